@@ -1,0 +1,96 @@
+package phalanx
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind classifies an error. The list is closed and append-only, and its values
+// survive the wire. A Kind is itself an error, so that
+// errors.Is(err, phalanx.ErrDeleted) asks for it.
+type Kind uint8
+
+// The kinds of errors.
+const (
+	ErrInternal    Kind = iota + 1 // a bug, or a peer that breaks the protocol
+	ErrInvalid                     // an argument or a setting that cannot be
+	ErrNotFound                    // nobody has announced the object
+	ErrExists                      // the id is bound to other bytes, or to another reduce
+	ErrDeleted                     // the object was deleted
+	ErrMismatch                    // sizes, dtypes or shapes that differ in one reduce
+	ErrNoSpace                     // it does not fit into the memory cap
+	ErrUnavailable                 // no majority, or no owner: the cluster cannot decide now
+	ErrDeadline                    // the call's deadline passed
+	ErrCanceled                    // the caller went away
+	ErrCorrupt                     // bytes that do not match their digest
+	ErrAborted                     // the creator gave up or died while it was writing
+	ErrReset                       // a stream that was read while it was made starts over
+	ErrUnknownOp                   // an op that is not registered on a node
+	ErrFenced                      // this node was removed from the cluster
+	ErrClosed                      // this node has left the cluster
+	ErrRefused                     // a peer does not speak to us
+	ErrLost                        // final, but every complete copy is gone
+)
+
+var kinds = [...]string{
+	ErrInternal: "internal", ErrInvalid: "invalid", ErrNotFound: "not found", ErrExists: "exists",
+	ErrDeleted: "deleted", ErrMismatch: "mismatch", ErrNoSpace: "no space", ErrUnavailable: "unavailable",
+	ErrDeadline: "deadline", ErrCanceled: "canceled", ErrCorrupt: "corrupt", ErrAborted: "aborted",
+	ErrReset: "reset", ErrUnknownOp: "unknown op", ErrFenced: "fenced", ErrClosed: "closed",
+	ErrRefused: "refused", ErrLost: "lost",
+}
+
+// Kinds returns every kind, in the order of their values.
+func Kinds() []Kind {
+	all := make([]Kind, 0, len(kinds)-1)
+	for k := ErrInternal; int(k) < len(kinds); k++ {
+		all = append(all, k)
+	}
+	return all
+}
+
+// Error returns the name of k.
+func (k Kind) Error() string {
+	if k == 0 || int(k) >= len(kinds) {
+		return fmt.Sprintf("error kind %d", uint8(k))
+	}
+	return kinds[k]
+}
+
+// Error is what every public call fails with. Fields that do not apply are zero.
+type Error struct {
+	Op     string   // the call: "get", "put", "reduce" …
+	Object ObjectID // the culprit, if it is an object
+	Node   NodeID   // the culprit, if it is a node
+	Kind   Kind
+	Err    error // says what happened and, if it can be told, what to do
+}
+
+// Error returns, for example, `get "weights/7": deadline: nobody has announced it`.
+func (e *Error) Error() string {
+	var parts []string
+	head := e.Op
+	if e.Object != "" {
+		head = strings.TrimLeft(fmt.Sprintf("%s %q", head, string(e.Object)), " ")
+	}
+	if e.Node != "" {
+		head = strings.TrimLeft(fmt.Sprintf("%s (node %s)", head, e.Node), " ")
+	}
+	if head != "" {
+		parts = append(parts, head)
+	}
+	parts = append(parts, e.Kind.Error())
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap returns what e wraps.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is e's Kind.
+func (e *Error) Is(target error) bool {
+	k, ok := target.(Kind)
+	return ok && k == e.Kind
+}
