@@ -1,0 +1,331 @@
+package directory
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// request answers r, or queues it behind the change that is in flight.
+func (s *Shard) request(r Request) {
+	if !s.owner() {
+		s.reply(r, Result{Kind: phalanx.ErrUnavailable, NotOwner: true, Text: fmt.Sprintf("%s does not own shard %d", s.cfg.Self, s.cfg.Shard)})
+		return
+	}
+	if !s.mayAnswer() || !slices.Contains(s.view.Members, r.From) {
+		return
+	}
+	if l, ok := r.Body.(List); ok {
+		s.reply(r, Result{List: s.list(l)})
+		return
+	}
+	o := s.object(r.Object)
+	switch b := r.Body.(type) { // these touch soft state only
+	case Cancel:
+		s.cancel(o, r.From, b.Num)
+		s.reply(r, Result{})
+		return
+	case Failed:
+		s.failed(o, r, b)
+		return
+	case Drop:
+		s.dropped(o, r, b)
+		return
+	}
+	if o.change != nil {
+		if !slices.ContainsFunc(o.queue, r.same) {
+			o.queue = append(o.queue, r)
+		}
+		return
+	}
+	switch b := r.Body.(type) {
+	case Begin:
+		s.begin(o, r, b)
+	case PutInline:
+		s.putInline(o, r, b)
+	case Final:
+		s.final(o, r, b)
+	case Abort:
+		s.abort(o, r, b)
+	case Restart:
+		s.restart(o, r, b)
+	case Delete:
+		s.delete(o, r)
+	case Announce:
+		s.announce(o, r, b)
+	case Locate:
+		s.locate(o, r, b)
+	case Done:
+		s.done(o, r, b)
+	case Watch:
+		s.watch(o, r)
+	case Evict:
+		s.evict(o, r, b)
+	case Stat:
+		st := s.stat(o, true)
+		s.reply(r, Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, Stat: &st})
+	}
+}
+
+// same reports whether q repeats r.
+func (r Request) same(q Request) bool { return q.From == r.From && q.Num == r.Num }
+
+func (s *Shard) reply(r Request, res Result) {
+	s.emit(Reply{To: r.From, Num: r.Num, Object: r.Object, Result: res})
+}
+
+func (s *Shard) reject(r Request, o *object, k phalanx.Kind, format string, args ...any) {
+	s.reply(r, Result{Kind: k, Text: fmt.Sprintf(format, args...), State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta})
+}
+
+// known returns what is known of o, as an answer.
+func (s *Shard) known(o *object) Result {
+	return Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, IsInline: o.rec.Inline, Note: o.rec.Note}
+}
+
+// compatible reports whether m and n can describe the same bytes, as far as
+// they are known.
+func compatible(m, n phalanx.Meta) bool {
+	return m.DType == n.DType && slices.Equal(m.Shape, n.Shape) &&
+		(m.Size == n.Size || m.Size == phalanx.UnknownSize || n.Size == phalanx.UnknownSize)
+}
+
+// begin binds the id, or tells what it is bound to (specification 1.5, 4.1).
+func (s *Shard) begin(o *object, r Request, b Begin) {
+	switch st := s.state(o); {
+	case st == Deleted:
+		s.reject(r, o, phalanx.ErrDeleted, "it was deleted; its id is free %v after that", tombstoneLife)
+	case st == Unbound:
+		s.bind(o, r, b)
+	case st == Begun && o.rec.Origin == r.From && o.rec.OriginNum == r.Num:
+		s.reply(r, s.known(o))
+	case b.Maker == ByReduce && o.rec.Maker == ByReduce && o.rec.Tag == b.Tag:
+		if st == Lost {
+			s.bind(o, r, b)
+			return
+		}
+		res := s.known(o)
+		if st == Begun {
+			res.Attached = o.rec.Origin
+		}
+		s.reply(r, res)
+	case b.Maker == ByReduce:
+		s.reject(r, o, phalanx.ErrExists, "the target is %v already, by another request", st)
+	case !compatible(b.Meta, o.rec.Meta):
+		s.reject(r, o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(b.Meta))
+	case st == Begun:
+		s.waitFor(&o.creators, r, o)
+	case st == Lost && b.Replace == o.rec.Gen:
+		s.bind(o, r, b)
+	default:
+		s.reply(r, s.known(o))
+	}
+}
+
+func describe(m phalanx.Meta) string {
+	size := fmt.Sprintf("%d bytes", m.Size)
+	if m.Size == phalanx.UnknownSize {
+		size = "a size that is not known yet"
+	}
+	if m.DType == phalanx.Bytes {
+		return size
+	}
+	return fmt.Sprintf("%s of %v%v", size, m.DType, m.Shape)
+}
+
+// waitFor queues r and tells so; a repeat keeps its place.
+func (s *Shard) waitFor(queue *[]Request, r Request, o *object) {
+	if !slices.ContainsFunc(*queue, r.same) {
+		*queue = append(*queue, r)
+	}
+	s.reply(r, Result{Waiting: true, State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta})
+}
+
+func (s *Shard) nextGen() phalanx.Generation {
+	s.genSeq++
+	return phalanx.Generation{Epoch: s.view.Epoch, Seq: s.genSeq}
+}
+
+func (s *Shard) bind(o *object, r Request, b Begin) {
+	old := o.rec
+	rec := Record{Object: o.rec.Object, State: Begun, Gen: s.nextGen(), Meta: b.Meta, Maker: b.Maker, Tag: b.Tag,
+		Origin: r.From, OriginNum: r.Num, Copies: max(1, b.Copies)}
+	s.commit(o, rec, func() {
+		s.superseded(o, old.Gen)
+		s.reply(r, s.known(o))
+		s.serve(o)
+		s.notify(o)
+	})
+}
+
+// superseded tells everyone who holds an older generation that there is a new one.
+func (s *Shard) superseded(o *object, old phalanx.Generation) {
+	if old.IsZero() {
+		return
+	}
+	o.leases = nil
+	for _, h := range o.holders {
+		if h.gen.Less(o.rec.Gen) {
+			h.upstream = ""
+			s.push(o, h.node, PushReset)
+		}
+	}
+}
+
+// putInline binds and finishes in one change (specification 2.15).
+func (s *Shard) putInline(o *object, r Request, p PutInline) {
+	st := s.state(o)
+	finish := func(gen phalanx.Generation) {
+		rec := Record{Object: o.rec.Object, State: Finished, Gen: gen, Meta: p.Meta, Digest: p.Digest, Tag: p.Tag, Note: p.Note,
+			Origin: r.From, OriginNum: r.Num, Inline: true, Bytes: p.Bytes, Copies: max(1, p.Copies)}
+		if p.Tag != "" {
+			rec.Maker = ByReduce
+		}
+		s.commit(o, rec, func() { s.finished(o, r, p.Held) })
+	}
+	switch {
+	case st == Deleted:
+		s.reject(r, o, phalanx.ErrDeleted, "it was deleted; its id is free %v after that", tombstoneLife)
+	case st == Unbound && p.Gen.IsZero():
+		finish(s.nextGen())
+	case st == Unbound:
+		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
+	case st == Begun && p.Gen == o.rec.Gen:
+		finish(p.Gen)
+	case !p.Gen.IsZero() && p.Gen != o.rec.Gen:
+		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", p.Gen, o.rec.Gen)
+	case !compatible(p.Meta, o.rec.Meta):
+		s.reject(r, o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(p.Meta))
+	case st == Begun:
+		s.waitFor(&o.creators, r, o)
+	case p.Digest == o.rec.Digest:
+		if p.Held {
+			h := o.hold(r.From, o.rec.Gen)
+			h.complete, h.pinned = true, true
+		}
+		s.reply(r, s.known(o))
+		s.serve(o)
+		s.notify(o)
+	case st == Lost:
+		finish(s.nextGen())
+	default:
+		s.reject(r, o, phalanx.ErrExists, "it is final with other bytes (digest %v)", o.rec.Digest)
+	}
+}
+
+// final finishes a generation (specification 1.4).
+func (s *Shard) final(o *object, r Request, f Final) {
+	switch {
+	case o.rec.State == Deleted:
+		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+	case o.rec.State == Unbound:
+		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
+	case o.rec.Gen != f.Gen:
+		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", f.Gen, o.rec.Gen)
+	case o.rec.State == Finished && o.rec.Digest == f.Digest:
+		s.reply(r, s.known(o))
+	case o.rec.State == Finished:
+		s.reject(r, o, phalanx.ErrCorrupt, "generation %v is final with digest %v, not %v", f.Gen, o.rec.Digest, f.Digest)
+	default:
+		rec := o.rec
+		rec.State, rec.Meta, rec.Digest, rec.Note = Finished, f.Meta, f.Digest, f.Note
+		s.commit(o, rec, func() { s.finished(o, r, f.Held) })
+	}
+}
+
+// finished shows a final object to everyone who waits for it.
+func (s *Shard) finished(o *object, r Request, held bool) {
+	if held {
+		h := o.hold(r.From, o.rec.Gen)
+		h.complete, h.pinned, h.begun, h.upstream = true, true, true, ""
+	}
+	for _, h := range o.holders {
+		if h.node != r.From || !held {
+			s.push(o, h.node, PushFinal)
+		}
+	}
+	s.reply(r, s.known(o))
+	s.recreate(o)
+	s.serve(o)
+	s.notify(o)
+}
+
+// recreate answers the creators that waited for another one.
+func (s *Shard) recreate(o *object) {
+	waiting := o.creators
+	o.creators = nil
+	for _, r := range waiting {
+		s.request(r)
+	}
+}
+
+// abort releases the binding (specification 1.6).
+func (s *Shard) abort(o *object, r Request, a Abort) {
+	if o.rec.State != Begun || o.rec.Gen != a.Gen {
+		s.reply(r, s.known(o))
+		return
+	}
+	s.release(o, func() { s.reply(r, s.known(o)) })
+}
+
+func (s *Shard) release(o *object, done func()) {
+	aborted := o.rec.Gen
+	s.commit(o, Record{Object: o.rec.Object}, func() {
+		holders := o.holders
+		o.holders, o.leases = nil, nil
+		for _, h := range holders {
+			s.pushGen(o, h.node, PushAbort, aborted)
+		}
+		if done != nil {
+			done()
+		}
+		s.recreate(o)
+		s.serve(o)
+		s.notify(o)
+	})
+}
+
+// restart gives a new generation to an object that is made again (5.4).
+func (s *Shard) restart(o *object, r Request, b Restart) {
+	switch {
+	case o.rec.State == Deleted:
+		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+	case o.rec.State != Begun || o.rec.Origin != r.From:
+		s.reject(r, o, phalanx.ErrExists, "it is %v, by %s", s.state(o), o.rec.Origin)
+	case o.rec.OriginNum == r.Num:
+		s.reply(r, s.known(o))
+	case o.rec.Gen != b.Gen:
+		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", b.Gen, o.rec.Gen)
+	default:
+		rec := o.rec
+		rec.Gen, rec.OriginNum = s.nextGen(), r.Num
+		s.commit(o, rec, func() {
+			s.superseded(o, b.Gen)
+			s.reply(r, s.known(o))
+			s.notify(o)
+		})
+	}
+}
+
+// delete leaves a tombstone and has every copy dropped (1.10).
+func (s *Shard) delete(o *object, r Request) {
+	if o.rec.State == Deleted {
+		s.reply(r, s.known(o))
+		return
+	}
+	s.commit(o, Record{Object: o.rec.Object, State: Deleted, Gen: o.rec.Gen}, func() {
+		holders := o.holders
+		o.holders, o.leases = nil, nil
+		for _, h := range holders {
+			s.push(o, h.node, PushDrop)
+		}
+		s.reply(r, s.known(o))
+		s.recreate(o)
+		for _, w := range o.waiters {
+			s.reject(w, o, phalanx.ErrDeleted, "it was deleted")
+		}
+		o.waiters = nil
+		s.notify(o)
+	})
+}

@@ -1,0 +1,198 @@
+package directory
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Event is everything that can happen to a Shard.
+type Event interface{ event() }
+
+type (
+	// Configure tells the shard's entry in a new view.
+	Configure struct {
+		Epoch               uint64
+		Owner, Backup, Next phalanx.NodeID
+		Members             []phalanx.NodeID // every member of the view
+		Rebuild             bool             // owner and backup were lost: rebuild from the holdings
+	}
+	// Lease tells until when this node may answer and confirm: it has heard from
+	// a majority of the voters.
+	Lease struct{ Until time.Duration }
+	// Replicate carries the owner's stream of changes to a backup, or to a node
+	// that is to become one.
+	Replicate struct {
+		From    phalanx.NodeID
+		Epoch   uint64
+		Stream  uint64 // the epoch in which the owner began this stream
+		First   uint64 // the sequence number of Changes[0], from 1
+		Changes []Change
+	}
+	// Confirm tells the owner how much of its stream a replica has applied.
+	Confirm struct {
+		From   phalanx.NodeID
+		Epoch  uint64
+		Stream uint64
+		Seq    uint64
+	}
+	// Holdings is a chunk of what node From has of this shard's objects. With End
+	// it was the last one.
+	Holdings struct {
+		From     phalanx.NodeID
+		Epoch    uint64
+		Holdings []Holding
+		End      bool
+	}
+	// PushAcked tells that a node has carried out a Push.
+	PushAcked struct {
+		From   phalanx.NodeID
+		Object phalanx.ObjectID
+		Seq    uint64
+	}
+	// WatchAcked tells that a watcher has seen a version.
+	WatchAcked struct {
+		From    phalanx.NodeID
+		Num     uint64
+		Object  phalanx.ObjectID
+		Version uint64
+	}
+	// LeaseKnown answers AskLease.
+	LeaseKnown struct {
+		From   phalanx.NodeID
+		Object phalanx.ObjectID
+		Lease  uint64
+		Known  bool
+	}
+	// Tick lets time pass: repeats, tombstones, leases.
+	Tick struct{}
+)
+
+// Change is one entry of the stream to a replica. Snapshot entries come first;
+// End closes the snapshot, what the replica had before is then forgotten.
+type Change struct {
+	Record Record
+	End    bool
+}
+
+// Holding is one copy at a node, as it reports it to a new owner.
+type Holding struct {
+	Object   phalanx.ObjectID
+	Gen      phalanx.Generation
+	Meta     phalanx.Meta
+	Digest   phalanx.Digest // if complete
+	Complete bool
+	Pinned   bool
+	Origin   bool
+	Begun    bool
+	Lease    uint64 // under which it is read
+	Upstream phalanx.NodeID
+}
+
+func (Configure) event()  {}
+func (Lease) event()      {}
+func (Request) event()    {}
+func (Replicate) event()  {}
+func (Confirm) event()    {}
+func (Holdings) event()   {}
+func (PushAcked) event()  {}
+func (WatchAcked) event() {}
+func (LeaseKnown) event() {}
+func (Tick) event()       {}
+
+// Effect is everything a Shard asks its shell to do.
+type Effect interface{ effect() }
+
+// Order is what a Push asks of a holder.
+type Order uint8
+
+// The orders.
+const (
+	PushFinal Order = iota // the generation is final: check the digest, be complete
+	PushAbort              // the creator gave up: drop the copy of Gen and older
+	PushReset              // Gen replaces what you have
+	PushDrop               // the object was deleted: drop every copy
+	PushCopy               // fetch the object and pin it
+)
+
+var orders = [...]string{"final", "abort", "reset", "drop", "copy"}
+
+// String returns a word for o.
+func (o Order) String() string { return orders[o] }
+
+type (
+	// Push tells holder To about a change; it is repeated until PushAcked.
+	Push struct {
+		To     phalanx.NodeID
+		Seq    uint64
+		Object phalanx.ObjectID
+		Order  Order
+		Gen    phalanx.Generation
+		Meta   phalanx.Meta
+		Digest phalanx.Digest
+	}
+	// Readiness tells watcher To all that a coordinator wants to know of an
+	// object; it is repeated until WatchAcked.
+	Readiness struct {
+		To      phalanx.NodeID
+		Num     uint64 // of the Watch
+		Version uint64
+		Object  phalanx.ObjectID
+		State   State
+		Gen     phalanx.Generation
+		Meta    phalanx.Meta
+		Digest  phalanx.Digest
+		Inline  bool
+		Bytes   []byte
+		Ready   []Location // complete copies, and the origin once it has its first piece; at most MaxReady
+	}
+	// Location is one place where an object can be read.
+	Location struct {
+		Node     phalanx.NodeID
+		Complete bool
+	}
+	// SendReplicate sends Replicate to To.
+	SendReplicate struct {
+		To phalanx.NodeID
+		Replicate
+	}
+	// SendConfirm sends Confirm to To.
+	SendConfirm struct {
+		To phalanx.NodeID
+		Confirm
+	}
+	// AckHoldings tells To that its holdings were taken.
+	AckHoldings struct {
+		To    phalanx.NodeID
+		Epoch uint64
+	}
+	// AskLease asks To whether it still reads under a lease.
+	AskLease struct {
+		To     phalanx.NodeID
+		Object phalanx.ObjectID
+		Lease  uint64
+	}
+	// CaughtUp tells the view that Node has all that the owner has.
+	CaughtUp struct {
+		Epoch uint64
+		Node  phalanx.NodeID
+	}
+	// Warm tells that every member has reported its holdings.
+	Warm struct{ Epoch uint64 }
+	// ObjectLost tells that the last complete copy of a final object is gone.
+	ObjectLost struct {
+		Object phalanx.ObjectID
+		Gen    phalanx.Generation
+	}
+)
+
+func (Reply) effect()         {}
+func (Push) effect()          {}
+func (Readiness) effect()     {}
+func (SendReplicate) effect() {}
+func (SendConfirm) effect()   {}
+func (AckHoldings) effect()   {}
+func (AskLease) effect()      {}
+func (CaughtUp) effect()      {}
+func (Warm) effect()          {}
+func (ObjectLost) effect()    {}

@@ -1,0 +1,94 @@
+package directory
+
+import (
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// holdings takes a chunk of what a member has (2.6). What contradicts the
+// records is put right at its holder.
+func (s *Shard) holdings(h Holdings) {
+	if !s.owner() || h.Epoch != s.view.Epoch || !slices.Contains(s.view.Members, h.From) {
+		return
+	}
+	for _, c := range h.Holdings {
+		s.holding(h.From, c)
+	}
+	if h.End {
+		s.emit(AckHoldings{To: h.From, Epoch: h.Epoch})
+		delete(s.warming, h.From)
+		s.warmed()
+	}
+}
+
+func (s *Shard) holding(from phalanx.NodeID, c Holding) {
+	o := s.object(c.Object)
+	rec := o.rec
+	switch {
+	case s.view.Rebuild && c.Complete && !c.Digest.IsZero() && rec.Gen.Less(c.Gen) && rec.State != Deleted && o.change == nil:
+		s.commit(o, Record{Object: c.Object, State: Finished, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Origin: from, Copies: 1},
+			func() { s.holding(from, c) })
+		return
+	case rec.State == Unbound:
+		if o.change == nil {
+			s.pushGen(o, from, PushAbort, c.Gen)
+		}
+		return
+	case rec.State == Deleted:
+		s.push(o, from, PushDrop)
+		return
+	case c.Gen.Less(rec.Gen):
+		o.hold(from, c.Gen)
+		s.push(o, from, PushReset)
+		return
+	case slices.Contains(rec.Evicted, from):
+		return
+	}
+	h := o.hold(from, c.Gen)
+	h.complete = c.Complete && rec.State == Finished
+	h.pinned, h.origin, h.begun = c.Pinned, c.Origin, c.Begun || h.complete
+	if c.Lease != 0 && o.leaseOf(from) == nil {
+		h.upstream = c.Upstream
+		o.leases = append(o.leases, &lease{id: c.Lease, sender: c.Upstream, receiver: from, heard: s.now})
+	}
+	if rec.State == Finished && !h.complete {
+		s.push(o, from, PushFinal)
+	}
+	s.serve(o)
+	s.notify(o)
+}
+
+// warmed goes on once every member has reported.
+func (s *Shard) warmed() {
+	if s.warming == nil || len(s.warming) > 0 {
+		return
+	}
+	s.warming = nil
+	s.emit(Warm{Epoch: s.view.Epoch})
+	for _, o := range s.sorted() {
+		for _, l := range slices.Clone(o.leases) { // a sender that is not here any more
+			if o.holder(l.sender) == nil {
+				o.endLease(l)
+			}
+		}
+		s.checkLost(o)
+		s.refuse(o)
+		s.serve(o)
+		s.notify(o)
+	}
+}
+
+// refuse answers the requests that would not wait, had the shard been warm.
+func (s *Shard) refuse(o *object) {
+	if o.rec.State != Unbound || o.change != nil {
+		return
+	}
+	o.waiters = slices.DeleteFunc(o.waiters, func(r Request) bool {
+		if r.Body.(Locate).Wait {
+			return false
+		}
+		s.reject(r, o, phalanx.ErrNotFound, "nobody has announced it")
+		return true
+	})
+}

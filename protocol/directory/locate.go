@@ -1,0 +1,270 @@
+package directory
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// lease is the permission for one receiver to read from one sender.
+type lease struct {
+	id       uint64
+	sender   phalanx.NodeID
+	receiver phalanx.NodeID
+	num      uint64 // the Locate that it answered
+	heard    time.Duration
+	asked    time.Duration
+}
+
+// bar keeps a pair apart that failed.
+type bar struct {
+	sender, receiver phalanx.NodeID
+	until, forget    time.Duration
+	length           time.Duration
+}
+
+// locate answers with inline bytes, a lease, a size, or queues the request
+// (specification 1.9, 2.7–2.12).
+func (s *Shard) locate(o *object, r Request, l Locate) {
+	if s.answer(o, r, l) {
+		return
+	}
+	if !l.Wait && s.state(o) == Unbound && len(s.warming) == 0 {
+		s.reject(r, o, phalanx.ErrNotFound, "nobody has announced it")
+		return
+	}
+	s.waitFor(&o.waiters, r, o)
+}
+
+// answer reports whether it could answer r at once.
+func (s *Shard) answer(o *object, r Request, l Locate) bool {
+	switch {
+	case o.rec.State == Deleted:
+		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+		return true
+	case o.rec.State == Unbound:
+		return false
+	case o.rec.Meta.Size > l.Room:
+		s.reply(r, s.known(o))
+		return true
+	case o.rec.Inline:
+		res := s.known(o)
+		res.Inline = o.rec.Bytes
+		s.reply(r, res)
+		return true
+	}
+	if held := o.leaseOf(r.From); held != nil {
+		if held.num == r.Num {
+			s.grant(o, r, held)
+			return true
+		}
+		o.endLease(held) // its receiver has gone on to a new request
+	}
+	h := s.choose(o, r.From)
+	if h == nil {
+		return false
+	}
+	me := o.hold(r.From, o.rec.Gen) // before the lease: it ends those of an older generation
+	s.leaseSeq++
+	ls := &lease{id: s.view.Epoch<<32 | s.leaseSeq, sender: h.node, receiver: r.From, num: r.Num, heard: s.now}
+	o.leases = append(o.leases, ls)
+	me.upstream = h.node
+	s.grant(o, r, ls)
+	return true
+}
+
+func (s *Shard) grant(o *object, r Request, l *lease) {
+	res := s.known(o)
+	res.Lease, res.Sender = l.id, l.sender
+	s.reply(r, res)
+}
+
+// choose returns whom the receiver may read from: a complete copy before a
+// partial one, never one whose chain of upstreams contains the receiver, and a
+// partial one only if its chain ends at a complete copy or at the origin.
+func (s *Shard) choose(o *object, receiver phalanx.NodeID) *holder {
+	var best *holder
+	for _, h := range o.holders {
+		if h.gen != o.rec.Gen || h.node == receiver || o.leasedTo(h.node) >= s.cfg.Fanout || s.barred(o, h.node, receiver) {
+			continue
+		}
+		if h.complete {
+			return h
+		}
+		if best == nil && len(s.warming) == 0 && o.flows(h, receiver) {
+			best = h
+		}
+	}
+	return best
+}
+
+// flows reports whether h's bytes come from a complete copy or the origin,
+// and not from not.
+func (o *object) flows(h *holder, not phalanx.NodeID) bool {
+	for range o.holders {
+		switch {
+		case h.node == not:
+			return false
+		case h.complete || h.origin:
+			return true
+		case h.upstream == "":
+			return false
+		}
+		next := o.holder(h.upstream)
+		if next == nil || next.gen != h.gen {
+			return false
+		}
+		h = next
+	}
+	return false
+}
+
+func (s *Shard) barred(o *object, sender, receiver phalanx.NodeID) bool {
+	return slices.ContainsFunc(o.bars, func(b bar) bool {
+		return b.sender == sender && b.receiver == receiver && b.until > s.now
+	})
+}
+
+// leasedTo counts the receivers of sender n.
+func (o *object) leasedTo(n phalanx.NodeID) int {
+	count := 0
+	for _, l := range o.leases {
+		if l.sender == n {
+			count++
+		}
+	}
+	return count
+}
+
+func (o *object) leaseOf(receiver phalanx.NodeID) *lease {
+	for _, l := range o.leases {
+		if l.receiver == receiver {
+			return l
+		}
+	}
+	return nil
+}
+
+func (o *object) endLease(l *lease) {
+	o.leases = slices.DeleteFunc(o.leases, func(m *lease) bool { return m == l })
+	if h := o.holder(l.receiver); h != nil && h.upstream == l.sender {
+		h.upstream = ""
+	}
+}
+
+// serve answers the waiting receivers that can be answered now, in order.
+func (s *Shard) serve(o *object) {
+	for progress := true; progress; {
+		progress = false
+		for i, r := range o.waiters {
+			if s.answer(o, r, r.Body.(Locate)) {
+				o.waiters = slices.Delete(o.waiters, i, i+1)
+				progress = true
+				break
+			}
+		}
+	}
+}
+
+// announce lists From's copy (2.8).
+func (s *Shard) announce(o *object, r Request, a Announce) {
+	if (o.rec.State == Begun || o.rec.State == Finished) && o.rec.Gen == a.Gen {
+		h := o.hold(r.From, a.Gen)
+		h.complete = a.Complete && o.rec.State == Finished
+		h.pinned = h.pinned || a.Pinned
+		h.origin = a.Origin
+		h.begun = h.begun || a.Begun || h.complete
+		if h.complete {
+			o.rec.Evicted = slices.DeleteFunc(slices.Clone(o.rec.Evicted), func(n phalanx.NodeID) bool { return n == r.From })
+			if l := o.leaseOf(r.From); l != nil {
+				o.endLease(l)
+			}
+		}
+		if a.Origin {
+			if l := o.leaseOf(r.From); l != nil {
+				o.endLease(l)
+			}
+		}
+		defer func() { s.serve(o); s.notify(o) }()
+	}
+	s.reply(r, s.known(o))
+}
+
+// done ends a lease whose bytes have arrived.
+func (s *Shard) done(o *object, r Request, d Done) {
+	if l := o.leaseOf(r.From); l != nil && l.id == d.Lease {
+		o.endLease(l)
+	}
+	s.announce(o, r, Announce{Gen: d.Gen, Complete: d.Complete, Begun: true})
+}
+
+// failed ends the lease that it names and bars the pair (2.10). A stale report
+// changes nothing; no report delists a sender.
+func (s *Shard) failed(o *object, r Request, f Failed) {
+	for _, l := range o.leases {
+		if l.id != f.Lease || (r.From != l.sender && r.From != l.receiver) {
+			continue
+		}
+		o.endLease(l)
+		s.bar(o, l.sender, l.receiver)
+		s.serve(o)
+		break
+	}
+	s.reply(r, s.known(o))
+}
+
+func (s *Shard) bar(o *object, sender, receiver phalanx.NodeID) {
+	for i := range o.bars {
+		if b := &o.bars[i]; b.sender == sender && b.receiver == receiver {
+			b.length = min(2*b.length, longestBar)
+			b.until, b.forget = s.now+b.length, s.now+b.length+longestBar
+			return
+		}
+	}
+	o.bars = append(o.bars, bar{sender, receiver, s.now + firstBar, s.now + firstBar + longestBar, firstBar})
+}
+
+// cancel ends a waiting request, or the lease that answered it; the partial
+// copy of its receiver is not handed out again.
+func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
+	mine := func(r Request) bool { return r.From == from && r.Num == num }
+	o.waiters = slices.DeleteFunc(o.waiters, mine)
+	o.creators = slices.DeleteFunc(o.creators, mine)
+	o.queue = slices.DeleteFunc(o.queue, mine)
+	o.watchers = slices.DeleteFunc(o.watchers, func(w *watcher) bool { return w.to == from && w.num == num })
+	if l := o.leaseOf(from); l != nil && l.num == num {
+		o.endLease(l)
+		s.serve(o)
+	}
+}
+
+// askLeases asks about leases that have been quiet for long (2.9).
+func (s *Shard) askLeases(o *object) {
+	for _, l := range o.leases {
+		if s.now-l.heard >= leaseQuiet && s.now-l.asked >= time.Second {
+			l.asked = s.now
+			s.emit(AskLease{To: l.receiver, Object: o.rec.Object, Lease: l.id})
+		}
+	}
+}
+
+func (s *Shard) leaseKnown(k LeaseKnown) {
+	o := s.objects[k.Object]
+	if o == nil {
+		return
+	}
+	for _, l := range o.leases {
+		if l.id != k.Lease || l.receiver != k.From {
+			continue
+		}
+		if k.Known {
+			l.heard = s.now
+			return
+		}
+		o.unlist(k.From)
+		s.serve(o)
+		s.notify(o)
+		return
+	}
+}

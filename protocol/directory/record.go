@@ -1,0 +1,136 @@
+package directory
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// State is the state of an id.
+//
+//	unbound ─Begin→ begun ─Final→ final ─no complete copy→ lost
+//	   ↑──Abort──────┘  (Delete, from any) → deleted ─20 min→ unbound
+type State uint8
+
+// The states of an id.
+const (
+	Unbound State = iota
+	Begun
+	Finished
+	Lost
+	Deleted
+)
+
+var states = [...]string{"unbound", "begun", "final", "lost", "deleted"}
+
+// String returns the specification's word for s.
+func (s State) String() string {
+	if int(s) >= len(states) {
+		return fmt.Sprintf("state(%d)", uint8(s))
+	}
+	return states[s]
+}
+
+// Record is the durable state of one id: what is on the backup before it is
+// acknowledged. State is never Lost, which follows from the locations.
+type Record struct {
+	Object    phalanx.ObjectID
+	State     State // Unbound removes the record
+	Gen       phalanx.Generation
+	Meta      phalanx.Meta
+	Digest    phalanx.Digest
+	Maker     Maker
+	Tag       string
+	Note      []byte
+	Origin    phalanx.NodeID // who began it
+	OriginNum uint64         // its request, so that a repeat is answered again
+	Inline    bool
+	Bytes     []byte // if Inline; never changed in place
+	Copies    int
+	Evicted   []phalanx.NodeID // granted, of Gen: a late holding of these is not a copy
+}
+
+// object is what a replica knows of one id.
+//
+// Invariant: leases[i].sender is listed, and holders[receiver].upstream is it.
+type object struct {
+	rec     Record
+	expires time.Duration // when a tombstone ends
+
+	// Soft, at the owner only.
+	holders  []*holder // in the order in which they became available
+	leases   []*lease
+	waiters  []Request // Locate, in the order of arrival
+	creators []Request // Begin, waiting for the present creator
+	watchers []*watcher
+	bars     []bar
+	pushes   []*push
+	version  uint64 // of what watchers are told
+	lost     bool   // and that was told
+
+	change *change   // in flight to the backup
+	queue  []Request // what arrived meanwhile
+}
+
+type holder struct {
+	node     phalanx.NodeID
+	gen      phalanx.Generation
+	complete bool
+	pinned   bool
+	origin   bool
+	begun    bool // has its first piece
+	upstream phalanx.NodeID
+}
+
+func (o *object) holder(n phalanx.NodeID) *holder {
+	for _, h := range o.holders {
+		if h.node == n {
+			return h
+		}
+	}
+	return nil
+}
+
+// hold returns the entry of n for generation g, listed last if it is new.
+func (o *object) hold(n phalanx.NodeID, g phalanx.Generation) *holder {
+	h := o.holder(n)
+	if h != nil && h.gen == g {
+		return h
+	}
+	if h != nil {
+		o.unlist(n)
+	}
+	h = &holder{node: n, gen: g}
+	o.holders = append(o.holders, h)
+	return h
+}
+
+// unlist removes n's copy, and with it every lease to or from n.
+func (o *object) unlist(n phalanx.NodeID) {
+	o.holders = slices.DeleteFunc(o.holders, func(h *holder) bool { return h.node == n })
+	for _, l := range slices.Clone(o.leases) {
+		if l.sender == n || l.receiver == n {
+			o.endLease(l)
+		}
+	}
+}
+
+// completeCopies counts the listed complete copies of the present generation
+// on nodes other than not.
+func (o *object) completeCopies(not phalanx.NodeID) int {
+	n := 0
+	for _, h := range o.holders {
+		if h.complete && h.gen == o.rec.Gen && h.node != not {
+			n++
+		}
+	}
+	return n
+}
+
+// idle reports whether nothing about o has to be remembered.
+func (o *object) idle() bool {
+	return o.rec.State == Unbound && len(o.holders)+len(o.leases)+len(o.waiters)+len(o.creators)+
+		len(o.watchers)+len(o.pushes)+len(o.queue) == 0 && o.change == nil
+}

@@ -1,0 +1,240 @@
+package directory
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// maxBatch bounds the bytes of one Replicate; a record counts as at least 512.
+const maxBatch = 512 << 10
+
+// change is a durable change on its way: it is applied and shown once the
+// in-sync backup confirmed it.
+type change struct {
+	rec  Record
+	done func() // after it was applied; may be nil
+	seqs map[phalanx.NodeID]uint64
+}
+
+// stream is the ordered flow of changes to one replica. It begins with a
+// snapshot.
+type stream struct {
+	to        phalanx.NodeID
+	began     uint64 // epoch
+	log       []Change
+	base      uint64 // sequence number of log[0]
+	confirmed uint64
+	sent      uint64 // highest sequence number that was sent
+	sentAt    time.Duration
+	snapshot  uint64 // sequence number of the snapshot's End
+	told      time.Duration
+	caughtUp  bool
+}
+
+// incoming is the stream that a replica receives.
+type incoming struct {
+	from     phalanx.NodeID
+	began    uint64
+	applied  uint64
+	snapshot bool // End was seen
+	fresh    map[phalanx.ObjectID]bool
+}
+
+// commit makes rec durable, then applies it and calls done. Requests for the
+// object that come meanwhile are queued.
+func (s *Shard) commit(o *object, rec Record, done func()) {
+	if o.change != nil {
+		panic("directory: two changes of one object in flight")
+	}
+	o.change = &change{rec: rec, done: done, seqs: map[phalanx.NodeID]uint64{}}
+	s.flight = append(s.flight, o)
+	for _, st := range s.sortedStreams() {
+		st.log = append(st.log, Change{Record: rec})
+		o.change.seqs[st.to] = st.base + uint64(len(st.log)) - 1
+		s.pump(st, false)
+	}
+	s.settleOne(o)
+}
+
+// settle applies every change that is durable by now, in the order of commit.
+func (s *Shard) settle() {
+	for _, o := range slices.Clone(s.flight) {
+		s.settleOne(o)
+	}
+}
+
+func (s *Shard) settleOne(o *object) {
+	c := o.change
+	if c == nil || !s.durable(c) {
+		return
+	}
+	o.change = nil
+	s.flight = slices.DeleteFunc(s.flight, func(f *object) bool { return f == o })
+	s.apply(o, c.rec)
+	if c.done != nil {
+		c.done()
+	}
+	queue := o.queue
+	o.queue = nil
+	for _, r := range queue {
+		s.request(r)
+	}
+}
+
+func (s *Shard) durable(c *change) bool {
+	if s.alone() {
+		return true
+	}
+	st := s.streams[s.view.Backup]
+	if s.view.Backup == "" || st == nil {
+		return false
+	}
+	seq, ok := c.seqs[s.view.Backup]
+	return ok && st.confirmed >= seq
+}
+
+// apply sets the durable state of an object; owner and backup both do it so.
+func (s *Shard) apply(o *object, rec Record) {
+	o.rec = rec
+	if rec.State == Deleted {
+		o.expires = s.now + tombstoneLife
+	}
+}
+
+// aim opens a stream to the backup and to the next replica and closes others.
+func (s *Shard) aim() {
+	for n := range s.streams {
+		if n != s.view.Backup && n != s.view.Next {
+			delete(s.streams, n)
+		}
+	}
+	for _, n := range []phalanx.NodeID{s.view.Backup, s.view.Next} {
+		if n == "" || n == s.cfg.Self {
+			continue
+		}
+		if st := s.streams[n]; st != nil { // what was sent in an older epoch was refused
+			st.sent = st.confirmed
+			s.pump(st, false)
+			continue
+		}
+		st := &stream{to: n, began: s.view.Epoch, base: 1}
+		for _, o := range s.sorted() {
+			if o.rec.State != Unbound {
+				st.log = append(st.log, Change{Record: o.rec})
+			}
+		}
+		st.log = append(st.log, Change{End: true})
+		st.snapshot = uint64(len(st.log))
+		for _, o := range s.flight {
+			if o.change != nil {
+				st.log = append(st.log, Change{Record: o.change.rec})
+				o.change.seqs[n] = st.base + uint64(len(st.log)) - 1
+			}
+		}
+		s.streams[n] = st
+		s.pump(st, false)
+	}
+}
+
+func (s *Shard) sortedStreams() []*stream {
+	var out []*stream
+	for _, n := range []phalanx.NodeID{s.view.Backup, s.view.Next} {
+		if st := s.streams[n]; st != nil && !slices.Contains(out, st) {
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+// pump sends what was not sent yet, or all that is unconfirmed if the stream
+// has been silent for too long.
+func (s *Shard) pump(st *stream, tick bool) {
+	end := st.base + uint64(len(st.log)) - 1
+	if tick && st.confirmed < end && s.now-st.sentAt >= replicateEvery {
+		st.sent = st.confirmed
+	}
+	if tick && st.caughtUp && st.to == s.view.Next && s.now-st.told >= repeatEvery {
+		st.told = s.now
+		s.emit(CaughtUp{Epoch: s.view.Epoch, Node: st.to})
+	}
+	for st.sent < end {
+		first, bytes, n := st.sent+1, 0, 0
+		for _, c := range st.log[first-st.base:] {
+			bytes += 512 + len(c.Record.Bytes) + len(c.Record.Note)
+			if n > 0 && bytes > maxBatch {
+				break
+			}
+			n++
+		}
+		i := int(first - st.base)
+		s.emit(SendReplicate{To: st.to, Replicate: Replicate{From: s.cfg.Self, Epoch: s.view.Epoch, Stream: st.began,
+			First: first, Changes: slices.Clone(st.log[i : i+n])}})
+		st.sent, st.sentAt = first+uint64(n)-1, s.now
+	}
+}
+
+// replicate takes a part of the owner's stream. Only the next entry in order is
+// applied; anything else is answered with how far this replica is.
+func (s *Shard) replicate(r Replicate) {
+	if r.Epoch != s.view.Epoch || r.From != s.view.Owner || s.owner() || len(r.Changes) == 0 ||
+		(s.view.Backup != s.cfg.Self && s.view.Next != s.cfg.Self) || !s.mayAnswer() {
+		return
+	}
+	if s.in.from != r.From || s.in.began != r.Stream {
+		if r.First != 1 {
+			return
+		}
+		s.in = incoming{from: r.From, began: r.Stream, fresh: map[phalanx.ObjectID]bool{}}
+	}
+	for i, c := range r.Changes {
+		if r.First+uint64(i) != s.in.applied+1 {
+			continue
+		}
+		s.in.applied++
+		s.take(c)
+	}
+	s.emit(SendConfirm{To: r.From, Confirm: Confirm{From: s.cfg.Self, Epoch: r.Epoch, Stream: r.Stream, Seq: s.in.applied}})
+}
+
+func (s *Shard) take(c Change) {
+	if c.End {
+		for id := range s.objects {
+			if !s.in.fresh[id] {
+				delete(s.objects, id)
+			}
+		}
+		s.in.snapshot, s.in.fresh = true, nil
+		return
+	}
+	if !s.in.snapshot {
+		s.in.fresh[c.Record.Object] = true
+	}
+	if c.Record.State == Unbound {
+		delete(s.objects, c.Record.Object)
+		return
+	}
+	s.apply(s.object(c.Record.Object), c.Record)
+}
+
+// confirm notes how far a replica is and acknowledges what has become durable.
+func (s *Shard) confirm(c Confirm) {
+	st := s.streams[c.From]
+	if !s.owner() || st == nil || c.Epoch != s.view.Epoch || c.Stream != st.began || c.Seq <= st.confirmed || c.Seq > st.sent {
+		return
+	}
+	st.confirmed = c.Seq
+	st.log = st.log[c.Seq-st.base+1:]
+	st.base = c.Seq + 1
+	if !st.caughtUp && st.confirmed >= st.snapshot {
+		st.caughtUp = true
+		if st.to == s.view.Next {
+			st.told = s.now
+			s.emit(CaughtUp{Epoch: s.view.Epoch, Node: st.to})
+		}
+	}
+	if s.mayAnswer() {
+		s.settle()
+	}
+}

@@ -1,0 +1,180 @@
+package directory
+
+import "github.com/phalanx-go/phalanx"
+
+// Request asks the owner about one object. (From, Num) identifies it: a
+// repeated request gets the same answer again and changes nothing more.
+type Request struct {
+	From   phalanx.NodeID
+	Num    uint64 // chosen by From, never reused by that incarnation
+	Object phalanx.ObjectID
+	Body   Body
+}
+
+// Body is what a Request asks for.
+type Body interface{ body() }
+
+// Maker tells what makes the bytes of an object.
+type Maker uint8
+
+// The makers.
+const (
+	ByPut Maker = iota
+	ByReduce
+)
+
+type (
+	// Begin binds the object. Answers: a generation (State begun); or, if it is
+	// final or lost, its digest, with which the creator compares its own
+	// bytes; or, for the reduce with the same Tag, State begun and Attached
+	// with the coordinator's node, or State final with its Note. While another
+	// creator with equal metadata is at work the request waits.
+	Begin struct {
+		Meta    phalanx.Meta
+		Maker   Maker
+		Tag     string             // digest of the reduce request
+		Copies  int                // complete pinned copies that are to be kept; 0 means 1
+		Replace phalanx.Generation // of a lost object that other bytes are to replace
+	}
+	// PutInline binds and finishes a small object in one durable change.
+	PutInline struct {
+		Meta   phalanx.Meta
+		Digest phalanx.Digest
+		Bytes  []byte
+		Tag    string // as in Begin, for the target of a reduce
+		Note   []byte
+		Gen    phalanx.Generation // finish this generation, if the id was begun before
+		Held   bool               // From keeps a complete pinned copy
+		Copies int
+	}
+	// Final records that generation Gen is finished. It compares and swaps on
+	// Gen.
+	Final struct {
+		Gen    phalanx.Generation
+		Meta   phalanx.Meta // with its final size
+		Digest phalanx.Digest
+		Note   []byte // the answer of a reduce, given to whoever repeats it
+		Held   bool   // From has a complete pinned copy
+	}
+	// Abort releases the binding: the creator cannot go on.
+	Abort struct{ Gen phalanx.Generation }
+	// Restart replaces generation Gen, which is not final, by a new one. It
+	// compares and swaps on Gen.
+	Restart struct{ Gen phalanx.Generation }
+	// Delete leaves a tombstone; every copy is dropped.
+	Delete struct{}
+	// Announce lists From's copy. The answer's State tells what to do with it:
+	// unbound or deleted means drop it, a greater Gen replaces it.
+	Announce struct {
+		Gen      phalanx.Generation
+		Complete bool
+		Pinned   bool
+		Origin   bool // From makes the bytes
+		Begun    bool // From has the first piece
+	}
+	// Locate asks for a sender, or for the inline bytes. Room is how many bytes
+	// From has reserved; a larger object is answered by its size, without a
+	// lease. Unless Wait, an id that nobody has begun is ErrNotFound.
+	Locate struct {
+		Room int64
+		Wait bool
+	}
+	// Cancel ends From's request Num and the lease that answered it.
+	Cancel struct{ Num uint64 }
+	// Done ends a lease whose bytes have all arrived. Complete says that the
+	// copy was checked and is final.
+	Done struct {
+		Lease    uint64
+		Gen      phalanx.Generation
+		Complete bool
+	}
+	// Failed ends a lease and bars its pair for a while. Either side reports.
+	Failed struct {
+		Lease  uint64
+		Reason string
+	}
+	// Watch asks for the object's readiness now and whenever it changes.
+	Watch struct{}
+	// Stat asks what is known.
+	Stat struct{}
+	// Evict asks for leave to drop From's complete copy.
+	Evict struct{ Gen phalanx.Generation }
+	// Drop tells that From's copy of Gen is gone.
+	Drop struct{ Gen phalanx.Generation }
+	// List asks for the ids of this shard that begin with Prefix and follow
+	// After, at most Limit. Request.Object is empty.
+	List struct {
+		Prefix string
+		After  phalanx.ObjectID
+		Limit  int
+	}
+)
+
+func (Begin) body()     {}
+func (PutInline) body() {}
+func (Final) body()     {}
+func (Abort) body()     {}
+func (Restart) body()   {}
+func (Delete) body()    {}
+func (Announce) body()  {}
+func (Locate) body()    {}
+func (Cancel) body()    {}
+func (Done) body()      {}
+func (Failed) body()    {}
+func (Watch) body()     {}
+func (Stat) body()      {}
+func (Evict) body()     {}
+func (Drop) body()      {}
+func (List) body()      {}
+
+// Reply answers a Request. A request that has to wait is first answered with
+// Waiting, and once more when it is done.
+type Reply struct {
+	To     phalanx.NodeID
+	Num    uint64
+	Object phalanx.ObjectID
+	Result Result
+}
+
+// Result is the answer to a Request; fields that do not apply are zero.
+type Result struct {
+	Kind     phalanx.Kind // 0: it is done
+	Text     string       // what is wrong, for people
+	NotOwner bool         // ask the owner of a newer view
+	Waiting  bool         // the request is queued; State tells why
+	State    State
+	Gen      phalanx.Generation
+	Meta     phalanx.Meta
+	Digest   phalanx.Digest // if the object is final
+	Inline   []byte
+	IsInline bool
+	Note     []byte
+	Attached phalanx.NodeID // the node of the coordinator that makes the object
+	Lease    uint64         // 0: no lease
+	Sender   phalanx.NodeID // whom the lease allows to read from
+	Stat     *ObjectStat
+	List     []ObjectStat
+}
+
+// ObjectStat is what the owner knows of an object.
+type ObjectStat struct {
+	Object  phalanx.ObjectID
+	State   State
+	Gen     phalanx.Generation
+	Meta    phalanx.Meta
+	Digest  phalanx.Digest
+	Inline  bool
+	Maker   Maker
+	Origin  phalanx.NodeID
+	Holders []HolderStat // in the order in which they came; not in lists
+	Waiting []phalanx.NodeID
+}
+
+// HolderStat describes one copy.
+type HolderStat struct {
+	Node     phalanx.NodeID
+	Complete bool
+	Pinned   bool
+	Origin   bool
+	Upstream phalanx.NodeID // whom it reads from under a lease
+}

@@ -1,0 +1,85 @@
+package directory
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// watcher is told the whole readiness of an object whenever it changes.
+type watcher struct {
+	to    phalanx.NodeID
+	num   uint64
+	acked uint64
+	sent  time.Duration
+	last  Readiness
+}
+
+func (s *Shard) watch(o *object, r Request) {
+	for _, w := range o.watchers {
+		if w.to == r.From && w.num == r.Num {
+			s.tell(o, w)
+			return
+		}
+	}
+	w := &watcher{to: r.From, num: r.Num}
+	o.watchers = append(o.watchers, w)
+	o.version++
+	s.tell(o, w)
+}
+
+// notify tells every watcher what has changed for it.
+func (s *Shard) notify(o *object) {
+	if len(o.watchers) == 0 {
+		return
+	}
+	o.version++
+	for _, w := range o.watchers {
+		if r := s.readiness(o, w); !r.equal(w.last) {
+			s.tell(o, w)
+		}
+	}
+}
+
+func (s *Shard) tell(o *object, w *watcher) {
+	w.last, w.sent = s.readiness(o, w), s.now
+	s.emit(w.last)
+}
+
+func (s *Shard) readiness(o *object, w *watcher) Readiness {
+	r := Readiness{To: w.to, Num: w.num, Version: o.version, Object: o.rec.Object, State: s.state(o), Gen: o.rec.Gen,
+		Meta: o.rec.Meta, Digest: o.rec.Digest, Inline: o.rec.Inline, Bytes: o.rec.Bytes}
+	for _, h := range o.holders {
+		if h.gen == o.rec.Gen && (h.complete || h.origin && h.begun) && len(r.Ready) < MaxReady {
+			r.Ready = append(r.Ready, Location{Node: h.node, Complete: h.complete})
+		}
+	}
+	return r
+}
+
+// equal reports whether r tells nothing that q does not.
+func (r Readiness) equal(q Readiness) bool {
+	return r.State == q.State && r.Gen == q.Gen && r.Meta.Equal(q.Meta) && r.Digest == q.Digest &&
+		r.Inline == q.Inline && slices.Equal(r.Ready, q.Ready)
+}
+
+func (s *Shard) watchAcked(a WatchAcked) {
+	o := s.objects[a.Object]
+	if o == nil {
+		return
+	}
+	for _, w := range o.watchers {
+		if w.to == a.From && w.num == a.Num {
+			w.acked = max(w.acked, a.Version)
+		}
+	}
+}
+
+func (s *Shard) repeatWatches(o *object) {
+	for _, w := range o.watchers {
+		if w.acked < w.last.Version && s.now-w.sent >= repeatEvery {
+			s.tell(o, w)
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package transfer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// CreatorConfig fixes one Creator.
+type CreatorConfig struct {
+	Self        phalanx.NodeID
+	Object      phalanx.ObjectID
+	Meta        phalanx.Meta
+	Copies      int
+	InlineLimit int64 // bytes; a smaller object is put in one change
+	FirstNum    uint64
+}
+
+// CreatorEvent is everything that can happen to a Creator. Answered and Pushed
+// are events too.
+type CreatorEvent interface{ creatorEvent() }
+
+type (
+	// Start begins a Put whose room is reserved.
+	Start struct{}
+	// FirstPiece tells that the first piece is filled.
+	FirstPiece struct{}
+	// Filled tells that the source has ended.
+	Filled struct {
+		Size   int64
+		Digest phalanx.Digest
+	}
+	// Stop ends the Put: the source failed, or the caller went away.
+	Stop struct{ Err *phalanx.Error }
+)
+
+func (Start) creatorEvent()      {}
+func (FirstPiece) creatorEvent() {}
+func (Filled) creatorEvent()     {}
+func (Stop) creatorEvent()       {}
+func (Answered) creatorEvent()   {}
+func (Pushed) creatorEvent()     {}
+
+// CreatorEffect is everything a Creator asks its shell to do. Announce, Cancel
+// and Discard are effects too.
+type CreatorEffect interface{ creatorEffect() }
+
+type (
+	// Bind asks the owner to bind the id.
+	Bind struct {
+		Num     uint64
+		Meta    phalanx.Meta
+		Copies  int
+		Replace phalanx.Generation
+	}
+	// BindInline asks the owner to bind and finish a small object; the bytes are
+	// those that were filled.
+	BindInline struct {
+		Num    uint64
+		Gen    phalanx.Generation
+		Meta   phalanx.Meta
+		Digest phalanx.Digest
+		Copies int
+	}
+	// Finish asks the owner to record that Gen is final.
+	Finish struct {
+		Num    uint64
+		Gen    phalanx.Generation
+		Meta   phalanx.Meta
+		Digest phalanx.Digest
+	}
+	// Withdraw asks the owner to release the binding of Gen.
+	Withdraw struct {
+		Num uint64
+		Gen phalanx.Generation
+	}
+	// Fill starts to read the source into the buffer. Nobody sees it before Show.
+	Fill struct{}
+	// Show makes the buffer readable as generation Gen.
+	Show struct{ Gen phalanx.Generation }
+	// Created ends the Put: the own copy is complete and pinned. If Existed,
+	// another creator had put the same bytes.
+	Created struct {
+		Gen     phalanx.Generation
+		Meta    phalanx.Meta
+		Digest  phalanx.Digest
+		Existed bool
+	}
+	// NotCreated ends the Put with an error.
+	NotCreated struct{ Err *phalanx.Error }
+)
+
+func (Bind) creatorEffect()       {}
+func (BindInline) creatorEffect() {}
+func (Finish) creatorEffect()     {}
+func (Withdraw) creatorEffect()   {}
+func (Announce) creatorEffect()   {}
+func (Cancel) creatorEffect()     {}
+func (Fill) creatorEffect()       {}
+func (Show) creatorEffect()       {}
+func (Created) creatorEffect()    {}
+func (NotCreated) creatorEffect() {}
+func (Discard) creatorEffect()    {}
+
+// step is what a Creator is waiting for.
+//
+//	fresh → binding → making → finishing → done
+//	          └→ comparing → (binding again, if other bytes replace a lost object) → done
+type step uint8
+
+const (
+	fresh     step = iota
+	filling        // small: all bytes come before the id is bound
+	binding        // the answer to Bind or BindInline
+	making         // the id is ours, bytes are coming
+	comparing      // the id is somebody else's and final
+	finishing      // the answer to Finish
+	done
+)
+
+// Creator is one Put.
+type Creator struct {
+	cfg   CreatorConfig
+	step  step
+	num   uint64
+	asked uint64 // the request that is awaited
+
+	gen    phalanx.Generation // ours
+	theirs *Answered          // what to compare with
+	meta   phalanx.Meta
+	began  bool // the source is being read
+	first  bool // the first piece is filled
+	filled bool
+	digest phalanx.Digest
+	owner  phalanx.NodeID
+	queued bool // behind another creator
+
+	out []CreatorEffect
+}
+
+// NewCreator returns a Put that has not started.
+func NewCreator(cfg CreatorConfig) *Creator {
+	return &Creator{cfg: cfg, meta: cfg.Meta, num: cfg.FirstNum - 1}
+}
+
+// Over reports whether the Put has ended.
+func (c *Creator) Over() bool { return c.step == done }
+
+// Gen returns the generation that this Put makes, if it was given one.
+func (c *Creator) Gen() phalanx.Generation { return c.gen }
+
+// Step applies ev and returns what the shell must do, in that order. A Put has
+// no timers: now is there for the sake of uniformity.
+func (c *Creator) Step(_ time.Duration, ev CreatorEvent) []CreatorEffect {
+	if c.step == done {
+		return nil
+	}
+	switch ev := ev.(type) {
+	case Start:
+		c.start()
+	case FirstPiece:
+		c.first = true
+		if c.step == making {
+			c.emit(Announce{Num: c.next(), Gen: c.gen, Origin: true, Begun: true})
+		}
+	case Filled:
+		c.fill(ev)
+	case Answered:
+		c.answered(ev)
+	case Pushed:
+		c.pushed(ev)
+	case Stop:
+		c.stop(ev.Err)
+	}
+	out := c.out
+	c.out = nil
+	return out
+}
+
+func (c *Creator) emit(e CreatorEffect) { c.out = append(c.out, e) }
+
+func (c *Creator) next() uint64 {
+	c.num++
+	return c.num
+}
+
+func (c *Creator) start() {
+	if c.step != fresh {
+		return
+	}
+	if c.meta.Size != phalanx.UnknownSize && c.meta.Size < c.cfg.InlineLimit {
+		c.step = filling
+		c.read()
+		return
+	}
+	c.bind(phalanx.Generation{})
+}
+
+func (c *Creator) read() {
+	if !c.began {
+		c.began = true
+		c.emit(Fill{})
+	}
+}
+
+func (c *Creator) bind(replace phalanx.Generation) {
+	c.step = binding
+	c.asked = c.next()
+	c.emit(Bind{Num: c.asked, Meta: c.meta, Copies: c.cfg.Copies, Replace: replace})
+}
+
+func (c *Creator) inline() {
+	c.step = finishing
+	c.asked = c.next()
+	c.emit(BindInline{Num: c.asked, Gen: c.gen, Meta: c.meta, Digest: c.digest, Copies: c.cfg.Copies})
+}
+
+func (c *Creator) fill(f Filled) {
+	c.filled, c.digest, c.meta.Size = true, f.Digest, f.Size
+	switch c.step {
+	case filling:
+		c.inline()
+	case making:
+		c.finish()
+	case comparing:
+		c.compare()
+	}
+}
+
+func (c *Creator) finish() {
+	if c.meta.Size < c.cfg.InlineLimit {
+		c.inline()
+		return
+	}
+	c.step = finishing
+	c.asked = c.next()
+	c.emit(Finish{Num: c.asked, Gen: c.gen, Meta: c.meta, Digest: c.digest})
+}
+
+func (c *Creator) answered(a Answered) {
+	if a.Num != c.asked || c.step != binding && c.step != finishing {
+		return
+	}
+	c.owner = a.Node
+	switch {
+	case a.Kind != 0:
+		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
+	case a.Waiting:
+		c.queued = true
+		c.read() // the bytes are needed in any case: to compare, or to take over
+	case c.step == finishing:
+		c.create(a.Gen, !c.gen.IsZero() && a.Gen != c.gen)
+	case a.State == Begun:
+		c.queued = false
+		c.gen = a.Gen
+		c.step = making
+		c.emit(Show{Gen: a.Gen})
+		if c.read(); c.first {
+			c.emit(Announce{Num: c.next(), Gen: c.gen, Origin: true, Begun: true})
+		}
+		if c.filled {
+			c.finish()
+		}
+	default: // final or lost: the same bytes are welcome
+		c.theirs = &a
+		c.step = comparing
+		if c.read(); c.filled {
+			c.compare()
+		}
+	}
+}
+
+// compare decides about bytes that were put under an id that is final (1.5) or
+// lost (1.7).
+func (c *Creator) compare() {
+	t := c.theirs
+	same := t.Digest == c.digest && t.Meta.Equal(c.meta)
+	switch {
+	case same:
+		c.emit(Announce{Num: c.next(), Gen: t.Gen, Complete: true, Pinned: true})
+		c.create(t.Gen, true)
+	case t.State == Lost:
+		c.bind(t.Gen)
+	default:
+		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrExists,
+			Err: fmt.Errorf("it is final with other bytes (%d bytes, digest %v)", t.Meta.Size, t.Digest)})
+	}
+}
+
+func (c *Creator) create(g phalanx.Generation, existed bool) {
+	c.step = done
+	c.emit(Created{Gen: g, Meta: c.meta, Digest: c.digest, Existed: existed})
+}
+
+// fail ends the Put; what the owner bound for it is released.
+func (c *Creator) fail(err *phalanx.Error) {
+	if c.step == binding || c.queued {
+		c.emit(Cancel{Num: c.asked})
+	}
+	if !c.gen.IsZero() && err.Kind != phalanx.ErrDeleted {
+		c.emit(Withdraw{Num: c.next(), Gen: c.gen})
+	}
+	c.step = done
+	c.emit(NotCreated{Err: err})
+	c.emit(Discard{})
+}
+
+func (c *Creator) stop(err *phalanx.Error) { c.fail(err) }
+
+// pushed hears that the binding was taken away.
+func (c *Creator) pushed(p Pushed) {
+	if c.gen.IsZero() || p.Gen.Less(c.gen) {
+		return
+	}
+	switch {
+	case p.Order == OrderDrop:
+		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted while it was put")})
+	case p.Order == OrderAbort || p.Order == OrderReset && c.gen.Less(p.Gen):
+		c.gen = phalanx.Generation{}
+		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrAborted, Err: fmt.Errorf("the cluster has released its binding")})
+	}
+}
+
+// Reason says what the Put is waiting for: the text of a deadline's error.
+func (c *Creator) Reason() (node phalanx.NodeID, text string) {
+	switch {
+	case c.queued && c.step == binding:
+		return "", "another creator of it has not finished"
+	case c.step == binding || c.step == finishing:
+		return c.owner, "its directory shard has not answered"
+	case c.step == making || c.step == comparing || c.step == filling:
+		return c.cfg.Self, "its source has not ended"
+	}
+	return c.cfg.Self, "there is no room for it under the memory cap"
+}

@@ -1,0 +1,77 @@
+// Package transfer decides how a node gets an object and how it makes one.
+//
+// A Receiver fetches one object for all callers on its node: it locates a
+// sender, reserves room, reads from its watermark, goes on with another sender
+// when one fails, starts over when the generation is replaced, and is done when
+// every byte is there, the digest matches and the owner has recorded Final.
+//
+// A Creator makes one object: it binds the id, is readable while it is filled,
+// and finishes; if the id is bound already it compares.
+//
+// Neither moves a byte: they say what to open, reserve and report. Neither is
+// safe for concurrent use; one actor owns each.
+package transfer
+
+import "github.com/phalanx-go/phalanx"
+
+// State is what the directory says about an id.
+type State uint8
+
+// The states, in the directory's order.
+const (
+	Unbound State = iota
+	Begun
+	Finished
+	Lost
+	Deleted
+)
+
+// Answered is the directory's answer to the request Num.
+type Answered struct {
+	Num     uint64
+	Kind    phalanx.Kind // 0: it is done
+	Text    string
+	Node    phalanx.NodeID // of the owner that answered
+	Waiting bool           // the request is queued at the owner
+	State   State
+	Gen     phalanx.Generation
+	Meta    phalanx.Meta
+	Digest  phalanx.Digest
+	Inline  bool // the answer carries the bytes of an inline object
+	Lease   uint64
+	Sender  phalanx.NodeID
+}
+
+// Order is what the owner of an object asks of its holders.
+type Order uint8
+
+// The orders, in the directory's order.
+const (
+	OrderFinal Order = iota
+	OrderAbort
+	OrderReset
+	OrderDrop
+)
+
+// Pushed is an order of the owner about generation Gen. Repeats do nothing.
+type Pushed struct {
+	Order  Order
+	Gen    phalanx.Generation
+	Meta   phalanx.Meta
+	Digest phalanx.Digest
+}
+
+// Effects that Receiver and Creator share.
+type (
+	// Announce tells the owner of the own copy.
+	Announce struct {
+		Num      uint64
+		Gen      phalanx.Generation
+		Complete bool
+		Pinned   bool
+		Origin   bool
+		Begun    bool
+	}
+	// Discard drops the copy and its reservation.
+	Discard struct{}
+)
