@@ -225,8 +225,7 @@ func (s *Shard) bar(o *object, sender, receiver phalanx.NodeID) {
 	o.bars = append(o.bars, bar{sender, receiver, s.now + firstBar, s.now + firstBar + longestBar, firstBar})
 }
 
-// cancel ends a waiting request, or the lease that answered it; the partial
-// copy of its receiver is not handed out again.
+// cancel ends a waiting request, or what answered it: a lease, a binding.
 func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 	mine := func(r Request) bool { return r.From == from && r.Num == num }
 	o.waiters = slices.DeleteFunc(o.waiters, mine)
@@ -236,6 +235,9 @@ func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 	if l := o.leaseOf(from); l != nil && l.num == num {
 		o.endLease(l)
 		s.serve(o)
+	}
+	if o.rec.State == Begun && o.rec.Maker == ByPut && o.rec.Origin == from && o.rec.OriginNum == num && o.change == nil {
+		s.release(o, nil)
 	}
 }
 
