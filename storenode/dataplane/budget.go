@@ -1,0 +1,202 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Budget is a node's memory cap. Whoever holds bytes of objects, or means to,
+// holds that many bytes of the budget. Reservations that have to wait are
+// served in order, also when a later one would fit.
+type Budget struct {
+	cap     int64
+	waiting atomic.Int32 // len(queue), read without mu
+
+	mu       sync.Mutex
+	used     int64 // Invariant: 0 <= used <= cap
+	peak     int64
+	queue    []*reservation
+	pressure func(need int64)
+	reclaim  func(need int64) bool // gives unused memory back; false when there is none
+}
+
+type reservation struct {
+	n       int64
+	granted chan struct{}
+}
+
+// NewBudget returns a budget of capacity bytes.
+func NewBudget(capacity int64) *Budget { return &Budget{cap: capacity} }
+
+// OnPressure sets what is called, without a lock held, whenever a reservation
+// has to wait: need bytes are missing for it and for those before it.
+func (b *Budget) OnPressure(f func(need int64)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pressure = f
+}
+
+// Reserve takes n bytes, waiting for them in order until ctx ends. More than
+// the cap fails at once. Both fail with ErrNoSpace and the numbers.
+func (b *Budget) Reserve(ctx context.Context, n int64) error {
+	if n < 0 {
+		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%d bytes", n)}
+	}
+	if n > b.cap {
+		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrNoSpace,
+			Err: fmt.Errorf("%d bytes are more than the cap of %d", n, b.cap)}
+	}
+	if b.TryReserve(n) {
+		return nil
+	}
+	r := &reservation{n: n, granted: make(chan struct{})}
+	b.mu.Lock()
+	b.queue = append(b.queue, r)
+	b.waiting.Store(int32(len(b.queue)))
+	b.grant()
+	need, pressure := b.short(), b.pressure
+	b.mu.Unlock()
+	if need > 0 {
+		b.tidy(need)
+		if pressure != nil {
+			pressure(need)
+		}
+	}
+	select {
+	case <-r.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.Index(b.queue, r)
+	if i < 0 {
+		return nil // granted meanwhile
+	}
+	before := int64(0)
+	for _, q := range b.queue[:i] {
+		before += q.n
+	}
+	err := b.full(n, before, context.Cause(ctx))
+	b.queue = slices.Delete(b.queue, i, i+1)
+	b.waiting.Store(int32(len(b.queue)))
+	b.grant()
+	return err
+}
+
+// ReserveNow is TryReserve with Reserve's error.
+func (b *Budget) ReserveNow(n int64) error {
+	if b.TryReserve(n) {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := int64(0)
+	for _, q := range b.queue {
+		before += q.n
+	}
+	return b.full(n, before, errNotNow)
+}
+
+var errNotNow = errors.New("it cannot wait")
+
+func (b *Budget) full(n, before int64, why error) error {
+	return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrNoSpace,
+		Err: fmt.Errorf("%d bytes are needed, %d of %d are free, %d are waited for by others before: %w",
+			n, b.cap-b.used, b.cap, before, why)}
+}
+
+// TryReserve takes n bytes if they are free and nobody waits before.
+func (b *Budget) TryReserve(n int64) bool {
+	for {
+		b.mu.Lock()
+		missing, queued := b.used+n-b.cap, len(b.queue) > 0
+		if missing <= 0 && !queued && n >= 0 {
+			b.take(n)
+			b.mu.Unlock()
+			return true
+		}
+		b.mu.Unlock()
+		if queued || n < 0 || n > b.cap || !b.tidy(missing) {
+			return false
+		}
+	}
+}
+
+// Release gives n bytes back.
+func (b *Budget) Release(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n < 0 || n > b.used {
+		panic(fmt.Sprintf("dataplane: %d of %d bytes released", n, b.used))
+	}
+	b.used -= n
+	b.grant()
+}
+
+// Used returns how much is taken, by idle memory of a Pool too.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// Peak returns the most that was ever taken.
+func (b *Budget) Peak() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.peak
+}
+
+// Cap returns how much there is.
+func (b *Budget) Cap() int64 { return b.cap }
+
+// contended reports whether a reservation waits.
+func (b *Budget) contended() bool { return b.waiting.Load() > 0 }
+
+// tidy has unused memory given back and reports whether there was any.
+func (b *Budget) tidy(need int64) bool {
+	b.mu.Lock()
+	f := b.reclaim
+	b.mu.Unlock()
+	return f != nil && f(need)
+}
+
+func (b *Budget) take(n int64) {
+	b.used += n
+	b.peak = max(b.peak, b.used)
+}
+
+// short returns how many bytes all that wait are short of.
+func (b *Budget) short() int64 {
+	if len(b.queue) == 0 {
+		return 0
+	}
+	need := b.used - b.cap
+	for _, r := range b.queue {
+		need += r.n
+	}
+	return need
+}
+
+func (b *Budget) grant() {
+	n := 0
+	for _, r := range b.queue {
+		if b.used+r.n > b.cap {
+			break
+		}
+		b.take(r.n)
+		close(r.granted)
+		n++
+	}
+	if n > 0 {
+		b.queue = slices.Delete(b.queue, 0, n)
+		b.waiting.Store(int32(len(b.queue)))
+	}
+}

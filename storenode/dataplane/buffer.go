@@ -1,0 +1,181 @@
+package dataplane
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Buffer holds the bytes of one generation of one object at this node, or of a
+// reduce place's output, with their checks. Bytes come in order, from one
+// writer; any number of readers follow it.
+//
+//	0 ........ Watermark ........ Arrived ........ Size
+//	 checked              raw                 to come
+//
+// Arrived bytes may be sent on or combined; only checked ones may be read by an
+// application or count as held.
+type Buffer struct {
+	pool      *Pool
+	region    atomic.Pointer[Region]
+	arrived   atomic.Int64
+	watermark atomic.Int64 // Invariant: a multiple of PieceSize, or size
+	size      atomic.Int64
+	complete  atomic.Bool
+	refs      atomic.Int64
+	subs      subscribers
+
+	raw bool // the writer is a receiver: checks come from the origin. Writer's
+
+	mu     sync.Mutex
+	checks []Check // of the first pieces, without a gap
+	digest phalanx.Digest
+	err    error
+}
+
+// NewBuffer returns an empty buffer for size bytes, or phalanx.UnknownSize,
+// waiting for room until ctx ends. Its one reference is the caller's.
+func (p *Pool) NewBuffer(ctx context.Context, size int64) (*Buffer, error) {
+	if size == phalanx.UnknownSize {
+		return newBuffer(p, p.growable(), size), nil
+	}
+	r, err := p.Get(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	return newBuffer(p, r, size), nil
+}
+
+// TryBuffer returns an empty buffer if there is room for it now, else nil.
+func (p *Pool) TryBuffer(size int64) *Buffer {
+	if size == phalanx.UnknownSize {
+		return newBuffer(p, p.growable(), size)
+	}
+	r := p.TryGet(size)
+	if r == nil {
+		return nil
+	}
+	return newBuffer(p, r, size)
+}
+
+// NewBufferReserved returns an empty buffer to a caller that holds Charge(size)
+// of the budget, which the buffer takes over, also on an error.
+func (p *Pool) NewBufferReserved(size int64) (*Buffer, error) {
+	r, err := p.GetReserved(size)
+	if err != nil {
+		return nil, err
+	}
+	return newBuffer(p, r, size), nil
+}
+
+func newBuffer(p *Pool, r *Region, size int64) *Buffer {
+	b := &Buffer{pool: p}
+	b.region.Store(r)
+	b.size.Store(size)
+	b.refs.Store(1)
+	if size > 0 {
+		b.checks = make([]Check, 0, Pieces(size))
+	}
+	b.conclude()
+	return b
+}
+
+// Arrived returns how many bytes are there, checked or not.
+func (b *Buffer) Arrived() int64 { return b.arrived.Load() }
+
+// Watermark returns how many bytes are there and checked.
+func (b *Buffer) Watermark() int64 { return b.watermark.Load() }
+
+// Size returns how many bytes there will be, or phalanx.UnknownSize.
+func (b *Buffer) Size() int64 { return b.size.Load() }
+
+// Complete reports whether all bytes are there and checked.
+func (b *Buffer) Complete() bool { return b.complete.Load() }
+
+// Digest returns the object's digest once the buffer is complete.
+func (b *Buffer) Digest() (phalanx.Digest, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.digest, b.complete.Load()
+}
+
+// Err returns what Fail was told first.
+func (b *Buffer) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}
+
+// Fail ends the buffer for its readers and streams: there will be no more
+// bytes, and those that are there count for nothing. An *Ended tells receivers
+// downstream why; another error does by its Kind.
+func (b *Buffer) Fail(err error) {
+	b.mu.Lock()
+	if b.err == nil {
+		b.err = err
+	}
+	b.mu.Unlock()
+	b.subs.wake()
+}
+
+// Bytes returns the bytes from lo to hi, at most Arrived, without copying them.
+// They are read-only, and valid while the caller holds a reference.
+func (b *Buffer) Bytes(lo, hi int64) []byte {
+	mem := b.there()
+	if hi > int64(len(mem)) {
+		panic(fmt.Sprintf("dataplane: bytes %d to %d of %d that arrived", lo, hi, len(mem)))
+	}
+	return mem[lo:hi:hi]
+}
+
+// there returns what arrived. The order of the loads matters: Resume stores them
+// the other way round, so that memory it replaced is never paired with a length
+// from before.
+func (b *Buffer) there() []byte {
+	r := b.region.Load()
+	return r.mem[:min(b.arrived.Load(), int64(len(r.mem)))]
+}
+
+// Held returns what the buffer costs of the budget.
+func (b *Buffer) Held() int64 { return b.region.Load().charged }
+
+// Retain adds a reference, for somebody who already has one.
+func (b *Buffer) Retain() {
+	if b.refs.Add(1) <= 1 {
+		panic("dataplane: a released buffer is retained")
+	}
+}
+
+// Release drops a reference; the last one gives the memory back.
+func (b *Buffer) Release() {
+	switch n := b.refs.Add(-1); {
+	case n == 0:
+		b.region.Load().Release()
+	case n < 0:
+		panic("dataplane: a buffer is released twice")
+	}
+}
+
+// checksFrom copies known checks from piece on into dst and returns how many.
+func (b *Buffer) checksFrom(piece int64, dst []Check) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if piece >= int64(len(b.checks)) {
+		return 0
+	}
+	return copy(dst, b.checks[piece:])
+}
+
+// conclude marks the buffer complete when it is.
+func (b *Buffer) conclude() {
+	if size := b.size.Load(); size == phalanx.UnknownSize || b.watermark.Load() != size || b.complete.Load() {
+		return
+	}
+	b.mu.Lock()
+	b.digest = DigestOf(b.checks)
+	b.complete.Store(true)
+	b.mu.Unlock()
+}

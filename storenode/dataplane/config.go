@@ -1,0 +1,113 @@
+package dataplane
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Config is what Conns needs. Durations and numbers that are zero have the
+// default that stands beside them.
+type Config struct {
+	Self     phalanx.NodeID
+	Cluster  string
+	Features uint64 // told to peers in the hello
+
+	Listener  net.Listener // if nil, Bind is listened on; Conns closes it
+	Bind      string       // "127.0.0.1:0"
+	ServerTLS *tls.Config  // nil: plain TCP
+	ClientTLS *tls.Config
+
+	// Dial replaces net.Dialer, for tests.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Lookup returns the data address of a member.
+	Lookup func(phalanx.NodeID) (addr string, ok bool)
+	// View returns the number of the view, for hellos; nil: 0.
+	View func() uint64
+	// Admit may refuse a peer whose hello is otherwise right: one that was
+	// removed. view is the number of the peer's. nil admits all.
+	Admit func(from phalanx.NodeID, view uint64) error
+
+	// OnMessage is called for each message, in the order of the sender's posts, on
+	// the goroutine of its connection: what it does delays the messages behind.
+	// payload lies in the connection's read buffer: it is valid only during
+	// the call, and may be changed then.
+	OnMessage func(from phalanx.NodeID, payload []byte)
+	// OnBroken is called when a connection for messages to or from a peer ends
+	// or cannot be made, unless ClosePeer or Close ended it. A refused
+	// connection unwraps to syscall.ECONNREFUSED.
+	OnBroken func(peer phalanx.NodeID, err error)
+	// OnStream serves a request on the goroutine of its connection. It ends the
+	// stream by one of the Writer's calls; the connection is closed if it does not.
+	OnStream func(from phalanx.NodeID, req Request, w *Writer)
+
+	HelloTimeout time.Duration // 5s, for a connection until both hellos are through
+	DialTimeout  time.Duration // 5s
+	RedialAfter  time.Duration // 20ms between failed attempts for messages
+	Stall        time.Duration // 1s of silence on a stream that is received
+	WaitEvery    time.Duration // 200ms between a sender's signs of life
+	WriteStall   time.Duration // 10s in which a receiver takes nothing
+	MaxIdle      int           // 4 idle connections for streams per peer
+	MaxQueue     int           // 16 MiB of messages waiting per peer
+
+	Logger logrus.FieldLogger // nil: the standard logger
+}
+
+func (c Config) withDefaults() Config {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&c.HelloTimeout, 5*time.Second)
+	def(&c.DialTimeout, 5*time.Second)
+	def(&c.RedialAfter, 20*time.Millisecond)
+	def(&c.Stall, time.Second)
+	def(&c.WaitEvery, 200*time.Millisecond)
+	def(&c.WriteStall, 10*time.Second)
+	if c.MaxIdle == 0 {
+		c.MaxIdle = 4
+	}
+	if c.MaxQueue == 0 {
+		c.MaxQueue = 16 << 20
+	}
+	if c.Bind == "" {
+		c.Bind = "127.0.0.1:0"
+	}
+	if c.Logger == nil {
+		c.Logger = logrus.StandardLogger()
+	}
+	if c.View == nil {
+		c.View = func() uint64 { return 0 }
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	bad := func(format string, args ...any) error {
+		return &phalanx.Error{Op: "data plane", Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case c.Self == "" || len(c.Self) > 512:
+		return bad("the node's own id has %d bytes, 1 to 512 are allowed", len(c.Self))
+	case len(c.Cluster) > 512:
+		return bad("the cluster's name has %d bytes, at most 512 are allowed", len(c.Cluster))
+	case c.Lookup == nil:
+		return bad("there is no Lookup")
+	case c.MaxIdle < 0 || c.MaxQueue < 0:
+		return bad("MaxIdle is %d, MaxQueue %d", c.MaxIdle, c.MaxQueue)
+	}
+	for name, d := range map[string]time.Duration{"HelloTimeout": c.HelloTimeout, "DialTimeout": c.DialTimeout,
+		"RedialAfter": c.RedialAfter, "Stall": c.Stall, "WaitEvery": c.WaitEvery, "WriteStall": c.WriteStall} {
+		if d < 0 {
+			return bad("%s is %v", name, d)
+		}
+	}
+	return nil
+}

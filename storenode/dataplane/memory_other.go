@@ -1,0 +1,20 @@
+//go:build !linux
+
+package dataplane
+
+import "os"
+
+var pageSize = os.Getpagesize()
+
+func mapMemory(n int64) ([]byte, error) { return make([]byte, n), nil }
+
+// growMemory moves: what readers hold of mem stays valid until they let go.
+func growMemory(mem []byte, to, _ int64) ([]byte, error) {
+	next := make([]byte, to)
+	copy(next, mem)
+	return next, nil
+}
+
+func shrinkMemory(mem []byte, n int64) []byte { return mem[:n:n] }
+
+func unmapMemory([]byte) {}

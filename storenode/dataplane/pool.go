@@ -1,0 +1,235 @@
+package dataplane
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+const (
+	// HeapMax is the size up to which memory comes from the Go heap: a mapping
+	// costs a system call and a page fault.
+	HeapMax = 64 << 10
+
+	huge = 2 << 20
+)
+
+// Pool hands out memory from a Budget. Larger regions lie outside the Go heap
+// and are kept when they come back, because memory that was touched before is
+// up to twice as fast to fill. Idle regions stay counted against the budget and
+// are dropped as soon as anybody waits for room.
+type Pool struct {
+	budget *Budget
+
+	mu     sync.Mutex
+	idle   []*Region // oldest first
+	kept   int64     // bytes in idle
+	held   int64     // bytes handed out and mapped
+	recent int64     // the most that was held lately; idle memory is bounded by it
+}
+
+// Region is contiguous memory from a Pool. Its holder alone may use it.
+type Region struct {
+	pool    *Pool
+	mem     []byte
+	mapped  bool
+	charged int64 // of the budget; at least len(mem), and the capacity of mem if it is mapped and does not grow
+}
+
+// NewPool returns a pool on budget. A budget has one pool.
+func NewPool(budget *Budget) *Pool {
+	p := &Pool{budget: budget}
+	budget.mu.Lock()
+	budget.reclaim = p.reclaim
+	budget.mu.Unlock()
+	return p
+}
+
+// Budget returns what the pool draws on.
+func (p *Pool) Budget() *Budget { return p.budget }
+
+// Charge returns what n bytes from the pool cost at most of the budget.
+func Charge(n int64) int64 {
+	if n <= HeapMax {
+		return n
+	}
+	return roundUp(n, int64(pageSize))
+}
+
+// Get returns n bytes, waiting for room until ctx ends. Their content is
+// undefined.
+func (p *Pool) Get(ctx context.Context, n int64) (*Region, error) {
+	if r := p.reuse(n); r != nil {
+		return r, nil
+	}
+	if err := p.budget.Reserve(ctx, Charge(n)); err != nil {
+		return nil, err
+	}
+	return p.charged(n)
+}
+
+// TryGet returns n bytes if there is room now, else nil.
+func (p *Pool) TryGet(n int64) *Region {
+	if r := p.reuse(n); r != nil {
+		return r
+	}
+	if !p.budget.TryReserve(Charge(n)) {
+		return nil
+	}
+	r, err := p.charged(n)
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+// GetReserved returns n bytes for a caller that holds Charge(n) of the budget;
+// the region takes that over.
+func (p *Pool) GetReserved(n int64) (*Region, error) {
+	if r := p.reuse(n); r != nil {
+		p.budget.Release(Charge(n))
+		return r, nil
+	}
+	return p.charged(n)
+}
+
+// charged makes a new region of n bytes that are reserved already.
+func (p *Pool) charged(n int64) (*Region, error) {
+	r := &Region{pool: p, charged: Charge(n)}
+	if n <= HeapMax {
+		r.mem = make([]byte, n)
+		return r, nil
+	}
+	mem, err := mapMemory(r.charged)
+	if err != nil {
+		p.budget.Release(r.charged)
+		return nil, noMemory(n, err)
+	}
+	r.mem, r.mapped = mem[:n], true
+	p.hold(r.charged)
+	return r, nil
+}
+
+// reuse returns the idle region that fits n best, within a quarter of n.
+func (p *Pool) reuse(n int64) *Region {
+	if n <= HeapMax {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	best := -1
+	for i, r := range p.idle {
+		if r.charged >= n && r.charged <= n+n/4 && (best < 0 || r.charged < p.idle[best].charged) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	r := p.idle[best]
+	p.idle = slices.Delete(p.idle, best, best+1)
+	p.kept -= r.charged
+	p.holdLocked(r.charged)
+	r.mem = r.mem[:n]
+	return r
+}
+
+func (p *Pool) hold(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holdLocked(n)
+}
+
+func (p *Pool) holdLocked(n int64) {
+	p.held += n
+	p.recent = max(p.held, p.recent-p.recent/16) // forgotten over some forty requests
+}
+
+// Bytes returns the memory.
+func (r *Region) Bytes() []byte { return r.mem }
+
+// Release gives r back. Nobody may touch its memory afterwards.
+func (r *Region) Release() {
+	p := r.pool
+	if !r.mapped {
+		r.mem = nil
+		p.budget.Release(r.charged)
+		return
+	}
+	r.mem = r.mem[:r.charged]
+	if int64(cap(r.mem)) > r.charged { // a growable one that was not trimmed
+		r.mem = shrinkMemory(r.mem, r.charged)
+	}
+	p.mu.Lock()
+	p.held -= r.charged
+	p.idle = append(p.idle, r)
+	p.kept += r.charged
+	over := p.kept + p.held - p.recent
+	p.mu.Unlock()
+	if over > 0 || p.budget.contended() {
+		p.reclaim(max(over, r.charged))
+	}
+}
+
+// Idle returns how many bytes are kept for reuse.
+func (p *Pool) Idle() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kept
+}
+
+// Trim drops idle regions until at most keep bytes are left. A node that has
+// been quiet for a while calls it.
+func (p *Pool) Trim(keep int64) {
+	p.mu.Lock()
+	over := p.kept - keep
+	p.recent = p.held + min(keep, p.kept)
+	p.mu.Unlock()
+	if over > 0 {
+		p.reclaim(over)
+	}
+}
+
+// Warm touches a region of n bytes ahead of need and leaves it idle.
+func (p *Pool) Warm(n int64) bool {
+	r := p.TryGet(n)
+	if r == nil {
+		return false
+	}
+	for i := 0; i < len(r.mem); i += pageSize {
+		r.mem[i] = 0
+	}
+	r.Release()
+	return true
+}
+
+// reclaim drops idle regions, oldest first, until need bytes are free, and
+// reports whether there were any.
+func (p *Pool) reclaim(need int64) bool {
+	p.mu.Lock()
+	freed, n := int64(0), 0
+	for n < len(p.idle) && freed < need {
+		freed += p.idle[n].charged
+		n++
+	}
+	drop := slices.Clone(p.idle[:n])
+	p.idle = slices.Delete(p.idle, 0, n)
+	p.kept -= freed
+	p.mu.Unlock()
+	for _, r := range drop { // unmapping takes a while: not under mu
+		unmapMemory(r.mem)
+	}
+	if freed > 0 {
+		p.budget.Release(freed)
+	}
+	return freed > 0
+}
+
+func noMemory(n int64, err error) error {
+	return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrNoSpace, Err: fmt.Errorf("mapping %d bytes: %w", n, err)}
+}
+
+func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }

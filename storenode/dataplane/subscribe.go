@@ -1,0 +1,54 @@
+package dataplane
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Sub tells one reader that a buffer changed: more arrived, or was checked, or
+// it failed. Several changes may be told as one; the reader looks again.
+type Sub struct {
+	C  chan struct{} // capacity 1
+	of *subscribers
+}
+
+type subscribers struct {
+	n   atomic.Int32 // len(all), so that a buffer without readers costs nothing
+	mu  sync.Mutex
+	all []*Sub
+}
+
+// Subscribe returns a subscription that starts now: look at the buffer after it.
+func (b *Buffer) Subscribe() *Sub {
+	s := &Sub{C: make(chan struct{}, 1), of: &b.subs}
+	b.subs.mu.Lock()
+	defer b.subs.mu.Unlock()
+	b.subs.all = append(b.subs.all, s)
+	b.subs.n.Store(int32(len(b.subs.all)))
+	return s
+}
+
+// Close ends the subscription. C stays open.
+func (s *Sub) Close() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	if i := slices.Index(s.of.all, s); i >= 0 {
+		s.of.all = slices.Delete(s.of.all, i, i+1)
+		s.of.n.Store(int32(len(s.of.all)))
+	}
+}
+
+func (s *subscribers) wake() {
+	if s.n.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sub := range s.all {
+		select {
+		case sub.C <- struct{}{}:
+		default:
+		}
+	}
+}

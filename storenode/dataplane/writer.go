@@ -1,0 +1,274 @@
+package dataplane
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Writer is the sender's side of one transfer: it answers one Request, by
+// SendBuffer, Reset, Busy or Gone.
+type Writer struct {
+	link   *link
+	p      *peer
+	ctx    context.Context
+	cancel context.CancelFunc
+	ended  bool
+	failed error
+
+	head   []byte // checks and the header before a payload
+	vec    [2][]byte
+	bufs   net.Buffers
+	checks [maxChecks]Check
+
+	deadline  time.Time
+	mu        sync.Mutex // orders hurry and extend
+	interrupt atomic.Bool
+}
+
+func newWriter(l *link, p *peer) *Writer {
+	w := &Writer{link: l, p: p, head: make([]byte, 0, 512)}
+	w.ctx, w.cancel = context.WithCancel(p.ctx)
+	return w
+}
+
+// Context ends with the peer's connections and with Conns.
+func (w *Writer) Context() context.Context { return w.ctx }
+
+// SendOptions are the optional arguments of SendBuffer.
+type SendOptions struct {
+	// Checked is Request.Checked: bytes below it are sent only once checked here.
+	Checked int64
+	// WaitPath returns this node and the senders above it up to the origin.
+	WaitPath func() []phalanx.NodeID
+	// PathChanged makes a changed path known at once; nil: with the next WAIT.
+	PathChanged <-chan struct{}
+}
+
+// SendBuffer sends b from a byte on, as it arrives, and ends the stream when b is
+// complete. It ends it too when b fails or ctx does, and returns that error; a
+// receiver that is gone is an error as well. It holds a reference to b.
+func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts SendOptions) error {
+	b.Retain()
+	defer b.Release()
+	sub := b.Subscribe()
+	defer sub.Close()
+	defer w.until(ctx)()
+	silence := time.NewTimer(w.p.c.cfg.WaitEvery)
+	defer silence.Stop()
+
+	pos, piece := from, Pieces(from)
+	if size := b.Size(); from < 0 || from%PieceSize != 0 && from != size || size >= 0 && from > size {
+		err := refused("a stream from byte %d of %d", from, size)
+		return errors.Join(err, w.Gone(faultOf(err)))
+	}
+	for {
+		if err := b.Err(); err != nil {
+			return errors.Join(err, w.fail(err))
+		}
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, w.Gone(phalanx.ErrCanceled, "the sender was told to stop"))
+		}
+		part, checks := w.ready(b, pos, piece, opts.Checked)
+		switch {
+		case len(part) > 0 || checks > 0:
+			if err := w.send(part, piece, checks); err != nil {
+				return err
+			}
+			pos += int64(len(part))
+			piece += int64(checks)
+			continue
+		case b.Complete() && pos == b.Size() && piece == Pieces(pos):
+			digest, _ := b.Digest()
+			return w.finish(pos, digest)
+		}
+		silence.Reset(w.p.c.cfg.WaitEvery)
+		select {
+		case <-sub.C:
+		case <-opts.PathChanged:
+			if err := w.Wait(opts.path()); err != nil {
+				return err
+			}
+		case <-silence.C:
+			if err := w.Wait(opts.path()); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+		case <-w.ctx.Done():
+			w.failed = context.Cause(w.ctx)
+			return w.failed
+		}
+	}
+}
+
+func (o SendOptions) path() []phalanx.NodeID {
+	if o.WaitPath == nil {
+		return nil
+	}
+	return o.WaitPath()
+}
+
+// ready returns the bytes that can be sent from pos on, and how many checks from
+// piece on go before them: those that are known of the pieces they touch.
+func (w *Writer) ready(b *Buffer, pos, piece, checked int64) ([]byte, int) {
+	there := b.there()
+	if done := b.Watermark(); done < checked {
+		there = there[:min(done, int64(len(there)))]
+	}
+	end := max(pos, min(int64(len(there)), pos+MaxData))
+	n := b.checksFrom(piece, w.checks[:max(0, min(Pieces(end)-piece, maxChecks))])
+	if end == pos {
+		return nil, n
+	}
+	return there[pos:end], n
+}
+
+// send writes checks and bytes in one system call.
+func (w *Writer) send(part []byte, piece int64, checks int) error {
+	w.head = w.head[:0]
+	if checks > 0 {
+		w.head = w.appendChecks(w.head, piece, w.checks[:checks])
+	}
+	if len(part) > 0 {
+		w.head = appendHeader(w.head, kindData, len(part), 0)
+	}
+	began := time.Now()
+	if err := w.flush(began, part); err != nil {
+		return err
+	}
+	w.p.sent.Add(uint64(len(part)))
+	w.p.rate.add(int64(len(part)), time.Since(began))
+	return nil
+}
+
+func (w *Writer) appendChecks(b []byte, piece int64, checks []Check) []byte {
+	at := len(b)
+	b = append(b, make([]byte, headerSize)...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(piece))
+	for i := range checks {
+		b = appendCheck(b, &checks[i])
+	}
+	payload := b[at+headerSize:]
+	appendHeader(b[:at], kindChecks, len(payload), crcOf(payload))
+	return b
+}
+
+// flush writes w.head and then part. A failure leaves half a frame behind, so
+// that the connection is lost.
+func (w *Writer) flush(now time.Time, part []byte) error {
+	if w.failed != nil {
+		return w.failed
+	}
+	if err := w.extend(now); err != nil {
+		w.failed = err
+		return err
+	}
+	w.vec = [2][]byte{w.head, part}
+	w.bufs = w.vec[:]
+	if len(part) == 0 {
+		w.bufs = w.vec[:1]
+	}
+	_, err := w.bufs.WriteTo(w.link.conn)
+	if err != nil {
+		w.failed = withNode(err, "send", w.p.node)
+	}
+	return w.failed
+}
+
+// extend moves the deadline of writes, now and then.
+func (w *Writer) extend(now time.Time) error {
+	stall := w.p.c.cfg.WriteStall
+	if w.deadline.Sub(now) > stall {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.interrupt.Load() {
+		return nil
+	}
+	w.deadline = now.Add(stall + stall/4)
+	return w.link.conn.SetWriteDeadline(w.deadline)
+}
+
+// grace is how long a frame that is being written may take when the transfer was
+// cancelled; the connection survives if that is enough.
+const grace = 50 * time.Millisecond
+
+// until makes writes end soon after ctx, until the function it returns is called.
+func (w *Writer) until(ctx context.Context) (calm func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		w.hurry()
+		close(done)
+	})
+	return func() {
+		if stop() {
+			return
+		}
+		<-done
+		w.interrupt.Store(false)
+		w.deadline = time.Time{}
+	}
+}
+
+func (w *Writer) hurry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.interrupt.Store(true)
+	_ = w.link.conn.SetWriteDeadline(time.Now().Add(grace))
+}
+
+// control writes a frame without data.
+func (w *Writer) control(k frameKind, payload []byte) error {
+	if w.ended {
+		return refused("the stream has ended")
+	}
+	w.head = appendFrame(w.head[:0], k, payload)
+	return w.flush(time.Now(), nil)
+}
+
+func (w *Writer) last(k frameKind, payload []byte) error {
+	err := w.control(k, payload)
+	w.ended = true
+	return err
+}
+
+// Wait tells the receiver that there is nothing yet, and the path up to the
+// origin. SendBuffer does it by itself.
+func (w *Writer) Wait(path []phalanx.NodeID) error {
+	return w.control(kindWait, appendPath(nil, path))
+}
+
+// Reset ends the stream: this node has a greater generation. That of a place is
+// its attempt as Epoch, and Seq.
+func (w *Writer) Reset(g phalanx.Generation) error {
+	return w.last(kindReset, appendGeneration(nil, g))
+}
+
+// Busy ends the stream: this node serves others.
+func (w *Writer) Busy() error { return w.last(kindBusy, nil) }
+
+// Gone ends the stream: this node has no such bytes, or no longer.
+func (w *Writer) Gone(k phalanx.Kind, text string) error {
+	return w.last(kindGone, appendFault(nil, k, text))
+}
+
+func (w *Writer) finish(size int64, digest phalanx.Digest) error {
+	p := binary.LittleEndian.AppendUint64(nil, uint64(size))
+	return w.last(kindEnd, append(p, digest[:]...))
+}
+
+// fail ends the stream as a failed buffer says.
+func (w *Writer) fail(err error) error {
+	var e *Ended
+	if errors.As(err, &e) && e.Reason == Reset {
+		return w.Reset(e.Generation)
+	}
+	return w.Gone(faultOf(err))
+}
