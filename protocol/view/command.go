@@ -1,0 +1,140 @@
+package view
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Command is a change of the view that somebody asks for. Delivery is at most
+// once, so whoever asks repeats it until it is visible; twice is the same as
+// once.
+type Command interface {
+	fmt.Stringer
+	command() wireCommand
+	// settled reports whether v has the command's effect, or makes it void.
+	settled(v View) bool
+}
+
+type (
+	// AddMember asks to let Member in. An older incarnation of the same name
+	// is removed.
+	AddMember struct{ Member Member }
+
+	// RemoveMember asks to remove Node: it is down, or has handed over. Unless
+	// Dead says that its process is known to be gone, the leader first lets
+	// Node's lease end.
+	RemoveMember struct {
+		Node phalanx.NodeID
+		Dead bool `json:",omitempty"`
+	}
+
+	// Leaving asks to move all shards away from Node, and its vote.
+	Leaving struct{ Node phalanx.NodeID }
+
+	// InSync says of each listed shard that its Next has caught up.
+	InSync struct{ Shards []Synced }
+
+	// Drop asks to take Node, the owner or the backup, off Shard, by whoever is
+	// the other. It counts only in Epoch, so that of two the first wins.
+	Drop struct {
+		Shard int
+		Epoch uint64
+		Node  phalanx.NodeID
+	}
+)
+
+// Synced says that Node has all of a shard's state in Epoch.
+type Synced struct {
+	Shard int
+	Epoch uint64
+	Node  phalanx.NodeID
+}
+
+// wireCommand has exactly one field that is not nil.
+type wireCommand struct {
+	Add    *AddMember    `json:",omitempty"`
+	Remove *RemoveMember `json:",omitempty"`
+	Leave  *Leaving      `json:",omitempty"`
+	Synced *InSync       `json:",omitempty"`
+	Drop   *Drop         `json:",omitempty"`
+}
+
+func (c AddMember) command() wireCommand    { return wireCommand{Add: &c} }
+func (c RemoveMember) command() wireCommand { return wireCommand{Remove: &c} }
+func (c Leaving) command() wireCommand      { return wireCommand{Leave: &c} }
+func (c InSync) command() wireCommand       { return wireCommand{Synced: &c} }
+func (c Drop) command() wireCommand         { return wireCommand{Drop: &c} }
+
+func (c AddMember) settled(v View) bool {
+	m, ok := v.byName(c.Member.ID)
+	return ok && (m.ID == c.Member.ID || younger(m.ID, c.Member.ID))
+}
+
+func (c RemoveMember) settled(v View) bool { return !v.Has(c.Node) }
+
+func (c Leaving) settled(v View) bool {
+	m, ok := v.Member(c.Node)
+	return !ok || m.Leaving
+}
+
+func (c InSync) settled(v View) bool {
+	for _, s := range c.Shards {
+		if s.counts(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Synced) counts(v View) bool {
+	if s.Shard < 0 || s.Shard >= len(v.Shards) || s.Node == "" {
+		return false
+	}
+	is := v.Shards[s.Shard]
+	return is.Epoch == s.Epoch && is.Next == s.Node
+}
+
+func (c Drop) settled(v View) bool { return !c.counts(v) }
+
+func (c Drop) counts(v View) bool {
+	if c.Shard < 0 || c.Shard >= len(v.Shards) {
+		return false
+	}
+	is := v.Shards[c.Shard]
+	return is.Epoch == c.Epoch && is.Backup != "" && is.has(c.Node)
+}
+
+// EncodeCommand returns c as bytes.
+func EncodeCommand(c Command) []byte { return encode(c.command()) }
+
+// DecodeCommand is the inverse of EncodeCommand. It fails on bytes that are no
+// command.
+func DecodeCommand(data []byte) (Command, error) {
+	var w wireCommand
+	if err := json.Unmarshal(data, &w); err != nil {
+		return nil, &phalanx.Error{Op: "view", Kind: phalanx.ErrInvalid, Err: err}
+	}
+	var found []Command
+	if w.Add != nil && w.Add.Member.ID.Name() != "" {
+		found = append(found, *w.Add)
+	}
+	if w.Remove != nil && w.Remove.Node != "" {
+		found = append(found, *w.Remove)
+	}
+	if w.Leave != nil && w.Leave.Node != "" {
+		found = append(found, *w.Leave)
+	}
+	if w.Synced != nil {
+		found = append(found, *w.Synced)
+	}
+	if w.Drop != nil && w.Drop.Node != "" {
+		found = append(found, *w.Drop)
+	}
+	if len(found) != 1 {
+		return nil, &phalanx.Error{Op: "view", Kind: phalanx.ErrInvalid, Err: errors.New("this is not one command")}
+	}
+	return found[0], nil
+}

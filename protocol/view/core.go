@@ -1,0 +1,207 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Core is what one node knows of the view, and its part in deciding it.
+type Core struct {
+	cfg Config
+	id  uint64 // raft's name for this node
+	now time.Duration
+	out []Effect
+
+	view   View                      // the newest; Number 0: none yet. Published, unless only learned before joining
+	member bool                      // Invariant: view.Has(Self.ID), as of the last change of view
+	fenced bool                      // for ever
+	peers  map[uint64]phalanx.NodeID // raft's names
+
+	leader phalanx.NodeID // of term, or "": not known
+	term   uint64         // the highest of which anything was heard
+	heard  time.Duration  // when something was last heard of the leader, or this node's own clock was late
+	ticked time.Duration
+	beat   time.Duration // when the last own heartbeat was sent
+	turn   int           // which voter is asked when the leader is not known
+	lease  time.Duration
+
+	own      []proposal
+	voter    *voter // nil until raft's first message, or Boot
+	election election
+	lead     *leading // Invariant: not nil exactly while raft says that this node leads
+}
+
+// voter is this node's part in raft. It is kept when the node is no voter any
+// more, because it may become one again and must remember its vote.
+//
+// Invariant: between two Steps nothing is left in raft to be carried out.
+type voter struct {
+	node    *raft.RawNode
+	log     *raft.MemoryStorage
+	conf    *raftpb.ConfState
+	state   state // after entry applied
+	applied uint64
+	booted  bool
+}
+
+// New returns a Core that knows nothing. It panics if cfg is not valid.
+func New(cfg Config) *Core {
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
+	cfg = cfg.withDefaults()
+	c := &Core{cfg: cfg, id: raftID(cfg.Self.ID), peers: map[uint64]phalanx.NodeID{}}
+	c.peers[c.id] = cfg.Self.ID
+	return c
+}
+
+// View returns the newest view, which is the zero View at first.
+func (c *Core) View() View { return c.view }
+
+// Leader returns whom this node takes for the leader, or "".
+func (c *Core) Leader() phalanx.NodeID { return c.leader }
+
+// Step applies ev and returns what the shell must do, in that order.
+func (c *Core) Step(ev Event) []Effect {
+	if c.fenced {
+		return nil
+	}
+	c.now = max(c.now, ev.at())
+	switch ev := ev.(type) {
+	case Boot:
+		c.boot()
+	case Tick:
+		c.tick()
+	case Learn:
+		c.learn(ev)
+	case Receive:
+		c.receive(ev)
+	case Propose:
+		c.propose(ev)
+	case PeerBroken:
+		c.broken(ev.Node)
+	case HearBeat:
+		c.hearBeat(ev.From, ev.Beat)
+	case HearReply:
+		c.hearReply(ev.From, ev.Reply)
+	}
+	c.settle()
+	out := c.out
+	c.out = nil
+	return out
+}
+
+func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
+
+func (c *Core) reject(from phalanx.NodeID, err error) {
+	c.emit(Reject{From: from, Err: &phalanx.Error{Op: "view", Node: from, Kind: phalanx.ErrInvalid, Err: err}})
+}
+
+func (c *Core) boot() {
+	if c.voter != nil || c.view.Number != 0 {
+		return
+	}
+	c.view.Cluster = c.cfg.Self.ID
+	c.bootVoter()
+	c.campaign()
+	c.settle()
+	c.propose(Propose{Command: AddMember{Member: c.cfg.Self}})
+}
+
+func (c *Core) tick() {
+	late := c.now-c.ticked > c.cfg.VoterEvery+c.cfg.HeartbeatEvery
+	c.ticked = c.now
+	if late { // this node hung, so what it did not hear says nothing of the others
+		c.heard = c.now
+	}
+	c.retry()
+	if c.lead != nil {
+		c.tickLeader()
+		return
+	}
+	c.tickElection()
+	if c.member && c.now-c.beat >= c.cfg.HeartbeatEvery {
+		c.sendBeat()
+	}
+}
+
+// learn takes over a view that came from outside, and who leads.
+func (c *Core) learn(ev Learn) {
+	if err := ev.View.valid(); err != nil {
+		c.reject(ev.From, err)
+		return
+	}
+	if c.view.Cluster != "" && c.view.Cluster != ev.View.Cluster {
+		c.reject(ev.From, fmt.Errorf("it belongs to the cluster of %s, this node to that of %s", ev.View.Cluster, c.view.Cluster))
+		return
+	}
+	if ev.Term > 0 && ev.View.Has(ev.From) {
+		c.follow(ev.From, ev.Term)
+		if ev.From == c.leader {
+			c.heard = c.now
+		}
+	}
+	c.know(ev.View)
+	if ev.Term > 0 && ev.From == c.leader && c.member {
+		c.sendBeat() // acknowledges
+	}
+}
+
+// know makes v the view of this node if it is newer than what it has.
+func (c *Core) know(v View) {
+	if v.Number <= c.view.Number {
+		return
+	}
+	was, old := c.member, c.view
+	c.view, c.member = v, v.Has(c.cfg.Self.ID)
+	for _, m := range v.Members {
+		c.peers[raftID(m.ID)] = m.ID
+	}
+	for _, id := range v.Voters {
+		c.peers[raftID(id)] = id
+	}
+	c.emit(Publish{View: v})
+	c.settleOwn()
+	if c.lead != nil {
+		c.pushAll(old)
+	}
+	heir, ok := v.byName(c.cfg.Self.ID)
+	if !c.member && (was || ok && younger(heir.ID, c.cfg.Self.ID)) {
+		c.fence()
+	}
+}
+
+func (c *Core) fence() {
+	c.fenced = true
+	c.emit(Fenced{})
+}
+
+// follow notes that leader leads term, or that nobody is known to, if that is
+// news.
+func (c *Core) follow(leader phalanx.NodeID, term uint64) {
+	if term > c.term || term == c.term && c.leader == "" && leader != "" {
+		c.leader, c.term = leader, term
+		c.heard = c.now
+		c.emit(Lead{Term: term, Leader: leader})
+	}
+}
+
+func (c *Core) receive(ev Receive) {
+	if c.view.Cluster == "" {
+		c.reject(ev.From, errors.New("this node is in no cluster yet"))
+		return
+	}
+	m, err := open(c.view.Cluster, ev.Data)
+	if err == nil {
+		err = c.stepVoter(ev.From, m)
+	}
+	if err != nil {
+		c.reject(ev.From, fmt.Errorf("raft message: %w", err))
+	}
+}

@@ -1,0 +1,102 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// String returns the ids, the state of the shards grouped by what is the same.
+func (v View) String() string {
+	members := make([]string, 0, len(v.Members))
+	for _, m := range v.Members {
+		if m.Leaving {
+			members = append(members, string(m.ID)+"(leaving)")
+		} else {
+			members = append(members, string(m.ID))
+		}
+	}
+	shards := make([]string, 0, len(v.Shards))
+	for _, s := range v.Shards {
+		shards = append(shards, s.String())
+	}
+	return fmt.Sprintf("view %d: members %s; voters %s; shards %s",
+		v.Number, list(members), list(v.Voters), list(shards))
+}
+
+// String returns "epoch:owner/backup+next", and after an "!" the epoch that
+// began by loss.
+func (s Shard) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d:%s", s.Epoch, s.Owner)
+	if s.Backup != "" {
+		fmt.Fprintf(&b, "/%s", s.Backup)
+	}
+	if s.Next != "" {
+		fmt.Fprintf(&b, "+%s", s.Next)
+	}
+	if s.LostAt != 0 {
+		fmt.Fprintf(&b, "!%d", s.LostAt)
+	}
+	return b.String()
+}
+
+func list[T ~string](items []T) string {
+	var b strings.Builder
+	for i, s := range items {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(s))
+	}
+	return "[" + b.String() + "]"
+}
+
+func (c AddMember) String() string { return fmt.Sprintf("add %s", c.Member.ID) }
+func (c RemoveMember) String() string {
+	if c.Dead {
+		return fmt.Sprintf("remove %s, which is dead", c.Node)
+	}
+	return fmt.Sprintf("remove %s", c.Node)
+}
+func (c Leaving) String() string { return fmt.Sprintf("%s is leaving", c.Node) }
+func (c InSync) String() string {
+	parts := make([]string, 0, len(c.Shards))
+	for _, s := range c.Shards {
+		parts = append(parts, fmt.Sprintf("%d@%d:%s", s.Shard, s.Epoch, s.Node))
+	}
+	return "in sync " + list(parts)
+}
+func (c Drop) String() string { return fmt.Sprintf("drop %s from %d@%d", c.Node, c.Shard, c.Epoch) }
+
+func (e Send) String() string { return fmt.Sprintf("send %s: %s", e.To, Describe(e.Data)) }
+func (e Push) String() string {
+	return fmt.Sprintf("push %s: term=%d view=%d", e.To, e.Term, e.View.Number)
+}
+func (e SendBeat) String() string {
+	return fmt.Sprintf("beat %s: view=%d stamp=%v", e.To, e.Beat.View, e.Beat.Stamp)
+}
+func (e SendReply) String() string {
+	return fmt.Sprintf("reply %s: term=%d view=%d stamp=%v valid=%v", e.To, e.Reply.Term, e.Reply.View, e.Reply.Stamp, e.Reply.Valid)
+}
+func (e Forward) String() string {
+	if e.Relayed {
+		return fmt.Sprintf("relay %s: %v", e.To, e.Command)
+	}
+	return fmt.Sprintf("forward %s: %v", e.To, e.Command)
+}
+func (e Publish) String() string { return fmt.Sprintf("publish %v", e.View) }
+func (e Lease) String() string   { return fmt.Sprintf("lease until %v", e.Until) }
+func (e Lead) String() string    { return fmt.Sprintf("%s leads term %d", name(e.Leader), e.Term) }
+func (e Fenced) String() string  { return "fenced" }
+func (e Settled) String() string { return fmt.Sprintf("settled: %v", e.Command) }
+func (e GaveUp) String() string  { return fmt.Sprintf("gave up: %v", e.Command) }
+func (e Reject) String() string  { return fmt.Sprintf("reject %s: %v", e.From, e.Err) }
+
+func name(id phalanx.NodeID) string {
+	if id == "" {
+		return "nobody"
+	}
+	return string(id)
+}

@@ -1,0 +1,37 @@
+// Package view decides who is a member of the cluster and who owns which shard
+// of the directory.
+//
+// Members and the shard table form a numbered View. It is agreed by a majority
+// of at most Config.Voters members, the voters, with etcd's raft (RawNode, in
+// memory): one voter below three members, else the oldest. The others live on
+// the views that the leader pushes to them.
+//
+// What a Core guarantees:
+//
+//  1. Views with equal numbers are equal on every node, and the numbers that a
+//     node publishes rise.
+//  2. Only a backup that is in sync becomes the owner of a shard. If there is
+//     none when the owner is removed, Shard.LostAt says that the epoch began
+//     by loss.
+//  3. The epoch of a shard rises whenever its owner or its backup changes or a
+//     node that copies its state is called off, so that whoever acts on an
+//     older assignment can be told.
+//  4. A Lease says that a majority of the voters was heard, directly or through
+//     their leader, and that no newer view was known then. A silent member
+//     loses its shards only after all leases that it may have ended.
+//  5. Applying a command twice does nothing more than applying it once; a node
+//     that was removed does not come back under the same id.
+//
+// It survives the loss of a minority of the voters, also while these are being
+// replaced. Without a majority no view is decided and leases end.
+//
+// Raft's own timers draw on process-wide randomness, which no simulation could
+// replay. So only a leader's RawNode is ever ticked, for its heartbeats, and the
+// core itself decides when to campaign (election.go).
+//
+// Voters keep their log in memory only. Whoever lost its Core must come back
+// under a new NodeID: an old one that forgot its vote could elect two leaders.
+//
+// A Core is not safe for concurrent use, and it imports, as the only one of the
+// cores, a protocol library and its protobuf.
+package view

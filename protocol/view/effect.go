@@ -1,0 +1,93 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Effect is everything a Core asks its shell to do. Nothing that is sent needs
+// to arrive.
+type Effect interface {
+	fmt.Stringer
+	effect()
+}
+
+type (
+	// Send asks to bring Data to the voter To, as Receive.
+	Send struct {
+		To   phalanx.NodeID
+		Data []byte // the shell's to keep
+	}
+
+	// Push asks to bring View to the member To, as Learn.
+	Push struct {
+		To   phalanx.NodeID
+		Term uint64 // of this leader; 0 if this node is none
+		View View
+	}
+
+	// SendBeat asks to bring Beat to the leader To, as HearBeat.
+	SendBeat struct {
+		To   phalanx.NodeID
+		Beat Beat
+	}
+
+	// SendReply asks to bring Reply to the member To, as HearReply.
+	SendReply struct {
+		To    phalanx.NodeID
+		Reply Reply
+	}
+
+	// Forward asks to bring Command to To, which is the leader or nearer to
+	// it, as Propose. One that was Relayed is not passed on again.
+	Forward struct {
+		To      phalanx.NodeID
+		Relayed bool
+		Command Command
+	}
+
+	// Publish tells the own node the view that counts from now on.
+	Publish struct{ View View }
+
+	// Lease says that the own node may answer and confirm until Until.
+	Lease struct{ Until time.Duration }
+
+	// Lead says whom this node takes for the leader.
+	Lead struct {
+		Term   uint64
+		Leader phalanx.NodeID
+	}
+
+	// Fenced says that the own node is no member any more, or never will be
+	// because a later incarnation is. The Core does nothing from now on.
+	Fenced struct{}
+
+	// Settled says that a command of the own node is visible in the view that
+	// was published, or void.
+	Settled struct{ Command Command }
+
+	// GaveUp says that a command of the own node did not become visible. It
+	// may still do.
+	GaveUp struct{ Command Command }
+
+	// Reject says that what From sent was refused and changed nothing.
+	Reject struct {
+		From phalanx.NodeID
+		Err  error
+	}
+)
+
+func (Send) effect()      {}
+func (Push) effect()      {}
+func (SendBeat) effect()  {}
+func (SendReply) effect() {}
+func (Forward) effect()   {}
+func (Publish) effect()   {}
+func (Lease) effect()     {}
+func (Lead) effect()      {}
+func (Fenced) effect()    {}
+func (Settled) effect()   {}
+func (GaveUp) effect()    {}
+func (Reject) effect()    {}

@@ -1,0 +1,102 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// An election begins at a voter when the connection to its leader breaks, the
+// leader is silent or there is none. The surviving voter that is first in the
+// view campaigns at once, each next one Stagger later. If none wins, the same
+// again in rounds that double, so that they outlast a slow network; whoever
+// gives another its vote waits for a round.
+type election struct {
+	on    bool
+	term  uint64 // in which it began; a leader of a later term ends it
+	round int
+	next  time.Duration // when this node campaigns
+}
+
+// maxRound bounds how far rounds are doubled: to 64 times the first.
+const maxRound = 6
+
+// broken is told when the stream to a peer broke.
+func (c *Core) broken(node phalanx.NodeID) {
+	switch {
+	case c.lead != nil:
+		if id := raftID(node); id != c.id && c.voter.votes(id) {
+			c.voter.node.ReportUnreachable(id)
+		}
+	case node == c.leader:
+		c.elect(c.now + time.Duration(c.place())*c.cfg.Stagger)
+	}
+}
+
+func (c *Core) tickElection() {
+	if !c.canStand() {
+		c.election.on = false
+		return
+	}
+	switch {
+	case c.election.on:
+	case c.leader == "": // somebody is campaigning, perhaps in vain
+		c.elect(c.now + c.wait(1))
+	case c.now-c.heard >= c.cfg.SilentAfter:
+		c.elect(c.now + time.Duration(c.place())*c.cfg.Stagger)
+	}
+	c.stand()
+}
+
+// elect begins an election, unless one is going on.
+func (c *Core) elect(first time.Duration) {
+	if c.election.on || !c.canStand() {
+		return
+	}
+	c.election = election{on: true, term: c.term, next: first}
+	c.stand()
+}
+
+// stand campaigns if it is this node's turn.
+func (c *Core) stand() {
+	if !c.election.on || c.now < c.election.next {
+		return
+	}
+	c.campaign()
+	c.election.round = min(c.election.round+1, maxRound)
+	c.election.next = c.now + c.wait(c.election.round)
+}
+
+func (c *Core) campaign() { _ = c.voter.node.Campaign() }
+
+// yield gives a candidate that got this node's vote the time to win.
+func (e *election) yield(c *Core) {
+	if e.on {
+		e.next = max(e.next, c.now+c.wait(max(e.round, 1)))
+	}
+}
+
+// wait returns how long this node waits in a round: longer the later its place,
+// by what grows with the rounds.
+func (c *Core) wait(round int) time.Duration {
+	return time.Duration(len(c.view.Voters)+c.place()) * c.cfg.Stagger << round
+}
+
+// place returns how many surviving voters campaign before this one.
+func (c *Core) place() int {
+	place := 0
+	for _, id := range c.view.Voters {
+		if id == c.cfg.Self.ID {
+			break
+		}
+		if id != c.leader {
+			place++
+		}
+	}
+	return place
+}
+
+func (c *Core) canStand() bool {
+	return c.voter != nil && c.lead == nil && c.voter.votes(c.id) && slices.Contains(c.view.Voters, c.cfg.Self.ID)
+}

@@ -1,0 +1,87 @@
+package view
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Event is everything that can happen to a Core. Now is the time since the
+// node's start, by its own clock, and never falls.
+type Event interface{ at() time.Duration }
+
+type (
+	// Boot makes this node the first of a new cluster.
+	Boot struct{ Now time.Duration }
+
+	// Tick says that time passed. It comes every Config.Stagger or so.
+	Tick struct{ Now time.Duration }
+
+	// Learn brings a view: from a seed, with Term 0, or what a Push brought.
+	Learn struct {
+		From phalanx.NodeID
+		Term uint64
+		View View
+		Now  time.Duration
+	}
+
+	// Receive brings what a Send of From carried, or any other bytes.
+	Receive struct {
+		From phalanx.NodeID
+		Data []byte
+		Now  time.Duration
+	}
+
+	// Propose asks for Command. If From is empty it comes from this node, which
+	// repeats it until it is settled; else a Forward brought it.
+	Propose struct {
+		From    phalanx.NodeID
+		Relayed bool // as in Forward
+		Command Command
+		Now     time.Duration
+	}
+
+	// PeerBroken says that the control stream to Node broke, or that Node is
+	// suspected for another reason.
+	PeerBroken struct {
+		Node phalanx.NodeID
+		Now  time.Duration
+	}
+
+	// HearBeat brings the heartbeat of a member.
+	HearBeat struct {
+		From phalanx.NodeID
+		Beat Beat
+		Now  time.Duration
+	}
+
+	// HearReply brings the answer to a heartbeat.
+	HearReply struct {
+		From  phalanx.NodeID
+		Reply Reply
+		Now   time.Duration
+	}
+)
+
+// Beat is a member's heartbeat to the leader. It also acknowledges views.
+type Beat struct {
+	View  uint64        // the newest view that the member has
+	Stamp time.Duration // the member's clock
+}
+
+// Reply is the leader's answer to a Beat.
+type Reply struct {
+	Term  uint64        // of the leader
+	View  uint64        // what the leader knows to be the newest
+	Stamp time.Duration // that of the Beat
+	Valid time.Duration // how long after Stamp the lease ends, if the member has View
+}
+
+func (e Boot) at() time.Duration       { return e.Now }
+func (e Tick) at() time.Duration       { return e.Now }
+func (e Learn) at() time.Duration      { return e.Now }
+func (e Receive) at() time.Duration    { return e.Now }
+func (e Propose) at() time.Duration    { return e.Now }
+func (e PeerBroken) at() time.Duration { return e.Now }
+func (e HearBeat) at() time.Duration   { return e.Now }
+func (e HearReply) at() time.Duration  { return e.Now }

@@ -1,0 +1,194 @@
+package view
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// leading is what only the leader of a term knows.
+type leading struct {
+	term    uint64
+	since   time.Duration // leases of older leaders end LeaseFor later at the latest
+	beat    time.Duration // the last heartbeat to the voters
+	contact map[uint64]time.Duration
+	acked   map[phalanx.NodeID]uint64        // the newest view that a member has
+	pushed  map[phalanx.NodeID]time.Duration // when it was last sent the newest
+	heard   map[phalanx.NodeID]time.Duration
+	leases  map[phalanx.NodeID]time.Duration // no lease that this leader gave ends later
+	held    []Command                        // to be proposed when that is safe
+}
+
+// observe notes who leads and whether that is this node.
+func (c *Core) observe() {
+	status := c.voter.node.BasicStatus()
+	term := status.GetTerm()
+	if status.Lead != raft.None {
+		c.follow(c.peers[status.Lead], term)
+		if term > c.election.term {
+			c.election.on = false
+		}
+	} else if term > c.term {
+		c.follow("", term)
+	}
+	if status.RaftState != raft.StateLeader {
+		if c.lead != nil { // it cannot have heard the next leader yet
+			c.lead, c.heard = nil, c.now
+		}
+		return
+	}
+	if c.lead != nil && c.lead.term == term {
+		return
+	}
+	c.lead = &leading{
+		term: term, since: c.now, beat: never,
+		contact: map[uint64]time.Duration{},
+		acked:   map[phalanx.NodeID]uint64{},
+		pushed:  map[phalanx.NodeID]time.Duration{},
+		heard:   map[phalanx.NodeID]time.Duration{},
+		leases:  map[phalanx.NodeID]time.Duration{},
+	}
+	if c.voter.booted {
+		c.lead.since, c.voter.booted = never, false // there was no leader before
+	}
+	c.pushAll(View{})
+	c.tickLeader()
+	for _, p := range c.own {
+		c.offer(p.cmd)
+	}
+}
+
+func (c *Core) tickLeader() {
+	if c.now-c.lead.beat >= c.cfg.VoterEvery {
+		c.lead.beat = c.now
+		c.freeSnapshots()
+		c.voter.node.Tick()
+	}
+	for _, m := range c.view.Members {
+		if at, ok := c.lead.pushed[m.ID]; m.ID != c.cfg.Self.ID && c.lead.acked[m.ID] < c.view.Number &&
+			(!ok || c.now-at >= c.cfg.HeartbeatEvery) {
+			c.push(m.ID)
+		}
+	}
+}
+
+// freeSnapshots has raft send a snapshot again, which it would not do before it
+// is told that the first was lost.
+func (c *Core) freeSnapshots() {
+	var waiting []uint64
+	c.voter.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		if p.State == tracker.StateSnapshot {
+			waiting = append(waiting, id)
+		}
+	})
+	for _, id := range waiting {
+		c.voter.node.ReportSnapshot(id, raft.SnapshotFailure)
+	}
+}
+
+// offer takes a command that somebody wants decided. Steer proposes it.
+func (c *Core) offer(cmd Command) {
+	data := EncodeCommand(cmd)
+	if c.voter.state.void(cmd) || slices.ContainsFunc(c.lead.held, func(h Command) bool { return bytes.Equal(EncodeCommand(h), data) }) {
+		return
+	}
+	c.lead.held = append(c.lead.held, cmd)
+}
+
+// steer gives raft what is to be done next, and reports whether there was any.
+func (c *Core) steer() bool {
+	v := c.voter
+	if !v.current(c.lead.term) {
+		return false
+	}
+	for i := 0; i < len(c.lead.held); i++ {
+		cmd := c.lead.held[i]
+		if !v.state.void(cmd) {
+			if !c.due(cmd) || v.node.Propose(EncodeCommand(cmd)) != nil {
+				continue
+			}
+		}
+		c.lead.held = slices.Delete(c.lead.held, i, i+1)
+		return true
+	}
+	return c.steerVoters()
+}
+
+// due reports whether cmd may be proposed. Who is removed must vote no more:
+// the change of voters may need its vote. And a silent node may still answer
+// for its shards until its lease ends.
+func (c *Core) due(cmd Command) bool {
+	v := c.voter.state.View
+	switch cmd := cmd.(type) {
+	case RemoveMember:
+		return !c.voter.votes(raftID(cmd.Node)) && (cmd.Dead || c.leaseEnded(cmd.Node))
+	case AddMember:
+		if old, ok := v.byName(cmd.Member.ID); ok {
+			return !c.voter.votes(raftID(old.ID)) && c.leaseEnded(old.ID)
+		}
+	case Drop:
+		return !cmd.counts(v) || v.Shards[cmd.Shard].Owner != cmd.Node || !c.silent(cmd.Node) || c.leaseEnded(cmd.Node)
+	}
+	return true
+}
+
+// condemned reports whether node is to be removed, and gets no more leases.
+func (c *Core) condemned(node phalanx.NodeID) bool {
+	return slices.ContainsFunc(c.lead.held, func(cmd Command) bool {
+		switch cmd := cmd.(type) {
+		case RemoveMember:
+			return cmd.Node == node
+		case AddMember:
+			return cmd.Member.ID.Name() == node.Name()
+		}
+		return false
+	})
+}
+
+func (c *Core) leaseEnded(node phalanx.NodeID) bool {
+	has := slices.ContainsFunc(c.voter.state.View.Shards, func(s Shard) bool { return s.has(node) })
+	return !has || c.now >= c.lead.leases[node] && c.now-c.lead.since >= c.cfg.LeaseFor
+}
+
+// silent reports whether node missed two heartbeats, so that it may not learn
+// at once what is decided.
+func (c *Core) silent(node phalanx.NodeID) bool {
+	at, ok := c.lead.heard[node]
+	return node != c.cfg.Self.ID && (!ok || c.now-at > 2*c.cfg.HeartbeatEvery)
+}
+
+// pushAll sends the view to all members, and to those of old that are none any
+// more.
+func (c *Core) pushAll(old View) {
+	clear(c.lead.pushed)
+	for _, m := range c.view.Members {
+		if m.ID != c.cfg.Self.ID {
+			c.push(m.ID)
+		}
+	}
+	for _, m := range old.Members {
+		if !c.view.Has(m.ID) && m.ID != c.cfg.Self.ID {
+			c.push(m.ID)
+			delete(c.lead.acked, m.ID)
+			delete(c.lead.pushed, m.ID)
+			delete(c.lead.heard, m.ID)
+			delete(c.lead.leases, m.ID)
+		}
+	}
+}
+
+func (c *Core) push(to phalanx.NodeID) {
+	if c.view.Number == 0 {
+		return
+	}
+	term := uint64(0)
+	if c.lead != nil {
+		term, c.lead.pushed[to] = c.lead.term, c.now
+	}
+	c.emit(Push{To: to, Term: term, View: c.view})
+}

@@ -1,0 +1,120 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Leases. The leader stamps its heartbeats to the voters with its clock, and
+// they return the stamp. The latest stamp that a majority returned is a time at
+// which no later leader had been elected. Until LeaseFor after it the leader
+// has a lease, and gives others one: a member sends a Beat with its own clock,
+// and as the leader heard it later, what was true then was true at most that
+// long before. Clocks need to run equally fast, not to agree.
+//
+// A later leader is elected by a majority too, so one of its voters returned
+// that stamp before. Waiting LeaseFor after its election it outwaits them all.
+
+func (l *leading) contacted(id uint64, at time.Duration) {
+	if old, ok := l.contact[id]; !ok || at > old {
+		l.contact[id] = at
+	}
+}
+
+// majority returns the latest time at which a majority of the voters, or of
+// both halves during a change, was known to follow.
+func (c *Core) majority() time.Duration {
+	latest := c.now
+	for _, half := range [][]uint64{c.voter.conf.GetVoters(), c.voter.conf.GetVotersOutgoing()} {
+		if len(half) == 0 {
+			continue
+		}
+		var at []time.Duration
+		for _, id := range half {
+			if t, ok := c.lead.contact[id]; id == c.id {
+				at = append(at, c.now)
+			} else if ok {
+				at = append(at, t)
+			} else {
+				at = append(at, never)
+			}
+		}
+		slices.SortFunc(at, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+		latest = min(latest, at[len(at)/2])
+	}
+	return latest
+}
+
+// renew extends the leader's own lease. Small steps are left out.
+func (c *Core) renew() {
+	if until := c.majority() + c.cfg.LeaseFor; until-c.lease >= c.cfg.VoterEvery {
+		c.extend(until)
+	}
+}
+
+func (c *Core) extend(until time.Duration) {
+	if until > c.lease && until > c.now && c.member && !c.fenced {
+		c.lease = until
+		c.emit(Lease{Until: until})
+	}
+}
+
+// sendBeat sends a heartbeat to the leader, or if it is not known or silent, to
+// the voters in turn: any of them has a newer view.
+func (c *Core) sendBeat() {
+	to := c.leader
+	if to == "" || c.now-c.heard >= c.cfg.SilentAfter {
+		to = c.nextVoter()
+	}
+	c.beat = c.now
+	if to != "" && to != c.cfg.Self.ID {
+		c.emit(SendBeat{To: to, Beat: Beat{View: c.view.Number, Stamp: c.now}})
+	}
+}
+
+func (c *Core) nextVoter() phalanx.NodeID {
+	others := slices.DeleteFunc(slices.Clone(c.view.Voters), func(id phalanx.NodeID) bool { return id == c.cfg.Self.ID })
+	if len(others) == 0 {
+		return ""
+	}
+	c.turn++
+	return others[c.turn%len(others)]
+}
+
+func (c *Core) hearBeat(from phalanx.NodeID, beat Beat) {
+	known := c.view.Has(from)
+	if c.lead == nil || !known {
+		if !known || beat.View < c.view.Number {
+			c.push(from)
+		}
+		return
+	}
+	l := c.lead
+	l.heard[from] = c.now
+	l.acked[from] = max(l.acked[from], beat.View)
+	if at, ok := l.pushed[from]; beat.View < c.view.Number && (!ok || c.now-at >= c.cfg.HeartbeatEvery) {
+		c.push(from)
+	}
+	valid := c.majority() + c.cfg.LeaseFor - c.now
+	if valid <= 0 || c.condemned(from) || !c.voter.current(l.term) {
+		return
+	}
+	l.leases[from] = max(l.leases[from], c.now+valid)
+	c.emit(SendReply{To: from, Reply: Reply{Term: l.term, View: c.view.Number, Stamp: beat.Stamp, Valid: valid}})
+}
+
+// hearReply counts only with the newest view: so a node whose shards were given
+// to another can rely on an old view for at most the length of a lease.
+func (c *Core) hearReply(from phalanx.NodeID, r Reply) {
+	if c.lead != nil || r.Term < c.term || r.Stamp > c.now || r.Valid > c.cfg.LeaseFor || !c.view.Has(from) {
+		return
+	}
+	c.follow(from, r.Term)
+	c.heard = c.now
+	if c.view.Number >= r.View {
+		c.extend(r.Stamp + r.Valid)
+	}
+}

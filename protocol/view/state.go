@@ -1,0 +1,95 @@
+package view
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// maxGone bounds how many removed nodes are remembered. A command would have to
+// be delayed for as long as it takes to remove that many to have an effect.
+const maxGone = 4096
+
+// state is what the voters replicate. It is a value: apply returns another one
+// and leaves what was published alone.
+type state struct {
+	View View
+	Gone []phalanx.NodeID // removed, oldest first: they never come back
+}
+
+// apply returns the state after cmd, and whether that made a difference.
+func (s state) apply(cmd Command) (state, bool) {
+	if s.void(cmd) {
+		return s, false
+	}
+	old := s.View.Shards
+	s.View, s.Gone = s.View.clone(), slices.Clone(s.Gone)
+	v := &s.View
+	switch cmd := cmd.(type) {
+	case AddMember:
+		if old, ok := v.byName(cmd.Member.ID); ok {
+			s.remove(old.ID)
+		}
+		cmd.Member.Leaving = false
+		v.Members = append(v.Members, cmd.Member)
+	case RemoveMember:
+		s.remove(cmd.Node)
+	case Leaving:
+		v.Members[v.index(cmd.Node)].Leaving = true
+	case InSync:
+		for _, sync := range cmd.Shards {
+			if sync.counts(*v) {
+				v.Shards[sync.Shard] = v.Shards[sync.Shard].synced(wanted(v.Members, sync.Shard))
+			}
+		}
+	case Drop:
+		v.Shards[cmd.Shard] = v.Shards[cmd.Shard].without(cmd.Node)
+	}
+	v.plan(old)
+	v.Number++
+	return s, true
+}
+
+// void reports whether cmd would change nothing.
+func (s state) void(cmd Command) bool {
+	switch cmd := cmd.(type) {
+	case AddMember:
+		if slices.Contains(s.Gone, cmd.Member.ID) {
+			return true
+		}
+	case RemoveMember:
+		if len(s.View.Members) == 1 { // nobody would be left to know
+			return true
+		}
+	}
+	return cmd.settled(s.View)
+}
+
+func (s *state) remove(id phalanx.NodeID) {
+	v := &s.View
+	v.Members = slices.DeleteFunc(v.Members, func(m Member) bool { return m.ID == id })
+	for i := range v.Shards {
+		v.Shards[i] = v.Shards[i].without(id)
+	}
+	s.Gone = append(s.Gone, id)
+	if len(s.Gone) > maxGone {
+		s.Gone = slices.Clone(s.Gone[len(s.Gone)-maxGone:])
+	}
+}
+
+// vote returns the state after the voters changed.
+func (s state) vote(voters []phalanx.NodeID) state {
+	s.View = s.View.clone()
+	s.View.Voters = voters
+	s.View.Number++
+	return s
+}
+
+func decodeState(data []byte) (state, error) {
+	var s state
+	if err := json.Unmarshal(data, &s); err != nil {
+		return state{}, err
+	}
+	return s, s.View.valid()
+}

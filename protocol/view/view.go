@@ -1,0 +1,141 @@
+package view
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Member is one incarnation of a node in the cluster.
+type Member struct {
+	ID       phalanx.NodeID
+	Control  string   // host:port of its actor remoting
+	Data     string   // host:port of its data plane
+	Version  string   // of the program
+	Features []string // owned by the view, not to be changed
+	Leaving  bool     `json:",omitempty"` // is handing over its shards
+}
+
+// Shard is one row of the shard table.
+//
+// Invariant: Owner, Backup and Next are different members, or empty.
+type Shard struct {
+	Epoch  uint64
+	Owner  phalanx.NodeID
+	Backup phalanx.NodeID `json:",omitempty"` // in sync, or none
+	Next   phalanx.NodeID `json:",omitempty"` // copies the state, to become backup or owner
+	LostAt uint64         `json:",omitempty"` // the last epoch that began because owner and backup were lost
+}
+
+// View is the membership and the shard table at one time. It is immutable: who
+// gets one must not change what its slices hold.
+type View struct {
+	Number  uint64
+	Cluster phalanx.NodeID   // who booted the cluster; names it
+	Members []Member         // in joining order, oldest first
+	Voters  []phalanx.NodeID // in joining order
+	Shards  []Shard
+}
+
+// Member returns the member called id.
+func (v View) Member(id phalanx.NodeID) (Member, bool) {
+	if i := v.index(id); i >= 0 {
+		return v.Members[i], true
+	}
+	return Member{}, false
+}
+
+// Has reports whether id is a member.
+func (v View) Has(id phalanx.NodeID) bool { return v.index(id) >= 0 }
+
+// Owner returns the shard that object belongs to, and its index. It must not be
+// called on the zero View.
+func (v View) Owner(object phalanx.ObjectID) (Shard, int) {
+	i := object.Shard(len(v.Shards))
+	return v.Shards[i], i
+}
+
+// Idle reports whether id may leave: it owns nothing and copies nothing, and is
+// backup only where nobody else can be.
+func (v View) Idle(id phalanx.NodeID) bool {
+	others := 0
+	for _, m := range v.Members {
+		if m.ID != id {
+			others++
+		}
+	}
+	for _, s := range v.Shards {
+		if s.Owner == id && others > 0 || s.Next == id || s.Backup == id && others > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+func (v View) index(id phalanx.NodeID) int {
+	return slices.IndexFunc(v.Members, func(m Member) bool { return m.ID == id })
+}
+
+// byName returns the member with the name of id.
+func (v View) byName(id phalanx.NodeID) (Member, bool) {
+	for _, m := range v.Members {
+		if m.ID.Name() == id.Name() {
+			return m, true
+		}
+	}
+	return Member{}, false
+}
+
+// clone returns a view that can be changed without changing v.
+func (v View) clone() View {
+	v.Members, v.Voters, v.Shards = slices.Clone(v.Members), slices.Clone(v.Voters), slices.Clone(v.Shards)
+	return v
+}
+
+// valid says what is wrong with a view that came from outside.
+func (v View) valid() error {
+	switch {
+	case v.Cluster == "":
+		return errors.New("the view names no cluster")
+	case len(v.Shards) == 0:
+		return errors.New("the view has no shards")
+	case len(v.Voters) == 0:
+		return errors.New("the view has no voters")
+	}
+	seen := map[phalanx.NodeID]bool{}
+	for _, m := range v.Members {
+		if m.ID == "" || seen[m.ID] {
+			return fmt.Errorf("the view has no id for a member, or %q twice", m.ID)
+		}
+		seen[m.ID] = true
+	}
+	return nil
+}
+
+// EncodeView returns v as bytes.
+func EncodeView(v View) []byte { return encode(v) }
+
+// DecodeView is the inverse of EncodeView. It fails on bytes that are no view.
+func DecodeView(data []byte) (View, error) {
+	var v View
+	err := json.Unmarshal(data, &v)
+	if err == nil {
+		err = v.valid()
+	}
+	if err != nil {
+		return View{}, &phalanx.Error{Op: "view", Kind: phalanx.ErrInvalid, Err: err}
+	}
+	return v, nil
+}
+
+// encode is for types of this package, which JSON can always express.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("view: %T: %v", v, err))
+	}
+	return data
+}

@@ -1,0 +1,196 @@
+package view
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// A raft message travels as the hash of the cluster's name, the hash of the
+// rest, and the message. The first keeps clusters apart that use an address one
+// after the other, the second keeps damaged bytes from raft, which would panic.
+const envelope = 16
+
+var marshal = proto.MarshalOptions{Deterministic: true}
+
+func seal(cluster phalanx.NodeID, m *raftpb.Message) []byte {
+	body, err := marshal.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("view: a raft message that cannot be encoded: %v", err))
+	}
+	data := make([]byte, envelope, envelope+len(body))
+	binary.BigEndian.PutUint64(data, fnv(cluster))
+	binary.BigEndian.PutUint64(data[8:], fnv(body))
+	return append(data, body...)
+}
+
+func open(cluster phalanx.NodeID, data []byte) (*raftpb.Message, error) {
+	if len(data) < envelope {
+		return nil, errors.New("it is too short")
+	}
+	if binary.BigEndian.Uint64(data) != fnv(cluster) {
+		return nil, errors.New("it belongs to another cluster")
+	}
+	body := data[envelope:]
+	if binary.BigEndian.Uint64(data[8:]) != fnv(body) {
+		return nil, errors.New("its checksum is wrong")
+	}
+	m := new(raftpb.Message)
+	if err := proto.Unmarshal(body, m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// check says why m, which claims to come from from, must not be given to a raft
+// that has log up to last, of it committed for good up to committed. Raft
+// trusts its peers: it panics on what breaks its rules.
+func check(m *raftpb.Message, from, to, last, committed uint64, log raft.Storage) error {
+	switch {
+	case m.GetFrom() != from:
+		return errors.New("it names another sender")
+	case m.GetTo() != to:
+		return errors.New("it is for another node")
+	case m.GetTerm() == 0 || m.GetTerm() == math.MaxUint64:
+		return fmt.Errorf("its term is %d", m.GetTerm())
+	case m.GetIndex() >= math.MaxUint32<<20 || m.GetRejectHint() >= math.MaxUint32<<20:
+		return errors.New("its index is out of range")
+	case len(m.GetResponses()) != 0:
+		return errors.New("it carries other messages")
+	}
+	switch m.GetType() {
+	case raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgTimeoutNow, raftpb.MsgHeartbeatResp:
+		return nil
+	case raftpb.MsgAppResp:
+		if !m.GetReject() && m.GetIndex() > last {
+			return errors.New("it acknowledges what was never sent")
+		}
+		return nil
+	case raftpb.MsgHeartbeat:
+		if m.GetCommit() > last {
+			return errors.New("it commits what was never acknowledged")
+		}
+		return nil
+	case raftpb.MsgApp:
+		return checkEntries(m, committed, log)
+	case raftpb.MsgSnap:
+		return checkSnapshot(m)
+	}
+	return fmt.Errorf("voters do not send a %v", m.GetType())
+}
+
+func checkEntries(m *raftpb.Message, committed uint64, log raft.Storage) error {
+	index, term := m.GetIndex(), m.GetLogTerm()
+	for _, e := range m.GetEntries() {
+		index++
+		if e.GetIndex() != index || e.GetTerm() < term || e.GetTerm() > m.GetTerm() {
+			return errors.New("its entries do not follow each other")
+		}
+		term = e.GetTerm()
+		if index <= committed {
+			if have, err := log.Term(index); err == nil && have != term {
+				return errors.New("it contradicts what is committed")
+			}
+		}
+		if e.GetType() != raftpb.EntryNormal && e.GetType() != raftpb.EntryConfChangeV2 {
+			return fmt.Errorf("it has an entry of type %v", e.GetType())
+		}
+	}
+	if m.GetLogTerm() > m.GetTerm() {
+		return errors.New("its log is newer than its term")
+	}
+	return nil
+}
+
+func checkSnapshot(m *raftpb.Message) error {
+	s := m.GetSnapshot()
+	conf := s.GetMetadata().GetConfState()
+	switch {
+	case s.GetMetadata().GetIndex() == 0 || s.GetMetadata().GetIndex() >= math.MaxUint32<<20:
+		return errors.New("its snapshot's index is out of range")
+	case s.GetMetadata().GetTerm() == 0 || s.GetMetadata().GetTerm() > m.GetTerm():
+		return errors.New("its snapshot's term is out of range")
+	case len(conf.GetVoters()) == 0 || len(conf.GetLearners()) != 0 || len(conf.GetLearnersNext()) != 0:
+		return errors.New("its snapshot's voters cannot be")
+	case conf.GetAutoLeave() != (len(conf.GetVotersOutgoing()) != 0):
+		return errors.New("its snapshot's change of voters cannot be")
+	}
+	for _, ids := range [][]uint64{conf.GetVoters(), conf.GetVotersOutgoing()} {
+		seen := map[uint64]bool{0: true}
+		for _, id := range ids {
+			if seen[id] {
+				return errors.New("its snapshot has a voter twice")
+			}
+			seen[id] = true
+		}
+	}
+	_, err := decodeState(s.GetData())
+	return err
+}
+
+// stamped returns the leader's clock in a heartbeat or its response.
+func stamped(m *raftpb.Message) (time.Duration, bool) {
+	if len(m.GetContext()) != 8 {
+		return 0, false
+	}
+	return time.Duration(binary.BigEndian.Uint64(m.GetContext())), true
+}
+
+func stamp(m *raftpb.Message, now time.Duration) {
+	m.Context = binary.BigEndian.AppendUint64(nil, uint64(now))
+}
+
+// Describe returns what the Data of a Send says, in one line.
+func Describe(data []byte) string {
+	m := new(raftpb.Message)
+	if len(data) < envelope || proto.Unmarshal(data[envelope:], m) != nil {
+		return fmt.Sprintf("%d bytes that are no message", len(data))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s term=%d", strings.TrimPrefix(m.GetType().String(), "Msg"), m.GetTerm())
+	switch m.GetType() {
+	case raftpb.MsgVote, raftpb.MsgApp:
+		fmt.Fprintf(&b, " after=%d/%d", m.GetLogTerm(), m.GetIndex())
+	case raftpb.MsgAppResp:
+		fmt.Fprintf(&b, " to=%d", m.GetIndex())
+	case raftpb.MsgSnap:
+		fmt.Fprintf(&b, " at=%d/%d", m.GetSnapshot().GetMetadata().GetTerm(), m.GetSnapshot().GetMetadata().GetIndex())
+	}
+	for _, e := range m.GetEntries() {
+		fmt.Fprintf(&b, " [%s]", describeEntry(e))
+	}
+	if m.Commit != nil {
+		fmt.Fprintf(&b, " commit=%d", m.GetCommit())
+	}
+	if m.GetReject() {
+		b.WriteString(" reject")
+	}
+	return b.String()
+}
+
+func describeEntry(e *raftpb.Entry) string {
+	if e.GetType() == raftpb.EntryConfChangeV2 {
+		cc := new(raftpb.ConfChangeV2)
+		if proto.Unmarshal(e.GetData(), cc) != nil || len(cc.GetContext()) == 0 {
+			return "voters changed"
+		}
+		return "voters " + string(cc.GetContext())
+	}
+	if len(e.GetData()) == 0 {
+		return "empty"
+	}
+	cmd, err := DecodeCommand(e.GetData())
+	if err != nil {
+		return err.Error()
+	}
+	return cmd.String()
+}
