@@ -93,11 +93,21 @@ func (c *Core) freeSnapshots() {
 
 // offer takes a command that somebody wants decided. Steer proposes it.
 func (c *Core) offer(cmd Command) {
-	data := EncodeCommand(cmd)
-	if c.voter.state.void(cmd) || slices.ContainsFunc(c.lead.held, func(h Command) bool { return bytes.Equal(EncodeCommand(h), data) }) {
+	if v := c.voter.state.View; c.voter.state.removes(cmd) == c.cfg.Self.ID {
+		// Nobody can remove the leader, so it hands over first. That it wants to
+		// is for all to know, or the next leader could hand back.
+		cmd = Leaving{Node: c.cfg.Self.ID}
+		if len(v.Members) == 1 {
+			return
+		}
+	}
+	if c.voter.state.void(cmd) {
 		return
 	}
-	c.lead.held = append(c.lead.held, cmd)
+	data := EncodeCommand(cmd)
+	if !slices.ContainsFunc(c.lead.held, func(h Command) bool { return bytes.Equal(EncodeCommand(h), data) }) {
+		c.lead.held = append(c.lead.held, cmd)
+	}
 }
 
 // steer gives raft what is to be done next, and reports whether there was any.
@@ -120,39 +130,29 @@ func (c *Core) steer() bool {
 }
 
 // due reports whether cmd may be proposed. Who is removed must vote no more:
-// the change of voters may need its vote. And a silent node may still answer
+// the change of voters may need its vote. And a silent owner may still answer
 // for its shards until its lease ends.
 func (c *Core) due(cmd Command) bool {
-	v := c.voter.state.View
-	switch cmd := cmd.(type) {
-	case RemoveMember:
-		return !c.voter.votes(raftID(cmd.Node)) && (cmd.Dead || c.leaseEnded(cmd.Node))
-	case AddMember:
-		if old, ok := v.byName(cmd.Member.ID); ok {
-			return !c.voter.votes(raftID(old.ID)) && c.leaseEnded(old.ID)
-		}
-	case Drop:
-		return !cmd.counts(v) || v.Shards[cmd.Shard].Owner != cmd.Node || !c.silent(cmd.Node) || c.leaseEnded(cmd.Node)
+	if id := c.voter.state.removes(cmd); id != "" {
+		remove, _ := cmd.(RemoveMember)
+		return !c.voter.votes(raftID(id)) && (remove.Dead || c.leaseEnded(id))
+	}
+	if drop, ok := cmd.(Drop); ok && drop.counts(c.voter.state.View) && c.voter.state.View.Shards[drop.Shard].Owner == drop.Node {
+		return !c.silent(drop.Node) || c.leaseEnded(drop.Node)
 	}
 	return true
 }
 
 // condemned reports whether node is to be removed, and gets no more leases.
 func (c *Core) condemned(node phalanx.NodeID) bool {
-	return slices.ContainsFunc(c.lead.held, func(cmd Command) bool {
-		switch cmd := cmd.(type) {
-		case RemoveMember:
-			return cmd.Node == node
-		case AddMember:
-			return cmd.Member.ID.Name() == node.Name()
-		}
-		return false
-	})
+	return slices.ContainsFunc(c.lead.held, func(cmd Command) bool { return c.voter.state.removes(cmd) == node })
 }
 
+// leaseEnded reports whether node cannot answer for any shard, unless it is
+// given another lease.
 func (c *Core) leaseEnded(node phalanx.NodeID) bool {
-	has := slices.ContainsFunc(c.voter.state.View.Shards, func(s Shard) bool { return s.has(node) })
-	return !has || c.now >= c.lead.leases[node] && c.now-c.lead.since >= c.cfg.LeaseFor
+	owns := slices.ContainsFunc(c.voter.state.View.Shards, func(s Shard) bool { return s.Owner == node })
+	return !owns || c.now >= c.lead.leases[node] && c.now-c.lead.since >= c.cfg.LeaseFor
 }
 
 // silent reports whether node missed two heartbeats, so that it may not learn

@@ -66,6 +66,21 @@ func (s state) void(cmd Command) bool {
 	return cmd.settled(s.View)
 }
 
+// removes returns the member that would be one no more after cmd, or "".
+func (s state) removes(cmd Command) phalanx.NodeID {
+	if s.void(cmd) {
+		return ""
+	}
+	switch cmd := cmd.(type) {
+	case RemoveMember:
+		return cmd.Node
+	case AddMember:
+		old, _ := s.View.byName(cmd.Member.ID)
+		return old.ID
+	}
+	return ""
+}
+
 func (s *state) remove(id phalanx.NodeID) {
 	v := &s.View
 	v.Members = slices.DeleteFunc(v.Members, func(m Member) bool { return m.ID == id })

@@ -12,15 +12,18 @@ import (
 // wantedVoters returns the oldest members, an odd number of them, without those
 // that are about to go.
 func (c *Core) wantedVoters() []phalanx.NodeID {
-	var staying, all []phalanx.NodeID
+	var staying, pool []phalanx.NodeID
 	for _, m := range c.voter.state.View.Members {
-		all = append(all, m.ID)
-		if !m.Leaving && !c.condemned(m.ID) {
+		if c.condemned(m.ID) {
+			continue
+		}
+		pool = append(pool, m.ID)
+		if !m.Leaving {
 			staying = append(staying, m.ID)
 		}
 	}
 	if len(staying) == 0 {
-		staying = all
+		staying = pool
 	}
 	n := min(len(staying), c.cfg.Voters)
 	if n%2 == 0 && n > 0 {
@@ -42,12 +45,11 @@ func (c *Core) steerVoters() bool {
 		return false
 	}
 	if !slices.Contains(want, c.cfg.Self.ID) {
-		if heir, ok := c.heir(want); ok {
-			if v.node.BasicStatus().LeadTransferee != 0 {
-				return false
-			}
-			v.node.TransferLeader(heir)
-			return true
+		heirs := slices.DeleteFunc(slices.Clone(want), func(id phalanx.NodeID) bool {
+			return !slices.Contains(v.conf.GetVoters(), raftID(id))
+		})
+		if len(heirs) > 0 {
+			return c.handOver(heirs)
 		}
 		want = append([]phalanx.NodeID{c.cfg.Self.ID}, want...)
 	}
@@ -55,20 +57,18 @@ func (c *Core) steerVoters() bool {
 	return cc != nil && v.node.ProposeConfChange(cc) == nil
 }
 
-// heir returns the first wanted voter that is one already, if possible one that
-// was heard lately.
-func (c *Core) heir(want []phalanx.NodeID) (heir uint64, ok bool) {
-	for _, id := range want {
-		if id := raftID(id); slices.Contains(c.voter.conf.GetVoters(), id) {
-			if at, heard := c.lead.contact[id]; heard && c.now-at <= c.cfg.LeaseFor {
-				return id, true
-			}
-			if !ok {
-				heir, ok = id, true
-			}
+// handOver has the first of heirs that was heard lately campaign.
+func (c *Core) handOver(heirs []phalanx.NodeID) bool {
+	if c.voter.node.BasicStatus().LeadTransferee != 0 {
+		return false
+	}
+	for _, id := range heirs {
+		if at, ok := c.lead.contact[raftID(id)]; ok && c.now-at <= c.cfg.LeaseFor {
+			c.voter.node.TransferLeader(raftID(id))
+			return true
 		}
 	}
-	return heir, ok
+	return false
 }
 
 // changeVoters returns the change from have to want, or nil if there is none.
