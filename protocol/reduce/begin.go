@@ -1,0 +1,133 @@
+package reduce
+
+import (
+	"fmt"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+func (c *Coordinator) start(ev Start) {
+	c.now = max(c.now, ev.Now)
+	switch c.phase {
+	case idle:
+		if err := c.cfg.validate(); err != nil {
+			c.fail(err, false)
+			return
+		}
+		c.phase = beginning
+		c.begin()
+		c.watchSources()
+	case beginning, following, inspecting:
+		c.begin()
+	case ended:
+		c.emit(c.answer)
+	}
+}
+
+func (c *Coordinator) begin() {
+	c.ask = retry{pending: true, sent: c.now}
+	c.emit(c.beginEffect())
+}
+
+func (c *Coordinator) beginEffect() Begin {
+	return Begin{Target: c.cfg.Target, Request: c.cfg.Request, Node: c.cfg.Node, Attempt: c.cfg.Attempt}
+}
+
+// watchSources goes out together with Begin, to save a round trip; nothing is
+// placed before Begun.
+func (c *Coordinator) watchSources() {
+	if !c.watch {
+		c.watch = true
+		c.emit(Watch{Sources: c.cfg.Sources})
+	}
+}
+
+func (c *Coordinator) unwatch() {
+	if c.watch {
+		c.watch = false
+		c.emit(Unwatch{})
+	}
+}
+
+func (c *Coordinator) begun(ev Begun) {
+	switch c.phase {
+	case beginning, following:
+		c.ask.pending = false
+		c.reduce, c.gen = ev.Gen, ev.Gen
+		c.phase = running
+		c.watchSources()
+	case inspecting:
+		c.ask.pending = false
+		c.gen = ev.Gen
+		c.tryRebuild()
+	case ended:
+		if c.ask.pending { // it failed before this answer came
+			c.ask.pending = false
+			c.gen = ev.Gen
+			c.release()
+		}
+	}
+}
+
+func (c *Coordinator) attached(ev Attached) {
+	if c.phase == ended {
+		c.ask.pending = false
+	}
+	if c.phase != beginning && c.phase != following && c.phase != inspecting {
+		return
+	}
+	if !ev.Final {
+		if c.phase == beginning {
+			c.phase = following
+			c.unwatch()
+		}
+		return // Begin is repeated until it is final
+	}
+	c.end(Result{In: ev.In, Out: ev.Out, Gen: ev.Gen, Size: ev.Size, Digest: ev.Digest}, true)
+}
+
+func (c *Coordinator) rejected(ev Rejected) {
+	if c.phase == ended {
+		c.ask.pending = false
+	}
+	if c.phase == beginning || c.phase == following || c.phase == inspecting {
+		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target cannot be begun: %s", ev.Text), false)
+	}
+}
+
+func (c *Coordinator) targetGone(ev TargetGone) {
+	if c.phase != idle && c.phase != ended {
+		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target is gone: %s", ev.Text), false)
+	}
+}
+
+// fault returns an error that names an object.
+func (c *Coordinator) fault(object phalanx.ObjectID, kind phalanx.Kind, format string, args ...any) *phalanx.Error {
+	return &phalanx.Error{Op: "reduce", Object: object, Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// expired fails with what was missing.
+func (c *Coordinator) expired() {
+	err := c.fault(c.cfg.Target, phalanx.ErrDeadline, "the directory has not answered yet")
+	if c.phase == running {
+		ready := 0
+		for _, s := range c.sources {
+			if s.position >= 0 || s.arrival > 0 {
+				ready++
+			} else if err.Object == c.cfg.Target && !s.deleted {
+				err.Object = s.id
+			}
+		}
+		if ready < c.cfg.Num {
+			err.Err = fmt.Errorf("%d of %d sources are ready, %d are needed for %q; nobody has announced this one",
+				ready, len(c.sources), c.cfg.Num, string(c.cfg.Target))
+		} else {
+			err.Object = c.cfg.Target
+			err.Err = fmt.Errorf("%d sources are ready, but the result is not complete yet", ready)
+		}
+	}
+	if c.phase == following {
+		err.Err = fmt.Errorf("another coordinator has not finished it yet")
+	}
+	c.fail(err, true)
+}

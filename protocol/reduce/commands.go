@@ -1,0 +1,185 @@
+package reduce
+
+import (
+	"github.com/phalanx-go/phalanx"
+)
+
+// stop is a place that was told something and is not wanted any more.
+type stop struct {
+	retry
+	effect Stop
+}
+
+// command sends what changed: what is to be stopped, then the new wanted
+// states from the root down.
+func (c *Coordinator) command() {
+	var changed []*place
+	grown := false
+	for _, p := range c.places {
+		if p.life != live || !p.dirty {
+			continue
+		}
+		p.dirty = false
+		if want := c.want(p); !want.same(p.want) || p.version == 0 {
+			p.version++
+			want.Attempt, want.Version = c.cfg.Attempt, p.version
+			p.want, p.sent = want, c.now
+			changed = append(changed, p)
+			grown = c.remember(p.node) || grown
+		}
+	}
+	if grown {
+		c.emit(Remember{Reduce: c.reduce, Degree: c.tree.Degree(), Meta: c.meta, Nodes: append([]phalanx.NodeID(nil), c.nodes...)})
+	}
+	c.sendStops()
+	for _, p := range changed {
+		if p.pos == 0 && !p.want.TargetGen.IsZero() {
+			c.shown = true
+		}
+		c.emit(Command{Node: p.node, State: p.want})
+	}
+}
+
+// want returns what p is to do, without attempt and version.
+func (c *Coordinator) want(p *place) State {
+	s := State{
+		Target: c.cfg.Target, Reduce: c.reduce, Place: p.pos, Gen: p.gen, Source: p.source.id, SourceGen: p.sourceGen,
+		Op: c.cfg.Op, Meta: c.meta, Root: p.pos == 0,
+	}
+	if s.Root {
+		if !c.restart.pending {
+			s.TargetGen = c.gen
+		}
+	} else {
+		s.Parent = c.peer(c.parent(p))
+	}
+	for i, k := range c.children(p) {
+		peer := c.peer(k)
+		child := Child{Order: i + min(i, 1), Place: peer.Place, Node: peer.Node, Gen: peer.Gen}
+		if k.life != vacant {
+			child.Source, child.SourceGen = k.source.id, k.sourceGen
+		}
+		s.Children = append(s.Children, child)
+	}
+	return s
+}
+
+func (c *Coordinator) peer(p *place) Peer {
+	if p.life == vacant {
+		return Peer{Place: p.pos}
+	}
+	return Peer{Place: p.pos, Node: p.node, Gen: p.gen}
+}
+
+// unwanted takes note that the place at p.node is to be stopped.
+func (c *Coordinator) unwanted(p *place, final bool) {
+	if p.version > 0 {
+		c.stopAt(p.pos, p.node, p.gen, final)
+	}
+}
+
+func (c *Coordinator) stopAt(pos int, n phalanx.NodeID, g PlaceGen, final bool) {
+	e := Stop{Node: n, Target: c.cfg.Target, Reduce: c.reduce, Attempt: c.cfg.Attempt, Place: pos, Gen: g, Final: final}
+	for _, s := range c.stops {
+		if s.effect.Place == pos && s.effect.Node == n {
+			if s.effect.Gen.Compare(g) < 0 || s.effect.Final != final {
+				s.effect, s.pending = e, false
+			}
+			return
+		}
+	}
+	c.stops = append(c.stops, &stop{effect: e})
+}
+
+// sendStops sends the Stops that were not sent yet. Where the same place runs
+// again on the same node, the command does it.
+func (c *Coordinator) sendStops() {
+	c.dropStops(func(s *stop) bool {
+		p := c.places[s.effect.Place]
+		return p.life == live && p.node == s.effect.Node && c.phase != ended
+	})
+	for _, s := range c.stops {
+		if !s.pending {
+			s.retry = retry{pending: true, sent: c.now}
+			c.emit(s.effect)
+		}
+	}
+}
+
+func (c *Coordinator) dropStops(done func(*stop) bool) {
+	kept := c.stops[:0]
+	for _, s := range c.stops {
+		if !done(s) {
+			kept = append(kept, s)
+		}
+	}
+	clear(c.stops[len(kept):])
+	c.stops = kept
+}
+
+func (c *Coordinator) stopped(ev Stopped) {
+	c.dropStops(func(s *stop) bool {
+		return s.pending && s.effect.Place == ev.Place && s.effect.Node == ev.Node && s.effect.Gen.Compare(ev.Gen) <= 0
+	})
+}
+
+// acked takes note. A place that runs where it is not wanted was started by a
+// command that was under way for long; it is stopped.
+func (c *Coordinator) acked(ev Acked) {
+	p := c.at(ev.Place)
+	if p == nil || c.phase == inspecting || ev.Attempt > c.cfg.Attempt {
+		return
+	}
+	if c.phase == ended || p.life != live || p.node != ev.Node {
+		c.stopAt(p.pos, ev.Node, PlaceGen{Attempt: c.cfg.Attempt, Seq: c.seq}, c.completed())
+		c.sendStops()
+		return
+	}
+	if ev.Attempt == c.cfg.Attempt && ev.Version <= p.version {
+		p.acked = max(p.acked, ev.Version)
+	}
+}
+
+// refused replaces a place that cannot run, or fails if none could.
+func (c *Coordinator) refused(ev Refused) {
+	p := c.at(ev.Place)
+	if ev.Kind == phalanx.ErrRefused && ev.Attempt == c.cfg.Attempt {
+		// The target belongs to the later attempt: leave it alone.
+		err := c.fault(c.cfg.Target, phalanx.ErrFenced, "a later coordinator has taken over: %s", ev.Text)
+		err.Node = ev.Node
+		c.places, c.stops = nil, nil
+		c.fail(err, false)
+		return
+	}
+	if p == nil || p.life != live || p.node != ev.Node || ev.Attempt != c.cfg.Attempt || ev.Version != p.version {
+		return
+	}
+	switch ev.Kind {
+	case phalanx.ErrNotFound, phalanx.ErrLost, phalanx.ErrReset, phalanx.ErrAborted, phalanx.ErrDeleted, phalanx.ErrCorrupt:
+		c.bar(p.source, p.node)
+		c.empty(p, LostRefused, ev.Text)
+	case phalanx.ErrFenced, phalanx.ErrClosed, phalanx.ErrUnavailable:
+		c.bar(p.source, p.node)
+		c.lose(p, LostRefused, ev.Text, true)
+	default:
+		err := c.fault(p.source.id, ev.Kind, "the place of this source: %s", ev.Text)
+		err.Node = ev.Node
+		c.fail(err, true)
+	}
+}
+
+func (c *Coordinator) repeatCommands() {
+	if c.phase != running && c.phase != finalising {
+		return
+	}
+	every := c.cfg.RepeatEvery
+	for _, p := range c.places {
+		if p.life == live && p.version > p.acked && c.now-p.sent >= every {
+			p.sent = c.now
+			c.emit(Command{Node: p.node, State: p.want})
+		}
+		if p.asked.pending && c.now < p.until && p.asked.due(c.now, every) {
+			c.askParent(p)
+		}
+	}
+}

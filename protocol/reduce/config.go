@@ -1,0 +1,97 @@
+package reduce
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Config is one request to reduce, and what the coordinator knows about the
+// cluster. Durations that are zero take the default in brackets.
+type Config struct {
+	Target  phalanx.ObjectID
+	Sources []phalanx.ObjectID // the caller must not change it afterwards
+	Num     int                // how many of the Sources; 1 <= Num <= len(Sources)
+	Op      phalanx.Op
+	Request phalanx.Digest // of the request: equal for equal requests
+	Node    phalanx.NodeID // where the coordinator runs
+	Attempt uint64         // 1, and one more with each restart of the coordinator
+
+	Degree      int           // 0: ChooseDegree
+	Latency     time.Duration // one way, measured; unused if Degree is given
+	Bandwidth   float64       // bytes per second, measured; unused if Degree is given
+	InlineLimit int64         // smaller sources are combined by the coordinator; 0: none are
+
+	Deadline    time.Duration // on the clock of the events; 0: none
+	RepeatEvery time.Duration // of what is not acknowledged [200 ms]
+	AskFor      time.Duration // how long a parent is asked what a dead child delivered, and a node what it runs [500 ms]
+	BarFor      time.Duration // a holder where a place failed gets no place for so long, doubling [1 s]
+	BarMax      time.Duration // at most [10 s]
+}
+
+// InlineLimit is the usual limit, the directory's.
+const InlineLimit = 64 << 10
+
+func (c Config) withDefaults() Config {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.RepeatEvery, 200 * time.Millisecond}, {&c.AskFor, 500 * time.Millisecond},
+		{&c.BarFor, time.Second}, {&c.BarMax, 10 * time.Second},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return c
+}
+
+// Validate returns an ErrInvalid that says which rule the request breaks and
+// names the object, or nil.
+func (c Config) Validate() error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (c Config) validate() *phalanx.Error {
+	bad := func(object phalanx.ObjectID, format string, args ...any) *phalanx.Error {
+		return &phalanx.Error{Op: "reduce", Object: object, Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
+	}
+	if err := c.Target.Validate(); err != nil {
+		return bad(c.Target, "the target is no object id: %w", err)
+	}
+	switch {
+	case c.Op == "":
+		return bad(c.Target, "no op was given")
+	case len(c.Sources) == 0:
+		return bad(c.Target, "no source was given")
+	case c.Num < 1:
+		return bad(c.Target, "%d sources were asked for, at least 1 is needed", c.Num)
+	case c.Num > len(c.Sources):
+		return bad(c.Target, "%d of %d sources were asked for", c.Num, len(c.Sources))
+	case c.Attempt < 1:
+		return bad(c.Target, "attempts start at 1")
+	case c.Degree < 0:
+		return bad(c.Target, "the degree is %d", c.Degree)
+	case c.Degree == 0 && (c.Latency <= 0 || !(c.Bandwidth > 0)):
+		return bad(c.Target, "the latency %v and the bandwidth %g must be positive", c.Latency, c.Bandwidth)
+	}
+	seen := make(map[phalanx.ObjectID]bool, len(c.Sources))
+	for _, s := range c.Sources {
+		if err := s.Validate(); err != nil {
+			return bad(s, "a source is no object id: %w", err)
+		}
+		switch {
+		case s == c.Target:
+			return bad(s, "the target is among its sources")
+		case seen[s]:
+			return bad(s, "the source was given twice")
+		}
+		seen[s] = true
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+package reduce
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// phase is where a Reduce is.
+//
+//	idle ──Start──▶ beginning ──Begun──▶ running ──▶ finalising ──▶ ended
+//	                    │  ▲               ▲
+//	                Attached │Begun        │ every node has answered
+//	                    ▼  │               │
+//	                 following   Resume ▶ inspecting
+//
+// Every phase goes to ended on a failure.
+type phase uint8
+
+const (
+	idle phase = iota
+	beginning
+	following  // a coordinator elsewhere runs it
+	inspecting // after a restart: which places are there?
+	running
+	finalising // Finalise is on its way: losses do not matter any more
+	ended
+)
+
+// A Coordinator runs one Reduce.
+//
+// Invariant: a source has at most one place, and each place at most one source.
+// Invariant: a place that is delivered holds, in the stream that its parent has,
+// the present source of every place below it.
+type Coordinator struct {
+	cfg   Config
+	phase phase
+	now   time.Duration
+	out   []Effect
+
+	reduce phalanx.Generation // names this Reduce; zero until begun
+	gen    phalanx.Generation // of the target, the last granted
+	shown  bool               // a root was told gen, or may have been
+	ask    retry              // of Begin
+	watch  bool
+
+	sources  []*source // in the order of the request
+	byID     map[phalanx.ObjectID]*source
+	arrivals uint64
+
+	fixed  bool // meta, and inline or tree, are fixed
+	meta   phalanx.Meta
+	first  phalanx.ObjectID // where meta comes from
+	inline bool
+	tree   Tree
+	places []*place // by position
+	seq    uint64   // of the last PlaceGen
+
+	nodes   []phalanx.NodeID // that were told something; sorted
+	stops   []*stop
+	cleared []bool // by position, since the last commands
+	again   []vacated
+	stale   bool // the root has cleared what was shown under gen
+	restart retry
+	resumed resumption
+
+	combine  combine
+	done     *RootDone
+	finalise retry
+	answer   Effect // Result or Fail
+	abort    retry
+}
+
+// retry is a request to be repeated until it is answered.
+type retry struct {
+	pending bool
+	sent    time.Duration
+}
+
+// due reports whether it is to be sent again, and takes note that it is.
+func (r *retry) due(now, every time.Duration) bool {
+	if !r.pending || now-r.sent < every {
+		return false
+	}
+	r.sent = now
+	return true
+}
+
+// New returns a coordinator that has not begun. A bad request is answered by
+// Start.
+func New(cfg Config) *Coordinator {
+	c := &Coordinator{cfg: cfg.withDefaults(), byID: map[phalanx.ObjectID]*source{}}
+	for _, id := range cfg.Sources {
+		s := &source{id: id, position: -1}
+		c.sources = append(c.sources, s)
+		c.byID[id] = s
+	}
+	return c
+}
+
+// Reduce returns the generation that names this Reduce, or zero before it has
+// begun.
+func (c *Coordinator) Reduce() phalanx.Generation { return c.reduce }
+
+// Ended reports whether the caller has its answer and nothing is left to be
+// repeated.
+func (c *Coordinator) Ended() bool {
+	return c.phase == ended && len(c.stops) == 0 && !c.abort.pending && !c.ask.pending
+}
+
+// Step applies ev and returns what the host must do, in that order. The caller
+// owns the slice, not what its effects point to.
+func (c *Coordinator) Step(ev Event) []Effect {
+	c.out = nil
+	c.handle(ev)
+	c.settle()
+	return c.out
+}
+
+func (c *Coordinator) emit(e Effect) { c.out = append(c.out, e) }
+
+func (c *Coordinator) handle(ev Event) {
+	switch ev := ev.(type) {
+	case Start:
+		c.start(ev)
+	case Resume:
+		c.resume(ev)
+	case Tick:
+		c.tick(ev)
+	case Cancel:
+		c.fail(&phalanx.Error{Kind: phalanx.ErrCanceled, Object: c.cfg.Target, Err: fmt.Errorf("the caller went away")}, true)
+	case Begun:
+		c.begun(ev)
+	case Attached:
+		c.attached(ev)
+	case Rejected:
+		c.rejected(ev)
+	case TargetGone:
+		c.targetGone(ev)
+	case Finalised:
+		c.finalised(ev)
+	case FinaliseRefused:
+		c.finaliseRefused(ev)
+	case Restarted:
+		c.restarted(ev)
+	case RestartRefused:
+		c.restartRefused(ev)
+	case Aborted:
+		c.abort.pending = false
+	case Stopped:
+		c.stopped(ev)
+	case Acked:
+		c.acked(ev)
+	case NodeGone:
+		c.nodeGone(ev)
+	default:
+		if c.phase != ended {
+			c.handleRunning(ev)
+		}
+	}
+}
+
+// handleRunning applies what means nothing after the end.
+func (c *Coordinator) handleRunning(ev Event) {
+	switch ev := ev.(type) {
+	case Ready:
+		c.ready(ev)
+	case Surveyed:
+		c.surveyed(ev)
+	case SourceFinal:
+		c.sourceFinal(ev)
+	case SourceReset:
+		c.sourceReset(ev.Source, ev.Gen)
+	case SourceGone:
+		c.sourceGone(ev)
+	case HolderGone:
+		c.holderGone(ev)
+	case PlaceLost:
+		c.placeLost(ev)
+	case Refused:
+		c.refused(ev)
+	case Delivered:
+		c.delivered(ev)
+	case NotDelivered:
+		c.notDelivered(ev)
+	case Stalled:
+		c.stalled(ev.Place, ev.Gen, true)
+	case Moving:
+		c.stalled(ev.Place, ev.Gen, false)
+	case RootDone:
+		c.rootDone(ev)
+	case InlineDone:
+		c.inlineDone(ev)
+	case InlineFailed:
+		c.inlineFailed(ev)
+	case Inspected:
+		c.inspected(ev)
+	}
+}
+
+// settle draws the conclusions from what handle changed.
+func (c *Coordinator) settle() {
+	if c.phase != running || !c.fixed {
+		return
+	}
+	if c.inline {
+		c.settleInline()
+		return
+	}
+	c.repair()
+	c.fill()
+	if c.replaceStalled() {
+		c.repair()
+		c.fill()
+	}
+	c.restartTarget()
+	c.command()
+	c.tryFinalise()
+}
+
+func (c *Coordinator) tick(ev Tick) {
+	c.now = max(c.now, ev.Now)
+	if d := c.cfg.Deadline; d > 0 && c.now >= d && c.phase != ended && c.phase != idle {
+		c.expired()
+	}
+	c.repeat()
+}
+
+// repeat sends again what is not acknowledged.
+func (c *Coordinator) repeat() {
+	every := c.cfg.RepeatEvery
+	if c.ask.due(c.now, every) {
+		c.emit(c.beginEffect())
+	}
+	if c.restart.due(c.now, every) {
+		c.emit(Restart{Target: c.cfg.Target, From: c.gen})
+	}
+	if c.finalise.due(c.now, every) {
+		c.emit(c.finaliseEffect())
+	}
+	if c.abort.due(c.now, every) {
+		c.emit(Abort{Target: c.cfg.Target, Gen: c.gen})
+	}
+	c.repeatInspect()
+	for _, s := range c.stops {
+		if s.due(c.now, every) {
+			c.emit(s.effect)
+		}
+	}
+	c.repeatCommands()
+}

@@ -1,0 +1,187 @@
+package reduce
+
+import "github.com/phalanx-go/phalanx"
+
+// Effect is everything a Coordinator asks its host to do.
+type Effect interface{ effect() }
+
+type (
+	// Begin asks the directory to bind the target to this Reduce. It is
+	// repeated until it is answered by Begun, Attached or Rejected.
+	Begin struct {
+		Target  phalanx.ObjectID
+		Request phalanx.Digest
+		Node    phalanx.NodeID // the coordinator's
+		Attempt uint64
+	}
+
+	// Watch asks the directory to push Ready, SourceFinal, SourceReset,
+	// SourceGone and HolderGone for the sources. What is ready already is best
+	// handed over together, as Surveyed.
+	Watch struct{ Sources []phalanx.ObjectID }
+
+	// Unwatch ends Watch.
+	Unwatch struct{}
+
+	// Remember asks the host to keep this where a restart of the coordinator
+	// finds it, with the request and the attempt, before it carries out what
+	// follows. It replaces the one before.
+	Remember struct {
+		Reduce phalanx.Generation
+		Degree int
+		Meta   phalanx.Meta
+		Nodes  []phalanx.NodeID // sorted; every node that was ever told something
+	}
+
+	// Command tells Node what the place is to do, to be answered by Acked or
+	// Refused at once; it starts the place if there is none. It is repeated
+	// until then. The host should let the coordinator know by PlaceLost when
+	// the place ends.
+	Command struct {
+		Node  phalanx.NodeID
+		State State
+	}
+
+	// Stop tells Node that the place is not wanted any more, unless it has been
+	// told a greater Gen since. It is repeated until Stopped. Final: the target
+	// is final, and a root keeps its copy.
+	Stop struct {
+		Node    phalanx.NodeID
+		Target  phalanx.ObjectID
+		Reduce  phalanx.Generation
+		Attempt uint64
+		Place   int
+		Gen     PlaceGen
+		Final   bool
+	}
+
+	// AskDelivered asks the place Parent at Node whether it has all bytes of its
+	// child, to be answered by Delivered or NotDelivered. It is repeated for a
+	// while.
+	AskDelivered struct {
+		Node      phalanx.NodeID
+		Target    phalanx.ObjectID
+		Reduce    phalanx.Generation
+		Parent    int
+		ParentGen PlaceGen
+		Child     int
+		ChildGen  PlaceGen
+	}
+
+	// Inspect asks Node which places of this Reduce it runs, to be answered by
+	// Inspected, and to refuse commands of lesser attempts from now on.
+	Inspect struct {
+		Node    phalanx.NodeID
+		Target  phalanx.ObjectID
+		Reduce  phalanx.Generation
+		Attempt uint64
+	}
+
+	// CombineInline asks the host to read the inputs, which are small and
+	// final, to combine them in this order, and to hold the result for
+	// Finalise. It is answered by InlineDone or InlineFailed with the same Seq,
+	// of which the last one counts.
+	CombineInline struct {
+		Seq       uint64
+		Target    phalanx.ObjectID
+		TargetGen phalanx.Generation
+		Op        phalanx.Op
+		Meta      phalanx.Meta
+		Inputs    []Input // in the order of arrival
+	}
+
+	// Restart asks the directory for a new generation of the target in place of
+	// From. It is repeated until Restarted or RestartRefused.
+	Restart struct {
+		Target phalanx.ObjectID
+		From   phalanx.Generation
+	}
+
+	// Finalise asks the directory to make the target final in Gen, and to record
+	// In and Out as the answer to equal requests. Inline: with the bytes that
+	// the host holds. It is repeated until Finalised or FinaliseRefused.
+	Finalise struct {
+		Target  phalanx.ObjectID
+		Gen     phalanx.Generation
+		Meta    phalanx.Meta
+		Digest  phalanx.Digest
+		In, Out []phalanx.ObjectID
+		Inline  bool
+	}
+
+	// Abort asks the directory to release the target, which will not become
+	// final. It is repeated until Aborted.
+	Abort struct {
+		Target phalanx.ObjectID
+		Gen    phalanx.Generation
+	}
+
+	// Result is the answer to the caller: the sources that are in the target and
+	// those that are not, both in the order of the request.
+	Result struct {
+		In, Out []phalanx.ObjectID
+		Gen     phalanx.Generation
+		Size    int64
+		Digest  phalanx.Digest
+	}
+
+	// Fail is the other answer.
+	Fail struct{ Err *phalanx.Error }
+
+	// Notify tells an observer what recovery does. Fields that do not apply are
+	// zero.
+	Notify struct {
+		What   Notice
+		Place  int
+		Source phalanx.ObjectID
+		Node   phalanx.NodeID
+		Gen    PlaceGen
+		Reason Reason
+		Text   string
+		Places []int // AncestorsCleared: the positions, from the root down
+	}
+)
+
+// Input is one source of a CombineInline. Node is one of those that have it, or
+// empty if only the directory does.
+type Input struct {
+	Source phalanx.ObjectID
+	Gen    phalanx.Generation
+	Node   phalanx.NodeID
+}
+
+// Notice says what Notify is about.
+type Notice uint8
+
+// The notices.
+const (
+	NotePlaced    Notice = iota + 1 // a source took a place that was never taken
+	NoteLost                        // a place runs no more; why is in Reason
+	NoteHeld                        // a dead place is not replaced: its parent has all of it
+	NoteEmptied                     // a source lost its place
+	NoteReplaced                    // a source took a place that another had
+	NoteCleared                     // ancestors cleared their results
+	NoteRestarted                   // the target has a new generation
+	NoteCompleted                   // the target is final
+)
+
+// String returns the name of n.
+func (n Notice) String() string {
+	return name([]string{"-", "placed", "lost", "held", "emptied", "replaced", "ancestors cleared", "restarted", "completed"}, uint8(n))
+}
+
+func (Begin) effect()         {}
+func (Watch) effect()         {}
+func (Unwatch) effect()       {}
+func (Remember) effect()      {}
+func (Command) effect()       {}
+func (Stop) effect()          {}
+func (AskDelivered) effect()  {}
+func (Inspect) effect()       {}
+func (CombineInline) effect() {}
+func (Restart) effect()       {}
+func (Finalise) effect()      {}
+func (Abort) effect()         {}
+func (Result) effect()        {}
+func (Fail) effect()          {}
+func (Notify) effect()        {}

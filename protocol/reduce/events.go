@@ -1,0 +1,339 @@
+package reduce
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Event is everything that can happen to a Coordinator.
+type Event interface{ event() }
+
+// From the host.
+type (
+	// Start begins the Reduce. Repeated, it gets the answer again: Begin while
+	// there is none, then Result or Fail.
+	Start struct{ Now time.Duration }
+
+	// Resume begins it in place of Start after a restart of the coordinator,
+	// with what the last Remember effect said. Nodes that are not in the view
+	// any more are left out.
+	Resume struct {
+		Now    time.Duration
+		Reduce phalanx.Generation
+		Degree int
+		Meta   phalanx.Meta
+		Nodes  []phalanx.NodeID
+	}
+
+	// Tick says what time it is. Whatever is not acknowledged is sent again.
+	Tick struct{ Now time.Duration }
+
+	// Cancel says that nobody wants the result any more.
+	Cancel struct{}
+
+	// NodeGone says that a node left the view (Down), or is suspected. It is
+	// handled at once for every place that runs there.
+	NodeGone struct {
+		Node phalanx.NodeID
+		Down bool
+	}
+
+	// PlaceLost says that a place runs no more. The host sends it when the
+	// place's actor ended or panicked; a Place reports it of itself when its
+	// source failed (LostSource), and of its child when the edge is broken
+	// (LostEdge). Gen is the label it was last known by; it is stale if another
+	// source has taken the place since, and a broken edge is also stale if the
+	// child was cleared since.
+	PlaceLost struct {
+		Place  int
+		Gen    PlaceGen
+		Reason Reason
+		Text   string // for people
+	}
+)
+
+// From the directory.
+type (
+	// Begun answers Begin: the target is bound to this Reduce, in generation
+	// Gen. A repeated Begin of the same attempt gets the same answer; a later
+	// attempt of the same coordinator gets the present generation.
+	Begun struct{ Gen phalanx.Generation }
+
+	// Attached answers Begin: the same request is known. If it is Final the
+	// other fields are the recorded answer. Otherwise a coordinator elsewhere
+	// runs it: this one repeats Begin until it is final, or Begun because that
+	// coordinator's node is down.
+	Attached struct {
+		Gen         phalanx.Generation
+		Coordinator phalanx.NodeID
+		Final       bool
+		In, Out     []phalanx.ObjectID
+		Size        int64
+		Digest      phalanx.Digest
+	}
+
+	// Rejected answers Begin: it cannot be (another request: ErrExists; a
+	// tombstone: ErrDeleted …).
+	Rejected struct {
+		Kind phalanx.Kind
+		Text string
+	}
+
+	// Ready says that a source can be read at Node: a complete or inline copy
+	// is listed there, or the origin has its first piece; never a receiver's
+	// partial copy. Repeats are harmless. A source of unknown size becomes
+	// ready with the Ready that tells its size. Node may be empty for an inline
+	// copy, which then can be used only if it is small enough to be combined by
+	// the coordinator.
+	Ready struct {
+		Source phalanx.ObjectID
+		Node   phalanx.NodeID
+		Gen    phalanx.Generation
+		Meta   phalanx.Meta
+		Kind   CopyKind
+		Final  bool // the source is final in Gen
+	}
+
+	// Surveyed is the first answer to Watch: what is ready at the start. Its
+	// sources are taken in the order of the request, whatever order they are in.
+	Surveyed struct{ Ready []Ready }
+
+	// SourceFinal says that a source is final in Gen.
+	SourceFinal struct {
+		Source phalanx.ObjectID
+		Gen    phalanx.Generation
+	}
+
+	// SourceReset says that a source starts over in generation Gen. It is
+	// ready again with the next Ready.
+	SourceReset struct {
+		Source phalanx.ObjectID
+		Gen    phalanx.Generation
+	}
+
+	// SourceGone says that a source's generation Gen is no more. ErrAborted: it
+	// never became final and can be created again. ErrDeleted: it has failed for
+	// ever, unless it was delivered. ErrLost: no complete copy is listed; it can
+	// be put again. Any other Kind counts as ErrLost.
+	SourceGone struct {
+		Source phalanx.ObjectID
+		Gen    phalanx.Generation
+		Kind   phalanx.Kind
+	}
+
+	// HolderGone says that Node's copy of a source is not listed any more. A
+	// place that runs there goes on.
+	HolderGone struct {
+		Source phalanx.ObjectID
+		Node   phalanx.NodeID
+	}
+
+	// Restarted answers Restart: Gen is the target's new generation. A repeated
+	// Restart gets the same answer.
+	Restarted struct{ From, Gen phalanx.Generation }
+
+	// RestartRefused answers Restart.
+	RestartRefused struct {
+		From phalanx.Generation
+		Kind phalanx.Kind
+		Text string
+	}
+
+	// Finalised answers Finalise: the target is final in Gen.
+	Finalised struct{ Gen phalanx.Generation }
+
+	// FinaliseRefused answers Finalise.
+	FinaliseRefused struct {
+		Gen  phalanx.Generation
+		Kind phalanx.Kind
+		Text string
+	}
+
+	// Aborted answers Abort, whether the binding was still there or not.
+	Aborted struct{}
+
+	// TargetGone says that the target was deleted (ErrDeleted) or released
+	// (ErrAborted) by somebody else.
+	TargetGone struct {
+		Kind phalanx.Kind
+		Text string
+	}
+)
+
+// From places: what the effect Report of a Place carries. From the host: the
+// answers to CombineInline and Inspect.
+type (
+	// Acked says that a place runs by the command of that version, or a later one.
+	Acked struct {
+		Place            int
+		Node             phalanx.NodeID // where it runs; the host fills it in
+		Attempt, Version uint64
+	}
+
+	// Refused says that a place cannot run by that command. ErrRefused: a later
+	// attempt of the coordinator is known there.
+	Refused struct {
+		Place            int
+		Node             phalanx.NodeID // where it was to run; the host fills it in
+		Attempt, Version uint64
+		Kind             phalanx.Kind
+		Text             string
+	}
+
+	// Stopped answers Stop.
+	Stopped struct {
+		Place int
+		Node  phalanx.NodeID // where the Stop was sent to; the host fills it in
+		Gen   PlaceGen
+	}
+
+	// Delivered says that a place has all bytes of its child's output. Kept: it
+	// keeps them apart from its own result, so that clearing that does not lose
+	// them.
+	Delivered struct {
+		Parent    int
+		ParentGen PlaceGen
+		Child     int
+		ChildGen  PlaceGen
+		Kept      bool
+	}
+
+	// NotDelivered says that a place does not have all bytes of its child's
+	// output, or not any more.
+	NotDelivered struct {
+		Parent    int
+		ParentGen PlaceGen
+		Child     int
+		ChildGen  PlaceGen
+	}
+
+	// Stalled says that a place's partial source has made no progress for a while.
+	Stalled struct {
+		Place int
+		Gen   PlaceGen
+	}
+
+	// Moving takes Stalled back.
+	Moving struct {
+		Place int
+		Gen   PlaceGen
+	}
+
+	// RootDone says that the root has made every byte of the target.
+	RootDone struct {
+		Place     int
+		Gen       PlaceGen
+		TargetGen phalanx.Generation
+		Size      int64
+		Digest    phalanx.Digest
+	}
+
+	// InlineDone answers CombineInline: the host holds the result.
+	InlineDone struct {
+		Seq    uint64
+		Size   int64
+		Digest phalanx.Digest
+	}
+
+	// InlineFailed answers CombineInline: Source could not be read, or, if it is
+	// empty, the op could not be done.
+	InlineFailed struct {
+		Seq    uint64
+		Source phalanx.ObjectID
+		Kind   phalanx.Kind
+		Text   string
+	}
+
+	// Inspected answers Inspect: all places of this Reduce that Node runs, as
+	// their Held reports say.
+	Inspected struct {
+		Node   phalanx.NodeID
+		Places []Held
+	}
+)
+
+// Held is what one place that a restarted coordinator finds is doing.
+type Held struct {
+	State     State
+	Delivered []Delivered // children that it has in full
+}
+
+// CopyKind says why a source can be read at a node.
+type CopyKind uint8
+
+// The kinds of copies that can be read.
+const (
+	Complete CopyKind = iota + 1 // a complete copy is listed
+	Inline                       // so is one with its owner
+	Origin                       // its bytes are being made there
+)
+
+// String returns the name of k.
+func (k CopyKind) String() string {
+	return name([]string{"-", "complete", "inline", "origin"}, uint8(k))
+}
+
+// Reason says why a source lost its place.
+type Reason uint8
+
+// The reasons.
+const (
+	LostPanic     Reason = iota + 1 // the place's actor ended
+	LostDown                        // its node left the view
+	LostSuspected                   // its node is suspected
+	LostEdge                        // its parent cannot read it
+	LostSource                      // it cannot read its source
+	LostRefused                     // it does not take the command
+	LostStalled                     // its source made no progress, and another was ready
+	LostReset                       // its source starts over
+	LostAborted                     // its source was given up
+	LostDeleted                     // its source was deleted
+	LostUnheld                      // it was dead, and what it had delivered was lost
+)
+
+// String returns the name of r.
+func (r Reason) String() string {
+	return name([]string{"-", "panic", "node down", "node suspected", "broken edge", "source failed", "refused",
+		"stalled", "source reset", "source aborted", "source deleted", "no longer held"}, uint8(r))
+}
+
+func name(names []string, i uint8) string {
+	if int(i) >= len(names) {
+		return "?"
+	}
+	return names[i]
+}
+
+func (Start) event()           {}
+func (Resume) event()          {}
+func (Tick) event()            {}
+func (Cancel) event()          {}
+func (NodeGone) event()        {}
+func (PlaceLost) event()       {}
+func (Begun) event()           {}
+func (Attached) event()        {}
+func (Rejected) event()        {}
+func (Ready) event()           {}
+func (Surveyed) event()        {}
+func (SourceFinal) event()     {}
+func (SourceReset) event()     {}
+func (SourceGone) event()      {}
+func (HolderGone) event()      {}
+func (Restarted) event()       {}
+func (RestartRefused) event()  {}
+func (Finalised) event()       {}
+func (FinaliseRefused) event() {}
+func (Aborted) event()         {}
+func (TargetGone) event()      {}
+func (Acked) event()           {}
+func (Refused) event()         {}
+func (Stopped) event()         {}
+func (Delivered) event()       {}
+func (NotDelivered) event()    {}
+func (Stalled) event()         {}
+func (Moving) event()          {}
+func (RootDone) event()        {}
+func (InlineDone) event()      {}
+func (InlineFailed) event()    {}
+func (Inspected) event()       {}

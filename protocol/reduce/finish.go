@@ -1,0 +1,125 @@
+package reduce
+
+import (
+	"github.com/phalanx-go/phalanx"
+)
+
+func (c *Coordinator) rootDone(ev RootDone) {
+	if c.phase != running || ev.Place != 0 || len(c.places) == 0 {
+		return
+	}
+	p := c.places[0]
+	if p.life != live || p.gen != ev.Gen || c.restart.pending || ev.TargetGen != c.gen {
+		return
+	}
+	if ev.Size != c.meta.Size {
+		err := c.fault(c.cfg.Target, phalanx.ErrInternal, "its root made %d bytes, the sources have %d", ev.Size, c.meta.Size)
+		err.Node = p.node
+		c.fail(err, true)
+		return
+	}
+	c.done = &ev
+}
+
+// tryFinalise asks for the end when the root is done and every source in the
+// tree is final in the generation that was used.
+func (c *Coordinator) tryFinalise() {
+	if c.done == nil || c.phase != running {
+		return
+	}
+	for _, p := range c.places {
+		if p.life == vacant || !p.final {
+			return
+		}
+	}
+	c.finish()
+}
+
+func (c *Coordinator) finish() {
+	c.phase = finalising
+	c.finalise = retry{pending: true, sent: c.now}
+	c.emit(c.finaliseEffect())
+}
+
+func (c *Coordinator) finaliseEffect() Finalise {
+	f := Finalise{Target: c.cfg.Target, Gen: c.gen, Meta: c.meta, Inline: c.inline}
+	if c.inline {
+		f.Digest = c.combine.digest
+	} else {
+		f.Digest = c.done.Digest
+	}
+	f.In, f.Out = c.split()
+	return f
+}
+
+// split returns the sources that are in the result and those that are not.
+func (c *Coordinator) split() (in, out []phalanx.ObjectID) {
+	for _, s := range c.sources {
+		if s.position >= 0 || c.combine.has(s) {
+			in = append(in, s.id)
+		} else {
+			out = append(out, s.id)
+		}
+	}
+	return in, out
+}
+
+func (c *Coordinator) finalised(ev Finalised) {
+	if c.phase != finalising || ev.Gen != c.gen {
+		return
+	}
+	f := c.finaliseEffect()
+	c.emit(Notify{What: NoteCompleted})
+	c.end(Result{In: f.In, Out: f.Out, Gen: f.Gen, Size: f.Meta.Size, Digest: f.Digest}, true)
+}
+
+func (c *Coordinator) finaliseRefused(ev FinaliseRefused) {
+	if c.phase == finalising && ev.Gen == c.gen {
+		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target cannot become final: %s", ev.Text), false)
+	}
+}
+
+// completed reports whether the Reduce ended with a result.
+func (c *Coordinator) completed() bool {
+	_, ok := c.answer.(Result)
+	return ok
+}
+
+// fail ends the Reduce with err. abort says whether the target is still bound
+// to it, and to be released.
+func (c *Coordinator) fail(err *phalanx.Error, abort bool) {
+	if c.phase == ended {
+		return
+	}
+	err.Op = "reduce"
+	was := c.phase
+	unanswered := c.ask.pending && was == beginning
+	c.end(Fail{Err: err}, false)
+	switch {
+	case !abort:
+	case was == running || was == finalising || was == inspecting && !c.gen.IsZero():
+		c.release()
+	case unanswered || was == inspecting: // find out first what there is to release
+		c.ask = retry{pending: true, sent: c.now}
+	}
+}
+
+func (c *Coordinator) release() {
+	c.abort = retry{pending: true, sent: c.now}
+	c.emit(Abort{Target: c.cfg.Target, Gen: c.gen})
+}
+
+// end gives the caller its answer and frees everything.
+func (c *Coordinator) end(answer Effect, final bool) {
+	c.phase, c.answer = ended, answer
+	c.ask, c.restart, c.finalise = retry{}, retry{}, retry{}
+	c.resumed.waiting = nil
+	c.emit(answer)
+	c.unwatch()
+	for _, p := range c.places {
+		if p.life == live {
+			c.unwanted(p, final)
+		}
+	}
+	c.sendStops()
+}

@@ -1,0 +1,198 @@
+package reduce
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// PlaceEvent is everything that can happen to a Place.
+type PlaceEvent interface{ placeEvent() }
+
+// From the coordinator. Inspect and AskDelivered stand for the effects of the
+// same name, which a host hands on.
+type (
+	// Commanded is a Command. Unable is set by the host if it cannot be carried
+	// out here: the op is not registered (ErrUnknownOp), the source is not on
+	// this node (ErrNotFound), there is no room (ErrNoSpace) …; Text says what
+	// is wrong.
+	Commanded struct {
+		State  State
+		Unable phalanx.Kind
+		Text   string
+	}
+
+	// Stopping is a Stop.
+	Stopping struct {
+		Attempt uint64
+		Gen     PlaceGen
+		Final   bool
+	}
+
+	// Asked is an AskDelivered.
+	Asked struct {
+		ParentGen PlaceGen
+		Child     int // position
+		ChildGen  PlaceGen
+	}
+
+	// Inspecting is an Inspect; Place.Held has the answer to it.
+	Inspecting struct{ Attempt uint64 }
+)
+
+// From the host of the place.
+type (
+	// PlaceTick says what time it is.
+	PlaceTick struct{ Now time.Duration }
+
+	// SourceMoved says that more bytes of the source are there.
+	SourceMoved struct{ Gen phalanx.Generation }
+
+	// SourceComplete says that all bytes of the source are there.
+	SourceComplete struct{ Gen phalanx.Generation }
+
+	// SourceFailed says that the source cannot be read (any more) here: it was
+	// aborted, deleted or reset, or its bytes are bad.
+	SourceFailed struct {
+		Gen  phalanx.Generation
+		Text string
+	}
+
+	// EdgeEnded says that a child's stream ended. Complete: every byte was
+	// received. Kept: they are kept apart from the output, as long as EdgeDropped
+	// does not take that back. A child that answers that it has no bytes yet has
+	// not ended.
+	EdgeEnded struct {
+		Child    int // position
+		Gen      PlaceGen
+		Stream   uint64
+		Complete bool
+		Kept     bool
+		Text     string
+	}
+
+	// EdgeDropped says that a child's stream, which was kept, is not any more,
+	// because memory was needed.
+	EdgeDropped struct {
+		Child int // position
+		Gen   PlaceGen
+	}
+
+	// OutputDone says that every byte of the output was made.
+	OutputDone struct {
+		Gen    PlaceGen
+		Size   int64
+		Digest phalanx.Digest
+	}
+
+	// OutputMissing says that the parent asks for bytes of the output that are
+	// not kept: they are to be made again, under the same label.
+	OutputMissing struct{ Gen PlaceGen }
+)
+
+// PlaceEffect is everything that a Place asks its host to do.
+type PlaceEffect interface{ placeEffect() }
+
+type (
+	// OpenSource asks for the source to be pinned and read from this node.
+	OpenSource struct {
+		Source phalanx.ObjectID
+		Gen    phalanx.Generation
+		Meta   phalanx.Meta
+	}
+
+	// CloseSource ends OpenSource.
+	CloseSource struct {
+		Source phalanx.ObjectID
+		Gen    phalanx.Generation
+	}
+
+	// OpenEdge asks for the output of a child to be pulled, by (reduce, place,
+	// place generation), from the offset up to which the host has it apart,
+	// which is 0 when it keeps nothing. Only the label Gen may be taken. What is
+	// there goes into the combination at Order.
+	OpenEdge struct {
+		Order  int
+		Place  int // position
+		Node   phalanx.NodeID
+		Gen    PlaceGen
+		Stream uint64 // tells this stream from an earlier one of the same label
+	}
+
+	// CloseEdge ends OpenEdge. Keep: what the host has of the child apart stays of use,
+	// since the child is opened again or is complete. Otherwise it is dropped.
+	CloseEdge struct {
+		Place  int // position
+		Gen    PlaceGen
+		Stream uint64
+		Keep   bool
+	}
+
+	// ResetOutput asks for all that was combined to be dropped, and for the
+	// readers of other labels than Gen to be turned away. Children that are kept
+	// apart stay.
+	ResetOutput struct{ Gen PlaceGen }
+
+	// Combine says what the output Gen is made of, in this order. The host folds
+	// the inputs that are known, as far as their bytes have come, up to the first
+	// that is not known; the list grows by further Combines. If the source is
+	// the only input, the output is the source itself.
+	Combine struct {
+		Gen    PlaceGen
+		Op     phalanx.Op
+		Meta   phalanx.Meta
+		Inputs []CombineInput
+	}
+
+	// Serve says who may read the output Gen: the parent, or, at the root, all
+	// who ask for TargetGen of the target; nobody while that is zero.
+	Serve struct {
+		Gen       PlaceGen
+		Root      bool
+		Parent    Peer // its Gen only says who is expected
+		Target    phalanx.ObjectID
+		TargetGen phalanx.Generation
+	}
+
+	// Release asks for everything to be freed: the source's pin, the output and
+	// what is kept of children. KeepTarget: the output is the final target,
+	// which stays pinned. The Place can be forgotten afterwards, if the host
+	// answers commands of a Reduce that has ended by itself.
+	Release struct{ KeepTarget bool }
+
+	// Report asks for the event to be sent to the coordinator: Acked, Refused,
+	// Stopped, Delivered, NotDelivered, Stalled, Moving, RootDone or PlaceLost.
+	// Reports may be lost: those that matter are repeated.
+	Report struct{ Event Event }
+)
+
+// CombineInput is one input of a place.
+type CombineInput struct {
+	Order int
+	Self  bool     // the place's own source
+	Place int      // position of the child
+	Gen   PlaceGen // label of the child's output; zero: not known yet
+}
+
+func (Commanded) placeEvent()      {}
+func (Stopping) placeEvent()       {}
+func (Asked) placeEvent()          {}
+func (Inspecting) placeEvent()     {}
+func (PlaceTick) placeEvent()      {}
+func (SourceMoved) placeEvent()    {}
+func (SourceComplete) placeEvent() {}
+func (SourceFailed) placeEvent()   {}
+func (EdgeEnded) placeEvent()      {}
+func (EdgeDropped) placeEvent()    {}
+func (OutputDone) placeEvent()     {}
+func (OutputMissing) placeEvent()  {}
+
+func (OpenSource) placeEffect()  {}
+func (CloseSource) placeEffect() {}
+func (OpenEdge) placeEffect()    {}
+func (CloseEdge) placeEffect()   {}
+func (ResetOutput) placeEffect() {}
+func (Combine) placeEffect()     {}
+func (Serve) placeEffect()       {}
+func (Release) placeEffect()     {}
+func (Report) placeEffect()      {}

@@ -1,0 +1,215 @@
+package reduce
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// life is whether a place has a source, and whether it runs.
+type life uint8
+
+const (
+	vacant life = iota // no source
+	live
+	dead // runs no more; what it made may be held above
+)
+
+// place is what the coordinator knows about one place.
+type place struct {
+	pos       int
+	life      life
+	source    *source // nil if vacant
+	sourceGen phalanx.Generation
+	final     bool // the source is final in sourceGen
+	node      phalanx.NodeID
+	gen       PlaceGen // label of its output
+	born      PlaceGen // label when the source took the place
+	stalled   bool
+	dirty     bool // what it is to do may have changed
+
+	delivered bool // the parent has all of gen …
+	kept      bool // … apart from its own result
+	asked     retry
+	until     time.Duration // the parent is asked until then
+
+	want           State // last commanded
+	version, acked uint64
+	sent           time.Duration
+}
+
+// plant makes the tree.
+func (c *Coordinator) plant(degree int) {
+	c.tree = NewTree(c.cfg.Num, degree)
+	c.places = make([]*place, c.tree.Len())
+	for i := range c.places {
+		c.places[i] = &place{pos: i}
+	}
+	c.cleared = make([]bool, len(c.places))
+}
+
+func (c *Coordinator) placeOf(s *source) *place {
+	if s.position < 0 {
+		return nil
+	}
+	return c.places[s.position]
+}
+
+func (c *Coordinator) parent(p *place) *place {
+	if p.pos == 0 {
+		return nil
+	}
+	return c.places[c.tree.Parent(p.pos)]
+}
+
+func (c *Coordinator) children(p *place) []*place {
+	var kids []*place
+	for _, k := range c.tree.Children(p.pos) {
+		kids = append(kids, c.places[k])
+	}
+	return kids
+}
+
+// touch takes note that commands to p and its neighbours may have changed.
+func (c *Coordinator) touch(p *place) {
+	p.dirty = true
+	if up := c.parent(p); up != nil {
+		up.dirty = true
+	}
+	for _, k := range c.children(p) {
+		k.dirty = true
+	}
+}
+
+func (c *Coordinator) nextGen() PlaceGen {
+	c.seq++
+	return PlaceGen{Attempt: c.cfg.Attempt, Seq: c.seq}
+}
+
+// fill gives the lowest empty place in in-order to the next ready source, as
+// long as there are both.
+func (c *Coordinator) fill() {
+	for i := range c.tree.Len() {
+		p := c.places[c.tree.Position(i)]
+		if p.life != vacant {
+			continue
+		}
+		s := c.next(true)
+		if s == nil {
+			return
+		}
+		c.put(p, s, c.pick(s).node)
+	}
+}
+
+// next returns the ready source without a place that arrived first. One that
+// stalled comes after all others.
+func (c *Coordinator) next(stalledToo bool) *source {
+	var best *source
+	for _, s := range c.sources {
+		switch {
+		case s.position >= 0 || s.arrival == 0 || s.deleted || !c.usable(s):
+		case s.stalled && !stalledToo:
+		case best == nil || (best.stalled && !s.stalled) || (best.stalled == s.stalled && s.arrival < best.arrival):
+			best = s
+		}
+	}
+	return best
+}
+
+// put gives p to s.
+func (c *Coordinator) put(p *place, s *source, n phalanx.NodeID) {
+	what := NotePlaced
+	if !p.born.IsZero() {
+		what = NoteReplaced
+	}
+	s.position = p.pos
+	p.life, p.source, p.sourceGen, p.node = live, s, s.gen, n
+	p.final = s.final == s.gen
+	p.gen = c.nextGen()
+	p.born = p.gen
+	p.delivered, p.kept, p.stalled, p.asked = false, false, false, retry{}
+	c.touch(p)
+	c.emit(Notify{What: what, Place: p.pos, Source: s.id, Node: n, Gen: p.gen})
+}
+
+// stalled takes note of a place whose source does not go on.
+func (c *Coordinator) stalled(pos int, g PlaceGen, now bool) {
+	if p := c.at(pos); p != nil && p.life == live && g.Compare(p.born) >= 0 && g.Compare(p.gen) <= 0 {
+		p.stalled = now && !p.final
+	}
+}
+
+// replaceStalled takes the places of sources that do not go on away from them,
+// as long as others are ready, and reports whether it did.
+func (c *Coordinator) replaceStalled() bool {
+	spare := 0
+	for _, s := range c.sources {
+		if s.position < 0 && s.arrival > 0 && !s.deleted && !s.stalled && c.usable(s) {
+			spare++
+		}
+	}
+	any := false
+	for i := range c.tree.Len() {
+		p := c.places[c.tree.Position(i)]
+		if p.life == live && p.stalled && !p.final && spare > 0 {
+			p.source.stalled = true
+			c.empty(p, LostStalled, "")
+			spare--
+			any = true
+		}
+	}
+	return any
+}
+
+// at returns the place at a position that a message names, or nil.
+func (c *Coordinator) at(pos int) *place {
+	if pos < 0 || pos >= len(c.places) {
+		return nil
+	}
+	return c.places[pos]
+}
+
+// A PlaceInfo is what can be shown of a place.
+type PlaceInfo struct {
+	Place  int // position
+	Parent int // position, -1 for the root
+	Source phalanx.ObjectID
+	Node   phalanx.NodeID
+	Gen    PlaceGen
+	State  string // "empty", "live" or "dead"
+	Held   bool   // its parent has all that it made
+	Final  bool   // its source is final
+	Acked  bool   // its last command is acknowledged
+}
+
+// Places returns what is at each position, the root first. It is empty before
+// the first source is ready, and for small sources.
+func (c *Coordinator) Places() []PlaceInfo {
+	infos := make([]PlaceInfo, 0, len(c.places))
+	for _, p := range c.places {
+		i := PlaceInfo{Place: p.pos, Parent: c.tree.Parent(p.pos), Node: p.node, Gen: p.gen,
+			State: []string{"empty", "live", "dead"}[p.life], Held: p.delivered, Final: p.final,
+			Acked: p.acked == p.version}
+		if p.source != nil {
+			i.Source = p.source.id
+		} else {
+			i.Node, i.Gen = "", PlaceGen{}
+		}
+		infos = append(infos, i)
+	}
+	return infos
+}
+
+// remember notes the nodes that are told something for the first time.
+func (c *Coordinator) remember(nodes ...phalanx.NodeID) bool {
+	grown := false
+	for _, n := range nodes {
+		if i, found := slices.BinarySearch(c.nodes, n); !found {
+			c.nodes = slices.Insert(c.nodes, i, n)
+			grown = true
+		}
+	}
+	return grown
+}

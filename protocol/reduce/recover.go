@@ -1,0 +1,202 @@
+package reduce
+
+import (
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// resumption is what a restarted coordinator knows before it goes on.
+type resumption struct {
+	waiting []*inspection    // nodes that have not answered
+	late    []phalanx.NodeID // suspected: not waited for, but asked again
+	found   []found
+}
+
+type inspection struct {
+	retry
+	node phalanx.NodeID
+}
+
+type found struct {
+	node phalanx.NodeID
+	held Held
+}
+
+// resume asks every node that was told something what it runs.
+func (c *Coordinator) resume(ev Resume) {
+	if c.phase != idle || ev.Degree == 0 { // nobody was told anything
+		c.start(Start{Now: ev.Now})
+		return
+	}
+	c.now = max(c.now, ev.Now)
+	if err := c.cfg.validate(); err != nil {
+		c.fail(err, false)
+		return
+	}
+	c.phase = inspecting
+	c.reduce = ev.Reduce
+	c.fixed, c.meta, c.first = true, ev.Meta, c.cfg.Target
+	c.plant(ev.Degree)
+	c.remember(ev.Nodes...)
+	c.begin()
+	c.watchSources()
+	for _, n := range c.nodes {
+		c.resumed.waiting = append(c.resumed.waiting, &inspection{retry{true, c.now}, n})
+		c.emit(c.inspectEffect(n))
+	}
+}
+
+func (c *Coordinator) inspectEffect(n phalanx.NodeID) Inspect {
+	return Inspect{Node: n, Target: c.cfg.Target, Reduce: c.reduce, Attempt: c.cfg.Attempt}
+}
+
+func (c *Coordinator) repeatInspect() {
+	for _, w := range c.resumed.waiting {
+		if w.due(c.now, c.cfg.RepeatEvery) {
+			c.emit(c.inspectEffect(w.node))
+		}
+	}
+}
+
+// inspected collects what the nodes run. A node that was left out because it
+// was suspected may answer late: whatever it runs is stopped.
+func (c *Coordinator) inspected(ev Inspected) {
+	n := len(c.resumed.waiting)
+	c.notWaiting(ev.Node)
+	if n == len(c.resumed.waiting) && c.phase == inspecting {
+		return // a repeat
+	}
+	for _, h := range ev.Places {
+		if h.State.Reduce != c.reduce || c.at(h.State.Place) == nil {
+			continue
+		}
+		if c.phase == inspecting {
+			c.resumed.found = append(c.resumed.found, found{ev.Node, h})
+		} else if p := c.places[h.State.Place]; p.life != live || p.node != ev.Node {
+			c.stopAt(p.pos, ev.Node, h.State.Gen, false)
+		}
+	}
+	c.tryRebuild()
+}
+
+func (c *Coordinator) notWaiting(n phalanx.NodeID) {
+	c.resumed.waiting = slices.DeleteFunc(c.resumed.waiting, func(w *inspection) bool { return w.node == n })
+}
+
+// leftOut goes on without a node. If it is only suspected it is asked again
+// while the Reduce runs.
+func (c *Coordinator) leftOut(ev NodeGone) {
+	if ev.Down {
+		c.notWaiting(ev.Node)
+		c.resumed.found = slices.DeleteFunc(c.resumed.found, func(f found) bool { return f.node == ev.Node })
+	} else if c.phase == inspecting {
+		for _, w := range c.resumed.waiting {
+			if w.node == ev.Node {
+				c.resumed.late = append(c.resumed.late, w.node)
+			}
+		}
+		c.notWaiting(ev.Node)
+	}
+	c.tryRebuild()
+}
+
+func (c *Coordinator) tryRebuild() {
+	if c.phase != inspecting || c.ask.pending || len(c.resumed.waiting) > 0 {
+		return
+	}
+	c.phase = running
+	c.rebuild()
+	for _, n := range c.resumed.late {
+		c.resumed.waiting = append(c.resumed.waiting, &inspection{retry{true, c.now}, n})
+	}
+	c.resumed.late = nil
+}
+
+// rebuild keeps what parents name and, where no parent says anything, the
+// latest; it releases duplicates and orphans, and leaves the rest to repair.
+func (c *Coordinator) rebuild() {
+	keptBy := make([]*Held, len(c.places))
+	for _, p := range c.places { // parents first
+		c.rebuildPlace(p, keptBy)
+	}
+	for _, f := range c.resumed.found {
+		if p := c.places[f.held.State.Place]; p.life != live || p.node != f.node {
+			c.stopAt(p.pos, f.node, f.held.State.Gen, false)
+		}
+	}
+	// What lies below a dead place is known only if it lives: otherwise the dead
+	// place holds a source that cannot be named.
+	for _, p := range c.places {
+		for _, k := range c.children(p) {
+			if p.life == dead && k.life == vacant {
+				p.delivered = false
+			}
+		}
+	}
+	root := c.places[0]
+	c.shown = true
+	if root.life != live || keptBy[0].State.TargetGen != c.gen {
+		c.stale = true
+	}
+	for _, p := range c.places {
+		if p.life != vacant && !p.final && p.sourceGen.Less(p.source.gen) {
+			c.empty(p, LostReset, "")
+		}
+	}
+	c.resumed.found = nil
+}
+
+func (c *Coordinator) rebuildPlace(p *place, keptBy []*Held) {
+	var named Child
+	var above *Held
+	if up := c.parent(p); up != nil {
+		if above = keptBy[up.pos]; above != nil {
+			for _, k := range above.State.Children {
+				if k.Place == p.pos {
+					named = k
+				}
+			}
+		}
+		if up.life == dead { // it cannot say; its children say whose they are
+			named.Gen = PlaceGen{}
+		}
+	}
+	var best *found
+	for i := range c.resumed.found {
+		f := &c.resumed.found[i]
+		s := c.byID[f.held.State.Source]
+		switch {
+		case f.held.State.Place != p.pos || s == nil || s.position >= 0 || s.deleted:
+		case !named.Gen.IsZero() && (f.node != named.Node || f.held.State.Gen != named.Gen):
+		case c.parent(p) != nil && c.parent(p).life == dead && f.held.State.Parent.Gen != c.parent(p).gen:
+		case best == nil || best.held.State.Gen.Compare(f.held.State.Gen) < 0:
+			best = f
+		}
+	}
+	if best != nil {
+		st := best.held.State
+		c.adopt(p, live, c.byID[st.Source], st.SourceGen, best.node, st.Gen)
+		keptBy[p.pos] = &best.held
+	} else if s := c.byID[named.Source]; !named.Gen.IsZero() && s != nil && s.position < 0 {
+		c.adopt(p, dead, s, named.SourceGen, named.Node, named.Gen)
+	}
+	if above == nil || p.life == vacant {
+		return
+	}
+	for _, d := range above.Delivered {
+		if d.Child == p.pos && d.ChildGen == p.gen && d.ParentGen == above.State.Gen {
+			p.delivered, p.kept = true, d.Kept
+		}
+	}
+}
+
+func (c *Coordinator) adopt(p *place, l life, s *source, sg phalanx.Generation, n phalanx.NodeID, g PlaceGen) {
+	s.position = p.pos
+	if s.gen.Less(sg) {
+		s.gen, s.holders, s.arrival = sg, nil, 0
+	}
+	p.life, p.source, p.sourceGen, p.node, p.gen, p.born = l, s, sg, n, g, g
+	p.final = s.final == sg
+	c.touch(p)
+}

@@ -1,0 +1,240 @@
+package reduce
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// source is what is known about one source.
+type source struct {
+	id       phalanx.ObjectID
+	gen      phalanx.Generation // the greatest that was heard of
+	final    phalanx.Generation // that is known to be final
+	holders  []*holder          // of gen, in the order in which they were announced
+	arrival  uint64             // order of readiness; 0: not ready
+	position int                // of its place, -1: none
+	stalled  bool               // lost a place because it made no progress
+	deleted  bool               // failed for ever
+}
+
+// holder is a node where a source can be read.
+type holder struct {
+	node    phalanx.NodeID
+	strikes int           // how many places failed there
+	barred  time.Duration // until then, no place is tried there
+}
+
+func (s *source) holder(n phalanx.NodeID) *holder {
+	for _, h := range s.holders {
+		if h.node == n {
+			return h
+		}
+	}
+	return nil
+}
+
+func (s *source) drop(n phalanx.NodeID) {
+	s.holders = slices.DeleteFunc(s.holders, func(h *holder) bool { return h.node == n })
+	if len(s.holders) == 0 {
+		s.arrival = 0
+	}
+}
+
+// surveyed handles what is ready at the start in the order of the request.
+func (c *Coordinator) surveyed(ev Surveyed) {
+	for _, s := range c.sources {
+		for _, r := range ev.Ready {
+			if r.Source == s.id {
+				c.ready(r)
+			}
+		}
+	}
+}
+
+func (c *Coordinator) ready(ev Ready) {
+	s := c.byID[ev.Source]
+	if s == nil || s.deleted || ev.Meta.Size == phalanx.UnknownSize || ev.Gen.Less(s.gen) || c.phase == ended {
+		return
+	}
+	if s.gen.Less(ev.Gen) {
+		c.sourceReset(s.id, ev.Gen)
+	}
+	if !c.fix(s.id, ev.Meta) {
+		return
+	}
+	if s.holder(ev.Node) == nil {
+		s.holders = append(s.holders, &holder{node: ev.Node})
+	}
+	if ev.Final {
+		c.sourceFinal(SourceFinal{Source: s.id, Gen: ev.Gen})
+	}
+	if s.arrival == 0 {
+		c.arrivals++
+		s.arrival = c.arrivals
+	}
+}
+
+// fix takes size, element type and degree from the first source, and reports
+// whether this one matches.
+func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
+	if c.fixed {
+		if m.Equal(c.meta) {
+			return true
+		}
+		if c.phase == finalising {
+			return false // it is too late to matter
+		}
+		c.fail(c.fault(id, phalanx.ErrMismatch, "it is %s, but %q is %s", describe(m), string(c.first), describe(c.meta)), true)
+		return false
+	}
+	if err := m.Validate(); err != nil {
+		c.fail(c.fault(id, phalanx.ErrInvalid, "its announcement: %w", err), true)
+		return false
+	}
+	if c.cfg.Op.Builtin() && !c.cfg.Op.Supports(m.DType) {
+		c.fail(c.fault(id, phalanx.ErrInvalid, "%s is not defined on %v", c.cfg.Op, m.DType), true)
+		return false
+	}
+	c.fixed, c.meta, c.first = true, m, id
+	c.inline = m.Size < c.cfg.InlineLimit
+	if !c.inline {
+		d := c.cfg.Degree
+		if d == 0 {
+			d = ChooseDegree(c.cfg.Num, m.Size, c.cfg.Latency, c.cfg.Bandwidth)
+		}
+		c.plant(d)
+	}
+	return true
+}
+
+// unfix forgets the first source's size if that source was given up before
+// any other was ready: the next one may differ.
+func (c *Coordinator) unfix() {
+	for _, s := range c.sources {
+		if s.arrival > 0 || s.position >= 0 {
+			return
+		}
+	}
+	if c.fixed && c.phase != inspecting && len(c.nodes) == 0 {
+		c.fixed, c.inline, c.places = false, false, nil
+	}
+}
+
+func (c *Coordinator) sourceFinal(ev SourceFinal) {
+	s := c.byID[ev.Source]
+	if s == nil {
+		return
+	}
+	if s.gen.Less(ev.Gen) {
+		c.sourceReset(s.id, ev.Gen)
+	}
+	if s.final.Less(ev.Gen) {
+		s.final, s.stalled = ev.Gen, false
+	}
+	if p := c.placeOf(s); p != nil && p.sourceGen == ev.Gen {
+		p.final = true
+	}
+}
+
+// sourceReset forgets the old generation. Bytes of one that never became final
+// must leave the result; those of a final one may stay.
+func (c *Coordinator) sourceReset(id phalanx.ObjectID, gen phalanx.Generation) {
+	s := c.byID[id]
+	if s == nil || !s.gen.Less(gen) {
+		return
+	}
+	s.gen, s.holders, s.arrival, s.stalled = gen, nil, 0, false
+	if p := c.placeOf(s); p != nil && !p.final {
+		c.empty(p, LostReset, "")
+	}
+	c.unfix()
+}
+
+func (c *Coordinator) sourceGone(ev SourceGone) {
+	s := c.byID[ev.Source]
+	if s == nil || ev.Gen.Less(s.gen) {
+		return
+	}
+	s.gen, s.holders, s.arrival, s.stalled = ev.Gen, nil, 0, false
+	p := c.placeOf(s)
+	switch ev.Kind {
+	case phalanx.ErrDeleted:
+		s.deleted = true
+		if p != nil && !p.final {
+			c.empty(p, LostDeleted, "")
+		} else if p != nil && p.life == live {
+			c.lose(p, LostDeleted, "", true)
+		}
+		c.enough(s.id)
+	case phalanx.ErrAborted:
+		if p != nil && !p.final {
+			c.empty(p, LostAborted, "")
+		}
+	}
+	c.unfix()
+}
+
+// enough fails the Reduce if too few sources are left that can ever be ready;
+// id is the one that was deleted last.
+func (c *Coordinator) enough(id phalanx.ObjectID) {
+	left := 0
+	for _, s := range c.sources {
+		if !s.deleted || s.position >= 0 || c.combine.has(s) {
+			left++
+		}
+	}
+	if left < c.cfg.Num {
+		c.fail(c.fault(id, phalanx.ErrDeleted, "%d sources are left, %d are needed for %q", left, c.cfg.Num, string(c.cfg.Target)), true)
+	}
+}
+
+func (c *Coordinator) holderGone(ev HolderGone) {
+	if s := c.byID[ev.Source]; s != nil {
+		s.drop(ev.Node)
+		c.unfix()
+	}
+}
+
+// bar keeps places for s away from n for a while, longer each time.
+func (c *Coordinator) bar(s *source, n phalanx.NodeID) {
+	h := s.holder(n)
+	if h == nil {
+		return
+	}
+	h.barred = c.now + min(c.cfg.BarFor<<min(h.strikes, 8), c.cfg.BarMax)
+	h.strikes++
+}
+
+// pick returns where a place for s is best put: the holder with the fewest
+// places of this Reduce, of equals the one that was announced first; nil if
+// there is none.
+func (c *Coordinator) pick(s *source) *holder {
+	var best *holder
+	least := 0
+	for _, h := range s.holders {
+		if h.barred > c.now || h.node == "" {
+			continue
+		}
+		if n := c.load(h.node); best == nil || n < least {
+			best, least = h, n
+		}
+	}
+	return best
+}
+
+// usable reports whether pick finds something.
+func (c *Coordinator) usable(s *source) bool {
+	return slices.ContainsFunc(s.holders, func(h *holder) bool { return h.barred <= c.now && h.node != "" })
+}
+
+func (c *Coordinator) load(n phalanx.NodeID) int {
+	k := 0
+	for _, p := range c.places {
+		if p.life == live && p.node == n {
+			k++
+		}
+	}
+	return k
+}
