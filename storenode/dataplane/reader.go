@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"time"
 )
 
@@ -35,8 +36,7 @@ func (f *frameReader) read(p []byte) (int, error) {
 		}
 	}
 	n, err := f.conn.Read(p)
-	var timeout net.Error
-	if n == 0 && f.silence > 0 && errors.As(err, &timeout) && timeout.Timeout() {
+	if err != nil && n == 0 && f.silence > 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 		err = errSilent
 	}
 	return n, err

@@ -1,0 +1,135 @@
+// Package combine holds what a reduce does with two arrays: dst = dst op src,
+// element by element, in place.
+//
+// Integers wrap. Halves are combined in float32 and rounded to even. NaN wins in
+// min and max. Arrays are in the byte order of the machine, little-endian
+// wherever Phalanx runs. Nothing is allocated as long as the arrays are aligned
+// to their element.
+package combine
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Func combines src into dst, which have the same length, a multiple of the
+// element's size, and do not overlap. It must be commutative and associative.
+type Func func(dtype phalanx.DType, dst, src []byte) error
+
+// Combine sets dst to dst op src for a built-in op. dst and src have the same
+// length, a multiple of the element's size, and do not overlap.
+func Combine(op phalanx.Op, dtype phalanx.DType, dst, src []byte) error {
+	if err := check(dtype, dst, src); err != nil {
+		return err
+	}
+	k := kernels[dtype].of(op)
+	if k == nil {
+		return unknown(op, dtype)
+	}
+	if size := uintptr(dtype.Size()); misaligned(dst, size) || misaligned(src, size) {
+		aligned(k, dst, src)
+	} else {
+		k(dst, src)
+	}
+	return nil
+}
+
+// Registry knows the ops that an application added, besides the built-in ones.
+// The zero Registry is ready.
+type Registry struct {
+	mu  sync.RWMutex
+	ops map[phalanx.Op]Func
+}
+
+// Register adds an op. A name can be taken once.
+func (r *Registry) Register(op phalanx.Op, f Func) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case op == "" || f == nil:
+		return invalid("an op needs a name and a function")
+	case op.Builtin() || r.ops[op] != nil:
+		return invalid("the op %q exists", op)
+	}
+	if r.ops == nil {
+		r.ops = map[phalanx.Op]Func{}
+	}
+	r.ops[op] = f
+	return nil
+}
+
+// Has reports whether Combine knows op on elements of dtype; an application's
+// own op is taken to know every dtype.
+func (r *Registry) Has(op phalanx.Op, dtype phalanx.DType) bool {
+	return op.Supports(dtype) || r.custom(op) != nil
+}
+
+// Combine is the package's Combine for the ops in r too.
+func (r *Registry) Combine(op phalanx.Op, dtype phalanx.DType, dst, src []byte) error {
+	f := r.custom(op)
+	if f == nil {
+		return Combine(op, dtype, dst, src)
+	}
+	if err := check(dtype, dst, src); err != nil {
+		return err
+	}
+	return f(dtype, dst, src)
+}
+
+func (r *Registry) custom(op phalanx.Op) Func {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.ops[op]
+}
+
+func check(dtype phalanx.DType, dst, src []byte) error {
+	switch {
+	case !dtype.Valid():
+		return invalid("there is no %v", dtype)
+	case len(dst) != len(src):
+		return &phalanx.Error{Op: "combine", Kind: phalanx.ErrMismatch,
+			Err: fmt.Errorf("%d bytes with %d", len(dst), len(src))}
+	case int64(len(dst))%dtype.Size() != 0:
+		return invalid("%d bytes are no multiple of a %v's %d", len(dst), dtype, dtype.Size())
+	case overlap(dst, src):
+		return invalid("the arrays overlap")
+	}
+	return nil
+}
+
+func overlap(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return x < y+uintptr(len(b)) && y < x+uintptr(len(a))
+}
+
+func invalid(format string, args ...any) error {
+	return &phalanx.Error{Op: "combine", Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
+}
+
+func unknown(op phalanx.Op, dtype phalanx.DType) error {
+	return &phalanx.Error{Op: "combine", Kind: phalanx.ErrUnknownOp, Err: fmt.Errorf("there is no op %q on %v", op, dtype)}
+}
+
+func misaligned(p []byte, size uintptr) bool {
+	return len(p) > 0 && uintptr(unsafe.Pointer(&p[0]))%size != 0
+}
+
+// aligned runs k on copies that are aligned, a block at a time.
+func aligned(k kernel, dst, src []byte) {
+	var a, b [512]uint64
+	x := unsafe.Slice((*byte)(unsafe.Pointer(&a)), unsafe.Sizeof(a))
+	y := unsafe.Slice((*byte)(unsafe.Pointer(&b)), unsafe.Sizeof(b))
+	for len(dst) > 0 {
+		n := copy(x, dst)
+		copy(y, src[:n])
+		k(x[:n], y[:n])
+		copy(dst, x[:n])
+		dst, src = dst[n:], src[n:]
+	}
+}
