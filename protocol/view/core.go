@@ -27,8 +27,9 @@ type Core struct {
 	term   uint64         // the highest of which anything was heard
 	heard  time.Duration  // when something was last heard of the leader, or this node's own clock was late
 	ticked time.Duration
-	beat   time.Duration // when the last own heartbeat was sent
-	turn   int           // which voter is asked when the leader is not known
+	beat   time.Duration  // when the last own heartbeat was sent
+	turn   int            // which voter is asked when the leader is not known
+	seed   phalanx.NodeID // asked before any of them: it answered
 	lease  time.Duration
 
 	own      []proposal
@@ -146,6 +147,9 @@ func (c *Core) learn(ev Learn) {
 		if ev.From == c.leader {
 			c.heard = c.now
 		}
+	}
+	if !c.member {
+		c.seed = ev.From
 	}
 	c.know(ev.View)
 	if ev.Term > 0 && ev.From == c.leader && c.member {

@@ -76,6 +76,10 @@ func (c *Core) sendBeat() {
 }
 
 func (c *Core) nextVoter() phalanx.NodeID {
+	if seed := c.seed; seed != "" {
+		c.seed = ""
+		return seed
+	}
 	others := slices.DeleteFunc(slices.Clone(c.view.Voters), func(id phalanx.NodeID) bool { return id == c.cfg.Self.ID })
 	if len(others) == 0 {
 		return ""
