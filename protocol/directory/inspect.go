@@ -1,0 +1,72 @@
+package directory
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Picture is what a replica knows of one object, for tests and simulations.
+type Picture struct {
+	Record   Record // as it is applied; owned by the shard
+	State    State  // as it is shown
+	Changing bool   // a change is on its way to the backup
+	Holders  []HolderStat
+	Leases   []LeaseStat
+	Bars     []BarStat // that hold
+	Waiting  int       // Locates
+	Creators int       // Begins behind the present creator
+	Watchers int
+	Pushes   int // that were not acknowledged
+}
+
+// LeaseStat describes one lease.
+type LeaseStat struct {
+	ID               uint64
+	Sender, Receiver phalanx.NodeID
+}
+
+// BarStat describes a pair that is kept apart.
+type BarStat struct {
+	Sender, Receiver phalanx.NodeID
+	Until            time.Duration
+}
+
+// Owns reports whether this replica is the owner, and in which epoch.
+func (s *Shard) Owns() (epoch uint64, owner bool) { return s.view.Epoch, s.owner() }
+
+// Warming reports whether the owner still waits for members' holdings.
+func (s *Shard) Warming() bool { return len(s.warming) > 0 }
+
+// Objects returns the ids of which this replica knows anything, in order.
+func (s *Shard) Objects() []phalanx.ObjectID {
+	var ids []phalanx.ObjectID
+	for _, o := range s.sorted() {
+		ids = append(ids, o.rec.Object)
+	}
+	return ids
+}
+
+// Inspect returns what this replica knows of id, and false if that is nothing.
+func (s *Shard) Inspect(id phalanx.ObjectID) (Picture, bool) {
+	o := s.objects[id]
+	if o == nil {
+		return Picture{}, false
+	}
+	p := Picture{Record: o.rec, State: s.state(o), Changing: o.change != nil, Waiting: len(o.waiters), Creators: len(o.creators),
+		Watchers: len(o.watchers), Pushes: len(o.pushes)}
+	for _, h := range o.holders {
+		if h.gen == o.rec.Gen {
+			p.Holders = append(p.Holders, HolderStat{Node: h.node, Complete: h.complete, Pinned: h.pinned, Origin: h.origin, Upstream: h.upstream})
+		}
+	}
+	for _, l := range o.leases {
+		p.Leases = append(p.Leases, LeaseStat{ID: l.id, Sender: l.sender, Receiver: l.receiver})
+	}
+	for _, b := range o.bars {
+		if b.until > s.now {
+			p.Bars = append(p.Bars, BarStat{Sender: b.sender, Receiver: b.receiver, Until: b.until})
+		}
+	}
+	return p, true
+}
