@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -12,4 +13,23 @@ func describe(m phalanx.Meta) string {
 		return fmt.Sprintf("%d bytes of %v", m.Size, m.DType)
 	}
 	return fmt.Sprintf("%d bytes of %v in shape %v", m.Size, m.DType, m.Shape)
+}
+
+// String returns n on one line, without what does not apply.
+func (n Notify) String() string {
+	var b strings.Builder
+	b.WriteString(n.What.String())
+	switch n.What {
+	case NoteCleared:
+		fmt.Fprintf(&b, " %v", n.Places)
+	case NotePlaced, NoteLost, NoteHeld, NoteEmptied, NoteReplaced:
+		fmt.Fprintf(&b, " place %d: %s at %s, gen %v", n.Place, n.Source, n.Node, n.Gen)
+	}
+	if n.Reason != 0 {
+		fmt.Fprintf(&b, ", %v", n.Reason)
+	}
+	if n.Text != "" {
+		fmt.Fprintf(&b, ": %s", n.Text)
+	}
+	return b.String()
 }

@@ -289,13 +289,13 @@ const (
 	LostReset                       // its source starts over
 	LostAborted                     // its source was given up
 	LostDeleted                     // its source was deleted
-	LostUnheld                      // it was dead, and what it had delivered was lost
+	LostUnheld                      // it is dead, and nobody above holds what it made
 )
 
 // String returns the name of r.
 func (r Reason) String() string {
 	return name([]string{"-", "panic", "node down", "node suspected", "broken edge", "source failed", "refused",
-		"stalled", "source reset", "source aborted", "source deleted", "no longer held"}, uint8(r))
+		"stalled", "source reset", "source aborted", "source deleted", "not held above"}, uint8(r))
 }
 
 func name(names []string, i uint8) string {

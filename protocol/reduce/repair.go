@@ -76,12 +76,15 @@ func (c *Coordinator) lose(p *place, why Reason, text string, ask bool) {
 // consult asks the parent of a dead place, if that is alive, whether it has all
 // that the place made.
 func (c *Coordinator) consult(p *place) {
-	above := c.parent(p)
-	if c.phase != running || above == nil || above.life != live || above.version == 0 {
+	if c.phase != running {
 		return
 	}
 	if c.held(p) == held {
 		c.emit(Notify{What: NoteHeld, Place: p.pos, Source: p.source.id, Node: p.node, Gen: p.gen})
+		return
+	}
+	above := c.parent(p)
+	if above == nil || above.life != live || above.version == 0 {
 		return
 	}
 	p.until = c.now + c.cfg.AskFor

@@ -1,0 +1,200 @@
+package reduce_test
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// commanded starts the place if there is none.
+func (w *world) commanded(e reduce.Command) {
+	n := w.node(e.Node)
+	r := n.places[e.State.Place]
+	if r == nil {
+		r = &run{at: n, core: reduce.NewPlace(reduce.PlaceConfig{}), pos: e.State.Place}
+		r.core.Step(reduce.Inspecting{Attempt: n.floor})
+		r.core.Step(reduce.PlaceTick{Now: w.now})
+		r.clear()
+		n.places[r.pos] = r
+	}
+	ev := reduce.Commanded{State: e.State}
+	if o := w.src[e.State.Source]; !slices.Contains(o.holders, n.id) || o.gen != e.State.SourceGen {
+		held := r.core.State()
+		if !r.core.Runs() || held.Source != e.State.Source || held.SourceGen != e.State.SourceGen {
+			ev.Unable, ev.Text = phalanx.ErrNotFound, "no copy here"
+		}
+	}
+	w.place(r, ev)
+}
+
+func (r *run) clear() {
+	r.open, r.got, r.kept = map[uint64]reduce.OpenEdge{}, map[reduce.PlaceGen]value{}, map[reduce.PlaceGen]value{}
+	r.combine, r.out, r.forgot, r.told = reduce.Combine{}, nil, false, false
+}
+
+// place carries out what the core of a place decides.
+func (w *world) place(r *run, ev reduce.PlaceEvent) {
+	effects := r.core.Step(ev)
+	w.log("place event", ev)
+	for _, e := range effects {
+		w.log("place effect", e)
+		switch e := e.(type) {
+		case reduce.OpenSource:
+			r.told = false
+		case reduce.OpenEdge:
+			r.open[e.Stream] = e
+		case reduce.CloseEdge:
+			delete(r.open, e.Stream)
+			if !e.Keep {
+				delete(r.kept, e.Gen)
+				delete(r.got, e.Gen)
+			}
+		case reduce.ResetOutput:
+			r.out, r.forgot = nil, false
+			r.got = maps.Clone(r.kept)
+		case reduce.Combine:
+			r.combine = e
+		case reduce.Serve:
+			if !e.TargetGen.IsZero() {
+				if l, ok := w.served[e.TargetGen]; ok && l != e.Gen {
+					w.t.Fatalf("%v of the target shows %v after %v", e.TargetGen, e.Gen, l)
+				}
+				w.served[e.TargetGen] = e.Gen
+			}
+		case reduce.Release:
+			r.clear()
+		case reduce.Report:
+			ev := fill(e.Event, r.at.id)
+			w.send("", func() { w.step(ev) })
+		}
+	}
+}
+
+// fill adds where a report came from.
+func fill(ev reduce.Event, n phalanx.NodeID) reduce.Event {
+	switch ev := ev.(type) {
+	case reduce.Acked:
+		ev.Node = n
+		return ev
+	case reduce.Refused:
+		ev.Node = n
+		return ev
+	case reduce.Stopped:
+		ev.Node = n
+		return ev
+	}
+	return ev
+}
+
+// partial folds what has come, and reports whether that is everything.
+func (w *world) partial(r *run) (value, bool) {
+	v := value{}
+	for _, in := range r.combine.Inputs {
+		var x value
+		if in.Self {
+			o := w.src[r.core.State().Source]
+			if o.gen != r.core.State().SourceGen || !o.whole {
+				return v, false
+			}
+			x = o.made()
+		} else {
+			got, ok := r.got[in.Gen]
+			if in.Gen.IsZero() || !ok {
+				return v, false
+			}
+			x = got
+		}
+		v = v.add(x)
+	}
+	return v, len(r.combine.Inputs) > 0
+}
+
+func (w *world) runs() []*run {
+	var all []*run
+	for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
+		n := w.nodes[id]
+		for _, pos := range slices.Sorted(maps.Keys(n.places)) {
+			if r := n.places[pos]; !n.dead && r.core.Runs() {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// stream lets all bytes move that can.
+func (w *world) stream() {
+	for _, r := range w.runs() {
+		w.read(r)
+		if v, all := w.partial(r); all && r.out == nil && !r.forgot {
+			r.out = &v
+			if was, ok := w.known[r.combine.Gen]; ok && was != v {
+				w.t.Fatalf("%v stands for %v and for %v", r.combine.Gen, was, v)
+			}
+			w.known[r.combine.Gen] = v
+			ev := reduce.OutputDone{Gen: r.combine.Gen, Size: r.combine.Meta.Size, Digest: digest(v)}
+			w.local(r.at, func() { w.place(r, ev) })
+		}
+		for _, s := range slices.Sorted(maps.Keys(r.open)) {
+			w.pull(r, r.open[s])
+		}
+	}
+}
+
+func (w *world) read(r *run) {
+	o, st := w.src[r.core.State().Source], r.core.State()
+	if !r.told && o.gen == st.SourceGen && o.whole {
+		r.told = true
+		w.local(r.at, func() { w.place(r, reduce.SourceComplete{Gen: st.SourceGen}) })
+	}
+}
+
+// pull answers one open edge: the whole output if it is there, its end if the
+// child is not there any more, or else nothing yet.
+func (w *world) pull(r *run, e reduce.OpenEdge) {
+	end := func(complete, kept bool) {
+		delete(r.open, e.Stream)
+		ev := reduce.EdgeEnded{Child: e.Place, Gen: e.Gen, Stream: e.Stream, Complete: complete, Kept: kept, Text: "connection lost"}
+		w.local(r.at, func() { w.place(r, ev) })
+	}
+	n := w.node(e.Node)
+	child := n.places[e.Place]
+	switch {
+	case n.dead || w.hold[n.id]:
+		if n.dead {
+			end(false, false)
+		}
+	case child == nil:
+	case !child.core.Runs():
+		if child.core.State().Gen.Compare(e.Gen) >= 0 {
+			end(false, false)
+		}
+	case child.core.State().Gen != e.Gen:
+	case child.forgot:
+		child.forgot = false
+		gen := e.Gen
+		w.local(child.at, func() {
+			if child.out == nil {
+				w.place(child, reduce.OutputMissing{Gen: gen})
+			}
+		})
+	case child.out != nil:
+		kept := w.keep()
+		r.got[e.Gen] = *child.out
+		if kept {
+			r.kept[e.Gen] = *child.out
+		}
+		end(true, kept)
+	}
+}
+
+// kill ends a node. The coordinator hears of it by itself.
+func (w *world) kill(n *node) {
+	n.dead = true
+	for _, o := range w.src {
+		o.holders = slices.DeleteFunc(o.holders, func(h phalanx.NodeID) bool { return h == n.id })
+	}
+	n.places = map[int]*run{}
+}

@@ -1,0 +1,326 @@
+package reduce_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// value is what a place made: the sum, and the inputs in the order in which
+// they were combined.
+type value struct {
+	sum  int64
+	tags string
+}
+
+func (v value) add(w value) value { return value{v.sum + w.sum, v.tags + w.tags} }
+
+// A world is one Reduce: its coordinator, nodes with the places that they run,
+// a directory, and the messages between them. Every byte of an object moves at
+// once, as a value.
+type world struct {
+	t        fataler
+	c        *reduce.Coordinator
+	cfg      reduce.Config
+	now      time.Duration
+	nodes    map[phalanx.NodeID]*node
+	src      map[phalanx.ObjectID]*object
+	queue    []message
+	hold     map[phalanx.NodeID]bool // messages to these nodes wait
+	choose   func(n int) int         // which message is next
+	faulty   func() fault            // of a message
+	keep     func() bool             // whether a place keeps a stream or an output
+	log      func(string, any)
+	gen      phalanx.Generation                        // of the target
+	restarts map[phalanx.Generation]phalanx.Generation // answered
+	final    *reduce.Finalise
+	note     *reduce.Remember
+	answer   reduce.Effect
+	known    map[reduce.PlaceGen]value              // what each label stands for
+	served   map[phalanx.Generation]reduce.PlaceGen // the label that each generation of the target shows
+	inline   map[uint64]value
+	check    func(ev reduce.Event, before, after []reduce.PlaceInfo)
+}
+
+type fataler interface {
+	Fatalf(string, ...any)
+	Helper()
+}
+
+type fault struct{ drop, repeat bool }
+
+type message struct {
+	to    phalanx.NodeID // "" for the coordinator and the directory
+	local bool           // not over the network
+	do    func()
+}
+
+type object struct {
+	id      phalanx.ObjectID
+	value   int64
+	gen     phalanx.Generation
+	size    int64
+	holders []phalanx.NodeID
+	whole   bool // all its bytes are there
+	final   bool
+	gone    bool
+}
+
+func (o *object) made() value {
+	return value{o.value, fmt.Sprintf("%s@%v ", o.id, o.gen)}
+}
+
+type node struct {
+	id     phalanx.NodeID
+	dead   bool
+	places map[int]*run
+	floor  uint64
+}
+
+// run is the byte side of one place.
+type run struct {
+	at      *node
+	core    *reduce.Place
+	pos     int
+	combine reduce.Combine
+	open    map[uint64]reduce.OpenEdge
+	got     map[reduce.PlaceGen]value // streams that went into the output
+	kept    map[reduce.PlaceGen]value // streams apart
+	out     *value
+	forgot  bool // the output was made, and dropped
+	told    bool // the core knows that the source is complete
+}
+
+func newWorld(t fataler, cfg reduce.Config) *world {
+	w := &world{
+		t: t, cfg: cfg, c: reduce.New(cfg), nodes: map[phalanx.NodeID]*node{}, src: map[phalanx.ObjectID]*object{},
+		hold: map[phalanx.NodeID]bool{}, choose: func(int) int { return 0 }, faulty: func() fault { return fault{} },
+		keep: func() bool { return true }, log: func(string, any) {}, gen: phalanx.Generation{Epoch: 1, Seq: 1},
+		restarts: map[phalanx.Generation]phalanx.Generation{}, known: map[reduce.PlaceGen]value{},
+		served: map[phalanx.Generation]reduce.PlaceGen{}, inline: map[uint64]value{},
+		check: func(reduce.Event, []reduce.PlaceInfo, []reduce.PlaceInfo) {},
+	}
+	return w
+}
+
+func (w *world) node(id phalanx.NodeID) *node {
+	n := w.nodes[id]
+	if n == nil {
+		n = &node{id: id, places: map[int]*run{}}
+		w.nodes[id] = n
+	}
+	return n
+}
+
+func (w *world) send(to phalanx.NodeID, do func()) {
+	f := w.faulty()
+	if !f.drop {
+		w.queue = append(w.queue, message{to: to, do: do})
+	}
+	if f.repeat {
+		w.queue = append(w.queue, message{to: to, do: do})
+	}
+}
+
+func (w *world) local(n *node, do func()) {
+	w.queue = append(w.queue, message{to: n.id, local: true, do: do})
+}
+
+// push is a message of the directory, which repeats them until they arrive.
+func (w *world) push(ev reduce.Event) {
+	w.queue = append(w.queue, message{local: true, do: func() { w.step(ev) }})
+}
+
+// deliver handles one message, and reports whether there was one.
+func (w *world) deliver() bool {
+	var ready []int
+	for i, m := range w.queue {
+		if m.to == "" || m.local || !w.hold[m.to] {
+			ready = append(ready, i)
+		}
+	}
+	if len(ready) == 0 {
+		return false
+	}
+	i := ready[w.choose(len(ready))]
+	m := w.queue[i]
+	w.queue = slices.Delete(w.queue, i, i+1)
+	if m.to == "" || !w.node(m.to).dead {
+		m.do()
+	}
+	w.stream()
+	return true
+}
+
+func (w *world) pump() {
+	for w.deliver() {
+	}
+}
+
+func (w *world) step(ev reduce.Event) {
+	before := w.c.Places()
+	effects := w.c.Step(ev)
+	w.check(ev, before, w.c.Places())
+	w.log("event", ev)
+	for _, e := range effects {
+		w.log("effect", e)
+		w.carryOut(e)
+	}
+}
+
+func (w *world) carryOut(e reduce.Effect) {
+	switch e := e.(type) {
+	case reduce.Begin:
+		w.send("", func() { w.step(reduce.Begun{Gen: w.gen}) })
+	case reduce.Watch:
+		s := reduce.Surveyed{}
+		for _, id := range slices.Sorted(maps.Keys(w.src)) {
+			for _, r := range w.announcements(w.src[id]) {
+				s.Ready = append(s.Ready, r)
+			}
+		}
+		if s.Ready != nil {
+			w.push(s)
+		}
+	case reduce.Remember:
+		w.note = &e
+	case reduce.Command:
+		w.send(e.Node, func() { w.commanded(e) })
+	case reduce.Stop:
+		w.send(e.Node, func() {
+			if r := w.node(e.Node).places[e.Place]; r != nil {
+				w.place(r, reduce.Stopping{Attempt: e.Attempt, Gen: e.Gen, Final: e.Final})
+			} else {
+				w.send("", func() { w.step(reduce.Stopped{Place: e.Place, Node: e.Node, Gen: e.Gen}) })
+			}
+		})
+	case reduce.AskDelivered:
+		w.send(e.Node, func() {
+			if r := w.node(e.Node).places[e.Parent]; r != nil {
+				w.place(r, reduce.Asked{ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen})
+			}
+		})
+	case reduce.Inspect:
+		w.send(e.Node, func() { w.inspect(e) })
+	case reduce.Restart:
+		w.send("", func() { w.restart(e) })
+	case reduce.Finalise:
+		w.send("", func() { w.finalise(e) })
+	case reduce.Abort:
+		w.send("", func() { w.step(reduce.Aborted{}) })
+	case reduce.CombineInline:
+		w.combineInline(e)
+	case reduce.Result, reduce.Fail:
+		w.answer = e
+	}
+}
+
+func (w *world) announcements(o *object) []reduce.Ready {
+	var all []reduce.Ready
+	for _, n := range o.holders {
+		kind := reduce.Origin
+		if o.final {
+			kind = reduce.Complete
+		}
+		all = append(all, reduce.Ready{Source: o.id, Node: n, Gen: o.gen, Meta: meta(o.size), Kind: kind, Final: o.final})
+	}
+	return all
+}
+
+func meta(size int64) phalanx.Meta { return phalanx.Meta{Size: size, DType: phalanx.Int64} }
+
+func (w *world) restart(e reduce.Restart) {
+	if w.final != nil {
+		w.step(reduce.RestartRefused{From: e.From, Kind: phalanx.ErrExists, Text: "it is final"})
+		return
+	}
+	if w.restarts[e.From].IsZero() && e.From == w.gen {
+		w.gen.Seq++
+		w.restarts[e.From] = w.gen
+	}
+	w.step(reduce.Restarted{From: e.From, Gen: w.restarts[e.From]})
+}
+
+func (w *world) finalise(e reduce.Finalise) {
+	if e.Gen != w.gen {
+		w.step(reduce.FinaliseRefused{Gen: e.Gen, Kind: phalanx.ErrReset, Text: "superseded"})
+		return
+	}
+	if w.final == nil {
+		w.final = &e
+		for _, id := range e.In {
+			if !w.src[id].final && !w.src[id].gone {
+				w.t.Fatalf("the target is final before its source %s", id)
+			}
+		}
+	}
+	w.step(reduce.Finalised{Gen: e.Gen})
+}
+
+func (w *world) combineInline(e reduce.CombineInline) {
+	v := value{}
+	for _, in := range e.Inputs {
+		o := w.src[in.Source]
+		if o.gen != in.Gen || !o.final {
+			w.push(reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "no copy"})
+			return
+		}
+		v = v.add(o.made())
+	}
+	w.push(reduce.InlineDone{Seq: e.Seq, Size: e.Meta.Size, Digest: digest(v)})
+}
+
+// digest carries the sum, so that a test can tell what became final.
+func digest(v value) (d phalanx.Digest) {
+	binary.BigEndian.PutUint64(d[8:], uint64(v.sum))
+	return d
+}
+
+func sumOf(d phalanx.Digest) int64 { return int64(binary.BigEndian.Uint64(d[8:])) }
+
+func (w *world) inspect(e reduce.Inspect) {
+	n := w.node(e.Node)
+	n.floor = max(n.floor, e.Attempt)
+	ev := reduce.Inspected{Node: e.Node}
+	for _, pos := range slices.Sorted(maps.Keys(n.places)) {
+		r := n.places[pos]
+		w.place(r, reduce.Inspecting{Attempt: e.Attempt})
+		if r.core.Runs() {
+			ev.Places = append(ev.Places, r.core.Held())
+		}
+	}
+	w.send("", func() { w.step(ev) })
+}
+
+// values prints what the places have made so far.
+func (w *world) values() string {
+	var b strings.Builder
+	for _, p := range w.c.Places() {
+		if p.State == "empty" {
+			fmt.Fprintf(&b, "place %d: empty\n", p.Place)
+			continue
+		}
+		fmt.Fprintf(&b, "place %d: %s at %s, %s", p.Place, p.Source, p.Node, p.State)
+		if p.Held {
+			b.WriteString(", delivered")
+		}
+		if r := w.node(p.Node).places[p.Place]; r != nil && p.State == "live" && r.core.Runs() {
+			v, _ := w.partial(r)
+			fmt.Fprintf(&b, ", has %d", v.sum)
+			if r.out != nil {
+				b.WriteString(" (all)")
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+var _ fataler = (*testing.T)(nil)
