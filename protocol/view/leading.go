@@ -21,7 +21,14 @@ type leading struct {
 	pushed  map[phalanx.NodeID]time.Duration // when it was last sent the newest
 	heard   map[phalanx.NodeID]time.Duration
 	leases  map[phalanx.NodeID]time.Duration // no lease that this leader gave ends later
-	held    []Command                        // to be proposed when that is safe
+	held    []held
+}
+
+// held is a command that is not decided yet. It is proposed when that is safe,
+// and must stay safe until it is applied.
+type held struct {
+	cmd      Command
+	proposed bool
 }
 
 // observe notes who leads and whether that is this node.
@@ -105,8 +112,8 @@ func (c *Core) offer(cmd Command) {
 		return
 	}
 	data := EncodeCommand(cmd)
-	if !slices.ContainsFunc(c.lead.held, func(h Command) bool { return bytes.Equal(EncodeCommand(h), data) }) {
-		c.lead.held = append(c.lead.held, cmd)
+	if !slices.ContainsFunc(c.lead.held, func(h held) bool { return bytes.Equal(EncodeCommand(h.cmd), data) }) {
+		c.lead.held = append(c.lead.held, held{cmd: cmd})
 	}
 }
 
@@ -116,15 +123,13 @@ func (c *Core) steer() bool {
 	if !v.current(c.lead.term) {
 		return false
 	}
-	for i := 0; i < len(c.lead.held); i++ {
-		cmd := c.lead.held[i]
-		if !v.state.void(cmd) {
-			if !c.due(cmd) || v.node.Propose(EncodeCommand(cmd)) != nil {
-				continue
-			}
+	c.lead.held = slices.DeleteFunc(c.lead.held, func(h held) bool { return v.state.void(h.cmd) })
+	for i := range c.lead.held {
+		h := &c.lead.held[i]
+		if !h.proposed && c.due(h.cmd) && v.node.Propose(EncodeCommand(h.cmd)) == nil {
+			h.proposed = true
+			return true
 		}
-		c.lead.held = slices.Delete(c.lead.held, i, i+1)
-		return true
 	}
 	return c.steerVoters()
 }
@@ -145,7 +150,7 @@ func (c *Core) due(cmd Command) bool {
 
 // condemned reports whether node is to be removed, and gets no more leases.
 func (c *Core) condemned(node phalanx.NodeID) bool {
-	return slices.ContainsFunc(c.lead.held, func(cmd Command) bool { return c.voter.state.removes(cmd) == node })
+	return slices.ContainsFunc(c.lead.held, func(h held) bool { return c.voter.state.removes(h.cmd) == node })
 }
 
 // leaseEnded reports whether node cannot answer for any shard, unless it is

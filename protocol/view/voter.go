@@ -65,7 +65,7 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 		return fmt.Errorf("%s was removed", from)
 	}
 	status := v.node.BasicStatus()
-	if err := check(m, raftID(from), c.id, v.last(), status.GetCommit(), v.log); err != nil {
+	if err := check(m, raftID(from), c.id, v.last()); err != nil {
 		return err
 	}
 	c.peers[m.GetFrom()] = from
