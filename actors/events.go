@@ -1,0 +1,200 @@
+package actors
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Event is something that recovery did or that an operator wants to know of. It
+// is a plain struct, published by value on the actor system's event stream, and
+// encodes as JSON; Decode is the inverse. String is a line for people.
+type Event interface {
+	fmt.Stringer
+	Kind() string
+}
+
+// What happened to members. View is the number of the view that says so.
+type (
+	// NodeJoined says that Node is a member now.
+	NodeJoined struct {
+		Node phalanx.NodeID `json:"node"`
+		View uint64         `json:"view"`
+	}
+
+	// NodeLeft says that Node handed over and left.
+	NodeLeft struct {
+		Node phalanx.NodeID `json:"node"`
+		View uint64         `json:"view"`
+	}
+
+	// NodeSuspected says that this node does not trust Node to answer any more.
+	// It may be wrong, and changes no view.
+	NodeSuspected struct {
+		Node   phalanx.NodeID `json:"node"`
+		Cause  string         `json:"cause"`
+		Silent time.Duration  `json:"silent_ns"` // how long nothing was heard; 0 if the cause is another
+	}
+
+	// NodeDown says that Node was removed without having left.
+	NodeDown struct {
+		Node  phalanx.NodeID `json:"node"`
+		View  uint64         `json:"view"`
+		Cause string         `json:"cause,omitempty"`
+		Took  time.Duration  `json:"took_ns"` // since the first suspicion; 0 if there was none
+	}
+)
+
+// What happened to objects and their transfers.
+type (
+	// SenderLost says that this node's transfer of Object broke at Offset.
+	SenderLost struct {
+		Object     phalanx.ObjectID   `json:"object"`
+		Generation phalanx.Generation `json:"generation"`
+		Sender     phalanx.NodeID     `json:"sender"`
+		Offset     int64              `json:"offset"`
+		Cause      string             `json:"cause"`
+	}
+
+	// TransferResumed says that the transfer goes on from Offset.
+	TransferResumed struct {
+		Object     phalanx.ObjectID   `json:"object"`
+		Generation phalanx.Generation `json:"generation"`
+		Sender     phalanx.NodeID     `json:"sender"` // the new one
+		Offset     int64              `json:"offset"`
+		Took       time.Duration      `json:"took_ns"` // since the sender was lost
+	}
+
+	// ObjectLost says that no complete copy of a final object is left.
+	ObjectLost struct {
+		Object     phalanx.ObjectID   `json:"object"`
+		Generation phalanx.Generation `json:"generation"`
+		Cause      string             `json:"cause"`
+	}
+)
+
+// What happened to reduces.
+type (
+	// ReduceStarted says that the first source was ready.
+	ReduceStarted struct {
+		Target  phalanx.ObjectID `json:"target"`
+		Sources int              `json:"sources"` // to choose from
+		Num     int              `json:"num"`     // to be combined
+		Degree  int              `json:"degree"`  // of the tree
+	}
+
+	// ReduceCompleted says that Target is final.
+	ReduceCompleted struct {
+		Target     phalanx.ObjectID   `json:"target"`
+		Generation phalanx.Generation `json:"generation"`
+		Num        int                `json:"num"`
+		Replaced   int                `json:"replaced"` // places on the way
+		Took       time.Duration      `json:"took_ns"`
+	}
+
+	// PlaceLost says that a place of the tree is empty again.
+	PlaceLost struct {
+		Target phalanx.ObjectID `json:"target"`
+		Place  int              `json:"place"`
+		Node   phalanx.NodeID   `json:"node"`
+		Source phalanx.ObjectID `json:"source"`
+		Cause  string           `json:"cause"`
+	}
+
+	// PlaceReplaced says that the place has a source again.
+	PlaceReplaced struct {
+		Target phalanx.ObjectID `json:"target"`
+		Place  int              `json:"place"`
+		Node   phalanx.NodeID   `json:"node"`
+		Source phalanx.ObjectID `json:"source"`
+		Took   time.Duration    `json:"took_ns"` // since it was lost
+	}
+
+	// AncestorsCleared says which places start over because Place was lost.
+	AncestorsCleared struct {
+		Target     phalanx.ObjectID   `json:"target"`
+		Generation phalanx.Generation `json:"generation"` // the new one
+		Place      int                `json:"place"`
+		Cleared    []int              `json:"cleared"` // from the lowest to the root; not to be changed
+	}
+)
+
+// What happened to shards of the directory.
+type (
+	// ShardMoved says that Shard has another owner.
+	ShardMoved struct {
+		Shard int            `json:"shard"`
+		Epoch uint64         `json:"epoch"`
+		From  phalanx.NodeID `json:"from,omitempty"`
+		To    phalanx.NodeID `json:"to"`
+		Cause string         `json:"cause,omitempty"`
+	}
+
+	// ShardLost says that the owner and the backup of Shard are both gone.
+	ShardLost struct {
+		Shard int            `json:"shard"`
+		Epoch uint64         `json:"epoch"`
+		Owner phalanx.NodeID `json:"owner"` // who rebuilds it
+	}
+
+	// ShardWarm says that all holders have told the new owner what they hold.
+	ShardWarm struct {
+		Shard int           `json:"shard"`
+		Epoch uint64        `json:"epoch"`
+		Took  time.Duration `json:"took_ns"`
+	}
+)
+
+// What happened in the process.
+type (
+	// ActorRestarted says that an actor panicked and goes on. It is made from
+	// the library's supervisor events.
+	ActorRestarted struct {
+		Actor string `json:"actor"`
+		Cause string `json:"cause"`
+	}
+
+	// ActorStopped says that an actor panicked and does not go on. It is made
+	// from the library's supervisor events.
+	ActorStopped struct {
+		Actor string `json:"actor"`
+		Cause string `json:"cause"`
+	}
+
+	// EventsLost stands, in the stream of a reader that was too slow, in the
+	// place of N events.
+	EventsLost struct {
+		N int `json:"n"`
+	}
+)
+
+// kinds has an event of each kind.
+var kinds = func() map[string]Event {
+	all := map[string]Event{}
+	for _, e := range []Event{
+		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeDown{},
+		SenderLost{}, TransferResumed{}, ObjectLost{},
+		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
+		ShardMoved{}, ShardLost{}, ShardWarm{},
+		ActorRestarted{}, ActorStopped{}, EventsLost{},
+	} {
+		all[e.Kind()] = e
+	}
+	return all
+}()
+
+// Decode returns the event that was encoded as JSON.
+func Decode(kind string, data []byte) (Event, error) {
+	of, ok := kinds[kind]
+	if !ok {
+		return nil, &phalanx.Error{Op: "events", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("there is no event %q", kind)}
+	}
+	e := reflect.New(reflect.TypeOf(of))
+	if err := json.Unmarshal(data, e.Interface()); err != nil {
+		return nil, &phalanx.Error{Op: "events", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%s: %w", kind, err)}
+	}
+	return e.Elem().Interface().(Event), nil
+}

@@ -1,0 +1,122 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind returns the name of the type.
+func (NodeJoined) Kind() string       { return "NodeJoined" }
+func (NodeLeft) Kind() string         { return "NodeLeft" }
+func (NodeSuspected) Kind() string    { return "NodeSuspected" }
+func (NodeDown) Kind() string         { return "NodeDown" }
+func (SenderLost) Kind() string       { return "SenderLost" }
+func (TransferResumed) Kind() string  { return "TransferResumed" }
+func (ObjectLost) Kind() string       { return "ObjectLost" }
+func (ReduceStarted) Kind() string    { return "ReduceStarted" }
+func (ReduceCompleted) Kind() string  { return "ReduceCompleted" }
+func (PlaceLost) Kind() string        { return "PlaceLost" }
+func (PlaceReplaced) Kind() string    { return "PlaceReplaced" }
+func (AncestorsCleared) Kind() string { return "AncestorsCleared" }
+func (ShardMoved) Kind() string       { return "ShardMoved" }
+func (ShardLost) Kind() string        { return "ShardLost" }
+func (ShardWarm) Kind() string        { return "ShardWarm" }
+func (ActorRestarted) Kind() string   { return "ActorRestarted" }
+func (ActorStopped) Kind() string     { return "ActorStopped" }
+func (EventsLost) Kind() string       { return "EventsLost" }
+
+func (e NodeJoined) String() string { return fmt.Sprintf("node %s joined (view %d)", e.Node, e.View) }
+func (e NodeLeft) String() string   { return fmt.Sprintf("node %s left (view %d)", e.Node, e.View) }
+
+func (e NodeSuspected) String() string {
+	if e.Silent > 0 {
+		return fmt.Sprintf("node %s is suspected: %s for %v", e.Node, e.Cause, round(e.Silent))
+	}
+	return fmt.Sprintf("node %s is suspected: %s", e.Node, e.Cause)
+}
+
+func (e NodeDown) String() string {
+	return fmt.Sprintf("node %s is down (view %d)%s%s", e.Node, e.View, after(e.Took), because(e.Cause))
+}
+
+func (e SenderLost) String() string {
+	return fmt.Sprintf("transfer of %q from node %s broke at byte %d%s", e.Object, e.Sender, e.Offset, because(e.Cause))
+}
+
+func (e TransferResumed) String() string {
+	return fmt.Sprintf("transfer of %q goes on from node %s at byte %d%s", e.Object, e.Sender, e.Offset, after(e.Took))
+}
+
+func (e ObjectLost) String() string {
+	return fmt.Sprintf("object %q is lost, generation %v has no complete copy%s", e.Object, e.Generation, because(e.Cause))
+}
+
+func (e ReduceStarted) String() string {
+	return fmt.Sprintf("reduce %q started: %d of %d sources, degree %d", e.Target, e.Num, e.Sources, e.Degree)
+}
+
+func (e ReduceCompleted) String() string {
+	return fmt.Sprintf("reduce %q completed from %d sources, %d places replaced%s", e.Target, e.Num, e.Replaced, after(e.Took))
+}
+
+func (e PlaceLost) String() string {
+	return fmt.Sprintf("reduce %q lost place %d with %q on node %s%s", e.Target, e.Place, e.Source, e.Node, because(e.Cause))
+}
+
+func (e PlaceReplaced) String() string {
+	return fmt.Sprintf("reduce %q has place %d again, with %q on node %s%s", e.Target, e.Place, e.Source, e.Node, after(e.Took))
+}
+
+func (e AncestorsCleared) String() string {
+	return fmt.Sprintf("reduce %q cleared places %v above place %d, now generation %v", e.Target, e.Cleared, e.Place, e.Generation)
+}
+
+func (e ShardMoved) String() string {
+	if e.From == "" {
+		return fmt.Sprintf("shard %d is owned by node %s (epoch %d)%s", e.Shard, e.To, e.Epoch, because(e.Cause))
+	}
+	return fmt.Sprintf("shard %d moved from node %s to node %s (epoch %d)%s", e.Shard, e.From, e.To, e.Epoch, because(e.Cause))
+}
+
+func (e ShardLost) String() string {
+	return fmt.Sprintf("shard %d lost owner and backup, node %s rebuilds it (epoch %d)", e.Shard, e.Owner, e.Epoch)
+}
+
+func (e ShardWarm) String() string {
+	return fmt.Sprintf("shard %d is warm (epoch %d)%s", e.Shard, e.Epoch, after(e.Took))
+}
+
+func (e ActorRestarted) String() string {
+	return fmt.Sprintf("actor %s restarted%s", e.Actor, because(e.Cause))
+}
+func (e ActorStopped) String() string {
+	return fmt.Sprintf("actor %s stopped%s", e.Actor, because(e.Cause))
+}
+func (e EventsLost) String() string {
+	return fmt.Sprintf("%d events were lost, the reader was too slow", e.N)
+}
+
+func because(cause string) string {
+	if cause == "" {
+		return ""
+	}
+	return ": " + cause
+}
+
+func after(took time.Duration) string {
+	if took <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" after %v", round(took))
+}
+
+// round leaves as many digits as a person reads.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d
+}
