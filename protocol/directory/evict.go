@@ -12,6 +12,8 @@ import (
 func (s *Shard) evict(o *object, r Request, e Evict) {
 	h := o.holder(r.From)
 	switch {
+	case o.stale(r):
+		s.reject(r, o, phalanx.ErrUnavailable, "it has reported another copy since")
 	case slices.Contains(o.rec.Evicted, r.From) || h == nil || h.gen != e.Gen || o.rec.Gen != e.Gen:
 		s.reply(r, s.known(o)) // nothing that has to be kept
 	case h.pinned || o.leasedTo(r.From) > 0:
@@ -31,7 +33,7 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 
 // dropped takes From's copy off the list.
 func (s *Shard) dropped(o *object, r Request, d Drop) {
-	if h := o.holder(r.From); h != nil && h.gen == d.Gen {
+	if h := o.holder(r.From); h != nil && h.gen == d.Gen && !o.stale(r) {
 		o.unlist(r.From)
 		s.checkLost(o)
 		s.serve(o)

@@ -169,11 +169,11 @@ func (s *Shard) serve(o *object) {
 
 // announce lists From's copy (2.8).
 func (s *Shard) announce(o *object, r Request, a Announce) {
-	if (o.rec.State == Begun || o.rec.State == Finished) && o.rec.Gen == a.Gen {
+	if (o.rec.State == Begun || o.rec.State == Finished) && o.rec.Gen == a.Gen && !o.stale(r) {
 		h := o.hold(r.From, a.Gen)
-		h.complete = a.Complete && o.rec.State == Finished
+		h.complete = h.complete || a.Complete && o.rec.State == Finished // only a drop or a grant ends it
 		h.pinned = h.pinned || a.Pinned
-		h.origin = a.Origin
+		h.origin = a.Origin && !h.complete
 		h.begun = h.begun || a.Begun || h.complete
 		if h.complete {
 			o.rec.Evicted = slices.DeleteFunc(slices.Clone(o.rec.Evicted), func(n phalanx.NodeID) bool { return n == r.From })
@@ -264,7 +264,11 @@ func (s *Shard) leaseKnown(k LeaseKnown) {
 			l.heard = s.now
 			return
 		}
-		o.unlist(k.From)
+		if h := o.holder(k.From); h != nil && h.complete {
+			o.endLease(l) // what is complete stays, whatever became of the lease
+		} else {
+			o.unlist(k.From)
+		}
 		s.serve(o)
 		s.notify(o)
 		return

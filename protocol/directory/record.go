@@ -67,11 +67,18 @@ type object struct {
 	watchers []*watcher
 	bars     []bar
 	pushes   []*push
+	reports  []reported
 	version  uint64 // of what watchers are told
 	lost     bool   // and that was told
 
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile
+}
+
+// reported is the number of the last report that a node made about its copy.
+type reported struct {
+	node phalanx.NodeID
+	num  uint64
 }
 
 type holder struct {
@@ -91,6 +98,21 @@ func (o *object) holder(n phalanx.NodeID) *holder {
 		}
 	}
 	return nil
+}
+
+// stale reports whether r, a report of From about its copy, is older than one
+// that was taken already: a copy that was sent twice must not undo what came
+// after it. The numbers of such reports rise with each (node, object).
+func (o *object) stale(r Request) bool {
+	for i := range o.reports {
+		if last := &o.reports[i]; last.node == r.From {
+			old := r.Num < last.num
+			last.num = max(last.num, r.Num)
+			return old
+		}
+	}
+	o.reports = append(o.reports, reported{r.From, r.Num})
+	return false
 }
 
 // hold returns the entry of n for generation g, listed last if it is new.

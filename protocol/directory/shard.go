@@ -184,6 +184,7 @@ func (s *Shard) forgetAbsent(o *object) {
 	o.watchers = slices.DeleteFunc(o.watchers, func(w *watcher) bool { return gone(w.to) })
 	o.pushes = slices.DeleteFunc(o.pushes, func(p *push) bool { return gone(p.To) })
 	o.bars = slices.DeleteFunc(o.bars, func(b bar) bool { return gone(b.sender) || gone(b.receiver) })
+	o.reports = slices.DeleteFunc(o.reports, func(r reported) bool { return gone(r.node) })
 	if o.rec.State == Begun && gone(o.rec.Origin) && o.change == nil {
 		s.release(o, nil)
 	}

@@ -1,0 +1,441 @@
+package directory_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// TestScripts replays testdata/*; run with -rewrite, then read the diff.
+//
+// A script drives the replicas of one shard that are wired together. While
+// "auto" is on, replication is delivered at once; otherwise "confirm" delivers
+// it. Requests go to the owner. Replication shows only with "trace on".
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		w := newWorld()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			w.out.Reset()
+			w.run(script{t, d})
+			if w.out.Len() == 0 {
+				return "ok\n"
+			}
+			return w.out.String()
+		})
+	})
+}
+
+// script is one command with its arguments.
+type script struct {
+	t *testing.T
+	d *datadriven.TestData
+}
+
+func (s script) has(key string) bool {
+	return slices.ContainsFunc(s.d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == key })
+}
+
+func (s script) word(i int) string {
+	if i >= len(s.d.CmdArgs) {
+		s.d.Fatalf(s.t, "%s needs more arguments", s.d.Cmd)
+	}
+	return s.d.CmdArgs[i].Key
+}
+
+func (s script) str(key string) string {
+	for _, a := range s.d.CmdArgs {
+		if a.Key == key && len(a.Vals) > 0 {
+			return a.Vals[0]
+		}
+	}
+	return ""
+}
+
+func (s script) nodes(key string) (out []phalanx.NodeID) {
+	for _, a := range s.d.CmdArgs {
+		if a.Key == key {
+			for _, v := range a.Vals {
+				out = append(out, phalanx.NodeID(v))
+			}
+		}
+	}
+	return out
+}
+
+func (s script) int(key string, otherwise int64) int64 {
+	v := s.str(key)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		s.d.Fatalf(s.t, "%s: %v", key, err)
+	}
+	return n
+}
+
+func (s script) pair(key string) (epoch, seq uint64) {
+	if v := s.str(key); v != "" {
+		if _, err := fmt.Sscanf(v, "%d.%d", &epoch, &seq); err != nil {
+			s.d.Fatalf(s.t, "%s: %v", key, err)
+		}
+	}
+	return epoch, seq
+}
+
+func (s script) gen(key string) phalanx.Generation {
+	e, q := s.pair(key)
+	return phalanx.Generation{Epoch: e, Seq: q}
+}
+
+func (s script) lease() uint64 {
+	e, q := s.pair("lease")
+	return e<<32 | q
+}
+
+func (s script) digest() (d phalanx.Digest) {
+	copy(d[:], s.str("digest"))
+	return d
+}
+
+func (s script) meta() phalanx.Meta {
+	m := phalanx.Meta{Size: s.int("size", 3)}
+	if t := s.str("dtype"); t != "" {
+		m.DType, _ = phalanx.ParseDType(t)
+		m.Shape = []int64{m.Size / m.DType.Size()}
+	}
+	return m
+}
+
+func (s script) duration(text string) time.Duration {
+	v, err := time.ParseDuration(text)
+	if err != nil {
+		s.d.Fatalf(s.t, "%v", err)
+	}
+	return v
+}
+
+// body reads a request's body from the command's name and arguments.
+func (s script) body() directory.Body {
+	switch s.d.Cmd {
+	case "begin":
+		b := directory.Begin{Meta: s.meta(), Copies: int(s.int("copies", 0)), Replace: s.gen("replace"), Tag: s.str("tag")}
+		if b.Tag != "" {
+			b.Maker = directory.ByReduce
+		}
+		return b
+	case "inline":
+		bytes := s.str("bytes")
+		return directory.PutInline{Meta: phalanx.Meta{Size: int64(len(bytes))}, Digest: s.digest(), Bytes: []byte(bytes), Gen: s.gen("gen"),
+			Tag: s.str("tag"), Held: !s.has("unheld"), Copies: int(s.int("copies", 0))}
+	case "final":
+		return directory.Final{Gen: s.gen("gen"), Meta: s.meta(), Digest: s.digest(), Note: []byte(s.str("note")), Held: !s.has("unheld")}
+	case "abort":
+		return directory.Abort{Gen: s.gen("gen")}
+	case "restart":
+		return directory.Restart{Gen: s.gen("gen")}
+	case "delete":
+		return directory.Delete{}
+	case "announce":
+		return directory.Announce{Gen: s.gen("gen"), Complete: s.has("complete"), Pinned: s.has("pinned"), Origin: s.has("origin"), Begun: s.has("begun")}
+	case "locate":
+		return directory.Locate{Room: s.int("room", 1<<20), Wait: !s.has("nowait")}
+	case "cancel":
+		return directory.Cancel{Num: uint64(s.int("of", 0))}
+	case "done":
+		return directory.Done{Lease: s.lease(), Gen: s.gen("gen"), Complete: s.has("complete")}
+	case "failed":
+		return directory.Failed{Lease: s.lease(), Reason: s.str("reason")}
+	case "watch":
+		return directory.Watch{}
+	case "stat":
+		return directory.Stat{}
+	case "evict":
+		return directory.Evict{Gen: s.gen("gen")}
+	case "drop":
+		return directory.Drop{Gen: s.gen("gen")}
+	case "list":
+		return directory.List{Prefix: s.str("prefix"), After: phalanx.ObjectID(s.str("after")), Limit: int(s.int("limit", 0))}
+	}
+	s.d.Fatalf(s.t, "unknown command %s", s.d.Cmd)
+	return nil
+}
+
+// holding reads the copy that a node reports.
+func (s script) holding() directory.Holding {
+	return directory.Holding{Object: phalanx.ObjectID(s.word(1)), Gen: s.gen("gen"), Meta: s.meta(), Digest: s.digest(), Complete: s.has("complete"),
+		Pinned: s.has("pinned"), Origin: s.has("origin"), Begun: s.has("begun"), Lease: s.lease(), Upstream: phalanx.NodeID(s.str("upstream"))}
+}
+
+// wired is a replication message that was not delivered yet.
+type wired struct {
+	to phalanx.NodeID
+	ev directory.Event
+}
+
+// world is the replicas of one shard on a network.
+type world struct {
+	cfg      directory.Config
+	now      time.Duration
+	view     directory.Configure
+	replicas map[phalanx.NodeID]*directory.Shard
+	order    []phalanx.NodeID // of replicas
+	cutOff   map[phalanx.NodeID]bool
+	auto     bool
+	trace    bool
+	wire     []wired
+	nums     map[phalanx.NodeID]uint64
+	pushes   []directory.Push // the newest to each node and object
+	out      strings.Builder
+}
+
+func newWorld() *world {
+	return &world{auto: true, replicas: map[phalanx.NodeID]*directory.Shard{}, cutOff: map[phalanx.NodeID]bool{}, nums: map[phalanx.NodeID]uint64{}}
+}
+
+func (w *world) run(s script) {
+	switch s.d.Cmd {
+	case "new":
+		w.cfg = directory.Config{InlineLimit: s.int("inline", 0), Fanout: int(s.int("fanout", 0))}
+		w.view.Members = s.nodes("members")
+		for _, n := range w.view.Members {
+			w.join(n)
+		}
+		w.view.Epoch, w.view.Owner, w.view.Backup = 1, w.view.Members[0], w.view.Members[min(1, len(w.view.Members)-1)]
+		if len(w.view.Members) == 1 {
+			w.view.Backup = ""
+		}
+		w.configure()
+		for _, n := range w.view.Members {
+			w.holdings(n, nil, true)
+		}
+	case "view":
+		w.reconfigure(s)
+	case "auto":
+		w.auto = s.has("on")
+	case "trace":
+		w.trace = s.has("on")
+	case "confirm":
+		w.deliver()
+	case "lose":
+		w.wire = nil
+	case "crash": // a node is gone; a view will follow
+		delete(w.replicas, phalanx.NodeID(s.word(0)))
+	case "cut": // a node hears from no majority
+		w.cutOff[phalanx.NodeID(s.word(0))] = true
+		w.now += time.Second
+		w.leases()
+	case "mend":
+		delete(w.cutOff, phalanx.NodeID(s.word(0)))
+		w.leases()
+	case "tick":
+		w.now += s.duration(s.word(0))
+		w.leases()
+		for _, n := range w.order {
+			w.step(n, directory.Tick{})
+		}
+	case "holdings":
+		var hs []directory.Holding
+		if len(s.d.CmdArgs) > 1 && !s.has("none") {
+			hs = append(hs, s.holding())
+		}
+		w.holdings(phalanx.NodeID(s.word(0)), hs, !s.has("more"))
+	case "ack":
+		w.ack(phalanx.NodeID(s.word(0)), phalanx.ObjectID(s.word(1)))
+	case "seen":
+		w.step(w.view.Owner, directory.WatchAcked{From: phalanx.NodeID(s.word(0)), Object: phalanx.ObjectID(s.word(1)),
+			Num: uint64(s.int("num", 0)), Version: uint64(s.int("version", 0))})
+	case "known", "unknown":
+		w.step(w.view.Owner, directory.LeaseKnown{From: phalanx.NodeID(s.word(0)), Object: phalanx.ObjectID(s.word(1)),
+			Lease: s.lease(), Known: s.d.Cmd == "known"})
+	case "dir":
+		w.directory(phalanx.ObjectID(s.word(0)))
+	case "records":
+		w.records(phalanx.ObjectID(s.word(0)))
+	default:
+		w.request(s)
+	}
+	if w.auto {
+		w.deliver()
+	}
+}
+
+func (w *world) join(n phalanx.NodeID) {
+	if w.replicas[n] == nil {
+		cfg := w.cfg
+		cfg.Self = n
+		w.replicas[n] = directory.New(cfg)
+		w.order = append(w.order, n)
+	}
+	w.leases()
+}
+
+// leases prolongs the leases of everyone who is not cut off.
+func (w *world) leases() {
+	for _, n := range w.order {
+		if !w.cutOff[n] {
+			w.step(n, directory.Lease{Until: w.now + 300*time.Millisecond})
+		}
+	}
+}
+
+func (w *world) configure() {
+	for _, n := range w.order {
+		if slices.Contains(w.view.Members, n) {
+			w.step(n, w.view)
+		}
+	}
+}
+
+func (w *world) reconfigure(s script) {
+	if s.has("members") {
+		w.view.Members = s.nodes("members")
+	}
+	for _, n := range w.view.Members {
+		w.join(n)
+	}
+	w.view.Epoch = uint64(s.int("epoch", int64(w.view.Epoch)))
+	w.view.Rebuild = s.has("rebuild")
+	for key, field := range map[string]*phalanx.NodeID{"owner": &w.view.Owner, "backup": &w.view.Backup, "next": &w.view.Next} {
+		if s.has(key) {
+			*field = phalanx.NodeID(strings.TrimPrefix(s.str(key), "-"))
+		}
+	}
+	if at := phalanx.NodeID(s.str("at")); at != "" { // the others hear of it later
+		w.step(at, w.view)
+		return
+	}
+	w.configure()
+}
+
+func (w *world) request(s script) {
+	body := s.body()
+	r := directory.Request{From: phalanx.NodeID(s.word(0)), Body: body}
+	if s.d.Cmd != "list" {
+		r.Object = phalanx.ObjectID(s.word(1))
+	}
+	w.nums[r.From]++
+	if r.Num = uint64(s.int("num", 0)); r.Num == 0 {
+		r.Num = w.nums[r.From]
+	}
+	w.nums[r.From] = max(w.nums[r.From], r.Num)
+	at := w.view.Owner
+	if a := s.str("at"); a != "" {
+		at = phalanx.NodeID(a)
+	}
+	w.step(at, r)
+}
+
+func (w *world) holdings(from phalanx.NodeID, hs []directory.Holding, end bool) {
+	w.step(w.view.Owner, directory.Holdings{From: from, Epoch: w.view.Epoch, Holdings: hs, End: end})
+	if w.auto {
+		w.deliver()
+	}
+}
+
+func (w *world) ack(from phalanx.NodeID, id phalanx.ObjectID) {
+	for _, p := range w.pushes {
+		if p.To == from && p.Object == id {
+			w.step(w.view.Owner, directory.PushAcked{From: from, Object: id, Seq: p.Seq})
+		}
+	}
+}
+
+func (w *world) deliver() {
+	for len(w.wire) > 0 {
+		m := w.wire[0]
+		w.wire = w.wire[1:]
+		w.step(m.to, m.ev)
+	}
+}
+
+func (w *world) step(n phalanx.NodeID, ev directory.Event) {
+	r := w.replicas[n]
+	if r == nil {
+		return
+	}
+	for _, e := range r.Step(w.now, ev) {
+		w.carryOut(n, e)
+	}
+}
+
+func (w *world) carryOut(at phalanx.NodeID, e directory.Effect) {
+	switch e := e.(type) {
+	case directory.SendReplicate:
+		w.wire = append(w.wire, wired{e.To, e.Replicate})
+		if !w.trace {
+			return
+		}
+	case directory.SendConfirm:
+		w.wire = append(w.wire, wired{e.To, e.Confirm})
+		if !w.trace {
+			return
+		}
+	case directory.AckHoldings:
+		if !w.trace {
+			return
+		}
+	case directory.Push:
+		w.pushes = slices.DeleteFunc(w.pushes, func(p directory.Push) bool { return p.To == e.To && p.Object == e.Object })
+		w.pushes = append(w.pushes, e)
+	}
+	if at != w.view.Owner || w.trace {
+		fmt.Fprintf(&w.out, "%s: ", at)
+	}
+	fmt.Fprintln(&w.out, e)
+}
+
+// directory prints the locations that can be handed out, the copies that
+// cannot, and the transfers that run: the columns of the paper's figure 4.
+func (w *world) directory(id phalanx.ObjectID) {
+	p, _ := w.replicas[w.view.Owner].Inspect(id)
+	leased := map[phalanx.NodeID]int{}
+	for _, l := range p.Leases {
+		leased[l.Sender]++
+	}
+	var free, busy, running []string
+	for _, h := range p.Holders {
+		name := fmt.Sprintf("%s:P", h.Node)
+		if h.Complete {
+			name = fmt.Sprintf("%s:C", h.Node)
+		}
+		if leased[h.Node] < max(1, w.cfg.Fanout) && (h.Complete || h.Origin || h.Upstream != "") {
+			free = append(free, name)
+		} else {
+			busy = append(busy, name)
+		}
+	}
+	for _, l := range p.Leases {
+		running = append(running, fmt.Sprintf("%s→%s", l.Sender, l.Receiver))
+	}
+	fmt.Fprintf(&w.out, "%s %v {%s}", id, p.State, strings.Join(free, ", "))
+	if len(busy) > 0 {
+		fmt.Fprintf(&w.out, " not free {%s}", strings.Join(busy, ", "))
+	}
+	if len(running) > 0 {
+		fmt.Fprintf(&w.out, " transfers %s", strings.Join(running, ", "))
+	}
+	fmt.Fprintln(&w.out)
+}
+
+// records prints the durable state at each replica that has a role.
+func (w *world) records(id phalanx.ObjectID) {
+	for _, n := range w.order {
+		if r := w.replicas[n]; r != nil {
+			if p, ok := r.Inspect(id); ok {
+				fmt.Fprintf(&w.out, "%s: %v\n", n, p.Record)
+			}
+		}
+	}
+	if w.out.Len() == 0 {
+		fmt.Fprintln(&w.out, "none")
+	}
+}
