@@ -234,13 +234,13 @@ func (s *Stream) ReceiveInto(b *Buffer, on Progress) *Ended {
 
 // data reads a data frame into b.
 func (s *Stream) data(b *Buffer, left int) *Ended {
+	if size := b.Size(); size != phalanx.UnknownSize && b.Arrived()+int64(left) > size {
+		return s.lost(refused("%d bytes follow the object's %d of %d", left, b.Arrived(), size))
+	}
 	total, began := left, time.Now()
 	for left > 0 {
 		sp := b.Space(left)
 		if len(sp) == 0 {
-			if b.Size() != phalanx.UnknownSize {
-				return s.lost(refused("%d bytes follow the object's %d", left, b.Size()))
-			}
 			return s.ended(NoRoom, b.pool.budget.full(int64(left), 0, errNotNow))
 		}
 		n, err := s.frames.into(sp)
