@@ -6,7 +6,7 @@ import "github.com/phalanx-go/phalanx"
 // repeated request gets the same answer again and changes nothing more.
 type Request struct {
 	From   phalanx.NodeID
-	Num    uint64 // chosen by From, never reused by that incarnation
+	Num    uint64 // chosen by From, never reused by that incarnation; those of Announce, Done, Drop and Evict rise
 	Object phalanx.ObjectID
 	Body   Body
 }

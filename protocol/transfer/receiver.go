@@ -148,6 +148,11 @@ type (
 	}
 	// Fail ends the fetch for every caller.
 	Fail struct{ Err *phalanx.Error }
+	// Refuse ends it for one caller, who would not wait as others do.
+	Refuse struct {
+		Caller uint64
+		Err    *phalanx.Error
+	}
 	// SenderLost tells of a sender that did not finish.
 	SenderLost struct {
 		Sender phalanx.NodeID
@@ -176,6 +181,7 @@ func (TakeInline) effect()   {}
 func (Complete) effect()     {}
 func (Discard) effect()      {}
 func (Fail) effect()         {}
+func (Refuse) effect()       {}
 func (SenderLost) effect()   {}
 func (Resumed) effect()      {}
 
@@ -292,7 +298,27 @@ func (r *Receiver) want(w Want) {
 		// A caller that would not wait has asked; ask again for the one that does.
 		r.emit(Cancel{Num: r.locate})
 		r.search()
+	default:
+		r.refuse()
 	}
+}
+
+// refuse turns away the callers that would not wait, once it is known that
+// nobody has begun the object.
+func (r *Receiver) refuse() {
+	if r.phase != locating || !r.why.Waiting || r.why.State != Unbound {
+		return
+	}
+	var wait []caller
+	for _, c := range r.callers {
+		if c.wait {
+			wait = append(wait, c)
+			continue
+		}
+		r.emit(Refuse{Caller: c.id, Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("nobody has announced it")}})
+	}
+	r.callers = wait
+	r.abandon()
 }
 
 // search asks for a sender.
@@ -347,6 +373,7 @@ func (r *Receiver) answered(a Answered) {
 		r.fail(&phalanx.Error{Object: r.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
 	case a.Waiting:
 		r.why = a
+		r.refuse()
 	case a.Inline:
 		r.adopt(a.Gen, a.Meta)
 		r.phase = over
