@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+const (
+	repeatUnanswered = 50 * time.Millisecond
+	repeatWaiting    = time.Second
+)
+
+// client brings requests to the owners of their shards, with the same number
+// until they are answered.
+type client struct {
+	n       *node
+	lease   time.Duration // until when the node's replicas may answer
+	block   uint64        // the next free numbers
+	pending []*pending    // in the order of their numbers' first use
+	past    map[uint64]past
+	lines   map[phalanx.ObjectID][]*pending // reports about the own copy, one at a time
+}
+
+// past is what became of a request that is not pending any more.
+type past struct {
+	cancelled bool
+}
+
+type pending struct {
+	req     directory.Request
+	shard   int
+	waiting bool
+	sent    time.Duration
+	report  bool
+	done    func(from phalanx.NodeID, r directory.Result) // also called with Waiting
+}
+
+func newClient(n *node) *client {
+	return &client{n: n, past: map[uint64]past{}, lines: map[phalanx.ObjectID][]*pending{}}
+}
+
+// numbers returns the first of many numbers that nobody else uses.
+func (c *client) numbers() uint64 {
+	c.block++
+	return c.block << 20
+}
+
+func (c *client) pend(num uint64, object phalanx.ObjectID, body directory.Body, done func(phalanx.NodeID, directory.Result)) *pending {
+	if done == nil {
+		done = func(phalanx.NodeID, directory.Result) {}
+	}
+	return &pending{req: directory.Request{From: c.n.id, Num: num, Object: object, Body: body},
+		shard: object.Shard(c.n.w.shape.shards), done: done}
+}
+
+// ask sends a request.
+func (c *client) ask(num uint64, object phalanx.ObjectID, body directory.Body, done func(phalanx.NodeID, directory.Result)) {
+	p := c.pend(num, object, body, done)
+	c.pending = append(c.pending, p)
+	c.transmit(p)
+}
+
+// report sends a request about the own copy. These are told in order, one after
+// the other, since the last one counts.
+func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(phalanx.NodeID, directory.Result)) {
+	p := c.pend(c.numbers(), object, body, done) // rising, whichever core it comes from
+	p.report = true
+	c.lines[object] = append(c.lines[object], p)
+	if len(c.lines[object]) == 1 {
+		c.pending = append(c.pending, p)
+		c.transmit(p)
+	}
+}
+
+func (c *client) transmit(p *pending) {
+	p.sent = c.n.w.now
+	if c.n.view.Number > 0 && c.n.view.Has(c.n.id) {
+		c.n.w.send(c.n.id, c.n.view.Shards[p.shard].Owner, toShard{p.shard, p.req})
+	}
+}
+
+// cancel withdraws a request.
+func (c *client) cancel(num uint64, object phalanx.ObjectID) {
+	c.pending = slices.DeleteFunc(c.pending, func(p *pending) bool { return p.req.Num == num })
+	c.past[num] = past{cancelled: true}
+	c.ask(c.numbers(), object, directory.Cancel{Num: num}, nil)
+}
+
+func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
+	i := slices.IndexFunc(c.pending, func(p *pending) bool { return p.req.Num == r.Num })
+	if i < 0 {
+		c.late(r)
+		return
+	}
+	p := c.pending[i]
+	if r.Result.NotOwner {
+		c.n.w.met["asked a node that does not own"]++
+		return // its repetition goes to whoever owns by then
+	}
+	if r.Result.Waiting {
+		p.waiting = true
+	} else {
+		c.pending = slices.Delete(c.pending, i, i+1)
+		c.past[r.Num] = past{}
+		if p.report {
+			c.lines[r.Object] = c.lines[r.Object][1:]
+			if line := c.lines[r.Object]; len(line) > 0 {
+				c.pending = append(c.pending, line[0])
+				c.transmit(line[0])
+			}
+		}
+	}
+	p.done(from, r.Result)
+}
+
+// late looks at an answer that nobody expects: what it grants is given back.
+func (c *client) late(r directory.Reply) {
+	old, known := c.past[r.Num]
+	if !known || r.Result.Kind != 0 || r.Result.NotOwner {
+		return
+	}
+	f := c.n.fetches[r.Object]
+	granted := r.Result.Lease != 0 && (f == nil || f.lease != r.Result.Lease)
+	if old.cancelled && (granted || r.Result.Waiting || r.Result.State == directory.Begun) || granted {
+		c.n.w.met["late grant given back"]++
+		c.ask(c.numbers(), r.Object, directory.Cancel{Num: r.Num}, nil)
+	}
+}
+
+// moved sends what is pending for a shard to its new owner.
+func (c *client) moved(shard int) {
+	for _, p := range c.pending {
+		if p.shard == shard {
+			p.waiting = false
+			c.transmit(p)
+		}
+	}
+}
+
+func (c *client) tick() {
+	for _, p := range c.pending {
+		every := repeatUnanswered
+		if p.waiting {
+			every = repeatWaiting
+		}
+		if c.n.w.now-p.sent >= every {
+			c.n.w.met["request repeated"]++
+			c.transmit(p)
+		}
+	}
+}

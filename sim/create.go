@@ -1,0 +1,164 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+// create is one Put.
+type create struct {
+	n      *node
+	object phalanx.ObjectID
+	core   *transfer.Creator
+	buf    *copied
+	call   *call
+	plan   putPlan
+	wish   *wish
+}
+
+// putPlan is what the workload wants of a Put.
+type putPlan struct {
+	bytes   []byte
+	unknown bool // size
+	failAt  int  // bytes; -1: never
+	pace    time.Duration
+}
+
+func (n *node) put(c *call, plan putPlan) {
+	meta := phalanx.Meta{Size: int64(len(plan.bytes))}
+	if plan.unknown {
+		meta.Size = phalanx.UnknownSize
+	}
+	cr := &create{n: n, object: c.object, call: c, plan: plan, buf: &copied{object: c.object, meta: meta, origin: true}}
+	cr.core = transfer.NewCreator(transfer.CreatorConfig{Self: n.id, Object: c.object, Meta: meta, Copies: 1,
+		InlineLimit: n.w.shape.inline, FirstNum: n.client.numbers()})
+	n.creates = append(n.creates, cr)
+	if plan.unknown {
+		cr.step(transfer.Start{})
+		return
+	}
+	cr.wish = n.memory.reserve(cr.buf, meta.Size, func(err *phalanx.Error) {
+		cr.wish = nil
+		n.w.after(0, func() {
+			if err != nil {
+				cr.step(transfer.Stop{Err: err})
+			} else {
+				cr.step(transfer.Start{})
+			}
+			n.w.step(n, "room")
+		})
+	})
+}
+
+func (cr *create) pushed(p directory.Push) {
+	if p.Order <= directory.PushDrop {
+		cr.step(transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest})
+	}
+}
+
+// leave ends the Put: its caller went away.
+func (cr *create) leave(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) }
+
+func (cr *create) step(ev transfer.CreatorEvent) {
+	if cr.core.Over() {
+		return
+	}
+	for _, e := range cr.core.Step(cr.n.clock(), ev) {
+		cr.carryOut(e)
+	}
+	if cr.core.Over() {
+		cr.n.creates = slices.DeleteFunc(cr.n.creates, func(c *create) bool { return c == cr })
+	}
+}
+
+func (cr *create) carryOut(e transfer.CreatorEffect) {
+	n, c := cr.n, cr.n.client
+	switch e := e.(type) {
+	case transfer.Bind:
+		c.ask(e.Num, cr.object, directory.Begin{Meta: e.Meta, Copies: e.Copies, Replace: e.Replace}, cr.answered(e.Num))
+	case transfer.BindInline:
+		c.ask(e.Num, cr.object, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: cr.buf.bytes, Gen: e.Gen, Held: true, Copies: e.Copies}, cr.answered(e.Num))
+	case transfer.Finish:
+		c.ask(e.Num, cr.object, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true}, cr.answered(e.Num))
+	case transfer.Withdraw:
+		n.w.met["put withdrawn"]++
+		c.ask(e.Num, cr.object, directory.Abort{Gen: e.Gen}, nil)
+	case transfer.Announce:
+		c.report(cr.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun},
+			func(_ phalanx.NodeID, r directory.Result) {
+				if t := n.table[cr.object]; t == cr.buf {
+					n.listed(t, r)
+				}
+			})
+	case transfer.Cancel:
+		c.cancel(e.Num, cr.object)
+	case transfer.Fill:
+		n.w.after(cr.plan.pace, cr.fill)
+	case transfer.Show:
+		cr.buf.gen = e.Gen
+		n.w.oracle.makes(n, cr.object, e.Gen, cr.plan.bytes)
+		n.pump(cr.buf)
+	case transfer.Created:
+		cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = e.Gen, e.Meta, e.Digest, true, false
+		if e.Existed {
+			n.w.met["put of equal bytes"]++
+		}
+		n.keep(cr.buf)
+		n.w.end(cr.call, nil, e.Gen, cr.buf.bytes)
+	case transfer.NotCreated:
+		n.w.met["put failed: "+e.Err.Kind.Error()]++
+		n.w.end(cr.call, e.Err, phalanx.Generation{}, nil)
+	case transfer.Discard:
+		if cr.wish != nil {
+			n.memory.forget(cr.wish)
+		}
+		n.drop(cr.buf)
+	}
+}
+
+func (cr *create) answered(num uint64) func(phalanx.NodeID, directory.Result) {
+	return func(from phalanx.NodeID, r directory.Result) {
+		if r.Waiting {
+			cr.n.w.met["put waits for another"]++
+		}
+		cr.step(transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: from, Waiting: r.Waiting, State: transfer.State(r.State),
+			Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Lease: r.Lease, Sender: r.Sender})
+	}
+}
+
+// fill reads the next piece of the source.
+func (cr *create) fill() {
+	n := cr.n
+	if cr.core.Over() {
+		return
+	}
+	defer n.w.step(n, "filled")
+	have, all := len(cr.buf.bytes), cr.plan.bytes
+	if cr.plan.failAt >= 0 && have >= cr.plan.failAt {
+		n.w.met["put fails half-way"]++
+		cr.step(transfer.Stop{Err: errorf(phalanx.ErrAborted, cr.object, "its source failed")})
+		return
+	}
+	if have < len(all) {
+		end := min(have+int(n.w.shape.piece), len(all))
+		if !n.memory.try(cr.buf, int64(end)) {
+			cr.step(transfer.Stop{Err: errorf(phalanx.ErrNoSpace, cr.object, "it cannot grow to %d bytes", end)})
+			return
+		}
+		cr.buf.bytes = append(cr.buf.bytes, all[have:end]...)
+		n.pump(cr.buf)
+		if have == 0 {
+			cr.step(transfer.FirstPiece{})
+		}
+		n.w.after(time.Duration(n.w.rng.Int64N(int64(cr.plan.pace)+1)), cr.fill)
+		return
+	}
+	cr.buf.whole, cr.buf.digest = true, digestOf(all)
+	cr.buf.begun = true
+	n.pump(cr.buf)
+	cr.step(transfer.Filled{Size: int64(len(all)), Digest: cr.buf.digest})
+}

@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+// growStep is the step in which room for an object of unknown size is reserved.
+const growStep = 24
+
+// fetch is one object on its way to a node: a Receiver, its buffer and its
+// callers.
+type fetch struct {
+	n       *node
+	object  phalanx.ObjectID
+	core    *transfer.Receiver
+	buf     *copied
+	callers []*call
+	wish    *wish
+	inline  []byte // that came with the last answer
+
+	stream uint64
+	sender phalanx.NodeID
+	lease  uint64
+	gen    phalanx.Generation // as last opened: never falls
+}
+
+// get begins to fetch for a caller, or joins what is on its way.
+func (n *node) get(c *call, wait bool) {
+	if have := n.table[c.object]; have != nil {
+		have.used = n.w.now
+		n.w.met["get of a local copy"]++
+		n.w.end(c, nil, have.gen, have.bytes)
+		return
+	}
+	f := n.fetches[c.object]
+	if f == nil {
+		f = &fetch{n: n, object: c.object, buf: &copied{object: c.object}}
+		f.buf.upstream = func() (phalanx.NodeID, uint64) { return f.sender, f.lease }
+		room := int64(0)
+		if n.memory.try(f.buf, n.w.shape.inline) {
+			room = n.w.shape.inline
+		}
+		f.core = transfer.NewReceiver(transfer.Config{Self: n.id, Object: c.object, Room: room, FirstNum: n.client.numbers()})
+		n.fetches[c.object] = f
+	} else {
+		n.w.met["get joins a transfer"]++
+	}
+	f.callers = append(f.callers, c)
+	f.step(transfer.Want{Caller: c.id, Wait: wait})
+}
+
+// leave ends the wait of one caller.
+func (f *fetch) leave(c *call, err *phalanx.Error) {
+	f.callers = slices.DeleteFunc(f.callers, func(x *call) bool { return x == c })
+	f.n.w.end(c, err, phalanx.Generation{}, nil)
+	f.step(transfer.Leave{Caller: c.id})
+}
+
+func (f *fetch) pushed(p directory.Push) {
+	if p.Order > directory.PushDrop {
+		return
+	}
+	f.step(transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest})
+}
+
+func (f *fetch) step(ev transfer.Event) {
+	if f.core.Over() {
+		return
+	}
+	for _, e := range f.core.Step(f.n.clock(), ev) {
+		f.carryOut(e)
+	}
+	if f.core.Over() && f.n.fetches[f.object] == f {
+		delete(f.n.fetches, f.object)
+	}
+}
+
+func (f *fetch) carryOut(e transfer.Effect) {
+	n, c := f.n, f.n.client
+	switch e := e.(type) {
+	case transfer.Locate:
+		c.ask(e.Num, f.object, directory.Locate{Room: e.Room, Wait: e.Wait}, f.answered(e.Num))
+	case transfer.Cancel:
+		c.cancel(e.Num, f.object)
+	case transfer.ReportDone:
+		c.report(f.object, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete}, f.listed(e.Gen))
+		f.stream, f.sender, f.lease = 0, "", 0
+	case transfer.ReportFailed:
+		n.w.met["sender lost: "+firstWord(e.Reason)]++
+		c.ask(e.Num, f.object, directory.Failed{Lease: e.Lease, Reason: e.Reason}, nil)
+		f.stream, f.sender, f.lease = 0, "", 0
+	case transfer.ReportDrop:
+		c.report(f.object, directory.Drop{Gen: e.Gen}, nil)
+	case transfer.Announce:
+		c.report(f.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun}, f.listed(e.Gen))
+	case transfer.Reserve:
+		f.reserve(e.Bytes)
+	case transfer.Open:
+		f.open(e)
+	case transfer.Close:
+		n.w.send(n.id, f.sender, closing{e.Stream})
+		f.stream, f.sender, f.lease = 0, "", 0
+	case transfer.Clear:
+		if f.buf.gen.Less(e.Before) {
+			n.w.met["prefix cleared: "+e.Kind.Error()]++
+			f.clear()
+		}
+	case transfer.TakeInline:
+		n.w.met["inline"]++
+		f.clear()
+		f.buf.gen, f.buf.meta, f.buf.bytes = e.Gen, e.Meta, f.inline
+	case transfer.Complete:
+		f.complete(e)
+	case transfer.Discard:
+		f.forgetWish()
+		n.drop(f.buf)
+	case transfer.Fail:
+		callers := f.callers
+		f.callers = nil
+		for _, c := range callers {
+			n.w.end(c, e.Err, phalanx.Generation{}, nil)
+		}
+	case transfer.Refuse:
+		i := slices.IndexFunc(f.callers, func(c *call) bool { return c.id == e.Caller })
+		c := f.callers[i]
+		f.callers = slices.Delete(f.callers, i, i+1)
+		n.w.end(c, e.Err, phalanx.Generation{}, nil)
+	case transfer.SenderLost:
+		n.w.trace.say(n.w.now, string(n.id), "%s: sender %s lost (%v) at %d", f.object, e.Sender, e.Why, e.Held)
+	case transfer.Resumed:
+		if len(f.buf.bytes) > 0 {
+			n.w.met["transfer resumed"]++
+		}
+	}
+}
+
+func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
+	return func(from phalanx.NodeID, r directory.Result) {
+		f.inline = r.Inline
+		if r.Waiting {
+			f.n.w.met["locate waits: "+r.State.String()]++
+		}
+		f.step(transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: from, Waiting: r.Waiting, State: transfer.State(r.State),
+			Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.IsInline && int64(len(r.Inline)) == r.Meta.Size, Lease: r.Lease, Sender: r.Sender})
+		if r.Lease != 0 && f.lease != r.Lease { // it came too late
+			f.n.client.ask(f.n.client.numbers(), f.object, directory.Cancel{Num: num}, nil)
+		}
+	}
+}
+
+// listed looks at what the owner says about an announced copy.
+func (f *fetch) listed(gen phalanx.Generation) func(phalanx.NodeID, directory.Result) {
+	return func(_ phalanx.NodeID, r directory.Result) {
+		if c := f.n.table[f.object]; c != nil && c.gen == gen {
+			f.n.listed(c, r)
+		}
+		p := transfer.Pushed{Gen: r.Gen, Meta: r.Meta, Digest: r.Digest}
+		switch {
+		case r.Kind != 0 || r.Waiting:
+			return
+		case r.State == directory.Deleted:
+			p.Order = transfer.OrderDrop
+		case r.State == directory.Unbound:
+			p.Order, p.Gen = transfer.OrderAbort, gen
+		case gen.Less(r.Gen):
+			p.Order = transfer.OrderReset
+		case r.State == directory.Finished:
+			p.Order = transfer.OrderFinal
+		default:
+			return
+		}
+		f.step(p)
+	}
+}
+
+func (f *fetch) reserve(bytes int64) {
+	n := f.n
+	if bytes == phalanx.UnknownSize {
+		bytes = f.buf.room + growStep
+	} else if len(f.buf.bytes) == 0 {
+		n.memory.release(f.buf) // nothing is held while waiting for the whole
+	}
+	f.wish = n.memory.reserve(f.buf, bytes, func(err *phalanx.Error) {
+		f.wish = nil
+		n.w.after(0, func() { // not in the middle of a step
+			if err != nil {
+				f.step(transfer.NoRoom{Err: err})
+			} else {
+				f.step(transfer.Reserved{Bytes: bytes})
+			}
+			n.w.step(n, "room")
+		})
+	})
+}
+
+func (f *fetch) forgetWish() {
+	if f.wish != nil {
+		f.n.memory.forget(f.wish)
+		f.wish = nil
+	}
+}
+
+// clear forgets the bytes of the present generation; its room stays.
+func (f *fetch) clear() {
+	f.n.cutStreams(f.buf)
+	f.buf.bytes, f.buf.whole, f.buf.digest = nil, false, phalanx.Digest{}
+	f.buf.gen = phalanx.Generation{}
+}
+
+func (f *fetch) open(e transfer.Open) {
+	n := f.n
+	if e.Gen.Less(f.gen) {
+		n.w.fail("(15) %s opens %s@%v after %v", n.id, f.object, e.Gen, f.gen)
+	}
+	f.gen = e.Gen
+	f.buf.gen, f.buf.meta = e.Gen, e.Meta
+	f.stream, f.sender, f.lease = e.Stream, e.Sender, e.Lease
+	f.buf.path = []phalanx.NodeID{e.Sender}
+	n.in[e.Stream] = &incoming{f: f, heard: n.w.now, next: int64(len(f.buf.bytes))}
+	n.w.send(n.id, e.Sender, open{stream: e.Stream, object: f.object, gen: e.Gen, offset: int64(len(f.buf.bytes))})
+}
+
+func (f *fetch) complete(e transfer.Complete) {
+	n := f.n
+	inline := e.Meta.Size < n.w.shape.inline && !f.buf.whole
+	f.buf.gen, f.buf.meta, f.buf.digest = e.Gen, e.Meta, e.Digest
+	f.stream, f.sender, f.lease = 0, "", 0
+	f.buf.upstream = nil
+	f.forgetWish()
+	callers := f.callers
+	f.callers = nil
+	delete(n.fetches, f.object)
+	if inline { // the owner keeps it, nobody else
+		n.memory.release(f.buf)
+		f.buf.gone = true
+	} else {
+		n.keep(f.buf)
+	}
+	for _, c := range callers {
+		n.w.end(c, nil, e.Gen, f.buf.bytes)
+	}
+}
+
+// downstream tells the core how many read from it.
+func (f *fetch) downstream() {
+	f.step(transfer.Downstream{Streams: f.n.serving(f.buf)})
+}
+
+func firstWord(s string) string {
+	for i := range s {
+		if s[i] == ':' {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func errorf(k phalanx.Kind, object phalanx.ObjectID, format string, args ...any) *phalanx.Error {
+	return &phalanx.Error{Object: object, Kind: k, Err: fmt.Errorf(format, args...)}
+}

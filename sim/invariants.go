@@ -1,0 +1,299 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// audit checks the invariants, numbered as in the specification, section 7.
+type audit struct {
+	w       *world
+	views   map[uint64]string
+	table   map[int]view.Shard
+	number  uint64                       // of the newest view
+	answers map[[2]uint64]phalanx.NodeID // (shard, epoch): who answered
+	records map[phalanx.ObjectID]seen
+}
+
+// seen is what the owner of an object was last seen to have.
+type seen struct {
+	epoch uint64 // of the shard
+	rec   directory.Record
+}
+
+func newAudit(w *world) *audit {
+	return &audit{w: w, views: map[uint64]string{}, table: map[int]view.Shard{}, answers: map[[2]uint64]phalanx.NodeID{}, records: map[phalanx.ObjectID]seen{}}
+}
+
+// view checks that equal numbers are equal views, and that only the in-sync
+// backup follows an owner.
+func (a *audit) view(n *node, v view.View) {
+	s := v.String()
+	if old, ok := a.views[v.Number]; ok && old != s {
+		a.w.fail("(14) %s has %s, another node %s", n.id, s, old)
+	}
+	if n.view.Number >= v.Number {
+		a.w.fail("(14) %s goes from view %d to %d", n.id, n.view.Number, v.Number)
+	}
+	a.views[v.Number] = s
+	if a.number != 0 && v.Number == a.number+1 {
+		for i, s := range v.Shards {
+			old := a.table[i]
+			if s.Epoch < old.Epoch || s.Epoch == old.Epoch && (s.Owner != old.Owner || s.Backup != old.Backup) {
+				a.w.fail("(14) shard %d goes from %v to %v", i, old, s)
+			}
+			if old.Owner != "" && s.Owner != old.Owner && s.Owner != old.Backup && s.Owner != old.Next {
+				a.w.fail("(14) shard %d goes from %v to %v", i, old, s)
+			}
+		}
+	}
+	if v.Number > a.number {
+		a.number = v.Number
+		for i, s := range v.Shards {
+			a.table[i] = s
+		}
+	}
+}
+
+// answer checks what an owner says.
+func (a *audit) answer(n *node, shard int, r directory.Reply) {
+	if r.Result.NotOwner {
+		return
+	}
+	epoch, owner := n.shards[shard].Owns()
+	key := [2]uint64{uint64(shard), epoch}
+	if who := a.answers[key]; !owner || who != "" && who != n.id {
+		a.w.fail("(14) %s answers for shard %d in epoch %d, and so did %s", n.id, shard, epoch, who)
+	}
+	a.answers[key] = n.id
+	if r.Result.State == directory.Finished && !r.Result.Digest.IsZero() {
+		a.w.oracle.finished(r.Object, r.Result.Gen, r.Result.Digest)
+	}
+	if r.Result.Lease != 0 {
+		a.grant(n, shard, r)
+	}
+}
+
+// grant checks (7): a complete copy that can be handed out comes first.
+func (a *audit) grant(n *node, shard int, r directory.Reply) {
+	p, _ := n.shards[shard].Inspect(r.Object)
+	leased := func(id phalanx.NodeID) (k int) {
+		for _, l := range p.Leases {
+			if l.Sender == id {
+				k++
+			}
+		}
+		return k
+	}
+	current := slices.ContainsFunc(p.Leases, func(l directory.LeaseStat) bool { return l.ID == r.Result.Lease })
+	if !current {
+		return
+	}
+	free := func(h directory.HolderStat) bool {
+		return h.Complete && h.Node != r.To && leased(h.Node) < max(1, a.w.shape.fanout) &&
+			!slices.ContainsFunc(p.Bars, func(b directory.BarStat) bool { return b.Sender == h.Node && b.Receiver == r.To })
+	}
+	for _, h := range p.Holders {
+		if h.Node == r.Result.Sender && !h.Complete {
+			a.w.met["lease of a partial copy"]++
+			if slices.ContainsFunc(p.Holders, free) && !a.granted(r) {
+				a.w.fail("(7) %s is sent to the partial copy of %s at %s while a complete one is free: %+v", r.To, r.Object, h.Node, p)
+			}
+		}
+	}
+	a.w.met["lease"]++
+}
+
+// granted reports whether the lease was granted earlier: a repetition is no
+// choice.
+func (a *audit) granted(r directory.Reply) bool {
+	return a.w.leases[r.Result.Lease]
+}
+
+// shard checks what a replica knows after a step.
+func (a *audit) shard(n *node, i int) {
+	s := n.shards[i]
+	epoch, owner := s.Owns()
+	if !owner {
+		return
+	}
+	for _, id := range s.Objects() {
+		p, _ := s.Inspect(id)
+		for _, l := range p.Leases {
+			a.w.leases[l.ID] = true
+		}
+		a.leases(n, id, p)
+		a.record(n, id, epoch, p)
+	}
+}
+
+// leases checks (4) and (5).
+func (a *audit) leases(n *node, id phalanx.ObjectID, p directory.Picture) {
+	for i, l := range p.Leases {
+		count := 0
+		for j, m := range p.Leases {
+			if m.Sender == l.Sender {
+				count++
+			}
+			if i != j && m.Receiver == l.Receiver {
+				a.w.fail("(4) %s reads %s under two leases: %+v", l.Receiver, id, p)
+			}
+		}
+		if count > max(1, a.w.shape.fanout) {
+			a.w.fail("(4) %s sends %s to %d receivers: %+v", l.Sender, id, count, p)
+		}
+	}
+	up := map[phalanx.NodeID]phalanx.NodeID{}
+	for _, h := range p.Holders {
+		up[h.Node] = h.Upstream
+	}
+	for _, h := range p.Holders {
+		at := h.Node
+		for range p.Holders {
+			if at = up[at]; at == "" {
+				break
+			}
+			if at == h.Node {
+				a.w.cycle(n, id, p)
+				return
+			}
+		}
+	}
+}
+
+// record checks (2), (14) and (15): what is durable only moves forward.
+func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.Picture) {
+	old, ok := a.records[id]
+	rec := p.Record
+	bad := func() {
+		a.w.fail("(2, 14) %s has %s as %v@%v %v in epoch %d, after %v@%v %v in epoch %d", n.id, id, rec.State, rec.Gen, rec.Digest, epoch,
+			old.rec.State, old.rec.Gen, old.rec.Digest, old.epoch)
+	}
+	if ok && epoch < old.epoch { // deposed, it does not know yet
+		return
+	}
+	switch {
+	case !ok:
+	case rec.State == old.rec.State && rec.Gen == old.rec.Gen && rec.Digest == old.rec.Digest:
+	case old.rec.State == directory.Deleted:
+		bad()
+	case old.rec.State == directory.Finished:
+		if rec.State != directory.Deleted {
+			bad()
+		}
+	case rec.State == directory.Begun && !old.rec.Gen.Less(rec.Gen) && old.rec.State == directory.Begun:
+		bad()
+	}
+	if rec.State == directory.Unbound { // its generation is remembered
+		rec.Gen = old.rec.Gen
+	} else if ok && !rec.Gen.IsZero() && rec.Gen.Less(old.rec.Gen) {
+		bad()
+	}
+	a.records[id] = seen{epoch: epoch, rec: directory.Record{State: rec.State, Gen: rec.Gen, Digest: rec.Digest}}
+}
+
+// complete checks (3).
+func (a *audit) complete(n *node, c *copied) {
+	m := a.w.oracle.model(c.object)
+	if !m.final || m.gen != c.gen || m.digest != digestOf(c.bytes) {
+		a.w.fail("(3) %s has a complete copy of %s@%v with %v, final is %v with %v", n.id, c.object, c.gen, digestOf(c.bytes), m.gen, m.digest)
+	}
+}
+
+// arrived checks (9): the prefix is one of this generation.
+func (a *audit) arrived(n *node, c *copied, p piece) {
+	made, ok := a.w.oracle.model(c.object).made[c.gen]
+	if !ok {
+		return
+	}
+	end := int(p.offset) + len(p.bytes)
+	if end > len(made) || string(made[p.offset:end]) != string(p.bytes) {
+		a.w.fail("(9) %s has other bytes of %s@%v at %d than its origin made", n.id, c.object, c.gen, p.offset)
+	}
+}
+
+// streams checks (4) where the bytes are.
+func (a *audit) streams(n *node, object phalanx.ObjectID) {
+	count := 0
+	for _, o := range n.out {
+		if o.open.object == object && !o.over {
+			count++
+		}
+	}
+	if count > max(1, a.w.shape.fanout) {
+		a.w.fail("(4) %s sends %s in %d streams", n.id, object, count)
+	}
+}
+
+// evicted checks (13).
+func (a *audit) evicted(n *node, c *copied) {
+	if c.pinned {
+		a.w.fail("(13) %s evicts its pinned copy of %s", n.id, c.object)
+	}
+	if m := a.w.oracle.model(c.object); m.began {
+		return
+	}
+	for _, o := range a.w.nodes {
+		if t := o.table[c.object]; o != n && t != nil && t.gen == c.gen {
+			return
+		}
+	}
+	a.w.fail("(13) %s evicts the only copy of %s", n.id, c.object)
+}
+
+func (a *audit) lost(n *node, e directory.ObjectLost) {
+	a.w.fail("(13) %s calls %s@%v lost, and no node has failed", n.id, e.Object, e.Gen)
+}
+
+// nothingLeft checks (23): after everything was deleted.
+func (a *audit) nothingLeft() (left string, ok bool) {
+	w := a.w
+	for _, n := range w.nodes {
+		switch {
+		case len(n.table) > 0:
+			return w.sprintf("%s has a copy of %s", n.id, sortedObjects(n.table)[0]), false
+		case len(n.fetches) > 0:
+			node, why := n.fetches[sortedObjects(n.fetches)[0]].core.Reason()
+			return w.sprintf("%s fetches %s: %s %s", n.id, sortedObjects(n.fetches)[0], node, why), false
+		case len(n.creates) > 0:
+			_, why := n.creates[0].core.Reason()
+			return w.sprintf("%s puts %s: %s", n.id, n.creates[0].object, why), false
+		case len(n.makers) > 0:
+			return w.sprintf("%s makes %s", n.id, n.makers[0].object), false
+		case n.memory.used != 0 || len(n.memory.queue) > 0:
+			return w.sprintf("%s has %d bytes reserved and %d wishes", n.id, n.memory.used, len(n.memory.queue)), false
+		case len(n.client.pending) > 0:
+			p := n.client.pending[0].req
+			return w.sprintf("%s waits for an answer to %T%+v about %s", n.id, p.Body, p.Body, p.Object), false
+		case n.reduces.left() != "":
+			return w.sprintf("%s has %s", n.id, n.reduces.left()), false
+		}
+		for _, o := range n.out {
+			if !o.over {
+				return w.sprintf("%s sends %s to %s", n.id, o.open.object, o.pipe.to), false
+			}
+		}
+		for i, s := range n.shards {
+			if s == nil {
+				continue
+			}
+			if _, owner := s.Owns(); !owner {
+				continue
+			}
+			for _, id := range s.Objects() {
+				p, _ := s.Inspect(id)
+				if p.Changing || len(p.Holders)+len(p.Leases)+p.Waiting+p.Creators+p.Watchers+p.Pushes > 0 || p.State != directory.Deleted && p.State != directory.Unbound {
+					return w.sprintf("shard %d of %s still has %s: %+v", i, n.id, id, p), false
+				}
+			}
+		}
+	}
+	return "", true
+}
+
+// settled is how long the world may need to come to an end.
+const settled = 2 * time.Minute

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+// maker is an origin that starts over, as the root of a repaired reduce does: it
+// binds an id, is read while it makes bytes, takes a new generation with other
+// bytes a few times, and finishes.
+type maker struct {
+	n        *node
+	object   phalanx.ObjectID
+	call     *call
+	buf      *copied // nil before the id is bound
+	bytes    []byte
+	restarts int
+	pace     time.Duration
+	begin    uint64 // number of the Begin
+	over     bool
+}
+
+func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
+	m := &maker{n: n, object: c.object, call: c, bytes: bytes, restarts: restarts, pace: pace, begin: n.client.numbers()}
+	n.makers = append(n.makers, m)
+	buf := &copied{object: c.object, origin: true, meta: phalanx.Meta{Size: int64(len(bytes))}}
+	if !n.memory.try(buf, int64(len(bytes))) {
+		m.finish(errorf(phalanx.ErrNoSpace, c.object, "no room to make it"))
+		return
+	}
+	m.buf = buf
+	n.client.ask(m.begin, c.object, directory.Begin{Meta: buf.meta, Maker: directory.ByReduce, Tag: string(n.id)}, func(_ phalanx.NodeID, r directory.Result) {
+		switch {
+		case m.over:
+		case r.Kind != 0:
+			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
+		case r.State != directory.Begun || r.Attached != "":
+			m.finish(errorf(phalanx.ErrExists, m.object, "it is %v", r.State))
+		default:
+			m.show(r.Gen)
+		}
+	})
+}
+
+// show begins to fill generation g with bytes that no other generation has.
+func (m *maker) show(g phalanx.Generation) {
+	m.buf.gen = g
+	m.bytes = slices.Clone(m.bytes)
+	for i := range m.bytes {
+		m.bytes[i] += byte(g.Seq*7 + g.Epoch)
+	}
+	m.n.w.oracle.makes(m.n, m.object, g, m.bytes)
+	m.n.pump(m.buf)
+	m.n.w.after(m.pace, func() { m.fill(g) })
+}
+
+func (m *maker) fill(g phalanx.Generation) {
+	n := m.n
+	if m.over || m.buf.gen != g {
+		return
+	}
+	defer n.w.step(n, "made")
+	have := len(m.buf.bytes)
+	if have > 0 && m.restarts > 0 && n.w.chance(0.3) {
+		m.restart(g)
+		return
+	}
+	if have < len(m.bytes) {
+		m.buf.bytes = append(m.buf.bytes, m.bytes[have:min(have+int(n.w.shape.piece), len(m.bytes))]...)
+		n.pump(m.buf)
+		if have == 0 {
+			n.client.report(m.object, directory.Announce{Gen: g, Origin: true, Begun: true}, nil)
+		}
+		n.w.after(time.Duration(n.w.rng.Int64N(int64(m.pace)+1)), func() { m.fill(g) })
+		return
+	}
+	m.buf.whole, m.buf.digest = true, digestOf(m.bytes)
+	n.pump(m.buf)
+	n.client.ask(n.client.numbers(), m.object, directory.Final{Gen: g, Meta: m.buf.meta, Digest: m.buf.digest, Held: true}, func(_ phalanx.NodeID, r directory.Result) {
+		switch {
+		case m.over || m.buf.gen != g:
+		case r.Kind != 0:
+			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
+		default:
+			m.buf.pinned, m.buf.origin = true, false
+			m.over = true
+			n.keep(m.buf)
+			m.end(nil)
+		}
+	})
+}
+
+// restart forgets what was made and takes a new generation.
+func (m *maker) restart(g phalanx.Generation) {
+	n := m.n
+	m.restarts--
+	n.w.met["restart"]++
+	m.buf.bytes, m.buf.whole, m.buf.gen = nil, false, phalanx.Generation{}
+	n.client.ask(n.client.numbers(), m.object, directory.Restart{Gen: g}, func(_ phalanx.NodeID, r directory.Result) {
+		switch {
+		case m.over || !m.buf.gen.IsZero():
+		case r.Kind != 0:
+			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
+		default:
+			for _, o := range slices.Clone(n.out) { // who reads the old one starts over
+				if o.c == m.buf && !o.over {
+					o.end(&ending{why: transfer.Superseded, gen: r.Gen})
+				}
+			}
+			m.show(r.Gen)
+			n.client.report(m.object, directory.Announce{Gen: r.Gen, Origin: true}, nil)
+		}
+	})
+}
+
+func (m *maker) pushed(p directory.Push) {
+	if !m.over && (p.Order == directory.PushDrop || p.Order == directory.PushAbort && m.buf != nil && p.Gen == m.buf.gen) {
+		m.finish(errorf(phalanx.ErrDeleted, m.object, "it was taken away"))
+	}
+}
+
+// leave ends it: its caller went away.
+func (m *maker) leave(err *phalanx.Error) {
+	if !m.over {
+		if m.buf == nil || m.buf.gen.IsZero() {
+			m.n.client.cancel(m.begin, m.object)
+		} else {
+			m.n.client.ask(m.n.client.numbers(), m.object, directory.Abort{Gen: m.buf.gen}, nil)
+		}
+		m.finish(err)
+	}
+}
+
+func (m *maker) finish(err *phalanx.Error) {
+	m.over = true
+	if m.buf != nil {
+		m.n.drop(m.buf)
+	}
+	m.end(err)
+}
+
+func (m *maker) end(err *phalanx.Error) {
+	m.n.makers = slices.DeleteFunc(m.n.makers, func(x *maker) bool { return x == m })
+	if err != nil {
+		m.n.w.end(m.call, err, phalanx.Generation{}, nil)
+		return
+	}
+	m.n.w.end(m.call, nil, m.buf.gen, m.buf.bytes)
+}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// item is one thing that will happen.
+type item struct {
+	at  time.Duration
+	seq uint64 // of two things at one time, the one that was planned first
+	do  func()
+}
+
+// queue is a heap of what will happen, the next one first.
+type queue []item
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(item)) }
+func (q *queue) Pop() any {
+	old := *q
+	it := old[len(old)-1]
+	old[len(old)-1] = item{}
+	*q = old[:len(old)-1]
+	return it
+}
+
+// weather is what the network does to control messages and streams.
+type weather struct {
+	least, spread time.Duration // of a delay
+	late          float64       // share of messages that take up to lateBy longer
+	lateBy        time.Duration
+	twice         float64 // share that arrives twice
+	lost          float64 // share that does not arrive
+	broken        float64 // share of pieces at which the stream breaks
+	flipped       float64 // share of pieces that arrive with a wrong bit
+}
+
+// calm is the weather in which everything must come to an end.
+var calm = weather{least: 50 * time.Microsecond, spread: 200 * time.Microsecond}
+
+func someWeather(r *rand.Rand) weather {
+	w := weather{least: 20 * time.Microsecond, spread: time.Duration(1+r.IntN(2000)) * time.Microsecond}
+	if r.IntN(2) == 0 {
+		w.late, w.lateBy = 0.1*r.Float64(), time.Duration(1+r.IntN(300))*time.Millisecond
+	}
+	if r.IntN(2) == 0 {
+		w.twice = 0.2 * r.Float64()
+	}
+	if r.IntN(3) == 0 {
+		w.lost = 0.1 * r.Float64()
+	}
+	if r.IntN(3) == 0 {
+		w.broken = 0.05 * r.Float64()
+	}
+	if r.IntN(4) == 0 {
+		w.flipped = 0.03 * r.Float64()
+	}
+	return w
+}
+
+// after plans do for d from now.
+func (w *world) after(d time.Duration, do func()) {
+	w.seq++
+	heap.Push(&w.queue, item{at: w.now + d, seq: w.seq, do: do})
+}
+
+func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
+
+func (w *world) delay() time.Duration {
+	d := w.weather.least + time.Duration(w.rng.Int64N(int64(w.weather.spread)+1))
+	if w.chance(w.weather.late) {
+		d += time.Duration(w.rng.Int64N(int64(w.weather.lateBy) + 1))
+	}
+	return d
+}
+
+// send brings m to the node to, if the weather allows, at some time, perhaps
+// twice. What a node sends to itself arrives once and in order.
+func (w *world) send(from, to phalanx.NodeID, m any) {
+	n := w.byID[to]
+	if n == nil {
+		w.fail("a message to %s, which never was", to)
+	}
+	if from == to {
+		w.after(0, func() { n.receive(from, m) })
+		return
+	}
+	if w.chance(w.weather.lost) {
+		w.met["message lost"]++
+		return
+	}
+	w.after(w.delay(), func() { n.receive(from, m) })
+	if w.chance(w.weather.twice) {
+		w.met["message twice"]++
+		w.after(w.delay(), func() { n.receive(from, m) })
+	}
+}
+
+// pipe is one direction of a connection: what is written to it arrives in order,
+// or the connection breaks.
+type pipe struct {
+	w    *world
+	from phalanx.NodeID
+	to   phalanx.NodeID
+	last time.Duration // when what was written last arrives
+}
+
+func (p *pipe) write(m any) {
+	at := max(p.last, p.w.now+p.w.delay())
+	p.last = at
+	n := p.w.byID[p.to]
+	p.w.after(at-p.w.now, func() { n.receive(p.from, m) })
+}

@@ -1,0 +1,300 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// node is one simulated node: its cores and what holds them together.
+type node struct {
+	w    *world
+	id   phalanx.NodeID
+	born time.Duration // its clock starts here
+
+	core     *view.Core
+	view     view.View
+	shards   []*directory.Shard // nil where it never had a part
+	reported []report           // what the owner of each shard was told of
+
+	client  *client
+	memory  *memory
+	table   map[phalanx.ObjectID]*copied // complete copies
+	fetches map[phalanx.ObjectID]*fetch
+	creates []*create
+	makers  []*maker
+	out     []*outgoing // streams to others, and to local readers
+	in      map[uint64]*incoming
+	reduces *reduces
+}
+
+// report is what a node owes the owner of a shard after a move.
+type report struct {
+	epoch uint64
+	acked bool
+	sent  time.Duration
+}
+
+// Messages between nodes that belong to a shard replica or to the view.
+type (
+	toShard struct { // an event for a replica
+		shard int
+		ev    directory.Event
+	}
+	toClient struct{ directory.Reply }
+	toHolder struct { // an order of the owner
+		shard int
+		directory.Push
+	}
+	toWatcher struct {
+		shard int
+		directory.Readiness
+	}
+	ackHoldings struct {
+		shard int
+		epoch uint64
+	}
+	askLease struct {
+		shard  int
+		object phalanx.ObjectID
+		lease  uint64
+	}
+	toView   struct{ data []byte }
+	pushView struct {
+		term uint64
+		view view.View
+	}
+	beat    struct{ view.Beat }
+	reply   struct{ view.Reply }
+	forward struct {
+		relayed bool
+		cmd     view.Command
+	}
+)
+
+// clock is the time since the node's start, which is all that its cores see.
+func (n *node) clock() time.Duration { return n.w.now - n.born }
+
+// start adds a node to the world. The first one boots the cluster, the others
+// get a view from a seed and ask to be let in.
+func (w *world) start() *node {
+	i := len(w.nodes)
+	n := &node{w: w, id: phalanx.MakeNodeID(fmt.Sprintf("n%d", i), 1), born: w.now,
+		table: map[phalanx.ObjectID]*copied{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
+	n.client = newClient(n)
+	n.memory = &memory{n: n, cap: w.shape.cap}
+	n.reduces = newReduces(n)
+	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards})
+	n.shards = make([]*directory.Shard, w.shape.shards)
+	n.reported = make([]report, w.shape.shards)
+	w.nodes = append(w.nodes, n)
+	w.byID[n.id] = n
+	if i == 0 {
+		n.stepView(view.Boot{Now: n.clock()})
+	} else {
+		seed := w.nodes[w.rng.IntN(i)]
+		for seed.view.Number == 0 {
+			seed = w.nodes[0]
+		}
+		n.stepView(view.Learn{From: seed.id, View: seed.view, Now: n.clock()})
+		n.stepView(view.Propose{Command: view.AddMember{Member: view.Member{ID: n.id, Control: "-", Data: "-"}}, Now: n.clock()})
+	}
+	w.after(0, n.tick)
+	return n
+}
+
+// tickEvery is how often a node looks at its timers.
+const tickEvery = 10 * time.Millisecond
+
+func (n *node) tick() {
+	n.stepView(view.Tick{Now: n.clock()})
+	for i, s := range n.shards {
+		if s != nil {
+			n.stepShard(i, directory.Tick{})
+		}
+	}
+	n.client.tick()
+	n.tickStreams()
+	n.tickHoldings()
+	n.memory.tick()
+	n.reduces.tick()
+	n.w.after(tickEvery, n.tick)
+	n.w.step(n, "tick")
+}
+
+// receive carries out one message.
+func (n *node) receive(from phalanx.NodeID, m any) {
+	if n.w.trace.out != nil {
+		n.w.trace.say(n.w.now, string(n.id), "<- %s %T%+v", from, m, m)
+	}
+	switch m := m.(type) {
+	case toShard:
+		if n.shards[m.shard] == nil { // not told yet; whoever asks repeats it
+			n.w.met["shard not there yet"]++
+			break
+		}
+		n.stepShard(m.shard, m.ev)
+	case toClient:
+		n.client.answered(from, m.Reply)
+	case toHolder:
+		n.pushed(m.Push)
+		n.w.send(n.id, from, toShard{m.shard, directory.PushAcked{From: n.id, Object: m.Object, Seq: m.Seq}})
+	case toWatcher:
+		n.reduces.readiness(m.Readiness)
+		n.w.send(n.id, from, toShard{m.shard, directory.WatchAcked{From: n.id, Num: m.Num, Object: m.Object, Version: m.Version}})
+	case ackHoldings:
+		if r := &n.reported[m.shard]; r.epoch == m.epoch {
+			r.acked = true
+		}
+	case askLease:
+		f := n.fetches[m.object]
+		known := f != nil && f.lease == m.lease
+		n.w.met["lease asked about"]++
+		n.w.send(n.id, from, toShard{m.shard, directory.LeaseKnown{From: n.id, Object: m.object, Lease: m.lease, Known: known}})
+	case toView:
+		n.stepView(view.Receive{From: from, Data: m.data, Now: n.clock()})
+	case pushView:
+		n.stepView(view.Learn{From: from, Term: m.term, View: m.view, Now: n.clock()})
+	case beat:
+		n.stepView(view.HearBeat{From: from, Beat: m.Beat, Now: n.clock()})
+	case reply:
+		n.stepView(view.HearReply{From: from, Reply: m.Reply, Now: n.clock()})
+	case forward:
+		n.stepView(view.Propose{From: from, Relayed: m.relayed, Command: m.cmd, Now: n.clock()})
+	case open:
+		n.opened(from, m)
+	case closing:
+		n.closed(from, m.stream)
+	case piece:
+		n.arrived(from, m)
+	case waiting:
+		n.waits(from, m)
+	case ending:
+		n.streamEnds(from, m)
+	default:
+		n.reduces.receive(from, m)
+	}
+	n.w.step(n, "message")
+}
+
+func (n *node) stepView(ev view.Event) {
+	for _, e := range n.core.Step(ev) {
+		switch e := e.(type) {
+		case view.Send:
+			n.w.send(n.id, e.To, toView{e.Data})
+		case view.Push:
+			n.w.send(n.id, e.To, pushView{e.Term, e.View})
+		case view.SendBeat:
+			n.w.send(n.id, e.To, beat{e.Beat})
+		case view.SendReply:
+			n.w.send(n.id, e.To, reply{e.Reply})
+		case view.Forward:
+			n.w.send(n.id, e.To, forward{e.Relayed, e.Command})
+		case view.Publish:
+			n.publish(e.View)
+		case view.Lease:
+			for i, s := range n.shards {
+				if s != nil {
+					n.stepShard(i, directory.Lease{Until: e.Until})
+				}
+			}
+			n.client.lease = e.Until
+		case view.Fenced:
+			n.w.fail("%s was fenced, and no node has failed", n.id)
+		case view.GaveUp:
+			n.w.met["command given up"]++
+			n.stepView(view.Propose{Command: e.Command, Now: n.clock()})
+		case view.Reject:
+			n.w.met["view message refused"]++
+		}
+	}
+}
+
+// publish takes a new view: replicas are configured, requests go to new owners,
+// holdings are reported.
+func (n *node) publish(v view.View) {
+	n.w.audit.view(n, v)
+	old := n.view
+	n.view = v
+	members := make([]phalanx.NodeID, 0, len(v.Members))
+	for _, m := range v.Members {
+		members = append(members, m.ID)
+	}
+	for i, s := range v.Shards {
+		mine := s.Owner == n.id || s.Backup == n.id || s.Next == n.id
+		if n.shards[i] == nil && mine {
+			n.shards[i] = directory.New(directory.Config{Shard: i, Self: n.id, InlineLimit: n.w.shape.inline, Fanout: n.w.shape.fanout})
+			n.stepShard(i, directory.Lease{Until: n.client.lease})
+		}
+		if n.shards[i] != nil {
+			n.stepShard(i, directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Rebuild: s.LostAt == s.Epoch})
+		}
+		if n.reported[i].epoch != s.Epoch {
+			n.reported[i] = report{epoch: s.Epoch}
+		}
+		if len(old.Shards) > 0 && old.Shards[i].Owner != s.Owner {
+			n.w.met["shard moved"]++
+			n.client.moved(i)
+		}
+	}
+	n.tickHoldings()
+}
+
+func (n *node) stepShard(i int, ev directory.Event) {
+	s := n.shards[i]
+	effects := s.Step(n.clock(), ev)
+	for _, e := range effects {
+		switch e := e.(type) {
+		case directory.Reply:
+			n.w.audit.answer(n, i, e)
+			n.w.send(n.id, e.To, toClient{e})
+		case directory.Push:
+			n.w.send(n.id, e.To, toHolder{i, e})
+		case directory.Readiness:
+			n.w.send(n.id, e.To, toWatcher{i, e})
+		case directory.SendReplicate:
+			n.w.send(n.id, e.To, toShard{i, e.Replicate})
+		case directory.SendConfirm:
+			n.w.send(n.id, e.To, toShard{i, e.Confirm})
+		case directory.AckHoldings:
+			n.w.send(n.id, e.To, ackHoldings{i, e.Epoch})
+		case directory.AskLease:
+			n.w.send(n.id, e.To, askLease{i, e.Object, e.Lease})
+		case directory.CaughtUp:
+			n.stepView(view.Propose{Command: view.InSync{Shards: []view.Synced{{Shard: i, Epoch: e.Epoch, Node: e.Node}}}, Now: n.clock()})
+		case directory.ObjectLost:
+			n.w.audit.lost(n, e)
+		}
+	}
+	if _, tick := ev.(directory.Tick); !tick || len(effects) > 0 {
+		n.w.audit.shard(n, i)
+	}
+}
+
+// tickHoldings tells the owners of shards that moved what this node has,
+// until they acknowledge it.
+func (n *node) tickHoldings() {
+	if !n.view.Has(n.id) {
+		return
+	}
+	for i := range n.reported {
+		r := &n.reported[i]
+		if r.acked || r.sent != 0 && n.w.now-r.sent < 100*time.Millisecond {
+			continue
+		}
+		r.sent = n.w.now
+		var chunk []directory.Holding
+		to := n.view.Shards[i].Owner
+		for _, h := range n.holdings(i) {
+			chunk = append(chunk, h)
+			if len(chunk) == 2 {
+				n.w.send(n.id, to, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Holdings: chunk}})
+				chunk = nil
+			}
+		}
+		n.w.send(n.id, to, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Holdings: chunk, End: true}})
+	}
+}

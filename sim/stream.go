@@ -1,0 +1,359 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+const (
+	waitEvery  = 200 * time.Millisecond
+	stallAfter = time.Second
+)
+
+// Messages of a stream of bytes. A receiver opens and closes; pieces, waits and
+// the end come back in order.
+type (
+	open struct {
+		stream uint64
+		object phalanx.ObjectID
+		gen    phalanx.Generation
+		offset int64
+	}
+	closing struct{ stream uint64 }
+	piece   struct {
+		stream uint64
+		gen    phalanx.Generation
+		offset int64
+		bytes  []byte
+		check  uint64
+	}
+	waiting struct {
+		stream uint64
+		path   []phalanx.NodeID // from the sender up to the origin
+	}
+	ending struct {
+		stream uint64
+		why    transfer.Why
+		gen    phalanx.Generation
+		size   int64 // AllSent
+	}
+)
+
+// outgoing is a stream that this node sends.
+type outgoing struct {
+	n      *node
+	pipe   *pipe
+	open   open
+	c      *copied // nil while there is none of the generation
+	next   int64   // offset
+	busy   bool    // a piece is on its way to the pipe
+	waited time.Duration
+	path   []phalanx.NodeID
+	over   bool
+}
+
+// incoming is a stream that this node reads.
+type incoming struct {
+	f     *fetch
+	heard time.Duration
+	next  int64
+	over  bool
+}
+
+// serving counts the streams that read from c.
+func (n *node) serving(c *copied) int {
+	count := 0
+	for _, o := range n.out {
+		if o.c == c && !o.over {
+			count++
+		}
+	}
+	return count
+}
+
+// opened answers a receiver that wants to read.
+func (n *node) opened(from phalanx.NodeID, m open) {
+	for _, o := range n.out {
+		if o.pipe.to == from && o.open.stream == m.stream {
+			return // it came twice
+		}
+	}
+	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset}
+	var others int
+	for _, p := range n.out {
+		if p.over || p.open.object != m.object {
+			continue
+		}
+		if p.pipe.to == from { // a new stream to the same receiver replaces the old one
+			p.end(nil)
+			continue
+		}
+		others++
+	}
+	n.out = append(n.out, o)
+	if others >= max(1, n.w.shape.fanout) {
+		o.end(&ending{why: transfer.Busy})
+		return
+	}
+	all := n.copies(m.object)
+	switch {
+	case len(all) > 0 && m.gen.Less(all[0].gen):
+		o.end(&ending{why: transfer.Superseded, gen: all[0].gen})
+	case len(all) > 0 && all[0].gen == m.gen:
+		o.c = all[0]
+		o.c.used = n.w.now
+		n.streamsChanged(o.c)
+		o.pump()
+	case n.expects(m.object, m.gen):
+		n.w.met["sender behind"]++
+		o.wait(true)
+	default:
+		o.end(&ending{why: transfer.Gone})
+		n.client.report(m.object, directory.Drop{Gen: m.gen}, nil) // whoever sent it here was wrong
+	}
+	n.w.audit.streams(n, m.object)
+}
+
+// expects reports whether generation g of an object can still come here.
+func (n *node) expects(object phalanx.ObjectID, g phalanx.Generation) bool {
+	if n.fetches[object] != nil {
+		return true
+	}
+	for _, m := range n.makers {
+		if m.object == object && !m.over {
+			return true
+		}
+	}
+	for _, c := range n.creates {
+		if c.object == object && !c.core.Over() {
+			return true
+		}
+	}
+	return n.reduces.expects(object)
+}
+
+func (n *node) closed(from phalanx.NodeID, stream uint64) {
+	for _, o := range n.out {
+		if o.pipe.to == from && o.open.stream == stream && !o.over {
+			o.end(nil)
+		}
+	}
+}
+
+// pump goes on with the streams that read from c, and those that wait for its
+// generation.
+func (n *node) pump(c *copied) {
+	for _, o := range slices.Clone(n.out) {
+		if o.over || o.open.object != c.object {
+			continue
+		}
+		if o.c == nil && o.open.gen == c.gen {
+			o.c = c
+			n.streamsChanged(c)
+		}
+		if o.c == c {
+			o.pump()
+		}
+		if o.c == nil && o.open.gen.Less(c.gen) {
+			o.end(&ending{why: transfer.Superseded, gen: c.gen})
+		}
+	}
+}
+
+// switchStreams has the readers of one buffer go on with another of the same
+// generation.
+func (n *node) switchStreams(from, to *copied) {
+	for _, o := range n.out {
+		if o.c == from && !o.over {
+			o.c = to
+			if from.gen != to.gen {
+				o.end(&ending{why: transfer.Superseded, gen: to.gen})
+			}
+		}
+	}
+}
+
+// cutStreams ends the streams that read from c: its bytes are gone.
+func (n *node) cutStreams(c *copied) {
+	for _, o := range slices.Clone(n.out) {
+		if o.c == c && !o.over {
+			o.end(&ending{why: transfer.Gone})
+		}
+	}
+}
+
+// streamsChanged tells the receiver that fills c how many read from it.
+func (n *node) streamsChanged(c *copied) {
+	if f := n.fetches[c.object]; f != nil && f.buf == c {
+		f.downstream()
+	}
+}
+
+// pump sends the next piece if there is one; the one after it follows when the
+// link has carried it.
+func (o *outgoing) pump() {
+	w := o.n.w
+	switch {
+	case o.over || o.busy:
+	case o.c.whole && o.next >= int64(len(o.c.bytes)):
+		o.end(&ending{why: transfer.AllSent, size: int64(len(o.c.bytes))})
+	case o.next < int64(len(o.c.bytes)):
+		end := min(o.next-o.next%w.shape.piece+w.shape.piece, int64(len(o.c.bytes)))
+		p := piece{stream: o.open.stream, gen: o.c.gen, offset: o.next, bytes: o.c.bytes[o.next:end:end]}
+		p.check = xxh3.Hash(p.bytes)
+		if w.chance(w.weather.flipped) {
+			p.bytes = slices.Clone(p.bytes)
+			p.bytes[0] ^= 1
+		}
+		if w.chance(w.weather.broken) {
+			w.met["stream broken"]++
+			o.end(&ending{why: transfer.Broken})
+			return
+		}
+		o.next, o.busy = end, true
+		o.pipe.write(p)
+		w.after(time.Duration(w.rng.Int64N(int64(w.shape.pieceTime)+1)), func() {
+			o.busy = false
+			if !o.over {
+				o.pump()
+			}
+			w.step(o.n, "piece sent")
+		})
+	default:
+		o.wait(true)
+	}
+}
+
+// wait tells a receiver for whom there is nothing at the moment that this
+// sender lives, and where its bytes will come from.
+func (o *outgoing) wait(now bool) {
+	path := []phalanx.NodeID{o.n.id}
+	if f := o.n.fetches[o.open.object]; f != nil && (o.c == nil || o.c == f.buf) && f.sender != "" {
+		path = append(path, f.buf.path...)
+	}
+	if !now && o.n.w.now-o.waited < waitEvery && slices.Equal(path, o.path) {
+		return
+	}
+	o.waited, o.path = o.n.w.now, path
+	o.pipe.write(waiting{o.open.stream, path})
+}
+
+// end ends the stream; with last it is told why.
+func (o *outgoing) end(last *ending) {
+	if o.over {
+		return
+	}
+	o.over = true
+	if last != nil {
+		last.stream = o.open.stream
+		o.pipe.write(*last)
+	}
+	if o.c != nil {
+		c := o.c
+		o.n.w.after(0, func() { o.n.streamsChanged(c); o.n.w.step(o.n, "stream ended") })
+	}
+}
+
+// tickStreams sends what is due, and gives up on senders that are silent.
+func (n *node) tickStreams() {
+	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })
+	for _, o := range slices.Clone(n.out) {
+		if !o.over && (o.c == nil || o.next >= int64(len(o.c.bytes)) && !o.c.whole) {
+			o.wait(false)
+		}
+	}
+	for _, id := range sortedObjects(n.fetches) {
+		f := n.fetches[id]
+		if in := n.in[f.stream]; f.stream != 0 && in != nil && !in.over && n.w.now-in.heard > stallAfter {
+			f.ended(transfer.Stalled, phalanx.Generation{})
+		}
+	}
+}
+
+// arrived takes a piece.
+func (n *node) arrived(from phalanx.NodeID, m piece) {
+	in := n.in[m.stream]
+	if in == nil || in.over || in.f.stream != m.stream {
+		return
+	}
+	f := in.f
+	in.heard = n.w.now
+	if m.gen != f.buf.gen {
+		n.w.fail("(9) %s has %s@%v and gets a piece of %v", n.id, f.object, f.buf.gen, m.gen)
+	}
+	if m.offset != int64(len(f.buf.bytes)) {
+		n.w.fail("(6) %s has %d bytes of %s and gets a piece at %d", n.id, len(f.buf.bytes), f.object, m.offset)
+	}
+	if xxh3.Hash(m.bytes) != m.check {
+		n.w.met["bad piece"]++
+		f.ended(transfer.BadPiece, phalanx.Generation{})
+		return
+	}
+	have := int64(len(f.buf.bytes) + len(m.bytes))
+	if have > f.buf.room && !n.memory.try(f.buf, max(have, f.buf.room+growStep)) {
+		f.ended(transfer.Full, phalanx.Generation{})
+		return
+	}
+	f.buf.bytes = append(f.buf.bytes, m.bytes...)
+	n.w.audit.arrived(n, f.buf, m)
+	n.pump(f.buf)
+}
+
+func (n *node) waits(from phalanx.NodeID, m waiting) {
+	in := n.in[m.stream]
+	if in == nil || in.over || in.f.stream != m.stream {
+		return
+	}
+	in.heard = n.w.now
+	if slices.Contains(m.path, n.id) {
+		n.w.met["cycle broken"]++
+		in.f.ended(transfer.Cycle, phalanx.Generation{})
+		return
+	}
+	if !slices.Equal(m.path, in.f.buf.path) {
+		in.f.buf.path = m.path
+		for _, o := range n.out {
+			if !o.over && (o.c == in.f.buf || o.c == nil && o.open.object == in.f.object) {
+				o.wait(false)
+			}
+		}
+	}
+}
+
+func (n *node) streamEnds(from phalanx.NodeID, m ending) {
+	in := n.in[m.stream]
+	if in == nil || in.over || in.f.stream != m.stream {
+		return
+	}
+	f := in.f
+	if m.why != transfer.AllSent {
+		if m.why == transfer.Superseded {
+			n.w.met["sender ahead"]++
+		}
+		f.ended(m.why, m.gen)
+		return
+	}
+	f.ended(transfer.AllSent, m.gen)
+	f.buf.whole, f.buf.digest = true, digestOf(f.buf.bytes)
+	gen, size, digest := f.buf.gen, int64(len(f.buf.bytes)), f.buf.digest
+	f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest})
+	n.pump(f.buf)
+}
+
+// ended closes the incoming stream and tells the core why.
+func (f *fetch) ended(why transfer.Why, gen phalanx.Generation) {
+	n := f.n
+	stream := f.stream
+	n.in[stream].over = true
+	if why == transfer.Stalled || why == transfer.BadPiece || why == transfer.Cycle || why == transfer.Full {
+		n.w.send(n.id, f.sender, closing{stream})
+	}
+	n.w.met["stream ended: "+why.String()]++
+	f.step(transfer.Ended{Stream: stream, Why: why, Gen: gen, Held: int64(len(f.buf.bytes))})
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// copied is a buffer with the bytes, or some of them, of one object.
+type copied struct {
+	object   phalanx.ObjectID
+	gen      phalanx.Generation
+	meta     phalanx.Meta
+	digest   phalanx.Digest // if all bytes are there
+	bytes    []byte         // the prefix that is there
+	whole    bool           // every byte is there
+	complete bool           // and it is final
+	pinned   bool
+	origin   bool
+	room     int64 // reserved
+	used     time.Duration
+	evicting bool
+	gone     bool                            // was dropped
+	path     []phalanx.NodeID                // from here to the origin, as last heard
+	begun    bool                            // Origin: it has its first piece
+	upstream func() (phalanx.NodeID, uint64) // the sender and the lease, if it is arriving
+}
+
+func digestOf(b []byte) phalanx.Digest { return xxh3.Hash128(b).Bytes() }
+
+// sortedObjects returns the keys of m in order: map order must not show.
+func sortedObjects[V any](m map[phalanx.ObjectID]V) []phalanx.ObjectID {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// copies returns every buffer for object that others may read, the best first.
+func (n *node) copies(object phalanx.ObjectID) []*copied {
+	var all []*copied
+	if c := n.table[object]; c != nil {
+		all = append(all, c)
+	}
+	for _, c := range n.creates {
+		if c.object == object && !c.buf.gen.IsZero() && !c.buf.gone && !c.core.Over() {
+			all = append(all, c.buf)
+		}
+	}
+	for _, m := range n.makers {
+		if m.object == object && m.buf != nil && !m.buf.gen.IsZero() && !m.buf.gone && !m.over {
+			all = append(all, m.buf)
+		}
+	}
+	if c := n.reduces.target(object); c != nil {
+		all = append(all, c)
+	}
+	if f := n.fetches[object]; f != nil && f.buf != nil {
+		all = append(all, f.buf)
+	}
+	slices.SortStableFunc(all, func(a, b *copied) int {
+		order := b.gen.Compare(a.gen)
+		return cmp.Or(order, cmp.Compare(len(b.bytes), len(a.bytes)))
+	})
+	return all
+}
+
+// holdings lists what this node has of a shard's objects.
+func (n *node) holdings(shard int) []directory.Holding {
+	objects := map[phalanx.ObjectID]bool{}
+	for id := range n.table {
+		objects[id] = true
+	}
+	for id := range n.fetches {
+		objects[id] = true
+	}
+	for _, c := range n.creates {
+		objects[c.object] = true
+	}
+	for _, m := range n.makers {
+		objects[m.object] = true
+	}
+	n.reduces.objects(objects)
+	var all []directory.Holding
+	for _, id := range sortedObjects(objects) {
+		if id.Shard(n.w.shape.shards) != shard {
+			continue
+		}
+		cs := n.copies(id)
+		if len(cs) == 0 {
+			continue
+		}
+		c := cs[0]
+		h := directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Complete: c.complete, Pinned: c.pinned, Origin: c.origin,
+			Begun: len(c.bytes) > 0 || c.whole}
+		if c.complete {
+			h.Digest = c.digest
+		}
+		if c.upstream != nil {
+			h.Upstream, h.Lease = c.upstream()
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// pushed carries out an order of an owner; twice is the same as once.
+func (n *node) pushed(p directory.Push) {
+	if f := n.fetches[p.Object]; f != nil {
+		f.pushed(p)
+	}
+	for _, c := range slices.Clone(n.creates) {
+		if c.object == p.Object {
+			c.pushed(p)
+		}
+	}
+	for _, m := range slices.Clone(n.makers) {
+		if m.object == p.Object {
+			m.pushed(p)
+		}
+	}
+	n.reduces.pushed(p)
+	c := n.table[p.Object]
+	if c == nil {
+		return
+	}
+	switch {
+	case p.Order == directory.PushDrop && !p.Gen.Less(c.gen),
+		p.Order == directory.PushAbort && !p.Gen.Less(c.gen),
+		p.Order == directory.PushReset && c.gen.Less(p.Gen):
+		n.drop(c)
+	case p.Order == directory.PushFinal && p.Gen == c.gen: // the owner does not know that it is complete
+		n.announceComplete(c)
+	}
+}
+
+func (n *node) announceComplete(c *copied) {
+	n.client.report(c.object, directory.Announce{Gen: c.gen, Complete: true, Pinned: c.pinned, Begun: true},
+		func(_ phalanx.NodeID, r directory.Result) { n.listed(c, r) })
+}
+
+// listed looks at the answer to an announcement of a complete copy.
+func (n *node) listed(c *copied, r directory.Result) {
+	if n.table[c.object] != c || r.Waiting {
+		return
+	}
+	if r.Kind != 0 || r.State == directory.Unbound || r.State == directory.Deleted || c.gen.Less(r.Gen) {
+		n.drop(c)
+	}
+}
+
+// keep puts a complete copy into the table. If there is one already its room is
+// given back.
+func (n *node) keep(c *copied) {
+	c.complete, c.whole = true, true
+	c.used = n.w.now
+	n.memory.resize(c, int64(len(c.bytes)))
+	n.w.audit.complete(n, c)
+	if old := n.table[c.object]; old != nil && old != c {
+		if old.gen.Compare(c.gen) > 0 {
+			n.drop(c)
+			return
+		}
+		if old.gen == c.gen {
+			c.pinned = c.pinned || old.pinned
+		}
+		old.gone = true
+		n.memory.release(old)
+		n.switchStreams(old, c)
+	}
+	n.table[c.object] = c
+	n.pump(c)
+}
+
+// drop forgets a copy; whoever reads it is told.
+func (n *node) drop(c *copied) {
+	c.gone = true
+	n.memory.release(c)
+	if n.table[c.object] == c {
+		delete(n.table, c.object)
+	}
+	n.cutStreams(c)
+}

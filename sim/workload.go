@@ -1,0 +1,227 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// shape is what a run looks like.
+type shape struct {
+	nodes, joins int
+	shards       int
+	fanout       int
+	inline       int64 // limit, bytes
+	piece        int64
+	pieceTime    time.Duration
+	cap          int64 // 0: none
+	objects      int
+	largest      int
+	calls        int
+	length       time.Duration // of the workload
+	reduces      bool
+}
+
+func someShape(r *rand.Rand) shape {
+	s := shape{
+		nodes: 1 + r.IntN(4), joins: r.IntN(4), shards: 1 + r.IntN(4),
+		inline: int64(r.IntN(3) * 12), piece: int64(4 + r.IntN(12)), pieceTime: time.Duration(1+r.IntN(5)) * time.Millisecond,
+		objects: 1 + r.IntN(6), largest: 8 + r.IntN(120), calls: 5 + r.IntN(40), length: time.Duration(50+r.IntN(1500)) * time.Millisecond,
+	}
+	if r.IntN(4) == 0 {
+		s.fanout = 2
+	}
+	if r.IntN(4) == 0 {
+		s.cap = int64(s.largest) * int64(2+r.IntN(3))
+	}
+	s.reduces = r.IntN(2) == 0
+	return s
+}
+
+// call is one call of an application.
+type call struct {
+	id     uint64
+	kind   string
+	node   *node
+	object phalanx.ObjectID
+	began  time.Duration
+	leave  func(*phalanx.Error) // ends it from outside
+	ended  bool
+	err    *phalanx.Error
+	gen    phalanx.Generation
+	bytes  []byte
+}
+
+func (w *world) call(kind string, n *node, object phalanx.ObjectID) *call {
+	w.callSeq++
+	c := &call{id: w.callSeq, kind: kind, node: n, object: object, began: w.now}
+	w.calls = append(w.calls, c)
+	w.open++
+	w.met[kind]++
+	w.trace.say(w.now, string(n.id), "call %d: %s %s", c.id, kind, object)
+	return c
+}
+
+// end gives a call its outcome.
+func (w *world) end(c *call, err *phalanx.Error, g phalanx.Generation, bytes []byte) {
+	if c.ended {
+		w.fail("(22) call %d, %s of %s, ends twice", c.id, c.kind, c.object)
+	}
+	c.ended, c.err, c.gen, c.bytes = true, err, g, bytes
+	w.open--
+	if err == nil {
+		w.met[c.kind+" ended well"]++
+		w.trace.say(w.now, string(c.node.id), "call %d: %s %s ended with %v, %d bytes", c.id, c.kind, c.object, g, len(bytes))
+	} else {
+		w.met[c.kind+" ended: "+err.Kind.Error()]++
+		w.trace.say(w.now, string(c.node.id), "call %d: %s %s ended: %v", c.id, c.kind, c.object, err)
+	}
+	w.oracle.ended(c)
+}
+
+// bound ends a call after d, as its deadline or its caller would.
+func (w *world) bound(c *call, d time.Duration, k phalanx.Kind) {
+	w.after(d, func() {
+		if !c.ended {
+			c.leave(errorf(k, c.object, "after %v", d))
+			w.step(c.node, "call left")
+		}
+	})
+}
+
+func (w *world) get(n *node, object phalanx.ObjectID, wait bool) *call {
+	c := w.call("get", n, object)
+	c.leave = func(err *phalanx.Error) {
+		if f := n.fetches[object]; f != nil {
+			f.leave(c, err)
+		} else {
+			w.fail("(22) nothing is left of call %d, get of %s at %s", c.id, object, n.id)
+		}
+	}
+	n.get(c, wait)
+	return c
+}
+
+func (w *world) put(n *node, object phalanx.ObjectID, plan putPlan) *call {
+	c := w.call("put", n, object)
+	w.oracle.model(object).tried = append(w.oracle.model(object).tried, plan.bytes)
+	n.put(c, plan)
+	for _, cr := range n.creates {
+		if cr.call == c {
+			c.leave = cr.leave
+		}
+	}
+	return c
+}
+
+func (w *world) make(n *node, object phalanx.ObjectID, bytes []byte, restarts int, pace time.Duration) *call {
+	c := w.call("make", n, object)
+	n.make(c, bytes, restarts, pace)
+	for _, m := range n.makers {
+		if m.call == c {
+			c.leave = m.leave
+		}
+	}
+	return c
+}
+
+func (w *world) delete(n *node, object phalanx.ObjectID) *call {
+	c := w.call("delete", n, object)
+	w.oracle.model(object).began = true
+	c.leave = func(err *phalanx.Error) { w.end(c, err, phalanx.Generation{}, nil) }
+	n.client.ask(n.client.numbers(), object, directory.Delete{}, func(_ phalanx.NodeID, r directory.Result) {
+		if c.ended {
+			return
+		}
+		if r.Kind != 0 {
+			w.end(c, errorf(r.Kind, object, "%s", r.Text), phalanx.Generation{}, nil)
+			return
+		}
+		w.end(c, nil, r.Gen, nil)
+	})
+	return c
+}
+
+// someObject returns one of the run's ids.
+func (w *world) someObject() phalanx.ObjectID {
+	return phalanx.ObjectID(fmt.Sprintf("o%d", w.rng.IntN(w.shape.objects)))
+}
+
+// bytesOf returns variant v of the bytes that are put under an id.
+func (w *world) bytesOf(object phalanx.ObjectID, v int) []byte {
+	r := rand.New(rand.NewPCG(w.seed, uint64(len(object))<<32|uint64(object[len(object)-1])<<8|uint64(v)))
+	b := make([]byte, r.IntN(w.shape.largest+1))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// joined returns a node that is in the cluster.
+func (w *world) joined() *node {
+	for {
+		if n := w.nodes[w.rng.IntN(len(w.nodes))]; n.view.Has(n.id) {
+			return n
+		}
+		if !w.nodes[0].view.Has(w.nodes[0].id) {
+			return w.nodes[0]
+		}
+	}
+}
+
+// plan draws the workload.
+func (w *world) plan() {
+	for range w.shape.joins {
+		w.after(w.draw(w.shape.length), func() {
+			n := w.start()
+			w.met["join"]++
+			w.step(n, "joins")
+		})
+	}
+	for range w.shape.calls {
+		w.after(w.draw(w.shape.length), w.someCall)
+	}
+}
+
+func (w *world) draw(d time.Duration) time.Duration { return time.Duration(w.rng.Int64N(int64(d) + 1)) }
+
+// someCall makes one call of a random kind at a random node.
+func (w *world) someCall() {
+	n, object := w.joined(), w.someObject()
+	var c *call
+	switch k := w.rng.IntN(20); {
+	case k < 9:
+		c = w.get(n, object, w.rng.IntN(4) > 0)
+	case k < 14:
+		plan := putPlan{bytes: w.bytesOf(object, w.rng.IntN(5)/4), unknown: w.rng.IntN(4) == 0, failAt: -1, pace: w.draw(20 * time.Millisecond)}
+		if w.rng.IntN(8) == 0 {
+			plan.failAt = w.rng.IntN(w.shape.largest)
+		}
+		c = w.put(n, object, plan)
+	case k < 17:
+		c = w.make(n, object, w.bytesOf(object, 2), w.rng.IntN(3), w.draw(20*time.Millisecond))
+	case k < 18:
+		if w.rng.IntN(3) == 0 {
+			c = w.delete(n, object)
+		}
+	default:
+		if w.shape.reduces {
+			c = w.someReduce(n)
+		}
+	}
+	if c == nil || c.ended {
+		return
+	}
+	switch w.rng.IntN(6) {
+	case 0:
+		w.bound(c, w.draw(100*time.Millisecond), phalanx.ErrCanceled)
+	case 1:
+		w.bound(c, w.draw(2*time.Second), phalanx.ErrDeadline)
+	default:
+		w.bound(c, 60*time.Second, phalanx.ErrDeadline)
+	}
+	w.step(n, "call")
+}
