@@ -47,6 +47,7 @@ type Coordinator struct {
 
 	sources  []*source // in the order of the request
 	byID     map[phalanx.ObjectID]*source
+	gone     map[phalanx.NodeID]bool // have left the view; an id never comes back
 	arrivals uint64
 
 	fixed  bool // meta, and inline or tree, are fixed
@@ -90,7 +91,7 @@ func (r *retry) due(now, every time.Duration) bool {
 // New returns a coordinator that has not begun. A bad request is answered by
 // Start.
 func New(cfg Config) *Coordinator {
-	c := &Coordinator{cfg: cfg.withDefaults(), byID: map[phalanx.ObjectID]*source{}}
+	c := &Coordinator{cfg: cfg.withDefaults(), byID: map[phalanx.ObjectID]*source{}, gone: map[phalanx.NodeID]bool{}}
 	for _, id := range cfg.Sources {
 		s := &source{id: id, position: -1}
 		c.sources = append(c.sources, s)
@@ -106,7 +107,7 @@ func (c *Coordinator) Reduce() phalanx.Generation { return c.reduce }
 // Ended reports whether the caller has its answer and nothing is left to be
 // repeated.
 func (c *Coordinator) Ended() bool {
-	return c.phase == ended && len(c.stops) == 0 && !c.abort.pending && !c.ask.pending
+	return c.phase == ended && len(c.stops) == 0 && len(c.resumed.waiting) == 0 && !c.abort.pending && !c.ask.pending
 }
 
 // Step applies ev and returns what the host must do, in that order. The caller
@@ -154,6 +155,8 @@ func (c *Coordinator) handle(ev Event) {
 		c.acked(ev)
 	case NodeGone:
 		c.nodeGone(ev)
+	case Inspected:
+		c.inspected(ev)
 	default:
 		if c.phase != ended {
 			c.handleRunning(ev)
@@ -194,8 +197,6 @@ func (c *Coordinator) handleRunning(ev Event) {
 		c.inlineDone(ev)
 	case InlineFailed:
 		c.inlineFailed(ev)
-	case Inspected:
-		c.inspected(ev)
 	}
 }
 
@@ -234,13 +235,13 @@ func (c *Coordinator) repeat() {
 		c.emit(c.beginEffect())
 	}
 	if c.restart.due(c.now, every) {
-		c.emit(Restart{Target: c.cfg.Target, From: c.gen})
+		c.emit(Restart{Target: c.cfg.Target, Attempt: c.cfg.Attempt, From: c.gen})
 	}
 	if c.finalise.due(c.now, every) {
 		c.emit(c.finaliseEffect())
 	}
 	if c.abort.due(c.now, every) {
-		c.emit(Abort{Target: c.cfg.Target, Gen: c.gen})
+		c.emit(Abort{Target: c.cfg.Target, Attempt: c.cfg.Attempt, Gen: c.gen})
 	}
 	c.repeatInspect()
 	for _, s := range c.stops {

@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,4 +33,13 @@ func (n Notify) String() string {
 		fmt.Fprintf(&b, ": %s", n.Text)
 	}
 	return b.String()
+}
+
+// cause returns what a phalanx.Error wraps, to be wrapped in another of that kind.
+func cause(err error) error {
+	var e *phalanx.Error
+	if errors.As(err, &e) && e.Err != nil {
+		return e.Err
+	}
+	return err
 }

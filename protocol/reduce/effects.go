@@ -16,8 +16,9 @@ type (
 	}
 
 	// Watch asks the directory to push Ready, SourceFinal, SourceReset,
-	// SourceGone and HolderGone for the sources. What is ready already is best
-	// handed over together, as Surveyed.
+	// SourceGone and HolderGone for the sources, in the order in which they
+	// happened for each; SourceFinal also of one that was final before and has no
+	// copy now. What is ready already is best handed over together, as Surveyed.
 	Watch struct{ Sources []phalanx.ObjectID }
 
 	// Unwatch ends Watch.
@@ -91,10 +92,13 @@ type (
 	}
 
 	// Restart asks the directory for a new generation of the target in place of
-	// From. It is repeated until Restarted or RestartRefused.
+	// From. It is repeated until Restarted or RestartRefused. The directory
+	// answers no Restart, Finalise or Abort of a lesser attempt than that of the
+	// last Begin.
 	Restart struct {
-		Target phalanx.ObjectID
-		From   phalanx.Generation
+		Target  phalanx.ObjectID
+		Attempt uint64
+		From    phalanx.Generation
 	}
 
 	// Finalise asks the directory to make the target final in Gen, and to record
@@ -102,6 +106,7 @@ type (
 	// the host holds. It is repeated until Finalised or FinaliseRefused.
 	Finalise struct {
 		Target  phalanx.ObjectID
+		Attempt uint64
 		Gen     phalanx.Generation
 		Meta    phalanx.Meta
 		Digest  phalanx.Digest
@@ -112,8 +117,9 @@ type (
 	// Abort asks the directory to release the target, which will not become
 	// final. It is repeated until Aborted.
 	Abort struct {
-		Target phalanx.ObjectID
-		Gen    phalanx.Generation
+		Target  phalanx.ObjectID
+		Attempt uint64
+		Gen     phalanx.Generation
 	}
 
 	// Result is the answer to the caller: the sources that are in the target and

@@ -42,7 +42,7 @@ func (c *Coordinator) finish() {
 }
 
 func (c *Coordinator) finaliseEffect() Finalise {
-	f := Finalise{Target: c.cfg.Target, Gen: c.gen, Meta: c.meta, Inline: c.inline}
+	f := Finalise{Target: c.cfg.Target, Attempt: c.cfg.Attempt, Gen: c.gen, Meta: c.meta, Inline: c.inline}
 	if c.inline {
 		f.Digest = c.combine.digest
 	} else {
@@ -106,14 +106,13 @@ func (c *Coordinator) fail(err *phalanx.Error, abort bool) {
 
 func (c *Coordinator) release() {
 	c.abort = retry{pending: true, sent: c.now}
-	c.emit(Abort{Target: c.cfg.Target, Gen: c.gen})
+	c.emit(Abort{Target: c.cfg.Target, Attempt: c.cfg.Attempt, Gen: c.gen})
 }
 
 // end gives the caller its answer and frees everything.
 func (c *Coordinator) end(answer Effect, final bool) {
 	c.phase, c.answer = ended, answer
 	c.ask, c.restart, c.finalise = retry{}, retry{}, retry{}
-	c.resumed.waiting = nil
 	c.emit(answer)
 	c.unwatch()
 	for _, p := range c.places {
@@ -121,5 +120,9 @@ func (c *Coordinator) end(answer Effect, final bool) {
 			c.unwanted(p, final)
 		}
 	}
+	for _, f := range c.resumed.found { // those that were not asked yet are stopped when they answer
+		c.stopAt(f.held.State.Place, f.node, f.held.State.Gen, final)
+	}
+	c.resumed.found = nil
 	c.sendStops()
 }

@@ -238,7 +238,7 @@ func (p *Place) stopping(ev Stopping) {
 		p.emit(Release{KeepTarget: ev.Final && s.Root})
 		p.runs, p.edges, p.made, p.source = false, nil, nil, sourceState{}
 	}
-	p.report(Stopped{Place: s.Place, Gen: ev.Gen})
+	p.report(Stopped{Place: ev.Place, Gen: ev.Gen})
 }
 
 func (p *Place) outputDone(ev OutputDone) {
@@ -262,7 +262,7 @@ func (p *Place) tick(ev PlaceTick) {
 	}
 	if !p.source.complete && !p.source.stalled && p.now-p.source.moved >= p.cfg.StallAfter {
 		p.source.stalled = true
-		p.report(Stalled{Place: p.state.Place, Gen: p.state.Gen})
+		p.repeated = p.now - p.cfg.RepeatEvery
 	}
 	if p.now-p.repeated < p.cfg.RepeatEvery {
 		return

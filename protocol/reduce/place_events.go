@@ -24,6 +24,7 @@ type (
 
 	// Stopping is a Stop.
 	Stopping struct {
+		Place   int // position
 		Attempt uint64
 		Gen     PlaceGen
 		Final   bool

@@ -73,9 +73,12 @@ func (c *Coordinator) inspected(ev Inspected) {
 		}
 		if c.phase == inspecting {
 			c.resumed.found = append(c.resumed.found, found{ev.Node, h})
-		} else if p := c.places[h.State.Place]; p.life != live || p.node != ev.Node {
-			c.stopAt(p.pos, ev.Node, h.State.Gen, false)
+		} else if p := c.places[h.State.Place]; p.life != live || p.node != ev.Node || c.phase == ended {
+			c.stopAt(p.pos, ev.Node, h.State.Gen, c.completed())
 		}
+	}
+	if c.phase == ended && len(c.places) > 0 {
+		c.sendStops()
 	}
 	c.tryRebuild()
 }

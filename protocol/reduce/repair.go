@@ -173,6 +173,7 @@ func (c *Coordinator) unhand(p *place, keeps bool) {
 
 func (c *Coordinator) nodeGone(ev NodeGone) {
 	if ev.Down {
+		c.gone[ev.Node] = true
 		c.dropStops(func(s *stop) bool { return s.effect.Node == ev.Node })
 	}
 	c.leftOut(ev)
@@ -277,7 +278,7 @@ func (c *Coordinator) restartTarget() {
 	}
 	if c.stale && !c.restart.pending {
 		c.restart = retry{pending: true, sent: c.now}
-		c.emit(Restart{Target: c.cfg.Target, From: c.gen})
+		c.emit(Restart{Target: c.cfg.Target, Attempt: c.cfg.Attempt, From: c.gen})
 	}
 	if c.stale {
 		c.stale, c.shown = false, false

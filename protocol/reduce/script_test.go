@@ -119,6 +119,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 		}
 		s.world = newWorld(t, cfg)
 		s.log = s.record
+		s.mute = flag("mute")
 		s.verbose, s.places = flag("acks"), flag("places")
 		for i, id := range cfg.Sources[:m] {
 			s.src[id] = &object{id: id, value: 1 << i, size: int64(num("size", 4096)), gen: phalanx.Generation{Epoch: 1, Seq: 1}}
@@ -209,11 +210,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 	case "cancel":
 		s.step(reduce.Cancel{})
 	case "resume": // a new coordinator takes the place of the old
-		s.cfg.Attempt++
-		s.c = reduce.New(s.cfg)
-		s.queue = nil
-		n := s.note
-		s.step(reduce.Resume{Now: s.now, Reduce: n.Reduce, Degree: n.Degree, Meta: n.Meta, Nodes: n.Nodes})
+		s.resume()
 	case "begun", "attached", "rejected", "targetgone", "unable", "refuse", "rootdone", "old":
 		s.raw(t, d.Cmd, arg, placeOf)
 	case "values":

@@ -55,7 +55,7 @@ func (c *Coordinator) surveyed(ev Surveyed) {
 
 func (c *Coordinator) ready(ev Ready) {
 	s := c.byID[ev.Source]
-	if s == nil || s.deleted || ev.Meta.Size == phalanx.UnknownSize || ev.Gen.Less(s.gen) || c.phase == ended {
+	if s == nil || s.deleted || ev.Meta.Size == phalanx.UnknownSize || ev.Gen.Less(s.gen) || c.gone[ev.Node] {
 		return
 	}
 	if s.gen.Less(ev.Gen) {
@@ -90,7 +90,7 @@ func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
 		return false
 	}
 	if err := m.Validate(); err != nil {
-		c.fail(c.fault(id, phalanx.ErrInvalid, "its announcement: %w", err), true)
+		c.fail(c.fault(id, phalanx.ErrInvalid, "%w", cause(err)), true)
 		return false
 	}
 	if c.cfg.Op.Builtin() && !c.cfg.Op.Supports(m.DType) {

@@ -33,11 +33,13 @@ type world struct {
 	nodes    map[phalanx.NodeID]*node
 	src      map[phalanx.ObjectID]*object
 	queue    []message
+	mute     bool                    // the directory does not answer
 	hold     map[phalanx.NodeID]bool // messages to these nodes wait
 	choose   func(n int) int         // which message is next
 	faulty   func() fault            // of a message
 	keep     func() bool             // whether a place keeps a stream or an output
 	log      func(string, any)
+	attempt  uint64                                    // of the last Begin
 	gen      phalanx.Generation                        // of the target
 	restarts map[phalanx.Generation]phalanx.Generation // answered
 	final    *reduce.Finalise
@@ -46,6 +48,7 @@ type world struct {
 	known    map[reduce.PlaceGen]value              // what each label stands for
 	served   map[phalanx.Generation]reduce.PlaceGen // the label that each generation of the target shows
 	inline   map[uint64]value
+	history  []past // of the present coordinator
 	check    func(ev reduce.Event, before, after []reduce.PlaceInfo)
 }
 
@@ -54,11 +57,18 @@ type fataler interface {
 	Helper()
 }
 
+// past is what a coordinator was told and what it did.
+type past struct {
+	ev      reduce.Event
+	effects string
+}
+
 type fault struct{ drop, repeat bool }
 
 type message struct {
 	to    phalanx.NodeID // "" for the coordinator and the directory
 	local bool           // not over the network
+	push  bool           // of the directory: these stay in order
 	do    func()
 }
 
@@ -135,7 +145,7 @@ func (w *world) local(n *node, do func()) {
 
 // push is a message of the directory, which repeats them until they arrive.
 func (w *world) push(ev reduce.Event) {
-	w.queue = append(w.queue, message{local: true, do: func() { w.step(ev) }})
+	w.queue = append(w.queue, message{local: true, push: true, do: func() { w.step(ev) }})
 }
 
 // deliver handles one message, and reports whether there was one.
@@ -150,6 +160,9 @@ func (w *world) deliver() bool {
 		return false
 	}
 	i := ready[w.choose(len(ready))]
+	if w.queue[i].push {
+		i = slices.IndexFunc(w.queue, func(m message) bool { return m.push })
+	}
 	m := w.queue[i]
 	w.queue = slices.Delete(w.queue, i, i+1)
 	if m.to == "" || !w.node(m.to).dead {
@@ -168,6 +181,7 @@ func (w *world) step(ev reduce.Event) {
 	before := w.c.Places()
 	effects := w.c.Step(ev)
 	w.check(ev, before, w.c.Places())
+	w.history = append(w.history, past{ev, fmt.Sprint(effects)})
 	w.log("event", ev)
 	for _, e := range effects {
 		w.log("effect", e)
@@ -178,16 +192,22 @@ func (w *world) step(ev reduce.Event) {
 func (w *world) carryOut(e reduce.Effect) {
 	switch e := e.(type) {
 	case reduce.Begin:
-		w.send("", func() { w.step(reduce.Begun{Gen: w.gen}) })
+		if w.mute {
+			return
+		}
+		w.send("", func() { w.begin(e) })
 	case reduce.Watch:
 		s := reduce.Surveyed{}
 		for _, id := range slices.Sorted(maps.Keys(w.src)) {
-			for _, r := range w.announcements(w.src[id]) {
-				s.Ready = append(s.Ready, r)
-			}
+			s.Ready = append(s.Ready, w.announcements(w.src[id])...)
 		}
 		if s.Ready != nil {
 			w.push(s)
+		}
+		for _, id := range slices.Sorted(maps.Keys(w.src)) {
+			if o := w.src[id]; o.final && len(o.holders) == 0 {
+				w.push(reduce.SourceFinal{Source: id, Gen: o.gen})
+			}
 		}
 	case reduce.Remember:
 		w.note = &e
@@ -196,7 +216,7 @@ func (w *world) carryOut(e reduce.Effect) {
 	case reduce.Stop:
 		w.send(e.Node, func() {
 			if r := w.node(e.Node).places[e.Place]; r != nil {
-				w.place(r, reduce.Stopping{Attempt: e.Attempt, Gen: e.Gen, Final: e.Final})
+				w.place(r, reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final})
 			} else {
 				w.send("", func() { w.step(reduce.Stopped{Place: e.Place, Node: e.Node, Gen: e.Gen}) })
 			}
@@ -236,10 +256,21 @@ func (w *world) announcements(o *object) []reduce.Ready {
 
 func meta(size int64) phalanx.Meta { return phalanx.Meta{Size: size, DType: phalanx.Int64} }
 
-func (w *world) restart(e reduce.Restart) {
-	if w.final != nil {
-		w.step(reduce.RestartRefused{From: e.From, Kind: phalanx.ErrExists, Text: "it is final"})
+func (w *world) begin(e reduce.Begin) {
+	w.attempt = max(w.attempt, e.Attempt)
+	if f := w.final; f != nil {
+		w.step(reduce.Attached{Gen: f.Gen, Final: true, In: f.In, Out: f.Out, Size: f.Meta.Size, Digest: f.Digest})
 		return
+	}
+	w.step(reduce.Begun{Gen: w.gen})
+}
+
+func (w *world) restart(e reduce.Restart) {
+	if e.Attempt < w.attempt {
+		return
+	}
+	if w.final != nil {
+		w.t.Fatalf("%v starts over, and is final", e.From)
 	}
 	if w.restarts[e.From].IsZero() && e.From == w.gen {
 		w.gen.Seq++
@@ -249,6 +280,9 @@ func (w *world) restart(e reduce.Restart) {
 }
 
 func (w *world) finalise(e reduce.Finalise) {
+	if e.Attempt < w.attempt {
+		return
+	}
 	if e.Gen != w.gen {
 		w.step(reduce.FinaliseRefused{Gen: e.Gen, Kind: phalanx.ErrReset, Text: "superseded"})
 		return
@@ -321,6 +355,20 @@ func (w *world) values() string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// resume has a new coordinator take the place of the old one.
+func (w *world) resume() {
+	w.cfg.Attempt++
+	w.c, w.history = reduce.New(w.cfg), nil
+	w.queue = slices.DeleteFunc(w.queue, func(m message) bool { return m.push })
+	if w.note == nil {
+		w.step(reduce.Start{Now: w.now})
+		return
+	}
+	n := *w.note
+	n.Nodes = slices.DeleteFunc(slices.Clone(n.Nodes), func(id phalanx.NodeID) bool { return w.node(id).dead })
+	w.step(reduce.Resume{Now: w.now, Reduce: n.Reduce, Degree: n.Degree, Meta: n.Meta, Nodes: n.Nodes})
 }
 
 var _ fataler = (*testing.T)(nil)
