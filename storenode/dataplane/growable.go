@@ -13,16 +13,19 @@ func (p *Pool) growable() *Region { return &Region{pool: p} }
 // error r is as before.
 func (r *Region) grow(n int64, reserve func(int64) error) (*Region, error) {
 	p := r.pool
-	to := r.step(n)
-	if err := reserve(to - r.charged); err != nil {
-		return r, err
+	least, to := r.step(n)
+	if !p.budget.TryReserve(to - r.charged) {
+		if err := reserve(least - r.charged); err != nil {
+			return r, err
+		}
+		to = least
 	}
 	next := &Region{pool: p, charged: to}
 	if to <= HeapMax {
 		next.mem = make([]byte, to)
 		return next, nil
 	}
-	mem, err := growMemory(r.mem, to, max(to, p.budget.Cap()/huge*huge))
+	mem, err := growMemory(r.mem, to, Charge(max(to, p.budget.Cap())))
 	if err != nil {
 		p.budget.Release(to - r.charged)
 		return r, noMemory(n, err)
@@ -36,17 +39,19 @@ func (r *Region) grow(n int64, reserve func(int64) error) (*Region, error) {
 	return next, nil
 }
 
-// step returns the size to grow to for n bytes: some more than that, in huge
-// pages, if that can fit at all.
-func (r *Region) step(n int64) int64 {
+// step returns the least size to grow to for n bytes, and the one to prefer: some
+// more than that, in huge pages.
+func (r *Region) step(n int64) (least, prefer int64) {
 	if n <= HeapMax {
-		return HeapMax
+		return HeapMax, HeapMax
 	}
-	to := roundUp(max(n, r.charged+min(r.charged/4, maxStep)), huge)
-	if to > r.pool.budget.Cap() {
-		return Charge(n)
+	limit := r.pool.budget.Cap()
+	least = max(Charge(n), min(roundUp(n, MaxData), limit/int64(pageSize)*int64(pageSize)))
+	prefer = roundUp(max(n, r.charged+min(r.charged/4, maxStep)), huge)
+	if prefer > limit {
+		prefer = least
 	}
-	return to
+	return least, prefer
 }
 
 // trim returns r with just its first n bytes and gives the rest back.

@@ -34,8 +34,8 @@ func mapMemory(n int64) ([]byte, error) {
 	return mem, nil
 }
 
-// growMemory returns to bytes that begin with mem: in place if mem came from
-// here, else in a new range of limit bytes.
+// growMemory returns to bytes that begin with mem, in place if mem came from
+// here, else in a new range that can grow up to limit.
 func growMemory(mem []byte, to, limit int64) ([]byte, error) {
 	if int64(cap(mem)) >= to {
 		return mem[:to], nil

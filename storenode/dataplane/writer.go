@@ -72,6 +72,10 @@ func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts Sen
 		if err := b.Err(); err != nil {
 			return errors.Join(err, w.fail(err))
 		}
+		if err := w.ctx.Err(); err != nil {
+			w.failed = err
+			return err
+		}
 		if err := ctx.Err(); err != nil {
 			return errors.Join(err, w.Gone(phalanx.ErrCanceled, "the sender was told to stop"))
 		}
@@ -101,8 +105,6 @@ func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts Sen
 			}
 		case <-ctx.Done():
 		case <-w.ctx.Done():
-			w.failed = context.Cause(w.ctx)
-			return w.failed
 		}
 	}
 }
