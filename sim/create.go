@@ -103,12 +103,14 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		n.w.oracle.makes(n, cr.object, e.Gen, cr.plan.bytes)
 		n.pump(cr.buf)
 	case transfer.Created:
-		cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = e.Gen, e.Meta, e.Digest, true, false
 		if e.Existed {
 			n.w.met["put of equal bytes"]++
 		}
-		n.keep(cr.buf)
+		cr.keep(e.Gen, e.Meta, e.Digest)
 		n.w.end(cr.call, nil, e.Gen, cr.buf.bytes)
+	case transfer.Kept:
+		n.w.met["put final without its caller"]++
+		cr.keep(e.Gen, e.Meta, e.Digest)
 	case transfer.NotCreated:
 		n.w.met["put failed: "+e.Err.Kind.Error()]++
 		n.w.end(cr.call, e.Err, phalanx.Generation{}, nil)
@@ -118,6 +120,12 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		}
 		n.drop(cr.buf)
 	}
+}
+
+// keep makes the buffer the node's complete and pinned copy.
+func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
+	cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = g, m, d, true, false
+	cr.n.keep(cr.buf)
 }
 
 func (cr *create) answered(num uint64) func(phalanx.NodeID, directory.Result) {

@@ -136,7 +136,7 @@ func (a *audit) leases(n *node, id phalanx.ObjectID, p directory.Picture) {
 	for i, l := range p.Leases {
 		count := 0
 		for j, m := range p.Leases {
-			if m.Sender == l.Sender {
+			if m.Sender == l.Sender && m.ID>>32 == l.ID>>32 { // what a new owner is told of comes on top; there the sender counts
 				count++
 			}
 			if i != j && m.Receiver == l.Receiver {

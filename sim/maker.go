@@ -21,6 +21,8 @@ type maker struct {
 	restarts int
 	pace     time.Duration
 	begin    uint64 // number of the Begin
+	final    bool   // the owner was asked to make it final
+	left     bool   // the caller has gone meanwhile
 	over     bool
 }
 
@@ -80,6 +82,7 @@ func (m *maker) fill(g phalanx.Generation) {
 	}
 	m.buf.whole, m.buf.digest = true, digestOf(m.bytes)
 	n.pump(m.buf)
+	m.final = true
 	n.client.ask(n.client.numbers(), m.object, directory.Final{Gen: g, Meta: m.buf.meta, Digest: m.buf.digest, Held: true}, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
 		case m.over || m.buf.gen != g:
@@ -125,6 +128,11 @@ func (m *maker) pushed(p directory.Push) {
 
 // leave ends it: its caller went away.
 func (m *maker) leave(err *phalanx.Error) {
+	if m.final && !m.over {
+		m.left = true
+		m.n.w.end(m.call, err, phalanx.Generation{}, nil)
+		return
+	}
 	if !m.over {
 		if m.buf == nil || m.buf.gen.IsZero() {
 			m.n.client.cancel(m.begin, m.object)
@@ -145,6 +153,9 @@ func (m *maker) finish(err *phalanx.Error) {
 
 func (m *maker) end(err *phalanx.Error) {
 	m.n.makers = slices.DeleteFunc(m.n.makers, func(x *maker) bool { return x == m })
+	if m.left {
+		return
+	}
 	if err != nil {
 		m.n.w.end(m.call, err, phalanx.Generation{}, nil)
 		return

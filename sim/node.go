@@ -35,6 +35,7 @@ type node struct {
 type report struct {
 	epoch uint64
 	acked bool
+	round uint64
 	sent  time.Duration
 }
 
@@ -286,15 +287,16 @@ func (n *node) tickHoldings() {
 			continue
 		}
 		r.sent = n.w.now
-		var chunk []directory.Holding
-		to := n.view.Shards[i].Owner
-		for _, h := range n.holdings(i) {
-			chunk = append(chunk, h)
-			if len(chunk) == 2 {
-				n.w.send(n.id, to, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Holdings: chunk}})
-				chunk = nil
+		r.round++
+		all := n.holdings(i)
+		const chunk = 2
+		for part := 0; ; part++ {
+			k := min(chunk, len(all))
+			n.w.send(n.id, n.view.Shards[i].Owner, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Round: r.round, Part: uint64(part),
+				Holdings: all[:k:k], End: k == len(all)}})
+			if all = all[k:]; len(all) == 0 {
+				break
 			}
 		}
-		n.w.send(n.id, to, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Holdings: chunk, End: true}})
 	}
 }

@@ -94,6 +94,9 @@ func (n *node) holdings(shard int) []directory.Holding {
 			continue
 		}
 		c := cs[0]
+		if c.gen.IsZero() {
+			continue
+		}
 		h := directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Complete: c.complete, Pinned: c.pinned, Origin: c.origin,
 			Begun: len(c.bytes) > 0 || c.whole}
 		if c.complete {

@@ -224,7 +224,13 @@ func (s *Shard) final(o *object, r Request, f Final) {
 	case o.rec.Gen != f.Gen:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", f.Gen, o.rec.Gen)
 	case o.rec.State == Finished && o.rec.Digest == f.Digest:
+		if f.Held { // an earlier owner knew it
+			h := o.hold(r.From, f.Gen)
+			h.complete, h.pinned, h.begun = true, true, true
+		}
 		s.reply(r, s.known(o))
+		s.serve(o)
+		s.notify(o)
 	case o.rec.State == Finished:
 		s.reject(r, o, phalanx.ErrCorrupt, "generation %v is final with digest %v, not %v", f.Gen, o.rec.Digest, f.Digest)
 	default:

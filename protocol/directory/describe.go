@@ -167,7 +167,9 @@ func (e AskLease) String() string {
 }
 
 // String returns a line for e.
-func (e CaughtUp) String() string { return fmt.Sprintf("%s has caught up in epoch %d", e.Node, e.Epoch) }
+func (e CaughtUp) String() string {
+	return fmt.Sprintf("%s has caught up in epoch %d", e.Node, e.Epoch)
+}
 
 // String returns a line for e.
 func (e Warm) String() string { return fmt.Sprintf("warm in epoch %d", e.Epoch) }

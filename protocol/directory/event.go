@@ -37,10 +37,14 @@ type (
 		Seq    uint64
 	}
 	// Holdings is a chunk of what node From has of this shard's objects. With End
-	// it was the last one.
+	// it was the last one. Chunks can arrive in any order, or not at all, so they
+	// are numbered within a Round; a greater Round is a new list. Round 0 stands
+	// for chunks that arrive in order or not at all.
 	Holdings struct {
 		From     phalanx.NodeID
 		Epoch    uint64
+		Round    uint64
+		Part     uint64 // from 0
 		Holdings []Holding
 		End      bool
 	}

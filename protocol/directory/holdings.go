@@ -6,16 +6,49 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
+// told is how much of its holdings a member has reported.
+type told struct {
+	round uint64
+	parts map[uint64]bool
+	last  uint64 // the part that is marked as the end
+	ended bool
+	all   bool
+}
+
+// take notes a chunk and reports whether it is news.
+func (t *told) take(h Holdings) bool {
+	if t.all || h.Round < t.round {
+		return false
+	}
+	if h.Round > t.round || t.parts == nil {
+		*t = told{round: h.Round, parts: map[uint64]bool{}}
+	}
+	t.parts[h.Part] = true
+	if h.End {
+		t.last, t.ended = h.Part, true
+	}
+	t.all = t.ended && (h.Round == 0 || uint64(len(t.parts)) == t.last+1)
+	return true
+}
+
 // holdings takes a chunk of what a member has (2.6). What contradicts the
-// records is put right at its holder.
+// records is put right at its holder. Once all was told, later copies of it are
+// ignored: the member reports changes by itself.
 func (s *Shard) holdings(h Holdings) {
 	if !s.owner() || h.Epoch != s.view.Epoch || !slices.Contains(s.view.Members, h.From) {
 		return
 	}
-	for _, c := range h.Holdings {
-		s.holding(h.From, c)
+	t := s.told[h.From]
+	if t == nil {
+		t = &told{}
+		s.told[h.From] = t
 	}
-	if h.End {
+	if t.take(h) {
+		for _, c := range h.Holdings {
+			s.holding(h.From, c)
+		}
+	}
+	if t.all {
 		s.emit(AckHoldings{To: h.From, Epoch: h.Epoch})
 		delete(s.warming, h.From)
 		s.warmed()
@@ -46,13 +79,15 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 		return
 	}
 	h := o.hold(from, c.Gen)
-	h.complete = c.Complete && rec.State == Finished
-	h.pinned, h.origin, h.begun = c.Pinned, c.Origin, c.Begun || h.complete
-	if c.Lease != 0 && o.leaseOf(from) == nil {
+	// The origin of what is final has every byte, whether it knows that it is
+	// final or not.
+	h.complete = h.complete || (c.Complete || c.Origin) && rec.State == Finished
+	h.pinned, h.origin, h.begun = h.pinned || c.Pinned || c.Origin && h.complete, c.Origin && !h.complete, h.begun || c.Begun || h.complete
+	if c.Lease != 0 && !h.complete && o.leaseOf(from) == nil {
 		h.upstream = c.Upstream
 		o.leases = append(o.leases, &lease{id: c.Lease, sender: c.Upstream, receiver: from, heard: s.now})
 	}
-	if rec.State == Finished && !h.complete {
+	if rec.State == Finished && !c.Complete {
 		s.push(o, from, PushFinal)
 	}
 	s.serve(o)

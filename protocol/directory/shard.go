@@ -49,6 +49,7 @@ type Shard struct {
 	pushSeq  uint64
 	streams  map[phalanx.NodeID]*stream // to backup and next
 	warming  map[phalanx.NodeID]bool    // members whose holdings are missing
+	told     map[phalanx.NodeID]*told   // what they have reported so far
 	flight   []*object                  // with a change that is not durable yet, in order
 
 	// As a replica.
@@ -133,6 +134,7 @@ func (s *Shard) configure(v Configure) {
 	for n := range s.warming {
 		if !slices.Contains(v.Members, n) {
 			delete(s.warming, n)
+			delete(s.told, n)
 		}
 	}
 	s.warmed()
@@ -146,7 +148,7 @@ func (s *Shard) configure(v Configure) {
 // assume becomes owner: the records are there, what is soft is asked of the
 // members.
 func (s *Shard) assume() {
-	s.warming = map[phalanx.NodeID]bool{}
+	s.warming, s.told = map[phalanx.NodeID]bool{}, map[phalanx.NodeID]*told{}
 	for _, n := range s.view.Members {
 		s.warming[n] = true
 	}
@@ -156,7 +158,7 @@ func (s *Shard) assume() {
 // resign forgets what only an owner knows. Requests that wait are repeated by
 // their senders to the new owner.
 func (s *Shard) resign(v Configure) {
-	s.warming, s.flight = nil, nil
+	s.warming, s.told, s.flight = nil, nil, nil
 	clear(s.streams)
 	keep := v.Backup == s.cfg.Self || v.Next == s.cfg.Self
 	for id, o := range s.objects {

@@ -87,8 +87,16 @@ type (
 		Digest  phalanx.Digest
 		Existed bool
 	}
-	// NotCreated ends the Put with an error.
+	// NotCreated ends the Put with an error. The Creator itself may not be over:
+	// if it was about to finish, it first has to know what became of that.
 	NotCreated struct{ Err *phalanx.Error }
+	// Kept follows NotCreated when the object became final after all: the own copy
+	// is complete and pinned.
+	Kept struct {
+		Gen    phalanx.Generation
+		Meta   phalanx.Meta
+		Digest phalanx.Digest
+	}
 )
 
 func (Bind) creatorEffect()       {}
@@ -101,11 +109,13 @@ func (Fill) creatorEffect()       {}
 func (Show) creatorEffect()       {}
 func (Created) creatorEffect()    {}
 func (NotCreated) creatorEffect() {}
+func (Kept) creatorEffect()       {}
 func (Discard) creatorEffect()    {}
 
 // step is what a Creator is waiting for.
 //
 //	fresh → binding → making → finishing → done
+//	          │                    └→ leaving → done
 //	          └→ comparing → (binding again, if other bytes replace a lost object) → done
 type step uint8
 
@@ -116,6 +126,7 @@ const (
 	making         // the id is ours, bytes are coming
 	comparing      // the id is somebody else's and final
 	finishing      // the answer to Finish
+	leaving        // the same, and nobody waits for it any more
 	done
 )
 
@@ -239,11 +250,19 @@ func (c *Creator) finish() {
 }
 
 func (c *Creator) answered(a Answered) {
-	if a.Num != c.asked || c.step != binding && c.step != finishing {
+	if a.Num != c.asked || c.step != binding && c.step != finishing && c.step != leaving {
 		return
 	}
 	c.owner = a.Node
 	switch {
+	case c.step == leaving && a.Waiting:
+		c.emit(Cancel{Num: c.asked})
+		c.discard()
+	case c.step == leaving && a.Kind != 0:
+		c.discard()
+	case c.step == leaving:
+		c.step = done
+		c.emit(Kept{Gen: a.Gen, Meta: c.meta, Digest: c.digest})
 	case a.Kind != 0:
 		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
 	case a.Waiting:
@@ -301,16 +320,38 @@ func (c *Creator) fail(err *phalanx.Error) {
 	if !c.gen.IsZero() && err.Kind != phalanx.ErrDeleted {
 		c.emit(Withdraw{Num: c.next(), Gen: c.gen})
 	}
-	c.step = done
 	c.emit(NotCreated{Err: err})
+	c.discard()
+}
+
+func (c *Creator) discard() {
+	c.step = done
 	c.emit(Discard{})
 }
 
-func (c *Creator) stop(err *phalanx.Error) { c.fail(err) }
+// stop ends the Put for its caller. Once the owner was asked to record it as
+// final the copy stays until the answer: it may be the only one of an object
+// that others can see.
+func (c *Creator) stop(err *phalanx.Error) {
+	switch {
+	case c.step == leaving:
+	case c.step == finishing && !c.queued:
+		c.step = leaving
+		c.emit(NotCreated{Err: err})
+	default:
+		c.fail(err)
+	}
+}
 
 // pushed hears that the binding was taken away.
 func (c *Creator) pushed(p Pushed) {
 	if c.gen.IsZero() || p.Gen.Less(c.gen) {
+		return
+	}
+	if c.step == leaving {
+		if p.Order == OrderDrop || p.Order == OrderAbort || p.Order == OrderReset && c.gen.Less(p.Gen) {
+			c.discard()
+		}
 		return
 	}
 	switch {
@@ -327,7 +368,7 @@ func (c *Creator) Reason() (node phalanx.NodeID, text string) {
 	switch {
 	case c.queued && c.step == binding:
 		return "", "another creator of it has not finished"
-	case c.step == binding || c.step == finishing:
+	case c.step == binding || c.step == finishing || c.step == leaving:
 		return c.owner, "its directory shard has not answered"
 	case c.step == making || c.step == comparing || c.step == filling:
 		return c.cfg.Self, "its source has not ended"
