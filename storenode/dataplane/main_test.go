@@ -2,8 +2,10 @@ package dataplane
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -14,7 +16,16 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if parent := os.Getenv(childEnv); parent != "" {
+		if err := child(parent); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // deadline returns a context that fails a test that hangs.
 func deadline(t testing.TB) context.Context {
