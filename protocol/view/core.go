@@ -143,10 +143,7 @@ func (c *Core) learn(ev Learn) {
 		return
 	}
 	if ev.Term > 0 && ev.View.Has(ev.From) {
-		c.follow(ev.From, ev.Term)
-		if ev.From == c.leader {
-			c.heard = c.now
-		}
+		c.heed(ev.From, ev.Term)
 	}
 	if !c.member {
 		c.seed = ev.From
@@ -184,6 +181,20 @@ func (c *Core) know(v View) {
 func (c *Core) fence() {
 	c.fenced = true
 	c.emit(Fenced{})
+}
+
+// heed takes notice of a sign of life of the leader of term. To raft it is a
+// heartbeat: a leader that was deposed and voted out while it was cut off would
+// not hear of it otherwise.
+func (c *Core) heed(leader phalanx.NodeID, term uint64) {
+	c.follow(leader, term)
+	if leader != c.leader {
+		return
+	}
+	c.heard = c.now
+	if c.voter != nil && c.voter.node.BasicStatus().GetTerm() < term {
+		c.voter.heartbeat(raftID(leader), c.id, term)
+	}
 }
 
 // follow notes that leader leads term, or that nobody is known to, if that is

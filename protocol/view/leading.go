@@ -136,11 +136,12 @@ func (c *Core) steer() bool {
 
 // due reports whether cmd may be proposed. Who is removed must vote no more:
 // the change of voters may need its vote. And a silent owner may still answer
-// for its shards until its lease ends.
+// for its shards until its lease ends; what is not applied yet could make it one.
 func (c *Core) due(cmd Command) bool {
 	if id := c.voter.state.removes(cmd); id != "" {
 		remove, _ := cmd.(RemoveMember)
-		return !c.voter.votes(raftID(id)) && (remove.Dead || c.leaseEnded(id))
+		settled := c.voter.applied == c.voter.last()
+		return settled && !c.voter.votes(raftID(id)) && (remove.Dead || c.leaseEnded(id))
 	}
 	if drop, ok := cmd.(Drop); ok && drop.counts(c.voter.state.View) && c.voter.state.View.Shards[drop.Shard].Owner == drop.Node {
 		return !c.silent(drop.Node) || c.leaseEnded(drop.Node)

@@ -113,11 +113,10 @@ func (c *Core) hearBeat(from phalanx.NodeID, beat Beat) {
 // hearReply counts only with the newest view: so a node whose shards were given
 // to another can rely on an old view for at most the length of a lease.
 func (c *Core) hearReply(from phalanx.NodeID, r Reply) {
-	if c.lead != nil || r.Term < c.term || r.Stamp > c.now || r.Valid > c.cfg.LeaseFor || !c.view.Has(from) {
+	if r.Term < c.term || c.lead != nil && r.Term <= c.lead.term || r.Stamp > c.now || r.Valid > c.cfg.LeaseFor || !c.view.Has(from) {
 		return
 	}
-	c.follow(from, r.Term)
-	c.heard = c.now
+	c.heed(from, r.Term)
 	if c.view.Number >= r.View {
 		c.extend(r.Stamp + r.Valid)
 	}

@@ -89,6 +89,13 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 	return nil
 }
 
+// heartbeat tells raft who leads, and nothing else.
+func (v *voter) heartbeat(from, to, term uint64) {
+	_ = v.node.Step(&raftpb.Message{
+		Type: raftpb.MsgHeartbeat.Enum(), From: new(from), To: new(to), Term: new(term), Commit: new(uint64(0)),
+	})
+}
+
 // settle carries out what raft wants until it wants nothing more.
 func (c *Core) settle() {
 	for again := true; again && c.voter != nil && !c.fenced; {
