@@ -164,6 +164,9 @@ func (f *fields) count(name string, n int64) int {
 	return int(n)
 }
 
+// index decodes a position.
+func (f *fields) index(name string, n uint32) int { return f.count(name, int64(int32(n))) }
+
 // enum decodes a value of an enumeration whose values are those of T up to
 // last.
 func enum[T ~uint8, E ~int32](f *fields, name string, e E, last T) T {

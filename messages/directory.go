@@ -65,7 +65,7 @@ func (m *Directory) set(v any) error {
 		m.Body = &Directory_Reply{fromResult(&v.Result)}
 	case directory.Push:
 		node, object = v.To, v.Object
-		m.Body = &Directory_Push{&Push{Seq: v.Seq, Order: Order(v.Order), Gen: fromGen(v.Gen), Meta: fromMeta(v.Meta),
+		m.Body = &Directory_Push{&Push{Seq: v.Seq, Order: PushOrder(v.Order), Gen: fromGen(v.Gen), Meta: fromMeta(v.Meta),
 			Digest: fromDigest(v.Digest)}}
 	case directory.PushAcked:
 		node, object = v.From, v.Object

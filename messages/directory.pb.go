@@ -125,58 +125,58 @@ func (ObjectState) EnumDescriptor() ([]byte, []int) {
 	return file_messages_directory_proto_rawDescGZIP(), []int{1}
 }
 
-type Order int32
+type PushOrder int32
 
 const (
-	Order_ORDER_FINAL Order = 0
-	Order_ORDER_ABORT Order = 1
-	Order_ORDER_RESET Order = 2
-	Order_ORDER_DROP  Order = 3
-	Order_ORDER_COPY  Order = 4
+	PushOrder_PUSH_ORDER_FINAL PushOrder = 0
+	PushOrder_PUSH_ORDER_ABORT PushOrder = 1
+	PushOrder_PUSH_ORDER_RESET PushOrder = 2
+	PushOrder_PUSH_ORDER_DROP  PushOrder = 3
+	PushOrder_PUSH_ORDER_COPY  PushOrder = 4
 )
 
-// Enum value maps for Order.
+// Enum value maps for PushOrder.
 var (
-	Order_name = map[int32]string{
-		0: "ORDER_FINAL",
-		1: "ORDER_ABORT",
-		2: "ORDER_RESET",
-		3: "ORDER_DROP",
-		4: "ORDER_COPY",
+	PushOrder_name = map[int32]string{
+		0: "PUSH_ORDER_FINAL",
+		1: "PUSH_ORDER_ABORT",
+		2: "PUSH_ORDER_RESET",
+		3: "PUSH_ORDER_DROP",
+		4: "PUSH_ORDER_COPY",
 	}
-	Order_value = map[string]int32{
-		"ORDER_FINAL": 0,
-		"ORDER_ABORT": 1,
-		"ORDER_RESET": 2,
-		"ORDER_DROP":  3,
-		"ORDER_COPY":  4,
+	PushOrder_value = map[string]int32{
+		"PUSH_ORDER_FINAL": 0,
+		"PUSH_ORDER_ABORT": 1,
+		"PUSH_ORDER_RESET": 2,
+		"PUSH_ORDER_DROP":  3,
+		"PUSH_ORDER_COPY":  4,
 	}
 )
 
-func (x Order) Enum() *Order {
-	p := new(Order)
+func (x PushOrder) Enum() *PushOrder {
+	p := new(PushOrder)
 	*p = x
 	return p
 }
 
-func (x Order) String() string {
+func (x PushOrder) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Order) Descriptor() protoreflect.EnumDescriptor {
+func (PushOrder) Descriptor() protoreflect.EnumDescriptor {
 	return file_messages_directory_proto_enumTypes[2].Descriptor()
 }
 
-func (Order) Type() protoreflect.EnumType {
+func (PushOrder) Type() protoreflect.EnumType {
 	return &file_messages_directory_proto_enumTypes[2]
 }
 
-func (x Order) Number() protoreflect.EnumNumber {
+func (x PushOrder) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Order.Descriptor instead.
-func (Order) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use PushOrder.Descriptor instead.
+func (PushOrder) EnumDescriptor() ([]byte, []int) {
 	return file_messages_directory_proto_rawDescGZIP(), []int{2}
 }
 
@@ -1938,7 +1938,7 @@ func (x *HolderStat) GetUpstream() string {
 type Push struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	Order         Order                  `protobuf:"varint,2,opt,name=order,proto3,enum=phalanx.Order" json:"order,omitempty"`
+	Order         PushOrder              `protobuf:"varint,2,opt,name=order,proto3,enum=phalanx.PushOrder" json:"order,omitempty"`
 	Gen           *Generation            `protobuf:"bytes,3,opt,name=gen,proto3" json:"gen,omitempty"`
 	Meta          *Meta                  `protobuf:"bytes,4,opt,name=meta,proto3" json:"meta,omitempty"`
 	Digest        []byte                 `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`
@@ -1983,11 +1983,11 @@ func (x *Push) GetSeq() uint64 {
 	return 0
 }
 
-func (x *Push) GetOrder() Order {
+func (x *Push) GetOrder() PushOrder {
 	if x != nil {
 		return x.Order
 	}
-	return Order_ORDER_FINAL
+	return PushOrder_PUSH_ORDER_FINAL
 }
 
 func (x *Push) GetGen() *Generation {
@@ -2678,8 +2678,10 @@ func (x *Confirm) GetSeq() uint64 {
 type Holdings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Holdings      []*Holding             `protobuf:"bytes,2,rep,name=holdings,proto3" json:"holdings,omitempty"`
-	End           bool                   `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
+	Round         uint64                 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
+	Part          uint64                 `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
+	Holdings      []*Holding             `protobuf:"bytes,4,rep,name=holdings,proto3" json:"holdings,omitempty"`
+	End           bool                   `protobuf:"varint,5,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2717,6 +2719,20 @@ func (*Holdings) Descriptor() ([]byte, []int) {
 func (x *Holdings) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Holdings) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Holdings) GetPart() uint64 {
+	if x != nil {
+		return x.Part
 	}
 	return 0
 }
@@ -3030,10 +3046,10 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x16\n" +
 	"\x06pinned\x18\x03 \x01(\bR\x06pinned\x12\x16\n" +
 	"\x06origin\x18\x04 \x01(\bR\x06origin\x12\x1a\n" +
-	"\bupstream\x18\x05 \x01(\tR\bupstream\"\xa0\x01\n" +
+	"\bupstream\x18\x05 \x01(\tR\bupstream\"\xa4\x01\n" +
 	"\x04Push\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12$\n" +
-	"\x05order\x18\x02 \x01(\x0e2\x0e.phalanx.OrderR\x05order\x12%\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12(\n" +
+	"\x05order\x18\x02 \x01(\x0e2\x12.phalanx.PushOrderR\x05order\x12%\n" +
 	"\x03gen\x18\x03 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12!\n" +
 	"\x04meta\x18\x04 \x01(\v2\r.phalanx.MetaR\x04meta\x12\x16\n" +
 	"\x06digest\x18\x05 \x01(\fR\x06digest\"\x1d\n" +
@@ -3088,11 +3104,13 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\aConfirm\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq\"`\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq\"\x8a\x01\n" +
 	"\bHoldings\x12\x14\n" +
-	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12,\n" +
-	"\bholdings\x18\x02 \x03(\v2\x10.phalanx.HoldingR\bholdings\x12\x10\n" +
-	"\x03end\x18\x03 \x01(\bR\x03end\"\x97\x02\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\x04R\x04part\x12,\n" +
+	"\bholdings\x18\x04 \x03(\v2\x10.phalanx.HoldingR\bholdings\x12\x10\n" +
+	"\x03end\x18\x05 \x01(\bR\x03end\"\x97\x02\n" +
 	"\aHolding\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12%\n" +
 	"\x03gen\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12!\n" +
@@ -3115,15 +3133,13 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x12OBJECT_STATE_BEGUN\x10\x01\x12\x16\n" +
 	"\x12OBJECT_STATE_FINAL\x10\x02\x12\x15\n" +
 	"\x11OBJECT_STATE_LOST\x10\x03\x12\x18\n" +
-	"\x14OBJECT_STATE_DELETED\x10\x04*Z\n" +
-	"\x05Order\x12\x0f\n" +
-	"\vORDER_FINAL\x10\x00\x12\x0f\n" +
-	"\vORDER_ABORT\x10\x01\x12\x0f\n" +
-	"\vORDER_RESET\x10\x02\x12\x0e\n" +
-	"\n" +
-	"ORDER_DROP\x10\x03\x12\x0e\n" +
-	"\n" +
-	"ORDER_COPY\x10\x04B(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x14OBJECT_STATE_DELETED\x10\x04*w\n" +
+	"\tPushOrder\x12\x14\n" +
+	"\x10PUSH_ORDER_FINAL\x10\x00\x12\x14\n" +
+	"\x10PUSH_ORDER_ABORT\x10\x01\x12\x14\n" +
+	"\x10PUSH_ORDER_RESET\x10\x02\x12\x13\n" +
+	"\x0fPUSH_ORDER_DROP\x10\x03\x12\x13\n" +
+	"\x0fPUSH_ORDER_COPY\x10\x04B(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_directory_proto_rawDescOnce sync.Once
@@ -3142,7 +3158,7 @@ var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_messages_directory_proto_goTypes = []any{
 	(Maker)(0),          // 0: phalanx.Maker
 	(ObjectState)(0),    // 1: phalanx.ObjectState
-	(Order)(0),          // 2: phalanx.Order
+	(PushOrder)(0),      // 2: phalanx.PushOrder
 	(*Directory)(nil),   // 3: phalanx.Directory
 	(*Begin)(nil),       // 4: phalanx.Begin
 	(*PutInline)(nil),   // 5: phalanx.PutInline
@@ -3233,7 +3249,7 @@ var file_messages_directory_proto_depIdxs = []int32{
 	37, // 48: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
 	0,  // 49: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
 	22, // 50: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
-	2,  // 51: phalanx.Push.order:type_name -> phalanx.Order
+	2,  // 51: phalanx.Push.order:type_name -> phalanx.PushOrder
 	38, // 52: phalanx.Push.gen:type_name -> phalanx.Generation
 	37, // 53: phalanx.Push.meta:type_name -> phalanx.Meta
 	1,  // 54: phalanx.Readiness.state:type_name -> phalanx.ObjectState

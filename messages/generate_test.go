@@ -10,6 +10,8 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 // anyOf returns a generator of T that sets every field of it by reflection, so
@@ -32,13 +34,17 @@ func config() rapid.MakeConfig {
 	c := rapid.MakeConfig{
 		Types: map[reflect.Type]*rapid.Generator[any]{
 			reflect.TypeFor[phalanx.ObjectID]():  boxed(rapid.Map(id(1), func(s string) phalanx.ObjectID { return phalanx.ObjectID(s) })),
-			reflect.TypeFor[phalanx.NodeID]():    boxed(rapid.Map(id(1), func(s string) phalanx.NodeID { return phalanx.NodeID(s) })),
+			reflect.TypeFor[phalanx.NodeID]():    boxed(rapid.Map(id(0), func(s string) phalanx.NodeID { return phalanx.NodeID("n" + s) })),
 			reflect.TypeFor[phalanx.Meta]():      boxed(metas()),
 			reflect.TypeFor[phalanx.DType]():     upTo(phalanx.Uint64),
 			reflect.TypeFor[phalanx.Kind]():      upTo(phalanx.ErrLost),
 			reflect.TypeFor[directory.State]():   upTo(directory.Deleted),
 			reflect.TypeFor[directory.Order]():   upTo(directory.PushCopy),
 			reflect.TypeFor[directory.Maker]():   upTo(directory.ByReduce),
+			reflect.TypeFor[reduce.Reason]():     upTo(reduce.LostUnheld),
+			reflect.TypeFor[phalanx.Op]():        boxed(rapid.Map(id(1), func(s string) phalanx.Op { return phalanx.Op(s) })),
+			reflect.TypeFor[view.Command]():      boxed(rapid.Custom(command)),
+			reflect.TypeFor[view.View]():         boxed(rapid.Custom(aView)),
 			reflect.TypeFor[[]byte]():            boxed(rapid.SliceOfN(rapid.Byte(), 0, 40)),
 			reflect.TypeFor[time.Duration]():     boxed(rapid.Map(rapid.Int64(), func(n int64) time.Duration { return time.Duration(n) })),
 			reflect.TypeFor[directory.Change]():  boxed(rapid.Custom(change)),
@@ -75,10 +81,13 @@ var optionalFields = map[reflect.Type][]string{
 	reflect.TypeFor[directory.Record]():     {"Origin"},
 	reflect.TypeFor[directory.Holding]():    {"Upstream"},
 	reflect.TypeFor[directory.List]():       {"After"},
+	reflect.TypeFor[view.Shard]():           {"Owner", "Backup", "Next"},
+	reflect.TypeFor[reduce.Peer]():          {"Node"},
+	reflect.TypeFor[reduce.Child]():         {"Node", "Source"},
 }
 
 func id(least int) *rapid.Generator[string] {
-	return rapid.StringN(least, 20, phalanx.MaxIDBytes)
+	return rapid.StringN(least, 20, phalanx.MaxIDBytes-1)
 }
 
 func metas() *rapid.Generator[phalanx.Meta] {
@@ -118,6 +127,25 @@ func request(t *rapid.T) directory.Request {
 		r.Object = anyOf[phalanx.ObjectID]().Draw(t, "object")
 	}
 	return r
+}
+
+func commands() []func(*rapid.T) view.Command {
+	return []func(*rapid.T) view.Command{
+		commandOf[view.AddMember], commandOf[view.RemoveMember], commandOf[view.Leaving], commandOf[view.InSync], commandOf[view.Drop],
+	}
+}
+
+func commandOf[T view.Command](t *rapid.T) view.Command { return anyOf[T]().Draw(t, "command") }
+
+func command(t *rapid.T) view.Command {
+	return rapid.SampledFrom(commands()).Draw(t, "kind of command")(t)
+}
+
+func aView(t *rapid.T) view.View {
+	return view.View{Number: rapid.Uint64().Draw(t, "number"), Cluster: anyOf[phalanx.NodeID]().Draw(t, "cluster"),
+		Members: rapid.SliceOfN(anyOf[view.Member](), 0, 5).Draw(t, "members"),
+		Voters:  rapid.SliceOfN(anyOf[phalanx.NodeID](), 0, 3).Draw(t, "voters"),
+		Shards:  rapid.SliceOfN(anyOf[view.Shard](), 1, 8).Draw(t, "shards")}
 }
 
 // normal returns v with nil for every empty slice, which nothing that crosses

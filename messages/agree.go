@@ -1,0 +1,61 @@
+package messages
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// AgreeToProto returns what an effect of from's view core asks to be sent, and
+// to whom: a Raft, PushView, Beat, BeatReply or Forward. It returns no message
+// for effects that are carried out locally.
+func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m proto.Message) {
+	switch e := e.(type) {
+	case view.Send:
+		return e.To, &Raft{From: string(from), Data: e.Data}
+	case view.Push:
+		return e.To, &PushView{From: string(from), Term: e.Term, View: ViewToProto(e.View)}
+	case view.SendBeat:
+		return e.To, &Beat{From: string(from), View: e.Beat.View, Stamp: int64(e.Beat.Stamp)}
+	case view.SendReply:
+		return e.To, &BeatReply{From: string(from), Term: e.Reply.Term, View: e.Reply.View, Stamp: int64(e.Reply.Stamp),
+			Valid: int64(e.Reply.Valid)}
+	case view.Forward:
+		return e.To, &Forward{From: string(from), Relayed: e.Relayed, Command: CommandToProto(e.Command)}
+	}
+	return "", nil
+}
+
+// AgreeFromProto returns what a message of AgreeToProto is to the core that
+// gets it. Receive.Data is m's.
+func AgreeFromProto(m proto.Message, now time.Duration) (view.Event, error) {
+	f := &fields{}
+	e := f.agree(m, now)
+	if f.err != nil {
+		return nil, f.err
+	}
+	return e, nil
+}
+
+func (f *fields) agree(m proto.Message, now time.Duration) view.Event {
+	switch m := m.(type) {
+	case *Raft:
+		return view.Receive{From: f.node("raft.from", m.GetFrom()), Data: m.GetData(), Now: now}
+	case *PushView:
+		return view.Learn{From: f.node("push_view.from", m.GetFrom()), Term: m.GetTerm(), View: f.view(m.GetView()), Now: now}
+	case *Beat:
+		return view.HearBeat{From: f.node("beat.from", m.GetFrom()), Now: now,
+			Beat: view.Beat{View: m.GetView(), Stamp: time.Duration(m.GetStamp())}}
+	case *BeatReply:
+		return view.HearReply{From: f.node("beat_reply.from", m.GetFrom()), Now: now, Reply: view.Reply{Term: m.GetTerm(),
+			View: m.GetView(), Stamp: time.Duration(m.GetStamp()), Valid: time.Duration(m.GetValid())}}
+	case *Forward:
+		return view.Propose{From: f.node("forward.from", m.GetFrom()), Relayed: m.GetRelayed(),
+			Command: f.command(m.GetCommand()), Now: now}
+	}
+	f.bad("message", "a %T is none of the view", m)
+	return nil
+}

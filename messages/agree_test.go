@@ -1,0 +1,160 @@
+package messages
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// wire returns m as another node gets it.
+func wire[M proto.Message](t testing.TB, m M) M {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatalf("%T: %v", m, err)
+	}
+	out := m.ProtoReflect().New().Interface()
+	if err := proto.Unmarshal(b, out); err != nil {
+		t.Fatalf("%T: %v", m, err)
+	}
+	return out.(M)
+}
+
+// agrees checks that every effect of type E becomes the event that event makes
+// of it.
+func agrees[E view.Effect](t *testing.T, event func(from phalanx.NodeID, e E, now time.Duration) (phalanx.NodeID, view.Event)) {
+	t.Run(reflect.TypeFor[E]().Name(), func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) {
+			from, e := anyOf[phalanx.NodeID]().Draw(rt, "from"), anyOf[E]().Draw(rt, "effect")
+			now := anyOf[time.Duration]().Draw(rt, "now")
+			to, m := AgreeToProto(from, e)
+			got, err := AgreeFromProto(wire(t, m), now)
+			wantTo, want := event(from, e, now)
+			if err != nil || to != wantTo || !reflect.DeepEqual(got, want) {
+				rt.Fatalf("%v\n got %+v for %s\nwant %+v for %s", err, got, to, want, wantTo)
+			}
+		})
+	})
+}
+
+func TestAgreeCrosses(t *testing.T) {
+	agrees(t, func(from phalanx.NodeID, e view.Send, now time.Duration) (phalanx.NodeID, view.Event) {
+		return e.To, view.Receive{From: from, Data: e.Data, Now: now}
+	})
+	agrees(t, func(from phalanx.NodeID, e view.Push, now time.Duration) (phalanx.NodeID, view.Event) {
+		return e.To, view.Learn{From: from, Term: e.Term, View: e.View, Now: now}
+	})
+	agrees(t, func(from phalanx.NodeID, e view.SendBeat, now time.Duration) (phalanx.NodeID, view.Event) {
+		return e.To, view.HearBeat{From: from, Beat: e.Beat, Now: now}
+	})
+	agrees(t, func(from phalanx.NodeID, e view.SendReply, now time.Duration) (phalanx.NodeID, view.Event) {
+		return e.To, view.HearReply{From: from, Reply: e.Reply, Now: now}
+	})
+	agrees(t, func(from phalanx.NodeID, e view.Forward, now time.Duration) (phalanx.NodeID, view.Event) {
+		return e.To, view.Propose{From: from, Relayed: e.Relayed, Command: e.Command, Now: now}
+	})
+}
+
+func TestLocalEffectsAreNotSent(t *testing.T) {
+	for _, e := range []view.Effect{view.Publish{}, view.Lease{}, view.Lead{}, view.Fenced{}, view.Settled{}, view.GaveUp{}, view.Reject{}} {
+		if to, m := AgreeToProto("a#1", e); to != "" || m != nil {
+			t.Errorf("%T goes to %q as %v", e, to, m)
+		}
+	}
+}
+
+func TestEveryCommandCrosses(t *testing.T) {
+	for _, draw := range commands() {
+		rapid.Check(t, func(rt *rapid.T) {
+			in := draw(rt)
+			out, err := CommandFromProto(wire(t, CommandToProto(in)))
+			if err != nil || !reflect.DeepEqual(out, in) {
+				rt.Fatalf("%v\n in %+v\nout %+v", err, in, out)
+			}
+		})
+	}
+}
+
+func TestJoinCrosses(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		member := anyOf[view.Member]().Draw(rt, "member")
+		asked, err := MemberFromProto(wire(t, &JoinRequest{Member: MemberToProto(member)}).GetMember())
+		if err != nil || !reflect.DeepEqual(asked, member) {
+			rt.Fatalf("%v\n in %+v\nout %+v", err, member, asked)
+		}
+		v := anyOf[view.View]().Draw(rt, "view")
+		got, err := JoinReplyFromProto(wire(t, JoinReplyToProto(v, nil)))
+		if err != nil || !reflect.DeepEqual(got, v) {
+			rt.Fatalf("%v\n in %+v\nout %+v", err, v, got)
+		}
+	})
+	refused := &phalanx.Error{Op: "join", Node: "a#1", Kind: phalanx.ErrRefused}
+	if _, err := JoinReplyFromProto(wire(t, JoinReplyToProto(view.View{}, refused))); !reflect.DeepEqual(err, error(refused)) {
+		t.Errorf("the error became %v", err)
+	}
+}
+
+func TestViewRefusesWhatItGets(t *testing.T) {
+	long := strings.Repeat("x", phalanx.MaxIDBytes+1)
+	ok := func() *View { return &View{Cluster: "a#1", Shards: []*Shard{{}}} }
+	with := func(change func(*View)) error {
+		v := ok()
+		change(v)
+		_, err := ViewFromProto(v)
+		return err
+	}
+	if err := with(func(*View) {}); err != nil {
+		t.Fatal(err)
+	}
+	command := func(m isViewCommand_Command) error {
+		_, err := CommandFromProto(&ViewCommand{Command: m})
+		return err
+	}
+	event := func(m proto.Message) error {
+		_, err := AgreeFromProto(m, 0)
+		return err
+	}
+	for _, c := range []struct {
+		field string
+		err   error
+	}{
+		{"view.shards", with(func(v *View) { v.Shards = nil })},
+		{"view.cluster", with(func(v *View) { v.Cluster = "" })},
+		{"view.voters", with(func(v *View) { v.Voters = []string{""} })},
+		{"view.member.id", with(func(v *View) { v.Members = []*Member{{}} })},
+		{"view.member.id", with(func(v *View) { v.Members = []*Member{{Id: "#1"}} })},
+		{"view.member.id", with(func(v *View) { v.Members = []*Member{{Id: long}} })},
+		{"shard.owner", with(func(v *View) { v.Shards[0].Owner = long })},
+		{"shard.backup", with(func(v *View) { v.Shards[0].Backup = long })},
+		{"shard.next", with(func(v *View) { v.Shards[0].Next = long })},
+		{"command", command(nil)},
+		{"add_member.member.id", command(&ViewCommand_AddMember{})},
+		{"remove_member.node", command(&ViewCommand_RemoveMember{&RemoveMember{}})},
+		{"leaving.node", command(&ViewCommand_Leaving{&LeavingMember{}})},
+		{"in_sync.node", command(&ViewCommand_InSync{&InSync{Shards: []*Synced{{}}}})},
+		{"in_sync.shard", command(&ViewCommand_InSync{&InSync{Shards: []*Synced{{Node: "a#1", Shard: math.MaxUint32}}}})},
+		{"drop.node", command(&ViewCommand_Drop{&DropReplica{}})},
+		{"drop.shard", command(&ViewCommand_Drop{&DropReplica{Node: "a#1", Shard: math.MaxUint32}})},
+		{"raft.from", event(&Raft{})},
+		{"push_view.from", event(&PushView{View: ok()})},
+		{"view.shards", event(&PushView{From: "a#1"})},
+		{"beat.from", event(&Beat{})},
+		{"beat_reply.from", event(&BeatReply{})},
+		{"forward.from", event(&Forward{})},
+		{"command", event(&Forward{From: "a#1"})},
+		{"message", event(&JoinRequest{})},
+		{"message", event(nil)},
+	} {
+		if !errors.Is(c.err, phalanx.ErrInternal) || !strings.Contains(c.err.Error(), " "+c.field+":") {
+			t.Errorf("%s: %v", c.field, c.err)
+		}
+	}
+}

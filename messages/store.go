@@ -1,0 +1,77 @@
+package messages
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Prefetch asks a node to get objects.
+type Prefetch struct {
+	Objects []phalanx.ObjectID
+	Pin     bool
+	Timeout time.Duration // from the arrival of the request
+}
+
+// PrefetchToProto returns p as a message.
+func PrefetchToProto(p Prefetch) *PrefetchRequest {
+	return &PrefetchRequest{Objects: fromStrings(p.Objects), Pin: p.Pin, Timeout: int64(p.Timeout)}
+}
+
+// PrefetchFromProto is the inverse of PrefetchToProto.
+func PrefetchFromProto(m *PrefetchRequest) (Prefetch, error) {
+	f := &fields{}
+	if len(m.GetObjects()) == 0 {
+		f.missing("prefetch.objects")
+	}
+	if m.GetTimeout() <= 0 {
+		f.bad("prefetch.timeout", "it is %v", time.Duration(m.GetTimeout()))
+	}
+	p := Prefetch{Objects: f.objects("prefetch.objects", m.GetObjects()), Pin: m.GetPin(), Timeout: time.Duration(m.GetTimeout())}
+	return p, f.err
+}
+
+// PrefetchReplyToProto returns the answer to a Prefetch. Each error names the
+// object that was not got.
+func PrefetchReplyToProto(errs []*phalanx.Error) *PrefetchReply {
+	m := &PrefetchReply{}
+	for _, e := range errs {
+		m.Errors = append(m.Errors, ErrorToProto(e))
+	}
+	return m
+}
+
+// PrefetchReplyFromProto is the inverse of PrefetchReplyToProto.
+func PrefetchReplyFromProto(m *PrefetchReply) []*phalanx.Error {
+	var errs []*phalanx.Error
+	for _, e := range m.GetErrors() {
+		errs = append(errs, errorFromProto(e))
+	}
+	return errs
+}
+
+// Started answers a StartPlace.
+type Started struct {
+	Target phalanx.ObjectID
+	Reduce phalanx.Generation
+	Place  int    // position
+	Actor  string // the id on its node, to be watched
+	Err    error  // or why there is none
+}
+
+// StartedToProto returns s as a message.
+func StartedToProto(s Started) *PlaceStarted {
+	return &PlaceStarted{Target: string(s.Target), Reduce: fromGen(s.Reduce), Place: uint32(s.Place), Actor: s.Actor,
+		Error: ErrorToProto(s.Err)}
+}
+
+// StartedFromProto is the inverse of StartedToProto.
+func StartedFromProto(m *PlaceStarted) (Started, error) {
+	f := &fields{}
+	s := Started{Target: f.object("started.target", m.GetTarget()), Reduce: toGen(m.GetReduce()),
+		Place: f.index("started.place", m.GetPlace()), Actor: m.GetActor(), Err: ErrorFromProto(m.GetError())}
+	if s.Actor == "" && s.Err == nil {
+		f.missing("started.actor")
+	}
+	return s, f.err
+}

@@ -1,0 +1,134 @@
+package messages
+
+import (
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// MemberToProto returns m as a message. The two share the list of features.
+func MemberToProto(m view.Member) *Member {
+	return &Member{Id: string(m.ID), Control: m.Control, Data: m.Data, Version: m.Version, Features: m.Features, Leaving: m.Leaving}
+}
+
+// MemberFromProto is the inverse of MemberToProto.
+func MemberFromProto(m *Member) (view.Member, error) {
+	f := &fields{}
+	v := f.member("member", m)
+	return v, f.err
+}
+
+func (f *fields) member(name string, m *Member) view.Member {
+	id := f.node(name+".id", m.GetId())
+	if f.err == nil && id.Name() == "" {
+		f.bad(name+".id", "%q has no name", m.GetId())
+	}
+	return view.Member{ID: id, Control: m.GetControl(), Data: m.GetData(), Version: m.GetVersion(),
+		Features: m.GetFeatures(), Leaving: m.GetLeaving()}
+}
+
+// ViewToProto returns v as a message.
+func ViewToProto(v view.View) *View {
+	m := &View{Number: v.Number, Cluster: string(v.Cluster), Voters: fromStrings(v.Voters),
+		Members: make([]*Member, len(v.Members)), Shards: make([]*Shard, len(v.Shards))}
+	for i, member := range v.Members {
+		m.Members[i] = MemberToProto(member)
+	}
+	for i, s := range v.Shards {
+		m.Shards[i] = &Shard{Epoch: s.Epoch, Owner: string(s.Owner), Backup: string(s.Backup), Next: string(s.Next), LostAt: s.LostAt}
+	}
+	return m
+}
+
+// ViewFromProto is the inverse of ViewToProto. It leaves to the core to check
+// that the parts of the view fit together.
+func ViewFromProto(m *View) (view.View, error) {
+	f := &fields{}
+	v := f.view(m)
+	return v, f.err
+}
+
+func (f *fields) view(m *View) view.View {
+	if len(m.GetShards()) == 0 {
+		f.missing("view.shards")
+	}
+	v := view.View{Number: m.GetNumber(), Cluster: f.node("view.cluster", m.GetCluster()),
+		Voters: f.nodes("view.voters", m.GetVoters())}
+	for _, member := range m.GetMembers() {
+		v.Members = append(v.Members, f.member("view.member", member))
+	}
+	for _, s := range m.GetShards() {
+		v.Shards = append(v.Shards, view.Shard{Epoch: s.GetEpoch(), Owner: f.maybeNode("shard.owner", s.GetOwner()),
+			Backup: f.maybeNode("shard.backup", s.GetBackup()), Next: f.maybeNode("shard.next", s.GetNext()),
+			LostAt: s.GetLostAt()})
+	}
+	return v
+}
+
+// JoinReplyToProto returns a reply that has v, or err if it is not nil.
+func JoinReplyToProto(v view.View, err error) *JoinReply {
+	if err != nil {
+		return &JoinReply{Error: ErrorToProto(err)}
+	}
+	return &JoinReply{View: ViewToProto(v)}
+}
+
+// JoinReplyFromProto is the inverse of JoinReplyToProto.
+func JoinReplyFromProto(m *JoinReply) (view.View, error) {
+	if m.GetError() != nil {
+		return view.View{}, ErrorFromProto(m.GetError())
+	}
+	return ViewFromProto(m.GetView())
+}
+
+// CommandToProto returns c as a message.
+func CommandToProto(c view.Command) *ViewCommand {
+	switch c := c.(type) {
+	case view.AddMember:
+		return &ViewCommand{Command: &ViewCommand_AddMember{&AddMember{Member: MemberToProto(c.Member)}}}
+	case view.RemoveMember:
+		return &ViewCommand{Command: &ViewCommand_RemoveMember{&RemoveMember{Node: string(c.Node), Dead: c.Dead}}}
+	case view.Leaving:
+		return &ViewCommand{Command: &ViewCommand_Leaving{&LeavingMember{Node: string(c.Node)}}}
+	case view.InSync:
+		m := &InSync{}
+		for _, s := range c.Shards {
+			m.Shards = append(m.Shards, &Synced{Shard: uint32(s.Shard), Epoch: s.Epoch, Node: string(s.Node)})
+		}
+		return &ViewCommand{Command: &ViewCommand_InSync{m}}
+	case view.Drop:
+		return &ViewCommand{Command: &ViewCommand_Drop{&DropReplica{Shard: uint32(c.Shard), Epoch: c.Epoch, Node: string(c.Node)}}}
+	}
+	return &ViewCommand{} // the interface is closed; the test has every command
+}
+
+// CommandFromProto is the inverse of CommandToProto.
+func CommandFromProto(m *ViewCommand) (view.Command, error) {
+	f := &fields{}
+	c := f.command(m)
+	if f.err != nil {
+		return nil, f.err
+	}
+	return c, nil
+}
+
+func (f *fields) command(m *ViewCommand) view.Command {
+	switch c := m.GetCommand().(type) {
+	case *ViewCommand_AddMember:
+		return view.AddMember{Member: f.member("add_member.member", c.AddMember.GetMember())}
+	case *ViewCommand_RemoveMember:
+		return view.RemoveMember{Node: f.node("remove_member.node", c.RemoveMember.GetNode()), Dead: c.RemoveMember.GetDead()}
+	case *ViewCommand_Leaving:
+		return view.Leaving{Node: f.node("leaving.node", c.Leaving.GetNode())}
+	case *ViewCommand_InSync:
+		var in view.InSync
+		for _, s := range c.InSync.GetShards() {
+			in.Shards = append(in.Shards, view.Synced{Shard: f.index("in_sync.shard", s.GetShard()), Epoch: s.GetEpoch(),
+				Node: f.node("in_sync.node", s.GetNode())})
+		}
+		return in
+	case *ViewCommand_Drop:
+		return view.Drop{Shard: f.index("drop.shard", c.Drop.GetShard()), Epoch: c.Drop.GetEpoch(),
+			Node: f.node("drop.node", c.Drop.GetNode())}
+	}
+	f.missing("command")
+	return nil
+}
