@@ -13,7 +13,11 @@ func (s *Shard) request(r Request) {
 		s.reply(r, Result{Kind: phalanx.ErrUnavailable, NotOwner: true, Text: fmt.Sprintf("%s does not own shard %d", s.cfg.Self, s.cfg.Shard)})
 		return
 	}
-	if !s.mayAnswer() || !slices.Contains(s.view.Members, r.From) {
+	if !s.mayAnswer() || s.absent(r.From) {
+		return
+	}
+	if !s.sure {
+		s.hold(r)
 		return
 	}
 	if l, ok := r.Body.(List); ok {
@@ -24,8 +28,10 @@ func (s *Shard) request(r Request) {
 	switch b := r.Body.(type) { // these touch soft state only
 	case Cancel:
 		s.cancel(o, r.From, b.Num)
-		s.reply(r, Result{})
-		return
+		if o.change == nil {
+			s.reply(r, Result{})
+			return
+		} // else what it cancels may be in flight: it counts again behind that
 	case Failed:
 		s.failed(o, r, b)
 		return
@@ -40,6 +46,9 @@ func (s *Shard) request(r Request) {
 		return
 	}
 	switch b := r.Body.(type) {
+	case Cancel:
+		s.cancel(o, r.From, b.Num)
+		s.reply(r, Result{})
 	case Begin:
 		s.begin(o, r, b)
 	case PutInline:

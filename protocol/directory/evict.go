@@ -44,6 +44,9 @@ func (s *Shard) dropped(o *object, r Request, d Drop) {
 
 // checkLost tells when the last complete copy is gone.
 func (s *Shard) checkLost(o *object) {
+	if !s.acts() {
+		return
+	}
 	lost := s.state(o) == Lost
 	if lost && !o.lost {
 		s.emit(ObjectLost{Object: o.rec.Object, Gen: o.rec.Gen})

@@ -35,7 +35,11 @@ func (t *told) take(h Holdings) bool {
 // records is put right at its holder. Once all was told, later copies of it are
 // ignored: the member reports changes by itself.
 func (s *Shard) holdings(h Holdings) {
-	if !s.owner() || h.Epoch != s.view.Epoch || !slices.Contains(s.view.Members, h.From) {
+	if !s.owner() || h.Epoch != s.view.Epoch || s.absent(h.From) || !s.mayAnswer() {
+		return
+	}
+	if !s.sure {
+		s.hold(h)
 		return
 	}
 	t := s.told[h.From]
@@ -96,7 +100,7 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 
 // warmed goes on once every member has reported.
 func (s *Shard) warmed() {
-	if s.warming == nil || len(s.warming) > 0 {
+	if s.warming == nil || len(s.warming) > 0 || !s.acts() {
 		return
 	}
 	s.warming = nil

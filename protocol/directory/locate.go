@@ -155,7 +155,7 @@ func (o *object) endLease(l *lease) {
 
 // serve answers the waiting receivers that can be answered now, in order.
 func (s *Shard) serve(o *object) {
-	for progress := true; progress; {
+	for progress := s.acts(); progress; {
 		progress = false
 		for i, r := range o.waiters {
 			if s.answer(o, r, r.Body.(Locate)) {

@@ -30,7 +30,8 @@ type stream struct {
 	sentAt    time.Duration
 	snapshot  uint64 // sequence number of the snapshot's End
 	told      time.Duration
-	caughtUp  bool
+	acked     uint64 // highest sequence number of a change that was shown
+	caughtUp  bool   // has every change that was shown, and will have the next ones first
 }
 
 // incoming is the stream that a replica receives.
@@ -67,15 +68,26 @@ func (s *Shard) settle() {
 
 func (s *Shard) settleOne(o *object) {
 	c := o.change
-	if c == nil || !s.durable(c) {
+	if c == nil || !s.acts() || !s.durable(c) {
 		return
 	}
 	o.change = nil
+	for _, st := range s.sortedStreams() {
+		st.acked = max(st.acked, c.seqs[st.to])
+	}
 	s.flight = slices.DeleteFunc(s.flight, func(f *object) bool { return f == o })
 	s.apply(o, c.rec)
 	if c.done != nil {
 		c.done()
 	}
+	if o.change == nil && o.rec.State == Begun && s.absent(o.rec.Origin) { // it left in the meantime
+		s.release(o, nil)
+	}
+	s.requeue(o)
+}
+
+// requeue answers what came while a change was in flight.
+func (s *Shard) requeue(o *object) {
 	queue := o.queue
 	o.queue = nil
 	for _, r := range queue {
@@ -83,16 +95,22 @@ func (s *Shard) settleOne(o *object) {
 	}
 }
 
+// durable reports whether the in-sync backup has confirmed c. A next one that
+// was reported to have caught up can become the backup at any time, so it has
+// to confirm too.
 func (s *Shard) durable(c *change) bool {
 	if s.alone() {
 		return true
 	}
-	st := s.streams[s.view.Backup]
-	if s.view.Backup == "" || st == nil {
+	if s.view.Backup == "" {
 		return false
 	}
-	seq, ok := c.seqs[s.view.Backup]
-	return ok && st.confirmed >= seq
+	for _, st := range s.sortedStreams() {
+		if seq, ok := c.seqs[st.to]; (st.to == s.view.Backup || st.caughtUp) && (!ok || st.confirmed < seq) {
+			return false
+		}
+	}
+	return s.streams[s.view.Backup] != nil
 }
 
 // apply sets the durable state of an object; owner and backup both do it so.
@@ -227,14 +245,18 @@ func (s *Shard) confirm(c Confirm) {
 	st.confirmed = c.Seq
 	st.log = st.log[c.Seq-st.base+1:]
 	st.base = c.Seq + 1
-	if !st.caughtUp && st.confirmed >= st.snapshot {
+	if !st.caughtUp && st.confirmed >= max(st.snapshot, st.acked) {
 		st.caughtUp = true
 		if st.to == s.view.Next {
 			st.told = s.now
 			s.emit(CaughtUp{Epoch: s.view.Epoch, Node: st.to})
 		}
 	}
-	if s.mayAnswer() {
+	if s.sure {
 		s.settle()
+		return
+	}
+	if s.secure(); s.sure {
+		s.resume()
 	}
 }

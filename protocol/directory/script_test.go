@@ -225,6 +225,14 @@ func (w *world) run(s script) {
 		w.trace = s.has("on")
 	case "confirm":
 		w.deliver()
+	case "only": // what is on the wire to one replica arrives, the rest is lost
+		wire := w.wire
+		w.wire = nil
+		for _, m := range wire {
+			if m.to == phalanx.NodeID(s.word(0)) {
+				w.step(m.to, m.ev)
+			}
+		}
 	case "lose":
 		w.wire = nil
 	case "crash": // a node is gone; a view will follow

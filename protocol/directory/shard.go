@@ -34,8 +34,8 @@ const MaxReady = 16
 
 // Shard is one replica of one shard.
 //
-// Invariant: role owner ⇒ every record was confirmed by the in-sync backup of
-// its epoch, if the view has more than one member.
+// Invariant: owner and sure ⇒ every record was confirmed by the in-sync backup,
+// if the view has more than one member. Nothing is shown before that.
 type Shard struct {
 	cfg     Config
 	now     time.Duration
@@ -51,6 +51,8 @@ type Shard struct {
 	warming  map[phalanx.NodeID]bool    // members whose holdings are missing
 	told     map[phalanx.NodeID]*told   // what they have reported so far
 	flight   []*object                  // with a change that is not durable yet, in order
+	sure     bool                       // the backup has what this replica took over
+	held     []Event                    // requests and holdings that came before that
 
 	// As a replica.
 	in incoming
@@ -74,9 +76,10 @@ func (s *Shard) Step(now time.Duration, ev Event) []Effect {
 	case Configure:
 		s.configure(ev)
 	case Lease:
+		silenced := !s.mayAnswer()
 		s.leased = max(s.leased, ev.Until)
-		if s.owner() {
-			s.settle()
+		if silenced {
+			s.resume()
 		}
 	case Request:
 		s.request(ev)
@@ -110,6 +113,9 @@ func (s *Shard) alone() bool { return len(s.view.Members) <= 1 }
 // mayAnswer reports whether this node still hears from a majority.
 func (s *Shard) mayAnswer() bool { return s.now <= s.leased }
 
+// acts reports whether this replica is an owner that may show what it knows.
+func (s *Shard) acts() bool { return s.owner() && s.sure && s.mayAnswer() }
+
 // configure takes the shard's entry in a new view.
 func (s *Shard) configure(v Configure) {
 	if v.Epoch < s.view.Epoch {
@@ -121,28 +127,27 @@ func (s *Shard) configure(v Configure) {
 		s.resign(v)
 		return
 	}
-	if was.Owner != s.cfg.Self {
-		s.assume()
-	}
-	for _, o := range s.sorted() {
-		s.forgetAbsent(o)
-	}
-	s.aim()
 	if v.Epoch != was.Epoch {
 		s.genSeq, s.leaseSeq = 0, 0
 	}
+	if v.Epoch > was.Epoch+1 {
+		clear(s.streams) // a view was missed: the replicas may have had another owner
+	}
+	if was.Owner != s.cfg.Self {
+		s.assume()
+	}
+	s.aim()
+	for _, o := range s.sorted() {
+		s.forgetAbsent(o)
+	}
 	for n := range s.warming {
-		if !slices.Contains(v.Members, n) {
+		if s.absent(n) {
 			delete(s.warming, n)
 			delete(s.told, n)
 		}
 	}
-	s.warmed()
-	s.settle()
-	for _, o := range s.sorted() {
-		s.serve(o)
-		s.notify(o)
-	}
+	s.secure()
+	s.resume()
 }
 
 // assume becomes owner: the records are there, what is soft is asked of the
@@ -153,12 +158,67 @@ func (s *Shard) assume() {
 		s.warming[n] = true
 	}
 	s.in = incoming{}
+	s.sure, s.held = false, nil
+}
+
+// secure notes when the in-sync backup has all that this replica took over. A
+// replica can be ahead of what its former owner acknowledged; shown by this
+// copy alone, such a change could still be lost.
+func (s *Shard) secure() {
+	if s.sure || !s.owner() {
+		return
+	}
+	st := s.streams[s.view.Backup]
+	s.sure = s.alone() || s.view.Backup != "" && st != nil && st.confirmed >= st.snapshot
+}
+
+// hold keeps what comes before the owner is sure; repeats are kept once.
+func (s *Shard) hold(ev Event) {
+	s.held = append(slices.DeleteFunc(s.held, func(e Event) bool { return repeats(ev, e) }), ev)
+}
+
+func repeats(ev, of Event) bool {
+	switch e := of.(type) {
+	case Request:
+		r, ok := ev.(Request)
+		return ok && r.same(e) && r.Object == e.Object
+	case Holdings:
+		h, ok := ev.(Holdings)
+		return ok && h.From == e.From && h.Round == e.Round && h.Part == e.Part && h.End == e.End &&
+			slices.EqualFunc(h.Holdings, e.Holdings, func(a, b Holding) bool { return a.Object == b.Object })
+	}
+	return false
+}
+
+// resume goes on where an owner that could not show anything has stopped.
+func (s *Shard) resume() {
+	if !s.acts() {
+		return
+	}
+	s.settle()
+	held := s.held
+	s.held = nil
+	for _, ev := range held {
+		switch ev := ev.(type) {
+		case Request:
+			s.request(ev)
+		case Holdings:
+			s.holdings(ev)
+		}
+	}
+	s.warmed()
+	for _, o := range s.sorted() {
+		s.checkLost(o)
+		s.serve(o)
+		s.notify(o)
+	}
 }
 
 // resign forgets what only an owner knows. Requests that wait are repeated by
 // their senders to the new owner.
 func (s *Shard) resign(v Configure) {
 	s.warming, s.told, s.flight = nil, nil, nil
+	s.held, s.sure = nil, false
 	clear(s.streams)
 	keep := v.Backup == s.cfg.Self || v.Next == s.cfg.Self
 	for id, o := range s.objects {
@@ -175,7 +235,7 @@ func (s *Shard) resign(v Configure) {
 
 // forgetAbsent removes everything that names a node outside of the view.
 func (s *Shard) forgetAbsent(o *object) {
-	gone := func(n phalanx.NodeID) bool { return n != "" && !slices.Contains(s.view.Members, n) }
+	gone := s.absent
 	for _, h := range slices.Clone(o.holders) {
 		if gone(h.node) {
 			o.unlist(h.node)
@@ -191,6 +251,11 @@ func (s *Shard) forgetAbsent(o *object) {
 		s.release(o, nil)
 	}
 	s.checkLost(o)
+}
+
+// absent reports whether n names a node outside of the view.
+func (s *Shard) absent(n phalanx.NodeID) bool {
+	return n != "" && !slices.Contains(s.view.Members, n)
 }
 
 // sorted returns the objects by id: map order must not show.
@@ -224,13 +289,12 @@ func (s *Shard) tick() {
 	for _, st := range s.sortedStreams() {
 		s.pump(st, true)
 	}
-	if !s.owner() {
+	if !s.acts() {
 		return
 	}
 	for _, o := range s.sorted() {
 		if o.rec.State == Deleted && o.expires <= s.now && o.change == nil && len(o.pushes) == 0 {
-			rec := Record{Object: o.rec.Object}
-			s.commit(o, rec, nil)
+			s.commit(o, Record{Object: o.rec.Object}, func() { s.notify(o) })
 		}
 		s.repeatPushes(o)
 		s.repeatWatches(o)

@@ -31,7 +31,7 @@ func (s *Shard) watch(o *object, r Request) {
 
 // notify tells every watcher what has changed for it.
 func (s *Shard) notify(o *object) {
-	if len(o.watchers) == 0 {
+	if len(o.watchers) == 0 || !s.acts() {
 		return
 	}
 	o.version++
