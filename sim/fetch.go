@@ -54,6 +54,17 @@ func (n *node) get(c *call, wait bool) {
 	f.step(transfer.Want{Caller: c.id, Wait: wait})
 }
 
+// served gives every caller the complete copy that a Put has made here.
+func (f *fetch) served(c *copied) {
+	for len(f.callers) > 0 {
+		caller := f.callers[0]
+		f.callers = f.callers[1:]
+		f.n.w.met["get served by a put here"]++
+		f.n.w.end(caller, nil, c.gen, c.bytes)
+		f.step(transfer.Leave{Caller: caller.id})
+	}
+}
+
 // leave ends the wait of one caller.
 func (f *fetch) leave(c *call, err *phalanx.Error) {
 	f.callers = slices.DeleteFunc(f.callers, func(x *call) bool { return x == c })
@@ -95,7 +106,9 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		c.ask(e.Num, f.object, directory.Failed{Lease: e.Lease, Reason: e.Reason}, nil)
 		f.stream, f.sender, f.lease = 0, "", 0
 	case transfer.ReportDrop:
-		c.report(f.object, directory.Drop{Gen: e.Gen}, nil)
+		if others := n.copies(f.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != f.buf && o.gen == e.Gen }) {
+			c.report(f.object, directory.Drop{Gen: e.Gen}, nil)
+		}
 	case transfer.Announce:
 		c.report(f.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun}, f.listed(e.Gen))
 	case transfer.Reserve:
@@ -103,7 +116,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	case transfer.Open:
 		f.open(e)
 	case transfer.Close:
-		n.w.send(n.id, f.sender, closing{e.Stream})
+		n.in[e.Stream].pipe.write(closing{e.Stream})
 		f.stream, f.sender, f.lease = 0, "", 0
 	case transfer.Clear:
 		if f.buf.gen.Less(e.Before) {
@@ -221,8 +234,9 @@ func (f *fetch) open(e transfer.Open) {
 	f.buf.gen, f.buf.meta = e.Gen, e.Meta
 	f.stream, f.sender, f.lease = e.Stream, e.Sender, e.Lease
 	f.buf.path = []phalanx.NodeID{e.Sender}
-	n.in[e.Stream] = &incoming{f: f, heard: n.w.now, next: int64(len(f.buf.bytes))}
-	n.w.send(n.id, e.Sender, open{stream: e.Stream, object: f.object, gen: e.Gen, offset: int64(len(f.buf.bytes))})
+	in := &incoming{f: f, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
+	n.in[e.Stream] = in
+	in.pipe.write(open{stream: e.Stream, object: f.object, gen: e.Gen, offset: int64(len(f.buf.bytes))})
 }
 
 func (f *fetch) complete(e transfer.Complete) {

@@ -17,6 +17,7 @@ type audit struct {
 	number  uint64                       // of the newest view
 	answers map[[2]uint64]phalanx.NodeID // (shard, epoch): who answered
 	records map[phalanx.ObjectID]seen
+	senders map[phalanx.ObjectID][]directory.LeaseStat // before the step
 }
 
 // seen is what the owner of an object was last seen to have.
@@ -26,7 +27,8 @@ type seen struct {
 }
 
 func newAudit(w *world) *audit {
-	return &audit{w: w, views: map[uint64]string{}, table: map[int]view.Shard{}, answers: map[[2]uint64]phalanx.NodeID{}, records: map[phalanx.ObjectID]seen{}}
+	return &audit{w: w, views: map[uint64]string{}, table: map[int]view.Shard{}, answers: map[[2]uint64]phalanx.NodeID{}, records: map[phalanx.ObjectID]seen{},
+		senders: map[phalanx.ObjectID][]directory.LeaseStat{}}
 }
 
 // view checks that equal numbers are equal views, and that only the in-sync
@@ -95,6 +97,7 @@ func (a *audit) grant(n *node, shard int, r directory.Reply) {
 	}
 	free := func(h directory.HolderStat) bool {
 		return h.Complete && h.Node != r.To && leased(h.Node) < max(1, a.w.shape.fanout) &&
+			!slices.ContainsFunc(a.senders[r.Object], func(l directory.LeaseStat) bool { return l.Sender == h.Node }) && // free all along
 			!slices.ContainsFunc(p.Bars, func(b directory.BarStat) bool { return b.Sender == h.Node && b.Receiver == r.To })
 	}
 	for _, h := range p.Holders {
@@ -126,6 +129,10 @@ func (a *audit) shard(n *node, i int) {
 		for _, l := range p.Leases {
 			a.w.leases[l.ID] = true
 		}
+		if m := a.w.oracle.model(id); p.State == directory.Deleted && !p.Changing && p.Pushes == 0 && !s.Warming() && m.gone == 0 {
+			m.gone = a.w.now
+		}
+		a.senders[id] = p.Leases
 		a.leases(n, id, p)
 		a.record(n, id, epoch, p)
 	}

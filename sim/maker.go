@@ -40,6 +40,9 @@ func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
 		case m.over:
 		case r.Kind != 0:
 			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
+		case m.left && r.State == directory.Begun && r.Attached == "":
+			n.client.ask(n.client.numbers(), m.object, directory.Abort{Gen: r.Gen}, nil)
+			m.finish(nil)
 		case r.State != directory.Begun || r.Attached != "":
 			m.finish(errorf(phalanx.ErrExists, m.object, "it is %v", r.State))
 		default:
@@ -106,6 +109,9 @@ func (m *maker) restart(g phalanx.Generation) {
 	n.client.ask(n.client.numbers(), m.object, directory.Restart{Gen: g}, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
 		case m.over || !m.buf.gen.IsZero():
+		case m.left && r.Kind == 0:
+			n.client.ask(n.client.numbers(), m.object, directory.Abort{Gen: r.Gen}, nil)
+			m.finish(nil)
 		case r.Kind != 0:
 			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
 		default:
@@ -128,17 +134,13 @@ func (m *maker) pushed(p directory.Push) {
 
 // leave ends it: its caller went away.
 func (m *maker) leave(err *phalanx.Error) {
-	if m.final && !m.over {
+	switch {
+	case m.over || m.left:
+	case m.final || m.buf.gen.IsZero(): // an answer is on its way, and has to be known
 		m.left = true
 		m.n.w.end(m.call, err, phalanx.Generation{}, nil)
-		return
-	}
-	if !m.over {
-		if m.buf == nil || m.buf.gen.IsZero() {
-			m.n.client.cancel(m.begin, m.object)
-		} else {
-			m.n.client.ask(m.n.client.numbers(), m.object, directory.Abort{Gen: m.buf.gen}, nil)
-		}
+	default:
+		m.n.client.ask(m.n.client.numbers(), m.object, directory.Abort{Gen: m.buf.gen}, nil)
 		m.finish(err)
 	}
 }

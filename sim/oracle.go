@@ -24,6 +24,7 @@ type model struct {
 	puts    int           // that ended well
 	began   bool          // a Delete began
 	deleted time.Duration // when the first Delete ended well; 0: none did
+	gone    time.Duration // when all holders had acknowledged it
 }
 
 func (o *oracle) model(id phalanx.ObjectID) *model {
@@ -70,8 +71,8 @@ func (o *oracle) ended(c *call) {
 		if !m.final || digestOf(c.bytes) != m.digest {
 			o.w.fail("(1) %s of %s at %s ended with bytes of %v that are not the final ones", c.kind, c.object, c.node.id, c.gen)
 		}
-		if m.deleted != 0 && m.deleted < c.began {
-			o.w.fail("(12) %s of %s at %s began after its deletion and ended well", c.kind, c.object, c.node.id)
+		if m.gone != 0 && m.gone < c.began || m.deleted != 0 && m.deleted < c.began && c.kind != "get" {
+			o.w.fail("(12) %s of %s at %s began after it was deleted everywhere and ended well", c.kind, c.object, c.node.id)
 		}
 	case "delete":
 		if m.deleted == 0 {

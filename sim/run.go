@@ -234,7 +234,7 @@ func (w *world) readAll() {
 		if m.final && m.deleted == 0 && !m.began && c.err != nil {
 			w.fail("(18) get of %s at %s, which is final, ended: %v", c.object, c.node.id, c.err)
 		}
-		if m.deleted != 0 && (c.err == nil || c.err.Kind != phalanx.ErrDeleted) {
+		if m.gone != 0 && m.gone < c.began && (c.err == nil || c.err.Kind != phalanx.ErrDeleted) {
 			w.fail("(12) get of %s at %s, which was deleted, ended: %v", c.object, c.node.id, c.err)
 		}
 	}

@@ -61,8 +61,8 @@ type outgoing struct {
 // incoming is a stream that this node reads.
 type incoming struct {
 	f     *fetch
+	pipe  *pipe // to the sender
 	heard time.Duration
-	next  int64
 	over  bool
 }
 
@@ -352,7 +352,7 @@ func (f *fetch) ended(why transfer.Why, gen phalanx.Generation) {
 	stream := f.stream
 	n.in[stream].over = true
 	if why == transfer.Stalled || why == transfer.BadPiece || why == transfer.Cycle || why == transfer.Full {
-		n.w.send(n.id, f.sender, closing{stream})
+		n.in[stream].pipe.write(closing{stream})
 	}
 	n.w.met["stream ended: "+why.String()]++
 	f.step(transfer.Ended{Stream: stream, Why: why, Gen: gen, Held: int64(len(f.buf.bytes))})

@@ -176,6 +176,9 @@ func (n *node) keep(c *copied) {
 	}
 	n.table[c.object] = c
 	n.pump(c)
+	if f := n.fetches[c.object]; f != nil && f.buf != c {
+		f.served(c)
+	}
 }
 
 // drop forgets a copy; whoever reads it is told.
