@@ -39,6 +39,9 @@ func (s *Shard) request(r Request) {
 		s.dropped(o, r, b)
 		return
 	}
+	if o.isOver(r) {
+		return
+	}
 	if o.change != nil {
 		if !slices.ContainsFunc(o.queue, r.same) {
 			o.queue = append(o.queue, r)
@@ -286,6 +289,7 @@ func (s *Shard) abort(o *object, r Request, a Abort) {
 
 func (s *Shard) release(o *object, done func()) {
 	aborted := o.rec.Gen
+	o.end(o.rec.Origin, o.rec.OriginNum, s.now)
 	s.commit(o, Record{Object: o.rec.Object}, func() {
 		holders := o.holders
 		o.holders, o.leases = nil, nil

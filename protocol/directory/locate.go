@@ -55,9 +55,12 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 		return true
 	}
 	if held := o.leaseOf(r.From); held != nil {
-		if held.num == r.Num {
+		switch {
+		case held.num == r.Num:
 			s.grant(o, r, held)
 			return true
+		case r.Num < held.num:
+			return true // a late copy of what its receiver asked before
 		}
 		o.endLease(held) // its receiver has gone on to a new request
 	}
@@ -194,6 +197,7 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 // done ends a lease whose bytes have arrived.
 func (s *Shard) done(o *object, r Request, d Done) {
 	if l := o.leaseOf(r.From); l != nil && l.id == d.Lease {
+		o.end(l.receiver, l.num, s.now)
 		o.endLease(l)
 	}
 	s.announce(o, r, Announce{Gen: d.Gen, Complete: d.Complete, Begun: true})
@@ -205,6 +209,9 @@ func (s *Shard) failed(o *object, r Request, f Failed) {
 	for _, l := range o.leases {
 		if l.id != f.Lease || (r.From != l.sender && r.From != l.receiver) {
 			continue
+		}
+		if r.From == l.receiver {
+			o.end(l.receiver, l.num, s.now)
 		}
 		o.endLease(l)
 		s.bar(o, l.sender, l.receiver)
@@ -227,6 +234,7 @@ func (s *Shard) bar(o *object, sender, receiver phalanx.NodeID) {
 
 // cancel ends a waiting request, or what answered it: a lease, a binding.
 func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
+	o.end(from, num, s.now)
 	mine := func(r Request) bool { return r.From == from && r.Num == num }
 	o.waiters = slices.DeleteFunc(o.waiters, mine)
 	o.creators = slices.DeleteFunc(o.creators, mine)

@@ -68,11 +68,35 @@ type object struct {
 	bars     []bar
 	pushes   []*push
 	reports  []reported
+	over     []ended
 	version  uint64 // of what watchers are told
 	lost     bool   // and that was told
 
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile
+}
+
+// ended is a request that its sender has given up or undone: a late copy of it
+// must not bind or wait again.
+type ended struct {
+	node  phalanx.NodeID
+	num   uint64
+	until time.Duration
+}
+
+// end remembers that node's request num is over.
+func (o *object) end(node phalanx.NodeID, num uint64, now time.Duration) {
+	if num == 0 {
+		return
+	}
+	if len(o.over) >= maxEnded {
+		o.over = slices.Delete(o.over, 0, 1)
+	}
+	o.over = append(o.over, ended{node, num, now + endedLife})
+}
+
+func (o *object) isOver(r Request) bool {
+	return slices.ContainsFunc(o.over, func(e ended) bool { return e.node == r.From && e.num == r.Num })
 }
 
 // reported is the number of the last report that a node made about its copy.
@@ -154,5 +178,5 @@ func (o *object) completeCopies(not phalanx.NodeID) int {
 // idle reports whether nothing about o has to be remembered.
 func (o *object) idle() bool {
 	return o.rec.State == Unbound && len(o.holders)+len(o.leases)+len(o.waiters)+len(o.creators)+
-		len(o.watchers)+len(o.pushes)+len(o.queue) == 0 && o.change == nil
+		len(o.watchers)+len(o.pushes)+len(o.queue)+len(o.over) == 0 && o.change == nil
 }

@@ -24,10 +24,14 @@ const (
 	tombstoneLife  = 20 * time.Minute
 	repeatEvery    = 100 * time.Millisecond // pushes
 	replicateEvery = 20 * time.Millisecond  // unconfirmed changes
+	endedLife      = time.Minute            // how late a copy of a request may come
 	leaseQuiet     = 5 * time.Second        // then its receiver is asked
 	firstBar       = time.Second
 	longestBar     = 10 * time.Second
 )
+
+// maxEnded bounds the requests to one object that are remembered as ended.
+const maxEnded = 256
 
 // MaxReady bounds the locations in a Readiness.
 const MaxReady = 16
@@ -246,6 +250,7 @@ func (s *Shard) forgetAbsent(o *object) {
 	o.watchers = slices.DeleteFunc(o.watchers, func(w *watcher) bool { return gone(w.to) })
 	o.pushes = slices.DeleteFunc(o.pushes, func(p *push) bool { return gone(p.To) })
 	o.bars = slices.DeleteFunc(o.bars, func(b bar) bool { return gone(b.sender) || gone(b.receiver) })
+	o.over = slices.DeleteFunc(o.over, func(e ended) bool { return gone(e.node) })
 	o.reports = slices.DeleteFunc(o.reports, func(r reported) bool { return gone(r.node) })
 	if o.rec.State == Begun && gone(o.rec.Origin) && o.change == nil {
 		s.release(o, nil)
@@ -303,6 +308,7 @@ func (s *Shard) tick() {
 			o.bars = slices.DeleteFunc(o.bars, func(b bar) bool { return b.forget <= s.now })
 			s.serve(o)
 		}
+		o.over = slices.DeleteFunc(o.over, func(e ended) bool { return e.until <= s.now })
 		if o.idle() {
 			delete(s.objects, o.rec.Object)
 		}
