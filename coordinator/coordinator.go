@@ -1,0 +1,264 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// tickEvery is how often a core hears of the time.
+const tickEvery = 50 * time.Millisecond
+
+// Messages to a coordinator from inside its node.
+type (
+	happened struct{ reduce.Event } // from the directory, or from beside the actor
+	told     struct {               // a watch has something new
+		index int
+		directory.Readiness
+	}
+	combined struct {
+		event reduce.Event
+		bytes []byte
+		seq   uint64
+	}
+	surveyed struct{} // what is ready at the start was waited for long enough
+	canceled struct{ err *phalanx.Error }
+)
+
+// Coordinator hosts one reduce.Coordinator.
+type Coordinator struct {
+	env  *Env
+	run  *run
+	core *reduce.Coordinator
+	self *actor.PID
+	beat *actors.Ticker
+
+	survey *survey
+	nums   map[string]uint64 // of requests that are repeated with one number
+	places map[string]reduce.PlaceLost
+	inline []byte // the result of the last CombineInline
+	seq    uint64
+	began  time.Duration
+	given  bool // the caller has its answer
+}
+
+// run is what outlives the actor's instance: the request, and what a restart
+// needs to know.
+type run struct {
+	req      storenode.Reduce
+	done     func(storenode.Reduced)
+	attempt  uint64
+	remember *reduce.Remember
+	watches  []uint64
+	tree     *treeState
+	replaced int
+}
+
+// Receive turns messages into events.
+func (c *Coordinator) Receive(ctx actor.Context) {
+	if c.beat.Due(ctx) {
+		c.do(ctx, reduce.Tick{Now: c.env.Now()})
+		return
+	}
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		c.start(ctx)
+	case *actor.Stopping:
+		c.stop()
+	case answeredAsk:
+		delete(c.nums, m.key)
+		c.do(ctx, m.event)
+	case happened:
+		c.do(ctx, m.Event)
+	case told:
+		for _, ev := range c.survey.take(m.index, m.Readiness) {
+			c.do(ctx, ev)
+		}
+	case surveyed:
+		if ev := c.survey.end(); ev != nil {
+			c.do(ctx, ev)
+		}
+	case combined:
+		if m.seq == c.seq {
+			c.inline = m.bytes
+			c.do(ctx, m.event)
+		}
+	case canceled:
+		c.answer(storenode.ReduceResult{}, m.err)
+		c.do(ctx, reduce.Cancel{})
+	case *messages.PlaceReport:
+		c.fromPlace(ctx, m)
+	case *actor.Terminated:
+		c.placeEnded(ctx, m)
+	}
+}
+
+func (c *Coordinator) start(ctx actor.Context) {
+	c.self = ctx.Self()
+	c.began = c.env.Now()
+	c.nums, c.places = map[string]uint64{}, map[string]reduce.PlaceLost{}
+	r := c.run
+	r.attempt++
+	latency, bandwidth := c.env.Network()
+	c.core = reduce.New(reduce.Config{Target: r.req.Target, Sources: r.req.Sources, Num: r.req.Num, Op: r.req.Op, Request: requestDigest(r.req),
+		Node: c.env.Store.Self, Attempt: r.attempt, Degree: r.req.Degree, Latency: latency, Bandwidth: bandwidth,
+		InlineLimit: c.env.Store.InlineLimit, Deadline: c.began + r.req.Deadline})
+	c.survey = newSurvey(r.req.Sources)
+	if r.remember == nil {
+		c.do(ctx, reduce.Start{Now: c.began})
+		return
+	}
+	c.do(ctx, reduce.Resume{Now: c.began, Reduce: r.remember.Reduce, Degree: r.remember.Degree, Meta: r.remember.Meta, Nodes: r.remember.Nodes})
+}
+
+// stop ends the actor; a caller without an answer hears of it.
+func (c *Coordinator) stop() {
+	c.unwatch()
+	c.env.forget(c.run)
+	c.answer(storenode.ReduceResult{}, &phalanx.Error{Node: c.env.Store.Self, Kind: phalanx.ErrInternal, Err: errors.New("the coordinator's actor failed")})
+}
+
+func (c *Coordinator) do(ctx actor.Context, ev reduce.Event) {
+	for _, e := range c.core.Step(ev) {
+		c.carryOut(ctx, e)
+	}
+	if c.core.Ended() {
+		ctx.Stop(ctx.Self())
+	}
+}
+
+func (c *Coordinator) carryOut(ctx actor.Context, e reduce.Effect) {
+	switch e := e.(type) {
+	case reduce.Begin:
+		c.begin()
+	case reduce.Watch:
+		c.watch(e.Sources)
+	case reduce.Unwatch:
+		c.unwatch()
+	case reduce.Remember:
+		c.run.remember = &e
+		c.env.Store.Publish(actors.ReduceStarted{Target: c.run.req.Target, Sources: len(c.run.req.Sources), Num: c.run.req.Num, Degree: e.Degree})
+	case reduce.Command:
+		c.run.tree.command(e)
+		c.order(ctx, e)
+	case reduce.Stop:
+		c.order(ctx, e)
+	case reduce.AskDelivered:
+		c.order(ctx, e)
+	case reduce.Inspect:
+		c.order(ctx, e)
+	case reduce.CombineInline:
+		c.combineInline(e)
+	case reduce.Restart:
+		c.restart(e)
+	case reduce.Finalise:
+		c.finalise(e)
+	case reduce.Abort:
+		c.abort(e)
+	case reduce.Result:
+		c.run.tree.over = true
+		c.env.Store.Publish(actors.ReduceCompleted{Target: c.run.req.Target, Generation: e.Gen, Num: len(e.In), Replaced: c.run.replaced, Took: c.env.Now() - c.began})
+		c.result(e)
+	case reduce.Fail:
+		c.run.tree.over = true
+		c.answer(storenode.ReduceResult{}, e.Err)
+	case reduce.Notify:
+		c.notify(e)
+	}
+}
+
+func (c *Coordinator) result(e reduce.Result) {
+	meta := phalanx.Meta{Size: e.Size}
+	if m := c.run.tree.meta; m != nil {
+		meta = *m
+	}
+	c.answer(storenode.ReduceResult{Info: storenode.Info{Object: c.run.req.Target, Gen: e.Gen, Meta: meta, Digest: e.Digest}, In: e.In, Out: e.Out}, nil)
+}
+
+// order sends an effect to the places of its node; reports come back.
+func (c *Coordinator) order(ctx actor.Context, e reduce.Effect) {
+	to, m := messages.OrderToProto(c.env.Store.Self, e)
+	if pid, ok := c.env.PlacesOn(to); ok {
+		ctx.Request(pid, m)
+	}
+}
+
+// answer gives the caller its answer, once.
+func (c *Coordinator) answer(r storenode.ReduceResult, err *phalanx.Error) {
+	if c.given {
+		return
+	}
+	c.given = true
+	out := storenode.Reduced{Target: c.run.req.Target, Result: r}
+	if err != nil {
+		e := *err
+		e.Op = "reduce"
+		if e.Object == "" {
+			e.Object = c.run.req.Target
+		}
+		out.Err = &e
+	}
+	c.run.done(out)
+}
+
+// fromPlace takes a report. The coordinator watches every place that has an
+// actor: its end is how it learns that the place is lost.
+func (c *Coordinator) fromPlace(ctx actor.Context, m *messages.PlaceReport) {
+	r, err := messages.ReportFromProto(m)
+	if err != nil {
+		c.env.Store.Log.WithError(err).Warn("a place's report cannot be read")
+		return
+	}
+	if r.Target != c.run.req.Target || r.Reduce != c.core.Reduce() {
+		return
+	}
+	if a, ok := r.Event.(reduce.Acked); ok && ctx.Sender() != nil {
+		if gen, ok := c.run.tree.genOf(a.Place, a.Node); ok {
+			key := ctx.Sender().String()
+			if _, known := c.places[key]; !known {
+				ctx.Watch(ctx.Sender())
+			}
+			c.places[key] = reduce.PlaceLost{Place: a.Place, Gen: gen, Reason: reduce.LostPanic, Text: "its actor ended"}
+		}
+	}
+	c.do(ctx, r.Event)
+}
+
+func (c *Coordinator) placeEnded(ctx actor.Context, m *actor.Terminated) {
+	lost, ok := c.places[m.Who.String()]
+	if !ok {
+		return
+	}
+	delete(c.places, m.Who.String())
+	if m.Why == actor.TerminatedReason_AddressTerminated {
+		lost.Reason, lost.Text = reduce.LostSuspected, "the connection to its node broke"
+	}
+	c.do(ctx, lost)
+}
+
+// notify publishes what recovery does.
+func (c *Coordinator) notify(n reduce.Notify) {
+	target, publish := c.run.req.Target, c.env.Store.Publish
+	switch n.What {
+	case reduce.NotePlaced:
+		c.run.tree.place(n)
+	case reduce.NoteLost, reduce.NoteEmptied:
+		publish(actors.PlaceLost{Target: target, Place: n.Place, Node: n.Node, Source: n.Source, Cause: fmt.Sprintf("%v %s", n.Reason, n.Text)})
+		c.run.tree.lost(n, c.env.Now())
+	case reduce.NoteReplaced:
+		c.run.replaced++
+		publish(actors.PlaceReplaced{Target: target, Place: n.Place, Node: n.Node, Source: n.Source, Took: c.run.tree.since(n.Place, c.env.Now())})
+		c.run.tree.place(n)
+	case reduce.NoteCleared:
+		publish(actors.AncestorsCleared{Target: target, Place: n.Place, Cleared: n.Places})
+	}
+}

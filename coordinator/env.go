@@ -1,0 +1,128 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
+)
+
+// Watcher has the owner of an object tell its readiness.
+type Watcher interface {
+	Watch(id phalanx.ObjectID, num uint64, deliver func(directory.Readiness))
+}
+
+// Env is what the coordinators of a node share.
+type Env struct {
+	Store   *storenode.Env
+	Watcher Watcher
+	Ops     *combine.Registry
+	Now     func() time.Duration
+	// Spawn starts an actor that is restarted when it fails.
+	Spawn func(props *actor.Props, name string) (*actor.PID, error)
+	// PlacesOn returns the actor that takes orders for the places of a node.
+	PlacesOn func(node phalanx.NodeID) (*actor.PID, bool)
+	// Network returns the latency, one way, and the bandwidth in bytes per
+	// second that were measured.
+	Network func() (time.Duration, float64)
+
+	mu   sync.Mutex
+	runs map[phalanx.ObjectID]*run
+	next uint64
+}
+
+// Reduce runs r and calls done once.
+func (e *Env) Reduce(r storenode.Reduce, done func(storenode.Reduced)) {
+	_, _ = e.start(r, done)
+}
+
+// start begins a reduce and returns how to cancel it.
+func (e *Env) start(r storenode.Reduce, done func(storenode.Reduced)) (func(*phalanx.Error), error) {
+	if r.Num == 0 {
+		r.Num = len(r.Sources)
+	}
+	if r.Deadline <= 0 {
+		r.Deadline = e.Store.Deadline
+	}
+	work := &run{req: r, done: done, tree: newTreeState()}
+	e.mu.Lock()
+	e.next++
+	name := fmt.Sprintf("reduce-%d", e.next)
+	if e.runs == nil {
+		e.runs = map[phalanx.ObjectID]*run{}
+	}
+	e.runs[r.Target] = work
+	e.mu.Unlock()
+	pid, err := e.Spawn(actor.PropsFromProducer(func() actor.Actor {
+		return &Coordinator{env: e, run: work, beat: actors.NewTicker(tickEvery)}
+	}), name)
+	if err != nil {
+		e.forget(work)
+		done(storenode.Reduced{Target: r.Target, Err: &phalanx.Error{Op: "reduce", Object: r.Target, Node: e.Store.Self, Kind: phalanx.ErrInternal, Err: err}})
+		return nil, err
+	}
+	return func(err *phalanx.Error) { e.Store.System.Root.Send(pid, canceled{err}) }, nil
+}
+
+// Run is Reduce for ordinary Go code: it ends with ctx.
+func (e *Env) Run(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {
+	if d, ok := ctx.Deadline(); ok {
+		r.Deadline = time.Until(d)
+	} else if r.Deadline <= 0 {
+		r.Deadline = e.Store.Deadline
+	}
+	fail := func(kind phalanx.Kind, text string) *phalanx.Error {
+		return &phalanx.Error{Op: "reduce", Object: r.Target, Kind: kind, Err: errors.New(text)}
+	}
+	if ctx.Err() != nil || r.Deadline <= 0 {
+		return storenode.ReduceResult{}, fail(phalanx.ErrDeadline, "the context had ended before the call")
+	}
+	ch := make(chan storenode.Reduced, 1)
+	cancel, err := e.start(r, func(d storenode.Reduced) { ch <- d })
+	if err != nil {
+		d := <-ch
+		return d.Result, d.Err
+	}
+	select {
+	case d := <-ch:
+		return d.Result, d.Err
+	case <-ctx.Done():
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		cancel(fail(phalanx.ErrCanceled, "the caller went away"))
+		d := <-ch
+		return d.Result, d.Err
+	}
+	select { // the core's own deadline says what was missing
+	case d := <-ch:
+		return d.Result, d.Err
+	case <-time.After(time.Second):
+		cancel(fail(phalanx.ErrDeadline, "not enough sources became ready"))
+		d := <-ch
+		return d.Result, d.Err
+	}
+}
+
+func (e *Env) forget(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.runs[r.req.Target] == r {
+		delete(e.runs, r.req.Target)
+	}
+}
+
+// Running returns how many reduces this node coordinates.
+func (e *Env) Running() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.runs)
+}

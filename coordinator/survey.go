@@ -1,0 +1,141 @@
+package coordinator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// surveyFor is how long what is ready at the start is waited for: an owner that
+// does not answer must not hold up the others.
+const surveyFor = 250 * time.Millisecond
+
+// survey turns what the directory tells of the sources, always the whole state
+// of one, into the events of the core. The first answers are handed over
+// together.
+type survey struct {
+	ids   []phalanx.ObjectID
+	last  []directory.Readiness
+	known []bool
+	index map[phalanx.ObjectID]int
+	left  int // sources without a first answer
+	first bool
+	ready []reduce.Ready // of the first answers
+}
+
+func newSurvey(ids []phalanx.ObjectID) *survey {
+	s := &survey{ids: ids, last: make([]directory.Readiness, len(ids)), known: make([]bool, len(ids)),
+		index: map[phalanx.ObjectID]int{}, left: len(ids), first: true}
+	for i, id := range ids {
+		s.index[id] = i
+	}
+	return s
+}
+
+// take returns the events of a new readiness of source i.
+func (s *survey) take(i int, r directory.Readiness) []reduce.Event {
+	old := s.last[i]
+	s.last[i] = r
+	var out []reduce.Event
+	if !s.known[i] {
+		s.known[i] = true
+		s.left--
+		if s.first {
+			s.ready = append(s.ready, readyOf(r)...)
+			if s.left == 0 {
+				return []reduce.Event{s.end()}
+			}
+			return nil
+		}
+	}
+	if !old.Gen.IsZero() && bound(old.State) {
+		switch {
+		case !bound(r.State) || r.State == directory.Lost && old.State != directory.Lost:
+			out = append(out, reduce.SourceGone{Source: r.Object, Gen: old.Gen, Kind: goneKind(r.State)})
+		case old.Gen.Less(r.Gen):
+			out = append(out, reduce.SourceReset{Source: r.Object, Gen: r.Gen})
+		default:
+			for _, l := range old.Ready {
+				if !slices.ContainsFunc(r.Ready, func(m directory.Location) bool { return m.Node == l.Node }) && len(r.Ready) < directory.MaxReady {
+					out = append(out, reduce.HolderGone{Source: r.Object, Node: l.Node})
+				}
+			}
+		}
+	}
+	for _, rd := range readyOf(r) {
+		out = append(out, rd)
+	}
+	if r.State == directory.Finished {
+		out = append(out, reduce.SourceFinal{Source: r.Object, Gen: r.Gen})
+	}
+	return out
+}
+
+// end hands over the first answers; nil if that was done.
+func (s *survey) end() reduce.Event {
+	if !s.first {
+		return nil
+	}
+	s.first = false
+	return reduce.Surveyed{Ready: s.ready}
+}
+
+// bytes returns the inline bytes of a source.
+func (s *survey) bytes(id phalanx.ObjectID, gen phalanx.Generation) ([]byte, bool) {
+	r := s.last[s.index[id]]
+	return r.Bytes, r.Inline && r.Gen == gen
+}
+
+func bound(s directory.State) bool {
+	return s == directory.Begun || s == directory.Finished || s == directory.Lost
+}
+
+func goneKind(s directory.State) phalanx.Kind {
+	switch s {
+	case directory.Deleted:
+		return phalanx.ErrDeleted
+	case directory.Lost:
+		return phalanx.ErrLost
+	}
+	return phalanx.ErrAborted
+}
+
+func readyOf(r directory.Readiness) []reduce.Ready {
+	if r.State != directory.Begun && r.State != directory.Finished {
+		return nil
+	}
+	final := r.State == directory.Finished
+	out := make([]reduce.Ready, 0, len(r.Ready)+1)
+	for _, l := range r.Ready {
+		kind := reduce.Complete
+		if !l.Complete {
+			kind = reduce.Origin
+		}
+		out = append(out, reduce.Ready{Source: r.Object, Node: l.Node, Gen: r.Gen, Meta: r.Meta, Kind: kind, Final: final})
+	}
+	if r.Inline && len(out) == 0 {
+		out = append(out, reduce.Ready{Source: r.Object, Gen: r.Gen, Meta: r.Meta, Kind: reduce.Inline, Final: final})
+	}
+	return out
+}
+
+// watch has the owners of the sources tell about them.
+func (c *Coordinator) watch(sources []phalanx.ObjectID) {
+	d, self, sys := c.env.Watcher, c.self, c.env.Store.System
+	for i, id := range sources {
+		num := c.env.Store.Directory.Nums(1)
+		c.run.watches = append(c.run.watches, num)
+		d.Watch(id, num, func(r directory.Readiness) { sys.Root.Send(self, told{i, r}) })
+	}
+	time.AfterFunc(surveyFor, func() { sys.Root.Send(self, surveyed{}) })
+}
+
+func (c *Coordinator) unwatch() {
+	for _, num := range c.run.watches {
+		c.env.Store.Directory.Forget(num)
+	}
+	c.run.watches = nil
+}

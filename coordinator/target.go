@@ -1,0 +1,139 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// note is the recorded answer of a Reduce, given to whoever repeats it.
+type note struct {
+	In  []phalanx.ObjectID `json:"in"`
+	Out []phalanx.ObjectID `json:"out"`
+}
+
+// requestDigest is equal for equal requests.
+func requestDigest(r storenode.Reduce) phalanx.Digest {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %d %d", string(r.Op), r.Num, len(r.Sources))
+	for _, s := range r.Sources {
+		fmt.Fprintf(&b, " %q", string(s))
+	}
+	return dataplane.DigestBytes([]byte(b.String()))
+}
+
+// ask sends a request about the target. A repeat by the core keeps its number,
+// since the directory's client repeats by itself.
+func (c *Coordinator) ask(key string, body directory.Body, event func(owner phalanx.NodeID, r directory.Result) reduce.Event) {
+	if _, pending := c.nums[key]; pending {
+		return
+	}
+	d := c.env.Store.Directory
+	num := d.Nums(1)
+	c.nums[key] = num
+	self, sys := c.self, c.env.Store.System
+	d.Request(c.run.req.Target, num, body, func(owner phalanx.NodeID, r directory.Result) {
+		if r.Waiting {
+			return
+		}
+		sys.Root.Send(self, answeredAsk{key, event(owner, r)})
+	})
+}
+
+// answeredAsk brings the answer to an ask, which may then be asked again.
+type answeredAsk struct {
+	key   string
+	event reduce.Event
+}
+
+func (c *Coordinator) begin() {
+	tag := requestDigest(c.run.req).String()
+	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag},
+		func(owner phalanx.NodeID, r directory.Result) reduce.Event {
+			switch {
+			case r.Kind != 0:
+				return reduce.Rejected{Kind: r.Kind, Text: r.Text}
+			case r.State == directory.Finished:
+				var n note
+				if err := json.Unmarshal(r.Note, &n); err != nil {
+					return reduce.Rejected{Kind: phalanx.ErrInternal, Text: fmt.Sprintf("the answer that %s recorded cannot be read: %v", owner, err)}
+				}
+				return reduce.Attached{Gen: r.Gen, Final: true, In: n.In, Out: n.Out, Size: r.Meta.Size, Digest: r.Digest}
+			case r.Attached != "":
+				return reduce.Attached{Gen: r.Gen, Coordinator: r.Attached}
+			}
+			return reduce.Begun{Gen: r.Gen}
+		})
+}
+
+func (c *Coordinator) restart(e reduce.Restart) {
+	c.ask("restart "+e.From.String(), directory.Restart{Gen: e.From}, func(_ phalanx.NodeID, r directory.Result) reduce.Event {
+		if r.Kind != 0 {
+			return reduce.RestartRefused{From: e.From, Kind: r.Kind, Text: r.Text}
+		}
+		return reduce.Restarted{From: e.From, Gen: r.Gen}
+	})
+}
+
+func (c *Coordinator) finalise(e reduce.Finalise) {
+	recorded, err := json.Marshal(note{e.In, e.Out})
+	if err != nil {
+		panic(fmt.Sprintf("coordinator: %v", err)) // strings always can be
+	}
+	var body directory.Body = directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Note: recorded}
+	if e.Inline {
+		body = directory.PutInline{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Bytes: c.inline, Tag: requestDigest(c.run.req).String(), Note: recorded}
+	}
+	meta := e.Meta
+	c.run.tree.meta = &meta
+	c.ask("finalise "+e.Gen.String(), body, func(_ phalanx.NodeID, r directory.Result) reduce.Event {
+		if r.Kind != 0 {
+			return reduce.FinaliseRefused{Gen: e.Gen, Kind: r.Kind, Text: r.Text}
+		}
+		return reduce.Finalised{Gen: r.Gen}
+	})
+}
+
+func (c *Coordinator) abort(e reduce.Abort) {
+	c.ask("abort "+e.Gen.String(), directory.Abort{Gen: e.Gen}, func(phalanx.NodeID, directory.Result) reduce.Event { return reduce.Aborted{} })
+}
+
+// combineInline folds small sources beside the actor. Their bytes came with
+// their readiness.
+func (c *Coordinator) combineInline(e reduce.CombineInline) {
+	c.seq = e.Seq
+	inputs := make([][]byte, len(e.Inputs))
+	for i, in := range e.Inputs {
+		b, ok := c.survey.bytes(in.Source, in.Gen)
+		if !ok {
+			c.env.Store.System.Root.Send(c.self, happened{reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}})
+			return
+		}
+		inputs[i] = b
+	}
+	self, sys, ops := c.self, c.env.Store.System, c.env.Ops
+	go func() {
+		out := append([]byte(nil), inputs[0]...)
+		var err error
+		for _, in := range inputs[1:] {
+			err = errors.Join(err, ops.Combine(e.Op, e.Meta.DType, out, in))
+		}
+		if err != nil {
+			kind := phalanx.ErrUnknownOp
+			var pe *phalanx.Error
+			if errors.As(err, &pe) {
+				kind = pe.Kind
+			}
+			sys.Root.Send(self, combined{event: reduce.InlineFailed{Seq: e.Seq, Kind: kind, Text: err.Error()}, seq: e.Seq})
+			return
+		}
+		sys.Root.Send(self, combined{event: reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: dataplane.DigestBytes(out)}, bytes: out, seq: e.Seq})
+	}()
+}

@@ -1,0 +1,95 @@
+package coordinator
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// treeState is what is shown of a running tree.
+type treeState struct {
+	mu     sync.Mutex
+	places map[int]reduce.State
+	nodes  map[int]phalanx.NodeID
+	empty  map[int]time.Duration // since when
+	meta   *phalanx.Meta         // of the target; the actor's own
+	over   bool                  // likewise
+}
+
+func newTreeState() *treeState {
+	return &treeState{places: map[int]reduce.State{}, nodes: map[int]phalanx.NodeID{}, empty: map[int]time.Duration{}}
+}
+
+func (t *treeState) command(c reduce.Command) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.places[c.State.Place] = c.State
+	t.nodes[c.State.Place] = c.Node
+}
+
+func (t *treeState) place(n reduce.Notify) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.empty, n.Place)
+}
+
+func (t *treeState) lost(n reduce.Notify, now time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.empty[n.Place]; !ok {
+		t.empty[n.Place] = now
+	}
+}
+
+func (t *treeState) since(place int, now time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at, ok := t.empty[place]; ok {
+		return now - at
+	}
+	return 0
+}
+
+// genOf returns the label that the place on node was last told.
+func (t *treeState) genOf(place int, node phalanx.NodeID) (reduce.PlaceGen, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, ok := t.places[place]
+	return s.Gen, ok && t.nodes[place] == node
+}
+
+// TreePlace is one place of a running reduce.
+type TreePlace struct {
+	Place  int
+	Parent int // -1 at the root
+	Node   phalanx.NodeID
+	Source phalanx.ObjectID
+}
+
+// Tree returns the places of the reduce that makes target, by position, if this
+// node coordinates it.
+func (e *Env) Tree(target phalanx.ObjectID) ([]TreePlace, bool) {
+	e.mu.Lock()
+	r := e.runs[target]
+	e.mu.Unlock()
+	if r == nil {
+		return nil, false
+	}
+	t := r.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []TreePlace
+	for _, i := range slices.Sorted(maps.Keys(t.places)) {
+		s := t.places[i]
+		p := TreePlace{Place: i, Parent: s.Parent.Place, Node: t.nodes[i], Source: s.Source}
+		if s.Root {
+			p.Parent = -1
+		}
+		out = append(out, p)
+	}
+	return out, true
+}

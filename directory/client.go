@@ -1,0 +1,246 @@
+package directory
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+const (
+	repeatAfter  = 50 * time.Millisecond // an unanswered request
+	waitingAfter = time.Second           // one that is queued at the owner
+	watchAgain   = 5 * time.Second       // a watch that was told something
+	forgetAfter  = 10 * time.Minute      // half the life of a tombstone
+	sweepEvery   = 10 * time.Millisecond
+)
+
+// Client sends requests to the owners of objects. Delivery is at most once, so
+// it repeats each with the same number until it is answered, and at once when
+// the object's shard has a new owner. It is safe for concurrent use.
+type Client struct {
+	self phalanx.NodeID
+	to   Transport
+	now  func() time.Duration
+
+	nums    atomic.Uint64
+	sent    atomic.Uint64
+	mu      sync.Mutex
+	view    view.View
+	pending map[uint64]*request
+}
+
+type request struct {
+	core.Request
+	shard   int
+	owner   phalanx.NodeID
+	began   time.Duration
+	again   time.Duration // when it is repeated
+	deliver func(owner phalanx.NodeID, r core.Result)
+	ready   func(core.Readiness) // of a watch
+	version uint64               // the last that was delivered, of the present owner
+}
+
+// NewClient returns a client without a view: requests wait for the first.
+func NewClient(self phalanx.NodeID, to Transport, now func() time.Duration) *Client {
+	return &Client{self: self, to: to, now: now, pending: map[uint64]*request{}}
+}
+
+// Nums returns the first of n request numbers that are nobody else's.
+func (c *Client) Nums(n uint64) uint64 { return c.nums.Add(n) - n + 1 }
+
+// Requests returns how many requests were sent, repeats not counted.
+func (c *Client) Requests() uint64 { return c.sent.Load() }
+
+// Request sends body to the owner of id. deliver is called with each Waiting
+// and once with the answer.
+func (c *Client) Request(id phalanx.ObjectID, num uint64, body core.Body, deliver func(owner phalanx.NodeID, r core.Result)) {
+	c.mu.Lock()
+	shard := 0
+	if n := len(c.view.Shards); n > 0 {
+		shard = id.Shard(n)
+	}
+	c.add(&request{Request: core.Request{From: c.self, Num: num, Object: id, Body: body}, shard: shard, deliver: deliver})
+}
+
+// Watch has the owner of id tell its readiness, now and whenever it changes,
+// until Forget. deliver is called from another goroutine.
+func (c *Client) Watch(id phalanx.ObjectID, num uint64, deliver func(core.Readiness)) {
+	c.mu.Lock()
+	c.add(&request{Request: core.Request{From: c.self, Num: num, Object: id, Body: core.Watch{}}, ready: deliver,
+		deliver: func(phalanx.NodeID, core.Result) {}})
+}
+
+// Ready takes what an owner tells to a watch of this node.
+func (c *Client) Ready(from phalanx.NodeID, r core.Readiness) {
+	c.mu.Lock()
+	w := c.pending[r.Num]
+	known := w != nil && w.ready != nil && r.To == c.self && w.Object == r.Object
+	fresh := known && (w.owner != from || r.Version > w.version)
+	if known {
+		w.again = c.now() + watchAgain
+	}
+	if fresh {
+		w.version = r.Version
+	}
+	shards := len(c.view.Shards)
+	c.mu.Unlock()
+	if fresh {
+		w.ready(r)
+	}
+	if shards == 0 {
+		return
+	}
+	ack := core.Event(core.WatchAcked{From: c.self, Num: r.Num, Object: r.Object, Version: r.Version})
+	if !known {
+		ack = core.Request{From: c.self, Num: c.Nums(1), Object: r.Object, Body: core.Cancel{Num: r.Num}}
+	}
+	c.to.Send(from, r.Object.Shard(shards), ack)
+}
+
+// RequestShard is Request for a body that is about a whole shard.
+func (c *Client) RequestShard(shard int, num uint64, body core.Body, deliver func(owner phalanx.NodeID, r core.Result)) {
+	c.mu.Lock()
+	c.add(&request{Request: core.Request{From: c.self, Num: num, Body: body}, shard: shard, deliver: deliver})
+}
+
+// add takes the locked client and unlocks it: what is sent may come back at
+// once.
+func (c *Client) add(r *request) {
+	c.sent.Add(1)
+	r.began = c.now()
+	c.pending[r.Num] = r
+	send := c.aim(r, r.began)
+	c.mu.Unlock()
+	if send {
+		c.to.Send(r.owner, r.shard, r.Request)
+	}
+}
+
+// aim sets whom r goes to and when it is repeated; false if there is no owner yet.
+func (c *Client) aim(r *request, now time.Duration) bool {
+	r.again = now + repeatAfter
+	if len(c.view.Shards) == 0 {
+		return false
+	}
+	if r.Object != "" {
+		r.shard = r.Object.Shard(len(c.view.Shards))
+	}
+	if owner := c.view.Shards[r.shard].Owner; owner != r.owner {
+		r.owner, r.version = owner, 0
+	}
+	return r.owner != ""
+}
+
+// Forget ends the repetition of a request; it is not delivered any more. The
+// owner hears of the end of a watch.
+func (c *Client) Forget(num uint64) {
+	c.mu.Lock()
+	r := c.pending[num]
+	delete(c.pending, num)
+	c.mu.Unlock()
+	if r != nil && r.ready != nil {
+		c.Request(r.Object, c.Nums(1), core.Cancel{Num: num}, func(phalanx.NodeID, core.Result) {})
+	}
+}
+
+// Owner returns the node that owns id in the present view, or "".
+func (c *Client) Owner(id phalanx.ObjectID) phalanx.NodeID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.view.Shards) == 0 {
+		return ""
+	}
+	return c.view.Shards[id.Shard(len(c.view.Shards))].Owner
+}
+
+// Tell sends an event about id to node's replica of its shard.
+func (c *Client) Tell(node phalanx.NodeID, id phalanx.ObjectID, ev core.Event) {
+	c.mu.Lock()
+	n := len(c.view.Shards)
+	c.mu.Unlock()
+	if n > 0 {
+		c.to.Send(node, id.Shard(n), ev)
+	}
+}
+
+// Replied takes an answer from node.
+func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
+	c.mu.Lock()
+	r := c.pending[rep.Num]
+	if r == nil || rep.To != c.self || r.ready != nil && !rep.Result.NotOwner {
+		c.mu.Unlock()
+		return
+	}
+	switch {
+	case rep.Result.NotOwner: // one of us has an old view
+		r.again = min(r.again, c.now()+sweepEvery)
+		c.mu.Unlock()
+		return
+	case rep.Result.Waiting:
+		r.again = c.now() + waitingAfter
+	default:
+		delete(c.pending, rep.Num)
+	}
+	c.mu.Unlock()
+	r.deliver(from, rep.Result)
+}
+
+// Learn takes a new view: requests go at once to owners that are new.
+func (c *Client) Learn(v view.View) {
+	c.mu.Lock()
+	c.view = v
+	now := c.now()
+	c.flush(func(r *request) bool { return r.owner != v.Shards[r.shard].Owner }, now)
+}
+
+// Run repeats requests until ctx ends.
+func (c *Client) Run(ctx context.Context) {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		c.mu.Lock()
+		now := c.now()
+		for num, r := range c.pending {
+			if now-r.began > forgetAfter && r.ready == nil {
+				delete(c.pending, num)
+			}
+		}
+		c.flush(func(r *request) bool { return r.again <= now }, now)
+	}
+}
+
+// flush takes the locked client, sends the requests that are due, in the order
+// of their numbers, and unlocks it.
+func (c *Client) flush(due func(*request) bool, now time.Duration) {
+	var out []*request
+	for _, r := range c.pending {
+		if due(r) && c.aim(r, now) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *request) int { return int(int64(a.Num) - int64(b.Num)) })
+	type addressed struct {
+		to    phalanx.NodeID
+		shard int
+		req   core.Request
+	}
+	sends := make([]addressed, len(out))
+	for i, r := range out {
+		sends[i] = addressed{r.owner, r.shard, r.Request}
+	}
+	c.mu.Unlock()
+	for _, s := range sends {
+		c.to.Send(s.to, s.shard, s.req)
+	}
+}

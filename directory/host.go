@@ -1,0 +1,147 @@
+package directory
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// HostConfig is what the shards of a node need.
+type HostConfig struct {
+	Self        phalanx.NodeID
+	System      *actor.ActorSystem
+	Transport   Transport
+	Now         func() time.Duration
+	InlineLimit int64
+	Fanout      int
+	Log         logrus.FieldLogger
+	// Spawn starts a supervised actor.
+	Spawn func(props *actor.Props, name string) (*actor.PID, error)
+	// CaughtUp tells the view that node has all of the shard's state.
+	CaughtUp func(shard int, epoch uint64, node phalanx.NodeID)
+	// Restarted tells the view that this node's replica has lost its state.
+	Restarted func(shard int, epoch uint64)
+	// Publish puts a recovery event on the event stream.
+	Publish func(event any)
+}
+
+// Host keeps an actor for each shard replica of this node and hands messages to
+// them. It is safe for concurrent use.
+type Host struct {
+	cfg HostConfig
+
+	mu     sync.Mutex
+	shards map[int]*actor.PID
+	view   view.View
+	lease  time.Duration
+	closed bool
+}
+
+// NewHost returns a host without shards.
+func NewHost(cfg HostConfig) *Host { return &Host{cfg: cfg, shards: map[int]*actor.PID{}} }
+
+// Learn takes a new view: replicas that this node gains are started, those that
+// it loses end.
+func (h *Host) Learn(v view.View) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	h.view = v
+	members := make([]phalanx.NodeID, len(v.Members))
+	for i, m := range v.Members {
+		members[i] = m.ID
+	}
+	for i, s := range v.Shards {
+		pid := h.shards[i]
+		mine := s.Owner == h.cfg.Self || s.Backup == h.cfg.Self || s.Next == h.cfg.Self
+		if !mine && pid == nil {
+			continue
+		}
+		if pid == nil {
+			var err error
+			if pid, err = h.cfg.Spawn(h.props(i), fmt.Sprintf("shard-%d", i)); err != nil {
+				h.cfg.Log.WithError(err).WithField("shard", i).Error("a shard's actor cannot be started")
+				continue
+			}
+			h.shards[i] = pid
+			h.cfg.System.Root.Send(pid, core.Lease{Until: h.lease})
+		}
+		h.cfg.System.Root.Send(pid, core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next,
+			Members: members, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0})
+		if !mine {
+			h.cfg.System.Root.Stop(pid)
+			delete(h.shards, i)
+		}
+	}
+}
+
+// Leased passes on until when this node may answer and confirm.
+func (h *Host) Leased(until time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lease = until
+	for _, pid := range h.shards {
+		h.cfg.System.Root.Send(pid, core.Lease{Until: until})
+	}
+}
+
+// Handle hands an event to this node's replica of a shard. A request for a
+// shard that is not here is answered so.
+func (h *Host) Handle(shard int, ev core.Event) {
+	h.mu.Lock()
+	pid := h.shards[shard]
+	h.mu.Unlock()
+	if pid != nil {
+		h.cfg.System.Root.Send(pid, ev)
+		return
+	}
+	if r, ok := ev.(core.Request); ok {
+		h.cfg.Transport.Send(r.From, shard, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
+			Kind: phalanx.ErrUnavailable, NotOwner: true, Text: fmt.Sprintf("%s does not own shard %d", h.cfg.Self, shard)}})
+	}
+}
+
+// Roles returns of how many shards this node is the owner and the backup.
+func (h *Host) Roles() (owned, backedUp int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.view.Shards {
+		if s.Owner == h.cfg.Self {
+			owned++
+		}
+		if s.Backup == h.cfg.Self {
+			backedUp++
+		}
+	}
+	return owned, backedUp
+}
+
+// Close stops every replica and returns when they have ended.
+func (h *Host) Close() {
+	h.mu.Lock()
+	h.closed = true
+	pids := h.shards
+	h.shards = map[int]*actor.PID{}
+	h.mu.Unlock()
+	for _, pid := range pids {
+		_ = h.cfg.System.Root.StopFuture(pid).Wait()
+	}
+}
+
+func (h *Host) entry(shard int) (view.Shard, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if shard >= len(h.view.Shards) {
+		return view.Shard{}, false
+	}
+	return h.view.Shards[shard], true
+}

@@ -1,0 +1,51 @@
+package storenode
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// call is one caller that waits for an object: a Get, an Open, or a fetch for
+// the store's own sake. It is answered once.
+type call struct {
+	id     uint64
+	op     string
+	object phalanx.ObjectID
+	wait   bool
+	pin    bool // keep the copy pinned
+	reader bool // answer with a Reader as soon as bytes can come
+
+	ctx     context.Context // of the Reader; ends by itself at the deadline
+	timer   *time.Timer
+	once    sync.Once
+	deliver func(got any) // a *Got or an *Opened
+}
+
+// answer gives the caller what it waited for, once.
+func (c *call) answer(v *View, r *Reader, err error) {
+	delivered := false
+	c.once.Do(func() {
+		delivered = true
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+		err = withOp(c.op, c.object, err)
+		if c.reader {
+			c.deliver(&Opened{Object: c.object, Reader: r, Err: err})
+			return
+		}
+		c.deliver(&Got{Object: c.object, View: v, Err: err})
+	})
+	if delivered {
+		return
+	}
+	if v != nil {
+		v.Release()
+	}
+	if r != nil {
+		_ = r.Close()
+	}
+}

@@ -1,0 +1,9 @@
+// Package storenode is the object store of one node: the table of the copies
+// that it holds, the actors that make and fetch objects and combine arrays, and
+// the streams that it serves to other nodes.
+//
+// The store actor answers the messages of application actors. The table and the
+// buffers lie outside its instance, so that a restart loses nothing. Each object
+// that is arriving has a fetch actor, each Put a put actor, each place of a
+// reduce a place actor; they are siblings of the store and die alone.
+package storenode

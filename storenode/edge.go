@@ -1,0 +1,169 @@
+package storenode
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// edge is the stream of a child's output to its parent, which pulls it.
+type edge struct {
+	open     reduce.OpenEdge
+	ctx      context.Context
+	cancel   context.CancelFunc
+	used     bool          // a folder reads it
+	finished chan struct{} // closed when it does not any more
+	before   *edge         // of the same child, which may still be folding
+}
+
+func (p *place) openEdge(o reduce.OpenEdge) {
+	e := &edge{open: o, finished: make(chan struct{}), before: p.edges[o.Place]}
+	if e.before != nil {
+		e.before.cancel()
+	}
+	e.ctx, e.cancel = context.WithCancel(p.ctx)
+	p.edges[o.Place] = e
+	if p.out != nil {
+		for _, f := range p.out.inputs {
+			if f.place == o.Place {
+				f.begun = false
+			}
+		}
+	}
+	p.fold()
+}
+
+func (p *place) closeEdge(c reduce.CloseEdge) {
+	if e := p.edges[c.Place]; e != nil && e.open.Stream == c.Stream {
+		e.cancel()
+		delete(p.edges, c.Place)
+	}
+}
+
+// foldEdge folds a child's output as it comes. What was folded from an earlier
+// stream of the same label is not folded again: one label is one sequence of
+// bytes.
+func (p *place) foldEdge(o *output, f, before *folder, last bool, e *edge) {
+	defer o.done.Done()
+	defer close(e.finished)
+	if e.before != nil && e.before.used {
+		<-e.before.finished
+	}
+	e.before = nil
+	err := p.pull(o, f, before, last, e)
+	if e.ctx.Err() != nil || o.ctx.Err() != nil {
+		return
+	}
+	end := reduce.EdgeEnded{Child: e.open.Place, Gen: e.open.Gen, Stream: e.open.Stream, Complete: err == nil}
+	if err != nil {
+		end.Text = err.Error()
+	}
+	p.tell(end)
+}
+
+func (p *place) pull(o *output, f, before *folder, last bool, e *edge) error {
+	passed := f.passed.Load()
+	from := passed - passed%dataplane.PieceSize
+	s, err := p.env.Conns.Open(e.ctx, e.open.Node, dataplane.Request{Kind: dataplane.Place, Object: p.key.target, Generation: p.key.reduce,
+		Offset: from, Reduce: p.key.reduce.String(), Place: e.open.Place,
+		PlaceGeneration: dataplane.PlaceGeneration{Attempt: e.open.Gen.Attempt, Seq: e.open.Gen.Seq}})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	defer context.AfterFunc(e.ctx, s.Close)()
+	defer context.AfterFunc(o.ctx, s.Close)()
+	in := &elements{stream: s, elem: int(o.meta.DType.Size()), skip: int(passed - from)}
+	if before != nil {
+		in.scratch = make([]byte, foldBlock)
+	}
+	for {
+		at := f.passed.Load()
+		var src []byte
+		if before == nil { // the first input needs no folding: it lands where it belongs
+			src, err = in.next(o.space[at:min(at+dataplane.MaxData, o.meta.Size)])
+		} else {
+			src, err = in.next(in.scratch[:min(foldBlock, o.meta.Size-at)])
+		}
+		if errors.Is(err, io.EOF) {
+			if at < o.meta.Size {
+				return &phalanx.Error{Node: e.open.Node, Kind: phalanx.ErrCorrupt, Err: errors.New("the child's output is too short")}
+			}
+			if o.meta.Size == 0 {
+				o.advance(f, 0, last)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if before == nil {
+			o.advance(f, len(src), last)
+			continue
+		}
+		for len(src) > 0 {
+			limit, ok := o.await(f, before)
+			if !ok {
+				return o.ctx.Err()
+			}
+			at := f.passed.Load()
+			n := int(min(limit-at, int64(len(src))))
+			if err := p.hub.ops.Combine(o.op, o.meta.DType, o.space[at:at+int64(n)], src[:n]); err != nil {
+				return err
+			}
+			o.advance(f, n, last)
+			src = src[n:]
+		}
+	}
+}
+
+// elements reads whole elements from a stream, whatever the boundaries at which
+// its bytes come.
+type elements struct {
+	stream  *dataplane.Stream
+	elem    int
+	skip    int    // bytes to read and forget first
+	scratch []byte // for inputs that are folded
+	carry   [8]byte
+	carried int // bytes of an element of which the rest is to come
+}
+
+// next fills a part of p with whole elements and returns it. Without room for
+// one more element it waits for the end of the stream.
+func (r *elements) next(p []byte) ([]byte, error) {
+	for r.skip > 0 {
+		var waste [4096]byte
+		n, err := r.stream.Read(waste[:min(r.skip, len(waste))])
+		r.skip -= n
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(p) == 0 {
+		var none [1]byte
+		if n, err := r.stream.Read(none[:]); err != nil || n > 0 {
+			if n > 0 {
+				err = errors.New("the child's output is too long")
+			}
+			return nil, err
+		}
+		return p, nil
+	}
+	n := copy(p, r.carry[:r.carried])
+	r.carried = 0
+	for {
+		k, err := r.stream.Read(p[n:])
+		n += k
+		if whole := n - n%r.elem; whole > 0 {
+			r.carried = copy(r.carry[:], p[whole:n])
+			return p[:whole], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package storenode
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// Directory is how the store reaches the owners of objects.
+type Directory interface {
+	// Nums returns the first of n request numbers that are nobody else's.
+	Nums(n uint64) uint64
+	// Request sends body to the owner of id, again until it is answered.
+	// deliver is called from another goroutine: with Waiting any number of
+	// times, and once more with the answer.
+	Request(id phalanx.ObjectID, num uint64, body directory.Body, deliver func(owner phalanx.NodeID, r directory.Result))
+	// Forget ends the repetition of a request.
+	Forget(num uint64)
+	// Owner returns the node that owns id in the present view.
+	Owner(id phalanx.ObjectID) phalanx.NodeID
+	// Tell sends an event about id to node's replica of its shard, once.
+	Tell(node phalanx.NodeID, id phalanx.ObjectID, ev directory.Event)
+}
+
+// Env is what the actors of one node's store share. It outlives them all.
+type Env struct {
+	Self        phalanx.NodeID
+	System      *actor.ActorSystem
+	Table       *Table
+	Pool        *dataplane.Pool
+	Conns       *dataplane.Conns
+	Directory   Directory
+	Now         func() time.Duration // since the start of the node
+	Log         logrus.FieldLogger
+	Deadline    time.Duration // of a call that has none
+	InlineLimit int64
+	Fanout      int
+	// Spawn starts a supervised actor beside the store.
+	Spawn func(props *actor.Props, name string) (*actor.PID, error)
+	// Publish puts a recovery event on the actor system's event stream.
+	Publish func(event any)
+	// Members returns the nodes of the present view.
+	Members func() []phalanx.NodeID
+	// StoreOn returns the store actor of another node.
+	StoreOn func(node phalanx.NodeID) (*actor.PID, bool)
+	// Coordinate runs a Reduce and calls done once.
+	Coordinate func(r Reduce, done func(Reduced))
+	// Serve answers a stream request for a reduce place.
+	ServePlace func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer)
+
+	// StorePID is the node's store actor.
+	StorePID *actor.PID
+
+	nums   atomic.Uint64
+	active registry
+}
+
+// registry holds what is under way, so that a restarted store finds it again.
+type registry struct {
+	mu      sync.Mutex
+	fetches map[phalanx.ObjectID]*arrival
+	puts    map[phalanx.ObjectID][]*actor.PID
+	views   map[string]map[*View]struct{} // by the actor that asked for them
+}
+
+// arrival is a fetch actor and who waits for it.
+type arrival struct {
+	pid   *actor.PID
+	mu    sync.Mutex
+	calls map[uint64]*call
+}
+
+func (a *arrival) add(c *call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls[c.id] = c
+}
+
+func (a *arrival) remove(id uint64) *call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.calls[id]
+	delete(a.calls, id)
+	return c
+}
+
+// take removes all calls and returns them.
+func (a *arrival) take() []*call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]*call, 0, len(a.calls))
+	for _, c := range a.calls {
+		out = append(out, c)
+	}
+	clear(a.calls)
+	return out
+}
+
+// Fetching returns how many objects are arriving.
+func (e *Env) Fetching() int {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return len(e.active.fetches)
+}
+
+func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	if e.active.puts == nil {
+		e.active.puts = map[phalanx.ObjectID][]*actor.PID{}
+	}
+	e.active.puts[id] = append(e.active.puts[id], pid)
+}
+
+func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	pids := e.active.puts[id]
+	for i, p := range pids {
+		if p.Equal(pid) {
+			pids = append(pids[:i:i], pids[i+1:]...)
+			break
+		}
+	}
+	if len(pids) == 0 {
+		delete(e.active.puts, id)
+		return
+	}
+	e.active.puts[id] = pids
+}
+
+// makers returns the put and place actors that make id here.
+func (e *Env) makers(id phalanx.ObjectID) []*actor.PID {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return append([]*actor.PID(nil), e.active.puts[id]...)
+}
+
+func (e *Env) send(to *actor.PID, msg any) { e.System.Root.Send(to, msg) }

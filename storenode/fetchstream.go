@@ -1,0 +1,131 @@
+package storenode
+
+import (
+	"context"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// openStream makes the buffer of the generation, unless it is there, and reads
+// into it from its watermark on. Reading runs beside the actor.
+func (f *fetch) openStream(o transfer.Open) {
+	if f.copy == nil {
+		if err := f.makeCopy(o); err != nil {
+			f.env.sendReserved(f.self, 0, err)
+			f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Full, Gen: o.Gen, Text: err.Error()})
+			return
+		}
+	}
+	for _, c := range f.opening {
+		f.open(c)
+	}
+	f.opening = nil
+	c := f.copy
+	f.env.Table.reading(c, o.Sender, o.Lease)
+	c.buffer.Resume()
+	c.buffer.Retain()
+	ctx, cancel := context.WithCancel(f.ctx)
+	f.stream, f.streamID = cancel, o.Stream
+	go f.env.receive(ctx, f.self, c, o)
+}
+
+func (f *fetch) makeCopy(o transfer.Open) error {
+	var buf *dataplane.Buffer
+	var err error
+	charge := dataplane.Charge(o.Meta.Size)
+	switch {
+	case o.Meta.Size == phalanx.UnknownSize:
+		f.unreserve()
+		buf, err = f.env.Pool.NewBuffer(f.ctx, o.Meta.Size)
+	case f.reserved >= charge:
+		f.env.Pool.Budget().Release(f.reserved - charge)
+		f.reserved = 0
+		buf, err = f.env.Pool.NewBufferReserved(o.Meta.Size)
+	default:
+		buf = f.env.Pool.TryBuffer(o.Meta.Size)
+		if buf == nil {
+			err = &phalanx.Error{Node: f.env.Self, Kind: phalanx.ErrNoSpace}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	c, ok := f.env.Table.show(f.object, o.Gen, o.Meta, buf, false)
+	if !ok { // a newer generation is here already; the core will hear of it
+		buf.Release()
+		return &phalanx.Error{Node: f.env.Self, Kind: phalanx.ErrReset}
+	}
+	f.copy = c
+	return nil
+}
+
+func (f *fetch) closeStream(id uint64) {
+	if f.stream != nil && f.streamID == id {
+		f.stream()
+		f.stream = nil
+	}
+}
+
+// receive runs one stream into c's buffer and tells the fetch how it ended.
+func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o transfer.Open) {
+	defer c.buffer.Release()
+	ended := func(why transfer.Why, gen phalanx.Generation, text string) {
+		if ctx.Err() == nil {
+			e.send(self, transfer.Ended{Stream: o.Stream, Why: why, Gen: gen, Held: c.buffer.Watermark(), Text: text})
+		}
+	}
+	s, err := e.Conns.Open(ctx, o.Sender, dataplane.Request{Kind: dataplane.Object, Object: c.object, Generation: o.Gen,
+		Offset: c.buffer.Arrived(), Lease: o.Lease})
+	if err != nil {
+		ended(transfer.Broken, o.Gen, err.Error())
+		return
+	}
+	defer s.Close()
+	stop := context.AfterFunc(ctx, s.Close)
+	defer stop()
+	cycle := false
+	end := s.ReceiveInto(c.buffer, dataplane.Progress{Wait: func(path []phalanx.NodeID) {
+		if slices.Contains(path, e.Self) {
+			cycle = true
+			s.Close()
+			return
+		}
+		p := slices.Clone(path)
+		c.path.Store(&p)
+	}})
+	text := ""
+	if end.Err != nil {
+		text = end.Err.Error()
+	}
+	switch end.Reason {
+	case dataplane.Complete:
+		digest, _ := c.buffer.Digest()
+		ended(transfer.AllSent, o.Gen, "")
+		if ctx.Err() == nil {
+			e.send(self, transfer.Whole{Gen: o.Gen, Size: c.buffer.Size(), Digest: digest})
+		}
+	case dataplane.Reset:
+		ended(transfer.Superseded, end.Generation, text)
+	case dataplane.Busy:
+		ended(transfer.Busy, o.Gen, text)
+	case dataplane.Gone:
+		ended(transfer.Gone, o.Gen, text)
+	case dataplane.Stalled:
+		ended(transfer.Stalled, o.Gen, text)
+	case dataplane.Corrupt:
+		ended(transfer.BadPiece, o.Gen, text)
+	case dataplane.NoRoom:
+		ended(transfer.Full, o.Gen, text)
+	default:
+		if cycle {
+			ended(transfer.Cycle, o.Gen, text)
+			return
+		}
+		ended(transfer.Broken, o.Gen, text)
+	}
+}

@@ -1,0 +1,132 @@
+package storenode
+
+import (
+	"io"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// The messages that an actor sends to its node's store. Each is answered by
+// the message named in its comment, to the sender. A Deadline of zero is the
+// node's default; no request waits for ever.
+type (
+	// Put creates an object from Bytes, which the store copies, or from Reader
+	// if it is not nil. Answered by PutDone.
+	Put struct {
+		Object   phalanx.ObjectID
+		Bytes    []byte
+		Reader   io.Reader
+		Meta     phalanx.Meta // the size is taken from Bytes; with a Reader it may be phalanx.UnknownSize
+		Copies   int          // complete pinned copies that are to exist when the Put is done; 0 means 1
+		Deadline time.Duration
+	}
+	// PutDone answers Put.
+	PutDone struct {
+		Object  phalanx.ObjectID
+		Info    Info
+		Existed bool // the same bytes had been put before
+		Err     error
+	}
+
+	// Get asks for the whole object, once it is final. Unless NoWait, an id that
+	// nobody has begun is waited for. Answered by Got.
+	Get struct {
+		Object   phalanx.ObjectID
+		NoWait   bool
+		Deadline time.Duration
+	}
+	// Got answers Get. The receiver must release the View.
+	Got struct {
+		Object phalanx.ObjectID
+		View   *View
+		Err    error
+	}
+
+	// Open asks for a reader of the object's bytes as they arrive. Answered by
+	// Opened, as soon as a sender is found.
+	Open struct {
+		Object   phalanx.ObjectID
+		NoWait   bool
+		Deadline time.Duration
+	}
+	// Opened answers Open. The receiver must close the Reader.
+	Opened struct {
+		Object phalanx.ObjectID
+		Reader *Reader
+		Err    error
+	}
+
+	// Delete removes the object everywhere. Answered by Deleted once its
+	// tombstone is durable.
+	Delete struct {
+		Object   phalanx.ObjectID
+		Deadline time.Duration
+	}
+	// Deleted answers Delete.
+	Deleted struct {
+		Object phalanx.ObjectID
+		Err    error
+	}
+
+	// Stat asks what the directory knows of the object. Answered by Stated.
+	Stat struct {
+		Object   phalanx.ObjectID
+		Deadline time.Duration
+	}
+	// Stated answers Stat.
+	Stated struct {
+		Object phalanx.ObjectID
+		Stat   ObjectStat
+		Err    error
+	}
+
+	// Prefetch asks Nodes, or all members if there are none, to have the object.
+	// Answered by Prefetched once they do.
+	Prefetch struct {
+		Object   phalanx.ObjectID
+		Nodes    []phalanx.NodeID
+		Deadline time.Duration
+	}
+	// Prefetched answers Prefetch.
+	Prefetched struct {
+		Object phalanx.ObjectID
+		Err    error // names the first node that has failed
+	}
+
+	// Reduce creates Target from the first Num of Sources that become ready (all
+	// if Num is 0), combined by Op. Answered by Reduced once Target is final.
+	Reduce struct {
+		Target   phalanx.ObjectID
+		Sources  []phalanx.ObjectID
+		Op       phalanx.Op
+		Num      int
+		Degree   int // of the tree; 0 chooses the fastest
+		Deadline time.Duration
+	}
+	// Reduced answers Reduce.
+	Reduced struct {
+		Target phalanx.ObjectID
+		Result ReduceResult
+		Err    error
+	}
+)
+
+// Info describes a final object.
+type Info struct {
+	Object phalanx.ObjectID
+	Gen    phalanx.Generation
+	Meta   phalanx.Meta
+	Digest phalanx.Digest
+}
+
+// ReduceResult says what is in the target of a Reduce.
+type ReduceResult struct {
+	Info
+	In  []phalanx.ObjectID // in the result, in order of arrival
+	Out []phalanx.ObjectID // not in the result
+}
+
+// ObjectStat is what the directory knows of an object.
+type ObjectStat = directory.ObjectStat

@@ -1,0 +1,207 @@
+package storenode
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// placeTick is how often a place's core hears of the time.
+const placeTick = 50 * time.Millisecond
+
+// placeKey names a place of one Reduce on this node.
+type placeKey struct {
+	target phalanx.ObjectID
+	reduce phalanx.Generation
+	place  int
+}
+
+// Messages to a place.
+type (
+	// placeEvent is an event of the coordinator, or of what runs beside the place.
+	placeEvent struct {
+		reduce.PlaceEvent
+		coordinator *actor.PID // if it came from one
+	}
+	inspectPlace struct {
+		attempt uint64
+		answer  chan<- reduce.Held // capacity 1
+	}
+	outputRoom struct { // the room of an output is reserved
+		gen    reduce.PlaceGen
+		buffer *dataplane.Buffer
+		err    error
+	}
+)
+
+// place hosts a reduce.Place: one position of a reduce tree, on the node that
+// holds its source.
+type place struct {
+	env *Env
+	key placeKey
+	hub *Places
+
+	core        *reduce.Place
+	self        *actor.PID
+	ctx         context.Context // of what runs beside the actor
+	cancel      context.CancelFunc
+	beat        *actors.Ticker
+	coordinator *actor.PID
+
+	source  *placeSource
+	edges   map[int]*edge // by position of the child
+	out     *output
+	serving reduce.Serve
+	root    *objectCopy // the target, at the root
+	began   bool        // the target's first piece was announced
+}
+
+// Receive turns messages into events.
+func (p *place) Receive(c actor.Context) {
+	if p.beat.Due(c) {
+		p.do(reduce.PlaceTick{Now: p.env.Now()})
+		return
+	}
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		p.self = c.Self()
+		p.ctx, p.cancel = context.WithCancel(context.Background())
+		p.edges = map[int]*edge{}
+		p.core = reduce.NewPlace(reduce.PlaceConfig{})
+		p.env.addPut(p.key.target, p.self)
+	case *actor.Stopping, *actor.Restarting:
+		p.release(false)
+		p.cancel()
+		p.env.removePut(p.key.target, p.self)
+	case placeEvent:
+		if m.coordinator != nil {
+			p.coordinator = m.coordinator
+		}
+		if cmd, ok := m.PlaceEvent.(reduce.Commanded); ok {
+			m.PlaceEvent = p.able(cmd)
+		}
+		p.do(m.PlaceEvent)
+	case outputRoom:
+		p.room(m)
+	case inspectPlace:
+		p.do(reduce.Inspecting{Attempt: m.attempt})
+		m.answer <- p.core.Held()
+	case pushed:
+		p.pushed(m.Pushed)
+	}
+}
+
+// able says what keeps this node from carrying out a command.
+func (p *place) able(cmd reduce.Commanded) reduce.Commanded {
+	if !p.hub.ops.Has(cmd.State.Op, cmd.State.Meta.DType) {
+		cmd.Unable, cmd.Text = phalanx.ErrUnknownOp, "the op "+string(cmd.State.Op)+" for "+cmd.State.Meta.DType.String()+" is not known on node "+string(p.env.Self)
+	}
+	return cmd
+}
+
+func (p *place) do(ev reduce.PlaceEvent) {
+	for _, e := range p.core.Step(ev) {
+		p.carryOut(e)
+	}
+}
+
+// tell brings an event from beside the actor to it.
+func (p *place) tell(ev reduce.PlaceEvent) { p.env.send(p.self, placeEvent{PlaceEvent: ev}) }
+
+func (p *place) carryOut(e reduce.PlaceEffect) {
+	switch e := e.(type) {
+	case reduce.OpenSource:
+		p.openSource(e)
+	case reduce.CloseSource:
+		p.closeSource()
+	case reduce.OpenEdge:
+		p.openEdge(e)
+	case reduce.CloseEdge:
+		p.closeEdge(e)
+	case reduce.ResetOutput:
+		p.resetOutput()
+	case reduce.Combine:
+		p.combine(e)
+	case reduce.Serve:
+		p.serve(e)
+	case reduce.Release:
+		p.release(e.KeepTarget)
+		p.hub.forget(p.key, p.self)
+		p.env.System.Root.Stop(p.self)
+	case reduce.Report:
+		if p.coordinator != nil {
+			p.hub.report(p.self, p.coordinator, p.key, e.Event)
+		}
+	}
+}
+
+// serve lets the parent, or at the root everyone, read the output.
+func (p *place) serve(s reduce.Serve) {
+	p.serving = s
+	p.show()
+}
+
+// show makes the output readable once both it and its readers are known.
+func (p *place) show() {
+	if p.out == nil || p.out.buffer == nil || p.out.gen != p.serving.Gen {
+		return
+	}
+	if !p.serving.Root {
+		p.hub.show(p.key, p.out.gen, p.out.buffer)
+		return
+	}
+	if p.serving.TargetGen.IsZero() || p.root != nil && p.root.gen == p.serving.TargetGen {
+		return
+	}
+	p.out.buffer.Retain()
+	c, ok := p.env.Table.show(p.key.target, p.serving.TargetGen, p.out.meta, p.out.buffer, true)
+	if !ok {
+		p.out.buffer.Release()
+		return
+	}
+	p.root, p.began = c, false
+	p.announce(directory.Announce{Gen: c.gen, Origin: true})
+	p.out.tellFirst()
+}
+
+// announce tells the target's owner about the root's copy.
+func (p *place) announce(a directory.Announce) {
+	p.env.Directory.Request(p.key.target, p.env.Directory.Nums(1), a, func(phalanx.NodeID, directory.Result) {})
+}
+
+// pushed hears from the target's owner.
+func (p *place) pushed(o transfer.Pushed) {
+	if p.root == nil || o.Order != transfer.OrderFinal || o.Gen != p.root.gen {
+		return
+	}
+	if digest, ok := p.root.buffer.Digest(); ok && digest == o.Digest {
+		p.env.Table.finish(p.root, o.Meta, o.Digest, true)
+		p.announce(directory.Announce{Gen: o.Gen, Complete: true, Pinned: true})
+	}
+}
+
+// release frees what the place holds. A target that is kept stays in the table.
+func (p *place) release(keepTarget bool) {
+	for _, e := range p.edges {
+		e.cancel()
+	}
+	clear(p.edges)
+	p.hub.hide(p.key)
+	if p.root != nil && !keepTarget {
+		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
+	}
+	p.root = nil
+	if p.out != nil {
+		p.out.close()
+		p.out = nil
+	}
+	p.closeSource()
+}

@@ -1,0 +1,230 @@
+package storenode
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
+)
+
+// Places keeps the reduce places of a node: it starts their actors, hands
+// commands to them and serves their outputs. It is safe for concurrent use.
+type Places struct {
+	env *Env
+	ops *combine.Registry
+
+	mu      sync.Mutex
+	actors  map[placeKey]*actor.PID
+	outputs map[placeKey]shownOutput
+	changed chan struct{} // closed when outputs changes
+}
+
+type shownOutput struct {
+	gen    reduce.PlaceGen
+	buffer *dataplane.Buffer
+}
+
+// NewPlaces returns a node without places.
+func NewPlaces(env *Env, ops *combine.Registry) *Places {
+	return &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]shownOutput{}, changed: make(chan struct{})}
+}
+
+// Command carries out a coordinator's command; the place is started if there is
+// none.
+func (h *Places) Command(from *actor.PID, s reduce.State) {
+	key := placeKey{s.Target, s.Reduce, s.Place}
+	h.mu.Lock()
+	pid := h.actors[key]
+	if pid == nil {
+		var err error
+		pid, err = h.env.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &place{env: h.env, hub: h, key: key, beat: actors.NewTicker(placeTick)}
+		}), fmt.Sprintf("place-%d", h.env.nums.Add(1)))
+		if err != nil {
+			h.mu.Unlock()
+			h.report(nil, from, key, reduce.Refused{Place: s.Place, Node: h.env.Self, Attempt: s.Attempt, Version: s.Version, Kind: phalanx.ErrInternal, Text: err.Error()})
+			return
+		}
+		h.actors[key] = pid
+	}
+	h.mu.Unlock()
+	h.env.send(pid, placeEvent{reduce.Commanded{State: s}, from})
+}
+
+// Stop ends a place; one that is not here has ended.
+func (h *Places) Stop(from *actor.PID, s reduce.Stop) {
+	if pid := h.find(placeKey{s.Target, s.Reduce, s.Place}); pid != nil {
+		h.env.send(pid, placeEvent{reduce.Stopping{Attempt: s.Attempt, Gen: s.Gen, Final: s.Final}, from})
+		return
+	}
+	h.report(nil, from, placeKey{s.Target, s.Reduce, s.Place}, reduce.Stopped{Place: s.Place, Node: h.env.Self, Gen: s.Gen})
+}
+
+// Ask asks a place whether it has all of a child's output.
+func (h *Places) Ask(from *actor.PID, a reduce.AskDelivered) {
+	if pid := h.find(placeKey{a.Target, a.Reduce, a.Parent}); pid != nil {
+		h.env.send(pid, placeEvent{reduce.Asked{ParentGen: a.ParentGen, Child: a.Child, ChildGen: a.ChildGen}, from})
+		return
+	}
+	h.report(nil, from, placeKey{a.Target, a.Reduce, a.Parent}, reduce.NotDelivered{Parent: a.Parent, ParentGen: a.ParentGen, Child: a.Child, ChildGen: a.ChildGen})
+}
+
+// Inspect answers which places of a Reduce run here, and has them refuse lesser
+// attempts.
+func (h *Places) Inspect(from *actor.PID, in reduce.Inspect) {
+	h.mu.Lock()
+	var pids []*actor.PID
+	for key, pid := range h.actors {
+		if key.target == in.Target && key.reduce == in.Reduce {
+			pids = append(pids, pid)
+		}
+	}
+	h.mu.Unlock()
+	go func() {
+		held := reduce.Inspected{Node: h.env.Self}
+		for _, pid := range pids {
+			answer := make(chan reduce.Held, 1)
+			h.env.send(pid, inspectPlace{in.Attempt, answer})
+			select {
+			case one := <-answer:
+				held.Places = append(held.Places, one)
+			case <-time.After(inspectPatience): // it has just ended
+			}
+		}
+		h.report(nil, from, placeKey{in.Target, in.Reduce, 0}, held)
+	}()
+}
+
+// inspectPatience bounds how long a place may take to say what it does.
+const inspectPatience = 200 * time.Millisecond
+
+// report sends an event to a coordinator, from a place or from its node.
+func (h *Places) report(from, to *actor.PID, key placeKey, ev reduce.Event) {
+	if a, ok := ev.(reduce.Acked); ok {
+		a.Node = h.env.Self
+		ev = a
+	}
+	h.env.System.Root.RequestWithCustomSender(to, messages.ReportToProto(messages.Report{Target: key.target, Reduce: key.reduce, Node: h.env.Self, Event: ev}), from)
+}
+
+// Running returns how many places run on this node.
+func (h *Places) Running() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.actors)
+}
+
+func (h *Places) find(key placeKey) *actor.PID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.actors[key]
+}
+
+func (h *Places) forget(key placeKey, pid *actor.PID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.actors[key].Equal(pid) {
+		delete(h.actors, key)
+	}
+}
+
+// show lets others read the output gen of a place. It retains the buffer.
+func (h *Places) show(key placeKey, gen reduce.PlaceGen, buf *dataplane.Buffer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if old, ok := h.outputs[key]; ok {
+		if old.gen == gen {
+			return
+		}
+		old.buffer.Release()
+	}
+	buf.Retain()
+	h.outputs[key] = shownOutput{gen, buf}
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+func (h *Places) hide(key placeKey) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if old, ok := h.outputs[key]; ok {
+		old.buffer.Release()
+		delete(h.outputs, key)
+	}
+}
+
+// Serve streams an output to the parent that asks for it. The command that
+// starts the place may still be on its way.
+func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
+	key := placeKey{req.Object, req.Generation, req.Place}
+	want := reduce.PlaceGen{Attempt: req.PlaceGeneration.Attempt, Seq: req.PlaceGeneration.Seq}
+	ctx, cancel := context.WithTimeout(w.Context(), showPatience)
+	defer cancel()
+	for {
+		h.mu.Lock()
+		out, ok := h.outputs[key]
+		changed := h.changed
+		if ok && out.gen == want {
+			out.buffer.Retain()
+			h.mu.Unlock()
+			err := w.SendBuffer(w.Context(), out.buffer, req.Offset, dataplane.SendOptions{Checked: req.Checked,
+				WaitPath: func() []phalanx.NodeID { return []phalanx.NodeID{h.env.Self} }})
+			out.buffer.Release()
+			if err != nil {
+				h.env.Log.WithError(err).WithField("peer", from).WithField("reduce", req.Object).Debug("an edge was not finished")
+			}
+			return
+		}
+		h.mu.Unlock()
+		if ok && want.Compare(out.gen) < 0 {
+			_ = w.Reset(phalanx.Generation{Epoch: out.gen.Attempt, Seq: out.gen.Seq})
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			_ = w.Gone(phalanx.ErrNotFound, "the place has no such output")
+			return
+		}
+	}
+}
+
+// placesActor receives the orders of coordinators.
+type placesActor struct{ hub *Places }
+
+// Actor returns the props of the actor to which coordinators send their orders.
+func (h *Places) Actor() *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &placesActor{h} })
+}
+
+// Receive hands an order on.
+func (a *placesActor) Receive(c actor.Context) {
+	m, ok := c.Message().(*messages.PlaceOrder)
+	if !ok || c.Sender() == nil {
+		return
+	}
+	_, order, err := messages.OrderFromProto(m)
+	if err != nil {
+		a.hub.env.Log.WithError(err).Warn("a coordinator's order cannot be read")
+		return
+	}
+	switch o := order.(type) {
+	case reduce.Command:
+		a.hub.Command(c.Sender(), o.State)
+	case reduce.Stop:
+		a.hub.Stop(c.Sender(), o)
+	case reduce.AskDelivered:
+		a.hub.Ask(c.Sender(), o)
+	case reduce.Inspect:
+		a.hub.Inspect(c.Sender(), o)
+	}
+}

@@ -1,0 +1,106 @@
+package storenode
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// placeSource is the source of a place: a copy on this node, pinned while it is
+// read.
+type placeSource struct {
+	id     phalanx.ObjectID
+	gen    phalanx.Generation
+	buffer *dataplane.Buffer // a reference
+	copy   *objectCopy
+	cancel context.CancelFunc
+}
+
+// openSource pins the copy and reports how it comes along.
+func (p *place) openSource(o reduce.OpenSource) {
+	p.closeSource()
+	fail := func(format string, args ...any) {
+		p.tell(reduce.SourceFailed{Gen: o.Gen, Text: fmt.Sprintf(format, args...)})
+	}
+	buf, c, err := p.env.sourceBuffer(o.Source, o.Gen)
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	p.source = &placeSource{id: o.Source, gen: o.Gen, buffer: buf, copy: c, cancel: cancel}
+	c.viewers.Add(1)
+	buf.Retain()
+	go p.watchSource(ctx, buf, o.Gen)
+}
+
+// sourceBuffer returns a reference to the bytes of this node's copy of a source.
+func (e *Env) sourceBuffer(id phalanx.ObjectID, gen phalanx.Generation) (*dataplane.Buffer, *objectCopy, error) {
+	e.Table.mu.Lock()
+	c := e.Table.copies[id]
+	switch {
+	case c == nil || c.gen.Less(gen):
+		e.Table.mu.Unlock()
+		return nil, nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("generation %v of the source is not on this node", gen)}
+	case gen.Less(c.gen):
+		e.Table.mu.Unlock()
+		return nil, nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrReset, Err: fmt.Errorf("the source is in generation %v here", c.gen)}
+	case c.buffer != nil:
+		c.buffer.Retain()
+		e.Table.mu.Unlock()
+		return c.buffer, c, nil
+	}
+	e.Table.mu.Unlock()
+	buf := e.Pool.TryBuffer(int64(len(c.inline)))
+	if buf == nil {
+		return nil, nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrNoSpace, Err: fmt.Errorf("there is no room for its %d bytes", len(c.inline))}
+	}
+	if _, err := buf.Write(c.inline); err != nil {
+		buf.Release()
+		return nil, nil, err
+	}
+	return buf, c, nil
+}
+
+// watchSource tells the core of new bytes, of the end, of failure. It holds a
+// reference.
+func (p *place) watchSource(ctx context.Context, buf *dataplane.Buffer, gen phalanx.Generation) {
+	defer buf.Release()
+	sub := buf.Subscribe()
+	defer sub.Close()
+	told := int64(-1)
+	for {
+		if err := buf.Err(); err != nil {
+			p.tell(reduce.SourceFailed{Gen: gen, Text: err.Error()})
+			return
+		}
+		if buf.Complete() {
+			p.tell(reduce.SourceComplete{Gen: gen})
+			return
+		}
+		// Progress matters only as a sign of life: a mebibyte is one.
+		if at := buf.Watermark(); told < 0 || at-told >= 1<<20 {
+			told = at
+			p.tell(reduce.SourceMoved{Gen: gen})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-sub.C:
+		}
+	}
+}
+
+func (p *place) closeSource() {
+	s := p.source
+	if s == nil {
+		return
+	}
+	p.source = nil
+	s.cancel()
+	s.copy.viewers.Add(-1)
+	s.buffer.Release()
+}

@@ -1,0 +1,118 @@
+package storenode
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
+)
+
+// prefetch has the asked nodes fetch an object: a broadcast that is pushed.
+func (s *Store) prefetch(c actor.Context, m Prefetch) {
+	respond := responder(c)
+	s.env.Prefetch(m.Object, m.Nodes, s.deadline(m.Deadline), func(err error) {
+		respond(&Prefetched{Object: m.Object, Err: err})
+	})
+}
+
+// Prefetch asks nodes, or all members, to have the object and calls done when
+// they do; the error names the first that failed.
+func (e *Env) Prefetch(id phalanx.ObjectID, nodes []phalanx.NodeID, deadline time.Duration, done func(error)) {
+	if err := id.Validate(); err != nil {
+		done(withOp("prefetch", id, err))
+		return
+	}
+	if len(nodes) == 0 {
+		nodes = e.Members()
+	}
+	go func() {
+		errs := make([]error, len(nodes))
+		var wg sync.WaitGroup
+		for i, n := range nodes {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				errs[i] = e.prefetchOn(n, id, deadline)
+			}()
+		}
+		wg.Wait()
+		for _, err := range errs {
+			if err != nil {
+				done(err)
+				return
+			}
+		}
+		done(nil)
+	}()
+}
+
+func (e *Env) prefetchOn(n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration) error {
+	pid, ok := e.StoreOn(n)
+	if !ok {
+		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
+	}
+	req := messages.PrefetchToProto(messages.Prefetch{Objects: []phalanx.ObjectID{id}, Timeout: deadline})
+	res, err := e.System.Root.RequestFuture(pid, req, deadline+giveUpAfter).Result()
+	if err != nil {
+		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("it did not answer: %w", err)}
+	}
+	rep, ok := res.(*messages.PrefetchReply)
+	if !ok {
+		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInternal, Err: fmt.Errorf("it answered with a %T", res)}
+	}
+	for _, err := range messages.PrefetchReplyFromProto(rep) {
+		err.Op = "prefetch"
+		if err.Node == "" {
+			err.Node = n
+		}
+		return err
+	}
+	return nil
+}
+
+// remote answers what other nodes ask of this store.
+func (s *Store) remote(c actor.Context) {
+	m, ok := c.Message().(*messages.PrefetchRequest)
+	if !ok {
+		return
+	}
+	respond := responder(c)
+	p, err := messages.PrefetchFromProto(m)
+	if err != nil || len(p.Objects) == 0 {
+		respond(messages.PrefetchReplyToProto(asErrors(err)))
+		return
+	}
+	answers := make(chan error, len(p.Objects))
+	for _, id := range p.Objects {
+		s.begin(c, &call{op: "prefetch", object: id, wait: true, pin: p.Pin, deliver: func(g any) {
+			got := g.(*Got)
+			if got.View != nil {
+				got.View.Release()
+			}
+			answers <- got.Err
+		}}, p.Timeout)
+	}
+	go func() { // every call is answered by its deadline
+		var errs []*phalanx.Error
+		for range p.Objects {
+			errs = append(errs, asErrors(<-answers)...)
+		}
+		respond(messages.PrefetchReplyToProto(errs))
+	}()
+}
+
+func asErrors(err error) []*phalanx.Error {
+	var e *phalanx.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e):
+		return []*phalanx.Error{e}
+	}
+	return []*phalanx.Error{{Kind: phalanx.ErrInternal, Err: err}}
+}

@@ -1,0 +1,308 @@
+package storenode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// Messages to a put.
+type (
+	putReady  struct{ buffer *dataplane.Buffer } // its room is reserved
+	putFailed struct{ err *phalanx.Error }       // the source failed, or the caller went away
+	putFilled struct{ transfer.Filled }
+	putLate   struct{} // the deadline
+)
+
+// put hosts a transfer.Creator.
+type put struct {
+	env  *Env
+	req  Put
+	done func(*PutDone)
+
+	core   *transfer.Creator
+	self   *actor.PID
+	ctx    context.Context // of what runs beside the actor
+	cancel context.CancelFunc
+	filler sync.WaitGroup
+	buffer *dataplane.Buffer // until it is shown or kept
+	copy   *objectCopy
+	timer  *time.Timer
+	over   bool
+}
+
+// newPut returns the props of a Put. done is called once, after which nothing
+// reads the caller's bytes any more.
+func newPut(env *Env, req Put, done func(*PutDone)) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &put{env: env, req: req, done: done} })
+}
+
+// Receive turns messages into events.
+func (p *put) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		p.start(c)
+	case *actor.Stopping, *actor.Restarting:
+		p.end(&phalanx.Error{Node: p.env.Self, Kind: phalanx.ErrInternal, Err: errors.New("the put's actor failed")})
+	case putReady:
+		p.buffer = m.buffer
+		p.do(transfer.Start{})
+	case putFilled:
+		p.do(m.Filled)
+	case putFailed:
+		p.fail(m.err)
+	case putLate:
+		node, why := p.core.Reason()
+		p.fail(&phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)})
+	case answered:
+		p.do(m.Answered)
+	case pushed:
+		p.do(m.Pushed)
+	case transfer.CreatorEvent:
+		p.do(m)
+	}
+}
+
+// start reserves room before the id is bound (specification 1.9).
+func (p *put) start(c actor.Context) {
+	p.self = c.Self()
+	p.env.addPut(p.req.Object, p.self)
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.core = transfer.NewCreator(transfer.CreatorConfig{Self: p.env.Self, Object: p.req.Object, Meta: p.req.Meta,
+		Copies: p.req.Copies, InlineLimit: p.env.InlineLimit, FirstNum: p.env.Directory.Nums(numsPerActor)})
+	self, env, ctx, size := p.self, p.env, p.ctx, p.req.Meta.Size
+	p.timer = time.AfterFunc(p.req.Deadline, func() { env.send(self, putLate{}) })
+	if buf := env.Pool.TryBuffer(size); buf != nil {
+		p.buffer = buf
+		p.do(transfer.Start{})
+		return
+	}
+	go func() {
+		buf, err := env.Pool.NewBuffer(ctx, size)
+		var pe *phalanx.Error
+		switch {
+		case err == nil:
+			env.send(self, putReady{buf})
+		case errors.As(err, &pe):
+			env.send(self, putFailed{pe})
+		default:
+			env.send(self, putFailed{&phalanx.Error{Node: env.Self, Kind: phalanx.ErrNoSpace, Err: err}})
+		}
+	}()
+}
+
+func (p *put) fail(err *phalanx.Error) {
+	if err.Kind == phalanx.ErrNoSpace && p.buffer == nil { // nothing was begun
+		p.finish(&PutDone{Err: err})
+		return
+	}
+	p.do(transfer.Stop{Err: err})
+}
+
+func (p *put) do(ev transfer.CreatorEvent) {
+	for _, e := range p.core.Step(p.env.Now(), ev) {
+		p.carryOut(e)
+	}
+}
+
+func (p *put) carryOut(e transfer.CreatorEffect) {
+	switch e := e.(type) {
+	case transfer.Bind:
+		p.request(e.Num, directory.Begin{Meta: e.Meta, Maker: directory.ByPut, Copies: e.Copies, Replace: e.Replace})
+	case transfer.BindInline:
+		bytes := append([]byte(nil), p.bytes().Bytes(0, e.Meta.Size)...)
+		p.request(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: bytes, Gen: e.Gen, Held: true, Copies: e.Copies})
+	case transfer.Finish:
+		p.request(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
+	case transfer.Withdraw:
+		p.report(e.Num, directory.Abort{Gen: e.Gen})
+	case transfer.Announce:
+		p.report(e.Num, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun})
+	case transfer.Cancel:
+		p.env.Directory.Forget(e.Num)
+		p.report(p.env.Directory.Nums(1), directory.Cancel{Num: e.Num})
+	case transfer.Fill:
+		p.filler.Add(1)
+		p.buffer.Retain()
+		go p.env.fill(p.ctx, p.self, p.req, p.buffer, &p.filler)
+	case transfer.Show:
+		p.show(e.Gen)
+	case transfer.Created:
+		p.created(e)
+	case transfer.NotCreated:
+		p.finish(&PutDone{Err: e.Err})
+	case transfer.Discard:
+		p.discard()
+	}
+}
+
+// bytes returns the buffer, whoever holds it now.
+func (p *put) bytes() *dataplane.Buffer {
+	if p.copy != nil {
+		return p.copy.buffer
+	}
+	return p.buffer
+}
+
+func (p *put) request(num uint64, body directory.Body) {
+	self, env := p.self, p.env
+	env.Directory.Request(p.req.Object, num, body, func(owner phalanx.NodeID, r directory.Result) {
+		env.send(self, answered{Answered: toAnswered(num, owner, r)})
+	})
+}
+
+func (p *put) report(num uint64, body directory.Body) {
+	p.env.Directory.Request(p.req.Object, num, body, func(phalanx.NodeID, directory.Result) {})
+}
+
+func (p *put) show(gen phalanx.Generation) {
+	if p.copy != nil {
+		return
+	}
+	if c, ok := p.env.Table.show(p.req.Object, gen, p.req.Meta, p.buffer, true); ok {
+		p.copy, p.buffer = c, nil
+		return
+	}
+	p.fail(&phalanx.Error{Kind: phalanx.ErrAborted, Err: errors.New("this node has a newer generation of it already")})
+}
+
+// fill copies the source into the buffer, beside the actor. It holds a
+// reference.
+func (e *Env) fill(ctx context.Context, self *actor.PID, req Put, buf *dataplane.Buffer, wg *sync.WaitGroup) {
+	defer wg.Done()
+	defer buf.Release()
+	src := &source{ctx: ctx, req: req, first: func() { e.send(self, transfer.FirstPiece{}) }, buf: buf}
+	n, err := src.copy()
+	if err == nil {
+		err = buf.Finish(n)
+	}
+	if err != nil {
+		var pe *phalanx.Error
+		if !errors.As(err, &pe) {
+			pe = &phalanx.Error{Kind: phalanx.ErrAborted, Err: fmt.Errorf("its source failed after %d bytes: %w", n, err)}
+		}
+		e.send(self, putFailed{pe})
+		return
+	}
+	digest, _ := buf.Digest()
+	e.send(self, putFilled{transfer.Filled{Size: n, Digest: digest}})
+}
+
+// source reads what is put: until the context ends, and telling of the first
+// piece.
+type source struct {
+	ctx   context.Context
+	req   Put
+	buf   *dataplane.Buffer
+	first func()
+	told  bool
+}
+
+func (s *source) copy() (int64, error) {
+	if s.req.Reader != nil {
+		return s.buf.ReadFrom(s)
+	}
+	const chunk = 256 << 10
+	for at := 0; at < len(s.req.Bytes); at += chunk {
+		if err := s.ctx.Err(); err != nil {
+			return int64(at), err
+		}
+		if _, err := s.buf.Write(s.req.Bytes[at:min(at+chunk, len(s.req.Bytes))]); err != nil {
+			return int64(at), err
+		}
+		s.tell()
+	}
+	return int64(len(s.req.Bytes)), nil
+}
+
+func (s *source) tell() {
+	if !s.told && s.buf.Watermark() > 0 {
+		s.told = true
+		s.first()
+	}
+}
+
+// Read is the source's reader, with the context and the first piece watched.
+func (s *source) Read(b []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	s.tell()
+	n, err := s.req.Reader.Read(b)
+	if err == io.EOF && s.req.Meta.Size >= 0 && s.buf.Arrived()+int64(n) < s.req.Meta.Size {
+		return n, fmt.Errorf("it ended after %d of %d bytes: %w", s.buf.Arrived()+int64(n), s.req.Meta.Size, io.ErrUnexpectedEOF)
+	}
+	return n, err
+}
+
+// created keeps the copy, pinned.
+func (p *put) created(e transfer.Created) {
+	info := Info{Object: p.req.Object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}
+	switch {
+	case p.copy != nil:
+		p.env.Table.finish(p.copy, e.Meta, e.Digest, true)
+	case e.Meta.Size <= dataplane.HeapMax:
+		bytes := append([]byte(nil), p.buffer.Bytes(0, e.Meta.Size)...)
+		p.buffer.Release()
+		p.buffer = nil
+		p.env.Table.keepInline(info, bytes, true)
+	default:
+		if c, ok := p.env.Table.show(p.req.Object, e.Gen, e.Meta, p.buffer, false); ok {
+			p.env.Table.finish(c, e.Meta, e.Digest, true)
+		} else {
+			p.env.pin(c)
+			p.buffer.Release()
+		}
+		p.buffer = nil
+	}
+	p.copy = nil
+	p.finish(&PutDone{Info: info, Existed: e.Existed})
+}
+
+func (p *put) discard() {
+	if p.copy != nil {
+		p.env.Table.drop(p.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
+		p.copy = nil
+	}
+	if p.buffer != nil {
+		p.buffer.Release()
+		p.buffer = nil
+	}
+}
+
+// finish answers the caller, once nothing reads its bytes any more, and ends
+// the actor.
+func (p *put) finish(d *PutDone) {
+	if p.over {
+		return
+	}
+	p.over = true
+	p.cancel()
+	p.timer.Stop()
+	p.env.removePut(p.req.Object, p.self)
+	d.Object = p.req.Object
+	d.Err = withOp("put", p.req.Object, d.Err)
+	done := p.done
+	if p.req.Reader != nil { // a read may block for as long as it likes
+		done(d)
+	} else {
+		go func() { p.filler.Wait(); done(d) }()
+	}
+	p.env.System.Root.Stop(p.self)
+}
+
+// end is the last word of an actor that did not finish.
+func (p *put) end(err *phalanx.Error) {
+	p.finish(&PutDone{Err: err})
+	p.discard()
+}

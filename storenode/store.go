@@ -1,0 +1,381 @@
+package storenode
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// Messages to the store from inside the node.
+type (
+	fetchOver struct {
+		object  phalanx.ObjectID
+		arrival *arrival
+	}
+	left struct { // a caller went away, or a Reader was closed
+		object phalanx.ObjectID
+		id     uint64
+	}
+	// Pushed is an order of the owner of an object, from node From.
+	Pushed struct {
+		From phalanx.NodeID
+		directory.Push
+	}
+	// LeaseAsked is the question of an owner whether a lease is in use.
+	LeaseAsked struct {
+		From phalanx.NodeID
+		directory.AskLease
+	}
+	streamsChanged struct {
+		object  phalanx.ObjectID
+		streams int
+	}
+	putCall struct {
+		req     Put
+		done    func(*PutDone)
+		started func(stop func(*phalanx.Error)) // may be nil
+	}
+)
+
+// Store is the actor that application actors talk to. It starts and finds the
+// actors that work on objects; what they leave is in the table.
+type Store struct {
+	env *Env
+}
+
+// NewStore returns the props of a node's store.
+func NewStore(env *Env) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &Store{env: env} })
+}
+
+// Receive routes messages.
+func (s *Store) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *Get:
+		s.get(c, *m)
+	case *Open:
+		s.open(c, *m)
+	case *Put:
+		s.put(*m, s.reply(c), nil)
+	case *Delete:
+		s.env.Delete(m.Object, s.deadline(m.Deadline), s.replyWith(c, m.Object))
+	case *Stat:
+		s.env.Stat(m.Object, s.deadline(m.Deadline), s.statReply(c, m.Object))
+	case *Prefetch:
+		s.prefetch(c, *m)
+	case *Reduce:
+		respond := responder(c)
+		r := *m
+		r.Deadline = s.deadline(r.Deadline)
+		s.env.Coordinate(r, func(d Reduced) { respond(&d) })
+	case want:
+		s.want(c, m.call)
+	case expiry:
+		s.expire(m.call)
+	case putCall:
+		s.put(m.req, m.done, m.started)
+	case left:
+		s.left(m)
+	case fetchOver:
+		s.fetchOver(m)
+	case Pushed:
+		s.pushed(c, m)
+	case LeaseAsked:
+		s.leaseAsked(m)
+	case streamsChanged:
+		if a := s.arrival(m.object); a != nil {
+			s.env.send(a.pid, readers{m.streams})
+		}
+	case *actor.Terminated:
+		s.terminated(m)
+	default:
+		s.remote(c)
+	}
+}
+
+func (s *Store) deadline(d time.Duration) time.Duration {
+	if d <= 0 {
+		return s.env.Deadline
+	}
+	return d
+}
+
+// responder returns a function that answers the sender of the present message,
+// also after Receive has returned.
+func responder(c actor.Context) func(any) {
+	sender, root := c.Sender(), c.ActorSystem().Root
+	return func(m any) {
+		if sender != nil {
+			root.Send(sender, m)
+		}
+	}
+}
+
+func (s *Store) reply(c actor.Context) func(*PutDone) {
+	respond := responder(c)
+	return func(d *PutDone) { respond(d) }
+}
+
+func (s *Store) replyWith(c actor.Context, id phalanx.ObjectID) func(error) {
+	respond := responder(c)
+	return func(err error) { respond(&Deleted{Object: id, Err: err}) }
+}
+
+func (s *Store) statReply(c actor.Context, id phalanx.ObjectID) func(ObjectStat, error) {
+	respond := responder(c)
+	return func(st ObjectStat, err error) { respond(&Stated{Object: id, Stat: st, Err: err}) }
+}
+
+// get answers an application actor; the view is released when it ends.
+func (s *Store) get(c actor.Context, m Get) {
+	respond, sender := responder(c), c.Sender()
+	if sender != nil {
+		c.Watch(sender)
+	}
+	s.begin(c, &call{op: "get", object: m.Object, wait: !m.NoWait, deliver: func(g any) {
+		if got := g.(*Got); got.View != nil && sender != nil {
+			s.env.owns(sender, got.View)
+		}
+		respond(g)
+	}}, m.Deadline)
+}
+
+func (s *Store) open(c actor.Context, m Open) {
+	respond := responder(c)
+	s.begin(c, s.env.openCall(m, func(g any) { respond(g) }), m.Deadline)
+}
+
+func (s *Store) begin(c actor.Context, cl *call, deadline time.Duration) {
+	cl.id = s.env.nums.Add(1)
+	if err := cl.object.Validate(); err != nil {
+		cl.answer(nil, nil, err)
+		return
+	}
+	self, env := c.Self(), s.env
+	cl.timer = time.AfterFunc(s.deadline(deadline), func() { env.send(self, expiry{cl}) })
+	s.want(c, cl)
+}
+
+// want gives a caller its object: from the table, or by the fetch that brings
+// it, which is started if there is none.
+func (s *Store) want(c actor.Context, cl *call) {
+	if v := s.env.Table.View(cl.object); v != nil {
+		if cl.pin {
+			s.env.pin(v.copy)
+		}
+		if cl.reader {
+			r := newReader(cl.ctx, s.env.Table, v.copy, nil)
+			v.Release()
+			cl.answer(nil, r, nil)
+			return
+		}
+		cl.answer(v, nil, nil)
+		return
+	}
+	a := s.arrival(cl.object)
+	if a == nil {
+		var err error
+		if a, err = s.fetch(c, cl.object); err != nil {
+			cl.answer(nil, nil, err)
+			return
+		}
+	}
+	a.add(cl)
+	s.env.send(a.pid, want{cl})
+}
+
+func (s *Store) arrival(id phalanx.ObjectID) *arrival {
+	s.env.active.mu.Lock()
+	defer s.env.active.mu.Unlock()
+	return s.env.active.fetches[id]
+}
+
+func (s *Store) fetch(c actor.Context, id phalanx.ObjectID) (*arrival, error) {
+	a := &arrival{calls: map[uint64]*call{}}
+	pid, err := s.env.Spawn(newFetch(s.env, id, a, c.Self()), fmt.Sprintf("fetch-%d", s.env.nums.Add(1)))
+	if err != nil {
+		return nil, &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrInternal, Err: err}
+	}
+	a.pid = pid
+	c.Watch(pid)
+	s.env.active.mu.Lock()
+	defer s.env.active.mu.Unlock()
+	if s.env.active.fetches == nil {
+		s.env.active.fetches = map[phalanx.ObjectID]*arrival{}
+	}
+	s.env.active.fetches[id] = a
+	return a, nil
+}
+
+// fetchOver retires a fetch that is done; callers that came meanwhile begin again.
+func (s *Store) fetchOver(m fetchOver) {
+	s.env.active.mu.Lock()
+	if s.env.active.fetches[m.object] == m.arrival {
+		delete(s.env.active.fetches, m.object)
+	}
+	s.env.active.mu.Unlock()
+	s.env.send(m.arrival.pid, retire{})
+}
+
+// terminated hears of a fetch that died before it was done, and of actors
+// whose views are to be released.
+func (s *Store) terminated(m *actor.Terminated) {
+	s.env.active.mu.Lock()
+	var dead *arrival
+	for id, a := range s.env.active.fetches {
+		if a.pid.Equal(m.Who) {
+			dead = a
+			delete(s.env.active.fetches, id)
+			break
+		}
+	}
+	s.env.active.mu.Unlock()
+	if dead != nil {
+		for _, cl := range dead.take() {
+			cl.answer(nil, nil, &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrInternal, Err: errors.New("the actor that fetched it failed")})
+		}
+		return
+	}
+	s.env.disown(m.Who)
+}
+
+// expiry tells that a call's deadline has passed.
+type expiry struct{ *call }
+
+// expire has the fetch say why the call is late; without one nobody works on it.
+func (s *Store) expire(cl *call) {
+	if a := s.arrival(cl.object); a != nil {
+		s.env.send(a.pid, expired{cl.id})
+		return
+	}
+	cl.answer(nil, nil, &phalanx.Error{Kind: phalanx.ErrDeadline, Err: errors.New("it has not arrived")})
+}
+
+func (s *Store) left(m left) {
+	if a := s.arrival(m.object); a != nil {
+		s.env.send(a.pid, leave{m.id})
+	}
+}
+
+func (s *Store) put(req Put, done func(*PutDone), started func(stop func(*phalanx.Error))) {
+	fail := func(err error) { done(&PutDone{Object: req.Object, Err: withOp("put", req.Object, err)}) }
+	if req.Reader == nil {
+		req.Meta.Size = int64(len(req.Bytes))
+	}
+	req.Deadline = s.deadline(req.Deadline)
+	if err := errors.Join(req.Object.Validate(), req.Meta.Validate()); err != nil {
+		fail(err)
+		return
+	}
+	if limit := s.env.Pool.Budget().Cap(); req.Meta.Size > limit {
+		fail(&phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrNoSpace,
+			Err: fmt.Errorf("its %d bytes are more than the node's memory cap of %d; start nodes with a larger --memory", req.Meta.Size, limit)})
+		return
+	}
+	pid, err := s.env.Spawn(newPut(s.env, req, done), fmt.Sprintf("put-%d", s.env.nums.Add(1)))
+	if err != nil {
+		fail(err)
+		return
+	}
+	if started != nil {
+		started(func(err *phalanx.Error) { s.env.send(pid, putFailed{err}) })
+	}
+}
+
+// pushed routes an order of an owner to whoever works on the object, carries
+// out what is left, and acknowledges.
+func (s *Store) pushed(c actor.Context, p Pushed) {
+	env := s.env
+	if p.Order == directory.PushCopy {
+		s.copyOrder(c, p)
+		return
+	}
+	order := pushed{transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}}
+	busy := false
+	if a := s.arrival(p.Object); a != nil {
+		env.send(a.pid, order)
+		busy = true
+	}
+	for _, pid := range env.makers(p.Object) {
+		env.send(pid, order)
+		busy = true
+	}
+	switch {
+	case p.Order == directory.PushDrop:
+		env.Table.dropObject(p.Object, phalanx.Generation{Epoch: ^uint64(0), Seq: ^uint64(0)},
+			&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: env.Self})
+	case p.Order == directory.PushAbort && !busy:
+		env.Table.dropObject(p.Object, p.Gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
+	case p.Order == directory.PushReset && !busy:
+		if c := env.Table.lookup(p.Object); c != nil && c.gen.Less(p.Gen) {
+			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Reset, Generation: p.Gen, Node: env.Self})
+		}
+	}
+	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
+}
+
+// copyOrder fetches an object in order to keep it, pinned.
+func (s *Store) copyOrder(c actor.Context, p Pushed) {
+	env := s.env
+	s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: true, deliver: func(g any) {
+		if got := g.(*Got); got.View != nil {
+			info := got.View.Info()
+			got.View.Release()
+			env.Directory.Request(p.Object, env.Directory.Nums(1), directory.Announce{Gen: info.Gen, Complete: true, Pinned: true},
+				func(phalanx.NodeID, directory.Result) {})
+		}
+	}}, 0)
+	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
+}
+
+func (s *Store) leaseAsked(m LeaseAsked) {
+	c := s.env.Table.lookup(m.Object)
+	known := c != nil && c.lease == m.Lease || s.arrival(m.Object) != nil
+	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})
+}
+
+// pin keeps c until it is deleted.
+func (e *Env) pin(c *objectCopy) {
+	e.Table.mu.Lock()
+	defer e.Table.mu.Unlock()
+	c.pinned = true
+}
+
+// owns notes that an actor holds a view, which is released when it ends.
+func (e *Env) owns(who *actor.PID, v *View) {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	key := who.String()
+	if e.active.views == nil {
+		e.active.views = map[string]map[*View]struct{}{}
+	}
+	if e.active.views[key] == nil {
+		e.active.views[key] = map[*View]struct{}{}
+	}
+	e.active.views[key][v] = struct{}{}
+	v.released = func() {
+		e.active.mu.Lock()
+		defer e.active.mu.Unlock()
+		delete(e.active.views[key], v)
+		if len(e.active.views[key]) == 0 {
+			delete(e.active.views, key)
+		}
+	}
+}
+
+func (e *Env) disown(who *actor.PID) {
+	e.active.mu.Lock()
+	views := e.active.views[who.String()]
+	delete(e.active.views, who.String())
+	e.active.mu.Unlock()
+	for v := range views {
+		v.Release()
+	}
+}

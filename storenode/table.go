@@ -1,0 +1,319 @@
+package storenode
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// objectCopy is what this node has of one generation of an object. The table's
+// lock guards it, except for what is atomic; its bytes are in buffer, or inline.
+type objectCopy struct {
+	object phalanx.ObjectID
+	gen    phalanx.Generation
+	buffer *dataplane.Buffer // nil if the bytes are inline
+	inline []byte
+	over   chan struct{} // closed once the copy is complete, or dropped
+
+	meta     phalanx.Meta
+	digest   phalanx.Digest // once complete
+	complete bool
+	pinned   bool
+	origin   bool
+	begun    bool // has its first piece
+	dropped  bool
+	lease    uint64
+	upstream phalanx.NodeID
+	streams  int    // receivers that read from it
+	used     uint64 // the table's count of uses, for eviction
+
+	viewers atomic.Int32
+	path    atomic.Pointer[[]phalanx.NodeID] // the incarnations upstream, nearest first
+}
+
+// info describes a complete copy.
+func (c *objectCopy) info() Info {
+	return Info{Object: c.object, Gen: c.gen, Meta: c.meta, Digest: c.digest}
+}
+
+// size returns how many bytes of memory the copy holds.
+func (c *objectCopy) size() int64 {
+	if c.buffer == nil {
+		return int64(len(c.inline))
+	}
+	return c.buffer.Held()
+}
+
+// Table holds the copies of this node. It is safe for concurrent use and
+// outlives the actors that work on it.
+type Table struct {
+	budget *dataplane.Budget
+
+	mu      sync.Mutex
+	copies  map[phalanx.ObjectID]*objectCopy
+	arrival map[phalanx.ObjectID]chan struct{} // closed when a copy is shown
+	uses    uint64
+}
+
+// NewTable returns an empty table.
+func NewTable(budget *dataplane.Budget) *Table {
+	return &Table{budget: budget, copies: map[phalanx.ObjectID]*objectCopy{}, arrival: map[phalanx.ObjectID]chan struct{}{}}
+}
+
+// show makes buffer readable by others as generation gen. It takes over the
+// caller's reference. A copy of an older generation is dropped; show reports
+// false, and keeps the reference, if there is a newer one.
+func (t *Table) show(id phalanx.ObjectID, gen phalanx.Generation, meta phalanx.Meta, buffer *dataplane.Buffer, origin bool) (*objectCopy, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.copies[id]; old != nil {
+		if !old.gen.Less(gen) {
+			return old, false
+		}
+		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: gen})
+	}
+	c := &objectCopy{object: id, gen: gen, meta: meta, buffer: buffer, origin: origin, over: make(chan struct{})}
+	t.insert(c)
+	return c, true
+}
+
+func (t *Table) insert(c *objectCopy) {
+	t.uses++
+	c.used = t.uses
+	t.copies[c.object] = c
+	if ch := t.arrival[c.object]; ch != nil {
+		close(ch)
+		delete(t.arrival, c.object)
+	}
+}
+
+// keepInline keeps a complete copy of a small object. Its bytes are counted.
+func (t *Table) keepInline(info Info, bytes []byte, pinned bool) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.copies[info.Object]; old != nil {
+		if !old.gen.Less(info.Gen) {
+			old.pinned = old.pinned || pinned
+			return old
+		}
+		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: info.Gen})
+	}
+	if t.budget.ReserveNow(int64(len(bytes))) != nil {
+		return nil
+	}
+	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, digest: info.Digest, inline: bytes,
+		complete: true, begun: true, pinned: pinned, over: make(chan struct{})}
+	close(c.over)
+	t.insert(c)
+	return c
+}
+
+// finish makes c complete.
+func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.pinned = c.pinned || pinned
+	if c.complete || c.dropped {
+		return
+	}
+	c.meta, c.digest, c.complete, c.begun, c.upstream, c.lease = meta, digest, true, true, "", 0
+	close(c.over)
+}
+
+// drop forgets c; err tells its readers why. Views keep their bytes.
+func (t *Table) drop(c *objectCopy, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropLocked(c, err)
+}
+
+func (t *Table) dropLocked(c *objectCopy, err error) {
+	if c.dropped {
+		return
+	}
+	c.dropped = true
+	if t.copies[c.object] == c {
+		delete(t.copies, c.object)
+	}
+	if !c.complete {
+		close(c.over)
+	}
+	if c.buffer != nil {
+		c.buffer.Fail(err)
+		c.buffer.Release()
+		return
+	}
+	t.budget.Release(int64(len(c.inline)))
+}
+
+// dropObject forgets the copy of id if its generation is before, or is, gen.
+func (t *Table) dropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.copies[id]; c != nil && !gen.Less(c.gen) {
+		t.dropLocked(c, err)
+	}
+}
+
+// lookup returns the copy of id, or nil.
+func (t *Table) lookup(id phalanx.ObjectID) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.copies[id]
+}
+
+// View returns a view of id if this node has a complete copy, else nil.
+func (t *Table) View(id phalanx.ObjectID) *View {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.copies[id]
+	if c == nil || !c.complete {
+		return nil
+	}
+	return t.viewLocked(c)
+}
+
+func (t *Table) viewLocked(c *objectCopy) *View {
+	t.uses++
+	c.used = t.uses
+	c.viewers.Add(1)
+	v := &View{info: c.info(), bytes: c.inline, copy: c}
+	if c.buffer != nil {
+		c.buffer.Retain()
+		v.buffer, v.bytes = c.buffer, c.buffer.Bytes(0, c.meta.Size)
+	}
+	return v
+}
+
+// viewOf returns a view of c, which is complete, or nil if it was dropped.
+func (t *Table) viewOf(c *objectCopy) *View {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.dropped {
+		return nil
+	}
+	return t.viewLocked(c)
+}
+
+// arrived returns a channel that is closed when a copy of id is shown.
+func (t *Table) arrived(id phalanx.ObjectID) <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ch := t.arrival[id]
+	if ch == nil {
+		ch = make(chan struct{})
+		t.arrival[id] = ch
+	}
+	return ch
+}
+
+// serve counts one more receiver of c and retains its bytes, if it has fewer
+// than fanout and was not dropped.
+func (t *Table) serve(c *objectCopy, fanout int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.dropped || c.streams >= fanout || c.buffer == nil {
+		return false
+	}
+	c.streams++
+	c.buffer.Retain()
+	return true
+}
+
+// served ends what serve began and returns how many receivers are left.
+func (t *Table) served(c *objectCopy) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.streams--
+	c.buffer.Release()
+	return c.streams
+}
+
+// reading notes whom c is read from.
+func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.upstream, c.lease = upstream, lease
+	c.path.Store(nil)
+}
+
+// begun notes that c has its first piece.
+func (t *Table) begun(c *objectCopy) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.begun = true
+}
+
+// Holdings returns what this node has of one shard of n, for its new owner.
+func (t *Table) Holdings(shard, n int) []directory.Holding {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []directory.Holding
+	for _, id := range slices.Sorted(maps.Keys(t.copies)) {
+		if id.Shard(n) != shard {
+			continue
+		}
+		c := t.copies[id]
+		out = append(out, directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Digest: c.digest, Complete: c.complete,
+			Pinned: c.pinned, Origin: c.origin && !c.complete, Begun: c.begun, Lease: c.lease, Upstream: c.upstream})
+	}
+	return out
+}
+
+// victim returns the complete copy that was used longest ago of those that may
+// be evicted, leaving out those in not.
+func (t *Table) victim(not map[phalanx.ObjectID]bool) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var best *objectCopy
+	for _, c := range t.copies {
+		if !c.complete || c.pinned || c.streams > 0 || c.viewers.Load() > 0 || not[c.object] {
+			continue
+		}
+		if best == nil || c.used < best.used {
+			best = c
+		}
+	}
+	return best
+}
+
+// Counts tells how many copies there are, how many of them are complete, pinned.
+func (t *Table) Counts() (all, complete, pinned int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.copies {
+		if c.complete {
+			complete++
+		}
+		if c.pinned {
+			pinned++
+		}
+	}
+	return len(t.copies), complete, pinned
+}
+
+// Held returns how many checked bytes of id are here.
+func (t *Table) Held(id phalanx.ObjectID) int64 {
+	c := t.lookup(id)
+	switch {
+	case c == nil:
+		return 0
+	case c.buffer == nil:
+		return int64(len(c.inline))
+	}
+	return c.buffer.Watermark()
+}
+
+// Close drops every copy.
+func (t *Table) Close(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.copies {
+		t.dropLocked(c, err)
+	}
+}
