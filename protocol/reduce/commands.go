@@ -23,7 +23,7 @@ func (c *Coordinator) command() {
 		if want := c.want(p); !want.same(p.want) || p.version == 0 {
 			p.version++
 			want.Attempt, want.Version = c.cfg.Attempt, p.version
-			p.want, p.sent = want, c.now
+			p.want, p.sent, p.told = want, c.now, true
 			changed = append(changed, p)
 			grown = c.remember(p.node) || grown
 		}
@@ -73,12 +73,15 @@ func (c *Coordinator) peer(p *place) Peer {
 
 // unwanted takes note that the place at p.node is to be stopped.
 func (c *Coordinator) unwanted(p *place, final bool) {
-	if p.version > 0 {
+	if p.told {
 		c.stopAt(p.pos, p.node, p.gen, final)
 	}
 }
 
 func (c *Coordinator) stopAt(pos int, n phalanx.NodeID, g PlaceGen, final bool) {
+	if c.gone[n] {
+		return
+	}
 	e := Stop{Node: n, Target: c.cfg.Target, Reduce: c.reduce, Attempt: c.cfg.Attempt, Place: pos, Gen: g, Final: final}
 	for _, s := range c.stops {
 		if s.effect.Place == pos && s.effect.Node == n {

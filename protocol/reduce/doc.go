@@ -52,6 +52,8 @@
 // of one Reduce in an envelope with its target and its Reduce generation
 // (Coordinator.Reduce, State.Reduce), and drop those of another Reduce: labels
 // are unique only within one. Keep the watch of the directory alive across
-// moves of a shard. Answer a message of a place whose Reduce has ended, or
-// that nobody knows, with Stop.
+// moves of a shard. Make a Place for a Stop as well as for a Command, and keep
+// it for a minute, so that it refuses commands that were delayed. Places say
+// from time to time that they run (Acked): where no coordinator knows the
+// Reduce any more, answer with a Stop of the greatest attempt and Gen.
 package reduce

@@ -16,8 +16,8 @@ type (
 	Start struct{ Now time.Duration }
 
 	// Resume begins it in place of Start after a restart of the coordinator,
-	// with what the last Remember effect said. Nodes that are not in the view
-	// any more are left out.
+	// with what the last Remember effect said; if there was none, with only Now.
+	// A NodeGone follows for each of Nodes that is not in the view any more.
 	Resume struct {
 		Now    time.Duration
 		Reduce phalanx.Generation

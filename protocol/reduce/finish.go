@@ -124,5 +124,6 @@ func (c *Coordinator) end(answer Effect, final bool) {
 		c.stopAt(f.held.State.Place, f.node, f.held.State.Gen, final)
 	}
 	c.resumed.found = nil
+	c.askLate()
 	c.sendStops()
 }

@@ -12,6 +12,7 @@ import (
 type PlaceConfig struct {
 	StallAfter  time.Duration // a partial source without progress is reported [2 s]
 	RepeatEvery time.Duration // of reports that matter [200 ms]
+	LifeEvery   time.Duration // it says that it runs, so that one that nobody wants is stopped [2 s]
 	EdgeRetries int           // of a broken edge before it is reported [1]; negative: none
 }
 
@@ -21,6 +22,9 @@ func (c PlaceConfig) withDefaults() PlaceConfig {
 	}
 	if c.RepeatEvery == 0 {
 		c.RepeatEvery = 200 * time.Millisecond
+	}
+	if c.LifeEvery == 0 {
+		c.LifeEvery = 2 * time.Second
 	}
 	if c.EdgeRetries == 0 {
 		c.EdgeRetries = 1
@@ -37,9 +41,11 @@ type Place struct {
 	cfg   PlaceConfig
 	now   time.Duration
 	out   []PlaceEffect
-	floor uint64 // commands of lesser attempts are refused
-	state State  // the last command
-	runs  bool   // a command was accepted, and no Stop since
+	floor uint64        // commands of lesser attempts are refused
+	state State         // the last command
+	runs  bool          // a command was accepted, and no Stop since
+	ended PlaceGen      // of the greatest Stop
+	said  time.Duration // when it last said that it runs
 
 	source   sourceState
 	edges    []edgeState // parallel to state.Children
@@ -137,6 +143,8 @@ func (p *Place) commanded(ev Commanded) {
 		if p.runs { // a repeat; a stopped place is not started by an old command
 			p.ack()
 		}
+	case s.Gen.Compare(p.ended) <= 0:
+		p.refuse(s, phalanx.ErrClosed, "it was stopped")
 	case ev.Unable != 0:
 		p.floor = s.Attempt
 		p.refuse(s, ev.Unable, "%s", ev.Text)
@@ -150,6 +158,7 @@ func (p *Place) commanded(ev Commanded) {
 }
 
 func (p *Place) ack() {
+	p.said = p.now
 	p.report(Acked{Place: p.state.Place, Attempt: p.state.Attempt, Version: p.state.Version})
 }
 
@@ -228,6 +237,9 @@ func (p *Place) stopping(ev Stopping) {
 		return // an earlier coordinator has no say
 	}
 	p.floor = ev.Attempt
+	if p.ended.Compare(ev.Gen) < 0 {
+		p.ended = ev.Gen
+	}
 	if p.runs && s.Gen.Compare(ev.Gen) <= 0 {
 		for i, c := range s.Children {
 			if p.edges[i].open {
@@ -263,6 +275,9 @@ func (p *Place) tick(ev PlaceTick) {
 	if !p.source.complete && !p.source.stalled && p.now-p.source.moved >= p.cfg.StallAfter {
 		p.source.stalled = true
 		p.repeated = p.now - p.cfg.RepeatEvery
+	}
+	if p.now-p.said >= p.cfg.LifeEvery {
+		p.ack()
 	}
 	if p.now-p.repeated < p.cfg.RepeatEvery {
 		return

@@ -157,8 +157,8 @@ type (
 
 	// Release asks for everything to be freed: the source's pin, the output and
 	// what is kept of children. KeepTarget: the output is the final target,
-	// which stays pinned. The Place can be forgotten afterwards, if the host
-	// answers commands of a Reduce that has ended by itself.
+	// which stays pinned. The Place is best remembered for a minute, since it
+	// refuses commands that were delayed.
 	Release struct{ KeepTarget bool }
 
 	// Report asks for the event to be sent to the coordinator: Acked, Refused,

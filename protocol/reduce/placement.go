@@ -35,6 +35,7 @@ type place struct {
 	until     time.Duration // the parent is asked until then
 
 	want           State // last commanded
+	told           bool  // its node runs it, or was told to
 	version, acked uint64
 	sent           time.Duration
 }
@@ -129,7 +130,7 @@ func (c *Coordinator) put(p *place, s *source, n phalanx.NodeID) {
 	p.final = s.final == s.gen
 	p.gen = c.nextGen()
 	p.born = p.gen
-	p.delivered, p.kept, p.stalled, p.asked = false, false, false, retry{}
+	p.delivered, p.kept, p.stalled, p.told, p.asked = false, false, false, false, retry{}
 	c.touch(p)
 	c.emit(Notify{What: what, Place: p.pos, Source: s.id, Node: n, Gen: p.gen})
 }
@@ -178,10 +179,11 @@ type PlaceInfo struct {
 	Source phalanx.ObjectID
 	Node   phalanx.NodeID
 	Gen    PlaceGen
-	State  string // "empty", "live" or "dead"
-	Held   bool   // its parent has all that it made
-	Final  bool   // its source is final
-	Acked  bool   // its last command is acknowledged
+	Since  PlaceGen // the label when the source took the place
+	State  string   // "empty", "live" or "dead"
+	Held   bool     // its parent has all that it made
+	Final  bool     // its source is final
+	Acked  bool     // its last command is acknowledged
 }
 
 // Places returns what is at each position, the root first. It is empty before
@@ -189,13 +191,13 @@ type PlaceInfo struct {
 func (c *Coordinator) Places() []PlaceInfo {
 	infos := make([]PlaceInfo, 0, len(c.places))
 	for _, p := range c.places {
-		i := PlaceInfo{Place: p.pos, Parent: c.tree.Parent(p.pos), Node: p.node, Gen: p.gen,
+		i := PlaceInfo{Place: p.pos, Parent: c.tree.Parent(p.pos), Node: p.node, Gen: p.gen, Since: p.born,
 			State: []string{"empty", "live", "dead"}[p.life], Held: p.delivered, Final: p.final,
 			Acked: p.acked == p.version}
 		if p.source != nil {
 			i.Source = p.source.id
 		} else {
-			i.Node, i.Gen = "", PlaceGen{}
+			i.Node, i.Gen, i.Since = "", PlaceGen{}, PlaceGen{}
 		}
 		infos = append(infos, i)
 	}

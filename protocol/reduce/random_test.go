@@ -67,7 +67,7 @@ func (c *chaos) onlyAncestors(ev reduce.Event, before, after []reduce.PlaceInfo)
 	clear := map[int]bool{}
 	for i, p := range before {
 		q := after[i]
-		if p.State != "empty" && (q.State == "empty" || p.Source != q.Source || p.Node != q.Node) {
+		if p.State != "empty" && p.Since != q.Since {
 			for a := p.Parent; a >= 0; a = after[a].Parent {
 				clear[a] = true
 			}
@@ -75,7 +75,7 @@ func (c *chaos) onlyAncestors(ev reduce.Event, before, after []reduce.PlaceInfo)
 	}
 	for i, p := range before {
 		q := after[i]
-		if p.State != "live" || q.State != "live" || p.Source != q.Source || p.Node != q.Node {
+		if p.State != "live" || q.State != "live" || p.Since != q.Since {
 			continue
 		}
 		if (p.Gen != q.Gen) != clear[i] {
@@ -278,10 +278,17 @@ func (c *chaos) heal() {
 	for range 100 {
 		c.stream()
 		c.pump()
-		if c.answer != nil && c.c.Ended() {
+		if c.answer != nil && c.c.Ended() && len(c.runs()) == 0 {
 			break
 		}
 		c.tickAll(300 * time.Millisecond)
+	}
+}
+
+// print logs the beginning of what happened to the last coordinator.
+func (c *chaos) print() {
+	for _, p := range c.history[:min(len(c.history), 80)] {
+		c.t.Logf("%T%+v\n\t%s", p.ev, p.ev, p.effects)
 	}
 }
 
@@ -289,6 +296,7 @@ func (c *chaos) heal() {
 func (c *chaos) verify() {
 	res, ok := c.answer.(reduce.Result)
 	if !ok {
+		c.print()
 		c.t.Fatalf("the answer is %v\n%s", c.answer, c.values())
 	}
 	if len(res.In) != c.cfg.Num || len(res.In)+len(res.Out) != len(c.cfg.Sources) {
@@ -314,9 +322,7 @@ func (c *chaos) verify() {
 		}
 	}
 	if !c.c.Ended() || len(c.runs()) > 0 {
-		for _, p := range c.history {
-			c.t.Logf("%T%+v\n\t%s", p.ev, p.ev, p.effects)
-		}
+		c.print()
 		c.t.Fatalf("it has ended: %v, and %d places run", c.c.Ended(), len(c.runs()))
 	}
 }

@@ -110,8 +110,15 @@ func (c *Coordinator) tryRebuild() {
 	}
 	c.phase = running
 	c.rebuild()
+	c.askLate()
+}
+
+// askLate asks the nodes on that nobody waits for.
+func (c *Coordinator) askLate() {
 	for _, n := range c.resumed.late {
-		c.resumed.waiting = append(c.resumed.waiting, &inspection{retry{true, c.now}, n})
+		if !c.gone[n] {
+			c.resumed.waiting = append(c.resumed.waiting, &inspection{retry{true, c.now}, n})
+		}
 	}
 	c.resumed.late = nil
 }
@@ -200,6 +207,6 @@ func (c *Coordinator) adopt(p *place, l life, s *source, sg phalanx.Generation, 
 		s.gen, s.holders, s.arrival = sg, nil, 0
 	}
 	p.life, p.source, p.sourceGen, p.node, p.gen, p.born = l, s, sg, n, g, g
-	p.final = s.final == sg
+	p.final, p.told = s.final == sg, l == live
 	c.touch(p)
 }

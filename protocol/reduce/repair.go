@@ -84,7 +84,7 @@ func (c *Coordinator) consult(p *place) {
 		return
 	}
 	above := c.parent(p)
-	if above == nil || above.life != live || above.version == 0 {
+	if above == nil || above.life != live || !above.told {
 		return
 	}
 	p.until = c.now + c.cfg.AskFor

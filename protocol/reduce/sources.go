@@ -117,7 +117,7 @@ func (c *Coordinator) unfix() {
 			return
 		}
 	}
-	if c.fixed && c.phase != inspecting && len(c.nodes) == 0 {
+	if c.fixed && c.phase != inspecting && len(c.nodes) == 0 && len(c.combine.inputs) == 0 {
 		c.fixed, c.inline, c.places = false, false, nil
 	}
 }

@@ -8,17 +8,24 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// commanded starts the place if there is none.
-func (w *world) commanded(e reduce.Command) {
-	n := w.node(e.Node)
-	r := n.places[e.State.Place]
+// runAt returns the place at a node, a new one if there is none.
+func (w *world) runAt(id phalanx.NodeID, pos int) *run {
+	n := w.node(id)
+	r := n.places[pos]
 	if r == nil {
-		r = &run{at: n, core: reduce.NewPlace(reduce.PlaceConfig{}), pos: e.State.Place}
+		r = &run{at: n, core: reduce.NewPlace(reduce.PlaceConfig{}), pos: pos}
 		r.core.Step(reduce.Inspecting{Attempt: n.floor})
 		r.core.Step(reduce.PlaceTick{Now: w.now})
 		r.clear()
-		n.places[r.pos] = r
+		n.places[pos] = r
 	}
+	return r
+}
+
+// commanded checks what a host checks, and hands a command on.
+func (w *world) commanded(e reduce.Command) {
+	r := w.runAt(e.Node, e.State.Place)
+	n := r.at
 	ev := reduce.Commanded{State: e.State}
 	if o := w.src[e.State.Source]; !slices.Contains(o.holders, n.id) || o.gen != e.State.SourceGen {
 		held := r.core.State()
@@ -154,22 +161,27 @@ func (w *world) read(r *run) {
 // pull answers one open edge: the whole output if it is there, its end if the
 // child is not there any more, or else nothing yet.
 func (w *world) pull(r *run, e reduce.OpenEdge) {
-	end := func(complete, kept bool) {
+	end := func(complete bool) {
 		delete(r.open, e.Stream)
-		ev := reduce.EdgeEnded{Child: e.Place, Gen: e.Gen, Stream: e.Stream, Complete: complete, Kept: kept, Text: "connection lost"}
-		w.local(r.at, func() { w.place(r, ev) })
+		w.local(r.at, func() {
+			ev := reduce.EdgeEnded{Child: e.Place, Gen: e.Gen, Stream: e.Stream, Complete: complete}
+			if _, ev.Kept = r.kept[e.Gen]; !complete {
+				ev.Text = "connection lost"
+			}
+			w.place(r, ev)
+		})
 	}
 	n := w.node(e.Node)
 	child := n.places[e.Place]
 	switch {
 	case n.dead || w.hold[n.id]:
 		if n.dead {
-			end(false, false)
+			end(false)
 		}
 	case child == nil:
 	case !child.core.Runs():
 		if child.core.State().Gen.Compare(e.Gen) >= 0 {
-			end(false, false)
+			end(false)
 		}
 	case child.core.State().Gen != e.Gen:
 	case child.forgot:
@@ -181,12 +193,11 @@ func (w *world) pull(r *run, e reduce.OpenEdge) {
 			}
 		})
 	case child.out != nil:
-		kept := w.keep()
 		r.got[e.Gen] = *child.out
-		if kept {
+		if w.keep() {
 			r.kept[e.Gen] = *child.out
 		}
-		end(true, kept)
+		end(true)
 	}
 }
 

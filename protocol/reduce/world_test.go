@@ -215,11 +215,7 @@ func (w *world) carryOut(e reduce.Effect) {
 		w.send(e.Node, func() { w.commanded(e) })
 	case reduce.Stop:
 		w.send(e.Node, func() {
-			if r := w.node(e.Node).places[e.Place]; r != nil {
-				w.place(r, reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final})
-			} else {
-				w.send("", func() { w.step(reduce.Stopped{Place: e.Place, Node: e.Node, Gen: e.Gen}) })
-			}
+			w.place(w.runAt(e.Node, e.Place), reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final})
 		})
 	case reduce.AskDelivered:
 		w.send(e.Node, func() {
@@ -362,13 +358,16 @@ func (w *world) resume() {
 	w.cfg.Attempt++
 	w.c, w.history = reduce.New(w.cfg), nil
 	w.queue = slices.DeleteFunc(w.queue, func(m message) bool { return m.push })
-	if w.note == nil {
-		w.step(reduce.Start{Now: w.now})
-		return
+	var n reduce.Remember
+	if w.note != nil {
+		n = *w.note
 	}
-	n := *w.note
-	n.Nodes = slices.DeleteFunc(slices.Clone(n.Nodes), func(id phalanx.NodeID) bool { return w.node(id).dead })
 	w.step(reduce.Resume{Now: w.now, Reduce: n.Reduce, Degree: n.Degree, Meta: n.Meta, Nodes: n.Nodes})
+	for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
+		if w.nodes[id].dead {
+			w.step(reduce.NodeGone{Node: id, Down: true})
+		}
+	}
 }
 
 var _ fataler = (*testing.T)(nil)
