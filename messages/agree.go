@@ -30,7 +30,7 @@ func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m prot
 }
 
 // AgreeFromProto returns what a message of AgreeToProto is to the core that
-// gets it. Receive.Data is m's.
+// gets it.
 func AgreeFromProto(m proto.Message, now time.Duration) (view.Event, error) {
 	f := &fields{}
 	e := f.agree(m, now)

@@ -10,9 +10,13 @@
 //
 // All decoding checks what the cores rely on (lengths of ids, known values of
 // enumerations, numbers of dimensions) and fails with a phalanx.ErrInternal
-// that names the field. It never panics, whatever the bytes are. What is
-// decoded shares no memory with what it was decoded from, unless a function
-// says otherwise. All functions are safe for concurrent use.
+// that names the field. It never panics, whatever the bytes are. That an object
+// id is printable was checked where it was given.
+//
+// UnmarshalDirectory shares no memory with the bytes that it is given. A
+// generated message and the struct that it was made from or made into can
+// share slices; neither is to be changed afterwards. All functions are safe for
+// concurrent use.
 package messages
 
 //go:generate go run ../internal/tools/protogen *.proto

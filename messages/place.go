@@ -8,7 +8,7 @@ import (
 // OrderToProto returns what an effect of a Reduce's coordinator tells a place,
 // or the store of its node, and to whom: a reduce.Command, Stop, AskDelivered
 // or Inspect. It returns no order for other effects. Coordinator is the node
-// where that runs. The order shares the shape with the effect.
+// where that runs.
 func OrderToProto(coordinator phalanx.NodeID, e reduce.Effect) (to phalanx.NodeID, m *PlaceOrder) {
 	m = &PlaceOrder{Coordinator: string(coordinator)}
 	var target phalanx.ObjectID

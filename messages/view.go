@@ -4,7 +4,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// MemberToProto returns m as a message. The two share the list of features.
+// MemberToProto returns m as a message.
 func MemberToProto(m view.Member) *Member {
 	return &Member{Id: string(m.ID), Control: m.Control, Data: m.Data, Version: m.Version, Features: m.Features, Leaving: m.Leaving}
 }
