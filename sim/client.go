@@ -27,6 +27,7 @@ type client struct {
 // past is what became of a request that is not pending any more.
 type past struct {
 	cancelled bool
+	begin     bool
 }
 
 type pending struct {
@@ -104,7 +105,8 @@ func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
 		p.waiting = true
 	} else {
 		c.pending = slices.Delete(c.pending, i, i+1)
-		c.past[r.Num] = past{}
+		_, begin := p.req.Body.(directory.Begin)
+		c.past[r.Num] = past{begin: begin}
 		if p.report {
 			c.lines[r.Object] = c.lines[r.Object][1:]
 			if line := c.lines[r.Object]; len(line) > 0 {
@@ -127,6 +129,10 @@ func (c *client) late(r directory.Reply) {
 	if old.cancelled && (granted || r.Result.Waiting || r.Result.State == directory.Begun) || granted {
 		c.n.w.met["late grant given back"]++
 		c.ask(c.numbers(), r.Object, directory.Cancel{Num: r.Num}, nil)
+	}
+	if old.begin && r.Result.State == directory.Begun && r.Result.Attached == "" && !r.Result.Waiting && !c.n.making(r.Object, r.Result.Gen) {
+		c.n.w.met["late binding released"]++
+		c.ask(c.numbers(), r.Object, directory.Abort{Gen: r.Result.Gen}, nil)
 	}
 }
 

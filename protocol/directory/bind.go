@@ -42,7 +42,7 @@ func (s *Shard) request(r Request) {
 	if o.isOver(r) {
 		return
 	}
-	if o.change != nil {
+	if o.change != nil || s.rebuild && len(s.warming) > 0 && o.rec.State == Unbound && binds(r) {
 		if !slices.ContainsFunc(o.queue, r.same) {
 			o.queue = append(o.queue, r)
 		}
@@ -78,6 +78,16 @@ func (s *Shard) request(r Request) {
 		st := s.stat(o, true)
 		s.reply(r, Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, Stat: &st})
 	}
+}
+
+// binds reports whether what r says of an unbound id would be wrong if there
+// is a copy of it after all, which its holder has not reported yet.
+func binds(r Request) bool {
+	switch r.Body.(type) {
+	case Begin, PutInline, Final, Announce, Done, Evict:
+		return true
+	}
+	return false
 }
 
 // same reports whether q repeats r.
@@ -124,12 +134,12 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 		s.reply(r, res)
 	case b.Maker == ByReduce:
 		s.reject(r, o, phalanx.ErrExists, "the target is %v already, by another request", st)
+	case st == Lost && (b.Replace == o.rec.Gen || !compatible(b.Meta, o.rec.Meta)):
+		s.bind(o, r, b) // other bytes than the lost ones
 	case !compatible(b.Meta, o.rec.Meta):
 		s.reject(r, o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(b.Meta))
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
-	case st == Lost && b.Replace == o.rec.Gen:
-		s.bind(o, r, b)
 	default:
 		s.reply(r, s.known(o))
 	}
@@ -164,7 +174,7 @@ func (s *Shard) bind(o *object, r Request, b Begin) {
 	rec := Record{Object: o.rec.Object, State: Begun, Gen: s.nextGen(), Meta: b.Meta, Maker: b.Maker, Tag: b.Tag,
 		Origin: r.From, OriginNum: r.Num, Copies: max(1, b.Copies)}
 	s.commit(o, rec, func() {
-		s.superseded(o, old.Gen)
+		s.superseded(o, old)
 		s.reply(r, s.known(o))
 		s.serve(o)
 		s.notify(o)
@@ -172,11 +182,14 @@ func (s *Shard) bind(o *object, r Request, b Begin) {
 }
 
 // superseded tells everyone who holds an older generation that there is a new one.
-func (s *Shard) superseded(o *object, old phalanx.Generation) {
-	if old.IsZero() {
+func (s *Shard) superseded(o *object, old Record) {
+	if old.Gen.IsZero() || old.Gen == o.rec.Gen {
 		return
 	}
-	o.leases = nil
+	if old.State == Finished {
+		s.emit(ObjectReplaced{Object: o.rec.Object, Old: old.Gen, Gen: o.rec.Gen})
+	}
+	o.leases, o.lost = nil, false
 	for _, h := range o.holders {
 		if h.gen.Less(o.rec.Gen) {
 			h.upstream = ""
@@ -194,9 +207,15 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 		if p.Tag != "" {
 			rec.Maker = ByReduce
 		}
-		s.commit(o, rec, func() { s.finished(o, r, p.Held) })
+		old := o.rec
+		s.commit(o, rec, func() {
+			s.superseded(o, old)
+			s.finished(o, r, p.Held)
+		})
 	}
 	switch {
+	case int64(len(p.Bytes)) != p.Meta.Size:
+		s.reject(r, o, phalanx.ErrInvalid, "it came with %d bytes, not %d", len(p.Bytes), p.Meta.Size)
 	case st == Deleted:
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted; its id is free %v after that", tombstoneLife)
 	case st == Unbound && p.Gen.IsZero():
@@ -207,11 +226,16 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 		finish(p.Gen)
 	case !p.Gen.IsZero() && p.Gen != o.rec.Gen:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", p.Gen, o.rec.Gen)
+	case st == Lost && !compatible(p.Meta, o.rec.Meta):
+		finish(s.nextGen())
 	case !compatible(p.Meta, o.rec.Meta):
 		s.reject(r, o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(p.Meta))
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
 	case p.Digest == o.rec.Digest:
+		if p.Held && s.readmit(o, r.From, func() { s.putInline(o, r, p) }) {
+			return
+		}
 		if p.Held {
 			h := o.hold(r.From, o.rec.Gen)
 			h.complete, h.pinned = true, true
@@ -236,6 +260,9 @@ func (s *Shard) final(o *object, r Request, f Final) {
 	case o.rec.Gen != f.Gen:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", f.Gen, o.rec.Gen)
 	case o.rec.State == Finished && o.rec.Digest == f.Digest:
+		if f.Held && s.readmit(o, r.From, func() { s.final(o, r, f) }) {
+			return
+		}
 		if f.Held { // an earlier owner knew it
 			h := o.hold(r.From, f.Gen)
 			h.complete, h.pinned, h.begun = true, true, true
@@ -259,9 +286,13 @@ func (s *Shard) finished(o *object, r Request, held bool) {
 		h.complete, h.pinned, h.begun, h.upstream = true, true, true, ""
 	}
 	for _, h := range o.holders {
-		if h.node != r.From || !held {
-			s.push(o, h.node, PushFinal)
+		if h.gen != o.rec.Gen || h.node == r.From && held {
+			continue
 		}
+		if h.origin { // it has every byte, and is told that they are final
+			h.complete, h.pinned, h.begun, h.origin = true, true, true, false
+		}
+		s.push(o, h.node, PushFinal)
 	}
 	s.reply(r, s.known(o))
 	s.recreate(o)
@@ -300,6 +331,7 @@ func (s *Shard) release(o *object, done func()) {
 			done()
 		}
 		s.recreate(o)
+		s.refuse(o)
 		s.serve(o)
 		s.notify(o)
 	})
@@ -310,6 +342,8 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	switch {
 	case o.rec.State == Deleted:
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+	case o.rec.State == Unbound:
+		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
 	case o.rec.State != Begun || o.rec.Origin != r.From:
 		s.reject(r, o, phalanx.ErrExists, "it is %v, by %s", s.state(o), o.rec.Origin)
 	case o.rec.OriginNum == r.Num:
@@ -319,8 +353,9 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	default:
 		rec := o.rec
 		rec.Gen, rec.OriginNum = s.nextGen(), r.Num
+		old := o.rec
 		s.commit(o, rec, func() {
-			s.superseded(o, b.Gen)
+			s.superseded(o, old)
 			s.reply(r, s.known(o))
 			s.notify(o)
 		})

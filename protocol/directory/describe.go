@@ -175,4 +175,9 @@ func (e CaughtUp) String() string {
 func (e Warm) String() string { return fmt.Sprintf("warm in epoch %d", e.Epoch) }
 
 // String returns a line for e.
+func (e ObjectReplaced) String() string {
+	return fmt.Sprintf("replaced: %s %v by %v", e.Object, e.Old, e.Gen)
+}
+
+// String returns a line for e.
 func (e ObjectLost) String() string { return fmt.Sprintf("lost: %s", named(e.Object, e.Gen)) }

@@ -183,6 +183,11 @@ type (
 	}
 	// Warm tells that every member has reported its holdings.
 	Warm struct{ Epoch uint64 }
+	// ObjectReplaced tells that other bytes were put under the id of a lost object.
+	ObjectReplaced struct {
+		Object   phalanx.ObjectID
+		Old, Gen phalanx.Generation
+	}
 	// ObjectLost tells that the last complete copy of a final object is gone.
 	ObjectLost struct {
 		Object phalanx.ObjectID
@@ -190,13 +195,14 @@ type (
 	}
 )
 
-func (Reply) effect()         {}
-func (Push) effect()          {}
-func (Readiness) effect()     {}
-func (SendReplicate) effect() {}
-func (SendConfirm) effect()   {}
-func (AckHoldings) effect()   {}
-func (AskLease) effect()      {}
-func (CaughtUp) effect()      {}
-func (Warm) effect()          {}
-func (ObjectLost) effect()    {}
+func (Reply) effect()          {}
+func (Push) effect()           {}
+func (Readiness) effect()      {}
+func (SendReplicate) effect()  {}
+func (SendConfirm) effect()    {}
+func (AckHoldings) effect()    {}
+func (AskLease) effect()       {}
+func (CaughtUp) effect()       {}
+func (Warm) effect()           {}
+func (ObjectReplaced) effect() {}
+func (ObjectLost) effect()     {}

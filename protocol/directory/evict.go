@@ -14,11 +14,15 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 	switch {
 	case o.stale(r):
 		s.reject(r, o, phalanx.ErrUnavailable, "it has reported another copy since")
-	case slices.Contains(o.rec.Evicted, r.From) || h == nil || h.gen != e.Gen || o.rec.Gen != e.Gen:
+	case h == nil && slices.Contains(o.rec.Evicted, r.From):
+		s.reply(r, s.known(o)) // granted before
+	case len(s.warming) > 0: // the copy may not have been reported yet, nor the others
+		s.reject(r, o, phalanx.ErrUnavailable, "the shard is warming")
+	case h == nil || h.gen != e.Gen || o.rec.Gen != e.Gen:
 		s.reply(r, s.known(o)) // nothing that has to be kept
 	case h.pinned || o.leasedTo(r.From) > 0:
 		s.reject(r, o, phalanx.ErrUnavailable, "the copy is in use")
-	case len(s.warming) > 0 || (!o.rec.Inline && o.completeCopies(r.From) == 0):
+	case !o.rec.Inline && o.completeCopies(r.From) == 0:
 		s.reject(r, o, phalanx.ErrUnavailable, "no other complete copy is listed")
 	default:
 		rec := o.rec
@@ -31,9 +35,22 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 	}
 }
 
+// readmit makes it durable that From has a copy again after one was evicted, and
+// then calls again. It reports whether there was such a grant: a later owner
+// would ignore the new copy.
+func (s *Shard) readmit(o *object, from phalanx.NodeID, again func()) bool {
+	if !slices.Contains(o.rec.Evicted, from) {
+		return false
+	}
+	rec := o.rec
+	rec.Evicted = slices.DeleteFunc(slices.Clone(rec.Evicted), func(n phalanx.NodeID) bool { return n == from })
+	s.commit(o, rec, again)
+	return true
+}
+
 // dropped takes From's copy off the list.
 func (s *Shard) dropped(o *object, r Request, d Drop) {
-	if h := o.holder(r.From); h != nil && h.gen == d.Gen && !o.stale(r) {
+	if h := o.holder(r.From); !o.stale(r) && h != nil && h.gen == d.Gen {
 		o.unlist(r.From)
 		s.checkLost(o)
 		s.serve(o)

@@ -35,7 +35,7 @@ func (t *told) take(h Holdings) bool {
 // records is put right at its holder. Once all was told, later copies of it are
 // ignored: the member reports changes by itself.
 func (s *Shard) holdings(h Holdings) {
-	if !s.owner() || h.Epoch != s.view.Epoch || s.absent(h.From) || !s.mayAnswer() {
+	if !s.owner() || h.Epoch < s.since || h.Epoch > s.view.Epoch || s.absent(h.From) || !s.mayAnswer() {
 		return
 	}
 	if !s.sure {
@@ -63,23 +63,30 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 	o := s.object(c.Object)
 	rec := o.rec
 	switch {
-	case s.view.Rebuild && c.Complete && !c.Digest.IsZero() && rec.Gen.Less(c.Gen) && rec.State != Deleted && o.change == nil:
+	case o.change != nil && (s.rebuild || rec.State == Unbound):
+		o.copies = append(o.copies, copied{from, c})
+		return
+	case s.rebuild && c.Complete && !c.Digest.IsZero() && (rec.Gen.Less(c.Gen) || rec.Gen == c.Gen && rec.State == Begun) && rec.State != Deleted:
 		s.commit(o, Record{Object: c.Object, State: Finished, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Origin: from, Copies: 1},
 			func() { s.holding(from, c) })
 		return
 	case rec.State == Unbound:
-		if o.change == nil {
-			s.pushGen(o, from, PushAbort, c.Gen)
-		}
+		s.pushGen(o, from, PushAbort, c.Gen)
 		return
 	case rec.State == Deleted:
 		s.push(o, from, PushDrop)
 		return
 	case c.Gen.Less(rec.Gen):
+		if h := o.holder(from); h != nil && h.gen == rec.Gen {
+			return // what it told by itself is newer
+		}
 		o.hold(from, c.Gen)
 		s.push(o, from, PushReset)
 		return
-	case slices.Contains(rec.Evicted, from):
+	case c.Complete && slices.Contains(rec.Evicted, from):
+		// Either it drops this copy as soon as it hears of the grant, or it has
+		// fetched it again and will announce it.
+		s.push(o, from, PushFinal)
 		return
 	}
 	h := o.hold(from, c.Gen)
@@ -112,6 +119,7 @@ func (s *Shard) warmed() {
 			}
 		}
 		s.checkLost(o)
+		s.requeue(o)
 		s.refuse(o)
 		s.serve(o)
 		s.notify(o)

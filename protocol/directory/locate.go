@@ -173,13 +173,15 @@ func (s *Shard) serve(o *object) {
 // announce lists From's copy (2.8).
 func (s *Shard) announce(o *object, r Request, a Announce) {
 	if (o.rec.State == Begun || o.rec.State == Finished) && o.rec.Gen == a.Gen && !o.stale(r) {
+		if a.Complete && s.readmit(o, r.From, func() { s.announce(o, r, a) }) {
+			return
+		}
 		h := o.hold(r.From, a.Gen)
 		h.complete = h.complete || a.Complete && o.rec.State == Finished // only a drop or a grant ends it
 		h.pinned = h.pinned || a.Pinned
 		h.origin = a.Origin && !h.complete
 		h.begun = h.begun || a.Begun || h.complete
 		if h.complete {
-			o.rec.Evicted = slices.DeleteFunc(slices.Clone(o.rec.Evicted), func(n phalanx.NodeID) bool { return n == r.From })
 			if l := o.leaseOf(r.From); l != nil {
 				o.endLease(l)
 			}

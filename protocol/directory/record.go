@@ -74,6 +74,7 @@ type object struct {
 
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile
+	copies []copied  // and what was reported, if nothing was known before
 }
 
 // ended is a request that its sender has given up or undone: a late copy of it
@@ -97,6 +98,12 @@ func (o *object) end(node phalanx.NodeID, num uint64, now time.Duration) {
 
 func (o *object) isOver(r Request) bool {
 	return slices.ContainsFunc(o.over, func(e ended) bool { return e.node == r.From && e.num == r.Num })
+}
+
+// copied is a holding of a node.
+type copied struct {
+	from phalanx.NodeID
+	Holding
 }
 
 // reported is the number of the last report that a node made about its copy.

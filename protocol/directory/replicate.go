@@ -83,6 +83,11 @@ func (s *Shard) settleOne(o *object) {
 	if o.change == nil && o.rec.State == Begun && s.absent(o.rec.Origin) { // it left in the meantime
 		s.release(o, nil)
 	}
+	copies := o.copies
+	o.copies = nil
+	for _, c := range copies {
+		s.holding(c.from, c.Holding)
+	}
 	s.requeue(o)
 }
 

@@ -54,6 +54,8 @@ type Shard struct {
 	streams  map[phalanx.NodeID]*stream // to backup and next
 	warming  map[phalanx.NodeID]bool    // members whose holdings are missing
 	told     map[phalanx.NodeID]*told   // what they have reported so far
+	since    uint64                     // the epoch in which this replica became owner
+	rebuild  bool                       // its records were lost
 	flight   []*object                  // with a change that is not durable yet, in order
 	sure     bool                       // the backup has what this replica took over
 	held     []Event                    // requests and holdings that came before that
@@ -140,6 +142,7 @@ func (s *Shard) configure(v Configure) {
 	if was.Owner != s.cfg.Self {
 		s.assume()
 	}
+	s.rebuild = s.rebuild || v.Rebuild
 	s.aim()
 	for _, o := range s.sorted() {
 		s.forgetAbsent(o)
@@ -163,6 +166,7 @@ func (s *Shard) assume() {
 	}
 	s.in = incoming{}
 	s.sure, s.held = false, nil
+	s.since, s.rebuild = s.view.Epoch, false
 }
 
 // secure notes when the in-sync backup has all that this replica took over. A
@@ -284,7 +288,7 @@ func (s *Shard) object(id phalanx.ObjectID) *object {
 
 // state returns the state of o as it is shown.
 func (s *Shard) state(o *object) State {
-	if o.rec.State == Finished && !o.rec.Inline && len(s.warming) == 0 && o.completeCopies("") == 0 {
+	if o.rec.State == Finished && !o.rec.Inline && s.owner() && len(s.warming) == 0 && o.completeCopies("") == 0 {
 		return Lost
 	}
 	return o.rec.State

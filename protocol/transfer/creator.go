@@ -269,7 +269,7 @@ func (c *Creator) answered(a Answered) {
 		c.queued = true
 		c.read() // the bytes are needed in any case: to compare, or to take over
 	case c.step == finishing:
-		c.create(a.Gen, !c.gen.IsZero() && a.Gen != c.gen)
+		c.create(a.Gen, a.Gen != c.gen && (c.theirs != nil || !c.gen.IsZero()))
 	case a.State == Begun:
 		c.queued = false
 		c.gen = a.Gen
@@ -296,9 +296,10 @@ func (c *Creator) compare() {
 	t := c.theirs
 	same := t.Digest == c.digest && t.Meta.Equal(c.meta)
 	switch {
-	case same:
-		c.emit(Announce{Num: c.next(), Gen: t.Gen, Complete: true, Pinned: true})
-		c.create(t.Gen, true)
+	case same: // the owner lists the copy, unless the object is gone by now
+		c.step = finishing
+		c.asked = c.next()
+		c.emit(Finish{Num: c.asked, Gen: t.Gen, Meta: c.meta, Digest: c.digest})
 	case t.State == Lost:
 		c.bind(t.Gen)
 	default:
@@ -343,21 +344,20 @@ func (c *Creator) stop(err *phalanx.Error) {
 	}
 }
 
-// pushed hears that the binding was taken away.
+// pushed hears that the binding was taken away. The order can come before the
+// answer that tells the generation.
 func (c *Creator) pushed(p Pushed) {
-	if c.gen.IsZero() || p.Gen.Less(c.gen) {
+	if p.Gen.Less(c.gen) {
 		return
 	}
-	if c.step == leaving {
-		if p.Order == OrderDrop || p.Order == OrderAbort || p.Order == OrderReset && c.gen.Less(p.Gen) {
-			c.discard()
-		}
-		return
-	}
+	lost := !c.gen.IsZero() && (p.Order == OrderAbort || p.Order == OrderReset && c.gen.Less(p.Gen))
 	switch {
+	case c.step == leaving && (lost || p.Order == OrderDrop):
+		c.discard()
+	case c.step == leaving:
 	case p.Order == OrderDrop:
 		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted while it was put")})
-	case p.Order == OrderAbort || p.Order == OrderReset && c.gen.Less(p.Gen):
+	case lost:
 		c.gen = phalanx.Generation{}
 		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrAborted, Err: fmt.Errorf("the cluster has released its binding")})
 	}

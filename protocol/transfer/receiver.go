@@ -217,6 +217,7 @@ type Receiver struct {
 
 	room   int64
 	gen    phalanx.Generation
+	floor  phalanx.Generation // the owner has taken back what is less
 	meta   phalanx.Meta
 	digest phalanx.Digest // of the bytes that are here, in phase whole
 	final  *Pushed        // what the owner recorded for gen
@@ -374,6 +375,9 @@ func (r *Receiver) answered(a Answered) {
 	case a.Waiting:
 		r.why = a
 		r.refuse()
+	case a.Gen.Less(r.floor): // overtaken by an order that took it back
+		r.emit(Cancel{Num: r.locate})
+		r.search()
 	case a.Inline:
 		r.adopt(a.Gen, a.Meta)
 		r.phase = over
@@ -498,18 +502,27 @@ func (r *Receiver) pushed(p Pushed) {
 			r.settle()
 		}
 	case OrderReset:
+		r.raise(p.Gen)
 		if r.gen.Less(p.Gen) && !r.gen.IsZero() {
 			r.startOver(p.Gen, phalanx.ErrReset)
 		}
 	case OrderAbort:
+		after := phalanx.Generation{Epoch: p.Gen.Epoch, Seq: p.Gen.Seq + 1}
+		r.raise(after)
 		if !r.gen.IsZero() && !p.Gen.Less(r.gen) {
-			r.startOver(phalanx.Generation{Epoch: p.Gen.Epoch, Seq: p.Gen.Seq + 1}, phalanx.ErrAborted)
+			r.startOver(after, phalanx.ErrAborted)
 		}
 	case OrderDrop:
 		r.closeStream()
 		r.phase = over
 		r.emit(Fail{Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted")}})
 		r.emit(Discard{})
+	}
+}
+
+func (r *Receiver) raise(floor phalanx.Generation) {
+	if r.floor.Less(floor) {
+		r.floor = floor
 	}
 }
 
