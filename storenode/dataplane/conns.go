@@ -51,11 +51,15 @@ func (c *Conns) Addr() net.Addr { return c.listener.Addr() }
 // of OnMessage and OnStream must return by then.
 func (c *Conns) Close() error {
 	c.mu.Lock()
+	again := c.closed
 	c.closed = true
 	links := c.takeLinks(func(*link) bool { return true })
 	c.mu.Unlock()
 	c.cancel()
 	err := c.listener.Close()
+	if again {
+		err = nil
+	}
 	for _, l := range links {
 		l.drop()
 	}

@@ -257,9 +257,12 @@ func TestCloseTellsPeersAndEndsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	receive(t, came.messages)
-	_ = b.Close()
+	for range 2 {
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	receive(t, in.broken)
-	_ = b.Close()
 	if err := b.Post("a#1", nil); !errors.Is(err, phalanx.ErrClosed) {
 		t.Fatalf("%v", err)
 	}

@@ -98,11 +98,11 @@ func (l *link) requests(p *peer) error {
 		if err != nil {
 			return err
 		}
+		w.ended = false
 		req, err := parseRequest(payload)
 		if err != nil {
 			return errors.Join(err, w.Gone(faultOf(err)))
 		}
-		w.ended = false
 		if l.c.cfg.OnStream != nil {
 			l.c.cfg.OnStream(p.node, req, w)
 		}

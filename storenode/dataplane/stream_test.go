@@ -494,3 +494,74 @@ func TestTransfersAllocateNothingPerPiece(t *testing.T) {
 		t.Errorf("%v allocations for 2 MB, %v for 32 MB", short, long)
 	}
 }
+
+// TestSenderWithoutBytesSaysSo: in time although its buffer changes all the time,
+// and at once when its path changes.
+func TestSenderWithoutBytesSaysSo(t *testing.T) {
+	for name, busy := range map[string]bool{"changes that bring nothing": true, "a changed path": false} {
+		t.Run(name, func(t *testing.T) {
+			var w town
+			p := pool(t, mb)
+			src := buffer(t, p, 1000)
+			changed := make(chan struct{}, 1)
+			w.node(t, "b#1", func(c *Config) {
+				if c.WaitEvery = time.Hour; busy {
+					c.WaitEvery = 10 * time.Millisecond
+				}
+				c.OnStream = func(_ phalanx.NodeID, r Request, w *Writer) {
+					_ = w.SendBuffer(w.Context(), src, 0, SendOptions{PathChanged: changed,
+						WaitPath: func() []phalanx.NodeID { return []phalanx.NodeID{"b#1"} }})
+				}
+			})
+			s := open(t, w.node(t, "a#1", nil), "b#1", 0, 0)
+			waits, ends := make(chan struct{}, 1000), make(chan *Ended, 1)
+			dst := buffer(t, p, 1000)
+			go func() {
+				ends <- s.ReceiveInto(dst, Progress{Wait: func([]phalanx.NodeID) { waits <- struct{}{} }})
+			}()
+			if !busy {
+				changed <- struct{}{}
+			}
+			for ctx := deadline(t); busy && len(waits) == 0 && ctx.Err() == nil; {
+				src.subs.wake()
+			}
+			receive(t, waits)
+			s.Close()
+			receive(t, ends)
+		})
+	}
+}
+
+func TestBadRequestIsAnswered(t *testing.T) {
+	var w town
+	w.node(t, "b#1", func(c *Config) { c.OnStream = func(_ phalanx.NodeID, _ Request, w *Writer) { _ = w.Busy() } })
+	a := w.node(t, "a#1", nil)
+	if _, err := a.Open(deadline(t), "b#1", Request{Kind: Object}); !errors.Is(err, phalanx.ErrInvalid) && !errors.Is(err, phalanx.ErrRefused) {
+		t.Fatalf("%v", err)
+	}
+	l, err := a.peer("b#1").dial(deadline(t), roleStreams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.drop()
+	bad := request
+	bad.Offset = -1
+	for _, c := range []struct {
+		r    Request
+		want frameKind
+	}{{request, kindBusy}, {bad, kindGone}} {
+		if _, err := l.conn.Write(appendFrame(nil, kindOpen, c.r.append(nil))); err != nil {
+			t.Fatal(err)
+		}
+		h, err := l.frames.next()
+		if err != nil || h.kind != c.want {
+			t.Fatalf("%v %v, want %v", h.kind, err, c.want)
+		}
+		if _, err := l.frames.payload(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.frames.next(); err == nil {
+		t.Fatal("the connection goes on")
+	}
+}

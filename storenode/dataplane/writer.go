@@ -47,7 +47,8 @@ type SendOptions struct {
 	Checked int64
 	// WaitPath returns this node and the senders above it up to the origin.
 	WaitPath func() []phalanx.NodeID
-	// PathChanged makes a changed path known at once; nil: with the next WAIT.
+	// PathChanged makes a changed path known at once, for each value; it is not
+	// closed. nil: with the next WAIT.
 	PathChanged <-chan struct{}
 }
 
@@ -62,6 +63,7 @@ func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts Sen
 	defer w.until(ctx)()
 	silence := time.NewTimer(w.p.c.cfg.WaitEvery)
 	defer silence.Stop()
+	spoke := false // since silence was set
 
 	pos, piece := from, Pieces(from)
 	if size := b.Size(); from < 0 || from%PieceSize != 0 && from != size || size >= 0 && from > size {
@@ -79,6 +81,13 @@ func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts Sen
 		if err := ctx.Err(); err != nil {
 			return errors.Join(err, w.Gone(phalanx.ErrCanceled, "the sender was told to stop"))
 		}
+		select {
+		case <-opts.PathChanged:
+			if err := w.Wait(opts.path()); err != nil {
+				return err
+			}
+		default:
+		}
 		part, checks := w.ready(b, pos, piece, opts.Checked)
 		switch {
 		case len(part) > 0 || checks > 0:
@@ -87,22 +96,28 @@ func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts Sen
 			}
 			pos += int64(len(part))
 			piece += int64(checks)
+			spoke = true
 			continue
 		case b.Complete() && pos == b.Size() && piece == Pieces(pos):
 			digest, _ := b.Digest()
 			return w.finish(pos, digest)
 		}
-		silence.Reset(w.p.c.cfg.WaitEvery)
+		if spoke { // a wake-up without bytes to send is no sign of life
+			silence.Reset(w.p.c.cfg.WaitEvery)
+			spoke = false
+		}
 		select {
 		case <-sub.C:
 		case <-opts.PathChanged:
 			if err := w.Wait(opts.path()); err != nil {
 				return err
 			}
+			spoke = true
 		case <-silence.C:
 			if err := w.Wait(opts.path()); err != nil {
 				return err
 			}
+			spoke = true
 		case <-ctx.Done():
 		case <-w.ctx.Done():
 		}
