@@ -72,9 +72,6 @@ func (a *audit) answer(n *node, shard int, r directory.Reply) {
 		a.w.fail("(14) %s answers for shard %d in epoch %d, and so did %s", n.id, shard, epoch, who)
 	}
 	a.answers[key] = n.id
-	if r.Result.State == directory.Finished && !r.Result.Digest.IsZero() {
-		a.w.oracle.finished(r.Object, r.Result.Gen, r.Result.Digest)
-	}
 	if r.Result.Lease != 0 {
 		a.grant(n, shard, r)
 	}
@@ -199,6 +196,9 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 		rec.Gen = old.rec.Gen
 	} else if ok && !rec.Gen.IsZero() && rec.Gen.Less(old.rec.Gen) {
 		bad()
+	}
+	if rec.State == directory.Finished {
+		a.w.oracle.finished(id, rec.Gen, rec.Digest)
 	}
 	a.records[id] = seen{epoch: epoch, rec: directory.Record{State: rec.State, Gen: rec.Gen, Digest: rec.Digest}}
 }

@@ -84,10 +84,7 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 		s.push(o, from, PushReset)
 		return
 	case c.Complete && slices.Contains(rec.Evicted, from):
-		// Either it drops this copy as soon as it hears of the grant, or it has
-		// fetched it again and will announce it.
-		s.push(o, from, PushFinal)
-		return
+		return // it drops this copy as soon as it hears of the grant
 	}
 	h := o.hold(from, c.Gen)
 	// The origin of what is final has every byte, whether it knows that it is
