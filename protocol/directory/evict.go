@@ -22,6 +22,10 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		s.reply(r, s.known(o)) // nothing that has to be kept
 	case h.pinned || o.leasedTo(r.From) > 0:
 		s.reject(r, o, phalanx.ErrUnavailable, "the copy is in use")
+	case !h.complete:
+		o.unlist(r.From)
+		s.reply(r, s.known(o))
+		s.serve(o)
 	case !o.rec.Inline && o.completeCopies(r.From) == 0:
 		s.reject(r, o, phalanx.ErrUnavailable, "no other complete copy is listed")
 	default:

@@ -28,6 +28,7 @@ type bar struct {
 // (specification 1.9, 2.7–2.12).
 func (s *Shard) locate(o *object, r Request, l Locate) {
 	if s.answer(o, r, l) {
+		s.serve(o) // others may read from the one that was answered
 		return
 	}
 	if !l.Wait && s.state(o) == Unbound && len(s.warming) == 0 {

@@ -134,7 +134,7 @@ func (s script) body() directory.Body {
 		return b
 	case "inline":
 		bytes := s.str("bytes")
-		return directory.PutInline{Meta: phalanx.Meta{Size: int64(len(bytes))}, Digest: s.digest(), Bytes: []byte(bytes), Gen: s.gen("gen"),
+		return directory.PutInline{Meta: phalanx.Meta{Size: s.int("size", int64(len(bytes)))}, Digest: s.digest(), Bytes: []byte(bytes), Gen: s.gen("gen"),
 			Tag: s.str("tag"), Held: !s.has("unheld"), Copies: int(s.int("copies", 0))}
 	case "final":
 		return directory.Final{Gen: s.gen("gen"), Meta: s.meta(), Digest: s.digest(), Note: []byte(s.str("note")), Held: !s.has("unheld")}
@@ -415,7 +415,7 @@ func (w *world) directory(id phalanx.ObjectID) {
 		if h.Complete {
 			name = fmt.Sprintf("%s:C", h.Node)
 		}
-		if leased[h.Node] < max(1, w.cfg.Fanout) && (h.Complete || h.Origin || h.Upstream != "") {
+		if leased[h.Node] < max(1, w.cfg.Fanout) && flows(p.Holders, h) {
 			free = append(free, name)
 		} else {
 			busy = append(busy, name)
@@ -432,6 +432,21 @@ func (w *world) directory(id phalanx.ObjectID) {
 		fmt.Fprintf(&w.out, " transfers %s", strings.Join(running, ", "))
 	}
 	fmt.Fprintln(&w.out)
+}
+
+// flows reports whether h's bytes come from a complete copy or the origin.
+func flows(all []directory.HolderStat, h directory.HolderStat) bool {
+	for range all {
+		if h.Complete || h.Origin {
+			return true
+		}
+		i := slices.IndexFunc(all, func(s directory.HolderStat) bool { return s.Node == h.Upstream })
+		if i < 0 {
+			return false
+		}
+		h = all[i]
+	}
+	return false
 }
 
 // records prints the durable state at each replica that has a role.
