@@ -68,6 +68,13 @@ type (
 		Took       time.Duration      `json:"took_ns"` // since the sender was lost
 	}
 
+	// ObjectReplaced says that other bytes were put under the id of a lost object.
+	ObjectReplaced struct {
+		Object     phalanx.ObjectID   `json:"object"`
+		Old        phalanx.Generation `json:"old"`
+		Generation phalanx.Generation `json:"generation"`
+	}
+
 	// ObjectLost says that no complete copy of a final object is left.
 	ObjectLost struct {
 		Object     phalanx.ObjectID   `json:"object"`
@@ -176,7 +183,7 @@ var kinds = func() map[string]Event {
 	all := map[string]Event{}
 	for _, e := range []Event{
 		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeDown{},
-		SenderLost{}, TransferResumed{}, ObjectLost{},
+		SenderLost{}, TransferResumed{}, ObjectLost{}, ObjectReplaced{},
 		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
 		ShardMoved{}, ShardLost{}, ShardWarm{},
 		ActorRestarted{}, ActorStopped{}, EventsLost{},

@@ -26,6 +26,8 @@ var all = []struct {
 	{actors.NodeDown{Node: "b#1", View: 4, Cause: "refused", Took: 1234 * time.Millisecond}, "node b#1 is down (view 4) after 1.23s: refused"},
 	{actors.SenderLost{Object: "w", Generation: phalanx.Generation{Epoch: 1, Seq: 2}, Sender: "b#1", Offset: 7, Cause: "reset"}, `transfer of "w" from node b#1 broke at byte 7: reset`},
 	{actors.TransferResumed{Object: "w", Sender: "c#1", Offset: 7, Took: 1500 * time.Microsecond}, `transfer of "w" goes on from node c#1 at byte 7 after 1.5ms`},
+	{actors.ObjectReplaced{Object: "w", Old: phalanx.Generation{Epoch: 1, Seq: 2}, Generation: phalanx.Generation{Epoch: 1, Seq: 3}},
+		`object "w" was lost and is replaced, generation 1.2 by 1.3`},
 	{actors.ObjectLost{Object: "w", Generation: phalanx.Generation{Epoch: 1, Seq: 2}}, `object "w" is lost, generation 1.2 has no complete copy`},
 	{actors.ReduceStarted{Target: "s", Sources: 10, Num: 6, Degree: 2}, `reduce "s" started: 6 of 10 sources, degree 2`},
 	{actors.ReduceCompleted{Target: "s", Num: 6, Replaced: 1, Took: 900 * time.Nanosecond}, `reduce "s" completed from 6 sources, 1 places replaced after 900ns`},

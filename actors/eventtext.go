@@ -13,6 +13,7 @@ func (NodeDown) Kind() string         { return "NodeDown" }
 func (SenderLost) Kind() string       { return "SenderLost" }
 func (TransferResumed) Kind() string  { return "TransferResumed" }
 func (ObjectLost) Kind() string       { return "ObjectLost" }
+func (ObjectReplaced) Kind() string   { return "ObjectReplaced" }
 func (ReduceStarted) Kind() string    { return "ReduceStarted" }
 func (ReduceCompleted) Kind() string  { return "ReduceCompleted" }
 func (PlaceLost) Kind() string        { return "PlaceLost" }
@@ -45,6 +46,10 @@ func (e SenderLost) String() string {
 
 func (e TransferResumed) String() string {
 	return fmt.Sprintf("transfer of %q goes on from node %s at byte %d%s", e.Object, e.Sender, e.Offset, after(e.Took))
+}
+
+func (e ObjectReplaced) String() string {
+	return fmt.Sprintf("object %q was lost and is replaced, generation %v by %v", e.Object, e.Old, e.Generation)
 }
 
 func (e ObjectLost) String() string {

@@ -2,6 +2,8 @@ package directory
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -66,6 +68,28 @@ func (c *Client) Request(id phalanx.ObjectID, num uint64, body core.Body, delive
 		shard = id.Shard(n)
 	}
 	c.add(&request{Request: core.Request{From: c.self, Num: num, Object: id, Body: body}, shard: shard, deliver: deliver})
+}
+
+// List asks for a part of a shard's ids and calls done once, by the deadline.
+func (c *Client) List(shard int, body core.List, deadline time.Duration, done func([]core.ObjectStat, error)) {
+	num := c.Nums(1)
+	var once sync.Once
+	timer := time.AfterFunc(deadline, func() {
+		c.Forget(num)
+		once.Do(func() {
+			done(nil, &phalanx.Error{Op: "list", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("directory shard %d did not answer for %v", shard, deadline)})
+		})
+	})
+	c.RequestShard(shard, num, body, func(owner phalanx.NodeID, r core.Result) {
+		timer.Stop()
+		once.Do(func() {
+			if r.Kind != 0 {
+				done(nil, &phalanx.Error{Op: "list", Node: owner, Kind: r.Kind, Err: errors.New(r.Text)})
+				return
+			}
+			done(r.List, nil)
+		})
+	})
 }
 
 // Watch has the owner of id tell its readiness, now and whenever it changes,

@@ -27,6 +27,8 @@ type Reporter struct {
 	mu     sync.Mutex
 	shards []report
 	wake   chan struct{}
+
+	round uint64 // of the last list; Run's own
 }
 
 type report struct {
@@ -91,9 +93,10 @@ func (r *Reporter) send() {
 			continue
 		}
 		all := r.holdings(i, len(shards))
-		for {
+		r.round++
+		for part := uint64(0); ; part++ {
 			n := min(reportChunk, len(all))
-			r.to.Send(s.owner, i, core.Holdings{From: r.self, Epoch: s.epoch, Holdings: all[:n], End: n == len(all)})
+			r.to.Send(s.owner, i, core.Holdings{From: r.self, Epoch: s.epoch, Round: r.round, Part: part, Holdings: all[:n], End: n == len(all)})
 			if all = all[n:]; len(all) == 0 {
 				break
 			}

@@ -72,6 +72,8 @@ func (s *shard) do(ev core.Event) {
 			cfg.CaughtUp(s.number, e.Epoch, e.Node)
 		case core.Warm:
 			cfg.Publish(actors.ShardWarm{Shard: s.number, Epoch: e.Epoch})
+		case core.ObjectReplaced:
+			cfg.Publish(actors.ObjectReplaced{Object: e.Object, Old: e.Old, Generation: e.Gen})
 		case core.ObjectLost:
 			cfg.Publish(actors.ObjectLost{Object: e.Object, Generation: e.Gen, Cause: "its last complete copy is gone"})
 		}
