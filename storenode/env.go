@@ -1,6 +1,7 @@
 package storenode
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,3 +145,28 @@ func (e *Env) makers(id phalanx.ObjectID) []*actor.PID {
 }
 
 func (e *Env) send(to *actor.PID, msg any) { e.System.Root.Send(to, msg) }
+
+// Close stops the store's actors and everything that they started. Callers that
+// wait are answered.
+func (e *Env) Close() {
+	e.active.mu.Lock()
+	var pids []*actor.PID
+	var waiting []*call
+	for _, a := range e.active.fetches {
+		pids = append(pids, a.pid)
+		waiting = append(waiting, a.take()...)
+	}
+	for _, ps := range e.active.puts {
+		pids = append(pids, ps...)
+	}
+	e.active.mu.Unlock()
+	if e.StorePID != nil {
+		pids = append(pids, e.StorePID)
+	}
+	for _, c := range waiting {
+		c.answer(nil, nil, &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")})
+	}
+	for _, pid := range pids {
+		_ = e.System.Root.StopFuture(pid).Wait()
+	}
+}

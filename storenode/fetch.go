@@ -188,6 +188,10 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		}
 	case transfer.Complete:
 		f.complete(e)
+	case transfer.Refuse:
+		if c := f.arrival.remove(e.Caller); c != nil {
+			c.answer(nil, nil, e.Err)
+		}
 	case transfer.Fail:
 		f.result = e.Err
 		f.finish()

@@ -37,7 +37,7 @@ func (e *Env) Prefetch(id phalanx.ObjectID, nodes []phalanx.NodeID, deadline tim
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				errs[i] = e.prefetchOn(n, id, deadline)
+				errs[i] = e.prefetchOn(n, id, deadline, false)
 			}()
 		}
 		wg.Wait()
@@ -51,12 +51,18 @@ func (e *Env) Prefetch(id phalanx.ObjectID, nodes []phalanx.NodeID, deadline tim
 	}()
 }
 
-func (e *Env) prefetchOn(n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration) error {
+// HandOver has another node fetch an object and pin it, and calls done when it
+// has.
+func (e *Env) HandOver(id phalanx.ObjectID, to phalanx.NodeID, deadline time.Duration, done func(error)) {
+	go func() { done(e.prefetchOn(to, id, deadline, true)) }()
+}
+
+func (e *Env) prefetchOn(n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration, pin bool) error {
 	pid, ok := e.StoreOn(n)
 	if !ok {
 		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
 	}
-	req := messages.PrefetchToProto(messages.Prefetch{Objects: []phalanx.ObjectID{id}, Timeout: deadline})
+	req := messages.PrefetchToProto(messages.Prefetch{Objects: []phalanx.ObjectID{id}, Pin: pin, Timeout: deadline})
 	res, err := e.System.Root.RequestFuture(pid, req, deadline+giveUpAfter).Result()
 	if err != nil {
 		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("it did not answer: %w", err)}

@@ -102,8 +102,9 @@ func (p *put) start(c actor.Context) {
 }
 
 func (p *put) fail(err *phalanx.Error) {
-	if err.Kind == phalanx.ErrNoSpace && p.buffer == nil { // nothing was begun
+	if p.bytes() == nil { // there was no room: nothing was begun
 		p.finish(&PutDone{Err: err})
+		p.env.System.Root.Stop(p.self)
 		return
 	}
 	p.do(transfer.Stop{Err: err})
@@ -112,6 +113,9 @@ func (p *put) fail(err *phalanx.Error) {
 func (p *put) do(ev transfer.CreatorEvent) {
 	for _, e := range p.core.Step(p.env.Now(), ev) {
 		p.carryOut(e)
+	}
+	if p.over && p.core.Over() {
+		p.env.System.Root.Stop(p.self)
 	}
 }
 
@@ -141,6 +145,8 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 		p.created(e)
 	case transfer.NotCreated:
 		p.finish(&PutDone{Err: e.Err})
+	case transfer.Kept:
+		p.keep(e.Gen, e.Meta, e.Digest)
 	case transfer.Discard:
 		p.discard()
 	}
@@ -245,28 +251,31 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// created keeps the copy, pinned.
+// created keeps the copy and answers.
 func (p *put) created(e transfer.Created) {
-	info := Info{Object: p.req.Object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}
+	p.keep(e.Gen, e.Meta, e.Digest)
+	p.finish(&PutDone{Info: Info{Object: p.req.Object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}, Existed: e.Existed})
+}
+
+// keep makes the copy complete and pinned.
+func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Digest) {
+	table := p.env.Table
 	switch {
 	case p.copy != nil:
-		p.env.Table.finish(p.copy, e.Meta, e.Digest, true)
-	case e.Meta.Size <= dataplane.HeapMax:
-		bytes := append([]byte(nil), p.buffer.Bytes(0, e.Meta.Size)...)
+		table.finish(p.copy, meta, digest, true)
+	case meta.Size < p.env.InlineLimit:
+		bytes := append([]byte(nil), p.buffer.Bytes(0, meta.Size)...)
 		p.buffer.Release()
-		p.buffer = nil
-		p.env.Table.keepInline(info, bytes, true)
+		table.keepInline(Info{Object: p.req.Object, Gen: gen, Meta: meta, Digest: digest}, bytes, true)
 	default:
-		if c, ok := p.env.Table.show(p.req.Object, e.Gen, e.Meta, p.buffer, false); ok {
-			p.env.Table.finish(c, e.Meta, e.Digest, true)
+		if c, ok := table.show(p.req.Object, gen, meta, p.buffer, false); ok {
+			table.finish(c, meta, digest, true)
 		} else {
 			p.env.pin(c)
 			p.buffer.Release()
 		}
-		p.buffer = nil
 	}
-	p.copy = nil
-	p.finish(&PutDone{Info: info, Existed: e.Existed})
+	p.copy, p.buffer = nil, nil
 }
 
 func (p *put) discard() {
@@ -280,8 +289,8 @@ func (p *put) discard() {
 	}
 }
 
-// finish answers the caller, once nothing reads its bytes any more, and ends
-// the actor.
+// finish answers the caller, once nothing reads its bytes any more. The actor
+// ends with its core.
 func (p *put) finish(d *PutDone) {
 	if p.over {
 		return
@@ -289,7 +298,6 @@ func (p *put) finish(d *PutDone) {
 	p.over = true
 	p.cancel()
 	p.timer.Stop()
-	p.env.removePut(p.req.Object, p.self)
 	d.Object = p.req.Object
 	d.Err = withOp("put", p.req.Object, d.Err)
 	done := p.done
@@ -298,11 +306,11 @@ func (p *put) finish(d *PutDone) {
 	} else {
 		go func() { p.filler.Wait(); done(d) }()
 	}
-	p.env.System.Root.Stop(p.self)
 }
 
 // end is the last word of an actor that did not finish.
 func (p *put) end(err *phalanx.Error) {
 	p.finish(&PutDone{Err: err})
 	p.discard()
+	p.env.removePut(p.req.Object, p.self)
 }

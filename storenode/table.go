@@ -317,3 +317,17 @@ func (t *Table) Close(err error) {
 		t.dropLocked(c, err)
 	}
 }
+
+// Pinned returns the ids of the pinned copies, in order.
+func (t *Table) Pinned() []phalanx.ObjectID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []phalanx.ObjectID
+	for id, c := range t.copies {
+		if c.pinned && c.complete {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
