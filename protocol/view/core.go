@@ -23,8 +23,8 @@ type Core struct {
 	fenced bool                      // for ever
 	peers  map[uint64]phalanx.NodeID // raft's names
 
-	leader phalanx.NodeID // of term, or "": not known
-	term   uint64         // the highest of which anything was heard
+	leader phalanx.NodeID // of term, or "": not known, or somebody else campaigns
+	term   uint64         // the highest that is known to have a leader
 	heard  time.Duration  // when something was last heard of the leader, or this node's own clock was late
 	ticked time.Duration
 	beat   time.Duration  // when the last own heartbeat was sent
@@ -197,10 +197,9 @@ func (c *Core) heed(leader phalanx.NodeID, term uint64) {
 	}
 }
 
-// follow notes that leader leads term, or that nobody is known to, if that is
-// news.
+// follow notes that leader leads term, if that is news.
 func (c *Core) follow(leader phalanx.NodeID, term uint64) {
-	if term > c.term || term == c.term && c.leader == "" && leader != "" {
+	if term > c.term || term == c.term && c.leader == "" {
 		c.leader, c.term = leader, term
 		c.heard = c.now
 		c.emit(Lead{Term: term, Leader: leader})

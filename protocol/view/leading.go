@@ -40,8 +40,9 @@ func (c *Core) observe() {
 		if term > c.election.term {
 			c.election.on = false
 		}
-	} else if term > c.term {
-		c.follow("", term)
+	} else if term > c.term && c.leader != "" && c.canStand() {
+		c.leader = ""
+		c.emit(Lead{Term: term})
 	}
 	if status.RaftState != raft.StateLeader {
 		if c.lead != nil { // it cannot have heard the next leader yet

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,21 +17,29 @@ import (
 // on any node, but for those that only keep time: raft's messages, pushes,
 // heartbeats and leases, which "trace=all" shows too.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		w := newNetwork(Config{Shards: 4})
-		log := &trace{keep: decisive}
-		w.onStep = func(n *node, _ Event, out []Effect) { log.note(w.now, n.id, out) }
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			log.keep = decisive
-			if d.HasArg("all") {
-				log.keep = func(Effect) bool { return true }
-			}
-			extra := script(t, w, d)
-			if out := log.take() + extra; out != "" {
-				return out
-			}
-			return "ok\n"
-		})
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there are no scripts: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) { runScript(t, path) })
+	}
+}
+
+func runScript(t *testing.T, path string) {
+	w := newNetwork(Config{Shards: 4})
+	log := &trace{keep: decisive}
+	w.onStep = func(n *node, _ Event, out []Effect) { log.note(w.now, n.id, out) }
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		log.keep = decisive
+		if d.HasArg("all") {
+			log.keep = func(Effect) bool { return true }
+		}
+		extra := script(t, w, d)
+		if out := log.take() + extra; out != "" {
+			return out
+		}
+		return "ok\n"
 	})
 }
 

@@ -73,6 +73,8 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgSnap:
 		if m.GetTerm() >= status.GetTerm() {
 			c.heard = c.now
+		} else { // an older leader, or one that this node campaigned against in vain: it must be elected again
+			c.send(&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: new(c.id), To: m.From, Term: new(status.GetTerm())})
 		}
 	case raftpb.MsgHeartbeatResp:
 		if at, ok := stamped(m); ok && c.lead != nil && m.GetTerm() == c.lead.term {
