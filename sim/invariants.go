@@ -17,7 +17,19 @@ type audit struct {
 	number  uint64                       // of the newest view
 	answers map[[2]uint64]phalanx.NodeID // (shard, epoch): who answered
 	records map[phalanx.ObjectID]seen
-	senders map[phalanx.ObjectID][]directory.LeaseStat // before the step
+	before  map[phalanx.ObjectID]before
+}
+
+// before is what an owner knew before the step.
+type before struct {
+	epoch uint64
+	directory.Picture
+}
+
+// had reports whether a complete copy at n was free.
+func (b before) had(epoch uint64, n phalanx.NodeID) bool {
+	return b.epoch == epoch && slices.ContainsFunc(b.Holders, func(h directory.HolderStat) bool { return h.Node == n && h.Complete }) &&
+		!slices.ContainsFunc(b.Leases, func(l directory.LeaseStat) bool { return l.Sender == n })
 }
 
 // seen is what the owner of an object was last seen to have.
@@ -28,7 +40,7 @@ type seen struct {
 
 func newAudit(w *world) *audit {
 	return &audit{w: w, views: map[uint64]string{}, table: map[int]view.Shard{}, answers: map[[2]uint64]phalanx.NodeID{}, records: map[phalanx.ObjectID]seen{},
-		senders: map[phalanx.ObjectID][]directory.LeaseStat{}}
+		before: map[phalanx.ObjectID]before{}}
 }
 
 // view checks that equal numbers are equal views, and that only the in-sync
@@ -80,6 +92,7 @@ func (a *audit) answer(n *node, shard int, r directory.Reply) {
 // grant checks (7): a complete copy that can be handed out comes first.
 func (a *audit) grant(n *node, shard int, r directory.Reply) {
 	p, _ := n.shards[shard].Inspect(r.Object)
+	epoch, _ := n.shards[shard].Owns()
 	leased := func(id phalanx.NodeID) (k int) {
 		for _, l := range p.Leases {
 			if l.Sender == id {
@@ -94,7 +107,7 @@ func (a *audit) grant(n *node, shard int, r directory.Reply) {
 	}
 	free := func(h directory.HolderStat) bool {
 		return h.Complete && h.Node != r.To && leased(h.Node) < max(1, a.w.shape.fanout) &&
-			!slices.ContainsFunc(a.senders[r.Object], func(l directory.LeaseStat) bool { return l.Sender == h.Node }) && // free all along
+			a.before[r.Object].had(epoch, h.Node) && // free all along: a step can carry out many requests
 			!slices.ContainsFunc(p.Bars, func(b directory.BarStat) bool { return b.Sender == h.Node && b.Receiver == r.To })
 	}
 	for _, h := range p.Holders {
@@ -129,7 +142,7 @@ func (a *audit) shard(n *node, i int) {
 		if m := a.w.oracle.model(id); p.State == directory.Deleted && !p.Changing && p.Pushes == 0 && !s.Warming() && m.gone == 0 {
 			m.gone = a.w.now
 		}
-		a.senders[id] = p.Leases
+		a.before[id] = before{epoch, p}
 		a.leases(n, id, p)
 		a.record(n, id, epoch, p)
 	}
