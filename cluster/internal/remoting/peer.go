@@ -1,0 +1,178 @@
+package remoting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/grpc"
+
+	"github.com/phalanx-go/phalanx/internal/logging"
+)
+
+// peer is a connection that this node makes, from the first message for an
+// address until it ends, and the queue of what is to be sent. Its goroutine owns
+// what is not locked.
+type peer struct {
+	r       *Remoting
+	address string
+	watches map[watch]*actor.PID // by r.mu: whom actors here watch there
+
+	mu     sync.Mutex
+	queue  []letter
+	closed bool
+	more   chan struct{} // holds a token if something was put
+
+	unsent  []letter // when it broke
+	dialled error    // by mu: why the last dial failed, which gRPC tells only as text
+}
+
+const maxQueue = 1 << 16 // letters
+
+func (r *Remoting) newPeer(address string) *peer {
+	return &peer{r: r, address: address, watches: map[watch]*actor.PID{}, more: make(chan struct{}, 1)}
+}
+
+func (p *peer) put(l letter) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.queue) == maxQueue {
+		return false
+	}
+	p.queue = append(p.queue, l)
+	select {
+	case p.more <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// take returns what is queued, which is p's to fill again when it is asked the
+// next time: buffer is the last that it returned.
+func (p *peer) take(buffer []letter) []letter {
+	clear(buffer)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.queue
+	p.queue = buffer[:0]
+	return all
+}
+
+// close returns what was not sent.
+func (p *peer) close() []letter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	return slices.Concat(p.unsent, p.queue)
+}
+
+// run ends when the connection does.
+func (p *peer) run() { p.r.drop(p, p.send()) }
+
+func (p *peer) dial(ctx context.Context, _ string) (net.Conn, error) {
+	raw, err := p.r.cfg.Dial(ctx, p.address)
+	p.mu.Lock()
+	p.dialled = err
+	p.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return p.r.conns.add(raw, p.address)
+}
+
+func (p *peer) send() error {
+	ctx, cancel := context.WithCancel(p.r.ctx)
+	defer cancel()
+	conn, err := grpc.NewClient("passthrough:///"+p.address,
+		grpc.WithTransportCredentials(p.r.client),
+		grpc.WithContextDialer(p.dial),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: dialTimeout}),
+	)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stream, err := p.open(ctx, conn)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := stream.Recv(); err != nil { // nodes have nothing more to say this way
+				ended <- err
+				return
+			}
+		}
+	}()
+	err = p.pump(stream, ended)
+	cancel() // ends the goroutine
+	return err
+}
+
+// open makes the connection and waits until the peer knows who this is.
+func (p *peer) open(ctx context.Context, conn *grpc.ClientConn) (remote.Remoting_ReceiveClient, error) {
+	stream, err := remote.NewRemotingClient(conn).Receive(ctx)
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.dialled != nil {
+			return nil, p.dialled
+		}
+		return nil, err
+	}
+	_ = stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
+		ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{
+			SystemId: p.r.sys.ID, Address: p.r.Address(),
+		}},
+	}}}) // if it fails, Recv says why
+	m, err := stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	if m.GetConnectResponse() == nil {
+		return nil, errors.New("it does not answer as a node does")
+	}
+	return stream, nil
+}
+
+func (p *peer) pump(stream remote.Remoting_ReceiveClient, ended <-chan error) error {
+	var letters []letter
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-p.more:
+		}
+		letters = p.take(letters)
+		for rest := letters; len(rest) > 0; {
+			batch, n := p.pack(rest)
+			if err := stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: batch}}); err != nil {
+				p.unsent = rest
+				return <-ended // says why
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// pack puts the first n letters into one batch.
+func (p *peer) pack(letters []letter) (batch *remote.MessageBatch, n int) {
+	e := newEncoder()
+	for _, l := range letters {
+		if err := e.add(l); err != nil {
+			p.r.cfg.Log.WithField(logging.Actor, fmt.Sprint(l.target)).WithError(err).Error("a message could not be sent")
+			p.r.dead(l)
+		}
+		n++
+		if e.size >= batchBytes {
+			break
+		}
+	}
+	return e.batch, n
+}
