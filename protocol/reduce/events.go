@@ -245,11 +245,12 @@ type (
 		Text   string
 	}
 
-	// Inspected answers Inspect: all places of this Reduce that Node runs, as
-	// their Held reports say.
+	// Inspected answers the Inspect of that attempt: all places of this Reduce
+	// that Node runs, as Place.Held says.
 	Inspected struct {
-		Node   phalanx.NodeID
-		Places []Held
+		Node    phalanx.NodeID
+		Attempt uint64
+		Places  []Held
 	}
 )
 

@@ -62,7 +62,8 @@ type (
 	// EdgeEnded says that a child's stream ended. Complete: every byte was
 	// received. Kept: they are kept apart from the output, as long as EdgeDropped
 	// does not take that back. A child that answers that it has no bytes yet has
-	// not ended.
+	// not ended; a node that does not run the child with that label may answer so
+	// for a second, since a command can be late, and then ends the stream.
 	EdgeEnded struct {
 		Child    int // position
 		Gen      PlaceGen

@@ -307,6 +307,7 @@ func (c *chaos) verify() {
 		want += c.src[id].value
 	}
 	if got := sumOf(res.Digest); got != want {
+		c.print()
 		c.t.Fatalf("the result of %v is %x, want %x", res.In, got, want)
 	}
 	if c.cfg.InlineLimit == 0 {

@@ -11,6 +11,12 @@ type resumption struct {
 	waiting []*inspection    // nodes that have not answered
 	late    []phalanx.NodeID // suspected: not waited for, but asked again
 	found   []found
+	lost    []PlaceLost // while the nodes were asked
+}
+
+// died reports whether a place is known to run no more.
+func (r *resumption) died(s State) bool {
+	return slices.ContainsFunc(r.lost, func(l PlaceLost) bool { return l.Place == s.Place && s.Gen.Compare(l.Gen) <= 0 })
 }
 
 type inspection struct {
@@ -62,6 +68,9 @@ func (c *Coordinator) repeatInspect() {
 // inspected collects what the nodes run. A node that was left out because it
 // was suspected may answer late: whatever it runs is stopped.
 func (c *Coordinator) inspected(ev Inspected) {
+	if ev.Attempt != c.cfg.Attempt {
+		return
+	}
 	n := len(c.resumed.waiting)
 	c.notWaiting(ev.Node)
 	if n == len(c.resumed.waiting) && c.phase == inspecting {
@@ -126,6 +135,7 @@ func (c *Coordinator) askLate() {
 // rebuild keeps what parents name and, where no parent says anything, the
 // latest; it releases duplicates and orphans, and leaves the rest to repair.
 func (c *Coordinator) rebuild() {
+	c.shown = true // somebody may have seen the present generation
 	keptBy := make([]*Held, len(c.places))
 	for _, p := range c.places { // parents first
 		c.rebuildPlace(p, keptBy)
@@ -135,18 +145,15 @@ func (c *Coordinator) rebuild() {
 			c.stopAt(p.pos, f.node, f.held.State.Gen, false)
 		}
 	}
-	// What lies below a dead place is known only if it lives: otherwise the dead
-	// place holds a source that cannot be named.
+	// An empty place that its parent names, or that lies below a dead one, had a
+	// source that cannot be told: what may hold it above is of no use.
 	for _, p := range c.places {
-		for _, k := range c.children(p) {
-			if p.life == dead && k.life == vacant {
-				p.delivered = false
-			}
+		up := c.parent(p)
+		if p.life == vacant && up != nil && (up.life == dead || up.life == live && !named(keptBy[up.pos], p.pos).Gen.IsZero()) {
+			c.disown(p)
 		}
 	}
-	root := c.places[0]
-	c.shown = true
-	if root.life != live || keptBy[0].State.TargetGen != c.gen {
+	if keptBy[0] == nil || keptBy[0].State.TargetGen != c.gen {
 		c.stale = true
 	}
 	for _, p := range c.places {
@@ -154,31 +161,34 @@ func (c *Coordinator) rebuild() {
 			c.empty(p, LostReset, "")
 		}
 	}
-	c.resumed.found = nil
+	c.resumed.found, c.resumed.lost = nil, nil
+}
+
+// named returns what a place says of its child at pos.
+func named(h *Held, pos int) Child {
+	if h != nil {
+		for _, k := range h.State.Children {
+			if k.Place == pos {
+				return k
+			}
+		}
+	}
+	return Child{}
 }
 
 func (c *Coordinator) rebuildPlace(p *place, keptBy []*Held) {
-	var named Child
-	var above *Held
+	var above *Held // nil if the parent is dead or empty: then the places say whose they are
 	if up := c.parent(p); up != nil {
-		if above = keptBy[up.pos]; above != nil {
-			for _, k := range above.State.Children {
-				if k.Place == p.pos {
-					named = k
-				}
-			}
-		}
-		if up.life == dead { // it cannot say; its children say whose they are
-			named.Gen = PlaceGen{}
-		}
+		above = keptBy[up.pos]
 	}
+	name := named(above, p.pos)
 	var best *found
 	for i := range c.resumed.found {
 		f := &c.resumed.found[i]
 		s := c.byID[f.held.State.Source]
 		switch {
-		case f.held.State.Place != p.pos || s == nil || s.position >= 0 || s.deleted:
-		case !named.Gen.IsZero() && (f.node != named.Node || f.held.State.Gen != named.Gen):
+		case f.held.State.Place != p.pos || c.resumed.died(f.held.State) || s == nil || s.position >= 0 || s.deleted:
+		case !name.Gen.IsZero() && (f.node != name.Node || f.held.State.Gen != name.Gen):
 		case c.parent(p) != nil && c.parent(p).life == dead && f.held.State.Parent.Gen != c.parent(p).gen:
 		case best == nil || best.held.State.Gen.Compare(f.held.State.Gen) < 0:
 			best = f
@@ -188,8 +198,8 @@ func (c *Coordinator) rebuildPlace(p *place, keptBy []*Held) {
 		st := best.held.State
 		c.adopt(p, live, c.byID[st.Source], st.SourceGen, best.node, st.Gen)
 		keptBy[p.pos] = &best.held
-	} else if s := c.byID[named.Source]; !named.Gen.IsZero() && s != nil && s.position < 0 {
-		c.adopt(p, dead, s, named.SourceGen, named.Node, named.Gen)
+	} else if s := c.byID[name.Source]; !name.Gen.IsZero() && s != nil && s.position < 0 {
+		c.adopt(p, dead, s, name.SourceGen, name.Node, name.Gen)
 	}
 	if above == nil || p.life == vacant {
 		return

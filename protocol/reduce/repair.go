@@ -106,6 +106,11 @@ func (c *Coordinator) empty(p *place, why Reason, text string) {
 		return
 	}
 	c.vacate(p, why, text)
+	c.disown(p)
+}
+
+// disown takes what p made out of everything above it.
+func (c *Coordinator) disown(p *place) {
 	for a := c.parent(p); a != nil; a = c.parent(a) {
 		switch a.life {
 		case live:
@@ -207,6 +212,9 @@ func (c *Coordinator) nodeGone(ev NodeGone) {
 }
 
 func (c *Coordinator) placeLost(ev PlaceLost) {
+	if c.phase == inspecting && ev.Reason != LostEdge {
+		c.resumed.lost = append(c.resumed.lost, ev)
+	}
 	p := c.at(ev.Place)
 	if p == nil || p.life == vacant || ev.Gen.Compare(p.born) < 0 || ev.Gen.Compare(p.gen) > 0 {
 		return

@@ -3,6 +3,7 @@ package reduce_test
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
@@ -37,6 +38,7 @@ func (w *world) commanded(e reduce.Command) {
 }
 
 func (r *run) clear() {
+	r.since = map[uint64]time.Duration{}
 	r.open, r.got, r.kept = map[uint64]reduce.OpenEdge{}, map[reduce.PlaceGen]value{}, map[reduce.PlaceGen]value{}
 	r.combine, r.out, r.forgot, r.told = reduce.Combine{}, nil, false, false
 }
@@ -51,7 +53,7 @@ func (w *world) place(r *run, ev reduce.PlaceEvent) {
 		case reduce.OpenSource:
 			r.told = false
 		case reduce.OpenEdge:
-			r.open[e.Stream] = e
+			r.open[e.Stream], r.since[e.Stream] = e, w.now
 		case reduce.CloseEdge:
 			delete(r.open, e.Stream)
 			if !e.Keep {
@@ -178,7 +180,10 @@ func (w *world) pull(r *run, e reduce.OpenEdge) {
 		if n.dead {
 			end(false)
 		}
-	case child == nil:
+	case child == nil || child.core.Runs() && child.core.State().Gen.Compare(e.Gen) > 0:
+		if w.now-r.since[e.Stream] > time.Second { // the command is not only late
+			end(false)
+		}
 	case !child.core.Runs():
 		if child.core.State().Gen.Compare(e.Gen) >= 0 {
 			end(false)

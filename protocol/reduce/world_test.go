@@ -101,6 +101,7 @@ type run struct {
 	pos     int
 	combine reduce.Combine
 	open    map[uint64]reduce.OpenEdge
+	since   map[uint64]time.Duration  // when it was opened
 	got     map[reduce.PlaceGen]value // streams that went into the output
 	kept    map[reduce.PlaceGen]value // streams apart
 	out     *value
@@ -265,7 +266,7 @@ func (w *world) restart(e reduce.Restart) {
 	if e.Attempt < w.attempt {
 		return
 	}
-	if w.final != nil {
+	if w.final != nil && e.From == w.gen {
 		w.t.Fatalf("%v starts over, and is final", e.From)
 	}
 	if w.restarts[e.From].IsZero() && e.From == w.gen {
@@ -318,7 +319,7 @@ func sumOf(d phalanx.Digest) int64 { return int64(binary.BigEndian.Uint64(d[8:])
 func (w *world) inspect(e reduce.Inspect) {
 	n := w.node(e.Node)
 	n.floor = max(n.floor, e.Attempt)
-	ev := reduce.Inspected{Node: e.Node}
+	ev := reduce.Inspected{Node: e.Node, Attempt: e.Attempt}
 	for _, pos := range slices.Sorted(maps.Keys(n.places)) {
 		r := n.places[pos]
 		w.place(r, reduce.Inspecting{Attempt: e.Attempt})
