@@ -70,6 +70,10 @@ func (s *Shard) request(r Request) {
 		s.locate(o, r, b)
 	case Done:
 		s.done(o, r, b)
+	case Slow:
+		s.slow(o, r, b)
+	case AwaitCopies:
+		s.awaitCopies(o, r, b)
 	case Watch:
 		s.watch(o, r)
 	case Evict:
@@ -190,6 +194,7 @@ func (s *Shard) superseded(o *object, old Record) {
 		s.emit(ObjectReplaced{Object: o.rec.Object, Old: old.Gen, Gen: o.rec.Gen})
 	}
 	o.leases, o.lost = nil, false
+	s.awaited(o)
 	for _, h := range o.holders {
 		if h.gen.Less(o.rec.Gen) {
 			h.upstream = ""
@@ -298,6 +303,7 @@ func (s *Shard) finished(o *object, r Request, held bool) {
 	s.recreate(o)
 	s.serve(o)
 	s.notify(o)
+	s.keepCopies(o)
 }
 
 // recreate answers the creators that waited for another one.
@@ -331,6 +337,7 @@ func (s *Shard) release(o *object, done func()) {
 			done()
 		}
 		s.recreate(o)
+		s.awaited(o)
 		s.refuse(o)
 		s.serve(o)
 		s.notify(o)
@@ -376,6 +383,7 @@ func (s *Shard) delete(o *object, r Request) {
 		}
 		s.reply(r, s.known(o))
 		s.recreate(o)
+		s.awaited(o)
 		for _, w := range o.waiters {
 			s.reject(w, o, phalanx.ErrDeleted, "it was deleted")
 		}

@@ -65,6 +65,9 @@ func (r Result) String() string {
 	}
 	if r.Lease != 0 {
 		fmt.Fprintf(&b, "; lease %s from %s", epochal(r.Lease), r.Sender)
+		if r.Beside {
+			b.WriteString(", beside a slow one")
+		}
 	}
 	if r.Stat != nil {
 		fmt.Fprintf(&b, "; holders %v waiting %v", r.Stat.Holders, r.Stat.Waiting)

@@ -59,6 +59,7 @@ func (s *Shard) dropped(o *object, r Request, d Drop) {
 		s.checkLost(o)
 		s.serve(o)
 		s.notify(o)
+		s.keepCopies(o)
 	}
 	s.reply(r, Result{})
 }

@@ -120,6 +120,7 @@ func (s *Shard) warmed() {
 		s.refuse(o)
 		s.serve(o)
 		s.notify(o)
+		s.keepCopies(o)
 	}
 }
 

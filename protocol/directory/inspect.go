@@ -24,6 +24,7 @@ type Picture struct {
 type LeaseStat struct {
 	ID               uint64
 	Sender, Receiver phalanx.NodeID
+	Slow             bool // does not count against the sender's limit
 }
 
 // BarStat describes a pair that is kept apart.
@@ -61,7 +62,7 @@ func (s *Shard) Inspect(id phalanx.ObjectID) (Picture, bool) {
 		}
 	}
 	for _, l := range o.leases {
-		p.Leases = append(p.Leases, LeaseStat{ID: l.id, Sender: l.sender, Receiver: l.receiver})
+		p.Leases = append(p.Leases, LeaseStat{ID: l.id, Sender: l.sender, Receiver: l.receiver, Slow: l.slow})
 	}
 	for _, b := range o.bars {
 		if b.until > s.now {

@@ -15,6 +15,8 @@ type lease struct {
 	num      uint64 // the Locate that it answered
 	heard    time.Duration
 	asked    time.Duration
+	slow     bool // does not count against the sender's limit (2.13)
+	reported bool // as slow
 }
 
 // bar keeps a pair apart that failed.
@@ -71,7 +73,8 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 	}
 	me := o.hold(r.From, o.rec.Gen) // before the lease: it ends those of an older generation
 	s.leaseSeq++
-	ls := &lease{id: s.view.Epoch<<32 | s.leaseSeq, sender: h.node, receiver: r.From, num: r.Num, heard: s.now}
+	ls := &lease{id: s.view.Epoch<<32 | s.leaseSeq, sender: h.node, receiver: r.From, num: r.Num, heard: s.now,
+		slow: s.slowly[r.From] && !o.servesSlow(h.node)}
 	o.leases = append(o.leases, ls)
 	me.upstream = h.node
 	s.grant(o, r, ls)
@@ -81,22 +84,20 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 func (s *Shard) grant(o *object, r Request, l *lease) {
 	res := s.known(o)
 	res.Lease, res.Sender = l.id, l.sender
+	res.Beside = o.servesSlow(l.sender)
 	s.reply(r, res)
 }
 
 // choose returns whom the receiver may read from: a complete copy before a
-// partial one, never one whose chain of upstreams contains the receiver, and a
+// partial one, of equal ones the fastest that was measured, never one whose chain of upstreams contains the receiver, and a
 // partial one only if its chain ends at a complete copy or at the origin.
 func (s *Shard) choose(o *object, receiver phalanx.NodeID) *holder {
 	var best *holder
 	for _, h := range o.holders {
-		if h.gen != o.rec.Gen || h.node == receiver || o.leasedTo(h.node) >= s.cfg.Fanout || s.barred(o, h.node, receiver) {
-			continue
-		}
-		if h.complete {
-			return h
-		}
-		if best == nil && len(s.warming) == 0 && o.flows(h, receiver) {
+		switch {
+		case h.gen != o.rec.Gen || h.retiring || h.node == receiver || o.leasedTo(h.node) >= s.cfg.Fanout || s.barred(o, h.node, receiver):
+		case !h.complete && (len(s.warming) > 0 || !o.flows(h, receiver)):
+		case best == nil || h.complete && !best.complete || h.complete == best.complete && s.faster(h.node, best.node):
 			best = h
 		}
 	}
@@ -130,11 +131,11 @@ func (s *Shard) barred(o *object, sender, receiver phalanx.NodeID) bool {
 	})
 }
 
-// leasedTo counts the receivers of sender n.
+// leasedTo counts the receivers of sender n, as far as they count.
 func (o *object) leasedTo(n phalanx.NodeID) int {
 	count := 0
 	for _, l := range o.leases {
-		if l.sender == n {
+		if l.sender == n && !l.slow {
 			count++
 		}
 	}
@@ -157,8 +158,10 @@ func (o *object) endLease(l *lease) {
 	}
 }
 
-// serve answers the waiting receivers that can be answered now, in order.
+// serve answers the waiting receivers that can be answered now, in order. It
+// follows every change of the locations.
 func (s *Shard) serve(o *object) {
+	s.checkLost(o)
 	for progress := s.acts(); progress; {
 		progress = false
 		for i, r := range o.waiters {
@@ -182,6 +185,7 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 		h.pinned = h.pinned || a.Pinned
 		h.origin = a.Origin && !h.complete
 		h.begun = h.begun || a.Begun || h.complete
+		h.retiring = a.Retiring && !h.complete
 		if h.complete {
 			if l := o.leaseOf(r.From); l != nil {
 				o.endLease(l)
@@ -192,7 +196,7 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 				o.endLease(l)
 			}
 		}
-		defer func() { s.serve(o); s.notify(o) }()
+		defer func() { s.serve(o); s.notify(o); s.keepCopies(o) }()
 	}
 	s.reply(r, s.known(o))
 }
@@ -200,6 +204,10 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 // done ends a lease whose bytes have arrived.
 func (s *Shard) done(o *object, r Request, d Done) {
 	if l := o.leaseOf(r.From); l != nil && l.id == d.Lease {
+		s.measured(l.sender, d.Rate)
+		if !l.reported {
+			delete(s.slowly, l.receiver)
+		}
 		o.end(l.receiver, l.num, s.now)
 		o.endLease(l)
 	}
@@ -241,6 +249,7 @@ func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 	mine := func(r Request) bool { return r.From == from && r.Num == num }
 	o.waiters = slices.DeleteFunc(o.waiters, mine)
 	o.creators = slices.DeleteFunc(o.creators, mine)
+	o.awaiting = slices.DeleteFunc(o.awaiting, mine)
 	o.queue = slices.DeleteFunc(o.queue, mine)
 	o.watchers = slices.DeleteFunc(o.watchers, func(w *watcher) bool { return w.to == from && w.num == num })
 	if l := o.leaseOf(from); l != nil && l.num == num {

@@ -64,6 +64,8 @@ type object struct {
 	leases   []*lease
 	waiters  []Request // Locate, in the order of arrival
 	creators []Request // Begin, waiting for the present creator
+	awaiting []Request // AwaitCopies
+	orders   []*copyOrder
 	watchers []*watcher
 	bars     []bar
 	pushes   []*push
@@ -119,6 +121,7 @@ type holder struct {
 	pinned   bool
 	origin   bool
 	begun    bool // has its first piece
+	retiring bool // goes on only for those that read from it
 	upstream phalanx.NodeID
 }
 
@@ -185,5 +188,5 @@ func (o *object) completeCopies(not phalanx.NodeID) int {
 // idle reports whether nothing about o has to be remembered.
 func (o *object) idle() bool {
 	return o.rec.State == Unbound && len(o.holders)+len(o.leases)+len(o.waiters)+len(o.creators)+
-		len(o.watchers)+len(o.pushes)+len(o.queue)+len(o.over) == 0 && o.change == nil
+		len(o.watchers)+len(o.pushes)+len(o.queue)+len(o.over)+len(o.awaiting) == 0 && o.change == nil
 }

@@ -71,6 +71,7 @@ type (
 		Pinned   bool
 		Origin   bool // From makes the bytes
 		Begun    bool // From has the first piece
+		Retiring bool // From goes on only for those that read from it: nobody else is sent to it (2.14)
 	}
 	// Locate asks for a sender, or for the inline bytes. Room is how many bytes
 	// From has reserved; a larger object is answered by its size, without a
@@ -87,11 +88,22 @@ type (
 		Lease    uint64
 		Gen      phalanx.Generation
 		Complete bool
+		Rate     int64 // bytes per second at which From has read from the sender; 0 if it was not measured
 	}
 	// Failed ends a lease and bars its pair for a while. Either side reports.
 	Failed struct {
 		Lease  uint64
 		Reason string
+	}
+	// Slow tells, by the sender under a lease, that its receiver is below a
+	// quarter of the sender's free rate for 100 ms (2.13).
+	Slow struct{ Lease uint64 }
+	// AwaitCopies is answered once at least Copies complete pinned copies of the
+	// final generation Gen are listed. It raises the object's number of copies if
+	// that was lower.
+	AwaitCopies struct {
+		Gen    phalanx.Generation
+		Copies int
 	}
 	// Watch asks for the object's readiness now and whenever it changes.
 	Watch struct{}
@@ -110,22 +122,24 @@ type (
 	}
 )
 
-func (Begin) body()     {}
-func (PutInline) body() {}
-func (Final) body()     {}
-func (Abort) body()     {}
-func (Restart) body()   {}
-func (Delete) body()    {}
-func (Announce) body()  {}
-func (Locate) body()    {}
-func (Cancel) body()    {}
-func (Done) body()      {}
-func (Failed) body()    {}
-func (Watch) body()     {}
-func (Stat) body()      {}
-func (Evict) body()     {}
-func (Drop) body()      {}
-func (List) body()      {}
+func (Begin) body()       {}
+func (PutInline) body()   {}
+func (Final) body()       {}
+func (Abort) body()       {}
+func (Restart) body()     {}
+func (Delete) body()      {}
+func (Announce) body()    {}
+func (Locate) body()      {}
+func (Cancel) body()      {}
+func (Done) body()        {}
+func (Failed) body()      {}
+func (Watch) body()       {}
+func (Slow) body()        {}
+func (AwaitCopies) body() {}
+func (Stat) body()        {}
+func (Evict) body()       {}
+func (Drop) body()        {}
+func (List) body()        {}
 
 // Reply answers a Request. A request that has to wait is first answered with
 // Waiting, and once more when it is done.
@@ -152,6 +166,7 @@ type Result struct {
 	Attached phalanx.NodeID // the node of the coordinator that makes the object
 	Lease    uint64         // 0: no lease
 	Sender   phalanx.NodeID // whom the lease allows to read from
+	Beside   bool           // the sender serves a slow receiver besides, which does not count
 	Stat     *ObjectStat
 	List     []ObjectStat
 }

@@ -145,13 +145,18 @@ func (s script) body() directory.Body {
 	case "delete":
 		return directory.Delete{}
 	case "announce":
-		return directory.Announce{Gen: s.gen("gen"), Complete: s.has("complete"), Pinned: s.has("pinned"), Origin: s.has("origin"), Begun: s.has("begun")}
+		return directory.Announce{Gen: s.gen("gen"), Complete: s.has("complete"), Pinned: s.has("pinned"), Origin: s.has("origin"), Begun: s.has("begun"),
+			Retiring: s.has("retiring")}
+	case "await":
+		return directory.AwaitCopies{Gen: s.gen("gen"), Copies: int(s.int("copies", 0))}
+	case "slow":
+		return directory.Slow{Lease: s.lease()}
 	case "locate":
 		return directory.Locate{Room: s.int("room", 1<<20), Wait: !s.has("nowait")}
 	case "cancel":
 		return directory.Cancel{Num: uint64(s.int("of", 0))}
 	case "done":
-		return directory.Done{Lease: s.lease(), Gen: s.gen("gen"), Complete: s.has("complete")}
+		return directory.Done{Lease: s.lease(), Gen: s.gen("gen"), Complete: s.has("complete"), Rate: s.int("rate", 0)}
 	case "failed":
 		return directory.Failed{Lease: s.lease(), Reason: s.str("reason")}
 	case "watch":
@@ -407,7 +412,9 @@ func (w *world) directory(id phalanx.ObjectID) {
 	p, _ := w.replicas[w.view.Owner].Inspect(id)
 	leased := map[phalanx.NodeID]int{}
 	for _, l := range p.Leases {
-		leased[l.Sender]++
+		if !l.Slow {
+			leased[l.Sender]++
+		}
 	}
 	var free, busy, running []string
 	for _, h := range p.Holders {

@@ -25,6 +25,8 @@ const (
 	repeatEvery    = 100 * time.Millisecond // pushes
 	replicateEvery = 20 * time.Millisecond  // unconfirmed changes
 	endedLife      = time.Minute            // how late a copy of a request may come
+	copyRepeat     = time.Second            // orders to copy
+	copyPatience   = 30 * time.Second       // then another node is ordered too
 	leaseQuiet     = 5 * time.Second        // then its receiver is asked
 	firstBar       = time.Second
 	longestBar     = 10 * time.Second
@@ -56,6 +58,8 @@ type Shard struct {
 	told     map[phalanx.NodeID]*told   // what they have reported so far
 	since    uint64                     // the epoch in which this replica became owner
 	rebuild  bool                       // its records were lost
+	rates    map[phalanx.NodeID]int64   // bytes per second, as measured by their receivers
+	slowly   map[phalanx.NodeID]bool    // receivers that were slow
 	flight   []*object                  // with a change that is not durable yet, in order
 	sure     bool                       // the backup has what this replica took over
 	held     []Event                    // requests and holdings that came before that
@@ -71,7 +75,8 @@ func New(cfg Config) *Shard {
 	if cfg.Fanout == 0 {
 		cfg.Fanout = 1
 	}
-	return &Shard{cfg: cfg, objects: map[phalanx.ObjectID]*object{}, streams: map[phalanx.NodeID]*stream{}}
+	return &Shard{cfg: cfg, objects: map[phalanx.ObjectID]*object{}, streams: map[phalanx.NodeID]*stream{},
+		rates: map[phalanx.NodeID]int64{}, slowly: map[phalanx.NodeID]bool{}}
 }
 
 // Step applies ev, at now since the start of the node, and returns what the
@@ -147,6 +152,8 @@ func (s *Shard) configure(v Configure) {
 	for _, o := range s.sorted() {
 		s.forgetAbsent(o)
 	}
+	maps.DeleteFunc(s.rates, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
+	maps.DeleteFunc(s.slowly, func(n phalanx.NodeID, _ bool) bool { return s.absent(n) })
 	for n := range s.warming {
 		if s.absent(n) {
 			delete(s.warming, n)
@@ -219,6 +226,7 @@ func (s *Shard) resume() {
 		s.checkLost(o)
 		s.serve(o)
 		s.notify(o)
+		s.keepCopies(o)
 	}
 }
 
@@ -251,6 +259,7 @@ func (s *Shard) forgetAbsent(o *object) {
 	}
 	o.waiters = slices.DeleteFunc(o.waiters, func(r Request) bool { return gone(r.From) })
 	o.creators = slices.DeleteFunc(o.creators, func(r Request) bool { return gone(r.From) })
+	o.awaiting = slices.DeleteFunc(o.awaiting, func(r Request) bool { return gone(r.From) })
 	o.watchers = slices.DeleteFunc(o.watchers, func(w *watcher) bool { return gone(w.to) })
 	o.pushes = slices.DeleteFunc(o.pushes, func(p *push) bool { return gone(p.To) })
 	o.bars = slices.DeleteFunc(o.bars, func(b bar) bool { return gone(b.sender) || gone(b.receiver) })
@@ -308,6 +317,7 @@ func (s *Shard) tick() {
 		s.repeatPushes(o)
 		s.repeatWatches(o)
 		s.askLeases(o)
+		s.keepCopies(o)
 		if n := len(o.bars); n > 0 {
 			o.bars = slices.DeleteFunc(o.bars, func(b bar) bool { return b.forget <= s.now })
 			s.serve(o)

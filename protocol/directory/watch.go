@@ -71,7 +71,7 @@ func (s *Shard) watchAcked(a WatchAcked) {
 	}
 	for _, w := range o.watchers {
 		if w.to == a.From && w.num == a.Num {
-			w.acked = max(w.acked, a.Version)
+			w.acked = max(w.acked, min(a.Version, o.version))
 		}
 	}
 }
