@@ -297,6 +297,9 @@ func (c *chaos) verify() {
 	res, ok := c.answer.(reduce.Result)
 	if !ok {
 		c.print()
+		for _, r := range c.runs() {
+			c.t.Logf("%s: %v; got %v, kept %v, open %v; %+v", r.at.id, r.core.State(), r.got, r.kept, r.open, r.core.Held().Delivered)
+		}
 		c.t.Fatalf("the answer is %v\n%s", c.answer, c.values())
 	}
 	if len(res.In) != c.cfg.Num || len(res.In)+len(res.Out) != len(c.cfg.Sources) {
@@ -344,14 +347,18 @@ func (c *chaos) replay() {
 // for one value (9), nothing is left (23), it ends (19), and a second run of
 // the same events does the same.
 func TestRandom(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := newChaos(t)
-		c.step(reduce.Start{})
-		for range rapid.IntRange(0, 200).Draw(t, "steps") {
-			c.act()
-		}
-		c.heal()
-		c.verify()
-		c.replay()
-	})
+	for range 10 { // times the 100 of rapid
+		rapid.Check(t, chaosTest)
+	}
+}
+
+func chaosTest(t *rapid.T) {
+	c := newChaos(t)
+	c.step(reduce.Start{})
+	for range rapid.IntRange(0, 200).Draw(t, "steps") {
+		c.act()
+	}
+	c.heal()
+	c.verify()
+	c.replay()
 }

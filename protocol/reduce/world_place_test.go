@@ -180,12 +180,8 @@ func (w *world) pull(r *run, e reduce.OpenEdge) {
 		if n.dead {
 			end(false)
 		}
-	case child == nil || child.core.Runs() && child.core.State().Gen.Compare(e.Gen) > 0:
+	case child == nil || !child.core.Runs() || child.core.State().Gen.Compare(e.Gen) > 0:
 		if w.now-r.since[e.Stream] > time.Second { // the command is not only late
-			end(false)
-		}
-	case !child.core.Runs():
-		if child.core.State().Gen.Compare(e.Gen) >= 0 {
 			end(false)
 		}
 	case child.core.State().Gen != e.Gen:
