@@ -151,17 +151,17 @@ func (c *Coordinator) replaceStalled() bool {
 			spare++
 		}
 	}
-	any := false
+	replaced := false
 	for i := range c.tree.Len() {
 		p := c.places[c.tree.Position(i)]
 		if p.life == live && p.stalled && !p.final && spare > 0 {
 			p.source.stalled = true
 			c.empty(p, LostStalled, "")
 			spare--
-			any = true
+			replaced = true
 		}
 	}
-	return any
+	return replaced
 }
 
 // at returns the place at a position that a message names, or nil.
