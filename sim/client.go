@@ -21,6 +21,7 @@ type client struct {
 	block   uint64        // the next free numbers
 	pending []*pending    // in the order of their numbers' first use
 	past    map[uint64]past
+	watches []*watch
 	lines   map[phalanx.ObjectID][]*pending // reports about the own copy, one at a time
 }
 
@@ -144,9 +145,15 @@ func (c *client) moved(shard int) {
 			c.transmit(p)
 		}
 	}
+	for _, w := range c.watches {
+		if w.shard == shard {
+			c.renew(w)
+		}
+	}
 }
 
 func (c *client) tick() {
+	c.tickWatches()
 	for _, p := range c.pending {
 		every := repeatUnanswered
 		if p.waiting {
@@ -155,6 +162,60 @@ func (c *client) tick() {
 		if c.n.w.now-p.sent >= every {
 			c.n.w.met["request repeated"]++
 			c.transmit(p)
+		}
+	}
+}
+
+// watch is a subscription to the readiness of an object. It has to be made
+// again with each new owner.
+type watch struct {
+	num     uint64
+	object  phalanx.ObjectID
+	shard   int
+	owner   phalanx.NodeID
+	version uint64 // the last that this owner told
+	sent    time.Duration
+	told    bool
+}
+
+func (c *client) watch(num uint64, object phalanx.ObjectID) {
+	w := &watch{num: num, object: object, shard: object.Shard(c.n.w.shape.shards)}
+	c.watches = append(c.watches, w)
+	c.renew(w)
+}
+
+func (c *client) unwatch(num uint64, object phalanx.ObjectID) {
+	c.watches = slices.DeleteFunc(c.watches, func(w *watch) bool { return w.num == num })
+	c.cancel(num, object)
+}
+
+func (c *client) renew(w *watch) {
+	w.sent = c.n.w.now
+	if owner := c.n.view.Shards[w.shard].Owner; owner != w.owner {
+		w.owner, w.version, w.told = owner, 0, false
+	}
+	c.n.w.send(c.n.id, w.owner, toShard{w.shard, directory.Request{From: c.n.id, Num: w.num, Object: w.object, Body: directory.Watch{}}})
+}
+
+// readiness hands on what the present owner tells, in the order of its versions.
+func (c *client) readiness(from phalanx.NodeID, r directory.Readiness) {
+	for _, w := range c.watches {
+		if w.num == r.Num && w.owner == from && r.Version > w.version {
+			w.version, w.told = r.Version, true
+			c.n.reduces.readiness(r)
+			return
+		}
+	}
+}
+
+func (c *client) tickWatches() {
+	for _, w := range c.watches {
+		every := repeatWaiting
+		if !w.told {
+			every = repeatUnanswered
+		}
+		if c.n.w.now-w.sent >= every {
+			c.renew(w)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type putPlan struct {
 }
 
 func (n *node) put(c *call, plan putPlan) {
-	meta := phalanx.Meta{Size: int64(len(plan.bytes))}
+	meta := metaOf(c.object, len(plan.bytes))
 	if plan.unknown {
 		meta.Size = phalanx.UnknownSize
 	}

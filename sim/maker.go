@@ -29,7 +29,7 @@ type maker struct {
 func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
 	m := &maker{n: n, object: c.object, call: c, bytes: bytes, restarts: restarts, pace: pace, begin: n.client.numbers()}
 	n.makers = append(n.makers, m)
-	buf := &copied{object: c.object, origin: true, meta: phalanx.Meta{Size: int64(len(bytes))}}
+	buf := &copied{object: c.object, origin: true, meta: metaOf(c.object, len(bytes))}
 	if !n.memory.try(buf, int64(len(bytes))) {
 		m.finish(errorf(phalanx.ErrNoSpace, c.object, "no room to make it"))
 		return

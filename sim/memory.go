@@ -89,7 +89,7 @@ func (m *memory) evict() {
 		if c.evicting {
 			return // one at a time
 		}
-		if c.pinned || m.n.serving(c) > 0 || oldest != nil && oldest.used <= c.used {
+		if c.pinned || m.n.serving(c) > 0 || m.n.reduces.uses(c) || oldest != nil && oldest.used <= c.used {
 			continue
 		}
 		oldest = c

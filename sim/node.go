@@ -18,7 +18,7 @@ type node struct {
 	core     *view.Core
 	view     view.View
 	shards   []*directory.Shard // nil where it never had a part
-	reported []report           // what the owner of each shard was told of
+	reported []moved            // what the owner of each shard was told of
 
 	client  *client
 	memory  *memory
@@ -31,8 +31,8 @@ type node struct {
 	reduces *reduces
 }
 
-// report is what a node owes the owner of a shard after a move.
-type report struct {
+// moved is what a node owes the owner of a shard after a move.
+type moved struct {
 	epoch uint64
 	acked bool
 	round uint64
@@ -90,7 +90,7 @@ func (w *world) start() *node {
 	n.reduces = newReduces(n)
 	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards})
 	n.shards = make([]*directory.Shard, w.shape.shards)
-	n.reported = make([]report, w.shape.shards)
+	n.reported = make([]moved, w.shape.shards)
 	w.nodes = append(w.nodes, n)
 	w.byID[n.id] = n
 	if i == 0 {
@@ -144,7 +144,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		n.pushed(m.Push)
 		n.w.send(n.id, from, toShard{m.shard, directory.PushAcked{From: n.id, Object: m.Object, Seq: m.Seq}})
 	case toWatcher:
-		n.reduces.readiness(m.Readiness)
+		n.client.readiness(from, m.Readiness)
 		n.w.send(n.id, from, toShard{m.shard, directory.WatchAcked{From: n.id, Num: m.Num, Object: m.Object, Version: m.Version}})
 	case ackHoldings:
 		if r := &n.reported[m.shard]; r.epoch == m.epoch {
@@ -234,7 +234,7 @@ func (n *node) publish(v view.View) {
 			n.stepShard(i, directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Rebuild: s.LostAt == s.Epoch})
 		}
 		if n.reported[i].epoch != s.Epoch {
-			n.reported[i] = report{epoch: s.Epoch}
+			n.reported[i] = moved{epoch: s.Epoch}
 		}
 		if len(old.Shards) > 0 && old.Shards[i].Owner != s.Owner {
 			n.w.met["shard moved"]++

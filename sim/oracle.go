@@ -2,9 +2,11 @@ package sim
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
 // oracle is a dumb model of what was put. Ids live once in a run: tombstones
@@ -21,6 +23,7 @@ type model struct {
 	final   bool                          // some owner has said so
 	gen     phalanx.Generation
 	digest  phalanx.Digest
+	bytes   []byte        // the final ones
 	puts    int           // that ended well
 	began   bool          // a Delete began
 	deleted time.Duration // when the first Delete ended well; 0: none did
@@ -54,7 +57,55 @@ func (o *oracle) finished(id phalanx.ObjectID, g phalanx.Generation, d phalanx.D
 	if made, ok := m.made[g]; ok && digestOf(made) != d {
 		o.w.fail("(3) %s@%v is final with %v, its origin made %v", id, g, d, digestOf(made))
 	}
+	if m.final {
+		return
+	}
 	m.final, m.gen, m.digest = true, g, d
+	for _, b := range append(m.tried, m.made[g]) {
+		if digestOf(b) == d {
+			m.bytes = b
+			return
+		}
+	}
+	o.w.fail("(3) %s@%v is final with %v, which nobody has made", id, g, d)
+}
+
+// finalises checks (17): a target becomes final after its sources.
+func (o *oracle) finalises(c *coordinator, e reduce.Finalise) {
+	for _, id := range e.In {
+		if !o.model(id).final {
+			o.w.fail("(17) %s becomes final before its source %s", c.target, id)
+		}
+	}
+}
+
+// reduced checks (8): the result is the sum of exactly the sources that it
+// names, each once.
+func (o *oracle) reduced(c *coordinator, e reduce.Result) {
+	if len(e.In) != c.cfg.Num || len(e.In)+len(e.Out) != len(c.cfg.Sources) {
+		o.w.fail("(8) %s is made of %v and not of %v", c.target, e.In, e.Out)
+	}
+	seen := map[phalanx.ObjectID]bool{}
+	for _, id := range append(slices.Clone(e.In), e.Out...) {
+		if seen[id] || !slices.Contains(c.cfg.Sources, id) {
+			o.w.fail("(8) %s is made of %v and not of %v", c.target, e.In, e.Out)
+		}
+		seen[id] = true
+	}
+	sum := make([]byte, e.Size)
+	for _, id := range e.In {
+		m := o.model(id)
+		if !m.final || int64(len(m.bytes)) != e.Size {
+			o.w.fail("(8, 17) %s is made of %s, which is not final or has another size", c.target, id)
+		}
+		addTo(sum, m.bytes)
+	}
+	if digestOf(sum) != e.Digest {
+		o.w.fail("(8) %s is not the sum of %v", c.target, e.In)
+	}
+	if m := o.model(c.target); !m.final || m.digest != e.Digest {
+		o.w.fail("(8) %s was reported with %v, it is final with %v", c.target, e.Digest, m.digest)
+	}
 }
 
 // ended checks the outcome of a call.

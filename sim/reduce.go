@@ -1,21 +1,214 @@
 package sim
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-type reduces struct{ n *node }
+// reduces is the part of a node that reduces: the coordinators of the Reduces
+// that were called here, and the places that coordinators anywhere have put here.
+type reduces struct {
+	n      *node
+	coords []*coordinator
+	places map[placeKey]*place
+	feeds  []*feed // outputs that parents elsewhere read
+}
 
-func newReduces(n *node) *reduces                     { return &reduces{n} }
-func (r *reduces) tick()                              {}
-func (r *reduces) readiness(directory.Readiness)      {}
-func (r *reduces) receive(from phalanx.NodeID, m any) { r.n.w.fail("unknown message %T", m) }
-func (r *reduces) target(phalanx.ObjectID) *copied    { return nil }
-func (r *reduces) objects(map[phalanx.ObjectID]bool)  {}
-func (r *reduces) pushed(directory.Push)              {}
-func (r *reduces) expects(phalanx.ObjectID) bool      { return false }
-func (r *reduces) left() string                       { return "" }
-func (w *world) someReduce(n *node) *call             { return nil }
-func (w *world) deleteTargets()                       {}
-func (w *world) reduceCanEnd(c *call) bool            { return true }
+// placeKey names one place of one Reduce.
+type placeKey struct {
+	target phalanx.ObjectID
+	reduce phalanx.Generation
+	place  int
+}
+
+// Messages between coordinators and places.
+type (
+	order  struct{ reduce.Effect } // Command, Stop, AskDelivered, Inspect
+	report struct {
+		key   placeKey
+		event reduce.Event
+	}
+)
+
+func newReduces(n *node) *reduces { return &reduces{n: n, places: map[placeKey]*place{}} }
+
+func (r *reduces) sortedPlaces() []*place {
+	all := slices.Collect(maps.Values(r.places))
+	slices.SortFunc(all, func(a, b *place) int {
+		return strings.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key))
+	})
+	return all
+}
+
+func (r *reduces) tick() {
+	for _, c := range slices.Clone(r.coords) {
+		c.tick()
+	}
+	for _, p := range r.sortedPlaces() {
+		p.tick()
+	}
+	r.feeds = slices.DeleteFunc(r.feeds, func(f *feed) bool { return f.over })
+	for _, f := range slices.Clone(r.feeds) {
+		f.pump()
+	}
+}
+
+func (r *reduces) receive(from phalanx.NodeID, m any) {
+	switch m := m.(type) {
+	case order:
+		r.ordered(from, m.Effect)
+	case report:
+		r.reported(from, m)
+	case openEdge:
+		r.openEdge(from, m)
+	case closeEdge:
+		r.closeEdge(from, m)
+	case edgePiece:
+		if p := r.places[m.parent]; p != nil {
+			p.edgePiece(m)
+		}
+	case edgeEnd:
+		if p := r.places[m.parent]; p != nil {
+			p.edgeEnd(m)
+		}
+	default:
+		r.n.w.fail("unknown message %T", m)
+	}
+}
+
+// ordered hands an effect of a coordinator to a place; one is made for a Stop
+// too, so that it refuses commands that come later.
+func (r *reduces) ordered(from phalanx.NodeID, e reduce.Effect) {
+	switch e := e.(type) {
+	case reduce.Command:
+		p := r.place(placeKey{e.State.Target, e.State.Reduce, e.State.Place}, from)
+		p.commanded(e)
+	case reduce.Stop:
+		p := r.place(placeKey{e.Target, e.Reduce, e.Place}, from)
+		p.step(reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final})
+	case reduce.AskDelivered:
+		p := r.place(placeKey{e.Target, e.Reduce, e.Parent}, from)
+		p.step(reduce.Asked{ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen})
+	case reduce.Inspect:
+		in := reduce.Inspected{Node: r.n.id}
+		for _, p := range r.sortedPlaces() {
+			if p.key.target == e.Target && p.key.reduce == e.Reduce {
+				p.step(reduce.Inspecting{Attempt: e.Attempt})
+				if p.core.Runs() {
+					in.Places = append(in.Places, p.core.Held())
+				}
+			}
+		}
+		r.n.w.send(r.n.id, from, report{placeKey{e.Target, e.Reduce, 0}, in})
+	}
+}
+
+// place returns the place called key, a new one if there is none.
+func (r *reduces) place(key placeKey, from phalanx.NodeID) *place {
+	p := r.places[key]
+	if p == nil {
+		p = newPlace(r, key)
+		r.places[key] = p
+	}
+	p.coordinator = from
+	return p
+}
+
+// reported hands a report to its coordinator. A place that nobody wants any more
+// is stopped.
+func (r *reduces) reported(from phalanx.NodeID, m report) {
+	for _, c := range r.coords {
+		if c.target == m.key.target && c.core.Reduce() == m.key.reduce {
+			c.step(m.event)
+			return
+		}
+	}
+	if _, runs := m.event.(reduce.Acked); runs {
+		r.n.w.met["orphaned place stopped"]++
+		last := reduce.PlaceGen{Attempt: ^uint64(0), Seq: ^uint64(0)}
+		r.n.w.send(r.n.id, from, order{reduce.Stop{Node: from, Target: m.key.target, Reduce: m.key.reduce, Attempt: ^uint64(0), Place: m.key.place, Gen: last}})
+	}
+}
+
+// readiness hands what a watch was told to its coordinator.
+func (r *reduces) readiness(rd directory.Readiness) {
+	for _, c := range r.coords {
+		c.survey.told(rd)
+	}
+}
+
+// target returns the copy that a root on this node makes of object, if any.
+func (r *reduces) target(object phalanx.ObjectID) *copied {
+	for _, p := range r.sortedPlaces() {
+		if p.key.target == object && p.root != nil && !p.root.gone && !p.root.complete {
+			return p.root
+		}
+	}
+	return nil
+}
+
+func (r *reduces) objects(all map[phalanx.ObjectID]bool) {
+	for key := range r.places {
+		all[key.target] = true
+	}
+}
+
+func (r *reduces) pushed(p directory.Push) {
+	for _, pl := range r.sortedPlaces() {
+		if pl.key.target == p.Object {
+			pl.pushed(p)
+		}
+	}
+}
+
+func (r *reduces) expects(object phalanx.ObjectID) bool {
+	for key, p := range r.places {
+		if key.target == object && p.core.Runs() && p.core.State().Root {
+			return true
+		}
+	}
+	return false
+}
+
+// moved tells the places that bytes of a source have come, or are gone.
+func (r *reduces) moved(object phalanx.ObjectID) {
+	for _, p := range r.sortedPlaces() {
+		if p.core.Runs() && p.core.State().Source == object {
+			p.sourceMoved()
+		}
+	}
+}
+
+// uses reports whether a place reads c, so that it must not be evicted.
+func (r *reduces) uses(c *copied) bool {
+	for _, p := range r.places {
+		if p.core.Runs() && p.core.State().Source == c.object && p.core.State().SourceGen == c.gen {
+			return true
+		}
+	}
+	return false
+}
+
+// left says what has not ended, or "".
+func (r *reduces) left() string {
+	for _, c := range r.coords {
+		return fmt.Sprintf("a coordinator of %s", c.target)
+	}
+	for _, p := range r.sortedPlaces() {
+		if p.core.Runs() {
+			return fmt.Sprintf("place %d of %s: %v", p.key.place, p.key.target, p.core.State())
+		}
+	}
+	for _, f := range r.feeds {
+		if !f.over {
+			return fmt.Sprintf("a stream of place %d of %s", f.open.child.place, f.open.child.target)
+		}
+	}
+	return ""
+}

@@ -179,10 +179,9 @@ func (w *world) finish() {
 			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
 		}
 	}
-	for i := range w.shape.objects {
-		w.delete(w.joined(), phalanx.ObjectID(fmt.Sprintf("o%d", i)))
+	for _, id := range w.objects() {
+		w.delete(w.joined(), id)
 	}
-	w.deleteTargets()
 	w.must(settled, "everything is deleted", func() bool { return w.open == 0 })
 	var left string
 	if !w.until(w.now+settled, func() (ok bool) { left, ok = w.audit.nothingLeft(); return ok }) {
@@ -212,11 +211,21 @@ func (w *world) canEnd(c *call) bool {
 	return c.kind != "reduce" || w.reduceCanEnd(c)
 }
 
+// reduceCanEnd reports whether enough sources are there, as in (19).
+func (w *world) reduceCanEnd(c *call) bool {
+	there := 0
+	for _, id := range c.sources {
+		if m := w.oracle.model(id); m.final && !m.began {
+			there++
+		}
+	}
+	return there >= c.num
+}
+
 // readAll gets every object at every node.
 func (w *world) readAll() {
 	var gets []*call
-	for i := range w.shape.objects {
-		id := phalanx.ObjectID(fmt.Sprintf("o%d", i))
+	for _, id := range w.objects() {
 		for _, n := range w.nodes {
 			gets = append(gets, w.get(n, id, false))
 		}

@@ -149,6 +149,7 @@ func (n *node) closed(from phalanx.NodeID, stream uint64) {
 // pump goes on with the streams that read from c, and those that wait for its
 // generation.
 func (n *node) pump(c *copied) {
+	n.reduces.moved(c.object)
 	for _, o := range slices.Clone(n.out) {
 		if o.over || o.open.object != c.object {
 			continue

@@ -204,4 +204,5 @@ func (n *node) drop(c *copied) {
 		delete(n.table, c.object)
 	}
 	n.cutStreams(c)
+	n.reduces.moved(c.object)
 }

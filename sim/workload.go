@@ -20,6 +20,7 @@ type shape struct {
 	cap          int64 // 0: none
 	objects      int
 	largest      int
+	vector       int // size of the sources of a reduce
 	calls        int
 	length       time.Duration // of the workload
 	reduces      bool
@@ -38,6 +39,10 @@ func someShape(r *rand.Rand) shape {
 		s.cap = int64(s.largest) * int64(2+r.IntN(3))
 	}
 	s.reduces = r.IntN(2) == 0
+	s.vector = 1 + r.IntN(s.largest)
+	if s.reduces {
+		s.calls += 15
+	}
 	return s
 }
 
@@ -53,6 +58,9 @@ type call struct {
 	err    *phalanx.Error
 	gen    phalanx.Generation
 	bytes  []byte
+
+	sources []phalanx.ObjectID // of a reduce
+	num     int
 }
 
 func (w *world) call(kind string, n *node, object phalanx.ObjectID) *call {
@@ -145,15 +153,59 @@ func (w *world) delete(n *node, object phalanx.ObjectID) *call {
 	return c
 }
 
-// someObject returns one of the run's ids.
-func (w *world) someObject() phalanx.ObjectID {
-	return phalanx.ObjectID(fmt.Sprintf("o%d", w.rng.IntN(w.shape.objects)))
+// Of a run that reduces.
+const (
+	numSources = 5
+	targets    = 3
+)
+
+func sourceID(i int) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprintf("s%d", i)) }
+func targetID(i int) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprintf("t%d", i)) }
+
+// objects returns all ids of the run.
+func (w *world) objects() []phalanx.ObjectID {
+	var all []phalanx.ObjectID
+	for i := range w.shape.objects {
+		all = append(all, phalanx.ObjectID(fmt.Sprintf("o%d", i)))
+	}
+	for i := 0; w.shape.reduces && i < numSources; i++ {
+		all = append(all, sourceID(i))
+	}
+	for i := 0; w.shape.reduces && i < targets; i++ {
+		all = append(all, targetID(i))
+	}
+	return all
+}
+
+// someObject returns one of the run's ids; targets are only read.
+func (w *world) someObject(read bool) phalanx.ObjectID {
+	all := w.objects()
+	if w.shape.reduces && !read {
+		all = all[:len(all)-targets]
+	}
+	return all[w.rng.IntN(len(all))]
+}
+
+// metaOf describes size bytes of an object: sources are arrays.
+func metaOf(object phalanx.ObjectID, size int) phalanx.Meta {
+	m := phalanx.Meta{Size: int64(size)}
+	if object[0] == 's' {
+		m.DType = phalanx.Uint8
+	}
+	return m
 }
 
 // bytesOf returns variant v of the bytes that are put under an id.
 func (w *world) bytesOf(object phalanx.ObjectID, v int) []byte {
 	r := rand.New(rand.NewPCG(w.seed, uint64(len(object))<<32|uint64(object[len(object)-1])<<8|uint64(v)))
-	b := make([]byte, r.IntN(w.shape.largest+1))
+	size := r.IntN(w.shape.largest + 1)
+	if object[0] == 's' { // sources are of one size, with a few exceptions
+		size = w.shape.vector
+		if w.seed%16 == 0 && object == sourceID(1) {
+			size++
+		}
+	}
+	b := make([]byte, size)
 	for i := range b {
 		b[i] = byte(r.Uint32())
 	}
@@ -190,9 +242,10 @@ func (w *world) draw(d time.Duration) time.Duration { return time.Duration(w.rng
 
 // someCall makes one call of a random kind at a random node.
 func (w *world) someCall() {
-	n, object := w.joined(), w.someObject()
+	k := w.rng.IntN(20)
+	n, object := w.joined(), w.someObject(k < 9 || k == 17)
 	var c *call
-	switch k := w.rng.IntN(20); {
+	switch {
 	case k < 9:
 		c = w.get(n, object, w.rng.IntN(4) > 0)
 	case k < 14:

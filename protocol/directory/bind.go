@@ -299,6 +299,7 @@ func (s *Shard) finished(o *object, r Request, held bool) {
 		}
 		s.push(o, h.node, PushFinal)
 	}
+	o.coming = !held && o.completeCopies("") == 0
 	s.reply(r, s.known(o))
 	s.recreate(o)
 	s.serve(o)

@@ -181,8 +181,11 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 			return
 		}
 		h := o.hold(r.From, a.Gen)
-		h.complete = h.complete || a.Complete && o.rec.State == Finished // only a drop or a grant ends it
-		h.pinned = h.pinned || a.Pinned
+		// The origin of what is final has every byte. Only a drop or a grant to
+		// evict ends a complete copy.
+		h.complete = h.complete || (a.Complete || a.Origin) && o.rec.State == Finished
+		h.pinned = h.pinned || a.Pinned || a.Origin && h.complete
+		o.coming = o.coming && !h.complete
 		h.origin = a.Origin && !h.complete
 		h.begun = h.begun || a.Begun || h.complete
 		h.retiring = a.Retiring && !h.complete

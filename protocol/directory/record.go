@@ -73,6 +73,7 @@ type object struct {
 	over     []ended
 	version  uint64 // of what watchers are told
 	lost     bool   // and that was told
+	coming   bool   // it is final, and its origin, which has it, has not announced itself yet
 
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile

@@ -149,7 +149,9 @@ func (s *Shard) configure(v Configure) {
 	}
 	s.rebuild = s.rebuild || v.Rebuild
 	s.aim()
+	left := slices.ContainsFunc(was.Members, s.absent)
 	for _, o := range s.sorted() {
+		o.coming = o.coming && !left // it may have been that one
 		s.forgetAbsent(o)
 	}
 	maps.DeleteFunc(s.rates, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
@@ -297,7 +299,7 @@ func (s *Shard) object(id phalanx.ObjectID) *object {
 
 // state returns the state of o as it is shown.
 func (s *Shard) state(o *object) State {
-	if o.rec.State == Finished && !o.rec.Inline && s.owner() && len(s.warming) == 0 && o.completeCopies("") == 0 {
+	if o.rec.State == Finished && !o.rec.Inline && !o.coming && s.owner() && len(s.warming) == 0 && o.completeCopies("") == 0 {
 		return Lost
 	}
 	return o.rec.State

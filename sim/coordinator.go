@@ -1,0 +1,271 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// coordinator hosts the core of one Reduce.
+type coordinator struct {
+	n       *node
+	target  phalanx.ObjectID
+	cfg     reduce.Config
+	core    *reduce.Coordinator
+	call    *call
+	survey  *survey
+	asked   map[string]bool // requests about the target that were not answered
+	inline  []byte          // of the last CombineInline
+	ticked  time.Duration
+	tree    reduce.Tree
+	placed  int
+	trouble []int // places that lost their source: the next ones need not come in order
+}
+
+// someRequest is what is asked of a target: the same for all calls, or nearly.
+func (w *world) someRequest() (target phalanx.ObjectID, sources []phalanx.ObjectID, num int) {
+	t := w.rng.IntN(targets)
+	for i := range numSources {
+		if (t+i)%3 != 0 {
+			sources = append(sources, sourceID(i))
+		}
+	}
+	if t > 0 { // composed: an earlier target is a source of this one
+		sources = append(sources, targetID(t-1))
+	}
+	num = 1 + (t*7+int(w.seed%5))%len(sources)
+	if w.rng.IntN(10) == 0 {
+		num = len(sources)
+	}
+	return targetID(t), sources, num
+}
+
+func (w *world) someReduce(n *node) *call {
+	target, sources, num := w.someRequest()
+	c := w.call("reduce", n, target)
+	co := &coordinator{n: n, target: target, call: c, asked: map[string]bool{}}
+	co.cfg = reduce.Config{Target: target, Sources: sources, Num: num, Op: phalanx.Sum, Node: n.id, Attempt: 1,
+		Request: digestOf([]byte(fmt.Sprint(sources, num))), InlineLimit: w.shape.inline,
+		Degree: []int{0, 1, 2, num}[w.rng.IntN(4)], Latency: time.Millisecond, Bandwidth: 1e5}
+	co.core = reduce.New(co.cfg)
+	co.survey = newSurvey(co, sources)
+	n.reduces.coords = append(n.reduces.coords, co)
+	c.sources, c.num = sources, num
+	c.leave = func(err *phalanx.Error) {
+		w.end(c, err, phalanx.Generation{}, nil)
+		co.step(reduce.Cancel{})
+	}
+	co.step(reduce.Start{Now: n.clock()})
+	return c
+}
+
+func (c *coordinator) tick() {
+	if c.n.w.now-c.ticked >= 50*time.Millisecond {
+		c.ticked = c.n.w.now
+		c.step(reduce.Tick{Now: c.n.clock()})
+	}
+}
+
+func (c *coordinator) step(ev reduce.Event) {
+	if c.core.Ended() {
+		return
+	}
+	for _, e := range c.core.Step(ev) {
+		c.carryOut(e)
+	}
+	if c.core.Ended() {
+		c.survey.end()
+		c.n.reduces.coords = slices.DeleteFunc(c.n.reduces.coords, func(x *coordinator) bool { return x == c })
+	}
+}
+
+func (c *coordinator) carryOut(e reduce.Effect) {
+	n, w := c.n, c.n.w
+	if w.trace.out != nil {
+		w.trace.say(w.now, string(n.id), "reduce %s: %T%+v", c.target, e, e)
+	}
+	switch e := e.(type) {
+	case reduce.Begin:
+		c.begin()
+	case reduce.Watch:
+		c.survey.begin()
+	case reduce.Unwatch:
+		c.survey.end()
+	case reduce.Remember:
+		c.tree = reduce.NewTree(c.cfg.Num, max(1, e.Degree))
+	case reduce.Command:
+		w.send(n.id, e.Node, order{e})
+	case reduce.Stop:
+		w.send(n.id, e.Node, order{e})
+	case reduce.AskDelivered:
+		w.send(n.id, e.Node, order{e})
+	case reduce.Inspect:
+		w.send(n.id, e.Node, order{e})
+	case reduce.CombineInline:
+		c.combine(e)
+	case reduce.Restart:
+		w.met["reduce restarts its target"]++
+		c.ask("restart "+e.From.String(), directory.Restart{Gen: e.From}, func(r directory.Result) reduce.Event {
+			if r.Kind != 0 {
+				return reduce.RestartRefused{From: e.From, Kind: r.Kind, Text: r.Text}
+			}
+			return reduce.Restarted{From: e.From, Gen: r.Gen}
+		})
+	case reduce.Finalise:
+		c.finalise(e)
+	case reduce.Abort:
+		c.ask("abort "+e.Gen.String(), directory.Abort{Gen: e.Gen}, func(directory.Result) reduce.Event { return reduce.Aborted{} })
+	case reduce.Result:
+		c.result(e)
+	case reduce.Fail:
+		if !c.call.ended {
+			w.end(c.call, e.Err, phalanx.Generation{}, nil)
+		}
+	case reduce.Notify:
+		c.notice(e)
+	}
+}
+
+// ask sends a request about the target. What the core repeats is sent once: the
+// client repeats it by itself.
+func (c *coordinator) ask(key string, body directory.Body, event func(directory.Result) reduce.Event) {
+	if c.asked[key] {
+		return
+	}
+	c.asked[key] = true
+	c.n.client.ask(c.n.client.numbers(), c.target, body, func(_ phalanx.NodeID, r directory.Result) {
+		if !r.Waiting {
+			delete(c.asked, key)
+			c.step(event(r))
+		}
+	})
+}
+
+func (c *coordinator) begin() {
+	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: c.cfg.Request.String()}, func(r directory.Result) reduce.Event {
+		switch {
+		case r.Kind != 0:
+			return reduce.Rejected{Kind: r.Kind, Text: r.Text}
+		case r.State == directory.Finished:
+			c.n.w.met["reduce gets the recorded answer"]++
+			in, out := splitNote(r.Note)
+			return reduce.Attached{Gen: r.Gen, Final: true, In: in, Out: out, Size: r.Meta.Size, Digest: r.Digest}
+		case r.Attached != "":
+			c.n.w.met["reduce attaches to another"]++
+			return reduce.Attached{Gen: r.Gen, Coordinator: r.Attached}
+		}
+		return reduce.Begun{Gen: r.Gen}
+	})
+}
+
+func (c *coordinator) finalise(e reduce.Finalise) {
+	c.n.w.oracle.finalises(c, e)
+	note := joinNote(e.In, e.Out)
+	var body directory.Body = directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Note: note}
+	if e.Inline {
+		body = directory.PutInline{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Bytes: c.inline, Tag: c.cfg.Request.String(), Note: note}
+	}
+	c.ask("finalise "+e.Gen.String(), body, func(r directory.Result) reduce.Event {
+		if r.Kind != 0 {
+			return reduce.FinaliseRefused{Gen: e.Gen, Kind: r.Kind, Text: r.Text}
+		}
+		return reduce.Finalised{Gen: r.Gen}
+	})
+}
+
+// combine folds small sources, whose bytes came with their readiness.
+func (c *coordinator) combine(e reduce.CombineInline) {
+	n := c.n
+	n.w.met["reduce inline"]++
+	var out []byte
+	var ev reduce.Event
+	for i, in := range e.Inputs {
+		b, ok := c.survey.bytes(in.Source, in.Gen)
+		if !ok {
+			ev = reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}
+			break
+		}
+		if i == 0 {
+			out = make([]byte, len(b))
+		}
+		addTo(out, b)
+	}
+	if ev == nil {
+		c.inline = out
+		n.w.oracle.model(c.target).tried = append(n.w.oracle.model(c.target).tried, out)
+		ev = reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: digestOf(out)}
+	}
+	n.w.after(n.w.draw(time.Millisecond), func() {
+		c.step(ev)
+		n.w.step(n, "combined")
+	})
+}
+
+func (c *coordinator) result(e reduce.Result) {
+	w := c.n.w
+	w.oracle.reduced(c, e)
+	if !c.call.ended {
+		w.end(c.call, nil, e.Gen, nil)
+	}
+}
+
+// notice checks (10) and (11) on what the core says it does.
+func (c *coordinator) notice(e reduce.Notify) {
+	w := c.n.w
+	w.met["reduce: "+e.What.String()]++
+	switch e.What {
+	case reduce.NotePlaced:
+		if c.trouble == nil && c.tree.Len() > 0 && c.tree.Position(c.placed) != e.Place {
+			w.fail("(11) source %d of %s, %s, is placed at %d and not at %d", c.placed, c.target, e.Source, e.Place, c.tree.Position(c.placed))
+		}
+		c.placed++
+	case reduce.NoteLost, reduce.NoteEmptied:
+		c.trouble = append(c.trouble, e.Place)
+	case reduce.NoteCleared:
+		for _, p := range e.Places {
+			if !slices.ContainsFunc(c.trouble, func(q int) bool { return slices.Contains(c.tree.Ancestors(q), p) }) {
+				w.fail("(10) place %d of %s is cleared after failures of places %v", p, c.target, c.trouble)
+			}
+		}
+	}
+}
+
+func joinNote(in, out []phalanx.ObjectID) []byte {
+	var b strings.Builder
+	for _, id := range in {
+		b.WriteString("+" + string(id))
+	}
+	for _, id := range out {
+		b.WriteString("-" + string(id))
+	}
+	return []byte(b.String())
+}
+
+func splitNote(note []byte) (in, out []phalanx.ObjectID) {
+	for len(note) > 0 {
+		end := 1
+		for end < len(note) && note[end] != '+' && note[end] != '-' {
+			end++
+		}
+		id := phalanx.ObjectID(note[1:end])
+		if note[0] == '+' {
+			in = append(in, id)
+		} else {
+			out = append(out, id)
+		}
+		note = note[end:]
+	}
+	return in, out
+}
+
+// addTo adds b to sum, wrapping.
+func addTo(sum, b []byte) {
+	for i := range b {
+		sum[i] += b[i]
+	}
+}

@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// Messages of a stream from a place to its parent.
+type (
+	openEdge struct {
+		parent, child placeKey
+		gen           reduce.PlaceGen
+		stream        uint64
+		offset        int
+	}
+	closeEdge struct {
+		parent placeKey
+		stream uint64
+	}
+	edgePiece struct {
+		parent placeKey
+		stream uint64
+		gen    reduce.PlaceGen
+		offset int
+		bytes  []byte
+	}
+	edgeEnd struct {
+		parent   placeKey
+		stream   uint64
+		complete bool
+		text     string
+	}
+)
+
+// edge is a child's output on its way to this place.
+type edge struct {
+	reduce.OpenEdge
+	gen      reduce.PlaceGen
+	pipe     *pipe
+	keep     bool // what comes stays apart
+	complete bool
+	heard    time.Duration
+}
+
+func (p *place) openEdge(e reduce.OpenEdge) {
+	n := p.r.n
+	child := p.key
+	child.place = e.Place
+	ed := &edge{OpenEdge: e, gen: e.Gen, keep: n.w.rng.IntN(2) == 0, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Node}}
+	p.edges[e.Stream] = ed
+	if p.apart[e.Gen] == nil {
+		p.apart[e.Gen] = []byte{}
+	}
+	ed.pipe.write(openEdge{parent: p.key, child: child, gen: e.Gen, stream: e.Stream, offset: len(p.apart[e.Gen])})
+}
+
+func (p *place) closeEdge(e reduce.CloseEdge) {
+	ed := p.edges[e.Stream]
+	if ed == nil {
+		return
+	}
+	delete(p.edges, e.Stream)
+	if !ed.complete {
+		ed.pipe.write(closeEdge{p.key, e.Stream})
+	}
+	if !e.Keep {
+		delete(p.apart, e.Gen)
+	}
+}
+
+func (p *place) edgePiece(m edgePiece) {
+	ed := p.edges[m.stream]
+	if ed == nil || ed.complete {
+		return
+	}
+	if m.gen != ed.gen || m.offset != len(p.apart[ed.gen]) {
+		p.r.n.w.fail("(9) place %d of %s has %d bytes of %v of place %d, and gets %v from %d", p.key.place, p.key.target, len(p.apart[ed.gen]), ed.gen, ed.Place, m.gen, m.offset)
+	}
+	ed.heard = p.r.n.w.now
+	p.apart[ed.gen] = append(p.apart[ed.gen], m.bytes...)
+	p.advance()
+}
+
+func (p *place) edgeEnd(m edgeEnd) {
+	ed := p.edges[m.stream]
+	if ed == nil || ed.complete {
+		return
+	}
+	p.endEdge(ed, m.complete, m.text)
+}
+
+func (p *place) endEdge(ed *edge, complete bool, text string) {
+	ed.complete = complete
+	if !complete {
+		p.r.n.w.met["edge broken"]++
+		delete(p.edges, ed.Stream)
+	}
+	p.step(reduce.EdgeEnded{Child: ed.Place, Gen: ed.gen, Stream: ed.Stream, Complete: complete, Kept: complete && ed.keep, Text: text})
+	p.advance()
+}
+
+// edgesTick gives up on children that are silent: they answer each opening
+// within a second.
+func (p *place) edgesTick() {
+	for _, s := range sortedStreams(p.edges) {
+		if ed := p.edges[s]; ed != nil && !ed.complete && p.r.n.w.now-ed.heard > 30*time.Second {
+			p.endEdge(ed, false, "silence")
+		}
+	}
+}
+
+func sortedStreams(m map[uint64]*edge) []uint64 {
+	var all []uint64
+	for s := range m {
+		all = append(all, s)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// feed is an output that a parent reads.
+type feed struct {
+	r     *reduces
+	open  openEdge
+	pipe  *pipe
+	since time.Duration
+	next  int
+	busy  bool
+	over  bool
+}
+
+func (r *reduces) openEdge(from phalanx.NodeID, m openEdge) {
+	for _, f := range r.feeds {
+		if f.pipe.to == from && f.open.parent == m.parent && f.open.stream == m.stream {
+			return
+		}
+	}
+	f := &feed{r: r, open: m, pipe: &pipe{w: r.n.w, from: r.n.id, to: from}, since: r.n.w.now, next: m.offset}
+	r.feeds = append(r.feeds, f)
+	f.pump()
+}
+
+func (r *reduces) closeEdge(from phalanx.NodeID, m closeEdge) {
+	for _, f := range r.feeds {
+		if f.pipe.to == from && f.open.parent == m.parent && f.open.stream == m.stream {
+			f.over = true
+		}
+	}
+}
+
+// child returns the place whose output is read, if it makes that label.
+func (f *feed) child() *place {
+	p := f.r.places[f.open.child]
+	if p == nil || !p.core.Runs() || p.combine.Gen != f.open.gen {
+		return nil
+	}
+	return p
+}
+
+// check ends the stream if its label is none any more.
+func (f *feed) check() {
+	p := f.r.places[f.open.child]
+	if p != nil && f.open.gen.Compare(p.core.State().Gen) < 0 {
+		f.end(false, "it has another label by now")
+	}
+}
+
+func (f *feed) pump() {
+	w := f.r.n.w
+	if f.over || f.busy {
+		return
+	}
+	p := f.child()
+	if p == nil {
+		if f.check(); !f.over && w.now-f.since > time.Second {
+			f.end(false, "there is no such place")
+		}
+		return
+	}
+	f.since = w.now
+	if w.chance(w.weather.broken) {
+		f.end(false, "the connection broke")
+		return
+	}
+	switch {
+	case f.next < len(p.out):
+		end := min(f.next+int(w.shape.piece), len(p.out))
+		f.pipe.write(edgePiece{f.open.parent, f.open.stream, f.open.gen, f.next, p.out[f.next:end:end]})
+		f.next, f.busy = end, true
+		w.after(w.draw(w.shape.pieceTime), func() {
+			f.busy = false
+			f.pump()
+			w.step(f.r.n, "edge piece sent")
+		})
+	case p.made:
+		f.end(true, "")
+	}
+}
+
+func (f *feed) end(complete bool, text string) {
+	if f.over {
+		return
+	}
+	f.over = true
+	f.pipe.write(edgeEnd{f.open.parent, f.open.stream, complete, text})
+}

@@ -1,0 +1,320 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+// place hosts one place of a Reduce on the node that has its source.
+type place struct {
+	r           *reduces
+	key         placeKey
+	core        *reduce.Place
+	coordinator phalanx.NodeID
+	ticked      time.Duration
+
+	source *copied // while the source is open
+	whole  bool    // it was told so
+	moved  int     // bytes of the source that it was told of
+	edges  map[uint64]*edge
+	apart  map[reduce.PlaceGen][]byte // what came of each child
+
+	combine reduce.Combine
+	out     []byte // what was combined of combine.Gen
+	made    bool
+	serve   reduce.Serve
+	room    *copied // holds the room of the target while there is no root
+	root    *copied // the target, at the root
+	began   bool    // the target's first piece was announced
+}
+
+func newPlace(r *reduces, key placeKey) *place {
+	p := &place{r: r, key: key, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{object: key.target}}
+	p.clear()
+	p.step(reduce.PlaceTick{Now: r.n.clock()})
+	return p
+}
+
+func (p *place) clear() {
+	p.source, p.whole, p.moved = nil, false, 0
+	p.edges, p.apart = map[uint64]*edge{}, map[reduce.PlaceGen][]byte{}
+	p.combine, p.out, p.made = reduce.Combine{}, nil, false
+	p.serve, p.root, p.began = reduce.Serve{}, nil, false
+}
+
+func (p *place) tick() {
+	if p.r.n.w.now-p.ticked < 50*time.Millisecond {
+		return
+	}
+	p.ticked = p.r.n.w.now
+	p.step(reduce.PlaceTick{Now: p.r.n.clock()})
+	p.sourceMoved()
+	p.edgesTick()
+}
+
+// copyOf returns this node's copy of generation g of a source.
+func (p *place) copyOf(object phalanx.ObjectID, g phalanx.Generation) *copied {
+	for _, c := range p.r.n.copies(object) {
+		if c.gen == g && (c.complete || c.origin) {
+			return c
+		}
+	}
+	return nil
+}
+
+// commanded says what keeps this node from carrying out a command, and hands it
+// on.
+func (p *place) commanded(e reduce.Command) {
+	ev := reduce.Commanded{State: e.State}
+	held := p.core.State()
+	if p.copyOf(e.State.Source, e.State.SourceGen) == nil && !(p.core.Runs() && held.Source == e.State.Source && held.SourceGen == e.State.SourceGen) {
+		p.r.n.w.met["place without its source"]++
+		ev.Unable, ev.Text = phalanx.ErrNotFound, "there is no copy here"
+	}
+	if e.State.Root && p.root == nil && !p.r.n.memory.try(p.room, e.State.Meta.Size) {
+		ev.Unable, ev.Text = phalanx.ErrNoSpace, "there is no room for the target"
+	}
+	p.step(ev)
+	p.advance()
+	p.free()
+}
+
+// free gives back the room that is held for a target when it is not wanted.
+func (p *place) free() {
+	if !p.core.Runs() || !p.core.State().Root {
+		p.r.n.memory.release(p.room)
+	}
+}
+
+func (p *place) step(ev reduce.PlaceEvent) {
+	for _, e := range p.core.Step(ev) {
+		p.carryOut(e)
+	}
+}
+
+func (p *place) carryOut(e reduce.PlaceEffect) {
+	n := p.r.n
+	if n.w.trace.out != nil {
+		n.w.trace.say(n.w.now, string(n.id), "place %d of %s: %T%+v", p.key.place, p.key.target, e, e)
+	}
+	switch e := e.(type) {
+	case reduce.OpenSource:
+		p.source, p.whole, p.moved = p.copyOf(e.Source, e.Gen), false, 0
+		n.w.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
+	case reduce.CloseSource:
+		p.source = nil
+	case reduce.OpenEdge:
+		p.openEdge(e)
+	case reduce.CloseEdge:
+		p.closeEdge(e)
+	case reduce.ResetOutput:
+		n.w.met["place cleared"]++
+		p.resetOutput()
+	case reduce.Combine:
+		p.combine = e
+		n.w.after(0, func() { p.advance(); n.w.step(n, "combine") })
+	case reduce.Serve:
+		p.serve = e
+		p.show()
+	case reduce.Release:
+		p.release(e.KeepTarget)
+	case reduce.Report:
+		p.report(e.Event)
+	}
+}
+
+func (p *place) report(ev reduce.Event) {
+	n := p.r.n
+	switch e := ev.(type) {
+	case reduce.Acked:
+		e.Node = n.id
+		ev = e
+	case reduce.Refused:
+		n.w.met["place refuses: "+e.Kind.Error()]++
+		e.Node = n.id
+		ev = e
+	case reduce.Stopped:
+		e.Node = n.id
+		ev = e
+	}
+	n.w.send(n.id, p.coordinator, report{p.key, ev})
+}
+
+// sourceMoved looks at how far the source is.
+func (p *place) sourceMoved() {
+	s := p.core.State()
+	if !p.core.Runs() || p.source == nil {
+		return
+	}
+	if p.source.gone || p.source.gen != s.SourceGen {
+		if c := p.copyOf(s.Source, s.SourceGen); c != nil {
+			p.source = c
+		} else {
+			p.source = nil
+			p.r.n.w.met["source of a place failed"]++
+			p.step(reduce.SourceFailed{Gen: s.SourceGen, Text: "its copy is gone"})
+			return
+		}
+	}
+	switch {
+	case p.source.whole && !p.whole:
+		p.whole = true
+		p.step(reduce.SourceComplete{Gen: s.SourceGen})
+	case len(p.source.bytes) > p.moved:
+		p.step(reduce.SourceMoved{Gen: s.SourceGen})
+	}
+	if p.source != nil {
+		p.moved = len(p.source.bytes)
+	}
+	p.advance()
+}
+
+// input returns what has come of one input.
+func (p *place) input(in reduce.CombineInput) ([]byte, bool) {
+	if in.Self {
+		if p.source == nil {
+			return nil, false
+		}
+		return p.source.bytes, true
+	}
+	b, ok := p.apart[in.Gen]
+	return b, ok && !in.Gen.IsZero()
+}
+
+// advance combines what has come, and shows it.
+func (p *place) advance() {
+	if !p.core.Runs() || p.combine.Gen.IsZero() || len(p.combine.Inputs) == 0 {
+		return
+	}
+	length := int(p.combine.Meta.Size)
+	for _, in := range p.combine.Inputs {
+		b, ok := p.input(in)
+		if !ok {
+			return
+		}
+		length = min(length, len(b))
+	}
+	for i := len(p.out); i < length; i++ {
+		var sum byte
+		for _, in := range p.combine.Inputs {
+			b, _ := p.input(in)
+			sum += b[i]
+		}
+		p.out = append(p.out, sum)
+	}
+	p.show()
+	if !p.made && len(p.out) == int(p.combine.Meta.Size) {
+		p.made = true
+		if p.serve.Root {
+			m := p.r.n.w.oracle.model(p.key.target)
+			m.tried = append(m.tried, p.out)
+		}
+		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.out)})
+	}
+	for _, f := range p.r.feeds {
+		if f.open.child == p.key {
+			f.pump()
+		}
+	}
+}
+
+// show lets everyone read the target at the root, once it has a generation.
+func (p *place) show() {
+	n := p.r.n
+	if !p.serve.Root || p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen {
+		return
+	}
+	if p.root == nil || p.root.gen != p.serve.TargetGen {
+		if p.root != nil {
+			p.hide(p.serve.TargetGen)
+		}
+		p.root = &copied{object: p.key.target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: true, room: p.room.room}
+		p.room.room = 0
+		p.began = false
+		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true}, nil)
+	}
+	if p.root.complete {
+		return
+	}
+	if !p.began && len(p.out) > 0 {
+		p.began = true
+		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true}, nil)
+	}
+	p.root.bytes = p.out
+	if len(p.out) == int(p.combine.Meta.Size) {
+		p.root.whole, p.root.digest = true, digestOf(p.out)
+	}
+	n.pump(p.root)
+}
+
+// hide takes the root's copy from its readers; those of next start over with it.
+func (p *place) hide(next phalanx.Generation) {
+	for _, o := range p.r.n.out {
+		if o.c == p.root && !o.over {
+			if next.IsZero() {
+				o.end(&ending{why: transfer.Gone})
+			} else {
+				o.end(&ending{why: transfer.Superseded, gen: next})
+			}
+		}
+	}
+	p.root.gone = true
+	p.room.room, p.root.room = p.root.room, 0
+	p.root = nil
+}
+
+func (p *place) resetOutput() {
+	p.out, p.made = nil, false
+	for _, e := range p.edges {
+		if e.complete && !e.keep {
+			delete(p.apart, e.gen)
+		}
+	}
+	if p.root != nil && !p.root.complete {
+		p.hide(phalanx.Generation{})
+	}
+	for _, f := range p.r.feeds { // readers of other labels are turned away
+		if f.open.child == p.key && !f.over {
+			f.check()
+		}
+	}
+}
+
+func (p *place) release(keepTarget bool) {
+	n := p.r.n
+	if root := p.root; root != nil && !root.complete {
+		if keepTarget && root.whole {
+			p.finish(root)
+		} else {
+			p.hide(phalanx.Generation{})
+		}
+	}
+	for _, f := range p.r.feeds {
+		if f.open.child == p.key {
+			f.end(false, "its place was released")
+		}
+	}
+	p.clear()
+	n.memory.release(p.room)
+	n.w.met["place released"]++
+}
+
+// finish makes the root's copy the node's complete one.
+func (p *place) finish(root *copied) {
+	root.origin, root.pinned = false, true
+	p.r.n.keep(root)
+	if p.r.n.table[root.object] == root {
+		p.r.n.announceComplete(root)
+	}
+}
+
+// pushed hears of the target from its owner.
+func (p *place) pushed(o directory.Push) {
+	if p.root != nil && o.Order == directory.PushFinal && o.Gen == p.root.gen && p.root.whole && !p.root.complete && p.root.digest == o.Digest {
+		p.finish(p.root)
+	}
+}

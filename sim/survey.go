@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// survey watches the sources of a Reduce and turns what owners tell, always the
+// whole state of one, into events. The first answers are handed over together.
+type survey struct {
+	c     *coordinator
+	ids   []phalanx.ObjectID
+	nums  []uint64 // of the watches; 0: not begun
+	last  []directory.Readiness
+	known []bool
+	first bool
+	ready []reduce.Ready
+}
+
+func newSurvey(c *coordinator, ids []phalanx.ObjectID) *survey {
+	return &survey{c: c, ids: ids, nums: make([]uint64, len(ids)), last: make([]directory.Readiness, len(ids)), known: make([]bool, len(ids)), first: true}
+}
+
+func (s *survey) begin() {
+	n := s.c.n
+	for i, id := range s.ids {
+		s.nums[i] = n.client.numbers()
+		n.client.watch(s.nums[i], id)
+	}
+	n.w.after(250*time.Millisecond, func() { // an owner that does not answer must not hold up the others
+		s.surveyed()
+		n.w.step(n, "surveyed")
+	})
+}
+
+func (s *survey) end() {
+	for i, num := range s.nums {
+		if num != 0 {
+			s.c.n.client.unwatch(num, s.ids[i])
+			s.nums[i] = 0
+		}
+	}
+}
+
+func (s *survey) surveyed() {
+	if s.first && s.nums[0] != 0 {
+		s.first = false
+		s.c.step(reduce.Surveyed{Ready: s.ready})
+	}
+}
+
+func (s *survey) told(r directory.Readiness) {
+	i := slices.Index(s.nums, r.Num)
+	if i < 0 {
+		return
+	}
+	old := s.last[i]
+	s.last[i] = r
+	if !s.known[i] && s.first {
+		s.known[i] = true
+		s.ready = append(s.ready, readyOf(r)...)
+		if !slices.Contains(s.known, false) {
+			s.surveyed()
+		}
+		return
+	}
+	s.known[i] = true
+	var events []reduce.Event
+	bound := func(st directory.State) bool { return st == directory.Begun || st == directory.Finished }
+	if bound(old.State) {
+		switch {
+		case !bound(r.State):
+			kind := phalanx.ErrAborted
+			if r.State == directory.Deleted {
+				kind = phalanx.ErrDeleted
+			}
+			events = append(events, reduce.SourceGone{Source: r.Object, Gen: old.Gen, Kind: kind})
+		case old.Gen.Less(r.Gen):
+			s.c.n.w.met["source of a reduce starts over"]++
+			events = append(events, reduce.SourceReset{Source: r.Object, Gen: r.Gen})
+		default:
+			for _, l := range old.Ready {
+				if !slices.ContainsFunc(r.Ready, func(m directory.Location) bool { return m.Node == l.Node }) && len(r.Ready) < directory.MaxReady {
+					events = append(events, reduce.HolderGone{Source: r.Object, Node: l.Node})
+				}
+			}
+		}
+	}
+	for _, rd := range readyOf(r) {
+		if s.first {
+			s.ready = append(s.ready, rd)
+			continue
+		}
+		events = append(events, rd)
+	}
+	if r.State == directory.Finished {
+		events = append(events, reduce.SourceFinal{Source: r.Object, Gen: r.Gen})
+	}
+	for _, ev := range events {
+		s.c.step(ev)
+	}
+}
+
+func readyOf(r directory.Readiness) []reduce.Ready {
+	if r.State != directory.Begun && r.State != directory.Finished {
+		return nil
+	}
+	final := r.State == directory.Finished
+	var out []reduce.Ready
+	for _, l := range r.Ready {
+		kind := reduce.Complete
+		if !l.Complete {
+			kind = reduce.Origin
+		}
+		out = append(out, reduce.Ready{Source: r.Object, Node: l.Node, Gen: r.Gen, Meta: r.Meta, Kind: kind, Final: final})
+	}
+	if r.Inline && len(out) == 0 {
+		out = append(out, reduce.Ready{Source: r.Object, Gen: r.Gen, Meta: r.Meta, Kind: reduce.Inline, Final: final})
+	}
+	return out
+}
+
+// bytes returns the inline bytes of a source.
+func (s *survey) bytes(id phalanx.ObjectID, g phalanx.Generation) ([]byte, bool) {
+	r := s.last[slices.Index(s.ids, id)]
+	return r.Bytes, r.Inline && r.Gen == g
+}
