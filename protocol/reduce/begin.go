@@ -19,8 +19,10 @@ func (c *Coordinator) start(ev Start) {
 		c.watchSources()
 	case beginning, following, inspecting:
 		c.begin()
-	case ended:
-		c.emit(c.answer)
+	default:
+		if c.answer != nil {
+			c.emit(c.answer)
+		}
 	}
 }
 

@@ -70,6 +70,7 @@ type Coordinator struct {
 	done     *RootDone
 	finalise retry
 	answer   Effect // Result or Fail
+	final    bool   // it has ended with a final target, whatever the caller was told
 	abort    retry
 }
 

@@ -79,11 +79,8 @@ func (c *Coordinator) finaliseRefused(ev FinaliseRefused) {
 	}
 }
 
-// completed reports whether the Reduce ended with a result.
-func (c *Coordinator) completed() bool {
-	_, ok := c.answer.(Result)
-	return ok
-}
+// completed reports whether the target became final.
+func (c *Coordinator) completed() bool { return c.final }
 
 // fail ends the Reduce with err. abort says whether the target is still bound
 // to it, and to be released.
@@ -92,12 +89,21 @@ func (c *Coordinator) fail(err *phalanx.Error, abort bool) {
 		return
 	}
 	err.Op = "reduce"
+	if c.phase == finalising && abort {
+		// The owner may have made the target final already: the root's copy, which
+		// is the only one, stays until that is known.
+		if c.answer == nil {
+			c.answer = Fail{Err: err}
+			c.emit(c.answer)
+		}
+		return
+	}
 	was := c.phase
 	unanswered := c.ask.pending && was == beginning
 	c.end(Fail{Err: err}, false)
 	switch {
 	case !abort:
-	case was == running || was == finalising || was == inspecting && !c.gen.IsZero():
+	case was == running || was == inspecting && !c.gen.IsZero():
 		c.release()
 	case unanswered || was == inspecting: // find out first what there is to release
 		c.ask = retry{pending: true, sent: c.now}
@@ -109,11 +115,14 @@ func (c *Coordinator) release() {
 	c.emit(Abort{Target: c.cfg.Target, Attempt: c.cfg.Attempt, Gen: c.gen})
 }
 
-// end gives the caller its answer and frees everything.
+// end gives the caller its answer, if it has none, and frees everything.
 func (c *Coordinator) end(answer Effect, final bool) {
-	c.phase, c.answer = ended, answer
+	c.phase, c.final = ended, final
 	c.ask, c.restart, c.finalise = retry{}, retry{}, retry{}
-	c.emit(answer)
+	if c.answer == nil {
+		c.answer = answer
+		c.emit(answer)
+	}
 	c.unwatch()
 	for _, p := range c.places {
 		if p.life == live {
