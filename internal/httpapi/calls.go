@@ -1,0 +1,190 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+func (s *Server) delete(w http.ResponseWriter, r *http.Request) error {
+	const op = "delete"
+	q, err := query(r, op, "timeout")
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, op)
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := within(r, op, q.Get("timeout"), s.opts.Deadline)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := s.node.Delete(ctx, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
+	const op = "list"
+	q, err := query(r, op, "prefix", "timeout")
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := within(r, op, q.Get("timeout"), s.opts.Deadline)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := s.node.List(ctx, q.Get("prefix"))
+	if err != nil {
+		return err
+	}
+	out := List{Objects: make([]Object, 0, len(all))}
+	for _, st := range all {
+		out.Objects = append(out.Objects, objectOf(st))
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+func (s *Server) tree(w http.ResponseWriter, r *http.Request) error {
+	const op = "tree"
+	q, err := query(r, op, "timeout")
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, op)
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := within(r, op, q.Get("timeout"), s.opts.Deadline)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	t, err := s.node.Tree(ctx, id)
+	if err != nil {
+		return err
+	}
+	t.Nodes, t.Edges = append([]TreeNode{}, t.Nodes...), append([]TreeEdge{}, t.Edges...) // [] and not null
+	writeJSON(w, http.StatusOK, t)
+	return nil
+}
+
+func (s *Server) reduce(w http.ResponseWriter, r *http.Request) error {
+	const op = "reduce"
+	if _, err := query(r, op); err != nil {
+		return err
+	}
+	var req ReduceRequest
+	if err := readJSON(w, r, op, &req); err != nil {
+		return err
+	}
+	for _, id := range append([]phalanx.ObjectID{req.Target}, req.Sources...) {
+		if err := validID(op, id); err != nil {
+			return err
+		}
+	}
+	ctx, cancel, err := within(r, op, req.Timeout, s.opts.Deadline)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	res, err := s.node.Reduce(ctx, storenode.Reduce{Target: req.Target, Sources: req.Sources, Op: req.Op, Num: req.Num, Degree: req.Degree, Deadline: time.Until(deadline)})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, resultOf(res))
+	return nil
+}
+
+func (s *Server) prefetch(w http.ResponseWriter, r *http.Request) error {
+	const op = "prefetch"
+	if _, err := query(r, op); err != nil {
+		return err
+	}
+	var req PrefetchRequest
+	if err := readJSON(w, r, op, &req); err != nil {
+		return err
+	}
+	if err := validID(op, req.ID); err != nil {
+		return err
+	}
+	nodes, err := s.members(req.Nodes)
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := within(r, op, req.Timeout, s.opts.Deadline)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := s.node.Prefetch(ctx, req.ID, nodes...); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, PrefetchRequest{ID: req.ID, Nodes: nodes})
+	return nil
+}
+
+// members returns the members that are called names: a name without an
+// incarnation is the one that lives now. No names are all members.
+func (s *Server) members(names []phalanx.NodeID) ([]phalanx.NodeID, error) {
+	all := s.node.Status().Members
+	var found []phalanx.NodeID
+	if len(names) == 0 {
+		for _, m := range all {
+			found = append(found, m.Node)
+		}
+		return found, nil
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(m Member) bool { return m.Node == name || m.Node.Name() == string(name) })
+		if i < 0 {
+			return nil, &phalanx.Error{Op: "prefetch", Node: name, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
+		}
+		found = append(found, all[i].Node)
+	}
+	return found, nil
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r, "status"); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, s.node.Status())
+	return nil
+}
+
+// livez says that the process answers.
+func (s *Server) livez(w http.ResponseWriter, r *http.Request) error {
+	_, _ = w.Write([]byte("ok\n"))
+	return nil
+}
+
+// readyz says whether the node is a member that can be given work.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
+	select {
+	case <-s.closing:
+		return &phalanx.Error{Node: s.node.ID(), Kind: phalanx.ErrClosed, Err: errors.New("it is about to end")}
+	default:
+	}
+	st := s.node.Status()
+	i := slices.IndexFunc(st.Members, func(m Member) bool { return m.Node == st.Node })
+	switch {
+	case i < 0:
+		return &phalanx.Error{Node: st.Node, Kind: phalanx.ErrUnavailable, Err: errors.New("it is not a member of the cluster")}
+	case st.Members[i].Leaving:
+		return &phalanx.Error{Node: st.Node, Kind: phalanx.ErrClosed, Err: errors.New("it is leaving the cluster")}
+	}
+	_, _ = w.Write([]byte("ok\n"))
+	return nil
+}

@@ -1,0 +1,297 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+const (
+	dialTimeout = 3 * time.Second
+	// late is how much longer than its timeout an answer is waited for, which
+	// says what was missing.
+	late = 5 * time.Second
+)
+
+// Client talks to one node.
+type Client struct {
+	base *url.URL
+	http *http.Client
+}
+
+// NewClient returns a client of the node at addr: host:port, or a URL. A TLS
+// configuration is for https, which it makes the default.
+func NewClient(addr string, t *tls.Config) (*Client, error) {
+	full := addr
+	if !strings.Contains(addr, "://") {
+		full = "http://" + addr
+		if t != nil {
+			full = "https://" + addr
+		}
+	}
+	u, err := url.Parse(full)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" {
+		return nil, invalid("", "", "the address %q is neither host:port nor a URL such as https://10.0.0.1:7420", addr)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	return &Client{base: u, http: &http.Client{Transport: &http.Transport{
+		DialContext:        dialer.DialContext, // not through a proxy: nodes are near
+		TLSClientConfig:    t,
+		ForceAttemptHTTP2:  true,
+		DisableCompression: true, // objects come as they are
+		WriteBufferSize:    256 << 10,
+		ReadBufferSize:     256 << 10,
+	}}}, nil
+}
+
+// Addr returns the node's URL.
+func (c *Client) Addr() string { return c.base.String() }
+
+// Close ends connections that are not in use.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// request is one call.
+type request struct {
+	op     string
+	object phalanx.ObjectID
+	method string
+	path   string // escaped
+	query  url.Values
+	header http.Header
+	body   io.Reader
+	size   int64
+}
+
+// do returns the answer, if it is 2xx; else an error. The caller closes its body.
+func (c *Client) do(ctx context.Context, q request) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, q.method, c.base.String()+q.path, q.body)
+	if err != nil {
+		return nil, invalid(q.op, q.object, "%v", err)
+	}
+	r.URL.RawQuery = q.query.Encode()
+	for name, values := range q.header {
+		r.Header[name] = values
+	}
+	if q.body != nil {
+		r.ContentLength = q.size
+		if q.size == 0 {
+			r.Body = http.NoBody
+		}
+	}
+	res, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.failure(ctx, q.op, q.object, err)
+	}
+	if res.StatusCode < 300 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	return nil, c.refusal(q.op, q.object, res)
+}
+
+// refusal reads the error that an answer is.
+func (c *Client) refusal(op string, id phalanx.ObjectID, res *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what is missing cannot be decoded
+	var e errorBody
+	if json.Unmarshal(body, &e) == nil && e.Error.Kind != "" {
+		return e.Error.Err()
+	}
+	if k, ok := parseKind(res.Header.Get(headerError)); ok {
+		return &phalanx.Error{Op: op, Object: id, Kind: k}
+	}
+	return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("%s answers %s: is that a phalanx node?", c.Addr(), res.Status)}
+}
+
+// failure says why there was no answer, or not a whole one.
+func (c *Client) failure(ctx context.Context, op string, id phalanx.ObjectID, err error) error {
+	var pe *phalanx.Error
+	var dial *net.OpError
+	e := &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrUnavailable}
+	switch {
+	case errors.As(err, &pe):
+		return pe
+	case errors.Is(ctx.Err(), context.Canceled):
+		e.Kind, e.Err = phalanx.ErrCanceled, errors.New("interrupted")
+	case errors.As(err, &dial) && dial.Op == "dial":
+		e.Err = fmt.Errorf("no node answers at %s; start one with `phalanx dev` or give --addr (%w)", c.Addr(), dial.Err)
+	case ctx.Err() != nil:
+		e.Kind, e.Err = phalanx.ErrDeadline, fmt.Errorf("%s did not answer in time", c.Addr())
+	default:
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		e.Err = fmt.Errorf("the connection to %s broke: %w", c.Addr(), err)
+	}
+	return e
+}
+
+// call does q, with v as the JSON answer unless it is nil.
+func (c *Client) call(ctx context.Context, q request, timeout time.Duration, v any) error {
+	if timeout == 0 {
+		timeout = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout+late)
+	defer cancel()
+	res, err := c.do(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if v == nil {
+		return nil
+	}
+	if err := json.NewDecoder(res.Body).Decode(v); err != nil {
+		return c.failure(ctx, q.op, q.object, err)
+	}
+	return nil
+}
+
+// post does q with a JSON body.
+func (c *Client) post(ctx context.Context, q request, timeout time.Duration, body, v any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return invalid(q.op, q.object, "%v", err)
+	}
+	q.method, q.body, q.size = http.MethodPost, bytes.NewReader(data), int64(len(data))
+	q.header = http.Header{"Content-Type": {"application/json"}}
+	return c.call(ctx, q, timeout, v)
+}
+
+// get does q for what a node knows.
+func (c *Client) get(ctx context.Context, q request, timeout time.Duration, v any) error {
+	q.method = http.MethodGet
+	if timeout > 0 {
+		if q.query == nil {
+			q.query = url.Values{}
+		}
+		q.query.Set("timeout", timeout.String())
+	}
+	return c.call(ctx, q, timeout, v)
+}
+
+// Delete removes an object everywhere.
+func (c *Client) Delete(ctx context.Context, id phalanx.ObjectID, timeout time.Duration) error {
+	if err := validID("delete", id); err != nil {
+		return err
+	}
+	q := request{op: "delete", object: id, method: http.MethodDelete, path: "/v1/objects/" + escapeID(id)}
+	if timeout > 0 {
+		q.query = url.Values{"timeout": {timeout.String()}}
+	}
+	return c.call(ctx, q, timeout, nil)
+}
+
+// Stat returns what is known of an object.
+func (c *Client) Stat(ctx context.Context, id phalanx.ObjectID, timeout time.Duration) (o Object, err error) {
+	if err := validID("stat", id); err != nil {
+		return o, err
+	}
+	err = c.get(ctx, request{op: "stat", object: id, path: "/v1/stat/" + escapeID(id)}, timeout, &o)
+	return o, err
+}
+
+// Tree returns the live tree of an object.
+func (c *Client) Tree(ctx context.Context, id phalanx.ObjectID, timeout time.Duration) (t Tree, err error) {
+	if err := validID("tree", id); err != nil {
+		return t, err
+	}
+	err = c.get(ctx, request{op: "tree", object: id, path: "/v1/trees/" + escapeID(id)}, timeout, &t)
+	return t, err
+}
+
+// List returns the objects whose ids begin with prefix, in order.
+func (c *Client) List(ctx context.Context, prefix string, timeout time.Duration) ([]Object, error) {
+	var l List
+	err := c.get(ctx, request{op: "list", path: "/v1/objects", query: url.Values{"prefix": {prefix}}}, timeout, &l)
+	return l.Objects, err
+}
+
+// Status returns the node's status.
+func (c *Client) Status(ctx context.Context) (s Status, err error) {
+	err = c.get(ctx, request{op: "status", path: "/v1/status"}, 0, &s)
+	return s, err
+}
+
+// Reduce creates r.Target from r.Sources.
+func (c *Client) Reduce(ctx context.Context, r ReduceRequest) (res ReduceResult, err error) {
+	timeout, err := parseTimeout("reduce", "timeout", r.Timeout, 0)
+	if err != nil {
+		return res, err
+	}
+	err = c.post(ctx, request{op: "reduce", object: r.Target, path: "/v1/reduce"}, timeout, r, &res)
+	return res, err
+}
+
+// Prefetch has nodes fetch an object, and returns which did.
+func (c *Client) Prefetch(ctx context.Context, p PrefetchRequest) (done PrefetchRequest, err error) {
+	timeout, err := parseTimeout("prefetch", "timeout", p.Timeout, 0)
+	if err != nil {
+		return done, err
+	}
+	err = c.post(ctx, request{op: "prefetch", object: p.ID, path: "/v1/prefetch"}, timeout, p, &done)
+	return done, err
+}
+
+// PutOptions are the optional arguments of Put.
+type PutOptions struct {
+	DType   string
+	Shape   []int64
+	Copies  int
+	Timeout time.Duration
+}
+
+// Put creates an object from r: size bytes, or all that comes if that is
+// phalanx.UnknownSize. Nothing is put if r fails.
+func (c *Client) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, size int64, o PutOptions) (info Info, err error) {
+	const op = "put"
+	if err := validID(op, id); err != nil {
+		return info, err
+	}
+	q := request{op: op, object: id, method: http.MethodPut, path: "/v1/objects/" + escapeID(id), header: http.Header{}, size: size,
+		body: &source{Reader: r, id: id}}
+	set := func(header, value string) {
+		if value != "" {
+			q.header.Set(header, value)
+		}
+	}
+	set("Content-Type", "application/octet-stream")
+	set(headerDType, o.DType)
+	set(headerShape, FormatShape(o.Shape))
+	if o.Copies != 0 {
+		set(headerCopies, strconv.Itoa(o.Copies))
+	}
+	if o.Timeout > 0 {
+		q.query = url.Values{"timeout": {o.Timeout.String()}}
+	} else {
+		o.Timeout = time.Hour
+	}
+	return info, c.call(ctx, q, o.Timeout, &info)
+}
+
+// source makes what a Put reads say that it has failed, not the connection.
+type source struct {
+	io.Reader
+	id phalanx.ObjectID
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = &phalanx.Error{Op: "put", Object: s.id, Kind: typed(err).Kind, Err: fmt.Errorf("its source failed: %w", err)}
+	}
+	return n, err
+}

@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Download is an object that arrives. Read ends with io.EOF only when the
+// object is final and whole. Close must be called.
+type Download struct {
+	Info
+
+	client *Client
+	ctx    context.Context // as http.Request has one
+	cancel context.CancelFunc
+	res    *http.Response
+	at     int64
+}
+
+// Get reads an object. One that nobody has begun is waited for as long as wait
+// says; a timeout of 0 is the node's.
+func (c *Client) Get(ctx context.Context, id phalanx.ObjectID, wait, timeout time.Duration) (*Download, error) {
+	const op = "get"
+	if err := validID(op, id); err != nil {
+		return nil, err
+	}
+	q := request{op: op, object: id, method: http.MethodGet, path: "/v1/objects/" + escapeID(id), query: url.Values{}}
+	if wait > 0 {
+		q.query.Set("wait", wait.String())
+	}
+	if timeout > 0 {
+		q.query.Set("timeout", timeout.String())
+	} else {
+		timeout = time.Hour
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout+late)
+	res, err := c.do(ctx, q)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	shape, _ := ParseShape(res.Header.Get(headerShape)) // what a node says is for people here
+	return &Download{client: c, ctx: ctx, cancel: cancel, res: res, Info: Info{ID: id, Size: res.ContentLength, DType: res.Header.Get(headerDType),
+		Shape: shape, Generation: res.Header.Get(headerGeneration), Digest: res.Header.Get(headerDigest)}}, nil
+}
+
+// Read reads what has come.
+func (d *Download) Read(p []byte) (int, error) {
+	n, err := d.res.Body.Read(p)
+	d.at += int64(n)
+	switch {
+	case err == io.EOF:
+		d.Size = d.at
+		if s := d.res.Trailer.Get(headerDigest); s != "" {
+			d.Digest = s
+		}
+	case err != nil && d.ctx.Err() != nil:
+		return n, d.client.failure(d.ctx, "get", d.ID, err)
+	case err != nil:
+		return n, &phalanx.Error{Op: "get", Object: d.ID, Kind: phalanx.ErrAborted, Err: fmt.Errorf("the stream broke off after %d bytes: the object was deleted, made again or given up, or the node went away", d.at)}
+	}
+	return n, err
+}
+
+// Close ends the download.
+func (d *Download) Close() error {
+	defer d.cancel()
+	return d.res.Body.Close()
+}
+
+// Events calls f with the kind and the JSON of what happens, until ctx ends, the
+// node leaves, or f fails. When ctx ends that is no error.
+func (c *Client) Events(ctx context.Context, f func(kind string, data []byte) error) error {
+	const op = "events"
+	res, err := c.do(ctx, request{op: op, method: http.MethodGet, path: "/v1/events"})
+	if err != nil {
+		if errors.Is(err, phalanx.ErrCanceled) {
+			return nil
+		}
+		return err
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 1<<20)
+	kind := ""
+	var data []byte
+	for lines.Scan() {
+		field, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case lines.Text() == "":
+			if kind != "" {
+				if err := f(kind, data); err != nil {
+					return err
+				}
+			}
+			kind, data = "", nil
+		case field == "event":
+			kind = value
+		case field == "data":
+			data = []byte(value)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err := lines.Err(); err != nil {
+		return c.failure(ctx, op, "", err)
+	}
+	return &phalanx.Error{Op: op, Kind: phalanx.ErrClosed, Err: fmt.Errorf("the node at %s ended the stream: it is leaving", c.Addr())}
+}

@@ -1,0 +1,150 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// handler answers a request, or returns what is wrong before it has written
+// anything.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (h handler) serve(w http.ResponseWriter, r *http.Request) {
+	if err := h(w, r); err != nil {
+		writeError(w, r, err)
+	}
+}
+
+// headerError tells the kind of an error also where there is no body.
+const headerError = "Phalanx-Error"
+
+// writeError answers with err.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	status := StatusOf(err)
+	if r.Context().Err() != nil && errors.Is(err, phalanx.ErrCanceled) {
+		status = StatusClosedRequest // nobody hears it, but it is counted
+	}
+	writeStatus(w, status, err)
+}
+
+func writeStatus(w http.ResponseWriter, status int, err error) {
+	info := DescribeError(err)
+	w.Header().Set(headerError, info.Kind)
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeJSON(w, status, errorBody{Error: info})
+}
+
+// writeJSON answers with v, which JSON can express.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // the caller has gone if this fails
+}
+
+// readJSON reads the body into v, and nothing that v does not have.
+func readJSON(w http.ResponseWriter, r *http.Request, op string, v any) error {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && t != "application/json" && t != "application/x-www-form-urlencoded" { // the latter is what curl -d says
+		return invalid(op, "", "the body is %s, not application/json", t)
+	}
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJSON))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return invalid(op, "", "the body is not the JSON that is expected: %v", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return invalid(op, "", "the body has more than one JSON value")
+	}
+	return nil
+}
+
+// query returns the parameters of r, of which it refuses all but allowed.
+func query(r *http.Request, op string, allowed ...string) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, invalid(op, "", "the query: %v", err)
+	}
+	for name, values := range q {
+		if !slices.Contains(allowed, name) {
+			return nil, invalid(op, "", "there is no parameter %q here", name)
+		}
+		if len(values) != 1 {
+			return nil, invalid(op, "", "the parameter %q is there %d times", name, len(values))
+		}
+	}
+	return q, nil
+}
+
+// maxTimeout bounds what a caller can ask for.
+const maxTimeout = 24 * time.Hour
+
+// parseTimeout returns the duration that the parameter name has, or otherwise.
+func parseTimeout(op, name, value string, otherwise time.Duration) (time.Duration, error) {
+	if value == "" {
+		return otherwise, nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 || d > maxTimeout {
+		return 0, invalid(op, "", "%s: %q is not a duration from 0s to 24h, such as 500ms or 5s", name, value)
+	}
+	return d, nil
+}
+
+// within returns r's context with the timeout that value asks for.
+func within(r *http.Request, op, value string, otherwise time.Duration) (context.Context, context.CancelFunc, error) {
+	d, err := parseTimeout(op, "timeout", value, otherwise)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), d)
+	return ctx, cancel, nil
+}
+
+// pathID returns the id in r's path.
+func pathID(r *http.Request, op string) (phalanx.ObjectID, error) {
+	id := phalanx.ObjectID(r.PathValue("id"))
+	return id, validID(op, id)
+}
+
+func validID(op string, id phalanx.ObjectID) error {
+	if err := id.Validate(); err != nil {
+		e := *typed(err)
+		e.Op = op
+		return &e
+	}
+	return nil
+}
+
+func notAllowed(allowed string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allowed)
+		writeStatus(w, http.StatusMethodNotAllowed, invalid("", "", "%s does not allow %s, only %s", r.URL.Path, r.Method, allowed))
+	}
+}
+
+func otherOrigin(w http.ResponseWriter, r *http.Request) {
+	writeStatus(w, http.StatusForbidden, &phalanx.Error{Kind: phalanx.ErrRefused, Err: errors.New("the request comes from a web page of another origin")})
+}
+
+func notHere(w http.ResponseWriter, r *http.Request) {
+	writeStatus(w, http.StatusNotFound, invalid("", "", "there is no %s: objects are at /v1/objects/{id}", r.URL.Path))
+}

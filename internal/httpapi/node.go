@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// Node is what the server needs of a node. Errors are *phalanx.Error.
+type Node interface {
+	ID() phalanx.NodeID
+	// Put creates an object from r; meta.Size may be phalanx.UnknownSize. It may
+	// go on reading r after it has returned.
+	Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (storenode.Info, error)
+	// Open reads an object as it arrives, until ctx ends. Unless wait, one that
+	// nobody has begun is phalanx.ErrNotFound at once.
+	Open(ctx context.Context, id phalanx.ObjectID, wait bool) (Stream, error)
+	Delete(ctx context.Context, id phalanx.ObjectID) error
+	Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, error)
+	List(ctx context.Context, prefix string) ([]storenode.ObjectStat, error)
+	Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phalanx.NodeID) error
+	Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error)
+	Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error)
+	Status() Status
+	// Events returns what happens from now on, until ctx ends.
+	Events(ctx context.Context) <-chan actors.Event
+}
+
+// Stream is an object that arrives. It ends with io.EOF only when the object is
+// final.
+type Stream interface {
+	io.ReadCloser
+	io.WriterTo
+	Info() storenode.Info // the digest is zero as long as it is not final
+	Skip(n int64) error
+}
+
+var _ Stream = (*storenode.Reader)(nil)

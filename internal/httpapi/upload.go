@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// The headers that describe an object.
+const (
+	headerDType      = "Phalanx-DType"
+	headerShape      = "Phalanx-Shape"
+	headerGeneration = "Phalanx-Generation"
+	headerDigest     = "Phalanx-Digest"
+	headerState      = "Phalanx-State"
+	headerCopies     = "Phalanx-Copies"
+)
+
+// put creates an object from the body, which others can read while it comes.
+func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
+	const op = "put"
+	q, err := query(r, op, "timeout")
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, op)
+	if err != nil {
+		return err
+	}
+	meta, copies, err := describe(r, id)
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := within(r, op, q.Get("timeout"), s.opts.Transfer)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	body := &upload{body: r.Body, conn: http.NewResponseController(w), stall: s.opts.Stall, size: r.ContentLength}
+	info, err := s.node.Put(ctx, id, body, meta, copies)
+	failed := body.stop()
+	if err != nil {
+		if failed != nil && errors.Is(err, phalanx.ErrAborted) { // say why, not only that
+			return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrAborted, Err: failed}
+		}
+		return err
+	}
+	writeJSON(w, http.StatusCreated, infoOf(info))
+	return nil
+}
+
+// describe reads what the headers say of the object.
+func describe(r *http.Request, id phalanx.ObjectID) (meta phalanx.Meta, copies int, err error) {
+	const op = "put"
+	meta.Size = r.ContentLength // -1 is phalanx.UnknownSize
+	if name := r.Header.Get(headerDType); name != "" {
+		if meta.DType, err = phalanx.ParseDType(name); err != nil {
+			return meta, 0, invalid(op, id, "%s: %v", headerDType, typed(err).Err)
+		}
+	}
+	if shape := r.Header.Get(headerShape); shape != "" {
+		if meta.Shape, err = ParseShape(shape); err != nil {
+			return meta, 0, invalid(op, id, "%s: %v", headerShape, typed(err).Err)
+		}
+	}
+	if n := r.Header.Get(headerCopies); n != "" {
+		if copies, err = strconv.Atoi(n); err != nil || copies < 1 {
+			return meta, 0, invalid(op, id, "%s: %q is not a number from 1", headerCopies, n)
+		}
+	}
+	if err := meta.Validate(); err != nil {
+		return meta, 0, invalid(op, id, "%v", typed(err).Err)
+	}
+	return meta, copies, nil
+}
+
+// upload reads a request's body, and fails if it breaks off or stalls. Reads
+// may come from another goroutine than the handler's, and after the handler is
+// done: those fail.
+type upload struct {
+	body  io.Reader
+	conn  *http.ResponseController
+	stall time.Duration
+	size  int64 // -1: unknown
+
+	mu      sync.Mutex // held by a read
+	at      int64
+	failed  error
+	stopped bool
+}
+
+// Read reads what has come, and waits for it as long as a stall may last.
+func (u *upload) Read(p []byte) (int, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.stopped:
+		return 0, io.ErrClosedPipe
+	case u.failed != nil:
+		return 0, u.failed
+	}
+	_ = u.conn.SetReadDeadline(time.Now().Add(u.stall)) // a writer that cannot has no stalls
+	n, err := u.body.Read(p)
+	u.at += int64(n)
+	switch {
+	case err == io.EOF:
+		_ = u.conn.SetReadDeadline(time.Time{}) // what comes next is another request
+	case err != nil:
+		u.failed = u.broken(err)
+		err = u.failed
+	}
+	return n, err
+}
+
+func (u *upload) broken(err error) error {
+	of := ""
+	if u.size >= 0 {
+		of = fmt.Sprintf(" of %d", u.size)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("the upload stopped after %d%s bytes: nothing came for %v", u.at, of, u.stall)
+	}
+	return fmt.Errorf("the upload broke off after %d%s bytes: %w", u.at, of, err)
+}
+
+// stop makes a read that waits, and all later ones, fail; it returns why the
+// body had failed before. The connection must not be used for reads after the
+// handler has returned.
+func (u *upload) stop() error {
+	if !u.mu.TryLock() {
+		_ = u.conn.SetReadDeadline(time.Unix(1, 0))
+		u.mu.Lock()
+		u.failed = nil // it was our doing
+	}
+	defer u.mu.Unlock()
+	u.stopped = true
+	return u.failed
+}
