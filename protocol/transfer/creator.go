@@ -17,104 +17,9 @@ type CreatorConfig struct {
 	FirstNum    uint64
 }
 
-// CreatorEvent is everything that can happen to a Creator. Answered and Pushed
-// are events too.
-type CreatorEvent interface{ creatorEvent() }
-
-type (
-	// Start begins a Put whose room is reserved.
-	Start struct{}
-	// FirstPiece tells that the first piece is filled.
-	FirstPiece struct{}
-	// Filled tells that the source has ended.
-	Filled struct {
-		Size   int64
-		Digest phalanx.Digest
-	}
-	// Stop ends the Put: the source failed, or the caller went away.
-	Stop struct{ Err *phalanx.Error }
-)
-
-func (Start) creatorEvent()      {}
-func (FirstPiece) creatorEvent() {}
-func (Filled) creatorEvent()     {}
-func (Stop) creatorEvent()       {}
-func (Answered) creatorEvent()   {}
-func (Pushed) creatorEvent()     {}
-
-// CreatorEffect is everything a Creator asks its shell to do. Announce, Cancel
-// and Discard are effects too.
-type CreatorEffect interface{ creatorEffect() }
-
-type (
-	// Bind asks the owner to bind the id.
-	Bind struct {
-		Num     uint64
-		Meta    phalanx.Meta
-		Copies  int
-		Replace phalanx.Generation
-	}
-	// BindInline asks the owner to bind and finish a small object; the bytes are
-	// those that were filled.
-	BindInline struct {
-		Num    uint64
-		Gen    phalanx.Generation
-		Meta   phalanx.Meta
-		Digest phalanx.Digest
-		Copies int
-	}
-	// Finish asks the owner to record that Gen is final.
-	Finish struct {
-		Num    uint64
-		Gen    phalanx.Generation
-		Meta   phalanx.Meta
-		Digest phalanx.Digest
-	}
-	// Withdraw asks the owner to release the binding of Gen.
-	Withdraw struct {
-		Num uint64
-		Gen phalanx.Generation
-	}
-	// Fill starts to read the source into the buffer. Nobody sees it before Show.
-	Fill struct{}
-	// Show makes the buffer readable as generation Gen.
-	Show struct{ Gen phalanx.Generation }
-	// Created ends the Put: the own copy is complete and pinned. If Existed,
-	// another creator had put the same bytes.
-	Created struct {
-		Gen     phalanx.Generation
-		Meta    phalanx.Meta
-		Digest  phalanx.Digest
-		Existed bool
-	}
-	// NotCreated ends the Put with an error. The Creator itself may not be over:
-	// if it was about to finish, it first has to know what became of that.
-	NotCreated struct{ Err *phalanx.Error }
-	// Kept follows NotCreated when the object became final after all: the own copy
-	// is complete and pinned.
-	Kept struct {
-		Gen    phalanx.Generation
-		Meta   phalanx.Meta
-		Digest phalanx.Digest
-	}
-)
-
-func (Bind) creatorEffect()       {}
-func (BindInline) creatorEffect() {}
-func (Finish) creatorEffect()     {}
-func (Withdraw) creatorEffect()   {}
-func (Announce) creatorEffect()   {}
-func (Cancel) creatorEffect()     {}
-func (Fill) creatorEffect()       {}
-func (Show) creatorEffect()       {}
-func (Created) creatorEffect()    {}
-func (NotCreated) creatorEffect() {}
-func (Kept) creatorEffect()       {}
-func (Discard) creatorEffect()    {}
-
 // step is what a Creator is waiting for.
 //
-//	fresh → binding → making → finishing → done
+//	fresh → binding → making → finishing → (copying →) done
 //	          │                    └→ leaving → done
 //	          └→ comparing → (binding again, if other bytes replace a lost object) → done
 type step uint8
@@ -127,6 +32,7 @@ const (
 	comparing      // the id is somebody else's and final
 	finishing      // the answer to Finish
 	leaving        // the same, and nobody waits for it any more
+	copying        // the answer to AwaitCopies
 	done
 )
 
@@ -137,15 +43,16 @@ type Creator struct {
 	num   uint64
 	asked uint64 // the request that is awaited
 
-	gen    phalanx.Generation // ours
-	theirs *Answered          // what to compare with
-	meta   phalanx.Meta
-	began  bool // the source is being read
-	first  bool // the first piece is filled
-	filled bool
-	digest phalanx.Digest
-	owner  phalanx.NodeID
-	queued bool // behind another creator
+	gen     phalanx.Generation // ours
+	theirs  *Answered          // what to compare with
+	meta    phalanx.Meta
+	began   bool // the source is being read
+	first   bool // the first piece is filled
+	filled  bool
+	digest  phalanx.Digest
+	owner   phalanx.NodeID
+	queued  bool // behind another creator, or until there are enough copies
+	existed bool // another creator had put the same bytes
 
 	out []CreatorEffect
 }
@@ -250,7 +157,7 @@ func (c *Creator) finish() {
 }
 
 func (c *Creator) answered(a Answered) {
-	if a.Num != c.asked || c.step != binding && c.step != finishing && c.step != leaving {
+	if a.Num != c.asked || c.step != binding && c.step != finishing && c.step != leaving && c.step != copying {
 		return
 	}
 	c.owner = a.Node
@@ -263,13 +170,27 @@ func (c *Creator) answered(a Answered) {
 	case c.step == leaving:
 		c.step = done
 		c.emit(Kept{Gen: a.Gen, Meta: c.meta, Digest: c.digest})
+	case c.step == copying && a.Waiting:
+		c.queued = true
 	case a.Kind != 0:
+		c.asked = 0
 		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
+	case c.step == copying:
+		c.create()
 	case a.Waiting:
 		c.queued = true
 		c.read() // the bytes are needed in any case: to compare, or to take over
 	case c.step == finishing:
-		c.create(a.Gen, a.Gen != c.gen && (c.theirs != nil || !c.gen.IsZero()))
+		c.existed = a.Gen != c.gen && (c.theirs != nil || !c.gen.IsZero())
+		c.gen, c.queued = a.Gen, false
+		if c.cfg.Copies <= 1 {
+			c.create()
+			return
+		}
+		c.step = copying
+		c.asked = c.next()
+		c.emit(Kept{Gen: c.gen, Meta: c.meta, Digest: c.digest})
+		c.emit(AwaitCopies{Num: c.asked, Gen: c.gen, Copies: c.cfg.Copies})
 	case a.State == Begun:
 		c.queued = false
 		c.gen = a.Gen
@@ -282,6 +203,7 @@ func (c *Creator) answered(a Answered) {
 			c.finish()
 		}
 	default: // final or lost: the same bytes are welcome
+		c.queued = false
 		c.theirs = &a
 		c.step = comparing
 		if c.read(); c.filled {
@@ -308,14 +230,23 @@ func (c *Creator) compare() {
 	}
 }
 
-func (c *Creator) create(g phalanx.Generation, existed bool) {
+func (c *Creator) create() {
 	c.step = done
-	c.emit(Created{Gen: g, Meta: c.meta, Digest: c.digest, Existed: existed})
+	c.emit(Created{Gen: c.gen, Meta: c.meta, Digest: c.digest, Existed: c.existed})
 }
 
-// fail ends the Put; what the owner bound for it is released.
+// fail ends the Put; what the owner bound for it is released. What is final
+// already stays.
 func (c *Creator) fail(err *phalanx.Error) {
-	if c.step == binding || c.queued {
+	if c.step == copying {
+		c.step = done
+		if c.asked != 0 {
+			c.emit(Cancel{Num: c.asked})
+		}
+		c.emit(NotCreated{Err: err})
+		return
+	}
+	if c.asked != 0 && (c.step == binding || c.queued) {
 		c.emit(Cancel{Num: c.asked})
 	}
 	if !c.gen.IsZero() && err.Kind != phalanx.ErrDeleted {
@@ -366,9 +297,11 @@ func (c *Creator) pushed(p Pushed) {
 // Reason says what the Put is waiting for: the text of a deadline's error.
 func (c *Creator) Reason() (node phalanx.NodeID, text string) {
 	switch {
-	case c.queued && c.step == binding:
+	case c.step == copying && c.queued:
+		return "", fmt.Sprintf("it has fewer than %d copies", c.cfg.Copies)
+	case c.queued:
 		return "", "another creator of it has not finished"
-	case c.step == binding || c.step == finishing || c.step == leaving:
+	case c.step == binding || c.step == finishing || c.step == leaving || c.step == copying:
 		return c.owner, "its directory shard has not answered"
 	case c.step == making || c.step == comparing || c.step == filling:
 		return c.cfg.Self, "its source has not ended"

@@ -71,6 +71,7 @@ type (
 		Pinned   bool
 		Origin   bool
 		Begun    bool
+		Retiring bool // only those that read from it go on: nobody else is to be sent to it
 	}
 	// Discard drops the copy and its reservation.
 	Discard struct{}

@@ -19,172 +19,6 @@ type Config struct {
 	FirstNum uint64
 }
 
-// Event is everything that can happen to a Receiver.
-type Event interface{ event() }
-
-type (
-	// Want tells of a local caller. Unless Wait, an id that nobody has begun is
-	// ErrNotFound.
-	Want struct {
-		Caller uint64
-		Wait   bool
-	}
-	// Leave tells that a caller has gone away.
-	Leave struct{ Caller uint64 }
-	// Downstream tells how many receivers are reading from this copy.
-	Downstream struct{ Streams int }
-	// Reserved answers Reserve.
-	Reserved struct{ Bytes int64 }
-	// NoRoom answers Reserve with an error.
-	NoRoom struct{ Err *phalanx.Error }
-	// Ended tells that a stream is over.
-	Ended struct {
-		Stream uint64
-		Why    Why
-		Gen    phalanx.Generation // Superseded: the sender's
-		Held   int64              // the watermark: bytes that are there and checked
-		Text   string
-	}
-	// Whole tells that every byte of Gen is there and checked, and their digest.
-	Whole struct {
-		Gen    phalanx.Generation
-		Size   int64
-		Digest phalanx.Digest
-	}
-)
-
-// Why says how a stream ended.
-type Why uint8
-
-// The ends of a stream.
-const (
-	AllSent    Why = iota // the sender has sent every byte
-	Superseded            // RESET: the sender has a greater generation
-	Busy                  // the sender serves another receiver
-	Gone                  // the sender has no such copy
-	Stalled               // silence
-	Broken                // the connection failed
-	BadPiece              // bytes that do not match their check
-	Cycle                 // the path of WAIT contains this node
-	Full                  // no room for the next step of an object of unknown size
-)
-
-var whys = [...]string{"all sent", "superseded", "busy", "gone", "stalled", "broken", "bad piece", "cycle", "full"}
-
-// String returns a word for w.
-func (w Why) String() string { return whys[w] }
-
-func (Want) event()       {}
-func (Leave) event()      {}
-func (Downstream) event() {}
-func (Answered) event()   {}
-func (Reserved) event()   {}
-func (NoRoom) event()     {}
-func (Ended) event()      {}
-func (Whole) event()      {}
-func (Pushed) event()     {}
-
-// Effect is everything a Receiver asks its shell to do.
-type Effect interface{ effect() }
-
-type (
-	// Locate asks the directory for a sender.
-	Locate struct {
-		Num  uint64
-		Room int64
-		Wait bool
-	}
-	// Cancel withdraws a request, and the lease that answered it.
-	Cancel struct{ Num uint64 }
-	// ReportDone tells the owner that a lease is over and all bytes came.
-	ReportDone struct {
-		Num      uint64
-		Lease    uint64
-		Gen      phalanx.Generation
-		Complete bool
-	}
-	// ReportFailed tells the owner that a lease failed.
-	ReportFailed struct {
-		Num    uint64
-		Lease  uint64
-		Reason string
-	}
-	// ReportDrop tells the owner that the copy is gone.
-	ReportDrop struct {
-		Num uint64
-		Gen phalanx.Generation
-	}
-	// Reserve asks for room for a buffer of Bytes in all; answered by Reserved or
-	// NoRoom. For an object of unknown size it asks for the next step (Bytes -1).
-	Reserve struct{ Bytes int64 }
-	// Open reads generation Gen from Sender, from the watermark on, into the
-	// buffer, which is made if there is none of Gen.
-	Open struct {
-		Stream uint64
-		Sender phalanx.NodeID
-		Lease  uint64
-		Gen    phalanx.Generation
-		Meta   phalanx.Meta
-	}
-	// Close ends a stream; it is not heard of again.
-	Close struct{ Stream uint64 }
-	// Clear forgets the bytes of generations before Before; streaming readers
-	// of them fail with Kind.
-	Clear struct {
-		Before phalanx.Generation
-		Kind   phalanx.Kind
-	}
-	// TakeInline keeps the bytes that came with the answer.
-	TakeInline struct {
-		Gen    phalanx.Generation
-		Meta   phalanx.Meta
-		Digest phalanx.Digest
-	}
-	// Complete makes the copy complete and gives it to every caller.
-	Complete struct {
-		Gen    phalanx.Generation
-		Meta   phalanx.Meta
-		Digest phalanx.Digest
-	}
-	// Fail ends the fetch for every caller.
-	Fail struct{ Err *phalanx.Error }
-	// Refuse ends it for one caller, who would not wait as others do.
-	Refuse struct {
-		Caller uint64
-		Err    *phalanx.Error
-	}
-	// SenderLost tells of a sender that did not finish.
-	SenderLost struct {
-		Sender phalanx.NodeID
-		Why    Why
-		Held   int64
-	}
-	// Resumed tells that the transfer goes on with another sender.
-	Resumed struct {
-		Sender phalanx.NodeID
-		Gen    phalanx.Generation
-		After  time.Duration // since the loss
-	}
-)
-
-func (Locate) effect()       {}
-func (Cancel) effect()       {}
-func (ReportDone) effect()   {}
-func (ReportFailed) effect() {}
-func (ReportDrop) effect()   {}
-func (Announce) effect()     {}
-func (Reserve) effect()      {}
-func (Open) effect()         {}
-func (Close) effect()        {}
-func (Clear) effect()        {}
-func (TakeInline) effect()   {}
-func (Complete) effect()     {}
-func (Discard) effect()      {}
-func (Fail) effect()         {}
-func (Refuse) effect()       {}
-func (SenderLost) effect()   {}
-func (Resumed) effect()      {}
-
 // phase is what a Receiver is waiting for.
 //
 //	idle → locating ⇄ reserving; locating → reading → whole → over
@@ -205,14 +39,16 @@ const (
 // Invariant: at most one stream is open, and only in phase reading.
 // Invariant: gen never falls.
 type Receiver struct {
-	cfg     Config
-	now     time.Duration
-	phase   phase
-	callers []caller
-	readers int // downstream
+	cfg      Config
+	now      time.Duration
+	phase    phase
+	callers  []caller
+	readers  int  // downstream
+	retiring bool // nobody waits here; it goes on for those downstream
 
 	num    uint64 // of the last request
 	locate uint64 // of the Locate in flight
+	waits  bool   // and it waits for the object to be begun
 	why    Answered
 
 	room   int64
@@ -223,8 +59,10 @@ type Receiver struct {
 	final  *Pushed        // what the owner recorded for gen
 
 	stream uint64
+	ended  uint64 // the stream that has sent all, until its last bytes are checked
 	sender phalanx.NodeID
 	lease  uint64
+	rate   int64
 	bad    map[phalanx.NodeID]int // pieces of gen that were bad, by sender
 	lostAt time.Duration          // when the last sender was lost
 	lost   bool
@@ -270,7 +108,7 @@ func (r *Receiver) Step(now time.Duration, ev Event) []Effect {
 			r.fail(ev.Err)
 		}
 	case Ended:
-		r.ended(ev)
+		r.end(ev)
 	case Whole:
 		r.whole(ev)
 	case Pushed:
@@ -295,12 +133,23 @@ func (r *Receiver) want(w Want) {
 	switch {
 	case r.phase == idle:
 		r.search()
-	case w.Wait && r.phase == locating && !r.why.Waiting:
+	case w.Wait && r.phase == locating && !r.waits:
 		// A caller that would not wait has asked; ask again for the one that does.
 		r.emit(Cancel{Num: r.locate})
 		r.search()
 	default:
 		r.refuse()
+	}
+	if r.retiring && len(r.callers) > 0 {
+		r.retire(false)
+	}
+}
+
+// retire tells whether this copy is not to be handed out any more (2.14).
+func (r *Receiver) retire(retiring bool) {
+	r.retiring = retiring
+	if !r.gen.IsZero() {
+		r.emit(Announce{Num: r.next(), Gen: r.gen, Retiring: retiring})
 	}
 }
 
@@ -327,13 +176,19 @@ func (r *Receiver) search() {
 	r.phase = locating
 	r.locate = r.next()
 	r.why = Answered{}
-	wait := slices.ContainsFunc(r.callers, func(c caller) bool { return c.wait }) || !r.gen.IsZero()
-	r.emit(Locate{Num: r.locate, Room: r.room, Wait: wait})
+	r.waits = slices.ContainsFunc(r.callers, func(c caller) bool { return c.wait }) || !r.gen.IsZero()
+	r.emit(Locate{Num: r.locate, Room: r.room, Wait: r.waits})
 }
 
 // abandon ends the transfer once nobody is left, here or downstream (2.14).
 func (r *Receiver) abandon() {
-	if len(r.callers) > 0 || r.readers > 0 || r.phase == idle {
+	switch {
+	case r.phase == idle || len(r.callers) > 0:
+		return
+	case r.readers > 0:
+		if !r.retiring {
+			r.retire(true)
+		}
 		return
 	}
 	r.closeStream()
@@ -375,7 +230,7 @@ func (r *Receiver) answered(a Answered) {
 	case a.Waiting:
 		r.why = a
 		r.refuse()
-	case a.Gen.Less(r.floor): // overtaken by an order that took it back
+	case a.Gen.Less(r.floor) || a.Gen.Less(r.gen): // overtaken by an order that took it back
 		r.emit(Cancel{Num: r.locate})
 		r.search()
 	case a.Inline:
@@ -392,6 +247,9 @@ func (r *Receiver) answered(a Answered) {
 			r.final = &Pushed{Order: OrderFinal, Gen: a.Gen, Meta: a.Meta, Digest: a.Digest}
 		}
 		r.read(a.Sender, a.Lease)
+		if r.retiring {
+			r.retire(true) // of this generation too
+		}
 	}
 }
 
@@ -409,7 +267,7 @@ func (r *Receiver) adopt(g phalanx.Generation, m phalanx.Meta) {
 
 func (r *Receiver) read(sender phalanx.NodeID, lease uint64) {
 	r.phase = reading
-	r.stream, r.sender, r.lease = r.next(), sender, lease
+	r.stream, r.ended, r.sender, r.lease = r.next(), 0, sender, lease
 	r.emit(Open{Stream: r.stream, Sender: sender, Lease: lease, Gen: r.gen, Meta: r.meta})
 	if r.lost {
 		r.lost = false
@@ -425,17 +283,21 @@ func (r *Receiver) reserved(ev Reserved) {
 	r.search()
 }
 
-// ended goes on after a stream: with what is missing, from another sender.
-func (r *Receiver) ended(e Ended) {
-	if r.phase != reading || e.Stream != r.stream {
+// end goes on after a stream: with what is missing, from another sender.
+func (r *Receiver) end(e Ended) {
+	switch {
+	case r.phase == reading && e.Stream == r.stream:
+	case r.phase == whole && e.Stream == r.ended && e.Why != AllSent && r.digest.IsZero():
+		// Its last bytes turned out to be bad.
+	default:
 		return
 	}
 	sender, lease := r.sender, r.lease
-	r.stream, r.sender, r.lease = 0, "", 0
+	r.stream, r.ended, r.sender, r.lease = 0, 0, "", 0
 	switch e.Why {
 	case AllSent:
 		// Whole follows as soon as the last piece was checked.
-		r.lease, r.sender = lease, sender
+		r.ended, r.lease, r.sender = e.Stream, lease, sender
 		r.phase = whole
 		return
 	case Full:
@@ -449,26 +311,35 @@ func (r *Receiver) ended(e Ended) {
 			return
 		}
 	}
-	if !r.lost {
-		r.lost, r.lostAt = true, r.now
+	reason := e.Why.String()
+	if e.Text != "" {
+		reason += ": " + e.Text
 	}
-	r.emit(ReportFailed{Num: r.next(), Lease: lease, Reason: e.Why.String() + ": " + e.Text})
-	r.emit(SenderLost{Sender: sender, Why: e.Why, Held: e.Held})
+	r.emit(ReportFailed{Num: r.next(), Lease: lease, Reason: reason})
+	if e.Why != Busy && e.Why != Superseded { // those are well
+		if !r.lost {
+			r.lost, r.lostAt = true, r.now
+		}
+		r.emit(SenderLost{Sender: sender, Why: e.Why, Held: e.Held})
+	}
 	r.search()
 }
 
 // whole notes that every byte is there.
 func (r *Receiver) whole(w Whole) {
-	if w.Gen != r.gen || r.phase != whole && r.phase != reading {
+	switch {
+	case w.Gen != r.gen || r.gen.IsZero() || !r.digest.IsZero():
 		return
+	case r.phase == locating: // the sender was lost as the last bytes were checked
+		r.emit(Cancel{Num: r.locate})
 	}
-	r.stream, r.phase = 0, whole
-	r.digest = w.Digest
+	r.stream, r.ended, r.phase = 0, 0, whole
+	r.digest, r.rate = w.Digest, w.Rate
 	if r.meta.Size == phalanx.UnknownSize {
 		r.meta.Size = w.Size
 	}
 	if r.final == nil && r.lease != 0 {
-		r.emit(ReportDone{Num: r.next(), Lease: r.lease, Gen: r.gen})
+		r.emit(ReportDone{Num: r.next(), Lease: r.lease, Gen: r.gen, Rate: r.rate})
 		r.lease, r.sender = 0, ""
 	}
 	r.settle()
@@ -480,12 +351,12 @@ func (r *Receiver) settle() {
 		return
 	}
 	if r.final.Digest != r.digest {
-		r.fail(&phalanx.Error{Object: r.cfg.Object, Node: r.sender, Kind: phalanx.ErrCorrupt,
+		r.fail(&phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrCorrupt, // each piece passed its check: its origin is to blame
 			Err: fmt.Errorf("its bytes have digest %v, it was finished with %v", r.digest, r.final.Digest)})
 		return
 	}
 	if r.lease != 0 {
-		r.emit(ReportDone{Num: r.next(), Lease: r.lease, Gen: r.gen, Complete: true})
+		r.emit(ReportDone{Num: r.next(), Lease: r.lease, Gen: r.gen, Complete: true, Rate: r.rate})
 	} else {
 		r.emit(Announce{Num: r.next(), Gen: r.gen, Complete: true})
 	}
@@ -513,7 +384,13 @@ func (r *Receiver) pushed(p Pushed) {
 			r.startOver(after, phalanx.ErrAborted)
 		}
 	case OrderDrop:
+		if p.Gen.Less(r.gen) {
+			return
+		}
 		r.closeStream()
+		if r.phase == locating {
+			r.emit(Cancel{Num: r.locate})
+		}
 		r.phase = over
 		r.emit(Fail{Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted")}})
 		r.emit(Discard{})
