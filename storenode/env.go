@@ -137,7 +137,7 @@ func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {
 	e.active.puts[id] = pids
 }
 
-// makers returns the put and place actors that make id here.
+// makers returns the put actors that make id here.
 func (e *Env) makers(id phalanx.ObjectID) []*actor.PID {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()

@@ -50,19 +50,20 @@ func (p *place) resetOutput() {
 		p.root = nil
 	}
 	if p.out != nil {
-		p.out.close()
+		p.out.close(false)
 		p.out = nil
 	}
 }
 
-// close ends the folding and gives the buffer up.
-func (o *output) close() {
+// close ends the folding and gives the buffer up: it fails for its readers,
+// unless it is to be kept as the target.
+func (o *output) close(keep bool) {
 	o.cancel()
-	buf, shared := o.buffer, o.shared
+	buf := o.buffer
 	if buf == nil {
 		return
 	}
-	if !shared {
+	if !o.shared && !keep {
 		buf.Fail(&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: o.place.env.Self})
 	}
 	go func() { o.done.Wait(); buf.Release() }()

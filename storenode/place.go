@@ -10,7 +10,6 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
-	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
@@ -76,11 +75,9 @@ func (p *place) Receive(c actor.Context) {
 		p.ctx, p.cancel = context.WithCancel(context.Background())
 		p.edges = map[int]*edge{}
 		p.core = reduce.NewPlace(reduce.PlaceConfig{})
-		p.env.addPut(p.key.target, p.self)
 	case *actor.Stopping, *actor.Restarting:
 		p.release(false)
 		p.cancel()
-		p.env.removePut(p.key.target, p.self)
 	case placeEvent:
 		if m.coordinator != nil {
 			p.coordinator = m.coordinator
@@ -94,8 +91,6 @@ func (p *place) Receive(c actor.Context) {
 	case inspectPlace:
 		p.do(reduce.Inspecting{Attempt: m.attempt})
 		m.answer <- p.core.Held()
-	case pushed:
-		p.pushed(m.Pushed)
 	}
 }
 
@@ -172,20 +167,15 @@ func (p *place) show() {
 	p.out.tellFirst()
 }
 
-// announce tells the target's owner about the root's copy.
+// announce tells the target's owner about the root's copy. If the target is
+// final by now the owner may not have known whom to tell.
 func (p *place) announce(a directory.Announce) {
-	p.env.Directory.Request(p.key.target, p.env.Directory.Nums(1), a, func(phalanx.NodeID, directory.Result) {})
-}
-
-// pushed hears from the target's owner.
-func (p *place) pushed(o transfer.Pushed) {
-	if p.root == nil || o.Order != transfer.OrderFinal || o.Gen != p.root.gen {
-		return
-	}
-	if digest, ok := p.root.buffer.Digest(); ok && digest == o.Digest {
-		p.env.Table.finish(p.root, o.Meta, o.Digest, true)
-		p.announce(directory.Announce{Gen: o.Gen, Complete: true, Pinned: true})
-	}
+	env, target := p.env, p.key.target
+	env.Directory.Request(target, env.Directory.Nums(1), a, func(_ phalanx.NodeID, r directory.Result) {
+		if r.State == directory.Finished && r.Gen == a.Gen {
+			env.send(env.StorePID, originFinal{target, r.Gen, r.Meta, r.Digest})
+		}
+	})
 }
 
 // release frees what the place holds. A target that is kept stays in the table.
@@ -200,7 +190,7 @@ func (p *place) release(keepTarget bool) {
 	}
 	p.root = nil
 	if p.out != nil {
-		p.out.close()
+		p.out.close(keepTarget && p.serving.Root)
 		p.out = nil
 	}
 	p.closeSource()

@@ -136,9 +136,10 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 		p.env.Directory.Forget(e.Num)
 		p.report(p.env.Directory.Nums(1), directory.Cancel{Num: e.Num})
 	case transfer.Fill:
+		buf := p.bytes()
+		buf.Retain()
 		p.filler.Add(1)
-		p.buffer.Retain()
-		go p.env.fill(p.ctx, p.self, p.req, p.buffer, &p.filler)
+		go p.env.fill(p.ctx, p.self, p.req, buf, &p.filler)
 	case transfer.Show:
 		p.show(e.Gen)
 	case transfer.Created:

@@ -33,6 +33,13 @@ type (
 		From phalanx.NodeID
 		directory.AskLease
 	}
+	// originFinal tells that what this node makes is final.
+	originFinal struct {
+		object phalanx.ObjectID
+		gen    phalanx.Generation
+		meta   phalanx.Meta
+		digest phalanx.Digest
+	}
 	streamsChanged struct {
 		object  phalanx.ObjectID
 		streams int
@@ -75,6 +82,8 @@ func (s *Store) Receive(c actor.Context) {
 		r := *m
 		r.Deadline = s.deadline(r.Deadline)
 		s.env.Coordinate(r, func(d Reduced) { respond(&d) })
+	case originFinal:
+		s.settleOrigin(m)
 	case want:
 		s.want(c, m.call)
 	case expiry:
@@ -308,6 +317,8 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 		busy = true
 	}
 	switch {
+	case p.Order == directory.PushFinal:
+		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
 	case p.Order == directory.PushDrop:
 		env.Table.dropObject(p.Object, phalanx.Generation{Epoch: ^uint64(0), Seq: ^uint64(0)},
 			&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: env.Self})
@@ -319,6 +330,22 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 		}
 	}
 	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
+}
+
+// settleOrigin makes the copy of an origin complete: the root of a reduce hears
+// here that its target is final. It is pinned, as the copy of a Put is.
+func (s *Store) settleOrigin(p originFinal) {
+	env := s.env
+	c := env.Table.lookup(p.object)
+	if c == nil || c.gen != p.gen || !c.origin || c.buffer == nil {
+		return
+	}
+	if digest, ok := c.buffer.Digest(); !ok || digest != p.digest {
+		return
+	}
+	env.Table.finish(c, p.meta, p.digest, true)
+	env.Directory.Request(p.object, env.Directory.Nums(1), directory.Announce{Gen: p.gen, Complete: true, Pinned: true},
+		func(phalanx.NodeID, directory.Result) {})
 }
 
 // copyOrder fetches an object in order to keep it, pinned.

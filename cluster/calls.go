@@ -1,0 +1,237 @@
+package cluster
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// PutOption is an optional argument of Put and PutReader.
+type PutOption func(*storenode.Put)
+
+// WithArray says that the object is an array of elements of type d; shape is
+// the number of elements in each dimension.
+func WithArray(d phalanx.DType, shape ...int64) PutOption {
+	return func(p *storenode.Put) { p.Meta.DType, p.Meta.Shape = d, shape }
+}
+
+// WithCopies has k nodes keep a complete pinned copy; the Put returns when they do.
+func WithCopies(k int) PutOption { return func(p *storenode.Put) { p.Copies = k } }
+
+// Put creates the object id from data, which it copies. If the same bytes are
+// there already it succeeds; other bytes under the same id are ErrExists.
+func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, data []byte, opts ...PutOption) (storenode.Info, error) {
+	return n.put(ctx, storenode.Put{Object: id, Bytes: data, Meta: phalanx.Meta{Size: int64(len(data))}}, opts)
+}
+
+// PutReader creates the object id from what r has: size bytes, or all that
+// comes if that is phalanx.UnknownSize. Others can read the object while it
+// is written.
+func (n *Node) PutReader(ctx context.Context, id phalanx.ObjectID, r io.Reader, size int64, opts ...PutOption) (storenode.Info, error) {
+	return n.put(ctx, storenode.Put{Object: id, Reader: r, Meta: phalanx.Meta{Size: size}}, opts)
+}
+
+func (n *Node) put(ctx context.Context, p storenode.Put, opts []PutOption) (storenode.Info, error) {
+	if err := n.open("put", p.Object); err != nil {
+		return storenode.Info{}, err
+	}
+	for _, o := range opts {
+		o(&p)
+	}
+	info, _, err := n.store.Put(ctx, p)
+	return info, err
+}
+
+// Get returns a view of the whole object, which the caller must release. It
+// waits until the object is there and final, or ctx ends.
+func (n *Node) Get(ctx context.Context, id phalanx.ObjectID) (*storenode.View, error) {
+	if err := n.open("get", id); err != nil {
+		return nil, err
+	}
+	return n.store.Get(ctx, id, true)
+}
+
+// TryGet is Get, but an id that nobody has begun is ErrNotFound at once.
+func (n *Node) TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.View, error) {
+	if err := n.open("get", id); err != nil {
+		return nil, err
+	}
+	return n.store.Get(ctx, id, false)
+}
+
+// Open returns a reader of the object's bytes as they arrive; the reader ends
+// with ctx. The caller must close it.
+func (n *Node) Open(ctx context.Context, id phalanx.ObjectID) (*storenode.Reader, error) {
+	if err := n.open("open", id); err != nil {
+		return nil, err
+	}
+	return n.store.Open(ctx, id, true)
+}
+
+// TryOpen is Open, but an id that nobody has begun is ErrNotFound at once.
+func (n *Node) TryOpen(ctx context.Context, id phalanx.ObjectID) (*storenode.Reader, error) {
+	if err := n.open("open", id); err != nil {
+		return nil, err
+	}
+	return n.store.Open(ctx, id, false)
+}
+
+// Delete removes the object everywhere; it returns when that is durable. The
+// id can be put again after 20 minutes.
+func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
+	if err := n.open("delete", id); err != nil {
+		return err
+	}
+	_, err := storenode.Call(ctx, n.store, "delete", id, func(d time.Duration, done func(struct{}, error)) {
+		n.store.Delete(id, d, func(err error) { done(struct{}{}, err) })
+	})
+	return err
+}
+
+// Stat returns what the directory knows of the object; ErrNotFound if nobody
+// has begun it.
+func (n *Node) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, error) {
+	if err := n.open("stat", id); err != nil {
+		return storenode.ObjectStat{}, err
+	}
+	return storenode.Call(ctx, n.store, "stat", id, func(d time.Duration, done func(storenode.ObjectStat, error)) { n.store.Stat(id, d, done) })
+}
+
+// List returns the objects whose ids begin with prefix, in order.
+func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat, error) {
+	if err := n.open("list", ""); err != nil {
+		return nil, err
+	}
+	type page struct {
+		stats []storenode.ObjectStat
+		err   error
+	}
+	shards := len(n.View().Shards)
+	pages := make([]page, shards)
+	var wg sync.WaitGroup
+	for i := range shards {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			pages[i].stats, pages[i].err = n.listShard(ctx, i, prefix)
+		}()
+	}
+	wg.Wait()
+	var all []storenode.ObjectStat
+	for _, p := range pages {
+		if p.err != nil {
+			return nil, p.err
+		}
+		all = append(all, p.stats...)
+	}
+	slices.SortFunc(all, func(a, b storenode.ObjectStat) int { return strings.Compare(string(a.Object), string(b.Object)) })
+	return all, nil
+}
+
+// listPage is how many entries one answer to List has.
+const listPage = 500
+
+func (n *Node) listShard(ctx context.Context, shard int, prefix string) ([]storenode.ObjectStat, error) {
+	var all []storenode.ObjectStat
+	after := phalanx.ObjectID("")
+	for {
+		part, err := storenode.Call(ctx, n.store, "list", "", func(d time.Duration, done func([]storenode.ObjectStat, error)) {
+			n.client.List(shard, directory.List{Prefix: prefix, After: after, Limit: listPage}, d, done)
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+		if len(part) < listPage {
+			return all, nil
+		}
+		after = part[len(part)-1].Object
+	}
+}
+
+// Watch calls f with what the directory tells of the object's complete copies,
+// now and whenever that changes, until ctx ends or f returns false. It has no
+// deadline of its own.
+func (n *Node) Watch(ctx context.Context, id phalanx.ObjectID, f func(Locations) bool) error {
+	if err := n.open("watch", id); err != nil {
+		return err
+	}
+	if err := id.Validate(); err != nil {
+		return err
+	}
+	ch := make(chan directory.Readiness, 16)
+	num := n.client.Nums(1)
+	n.client.Watch(id, num, func(r directory.Readiness) {
+		for {
+			select {
+			case ch <- r:
+				return
+			default: // each one tells everything: the oldest can go
+				select {
+				case <-ch:
+				default:
+				}
+			}
+		}
+	})
+	defer n.client.Forget(num)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-n.done:
+			return n.open("watch", id)
+		case r := <-ch:
+			l := Locations{Object: r.Object, State: r.State.String(), Gen: r.Gen, Meta: r.Meta, Inline: r.Inline}
+			for _, at := range r.Ready {
+				if at.Complete {
+					l.Complete = append(l.Complete, at.Node)
+				} else {
+					l.Origin = at.Node
+				}
+			}
+			if !f(l) {
+				return nil
+			}
+		}
+	}
+}
+
+// Locations says where an object can be read.
+type Locations struct {
+	Object   phalanx.ObjectID
+	State    string // unbound, begun, final, lost or deleted
+	Gen      phalanx.Generation
+	Meta     phalanx.Meta
+	Inline   bool             // its bytes are with the directory
+	Origin   phalanx.NodeID   // who is writing it, once the first piece is there
+	Complete []phalanx.NodeID // at most directory.MaxReady
+}
+
+// Prefetch has nodes, or all members if none are named, fetch the object: a
+// broadcast that is pushed. It returns when they have it.
+func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phalanx.NodeID) error {
+	if err := n.open("prefetch", id); err != nil {
+		return err
+	}
+	_, err := storenode.Call(ctx, n.store, "prefetch", id, func(d time.Duration, done func(struct{}, error)) {
+		n.store.Prefetch(id, nodes, d, func(err error) { done(struct{}{}, err) })
+	})
+	return err
+}
+
+// Reduce creates r.Target from the first r.Num of r.Sources that become ready,
+// and says which they were.
+func (n *Node) Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {
+	if err := n.open("reduce", r.Target); err != nil {
+		return storenode.ReduceResult{}, err
+	}
+	return n.reduces.Run(ctx, r)
+}

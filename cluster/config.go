@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
+)
+
+// CombineFunc folds src into dst, both whole arrays of elements of type d: dst
+// becomes dst op src. It must be commutative and associative, and must not
+// keep the slices.
+type CombineFunc = combine.Func
+
+// Config says how a node takes part. The zero Config is a cluster of its own on
+// loopback, on free ports.
+type Config struct {
+	Name        string   // member name; default: the host's, and a random suffix
+	Cluster     string   // default "phalanx"; nodes of different clusters refuse each other
+	Bind        string   // address to listen on, without port; default 127.0.0.1
+	Advertise   string   // address that others dial, without port; default Bind
+	ControlPort int      // for actors' messages; 0 takes a free one
+	DataPort    int      // for objects; 0 takes a free one
+	Seeds       []string // control addresses (host:port) of any members; names are resolved
+
+	Memory      int64         // cap in bytes on everything that the store holds; default a quarter of the machine's
+	InlineLimit int64         // objects below this many bytes live in the directory; default 64 KB; negative: none
+	Shards      int           // of the directory, told by the first node; default 64
+	Voters      int           // on views; default 3
+	Fanout      int           // receivers of one object that a sender serves at a time; default 1
+	Deadline    time.Duration // of calls that have none; default 60 s
+
+	ServerTLS, ClientTLS *tls.Config // for the node's own traffic, both or neither
+	Insecure             bool        // allow an address that is not loopback without TLS
+
+	Logger logrus.FieldLogger // default: warnings on standard error
+	// Kinds are the actors that members may start here by SpawnOn. A kind gets
+	// the node that it is started on, which has joined by then.
+	Kinds map[string]func(*Node) *actor.Props
+	Ops   map[phalanx.Op]CombineFunc // ops of the application; the same on every node
+}
+
+// DefaultInlineLimit is the size in bytes below which objects live in the
+// directory.
+const DefaultInlineLimit = 64 << 10
+
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "node"
+		}
+		var b [3]byte
+		_, _ = rand.Read(b[:]) // never fails
+		c.Name = strings.SplitN(host, ".", 2)[0] + "-" + hex.EncodeToString(b[:])
+	}
+	set(&c.Cluster, "phalanx")
+	set(&c.Bind, "127.0.0.1")
+	set(&c.Advertise, c.Bind)
+	set(&c.Memory, machineMemory()/4)
+	set(&c.InlineLimit, DefaultInlineLimit)
+	set(&c.Shards, 64)
+	set(&c.Voters, 3)
+	set(&c.Fanout, 1)
+	set(&c.Deadline, time.Minute)
+	if c.Logger == nil {
+		l := logrus.New()
+		l.SetLevel(logrus.WarnLevel)
+		c.Logger = l
+	}
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate returns an ErrInvalid that names the field that cannot be, or nil.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	bad := func(field, format string, args ...any) error {
+		return &phalanx.Error{Op: "join", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%s: "+format, append([]any{field}, args...)...)}
+	}
+	if err := phalanx.ObjectID(c.Name).Validate(); err != nil || strings.Contains(c.Name, "#") || len(c.Name) > 64 {
+		return bad("Name", "%q is not a name of 1 to 64 printable characters without '#'", c.Name)
+	}
+	if err := phalanx.ObjectID(c.Cluster).Validate(); err != nil || len(c.Cluster) > 64 {
+		return bad("Cluster", "%q is not a name of 1 to 64 printable characters", c.Cluster)
+	}
+	for field, port := range map[string]int{"ControlPort": c.ControlPort, "DataPort": c.DataPort} {
+		if port < 0 || port > 65535 {
+			return bad(field, "%d is not a port from 0 to 65535", port)
+		}
+	}
+	for _, s := range c.Seeds {
+		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
+			return bad("Seeds", "%q is not host:port", s)
+		}
+	}
+	switch {
+	case c.Memory < 1<<20:
+		return bad("Memory", "%d bytes are less than a mebibyte", c.Memory)
+	case c.InlineLimit > 256<<10:
+		return bad("InlineLimit", "%d bytes are more than the 256 KB that a message carries well", c.InlineLimit)
+	case c.Shards < 1 || c.Shards > 4096:
+		return bad("Shards", "%d are not 1 to 4096", c.Shards)
+	case c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0:
+		return bad("Voters", "%d are not 1, 3, 5 or 7", c.Voters)
+	case c.Fanout < 1 || c.Fanout > 1024:
+		return bad("Fanout", "%d are not 1 to 1024", c.Fanout)
+	case c.Deadline < 0:
+		return bad("Deadline", "%v is negative", c.Deadline)
+	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
+		return bad("ServerTLS", "it and ClientTLS are needed together")
+	case c.ServerTLS == nil && !c.Insecure && (!loopback(c.Bind) || !loopback(c.Advertise)):
+		return bad("Bind", "%s is not a loopback address and there is no TLS: give ServerTLS and ClientTLS (--tls-cert, --tls-key, --tls-ca), or set Insecure (--insecure) on a closed network", c.Bind)
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

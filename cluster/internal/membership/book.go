@@ -1,0 +1,58 @@
+package membership
+
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// book knows where nodes are: members, and for a while those that are none yet
+// or any more, who must learn that.
+type book struct {
+	at     map[phalanx.NodeID]string
+	others []phalanx.NodeID // in at, but not in the view; oldest first
+	view   view.View
+}
+
+// maxOthers bounds how many nodes outside of the view are remembered.
+const maxOthers = 64
+
+func (b *book) learn(v view.View) {
+	for _, m := range b.view.Members {
+		if !v.Has(m.ID) {
+			b.others = append(b.others, m.ID)
+		}
+	}
+	b.view = v
+	for _, m := range v.Members {
+		b.at[m.ID] = m.Control
+	}
+	b.trim()
+}
+
+// heard notes where a message came from.
+func (b *book) heard(node phalanx.NodeID, address string) {
+	if _, ok := b.at[node]; !ok && address != "" {
+		b.at[node] = address
+		b.others = append(b.others, node)
+		b.trim()
+	}
+}
+
+func (b *book) trim() {
+	for len(b.others) > maxOthers {
+		if id := b.others[0]; !b.view.Has(id) {
+			delete(b.at, id)
+		}
+		b.others = b.others[1:]
+	}
+}
+
+// who returns the member at address.
+func (b *book) who(v view.View, address string) (phalanx.NodeID, bool) {
+	for _, m := range v.Members {
+		if m.Control == address {
+			return m.ID, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,10 @@
+// Package membership hosts the core that agrees on views: it brings its messages
+// to the other members, lets the node join and leave, and tells the node of
+// every new view and of its lease.
+//
+// The core lies outside of the actor that hosts it, since a voter that forgot
+// its vote could elect two leaders: an actor that panics goes on with the same
+// core, and with the effects that it had not carried out. If the core itself
+// panicked, nobody knows what it still remembers. Then it is never used again,
+// and the node is fenced; it can join as a new incarnation.
+package membership

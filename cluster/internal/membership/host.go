@@ -1,0 +1,161 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// actorName is under which members find each other's membership.
+const actorName = "membership"
+
+// tickEvery is how often the core hears of the time. It is its stagger.
+const tickEvery = 10 * time.Millisecond
+
+// Messages from inside the node.
+type (
+	boot    struct{}
+	learn   struct{ view.View }
+	propose struct{ view.Command }
+	broken  struct{ address string }
+)
+
+// host is what outlives an instance of the actor. Only the actor uses it.
+type host struct {
+	m    *Membership
+	core *view.Core
+	book book
+	todo []view.Effect // in order
+
+	// stepping is true while the core is running, and for ever if it panicked.
+	stepping bool
+}
+
+// instance is the actor.
+type instance struct {
+	*host
+	ticker *actors.Ticker
+}
+
+// Receive turns messages into events.
+func (a *instance) Receive(c actor.Context) {
+	now := a.m.cfg.Clock()
+	if a.ticker.Due(c) {
+		if synced := a.m.takeSynced(); len(synced) > 0 {
+			a.step(view.Propose{Command: view.InSync{Shards: synced}, Now: now})
+		}
+		a.step(view.Tick{Now: now})
+		return
+	}
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		if a.stepping {
+			a.m.cfg.Log.Error("the core of the view panicked, this node takes no part any more")
+			a.m.fence()
+			return
+		}
+		a.carryOut()
+	case *actor.Stopped:
+		if !a.m.stopped.Load() { // panicked too often
+			a.m.fence()
+		}
+	case boot:
+		a.step(view.Boot{Now: now})
+	case learn:
+		a.step(view.Learn{View: m.View, Now: now})
+	case propose:
+		a.step(view.Propose{Command: m.Command, Now: now})
+	case broken:
+		if node, ok := a.book.who(a.core.View(), m.address); ok {
+			a.step(view.PeerBroken{Node: node, Now: now})
+		}
+	case *messages.JoinRequest:
+		c.Respond(a.welcome(m))
+	case *messages.Raft, *messages.PushView, *messages.Beat, *messages.BeatReply, *messages.Forward:
+		a.hear(c, m.(proto.Message), now)
+	}
+}
+
+// hear takes a message of another member.
+func (a *instance) hear(c actor.Context, m proto.Message, now time.Duration) {
+	ev, err := messages.AgreeFromProto(m, now)
+	if err != nil {
+		a.m.cfg.Log.WithField(logging.Address, c.Sender().GetAddress()).WithError(err).Warn("refused a message about the view")
+		return
+	}
+	if from, ok := m.(interface{ GetFrom() string }); ok && c.Sender() != nil {
+		a.book.heard(phalanx.NodeID(from.GetFrom()), c.Sender().GetAddress())
+	}
+	a.step(ev)
+}
+
+// welcome gives a node that wants to join the view, from which it knows whom to
+// ask.
+func (a *instance) welcome(m *messages.JoinRequest) *messages.JoinReply {
+	member, err := messages.MemberFromProto(m.GetMember())
+	v := a.core.View()
+	if err == nil && !v.Has(a.m.cfg.Self.ID) {
+		err = a.m.fail("join", phalanx.ErrUnavailable, errors.New("the seed is in no cluster itself yet"))
+	}
+	if err == nil {
+		a.m.cfg.Log.WithField(logging.Peer, member.ID).Debug("a node asks to join")
+	}
+	return messages.JoinReplyToProto(v, err)
+}
+
+func (h *host) step(ev view.Event) {
+	if h.stepping {
+		return
+	}
+	h.stepping = true
+	effects := h.core.Step(ev)
+	h.stepping = false
+	h.todo = append(h.todo, effects...)
+	h.carryOut()
+}
+
+// carryOut does what the core wants, in order. What panics is not done again.
+func (h *host) carryOut() {
+	for len(h.todo) > 0 {
+		e := h.todo[0]
+		h.todo = h.todo[1:]
+		h.do(e)
+	}
+}
+
+func (h *host) do(e view.Effect) {
+	cfg := &h.m.cfg
+	switch e := e.(type) {
+	case view.Publish:
+		h.book.learn(e.View)
+		h.m.publish(e.View)
+	case view.Lease:
+		cfg.OnLease(e.Until)
+	case view.Fenced:
+		h.m.fence()
+	case view.Lead:
+		cfg.Log.WithField(logging.Peer, e.Leader).Debugf("the view has a leader of term %d", e.Term)
+	case view.Settled:
+	case view.GaveUp:
+		cfg.Log.WithField(logging.Cause, e.Command).Warn("a change of the view did not come about")
+	case view.Reject:
+		cfg.Log.WithField(logging.Peer, e.From).WithError(e.Err).Debug("refused a message about the view")
+	default:
+		to, m := messages.AgreeToProto(cfg.Self.ID, e)
+		if m == nil {
+			panic(fmt.Sprintf("membership: a %T is carried out nowhere", e))
+		}
+		if address, ok := h.book.at[to]; ok {
+			cfg.System.Root.RequestWithCustomSender(cfg.Remote.PID(address, actorName), m, h.m.pid)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package membership
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// Config is what Start needs.
+type Config struct {
+	System *actor.ActorSystem
+	Remote *remoting.Remoting
+	Self   view.Member
+	Shards int      // of a cluster that this node begins; 0: the default
+	Voters int      // at most; 0: the default
+	Seeds  []string // control addresses of members, host:port; none: a new cluster
+	Clock  actors.Clock
+	Log    logrus.FieldLogger
+
+	// The following are called in order, by one goroutine at a time. They must
+	// not block. Views are published from the first that has this node.
+	OnView   func(view.View)
+	OnLease  func(until time.Duration) // when this node may answer and confirm, by Clock
+	OnFenced func()                    // this node was removed, or cannot take part any more; not told when it leaves
+}
+
+// Membership is this node's part in the agreement on views. It is safe for
+// concurrent use.
+type Membership struct {
+	cfg  Config
+	pid  *actor.PID
+	host *host
+
+	mu      sync.Mutex
+	view    view.View
+	member  bool          // has been one
+	fenced  bool          // Invariant: view does not change any more
+	changed chan struct{} // closed and replaced when one of these changes
+	synced  []view.Synced // to be proposed with the next tick
+
+	leaving atomic.Bool
+	stopped atomic.Bool
+}
+
+// Start spawns the actor. The node is no member before Join.
+func Start(cfg Config) (*Membership, error) {
+	core := view.Config{Self: cfg.Self, Shards: cfg.Shards, Voters: cfg.Voters}
+	if err := core.Validate(); err != nil {
+		return nil, &phalanx.Error{Op: "join", Node: cfg.Self.ID, Kind: phalanx.ErrInvalid, Err: err}
+	}
+	return startWith(cfg, view.New(core))
+}
+
+func startWith(cfg Config, core *view.Core) (*Membership, error) {
+	m := &Membership{cfg: cfg, changed: make(chan struct{})}
+	m.host = &host{m: m, core: core, book: book{at: map[phalanx.NodeID]string{}}}
+	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host, ticker: actors.NewTicker(tickEvery)} })
+	var err error
+	if m.pid, err = cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
+		return nil, &phalanx.Error{Op: "join", Node: cfg.Self.ID, Kind: phalanx.ErrInternal, Err: err}
+	}
+	return m, nil
+}
+
+// Stop ends the actor; without Leave, as if the node had crashed. Stopping twice
+// is safe.
+func (m *Membership) Stop() {
+	m.stopped.Store(true)
+	_ = m.cfg.System.Root.StopFuture(m.pid).Wait()
+}
+
+// View returns the newest view since this node was a member, or the zero View.
+// It must not be changed.
+func (m *Membership) View() view.View {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.view
+}
+
+// InSync proposes that node, which has all of a shard's state in epoch, becomes
+// its backup or owner. What comes shortly after each other becomes one view.
+func (m *Membership) InSync(shard int, epoch uint64, node phalanx.NodeID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := (view.Synced{Shard: shard, Epoch: epoch, Node: node}); !slices.Contains(m.synced, s) {
+		m.synced = append(m.synced, s)
+	}
+}
+
+// Drop proposes to take node off a shard, if it is still in epoch.
+func (m *Membership) Drop(shard int, epoch uint64, node phalanx.NodeID) {
+	m.Propose(view.Drop{Shard: shard, Epoch: epoch, Node: node})
+}
+
+// Propose asks for c until the view shows it, or for ten seconds.
+func (m *Membership) Propose(c view.Command) { m.tell(propose{c}) }
+
+// Broken tells that the control connection with the node at address broke.
+func (m *Membership) Broken(address string) { m.tell(broken{address}) }
+
+// tell sends a message of this node's own to the actor.
+func (m *Membership) tell(message any) { m.cfg.System.Root.Send(m.pid, message) }
+
+// publish takes a view from the core.
+func (m *Membership) publish(v view.View) {
+	m.mu.Lock()
+	m.member = m.member || v.Has(m.cfg.Self.ID)
+	if !m.member {
+		m.mu.Unlock()
+		return // learned on the way in
+	}
+	m.view = v
+	m.wake()
+	m.mu.Unlock()
+	m.cfg.OnView(v)
+}
+
+// fence takes note, once, that this node has no part any more.
+func (m *Membership) fence() {
+	m.mu.Lock()
+	again := m.fenced
+	m.fenced = true
+	m.wake()
+	m.mu.Unlock()
+	if !again && !m.leaving.Load() {
+		m.cfg.OnFenced()
+	}
+}
+
+// wake tells those who await a change. It needs mu.
+func (m *Membership) wake() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// await waits until a view fulfils until, and reports whether the node was
+// fenced instead. It fails only with ctx.
+func (m *Membership) await(ctx context.Context, until func(view.View) bool) (fenced bool, err error) {
+	for {
+		m.mu.Lock()
+		v, fenced, changed := m.view, m.fenced, m.changed
+		m.mu.Unlock()
+		if fenced || until(v) {
+			return fenced, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+func (m *Membership) takeSynced() []view.Synced {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.synced
+	m.synced = nil
+	return s
+}
+
+// fail returns what a call of this node fails with.
+func (m *Membership) fail(op string, kind phalanx.Kind, err error) error {
+	return &phalanx.Error{Op: op, Node: m.cfg.Self.ID, Kind: kind, Err: err}
+}

@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// Leave hands over what only this node has, leaves the view, and ends
+// everything that Join started. If ctx ends first the node goes without having
+// handed over all, and says so. Leaving twice is safe.
+func (n *Node) Leave(ctx context.Context) error {
+	var err error
+	first := false
+	n.leave.Do(func() { first = true })
+	if first {
+		ctx, cancel := context.WithTimeout(ctx, leaveGrace)
+		defer cancel()
+		n.mu.Lock()
+		n.leaving = true
+		n.mu.Unlock()
+		n.stopApps()
+		if len(n.View().Members) > 1 && !n.fenced.Load() {
+			err = errors.Join(n.handOver(ctx), n.members.Leave(ctx))
+		}
+		n.finishOnce()
+	}
+	<-n.left
+	return err
+}
+
+// finish ends a node that does not hand over any more.
+func (n *Node) finish() {
+	n.leave.Do(n.finishOnce)
+}
+
+func (n *Node) finishOnce() {
+	close(n.done)
+	n.stopApps()
+	n.shutdown()
+	close(n.left)
+}
+
+// stopApps stops the actors of the application: what they hold is released.
+func (n *Node) stopApps() {
+	n.mu.Lock()
+	apps := n.apps
+	n.apps = nil
+	n.mu.Unlock()
+	for _, pid := range apps {
+		_ = n.system.Root.StopFuture(pid).Wait()
+	}
+}
+
+// handOver has another member fetch and pin each object that is complete here only.
+func (n *Node) handOver(ctx context.Context) error {
+	var to []phalanx.NodeID
+	for _, m := range n.View().Members {
+		if m.ID != n.id && !m.Leaving {
+			to = append(to, m.ID)
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	var errs []error
+	for i, id := range n.store.Table.Pinned() {
+		st, err := n.Stat(ctx, id)
+		if err != nil || st.Inline || elsewhere(st, n.id) {
+			continue
+		}
+		heir := to[i%len(to)]
+		if _, err := storenode.Call(ctx, n.store, "hand over", id, func(d time.Duration, done func(struct{}, error)) {
+			n.store.HandOver(id, heir, d, func(err error) { done(struct{}{}, err) })
+		}); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func elsewhere(st directory.ObjectStat, self phalanx.NodeID) bool {
+	for _, h := range st.Holders {
+		if h.Complete && h.Node != self {
+			return true
+		}
+	}
+	return false
+}
+
+// shutdown ends what start has started, in the opposite order.
+func (n *Node) shutdown() {
+	if n.members != nil {
+		n.members.Stop()
+	}
+	if n.host != nil {
+		n.host.Close()
+	}
+	if n.store != nil {
+		n.store.Close()
+	}
+	n.stopActors(n.evictor)
+	if n.stop != nil {
+		n.stop()
+	}
+	n.background.Wait()
+	if n.conns != nil {
+		_ = n.conns.Close()
+	}
+	if n.store != nil {
+		n.store.Table.Close(&phalanx.Error{Node: n.id, Kind: phalanx.ErrClosed})
+	}
+	if n.remote != nil {
+		n.remote.Stop()
+	}
+	if n.bridge != nil {
+		n.bridge.Close()
+	}
+	if n.system != nil {
+		n.system.Shutdown()
+	}
+}
+
+func (n *Node) stopActors(pids ...*actor.PID) {
+	for _, pid := range pids {
+		if pid != nil {
+			_ = n.system.Root.StopFuture(pid).Wait()
+		}
+	}
+}

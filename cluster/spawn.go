@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+)
+
+// Spawn starts an actor of the application on this node. It is supervised: after
+// a panic it starts anew, a little later each time. It ends with the node.
+func (n *Node) Spawn(props *actor.Props, name string) (*actor.PID, error) {
+	if err := n.open("spawn", ""); err != nil {
+		return nil, err
+	}
+	guarded := n.restarting.Guard(props)
+	if name == "" {
+		name = "app-" + n.system.ProcessRegistry.NextId()
+	}
+	pid, err := n.system.Root.SpawnNamed(guarded, name)
+	if err != nil {
+		kind := phalanx.ErrInternal
+		if errors.Is(err, actor.ErrNameExists) {
+			kind = phalanx.ErrExists
+		}
+		return nil, &phalanx.Error{Op: "spawn", Node: n.id, Kind: kind, Err: err}
+	}
+	n.mu.Lock()
+	n.apps = append(n.apps, pid)
+	n.mu.Unlock()
+	return pid, nil
+}
+
+// SpawnOn starts an actor of a registered kind on another member, or on this
+// one. If name is empty it gets one of its own.
+func (n *Node) SpawnOn(ctx context.Context, member phalanx.NodeID, kind, name string) (*actor.PID, error) {
+	if err := n.open("spawn", ""); err != nil {
+		return nil, err
+	}
+	if member == n.id {
+		k, ok := n.cfg.Kinds[kind]
+		if !ok {
+			return nil, &phalanx.Error{Op: "spawn", Node: n.id, Kind: phalanx.ErrInvalid, Err: errors.New("the kind " + kind + " is not registered there")}
+		}
+		return n.Spawn(k(n), name)
+	}
+	m, ok := n.view.Load().Member(member)
+	if !ok {
+		return nil, &phalanx.Error{Op: "spawn", Node: member, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
+	}
+	return n.remote.Spawn(ctx, m.Control, kind, name)
+}
+
+// eventRoom is how many events wait for a slow reader.
+const eventRoom = 1024
+
+// Events returns what happens on this node, from now on until ctx ends: nodes
+// that come and go, recovery, restarted actors. A reader that is too slow
+// finds an EventsLost in the place of what it missed.
+func (n *Node) Events(ctx context.Context) <-chan actors.Event {
+	return n.bridge.Subscribe(ctx, eventRoom)
+}
