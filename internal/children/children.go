@@ -1,0 +1,128 @@
+// Package children runs child processes that never outlive their parent: each
+// ends when its standard input does, which the system sees to whatever becomes
+// of the parent. The other half, for the child's main, is Lifetime.
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Children are running child processes. They are safe for concurrent use.
+type Children struct {
+	all    []*child
+	failed chan error
+	stop   sync.Once
+	ending chan struct{}
+}
+
+type child struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	done  chan struct{} // closed when it has ended
+	err   error         // why; after done
+}
+
+// Start starts commands, whose standard input it takes over. If one cannot be
+// started, those that were are stopped.
+func Start(commands ...*exec.Cmd) (*Children, error) {
+	c := &Children{failed: make(chan error, len(commands)), ending: make(chan struct{})}
+	for _, cmd := range commands {
+		stdin, err := cmd.StdinPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			c.kill()
+			return nil, fmt.Errorf("%s: %w", cmd.Path, err)
+		}
+		one := &child{cmd: cmd, stdin: stdin, done: make(chan struct{})}
+		c.all = append(c.all, one)
+		go c.wait(one)
+	}
+	return c, nil
+}
+
+func (c *Children) wait(one *child) {
+	one.err = one.cmd.Wait()
+	close(one.done)
+	select {
+	case <-c.ending:
+	default:
+		c.failed <- fmt.Errorf("child process %d has ended: %w", one.cmd.Process.Pid, outcome(one.err))
+	}
+}
+
+func outcome(err error) error {
+	if err == nil {
+		return errors.New("without an error")
+	}
+	return err
+}
+
+// Failed tells of children that end before they are stopped.
+func (c *Children) Failed() <-chan error { return c.failed }
+
+// PIDs returns the process ids, in the order of Start.
+func (c *Children) PIDs() []int {
+	pids := make([]int, len(c.all))
+	for i, one := range c.all {
+		pids[i] = one.cmd.Process.Pid
+	}
+	return pids
+}
+
+// Stop asks all children to end and waits until they have; those that have not
+// when ctx ends are killed. The error is the first of those that failed, by
+// then or before. Stopping twice is safe.
+func (c *Children) Stop(ctx context.Context) error {
+	c.stop.Do(func() { close(c.ending) })
+	for _, one := range c.all {
+		_ = one.stdin.Close()
+	}
+	var first error
+	for _, one := range c.all {
+		pid := one.cmd.Process.Pid
+		select {
+		case <-one.done:
+		case <-ctx.Done():
+			_ = one.cmd.Process.Kill()
+			<-one.done
+			first = errors.Join(first, fmt.Errorf("child process %d did not end and was killed: %w", pid, ctx.Err()))
+			continue
+		}
+		if one.err != nil && first == nil {
+			first = fmt.Errorf("child process %d: %w", pid, one.err)
+		}
+	}
+	return first
+}
+
+func (c *Children) kill() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = c.Stop(ctx)
+}
+
+// Lifetime is called by a child process. It returns a context that ends when
+// the parent asks the child to end, or is gone. From then on the process has
+// grace to end by itself. An interrupt from the terminal, which reaches parent
+// and children alike, is left to the parent.
+func Lifetime(grace time.Duration) (context.Context, context.CancelFunc) {
+	signal.Ignore(os.Interrupt)
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { os.Exit(1) }) })
+	return ctx, cancel
+}

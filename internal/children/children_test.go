@@ -1,0 +1,153 @@
+package children_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx/internal/children"
+)
+
+// The test binary is the child, too.
+const role = "PHALANX_CHILDREN_TEST"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "":
+		os.Exit(m.Run())
+	case "obeys":
+		ctx, cancel := children.Lifetime(time.Minute)
+		defer cancel()
+		fmt.Println("up")
+		<-ctx.Done()
+	case "fails":
+		os.Exit(7)
+	case "hangs":
+		_, cancel := children.Lifetime(time.Millisecond)
+		defer cancel()
+		select {}
+	case "deaf":
+		fmt.Println("up")
+		select {}
+	case "parent": // has a child and waits to be killed
+		cmd := command("obeys")
+		cmd.ExtraFiles = []*os.File{os.NewFile(3, "pipe")}
+		out, _ := cmd.StdoutPipe()
+		if _, err := children.Start(cmd); err != nil {
+			panic(err)
+		}
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		fmt.Print(line)
+		select {}
+	}
+}
+
+func command(as string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), role+"="+as)
+	return cmd
+}
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestStop(t *testing.T) {
+	c, err := children.Start(command("obeys"), command("obeys"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pids := c.PIDs(); len(pids) != 2 || pids[0] == pids[1] {
+		t.Errorf("processes %v", pids)
+	}
+	for range 2 {
+		if err := c.Stop(within(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	select {
+	case err := <-c.Failed():
+		t.Errorf("failed: %v", err)
+	default:
+	}
+}
+
+func TestEarlyEndIsTold(t *testing.T) {
+	c, err := children.Start(command("fails"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-c.Failed(); !strings.Contains(err.Error(), "exit status 7") {
+		t.Error(err)
+	}
+	if err := c.Stop(within(t)); err == nil {
+		t.Error("Stop says nothing of it")
+	}
+}
+
+func TestAChildThatDoesNotEnd(t *testing.T) {
+	t.Run("ends itself", func(t *testing.T) {
+		c, err := children.Start(command("hangs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Stop(within(t)); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+			t.Error(err)
+		}
+	})
+	t.Run("is killed", func(t *testing.T) {
+		c, err := children.Start(command("deaf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Stop(ctx); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Error(err)
+		}
+	})
+}
+
+// The grandchild's standard output is the pipe's last writer: the pipe ends
+// when it does.
+func TestNobodyOutlivesTheParent(t *testing.T) {
+	cmd := command("parent")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{w}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "up\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStartOfWhatIsNotThere(t *testing.T) {
+	_, err := children.Start(command("obeys"), exec.Command("/nowhere/at/all"))
+	if err == nil || !strings.Contains(err.Error(), "/nowhere/at/all") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,122 @@
+package training
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/digits"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// Kind is the kind of the workers.
+const Kind = "digits-worker"
+
+// Kinds are for the Config of every node that is to work.
+func Kinds() map[string]func(*cluster.Node) *actor.Props {
+	return map[string]func(*cluster.Node) *actor.Props{Kind: func(n *cluster.Node) *actor.Props {
+		return actor.PropsFromProducer(func() actor.Actor { return &worker{node: n} })
+	}}
+}
+
+// worker computes gradients on its part of the samples, which never leaves the
+// node. All it knows comes from its name and from the store.
+type worker struct {
+	node  *cluster.Node
+	run   run
+	part  int
+	plan  plan
+	own   []digits.Sample
+	round int
+}
+
+// Receive takes one step: plan, then weights and gradient of each round.
+func (w *worker) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		var err error
+		if w.run, w.part, err = parseWorker(c.Self().GetId()); err != nil {
+			panic(err)
+		}
+		c.Request(w.node.Store(), &storenode.Get{Object: w.run.plan()})
+	case *storenode.Got:
+		switch {
+		case m.Err == nil:
+			w.got(c, m.View)
+			m.View.Release()
+		case errors.Is(m.Err, phalanx.ErrDeleted) && m.Object == w.run.weights(w.round):
+			w.next(c) // that round is over
+		default:
+			w.fail(c, m.Err)
+		}
+	case *storenode.PutDone:
+		if m.Err != nil && !errors.Is(m.Err, phalanx.ErrDeleted) {
+			w.fail(c, m.Err)
+			return
+		}
+		w.next(c)
+	}
+}
+
+func (w *worker) got(c actor.Context, v *storenode.View) {
+	if v.Info().Object == w.run.plan() {
+		if err := w.begin(v.Bytes()); err != nil {
+			w.fail(c, err)
+			return
+		}
+		w.await(c)
+		return
+	}
+	model := digits.Model{Hidden: w.plan.Hidden}
+	weights, err := cluster.ArrayOf[float32](v)
+	if err == nil && len(weights.Values()) != model.NumParams() {
+		err = fmt.Errorf("%s has %d weights, not %d", v.Info().Object, len(weights.Values()), model.NumParams())
+	}
+	if err != nil {
+		w.fail(c, err)
+		return
+	}
+	gradient := make([]float32, gradientLen(model))
+	last := len(gradient) - 1
+	gradient[last] = float32(model.Gradient(weights.Values(), w.plan.samples(w.own, w.round, w.part), gradient[:last]))
+	c.Request(w.node.Store(), &storenode.Put{Object: w.run.gradient(w.round, w.part), Bytes: cluster.BytesOf(gradient),
+		Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{int64(len(gradient))}}})
+}
+
+// begin takes the plan and loads this worker's part of the samples.
+func (w *worker) begin(b []byte) (err error) {
+	if w.plan, err = parsePlan(b); err != nil {
+		return err
+	}
+	if w.part < 0 || w.part >= w.plan.Parts {
+		return fmt.Errorf("part %d is not one of %d", w.part, w.plan.Parts)
+	}
+	train, _, err := digits.Load()
+	if err != nil {
+		return err
+	}
+	w.own = digits.Split(train, w.plan.Parts)[w.part]
+	return nil
+}
+
+func (w *worker) next(c actor.Context) {
+	w.round++
+	w.await(c)
+}
+
+func (w *worker) await(c actor.Context) {
+	c.Request(w.node.Store(), &storenode.Get{Object: w.run.weights(w.round), Deadline: time.Duration(w.plan.Patience)})
+}
+
+// fail tells the trainer, who watches this actor too, and ends.
+func (w *worker) fail(c actor.Context, err error) {
+	if w.plan.Trainer != "" {
+		c.Request(actor.NewPID(w.plan.Trainer, w.run.trainer()), wrapperspb.String(err.Error()))
+	}
+	c.Stop(c.Self())
+}
