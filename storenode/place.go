@@ -162,6 +162,7 @@ func (p *place) show() {
 		p.out.buffer.Release()
 		return
 	}
+	p.env.send(p.env.StorePID, ownShown{p.key.target})
 	p.root, p.began = c, false
 	p.announce(directory.Announce{Gen: c.gen, Origin: true})
 	p.out.tellFirst()

@@ -178,6 +178,7 @@ func (p *put) show(gen phalanx.Generation) {
 	}
 	if c, ok := p.env.Table.show(p.req.Object, gen, p.req.Meta, p.buffer, true); ok {
 		p.copy, p.buffer = c, nil
+		p.env.send(p.env.StorePID, ownShown{p.req.Object})
 		return
 	}
 	p.fail(&phalanx.Error{Kind: phalanx.ErrAborted, Err: errors.New("this node has a newer generation of it already")})
@@ -277,6 +278,7 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 		}
 	}
 	p.copy, p.buffer = nil, nil
+	p.env.send(p.env.StorePID, ownShown{p.req.Object})
 }
 
 func (p *put) discard() {

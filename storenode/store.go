@@ -33,6 +33,8 @@ type (
 		From phalanx.NodeID
 		directory.AskLease
 	}
+	// ownShown tells that this node makes an object itself.
+	ownShown struct{ object phalanx.ObjectID }
 	// originFinal tells that what this node makes is final.
 	originFinal struct {
 		object phalanx.ObjectID
@@ -84,6 +86,8 @@ func (s *Store) Receive(c actor.Context) {
 		s.env.Coordinate(r, func(d Reduced) { respond(&d) })
 	case originFinal:
 		s.settleOrigin(m)
+	case ownShown:
+		s.ownShown(c, m.object)
 	case want:
 		s.want(c, m.call)
 	case expiry:
@@ -188,6 +192,10 @@ func (s *Store) want(c actor.Context, cl *call) {
 		cl.answer(v, nil, nil)
 		return
 	}
+	if c := s.env.Table.lookup(cl.object); c != nil && c.origin && !c.isOver() {
+		s.wantOwn(cl, c)
+		return
+	}
 	a := s.arrival(cl.object)
 	if a == nil {
 		var err error
@@ -198,6 +206,33 @@ func (s *Store) want(c actor.Context, cl *call) {
 	}
 	a.add(cl)
 	s.env.send(a.pid, want{cl})
+}
+
+// wantOwn has a caller wait for what this node makes itself: no other node
+// could send it.
+func (s *Store) wantOwn(cl *call, c *objectCopy) {
+	if cl.reader {
+		cl.answer(nil, newReader(cl.ctx, s.env.Table, c, nil), nil)
+		return
+	}
+	env := s.env
+	go func() {
+		<-c.over // the copy becomes complete, or is dropped
+		env.send(env.StorePID, want{cl})
+	}()
+}
+
+// ownShown has those who wait for an object from elsewhere wait for this node's
+// own, which has just begun.
+func (s *Store) ownShown(c actor.Context, id phalanx.ObjectID) {
+	a := s.arrival(id)
+	if a == nil {
+		return
+	}
+	for _, cl := range a.take() {
+		s.env.send(a.pid, leave{cl.id})
+		s.want(c, cl)
+	}
 }
 
 func (s *Store) arrival(id phalanx.ObjectID) *arrival {
