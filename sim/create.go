@@ -126,6 +126,9 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 	cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = g, m, d, true, false
 	cr.n.keep(cr.buf)
+	if len(cr.n.client.lines[cr.object]) > 0 && cr.n.table[cr.object] == cr.buf { // what is still to be told may be that another copy is gone
+		cr.n.announceComplete(cr.buf)
+	}
 }
 
 func (cr *create) answered(num uint64) func(phalanx.NodeID, directory.Result) {

@@ -258,8 +258,10 @@ func (a *audit) evicted(n *node, c *copied) {
 		return
 	}
 	for _, o := range a.w.nodes {
-		if t := o.table[c.object]; o != n && t != nil && t.gen == c.gen {
-			return
+		for _, t := range o.copies(c.object) {
+			if o != n && t.gen == c.gen && t.whole {
+				return
+			}
 		}
 	}
 	a.w.fail("(13) %s evicts the only copy of %s", n.id, c.object)

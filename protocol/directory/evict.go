@@ -54,9 +54,7 @@ func (s *Shard) readmit(o *object, from phalanx.NodeID, again func()) bool {
 
 // dropped takes From's copy off the list.
 func (s *Shard) dropped(o *object, r Request, d Drop) {
-	// A receiver reports it. The same node can have put the object meanwhile: such
-	// a copy goes only when the object does.
-	if h := o.holder(r.From); !o.stale(r) && h != nil && h.gen == d.Gen && !h.pinned {
+	if h := o.holder(r.From); !o.stale(r) && h != nil && h.gen == d.Gen {
 		o.unlist(r.From)
 		s.checkLost(o)
 		s.serve(o)

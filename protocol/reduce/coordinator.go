@@ -108,7 +108,7 @@ func (c *Coordinator) Reduce() phalanx.Generation { return c.reduce }
 // Ended reports whether the caller has its answer and nothing is left to be
 // repeated.
 func (c *Coordinator) Ended() bool {
-	return c.phase == ended && len(c.stops) == 0 && len(c.resumed.waiting) == 0 && !c.abort.pending && !c.ask.pending
+	return c.phase == ended && len(c.stops) == 0 && len(c.resumed.waiting) == 0 && !c.abort.pending && !c.ask.pending && !c.restart.pending
 }
 
 // Step applies ev and returns what the host must do, in that order. The caller

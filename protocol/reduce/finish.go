@@ -98,11 +98,13 @@ func (c *Coordinator) fail(err *phalanx.Error, abort bool) {
 		}
 		return
 	}
-	was := c.phase
+	was, restart := c.phase, c.restart
 	unanswered := c.ask.pending && was == beginning
 	c.end(Fail{Err: err}, false)
 	switch {
 	case !abort:
+	case restart.pending: // find out first which generation there is to release
+		c.restart = restart
 	case was == running || was == inspecting && !c.gen.IsZero():
 		c.release()
 	case unanswered || was == inspecting: // find out first what there is to release

@@ -295,17 +295,27 @@ func (c *Coordinator) restartTarget() {
 }
 
 func (c *Coordinator) restarted(ev Restarted) {
-	if c.phase == ended || !c.restart.pending || ev.From != c.gen || !c.gen.Less(ev.Gen) {
+	if !c.restart.pending || ev.From != c.gen || !c.gen.Less(ev.Gen) {
 		return
 	}
 	c.restart.pending = false
 	c.gen = ev.Gen
+	if c.phase == ended {
+		c.release()
+		return
+	}
 	c.places[0].dirty = true
 	c.emit(Notify{What: NoteRestarted, Text: ev.Gen.String()})
 }
 
 func (c *Coordinator) restartRefused(ev RestartRefused) {
-	if c.phase != ended && c.restart.pending && ev.From == c.gen {
+	if !c.restart.pending || ev.From != c.gen {
+		return
+	}
+	c.restart.pending = false
+	if c.phase == ended {
+		c.release()
+	} else {
 		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target cannot start over: %s", ev.Text), ev.Kind != phalanx.ErrDeleted)
 	}
 }
