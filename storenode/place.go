@@ -79,13 +79,19 @@ func (p *place) Receive(c actor.Context) {
 		p.release(false)
 		p.cancel()
 	case placeEvent:
-		if m.coordinator != nil {
+		if m.coordinator != nil && !m.coordinator.Equal(p.coordinator) {
 			p.coordinator = m.coordinator
+			c.Watch(p.coordinator)
 		}
 		if cmd, ok := m.PlaceEvent.(reduce.Commanded); ok {
 			m.PlaceEvent = p.able(cmd)
 		}
 		p.do(m.PlaceEvent)
+	case *actor.Terminated: // nobody wants the result any more
+		if m.Who.Equal(p.coordinator) {
+			p.hub.forget(p.key, p.self)
+			c.Stop(p.self)
+		}
 	case outputRoom:
 		p.room(m)
 	case inspectPlace:

@@ -123,12 +123,12 @@ func (h *host) step(ev view.Event) {
 	h.carryOut()
 }
 
-// carryOut does what the core wants, in order. What panics is not done again.
+// carryOut does what the core wants, in order. What panics is done again by the
+// next instance: a view must not get lost.
 func (h *host) carryOut() {
 	for len(h.todo) > 0 {
-		e := h.todo[0]
+		h.do(h.todo[0])
 		h.todo = h.todo[1:]
-		h.do(e)
 	}
 }
 

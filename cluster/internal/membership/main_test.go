@@ -72,14 +72,14 @@ func (n *node) address() string    { return n.cfg.Self.Control }
 func (n *node) onView(v view.View) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.views) > 0 && v.Number <= n.views[len(n.views)-1].Number {
-		n.t.Errorf("%s got view %d after view %d", n.id(), v.Number, n.views[len(n.views)-1].Number)
-	}
-	n.views = append(n.views, v)
 	if n.panic {
 		n.panic = false
 		panic("the node cannot take the view")
 	}
+	if len(n.views) > 0 && v.Number <= n.views[len(n.views)-1].Number {
+		n.t.Errorf("%s got view %d after view %d", n.id(), v.Number, n.views[len(n.views)-1].Number)
+	}
+	n.views = append(n.views, v)
 	for i, s := range v.Shards {
 		if s.Owner == n.id() && s.Next != "" && !n.lazy {
 			n.InSync(i, s.Epoch, s.Next)

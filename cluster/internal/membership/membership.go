@@ -28,7 +28,8 @@ type Config struct {
 	Log    logrus.FieldLogger
 
 	// The following are called in order, by one goroutine at a time. They must
-	// not block. Views are published from the first that has this node.
+	// not block; if one panics, it is called again. Views are told from the first
+	// that has this node.
 	OnView   func(view.View)
 	OnLease  func(until time.Duration) // when this node may answer and confirm, by Clock
 	OnFenced func()                    // this node was removed, or cannot take part any more; not told when it leaves

@@ -200,7 +200,7 @@ func TestLeaveThatCannotHandOver(t *testing.T) {
 	}
 }
 
-// A panic while an effect is carried out loses that effect, not the core.
+// A panic while an effect is carried out loses neither it nor the core.
 func TestPanicKeepsTheVote(t *testing.T) {
 	nodes := join(t, 3)
 	agree(t, nodes...)
