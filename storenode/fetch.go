@@ -53,6 +53,7 @@ type fetch struct {
 	reserved int64 // of the budget, not yet a buffer's
 	copy     *objectCopy
 	inline   []byte // of the last answer
+	known    map[uint64]*call // those that the core knows of
 	opening  []*call
 	stream   context.CancelFunc
 	streamID uint64
@@ -62,7 +63,7 @@ type fetch struct {
 
 func newFetch(env *Env, id phalanx.ObjectID, a *arrival, store *actor.PID) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &fetch{env: env, object: id, arrival: a, store: store}
+		return &fetch{env: env, object: id, arrival: a, store: store, known: map[uint64]*call{}}
 	})
 }
 
@@ -76,7 +77,7 @@ func (f *fetch) Receive(c actor.Context) {
 	case want:
 		f.want(m.call)
 	case leave:
-		f.arrival.remove(m.id)
+		f.forget(m.id)
 		f.do(transfer.Leave{Caller: m.id})
 	case expired:
 		f.expire(m.id)
@@ -125,10 +126,12 @@ func (f *fetch) unreserve() {
 
 func (f *fetch) want(c *call) {
 	if f.core.Over() { // the store looks again
-		f.arrival.remove(c.id)
-		f.env.send(f.store, want{c})
+		if f.arrival.remove(c.id) != nil {
+			f.env.send(f.store, want{c})
+		}
 		return
 	}
+	f.known[c.id] = c
 	if c.reader && f.copy != nil {
 		f.open(c)
 	} else if c.reader {
@@ -138,7 +141,7 @@ func (f *fetch) want(c *call) {
 }
 
 func (f *fetch) expire(id uint64) {
-	if c := f.arrival.remove(id); c != nil {
+	if c := f.forget(id); c != nil {
 		node, why := f.core.Reason()
 		c.answer(nil, nil, &phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)})
 	}
@@ -189,7 +192,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	case transfer.Complete:
 		f.complete(e)
 	case transfer.Refuse:
-		if c := f.arrival.remove(e.Caller); c != nil {
+		if c := f.forget(e.Caller); c != nil {
 			c.answer(nil, nil, e.Err)
 		}
 	case transfer.Fail:
@@ -279,10 +282,19 @@ func (f *fetch) complete(e transfer.Complete) {
 	f.finish()
 }
 
-// finish answers every call and asks the store to retire this actor.
+// forget takes a call off the list; nil if it was answered.
+func (f *fetch) forget(id uint64) *call {
+	delete(f.known, id)
+	return f.arrival.remove(id)
+}
+
+// finish answers the calls that the core knows of and asks the store to retire
+// this actor. A call that is still on its way begins anew.
 func (f *fetch) finish() {
-	for _, c := range f.arrival.take() {
-		f.answer(c)
+	for id := range f.known {
+		if c := f.forget(id); c != nil {
+			f.answer(c)
+		}
 	}
 	f.env.send(f.store, fetchOver{f.object, f.arrival})
 }
