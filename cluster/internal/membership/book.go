@@ -47,9 +47,9 @@ func (b *book) trim() {
 	}
 }
 
-// who returns the member at address.
-func (b *book) who(v view.View, address string) (phalanx.NodeID, bool) {
-	for _, m := range v.Members {
+// member returns the member at address.
+func (b *book) member(address string) (phalanx.NodeID, bool) {
+	for _, m := range b.view.Members {
 		if m.Control == address {
 			return m.ID, true
 		}

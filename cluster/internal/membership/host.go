@@ -75,7 +75,7 @@ func (a *instance) Receive(c actor.Context) {
 	case propose:
 		a.step(view.Propose{Command: m.Command, Now: now})
 	case broken:
-		if node, ok := a.book.who(a.core.View(), m.address); ok {
+		if node, ok := a.book.member(m.address); ok {
 			a.step(view.PeerBroken{Node: node, Now: now})
 		}
 	case *messages.JoinRequest:

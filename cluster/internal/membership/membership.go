@@ -66,8 +66,8 @@ func startWith(cfg Config, core *view.Core) (*Membership, error) {
 	m := &Membership{cfg: cfg, changed: make(chan struct{})}
 	m.host = &host{m: m, core: core, book: book{at: map[phalanx.NodeID]string{}}}
 	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host, ticker: actors.NewTicker(tickEvery)} })
-	var err error
-	if m.pid, err = cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
+	m.pid = cfg.System.NewLocalPID(actorName) // which the actor itself uses
+	if _, err := cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
 		return nil, &phalanx.Error{Op: "join", Node: cfg.Self.ID, Kind: phalanx.ErrInternal, Err: err}
 	}
 	return m, nil
