@@ -94,7 +94,8 @@ func (p *place) begin(cb reduce.Combine) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	o := &output{gen: cb.Gen, op: cb.Op, meta: cb.Meta, ctx: ctx, cancel: cancel, place: p}
 	p.out = o
-	if len(cb.Inputs) == 1 && cb.Inputs[0].Self && !p.serving.Root && p.source != nil {
+	// Who reads it is told only after this: ask the core whether it is the root.
+	if len(cb.Inputs) == 1 && cb.Inputs[0].Self && !p.core.State().Root && p.source != nil {
 		// A leaf: the output is the source itself.
 		o.shared, o.buffer = true, p.source.buffer
 		o.buffer.Retain()
