@@ -286,7 +286,7 @@ func (s *Shard) final(o *object, r Request, f Final) {
 
 // finished shows a final object to everyone who waits for it.
 func (s *Shard) finished(o *object, r Request, held bool) {
-	if held {
+	if held && !s.absent(r.From) { // it may have left while this was on its way
 		h := o.hold(r.From, o.rec.Gen)
 		h.complete, h.pinned, h.begun, h.upstream = true, true, true, ""
 	}

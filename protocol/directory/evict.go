@@ -48,7 +48,11 @@ func (s *Shard) readmit(o *object, from phalanx.NodeID, again func()) bool {
 	}
 	rec := o.rec
 	rec.Evicted = slices.DeleteFunc(slices.Clone(rec.Evicted), func(n phalanx.NodeID) bool { return n == from })
-	s.commit(o, rec, again)
+	s.commit(o, rec, func() {
+		if !s.absent(from) {
+			again()
+		}
+	})
 	return true
 }
 
