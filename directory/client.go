@@ -140,9 +140,10 @@ func (c *Client) add(r *request) {
 	r.began = c.now()
 	c.pending[r.Num] = r
 	send := c.aim(r, r.began)
+	owner, shard := r.owner, r.shard
 	c.mu.Unlock()
 	if send {
-		c.to.Send(r.owner, r.shard, r.Request)
+		c.to.Send(owner, shard, r.Request)
 	}
 }
 

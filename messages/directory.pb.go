@@ -207,6 +207,8 @@ type Directory struct {
 	//	*Directory_Evict
 	//	*Directory_Drop
 	//	*Directory_List
+	//	*Directory_Slow
+	//	*Directory_AwaitCopies
 	//	*Directory_Push
 	//	*Directory_PushAcked
 	//	*Directory_Readiness
@@ -440,6 +442,24 @@ func (x *Directory) GetList() *List {
 	return nil
 }
 
+func (x *Directory) GetSlow() *Slow {
+	if x != nil {
+		if x, ok := x.Body.(*Directory_Slow); ok {
+			return x.Slow
+		}
+	}
+	return nil
+}
+
+func (x *Directory) GetAwaitCopies() *AwaitCopies {
+	if x != nil {
+		if x, ok := x.Body.(*Directory_AwaitCopies); ok {
+			return x.AwaitCopies
+		}
+	}
+	return nil
+}
+
 func (x *Directory) GetPush() *Push {
 	if x != nil {
 		if x, ok := x.Body.(*Directory_Push); ok {
@@ -603,6 +623,14 @@ type Directory_List struct {
 	List *List `protobuf:"bytes,21,opt,name=list,proto3,oneof"`
 }
 
+type Directory_Slow struct {
+	Slow *Slow `protobuf:"bytes,22,opt,name=slow,proto3,oneof"`
+}
+
+type Directory_AwaitCopies struct {
+	AwaitCopies *AwaitCopies `protobuf:"bytes,23,opt,name=await_copies,json=awaitCopies,proto3,oneof"`
+}
+
 type Directory_Push struct {
 	// From the owner to holders and watchers, and back.
 	Push *Push `protobuf:"bytes,32,opt,name=push,proto3,oneof"`
@@ -678,6 +706,10 @@ func (*Directory_Evict) isDirectory_Body() {}
 func (*Directory_Drop) isDirectory_Body() {}
 
 func (*Directory_List) isDirectory_Body() {}
+
+func (*Directory_Slow) isDirectory_Body() {}
+
+func (*Directory_AwaitCopies) isDirectory_Body() {}
 
 func (*Directory_Push) isDirectory_Body() {}
 
@@ -1082,6 +1114,7 @@ type Announce struct {
 	Pinned        bool                   `protobuf:"varint,3,opt,name=pinned,proto3" json:"pinned,omitempty"`
 	Origin        bool                   `protobuf:"varint,4,opt,name=origin,proto3" json:"origin,omitempty"`
 	Begun         bool                   `protobuf:"varint,5,opt,name=begun,proto3" json:"begun,omitempty"`
+	Retiring      bool                   `protobuf:"varint,6,opt,name=retiring,proto3" json:"retiring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1151,6 +1184,109 @@ func (x *Announce) GetBegun() bool {
 	return false
 }
 
+func (x *Announce) GetRetiring() bool {
+	if x != nil {
+		return x.Retiring
+	}
+	return false
+}
+
+type Slow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lease         uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Slow) Reset() {
+	*x = Slow{}
+	mi := &file_messages_directory_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Slow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Slow) ProtoMessage() {}
+
+func (x *Slow) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_directory_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Slow.ProtoReflect.Descriptor instead.
+func (*Slow) Descriptor() ([]byte, []int) {
+	return file_messages_directory_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Slow) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+type AwaitCopies struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"`
+	Copies        int64                  `protobuf:"varint,2,opt,name=copies,proto3" json:"copies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitCopies) Reset() {
+	*x = AwaitCopies{}
+	mi := &file_messages_directory_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitCopies) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitCopies) ProtoMessage() {}
+
+func (x *AwaitCopies) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_directory_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitCopies.ProtoReflect.Descriptor instead.
+func (*AwaitCopies) Descriptor() ([]byte, []int) {
+	return file_messages_directory_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AwaitCopies) GetGen() *Generation {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *AwaitCopies) GetCopies() int64 {
+	if x != nil {
+		return x.Copies
+	}
+	return 0
+}
+
 type Locate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          int64                  `protobuf:"varint,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -1161,7 +1297,7 @@ type Locate struct {
 
 func (x *Locate) Reset() {
 	*x = Locate{}
-	mi := &file_messages_directory_proto_msgTypes[8]
+	mi := &file_messages_directory_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1309,7 @@ func (x *Locate) String() string {
 func (*Locate) ProtoMessage() {}
 
 func (x *Locate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[8]
+	mi := &file_messages_directory_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1322,7 @@ func (x *Locate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Locate.ProtoReflect.Descriptor instead.
 func (*Locate) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{8}
+	return file_messages_directory_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Locate) GetRoom() int64 {
@@ -1212,7 +1348,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_messages_directory_proto_msgTypes[9]
+	mi := &file_messages_directory_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1360,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[9]
+	mi := &file_messages_directory_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1373,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{9}
+	return file_messages_directory_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Cancel) GetNum() uint64 {
@@ -1252,13 +1388,14 @@ type Done struct {
 	Lease         uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	Gen           *Generation            `protobuf:"bytes,2,opt,name=gen,proto3" json:"gen,omitempty"`
 	Complete      bool                   `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
+	Rate          int64                  `protobuf:"varint,4,opt,name=rate,proto3" json:"rate,omitempty"` // bytes per second
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_messages_directory_proto_msgTypes[10]
+	mi := &file_messages_directory_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1407,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[10]
+	mi := &file_messages_directory_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1420,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{10}
+	return file_messages_directory_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Done) GetLease() uint64 {
@@ -1307,6 +1444,13 @@ func (x *Done) GetComplete() bool {
 	return false
 }
 
+func (x *Done) GetRate() int64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
 type Failed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lease         uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
@@ -1317,7 +1461,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_messages_directory_proto_msgTypes[11]
+	mi := &file_messages_directory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1473,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[11]
+	mi := &file_messages_directory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1486,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{11}
+	return file_messages_directory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Failed) GetLease() uint64 {
@@ -1367,7 +1511,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_messages_directory_proto_msgTypes[12]
+	mi := &file_messages_directory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1523,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[12]
+	mi := &file_messages_directory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1536,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{12}
+	return file_messages_directory_proto_rawDescGZIP(), []int{14}
 }
 
 type Stat struct {
@@ -1403,7 +1547,7 @@ type Stat struct {
 
 func (x *Stat) Reset() {
 	*x = Stat{}
-	mi := &file_messages_directory_proto_msgTypes[13]
+	mi := &file_messages_directory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1559,7 @@ func (x *Stat) String() string {
 func (*Stat) ProtoMessage() {}
 
 func (x *Stat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[13]
+	mi := &file_messages_directory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1572,7 @@ func (x *Stat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stat.ProtoReflect.Descriptor instead.
 func (*Stat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{13}
+	return file_messages_directory_proto_rawDescGZIP(), []int{15}
 }
 
 type Evict struct {
@@ -1440,7 +1584,7 @@ type Evict struct {
 
 func (x *Evict) Reset() {
 	*x = Evict{}
-	mi := &file_messages_directory_proto_msgTypes[14]
+	mi := &file_messages_directory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1596,7 @@ func (x *Evict) String() string {
 func (*Evict) ProtoMessage() {}
 
 func (x *Evict) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[14]
+	mi := &file_messages_directory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1609,7 @@ func (x *Evict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evict.ProtoReflect.Descriptor instead.
 func (*Evict) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{14}
+	return file_messages_directory_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Evict) GetGen() *Generation {
@@ -1484,7 +1628,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_messages_directory_proto_msgTypes[15]
+	mi := &file_messages_directory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1640,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[15]
+	mi := &file_messages_directory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1653,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{15}
+	return file_messages_directory_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Drop) GetGen() *Generation {
@@ -1530,7 +1674,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_messages_directory_proto_msgTypes[16]
+	mi := &file_messages_directory_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1686,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[16]
+	mi := &file_messages_directory_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1699,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{16}
+	return file_messages_directory_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *List) GetPrefix() []byte {
@@ -1597,13 +1741,14 @@ type Reply struct {
 	Sender        string                 `protobuf:"bytes,14,opt,name=sender,proto3" json:"sender,omitempty"`
 	Stat          *ObjectStat            `protobuf:"bytes,15,opt,name=stat,proto3" json:"stat,omitempty"`
 	List          []*ObjectStat          `protobuf:"bytes,16,rep,name=list,proto3" json:"list,omitempty"`
+	Beside        bool                   `protobuf:"varint,17,opt,name=beside,proto3" json:"beside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_messages_directory_proto_msgTypes[17]
+	mi := &file_messages_directory_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1760,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[17]
+	mi := &file_messages_directory_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1773,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{17}
+	return file_messages_directory_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Reply) GetKind() Kind {
@@ -1743,6 +1888,13 @@ func (x *Reply) GetList() []*ObjectStat {
 	return nil
 }
 
+func (x *Reply) GetBeside() bool {
+	if x != nil {
+		return x.Beside
+	}
+	return false
+}
+
 type ObjectStat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Object        string                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
@@ -1761,7 +1913,7 @@ type ObjectStat struct {
 
 func (x *ObjectStat) Reset() {
 	*x = ObjectStat{}
-	mi := &file_messages_directory_proto_msgTypes[18]
+	mi := &file_messages_directory_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1925,7 @@ func (x *ObjectStat) String() string {
 func (*ObjectStat) ProtoMessage() {}
 
 func (x *ObjectStat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[18]
+	mi := &file_messages_directory_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1938,7 @@ func (x *ObjectStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectStat.ProtoReflect.Descriptor instead.
 func (*ObjectStat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{18}
+	return file_messages_directory_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ObjectStat) GetObject() string {
@@ -1872,7 +2024,7 @@ type HolderStat struct {
 
 func (x *HolderStat) Reset() {
 	*x = HolderStat{}
-	mi := &file_messages_directory_proto_msgTypes[19]
+	mi := &file_messages_directory_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +2036,7 @@ func (x *HolderStat) String() string {
 func (*HolderStat) ProtoMessage() {}
 
 func (x *HolderStat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[19]
+	mi := &file_messages_directory_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +2049,7 @@ func (x *HolderStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HolderStat.ProtoReflect.Descriptor instead.
 func (*HolderStat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{19}
+	return file_messages_directory_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HolderStat) GetNode() string {
@@ -1948,7 +2100,7 @@ type Push struct {
 
 func (x *Push) Reset() {
 	*x = Push{}
-	mi := &file_messages_directory_proto_msgTypes[20]
+	mi := &file_messages_directory_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2112,7 @@ func (x *Push) String() string {
 func (*Push) ProtoMessage() {}
 
 func (x *Push) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[20]
+	mi := &file_messages_directory_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2125,7 @@ func (x *Push) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Push.ProtoReflect.Descriptor instead.
 func (*Push) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{20}
+	return file_messages_directory_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Push) GetSeq() uint64 {
@@ -2020,7 +2172,7 @@ type PushAcked struct {
 
 func (x *PushAcked) Reset() {
 	*x = PushAcked{}
-	mi := &file_messages_directory_proto_msgTypes[21]
+	mi := &file_messages_directory_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2184,7 @@ func (x *PushAcked) String() string {
 func (*PushAcked) ProtoMessage() {}
 
 func (x *PushAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[21]
+	mi := &file_messages_directory_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2197,7 @@ func (x *PushAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushAcked.ProtoReflect.Descriptor instead.
 func (*PushAcked) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{21}
+	return file_messages_directory_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PushAcked) GetSeq() uint64 {
@@ -2071,7 +2223,7 @@ type Readiness struct {
 
 func (x *Readiness) Reset() {
 	*x = Readiness{}
-	mi := &file_messages_directory_proto_msgTypes[22]
+	mi := &file_messages_directory_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2235,7 @@ func (x *Readiness) String() string {
 func (*Readiness) ProtoMessage() {}
 
 func (x *Readiness) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[22]
+	mi := &file_messages_directory_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2248,7 @@ func (x *Readiness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readiness.ProtoReflect.Descriptor instead.
 func (*Readiness) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{22}
+	return file_messages_directory_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Readiness) GetVersion() uint64 {
@@ -2165,7 +2317,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_messages_directory_proto_msgTypes[23]
+	mi := &file_messages_directory_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2329,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[23]
+	mi := &file_messages_directory_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2342,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{23}
+	return file_messages_directory_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Location) GetNode() string {
@@ -2216,7 +2368,7 @@ type WatchAcked struct {
 
 func (x *WatchAcked) Reset() {
 	*x = WatchAcked{}
-	mi := &file_messages_directory_proto_msgTypes[24]
+	mi := &file_messages_directory_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2380,7 @@ func (x *WatchAcked) String() string {
 func (*WatchAcked) ProtoMessage() {}
 
 func (x *WatchAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[24]
+	mi := &file_messages_directory_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2393,7 @@ func (x *WatchAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAcked.ProtoReflect.Descriptor instead.
 func (*WatchAcked) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{24}
+	return file_messages_directory_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchAcked) GetVersion() uint64 {
@@ -2260,7 +2412,7 @@ type AskLease struct {
 
 func (x *AskLease) Reset() {
 	*x = AskLease{}
-	mi := &file_messages_directory_proto_msgTypes[25]
+	mi := &file_messages_directory_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +2424,7 @@ func (x *AskLease) String() string {
 func (*AskLease) ProtoMessage() {}
 
 func (x *AskLease) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[25]
+	mi := &file_messages_directory_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2437,7 @@ func (x *AskLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskLease.ProtoReflect.Descriptor instead.
 func (*AskLease) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{25}
+	return file_messages_directory_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AskLease) GetLease() uint64 {
@@ -2305,7 +2457,7 @@ type LeaseKnown struct {
 
 func (x *LeaseKnown) Reset() {
 	*x = LeaseKnown{}
-	mi := &file_messages_directory_proto_msgTypes[26]
+	mi := &file_messages_directory_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2469,7 @@ func (x *LeaseKnown) String() string {
 func (*LeaseKnown) ProtoMessage() {}
 
 func (x *LeaseKnown) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[26]
+	mi := &file_messages_directory_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2482,7 @@ func (x *LeaseKnown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseKnown.ProtoReflect.Descriptor instead.
 func (*LeaseKnown) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{26}
+	return file_messages_directory_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LeaseKnown) GetLease() uint64 {
@@ -2359,7 +2511,7 @@ type Replicate struct {
 
 func (x *Replicate) Reset() {
 	*x = Replicate{}
-	mi := &file_messages_directory_proto_msgTypes[27]
+	mi := &file_messages_directory_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2523,7 @@ func (x *Replicate) String() string {
 func (*Replicate) ProtoMessage() {}
 
 func (x *Replicate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[27]
+	mi := &file_messages_directory_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2536,7 @@ func (x *Replicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replicate.ProtoReflect.Descriptor instead.
 func (*Replicate) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{27}
+	return file_messages_directory_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Replicate) GetEpoch() uint64 {
@@ -2425,7 +2577,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_messages_directory_proto_msgTypes[28]
+	mi := &file_messages_directory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2589,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[28]
+	mi := &file_messages_directory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2602,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{28}
+	return file_messages_directory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Change) GetRecord() *Record {
@@ -2489,7 +2641,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_messages_directory_proto_msgTypes[29]
+	mi := &file_messages_directory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2501,7 +2653,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[29]
+	mi := &file_messages_directory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2514,7 +2666,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{29}
+	return file_messages_directory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Record) GetObject() string {
@@ -2626,7 +2778,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_messages_directory_proto_msgTypes[30]
+	mi := &file_messages_directory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2790,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[30]
+	mi := &file_messages_directory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2803,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{30}
+	return file_messages_directory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Confirm) GetEpoch() uint64 {
@@ -2688,7 +2840,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_messages_directory_proto_msgTypes[31]
+	mi := &file_messages_directory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2852,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[31]
+	mi := &file_messages_directory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2865,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{31}
+	return file_messages_directory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Holdings) GetEpoch() uint64 {
@@ -2769,7 +2921,7 @@ type Holding struct {
 
 func (x *Holding) Reset() {
 	*x = Holding{}
-	mi := &file_messages_directory_proto_msgTypes[32]
+	mi := &file_messages_directory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +2933,7 @@ func (x *Holding) String() string {
 func (*Holding) ProtoMessage() {}
 
 func (x *Holding) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[32]
+	mi := &file_messages_directory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +2946,7 @@ func (x *Holding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holding.ProtoReflect.Descriptor instead.
 func (*Holding) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{32}
+	return file_messages_directory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Holding) GetObject() string {
@@ -2876,7 +3028,7 @@ type AckHoldings struct {
 
 func (x *AckHoldings) Reset() {
 	*x = AckHoldings{}
-	mi := &file_messages_directory_proto_msgTypes[33]
+	mi := &file_messages_directory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +3040,7 @@ func (x *AckHoldings) String() string {
 func (*AckHoldings) ProtoMessage() {}
 
 func (x *AckHoldings) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[33]
+	mi := &file_messages_directory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3053,7 @@ func (x *AckHoldings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckHoldings.ProtoReflect.Descriptor instead.
 func (*AckHoldings) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{33}
+	return file_messages_directory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AckHoldings) GetEpoch() uint64 {
@@ -2915,8 +3067,7 @@ var File_messages_directory_proto protoreflect.FileDescriptor
 
 const file_messages_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\xa9\n" +
-	"\n" +
+	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\x89\v\n" +
 	"\tDirectory\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
@@ -2941,6 +3092,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05evict\x18\x13 \x01(\v2\x0e.phalanx.EvictH\x00R\x05evict\x12#\n" +
 	"\x04drop\x18\x14 \x01(\v2\r.phalanx.DropH\x00R\x04drop\x12#\n" +
 	"\x04list\x18\x15 \x01(\v2\r.phalanx.ListH\x00R\x04list\x12#\n" +
+	"\x04slow\x18\x16 \x01(\v2\r.phalanx.SlowH\x00R\x04slow\x129\n" +
+	"\fawait_copies\x18\x17 \x01(\v2\x14.phalanx.AwaitCopiesH\x00R\vawaitCopies\x12#\n" +
 	"\x04push\x18  \x01(\v2\r.phalanx.PushH\x00R\x04push\x123\n" +
 	"\n" +
 	"push_acked\x18! \x01(\v2\x12.phalanx.PushAckedH\x00R\tpushAcked\x122\n" +
@@ -2980,22 +3133,29 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"0\n" +
 	"\aRestart\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"\b\n" +
-	"\x06Delete\"\x93\x01\n" +
+	"\x06Delete\"\xaf\x01\n" +
 	"\bAnnounce\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x16\n" +
 	"\x06pinned\x18\x03 \x01(\bR\x06pinned\x12\x16\n" +
 	"\x06origin\x18\x04 \x01(\bR\x06origin\x12\x14\n" +
-	"\x05begun\x18\x05 \x01(\bR\x05begun\"0\n" +
+	"\x05begun\x18\x05 \x01(\bR\x05begun\x12\x1a\n" +
+	"\bretiring\x18\x06 \x01(\bR\bretiring\"\x1c\n" +
+	"\x04Slow\x12\x14\n" +
+	"\x05lease\x18\x01 \x01(\x04R\x05lease\"L\n" +
+	"\vAwaitCopies\x12%\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x16\n" +
+	"\x06copies\x18\x02 \x01(\x03R\x06copies\"0\n" +
 	"\x06Locate\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\x03R\x04room\x12\x12\n" +
 	"\x04wait\x18\x02 \x01(\bR\x04wait\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
-	"\x03num\x18\x01 \x01(\x04R\x03num\"_\n" +
+	"\x03num\x18\x01 \x01(\x04R\x03num\"s\n" +
 	"\x04Done\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12%\n" +
 	"\x03gen\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x1a\n" +
-	"\bcomplete\x18\x03 \x01(\bR\bcomplete\"6\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcomplete\x12\x12\n" +
+	"\x04rate\x18\x04 \x01(\x03R\x04rate\"6\n" +
 	"\x06Failed\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\a\n" +
@@ -3008,7 +3168,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04List\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\fR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\xe8\x03\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\x80\x04\n" +
 	"\x05Reply\x12!\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\r.phalanx.KindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
@@ -3026,7 +3186,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05lease\x18\r \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06sender\x18\x0e \x01(\tR\x06sender\x12'\n" +
 	"\x04stat\x18\x0f \x01(\v2\x13.phalanx.ObjectStatR\x04stat\x12'\n" +
-	"\x04list\x18\x10 \x03(\v2\x13.phalanx.ObjectStatR\x04list\"\xd1\x02\n" +
+	"\x04list\x18\x10 \x03(\v2\x13.phalanx.ObjectStatR\x04list\x12\x16\n" +
+	"\x06beside\x18\x11 \x01(\bR\x06beside\"\xd1\x02\n" +
 	"\n" +
 	"ObjectStat\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
@@ -3154,7 +3315,7 @@ func file_messages_directory_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_directory_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_messages_directory_proto_goTypes = []any{
 	(Maker)(0),          // 0: phalanx.Maker
 	(ObjectState)(0),    // 1: phalanx.ObjectState
@@ -3167,109 +3328,114 @@ var file_messages_directory_proto_goTypes = []any{
 	(*Restart)(nil),     // 8: phalanx.Restart
 	(*Delete)(nil),      // 9: phalanx.Delete
 	(*Announce)(nil),    // 10: phalanx.Announce
-	(*Locate)(nil),      // 11: phalanx.Locate
-	(*Cancel)(nil),      // 12: phalanx.Cancel
-	(*Done)(nil),        // 13: phalanx.Done
-	(*Failed)(nil),      // 14: phalanx.Failed
-	(*Watch)(nil),       // 15: phalanx.Watch
-	(*Stat)(nil),        // 16: phalanx.Stat
-	(*Evict)(nil),       // 17: phalanx.Evict
-	(*Drop)(nil),        // 18: phalanx.Drop
-	(*List)(nil),        // 19: phalanx.List
-	(*Reply)(nil),       // 20: phalanx.Reply
-	(*ObjectStat)(nil),  // 21: phalanx.ObjectStat
-	(*HolderStat)(nil),  // 22: phalanx.HolderStat
-	(*Push)(nil),        // 23: phalanx.Push
-	(*PushAcked)(nil),   // 24: phalanx.PushAcked
-	(*Readiness)(nil),   // 25: phalanx.Readiness
-	(*Location)(nil),    // 26: phalanx.Location
-	(*WatchAcked)(nil),  // 27: phalanx.WatchAcked
-	(*AskLease)(nil),    // 28: phalanx.AskLease
-	(*LeaseKnown)(nil),  // 29: phalanx.LeaseKnown
-	(*Replicate)(nil),   // 30: phalanx.Replicate
-	(*Change)(nil),      // 31: phalanx.Change
-	(*Record)(nil),      // 32: phalanx.Record
-	(*Confirm)(nil),     // 33: phalanx.Confirm
-	(*Holdings)(nil),    // 34: phalanx.Holdings
-	(*Holding)(nil),     // 35: phalanx.Holding
-	(*AckHoldings)(nil), // 36: phalanx.AckHoldings
-	(*Meta)(nil),        // 37: phalanx.Meta
-	(*Generation)(nil),  // 38: phalanx.Generation
-	(Kind)(0),           // 39: phalanx.Kind
+	(*Slow)(nil),        // 11: phalanx.Slow
+	(*AwaitCopies)(nil), // 12: phalanx.AwaitCopies
+	(*Locate)(nil),      // 13: phalanx.Locate
+	(*Cancel)(nil),      // 14: phalanx.Cancel
+	(*Done)(nil),        // 15: phalanx.Done
+	(*Failed)(nil),      // 16: phalanx.Failed
+	(*Watch)(nil),       // 17: phalanx.Watch
+	(*Stat)(nil),        // 18: phalanx.Stat
+	(*Evict)(nil),       // 19: phalanx.Evict
+	(*Drop)(nil),        // 20: phalanx.Drop
+	(*List)(nil),        // 21: phalanx.List
+	(*Reply)(nil),       // 22: phalanx.Reply
+	(*ObjectStat)(nil),  // 23: phalanx.ObjectStat
+	(*HolderStat)(nil),  // 24: phalanx.HolderStat
+	(*Push)(nil),        // 25: phalanx.Push
+	(*PushAcked)(nil),   // 26: phalanx.PushAcked
+	(*Readiness)(nil),   // 27: phalanx.Readiness
+	(*Location)(nil),    // 28: phalanx.Location
+	(*WatchAcked)(nil),  // 29: phalanx.WatchAcked
+	(*AskLease)(nil),    // 30: phalanx.AskLease
+	(*LeaseKnown)(nil),  // 31: phalanx.LeaseKnown
+	(*Replicate)(nil),   // 32: phalanx.Replicate
+	(*Change)(nil),      // 33: phalanx.Change
+	(*Record)(nil),      // 34: phalanx.Record
+	(*Confirm)(nil),     // 35: phalanx.Confirm
+	(*Holdings)(nil),    // 36: phalanx.Holdings
+	(*Holding)(nil),     // 37: phalanx.Holding
+	(*AckHoldings)(nil), // 38: phalanx.AckHoldings
+	(*Meta)(nil),        // 39: phalanx.Meta
+	(*Generation)(nil),  // 40: phalanx.Generation
+	(Kind)(0),           // 41: phalanx.Kind
 }
 var file_messages_directory_proto_depIdxs = []int32{
-	11, // 0: phalanx.Directory.locate:type_name -> phalanx.Locate
-	20, // 1: phalanx.Directory.reply:type_name -> phalanx.Reply
-	13, // 2: phalanx.Directory.done:type_name -> phalanx.Done
+	13, // 0: phalanx.Directory.locate:type_name -> phalanx.Locate
+	22, // 1: phalanx.Directory.reply:type_name -> phalanx.Reply
+	15, // 2: phalanx.Directory.done:type_name -> phalanx.Done
 	10, // 3: phalanx.Directory.announce:type_name -> phalanx.Announce
 	5,  // 4: phalanx.Directory.put_inline:type_name -> phalanx.PutInline
 	4,  // 5: phalanx.Directory.begin:type_name -> phalanx.Begin
 	6,  // 6: phalanx.Directory.final:type_name -> phalanx.Final
-	14, // 7: phalanx.Directory.failed:type_name -> phalanx.Failed
-	12, // 8: phalanx.Directory.cancel:type_name -> phalanx.Cancel
+	16, // 7: phalanx.Directory.failed:type_name -> phalanx.Failed
+	14, // 8: phalanx.Directory.cancel:type_name -> phalanx.Cancel
 	7,  // 9: phalanx.Directory.abort:type_name -> phalanx.Abort
 	8,  // 10: phalanx.Directory.restart:type_name -> phalanx.Restart
 	9,  // 11: phalanx.Directory.delete:type_name -> phalanx.Delete
-	15, // 12: phalanx.Directory.watch:type_name -> phalanx.Watch
-	16, // 13: phalanx.Directory.stat:type_name -> phalanx.Stat
-	17, // 14: phalanx.Directory.evict:type_name -> phalanx.Evict
-	18, // 15: phalanx.Directory.drop:type_name -> phalanx.Drop
-	19, // 16: phalanx.Directory.list:type_name -> phalanx.List
-	23, // 17: phalanx.Directory.push:type_name -> phalanx.Push
-	24, // 18: phalanx.Directory.push_acked:type_name -> phalanx.PushAcked
-	25, // 19: phalanx.Directory.readiness:type_name -> phalanx.Readiness
-	27, // 20: phalanx.Directory.watch_acked:type_name -> phalanx.WatchAcked
-	28, // 21: phalanx.Directory.ask_lease:type_name -> phalanx.AskLease
-	29, // 22: phalanx.Directory.lease_known:type_name -> phalanx.LeaseKnown
-	30, // 23: phalanx.Directory.replicate:type_name -> phalanx.Replicate
-	33, // 24: phalanx.Directory.confirm:type_name -> phalanx.Confirm
-	34, // 25: phalanx.Directory.holdings:type_name -> phalanx.Holdings
-	36, // 26: phalanx.Directory.ack_holdings:type_name -> phalanx.AckHoldings
-	37, // 27: phalanx.Begin.meta:type_name -> phalanx.Meta
-	0,  // 28: phalanx.Begin.maker:type_name -> phalanx.Maker
-	38, // 29: phalanx.Begin.replace:type_name -> phalanx.Generation
-	37, // 30: phalanx.PutInline.meta:type_name -> phalanx.Meta
-	38, // 31: phalanx.PutInline.gen:type_name -> phalanx.Generation
-	38, // 32: phalanx.Final.gen:type_name -> phalanx.Generation
-	37, // 33: phalanx.Final.meta:type_name -> phalanx.Meta
-	38, // 34: phalanx.Abort.gen:type_name -> phalanx.Generation
-	38, // 35: phalanx.Restart.gen:type_name -> phalanx.Generation
-	38, // 36: phalanx.Announce.gen:type_name -> phalanx.Generation
-	38, // 37: phalanx.Done.gen:type_name -> phalanx.Generation
-	38, // 38: phalanx.Evict.gen:type_name -> phalanx.Generation
-	38, // 39: phalanx.Drop.gen:type_name -> phalanx.Generation
-	39, // 40: phalanx.Reply.kind:type_name -> phalanx.Kind
-	1,  // 41: phalanx.Reply.state:type_name -> phalanx.ObjectState
-	38, // 42: phalanx.Reply.gen:type_name -> phalanx.Generation
-	37, // 43: phalanx.Reply.meta:type_name -> phalanx.Meta
-	21, // 44: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
-	21, // 45: phalanx.Reply.list:type_name -> phalanx.ObjectStat
-	1,  // 46: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
-	38, // 47: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
-	37, // 48: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
-	0,  // 49: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
-	22, // 50: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
-	2,  // 51: phalanx.Push.order:type_name -> phalanx.PushOrder
-	38, // 52: phalanx.Push.gen:type_name -> phalanx.Generation
-	37, // 53: phalanx.Push.meta:type_name -> phalanx.Meta
-	1,  // 54: phalanx.Readiness.state:type_name -> phalanx.ObjectState
-	38, // 55: phalanx.Readiness.gen:type_name -> phalanx.Generation
-	37, // 56: phalanx.Readiness.meta:type_name -> phalanx.Meta
-	26, // 57: phalanx.Readiness.ready:type_name -> phalanx.Location
-	31, // 58: phalanx.Replicate.changes:type_name -> phalanx.Change
-	32, // 59: phalanx.Change.record:type_name -> phalanx.Record
-	1,  // 60: phalanx.Record.state:type_name -> phalanx.ObjectState
-	38, // 61: phalanx.Record.gen:type_name -> phalanx.Generation
-	37, // 62: phalanx.Record.meta:type_name -> phalanx.Meta
-	0,  // 63: phalanx.Record.maker:type_name -> phalanx.Maker
-	35, // 64: phalanx.Holdings.holdings:type_name -> phalanx.Holding
-	38, // 65: phalanx.Holding.gen:type_name -> phalanx.Generation
-	37, // 66: phalanx.Holding.meta:type_name -> phalanx.Meta
-	67, // [67:67] is the sub-list for method output_type
-	67, // [67:67] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	17, // 12: phalanx.Directory.watch:type_name -> phalanx.Watch
+	18, // 13: phalanx.Directory.stat:type_name -> phalanx.Stat
+	19, // 14: phalanx.Directory.evict:type_name -> phalanx.Evict
+	20, // 15: phalanx.Directory.drop:type_name -> phalanx.Drop
+	21, // 16: phalanx.Directory.list:type_name -> phalanx.List
+	11, // 17: phalanx.Directory.slow:type_name -> phalanx.Slow
+	12, // 18: phalanx.Directory.await_copies:type_name -> phalanx.AwaitCopies
+	25, // 19: phalanx.Directory.push:type_name -> phalanx.Push
+	26, // 20: phalanx.Directory.push_acked:type_name -> phalanx.PushAcked
+	27, // 21: phalanx.Directory.readiness:type_name -> phalanx.Readiness
+	29, // 22: phalanx.Directory.watch_acked:type_name -> phalanx.WatchAcked
+	30, // 23: phalanx.Directory.ask_lease:type_name -> phalanx.AskLease
+	31, // 24: phalanx.Directory.lease_known:type_name -> phalanx.LeaseKnown
+	32, // 25: phalanx.Directory.replicate:type_name -> phalanx.Replicate
+	35, // 26: phalanx.Directory.confirm:type_name -> phalanx.Confirm
+	36, // 27: phalanx.Directory.holdings:type_name -> phalanx.Holdings
+	38, // 28: phalanx.Directory.ack_holdings:type_name -> phalanx.AckHoldings
+	39, // 29: phalanx.Begin.meta:type_name -> phalanx.Meta
+	0,  // 30: phalanx.Begin.maker:type_name -> phalanx.Maker
+	40, // 31: phalanx.Begin.replace:type_name -> phalanx.Generation
+	39, // 32: phalanx.PutInline.meta:type_name -> phalanx.Meta
+	40, // 33: phalanx.PutInline.gen:type_name -> phalanx.Generation
+	40, // 34: phalanx.Final.gen:type_name -> phalanx.Generation
+	39, // 35: phalanx.Final.meta:type_name -> phalanx.Meta
+	40, // 36: phalanx.Abort.gen:type_name -> phalanx.Generation
+	40, // 37: phalanx.Restart.gen:type_name -> phalanx.Generation
+	40, // 38: phalanx.Announce.gen:type_name -> phalanx.Generation
+	40, // 39: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
+	40, // 40: phalanx.Done.gen:type_name -> phalanx.Generation
+	40, // 41: phalanx.Evict.gen:type_name -> phalanx.Generation
+	40, // 42: phalanx.Drop.gen:type_name -> phalanx.Generation
+	41, // 43: phalanx.Reply.kind:type_name -> phalanx.Kind
+	1,  // 44: phalanx.Reply.state:type_name -> phalanx.ObjectState
+	40, // 45: phalanx.Reply.gen:type_name -> phalanx.Generation
+	39, // 46: phalanx.Reply.meta:type_name -> phalanx.Meta
+	23, // 47: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
+	23, // 48: phalanx.Reply.list:type_name -> phalanx.ObjectStat
+	1,  // 49: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
+	40, // 50: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
+	39, // 51: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
+	0,  // 52: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
+	24, // 53: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
+	2,  // 54: phalanx.Push.order:type_name -> phalanx.PushOrder
+	40, // 55: phalanx.Push.gen:type_name -> phalanx.Generation
+	39, // 56: phalanx.Push.meta:type_name -> phalanx.Meta
+	1,  // 57: phalanx.Readiness.state:type_name -> phalanx.ObjectState
+	40, // 58: phalanx.Readiness.gen:type_name -> phalanx.Generation
+	39, // 59: phalanx.Readiness.meta:type_name -> phalanx.Meta
+	28, // 60: phalanx.Readiness.ready:type_name -> phalanx.Location
+	33, // 61: phalanx.Replicate.changes:type_name -> phalanx.Change
+	34, // 62: phalanx.Change.record:type_name -> phalanx.Record
+	1,  // 63: phalanx.Record.state:type_name -> phalanx.ObjectState
+	40, // 64: phalanx.Record.gen:type_name -> phalanx.Generation
+	39, // 65: phalanx.Record.meta:type_name -> phalanx.Meta
+	0,  // 66: phalanx.Record.maker:type_name -> phalanx.Maker
+	37, // 67: phalanx.Holdings.holdings:type_name -> phalanx.Holding
+	40, // 68: phalanx.Holding.gen:type_name -> phalanx.Generation
+	39, // 69: phalanx.Holding.meta:type_name -> phalanx.Meta
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_messages_directory_proto_init() }
@@ -3296,6 +3462,8 @@ func file_messages_directory_proto_init() {
 		(*Directory_Evict)(nil),
 		(*Directory_Drop)(nil),
 		(*Directory_List)(nil),
+		(*Directory_Slow)(nil),
+		(*Directory_AwaitCopies)(nil),
 		(*Directory_Push)(nil),
 		(*Directory_PushAcked)(nil),
 		(*Directory_Readiness)(nil),
@@ -3313,7 +3481,7 @@ func file_messages_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_directory_proto_rawDesc), len(file_messages_directory_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   34,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1699,6 +1699,7 @@ func (x *PlaceLost) GetText() string {
 type PlacesInspected struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Places        []*HeldPlace           `protobuf:"bytes,1,rep,name=places,proto3" json:"places,omitempty"`
+	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1738,6 +1739,13 @@ func (x *PlacesInspected) GetPlaces() []*HeldPlace {
 		return x.Places
 	}
 	return nil
+}
+
+func (x *PlacesInspected) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
 }
 
 type HeldPlace struct {
@@ -1923,9 +1931,10 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
 	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12+\n" +
 	"\x06reason\x18\x03 \x01(\x0e2\x13.phalanx.LossReasonR\x06reason\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"=\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"W\n" +
 	"\x0fPlacesInspected\x12*\n" +
-	"\x06places\x18\x01 \x03(\v2\x12.phalanx.HeldPlaceR\x06places\"m\n" +
+	"\x06places\x18\x01 \x03(\v2\x12.phalanx.HeldPlaceR\x06places\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x04R\aattempt\"m\n" +
 	"\tHeldPlace\x12)\n" +
 	"\x05state\x18\x01 \x01(\v2\x13.phalanx.PlaceStateR\x05state\x125\n" +
 	"\tdelivered\x18\x02 \x03(\v2\x17.phalanx.PlaceDeliveredR\tdelivered*\xe0\x02\n" +

@@ -44,7 +44,7 @@ func ReportToProto(r Report) *PlaceReport {
 		m.Body = &PlaceReport_Lost{&PlaceLost{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen),
 			Reason: LossReason(e.Reason), Text: fromText(e.Text)}}
 	case reduce.Inspected:
-		in := &PlacesInspected{}
+		in := &PlacesInspected{Attempt: e.Attempt}
 		for i := range e.Places {
 			in.Places = append(in.Places, fromHeld(&e.Places[i]))
 		}
@@ -93,7 +93,7 @@ func (f *fields) event(r Report, m *PlaceReport) reduce.Event {
 		return reduce.PlaceLost{Place: f.index("lost.place", b.Lost.GetPlace()), Gen: toPlaceGen(b.Lost.GetGen()),
 			Reason: enum(f, "lost.reason", b.Lost.GetReason(), reduce.LostUnheld), Text: b.Lost.GetText()}
 	case *PlaceReport_Inspected:
-		in := reduce.Inspected{Node: r.Node}
+		in := reduce.Inspected{Node: r.Node, Attempt: b.Inspected.GetAttempt()}
 		for _, p := range b.Inspected.GetPlaces() {
 			in.Places = append(in.Places, f.held(r, p))
 		}

@@ -7,10 +7,10 @@ func (m *Directory) setRequest(body directory.Body) error {
 	case directory.Locate:
 		m.Body = &Directory_Locate{&Locate{Room: b.Room, Wait: b.Wait}}
 	case directory.Done:
-		m.Body = &Directory_Done{&Done{Lease: b.Lease, Gen: fromGen(b.Gen), Complete: b.Complete}}
+		m.Body = &Directory_Done{&Done{Lease: b.Lease, Gen: fromGen(b.Gen), Complete: b.Complete, Rate: b.Rate}}
 	case directory.Announce:
 		m.Body = &Directory_Announce{&Announce{Gen: fromGen(b.Gen), Complete: b.Complete, Pinned: b.Pinned,
-			Origin: b.Origin, Begun: b.Begun}}
+			Origin: b.Origin, Begun: b.Begun, Retiring: b.Retiring}}
 	case directory.PutInline:
 		m.Body = &Directory_PutInline{&PutInline{Meta: fromMeta(b.Meta), Digest: fromDigest(b.Digest), Bytes: b.Bytes,
 			Tag: []byte(b.Tag), Note: b.Note, Gen: fromGen(b.Gen), Held: b.Held, Copies: int64(b.Copies)}}
@@ -38,6 +38,10 @@ func (m *Directory) setRequest(body directory.Body) error {
 		m.Body = &Directory_Evict{&Evict{Gen: fromGen(b.Gen)}}
 	case directory.Drop:
 		m.Body = &Directory_Drop{&Drop{Gen: fromGen(b.Gen)}}
+	case directory.Slow:
+		m.Body = &Directory_Slow{&Slow{Lease: b.Lease}}
+	case directory.AwaitCopies:
+		m.Body = &Directory_AwaitCopies{&AwaitCopies{Gen: fromGen(b.Gen), Copies: int64(b.Copies)}}
 	case directory.List:
 		m.Body = &Directory_List{&List{Prefix: []byte(b.Prefix), After: string(b.After), Limit: int64(b.Limit)}}
 	default:
@@ -54,11 +58,15 @@ func (f *fields) body(m *Directory) directory.Body {
 		}
 		return directory.Locate{Room: b.Locate.GetRoom(), Wait: b.Locate.GetWait()}
 	case *Directory_Done:
-		return directory.Done{Lease: b.Done.GetLease(), Gen: toGen(b.Done.GetGen()), Complete: b.Done.GetComplete()}
+		d := b.Done
+		if d.GetRate() < 0 {
+			f.bad("done.rate", "the number is %d", d.GetRate())
+		}
+		return directory.Done{Lease: d.GetLease(), Gen: toGen(d.GetGen()), Complete: d.GetComplete(), Rate: d.GetRate()}
 	case *Directory_Announce:
 		a := b.Announce
 		return directory.Announce{Gen: toGen(a.GetGen()), Complete: a.GetComplete(), Pinned: a.GetPinned(),
-			Origin: a.GetOrigin(), Begun: a.GetBegun()}
+			Origin: a.GetOrigin(), Begun: a.GetBegun(), Retiring: a.GetRetiring()}
 	case *Directory_PutInline:
 		p := b.PutInline
 		return directory.PutInline{Meta: f.meta("put_inline.meta", p.GetMeta()),
@@ -92,6 +100,10 @@ func (f *fields) body(m *Directory) directory.Body {
 		return directory.Evict{Gen: toGen(b.Evict.GetGen())}
 	case *Directory_Drop:
 		return directory.Drop{Gen: toGen(b.Drop.GetGen())}
+	case *Directory_Slow:
+		return directory.Slow{Lease: b.Slow.GetLease()}
+	case *Directory_AwaitCopies:
+		return directory.AwaitCopies{Gen: toGen(b.AwaitCopies.GetGen()), Copies: f.count("await_copies.copies", b.AwaitCopies.GetCopies())}
 	case *Directory_List:
 		return directory.List{Prefix: string(b.List.GetPrefix()), After: f.maybeObject("list.after", b.List.GetAfter()),
 			Limit: f.count("list.limit", b.List.GetLimit())}

@@ -168,13 +168,13 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		f.env.Directory.Forget(e.Num)
 		f.report(f.env.Directory.Nums(1), directory.Cancel{Num: e.Num})
 	case transfer.ReportDone:
-		f.report(e.Num, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete})
+		f.report(e.Num, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate})
 	case transfer.ReportFailed:
 		f.report(e.Num, directory.Failed{Lease: e.Lease, Reason: e.Reason})
 	case transfer.ReportDrop:
 		f.report(e.Num, directory.Drop{Gen: e.Gen})
 	case transfer.Announce:
-		f.report(e.Num, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun})
+		f.report(e.Num, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
 	case transfer.Reserve:
 		f.reserve(e.Bytes)
 	case transfer.Open:

@@ -3,6 +3,7 @@ package storenode
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -89,6 +90,7 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 	stop := context.AfterFunc(ctx, s.Close)
 	defer stop()
 	cycle := false
+	from, began := c.buffer.Arrived(), time.Now()
 	end := s.ReceiveInto(c.buffer, dataplane.Progress{Wait: func(path []phalanx.NodeID) {
 		if slices.Contains(path, e.Self) {
 			cycle = true
@@ -107,7 +109,7 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 		digest, _ := c.buffer.Digest()
 		ended(transfer.AllSent, o.Gen, "")
 		if ctx.Err() == nil {
-			e.send(self, transfer.Whole{Gen: o.Gen, Size: c.buffer.Size(), Digest: digest})
+			e.send(self, transfer.Whole{Gen: o.Gen, Size: c.buffer.Size(), Digest: digest, Rate: rate(c.buffer.Size()-from, time.Since(began))})
 		}
 	case dataplane.Reset:
 		ended(transfer.Superseded, end.Generation, text)
@@ -128,4 +130,12 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 		}
 		ended(transfer.Broken, o.Gen, text)
 	}
+}
+
+// rate returns bytes per second, or 0 if so few bytes say nothing.
+func rate(bytes int64, took time.Duration) int64 {
+	if bytes < 1<<20 || took <= 0 {
+		return 0
+	}
+	return int64(float64(bytes) / took.Seconds())
 }

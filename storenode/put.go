@@ -128,10 +128,12 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 		p.request(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: bytes, Gen: e.Gen, Held: true, Copies: e.Copies})
 	case transfer.Finish:
 		p.request(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
+	case transfer.AwaitCopies:
+		p.request(e.Num, directory.AwaitCopies{Gen: e.Gen, Copies: e.Copies})
 	case transfer.Withdraw:
 		p.report(e.Num, directory.Abort{Gen: e.Gen})
 	case transfer.Announce:
-		p.report(e.Num, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun})
+		p.report(e.Num, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
 	case transfer.Cancel:
 		p.env.Directory.Forget(e.Num)
 		p.report(p.env.Directory.Nums(1), directory.Cancel{Num: e.Num})
@@ -263,6 +265,8 @@ func (p *put) created(e transfer.Created) {
 func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Digest) {
 	table := p.env.Table
 	switch {
+	case p.copy == nil && p.buffer == nil:
+		return // it was kept before its other copies were made
 	case p.copy != nil:
 		table.finish(p.copy, meta, digest, true)
 	case meta.Size < p.env.InlineLimit:

@@ -69,13 +69,15 @@ func (e *Env) find(ctx context.Context, req dataplane.Request) *objectCopy {
 	}
 }
 
-// slot waits a little until c may serve one more receiver.
+// slot waits a little until c may serve one more receiver. The owner counts the
+// leases; it may have one slow receiver served besides the fan-out (2.13), so
+// that only what exceeds both is refused here.
 func (e *Env) slot(ctx context.Context, c *objectCopy) bool {
 	patience := time.NewTimer(slotPatience)
 	defer patience.Stop()
 	retry := time.NewTicker(2 * time.Millisecond)
 	defer retry.Stop()
-	for !e.Table.serve(c, e.Fanout) {
+	for !e.Table.serve(c, e.Fanout+1) {
 		select {
 		case <-retry.C:
 		case <-patience.C:
