@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -80,30 +81,29 @@ func (c *Children) PIDs() []int {
 	return pids
 }
 
-// Stop asks all children to end and waits until they have; those that have not
-// when ctx ends are killed. The error is the first of those that failed, by
-// then or before. Stopping twice is safe.
+// Stop asks the children to end, one after the other in the opposite order of
+// Start, so that nodes hand over to those that stay; those that have not ended
+// when ctx ends are killed. The error tells of those that failed, by then or
+// before. Stopping twice is safe.
 func (c *Children) Stop(ctx context.Context) error {
 	c.stop.Do(func() { close(c.ending) })
-	for _, one := range c.all {
+	var errs []error
+	for _, one := range slices.Backward(c.all) {
 		_ = one.stdin.Close()
-	}
-	var first error
-	for _, one := range c.all {
 		pid := one.cmd.Process.Pid
 		select {
 		case <-one.done:
 		case <-ctx.Done():
 			_ = one.cmd.Process.Kill()
 			<-one.done
-			first = errors.Join(first, fmt.Errorf("child process %d did not end and was killed: %w", pid, ctx.Err()))
+			errs = append(errs, fmt.Errorf("child process %d did not end and was killed: %w", pid, ctx.Err()))
 			continue
 		}
-		if one.err != nil && first == nil {
-			first = fmt.Errorf("child process %d: %w", pid, one.err)
+		if one.err != nil {
+			errs = append(errs, fmt.Errorf("child process %d: %w", pid, one.err))
 		}
 	}
-	return first
+	return errors.Join(errs...)
 }
 
 func (c *Children) kill() {
