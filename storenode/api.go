@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // The store's calls for ordinary Go code. Each ends with its context, and after
@@ -128,9 +130,21 @@ func (e *Env) Put(ctx context.Context, req Put) (Info, bool, error) {
 }
 
 // Delete removes the object everywhere and calls done once its tombstone is
-// durable.
+// durable. This node's copy is gone by then; other holders are told.
 func (e *Env) Delete(id phalanx.ObjectID, deadline time.Duration, done func(error)) {
-	e.simple("delete", id, deadline, directory.Delete{}, func(_ directory.Result, err error) { done(err) })
+	e.simple("delete", id, deadline, directory.Delete{}, func(_ directory.Result, err error) {
+		if err == nil {
+			e.Table.dropObject(id, everyGeneration, errDeletedHere(e.Self))
+		}
+		done(err)
+	})
+}
+
+// everyGeneration is not less than any generation.
+var everyGeneration = phalanx.Generation{Epoch: math.MaxUint64, Seq: math.MaxUint64}
+
+func errDeletedHere(self phalanx.NodeID) error {
+	return &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: self}
 }
 
 // Stat asks the owner what it knows of the object.

@@ -355,8 +355,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	case p.Order == directory.PushFinal:
 		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
 	case p.Order == directory.PushDrop:
-		env.Table.dropObject(p.Object, phalanx.Generation{Epoch: ^uint64(0), Seq: ^uint64(0)},
-			&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: env.Self})
+		env.Table.dropObject(p.Object, everyGeneration, errDeletedHere(env.Self))
 	case p.Order == directory.PushAbort && !busy:
 		env.Table.dropObject(p.Object, p.Gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
 	case p.Order == directory.PushReset && !busy:
