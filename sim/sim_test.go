@@ -10,24 +10,48 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 )
 
+// rare is what the seeds must meet, so that a workload that never gets there is
+// noticed.
+var rare = []string{
+	"message lost", "message twice", "join", "shard moved", "asked a node that does not own", "late grant given back",
+	"lease of a partial copy", "transfer resumed", "stream broken", "bad piece", "sender ahead", "sender behind",
+	"prefix cleared: reset", "prefix cleared: aborted", "put fails half-way", "put of equal bytes", "put waits for another",
+	"put final without its caller", "inline", "evicted", "reduce inline", "reduce attaches to another",
+	"reduce gets the recorded answer", "reduce: ancestors cleared", "reduce: replaced", "reduce: completed", "place cleared",
+	"source of a reduce starts over",
+}
+
 // TestSeeds runs many small clusters.
 func TestSeeds(t *testing.T) {
 	seeds := uint64(1000)
 	if testing.Short() {
 		seeds = 200
 	}
+	var mu sync.Mutex
+	met := map[string]bool{}
 	var next atomic.Uint64
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for seed := next.Add(1); seed <= seeds && !t.Failed(); seed = next.Add(1) {
-				if r := sim.Run(sim.Config{Seed: seed}); r.Err != nil {
+				r := sim.Run(sim.Config{Seed: seed})
+				if r.Err != nil {
 					t.Errorf("seed %d: %v\nreplay: go run ./cmd/sim --seed %d -v", seed, r.Err, seed)
 				}
+				mu.Lock()
+				for what := range r.Met {
+					met[what] = true
+				}
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
+	for _, what := range rare {
+		if !met[what] && !t.Failed() && !testing.Short() {
+			t.Errorf("no run has met: %s", what)
+		}
+	}
 }
 
 // TestReplay compares the traces of two runs with the same seed.
