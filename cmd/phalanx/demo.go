@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// demoConfig is what the flags of demo say.
+type demoConfig struct {
+	nodes  int
+	num    int
+	file   string
+	rounds int
+}
+
+// demoResult is what demo prints as JSON.
+type demoResult struct {
+	Nodes     int           `json:"nodes"`
+	Broadcast demoBroadcast `json:"broadcast"`
+	Training  demoTraining  `json:"training"`
+	OK        bool          `json:"ok"`
+}
+
+type demoBroadcast struct {
+	Bytes    int64   `json:"bytes"`
+	Seconds  float64 `json:"seconds"`
+	OneByOne float64 `json:"one_by_one_seconds"`
+	Verified bool    `json:"verified"`
+}
+
+type demoTraining struct {
+	Rounds   int     `json:"rounds"`
+	Num      int     `json:"num"`
+	Accuracy float64 `json:"accuracy"`
+	Verified bool    `json:"verified"`
+}
+
+// The limits of --nodes: one has nobody to send to, more do not fit well into
+// one machine.
+const (
+	demoFewest = 2
+	demoMost   = 64
+)
+
+// demoPatience bounds each step, demoEnd the end of all nodes.
+const (
+	demoPatience = 2 * time.Minute
+	demoEnd      = 20 * time.Second
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	var cfg demoConfig
+	cmd := &cobra.Command{
+		Use:     "demo",
+		Short:   "Show what it does, on this machine, in less than a minute",
+		GroupID: nodes,
+		Long: `Demo starts a cluster of real processes (this one and --nodes - 1 others),
+broadcasts a file to all of them and checks every copy, then trains a classifier
+of handwritten digits: each node computes gradients on its part of the samples,
+and each round adds up the first --num of them. Every sum is compared with one
+that is computed anew. It exits with 0 only if everything was right.`,
+		Example: "  phalanx demo\n  phalanx demo --nodes 4 --file big.iso\n  phalanx demo -o json",
+		Args:    cobra.NoArgs,
+		RunE: action(func(ctx context.Context, _ []string) error {
+			cfg, err := cfg.complete()
+			if err != nil {
+				return err
+			}
+			return a.demo(ctx, cfg)
+		}),
+	}
+	cmd.Flags().IntVar(&cfg.nodes, "nodes", 8, "how many nodes, this process among them")
+	cmd.Flags().StringVar(&cfg.file, "file", "", "what to broadcast (default this program)")
+	cmd.Flags().IntVar(&cfg.num, "num", 0, "gradients that a round waits for (default three in four)")
+	cmd.Flags().IntVar(&cfg.rounds, "rounds", 60, "rounds of training")
+	cmd.AddCommand(a.demoNodeCommand())
+	return cmd
+}
+
+// complete checks what was given and fills in the rest.
+func (c demoConfig) complete() (demoConfig, error) {
+	if c.nodes < demoFewest || c.nodes > demoMost {
+		return c, invalid("--nodes: %d are not %d to %d", c.nodes, demoFewest, demoMost)
+	}
+	if c.num == 0 {
+		c.num = c.nodes - c.nodes/4
+	}
+	if c.num < 1 || c.num > c.nodes {
+		return c, invalid("--num: %d are not 1 to %d, the number of nodes", c.num, c.nodes)
+	}
+	if c.rounds < 1 || c.rounds > 100_000 {
+		return c, invalid("--rounds: %d are not 1 to 100000", c.rounds)
+	}
+	if c.file == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return c, err
+		}
+		c.file = exe
+	}
+	info, err := os.Stat(c.file)
+	switch {
+	case err != nil:
+		return c, invalid("--file: %w", err)
+	case !info.Mode().IsRegular():
+		return c, invalid("--file: %s is not a regular file", c.file)
+	}
+	return c, nil
+}
+
+// demo shows everything, and prints what came of it even if something failed.
+func (a *app) demo(ctx context.Context, cfg demoConfig) error {
+	res := demoResult{Nodes: cfg.nodes, Training: demoTraining{Num: cfg.num}}
+	began := time.Now()
+	err := a.demoSteps(ctx, cfg, &res)
+	res.OK = err == nil && res.Broadcast.Verified && res.Training.Verified
+	if err == nil && !res.OK {
+		err = &phalanx.Error{Op: "demo", Kind: phalanx.ErrInternal, Err: errors.New("not everything was verified")}
+	}
+	if a.output == "json" {
+		return errors.Join(err, a.json(a.stdout, res))
+	}
+	if res.OK {
+		a.say("result", "ok: everything was verified, in %.1f s", time.Since(began).Seconds())
+	}
+	return err
+}
+
+func (a *app) demoSteps(ctx context.Context, cfg demoConfig, res *demoResult) (err error) {
+	c, err := a.startDemo(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if end := c.stop(); err == nil {
+			err = end
+		}
+	}()
+	ctx, cancel := c.watch(ctx)
+	defer cancel()
+	if res.Broadcast, err = a.demoBroadcast(ctx, cfg, c); err != nil {
+		return cause(ctx, err)
+	}
+	res.Training, err = a.demoTraining(ctx, cfg, c)
+	return cause(ctx, err)
+}
+
+// cause returns why ctx has ended, if that is what err comes from.
+func cause(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); err != nil && why != nil && !errors.Is(why, context.Canceled) {
+		return why
+	}
+	return err
+}
+
+// say prints what a step has shown, for people.
+func (a *app) say(step, format string, args ...any) {
+	if a.output != "json" {
+		fmt.Fprintf(a.stdout, "%-10s %s\n", step, fmt.Sprintf(format, args...))
+	}
+}

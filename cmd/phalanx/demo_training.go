@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/digits"
+	"github.com/phalanx-go/phalanx/internal/training"
+)
+
+// demoAccuracy is what the classifier has to reach.
+const demoAccuracy = 0.90
+
+// demoTraining trains on all nodes.
+func (a *app) demoTraining(ctx context.Context, cfg demoConfig, c *demoCluster) (demoTraining, error) {
+	ctx, cancel := context.WithTimeout(ctx, demoPatience)
+	defer cancel()
+	a.say("training", "%d handwritten digits in %d parts; a gradient has %s; each round adds up the first %d of %d",
+		digits.Train, cfg.nodes, formatSize(int64(4*(digits.Model{Hidden: digits.Wide}).NumParams())), cfg.num, cfg.nodes)
+	bar := a.count("training", cfg.rounds)
+	defer bar.end()
+	res, err := training.Run(ctx, c.node, training.Config{Num: cfg.num, Rounds: cfg.rounds, Seed: 1, OnRound: func(r training.Round) {
+		bar.set(r.Number)
+		if r.Number%max(1, cfg.rounds/6) == 0 || r.Number == 1 {
+			bar.hide()
+			a.say("", "round %3d: loss %.3f, test accuracy %.3f, gradients of %v in %.0f ms", r.Number, r.Loss, r.Accuracy, r.In, 1000*r.Took.Seconds())
+		}
+	}})
+	out := demoTraining{Rounds: res.Rounds, Num: res.Num, Accuracy: res.Accuracy, Verified: err == nil && res.Verified == res.Rounds}
+	if out.Num == 0 {
+		out.Num = cfg.num
+	}
+	if err != nil {
+		return out, err
+	}
+	bar.end()
+	a.say("training", "test accuracy %.3f on %d other digits after %d rounds; %d of %d sums equal a recomputation from the same gradients",
+		res.Accuracy, digits.Test, res.Rounds, res.Verified, res.Rounds)
+	if res.Accuracy < demoAccuracy {
+		return out, &phalanx.Error{Op: "demo", Kind: phalanx.ErrInternal, Err: fmt.Errorf("a test accuracy of %.3f after %d rounds is less than %.2f", res.Accuracy, res.Rounds, demoAccuracy)}
+	}
+	return out, nil
+}
