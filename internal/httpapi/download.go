@@ -42,7 +42,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
 	defer search.end()
 	stream, err := s.node.Open(search, id, wait > 0)
 	if err != nil {
-		return err
+		e := *typed(err)
+		e.Op = op // as the caller knows it
+		return &e
 	}
 	defer stream.Close()
 	if err := search.found(); err != nil {

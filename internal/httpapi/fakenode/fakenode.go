@@ -32,6 +32,7 @@ type Node struct {
 	mu         sync.Mutex
 	changed    *sync.Cond
 	objects    map[phalanx.ObjectID]*object
+	searching  bool // an Open has waited
 	seq        uint64
 	subs       map[chan actors.Event]bool
 	prefetched map[phalanx.ObjectID][]phalanx.NodeID
@@ -133,6 +134,19 @@ func (n *Node) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (httpap
 		case ctx.Err() != nil:
 			return nil, fail("get", id, phalanx.ErrCanceled, "the caller went away")
 		}
+		if !n.searching {
+			n.searching = true
+			n.changed.Broadcast()
+		}
+		n.changed.Wait()
+	}
+}
+
+// AwaitOpen returns once an Open waits for its object.
+func (n *Node) AwaitOpen() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for !n.searching {
 		n.changed.Wait()
 	}
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/httpapi"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// served is a node as the HTTP interface needs it.
+type served struct{ *cluster.Node }
+
+var _ httpapi.Node = served{}
+
+// Put creates an object from r.
+func (n served) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (storenode.Info, error) {
+	opts := []cluster.PutOption{cluster.WithArray(meta.DType, meta.Shape...)}
+	if copies > 0 {
+		opts = append(opts, cluster.WithCopies(copies))
+	}
+	return n.PutReader(ctx, id, r, meta.Size, opts...)
+}
+
+// Open reads an object as it arrives.
+func (n served) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (httpapi.Stream, error) {
+	open := n.Node.TryOpen
+	if wait {
+		open = n.Node.Open
+	}
+	r, err := open(ctx, id)
+	if err != nil {
+		return nil, err // and not a Stream that holds nil
+	}
+	return r, nil
+}
+
+// Tree returns the live tree of an object.
+func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, error) {
+	t, err := n.Node.Tree(ctx, id)
+	if err != nil {
+		return httpapi.Tree{}, err
+	}
+	out := httpapi.Tree{Object: t.Object, Kind: t.Kind, State: t.State, Size: t.Size}
+	for _, tn := range t.Nodes {
+		out.Nodes = append(out.Nodes, httpapi.TreeNode(tn))
+	}
+	for _, e := range t.Edges {
+		out.Edges = append(out.Edges, httpapi.TreeEdge(e))
+	}
+	return out, nil
+}
+
+// Status returns what the node is doing.
+func (n served) Status() httpapi.Status {
+	s := n.Node.Status()
+	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters,
+		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory(s.Memory),
+		Objects: s.Objects, Complete: s.Complete, Pinned: s.Pinned, Fetching: s.Fetching, Reduces: s.Reduces, Places: s.Places,
+		BytesSent: s.BytesSent, BytesReceived: s.BytesReceived, Requests: s.Requests, Members: []httpapi.Member{}}
+	for _, m := range s.Members {
+		out.Members = append(out.Members, httpapi.Member{Node: m.ID, Control: m.Control, Data: m.Data, Version: m.Version, Leaving: m.Leaving})
+	}
+	return out
+}

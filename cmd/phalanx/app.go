@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/httpapi"
+)
+
+// app is one run of the program: its surroundings and the flags that all
+// commands have.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	environ        []string
+	terminal       bool             // stderr is one: progress can be shown
+	now            func() time.Time // for people, beside events
+
+	output string // text or json
+}
+
+// run runs the program and returns its exit code.
+func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, now: time.Now, output: "text"}
+	if f, ok := stderr.(*os.File); ok {
+		a.terminal = term.IsTerminal(int(f.Fd()))
+	}
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	var typed *phalanx.Error
+	if !errors.As(err, &typed) { // from cobra: the commands' own errors have a type
+		err = &phalanx.Error{Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%s; see `%s --help`", strings.Join(strings.Fields(err.Error()), " "), cmd.CommandPath())}
+		if slices.Contains(args, "-ojson") || slices.Contains(args, "--output=json") || strings.Contains(strings.Join(args, " "), "-o json") {
+			a.output = "json" // the flags may not have been read
+		}
+	}
+	return a.fail(err)
+}
+
+// fail tells what is wrong and returns the exit code.
+func (a *app) fail(err error) int {
+	code := httpapi.ExitCode(err)
+	if a.output == "json" {
+		type failure struct {
+			httpapi.ErrorInfo
+			Exit int `json:"exit"`
+		}
+		_ = a.json(a.stderr, map[string]failure{"error": {httpapi.DescribeError(err), code}})
+	} else {
+		fmt.Fprintf(a.stderr, "phalanx: %v\n", err)
+	}
+	return code
+}
+
+// root returns the command line, with one constructor per command.
+func (a *app) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "phalanx",
+		Short: "A fault-tolerant object store with broadcast and reduce",
+		Long: `Phalanx moves large immutable objects between machines and combines arrays
+from whichever are ready.
+
+  phalanx dev --nodes 3                  a cluster on this machine, until Ctrl-C
+  phalanx put model.bin models/7         in another terminal
+  phalanx get models/7 copy.bin
+
+Commands talk to the node at ` + httpapi.DefaultAddr + `, or at --addr or PHALANX_ADDR.
+They take -o json, and exit with the codes of ` + "`phalanx help exit-codes`.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if a.output != "text" && a.output != "json" {
+				bad := a.output
+				a.output = "text"
+				return invalid("--output: %q is neither text nor json", bad)
+			}
+			return nil
+		},
+	}
+	cmd.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "how to print: text or json")
+	cmd.AddGroup(&cobra.Group{ID: nodes, Title: "Nodes:"}, &cobra.Group{ID: objects, Title: "Objects:"}, &cobra.Group{ID: looks, Title: "Looking:"})
+	cmd.AddCommand(a.nodeCommand(), a.devCommand(), a.configCommand(),
+		a.putCommand(), a.getCommand(), a.rmCommand(), a.lsCommand(), a.statCommand(), a.prefetchCommand(), a.reduceCommand(),
+		a.statusCommand(), a.eventsCommand(), a.treeCommand(), a.versionCommand(), exitCodesTopic())
+	return cmd
+}
+
+// The groups of commands.
+const (
+	nodes   = "nodes"
+	objects = "objects"
+	looks   = "looks"
+)
+
+// action makes sure that what a command fails with has a type.
+func action(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := f(cmd.Context(), args)
+		var typed *phalanx.Error
+		if err == nil || errors.As(err, &typed) {
+			return err
+		}
+		kind := phalanx.ErrInternal
+		if errors.Is(err, context.Canceled) {
+			kind = phalanx.ErrCanceled
+		}
+		return &phalanx.Error{Op: cmd.Name(), Kind: kind, Err: err}
+	}
+}
+
+// getenv returns the value of an environment variable, or "".
+func (a *app) getenv(name string) string {
+	for _, v := range slices.Backward(a.environ) { // the last one counts
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// print writes v as JSON, or what text writes.
+func (a *app) print(v any, text func(w io.Writer)) error {
+	if a.output == "json" {
+		return a.json(a.stdout, v)
+	}
+	var b strings.Builder
+	text(&b)
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}
+
+// json writes v as one line.
+func (a *app) json(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func invalid(format string, args ...any) *phalanx.Error {
+	return &phalanx.Error{Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
+}
+
+// reason returns what err says beside its kind, for a message that has one.
+func reason(err error) error {
+	var e *phalanx.Error
+	if errors.As(err, &e) && e.Err != nil {
+		return e.Err
+	}
+	return err
+}

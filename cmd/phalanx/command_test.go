@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/httpapi"
+	"github.com/phalanx-go/phalanx/internal/httpapi/fakenode"
+)
+
+// bed is a fake node with an HTTP server, and the program beside it.
+type bed struct {
+	node    *fakenode.Node
+	addr    string
+	environ []string
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	node := fakenode.New()
+	server := httptest.NewServer(httpapi.New(node, httpapi.Options{Logger: log}).Handler())
+	t.Cleanup(server.Close)
+	return &bed{node, server.URL, []string{"PHALANX_ADDR=" + server.URL}}
+}
+
+// app returns a program whose output is out and errs.
+func (b *bed) app(stdin string, out, errs io.Writer) *app {
+	return &app{stdin: strings.NewReader(stdin), stdout: out, stderr: errs, environ: b.environ, output: "text",
+		now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC) }}
+}
+
+// run runs the program and shows all that came of it.
+func (b *bed) run(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := b.app(stdin, &out, &errs).run(t.Context(), args)
+	text := out.String()
+	for line := range strings.Lines(errs.String()) {
+		text += "error| " + line
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += " (no newline)\n"
+	}
+	if code != 0 {
+		text += fmt.Sprintf("exit %d\n", code)
+	}
+	if b.addr == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, b.addr, "http://ADDR")
+}
+
+// Each script is a new node and a new folder. "run" has a command line, with
+// standard input below it; "file" and "cat" are about files; "tree" is what the
+// node knows of trees.
+func TestCommands(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/commands/*.txt")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, script := range scripts {
+		path, err := filepath.Abs(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(script), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			b := newBed(t)
+			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return b.step(t, d) })
+		})
+	}
+}
+
+func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "run":
+		line, stdin, _ := strings.Cut(d.Input, "\n")
+		return b.run(t, stdin, strings.Fields(line)...)
+	case "file":
+		if err := os.WriteFile(d.CmdArgs[0].Key, []byte(d.Input), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return ""
+	case "cat":
+		data, err := os.ReadFile(d.CmdArgs[0].Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data) + "\n"
+	case "ls":
+		entries, err := os.ReadDir(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return strings.Join(names, "\n") + "\n"
+	case "tree":
+		b.node.Tr = httpapi.Tree{Object: "t", Kind: d.CmdArgs[0].Key, State: "final", Size: 1 << 20}
+		if d.CmdArgs[0].Key == "reduce" {
+			reduceTree(&b.node.Tr)
+		} else {
+			broadcastTree(&b.node.Tr)
+		}
+		return ""
+	}
+	t.Fatalf("there is no %q", d.Cmd)
+	return ""
+}
+
+func broadcastTree(t *httpapi.Tree) {
+	t.Nodes = []httpapi.TreeNode{
+		{Node: "n1#1", Complete: true, Pinned: true, Origin: true, Held: 1 << 20}, {Node: "n2#2", Held: 1 << 19}, {Node: "n3#3", Held: -1},
+		{Node: "n4#4", Held: -1}, {Node: "n5#5", Complete: true, Held: -1}}
+	t.Edges = []httpapi.TreeEdge{{From: "n1#1", To: "n2#2"}, {From: "n2#2", To: "n3#3"}, {From: "n1#1", To: "n4#4"}, {From: "gone#9", To: "n5#5"}}
+}
+
+// reduceTree is figure 5a of the paper: R4{R2{R1,R3}, R6{R5}}; two places lie on
+// one node.
+func reduceTree(t *httpapi.Tree) {
+	for _, p := range []struct {
+		place  int
+		node   string
+		source string
+		parent int
+	}{{0, "n4#4", "R4", -1}, {1, "n2#2", "R2", 0}, {2, "n1#1", "R6", 0}, {3, "n1#1", "R1", 1}, {4, "n3#3", "R3", 1}, {5, "n2#2", "R5", 2}} {
+		n := httpapi.TreeNode{Place: p.place, Held: -1, Origin: p.parent < 0}
+		n.Node, n.Source = nodeID(p.node), objectID(p.source)
+		t.Nodes = append(t.Nodes, n)
+	}
+	parents := []int{-1, 0, 0, 1, 1, 2}
+	for i, n := range t.Nodes {
+		if p := parents[i]; p >= 0 {
+			t.Edges = append(t.Edges, httpapi.TreeEdge{From: n.Node, To: t.Nodes[p].Node, FromPlace: i, ToPlace: p})
+		}
+	}
+}
+
+// A tree of two moments may have a cycle: it is drawn, and ends.
+func TestDrawCycle(t *testing.T) {
+	var b strings.Builder
+	draw(&b, httpapi.Tree{Object: "x", Kind: "broadcast", State: "final", Nodes: []httpapi.TreeNode{{Node: "a", Complete: true}, {Node: "b", Complete: true}},
+		Edges: []httpapi.TreeEdge{{From: "a", To: "b"}, {From: "b", To: "a"}, {From: "a", To: "a"}}})
+	want := "x  broadcast, final, 0 B\n└─ a  complete\n   └─ b  complete\n"
+	if b.String() != want {
+		t.Errorf("%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// onceWritten closes written after the first line.
+type onceWritten struct {
+	bytes.Buffer
+	written chan struct{}
+}
+
+func (s *onceWritten) Write(p []byte) (int, error) {
+	n, err := s.Buffer.Write(p)
+	if strings.HasSuffix(s.String(), "\n") && s.written != nil {
+		close(s.written)
+		s.written = nil
+	}
+	return n, err
+}
+
+func TestEvents(t *testing.T) {
+	for output, want := range map[string]string{
+		"text": "03:04:05.006  node n2#2 is down (view 4): refused by two\n",
+		"json": `{"event":{"node":"n2#2","view":4,"cause":"refused by two","took_ns":0},"kind":"NodeDown"}` + "\n",
+	} {
+		b := newBed(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		written := make(chan struct{})
+		out := &onceWritten{written: written}
+		code := make(chan int, 1)
+		go func() { code <- b.app("", out, io.Discard).run(ctx, []string{"events", "-o", output}) }()
+		b.node.Publish(1, actors.NodeDown{Node: "n2#2", View: 4, Cause: "refused by two"})
+		<-written
+		cancel() // as Ctrl-C
+		if c := <-code; c != 0 || out.String() != want {
+			t.Errorf("%s: exit %d, %q, want %q", output, c, out.String(), want)
+		}
+	}
+}
+
+func TestEventOfNewerVersion(t *testing.T) {
+	var out bytes.Buffer
+	b := &bed{}
+	if err := b.app("", &out, io.Discard).event("NodeSings", []byte(`{"song":1}`)); err != nil || !strings.Contains(out.String(), `NodeSings {"song":1}`) {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+func TestProgressOnTerminal(t *testing.T) {
+	b := newBed(t)
+	var out, errs bytes.Buffer
+	a := b.app(strings.Repeat("x", 100), &out, &errs)
+	a.terminal = true
+	if code := a.run(t.Context(), []string{"put", "-", "a"}); code != 0 || !strings.Contains(errs.String(), "put a") || strings.Contains(out.String(), "put a") {
+		t.Errorf("exit %d, output %q, terminal %q", code, out.String(), errs.String())
+	}
+}
+
+func TestInterruptedGet(t *testing.T) {
+	b := newBed(t)
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	var errs bytes.Buffer
+	go func() { code <- b.app("", io.Discard, &errs).run(ctx, []string{"get", "later", "f", "--wait", "1h"}) }()
+	b.node.AwaitOpen()
+	cancel()
+	if c := <-code; c != 130 || !strings.Contains(errs.String(), "interrupted") {
+		t.Errorf("exit %d, %q", c, errs.String())
+	}
+}
+
+func TestNoNode(t *testing.T) {
+	server := httptest.NewServer(nil)
+	addr := server.Listener.Addr().String()
+	server.Close()
+	for _, args := range [][]string{{"put", "-", "a"}, {"get", "a", "-"}, {"rm", "a"}, {"ls"}, {"stat", "a"}, {"prefetch", "a"},
+		{"reduce", "t", "a"}, {"status"}, {"events"}, {"tree", "a"}} {
+		b := &bed{environ: []string{"PHALANX_ADDR=" + addr}, addr: "http://" + addr}
+		got := b.run(t, "", args...)
+		if !strings.Contains(got, "no node answers at http://ADDR; start one with `phalanx dev` or give --addr") || !strings.HasSuffix(got, "exit 8\n") {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+}
+
+// Every command says by an example how it is used, and belongs somewhere.
+func TestHelp(t *testing.T) {
+	root := (&bed{}).app("", io.Discard, io.Discard).root()
+	for _, c := range root.Commands() {
+		if c.Runnable() && c.Name() != "version" && c.Name() != "help" && c.Name() != "completion" && (c.Example == "" || c.GroupID == "") {
+			t.Errorf("%s: example %q, group %q", c.Name(), c.Example, c.GroupID)
+		}
+		if c.Short == "" {
+			t.Errorf("%s says nothing", c.Name())
+		}
+	}
+	b := newBed(t)
+	help := b.run(t, "", "help", "exit-codes")
+	for _, o := range httpapi.Outcomes() {
+		if !strings.Contains(help, o.Meaning) {
+			t.Errorf("help exit-codes does not tell of %v", o.Kind)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := b.run(t, "", "completion", shell); !strings.Contains(got, "phalanx") || strings.Contains(got, "exit") && strings.HasSuffix(got, "exit 2\n") {
+			t.Errorf("completion %s: %.200s", shell, got)
+		}
+	}
+}
+
+func TestCompletesIDs(t *testing.T) {
+	b := newBed(t)
+	for _, id := range []string{"grad/1", "grad/2", "model"} {
+		b.run(t, "x", "put", "-", id)
+	}
+	got := strings.Split(b.run(t, "", "__complete", "stat", "grad/"), "\n")
+	if !slices.Equal(got[:2], []string{"grad/1", "grad/2"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// An error of each kind, from the node, becomes its exit code.
+func TestExitCodes(t *testing.T) {
+	b := newBed(t)
+	for _, o := range httpapi.Outcomes() {
+		b.node.Fail = failure(o.Kind)
+		text := b.run(t, "", "stat", "a")
+		want := fmt.Sprintf("error| phalanx: stat \"a\" (node n2#2): %v: because\nexit %d\n", o.Kind, o.Exit)
+		if text != want {
+			t.Errorf("%s\nwant\n%s", text, want)
+		}
+		json := b.run(t, "", "stat", "a", "-o", "json")
+		want = fmt.Sprintf(`error| {"error":{"kind":%q,"op":"stat","object":"a","node":"n2#2","message":"because","exit":%d}}`+"\nexit %d\n", o.Kind.Error(), o.Exit, o.Exit)
+		if json != want {
+			t.Errorf("%s\nwant\n%s", json, want)
+		}
+	}
+}

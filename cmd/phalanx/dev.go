@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+const (
+	devGrace = 5 * time.Second // after which a child that has not ended is killed
+	maxDev   = 256
+)
+
+// devSettings are those that dev hands on to its children.
+var devSettings = []string{"http", "memory", "inline-limit", "shards", "voters", "fanout", "deadline", "pprof", "log-level"}
+
+func (a *app) devCommand() *cobra.Command {
+	var count int
+	cmd := &cobra.Command{
+		Use:     "dev",
+		Short:   "Run a cluster of nodes on this machine",
+		GroupID: nodes,
+		Long: `Dev runs nodes n1, n2 … as processes of their own on loopback, until Ctrl-C, which
+ends them all. The first serves HTTP at the default address, so that other
+commands find it; the others on free ports. A node that dies is reported, and the
+others go on: try kill -9.`,
+		Example: "  phalanx dev --nodes 5\n  phalanx dev --nodes 3 --memory 1GB --log-level warning",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().IntVar(&count, "nodes", 3, "how many nodes")
+	settingFlags(cmd.Flags(), devSettings...)
+	cmd.RunE = action(func(ctx context.Context, _ []string) error {
+		if count < 1 || count > maxDev {
+			return invalid("--nodes: %d are not 1 to %d", count, maxDev)
+		}
+		first, all := handOn(cmd.Flags())
+		return a.dev(ctx, count, first, all)
+	})
+	return cmd
+}
+
+// handOn returns the given settings as flags for children; that of HTTP is for
+// the first alone.
+func handOn(f *pflag.FlagSet) (first, all []string) {
+	for _, key := range devSettings {
+		flag := f.Lookup(key)
+		switch text := "--" + key + "=" + flag.Value.String(); {
+		case !flag.Changed:
+		case key == "http":
+			first = append(first, text)
+		default:
+			all = append(all, text)
+		}
+	}
+	return first, all
+}
+
+// fleet is the children.
+type fleet struct {
+	all []*process
+}
+
+// startFleet starts count nodes n1, n2 …, which become one cluster. The first
+// has flags of its own.
+func startFleet(ctx context.Context, environ []string, log io.Writer, count int, firsts, flags []string) (*fleet, error) {
+	f := &fleet{}
+	common := append([]string{"--bind=127.0.0.1", "--advertise=127.0.0.1", "--control-port=0", "--data-port=0"}, flags...)
+	first, err := startNode(ctx, environ, log, "n1", slices.Concat(common, []string{"--seeds="}, firsts)...)
+	if err != nil {
+		return nil, err
+	}
+	others := slices.Concat(common, []string{"--http=127.0.0.1:0", "--seeds=" + first.Control})
+	f.all = make([]*process, count)
+	f.all[0] = first
+	errs := make([]error, count)
+	var wg sync.WaitGroup
+	for i := 1; i < count; i++ {
+		wg.Go(func() { f.all[i], errs[i] = startNode(ctx, environ, log, fmt.Sprint("n", i+1), others...) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			f.end()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// end ends all children and returns when they have ended.
+func (f *fleet) end() {
+	var wg sync.WaitGroup
+	for _, p := range f.all {
+		if p != nil {
+			wg.Go(func() { p.end(devGrace) })
+		}
+	}
+	wg.Wait()
+}
+
+// dev runs count nodes until ctx ends or all have died.
+func (a *app) dev(ctx context.Context, count int, first, flags []string) error {
+	log := &lines{w: a.stderr}
+	f, err := startFleet(ctx, a.environ, log, count, first, flags)
+	if err != nil {
+		return err
+	}
+	defer f.end()
+	if err := a.introduce(f.all); err != nil {
+		return err
+	}
+	dead := make(chan *process)
+	stop := make(chan struct{})
+	defer close(stop)
+	for _, p := range f.all {
+		go func() {
+			<-p.over
+			select {
+			case dead <- p:
+			case <-stop:
+			}
+		}()
+	}
+	for alive := count; alive > 0; alive-- {
+		select {
+		case <-ctx.Done():
+			return nil
+		case p := <-dead:
+			if err := a.obituary(p, alive-1); err != nil {
+				return err
+			}
+		}
+	}
+	return &phalanx.Error{Op: "dev", Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("all nodes have died")}
+}
+
+// child is what dev tells of a process.
+type child struct {
+	ready
+	PID int `json:"pid"`
+}
+
+func (a *app) introduce(all []*process) error {
+	list := make([]child, len(all))
+	for i, p := range all {
+		list[i] = child{p.ready, p.pid}
+	}
+	return a.print(map[string]any{"event": "ready", "nodes": list}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d nodes are ready:\n", len(all))
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, c := range list {
+			fmt.Fprintf(t, "  %s\tprocess %d\t%s\n", c.Node, c.PID, c.HTTP)
+		}
+		_ = t.Flush() // to memory
+		fmt.Fprintln(w, "Try phalanx put FILE ID, phalanx ls, phalanx events in another terminal. Ctrl-C ends all.")
+	})
+}
+
+func (a *app) obituary(p *process, left int) error {
+	return a.print(map[string]any{"event": "died", "node": p.Node, "pid": p.pid, "cause": how(p.err)}, func(w io.Writer) {
+		fmt.Fprintf(w, "node %s (process %d) has died: %s; %d go on\n", p.Node, p.pid, how(p.err), left)
+	})
+}
+
+// lines lets several writers write to one, each call at a time.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/phalanx-go/phalanx/internal/httpapi"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Tell how a node and its cluster are",
+		GroupID: looks,
+		Example: "  phalanx status\n  phalanx status --addr 127.0.0.1:7421 -o json",
+		Args:    cobra.NoArgs,
+		RunE: action(func(ctx context.Context, _ []string) error {
+			client, err := a.client(&c)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			st, err := client.Status(ctx)
+			if err != nil {
+				return err
+			}
+			return a.print(st, func(w io.Writer) { report(w, st) })
+		}),
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func report(w io.Writer, s httpapi.Status) {
+	fmt.Fprintf(w, "node %s of cluster %q, version %s, up %v\n", s.Node, s.Cluster, s.Version, time.Duration(s.Uptime*float64(time.Second)).Round(time.Second))
+	fmt.Fprintf(w, "memory     %s of %s, at most %s\n", formatSize(s.Memory.Used), formatSize(s.Memory.Cap), formatSize(s.Memory.Peak))
+	fmt.Fprintf(w, "copies     %d: %d complete, %d pinned, %d arriving\n", s.Objects, s.Complete, s.Pinned, s.Fetching)
+	fmt.Fprintf(w, "reduces    %d run here, %d places\n", s.Reduces, s.Places)
+	fmt.Fprintf(w, "traffic    %s sent, %s received\n", formatSize(int64(s.BytesSent)), formatSize(int64(s.BytesReceived)))
+	fmt.Fprintf(w, "directory  %d shards owned, %d backed up, %d requests\n", s.ShardsOwned, s.ShardsBackedUp, s.Requests)
+	fmt.Fprintf(w, "view %d, %d members:\n", s.View, len(s.Members))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, m := range s.Members {
+		role := "member"
+		if slices.Contains(s.Voters, m.Node) {
+			role = "voter"
+		}
+		if m.Leaving {
+			role += ", leaving"
+		}
+		fmt.Fprintf(t, "  %s\t%s\tcontrol %s\tdata %s\n", m.Node, role, m.Control, m.Data)
+	}
+	_ = t.Flush() // to memory
+}
