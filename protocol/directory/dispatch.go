@@ -1,0 +1,111 @@
+package directory
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// request answers r, or queues it behind the change that is in flight.
+func (s *Shard) request(r Request) {
+	if !s.owner() {
+		s.reply(r, Result{Kind: phalanx.ErrUnavailable, NotOwner: true, Text: fmt.Sprintf("%s does not own shard %d", s.cfg.Self, s.cfg.Shard)})
+		return
+	}
+	if !s.mayAnswer() || s.absent(r.From) {
+		return
+	}
+	if !s.sure {
+		s.hold(r)
+		return
+	}
+	if l, ok := r.Body.(List); ok {
+		s.reply(r, Result{List: s.list(l)})
+		return
+	}
+	o := s.object(r.Object)
+	switch b := r.Body.(type) { // these touch soft state only
+	case Cancel:
+		s.cancel(o, r.From, b.Num)
+		if o.change == nil {
+			s.reply(r, Result{})
+			return
+		} // else what it cancels may be in flight: it counts again behind that
+	case Failed:
+		s.failed(o, r, b)
+		return
+	case Drop:
+		s.dropped(o, r, b)
+		return
+	}
+	if o.isOver(r) {
+		return
+	}
+	if o.change != nil || s.rebuild && len(s.warming) > 0 && o.rec.State == Unbound && binds(r) {
+		if !slices.ContainsFunc(o.queue, r.same) {
+			o.queue = append(o.queue, r)
+		}
+		return
+	}
+	switch b := r.Body.(type) {
+	case Cancel:
+		s.cancel(o, r.From, b.Num)
+		s.reply(r, Result{})
+	case Begin:
+		s.begin(o, r, b)
+	case PutInline:
+		s.putInline(o, r, b)
+	case Final:
+		s.final(o, r, b)
+	case Abort:
+		s.abort(o, r, b)
+	case Restart:
+		s.restart(o, r, b)
+	case Delete:
+		s.delete(o, r)
+	case Announce:
+		s.announce(o, r, b)
+	case Locate:
+		s.locate(o, r, b)
+	case Done:
+		s.done(o, r, b)
+	case Slow:
+		s.slow(o, r, b)
+	case AwaitCopies:
+		s.awaitCopies(o, r, b)
+	case Watch:
+		s.watch(o, r)
+	case Evict:
+		s.evict(o, r, b)
+	case Stat:
+		st := s.stat(o, true)
+		s.reply(r, Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, Stat: &st})
+	}
+}
+
+// binds reports whether what r says of an unbound id would be wrong if there
+// is a copy of it after all, which its holder has not reported yet.
+func binds(r Request) bool {
+	switch r.Body.(type) {
+	case Begin, PutInline, Final, Announce, Done, Evict:
+		return true
+	}
+	return false
+}
+
+// same reports whether q repeats r.
+func (r Request) same(q Request) bool { return q.From == r.From && q.Num == r.Num }
+
+func (s *Shard) reply(r Request, res Result) {
+	s.emit(Reply{To: r.From, Num: r.Num, Object: r.Object, Result: res})
+}
+
+func (s *Shard) reject(r Request, o *object, k phalanx.Kind, format string, args ...any) {
+	s.reply(r, Result{Kind: k, Text: fmt.Sprintf(format, args...), State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta})
+}
+
+// known returns what is known of o, as an answer.
+func (s *Shard) known(o *object) Result {
+	return Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, IsInline: o.rec.Inline, Note: o.rec.Note}
+}

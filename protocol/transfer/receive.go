@@ -1,0 +1,140 @@
+package transfer
+
+import (
+	"fmt"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// end goes on after a stream: with what is missing, from another sender.
+func (r *Receiver) end(e Ended) {
+	switch {
+	case r.phase == reading && e.Stream == r.stream:
+	case r.phase == whole && e.Stream == r.ended && e.Why != AllSent && r.digest.IsZero():
+		// Its last bytes turned out to be bad.
+	default:
+		return
+	}
+	sender, lease := r.sender, r.lease
+	r.stream, r.ended, r.sender, r.lease = 0, 0, "", 0
+	switch e.Why {
+	case AllSent:
+		// Whole follows as soon as the last piece was checked.
+		r.ended, r.lease, r.sender = e.Stream, lease, sender
+		r.phase = whole
+		return
+	case Full:
+		r.emit(ReportDone{Num: r.next(), Lease: lease, Gen: r.gen})
+		r.phase = reserving
+		r.emit(Reserve{Bytes: phalanx.UnknownSize})
+		return
+	case BadPiece:
+		if r.bad[sender]++; r.bad[sender] == 1 { // asked for once more, of the same sender
+			r.read(sender, lease)
+			return
+		}
+	}
+	reason := e.Why.String()
+	if e.Text != "" {
+		reason += ": " + e.Text
+	}
+	r.emit(ReportFailed{Num: r.next(), Lease: lease, Reason: reason})
+	if e.Why != Busy && e.Why != Superseded { // those are well
+		if !r.lost {
+			r.lost, r.lostAt = true, r.now
+		}
+		r.emit(SenderLost{Sender: sender, Why: e.Why, Held: e.Held})
+	}
+	r.search()
+}
+
+// whole notes that every byte is there.
+func (r *Receiver) whole(w Whole) {
+	switch {
+	case w.Gen != r.gen || r.gen.IsZero() || !r.digest.IsZero():
+		return
+	case r.phase == locating: // the sender was lost as the last bytes were checked
+		r.emit(Cancel{Num: r.locate})
+	}
+	r.stream, r.ended, r.phase = 0, 0, whole
+	r.digest, r.rate = w.Digest, w.Rate
+	if r.meta.Size == phalanx.UnknownSize {
+		r.meta.Size = w.Size
+	}
+	if r.final == nil && r.lease != 0 {
+		r.emit(ReportDone{Num: r.next(), Lease: r.lease, Gen: r.gen, Rate: r.rate})
+		r.lease, r.sender = 0, ""
+	}
+	r.settle()
+}
+
+// settle completes the copy once its bytes and the owner's record are there.
+func (r *Receiver) settle() {
+	if r.final == nil || r.digest.IsZero() {
+		return
+	}
+	if r.final.Digest != r.digest {
+		r.fail(&phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrCorrupt, // each piece passed its check: its origin is to blame
+			Err: fmt.Errorf("its bytes have digest %v, it was finished with %v", r.digest, r.final.Digest)})
+		return
+	}
+	if r.lease != 0 {
+		r.emit(ReportDone{Num: r.next(), Lease: r.lease, Gen: r.gen, Complete: true, Rate: r.rate})
+	} else {
+		r.emit(Announce{Num: r.next(), Gen: r.gen, Complete: true})
+	}
+	r.phase = over
+	r.emit(Complete{Gen: r.gen, Meta: r.final.Meta, Digest: r.digest})
+}
+
+// pushed carries out an order of the owner.
+func (r *Receiver) pushed(p Pushed) {
+	switch p.Order {
+	case OrderFinal:
+		if p.Gen == r.gen && r.final == nil {
+			r.final = &p
+			r.settle()
+		}
+	case OrderReset:
+		r.raise(p.Gen)
+		if r.gen.Less(p.Gen) && !r.gen.IsZero() {
+			r.startOver(p.Gen, phalanx.ErrReset)
+		}
+	case OrderAbort:
+		after := phalanx.Generation{Epoch: p.Gen.Epoch, Seq: p.Gen.Seq + 1}
+		r.raise(after)
+		if !r.gen.IsZero() && !p.Gen.Less(r.gen) {
+			r.startOver(after, phalanx.ErrAborted)
+		}
+	case OrderDrop:
+		if p.Gen.Less(r.gen) {
+			return
+		}
+		r.closeStream()
+		if r.phase == locating {
+			r.emit(Cancel{Num: r.locate})
+		}
+		r.phase = over
+		r.emit(Fail{Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted")}})
+		r.emit(Discard{})
+	}
+}
+
+func (r *Receiver) raise(floor phalanx.Generation) {
+	if r.floor.Less(floor) {
+		r.floor = floor
+	}
+}
+
+// startOver forgets the prefix and looks for the next generation.
+func (r *Receiver) startOver(before phalanx.Generation, kind phalanx.Kind) {
+	r.closeStream()
+	r.emit(Clear{Before: before, Kind: kind})
+	r.gen, r.final, r.digest = phalanx.Generation{}, nil, phalanx.Digest{}
+	if r.phase != reserving {
+		if r.phase == locating {
+			r.emit(Cancel{Num: r.locate})
+		}
+		r.search()
+	}
+}
