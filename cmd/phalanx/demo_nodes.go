@@ -39,7 +39,7 @@ func (a *app) demoNodeCommand() *cobra.Command {
 	var seed, name string
 	cmd := &cobra.Command{
 		Use:    "node",
-		Short:  "A node of a demo, which ends with its standard input",
+		Short:  "A node of a demo, which ends with its parent",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: action(func(context.Context, []string) error {

@@ -1,6 +1,7 @@
-// Package children runs child processes that never outlive their parent: each
-// ends when its standard input does, which the system sees to whatever becomes
-// of the parent. The other half, for the child's main, is Lifetime.
+// Package children runs child processes that never outlive their parent. Each
+// has a pipe for its standard input: a byte in it asks the child to end, and the
+// end of the pipe, which the system sees to whatever becomes of the parent,
+// means that the parent is gone. The child's half is Lifetime.
 package children
 
 import (
@@ -27,7 +28,7 @@ type Children struct {
 
 type child struct {
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stdin io.Writer     // closed by Wait
 	done  chan struct{} // closed when it has ended
 	err   error         // why; after done
 }
@@ -89,7 +90,7 @@ func (c *Children) Stop(ctx context.Context) error {
 	c.stop.Do(func() { close(c.ending) })
 	var errs []error
 	for _, one := range slices.Backward(c.all) {
-		_ = one.stdin.Close()
+		_, _ = one.stdin.Write([]byte{'\n'}) // one that has ended cannot be asked
 		pid := one.cmd.Process.Pid
 		select {
 		case <-one.done:
@@ -113,16 +114,21 @@ func (c *Children) kill() {
 }
 
 // Lifetime is called by a child process. It returns a context that ends when
-// the parent asks the child to end, or is gone. From then on the process has
-// grace to end by itself. An interrupt from the terminal, which reaches parent
-// and children alike, is left to the parent.
+// the parent asks the child to end; from then on the process has grace to end by
+// itself. If the parent is gone the process ends at once. An interrupt from the
+// terminal, which reaches parent and children alike, is left to the parent.
 func Lifetime(grace time.Duration) (context.Context, context.CancelFunc) {
 	signal.Ignore(os.Interrupt)
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
 	context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { os.Exit(1) }) })
+	go func() {
+		var one [1]byte
+		for {
+			if _, err := os.Stdin.Read(one[:]); err != nil {
+				os.Exit(1)
+			}
+			cancel()
+		}
+	}()
 	return ctx, cancel
 }
