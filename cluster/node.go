@@ -37,6 +37,7 @@ type Node struct {
 	system     *actor.ActorSystem
 	remote     *remoting.Remoting
 	members    *membership.Membership
+	agreeing   atomic.Pointer[membership.Membership] // members, for callbacks that can come before it is set
 	bridge     *actors.Bridge
 	budget     *dataplane.Budget
 	conns      *dataplane.Conns
@@ -124,6 +125,7 @@ func (n *Node) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.agreeing.Store(n.members)
 	if err := n.members.Join(ctx); err != nil {
 		return err
 	}

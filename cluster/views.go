@@ -71,8 +71,8 @@ func (n *Node) admit(from phalanx.NodeID, _ uint64) error {
 
 // controlBroken hears of a broken connection for actors' messages.
 func (n *Node) controlBroken(address string, err error) {
-	if n.members != nil {
-		n.members.Broken(address)
+	if m := n.agreeing.Load(); m != nil {
+		m.Broken(address)
 	}
 	n.log.WithError(err).WithField(logging.Address, address).Debug("a control connection broke")
 }
