@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"syscall"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
@@ -141,9 +141,8 @@ func joinError(s *settings, err error) error {
 		return err
 	}
 	out := *e
-	var op *net.OpError
 	switch {
-	case errors.As(err, &op) && op.Op == "listen":
+	case errors.Is(err, syscall.EADDRINUSE):
 		out.Err = fmt.Errorf("%w: give other ports with --control-port and --data-port, 0 for free ones", e.Err)
 	case errors.Is(err, phalanx.ErrDeadline) && len(s.cluster.Seeds) > 0:
 		out.Err = fmt.Errorf("%w: is a node running at one of --seeds %v?", e.Err, s.cluster.Seeds)

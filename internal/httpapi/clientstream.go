@@ -66,9 +66,25 @@ func (d *Download) Read(p []byte) (int, error) {
 	case err != nil && d.ctx.Err() != nil:
 		return n, d.client.failure(d.ctx, "get", d.ID, err)
 	case err != nil:
-		return n, &phalanx.Error{Op: "get", Object: d.ID, Kind: phalanx.ErrAborted, Err: fmt.Errorf("the stream broke off after %d bytes: the object was deleted, made again or given up, or the node went away", d.at)}
+		return n, d.broken()
 	}
 	return n, err
+}
+
+// broken says why the bytes ended too early. The stream has no room for that,
+// so the node is asked what became of the object.
+func (d *Download) broken() error {
+	e := &phalanx.Error{Op: "get", Object: d.ID, Kind: phalanx.ErrAborted}
+	_, err := d.client.Stat(d.ctx, d.ID, time.Second)
+	switch {
+	case errors.Is(err, phalanx.ErrDeleted):
+		e.Kind, e.Err = phalanx.ErrDeleted, fmt.Errorf("it was deleted after %d bytes had come", d.at)
+	case errors.Is(err, phalanx.ErrUnavailable):
+		e.Kind, e.Err = phalanx.ErrUnavailable, fmt.Errorf("the node at %s went away after %d bytes", d.client.Addr(), d.at)
+	default:
+		e.Err = fmt.Errorf("the stream broke off after %d bytes: the object is made again or was given up", d.at)
+	}
+	return e
 }
 
 // Close ends the download.

@@ -123,7 +123,7 @@ func TestPutGetHeadDelete(t *testing.T) {
 	}
 	res, body = b.do(t, "GET", "/v1/objects/grad/1", "")
 	wantError(t, res, body, 404, phalanx.ErrNotFound, "nobody has announced it")
-	if res, _ := b.do(t, "HEAD", "/v1/objects/grad/1", ""); res.StatusCode != 404 || res.Header.Get("Phalanx-Error") != "not found" {
+	if res, _ := b.do(t, "HEAD", "/v1/objects/grad/1", ""); res.StatusCode != 410 || res.Header.Get("Phalanx-Error") != "deleted" {
 		t.Errorf("HEAD: %d %v", res.StatusCode, res.Header)
 	}
 }
@@ -292,6 +292,34 @@ func TestGivenUp(t *testing.T) {
 			t.Errorf("got %q, %v, want %v", got, err, phalanx.ErrAborted)
 		}
 		_ = d.Close()
+	}
+}
+
+// Who reads an object that is deleted hears that it was.
+func TestDeletedWhileRead(t *testing.T) {
+	b := newBed(t, httpapi.Options{})
+	in, feed := io.Pipe()
+	put := make(chan error, 1)
+	go func() {
+		_, err := b.client.Put(context.Background(), "d", in, 30, httpapi.PutOptions{})
+		put <- err
+	}()
+	write(t, feed, "0123456789")
+	b.node.Await("d", 10)
+	d, err := b.client.Get(t.Context(), "d", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.client.Delete(t.Context(), "d", 0); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(d); !errors.Is(err, phalanx.ErrDeleted) || len(got) > 10 {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_ = d.Close()
+	_ = feed.CloseWithError(errors.New("no more"))
+	if err := <-put; err == nil {
+		t.Error("the put of half an object succeeded")
 	}
 }
 

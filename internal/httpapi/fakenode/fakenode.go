@@ -32,6 +32,7 @@ type Node struct {
 	mu         sync.Mutex
 	changed    *sync.Cond
 	objects    map[phalanx.ObjectID]*object
+	deleted    map[phalanx.ObjectID]bool
 	searching  bool // an Open has waited
 	seq        uint64
 	subs       map[chan actors.Event]bool
@@ -49,7 +50,7 @@ var _ httpapi.Node = (*Node)(nil)
 
 // New returns a node called n1#1 that is a member with n2#2.
 func New() *Node {
-	n := &Node{objects: map[phalanx.ObjectID]*object{}, subs: map[chan actors.Event]bool{}, prefetched: map[phalanx.ObjectID][]phalanx.NodeID{}}
+	n := &Node{objects: map[phalanx.ObjectID]*object{}, deleted: map[phalanx.ObjectID]bool{}, subs: map[chan actors.Event]bool{}, prefetched: map[phalanx.ObjectID][]phalanx.NodeID{}}
 	n.changed = sync.NewCond(&n.mu)
 	n.Info = httpapi.Status{Node: "n1#1", Cluster: "phalanx", Version: "test", Uptime: 90, View: 3,
 		Members: []httpapi.Member{{Node: "n1#1", Control: "127.0.0.1:1001", Data: "127.0.0.1:1002", Version: "test"},
@@ -166,6 +167,7 @@ func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
 	defer n.mu.Unlock()
 	if o := n.objects[id]; o != nil {
 		o.err = fail("get", id, phalanx.ErrDeleted, "it was deleted")
+		n.deleted[id] = true
 	}
 	delete(n.objects, id)
 	n.changed.Broadcast()
@@ -180,6 +182,9 @@ func (n *Node) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectS
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := n.objects[id]
+	if n.deleted[id] {
+		return storenode.ObjectStat{}, fail("stat", id, phalanx.ErrDeleted, "it was deleted")
+	}
 	if o == nil {
 		return storenode.ObjectStat{}, fail("stat", id, phalanx.ErrNotFound, "nobody has announced it")
 	}
