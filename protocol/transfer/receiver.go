@@ -133,12 +133,12 @@ func (r *Receiver) want(w Want) {
 	switch {
 	case r.phase == idle:
 		r.search()
-	case w.Wait && r.phase == locating && !r.waits:
-		// A caller that would not wait has asked; ask again for the one that does.
+	case w.Wait && r.phase == locating && !r.waits,
+		!w.Wait && r.phase == locating && r.why.Waiting && r.why.State == Unbound:
+		// A caller that would not wait has asked, and this one would: ask again.
+		// Or it would not, and what was answered to others may be old.
 		r.emit(Cancel{Num: r.locate})
 		r.search()
-	default:
-		r.refuse()
 	}
 	if r.retiring && len(r.callers) > 0 {
 		r.retire(false)
