@@ -325,6 +325,13 @@ func (m *model) note(format string, args ...any) {
 func (m *model) carryOut(at phalanx.NodeID, e directory.Effect) {
 	switch e := e.(type) {
 	case directory.SendReplicate:
+		for _, c := range e.Changes {
+			// What is lost may be replaced. An owner that dies on the way leaves
+			// it to the next one to show that.
+			if p, ok := m.replicas[at].Inspect(c.Record.Object); ok && p.State == directory.Lost && p.Record.Gen.Less(c.Record.Gen) {
+				m.of(c.Record.Object).released = true
+			}
+		}
 		m.wire = append(m.wire, wired{e.To, e.Replicate})
 	case directory.SendConfirm:
 		m.wire = append(m.wire, wired{e.To, e.Confirm})
