@@ -65,3 +65,11 @@ func cut(p unsafe.Pointer, n int64) {
 		panic("dataplane: munmap: " + err.Error()) // not a range of ours: a bug
 	}
 }
+
+// joinMemory returns a and b as one if b lies behind a, else nil.
+func joinMemory(a, b []byte) []byte {
+	if unsafe.Add(unsafe.Pointer(unsafe.SliceData(a)), cap(a)) != unsafe.Pointer(unsafe.SliceData(b)) {
+		return nil
+	}
+	return unsafe.Slice(unsafe.SliceData(a), cap(a)+cap(b))
+}

@@ -29,6 +29,7 @@ type Pool struct {
 	kept   int64     // bytes in idle
 	held   int64     // bytes handed out and mapped
 	recent int64     // the most that was held lately; idle memory is bounded by it
+	warm   int64     // what Warm was told: recent does not fall below it
 }
 
 // Region is contiguous memory from a Pool. Its holder alone may use it.
@@ -113,7 +114,7 @@ func (p *Pool) charged(n int64) (*Region, error) {
 	return r, nil
 }
 
-// reuse returns the idle region that fits n best, within a quarter of n.
+// reuse returns idle memory of n bytes: of the smallest region that has as many.
 func (p *Pool) reuse(n int64) *Region {
 	if n <= HeapMax {
 		return nil
@@ -122,18 +123,28 @@ func (p *Pool) reuse(n int64) *Region {
 	defer p.mu.Unlock()
 	best := -1
 	for i, r := range p.idle {
-		if r.charged >= n && r.charged <= n+n/4 && (best < 0 || r.charged < p.idle[best].charged) {
+		if r.charged >= n && (best < 0 || r.charged < p.idle[best].charged) {
 			best = i
 		}
 	}
 	if best < 0 {
 		return nil
 	}
-	r := p.idle[best]
-	p.idle = slices.Delete(p.idle, best, best+1)
-	p.kept -= r.charged
+	r := p.takeLocked(best, n)
 	p.holdLocked(r.charged)
 	r.mem = r.mem[:n]
+	return r
+}
+
+// takeLocked takes n bytes out of an idle region, or all of it.
+func (p *Pool) takeLocked(i int, n int64) *Region {
+	r := p.idle[i]
+	if k := share(n); k < r.charged && n+n/4 < r.charged {
+		r = r.split(k)
+	} else {
+		p.idle = slices.Delete(p.idle, i, i+1)
+	}
+	p.kept -= r.charged
 	return r
 }
 
@@ -145,7 +156,7 @@ func (p *Pool) hold(n int64) {
 
 func (p *Pool) holdLocked(n int64) {
 	p.held += n
-	p.recent = max(p.held, p.recent-p.recent/16) // forgotten over some forty requests
+	p.recent = max(p.held, p.recent-p.recent/16, p.warm) // forgotten over some forty requests
 }
 
 // Bytes returns the memory.
@@ -163,14 +174,19 @@ func (r *Region) Release() {
 	if int64(cap(r.mem)) > r.charged { // a growable one that was not trimmed
 		r.mem = shrinkMemory(r.mem, r.charged)
 	}
+	n := r.charged
 	p.mu.Lock()
-	p.held -= r.charged
+	p.held -= n
+	p.kept += n
+	p.idle = slices.DeleteFunc(p.idle, r.join)
 	p.idle = append(p.idle, r)
-	p.kept += r.charged
-	over := p.kept + p.held - p.recent
+	need := p.kept + p.held - p.recent
 	p.mu.Unlock()
-	if over > 0 || p.budget.contended() {
-		p.reclaim(max(over, r.charged))
+	if p.budget.contended() {
+		need = max(need, n)
+	}
+	if need > 0 {
+		p.reclaim(need)
 	}
 }
 
@@ -193,7 +209,8 @@ func (p *Pool) Trim(keep int64) {
 	}
 }
 
-// Warm touches a region of n bytes ahead of need and leaves it idle.
+// Warm touches n bytes ahead of need and leaves them idle; more than that may
+// be given back later. It reports whether there was room.
 func (p *Pool) Warm(n int64) bool {
 	r := p.TryGet(n)
 	if r == nil {
@@ -202,22 +219,24 @@ func (p *Pool) Warm(n int64) bool {
 	for i := 0; i < len(r.mem); i += pageSize {
 		r.mem[i] = 0
 	}
+	p.mu.Lock()
+	p.warm = n
+	p.mu.Unlock()
 	r.Release()
 	return true
 }
 
-// reclaim drops idle regions, oldest first, until need bytes are free, and
-// reports whether there were any.
+// reclaim drops idle memory, oldest first, until need bytes are free, and
+// reports whether there was any.
 func (p *Pool) reclaim(need int64) bool {
+	var drop []*Region
+	freed := int64(0)
 	p.mu.Lock()
-	freed, n := int64(0), 0
-	for n < len(p.idle) && freed < need {
-		freed += p.idle[n].charged
-		n++
+	for len(p.idle) > 0 && freed < need {
+		r := p.takeLocked(0, need-freed)
+		drop = append(drop, r)
+		freed += r.charged
 	}
-	drop := slices.Clone(p.idle[:n])
-	p.idle = slices.Delete(p.idle, 0, n)
-	p.kept -= freed
 	p.mu.Unlock()
 	for _, r := range drop { // unmapping takes a while: not under mu
 		unmapMemory(r.mem)

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"unsafe"
@@ -31,16 +32,67 @@ func TestPoolReusesTheBestFit(t *testing.T) {
 	if unsafe.SliceData(c.Bytes()) != start || len(c.Bytes()) != 8*mb {
 		t.Fatal("it is not the region that fits best")
 	}
-	d := get(t, p, 7*mb) // 10 MB are more than a quarter too much
-	if p.budget.Used() != 26*mb || p.Idle() != 10*mb {
-		t.Fatalf("idle %d, used %d", p.Idle(), p.budget.Used())
-	}
 	c.Release()
-	d.Release()
 	p.Trim(0)
 	if p.budget.Used() != 0 {
 		t.Fatalf("used %d", p.budget.Used())
 	}
+}
+
+func TestOneRegionServesManyAndComesTogetherAgain(t *testing.T) {
+	p := NewPool(NewBudget(64 * mb))
+	if !p.Warm(20*mb + 4096) {
+		t.Fatal("there is no room to warm")
+	}
+	var parts []*Region
+	for _, n := range []int64{8 * mb, 3 * mb, 100_000, 70_000, 4 * mb} {
+		r := get(t, p, n)
+		if int64(len(r.Bytes())) != n {
+			t.Fatalf("%d bytes instead of %d", len(r.Bytes()), n)
+		}
+		parts = append(parts, r)
+	}
+	if p.budget.Used() != 20*mb+4096 {
+		t.Fatalf("used %d: not all of it came out of the idle region", p.budget.Used())
+	}
+	for i, r := range parts { // no part is in another
+		for j := range r.Bytes() {
+			r.Bytes()[j] = byte(i)
+		}
+	}
+	for i, r := range parts {
+		for j, b := range r.Bytes() {
+			if int(b) != i {
+				t.Fatalf("byte %d of region %d is %d", j, i, b)
+			}
+		}
+	}
+	for _, i := range []int{1, 4, 0, 3, 2} {
+		parts[i].Release()
+	}
+	if p.Idle() != 20*mb+4096 || runtime.GOOS == "linux" && len(p.idle) != 1 {
+		t.Fatalf("%d bytes are idle in %d regions", p.Idle(), len(p.idle))
+	}
+	p.Trim(6*mb + 4096) // whole huge pages go
+	if p.Idle() != 6*mb+4096 || p.budget.Used() != 6*mb+4096 {
+		t.Fatalf("idle %d, used %d", p.Idle(), p.budget.Used())
+	}
+	p.Trim(0)
+	if p.budget.Used() != 0 {
+		t.Fatalf("used %d", p.budget.Used())
+	}
+}
+
+func TestWarmMemoryIsNotForgotten(t *testing.T) {
+	p := NewPool(NewBudget(256 * mb))
+	p.Warm(100 * mb)
+	for range 60 {
+		get(t, p, 2*mb).Release()
+	}
+	if p.Idle() != 100*mb {
+		t.Fatalf("idle %d", p.Idle())
+	}
+	p.Trim(0)
 }
 
 func TestIdleMemoryGivesWay(t *testing.T) {

@@ -1,0 +1,40 @@
+package dataplane
+
+// Idle regions are taken apart and put together again, so that memory that was
+// touched for a large object serves smaller ones, and the other way round.
+
+// share returns how much of a larger region n bytes take.
+func share(n int64) int64 {
+	if n >= huge {
+		return roundUp(n, huge)
+	}
+	return roundUp(n, int64(pageSize))
+}
+
+// split takes a share out of the idle region r. Whole huge pages come from its
+// front, less than one from its back: what is left still begins with a huge page.
+func (r *Region) split(share int64) *Region {
+	part := &Region{pool: r.pool, mapped: true, charged: share}
+	if share >= huge {
+		part.mem, r.mem = r.mem[:share:share], r.mem[share:]
+	} else {
+		at := r.charged - share
+		part.mem, r.mem = r.mem[at:], r.mem[:at:at]
+	}
+	r.charged -= share
+	return part
+}
+
+// join makes r longer by an idle region that lies next to it, and reports
+// whether that is so.
+func (r *Region) join(idle *Region) bool {
+	mem := joinMemory(r.mem, idle.mem)
+	if mem == nil {
+		mem = joinMemory(idle.mem, r.mem)
+	}
+	if mem == nil {
+		return false
+	}
+	r.mem, r.charged = mem, r.charged+idle.charged
+	return true
+}
