@@ -34,6 +34,7 @@ type nodeConfig struct {
 	Name   string
 	Seed   string
 	Memory int64
+	Warm   int64
 }
 
 // runNode is the main of a node's process.
@@ -42,7 +43,7 @@ func runNode(config string) (err error) {
 	if err := json.Unmarshal([]byte(config), &cfg); err != nil {
 		return err
 	}
-	join := cluster.Config{Name: cfg.Name, Memory: cfg.Memory}
+	join := cluster.Config{Name: cfg.Name, Memory: cfg.Memory, Warm: cfg.Warm}
 	if cfg.Seed != "" {
 		join.Seeds = []string{cfg.Seed}
 	}
@@ -97,7 +98,7 @@ type process struct {
 
 // launch starts a cluster of k processes. They end with the benchmark, or by
 // the function that it returns.
-func launch(b testing.TB, k int, memory int64) ([]*process, func()) {
+func launch(b testing.TB, k int, memory, warm int64) ([]*process, func()) {
 	b.Helper()
 	var all []*process
 	var stops []func()
@@ -109,7 +110,7 @@ func launch(b testing.TB, k int, memory int64) ([]*process, func()) {
 	}
 	b.Cleanup(stop)
 	for i := range k {
-		cfg := nodeConfig{Name: fmt.Sprintf("n%d", i+1), Memory: memory}
+		cfg := nodeConfig{Name: fmt.Sprintf("n%d", i+1), Memory: memory, Warm: warm}
 		if i > 0 {
 			cfg.Seed = all[0].addr
 		}

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,51 +13,63 @@ import (
 const gigabyte = 1 << 30
 
 // BenchmarkGet1GB gets 1 GB from one process into another, with all checks, and
-// compares with what iperf3 (one stream, default settings) moves in between:
+// compares with what iperf3 (one stream, default settings) moves just before and
+// after:
 //
-//	fresh/iperf3    the first object of two new processes: its memory is new
-//	again/iperf3    the next one, into memory that the node had used before
+//	first/iperf3    the first object of two new processes, which have touched
+//	                as much memory as they joined (Config.Warm)
+//	again/iperf3    the next object, into the memory of the first, which was deleted
+//	cold/iperf3     the first object of two new processes whose memory is new too
+//	cold-touch-MB/s how fast a process that does nothing else touches new memory
 //	receiver-peak   the most memory that the process ever had resident, runtime
-//	sender-peak     and all, per byte of the object
+//	sender-peak     and all, per byte of the object; the greatest of all
 //	put-MB/s        of the first object, from a reader
 //
-// Ratios are medians of those of each round.
+// Other figures are medians of all rounds.
 func BenchmarkGet1GB(b *testing.B) {
-	var fresh, again, putting, receiver, sender, toFresh, toAgain []float64
+	m := metrics{}
 	for i := range b.N {
 		b.StopTimer()
+		touch := touching(b)
 		iperf := iperf3(b)
-		p, stop := launch(b, 2, 2*gigabyte)
-		first, second := phalanx.ObjectID(fmt.Sprintf("first/%d", i)), phalanx.ObjectID(fmt.Sprintf("second/%d", i))
-		putting = append(putting, rate(p[0].do(order{Do: "put from reader", Object: first, Size: gigabyte})))
-		b.StartTimer()
-		r := rate(p[1].do(order{Do: "get", Object: first, Size: gigabyte}))
-		b.StopTimer()
-		fresh = append(fresh, r)
-		receiver = append(receiver, p[1].peak()/gigabyte)
-		sender = append(sender, p[0].peak()/gigabyte)
-		p[0].do(order{Do: "delete", Object: first})
-		p[0].do(order{Do: "put from reader", Object: second, Size: gigabyte})
-		a := rate(p[1].do(order{Do: "get", Object: second, Size: gigabyte}))
-		again = append(again, a)
+		p, stop := launch(b, 2, 2*gigabyte, gigabyte)
+		put, first := move(p, "first")
+		p[0].do(order{Do: "delete", Object: "first"})
+		_, again := move(p, "again")
+		m.add("receiver-peak", p[1].peak()/gigabyte)
+		m.add("sender-peak", p[0].peak()/gigabyte)
 		stop()
-		if iperf > 0 {
-			after := iperf3(b)
-			toFresh, toAgain = append(toFresh, 2*r/(iperf+after)), append(toAgain, 2*a/(iperf+after))
+		after := iperf3(b)
+		p, stop = launch(b, 2, 2*gigabyte, 0)
+		b.StartTimer()
+		_, cold := move(p, "cold")
+		b.StopTimer()
+		m.add("receiver-peak", p[1].peak()/gigabyte)
+		m.add("sender-peak", p[0].peak()/gigabyte)
+		stop()
+		m.add("put-MB/s", put)
+		m.add("first-MB/s", first)
+		m.add("again-MB/s", again)
+		m.add("cold-MB/s", cold)
+		m.add("cold-touch-MB/s", touch)
+		if iperf == 0 {
+			b.Log("no iperf3")
+			continue
 		}
+		m.add("iperf3-MB/s", (iperf+after)/2)
+		m.add("first/iperf3", first/((iperf+after)/2))
+		m.add("again/iperf3", again/((iperf+after)/2))
+		m.add("cold/iperf3", cold/after)
+		b.Logf("round %d: %.0f %.0f MB/s iperf3, %.0f put, %.0f first, %.0f again, %.0f cold, %.0f cold touch",
+			i, iperf, after, put, first, again, cold, touch)
 	}
-	b.SetBytes(gigabyte)
-	b.ReportMetric(median(fresh), "fresh-MB/s")
-	b.ReportMetric(median(again), "again-MB/s")
-	b.ReportMetric(median(putting), "put-MB/s")
-	b.ReportMetric(slices.Max(receiver), "receiver-peak")
-	b.ReportMetric(slices.Max(sender), "sender-peak")
-	if len(toFresh) == 0 {
-		b.Log("no iperf3")
-		return
-	}
-	b.ReportMetric(median(toFresh), "fresh/iperf3")
-	b.ReportMetric(median(toAgain), "again/iperf3")
+	m.report(b)
+}
+
+// move puts a gigabyte in one process and gets it in the other; both in MB/s.
+func move(p []*process, id phalanx.ObjectID) (put, get float64) {
+	put = rate(p[0].do(order{Do: "put from reader", Object: id, Size: gigabyte}))
+	return put, rate(p[1].do(order{Do: "get", Object: id, Size: gigabyte}))
 }
 
 // rate returns MB/s of an order about a gigabyte.
@@ -64,7 +77,7 @@ func rate(r report) float64 { return gigabyte / 1e6 / r.Took[0].Seconds() }
 
 // BenchmarkLookup asks the directory about ids that another process owns.
 func BenchmarkLookup(b *testing.B) {
-	p, _ := launch(b, 2, gigabyte)
+	p, _ := launch(b, 2, gigabyte, 0)
 	p[0].do(order{Do: "stat", Object: "warm", Times: 200})
 	b.ResetTimer()
 	quantiles(b, "", p[0].do(order{Do: "stat", Object: "x", Times: b.N}).Took)
@@ -74,7 +87,7 @@ func BenchmarkLookup(b *testing.B) {
 // answered: own-… where this process is the owner, else owner and backup are two
 // others.
 func BenchmarkDirectoryWrite(b *testing.B) {
-	p, _ := launch(b, 3, gigabyte)
+	p, _ := launch(b, 3, gigabyte, 0)
 	p[0].do(order{Do: "erase", Object: "warm", Times: 200})
 	p[0].do(order{Do: "erase own", Object: "warm", Times: 200})
 	b.ResetTimer()
@@ -86,7 +99,7 @@ func BenchmarkDirectoryWrite(b *testing.B) {
 // BenchmarkPutGet1KB puts 1 KB in one of three processes and then gets it in
 // another; the times of both calls are added.
 func BenchmarkPutGet1KB(b *testing.B) {
-	p, _ := launch(b, 3, gigabyte)
+	p, _ := launch(b, 3, gigabyte, 0)
 	var puts, gets, both []time.Duration
 	for i := range b.N + 200 {
 		id := phalanx.ObjectID(fmt.Sprintf("x/%d", i))
@@ -108,7 +121,7 @@ func BenchmarkPutGet1KB(b *testing.B) {
 // BenchmarkBroadcast has three processes get 32 MB from a fourth at once.
 func BenchmarkBroadcast(b *testing.B) {
 	const size = 32 << 20
-	p, _ := launch(b, 4, gigabyte)
+	p, _ := launch(b, 4, gigabyte, 256<<20)
 	var took []time.Duration
 	for i := range b.N + 2 {
 		id := phalanx.ObjectID(fmt.Sprintf("x/%d", i))
@@ -132,7 +145,7 @@ func BenchmarkBroadcast(b *testing.B) {
 // BenchmarkReduce adds 32 MB of float32 from each of four processes.
 func BenchmarkReduce(b *testing.B) {
 	const size = 32 << 20
-	p, _ := launch(b, 4, gigabyte)
+	p, _ := launch(b, 4, gigabyte, 256<<20)
 	var took []time.Duration
 	for i := range b.N + 2 {
 		var sources []phalanx.ObjectID
@@ -158,7 +171,7 @@ func BenchmarkReduce(b *testing.B) {
 // percent, on average over eight processes.
 func BenchmarkIdle(b *testing.B) {
 	const period = 5 * time.Second
-	p, _ := launch(b, 8, gigabyte)
+	p, _ := launch(b, 8, gigabyte, 0)
 	var used []float64
 	for range b.N {
 		before := make([]float64, len(p))
@@ -186,7 +199,19 @@ func quantiles(b *testing.B, prefix string, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, prefix+"p99-µs")
 }
 
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return x[len(x)/2]
+// metrics are figures of several rounds.
+type metrics map[string][]float64
+
+func (m metrics) add(name string, value float64) { m[name] = append(m[name], value) }
+
+// report tells the median of each, of a peak the greatest.
+func (m metrics) report(b *testing.B) {
+	for name, x := range m {
+		slices.Sort(x)
+		value := x[len(x)/2]
+		if strings.HasSuffix(name, "-peak") {
+			value = x[len(x)-1]
+		}
+		b.ReportMetric(value, name)
+	}
 }

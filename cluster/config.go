@@ -34,6 +34,7 @@ type Config struct {
 	Seeds       []string // control addresses (host:port) of any members; names are resolved
 
 	Memory      int64         // cap in bytes on everything that the store holds; default a quarter of the machine's
+	Warm        int64         // of Memory, how much is touched before the node joins, so that its first objects arrive as fast as later ones; default none
 	InlineLimit int64         // objects below this many bytes live in the directory; default 64 KB; negative: none
 	Shards      int           // of the directory, told by the first node; default 64
 	Voters      int           // on views; default 3
@@ -113,6 +114,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Memory < 1<<20:
 		return bad("Memory", "%d bytes are less than a mebibyte", c.Memory)
+	case c.Warm < 0 || c.Warm > c.Memory:
+		return bad("Warm", "%d bytes are not 0 to the %d of Memory", c.Warm, c.Memory)
 	case c.InlineLimit > 256<<10:
 		return bad("InlineLimit", "%d bytes are more than the 256 KB that a message carries well", c.InlineLimit)
 	case c.Shards < 1 || c.Shards > 4096:

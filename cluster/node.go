@@ -169,6 +169,9 @@ func (n *Node) startStore() error {
 	}
 	publish := func(ev any) { n.system.EventStream.Publish(ev) }
 	pool := dataplane.NewPool(n.budget)
+	if n.cfg.Warm > 0 {
+		pool.Warm(n.cfg.Warm)
+	}
 	n.store = &storenode.Env{Self: n.id, System: n.system, Table: storenode.NewTable(n.budget), Pool: pool, Conns: n.conns, Directory: n.client,
 		Now: n.clock, Log: n.log, Deadline: n.cfg.Deadline, InlineLimit: max(0, n.cfg.InlineLimit), Fanout: n.cfg.Fanout,
 		Spawn: n.spawner(n.oneShot), Publish: publish, Members: n.memberIDs, StoreOn: n.on(storeName)}
