@@ -6,5 +6,11 @@
 //	node, err := cluster.Join(ctx, cluster.Config{Seeds: []string{"10.0.0.1:7421"}})
 //
 // Actors send the messages of package storenode to node.Store(); the same calls
-// exist as methods of Node.
+// exist as methods of Node. Every call has a deadline, its context's or the
+// default one, except Watch and Events, and fails with a *phalanx.Error that
+// names what was missing. Leave hands over what only this node has and ends
+// everything that Join started; a node that the others have removed ends by
+// itself, and its calls fail with phalanx.ErrFenced.
+//
+// A Node is safe for concurrent use.
 package cluster

@@ -5,5 +5,9 @@
 // The store actor answers the messages of application actors. The table and the
 // buffers lie outside its instance, so that a restart loses nothing. Each object
 // that is arriving has a fetch actor, each Put a put actor, each place of a
-// reduce a place actor; they are siblings of the store and die alone.
+// reduce a place actor; they are siblings of the store and die alone: whoever
+// waits for one that panicked gets an error, and a coordinator replaces a place.
+//
+// Env, Table and Places are safe for concurrent use. A View may be read by any
+// number of goroutines until it is released; a Reader has one reader at a time.
 package storenode
