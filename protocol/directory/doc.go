@@ -10,8 +10,8 @@
 // Guarantees, as long as one of owner and in-sync backup lives: an
 // acknowledged change is never lost; of two creators of one id one wins;
 // generations of an id rise; a sender is leased to at most Fanout receivers of
-// an object at a time, and never to one that it reads from itself, directly or
-// through others.
+// an object at a time, and one slow receiver besides, and never to one that it
+// reads from itself, directly or through others.
 //
 // A Shard is not safe for concurrent use; one actor owns it.
 package directory
