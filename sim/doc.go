@@ -5,8 +5,9 @@
 // a node, turns messages into events and effects into messages and timers, and
 // keeps a table of small real objects, so that every byte can be checked. The
 // network delays, reorders, duplicates and loses control messages and breaks
-// streams; nodes join in the middle. A workload drawn from the seed puts, gets,
-// deletes, restarts and reduces objects on random nodes.
+// streams, and flips bits in them; nodes join in the middle, but none fails. A
+// workload drawn from the seed puts, gets, deletes, restarts and reduces objects
+// on random nodes.
 //
 // After every step the invariants of the specification that can be looked at
 // from outside are checked (invariants.go); the oracle (oracle.go) is a dumb

@@ -1,5 +1,6 @@
-// Command phalanx runs nodes of a cluster and works with its objects. Commands
-// other than node and dev talk to a node over HTTP (docs/http.md).
+// Command phalanx runs nodes of a cluster (node, dev, demo) and works with its
+// objects: the commands about objects, and status and events, talk to a node over
+// HTTP (docs/http.md).
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Command sim runs many simulated clusters (package sim), each from a seed, and
-// reports which rare paths they met. It stops at the first broken invariant,
-// prints the command that replays it, and exits with 1.
+// reports which rare paths they met. It stops at the first broken invariant
+// (with --all it goes on), prints the command that replays it, and exits with 1.
 package main
 
 import (
