@@ -98,6 +98,12 @@ func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
 		return
 	}
 	p := c.pending[i]
+	if from != c.n.view.Shards[p.shard].Owner {
+		// What an owner that was replaced says may be in nobody's records by now:
+		// this node's holdings went to the next one before. That one was asked too.
+		c.n.w.met["answer of a former owner"]++
+		return
+	}
 	if r.Result.NotOwner {
 		c.n.w.met["asked a node that does not own"]++
 		return // its repetition goes to whoever owns by then
