@@ -42,7 +42,7 @@ func (s *Shard) request(r Request) {
 	if o.isOver(r) {
 		return
 	}
-	if o.change != nil || s.rebuild && len(s.warming) > 0 && o.rec.State == Unbound && binds(r) {
+	if o.change != nil || len(s.warming) > 0 && (s.rebuild && o.rec.State == Unbound && binds(r) || tells(r)) {
 		if !slices.ContainsFunc(o.queue, r.same) {
 			o.queue = append(o.queue, r)
 		}
@@ -92,6 +92,13 @@ func binds(r Request) bool {
 		return true
 	}
 	return false
+}
+
+// tells reports whether the answer to r is about all copies, which a shard knows
+// once it is warm.
+func tells(r Request) bool {
+	_, ok := r.Body.(Stat)
+	return ok
 }
 
 // same reports whether q repeats r.
