@@ -194,11 +194,12 @@ func (c *Client) Tell(node phalanx.NodeID, id phalanx.ObjectID, ev core.Event) {
 	}
 }
 
-// Replied takes an answer from node.
+// Replied takes an answer from node. One that does not own the shard any more
+// is not believed: what it told has to come from its successor.
 func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 	c.mu.Lock()
 	r := c.pending[rep.Num]
-	if r == nil || rep.To != c.self || r.ready != nil && !rep.Result.NotOwner {
+	if r == nil || rep.To != c.self || from != r.owner || r.ready != nil && !rep.Result.NotOwner {
 		c.mu.Unlock()
 		return
 	}
