@@ -1,0 +1,207 @@
+package directory_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/directory"
+	core "github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// wire notes what is sent, and when.
+type wire struct {
+	start time.Time
+	mu    sync.Mutex
+	sent  []sent
+}
+
+type sent struct {
+	at time.Duration
+	to phalanx.NodeID
+	v  any
+}
+
+func (w *wire) Send(to phalanx.NodeID, _ int, v any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent = append(w.sent, sent{time.Since(w.start), to, v})
+}
+
+// requests returns to whom and when a request was sent.
+func (w *wire) requests(num uint64) (to []phalanx.NodeID, at []time.Duration) {
+	for _, s := range w.sent {
+		if r, ok := s.v.(core.Request); ok && r.Num == num {
+			to, at = append(to, s.to), append(at, s.at)
+		}
+	}
+	return to, at
+}
+
+func owned(number uint64, owner phalanx.NodeID) view.View {
+	return view.View{Number: number, Shards: []view.Shard{{Epoch: number, Owner: owner}}}
+}
+
+// bubble runs f with a client in fake time.
+func bubble(t *testing.T, f func(c *directory.Client, w *wire)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{start: time.Now()}
+		c := directory.NewClient("me", w, func() time.Duration { return time.Since(w.start) })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { c.Run(ctx); close(done) }()
+		synctest.Wait()
+		f(c, w)
+		cancel()
+		<-done
+	})
+}
+
+func pass(d time.Duration) {
+	time.Sleep(d) // of the bubble's time
+	synctest.Wait()
+}
+
+func TestARequestIsRepeatedWithItsNumberUntilItIsAnswered(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		var got []core.Result
+		c.Request("x", 7, core.Stat{}, func(_ phalanx.NodeID, r core.Result) { got = append(got, r) })
+		pass(30 * time.Millisecond)
+		if len(w.sent) != 0 {
+			t.Fatalf("sent %v without a view", w.sent)
+		}
+		c.Learn(owned(1, "a"))
+		pass(120 * time.Millisecond)
+		to, at := w.requests(7)
+		if len(to) != 3 || slices.ContainsFunc(to, func(n phalanx.NodeID) bool { return n != "a" }) {
+			t.Fatalf("sent to %v at %v, want three times to a", to, at)
+		}
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{State: core.Begun}})
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{State: core.Finished}})
+		pass(time.Second)
+		if again, _ := w.requests(7); len(again) != 3 || len(got) != 1 || got[0].State != core.Begun {
+			t.Errorf("sent %d times, delivered %v", len(again), got)
+		}
+	})
+}
+
+func TestARequestThatWaitsIsRepeatedSlowlyAndAtOnceToANewOwner(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		var got []phalanx.NodeID
+		c.Request("x", 7, core.Locate{Wait: true}, func(owner phalanx.NodeID, r core.Result) { got = append(got, owner) })
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{Waiting: true}})
+		pass(900 * time.Millisecond)
+		if to, _ := w.requests(7); len(to) != 1 {
+			t.Errorf("repeated to %v although it waits", to)
+		}
+		c.Learn(owned(2, "b"))
+		if to, _ := w.requests(7); len(to) != 2 || to[1] != "b" {
+			t.Errorf("sent to %v, want a and then b", to)
+		}
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{Lease: 1, Sender: "s"}})
+		c.Replied("b", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{Lease: 2, Sender: "s"}})
+		if !slices.Equal(got, []phalanx.NodeID{"a", "b"}) {
+			t.Errorf("answers of %v were delivered, want a's Waiting and b's lease", got)
+		}
+	})
+}
+
+func TestAnOwnerThatIsNoneIsAskedAgainSoon(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		c.Request("x", 7, core.Stat{}, func(phalanx.NodeID, core.Result) { t.Error("a refusal was delivered") })
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{NotOwner: true}})
+		pass(25 * time.Millisecond)
+		if to, at := w.requests(7); len(to) < 2 {
+			t.Errorf("sent to %v at %v", to, at)
+		}
+		c.Forget(7)
+		before := len(w.sent)
+		pass(time.Second)
+		if len(w.sent) != before {
+			t.Error("a forgotten request was repeated")
+		}
+	})
+}
+
+func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		var got []uint64
+		c.Watch("x", 7, func(r core.Readiness) { got = append(got, r.Version) })
+		for _, version := range []uint64{1, 2, 2, 1} {
+			c.Ready("a", core.Readiness{To: "me", Num: 7, Object: "x", Version: version})
+		}
+		if !slices.Equal(got, []uint64{1, 2}) {
+			t.Errorf("versions %v were delivered, want each once and in order", got)
+		}
+		acks := 0
+		for _, s := range w.sent {
+			if _, ok := s.v.(core.WatchAcked); ok && s.to == "a" {
+				acks++
+			}
+		}
+		if acks != 4 {
+			t.Errorf("%d acknowledgements, want one for each", acks)
+		}
+		c.Learn(owned(2, "b"))
+		if to, _ := w.requests(7); len(to) != 2 || to[1] != "b" {
+			t.Errorf("watched at %v", to)
+		}
+		c.Ready("b", core.Readiness{To: "me", Num: 7, Object: "x", Version: 1})
+		if !slices.Equal(got, []uint64{1, 2, 1}) {
+			t.Errorf("versions %v, want the new owner's first one too", got)
+		}
+		c.Forget(7)
+		last := w.sent[len(w.sent)-1]
+		if r, ok := last.v.(core.Request); !ok || last.to != "b" {
+			t.Errorf("the end of the watch was told by %+v", last)
+		} else if b, ok := r.Body.(core.Cancel); !ok || b.Num != 7 {
+			t.Errorf("the end of the watch was told by %+v", r)
+		}
+	})
+}
+
+func TestAReportIsRepeatedUntilItsOwnerHasIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{start: time.Now()}
+		r := directory.NewReporter("me", w, func(int, int) []core.Holding { return make([]core.Holding, 1500) })
+		r.Learn(owned(1, "a"))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { r.Run(ctx); close(done) }()
+		pass(150 * time.Millisecond)
+		var parts []uint64
+		rounds := map[uint64]bool{}
+		for _, s := range w.sent {
+			h := s.v.(core.Holdings)
+			rounds[h.Round] = true
+			parts = append(parts, h.Part)
+			if h.End != (h.Part == 1) || h.Epoch != 1 || s.to != "a" {
+				t.Errorf("part %d: end %v, epoch %d, to %s", h.Part, h.End, h.Epoch, s.to)
+			}
+		}
+		if len(rounds) < 2 || len(parts) != 2*len(rounds) || parts[0] != 0 || parts[1] != 1 {
+			t.Errorf("parts %v in %d rounds", parts, len(rounds))
+		}
+		r.Acked("a", 0, 1)
+		before := len(w.sent)
+		pass(time.Second)
+		if len(w.sent) != before {
+			t.Error("an acknowledged report was repeated")
+		}
+		r.Learn(owned(2, "b"))
+		pass(time.Millisecond)
+		if len(w.sent) != before+2 || w.sent[before].to != "b" {
+			t.Error("a new owner was not told")
+		}
+		cancel()
+		<-done
+	})
+}
