@@ -63,7 +63,7 @@ func bubble(t *testing.T, f func(c *directory.Client, w *wire)) {
 }
 
 func pass(d time.Duration) {
-	time.Sleep(d) // of the bubble's time
+	<-time.After(d) // of the bubble's time
 	synctest.Wait()
 }
 
