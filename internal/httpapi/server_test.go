@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +17,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 	"github.com/phalanx-go/phalanx/internal/httpapi/fakenode"
 )
@@ -216,172 +213,6 @@ func (b *bed) stat(t *testing.T, id phalanx.ObjectID) httpapi.Object {
 	return o
 }
 
-// An object can be read while it is uploaded, with and without a known size;
-// the answer does not end before the object is final.
-func TestStreaming(t *testing.T) {
-	for _, size := range []int64{20, phalanx.UnknownSize} {
-		b := newBed(t, httpapi.Options{})
-		in, feed := io.Pipe()
-		put := make(chan error, 1)
-		go func() {
-			_, err := b.client.Put(context.Background(), "s", in, size, httpapi.PutOptions{})
-			put <- err
-		}()
-		write(t, feed, "0123456789")
-		b.node.Await("s", 10)
-		d, err := b.client.Get(t.Context(), "s", 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.Size != size || d.Digest != "" {
-			t.Errorf("size %d, digest %q before the end", d.Size, d.Digest)
-		}
-		first := make([]byte, 9) // the tenth is held back
-		if _, err := io.ReadFull(d, first); err != nil || string(first) != "012345678" {
-			t.Fatalf("%q, %v", first, err)
-		}
-		if size < 0 && b.stat(t, "s").State != "begun" {
-			t.Errorf("it is %s", b.stat(t, "s").State)
-		}
-		write(t, feed, "abcdefghij")
-		_ = feed.Close()
-		rest, err := io.ReadAll(d)
-		if err != nil || string(rest) != "9abcdefghij" {
-			t.Errorf("%q, %v", rest, err)
-		}
-		if err := <-put; err != nil {
-			t.Error(err)
-		}
-		if size < 0 && d.Digest != b.stat(t, "s").Digest {
-			t.Errorf("digest %q afterwards, want %q", d.Digest, b.stat(t, "s").Digest)
-		}
-		_ = d.Close()
-	}
-}
-
-func write(t *testing.T, w io.Writer, s string) {
-	t.Helper()
-	if _, err := io.WriteString(w, s); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// What a reader gets of an object that is given up does not look complete, even
-// if every byte had arrived.
-func TestGivenUp(t *testing.T) {
-	b := newBed(t, httpapi.Options{})
-	for _, size := range []int64{30, phalanx.UnknownSize} {
-		in, feed := io.Pipe()
-		put := make(chan error, 1)
-		go func() {
-			_, err := b.client.Put(context.Background(), "g", in, size, httpapi.PutOptions{})
-			put <- err
-		}()
-		write(t, feed, "0123456789")
-		b.node.Await("g", 10)
-		d, err := b.client.Get(t.Context(), "g", 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = feed.CloseWithError(errors.New("the disk is gone"))
-		if err := <-put; err == nil || !strings.Contains(err.Error(), "the disk is gone") {
-			t.Errorf("the put: %v", err)
-		}
-		got, err := io.ReadAll(d)
-		if !errors.Is(err, phalanx.ErrAborted) {
-			t.Errorf("got %q, %v, want %v", got, err, phalanx.ErrAborted)
-		}
-		_ = d.Close()
-	}
-}
-
-// Who reads an object that is deleted hears that it was.
-func TestDeletedWhileRead(t *testing.T) {
-	b := newBed(t, httpapi.Options{})
-	in, feed := io.Pipe()
-	put := make(chan error, 1)
-	go func() {
-		_, err := b.client.Put(context.Background(), "d", in, 30, httpapi.PutOptions{})
-		put <- err
-	}()
-	write(t, feed, "0123456789")
-	b.node.Await("d", 10)
-	d, err := b.client.Get(t.Context(), "d", 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.client.Delete(t.Context(), "d", 0); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(d); !errors.Is(err, phalanx.ErrDeleted) || len(got) > 10 {
-		t.Errorf("got %q, %v", got, err)
-	}
-	_ = d.Close()
-	_ = feed.CloseWithError(errors.New("no more"))
-	if err := <-put; err == nil {
-		t.Error("the put of half an object succeeded")
-	}
-}
-
-// rawPut sends a PUT whose body ends before its Content-Length.
-func (b *bed) rawPut(t *testing.T, id, body string, size int) *bufio.Reader {
-	t.Helper()
-	c, err := net.Dial("tcp", b.server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	fmt.Fprintf(c, "PUT /v1/objects/%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", id, size, body)
-	if tcp := c.(*net.TCPConn); strings.HasPrefix(id, "truncated") {
-		if err := tcp.CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return bufio.NewReader(c)
-}
-
-func TestTruncatedUpload(t *testing.T) {
-	b := newBed(t, httpapi.Options{})
-	res, err := http.ReadResponse(b.rawPut(t, "truncated", "01234", 10), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, _ := io.ReadAll(res.Body)
-	wantError(t, res, string(body), 502, phalanx.ErrAborted, "broke off after 5 of 10 bytes")
-	if b.node.Bytes("truncated") != nil {
-		t.Error("half an object was put")
-	}
-}
-
-func TestStalledUpload(t *testing.T) {
-	b := newBed(t, httpapi.Options{Stall: 20 * time.Millisecond})
-	res, err := http.ReadResponse(b.rawPut(t, "stalled", "01234", 10), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, _ := io.ReadAll(res.Body)
-	wantError(t, res, string(body), 502, phalanx.ErrAborted, "stopped after 5 of 10 bytes: nothing came for 20ms")
-}
-
-func TestWait(t *testing.T) {
-	b := newBed(t, httpapi.Options{})
-	res, body := b.do(t, "GET", "/v1/objects/w?wait=1ms", "")
-	wantError(t, res, body, 504, phalanx.ErrDeadline, "nobody has announced it")
-	res, body = b.do(t, "GET", "/v1/objects/w?timeout=1ms&wait=1m", "")
-	wantError(t, res, body, 504, phalanx.ErrDeadline, "nobody has announced it")
-	got := make(chan string, 1)
-	go func() {
-		_, body := b.do(t, "GET", "/v1/objects/w?wait=1m", "")
-		got <- body
-	}()
-	if res, body := b.do(t, "PUT", "/v1/objects/w", "here"); res.StatusCode != 201 {
-		t.Fatal(body)
-	}
-	if body := <-got; body != "here" {
-		t.Errorf("got %q", body)
-	}
-}
-
 func TestBadRequests(t *testing.T) {
 	b := newBed(t, httpapi.Options{})
 	for _, c := range []struct {
@@ -513,122 +344,4 @@ func TestCalls(t *testing.T) {
 	b.node.Info.Members = b.node.Info.Members[1:]
 	res, body := b.do(t, "GET", "/readyz", "")
 	wantError(t, res, body, 503, phalanx.ErrUnavailable, "not a member")
-}
-
-func TestEventsAndMetrics(t *testing.T) {
-	node := fakenode.New()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	server := httpapi.New(node, httpapi.Options{Logger: quiet(), Heartbeat: time.Millisecond})
-	go func() { done <- server.Serve(ctx, l) }()
-	client, err := httpapi.NewClient(l.Addr().String(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make(chan actors.Event)
-	read := make(chan error, 1)
-	go func() {
-		read <- client.Events(context.Background(), func(kind string, data []byte) error {
-			e, err := actors.Decode(kind, data)
-			got <- e
-			return err
-		})
-	}()
-	want := actors.PlaceLost{Target: "t", Place: 3, Node: "n2#2", Source: "s", Cause: "node n2#2 is down"}
-	node.Publish(2, want) // the stream and the counter
-	if e := <-got; e != actors.Event(want) {
-		t.Errorf("got %v", e)
-	}
-	if _, err := client.Put(ctx, "secret-object", strings.NewReader("x"), 1, httpapi.PutOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	metrics := scrape(t, l.Addr().String())
-	for _, line := range []string{
-		`phalanx_events_total{kind="PlaceLost"} 1`,
-		`phalanx_http_requests_total{method="PUT",route="/v1/objects/{id}",status="201"} 1`,
-		"phalanx_memory_used_bytes 3.145728e+06", "phalanx_members 2", "phalanx_view_number 3", "phalanx_shards_owned 32",
-		"phalanx_copies_pinned 2", "phalanx_fetches 1", "phalanx_sent_bytes_total 7.340032e+06",
-	} {
-		if !strings.Contains(metrics, line+"\n") {
-			t.Errorf("the metrics have no line %q", line)
-		}
-	}
-	if strings.Contains(metrics, "secret-object") {
-		t.Error("the metrics have an object's id")
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if err := <-read; !errors.Is(err, phalanx.ErrClosed) {
-		t.Errorf("the stream of events ended with %v", err)
-	}
-	client.Close()
-}
-
-// scrape returns the metrics once the event was counted, which is done beside
-// its delivery.
-func scrape(t *testing.T, addr string) string {
-	t.Helper()
-	for t.Context().Err() == nil {
-		res, err := http.Get("http://" + addr + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(res.Body)
-		_ = res.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(body), "phalanx_events_total{") {
-			http.DefaultClient.CloseIdleConnections()
-			return string(body)
-		}
-	}
-	return ""
-}
-
-func TestClientFailures(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	c, err := httpapi.NewClient(addr, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Status(t.Context()); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "no node answers at http://"+addr+"; start one with `phalanx dev` or give --addr") {
-		t.Errorf("nobody there: %v", err)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := c.Status(gone); !errors.Is(err, phalanx.ErrCanceled) {
-		t.Errorf("canceled: %v", err)
-	}
-	if err := c.Delete(t.Context(), "", 0); !errors.Is(err, phalanx.ErrInvalid) {
-		t.Errorf("no id: %v", err)
-	}
-	for _, bad := range []string{"", "ftp://x", "http://", "a b:1", "http://x/?q=1"} {
-		if _, err := httpapi.NewClient(bad, nil); !errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), bad) {
-			t.Errorf("NewClient(%q): %v", bad, err)
-		}
-	}
-	other := httptest.NewServer(http.NotFoundHandler())
-	defer other.Close()
-	if c, err = httpapi.NewClient(other.URL, nil); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Status(t.Context()); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "is that a phalanx node?") {
-		t.Errorf("another server: %v", err)
-	}
-	if u, err := url.Parse(c.Addr()); err != nil || u.Host == "" {
-		t.Errorf("Addr: %v, %v", u, err)
-	}
 }
