@@ -11,8 +11,14 @@ import (
 // sizes are on both sides of what lives in the directory, and of pieces.
 var sizes = []int64{0, 1, 1 << 10, 64<<10 - 1, 64 << 10, 1 << 20, 1<<20 + 1, 5_000_011, 20 << 20}
 
+// largest is the size of the largest object in a short test.
+const largest = 6 << 20
+
 func TestEveryActorGetsEveryByte(t *testing.T) {
 	for i, size := range sizes {
+		if testing.Short() && size > largest {
+			continue
+		}
 		for _, how := range []string{"put", "stream"} {
 			t.Run(fmt.Sprint(how, " of ", size), func(t *testing.T) {
 				id := phalanx.ObjectID(fmt.Sprintf("%s/%d", how, size))

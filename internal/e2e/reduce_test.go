@@ -57,6 +57,9 @@ func TestReduce(t *testing.T) {
 		{20 << 20, phalanx.Float32, phalanx.Sum, 0, 0},
 		{20<<20 + 12, phalanx.Float32, phalanx.Sum, 5, 0},
 	} {
+		if testing.Short() && c.size > largest {
+			continue
+		}
 		t.Run(fmt.Sprintf("%s of %d bytes of %v, %d of %d, degree %d", c.op, c.size, c.dtype, c.num, m, c.degree), func(t *testing.T) {
 			name := fmt.Sprint("reduce/", i)
 			ids, put := sources(name, m, c.dtype, c.size)

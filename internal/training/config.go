@@ -75,11 +75,11 @@ func (c Config) validate() error {
 	var err error
 	switch {
 	case c.Num < 1 || c.Num > len(c.Workers):
-		err = fmt.Errorf("Num: %d of %d workers cannot be waited for", c.Num, len(c.Workers))
+		err = fmt.Errorf("%d of %d workers cannot be waited for (Num)", c.Num, len(c.Workers))
 	case len(c.Workers) > digits.Train:
-		err = fmt.Errorf("Workers: %d are more than the %d samples", len(c.Workers), digits.Train)
+		err = fmt.Errorf("%d workers are more than the %d samples", len(c.Workers), digits.Train)
 	case c.Rounds < 0 || c.Hidden < 0 || c.Deadline < 0:
-		err = errors.New("Rounds, Hidden and Deadline must not be negative")
+		err = errors.New("negative Rounds, Hidden or Deadline")
 	default:
 		return nil
 	}
