@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/httpapi"
+)
+
+// demoRun runs the program's demo and returns what it printed.
+func demoRun(t *testing.T, args ...string) (stdout, stderr string, exit int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"demo"}, args...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = clean(os.Environ()), &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestDemo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, bytes.Repeat([]byte("phalanx"), 300_001), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("JSON", func(t *testing.T) {
+		out, errs, exit := demoRun(t, "-o", "json", "--nodes=4", "--num=3", "--rounds=30", "--file="+file)
+		var r demoResult
+		dec := json.NewDecoder(strings.NewReader(out))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&r); err != nil || exit != 0 {
+			t.Fatalf("exit %d, %v\n%s%s", exit, err, out, errs)
+		}
+		want := demoResult{Nodes: 4, OK: true, Broadcast: demoBroadcast{Bytes: 2_100_007, Verified: true}, Training: demoTraining{Rounds: 30, Num: 3, Verified: true}}
+		got := r
+		got.Broadcast.Seconds, got.Broadcast.OneByOne, got.Training.Accuracy = 0, 0, 0
+		if got != want || r.Broadcast.Seconds <= 0 || r.Broadcast.OneByOne <= 0 || r.Training.Accuracy < demoAccuracy {
+			t.Errorf("%+v", r)
+		}
+		for _, key := range []string{"nodes", "broadcast", "bytes", "seconds", "one_by_one_seconds", "verified", "training", "rounds", "num", "accuracy", "ok"} {
+			if !strings.Contains(out, strconv.Quote(key)+":") {
+				t.Errorf("there is no %s in %s", key, out)
+			}
+		}
+	})
+	t.Run("text, and not enough rounds", func(t *testing.T) {
+		out, errs, exit := demoRun(t, "--nodes=2", "--rounds=1", "--file="+file)
+		for _, want := range []string{"2 processes are a cluster", "file (2.0 MB) to 1 nodes in", "the SHA-256 of all 2 copies is right", "1 of 1 sums equal"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("it does not say %q:\n%s", want, out)
+			}
+		}
+		if exit == 0 || !strings.Contains(errs, "test accuracy") || strings.Contains(out, "ok") {
+			t.Errorf("exit %d\n%s%s", exit, out, errs)
+		}
+	})
+}
+
+func TestDemoOfWhatCannotBe(t *testing.T) {
+	invalid := httpapi.ExitCode(phalanx.ErrInvalid)
+	for _, c := range []struct{ arg, says string }{
+		{"--nodes=1", "--nodes"}, {"--nodes=65", "--nodes"}, {"--num=9", "--num"}, {"--num=-1", "--num"},
+		{"--rounds=0", "--rounds"}, {"--file=/is/not/there", "/is/not/there"}, {"--file=/", "/"}, {"more", "more"},
+	} {
+		out, errs, exit := demoRun(t, c.arg)
+		if exit != invalid || !strings.Contains(errs, c.says) || out != "" {
+			t.Errorf("%s: exit %d, %s%s", c.arg, exit, out, errs)
+		}
+	}
+}
+
+// The children's end of the pipe is closed by the system when they have ended.
+func TestDemoLeavesNobody(t *testing.T) {
+	for _, how := range []string{"interrupt", "kill"} {
+		t.Run(how, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			cmd := exec.CommandContext(t.Context(), program, "demo", "--nodes=4", "--rounds=100000")
+			cmd.Env, cmd.Stderr = clean(os.Environ()), w // which the children have, too
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_ = w.Close()
+			for seen := []byte{}; !bytes.Contains(seen, []byte("round ")); { // in the middle of the training
+				var b [256]byte
+				n, err := out.Read(b[:])
+				if err != nil {
+					t.Fatalf("%v after %s", err, seen)
+				}
+				seen = append(seen, b[:n]...)
+			}
+			signal := os.Interrupt
+			if how == "kill" {
+				signal = os.Kill
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			rest, err := io.ReadAll(r)
+			_ = cmd.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := httpapi.ExitCode(phalanx.ErrCanceled); how == "interrupt" && cmd.ProcessState.ExitCode() != want {
+				t.Errorf("exit %d, want %d: %s", cmd.ProcessState.ExitCode(), want, rest)
+			}
+		})
+	}
+}
