@@ -267,7 +267,7 @@ func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 // askLeases asks about leases that have been quiet for long (2.9).
 func (s *Shard) askLeases(o *object) {
 	for _, l := range o.leases {
-		if s.now-l.heard >= leaseQuiet && s.now-l.asked >= time.Second {
+		if s.now-l.heard >= leaseQuiet && s.now-l.asked >= askEvery {
 			l.asked = s.now
 			s.emit(AskLease{To: l.receiver, Object: o.rec.Object, Lease: l.id})
 		}
@@ -279,6 +279,7 @@ func (s *Shard) leaseKnown(k LeaseKnown) {
 	if o == nil {
 		return
 	}
+	s.stir(o)
 	for _, l := range o.leases {
 		if l.id != k.Lease || l.receiver != k.From {
 			continue

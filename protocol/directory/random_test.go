@@ -274,7 +274,7 @@ func (m *model) acked(p directory.Push) {
 
 func (m *model) tick(t *rapid.T) {
 	m.t = t
-	m.pass(rapid.SampledFrom([]time.Duration{time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, time.Second}).Draw(t, "time"))
+	m.pass(rapid.SampledFrom([]time.Duration{time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute}).Draw(t, "time"))
 }
 
 func (m *model) pass(d time.Duration) {
@@ -284,6 +284,11 @@ func (m *model) pass(d time.Duration) {
 			m.step(n, directory.Lease{Until: m.now + time.Second})
 		}
 		m.step(n, directory.Tick{})
+		if r := m.replicas[n]; r == nil {
+			continue
+		} else if o := r.Overslept(); o != "" {
+			m.fail("a tick at %v has left out %s", m.now, o)
+		}
 	}
 }
 

@@ -78,6 +78,11 @@ type object struct {
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile
 	copies []copied  // and what was reported, if nothing was known before
+
+	stirred bool          // by the present event
+	news    bool          // there was an event since the last tick that looked at it
+	booked  bool          // it is on the agenda, at meets
+	meets   time.Duration // Invariant: booked and at most dueAt, if that is known
 }
 
 // ended is a request that its sender has given up or undone: a late copy of it

@@ -53,7 +53,7 @@ func (s *Shard) commit(o *object, rec Record, done func()) {
 	s.flight = append(s.flight, o)
 	for _, st := range s.sortedStreams() {
 		st.log = append(st.log, Change{Record: rec})
-		o.change.seqs[st.to] = st.base + uint64(len(st.log)) - 1
+		o.change.seqs[st.to] = st.end()
 		s.pump(st, false)
 	}
 	s.settleOne(o)
@@ -72,6 +72,7 @@ func (s *Shard) settleOne(o *object) {
 		return
 	}
 	o.change = nil
+	s.stir(o)
 	for _, st := range s.sortedStreams() {
 		st.acked = max(st.acked, c.seqs[st.to])
 	}
@@ -153,7 +154,7 @@ func (s *Shard) aim() {
 		for _, o := range s.flight {
 			if o.change != nil {
 				st.log = append(st.log, Change{Record: o.change.rec})
-				o.change.seqs[n] = st.base + uint64(len(st.log)) - 1
+				o.change.seqs[n] = st.end()
 			}
 		}
 		s.streams[n] = st
@@ -171,10 +172,13 @@ func (s *Shard) sortedStreams() []*stream {
 	return out
 }
 
+// end returns the sequence number of the last entry.
+func (st *stream) end() uint64 { return st.base + uint64(len(st.log)) - 1 }
+
 // pump sends what was not sent yet, or all that is unconfirmed if the stream
 // has been silent for too long.
 func (s *Shard) pump(st *stream, tick bool) {
-	end := st.base + uint64(len(st.log)) - 1
+	end := st.end()
 	if tick && st.confirmed < end && s.now-st.sentAt >= replicateEvery {
 		st.sent = st.confirmed
 	}

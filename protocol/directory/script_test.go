@@ -113,6 +113,11 @@ func (w *world) run(s script) {
 		w.leases()
 		for _, n := range w.order {
 			w.step(n, directory.Tick{})
+			if r := w.replicas[n]; r != nil {
+				if o := r.Overslept(); o != "" {
+					s.t.Fatalf("a tick has left out %s", o)
+				}
+			}
 		}
 	case "holdings":
 		var hs []directory.Holding

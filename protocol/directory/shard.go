@@ -26,6 +26,7 @@ const (
 	replicateEvery = 20 * time.Millisecond  // unconfirmed changes
 	endedLife      = time.Minute            // how late a copy of a request may come
 	copyRepeat     = time.Second            // orders to copy
+	askEvery       = time.Second            // about one lease
 	copyPatience   = 30 * time.Second       // then another node is ordered too
 	leaseQuiet     = 5 * time.Second        // then its receiver is asked
 	firstBar       = time.Second
@@ -63,6 +64,8 @@ type Shard struct {
 	flight   []*object                  // with a change that is not durable yet, in order
 	sure     bool                       // the backup has what this replica took over
 	held     []Event                    // requests and holdings that came before that
+	agenda   agenda                     // of ticks
+	stirred  []*object                  // by the present event
 
 	// As a replica.
 	in incoming
@@ -109,6 +112,7 @@ func (s *Shard) Step(now time.Duration, ev Event) []Effect {
 	case Tick:
 		s.tick()
 	}
+	s.arrange()
 	out := s.out
 	s.out = nil
 	return out
@@ -151,6 +155,7 @@ func (s *Shard) configure(v Configure) {
 	s.aim()
 	left := slices.ContainsFunc(was.Members, s.absent)
 	for _, o := range s.sorted() {
+		s.stir(o)
 		o.coming = o.coming && !left // it may have been that one
 		s.forgetAbsent(o)
 	}
@@ -225,6 +230,7 @@ func (s *Shard) resume() {
 	}
 	s.warmed()
 	for _, o := range s.sorted() {
+		s.stir(o)
 		s.checkLost(o)
 		s.serve(o)
 		s.notify(o)
@@ -238,6 +244,7 @@ func (s *Shard) resign(v Configure) {
 	s.warming, s.told, s.flight = nil, nil, nil
 	s.held, s.sure = nil, false
 	clear(s.streams)
+	s.agenda = nil
 	keep := v.Backup == s.cfg.Self || v.Next == s.cfg.Self
 	for id, o := range s.objects {
 		if !keep || o.rec.State == Unbound {
@@ -294,6 +301,7 @@ func (s *Shard) object(id phalanx.ObjectID) *object {
 		o = &object{rec: Record{Object: id}}
 		s.objects[id] = o
 	}
+	s.stir(o)
 	return o
 }
 
@@ -312,21 +320,9 @@ func (s *Shard) tick() {
 	if !s.acts() {
 		return
 	}
-	for _, o := range s.sorted() {
-		if o.rec.State == Deleted && o.expires <= s.now && o.change == nil && len(o.pushes) == 0 {
-			s.commit(o, Record{Object: o.rec.Object}, func() { s.notify(o) })
-		}
-		s.repeatPushes(o)
-		s.repeatWatches(o)
-		s.askLeases(o)
-		s.keepCopies(o)
-		if n := len(o.bars); n > 0 {
-			o.bars = slices.DeleteFunc(o.bars, func(b bar) bool { return b.forget <= s.now })
-			s.serve(o)
-		}
-		o.over = slices.DeleteFunc(o.over, func(e ended) bool { return e.until <= s.now })
-		if o.idle() {
-			delete(s.objects, o.rec.Object)
-		}
+	for _, o := range s.met() {
+		s.attend(o)
+		s.stir(o)
+		o.news = false
 	}
 }
