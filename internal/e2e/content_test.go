@@ -5,11 +5,18 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 
 	"github.com/phalanx-go/phalanx"
 )
+
+var names atomic.Int64
+
+// fresh returns a name that no test has used: deleted ids cannot be used again
+// at once, and tests can be repeated.
+func fresh(name string) string { return fmt.Sprintf("%s/%d", name, names.Add(1)) }
 
 // content returns the bytes of an object, which follow from its id: every
 // process knows what is right without being told.

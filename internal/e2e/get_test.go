@@ -21,7 +21,7 @@ func TestEveryActorGetsEveryByte(t *testing.T) {
 		}
 		for _, how := range []string{"put", "stream"} {
 			t.Run(fmt.Sprint(how, " of ", size), func(t *testing.T) {
-				id := phalanx.ObjectID(fmt.Sprintf("%s/%d", how, size))
+				id := phalanx.ObjectID(fresh(how))
 				var all []*pendingAnswer
 				for k, a := range agents { // most ask before it is there
 					do := "get"

@@ -61,7 +61,7 @@ func TestReduce(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s of %d bytes of %v, %d of %d, degree %d", c.op, c.size, c.dtype, c.num, m, c.degree), func(t *testing.T) {
-			name := fmt.Sprint("reduce/", i)
+			name := fresh("reduce")
 			ids, put := sources(name, m, c.dtype, c.size)
 			num := c.num
 			if num == 0 {
@@ -100,7 +100,7 @@ func TestReduce(t *testing.T) {
 func TestReduceOfTheFirst(t *testing.T) {
 	const m, num, size = 9, 4, 2_000_000
 	for i := range 3 {
-		name := fmt.Sprint("race/", i)
+		name := fresh("race")
 		ids, put := sources(name, m, phalanx.Int64, size)
 		o := order{Do: "reduce", Object: phalanx.ObjectID(name), Sources: ids, Op: phalanx.Sum, Num: num, DType: phalanx.Int64, Size: size}
 		all := []*pendingAnswer{tell(agents[i], o)}
@@ -119,7 +119,7 @@ func TestReduceOfTheFirst(t *testing.T) {
 func TestComposedReduce(t *testing.T) {
 	for _, size := range []int64{8 << 10, 4_000_024} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			name := fmt.Sprint("composed/", size)
+			name := fresh("composed")
 			lower, putLower := sources(name+"/lower", 4, phalanx.Int64, size)
 			upper, putUpper := sources(name+"/upper", 3, phalanx.Int64, size)
 			inner := order{Do: "reduce", Object: phalanx.ObjectID(name + "/inner"), Sources: lower, Op: phalanx.Sum, DType: phalanx.Int64, Size: size}
