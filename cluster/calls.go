@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -35,7 +36,21 @@ func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, data []byte, opts .
 // comes if that is phalanx.UnknownSize. Others can read the object while it
 // is written.
 func (n *Node) PutReader(ctx context.Context, id phalanx.ObjectID, r io.Reader, size int64, opts ...PutOption) (storenode.Info, error) {
+	if r == nil {
+		return storenode.Info{}, &phalanx.Error{Op: "put", Object: id, Kind: phalanx.ErrInvalid, Err: errors.New("there is no reader")}
+	}
 	return n.put(ctx, storenode.Put{Object: id, Reader: r, Meta: phalanx.Meta{Size: size}}, opts)
+}
+
+// named returns err as the error of call op.
+func named(err error, op string) error {
+	e := &phalanx.Error{Op: op, Kind: phalanx.ErrInternal, Err: err}
+	var pe *phalanx.Error
+	if errors.As(err, &pe) {
+		*e = *pe
+		e.Op = op
+	}
+	return e
 }
 
 func (n *Node) put(ctx context.Context, p storenode.Put, opts []PutOption) (storenode.Info, error) {
@@ -109,6 +124,9 @@ func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat,
 	if err := n.open("list", ""); err != nil {
 		return nil, err
 	}
+	if err := phalanx.ObjectID(prefix).Validate(); err != nil && prefix != "" {
+		return nil, named(err, "list")
+	}
 	type page struct {
 		stats []storenode.ObjectStat
 		err   error
@@ -164,7 +182,7 @@ func (n *Node) Watch(ctx context.Context, id phalanx.ObjectID, f func(Locations)
 		return err
 	}
 	if err := id.Validate(); err != nil {
-		return err
+		return named(err, "watch")
 	}
 	ch := make(chan directory.Readiness, 16)
 	num := n.client.Nums(1)
@@ -185,7 +203,11 @@ func (n *Node) Watch(ctx context.Context, id phalanx.ObjectID, f func(Locations)
 	for {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			kind := phalanx.ErrDeadline
+			if errors.Is(ctx.Err(), context.Canceled) {
+				kind = phalanx.ErrCanceled
+			}
+			return &phalanx.Error{Op: "watch", Object: id, Kind: kind, Err: ctx.Err()}
 		case <-n.done:
 			return n.open("watch", id)
 		case r := <-ch:
@@ -222,7 +244,7 @@ func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phala
 		return err
 	}
 	_, err := storenode.Call(ctx, n.store, "prefetch", id, func(d time.Duration, done func(struct{}, error)) {
-		n.store.Prefetch(id, nodes, d, func(err error) { done(struct{}{}, err) })
+		n.store.Prefetch(ctx, id, nodes, d, func(err error) { done(struct{}{}, err) })
 	})
 	return err
 }

@@ -77,7 +77,7 @@ func (n *Node) handOver(ctx context.Context) error {
 		}
 		heir := to[i%len(to)]
 		if _, err := storenode.Call(ctx, n.store, "hand over", id, func(d time.Duration, done func(struct{}, error)) {
-			n.store.HandOver(id, heir, d, func(err error) { done(struct{}{}, err) })
+			n.store.HandOver(ctx, id, heir, d, func(err error) { done(struct{}{}, err) })
 		}); err != nil {
 			errs = append(errs, err)
 		}
@@ -98,6 +98,12 @@ func elsewhere(st directory.ObjectStat, self phalanx.NodeID) bool {
 func (n *Node) shutdown() {
 	if n.members != nil {
 		n.members.Stop()
+	}
+	if n.reduces != nil {
+		n.reduces.Close()
+	}
+	if n.places != nil {
+		n.places.Close()
 	}
 	if n.host != nil {
 		n.host.Close()

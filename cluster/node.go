@@ -174,7 +174,7 @@ func (n *Node) startStore() error {
 	}
 	n.store = &storenode.Env{Self: n.id, System: n.system, Table: storenode.NewTable(n.budget), Pool: pool, Conns: n.conns, Directory: n.client,
 		Now: n.clock, Log: n.log, Deadline: n.cfg.Deadline, InlineLimit: max(0, n.cfg.InlineLimit), Fanout: n.cfg.Fanout,
-		Spawn: n.spawner(n.oneShot), Publish: publish, Members: n.memberIDs, StoreOn: n.on(storeName)}
+		Spawn: n.spawner(n.oneShot), Publish: publish, Members: n.memberIDs, StoreOn: n.on(storeName), Request: n.remote.Request}
 	n.places = storenode.NewPlaces(n.store, ops)
 	n.store.ServePlace = n.places.Serve
 	n.reduces = &coordinator.Env{Store: n.store, Watcher: n.client, Ops: ops, Now: n.clock, Spawn: n.spawner(n.restarting),

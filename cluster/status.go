@@ -13,7 +13,12 @@ import (
 const Version = "0.1.0"
 
 // Memory says how much of the cap is in use, in bytes.
-type Memory struct{ Cap, Used, Peak int64 }
+type Memory struct {
+	Cap  int64
+	Used int64
+	Idle int64 // of Used: kept for reuse, and given up as soon as anybody needs room
+	Peak int64
+}
 
 // Status describes a node.
 type Status struct {
@@ -43,7 +48,7 @@ func (n *Node) Status() Status {
 	v := n.View()
 	s := Status{Node: n.id, Cluster: n.cfg.Cluster, Version: Version, Uptime: time.Since(n.started), View: v.Number, Members: v.Members,
 		Voters: v.Voters, Fetching: n.store.Fetching(), Reduces: n.reduces.Running(), Places: n.places.Running(), Requests: n.client.Requests(),
-		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Peak: n.budget.Peak()}}
+		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Idle: n.store.Pool.Idle(), Peak: n.budget.Peak()}}
 	s.ShardsOwned, s.ShardsBackedUp = n.host.Roles()
 	s.Objects, s.Complete, s.Pinned = n.store.Table.Counts()
 	for _, p := range n.conns.Stats() {

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -42,13 +43,14 @@ type Coordinator struct {
 	self *actor.PID
 	beat *actors.Ticker
 
-	survey *survey
-	nums   map[string]uint64 // of requests that are repeated with one number
-	places map[string]reduce.PlaceLost
-	inline []byte // the result of the last CombineInline
-	seq    uint64
-	began  time.Duration
-	given  bool // the caller has its answer
+	survey   *survey
+	nums     map[string]uint64 // of requests that are repeated with one number
+	places   map[string]reduce.PlaceLost
+	inline   []byte // the result of the last CombineInline
+	seq      uint64
+	began    time.Duration
+	failed   *phalanx.Error // the answer, once the target was released
+	patience time.Duration  // and at the latest then
 }
 
 // run is what outlives the actor's instance: the request, and what a restart
@@ -56,12 +58,17 @@ type Coordinator struct {
 type run struct {
 	req      storenode.Reduce
 	done     func(storenode.Reduced)
+	once     sync.Once
+	pid      *actor.PID // of the actor; for Close
 	attempt  uint64
 	remember *reduce.Remember
 	watches  []uint64
 	tree     *treeState
 	replaced int
 }
+
+// answer gives the caller its answer, once, whichever instance has it.
+func (r *run) answer(d storenode.Reduced) { r.once.Do(func() { r.done(d) }) }
 
 // Receive turns messages into events.
 func (c *Coordinator) Receive(ctx actor.Context) {
@@ -124,12 +131,18 @@ func (c *Coordinator) start(ctx actor.Context) {
 func (c *Coordinator) stop() {
 	c.unwatch()
 	c.env.forget(c.run)
-	c.answer(storenode.ReduceResult{}, &phalanx.Error{Node: c.env.Store.Self, Kind: phalanx.ErrInternal, Err: errors.New("the coordinator's actor failed")})
+	if c.failed == nil {
+		c.failed = &phalanx.Error{Node: c.env.Store.Self, Kind: phalanx.ErrInternal, Err: errors.New("the coordinator's actor failed")}
+	}
+	c.answer(storenode.ReduceResult{}, c.failed)
 }
 
 func (c *Coordinator) do(ctx actor.Context, ev reduce.Event) {
 	for _, e := range c.core.Step(ev) {
 		c.carryOut(ctx, e)
+	}
+	if c.failed != nil && (len(c.nums) == 0 || c.env.Now() > c.patience) {
+		c.answer(storenode.ReduceResult{}, c.failed)
 	}
 	if c.core.Ended() {
 		ctx.Stop(ctx.Self())
@@ -170,9 +183,20 @@ func (c *Coordinator) carryOut(ctx actor.Context, e reduce.Effect) {
 		c.result(e)
 	case reduce.Fail:
 		c.run.tree.over = true
-		c.answer(storenode.ReduceResult{}, e.Err)
+		c.fail(e.Err)
 	case reduce.Notify:
 		c.notify(e)
+	}
+}
+
+// releaseFor is how long a caller whose reduce cannot be done waits until its
+// target is free again, so that it can ask for another one.
+const releaseFor = time.Second
+
+func (c *Coordinator) fail(err *phalanx.Error) {
+	c.failed, c.patience = err, c.env.Now()+releaseFor
+	if err.Kind == phalanx.ErrDeadline || err.Kind == phalanx.ErrCanceled {
+		c.patience = 0
 	}
 }
 
@@ -192,12 +216,8 @@ func (c *Coordinator) order(ctx actor.Context, e reduce.Effect) {
 	}
 }
 
-// answer gives the caller its answer, once.
+// answer gives the caller its answer.
 func (c *Coordinator) answer(r storenode.ReduceResult, err *phalanx.Error) {
-	if c.given {
-		return
-	}
-	c.given = true
 	out := storenode.Reduced{Target: c.run.req.Target, Result: r}
 	if err != nil {
 		e := *err
@@ -207,7 +227,7 @@ func (c *Coordinator) answer(r storenode.ReduceResult, err *phalanx.Error) {
 		}
 		out.Err = &e
 	}
-	c.run.done(out)
+	c.run.answer(out)
 }
 
 // fromPlace takes a report. The coordinator watches every place that has an

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,14 +36,15 @@ type Env struct {
 	// second that were measured.
 	Network func() (time.Duration, float64)
 
-	mu   sync.Mutex
-	runs map[phalanx.ObjectID]*run
-	next uint64
+	mu     sync.Mutex
+	runs   []*run // in the order in which they were asked for
+	next   uint64
+	closed bool
 }
 
 // Reduce runs r and calls done once.
 func (e *Env) Reduce(r storenode.Reduce, done func(storenode.Reduced)) {
-	_, _ = e.start(r, done)
+	_, _ = e.start(r, done) // done hears of the error too
 }
 
 // start begins a reduce and returns how to cancel it.
@@ -54,23 +56,45 @@ func (e *Env) start(r storenode.Reduce, done func(storenode.Reduced)) (func(*pha
 		r.Deadline = e.Store.Deadline
 	}
 	work := &run{req: r, done: done, tree: newTreeState()}
-	e.mu.Lock()
-	e.next++
-	name := fmt.Sprintf("reduce-%d", e.next)
-	if e.runs == nil {
-		e.runs = map[phalanx.ObjectID]*run{}
+	fail := func(err *phalanx.Error) error {
+		err.Op, err.Object, err.Node = "reduce", r.Target, e.Store.Self
+		work.answer(storenode.Reduced{Target: r.Target, Err: err})
+		return err
 	}
-	e.runs[r.Target] = work
-	e.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fail(errClosed())
+	}
+	e.next++
 	pid, err := e.Spawn(actor.PropsFromProducer(func() actor.Actor {
 		return &Coordinator{env: e, run: work, beat: actors.NewTicker(tickEvery)}
-	}), name)
+	}), fmt.Sprintf("reduce-%d", e.next))
 	if err != nil {
-		e.forget(work)
-		done(storenode.Reduced{Target: r.Target, Err: &phalanx.Error{Op: "reduce", Object: r.Target, Node: e.Store.Self, Kind: phalanx.ErrInternal, Err: err}})
-		return nil, err
+		return nil, fail(&phalanx.Error{Kind: phalanx.ErrInternal, Err: err})
 	}
+	work.pid = pid
+	e.runs = append(e.runs, work)
 	return func(err *phalanx.Error) { e.Store.System.Root.Send(pid, canceled{err}) }, nil
+}
+
+func errClosed() *phalanx.Error {
+	return &phalanx.Error{Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
+}
+
+// Close ends every reduce that this node coordinates; its callers are answered.
+// Closing twice is safe.
+func (e *Env) Close() {
+	e.mu.Lock()
+	e.closed = true
+	runs := slices.Clone(e.runs)
+	e.mu.Unlock()
+	for _, r := range runs {
+		err := errClosed()
+		err.Op, err.Object, err.Node = "reduce", r.req.Target, e.Store.Self
+		r.answer(storenode.Reduced{Target: r.req.Target, Err: err})
+		_ = e.Store.System.Root.StopFuture(r.pid).Wait()
+	}
 }
 
 // Run is Reduce for ordinary Go code: it ends with ctx.
@@ -82,6 +106,9 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce) (storenode.ReduceResu
 	}
 	fail := func(kind phalanx.Kind, text string) *phalanx.Error {
 		return &phalanx.Error{Op: "reduce", Object: r.Target, Kind: kind, Err: errors.New(text)}
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return storenode.ReduceResult{}, fail(phalanx.ErrCanceled, "the context had ended before the call")
 	}
 	if ctx.Err() != nil || r.Deadline <= 0 {
 		return storenode.ReduceResult{}, fail(phalanx.ErrDeadline, "the context had ended before the call")
@@ -115,9 +142,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce) (storenode.ReduceResu
 func (e *Env) forget(r *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.runs[r.req.Target] == r {
-		delete(e.runs, r.req.Target)
-	}
+	e.runs = slices.DeleteFunc(e.runs, func(o *run) bool { return o == r })
 }
 
 // Running returns how many reduces this node coordinates.

@@ -74,11 +74,13 @@ type TreePlace struct {
 // node coordinates it.
 func (e *Env) Tree(target phalanx.ObjectID) ([]TreePlace, bool) {
 	e.mu.Lock()
-	r := e.runs[target]
-	e.mu.Unlock()
-	if r == nil {
+	at := slices.IndexFunc(e.runs, func(r *run) bool { return r.req.Target == target }) // later ones wait for it
+	if at < 0 {
+		e.mu.Unlock()
 		return nil, false
 	}
+	r := e.runs[at]
+	e.mu.Unlock()
 	t := r.tree
 	t.mu.Lock()
 	defer t.mu.Unlock()

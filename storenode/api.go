@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -27,24 +28,17 @@ func (e *Env) within(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // Get returns a view of the whole object, once it is final.
 func (e *Env) Get(ctx context.Context, id phalanx.ObjectID, wait bool) (*View, error) {
-	if v := e.Table.View(id); v != nil {
-		return v, nil
+	if ctx.Err() == nil {
+		if v := e.Table.View(id); v != nil {
+			return v, nil
+		}
 	}
-	ctx, cancel := e.within(ctx)
+	bounded, cancel := e.within(ctx)
 	defer cancel()
 	ch := make(chan *Got, 1)
-	cl := &call{id: e.nums.Add(1), op: "get", object: id, wait: wait, deliver: func(g any) { ch <- g.(*Got) }}
-	if err := e.ask(ctx, cl); err != nil {
-		return nil, err
-	}
-	select {
-	case g := <-ch:
-		return g.View, g.Err
-	case <-ctx.Done():
-		e.giveUp(ctx, cl)
-		g := <-ch
-		return g.View, g.Err
-	}
+	e.ask(bounded, &call{op: "get", object: id, wait: wait, deliver: func(g any) { ch <- g.(*Got) }})
+	g := <-ch
+	return g.View, g.Err
 }
 
 // Open returns a reader of the object's bytes as they arrive. The reader ends
@@ -53,80 +47,139 @@ func (e *Env) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (*Reader
 	bounded, cancel := e.within(ctx)
 	defer cancel()
 	ch := make(chan *Opened, 1)
-	cl := e.openCall(Open{Object: id, NoWait: !wait}, func(g any) { ch <- g.(*Opened) })
-	cl.id, cl.ctx = e.nums.Add(1), ctx
-	if err := e.ask(bounded, cl); err != nil {
-		return nil, err
-	}
-	select {
-	case g := <-ch:
-		return g.Reader, g.Err
-	case <-bounded.Done():
-		e.giveUp(bounded, cl)
-		g := <-ch
-		return g.Reader, g.Err
-	}
+	cl := openCall(Open{Object: id, NoWait: !wait}, func(g any) { ch <- g.(*Opened) })
+	cl.ctx = ctx
+	e.ask(bounded, cl)
+	g := <-ch
+	return g.Reader, g.Err
 }
 
-// ask hands cl to the store.
-func (e *Env) ask(ctx context.Context, cl *call) error {
+// ask hands cl to the store and returns when it was answered, which is at the
+// latest soon after ctx has ended.
+func (e *Env) ask(ctx context.Context, cl *call) {
+	cl.id, cl.over = e.nums.Add(1), make(chan struct{})
 	if err := cl.object.Validate(); err != nil {
-		return withOp(cl.op, cl.object, err)
+		cl.answer(nil, nil, err)
+		return
 	}
 	if ctx.Err() != nil {
-		return contextError(cl.op, cl.object, ctx.Err(), "", "the context had ended before the call")
+		cl.answer(nil, nil, contextError(cl.op, cl.object, ctx.Err(), "", "the context had ended before the call"))
+		return
 	}
 	e.send(e.StorePID, want{cl})
-	return nil
+	select {
+	case <-cl.over:
+	case <-e.leaving():
+		cl.answer(nil, nil, e.errClosed())
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			cl.answer(nil, nil, contextError(cl.op, cl.object, ctx.Err(), "", "the caller went away"))
+			e.send(e.StorePID, left{cl.object, cl.id})
+			return
+		}
+		e.late(cl)
+		select {
+		case <-cl.over:
+		case <-e.leaving():
+			cl.answer(nil, nil, e.errClosed())
+		}
+	}
 }
 
 // giveUpAfter bounds how long a call waits for the store to say why it was late.
 const giveUpAfter = time.Second
 
-// giveUp has the store answer a call whose context has ended: it knows what was
+// late has the store answer a call whose deadline has passed: it knows what was
 // missing. A store that does not is not waited for.
-func (e *Env) giveUp(ctx context.Context, cl *call) {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		e.send(e.StorePID, left{cl.object, cl.id})
-		cl.answer(nil, nil, contextError(cl.op, cl.object, ctx.Err(), "", "the caller went away"))
-		return
-	}
+func (e *Env) late(cl *call) {
 	e.send(e.StorePID, expiry{cl})
-	cl.timer = time.AfterFunc(giveUpAfter, func() {
-		cl.answer(nil, nil, contextError(cl.op, cl.object, ctx.Err(), e.Self, "the node is too busy to say why"))
+	time.AfterFunc(giveUpAfter, func() {
+		cl.answer(nil, nil, contextError(cl.op, cl.object, context.DeadlineExceeded, e.Self, "the node is too busy to say why"))
 	})
 }
 
-func (e *Env) openCall(m Open, deliver func(any)) *call {
+func openCall(m Open, deliver func(any)) *call {
 	return &call{op: "open", object: m.Object, wait: !m.NoWait, reader: true, ctx: context.Background(), deliver: deliver}
 }
 
-// Put creates an object.
+// stopper ends a put for its caller, who may go away before it has begun.
+type stopper struct {
+	mu  sync.Mutex
+	put func(*phalanx.Error)
+	why *phalanx.Error
+}
+
+// start tells how the put is stopped.
+func (s *stopper) start(put func(*phalanx.Error)) {
+	s.mu.Lock()
+	s.put = put
+	why := s.why
+	s.mu.Unlock()
+	if why != nil {
+		put(why)
+	}
+}
+
+func (s *stopper) stop(why *phalanx.Error) {
+	s.mu.Lock()
+	s.why = why
+	put := s.put
+	s.mu.Unlock()
+	if put != nil {
+		put(why)
+	}
+}
+
+func (s *stopper) started() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.put != nil
+}
+
+// Put creates an object. It returns when nothing reads req.Bytes any more.
 func (e *Env) Put(ctx context.Context, req Put) (Info, bool, error) {
 	ctx, cancel := e.within(ctx)
 	defer cancel()
+	if err := req.Object.Validate(); err != nil {
+		return Info{}, false, withOp("put", req.Object, err)
+	}
 	if err := ctx.Err(); err != nil {
 		return Info{}, false, contextError("put", req.Object, err, "", "the context had ended before the call")
 	}
-	deadline, _ := ctx.Deadline()
-	req.Deadline = time.Until(deadline)
+	req.Deadline = untilDeadline(ctx)
 	done := make(chan *PutDone, 1)
-	var stop func(*phalanx.Error)
-	started := make(chan func(*phalanx.Error), 1)
-	e.send(e.StorePID, putCall{req: req, done: func(d *PutDone) { done <- d }, started: func(f func(*phalanx.Error)) { started <- f }})
-	for {
-		select {
-		case d := <-done:
-			return d.Info, d.Existed, d.Err
-		case stop = <-started:
-		case <-ctx.Done():
-			if stop != nil && errors.Is(ctx.Err(), context.Canceled) {
-				stop(contextError("put", req.Object, ctx.Err(), "", "the caller went away"))
-			}
-			d := <-done // the put's own timer ends it; the caller's bytes are free then
+	stop := &stopper{}
+	e.send(e.StorePID, putCall{req: req, done: func(d *PutDone) { done <- d }, stop: stop})
+	select {
+	case d := <-done:
+		return d.Info, d.Existed, d.Err
+	case <-e.leaving():
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			stop.stop(contextError("put", req.Object, ctx.Err(), "", "the caller went away"))
+			break
+		}
+		late := time.AfterFunc(giveUpAfter, func() { // the put's own timer says why
+			stop.stop(contextError("put", req.Object, context.DeadlineExceeded, e.Self, "the node is too busy to say why"))
+		})
+		defer late.Stop()
+	}
+	select {
+	case d := <-done:
+		return d.Info, d.Existed, d.Err
+	case <-e.alive().ended:
+		if stop.started() { // then it was stopped, and answers
+			d := <-done
 			return d.Info, d.Existed, d.Err
 		}
+		return Info{}, false, withOp("put", req.Object, e.errClosed())
 	}
+}
+
+// untilDeadline returns how long ctx, which has a deadline, may still take.
+func untilDeadline(ctx context.Context) time.Duration {
+	deadline, _ := ctx.Deadline()
+	return max(time.Until(deadline), 1) // 0 would stand for the default
 }
 
 // Delete removes the object everywhere and calls done once its tombstone is
@@ -197,16 +250,17 @@ func Call[T any](ctx context.Context, e *Env, op string, id phalanx.ObjectID, st
 	}
 	ctx, cancel := e.within(ctx)
 	defer cancel()
-	deadline, _ := ctx.Deadline()
 	var zero T
 	if err := ctx.Err(); err != nil {
 		return zero, contextError(op, id, err, "", "the context had ended before the call")
 	}
 	ch := make(chan result, 1)
-	start(time.Until(deadline), func(v T, err error) { ch <- result{v, err} })
+	start(untilDeadline(ctx), func(v T, err error) { ch <- result{v, err} })
 	select {
 	case r := <-ch:
 		return r.v, r.err
+	case <-e.leaving():
+		return zero, withOp(op, id, e.errClosed())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return zero, contextError(op, id, ctx.Err(), "", "the caller went away")

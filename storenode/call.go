@@ -19,9 +19,20 @@ type call struct {
 	reader bool // answer with a Reader as soon as bytes can come
 
 	ctx     context.Context // of the Reader; ends by itself at the deadline
-	timer   *time.Timer
+	timer   *time.Timer     // the deadline; set before anybody else knows of the call
 	once    sync.Once
+	over    chan struct{} // closed once it was answered
 	deliver func(got any) // a *Got or an *Opened
+}
+
+// answered reports whether nobody waits any more.
+func (c *call) answered() bool {
+	select {
+	case <-c.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // answer gives the caller what it waited for, once.
@@ -32,6 +43,7 @@ func (c *call) answer(v *View, r *Reader, err error) {
 		if c.timer != nil {
 			c.timer.Stop()
 		}
+		close(c.over)
 		err = withOp(c.op, c.object, err)
 		if c.reader {
 			c.deliver(&Opened{Object: c.object, Reader: r, Err: err})

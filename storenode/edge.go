@@ -20,6 +20,21 @@ type edge struct {
 	before   *edge         // of the same child, which may still be folding
 }
 
+// foldedBad tells that bytes of a child turned out to be bad after they were
+// folded into the output gen, and perhaps sent on.
+type foldedBad struct {
+	gen reduce.PlaceGen
+	err error
+}
+
+// foldedBad gives the place up, as if it were lost: it and all above it that
+// have combined the bytes are cleared (specification 3.4).
+func (p *place) foldedBad(m foldedBad) {
+	if p.out != nil && p.out.gen == m.gen && p.source != nil {
+		p.do(reduce.SourceFailed{Gen: p.source.gen, Text: "what it had combined was bad: " + m.err.Error()})
+	}
+}
+
 func (p *place) openEdge(o reduce.OpenEdge) {
 	e := &edge{open: o, finished: make(chan struct{}), before: p.edges[o.Place]}
 	if e.before != nil {
@@ -56,6 +71,11 @@ func (p *place) foldEdge(o *output, f, before *folder, last bool, e *edge) {
 	e.before = nil
 	err := p.pull(o, f, before, last, e)
 	if e.ctx.Err() != nil || o.ctx.Err() != nil {
+		return
+	}
+	var ended *dataplane.Ended
+	if errors.As(err, &ended) && ended.Reason == dataplane.Corrupt {
+		p.env.send(p.self, foldedBad{o.gen, err})
 		return
 	}
 	end := reduce.EdgeEnded{Child: e.open.Place, Gen: e.open.Gen, Stream: e.open.Stream, Complete: err == nil}

@@ -1,7 +1,7 @@
 package storenode
 
 import (
-	"errors"
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +51,9 @@ type Env struct {
 	Members func() []phalanx.NodeID
 	// StoreOn returns the store actor of another node.
 	StoreOn func(node phalanx.NodeID) (*actor.PID, bool)
+	// Request sends a message to an actor, also of another node, and returns its
+	// answer. Its errors have a Kind.
+	Request func(ctx context.Context, to *actor.PID, message any) (any, error)
 	// Coordinate runs a Reduce and calls done once.
 	Coordinate func(r Reduce, done func(Reduced))
 	// Serve answers a stream request for a reduce place.
@@ -61,6 +64,8 @@ type Env struct {
 
 	nums   atomic.Uint64
 	active registry
+	owned  owned
+	life   life
 }
 
 // registry holds what is under way, so that a restarted store finds it again.
@@ -68,7 +73,7 @@ type registry struct {
 	mu      sync.Mutex
 	fetches map[phalanx.ObjectID]*arrival
 	puts    map[phalanx.ObjectID][]*actor.PID
-	views   map[string]map[*View]struct{} // by the actor that asked for them
+	closed  bool // nothing is started any more
 }
 
 // arrival is a fetch actor and who waits for it.
@@ -111,13 +116,18 @@ func (e *Env) Fetching() int {
 	return len(e.active.fetches)
 }
 
-func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) {
+// addPut notes a put, unless the node is leaving.
+func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) bool {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
+	if e.active.closed {
+		return false
+	}
 	if e.active.puts == nil {
 		e.active.puts = map[phalanx.ObjectID][]*actor.PID{}
 	}
 	e.active.puts[id] = append(e.active.puts[id], pid)
+	return true
 }
 
 func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {
@@ -145,28 +155,3 @@ func (e *Env) makers(id phalanx.ObjectID) []*actor.PID {
 }
 
 func (e *Env) send(to *actor.PID, msg any) { e.System.Root.Send(to, msg) }
-
-// Close stops the store's actors and everything that they started. Callers that
-// wait are answered.
-func (e *Env) Close() {
-	e.active.mu.Lock()
-	var pids []*actor.PID
-	var waiting []*call
-	for _, a := range e.active.fetches {
-		pids = append(pids, a.pid)
-		waiting = append(waiting, a.take()...)
-	}
-	for _, ps := range e.active.puts {
-		pids = append(pids, ps...)
-	}
-	e.active.mu.Unlock()
-	if e.StorePID != nil {
-		pids = append(pids, e.StorePID)
-	}
-	for _, c := range waiting {
-		c.answer(nil, nil, &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")})
-	}
-	for _, pid := range pids {
-		_ = e.System.Root.StopFuture(pid).Wait()
-	}
-}

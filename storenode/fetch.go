@@ -3,7 +3,6 @@ package storenode
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -28,12 +27,13 @@ const (
 type (
 	want     struct{ *call }
 	leave    struct{ id uint64 }
-	expired  struct{ id uint64 } // the call's deadline
+	expired  struct{ *call } // its deadline has passed
 	pushed   struct{ transfer.Pushed }
 	readers  struct{ streams int } // receivers downstream
 	answered struct {
 		transfer.Answered
-		inline []byte
+		inline  []byte
+		existed bool // of a put
 	}
 	retire struct{}
 )
@@ -50,15 +50,18 @@ type fetch struct {
 	self     *actor.PID
 	ctx      context.Context // of what runs beside the actor
 	cancel   context.CancelFunc
-	reserved int64 // of the budget, not yet a buffer's
+	room     *handover[int64] // of the budget, from a reservation that was waited for
+	reserved int64            // of the budget, not yet a buffer's
+	needed   int64            // of the budget, for a buffer that could not be made
 	copy     *objectCopy
-	inline   []byte // of the last answer
+	inline   []byte           // of the last answer
 	known    map[uint64]*call // those that the core knows of
 	opening  []*call
 	stream   context.CancelFunc
 	streamID uint64
 	result   error
 	final    *objectCopy // once complete
+	whole    *Info       // of inline bytes for which there is no room yet
 }
 
 func newFetch(env *Env, id phalanx.ObjectID, a *arrival, store *actor.PID) *actor.Props {
@@ -77,24 +80,31 @@ func (f *fetch) Receive(c actor.Context) {
 	case want:
 		f.want(m.call)
 	case leave:
-		f.forget(m.id)
-		f.do(transfer.Leave{Caller: m.id})
+		f.leave(m.id)
 	case expired:
-		f.expire(m.id)
+		f.expire(m.call)
 	case answered:
 		if m.inline != nil || m.Inline {
 			f.inline = m.inline
 		}
+		if m.Waiting && (m.State == transfer.Unbound || m.State == transfer.Lost) {
+			f.unreserve() // it may take for ever: others need the room
+		}
 		f.do(m.Answered)
 	case pushed:
-		f.do(m.Pushed)
+		f.pushed(m.Pushed)
 	case readers:
 		f.do(transfer.Downstream{Streams: m.streams})
 	case transfer.Event:
 		f.do(m)
-	case reservedRoom:
-		f.unreserve()
-		f.reserved = m.charge
+	case roomReserved:
+		if charge, ok := f.room.take(); ok {
+			f.unreserve()
+			f.reserved = charge
+		}
+		f.do(transfer.Reserved{Bytes: m.bytes})
+	case inlineRoom:
+		f.inlineRoom(m.err)
 	case retire:
 		c.Stop(c.Self())
 	}
@@ -106,6 +116,7 @@ func (f *fetch) start(c actor.Context) {
 	if f.env.Pool.Budget().TryReserve(firstRoom) {
 		f.reserved = firstRoom
 	}
+	f.room = &handover[int64]{release: f.env.Pool.Budget().Release}
 	f.core = transfer.NewReceiver(transfer.Config{Self: f.env.Self, Object: f.object, Room: f.reserved,
 		FirstNum: f.env.Directory.Nums(numsPerActor)})
 }
@@ -113,9 +124,22 @@ func (f *fetch) start(c actor.Context) {
 // end frees what the fetch holds; what is complete stays in the table.
 func (f *fetch) end() {
 	f.cancel()
+	f.room.close()
 	f.unreserve()
 	if f.copy != nil && f.final == nil {
 		f.env.Table.drop(f.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: f.env.Self})
+	}
+	f.setCopy(nil)
+}
+
+// setCopy notes the copy that the bytes go to. The fetch has a reference of its
+// own, since an order of the owner may drop the copy at any time.
+func (f *fetch) setCopy(c *objectCopy) {
+	if f.copy != nil {
+		f.copy.buffer.Release()
+	}
+	if f.copy = c; c != nil {
+		c.buffer.Retain()
 	}
 }
 
@@ -125,6 +149,10 @@ func (f *fetch) unreserve() {
 }
 
 func (f *fetch) want(c *call) {
+	if f.whole != nil {
+		f.known[c.id] = c
+		return
+	}
 	if f.core.Over() { // the store looks again
 		if f.arrival.remove(c.id) != nil {
 			f.env.send(f.store, want{c})
@@ -132,26 +160,61 @@ func (f *fetch) want(c *call) {
 		return
 	}
 	f.known[c.id] = c
-	if c.reader && f.copy != nil {
-		f.open(c)
-	} else if c.reader {
+	if c.reader && (f.copy == nil || !f.open(c)) {
 		f.opening = append(f.opening, c)
 	}
 	f.do(transfer.Want{Caller: c.id, Wait: c.wait})
 }
 
-func (f *fetch) expire(id uint64) {
-	if c := f.forget(id); c != nil {
-		node, why := f.core.Reason()
-		c.answer(nil, nil, &phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)})
+// expire answers a call whose deadline has passed, also one that is still on its
+// way here.
+func (f *fetch) expire(c *call) {
+	node, why := f.core.Reason()
+	if f.whole != nil {
+		node, why = f.env.Self, noRoom
 	}
-	f.do(transfer.Leave{Caller: id})
+	c.answer(nil, nil, &phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)})
+	f.leave(c.id)
 }
 
-// open answers an Open: the caller stays until its Reader is closed.
-func (f *fetch) open(c *call) {
+const noRoom = "there is no room for it under the memory cap"
+
+func (f *fetch) leave(id uint64) {
+	f.forget(id)
+	f.do(transfer.Leave{Caller: id})
+	if f.whole != nil && len(f.known) == 0 { // the core has ended already
+		f.whole = nil
+		f.discard()
+	}
+}
+
+// open answers an Open, unless the copy was dropped: then it waits for the next.
+// The caller stays until its Reader is closed.
+func (f *fetch) open(c *call) bool {
 	id, store, object := c.id, f.store, f.object
-	c.answer(nil, newReader(c.ctx, f.env.Table, f.copy, func() { f.env.send(store, left{object, id}) }), nil)
+	r := newReader(c.ctx, f.env.Table, f.copy, func() { f.env.send(store, left{object, id}) })
+	if r == nil {
+		return false
+	}
+	c.answer(nil, r, nil)
+	return true
+}
+
+// pushed hears an order of the owner. A delete can come when inline bytes have
+// just been taken, which the core does not follow any more.
+func (f *fetch) pushed(p transfer.Pushed) {
+	f.do(p)
+	if p.Order != transfer.OrderDrop {
+		return
+	}
+	if w := f.whole; w != nil && !p.Gen.Less(w.Gen) {
+		f.whole = nil
+		f.result = &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("it was deleted as it arrived")}
+		f.finish()
+	}
+	if f.final != nil && !p.Gen.Less(f.final.gen) {
+		f.env.Table.drop(f.final, errDeletedHere(f.env.Self))
+	}
 }
 
 func (f *fetch) do(ev transfer.Event) {
@@ -184,11 +247,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	case transfer.Clear:
 		f.clear(e)
 	case transfer.TakeInline:
-		f.unreserve()
-		f.final = f.env.Table.keepInline(Info{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}, f.inline, false)
-		if f.final == nil {
-			f.result = &phalanx.Error{Node: f.env.Self, Kind: phalanx.ErrNoSpace, Err: fmt.Errorf("%d inline bytes do not fit under the memory cap", len(f.inline))}
-		}
+		f.takeInline(Info{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest})
 	case transfer.Complete:
 		f.complete(e)
 	case transfer.Refuse:
@@ -234,11 +293,7 @@ func toAnswered(num uint64, owner phalanx.NodeID, r directory.Result) transfer.A
 
 func (f *fetch) reserve(bytes int64) {
 	self, env, ctx := f.self, f.env, f.ctx
-	if bytes == phalanx.UnknownSize {
-		if f.copy == nil {
-			env.send(self, transfer.Reserved{Bytes: bytes})
-			return
-		}
+	if bytes == phalanx.UnknownSize && f.copy != nil {
 		buf := f.copy.buffer
 		buf.Retain()
 		go func() {
@@ -247,34 +302,53 @@ func (f *fetch) reserve(bytes int64) {
 		}()
 		return
 	}
+	charge := f.needed
+	if bytes != phalanx.UnknownSize {
+		charge = dataplane.Charge(bytes)
+	}
+	f.needed = 0
+	if charge == 0 {
+		env.sendReserved(self, bytes, nil)
+		return
+	}
 	f.unreserve() // waiting while holding could starve two fetches of each other
-	charge := dataplane.Charge(bytes)
+	room := f.room
 	go func() {
 		err := env.Pool.Budget().Reserve(ctx, charge)
 		if err == nil {
-			env.send(self, reservedRoom{charge})
+			room.give(charge)
 		}
 		env.sendReserved(self, bytes, err)
 	}()
 }
 
-// reservedRoom hands a reservation to the fetch.
-type reservedRoom struct{ charge int64 }
+// roomReserved tells that there is room for bytes of the object.
+type roomReserved struct{ bytes int64 }
 
 func (e *Env) sendReserved(to *actor.PID, bytes int64, err error) {
-	var pe *phalanx.Error
-	switch {
-	case err == nil:
-		e.send(to, transfer.Reserved{Bytes: bytes})
-	case errors.As(err, &pe):
-		e.send(to, transfer.NoRoom{Err: pe})
-	default:
-		e.send(to, transfer.NoRoom{Err: &phalanx.Error{Node: e.Self, Kind: phalanx.ErrNoSpace, Err: err}})
+	if err != nil {
+		e.send(to, transfer.NoRoom{Err: e.noSpace(err)})
+		return
 	}
+	e.send(to, roomReserved{bytes})
+}
+
+// noSpace returns the error of a reservation as this node's.
+func (e *Env) noSpace(err error) *phalanx.Error {
+	out := phalanx.Error{Kind: phalanx.ErrNoSpace, Err: err}
+	var pe *phalanx.Error
+	if errors.As(err, &pe) {
+		out = *pe
+	}
+	out.Node = e.Self
+	return &out
 }
 
 // complete makes the copy complete and answers everyone.
 func (f *fetch) complete(e transfer.Complete) {
+	if f.whole != nil { // once there is room
+		return
+	}
 	if f.final == nil && f.result == nil {
 		f.final = f.copy
 		f.env.Table.finish(f.copy, e.Meta, e.Digest, false)
@@ -308,15 +382,15 @@ func (f *fetch) answer(c *call) {
 		f.env.pin(f.final)
 	}
 	if c.reader {
-		c.answer(nil, newReader(c.ctx, f.env.Table, f.final, nil), nil)
+		if r := newReader(c.ctx, f.env.Table, f.final, nil); r != nil {
+			c.answer(nil, r, nil)
+			return
+		}
+	} else if v := f.env.Table.viewOf(f.final); v != nil {
+		c.answer(v, nil, nil)
 		return
 	}
-	v := f.env.Table.viewOf(f.final)
-	if v == nil {
-		c.answer(nil, nil, &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("it was deleted as it arrived")})
-		return
-	}
-	c.answer(v, nil, nil)
+	c.answer(nil, nil, &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("it was deleted as it arrived")})
 }
 
 // discard drops what has arrived; everyone who still waits hears why.
@@ -328,7 +402,7 @@ func (f *fetch) discard() {
 			err = &dataplane.Ended{Reason: dataplane.Gone, Kind: k, Node: f.env.Self, Err: f.result}
 		}
 		f.env.Table.drop(f.copy, err)
-		f.copy = nil
+		f.setCopy(nil)
 	}
 	if f.result == nil {
 		f.result = &phalanx.Error{Kind: phalanx.ErrCanceled, Err: errors.New("nobody waits for it any more")}
@@ -345,5 +419,5 @@ func (f *fetch) clear(e transfer.Clear) {
 		err.Reason = dataplane.Gone
 	}
 	f.env.Table.drop(f.copy, err)
-	f.copy = nil
+	f.setCopy(nil)
 }

@@ -2,6 +2,7 @@ package storenode
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -17,15 +18,11 @@ import (
 func (f *fetch) openStream(o transfer.Open) {
 	if f.copy == nil {
 		if err := f.makeCopy(o); err != nil {
-			f.env.sendReserved(f.self, 0, err)
-			f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Full, Gen: o.Gen, Text: err.Error()})
+			f.noCopy(o, err)
 			return
 		}
 	}
-	for _, c := range f.opening {
-		f.open(c)
-	}
-	f.opening = nil
+	f.opening = slices.DeleteFunc(f.opening, f.open)
 	c := f.copy
 	f.env.Table.reading(c, o.Sender, o.Lease)
 	c.buffer.Resume()
@@ -34,6 +31,27 @@ func (f *fetch) openStream(o transfer.Open) {
 	f.stream, f.streamID = cancel, o.Stream
 	go f.env.receive(ctx, f.self, c, o)
 }
+
+// errFull says that what was reserved for the object is spent.
+var errFull = errors.New(noRoom)
+
+// noCopy gives the lease back.
+func (f *fetch) noCopy(o transfer.Open, err error) {
+	switch {
+	case errors.Is(err, errFull): // wait for room again
+		f.needed = dataplane.Charge(o.Meta.Size)
+		f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Full, Gen: o.Gen})
+	case errors.Is(err, errOwn):
+		f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Superseded, Gen: o.Gen, Text: err.Error()})
+	default:
+		f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Full, Gen: o.Gen})
+		f.do(transfer.NoRoom{Err: f.env.noSpace(err)})
+	}
+}
+
+// errOwn says that this node has the object in another way: whoever waits for
+// the fetch will hear of that.
+var errOwn = errors.New("this node makes it itself")
 
 func (f *fetch) makeCopy(o transfer.Open) error {
 	var buf *dataplane.Buffer
@@ -50,18 +68,20 @@ func (f *fetch) makeCopy(o transfer.Open) error {
 	default:
 		buf = f.env.Pool.TryBuffer(o.Meta.Size)
 		if buf == nil {
-			err = &phalanx.Error{Node: f.env.Self, Kind: phalanx.ErrNoSpace}
+			err = errFull
 		}
 	}
 	if err != nil {
 		return err
 	}
+	defer buf.Release()
+	buf.Retain() // the table's
 	c, ok := f.env.Table.show(f.object, o.Gen, o.Meta, buf, false)
-	if !ok { // a newer generation is here already; the core will hear of it
+	if !ok {
 		buf.Release()
-		return &phalanx.Error{Node: f.env.Self, Kind: phalanx.ErrReset}
+		return errOwn
 	}
-	f.copy = c
+	f.setCopy(c)
 	return nil
 }
 

@@ -22,6 +22,7 @@ type output struct {
 	gen    reduce.PlaceGen
 	op     phalanx.Op
 	meta   phalanx.Meta
+	room   *handover[*dataplane.Buffer]
 	buffer *dataplane.Buffer
 	shared bool // the buffer is the source's own
 	ctx    context.Context
@@ -59,6 +60,7 @@ func (p *place) resetOutput() {
 // unless it is to be kept as the target.
 func (o *output) close(keep bool) {
 	o.cancel()
+	o.room.close()
 	buf := o.buffer
 	if buf == nil {
 		return
@@ -92,7 +94,8 @@ func (p *place) begin(cb reduce.Combine) {
 		p.resetOutput()
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
-	o := &output{gen: cb.Gen, op: cb.Op, meta: cb.Meta, ctx: ctx, cancel: cancel, place: p}
+	o := &output{gen: cb.Gen, op: cb.Op, meta: cb.Meta, ctx: ctx, cancel: cancel, place: p,
+		room: &handover[*dataplane.Buffer]{release: (*dataplane.Buffer).Release}}
 	p.out = o
 	// Who reads it is told only after this: ask the core whether it is the root.
 	if len(cb.Inputs) == 1 && cb.Inputs[0].Self && !p.core.State().Root && p.source != nil {
@@ -102,30 +105,33 @@ func (p *place) begin(cb reduce.Combine) {
 		p.show()
 		return
 	}
-	self, env, size, gen := p.self, p.env, cb.Meta.Size, cb.Gen
+	self, env, size := p.self, p.env, cb.Meta.Size
 	if buf := env.Pool.TryBuffer(size); buf != nil {
-		p.room(outputRoom{gen: gen, buffer: buf})
+		o.room.give(buf)
+		p.room(outputRoom{output: o})
 		return
 	}
 	go func() {
 		buf, err := env.Pool.NewBuffer(ctx, size)
-		env.send(self, outputRoom{gen, buf, err})
+		if err == nil {
+			o.room.give(buf)
+		}
+		env.send(self, outputRoom{o, err})
 	}()
 }
 
 // room takes the buffer of an output.
 func (p *place) room(r outputRoom) {
-	o := p.out
-	if o == nil || o.gen != r.gen || o.buffer != nil || r.err != nil {
-		if r.buffer != nil {
-			r.buffer.Release()
-		}
-		if r.err != nil && o != nil && o.gen == r.gen && p.source != nil {
-			p.tell(reduce.SourceFailed{Gen: p.source.gen, Text: r.err.Error()})
-		}
+	o := r.output
+	buf, ok := o.room.take()
+	switch {
+	case !ok && r.err != nil && p.out == o && p.source != nil:
+		p.tell(reduce.SourceFailed{Gen: p.source.gen, Text: r.err.Error()})
+		return
+	case !ok:
 		return
 	}
-	o.buffer = r.buffer
+	o.buffer = buf
 	o.space = o.buffer.Space(int(o.meta.Size))
 	p.show()
 	p.fold()

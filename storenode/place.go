@@ -32,11 +32,10 @@ type (
 	}
 	inspectPlace struct {
 		attempt uint64
-		answer  chan<- reduce.Held // capacity 1
+		answer  chan<- []reduce.Held // capacity 1
 	}
 	outputRoom struct { // the room of an output is reserved
-		gen    reduce.PlaceGen
-		buffer *dataplane.Buffer
+		output *output
 		err    error
 	}
 )
@@ -78,6 +77,7 @@ func (p *place) Receive(c actor.Context) {
 	case *actor.Stopping, *actor.Restarting:
 		p.release(false)
 		p.cancel()
+		p.hub.forget(p.key, p.self) // also after a panic: the next command starts a new one
 	case placeEvent:
 		if m.coordinator != nil && !m.coordinator.Equal(p.coordinator) {
 			p.coordinator = m.coordinator
@@ -87,16 +87,26 @@ func (p *place) Receive(c actor.Context) {
 			m.PlaceEvent = p.able(cmd)
 		}
 		p.do(m.PlaceEvent)
+		if _, ok := m.PlaceEvent.(reduce.Stopping); ok && !p.core.Runs() { // also one that has refused its command
+			p.hub.forget(p.key, p.self)
+			c.Stop(p.self)
+		}
 	case *actor.Terminated: // nobody wants the result any more
 		if m.Who.Equal(p.coordinator) {
 			p.hub.forget(p.key, p.self)
 			c.Stop(p.self)
 		}
+	case foldedBad:
+		p.foldedBad(m)
 	case outputRoom:
 		p.room(m)
 	case inspectPlace:
 		p.do(reduce.Inspecting{Attempt: m.attempt})
-		m.answer <- p.core.Held()
+		var held []reduce.Held
+		if p.core.Runs() {
+			held = append(held, p.core.Held())
+		}
+		m.answer <- held
 	}
 }
 

@@ -3,6 +3,8 @@ package storenode
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +25,7 @@ type Places struct {
 	ops *combine.Registry
 
 	mu      sync.Mutex
+	closed  bool
 	actors  map[placeKey]*actor.PID
 	outputs map[placeKey]shownOutput
 	changed chan struct{} // closed when outputs changes
@@ -43,6 +46,10 @@ func NewPlaces(env *Env, ops *combine.Registry) *Places {
 func (h *Places) Command(from *actor.PID, s reduce.State) {
 	key := placeKey{s.Target, s.Reduce, s.Place}
 	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return
+	}
 	pid := h.actors[key]
 	if pid == nil {
 		var err error
@@ -63,7 +70,7 @@ func (h *Places) Command(from *actor.PID, s reduce.State) {
 // Stop ends a place; one that is not here has ended.
 func (h *Places) Stop(from *actor.PID, s reduce.Stop) {
 	if pid := h.find(placeKey{s.Target, s.Reduce, s.Place}); pid != nil {
-		h.env.send(pid, placeEvent{reduce.Stopping{Attempt: s.Attempt, Gen: s.Gen, Final: s.Final}, from})
+		h.env.send(pid, placeEvent{reduce.Stopping{Place: s.Place, Attempt: s.Attempt, Gen: s.Gen, Final: s.Final}, from})
 		return
 	}
 	h.report(nil, from, placeKey{s.Target, s.Reduce, s.Place}, reduce.Stopped{Place: s.Place, Node: h.env.Self, Gen: s.Gen})
@@ -92,11 +99,11 @@ func (h *Places) Inspect(from *actor.PID, in reduce.Inspect) {
 	go func() {
 		held := reduce.Inspected{Node: h.env.Self}
 		for _, pid := range pids {
-			answer := make(chan reduce.Held, 1)
+			answer := make(chan []reduce.Held, 1)
 			h.env.send(pid, inspectPlace{in.Attempt, answer})
 			select {
-			case one := <-answer:
-				held.Places = append(held.Places, one)
+			case here := <-answer:
+				held.Places = append(held.Places, here...)
 			case <-time.After(inspectPatience): // it has just ended
 			}
 		}
@@ -123,6 +130,17 @@ func (h *Places) Running() int {
 	return len(h.actors)
 }
 
+// Close ends every place. Closing twice is safe.
+func (h *Places) Close() {
+	h.mu.Lock()
+	h.closed = true
+	pids := slices.Collect(maps.Values(h.actors))
+	h.mu.Unlock()
+	for _, pid := range pids {
+		_ = h.env.System.Root.StopFuture(pid).Wait()
+	}
+}
+
 func (h *Places) find(key placeKey) *actor.PID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,7 +150,7 @@ func (h *Places) find(key placeKey) *actor.PID {
 func (h *Places) forget(key placeKey, pid *actor.PID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.actors[key].Equal(pid) {
+	if at := h.actors[key]; at != nil && at.Equal(pid) {
 		delete(h.actors, key)
 	}
 }

@@ -1,6 +1,7 @@
 package storenode
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,14 +16,14 @@ import (
 // prefetch has the asked nodes fetch an object: a broadcast that is pushed.
 func (s *Store) prefetch(c actor.Context, m Prefetch) {
 	respond := responder(c)
-	s.env.Prefetch(m.Object, m.Nodes, s.deadline(m.Deadline), func(err error) {
+	s.env.Prefetch(context.Background(), m.Object, m.Nodes, s.deadline(m.Deadline), func(err error) {
 		respond(&Prefetched{Object: m.Object, Err: err})
 	})
 }
 
 // Prefetch asks nodes, or all members, to have the object and calls done when
-// they do; the error names the first that failed.
-func (e *Env) Prefetch(id phalanx.ObjectID, nodes []phalanx.NodeID, deadline time.Duration, done func(error)) {
+// they do; the error names the first that failed. It waits no longer than ctx.
+func (e *Env) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes []phalanx.NodeID, deadline time.Duration, done func(error)) {
 	if err := id.Validate(); err != nil {
 		done(withOp("prefetch", id, err))
 		return
@@ -37,7 +38,7 @@ func (e *Env) Prefetch(id phalanx.ObjectID, nodes []phalanx.NodeID, deadline tim
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				errs[i] = e.prefetchOn(n, id, deadline, false)
+				errs[i] = e.prefetchOn(ctx, n, id, deadline, false)
 			}()
 		}
 		wg.Wait()
@@ -53,19 +54,29 @@ func (e *Env) Prefetch(id phalanx.ObjectID, nodes []phalanx.NodeID, deadline tim
 
 // HandOver has another node fetch an object and pin it, and calls done when it
 // has.
-func (e *Env) HandOver(id phalanx.ObjectID, to phalanx.NodeID, deadline time.Duration, done func(error)) {
-	go func() { done(e.prefetchOn(to, id, deadline, true)) }()
+func (e *Env) HandOver(ctx context.Context, id phalanx.ObjectID, to phalanx.NodeID, deadline time.Duration, done func(error)) {
+	go func() { done(e.prefetchOn(ctx, to, id, deadline, true)) }()
 }
 
-func (e *Env) prefetchOn(n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration, pin bool) error {
+func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration, pin bool) error {
 	pid, ok := e.StoreOn(n)
 	if !ok {
 		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
 	}
 	req := messages.PrefetchToProto(messages.Prefetch{Objects: []phalanx.ObjectID{id}, Pin: pin, Timeout: deadline})
-	res, err := e.System.Root.RequestFuture(pid, req, deadline+giveUpAfter).Result()
+	caller := ctx
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), deadline+giveUpAfter) // the node itself knows best what was missing
+	defer cancel()
+	defer context.AfterFunc(caller, func() {
+		if errors.Is(caller.Err(), context.Canceled) {
+			cancel()
+		}
+	})()
+	defer context.AfterFunc(e.alive().ctx, cancel)()
+	res, err := e.Request(ctx, pid, req)
 	if err != nil {
-		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("it did not answer: %w", err)}
+		kind, _ := kindOf(err)
+		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: kind, Err: fmt.Errorf("it did not answer: %w", err)}
 	}
 	rep, ok := res.(*messages.PrefetchReply)
 	if !ok {

@@ -18,8 +18,8 @@ import (
 
 // Messages to a put.
 type (
-	putReady  struct{ buffer *dataplane.Buffer } // its room is reserved
-	putFailed struct{ err *phalanx.Error }       // the source failed, or the caller went away
+	putReady  struct{}                     // its room is reserved
+	putFailed struct{ err *phalanx.Error } // the source failed, or the caller went away
 	putFilled struct{ transfer.Filled }
 	putLate   struct{} // the deadline
 )
@@ -30,15 +30,18 @@ type put struct {
 	req  Put
 	done func(*PutDone)
 
-	core   *transfer.Creator
-	self   *actor.PID
-	ctx    context.Context // of what runs beside the actor
-	cancel context.CancelFunc
-	filler sync.WaitGroup
-	buffer *dataplane.Buffer // until it is shown or kept
-	copy   *objectCopy
-	timer  *time.Timer
-	over   bool
+	core    *transfer.Creator
+	self    *actor.PID
+	ctx     context.Context // of what runs beside the actor
+	cancel  context.CancelFunc
+	filler  sync.WaitGroup
+	room    *handover[*dataplane.Buffer]
+	buffer  *dataplane.Buffer // a reference of the put's own; nil before there is room, and at the end
+	copy    *objectCopy       // what others see of it
+	timer   *time.Timer
+	existed bool // the owner had the same bytes inline
+	kept    bool // the copy stays
+	over    bool // the caller has its answer
 }
 
 // newPut returns the props of a Put. done is called once, after which nothing
@@ -53,10 +56,16 @@ func (p *put) Receive(c actor.Context) {
 	case *actor.Started:
 		p.start(c)
 	case *actor.Stopping, *actor.Restarting:
-		p.end(&phalanx.Error{Node: p.env.Self, Kind: phalanx.ErrInternal, Err: errors.New("the put's actor failed")})
+		err := &phalanx.Error{Node: p.env.Self, Kind: phalanx.ErrInternal, Err: errors.New("the put's actor failed")}
+		if p.env.alive().ctx.Err() != nil {
+			err = p.env.errClosed()
+		}
+		p.end(err)
 	case putReady:
-		p.buffer = m.buffer
-		p.do(transfer.Start{})
+		if buf, ok := p.room.take(); ok && !p.over {
+			p.buffer = buf
+			p.do(transfer.Start{})
+		}
 	case putFilled:
 		p.do(m.Filled)
 	case putFailed:
@@ -65,6 +74,7 @@ func (p *put) Receive(c actor.Context) {
 		node, why := p.core.Reason()
 		p.fail(&phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)})
 	case answered:
+		p.existed = p.existed || m.existed
 		p.do(m.Answered)
 	case pushed:
 		p.do(m.Pushed)
@@ -76,33 +86,35 @@ func (p *put) Receive(c actor.Context) {
 // start reserves room before the id is bound (specification 1.9).
 func (p *put) start(c actor.Context) {
 	p.self = c.Self()
-	p.env.addPut(p.req.Object, p.self)
+	p.room = &handover[*dataplane.Buffer]{release: (*dataplane.Buffer).Release}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.core = transfer.NewCreator(transfer.CreatorConfig{Self: p.env.Self, Object: p.req.Object, Meta: p.req.Meta,
 		Copies: p.req.Copies, InlineLimit: p.env.InlineLimit, FirstNum: p.env.Directory.Nums(numsPerActor)})
 	self, env, ctx, size := p.self, p.env, p.ctx, p.req.Meta.Size
 	p.timer = time.AfterFunc(p.req.Deadline, func() { env.send(self, putLate{}) })
+	if !env.addPut(p.req.Object, self) {
+		p.fail(env.errClosed())
+		return
+	}
 	if buf := env.Pool.TryBuffer(size); buf != nil {
 		p.buffer = buf
 		p.do(transfer.Start{})
 		return
 	}
+	room := p.room
 	go func() {
 		buf, err := env.Pool.NewBuffer(ctx, size)
-		var pe *phalanx.Error
-		switch {
-		case err == nil:
-			env.send(self, putReady{buf})
-		case errors.As(err, &pe):
-			env.send(self, putFailed{pe})
-		default:
-			env.send(self, putFailed{&phalanx.Error{Node: env.Self, Kind: phalanx.ErrNoSpace, Err: err}})
+		if err != nil {
+			env.send(self, putFailed{env.noSpace(err)})
+			return
 		}
+		room.give(buf)
+		env.send(self, putReady{})
 	}()
 }
 
 func (p *put) fail(err *phalanx.Error) {
-	if p.bytes() == nil { // there was no room: nothing was begun
+	if p.buffer == nil { // there was no room: nothing was begun
 		p.finish(&PutDone{Err: err})
 		p.env.System.Root.Stop(p.self)
 		return
@@ -124,7 +136,7 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 	case transfer.Bind:
 		p.request(e.Num, directory.Begin{Meta: e.Meta, Maker: directory.ByPut, Copies: e.Copies, Replace: e.Replace})
 	case transfer.BindInline:
-		bytes := append([]byte(nil), p.bytes().Bytes(0, e.Meta.Size)...)
+		bytes := append([]byte(nil), p.buffer.Bytes(0, e.Meta.Size)...)
 		p.request(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: bytes, Gen: e.Gen, Held: true, Copies: e.Copies})
 	case transfer.Finish:
 		p.request(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
@@ -138,10 +150,9 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 		p.env.Directory.Forget(e.Num)
 		p.report(p.env.Directory.Nums(1), directory.Cancel{Num: e.Num})
 	case transfer.Fill:
-		buf := p.bytes()
-		buf.Retain()
+		p.buffer.Retain()
 		p.filler.Add(1)
-		go p.env.fill(p.ctx, p.self, p.req, buf, &p.filler)
+		go p.env.fill(p.ctx, p.self, p.req, p.buffer, &p.filler)
 	case transfer.Show:
 		p.show(e.Gen)
 	case transfer.Created:
@@ -155,18 +166,10 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 	}
 }
 
-// bytes returns the buffer, whoever holds it now.
-func (p *put) bytes() *dataplane.Buffer {
-	if p.copy != nil {
-		return p.copy.buffer
-	}
-	return p.buffer
-}
-
 func (p *put) request(num uint64, body directory.Body) {
 	self, env := p.self, p.env
 	env.Directory.Request(p.req.Object, num, body, func(owner phalanx.NodeID, r directory.Result) {
-		env.send(self, answered{Answered: toAnswered(num, owner, r)})
+		env.send(self, answered{Answered: toAnswered(num, owner, r), existed: r.Attached != ""})
 	})
 }
 
@@ -178,12 +181,23 @@ func (p *put) show(gen phalanx.Generation) {
 	if p.copy != nil {
 		return
 	}
-	if c, ok := p.env.Table.show(p.req.Object, gen, p.req.Meta, p.buffer, true); ok {
-		p.copy, p.buffer = c, nil
+	if p.copy = p.enter(gen, p.req.Meta, true); p.copy != nil {
 		p.env.send(p.env.StorePID, ownShown{p.req.Object})
 		return
 	}
 	p.fail(&phalanx.Error{Kind: phalanx.ErrAborted, Err: errors.New("this node has a newer generation of it already")})
+}
+
+// enter puts the bytes into the table, which gets a reference of its own; nil if
+// there is another copy, of this generation or a newer one.
+func (p *put) enter(gen phalanx.Generation, meta phalanx.Meta, origin bool) *objectCopy {
+	p.buffer.Retain()
+	c, ok := p.env.Table.show(p.req.Object, gen, meta, p.buffer, origin)
+	if !ok {
+		p.buffer.Release()
+		return nil
+	}
+	return c
 }
 
 // fill copies the source into the buffer, beside the actor. It holds a
@@ -258,41 +272,29 @@ func (s *source) Read(b []byte) (int, error) {
 // created keeps the copy and answers.
 func (p *put) created(e transfer.Created) {
 	p.keep(e.Gen, e.Meta, e.Digest)
-	p.finish(&PutDone{Info: Info{Object: p.req.Object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}, Existed: e.Existed})
+	p.finish(&PutDone{Info: Info{Object: p.req.Object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}, Existed: e.Existed || p.existed})
 }
 
-// keep makes the copy complete and pinned.
+// keep makes the copy complete and pinned. A small one keeps its buffer too:
+// to reserve room for it a second time could fail.
 func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Digest) {
-	table := p.env.Table
-	switch {
-	case p.copy == nil && p.buffer == nil:
-		return // it was kept before its other copies were made
-	case p.copy != nil:
-		table.finish(p.copy, meta, digest, true)
-	case meta.Size < p.env.InlineLimit:
-		bytes := append([]byte(nil), p.buffer.Bytes(0, meta.Size)...)
-		p.buffer.Release()
-		table.keepInline(Info{Object: p.req.Object, Gen: gen, Meta: meta, Digest: digest}, bytes, true)
-	default:
-		if c, ok := table.show(p.req.Object, gen, meta, p.buffer, false); ok {
-			table.finish(c, meta, digest, true)
-		} else {
-			p.env.pin(c)
-			p.buffer.Release()
-		}
+	if p.kept {
+		return // before its other copies were made
 	}
-	p.copy, p.buffer = nil, nil
+	p.kept = true
+	c := p.copy
+	for c == nil && !p.env.Table.pinned(p.req.Object, gen) {
+		c = p.enter(gen, meta, false)
+	}
+	if c != nil {
+		p.env.Table.finish(c, meta, digest, true)
+	}
 	p.env.send(p.env.StorePID, ownShown{p.req.Object})
 }
 
 func (p *put) discard() {
-	if p.copy != nil {
+	if p.copy != nil && !p.kept {
 		p.env.Table.drop(p.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
-		p.copy = nil
-	}
-	if p.buffer != nil {
-		p.buffer.Release()
-		p.buffer = nil
 	}
 }
 
@@ -315,9 +317,15 @@ func (p *put) finish(d *PutDone) {
 	}
 }
 
-// end is the last word of an actor that did not finish.
+// end is the last word of an actor that did not finish, and frees what the put
+// held. What is kept stays in the table.
 func (p *put) end(err *phalanx.Error) {
 	p.finish(&PutDone{Err: err})
 	p.discard()
+	p.room.close()
+	if p.buffer != nil {
+		p.buffer.Release()
+		p.buffer = nil
+	}
 	p.env.removePut(p.req.Object, p.self)
 }

@@ -2,6 +2,7 @@ package storenode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -14,25 +15,59 @@ import (
 // checked, and ends with io.EOF only when the object is final. If the bytes are
 // replaced by another generation it fails with ErrReset, if their creator gives
 // up with ErrAborted: what was read until then counts for nothing.
+//
+// One goroutine reads; another one may close.
 type Reader struct {
-	ctx    context.Context // ends the reads; there is one per Open, as for an http.Request
-	copy   *objectCopy
-	table  *Table
-	sub    *dataplane.Sub
-	at     int64
-	leave  func()
-	closed sync.Once
+	ctx   context.Context // ends the reads; there is one per Open, as for an http.Request
+	copy  *objectCopy
+	table *Table
+	sub   *dataplane.Sub
+	at    int64
+	leave func()
+
+	released func() // tells who keeps account of it; may be nil
+
+	mu      sync.Mutex
+	reading bool
+	closed  bool
+	end     chan struct{} // closed by Close
 }
 
-// newReader reads c, whose buffer it retains. leave is called once on Close.
+// newReader reads c; nil if that was dropped. leave is called once on Close.
 func newReader(ctx context.Context, t *Table, c *objectCopy, leave func()) *Reader {
-	r := &Reader{ctx: ctx, copy: c, table: t, leave: leave}
-	c.viewers.Add(1)
+	if !t.retain(c) {
+		return nil
+	}
+	r := &Reader{ctx: ctx, copy: c, table: t, leave: leave, end: make(chan struct{})}
 	if c.buffer != nil {
-		c.buffer.Retain()
 		r.sub = c.buffer.Subscribe()
 	}
 	return r
+}
+
+// begin keeps the bytes until done, also if the reader is closed meanwhile.
+func (r *Reader) begin() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return r.closedError()
+	}
+	r.reading = true
+	return nil
+}
+
+func (r *Reader) closedError() error {
+	return &phalanx.Error{Op: "open", Object: r.copy.object, Kind: phalanx.ErrClosed, Err: errors.New("the reader was closed")}
+}
+
+func (r *Reader) done() {
+	r.mu.Lock()
+	r.reading = false
+	closed := r.closed
+	r.mu.Unlock()
+	if closed {
+		r.free()
+	}
 }
 
 // Meta describes the object. Its size may be phalanx.UnknownSize until EOF.
@@ -54,6 +89,10 @@ var _ io.WriterTo = (*Reader)(nil)
 
 // Read reads what has arrived and waits if there is nothing.
 func (r *Reader) Read(p []byte) (int, error) {
+	if err := r.begin(); err != nil {
+		return 0, err
+	}
+	defer r.done()
 	b, err := r.next()
 	n := copy(p, b)
 	r.at += int64(n)
@@ -62,6 +101,10 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 // WriteTo writes the whole object to w, straight from the store's memory.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) {
+	if err := r.begin(); err != nil {
+		return 0, err
+	}
+	defer r.done()
 	total := int64(0)
 	for {
 		b, err := r.next()
@@ -82,6 +125,10 @@ func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 
 // Skip moves on by n bytes without reading them, once they have arrived.
 func (r *Reader) Skip(n int64) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer r.done()
 	for n > 0 {
 		b, err := r.next()
 		if err != nil {
@@ -120,6 +167,8 @@ func (r *Reader) next() ([]byte, error) {
 			if c.buffer.Err() == nil {
 				return nil, io.EOF
 			}
+		case <-r.end:
+			return nil, r.closedError()
 		case <-r.ctx.Done():
 			return nil, contextError("open", c.object, r.ctx.Err(), "", "its bytes have not all arrived")
 		}
@@ -139,15 +188,28 @@ func (r *Reader) failure(err error) error {
 
 // Close ends the reading. Closing twice is harmless.
 func (r *Reader) Close() error {
-	r.closed.Do(func() {
-		r.copy.viewers.Add(-1)
-		if r.copy.buffer != nil {
-			r.sub.Close()
-			r.copy.buffer.Release()
+	r.mu.Lock()
+	first, reading := !r.closed, r.reading
+	r.closed = true
+	r.mu.Unlock()
+	if first {
+		close(r.end)
+		if !reading {
+			r.free()
 		}
-		if r.leave != nil {
-			r.leave()
-		}
-	})
+	}
 	return nil
+}
+
+func (r *Reader) free() {
+	if r.sub != nil {
+		r.sub.Close()
+	}
+	r.table.release(r.copy)
+	if r.leave != nil {
+		r.leave()
+	}
+	if r.released != nil {
+		r.released()
+	}
 }

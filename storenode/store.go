@@ -47,9 +47,9 @@ type (
 		streams int
 	}
 	putCall struct {
-		req     Put
-		done    func(*PutDone)
-		started func(stop func(*phalanx.Error)) // may be nil
+		req  Put
+		done func(*PutDone)
+		stop *stopper
 	}
 )
 
@@ -61,6 +61,7 @@ type Store struct {
 
 // NewStore returns the props of a node's store.
 func NewStore(env *Env) *actor.Props {
+	env.alive()
 	return actor.PropsFromProducer(func() actor.Actor { return &Store{env: env} })
 }
 
@@ -72,7 +73,7 @@ func (s *Store) Receive(c actor.Context) {
 	case *Open:
 		s.open(c, *m)
 	case *Put:
-		s.put(*m, s.reply(c), nil)
+		s.put(*m, s.reply(c), &stopper{})
 	case *Delete:
 		s.env.Delete(m.Object, s.deadline(m.Deadline), s.replyWith(c, m.Object))
 	case *Stat:
@@ -93,7 +94,7 @@ func (s *Store) Receive(c actor.Context) {
 	case expiry:
 		s.expire(m.call)
 	case putCall:
-		s.put(m.req, m.done, m.started)
+		s.put(m.req, m.done, m.stop)
 	case left:
 		s.left(m)
 	case fetchOver:
@@ -148,49 +149,59 @@ func (s *Store) statReply(c actor.Context, id phalanx.ObjectID) func(ObjectStat,
 
 // get answers an application actor; the view is released when it ends.
 func (s *Store) get(c actor.Context, m Get) {
-	respond, sender := responder(c), c.Sender()
-	if sender != nil {
-		c.Watch(sender)
-	}
-	s.begin(c, &call{op: "get", object: m.Object, wait: !m.NoWait, deliver: func(g any) {
-		if got := g.(*Got); got.View != nil && sender != nil {
-			s.env.owns(sender, got.View)
-		}
-		respond(g)
-	}}, m.Deadline)
+	s.begin(c, &call{op: "get", object: m.Object, wait: !m.NoWait, deliver: s.giver(c)}, m.Deadline)
 }
 
+// open is the same for a reader.
 func (s *Store) open(c actor.Context, m Open) {
-	respond := responder(c)
-	s.begin(c, s.env.openCall(m, func(g any) { respond(g) }), m.Deadline)
+	s.begin(c, openCall(m, s.giver(c)), m.Deadline)
+}
+
+// giver returns a function that answers the sender and notes what it is given.
+func (s *Store) giver(c actor.Context) func(any) {
+	respond, sender, env := responder(c), c.Sender(), s.env
+	follow(c, sender)
+	return func(answer any) {
+		if sender != nil {
+			env.give(sender, answer)
+			respond(answer)
+			return
+		}
+		lost(&actor.DeadLetterEvent{Message: answer}) // nobody can take it
+	}
 }
 
 func (s *Store) begin(c actor.Context, cl *call, deadline time.Duration) {
-	cl.id = s.env.nums.Add(1)
+	cl.id, cl.over = s.env.nums.Add(1), make(chan struct{})
 	if err := cl.object.Validate(); err != nil {
 		cl.answer(nil, nil, err)
 		return
 	}
-	self, env := c.Self(), s.env
-	cl.timer = time.AfterFunc(s.deadline(deadline), func() { env.send(self, expiry{cl}) })
+	env := s.env
+	cl.timer = time.AfterFunc(s.deadline(deadline), func() { env.late(cl) })
 	s.want(c, cl)
 }
 
 // want gives a caller its object: from the table, or by the fetch that brings
 // it, which is started if there is none.
 func (s *Store) want(c actor.Context, cl *call) {
+	if cl.answered() { // the caller went away while it was sent from one to the other
+		return
+	}
 	if v := s.env.Table.View(cl.object); v != nil {
 		if cl.pin {
 			s.env.pin(v.copy)
 		}
-		if cl.reader {
-			r := newReader(cl.ctx, s.env.Table, v.copy, nil)
-			v.Release()
+		if !cl.reader {
+			cl.answer(v, nil, nil)
+			return
+		}
+		r := newReader(cl.ctx, s.env.Table, v.copy, nil)
+		v.Release()
+		if r != nil {
 			cl.answer(nil, r, nil)
 			return
 		}
-		cl.answer(v, nil, nil)
-		return
 	}
 	if c := s.env.Table.lookup(cl.object); c != nil && c.origin && !c.isOver() {
 		s.wantOwn(cl, c)
@@ -211,14 +222,19 @@ func (s *Store) want(c actor.Context, cl *call) {
 // wantOwn has a caller wait for what this node makes itself: no other node
 // could send it.
 func (s *Store) wantOwn(cl *call, c *objectCopy) {
-	if cl.reader {
-		cl.answer(nil, newReader(cl.ctx, s.env.Table, c, nil), nil)
-		return
-	}
 	env := s.env
+	if cl.reader {
+		if r := newReader(cl.ctx, env.Table, c, nil); r != nil {
+			cl.answer(nil, r, nil)
+			return
+		}
+	}
 	go func() {
-		<-c.over // the copy becomes complete, or is dropped
-		env.send(env.StorePID, want{cl})
+		select {
+		case <-c.over: // the copy becomes complete, or is dropped
+			env.send(env.StorePID, want{cl})
+		case <-cl.over:
+		}
 	}()
 }
 
@@ -287,7 +303,7 @@ func (s *Store) terminated(m *actor.Terminated) {
 		}
 		return
 	}
-	s.env.disown(m.Who)
+	s.env.owned.end(m.Who)
 }
 
 // expiry tells that a call's deadline has passed.
@@ -296,10 +312,14 @@ type expiry struct{ *call }
 // expire has the fetch say why the call is late; without one nobody works on it.
 func (s *Store) expire(cl *call) {
 	if a := s.arrival(cl.object); a != nil {
-		s.env.send(a.pid, expired{cl.id})
+		s.env.send(a.pid, expired{cl})
 		return
 	}
-	cl.answer(nil, nil, &phalanx.Error{Kind: phalanx.ErrDeadline, Err: errors.New("it has not arrived")})
+	err := &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrDeadline, Err: errors.New("it has not arrived")}
+	if c := s.env.Table.lookup(cl.object); c != nil && c.origin && !c.isOver() {
+		err.Err = errors.New("it is not final: its creator has not finished")
+	}
+	cl.answer(nil, nil, err)
 }
 
 func (s *Store) left(m left) {
@@ -308,14 +328,22 @@ func (s *Store) left(m left) {
 	}
 }
 
-func (s *Store) put(req Put, done func(*PutDone), started func(stop func(*phalanx.Error))) {
+func (s *Store) put(req Put, done func(*PutDone), stop *stopper) {
 	fail := func(err error) { done(&PutDone{Object: req.Object, Err: withOp("put", req.Object, err)}) }
 	if req.Reader == nil {
 		req.Meta.Size = int64(len(req.Bytes))
 	}
 	req.Deadline = s.deadline(req.Deadline)
-	if err := errors.Join(req.Object.Validate(), req.Meta.Validate()); err != nil {
+	if err := req.Object.Validate(); err != nil {
 		fail(err)
+		return
+	}
+	if err := req.Meta.Validate(); err != nil {
+		fail(err)
+		return
+	}
+	if req.Copies < 0 {
+		fail(invalid("put", req.Object, "%d copies cannot be kept", req.Copies))
 		return
 	}
 	if limit := s.env.Pool.Budget().Cap(); req.Meta.Size > limit {
@@ -328,9 +356,7 @@ func (s *Store) put(req Put, done func(*PutDone), started func(stop func(*phalan
 		fail(err)
 		return
 	}
-	if started != nil {
-		started(func(err *phalanx.Error) { s.env.send(pid, putFailed{err}) })
-	}
+	stop.start(func(err *phalanx.Error) { s.env.send(pid, putFailed{err}) })
 }
 
 // pushed routes an order of an owner to whoever works on the object, carries
@@ -407,36 +433,4 @@ func (e *Env) pin(c *objectCopy) {
 	e.Table.mu.Lock()
 	defer e.Table.mu.Unlock()
 	c.pinned = true
-}
-
-// owns notes that an actor holds a view, which is released when it ends.
-func (e *Env) owns(who *actor.PID, v *View) {
-	e.active.mu.Lock()
-	defer e.active.mu.Unlock()
-	key := who.String()
-	if e.active.views == nil {
-		e.active.views = map[string]map[*View]struct{}{}
-	}
-	if e.active.views[key] == nil {
-		e.active.views[key] = map[*View]struct{}{}
-	}
-	e.active.views[key][v] = struct{}{}
-	v.released = func() {
-		e.active.mu.Lock()
-		defer e.active.mu.Unlock()
-		delete(e.active.views[key], v)
-		if len(e.active.views[key]) == 0 {
-			delete(e.active.views, key)
-		}
-	}
-}
-
-func (e *Env) disown(who *actor.PID) {
-	e.active.mu.Lock()
-	views := e.active.views[who.String()]
-	delete(e.active.views, who.String())
-	e.active.mu.Unlock()
-	for v := range views {
-		v.Release()
-	}
 }

@@ -92,19 +92,18 @@ func (t *Table) insert(c *objectCopy) {
 	}
 }
 
-// keepInline keeps a complete copy of a small object. Its bytes are counted.
+// keepInline keeps a complete copy of a small object. The caller has reserved
+// room for the bytes, which the table takes over.
 func (t *Table) keepInline(info Info, bytes []byte, pinned bool) *objectCopy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.copies[info.Object]; old != nil {
 		if !old.gen.Less(info.Gen) {
 			old.pinned = old.pinned || pinned
+			t.budget.Release(int64(len(bytes)))
 			return old
 		}
 		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: info.Gen})
-	}
-	if t.budget.ReserveNow(int64(len(bytes))) != nil {
-		return nil
 	}
 	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, digest: info.Digest, inline: bytes,
 		complete: true, begun: true, pinned: pinned, over: make(chan struct{})}
@@ -123,6 +122,19 @@ func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, 
 	}
 	c.meta, c.digest, c.complete, c.begun, c.upstream, c.lease = meta, digest, true, true, "", 0
 	close(c.over)
+}
+
+// pinned pins the copy of id that is of generation gen or a newer one, and
+// reports whether there is one.
+func (t *Table) pinned(id phalanx.ObjectID, gen phalanx.Generation) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.copies[id]
+	if c == nil || c.gen.Less(gen) {
+		return false
+	}
+	c.pinned = true
+	return true
 }
 
 // drop forgets c; err tells its readers why. Views keep their bytes.
@@ -198,6 +210,30 @@ func (t *Table) viewOf(c *objectCopy) *View {
 		return nil
 	}
 	return t.viewLocked(c)
+}
+
+// retain keeps the bytes of c for a reader, if it was not dropped.
+func (t *Table) retain(c *objectCopy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.dropped {
+		return false
+	}
+	t.uses++
+	c.used = t.uses
+	c.viewers.Add(1)
+	if c.buffer != nil {
+		c.buffer.Retain()
+	}
+	return true
+}
+
+// release ends what retain began.
+func (t *Table) release(c *objectCopy) {
+	c.viewers.Add(-1)
+	if c.buffer != nil {
+		c.buffer.Release()
+	}
 }
 
 // arrived returns a channel that is closed when a copy of id is shown.

@@ -57,7 +57,7 @@ func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, er
 func (n served) Status() httpapi.Status {
 	s := n.Node.Status()
 	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters,
-		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory(s.Memory),
+		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Peak: s.Memory.Peak},
 		Objects: s.Objects, Complete: s.Complete, Pinned: s.Pinned, Fetching: s.Fetching, Reduces: s.Reduces, Places: s.Places,
 		BytesSent: s.BytesSent, BytesReceived: s.BytesReceived, Requests: s.Requests, Members: []httpapi.Member{}}
 	for _, m := range s.Members {

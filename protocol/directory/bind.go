@@ -142,7 +142,11 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 			h := o.hold(r.From, o.rec.Gen)
 			h.complete, h.pinned = true, true
 		}
-		s.reply(r, s.known(o))
+		res := s.known(o)
+		if o.rec.Origin != r.From || o.rec.OriginNum != r.Num {
+			res.Attached = o.rec.Origin
+		}
+		s.reply(r, res)
 		s.serve(o)
 		s.notify(o)
 	case st == Lost:

@@ -62,7 +62,7 @@ func (c Config) validate() *phalanx.Error {
 		return &phalanx.Error{Op: "reduce", Object: object, Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
 	}
 	if err := c.Target.Validate(); err != nil {
-		return bad(c.Target, "%w", cause(err))
+		return bad(culprit(err), "%w", cause(err))
 	}
 	switch {
 	case c.Op == "":
@@ -83,7 +83,7 @@ func (c Config) validate() *phalanx.Error {
 	seen := make(map[phalanx.ObjectID]bool, len(c.Sources))
 	for _, s := range c.Sources {
 		if err := s.Validate(); err != nil {
-			return bad(s, "%w", cause(err))
+			return bad(culprit(err), "%w", cause(err))
 		}
 		switch {
 		case s == c.Target:

@@ -35,6 +35,15 @@ func (n Notify) String() string {
 	return b.String()
 }
 
+// culprit returns the object that err names, in a form that can be shown.
+func culprit(err error) phalanx.ObjectID {
+	var e *phalanx.Error
+	if errors.As(err, &e) {
+		return e.Object
+	}
+	return ""
+}
+
 // cause returns what a phalanx.Error wraps, to be wrapped in another of that kind.
 func cause(err error) error {
 	var e *phalanx.Error

@@ -1,0 +1,69 @@
+package storenode
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// life is how calls hear that the node leaves.
+type life struct {
+	once   sync.Once
+	ctx    context.Context // ends when the node begins to leave
+	cancel context.CancelFunc
+	ended  chan struct{} // closed once no actor of the store works any more
+	dead   *eventstream.Subscription
+}
+
+func (e *Env) alive() *life {
+	l := &e.life
+	l.once.Do(func() {
+		l.ctx, l.cancel = context.WithCancel(context.Background())
+		l.ended = make(chan struct{})
+		l.dead = e.System.EventStream.Subscribe(lost)
+	})
+	return l
+}
+
+// leaving is closed when the node begins to leave.
+func (e *Env) leaving() <-chan struct{} { return e.alive().ctx.Done() }
+
+func (e *Env) errClosed() *phalanx.Error {
+	return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
+}
+
+// Close stops the store's actors and everything that they started. Callers that
+// wait are answered. Closing twice is safe.
+func (e *Env) Close() {
+	l := e.alive()
+	l.cancel()
+	if e.StorePID != nil { // first: nothing new is started then
+		_ = e.System.Root.StopFuture(e.StorePID).Wait()
+	}
+	var pids []*actor.PID
+	e.active.mu.Lock()
+	first := !e.active.closed
+	e.active.closed = true
+	for _, a := range e.active.fetches {
+		pids = append(pids, a.pid)
+		for _, c := range a.take() {
+			c.answer(nil, nil, e.errClosed())
+		}
+	}
+	for _, ps := range e.active.puts {
+		pids = append(pids, ps...)
+	}
+	e.active.mu.Unlock()
+	for _, pid := range pids {
+		_ = e.System.Root.StopFuture(pid).Wait()
+	}
+	if first {
+		e.System.EventStream.Unsubscribe(l.dead)
+		close(l.ended)
+	}
+}

@@ -1,0 +1,98 @@
+package storenode
+
+import (
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// owned is what actors were given and have not released yet. When an actor ends
+// it is released for them.
+type owned struct {
+	mu sync.Mutex
+	by map[string]map[any]func() // by actor: how each thing is released
+}
+
+// add notes that who holds thing.
+func (o *owned) add(who *actor.PID, thing any, release func()) {
+	key := who.String()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.by == nil {
+		o.by = map[string]map[any]func(){}
+	}
+	if o.by[key] == nil {
+		o.by[key] = map[any]func(){}
+	}
+	o.by[key][thing] = release
+}
+
+// forget notes that who has released thing.
+func (o *owned) forget(who *actor.PID, thing any) {
+	key := who.String()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.by[key], thing)
+	if len(o.by[key]) == 0 {
+		delete(o.by, key)
+	}
+}
+
+// end releases what who still holds.
+func (o *owned) end(who *actor.PID) {
+	o.mu.Lock()
+	things := o.by[who.String()]
+	delete(o.by, who.String())
+	o.mu.Unlock()
+	for _, release := range things {
+		release()
+	}
+}
+
+// give notes that an answer belongs to the actor that asked.
+func (e *Env) give(to *actor.PID, answer any) {
+	switch a := answer.(type) {
+	case *Got:
+		if v := a.View; v != nil {
+			v.released = func() { e.owned.forget(to, v) }
+			e.owned.add(to, v, v.Release)
+		}
+	case *Opened:
+		if r := a.Reader; r != nil {
+			r.released = func() { e.owned.forget(to, r) }
+			e.owned.add(to, r, func() { _ = r.Close() })
+		}
+	}
+}
+
+// lost releases what is in an answer that nobody was there to take: its actor
+// has ended, or its future has passed.
+func lost(event any) {
+	d, ok := event.(*actor.DeadLetterEvent)
+	if !ok {
+		return
+	}
+	switch a := d.Message.(type) {
+	case *Got:
+		if a.View != nil {
+			a.View.Release()
+		}
+	case *Opened:
+		if a.Reader != nil {
+			_ = a.Reader.Close()
+		}
+	}
+}
+
+// follow has the store hear of the end of an actor that it gives things to.
+// Only an actor can be watched: a future takes whatever comes for its answer.
+func follow(c actor.Context, who *actor.PID) {
+	if who == nil {
+		return
+	}
+	if p, ok := c.ActorSystem().ProcessRegistry.GetLocal(who.Id); ok {
+		if _, ok := p.(*actor.ActorProcess); ok {
+			c.Watch(who)
+		}
+	}
+}
