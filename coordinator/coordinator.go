@@ -83,6 +83,9 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		c.stop()
 	case answeredAsk:
 		delete(c.nums, m.key)
+		if a, ok := m.event.(reduce.Attached); ok && a.Final { // somebody else's result has a type and a shape too
+			c.run.tree.meta = &m.meta
+		}
 		c.do(ctx, m.event)
 	case happened:
 		c.do(ctx, m.Event)

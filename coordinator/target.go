@@ -43,7 +43,7 @@ func (c *Coordinator) ask(key string, body directory.Body, event func(owner phal
 		if r.Waiting {
 			return
 		}
-		sys.Root.Send(self, answeredAsk{key, event(owner, r)})
+		sys.Root.Send(self, answeredAsk{key, event(owner, r), r.Meta})
 	})
 }
 
@@ -51,6 +51,7 @@ func (c *Coordinator) ask(key string, body directory.Body, event func(owner phal
 type answeredAsk struct {
 	key   string
 	event reduce.Event
+	meta  phalanx.Meta // of the target
 }
 
 func (c *Coordinator) begin() {

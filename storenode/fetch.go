@@ -229,15 +229,15 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		f.request(e.Num, directory.Locate{Room: e.Room, Wait: e.Wait})
 	case transfer.Cancel:
 		f.env.Directory.Forget(e.Num)
-		f.report(f.env.Directory.Nums(1), directory.Cancel{Num: e.Num})
+		f.env.report(f.object, directory.Cancel{Num: e.Num})
 	case transfer.ReportDone:
-		f.report(e.Num, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate})
+		f.env.report(f.object, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate})
 	case transfer.ReportFailed:
-		f.report(e.Num, directory.Failed{Lease: e.Lease, Reason: e.Reason})
+		f.env.report(f.object, directory.Failed{Lease: e.Lease, Reason: e.Reason})
 	case transfer.ReportDrop:
-		f.report(e.Num, directory.Drop{Gen: e.Gen})
+		f.env.report(f.object, directory.Drop{Gen: e.Gen})
 	case transfer.Announce:
-		f.report(e.Num, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
+		f.env.report(f.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
 	case transfer.Reserve:
 		f.reserve(e.Bytes)
 	case transfer.Open:
@@ -279,11 +279,6 @@ func (f *fetch) request(num uint64, body directory.Body) {
 	env.Directory.Request(f.object, num, body, func(owner phalanx.NodeID, r directory.Result) {
 		env.send(self, answered{Answered: toAnswered(num, owner, r), inline: r.Inline})
 	})
-}
-
-// report sends a request whose answer does not matter.
-func (f *fetch) report(num uint64, body directory.Body) {
-	f.env.Directory.Request(f.object, num, body, func(phalanx.NodeID, directory.Result) {})
 }
 
 func toAnswered(num uint64, owner phalanx.NodeID, r directory.Result) transfer.Answered {

@@ -143,12 +143,12 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 	case transfer.AwaitCopies:
 		p.request(e.Num, directory.AwaitCopies{Gen: e.Gen, Copies: e.Copies})
 	case transfer.Withdraw:
-		p.report(e.Num, directory.Abort{Gen: e.Gen})
+		p.env.report(p.req.Object, directory.Abort{Gen: e.Gen})
 	case transfer.Announce:
-		p.report(e.Num, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
+		p.env.report(p.req.Object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
 	case transfer.Cancel:
 		p.env.Directory.Forget(e.Num)
-		p.report(p.env.Directory.Nums(1), directory.Cancel{Num: e.Num})
+		p.env.report(p.req.Object, directory.Cancel{Num: e.Num})
 	case transfer.Fill:
 		p.buffer.Retain()
 		p.filler.Add(1)
@@ -171,10 +171,6 @@ func (p *put) request(num uint64, body directory.Body) {
 	env.Directory.Request(p.req.Object, num, body, func(owner phalanx.NodeID, r directory.Result) {
 		env.send(self, answered{Answered: toAnswered(num, owner, r), existed: r.Attached != ""})
 	})
-}
-
-func (p *put) report(num uint64, body directory.Body) {
-	p.env.Directory.Request(p.req.Object, num, body, func(phalanx.NodeID, directory.Result) {})
 }
 
 func (p *put) show(gen phalanx.Generation) {

@@ -404,8 +404,7 @@ func (s *Store) settleOrigin(p originFinal) {
 		return
 	}
 	env.Table.finish(c, p.meta, p.digest, true)
-	env.Directory.Request(p.object, env.Directory.Nums(1), directory.Announce{Gen: p.gen, Complete: true, Pinned: true},
-		func(phalanx.NodeID, directory.Result) {})
+	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: true})
 }
 
 // copyOrder fetches an object in order to keep it, pinned.
@@ -415,8 +414,7 @@ func (s *Store) copyOrder(c actor.Context, p Pushed) {
 		if got := g.(*Got); got.View != nil {
 			info := got.View.Info()
 			got.View.Release()
-			env.Directory.Request(p.Object, env.Directory.Nums(1), directory.Announce{Gen: info.Gen, Complete: true, Pinned: true},
-				func(phalanx.NodeID, directory.Result) {})
+			env.report(p.Object, directory.Announce{Gen: info.Gen, Complete: true, Pinned: true})
 		}
 	}}, 0)
 	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
