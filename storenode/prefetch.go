@@ -82,14 +82,16 @@ func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.Objec
 	if !ok {
 		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInternal, Err: fmt.Errorf("it answered with a %T", res)}
 	}
-	for _, err := range messages.PrefetchReplyFromProto(rep) {
-		err.Op = "prefetch"
-		if err.Node == "" {
-			err.Node = n
-		}
-		return err
+	errs := messages.PrefetchReplyFromProto(rep)
+	if len(errs) == 0 {
+		return nil
 	}
-	return nil
+	first := errs[0]
+	first.Op = "prefetch"
+	if first.Node == "" {
+		first.Node = n
+	}
+	return first
 }
 
 // remote answers what other nodes ask of this store.
