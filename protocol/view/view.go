@@ -58,17 +58,22 @@ func (v View) Owner(object phalanx.ObjectID) (Shard, int) {
 	return v.Shards[i], i
 }
 
-// Idle reports whether id may leave: it owns nothing and copies nothing, and is
-// backup only where nobody else can be.
+// Idle reports whether id may leave: it copies nothing, and is owner or backup
+// only where nobody who stays can be. Members that leave at the same time do not
+// wait for each other.
 func (v View) Idle(id phalanx.NodeID) bool {
-	others := 0
+	var stay []phalanx.NodeID
 	for _, m := range v.Members {
-		if m.ID != id {
-			others++
+		if m.ID != id && !m.Leaving {
+			stay = append(stay, m.ID)
 		}
 	}
 	for _, s := range v.Shards {
-		if s.Owner == id && others > 0 || s.Next == id || s.Backup == id && others > 1 {
+		others := len(stay) // who could be its backup
+		if slices.Contains(stay, s.Owner) {
+			others--
+		}
+		if s.Owner == id && len(stay) > 0 || s.Next == id && len(stay) > 0 || s.Backup == id && others > 0 {
 			return false
 		}
 	}
