@@ -63,7 +63,8 @@ type Node struct {
 	stop       context.CancelFunc // of what runs in the background
 
 	mu      sync.Mutex
-	apps    []*actor.PID // actors of the application, to be stopped on Leave
+	apps    []*actor.PID // actors of the application, to be stopped on Leave; some may have ended
+	appRoom int          // of apps, before those that have ended are taken out
 	gone    map[phalanx.NodeID]bool
 	leaving bool
 }
@@ -107,7 +108,7 @@ func (n *Node) start(ctx context.Context) error {
 	}
 	var err error
 	if n.remote, err = remoting.Start(n.system, remoting.Config{Bind: hostPort(cfg.Bind, cfg.ControlPort), Advertise: cfg.Advertise,
-		Server: cfg.ServerTLS, Client: cfg.ClientTLS, Kinds: kinds, OnBroken: n.controlBroken, Log: n.log}); err != nil {
+		Server: cfg.ServerTLS, Client: cfg.ClientTLS, Kinds: kinds, OnSpawn: n.adopt, OnBroken: n.controlBroken, Log: n.log}); err != nil {
 		return err
 	}
 	n.budget = dataplane.NewBudget(cfg.Memory)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -28,10 +29,28 @@ func (n *Node) Spawn(props *actor.Props, name string) (*actor.PID, error) {
 		}
 		return nil, &phalanx.Error{Op: "spawn", Node: n.id, Kind: kind, Err: err}
 	}
-	n.mu.Lock()
-	n.apps = append(n.apps, pid)
-	n.mu.Unlock()
+	n.adopt(pid)
 	return pid, nil
+}
+
+// adopt takes note of an actor of the application, whoever spawned it: it ends
+// with the node.
+func (n *Node) adopt(pid *actor.PID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.apps) >= n.appRoom {
+		n.apps = slices.DeleteFunc(n.apps, func(p *actor.PID) bool {
+			_, runs := n.system.ProcessRegistry.GetLocal(p.GetId())
+			return !runs
+		})
+		n.appRoom = 2*len(n.apps) + 64
+	}
+	n.apps = append(n.apps, pid)
+	select {
+	case <-n.done: // apps may have been stopped already
+		n.system.Root.Stop(pid)
+	default:
+	}
 }
 
 // SpawnOn starts an actor of a registered kind on another member, or on this

@@ -25,6 +25,10 @@ type Config struct {
 	// Kinds are the actors that peers may spawn here, with their supervisors.
 	Kinds map[string]*actor.Props
 
+	// OnSpawn is told of each actor that a peer has spawned here, which is for
+	// the node to stop. It must not block.
+	OnSpawn func(*actor.PID)
+
 	// OnBroken is told when the connection to or from the node at address broke
 	// or could not be made; when both broke, twice. It must not block.
 	OnBroken func(address string, err error)
@@ -43,6 +47,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OnBroken == nil {
 		c.OnBroken = func(string, error) {}
+	}
+	if c.OnSpawn == nil {
+		c.OnSpawn = func(*actor.PID) {}
 	}
 	if c.Dial == nil {
 		d := net.Dialer{Timeout: dialTimeout}

@@ -52,6 +52,7 @@ func (r *Remoting) spawn(m *remote.ActorPidRequest) (reply *remote.ActorPidRespo
 	case err != nil:
 		panic(err)
 	}
+	r.cfg.OnSpawn(pid)
 	return &remote.ActorPidResponse{Pid: pid, StatusCode: remote.ResponseStatusCodeOK.ToInt32()}
 }
 
