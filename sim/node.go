@@ -111,9 +111,14 @@ func (w *world) start() *node {
 const tickEvery = 10 * time.Millisecond
 
 func (n *node) tick() {
-	n.stepView(view.Tick{Now: n.clock()})
+	if n.core.Due() <= n.clock() {
+		n.stepView(view.Tick{Now: n.clock()})
+	}
 	for i, s := range n.shards {
-		if s != nil {
+		if s == nil {
+			continue
+		}
+		if at, ok := s.Due(); ok && at <= n.clock() {
 			n.stepShard(i, directory.Tick{})
 		}
 	}

@@ -18,8 +18,8 @@ import (
 // actorName is under which members find each other's membership.
 const actorName = "membership"
 
-// tickEvery is how often the core hears of the time. It is its stagger.
-const tickEvery = 10 * time.Millisecond
+// gatherFor is how long one waits for more replicas that are in sync.
+const gatherFor = 10 * time.Millisecond
 
 // Messages from inside the node.
 type (
@@ -27,6 +27,7 @@ type (
 	learn   struct{ view.View }
 	propose struct{ view.Command }
 	broken  struct{ address string }
+	gather  struct{} // some replicas are in sync
 )
 
 // host is what outlives an instance of the actor. Only the actor uses it.
@@ -43,17 +44,34 @@ type host struct {
 // instance is the actor.
 type instance struct {
 	*host
-	ticker *actors.Ticker
+	timers actors.Timers[timer]
+	tickAt time.Duration // when the next tick comes; 0: it is not set
+
+	gathering bool
+	over      bool
 }
+
+type timer uint8
+
+const (
+	tick timer = iota
+	gathered
+)
 
 // Receive turns messages into events.
 func (a *instance) Receive(c actor.Context) {
 	now := a.m.cfg.Clock()
-	if a.ticker.Due(c) {
+	defer a.arm(c)
+	if t, due := a.timers.Due(c); due {
+		if t == tick {
+			a.tickAt = 0
+			a.step(view.Tick{Now: now})
+			return
+		}
+		a.gathering = false
 		if synced := a.m.takeSynced(); len(synced) > 0 {
 			a.step(view.Propose{Command: view.InSync{Shards: synced}, Now: now})
 		}
-		a.step(view.Tick{Now: now})
 		return
 	}
 	switch m := c.Message().(type) {
@@ -64,9 +82,16 @@ func (a *instance) Receive(c actor.Context) {
 			return
 		}
 		a.carryOut()
+	case *actor.Stopping, *actor.Restarting:
+		a.over = true
 	case *actor.Stopped:
 		if !a.m.stopped.Load() { // panicked too often
 			a.m.fence()
+		}
+	case gather:
+		if !a.gathering {
+			a.gathering = true
+			a.timers.Set(c, gathered, gatherFor)
 		}
 	case boot:
 		a.step(view.Boot{Now: now})
@@ -83,6 +108,23 @@ func (a *instance) Receive(c actor.Context) {
 	case *messages.Raft, *messages.PushView, *messages.Beat, *messages.BeatReply, *messages.Forward:
 		a.hear(c, m.(proto.Message), now)
 	}
+}
+
+// arm sets the timer of the next tick, unless one comes early enough.
+func (a *instance) arm(c actor.Context) {
+	if a.stepping || a.over {
+		return
+	}
+	now := a.m.cfg.Clock()
+	a.stepping = true
+	due := a.core.Due()
+	a.stepping = false
+	at := max(due, now+time.Millisecond)
+	if a.tickAt != 0 && a.tickAt <= at {
+		return
+	}
+	a.tickAt = at
+	a.timers.Set(c, tick, at-now)
 }
 
 // hear takes a message of another member.

@@ -47,7 +47,7 @@ type Membership struct {
 	member  bool          // has been one
 	fenced  bool          // Invariant: view does not change any more
 	changed chan struct{} // closed and replaced when one of these changes
-	synced  []view.Synced // to be proposed with the next tick
+	synced  []view.Synced // to be proposed together
 
 	leaving atomic.Bool
 	stopped atomic.Bool
@@ -65,7 +65,7 @@ func Start(cfg Config) (*Membership, error) {
 func startWith(cfg Config, core *view.Core) (*Membership, error) {
 	m := &Membership{cfg: cfg, changed: make(chan struct{})}
 	m.host = &host{m: m, core: core, book: book{at: map[phalanx.NodeID]string{}}}
-	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host, ticker: actors.NewTicker(tickEvery)} })
+	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host} })
 	m.pid = cfg.System.NewLocalPID(actorName) // which the actor itself uses
 	if _, err := cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
 		return nil, &phalanx.Error{Op: "join", Node: cfg.Self.ID, Kind: phalanx.ErrInternal, Err: err}
@@ -92,10 +92,11 @@ func (m *Membership) View() view.View {
 // its backup or owner. What comes shortly after each other becomes one view.
 func (m *Membership) InSync(shard int, epoch uint64, node phalanx.NodeID) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	if s := (view.Synced{Shard: shard, Epoch: epoch, Node: node}); !slices.Contains(m.synced, s) {
 		m.synced = append(m.synced, s)
 	}
+	m.mu.Unlock()
+	m.tell(gather{})
 }
 
 // Drop proposes to take node off a shard, if it is still in epoch.
