@@ -41,6 +41,7 @@ type request struct {
 	core.Request
 	shard   int
 	owner   phalanx.NodeID
+	epoch   uint64 // of the shard, when it was last sent
 	began   time.Duration
 	again   time.Duration // when it is repeated
 	deliver func(owner phalanx.NodeID, r core.Result)
@@ -156,9 +157,11 @@ func (c *Client) aim(r *request, now time.Duration) bool {
 	if r.Object != "" {
 		r.shard = r.Object.Shard(len(c.view.Shards))
 	}
-	if owner := c.view.Shards[r.shard].Owner; owner != r.owner {
-		r.owner, r.version = owner, 0
+	s := c.view.Shards[r.shard]
+	if s.Owner != r.owner {
+		r.version = 0
 	}
+	r.owner, r.epoch = s.Owner, s.Epoch
 	return r.owner != ""
 }
 
@@ -217,12 +220,13 @@ func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 	r.deliver(from, rep.Result)
 }
 
-// Learn takes a new view: requests go at once to owners that are new.
+// Learn takes a new view: requests go at once to owners that are new, or that
+// have lost and got the shard since.
 func (c *Client) Learn(v view.View) {
 	c.mu.Lock()
 	c.view = v
 	now := c.now()
-	c.flush(func(r *request) bool { return r.owner != v.Shards[r.shard].Owner }, now)
+	c.flush(func(r *request) bool { return r.owner != v.Shards[r.shard].Owner || r.epoch != v.Shards[r.shard].Epoch }, now)
 }
 
 // Run repeats requests until ctx ends.

@@ -3,6 +3,7 @@ package directory
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -37,15 +38,38 @@ type HostConfig struct {
 type Host struct {
 	cfg HostConfig
 
+	lease atomic.Pointer[lease] // the newest, which the shards look at
+
 	mu     sync.Mutex
 	shards map[int]*actor.PID
 	view   view.View
-	lease  time.Duration
+	views  uint64 // how many were learned
 	closed bool
 }
 
+// lease says until when this node may answer and confirm. It was given after so
+// many views were learned, and must not count for a replica that knows fewer:
+// the shard may have got another owner meanwhile.
+type lease struct {
+	until time.Duration
+	views uint64
+}
+
+// Messages to a shard, besides events.
+type (
+	configured struct {
+		core.Configure
+		views uint64
+	}
+	leased struct{} // look at the lease
+)
+
 // NewHost returns a host without shards.
-func NewHost(cfg HostConfig) *Host { return &Host{cfg: cfg, shards: map[int]*actor.PID{}} }
+func NewHost(cfg HostConfig) *Host {
+	h := &Host{cfg: cfg, shards: map[int]*actor.PID{}}
+	h.lease.Store(&lease{})
+	return h
+}
 
 // Learn takes a new view: replicas that this node gains are started, those that
 // it loses end.
@@ -56,6 +80,7 @@ func (h *Host) Learn(v view.View) {
 		return
 	}
 	h.view = v
+	h.views++
 	members := make([]phalanx.NodeID, len(v.Members))
 	for i, m := range v.Members {
 		members[i] = m.ID
@@ -68,15 +93,15 @@ func (h *Host) Learn(v view.View) {
 		}
 		if pid == nil {
 			var err error
-			if pid, err = h.cfg.Spawn(h.props(i), fmt.Sprintf("shard-%d", i)); err != nil {
+			// A replica that was stopped may not have ended yet, so the name is new.
+			if pid, err = h.cfg.Spawn(h.props(i), fmt.Sprintf("shard-%d-%d", i, v.Number)); err != nil {
 				h.cfg.Log.WithError(err).WithField("shard", i).Error("a shard's actor cannot be started")
 				continue
 			}
 			h.shards[i] = pid
-			h.cfg.System.Root.Send(pid, core.Lease{Until: h.lease})
 		}
-		h.cfg.System.Root.Send(pid, core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next,
-			Members: members, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0})
+		h.cfg.System.Root.Send(pid, configured{core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next,
+			Members: members, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}, h.views})
 		if !mine {
 			h.cfg.System.Root.Stop(pid)
 			delete(h.shards, i)
@@ -84,13 +109,21 @@ func (h *Host) Learn(v view.View) {
 	}
 }
 
-// Leased passes on until when this node may answer and confirm.
+// leaseAlmostOver is the rest of a lease with which some shard may soon have been
+// without one.
+const leaseAlmostOver = 50 * time.Millisecond
+
+// Leased takes note until when this node may answer and confirm. A shard looks
+// at it with every event. Only one that was without it has to be told.
 func (h *Host) Leased(until time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lease = until
+	was := h.lease.Swap(&lease{until, h.views})
+	if was.until-h.cfg.Now() > leaseAlmostOver {
+		return
+	}
 	for _, pid := range h.shards {
-		h.cfg.System.Root.Send(pid, core.Lease{Until: until})
+		h.cfg.System.Root.Send(pid, leased{})
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// tickEvery is how often a shard's core hears of the time.
+// tickEvery is how often a shard's core hears of the time at most, and at least
+// while it waits for some to pass.
 const tickEvery = 20 * time.Millisecond
 
 // shard hosts one replica. A restarted one has lost its state: it says so, and
@@ -19,14 +20,18 @@ type shard struct {
 	host   *Host
 	number int
 	core   *core.Shard
-	beat   *actors.Ticker
-	again  bool // after a restart
+	again  bool   // after a restart
+	views  uint64 // how many the host had learned when it configured this replica
+	lease  *lease // that the core knows
+	timers actors.Timers[struct{}]
+	armed  bool          // for a tick
+	tickAt time.Duration // when it comes
 }
 
 func (h *Host) props(number int) *actor.Props {
 	first := true
 	return actor.PropsFromProducer(func() actor.Actor {
-		s := &shard{host: h, number: number, beat: actors.NewTicker(tickEvery), again: !first}
+		s := &shard{host: h, number: number, again: !first}
 		first = false
 		s.core = core.New(core.Config{Shard: number, Self: h.cfg.Self, InlineLimit: h.cfg.InlineLimit, Fanout: h.cfg.Fanout})
 		return s
@@ -35,8 +40,9 @@ func (h *Host) props(number int) *actor.Props {
 
 // Receive turns messages into events.
 func (s *shard) Receive(c actor.Context) {
-	if s.beat.Due(c) {
-		s.do(core.Tick{})
+	if _, due := s.timers.Due(c); due {
+		s.armed = false
+		s.handle(c, core.Tick{})
 		return
 	}
 	switch m := c.Message().(type) {
@@ -44,12 +50,34 @@ func (s *shard) Receive(c actor.Context) {
 		if e, ok := s.host.entry(s.number); s.again && ok {
 			s.host.cfg.Restarted(s.number, e.Epoch)
 		}
+	case configured:
+		s.views = m.views
+		s.step(m.Configure)
+		s.look()
+		s.arm(c)
+	case leased:
+		s.look()
+		s.arm(c)
 	case core.Event:
-		s.do(m)
+		s.handle(c, m)
 	}
 }
 
-func (s *shard) do(ev core.Event) {
+func (s *shard) handle(c actor.Context, ev core.Event) {
+	s.look()
+	s.step(ev)
+	s.arm(c)
+}
+
+// look tells the core of a new lease.
+func (s *shard) look() {
+	if l := s.host.lease.Load(); l != s.lease && l.views <= s.views {
+		s.lease = l
+		s.step(core.Lease{Until: l.until})
+	}
+}
+
+func (s *shard) step(ev core.Event) {
 	cfg := &s.host.cfg
 	send := func(to phalanx.NodeID, v any) { cfg.Transport.Send(to, s.number, v) }
 	for _, e := range s.core.Step(cfg.Now(), ev) {
@@ -78,4 +106,20 @@ func (s *shard) do(ev core.Event) {
 			cfg.Publish(actors.ObjectLost{Object: e.Object, Generation: e.Gen, Cause: "its last complete copy is gone"})
 		}
 	}
+}
+
+// arm sets the timer of the next tick, if the core waits for one that comes
+// earlier than what is set.
+func (s *shard) arm(c actor.Context) {
+	at, ok := s.core.Due()
+	if !ok {
+		return
+	}
+	now := s.host.cfg.Now()
+	at = max(at, now+tickEvery)
+	if s.armed && s.tickAt <= at {
+		return
+	}
+	s.armed, s.tickAt = true, at
+	s.timers.Set(c, struct{}{}, at-now)
 }
