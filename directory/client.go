@@ -20,6 +20,7 @@ const (
 	watchAgain   = 5 * time.Second       // a watch that was told something
 	forgetAfter  = 10 * time.Minute      // half the life of a tombstone
 	sweepEvery   = 10 * time.Millisecond
+	restAfter    = 100 // sweeps with nothing to repeat
 )
 
 // Client sends requests to the owners of objects. Delivery is at most once, so
@@ -35,6 +36,8 @@ type Client struct {
 	mu      sync.Mutex
 	view    view.View
 	pending map[uint64]*request
+	resting bool          // nothing was pending for a while: Run waits for wake
+	wake    chan struct{} // capacity 1
 }
 
 type request struct {
@@ -51,7 +54,7 @@ type request struct {
 
 // NewClient returns a client without a view: requests wait for the first.
 func NewClient(self phalanx.NodeID, to Transport, now func() time.Duration) *Client {
-	return &Client{self: self, to: to, now: now, pending: map[uint64]*request{}}
+	return &Client{self: self, to: to, now: now, pending: map[uint64]*request{}, wake: make(chan struct{}, 1)}
 }
 
 // Nums returns the first of n request numbers that are nobody else's.
@@ -140,6 +143,10 @@ func (c *Client) add(r *request) {
 	c.sent.Add(1)
 	r.began = c.now()
 	c.pending[r.Num] = r
+	if c.resting {
+		c.resting = false
+		c.wake <- struct{}{} // there is room: it is taken before Run rests again
+	}
 	send := c.aim(r, r.began)
 	owner, shard := r.owner, r.shard
 	c.mu.Unlock()
@@ -233,13 +240,29 @@ func (c *Client) Learn(v view.View) {
 func (c *Client) Run(ctx context.Context) {
 	t := time.NewTicker(sweepEvery)
 	defer t.Stop()
-	for {
+	for sweeps := 0; ; sweeps++ { // in which nothing was pending
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
 		c.mu.Lock()
+		if len(c.pending) > 0 {
+			sweeps = 0
+		}
+		c.resting = sweeps >= restAfter
+		if c.resting {
+			c.mu.Unlock()
+			t.Stop()
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.wake:
+			}
+			t.Reset(sweepEvery)
+			sweeps = 0
+			continue
+		}
 		now := c.now()
 		for num, r := range c.pending {
 			if now-r.began > forgetAfter && r.ready == nil {

@@ -35,6 +35,7 @@ func (p *place) openSource(o reduce.OpenSource) {
 	c.viewers.Add(1)
 	buf.Retain()
 	go p.watchSource(ctx, buf, o.Gen)
+	p.fold()
 }
 
 // sourceBuffer returns a reference to the bytes of this node's copy of a source.

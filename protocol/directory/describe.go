@@ -110,7 +110,7 @@ func (r Readiness) String() string {
 		}
 		ready = append(ready, fmt.Sprintf("%s:%s", l.Node, c))
 	}
-	s := fmt.Sprintf("tell %s #%d version %d: %s %v, ready {%s}", r.To, r.Num, r.Version, named(r.Object, r.Gen), r.State, strings.Join(ready, ", "))
+	s := fmt.Sprintf("tell %s #%d version %d.%d: %s %v, ready {%s}", r.To, r.Num, r.Version>>32, r.Version&(1<<32-1), named(r.Object, r.Gen), r.State, strings.Join(ready, ", "))
 	if r.Inline {
 		s += ", inline"
 	}

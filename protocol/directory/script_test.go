@@ -129,7 +129,7 @@ func (w *world) run(s script) {
 		w.ack(phalanx.NodeID(s.word(0)), phalanx.ObjectID(s.word(1)))
 	case "seen":
 		w.step(w.view.Owner, directory.WatchAcked{From: phalanx.NodeID(s.word(0)), Object: phalanx.ObjectID(s.word(1)),
-			Num: uint64(s.int("num", 0)), Version: uint64(s.int("version", 0))})
+			Num: uint64(s.int("num", 0)), Version: w.view.Epoch<<32 + uint64(s.int("version", 0))})
 	case "known", "unknown":
 		w.step(w.view.Owner, directory.LeaseKnown{From: phalanx.NodeID(s.word(0)), Object: phalanx.ObjectID(s.word(1)),
 			Lease: s.lease(), Known: s.d.Cmd == "known"})

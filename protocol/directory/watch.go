@@ -25,7 +25,7 @@ func (s *Shard) watch(o *object, r Request) {
 	}
 	w := &watcher{to: r.From, num: r.Num}
 	o.watchers = append(o.watchers, w)
-	o.version++
+	o.version = s.nextVersion(o)
 	s.tell(o, w)
 }
 
@@ -34,13 +34,18 @@ func (s *Shard) notify(o *object) {
 	if len(o.watchers) == 0 || !s.acts() {
 		return
 	}
-	o.version++
+	o.version = s.nextVersion(o)
 	for _, w := range o.watchers {
 		if r := s.readiness(o, w); !r.equal(w.last) {
 			s.tell(o, w)
 		}
 	}
 }
+
+// nextVersion rises with every change, and also over the epochs in which this
+// node owned the shard: it may have lost it in between without its watchers
+// having noticed.
+func (s *Shard) nextVersion(o *object) uint64 { return max(o.version, s.view.Epoch<<32) + 1 }
 
 func (s *Shard) tell(o *object, w *watcher) {
 	w.last, w.sent = s.readiness(o, w), s.now
