@@ -71,10 +71,12 @@ func (r *Reporter) Acked(node phalanx.NodeID, shard int, epoch uint64) {
 
 // Run reports until ctx ends.
 func (r *Reporter) Run(ctx context.Context) {
-	t := time.NewTicker(reportAgain)
+	t := time.NewTimer(reportAgain)
 	defer t.Stop()
 	for {
-		r.send()
+		if r.send() {
+			t.Reset(reportAgain)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -84,14 +86,17 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 }
 
-func (r *Reporter) send() {
+// send reports what was not acknowledged, and whether there was any.
+func (r *Reporter) send() bool {
 	r.mu.Lock()
 	shards := append([]report(nil), r.shards...)
 	r.mu.Unlock()
+	again := false
 	for i, s := range shards {
 		if s.acked || s.owner == "" {
 			continue
 		}
+		again = true
 		all := r.holdings(i, len(shards))
 		r.round++
 		for part := uint64(0); ; part++ {
@@ -102,4 +107,5 @@ func (r *Reporter) send() {
 			}
 		}
 	}
+	return again
 }
