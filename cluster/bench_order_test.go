@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -27,6 +28,7 @@ type report struct {
 	Addr string         `json:",omitempty"`
 	Node phalanx.NodeID `json:",omitempty"`
 	Took []time.Duration
+	Made uint64 `json:",omitempty"` // allocations since the process began
 	Err  string `json:",omitempty"`
 }
 
@@ -62,6 +64,10 @@ func (o order) carryOut(n *cluster.Node) (report, error) {
 			}
 			return err
 		})
+	case "count":
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return report{Made: m.Mallocs}, nil
 	case "delete":
 		return timed(func() error { return n.Delete(ctx, o.Object) })
 	case "reduce":

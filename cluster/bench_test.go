@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 const gigabyte = 1 << 30
@@ -24,6 +25,7 @@ const gigabyte = 1 << 30
 //	receiver-peak   the most memory that the process ever had resident, runtime
 //	sender-peak     and all, per byte of the object; the greatest of all
 //	put-MB/s        of the first object, from a reader
+//	allocs/piece    of all that both processes do meanwhile, by pieces of 64 KB
 //
 // Other figures are medians of all rounds.
 func BenchmarkGet1GB(b *testing.B) {
@@ -35,7 +37,11 @@ func BenchmarkGet1GB(b *testing.B) {
 		p, stop := launch(b, 2, 2*gigabyte, gigabyte)
 		put, first := move(p, "first")
 		p[0].do(order{Do: "delete", Object: "first"})
-		_, again := move(p, "again")
+		p[0].do(order{Do: "put from reader", Object: "again", Size: gigabyte})
+		made := p[0].do(order{Do: "count"}).Made + p[1].do(order{Do: "count"}).Made
+		again := fetch(p, "again")
+		made = p[0].do(order{Do: "count"}).Made + p[1].do(order{Do: "count"}).Made - made
+		m.add("allocs/piece", float64(made)/float64(dataplane.Pieces(gigabyte)))
 		m.add("receiver-peak", p[1].peak()/gigabyte)
 		m.add("sender-peak", p[0].peak()/gigabyte)
 		stop()
@@ -69,7 +75,11 @@ func BenchmarkGet1GB(b *testing.B) {
 // move puts a gigabyte in one process and gets it in the other; both in MB/s.
 func move(p []*process, id phalanx.ObjectID) (put, get float64) {
 	put = rate(p[0].do(order{Do: "put from reader", Object: id, Size: gigabyte}))
-	return put, rate(p[1].do(order{Do: "get", Object: id, Size: gigabyte}))
+	return put, fetch(p, id)
+}
+
+func fetch(p []*process, id phalanx.ObjectID) float64 {
+	return rate(p[1].do(order{Do: "get", Object: id, Size: gigabyte}))
 }
 
 // rate returns MB/s of an order about a gigabyte.
@@ -168,29 +178,34 @@ func BenchmarkReduce(b *testing.B) {
 }
 
 // BenchmarkIdle tells how much of a core a node uses that has nothing to do, in
-// percent, on average over eight processes.
+// percent: on average over the processes of a cluster, and the most of one, which
+// is the leader of the view.
 func BenchmarkIdle(b *testing.B) {
 	const period = 5 * time.Second
-	p, _ := launch(b, 8, gigabyte, 0)
-	var used []float64
-	for range b.N {
-		before := make([]float64, len(p))
-		for i, q := range p {
-			before[i] = q.ticks()
-		}
-		began := time.Now()
-		time.Sleep(period)
-		hundredths := time.Since(began).Seconds() // one percent of this time, in ticks
-		for i, q := range p {
-			used = append(used, (q.ticks()-before[i])/hundredths)
-		}
+	for _, k := range []int{1, 3, 8} {
+		b.Run(fmt.Sprintf("nodes=%d", k), func(b *testing.B) {
+			p, _ := launch(b, k, gigabyte, 0)
+			var used []float64
+			for range b.N {
+				before := make([]float64, k)
+				for i, q := range p {
+					before[i] = q.ticks()
+				}
+				began := time.Now()
+				time.Sleep(period)
+				percent := time.Since(began).Seconds() // of this time, in ticks
+				for i, q := range p {
+					used = append(used, (q.ticks()-before[i])/percent)
+				}
+			}
+			sum := 0.0
+			for _, u := range used {
+				sum += u
+			}
+			b.ReportMetric(sum/float64(len(used)), "%core/node")
+			b.ReportMetric(slices.Max(used), "%core-most")
+		})
 	}
-	sum := 0.0
-	for _, u := range used {
-		sum += u
-	}
-	b.ReportMetric(sum/float64(len(used)), "%core/node")
-	b.ReportMetric(slices.Max(used), "%core-most")
 }
 
 func quantiles(b *testing.B, prefix string, took []time.Duration) {
