@@ -3,13 +3,10 @@ package cluster
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // Leave hands over what only this node has, leaves the view, and ends
@@ -27,7 +24,11 @@ func (n *Node) Leave(ctx context.Context) error {
 		n.mu.Unlock()
 		n.stopApps()
 		if len(n.View().Members) > 1 && !n.fenced.Load() {
-			err = errors.Join(n.handOver(ctx), n.members.Leave(ctx))
+			n.store.RefuseHandOvers()
+			if err = n.members.Announce(ctx); err == nil {
+				err = n.handOver(ctx)
+			}
+			err = errors.Join(err, n.members.Leave(ctx))
 		}
 		n.finishOnce()
 	}
@@ -56,42 +57,6 @@ func (n *Node) stopApps() {
 	for _, pid := range apps {
 		_ = n.system.Root.StopFuture(pid).Wait()
 	}
-}
-
-// handOver has another member fetch and pin each object that is complete here only.
-func (n *Node) handOver(ctx context.Context) error {
-	var to []phalanx.NodeID
-	for _, m := range n.View().Members {
-		if m.ID != n.id && !m.Leaving {
-			to = append(to, m.ID)
-		}
-	}
-	if len(to) == 0 {
-		return nil
-	}
-	var errs []error
-	for i, id := range n.store.Table.Pinned() {
-		st, err := n.Stat(ctx, id)
-		if err != nil || st.Inline || elsewhere(st, n.id) {
-			continue
-		}
-		heir := to[i%len(to)]
-		if _, err := storenode.Call(ctx, n.store, "hand over", id, func(d time.Duration, done func(struct{}, error)) {
-			n.store.HandOver(ctx, id, heir, d, func(err error) { done(struct{}{}, err) })
-		}); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func elsewhere(st directory.ObjectStat, self phalanx.NodeID) bool {
-	for _, h := range st.Holders {
-		if h.Complete && h.Node != self {
-			return true
-		}
-	}
-	return false
 }
 
 // shutdown ends what start has started, in the opposite order.

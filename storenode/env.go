@@ -63,6 +63,7 @@ type Env struct {
 	StorePID *actor.PID
 
 	nums   atomic.Uint64
+	refuse atomic.Bool // see RefuseHandOvers
 	active registry
 	owned  owned
 	life   life

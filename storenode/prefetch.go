@@ -58,6 +58,10 @@ func (e *Env) HandOver(ctx context.Context, id phalanx.ObjectID, to phalanx.Node
 	go func() { done(e.prefetchOn(ctx, to, id, deadline, true)) }()
 }
 
+// RefuseHandOvers has this node take over no object from now on. What it took
+// over before is complete and pinned when RefuseHandOvers returns.
+func (e *Env) RefuseHandOvers() { e.refuse.Store(true) }
+
 func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration, pin bool) error {
 	pid, ok := e.StoreOn(n)
 	if !ok {
@@ -113,7 +117,11 @@ func (s *Store) remote(c actor.Context) {
 			if got.View != nil {
 				got.View.Release()
 			}
-			answers <- got.Err
+			err := got.Err
+			if err == nil && p.Pin && s.env.refuse.Load() { // it was pinned before this is looked at
+				err = &phalanx.Error{Object: got.Object, Node: s.env.Self, Kind: phalanx.ErrRefused, Err: errors.New("it is leaving as well")}
+			}
+			answers <- err
 		}}, p.Timeout)
 	}
 	go func() { // every call is answered by its deadline

@@ -354,13 +354,13 @@ func (t *Table) Close(err error) {
 	}
 }
 
-// Pinned returns the ids of the pinned copies, in order.
-func (t *Table) Pinned() []phalanx.ObjectID {
+// Complete returns the ids of the complete copies, in order.
+func (t *Table) Complete() []phalanx.ObjectID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []phalanx.ObjectID
 	for id, c := range t.copies {
-		if c.pinned && c.complete {
+		if c.complete {
 			out = append(out, id)
 		}
 	}
