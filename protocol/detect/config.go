@@ -1,0 +1,54 @@
+package detect
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Config is what a Core is made with. Zero fields stand for the defaults.
+type Config struct {
+	Self         phalanx.NodeID
+	Every        time.Duration // between heartbeats to a peer, and between repeats of an accusation; 100 ms
+	SilentAfter  time.Duration // a peer without a round trip for so long is suspected; 500 ms
+	LateAfter    time.Duration // a tick that comes so much later than due voids what was not heard; 100 ms
+	LookAgain    time.Duration // between attempts to reach a peer whose connection broke; 5 ms
+	ForgetAfter  time.Duration // an accusation that is not repeated; 400 ms
+	Successors   int           // how many next members are watched; 3
+	ProposeAfter time.Duration // until a removal that is not in the view is proposed again; 1 s
+}
+
+func (c Config) withDefaults() Config {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&c.Every, 100*time.Millisecond)
+	def(&c.SilentAfter, 500*time.Millisecond)
+	def(&c.LateAfter, 100*time.Millisecond)
+	def(&c.LookAgain, 5*time.Millisecond)
+	def(&c.ForgetAfter, 400*time.Millisecond)
+	def(&c.ProposeAfter, time.Second)
+	if c.Successors == 0 {
+		c.Successors = 3
+	}
+	return c
+}
+
+// Validate names the rule that c, after defaults, breaks.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	switch {
+	case c.Self == "":
+		return fmt.Errorf("detect: the node has no name")
+	case c.Every < 0 || c.LateAfter < 0 || c.LookAgain < 0 || c.ProposeAfter < 0 || c.Successors < 0:
+		return fmt.Errorf("detect: an interval or number is negative")
+	case c.SilentAfter < 2*c.Every:
+		return fmt.Errorf("detect: silence of %v is shorter than two heartbeats %v apart", c.SilentAfter, c.Every)
+	case c.ForgetAfter < 2*c.Every:
+		return fmt.Errorf("detect: accusations repeated every %v would be forgotten after %v", c.Every, c.ForgetAfter)
+	}
+	return nil
+}

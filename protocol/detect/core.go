@@ -1,0 +1,238 @@
+package detect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Core is what one node thinks of the others.
+type Core struct {
+	cfg Config
+	now time.Duration
+	due time.Duration // when the next tick is expected
+	out []Effect
+
+	members []phalanx.NodeID // of the view, in its order; without Self: none of this is done
+	voters  []phalanx.NodeID
+	pairs   []phalanx.NodeID
+	streams []phalanx.NodeID
+	peers   map[phalanx.NodeID]*peer // all members but Self
+}
+
+// peer is what is known of another member.
+type peer struct {
+	watched  bool
+	look     time.Duration // until when it is watched because a connection broke
+	beat     time.Duration // the last heartbeat to it
+	heard    time.Duration // the last round trip, or when this node began to listen for one
+	cause    Cause         // why this node suspects it
+	told     time.Duration // when the voters were told so
+	again    time.Duration // a connection broke: when to try the next; 0: none did
+	proposed time.Duration // when its removal was; never: it was not
+	dead     bool          // it was proposed as dead
+
+	accusers map[phalanx.NodeID]accusation // of other members
+}
+
+type accusation struct {
+	cause Cause
+	at    time.Duration
+}
+
+const never time.Duration = -1 << 62
+
+// New returns a Core that knows of no view. It panics if cfg is not valid.
+func New(cfg Config) *Core {
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
+	return &Core{cfg: cfg.withDefaults(), peers: map[phalanx.NodeID]*peer{}}
+}
+
+// Suspects returns whom this node suspects, in the order of the view.
+func (c *Core) Suspects() []phalanx.NodeID {
+	var out []phalanx.NodeID
+	for _, id := range c.members {
+		if p := c.peers[id]; p != nil && p.cause != Trusted {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Step applies ev and returns what the host must do, in that order.
+func (c *Core) Step(ev Event) []Effect {
+	c.now = max(c.now, ev.at())
+	switch ev := ev.(type) {
+	case Changed:
+		c.changed(ev)
+	case Tick:
+		c.tick(ev)
+	case Echoed:
+		c.echoed(ev)
+	case Broken:
+		c.broken(ev.Node)
+	case Refuses:
+		if p := c.peers[ev.Node]; p != nil {
+			c.suspect(ev.Node, p, Refused)
+		}
+	case Accused:
+		c.accused(ev)
+	}
+	out := c.out
+	c.out = nil
+	return out
+}
+
+// Due returns when the core has to hear of the time again, at the latest.
+func (c *Core) Due() time.Duration { return c.due }
+
+func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
+
+func (c *Core) changed(ev Changed) {
+	c.members, c.voters, c.pairs = slices.Clone(ev.Members), slices.Clone(ev.Voters), slices.Clone(ev.Pairs)
+	member := slices.Contains(c.members, c.cfg.Self)
+	for _, id := range c.members {
+		if id != c.cfg.Self && c.peers[id] == nil && member {
+			c.peers[id] = &peer{heard: c.now, beat: never, told: never, proposed: never, accusers: map[phalanx.NodeID]accusation{}}
+		}
+	}
+	for _, id := range sorted(c.peers) {
+		if !member || !slices.Contains(c.members, id) {
+			if c.peers[id].watched {
+				c.emit(Rest{Node: id})
+			}
+			delete(c.peers, id)
+		}
+	}
+	for _, p := range c.peers {
+		for by := range p.accusers {
+			if !slices.Contains(c.members, by) {
+				delete(p.accusers, by)
+			}
+		}
+	}
+	c.watch()
+	c.judge() // there may be fewer members to convince
+	c.plan()
+}
+
+// tick sends heartbeats and looks for silence.
+func (c *Core) tick(ev Tick) {
+	c.streams = slices.Clone(ev.Streams)
+	late := c.due > 0 && c.now-c.due > c.cfg.LateAfter
+	for _, id := range c.members {
+		p := c.peers[id]
+		if p == nil {
+			continue
+		}
+		if late && p.cause == Trusted {
+			p.heard = c.now
+		}
+		if p.watched && p.cause == Trusted && c.now-p.heard >= c.cfg.SilentAfter {
+			c.suspect(id, p, Silent)
+		}
+		if p.cause != Trusted && c.now-p.told >= c.cfg.Every {
+			c.tell(id, p)
+		}
+		for by, a := range p.accusers {
+			if c.now-a.at > c.cfg.ForgetAfter {
+				delete(p.accusers, by)
+			}
+		}
+	}
+	c.watch()
+	for _, id := range c.members {
+		if p := c.peers[id]; p != nil && p.watched && (c.now-p.beat >= c.cfg.Every || p.again != 0 && c.now >= p.again) {
+			c.beat(id, p)
+		}
+	}
+	c.judge()
+	c.plan()
+}
+
+// beat asks for a heartbeat.
+func (c *Core) beat(id phalanx.NodeID, p *peer) {
+	p.beat, p.again = c.now, 0
+	c.emit(Beat{Node: id})
+}
+
+// plan says when the next tick is due.
+func (c *Core) plan() {
+	c.due = c.now + c.cfg.Every
+	for _, p := range c.peers {
+		if !p.watched {
+			continue
+		}
+		c.due = min(c.due, max(p.beat, c.now-c.cfg.Every)+c.cfg.Every)
+		if p.again != 0 {
+			c.due = min(c.due, p.again)
+		}
+		if p.cause == Trusted {
+			c.due = min(c.due, p.heard+c.cfg.SilentAfter)
+		}
+	}
+	c.due = max(c.due, c.now)
+}
+
+// echoed notes a round trip.
+func (c *Core) echoed(ev Echoed) {
+	p := c.peers[ev.Node]
+	if p == nil {
+		return
+	}
+	p.heard, p.again = max(p.heard, ev.Now), 0
+	if p.cause == Trusted {
+		return
+	}
+	p.cause = Trusted
+	c.emit(Trust{Node: ev.Node})
+	c.tell(ev.Node, p)
+}
+
+// broken looks at once whether the process is still there.
+func (c *Core) broken(id phalanx.NodeID) {
+	p := c.peers[id]
+	if p == nil || p.cause == Refused {
+		return
+	}
+	p.look = c.now + 2*c.cfg.SilentAfter
+	c.watch()
+	if c.now-p.beat >= c.cfg.LookAgain {
+		c.beat(id, p)
+	} else {
+		p.again = p.beat + c.cfg.LookAgain
+	}
+	c.plan()
+}
+
+func (c *Core) suspect(id phalanx.NodeID, p *peer, cause Cause) {
+	if cause <= p.cause {
+		return
+	}
+	p.cause = cause
+	c.emit(Suspect{Node: id, Cause: cause, Silence: c.now - p.heard})
+	c.tell(id, p)
+	c.judge()
+}
+
+// tell tells all voters what this node holds of a peer.
+func (c *Core) tell(id phalanx.NodeID, p *peer) {
+	p.told = c.now
+	for _, v := range c.voters {
+		if v != c.cfg.Self && v != id {
+			c.emit(Accuse{To: v, Node: id, Cause: p.cause})
+		}
+	}
+}
+
+func sorted(m map[phalanx.NodeID]*peer) []phalanx.NodeID {
+	ids := make([]phalanx.NodeID, 0, len(m))
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

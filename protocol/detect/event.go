@@ -1,0 +1,86 @@
+package detect
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Event is something a Core hears of. Now is the host's clock; what was queued
+// may be older than what came before.
+type Event interface{ at() time.Duration }
+
+type (
+	// Changed tells who is in the view, in its order, and which of them share a
+	// shard with this node.
+	Changed struct {
+		Members []phalanx.NodeID
+		Voters  []phalanx.NodeID
+		Pairs   []phalanx.NodeID
+		Now     time.Duration
+	}
+
+	// Tick tells the time, and which peers have open streams.
+	Tick struct {
+		Streams []phalanx.NodeID
+		Now     time.Duration
+	}
+
+	// Echoed says that a heartbeat of this node to Node came back.
+	Echoed struct {
+		Node phalanx.NodeID
+		Now  time.Duration
+	}
+
+	// Broken says that a connection with Node ended by itself, or could not be
+	// made for another reason than Refuses.
+	Broken struct {
+		Node phalanx.NodeID
+		Now  time.Duration
+	}
+
+	// Refuses says that nobody listens at Node's address, or another process
+	// does: a later incarnation, for example.
+	Refuses struct {
+		Node phalanx.NodeID
+		Now  time.Duration
+	}
+
+	// Accused says that the member By suspects Node, or with Cause Trusted that
+	// it does not any more.
+	Accused struct {
+		By    phalanx.NodeID
+		Node  phalanx.NodeID
+		Cause Cause
+		Now   time.Duration
+	}
+)
+
+func (e Changed) at() time.Duration { return e.Now }
+func (e Tick) at() time.Duration    { return e.Now }
+func (e Echoed) at() time.Duration  { return e.Now }
+func (e Broken) at() time.Duration  { return e.Now }
+func (e Refuses) at() time.Duration { return e.Now }
+func (e Accused) at() time.Duration { return e.Now }
+
+// Cause is why a node is suspected.
+type Cause uint8
+
+// The causes, the stronger the greater.
+const (
+	Trusted Cause = iota // it is not
+	Silent               // heartbeats do not come back
+	Refused              // its process is gone
+)
+
+func (c Cause) String() string {
+	switch c {
+	case Trusted:
+		return "trusted"
+	case Silent:
+		return "silent"
+	case Refused:
+		return "connection refused"
+	}
+	return "unknown cause"
+}
