@@ -44,6 +44,7 @@ type role uint8
 const (
 	roleMessages role = iota + 1
 	roleStreams
+	roleBeats
 )
 
 // hello opens a connection; the answer to it is another one.
@@ -138,7 +139,7 @@ func parseHello(k frameKind, p []byte) (h hello, err error) {
 	if err := d.err(k); err != nil {
 		return hello{}, err
 	}
-	if h.role != roleMessages && h.role != roleStreams {
+	if h.role < roleMessages || h.role > roleBeats {
 		return hello{}, refused("a connection for use %d", h.role)
 	}
 	return h, nil

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -135,8 +136,11 @@ func (c *Conns) name(l *link, node phalanx.NodeID) {
 	l.node = node
 }
 
+// errClosedHere says that it is this node that has ended its connections.
+var errClosedHere = fmt.Errorf("this node has left: %w", net.ErrClosed)
+
 func (c *Conns) closedError(op string, node phalanx.NodeID) error {
-	return &phalanx.Error{Op: op, Node: node, Kind: phalanx.ErrClosed, Err: net.ErrClosed}
+	return &phalanx.Error{Op: op, Node: node, Kind: phalanx.ErrClosed, Err: errClosedHere}
 }
 
 // broken reports a connection for messages that ended by itself.

@@ -192,7 +192,7 @@ func (c *Conns) admit(h hello) error {
 	case h.cluster != c.cfg.Cluster:
 		return refused("this is cluster %q, not %q", c.cfg.Cluster, h.cluster)
 	case h.to != c.cfg.Self:
-		return refused("this is node %s, not %s", c.cfg.Self, h.to)
+		return &phalanx.Error{Op: "hello", Kind: phalanx.ErrClosed, Err: fmt.Errorf("node %s is not here any more, this is %s", h.to, c.cfg.Self)}
 	case h.from == "":
 		return refused("the peer has no name")
 	case c.cfg.Admit != nil:

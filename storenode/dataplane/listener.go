@@ -51,8 +51,12 @@ func (c *Conns) serve(conn net.Conn) {
 		return
 	}
 	p := c.peer(h.from)
-	if h.role == roleMessages {
+	switch h.role {
+	case roleMessages:
 		c.broken(l, h.from, withNode(l.messages(p), "receive", h.from))
+		return
+	case roleBeats:
+		_ = l.echo() // whoever sends them takes note of the end
 		return
 	}
 	if err := l.requests(p); err != nil && !hangUp(err) && c.ctx.Err() == nil && !l.ours.Load() {

@@ -1,0 +1,81 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Beats is a connection of its own for heartbeats to a peer, whose listener
+// sends each back: they never wait behind other bytes.
+type Beats struct {
+	l     *link
+	stall time.Duration
+}
+
+// OpenBeats connects to a peer. Its hello was a round trip already.
+func (c *Conns) OpenBeats(ctx context.Context, node phalanx.NodeID) (*Beats, error) {
+	l, err := c.peer(node).dial(ctx, roleBeats)
+	if err != nil {
+		return nil, err
+	}
+	return &Beats{l: l, stall: c.cfg.Stall}, nil
+}
+
+// Send sends one heartbeat.
+func (b *Beats) Send() error {
+	if err := b.l.conn.SetWriteDeadline(time.Now().Add(b.stall)); err != nil {
+		return err
+	}
+	_, err := b.l.conn.Write(appendFrame(nil, kindMessage, nil))
+	return err
+}
+
+// Receive waits until a heartbeat came back.
+func (b *Beats) Receive() error { return b.l.beat() }
+
+// Close ends the connection.
+func (b *Beats) Close() {
+	b.l.ours.Store(true)
+	b.l.drop()
+}
+
+// Ours reports whether this side has ended the connection.
+func (b *Beats) Ours() bool { return b.l.ours.Load() }
+
+// IsGone reports whether an error of OpenBeats proves that the process that it
+// was for is not there: nobody listens at its address, or another node does.
+func IsGone(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, phalanx.ErrClosed) && !errors.Is(err, errClosedHere)
+}
+
+func (l *link) beat() error {
+	h, err := l.frames.next()
+	if err != nil {
+		return err
+	}
+	if h.kind != kindMessage || h.length != 0 {
+		return refused("a %v frame of %d bytes is no heartbeat", h.kind, h.length)
+	}
+	_, err = l.frames.payload(h)
+	return err
+}
+
+// echo sends heartbeats back until the connection ends.
+func (l *link) echo() error {
+	back := appendFrame(nil, kindMessage, nil)
+	for {
+		if err := l.beat(); err != nil {
+			return err
+		}
+		if err := l.conn.SetWriteDeadline(time.Now().Add(l.c.cfg.WriteStall)); err != nil {
+			return err
+		}
+		if _, err := l.conn.Write(back); err != nil {
+			return err
+		}
+	}
+}

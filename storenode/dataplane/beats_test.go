@@ -1,0 +1,55 @@
+package dataplane
+
+import (
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+func TestHeartbeatsComeBackUntilThePeerEnds(t *testing.T) {
+	var w town
+	b := w.node(t, "b#1", nil)
+	a := w.node(t, "a#1", nil)
+	beats, err := a.OpenBeats(deadline(t), "b#1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beats.Close()
+	for range 3 {
+		if err := beats.Send(); err != nil {
+			t.Fatal(err)
+		}
+		if err := beats.Receive(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := beats.Receive(); err == nil || beats.Ours() {
+		t.Errorf("a heartbeat came back from a node that has left: %v", err)
+	}
+	if _, err = a.OpenBeats(deadline(t), "b#1"); !IsGone(err) {
+		t.Errorf("%v is no proof that nobody is there", err)
+	}
+}
+
+func TestAnotherIncarnationIsProof(t *testing.T) {
+	var w town
+	b := w.node(t, "b#2", nil)
+	w.set("b#1", b.Addr().String())
+	a := w.node(t, "a#1", nil)
+	if _, err := a.OpenBeats(deadline(t), "b#1"); !IsGone(err) {
+		t.Errorf("%v is no proof that b#1 is gone", err)
+	}
+	other := w.node(t, "c#1", func(c *Config) { c.Cluster = "other" })
+	if _, err := other.OpenBeats(deadline(t), "b#2"); err == nil || IsGone(err) {
+		t.Errorf("%v says nothing about the process", err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.OpenBeats(deadline(t), phalanx.NodeID("b#2")); err == nil || IsGone(err) {
+		t.Errorf("%v is about the own node", err)
+	}
+}
