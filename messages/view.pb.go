@@ -1103,6 +1103,67 @@ func (x *Forward) GetCommand() *ViewCommand {
 	return nil
 }
 
+// Suspicion tells a voter what a member holds of another.
+type Suspicion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Cause         uint32                 `protobuf:"varint,3,opt,name=cause,proto3" json:"cause,omitempty"` // of package detect
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Suspicion) Reset() {
+	*x = Suspicion{}
+	mi := &file_messages_view_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Suspicion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Suspicion) ProtoMessage() {}
+
+func (x *Suspicion) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_view_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
+func (*Suspicion) Descriptor() ([]byte, []int) {
+	return file_messages_view_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Suspicion) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Suspicion) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Suspicion) GetCause() uint32 {
+	if x != nil {
+		return x.Cause
+	}
+	return 0
+}
+
 var File_messages_view_proto protoreflect.FileDescriptor
 
 const file_messages_view_proto_rawDesc = "" +
@@ -1177,7 +1238,11 @@ const file_messages_view_proto_rawDesc = "" +
 	"\aForward\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x18\n" +
 	"\arelayed\x18\x02 \x01(\bR\arelayed\x12.\n" +
-	"\acommand\x18\x03 \x01(\v2\x14.phalanx.ViewCommandR\acommandB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\acommand\x18\x03 \x01(\v2\x14.phalanx.ViewCommandR\acommand\"I\n" +
+	"\tSuspicion\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
+	"\x05cause\x18\x03 \x01(\rR\x05causeB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_view_proto_rawDescOnce sync.Once
@@ -1191,7 +1256,7 @@ func file_messages_view_proto_rawDescGZIP() []byte {
 	return file_messages_view_proto_rawDescData
 }
 
-var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_messages_view_proto_goTypes = []any{
 	(*Member)(nil),        // 0: phalanx.Member
 	(*Shard)(nil),         // 1: phalanx.Shard
@@ -1210,7 +1275,8 @@ var file_messages_view_proto_goTypes = []any{
 	(*Beat)(nil),          // 14: phalanx.Beat
 	(*BeatReply)(nil),     // 15: phalanx.BeatReply
 	(*Forward)(nil),       // 16: phalanx.Forward
-	(*Error)(nil),         // 17: phalanx.Error
+	(*Suspicion)(nil),     // 17: phalanx.Suspicion
+	(*Error)(nil),         // 18: phalanx.Error
 }
 var file_messages_view_proto_depIdxs = []int32{
 	0,  // 0: phalanx.View.members:type_name -> phalanx.Member
@@ -1224,7 +1290,7 @@ var file_messages_view_proto_depIdxs = []int32{
 	8,  // 8: phalanx.InSync.shards:type_name -> phalanx.Synced
 	0,  // 9: phalanx.JoinRequest.member:type_name -> phalanx.Member
 	2,  // 10: phalanx.JoinReply.view:type_name -> phalanx.View
-	17, // 11: phalanx.JoinReply.error:type_name -> phalanx.Error
+	18, // 11: phalanx.JoinReply.error:type_name -> phalanx.Error
 	2,  // 12: phalanx.PushView.view:type_name -> phalanx.View
 	3,  // 13: phalanx.Forward.command:type_name -> phalanx.ViewCommand
 	14, // [14:14] is the sub-list for method output_type
@@ -1253,7 +1319,7 @@ func file_messages_view_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_view_proto_rawDesc), len(file_messages_view_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
