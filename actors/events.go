@@ -39,6 +39,11 @@ type (
 		Silent time.Duration  `json:"silent_ns"` // how long nothing was heard; 0 if the cause is another
 	}
 
+	// NodeTrusted takes a NodeSuspected back: Node answers.
+	NodeTrusted struct {
+		Node phalanx.NodeID `json:"node"`
+	}
+
 	// NodeDown says that Node was removed without having left.
 	NodeDown struct {
 		Node  phalanx.NodeID `json:"node"`
@@ -182,7 +187,7 @@ type (
 var kinds = func() map[string]Event {
 	all := map[string]Event{}
 	for _, e := range []Event{
-		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeDown{},
+		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeTrusted{}, NodeDown{},
 		SenderLost{}, TransferResumed{}, ObjectLost{}, ObjectReplaced{},
 		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
 		ShardMoved{}, ShardLost{}, ShardWarm{},

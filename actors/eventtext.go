@@ -9,6 +9,7 @@ import (
 func (NodeJoined) Kind() string       { return "NodeJoined" }
 func (NodeLeft) Kind() string         { return "NodeLeft" }
 func (NodeSuspected) Kind() string    { return "NodeSuspected" }
+func (NodeTrusted) Kind() string      { return "NodeTrusted" }
 func (NodeDown) Kind() string         { return "NodeDown" }
 func (SenderLost) Kind() string       { return "SenderLost" }
 func (TransferResumed) Kind() string  { return "TransferResumed" }
@@ -35,6 +36,8 @@ func (e NodeSuspected) String() string {
 	}
 	return fmt.Sprintf("node %s is suspected: %s", e.Node, e.Cause)
 }
+
+func (e NodeTrusted) String() string { return fmt.Sprintf("node %s answers again", e.Node) }
 
 func (e NodeDown) String() string {
 	return fmt.Sprintf("node %s is down (view %d)%s%s", e.Node, e.View, after(e.Took), because(e.Cause))

@@ -61,6 +61,9 @@ func (n *Node) stopApps() {
 
 // shutdown ends what start has started, in the opposite order.
 func (n *Node) shutdown() {
+	if n.detector != nil {
+		n.detector.Stop()
+	}
 	if n.members != nil {
 		n.members.Stop()
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster/internal/detector"
 	"github.com/phalanx-go/phalanx/cluster/internal/membership"
 	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
 	"github.com/phalanx-go/phalanx/coordinator"
@@ -38,6 +39,8 @@ type Node struct {
 	remote     *remoting.Remoting
 	members    *membership.Membership
 	agreeing   atomic.Pointer[membership.Membership] // members, for callbacks that can come before it is set
+	detector   *detector.Detector
+	watching   atomic.Pointer[detector.Detector] // the same, as agreeing
 	bridge     *actors.Bridge
 	budget     *dataplane.Budget
 	conns      *dataplane.Conns
@@ -120,6 +123,11 @@ func (n *Node) start(ctx context.Context) error {
 	}
 	n.run(func() { n.client.Run(background) })
 	n.run(func() { n.reporter.Run(background) })
+	if n.detector, err = detector.Start(detector.Config{System: n.system, Remote: n.remote, Conns: n.conns, Self: n.id, Clock: n.clock, Log: n.log,
+		OnSuspect: n.suspect, OnTrust: n.trust, Remove: n.condemn}); err != nil {
+		return err
+	}
+	n.watching.Store(n.detector)
 	n.members, err = membership.Start(membership.Config{
 		System: n.system, Remote: n.remote, Self: n.member(), Shards: cfg.Shards, Voters: cfg.Voters, Seeds: cfg.Seeds,
 		Clock: n.clock, Log: n.log, OnView: n.learn, OnLease: n.host.Leased, OnFenced: n.onFenced})

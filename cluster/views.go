@@ -6,7 +6,6 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
-	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -17,6 +16,7 @@ func (n *Node) learn(v view.View) {
 	n.host.Learn(v)
 	n.reporter.Learn(v)
 	n.tellChanges(*old, v)
+	n.detector.Learn(v)
 	for _, m := range old.Members {
 		if !v.Has(m.ID) {
 			n.mu.Lock()
@@ -45,7 +45,7 @@ func (n *Node) tellChanges(old, v view.View) {
 		if m.Leaving {
 			publish(actors.NodeLeft{Node: m.ID, View: v.Number})
 		} else {
-			publish(actors.NodeDown{Node: m.ID, View: v.Number})
+			publish(n.down(m.ID, v.Number))
 		}
 	}
 	for i, s := range v.Shards {
@@ -67,19 +67,6 @@ func (n *Node) admit(from phalanx.NodeID, _ uint64) error {
 		return &phalanx.Error{Node: from, Kind: phalanx.ErrFenced, Err: fmt.Errorf("it was removed from the cluster")}
 	}
 	return nil
-}
-
-// controlBroken hears of a broken connection for actors' messages.
-func (n *Node) controlBroken(address string, err error) {
-	if m := n.agreeing.Load(); m != nil {
-		m.Broken(address)
-	}
-	n.log.WithError(err).WithField(logging.Address, address).Debug("a control connection broke")
-}
-
-// dataBroken hears of a broken data connection.
-func (n *Node) dataBroken(peer phalanx.NodeID, err error) {
-	n.log.WithError(err).WithField(logging.Peer, peer).Debug("a data connection broke")
 }
 
 // onFenced ends a node that was removed by the others. One that leaves by itself

@@ -177,6 +177,26 @@ func (c *Conns) Stats() []PeerStats {
 	return all
 }
 
+// Streaming returns the peers from which this node receives streams, in order.
+func (c *Conns) Streaming() []phalanx.NodeID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	open := map[phalanx.NodeID]int{}
+	for l := range c.links {
+		if l.role == roleStreams {
+			open[l.node]++
+		}
+	}
+	var out []phalanx.NodeID
+	for n, links := range open {
+		if p := c.peers[n]; p != nil && links > p.parked() {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Bandwidth returns how many bytes per second transfers with node have lately
 // reached, counting only time in which there was something to send; 0 if not known.
 func (c *Conns) Bandwidth(node phalanx.NodeID) float64 {

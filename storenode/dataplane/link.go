@@ -25,12 +25,13 @@ type link struct {
 	conn   net.Conn
 	frames *frameReader
 	node   phalanx.NodeID // the peer; guarded by Conns.mu
+	role   role           // what this side dialled it for; 0: the peer did
 	ours   atomic.Bool    // ended by us, not by the peer
 	once   sync.Once
 }
 
-func (c *Conns) newLink(conn net.Conn, node phalanx.NodeID) (*link, error) {
-	l := &link{c: c, conn: conn, frames: newFrameReader(conn, streamBuffer), node: node}
+func (c *Conns) newLink(conn net.Conn, node phalanx.NodeID, use role) (*link, error) {
+	l := &link{c: c, conn: conn, frames: newFrameReader(conn, streamBuffer), node: node, role: use}
 	if !c.track(l) {
 		_ = conn.Close()
 		return nil, c.closedError("connect", node)
@@ -66,7 +67,7 @@ func (p *peer) dial(ctx context.Context, use role) (*link, error) {
 	if err != nil {
 		return nil, withNode(err, "connect", node)
 	}
-	l, err := c.newLink(conn, node)
+	l, err := c.newLink(conn, node, use)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (c *Conns) serve(conn net.Conn) {
 	if c.cfg.ServerTLS != nil {
 		conn = tls.Server(conn, c.cfg.ServerTLS)
 	}
-	l, err := c.newLink(conn, "")
+	l, err := c.newLink(conn, "", 0)
 	if err != nil {
 		return
 	}

@@ -166,6 +166,13 @@ func (p *peer) warm() *link {
 	return l
 }
 
+// parked returns how many connections for streams are ready.
+func (p *peer) parked() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.idle)
+}
+
 // park keeps a connection whose stream ended, or closes it.
 func (p *peer) park(l *link) {
 	if err := l.frames.watch(0); err != nil {

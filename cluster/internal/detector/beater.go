@@ -1,0 +1,111 @@
+package detector
+
+import (
+	"context"
+	"errors"
+	"io"
+	"syscall"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/detect"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// dialFor bounds an attempt to reach a peer: after that it is silent anyway.
+const dialFor = time.Second
+
+// beater sends the heartbeats to one peer, on a goroutine of its own.
+type beater struct {
+	d      *Detector
+	node   phalanx.NodeID
+	wanted chan struct{} // capacity 1
+	cancel context.CancelFunc
+}
+
+func (d *Detector) newBeater(node phalanx.NodeID) *beater {
+	ctx, cancel := context.WithCancel(d.ctx)
+	b := &beater{d: d, node: node, wanted: make(chan struct{}, 1), cancel: cancel}
+	d.beats.Go(func() { b.run(ctx) })
+	return b
+}
+
+// beat asks for a heartbeat. It does not wait.
+func (b *beater) beat() {
+	select {
+	case b.wanted <- struct{}{}:
+	default: // one is on its way
+	}
+}
+
+func (b *beater) stop() { b.cancel() }
+
+// run keeps a connection while there is one to be had.
+func (b *beater) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.wanted:
+		}
+		conn := b.dial(ctx)
+		if conn == nil {
+			continue
+		}
+		b.converse(ctx, conn)
+	}
+}
+
+// dial connects, which is a round trip, or tells why it could not.
+func (b *beater) dial(ctx context.Context) *dataplane.Beats {
+	dialling, cancel := context.WithTimeout(ctx, dialFor)
+	defer cancel()
+	conn, err := b.d.cfg.Conns.OpenBeats(dialling, b.node)
+	switch {
+	case err == nil:
+		b.echoed()
+		return conn
+	case ctx.Err() != nil || dialling.Err() != nil: // nobody wants to know, or it is silent
+	case dataplane.IsGone(err):
+		b.d.tell(detect.Refuses{Node: b.node, Now: b.d.cfg.Clock()})
+	case errors.Is(err, phalanx.ErrFenced) || errors.Is(err, phalanx.ErrRefused): // in its view; but it is there
+		b.echoed()
+	case errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF): // it may be ending just now
+		b.d.Broken(b.node)
+	default:
+		b.d.cfg.Log.WithError(err).Debug("a heartbeat could not be sent")
+	}
+	return nil
+}
+
+// converse sends heartbeats until the connection ends.
+func (b *beater) converse(ctx context.Context, conn *dataplane.Beats) {
+	ended := make(chan struct{})
+	b.d.beats.Go(func() {
+		defer close(ended)
+		for conn.Receive() == nil {
+			b.echoed()
+		}
+	})
+	defer func() { conn.Close(); <-ended }()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			if ctx.Err() == nil && !conn.Ours() {
+				b.d.Broken(b.node)
+			}
+			return
+		case <-b.wanted:
+			if conn.Send() != nil {
+				if ctx.Err() == nil && !conn.Ours() {
+					b.d.Broken(b.node)
+				}
+				return
+			}
+		}
+	}
+}
+
+func (b *beater) echoed() { b.d.tell(detect.Echoed{Node: b.node, Now: b.d.cfg.Clock()}) }

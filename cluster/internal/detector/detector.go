@@ -1,0 +1,241 @@
+package detector
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
+	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/protocol/detect"
+	"github.com/phalanx-go/phalanx/protocol/view"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// actorName is under which members tell each other of suspicions.
+const actorName = "detector"
+
+// Config is what Start needs.
+type Config struct {
+	System *actor.ActorSystem
+	Remote *remoting.Remoting
+	Conns  *dataplane.Conns
+	Self   phalanx.NodeID
+	Clock  actors.Clock
+	Log    logrus.FieldLogger
+
+	// The following must not block.
+	OnSuspect func(detect.Suspect)
+	OnTrust   func(phalanx.NodeID)
+	Remove    func(detect.Remove) // to be proposed
+}
+
+// Detector is this node's part in noticing failures. It is safe for concurrent
+// use.
+type Detector struct {
+	cfg    Config
+	pid    *actor.PID
+	ctx    context.Context // of the heartbeats
+	cancel context.CancelFunc
+	beats  sync.WaitGroup
+
+	mu       sync.Mutex
+	suspects map[phalanx.NodeID]Suspicion
+	view     view.View // for an instance that takes over
+}
+
+// Start spawns the actor, which watches nobody before Learn.
+func Start(cfg Config) (*Detector, error) {
+	d := &Detector{cfg: cfg, suspects: map[phalanx.NodeID]Suspicion{}}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	props := actor.PropsFromProducer(func() actor.Actor { return &instance{d: d} })
+	d.pid = cfg.System.NewLocalPID(actorName) // which the actor itself uses
+	if _, err := cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
+		d.cancel()
+		return nil, &phalanx.Error{Op: "join", Node: cfg.Self, Kind: phalanx.ErrInternal, Err: err}
+	}
+	return d, nil
+}
+
+// Stop ends the actor and all heartbeats. Stopping twice is safe.
+func (d *Detector) Stop() {
+	d.cancel()
+	_ = d.cfg.System.Root.StopFuture(d.pid).Wait()
+	d.beats.Wait()
+}
+
+// Learn takes a new view.
+func (d *Detector) Learn(v view.View) {
+	d.mu.Lock()
+	d.view = v
+	for id := range d.suspects {
+		if !v.Has(id) {
+			delete(d.suspects, id)
+		}
+	}
+	d.mu.Unlock()
+	d.tell(learn{v})
+}
+
+// Broken tells that a connection with node ended by itself.
+func (d *Detector) Broken(node phalanx.NodeID) {
+	d.tell(detect.Broken{Node: node, Now: d.cfg.Clock()})
+}
+
+// Suspicion is why a node is suspected.
+type Suspicion struct {
+	Cause detect.Cause
+	Since time.Duration // by the clock
+}
+
+// Suspicion returns whether and why this node suspects another.
+func (d *Detector) Suspicion(node phalanx.NodeID) (Suspicion, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, ok := d.suspects[node]
+	return s, ok
+}
+
+func (d *Detector) tell(message any) { d.cfg.System.Root.Send(d.pid, message) }
+
+// learn is a message to the actor.
+type learn struct{ view.View }
+
+// instance is the actor.
+type instance struct {
+	d       *Detector
+	core    *detect.Core
+	timers  actors.Timers[struct{}]
+	tickAt  time.Duration
+	beaters map[phalanx.NodeID]*beater
+	over    bool
+}
+
+// Receive turns messages into events.
+func (a *instance) Receive(c actor.Context) {
+	now := a.d.cfg.Clock()
+	defer a.arm(c)
+	if _, due := a.timers.Due(c); due {
+		a.tickAt = 0
+		a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Now: now})
+		return
+	}
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		a.core, a.beaters = detect.New(detect.Config{Self: a.d.cfg.Self}), map[phalanx.NodeID]*beater{}
+		a.d.mu.Lock()
+		v := a.d.view
+		a.d.mu.Unlock()
+		a.step(changed(a.d.cfg.Self, v, now))
+	case *actor.Stopping, *actor.Restarting:
+		a.over = true
+		for _, b := range a.beaters {
+			b.stop()
+		}
+	case learn:
+		a.step(changed(a.d.cfg.Self, m.View, now))
+	case detect.Echoed:
+		a.step(m)
+	case detect.Broken:
+		a.step(m)
+	case detect.Refuses:
+		a.step(m)
+	case *messages.Suspicion:
+		ev, err := messages.SuspicionFromProto(m, now)
+		if err != nil {
+			a.d.cfg.Log.WithError(err).Warn("refused a message about a suspicion")
+			return
+		}
+		a.step(ev)
+	}
+}
+
+// changed returns a view as the core wants it.
+func changed(self phalanx.NodeID, v view.View, now time.Duration) detect.Changed {
+	ev := detect.Changed{Voters: v.Voters, Now: now}
+	for _, m := range v.Members {
+		ev.Members = append(ev.Members, m.ID)
+	}
+	pair := func(id phalanx.NodeID) {
+		if id != "" && id != self && !slices.Contains(ev.Pairs, id) {
+			ev.Pairs = append(ev.Pairs, id)
+		}
+	}
+	for _, s := range v.Shards {
+		if s.Owner == self || s.Backup == self || s.Next == self {
+			pair(s.Owner)
+			pair(s.Backup)
+			pair(s.Next)
+		}
+	}
+	return ev
+}
+
+// arm sets the timer of the next tick, unless one comes early enough.
+func (a *instance) arm(c actor.Context) {
+	if a.over || a.core == nil {
+		return
+	}
+	at := a.core.Due()
+	if a.tickAt != 0 && a.tickAt <= at {
+		return
+	}
+	a.tickAt = at
+	a.timers.Set(c, struct{}{}, max(at-a.d.cfg.Clock(), 0))
+}
+
+func (a *instance) step(ev detect.Event) {
+	for _, e := range a.core.Step(ev) {
+		a.do(e)
+	}
+}
+
+func (a *instance) do(e detect.Effect) {
+	d := a.d
+	switch e := e.(type) {
+	case detect.Beat:
+		b := a.beaters[e.Node]
+		if b == nil {
+			b = d.newBeater(e.Node)
+			a.beaters[e.Node] = b
+		}
+		b.beat()
+	case detect.Rest:
+		if b := a.beaters[e.Node]; b != nil {
+			b.stop()
+			delete(a.beaters, e.Node)
+		}
+	case detect.Suspect:
+		d.mu.Lock()
+		was, again := d.suspects[e.Node]
+		if !again {
+			was.Since = d.cfg.Clock()
+		}
+		was.Cause = e.Cause
+		d.suspects[e.Node] = was
+		d.mu.Unlock()
+		d.cfg.Log.WithField(logging.Peer, e.Node).WithField(logging.Cause, e.Cause).Debug("a node is suspected")
+		d.cfg.OnSuspect(e)
+	case detect.Trust:
+		d.mu.Lock()
+		delete(d.suspects, e.Node)
+		d.mu.Unlock()
+		d.cfg.OnTrust(e.Node)
+	case detect.Accuse:
+		d.mu.Lock()
+		voter, ok := d.view.Member(e.To)
+		d.mu.Unlock()
+		if ok {
+			d.cfg.System.Root.Send(d.cfg.Remote.PID(voter.Control, actorName), messages.SuspicionToProto(d.cfg.Self, e))
+		}
+	case detect.Remove:
+		d.cfg.Remove(e)
+	}
+}
