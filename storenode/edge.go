@@ -105,7 +105,11 @@ func (p *place) pull(o *output, f, before *folder, last bool, e *edge) error {
 		at := f.passed.Load()
 		var src []byte
 		if before == nil { // the first input needs no folding: it lands where it belongs
-			src, err = in.next(o.space[at:min(at+dataplane.MaxData, o.meta.Size)])
+			limit, ok := o.await(e.ctx, f, nil)
+			if !ok {
+				return context.Canceled
+			}
+			src, err = in.next(o.at(at, min(at+dataplane.MaxData, limit)))
 		} else {
 			src, err = in.next(in.scratch[:min(foldBlock, o.meta.Size-at)])
 		}
@@ -126,17 +130,17 @@ func (p *place) pull(o *output, f, before *folder, last bool, e *edge) error {
 			continue
 		}
 		for len(src) > 0 {
-			limit, ok := o.await(f, before)
+			limit, ok := o.await(e.ctx, f, before)
 			if !ok {
-				return o.ctx.Err()
+				return context.Canceled
 			}
 			at := f.passed.Load()
-			n := int(min(limit-at, int64(len(src))))
-			if err := p.hub.ops.Combine(o.op, o.meta.DType, o.space[at:at+int64(n)], src[:n]); err != nil {
+			dst := o.at(at, min(limit, at+int64(len(src))))
+			if err := p.hub.ops.Combine(o.op, o.meta.DType, dst, src[:len(dst)]); err != nil {
 				return err
 			}
-			o.advance(f, n, last)
-			src = src[n:]
+			o.advance(f, len(dst), last)
+			src = src[len(dst):]
 		}
 	}
 }

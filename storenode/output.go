@@ -17,20 +17,21 @@ import (
 //
 //	input 0 ──copy──▶ buffer ◀──fold── input 1 ◀──behind── input 2 …
 //
-// What the last input has passed is committed, and can be read.
+// What the last input has passed is committed, and can be read. In a window the
+// first input waits for the parent, and so do those behind it.
 type output struct {
 	gen    reduce.PlaceGen
 	op     phalanx.Op
 	meta   phalanx.Meta
-	room   *handover[*dataplane.Buffer]
-	buffer *dataplane.Buffer
-	shared bool // the buffer is the source's own
+	room   *handover[vessel]
+	vessel vessel
+	shared bool // the vessel is the source's own buffer
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	place  *place
 
-	space  []byte // of the whole buffer; only folders write it
+	space  []byte // of the whole buffer, nil in a window; only folders write it
 	inputs []*folder
 	first  sync.Once
 }
@@ -44,8 +45,9 @@ type folder struct {
 	begun  bool
 }
 
-func (p *place) resetOutput() {
-	p.hub.hide(p.key)
+// resetOutput drops the output. Who asks for the one labelled gen waits for it.
+func (p *place) resetOutput(gen reduce.PlaceGen) {
+	p.hub.expect(p.key, gen)
 	if p.root != nil {
 		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrReset, Node: p.env.Self})
 		p.root = nil
@@ -59,16 +61,16 @@ func (p *place) resetOutput() {
 // close ends the folding and gives the buffer up: it fails for its readers,
 // unless it is to be kept as the target.
 func (o *output) close(keep bool) {
-	o.cancel()
+	defer o.cancel() // after readers can see why
 	o.room.close()
-	buf := o.buffer
-	if buf == nil {
+	v := o.vessel
+	if v.isZero() {
 		return
 	}
 	if !o.shared && !keep {
-		buf.Fail(&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: o.place.env.Self})
+		v.fail(&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: o.place.env.Self})
 	}
-	go func() { o.done.Wait(); buf.Release() }()
+	go func() { o.done.Wait(); v.release() }()
 }
 
 // combine starts the output, or adds what is known by now of its inputs.
@@ -91,39 +93,51 @@ func (p *place) combine(cb reduce.Combine) {
 
 func (p *place) begin(cb reduce.Combine) {
 	if p.out != nil {
-		p.resetOutput()
+		p.resetOutput(cb.Gen)
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	o := &output{gen: cb.Gen, op: cb.Op, meta: cb.Meta, ctx: ctx, cancel: cancel, place: p,
-		room: &handover[*dataplane.Buffer]{release: (*dataplane.Buffer).Release}}
+		room: &handover[vessel]{release: vessel.release}}
 	p.out = o
 	// Who reads it is told only after this: ask the core whether it is the root.
-	if len(cb.Inputs) == 1 && cb.Inputs[0].Self && !p.core.State().Root && p.source != nil {
+	root := p.core.State().Root
+	p.hub.expect(p.key, o.gen)
+	if len(cb.Inputs) == 1 && cb.Inputs[0].Self && !root && p.source != nil {
 		// A leaf: the output is the source itself.
-		o.shared, o.buffer = true, p.source.buffer
-		o.buffer.Retain()
+		o.shared, o.vessel.buffer = true, p.source.buffer
+		o.vessel.retain()
 		p.show()
 		return
 	}
 	self, env, size := p.self, p.env, cb.Meta.Size
-	if buf := env.Pool.TryBuffer(size); buf != nil {
-		o.room.give(buf)
+	if v := env.tryVessel(size, root); !v.isZero() {
+		o.room.give(v)
 		p.room(outputRoom{output: o})
 		return
 	}
 	go func() {
-		buf, err := env.Pool.NewBuffer(ctx, size)
+		v, err := env.newVessel(ctx, size, root)
 		if err == nil {
-			o.room.give(buf)
+			o.room.give(v)
 		}
 		env.send(self, outputRoom{o, err})
 	}()
 }
 
-// room takes the buffer of an output.
+// missing is told when the parent asks for bytes that a window is past.
+type missing struct{ window *dataplane.Window }
+
+// missing makes the output again, from children that are asked again.
+func (p *place) missing(m missing) {
+	if p.out != nil && p.out.vessel.window == m.window {
+		p.do(reduce.OutputMissing{Gen: p.out.gen})
+	}
+}
+
+// room takes the vessel of an output.
 func (p *place) room(r outputRoom) {
 	o := r.output
-	buf, ok := o.room.take()
+	v, ok := o.room.take()
 	switch {
 	case !ok && r.err != nil && p.out == o && p.source != nil:
 		p.tell(reduce.SourceFailed{Gen: p.source.gen, Text: r.err.Error()})
@@ -131,8 +145,10 @@ func (p *place) room(r outputRoom) {
 	case !ok:
 		return
 	}
-	o.buffer = buf
-	o.space = o.buffer.Space(int(o.meta.Size))
+	o.vessel = v
+	if v.buffer != nil {
+		o.space = v.buffer.Space(int(o.meta.Size))
+	}
 	p.show()
 	p.fold()
 }
@@ -140,7 +156,7 @@ func (p *place) room(r outputRoom) {
 // fold starts the folders whose input is known, in order.
 func (p *place) fold() {
 	o := p.out
-	if o == nil || o.buffer == nil || o.shared {
+	if o == nil || o.vessel.isZero() || o.shared {
 		return
 	}
 	if p.serving.Root {
@@ -176,12 +192,12 @@ func (p *place) fold() {
 // tellFirst announces the target once its first piece is there.
 func (o *output) tellFirst() {
 	p := o.place
-	if p.root == nil || o.buffer == nil {
+	buf := o.vessel.buffer
+	if p.root == nil || buf == nil {
 		return
 	}
 	root := p.root
 	o.first.Do(func() {
-		buf := o.buffer
 		buf.Retain()
 		go func() {
 			defer buf.Release()
@@ -200,21 +216,47 @@ func (o *output) tellFirst() {
 	})
 }
 
-// await returns how far the folder may go: as far as the one before it.
-func (o *output) await(f, before *folder) (int64, bool) {
-	if before == nil {
-		return o.meta.Size, true
+// await returns how far the folder may go: as far as the one before it or, the
+// first one in a window, as far as there is room. It waits until that is further
+// than the folder is, or everything, and not longer than ctx.
+func (o *output) await(ctx context.Context, f, before *folder) (int64, bool) {
+	size := o.meta.Size
+	var wake <-chan struct{}
+	switch {
+	case before != nil:
+		wake = before.wake
+	case o.vessel.window != nil:
+		wake = o.vessel.window.Room()
+	default:
+		return size, true
 	}
 	for {
-		if at := before.passed.Load(); at > f.passed.Load() || at == o.meta.Size {
+		at := int64(0)
+		if before != nil {
+			at = before.passed.Load()
+		} else {
+			at = o.vessel.window.Granted()
+		}
+		if at > f.passed.Load() || at == size {
 			return at, true
 		}
 		select {
-		case <-before.wake:
+		case <-wake:
+		case <-ctx.Done():
+			return 0, false
 		case <-o.ctx.Done():
 			return 0, false
 		}
 	}
+}
+
+// at returns the memory of the bytes from lo on: up to hi, or less where a
+// window's ring ends.
+func (o *output) at(lo, hi int64) []byte {
+	if o.space != nil {
+		return o.space[lo:hi]
+	}
+	return o.vessel.window.At(lo, hi)
 }
 
 // advance notes n more bytes of f, commits them if it is the last, and wakes
@@ -222,10 +264,9 @@ func (o *output) await(f, before *folder) (int64, bool) {
 func (o *output) advance(f *folder, n int, last bool) {
 	at := f.passed.Add(int64(n))
 	if last {
-		o.buffer.Commit(n)
+		o.vessel.commit(n)
 		if at == o.meta.Size {
-			digest, _ := o.buffer.Digest()
-			o.place.tell(reduce.OutputDone{Gen: o.gen, Size: at, Digest: digest})
+			o.place.tell(reduce.OutputDone{Gen: o.gen, Size: at, Digest: o.vessel.digest()})
 		}
 		return
 	}
@@ -249,7 +290,7 @@ func (p *place) foldSource(o *output, f, before *folder, last bool, buf *datapla
 		o.advance(f, 0, last)
 	}
 	for f.passed.Load() < o.meta.Size {
-		limit, ok := o.await(f, before)
+		limit, ok := o.await(o.ctx, f, before)
 		if !ok {
 			return
 		}
@@ -267,13 +308,14 @@ func (p *place) foldSource(o *output, f, before *folder, last bool, buf *datapla
 			}
 			continue
 		}
-		src := buf.Bytes(at, end)
+		dst := o.at(at, end)
+		src := buf.Bytes(at, at+int64(len(dst)))
 		if before == nil {
-			copy(o.space[at:end], src)
-		} else if err := p.hub.ops.Combine(o.op, o.meta.DType, o.space[at:end], src); err != nil {
+			copy(dst, src)
+		} else if err := p.hub.ops.Combine(o.op, o.meta.DType, dst, src); err != nil {
 			p.tell(reduce.SourceFailed{Gen: gen, Text: err.Error()})
 			return
 		}
-		o.advance(f, int(end-at), last)
+		o.advance(f, len(dst), last)
 	}
 }

@@ -100,6 +100,8 @@ func (p *place) Receive(c actor.Context) {
 		p.foldedBad(m)
 	case outputRoom:
 		p.room(m)
+	case missing:
+		p.missing(m)
 	case inspectPlace:
 		p.do(reduce.Inspecting{Attempt: m.attempt})
 		var held []reduce.Held
@@ -138,7 +140,7 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 	case reduce.CloseEdge:
 		p.closeEdge(e)
 	case reduce.ResetOutput:
-		p.resetOutput()
+		p.resetOutput(e.Gen)
 	case reduce.Combine:
 		p.combine(e)
 	case reduce.Serve:
@@ -162,20 +164,21 @@ func (p *place) serve(s reduce.Serve) {
 
 // show makes the output readable once both it and its readers are known.
 func (p *place) show() {
-	if p.out == nil || p.out.buffer == nil || p.out.gen != p.serving.Gen {
+	if p.out == nil || p.out.vessel.isZero() || p.out.gen != p.serving.Gen {
 		return
 	}
 	if !p.serving.Root {
-		p.hub.show(p.key, p.out.gen, p.out.buffer)
+		p.hub.show(p.key, p.self, p.out)
 		return
 	}
 	if p.serving.TargetGen.IsZero() || p.root != nil && p.root.gen == p.serving.TargetGen {
 		return
 	}
-	p.out.buffer.Retain()
-	c, ok := p.env.Table.show(p.key.target, p.serving.TargetGen, p.out.meta, p.out.buffer, true)
+	buf := p.out.vessel.buffer // the root's position is for ever the root's: it never is a window
+	buf.Retain()
+	c, ok := p.env.Table.show(p.key.target, p.serving.TargetGen, p.out.meta, buf, true)
 	if !ok {
-		p.out.buffer.Release()
+		buf.Release()
 		return
 	}
 	p.env.send(p.env.StorePID, ownShown{p.key.target})

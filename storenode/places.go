@@ -1,7 +1,6 @@
 package storenode
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
-	"github.com/phalanx-go/phalanx/storenode/dataplane"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
 
@@ -27,18 +25,13 @@ type Places struct {
 	mu      sync.Mutex
 	closed  bool
 	actors  map[placeKey]*actor.PID
-	outputs map[placeKey]shownOutput
+	outputs map[placeKey]servedOutput
 	changed chan struct{} // closed when outputs changes
-}
-
-type shownOutput struct {
-	gen    reduce.PlaceGen
-	buffer *dataplane.Buffer
 }
 
 // NewPlaces returns a node without places.
 func NewPlaces(env *Env, ops *combine.Registry) *Places {
-	return &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]shownOutput{}, changed: make(chan struct{})}
+	return &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]servedOutput{}, changed: make(chan struct{})}
 }
 
 // Command carries out a coordinator's command; the place is started if there is
@@ -152,67 +145,6 @@ func (h *Places) forget(key placeKey, pid *actor.PID) {
 	defer h.mu.Unlock()
 	if at := h.actors[key]; at != nil && at.Equal(pid) {
 		delete(h.actors, key)
-	}
-}
-
-// show lets others read the output gen of a place. It retains the buffer.
-func (h *Places) show(key placeKey, gen reduce.PlaceGen, buf *dataplane.Buffer) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if old, ok := h.outputs[key]; ok {
-		if old.gen == gen {
-			return
-		}
-		old.buffer.Release()
-	}
-	buf.Retain()
-	h.outputs[key] = shownOutput{gen, buf}
-	close(h.changed)
-	h.changed = make(chan struct{})
-}
-
-func (h *Places) hide(key placeKey) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if old, ok := h.outputs[key]; ok {
-		old.buffer.Release()
-		delete(h.outputs, key)
-	}
-}
-
-// Serve streams an output to the parent that asks for it. The command that
-// starts the place may still be on its way.
-func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
-	key := placeKey{req.Object, req.Generation, req.Place}
-	want := reduce.PlaceGen{Attempt: req.PlaceGeneration.Attempt, Seq: req.PlaceGeneration.Seq}
-	ctx, cancel := context.WithTimeout(w.Context(), showPatience)
-	defer cancel()
-	for {
-		h.mu.Lock()
-		out, ok := h.outputs[key]
-		changed := h.changed
-		if ok && out.gen == want {
-			out.buffer.Retain()
-			h.mu.Unlock()
-			err := w.SendBuffer(w.Context(), out.buffer, req.Offset, dataplane.SendOptions{Checked: req.Checked,
-				WaitPath: func() []phalanx.NodeID { return []phalanx.NodeID{h.env.Self} }})
-			out.buffer.Release()
-			if err != nil {
-				h.env.Log.WithError(err).WithField("peer", from).WithField("reduce", req.Object).Debug("an edge was not finished")
-			}
-			return
-		}
-		h.mu.Unlock()
-		if ok && want.Compare(out.gen) < 0 {
-			_ = w.Reset(phalanx.Generation{Epoch: out.gen.Attempt, Seq: out.gen.Seq})
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			_ = w.Gone(phalanx.ErrNotFound, "the place has no such output")
-			return
-		}
 	}
 }
 

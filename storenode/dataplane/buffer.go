@@ -139,6 +139,17 @@ func (b *Buffer) there() []byte {
 	return r.mem[:min(b.arrived.Load(), int64(len(r.mem)))]
 }
 
+func (b *Buffer) next(pos, limit, end int64) []byte {
+	there := b.there()
+	end = min(end, int64(len(there)), pos+limit)
+	if end <= pos {
+		return nil
+	}
+	return there[pos:end]
+}
+
+func (b *Buffer) took(int64) {}
+
 // Held returns what the buffer costs of the budget.
 func (b *Buffer) Held() int64 { return b.region.Load().charged }
 

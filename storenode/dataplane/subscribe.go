@@ -20,13 +20,15 @@ type subscribers struct {
 }
 
 // Subscribe returns a subscription that starts now: look at the buffer after it.
-func (b *Buffer) Subscribe() *Sub {
-	s := &Sub{C: make(chan struct{}, 1), of: &b.subs}
-	b.subs.mu.Lock()
-	defer b.subs.mu.Unlock()
-	b.subs.all = append(b.subs.all, s)
-	b.subs.n.Store(int32(len(b.subs.all)))
-	return s
+func (b *Buffer) Subscribe() *Sub { return b.subs.add() }
+
+func (s *subscribers) add() *Sub {
+	sub := &Sub{C: make(chan struct{}, 1), of: s}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, sub)
+	s.n.Store(int32(len(s.all)))
+	return sub
 }
 
 // Close ends the subscription. C stays open.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ type Writer struct {
 	cancel context.CancelFunc
 	ended  bool
 	failed error
+	calm   bool // see SendOptions.Patient
 
 	head   []byte // checks and the header before a payload
 	vec    [2][]byte
@@ -50,12 +52,35 @@ type SendOptions struct {
 	// PathChanged makes a changed path known at once, for each value; it is not
 	// closed. nil: with the next WAIT.
 	PathChanged <-chan struct{}
+	// Patient: a receiver that takes nothing for long is held up itself, and is
+	// waited for until ctx ends.
+	Patient bool
+}
+
+// stock is what a stream is sent from: a Buffer or a Window.
+type stock interface {
+	Size() int64
+	Watermark() int64
+	Complete() bool
+	Digest() (phalanx.Digest, bool)
+	Err() error
+	Subscribe() *Sub
+	Retain()
+	Release()
+	// next returns bytes from pos on, up to limit of them and to the byte end.
+	next(pos, limit, end int64) []byte
+	checksFrom(piece int64, dst []Check) int
+	took(pos int64) // bytes before pos were sent
 }
 
 // SendBuffer sends b from a byte on, as it arrives, and ends the stream when b is
 // complete. It ends it too when b fails or ctx does, and returns that error; a
 // receiver that is gone is an error as well. It holds a reference to b.
 func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts SendOptions) error {
+	return w.sendStock(ctx, b, from, opts)
+}
+
+func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOptions) error {
 	b.Retain()
 	defer b.Release()
 	sub := b.Subscribe()
@@ -64,10 +89,10 @@ func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts Sen
 	silence := time.NewTimer(w.p.c.cfg.WaitEvery)
 	defer silence.Stop()
 	spoke := false // since silence was set
+	w.calm = opts.Patient
 
 	pos, piece := from, Pieces(from)
-	if size := b.Size(); from < 0 || from%PieceSize != 0 && from != size || size >= 0 && from > size {
-		err := refused("a stream from byte %d of %d", from, size)
+	if err := startable(b, from); err != nil {
 		return errors.Join(err, w.Gone(faultOf(err)))
 	}
 	for {
@@ -96,6 +121,7 @@ func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts Sen
 			}
 			pos += int64(len(part))
 			piece += int64(checks)
+			b.took(pos)
 			spoke = true
 			continue
 		case b.Complete() && pos == b.Size() && piece == Pieces(pos):
@@ -131,19 +157,24 @@ func (o SendOptions) path() []phalanx.NodeID {
 	return o.WaitPath()
 }
 
+// startable refuses a stream that begins where none can.
+func startable(b stock, from int64) error {
+	if size := b.Size(); from < 0 || from%PieceSize != 0 && from != size || size >= 0 && from > size {
+		return refused("a stream from byte %d of %d", from, size)
+	}
+	return nil
+}
+
 // ready returns the bytes that can be sent from pos on, and how many checks from
 // piece on go before them: those that are known of the pieces they touch.
-func (w *Writer) ready(b *Buffer, pos, piece, checked int64) ([]byte, int) {
-	there := b.there()
+func (w *Writer) ready(b stock, pos, piece, checked int64) ([]byte, int) {
+	end := int64(math.MaxInt64)
 	if done := b.Watermark(); done < checked {
-		there = there[:min(done, int64(len(there)))]
+		end = done
 	}
-	end := max(pos, min(int64(len(there)), pos+MaxData))
-	n := b.checksFrom(piece, w.checks[:max(0, min(Pieces(end)-piece, maxChecks))])
-	if end == pos {
-		return nil, n
-	}
-	return there[pos:end], n
+	part := b.next(pos, MaxData, end)
+	n := b.checksFrom(piece, w.checks[:max(0, min(Pieces(pos+int64(len(part)))-piece, maxChecks))])
+	return part, n
 }
 
 // send writes checks and bytes in one system call.
@@ -201,6 +232,9 @@ func (w *Writer) flush(now time.Time, part []byte) error {
 // extend moves the deadline of writes, now and then.
 func (w *Writer) extend(now time.Time) error {
 	stall := w.p.c.cfg.WriteStall
+	if w.calm {
+		stall = patience
+	}
 	if w.deadline.Sub(now) > stall {
 		return nil
 	}
@@ -212,6 +246,9 @@ func (w *Writer) extend(now time.Time) error {
 	w.deadline = now.Add(stall + stall/4)
 	return w.link.conn.SetWriteDeadline(w.deadline)
 }
+
+// patience is for ever: until sees to the end.
+const patience = 1000 * time.Hour
 
 // grace is how long a frame that is being written may take when the transfer was
 // cancelled; the connection survives if that is enough.

@@ -1,0 +1,69 @@
+package cluster_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// TestReduceInWindows reduces sources that fill their nodes but for a few
+// mebibytes: only the root has room for the result (specification 4.7).
+func TestReduceInWindows(t *testing.T) {
+	const size = 32 << 20
+	for _, c := range []struct{ k, degree, root int }{{6, 1, 5}, {6, 2, 3}, {7, 2, 3}} {
+		t.Run(fmt.Sprintf("%d nodes, degree %d", c.k, c.degree), func(t *testing.T) {
+			i := 0
+			nodes := start(t, c.k, func(cfg *cluster.Config) {
+				cfg.Memory = size + 6<<20
+				if i == c.root {
+					cfg.Memory += size
+				}
+				i++
+			})
+			ctx := within(t)
+			var sources []phalanx.ObjectID
+			want := make([]int64, size/8)
+			for k, n := range nodes {
+				id := phalanx.ObjectID(fmt.Sprintf("s%d", k))
+				values := make([]int64, size/8)
+				for j := range values {
+					values[j] = int64(j*(k+3)) ^ int64(k)<<40
+					want[j] += values[j]
+				}
+				if _, err := cluster.PutArray(ctx, n, id, values); err != nil {
+					t.Fatal(err)
+				}
+				sources = append(sources, id)
+			}
+			if _, err := nodes[0].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum, Degree: c.degree}); err != nil {
+				t.Fatal(err)
+			}
+			a, err := cluster.GetArray[int64](ctx, nodes[c.root], "sum")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { // so that nobody has to hand anything over
+				a.Release()
+				for _, id := range append(sources, "sum") {
+					if err := nodes[0].Delete(ctx, id); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			for j, v := range a.Values() {
+				if v != want[j] {
+					t.Fatalf("element %d is %v, want %v", j, v, want[j])
+				}
+			}
+			for _, n := range nodes {
+				s := n.Status().Memory
+				if s.Peak > s.Cap {
+					t.Errorf("%d of %d bytes were in use", s.Peak, s.Cap)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package storenode
+
+import (
+	"context"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// vessel is what a place's output is made in: all of it in a Buffer, or, where
+// there is no room for that and only the parent reads it, in a Window.
+type vessel struct {
+	buffer *dataplane.Buffer // one of the two is set
+	window *dataplane.Window
+}
+
+func (v vessel) isZero() bool { return v == vessel{} }
+
+func (v vessel) retain() {
+	if v.buffer != nil {
+		v.buffer.Retain()
+	} else {
+		v.window.Retain()
+	}
+}
+
+func (v vessel) release() {
+	if v.buffer != nil {
+		v.buffer.Release()
+	} else {
+		v.window.Release()
+	}
+}
+
+func (v vessel) fail(err error) {
+	if v.buffer != nil {
+		v.buffer.Fail(err)
+	} else {
+		v.window.Fail(err)
+	}
+}
+
+// commit says that the next n bytes are made.
+func (v vessel) commit(n int) {
+	if v.buffer != nil {
+		v.buffer.Commit(n)
+	} else {
+		v.window.Commit(n)
+	}
+}
+
+func (v vessel) digest() phalanx.Digest {
+	var d phalanx.Digest
+	if v.buffer != nil {
+		d, _ = v.buffer.Digest()
+	} else {
+		d, _ = v.window.Digest()
+	}
+	return d
+}
+
+func (v vessel) send(ctx context.Context, w *dataplane.Writer, from int64, opts dataplane.SendOptions) error {
+	if v.buffer != nil {
+		return w.SendBuffer(ctx, v.buffer, from, opts)
+	}
+	return w.SendWindow(ctx, v.window, from, opts)
+}
+
+// tryVessel returns room for an output of size bytes if there is some now. Only a
+// whole one will do for what all may read.
+func (e *Env) tryVessel(size int64, whole bool) vessel {
+	if buf := e.Pool.TryBuffer(size); buf != nil {
+		return vessel{buffer: buf}
+	}
+	if whole {
+		return vessel{}
+	}
+	return vessel{window: e.Pool.TryWindow(size)}
+}
+
+// newVessel is tryVessel that waits until ctx ends.
+func (e *Env) newVessel(ctx context.Context, size int64, whole bool) (vessel, error) {
+	if whole {
+		buf, err := e.Pool.NewBuffer(ctx, size)
+		return vessel{buffer: buf}, err
+	}
+	win, err := e.Pool.NewWindow(ctx, size)
+	return vessel{window: win}, err
+}
