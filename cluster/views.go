@@ -30,6 +30,10 @@ func (n *Node) learn(v view.View) {
 	}
 }
 
+// Leader returns the voter that this node takes for the leader of the view, or
+// "" while there is none.
+func (n *Node) Leader() phalanx.NodeID { return n.members.Leader() }
+
 // tellChanges publishes what is different in a view.
 func (n *Node) tellChanges(old, v view.View) {
 	publish := n.system.EventStream.Publish

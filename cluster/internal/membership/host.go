@@ -185,6 +185,7 @@ func (h *host) do(e view.Effect) {
 	case view.Fenced:
 		h.m.fence()
 	case view.Lead:
+		h.m.leader.Store(e.Leader)
 		cfg.Log.WithField(logging.Peer, e.Leader).Debugf("the view has a leader of term %d", e.Term)
 	case view.Settled:
 	case view.GaveUp:

@@ -51,6 +51,7 @@ type Membership struct {
 
 	leaving atomic.Bool
 	stopped atomic.Bool
+	leader  atomic.Value // phalanx.NodeID
 }
 
 // Start spawns the actor. The node is no member before Join.
@@ -86,6 +87,12 @@ func (m *Membership) View() view.View {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.view
+}
+
+// Leader returns whom this node takes for the leader of the voters, or "".
+func (m *Membership) Leader() phalanx.NodeID {
+	id, _ := m.leader.Load().(phalanx.NodeID)
+	return id
 }
 
 // InSync proposes that node, which has all of a shard's state in epoch, becomes

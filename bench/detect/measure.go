@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// process is a node process as the benchmark sees it.
+type process struct {
+	cmd     *exec.Cmd
+	id      phalanx.NodeID
+	addr    string
+	members map[phalanx.NodeID]bool
+	leader  phalanx.NodeID
+	voters  []phalanx.NodeID
+}
+
+type told struct {
+	by *process
+	line
+}
+
+type bench struct {
+	o     options
+	lines chan told
+	nodes []*process
+}
+
+// patience bounds every wait of the benchmark.
+const patience = 30 * time.Second
+
+func measure(o options) (result, error) {
+	b := &bench{o: o, lines: make(chan told, 10_000)}
+	defer b.stop()
+	if o.load {
+		defer burn(runtime.NumCPU())()
+	}
+	r := result{Fault: o.fault, Victim: o.victim, Load: o.load, Nodes: o.nodes}
+	var down, suspected []time.Duration
+	for r.Trials < o.trials {
+		if err := b.fill(); err != nil {
+			return r, err
+		}
+		out, first, wrong, err := b.trial()
+		if err != nil {
+			return r, err
+		}
+		down, suspected = append(down, out), append(suspected, first)
+		r.False += wrong
+		r.Trials++
+		fmt.Fprintf(os.Stderr, "\r%d of %d: %v ", r.Trials, o.trials, out)
+	}
+	fmt.Fprintln(os.Stderr)
+	r.P50, r.P99, r.Max, r.Suspect = quantile(down, 0.5), quantile(down, 0.99), quantile(down, 1), quantile(suspected, 0.5)
+	return r, nil
+}
+
+// burn keeps n processes busy.
+func burn(n int) (stop func()) {
+	var all []*exec.Cmd
+	for range n {
+		cmd := exec.Command("sh", "-c", "while :; do :; done")
+		if cmd.Start() == nil {
+			all = append(all, cmd)
+		}
+	}
+	return func() {
+		for _, cmd := range all {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
+}
+
+func (b *bench) stop() {
+	for _, p := range b.nodes {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	}
+}
+
+// start adds a node process.
+func (b *bench) start() error {
+	args := []string{"-first"}
+	if len(b.nodes) > 0 {
+		args = []string{"-node", b.nodes[0].addr}
+	}
+	p := &process{cmd: exec.Command(os.Args[0], args...), members: map[phalanx.NodeID]bool{}}
+	p.cmd.Stderr = os.Stderr
+	if _, err := p.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	b.nodes = append(b.nodes, p)
+	go b.read(p, out)
+	return b.until("it joined", func() bool { return p.addr != "" })
+}
+
+func (b *bench) read(p *process, out io.Reader) {
+	for in := bufio.NewScanner(out); in.Scan(); {
+		var l line
+		if json.Unmarshal(in.Bytes(), &l) == nil {
+			b.lines <- told{p, l}
+		}
+	}
+}
+
+// take notes one line of a node.
+func (b *bench) take(t told) {
+	switch t.What {
+	case "ready":
+		t.by.id, t.by.addr = t.Node, t.Addr
+	case "joined":
+		t.by.members[t.Node] = true
+	case "down":
+		delete(t.by.members, t.Node)
+	case "leader":
+		t.by.leader, t.by.voters = t.Node, t.Voters
+	}
+}
+
+func (b *bench) until(what string, ok func() bool) error {
+	end := time.After(patience)
+	for !ok() {
+		select {
+		case t := <-b.lines:
+			b.take(t)
+		case <-end:
+			return fmt.Errorf("%v passed without that %s", patience, what)
+		}
+	}
+	return nil
+}
+
+// fill starts nodes until there are enough, and waits until all agree.
+func (b *bench) fill() error {
+	for len(b.nodes) < b.o.nodes {
+		if err := b.start(); err != nil {
+			return err
+		}
+	}
+	err := b.until("all saw each other, with three voters", func() bool {
+		for _, p := range b.nodes {
+			if len(p.members) != len(b.nodes) || p.leader != b.nodes[0].leader || len(p.voters) != 3 || !slices.Equal(p.voters, b.nodes[0].voters) {
+				return false
+			}
+			for _, q := range b.nodes {
+				if !p.members[q.id] {
+					return false
+				}
+			}
+		}
+		return b.nodes[0].leader != ""
+	})
+	if err != nil {
+		return err
+	}
+	pause := time.After(b.o.settle)
+	for {
+		select {
+		case t := <-b.lines:
+			b.take(t)
+		case <-pause:
+			return nil
+		}
+	}
+}
+
+// choose takes the next victim out of the nodes.
+func (b *bench) choose() (*process, error) {
+	leader, voters := b.nodes[0].leader, b.nodes[0].voters
+	i := slices.IndexFunc(b.nodes, func(p *process) bool {
+		switch b.o.victim {
+		case "leader":
+			return p.id == leader
+		case "voter":
+			return p.id != leader && slices.Contains(voters, p.id)
+		}
+		return !slices.Contains(voters, p.id)
+	})
+	if i < 0 {
+		return nil, fmt.Errorf("there is no %s", b.o.victim)
+	}
+	p := b.nodes[i]
+	b.nodes = slices.Delete(b.nodes, i, i+1)
+	return p, nil
+}
+
+// trial makes one node fail and waits until it is out of all views.
+func (b *bench) trial() (out, first time.Duration, wrong int, err error) {
+	victim, err := b.choose()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer func() { _ = victim.cmd.Process.Kill(); _ = victim.cmd.Wait() }()
+	sig := syscall.SIGKILL
+	if b.o.fault == "stop" {
+		sig = syscall.SIGSTOP
+	}
+	began := monotonic()
+	if err := victim.cmd.Process.Signal(sig); err != nil {
+		return 0, 0, 0, err
+	}
+	end := time.After(patience)
+	for left := len(b.nodes); left > 0; {
+		select {
+		case t := <-b.lines:
+			b.take(t)
+			switch {
+			case t.by == victim:
+			case t.Node != victim.id && t.What == "down":
+				wrong++
+			case t.Node == victim.id && t.What == "suspected" && first == 0:
+				first = time.Duration(t.At - began)
+			case t.Node == victim.id && t.What == "down":
+				left--
+				out = max(out, time.Duration(t.At-began))
+			}
+		case <-end:
+			return 0, 0, 0, fmt.Errorf("%s is still in a view %v after it failed", victim.id, patience)
+		}
+	}
+	return out, first, wrong, nil
+}
