@@ -34,6 +34,9 @@ type output struct {
 	space  []byte // of the whole buffer, nil in a window; only folders write it
 	inputs []*folder
 	first  sync.Once
+
+	delivered atomic.Bool // a parent was sent everything
+	given     bool        // the vessel was given up since
 }
 
 // folder folds one input into an output.
@@ -63,14 +66,19 @@ func (p *place) resetOutput(gen reduce.PlaceGen) {
 func (o *output) close(keep bool) {
 	defer o.cancel() // after readers can see why
 	o.room.close()
-	v := o.vessel
-	if v.isZero() {
+	if o.vessel.isZero() || o.given {
 		return
 	}
 	if !o.shared && !keep {
-		v.fail(&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: o.place.env.Self})
+		o.vessel.fail(&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: o.place.env.Self})
 	}
-	go func() { o.done.Wait(); v.release() }()
+	go o.letGo()
+}
+
+// letGo releases the vessel once nobody folds into it any more.
+func (o *output) letGo() {
+	o.done.Wait()
+	o.vessel.release()
 }
 
 // combine starts the output, or adds what is known by now of its inputs.
@@ -109,29 +117,26 @@ func (p *place) begin(cb reduce.Combine) {
 		p.show()
 		return
 	}
-	self, env, size := p.self, p.env, cb.Meta.Size
-	if v := env.tryVessel(size, root); !v.isZero() {
+	self, env, size, need := p.self, p.env, cb.Meta.Size, anyVessel
+	switch {
+	case root:
+		need = wholeVessel
+	case p.tight:
+		need = smallVessel
+	}
+	if v := env.tryVessel(size, need); !v.isZero() {
 		o.room.give(v)
 		p.room(outputRoom{output: o})
 		return
 	}
+	p.hub.Tighten()
 	go func() {
-		v, err := env.newVessel(ctx, size, root)
+		v, err := env.newVessel(ctx, size, need)
 		if err == nil {
 			o.room.give(v)
 		}
 		env.send(self, outputRoom{o, err})
 	}()
-}
-
-// missing is told when the parent asks for bytes that a window is past.
-type missing struct{ window *dataplane.Window }
-
-// missing makes the output again, from children that are asked again.
-func (p *place) missing(m missing) {
-	if p.out != nil && p.out.vessel.window == m.window {
-		p.do(reduce.OutputMissing{Gen: p.out.gen})
-	}
 }
 
 // room takes the vessel of an output.
@@ -156,7 +161,7 @@ func (p *place) room(r outputRoom) {
 // fold starts the folders whose input is known, in order.
 func (p *place) fold() {
 	o := p.out
-	if o == nil || o.vessel.isZero() || o.shared {
+	if o == nil || o.vessel.isZero() || o.shared || o.given {
 		return
 	}
 	if p.serving.Root {

@@ -57,6 +57,7 @@ type place struct {
 	source  *placeSource
 	edges   map[int]*edge // by position of the child
 	out     *output
+	tight   bool // it was told to give its output up
 	serving reduce.Serve
 	root    *objectCopy // the target, at the root
 	began   bool        // the target's first piece was announced
@@ -102,6 +103,8 @@ func (p *place) Receive(c actor.Context) {
 		p.room(m)
 	case missing:
 		p.missing(m)
+	case tighten:
+		p.tighten()
 	case inspectPlace:
 		p.do(reduce.Inspecting{Attempt: m.attempt})
 		var held []reduce.Held
@@ -164,7 +167,7 @@ func (p *place) serve(s reduce.Serve) {
 
 // show makes the output readable once both it and its readers are known.
 func (p *place) show() {
-	if p.out == nil || p.out.vessel.isZero() || p.out.gen != p.serving.Gen {
+	if p.out == nil || p.out.vessel.isZero() || p.out.given || p.out.gen != p.serving.Gen {
 		return
 	}
 	if !p.serving.Root {

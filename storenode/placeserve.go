@@ -14,12 +14,13 @@ import (
 
 // The side of a place that its parent sees: outputs, and who asks for them.
 
-// servedOutput is an output that a parent may read, or is to wait for.
+// servedOutput is what there is of the output that a parent asks for. It has a
+// reference to the vessel.
 type servedOutput struct {
 	gen    reduce.PlaceGen
-	vessel vessel // zero: there is no room for it yet
-	ctx    context.Context
 	place  *actor.PID
+	output *output // nil: it is waiting for room
+	vessel vessel  // of output; zero: it is not kept
 }
 
 func (s servedOutput) release() {
@@ -36,7 +37,12 @@ func (h *Places) expect(key placeKey, gen reduce.PlaceGen) {
 // show lets others read the output of a place.
 func (h *Places) show(key placeKey, pid *actor.PID, o *output) {
 	o.vessel.retain()
-	h.replace(key, servedOutput{gen: o.gen, vessel: o.vessel, ctx: o.ctx, place: pid})
+	h.replace(key, servedOutput{o.gen, pid, o, o.vessel})
+}
+
+// gone has the output of a place made again when somebody asks for it.
+func (h *Places) gone(key placeKey, pid *actor.PID, o *output) {
+	h.replace(key, servedOutput{o.gen, pid, o, vessel{}})
 }
 
 func (h *Places) replace(key placeKey, s servedOutput) {
@@ -83,16 +89,25 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 	path := func() []phalanx.NodeID { return []phalanx.NodeID{h.env.Self} }
 	command := time.NewTimer(showPatience)
 	defer command.Stop()
-	var past *dataplane.Window // that is to be made again
+	var past *output // which does not have the bytes any more
 	for {
 		out, ok, changed := h.shown(key)
 		coming := ok && out.gen == want
 		switch {
-		case coming && !out.vessel.isZero() && (past == nil || out.vessel.window != past):
-			err := h.stream(out, req, path, w)
+		case ok && want.Compare(out.gen) < 0:
+			out.release()
+			_ = w.Reset(phalanx.Generation{Epoch: out.gen.Attempt, Seq: out.gen.Seq})
+			return
+		case !coming || out.output == nil || out.output == past:
+			out.release()
+		default:
+			err := dataplane.ErrDropped
+			if !out.vessel.isZero() {
+				err = h.stream(out, req, path, w)
+			}
 			if errors.Is(err, dataplane.ErrDropped) {
 				log.WithError(err).Debug("an output is made again")
-				past = out.vessel.window
+				past = out.output
 				h.env.send(out.place, missing{past})
 				break
 			}
@@ -100,12 +115,6 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 				log.WithError(err).Debug("an edge was not finished")
 			}
 			return
-		case ok && want.Compare(out.gen) < 0:
-			out.release()
-			_ = w.Reset(phalanx.Generation{Epoch: out.gen.Attempt, Seq: out.gen.Seq})
-			return
-		default:
-			out.release()
 		}
 		var late <-chan time.Time
 		if !coming {
@@ -133,7 +142,11 @@ func (h *Places) stream(out servedOutput, req dataplane.Request, path func() []p
 	defer out.release()
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()
-	defer context.AfterFunc(out.ctx, cancel)()
+	defer context.AfterFunc(out.output.ctx, cancel)()
 	// The parent takes nothing while it has no room, or waits for another input.
-	return out.vessel.send(ctx, w, req.Offset, dataplane.SendOptions{Checked: req.Checked, WaitPath: path, Patient: true})
+	err := out.vessel.send(ctx, w, req.Offset, dataplane.SendOptions{Checked: req.Checked, WaitPath: path, Patient: true})
+	if err == nil {
+		out.output.delivered.Store(true)
+	}
+	return err
 }

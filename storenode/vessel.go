@@ -66,21 +66,34 @@ func (v vessel) send(ctx context.Context, w *dataplane.Writer, from int64, opts 
 	return w.SendWindow(ctx, v.window, from, opts)
 }
 
-// tryVessel returns room for an output of size bytes if there is some now. Only a
-// whole one will do for what all may read.
-func (e *Env) tryVessel(size int64, whole bool) vessel {
-	if buf := e.Pool.TryBuffer(size); buf != nil {
-		return vessel{buffer: buf}
+// vesselNeed says which vessel a place can do with.
+type vesselNeed uint8
+
+const (
+	anyVessel   vesselNeed = iota // the whole output, or a window
+	wholeVessel                   // all may read it: the root's
+	smallVessel                   // a window, or an output that is no larger than one
+)
+
+// leastVessel is the size up to which a window would not be smaller.
+const leastVessel = dataplane.WindowMin
+
+// tryVessel returns room for an output of size bytes if there is some now.
+func (e *Env) tryVessel(size int64, need vesselNeed) vessel {
+	if need != smallVessel || size <= leastVessel {
+		if buf := e.Pool.TryBuffer(size); buf != nil {
+			return vessel{buffer: buf}
+		}
 	}
-	if whole {
+	if need == wholeVessel {
 		return vessel{}
 	}
 	return vessel{window: e.Pool.TryWindow(size)}
 }
 
 // newVessel is tryVessel that waits until ctx ends.
-func (e *Env) newVessel(ctx context.Context, size int64, whole bool) (vessel, error) {
-	if whole {
+func (e *Env) newVessel(ctx context.Context, size int64, need vesselNeed) (vessel, error) {
+	if need == wholeVessel {
 		buf, err := e.Pool.NewBuffer(ctx, size)
 		return vessel{buffer: buf}, err
 	}
