@@ -21,6 +21,10 @@ const (
 	forgetAfter  = 10 * time.Minute      // half the life of a tombstone
 	sweepEvery   = 10 * time.Millisecond
 	restAfter    = 100 // sweeps with nothing to repeat
+
+	// silentAfter is how long an owner may say nothing to a request, while no
+	// other takes over, until its caller is told. It outlasts a change of owners.
+	silentAfter = 3 * time.Second
 )
 
 // Client sends requests to the owners of objects. Delivery is at most once, so
@@ -50,6 +54,9 @@ type request struct {
 	deliver func(owner phalanx.NodeID, r core.Result)
 	ready   func(core.Readiness) // of a watch
 	version uint64               // the last that was delivered, of the present owner
+
+	heard  time.Duration        // when the owner said something, or there was a new one
+	silent func(*phalanx.Error) // called once if the owner says nothing; nil: nobody wants to know
 }
 
 // NewClient returns a client without a view: requests wait for the first.
@@ -93,6 +100,12 @@ func (c *Client) List(shard int, body core.List, deadline time.Duration, done fu
 			}
 			done(r.List, nil)
 		})
+	})
+	c.Impatient(num, func(err *phalanx.Error) {
+		timer.Stop()
+		c.Forget(num)
+		err.Op = "list"
+		once.Do(func() { done(nil, err) })
 	})
 }
 
@@ -142,6 +155,7 @@ func (c *Client) RequestShard(shard int, num uint64, body core.Body, deliver fun
 func (c *Client) add(r *request) {
 	c.sent.Add(1)
 	r.began = c.now()
+	r.heard = r.began
 	c.pending[r.Num] = r
 	if c.resting {
 		c.resting = false
@@ -168,6 +182,9 @@ func (c *Client) aim(r *request, now time.Duration) bool {
 	if s.Owner != r.owner {
 		r.version = 0
 	}
+	if s.Owner != r.owner || s.Epoch != r.epoch {
+		r.heard = now
+	}
 	r.owner, r.epoch = s.Owner, s.Epoch
 	return r.owner != ""
 }
@@ -182,6 +199,31 @@ func (c *Client) Forget(num uint64) {
 	if r != nil && r.ready != nil {
 		c.Request(r.Object, c.Nums(1), core.Cancel{Num: num}, func(phalanx.NodeID, core.Result) {})
 	}
+}
+
+// Impatient has silent called once, from another goroutine, if the owner does
+// not answer request num for some seconds. The request goes on until it is
+// forgotten.
+func (c *Client) Impatient(num uint64, silent func(*phalanx.Error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.pending[num]; r != nil {
+		r.silent = silent
+	}
+}
+
+// unavailable returns the error of a request whose owner is silent.
+func (c *Client) unavailable(r *request) *phalanx.Error {
+	e := &phalanx.Error{Object: r.Object, Node: r.owner, Kind: phalanx.ErrUnavailable}
+	switch r.owner {
+	case "":
+		e.Node, e.Err = c.self, errors.New("this node knows of no owner of the object's directory shard")
+	case c.self:
+		e.Err = fmt.Errorf("this node owns directory shard %d, but it cannot reach a majority of the voters or the shard's backup", r.shard)
+	default:
+		e.Err = fmt.Errorf("it owns directory shard %d, and has not answered for %v; the change may still take effect", r.shard, silentAfter)
+	}
+	return e
 }
 
 // Owner returns the node that owns id in the present view, or "".
@@ -219,7 +261,8 @@ func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 		c.mu.Unlock()
 		return
 	case rep.Result.Waiting:
-		r.again = c.now() + waitingAfter
+		r.heard = c.now()
+		r.again = r.heard + waitingAfter
 	default:
 		delete(c.pending, rep.Num)
 	}
@@ -269,8 +312,26 @@ func (c *Client) Run(ctx context.Context) {
 				delete(c.pending, num)
 			}
 		}
+		complain := c.complaints(now)
 		c.flush(func(r *request) bool { return r.again <= now }, now)
+		for _, tell := range complain {
+			tell()
+		}
 	}
+}
+
+// complaints returns what the callers of silent owners are to be told. It needs
+// mu, the calls must not have it.
+func (c *Client) complaints(now time.Duration) []func() {
+	var out []func()
+	for _, r := range c.pending {
+		if silent := r.silent; silent != nil && now-r.heard > silentAfter {
+			err := c.unavailable(r)
+			r.silent = nil
+			out = append(out, func() { silent(err) })
+		}
+	}
+	return out
 }
 
 // flush takes the locked client, sends the requests that are due, in the order

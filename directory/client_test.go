@@ -112,6 +112,37 @@ func TestARequestThatWaitsIsRepeatedSlowlyAndAtOnceToANewOwner(t *testing.T) {
 	})
 }
 
+func TestASilentOwnerIsToldOfAndTheRequestGoesOn(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		answers := 0
+		c.Request("x", 7, core.Locate{Wait: true}, func(phalanx.NodeID, core.Result) { answers++ })
+		var told []*phalanx.Error
+		c.Impatient(7, func(err *phalanx.Error) { told = append(told, err) })
+		pass(2 * time.Second)
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{Waiting: true}}) // it is there
+		pass(2 * time.Second)
+		c.Learn(owned(2, "b")) // a new one has as much time
+		pass(2 * time.Second)
+		if len(told) != 0 {
+			t.Fatalf("told of %v", told)
+		}
+		pass(2 * time.Second)
+		if len(told) != 1 || told[0].Kind != phalanx.ErrUnavailable || told[0].Node != "b" || told[0].Object != "x" {
+			t.Fatalf("told of %v, want b, once", told)
+		}
+		before, _ := w.requests(7)
+		pass(time.Second)
+		if after, _ := w.requests(7); len(after) <= len(before) || len(told) != 1 {
+			t.Errorf("%d requests, then %d; told %d times", len(before), len(after), len(told))
+		}
+		c.Replied("b", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{Lease: 2, Sender: "s"}})
+		if answers != 2 {
+			t.Errorf("%d answers were delivered, want a's and b's", answers)
+		}
+	})
+}
+
 func TestAnOwnerThatIsNoneIsAskedAgainSoon(t *testing.T) {
 	bubble(t, func(c *directory.Client, w *wire) {
 		c.Learn(owned(1, "a"))

@@ -240,6 +240,11 @@ func (e *Env) simple(op string, id phalanx.ObjectID, deadline time.Duration, bod
 		}
 		answer(r, nil)
 	})
+	e.Directory.Impatient(num, func(err *phalanx.Error) {
+		timer.Stop()
+		e.Directory.Forget(num)
+		answer(directory.Result{}, withOp(op, id, err))
+	})
 }
 
 // Call runs an asynchronous call until it is done or ctx ends.

@@ -3,6 +3,8 @@ package storenode
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -34,6 +36,10 @@ type (
 		transfer.Answered
 		inline  []byte
 		existed bool // of a put
+	}
+	silent struct { // the owner, to a Locate
+		num uint64
+		err *phalanx.Error
 	}
 	retire struct{}
 )
@@ -105,6 +111,8 @@ func (f *fetch) Receive(c actor.Context) {
 		f.do(transfer.Reserved{Bytes: m.bytes})
 	case inlineRoom:
 		f.inlineRoom(m.err)
+	case silent:
+		f.silent(m)
 	case retire:
 		c.Stop(c.Self())
 	}
@@ -279,6 +287,21 @@ func (f *fetch) request(num uint64, body directory.Body) {
 	env.Directory.Request(f.object, num, body, func(owner phalanx.NodeID, r directory.Result) {
 		env.send(self, answered{Answered: toAnswered(num, owner, r), inline: r.Inline})
 	})
+	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, silent{num, err}) })
+}
+
+// silent turns every caller away, if this is still what they wait for. What is
+// downstream goes on.
+func (f *fetch) silent(m silent) {
+	if !f.core.Locating(m.num) {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.known)) {
+		if c := f.forget(id); c != nil {
+			c.answer(nil, nil, m.err)
+		}
+		f.do(transfer.Leave{Caller: id})
+	}
 }
 
 func toAnswered(num uint64, owner phalanx.NodeID, r directory.Result) transfer.Answered {

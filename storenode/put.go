@@ -171,6 +171,7 @@ func (p *put) request(num uint64, body directory.Body) {
 	env.Directory.Request(p.req.Object, num, body, func(owner phalanx.NodeID, r directory.Result) {
 		env.send(self, answered{Answered: toAnswered(num, owner, r), existed: r.Attached != ""})
 	})
+	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, putFailed{err}) })
 }
 
 func (p *put) show(gen phalanx.Generation) {

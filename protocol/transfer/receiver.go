@@ -83,6 +83,9 @@ func NewReceiver(cfg Config) *Receiver {
 // Over reports whether the receiver has ended, with a complete copy or without.
 func (r *Receiver) Over() bool { return r.phase == over }
 
+// Locating reports whether the receiver waits for the answer to Locate num.
+func (r *Receiver) Locating(num uint64) bool { return r.phase == locating && r.locate == num }
+
 // Step applies ev, at now since the start of the node, and returns what the
 // shell must do, in that order.
 func (r *Receiver) Step(now time.Duration, ev Event) []Effect {
