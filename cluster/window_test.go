@@ -67,3 +67,57 @@ func TestReduceInWindows(t *testing.T) {
 		})
 	}
 }
+
+// TestRootNeedsRoom has two places of a reduce on one node. The inner one keeps
+// its whole output, until the root's source is ready and the root needs the room.
+func TestRootNeedsRoom(t *testing.T) {
+	const size = 16 << 20
+	i := 0
+	nodes := start(t, 2, func(cfg *cluster.Config) {
+		cfg.Memory = []int64{2*size + 6<<20, 3*size + 6<<20}[i]
+		i++
+	})
+	ctx := within(t)
+	sources := []phalanx.ObjectID{"s0", "s1", "s2"}
+	want := make([]int64, size/8)
+	put := func(n *cluster.Node, k int) {
+		values := make([]int64, size/8)
+		for j := range values {
+			values[j] = int64(j * (k + 3))
+			want[j] += values[j]
+		}
+		if _, err := cluster.PutArray(ctx, n, sources[k], values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(nodes[0], 0)
+	put(nodes[1], 1)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := nodes[0].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum, Degree: 1})
+		failed <- err
+	}()
+	eventually(t, "the inner place has its output", func() bool { return nodes[1].Status().Memory.Used >= 2*size })
+	put(nodes[1], 2)
+	if err := <-failed; err != nil {
+		t.Fatal(err)
+	}
+	a, err := cluster.GetArray[int64](ctx, nodes[1], "sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, v := range a.Values() {
+		if v != want[j] {
+			t.Fatalf("element %d is %v, want %v", j, v, want[j])
+		}
+	}
+	a.Release()
+	for _, id := range append(sources, "sum") { // so that nobody has to hand anything over
+		if err := nodes[0].Delete(ctx, id); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, n := range nodes {
+		quiet(t, n, 0)
+	}
+}
