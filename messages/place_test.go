@@ -64,6 +64,7 @@ func TestReportsCross(t *testing.T) {
 	reported[reduce.NotDelivered](t, nil)
 	reported[reduce.Stalled](t, nil)
 	reported[reduce.Moving](t, nil)
+	reported[reduce.Waiting](t, nil)
 	reported[reduce.RootDone](t, nil)
 	reported[reduce.PlaceLost](t, nil)
 	reported(t, func(e *reduce.Inspected, r Report) {
@@ -144,6 +145,7 @@ func TestReduceRefusesWhatItGets(t *testing.T) {
 		{"not_delivered.parent", report(&PlaceReport_NotDelivered{&PlaceNotDelivered{Parent: far}})},
 		{"not_delivered.child", report(&PlaceReport_NotDelivered{&PlaceNotDelivered{Child: far}})},
 		{"stalled.place", report(&PlaceReport_Stalled{&PlaceStalled{Place: far}})},
+		{"waiting.place", report(&PlaceReport_Waiting{&PlaceWaiting{Place: far}})},
 		{"moving.place", report(&PlaceReport_Moving{&PlaceMoving{Place: far}})},
 		{"root_done.place", report(&PlaceReport_RootDone{&RootDone{Place: far}})},
 		{"root_done.size", report(&PlaceReport_RootDone{&RootDone{Size: -1}})},

@@ -899,6 +899,7 @@ type PlaceReport struct {
 	//	*PlaceReport_RootDone
 	//	*PlaceReport_Lost
 	//	*PlaceReport_Inspected
+	//	*PlaceReport_Waiting
 	Body          isPlaceReport_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1052,6 +1053,15 @@ func (x *PlaceReport) GetInspected() *PlacesInspected {
 	return nil
 }
 
+func (x *PlaceReport) GetWaiting() *PlaceWaiting {
+	if x != nil {
+		if x, ok := x.Body.(*PlaceReport_Waiting); ok {
+			return x.Waiting
+		}
+	}
+	return nil
+}
+
 type isPlaceReport_Body interface {
 	isPlaceReport_Body()
 }
@@ -1096,6 +1106,10 @@ type PlaceReport_Inspected struct {
 	Inspected *PlacesInspected `protobuf:"bytes,13,opt,name=inspected,proto3,oneof"`
 }
 
+type PlaceReport_Waiting struct {
+	Waiting *PlaceWaiting `protobuf:"bytes,14,opt,name=waiting,proto3,oneof"`
+}
+
 func (*PlaceReport_Acked) isPlaceReport_Body() {}
 
 func (*PlaceReport_Refused) isPlaceReport_Body() {}
@@ -1115,6 +1129,8 @@ func (*PlaceReport_RootDone) isPlaceReport_Body() {}
 func (*PlaceReport_Lost) isPlaceReport_Body() {}
 
 func (*PlaceReport_Inspected) isPlaceReport_Body() {}
+
+func (*PlaceReport_Waiting) isPlaceReport_Body() {}
 
 type PlaceAcked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1552,6 +1568,66 @@ func (x *PlaceMoving) GetGen() *PlaceGen {
 	return nil
 }
 
+type PlaceWaiting struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Gen           *PlaceGen              `protobuf:"bytes,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceWaiting) Reset() {
+	*x = PlaceWaiting{}
+	mi := &file_messages_reduce_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceWaiting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceWaiting) ProtoMessage() {}
+
+func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_reduce_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceWaiting.ProtoReflect.Descriptor instead.
+func (*PlaceWaiting) Descriptor() ([]byte, []int) {
+	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PlaceWaiting) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *PlaceWaiting) GetGen() *PlaceGen {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *PlaceWaiting) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 type RootDone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
@@ -1565,7 +1641,7 @@ type RootDone struct {
 
 func (x *RootDone) Reset() {
 	*x = RootDone{}
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1653,7 @@ func (x *RootDone) String() string {
 func (*RootDone) ProtoMessage() {}
 
 func (x *RootDone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1666,7 @@ func (x *RootDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RootDone.ProtoReflect.Descriptor instead.
 func (*RootDone) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RootDone) GetPlace() uint32 {
@@ -1640,7 +1716,7 @@ type PlaceLost struct {
 
 func (x *PlaceLost) Reset() {
 	*x = PlaceLost{}
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1728,7 @@ func (x *PlaceLost) String() string {
 func (*PlaceLost) ProtoMessage() {}
 
 func (x *PlaceLost) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1741,7 @@ func (x *PlaceLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceLost.ProtoReflect.Descriptor instead.
 func (*PlaceLost) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PlaceLost) GetPlace() uint32 {
@@ -1706,7 +1782,7 @@ type PlacesInspected struct {
 
 func (x *PlacesInspected) Reset() {
 	*x = PlacesInspected{}
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1794,7 @@ func (x *PlacesInspected) String() string {
 func (*PlacesInspected) ProtoMessage() {}
 
 func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1807,7 @@ func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesInspected.ProtoReflect.Descriptor instead.
 func (*PlacesInspected) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PlacesInspected) GetPlaces() []*HeldPlace {
@@ -1758,7 +1834,7 @@ type HeldPlace struct {
 
 func (x *HeldPlace) Reset() {
 	*x = HeldPlace{}
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +1846,7 @@ func (x *HeldPlace) String() string {
 func (*HeldPlace) ProtoMessage() {}
 
 func (x *HeldPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +1859,7 @@ func (x *HeldPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldPlace.ProtoReflect.Descriptor instead.
 func (*HeldPlace) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HeldPlace) GetState() *PlaceState {
@@ -1870,7 +1946,7 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x05child\x18\x03 \x01(\rR\x05child\x12.\n" +
 	"\tchild_gen\x18\x04 \x01(\v2\x11.phalanx.PlaceGenR\bchildGen\")\n" +
 	"\rInspectPlaces\x12\x18\n" +
-	"\aattempt\x18\x01 \x01(\x04R\aattempt\"\xf6\x04\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\"\xa9\x05\n" +
 	"\vPlaceReport\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12+\n" +
 	"\x06reduce\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x06reduce\x12\x12\n" +
@@ -1885,7 +1961,8 @@ const file_messages_reduce_proto_rawDesc = "" +
 	" \x01(\v2\x14.phalanx.PlaceMovingH\x00R\x06moving\x120\n" +
 	"\troot_done\x18\v \x01(\v2\x11.phalanx.RootDoneH\x00R\brootDone\x12(\n" +
 	"\x04lost\x18\f \x01(\v2\x12.phalanx.PlaceLostH\x00R\x04lost\x128\n" +
-	"\tinspected\x18\r \x01(\v2\x18.phalanx.PlacesInspectedH\x00R\tinspectedB\x06\n" +
+	"\tinspected\x18\r \x01(\v2\x18.phalanx.PlacesInspectedH\x00R\tinspected\x121\n" +
+	"\awaiting\x18\x0e \x01(\v2\x15.phalanx.PlaceWaitingH\x00R\awaitingB\x06\n" +
 	"\x04body\"V\n" +
 	"\n" +
 	"PlaceAcked\x12\x14\n" +
@@ -1919,7 +1996,11 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\"H\n" +
 	"\vPlaceMoving\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
-	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\"\xa5\x01\n" +
+	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\"]\n" +
+	"\fPlaceWaiting\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
+	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xa5\x01\n" +
 	"\bRootDone\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
 	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x122\n" +
@@ -1967,7 +2048,7 @@ func file_messages_reduce_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_reduce_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_messages_reduce_proto_goTypes = []any{
 	(LossReason)(0),           // 0: phalanx.LossReason
 	(*PlaceGen)(nil),          // 1: phalanx.PlaceGen
@@ -1988,37 +2069,38 @@ var file_messages_reduce_proto_goTypes = []any{
 	(*PlaceNotDelivered)(nil), // 16: phalanx.PlaceNotDelivered
 	(*PlaceStalled)(nil),      // 17: phalanx.PlaceStalled
 	(*PlaceMoving)(nil),       // 18: phalanx.PlaceMoving
-	(*RootDone)(nil),          // 19: phalanx.RootDone
-	(*PlaceLost)(nil),         // 20: phalanx.PlaceLost
-	(*PlacesInspected)(nil),   // 21: phalanx.PlacesInspected
-	(*HeldPlace)(nil),         // 22: phalanx.HeldPlace
-	(*Generation)(nil),        // 23: phalanx.Generation
-	(*Error)(nil),             // 24: phalanx.Error
-	(*Meta)(nil),              // 25: phalanx.Meta
-	(Kind)(0),                 // 26: phalanx.Kind
+	(*PlaceWaiting)(nil),      // 19: phalanx.PlaceWaiting
+	(*RootDone)(nil),          // 20: phalanx.RootDone
+	(*PlaceLost)(nil),         // 21: phalanx.PlaceLost
+	(*PlacesInspected)(nil),   // 22: phalanx.PlacesInspected
+	(*HeldPlace)(nil),         // 23: phalanx.HeldPlace
+	(*Generation)(nil),        // 24: phalanx.Generation
+	(*Error)(nil),             // 25: phalanx.Error
+	(*Meta)(nil),              // 26: phalanx.Meta
+	(Kind)(0),                 // 27: phalanx.Kind
 }
 var file_messages_reduce_proto_depIdxs = []int32{
-	23, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
+	24, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
 	5,  // 1: phalanx.PlaceOrder.command:type_name -> phalanx.PlaceState
 	8,  // 2: phalanx.PlaceOrder.stop:type_name -> phalanx.StopPlace
 	9,  // 3: phalanx.PlaceOrder.ask_delivered:type_name -> phalanx.AskDelivered
 	10, // 4: phalanx.PlaceOrder.inspect:type_name -> phalanx.InspectPlaces
 	2,  // 5: phalanx.StartPlace.order:type_name -> phalanx.PlaceOrder
-	23, // 6: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
-	24, // 7: phalanx.PlaceStarted.error:type_name -> phalanx.Error
-	23, // 8: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
+	24, // 6: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
+	25, // 7: phalanx.PlaceStarted.error:type_name -> phalanx.Error
+	24, // 8: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
 	1,  // 9: phalanx.PlaceState.gen:type_name -> phalanx.PlaceGen
-	23, // 10: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
-	25, // 11: phalanx.PlaceState.meta:type_name -> phalanx.Meta
+	24, // 10: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
+	26, // 11: phalanx.PlaceState.meta:type_name -> phalanx.Meta
 	6,  // 12: phalanx.PlaceState.parent:type_name -> phalanx.PlacePeer
 	7,  // 13: phalanx.PlaceState.children:type_name -> phalanx.PlaceChild
 	1,  // 14: phalanx.PlacePeer.gen:type_name -> phalanx.PlaceGen
 	1,  // 15: phalanx.PlaceChild.gen:type_name -> phalanx.PlaceGen
-	23, // 16: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
+	24, // 16: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
 	1,  // 17: phalanx.StopPlace.gen:type_name -> phalanx.PlaceGen
 	1,  // 18: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
 	1,  // 19: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
-	23, // 20: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
+	24, // 20: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
 	12, // 21: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
 	13, // 22: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
 	14, // 23: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
@@ -2026,29 +2108,31 @@ var file_messages_reduce_proto_depIdxs = []int32{
 	16, // 25: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
 	17, // 26: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
 	18, // 27: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
-	19, // 28: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
-	20, // 29: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
-	21, // 30: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
-	26, // 31: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
-	1,  // 32: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
-	1,  // 33: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 34: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 35: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 36: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 37: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
-	1,  // 38: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
-	1,  // 39: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
-	23, // 40: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
-	1,  // 41: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
-	0,  // 42: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
-	22, // 43: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
-	5,  // 44: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
-	15, // 45: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	20, // 28: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
+	21, // 29: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
+	22, // 30: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
+	19, // 31: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
+	27, // 32: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
+	1,  // 33: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
+	1,  // 34: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 35: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 36: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 37: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 38: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
+	1,  // 39: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
+	1,  // 40: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
+	1,  // 41: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
+	24, // 42: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
+	1,  // 43: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
+	0,  // 44: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
+	23, // 45: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
+	5,  // 46: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
+	15, // 47: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_messages_reduce_proto_init() }
@@ -2074,6 +2158,7 @@ func file_messages_reduce_proto_init() {
 		(*PlaceReport_RootDone)(nil),
 		(*PlaceReport_Lost)(nil),
 		(*PlaceReport_Inspected)(nil),
+		(*PlaceReport_Waiting)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2081,7 +2166,7 @@ func file_messages_reduce_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_reduce_proto_rawDesc), len(file_messages_reduce_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -35,6 +35,8 @@ func ReportToProto(r Report) *PlaceReport {
 			Child: uint32(e.Child), ChildGen: fromPlaceGen(e.ChildGen)}}
 	case reduce.Stalled:
 		m.Body = &PlaceReport_Stalled{&PlaceStalled{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen)}}
+	case reduce.Waiting:
+		m.Body = &PlaceReport_Waiting{&PlaceWaiting{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen), Text: fromText(e.Text)}}
 	case reduce.Moving:
 		m.Body = &PlaceReport_Moving{&PlaceMoving{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen)}}
 	case reduce.RootDone:
@@ -85,6 +87,8 @@ func (f *fields) event(r Report, m *PlaceReport) reduce.Event {
 			Child: f.index("not_delivered.child", d.GetChild()), ChildGen: toPlaceGen(d.GetChildGen())}
 	case *PlaceReport_Stalled:
 		return reduce.Stalled{Place: f.index("stalled.place", b.Stalled.GetPlace()), Gen: toPlaceGen(b.Stalled.GetGen())}
+	case *PlaceReport_Waiting:
+		return reduce.Waiting{Place: f.index("waiting.place", b.Waiting.GetPlace()), Gen: toPlaceGen(b.Waiting.GetGen()), Text: b.Waiting.GetText()}
 	case *PlaceReport_Moving:
 		return reduce.Moving{Place: f.index("moving.place", b.Moving.GetPlace()), Gen: toPlaceGen(b.Moving.GetGen())}
 	case *PlaceReport_RootDone:

@@ -130,10 +130,12 @@ func (p *place) begin(cb reduce.Combine) {
 		return
 	}
 	p.hub.Tighten()
+	p.tell(reduce.OutputWaits{Gen: o.gen, Text: env.missingRoom(size, need)})
 	go func() {
 		v, err := env.newVessel(ctx, size, need)
 		if err == nil {
 			o.room.give(v)
+			p.tell(reduce.OutputWaits{Gen: o.gen})
 		}
 		env.send(self, outputRoom{o, err})
 	}()

@@ -2,6 +2,7 @@ package storenode
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -89,6 +90,15 @@ func (e *Env) tryVessel(size int64, need vesselNeed) vessel {
 		return vessel{}
 	}
 	return vessel{window: e.Pool.TryWindow(size)}
+}
+
+// missingRoom says in numbers why there is no vessel now.
+func (e *Env) missingRoom(size int64, need vesselNeed) string {
+	if need != wholeVessel {
+		size = min(size, leastVessel)
+	}
+	b := e.Pool.Budget()
+	return fmt.Sprintf("%d bytes are needed, %d of %d are free", size, b.Cap()-b.Used(), b.Cap())
 }
 
 // newVessel is tryVessel that waits until ctx ends.

@@ -126,6 +126,10 @@ func (c *Coordinator) expired() {
 		} else {
 			err.Object = c.cfg.Target
 			err.Err = fmt.Errorf("%d sources are ready, but the result is not complete yet", ready)
+			if p := c.inNeed(); p != nil {
+				err.Node = p.node
+				err.Err = fmt.Errorf("place %d waits for room for what it makes of %q: %s", p.pos, string(p.source.id), p.waiting.Text)
+			}
 		}
 	}
 	if c.phase == following {

@@ -190,6 +190,8 @@ func (c *Coordinator) handleRunning(ev Event) {
 		c.notDelivered(ev)
 	case Stalled:
 		c.stalled(ev.Place, ev.Gen, true)
+	case Waiting:
+		c.waits(ev)
 	case Moving:
 		c.stalled(ev.Place, ev.Gen, false)
 	case RootDone:

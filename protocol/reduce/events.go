@@ -220,6 +220,14 @@ type (
 		Gen   PlaceGen
 	}
 
+	// Waiting says that a place waits for memory for its output, how much is needed
+	// and how much there is. Without a text it does not any more.
+	Waiting struct {
+		Place int
+		Gen   PlaceGen
+		Text  string
+	}
+
 	// RootDone says that the root has made every byte of the target.
 	RootDone struct {
 		Place     int
@@ -334,6 +342,7 @@ func (Delivered) event()       {}
 func (NotDelivered) event()    {}
 func (Stalled) event()         {}
 func (Moving) event()          {}
+func (Waiting) event()         {}
 func (RootDone) event()        {}
 func (InlineDone) event()      {}
 func (InlineFailed) event()    {}

@@ -51,6 +51,7 @@ type Place struct {
 	edges    []edgeState // parallel to state.Children
 	streams  uint64
 	made     *OutputDone
+	waits    string // for what the output waits
 	repeated time.Duration
 }
 
@@ -102,6 +103,8 @@ func (p *Place) Step(ev PlaceEvent) []PlaceEffect {
 		p.outputDone(ev)
 	case OutputMissing:
 		p.outputMissing(ev)
+	case OutputWaits:
+		p.outputWaits(ev)
 	}
 	return p.out
 }
@@ -190,7 +193,7 @@ func (p *Place) apply(s State) {
 	p.state, p.runs = s, true
 	changed := p.match(old, ran, fresh)
 	if fresh {
-		p.made = nil
+		p.made, p.waits = nil, ""
 		if ran {
 			p.emit(ResetOutput{Gen: s.Gen})
 		}
@@ -248,7 +251,7 @@ func (p *Place) stopping(ev Stopping) {
 		}
 		p.emit(CloseSource{Source: s.Source, Gen: s.SourceGen})
 		p.emit(Release{KeepTarget: ev.Final && s.Root})
-		p.runs, p.edges, p.made, p.source = false, nil, nil, sourceState{}
+		p.runs, p.edges, p.made, p.waits, p.source = false, nil, nil, "", sourceState{}
 	}
 	p.report(Stopped{Place: ev.Place, Gen: ev.Gen})
 }
@@ -257,6 +260,13 @@ func (p *Place) outputDone(ev OutputDone) {
 	if p.runs && ev.Gen == p.state.Gen {
 		p.made = &ev
 		p.reportDone()
+	}
+}
+
+func (p *Place) outputWaits(ev OutputWaits) {
+	if p.runs && ev.Gen == p.state.Gen && ev.Text != p.waits {
+		p.waits = ev.Text
+		p.report(Waiting{Place: p.state.Place, Gen: ev.Gen, Text: ev.Text})
 	}
 }
 

@@ -99,7 +99,7 @@ func (p *Place) outputMissing(ev OutputMissing) {
 	if !p.runs || ev.Gen != p.state.Gen {
 		return
 	}
-	p.made = nil
+	p.made, p.waits = nil, ""
 	p.emit(ResetOutput(ev))
 	for i := range p.edges {
 		e := &p.edges[i]
@@ -159,6 +159,9 @@ func (p *Place) reportFailures() {
 		if e.broken != "" {
 			p.report(p.breakage(i))
 		}
+	}
+	if p.waits != "" {
+		p.report(Waiting{Place: p.state.Place, Gen: p.state.Gen, Text: p.waits})
 	}
 	if p.source.stalled {
 		p.report(Stalled{Place: p.state.Place, Gen: p.state.Gen})

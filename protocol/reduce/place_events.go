@@ -87,6 +87,13 @@ type (
 		Digest phalanx.Digest
 	}
 
+	// OutputWaits says that the output waits for memory; without a text, that it has
+	// it.
+	OutputWaits struct {
+		Gen  PlaceGen
+		Text string
+	}
+
 	// OutputMissing says that the parent asks for bytes of the output that are
 	// not kept: they are to be made again, under the same label.
 	OutputMissing struct{ Gen PlaceGen }
@@ -163,7 +170,7 @@ type (
 	Release struct{ KeepTarget bool }
 
 	// Report asks for the event to be sent to the coordinator: Acked, Refused,
-	// Stopped, Delivered, NotDelivered, Stalled, Moving, RootDone or PlaceLost.
+	// Stopped, Delivered, NotDelivered, Stalled, Moving, Waiting, RootDone or PlaceLost.
 	// Reports may be lost: those that matter are repeated.
 	Report struct{ Event Event }
 )
@@ -187,6 +194,7 @@ func (SourceFailed) placeEvent()   {}
 func (EdgeEnded) placeEvent()      {}
 func (EdgeDropped) placeEvent()    {}
 func (OutputDone) placeEvent()     {}
+func (OutputWaits) placeEvent()    {}
 func (OutputMissing) placeEvent()  {}
 
 func (OpenSource) placeEffect()  {}

@@ -110,6 +110,8 @@ func placeEvent(t *testing.T, d *datadriven.TestData) reduce.PlaceEvent {
 		return reduce.EdgeDropped{Child: int(num("child")), Gen: label("gen")}
 	case "done":
 		return reduce.OutputDone{Gen: label("gen"), Size: 64}
+	case "waits":
+		return reduce.OutputWaits{Gen: label("gen"), Text: arg("text")}
 	case "missing":
 		return reduce.OutputMissing{Gen: label("gen")}
 	case "moved":

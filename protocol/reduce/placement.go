@@ -27,7 +27,8 @@ type place struct {
 	gen       PlaceGen // label of its output
 	born      PlaceGen // label when the source took the place
 	stalled   bool
-	dirty     bool // what it is to do may have changed
+	waiting   Waiting // what it said last of memory
+	dirty     bool    // what it is to do may have changed
 
 	delivered bool // the parent has all of gen …
 	kept      bool // … apart from its own result
@@ -140,6 +141,23 @@ func (c *Coordinator) stalled(pos int, g PlaceGen, now bool) {
 	if p := c.at(pos); p != nil && p.life == live && g.Compare(p.born) >= 0 && g.Compare(p.gen) <= 0 {
 		p.stalled = now && !p.final
 	}
+}
+
+// waits takes note of a place that has no memory for its output.
+func (c *Coordinator) waits(ev Waiting) {
+	if p := c.at(ev.Place); p != nil && p.life == live && p.gen == ev.Gen {
+		p.waiting = ev
+	}
+}
+
+// inNeed returns the first place that waits for memory, or nil.
+func (c *Coordinator) inNeed() *place {
+	for _, p := range c.places {
+		if p.life == live && p.waiting.Gen == p.gen && p.waiting.Text != "" {
+			return p
+		}
+	}
+	return nil
 }
 
 // replaceStalled takes the places of sources that do not go on away from them,

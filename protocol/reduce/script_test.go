@@ -192,6 +192,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 				s.place(r, reduce.EdgeDropped{Child: p.Place, Gen: p.Gen})
 			}
 		}
+	case "waits": // R1 text=: its place has no memory for its output
+		p := placeOf()
+		s.step(reduce.Waiting{Place: p.Place, Gen: p.Gen, Text: arg("text", "")})
 	case "keep": // on|off
 		on := first() == "on"
 		s.keep = func() bool { return on }
