@@ -1,8 +1,10 @@
 package cluster_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
@@ -119,5 +121,28 @@ func TestRootNeedsRoom(t *testing.T) {
 	}
 	for _, n := range nodes {
 		quiet(t, n, 0)
+	}
+}
+
+// TestNoRoomForRoot has no room for the result anywhere: the deadline says how
+// much is missing, and where.
+func TestNoRoomForRoot(t *testing.T) {
+	const size = 16 << 20
+	nodes := start(t, 2, func(cfg *cluster.Config) { cfg.Memory = size + 1<<20 })
+	ctx := within(t)
+	sources := []phalanx.ObjectID{"s0", "s1"}
+	for i, id := range sources {
+		if _, err := cluster.PutArray(ctx, nodes[i], id, make([]int64, size/8)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, cancel := context.WithTimeout(ctx, 700*time.Millisecond)
+	defer cancel()
+	_, err := nodes[0].Reduce(short, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum, Degree: 1})
+	refused(t, "a reduce without room", err, phalanx.ErrDeadline, "waits for room", fmt.Sprint(size), fmt.Sprint(size+1<<20), string(nodes[1].ID()))
+	for _, id := range sources {
+		if err := nodes[0].Delete(ctx, id); err != nil {
+			t.Error(err)
+		}
 	}
 }
