@@ -44,6 +44,20 @@ type (
 		Node phalanx.NodeID `json:"node"`
 	}
 
+	// NodeFenced says that the others have removed this node, which ends all its
+	// roles. It joins again by itself.
+	NodeFenced struct {
+		Node phalanx.NodeID `json:"node"`
+		View uint64         `json:"view"`
+	}
+
+	// NodeRejoined says that this node is a member again, as a new incarnation.
+	NodeRejoined struct {
+		Node phalanx.NodeID `json:"node"`
+		Was  phalanx.NodeID `json:"was"`
+		Took time.Duration  `json:"took_ns"` // since it learned that it had been removed
+	}
+
 	// NodeDown says that Node was removed without having left.
 	NodeDown struct {
 		Node  phalanx.NodeID `json:"node"`
@@ -187,7 +201,7 @@ type (
 var kinds = func() map[string]Event {
 	all := map[string]Event{}
 	for _, e := range []Event{
-		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeTrusted{}, NodeDown{},
+		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeTrusted{}, NodeDown{}, NodeFenced{}, NodeRejoined{},
 		SenderLost{}, TransferResumed{}, ObjectLost{}, ObjectReplaced{},
 		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
 		ShardMoved{}, ShardLost{}, ShardWarm{},

@@ -10,6 +10,8 @@ func (NodeJoined) Kind() string       { return "NodeJoined" }
 func (NodeLeft) Kind() string         { return "NodeLeft" }
 func (NodeSuspected) Kind() string    { return "NodeSuspected" }
 func (NodeTrusted) Kind() string      { return "NodeTrusted" }
+func (NodeFenced) Kind() string       { return "NodeFenced" }
+func (NodeRejoined) Kind() string     { return "NodeRejoined" }
 func (NodeDown) Kind() string         { return "NodeDown" }
 func (SenderLost) Kind() string       { return "SenderLost" }
 func (TransferResumed) Kind() string  { return "TransferResumed" }
@@ -38,6 +40,14 @@ func (e NodeSuspected) String() string {
 }
 
 func (e NodeTrusted) String() string { return fmt.Sprintf("node %s answers again", e.Node) }
+
+func (e NodeFenced) String() string {
+	return fmt.Sprintf("node %s was removed from the cluster (view %d)", e.Node, e.View)
+}
+
+func (e NodeRejoined) String() string {
+	return fmt.Sprintf("node %s is back as %s%s", e.Was, e.Node, after(e.Took))
+}
 
 func (e NodeDown) String() string {
 	return fmt.Sprintf("node %s is down (view %d)%s%s", e.Node, e.View, after(e.Took), because(e.Cause))

@@ -54,58 +54,64 @@ func named(err error, op string) error {
 }
 
 func (n *Node) put(ctx context.Context, p storenode.Put, opts []PutOption) (storenode.Info, error) {
-	if err := n.open("put", p.Object); err != nil {
+	l, err := n.use("put", p.Object)
+	if err != nil {
 		return storenode.Info{}, err
 	}
 	for _, o := range opts {
 		o(&p)
 	}
-	info, _, err := n.store.Put(ctx, p)
+	info, _, err := l.store.Put(ctx, p)
 	return info, err
 }
 
 // Get returns a view of the whole object, which the caller must release. It
 // waits until the object is there and final, or ctx ends.
 func (n *Node) Get(ctx context.Context, id phalanx.ObjectID) (*storenode.View, error) {
-	if err := n.open("get", id); err != nil {
+	l, err := n.use("get", id)
+	if err != nil {
 		return nil, err
 	}
-	return n.store.Get(ctx, id, true)
+	return l.store.Get(ctx, id, true)
 }
 
 // TryGet is Get, but an id that nobody has begun is ErrNotFound at once.
 func (n *Node) TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.View, error) {
-	if err := n.open("get", id); err != nil {
+	l, err := n.use("get", id)
+	if err != nil {
 		return nil, err
 	}
-	return n.store.Get(ctx, id, false)
+	return l.store.Get(ctx, id, false)
 }
 
 // Open returns a reader of the object's bytes as they arrive; the reader ends
 // with ctx. The caller must close it.
 func (n *Node) Open(ctx context.Context, id phalanx.ObjectID) (*storenode.Reader, error) {
-	if err := n.open("open", id); err != nil {
+	l, err := n.use("open", id)
+	if err != nil {
 		return nil, err
 	}
-	return n.store.Open(ctx, id, true)
+	return l.store.Open(ctx, id, true)
 }
 
 // TryOpen is Open, but an id that nobody has begun is ErrNotFound at once.
 func (n *Node) TryOpen(ctx context.Context, id phalanx.ObjectID) (*storenode.Reader, error) {
-	if err := n.open("open", id); err != nil {
+	l, err := n.use("open", id)
+	if err != nil {
 		return nil, err
 	}
-	return n.store.Open(ctx, id, false)
+	return l.store.Open(ctx, id, false)
 }
 
 // Delete removes the object everywhere; it returns when that is durable. The
 // id can be put again after 20 minutes.
 func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
-	if err := n.open("delete", id); err != nil {
+	l, err := n.use("delete", id)
+	if err != nil {
 		return err
 	}
-	_, err := storenode.Call(ctx, n.store, "delete", id, func(d time.Duration, done func(struct{}, error)) {
-		n.store.Delete(id, d, func(err error) { done(struct{}{}, err) })
+	_, err = storenode.Call(ctx, l.store, "delete", id, func(d time.Duration, done func(struct{}, error)) {
+		l.store.Delete(id, d, func(err error) { done(struct{}{}, err) })
 	})
 	return err
 }
@@ -113,15 +119,17 @@ func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
 // Stat returns what the directory knows of the object; ErrNotFound if nobody
 // has begun it.
 func (n *Node) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, error) {
-	if err := n.open("stat", id); err != nil {
+	l, err := n.use("stat", id)
+	if err != nil {
 		return storenode.ObjectStat{}, err
 	}
-	return storenode.Call(ctx, n.store, "stat", id, func(d time.Duration, done func(storenode.ObjectStat, error)) { n.store.Stat(id, d, done) })
+	return storenode.Call(ctx, l.store, "stat", id, func(d time.Duration, done func(storenode.ObjectStat, error)) { l.store.Stat(id, d, done) })
 }
 
 // List returns the objects whose ids begin with prefix, in order.
 func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat, error) {
-	if err := n.open("list", ""); err != nil {
+	l, err := n.use("list", "")
+	if err != nil {
 		return nil, err
 	}
 	if err := phalanx.ObjectID(prefix).Validate(); err != nil && prefix != "" {
@@ -138,7 +146,7 @@ func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat,
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			pages[i].stats, pages[i].err = n.listShard(ctx, i, prefix)
+			pages[i].stats, pages[i].err = l.list(ctx, i, prefix)
 		}()
 	}
 	wg.Wait()
@@ -156,12 +164,12 @@ func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat,
 // listPage is how many entries one answer to List has.
 const listPage = 500
 
-func (n *Node) listShard(ctx context.Context, shard int, prefix string) ([]storenode.ObjectStat, error) {
+func (l *life) list(ctx context.Context, shard int, prefix string) ([]storenode.ObjectStat, error) {
 	var all []storenode.ObjectStat
 	after := phalanx.ObjectID("")
 	for {
-		part, err := storenode.Call(ctx, n.store, "list", "", func(d time.Duration, done func([]storenode.ObjectStat, error)) {
-			n.client.List(shard, directory.List{Prefix: prefix, After: after, Limit: listPage}, d, done)
+		part, err := storenode.Call(ctx, l.store, "list", "", func(d time.Duration, done func([]storenode.ObjectStat, error)) {
+			l.client.List(shard, directory.List{Prefix: prefix, After: after, Limit: listPage}, d, done)
 		})
 		if err != nil {
 			return nil, err
@@ -178,15 +186,16 @@ func (n *Node) listShard(ctx context.Context, shard int, prefix string) ([]store
 // now and whenever that changes, until ctx ends or f returns false. It has no
 // deadline of its own.
 func (n *Node) Watch(ctx context.Context, id phalanx.ObjectID, f func(Locations) bool) error {
-	if err := n.open("watch", id); err != nil {
+	l, err := n.use("watch", id)
+	if err != nil {
 		return err
 	}
 	if err := id.Validate(); err != nil {
 		return named(err, "watch")
 	}
 	ch := make(chan directory.Readiness, 16)
-	num := n.client.Nums(1)
-	n.client.Watch(id, num, func(r directory.Readiness) {
+	num := l.client.Nums(1)
+	l.client.Watch(id, num, func(r directory.Readiness) {
 		for {
 			select {
 			case ch <- r:
@@ -199,7 +208,7 @@ func (n *Node) Watch(ctx context.Context, id phalanx.ObjectID, f func(Locations)
 			}
 		}
 	})
-	defer n.client.Forget(num)
+	defer l.client.Forget(num)
 	for {
 		select {
 		case <-ctx.Done():
@@ -208,18 +217,18 @@ func (n *Node) Watch(ctx context.Context, id phalanx.ObjectID, f func(Locations)
 				kind = phalanx.ErrCanceled
 			}
 			return &phalanx.Error{Op: "watch", Object: id, Kind: kind, Err: ctx.Err()}
-		case <-n.done:
-			return n.open("watch", id)
+		case <-l.done:
+			return l.err("watch", id)
 		case r := <-ch:
-			l := Locations{Object: r.Object, State: r.State.String(), Gen: r.Gen, Meta: r.Meta, Inline: r.Inline}
-			for _, at := range r.Ready {
-				if at.Complete {
-					l.Complete = append(l.Complete, at.Node)
+			at := Locations{Object: r.Object, State: r.State.String(), Gen: r.Gen, Meta: r.Meta, Inline: r.Inline}
+			for _, has := range r.Ready {
+				if has.Complete {
+					at.Complete = append(at.Complete, has.Node)
 				} else {
-					l.Origin = at.Node
+					at.Origin = has.Node
 				}
 			}
-			if !f(l) {
+			if !f(at) {
 				return nil
 			}
 		}
@@ -240,11 +249,12 @@ type Locations struct {
 // Prefetch has nodes, or all members if none are named, fetch the object: a
 // broadcast that is pushed. It returns when they have it.
 func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phalanx.NodeID) error {
-	if err := n.open("prefetch", id); err != nil {
+	l, err := n.use("prefetch", id)
+	if err != nil {
 		return err
 	}
-	_, err := storenode.Call(ctx, n.store, "prefetch", id, func(d time.Duration, done func(struct{}, error)) {
-		n.store.Prefetch(ctx, id, nodes, d, func(err error) { done(struct{}{}, err) })
+	_, err = storenode.Call(ctx, l.store, "prefetch", id, func(d time.Duration, done func(struct{}, error)) {
+		l.store.Prefetch(ctx, id, nodes, d, func(err error) { done(struct{}{}, err) })
 	})
 	return err
 }
@@ -252,8 +262,9 @@ func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phala
 // Reduce creates r.Target from the first r.Num of r.Sources that become ready,
 // and says which they were.
 func (n *Node) Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {
-	if err := n.open("reduce", r.Target); err != nil {
+	l, err := n.use("reduce", r.Target)
+	if err != nil {
 		return storenode.ReduceResult{}, err
 	}
-	return n.reduces.Run(ctx, r)
+	return l.reduces.Run(ctx, r)
 }

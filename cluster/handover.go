@@ -22,10 +22,10 @@ const (
 // handOver has members that stay fetch and pin each object of which they have
 // no complete copy. It looks again until it finds none: others who leave may
 // have handed something over to this node before they knew that it leaves too.
-func (n *Node) handOver(ctx context.Context) error {
+func (l *life) handOver(ctx context.Context) error {
 	progress := time.Now()
 	for pass := 0; ; pass++ {
-		moved, err := n.handOverOnce(ctx, pass)
+		moved, err := l.handOverOnce(ctx, pass)
 		switch {
 		case moved > 0:
 			progress = time.Now()
@@ -41,10 +41,10 @@ func (n *Node) handOver(ctx context.Context) error {
 }
 
 // handOverOnce tries for each object once and returns how many were taken over.
-func (n *Node) handOverOnce(ctx context.Context, pass int) (moved int, err error) {
+func (l *life) handOverOnce(ctx context.Context, pass int) (moved int, err error) {
 	var stay []phalanx.NodeID
-	for _, m := range n.View().Members {
-		if m.ID != n.id && !m.Leaving {
+	for _, m := range l.view.Load().Members {
+		if m.ID != l.id && !m.Leaving {
 			stay = append(stay, m.ID)
 		}
 	}
@@ -52,12 +52,12 @@ func (n *Node) handOverOnce(ctx context.Context, pass int) (moved int, err error
 		return 0, nil
 	}
 	var errs []error
-	for i, id := range n.store.Table.Complete() {
+	for i, id := range l.store.Table.Complete() {
 		if ctx.Err() != nil {
 			errs = append(errs, fmt.Errorf("there was no time to hand over %q: %w", string(id), ctx.Err()))
 			break
 		}
-		switch st, err := n.Stat(ctx, id); {
+		switch st, err := l.n.Stat(ctx, id); {
 		case errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrDeleted):
 			continue
 		case err != nil:
@@ -67,8 +67,8 @@ func (n *Node) handOverOnce(ctx context.Context, pass int) (moved int, err error
 			continue
 		}
 		heir := stay[(i+pass)%len(stay)] // another one the next time
-		if _, err := storenode.Call(ctx, n.store, "hand over", id, func(d time.Duration, done func(struct{}, error)) {
-			n.store.HandOver(ctx, id, heir, d, func(err error) { done(struct{}{}, err) })
+		if _, err := storenode.Call(ctx, l.store, "hand over", id, func(d time.Duration, done func(struct{}, error)) {
+			l.store.HandOver(ctx, id, heir, d, func(err error) { done(struct{}{}, err) })
 		}); err != nil {
 			errs = append(errs, err)
 			continue

@@ -3,10 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
-
-	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/phalanx-go/phalanx"
+	"time"
 )
 
 // Leave hands over what only this node has, leaves the view, and ends
@@ -23,12 +20,15 @@ func (n *Node) Leave(ctx context.Context) error {
 		n.leaving = true
 		n.mu.Unlock()
 		n.stopApps()
-		if len(n.View().Members) > 1 && !n.fenced.Load() {
-			n.store.RefuseHandOvers()
-			if err = n.members.Announce(ctx); err == nil {
-				err = n.handOver(ctx)
+		n.stop() // what joins again gives up
+		n.rejoining.Wait()
+		l := n.life.Load()
+		if len(n.View().Members) > 1 && !l.fenced.Load() {
+			l.store.RefuseHandOvers()
+			if err = l.members.Announce(ctx); err == nil {
+				err = l.handOver(ctx)
 			}
-			err = errors.Join(err, n.members.Leave(ctx))
+			err = errors.Join(err, l.members.Leave(ctx))
 		}
 		n.finishOnce()
 	}
@@ -59,36 +59,15 @@ func (n *Node) stopApps() {
 	}
 }
 
-// shutdown ends what start has started, in the opposite order.
+// shutdown ends what Join has started, in the opposite order.
 func (n *Node) shutdown() {
-	if n.detector != nil {
-		n.detector.Stop()
-	}
-	if n.members != nil {
-		n.members.Stop()
-	}
-	if n.reduces != nil {
-		n.reduces.Close()
-	}
-	if n.places != nil {
-		n.places.Close()
-	}
-	if n.host != nil {
-		n.host.Close()
-	}
-	if n.store != nil {
-		n.store.Close()
-	}
-	n.stopActors(n.evictor)
-	if n.stop != nil {
-		n.stop()
-	}
-	n.background.Wait()
-	if n.conns != nil {
-		_ = n.conns.Close()
-	}
-	if n.store != nil {
-		n.store.Table.Close(&phalanx.Error{Node: n.id, Kind: phalanx.ErrClosed})
+	n.mu.Lock()
+	n.leaving = true
+	n.mu.Unlock()
+	n.stop()
+	n.rejoining.Wait()
+	if l := n.life.Load(); l != nil {
+		l.end(false)
 	}
 	if n.remote != nil {
 		n.remote.Stop()
@@ -101,10 +80,5 @@ func (n *Node) shutdown() {
 	}
 }
 
-func (n *Node) stopActors(pids ...*actor.PID) {
-	for _, pid := range pids {
-		if pid != nil {
-			_ = n.system.Root.StopFuture(pid).Wait()
-		}
-	}
-}
+// leaveGrace bounds how long a node that cannot hand over tries to.
+const leaveGrace = 10 * time.Second

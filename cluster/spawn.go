@@ -14,7 +14,8 @@ import (
 // Spawn starts an actor of the application on this node. It is supervised: after
 // a panic it starts anew, a little later each time. It ends with the node.
 func (n *Node) Spawn(props *actor.Props, name string) (*actor.PID, error) {
-	if err := n.open("spawn", ""); err != nil {
+	l, err := n.use("spawn", "")
+	if err != nil {
 		return nil, err
 	}
 	guarded := n.restarting.Guard(props)
@@ -27,7 +28,7 @@ func (n *Node) Spawn(props *actor.Props, name string) (*actor.PID, error) {
 		if errors.Is(err, actor.ErrNameExists) {
 			kind = phalanx.ErrExists
 		}
-		return nil, &phalanx.Error{Op: "spawn", Node: n.id, Kind: kind, Err: err}
+		return nil, &phalanx.Error{Op: "spawn", Node: l.id, Kind: kind, Err: err}
 	}
 	n.adopt(pid)
 	return pid, nil
@@ -56,17 +57,18 @@ func (n *Node) adopt(pid *actor.PID) {
 // SpawnOn starts an actor of a registered kind on another member, or on this
 // one. If name is empty it gets one of its own.
 func (n *Node) SpawnOn(ctx context.Context, member phalanx.NodeID, kind, name string) (*actor.PID, error) {
-	if err := n.open("spawn", ""); err != nil {
+	l, err := n.use("spawn", "")
+	if err != nil {
 		return nil, err
 	}
-	if member == n.id {
+	if member == l.id {
 		k, ok := n.cfg.Kinds[kind]
 		if !ok {
-			return nil, &phalanx.Error{Op: "spawn", Node: n.id, Kind: phalanx.ErrInvalid, Err: errors.New("the kind " + kind + " is not registered there")}
+			return nil, &phalanx.Error{Op: "spawn", Node: l.id, Kind: phalanx.ErrInvalid, Err: errors.New("the kind " + kind + " is not registered there")}
 		}
 		return n.Spawn(k(n), name)
 	}
-	m, ok := n.view.Load().Member(member)
+	m, ok := l.view.Load().Member(member)
 	if !ok {
 		return nil, &phalanx.Error{Op: "spawn", Node: member, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
 	}

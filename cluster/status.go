@@ -45,13 +45,14 @@ type Status struct {
 
 // Status returns what the node is doing.
 func (n *Node) Status() Status {
-	v := n.View()
-	s := Status{Node: n.id, Cluster: n.cfg.Cluster, Version: Version, Uptime: time.Since(n.started), View: v.Number, Members: v.Members,
-		Voters: v.Voters, Fetching: n.store.Fetching(), Reduces: n.reduces.Running(), Places: n.places.Running(), Requests: n.client.Requests(),
-		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Idle: n.store.Pool.Idle(), Peak: n.budget.Peak()}}
-	s.ShardsOwned, s.ShardsBackedUp = n.host.Roles()
-	s.Objects, s.Complete, s.Pinned = n.store.Table.Counts()
-	for _, p := range n.conns.Stats() {
+	l := n.life.Load()
+	v := *l.view.Load()
+	s := Status{Node: l.id, Cluster: n.cfg.Cluster, Version: Version, Uptime: time.Since(n.started), View: v.Number, Members: v.Members,
+		Voters: v.Voters, Fetching: l.store.Fetching(), Reduces: l.reduces.Running(), Places: l.places.Running(), Requests: l.client.Requests(),
+		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Idle: l.store.Pool.Idle(), Peak: n.budget.Peak()}}
+	s.ShardsOwned, s.ShardsBackedUp = l.host.Roles()
+	s.Objects, s.Complete, s.Pinned = l.store.Table.Counts()
+	for _, p := range l.conns.Stats() {
 		s.BytesSent += p.Sent
 		s.BytesReceived += p.Received
 	}
@@ -88,17 +89,21 @@ type TreeEdge struct {
 // Tree returns the live broadcast of an object, or the tree of the reduce that
 // makes it, if this node coordinates that.
 func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
+	l, err := n.use("tree", id)
+	if err != nil {
+		return Tree{}, err
+	}
 	st, err := n.Stat(ctx, id)
 	if err != nil {
 		return Tree{}, err
 	}
 	t := Tree{Object: id, Kind: "broadcast", State: st.State.String(), Size: st.Meta.Size}
-	if places, ok := n.reduces.Tree(id); ok && st.State == directory.Begun {
+	if places, ok := l.reduces.Tree(id); ok && st.State == directory.Begun {
 		t.Kind = "reduce"
 		at := map[int]phalanx.NodeID{}
 		for _, p := range places {
 			at[p.Place] = p.Node
-			t.Nodes = append(t.Nodes, TreeNode{Node: p.Node, Place: p.Place, Source: p.Source, Origin: p.Parent < 0, Held: n.held(p.Node, p.Source)})
+			t.Nodes = append(t.Nodes, TreeNode{Node: p.Node, Place: p.Place, Source: p.Source, Origin: p.Parent < 0, Held: l.held(p.Node, p.Source)})
 		}
 		for _, p := range places {
 			if to, ok := at[p.Parent]; ok {
@@ -108,7 +113,7 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 		return t, nil
 	}
 	for _, h := range st.Holders {
-		t.Nodes = append(t.Nodes, TreeNode{Node: h.Node, Complete: h.Complete, Pinned: h.Pinned, Origin: h.Origin, Held: n.held(h.Node, id)})
+		t.Nodes = append(t.Nodes, TreeNode{Node: h.Node, Complete: h.Complete, Pinned: h.Pinned, Origin: h.Origin, Held: l.held(h.Node, id)})
 		if h.Upstream != "" {
 			t.Edges = append(t.Edges, TreeEdge{From: h.Upstream, To: h.Node})
 		}
@@ -116,9 +121,9 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 	return t, nil
 }
 
-func (n *Node) held(node phalanx.NodeID, id phalanx.ObjectID) int64 {
-	if node != n.id {
+func (l *life) held(node phalanx.NodeID, id phalanx.ObjectID) int64 {
+	if node != l.id {
 		return -1
 	}
-	return n.store.Table.Held(id)
+	return l.store.Table.Held(id)
 }

@@ -10,49 +10,55 @@ import (
 
 // suspect breaks with a node that this node does not trust to answer: whatever
 // waits for it ends, and whoever watches an actor there hears of it.
-func (n *Node) suspect(s detect.Suspect) {
+func (l *life) suspect(s detect.Suspect) {
 	ev := actors.NodeSuspected{Node: s.Node, Cause: s.Cause.String()}
 	if s.Cause == detect.Silent {
 		ev.Silent = s.Silence
 	}
-	n.system.EventStream.Publish(ev)
-	n.conns.ClosePeer(s.Node)
-	if m, ok := n.view.Load().Member(s.Node); ok {
-		n.remote.ClosePeer(m.Control)
+	l.n.system.EventStream.Publish(ev)
+	l.conns.ClosePeer(s.Node)
+	if m, ok := l.view.Load().Member(s.Node); ok {
+		l.n.remote.ClosePeer(m.Control)
 	}
 }
 
 // trust takes suspect back. Connections are made again when they are needed.
-func (n *Node) trust(node phalanx.NodeID) {
-	n.system.EventStream.Publish(actors.NodeTrusted{Node: node})
+func (l *life) trust(node phalanx.NodeID) {
+	l.n.system.EventStream.Publish(actors.NodeTrusted{Node: node})
 }
 
 // condemn asks the voters to remove a node.
-func (n *Node) condemn(r detect.Remove) {
-	if m := n.agreeing.Load(); m != nil {
-		n.log.WithField(logging.Peer, r.Node).WithField("witnesses", len(r.Witnesses)).Debug("a node is to be removed")
+func (l *life) condemn(r detect.Remove) {
+	if m := l.agreeing.Load(); m != nil {
+		l.log.WithField(logging.Peer, r.Node).WithField("witnesses", len(r.Witnesses)).Debug("a node is to be removed")
 		m.Propose(view.RemoveMember{Node: r.Node, Dead: r.Dead})
 	}
 }
 
 // down tells of a node that was removed without having left.
-func (n *Node) down(node phalanx.NodeID, number uint64) actors.NodeDown {
+func (l *life) down(node phalanx.NodeID, number uint64) actors.NodeDown {
 	ev := actors.NodeDown{Node: node, View: number}
-	if s, ok := n.detector.Suspicion(node); ok {
-		ev.Cause, ev.Took = s.Cause.String(), n.clock()-s.Since
+	if s, ok := l.detector.Suspicion(node); ok {
+		ev.Cause, ev.Took = s.Cause.String(), l.n.clock()-s.Since
 	}
 	return ev
 }
 
 // controlBroken hears of a broken connection for actors' messages.
 func (n *Node) controlBroken(address string, err error) {
-	n.log.WithError(err).WithField(logging.Address, address).Debug("a control connection broke")
-	if m := n.agreeing.Load(); m != nil {
+	if l := n.life.Load(); l != nil {
+		l.controlBroken(address, err)
+	}
+}
+
+func (l *life) controlBroken(address string, err error) {
+	l.log.WithError(err).WithField(logging.Address, address).Debug("a control connection broke")
+	if m := l.agreeing.Load(); m != nil {
 		m.Broken(address)
 	}
-	if d := n.watching.Load(); d != nil {
-		for _, m := range n.view.Load().Members {
-			if m.Control == address && m.ID != n.id {
+	if d := l.watching.Load(); d != nil {
+		for _, m := range l.view.Load().Members {
+			if m.Control == address && m.ID != l.id {
 				d.Broken(m.ID)
 			}
 		}
@@ -60,9 +66,9 @@ func (n *Node) controlBroken(address string, err error) {
 }
 
 // dataBroken hears of a broken data connection.
-func (n *Node) dataBroken(peer phalanx.NodeID, err error) {
-	n.log.WithError(err).WithField(logging.Peer, peer).Debug("a data connection broke")
-	if d := n.watching.Load(); d != nil {
+func (l *life) dataBroken(peer phalanx.NodeID, err error) {
+	l.log.WithError(err).WithField(logging.Peer, peer).Debug("a data connection broke")
+	if d := l.watching.Load(); d != nil {
 		d.Broken(peer)
 	}
 }

@@ -9,50 +9,50 @@ import (
 
 // transport brings the directory's values between nodes on the data
 // connections, and within the node straight to the actor that they are for.
-type transport struct{ n *Node }
+type transport struct{ l *life }
 
 // Send implements directory.Transport.
 func (t transport) Send(to phalanx.NodeID, shard int, v any) {
-	if to == t.n.id {
-		t.n.dispatch(to, shard, v)
+	if to == t.l.id {
+		t.l.dispatch(to, shard, v)
 		return
 	}
 	b, err := messages.MarshalDirectory(shard, v)
 	if err != nil {
-		t.n.log.WithError(err).WithField("peer", to).Errorf("a %T cannot be sent", v)
+		t.l.log.WithError(err).WithField("peer", to).Errorf("a %T cannot be sent", v)
 		return
 	}
-	t.n.conns.Post(to, b)
+	t.l.conns.Post(to, b)
 }
 
 // received takes a message of the data connections.
-func (n *Node) received(from phalanx.NodeID, payload []byte) {
+func (l *life) received(from phalanx.NodeID, payload []byte) {
 	shard, v, err := messages.UnmarshalDirectory(payload)
 	if err != nil {
-		n.log.WithError(err).WithField("peer", from).Warn("a message cannot be read")
+		l.log.WithError(err).WithField("peer", from).Warn("a message cannot be read")
 		return
 	}
-	n.dispatch(from, shard, v)
+	l.dispatch(from, shard, v)
 }
 
 // dispatch hands v to whom it is for. It never blocks.
-func (n *Node) dispatch(from phalanx.NodeID, shard int, v any) {
+func (l *life) dispatch(from phalanx.NodeID, shard int, v any) {
 	switch v := v.(type) {
 	case directory.Reply:
-		n.client.Replied(from, v)
+		l.client.Replied(from, v)
 	case directory.Readiness:
-		n.client.Ready(from, v)
+		l.client.Ready(from, v)
 	case directory.Push:
-		if v.To == n.id {
-			n.system.Root.Send(n.store.StorePID, storenode.Pushed{From: from, Push: v})
+		if v.To == l.id {
+			l.n.system.Root.Send(l.store.StorePID, storenode.Pushed{From: from, Push: v})
 		}
 	case directory.AskLease:
-		if v.To == n.id {
-			n.system.Root.Send(n.store.StorePID, storenode.LeaseAsked{From: from, AskLease: v})
+		if v.To == l.id {
+			l.n.system.Root.Send(l.store.StorePID, storenode.LeaseAsked{From: from, AskLease: v})
 		}
 	case directory.AckHoldings:
-		n.reporter.Acked(from, shard, v.Epoch)
+		l.reporter.Acked(from, shard, v.Epoch)
 	case directory.Event:
-		n.host.Handle(shard, v)
+		l.host.Handle(shard, v)
 	}
 }

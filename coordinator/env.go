@@ -64,7 +64,7 @@ func (e *Env) start(r storenode.Reduce, done func(storenode.Reduced)) (func(*pha
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, fail(errClosed())
+		return nil, fail(e.Store.Ended())
 	}
 	e.next++
 	pid, err := e.Spawn(actor.PropsFromProducer(func() actor.Actor {
@@ -78,10 +78,6 @@ func (e *Env) start(r storenode.Reduce, done func(storenode.Reduced)) (func(*pha
 	return func(err *phalanx.Error) { e.Store.System.Root.Send(pid, canceled{err}) }, nil
 }
 
-func errClosed() *phalanx.Error {
-	return &phalanx.Error{Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
-}
-
 // Close ends every reduce that this node coordinates; its callers are answered.
 // Closing twice is safe.
 func (e *Env) Close() {
@@ -90,7 +86,7 @@ func (e *Env) Close() {
 	runs := slices.Clone(e.runs)
 	e.mu.Unlock()
 	for _, r := range runs {
-		err := errClosed()
+		err := e.Store.Ended()
 		err.Op, err.Object, err.Node = "reduce", r.req.Target, e.Store.Self
 		r.answer(storenode.Reduced{Target: r.req.Target, Err: err})
 		_ = e.Store.System.Root.StopFuture(r.pid).Wait()

@@ -70,7 +70,7 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 	select {
 	case <-cl.over:
 	case <-e.leaving():
-		cl.answer(nil, nil, e.errClosed())
+		cl.answer(nil, nil, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
 			cl.answer(nil, nil, contextError(cl.op, cl.object, ctx.Err(), "", "the caller went away"))
@@ -81,7 +81,7 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 		select {
 		case <-cl.over:
 		case <-e.leaving():
-			cl.answer(nil, nil, e.errClosed())
+			cl.answer(nil, nil, e.Ended())
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (e *Env) Put(ctx context.Context, req Put) (Info, bool, error) {
 			d := <-done
 			return d.Info, d.Existed, d.Err
 		}
-		return Info{}, false, withOp("put", req.Object, e.errClosed())
+		return Info{}, false, withOp("put", req.Object, e.Ended())
 	}
 }
 
@@ -265,7 +265,7 @@ func Call[T any](ctx context.Context, e *Env, op string, id phalanx.ObjectID, st
 	case r := <-ch:
 		return r.v, r.err
 	case <-e.leaving():
-		return zero, withOp(op, id, e.errClosed())
+		return zero, withOp(op, id, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return zero, contextError(op, id, ctx.Err(), "", "the caller went away")

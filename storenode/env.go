@@ -40,6 +40,7 @@ type Env struct {
 	Table       *Table
 	Pool        *dataplane.Pool
 	Conns       *dataplane.Conns
+	Given       *Given
 	Directory   Directory
 	Now         func() time.Duration // since the start of the node
 	Log         logrus.FieldLogger
@@ -67,8 +68,8 @@ type Env struct {
 
 	nums   atomic.Uint64
 	refuse atomic.Bool // see RefuseHandOvers
+	fenced atomic.Bool // see Fence
 	active registry
-	owned  owned
 	life   life
 }
 

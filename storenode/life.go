@@ -33,7 +33,14 @@ func (e *Env) alive() *life {
 // leaving is closed when the node begins to leave.
 func (e *Env) leaving() <-chan struct{} { return e.alive().ctx.Done() }
 
-func (e *Env) errClosed() *phalanx.Error {
+// Fence says that the node ends because the cluster has removed it.
+func (e *Env) Fence() { e.fenced.Store(true) }
+
+// Ended returns the error of what waits as the node ends.
+func (e *Env) Ended() *phalanx.Error {
+	if e.fenced.Load() {
+		return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrFenced, Err: errors.New("the cluster has removed this node, which joins again unless another has taken its name")}
+	}
 	return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
 }
 
@@ -52,7 +59,7 @@ func (e *Env) Close() {
 	for _, a := range e.active.fetches {
 		pids = append(pids, a.pid)
 		for _, c := range a.take() {
-			c.answer(nil, nil, e.errClosed())
+			c.answer(nil, nil, e.Ended())
 		}
 	}
 	for _, ps := range e.active.puts {

@@ -1,20 +1,22 @@
 package storenode
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// owned is what actors were given and have not released yet. When an actor ends
-// it is released for them.
-type owned struct {
+// Given is what actors were given and have not released yet. When an actor ends
+// it is released for them. It outlives the store's actors. The zero value is
+// empty.
+type Given struct {
 	mu sync.Mutex
 	by map[string]map[any]func() // by actor: how each thing is released
 }
 
 // add notes that who holds thing.
-func (o *owned) add(who *actor.PID, thing any, release func()) {
+func (o *Given) add(who *actor.PID, thing any, release func()) {
 	key := who.String()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -28,7 +30,7 @@ func (o *owned) add(who *actor.PID, thing any, release func()) {
 }
 
 // forget notes that who has released thing.
-func (o *owned) forget(who *actor.PID, thing any) {
+func (o *Given) forget(who *actor.PID, thing any) {
 	key := who.String()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -39,7 +41,7 @@ func (o *owned) forget(who *actor.PID, thing any) {
 }
 
 // end releases what who still holds.
-func (o *owned) end(who *actor.PID) {
+func (o *Given) end(who *actor.PID) {
 	o.mu.Lock()
 	things := o.by[who.String()]
 	delete(o.by, who.String())
@@ -49,18 +51,31 @@ func (o *owned) end(who *actor.PID) {
 	}
 }
 
+// holders returns the actors that hold something.
+func (o *Given) holders(sys *actor.ActorSystem) []*actor.PID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []*actor.PID
+	for key := range o.by {
+		if _, id, ok := strings.Cut(key, "/"); ok {
+			out = append(out, sys.NewLocalPID(id))
+		}
+	}
+	return out
+}
+
 // give notes that an answer belongs to the actor that asked.
 func (e *Env) give(to *actor.PID, answer any) {
 	switch a := answer.(type) {
 	case *Got:
 		if v := a.View; v != nil {
-			v.released = func() { e.owned.forget(to, v) }
-			e.owned.add(to, v, v.Release)
+			v.released = func() { e.Given.forget(to, v) }
+			e.Given.add(to, v, v.Release)
 		}
 	case *Opened:
 		if r := a.Reader; r != nil {
-			r.released = func() { e.owned.forget(to, r) }
-			e.owned.add(to, r, func() { _ = r.Close() })
+			r.released = func() { e.Given.forget(to, r) }
+			e.Given.add(to, r, func() { _ = r.Close() })
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (p *put) Receive(c actor.Context) {
 	case *actor.Stopping, *actor.Restarting:
 		err := &phalanx.Error{Node: p.env.Self, Kind: phalanx.ErrInternal, Err: errors.New("the put's actor failed")}
 		if p.env.alive().ctx.Err() != nil {
-			err = p.env.errClosed()
+			err = p.env.Ended()
 		}
 		p.end(err)
 	case putReady:
@@ -93,7 +93,7 @@ func (p *put) start(c actor.Context) {
 	self, env, ctx, size := p.self, p.env, p.ctx, p.req.Meta.Size
 	p.timer = time.AfterFunc(p.req.Deadline, func() { env.send(self, putLate{}) })
 	if !env.addPut(p.req.Object, self) {
-		p.fail(env.errClosed())
+		p.fail(env.Ended())
 		return
 	}
 	if buf := env.Pool.TryBuffer(size); buf != nil {

@@ -68,6 +68,10 @@ func NewStore(env *Env) *actor.Props {
 // Receive routes messages.
 func (s *Store) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
+	case *actor.Started:
+		for _, pid := range s.env.Given.holders(c.ActorSystem()) {
+			follow(c, pid)
+		}
 	case *Get:
 		s.get(c, *m)
 	case *Open:
@@ -303,7 +307,7 @@ func (s *Store) terminated(m *actor.Terminated) {
 		}
 		return
 	}
-	s.env.owned.end(m.Who)
+	s.env.Given.end(m.Who)
 }
 
 // expiry tells that a call's deadline has passed.

@@ -354,6 +354,17 @@ func (t *Table) Close(err error) {
 	}
 }
 
+// KeepComplete drops every copy that is not complete.
+func (t *Table) KeepComplete(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.copies {
+		if !c.complete {
+			t.dropLocked(c, err)
+		}
+	}
+}
+
 // Complete returns the ids of the complete copies, in order.
 func (t *Table) Complete() []phalanx.ObjectID {
 	t.mu.Lock()

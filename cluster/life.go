@@ -1,0 +1,278 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster/internal/detector"
+	"github.com/phalanx-go/phalanx/cluster/internal/membership"
+	"github.com/phalanx-go/phalanx/coordinator"
+	"github.com/phalanx-go/phalanx/directory"
+	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/protocol/view"
+	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
+)
+
+// life is one incarnation of a node: everything that ends when the cluster
+// removes the node. What outlives it is the Node's: the actor system, the actors
+// of the application, the memory and the copies in it.
+type life struct {
+	n   *Node
+	id  phalanx.NodeID
+	log logrus.FieldLogger
+
+	members  *membership.Membership
+	detector *detector.Detector
+	conns    *dataplane.Conns
+	client   *directory.Client
+	host     *directory.Host
+	reporter *directory.Reporter
+	store    *storenode.Env
+	places   *storenode.Places
+	reduces  *coordinator.Env
+	own      []*actor.PID // actors that nothing else stops
+
+	view   atomic.Pointer[view.View]
+	joined chan struct{} // closed once this node is in its view
+	enter  sync.Once
+	fenced atomic.Bool
+	done   chan struct{} // closed when it ends
+	ending sync.Once
+
+	background sync.WaitGroup
+	stop       context.CancelFunc // of what runs in the background
+
+	mu   sync.Mutex
+	gone map[phalanx.NodeID]bool // who was removed from the view
+	// The same as members and detector, for callbacks that can come before those
+	// are set.
+	agreeing atomic.Pointer[membership.Membership]
+	watching atomic.Pointer[detector.Detector]
+}
+
+// The names of actors that other nodes send to.
+const (
+	storeName  = "store"
+	placesName = "places"
+)
+
+// begin starts an incarnation that is in no cluster yet.
+func (n *Node) begin() (*life, error) {
+	l := &life{n: n, id: phalanx.MakeNodeID(n.cfg.Name, uint64(time.Now().UnixNano())), joined: make(chan struct{}),
+		done: make(chan struct{}), gone: map[phalanx.NodeID]bool{}}
+	l.log = n.cfg.Logger.WithField(logging.Node, l.id)
+	l.view.Store(&view.View{})
+	err := l.startData()
+	if err == nil {
+		err = l.startStore()
+	}
+	if err != nil {
+		l.end(false)
+		return nil, err
+	}
+	background, stop := context.WithCancel(context.Background())
+	l.stop = stop
+	l.run(func() { l.client.Run(background) })
+	l.run(func() { l.reporter.Run(background) })
+	return l, nil
+}
+
+// join brings the incarnation into the cluster that the seeds are in, or if
+// there are none into a new one.
+func (l *life) join(ctx context.Context, seeds []string) error {
+	n := l.n
+	var err error
+	if l.detector, err = detector.Start(detector.Config{System: n.system, Remote: n.remote, Conns: l.conns, Self: l.id, Clock: n.clock, Log: l.log,
+		OnSuspect: l.suspect, OnTrust: l.trust, Remove: l.condemn}); err != nil {
+		return err
+	}
+	l.watching.Store(l.detector)
+	if l.members, err = membership.Start(membership.Config{
+		System: n.system, Remote: n.remote, Self: l.member(), Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: seeds,
+		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.host.Leased, OnFenced: l.onFenced}); err != nil {
+		return err
+	}
+	l.agreeing.Store(l.members)
+	if err := l.members.Join(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-l.joined:
+		return nil
+	case <-ctx.Done():
+		return &phalanx.Error{Op: "join", Node: l.id, Kind: phalanx.ErrDeadline, Err: errors.New("the cluster has not taken this node into its view")}
+	}
+}
+
+// end stops everything that begin and join have started, in the opposite order.
+// Ending twice is safe. Complete copies stay if keep is set.
+func (l *life) end(keep bool) {
+	l.ending.Do(func() { close(l.done) })
+	if l.detector != nil {
+		l.detector.Stop()
+	}
+	if l.members != nil {
+		l.members.Stop()
+	}
+	if l.reduces != nil {
+		l.reduces.Close()
+	}
+	if l.places != nil {
+		l.places.Close()
+	}
+	if l.host != nil {
+		l.host.Close()
+	}
+	if l.store != nil {
+		l.store.Close()
+	}
+	for _, pid := range l.own {
+		_ = l.n.system.Root.StopFuture(pid).Wait()
+	}
+	if l.stop != nil {
+		l.stop()
+	}
+	l.background.Wait()
+	if l.conns != nil {
+		_ = l.conns.Close()
+	}
+	if l.store == nil {
+		return
+	}
+	if keep {
+		l.store.Table.KeepComplete(l.store.Ended())
+	} else {
+		l.store.Table.Close(l.store.Ended())
+	}
+}
+
+// err returns what a call on an incarnation that ends fails with.
+func (l *life) err(op string, id phalanx.ObjectID) error {
+	e := &phalanx.Error{Op: op, Object: id, Node: l.id, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
+	if l.fenced.Load() {
+		e.Kind, e.Err = phalanx.ErrFenced, errors.New("the cluster has removed this node, which joins again unless another has taken its name")
+	}
+	return e
+}
+
+func (l *life) run(f func()) {
+	l.background.Add(1)
+	go func() { defer l.background.Done(); f() }()
+}
+
+func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+
+// startData opens the data connections.
+func (l *life) startData() error {
+	n, t := l.n, transport{l}
+	l.client = directory.NewClient(l.id, t, n.clock)
+	var err error
+	l.conns, err = dataplane.New(dataplane.Config{
+		Self: l.id, Cluster: n.cfg.Cluster, Bind: hostPort(n.cfg.Bind, n.cfg.DataPort), ServerTLS: n.cfg.ServerTLS, ClientTLS: n.cfg.ClientTLS,
+		Lookup: l.dataAddr, View: func() uint64 { return l.view.Load().Number }, Admit: l.admit,
+		OnMessage: l.received, OnBroken: l.dataBroken,
+		OnStream: func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) { l.store.Serve(from, req, w) },
+		Logger:   l.log})
+	return err
+}
+
+// startStore starts the actors of the store, the shards and the reduces.
+func (l *life) startStore() error {
+	n, t := l.n, transport{l}
+	ops := &combine.Registry{}
+	for op, f := range n.cfg.Ops {
+		if err := ops.Register(op, f); err != nil {
+			return err
+		}
+	}
+	publish := func(ev any) { n.system.EventStream.Publish(ev) }
+	l.store = &storenode.Env{Self: l.id, System: n.system, Table: n.table, Pool: n.pool, Given: &n.given, Conns: l.conns, Directory: l.client,
+		Now: n.clock, Log: l.log, Deadline: n.cfg.Deadline, InlineLimit: max(0, n.cfg.InlineLimit), Fanout: n.cfg.Fanout,
+		Spawn: n.spawner(n.oneShot), Publish: publish, Members: l.memberIDs, StoreOn: l.on(storeName), Request: n.remote.Request}
+	l.places = storenode.NewPlaces(l.store, ops)
+	l.store.ServePlace = l.places.Serve
+	l.reduces = &coordinator.Env{Store: l.store, Watcher: l.client, Ops: ops, Now: n.clock, Spawn: n.spawner(n.restarting),
+		PlacesOn: l.on(placesName), Network: l.network}
+	l.store.Coordinate = l.reduces.Reduce
+	l.reporter = directory.NewReporter(l.id, t, l.store.Table.Holdings)
+	l.host = directory.NewHost(directory.HostConfig{Self: l.id, System: n.system, Transport: t, Now: n.clock, InlineLimit: max(0, n.cfg.InlineLimit),
+		Fanout: n.cfg.Fanout, Log: l.log, Spawn: n.spawner(n.restarting), Publish: publish,
+		CaughtUp:  func(shard int, epoch uint64, node phalanx.NodeID) { l.members.InSync(shard, epoch, node) },
+		Restarted: func(shard int, epoch uint64) { l.members.Drop(shard, epoch, l.id) }})
+	var err error
+	spawn := n.spawner(n.restarting)
+	if l.store.StorePID, err = spawn(storenode.NewStore(l.store), storeName); err != nil {
+		return err
+	}
+	evictor, err := spawn(storenode.NewEvictor(l.store), "evictor")
+	if err != nil {
+		return err
+	}
+	n.budget.OnPressure(func(need int64) { storenode.Press(n.system, evictor, need) })
+	places, err := spawn(l.places.Actor(), placesName)
+	l.own = []*actor.PID{evictor, places}
+	return err
+}
+
+// on returns a function that finds the actor called name on another node.
+func (l *life) on(name string) func(phalanx.NodeID) (*actor.PID, bool) {
+	return func(node phalanx.NodeID) (*actor.PID, bool) {
+		m, ok := l.view.Load().Member(node)
+		if !ok {
+			return nil, false
+		}
+		return l.n.remote.PID(m.Control, name), true
+	}
+}
+
+// The network is taken for this until it was measured: 10 Gbit/s.
+const (
+	usualLatency   = 200 * time.Microsecond
+	usualBandwidth = 1.25e9
+)
+
+// network returns the latency and the bandwidth that a reduce is planned with.
+func (l *life) network() (time.Duration, float64) {
+	best := 0.0
+	for _, m := range l.view.Load().Members {
+		best = max(best, l.conns.Bandwidth(m.ID))
+	}
+	if best == 0 {
+		best = usualBandwidth
+	}
+	return usualLatency, best
+}
+
+func (l *life) member() view.Member {
+	return view.Member{ID: l.id, Control: l.n.ControlAddr(), Data: l.addr(), Version: Version}
+}
+
+func (l *life) memberIDs() []phalanx.NodeID {
+	v := l.view.Load()
+	ids := make([]phalanx.NodeID, len(v.Members))
+	for i, m := range v.Members {
+		ids[i] = m.ID
+	}
+	return ids
+}
+
+func (l *life) dataAddr(node phalanx.NodeID) (string, bool) {
+	m, ok := l.view.Load().Member(node)
+	return m.Data, ok
+}
+
+// addr returns the address of the data connections.
+func (l *life) addr() string {
+	return hostPort(l.n.cfg.Advertise, l.conns.Addr().(*net.TCPAddr).Port)
+}

@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/logging"
+)
+
+// onFenced hears that the others have removed this incarnation. One that leaves
+// by itself hears of it too.
+func (l *life) onFenced() {
+	n := l.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	select {
+	case <-l.joined:
+	default:
+		return // Join says so
+	}
+	if n.leaving {
+		return
+	}
+	l.fenced.Store(true)
+	l.store.Fence()
+	l.log.Warn("the cluster has removed this node")
+	n.system.EventStream.Publish(actors.NodeFenced{Node: l.id, View: l.view.Load().Number})
+	n.rejoining.Go(func() { n.rejoin(l) })
+}
+
+// rejoinFor bounds one attempt to join again; the next follows a little later.
+const rejoinFor = 10 * time.Second
+
+// rejoin ends an incarnation that was removed and joins as a new one, again and
+// again until it succeeds or the node leaves. What is complete is kept, and told
+// to the owners as any newcomer tells what it holds.
+func (n *Node) rejoin(old *life) {
+	began := time.Now()
+	seeds := slices.Clone(n.cfg.Seeds)
+	for _, m := range old.view.Load().Members {
+		switch {
+		case m.ID == old.id:
+		case m.ID.Name() == old.id.Name(): // to join again would remove it
+			old.log.WithField(logging.Peer, m.ID).Warn("another process has taken this node's name; it does not join again")
+			go n.finish()
+			return
+		case !slices.Contains(seeds, m.Control):
+			seeds = append(seeds, m.Control)
+		}
+	}
+	old.end(true)
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 2*time.Second
+	l, err := backoff.Retry(n.background, func() (*life, error) {
+		l, err := n.begin()
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(n.background, rejoinFor)
+		defer cancel()
+		if err := l.join(ctx, seeds); err != nil {
+			l.log.WithError(err).Warn("it could not join again yet")
+			l.end(true)
+			return nil, err
+		}
+		return l, nil
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		return // the node leaves
+	}
+	n.mu.Lock()
+	leaving := n.leaving
+	if !leaving {
+		n.life.Store(l)
+	}
+	n.mu.Unlock()
+	if leaving {
+		l.end(true)
+		return
+	}
+	n.system.EventStream.Publish(actors.NodeRejoined{Node: l.id, Was: old.id, Took: time.Since(began)})
+}

@@ -1,0 +1,123 @@
+package cluster_test
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// A node that the others remove although it lives is back by itself, with its
+// complete copies, its application's actors and what they hold.
+func TestARemovedNodeJoinsAgain(t *testing.T) {
+	nodes := start(t, 5)
+	ctx := within(t)
+	victim := nodes[3]
+	was := victim.ID()
+	only, small := random(3<<20, 1), random(1000, 2)
+	for id, data := range map[phalanx.ObjectID][]byte{"only": only, "small": small} {
+		if _, err := victim.Put(ctx, id, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replies := make(chan any, 10)
+	app, err := victim.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		switch m := c.Message().(type) {
+		case string:
+			c.Request(victim.Store(), &storenode.Get{Object: phalanx.ObjectID(m)})
+		case *storenode.Got:
+			replies <- m
+		}
+	}), "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim.System().Root.Send(app, "only")
+	held := (<-replies).(*storenode.Got)
+	if held.Err != nil {
+		t.Fatal(held.Err)
+	}
+	waits := make(chan error, 1) // for what nobody puts
+	go func() {
+		_, err := victim.Get(ctx, "never")
+		waits <- err
+	}()
+	for victim.Status().Fetching == 0 {
+		runtime.Gosched()
+	}
+
+	events := victim.Events(ctx)
+	nodes[0].Oust(was)
+	var back actors.NodeRejoined
+	for e := range events {
+		if r, ok := e.(actors.NodeRejoined); ok {
+			back = r
+			break
+		}
+	}
+	if back.Was != was || back.Node != victim.ID() || back.Node == was || back.Node.Name() != was.Name() {
+		t.Errorf("%s is back as %s, says %+v", was, victim.ID(), back)
+	}
+	if err := <-waits; !errors.Is(err, phalanx.ErrFenced) {
+		t.Errorf("what waited ended with %v", err)
+	}
+	if _, err := nodes[0].Stat(ctx, "only"); err != nil {
+		t.Error(err)
+	}
+	for id, data := range map[phalanx.ObjectID][]byte{"only": only, "small": small} {
+		for _, n := range []*cluster.Node{nodes[0], victim} {
+			v, err := n.Get(ctx, id)
+			if err != nil {
+				t.Fatalf("%s: %v", n.ID(), err)
+			}
+			if !bytes.Equal(v.Bytes(), data) {
+				t.Errorf("%s got other bytes of %s", n.ID(), id)
+			}
+			v.Release()
+		}
+	}
+	if !bytes.Equal(held.View.Bytes(), only) {
+		t.Error("the view that the actor holds has changed")
+	}
+	victim.System().Root.Send(app, "small") // it goes on
+	if got := (<-replies).(*storenode.Got); got.Err != nil || !bytes.Equal(got.View.Bytes(), small) {
+		t.Errorf("the actor got %v", got.Err)
+	}
+	if _, err := victim.Put(ctx, "after", only); err != nil {
+		t.Error(err)
+	}
+	for _, n := range nodes {
+		if has := n.View().Has(victim.ID()); !has || n.View().Has(was) {
+			t.Errorf("%s has a view with %v", n.ID(), n.View().Members)
+		}
+	}
+	_ = victim.System().Root.StopFuture(app).Wait() // releases what it held
+	if err := nodes[0].Delete(ctx, "only"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A process whose name another has taken stays out.
+func TestANameThatWasTakenIsNotTakenBack(t *testing.T) {
+	nodes := start(t, 4)
+	ctx := within(t)
+	again, err := cluster.Join(ctx, cluster.Config{Name: "n4", Memory: 64 << 20, Seeds: []string{nodes[0].ControlAddr()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Leave(ctx)
+	<-nodes[3].Done()
+	if _, err := nodes[3].Put(ctx, "x", []byte("x")); !errors.Is(err, phalanx.ErrFenced) {
+		t.Errorf("a call on it ended with %v", err)
+	}
+	if !nodes[0].View().Has(again.ID()) {
+		t.Errorf("%s is not in %v", again.ID(), nodes[0].View().Members)
+	}
+}
