@@ -18,6 +18,7 @@ type demoConfig struct {
 	num    int
 	file   string
 	rounds int
+	kill   int
 }
 
 // demoResult is what demo prints as JSON.
@@ -25,6 +26,8 @@ type demoResult struct {
 	Nodes     int           `json:"nodes"`
 	Broadcast demoBroadcast `json:"broadcast"`
 	Training  demoTraining  `json:"training"`
+	Killed    []demoKilled  `json:"killed"`
+	Recovery  []demoEvent   `json:"recovery"`
 	OK        bool          `json:"ok"`
 }
 
@@ -65,8 +68,11 @@ func (a *app) demoCommand() *cobra.Command {
 broadcasts a file to all of them and checks every copy, then trains a classifier
 of handwritten digits: each node computes gradients on its part of the samples,
 and each round adds up the first --num of them. Every sum is compared with one
-that is computed anew. It exits with 0 only if everything was right.`,
-		Example: "  phalanx demo\n  phalanx demo --nodes 4 --file big.iso\n  phalanx demo -o json",
+that is computed anew. With --kill some of the processes die by SIGKILL, the
+first in the middle of the broadcast, the others each in the middle of a reduce,
+and what the cluster does about it is shown. It exits with 0 only if everything
+was right.`,
+		Example: "  phalanx demo\n  phalanx demo --kill 2\n  phalanx demo --nodes 4 --file big.iso\n  phalanx demo -o json",
 		Args:    cobra.NoArgs,
 		RunE: action(func(ctx context.Context, _ []string) error {
 			cfg, err := cfg.complete()
@@ -80,6 +86,7 @@ that is computed anew. It exits with 0 only if everything was right.`,
 	cmd.Flags().StringVar(&cfg.file, "file", "", "what to broadcast (default this program)")
 	cmd.Flags().IntVar(&cfg.num, "num", 0, "gradients that a round waits for (default three in four)")
 	cmd.Flags().IntVar(&cfg.rounds, "rounds", 60, "rounds of training")
+	cmd.Flags().IntVar(&cfg.kill, "kill", 0, "how many nodes die on the way, never this process")
 	cmd.AddCommand(a.demoNodeCommand())
 	return cmd
 }
@@ -89,8 +96,14 @@ func (c demoConfig) complete() (demoConfig, error) {
 	if c.nodes < demoFewest || c.nodes > demoMost {
 		return c, invalid("--nodes: %d are not %d to %d", c.nodes, demoFewest, demoMost)
 	}
+	if c.kill < 0 || c.kill > c.nodes-demoFewest {
+		return c, invalid("--kill: %d are not 0 to %d: of %d nodes %d must be left", c.kill, c.nodes-demoFewest, c.nodes, demoFewest)
+	}
 	if c.num == 0 {
-		c.num = c.nodes - c.nodes/4
+		c.num = min(c.nodes-c.nodes/4, c.nodes-c.kill)
+	}
+	if c.num > c.nodes-c.kill {
+		return c, invalid("--num: %d gradients are more than the %d nodes that are left", c.num, c.nodes-c.kill)
 	}
 	if c.num < 1 || c.num > c.nodes {
 		return c, invalid("--num: %d are not 1 to %d, the number of nodes", c.num, c.nodes)
@@ -117,7 +130,7 @@ func (c demoConfig) complete() (demoConfig, error) {
 
 // demo shows everything, and prints what came of it even if something failed.
 func (a *app) demo(ctx context.Context, cfg demoConfig) error {
-	res := demoResult{Nodes: cfg.nodes, Training: demoTraining{Num: cfg.num}}
+	res := demoResult{Nodes: cfg.nodes, Training: demoTraining{Num: cfg.num}, Killed: []demoKilled{}, Recovery: []demoEvent{}}
 	began := time.Now()
 	err := a.demoSteps(ctx, cfg, &res)
 	res.OK = err == nil && res.Broadcast.Verified && res.Training.Verified
@@ -145,6 +158,8 @@ func (a *app) demoSteps(ctx context.Context, cfg demoConfig, res *demoResult) (e
 	}()
 	ctx, cancel := c.watch(ctx)
 	defer cancel()
+	c.killer = a.newKiller(ctx, c, cfg)
+	defer func() { res.Killed, res.Recovery = c.killer.stop() }()
 	if res.Broadcast, err = a.demoBroadcast(ctx, cfg, c); err != nil {
 		return cause(ctx, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/phalanx-go/phalanx"
@@ -32,10 +33,14 @@ func (a *app) demoBroadcast(ctx context.Context, cfg demoConfig, c *demoCluster)
 	}
 	res.Bytes = info.Meta.Size
 	began := time.Now()
-	if err := c.node.Prefetch(ctx, demoFile, c.others...); err != nil {
+	killing := c.killer.inBroadcast(ctx, demoFile)
+	if err := c.prefetch(ctx, demoFile); err != nil {
 		return res, err
 	}
 	res.Seconds = time.Since(began).Seconds()
+	if err := killing(); err != nil {
+		return res, err
+	}
 	if err := c.check(ctx, want); err != nil {
 		return res, err
 	}
@@ -47,8 +52,24 @@ func (a *app) demoBroadcast(ctx context.Context, cfg demoConfig, c *demoCluster)
 	}
 	res.Verified = true
 	a.say("broadcast", "%s (%s) to %d nodes in %.3f s; one by one from the source: %.3f s; the SHA-256 of all %d copies is right",
-		filepath.Base(cfg.file), formatSize(res.Bytes), len(c.others), res.Seconds, res.OneByOne, cfg.nodes)
+		filepath.Base(cfg.file), formatSize(res.Bytes), len(c.others), res.Seconds, res.OneByOne, len(c.others)+1)
 	return res, nil
+}
+
+// prefetch has all other nodes fetch the object at once. One that is killed
+// meanwhile need not.
+func (c *demoCluster) prefetch(ctx context.Context, id phalanx.ObjectID) error {
+	var all errgroup.Group
+	for _, to := range c.others {
+		all.Go(func() error {
+			err := c.node.Prefetch(ctx, id, to)
+			if err != nil && c.killer.has(to) {
+				return nil
+			}
+			return err
+		})
+	}
+	return all.Wait()
 }
 
 // demoOneByOne returns how many seconds the transfers take, without the Puts.

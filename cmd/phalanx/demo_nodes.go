@@ -24,7 +24,8 @@ import (
 type demoCluster struct {
 	node     *cluster.Node
 	children *children.Children
-	others   []phalanx.NodeID
+	others   []phalanx.NodeID // that live
+	killer   *killer
 }
 
 // demoKinds are the actors that run on every node of the demo.
@@ -95,10 +96,13 @@ func (a *app) startDemo(ctx context.Context, cfg demoConfig) (*demoCluster, erro
 	return c, nil
 }
 
+// childName is the name of the node in the child that was started as number i.
+func childName(i int) string { return fmt.Sprint("n", i+2) }
+
 func (a *app) demoProcesses(exe, seed string, n int) []*exec.Cmd {
 	var all []*exec.Cmd
 	for i := range n {
-		cmd := exec.Command(exe, "demo", "node", "--seed", seed, "--name", fmt.Sprint("n", i+2))
+		cmd := exec.Command(exe, "demo", "node", "--seed", seed, "--name", childName(i))
 		cmd.Env, cmd.Stderr = a.environ, a.stderr
 		all = append(all, cmd)
 	}

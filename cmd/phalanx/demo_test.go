@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,13 +41,13 @@ func TestDemo(t *testing.T) {
 		if err := dec.Decode(&r); err != nil || exit != 0 {
 			t.Fatalf("exit %d, %v\n%s%s", exit, err, out, errs)
 		}
-		want := demoResult{Nodes: 4, OK: true, Broadcast: demoBroadcast{Bytes: 2_100_007, Verified: true}, Training: demoTraining{Rounds: 30, Num: 3, Verified: true}}
+		want := demoResult{Nodes: 4, OK: true, Killed: []demoKilled{}, Recovery: []demoEvent{}, Broadcast: demoBroadcast{Bytes: 2_100_007, Verified: true}, Training: demoTraining{Rounds: 30, Num: 3, Verified: true}}
 		got := r
 		got.Broadcast.Seconds, got.Broadcast.OneByOne, got.Training.Accuracy = 0, 0, 0
-		if got != want || r.Broadcast.Seconds <= 0 || r.Broadcast.OneByOne <= 0 || r.Training.Accuracy < demoAccuracy {
+		if !reflect.DeepEqual(got, want) || r.Broadcast.Seconds <= 0 || r.Broadcast.OneByOne <= 0 || r.Training.Accuracy < demoAccuracy {
 			t.Errorf("%+v", r)
 		}
-		for _, key := range []string{"nodes", "broadcast", "bytes", "seconds", "one_by_one_seconds", "verified", "training", "rounds", "num", "accuracy", "ok"} {
+		for _, key := range []string{"nodes", "broadcast", "bytes", "seconds", "one_by_one_seconds", "verified", "training", "rounds", "num", "accuracy", "killed", "recovery", "ok"} {
 			if !strings.Contains(out, strconv.Quote(key)+":") {
 				t.Errorf("there is no %s in %s", key, out)
 			}

@@ -16,11 +16,12 @@ const demoAccuracy = 0.90
 func (a *app) demoTraining(ctx context.Context, cfg demoConfig, c *demoCluster) (demoTraining, error) {
 	ctx, cancel := context.WithTimeout(ctx, demoPatience)
 	defer cancel()
+	workers := len(c.others) + 1
 	a.say("training", "%d handwritten digits in %d parts; a gradient has %s; each round adds up the first %d of %d",
-		digits.Train, cfg.nodes, formatSize(int64(4*(digits.Model{Hidden: digits.Wide}).NumParams())), cfg.num, cfg.nodes)
+		digits.Train, workers, formatSize(int64(4*(digits.Model{Hidden: digits.Wide}).NumParams())), cfg.num, workers)
 	bar := a.count("training", cfg.rounds)
 	defer bar.end()
-	res, err := training.Run(ctx, c.node, training.Config{Num: cfg.num, Rounds: cfg.rounds, Seed: 1, OnRound: func(r training.Round) {
+	res, err := training.Run(ctx, c.node, training.Config{Num: cfg.num, Rounds: cfg.rounds, Seed: 1, OnReduce: c.killer.inReduce, OnRound: func(r training.Round) {
 		bar.set(r.Number)
 		if r.Number%max(1, cfg.rounds/6) == 0 || r.Number == 1 {
 			bar.hide()
@@ -30,6 +31,9 @@ func (a *app) demoTraining(ctx context.Context, cfg demoConfig, c *demoCluster) 
 	out := demoTraining{Rounds: res.Rounds, Num: res.Num, Accuracy: res.Accuracy, Verified: err == nil && res.Verified == res.Rounds}
 	if out.Num == 0 {
 		out.Num = cfg.num
+	}
+	if err == nil {
+		err = c.killer.done()
 	}
 	if err != nil {
 		return out, err

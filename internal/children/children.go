@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -31,6 +32,8 @@ type child struct {
 	stdin io.Writer     // closed by Wait
 	done  chan struct{} // closed when it has ended
 	err   error         // why; after done
+
+	killed atomic.Bool
 }
 
 // Start starts commands, whose standard input it takes over. If one cannot be
@@ -54,7 +57,12 @@ func Start(commands ...*exec.Cmd) (*Children, error) {
 }
 
 func (c *Children) wait(one *child) {
-	one.err = one.cmd.Wait()
+	err := one.cmd.Wait()
+	if one.killed.Load() {
+		close(one.done)
+		return
+	}
+	one.err = err
 	close(one.done)
 	select {
 	case <-c.ending:
@@ -68,6 +76,19 @@ func outcome(err error) error {
 		return errors.New("without an error")
 	}
 	return err
+}
+
+// Kill ends a child at once (SIGKILL). It is not told of as failed.
+func (c *Children) Kill(pid int) error {
+	for _, one := range c.all {
+		if one.cmd.Process.Pid == pid {
+			one.killed.Store(true)
+			err := one.cmd.Process.Kill()
+			<-one.done
+			return err
+		}
+	}
+	return fmt.Errorf("process %d is no child", pid)
 }
 
 // Failed tells of children that end before they are stopped.

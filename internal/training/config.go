@@ -22,6 +22,9 @@ type Config struct {
 	Seed     uint64           // of weights and of how samples are moved
 	Deadline time.Duration    // of each wait; default 30 s
 	OnRound  func(Round)      // hears of each round, in order; may be nil
+
+	// OnReduce hears of the reduce of each round, from 1, as it begins; may be nil.
+	OnReduce func(round int, target phalanx.ObjectID)
 }
 
 // Round is what came of one round.
@@ -67,6 +70,9 @@ func (c Config) withDefaults(n *cluster.Node) (Config, error) {
 	}
 	if c.OnRound == nil {
 		c.OnRound = func(Round) {}
+	}
+	if c.OnReduce == nil {
+		c.OnReduce = func(int, phalanx.ObjectID) {}
 	}
 	return c, c.validate()
 }

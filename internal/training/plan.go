@@ -33,3 +33,11 @@ func (p plan) samples(own []digits.Sample, round, part int) []digits.Sample {
 // A gradient is an array of the classifier's slopes and, behind them, the loss,
 // which adds up as they do.
 func gradientLen(m digits.Model) int { return m.NumParams() + 1 }
+
+// gradientOf computes what a worker puts.
+func gradientOf(m digits.Model, weights []float32, samples []digits.Sample) []float32 {
+	gradient := make([]float32, gradientLen(m))
+	last := len(gradient) - 1
+	gradient[last] = float32(m.Gradient(weights, samples, gradient[:last]))
+	return gradient
+}

@@ -64,13 +64,16 @@ func newTrainer(node *cluster.Node, cfg Config) (*trainer, error) {
 	return t, nil
 }
 
+func (t *trainer) plan() plan {
+	return plan{Parts: len(t.cfg.Workers), Hidden: t.cfg.Hidden, Seed: t.cfg.Seed, Trainer: t.node.ControlAddr(),
+		Patience: int64(2 * t.cfg.Deadline)} // the trainer, who knows more, gives up first
+}
+
 // hire puts the plan and starts the workers.
 func (t *trainer) hire(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.Deadline)
 	defer cancel()
-	p := plan{Parts: len(t.cfg.Workers), Hidden: t.cfg.Hidden, Seed: t.cfg.Seed, Trainer: t.node.ControlAddr(),
-		Patience: int64(2 * t.cfg.Deadline)} // the trainer, who knows more, gives up first
-	if _, err := t.node.Put(ctx, t.run.plan(), p.marshal()); err != nil {
+	if _, err := t.node.Put(ctx, t.run.plan(), t.plan().marshal()); err != nil {
 		return err
 	}
 	for part, on := range t.cfg.Workers {

@@ -60,7 +60,9 @@ type inRound struct {
 	began   time.Time
 	missing int // answers
 	reduced storenode.ReduceResult
+	wanted  map[phalanx.ObjectID]bool // that the store was asked for
 	arrays  map[phalanx.ObjectID]*cluster.Array[float32]
+	remade  map[phalanx.ObjectID][]float32 // gradients that were lost with their workers
 }
 
 // Receive takes one step.
@@ -109,14 +111,12 @@ func (t *trainer) begin(c actor.Context) {
 		t.end(c, nil)
 		return
 	}
-	t.now = inRound{began: time.Now(), missing: 2, arrays: map[phalanx.ObjectID]*cluster.Array[float32]{}}
-	sources := make([]phalanx.ObjectID, len(t.workers))
-	for part := range sources {
-		sources[part] = t.run.gradient(t.round, part)
-	}
+	t.now = inRound{began: time.Now(), missing: 2, wanted: map[phalanx.ObjectID]bool{},
+		arrays: map[phalanx.ObjectID]*cluster.Array[float32]{}, remade: map[phalanx.ObjectID][]float32{}}
 	c.Request(t.node.Store(), &storenode.Put{Object: t.run.weights(t.round), Bytes: cluster.BytesOf(t.params), Deadline: t.cfg.Deadline,
 		Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{int64(len(t.params))}}})
-	c.Request(t.node.Store(), &storenode.Reduce{Target: t.run.sum(t.round), Sources: sources, Op: phalanx.Sum, Num: t.cfg.Num, Deadline: t.cfg.Deadline})
+	t.askReduce(c)
+	t.cfg.OnReduce(t.round+1, t.run.sum(t.round))
 }
 
 // answered counts an answer; after the last one of a round the step is made.
@@ -136,15 +136,80 @@ func (t *trainer) answered(c actor.Context, err error) {
 func (t *trainer) reduced(c actor.Context, m *storenode.Reduced) {
 	if m.Err == nil && !t.ending {
 		t.now.reduced = m.Result
-		for _, id := range append([]phalanx.ObjectID{m.Target}, m.Result.In...) {
-			c.Request(t.node.Store(), &storenode.Get{Object: id, Deadline: t.cfg.Deadline})
-			t.now.missing++
+		t.want(c, m.Target, t.cfg.Deadline/sumTries)
+		for _, id := range m.Result.In {
+			t.want(c, id, t.cfg.Deadline)
 		}
+		t.remake(c)
 	}
 	t.answered(c, m.Err)
 }
 
+// sumTries is how often the sum is looked for, or made again if its only copy
+// has died with a node, before a round has failed.
+const sumTries = 10
+
+// want asks the store for an object that has not come yet.
+func (t *trainer) want(c actor.Context, id phalanx.ObjectID, deadline time.Duration) {
+	if t.now.wanted[id] || t.now.arrays[id] != nil || t.now.remade[id] != nil {
+		return
+	}
+	c.Request(t.node.Store(), &storenode.Get{Object: id, Deadline: deadline})
+	t.now.wanted[id] = true
+	t.now.missing++
+}
+
+// askReduce asks for the sum of the round. Asked again it is the same reduce,
+// which runs again only if its result was lost.
+func (t *trainer) askReduce(c actor.Context) {
+	sources := make([]phalanx.ObjectID, len(t.workers))
+	for part := range sources {
+		sources[part] = t.run.gradient(t.round, part)
+	}
+	c.Request(t.node.Store(), &storenode.Reduce{Target: t.run.sum(t.round), Sources: sources, Op: phalanx.Sum, Num: t.cfg.Num, Deadline: t.cfg.Deadline})
+}
+
+// remake computes the gradients that are in the sum and were, or may be, lost
+// with the workers that have ended: only they had them. What they computed
+// follows from the plan and the weights.
+func (t *trainer) remake(c actor.Context) {
+	for part, w := range t.workers {
+		id := t.run.gradient(t.round, part)
+		if !w.ended || !t.now.wanted[id] {
+			continue
+		}
+		own, err := t.samples(part)
+		if err != nil {
+			t.end(c, err)
+			return
+		}
+		delete(t.now.wanted, id)
+		t.now.remade[id] = gradientOf(t.model, t.params, t.plan().samples(own, t.round, part))
+		t.answered(c, nil)
+	}
+}
+
+// samples returns those of a part.
+func (t *trainer) samples(part int) ([]digits.Sample, error) {
+	train, _, err := digits.Load()
+	if err != nil {
+		return nil, err
+	}
+	return digits.Split(train, len(t.workers))[part], nil
+}
+
 func (t *trainer) got(c actor.Context, m *storenode.Got) {
+	if !t.now.wanted[m.Object] { // it was remade
+		if m.View != nil {
+			m.View.Release()
+		}
+		return
+	}
+	delete(t.now.wanted, m.Object)
+	if m.Err != nil && !t.ending && m.Object == t.run.sum(t.round) && time.Since(t.now.began) < t.cfg.Deadline {
+		t.askReduce(c) // whose answer is awaited instead
+		return
+	}
 	err := m.Err
 	if err == nil {
 		var a *cluster.Array[float32]
@@ -196,7 +261,11 @@ func (t *trainer) check() (Round, error) {
 			r.Out = append(r.Out, part)
 			continue
 		}
-		parts = append(parts, t.now.arrays[id].Values())
+		gradient, ok := t.now.remade[id]
+		if !ok {
+			gradient = t.now.arrays[id].Values()
+		}
+		parts = append(parts, gradient)
 		r.Samples += t.parts[part]
 	}
 	for _, id := range t.now.reduced.In {
@@ -217,7 +286,7 @@ func (t *trainer) release() {
 	for _, a := range t.now.arrays {
 		a.Release()
 	}
-	t.now.arrays = nil
+	t.now.arrays, t.now.wanted = nil, nil
 }
 
 // clear deletes the objects of the present round, also those that are not there
@@ -272,6 +341,9 @@ func (t *trainer) ended(c actor.Context, who *actor.PID) {
 	if !t.ending && left < t.cfg.Num {
 		t.end(c, fmt.Errorf("train: %d of %d workers are left, a round needs %d; ended: %s", left, len(t.workers), t.cfg.Num,
 			t.describe(func(w *member) bool { return w.ended })))
+	}
+	if !t.ending {
+		t.remake(c)
 	}
 	t.finishIfOver(c)
 }

@@ -81,9 +81,7 @@ func (w *worker) got(c actor.Context, v *storenode.View) {
 		w.fail(c, err)
 		return
 	}
-	gradient := make([]float32, gradientLen(model))
-	last := len(gradient) - 1
-	gradient[last] = float32(model.Gradient(weights.Values(), w.plan.samples(w.own, w.round, w.part), gradient[:last]))
+	gradient := gradientOf(model, weights.Values(), w.plan.samples(w.own, w.round, w.part))
 	c.Request(w.node.Store(), &storenode.Put{Object: w.run.gradient(w.round, w.part), Bytes: cluster.BytesOf(gradient),
 		Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{int64(len(gradient))}}})
 }
