@@ -139,12 +139,11 @@ type (
 		Took   time.Duration    `json:"took_ns"` // since it was lost
 	}
 
-	// AncestorsCleared says which places start over because Place was lost.
+	// AncestorsCleared says which live places above lost ones make their results
+	// again.
 	AncestorsCleared struct {
-		Target     phalanx.ObjectID   `json:"target"`
-		Generation phalanx.Generation `json:"generation"` // the new one
-		Place      int                `json:"place"`
-		Cleared    []int              `json:"cleared"` // from the lowest to the root; not to be changed
+		Target  phalanx.ObjectID `json:"target"`
+		Cleared []int            `json:"cleared"` // positions, from the root down; not to be changed
 	}
 )
 

@@ -86,7 +86,7 @@ func (e PlaceReplaced) String() string {
 }
 
 func (e AncestorsCleared) String() string {
-	return fmt.Sprintf("reduce %q cleared places %v above place %d, now generation %v", e.Target, e.Cleared, e.Place, e.Generation)
+	return fmt.Sprintf("reduce %q cleared places %v, which make their results again", e.Target, e.Cleared)
 }
 
 func (e ShardMoved) String() string {
@@ -136,5 +136,5 @@ func round(d time.Duration) time.Duration {
 	case d >= time.Millisecond:
 		return d.Round(10 * time.Microsecond)
 	}
-	return d
+	return d.Round(time.Microsecond)
 }

@@ -16,6 +16,7 @@ func (l *life) suspect(s detect.Suspect) {
 		ev.Silent = s.Silence
 	}
 	l.n.system.EventStream.Publish(ev)
+	l.reduces.NodeGone(s.Node, false)
 	l.conns.ClosePeer(s.Node)
 	if m, ok := l.view.Load().Member(s.Node); ok {
 		l.n.remote.ClosePeer(m.Control)

@@ -22,6 +22,7 @@ func (l *life) learn(v view.View) {
 			l.gone[m.ID] = true
 			l.mu.Unlock()
 			l.conns.ClosePeer(m.ID)
+			l.reduces.NodeGone(m.ID, true)
 		}
 	}
 	if v.Has(l.id) {

@@ -102,6 +102,8 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 			c.inline = m.bytes
 			c.do(ctx, m.event)
 		}
+	case reduce.NodeGone:
+		c.do(ctx, m)
 	case canceled:
 		c.answer(storenode.ReduceResult{}, m.err)
 		c.do(ctx, reduce.Cancel{})
@@ -128,6 +130,12 @@ func (c *Coordinator) start(ctx actor.Context) {
 		return
 	}
 	c.do(ctx, reduce.Resume{Now: c.began, Reduce: r.remember.Reduce, Degree: r.remember.Degree, Meta: r.remember.Meta, Nodes: r.remember.Nodes})
+	members := c.env.Store.Members()
+	for _, n := range r.remember.Nodes {
+		if !slices.Contains(members, n) {
+			c.do(ctx, reduce.NodeGone{Node: n, Down: true})
+		}
+	}
 }
 
 // stop ends the actor; a caller without an answer hears of it.
@@ -275,13 +283,20 @@ func (c *Coordinator) notify(n reduce.Notify) {
 	case reduce.NotePlaced:
 		c.run.tree.place(n)
 	case reduce.NoteLost, reduce.NoteEmptied:
-		publish(actors.PlaceLost{Target: target, Place: n.Place, Node: n.Node, Source: n.Source, Cause: fmt.Sprintf("%v %s", n.Reason, n.Text)})
 		c.run.tree.lost(n, c.env.Now())
+		if n.Reason == reduce.LostUnheld { // it was told of when it died
+			return
+		}
+		cause := n.Reason.String()
+		if n.Text != "" {
+			cause += ", " + n.Text
+		}
+		publish(actors.PlaceLost{Target: target, Place: n.Place, Node: n.Node, Source: n.Source, Cause: cause})
 	case reduce.NoteReplaced:
 		c.run.replaced++
 		publish(actors.PlaceReplaced{Target: target, Place: n.Place, Node: n.Node, Source: n.Source, Took: c.run.tree.since(n.Place, c.env.Now())})
 		c.run.tree.place(n)
 	case reduce.NoteCleared:
-		publish(actors.AncestorsCleared{Target: target, Place: n.Place, Cleared: n.Places})
+		publish(actors.AncestorsCleared{Target: target, Cleared: n.Places})
 	}
 }

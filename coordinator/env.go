@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
@@ -132,6 +133,16 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce) (storenode.ReduceResu
 		cancel(fail(phalanx.ErrDeadline, "not enough sources became ready"))
 		d := <-ch
 		return d.Result, d.Err
+	}
+}
+
+// NodeGone tells every reduce that a node is suspected, or with down that it has
+// left the view.
+func (e *Env) NodeGone(node phalanx.NodeID, down bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.runs {
+		e.Store.System.Root.Send(r.pid, reduce.NodeGone{Node: node, Down: down})
 	}
 }
 
