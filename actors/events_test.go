@@ -30,7 +30,7 @@ var all = []struct {
 		`object "w" was lost and is replaced, generation 1.2 by 1.3`},
 	{actors.ObjectLost{Object: "w", Generation: phalanx.Generation{Epoch: 1, Seq: 2}}, `object "w" is lost, generation 1.2 has no complete copy`},
 	{actors.ReduceStarted{Target: "s", Sources: 10, Num: 6, Degree: 2}, `reduce "s" started: 6 of 10 sources, degree 2`},
-	{actors.ReduceCompleted{Target: "s", Num: 6, Replaced: 1, Took: 900 * time.Nanosecond}, `reduce "s" completed from 6 sources, 1 places replaced after 900ns`},
+	{actors.ReduceCompleted{Target: "s", Num: 6, Replaced: 1, Took: 900 * time.Microsecond}, `reduce "s" completed from 6 sources, 1 places replaced after 900µs`},
 	{actors.PlaceLost{Target: "s", Place: 2, Node: "b#1", Source: "x", Cause: "down"}, `reduce "s" lost place 2 with "x" on node b#1: down`},
 	{actors.PlaceReplaced{Target: "s", Place: 2, Node: "c#1", Source: "y"}, `reduce "s" has place 2 again, with "y" on node c#1`},
 	{actors.AncestorsCleared{Target: "s", Cleared: []int{0, 1}}, `reduce "s" cleared places [0 1], which make their results again`},

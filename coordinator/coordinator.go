@@ -2,7 +2,7 @@ package coordinator
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"time"
 

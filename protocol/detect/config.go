@@ -12,6 +12,7 @@ type Config struct {
 	Self         phalanx.NodeID
 	Every        time.Duration // between heartbeats to a peer, and between repeats of an accusation; 100 ms
 	SilentAfter  time.Duration // a peer without a round trip for so long is suspected; 500 ms
+	PatienceMax  time.Duration // the most that SilentAfter grows to where round trips take long; 3 s
 	LateAfter    time.Duration // a tick that comes so much later than due voids what was not heard; 100 ms
 	LookAgain    time.Duration // between attempts to reach a peer whose connection broke; 5 ms
 	ForgetAfter  time.Duration // an accusation that is not repeated; 400 ms
@@ -27,6 +28,7 @@ func (c Config) withDefaults() Config {
 	}
 	def(&c.Every, 100*time.Millisecond)
 	def(&c.SilentAfter, 500*time.Millisecond)
+	def(&c.PatienceMax, 3*time.Second)
 	def(&c.LateAfter, 100*time.Millisecond)
 	def(&c.LookAgain, 5*time.Millisecond)
 	def(&c.ForgetAfter, 400*time.Millisecond)
@@ -45,6 +47,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("detect: the node has no name")
 	case c.Every < 0 || c.LateAfter < 0 || c.LookAgain < 0 || c.ProposeAfter < 0 || c.Successors < 0:
 		return fmt.Errorf("detect: an interval or number is negative")
+	case c.PatienceMax < c.SilentAfter:
+		return fmt.Errorf("detect: patience ends at %v, before silence of %v is one", c.PatienceMax, c.SilentAfter)
 	case c.SilentAfter < 2*c.Every:
 		return fmt.Errorf("detect: silence of %v is shorter than two heartbeats %v apart", c.SilentAfter, c.Every)
 	case c.ForgetAfter < 2*c.Every:

@@ -12,6 +12,7 @@ type Core struct {
 	cfg Config
 	now time.Duration
 	due time.Duration // when the next tick is expected
+	lag time.Duration // how late own ticks lately came; fades
 	out []Effect
 
 	members []phalanx.NodeID // of the view, in its order; without Self: none of this is done
@@ -26,6 +27,8 @@ type peer struct {
 	watched  bool
 	look     time.Duration // until when it is watched because a connection broke
 	beat     time.Duration // the last heartbeat to it
+	asked    time.Duration // the first heartbeat that has not come back; 0: all have
+	slow     time.Duration // how long round trips lately took at most; fades
 	heard    time.Duration // the last round trip, or when this node began to listen for one
 	cause    Cause         // why this node suspects it
 	told     time.Duration // when the voters were told so
@@ -122,16 +125,21 @@ func (c *Core) changed(ev Changed) {
 // tick sends heartbeats and looks for silence.
 func (c *Core) tick(ev Tick) {
 	c.streams = slices.Clone(ev.Streams)
-	late := c.due > 0 && c.now-c.due > c.cfg.LateAfter
+	behind := time.Duration(0)
+	if c.due > 0 {
+		behind = min(max(c.now-c.due, 0), c.cfg.SilentAfter)
+	}
+	c.lag = max(behind, fade(c.lag))
+	late := behind > c.cfg.LateAfter
 	for _, id := range c.members {
 		p := c.peers[id]
 		if p == nil {
 			continue
 		}
 		if late && p.cause == Trusted {
-			p.heard = c.now
+			p.heard, p.asked = c.now, 0
 		}
-		if p.watched && p.cause == Trusted && c.now-p.heard >= c.cfg.SilentAfter {
+		if p.watched && p.cause == Trusted && c.now-p.heard >= c.patience(p) {
 			c.suspect(id, p, Silent)
 		}
 		if p.cause != Trusted && c.now-p.told >= c.cfg.Every {
@@ -156,8 +164,24 @@ func (c *Core) tick(ev Tick) {
 // beat asks for a heartbeat.
 func (c *Core) beat(id phalanx.NodeID, p *peer) {
 	p.beat, p.again = c.now, 0
+	if p.asked == 0 {
+		p.asked = c.now
+	}
 	c.emit(Beat{Node: id})
 }
+
+// patience returns for how long p may be silent. Where round trips lately took
+// long, or this node's own ticks came late, machines are busy, and silence means
+// less.
+func (c *Core) patience(p *peer) time.Duration {
+	return min(c.cfg.SilentAfter+busyFactor*max(p.slow, c.lag), c.cfg.PatienceMax)
+}
+
+// busyFactor is how many times longer than it lately did a round trip may take.
+const busyFactor = 4
+
+// fade lets a worst case be forgotten, by half in some ten heartbeats.
+func fade(d time.Duration) time.Duration { return d - d/16 }
 
 // plan says when the next tick is due.
 func (c *Core) plan() {
@@ -171,7 +195,7 @@ func (c *Core) plan() {
 			c.due = min(c.due, p.again)
 		}
 		if p.cause == Trusted {
-			c.due = min(c.due, p.heard+c.cfg.SilentAfter)
+			c.due = min(c.due, p.heard+c.patience(p))
 		}
 	}
 	c.due = max(c.due, c.now)
@@ -183,7 +207,10 @@ func (c *Core) echoed(ev Echoed) {
 	if p == nil {
 		return
 	}
-	p.heard, p.again = max(p.heard, ev.Now), 0
+	if p.asked != 0 {
+		p.slow = max(ev.Now-p.asked, fade(p.slow))
+	}
+	p.heard, p.again, p.asked = max(p.heard, ev.Now), 0, 0
 	if p.cause == Trusted {
 		return
 	}

@@ -13,6 +13,9 @@
 // and the voters. A connection that breaks is no verdict, but a reason to look
 // at once.
 //
+// How long silence has to last grows where round trips lately took long: on busy
+// machines everything is late.
+//
 // A node whose own clock was late gives no verdict about others: what it did not
 // hear may wait in its own queues.
 package detect
