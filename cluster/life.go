@@ -65,6 +65,7 @@ type life struct {
 const (
 	storeName  = "store"
 	placesName = "places"
+	looksName  = "looks"
 )
 
 // begin starts an incarnation that is in no cluster yet.
@@ -221,7 +222,11 @@ func (l *life) startStore() error {
 	}
 	n.budget.OnPressure(func(need int64) { storenode.Press(n.system, evictor, need) })
 	places, err := spawn(l.places.Actor(), placesName)
-	l.own = []*actor.PID{evictor, places}
+	if err != nil {
+		return err
+	}
+	looks, err := spawn(actor.PropsFromFunc(l.looks), looksName)
+	l.own = []*actor.PID{evictor, places, looks}
 	return err
 }
 

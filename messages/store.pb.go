@@ -129,6 +129,173 @@ func (x *PrefetchReply) GetErrors() []*Error {
 	return nil
 }
 
+// LookRequest asks a node how far an object, and if the node makes it by a
+// reduce, its tree, have come.
+type LookRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Object        string                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookRequest) Reset() {
+	*x = LookRequest{}
+	mi := &file_messages_store_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookRequest) ProtoMessage() {}
+
+func (x *LookRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_store_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookRequest.ProtoReflect.Descriptor instead.
+func (*LookRequest) Descriptor() ([]byte, []int) {
+	return file_messages_store_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *LookRequest) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+// LookReply is what the node sees.
+type LookReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Held          int64                  `protobuf:"zigzag64,1,opt,name=held,proto3" json:"held,omitempty"`  // checked bytes of the object
+	Places        []*PlaceSeen           `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"` // of the running reduce, if the node coordinates it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookReply) Reset() {
+	*x = LookReply{}
+	mi := &file_messages_store_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookReply) ProtoMessage() {}
+
+func (x *LookReply) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_store_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookReply.ProtoReflect.Descriptor instead.
+func (*LookReply) Descriptor() ([]byte, []int) {
+	return file_messages_store_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *LookReply) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *LookReply) GetPlaces() []*PlaceSeen {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+type PlaceSeen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Parent        int32                  `protobuf:"zigzag32,2,opt,name=parent,proto3" json:"parent,omitempty"` // -1: it is the root
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Source        string                 `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceSeen) Reset() {
+	*x = PlaceSeen{}
+	mi := &file_messages_store_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceSeen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceSeen) ProtoMessage() {}
+
+func (x *PlaceSeen) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_store_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceSeen.ProtoReflect.Descriptor instead.
+func (*PlaceSeen) Descriptor() ([]byte, []int) {
+	return file_messages_store_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *PlaceSeen) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *PlaceSeen) GetParent() int32 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *PlaceSeen) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *PlaceSeen) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
 var File_messages_store_proto protoreflect.FileDescriptor
 
 const file_messages_store_proto_rawDesc = "" +
@@ -139,7 +306,17 @@ const file_messages_store_proto_rawDesc = "" +
 	"\x03pin\x18\x02 \x01(\bR\x03pin\x12\x18\n" +
 	"\atimeout\x18\x03 \x01(\x03R\atimeout\"7\n" +
 	"\rPrefetchReply\x12&\n" +
-	"\x06errors\x18\x01 \x03(\v2\x0e.phalanx.ErrorR\x06errorsB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x06errors\x18\x01 \x03(\v2\x0e.phalanx.ErrorR\x06errors\"%\n" +
+	"\vLookRequest\x12\x16\n" +
+	"\x06object\x18\x01 \x01(\tR\x06object\"K\n" +
+	"\tLookReply\x12\x12\n" +
+	"\x04held\x18\x01 \x01(\x12R\x04held\x12*\n" +
+	"\x06places\x18\x02 \x03(\v2\x12.phalanx.PlaceSeenR\x06places\"e\n" +
+	"\tPlaceSeen\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\rR\x05place\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\x11R\x06parent\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x16\n" +
+	"\x06source\x18\x04 \x01(\tR\x06sourceB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_store_proto_rawDescOnce sync.Once
@@ -153,19 +330,23 @@ func file_messages_store_proto_rawDescGZIP() []byte {
 	return file_messages_store_proto_rawDescData
 }
 
-var file_messages_store_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_messages_store_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_messages_store_proto_goTypes = []any{
 	(*PrefetchRequest)(nil), // 0: phalanx.PrefetchRequest
 	(*PrefetchReply)(nil),   // 1: phalanx.PrefetchReply
-	(*Error)(nil),           // 2: phalanx.Error
+	(*LookRequest)(nil),     // 2: phalanx.LookRequest
+	(*LookReply)(nil),       // 3: phalanx.LookReply
+	(*PlaceSeen)(nil),       // 4: phalanx.PlaceSeen
+	(*Error)(nil),           // 5: phalanx.Error
 }
 var file_messages_store_proto_depIdxs = []int32{
-	2, // 0: phalanx.PrefetchReply.errors:type_name -> phalanx.Error
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	5, // 0: phalanx.PrefetchReply.errors:type_name -> phalanx.Error
+	4, // 1: phalanx.LookReply.places:type_name -> phalanx.PlaceSeen
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_messages_store_proto_init() }
@@ -180,7 +361,7 @@ func file_messages_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_store_proto_rawDesc), len(file_messages_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

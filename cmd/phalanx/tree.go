@@ -19,7 +19,7 @@ func (a *app) treeCommand() *cobra.Command {
 		GroupID: looks,
 		Long: `Tree draws who sends an object to whom at this moment; or, while a reduce makes
 it, the reduce's tree: the root on top, below each place those that it reads from.
-A reduce is known to the node that runs it.`,
+Any node can be asked.`,
 		Example:           "  phalanx tree models/7",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeIDs(&c, 0, 1),
