@@ -1,0 +1,111 @@
+package bed
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Cut is what happens to packets on their way from one host to another.
+type Cut struct {
+	From, To int
+	Refuse   bool // answer with a reset, as a host does on which nobody listens; else drop them
+}
+
+// Between cuts host a off from the others, both ways.
+func Between(a int, others ...int) []Cut {
+	return append(From(a, others...), To(a, others...)...)
+}
+
+// From cuts the ways from host a to the others, and not the ways back.
+func From(a int, others ...int) []Cut {
+	var all []Cut
+	for _, b := range others {
+		if b != a {
+			all = append(all, Cut{From: a, To: b})
+		}
+	}
+	return all
+}
+
+// To cuts the ways from the others to host a.
+func To(a int, others ...int) []Cut {
+	all := From(a, others...)
+	for i := range all {
+		all[i].From, all[i].To = all[i].To, all[i].From
+	}
+	return all
+}
+
+// Refuse makes cuts answer with a reset.
+func Refuse(cuts []Cut) []Cut {
+	all := slices.Clone(cuts)
+	for i := range all {
+		all[i].Refuse = true
+	}
+	return all
+}
+
+// Hosts are the numbers of all hosts.
+func (b *Bed) Hosts() []int {
+	all := make([]int, b.cfg.Hosts)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// Cut begins cuts. Those that are in force already stay.
+func (b *Bed) Cut(cuts ...Cut) error { return b.change(cuts, true) }
+
+// Heal ends cuts. What is not cut stays as it is.
+func (b *Bed) Heal(cuts ...Cut) error { return b.change(cuts, false) }
+
+func (b *Bed) change(cuts []Cut, on bool) error {
+	hosts := map[int]bool{}
+	for _, c := range cuts {
+		for _, i := range []int{c.From, c.To} {
+			if i < 0 || i >= b.cfg.Hosts {
+				return fmt.Errorf("bed: there is no host %d among %d", i, b.cfg.Hosts)
+			}
+		}
+		if hosts[c.To] = true; on {
+			b.cuts[c] = true
+		} else {
+			delete(b.cuts, c)
+		}
+	}
+	for _, i := range b.Hosts() {
+		if hosts[i] {
+			if err := run(b.rules(i), "ip", "netns", "exec", b.host(i), "nft", "-f", "-"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rules is what host i does with what comes in, as one change for nft.
+func (b *Bed) rules(i int) string {
+	var all []Cut
+	for c := range b.cuts {
+		if c.To == i {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(x, y Cut) int { return cmp.Compare(x.From, y.From) })
+	var s strings.Builder
+	s.WriteString("table inet bed\ndelete table inet bed\ntable inet bed {\n chain in {\n  type filter hook input priority 0;\n")
+	for _, c := range all {
+		switch from := b.Addr(c.From); {
+		case !c.Refuse:
+			fmt.Fprintf(&s, "  ip saddr %s drop\n", from)
+		default: // a reset gets through: it is the other's refusal
+			fmt.Fprintf(&s, "  ip saddr %s tcp flags & rst == 0 reject with tcp reset\n", from)
+			fmt.Fprintf(&s, "  ip saddr %s meta l4proto != tcp reject\n", from)
+		}
+	}
+	s.WriteString(" }\n}\n")
+	return s.String()
+}
