@@ -1,15 +1,8 @@
 package e2e
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"sync/atomic"
-
-	"github.com/zeebo/xxh3"
-
-	"github.com/phalanx-go/phalanx"
 )
 
 var names atomic.Int64
@@ -17,49 +10,3 @@ var names atomic.Int64
 // fresh returns a name that no test has used: deleted ids cannot be used again
 // at once, and tests can be repeated.
 func fresh(name string) string { return fmt.Sprintf("%s/%d", name, names.Add(1)) }
-
-// content returns the bytes of an object, which follow from its id: every
-// process knows what is right without being told.
-func content(id phalanx.ObjectID, d phalanx.DType, size int64) []byte {
-	var seed [32]byte
-	binary.LittleEndian.PutUint64(seed[:], xxh3.HashString(string(id)))
-	rng, b := rand.NewChaCha8(seed), make([]byte, size)
-	_, _ = rng.Read(b)
-	if d == phalanx.Float32 { // whole numbers: their sums are exact in any order
-		for i := int64(0); i < size; i += 4 {
-			v := float32(int8(b[i])) * 1000
-			binary.LittleEndian.PutUint32(b[i:], math.Float32bits(v))
-		}
-	}
-	return b
-}
-
-// combined returns the bytes of a reduce, computed one element at a time.
-func combined(sources []phalanx.ObjectID, op phalanx.Op, d phalanx.DType, size int64) ([]byte, error) {
-	var total []byte
-	for i, id := range sources {
-		b := content(id, d, size)
-		if i == 0 {
-			total = b
-			continue
-		}
-		for at := int64(0); at < size; at += d.Size() {
-			x, y := total[at:at+d.Size()], b[at:at+d.Size()]
-			switch {
-			case d == phalanx.Float32 && op == phalanx.Sum:
-				binary.LittleEndian.PutUint32(x, math.Float32bits(float(x)+float(y)))
-			case d == phalanx.Float32 && op == phalanx.Max:
-				binary.LittleEndian.PutUint32(x, math.Float32bits(max(float(x), float(y))))
-			case d == phalanx.Int64 && op == phalanx.Sum:
-				binary.LittleEndian.PutUint64(x, binary.LittleEndian.Uint64(x)+binary.LittleEndian.Uint64(y))
-			case d == phalanx.Uint8 && op == phalanx.Xor:
-				x[0] ^= y[0]
-			default:
-				return nil, fmt.Errorf("this test does not know %s of %v", op, d)
-			}
-		}
-	}
-	return total, nil
-}
-
-func float(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }

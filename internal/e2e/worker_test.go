@@ -13,6 +13,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/content"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
@@ -104,11 +105,11 @@ func (w *worker) begin(c actor.Context, o order) {
 	var m any
 	switch o.Do {
 	case "put":
-		m = &storenode.Put{Object: o.Object, Bytes: content(o.Object, o.DType, o.Size), Meta: meta, Deadline: patience}
+		m = &storenode.Put{Object: o.Object, Bytes: content.Of(o.Object, o.DType, o.Size), Meta: meta, Deadline: patience}
 	case "stream":
 		key, meta.Size = "put", phalanx.UnknownSize
 		// Only a Reader, so that nobody can tell how much is to come.
-		m = &storenode.Put{Object: o.Object, Reader: struct{ io.Reader }{bytes.NewReader(content(o.Object, o.DType, o.Size))}, Meta: meta, Deadline: patience}
+		m = &storenode.Put{Object: o.Object, Reader: struct{ io.Reader }{bytes.NewReader(content.Of(o.Object, o.DType, o.Size))}, Meta: meta, Deadline: patience}
 	case "get":
 		m = &storenode.Get{Object: o.Object, Deadline: patience}
 	case "open":
@@ -141,25 +142,17 @@ func (w *worker) over(c actor.Context, did string, id phalanx.ObjectID, result f
 
 // check compares every byte with what it must be.
 func (o order) check(got []byte, meta phalanx.Meta) error {
-	want := content(o.Object, o.DType, o.Size)
+	want := content.Of(o.Object, o.DType, o.Size)
 	if len(o.Sources) > 0 {
 		var err error
-		if want, err = combined(o.Sources, o.Op, o.DType, o.Size); err != nil {
+		if want, err = content.Combined(o.Sources, o.Op, o.DType, o.Size); err != nil {
 			return err
 		}
 	}
-	switch {
-	case meta.DType != o.DType || meta.Size != o.Size:
+	if meta.DType != o.DType || meta.Size != o.Size {
 		return fmt.Errorf("%s is of %d bytes of %v, want %d of %v", o.Object, meta.Size, meta.DType, o.Size, o.DType)
-	case len(got) != len(want):
-		return fmt.Errorf("%s has %d bytes, want %d", o.Object, len(got), len(want))
 	}
-	for i := range want {
-		if got[i] != want[i] {
-			return fmt.Errorf("byte %d of %s is %#x, want %#x", i, o.Object, got[i], want[i])
-		}
-	}
-	return nil
+	return content.Differ(o.Object, got, want)
 }
 
 // tell gives an agent an order and returns where its answer will be.
