@@ -34,6 +34,10 @@ type Supervisor struct {
 	log logrus.FieldLogger
 }
 
+// Crash is a message on which every long-lived actor of a node panics, and every
+// place: for tests of what becomes of it.
+type Crash struct{}
+
 var _ actor.SupervisorStrategy = (*Supervisor)(nil)
 
 // Restarting returns a Supervisor for long-lived actors: it restarts them after

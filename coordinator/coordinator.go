@@ -61,6 +61,7 @@ type run struct {
 	once     sync.Once
 	pid      *actor.PID // of the actor; for Close
 	attempt  uint64
+	number   uint64 // of the run among this node's, the same for all attempts
 	remember *reduce.Remember
 	watches  []uint64
 	tree     *treeState
@@ -104,6 +105,8 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		}
 	case reduce.NodeGone:
 		c.do(ctx, m)
+	case actors.Crash:
+		panic(m)
 	case canceled:
 		c.answer(storenode.ReduceResult{}, m.err)
 		c.do(ctx, reduce.Cancel{})

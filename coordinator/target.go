@@ -55,8 +55,11 @@ type answeredAsk struct {
 }
 
 func (c *Coordinator) begin() {
+	if c.run.number == 0 {
+		c.run.number = c.env.Store.Directory.Nums(1)
+	}
 	tag := requestDigest(c.run.req).String()
-	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag},
+	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag, Run: c.run.number},
 		func(owner phalanx.NodeID, r directory.Result) reduce.Event {
 			switch {
 			case r.Kind != 0:

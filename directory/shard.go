@@ -21,6 +21,8 @@ type shard struct {
 	number int
 	core   *core.Shard
 	again  bool   // after a restart
+	lost   bool   // it has no state, but the view takes it for the owner or the backup
+	lostIn uint64 // the epoch in which it lost its state
 	views  uint64 // how many the host had learned when it configured this replica
 	lease  *lease // that the core knows
 	timers actors.Timers[struct{}]
@@ -48,22 +50,43 @@ func (s *shard) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		if e, ok := s.host.entry(s.number); s.again && ok {
-			s.host.cfg.Restarted(s.number, e.Epoch)
+			s.lostIn = e.Epoch
+			s.forgot(e.Epoch, e.Owner, e.Backup, false)
 		}
 	case configured:
 		s.views = m.views
+		if s.lost && s.forgot(m.Epoch, m.Owner, m.Backup, m.Rebuild && m.Epoch > s.lostIn) {
+			return
+		}
 		s.step(m.Configure)
 		s.look()
 		s.arm(c)
 	case leased:
 		s.look()
 		s.arm(c)
+	case actors.Crash:
+		panic(m)
 	case core.Event:
 		s.handle(c, m)
 	}
 }
 
+// forgot has a replica that has lost its state take no part as the owner or the
+// backup, until the view knows that: then it is copied, or rebuilt if nobody has
+// the state any more. It reports whether the view does not know yet.
+func (s *shard) forgot(epoch uint64, owner, backup phalanx.NodeID, rebuild bool) bool {
+	self := s.host.cfg.Self
+	s.lost = (owner == self || backup == self) && !rebuild
+	if s.lost {
+		s.host.cfg.Restarted(s.number, epoch)
+	}
+	return s.lost
+}
+
 func (s *shard) handle(c actor.Context, ev core.Event) {
+	if s.lost {
+		return
+	}
 	s.look()
 	s.step(ev)
 	s.arm(c)

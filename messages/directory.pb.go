@@ -738,6 +738,7 @@ type Begin struct {
 	Tag           []byte                 `protobuf:"bytes,3,opt,name=tag,proto3" json:"tag,omitempty"`
 	Copies        int64                  `protobuf:"varint,4,opt,name=copies,proto3" json:"copies,omitempty"`
 	Replace       *Generation            `protobuf:"bytes,5,opt,name=replace,proto3" json:"replace,omitempty"`
+	Run           uint64                 `protobuf:"varint,6,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -805,6 +806,13 @@ func (x *Begin) GetReplace() *Generation {
 		return x.Replace
 	}
 	return nil
+}
+
+func (x *Begin) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
 }
 
 type PutInline struct {
@@ -2635,6 +2643,7 @@ type Record struct {
 	Bytes         []byte                 `protobuf:"bytes,12,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Copies        int64                  `protobuf:"varint,13,opt,name=copies,proto3" json:"copies,omitempty"`
 	Evicted       []string               `protobuf:"bytes,14,rep,name=evicted,proto3" json:"evicted,omitempty"`
+	Run           uint64                 `protobuf:"varint,15,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2765,6 +2774,13 @@ func (x *Record) GetEvicted() []string {
 		return x.Evicted
 	}
 	return nil
+}
+
+func (x *Record) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
 }
 
 type Confirm struct {
@@ -3107,13 +3123,14 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\aconfirm\x181 \x01(\v2\x10.phalanx.ConfirmH\x00R\aconfirm\x12/\n" +
 	"\bholdings\x182 \x01(\v2\x11.phalanx.HoldingsH\x00R\bholdings\x129\n" +
 	"\fack_holdings\x183 \x01(\v2\x14.phalanx.AckHoldingsH\x00R\vackHoldingsB\x06\n" +
-	"\x04body\"\xa9\x01\n" +
+	"\x04body\"\xbb\x01\n" +
 	"\x05Begin\x12!\n" +
 	"\x04meta\x18\x01 \x01(\v2\r.phalanx.MetaR\x04meta\x12$\n" +
 	"\x05maker\x18\x02 \x01(\x0e2\x0e.phalanx.MakerR\x05maker\x12\x10\n" +
 	"\x03tag\x18\x03 \x01(\fR\x03tag\x12\x16\n" +
 	"\x06copies\x18\x04 \x01(\x03R\x06copies\x12-\n" +
-	"\areplace\x18\x05 \x01(\v2\x13.phalanx.GenerationR\areplace\"\xd5\x01\n" +
+	"\areplace\x18\x05 \x01(\v2\x13.phalanx.GenerationR\areplace\x12\x10\n" +
+	"\x03run\x18\x06 \x01(\x04R\x03run\"\xd5\x01\n" +
 	"\tPutInline\x12!\n" +
 	"\x04meta\x18\x01 \x01(\v2\r.phalanx.MetaR\x04meta\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x14\n" +
@@ -3244,7 +3261,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\achanges\x18\x04 \x03(\v2\x0f.phalanx.ChangeR\achanges\"C\n" +
 	"\x06Change\x12'\n" +
 	"\x06record\x18\x01 \x01(\v2\x0f.phalanx.RecordR\x06record\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\x91\x03\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\xa3\x03\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +
@@ -3261,7 +3278,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06inline\x18\v \x01(\bR\x06inline\x12\x14\n" +
 	"\x05bytes\x18\f \x01(\fR\x05bytes\x12\x16\n" +
 	"\x06copies\x18\r \x01(\x03R\x06copies\x12\x18\n" +
-	"\aevicted\x18\x0e \x03(\tR\aevicted\"I\n" +
+	"\aevicted\x18\x0e \x03(\tR\aevicted\x12\x10\n" +
+	"\x03run\x18\x0f \x01(\x04R\x03run\"I\n" +
 	"\aConfirm\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x10\n" +

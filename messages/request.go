@@ -16,7 +16,7 @@ func (m *Directory) setRequest(body directory.Body) error {
 			Tag: []byte(b.Tag), Note: b.Note, Gen: fromGen(b.Gen), Held: b.Held, Copies: int64(b.Copies)}}
 	case directory.Begin:
 		m.Body = &Directory_Begin{&Begin{Meta: fromMeta(b.Meta), Maker: Maker(b.Maker), Tag: []byte(b.Tag),
-			Copies: int64(b.Copies), Replace: fromGen(b.Replace)}}
+			Copies: int64(b.Copies), Replace: fromGen(b.Replace), Run: b.Run}}
 	case directory.Final:
 		m.Body = &Directory_Final{&Final{Gen: fromGen(b.Gen), Meta: fromMeta(b.Meta), Digest: fromDigest(b.Digest),
 			Note: b.Note, Held: b.Held}}
@@ -77,7 +77,7 @@ func (f *fields) body(m *Directory) directory.Body {
 		g := b.Begin
 		return directory.Begin{Meta: f.meta("begin.meta", g.GetMeta()),
 			Maker: enum(f, "begin.maker", g.GetMaker(), directory.ByReduce), Tag: string(g.GetTag()),
-			Copies: f.count("begin.copies", g.GetCopies()), Replace: toGen(g.GetReplace())}
+			Copies: f.count("begin.copies", g.GetCopies()), Replace: toGen(g.GetReplace()), Run: g.GetRun()}
 	case *Directory_Final:
 		n := b.Final
 		return directory.Final{Gen: toGen(n.GetGen()), Meta: f.meta("final.meta", n.GetMeta()),

@@ -105,6 +105,8 @@ func (p *place) Receive(c actor.Context) {
 		p.missing(m)
 	case tighten:
 		p.tighten()
+	case actors.Crash:
+		panic(m)
 	case inspectPlace:
 		p.do(reduce.Inspecting{Attempt: m.attempt})
 		var held []reduce.Held

@@ -90,7 +90,7 @@ func (h *Places) Inspect(from *actor.PID, in reduce.Inspect) {
 	}
 	h.mu.Unlock()
 	go func() {
-		held := reduce.Inspected{Node: h.env.Self}
+		held := reduce.Inspected{Node: h.env.Self, Attempt: in.Attempt}
 		for _, pid := range pids {
 			answer := make(chan []reduce.Held, 1)
 			h.env.send(pid, inspectPlace{in.Attempt, answer})

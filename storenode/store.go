@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -113,6 +114,8 @@ func (s *Store) Receive(c actor.Context) {
 		}
 	case *actor.Terminated:
 		s.terminated(m)
+	case actors.Crash:
+		panic(m)
 	default:
 		s.remote(c)
 	}

@@ -21,7 +21,7 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted; its id is free %v after that", tombstoneLife)
 	case st == Unbound:
 		s.bind(o, r, b)
-	case st == Begun && o.rec.Origin == r.From && o.rec.OriginNum == r.Num:
+	case st == Begun && o.rec.Origin == r.From && (o.rec.OriginNum == r.Num || b.Run != 0 && o.rec.Run == b.Run):
 		s.reply(r, s.known(o))
 	case b.Maker == ByReduce && o.rec.Maker == ByReduce && o.rec.Tag == b.Tag:
 		if st == Lost {
@@ -73,7 +73,7 @@ func (s *Shard) nextGen() phalanx.Generation {
 func (s *Shard) bind(o *object, r Request, b Begin) {
 	old := o.rec
 	rec := Record{Object: o.rec.Object, State: Begun, Gen: s.nextGen(), Meta: b.Meta, Maker: b.Maker, Tag: b.Tag,
-		Origin: r.From, OriginNum: r.Num, Copies: max(1, b.Copies)}
+		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies)}
 	s.commit(o, rec, func() {
 		s.superseded(o, old)
 		s.reply(r, s.known(o))

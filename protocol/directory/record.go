@@ -46,6 +46,7 @@ type Record struct {
 	Note      []byte
 	Origin    phalanx.NodeID // who began it
 	OriginNum uint64         // its request, so that a repeat is answered again
+	Run       uint64         // of Begin
 	Inline    bool
 	Bytes     []byte // if Inline; never changed in place
 	Copies    int

@@ -33,6 +33,7 @@ type (
 		Meta    phalanx.Meta
 		Maker   Maker
 		Tag     string             // digest of the reduce request
+		Run     uint64             // names the reduce among those of its node, for all attempts of its coordinator; 0: none
 		Copies  int                // complete pinned copies that are to be kept; 0 means 1
 		Replace phalanx.Generation // of a lost object that other bytes are to replace
 	}

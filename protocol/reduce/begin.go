@@ -111,6 +111,10 @@ func (c *Coordinator) fault(object phalanx.ObjectID, kind phalanx.Kind, format s
 // expired fails with what was missing.
 func (c *Coordinator) expired() {
 	err := c.fault(c.cfg.Target, phalanx.ErrDeadline, "the directory has not answered yet")
+	if c.phase == inspecting && !c.ask.pending && len(c.resumed.waiting) > 0 {
+		err.Node = c.resumed.waiting[0].node
+		err.Err = fmt.Errorf("it has not said which places it runs, which a restarted coordinator has to know")
+	}
 	if c.phase == running {
 		ready := 0
 		for _, s := range c.sources {

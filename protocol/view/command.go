@@ -38,7 +38,9 @@ type (
 	InSync struct{ Shards []Synced }
 
 	// Drop asks to take Node, the owner or the backup, off Shard, by whoever is
-	// the other. It counts only in Epoch, so that of two the first wins.
+	// the other, or by Node itself if its replica has lost its state. It counts
+	// only in Epoch, so that of two the first wins. Without a backup the shard
+	// is lost, and rebuilt.
 	Drop struct {
 		Shard int
 		Epoch uint64
@@ -104,7 +106,7 @@ func (c Drop) counts(v View) bool {
 		return false
 	}
 	is := v.Shards[c.Shard]
-	return is.Epoch == c.Epoch && is.Backup != "" && is.has(c.Node)
+	return is.Epoch == c.Epoch && is.has(c.Node)
 }
 
 // EncodeCommand returns c as bytes.

@@ -74,7 +74,7 @@ func (s Shard) without(id phalanx.NodeID) Shard {
 // relying on old. A Next that is called off and asked again later has missed
 // changes in between, so what it said of the first time must be told apart.
 func (s Shard) since(old Shard) Shard {
-	if s.Owner == old.Owner && s.Backup == old.Backup && (old.Next == "" || s.Next == old.Next) {
+	if s.Owner == old.Owner && s.Backup == old.Backup && s.LostAt == old.LostAt && (old.Next == "" || s.Next == old.Next) {
 		return s
 	}
 	s.Epoch = old.Epoch + 1

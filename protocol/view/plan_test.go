@@ -86,8 +86,9 @@ func follows(before, after View, i int, cmd Command) error {
 			}
 		}
 	case Drop:
-		if cmd.Shard == i && cmd.Epoch == old.Epoch && (cmd.Node == old.Owner || cmd.Node == old.Backup) && old.Backup != "" {
+		if cmd.Shard == i && cmd.Epoch == old.Epoch && (cmd.Node == old.Owner || cmd.Node == old.Backup) {
 			delete(has, cmd.Node)
+			delete(has, "")
 		}
 	}
 	for id := range has {
@@ -99,7 +100,7 @@ func follows(before, after View, i int, cmd Command) error {
 	set := []phalanx.NodeID{s.Owner, s.Backup, s.Next}
 	slices.Sort(set)
 	set = slices.DeleteFunc(set, func(id phalanx.NodeID) bool { return id == "" })
-	stays := s.Owner == old.Owner && s.Backup == old.Backup && (s.Next == old.Next || old.Next == "")
+	stays := s.Owner == old.Owner && s.Backup == old.Backup && (s.Next == old.Next || old.Next == "") && s.LostAt == old.LostAt
 	switch {
 	case len(slices.Compact(slices.Clone(set))) != len(set):
 		return fmt.Errorf("a node has two roles")

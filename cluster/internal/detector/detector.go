@@ -139,6 +139,8 @@ func (a *instance) Receive(c actor.Context) {
 		for _, b := range a.beaters {
 			b.stop()
 		}
+	case actors.Crash:
+		panic(m)
 	case learn:
 		a.step(changed(a.d.cfg.Self, m.View, now))
 	case detect.Echoed:

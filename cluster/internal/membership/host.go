@@ -93,6 +93,8 @@ func (a *instance) Receive(c actor.Context) {
 			a.gathering = true
 			a.timers.Set(c, gathered, gatherFor)
 		}
+	case actors.Crash:
+		panic(m)
 	case boot:
 		a.step(view.Boot{Now: now})
 	case learn:

@@ -1,0 +1,159 @@
+package cluster_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+func silent(c *cluster.Config) {
+	c.Logger = logrus.New()
+	c.Logger.(*logrus.Logger).SetOutput(io.Discard)
+}
+
+// crash has the actors of a node whose names begin with prefix panic.
+func crash(n *cluster.Node, prefix string) (crashed int) {
+	for _, bucket := range n.System().ProcessRegistry.LocalPIDs.LocalPIDs {
+		for _, id := range bucket.Keys() {
+			if strings.HasPrefix(id, prefix) {
+				n.System().Root.Send(actor.NewPID(n.System().Address(), id), actors.Crash{})
+				crashed++
+			}
+		}
+	}
+	return crashed
+}
+
+// Whatever actor panics is restarted, on any node, and what was under way
+// completes.
+func TestActorsThatPanic(t *testing.T) {
+	for _, nodes := range []int{1, 5} {
+		for _, name := range []string{"store", "shard-", "membership", "detector"} {
+			t.Run(fmt.Sprintf("%s on %d nodes", name, nodes), func(t *testing.T) {
+				nodes := start(t, nodes, silent)
+				ctx := within(t)
+				big, small := random(3<<20, 1), random(1000, 2)
+				first, last := nodes[0], nodes[len(nodes)-1]
+				for id, data := range map[phalanx.ObjectID][]byte{"big": big, "small": small} {
+					if _, err := first.Put(ctx, id, data); err != nil {
+						t.Fatal(err)
+					}
+				}
+				waits := make(chan error, 1)
+				go func() {
+					v, err := last.Get(ctx, "later")
+					if err == nil {
+						v.Release()
+					}
+					waits <- err
+				}()
+				events := last.Events(ctx)
+				hit := 0
+				for _, n := range nodes[len(nodes)/2:] {
+					hit += crash(n, name)
+				}
+				if hit == 0 {
+					t.Fatal("there is no such actor")
+				}
+				restarted := false
+				for !restarted {
+					e, ok := <-events
+					if !ok {
+						t.Fatal("no restart was told of")
+					}
+					_, restarted = e.(actors.ActorRestarted)
+				}
+				if _, err := first.Put(ctx, "later", big); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-waits; err != nil {
+					t.Errorf("what waited ended with %v", err)
+				}
+				for id, data := range map[phalanx.ObjectID][]byte{"big": big, "small": small} {
+					v, err := last.Get(ctx, id)
+					if err != nil {
+						t.Fatalf("%s: %v", id, err)
+					}
+					if !bytes.Equal(v.Bytes(), data) {
+						t.Errorf("other bytes of %s", id)
+					}
+					v.Release()
+				}
+				if err := first.Delete(ctx, "big"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// A coordinator that panics in the middle of a reduce takes the target up again.
+func TestACoordinatorThatPanics(t *testing.T) {
+	nodes := start(t, 5, silent)
+	ctx := within(t)
+	ones := make([]float32, 1<<18)
+	for i := range ones {
+		ones[i] = 1
+	}
+	var sources []phalanx.ObjectID
+	for i := range nodes {
+		sources = append(sources, phalanx.ObjectID(fmt.Sprint("s", i)))
+	}
+	for i := range 3 {
+		if _, err := cluster.PutArray(ctx, nodes[i], sources[i], ones); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type result struct {
+		storenode.ReduceResult
+		error
+	}
+	over := make(chan result, 1)
+	go func() {
+		r, err := nodes[4].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum})
+		over <- result{r, err}
+	}()
+	for round := range 3 { // it is under way
+		for {
+			tree, err := nodes[0].Tree(ctx, "sum")
+			if err == nil && tree.Kind == "reduce" && len(tree.Nodes) >= 3 {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("round %d: %+v, %v", round, tree, err)
+			}
+		}
+		if crash(nodes[4], "reduce-") != 1 {
+			t.Fatal("there is no coordinator")
+		}
+	}
+	for i := 3; i < 5; i++ {
+		if _, err := cluster.PutArray(ctx, nodes[i], sources[i], ones); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := <-over
+	if r.error != nil || len(r.In) != 5 {
+		t.Fatalf("%v, %v", r.In, r.error)
+	}
+	a, err := cluster.GetArray[float32](ctx, nodes[1], "sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Release()
+	for i, v := range a.Values() {
+		if v != 5 {
+			t.Fatalf("element %d is %v", i, v)
+		}
+	}
+}
