@@ -78,7 +78,7 @@ func (m *Directory) set(v any) error {
 		m.Body = &Directory_WatchAcked{&WatchAcked{Version: v.Version}}
 	case directory.AskLease:
 		node, object = v.To, v.Object
-		m.Body = &Directory_AskLease{&AskLease{Lease: v.Lease}}
+		m.Body = &Directory_AskLease{&AskLease{Lease: v.Lease, Move: v.Move}}
 	case directory.LeaseKnown:
 		node, object = v.From, v.Object
 		m.Body = &Directory_LeaseKnown{&LeaseKnown{Lease: v.Lease, Known: v.Known}}
@@ -124,7 +124,8 @@ func (f *fields) directory(m *Directory) any {
 	case *Directory_WatchAcked:
 		return directory.WatchAcked{From: node, Num: m.Num, Object: f.object("object", m.Object), Version: b.WatchAcked.GetVersion()}
 	case *Directory_AskLease:
-		return directory.AskLease{To: node, Object: f.object("object", m.Object), Lease: b.AskLease.GetLease()}
+		return directory.AskLease{To: node, Object: f.object("object", m.Object), Lease: b.AskLease.GetLease(),
+			Move: b.AskLease.GetMove()}
 	case *Directory_LeaseKnown:
 		return directory.LeaseKnown{From: node, Object: f.object("object", m.Object), Lease: b.LeaseKnown.GetLease(),
 			Known: b.LeaseKnown.GetKnown()}

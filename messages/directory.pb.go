@@ -209,6 +209,7 @@ type Directory struct {
 	//	*Directory_List
 	//	*Directory_Slow
 	//	*Directory_AwaitCopies
+	//	*Directory_Corrupt
 	//	*Directory_Push
 	//	*Directory_PushAcked
 	//	*Directory_Readiness
@@ -460,6 +461,15 @@ func (x *Directory) GetAwaitCopies() *AwaitCopies {
 	return nil
 }
 
+func (x *Directory) GetCorrupt() *Corrupt {
+	if x != nil {
+		if x, ok := x.Body.(*Directory_Corrupt); ok {
+			return x.Corrupt
+		}
+	}
+	return nil
+}
+
 func (x *Directory) GetPush() *Push {
 	if x != nil {
 		if x, ok := x.Body.(*Directory_Push); ok {
@@ -631,6 +641,10 @@ type Directory_AwaitCopies struct {
 	AwaitCopies *AwaitCopies `protobuf:"bytes,23,opt,name=await_copies,json=awaitCopies,proto3,oneof"`
 }
 
+type Directory_Corrupt struct {
+	Corrupt *Corrupt `protobuf:"bytes,24,opt,name=corrupt,proto3,oneof"`
+}
+
 type Directory_Push struct {
 	// From the owner to holders and watchers, and back.
 	Push *Push `protobuf:"bytes,32,opt,name=push,proto3,oneof"`
@@ -710,6 +724,8 @@ func (*Directory_List) isDirectory_Body() {}
 func (*Directory_Slow) isDirectory_Body() {}
 
 func (*Directory_AwaitCopies) isDirectory_Body() {}
+
+func (*Directory_Corrupt) isDirectory_Body() {}
 
 func (*Directory_Push) isDirectory_Body() {}
 
@@ -1243,6 +1259,58 @@ func (x *Slow) GetLease() uint64 {
 	return 0
 }
 
+type Corrupt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Corrupt) Reset() {
+	*x = Corrupt{}
+	mi := &file_messages_directory_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Corrupt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Corrupt) ProtoMessage() {}
+
+func (x *Corrupt) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_directory_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Corrupt.ProtoReflect.Descriptor instead.
+func (*Corrupt) Descriptor() ([]byte, []int) {
+	return file_messages_directory_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Corrupt) GetGen() *Generation {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *Corrupt) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 type AwaitCopies struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"`
@@ -1253,7 +1321,7 @@ type AwaitCopies struct {
 
 func (x *AwaitCopies) Reset() {
 	*x = AwaitCopies{}
-	mi := &file_messages_directory_proto_msgTypes[9]
+	mi := &file_messages_directory_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1333,7 @@ func (x *AwaitCopies) String() string {
 func (*AwaitCopies) ProtoMessage() {}
 
 func (x *AwaitCopies) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[9]
+	mi := &file_messages_directory_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1346,7 @@ func (x *AwaitCopies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitCopies.ProtoReflect.Descriptor instead.
 func (*AwaitCopies) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{9}
+	return file_messages_directory_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AwaitCopies) GetGen() *Generation {
@@ -1305,7 +1373,7 @@ type Locate struct {
 
 func (x *Locate) Reset() {
 	*x = Locate{}
-	mi := &file_messages_directory_proto_msgTypes[10]
+	mi := &file_messages_directory_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1385,7 @@ func (x *Locate) String() string {
 func (*Locate) ProtoMessage() {}
 
 func (x *Locate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[10]
+	mi := &file_messages_directory_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1398,7 @@ func (x *Locate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Locate.ProtoReflect.Descriptor instead.
 func (*Locate) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{10}
+	return file_messages_directory_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Locate) GetRoom() int64 {
@@ -1356,7 +1424,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_messages_directory_proto_msgTypes[11]
+	mi := &file_messages_directory_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1436,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[11]
+	mi := &file_messages_directory_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1449,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{11}
+	return file_messages_directory_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Cancel) GetNum() uint64 {
@@ -1403,7 +1471,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_messages_directory_proto_msgTypes[12]
+	mi := &file_messages_directory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1483,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[12]
+	mi := &file_messages_directory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1496,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{12}
+	return file_messages_directory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Done) GetLease() uint64 {
@@ -1469,7 +1537,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_messages_directory_proto_msgTypes[13]
+	mi := &file_messages_directory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1549,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[13]
+	mi := &file_messages_directory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1562,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{13}
+	return file_messages_directory_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Failed) GetLease() uint64 {
@@ -1519,7 +1587,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_messages_directory_proto_msgTypes[14]
+	mi := &file_messages_directory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1599,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[14]
+	mi := &file_messages_directory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1612,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{14}
+	return file_messages_directory_proto_rawDescGZIP(), []int{15}
 }
 
 type Stat struct {
@@ -1555,7 +1623,7 @@ type Stat struct {
 
 func (x *Stat) Reset() {
 	*x = Stat{}
-	mi := &file_messages_directory_proto_msgTypes[15]
+	mi := &file_messages_directory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1635,7 @@ func (x *Stat) String() string {
 func (*Stat) ProtoMessage() {}
 
 func (x *Stat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[15]
+	mi := &file_messages_directory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1648,7 @@ func (x *Stat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stat.ProtoReflect.Descriptor instead.
 func (*Stat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{15}
+	return file_messages_directory_proto_rawDescGZIP(), []int{16}
 }
 
 type Evict struct {
@@ -1592,7 +1660,7 @@ type Evict struct {
 
 func (x *Evict) Reset() {
 	*x = Evict{}
-	mi := &file_messages_directory_proto_msgTypes[16]
+	mi := &file_messages_directory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1672,7 @@ func (x *Evict) String() string {
 func (*Evict) ProtoMessage() {}
 
 func (x *Evict) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[16]
+	mi := &file_messages_directory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1685,7 @@ func (x *Evict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evict.ProtoReflect.Descriptor instead.
 func (*Evict) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{16}
+	return file_messages_directory_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Evict) GetGen() *Generation {
@@ -1636,7 +1704,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_messages_directory_proto_msgTypes[17]
+	mi := &file_messages_directory_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1716,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[17]
+	mi := &file_messages_directory_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1729,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{17}
+	return file_messages_directory_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Drop) GetGen() *Generation {
@@ -1682,7 +1750,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_messages_directory_proto_msgTypes[18]
+	mi := &file_messages_directory_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1762,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[18]
+	mi := &file_messages_directory_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1775,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{18}
+	return file_messages_directory_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *List) GetPrefix() []byte {
@@ -1750,13 +1818,14 @@ type Reply struct {
 	Stat          *ObjectStat            `protobuf:"bytes,15,opt,name=stat,proto3" json:"stat,omitempty"`
 	List          []*ObjectStat          `protobuf:"bytes,16,rep,name=list,proto3" json:"list,omitempty"`
 	Beside        bool                   `protobuf:"varint,17,opt,name=beside,proto3" json:"beside,omitempty"`
+	Origin        string                 `protobuf:"bytes,18,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_messages_directory_proto_msgTypes[19]
+	mi := &file_messages_directory_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1768,7 +1837,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[19]
+	mi := &file_messages_directory_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1781,7 +1850,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{19}
+	return file_messages_directory_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Reply) GetKind() Kind {
@@ -1903,6 +1972,13 @@ func (x *Reply) GetBeside() bool {
 	return false
 }
 
+func (x *Reply) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
 type ObjectStat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Object        string                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
@@ -1921,7 +1997,7 @@ type ObjectStat struct {
 
 func (x *ObjectStat) Reset() {
 	*x = ObjectStat{}
-	mi := &file_messages_directory_proto_msgTypes[20]
+	mi := &file_messages_directory_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2009,7 @@ func (x *ObjectStat) String() string {
 func (*ObjectStat) ProtoMessage() {}
 
 func (x *ObjectStat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[20]
+	mi := &file_messages_directory_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2022,7 @@ func (x *ObjectStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectStat.ProtoReflect.Descriptor instead.
 func (*ObjectStat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{20}
+	return file_messages_directory_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ObjectStat) GetObject() string {
@@ -2032,7 +2108,7 @@ type HolderStat struct {
 
 func (x *HolderStat) Reset() {
 	*x = HolderStat{}
-	mi := &file_messages_directory_proto_msgTypes[21]
+	mi := &file_messages_directory_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2120,7 @@ func (x *HolderStat) String() string {
 func (*HolderStat) ProtoMessage() {}
 
 func (x *HolderStat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[21]
+	mi := &file_messages_directory_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2133,7 @@ func (x *HolderStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HolderStat.ProtoReflect.Descriptor instead.
 func (*HolderStat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{21}
+	return file_messages_directory_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HolderStat) GetNode() string {
@@ -2108,7 +2184,7 @@ type Push struct {
 
 func (x *Push) Reset() {
 	*x = Push{}
-	mi := &file_messages_directory_proto_msgTypes[22]
+	mi := &file_messages_directory_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2196,7 @@ func (x *Push) String() string {
 func (*Push) ProtoMessage() {}
 
 func (x *Push) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[22]
+	mi := &file_messages_directory_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2209,7 @@ func (x *Push) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Push.ProtoReflect.Descriptor instead.
 func (*Push) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{22}
+	return file_messages_directory_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Push) GetSeq() uint64 {
@@ -2180,7 +2256,7 @@ type PushAcked struct {
 
 func (x *PushAcked) Reset() {
 	*x = PushAcked{}
-	mi := &file_messages_directory_proto_msgTypes[23]
+	mi := &file_messages_directory_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2192,7 +2268,7 @@ func (x *PushAcked) String() string {
 func (*PushAcked) ProtoMessage() {}
 
 func (x *PushAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[23]
+	mi := &file_messages_directory_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2281,7 @@ func (x *PushAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushAcked.ProtoReflect.Descriptor instead.
 func (*PushAcked) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{23}
+	return file_messages_directory_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PushAcked) GetSeq() uint64 {
@@ -2231,7 +2307,7 @@ type Readiness struct {
 
 func (x *Readiness) Reset() {
 	*x = Readiness{}
-	mi := &file_messages_directory_proto_msgTypes[24]
+	mi := &file_messages_directory_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2243,7 +2319,7 @@ func (x *Readiness) String() string {
 func (*Readiness) ProtoMessage() {}
 
 func (x *Readiness) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[24]
+	mi := &file_messages_directory_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2256,7 +2332,7 @@ func (x *Readiness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readiness.ProtoReflect.Descriptor instead.
 func (*Readiness) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{24}
+	return file_messages_directory_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Readiness) GetVersion() uint64 {
@@ -2325,7 +2401,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_messages_directory_proto_msgTypes[25]
+	mi := &file_messages_directory_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2337,7 +2413,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[25]
+	mi := &file_messages_directory_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2350,7 +2426,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{25}
+	return file_messages_directory_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Location) GetNode() string {
@@ -2376,7 +2452,7 @@ type WatchAcked struct {
 
 func (x *WatchAcked) Reset() {
 	*x = WatchAcked{}
-	mi := &file_messages_directory_proto_msgTypes[26]
+	mi := &file_messages_directory_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2388,7 +2464,7 @@ func (x *WatchAcked) String() string {
 func (*WatchAcked) ProtoMessage() {}
 
 func (x *WatchAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[26]
+	mi := &file_messages_directory_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2401,7 +2477,7 @@ func (x *WatchAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAcked.ProtoReflect.Descriptor instead.
 func (*WatchAcked) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{26}
+	return file_messages_directory_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WatchAcked) GetVersion() uint64 {
@@ -2414,13 +2490,14 @@ func (x *WatchAcked) GetVersion() uint64 {
 type AskLease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lease         uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Move          bool                   `protobuf:"varint,2,opt,name=move,proto3" json:"move,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AskLease) Reset() {
 	*x = AskLease{}
-	mi := &file_messages_directory_proto_msgTypes[27]
+	mi := &file_messages_directory_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2509,7 @@ func (x *AskLease) String() string {
 func (*AskLease) ProtoMessage() {}
 
 func (x *AskLease) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[27]
+	mi := &file_messages_directory_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2522,7 @@ func (x *AskLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskLease.ProtoReflect.Descriptor instead.
 func (*AskLease) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{27}
+	return file_messages_directory_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AskLease) GetLease() uint64 {
@@ -2453,6 +2530,13 @@ func (x *AskLease) GetLease() uint64 {
 		return x.Lease
 	}
 	return 0
+}
+
+func (x *AskLease) GetMove() bool {
+	if x != nil {
+		return x.Move
+	}
+	return false
 }
 
 type LeaseKnown struct {
@@ -2465,7 +2549,7 @@ type LeaseKnown struct {
 
 func (x *LeaseKnown) Reset() {
 	*x = LeaseKnown{}
-	mi := &file_messages_directory_proto_msgTypes[28]
+	mi := &file_messages_directory_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +2561,7 @@ func (x *LeaseKnown) String() string {
 func (*LeaseKnown) ProtoMessage() {}
 
 func (x *LeaseKnown) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[28]
+	mi := &file_messages_directory_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +2574,7 @@ func (x *LeaseKnown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseKnown.ProtoReflect.Descriptor instead.
 func (*LeaseKnown) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{28}
+	return file_messages_directory_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LeaseKnown) GetLease() uint64 {
@@ -2519,7 +2603,7 @@ type Replicate struct {
 
 func (x *Replicate) Reset() {
 	*x = Replicate{}
-	mi := &file_messages_directory_proto_msgTypes[29]
+	mi := &file_messages_directory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2531,7 +2615,7 @@ func (x *Replicate) String() string {
 func (*Replicate) ProtoMessage() {}
 
 func (x *Replicate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[29]
+	mi := &file_messages_directory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2544,7 +2628,7 @@ func (x *Replicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replicate.ProtoReflect.Descriptor instead.
 func (*Replicate) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{29}
+	return file_messages_directory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Replicate) GetEpoch() uint64 {
@@ -2585,7 +2669,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_messages_directory_proto_msgTypes[30]
+	mi := &file_messages_directory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2597,7 +2681,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[30]
+	mi := &file_messages_directory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2610,7 +2694,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{30}
+	return file_messages_directory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Change) GetRecord() *Record {
@@ -2650,7 +2734,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_messages_directory_proto_msgTypes[31]
+	mi := &file_messages_directory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2746,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[31]
+	mi := &file_messages_directory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2759,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{31}
+	return file_messages_directory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Record) GetObject() string {
@@ -2794,7 +2878,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_messages_directory_proto_msgTypes[32]
+	mi := &file_messages_directory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2806,7 +2890,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[32]
+	mi := &file_messages_directory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2819,7 +2903,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{32}
+	return file_messages_directory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Confirm) GetEpoch() uint64 {
@@ -2856,7 +2940,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_messages_directory_proto_msgTypes[33]
+	mi := &file_messages_directory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +2952,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[33]
+	mi := &file_messages_directory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +2965,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{33}
+	return file_messages_directory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Holdings) GetEpoch() uint64 {
@@ -2937,7 +3021,7 @@ type Holding struct {
 
 func (x *Holding) Reset() {
 	*x = Holding{}
-	mi := &file_messages_directory_proto_msgTypes[34]
+	mi := &file_messages_directory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2949,7 +3033,7 @@ func (x *Holding) String() string {
 func (*Holding) ProtoMessage() {}
 
 func (x *Holding) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[34]
+	mi := &file_messages_directory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2962,7 +3046,7 @@ func (x *Holding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holding.ProtoReflect.Descriptor instead.
 func (*Holding) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{34}
+	return file_messages_directory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Holding) GetObject() string {
@@ -3044,7 +3128,7 @@ type AckHoldings struct {
 
 func (x *AckHoldings) Reset() {
 	*x = AckHoldings{}
-	mi := &file_messages_directory_proto_msgTypes[35]
+	mi := &file_messages_directory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3140,7 @@ func (x *AckHoldings) String() string {
 func (*AckHoldings) ProtoMessage() {}
 
 func (x *AckHoldings) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[35]
+	mi := &file_messages_directory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3153,7 @@ func (x *AckHoldings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckHoldings.ProtoReflect.Descriptor instead.
 func (*AckHoldings) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{35}
+	return file_messages_directory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AckHoldings) GetEpoch() uint64 {
@@ -3083,7 +3167,7 @@ var File_messages_directory_proto protoreflect.FileDescriptor
 
 const file_messages_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\x89\v\n" +
+	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\xb7\v\n" +
 	"\tDirectory\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
@@ -3109,7 +3193,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04drop\x18\x14 \x01(\v2\r.phalanx.DropH\x00R\x04drop\x12#\n" +
 	"\x04list\x18\x15 \x01(\v2\r.phalanx.ListH\x00R\x04list\x12#\n" +
 	"\x04slow\x18\x16 \x01(\v2\r.phalanx.SlowH\x00R\x04slow\x129\n" +
-	"\fawait_copies\x18\x17 \x01(\v2\x14.phalanx.AwaitCopiesH\x00R\vawaitCopies\x12#\n" +
+	"\fawait_copies\x18\x17 \x01(\v2\x14.phalanx.AwaitCopiesH\x00R\vawaitCopies\x12,\n" +
+	"\acorrupt\x18\x18 \x01(\v2\x10.phalanx.CorruptH\x00R\acorrupt\x12#\n" +
 	"\x04push\x18  \x01(\v2\r.phalanx.PushH\x00R\x04push\x123\n" +
 	"\n" +
 	"push_acked\x18! \x01(\v2\x12.phalanx.PushAckedH\x00R\tpushAcked\x122\n" +
@@ -3159,7 +3244,10 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05begun\x18\x05 \x01(\bR\x05begun\x12\x1a\n" +
 	"\bretiring\x18\x06 \x01(\bR\bretiring\"\x1c\n" +
 	"\x04Slow\x12\x14\n" +
-	"\x05lease\x18\x01 \x01(\x04R\x05lease\"L\n" +
+	"\x05lease\x18\x01 \x01(\x04R\x05lease\"H\n" +
+	"\aCorrupt\x12%\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"L\n" +
 	"\vAwaitCopies\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x16\n" +
 	"\x06copies\x18\x02 \x01(\x03R\x06copies\"0\n" +
@@ -3185,7 +3273,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04List\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\fR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\x80\x04\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\x98\x04\n" +
 	"\x05Reply\x12!\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\r.phalanx.KindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
@@ -3204,7 +3292,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06sender\x18\x0e \x01(\tR\x06sender\x12'\n" +
 	"\x04stat\x18\x0f \x01(\v2\x13.phalanx.ObjectStatR\x04stat\x12'\n" +
 	"\x04list\x18\x10 \x03(\v2\x13.phalanx.ObjectStatR\x04list\x12\x16\n" +
-	"\x06beside\x18\x11 \x01(\bR\x06beside\"\xd1\x02\n" +
+	"\x06beside\x18\x11 \x01(\bR\x06beside\x12\x16\n" +
+	"\x06origin\x18\x12 \x01(\tR\x06origin\"\xd1\x02\n" +
 	"\n" +
 	"ObjectStat\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
@@ -3247,9 +3336,10 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"&\n" +
 	"\n" +
 	"WatchAcked\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\x04R\aversion\" \n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\"4\n" +
 	"\bAskLease\x12\x14\n" +
-	"\x05lease\x18\x01 \x01(\x04R\x05lease\"8\n" +
+	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x12\n" +
+	"\x04move\x18\x02 \x01(\bR\x04move\"8\n" +
 	"\n" +
 	"LeaseKnown\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x14\n" +
@@ -3333,7 +3423,7 @@ func file_messages_directory_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_directory_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_messages_directory_proto_goTypes = []any{
 	(Maker)(0),          // 0: phalanx.Maker
 	(ObjectState)(0),    // 1: phalanx.ObjectState
@@ -3347,113 +3437,116 @@ var file_messages_directory_proto_goTypes = []any{
 	(*Delete)(nil),      // 9: phalanx.Delete
 	(*Announce)(nil),    // 10: phalanx.Announce
 	(*Slow)(nil),        // 11: phalanx.Slow
-	(*AwaitCopies)(nil), // 12: phalanx.AwaitCopies
-	(*Locate)(nil),      // 13: phalanx.Locate
-	(*Cancel)(nil),      // 14: phalanx.Cancel
-	(*Done)(nil),        // 15: phalanx.Done
-	(*Failed)(nil),      // 16: phalanx.Failed
-	(*Watch)(nil),       // 17: phalanx.Watch
-	(*Stat)(nil),        // 18: phalanx.Stat
-	(*Evict)(nil),       // 19: phalanx.Evict
-	(*Drop)(nil),        // 20: phalanx.Drop
-	(*List)(nil),        // 21: phalanx.List
-	(*Reply)(nil),       // 22: phalanx.Reply
-	(*ObjectStat)(nil),  // 23: phalanx.ObjectStat
-	(*HolderStat)(nil),  // 24: phalanx.HolderStat
-	(*Push)(nil),        // 25: phalanx.Push
-	(*PushAcked)(nil),   // 26: phalanx.PushAcked
-	(*Readiness)(nil),   // 27: phalanx.Readiness
-	(*Location)(nil),    // 28: phalanx.Location
-	(*WatchAcked)(nil),  // 29: phalanx.WatchAcked
-	(*AskLease)(nil),    // 30: phalanx.AskLease
-	(*LeaseKnown)(nil),  // 31: phalanx.LeaseKnown
-	(*Replicate)(nil),   // 32: phalanx.Replicate
-	(*Change)(nil),      // 33: phalanx.Change
-	(*Record)(nil),      // 34: phalanx.Record
-	(*Confirm)(nil),     // 35: phalanx.Confirm
-	(*Holdings)(nil),    // 36: phalanx.Holdings
-	(*Holding)(nil),     // 37: phalanx.Holding
-	(*AckHoldings)(nil), // 38: phalanx.AckHoldings
-	(*Meta)(nil),        // 39: phalanx.Meta
-	(*Generation)(nil),  // 40: phalanx.Generation
-	(Kind)(0),           // 41: phalanx.Kind
+	(*Corrupt)(nil),     // 12: phalanx.Corrupt
+	(*AwaitCopies)(nil), // 13: phalanx.AwaitCopies
+	(*Locate)(nil),      // 14: phalanx.Locate
+	(*Cancel)(nil),      // 15: phalanx.Cancel
+	(*Done)(nil),        // 16: phalanx.Done
+	(*Failed)(nil),      // 17: phalanx.Failed
+	(*Watch)(nil),       // 18: phalanx.Watch
+	(*Stat)(nil),        // 19: phalanx.Stat
+	(*Evict)(nil),       // 20: phalanx.Evict
+	(*Drop)(nil),        // 21: phalanx.Drop
+	(*List)(nil),        // 22: phalanx.List
+	(*Reply)(nil),       // 23: phalanx.Reply
+	(*ObjectStat)(nil),  // 24: phalanx.ObjectStat
+	(*HolderStat)(nil),  // 25: phalanx.HolderStat
+	(*Push)(nil),        // 26: phalanx.Push
+	(*PushAcked)(nil),   // 27: phalanx.PushAcked
+	(*Readiness)(nil),   // 28: phalanx.Readiness
+	(*Location)(nil),    // 29: phalanx.Location
+	(*WatchAcked)(nil),  // 30: phalanx.WatchAcked
+	(*AskLease)(nil),    // 31: phalanx.AskLease
+	(*LeaseKnown)(nil),  // 32: phalanx.LeaseKnown
+	(*Replicate)(nil),   // 33: phalanx.Replicate
+	(*Change)(nil),      // 34: phalanx.Change
+	(*Record)(nil),      // 35: phalanx.Record
+	(*Confirm)(nil),     // 36: phalanx.Confirm
+	(*Holdings)(nil),    // 37: phalanx.Holdings
+	(*Holding)(nil),     // 38: phalanx.Holding
+	(*AckHoldings)(nil), // 39: phalanx.AckHoldings
+	(*Meta)(nil),        // 40: phalanx.Meta
+	(*Generation)(nil),  // 41: phalanx.Generation
+	(Kind)(0),           // 42: phalanx.Kind
 }
 var file_messages_directory_proto_depIdxs = []int32{
-	13, // 0: phalanx.Directory.locate:type_name -> phalanx.Locate
-	22, // 1: phalanx.Directory.reply:type_name -> phalanx.Reply
-	15, // 2: phalanx.Directory.done:type_name -> phalanx.Done
+	14, // 0: phalanx.Directory.locate:type_name -> phalanx.Locate
+	23, // 1: phalanx.Directory.reply:type_name -> phalanx.Reply
+	16, // 2: phalanx.Directory.done:type_name -> phalanx.Done
 	10, // 3: phalanx.Directory.announce:type_name -> phalanx.Announce
 	5,  // 4: phalanx.Directory.put_inline:type_name -> phalanx.PutInline
 	4,  // 5: phalanx.Directory.begin:type_name -> phalanx.Begin
 	6,  // 6: phalanx.Directory.final:type_name -> phalanx.Final
-	16, // 7: phalanx.Directory.failed:type_name -> phalanx.Failed
-	14, // 8: phalanx.Directory.cancel:type_name -> phalanx.Cancel
+	17, // 7: phalanx.Directory.failed:type_name -> phalanx.Failed
+	15, // 8: phalanx.Directory.cancel:type_name -> phalanx.Cancel
 	7,  // 9: phalanx.Directory.abort:type_name -> phalanx.Abort
 	8,  // 10: phalanx.Directory.restart:type_name -> phalanx.Restart
 	9,  // 11: phalanx.Directory.delete:type_name -> phalanx.Delete
-	17, // 12: phalanx.Directory.watch:type_name -> phalanx.Watch
-	18, // 13: phalanx.Directory.stat:type_name -> phalanx.Stat
-	19, // 14: phalanx.Directory.evict:type_name -> phalanx.Evict
-	20, // 15: phalanx.Directory.drop:type_name -> phalanx.Drop
-	21, // 16: phalanx.Directory.list:type_name -> phalanx.List
+	18, // 12: phalanx.Directory.watch:type_name -> phalanx.Watch
+	19, // 13: phalanx.Directory.stat:type_name -> phalanx.Stat
+	20, // 14: phalanx.Directory.evict:type_name -> phalanx.Evict
+	21, // 15: phalanx.Directory.drop:type_name -> phalanx.Drop
+	22, // 16: phalanx.Directory.list:type_name -> phalanx.List
 	11, // 17: phalanx.Directory.slow:type_name -> phalanx.Slow
-	12, // 18: phalanx.Directory.await_copies:type_name -> phalanx.AwaitCopies
-	25, // 19: phalanx.Directory.push:type_name -> phalanx.Push
-	26, // 20: phalanx.Directory.push_acked:type_name -> phalanx.PushAcked
-	27, // 21: phalanx.Directory.readiness:type_name -> phalanx.Readiness
-	29, // 22: phalanx.Directory.watch_acked:type_name -> phalanx.WatchAcked
-	30, // 23: phalanx.Directory.ask_lease:type_name -> phalanx.AskLease
-	31, // 24: phalanx.Directory.lease_known:type_name -> phalanx.LeaseKnown
-	32, // 25: phalanx.Directory.replicate:type_name -> phalanx.Replicate
-	35, // 26: phalanx.Directory.confirm:type_name -> phalanx.Confirm
-	36, // 27: phalanx.Directory.holdings:type_name -> phalanx.Holdings
-	38, // 28: phalanx.Directory.ack_holdings:type_name -> phalanx.AckHoldings
-	39, // 29: phalanx.Begin.meta:type_name -> phalanx.Meta
-	0,  // 30: phalanx.Begin.maker:type_name -> phalanx.Maker
-	40, // 31: phalanx.Begin.replace:type_name -> phalanx.Generation
-	39, // 32: phalanx.PutInline.meta:type_name -> phalanx.Meta
-	40, // 33: phalanx.PutInline.gen:type_name -> phalanx.Generation
-	40, // 34: phalanx.Final.gen:type_name -> phalanx.Generation
-	39, // 35: phalanx.Final.meta:type_name -> phalanx.Meta
-	40, // 36: phalanx.Abort.gen:type_name -> phalanx.Generation
-	40, // 37: phalanx.Restart.gen:type_name -> phalanx.Generation
-	40, // 38: phalanx.Announce.gen:type_name -> phalanx.Generation
-	40, // 39: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
-	40, // 40: phalanx.Done.gen:type_name -> phalanx.Generation
-	40, // 41: phalanx.Evict.gen:type_name -> phalanx.Generation
-	40, // 42: phalanx.Drop.gen:type_name -> phalanx.Generation
-	41, // 43: phalanx.Reply.kind:type_name -> phalanx.Kind
-	1,  // 44: phalanx.Reply.state:type_name -> phalanx.ObjectState
-	40, // 45: phalanx.Reply.gen:type_name -> phalanx.Generation
-	39, // 46: phalanx.Reply.meta:type_name -> phalanx.Meta
-	23, // 47: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
-	23, // 48: phalanx.Reply.list:type_name -> phalanx.ObjectStat
-	1,  // 49: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
-	40, // 50: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
-	39, // 51: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
-	0,  // 52: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
-	24, // 53: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
-	2,  // 54: phalanx.Push.order:type_name -> phalanx.PushOrder
-	40, // 55: phalanx.Push.gen:type_name -> phalanx.Generation
-	39, // 56: phalanx.Push.meta:type_name -> phalanx.Meta
-	1,  // 57: phalanx.Readiness.state:type_name -> phalanx.ObjectState
-	40, // 58: phalanx.Readiness.gen:type_name -> phalanx.Generation
-	39, // 59: phalanx.Readiness.meta:type_name -> phalanx.Meta
-	28, // 60: phalanx.Readiness.ready:type_name -> phalanx.Location
-	33, // 61: phalanx.Replicate.changes:type_name -> phalanx.Change
-	34, // 62: phalanx.Change.record:type_name -> phalanx.Record
-	1,  // 63: phalanx.Record.state:type_name -> phalanx.ObjectState
-	40, // 64: phalanx.Record.gen:type_name -> phalanx.Generation
-	39, // 65: phalanx.Record.meta:type_name -> phalanx.Meta
-	0,  // 66: phalanx.Record.maker:type_name -> phalanx.Maker
-	37, // 67: phalanx.Holdings.holdings:type_name -> phalanx.Holding
-	40, // 68: phalanx.Holding.gen:type_name -> phalanx.Generation
-	39, // 69: phalanx.Holding.meta:type_name -> phalanx.Meta
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	13, // 18: phalanx.Directory.await_copies:type_name -> phalanx.AwaitCopies
+	12, // 19: phalanx.Directory.corrupt:type_name -> phalanx.Corrupt
+	26, // 20: phalanx.Directory.push:type_name -> phalanx.Push
+	27, // 21: phalanx.Directory.push_acked:type_name -> phalanx.PushAcked
+	28, // 22: phalanx.Directory.readiness:type_name -> phalanx.Readiness
+	30, // 23: phalanx.Directory.watch_acked:type_name -> phalanx.WatchAcked
+	31, // 24: phalanx.Directory.ask_lease:type_name -> phalanx.AskLease
+	32, // 25: phalanx.Directory.lease_known:type_name -> phalanx.LeaseKnown
+	33, // 26: phalanx.Directory.replicate:type_name -> phalanx.Replicate
+	36, // 27: phalanx.Directory.confirm:type_name -> phalanx.Confirm
+	37, // 28: phalanx.Directory.holdings:type_name -> phalanx.Holdings
+	39, // 29: phalanx.Directory.ack_holdings:type_name -> phalanx.AckHoldings
+	40, // 30: phalanx.Begin.meta:type_name -> phalanx.Meta
+	0,  // 31: phalanx.Begin.maker:type_name -> phalanx.Maker
+	41, // 32: phalanx.Begin.replace:type_name -> phalanx.Generation
+	40, // 33: phalanx.PutInline.meta:type_name -> phalanx.Meta
+	41, // 34: phalanx.PutInline.gen:type_name -> phalanx.Generation
+	41, // 35: phalanx.Final.gen:type_name -> phalanx.Generation
+	40, // 36: phalanx.Final.meta:type_name -> phalanx.Meta
+	41, // 37: phalanx.Abort.gen:type_name -> phalanx.Generation
+	41, // 38: phalanx.Restart.gen:type_name -> phalanx.Generation
+	41, // 39: phalanx.Announce.gen:type_name -> phalanx.Generation
+	41, // 40: phalanx.Corrupt.gen:type_name -> phalanx.Generation
+	41, // 41: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
+	41, // 42: phalanx.Done.gen:type_name -> phalanx.Generation
+	41, // 43: phalanx.Evict.gen:type_name -> phalanx.Generation
+	41, // 44: phalanx.Drop.gen:type_name -> phalanx.Generation
+	42, // 45: phalanx.Reply.kind:type_name -> phalanx.Kind
+	1,  // 46: phalanx.Reply.state:type_name -> phalanx.ObjectState
+	41, // 47: phalanx.Reply.gen:type_name -> phalanx.Generation
+	40, // 48: phalanx.Reply.meta:type_name -> phalanx.Meta
+	24, // 49: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
+	24, // 50: phalanx.Reply.list:type_name -> phalanx.ObjectStat
+	1,  // 51: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
+	41, // 52: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
+	40, // 53: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
+	0,  // 54: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
+	25, // 55: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
+	2,  // 56: phalanx.Push.order:type_name -> phalanx.PushOrder
+	41, // 57: phalanx.Push.gen:type_name -> phalanx.Generation
+	40, // 58: phalanx.Push.meta:type_name -> phalanx.Meta
+	1,  // 59: phalanx.Readiness.state:type_name -> phalanx.ObjectState
+	41, // 60: phalanx.Readiness.gen:type_name -> phalanx.Generation
+	40, // 61: phalanx.Readiness.meta:type_name -> phalanx.Meta
+	29, // 62: phalanx.Readiness.ready:type_name -> phalanx.Location
+	34, // 63: phalanx.Replicate.changes:type_name -> phalanx.Change
+	35, // 64: phalanx.Change.record:type_name -> phalanx.Record
+	1,  // 65: phalanx.Record.state:type_name -> phalanx.ObjectState
+	41, // 66: phalanx.Record.gen:type_name -> phalanx.Generation
+	40, // 67: phalanx.Record.meta:type_name -> phalanx.Meta
+	0,  // 68: phalanx.Record.maker:type_name -> phalanx.Maker
+	38, // 69: phalanx.Holdings.holdings:type_name -> phalanx.Holding
+	41, // 70: phalanx.Holding.gen:type_name -> phalanx.Generation
+	40, // 71: phalanx.Holding.meta:type_name -> phalanx.Meta
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_messages_directory_proto_init() }
@@ -3482,6 +3575,7 @@ func file_messages_directory_proto_init() {
 		(*Directory_List)(nil),
 		(*Directory_Slow)(nil),
 		(*Directory_AwaitCopies)(nil),
+		(*Directory_Corrupt)(nil),
 		(*Directory_Push)(nil),
 		(*Directory_PushAcked)(nil),
 		(*Directory_Readiness)(nil),
@@ -3499,7 +3593,7 @@ func file_messages_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_directory_proto_rawDesc), len(file_messages_directory_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -172,6 +172,8 @@ func TestDirectoryRefusesWhatItGets(t *testing.T) {
 		{"reply.meta", full(&Directory_Reply{&Reply{Meta: &Meta{Dtype: 13}}})},
 		{"reply.digest", full(&Directory_Reply{&Reply{Digest: []byte{1}}})},
 		{"reply.attached", full(&Directory_Reply{&Reply{Attached: long}})},
+		{"reply.origin", full(&Directory_Reply{&Reply{Origin: long}})},
+		{"corrupt.digest", full(&Directory_Corrupt{&Corrupt{Digest: []byte{1}}})},
 		{"reply.sender", full(&Directory_Reply{&Reply{Sender: long}})},
 		{"stat.object", full(&Directory_Reply{&Reply{Stat: &ObjectStat{}}})},
 		{"stat.object", full(&Directory_Reply{&Reply{List: []*ObjectStat{{}}}})},

@@ -75,7 +75,7 @@ func config() rapid.MakeConfig {
 // optionalFields are the ids that may be empty.
 var optionalFields = map[reflect.Type][]string{
 	reflect.TypeFor[directory.Reply]():      {"Object"},
-	reflect.TypeFor[directory.Result]():     {"Attached", "Sender"},
+	reflect.TypeFor[directory.Result]():     {"Attached", "Sender", "Origin"},
 	reflect.TypeFor[directory.ObjectStat](): {"Origin"},
 	reflect.TypeFor[directory.HolderStat](): {"Upstream"},
 	reflect.TypeFor[directory.Record]():     {"Origin"},
@@ -114,6 +114,7 @@ func bodies() []func(*rapid.T) directory.Body {
 		drawn[directory.Restart], drawn[directory.Delete], drawn[directory.Announce], drawn[directory.Locate],
 		drawn[directory.Cancel], drawn[directory.Done], drawn[directory.Failed], drawn[directory.Watch],
 		drawn[directory.Stat], drawn[directory.Evict], drawn[directory.Drop], drawn[directory.List],
+		drawn[directory.Slow], drawn[directory.Corrupt], drawn[directory.AwaitCopies],
 	}
 }
 

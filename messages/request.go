@@ -40,6 +40,8 @@ func (m *Directory) setRequest(body directory.Body) error {
 		m.Body = &Directory_Drop{&Drop{Gen: fromGen(b.Gen)}}
 	case directory.Slow:
 		m.Body = &Directory_Slow{&Slow{Lease: b.Lease}}
+	case directory.Corrupt:
+		m.Body = &Directory_Corrupt{&Corrupt{Gen: fromGen(b.Gen), Digest: fromDigest(b.Digest)}}
 	case directory.AwaitCopies:
 		m.Body = &Directory_AwaitCopies{&AwaitCopies{Gen: fromGen(b.Gen), Copies: int64(b.Copies)}}
 	case directory.List:
@@ -102,6 +104,8 @@ func (f *fields) body(m *Directory) directory.Body {
 		return directory.Drop{Gen: toGen(b.Drop.GetGen())}
 	case *Directory_Slow:
 		return directory.Slow{Lease: b.Slow.GetLease()}
+	case *Directory_Corrupt:
+		return directory.Corrupt{Gen: toGen(b.Corrupt.GetGen()), Digest: f.digest("corrupt.digest", b.Corrupt.GetDigest())}
 	case *Directory_AwaitCopies:
 		return directory.AwaitCopies{Gen: toGen(b.AwaitCopies.GetGen()), Copies: f.count("await_copies.copies", b.AwaitCopies.GetCopies())}
 	case *Directory_List:

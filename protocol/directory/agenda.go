@@ -119,6 +119,9 @@ func (s *Shard) dueAt(o *object) (time.Duration, bool) {
 	}
 	for _, l := range o.leases {
 		sooner(max(l.heard+leaseQuiet, l.asked+askEvery))
+		if h := o.holder(l.receiver); h != nil && h.wasMoved && h.moved+moveEvery > s.now && s.dragged(o, l) {
+			sooner(h.moved + moveEvery)
+		}
 	}
 	for _, c := range o.orders {
 		sooner(c.sent + copyRepeat)
@@ -146,6 +149,7 @@ func (s *Shard) attend(o *object) {
 	s.repeatPushes(o)
 	s.repeatWatches(o)
 	s.askLeases(o)
+	s.relieve(o)
 	s.keepCopies(o)
 	if n := len(o.bars); n > 0 {
 		o.bars = slices.DeleteFunc(o.bars, func(b bar) bool { return b.forget <= s.now })

@@ -166,6 +166,9 @@ func (e AckHoldings) String() string { return fmt.Sprintf("holdings of %s taken"
 
 // String returns a line for e.
 func (e AskLease) String() string {
+	if e.Move {
+		return fmt.Sprintf("move %s away from lease %s of %s", e.To, epochal(e.Lease), e.Object)
+	}
 	return fmt.Sprintf("ask %s about lease %s of %s", e.To, epochal(e.Lease), e.Object)
 }
 

@@ -72,6 +72,8 @@ func (s *Shard) request(r Request) {
 		s.done(o, r, b)
 	case Slow:
 		s.slow(o, r, b)
+	case Corrupt:
+		s.corrupt(o, r, b)
 	case AwaitCopies:
 		s.awaitCopies(o, r, b)
 	case Watch:
@@ -114,5 +116,5 @@ func (s *Shard) reject(r Request, o *object, k phalanx.Kind, format string, args
 
 // known returns what is known of o, as an answer.
 func (s *Shard) known(o *object) Result {
-	return Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, IsInline: o.rec.Inline, Note: o.rec.Note}
+	return Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, IsInline: o.rec.Inline, Note: o.rec.Note, Origin: o.madeBy()}
 }

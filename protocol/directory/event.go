@@ -170,11 +170,13 @@ type (
 		To    phalanx.NodeID
 		Epoch uint64
 	}
-	// AskLease asks To whether it still reads under a lease.
+	// AskLease asks To whether it still reads under a lease. With Move, its sender
+	// gets the bytes slowly and there is a better one: To is to locate again.
 	AskLease struct {
 		To     phalanx.NodeID
 		Object phalanx.ObjectID
 		Lease  uint64
+		Move   bool
 	}
 	// CaughtUp tells the view that Node has all that the owner has.
 	CaughtUp struct {

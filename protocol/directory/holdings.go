@@ -91,6 +91,9 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 	// final or not.
 	h.complete = h.complete || (c.Complete || c.Origin) && rec.State == Finished
 	h.pinned, h.origin, h.begun = h.pinned || c.Pinned || c.Origin && h.complete, c.Origin && !h.complete, h.begun || c.Begun || h.complete
+	if c.Origin {
+		o.maker = from
+	}
 	if c.Lease != 0 && !h.complete && o.leaseOf(from) == nil {
 		h.upstream = c.Upstream
 		o.leases = append(o.leases, &lease{id: c.Lease, sender: c.Upstream, receiver: from, heard: s.now})

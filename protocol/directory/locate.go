@@ -89,15 +89,23 @@ func (s *Shard) grant(o *object, r Request, l *lease) {
 }
 
 // choose returns whom the receiver may read from: a complete copy before a
-// partial one, of equal ones the fastest that was measured, never one whose chain of upstreams contains the receiver, and a
-// partial one only if its chain ends at a complete copy or at the origin.
+// partial one, of these one that is not slow itself, of equal ones the fastest
+// that was measured; never one whose chain of upstreams contains the receiver,
+// and a partial one only if its chain ends at a complete copy or at the origin.
 func (s *Shard) choose(o *object, receiver phalanx.NodeID) *holder {
 	var best *holder
 	for _, h := range o.holders {
 		switch {
 		case h.gen != o.rec.Gen || h.retiring || h.node == receiver || o.leasedTo(h.node) >= s.cfg.Fanout || s.barred(o, h.node, receiver):
 		case !h.complete && (len(s.warming) > 0 || !o.flows(h, receiver)):
-		case best == nil || h.complete && !best.complete || h.complete == best.complete && s.faster(h.node, best.node):
+		case best == nil || h.complete && !best.complete:
+			best = h
+		case h.complete != best.complete:
+		case !h.complete && s.drags(o, h.node) != s.drags(o, best.node):
+			if s.drags(o, best.node) {
+				best = h
+			}
+		case s.faster(h.node, best.node):
 			best = h
 		}
 	}
@@ -172,6 +180,7 @@ func (s *Shard) serve(o *object) {
 			}
 		}
 	}
+	s.relieve(o)
 }
 
 // announce lists From's copy (2.8).
@@ -187,6 +196,9 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 		h.pinned = h.pinned || a.Pinned || a.Origin && h.complete
 		o.coming = o.coming && !h.complete
 		h.origin = a.Origin && !h.complete
+		if a.Origin {
+			o.maker = r.From
+		}
 		h.begun = h.begun || a.Begun || h.complete
 		h.retiring = a.Retiring && !h.complete
 		if h.complete {
@@ -224,9 +236,7 @@ func (s *Shard) failed(o *object, r Request, f Failed) {
 		if l.id != f.Lease || (r.From != l.sender && r.From != l.receiver) {
 			continue
 		}
-		if r.From == l.receiver {
-			o.end(l.receiver, l.num, s.now)
-		}
+		o.end(l.receiver, l.num, s.now) // its receiver had the answer, whoever reports
 		o.endLease(l)
 		s.bar(o, l.sender, l.receiver)
 		s.serve(o)

@@ -41,13 +41,13 @@ func (m *model) show(at phalanx.NodeID, id phalanx.ObjectID, st directory.State,
 	case st == directory.Deleted:
 		s.released = true
 	case st == directory.Unbound:
-		if !s.final.IsZero() && !s.released {
+		if !s.final.IsZero() && !s.released && s.withdrawn != s.final {
 			m.fail("(2) %s is unbound after it was final as %v", id, s.final)
 		}
 		return
 	case g.Less(s.gen):
 		m.fail("(2) %s goes from %v back to %v", id, s.gen, g)
-	case s.final.Less(g) && !s.final.IsZero() && !s.released:
+	case s.final.Less(g) && !s.final.IsZero() && !s.released && s.withdrawn != s.final:
 		m.fail("(2) %s goes from %v, which is final, to %v", id, s.final, g)
 	}
 	if s.gen.Less(g) {
@@ -77,7 +77,7 @@ func (m *model) check(t *rapid.T) {
 	for _, id := range ids {
 		p, _ := m.replicas[m.view.Owner].Inspect(id)
 		up := map[phalanx.NodeID]phalanx.NodeID{}
-		count := map[phalanx.NodeID]int{}
+		count, slow := map[phalanx.NodeID]int{}, map[phalanx.NodeID]int{}
 		for _, l := range p.Leases {
 			if _, twice := up[l.Receiver]; twice {
 				m.fail("(4) %s reads %s under two leases: %+v", l.Receiver, id, p)
@@ -87,7 +87,11 @@ func (m *model) check(t *rapid.T) {
 				continue // of an earlier owner: that can clash with what was granted meanwhile
 			}
 			up[l.Receiver] = l.Sender
-			if count[l.Sender]++; !l.Slow && count[l.Sender] > m.cfg.Fanout {
+			if l.Slow {
+				if slow[l.Sender]++; slow[l.Sender] > 1 {
+					m.fail("(4) %s has %d leases of %s that do not count: %+v", l.Sender, slow[l.Sender], id, p)
+				}
+			} else if count[l.Sender]++; count[l.Sender] > m.cfg.Fanout {
 				m.fail("(4) %s sends %s to %d receivers: %+v", l.Sender, id, count[l.Sender], p)
 			}
 			if !slices.Contains(m.view.Members, l.Sender) || !slices.Contains(m.view.Members, l.Receiver) {

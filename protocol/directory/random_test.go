@@ -62,6 +62,8 @@ type shown struct {
 	final    phalanx.Generation // the last one that was shown as final
 	digest   phalanx.Digest
 	released bool // the final one was deleted or replaced
+
+	withdrawn phalanx.Generation // asked for last
 }
 
 type model struct {
@@ -161,7 +163,7 @@ func (m *model) request(t *rapid.T) {
 	}
 	digest := phalanx.Digest{byte(rapid.IntRange(1, 2).Draw(t, "digest"))}
 	var body directory.Body
-	switch kind := rapid.IntRange(0, 15).Draw(t, "kind"); kind {
+	switch kind := rapid.IntRange(0, 18).Draw(t, "kind"); kind {
 	case 0, 1:
 		body = directory.Begin{Meta: phalanx.Meta{Size: 9}, Copies: rapid.IntRange(0, 2).Draw(t, "copies"), Replace: c.gen}
 	case 2:
@@ -189,6 +191,22 @@ func (m *model) request(t *rapid.T) {
 		body = directory.Watch{}
 	case 14:
 		body = directory.Evict{Gen: c.gen}
+	case 15, 16: // by a sender
+		p, _ := m.replicas[m.view.Owner].Inspect(id)
+		i := slices.IndexFunc(p.Leases, func(l directory.LeaseStat) bool { return l.Sender == from })
+		if i < 0 {
+			return
+		}
+		body = directory.Slow{Lease: p.Leases[i].ID}
+		if rapid.IntRange(0, 3).Draw(t, "broken") == 0 {
+			body = directory.Failed{Lease: p.Leases[i].ID, Reason: "broken"}
+		}
+	case 17:
+		if c.lease == 0 || rapid.IntRange(0, 3).Draw(t, "really") > 0 {
+			return
+		}
+		body = directory.Corrupt{Gen: c.gen, Digest: digest}
+		m.of(id).withdrawn = c.gen
 	default:
 		body = directory.Cancel{Num: uint64(rapid.IntRange(0, int(m.nums[from])).Draw(t, "num"))}
 	}
@@ -254,6 +272,10 @@ func (m *model) ackSome(t *rapid.T) {
 	}
 	for _, a := range m.asked {
 		c := m.copies[a.To][a.Object]
+		if a.Move && c != nil && c.lease == a.Lease && slices.Contains(m.view.Members, a.To) {
+			m.nums[a.To]++
+			m.send(directory.Request{From: a.To, Num: m.nums[a.To], Object: a.Object, Body: directory.Locate{Room: 100, Wait: true}})
+		}
 		m.step(m.view.Owner, directory.LeaseKnown{From: a.To, Object: a.Object, Lease: a.Lease, Known: c != nil && c.lease == a.Lease})
 	}
 	m.asked = nil

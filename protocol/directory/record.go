@@ -72,9 +72,10 @@ type object struct {
 	pushes   []*push
 	reports  []reported
 	over     []ended
-	version  uint64 // of what watchers are told
-	lost     bool   // and that was told
-	coming   bool   // it is final, and its origin, which has it, has not announced itself yet
+	version  uint64         // of what watchers are told
+	lost     bool           // and that was told
+	maker    phalanx.NodeID // of the bytes of rec.Gen, if it has announced itself as their origin
+	coming   bool           // it is final, and its origin, which has it, has not announced itself yet
 
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile
@@ -130,6 +131,17 @@ type holder struct {
 	begun    bool // has its first piece
 	retiring bool // goes on only for those that read from it
 	upstream phalanx.NodeID
+	moved    time.Duration // when it was last told to look for another sender
+	wasMoved bool
+}
+
+// madeBy returns who makes the bytes of the present generation: a Put's node, or
+// the root of a reduce. Before the root has told, it is the coordinator's node.
+func (o *object) madeBy() phalanx.NodeID {
+	if o.maker != "" {
+		return o.maker
+	}
+	return o.rec.Origin
 }
 
 func (o *object) holder(n phalanx.NodeID) *holder {

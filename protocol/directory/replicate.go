@@ -121,6 +121,9 @@ func (s *Shard) durable(c *change) bool {
 
 // apply sets the durable state of an object; owner and backup both do it so.
 func (s *Shard) apply(o *object, rec Record) {
+	if rec.Gen != o.rec.Gen {
+		o.maker = ""
+	}
 	o.rec = rec
 	if rec.State == Deleted {
 		o.expires = s.now + tombstoneLife

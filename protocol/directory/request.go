@@ -99,6 +99,13 @@ type (
 	// Slow tells, by the sender under a lease, that its receiver is below a
 	// quarter of the sender's free rate for 100 ms (2.13).
 	Slow struct{ Lease uint64 }
+	// Corrupt tells that From has every byte of the final generation Gen, that each
+	// piece passed its check, and that their digest is not the one that was
+	// recorded: its origin is to blame, and the generation is withdrawn (3.4).
+	Corrupt struct {
+		Gen    phalanx.Generation
+		Digest phalanx.Digest
+	}
 	// AwaitCopies is answered once at least Copies complete pinned copies of the
 	// final generation Gen are listed. It raises the object's number of copies if
 	// that was lower.
@@ -136,6 +143,7 @@ func (Done) body()        {}
 func (Failed) body()      {}
 func (Watch) body()       {}
 func (Slow) body()        {}
+func (Corrupt) body()     {}
 func (AwaitCopies) body() {}
 func (Stat) body()        {}
 func (Evict) body()       {}
@@ -165,6 +173,7 @@ type Result struct {
 	IsInline bool
 	Note     []byte
 	Attached phalanx.NodeID // the node of the coordinator that makes the object
+	Origin   phalanx.NodeID // who makes the bytes, or made them
 	Lease    uint64         // 0: no lease
 	Sender   phalanx.NodeID // whom the lease allows to read from
 	Beside   bool           // the sender serves a slow receiver besides, which does not count

@@ -129,6 +129,8 @@ func (s script) body() directory.Body {
 			Retiring: s.has("retiring")}
 	case "await":
 		return directory.AwaitCopies{Gen: s.gen("gen"), Copies: int(s.int("copies", 0))}
+	case "corrupt":
+		return directory.Corrupt{Gen: s.gen("gen"), Digest: s.digest()}
 	case "slow":
 		return directory.Slow{Lease: s.lease()}
 	case "locate":

@@ -29,6 +29,7 @@ const (
 	askEvery       = time.Second            // about one lease
 	copyPatience   = 30 * time.Second       // then another node is ordered too
 	leaseQuiet     = 5 * time.Second        // then its receiver is asked
+	moveEvery      = time.Second            // one receiver, away from a slow sender
 	firstBar       = time.Second
 	longestBar     = 10 * time.Second
 )

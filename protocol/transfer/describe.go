@@ -54,6 +54,11 @@ func (e ReportFailed) String() string {
 }
 
 // String returns a line for e.
+func (e ReportCorrupt) String() string {
+	return fmt.Sprintf("#%d report %v corrupt, its digest is %s", e.Num, e.Gen, short(e.Digest))
+}
+
+// String returns a line for e.
 func (e ReportDrop) String() string { return fmt.Sprintf("#%d report %v dropped", e.Num, e.Gen) }
 
 // String returns a line for e.
@@ -72,7 +77,8 @@ func (e Reserve) String() string {
 
 // String returns a line for e.
 func (e Open) String() string {
-	return fmt.Sprintf("open stream %d of %v from %s under lease %s, %s", e.Stream, e.Gen, e.Sender, lease(e.Lease), size(e.Meta.Size))
+	return fmt.Sprintf("open stream %d of %v from %s under lease %s, %s%s", e.Stream, e.Gen, e.Sender, lease(e.Lease), size(e.Meta.Size),
+		words("beside a slow one", e.Beside, "checked by it first", e.Checked))
 }
 
 // String returns a line for e.

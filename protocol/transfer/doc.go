@@ -37,9 +37,11 @@ type Answered struct {
 	Gen     phalanx.Generation
 	Meta    phalanx.Meta
 	Digest  phalanx.Digest
-	Inline  bool // the answer carries the bytes of an inline object
+	Inline  bool           // the answer carries the bytes of an inline object
+	Origin  phalanx.NodeID // who makes the bytes, or made them
 	Lease   uint64
 	Sender  phalanx.NodeID
+	Beside  bool // the sender serves a slow receiver besides, which does not count
 }
 
 // Order is what the owner of an object asks of its holders.

@@ -32,6 +32,13 @@ type (
 		Lease  uint64
 		Reason string
 	}
+	// ReportCorrupt tells the owner that the bytes of Gen, each piece of which is as
+	// its origin made it, do not have the digest that was recorded.
+	ReportCorrupt struct {
+		Num    uint64
+		Gen    phalanx.Generation
+		Digest phalanx.Digest // theirs
+	}
 	// ReportDrop tells the owner that the copy is gone.
 	ReportDrop struct {
 		Num uint64
@@ -41,13 +48,17 @@ type (
 	// NoRoom. For an object of unknown size it asks for the next step (Bytes -1).
 	Reserve struct{ Bytes int64 }
 	// Open reads generation Gen from Sender, from the watermark on, into the
-	// buffer, which is made if there is none of Gen.
+	// buffer, which is made if there is none of Gen. Beside is what the grant said.
+	// With Checked the first piece was bad: it is asked for again, and is to be
+	// sent only after the sender's own check of it.
 	Open struct {
-		Stream uint64
-		Sender phalanx.NodeID
-		Lease  uint64
-		Gen    phalanx.Generation
-		Meta   phalanx.Meta
+		Stream  uint64
+		Sender  phalanx.NodeID
+		Lease   uint64
+		Beside  bool
+		Checked bool
+		Gen     phalanx.Generation
+		Meta    phalanx.Meta
 	}
 	// Close ends a stream; it is not heard of again.
 	Close struct{ Stream uint64 }
@@ -92,20 +103,21 @@ type (
 	}
 )
 
-func (Locate) effect()       {}
-func (Cancel) effect()       {}
-func (ReportDone) effect()   {}
-func (ReportFailed) effect() {}
-func (ReportDrop) effect()   {}
-func (Announce) effect()     {}
-func (Reserve) effect()      {}
-func (Open) effect()         {}
-func (Close) effect()        {}
-func (Clear) effect()        {}
-func (TakeInline) effect()   {}
-func (Complete) effect()     {}
-func (Discard) effect()      {}
-func (Fail) effect()         {}
-func (Refuse) effect()       {}
-func (SenderLost) effect()   {}
-func (Resumed) effect()      {}
+func (Locate) effect()        {}
+func (Cancel) effect()        {}
+func (ReportDone) effect()    {}
+func (ReportFailed) effect()  {}
+func (ReportCorrupt) effect() {}
+func (ReportDrop) effect()    {}
+func (Announce) effect()      {}
+func (Reserve) effect()       {}
+func (Open) effect()          {}
+func (Close) effect()         {}
+func (Clear) effect()         {}
+func (TakeInline) effect()    {}
+func (Complete) effect()      {}
+func (Discard) effect()       {}
+func (Fail) effect()          {}
+func (Refuse) effect()        {}
+func (SenderLost) effect()    {}
+func (Resumed) effect()       {}

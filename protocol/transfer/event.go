@@ -28,6 +28,10 @@ type (
 		Held   int64              // the watermark: bytes that are there and checked
 		Text   string
 	}
+	// Move tells that the owner has a better sender than that of a lease.
+	Move struct{ Lease uint64 }
+	// Rotten tells that bytes of Gen which had passed their check do not any more.
+	Rotten struct{ Gen phalanx.Generation }
 	// Whole tells that every byte of Gen is there and checked, and their digest.
 	Whole struct {
 		Gen    phalanx.Generation
@@ -65,5 +69,7 @@ func (Answered) event()   {}
 func (Reserved) event()   {}
 func (NoRoom) event()     {}
 func (Ended) event()      {}
+func (Move) event()       {}
+func (Rotten) event()     {}
 func (Whole) event()      {}
 func (Pushed) event()     {}

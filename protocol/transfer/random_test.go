@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestReceiverRandom(t *testing.T) {
 		leased := map[uint64]uint64{} // lease → the Locate that it answered
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			var ev transfer.Event
-			switch rapid.IntRange(0, 11).Draw(t, "event") {
+			switch rapid.IntRange(0, 13).Draw(t, "event") {
 			case 0:
 				ev = transfer.Want{Caller: rapid.Uint64Range(1, 3).Draw(t, "caller"), Wait: rapid.Bool().Draw(t, "wait")}
 			case 1:
@@ -71,6 +72,13 @@ func TestReceiverRandom(t *testing.T) {
 				ev = transfer.Ended{Stream: stream, Why: transfer.Why(rapid.IntRange(0, 8).Draw(t, "why")), Gen: gens.Draw(t, "theirs")}
 			case 9, 10:
 				ev = transfer.Whole{Gen: gens.Draw(t, "of"), Size: 100, Digest: digests.Draw(t, "digest")}
+			case 11:
+				ev = transfer.Move{Lease: rapid.Uint64Range(1, 99).Draw(t, "lease")}
+				if held := slices.Sorted(maps.Keys(leased)); len(held) > 0 {
+					ev = transfer.Move{Lease: held[0]}
+				}
+			case 12:
+				ev = transfer.Rotten{Gen: gens.Draw(t, "of")}
 			default:
 				ev = orders(t)
 			}
@@ -110,6 +118,8 @@ func TestReceiverRandom(t *testing.T) {
 				case transfer.ReportFailed:
 					rise(e.Num)
 					delete(leased, e.Lease)
+				case transfer.ReportCorrupt:
+					rise(e.Num)
 				case transfer.ReportDrop:
 					rise(e.Num)
 					clear(leased)

@@ -28,9 +28,10 @@ func (r *Receiver) end(e Ended) {
 		r.phase = reserving
 		r.emit(Reserve{Bytes: phalanx.UnknownSize})
 		return
-	case BadPiece:
-		if r.bad[sender]++; r.bad[sender] == 1 { // asked for once more, of the same sender
-			r.read(sender, lease)
+	case BadPiece: // asked for once more, of the same sender
+		if at, again := r.bad[sender]; !again || at != e.Held {
+			r.bad[sender] = e.Held
+			r.read(sender, lease, r.beside, true)
 			return
 		}
 	}
@@ -73,9 +74,10 @@ func (r *Receiver) settle() {
 	if r.final == nil || r.digest.IsZero() {
 		return
 	}
-	if r.final.Digest != r.digest {
-		r.fail(&phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrCorrupt, // each piece passed its check: its origin is to blame
-			Err: fmt.Errorf("its bytes have digest %v, it was finished with %v", r.digest, r.final.Digest)})
+	if r.final.Digest != r.digest { // each piece passed its check: its origin is to blame
+		r.emit(ReportCorrupt{Num: r.next(), Gen: r.gen, Digest: r.digest})
+		r.fail(&phalanx.Error{Object: r.cfg.Object, Node: r.origin, Kind: phalanx.ErrCorrupt,
+			Err: fmt.Errorf("its origin finished it with digest %v, its bytes have %v", r.final.Digest, r.digest)})
 		return
 	}
 	if r.lease != 0 {
@@ -136,5 +138,26 @@ func (r *Receiver) startOver(before phalanx.Generation, kind phalanx.Kind) {
 			r.emit(Cancel{Num: r.locate})
 		}
 		r.search()
+	}
+}
+
+// move looks for another sender, as the owner wants.
+func (r *Receiver) move(m Move) {
+	if r.phase != reading || r.lease != m.Lease {
+		return
+	}
+	r.closeStream()
+	r.emit(Cancel{Num: r.locate})
+	r.search()
+}
+
+// rotten starts over: the prefix is not what it was when it was checked.
+func (r *Receiver) rotten(e Rotten) {
+	if e.Gen == r.gen && !r.gen.IsZero() {
+		if r.lease != 0 {
+			r.emit(Cancel{Num: r.locate})
+		}
+		r.raise(e.Gen)
+		r.startOver(phalanx.Generation{Epoch: e.Gen.Epoch, Seq: e.Gen.Seq + 1}, phalanx.ErrCorrupt)
 	}
 }

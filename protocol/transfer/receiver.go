@@ -62,9 +62,11 @@ type Receiver struct {
 	ended  uint64 // the stream that has sent all, until its last bytes are checked
 	sender phalanx.NodeID
 	lease  uint64
+	beside bool
+	origin phalanx.NodeID // of gen, as the owner says
 	rate   int64
-	bad    map[phalanx.NodeID]int // pieces of gen that were bad, by sender
-	lostAt time.Duration          // when the last sender was lost
+	bad    map[phalanx.NodeID]int64 // where the last bad piece of gen from a sender was
+	lostAt time.Duration            // when the last sender was lost
 	lost   bool
 
 	out []Effect
@@ -77,7 +79,7 @@ type caller struct {
 
 // NewReceiver returns a receiver that waits for its first caller.
 func NewReceiver(cfg Config) *Receiver {
-	return &Receiver{cfg: cfg, num: cfg.FirstNum - 1, room: cfg.Room, bad: map[phalanx.NodeID]int{}}
+	return &Receiver{cfg: cfg, num: cfg.FirstNum - 1, room: cfg.Room, bad: map[phalanx.NodeID]int64{}}
 }
 
 // Over reports whether the receiver has ended, with a complete copy or without.
@@ -112,6 +114,10 @@ func (r *Receiver) Step(now time.Duration, ev Event) []Effect {
 		}
 	case Ended:
 		r.end(ev)
+	case Move:
+		r.move(ev)
+	case Rotten:
+		r.rotten(ev)
 	case Whole:
 		r.whole(ev)
 	case Pushed:
@@ -249,7 +255,8 @@ func (r *Receiver) answered(a Answered) {
 		if a.State == Finished {
 			r.final = &Pushed{Order: OrderFinal, Gen: a.Gen, Meta: a.Meta, Digest: a.Digest}
 		}
-		r.read(a.Sender, a.Lease)
+		r.origin = a.Origin
+		r.read(a.Sender, a.Lease, a.Beside, false)
 		if r.retiring {
 			r.retire(true) // of this generation too
 		}
@@ -268,10 +275,10 @@ func (r *Receiver) adopt(g phalanx.Generation, m phalanx.Meta) {
 	r.meta = m
 }
 
-func (r *Receiver) read(sender phalanx.NodeID, lease uint64) {
+func (r *Receiver) read(sender phalanx.NodeID, lease uint64, beside, checked bool) {
 	r.phase = reading
-	r.stream, r.ended, r.sender, r.lease = r.next(), 0, sender, lease
-	r.emit(Open{Stream: r.stream, Sender: sender, Lease: lease, Gen: r.gen, Meta: r.meta})
+	r.stream, r.ended, r.sender, r.lease, r.beside = r.next(), 0, sender, lease, beside
+	r.emit(Open{Stream: r.stream, Sender: sender, Lease: lease, Beside: beside, Checked: checked, Gen: r.gen, Meta: r.meta})
 	if r.lost {
 		r.lost = false
 		r.emit(Resumed{Sender: sender, Gen: r.gen, After: r.now - r.lostAt})

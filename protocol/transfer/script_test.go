@@ -201,7 +201,7 @@ func (w *world) step(s script) {
 func (s script) answered() transfer.Answered {
 	return transfer.Answered{Num: uint64(s.int("num", 0)), Kind: s.kind("kind"), Text: "as the owner says", Node: "o", Waiting: s.has("waiting"),
 		State: s.state(), Gen: s.gen(), Meta: phalanx.Meta{Size: s.int("size", 100)}, Digest: s.digest(), Inline: s.has("inline"),
-		Lease: s.lease(), Sender: phalanx.NodeID(s.str("sender"))}
+		Origin: phalanx.NodeID(s.str("origin")), Lease: s.lease(), Sender: phalanx.NodeID(s.str("sender")), Beside: s.has("beside")}
 }
 
 func (s script) pushed() transfer.Pushed {
@@ -228,6 +228,10 @@ func (s script) event() transfer.Event {
 		return transfer.Ended{Stream: uint64(s.int("stream", 0)), Gen: s.gen(), Held: s.int("held", 0),
 			Why: index(s, strings.ReplaceAll(s.str("why"), "-", " "), transfer.AllSent, transfer.Superseded, transfer.Busy, transfer.Gone, transfer.Stalled,
 				transfer.Broken, transfer.BadPiece, transfer.Cycle, transfer.Full)}
+	case "move":
+		return transfer.Move{Lease: s.lease()}
+	case "rotten":
+		return transfer.Rotten{Gen: s.gen()}
 	case "whole":
 		return transfer.Whole{Gen: s.gen(), Size: s.int("size", 100), Digest: s.digest(), Rate: s.int("rate", 0)}
 	case "push":

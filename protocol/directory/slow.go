@@ -1,0 +1,65 @@
+package directory
+
+import (
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// slow takes a sender's report that the receiver under a lease is slow (2.13):
+// once per sender such a lease does not count against its limit.
+func (s *Shard) slow(o *object, r Request, b Slow) {
+	for _, l := range o.leases {
+		if l.id == b.Lease && l.sender == r.From {
+			s.slowly[l.receiver], l.reported = true, true
+			l.slow = l.slow || !o.servesSlow(l.sender)
+			s.serve(o)
+			break
+		}
+	}
+	s.reply(r, s.known(o))
+}
+
+// servesSlow reports whether one of n's leases does not count.
+func (o *object) servesSlow(n phalanx.NodeID) bool {
+	return slices.ContainsFunc(o.leases, func(l *lease) bool { return l.sender == n && l.slow })
+}
+
+// drags reports whether n itself gets the object slowly.
+func (s *Shard) drags(o *object, n phalanx.NodeID) bool {
+	if len(s.slowly) == 0 {
+		return false
+	}
+	l := o.leaseOf(n)
+	return l != nil && (l.reported || s.slowly[n])
+}
+
+// dragged reports whether the receiver under l is held up by its sender, and not
+// by itself.
+func (s *Shard) dragged(o *object, l *lease) bool {
+	return s.drags(o, l.sender) && !l.reported && !s.slowly[l.receiver]
+}
+
+// relieve moves receivers whose sender gets its bytes slowly to complete copies
+// that nobody waits for, each at most once a second (2.13). A receiver locates
+// again, and gives its lease up by that: until then it goes on. An order that is
+// lost is repeated when the second is over.
+func (s *Shard) relieve(o *object) {
+	if len(s.slowly) == 0 || !s.acts() || len(s.warming) > 0 {
+		return
+	}
+	var given []phalanx.NodeID // to receivers that were told just now
+	for _, l := range o.leases {
+		to := o.holder(l.receiver)
+		if to == nil || !s.dragged(o, l) || to.wasMoved && s.now-to.moved < moveEvery {
+			continue
+		}
+		h := s.choose(o, l.receiver)
+		if h == nil || !h.complete || slices.Contains(given, h.node) {
+			continue
+		}
+		given = append(given, h.node)
+		to.moved, to.wasMoved = s.now, true
+		s.emit(AskLease{To: l.receiver, Object: o.rec.Object, Lease: l.id, Move: true})
+	}
+}
