@@ -1,0 +1,90 @@
+package faults
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+)
+
+// middle returns a node of a broadcast through which bytes go on to another,
+// which has between a quarter and three quarters of them.
+func middle(t *testing.T, nodes []*process, at *process, id phalanx.ObjectID) (victim, below *process) {
+	t.Helper()
+	eventually(t, func() string {
+		tree := must(t, tell(at, order{Do: "tree", Object: id}))[0].Tree
+		held, origin := map[phalanx.NodeID]int64{}, map[phalanx.NodeID]bool{}
+		for _, n := range tree.Nodes {
+			held[n.Node], origin[n.Node] = n.Held, n.Origin
+		}
+		for _, e := range tree.Edges {
+			if !origin[e.From] && held[e.To] > large/4 && held[e.To] < large*3/4 {
+				victim, below = on(t, nodes, e.From), on(t, nodes, e.To)
+				return ""
+			}
+		}
+		return fmt.Sprintf("no chain: %+v", tree)
+	})
+	return victim, below
+}
+
+// A node in the middle of a chain fails. Those below it go on from another
+// sender, with what they miss.
+func TestBroadcast(t *testing.T) {
+	each(t, func(t *testing.T, f fault) {
+		nodes := start(t, 6)
+		before := states(t, nodes)
+		id := fresh("broadcast")
+		origin := nodes[1]
+		must(t, tell(origin, order{Do: "put", Object: id, Size: large}))
+		gets := map[*process]call{}
+		for _, p := range without(nodes, origin) {
+			gets[p] = tell(p, order{Do: "get", Object: id, Size: large})
+		}
+		victim, below := middle(t, nodes, origin, id)
+		was := f.happens(t, victim)
+		if f.fate == kept { // as slow as it is, it goes on
+			now := victim.state(t).BytesReceived
+			eventually(t, func() string {
+				if s := victim.state(t); s.BytesReceived < now+uint64(large)/100 {
+					return fmt.Sprintf("%d bytes more have come over a slow link", s.BytesReceived-now)
+				}
+				return ""
+			})
+			f.heal(t, victim)
+		} else {
+			lost := expect(t, below, func(e actors.SenderLost) bool { return e.Object == id && e.Sender == was })
+			resumed := expect(t, below, func(e actors.TransferResumed) bool { return e.Object == id && e.Sender != was })
+			if resumed.Offset < large/5 || lost.Offset > resumed.Offset {
+				t.Errorf("lost at %d, resumed at %d", lost.Offset, resumed.Offset)
+			}
+		}
+		for p, get := range gets {
+			if p != victim {
+				must(t, get)
+			}
+		}
+		members := f.ends(t, nodes, victim, was)
+		if f.fate != gone { // whatever became of its call
+			if l := gets[victim].answer(t); l.Err != "" && l.ErrKind != phalanx.ErrFenced {
+				t.Errorf("the victim's call: %s", l.Err)
+			}
+			must(t, tell(victim, order{Do: "get", Object: id, Size: large}))
+		}
+		level(t, members, kindred(before, nodes, members), id)
+	})
+}
+
+// kindred returns what was said of those that are still members.
+func kindred(before []*state, nodes, members []*process) []*state {
+	var all []*state
+	for i, p := range nodes {
+		for _, q := range members {
+			if p == q {
+				all = append(all, before[i])
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,173 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/bed"
+)
+
+var names atomic.Int64
+
+// fresh returns an id that no test has used.
+func fresh(name string) phalanx.ObjectID {
+	return phalanx.ObjectID(fmt.Sprintf("%s/%d", name, names.Add(1)))
+}
+
+// start returns n nodes, on hosts 0 to n-1, which all see each other and whose
+// shards all have a backup. No link is cut or slow.
+func start(t *testing.T, n int) []*process {
+	t.Helper()
+	bed.Need(t)
+	if shared == nil {
+		b, err := bed.New(bed.Config{Hosts: hosts, Rate: rate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared = b
+	}
+	first := launch(t, 0, "n0")
+	nodes := []*process{first}
+	up(t, first)
+	for i := 1; i < n; i++ {
+		nodes = append(nodes, launch(t, i, fmt.Sprint("n", i), seed(t, first)))
+	}
+	for _, p := range nodes {
+		up(t, p)
+	}
+	settle(t, nodes)
+	return nodes
+}
+
+// seed is where others join.
+func seed(t *testing.T, p *process) string { t.Helper(); return p.answers0(t).Control }
+
+// up waits until a node has joined.
+func up(t *testing.T, p *process) { t.Helper(); p.answers0(t) }
+
+// answers0 is what a node said when it had joined.
+func (p *process) answers0(t *testing.T) *state {
+	t.Helper()
+	var l line
+	if !p.until(func() (ok bool) { l, ok = p.answers[0]; return ok }) {
+		t.Fatalf("%s does not join", p.name)
+	}
+	return l.State
+}
+
+// settle waits until the members are these nodes, and every shard has an owner
+// and a backup.
+func settle(t *testing.T, nodes []*process) {
+	t.Helper()
+	eventually(t, func() string {
+		var ids []phalanx.NodeID
+		var all []*state
+		for _, p := range nodes {
+			s := p.state(t)
+			all, ids = append(all, s), append(ids, s.Node)
+		}
+		slices.Sort(ids)
+		for _, s := range all {
+			var members []phalanx.NodeID
+			for _, m := range s.Members {
+				members = append(members, m.ID)
+			}
+			if slices.Sort(members); !slices.Equal(members, ids) || !s.Whole || len(s.Voters) != min(3, len(nodes)) && len(nodes) >= 3 {
+				return fmt.Sprintf("%s sees %v with voters %v, all shards whole: %v; want %v", s.Node, members, s.Voters, s.Whole, ids)
+			}
+		}
+		return ""
+	})
+}
+
+// eventually waits until wrong says nothing.
+func eventually(t *testing.T, wrong func() string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		what := wrong()
+		if what == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after %v: %s", patience, what)
+		}
+	}
+}
+
+// moreGoroutines is how many more a node may have than when it had done nothing:
+// it keeps connections for the next stream.
+const moreGoroutines = 60
+
+// level deletes objects and waits until no node has anything left of them.
+func level(t *testing.T, nodes []*process, before []*state, objects ...phalanx.ObjectID) {
+	t.Helper()
+	for _, id := range objects {
+		must(t, tell(nodes[0], order{Do: "delete", Object: id}))
+	}
+	for i, p := range nodes {
+		eventually(t, func() string {
+			s := p.state(t)
+			if used := s.Memory.Used - s.Memory.Idle; s.Objects+s.Fetching+s.Reduces+s.Places > 0 || used > 0 || s.Goroutines > before[i].Goroutines+moreGoroutines {
+				return fmt.Sprintf("%s has %d objects, %d fetches, %d reduces, %d places, %d bytes, %d goroutines after %d", s.Node,
+					s.Objects, s.Fetching, s.Reduces, s.Places, used, s.Goroutines, before[i].Goroutines)
+			}
+			return ""
+		})
+	}
+}
+
+// states asks all nodes.
+func states(t *testing.T, nodes []*process) []*state {
+	t.Helper()
+	var all []*state
+	for _, p := range nodes {
+		all = append(all, p.state(t))
+	}
+	return all
+}
+
+// without returns the others.
+func without(nodes []*process, p *process) []*process {
+	return slices.DeleteFunc(slices.Clone(nodes), func(q *process) bool { return q == p })
+}
+
+// on returns the process that is a node.
+func on(t *testing.T, nodes []*process, id phalanx.NodeID) *process {
+	t.Helper()
+	for _, p := range nodes {
+		if id.Name() == p.name {
+			return p
+		}
+	}
+	t.Fatalf("nobody is %s", id)
+	return nil
+}
+
+// removed checks that a node has left the view of all others, and was suspected before.
+func removed(t *testing.T, others []*process, id phalanx.NodeID) {
+	t.Helper()
+	suspected := false
+	for _, p := range others {
+		expect(t, p, func(e actors.NodeDown) bool { return e.Node == id })
+		suspected = suspected || len(seen(p, func(e actors.NodeSuspected) bool { return e.Node == id })) > 0
+	}
+	if !suspected {
+		t.Errorf("%s is down, and nobody suspected it", id)
+	}
+	nobodyElse(t, others, id)
+}
+
+// nobodyElse checks that only the given nodes were removed.
+func nobodyElse(t *testing.T, nodes []*process, ids ...phalanx.NodeID) {
+	t.Helper()
+	for _, p := range nodes {
+		for _, e := range seen(p, func(e actors.NodeDown) bool { return !slices.Contains(ids, e.Node) }) {
+			t.Errorf("%s: %v, which has not failed", p.name, e)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package faults
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/bed"
+)
+
+// fault is something that happens to a node, its host or its link.
+type fault struct {
+	name   string
+	short  bool // tested by -short
+	strike func(t *testing.T, victim *process)
+	heal   func(t *testing.T, victim *process) // nil: it does not come back
+	fate   fate
+}
+
+type fate int
+
+const (
+	gone   fate = iota // the node leaves the view, and does not come back
+	ousted             // it leaves the view, and is back when the fault is over
+	kept               // it stays a member
+)
+
+func cut(of func(b *bed.Bed, host int) []bed.Cut) (strike, heal func(*testing.T, *process)) {
+	strike = func(t *testing.T, p *process) { do(t, shared.Cut(of(shared, p.host)...)) }
+	heal = func(t *testing.T, p *process) { do(t, shared.Heal(of(shared, p.host)...)) }
+	return strike, heal
+}
+
+func do(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// slower is by what a slow link is slower.
+const slower = 100
+
+func faults() []fault {
+	all := []fault{
+		{name: "kill", short: true, fate: gone, strike: func(t *testing.T, p *process) { p.signal(t, syscall.SIGKILL) }},
+		{name: "stop", short: true, fate: ousted,
+			strike: func(t *testing.T, p *process) { p.signal(t, syscall.SIGSTOP) },
+			heal:   func(t *testing.T, p *process) { p.signal(t, syscall.SIGCONT) }},
+		{name: "slow", fate: kept,
+			strike: func(t *testing.T, p *process) { do(t, shared.Slow(p.host, slower)) },
+			heal:   func(t *testing.T, p *process) { do(t, shared.Slow(p.host, 1)) }},
+	}
+	for _, c := range []struct {
+		name  string
+		short bool
+		of    func(b *bed.Bed, host int) []bed.Cut
+	}{
+		{"drop", true, func(b *bed.Bed, i int) []bed.Cut { return bed.Between(i, b.Hosts()...) }},
+		{"reset", true, func(b *bed.Bed, i int) []bed.Cut { return bed.Refuse(bed.Between(i, b.Hosts()...)) }},
+		{"drop what it sends", false, func(b *bed.Bed, i int) []bed.Cut { return bed.From(i, b.Hosts()...) }},
+		{"drop what it is sent", false, func(b *bed.Bed, i int) []bed.Cut { return bed.To(i, b.Hosts()...) }},
+	} {
+		f := fault{name: c.name, short: c.short, fate: ousted}
+		f.strike, f.heal = cut(c.of)
+		all = append(all, f)
+	}
+	return all
+}
+
+// each runs a test for each fault.
+func each(t *testing.T, test func(t *testing.T, f fault)) {
+	for _, f := range faults() {
+		t.Run(f.name, func(t *testing.T) {
+			if testing.Short() && !f.short {
+				t.Skip("only without -short")
+			}
+			test(t, f)
+		})
+	}
+}
+
+// happens lets the fault strike. It ends with the test at the latest.
+func (f fault) happens(t *testing.T, victim *process) (was phalanx.NodeID) {
+	t.Helper()
+	was = victim.id(t)
+	if f.heal != nil {
+		t.Cleanup(func() { f.heal(t, victim) })
+	}
+	f.strike(t, victim)
+	return was
+}
+
+// ends heals, and waits until the node is what it has to be. It returns who is
+// a member then.
+func (f fault) ends(t *testing.T, nodes []*process, victim *process, was phalanx.NodeID) []*process {
+	t.Helper()
+	others := without(nodes, victim)
+	switch f.fate {
+	case gone:
+		removed(t, others, was)
+		settle(t, others)
+		return others
+	case ousted:
+		removed(t, others, was)
+		f.heal(t, victim)
+		expect(t, victim, func(e actors.NodeFenced) bool { return e.Node == was })
+		expect(t, victim, func(e actors.NodeRejoined) bool { return e.Was == was })
+	case kept:
+		f.heal(t, victim)
+		nobodyElse(t, nodes)
+	}
+	settle(t, nodes)
+	return nodes
+}

@@ -1,0 +1,217 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/content"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// order is what a node process is asked to do, one line of JSON on its standard
+// input. All objects are arrays of int64, all reduces sums.
+type order struct {
+	N       int // names the answer
+	Do      string
+	Object  phalanx.ObjectID // of putAll, checkAll: what the ids begin with
+	Size    int64
+	Sources []phalanx.ObjectID // of a reduce; for a get: what the object must be made of
+	Num     int                // of sources; for putAll, checkAll: of objects
+	Degree  int
+	Copies  int
+}
+
+// line is what a node process says: the answer to an order, or an event.
+type line struct {
+	N       int
+	Err     string       `json:",omitempty"`
+	ErrKind phalanx.Kind `json:",omitempty"`
+	In, Out []phalanx.ObjectID
+	Tree    *cluster.Tree `json:",omitempty"`
+	State   *state        `json:",omitempty"`
+
+	Event string          `json:",omitempty"` // its kind
+	Data  json.RawMessage `json:",omitempty"`
+}
+
+// state is what a node process says of itself.
+type state struct {
+	cluster.Status
+	Control    string
+	Leader     phalanx.NodeID
+	Goroutines int
+	Whole      bool // every shard has an owner and a backup that are members, and nothing moves
+}
+
+// nodeConfig is how a node process joins.
+type nodeConfig struct {
+	Name, Addr string
+	Seeds      []string
+}
+
+// nodeProcess is the inside of a node process.
+type nodeProcess struct {
+	node *cluster.Node
+	mu   sync.Mutex
+	out  *json.Encoder
+}
+
+// beNode is a node until standard input ends.
+func beNode(config string) error {
+	var cfg nodeConfig
+	if err := json.Unmarshal([]byte(config), &cfg); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	node, err := cluster.Join(ctx, cluster.Config{Name: cfg.Name, Bind: cfg.Addr, Insecure: true, Seeds: cfg.Seeds, Deadline: patience, Memory: 1 << 30})
+	if err != nil {
+		return err
+	}
+	p := &nodeProcess{node: node, out: json.NewEncoder(os.Stdout)}
+	go func() {
+		for e := range node.Events(context.Background()) {
+			data, _ := json.Marshal(e) // as events can be
+			p.say(line{Event: e.Kind(), Data: data})
+		}
+	}()
+	p.say(line{State: p.state()})
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		var o order
+		if err := json.Unmarshal(in.Bytes(), &o); err != nil {
+			return err
+		}
+		go p.carryOut(o)
+	}
+	return nil // whatever it is in the middle of: the test is over
+}
+
+func (p *nodeProcess) say(l line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.out.Encode(l)
+}
+
+func (p *nodeProcess) carryOut(o order) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	l := line{N: o.N}
+	err := p.do(ctx, o, &l)
+	if err != nil {
+		l.Err = err.Error()
+		errors.As(err, &l.ErrKind)
+		if e := (*phalanx.Error)(nil); errors.As(err, &e) {
+			l.ErrKind = e.Kind
+		}
+	}
+	p.say(l)
+}
+
+func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
+	switch o.Do {
+	case "put":
+		return p.put(ctx, o.Object, o.Size, o.Copies)
+	case "get":
+		return p.get(ctx, o)
+	case "delete":
+		return p.node.Delete(ctx, o.Object)
+	case "reduce":
+		var r storenode.ReduceResult
+		r, err = p.node.Reduce(ctx, storenode.Reduce{Target: o.Object, Sources: o.Sources, Op: phalanx.Sum, Num: o.Num, Degree: o.Degree})
+		l.In, l.Out = r.In, r.Out
+	case "putAll", "checkAll", "deleteAll":
+		return p.all(ctx, o)
+	case "tree":
+		var t cluster.Tree
+		t, err = p.node.Tree(ctx, o.Object)
+		l.Tree = &t
+	case "state":
+		l.State = p.state()
+	case "leave":
+		return p.node.Leave(ctx)
+	default:
+		panic("there is no order " + o.Do)
+	}
+	return err
+}
+
+func (p *nodeProcess) put(ctx context.Context, id phalanx.ObjectID, size int64, copies int) error {
+	_, err := p.node.Put(ctx, id, content.Of(id, phalanx.Int64, size), cluster.WithArray(phalanx.Int64, size/8), cluster.WithCopies(max(copies, 1)))
+	return err
+}
+
+// get checks every byte.
+func (p *nodeProcess) get(ctx context.Context, o order) error {
+	v, err := p.node.Get(ctx, o.Object)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	want := content.Of(o.Object, phalanx.Int64, o.Size)
+	if len(o.Sources) > 0 {
+		if want, err = content.Combined(o.Sources, phalanx.Sum, phalanx.Int64, o.Size); err != nil {
+			return err
+		}
+	}
+	return content.Differ(o.Object, v.Bytes(), want)
+}
+
+// all does the same with many objects, some at a time.
+func (p *nodeProcess) all(ctx context.Context, o order) error {
+	var group sync.WaitGroup
+	errs, ids := make(chan error, o.Num), make(chan phalanx.ObjectID)
+	for range 8 {
+		group.Go(func() {
+			for id := range ids {
+				var err error
+				switch o.Do {
+				case "putAll":
+					err = p.put(ctx, id, o.Size, 1)
+				case "checkAll":
+					err = p.get(ctx, order{Object: id, Size: o.Size})
+				case "deleteAll":
+					err = p.node.Delete(ctx, id)
+				}
+				if err != nil {
+					errs <- err
+				}
+			}
+		})
+	}
+	for i := range o.Num {
+		ids <- phalanx.ObjectID(fmt.Sprint(o.Object, "/", i))
+	}
+	close(ids)
+	group.Wait()
+	select {
+	case err := <-errs:
+		return fmt.Errorf("one of %d: %w", len(errs)+1, err)
+	default:
+		return nil
+	}
+}
+
+func (p *nodeProcess) state() *state {
+	s := &state{Status: p.node.Status(), Control: p.node.ControlAddr(), Leader: p.node.Leader(), Goroutines: runtime.NumGoroutine(), Whole: true}
+	v := p.node.View()
+	for _, row := range v.Shards {
+		if !v.Has(row.Owner) || !v.Has(row.Backup) || row.Next != "" {
+			s.Whole = false
+		}
+	}
+	s.Uptime = s.Uptime.Round(time.Millisecond)
+	return s
+}
+
+// decoded returns the event of a line.
+func (l line) decoded() (actors.Event, error) { return actors.Decode(l.Event, l.Data) }

@@ -1,0 +1,217 @@
+package faults
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+)
+
+// process is a node process as the test sees it.
+type process struct {
+	host int
+	name string
+	cmd  *exec.Cmd
+	in   io.Writer
+	log  strings.Builder // its standard error; to be read after it has ended
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and made anew with every line
+	asked   int
+	answers map[int]line
+	events  []actors.Event
+	ended   bool
+}
+
+// launch starts a node process on a host.
+func launch(t *testing.T, host int, name string, seeds ...string) *process {
+	t.Helper()
+	p := &process{host: host, name: name, answers: map[int]line{}, changed: make(chan struct{})}
+	cfg, err := json.Marshal(nodeConfig{Name: name, Addr: shared.Addr(host), Seeds: seeds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = shared.Command(host, os.Args[0])
+	p.cmd.Env = append(os.Environ(), nodeVar+"="+string(cfg))
+	p.cmd.Stderr = &p.log
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() { defer close(read); p.read(out) }()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-read
+		_ = p.cmd.Wait()
+		if t.Failed() {
+			p.tell(t)
+		}
+	})
+	return p
+}
+
+// tell says what the process did, after it has ended.
+func (p *process) tell(t *testing.T) {
+	for _, e := range p.events {
+		t.Logf("%s: %v", p.name, e)
+	}
+	if s := p.log.String(); s != "" {
+		t.Logf("%s wrote:\n%s", p.name, s)
+	}
+}
+
+func (p *process) read(out io.Reader) {
+	in := bufio.NewScanner(out)
+	in.Buffer(nil, 16<<20)
+	for in.Scan() {
+		var l line
+		if err := json.Unmarshal(in.Bytes(), &l); err != nil {
+			continue // what a process that dies had not written yet
+		}
+		p.mu.Lock()
+		if l.Event == "" {
+			p.answers[l.N] = l
+		} else if e, err := l.decoded(); err == nil {
+			p.events = append(p.events, e)
+		}
+		p.wake()
+		p.mu.Unlock()
+	}
+	p.mu.Lock()
+	p.ended = true
+	p.wake()
+	p.mu.Unlock()
+}
+
+func (p *process) wake() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// until waits until ok, which is called with p locked, and says whether that
+// was before the patience or the process ended.
+func (p *process) until(ok func() bool) bool {
+	end := time.After(patience + patience/2)
+	for {
+		p.mu.Lock()
+		done, ended, changed := ok(), p.ended, p.changed
+		p.mu.Unlock()
+		if done || ended {
+			return done
+		}
+		select {
+		case <-changed:
+		case <-end:
+			return false
+		}
+	}
+}
+
+func (p *process) signal(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call is an order that was given.
+type call struct {
+	of *process
+	order
+}
+
+// tell gives an order.
+func tell(p *process, o order) call {
+	p.mu.Lock()
+	p.asked++
+	o.N = p.asked
+	p.mu.Unlock()
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	_, _ = fmt.Fprintf(p.in, "%s\n", b) // a process that has ended does not answer
+	return call{p, o}
+}
+
+// answer waits for a call's answer, which may be an error. None is a failure.
+func (c call) answer(t *testing.T) line {
+	t.Helper()
+	var l line
+	if !c.of.until(func() (ok bool) { l, ok = c.of.answers[c.N]; return ok }) {
+		t.Fatalf("%s on %s hangs: no answer", c, c.of.name)
+	}
+	return l
+}
+
+// must waits for calls that have to succeed.
+func must(t *testing.T, calls ...call) []line {
+	t.Helper()
+	var all []line
+	for _, c := range calls {
+		l := c.answer(t)
+		if l.Err != "" {
+			t.Errorf("%s on %s: %s", c, c.of.name, l.Err)
+		}
+		all = append(all, l)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return all
+}
+
+func (c call) String() string { return fmt.Sprintf("%s %s", c.Do, c.Object) }
+
+func (p *process) state(t *testing.T) *state {
+	t.Helper()
+	return must(t, tell(p, order{Do: "state"}))[0].State
+}
+
+// id is the node's present incarnation.
+func (p *process) id(t *testing.T) phalanx.NodeID { t.Helper(); return p.state(t).Node }
+
+// seen returns the process's events of one kind.
+func seen[E actors.Event](p *process, is func(E) bool) []E {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return seenLocked(p, is)
+}
+
+func seenLocked[E actors.Event](p *process, is func(E) bool) []E {
+	var all []E
+	for _, e := range p.events {
+		if e, ok := e.(E); ok && is(e) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// expect waits for an event and returns the first such.
+func expect[E actors.Event](t *testing.T, p *process, is func(E) bool) E {
+	t.Helper()
+	var all []E
+	if !p.until(func() bool { all = seenLocked(p, is); return len(all) > 0 }) {
+		var e E
+		t.Fatalf("%s tells of no such %s", p.name, e.Kind())
+	}
+	return all[0]
+}
