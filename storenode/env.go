@@ -71,6 +71,8 @@ type Env struct {
 	fenced atomic.Bool // see Fence
 	active registry
 	life   life
+
+	outgoing outgoing
 }
 
 // registry holds what is under way, so that a restarted store finds it again.

@@ -31,7 +31,7 @@ type (
 	leave    struct{ id uint64 }
 	expired  struct{ *call } // its deadline has passed
 	pushed   struct{ transfer.Pushed }
-	readers  struct{ streams int } // receivers downstream
+	readers  struct{} // the receivers downstream are others than before
 	answered struct {
 		transfer.Answered
 		inline  []byte
@@ -100,7 +100,9 @@ func (f *fetch) Receive(c actor.Context) {
 	case pushed:
 		f.pushed(m.Pushed)
 	case readers:
-		f.do(transfer.Downstream{Streams: m.streams})
+		if f.copy != nil {
+			f.do(transfer.Downstream{Streams: f.env.Table.readers(f.copy)})
+		}
 	case transfer.Event:
 		f.do(m)
 	case roomReserved:
@@ -242,6 +244,8 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		f.env.report(f.object, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate})
 	case transfer.ReportFailed:
 		f.env.report(f.object, directory.Failed{Lease: e.Lease, Reason: e.Reason})
+	case transfer.ReportCorrupt:
+		f.env.report(f.object, directory.Corrupt{Gen: e.Gen, Digest: e.Digest})
 	case transfer.ReportDrop:
 		f.env.report(f.object, directory.Drop{Gen: e.Gen})
 	case transfer.Announce:
@@ -306,7 +310,8 @@ func (f *fetch) silent(m silent) {
 
 func toAnswered(num uint64, owner phalanx.NodeID, r directory.Result) transfer.Answered {
 	return transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: owner, Waiting: r.Waiting, State: transfer.State(r.State),
-		Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.Inline != nil || r.IsInline && r.Meta.Size == 0, Lease: r.Lease, Sender: r.Sender}
+		Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.Inline != nil || r.IsInline && r.Meta.Size == 0, Origin: r.Origin,
+		Lease: r.Lease, Sender: r.Sender, Beside: r.Beside}
 }
 
 func (f *fetch) reserve(bytes int64) {
@@ -433,7 +438,7 @@ func (f *fetch) clear(e transfer.Clear) {
 		return
 	}
 	err := &dataplane.Ended{Reason: dataplane.Reset, Generation: e.Before, Kind: e.Kind, Node: f.env.Self}
-	if e.Kind == phalanx.ErrAborted {
+	if e.Kind != phalanx.ErrReset { // the same generation may come again
 		err.Reason = dataplane.Gone
 	}
 	f.env.Table.drop(f.copy, err)

@@ -101,7 +101,7 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 		}
 	}
 	s, err := e.Conns.Open(ctx, o.Sender, dataplane.Request{Kind: dataplane.Object, Object: c.object, Generation: o.Gen,
-		Offset: c.buffer.Arrived(), Lease: o.Lease})
+		Offset: c.buffer.Arrived(), Checked: checkedTo(c, o), Lease: o.Lease, Beside: o.Beside})
 	if err != nil {
 		ended(transfer.Broken, o.Gen, err.Error())
 		return
@@ -117,8 +117,7 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 			s.Close()
 			return
 		}
-		p := slices.Clone(path)
-		c.path.Store(&p)
+		c.path.set(path)
 	}})
 	text := ""
 	if end.Err != nil {
@@ -150,6 +149,14 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 		}
 		ended(transfer.Broken, o.Gen, text)
 	}
+}
+
+// checkedTo returns where the piece ends that the sender is to check first.
+func checkedTo(c *objectCopy, o transfer.Open) int64 {
+	if !o.Checked {
+		return 0
+	}
+	return c.buffer.Arrived() + dataplane.PieceSize
 }
 
 // rate returns bytes per second, or 0 if so few bytes say nothing.

@@ -2,6 +2,7 @@ package storenode
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -23,7 +24,7 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 		e.ServePlace(from, req, w)
 		return
 	}
-	c := e.find(w.Context(), req)
+	c := e.find(req, w)
 	switch {
 	case c == nil:
 		_ = w.Gone(phalanx.ErrNotFound, "there is no copy of it here")
@@ -32,52 +33,110 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 		_ = w.Reset(c.gen)
 		return
 	}
-	if !e.slot(w.Context(), c) {
+	if !e.slot(w.Context(), c, req.Beside) {
 		_ = w.Busy()
 		return
 	}
-	err := w.SendBuffer(w.Context(), c.buffer, req.Offset, dataplane.SendOptions{Checked: req.Checked, WaitPath: func() []phalanx.NodeID {
-		path := []phalanx.NodeID{e.Self}
-		if up := c.path.Load(); up != nil {
-			path = append(path, *up...)
-		}
-		return path
-	}})
-	if err != nil {
-		e.Log.WithError(err).WithField("object", c.object).WithField("peer", from).Debug("a stream was not finished")
+	e.readersChanged(c)
+	err := e.stream(from, req, c, w)
+	e.Table.served(c)
+	e.readersChanged(c)
+	var bad *dataplane.BadPiece
+	switch {
+	case err == nil:
+		return
+	case errors.As(err, &bad):
+		e.rotten(c, bad)
 	}
-	if n := e.Table.served(c); !c.isOver() {
-		e.send(e.StorePID, streamsChanged{c.object, n})
+	e.Log.WithError(err).WithField("object", c.object).WithField("peer", from).Debug("a stream was not finished")
+}
+
+// stream sends c, and keeps account of the lease.
+func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, w *dataplane.Writer) error {
+	out := e.outgoing.begin(e, from, c, req)
+	changed := c.path.follow()
+	err := w.SendBuffer(w.Context(), c.buffer, req.Offset, dataplane.SendOptions{Checked: req.Checked, PathChanged: changed, Meter: &out.meter,
+		WaitPath: func() []phalanx.NodeID { return c.path.below(e.Self) }})
+	c.path.unfollow(changed)
+	e.outgoing.end(e, out, w.Broken())
+	return err
+}
+
+// readersChanged tells the fetch that fills c, if one does.
+func (e *Env) readersChanged(c *objectCopy) {
+	if !c.isOver() {
+		e.send(e.StorePID, streamsChanged{c.object})
 	}
 }
 
+// readers returns how many receivers read from c.
+func (t *Table) readers(c *objectCopy) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.streams
+}
+
 // find returns this node's copy of the generation that is asked for, or of a
-// greater one. It waits a little for one that is about to be shown.
-func (e *Env) find(ctx context.Context, req dataplane.Request) *objectCopy {
-	ctx, cancel := context.WithTimeout(ctx, showPatience)
-	defer cancel()
+// greater one. While one is to be expected it tells the receiver to WAIT; else it
+// waits only a little for one that is about to be shown.
+func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
+	patience := time.Now().Add(showPatience)
 	for {
 		shown := e.Table.arrived(req.Object)
 		if c := e.Table.lookup(req.Object); c != nil && !c.gen.Less(req.Generation) && c.buffer != nil {
 			return c
 		}
+		if e.expects(req.Object) {
+			patience = time.Now().Add(showPatience)
+		} else if time.Now().After(patience) {
+			return nil
+		}
+		if !await(w.Context(), shown, sayWait) {
+			return nil
+		}
 		select {
 		case <-shown:
-		case <-ctx.Done():
-			return nil
+		default:
+			if w.Wait([]phalanx.NodeID{e.Self}) != nil {
+				return nil
+			}
 		}
 	}
 }
 
+// expects reports whether a generation of an object can still come here.
+func (e *Env) expects(id phalanx.ObjectID) bool {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return e.active.fetches[id] != nil || len(e.active.puts[id]) > 0
+}
+
+// await returns when c is closed or after d; false if ctx ended.
+func await(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+	case <-t.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
 // slot waits a little until c may serve one more receiver. The owner counts the
-// leases; it may have one slow receiver served besides the fan-out (2.13), so
-// that only what exceeds both is refused here.
-func (e *Env) slot(ctx context.Context, c *objectCopy) bool {
+// leases, this node what it really serves: one more than the fan-out only if the
+// grant says that one of them does not count (2.13).
+func (e *Env) slot(ctx context.Context, c *objectCopy, beside bool) bool {
+	limit := e.Fanout
+	if beside {
+		limit++
+	}
 	patience := time.NewTimer(slotPatience)
 	defer patience.Stop()
 	retry := time.NewTicker(2 * time.Millisecond)
 	defer retry.Stop()
-	for !e.Table.serve(c, e.Fanout+1) {
+	for !e.Table.serve(c, limit) {
 		select {
 		case <-retry.C:
 		case <-patience.C:

@@ -43,11 +43,8 @@ type (
 		meta   phalanx.Meta
 		digest phalanx.Digest
 	}
-	streamsChanged struct {
-		object  phalanx.ObjectID
-		streams int
-	}
-	putCall struct {
+	streamsChanged struct{ object phalanx.ObjectID }
+	putCall        struct {
 		req  Put
 		done func(*PutDone)
 		stop *stopper
@@ -110,7 +107,7 @@ func (s *Store) Receive(c actor.Context) {
 		s.leaseAsked(m)
 	case streamsChanged:
 		if a := s.arrival(m.object); a != nil {
-			s.env.send(a.pid, readers{m.streams})
+			s.env.send(a.pid, readers{})
 		}
 	case *actor.Terminated:
 		s.terminated(m)
@@ -391,6 +388,10 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 		env.Table.dropObject(p.Object, everyGeneration, errDeletedHere(env.Self))
 	case p.Order == directory.PushAbort && !busy:
 		env.Table.dropObject(p.Object, p.Gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
+	case p.Order == directory.PushAbort: // who is busy does not drop what is complete
+		if c := env.Table.lookup(p.Object); c != nil && c.isOver() && !p.Gen.Less(c.gen) {
+			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
+		}
 	case p.Order == directory.PushReset && !busy:
 		if c := env.Table.lookup(p.Object); c != nil && c.gen.Less(p.Gen) {
 			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Reset, Generation: p.Gen, Node: env.Self})
@@ -430,6 +431,9 @@ func (s *Store) copyOrder(c actor.Context, p Pushed) {
 func (s *Store) leaseAsked(m LeaseAsked) {
 	c := s.env.Table.lookup(m.Object)
 	known := c != nil && c.lease == m.Lease || s.arrival(m.Object) != nil
+	if a := s.arrival(m.Object); a != nil && m.Move {
+		s.env.send(a.pid, transfer.Move{Lease: m.Lease})
+	}
 	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})
 }
 

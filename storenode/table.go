@@ -33,7 +33,7 @@ type objectCopy struct {
 	used     uint64 // the table's count of uses, for eviction
 
 	viewers atomic.Int32
-	path    atomic.Pointer[[]phalanx.NodeID] // the incarnations upstream, nearest first
+	path    upstreams
 }
 
 // info describes a complete copy.
@@ -275,7 +275,7 @@ func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.upstream, c.lease = upstream, lease
-	c.path.Store(nil)
+	c.path.set([]phalanx.NodeID{upstream})
 }
 
 // begun notes that c has its first piece.

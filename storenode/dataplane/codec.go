@@ -29,10 +29,11 @@ type Request struct {
 	Object     phalanx.ObjectID // of a Place: the target
 	Generation phalanx.Generation
 	Offset     int64 // a multiple of PieceSize, or the size
-	// Checked is where bytes are wanted that the sender has not checked itself:
-	// behind a piece that was bad. Zero for all.
+	// Checked is where a piece ends that was bad: bytes before it are sent only
+	// after the sender's own check of them. Zero if none was.
 	Checked int64
 	Lease   uint64
+	Beside  bool // the grant says that one of the sender's receivers does not count
 
 	Reduce          string // of a Place: which, and which of its places
 	Place           int
@@ -83,6 +84,19 @@ func (d *decoder) u8() uint8 {
 		return p[0]
 	}
 	return 0
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func (d *decoder) bool() bool {
+	v := d.u8()
+	d.bad = d.bad || v > 1
+	return v == 1
 }
 
 func (d *decoder) u32() uint32 {
@@ -152,6 +166,7 @@ func (r Request) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.Offset))
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.Checked))
 	b = binary.LittleEndian.AppendUint64(b, r.Lease)
+	b = appendBool(b, r.Beside)
 	b = appendString(b, r.Reduce)
 	b = binary.LittleEndian.AppendUint32(b, uint32(r.Place))
 	b = binary.LittleEndian.AppendUint64(b, r.PlaceGeneration.Attempt)
@@ -161,7 +176,7 @@ func (r Request) append(b []byte) []byte {
 func parseRequest(p []byte) (r Request, err error) {
 	d := decoder{b: p}
 	r = Request{Kind: RequestKind(d.u8()), Object: phalanx.ObjectID(d.bytes()), Generation: d.generation(),
-		Offset: int64(d.u64()), Checked: int64(d.u64()), Lease: d.u64(), Reduce: string(d.bytes()), Place: int(d.u32()),
+		Offset: int64(d.u64()), Checked: int64(d.u64()), Lease: d.u64(), Beside: d.bool(), Reduce: string(d.bytes()), Place: int(d.u32()),
 		PlaceGeneration: PlaceGeneration{Attempt: d.u64(), Seq: d.u64()}}
 	if err := d.err(kindOpen); err != nil {
 		return Request{}, err

@@ -71,7 +71,7 @@ func TestPayloadsComeBack(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 	r := Request{Kind: Place, Object: "grads/7", Generation: phalanx.Generation{Epoch: 1, Seq: 2}, Offset: 1 << 41, Checked: 5,
-		Lease: 9, Reduce: "r", Place: 12, PlaceGeneration: PlaceGeneration{Attempt: 3, Seq: 4}}
+		Lease: 9, Beside: true, Reduce: "r", Place: 12, PlaceGeneration: PlaceGeneration{Attempt: 3, Seq: 4}}
 	if got, err := parseRequest(r.append(nil)); err != nil || got != r {
 		t.Errorf("%+v %v", got, err)
 	}

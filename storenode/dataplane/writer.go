@@ -52,6 +52,8 @@ type SendOptions struct {
 	// PathChanged makes a changed path known at once, for each value; it is not
 	// closed. nil: with the next WAIT.
 	PathChanged <-chan struct{}
+	// Meter, if not nil, counts what is sent.
+	Meter *Meter
 	// Patient: a receiver that takes nothing for long is held up itself, and is
 	// waited for until ctx ends.
 	Patient bool
@@ -116,9 +118,13 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 		part, checks := w.ready(b, pos, piece, opts.Checked)
 		switch {
 		case len(part) > 0 || checks > 0:
+			if err := recheck(b, pos, min(pos+int64(len(part)), opts.Checked)); err != nil {
+				return errors.Join(err, w.Gone(faultOf(err)))
+			}
 			if err := w.send(part, piece, checks); err != nil {
 				return err
 			}
+			opts.Meter.add(len(part))
 			pos += int64(len(part))
 			piece += int64(checks)
 			b.took(pos)
@@ -132,6 +138,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 			silence.Reset(w.p.c.cfg.WaitEvery)
 			spoke = false
 		}
+		opts.Meter.turn()
 		select {
 		case <-sub.C:
 		case <-opts.PathChanged:
@@ -147,8 +154,12 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 		case <-ctx.Done():
 		case <-w.ctx.Done():
 		}
+		opts.Meter.turn()
 	}
 }
+
+// Broken reports whether the connection to the receiver was lost.
+func (w *Writer) Broken() bool { return w.failed != nil }
 
 func (o SendOptions) path() []phalanx.NodeID {
 	if o.WaitPath == nil {

@@ -1,0 +1,140 @@
+package storenode
+
+import (
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+const (
+	// breakGrace is how long a sender waits for its receiver to come back, or to
+	// report for itself, before it reports that a connection has broken: closing
+	// one is how a receiver ends a stream, too.
+	breakGrace = 300 * time.Millisecond
+	// paceEvery is how often the speed of receivers is looked at.
+	paceEvery = 50 * time.Millisecond
+	// paceFrom is how many bytes a transfer has at least whose speed counts.
+	paceFrom = 1 << 20
+)
+
+// outgoing is what a node knows of the copies that it sends: the leases under
+// which it does, and how fast they are (specification 2.10, 2.13).
+type outgoing struct {
+	mu      sync.Mutex
+	leases  map[uint64]*using
+	pace    pace
+	running bool // somebody looks at the pace
+}
+
+// using is a lease that a receiver reads under.
+type using struct {
+	streams int // that run, and those that broke and may come back
+	begun   int
+}
+
+// outflow is one stream to a receiver.
+type outflow struct {
+	flow
+	object phalanx.ObjectID
+	meter  dataplane.Meter
+}
+
+// begin notes a stream.
+func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane.Request) *outflow {
+	f := &outflow{flow: flow{to: to, lease: req.Lease}, object: c.object}
+	f.flow.of = f
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if req.Lease != 0 {
+		u := o.leases[req.Lease]
+		if u == nil {
+			u = &using{}
+			if o.leases == nil {
+				o.leases = map[uint64]*using{}
+			}
+			o.leases[req.Lease] = u
+		}
+		u.streams++
+		u.begun++
+	}
+	if size := c.buffer.Size(); size != phalanx.UnknownSize && size-req.Offset < paceFrom {
+		return f
+	}
+	o.pace.add(&f.flow, e.Now(), f.look())
+	if !o.running && e.alive().ctx.Err() == nil {
+		o.running = true
+		go e.watchPace()
+	}
+	return f
+}
+
+// end notes that a stream is over. If its connection broke and its receiver does
+// not come back, the lease is reported.
+func (o *outgoing) end(e *Env, f *outflow, broken bool) {
+	o.mu.Lock()
+	o.pace.remove(&f.flow, e.Now(), f.look())
+	u := o.leases[f.lease]
+	if u == nil {
+		o.mu.Unlock()
+		return
+	}
+	begun := u.begun
+	if !broken || e.alive().ctx.Err() != nil {
+		o.release(f.lease)
+		o.mu.Unlock()
+		return
+	}
+	o.mu.Unlock()
+	time.AfterFunc(breakGrace, func() {
+		o.mu.Lock()
+		back := u.begun != begun
+		o.release(f.lease)
+		o.mu.Unlock()
+		if !back && e.alive().ctx.Err() == nil {
+			e.report(f.object, directory.Failed{Lease: f.lease, Reason: "the connection to its receiver broke"})
+		}
+	})
+}
+
+// release ends one stream under a lease. Called with mu held.
+func (o *outgoing) release(lease uint64) {
+	if u := o.leases[lease]; u != nil {
+		if u.streams--; u.streams == 0 {
+			delete(o.leases, lease)
+		}
+	}
+}
+
+func (f *outflow) look() sample {
+	waits, now := f.meter.Waits()
+	return sample{sent: f.meter.Sent(), waits: waits, waiting: now}
+}
+
+// watchPace looks at the streams that run until there are none, and reports the
+// leases of receivers that are slow.
+func (e *Env) watchPace() {
+	o := &e.outgoing
+	t := time.NewTicker(paceEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-e.leaving():
+		}
+		o.mu.Lock()
+		if len(o.pace.flows) == 0 || e.alive().ctx.Err() != nil {
+			o.running = false
+			o.mu.Unlock()
+			return
+		}
+		slow := o.pace.observe(e.Now(), func(f *flow) sample { return f.of.look() })
+		o.mu.Unlock()
+		for _, f := range slow {
+			e.Log.WithField("object", f.of.object).WithField("peer", f.to).Debug("a receiver is slow")
+			e.report(f.of.object, directory.Slow{Lease: f.lease})
+		}
+	}
+}
