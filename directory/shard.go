@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -21,7 +22,7 @@ type shard struct {
 	number int
 	core   *core.Shard
 	again  bool   // after a restart
-	lost   bool   // it has no state, but the view takes it for the owner or the backup
+	lost   bool   // it has no state, and the view does not know
 	lostIn uint64 // the epoch in which it lost its state
 	views  uint64 // how many the host had learned when it configured this replica
 	lease  *lease // that the core knows
@@ -51,11 +52,11 @@ func (s *shard) Receive(c actor.Context) {
 	case *actor.Started:
 		if e, ok := s.host.entry(s.number); s.again && ok {
 			s.lostIn = e.Epoch
-			s.forgot(e.Epoch, e.Owner, e.Backup, false)
+			s.forgot(e.Epoch, false, e.Owner, e.Backup, e.Next)
 		}
 	case configured:
 		s.views = m.views
-		if s.lost && s.forgot(m.Epoch, m.Owner, m.Backup, m.Rebuild && m.Epoch > s.lostIn) {
+		if s.lost && (m.Epoch <= s.lostIn || s.forgot(m.Epoch, m.Rebuild, m.Owner, m.Backup)) {
 			return
 		}
 		s.step(m.Configure)
@@ -71,12 +72,12 @@ func (s *shard) Receive(c actor.Context) {
 	}
 }
 
-// forgot has a replica that has lost its state take no part as the owner or the
-// backup, until the view knows that: then it is copied, or rebuilt if nobody has
-// the state any more. It reports whether the view does not know yet.
-func (s *shard) forgot(epoch uint64, owner, backup phalanx.NodeID, rebuild bool) bool {
-	self := s.host.cfg.Self
-	s.lost = (owner == self || backup == self) && !rebuild
+// forgot has a replica that has lost its state take no part, until the view knows
+// that: then it is copied, or rebuilt if nobody has the state any more. It
+// reports whether the view does not know yet and counts on it, as one of those
+// that are given.
+func (s *shard) forgot(epoch uint64, rebuild bool, counted ...phalanx.NodeID) bool {
+	s.lost = slices.Contains(counted, s.host.cfg.Self) && !rebuild
 	if s.lost {
 		s.host.cfg.Restarted(s.number, epoch)
 	}

@@ -130,10 +130,19 @@ func (s *Shard) apply(o *object, rec Record) {
 	}
 }
 
+// beginsAnew reports whether a replica was dropped, because it has lost its state,
+// and is the next one again: it has nothing of what it confirmed.
+func (s *Shard) beginsAnew(n phalanx.NodeID, was Configure) bool {
+	if n != s.view.Next || s.view.Epoch == was.Epoch {
+		return false
+	}
+	return was.Backup == n || was.Next == n && was.Owner == s.view.Owner && was.Backup == s.view.Backup
+}
+
 // aim opens a stream to the backup and to the next replica and closes others.
-func (s *Shard) aim() {
+func (s *Shard) aim(was Configure) {
 	for n := range s.streams {
-		if n != s.view.Backup && n != s.view.Next {
+		if n != s.view.Backup && n != s.view.Next || s.beginsAnew(n, was) {
 			delete(s.streams, n)
 		}
 	}

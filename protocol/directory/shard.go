@@ -153,7 +153,7 @@ func (s *Shard) configure(v Configure) {
 		s.assume()
 	}
 	s.rebuild = s.rebuild || v.Rebuild
-	s.aim()
+	s.aim(was)
 	left := slices.ContainsFunc(was.Members, s.absent)
 	for _, o := range s.sorted() {
 		s.stir(o)

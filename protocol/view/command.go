@@ -38,7 +38,7 @@ type (
 	InSync struct{ Shards []Synced }
 
 	// Drop asks to take Node, the owner or the backup, off Shard, by whoever is
-	// the other, or by Node itself if its replica has lost its state. It counts
+	// the other; or by Node itself, in any role, if its replica has lost its state. It counts
 	// only in Epoch, so that of two the first wins. Without a backup the shard
 	// is lost, and rebuilt.
 	Drop struct {
@@ -106,7 +106,7 @@ func (c Drop) counts(v View) bool {
 		return false
 	}
 	is := v.Shards[c.Shard]
-	return is.Epoch == c.Epoch && is.has(c.Node)
+	return is.Epoch == c.Epoch && c.Node != "" && (is.has(c.Node) || is.Next == c.Node)
 }
 
 // EncodeCommand returns c as bytes.

@@ -67,7 +67,7 @@ func drawCommand(t *rapid.T, v View, next *int) Command {
 	case what == "leave":
 		return Leaving{Node: node()}
 	default:
-		return Drop{Shard: shard, Epoch: epoch, Node: rapid.SampledFrom([]phalanx.NodeID{is.Owner, is.Backup, node()}).Draw(t, "who")}
+		return Drop{Shard: shard, Epoch: epoch, Node: rapid.SampledFrom([]phalanx.NodeID{is.Owner, is.Backup, is.Next, node()}).Draw(t, "who")}
 	}
 }
 
@@ -96,11 +96,15 @@ func follows(before, after View, i int, cmd Command) error {
 			delete(has, id)
 		}
 	}
+	dropped := false
+	if d, ok := cmd.(Drop); ok {
+		dropped = d.Shard == i && d.Epoch == old.Epoch && d.Node != "" && slices.Contains([]phalanx.NodeID{old.Owner, old.Backup, old.Next}, d.Node)
+	}
 	lost := len(has) == 0 && old.Owner != ""
 	set := []phalanx.NodeID{s.Owner, s.Backup, s.Next}
 	slices.Sort(set)
 	set = slices.DeleteFunc(set, func(id phalanx.NodeID) bool { return id == "" })
-	stays := s.Owner == old.Owner && s.Backup == old.Backup && (s.Next == old.Next || old.Next == "") && s.LostAt == old.LostAt
+	stays := s.Owner == old.Owner && s.Backup == old.Backup && (s.Next == old.Next || old.Next == "") && s.LostAt == old.LostAt && !dropped
 	switch {
 	case len(slices.Compact(slices.Clone(set))) != len(set):
 		return fmt.Errorf("a node has two roles")

@@ -47,6 +47,9 @@ func (s state) apply(cmd Command) (state, bool) {
 		v.Shards[cmd.Shard] = v.Shards[cmd.Shard].without(cmd.Node)
 	}
 	v.plan(old)
+	if drop, ok := cmd.(Drop); ok { // also where the same node begins to copy again
+		v.Shards[drop.Shard].Epoch = old[drop.Shard].Epoch + 1
+	}
 	v.Number++
 	return s, true
 }
