@@ -1,11 +1,67 @@
 package cluster
 
 import (
+	"context"
+	"errors"
+
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // Oust has the voters remove a node that lives.
 func (n *Node) Oust(node phalanx.NodeID) {
 	n.life.Load().members.Propose(view.RemoveMember{Node: node, Dead: true})
+}
+
+// ask sends a request to the owner of an object, as a part of the node would.
+func (n *Node) ask(ctx context.Context, id phalanx.ObjectID, body directory.Body) (directory.Result, error) {
+	c := n.life.Load().client
+	answers := make(chan directory.Result, 8)
+	c.Request(id, c.Nums(1), body, func(_ phalanx.NodeID, r directory.Result) {
+		if !r.Waiting {
+			answers <- r
+		}
+	})
+	select {
+	case r := <-answers:
+		if r.Kind != 0 {
+			return r, &phalanx.Error{Object: id, Kind: r.Kind, Err: errors.New(r.Text)}
+		}
+		return r, nil
+	case <-ctx.Done():
+		return directory.Result{}, ctx.Err()
+	}
+}
+
+// Finalise records a digest for what this node has begun to put.
+func (n *Node) Finalise(ctx context.Context, id phalanx.ObjectID, digest phalanx.Digest) error {
+	st, err := n.Stat(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = n.ask(ctx, id, directory.Final{Gen: st.Gen, Meta: st.Meta, Digest: digest, Held: true})
+	return err
+}
+
+// ReadAndVanish gets a lease, reads a little under it times times, each on a
+// connection of its own, and says nothing to anybody.
+func (n *Node) ReadAndVanish(ctx context.Context, id phalanx.ObjectID, times int) error {
+	r, err := n.ask(ctx, id, directory.Locate{Room: 1 << 30, Wait: true})
+	if err != nil {
+		return err
+	}
+	for range times {
+		s, err := n.life.Load().conns.Open(ctx, r.Sender, dataplane.Request{Kind: dataplane.Object, Object: id, Generation: r.Gen, Lease: r.Lease})
+		if err != nil {
+			return err
+		}
+		_, err = s.Read(make([]byte, 1000))
+		s.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,114 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+)
+
+// holds reports whether the owner of an object lists a node's copy.
+func holds(t testing.TB, ask *cluster.Node, id phalanx.ObjectID, holder phalanx.NodeID) bool {
+	t.Helper()
+	st, err := ask.Stat(within(t), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range st.Holders {
+		if h.Node == holder {
+			return true
+		}
+	}
+	return false
+}
+
+// TestReceiverThatVanishes reads under a lease and says nothing when it ends: the
+// sender reports that (specification 2.10), so that it can be handed out again. A
+// receiver that comes back under its lease is not reported for that.
+func TestReceiverThatVanishes(t *testing.T) {
+	for _, times := range []int{1, 3} {
+		nodes := start(t, 3)
+		ctx := within(t)
+		data := random(24<<20, 4)
+		if _, err := nodes[0].Put(ctx, "x", data); err != nil {
+			t.Fatal(err)
+		}
+		if err := nodes[1].ReadAndVanish(ctx, "x", times); err != nil {
+			t.Fatal(err)
+		}
+		// The owner's own question would find that the receiver has no copy.
+		eventually(t, "the lease has ended", func() bool {
+			if !holds(t, nodes[2], "x", nodes[1].ID()) {
+				t.Fatal("it was the owner who asked")
+			}
+			return upstream(t, nodes[2], "x", nodes[1].ID()) == ""
+		})
+		brings(t, "another receiver", getting(ctx, nodes[2], "x"), data)
+	}
+}
+
+// TestLastCallerGone has the only caller of a middle receiver go away (2.14). The
+// transfer goes on for the receiver behind it, nobody else is sent there, and
+// once that one is gone too the copy is dropped.
+func TestLastCallerGone(t *testing.T) {
+	links := map[string]*bent{}
+	nodes := start(t, 5, func(cfg *cluster.Config) {
+		cfg.Fanout = 2
+		if cfg.Name == "n1" || cfg.Name == "n2" {
+			links[cfg.Name] = bend(t, cfg)
+		}
+	})
+	ctx := within(t)
+	s, middle, other, below, late := nodes[0], nodes[1], nodes[2], nodes[3], nodes[4]
+	data := random(24<<20, 6)
+	if _, err := s.Put(ctx, "x", data); err != nil {
+		t.Fatal(err)
+	}
+	var fast atomic.Bool
+	links["n1"].set(func(c *bentStream, kind byte, _ []byte) {
+		if kind == frameData && !fast.Load() { // never still, so that it is no stall
+			pause := time.NewTimer(50 * time.Millisecond)
+			defer pause.Stop()
+			<-pause.C
+		}
+	})
+	middleCtx, leaveMiddle := context.WithCancel(ctx)
+	defer leaveMiddle()
+	belowCtx, leaveBelow := context.WithCancel(ctx)
+	defer leaveBelow()
+	m := getting(middleCtx, middle, "x")
+	eventually(t, "the middle has begun", func() bool { return links["n1"].bytesTo("n2") > 0 })
+	o := getting(ctx, other, "x")
+	eventually(t, "the other has begun", func() bool { return links["n1"].bytesTo("n3") > 0 })
+	b := getting(belowCtx, below, "x")
+	eventually(t, "the one below has begun", func() bool { return links["n2"].bytesTo("n4") > 0 })
+
+	leaveMiddle()
+	if g := <-m; !errors.Is(g.err, phalanx.ErrCanceled) {
+		t.Fatalf("the middle's caller got %v", g.err)
+	}
+	before := links["n2"].bytesTo("n4")
+	eventually(t, "the transfer goes on", func() bool { return links["n2"].bytesTo("n4") > before+1<<20 })
+	l := getting(ctx, late, "x")
+	eventually(t, "the late one has a sender", func() bool { return upstream(t, s, "x", late.ID()) != "" })
+	if up := upstream(t, s, "x", late.ID()); up == middle.ID() {
+		t.Error("a receiver was sent to a copy that nobody waits for")
+	}
+
+	leaveBelow()
+	if g := <-b; !errors.Is(g.err, phalanx.ErrCanceled) {
+		t.Fatalf("the caller below got %v", g.err)
+	}
+	quiet(t, middle, 0)
+	eventually(t, "the middle is not listed", func() bool { return !holds(t, s, "x", middle.ID()) })
+	fast.Store(true)
+	brings(t, "the other receiver", o, data)
+	brings(t, "the late receiver", l, data)
+	if n := links["n2"].bytesTo("n5"); n > 0 {
+		t.Errorf("the middle has sent %d bytes to the late receiver", n)
+	}
+}
