@@ -105,12 +105,14 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		n.w.met["sender lost: "+firstWord(e.Reason)]++
 		c.ask(e.Num, f.object, directory.Failed{Lease: e.Lease, Reason: e.Reason}, nil)
 		f.stream, f.sender, f.lease = 0, "", 0
+	case transfer.ReportCorrupt:
+		n.w.fail("(3) %s has every piece of %s@%v and the digest %v", n.id, f.object, e.Gen, e.Digest)
 	case transfer.ReportDrop:
 		if others := n.copies(f.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != f.buf && o.gen == e.Gen }) {
 			c.report(f.object, directory.Drop{Gen: e.Gen}, nil)
 		}
 	case transfer.Announce:
-		c.report(f.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun}, f.listed(e.Gen))
+		c.report(f.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring}, f.listed(e.Gen))
 	case transfer.Reserve:
 		f.reserve(e.Bytes)
 	case transfer.Open:
@@ -159,7 +161,8 @@ func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}
 		f.step(transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: from, Waiting: r.Waiting, State: transfer.State(r.State),
-			Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.IsInline && int64(len(r.Inline)) == r.Meta.Size, Lease: r.Lease, Sender: r.Sender})
+			Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.IsInline && int64(len(r.Inline)) == r.Meta.Size, Origin: r.Origin, Lease: r.Lease, Sender: r.Sender,
+			Beside: r.Beside})
 		if r.Lease != 0 && f.lease != r.Lease { // it came too late
 			f.n.client.ask(f.n.client.numbers(), f.object, directory.Cancel{Num: num}, nil)
 		}
@@ -233,10 +236,11 @@ func (f *fetch) open(e transfer.Open) {
 	f.gen = e.Gen
 	f.buf.gen, f.buf.meta = e.Gen, e.Meta
 	f.stream, f.sender, f.lease = e.Stream, e.Sender, e.Lease
-	f.buf.path = []phalanx.NodeID{e.Sender}
+	f.pathChanged([]phalanx.NodeID{e.Sender})
 	in := &incoming{f: f, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
 	n.in[e.Stream] = in
-	in.pipe.write(open{stream: e.Stream, object: f.object, gen: e.Gen, offset: int64(len(f.buf.bytes))})
+	in.pipe.write(open{stream: e.Stream, object: f.object, gen: e.Gen, offset: int64(len(f.buf.bytes)),
+		lease: e.Lease, beside: e.Beside, checked: e.Checked})
 }
 
 func (f *fetch) complete(e transfer.Complete) {

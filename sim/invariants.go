@@ -95,7 +95,7 @@ func (a *audit) grant(n *node, shard int, r directory.Reply) {
 	epoch, _ := n.shards[shard].Owns()
 	leased := func(id phalanx.NodeID) (k int) {
 		for _, l := range p.Leases {
-			if l.Sender == id {
+			if l.Sender == id && !l.Slow {
 				k++
 			}
 		}
@@ -143,25 +143,29 @@ func (a *audit) shard(n *node, i int) {
 			m.gone = a.w.now
 		}
 		a.before[id] = before{epoch, p}
-		a.leases(n, id, p)
+		a.leases(n, id, epoch, p)
 		a.record(n, id, epoch, p)
 	}
 }
 
 // leases checks (4) and (5).
-func (a *audit) leases(n *node, id phalanx.ObjectID, p directory.Picture) {
+func (a *audit) leases(n *node, id phalanx.ObjectID, epoch uint64, p directory.Picture) {
 	for i, l := range p.Leases {
-		count := 0
+		count, slow := 0, 0
 		for j, m := range p.Leases {
-			if m.Sender == l.Sender && m.ID>>32 == l.ID>>32 { // what a new owner is told of comes on top; there the sender counts
-				count++
+			if m.Sender == l.Sender && m.ID>>32 == epoch { // what a new owner is told of comes on top; there the sender counts
+				if m.Slow {
+					slow++
+				} else {
+					count++
+				}
 			}
 			if i != j && m.Receiver == l.Receiver {
 				a.w.fail("(4) %s reads %s under two leases: %+v", l.Receiver, id, p)
 			}
 		}
-		if count > max(1, a.w.shape.fanout) {
-			a.w.fail("(4) %s sends %s to %d receivers: %+v", l.Sender, id, count, p)
+		if count > max(1, a.w.shape.fanout) || slow > 1 {
+			a.w.fail("(4) %s sends %s to %d receivers, and to %d slow ones: %+v", l.Sender, id, count, slow, p)
 		}
 	}
 	up := map[phalanx.NodeID]phalanx.NodeID{}
@@ -238,13 +242,18 @@ func (a *audit) arrived(n *node, c *copied, p piece) {
 
 // streams checks (4) where the bytes are.
 func (a *audit) streams(n *node, object phalanx.ObjectID) {
-	count := 0
+	count, limit := 0, max(1, a.w.shape.fanout)
+	beside := false
 	for _, o := range n.out {
 		if o.open.object == object && !o.over {
 			count++
+			beside = beside || o.open.beside
 		}
 	}
-	if count > max(1, a.w.shape.fanout) {
+	if beside {
+		limit++
+	}
+	if count > limit {
 		a.w.fail("(4) %s sends %s in %d streams", n.id, object, count)
 	}
 }

@@ -41,6 +41,7 @@ type weather struct {
 	lost          float64 // share that does not arrive
 	broken        float64 // share of pieces at which the stream breaks
 	flipped       float64 // share of pieces that arrive with a wrong bit
+	slow          float64 // share of pieces at which a sender finds its receiver slow
 }
 
 // calm is the weather in which everything must come to an end.
@@ -62,6 +63,9 @@ func someWeather(r *rand.Rand) weather {
 	}
 	if r.IntN(4) == 0 {
 		w.flipped = 0.03 * r.Float64()
+	}
+	if r.IntN(4) == 0 {
+		w.slow = 0.1 * r.Float64()
 	}
 	return w
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -62,6 +63,7 @@ type (
 		shard  int
 		object phalanx.ObjectID
 		lease  uint64
+		move   bool
 	}
 	toView   struct{ data []byte }
 	pushView struct {
@@ -159,6 +161,11 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		f := n.fetches[m.object]
 		known := f != nil && f.lease == m.lease
 		n.w.met["lease asked about"]++
+		if f != nil && m.move {
+			n.w.met["receiver moved"]++
+			f.step(transfer.Move{Lease: m.lease})
+			known = f.lease == m.lease
+		}
 		n.w.send(n.id, from, toShard{m.shard, directory.LeaseKnown{From: n.id, Object: m.object, Lease: m.lease, Known: known}})
 	case toView:
 		n.stepView(view.Receive{From: from, Data: m.data, Now: n.clock()})
@@ -268,7 +275,7 @@ func (n *node) stepShard(i int, ev directory.Event) {
 		case directory.AckHoldings:
 			n.w.send(n.id, e.To, ackHoldings{i, e.Epoch})
 		case directory.AskLease:
-			n.w.send(n.id, e.To, askLease{i, e.Object, e.Lease})
+			n.w.send(n.id, e.To, askLease{i, e.Object, e.Lease, e.Move})
 		case directory.CaughtUp:
 			n.stepView(view.Propose{Command: view.InSync{Shards: []view.Synced{{Shard: i, Epoch: e.Epoch, Node: e.Node}}}, Now: n.clock()})
 		case directory.ObjectLost:

@@ -18,7 +18,7 @@ var rare = []string{
 	"prefix cleared: reset", "prefix cleared: aborted", "put fails half-way", "put of equal bytes", "put waits for another",
 	"put final without its caller", "inline", "evicted", "reduce inline", "reduce attaches to another",
 	"reduce gets the recorded answer", "reduce: ancestors cleared", "reduce: replaced", "reduce: completed", "place cleared",
-	"source of a reduce starts over",
+	"source of a reduce starts over", "bad piece asked for again", "receiver found slow", "stream beside a slow one", "receiver moved",
 }
 
 // TestSeeds runs many small clusters.

@@ -20,10 +20,13 @@ const (
 // the end come back in order.
 type (
 	open struct {
-		stream uint64
-		object phalanx.ObjectID
-		gen    phalanx.Generation
-		offset int64
+		stream  uint64
+		object  phalanx.ObjectID
+		gen     phalanx.Generation
+		offset  int64
+		lease   uint64
+		beside  bool // the grant says that one of the sender's receivers does not count
+		checked bool // the first piece was bad
 	}
 	closing struct{ stream uint64 }
 	piece   struct {
@@ -97,7 +100,15 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 		others++
 	}
 	n.out = append(n.out, o)
-	if others >= max(1, n.w.shape.fanout) {
+	limit := max(1, n.w.shape.fanout)
+	if m.beside {
+		n.w.met["stream beside a slow one"]++
+		limit++
+	}
+	if m.checked {
+		n.w.met["bad piece asked for again"]++
+	}
+	if others >= limit {
 		o.end(&ending{why: transfer.Busy})
 		return
 	}
@@ -212,8 +223,15 @@ func (o *outgoing) pump() {
 			p.bytes = slices.Clone(p.bytes)
 			p.bytes[0] ^= 1
 		}
+		if w.chance(w.weather.slow) {
+			w.met["receiver found slow"]++
+			o.n.client.ask(o.n.client.numbers(), o.open.object, directory.Slow{Lease: o.open.lease}, nil)
+		}
 		if w.chance(w.weather.broken) {
 			w.met["stream broken"]++
+			if w.chance(0.5) { // the sender sees it too
+				o.n.client.ask(o.n.client.numbers(), o.open.object, directory.Failed{Lease: o.open.lease, Reason: "broken, says its sender"}, nil)
+			}
 			o.end(&ending{why: transfer.Broken})
 			return
 		}
@@ -317,12 +335,18 @@ func (n *node) waits(from phalanx.NodeID, m waiting) {
 		in.f.ended(transfer.Cycle, phalanx.Generation{})
 		return
 	}
-	if !slices.Equal(m.path, in.f.buf.path) {
-		in.f.buf.path = m.path
-		for _, o := range n.out {
-			if !o.over && (o.c == in.f.buf || o.c == nil && o.open.object == in.f.object) {
-				o.wait(false)
-			}
+	in.f.pathChanged(m.path)
+}
+
+// pathChanged tells the receivers downstream at once where the bytes come from.
+func (f *fetch) pathChanged(path []phalanx.NodeID) {
+	if slices.Equal(path, f.buf.path) {
+		return
+	}
+	f.buf.path = path
+	for _, o := range f.n.out {
+		if !o.over && (o.c == f.buf || o.c == nil && o.open.object == f.object) {
+			o.wait(false)
 		}
 	}
 }
