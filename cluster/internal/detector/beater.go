@@ -12,8 +12,15 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// dialFor bounds an attempt to reach a peer: after that it is silent anyway.
-const dialFor = time.Second
+const (
+	// dialFor bounds how long a peer is tried to be reached: after that it is
+	// silent anyway.
+	dialFor = time.Second
+	// dialAgain is after how long another attempt begins beside those that have
+	// no answer. The first packet of a connection is sent again only after a
+	// second: one that is lost would be silence, and that a suspicion.
+	dialAgain = 150 * time.Millisecond
+)
 
 // beater sends the heartbeats to one peer, on a goroutine of its own.
 type beater struct {
@@ -60,7 +67,7 @@ func (b *beater) run(ctx context.Context) {
 func (b *beater) dial(ctx context.Context) *dataplane.Beats {
 	dialling, cancel := context.WithTimeout(ctx, dialFor)
 	defer cancel()
-	conn, err := b.d.cfg.Conns.OpenBeats(dialling, b.node)
+	conn, err := b.connect(dialling)
 	switch {
 	case err == nil:
 		b.echoed()
@@ -76,6 +83,36 @@ func (b *beater) dial(ctx context.Context) *dataplane.Beats {
 		b.d.cfg.Log.WithError(err).Debug("a heartbeat could not be sent")
 	}
 	return nil
+}
+
+// connect makes attempts until one has an answer, or ctx ends.
+func (b *beater) connect(ctx context.Context) (*dataplane.Beats, error) {
+	type result struct {
+		conn *dataplane.Beats
+		err  error
+	}
+	results := make(chan result)
+	again := time.NewTicker(dialAgain)
+	defer again.Stop()
+	for {
+		b.d.beats.Go(func() {
+			conn, err := b.d.cfg.Conns.OpenBeats(ctx, b.node)
+			select {
+			case results <- result{conn, err}:
+			case <-ctx.Done(): // another was first
+				if conn != nil {
+					conn.Close()
+				}
+			}
+		})
+		select {
+		case r := <-results:
+			return r.conn, r.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-again.C:
+		}
+	}
 }
 
 // converse sends heartbeats until the connection ends.
