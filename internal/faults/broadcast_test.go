@@ -13,7 +13,7 @@ import (
 func middle(t *testing.T, nodes []*process, at *process, id phalanx.ObjectID) (victim, below *process) {
 	t.Helper()
 	eventually(t, func() string {
-		tree := must(t, tell(at, order{Do: "tree", Object: id}))[0].Tree
+		tree := treeOf(t, at, id)
 		held, origin := map[phalanx.NodeID]int64{}, map[phalanx.NodeID]bool{}
 		for _, n := range tree.Nodes {
 			held[n.Node], origin[n.Node] = n.Held, n.Origin
@@ -45,13 +45,7 @@ func TestBroadcast(t *testing.T) {
 		victim, below := middle(t, nodes, origin, id)
 		was := f.happens(t, victim)
 		if f.fate == kept { // as slow as it is, it goes on
-			now := victim.state(t).BytesReceived
-			eventually(t, func() string {
-				if s := victim.state(t); s.BytesReceived < now+uint64(large)/100 {
-					return fmt.Sprintf("%d bytes more have come over a slow link", s.BytesReceived-now)
-				}
-				return ""
-			})
+			crawls(t, victim)
 			f.heal(t, victim)
 		} else {
 			lost := expect(t, below, func(e actors.SenderLost) bool { return e.Object == id && e.Sender == was })

@@ -30,6 +30,7 @@ type process struct {
 	asked   int
 	answers map[int]line
 	events  []actors.Event
+	at      []time.Time // of events: when they were read
 	ended   bool
 }
 
@@ -69,9 +70,13 @@ func launch(t *testing.T, host int, name string, seeds ...string) *process {
 
 // tell says what the process did, after it has ended.
 func (p *process) tell(t *testing.T) {
-	for _, e := range p.events {
-		t.Logf("%s: %v", p.name, e)
+	var text strings.Builder
+	for i, e := range p.events {
+		if _, ok := e.(actors.ShardMoved); !ok { // there are so many
+			fmt.Fprintf(&text, "%s %s %v\n", p.at[i].Format("05.000"), p.name, e)
+		}
 	}
+	t.Log(text.String())
 	if s := p.log.String(); s != "" {
 		t.Logf("%s wrote:\n%s", p.name, s)
 	}
@@ -89,7 +94,7 @@ func (p *process) read(out io.Reader) {
 		if l.Event == "" {
 			p.answers[l.N] = l
 		} else if e, err := l.decoded(); err == nil {
-			p.events = append(p.events, e)
+			p.events, p.at = append(p.events, e), append(p.at, time.Now())
 		}
 		p.wake()
 		p.mu.Unlock()
