@@ -15,16 +15,26 @@ import (
 )
 
 // PutOption is an optional argument of Put and PutReader.
-type PutOption func(*storenode.Put)
+type PutOption func(*putting)
+
+// putting is a Put and who wants to know what came of it.
+type putting struct {
+	storenode.Put
+	existed *bool
+}
 
 // WithArray says that the object is an array of elements of type d; shape is
 // the number of elements in each dimension.
 func WithArray(d phalanx.DType, shape ...int64) PutOption {
-	return func(p *storenode.Put) { p.Meta.DType, p.Meta.Shape = d, shape }
+	return func(p *putting) { p.Meta.DType, p.Meta.Shape = d, shape }
 }
 
 // WithCopies has k nodes keep a complete pinned copy; the Put returns when they do.
-func WithCopies(k int) PutOption { return func(p *storenode.Put) { p.Copies = k } }
+func WithCopies(k int) PutOption { return func(p *putting) { p.Copies = k } }
+
+// TellExisted sets *existed when the Put returns: whether the same bytes had been
+// there before, so that it created nothing.
+func TellExisted(existed *bool) PutOption { return func(p *putting) { p.existed = existed } }
 
 // Put creates the object id from data, which it copies. If the same bytes are
 // there already it succeeds; other bytes under the same id are ErrExists.
@@ -58,10 +68,14 @@ func (n *Node) put(ctx context.Context, p storenode.Put, opts []PutOption) (stor
 	if err != nil {
 		return storenode.Info{}, err
 	}
+	all := putting{Put: p}
 	for _, o := range opts {
-		o(&p)
+		o(&all)
 	}
-	info, _, err := l.store.Put(ctx, p)
+	info, existed, err := l.store.Put(ctx, all.Put)
+	if all.existed != nil {
+		*all.existed = existed
+	}
 	return info, err
 }
 

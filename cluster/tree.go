@@ -10,6 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
 // Tree is how an object is moved or made at this moment.
@@ -18,6 +19,7 @@ type Tree struct {
 	Kind   string // "broadcast" or "reduce"
 	State  string
 	Size   int64
+	Degree int // of a reduce
 	Nodes  []TreeNode
 	Edges  []TreeEdge
 }
@@ -27,10 +29,12 @@ type TreeNode struct {
 	Node     phalanx.NodeID
 	Place    int              // of a reduce
 	Source   phalanx.ObjectID // of a reduce
+	Gen      reduce.PlaceGen  // of a reduce: the label of what the place makes
+	Empty    bool             // of a reduce: the place is lost and not replaced yet
 	Complete bool
 	Pinned   bool
-	Origin   bool
-	Held     int64 // checked bytes; -1 if the node did not answer
+	Origin   bool  // who makes the object; of a reduce, the root
+	Held     int64 // checked bytes of the object, or what the place has made; -1 if the node did not answer
 }
 
 // TreeEdge says that bytes go from one node to another.
@@ -54,8 +58,15 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 	if st.State == directory.Begun && st.Maker == directory.ByReduce {
 		if seen, err := l.look(ctx, st.Origin, id); err == nil && len(seen.Places) > 0 {
 			t.Kind = "reduce"
-			t.reduce(seen.Places)
-			l.lookAtAll(ctx, t.Nodes, func(tn TreeNode) phalanx.ObjectID { return tn.Source })
+			t.reduce(seen)
+			l.lookAtAll(ctx, t.Nodes, id, func(tn TreeNode, seen messages.Look) int64 {
+				for _, o := range seen.Outputs {
+					if o.Place == tn.Place && o.Gen == tn.Gen {
+						return o.Made
+					}
+				}
+				return 0
+			})
 			return t, nil
 		}
 	}
@@ -65,17 +76,18 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 			t.Edges = append(t.Edges, TreeEdge{From: h.Upstream, To: h.Node})
 		}
 	}
-	l.lookAtAll(ctx, t.Nodes, func(TreeNode) phalanx.ObjectID { return id })
+	l.lookAtAll(ctx, t.Nodes, id, func(_ TreeNode, seen messages.Look) int64 { return seen.Held })
 	return t, nil
 }
 
-func (t *Tree) reduce(places []messages.LookPlace) {
+func (t *Tree) reduce(seen messages.Look) {
+	t.Degree, t.Size = seen.Degree, seen.Size
 	at := map[int]phalanx.NodeID{}
-	for _, p := range places {
+	for _, p := range seen.Places {
 		at[p.Place] = p.Node
-		t.Nodes = append(t.Nodes, TreeNode{Node: p.Node, Place: p.Place, Source: p.Source, Origin: p.Parent < 0})
+		t.Nodes = append(t.Nodes, TreeNode{Node: p.Node, Place: p.Place, Source: p.Source, Gen: p.Gen, Empty: p.Empty, Origin: p.Parent < 0})
 	}
-	for _, p := range places {
+	for _, p := range seen.Places {
 		if to, ok := at[p.Parent]; ok {
 			t.Edges = append(t.Edges, TreeEdge{From: p.Node, To: to, FromPlace: p.Place, ToPlace: p.Parent})
 		}
@@ -85,15 +97,22 @@ func (t *Tree) reduce(places []messages.LookPlace) {
 // lookFor bounds how long a tree waits for what single nodes see.
 const lookFor = 500 * time.Millisecond
 
-// lookAtAll asks each node how much it holds.
-func (l *life) lookAtAll(ctx context.Context, nodes []TreeNode, what func(TreeNode) phalanx.ObjectID) {
-	var all sync.WaitGroup
+// lookAtAll asks each node, once, how far it has come.
+func (l *life) lookAtAll(ctx context.Context, nodes []TreeNode, id phalanx.ObjectID, held func(TreeNode, messages.Look) int64) {
+	of := map[phalanx.NodeID][]*TreeNode{}
 	for i := range nodes {
-		tn := &nodes[i]
-		tn.Held = -1
+		nodes[i].Held = -1
+		of[nodes[i].Node] = append(of[nodes[i].Node], &nodes[i])
+	}
+	var all sync.WaitGroup
+	for node, here := range of {
 		all.Go(func() {
-			if seen, err := l.look(ctx, tn.Node, what(*tn)); err == nil {
-				tn.Held = seen.Held
+			seen, err := l.look(ctx, node, id)
+			if err != nil {
+				return
+			}
+			for _, tn := range here {
+				tn.Held = held(*tn, seen)
 			}
 		})
 	}
@@ -124,10 +143,14 @@ func (l *life) look(ctx context.Context, node phalanx.NodeID, id phalanx.ObjectI
 
 // seen is what this node sees.
 func (l *life) seen(id phalanx.ObjectID) messages.Look {
-	seen := messages.Look{Held: l.store.Table.Held(id)}
-	if places, ok := l.reduces.Tree(id); ok {
-		for _, p := range places {
-			seen.Places = append(seen.Places, messages.LookPlace{Place: p.Place, Parent: p.Parent, Node: p.Node, Source: p.Source})
+	seen := messages.Look{Held: l.store.Table.Held(id), Size: phalanx.UnknownSize}
+	for _, m := range l.places.Made(id) {
+		seen.Outputs = append(seen.Outputs, messages.LookOutput{Place: m.Place, Gen: m.Gen, Made: m.Bytes})
+	}
+	if t, ok := l.reduces.Tree(id); ok {
+		seen.Degree, seen.Size = t.Degree, t.Size
+		for _, p := range t.Places {
+			seen.Places = append(seen.Places, messages.LookPlace(p))
 		}
 	}
 	return seen

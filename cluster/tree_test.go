@@ -11,30 +11,50 @@ import (
 
 // Any node shows the tree of a reduce, also one that has nothing to do with it.
 func TestTreeOfAReduceFromAnyNode(t *testing.T) {
-	nodes := start(t, 4)
+	nodes := start(t, 5)
 	ctx := within(t)
-	values := make([]float32, 1<<18)
-	if _, err := cluster.PutArray(ctx, nodes[1], "a", values); err != nil {
-		t.Fatal(err)
+	const size = 4 << 18
+	values := make([]float32, size/4)
+	for i, id := range []phalanx.ObjectID{"a", "c"} {
+		if _, err := cluster.PutArray(ctx, nodes[1+i], id, values); err != nil {
+			t.Fatal(err)
+		}
 	}
 	over := make(chan error, 1)
 	go func() {
-		_, err := nodes[0].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: []phalanx.ObjectID{"a", "b"}, Op: phalanx.Sum})
+		_, err := nodes[0].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: []phalanx.ObjectID{"a", "b", "c"}, Op: phalanx.Sum, Degree: 2})
 		over <- err
 	}()
 	for _, n := range nodes {
-		for {
-			tree, err := n.Tree(ctx, "sum")
-			if err == nil && tree.Kind == "reduce" {
-				if p := tree.Nodes[0]; len(tree.Nodes) != 1 || p.Node != nodes[1].ID() || p.Source != "a" || p.Held != 4<<18 {
-					t.Errorf("%s shows %+v", n.ID(), tree.Nodes)
-				}
-				break
+		var tree cluster.Tree
+		shown := func() bool {
+			var err error
+			tree, err = n.Tree(ctx, "sum")
+			if err != nil || tree.Kind != "reduce" || len(tree.Nodes) != 2 || tree.Nodes[0].Place != 0 || tree.Nodes[1].Place != 1 {
+				return false
 			}
+			root, leaf := tree.Nodes[0], tree.Nodes[1]
+			return leaf.Held == size && root.Held == 0 && len(tree.Edges) == 1 // a leaf makes its source; the root lacks the other leaf
+		}
+		for !shown() {
 			if ctx.Err() != nil {
-				t.Fatalf("%s shows %+v, %v", n.ID(), tree, err)
+				t.Fatalf("%s shows %+v", n.ID(), tree)
 			}
 			runtime.Gosched()
+		}
+		root, leaf := tree.Nodes[0], tree.Nodes[1]
+		if tree.Degree != 2 || tree.Size != size || tree.State != "begun" {
+			t.Errorf("%s shows %+v", n.ID(), tree)
+		}
+		if !root.Origin || leaf.Origin || root.Gen.IsZero() || leaf.Gen.IsZero() || root.Gen == leaf.Gen || root.Empty || leaf.Empty {
+			t.Errorf("%s shows %+v", n.ID(), tree.Nodes)
+		}
+		if e := tree.Edges[0]; e.From != leaf.Node || e.To != root.Node || e.FromPlace != 1 || e.ToPlace != 0 {
+			t.Errorf("%s shows %+v", n.ID(), tree.Edges)
+		}
+		holds := map[phalanx.ObjectID]phalanx.NodeID{"a": nodes[1].ID(), "c": nodes[2].ID()}
+		if holds[root.Source] != root.Node || holds[leaf.Source] != leaf.Node || root.Source == leaf.Source {
+			t.Errorf("%s shows %+v", n.ID(), tree.Nodes)
 		}
 	}
 	if _, err := cluster.PutArray(ctx, nodes[2], "b", values); err != nil {
@@ -43,8 +63,25 @@ func TestTreeOfAReduceFromAnyNode(t *testing.T) {
 	if err := <-over; err != nil {
 		t.Fatal(err)
 	}
-	tree, err := nodes[3].Tree(ctx, "sum")
-	if err != nil || tree.Kind != "broadcast" || tree.State != "final" || len(tree.Nodes) != 1 || tree.Nodes[0].Held != 4<<18 {
+	tree, err := nodes[4].Tree(ctx, "sum")
+	if err != nil || tree.Kind != "broadcast" || tree.State != "final" || len(tree.Nodes) != 1 || tree.Nodes[0].Held != size {
 		t.Errorf("%+v, %v", tree, err)
+	}
+}
+
+// A Put says whether it created the object, small or large, by whatever node.
+func TestPutTellsWhetherItCreated(t *testing.T) {
+	nodes := start(t, 3)
+	ctx := within(t)
+	for id, data := range map[phalanx.ObjectID][]byte{"small": random(100, 1), "large": random(1<<20, 2)} {
+		for i, n := range nodes {
+			existed := i == 0
+			if _, err := n.Put(ctx, id, data, cluster.TellExisted(&existed)); err != nil {
+				t.Fatal(err)
+			}
+			if existed != (i > 0) {
+				t.Errorf("%s on node %d: existed is %v", id, i, existed)
+			}
+		}
 	}
 }

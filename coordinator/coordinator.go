@@ -173,6 +173,7 @@ func (c *Coordinator) carryOut(ctx actor.Context, e reduce.Effect) {
 		c.unwatch()
 	case reduce.Remember:
 		c.run.remember = &e
+		c.run.tree.planted(e.Degree)
 		c.env.Store.Publish(actors.ReduceStarted{Target: c.run.req.Target, Sources: len(c.run.req.Sources), Num: c.run.req.Num, Degree: e.Degree})
 	case reduce.Command:
 		c.run.tree.command(e)

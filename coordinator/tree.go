@@ -16,6 +16,7 @@ type treeState struct {
 	places map[int]reduce.State
 	nodes  map[int]phalanx.NodeID
 	empty  map[int]time.Duration // since when
+	degree int
 	meta   *phalanx.Meta         // of the target; the actor's own
 	over   bool                  // likewise
 }
@@ -29,6 +30,12 @@ func (t *treeState) command(c reduce.Command) {
 	defer t.mu.Unlock()
 	t.places[c.State.Place] = c.State
 	t.nodes[c.State.Place] = c.Node
+}
+
+func (t *treeState) planted(degree int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.degree = degree
 }
 
 func (t *treeState) place(n reduce.Notify) {
@@ -62,36 +69,50 @@ func (t *treeState) genOf(place int, node phalanx.NodeID) (reduce.PlaceGen, bool
 	return s.Gen, ok && t.nodes[place] == node
 }
 
+// Tree is a running reduce.
+type Tree struct {
+	Degree int
+	Size   int64       // of the target
+	Places []TreePlace // by position
+}
+
 // TreePlace is one place of a running reduce.
 type TreePlace struct {
 	Place  int
 	Parent int // -1 at the root
 	Node   phalanx.NodeID
 	Source phalanx.ObjectID
+	Gen    reduce.PlaceGen // of its output
+	Empty  bool            // nobody runs it: it is lost, and not replaced yet
 }
 
-// Tree returns the places of the reduce that makes target, by position, if this
-// node coordinates it.
-func (e *Env) Tree(target phalanx.ObjectID) ([]TreePlace, bool) {
+// Tree returns the tree of the reduce that makes target, if this node
+// coordinates it and has begun to place its sources.
+func (e *Env) Tree(target phalanx.ObjectID) (Tree, bool) {
 	e.mu.Lock()
 	at := slices.IndexFunc(e.runs, func(r *run) bool { return r.req.Target == target }) // later ones wait for it
 	if at < 0 {
 		e.mu.Unlock()
-		return nil, false
+		return Tree{}, false
 	}
 	r := e.runs[at]
 	e.mu.Unlock()
 	t := r.tree
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []TreePlace
+	if len(t.places) == 0 {
+		return Tree{}, false
+	}
+	out := Tree{Degree: t.degree}
 	for _, i := range slices.Sorted(maps.Keys(t.places)) {
 		s := t.places[i]
-		p := TreePlace{Place: i, Parent: s.Parent.Place, Node: t.nodes[i], Source: s.Source}
+		p := TreePlace{Place: i, Parent: s.Parent.Place, Node: t.nodes[i], Source: s.Source, Gen: s.Gen}
+		_, p.Empty = t.empty[i]
+		out.Size = s.Meta.Size
 		if s.Root {
 			p.Parent = -1
 		}
-		out = append(out, p)
+		out.Places = append(out.Places, p)
 	}
 	return out, true
 }

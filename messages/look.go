@@ -1,12 +1,26 @@
 package messages
 
-import "github.com/phalanx-go/phalanx"
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
 
-// Look is what a node sees of an object: how many checked bytes it holds, and
-// the places of the reduce that makes it, if it coordinates that.
+// Look is what a node sees of an object: how many checked bytes it holds; how
+// far the places that it runs have come; and, if it coordinates the reduce that
+// makes the object, the tree of that.
 type Look struct {
-	Held   int64
-	Places []LookPlace
+	Held    int64
+	Outputs []LookOutput
+	Places  []LookPlace
+	Degree  int   // of Places
+	Size    int64 // of the target; phalanx.UnknownSize before the first source
+}
+
+// LookOutput is how many bytes of its output a place has made.
+type LookOutput struct {
+	Place int
+	Gen   reduce.PlaceGen
+	Made  int64
 }
 
 // LookPlace is a position of a reduce tree.
@@ -14,6 +28,8 @@ type LookPlace struct {
 	Place, Parent int // positions; the root's parent is -1
 	Node          phalanx.NodeID
 	Source        phalanx.ObjectID
+	Gen           reduce.PlaceGen
+	Empty         bool // nobody runs it now
 }
 
 // LookFromProto returns which object a LookRequest is about.
@@ -25,9 +41,13 @@ func LookFromProto(m *LookRequest) (phalanx.ObjectID, error) {
 
 // LookReplyToProto returns l as a message.
 func LookReplyToProto(l Look) *LookReply {
-	m := &LookReply{Held: l.Held}
+	m := &LookReply{Held: l.Held, Degree: uint32(l.Degree), Size: l.Size}
+	for _, o := range l.Outputs {
+		m.Outputs = append(m.Outputs, &OutputSeen{Place: uint32(o.Place), Gen: fromPlaceGen(o.Gen), Made: o.Made})
+	}
 	for _, p := range l.Places {
-		m.Places = append(m.Places, &PlaceSeen{Place: uint32(p.Place), Parent: int32(p.Parent), Node: string(p.Node), Source: string(p.Source)})
+		m.Places = append(m.Places, &PlaceSeen{Place: uint32(p.Place), Parent: int32(p.Parent), Node: string(p.Node), Source: string(p.Source),
+			Gen: fromPlaceGen(p.Gen), Empty: p.Empty})
 	}
 	return m
 }
@@ -35,10 +55,13 @@ func LookReplyToProto(l Look) *LookReply {
 // LookReplyFromProto is the inverse of LookReplyToProto.
 func LookReplyFromProto(m *LookReply) (Look, error) {
 	f := &fields{}
-	l := Look{Held: m.GetHeld()}
+	l := Look{Held: m.GetHeld(), Degree: int(m.GetDegree()), Size: m.GetSize()}
+	for _, o := range m.GetOutputs() {
+		l.Outputs = append(l.Outputs, LookOutput{Place: f.index("look.place", o.GetPlace()), Gen: toPlaceGen(o.GetGen()), Made: o.GetMade()})
+	}
 	for _, p := range m.GetPlaces() {
-		l.Places = append(l.Places, LookPlace{Place: int(p.GetPlace()), Parent: int(p.GetParent()), Node: f.node("look.node", p.GetNode()),
-			Source: f.object("look.source", p.GetSource())})
+		l.Places = append(l.Places, LookPlace{Place: f.index("look.place", p.GetPlace()), Parent: int(p.GetParent()), Node: f.node("look.node", p.GetNode()),
+			Source: f.object("look.source", p.GetSource()), Gen: toPlaceGen(p.GetGen()), Empty: p.GetEmpty()})
 	}
 	return l, f.err
 }

@@ -129,8 +129,8 @@ func (x *PrefetchReply) GetErrors() []*Error {
 	return nil
 }
 
-// LookRequest asks a node how far an object, and if the node makes it by a
-// reduce, its tree, have come.
+// LookRequest asks a node how far it has come with an object, and for the tree
+// of the reduce that makes it.
 type LookRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Object        string                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
@@ -178,8 +178,11 @@ func (x *LookRequest) GetObject() string {
 // LookReply is what the node sees.
 type LookReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Held          int64                  `protobuf:"zigzag64,1,opt,name=held,proto3" json:"held,omitempty"`  // checked bytes of the object
-	Places        []*PlaceSeen           `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"` // of the running reduce, if the node coordinates it
+	Held          int64                  `protobuf:"zigzag64,1,opt,name=held,proto3" json:"held,omitempty"`    // checked bytes of the object
+	Places        []*PlaceSeen           `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`   // of the running reduce, if the node coordinates it
+	Degree        uint32                 `protobuf:"varint,3,opt,name=degree,proto3" json:"degree,omitempty"`  // of that reduce
+	Size          int64                  `protobuf:"zigzag64,4,opt,name=size,proto3" json:"size,omitempty"`    // likewise, in bytes; -1: not known yet
+	Outputs       []*OutputSeen          `protobuf:"bytes,5,rep,name=outputs,proto3" json:"outputs,omitempty"` // of places that the node runs for the object
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,19 +231,102 @@ func (x *LookReply) GetPlaces() []*PlaceSeen {
 	return nil
 }
 
+func (x *LookReply) GetDegree() uint32 {
+	if x != nil {
+		return x.Degree
+	}
+	return 0
+}
+
+func (x *LookReply) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *LookReply) GetOutputs() []*OutputSeen {
+	if x != nil {
+		return x.Outputs
+	}
+	return nil
+}
+
+type OutputSeen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Gen           *PlaceGen              `protobuf:"bytes,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	Made          int64                  `protobuf:"zigzag64,3,opt,name=made,proto3" json:"made,omitempty"` // bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutputSeen) Reset() {
+	*x = OutputSeen{}
+	mi := &file_messages_store_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutputSeen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutputSeen) ProtoMessage() {}
+
+func (x *OutputSeen) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_store_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutputSeen.ProtoReflect.Descriptor instead.
+func (*OutputSeen) Descriptor() ([]byte, []int) {
+	return file_messages_store_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *OutputSeen) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *OutputSeen) GetGen() *PlaceGen {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *OutputSeen) GetMade() int64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
 type PlaceSeen struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
 	Parent        int32                  `protobuf:"zigzag32,2,opt,name=parent,proto3" json:"parent,omitempty"` // -1: it is the root
 	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	Source        string                 `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
+	Gen           *PlaceGen              `protobuf:"bytes,5,opt,name=gen,proto3" json:"gen,omitempty"`
+	Empty         bool                   `protobuf:"varint,6,opt,name=empty,proto3" json:"empty,omitempty"` // nobody runs it now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlaceSeen) Reset() {
 	*x = PlaceSeen{}
-	mi := &file_messages_store_proto_msgTypes[4]
+	mi := &file_messages_store_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -252,7 +338,7 @@ func (x *PlaceSeen) String() string {
 func (*PlaceSeen) ProtoMessage() {}
 
 func (x *PlaceSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_store_proto_msgTypes[4]
+	mi := &file_messages_store_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -265,7 +351,7 @@ func (x *PlaceSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceSeen.ProtoReflect.Descriptor instead.
 func (*PlaceSeen) Descriptor() ([]byte, []int) {
-	return file_messages_store_proto_rawDescGZIP(), []int{4}
+	return file_messages_store_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlaceSeen) GetPlace() uint32 {
@@ -296,11 +382,25 @@ func (x *PlaceSeen) GetSource() string {
 	return ""
 }
 
+func (x *PlaceSeen) GetGen() *PlaceGen {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *PlaceSeen) GetEmpty() bool {
+	if x != nil {
+		return x.Empty
+	}
+	return false
+}
+
 var File_messages_store_proto protoreflect.FileDescriptor
 
 const file_messages_store_proto_rawDesc = "" +
 	"\n" +
-	"\x14messages/store.proto\x12\aphalanx\x1a\x15messages/common.proto\"W\n" +
+	"\x14messages/store.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x15messages/reduce.proto\"W\n" +
 	"\x0fPrefetchRequest\x12\x18\n" +
 	"\aobjects\x18\x01 \x03(\tR\aobjects\x12\x10\n" +
 	"\x03pin\x18\x02 \x01(\bR\x03pin\x12\x18\n" +
@@ -308,15 +408,25 @@ const file_messages_store_proto_rawDesc = "" +
 	"\rPrefetchReply\x12&\n" +
 	"\x06errors\x18\x01 \x03(\v2\x0e.phalanx.ErrorR\x06errors\"%\n" +
 	"\vLookRequest\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\tR\x06object\"K\n" +
+	"\x06object\x18\x01 \x01(\tR\x06object\"\xa6\x01\n" +
 	"\tLookReply\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\x12R\x04held\x12*\n" +
-	"\x06places\x18\x02 \x03(\v2\x12.phalanx.PlaceSeenR\x06places\"e\n" +
+	"\x06places\x18\x02 \x03(\v2\x12.phalanx.PlaceSeenR\x06places\x12\x16\n" +
+	"\x06degree\x18\x03 \x01(\rR\x06degree\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x12R\x04size\x12-\n" +
+	"\aoutputs\x18\x05 \x03(\v2\x13.phalanx.OutputSeenR\aoutputs\"[\n" +
+	"\n" +
+	"OutputSeen\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
+	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12\x12\n" +
+	"\x04made\x18\x03 \x01(\x12R\x04made\"\xa0\x01\n" +
 	"\tPlaceSeen\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x11R\x06parent\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x16\n" +
-	"\x06source\x18\x04 \x01(\tR\x06sourceB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x06source\x18\x04 \x01(\tR\x06source\x12#\n" +
+	"\x03gen\x18\x05 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12\x14\n" +
+	"\x05empty\x18\x06 \x01(\bR\x05emptyB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_store_proto_rawDescOnce sync.Once
@@ -330,23 +440,28 @@ func file_messages_store_proto_rawDescGZIP() []byte {
 	return file_messages_store_proto_rawDescData
 }
 
-var file_messages_store_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_messages_store_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_messages_store_proto_goTypes = []any{
 	(*PrefetchRequest)(nil), // 0: phalanx.PrefetchRequest
 	(*PrefetchReply)(nil),   // 1: phalanx.PrefetchReply
 	(*LookRequest)(nil),     // 2: phalanx.LookRequest
 	(*LookReply)(nil),       // 3: phalanx.LookReply
-	(*PlaceSeen)(nil),       // 4: phalanx.PlaceSeen
-	(*Error)(nil),           // 5: phalanx.Error
+	(*OutputSeen)(nil),      // 4: phalanx.OutputSeen
+	(*PlaceSeen)(nil),       // 5: phalanx.PlaceSeen
+	(*Error)(nil),           // 6: phalanx.Error
+	(*PlaceGen)(nil),        // 7: phalanx.PlaceGen
 }
 var file_messages_store_proto_depIdxs = []int32{
-	5, // 0: phalanx.PrefetchReply.errors:type_name -> phalanx.Error
-	4, // 1: phalanx.LookReply.places:type_name -> phalanx.PlaceSeen
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	6, // 0: phalanx.PrefetchReply.errors:type_name -> phalanx.Error
+	5, // 1: phalanx.LookReply.places:type_name -> phalanx.PlaceSeen
+	4, // 2: phalanx.LookReply.outputs:type_name -> phalanx.OutputSeen
+	7, // 3: phalanx.OutputSeen.gen:type_name -> phalanx.PlaceGen
+	7, // 4: phalanx.PlaceSeen.gen:type_name -> phalanx.PlaceGen
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_messages_store_proto_init() }
@@ -355,13 +470,14 @@ func file_messages_store_proto_init() {
 		return
 	}
 	file_messages_common_proto_init()
+	file_messages_reduce_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_store_proto_rawDesc), len(file_messages_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -16,12 +16,13 @@ type served struct{ *cluster.Node }
 var _ httpapi.Node = served{}
 
 // Put creates an object from r.
-func (n served) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (storenode.Info, error) {
-	opts := []cluster.PutOption{cluster.WithArray(meta.DType, meta.Shape...)}
+func (n served) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (info storenode.Info, existed bool, err error) {
+	opts := []cluster.PutOption{cluster.WithArray(meta.DType, meta.Shape...), cluster.TellExisted(&existed)}
 	if copies > 0 {
 		opts = append(opts, cluster.WithCopies(copies))
 	}
-	return n.PutReader(ctx, id, r, meta.Size, opts...)
+	info, err = n.PutReader(ctx, id, r, meta.Size, opts...)
+	return info, existed, err
 }
 
 // Open reads an object as it arrives.
@@ -43,9 +44,13 @@ func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, er
 	if err != nil {
 		return httpapi.Tree{}, err
 	}
-	out := httpapi.Tree{Object: t.Object, Kind: t.Kind, State: t.State, Size: t.Size}
+	out := httpapi.Tree{Object: t.Object, Kind: t.Kind, State: t.State, Size: t.Size, Degree: t.Degree}
 	for _, tn := range t.Nodes {
-		out.Nodes = append(out.Nodes, httpapi.TreeNode(tn))
+		here := httpapi.TreeNode{Node: tn.Node, Place: tn.Place, Source: tn.Source, Lost: tn.Empty, Complete: tn.Complete, Pinned: tn.Pinned, Origin: tn.Origin, Held: tn.Held}
+		if !tn.Gen.IsZero() {
+			here.Generation = tn.Gen.String()
+		}
+		out.Nodes = append(out.Nodes, here)
 	}
 	for _, e := range t.Edges {
 		out.Edges = append(out.Edges, httpapi.TreeEdge(e))
@@ -57,7 +62,7 @@ func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, er
 func (n served) Status() httpapi.Status {
 	s := n.Node.Status()
 	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters,
-		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Peak: s.Memory.Peak},
+		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Idle: s.Memory.Idle, Peak: s.Memory.Peak},
 		Objects: s.Objects, Complete: s.Complete, Pinned: s.Pinned, Fetching: s.Fetching, Reduces: s.Reduces, Places: s.Places,
 		BytesSent: s.BytesSent, BytesReceived: s.BytesReceived, Requests: s.Requests, Members: []httpapi.Member{}}
 	for _, m := range s.Members {

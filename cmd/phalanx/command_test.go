@@ -115,6 +115,7 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 	case "tree":
 		b.node.Tr = httpapi.Tree{Object: "t", Kind: d.CmdArgs[0].Key, State: "final", Size: 1 << 20}
 		if d.CmdArgs[0].Key == "reduce" {
+			b.node.Tr.Degree = 2
 			reduceTree(&b.node.Tr)
 		} else {
 			broadcastTree(&b.node.Tr)
@@ -141,7 +142,10 @@ func reduceTree(t *httpapi.Tree) {
 		source string
 		parent int
 	}{{0, "n4#4", "R4", -1}, {1, "n2#2", "R2", 0}, {2, "n1#1", "R6", 0}, {3, "n1#1", "R1", 1}, {4, "n3#3", "R3", 1}, {5, "n2#2", "R5", 2}} {
-		n := httpapi.TreeNode{Place: p.place, Held: -1, Origin: p.parent < 0}
+		n := httpapi.TreeNode{Place: p.place, Held: int64(p.place) << 18, Origin: p.parent < 0, Generation: fmt.Sprint("1/", p.place+1), Lost: p.place == 4}
+		if p.place == 5 {
+			n.Held = -1
+		}
 		n.Node, n.Source = nodeID(p.node), objectID(p.source)
 		t.Nodes = append(t.Nodes, n)
 	}

@@ -71,7 +71,13 @@ func (a *app) put(ctx context.Context, c *connection, file string, id phalanx.Ob
 	if err != nil {
 		return err
 	}
-	return a.print(info, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", info.ID, describe(info)) })
+	return a.print(info, func(w io.Writer) {
+		was := ""
+		if !info.Created {
+			was = ", existed already"
+		}
+		fmt.Fprintf(w, "%s: %s%s\n", info.ID, describe(info.Info), was)
+	})
 }
 
 // source opens file; its size is unknown unless it is a plain one.

@@ -40,7 +40,7 @@ func (a *app) statusCommand() *cobra.Command {
 
 func report(w io.Writer, s httpapi.Status) {
 	fmt.Fprintf(w, "node %s of cluster %q, version %s, up %v\n", s.Node, s.Cluster, s.Version, time.Duration(s.Uptime*float64(time.Second)).Round(time.Second))
-	fmt.Fprintf(w, "memory     %s of %s, at most %s\n", formatSize(s.Memory.Used), formatSize(s.Memory.Cap), formatSize(s.Memory.Peak))
+	fmt.Fprintf(w, "memory     %s of %s, %s of it idle, at most %s so far\n", formatSize(s.Memory.Used), formatSize(s.Memory.Cap), formatSize(s.Memory.Idle), formatSize(s.Memory.Peak))
 	fmt.Fprintf(w, "copies     %d: %d complete, %d pinned, %d arriving\n", s.Objects, s.Complete, s.Pinned, s.Fetching)
 	fmt.Fprintf(w, "reduces    %d run here, %d places\n", s.Reduces, s.Places)
 	fmt.Fprintf(w, "traffic    %s sent, %s received\n", formatSize(int64(s.BytesSent)), formatSize(int64(s.BytesReceived)))

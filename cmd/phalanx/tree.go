@@ -18,7 +18,8 @@ func (a *app) treeCommand() *cobra.Command {
 		Short:   "Draw the live broadcast or reduce of an object",
 		GroupID: looks,
 		Long: `Tree draws who sends an object to whom at this moment; or, while a reduce makes
-it, the reduce's tree: the root on top, below each place those that it reads from.
+it, the reduce's tree: the root on top, below each place those that it reads from,
+each with its source, the label of what it makes, and how much of that is made.
 Any node can be asked.`,
 		Example:           "  phalanx tree models/7",
 		Args:              cobra.ExactArgs(1),
@@ -91,11 +92,25 @@ func (f forest) leads(from, to int) bool {
 	return false
 }
 
+// share says how much n bytes are of the whole.
+func (f forest) share(n int64) string {
+	if f.tree.Size <= 0 {
+		return formatSize(n)
+	}
+	return fmt.Sprintf("%s, %d %%", formatSize(n), int64(100*float64(n)/float64(f.tree.Size)))
+}
+
 // label says what a node is.
 func (f forest) label(n httpapi.TreeNode) string {
 	text := string(n.Node)
 	if f.tree.Kind == "reduce" {
-		text = fmt.Sprintf("%d  %s  %s", n.Place, n.Node, n.Source)
+		text = fmt.Sprintf("%d  %s  %s  %s", n.Place, n.Node, n.Source, n.Generation)
+		switch {
+		case n.Lost:
+			text += "  lost"
+		case n.Held >= 0:
+			text += "  " + f.share(n.Held)
+		}
 		if n.Origin {
 			text += "  root"
 		}
@@ -104,10 +119,8 @@ func (f forest) label(n httpapi.TreeNode) string {
 	switch {
 	case n.Complete:
 		text += "  complete"
-	case n.Held >= 0 && f.tree.Size > 0:
-		text += fmt.Sprintf("  %s, %d %%", formatSize(n.Held), 100*n.Held/f.tree.Size)
 	case n.Held >= 0:
-		text += "  " + formatSize(n.Held)
+		text += "  " + f.share(n.Held)
 	default:
 		text += "  arriving"
 	}
@@ -122,7 +135,11 @@ func (f forest) label(n httpapi.TreeNode) string {
 
 // draw writes the tree with lines.
 func draw(w io.Writer, t httpapi.Tree) {
-	fmt.Fprintf(w, "%s  %s, %s, %s\n", t.Object, t.Kind, t.State, formatSize(t.Size))
+	fmt.Fprintf(w, "%s  %s, %s, %s", t.Object, t.Kind, t.State, formatSize(t.Size))
+	if t.Degree > 0 {
+		fmt.Fprintf(w, ", degree %d", t.Degree)
+	}
+	fmt.Fprintln(w)
 	f := newForest(t)
 	var level func(nodes []int, margin string)
 	level = func(nodes []int, margin string) {

@@ -256,10 +256,10 @@ type PutOptions struct {
 
 // Put creates an object from r: size bytes, or all that comes if that is
 // phalanx.UnknownSize. Nothing is put if r fails.
-func (c *Client) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, size int64, o PutOptions) (info Info, err error) {
+func (c *Client) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, size int64, o PutOptions) (res PutResult, err error) {
 	const op = "put"
 	if err := validID(op, id); err != nil {
-		return info, err
+		return res, err
 	}
 	q := request{op: op, object: id, method: http.MethodPut, path: "/v1/objects/" + escapeID(id), header: http.Header{}, size: size,
 		body: &source{Reader: r, id: id}}
@@ -279,7 +279,7 @@ func (c *Client) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, size
 	} else {
 		o.Timeout = time.Hour
 	}
-	return info, c.call(ctx, q, o.Timeout, &info)
+	return res, c.call(ctx, q, o.Timeout, &res)
 }
 
 // source makes what a Put reads say that it has failed, not the connection.

@@ -13,8 +13,9 @@ import (
 type Node interface {
 	ID() phalanx.NodeID
 	// Put creates an object from r; meta.Size may be phalanx.UnknownSize. It may
-	// go on reading r after it has returned.
-	Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (storenode.Info, error)
+	// go on reading r after it has returned. It tells whether the same bytes
+	// existed.
+	Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (info storenode.Info, existed bool, err error)
 	// Open reads an object as it arrives, until ctx ends. Unless wait, one that
 	// nobody has begun is phalanx.ErrNotFound at once.
 	Open(ctx context.Context, id phalanx.ObjectID, wait bool) (Stream, error)

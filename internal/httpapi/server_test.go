@@ -93,8 +93,8 @@ func TestPutGetHeadDelete(t *testing.T) {
 	if res.StatusCode != 201 {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}
-	var info httpapi.Info
-	if err := json.Unmarshal([]byte(body), &info); err != nil || info.ID != "grad/1" || info.Size != 24 || info.DType != "float32" || len(info.Shape) != 2 || info.Generation != "1.1" || len(info.Digest) != 32 {
+	var info httpapi.PutResult
+	if err := json.Unmarshal([]byte(body), &info); err != nil || !info.Created || info.ID != "grad/1" || info.Size != 24 || info.DType != "float32" || len(info.Shape) != 2 || info.Generation != "1.1" || len(info.Digest) != 32 {
 		t.Errorf("%v %+v", err, info)
 	}
 	for _, method := range []string{"GET", "HEAD"} {
@@ -112,6 +112,9 @@ func TestPutGetHeadDelete(t *testing.T) {
 	}
 	if res, _ := b.do(t, "GET", "/v1/objects/grad/1", "", "If-None-Match", `"x", "`+info.Digest+`"`); res.StatusCode != 304 {
 		t.Errorf("If-None-Match: %d", res.StatusCode)
+	}
+	if res, body := b.do(t, "PUT", "/v1/objects/grad/1", data, "Phalanx-DType", "float32", "Phalanx-Shape", "2,3"); res.StatusCode != 200 || !strings.Contains(body, `"created":false`) {
+		t.Errorf("the same bytes again: %d %s", res.StatusCode, body)
 	}
 	res, body = b.do(t, "PUT", "/v1/objects/grad/1", "other")
 	wantError(t, res, body, 409, phalanx.ErrExists, `"object":"grad/1"`)

@@ -44,7 +44,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer cancel()
 	body := &upload{body: r.Body, conn: http.NewResponseController(w), stall: s.opts.Stall, size: r.ContentLength}
-	info, err := s.node.Put(ctx, id, body, meta, copies)
+	info, existed, err := s.node.Put(ctx, id, body, meta, copies)
 	failed := body.stop()
 	if err != nil {
 		if failed != nil && errors.Is(err, phalanx.ErrAborted) { // say why, not only that
@@ -52,7 +52,11 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	writeJSON(w, http.StatusCreated, infoOf(info))
+	status := http.StatusCreated
+	if existed {
+		status = http.StatusOK
+	}
+	writeJSON(w, status, PutResult{Info: infoOf(info), Created: !existed})
 	return nil
 }
 

@@ -22,6 +22,12 @@ type (
 		Digest     string           `json:"digest,omitempty"` // once it is final
 	}
 
+	// PutResult answers a PUT. Created is false if the same bytes existed.
+	PutResult struct {
+		Info
+		Created bool `json:"created"`
+	}
+
 	// Object is what the directory knows of an object.
 	Object struct {
 		Info
@@ -82,19 +88,22 @@ type (
 		Kind   string           `json:"kind"` // broadcast or reduce
 		State  string           `json:"state"`
 		Size   int64            `json:"size"`
+		Degree int              `json:"degree,omitempty"` // of a reduce
 		Nodes  []TreeNode       `json:"nodes"`
 		Edges  []TreeEdge       `json:"edges"`
 	}
 
 	// TreeNode is a copy of a broadcast, or a place of a reduce.
 	TreeNode struct {
-		Node     phalanx.NodeID   `json:"node"`
-		Place    int              `json:"place"`            // in a reduce
-		Source   phalanx.ObjectID `json:"source,omitempty"` // in a reduce
-		Complete bool             `json:"complete"`
-		Pinned   bool             `json:"pinned"`
-		Origin   bool             `json:"origin"`
-		Held     int64            `json:"held"` // bytes; -1 if it is not known
+		Node       phalanx.NodeID   `json:"node"`
+		Place      int              `json:"place"`                // in a reduce
+		Source     phalanx.ObjectID `json:"source,omitempty"`     // in a reduce
+		Generation string           `json:"generation,omitempty"` // in a reduce: attempt/number of what the place makes
+		Lost       bool             `json:"lost,omitempty"`       // in a reduce: the place runs no more
+		Complete   bool             `json:"complete"`
+		Pinned     bool             `json:"pinned"`
+		Origin     bool             `json:"origin"` // it makes the object; in a reduce, it is the root
+		Held       int64            `json:"held"`   // bytes of the object, or that the place has made; -1 if it is not known
 	}
 
 	// TreeEdge is a stream.
@@ -141,6 +150,7 @@ type (
 	Memory struct {
 		Cap  int64 `json:"cap"`
 		Used int64 `json:"used"`
+		Idle int64 `json:"idle"` // of Used: kept for reuse, given up as soon as there is need
 		Peak int64 `json:"peak"`
 	}
 

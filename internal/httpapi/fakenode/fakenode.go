@@ -56,7 +56,7 @@ func New() *Node {
 		Members: []httpapi.Member{{Node: "n1#1", Control: "127.0.0.1:1001", Data: "127.0.0.1:1002", Version: "test"},
 			{Node: "n2#2", Control: "127.0.0.1:2001", Data: "127.0.0.1:2002", Version: "test"}},
 		Voters: []phalanx.NodeID{"n1#1"}, ShardsOwned: 32, ShardsBackedUp: 30,
-		Memory:  httpapi.Memory{Cap: 1 << 30, Used: 3 << 20, Peak: 5 << 20},
+		Memory:  httpapi.Memory{Cap: 1 << 30, Used: 3 << 20, Idle: 1 << 20, Peak: 5 << 20},
 		Objects: 4, Complete: 3, Pinned: 2, Fetching: 1, BytesSent: 7 << 20, BytesReceived: 9 << 10, Requests: 11}
 	return n
 }
@@ -72,14 +72,15 @@ func fail(op string, id phalanx.ObjectID, kind phalanx.Kind, text string) error 
 }
 
 // Put keeps what r has.
-func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (storenode.Info, error) {
+func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (storenode.Info, bool, error) {
 	if n.Fail != nil {
-		return storenode.Info{}, n.Fail
+		return storenode.Info{}, false, n.Fail
 	}
 	n.mu.Lock()
 	if o := n.objects[id]; o != nil {
 		n.mu.Unlock()
-		return n.compare(id, o, r)
+		info, err := n.compare(id, o, r)
+		return info, err == nil, err
 	}
 	n.seq++
 	o := &object{info: storenode.Info{Object: id, Gen: phalanx.Generation{Epoch: 1, Seq: n.seq}, Meta: meta}}
@@ -100,7 +101,7 @@ func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta p
 		info, failed := o.info, o.err
 		n.mu.Unlock()
 		if err != nil {
-			return info, failed
+			return info, false, failed
 		}
 	}
 }
