@@ -55,6 +55,10 @@ type Config struct {
 // directory.
 const DefaultInlineLimit = 64 << 10
 
+// DefaultMemory returns the default of Config.Memory on this machine: a quarter
+// of its memory.
+func DefaultMemory() int64 { return machineMemory() / 4 }
+
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		host, err := os.Hostname()
@@ -68,7 +72,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Cluster, "phalanx")
 	set(&c.Bind, "127.0.0.1")
 	set(&c.Advertise, c.Bind)
-	set(&c.Memory, machineMemory()/4)
+	set(&c.Memory, DefaultMemory())
 	set(&c.InlineLimit, DefaultInlineLimit)
 	set(&c.Shards, 64)
 	set(&c.Voters, 3)

@@ -17,8 +17,8 @@ type treeState struct {
 	nodes  map[int]phalanx.NodeID
 	empty  map[int]time.Duration // since when
 	degree int
-	meta   *phalanx.Meta         // of the target; the actor's own
-	over   bool                  // likewise
+	meta   *phalanx.Meta // of the target; the actor's own
+	over   bool          // likewise
 }
 
 func newTreeState() *treeState {

@@ -54,6 +54,9 @@ func (a *app) demoNodeCommand() *cobra.Command {
 				return err
 			}
 			<-life.Done()
+			if errors.Is(context.Cause(life), children.ErrOrphan) {
+				return nil // and at once: there is nobody to hand over to
+			}
 			ctx, cancel = context.WithTimeout(context.Background(), demoEnd)
 			defer cancel()
 			return node.Leave(ctx)

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/children"
 )
 
 const (
@@ -38,11 +40,19 @@ others go on: try kill -9.`,
 	}
 	cmd.Flags().IntVar(&count, "nodes", 3, "how many nodes")
 	settingFlags(cmd.Flags(), devSettings...)
+	cmd.Flags().Lookup("memory").Usage = "cap on everything that the store of each node holds, such as 1GB (default its share of three quarters of the machine's, at most a quarter)"
 	cmd.RunE = action(func(ctx context.Context, _ []string) error {
 		if count < 1 || count > maxDev {
 			return invalid("--nodes: %d are not 1 to %d", count, maxDev)
 		}
 		first, all := handOn(cmd.Flags())
+		given, err := a.given("memory")
+		if err != nil {
+			return err
+		}
+		if !given && !cmd.Flags().Changed("memory") {
+			all = append(all, fmt.Sprint("--memory=", devMemory(cluster.DefaultMemory(), count)))
+		}
 		return a.dev(ctx, count, first, all)
 	})
 	return cmd
@@ -62,6 +72,19 @@ func handOn(f *pflag.FlagSet) (first, all []string) {
 		}
 	}
 	return first, all
+}
+
+// devMemory is the cap of each of count nodes if nobody says another, so that
+// together they stay below three quarters of the machine's memory, of which
+// quarter is one.
+func devMemory(quarter int64, count int) int64 { return min(quarter, 3*quarter/int64(count)) }
+
+// given reports whether the environment or its file of settings has key.
+func (a *app) given(key string) (bool, error) {
+	none := &cobra.Command{}
+	configFlags(none)
+	all, err := a.load(none.Flags())
+	return err == nil && find(all, key).From != "default", err
 }
 
 // fleet is the children.
@@ -152,7 +175,7 @@ type child struct {
 func (a *app) introduce(all []*process) error {
 	list := make([]child, len(all))
 	for i, p := range all {
-		list[i] = child{p.ready, p.pid}
+		list[i] = child{p.ready, p.PID()}
 	}
 	return a.print(map[string]any{"event": "ready", "nodes": list}, func(w io.Writer) {
 		fmt.Fprintf(w, "%d nodes are ready:\n", len(all))
@@ -166,8 +189,8 @@ func (a *app) introduce(all []*process) error {
 }
 
 func (a *app) obituary(p *process, left int) error {
-	return a.print(map[string]any{"event": "died", "node": p.Node, "pid": p.pid, "cause": how(p.err)}, func(w io.Writer) {
-		fmt.Fprintf(w, "node %s (process %d) has died: %s; %d go on\n", p.Node, p.pid, how(p.err), left)
+	return a.print(map[string]any{"event": "died", "node": p.Node, "pid": p.PID(), "cause": children.How(p.Err())}, func(w io.Writer) {
+		fmt.Fprintf(w, "node %s (process %d) has died: %s; %d go on\n", p.Node, p.PID(), children.How(p.Err()), left)
 	})
 }
 

@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/children"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 )
 
 func (a *app) nodeCommand() *cobra.Command {
-	var tied bool
+	var child bool
 	cmd := &cobra.Command{
 		Use:     "node",
 		Short:   "Run a node",
@@ -37,8 +39,8 @@ without TLS (--tls-cert, --tls-key, --tls-ca), or --insecure on a closed network
 		Args: cobra.NoArgs,
 	}
 	configFlags(cmd)
-	cmd.Flags().BoolVar(&tied, "end-with-stdin", false, "end, without handing over, when standard input ends")
-	_ = cmd.Flags().MarkHidden("end-with-stdin") // it was just added
+	cmd.Flags().BoolVar(&child, "child", false, "live as package internal/children has it: end, without handing over, when standard input does")
+	_ = cmd.Flags().MarkHidden("child") // it was just added
 	cmd.RunE = action(func(ctx context.Context, _ []string) error {
 		all, err := a.load(cmd.Flags())
 		if err != nil {
@@ -48,22 +50,15 @@ without TLS (--tls-cert, --tls-key, --tls-ca), or --insecure on a closed network
 		if err != nil {
 			return err
 		}
-		if tied {
-			var end context.CancelCauseFunc
-			ctx, end = context.WithCancelCause(ctx)
-			go func() {
-				_, _ = io.Copy(io.Discard, a.stdin)
-				end(errOrphan)
-			}()
+		if child {
+			var end context.CancelFunc
+			ctx, end = children.Lifetime(s.leaveTimeout + time.Second)
+			defer end()
 		}
 		return a.node(ctx, s)
 	})
 	return cmd
 }
-
-// errOrphan ends a node whose starter is gone or ends the whole cluster: there
-// is nobody to hand over to.
-var errOrphan = errors.New("standard input has ended")
 
 // ready is what a node prints once it can be used.
 type ready struct {
@@ -124,7 +119,7 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	}
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.leaveTimeout)
 	defer cancel()
-	if errors.Is(context.Cause(ctx), errOrphan) {
+	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
 		cancel()
 		_ = n.Leave(leaving) // says only that nothing was handed over
 		return err

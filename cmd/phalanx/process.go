@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,65 +13,52 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/children"
 )
 
 // process is a node that this program runs as a child.
 type process struct {
 	ready
+	*children.Child
 	name string
-	pid  int
-
-	cmd   *exec.Cmd
-	stdin io.Closer     // while it is open the child goes on
-	over  chan struct{} // closed when the child has ended
-	err   error         // how; after over
+	over chan struct{} // closed when it has ended and its log is written
 }
 
 // startNode runs this program again as `phalanx node` with flags, and returns
 // once that is ready. Its log goes to log, each line after its name. It ends
 // with this process, however that ends.
 func startNode(ctx context.Context, environ []string, log io.Writer, name string, flags ...string) (*process, error) {
-	bad := func(err error) error {
-		return &phalanx.Error{Op: "start", Node: phalanx.NodeID(name), Kind: phalanx.ErrUnavailable, Err: err}
+	bad := func(kind phalanx.Kind, err error) error {
+		return &phalanx.Error{Op: "start", Node: phalanx.NodeID(name), Kind: kind, Err: err}
+	}
+	if ctx.Err() != nil {
+		return nil, bad(phalanx.ErrCanceled, errors.New("interrupted"))
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, bad(err)
+		return nil, bad(phalanx.ErrUnavailable, err)
 	}
+	cmd := exec.Command(exe, append([]string{"node", "--output=json", "--child", "--name=" + name}, flags...)...)
+	stderr, stdout := &prefixed{w: log, prefix: "[" + name + "] "}, &firstLine{line: make(chan string, 1)}
+	cmd.Env, cmd.Stderr, cmd.Stdout = environ, stderr, stdout
 	p := &process{name: name, over: make(chan struct{})}
-	p.cmd = exec.Command(exe, append([]string{"node", "--output=json", "--end-with-stdin", "--name=" + name}, flags...)...)
-	p.cmd.Env = environ
-	p.cmd.SysProcAttr = ownGroup()
-	stderr := &prefixed{w: log, prefix: "[" + name + "] "}
-	p.cmd.Stderr = stderr
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		return nil, bad(err)
+	if p.Child, err = children.Run(cmd); err != nil {
+		return nil, bad(phalanx.ErrUnavailable, err)
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, bad(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, bad(err)
-	}
-	p.pid = p.cmd.Process.Pid
-	lines := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(out).ReadString('\n')
-		lines <- line
-		_, _ = io.Copy(io.Discard, out)
-		p.err = p.cmd.Wait()
+		<-p.Done()
 		stderr.flush()
 		close(p.over)
 	}()
 	select {
 	case <-ctx.Done():
 		p.end(0)
-		return nil, &phalanx.Error{Op: "start", Node: phalanx.NodeID(name), Kind: phalanx.ErrCanceled}
-	case line := <-lines:
+		return nil, bad(phalanx.ErrCanceled, errors.New("interrupted"))
+	case line := <-stdout.line:
 		if json.Unmarshal([]byte(line), &p.ready) == nil && p.Node != "" {
 			return p, nil
 		}
+	case <-p.over:
 	}
 	p.end(0)
 	return nil, p.failure(stderr.last())
@@ -87,7 +73,7 @@ func (p *process) failure(last string) error {
 	if json.Unmarshal([]byte(last), &told) == nil && told.Error.Message != "" {
 		return &phalanx.Error{Op: "start", Node: phalanx.NodeID(p.name), Kind: kindCalled(told.Error.Kind), Err: errors.New(told.Error.Message)}
 	}
-	return &phalanx.Error{Op: "start", Node: phalanx.NodeID(p.name), Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("its process ended: %s", how(p.err))}
+	return &phalanx.Error{Op: "start", Node: phalanx.NodeID(p.name), Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("its process ended: %s", children.How(p.Err()))}
 }
 
 func kindCalled(name string) phalanx.Kind {
@@ -99,29 +85,32 @@ func kindCalled(name string) phalanx.Kind {
 	return phalanx.ErrInternal
 }
 
-// how says how a process ended.
-func how(err error) string {
-	if err == nil {
-		return "exit status 0"
-	}
-	return err.Error()
+// end ends the child without handing over, and kills it after grace.
+func (p *process) end(grace time.Duration) {
+	p.Abandon()
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	_ = p.Wait(ctx) // how it ended does not matter any more
+	<-p.over
 }
 
-// leave asks the child to leave its cluster and to end.
-func (p *process) leave() { _ = p.stdin.Close() }
+// firstLine hands over the first line that is written to it.
+type firstLine struct {
+	line chan string // capacity 1
+	text []byte
+	over bool
+}
 
-// end asks the child to end and kills it after grace.
-func (p *process) end(grace time.Duration) {
-	p.leave()
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-p.over:
-		return
-	case <-timer.C:
+// Write takes everything, so that the writer is never held up.
+func (f *firstLine) Write(b []byte) (int, error) {
+	if !f.over {
+		f.text = append(f.text, b...)
+		line, _, whole := strings.Cut(string(f.text), "\n")
+		if f.over = whole; whole {
+			f.line <- line
+		}
 	}
-	_ = p.cmd.Process.Kill() // it has ended, if this fails
-	<-p.over
+	return len(b), nil
 }
 
 // prefixed writes whole lines, each after a prefix, and keeps the last.

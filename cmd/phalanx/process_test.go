@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 )
 
@@ -253,24 +254,56 @@ func TestDevReportsTheDead(t *testing.T) {
 	}
 }
 
-// A node ends with whoever started it, however that ends.
+// A node ends with whoever started it, however that ends. Without a setting, the
+// nodes share the machine's memory.
 func TestDevKilled(t *testing.T) {
-	d := start(t, "dev", "--nodes=1", "-o", "json", "--http=127.0.0.1:0", "--memory=64MB", "--log-level=error")
+	d := start(t, "dev", "--nodes=3", "-o", "json", "--http=127.0.0.1:0", "--log-level=error")
 	var up struct{ Nodes []child }
 	d.line(t, &up)
-	addr := up.Nodes[0].HTTP
-	events, err := http.Get(addr + "/v1/events")
-	if err != nil {
-		t.Fatal(err)
+	var streams []io.ReadCloser
+	total := int64(0)
+	for _, n := range up.Nodes {
+		events, err := http.Get(n.HTTP + "/v1/events")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer events.Body.Close()
+		streams = append(streams, events.Body)
+		st, err := client(t, n.HTTP).Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += st.Memory.Cap
 	}
-	defer events.Body.Close()
+	if whole := 4 * cluster.DefaultMemory(); total > whole*3/4 || total < whole/2 {
+		t.Errorf("all caps are %d bytes, the machine has %d", total, whole)
+	}
 	if err := d.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(io.Discard, events.Body); err != nil { // ends when the node does
-		t.Logf("the stream of events: %v", err)
+	for _, events := range streams {
+		if _, err := io.Copy(io.Discard, events); err != nil { // ends when the node does
+			t.Logf("the stream of events: %v", err)
+		}
 	}
 	_ = d.Wait()
+}
+
+func TestDevMemory(t *testing.T) {
+	for _, c := range []struct {
+		count int
+		want  int64
+	}{{1, 1000}, {3, 1000}, {4, 750}, {256, 11}} {
+		if got := devMemory(1000, c.count); got != c.want {
+			t.Errorf("%d nodes: %d, want %d", c.count, got, c.want)
+		}
+	}
+	for _, environ := range [][]string{nil, {"PHALANX_MEMORY=1GB"}} {
+		given, err := (&bed{environ: environ}).app("", io.Discard, io.Discard).given("memory")
+		if err != nil || given != (environ != nil) {
+			t.Errorf("%v: %v, %v", environ, given, err)
+		}
+	}
 }
 
 func TestPortsInUse(t *testing.T) {

@@ -8,84 +8,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// Children are running child processes. They are safe for concurrent use.
+// Children are child processes that were started together. They are safe for
+// concurrent use.
 type Children struct {
-	all    []*child
+	all    []*Child
 	failed chan error
 	stop   sync.Once
 	ending chan struct{}
 }
 
-type child struct {
-	cmd   *exec.Cmd
-	stdin io.Writer     // closed by Wait
-	done  chan struct{} // closed when it has ended
-	err   error         // why; after done
-
-	killed atomic.Bool
-}
-
-// Start starts commands, whose standard input it takes over. If one cannot be
-// started, those that were are stopped.
+// Start starts commands, as Run does. If one cannot be started, those that were
+// are stopped.
 func Start(commands ...*exec.Cmd) (*Children, error) {
 	c := &Children{failed: make(chan error, len(commands)), ending: make(chan struct{})}
 	for _, cmd := range commands {
-		stdin, err := cmd.StdinPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
+		one, err := Run(cmd)
 		if err != nil {
 			c.kill()
-			return nil, fmt.Errorf("%s: %w", cmd.Path, err)
+			return nil, err
 		}
-		one := &child{cmd: cmd, stdin: stdin, done: make(chan struct{})}
 		c.all = append(c.all, one)
-		go c.wait(one)
+		go c.watch(one)
 	}
 	return c, nil
 }
 
-func (c *Children) wait(one *child) {
-	err := one.cmd.Wait()
+// watch tells of a child that has failed.
+func (c *Children) watch(one *Child) {
+	<-one.done
 	if one.killed.Load() {
-		close(one.done)
 		return
 	}
-	one.err = err
-	close(one.done)
 	select {
 	case <-c.ending:
 	default:
-		c.failed <- fmt.Errorf("child process %d has ended: %w", one.cmd.Process.Pid, outcome(one.err))
+		c.failed <- fmt.Errorf("child process %d has ended: %s", one.PID(), How(one.err))
 	}
-}
-
-func outcome(err error) error {
-	if err == nil {
-		return errors.New("without an error")
-	}
-	return err
 }
 
 // Kill ends a child at once (SIGKILL). It is not told of as failed.
 func (c *Children) Kill(pid int) error {
 	for _, one := range c.all {
-		if one.cmd.Process.Pid == pid {
-			one.killed.Store(true)
-			err := one.cmd.Process.Kill()
-			<-one.done
-			return err
+		if one.PID() == pid {
+			return one.Kill()
 		}
 	}
 	return fmt.Errorf("process %d is no child", pid)
@@ -98,7 +72,7 @@ func (c *Children) Failed() <-chan error { return c.failed }
 func (c *Children) PIDs() []int {
 	pids := make([]int, len(c.all))
 	for i, one := range c.all {
-		pids[i] = one.cmd.Process.Pid
+		pids[i] = one.PID()
 	}
 	return pids
 }
@@ -111,18 +85,9 @@ func (c *Children) Stop(ctx context.Context) error {
 	c.stop.Do(func() { close(c.ending) })
 	var errs []error
 	for _, one := range slices.Backward(c.all) {
-		_, _ = one.stdin.Write([]byte{'\n'}) // one that has ended cannot be asked
-		pid := one.cmd.Process.Pid
-		select {
-		case <-one.done:
-		case <-ctx.Done():
-			_ = one.cmd.Process.Kill()
-			<-one.done
-			errs = append(errs, fmt.Errorf("child process %d did not end and was killed: %w", pid, ctx.Err()))
-			continue
-		}
-		if one.err != nil {
-			errs = append(errs, fmt.Errorf("child process %d: %w", pid, one.err))
+		one.Ask()
+		if err := one.Wait(ctx); err != nil && !one.killed.Load() {
+			errs = append(errs, fmt.Errorf("child process %d: %w", one.PID(), err))
 		}
 	}
 	return errors.Join(errs...)
@@ -134,22 +99,30 @@ func (c *Children) kill() {
 	_ = c.Stop(ctx)
 }
 
+// orphanGrace is how long a child whose parent is gone may take to end.
+const orphanGrace = 3 * time.Second
+
 // Lifetime is called by a child process. It returns a context that ends when
-// the parent asks the child to end; from then on the process has grace to end by
-// itself. If the parent is gone the process ends at once. An interrupt from the
-// terminal, which reaches parent and children alike, is left to the parent.
+// the parent asks the child to end, and from then on the process has grace to end
+// by itself; or when the parent is gone, with the cause ErrOrphan and a grace of at
+// most 3 s. An interrupt from the terminal, which reaches parent and children
+// alike, is left to the parent.
 func Lifetime(grace time.Duration) (context.Context, context.CancelFunc) {
 	signal.Ignore(os.Interrupt)
-	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { os.Exit(1) }) })
+	asked, release := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	ctx, end := context.WithCancelCause(asked)
+	die := func(after time.Duration) { time.AfterFunc(after, func() { os.Exit(1) }) }
+	context.AfterFunc(ctx, func() { die(grace) })
 	go func() {
 		var one [1]byte
 		for {
 			if _, err := os.Stdin.Read(one[:]); err != nil {
-				os.Exit(1)
+				end(ErrOrphan)
+				die(min(grace, orphanGrace))
+				return
 			}
-			cancel()
+			end(context.Canceled)
 		}
 	}()
-	return ctx, cancel
+	return ctx, func() { end(context.Canceled); release() }
 }

@@ -1,0 +1,110 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+)
+
+// Child is a running child process. It is safe for concurrent use.
+type Child struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+	err  error         // how; after done
+
+	killed atomic.Bool // by Kill
+	mu     sync.Mutex
+	stdin  io.WriteCloser // closed by Abandon, or when the child has ended
+}
+
+// Run starts cmd, whose standard input it takes over. Output that cmd is to
+// write is for writers in cmd: its pipes cannot be used.
+func Run(cmd *exec.Cmd) (*Child, error) {
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd.Path, err)
+	}
+	c := &Child{cmd: cmd, done: make(chan struct{}), stdin: stdin}
+	go func() {
+		c.err = cmd.Wait()
+		close(c.done)
+	}()
+	return c, nil
+}
+
+// PID returns the process id.
+func (c *Child) PID() int { return c.cmd.Process.Pid }
+
+// Done returns a channel that is closed when the child has ended and all that it
+// wrote has arrived.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Err returns how the child ended, once it has: nil for exit status 0.
+func (c *Child) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// Ask asks the child to end in good order.
+func (c *Child) Ask() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = c.stdin.Write([]byte{'\n'}) // one that has ended cannot be asked
+}
+
+// Abandon lets the child go as if this process had ended: it ends without
+// handing over. Abandoning twice is safe.
+func (c *Child) Abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.stdin.Close()
+}
+
+// Kill ends the child at once (SIGKILL).
+func (c *Child) Kill() error {
+	c.killed.Store(true)
+	err := c.cmd.Process.Kill()
+	<-c.done
+	return err
+}
+
+// Wait returns when the child has ended: how, or if it had to be killed because
+// ctx ended, that.
+func (c *Child) Wait(ctx context.Context) error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+	}
+	_ = c.cmd.Process.Kill() // it has ended, if this fails
+	<-c.done
+	return fmt.Errorf("it did not end and was killed: %w", ctx.Err())
+}
+
+// How says how a process ended; err is that of Child.Err.
+func How(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
+}
+
+// ErrOrphan is the cause of the end of a Lifetime whose parent is gone, or has
+// abandoned the child: there is nobody to hand over to.
+var ErrOrphan = errors.New("the parent process is gone")
