@@ -1,0 +1,149 @@
+package history
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// phase is where an id is in its life.
+type phase int
+
+const (
+	unbound phase = iota
+	final
+	lost // and perhaps found again
+	deleted
+)
+
+// state of one id. The version of a deleted one is what it had been.
+type state struct {
+	phase   phase
+	version string
+}
+
+// step says whether o can have happened in state s, and what is after it.
+func (s state) step(o Op) (bool, state) {
+	switch o.Call {
+	case Put:
+		return s.put(o)
+	case Get:
+		return s.get(o), s
+	case Stat:
+		return s.stat(o), s
+	case Delete:
+		s.phase = deleted
+		return true, s
+	default: // Loss
+		if s.phase == final {
+			s.phase = lost
+		}
+		return true, s
+	}
+}
+
+func (s state) put(o Op) (bool, state) {
+	bound := state{final, o.Version}
+	switch {
+	case o.Outcome == phalanx.ErrDeleted:
+		return s.phase == deleted, s
+	case o.Outcome == phalanx.ErrExists:
+		return s.phase == final && s.version != o.Version || s.phase == lost, s
+	case o.End == Never: // whatever becomes of it, nobody was told
+		if s.phase == unbound || s.phase == lost {
+			return true, bound
+		}
+		return true, s
+	case s.phase == final:
+		return s.version == o.Version, s
+	default:
+		return s.phase != deleted, bound
+	}
+}
+
+func (s state) get(o Op) bool {
+	switch o.Outcome {
+	case phalanx.ErrNotFound:
+		return s.phase == unbound
+	case phalanx.ErrDeleted:
+		return s.phase == deleted
+	}
+	return (s.phase == final || s.phase == lost || s.phase == deleted && o.Stale) && s.version == o.Version
+}
+
+func (s state) stat(o Op) bool {
+	switch {
+	case o.Outcome == phalanx.ErrNotFound:
+		return s.phase == unbound
+	case o.Outcome == phalanx.ErrDeleted:
+		return s.phase == deleted
+	case o.State == "begun":
+		return s.phase == unbound || s.phase == lost
+	case o.State == "lost":
+		return s.phase == lost
+	}
+	return s.phase == final || s.phase == lost
+}
+
+var model = porcupine.Model{
+	Init: func() any { return state{} },
+	Step: func(s, input, _ any) (bool, any) {
+		ok, next := s.(state).step(input.(Op))
+		return ok, next
+	},
+}
+
+// Wrong is an object whose history cannot be.
+type Wrong struct {
+	Object phalanx.ObjectID
+	Ops    []Op // in the order of their beginning
+}
+
+// String returns a line for each op.
+func (w Wrong) String() string {
+	lines := []string{"there is no order of what was seen of " + string(w.Object) + ":"}
+	for _, o := range w.Ops {
+		lines = append(lines, "  "+o.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Verdict is what Check found.
+type Verdict struct {
+	Objects   int
+	Ops       int                // that were judged
+	Wrong     []Wrong            // sorted by object
+	Undecided []phalanx.ObjectID // those for which the search took too long
+}
+
+// Check judges the histories of all objects, each for at most patience.
+func Check(ops []Op, patience time.Duration) Verdict {
+	objects := map[phalanx.ObjectID][]Op{}
+	for _, o := range ops {
+		objects[o.Object] = append(objects[o.Object], o)
+	}
+	v := Verdict{Objects: len(objects)}
+	for _, id := range slices.Sorted(maps.Keys(objects)) {
+		all := objects[id]
+		slices.SortStableFunc(all, byTime)
+		var judged []porcupine.Operation
+		for _, o := range all {
+			if o, ok := prepare(o, all); ok {
+				judged = append(judged, porcupine.Operation{Input: o, Call: int64(o.Begin), Return: int64(o.End)})
+			}
+		}
+		v.Ops += len(judged)
+		switch porcupine.CheckOperationsTimeout(model, judged, patience) {
+		case porcupine.Illegal:
+			v.Wrong = append(v.Wrong, Wrong{id, all})
+		case porcupine.Unknown:
+			v.Undecided = append(v.Undecided, id)
+		}
+	}
+	return v
+}

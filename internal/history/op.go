@@ -1,0 +1,120 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Call is what was called.
+type Call int
+
+// The calls. A Reduce is a Put of its target.
+const (
+	Put Call = iota
+	Get
+	Delete
+	Stat
+	Loss // no call: from Op.Begin on, the object may have no complete copy
+)
+
+var calls = [...]string{"put", "get", "delete", "stat", "loss"}
+
+// String returns the name of c.
+func (c Call) String() string { return calls[c] }
+
+// Never is the End of an op that may take effect at any time.
+const Never = time.Duration(math.MaxInt64)
+
+// Op is one call and what came of it.
+type Op struct {
+	Call    Call
+	Object  phalanx.ObjectID
+	Node    string        // where it was called
+	Begin   time.Duration // since the start of the history
+	End     time.Duration // when it was answered; Never, if it was not
+	Version string        // stands for the bytes: that a Put wrote, or that a Get returned
+	Size    int64         // of a Put, in bytes; phalanx.UnknownSize if it was not told
+	State   string        // that a Stat told: "begun", "final" or "lost"
+	Outcome phalanx.Kind  // 0: success
+	Stale   bool          // a Get that may return what was deleted
+}
+
+// String returns a line for people.
+func (o Op) String() string {
+	var b strings.Builder
+	end := "…"
+	if o.End != Never {
+		end = fmt.Sprintf("%.6f", o.End.Seconds())
+	}
+	fmt.Fprintf(&b, "%.6f–%s %s %v", o.Begin.Seconds(), end, o.Node, o.Call)
+	if o.Version != "" {
+		fmt.Fprintf(&b, " %s", short(o.Version))
+	}
+	if o.State != "" {
+		fmt.Fprintf(&b, " %s", o.State)
+	}
+	switch {
+	case o.Call == Loss:
+	case o.Outcome != 0:
+		fmt.Fprintf(&b, ": %v", o.Outcome)
+	case o.End == Never:
+		b.WriteString(": no answer")
+	default:
+		b.WriteString(": ok")
+	}
+	if o.Stale {
+		b.WriteString(" (may be stale)")
+	}
+	return b.String()
+}
+
+func short(version string) string { return version[:min(len(version), 12)] }
+
+// prepare brings an op into the form of the model. It returns false for one that
+// tells nothing.
+func prepare(o Op, all []Op) (Op, bool) {
+	switch o.Call {
+	case Put:
+		switch o.Outcome {
+		case 0, phalanx.ErrDeleted:
+		case phalanx.ErrExists:
+			if contended(o, all) {
+				return o, false
+			}
+		default:
+			o.Outcome, o.End = 0, Never
+		}
+	case Delete:
+		if o.Outcome != 0 {
+			o.Outcome, o.End = 0, Never
+		}
+	case Get, Stat:
+		switch o.Outcome {
+		case 0, phalanx.ErrNotFound, phalanx.ErrDeleted:
+			return o, o.End != Never
+		}
+		return o, false
+	case Loss:
+		o.End = Never
+	}
+	return o, true
+}
+
+// contended reports whether a Put may have met another that was running and
+// could not be of the same bytes.
+func contended(o Op, all []Op) bool {
+	return slices.ContainsFunc(all, func(p Op) bool {
+		unknown := p.Outcome != 0 && p.Outcome != phalanx.ErrExists && p.Outcome != phalanx.ErrDeleted
+		return p.Call == Put && p.Version != o.Version && p.Size != o.Size && p.Size >= 0 && o.Size >= 0 &&
+			p.Begin <= o.End && (p.End >= o.Begin || unknown)
+	})
+}
+
+// byTime orders ops for people.
+func byTime(a, b Op) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End)) }
