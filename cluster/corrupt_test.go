@@ -10,6 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // lostSenders counts the senders that a node gives up, with their causes.
@@ -204,4 +205,63 @@ func TestWrongDigest(t *testing.T) {
 		t.Fatalf("the id is not free: %v", err)
 	}
 	brings(t, "a get of what was put then", getting(ctx, nodes[1], "x"), data)
+}
+
+// TestBadBytesInAReduce spoils a piece on the way from a place to its parent,
+// which has combined it before it can know: that is made again, and what is final
+// is right.
+func TestBadBytesInAReduce(t *testing.T) {
+	for _, degree := range []int{1, 2} {
+		t.Run(fmt.Sprintf("degree %d", degree), func(t *testing.T) {
+			nodes, links := startBent(t, 3, "n1", "n2", "n3")
+			ctx := within(t)
+			var mu sync.Mutex
+			spoiled := 0
+			for _, l := range links {
+				l.set(func(s *bentStream, kind byte, payload []byte) {
+					mu.Lock()
+					defer mu.Unlock()
+					if kind == frameData && s.data == 3 && spoiled == 0 {
+						spoiled++
+						payload[len(payload)/2] ^= 1
+					}
+				})
+			}
+			const size = 1 << 20
+			want := make([]int64, size)
+			var sources []phalanx.ObjectID
+			for i, n := range nodes {
+				id := phalanx.ObjectID(fmt.Sprintf("s%d", i))
+				values := make([]int64, size)
+				for j := range values {
+					values[j] = int64(j*(i+7)) ^ int64(i)<<33
+					want[j] += values[j]
+				}
+				if _, err := cluster.PutArray(ctx, n, id, values); err != nil {
+					t.Fatal(err)
+				}
+				sources = append(sources, id)
+			}
+			if _, err := nodes[0].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum, Degree: degree}); err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			if spoiled != 1 {
+				t.Errorf("%d pieces were spoiled before the result was there", spoiled)
+			}
+			mu.Unlock()
+			for _, n := range nodes {
+				a, err := cluster.GetArray[int64](ctx, n, "sum")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for j, v := range a.Values() {
+					if v != want[j] {
+						t.Fatalf("%s: element %d is %v, want %v", n.ID(), j, v, want[j])
+					}
+				}
+				a.Release()
+			}
+		})
+	}
 }

@@ -65,3 +65,21 @@ func (n *Node) ReadAndVanish(ctx context.Context, id phalanx.ObjectID, times int
 	}
 	return nil
 }
+
+// AskAhead asks a node for the generation behind the one that it has, tells of
+// every WAIT, and returns how the stream ends.
+func (n *Node) AskAhead(ctx context.Context, sender phalanx.NodeID, id phalanx.ObjectID, wait func(path []phalanx.NodeID)) error {
+	st, err := n.Stat(ctx, id)
+	if err != nil {
+		return err
+	}
+	st.Gen.Seq++
+	s, err := n.life.Load().conns.Open(ctx, sender, dataplane.Request{Kind: dataplane.Object, Object: id, Generation: st.Gen})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	s.OnWait(wait)
+	_, err = s.Read(make([]byte, 1))
+	return err
+}

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"io"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,4 +112,33 @@ func TestLastCallerGone(t *testing.T) {
 	if n := links["n2"].bytesTo("n5"); n > 0 {
 		t.Errorf("the middle has sent %d bytes to the late receiver", n)
 	}
+}
+
+// TestSenderThatIsBehind asks a sender for a generation that it does not have yet:
+// it says WAIT as long as one can come, and never sends older bytes (3.2).
+func TestSenderThatIsBehind(t *testing.T) {
+	nodes := start(t, 2)
+	ctx := within(t)
+	source, end := io.Pipe()
+	put := make(chan error, 1)
+	go func() {
+		_, err := nodes[0].PutReader(ctx, "x", source, 2<<20)
+		put <- err
+	}()
+	if _, err := end.Write(random(1<<20, 8)); err != nil {
+		t.Fatal(err)
+	}
+	waits := 0
+	err := nodes[1].AskAhead(ctx, nodes[0].ID(), "x", func(path []phalanx.NodeID) {
+		if len(path) != 1 || path[0] != nodes[0].ID() {
+			t.Errorf("the path is %v", path)
+		}
+		if waits++; waits == 8 { // longer than a sender waits for what it does not expect
+			_ = end.CloseWithError(io.ErrUnexpectedEOF)
+		}
+	})
+	if waits < 8 || !errors.Is(err, phalanx.ErrNotFound) {
+		t.Errorf("%d times WAIT, and then %v", waits, err)
+	}
+	refused(t, "the put", <-put, phalanx.ErrAborted)
 }
