@@ -16,6 +16,8 @@ type Memory struct {
 	Used int64
 	Idle int64 // of Used: kept for reuse, and given up as soon as anybody needs room
 	Peak int64
+
+	Directory int64 // of Used: records and inline bytes of the shards that this node owns or backs up
 }
 
 // Status describes a node.
@@ -47,7 +49,7 @@ func (n *Node) Status() Status {
 	v := *l.view.Load()
 	s := Status{Node: l.id, Cluster: n.cfg.Cluster, Version: Version, Uptime: time.Since(n.started), View: v.Number, Members: v.Members,
 		Voters: v.Voters, Fetching: l.store.Fetching(), Reduces: l.reduces.Running(), Places: l.places.Running(), Requests: l.client.Requests(),
-		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Idle: l.store.Pool.Idle(), Peak: n.budget.Peak()}}
+		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Idle: l.store.Pool.Idle(), Peak: n.budget.Peak(), Directory: l.host.Memory()}}
 	s.ShardsOwned, s.ShardsBackedUp = l.host.Roles()
 	s.Objects, s.Complete, s.Pinned = l.store.Table.Counts()
 	for _, p := range l.conns.Stats() {

@@ -31,6 +31,17 @@ type HostConfig struct {
 	Restarted func(shard int, epoch uint64)
 	// Publish puts a recovery event on the event stream.
 	Publish func(event any)
+	// Memory is what the replicas are counted against.
+	Memory Memory
+}
+
+// Memory is a node's memory cap.
+type Memory interface {
+	TryReserve(n int64) bool
+	ReserveNow(n int64) error // with the numbers, if there is no room
+	Force(n int64)            // for what cannot be refused
+	Press(n int64)            // asks others to make room
+	Release(n int64)
 }
 
 // Host keeps an actor for each shard replica of this node and hands messages to
@@ -38,7 +49,8 @@ type HostConfig struct {
 type Host struct {
 	cfg HostConfig
 
-	lease atomic.Pointer[lease] // the newest, which the shards look at
+	lease  atomic.Pointer[lease] // the newest, which the shards look at
+	memory atomic.Int64          // that the replicas hold
 
 	mu     sync.Mutex
 	shards map[int]*actor.PID
@@ -157,6 +169,9 @@ func (h *Host) Roles() (owned, backedUp int) {
 	}
 	return owned, backedUp
 }
+
+// Memory returns how many bytes the replicas hold: records and inline bytes.
+func (h *Host) Memory() int64 { return h.memory.Load() }
 
 // Close stops every replica and returns when they have ended.
 func (h *Host) Close() {

@@ -21,11 +21,13 @@ type shard struct {
 	host   *Host
 	number int
 	core   *core.Shard
-	again  bool   // after a restart
-	lost   bool   // it has no state, and the view does not know
-	lostIn uint64 // the epoch in which it lost its state
-	views  uint64 // how many the host had learned when it configured this replica
-	lease  *lease // that the core knows
+	again  bool                      // after a restart
+	lost   bool                      // it has no state, and the view does not know
+	lostIn uint64                    // the epoch in which it lost its state
+	held   int64                     // of the memory cap
+	wanted map[wanting]time.Duration // requests for which there was no room, since when
+	views  uint64                    // how many the host had learned when it configured this replica
+	lease  *lease                    // that the core knows
 	timers actors.Timers[struct{}]
 	armed  bool          // for a tick
 	tickAt time.Duration // when it comes
@@ -54,6 +56,8 @@ func (s *shard) Receive(c actor.Context) {
 			s.lostIn = e.Epoch
 			s.forgot(e.Epoch, false, e.Owner, e.Backup, e.Next)
 		}
+	case *actor.Stopping, *actor.Restarting:
+		s.count(-s.held)
 	case configured:
 		s.views = m.views
 		if s.lost && (m.Epoch <= s.lostIn || s.forgot(m.Epoch, m.Rebuild, m.Owner, m.Backup)) {
@@ -67,6 +71,10 @@ func (s *shard) Receive(c actor.Context) {
 		s.arm(c)
 	case actors.Crash:
 		panic(m)
+	case core.Request:
+		if s.room(m) {
+			s.handle(c, m)
+		}
 	case core.Event:
 		s.handle(c, m)
 	}
@@ -129,6 +137,9 @@ func (s *shard) step(ev core.Event) {
 		case core.ObjectLost:
 			cfg.Publish(actors.ObjectLost{Object: e.Object, Generation: e.Gen, Cause: "its last complete copy is gone"})
 		}
+	}
+	if more := s.core.Memory() - s.held; more != 0 {
+		s.count(more)
 	}
 }
 

@@ -62,7 +62,7 @@ func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, er
 func (n served) Status() httpapi.Status {
 	s := n.Node.Status()
 	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters,
-		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Idle: s.Memory.Idle, Peak: s.Memory.Peak},
+		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Idle: s.Memory.Idle, Peak: s.Memory.Peak, Directory: s.Memory.Directory},
 		Objects: s.Objects, Complete: s.Complete, Pinned: s.Pinned, Fetching: s.Fetching, Reduces: s.Reduces, Places: s.Places,
 		BytesSent: s.BytesSent, BytesReceived: s.BytesReceived, Requests: s.Requests, Members: []httpapi.Member{}}
 	for _, m := range s.Members {

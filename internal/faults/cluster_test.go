@@ -45,19 +45,16 @@ func start(t *testing.T, n int) []*process {
 }
 
 // seed is where others join.
-func seed(t *testing.T, p *process) string { t.Helper(); return p.answers0(t).Control }
+func seed(t *testing.T, p *process) string { t.Helper(); return up(t, p).Control }
 
-// up waits until a node has joined.
-func up(t *testing.T, p *process) { t.Helper(); p.answers0(t) }
-
-// answers0 is what a node said when it had joined.
-func (p *process) answers0(t *testing.T) *state {
+// up waits until a node has joined, and returns what it said then.
+func up(t *testing.T, p *process) *state {
 	t.Helper()
-	var l line
-	if !p.until(func() (ok bool) { l, ok = p.answers[0]; return ok }) {
+	s, ok := p.joined()
+	if !ok {
 		t.Fatalf("%s does not join", p.name)
 	}
-	return l.State
+	return s
 }
 
 // settle waits until the members are these nodes, and every shard has an owner
@@ -112,7 +109,7 @@ func level(t *testing.T, nodes []*process, before []*state, objects ...phalanx.O
 	for i, p := range nodes {
 		eventually(t, func() string {
 			s := p.state(t)
-			if used := s.Memory.Used - s.Memory.Idle; s.Objects+s.Fetching+s.Reduces+s.Places > 0 || used > 0 || s.Goroutines > before[i].Goroutines+moreGoroutines {
+			if used := s.Memory.Used - s.Memory.Idle - s.Memory.Directory; s.Objects+s.Fetching+s.Reduces+s.Places > 0 || used > 0 || s.Goroutines > before[i].Goroutines+moreGoroutines {
 				return fmt.Sprintf("%s has %d objects, %d fetches, %d reduces, %d places, %d bytes, %d goroutines after %d", s.Node,
 					s.Objects, s.Fetching, s.Reduces, s.Places, used, s.Goroutines, before[i].Goroutines)
 			}

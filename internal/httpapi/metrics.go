@@ -121,6 +121,7 @@ func newMeasure(name, help string, kind prometheus.ValueType, value func(Status)
 
 var measures = []measure{
 	newMeasure("memory_used_bytes", "Memory that counts against the cap.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Memory.Used) }),
+	newMeasure("memory_directory_bytes", "Used memory of the directory: records and inline bytes.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Memory.Directory) }),
 	newMeasure("memory_idle_bytes", "Used memory that is kept for reuse and given up as soon as there is need.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Memory.Idle) }),
 	newMeasure("memory_peak_bytes", "The most memory that was used at a time.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Memory.Peak) }),
 	newMeasure("memory_cap_bytes", "The memory cap.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Memory.Cap) }),

@@ -148,10 +148,11 @@ type (
 
 	// Memory is in bytes.
 	Memory struct {
-		Cap  int64 `json:"cap"`
-		Used int64 `json:"used"`
-		Idle int64 `json:"idle"` // of Used: kept for reuse, given up as soon as there is need
-		Peak int64 `json:"peak"`
+		Cap       int64 `json:"cap"`
+		Used      int64 `json:"used"`
+		Idle      int64 `json:"idle"`      // of Used: kept for reuse, given up as soon as there is need
+		Directory int64 `json:"directory"` // of Used: records and inline bytes
+		Peak      int64 `json:"peak"`
 	}
 
 	// errorBody is the body of an answer that is not 2xx.

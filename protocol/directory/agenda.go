@@ -157,6 +157,6 @@ func (s *Shard) attend(o *object) {
 	}
 	o.over = slices.DeleteFunc(o.over, func(e ended) bool { return e.until <= s.now })
 	if o.idle() {
-		delete(s.objects, o.rec.Object)
+		s.remove(o.rec.Object)
 	}
 }

@@ -50,6 +50,7 @@ func (s *Shard) commit(o *object, rec Record, done func()) {
 		panic("directory: two changes of one object in flight")
 	}
 	o.change = &change{rec: rec, done: done, seqs: map[phalanx.NodeID]uint64{}}
+	s.memory += extra(&rec)
 	s.flight = append(s.flight, o)
 	for _, st := range s.sortedStreams() {
 		st.log = append(st.log, Change{Record: rec})
@@ -72,6 +73,7 @@ func (s *Shard) settleOne(o *object) {
 		return
 	}
 	o.change = nil
+	s.memory -= extra(&c.rec)
 	s.stir(o)
 	for _, st := range s.sortedStreams() {
 		st.acked = max(st.acked, c.seqs[st.to])
@@ -124,6 +126,7 @@ func (s *Shard) apply(o *object, rec Record) {
 	if rec.Gen != o.rec.Gen {
 		o.maker = ""
 	}
+	s.memory += extra(&rec) - extra(&o.rec)
 	o.rec = rec
 	if rec.State == Deleted {
 		o.expires = s.now + tombstoneLife
@@ -241,7 +244,7 @@ func (s *Shard) take(c Change) {
 	if c.End {
 		for id := range s.objects {
 			if !s.in.fresh[id] {
-				delete(s.objects, id)
+				s.remove(id)
 			}
 		}
 		s.in.snapshot, s.in.fresh = true, nil
@@ -251,7 +254,7 @@ func (s *Shard) take(c Change) {
 		s.in.fresh[c.Record.Object] = true
 	}
 	if c.Record.State == Unbound {
-		delete(s.objects, c.Record.Object)
+		s.remove(c.Record.Object)
 		return
 	}
 	s.apply(s.object(c.Record.Object), c.Record)

@@ -50,6 +50,7 @@ type Shard struct {
 	view    Configure
 	leased  time.Duration // until when this node may answer
 	objects map[phalanx.ObjectID]*object
+	memory  int64 // see Memory
 
 	// As owner.
 	genSeq   uint64 // of the last generation given in this epoch
@@ -249,11 +250,12 @@ func (s *Shard) resign(v Configure) {
 	keep := v.Backup == s.cfg.Self || v.Next == s.cfg.Self
 	for id, o := range s.objects {
 		if !keep || o.rec.State == Unbound {
-			delete(s.objects, id)
+			s.remove(id)
 			continue
 		}
 		s.objects[id] = &object{rec: o.rec, expires: o.expires}
 	}
+	s.memory = s.weigh() // changes that were on their way are given up
 	if !keep {
 		s.in = incoming{}
 	}
@@ -301,6 +303,7 @@ func (s *Shard) object(id phalanx.ObjectID) *object {
 	if o == nil {
 		o = &object{rec: Record{Object: id}}
 		s.objects[id] = o
+		s.memory += recordCost
 	}
 	s.stir(o)
 	return o

@@ -19,7 +19,7 @@ type Budget struct {
 	waiting atomic.Int32 // len(queue), read without mu
 
 	mu       sync.Mutex
-	used     int64 // Invariant: 0 <= used <= cap
+	used     int64 // Invariant: 0 <= used; more than cap only by Force
 	peak     int64
 	queue    []*reservation
 	pressure func(need int64)
@@ -109,7 +109,7 @@ var errNotNow = errors.New("it cannot wait")
 func (b *Budget) full(n, before int64, why error) error {
 	return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrNoSpace,
 		Err: fmt.Errorf("%d bytes are needed, %d of %d are free, %d are waited for by others before: %w",
-			n, b.cap-b.used, b.cap, before, why)}
+			n, max(b.cap-b.used, 0), b.cap, before, why)}
 }
 
 // TryReserve takes n bytes if they are free and nobody waits before.
@@ -126,6 +126,28 @@ func (b *Budget) TryReserve(n int64) bool {
 		if queued || n < 0 || n > b.cap || !b.tidy(missing) {
 			return false
 		}
+	}
+}
+
+// Force takes n bytes whether they are free or not: for what cannot be refused.
+// Others wait until enough was given back.
+func (b *Budget) Force(n int64) {
+	b.mu.Lock()
+	b.take(n)
+	need, pressure := b.used-b.cap, b.pressure
+	b.mu.Unlock()
+	if need > 0 && !b.tidy(need) && pressure != nil {
+		pressure(need)
+	}
+}
+
+// Press asks for n bytes to be made free, by whoever can.
+func (b *Budget) Press(n int64) {
+	b.mu.Lock()
+	need, pressure := b.used+n-b.cap, b.pressure
+	b.mu.Unlock()
+	if need > 0 && !b.tidy(need) && pressure != nil {
+		pressure(need)
 	}
 }
 

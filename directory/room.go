@@ -1,0 +1,69 @@
+package directory
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// roomPatience is how long a request waits at the owner until others have made
+// room for its inline bytes: less than what its sender takes for silence.
+const roomPatience = 2 * time.Second
+
+// wanting names a request that waits for room. It is repeated by its sender.
+type wanting struct {
+	from phalanx.NodeID
+	num  uint64
+}
+
+// count takes more of the memory cap, or gives some back. What the owner has
+// accepted its backup cannot refuse.
+func (s *shard) count(more int64) {
+	if more > 0 {
+		s.host.cfg.Memory.Force(more)
+	} else {
+		s.host.cfg.Memory.Release(-more)
+	}
+	s.held += more
+	s.host.memory.Add(more)
+}
+
+// room reports whether there is room for what a request would have the owner
+// hold. If there is none it is made, and the request is let in when it is
+// repeated; after some time it is turned away.
+func (s *shard) room(r core.Request) bool {
+	need := s.core.Needs(r)
+	if need == 0 {
+		return true
+	}
+	memory, key := s.host.cfg.Memory, wanting{r.From, r.Num}
+	err := memory.ReserveNow(need)
+	if err == nil {
+		memory.Release(need) // it is counted as the change is made
+		delete(s.wanted, key)
+		return true
+	}
+	now := s.host.cfg.Now()
+	for k, since := range s.wanted { // also those that are not repeated any more
+		if now-since > 2*roomPatience {
+			delete(s.wanted, k)
+		}
+	}
+	since, again := s.wanted[key]
+	if !again {
+		if s.wanted == nil {
+			s.wanted = map[wanting]time.Duration{}
+		}
+		s.wanted[key], since = now, now
+	}
+	if now-since < roomPatience {
+		memory.Press(need)
+		return false
+	}
+	delete(s.wanted, key)
+	s.host.cfg.Transport.Send(r.From, s.number, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
+		Kind: phalanx.ErrNoSpace, Text: fmt.Sprintf("its owner %s has no room for it: %v", s.host.cfg.Self, err)}})
+	return false
+}
