@@ -25,7 +25,7 @@ func (id ObjectID) Validate() error {
 	}
 	for i, r := range string(id) {
 		if !unicode.IsPrint(r) {
-			return &Error{Kind: ErrInvalid, Object: ObjectID(fmt.Sprintf("%+q", string(id))), Err: fmt.Errorf("the object id has the unprintable character %U at byte %d", r, i)}
+			return &Error{Kind: ErrInvalid, Object: ObjectID(strings.Trim(fmt.Sprintf("%+q", string(id)), `"`)), Err: fmt.Errorf("the object id has the unprintable character %U at byte %d", r, i)}
 		}
 	}
 	return nil

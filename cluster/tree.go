@@ -52,7 +52,7 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 	}
 	st, err := n.Stat(ctx, id)
 	if err != nil {
-		return Tree{}, err
+		return Tree{}, named(err, "tree")
 	}
 	t := Tree{Object: id, Kind: "broadcast", State: st.State.String(), Size: st.Meta.Size}
 	if st.State == directory.Begun && st.Maker == directory.ByReduce {

@@ -68,20 +68,3 @@ func TestTreeOfAReduceFromAnyNode(t *testing.T) {
 		t.Errorf("%+v, %v", tree, err)
 	}
 }
-
-// A Put says whether it created the object, small or large, by whatever node.
-func TestPutTellsWhetherItCreated(t *testing.T) {
-	nodes := start(t, 3)
-	ctx := within(t)
-	for id, data := range map[phalanx.ObjectID][]byte{"small": random(100, 1), "large": random(1<<20, 2)} {
-		for i, n := range nodes {
-			existed := i == 0
-			if _, err := n.Put(ctx, id, data, cluster.TellExisted(&existed)); err != nil {
-				t.Fatal(err)
-			}
-			if existed != (i > 0) {
-				t.Errorf("%s on node %d: existed is %v", id, i, existed)
-			}
-		}
-	}
-}

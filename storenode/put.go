@@ -204,6 +204,11 @@ func (e *Env) fill(ctx context.Context, self *actor.PID, req Put, buf *dataplane
 	defer buf.Release()
 	src := &source{ctx: ctx, req: req, first: func() { e.send(self, transfer.FirstPiece{}) }, buf: buf}
 	n, err := src.copy()
+	if err == nil && req.Meta.Size == phalanx.UnknownSize {
+		whole := req.Meta // of an array, the type and the shape must fit what came
+		whole.Size = n
+		err = whole.Validate()
+	}
 	if err == nil {
 		err = buf.Finish(n)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 )
 
@@ -88,6 +89,7 @@ from whichever are ready.
 
 Commands talk to the node at ` + httpapi.DefaultAddr + `, or at --addr or PHALANX_ADDR.
 They take -o json, and exit with the codes of ` + "`phalanx help exit-codes`.",
+		Version:       cluster.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -99,7 +101,9 @@ They take -o json, and exit with the codes of ` + "`phalanx help exit-codes`.",
 			return nil
 		},
 	}
+	cmd.SetVersionTemplate("phalanx {{.Version}}\n")
 	cmd.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "how to print: text or json")
+	_ = cmd.RegisterFlagCompletionFunc("output", completeWords("text", "json")) // it was just added
 	cmd.AddGroup(&cobra.Group{ID: nodes, Title: "Nodes:"}, &cobra.Group{ID: objects, Title: "Objects:"}, &cobra.Group{ID: looks, Title: "Looking:"})
 	cmd.AddCommand(a.nodeCommand(), a.devCommand(), a.demoCommand(), a.configCommand(),
 		a.putCommand(), a.getCommand(), a.rmCommand(), a.lsCommand(), a.statCommand(), a.prefetchCommand(), a.reduceCommand(),
@@ -119,7 +123,15 @@ func action(f func(ctx context.Context, args []string) error) func(*cobra.Comman
 	return func(cmd *cobra.Command, args []string) error {
 		err := f(cmd.Context(), args)
 		var typed *phalanx.Error
-		if err == nil || errors.As(err, &typed) {
+		if err == nil {
+			return nil
+		}
+		if errors.As(err, &typed) {
+			if typed.Op == "" { // what the command found out itself
+				named := *typed
+				named.Op = cmd.Name()
+				return &named
+			}
 			return err
 		}
 		kind := phalanx.ErrInternal

@@ -17,6 +17,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 	"github.com/phalanx-go/phalanx/internal/httpapi/fakenode"
 )
@@ -300,5 +301,17 @@ func TestExitCodes(t *testing.T) {
 		if json != want {
 			t.Errorf("%s\nwant\n%s", json, want)
 		}
+	}
+}
+
+func TestIDsThatCannotBe(t *testing.T) {
+	b := newBed(t)
+	for id, want := range map[string]string{"": `phalanx: stat: invalid: the object id is empty`, "a\x01b": `phalanx: stat "a\\x01b": invalid: the object id has the unprintable character U+0001 at byte 1`} {
+		if got := b.run(t, "", "stat", id); got != "error| "+want+"\nexit 2\n" {
+			t.Errorf("%q: %s", id, got)
+		}
+	}
+	if got := b.run(t, "", "--version"); got != "phalanx "+cluster.Version+"\n" {
+		t.Errorf("--version: %s", got)
 	}
 }

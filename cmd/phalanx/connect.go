@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,15 +53,24 @@ func (c *connection) timeoutText() string {
 	return c.timeout.String()
 }
 
-// completeIDs completes the ids of objects, up to most arguments; 0 means any
-// number.
+// completeWords completes one of words.
+func completeWords(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// completeIDs completes the ids of objects, after skip arguments that are files,
+// up to most arguments; 0 means any number. What follows them is a file only
+// where the command's usage says so.
 func (a *app) completeIDs(c *connection, skip, most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) < skip {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		if most > 0 && len(args) >= most {
-			return nil, cobra.ShellCompDirectiveDefault
+			if skip == 0 && strings.Contains(cmd.Use, "FILE") {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		client, err := a.client(c)
 		if err != nil {

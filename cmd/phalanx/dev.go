@@ -14,7 +14,6 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
-	"github.com/phalanx-go/phalanx/internal/children"
 )
 
 const (
@@ -189,8 +188,8 @@ func (a *app) introduce(all []*process) error {
 }
 
 func (a *app) obituary(p *process, left int) error {
-	return a.print(map[string]any{"event": "died", "node": p.Node, "pid": p.PID(), "cause": children.How(p.Err())}, func(w io.Writer) {
-		fmt.Fprintf(w, "node %s (process %d) has died: %s; %d go on\n", p.Node, p.PID(), children.How(p.Err()), left)
+	return a.print(map[string]any{"event": "died", "node": p.Node, "pid": p.PID(), "cause": p.cause()}, func(w io.Writer) {
+		fmt.Fprintf(w, "node %s (process %d) has died: %s; %d go on\n", p.Node, p.PID(), p.cause(), left)
 	})
 }
 

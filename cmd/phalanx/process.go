@@ -14,6 +14,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/children"
+	"github.com/phalanx-go/phalanx/internal/httpapi"
 )
 
 // process is a node that this program runs as a child.
@@ -21,6 +22,7 @@ type process struct {
 	ready
 	*children.Child
 	name string
+	log  *prefixed
 	over chan struct{} // closed when it has ended and its log is written
 }
 
@@ -41,7 +43,7 @@ func startNode(ctx context.Context, environ []string, log io.Writer, name string
 	cmd := exec.Command(exe, append([]string{"node", "--output=json", "--child", "--name=" + name}, flags...)...)
 	stderr, stdout := &prefixed{w: log, prefix: "[" + name + "] "}, &firstLine{line: make(chan string, 1)}
 	cmd.Env, cmd.Stderr, cmd.Stdout = environ, stderr, stdout
-	p := &process{name: name, over: make(chan struct{})}
+	p := &process{name: name, log: stderr, over: make(chan struct{})}
 	if p.Child, err = children.Run(cmd); err != nil {
 		return nil, bad(phalanx.ErrUnavailable, err)
 	}
@@ -61,28 +63,25 @@ func startNode(ctx context.Context, environ []string, log io.Writer, name string
 	case <-p.over:
 	}
 	p.end(0)
-	return nil, p.failure(stderr.last())
+	return nil, p.failure()
 }
 
-// failure is why a child that did not become ready ended: the error that it
-// printed last, in JSON.
-func (p *process) failure(last string) error {
-	var told struct {
-		Error struct{ Kind, Op, Message string }
+// failure is why a child that did not become ready ended.
+func (p *process) failure() error {
+	e := &phalanx.Error{Op: "start", Node: phalanx.NodeID(p.name), Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("its process ended: %s", children.How(p.Err()))}
+	if told, ok := p.log.told(); ok {
+		e.Kind, e.Err = told.Err().Kind, errors.New(told.Message)
 	}
-	if json.Unmarshal([]byte(last), &told) == nil && told.Error.Message != "" {
-		return &phalanx.Error{Op: "start", Node: phalanx.NodeID(p.name), Kind: kindCalled(told.Error.Kind), Err: errors.New(told.Error.Message)}
-	}
-	return &phalanx.Error{Op: "start", Node: phalanx.NodeID(p.name), Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("its process ended: %s", children.How(p.Err()))}
+	return e
 }
 
-func kindCalled(name string) phalanx.Kind {
-	for _, k := range phalanx.Kinds() {
-		if k.Error() == name {
-			return k
-		}
+// cause says how the child ended, and why if it said so itself.
+func (p *process) cause() string {
+	how := children.How(p.Err())
+	if told, ok := p.log.told(); ok {
+		how += ": " + told.Err().Error()
 	}
-	return phalanx.ErrInternal
+	return how
 }
 
 // end ends the child without handing over, and kills it after grace.
@@ -113,14 +112,15 @@ func (f *firstLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// prefixed writes whole lines, each after a prefix, and keeps the last.
+// prefixed writes whole lines, each after a prefix. The error, in JSON, with which
+// a child ends it keeps: its parent tells it.
 type prefixed struct {
 	prefix string
 
 	mu   sync.Mutex
 	w    io.Writer
 	rest []byte
-	line string
+	last httpapi.ErrorInfo
 }
 
 func (p *prefixed) Write(b []byte) (int, error) {
@@ -132,7 +132,12 @@ func (p *prefixed) Write(b []byte) (int, error) {
 		if !ok {
 			return len(b), nil
 		}
-		p.rest, p.line = []byte(rest), line
+		p.rest = []byte(rest)
+		var e struct{ Error httpapi.ErrorInfo }
+		if strings.HasPrefix(line, `{"error":`) && json.Unmarshal([]byte(line), &e) == nil {
+			p.last = e.Error
+			continue
+		}
 		_, _ = io.WriteString(p.w, p.prefix+line+"\n") // a log that cannot be written stops nobody
 	}
 }
@@ -147,8 +152,9 @@ func (p *prefixed) flush() {
 	}
 }
 
-func (p *prefixed) last() string {
+// told returns the child's own error, if it has told one.
+func (p *prefixed) told() (httpapi.ErrorInfo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.line
+	return p.last, p.last.Kind != ""
 }

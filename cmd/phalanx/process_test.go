@@ -206,6 +206,8 @@ func TestDevProcesses(t *testing.T) {
 	if got, want := fetch(t, third+"/v1/objects/sum"), strings.Repeat("\x00\x00\x40\x40", 100_000); string(got) != want { // threes
 		t.Errorf("the sum is wrong: % x…", got[:min(8, len(got))])
 	}
+	must(t, b.run(t, "12345", "put", "-", "odd", "--dtype", "float32"), "5 bytes are no multiple of a float32's 4", "exit 2\n")
+	must(t, b.run(t, "", "tree", "odd"), `tree "odd": not found`, "exit 3\n")
 	must(t, b.run(t, array, "put", "-", "other", "--dtype", "float64"), "float64")
 	must(t, b.run(t, "", "reduce", "bad", "grad/0", "other", "--timeout", "10s"), "mismatch", "exit 6\n")
 	must(t, b.run(t, "", "ls", "grad/"), "float32[100000]  final  grad/0")
@@ -324,6 +326,9 @@ func TestPortsInUse(t *testing.T) {
 	}
 	got := (&bed{environ: clean(os.Environ())}).dev(t, "--nodes=1", "--http="+addr)
 	must(t, got, "http: "+addr+" is in use", "exit 2")
+	if strings.Count(got, "is in use") != 1 {
+		t.Errorf("it says so more than once:\n%s", got)
+	}
 }
 
 // dev runs the real program, because its children do.

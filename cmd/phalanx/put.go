@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ under the same id succeed again, other bytes fail (exit code 4).`,
 				return invalid("--shape: %w", reason(err))
 			}
 			if _, err := phalanx.ParseDType(cmp.Or(o.DType, "bytes")); err != nil {
-				return invalid("--dtype: %w", reason(err))
+				return invalid("--dtype: %w: give one of %s", reason(err), strings.Join(dtypes(), ", "))
 			}
 			if o.Copies < 0 {
 				return invalid("--copies: %d is negative", o.Copies)
@@ -46,6 +47,7 @@ under the same id succeed again, other bytes fail (exit code 4).`,
 	}
 	c.flags(cmd)
 	cmd.Flags().StringVar(&o.DType, "dtype", "", "element type of an array: float32, int64 …")
+	_ = cmd.RegisterFlagCompletionFunc("dtype", completeWords(dtypes()...)) // it was just added
 	cmd.Flags().StringVar(&shape, "shape", "", "elements per dimension, such as 3,4")
 	cmd.Flags().IntVar(&o.Copies, "copies", 0, "how many nodes keep a pinned copy (default 1)")
 	return cmd
@@ -78,6 +80,15 @@ func (a *app) put(ctx context.Context, c *connection, file string, id phalanx.Ob
 		}
 		fmt.Fprintf(w, "%s: %s%s\n", info.ID, describe(info.Info), was)
 	})
+}
+
+// dtypes returns the names of all element types.
+func dtypes() []string {
+	var names []string
+	for d := phalanx.DType(0); d.Valid(); d++ {
+		names = append(names, d.String())
+	}
+	return names
 }
 
 // source opens file; its size is unknown unless it is a plain one.

@@ -24,7 +24,7 @@ by default, and tells which are in it. Sources may not exist yet. They must be
 arrays of one type and shape.`,
 		Example:           "  phalanx reduce sum grad/1 grad/2 grad/3 --op sum --num 2",
 		Args:              cobra.MinimumNArgs(2),
-		ValidArgsFunction: a.completeIDs(&c, 1, 0),
+		ValidArgsFunction: a.completeIDs(&c, 0, 0),
 		RunE: action(func(ctx context.Context, args []string) error {
 			all, err := ids(args)
 			if err != nil {
@@ -54,6 +54,7 @@ arrays of one type and shape.`,
 	}
 	c.flags(cmd)
 	cmd.Flags().StringVar(&op, "op", "sum", "sum, prod, min, max; for integers and, or, xor; or one of the application's")
+	_ = cmd.RegisterFlagCompletionFunc("op", completeWords("sum", "prod", "min", "max", "and", "or", "xor")) // it was just added
 	cmd.Flags().IntVar(&req.Num, "num", 0, "how many sources to combine (default all)")
 	cmd.Flags().IntVar(&req.Degree, "degree", 0, "children of a node of the tree (default the fastest)")
 	return cmd

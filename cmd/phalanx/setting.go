@@ -51,7 +51,7 @@ func allSettings() []setting {
 			set: func(s *settings, v string) error { return port(&s.cluster.ControlPort, v) }},
 		{key: "data-port", field: "DataPort", kind: "port", value: "7422", usage: "for objects; 0 takes a free one",
 			set: func(s *settings, v string) error { return port(&s.cluster.DataPort, v) }},
-		{key: "seeds", field: "Seeds", kind: "host:port,…", note: "a cluster of its own", usage: "control addresses of any members",
+		{key: "seeds", field: "Seeds", kind: "host:port,...", note: "a cluster of its own", usage: "control addresses of any members",
 			set: func(s *settings, v string) error { s.cluster.Seeds = list(v); return nil }},
 		{key: "http", kind: "host:port", value: httpapi.DefaultAddr, usage: "where HTTP is served, or off",
 			set: func(s *settings, v string) error { s.http = v; return httpAddr(v) }},

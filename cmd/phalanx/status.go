@@ -19,7 +19,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:     "status",
 		Short:   "Tell how a node and its cluster are",
 		GroupID: looks,
-		Example: "  phalanx status\n  phalanx status --addr 127.0.0.1:7421 -o json",
+		Example: "  phalanx status\n  phalanx status --addr 10.0.0.2:7420 -o json",
 		Args:    cobra.NoArgs,
 		RunE: action(func(ctx context.Context, _ []string) error {
 			client, err := a.client(&c)

@@ -235,6 +235,7 @@ func TestBadRequests(t *testing.T) {
 		{"PUT", "/v1/objects/a", "12345678", []string{"Phalanx-Shape", "1,x"}, 400, "Phalanx-Shape"},
 		{"PUT", "/v1/objects/a", "1234567", []string{"Phalanx-DType", "float32"}, 400, "no multiple"},
 		{"PUT", "/v1/objects/a", "1", []string{"Phalanx-Copies", "0"}, 400, "Phalanx-Copies"},
+		{"PUT", "/v1/objects/a", "1", []string{"Content-Range", "bytes 5-5/6"}, 400, "in parts"},
 		{"POST", "/v1/objects/a", "1", nil, 405, "only DELETE, GET, HEAD, PUT"},
 		{"PUT", "/v1/reduce", "{}", nil, 405, "only POST"},
 		{"GET", "/v2/objects", "", nil, 404, "there is no /v2/objects"},

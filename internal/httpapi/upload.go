@@ -63,6 +63,9 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 // describe reads what the headers say of the object.
 func describe(r *http.Request, id phalanx.ObjectID) (meta phalanx.Meta, copies int, err error) {
 	const op = "put"
+	if r.Header.Get("Content-Range") != "" { // what is only a part would become the object
+		return meta, 0, invalid(op, id, "an object cannot be put in parts: there is a Content-Range, as curl -C sends")
+	}
 	meta.Size = r.ContentLength // -1 is phalanx.UnknownSize
 	if name := r.Header.Get(headerDType); name != "" {
 		if meta.DType, err = phalanx.ParseDType(name); err != nil {
