@@ -27,12 +27,30 @@ func holds(t testing.TB, ask *cluster.Node, id phalanx.ObjectID, holder phalanx.
 	return false
 }
 
+// steady waits until no shard moves any more: its new owner would not know of
+// what only an owner is told.
+func steady(t testing.TB, nodes []*cluster.Node) {
+	t.Helper()
+	eventually(t, "every shard in its place", func() bool {
+		for _, n := range nodes {
+			v := n.View()
+			for _, s := range v.Shards {
+				if v.Number != nodes[0].View().Number || s.Next != "" || s.Backup == "" {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
 // TestReceiverThatVanishes reads under a lease and says nothing when it ends: the
 // sender reports that (specification 2.10), so that it can be handed out again. A
 // receiver that comes back under its lease is not reported for that.
 func TestReceiverThatVanishes(t *testing.T) {
 	for _, times := range []int{1, 3} {
 		nodes := start(t, 3)
+		steady(t, nodes)
 		ctx := within(t)
 		data := random(24<<20, 4)
 		if _, err := nodes[0].Put(ctx, "x", data); err != nil {
@@ -63,6 +81,7 @@ func TestLastCallerGone(t *testing.T) {
 			links[cfg.Name] = bend(t, cfg)
 		}
 	})
+	steady(t, nodes)
 	ctx := within(t)
 	s, middle, other, below, late := nodes[0], nodes[1], nodes[2], nodes[3], nodes[4]
 	data := random(24<<20, 6)

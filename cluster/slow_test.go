@@ -16,6 +16,7 @@ import (
 // path has changed (3.3). Neither waits for the slow one.
 func TestSlowReceiver(t *testing.T) {
 	nodes, links := startBent(t, 5, "n1", "n4")
+	steady(t, nodes)
 	ctx := within(t)
 	s, slow, second, third, fast := nodes[0], nodes[1], nodes[3], nodes[4], nodes[2]
 	warm, data := random(48<<20, 1), random(24<<20, 2)

@@ -17,9 +17,12 @@ const (
 	paceGrain = 1 << 20
 	// paceMemory is how long a rate of a receiver is worth comparing with.
 	paceMemory = time.Minute
-	// paceBurst is what a short transfer must have to be a rate: less may lie in
-	// the buffers of the kernels.
+	// paceBurst is what a short transfer, or the first window of another, must have
+	// to be compared with: less may lie in the buffers of the kernels.
 	paceBurst = 32 << 20
+	// paceRepeat is how often a receiver is reported that stays slow: the owner
+	// may be a new one.
+	paceRepeat = time.Second
 	// paceRatio is how much slower than a sender could send a slow receiver is.
 	paceRatio = 4
 )
@@ -55,6 +58,7 @@ type flow struct {
 	rate     int64         // bytes per second in the last window
 	measured bool          // it was a whole one, and the sender has had bytes since
 	reported bool
+	told     time.Duration // when it was reported last
 }
 
 // sample is what a flow's meter shows.
@@ -115,9 +119,12 @@ func (p *pace) observe(now time.Duration, look func(*flow) sample) []*flow {
 			f.from, f.was, f.measured = now, s, false
 		case took < paceWindow || took < p.enough(f, now):
 		default:
-			f.measured, f.rate = true, per(s.sent-f.was.sent, took)
-			f.from, f.was = now, s
-			p.note(f.to, f.rate, now)
+			sent := s.sent - f.was.sent
+			f.rate = per(sent, took)
+			if f.measured || sent >= paceBurst { // else much of it may still lie in the kernels
+				p.note(f.to, f.rate, now)
+			}
+			f.from, f.was, f.measured = now, s, true
 			found = append(found, f)
 		}
 	}
@@ -133,9 +140,9 @@ func (p *pace) observe(now time.Duration, look func(*flow) sample) []*flow {
 	if slow == measured && slow > 1 {
 		return nil
 	}
-	found = slices.DeleteFunc(found, func(f *flow) bool { return f.reported || !p.isSlow(f, now) })
+	found = slices.DeleteFunc(found, func(f *flow) bool { return f.reported && now-f.told < paceRepeat || !p.isSlow(f, now) })
 	for _, f := range found {
-		f.reported = true
+		f.reported, f.told = true, now
 	}
 	return found
 }

@@ -63,11 +63,11 @@ func TestSlowReceivers(t *testing.T) {
 			w.begin("r", gb/100)
 			return w.pass(time.Second, paceEvery)
 		}, nil},
-		"slow beside a fast one, told once": {func(w *street) []phalanx.NodeID {
+		"slow beside a fast one, told once a second": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
 			w.begin("r", gb/100)
-			return w.pass(time.Second, paceEvery)
-		}, []phalanx.NodeID{"r"}},
+			return w.pass(paceRepeat+2*paceWindow, paceEvery)
+		}, []phalanx.NodeID{"r", "r"}},
 		"slow after a fast one": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
 			w.pass(200*time.Millisecond, paceEvery)
@@ -89,6 +89,14 @@ func TestSlowReceivers(t *testing.T) {
 			w.all["f"].s.sent += 4 << 20
 			w.end("f")
 			w.begin("r", gb/5)
+			return w.pass(time.Second, paceEvery)
+		}, nil},
+		"so do those at the beginning": {func(w *street) []phalanx.NodeID {
+			w.begin("f", gb/10)
+			w.now += 50 * time.Millisecond
+			w.all["f"].s.sent += 8 << 20
+			w.pass(200*time.Millisecond, paceEvery)
+			w.begin("r", gb/50)
 			return w.pass(time.Second, paceEvery)
 		}, nil},
 		"not for a whole window": {func(w *street) []phalanx.NodeID {
