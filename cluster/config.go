@@ -37,7 +37,7 @@ type Config struct {
 	Warm        int64         // of Memory, how much is touched before the node joins, so that its first objects arrive as fast as later ones; default none
 	InlineLimit int64         // objects below this many bytes live in the directory; default 64 KB; negative: none
 	Shards      int           // of the directory, told by the first node; default 64
-	Voters      int           // on views; default 3
+	Voters      int           // on views, at most; default 3, and 5 from twelve members on
 	Fanout      int           // receivers of one object that a sender serves at a time; default 1
 	Deadline    time.Duration // of calls that have none; default 60 s
 
@@ -75,7 +75,6 @@ func (c Config) withDefaults() Config {
 	set(&c.Memory, DefaultMemory())
 	set(&c.InlineLimit, DefaultInlineLimit)
 	set(&c.Shards, 64)
-	set(&c.Voters, 3)
 	set(&c.Fanout, 1)
 	set(&c.Deadline, time.Minute)
 	if c.Logger == nil {
@@ -124,7 +123,7 @@ func (c Config) Validate() error {
 		return bad("InlineLimit", "%d bytes are more than the 256 KB that a message carries well", c.InlineLimit)
 	case c.Shards < 1 || c.Shards > 4096:
 		return bad("Shards", "%d are not 1 to 4096", c.Shards)
-	case c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0:
+	case c.Voters < 0 || c.Voters > 7 || c.Voters != 0 && c.Voters%2 == 0:
 		return bad("Voters", "%d are not 1, 3, 5 or 7", c.Voters)
 	case c.Fanout < 1 || c.Fanout > 1024:
 		return bad("Fanout", "%d are not 1 to 1024", c.Fanout)

@@ -145,10 +145,10 @@ func (k *killer) restored(node phalanx.NodeID) error {
 		if len(v.Members) >= 3 {
 			voters = 3
 		}
-		if !v.Has(node) && bare == 0 && len(v.Voters) == voters {
+		if !v.Has(node) && bare == 0 && len(v.Voters) >= voters {
 			k.mu.Lock()
 			defer k.mu.Unlock()
-			k.tell("Restored", fmt.Sprintf("%d voters, and a backup for each of %d shards; %d got another owner", voters, len(v.Shards), k.moved))
+			k.tell("Restored", fmt.Sprintf("%d voters, and a backup for each of %d shards; %d got another owner", len(v.Voters), len(v.Shards), k.moved))
 			k.told = true
 			return nil
 		}

@@ -61,8 +61,14 @@ func allSettings() []setting {
 			set: func(s *settings, v string) error { return inlineLimit(&s.cluster.InlineLimit, v) }},
 		{key: "shards", field: "Shards", kind: "number", value: "64", usage: "of the directory; the first node decides",
 			set: func(s *settings, v string) error { return number(&s.cluster.Shards, v) }},
-		{key: "voters", field: "Voters", kind: "number", value: "3", usage: "members that decide on views: 1, 3, 5 or 7",
-			set: func(s *settings, v string) error { return number(&s.cluster.Voters, v) }},
+		{key: "voters", field: "Voters", kind: "number", value: "0", usage: "members that decide on views: 1, 3, 5 or 7; 0 goes by the number of members",
+			set: func(s *settings, v string) error {
+				if v == "0" {
+					s.cluster.Voters = 0
+					return nil
+				}
+				return number(&s.cluster.Voters, v)
+			}},
 		{key: "fanout", field: "Fanout", kind: "number", value: "1", usage: "receivers of one object that a sender serves at a time",
 			set: func(s *settings, v string) error { return number(&s.cluster.Fanout, v) }},
 		{key: "deadline", field: "Deadline", kind: "duration", value: "1m0s", usage: "of calls that have none",

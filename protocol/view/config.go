@@ -9,7 +9,7 @@ import (
 type Config struct {
 	Self   Member
 	Shards int // of a cluster that this node boots; 64. Others learn it
-	Voters int // at most, odd; 3
+	Voters int // at most, odd; 3, and 5 from twelve members on
 
 	HeartbeatEvery time.Duration // of a member to the leader; also how often what is not acknowledged is repeated; 100 ms
 	VoterEvery     time.Duration // of the leader to the voters; 25 ms
@@ -35,9 +35,6 @@ func (c Config) withDefaults() Config {
 	if c.Shards == 0 {
 		c.Shards = 64
 	}
-	if c.Voters == 0 {
-		c.Voters = 3
-	}
 	if c.CompactEvery == 0 {
 		c.CompactEvery = 128
 	}
@@ -52,7 +49,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("view: the node has no name")
 	case c.Shards < 1:
 		return fmt.Errorf("view: %d shards, at least one is needed", c.Shards)
-	case c.Voters < 1 || c.Voters%2 == 0:
+	case c.Voters < 0 || c.Voters != 0 && c.Voters%2 == 0:
 		return fmt.Errorf("view: %d voters, the number must be odd", c.Voters)
 	case c.VoterEvery < 0 || c.HeartbeatEvery < 0 || c.Stagger < 0 || c.GiveUpAfter < 0:
 		return fmt.Errorf("view: an interval is negative")

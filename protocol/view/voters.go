@@ -9,6 +9,14 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
+// How many voters there are if the configuration does not say: two of five may
+// die at once in a cluster that is large enough for that to happen.
+const (
+	usualVoters  = 3
+	largeVoters  = 5
+	largeCluster = 12 // members
+)
+
 // wantedVoters returns the oldest members, an odd number of them, without those
 // that are about to go.
 func (c *Core) wantedVoters() []phalanx.NodeID {
@@ -25,7 +33,14 @@ func (c *Core) wantedVoters() []phalanx.NodeID {
 	if len(staying) == 0 {
 		staying = pool
 	}
-	n := min(len(staying), c.cfg.Voters)
+	most := c.cfg.Voters
+	if most == 0 {
+		most = usualVoters
+		if len(staying) >= largeCluster {
+			most = largeVoters
+		}
+	}
+	n := min(len(staying), most)
 	if n%2 == 0 && n > 0 {
 		n--
 	}
