@@ -35,6 +35,8 @@ func (w *wire) Send(to phalanx.NodeID, _ int, v any) {
 
 // requests returns to whom and when a request was sent.
 func (w *wire) requests(num uint64) (to []phalanx.NodeID, at []time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, s := range w.sent {
 		if r, ok := s.v.(core.Request); ok && r.Num == num {
 			to, at = append(to, s.to), append(at, s.at)
@@ -118,23 +120,32 @@ func TestASilentOwnerIsToldOfAndTheRequestGoesOn(t *testing.T) {
 		answers := 0
 		c.Request("x", 7, core.Locate{Wait: true}, func(phalanx.NodeID, core.Result) { answers++ })
 		var told []*phalanx.Error
-		c.Impatient(7, func(err *phalanx.Error) { told = append(told, err) })
+		c.Impatient(7, func(err *phalanx.Error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			told = append(told, err)
+		})
+		complaints := func() []*phalanx.Error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return slices.Clone(told)
+		}
 		pass(2 * time.Second)
 		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{Waiting: true}}) // it is there
 		pass(2 * time.Second)
 		c.Learn(owned(2, "b")) // a new one has as much time
 		pass(2 * time.Second)
-		if len(told) != 0 {
-			t.Fatalf("told of %v", told)
+		if all := complaints(); len(all) != 0 {
+			t.Fatalf("told of %v", all)
 		}
 		pass(2 * time.Second)
-		if len(told) != 1 || told[0].Kind != phalanx.ErrUnavailable || told[0].Node != "b" || told[0].Object != "x" {
-			t.Fatalf("told of %v, want b, once", told)
+		if all := complaints(); len(all) != 1 || all[0].Kind != phalanx.ErrUnavailable || all[0].Node != "b" || all[0].Object != "x" {
+			t.Fatalf("told of %v, want b, once", all)
 		}
 		before, _ := w.requests(7)
 		pass(time.Second)
-		if after, _ := w.requests(7); len(after) <= len(before) || len(told) != 1 {
-			t.Errorf("%d requests, then %d; told %d times", len(before), len(after), len(told))
+		if after, _ := w.requests(7); len(after) <= len(before) || len(complaints()) != 1 {
+			t.Errorf("%d requests, then %d; told of %v", len(before), len(after), complaints())
 		}
 		c.Replied("b", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{Lease: 2, Sender: "s"}})
 		if answers != 2 {
