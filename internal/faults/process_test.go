@@ -105,6 +105,16 @@ func (p *process) read(out io.Reader) {
 	p.mu.Unlock()
 }
 
+// joined waits until the node has joined or its process has ended without.
+func (p *process) joined() (s *state, ok bool) {
+	ok = p.until(func() (ok bool) {
+		l, ok := p.answers[0]
+		s = l.State
+		return ok
+	})
+	return s, ok
+}
+
 func (p *process) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
