@@ -21,8 +21,14 @@ const tickEvery = 50 * time.Millisecond
 
 // Messages to a coordinator from inside its node.
 type (
-	happened struct{ reduce.Event } // from the directory, or from beside the actor
-	told     struct {               // a watch has something new
+	// beside wraps what was started by one attempt, which means nothing to the
+	// next: its requests and combinations have numbers of their own.
+	beside struct {
+		attempt uint64
+		message any
+	}
+	happened struct{ reduce.Event }
+	told     struct { // a watch has something new
 		index int
 		directory.Readiness
 	}
@@ -48,7 +54,6 @@ type Coordinator struct {
 	places   map[string]reduce.PlaceLost
 	inline   []byte // the result of the last CombineInline
 	seq      uint64
-	began    time.Duration
 	failed   *phalanx.Error // the answer, once the target was released
 	patience time.Duration  // and at the latest then
 }
@@ -57,11 +62,14 @@ type Coordinator struct {
 // needs to know.
 type run struct {
 	req      storenode.Reduce
+	began    time.Duration // by the first attempt
 	done     func(storenode.Reduced)
 	once     sync.Once
 	pid      *actor.PID // of the actor; for Close
 	attempt  uint64
-	number   uint64 // of the run among this node's, the same for all attempts
+	number   uint64             // of the run among this node's, the same for all attempts
+	gen      phalanx.Generation // of the target, if it is bound to this run
+	gaveUp   bool               // the caller was told that it failed
 	remember *reduce.Remember
 	watches  []uint64
 	tree     *treeState
@@ -82,26 +90,11 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		c.start(ctx)
 	case *actor.Stopping:
 		c.stop()
-	case answeredAsk:
-		delete(c.nums, m.key)
-		if a, ok := m.event.(reduce.Attached); ok && a.Final { // somebody else's result has a type and a shape too
-			c.run.tree.meta = &m.meta
-		}
-		c.do(ctx, m.event)
-	case happened:
-		c.do(ctx, m.Event)
-	case told:
-		for _, ev := range c.survey.take(m.index, m.Readiness) {
-			c.do(ctx, ev)
-		}
-	case surveyed:
-		if ev := c.survey.end(); ev != nil {
-			c.do(ctx, ev)
-		}
-	case combined:
-		if m.seq == c.seq {
-			c.inline = m.bytes
-			c.do(ctx, m.event)
+	case *actor.Restarting:
+		c.release()
+	case beside:
+		if m.attempt == c.run.attempt {
+			c.heard(ctx, m.message)
 		}
 	case reduce.NodeGone:
 		c.do(ctx, m)
@@ -117,22 +110,54 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 	}
 }
 
+// heard takes what was started beside this instance.
+func (c *Coordinator) heard(ctx actor.Context, message any) {
+	switch m := message.(type) {
+	case answeredAsk:
+		c.answered(ctx, m)
+	case happened:
+		c.do(ctx, m.Event)
+	case told:
+		for _, ev := range c.survey.take(m.index, m.Readiness) {
+			c.do(ctx, ev)
+		}
+	case surveyed:
+		if ev := c.survey.end(); ev != nil {
+			c.do(ctx, ev)
+		}
+	case combined:
+		if m.seq == c.seq {
+			c.inline = m.bytes
+			c.do(ctx, m.event)
+		}
+	}
+}
+
+// later returns how what runs beside this instance sends to it.
+func (c *Coordinator) later() func(message any) {
+	sys, self, attempt := c.env.Store.System, c.self, c.run.attempt
+	return func(message any) { sys.Root.Send(self, beside{attempt, message}) }
+}
+
 func (c *Coordinator) start(ctx actor.Context) {
 	c.self = ctx.Self()
-	c.began = c.env.Now()
 	c.nums, c.places = map[string]uint64{}, map[string]reduce.PlaceLost{}
 	r := c.run
 	r.attempt++
+	now := c.env.Now()
+	if r.attempt == 1 {
+		r.began = now
+	}
 	latency, bandwidth := c.env.Network()
 	c.core = reduce.New(reduce.Config{Target: r.req.Target, Sources: r.req.Sources, Num: r.req.Num, Op: r.req.Op, Request: requestDigest(r.req),
 		Node: c.env.Store.Self, Attempt: r.attempt, Degree: r.req.Degree, Latency: latency, Bandwidth: bandwidth,
-		InlineLimit: c.env.Store.InlineLimit, Deadline: c.began + r.req.Deadline})
+		InlineLimit: c.env.Store.InlineLimit, Deadline: r.began + r.req.Deadline})
 	c.survey = newSurvey(r.req.Sources)
 	if r.remember == nil {
-		c.do(ctx, reduce.Start{Now: c.began})
+		c.do(ctx, reduce.Start{Now: now})
 		return
 	}
-	c.do(ctx, reduce.Resume{Now: c.began, Reduce: r.remember.Reduce, Degree: r.remember.Degree, Meta: r.remember.Meta, Nodes: r.remember.Nodes})
+	c.do(ctx, reduce.Resume{Now: now, Reduce: r.remember.Reduce, Degree: r.remember.Degree, Meta: r.remember.Meta, Nodes: r.remember.Nodes})
 	members := c.env.Store.Members()
 	for _, n := range r.remember.Nodes {
 		if !slices.Contains(members, n) {
@@ -141,10 +166,24 @@ func (c *Coordinator) start(ctx actor.Context) {
 	}
 }
 
-// stop ends the actor; a caller without an answer hears of it.
-func (c *Coordinator) stop() {
+// release ends what this instance has asked of the directory. What has not taken
+// effect by now must not do so after the next instance has begun.
+func (c *Coordinator) release() {
 	c.unwatch()
-	c.env.forget(c.run)
+	for _, num := range c.nums {
+		c.env.Store.Directory.Forget(num)
+	}
+}
+
+// stop ends the actor. If it has failed too often, its caller hears of it, and
+// the target is given back: nobody else would.
+func (c *Coordinator) stop() {
+	c.release()
+	closing := c.env.forget(c.run)
+	if !c.core.Ended() && !closing && !c.run.gen.IsZero() {
+		d := c.env.Store.Directory
+		d.Request(c.run.req.Target, d.Nums(1), directory.Abort{Gen: c.run.gen}, func(phalanx.NodeID, directory.Result) {})
+	}
 	if c.failed == nil {
 		c.failed = &phalanx.Error{Node: c.env.Store.Self, Kind: phalanx.ErrInternal, Err: errors.New("the coordinator's actor failed")}
 	}
@@ -172,7 +211,11 @@ func (c *Coordinator) carryOut(ctx actor.Context, e reduce.Effect) {
 	case reduce.Unwatch:
 		c.unwatch()
 	case reduce.Remember:
+		first := c.run.remember == nil
 		c.run.remember = &e
+		if !first { // only more nodes
+			return
+		}
 		c.run.tree.planted(e.Degree)
 		c.env.Store.Publish(actors.ReduceStarted{Target: c.run.req.Target, Sources: len(c.run.req.Sources), Num: c.run.req.Num, Degree: e.Degree})
 	case reduce.Command:
@@ -194,7 +237,7 @@ func (c *Coordinator) carryOut(ctx actor.Context, e reduce.Effect) {
 		c.abort(e)
 	case reduce.Result:
 		c.run.tree.over = true
-		c.env.Store.Publish(actors.ReduceCompleted{Target: c.run.req.Target, Generation: e.Gen, Num: len(e.In), Replaced: c.run.replaced, Took: c.env.Now() - c.began})
+		c.env.Store.Publish(actors.ReduceCompleted{Target: c.run.req.Target, Generation: e.Gen, Num: len(e.In), Replaced: c.run.replaced, Took: c.env.Now() - c.run.began})
 		c.result(e)
 	case reduce.Fail:
 		c.run.tree.over = true
@@ -235,6 +278,7 @@ func (c *Coordinator) order(ctx actor.Context, e reduce.Effect) {
 func (c *Coordinator) answer(r storenode.ReduceResult, err *phalanx.Error) {
 	out := storenode.Reduced{Target: c.run.req.Target, Result: r}
 	if err != nil {
+		c.run.gaveUp = true
 		e := *err
 		e.Op = "reduce"
 		if e.Object == "" {

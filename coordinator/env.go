@@ -146,10 +146,12 @@ func (e *Env) NodeGone(node phalanx.NodeID, down bool) {
 	}
 }
 
-func (e *Env) forget(r *run) {
+// forget takes note that r has ended; it reports whether the node is about to.
+func (e *Env) forget(r *run) (closing bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.runs = slices.DeleteFunc(e.runs, func(o *run) bool { return o == r })
+	return e.closed
 }
 
 // Running returns how many reduces this node coordinates.

@@ -124,13 +124,13 @@ func readyOf(r directory.Readiness) []reduce.Ready {
 
 // watch has the owners of the sources tell about them.
 func (c *Coordinator) watch(sources []phalanx.ObjectID) {
-	d, self, sys := c.env.Watcher, c.self, c.env.Store.System
+	d, later := c.env.Watcher, c.later()
 	for i, id := range sources {
 		num := c.env.Store.Directory.Nums(1)
 		c.run.watches = append(c.run.watches, num)
-		d.Watch(id, num, func(r directory.Readiness) { sys.Root.Send(self, told{i, r}) })
+		d.Watch(id, num, func(r directory.Readiness) { later(told{i, r}) })
 	}
-	time.AfterFunc(surveyFor, func() { sys.Root.Send(self, surveyed{}) })
+	time.AfterFunc(surveyFor, func() { later(surveyed{}) })
 }
 
 func (c *Coordinator) unwatch() {

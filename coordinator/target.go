@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
@@ -38,12 +40,12 @@ func (c *Coordinator) ask(key string, body directory.Body, event func(owner phal
 	d := c.env.Store.Directory
 	num := d.Nums(1)
 	c.nums[key] = num
-	self, sys := c.self, c.env.Store.System
+	later := c.later()
 	d.Request(c.run.req.Target, num, body, func(owner phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
 			return
 		}
-		sys.Root.Send(self, answeredAsk{key, event(owner, r), r.Meta})
+		later(answeredAsk{key, event(owner, r), r.Meta})
 	})
 }
 
@@ -54,12 +56,34 @@ type answeredAsk struct {
 	meta  phalanx.Meta // of the target
 }
 
+func (c *Coordinator) answered(ctx actor.Context, m answeredAsk) {
+	delete(c.nums, m.key)
+	switch ev := m.event.(type) {
+	case reduce.Attached:
+		if ev.Final { // somebody else's result has a type and a shape too
+			c.run.tree.meta = &m.meta
+		}
+	case reduce.Begun:
+		c.run.gen = ev.Gen
+	case reduce.Restarted:
+		c.run.gen = ev.Gen
+	}
+	gaveUp := c.run.gaveUp
+	c.do(ctx, m.event)
+	if gaveUp && m.key == askBegin {
+		c.do(ctx, reduce.Cancel{}) // an earlier instance has told the caller; now it is known what to release
+	}
+}
+
+// askBegin is the key of Begin.
+const askBegin = "begin"
+
 func (c *Coordinator) begin() {
 	if c.run.number == 0 {
 		c.run.number = c.env.Store.Directory.Nums(1)
 	}
 	tag := requestDigest(c.run.req).String()
-	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag, Run: c.run.number},
+	c.ask(askBegin, directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag, Run: c.run.number},
 		func(owner phalanx.NodeID, r directory.Result) reduce.Event {
 			switch {
 			case r.Kind != 0:
@@ -113,16 +137,17 @@ func (c *Coordinator) abort(e reduce.Abort) {
 // their readiness.
 func (c *Coordinator) combineInline(e reduce.CombineInline) {
 	c.seq = e.Seq
+	later := c.later()
 	inputs := make([][]byte, len(e.Inputs))
 	for i, in := range e.Inputs {
 		b, ok := c.survey.bytes(in.Source, in.Gen)
 		if !ok {
-			c.env.Store.System.Root.Send(c.self, happened{reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}})
+			later(happened{reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}})
 			return
 		}
 		inputs[i] = b
 	}
-	self, sys, ops := c.self, c.env.Store.System, c.env.Ops
+	ops := c.env.Ops
 	go func() {
 		out := append([]byte(nil), inputs[0]...)
 		var err error
@@ -135,9 +160,9 @@ func (c *Coordinator) combineInline(e reduce.CombineInline) {
 			if errors.As(err, &pe) {
 				kind = pe.Kind
 			}
-			sys.Root.Send(self, combined{event: reduce.InlineFailed{Seq: e.Seq, Kind: kind, Text: err.Error()}, seq: e.Seq})
+			later(combined{event: reduce.InlineFailed{Seq: e.Seq, Kind: kind, Text: err.Error()}, seq: e.Seq})
 			return
 		}
-		sys.Root.Send(self, combined{event: reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: dataplane.DigestBytes(out)}, bytes: out, seq: e.Seq})
+		later(combined{event: reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: dataplane.DigestBytes(out)}, bytes: out, seq: e.Seq})
 	}()
 }

@@ -66,14 +66,17 @@ func (c *Coordinator) begun(ev Begun) {
 		if c.ask.pending { // it failed before this answer came
 			c.ask.pending = false
 			c.gen = ev.Gen
+			c.stopFound(false)
 			c.release()
 		}
 	}
 }
 
 func (c *Coordinator) attached(ev Attached) {
-	if c.phase == ended {
+	if c.phase == ended && c.ask.pending {
 		c.ask.pending = false
+		c.final = c.final || ev.Final // an earlier attempt has come so far
+		c.stopFound(c.final)
 	}
 	if c.phase != beginning && c.phase != following && c.phase != inspecting {
 		return
@@ -89,8 +92,9 @@ func (c *Coordinator) attached(ev Attached) {
 }
 
 func (c *Coordinator) rejected(ev Rejected) {
-	if c.phase == ended {
+	if c.phase == ended && c.ask.pending {
 		c.ask.pending = false
+		c.stopFound(false)
 	}
 	if c.phase == beginning || c.phase == following || c.phase == inspecting {
 		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target cannot be begun: %s", ev.Text), false)

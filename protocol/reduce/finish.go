@@ -110,6 +110,9 @@ func (c *Coordinator) fail(err *phalanx.Error, abort bool) {
 	case unanswered || was == inspecting: // find out first what there is to release
 		c.ask = retry{pending: true, sent: c.now}
 	}
+	if !c.ask.pending {
+		c.stopFound(false)
+	}
 }
 
 func (c *Coordinator) release() {
@@ -131,10 +134,20 @@ func (c *Coordinator) end(answer Effect, final bool) {
 			c.unwanted(p, final)
 		}
 	}
-	for _, f := range c.resumed.found { // those that were not asked yet are stopped when they answer
+	if final {
+		c.stopFound(true)
+	}
+	c.askLate()
+	c.sendStops()
+}
+
+// stopFound stops what was found after a restart that did not come to use it;
+// those that were not asked yet are stopped when they answer. It must be known
+// whether the target is final, since then the root's copy is to stay.
+func (c *Coordinator) stopFound(final bool) {
+	for _, f := range c.resumed.found {
 		c.stopAt(f.held.State.Place, f.node, f.held.State.Gen, final)
 	}
 	c.resumed.found = nil
-	c.askLate()
 	c.sendStops()
 }

@@ -80,13 +80,13 @@ func (c *Coordinator) inspected(ev Inspected) {
 		if h.State.Reduce != c.reduce || c.at(h.State.Place) == nil {
 			continue
 		}
-		if c.phase == inspecting {
+		if c.phase == inspecting || c.phase == ended && c.ask.pending { // it is not known yet what there is to do
 			c.resumed.found = append(c.resumed.found, found{ev.Node, h})
 		} else if p := c.places[h.State.Place]; p.life != live || p.node != ev.Node || c.phase == ended {
 			c.stopAt(p.pos, ev.Node, h.State.Gen, c.completed())
 		}
 	}
-	if c.phase == ended && len(c.places) > 0 {
+	if c.phase == ended && len(c.places) > 0 && !c.ask.pending {
 		c.sendStops()
 	}
 	c.tryRebuild()
