@@ -17,7 +17,7 @@ type Config struct {
 	LookAgain    time.Duration // between attempts to reach a peer whose connection broke; 5 ms
 	ForgetAfter  time.Duration // an accusation that is not repeated; 400 ms
 	Successors   int           // how many next members are watched; 3
-	ProposeAfter time.Duration // until a removal that is not in the view is proposed again; 1 s
+	ProposeAfter time.Duration // until a removal that is not in the view is proposed again; 200 ms
 }
 
 func (c Config) withDefaults() Config {
@@ -32,7 +32,7 @@ func (c Config) withDefaults() Config {
 	def(&c.LateAfter, 100*time.Millisecond)
 	def(&c.LookAgain, 5*time.Millisecond)
 	def(&c.ForgetAfter, 400*time.Millisecond)
-	def(&c.ProposeAfter, time.Second)
+	def(&c.ProposeAfter, 200*time.Millisecond)
 	if c.Successors == 0 {
 		c.Successors = 3
 	}

@@ -25,7 +25,8 @@ type (
 
 	// RemoveMember asks to remove Node: it is down, or has handed over. Unless
 	// Dead says that its process is known to be gone, the leader first lets
-	// Node's lease end.
+	// Node's lease end. Of another node than the own one it counts only while it
+	// is proposed again, at least every Config.SilentAfter.
 	RemoveMember struct {
 		Node phalanx.NodeID
 		Dead bool `json:",omitempty"`

@@ -33,6 +33,7 @@ type Core struct {
 	lease  time.Duration
 
 	own      []proposal
+	leaving  bool // this node has asked to leave
 	voter    *voter // nil until raft's first message, or Boot
 	election election
 	lead     *leading // Invariant: not nil exactly while raft says that this node leads
@@ -172,6 +173,7 @@ func (c *Core) know(v View) {
 	if c.lead != nil {
 		c.pushAll(old)
 	}
+	c.goOn()
 	heir, ok := v.byName(c.cfg.Self.ID)
 	if !c.member && (was || ok && younger(heir.ID, c.cfg.Self.ID)) {
 		c.fence()

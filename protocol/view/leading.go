@@ -28,6 +28,7 @@ type leading struct {
 // and must stay safe until it is applied.
 type held struct {
 	cmd      Command
+	heard    time.Duration // when somebody last asked for it
 	proposed bool
 }
 
@@ -113,9 +114,12 @@ func (c *Core) offer(cmd Command) {
 		return
 	}
 	data := EncodeCommand(cmd)
-	if !slices.ContainsFunc(c.lead.held, func(h held) bool { return bytes.Equal(EncodeCommand(h.cmd), data) }) {
+	i := slices.IndexFunc(c.lead.held, func(h held) bool { return bytes.Equal(EncodeCommand(h.cmd), data) })
+	if i < 0 {
+		i = len(c.lead.held)
 		c.lead.held = append(c.lead.held, held{cmd: cmd})
 	}
+	c.lead.held[i].heard = c.now
 }
 
 // steer gives raft what is to be done next, and reports whether there was any.
@@ -124,7 +128,9 @@ func (c *Core) steer() bool {
 	if !v.current(c.lead.term) {
 		return false
 	}
-	c.lead.held = slices.DeleteFunc(c.lead.held, func(h held) bool { return v.state.void(h.cmd) })
+	c.lead.held = slices.DeleteFunc(c.lead.held, func(h held) bool {
+		return v.state.void(h.cmd) || !h.proposed && c.lapses(h.cmd) && c.now-h.heard >= c.cfg.SilentAfter
+	})
 	for i := range c.lead.held {
 		h := &c.lead.held[i]
 		if !h.proposed && c.due(h.cmd) && v.node.Propose(EncodeCommand(h.cmd)) == nil {

@@ -11,7 +11,7 @@ type proposal struct {
 	cmd    Command
 	data   []byte
 	next   time.Duration // when it is sent again
-	giveUp time.Duration
+	giveUp time.Duration // unless it is asked for again
 }
 
 func (c *Core) propose(ev Propose) {
@@ -23,12 +23,29 @@ func (c *Core) propose(ev Propose) {
 		c.emit(Settled{Command: ev.Command})
 		return
 	}
+	if l, ok := ev.Command.(Leaving); ok && l.Node == c.cfg.Self.ID {
+		c.leaving = true
+	}
 	data := EncodeCommand(ev.Command)
-	if slices.ContainsFunc(c.own, func(p proposal) bool { return bytes.Equal(p.data, data) }) {
+	giveUp := c.now + c.cfg.GiveUpAfter
+	if c.lapses(ev.Command) {
+		giveUp = c.now + c.cfg.SilentAfter
+	}
+	if i := slices.IndexFunc(c.own, func(p proposal) bool { return bytes.Equal(p.data, data) }); i >= 0 {
+		if c.lapses(ev.Command) {
+			c.own[i].giveUp = giveUp
+		}
 		return
 	}
-	c.own = append(c.own, proposal{cmd: ev.Command, data: data, next: c.now + c.cfg.HeartbeatEvery, giveUp: c.now + c.cfg.GiveUpAfter})
+	c.own = append(c.own, proposal{cmd: ev.Command, data: data, next: c.now + c.cfg.HeartbeatEvery, giveUp: giveUp})
 	c.dispatch(ev.Command, false, false)
+}
+
+// lapses reports whether cmd counts only while it is repeated. Who is suspected
+// may turn out to be well: then nobody says so any more, and it stays.
+func (c *Core) lapses(cmd Command) bool {
+	remove, ok := cmd.(RemoveMember)
+	return ok && remove.Node != c.cfg.Self.ID
 }
 
 // dispatch brings cmd nearer to the leader. Another's command is passed on only
@@ -63,6 +80,15 @@ func (c *Core) retry() {
 		kept = append(kept, p)
 	}
 	c.own = kept
+}
+
+// goOn has this node removed if it hands over although it did not want to: it was
+// the leader, and somebody wanted it removed. Whoever that was may trust it again
+// by now, and it would hand over for ever; removed, it can join again.
+func (c *Core) goOn() {
+	if m, ok := c.view.Member(c.cfg.Self.ID); ok && m.Leaving && !c.leaving {
+		c.propose(Propose{Command: RemoveMember{Node: c.cfg.Self.ID}})
+	}
 }
 
 // settleOwn drops what the newest view shows.
