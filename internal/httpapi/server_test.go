@@ -165,6 +165,49 @@ func TestIDsOfAllKinds(t *testing.T) {
 	}
 }
 
+// counted counts what is read of it.
+type counted struct {
+	io.Reader
+	n int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += n
+	return n, err
+}
+
+// Like curl -T, a client can ask before it sends a body, with a length or without.
+func TestExpectContinue(t *testing.T) {
+	b := newBed(t, httpapi.Options{})
+	tr := &http.Transport{ExpectContinueTimeout: time.Minute}
+	defer tr.CloseIdleConnections()
+	for _, c := range []struct {
+		id     string
+		size   int64
+		status int
+		sent   bool
+	}{{"known", 1 << 20, 201, true}, {"chunked", -1, 201, true}, {"known", 1 << 20, 200, true}, {"chunked", -1, 200, true},
+		{strings.Repeat("i", 257), 1 << 20, 400, false}, {"known?tmieout=1s", -1, 400, false}} {
+		body := &counted{Reader: bytes.NewReader(make([]byte, 1<<20))}
+		r, err := http.NewRequest("PUT", b.server.URL+"/v1/objects/"+c.id, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = c.size
+		r.Header.Set("Expect", "100-continue")
+		res, err := tr.RoundTrip(r)
+		if err != nil {
+			t.Errorf("%s: %v", c.id, err)
+			continue
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != c.status || c.sent != (body.n == 1<<20) || !c.sent && body.n > 0 {
+			t.Errorf("%s of %d bytes: %d after %d bytes", c.id, c.size, res.StatusCode, body.n)
+		}
+	}
+}
+
 func TestRange(t *testing.T) {
 	b := newBed(t, httpapi.Options{})
 	res, body := b.do(t, "PUT", "/v1/objects/r", "0123456789")
