@@ -33,7 +33,7 @@ type Core struct {
 	lease  time.Duration
 
 	own      []proposal
-	leaving  bool // this node has asked to leave
+	leaving  bool   // this node has asked to leave
 	voter    *voter // nil until raft's first message, or Boot
 	election election
 	lead     *leading // Invariant: not nil exactly while raft says that this node leads
