@@ -1,5 +1,7 @@
 package storenode
 
+import "github.com/phalanx-go/phalanx/protocol/directory"
+
 // inlineRoom tells that there is room for inline bytes, or that there will be
 // none.
 type inlineRoom struct{ err error }
@@ -51,8 +53,10 @@ func (f *fetch) inlineRoom(err error) {
 	f.finish()
 }
 
-// keepInline hands the reserved room to the table.
+// keepInline hands the reserved room to the table. The copy is announced: a
+// Delete reaches only those that are listed.
 func (f *fetch) keepInline(info Info) {
 	f.final = f.env.Table.keepInline(info, f.inline, false)
 	f.reserved = 0
+	f.env.report(f.object, directory.Announce{Gen: info.Gen, Complete: true, Begun: true})
 }
