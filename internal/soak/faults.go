@@ -1,0 +1,116 @@
+package soak
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// window is a time in which a process was disturbed, and with it the cluster.
+type window struct {
+	process string
+	kind    string // of fault
+	from    time.Duration
+	to      time.Duration // when all was restored; never, until then
+}
+
+const never = time.Duration(math.MaxInt64)
+
+// disturbance is how long after a fault is over what it caused may still be
+// told: an answer that was on its way.
+const disturbance = 2 * time.Second
+
+// faults is what is known of the faults. It is safe for concurrent use.
+type faults struct {
+	mu      sync.RWMutex
+	windows []*window
+	counts  map[string]int
+	away    map[string]string // the processes that have died or left: what became of them
+}
+
+func newFaults() *faults { return &faults{counts: map[string]int{}, away: map[string]string{}} }
+
+// begin notes that a fault happens.
+func (f *faults) begin(process, kind string, now time.Duration) *window {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := &window{process: process, kind: kind, from: now, to: never}
+	f.windows = append(f.windows, w)
+	f.counts[kind]++
+	return w
+}
+
+// end notes that all is restored.
+func (f *faults) end(w *window, now time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.to = now
+}
+
+// open returns the fault of one kind on a process that is not over, or nil.
+func (f *faults) open(process, kind string) *window {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, w := range f.windows {
+		if w.process == process && w.kind == kind && w.to == never {
+			return w
+		}
+	}
+	return nil
+}
+
+// any reports whether there was a fault between two times.
+func (f *faults) any(from, to time.Duration) bool {
+	return f.find(func(w *window) bool { return w.overlaps(from, to) })
+}
+
+// on reports whether there was one of a process, of one of the kinds if any are
+// named.
+func (f *faults) on(process string, from, to time.Duration, kinds ...string) bool {
+	return f.find(func(w *window) bool {
+		return w.process == process && w.overlaps(from, to) && (len(kinds) == 0 || slices.Contains(kinds, w.kind))
+	})
+}
+
+func (f *faults) find(is func(*window) bool) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return slices.ContainsFunc(f.windows, is)
+}
+
+func (w *window) overlaps(from, to time.Duration) bool {
+	return w.from <= to && (w.to == never || w.to+disturbance >= from)
+}
+
+// hung returns for how long the processes of the faults were disturbed between
+// two times, at most.
+func (f *faults) hung(process string, from, to time.Duration) time.Duration {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	total := time.Duration(0)
+	for _, w := range f.windows {
+		if w.process == process && w.overlaps(from, to) {
+			total += min(w.to, to) - max(w.from, from)
+		}
+	}
+	return total
+}
+
+// copyCounts returns how many faults of each kind there were.
+func (f *faults) copyCounts() map[string]int {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	out := map[string]int{}
+	for k, n := range f.counts {
+		out[k] = n
+	}
+	return out
+}
+
+// forget drops what was over before a time.
+func (f *faults) forget(before time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.windows = slices.DeleteFunc(f.windows, func(w *window) bool { return w.to < before })
+}

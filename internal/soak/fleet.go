@@ -1,0 +1,168 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Command returns what runs a node process: one that calls Node with this
+// name, and joins at one of the seeds, or founds a cluster if there are none.
+type Command func(name string, seeds []string) *exec.Cmd
+
+// fleet has the processes. It is safe for concurrent use.
+type fleet struct {
+	command Command
+	clock   func() time.Duration
+	fenced  func(*process, bool)
+
+	mu      sync.Mutex
+	started int
+	live    []*process // in the order in which they came
+	all     []*process // also those that are gone; the last ones
+	seeds   []string
+}
+
+// keepProcesses is of how many processes there is an account.
+const keepProcesses = 24
+
+// joining is how long a process may take to join.
+const joining = 40 * time.Second
+
+// join starts a process and returns once its node is a member.
+func (f *fleet) join(ctx context.Context) (*process, *nodeState, error) {
+	f.mu.Lock()
+	f.started++
+	name, seeds := fmt.Sprint("n", f.started), slices.Clone(f.seeds)
+	f.mu.Unlock()
+	p, err := launch(name, f.command(name, seeds), f.clock, f.fenced)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.mu.Lock()
+	f.all = append(f.all, p)
+	if over := len(f.all) - keepProcesses; over > 0 {
+		f.all = slices.Delete(f.all, 0, over)
+	}
+	f.mu.Unlock()
+	select {
+	case l := <-p.up:
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.live = append(f.live, p)
+		f.seeds = append(f.seeds, l.Node.Control)
+		return p, l.Node, nil
+	case <-p.broken:
+		err = errors.New("its process has ended: " + p.errors.String())
+	case <-time.After(joining):
+		err = fmt.Errorf("it did not join within %v", joining)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	_ = p.child.Kill()
+	return nil, nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(name), Kind: phalanx.ErrUnavailable, Err: err}
+}
+
+// away takes a process out that dies or leaves.
+func (f *fleet) away(p *process, control string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live = slices.DeleteFunc(f.live, func(q *process) bool { return q == p })
+	f.seeds = slices.DeleteFunc(f.seeds, func(s string) bool { return s == control })
+}
+
+// any returns a random process, or nil if there is none.
+func (f *fleet) any(rng *rand.Rand) *process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.live) == 0 {
+		return nil
+	}
+	return f.live[rng.IntN(len(f.live))]
+}
+
+func (f *fleet) members() []*process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.live)
+}
+
+// states asks all processes at once.
+func (f *fleet) states() (map[string]*nodeState, error) {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	all := map[string]*nodeState{}
+	for _, p := range f.members() {
+		group.Go(func() {
+			s, err := p.state()
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+				return
+			}
+			all[p.name] = s
+		})
+	}
+	group.Wait()
+	return all, errors.Join(errs...)
+}
+
+// settled says why the cluster could not lose a node now, or "": all see all
+// others, and there are all voters and a backup of each shard.
+func (f *fleet) settled() string {
+	all, err := f.states()
+	if err != nil {
+		return err.Error()
+	}
+	var ids []phalanx.NodeID
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
+	slices.Sort(ids)
+	for name, s := range all {
+		slices.Sort(s.Members)
+		switch {
+		case !slices.Equal(s.Members, ids):
+			return fmt.Sprintf("%s sees %v, there are %v", name, s.Members, ids)
+		case s.Voters != min(3, len(ids)) && len(ids) != 2:
+			return fmt.Sprintf("%s sees %d voters", name, s.Voters)
+		case !s.Whole:
+			return fmt.Sprintf("%s sees shards without a backup", name)
+		}
+	}
+	return ""
+}
+
+// stop ends all processes, in the opposite order of their coming.
+func (f *fleet) stop(ctx context.Context) error {
+	var errs []error
+	for _, p := range slices.Backward(f.members()) {
+		p.child.Ask()
+		if err := p.child.Wait(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s did not leave in good order: %w: %s", p.name, err, p.errors.String()))
+		}
+		f.away(p, "")
+	}
+	return errors.Join(errs...)
+}
+
+// kill ends all processes at once.
+func (f *fleet) kill() {
+	for _, p := range f.members() {
+		_ = p.cmd.Process.Signal(os.Kill)
+	}
+	for _, p := range f.members() {
+		<-p.child.Done()
+		f.away(p, "")
+	}
+}

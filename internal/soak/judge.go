@@ -1,0 +1,102 @@
+package soak
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// result is how a call ended.
+type result struct {
+	line
+	process    *process
+	order      order
+	begin, end time.Duration
+	answered   bool
+}
+
+// ok reports whether the call succeeded.
+func (r result) ok() bool { return r.answered && r.Kind == 0 }
+
+// enough is how long a call has to last in which what can go on has gone on: the
+// deaths of others are no excuse after that.
+const enough = 12 * time.Second
+
+// lateness is how much later than its deadline a call may end on a busy machine.
+const lateness = 4 * time.Second
+
+// judge returns what is wrong with how a call on an object has ended, or nil.
+// Which bytes and states were seen is judged by the history.
+func (s *soak) judge(o *object, r result) error {
+	hit := s.faults.on(r.process.name, r.begin, r.end)
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%s %s on %s from %.3f to %.3f: %s", r.order.Do, r.order.Object, r.process.name, r.begin.Seconds(), r.end.Seconds(), fmt.Sprintf(format, args...))
+	}
+	if !r.answered {
+		if s.faults.on(r.process.name, r.begin, r.end, killed, leaving) {
+			return nil
+		}
+		return wrong("it hangs: there is no answer, its deadline was %v", r.order.Deadline)
+	}
+	if late := r.Took - r.order.Deadline; late > lateness && !hit {
+		return wrong("it took %v, %v more than its deadline: %s", r.Took, late, r.Err)
+	}
+	if why := s.excuse(o, r, hit); why != nil {
+		return wrong("%s: %s", r.Err, why)
+	}
+	return nil
+}
+
+var (
+	errNever       = errors.New("that can never be")
+	errUndisturbed = errors.New("nothing was disturbed")
+	errThere       = errors.New("it must have been there")
+	errWaits       = errors.New("this call waits")
+)
+
+// excuse returns why the kind of error that the call has ended with cannot be,
+// or nil if it can.
+func (s *soak) excuse(o *object, r result, hit bool) error {
+	disturbed := s.faults.any(r.begin, r.end)
+	unless := func(may bool, why error) error {
+		if may {
+			return nil
+		}
+		return why
+	}
+	reads := r.order.Do == "get" || r.order.Do == "open"
+	if r.order.Do == "reduce" && (r.Kind == phalanx.ErrExists || r.Kind == phalanx.ErrDeleted) {
+		return errNever
+	}
+	switch r.Kind {
+	case 0, phalanx.ErrDeleted, phalanx.ErrExists: // by the history
+		return nil
+	case phalanx.ErrNotFound:
+		return unless(r.order.Try || r.order.Do == "stat", errWaits)
+	case phalanx.ErrFenced: // if nothing was done to it, it was removed by mistake, which its own event tells
+		return nil
+	case phalanx.ErrClosed:
+		return unless(s.faults.on(r.process.name, r.begin, r.end, leaving), errNever)
+	case phalanx.ErrUnavailable, phalanx.ErrRefused:
+		return unless(disturbed, errUndisturbed)
+	case phalanx.ErrCanceled:
+		return unless(r.order.Cancel > 0, errNever)
+	case phalanx.ErrDeadline:
+		if r.order.Deadline < enough || hit {
+			return nil
+		}
+		if reads {
+			return unless(!o.sureSince(r.begin), errThere)
+		}
+		return unless(r.order.Do == "reduce" && s.faults.any(r.begin, r.end-enough), errUndisturbed)
+	case phalanx.ErrLost:
+		return unless(disturbed || o.maybeLost(), errThere)
+	case phalanx.ErrReset:
+		return unless(r.order.Do == "open" && (disturbed || o.reduced || o.maybeLost()), errNever)
+	case phalanx.ErrAborted:
+		return unless(r.order.Do != "get" && (disturbed || o.hasFailed()), errNever)
+	}
+	return errNever
+}

@@ -1,0 +1,196 @@
+package soak
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/history"
+)
+
+// object is what the driver knows of an id.
+type object struct {
+	id      phalanx.ObjectID
+	size    int64
+	array   bool
+	reduced bool     // a source or the target of a reduce, which alone puts and deletes it
+	sums    []string // the hashes that a target of one can have; written by the reduce
+
+	mu       sync.Mutex
+	puts     int             // versions that were put
+	acked    time.Duration   // when a put of it first succeeded; 0: none has
+	copies   bool            // two were acknowledged
+	durable  bool            // no single death can lose it
+	homes    map[string]bool // where a pinned copy must be; "" stands for a node that is not known
+	unsure   bool            // the last complete copy may be gone, or it is not known what became of it
+	failed   bool            // a put of it has failed or was canceled
+	deleting bool
+	gone     bool       // deleted for certain
+	made     history.Op // the reduce that made it, if sums has more than one
+}
+
+// free reports whether nobody has begun to delete the object.
+func (o *object) free() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.deleting
+}
+
+// anywhere is the home of a copy of which nobody knows where it is.
+const anywhere = ""
+
+// sureSince reports whether the object must have been there since t.
+func (o *object) sureSince(t time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.acked > 0 && o.acked <= t && !o.unsure && !o.deleting
+}
+
+// put notes a put that succeeded on a node.
+func (o *object) put(node string, now time.Duration, copies int, durable bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.copies = o.copies || copies > 1
+	if o.acked == 0 {
+		o.acked = now
+	}
+	o.durable = o.durable || durable || copies > 1
+	o.homes[node] = true
+}
+
+// died notes that a process is no more, and reports whether the object can have
+// been lost with it.
+func (o *object) died(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.homes, name)
+	delete(o.homes, anywhere)
+	if o.durable && o.acked > 0 {
+		return false
+	}
+	if len(o.homes) == 0 {
+		o.unsure = true
+	}
+	return len(o.homes) == 0
+}
+
+// left notes that a node has handed over what only it had.
+func (o *object) left(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.homes[name] {
+		delete(o.homes, name)
+		o.homes[anywhere] = true
+	}
+}
+
+// ledger has the objects of a round. It is safe for concurrent use.
+type ledger struct {
+	mu    sync.Mutex
+	all   []*object
+	bytes int64
+}
+
+func (l *ledger) add(o *object) *object {
+	o.homes = map[string]bool{}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, o)
+	l.bytes += o.size
+	return o
+}
+
+// recent is how many of the last objects calls are about.
+const recent = 60
+
+// pick returns a random one of the last objects, or nil.
+func (l *ledger) pick(rng *rand.Rand) *object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) == 0 {
+		return nil
+	}
+	return l.all[len(l.all)-1-rng.IntN(min(recent, len(l.all)))]
+}
+
+// excess returns the oldest object that nobody deletes yet, if all together are
+// more than limit.
+func (l *ledger) excess(limit int64) *object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bytes <= limit {
+		return nil
+	}
+	for _, o := range l.all {
+		if !o.reduced && o.free() {
+			return o
+		}
+	}
+	return nil
+}
+
+// freed notes that the object was deleted.
+func (l *ledger) freed(o *object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.gone {
+		o.gone = true
+		l.bytes -= o.size
+	}
+}
+
+func (l *ledger) objects() []*object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
+// record is the history of a round.
+type record struct {
+	mu  sync.Mutex
+	ops []history.Op
+}
+
+func (r *record) add(op history.Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ops = append(r.ops, op)
+}
+
+// take returns the history and begins a new one.
+func (r *record) take() []history.Op {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ops := r.ops
+	r.ops = nil
+	return ops
+}
+
+func (o *object) maybeLost() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.unsure
+}
+
+func (o *object) hasFailed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.failed
+}
+
+// wantsCopies reports whether there must be two pinned copies.
+func (o *object) wantsCopies() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.copies && !o.deleting
+}
+
+func (o *object) isGone() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gone
+}

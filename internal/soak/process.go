@@ -1,0 +1,225 @@
+package soak
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/children"
+)
+
+// process is a node process as the driver sees it.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	child  *children.Child
+	orders *os.File
+	clock  func() time.Duration
+	fenced func(p *process, back bool) // its node was removed, or is back
+	broken chan struct{}               // closed when no answer comes any more
+	errors tail                        // its standard error
+
+	writing sync.Mutex // of orders
+
+	mu     sync.Mutex
+	rest   []byte // of a line
+	asked  uint64
+	waits  map[uint64]chan line
+	up     chan line // its first line
+	events []string  // the last ones
+}
+
+// keepEvents is how many events of a process are kept for the account of a
+// failure.
+const keepEvents = 60
+
+func launch(name string, cmd *exec.Cmd, clock func() time.Duration, fenced func(*process, bool)) (*process, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	p := &process{name: name, cmd: cmd, orders: w, clock: clock, fenced: fenced, broken: make(chan struct{}),
+		waits: map[uint64]chan line{}, up: make(chan line, 1)}
+	cmd.ExtraFiles = []*os.File{r} // ordersFD
+	cmd.Stdout, cmd.Stderr = p, &p.errors
+	if p.child, err = children.Run(cmd); err != nil {
+		_ = w.Close()
+		return nil, err
+	}
+	go func() {
+		<-p.child.Done()
+		_ = w.Close()
+		close(p.broken)
+	}()
+	return p, nil
+}
+
+// Write takes what the process says.
+func (p *process) Write(b []byte) (int, error) {
+	n := len(b)
+	p.mu.Lock()
+	p.rest = append(p.rest, b...)
+	var all []line
+	for {
+		one, rest, ok := bytes.Cut(p.rest, []byte("\n"))
+		if !ok {
+			break
+		}
+		var l line
+		if json.Unmarshal(one, &l) == nil {
+			all = append(all, l)
+		}
+		p.rest = append(p.rest[:0:0], rest...)
+	}
+	p.mu.Unlock()
+	for _, l := range all {
+		p.said(l)
+	}
+	return n, nil
+}
+
+func (p *process) said(l line) {
+	if l.Event != "" {
+		p.saw(l)
+		return
+	}
+	p.mu.Lock()
+	ch := p.waits[l.N]
+	delete(p.waits, l.N)
+	p.mu.Unlock()
+	switch {
+	case l.N == 0:
+		p.up <- l
+	case ch != nil:
+		ch <- l
+	}
+}
+
+func (p *process) saw(l line) {
+	e, err := actors.Decode(l.Event, l.Data)
+	if err != nil {
+		p.note(err.Error())
+		return
+	}
+	switch e.(type) {
+	case actors.ShardMoved, actors.ShardWarm: // there are many, and the driver sees what comes of them
+	default:
+		p.note(e.String())
+	}
+	switch e.(type) {
+	case actors.NodeFenced:
+		p.fenced(p, false)
+	case actors.NodeRejoined:
+		p.fenced(p, true)
+	}
+}
+
+// note keeps what is told of a failure.
+func (p *process) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = append(p.events, fmt.Sprintf("%9.3f  %s", p.clock().Seconds(), text))
+	if over := len(p.events) - keepEvents; over > 0 {
+		p.events = slices.Delete(p.events, 0, over)
+	}
+}
+
+// account returns the last that is known of the process.
+func (p *process) account() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := slices.Clone(p.events)
+	if s := p.errors.String(); s != "" {
+		all = append(all, "standard error: "+s)
+	}
+	return all
+}
+
+// ask gives an order and waits for the answer, for at most patience. ok is
+// false if there is none: the process has ended, or patience has.
+func (p *process) ask(o order, patience time.Duration) (l line, ok bool) {
+	ch := make(chan line, 1)
+	p.mu.Lock()
+	p.asked++
+	o.N = p.asked
+	p.waits[o.N] = ch
+	p.mu.Unlock()
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // an order is plain data
+	}
+	p.writing.Lock()
+	_, _ = p.orders.Write(append(b, '\n')) // one that has ended does not answer
+	p.writing.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case l := <-ch:
+		return l, true
+	case <-p.broken:
+		select {
+		case l := <-ch: // its last words
+			return l, true
+		default:
+		}
+	case <-timer.C:
+	}
+	return line{}, false
+}
+
+// ended reports whether the process is no more.
+func (p *process) ended() bool {
+	select {
+	case <-p.broken:
+		return true
+	default:
+		return false
+	}
+}
+
+// state asks the process for its state.
+func (p *process) state() (*nodeState, error) {
+	l, ok := p.ask(order{Do: "state", Deadline: callDeadline}, answerPatience)
+	switch {
+	case !ok:
+		return nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(p.name), Kind: phalanx.ErrDeadline, Err: fmt.Errorf("its process does not answer")}
+	case l.Node == nil:
+		return nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(p.name), Kind: l.Kind, Err: fmt.Errorf("%s", l.Err)}
+	}
+	return l.Node, nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	all []byte
+}
+
+const keepErrors = 8 << 10 // bytes
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = append(t.all, b...)
+	if over := len(t.all) - keepErrors; over > 0 {
+		t.all = append(t.all[:0:0], t.all[over:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.all)
+}
+
+var _ io.Writer = (*process)(nil)

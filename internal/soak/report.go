@@ -1,0 +1,115 @@
+package soak
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Result is what came of a run.
+type Result struct {
+	Nodes      int                `json:"nodes"`
+	Seed       uint64             `json:"seed"`
+	Seconds    float64            `json:"seconds"`
+	Operations map[string]int     `json:"operations"` // by kind, whatever their outcome
+	Errors     map[string]int     `json:"errors"`     // by kind: all that calls ended with, each of which was right
+	Faults     map[string]int     `json:"faults"`     // by kind
+	Bytes      int64              `json:"bytes"`      // that were read and checked
+	Slowest    map[string]float64 `json:"slowest"`    // seconds of a call that succeeded, by kind
+	Histories  int                `json:"histories"`  // objects whose history was judged
+	Judged     int                `json:"judged"`     // calls in them
+	Undecided  int                `json:"undecided"`  // histories for which the search took too long
+	Start      map[string]Figures `json:"start"`      // of the processes that are left, when they were looked at first
+	End        map[string]Figures `json:"end"`        // of the same
+	Wrong      []string           `json:"wrong,omitempty"`
+	Events     []string           `json:"events,omitempty"` // if something was wrong, the last that each process told
+	OK         bool               `json:"ok"`
+
+	history []string // of faults
+}
+
+// Progress is what there is to tell on the way.
+type Progress struct {
+	At         time.Duration
+	Nodes      int
+	Operations int
+	Errors     int
+	Faults     map[string]int
+	Bytes      int64
+}
+
+// String returns a line for people.
+func (p Progress) String() string {
+	line := fmt.Sprintf("%7.1f s  %d nodes, %d operations, %d ended with an error that was right, %.1f MB read", p.At.Seconds(), p.Nodes, p.Operations, p.Errors, float64(p.Bytes)/(1<<20))
+	if f := counts(p.Faults); f != "" {
+		line += "; faults: " + f
+	}
+	return line
+}
+
+// counts returns "a 1, b 2".
+func counts(m map[string]int) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, fmt.Sprintf("%s %d", k, m[k]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// counted notes a call.
+func (s *soak) counted(r result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.res.Operations[r.order.Do]++
+	switch {
+	case !r.answered:
+		s.res.Errors["died"]++
+	case r.Kind != 0:
+		s.res.Errors[r.Kind.Error()]++
+	default:
+		if r.order.Do == "get" || r.order.Do == "open" {
+			s.res.Bytes += r.Size
+		}
+		s.res.Slowest[r.order.Do] = max(s.res.Slowest[r.order.Do], r.Took.Seconds())
+	}
+}
+
+func (s *soak) progress() Progress {
+	p := Progress{At: s.clock(), Nodes: len(s.fleet.members()), Faults: s.faults.copyCounts()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.Bytes = s.res.Bytes
+	for _, n := range s.res.Operations {
+		p.Operations += n
+	}
+	for _, n := range s.res.Errors {
+		p.Errors += n
+	}
+	return p
+}
+
+// report tells the progress until the function that it returns is called.
+func (s *soak) report() (end func()) {
+	if s.cfg.Report == nil {
+		return func() {}
+	}
+	over := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		t := time.NewTicker(ReportEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				s.cfg.Report(s.progress())
+			case <-over:
+				s.cfg.Report(s.progress())
+				return
+			}
+		}
+	})
+	return func() { close(over); telling.Wait() }
+}

@@ -1,0 +1,184 @@
+package soak
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/history"
+)
+
+const (
+	levelPatience = 10 * time.Second // until everything that was deleted is gone everywhere
+	judgePatience = 10 * time.Second // for the history of an object
+
+	// staleFor is how long after a delete a node may give what was deleted, if
+	// nothing happened to it: until it was told.
+	staleFor = 2 * time.Second
+)
+
+// How much more a process may have than when it was looked at first. It keeps
+// connections to whom it had to do with.
+const (
+	moreGoroutines  = 60
+	moreDescriptors = 60
+)
+
+// rest deletes everything, after faults have stopped and all calls have ended,
+// waits until nothing is left, and judges the history.
+func (s *soak) rest(rng *rand.Rand) error {
+	for _, o := range s.ledger.objects() {
+		if o.isGone() {
+			continue
+		}
+		if !s.remove(s.fleet.any(rng), o) && !s.broken() {
+			s.fail(fmt.Errorf("%s could not be deleted after the faults", o.id))
+		}
+		if s.broken() || s.ctx.Err() != nil {
+			return s.ctx.Err()
+		}
+	}
+	var now map[string]*nodeState
+	why := ""
+	level := s.eventually(levelPatience, func() bool {
+		var err error
+		if now, err = s.fleet.states(); err != nil {
+			why = err.Error()
+		} else {
+			why = s.remains(now)
+		}
+		return why == ""
+	})
+	if s.ctx.Err() != nil {
+		return s.ctx.Err()
+	}
+	if !level {
+		s.fail(fmt.Errorf("%v after everything was deleted %s%s", levelPatience, why, s.relics()))
+	}
+	s.measure(now)
+	s.judgeHistory()
+	s.faults.forget(s.clock() - disturbance)
+	return nil
+}
+
+// remains says what a process still has, or "".
+func (s *soak) remains(now map[string]*nodeState) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		f := now[name].Figures
+		if f.Objects+f.Fetching+f.Reduces+f.Places > 0 || f.Memory != 0 {
+			return fmt.Sprintf("%s has %d copies, %d fetches, %d reduces, %d places, %d bytes", name, f.Objects, f.Fetching, f.Reduces, f.Places, f.Memory)
+		}
+		was, ok := s.first[name]
+		if !ok {
+			was = f
+			for _, other := range s.first { // it is new: it may have as much as another
+				was.Goroutines, was.Descriptors = max(was.Goroutines, other.Goroutines), max(was.Descriptors, other.Descriptors)
+			}
+		}
+		if f.Goroutines > was.Goroutines+moreGoroutines || f.Descriptors > was.Descriptors+moreDescriptors {
+			return fmt.Sprintf("%s has %d goroutines and %d file descriptors, after %d and %d", name, f.Goroutines, f.Descriptors, was.Goroutines, was.Descriptors)
+		}
+	}
+	for _, p := range s.fleet.members()[:1] {
+		l, ok := p.ask(order{Do: "list", Object: prefix, Deadline: callDeadline}, answerPatience)
+		if !ok || l.Kind != 0 || len(l.In) > 0 {
+			return fmt.Sprintf("%s lists %v %s", p.name, l.In, l.Err)
+		}
+	}
+	return ""
+}
+
+// relics tells what was seen of some objects that processes still have, although
+// they were deleted.
+func (s *soak) relics() string {
+	var b strings.Builder
+	ops := s.record.take()
+	for _, p := range s.fleet.members() {
+		told := 0
+		for _, o := range s.ledger.objects() {
+			if told == 3 {
+				break
+			}
+			if l, ok := p.ask(order{Do: "get", Object: o.id, Try: true, Deadline: callDeadline}, answerPatience); ok && l.Kind == 0 {
+				told++
+				fmt.Fprintf(&b, "\n%s still has %s of %d bytes:", p.name, o.id, l.Size)
+				for _, op := range ops {
+					if op.Object == o.id {
+						fmt.Fprintf(&b, "\n  %v", op)
+					}
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// measure keeps the figures of all processes.
+func (s *soak) measure(now map[string]*nodeState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.res.End = map[string]Figures{}
+	for name, st := range now {
+		s.res.End[name] = st.Figures
+		if _, ok := s.first[name]; !ok {
+			s.first[name] = st.Figures
+		}
+	}
+	s.res.Start = map[string]Figures{}
+	for name := range s.res.End {
+		s.res.Start[name] = s.first[name]
+	}
+}
+
+// judgeHistory looks for an order of what was seen in the round.
+func (s *soak) judgeHistory() {
+	ops := s.completed(s.record.take())
+	v := history.Check(ops, judgePatience)
+	s.mu.Lock()
+	s.res.Histories += v.Objects
+	s.res.Judged += v.Ops
+	s.res.Undecided += len(v.Undecided)
+	s.mu.Unlock()
+	for _, w := range v.Wrong {
+		s.fail(fmt.Errorf("%v", w))
+	}
+}
+
+// completed marks the reads that may be of what was deleted, and adds the reduces
+// of which several outcomes are right: those that were seen.
+func (s *soak) completed(ops []history.Op) []history.Op {
+	deleted, seen := map[phalanx.ObjectID]time.Duration{}, map[phalanx.ObjectID][]string{}
+	for _, op := range ops {
+		switch {
+		case op.Call == history.Delete && op.Outcome == 0 && op.End != history.Never:
+			if at, ok := deleted[op.Object]; !ok || op.End < at {
+				deleted[op.Object] = op.End
+			}
+		case op.Call == history.Get && op.Version != "":
+			seen[op.Object] = append(seen[op.Object], op.Version)
+		}
+	}
+	for i, op := range ops {
+		if at, ok := deleted[op.Object]; ok && op.Call == history.Get && op.Begin > at {
+			ops[i].Stale = op.Begin < at+staleFor || s.faults.on(op.Node, at, op.End)
+		}
+	}
+	for _, o := range s.ledger.objects() {
+		o.mu.Lock()
+		for _, version := range o.sums {
+			if o.made.Object != "" && slices.Contains(seen[o.id], version) {
+				put := o.made
+				put.Version, put.Outcome, put.End = version, phalanx.ErrUnavailable, history.Never
+				ops = append(ops, put)
+			}
+		}
+		o.mu.Unlock()
+	}
+	return ops
+}

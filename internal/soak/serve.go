@@ -1,0 +1,215 @@
+package soak
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/children"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// server is the inside of a process.
+type server struct {
+	node  *cluster.Node
+	calls sync.WaitGroup
+
+	mu     sync.Mutex
+	out    *json.Encoder
+	closed bool // no call begins any more
+}
+
+// ordersFD is the file descriptor on which a process gets its orders.
+const ordersFD = 3
+
+const (
+	nodeMemory = 512 << 20        // cap of a node
+	leaveGrace = 20 * time.Second // of a process that is asked to end
+)
+
+// Node is the inside of a process: a node that does what the driver orders until
+// it is asked to leave.
+func Node(name string, seeds []string) error {
+	runtime.GOMAXPROCS(1) // as many nodes as there are share the machine
+	life, end := children.Lifetime(leaveGrace)
+	defer end()
+	ctx, cancel := context.WithTimeout(life, joining)
+	defer cancel()
+	node, err := cluster.Join(ctx, cluster.Config{Name: name, Cluster: "soak", Seeds: seeds, Memory: nodeMemory, Deadline: callDeadline})
+	if err != nil {
+		return err
+	}
+	return serve(life, node, os.NewFile(ordersFD, "orders"), os.Stdout)
+}
+
+// serve has node carry out what the driver orders until ctx ends, then has it
+// leave and answers what is still running.
+func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Writer) error {
+	s := &server{node: node, out: json.NewEncoder(out)}
+	events, cancel := context.WithCancel(context.Background())
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for e := range node.Events(events) {
+			data, _ := json.Marshal(e) // as events can be
+			s.say(line{Event: e.Kind(), Data: data})
+		}
+	})
+	first := line{Node: &nodeState{}}
+	first.Node.fill(node)
+	s.say(first)
+	go s.read(orders) // until the driver closes its end, which is after this process
+	<-ctx.Done()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	leaving, stop := context.WithTimeout(context.Background(), leaveGrace*3/4)
+	defer stop()
+	err := node.Leave(leaving)
+	s.calls.Wait()
+	cancel()
+	telling.Wait()
+	return err
+}
+
+func (s *server) read(orders io.Reader) {
+	for in := bufio.NewScanner(orders); in.Scan(); {
+		var o order
+		if json.Unmarshal(in.Bytes(), &o) != nil {
+			continue // what a driver that dies had not written yet
+		}
+		s.mu.Lock()
+		if !s.closed {
+			s.calls.Go(func() { s.carryOut(o) })
+		}
+		s.mu.Unlock()
+	}
+}
+
+func (s *server) say(l line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.out.Encode(l) // who cannot be told is gone
+}
+
+func (s *server) carryOut(o order) {
+	ctx, cancel := context.WithTimeout(context.Background(), o.Deadline)
+	defer cancel()
+	if o.Cancel > 0 {
+		time.AfterFunc(o.Cancel, cancel)
+	}
+	l, began := line{N: o.N}, time.Now()
+	err := s.do(ctx, o, &l)
+	l.Took = time.Since(began)
+	if err != nil {
+		l.Err, l.Kind = err.Error(), phalanx.ErrInternal
+		if e := (*phalanx.Error)(nil); errors.As(err, &e) {
+			l.Kind = e.Kind
+		}
+	}
+	s.say(l)
+}
+
+func (s *server) do(ctx context.Context, o order, l *line) error {
+	switch o.Do {
+	case "put":
+		return s.put(ctx, o)
+	case "get":
+		return s.get(ctx, o, l)
+	case "open":
+		return s.open(ctx, o, l)
+	case "delete":
+		return s.node.Delete(ctx, o.Object)
+	case "stat":
+		st, err := s.node.Stat(ctx, o.Object)
+		l.State, l.Size, l.Inline = st.State.String(), st.Meta.Size, st.Inline
+		for _, h := range st.Holders {
+			if h.Complete && h.Pinned {
+				l.Pinned++
+			}
+		}
+		return err
+	case "list":
+		all, err := s.node.List(ctx, string(o.Object))
+		for _, st := range all {
+			l.In = append(l.In, st.Object)
+		}
+		return err
+	case "reduce":
+		r, err := s.node.Reduce(ctx, storenode.Reduce{Target: o.Object, Sources: o.Sources, Op: phalanx.Sum, Num: o.Num})
+		l.In, l.Out = r.In, r.Out
+		return err
+	case "state":
+		l.Node = &nodeState{}
+		l.Node.fill(s.node)
+		l.Node.Goroutines, l.Node.Descriptors = runtime.NumGoroutine(), descriptors()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		l.Node.Heap = int64(m.HeapInuse)
+		return nil
+	}
+	return &phalanx.Error{Kind: phalanx.ErrInvalid, Err: errors.New("there is no order " + o.Do)}
+}
+
+func descriptors() int {
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return -1
+	}
+	return len(all)
+}
+
+func (s *server) put(ctx context.Context, o order) error {
+	data := made(o.Seed, o.Size)
+	opts := []cluster.PutOption{cluster.WithCopies(max(o.Copies, 1))}
+	if o.Array {
+		opts = append(opts, cluster.WithArray(phalanx.Int64, o.Size/8))
+	}
+	var err error
+	if o.Unsized {
+		_, err = s.node.PutReader(ctx, o.Object, bytes.NewReader(data), phalanx.UnknownSize, opts...)
+	} else {
+		_, err = s.node.Put(ctx, o.Object, data, opts...)
+	}
+	return err
+}
+
+func (s *server) get(ctx context.Context, o order, l *line) error {
+	get := s.node.Get
+	if o.Try {
+		get = s.node.TryGet
+	}
+	v, err := get(ctx, o.Object)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	l.Version, l.Size = hash(v.Bytes()), int64(len(v.Bytes()))
+	return nil
+}
+
+func (s *server) open(ctx context.Context, o order, l *line) error {
+	open := s.node.Open
+	if o.Try {
+		open = s.node.TryOpen
+	}
+	r, err := open(ctx, o.Object)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var all bytes.Buffer
+	if _, err := r.WriteTo(&all); err != nil {
+		return err
+	}
+	l.Version, l.Size = hash(all.Bytes()), int64(all.Len())
+	return nil
+}

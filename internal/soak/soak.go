@@ -1,0 +1,196 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Config says what to do.
+type Config struct {
+	Nodes   int // at least MinNodes
+	For     time.Duration
+	Seed    uint64 // of all choices; what comes of them depends on the times, too
+	Command Command
+	Report  func(Progress) // called every ReportEvery, and once at the end; may be nil
+	Log     func(string)   // told of each fault; may be nil
+}
+
+// MinNodes can lose one while another one hangs.
+const MinNodes = fewest
+
+// ReportEvery is how often Config.Report is called.
+const ReportEvery = 10 * time.Second
+
+const (
+	warmUp       = 5 * time.Second // without faults; what is used after it is the baseline
+	roundLength  = time.Minute
+	stopPatience = time.Minute
+)
+
+// soak is one run.
+type soak struct {
+	cfg    Config
+	began  time.Time
+	ctx    context.Context // ends with the run, also when something is wrong
+	cancel context.CancelFunc
+
+	fleet  *fleet
+	faults *faults
+	names  atomic.Int64
+	record record
+	fate   sync.Mutex // of processes, and of what was acknowledged there
+
+	ledger *ledger // of this round; replaced when nothing runs
+
+	mu    sync.Mutex
+	res   Result
+	first map[string]Figures // of each process, when it was looked at first
+	wrong []string
+}
+
+// Run soaks. It returns an error if something could not be done; what was wrong
+// is in the result.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	if cfg.Nodes < MinNodes {
+		return Result{}, &phalanx.Error{Op: "soak", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%d nodes are fewer than %d", cfg.Nodes, MinNodes)}
+	}
+	s := &soak{cfg: cfg, began: time.Now(), faults: newFaults(), ledger: &ledger{}, first: map[string]Figures{}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	defer s.cancel()
+	s.res = Result{Nodes: cfg.Nodes, Seed: cfg.Seed, Operations: map[string]int{}, Errors: map[string]int{}, Slowest: map[string]float64{}}
+	s.fleet = &fleet{command: cfg.Command, clock: s.clock, fenced: s.removed}
+	reporting := s.report()
+	err := s.run()
+	if s.broken() || err != nil {
+		s.res.Events = s.accounts()
+		s.fleet.kill()
+	} else {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+		if end := s.fleet.stop(ending); end != nil {
+			s.fail(end)
+		}
+		cancel()
+	}
+	s.cancel()
+	reporting()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.res.Wrong, s.res.Faults, s.res.Seconds = s.wrong, s.faults.copyCounts(), s.clock().Seconds()
+	s.res.OK = err == nil && len(s.wrong) == 0
+	if err == nil {
+		err = ctx.Err()
+	}
+	return s.res, err
+}
+
+func (s *soak) clock() time.Duration { return time.Since(s.began) }
+
+// run starts the processes and does one round after the other. What is wrong is
+// noted, an error means that it could not go on.
+func (s *soak) run() error {
+	for range s.cfg.Nodes {
+		if _, _, err := s.fleet.join(s.ctx); err != nil {
+			return err
+		}
+	}
+	why := ""
+	if !s.eventually(restorePatience, func() bool { why = s.fleet.settled(); return why == "" }) {
+		return fmt.Errorf("the cluster does not come into being: %s", why)
+	}
+	rng := rand.New(rand.NewPCG(s.cfg.Seed, 0))
+	start := s.clock()
+	for round := 0; ; round++ {
+		length := min(roundLength, s.cfg.For-(s.clock()-start))
+		if round == 0 {
+			length = min(warmUp, s.cfg.For/4)
+		}
+		if s.broken() || round > 0 && length < time.Second {
+			return nil
+		}
+		if err := s.round(rng, length, round > 0); err != nil {
+			return err
+		}
+	}
+}
+
+// round works for a while, then comes to rest.
+func (s *soak) round(rng *rand.Rand, length time.Duration, faulty bool) error {
+	s.ledger = &ledger{}
+	working, cancel := context.WithTimeout(s.ctx, length)
+	defer cancel()
+	var clients, striking sync.WaitGroup
+	for range s.cfg.Nodes {
+		mine := rand.New(rand.NewPCG(rng.Uint64(), 1))
+		clients.Go(func() { s.client(working, mine) })
+	}
+	if faulty {
+		mine := rand.New(rand.NewPCG(rng.Uint64(), 2))
+		striking.Go(func() { s.nemesis(working, mine) })
+	}
+	striking.Wait()
+	clients.Wait()
+	if err := s.ctx.Err(); err != nil && !s.broken() {
+		return err
+	}
+	if s.broken() {
+		return nil
+	}
+	return s.rest(rng)
+}
+
+// fail notes that something is wrong, and ends the run.
+func (s *soak) fail(err error) {
+	if s.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() == nil || len(s.wrong) == 0 {
+		s.wrong = append(s.wrong, err.Error())
+	}
+	s.cancel()
+}
+
+// broken reports whether something was wrong.
+func (s *soak) broken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.wrong) > 0
+}
+
+func (s *soak) tell(format string, args ...any) {
+	text := fmt.Sprintf("%9.3f  %s", s.clock().Seconds(), fmt.Sprintf(format, args...))
+	s.mu.Lock()
+	s.res.history = append(s.res.history, text)
+	s.mu.Unlock()
+	if s.cfg.Log != nil {
+		s.cfg.Log(text)
+	}
+}
+
+// accounts returns the last that each process told.
+func (s *soak) accounts() []string {
+	var all []string
+	s.mu.Lock()
+	faults := s.res.history[max(0, len(s.res.history)-30):]
+	s.mu.Unlock()
+	for _, f := range faults {
+		all = append(all, "driver "+f)
+	}
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	for _, p := range s.fleet.all {
+		for _, e := range p.account() {
+			all = append(all, p.name+" "+strings.TrimSpace(e))
+		}
+	}
+	return all
+}

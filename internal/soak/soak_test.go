@@ -1,0 +1,47 @@
+package soak_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/phalanx-go/phalanx/internal/soak"
+)
+
+// nodeVar has the test binary be a node with this name and these seeds.
+const nodeVar = "PHALANX_SOAK_NODE"
+
+func TestMain(m *testing.M) {
+	if node := os.Getenv(nodeVar); node != "" {
+		all := strings.Split(node, ",")
+		if err := soak.Node(all[0], all[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func command(name string, seeds []string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), nodeVar+"="+strings.Join(append([]string{name}, seeds...), ","))
+	return cmd
+}
+
+func TestSoak(t *testing.T) {
+	res, err := soak.Run(t.Context(), soak.Config{Nodes: 5, For: 25 * time.Second, Seed: 2, Command: command,
+		Log: func(s string) { t.Log(s) }, Report: func(p soak.Progress) { t.Log(p) }})
+	if err != nil {
+		t.Error(err)
+	}
+	if !res.OK {
+		t.Errorf("%s\n%s", strings.Join(res.Wrong, "\n"), strings.Join(res.Events, "\n"))
+	}
+	t.Logf("%+v", res)
+}

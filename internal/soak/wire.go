@@ -1,0 +1,84 @@
+package soak
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+)
+
+// order is what a process is asked to do.
+type order struct {
+	N        uint64 // names the answer
+	Do       string // put, get, open, delete, stat, list, reduce or state
+	Object   phalanx.ObjectID
+	Seed     string // what the bytes of a put follow from
+	Size     int64
+	Unsized  bool // the put does not tell the size
+	Array    bool // of int64
+	Copies   int
+	Try      bool // do not wait for somebody to begin it
+	Sources  []phalanx.ObjectID
+	Num      int
+	Deadline time.Duration
+	Cancel   time.Duration // the caller goes away after that; 0: it does not
+}
+
+// line is what a process says: an answer, or what its node saw.
+type line struct {
+	N       uint64
+	Kind    phalanx.Kind       `json:",omitempty"`
+	Err     string             `json:",omitempty"`
+	Version string             `json:",omitempty"` // of a get: the hash of what came
+	Size    int64              `json:",omitempty"`
+	Inline  bool               `json:",omitempty"` // of a stat
+	State   string             `json:",omitempty"`
+	Pinned  int                `json:",omitempty"` // complete pinned copies
+	In      []phalanx.ObjectID `json:",omitempty"`
+	Out     []phalanx.ObjectID `json:",omitempty"`
+	Took    time.Duration      `json:",omitempty"`
+	Node    *nodeState         `json:",omitempty"`
+
+	Event string          `json:",omitempty"`
+	Data  json.RawMessage `json:",omitempty"`
+}
+
+// nodeState is what a process says of itself.
+type nodeState struct {
+	ID      phalanx.NodeID
+	Control string
+	View    uint64
+	Members []phalanx.NodeID
+	Voters  int
+	Whole   bool // every shard has an owner and a backup that are members, and nothing moves
+	Figures
+}
+
+// Figures are what has to be level.
+type Figures struct {
+	Objects     int   `json:"objects"`  // copies, also partial ones
+	Fetching    int   `json:"fetching"` // objects that arrive
+	Reduces     int   `json:"reduces"`
+	Places      int   `json:"places"`
+	Memory      int64 `json:"memory"`    // bytes in use, without what is kept for reuse, and of the directory
+	Directory   int64 `json:"directory"` // bytes; tombstones stay for 20 minutes
+	Goroutines  int   `json:"goroutines"`
+	Descriptors int   `json:"descriptors"` // -1: the system does not tell
+	Heap        int64 `json:"heap"`        // bytes, of the whole process; for information
+}
+
+func (n *nodeState) fill(node *cluster.Node) {
+	v, s := node.View(), node.Status()
+	n.ID, n.Control, n.View, n.Voters, n.Whole = node.ID(), node.ControlAddr(), v.Number, len(v.Voters), len(v.Shards) > 0
+	for _, m := range v.Members {
+		n.Members = append(n.Members, m.ID)
+	}
+	for _, row := range v.Shards {
+		if !v.Has(row.Owner) || !v.Has(row.Backup) || row.Next != "" {
+			n.Whole = false
+		}
+	}
+	n.Objects, n.Fetching, n.Reduces, n.Places = s.Objects, s.Fetching, s.Reduces, s.Places
+	n.Memory, n.Directory = s.Memory.Used-s.Memory.Idle-s.Memory.Directory, s.Memory.Directory
+}
