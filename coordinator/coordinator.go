@@ -50,6 +50,7 @@ type Coordinator struct {
 	beat *actors.Ticker
 
 	survey   *survey
+	watchAt  time.Duration     // when the target is to be watched; 0: it is not begun, or is watched
 	nums     map[string]uint64 // of requests that are repeated with one number
 	places   map[string]reduce.PlaceLost
 	inline   []byte // the result of the last CombineInline
@@ -83,6 +84,7 @@ func (r *run) answer(d storenode.Reduced) { r.once.Do(func() { r.done(d) }) }
 func (c *Coordinator) Receive(ctx actor.Context) {
 	if c.beat.Due(ctx) {
 		c.do(ctx, reduce.Tick{Now: c.env.Now()})
+		c.watchTarget()
 		return
 	}
 	switch m := ctx.Message().(type) {

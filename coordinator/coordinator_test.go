@@ -324,6 +324,25 @@ func TestTheDeadlineNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Whoever deletes the target ends a reduce that waits for sources.
+func TestTheTargetIsDeleted(t *testing.T) {
+	bubble(t, 10, func(t *testing.T, b *bed) {
+		out := b.reduce(sumAB)
+		reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
+		b.ready("a", large, "n1#1")
+		b.pass(time.Second)
+		b.tell(directory.Readiness{Object: "sum", State: directory.Begun, Gen: gen(5)})
+		b.place(1)
+		b.tell(directory.Readiness{Object: "sum", State: directory.Deleted, Gen: gen(5)})
+		failed(t, out, phalanx.ErrDeleted, "sum", "it was deleted")
+		if n := b.running(); n != 0 {
+			t.Errorf("%d places go on", n)
+		}
+		none[directory.Abort](b)
+		b.over()
+	})
+}
+
 // A node that leaves answers its callers, and releases nothing: the view does.
 func TestClose(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -64,7 +65,7 @@ func (c *Coordinator) answered(ctx actor.Context, m answeredAsk) {
 			c.run.tree.meta = &m.meta
 		}
 	case reduce.Begun:
-		c.run.gen = ev.Gen
+		c.run.gen, c.watchAt = ev.Gen, c.env.Now()+watchAfter
 	case reduce.Restarted:
 		c.run.gen = ev.Gen
 	}
@@ -73,6 +74,26 @@ func (c *Coordinator) answered(ctx actor.Context, m answeredAsk) {
 	if gaveUp && m.key == askBegin {
 		c.do(ctx, reduce.Cancel{}) // an earlier instance has told the caller; now it is known what to release
 	}
+}
+
+// watchAfter is how long a reduce runs before its target is watched: most have
+// ended by then.
+const watchAfter = 500 * time.Millisecond
+
+// watchTarget has its owner tell when the target is deleted, while a reduce
+// waits for sources.
+func (c *Coordinator) watchTarget() {
+	if c.watchAt == 0 || c.env.Now() < c.watchAt || c.core.Ended() {
+		return
+	}
+	c.watchAt = 0
+	later, num := c.later(), c.env.Store.Directory.Nums(1)
+	c.run.watches = append(c.run.watches, num)
+	c.env.Watcher.Watch(c.run.req.Target, num, func(r directory.Readiness) {
+		if r.State == directory.Deleted {
+			later(happened{reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"}})
+		}
+	})
 }
 
 // askBegin is the key of Begin.
