@@ -38,6 +38,7 @@ func (s *Shard) locate(o *object, r Request, l Locate) {
 		return
 	}
 	s.waitFor(&o.waiters, r, o)
+	s.relieve(o)
 }
 
 // answer reports whether it could answer r at once.

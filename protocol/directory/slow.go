@@ -40,18 +40,26 @@ func (s *Shard) dragged(o *object, l *lease) bool {
 	return s.drags(o, l.sender) && !l.reported && !s.slowly[l.receiver]
 }
 
-// relieve moves receivers whose sender gets its bytes slowly to complete copies
-// that nobody waits for, each at most once a second (2.13). A receiver locates
-// again, and gives its lease up by that: until then it goes on. An order that is
-// lost is repeated when the second is over.
+// stuck reports whether n waits for a sender while one is barred for it: what it
+// holds may not grow, although there is a copy that others can read.
+func (s *Shard) stuck(o *object, n phalanx.NodeID) bool {
+	return slices.ContainsFunc(o.bars, func(b bar) bool { return b.receiver == n && b.until > s.now }) &&
+		slices.ContainsFunc(o.waiters, func(r Request) bool { return r.From == n })
+}
+
+// relieve moves receivers to complete copies that nobody waits for, each at most
+// once a second: those whose sender gets its bytes slowly (2.13), and those
+// whose sender is stuck, which then can have the object from them. A receiver
+// locates again, and gives its lease up by that: until then it goes on. An order
+// that is lost is repeated when the second is over.
 func (s *Shard) relieve(o *object) {
-	if len(s.slowly) == 0 || !s.acts() || len(s.warming) > 0 {
+	if len(s.slowly)+len(o.bars) == 0 || !s.acts() || len(s.warming) > 0 {
 		return
 	}
 	var given []phalanx.NodeID // to receivers that were told just now
 	for _, l := range o.leases {
 		to := o.holder(l.receiver)
-		if to == nil || !s.dragged(o, l) || to.wasMoved && s.now-to.moved < moveEvery {
+		if to == nil || !s.dragged(o, l) && !s.stuck(o, l.sender) || to.wasMoved && s.now-to.moved < moveEvery {
 			continue
 		}
 		h := s.choose(o, l.receiver)
