@@ -26,6 +26,11 @@ func (s *shard) count(more int64) {
 	} else {
 		s.host.cfg.Memory.Release(-more)
 	}
+	s.reserved(more)
+}
+
+// reserved notes what this replica has of the cap.
+func (s *shard) reserved(more int64) {
 	s.held += more
 	s.host.memory.Add(more)
 }
@@ -41,7 +46,7 @@ func (s *shard) room(r core.Request) bool {
 	memory, key := s.host.cfg.Memory, wanting{r.From, r.Num}
 	err := memory.ReserveNow(need)
 	if err == nil {
-		memory.Release(need) // it is counted as the change is made
+		s.reserved(need) // until the change is counted in its place
 		delete(s.wanted, key)
 		return true
 	}

@@ -71,10 +71,6 @@ func (s *shard) Receive(c actor.Context) {
 		s.arm(c)
 	case actors.Crash:
 		panic(m)
-	case core.Request:
-		if s.room(m) {
-			s.handle(c, m)
-		}
 	case core.Event:
 		s.handle(c, m)
 	}
@@ -97,7 +93,9 @@ func (s *shard) handle(c actor.Context, ev core.Event) {
 		return
 	}
 	s.look()
-	s.step(ev)
+	if r, ok := ev.(core.Request); !ok || s.room(r) {
+		s.step(ev)
+	}
 	s.arm(c)
 }
 

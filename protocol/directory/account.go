@@ -13,8 +13,13 @@ func (s *Shard) Needs(r Request) int64 {
 	if !ok || !s.owner() {
 		return 0
 	}
-	if o := s.objects[r.Object]; o != nil && (o.rec.State == Finished || o.rec.State == Deleted) {
-		return 0 // it changes nothing, or replaces what was lost
+	if o := s.objects[r.Object]; o != nil {
+		if o.rec.State == Finished || o.rec.State == Deleted {
+			return 0 // it changes nothing, or replaces what was lost
+		}
+		if c := o.change; c != nil && c.rec.Origin == r.From && c.rec.OriginNum == r.Num {
+			return 0 // it has been accepted
+		}
 	}
 	return recordCost + int64(len(p.Bytes)+len(p.Note))
 }
