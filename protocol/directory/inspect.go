@@ -11,11 +11,13 @@ type Picture struct {
 	Record   Record // as it is applied; owned by the shard
 	State    State  // as it is shown
 	Changing bool   // a change is on its way to the backup
+	Shown    bool   // by an owner that answers
 	Holders  []HolderStat
 	Leases   []LeaseStat
-	Bars     []BarStat // that hold
-	Waiting  int       // Locates
-	Creators int       // Begins behind the present creator
+	Bars     []BarStat        // that hold
+	Waiting  int              // Locates
+	Waiters  []phalanx.NodeID // who sent those, in order
+	Creators int              // Begins behind the present creator
 	Watchers int
 	Pushes   int // that were not acknowledged
 }
@@ -36,6 +38,9 @@ type BarStat struct {
 // Owns reports whether this replica is the owner, and in which epoch.
 func (s *Shard) Owns() (epoch uint64, owner bool) { return s.view.Epoch, s.owner() }
 
+// Answers reports whether this replica is an owner that shows what it knows.
+func (s *Shard) Answers() bool { return s.acts() }
+
 // Warming reports whether the owner still waits for members' holdings.
 func (s *Shard) Warming() bool { return len(s.warming) > 0 }
 
@@ -54,8 +59,11 @@ func (s *Shard) Inspect(id phalanx.ObjectID) (Picture, bool) {
 	if o == nil {
 		return Picture{}, false
 	}
-	p := Picture{Record: o.rec, State: s.state(o), Changing: o.change != nil, Waiting: len(o.waiters), Creators: len(o.creators),
+	p := Picture{Record: o.rec, State: s.state(o), Changing: o.change != nil, Shown: s.acts(), Waiting: len(o.waiters), Creators: len(o.creators),
 		Watchers: len(o.watchers), Pushes: len(o.pushes)}
+	for _, r := range o.waiters {
+		p.Waiters = append(p.Waiters, r.From)
+	}
 	for _, h := range o.holders {
 		if h.gen == o.rec.Gen {
 			p.Holders = append(p.Holders, HolderStat{Node: h.node, Complete: h.complete, Pinned: h.pinned, Origin: h.origin, Upstream: h.upstream})

@@ -69,6 +69,12 @@ func (c *Core) View() View { return c.view }
 // Leader returns whom this node takes for the leader, or "".
 func (c *Core) Leader() phalanx.NodeID { return c.leader }
 
+// Settled reports whether this node leads and nothing is on its way to be decided:
+// what the view shows is what the voters have agreed to.
+func (c *Core) Settled() bool {
+	return c.lead != nil && len(c.lead.held) == 0 && !c.voter.joint() && c.voter.applied == c.voter.last()
+}
+
 // Step applies ev and returns what the shell must do, in that order.
 func (c *Core) Step(ev Event) []Effect {
 	if c.fenced {
