@@ -6,11 +6,13 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 const (
 	repeatUnanswered = 50 * time.Millisecond
 	repeatWaiting    = time.Second
+	silentAfter      = 3 * time.Second
 )
 
 // client brings requests to the owners of their shards, with the same number
@@ -38,6 +40,8 @@ type pending struct {
 	sent    time.Duration
 	report  bool
 	done    func(from phalanx.NodeID, r directory.Result) // also called with Waiting
+	heard   time.Duration                                 // when the owner said something, or there was a new one
+	silent  func(*phalanx.Error)                          // called once if it says nothing
 }
 
 func newClient(n *node) *client {
@@ -55,7 +59,7 @@ func (c *client) pend(num uint64, object phalanx.ObjectID, body directory.Body, 
 		done = func(phalanx.NodeID, directory.Result) {}
 	}
 	return &pending{req: directory.Request{From: c.n.id, Num: num, Object: object, Body: body},
-		shard: object.Shard(c.n.w.shape.shards), done: done}
+		shard: object.Shard(c.n.w.shape.shards), done: done, heard: c.n.w.now}
 }
 
 // ask sends a request.
@@ -63,6 +67,15 @@ func (c *client) ask(num uint64, object phalanx.ObjectID, body directory.Body, d
 	p := c.pend(num, object, body, done)
 	c.pending = append(c.pending, p)
 	c.transmit(p)
+}
+
+// impatient has silent called if the owner does not answer for some seconds.
+func (c *client) impatient(num uint64, silent func(*phalanx.Error)) {
+	for _, p := range c.pending {
+		if p.req.Num == num {
+			p.silent = silent
+		}
+	}
 }
 
 // report sends a request about the own copy. These are told in order, one after
@@ -109,7 +122,7 @@ func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
 		return // its repetition goes to whoever owns by then
 	}
 	if r.Result.Waiting {
-		p.waiting = true
+		p.waiting, p.heard = true, c.n.w.now
 	} else {
 		c.pending = slices.Delete(c.pending, i, i+1)
 		_, begin := p.req.Body.(directory.Begin)
@@ -143,24 +156,33 @@ func (c *client) late(r directory.Reply) {
 	}
 }
 
-// moved sends what is pending for a shard to its new owner.
-func (c *client) moved(shard int) {
-	for _, p := range c.pending {
-		if p.shard == shard {
-			p.waiting = false
-			c.transmit(p)
+// learn sends what is pending for a shard to its new owner, or to the old one if
+// that has lost and got it again.
+func (c *client) learn(old, v view.View) {
+	for i, s := range v.Shards {
+		if i < len(old.Shards) && old.Shards[i].Owner == s.Owner && old.Shards[i].Epoch == s.Epoch {
+			continue
 		}
-	}
-	for _, w := range c.watches {
-		if w.shard == shard {
-			c.renew(w)
+		if i < len(old.Shards) && old.Shards[i].Owner != s.Owner {
+			c.n.w.met["shard moved"]++
+		}
+		for _, p := range c.pending {
+			if p.shard == i {
+				p.waiting, p.heard = false, c.n.w.now
+				c.transmit(p)
+			}
+		}
+		for _, w := range c.watches {
+			if w.shard == i {
+				c.renew(w)
+			}
 		}
 	}
 }
 
 func (c *client) tick() {
 	c.tickWatches()
-	for _, p := range c.pending {
+	for _, p := range slices.Clone(c.pending) {
 		every := repeatUnanswered
 		if p.waiting {
 			every = repeatWaiting
@@ -168,6 +190,11 @@ func (c *client) tick() {
 		if c.n.w.now-p.sent >= every {
 			c.n.w.met["request repeated"]++
 			c.transmit(p)
+		}
+		if silent := p.silent; silent != nil && c.n.w.now-p.heard > silentAfter {
+			p.silent = nil
+			c.n.w.met["owner says nothing: ErrUnavailable"]++
+			silent(errorf(phalanx.ErrUnavailable, p.req.Object, "its owner has not answered for %v", silentAfter))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,10 @@ type coordinator struct {
 	call    *call
 	survey  *survey
 	asked   map[string]bool // requests about the target that were not answered
-	inline  []byte          // of the last CombineInline
+	ended   bool            // it has its answer
+	number  uint64          // names the reduce among those of its node
+	known   *reduce.Remember
+	inline  []byte // of the last CombineInline
 	ticked  time.Duration
 	tree    reduce.Tree
 	placed  int
@@ -28,8 +32,8 @@ type coordinator struct {
 }
 
 // someRequest is what is asked of a target: the same for all calls, or nearly.
-func (w *world) someRequest() (target phalanx.ObjectID, sources []phalanx.ObjectID, num int) {
-	t := w.rng.IntN(targets)
+func (w *world) someRequest(r *rand.Rand) (target phalanx.ObjectID, sources []phalanx.ObjectID, num int) {
+	t := r.IntN(targets)
 	for i := range numSources {
 		if (t+i)%3 != 0 {
 			sources = append(sources, sourceID(i))
@@ -39,19 +43,23 @@ func (w *world) someRequest() (target phalanx.ObjectID, sources []phalanx.Object
 		sources = append(sources, targetID(t-1))
 	}
 	num = 1 + (t*7+int(w.seed%5))%len(sources)
-	if w.rng.IntN(10) == 0 {
+	if r.IntN(10) == 0 {
 		num = len(sources)
 	}
 	return targetID(t), sources, num
 }
 
-func (w *world) someReduce(n *node) *call {
-	target, sources, num := w.someRequest()
+func (w *world) someReduce(r *rand.Rand, n *node) *call {
+	target, sources, num := w.someRequest(r)
+	return w.reduce(r, n, target, sources, num)
+}
+
+func (w *world) reduce(r *rand.Rand, n *node, target phalanx.ObjectID, sources []phalanx.ObjectID, num int) *call {
 	c := w.call("reduce", n, target)
 	co := &coordinator{n: n, target: target, call: c, asked: map[string]bool{}}
 	co.cfg = reduce.Config{Target: target, Sources: sources, Num: num, Op: phalanx.Sum, Node: n.id, Attempt: 1,
 		Request: digestOf([]byte(fmt.Sprint(sources, num))), InlineLimit: w.shape.inline,
-		Degree: []int{0, 1, 2, num}[w.rng.IntN(4)], Latency: time.Millisecond, Bandwidth: 1e5}
+		Degree: []int{0, 1, 2, num}[r.IntN(4)], Latency: time.Millisecond, Bandwidth: 1e5}
 	co.core = reduce.New(co.cfg)
 	co.survey = newSurvey(co, sources)
 	n.reduces.coords = append(n.reduces.coords, co)
@@ -62,6 +70,31 @@ func (w *world) someReduce(n *node) *call {
 	}
 	co.step(reduce.Start{Now: n.clock()})
 	return c
+}
+
+// panics replaces the instance. What lies outside of it stays: the request, the
+// attempt, and what it was to remember.
+func (c *coordinator) panics() {
+	w := c.n.w
+	w.met["coordinator restarted"]++
+	c.survey.end()
+	c.cfg.Attempt++
+	c.core, c.asked, c.inline = reduce.New(c.cfg), map[string]bool{}, nil
+	c.survey = newSurvey(c, c.cfg.Sources)
+	if c.known == nil {
+		c.step(reduce.Start{Now: c.n.clock()})
+		return
+	}
+	w.met["coordinator resumed"]++
+	for p := range c.tree.Len() {
+		c.trouble = append(c.trouble, p)
+	}
+	c.step(reduce.Resume{Now: c.n.clock(), Reduce: c.known.Reduce, Degree: c.known.Degree, Meta: c.known.Meta, Nodes: c.known.Nodes})
+	for _, id := range c.known.Nodes {
+		if !c.n.view.Has(id) {
+			c.step(reduce.NodeGone{Node: id, Down: true})
+		}
+	}
 }
 
 func (c *coordinator) tick() {
@@ -78,6 +111,7 @@ func (c *coordinator) step(ev reduce.Event) {
 	for _, e := range c.core.Step(ev) {
 		c.carryOut(e)
 	}
+	c.n.w.audit.contributions(c)
 	if c.core.Ended() {
 		c.survey.end()
 		c.n.reduces.coords = slices.DeleteFunc(c.n.reduces.coords, func(x *coordinator) bool { return x == c })
@@ -97,15 +131,16 @@ func (c *coordinator) carryOut(e reduce.Effect) {
 	case reduce.Unwatch:
 		c.survey.end()
 	case reduce.Remember:
+		c.known = &e
 		c.tree = reduce.NewTree(c.cfg.Num, max(1, e.Degree))
 	case reduce.Command:
-		w.send(n.id, e.Node, order{e})
+		c.order(e.Node, e)
 	case reduce.Stop:
-		w.send(n.id, e.Node, order{e})
+		c.order(e.Node, e)
 	case reduce.AskDelivered:
-		w.send(n.id, e.Node, order{e})
+		c.order(e.Node, e)
 	case reduce.Inspect:
-		w.send(n.id, e.Node, order{e})
+		c.order(e.Node, e)
 	case reduce.CombineInline:
 		c.combine(e)
 	case reduce.Restart:
@@ -123,11 +158,26 @@ func (c *coordinator) carryOut(e reduce.Effect) {
 	case reduce.Result:
 		c.result(e)
 	case reduce.Fail:
+		c.ended = true
 		if !c.call.ended {
 			w.end(c.call, e.Err, phalanx.Generation{}, nil)
 		}
 	case reduce.Notify:
 		c.notice(e)
+	}
+}
+
+// order sends e to a node. One that was removed before this coordinator began, it
+// has not heard of: an owner with an old view may still name it.
+func (c *coordinator) order(to phalanx.NodeID, e reduce.Effect) {
+	n := c.n
+	if n.view.Has(to) {
+		n.w.send(n.id, to, order{e})
+		return
+	}
+	if _, command := e.(reduce.Command); command {
+		n.w.met["place ordered of no member"]++
+		n.after(0, func() { c.step(reduce.NodeGone{Node: to, Down: n.gone[to]}) })
 	}
 }
 
@@ -147,7 +197,10 @@ func (c *coordinator) ask(key string, body directory.Body, event func(directory.
 }
 
 func (c *coordinator) begin() {
-	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: c.cfg.Request.String()}, func(r directory.Result) reduce.Event {
+	if c.number == 0 {
+		c.number = c.n.client.numbers()
+	}
+	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: c.cfg.Request.String(), Run: c.number}, func(r directory.Result) reduce.Event {
 		switch {
 		case r.Kind != 0:
 			return reduce.Rejected{Kind: r.Kind, Text: r.Text}
@@ -200,7 +253,7 @@ func (c *coordinator) combine(e reduce.CombineInline) {
 		n.w.oracle.model(c.target).tried = append(n.w.oracle.model(c.target).tried, out)
 		ev = reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: digestOf(out)}
 	}
-	n.w.after(n.w.draw(time.Millisecond), func() {
+	n.after(n.w.draw(time.Millisecond), func() {
 		c.step(ev)
 		n.w.step(n, "combined")
 	})
@@ -208,6 +261,7 @@ func (c *coordinator) combine(e reduce.CombineInline) {
 
 func (c *coordinator) result(e reduce.Result) {
 	w := c.n.w
+	c.ended = true
 	w.oracle.reduced(c, e)
 	if !c.call.ended {
 		w.end(c.call, nil, e.Gen, nil)
@@ -224,6 +278,7 @@ func (c *coordinator) notice(e reduce.Notify) {
 			w.fail("(11) source %d of %s, %s, is placed at %d and not at %d", c.placed, c.target, e.Source, e.Place, c.tree.Position(c.placed))
 		}
 		c.placed++
+	case reduce.NoteHeld:
 	case reduce.NoteLost, reduce.NoteEmptied:
 		c.trouble = append(c.trouble, e.Place)
 	case reduce.NoteCleared:

@@ -18,11 +18,13 @@ type create struct {
 	call   *call
 	plan   putPlan
 	wish   *wish
+	kept   bool
 }
 
 // putPlan is what the workload wants of a Put.
 type putPlan struct {
 	bytes   []byte
+	copies  int
 	unknown bool // size
 	failAt  int  // bytes; -1: never
 	pace    time.Duration
@@ -34,7 +36,7 @@ func (n *node) put(c *call, plan putPlan) {
 		meta.Size = phalanx.UnknownSize
 	}
 	cr := &create{n: n, object: c.object, call: c, plan: plan, buf: &copied{object: c.object, meta: meta, origin: true}}
-	cr.core = transfer.NewCreator(transfer.CreatorConfig{Self: n.id, Object: c.object, Meta: meta, Copies: 1,
+	cr.core = transfer.NewCreator(transfer.CreatorConfig{Self: n.id, Object: c.object, Meta: meta, Copies: plan.copies,
 		InlineLimit: n.w.shape.inline, FirstNum: n.client.numbers()})
 	n.creates = append(n.creates, cr)
 	if plan.unknown {
@@ -43,7 +45,7 @@ func (n *node) put(c *call, plan putPlan) {
 	}
 	cr.wish = n.memory.reserve(cr.buf, meta.Size, func(err *phalanx.Error) {
 		cr.wish = nil
-		n.w.after(0, func() {
+		n.after(0, func() {
 			if err != nil {
 				cr.step(transfer.Stop{Err: err})
 			} else {
@@ -79,11 +81,14 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	n, c := cr.n, cr.n.client
 	switch e := e.(type) {
 	case transfer.Bind:
-		c.ask(e.Num, cr.object, directory.Begin{Meta: e.Meta, Copies: e.Copies, Replace: e.Replace}, cr.answered(e.Num))
+		cr.ask(e.Num, directory.Begin{Meta: e.Meta, Copies: e.Copies, Replace: e.Replace})
 	case transfer.BindInline:
-		c.ask(e.Num, cr.object, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: cr.buf.bytes, Gen: e.Gen, Held: true, Copies: e.Copies}, cr.answered(e.Num))
+		cr.ask(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: cr.buf.bytes, Gen: e.Gen, Held: true, Copies: e.Copies})
 	case transfer.Finish:
-		c.ask(e.Num, cr.object, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true}, cr.answered(e.Num))
+		cr.ask(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
+	case transfer.AwaitCopies:
+		n.w.met["put awaits copies"]++
+		cr.ask(e.Num, directory.AwaitCopies{Gen: e.Gen, Copies: e.Copies})
 	case transfer.Withdraw:
 		n.w.met["put withdrawn"]++
 		c.ask(e.Num, cr.object, directory.Abort{Gen: e.Gen}, nil)
@@ -97,7 +102,7 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	case transfer.Cancel:
 		c.cancel(e.Num, cr.object)
 	case transfer.Fill:
-		n.w.after(cr.plan.pace, cr.fill)
+		n.after(cr.plan.pace, cr.fill)
 	case transfer.Show:
 		cr.buf.gen = e.Gen
 		n.w.oracle.makes(n, cr.object, e.Gen, cr.plan.bytes)
@@ -107,9 +112,12 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 			n.w.met["put of equal bytes"]++
 		}
 		cr.keep(e.Gen, e.Meta, e.Digest)
+		n.w.oracle.copied(cr.object, e.Gen, cr.plan.copies)
 		n.w.end(cr.call, nil, e.Gen, cr.buf.bytes)
 	case transfer.Kept:
-		n.w.met["put final without its caller"]++
+		if cr.plan.copies <= 1 {
+			n.w.met["put final without its caller"]++
+		}
 		cr.keep(e.Gen, e.Meta, e.Digest)
 	case transfer.NotCreated:
 		n.w.met["put failed: "+e.Err.Kind.Error()]++
@@ -122,8 +130,20 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	}
 }
 
-// keep makes the buffer the node's complete and pinned copy.
+// ask sends a request that the core waits for. An owner that says nothing ends
+// the Put.
+func (cr *create) ask(num uint64, body directory.Body) {
+	c := cr.n.client
+	c.ask(num, cr.object, body, cr.answered(num))
+	c.impatient(num, func(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) })
+}
+
+// keep makes the buffer the node's complete and pinned copy, once.
 func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
+	if cr.kept {
+		return // before its other copies were made
+	}
+	cr.kept = true
 	cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = g, m, d, true, false
 	cr.n.keep(cr.buf)
 	if len(cr.n.client.lines[cr.object]) > 0 && cr.n.table[cr.object] == cr.buf { // what is still to be told may be that another copy is gone
@@ -165,7 +185,7 @@ func (cr *create) fill() {
 		if have == 0 {
 			cr.step(transfer.FirstPiece{})
 		}
-		n.w.after(time.Duration(n.w.rng.Int64N(int64(cr.plan.pace)+1)), cr.fill)
+		n.after(time.Duration(n.w.rng.Int64N(int64(cr.plan.pace)+1)), cr.fill)
 		return
 	}
 	cr.buf.whole, cr.buf.digest = true, digestOf(all)

@@ -190,7 +190,7 @@ func (f *feed) pump() {
 		end := min(f.next+int(w.shape.piece), len(p.out))
 		f.pipe.write(edgePiece{f.open.parent, f.open.stream, f.open.gen, f.next, p.out[f.next:end:end]})
 		f.next, f.busy = end, true
-		w.after(w.draw(w.shape.pieceTime), func() {
+		f.r.n.after(w.draw(w.shape.pieceTime), func() {
 			f.busy = false
 			f.pump()
 			w.step(f.r.n, "edge piece sent")

@@ -22,6 +22,7 @@ type fetch struct {
 	callers []*call
 	wish    *wish
 	inline  []byte // that came with the last answer
+	dead    bool   // it has panicked
 
 	stream uint64
 	sender phalanx.NodeID
@@ -60,8 +61,40 @@ func (f *fetch) served(c *copied) {
 		caller := f.callers[0]
 		f.callers = f.callers[1:]
 		f.n.w.met["get served by a put here"]++
+		if caller.pin && !c.pinned {
+			c.pinned = true
+			f.n.announceComplete(c)
+		}
 		f.n.w.end(caller, nil, c.gen, c.bytes)
 		f.step(transfer.Leave{Caller: caller.id})
+	}
+}
+
+// silent turns every caller away if this is still what they wait for.
+func (f *fetch) silent(num uint64, err *phalanx.Error) {
+	if f.core.Locating(num) {
+		for _, c := range slices.Clone(f.callers) {
+			f.leave(c, err)
+		}
+	}
+}
+
+// panics ends the fetch as if its actor had panicked.
+func (f *fetch) panics() {
+	n := f.n
+	if f.stream != 0 {
+		n.in[f.stream].over = true
+		n.in[f.stream].pipe.write(closing{f.stream})
+	}
+	f.forgetWish()
+	f.dead = true
+	delete(n.fetches, f.object)
+	n.drop(f.buf)
+	callers := f.callers
+	f.callers = nil
+	for _, c := range callers {
+		c.excused = true
+		n.w.end(c, errorf(phalanx.ErrInternal, f.object, "the actor that fetched it failed"), phalanx.Generation{}, nil)
 	}
 }
 
@@ -80,7 +113,7 @@ func (f *fetch) pushed(p directory.Push) {
 }
 
 func (f *fetch) step(ev transfer.Event) {
-	if f.core.Over() {
+	if f.core.Over() || f.dead {
 		return
 	}
 	for _, e := range f.core.Step(f.n.clock(), ev) {
@@ -96,6 +129,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	switch e := e.(type) {
 	case transfer.Locate:
 		c.ask(e.Num, f.object, directory.Locate{Room: e.Room, Wait: e.Wait}, f.answered(e.Num))
+		c.impatient(e.Num, func(err *phalanx.Error) { f.silent(e.Num, err) })
 	case transfer.Cancel:
 		c.cancel(e.Num, f.object)
 	case transfer.ReportDone:
@@ -203,7 +237,7 @@ func (f *fetch) reserve(bytes int64) {
 	}
 	f.wish = n.memory.reserve(f.buf, bytes, func(err *phalanx.Error) {
 		f.wish = nil
-		n.w.after(0, func() { // not in the middle of a step
+		n.after(0, func() { // not in the middle of a step
 			if err != nil {
 				f.step(transfer.NoRoom{Err: err})
 			} else {
@@ -253,11 +287,16 @@ func (f *fetch) complete(e transfer.Complete) {
 	callers := f.callers
 	f.callers = nil
 	delete(n.fetches, f.object)
-	if inline { // the owner keeps it, nobody else
+	pin := slices.ContainsFunc(callers, func(c *call) bool { return c.pin })
+	f.buf.pinned = f.buf.pinned || pin
+	if inline && !pin { // the owner keeps it, nobody else
 		n.memory.release(f.buf)
 		f.buf.gone = true
 	} else {
 		n.keep(f.buf)
+	}
+	if pin && n.table[f.object] == f.buf {
+		n.announceComplete(f.buf)
 	}
 	for _, c := range callers {
 		n.w.end(c, nil, e.Gen, f.buf.bytes)

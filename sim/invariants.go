@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -14,7 +15,11 @@ type audit struct {
 	w       *world
 	views   map[uint64]string
 	table   map[int]view.Shard
-	number  uint64                       // of the newest view
+	number  uint64           // of the newest view
+	newest  view.View        // and that
+	voters  []phalanx.NodeID // before those
+	entered map[phalanx.NodeID]time.Duration
+	left    map[phalanx.NodeID]time.Duration
 	answers map[[2]uint64]phalanx.NodeID // (shard, epoch): who answered
 	records map[phalanx.ObjectID]seen
 	before  map[phalanx.ObjectID]before
@@ -40,7 +45,22 @@ type seen struct {
 
 func newAudit(w *world) *audit {
 	return &audit{w: w, views: map[uint64]string{}, table: map[int]view.Shard{}, answers: map[[2]uint64]phalanx.NodeID{}, records: map[phalanx.ObjectID]seen{},
-		before: map[phalanx.ObjectID]before{}}
+		before: map[phalanx.ObjectID]before{}, entered: map[phalanx.NodeID]time.Duration{}, left: map[phalanx.NodeID]time.Duration{}}
+}
+
+// steady reports whether n has been a member that nothing happened to since then.
+func (a *audit) steady(n *node, since time.Duration) bool {
+	in, ok := a.entered[n.id]
+	_, out := a.left[n.id]
+	return ok && !out && in <= since && n.host.troubled <= since && a.w.untouched()
+}
+
+// fenced checks that only faults have nodes removed.
+func (a *audit) fenced(n *node) {
+	a.w.met["fenced"]++
+	if a.w.shape.faults == faultless {
+		a.w.fail("%s was fenced, and no node has failed", n.id)
+	}
 }
 
 // view checks that equal numbers are equal views, and that only the in-sync
@@ -60,15 +80,47 @@ func (a *audit) view(n *node, v view.View) {
 			if s.Epoch < old.Epoch || s.Epoch == old.Epoch && (s.Owner != old.Owner || s.Backup != old.Backup) {
 				a.w.fail("(14) shard %d goes from %v to %v", i, old, s)
 			}
-			if old.Owner != "" && s.Owner != old.Owner && s.Owner != old.Backup && s.Owner != old.Next {
+			if old.Owner != "" && s.Owner != old.Owner && s.LostAt != s.Epoch && s.Owner != old.Backup && s.Owner != old.Next {
 				a.w.fail("(14) shard %d goes from %v to %v", i, old, s)
 			}
 		}
 	}
 	if v.Number > a.number {
-		a.number = v.Number
+		if !slices.Equal(a.newest.Voters, v.Voters) {
+			a.voters = a.newest.Voters
+		}
+		a.number, a.newest = v.Number, v
+		a.w.trace.say(a.w.now, string(n.id), "VIEW %v", v)
 		for i, s := range v.Shards {
+			if s.LostAt != 0 && s.LostAt != a.table[i].LostAt {
+				a.shardLost(i, s)
+			}
 			a.table[i] = s
+		}
+		for _, m := range v.Members {
+			if _, ok := a.entered[m.ID]; !ok {
+				a.entered[m.ID] = a.w.now
+			}
+		}
+		for id := range a.entered {
+			if !v.Has(id) {
+				a.left[id] = a.w.now
+			}
+		}
+	}
+}
+
+// shardLost notes that owner and backup of a shard are gone, which within its
+// bounds must not happen.
+func (a *audit) shardLost(i int, s view.Shard) {
+	a.w.met["ShardLost"]++
+	if a.w.shape.faults != excessive {
+		a.w.fail("(14) shard %d is lost: %v", i, s)
+	}
+	for _, id := range a.w.objects() {
+		if id.Shard(a.w.shape.shards) == i {
+			delete(a.records, id)
+			a.w.oracle.forget(id)
 		}
 	}
 }
@@ -84,6 +136,7 @@ func (a *audit) answer(n *node, shard int, r directory.Reply) {
 		a.w.fail("(14) %s answers for shard %d in epoch %d, and so did %s", n.id, shard, epoch, who)
 	}
 	a.answers[key] = n.id
+	a.evictable(n, r)
 	if r.Result.Lease != 0 {
 		a.grant(n, shard, r)
 	}
@@ -136,9 +189,13 @@ func (a *audit) shard(n *node, i int) {
 	}
 	for _, id := range s.Objects() {
 		p, _ := s.Inspect(id)
+		if !p.Shown {
+			continue
+		}
 		for _, l := range p.Leases {
 			a.w.leases[l.ID] = true
 		}
+		a.dead(n, i, id, p)
 		if m := a.w.oracle.model(id); p.State == directory.Deleted && !p.Changing && p.Pushes == 0 && !s.Warming() && m.gone == 0 {
 			m.gone = a.w.now
 		}
@@ -186,6 +243,31 @@ func (a *audit) leases(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 	}
 }
 
+// dead checks (20): what an owner knows names only members.
+func (a *audit) dead(n *node, shard int, id phalanx.ObjectID, p directory.Picture) {
+	is := func(who phalanx.NodeID, what string) {
+		if who != "" && !n.view.Has(who) {
+			a.w.fail("(20) %s has a %s of %s that names %s, which is no member: %+v", n.id, what, id, who, p)
+		}
+	}
+	for _, h := range p.Holders {
+		is(h.Node, "location")
+		if c := a.w.byID[h.Node].table[id]; h.Complete && c != nil && c.gen == p.Record.Gen {
+			c.listed = true
+		}
+	}
+	for _, who := range p.Waiters {
+		is(who, "waiter")
+	}
+	if n.shards[shard].Warming() {
+		return // those who read tell of senders that are gone
+	}
+	for _, l := range p.Leases {
+		is(l.Sender, "lease")
+		is(l.Receiver, "lease")
+	}
+}
+
 // record checks (2), (14) and (15): what is durable only moves forward.
 func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.Picture) {
 	old, ok := a.records[id]
@@ -194,16 +276,19 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 		a.w.fail("(2, 14) %s has %s as %v@%v %v in epoch %d, after %v@%v %v in epoch %d", n.id, id, rec.State, rec.Gen, rec.Digest, epoch,
 			old.rec.State, old.rec.Gen, old.rec.Digest, old.epoch)
 	}
-	if ok && epoch < old.epoch { // deposed, it does not know yet
+	if ok && epoch < old.epoch || epoch < a.table[id.Shard(a.w.shape.shards)].LostAt { // deposed, it does not know yet
 		return
 	}
 	switch {
 	case !ok:
 	case rec.State == old.rec.State && rec.Gen == old.rec.Gen && rec.Digest == old.rec.Digest:
+		if old.rec.Copies > rec.Copies {
+			bad()
+		}
 	case old.rec.State == directory.Deleted:
 		bad()
 	case old.rec.State == directory.Finished:
-		if rec.State != directory.Deleted {
+		if rec.State != directory.Deleted && !a.mayReplace(n, id, old.rec) { // unbound again: the Put that replaced it has failed
 			bad()
 		}
 	case rec.State == directory.Begun && !old.rec.Gen.Less(rec.Gen) && old.rec.State == directory.Begun:
@@ -214,17 +299,29 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 	} else if ok && !rec.Gen.IsZero() && rec.Gen.Less(old.rec.Gen) {
 		bad()
 	}
-	if rec.State == directory.Finished {
-		a.w.oracle.finished(id, rec.Gen, rec.Digest)
+	a.w.oracle.shows(n, id, rec)
+	a.records[id] = seen{epoch: epoch, rec: directory.Record{State: rec.State, Gen: rec.Gen, Digest: rec.Digest, Copies: rec.Copies}}
+}
+
+// mayReplace reports whether a final object is really lost: no member that is
+// listed has a complete copy.
+func (a *audit) mayReplace(n *node, id phalanx.ObjectID, rec directory.Record) bool {
+	if a.w.oracle.model(id).inline {
+		return false
 	}
-	a.records[id] = seen{epoch: epoch, rec: directory.Record{State: rec.State, Gen: rec.Gen, Digest: rec.Digest}}
+	for _, o := range a.w.alive() {
+		if c := o.table[id]; c != nil && c.gen == rec.Gen && c.listed && n.view.Has(o.id) && o.view.Has(o.id) && a.steady(o, 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // complete checks (3).
 func (a *audit) complete(n *node, c *copied) {
-	m := a.w.oracle.model(c.object)
-	if !m.final || m.gen != c.gen || m.digest != digestOf(c.bytes) {
-		a.w.fail("(3) %s has a complete copy of %s@%v with %v, final is %v with %v", n.id, c.object, c.gen, digestOf(c.bytes), m.gen, m.digest)
+	f := a.w.oracle.model(c.object).finals[c.gen]
+	if f == nil || f.digest != digestOf(c.bytes) {
+		a.w.fail("(3) %s has a complete copy of %s@%v with %v, final is %+v", n.id, c.object, c.gen, digestOf(c.bytes), f)
 	}
 }
 
@@ -258,32 +355,97 @@ func (a *audit) streams(n *node, object phalanx.ObjectID) {
 	}
 }
 
-// evicted checks (13).
-func (a *audit) evicted(n *node, c *copied) {
-	if c.pinned {
-		a.w.fail("(13) %s evicts its pinned copy of %s", n.id, c.object)
-	}
-	if m := a.w.oracle.model(c.object); m.began {
+// evictable checks (13) where leave is given.
+func (a *audit) evictable(n *node, r directory.Reply) {
+	if r.Result.Kind != 0 || r.Result.Waiting || r.Result.State != directory.Finished {
 		return
 	}
+	to := a.w.byID[r.To]
+	i := slices.IndexFunc(to.client.pending, func(p *pending) bool { return p.req.Num == r.Num })
+	if i < 0 {
+		return
+	}
+	e, ok := to.client.pending[i].req.Body.(directory.Evict)
+	c := to.table[r.Object]
+	if !ok || c == nil || !c.evicting || c.gen != e.Gen || r.Result.Gen != e.Gen || r.Result.IsInline {
+		return
+	}
+	if c.pinned && c.listed {
+		a.w.fail("(13) %s may evict its pinned copy of %s", to.id, r.Object)
+	}
 	for _, o := range a.w.nodes {
-		for _, t := range o.copies(c.object) {
-			if o != n && t.gen == c.gen && t.whole {
+		if o == to || !n.view.Has(o.id) {
+			continue
+		}
+		for _, t := range o.copies(r.Object) {
+			if t.gen == c.gen && t.whole {
 				return
 			}
 		}
 	}
-	a.w.fail("(13) %s evicts the only copy of %s", n.id, c.object)
+	a.w.fail("(13) %s may evict the only copy of %s", to.id, r.Object)
 }
 
+// lost checks what is called lost: nothing that is inline or that promised more
+// copies than one fault can take, nothing of which a member has a copy.
 func (a *audit) lost(n *node, e directory.ObjectLost) {
-	a.w.fail("(13) %s calls %s@%v lost, and no node has failed", n.id, e.Object, e.Gen)
+	a.w.met["object lost"]++
+	if a.w.shape.faults == faultless {
+		a.w.fail("(13) %s calls %s@%v lost, and no node has failed", n.id, e.Object, e.Gen)
+	}
+	m := a.w.oracle.model(e.Object)
+	if m.gen != e.Gen || !m.final() {
+		return
+	}
+	if m.inline {
+		a.w.fail("(14) %s calls %s@%v lost, which is inline", n.id, e.Object, e.Gen)
+	}
+	if m.copies > 1 && a.w.shape.faults != excessive {
+		a.w.fail("(14) %s calls %s@%v lost, of which there are to be %d copies", n.id, e.Object, e.Gen, m.copies)
+	}
+	if !a.mayReplace(n, e.Object, directory.Record{Gen: e.Gen}) {
+		a.w.fail("(18) %s calls %s@%v lost, of which a member has a complete copy", n.id, e.Object, e.Gen)
+	}
+}
+
+// contributions checks (16): what a coordinator takes for held is there, and
+// what is not held is not left for long.
+func (a *audit) contributions(c *coordinator) {
+	n := c.n
+	if n.over || c.ended {
+		return
+	}
+	for _, p := range c.core.Places() {
+		if p.State == "live" && p.Acked && n.gone[p.Node] {
+			a.w.fail("(16, 20) place %d of %s is live at %s, which is no member", p.Place, c.target, p.Node)
+		}
+		if p.State != "dead" || !p.Held || p.Parent < 0 {
+			continue
+		}
+		above := c.core.Places()[p.Parent]
+		if above.State != "live" {
+			continue
+		}
+		a.w.met["delivered place is not replaced"]++
+		holder := a.w.byID[above.Node]
+		if holder.over || holder.host.hung {
+			continue
+		}
+		at := holder.reduces.places[placeKey{c.target, c.core.Reduce(), above.Place}]
+		if at == nil || !at.core.Runs() || at.core.State().Gen != above.Gen {
+			continue // it has ended, or has news on the way
+		}
+		held := slices.ContainsFunc(at.core.Held().Delivered, func(d reduce.Delivered) bool { return d.Child == p.Place && d.ChildGen == p.Gen })
+		if !held {
+			a.w.fail("(16) place %d of %s is dead, and its parent at %s does not have what it made", p.Place, c.target, above.Node)
+		}
+	}
 }
 
 // nothingLeft checks (23): after everything was deleted.
 func (a *audit) nothingLeft() (left string, ok bool) {
 	w := a.w
-	for _, n := range w.nodes {
+	for _, n := range w.alive() {
 		switch {
 		case len(n.table) > 0:
 			return w.sprintf("%s has a copy of %s", n.id, sortedObjects(n.table)[0]), false

@@ -60,7 +60,7 @@ func (m *maker) show(g phalanx.Generation) {
 	}
 	m.n.w.oracle.makes(m.n, m.object, g, m.bytes)
 	m.n.pump(m.buf)
-	m.n.w.after(m.pace, func() { m.fill(g) })
+	m.n.after(m.pace, func() { m.fill(g) })
 }
 
 func (m *maker) fill(g phalanx.Generation) {
@@ -80,7 +80,7 @@ func (m *maker) fill(g phalanx.Generation) {
 		if have == 0 {
 			n.client.report(m.object, directory.Announce{Gen: g, Origin: true, Begun: true}, nil)
 		}
-		n.w.after(time.Duration(n.w.rng.Int64N(int64(m.pace)+1)), func() { m.fill(g) })
+		n.after(time.Duration(n.w.rng.Int64N(int64(m.pace)+1)), func() { m.fill(g) })
 		return
 	}
 	m.buf.whole, m.buf.digest = true, digestOf(m.bytes)

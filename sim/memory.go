@@ -105,6 +105,7 @@ func (m *memory) evict() {
 			return
 		}
 		if r.Kind != 0 {
+			m.n.w.met["eviction refused"]++
 			c.used = m.n.w.now // another one first
 			return
 		}
@@ -112,8 +113,7 @@ func (m *memory) evict() {
 			m.n.announceComplete(c)
 			return
 		}
-		m.n.w.met["evicted"]++
-		m.n.w.audit.evicted(m.n, c)
+		m.n.w.met["eviction granted"]++
 		m.n.drop(c)
 	})
 }

@@ -86,40 +86,113 @@ func (w *world) delay() time.Duration {
 	return d
 }
 
-// send brings m to the node to, if the weather allows, at some time, perhaps
-// twice. What a node sends to itself arrives once and in order.
+// send brings m to the node to, if faults and the weather allow, at some time,
+// perhaps twice. What a node sends to itself arrives once and in order.
 func (w *world) send(from, to phalanx.NodeID, m any) {
 	n := w.byID[to]
 	if n == nil {
 		w.fail("a message to %s, which never was", to)
 	}
 	if from == to {
-		w.after(0, func() { n.receive(from, m) })
+		n.after(0, func() { n.receive(from, m) })
 		return
 	}
+	deliver := func() { w.deliver(from, n, m) }
+	if byAddress(m) {
+		deliver = func() { w.deliverTo(from, n.host, m) }
+	}
+	w.weathered(deliver)
+}
+
+// sendTo brings m to whatever life is on a machine.
+func (w *world) sendTo(from phalanx.NodeID, h *host, m any) {
+	w.weathered(func() { w.deliverTo(from, h, m) })
+}
+
+// weathered has something delivered as the weather is.
+func (w *world) weathered(deliver func()) {
 	if w.chance(w.weather.lost) {
 		w.met["message lost"]++
 		return
 	}
-	w.after(w.delay(), func() { n.receive(from, m) })
+	w.after(w.delay(), deliver)
 	if w.chance(w.weather.twice) {
 		w.met["message twice"]++
-		w.after(w.delay(), func() { n.receive(from, m) })
+		w.after(w.delay(), deliver)
 	}
 }
 
+// byAddress reports whether m goes to an actor at an address, whoever lives
+// there by then. Everything else goes to one incarnation.
+func byAddress(m any) bool {
+	switch m.(type) {
+	case toView, pushView, beat, reply, forward, accusation, joinAsk, order:
+		return true
+	}
+	return false
+}
+
+func (w *world) deliverTo(from phalanx.NodeID, h *host, m any) {
+	if h.life == nil {
+		if h.hung {
+			h.frozen = append(h.frozen, func() { w.deliverTo(from, h, m) })
+		}
+		return
+	}
+	w.deliver(from, h.life, m)
+}
+
+func (w *world) deliver(from phalanx.NodeID, n *node, m any) {
+	if !w.linked(w.byID[from].host, n.host) {
+		w.met["message cut off"]++
+		return
+	}
+	handle := func() {
+		if !byAddress(m) && n.gone[from] {
+			w.met["message of a removed node refused"]++
+			return
+		}
+		n.receive(from, m)
+	}
+	if n.host.slow > 0 {
+		n.after(0, handle)
+		return
+	}
+	n.run(handle)
+}
+
 // pipe is one direction of a connection: what is written to it arrives in order,
-// or the connection breaks.
+// or the connection breaks. A cut only holds it up.
 type pipe struct {
-	w    *world
-	from phalanx.NodeID
-	to   phalanx.NodeID
-	last time.Duration // when what was written last arrives
+	w       *world
+	from    phalanx.NodeID
+	to      phalanx.NodeID
+	last    time.Duration // when what was written last arrives
+	written []any
 }
 
 func (p *pipe) write(m any) {
 	at := max(p.last, p.w.now+p.w.delay())
 	p.last = at
-	n := p.w.byID[p.to]
-	p.w.after(at-p.w.now, func() { n.receive(p.from, m) })
+	p.written = append(p.written, m)
+	p.w.after(at-p.w.now, p.arrive)
+}
+
+// arrive brings the next of what was written.
+func (p *pipe) arrive() {
+	from, n := p.w.byID[p.from], p.w.byID[p.to]
+	if !p.w.linked(from.host, n.host) || !p.w.linked(n.host, from.host) {
+		if !n.over {
+			p.w.after(20*time.Millisecond, p.arrive)
+		}
+		return
+	}
+	m := p.written[0]
+	p.written = p.written[1:]
+	n.run(func() { n.receive(p.from, m) })
+}
+
+// short is a delay that no weather makes longer.
+func (w *world) short() time.Duration {
+	return calm.least + time.Duration(w.rng.Int64N(int64(calm.spread)))
 }

@@ -1,25 +1,37 @@
 package sim
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// node is one simulated node: its cores and what holds them together.
+// node is one life of a simulated node: its cores and what holds them together.
 type node struct {
 	w    *world
+	host *host
+	life uint64
 	id   phalanx.NodeID
 	born time.Duration // its clock starts here
+	over bool          // it has ended
+	kept map[phalanx.ObjectID]*copied
 
 	core     *view.Core
+	todo     []view.Effect // in order
+	doing    bool
 	view     view.View
-	shards   []*directory.Shard // nil where it never had a part
-	reported []moved            // what the owner of each shard was told of
+	member   bool          // it was in a view
+	tried    time.Duration // when it last asked to be let in
+	detector *detect.Core
+	gone     map[phalanx.NodeID]bool // who was removed from the view
+	shards   []*directory.Shard      // nil where it has no part
+	forgot   []amnesia
+	reported []moved // what the owner of each shard was told of
 
 	client  *client
 	memory  *memory
@@ -32,9 +44,16 @@ type node struct {
 	reduces *reduces
 }
 
+// amnesia is the state of a replica that has panicked and lost its state.
+type amnesia struct {
+	lost bool   // and the view does not know
+	in   uint64 // the epoch in which it did
+}
+
 // moved is what a node owes the owner of a shard after a move.
 type moved struct {
 	epoch uint64
+	owner phalanx.NodeID
 	acked bool
 	round uint64
 	sent  time.Duration
@@ -76,46 +95,79 @@ type (
 		relayed bool
 		cmd     view.Command
 	}
+	joinAsk   struct{}
+	joinReply struct{ view view.View }
 )
 
 // clock is the time since the node's start, which is all that its cores see.
 func (n *node) clock() time.Duration { return n.w.now - n.born }
 
-// start adds a node to the world. The first one boots the cluster, the others
-// get a view from a seed and ask to be let in.
-func (w *world) start() *node {
-	i := len(w.nodes)
-	n := &node{w: w, id: phalanx.MakeNodeID(fmt.Sprintf("n%d", i), 1), born: w.now,
-		table: map[phalanx.ObjectID]*copied{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
+// begin starts a life. The very first one boots the cluster, all others ask the
+// other machines to be let in.
+func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
+	w := h.w
+	h.lives++
+	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
+		gone: map[phalanx.NodeID]bool{}, table: map[phalanx.ObjectID]*copied{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
 	n.client = newClient(n)
 	n.memory = &memory{n: n, cap: w.shape.cap}
 	n.reduces = newReduces(n)
 	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards})
+	n.detector = detect.New(detect.Config{Self: n.id})
 	n.shards = make([]*directory.Shard, w.shape.shards)
+	n.forgot = make([]amnesia, w.shape.shards)
 	n.reported = make([]moved, w.shape.shards)
+	for _, id := range sortedObjects(kept) {
+		c := kept[id]
+		n.table[id] = c
+		n.memory.used += c.room
+	}
 	w.nodes = append(w.nodes, n)
 	w.byID[n.id] = n
-	if i == 0 {
+	h.life = n
+	if len(w.nodes) == 1 {
 		n.stepView(view.Boot{Now: n.clock()})
-	} else {
-		seed := w.nodes[w.rng.IntN(i)]
-		for seed.view.Number == 0 {
-			seed = w.nodes[0]
-		}
-		n.stepView(view.Learn{From: seed.id, View: seed.view, Now: n.clock()})
-		n.stepView(view.Propose{Command: view.AddMember{Member: view.Member{ID: n.id, Control: "-", Data: "-"}}, Now: n.clock()})
 	}
-	w.after(0, n.tick)
+	n.after(0, n.tick)
 	return n
+}
+
+const (
+	joinAgain = 500 * time.Millisecond
+	rejoinFor = 10 * time.Second
+)
+
+// join asks the others, again and again, to be let in.
+func (n *node) join() {
+	w := n.w
+	if n.member || len(w.nodes) == 1 || w.now-n.tried < joinAgain {
+		return
+	}
+	if n.clock() > rejoinFor { // under a new name
+		w.met["join given up"]++
+		n.fenced()
+		return
+	}
+	n.tried = w.now
+	for _, h := range w.hosts {
+		if h != n.host {
+			w.sendTo(n.id, h, joinAsk{})
+		}
+	}
 }
 
 // tickEvery is how often a node looks at its timers.
 const tickEvery = 10 * time.Millisecond
 
 func (n *node) tick() {
+	n.join()
+	if n.over {
+		return
+	}
 	if n.core.Due() <= n.clock() {
 		n.stepView(view.Tick{Now: n.clock()})
 	}
+	n.watched()
 	for i, s := range n.shards {
 		if s == nil {
 			continue
@@ -129,7 +181,7 @@ func (n *node) tick() {
 	n.tickHoldings()
 	n.memory.tick()
 	n.reduces.tick()
-	n.w.after(tickEvery, n.tick)
+	n.after(tickEvery, n.tick)
 	n.w.step(n, "tick")
 }
 
@@ -140,8 +192,12 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	}
 	switch m := m.(type) {
 	case toShard:
-		if n.shards[m.shard] == nil { // not told yet; whoever asks repeats it
+		if n.shards[m.shard] == nil { // not told yet, or none any more
 			n.w.met["shard not there yet"]++
+			if r, ok := m.ev.(directory.Request); ok {
+				n.w.send(n.id, from, toClient{directory.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: directory.Result{
+					Kind: phalanx.ErrUnavailable, NotOwner: true}}})
+			}
 			break
 		}
 		n.stepShard(m.shard, m.ev)
@@ -177,6 +233,17 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		n.stepView(view.HearReply{From: from, Reply: m.Reply, Now: n.clock()})
 	case forward:
 		n.stepView(view.Propose{From: from, Relayed: m.relayed, Command: m.cmd, Now: n.clock()})
+	case accusation:
+		n.stepDetector(detect.Accused{By: from, Node: m.node, Cause: m.cause, Now: n.clock()})
+	case joinAsk:
+		if n.view.Has(n.id) {
+			n.w.send(n.id, from, joinReply{n.view})
+		}
+	case joinReply:
+		if !n.member {
+			n.stepView(view.Learn{From: from, View: m.view, Now: n.clock()})
+			n.stepView(view.Propose{Command: view.AddMember{Member: view.Member{ID: n.id, Control: "-", Data: "-"}}, Now: n.clock()})
+		}
 	case open:
 		n.opened(from, m)
 	case closing:
@@ -194,70 +261,133 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 }
 
 func (n *node) stepView(ev view.Event) {
-	for _, e := range n.core.Step(ev) {
-		switch e := e.(type) {
-		case view.Send:
-			n.w.send(n.id, e.To, toView{e.Data})
-		case view.Push:
-			n.w.send(n.id, e.To, pushView{e.Term, e.View})
-		case view.SendBeat:
-			n.w.send(n.id, e.To, beat{e.Beat})
-		case view.SendReply:
-			n.w.send(n.id, e.To, reply{e.Reply})
-		case view.Forward:
-			n.w.send(n.id, e.To, forward{e.Relayed, e.Command})
-		case view.Publish:
-			n.publish(e.View)
-		case view.Lease:
-			for i, s := range n.shards {
-				if s != nil {
-					n.stepShard(i, directory.Lease{Until: e.Until})
-				}
+	n.todo = append(n.todo, n.core.Step(ev)...)
+	if n.doing {
+		return
+	}
+	n.doing = true
+	for len(n.todo) > 0 && !n.over {
+		e := n.todo[0]
+		n.todo = n.todo[1:]
+		n.doView(e)
+	}
+	n.doing = false
+}
+
+func (n *node) doView(e view.Effect) {
+	switch e := e.(type) {
+	case view.Send:
+		n.w.send(n.id, e.To, toView{e.Data})
+	case view.Push:
+		n.w.send(n.id, e.To, pushView{e.Term, e.View})
+	case view.SendBeat:
+		n.w.send(n.id, e.To, beat{e.Beat})
+	case view.SendReply:
+		n.w.send(n.id, e.To, reply{e.Reply})
+	case view.Forward:
+		n.w.send(n.id, e.To, forward{e.Relayed, e.Command})
+	case view.Publish:
+		n.publish(e.View)
+	case view.Lease:
+		n.client.lease = e.Until
+		for i, s := range n.shards {
+			if s != nil {
+				n.stepShard(i, directory.Lease{Until: e.Until})
 			}
-			n.client.lease = e.Until
-		case view.Fenced:
-			n.w.fail("%s was fenced, and no node has failed", n.id)
-		case view.GaveUp:
-			n.w.met["command given up"]++
-			n.stepView(view.Propose{Command: e.Command, Now: n.clock()})
-		case view.Reject:
-			n.w.met["view message refused"]++
 		}
+	case view.Fenced:
+		n.w.audit.fenced(n)
+		n.fenced()
+	case view.GaveUp:
+		n.w.met["command given up"]++
+		if _, ok := e.Command.(view.RemoveMember); !ok { // the detector says so again
+			n.stepView(view.Propose{Command: e.Command, Now: n.clock()})
+		}
+	case view.Reject:
+		n.w.met["view message refused"]++
 	}
 }
 
 // publish takes a new view: replicas are configured, requests go to new owners,
-// holdings are reported.
+// holdings are reported, what was done with the removed ends.
 func (n *node) publish(v view.View) {
 	n.w.audit.view(n, v)
 	old := n.view
 	n.view = v
+	n.member = n.member || v.Has(n.id)
 	members := make([]phalanx.NodeID, 0, len(v.Members))
 	for _, m := range v.Members {
 		members = append(members, m.ID)
 	}
 	for i, s := range v.Shards {
-		mine := s.Owner == n.id || s.Backup == n.id || s.Next == n.id
-		if n.shards[i] == nil && mine {
-			n.shards[i] = directory.New(directory.Config{Shard: i, Self: n.id, InlineLimit: n.w.shape.inline, Fanout: n.w.shape.fanout})
-			n.stepShard(i, directory.Lease{Until: n.client.lease})
+		n.configure(i, s, members)
+		if n.reported[i].epoch != s.Epoch || n.reported[i].owner != s.Owner {
+			n.reported[i] = moved{epoch: s.Epoch, owner: s.Owner}
 		}
-		if n.shards[i] != nil {
-			n.stepShard(i, directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Rebuild: s.LostAt == s.Epoch})
-		}
-		if n.reported[i].epoch != s.Epoch {
-			n.reported[i] = moved{epoch: s.Epoch}
-		}
-		if len(old.Shards) > 0 && old.Shards[i].Owner != s.Owner {
-			n.w.met["shard moved"]++
-			n.client.moved(i)
+	}
+	n.client.learn(old, v)
+	n.changed(v)
+	for _, m := range old.Members {
+		if !v.Has(m.ID) && m.ID != n.id {
+			n.reduces.nodeGone(m.ID, true)
+			n.gone[m.ID] = true
+			n.streamsBroke(m.ID)
+			n.reduces.connectionBroke(m.ID)
 		}
 	}
 	n.tickHoldings()
 }
 
+// configure starts, tells or ends this node's replica of a shard.
+func (n *node) configure(i int, s view.Shard, members []phalanx.NodeID) {
+	mine := s.Owner == n.id || s.Backup == n.id || s.Next == n.id
+	if n.shards[i] == nil {
+		if !mine {
+			return
+		}
+		n.shards[i] = n.newShard(i)
+		n.forgot[i] = amnesia{}
+	}
+	c := directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}
+	if a := &n.forgot[i]; a.lost {
+		if s.Epoch <= a.in || n.forgets(i, s.Epoch, c.Rebuild, s.Owner, s.Backup) {
+			return
+		}
+	}
+	n.stepShard(i, c)
+	if !mine {
+		n.shards[i] = nil
+		return
+	}
+	n.stepShard(i, directory.Lease{Until: n.client.lease})
+}
+
+func (n *node) newShard(i int) *directory.Shard {
+	return directory.New(directory.Config{Shard: i, Self: n.id, InlineLimit: n.w.shape.inline, Fanout: n.w.shape.fanout})
+}
+
+// panicShard has a replica lose its state. It takes no part until the view knows.
+func (n *node) panicShard(i int) {
+	s := n.view.Shards[i]
+	n.shards[i] = n.newShard(i)
+	n.forgot[i].in = s.Epoch
+	n.forgets(i, s.Epoch, false, s.Owner, s.Backup, s.Next)
+}
+
+func (n *node) forgets(i int, epoch uint64, rebuild bool, counted ...phalanx.NodeID) bool {
+	a := &n.forgot[i]
+	a.lost = slices.Contains(counted, n.id) && !rebuild
+	if a.lost {
+		n.stepView(view.Propose{Command: view.Drop{Shard: i, Epoch: epoch, Node: n.id}, Now: n.clock()})
+	}
+	return a.lost
+}
+
 func (n *node) stepShard(i int, ev directory.Event) {
 	s := n.shards[i]
+	if n.forgot[i].lost {
+		return
+	}
 	effects := s.Step(n.clock(), ev)
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -278,6 +408,10 @@ func (n *node) stepShard(i int, ev directory.Event) {
 			n.w.send(n.id, e.To, askLease{i, e.Object, e.Lease, e.Move})
 		case directory.CaughtUp:
 			n.stepView(view.Propose{Command: view.InSync{Shards: []view.Synced{{Shard: i, Epoch: e.Epoch, Node: e.Node}}}, Now: n.clock()})
+		case directory.Warm:
+			n.w.met["owner is warm again"]++
+		case directory.ObjectReplaced:
+			n.w.met["lost object replaced by other bytes"]++
 		case directory.ObjectLost:
 			n.w.audit.lost(n, e)
 		}

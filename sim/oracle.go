@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// oracle is a dumb model of what was put. Ids live once in a run: tombstones
-// last longer than it.
+// oracle is a dumb model of what was put. Tombstones last longer than a run, so
+// an id lives once in it, unless its shard is lost.
 type oracle struct {
 	w       *world
 	objects map[phalanx.ObjectID]*model
@@ -18,25 +19,58 @@ type oracle struct {
 
 // model is what is known of one id.
 type model struct {
-	made    map[phalanx.Generation][]byte // what its origin makes of a generation
-	tried   [][]byte                      // all bytes that somebody wants to put
-	final   bool                          // some owner has said so
+	made   map[phalanx.Generation][]byte // what its origin makes of a generation
+	tried  [][]byte                      // all bytes that somebody wants to put
+	finals map[phalanx.Generation]*final // every generation that became final
+
+	state   directory.State // durable, as an owner has shown it last; never Lost
 	gen     phalanx.Generation
-	digest  phalanx.Digest
-	bytes   []byte        // the final ones
-	puts    int           // that ended well
+	inline  bool
+	copies  int           // a Put has returned that promised so many
 	began   bool          // a Delete began
 	deleted time.Duration // when the first Delete ended well; 0: none did
 	gone    time.Duration // when all holders had acknowledged it
 }
 
+// final is a generation that became final.
+type final struct {
+	digest phalanx.Digest
+	bytes  []byte
+	over   time.Duration // when another one followed; 0: not
+}
+
 func (o *oracle) model(id phalanx.ObjectID) *model {
 	m := o.objects[id]
 	if m == nil {
-		m = &model{made: map[phalanx.Generation][]byte{}}
+		m = &model{made: map[phalanx.Generation][]byte{}, finals: map[phalanx.Generation]*final{}}
 		o.objects[id] = m
 	}
 	return m
+}
+
+// final reports whether the present generation is final.
+func (m *model) final() bool { return m.state == directory.Finished }
+
+// available reports whether the final bytes of id are in the cluster.
+func (o *oracle) available(id phalanx.ObjectID) bool {
+	m := o.model(id)
+	if !m.final() {
+		return false
+	}
+	if m.inline {
+		return true
+	}
+	for _, n := range o.w.alive() {
+		if c := n.table[id]; c != nil && c.gen == m.gen && n.member {
+			return true
+		}
+		for _, c := range n.copies(id) {
+			if c.gen == m.gen && c.whole && n.member {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // makes notes what a generation is made of: that never changes.
@@ -48,39 +82,68 @@ func (o *oracle) makes(n *node, id phalanx.ObjectID, g phalanx.Generation, b []b
 	m.made[g] = b
 }
 
+// shows notes what an owner shows of id.
+func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
+	m := o.model(id)
+	if m.state == directory.Finished && rec.Gen != m.gen {
+		if f := m.finals[m.gen]; f != nil && f.over == 0 {
+			f.over = o.w.now
+		}
+	}
+	if rec.State == directory.Finished {
+		o.finished(id, rec.Gen, rec.Digest)
+	}
+	m.state, m.gen, m.inline = rec.State, rec.Gen, rec.Inline
+}
+
 // finished notes that an owner calls a generation final.
 func (o *oracle) finished(id phalanx.ObjectID, g phalanx.Generation, d phalanx.Digest) {
 	m := o.model(id)
-	if m.final && (m.gen != g || m.digest != d) {
-		o.w.fail("(2) %s is final as %v with %v, and was as %v with %v", id, g, d, m.gen, m.digest)
+	if f := m.finals[g]; f != nil {
+		if f.digest != d {
+			o.w.fail("(2) %s@%v is final with %v, and was with %v", id, g, d, f.digest)
+		}
+		return
 	}
 	if made, ok := m.made[g]; ok && digestOf(made) != d {
 		o.w.fail("(3) %s@%v is final with %v, its origin made %v", id, g, d, digestOf(made))
 	}
-	if m.final {
-		return
-	}
-	m.final, m.gen, m.digest = true, g, d
-	for _, b := range append(m.tried, m.made[g]) {
+	for _, b := range append(slices.Clone(m.tried), m.made[g]) {
 		if digestOf(b) == d {
-			m.bytes = b
+			m.finals[g] = &final{digest: d, bytes: b}
 			return
 		}
 	}
 	o.w.fail("(3) %s@%v is final with %v, which nobody has made", id, g, d)
 }
 
+// forget notes that owner and backup of id's shard were lost: what is not in
+// complete copies may be gone, tombstones too.
+func (o *oracle) forget(id phalanx.ObjectID) {
+	m := o.model(id)
+	m.state, m.gen, m.inline, m.copies = directory.Unbound, phalanx.Generation{}, false, 0
+	m.began, m.deleted, m.gone = false, 0, 0
+}
+
+// copied notes that a Put has returned which promised k copies.
+func (o *oracle) copied(id phalanx.ObjectID, g phalanx.Generation, k int) {
+	if m := o.model(id); k > 1 && m.gen == g {
+		m.copies = max(m.copies, k)
+	}
+}
+
 // finalises checks (17): a target becomes final after its sources.
 func (o *oracle) finalises(c *coordinator, e reduce.Finalise) {
 	for _, id := range e.In {
-		if !o.model(id).final {
+		if len(o.model(id).finals) == 0 {
 			o.w.fail("(17) %s becomes final before its source %s", c.target, id)
 		}
 	}
 }
 
 // reduced checks (8): the result is the sum of exactly the sources that it
-// names, each once.
+// names, each once. A source that was lost and put again with other bytes may be
+// in it with the old ones.
 func (o *oracle) reduced(c *coordinator, e reduce.Result) {
 	if len(e.In) != c.cfg.Num || len(e.In)+len(e.Out) != len(c.cfg.Sources) {
 		o.w.fail("(8) %s is made of %v and not of %v", c.target, e.In, e.Out)
@@ -92,45 +155,73 @@ func (o *oracle) reduced(c *coordinator, e reduce.Result) {
 		}
 		seen[id] = true
 	}
-	sum := make([]byte, e.Size)
-	for _, id := range e.In {
-		m := o.model(id)
-		if !m.final || int64(len(m.bytes)) != e.Size {
-			o.w.fail("(8, 17) %s is made of %s, which is not final or has another size", c.target, id)
-		}
-		addTo(sum, m.bytes)
-	}
-	if digestOf(sum) != e.Digest {
+	if !o.sums(e.In, make([]byte, e.Size), e.Digest) {
 		o.w.fail("(8) %s is not the sum of %v", c.target, e.In)
 	}
-	if m := o.model(c.target); !m.final || m.digest != e.Digest {
-		o.w.fail("(8) %s was reported with %v, it is final with %v", c.target, e.Digest, m.digest)
+	if f := o.model(c.target).finals[e.Gen]; f == nil || f.digest != e.Digest {
+		o.w.fail("(8) %s was reported as %v with %v, which is not final", c.target, e.Gen, e.Digest)
 	}
+}
+
+// sums reports whether sum and some final bytes of each id together have digest d.
+func (o *oracle) sums(ids []phalanx.ObjectID, sum []byte, d phalanx.Digest) bool {
+	if len(ids) == 0 {
+		return digestOf(sum) == d
+	}
+	m := o.model(ids[0])
+	for _, g := range sortedGens(m.finals) {
+		b := m.finals[g].bytes
+		if len(b) != len(sum) {
+			continue
+		}
+		next := slices.Clone(sum)
+		addTo(next, b)
+		if o.sums(ids[1:], next, d) {
+			return true
+		}
+	}
+	return false
+}
+
+func sortedGens(m map[phalanx.Generation]*final) []phalanx.Generation {
+	all := make([]phalanx.Generation, 0, len(m))
+	for g := range m {
+		all = append(all, g)
+	}
+	slices.SortFunc(all, phalanx.Generation.Compare)
+	return all
 }
 
 // ended checks the outcome of a call.
 func (o *oracle) ended(c *call) {
 	m := o.model(c.object)
 	if c.err != nil {
-		if c.err.Kind == phalanx.ErrInternal || c.err.Kind == phalanx.ErrCorrupt {
+		if (c.err.Kind == phalanx.ErrInternal || c.err.Kind == phalanx.ErrCorrupt) && !c.excused {
 			o.w.fail("%s of %s at %s ended in %v", c.kind, c.object, c.node.id, c.err)
 		}
 		return
 	}
 	switch c.kind {
-	case "put", "make", "get":
-		if !m.final || digestOf(c.bytes) != m.digest {
+	case "put", "make", "get", "copy":
+		f := m.finals[c.gen]
+		if f == nil || digestOf(c.bytes) != f.digest {
 			o.w.fail("(1) %s of %s at %s ended with bytes of %v that are not the final ones", c.kind, c.object, c.node.id, c.gen)
+			return
 		}
-		if m.gone != 0 && m.gone < c.began || m.deleted != 0 && m.deleted < c.began && c.kind != "get" {
+		if t := c.node.table[c.object]; t != nil && t.born != 0 && !t.listed {
+			o.w.met["get of a copy that no owner has heard of"]++
+			return
+		}
+		if c.kind == "get" && f.over != 0 && f.over < c.began && o.w.audit.steady(c.node, f.over) {
+			o.w.fail("(2) get of %s at %s began after %v was replaced, and ended with it", c.object, c.node.id, c.gen)
+		}
+		if m.gone != 0 && m.gone < c.began && o.w.audit.steady(c.node, m.gone) ||
+			m.deleted != 0 && m.deleted < c.began && c.kind != "get" && c.kind != "copy" {
 			o.w.fail("(12) %s of %s at %s began after it was deleted everywhere and ended well", c.kind, c.object, c.node.id)
 		}
 	case "delete":
 		if m.deleted == 0 {
 			m.deleted = o.w.now
 		}
-	}
-	if c.kind == "put" || c.kind == "make" {
-		m.puts++
 	}
 }

@@ -104,7 +104,7 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 	switch e := e.(type) {
 	case reduce.OpenSource:
 		p.source, p.whole, p.moved = p.copyOf(e.Source, e.Gen), false, 0
-		n.w.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
+		n.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
 	case reduce.CloseSource:
 		p.source = nil
 	case reduce.OpenEdge:
@@ -116,7 +116,7 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		p.resetOutput()
 	case reduce.Combine:
 		p.combine = e
-		n.w.after(0, func() { p.advance(); n.w.step(n, "combine") })
+		n.after(0, func() { p.advance(); n.w.step(n, "combine") })
 	case reduce.Serve:
 		p.serve = e
 		p.show()

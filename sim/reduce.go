@@ -96,7 +96,7 @@ func (r *reduces) ordered(from phalanx.NodeID, e reduce.Effect) {
 		p := r.place(placeKey{e.Target, e.Reduce, e.Parent}, from)
 		p.step(reduce.Asked{ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen})
 	case reduce.Inspect:
-		in := reduce.Inspected{Node: r.n.id}
+		in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt}
 		for _, p := range r.sortedPlaces() {
 			if p.key.target == e.Target && p.key.reduce == e.Reduce {
 				p.step(reduce.Inspecting{Attempt: e.Attempt})
@@ -117,6 +117,9 @@ func (r *reduces) place(key placeKey, from phalanx.NodeID) *place {
 		r.places[key] = p
 	}
 	p.coordinator = from
+	if r.n.w.byID[from].over { // to watch it tells so
+		r.n.after(r.n.w.short(), func() { r.connectionBroke(from) })
+	}
 	return p
 }
 

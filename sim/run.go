@@ -15,34 +15,49 @@ import (
 // Config is what a run is determined by, and where its trace is written.
 type Config struct {
 	Seed  uint64
+	Only  []int     // the numbers of the actions that are done; nil: all
+	Calm  bool      // the network delays, and nothing else
 	Trace io.Writer // nil: nowhere
 }
 
 // Result is what became of a run.
 type Result struct {
-	Seed  uint64
-	Steps int
-	Time  time.Duration  // simulated
-	Hash  uint64         // of the trace
-	Met   map[string]int // how often each kind of event and rare path was met
-	Err   error          // the invariant that was broken, or nil
+	Seed    uint64
+	Steps   int
+	Time    time.Duration  // simulated
+	Hash    uint64         // of the trace
+	Met     map[string]int // how often each kind of event, fault and rare path was met
+	Actions []int          // the numbers of those that were done
+	Script  []string       // what they did, and the shape of the run
+	Err     error          // the invariant that was broken, or nil
 }
 
 // world is one run.
 type world struct {
 	seed    uint64
-	rng     *rand.Rand
+	rng     *rand.Rand // of the network
+	fate    *rand.Rand // of the schedule
 	now     time.Duration
 	seq     uint64
 	queue   queue
 	weather weather
 	shape   shape
 
-	nodes  []*node // in the order in which they started
+	hosts  []*host
+	cut    map[[2]*host]int // ways that nothing takes
+	deaf   map[[2]*host]int // whose heartbeats do not get to whom
+	nodes  []*node          // every life, in the order in which they began
 	byID   map[phalanx.NodeID]*node
 	oracle *oracle
 	audit  *audit
 	leases map[uint64]bool // that were seen
+
+	script []*line
+	doing  *line
+	busy   bool          // something is struck at the moment
+	mends  []func()      // end the faults
+	calmed bool          // there are no more
+	quiet  time.Duration // since when all is as it should be
 
 	calls   []*call
 	callSeq uint64
@@ -83,12 +98,16 @@ func (w *world) cycle(n *node, id phalanx.ObjectID, p directory.Picture) {
 
 // Run simulates one cluster from a seed to its end.
 func Run(cfg Config) (res Result) {
-	w := &world{seed: cfg.Seed, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), byID: map[phalanx.NodeID]*node{},
+	w := &world{seed: cfg.Seed, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), fate: rand.New(rand.NewPCG(cfg.Seed, 0xda942042e4dd58b5)),
+		cut: map[[2]*host]int{}, deaf: map[[2]*host]int{}, byID: map[phalanx.NodeID]*node{},
 		leases: map[uint64]bool{}, met: map[string]int{}, trace: trace{hash: 14695981039346656037, out: cfg.Trace}}
 	w.oracle = &oracle{w: w, objects: map[phalanx.ObjectID]*model{}}
 	w.audit = newAudit(w)
 	defer func() {
-		res = Result{Seed: cfg.Seed, Steps: w.steps, Time: w.now, Hash: w.trace.hash, Met: w.met}
+		res = Result{Seed: cfg.Seed, Steps: w.steps, Time: w.now, Hash: w.trace.hash, Met: w.met, Script: w.lines()}
+		for _, l := range w.script {
+			res.Actions = append(res.Actions, l.number)
+		}
 		switch r := recover().(type) {
 		case nil:
 		case violation:
@@ -97,37 +116,69 @@ func Run(cfg Config) (res Result) {
 			res.Err = fmt.Errorf("at %v, step %d: panic: %v\n%s", w.now, w.steps, r, debug.Stack())
 		}
 	}()
-	w.shape = someShape(w.rng)
+	w.shape = someShape(w.fate)
+	w.met["run: "+w.shape.faults.String()]++
 	w.trace.say(0, "", "seed %d: %+v", w.seed, w.shape)
+	bad := someWeather(w.fate)
+	if cfg.Calm {
+		bad = calm
+	}
+	plan := w.plan()
 	w.begin()
-	w.weather = someWeather(w.rng)
+	w.weather = bad
 	w.trace.say(w.now, "", "weather %+v", w.weather)
-	w.plan()
+	w.schedule(plan, cfg.Only)
 	w.until(w.now+w.shape.length, func() bool { return false })
-	w.weather = calm
-	w.trace.say(w.now, "", "calm")
+	w.calm()
 	w.finish()
 	return res
 }
 
-// begin starts the first nodes and waits until each owner is warm.
+// lines returns the script of the run.
+func (w *world) lines() []string {
+	out := []string{fmt.Sprintf("shape %+v", w.shape)}
+	for _, l := range w.script {
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// calm ends all faults, and lets the machines go on that a bounded run can
+// count on.
+func (w *world) calm() {
+	w.calmed = true
+	w.weather = calm
+	for _, end := range w.mends {
+		end()
+	}
+	for _, h := range w.hosts {
+		if h.life == nil && (h.off || w.running() < 3) && w.fate.IntN(2) == 0 {
+			h.restart()
+		}
+	}
+	w.trace.say(w.now, "", "calm")
+}
+
+// begin starts the first nodes and waits until each is a member.
 func (w *world) begin() {
 	w.weather = calm
-	w.start()
+	w.newHost().begin(nil)
 	for range w.shape.nodes - 1 {
-		w.until(w.now+time.Duration(w.rng.IntN(50))*time.Millisecond, func() bool { return false })
-		w.start()
+		w.until(w.now+w.draw(50*time.Millisecond), func() bool { return false })
+		w.newHost().begin(nil)
 	}
 	w.must(10*time.Second, "the first nodes are members", w.members)
 }
 
+// members reports whether the view has all who live, and nobody else.
 func (w *world) members() bool {
-	for _, n := range w.nodes {
-		if !n.view.Has(n.id) {
+	alive := w.alive()
+	for _, n := range alive {
+		if !n.view.Has(n.id) || len(n.view.Members) != len(alive) {
 			return false
 		}
 	}
-	return true
+	return len(alive) > 0
 }
 
 // until lets time pass until then, or until done.
@@ -153,12 +204,17 @@ func (w *world) must(within time.Duration, what string, done func() bool) {
 // waiting says what the calls that have not ended wait for.
 func (w *world) waiting() string {
 	var s string
+	for _, n := range w.alive() {
+		if !n.view.Has(n.id) || len(n.view.Members) != w.running() {
+			s += fmt.Sprintf("; %s has %v, leader %s", n.id, n.view, n.core.Leader())
+		}
+	}
 	for _, c := range w.calls {
 		if c.ended {
 			continue
 		}
 		s += fmt.Sprintf("; call %d, %s of %s at %s", c.id, c.kind, c.object, c.node.id)
-		if f := c.node.fetches[c.object]; f != nil && c.kind == "get" {
+		if f := c.node.fetches[c.object]; f != nil && (c.kind == "get" || c.kind == "copy") {
 			node, why := f.core.Reason()
 			s += fmt.Sprintf(" (%s %s)", node, why)
 		}
@@ -169,7 +225,15 @@ func (w *world) waiting() string {
 // finish checks that whatever can end ends, reads every object everywhere,
 // deletes everything, and looks for what is left.
 func (w *world) finish() {
-	w.must(settled, "every node is a member", w.members)
+	if !w.until(w.now+settled, w.members) {
+		if w.shape.faults == excessive && !w.majority() {
+			w.unavailable()
+			return
+		}
+		w.fail("(21) %v after the faults stopped not all are members%s", settled, w.waiting())
+	}
+	w.must(settled, "nobody is suspected, and voters and backups are there", w.atRest)
+	w.putAgain()
 	w.must(settled, "every call that can end has ended", w.allEnded)
 	if w.shape.cap == 0 {
 		w.readAll()
@@ -180,12 +244,68 @@ func (w *world) finish() {
 		}
 	}
 	for _, id := range w.objects() {
-		w.delete(w.joined(), id)
+		w.delete(w.joined(w.fate), id)
 	}
 	w.must(settled, "everything is deleted", func() bool { return w.open == 0 })
 	var left string
 	if !w.until(w.now+settled, func() (ok bool) { left, ok = w.audit.nothingLeft(); return ok }) {
 		w.fail("(23) %s", left)
+	}
+}
+
+// atRest reports whether everything was as it should be for a second.
+func (w *world) atRest() bool {
+	if !w.restored() {
+		w.quiet = w.now
+	}
+	return w.now-w.quiet >= time.Second
+}
+
+// majority reports whether enough voters of the newest view are left, and of the
+// voters before them, which have to agree to the change.
+func (w *world) majority() bool {
+	for _, voters := range [][]phalanx.NodeID{w.audit.newest.Voters, w.audit.voters} {
+		left := 0
+		for _, id := range voters {
+			if n := w.byID[id]; n != nil && !n.over {
+				left++
+			}
+		}
+		if left <= len(voters)/2 && len(voters) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// unavailable checks (22) where no view can be decided any more: every call ends
+// in time.
+func (w *world) unavailable() {
+	w.met["majority of the voters lost"]++
+	for _, n := range w.alive() {
+		if n.member {
+			w.get(n, w.objects()[0], false)
+		}
+	}
+	w.must(2*time.Minute, "every call has ended", func() bool { return w.open == 0 })
+}
+
+// putAgain has what was lost put again, as it was: those who wait go on.
+func (w *world) putAgain() {
+	if w.shape.cap > 0 {
+		return
+	}
+	for _, id := range w.objects() {
+		m := w.oracle.model(id)
+		if !m.final() || m.began || w.oracle.available(id) {
+			continue
+		}
+		w.met["lost object put again"]++
+		c := w.put(w.joined(w.fate), id, putPlan{bytes: m.finals[m.gen].bytes, copies: 1, failAt: -1})
+		w.must(settled, "what was lost is put again", func() bool { return c.ended })
+		if g := m.gen; c.err != nil && m.final() && !w.oracle.available(id) && g == m.gen && id[0] != 't' {
+			w.fail("(18) put of %s, which was lost, ended: %v", id, c.err)
+		}
 	}
 }
 
@@ -204,18 +324,23 @@ func (w *world) canEnd(c *call) bool {
 	if w.shape.cap > 0 && c.kind != "delete" {
 		return false // others may keep all the room for ever
 	}
-	if c.kind == "get" {
-		m := w.oracle.model(c.object)
-		return m.final || m.deleted != 0
+	m := w.oracle.model(c.object)
+	switch c.kind {
+	case "get", "copy":
+		return w.oracle.available(c.object) || m.deleted != 0
+	case "reduce":
+		return w.reduceCanEnd(c)
+	case "put":
+		return c.copies <= w.running()
 	}
-	return c.kind != "reduce" || w.reduceCanEnd(c)
+	return true
 }
 
 // reduceCanEnd reports whether enough sources are there, as in (19).
 func (w *world) reduceCanEnd(c *call) bool {
 	there := 0
 	for _, id := range c.sources {
-		if m := w.oracle.model(id); m.final && !m.began {
+		if m := w.oracle.model(id); w.oracle.available(id) && !m.began {
 			there++
 		}
 	}
@@ -226,13 +351,13 @@ func (w *world) reduceCanEnd(c *call) bool {
 func (w *world) readAll() {
 	var gets []*call
 	for _, id := range w.objects() {
-		for _, n := range w.nodes {
+		for _, n := range w.alive() {
 			gets = append(gets, w.get(n, id, false))
 		}
 	}
 	w.must(settled, "every object can be read everywhere", func() bool {
 		for _, c := range gets {
-			if !c.ended {
+			if !c.ended && (w.canEnd(c) || w.oracle.model(c.object).state == directory.Unbound) {
 				return false
 			}
 		}
@@ -240,10 +365,10 @@ func (w *world) readAll() {
 	})
 	for _, c := range gets {
 		m := w.oracle.model(c.object)
-		if m.final && m.deleted == 0 && !m.began && c.err != nil {
+		if c.ended && w.oracle.available(c.object) && m.deleted == 0 && !m.began && c.err != nil {
 			w.fail("(18) get of %s at %s, which is final, ended: %v", c.object, c.node.id, c.err)
 		}
-		if m.gone != 0 && m.gone < c.began && (c.err == nil || c.err.Kind != phalanx.ErrDeleted) {
+		if c.ended && m.gone != 0 && m.gone < c.began && (c.err == nil || c.err.Kind != phalanx.ErrDeleted) {
 			w.fail("(12) get of %s at %s, which was deleted, ended: %v", c.object, c.node.id, c.err)
 		}
 	}

@@ -237,7 +237,7 @@ func (o *outgoing) pump() {
 		}
 		o.next, o.busy = end, true
 		o.pipe.write(p)
-		w.after(time.Duration(w.rng.Int64N(int64(w.shape.pieceTime)+1)), func() {
+		o.n.after(time.Duration(w.rng.Int64N(int64(w.shape.pieceTime)+1)), func() {
 			o.busy = false
 			if !o.over {
 				o.pump()
@@ -275,7 +275,7 @@ func (o *outgoing) end(last *ending) {
 	}
 	if o.c != nil {
 		c := o.c
-		o.n.w.after(0, func() { o.n.streamsChanged(c); o.n.w.step(o.n, "stream ended") })
+		o.n.after(0, func() { o.n.streamsChanged(c); o.n.w.step(o.n, "stream ended") })
 	}
 }
 
@@ -331,7 +331,7 @@ func (n *node) waits(from phalanx.NodeID, m waiting) {
 	}
 	in.heard = n.w.now
 	if slices.Contains(m.path, n.id) {
-		n.w.met["cycle broken"]++
+		n.w.met["cycle broken by the path in WAIT"]++
 		in.f.ended(transfer.Cycle, phalanx.Generation{})
 		return
 	}

@@ -31,7 +31,7 @@ func (s *survey) begin() {
 		s.nums[i] = n.client.numbers()
 		n.client.watch(s.nums[i], id)
 	}
-	n.w.after(250*time.Millisecond, func() { // an owner that does not answer must not hold up the others
+	n.after(250*time.Millisecond, func() { // an owner that does not answer must not hold up the others
 		s.surveyed()
 		n.w.step(n, "surveyed")
 	})
@@ -70,13 +70,19 @@ func (s *survey) told(r directory.Readiness) {
 	}
 	s.known[i] = true
 	var events []reduce.Event
-	bound := func(st directory.State) bool { return st == directory.Begun || st == directory.Finished }
-	if bound(old.State) {
+	bound := func(st directory.State) bool {
+		return st == directory.Begun || st == directory.Finished || st == directory.Lost
+	}
+	if !old.Gen.IsZero() && bound(old.State) {
 		switch {
-		case !bound(r.State):
+		case !bound(r.State) || r.State == directory.Lost && old.State != directory.Lost:
 			kind := phalanx.ErrAborted
-			if r.State == directory.Deleted {
+			switch r.State {
+			case directory.Deleted:
 				kind = phalanx.ErrDeleted
+			case directory.Lost:
+				kind = phalanx.ErrLost
+				s.c.n.w.met["source of a reduce lost"]++
 			}
 			events = append(events, reduce.SourceGone{Source: r.Object, Gen: old.Gen, Kind: kind})
 		case old.Gen.Less(r.Gen):

@@ -27,6 +27,8 @@ type copied struct {
 	used     time.Duration
 	evicting bool
 	gone     bool                            // was dropped
+	listed   bool                            // an owner has it in its list
+	born     time.Duration                   // when the life began that has kept it; 0: in the one that got it
 	path     []phalanx.NodeID                // from here to the origin, as last heard
 	begun    bool                            // Origin: it has its first piece
 	upstream func() (phalanx.NodeID, uint64) // the sender and the lease, if it is arriving
@@ -125,8 +127,33 @@ func (n *node) holdings(shard int) []directory.Holding {
 	return all
 }
 
+// copyOrder fetches an object in order to keep it, pinned.
+func (n *node) copyOrder(p directory.Push) {
+	n.w.met["copy ordered"]++
+	if c := n.table[p.Object]; c != nil {
+		if c.gen == p.Gen {
+			c.pinned = true
+			n.announceComplete(c)
+		}
+		return
+	}
+	if f := n.fetches[p.Object]; f != nil && slices.ContainsFunc(f.callers, func(c *call) bool { return c.pin }) {
+		return
+	}
+	c := n.w.call("copy", n, p.Object)
+	c.pin = true
+	n.w.fetch(c, true)
+	if !c.ended {
+		n.w.bound(c, 60*time.Second, phalanx.ErrDeadline)
+	}
+}
+
 // pushed carries out an order of an owner; twice is the same as once.
 func (n *node) pushed(p directory.Push) {
+	if p.Order == directory.PushCopy {
+		n.copyOrder(p)
+		return
+	}
 	if f := n.fetches[p.Object]; f != nil {
 		f.pushed(p)
 	}
@@ -192,7 +219,9 @@ func (n *node) keep(c *copied) {
 	n.table[c.object] = c
 	n.pump(c)
 	if f := n.fetches[c.object]; f != nil && f.buf != c {
+		n.switchStreams(f.buf, c) // nobody else may have the rest of what they read
 		f.served(c)
+		f.downstream()
 	}
 }
 

@@ -24,7 +24,20 @@ type shape struct {
 	calls        int
 	length       time.Duration // of the workload
 	reduces      bool
+	faults       faultiness
+	troubles     int // faults
 }
+
+// faultiness is what faults a run has.
+type faultiness uint8
+
+const (
+	faultless faultiness = iota
+	bounded              // one at a time, the next when backups are restored: every promise applies
+	excessive            // as they come: only safety is promised
+)
+
+func (f faultiness) String() string { return [...]string{"faultless", "bounded", "excessive"}[f] }
 
 func someShape(r *rand.Rand) shape {
 	s := shape{
@@ -43,21 +56,39 @@ func someShape(r *rand.Rand) shape {
 	if s.reduces {
 		s.calls += 15
 	}
+	switch k := r.IntN(10); {
+	case k < 2:
+	case k < 8:
+		s.faults = bounded
+	default:
+		s.faults = excessive
+	}
+	if s.faults != faultless {
+		s.nodes = max(s.nodes, 2) + r.IntN(2) + 1
+		s.joins = r.IntN(2)
+		s.troubles = 1 + r.IntN(6)
+		s.length = time.Duration(500+r.IntN(3500)) * time.Millisecond
+		s.calls += r.IntN(20)
+	}
 	return s
 }
 
 // call is one call of an application.
 type call struct {
-	id     uint64
-	kind   string
-	node   *node
-	object phalanx.ObjectID
-	began  time.Duration
-	leave  func(*phalanx.Error) // ends it from outside
-	ended  bool
-	err    *phalanx.Error
-	gen    phalanx.Generation
-	bytes  []byte
+	id      uint64
+	kind    string
+	node    *node
+	object  phalanx.ObjectID
+	began   time.Duration
+	leave   func(*phalanx.Error) // ends it from outside
+	ended   bool
+	gone    bool // its caller died with it
+	pin     bool // what is fetched is to be kept
+	excused bool // an actor has panicked
+	copies  int  // of a put
+	err     *phalanx.Error
+	gen     phalanx.Generation
+	bytes   []byte
 
 	sources []phalanx.ObjectID // of a reduce
 	num     int
@@ -90,9 +121,15 @@ func (w *world) end(c *call, err *phalanx.Error, g phalanx.Generation, bytes []b
 	w.oracle.ended(c)
 }
 
+// vanish forgets a call whose caller is gone.
+func (w *world) vanish(c *call) {
+	c.ended, c.gone = true, true
+	w.open--
+}
+
 // bound ends a call after d, as its deadline or its caller would.
 func (w *world) bound(c *call, d time.Duration, k phalanx.Kind) {
-	w.after(d, func() {
+	c.node.after(d, func() {
 		if !c.ended {
 			c.leave(errorf(k, c.object, "after %v", d))
 			w.step(c.node, "call left")
@@ -102,6 +139,13 @@ func (w *world) bound(c *call, d time.Duration, k phalanx.Kind) {
 
 func (w *world) get(n *node, object phalanx.ObjectID, wait bool) *call {
 	c := w.call("get", n, object)
+	w.fetch(c, wait)
+	return c
+}
+
+// fetch has the node of a call fetch its object.
+func (w *world) fetch(c *call, wait bool) {
+	n, object := c.node, c.object
 	c.leave = func(err *phalanx.Error) {
 		if f := n.fetches[object]; f != nil {
 			f.leave(c, err)
@@ -110,11 +154,11 @@ func (w *world) get(n *node, object phalanx.ObjectID, wait bool) *call {
 		}
 	}
 	n.get(c, wait)
-	return c
 }
 
 func (w *world) put(n *node, object phalanx.ObjectID, plan putPlan) *call {
 	c := w.call("put", n, object)
+	c.copies = plan.copies
 	w.oracle.model(object).tried = append(w.oracle.model(object).tried, plan.bytes)
 	n.put(c, plan)
 	for _, cr := range n.creates {
@@ -140,7 +184,8 @@ func (w *world) delete(n *node, object phalanx.ObjectID) *call {
 	c := w.call("delete", n, object)
 	w.oracle.model(object).began = true
 	c.leave = func(err *phalanx.Error) { w.end(c, err, phalanx.Generation{}, nil) }
-	n.client.ask(n.client.numbers(), object, directory.Delete{}, func(_ phalanx.NodeID, r directory.Result) {
+	num := n.client.numbers()
+	n.client.ask(num, object, directory.Delete{}, func(_ phalanx.NodeID, r directory.Result) {
 		if c.ended {
 			return
 		}
@@ -149,6 +194,11 @@ func (w *world) delete(n *node, object phalanx.ObjectID) *call {
 			return
 		}
 		w.end(c, nil, r.Gen, nil)
+	})
+	n.client.impatient(num, func(err *phalanx.Error) {
+		if !c.ended {
+			w.end(c, err, phalanx.Generation{}, nil)
+		}
 	})
 	return c
 }
@@ -178,12 +228,12 @@ func (w *world) objects() []phalanx.ObjectID {
 }
 
 // someObject returns one of the run's ids; targets are only read.
-func (w *world) someObject(read bool) phalanx.ObjectID {
+func (w *world) someObject(r *rand.Rand, read bool) phalanx.ObjectID {
 	all := w.objects()
 	if w.shape.reduces && !read {
 		all = all[:len(all)-targets]
 	}
-	return all[w.rng.IntN(len(all))]
+	return all[r.IntN(len(all))]
 }
 
 // metaOf describes size bytes of an object: sources are arrays.
@@ -212,69 +262,70 @@ func (w *world) bytesOf(object phalanx.ObjectID, v int) []byte {
 	return b
 }
 
-// joined returns a node that is in the cluster.
-func (w *world) joined() *node {
-	for {
-		if n := w.nodes[w.rng.IntN(len(w.nodes))]; n.view.Has(n.id) {
-			return n
-		}
-		if !w.nodes[0].view.Has(w.nodes[0].id) {
-			return w.nodes[0]
+// joined returns a node that is in the cluster, nil if there is none.
+func (w *world) joined(r *rand.Rand) *node {
+	var all []*node
+	for _, n := range w.alive() {
+		if n.view.Has(n.id) && !n.host.hung {
+			all = append(all, n)
 		}
 	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all[r.IntN(len(all))]
 }
 
-// plan draws the workload.
-func (w *world) plan() {
-	for range w.shape.joins {
-		w.after(w.draw(w.shape.length), func() {
-			n := w.start()
-			w.met["join"]++
-			w.step(n, "joins")
-		})
-	}
-	for range w.shape.calls {
-		w.after(w.draw(w.shape.length), w.someCall)
-	}
-}
+func (w *world) draw(d time.Duration) time.Duration { return drawn(w.rng, d) }
 
-func (w *world) draw(d time.Duration) time.Duration { return time.Duration(w.rng.Int64N(int64(d) + 1)) }
+func drawn(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d) + 1)) }
 
 // someCall makes one call of a random kind at a random node.
-func (w *world) someCall() {
-	k := w.rng.IntN(20)
-	n, object := w.joined(), w.someObject(k < 9 || k == 17)
+func (w *world) someCall(r *rand.Rand) string {
+	k := r.IntN(20)
+	n, object := w.joined(r), w.someObject(r, k < 9 || k == 17)
+	if n == nil {
+		return "nobody calls"
+	}
 	var c *call
 	switch {
 	case k < 9:
-		c = w.get(n, object, w.rng.IntN(4) > 0)
+		c = w.get(n, object, r.IntN(4) > 0)
 	case k < 14:
-		plan := putPlan{bytes: w.bytesOf(object, w.rng.IntN(5)/4), unknown: w.rng.IntN(4) == 0, failAt: -1, pace: w.draw(20 * time.Millisecond)}
-		if w.rng.IntN(8) == 0 {
-			plan.failAt = w.rng.IntN(w.shape.largest)
+		plan := putPlan{bytes: w.bytesOf(object, r.IntN(5)/4), copies: 1, unknown: r.IntN(4) == 0, failAt: -1, pace: drawn(r, 20*time.Millisecond)}
+		if r.IntN(8) == 0 {
+			plan.failAt = r.IntN(w.shape.largest)
+		}
+		if r.IntN(4) == 0 && len(n.view.Members) >= 3 {
+			plan.copies = 2
 		}
 		c = w.put(n, object, plan)
 	case k < 17:
-		c = w.make(n, object, w.bytesOf(object, 2), w.rng.IntN(3), w.draw(20*time.Millisecond))
+		c = w.make(n, object, w.bytesOf(object, 2), r.IntN(3), drawn(r, 20*time.Millisecond))
 	case k < 18:
-		if w.rng.IntN(3) == 0 {
+		if r.IntN(3) == 0 {
 			c = w.delete(n, object)
 		}
 	default:
 		if w.shape.reduces {
-			c = w.someReduce(n)
+			c = w.someReduce(r, n)
 		}
 	}
-	if c == nil || c.ended {
-		return
+	if c == nil {
+		return "nobody calls"
 	}
-	switch w.rng.IntN(6) {
+	what := fmt.Sprintf("%s %s at %s", c.kind, c.object, n.id)
+	if c.ended {
+		return what
+	}
+	switch r.IntN(6) {
 	case 0:
-		w.bound(c, w.draw(100*time.Millisecond), phalanx.ErrCanceled)
+		w.bound(c, drawn(r, 100*time.Millisecond), phalanx.ErrCanceled)
 	case 1:
-		w.bound(c, w.draw(2*time.Second), phalanx.ErrDeadline)
+		w.bound(c, drawn(r, 2*time.Second), phalanx.ErrDeadline)
 	default:
 		w.bound(c, 60*time.Second, phalanx.ErrDeadline)
 	}
 	w.step(n, "call")
+	return what
 }

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +62,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	verbose := flags.BoolP("verbose", "v", false, "print everything that happens")
 	workers := flags.Int("parallel", runtime.GOMAXPROCS(0), "how many to run at a time")
 	all := flags.Bool("all", false, "go on after a failure")
+	only := flags.IntSlice("only", nil, "do only these actions of the schedule")
+	calm := flags.Bool("calm", false, "a network that delays, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 				if i >= *seeds {
 					return
 				}
-				r := sim.Run(sim.Config{Seed: *first + i, Trace: trace})
+				r := sim.Run(sim.Config{Seed: *first + i, Only: some(*only, flags.Changed("only")), Calm: *calm, Trace: trace})
 				if r.Err != nil {
 					failed.Store(true)
 				}
@@ -92,6 +95,14 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		close(results)
 	}()
 	return report(results, *seeds, *all, out, progress)
+}
+
+// some returns the actions that are wanted; nil stands for all.
+func some(only []int, given bool) []int {
+	if !given {
+		return nil
+	}
+	return append([]int{}, only...)
 }
 
 // report takes the results as they come and says what they were.
@@ -119,5 +130,7 @@ func report(results <-chan sim.Result, seeds uint64, all bool, out, progress io.
 		return nil
 	}
 	r := sum.failed[0]
+	cfg, small := sim.Shrink(r)
+	fmt.Fprintf(out, "shrunk from %d actions to %d:\n%s\n%v\nreplay: go run ./cmd/sim %s -v\n", len(r.Actions), len(small.Actions), strings.Join(small.Script, "\n"), small.Err, cfg.Replay())
 	return fmt.Errorf("seed %d: %w\nreplay: go run ./cmd/sim --seed %d -v", r.Seed, r.Err, r.Seed)
 }

@@ -1,0 +1,388 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// Faults. In a run that is bounded, what can cost a node waits until everything
+// is as it should be, and only one node is struck at a time. In an excessive one
+// they come as they were drawn.
+
+// someFault has a random fault happen, now or when it may.
+func (w *world) someFault(r *rand.Rand) string {
+	l := w.doing
+	switch k := r.IntN(20); {
+	case k < 8:
+		w.strike(func() { l.what += w.death(r) })
+	case k < 11:
+		w.strike(func() { l.what += w.hanging(r) })
+	case k < 14:
+		w.strike(func() { l.what += w.partition(r) })
+	case k < 15:
+		w.strike(func() { l.what += w.slowness(r) })
+	case k < 17:
+		w.strike(func() { l.what += w.slander(r) })
+	default:
+		return w.panics(r)
+	}
+	return l.what + " "
+}
+
+// strike has a fault happen as soon as the run's bounds allow it.
+func (w *world) strike(fault func()) {
+	if w.calmed {
+		return
+	}
+	if w.shape.faults == bounded && (!w.atRest() || w.busy) {
+		w.after(20*time.Millisecond, func() { w.strike(fault) })
+		return
+	}
+	w.busy = true
+	fault()
+}
+
+// over ends a fault after d, or as soon as the faults are to stop.
+func (w *world) over(d time.Duration, mend func()) {
+	done := false
+	end := func() {
+		if !done {
+			done = true
+			w.busy = false
+			mend()
+		}
+	}
+	w.mends = append(w.mends, end)
+	w.after(d, end)
+}
+
+// victim returns a machine that may be struck, and notes that it was.
+func (w *world) victim(r *rand.Rand) *host {
+	var up []*host
+	for _, h := range w.hosts {
+		if h.life != nil && !h.hung && h.life.view.Has(h.life.id) {
+			up = append(up, h)
+		}
+	}
+	if len(up) == 0 || w.shape.faults == bounded && len(up) < 3 {
+		w.busy = false
+		return nil
+	}
+	h := up[r.IntN(len(up))]
+	h.struck(w.now)
+	return h
+}
+
+// struck notes that something happens to the machine.
+func (h *host) struck(at time.Duration) { h.troubled = at + time.Hour }
+
+// spared notes that it is over.
+func (h *host) spared() { h.troubled = h.w.now }
+
+// death ends a process or a machine, which comes back later, or not.
+func (w *world) death(r *rand.Rand) string {
+	h := w.victim(r)
+	if h == nil {
+		return "nobody can die"
+	}
+	power := r.IntN(3) == 0
+	what := "fault: crash"
+	if power {
+		what = "fault: power lost"
+	}
+	id := h.life.id
+	w.met[what]++
+	w.roles(h)
+	h.crash(power)
+	w.over(drawn(r, 2*time.Second), func() {
+		h.spared()
+		if r.IntN(4) > 0 || w.running() < 3 {
+			w.met["fault: restart with a new incarnation"]++
+			h.restart()
+		}
+	})
+	return fmt.Sprintf("%s of %s", what, id)
+}
+
+// roles notes what a node was when it was struck.
+func (w *world) roles(h *host) {
+	n := h.life
+	if n.core.Leader() == n.id {
+		w.met["struck: the leader of the voters"]++
+	}
+	for i, s := range n.view.Shards {
+		if s.Owner == n.id && n.shards[i] != nil && len(n.shards[i].Objects()) > 0 {
+			w.met["struck: an owner"]++
+			if n.shards[i].Warming() {
+				w.met["struck: a warming owner"]++
+			}
+		}
+	}
+	if len(n.reduces.coords) > 0 {
+		w.met["struck: a coordinator"]++
+	}
+	for _, p := range n.reduces.places {
+		if p.core.Runs() {
+			w.met["struck: a place"]++
+			if p.core.State().Root {
+				w.met["struck: a root"]++
+			}
+		}
+	}
+	for _, o := range n.out {
+		if !o.over {
+			w.met["struck: a sender"]++
+		}
+	}
+}
+
+func (w *world) running() int { return len(w.alive()) }
+
+// hanging stops a machine for a while.
+func (w *world) hanging(r *rand.Rand) string {
+	h := w.victim(r)
+	if h == nil {
+		return "nobody can hang"
+	}
+	w.met["fault: hang"]++
+	w.roles(h)
+	h.hang()
+	d := drawn(r, 2*time.Second)
+	w.over(d, func() {
+		h.spared()
+		h.resume()
+	})
+	return fmt.Sprintf("%s hangs for %v", h.life.id, d)
+}
+
+// partition cuts one node off, a link, a direction of it, or the cluster in two.
+func (w *world) partition(r *rand.Rand) string {
+	h := w.victim(r)
+	if h == nil {
+		return "nobody can be cut off"
+	}
+	w.roles(h)
+	d := drawn(r, 2*time.Second)
+	var what string
+	var cuts [][2]*host
+	both := func(a, b *host) { cuts = append(cuts, [2]*host{a, b}, [2]*host{b, a}) }
+	others := slices.DeleteFunc(slices.Clone(w.hosts), func(o *host) bool { return o == h })
+	switch k := r.IntN(5); {
+	case k == 0:
+		w.met["fault: one-way partition"]++
+		o := others[r.IntN(len(others))]
+		cuts = append(cuts, [2]*host{h, o})
+		what = fmt.Sprintf("no way from %s to %s", h.name, o.name)
+	case k == 1:
+		w.met["fault: link cut"]++
+		o := others[r.IntN(len(others))]
+		both(h, o)
+		what = fmt.Sprintf("no way between %s and %s", h.name, o.name)
+	case k == 2:
+		w.met["fault: nobody hears a node"]++
+		for _, o := range others {
+			cuts = append(cuts, [2]*host{h, o})
+		}
+		what = fmt.Sprintf("no way from %s", h.name)
+	case k == 3 && w.shape.faults == excessive:
+		w.met["fault: two-way partition of groups"]++
+		what = "no way between some and the others:"
+		side := map[*host]bool{}
+		for _, a := range w.hosts {
+			if side[a] = r.IntN(2) == 0; side[a] {
+				what += " " + a.name
+			}
+		}
+		for _, a := range w.hosts {
+			for _, b := range w.hosts {
+				if side[a] != side[b] {
+					cuts = append(cuts, [2]*host{a, b})
+				}
+			}
+		}
+	default:
+		w.met["fault: node cut off"]++
+		for _, o := range others {
+			both(h, o)
+		}
+		what = fmt.Sprintf("%s is cut off", h.name)
+	}
+	for _, c := range cuts {
+		c[0].struck(w.now)
+		c[1].struck(w.now)
+		w.cutOff(c[0], c[1], true)
+	}
+	w.over(d, func() {
+		for _, c := range cuts {
+			w.cutOff(c[0], c[1], false)
+			c[0].spared()
+			c[1].spared()
+		}
+		h.spared()
+	})
+	return fmt.Sprintf("%s for %v", what, d)
+}
+
+// slowness has a machine do everything late for a while.
+func (w *world) slowness(r *rand.Rand) string {
+	h := w.victim(r)
+	if h == nil {
+		return "nobody can be slow"
+	}
+	w.met["fault: slow node"]++
+	by, d := time.Millisecond+drawn(r, 300*time.Millisecond), drawn(r, 3*time.Second)
+	h.slow = by
+	w.over(d, func() {
+		h.slow = 0
+		h.spared()
+	})
+	return fmt.Sprintf("%s is slow by %v for %v", h.name, by, d)
+}
+
+// slander keeps the heartbeats of one or more others from a node, which is well.
+func (w *world) slander(r *rand.Rand) string {
+	h := w.victim(r)
+	if h == nil {
+		return "nobody can be suspected"
+	}
+	w.met["fault: false suspicion"]++
+	var by []*host
+	for _, o := range w.hosts {
+		if o != h && r.IntN(2) == 0 {
+			by = append(by, o)
+			w.deaf[[2]*host{o, h}]++
+		}
+	}
+	d := 400*time.Millisecond + drawn(r, 1500*time.Millisecond)
+	w.over(d, func() {
+		for _, o := range by {
+			w.deaf[[2]*host{o, h}]--
+		}
+		h.spared()
+	})
+	return fmt.Sprintf("%d others do not hear %s for %v", len(by), h.name, d)
+}
+
+// panics has an actor lose its instance.
+func (w *world) panics(r *rand.Rand) string {
+	n := w.joined(r)
+	if n == nil {
+		return "nobody panics"
+	}
+	l := w.doing
+	switch r.IntN(6) {
+	case 0, 1, 2:
+		for _, m := range w.alive() {
+			if len(m.reduces.coords) > 0 && !m.host.hung {
+				w.met["panic: coordinator"]++
+				c := m.reduces.coords[r.IntN(len(m.reduces.coords))]
+				c.panics()
+				return fmt.Sprintf("the coordinator of %s at %s panics", c.target, m.id)
+			}
+		}
+	case 3:
+		for _, m := range w.alive() {
+			for _, p := range m.reduces.sortedPlaces() {
+				if p.core.Runs() && !m.host.hung {
+					w.met["panic: place"]++
+					m.reduces.lose(p, "panic")
+					return fmt.Sprintf("place %d of %s at %s panics", p.key.place, p.key.target, m.id)
+				}
+			}
+		}
+	case 4:
+		for _, m := range w.alive() {
+			for _, id := range sortedObjects(m.fetches) {
+				if !m.host.hung {
+					w.met["panic: fetch"]++
+					m.fetches[id].panics()
+					return fmt.Sprintf("the fetch of %s at %s panics", id, m.id)
+				}
+			}
+		}
+	}
+	w.strike(func() { l.what += w.forgetful(r) })
+	return l.what + " "
+}
+
+// forgetful has a shard replica lose its state.
+func (w *world) forgetful(r *rand.Rand) string {
+	h := w.victim(r)
+	if h == nil {
+		return "no replica panics"
+	}
+	n := h.life
+	for i := range n.shards {
+		if n.shards[i] != nil && !n.forgot[i].lost {
+			w.met["panic: shard replica"]++
+			if n.view.Shards[i].Owner == n.id {
+				w.met["panic: owner of a shard"]++
+			}
+			n.panicShard(i)
+			w.over(0, h.spared)
+			return fmt.Sprintf("the replica of shard %d at %s panics", i, n.id)
+		}
+	}
+	w.over(0, h.spared)
+	return "no replica panics"
+}
+
+// restored reports whether the next fault may strike: all who live are members
+// with the newest view, and voters, backups and promised copies are there.
+func (w *world) restored() bool {
+	alive, v := w.alive(), w.audit.newest
+	if !w.untouched() || len(alive) != len(v.Members) {
+		return false
+	}
+	for _, n := range alive {
+		if !v.Has(n.id) || n.view.Number != v.Number || len(n.detector.Suspects()) > 0 {
+			return false
+		}
+	}
+	if !slices.ContainsFunc(alive, func(n *node) bool { return n.core.Settled() }) {
+		return false
+	}
+	if want := min(3, len(alive)-1+len(alive)%2); len(v.Voters) != want || slices.ContainsFunc(v.Members, func(m view.Member) bool { return m.Leaving }) {
+		return false
+	}
+	for i, s := range v.Shards {
+		if len(alive) > 1 && s.Backup == "" || w.byID[s.Owner].shards[i] == nil || w.byID[s.Owner].shards[i].Warming() {
+			return false
+		}
+		o := w.byID[s.Owner]
+		if _, owner := o.shards[i].Owns(); !owner || !o.shards[i].Answers() || o.forgot[i].lost {
+			return false
+		}
+		if b := w.byID[s.Backup]; s.Backup != "" && (b.shards[i] == nil || b.forgot[i].lost) {
+			return false
+		}
+		if !w.copiesThere(o, i, len(alive)) {
+			return false
+		}
+	}
+	return true
+}
+
+// copiesThere reports whether all promised copies are.
+func (w *world) copiesThere(o *node, shard, nodes int) bool {
+	for _, id := range o.shards[shard].Objects() {
+		m := w.oracle.model(id)
+		if m.copies < 2 || !m.final() {
+			continue
+		}
+		k := 0
+		for _, n := range w.alive() {
+			if c := n.table[id]; c != nil && c.gen == m.gen && c.pinned && c.listed {
+				k++
+			}
+		}
+		if k < min(m.copies, nodes) {
+			return false
+		}
+	}
+	return true
+}

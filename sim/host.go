@@ -1,0 +1,192 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// host is a machine, with an address of its own, that runs one life of a node
+// after the other.
+type host struct {
+	w      *world
+	name   string
+	lives  uint64        // that began here
+	life   *node         // nil while no process listens
+	hung   bool          // nothing is handled, what comes is kept
+	frozen []func()      // what was kept
+	off    bool          // without power: it does not even refuse connections
+	slow   time.Duration // up to this much later is everything handled
+
+	troubled time.Duration // until when something has happened to it
+}
+
+// newHost adds a machine to the world.
+func (w *world) newHost() *host {
+	h := &host{w: w, name: fmt.Sprintf("n%d", len(w.hosts))}
+	w.hosts = append(w.hosts, h)
+	return h
+}
+
+// alive returns the lives that go on, in the order of their hosts.
+func (w *world) alive() []*node {
+	var out []*node
+	for _, h := range w.hosts {
+		if h.life != nil {
+			out = append(out, h.life)
+		}
+	}
+	return out
+}
+
+// after has the node do something d from now, if it lives then.
+func (n *node) after(d time.Duration, do func()) {
+	if n.host.slow > 0 {
+		d += n.w.draw(n.host.slow)
+	}
+	n.w.after(d, func() { n.run(do) })
+}
+
+// run does what has come for the node: now, when it goes on, or never.
+func (n *node) run(do func()) {
+	switch {
+	case n.over:
+	case n.host.hung:
+		n.host.frozen = append(n.host.frozen, func() { n.run(do) })
+	default:
+		do()
+	}
+}
+
+// hang stops a machine in the middle of everything, as SIGSTOP does.
+func (h *host) hang() { h.hung = true }
+
+// resume lets it go on: everything that came meanwhile is handled at once.
+func (h *host) resume() {
+	h.hung = false
+	frozen := h.frozen
+	h.frozen = nil
+	for _, do := range frozen {
+		do()
+	}
+}
+
+// crash ends the process. Who is connected to it notices at once, unless it was
+// the machine that lost its power.
+func (h *host) crash(power bool) {
+	n := h.life
+	h.off, h.hung, h.frozen, h.slow = power, false, nil, 0
+	if n == nil {
+		return
+	}
+	h.life = nil
+	n.end(nil)
+	if !power {
+		n.disconnect(true)
+	}
+}
+
+// disconnect tells everyone that the connections with n broke, and that its
+// actors have ended. The connections for actors' messages outlive a life that was
+// removed.
+func (n *node) disconnect(control bool) {
+	for _, o := range n.w.alive() {
+		if o == n || !n.w.linked(n.host, o.host) {
+			continue
+		}
+		o.after(time.Millisecond+n.w.draw(3*time.Millisecond), func() {
+			o.broken(n.id, control)
+			o.reduces.connectionBroke(n.id) // its actors have ended
+			n.w.step(o, "connection broken")
+		})
+	}
+}
+
+// restart begins the next life of a process that ended.
+func (h *host) restart() {
+	h.off = false
+	if h.life == nil {
+		h.begin(nil)
+	}
+}
+
+// end ends a life and everything that it does. Err is what its callers are told;
+// nil if they are gone with it.
+func (n *node) end(err *phalanx.Error) {
+	n.over = true
+	for _, c := range n.w.calls {
+		if c.node != n || c.ended {
+			continue
+		}
+		if err == nil {
+			n.w.vanish(c)
+			continue
+		}
+		n.w.end(c, errorf(err.Kind, c.object, "%v", err.Err), phalanx.Generation{}, nil)
+	}
+}
+
+// fenced hears that the others have removed this life: it stops all roles, keeps
+// its complete copies and joins as a new incarnation.
+func (n *node) fenced() {
+	w, h := n.w, n.host
+	if n.member {
+		w.met["fenced node rejoins"]++
+	}
+	kept := map[phalanx.ObjectID]*copied{}
+	for _, id := range sortedObjects(n.table) {
+		c := *n.table[id]
+		c.upstream, c.path, c.evicting, c.listed = nil, nil, false, false
+		c.born = w.now
+		kept[id] = &c
+	}
+	n.end(&phalanx.Error{Kind: phalanx.ErrFenced, Err: fmt.Errorf("the cluster has removed %s", n.id)})
+	h.life = nil
+	n.disconnect(false)
+	w.after(50*time.Millisecond+w.draw(50*time.Millisecond), func() {
+		h.later(func() {
+			if h.life == nil && !h.off && h.lives == n.life {
+				h.begin(kept)
+			}
+		})
+	})
+}
+
+// later does something in the process that has no life at the moment.
+func (h *host) later(do func()) {
+	if h.hung {
+		h.frozen = append(h.frozen, do)
+		return
+	}
+	do()
+}
+
+// The network between machines.
+
+// linked reports whether something gets from one to the other.
+func (w *world) linked(from, to *host) bool { return from == to || w.cut[[2]*host{from, to}] == 0 }
+
+// cutOff cuts or mends the way from one machine to another.
+func (w *world) cutOff(from, to *host, cut bool) {
+	if cut {
+		w.cut[[2]*host{from, to}]++
+	} else {
+		w.cut[[2]*host{from, to}]--
+	}
+}
+
+// untouched reports whether all machines run and reach each other.
+func (w *world) untouched() bool {
+	for _, n := range w.cut {
+		if n > 0 {
+			return false
+		}
+	}
+	for _, h := range w.hosts {
+		if h.hung || h.slow > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,208 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/detect"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// accusation tells a voter of a suspicion.
+type accusation struct {
+	node  phalanx.NodeID
+	cause detect.Cause
+}
+
+func (n *node) stepDetector(ev detect.Event) {
+	for _, e := range n.detector.Step(ev) {
+		switch e := e.(type) {
+		case detect.Beat:
+			n.beat(e.Node)
+		case detect.Suspect:
+			n.w.met["node suspected: "+e.Cause.String()]++
+			n.suspect(e.Node)
+		case detect.Trust:
+			n.w.met["node trusted again"]++
+		case detect.Accuse:
+			n.w.send(n.id, e.To, accusation{e.Node, e.Cause})
+		case detect.Remove:
+			n.w.met["removal proposed"]++
+			n.stepView(view.Propose{Command: view.RemoveMember{Node: e.Node, Dead: e.Dead}, Now: n.clock()})
+		}
+	}
+}
+
+// beat sends a heartbeat. Its connection is one of its own: the weather does
+// not reach it, faults do.
+func (n *node) beat(to phalanx.NodeID) {
+	w, from, dest := n.w, n.host, w2host(n.w, to)
+	back := func(ev func() detect.Event) {
+		w.after(w.short(), func() {
+			if w.linked(dest, from) {
+				n.run(func() { n.stepDetector(ev()); w.step(n, "heartbeat") })
+			}
+		})
+	}
+	w.after(w.short(), func() {
+		switch {
+		case !w.linked(from, dest) || dest.off || w.deaf[[2]*host{from, dest}] > 0:
+		case dest.life == nil || dest.life.id != to:
+			if dest.hung {
+				return
+			}
+			back(func() detect.Event { return detect.Refuses{Node: to, Now: n.clock()} })
+		default:
+			dest.life.after(0, func() {
+				back(func() detect.Event { return detect.Echoed{Node: to, Now: n.clock()} })
+			})
+		}
+	})
+}
+
+func w2host(w *world, id phalanx.NodeID) *host { return w.byID[id].host }
+
+// watched tells the detector of the time and of open streams.
+func (n *node) watched() {
+	if n.detector.Due() > n.clock() {
+		return
+	}
+	var streams []phalanx.NodeID
+	for _, o := range n.out {
+		if !o.over && o.pipe.to != n.id {
+			streams = append(streams, o.pipe.to)
+		}
+	}
+	for _, id := range sortedObjects(n.fetches) {
+		if f := n.fetches[id]; f.sender != "" {
+			streams = append(streams, f.sender)
+		}
+	}
+	slices.Sort(streams)
+	n.stepDetector(detect.Tick{Streams: slices.Compact(streams), Now: n.clock()})
+}
+
+// changed tells the detector of a new view.
+func (n *node) changed(v view.View) {
+	ev := detect.Changed{Voters: v.Voters, Now: n.clock()}
+	for _, m := range v.Members {
+		ev.Members = append(ev.Members, m.ID)
+	}
+	pair := func(id phalanx.NodeID) {
+		if id != "" && id != n.id && !slices.Contains(ev.Pairs, id) {
+			ev.Pairs = append(ev.Pairs, id)
+		}
+	}
+	for _, s := range v.Shards {
+		if s.Owner == n.id || s.Backup == n.id || s.Next == n.id {
+			pair(s.Owner)
+			pair(s.Backup)
+			pair(s.Next)
+		}
+	}
+	n.stepDetector(ev)
+}
+
+// suspect breaks with a node that this node does not trust to answer.
+func (n *node) suspect(id phalanx.NodeID) {
+	n.reduces.nodeGone(id, false)
+	n.sever(id)
+	n.stepView(view.PeerBroken{Node: id, Now: n.clock()})
+	if o := n.w.byID[id]; !o.over && n.w.linked(n.host, o.host) {
+		o.after(n.w.short(), func() {
+			o.broken(n.id, true)
+			n.w.step(o, "connection closed")
+		})
+	}
+}
+
+// broken hears that the connections with a node broke by themselves.
+func (n *node) broken(id phalanx.NodeID, control bool) {
+	n.streamsBroke(id)
+	if control {
+		n.reduces.connectionBroke(id)
+		n.stepView(view.PeerBroken{Node: id, Now: n.clock()})
+	}
+	n.stepDetector(detect.Broken{Node: id, Now: n.clock()})
+}
+
+// sever closes the connections with a node.
+func (n *node) sever(id phalanx.NodeID) {
+	n.streamsBroke(id)
+	n.reduces.connectionBroke(id)
+}
+
+// streamsBroke ends the streams with a node.
+func (n *node) streamsBroke(id phalanx.NodeID) {
+	for _, o := range slices.Clone(n.out) {
+		if o.pipe.to == id && !o.over {
+			o.end(&ending{why: transfer.Broken})
+		}
+	}
+	for _, object := range sortedObjects(n.fetches) {
+		f := n.fetches[object]
+		if in := n.in[f.stream]; f.stream != 0 && f.sender == id && in != nil && !in.over {
+			in.pipe.write(closing{f.stream})
+			f.ended(transfer.Broken, phalanx.Generation{})
+		}
+	}
+	n.reduces.streamsBroke(id)
+}
+
+// nodeGone tells the coordinators here of a node.
+func (r *reduces) nodeGone(id phalanx.NodeID, down bool) {
+	for _, c := range slices.Clone(r.coords) {
+		c.step(reduce.NodeGone{Node: id, Down: down})
+	}
+}
+
+// connectionBroke ends what watches an actor of another node: coordinators hear
+// of their places there, places end whose coordinator was there.
+func (r *reduces) connectionBroke(id phalanx.NodeID) {
+	for _, c := range slices.Clone(r.coords) {
+		for _, p := range c.core.Places() {
+			if p.Node == id && p.State == "live" && p.Acked {
+				c.step(reduce.PlaceLost{Place: p.Place, Gen: p.Gen, Reason: reduce.LostSuspected, Text: "the connection to its node broke"})
+			}
+		}
+	}
+	for _, p := range r.sortedPlaces() {
+		if p.coordinator == id {
+			r.lose(p, "its coordinator is gone")
+		}
+	}
+}
+
+// lose ends a place at once. Whoever watches it hears of it if its node can be
+// reached.
+func (r *reduces) lose(p *place, why string) {
+	if p.core.Runs() {
+		r.n.w.met["place ended: "+why]++
+	}
+	gen := p.core.State().Gen
+	runs := p.core.Runs()
+	p.release(false)
+	delete(r.places, p.key)
+	if runs {
+		r.n.w.send(r.n.id, p.coordinator, report{p.key, reduce.PlaceLost{Place: p.key.place, Gen: gen, Reason: reduce.LostPanic, Text: why}})
+	}
+}
+
+// streamsBroke ends the streams between places here and on another node.
+func (r *reduces) streamsBroke(id phalanx.NodeID) {
+	for _, f := range slices.Clone(r.feeds) {
+		if f.pipe.to == id && !f.over {
+			f.end(false, "the connection broke")
+		}
+	}
+	for _, p := range r.sortedPlaces() {
+		for _, s := range sortedStreams(p.edges) {
+			if ed := p.edges[s]; ed != nil && ed.pipe.to == id && !ed.complete {
+				ed.pipe.write(closeEdge{p.key, s})
+				p.endEdge(ed, false, "the connection broke")
+			}
+		}
+	}
+}
