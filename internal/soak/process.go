@@ -51,6 +51,7 @@ func launch(name string, cmd *exec.Cmd, clock func() time.Duration, fenced func(
 		waits: map[uint64]chan line{}, up: make(chan line, 1)}
 	cmd.ExtraFiles = []*os.File{r} // ordersFD
 	cmd.Stdout, cmd.Stderr = p, &p.errors
+	tie(cmd)
 	if p.child, err = children.Run(cmd); err != nil {
 		_ = w.Close()
 		return nil, err

@@ -44,14 +44,14 @@ type Progress struct {
 // String returns a line for people.
 func (p Progress) String() string {
 	line := fmt.Sprintf("%7.1f s  %d nodes, %d operations, %d ended with an error that was right, %.1f MB read", p.At.Seconds(), p.Nodes, p.Operations, p.Errors, float64(p.Bytes)/(1<<20))
-	if f := counts(p.Faults); f != "" {
+	if f := Counts(p.Faults); f != "" {
 		line += "; faults: " + f
 	}
 	return line
 }
 
-// counts returns "a 1, b 2".
-func counts(m map[string]int) string {
+// Counts returns "a 1, b 2".
+func Counts(m map[string]int) string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, fmt.Sprintf("%s %d", k, m[k]))

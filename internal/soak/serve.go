@@ -56,6 +56,7 @@ func Node(name string, seeds []string) error {
 func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Writer) error {
 	s := &server{node: node, out: json.NewEncoder(out)}
 	events, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	var telling sync.WaitGroup
 	telling.Go(func() {
 		for e := range node.Events(events) {
@@ -68,6 +69,9 @@ func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Wri
 	s.say(first)
 	go s.read(orders) // until the driver closes its end, which is after this process
 	<-ctx.Done()
+	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
+		return nil // and at once: there is nobody to hand over to
+	}
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

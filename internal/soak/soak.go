@@ -27,7 +27,7 @@ type Config struct {
 const MinNodes = fewest
 
 // ReportEvery is how often Config.Report is called.
-const ReportEvery = 10 * time.Second
+const ReportEvery = time.Second
 
 const (
 	warmUp       = 5 * time.Second // without faults; what is used after it is the baseline

@@ -36,7 +36,7 @@ func command(name string, seeds []string) *exec.Cmd {
 
 func TestSoak(t *testing.T) {
 	res, err := soak.Run(t.Context(), soak.Config{Nodes: 5, For: 25 * time.Second, Seed: 2, Command: command,
-		Log: func(s string) { t.Log(s) }, Report: func(p soak.Progress) { t.Log(p) }})
+		Log: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/soak"
+)
+
+// soakConfig is what the flags of soak say.
+type soakConfig struct {
+	nodes int
+	time  time.Duration
+	seed  uint64
+}
+
+// The limits of the flags of soak. A machine does not carry more nodes well.
+const (
+	soakMost     = 32
+	soakShortest = 4 * time.Second
+)
+
+func (a *app) soakCommand() *cobra.Command {
+	var cfg soakConfig
+	cmd := &cobra.Command{
+		Use:     "soak",
+		Short:   "Work a cluster for a long time while its nodes die, and check everything",
+		GroupID: nodes,
+		Args:    cobra.NoArgs,
+		Long: `Soak starts a cluster of processes on this machine and has them put, get, open,
+delete and reduce at random, while they are killed, stopped for a while, leave
+and join, one at a time. It checks every byte, every sum against the sources
+that it says are in it, that every call ends by its deadline and fails only as
+what died allows, and that what all have seen of each object has an order
+(linearizability). Every minute faults stop: then everything that is left must
+finish, everything is deleted, and no process may keep anything of it.
+
+It prints a line every 10 s. It exits with 0 only if everything was right, else
+it prints what was wrong and the last that each process told. The choices follow
+from the seed, what comes of them depends on the times, too.`,
+		Example: "  phalanx soak --for 10m\n  phalanx soak --for 1h --nodes 8 --seed 7 -o json",
+	}
+	cmd.RunE = action(func(ctx context.Context, _ []string) error {
+		switch {
+		case cfg.nodes < soak.MinNodes || cfg.nodes > soakMost:
+			return invalid("--nodes: %d are not %d to %d", cfg.nodes, soak.MinNodes, soakMost)
+		case cfg.time < soakShortest:
+			return invalid("--for: %v is less than %v", cfg.time, soakShortest)
+		}
+		if !cmd.Flags().Changed("seed") {
+			cfg.seed = uint64(rand.Uint32())
+		}
+		return a.soak(ctx, cfg)
+	})
+	cmd.Flags().IntVar(&cfg.nodes, "nodes", 8, "how many nodes, each a process")
+	cmd.Flags().DurationVar(&cfg.time, "for", 10*time.Minute, "how long; what is running then still ends")
+	cmd.Flags().Uint64Var(&cfg.seed, "seed", 0, "of all choices (default another one each time)")
+	cmd.AddCommand(a.soakNodeCommand())
+	return cmd
+}
+
+// soakNodeCommand is what the child processes run.
+func (a *app) soakNodeCommand() *cobra.Command {
+	var name string
+	var seeds []string
+	cmd := &cobra.Command{
+		Use:    "node",
+		Short:  "A node of a soak, which ends with its parent",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   action(func(context.Context, []string) error { return soak.Node(name, seeds) }),
+	}
+	cmd.Flags().StringVar(&name, "name", "", "name of the node")
+	cmd.Flags().StringSliceVar(&seeds, "seeds", nil, "whom to join")
+	return cmd
+}
+
+func (a *app) soak(ctx context.Context, cfg soakConfig) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	bar := a.count("soak", int(cfg.time.Seconds()))
+	defer bar.end()
+	out := a.stdout
+	if a.output == "json" { // which is for the result
+		out = a.stderr
+	}
+	said := time.Duration(0)
+	fmt.Fprintf(out, "%d nodes, for %v, seed %d\n", cfg.nodes, cfg.time, cfg.seed)
+	res, err := soak.Run(ctx, soak.Config{Nodes: cfg.nodes, For: cfg.time, Seed: cfg.seed,
+		Command: func(name string, seeds []string) *exec.Cmd {
+			cmd := exec.Command(exe, "soak", "node", "--name="+name, "--seeds="+strings.Join(seeds, ","))
+			cmd.Env = a.environ
+			return cmd
+		},
+		Report: func(p soak.Progress) {
+			if p.At-said >= soakEvery {
+				said = p.At
+				bar.hide()
+				fmt.Fprintln(out, p)
+			}
+			bar.set(min(int(p.At.Seconds()), int(cfg.time.Seconds())))
+		}})
+	bar.end()
+	if err == nil && !res.OK {
+		err = &phalanx.Error{Op: "soak", Kind: phalanx.ErrInternal, Err: fmt.Errorf("something was wrong, with seed %d: %s", cfg.seed, strings.Join(res.Wrong, "\n"))}
+	}
+	if a.output == "json" {
+		return errors.Join(err, a.json(a.stdout, res))
+	}
+	soakText(out, res)
+	return err
+}
+
+// soakEvery is how often a line is printed.
+const soakEvery = 10 * time.Second
+
+// soakText writes a result for people.
+func soakText(w io.Writer, r soak.Result) {
+	for _, e := range r.Events {
+		fmt.Fprintln(w, e)
+	}
+	fmt.Fprintf(w, "operations   %s\nright errors %s\nfaults       %s\n", soak.Counts(r.Operations), soak.Counts(r.Errors), soak.Counts(r.Faults))
+	fmt.Fprintf(w, "histories    %d calls on %d objects have an order, %d undecided\n", r.Judged, r.Histories, r.Undecided)
+	for _, name := range slices.Sorted(maps.Keys(r.End)) {
+		was, is := r.Start[name], r.End[name]
+		fmt.Fprintf(w, "%-12s %d copies, %d bytes, %d → %d goroutines, %d → %d file descriptors, %.1f → %.1f MB of heap\n", name, is.Objects, is.Memory,
+			was.Goroutines, is.Goroutines, was.Descriptors, is.Descriptors, float64(was.Heap)/(1<<20), float64(is.Heap)/(1<<20))
+	}
+	if r.OK {
+		fmt.Fprintf(w, "ok: everything was right, in %.1f s\n", r.Seconds)
+	}
+}
