@@ -151,6 +151,20 @@ func (b *Budget) Press(n int64) {
 	}
 }
 
+// Missing returns how many bytes those that wait are short of, or by how many
+// the cap is exceeded.
+func (b *Budget) Missing() int64 {
+	b.mu.Lock()
+	need := b.short()
+	b.mu.Unlock()
+	if need <= 0 || !b.tidy(need) {
+		return max(0, need)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(0, b.short())
+}
+
 // Release gives n bytes back.
 func (b *Budget) Release(n int64) {
 	b.mu.Lock()
@@ -195,11 +209,9 @@ func (b *Budget) take(n int64) {
 	b.peak = max(b.peak, b.used)
 }
 
-// short returns how many bytes all that wait are short of.
+// short returns how many bytes all that wait are short of; what was forced is
+// short too.
 func (b *Budget) short() int64 {
-	if len(b.queue) == 0 {
-		return 0
-	}
 	need := b.used - b.cap
 	for _, r := range b.queue {
 		need += r.n
