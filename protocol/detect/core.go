@@ -178,10 +178,10 @@ func (c *Core) patience(p *peer) time.Duration {
 }
 
 // busyFactor is how many times longer than it lately did a round trip may take.
-const busyFactor = 4
+const busyFactor = 8
 
-// fade lets a worst case be forgotten, by half in some ten heartbeats.
-func fade(d time.Duration) time.Duration { return d - d/16 }
+// fade lets a worst case be forgotten, by half in some twenty heartbeats.
+func fade(d time.Duration) time.Duration { return d - d/32 }
 
 // plan says when the next tick is due.
 func (c *Core) plan() {
