@@ -2,7 +2,9 @@ package cluster_test
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
@@ -36,6 +38,42 @@ func TestADeleteReachesEveryCopy(t *testing.T) {
 			if _, err := n.TryGet(ctx, id); !errors.Is(err, phalanx.ErrDeleted) {
 				t.Errorf("%s gets %s: %v", n.ID(), id, err)
 			}
+		}
+	}
+}
+
+// A Delete in the middle of Puts of the same object, whichever is first, leaves
+// nothing.
+func TestADeleteAmongPuts(t *testing.T) {
+	nodes := start(t, 3)
+	ctx := within(t)
+	for i := range 300 {
+		id := phalanx.ObjectID(fmt.Sprint("object/", i))
+		data := random(1000+i%2*100_000, uint64(i))
+		var all sync.WaitGroup
+		for _, n := range nodes[:2] {
+			all.Go(func() {
+				if _, err := n.Put(ctx, id, data); err != nil && !errors.Is(err, phalanx.ErrDeleted) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Go(func() {
+			for range i % 50 * 10 {
+				runtime.Gosched()
+			}
+			if err := nodes[2].Delete(ctx, id); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+	}
+	for _, n := range nodes {
+		for n.Status().Objects > 0 && ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		if s := n.Status(); s.Objects > 0 {
+			t.Errorf("%s keeps %d copies", s.Node, s.Objects)
 		}
 	}
 }

@@ -80,7 +80,8 @@ type registry struct {
 	mu      sync.Mutex
 	fetches map[phalanx.ObjectID]*arrival
 	puts    map[phalanx.ObjectID][]*actor.PID
-	closed  bool // nothing is started any more
+	deleted map[phalanx.ObjectID]bool // of puts: while they run an order came to drop it
+	closed  bool                      // nothing is started any more
 }
 
 // arrival is a fetch actor and who waits for it.
@@ -149,9 +150,31 @@ func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {
 	}
 	if len(pids) == 0 {
 		delete(e.active.puts, id)
+		delete(e.active.deleted, id)
 		return
 	}
 	e.active.puts[id] = pids
+}
+
+// noteDelete notes for the puts of id that it was deleted. One that has its answer
+// may not have entered its copy yet, and hear of nothing any more.
+func (e *Env) noteDelete(id phalanx.ObjectID) {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	if len(e.active.puts[id]) == 0 {
+		return
+	}
+	if e.active.deleted == nil {
+		e.active.deleted = map[phalanx.ObjectID]bool{}
+	}
+	e.active.deleted[id] = true
+}
+
+// deletedMeanwhile reports whether id was deleted while one of its puts runs.
+func (e *Env) deletedMeanwhile(id phalanx.ObjectID) bool {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return e.active.deleted[id]
 }
 
 // makers returns the put actors that make id here.

@@ -291,6 +291,9 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 	if c != nil {
 		p.env.Table.finish(c, meta, digest, true)
 	}
+	if p.env.deletedMeanwhile(p.req.Object) {
+		p.env.Table.dropObject(p.req.Object, everyGeneration, errDeletedHere(p.env.Self))
+	}
 	p.env.send(p.env.StorePID, ownShown{p.req.Object})
 }
 

@@ -385,6 +385,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	case p.Order == directory.PushFinal:
 		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
 	case p.Order == directory.PushDrop:
+		env.noteDelete(p.Object) // before: whoever enters a copy after this looks
 		env.Table.dropObject(p.Object, everyGeneration, errDeletedHere(env.Self))
 	case p.Order == directory.PushAbort && !busy:
 		env.Table.dropObject(p.Object, p.Gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
