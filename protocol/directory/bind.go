@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // compatible reports whether m and n can describe the same bytes, as far as
@@ -163,7 +164,7 @@ func (s *Shard) final(o *object, r Request, f Final) {
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
 	case o.rec.State == Unbound:
 		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
-	case o.rec.Gen != f.Gen:
+	case o.rec.Gen != f.Gen && !planted.On(planted.IgnoreGeneration):
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", f.Gen, o.rec.Gen)
 	case o.rec.State == Finished && o.rec.Digest == f.Digest:
 		if f.Held && s.readmit(o, r.From, func() { s.final(o, r, f) }) {
@@ -262,6 +263,9 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	default:
 		rec := o.rec
 		rec.Gen, rec.OriginNum = s.nextGen(), r.Num
+		if planted.On(planted.RestartInPlace) {
+			rec.Gen = o.rec.Gen
+		}
 		old := o.rec
 		s.commit(o, rec, func() {
 			s.superseded(o, old)
@@ -281,6 +285,9 @@ func (s *Shard) delete(o *object, r Request) {
 		holders := o.holders
 		o.holders, o.leases = nil, nil
 		for _, h := range holders {
+			if planted.On(planted.DeleteKeepsCopies) {
+				break
+			}
 			s.push(o, h.node, PushDrop)
 		}
 		s.reply(r, s.known(o))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // evict grants leave to drop a complete copy while another one is listed
@@ -26,7 +27,7 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		o.unlist(r.From)
 		s.reply(r, s.known(o))
 		s.serve(o)
-	case !o.rec.Inline && o.completeCopies(r.From) == 0:
+	case !o.rec.Inline && o.completeCopies(r.From) == 0 && !planted.On(planted.EvictOnlyCopy):
 		s.reject(r, o, phalanx.ErrUnavailable, "no other complete copy is listed")
 	default:
 		rec := o.rec

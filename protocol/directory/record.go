@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // State is the state of an id.
@@ -186,7 +187,7 @@ func (o *object) hold(n phalanx.NodeID, g phalanx.Generation) *holder {
 func (o *object) unlist(n phalanx.NodeID) {
 	o.holders = slices.DeleteFunc(o.holders, func(h *holder) bool { return h.node == n })
 	for _, l := range slices.Clone(o.leases) {
-		if l.sender == n || l.receiver == n {
+		if l.sender == n && !planted.On(planted.KeepStaleLease) || l.receiver == n {
 			o.endLease(l)
 		}
 	}

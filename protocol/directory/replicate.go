@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // maxBatch bounds the bytes of one Replicate; a record counts as at least 512.
@@ -107,7 +108,7 @@ func (s *Shard) requeue(o *object) {
 // was reported to have caught up can become the backup at any time, so it has
 // to confirm too.
 func (s *Shard) durable(c *change) bool {
-	if s.alone() {
+	if s.alone() || planted.On(planted.AckWithoutBackup) {
 		return true
 	}
 	if s.view.Backup == "" {
@@ -160,7 +161,7 @@ func (s *Shard) aim(was Configure) {
 		}
 		st := &stream{to: n, began: s.view.Epoch, base: 1}
 		for _, o := range s.sorted() {
-			if o.rec.State != Unbound {
+			if o.rec.State != Unbound && !(o.rec.State == Deleted && planted.On(planted.LoseTombstone)) {
 				st.log = append(st.log, Change{Record: o.rec})
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // Config fixes the shape of a shard replica.
@@ -268,6 +269,12 @@ func (s *Shard) forgetAbsent(o *object) {
 		if gone(h.node) {
 			o.unlist(h.node)
 		}
+	}
+	if planted.On(planted.LoseWaiter) {
+		for _, r := range o.waiters {
+			o.end(r.From, r.Num, s.now)
+		}
+		o.waiters = nil
 	}
 	o.waiters = slices.DeleteFunc(o.waiters, func(r Request) bool { return gone(r.From) })
 	o.creators = slices.DeleteFunc(o.creators, func(r Request) bool { return gone(r.From) })

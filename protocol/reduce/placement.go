@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // life is whether a place has a source, and whether it runs.
@@ -94,6 +95,9 @@ func (c *Coordinator) nextGen() PlaceGen {
 func (c *Coordinator) fill() {
 	for i := range c.tree.Len() {
 		p := c.places[c.tree.Position(i)]
+		if planted.On(planted.OutOfOrder) {
+			p = c.places[i]
+		}
 		if p.life != vacant {
 			continue
 		}
@@ -132,6 +136,9 @@ func (c *Coordinator) put(p *place, s *source, n phalanx.NodeID) {
 	p.gen = c.nextGen()
 	p.born = p.gen
 	p.delivered, p.kept, p.stalled, p.told, p.asked = false, false, false, false, retry{}
+	if what == NoteReplaced && planted.On(planted.AddTwice) {
+		s.position = -1
+	}
 	c.touch(p)
 	c.emit(Notify{What: what, Place: p.pos, Source: s.id, Node: n, Gen: p.gen})
 }

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // verdict is whether the contribution of a dead place is still held.
@@ -43,7 +44,7 @@ func (c *Coordinator) repair() {
 	for changed := true; changed; {
 		changed = false
 		for _, p := range c.places { // the root first
-			if p.life == dead && c.held(p) == notHeld {
+			if p.life == dead && c.held(p) == notHeld && !planted.On(planted.LeaveEmpty) {
 				c.empty(p, LostUnheld, "")
 				changed = true
 			}
@@ -114,6 +115,9 @@ func (c *Coordinator) disown(p *place) {
 	for a := c.parent(p); a != nil; a = c.parent(a) {
 		switch a.life {
 		case live:
+			if planted.On(planted.SkipClear) {
+				continue
+			}
 			c.clear(a)
 		case dead:
 			c.vacate(a, LostUnheld, "")

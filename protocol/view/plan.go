@@ -1,6 +1,9 @@
 package view
 
-import "github.com/phalanx-go/phalanx"
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
+)
 
 // plan moves every shard as far towards its wanted pair as it can go without
 // anybody copying anything, names the Next whose copying leads on, and starts
@@ -62,6 +65,9 @@ func (s Shard) without(id phalanx.NodeID) Shard {
 	switch id {
 	case s.Owner:
 		s.Owner, s.Backup = s.Backup, ""
+		if s.Next != "" && planted.On(planted.PromoteNext) {
+			s.Owner, s.Next = s.Next, ""
+		}
 	case s.Backup:
 		s.Backup = ""
 	case s.Next:
