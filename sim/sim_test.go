@@ -16,7 +16,7 @@ var rare = []string{
 	"message lost", "message twice", "join", "shard moved", "asked a node that does not own", "late grant given back",
 	"lease of a partial copy", "transfer resumed", "stream broken", "bad piece", "sender ahead", "sender behind",
 	"prefix cleared: reset", "prefix cleared: aborted", "put fails half-way", "put of equal bytes", "put waits for another",
-	"put final without its caller", "inline", "evicted", "reduce inline", "reduce attaches to another",
+	"put final without its caller", "inline", "eviction granted", "reduce inline", "reduce attaches to another",
 	"reduce gets the recorded answer", "reduce: ancestors cleared", "reduce: replaced", "reduce: completed", "place cleared",
 	"source of a reduce starts over", "bad piece asked for again", "receiver found slow", "stream beside a slow one", "receiver moved",
 }

@@ -62,7 +62,9 @@ func (v *evictor) Receive(c actor.Context) {
 		v.asking = false
 		if m.ok {
 			v.need, v.pause = v.need-m.copy.size(), 0
-			v.env.Table.drop(m.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNotFound, Node: v.env.Self})
+			if !v.env.Table.evict(m.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNotFound, Node: v.env.Self}) {
+				v.env.report(m.copy.object, directory.Announce{Gen: m.copy.gen, Complete: true, Pinned: true})
+			}
 		} else {
 			if v.barred == nil {
 				v.barred = map[phalanx.ObjectID]bool{}

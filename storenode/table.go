@@ -163,6 +163,17 @@ func (t *Table) dropLocked(c *objectCopy, err error) {
 	t.budget.Release(int64(len(c.inline)))
 }
 
+// evict drops c, unless it was pinned since leave to evict it was asked for.
+func (t *Table) evict(c *objectCopy, err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.pinned && !c.dropped {
+		return false
+	}
+	t.dropLocked(c, err)
+	return true
+}
+
 // dropObject forgets the copy of id if its generation is before, or is, gen.
 func (t *Table) dropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) {
 	t.mu.Lock()
