@@ -73,8 +73,12 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 	case rec.State == Unbound:
 		s.pushGen(o, from, PushAbort, c.Gen)
 		return
-	case rec.State == Deleted:
-		s.push(o, from, PushDrop)
+	case rec.State == Deleted: // without its generation if it was deleted while the shard was rebuilt
+		gen := rec.Gen
+		if gen.Less(c.Gen) {
+			gen = c.Gen
+		}
+		s.pushGen(o, from, PushDrop, gen)
 		return
 	case c.Gen.Less(rec.Gen):
 		if h := o.holder(from); h != nil && h.gen == rec.Gen {
