@@ -34,7 +34,6 @@ func middle(t *testing.T, nodes []*process, at *process, id phalanx.ObjectID) (v
 func TestBroadcast(t *testing.T) {
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 6)
-		before := states(t, nodes)
 		id := fresh("broadcast")
 		origin := nodes[1]
 		must(t, tell(origin, order{Do: "put", Object: id, Size: large}))
@@ -66,19 +65,6 @@ func TestBroadcast(t *testing.T) {
 			}
 			must(t, tell(victim, order{Do: "get", Object: id, Size: large}))
 		}
-		level(t, members, kindred(before, nodes, members), id)
+		level(t, members, id)
 	})
-}
-
-// kindred returns what was said of those that are still members.
-func kindred(before []*state, nodes, members []*process) []*state {
-	var all []*state
-	for i, p := range nodes {
-		for _, q := range members {
-			if p == q {
-				all = append(all, before[i])
-			}
-		}
-	}
-	return all
 }

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"syscall"
 	"testing"
 
@@ -23,7 +24,7 @@ type fate int
 const (
 	gone   fate = iota // the node leaves the view, and does not come back
 	ousted             // it leaves the view, and is back when the fault is over
-	kept               // it stays a member
+	kept               // it stays a member, unless its link is so full that heartbeats do not get through
 )
 
 func cut(of func(b *bed.Bed, host int) []bed.Cut) (strike, heal func(*testing.T, *process)) {
@@ -73,8 +74,8 @@ func faults() []fault {
 func each(t *testing.T, test func(t *testing.T, f fault)) {
 	for _, f := range faults() {
 		t.Run(f.name, func(t *testing.T) {
-			if testing.Short() && !f.short {
-				t.Skip("only without -short")
+			if !*wide && !f.short {
+				t.Skip("only with -wide")
 			}
 			test(t, f)
 		})
@@ -92,16 +93,18 @@ func (f fault) happens(t *testing.T, victim *process) (was phalanx.NodeID) {
 	return was
 }
 
-// ends heals, and waits until the node is what it has to be. It returns who is
-// a member then.
-func (f fault) ends(t *testing.T, nodes []*process, victim *process, was phalanx.NodeID) []*process {
+// ends heals, and waits until the node is what it has to be, as seen by those
+// that were there when it failed. It returns who is a member then, with those
+// that came later.
+func (f fault) ends(t *testing.T, nodes []*process, victim *process, was phalanx.NodeID, later ...*process) []*process {
 	t.Helper()
 	others := without(nodes, victim)
+	nodes = append(slices.Clone(nodes), later...)
 	switch f.fate {
 	case gone:
 		removed(t, others, was)
-		settle(t, others)
-		return others
+		settle(t, without(nodes, victim))
+		return without(nodes, victim)
 	case ousted:
 		removed(t, others, was)
 		f.heal(t, victim)
@@ -109,7 +112,7 @@ func (f fault) ends(t *testing.T, nodes []*process, victim *process, was phalanx
 		expect(t, victim, func(e actors.NodeRejoined) bool { return e.Was == was })
 	case kept:
 		f.heal(t, victim)
-		nobodyElse(t, nodes)
+		nobodyElse(t, nodes, was)
 	}
 	settle(t, nodes)
 	return nodes

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -23,6 +24,9 @@ const (
 	large = int64(24 << 20) // bytes of an object
 )
 
+// wide has each test try every fault, not only those that -short has.
+var wide = flag.Bool("wide", false, "try every fault, which takes some twenty minutes")
+
 // shared is the bed of all tests, built when it is needed first.
 var shared *bed.Bed
 
@@ -32,6 +36,10 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		os.Exit(0)
+	}
+	if race { // what is measured here is time; what races is tested within one process
+		fmt.Println("skipped: not with the race detector")
 		os.Exit(0)
 	}
 	code := m.Run()

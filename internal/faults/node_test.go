@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +41,7 @@ type line struct {
 	In, Out []phalanx.ObjectID
 	Tree    *cluster.Tree `json:",omitempty"`
 	State   *state        `json:",omitempty"`
+	Text    string        `json:",omitempty"`
 
 	Event string          `json:",omitempty"` // its kind
 	Data  json.RawMessage `json:",omitempty"`
@@ -137,6 +140,10 @@ func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
 		l.Tree = &t
 	case "state":
 		l.State = p.state()
+	case "goroutines":
+		var text strings.Builder
+		err = pprof.Lookup("goroutine").WriteTo(&text, 1)
+		l.Text = text.String()
 	case "leave":
 		return p.node.Leave(ctx)
 	default:

@@ -64,35 +64,40 @@ func treeOf(t *testing.T, at *process, id phalanx.ObjectID) *cluster.Tree {
 	return l.Tree
 }
 
-// growing waits until the tree of a reduce is whole and its root has a quarter
-// of what it gets, and returns the node of the place that has the role.
-func growing(t *testing.T, nodes []*process, at *process, id phalanx.ObjectID, places int, before []*state, r role) (victim *process) {
+// whole waits until the tree of a reduce has all its places.
+func whole(t *testing.T, at *process, id phalanx.ObjectID, places int) (tree *cluster.Tree) {
 	t.Helper()
-	var top *process
-	var tree *cluster.Tree
 	eventually(t, func() string {
 		tree = treeOf(t, at, id)
 		if tree.Kind != "reduce" || len(tree.Nodes) != places || len(tree.Edges) != places-1 {
 			return fmt.Sprintf("no tree of %d places: %+v", places, tree)
 		}
-		for _, n := range tree.Nodes {
-			if root.is(tree, n.Place) {
-				top = on(t, nodes, n.Node)
-			}
-			if r.is(tree, n.Place) && victim == nil {
-				victim = on(t, nodes, n.Node)
-			}
-		}
 		return ""
 	})
-	base := before[slices.Index(nodes, top)].BytesReceived
+	return tree
+}
+
+// with returns the first node that has a place in the role.
+func (r role) with(t *testing.T, nodes []*process, tree *cluster.Tree) *process {
+	t.Helper()
+	for _, n := range tree.Nodes {
+		if r.is(tree, n.Place) {
+			return on(t, nodes, n.Node)
+		}
+	}
+	t.Fatalf("no %s in %+v", r.name, tree)
+	return nil
+}
+
+// growing waits until a node has received a quarter of an object more.
+func growing(t *testing.T, p *process, before *state) {
+	t.Helper()
 	eventually(t, func() string {
-		if s := top.state(t); s.BytesReceived-base < uint64(large)/4 {
-			return fmt.Sprintf("the root has %d bytes", s.BytesReceived-base)
+		if more := p.state(t).BytesReceived - before.BytesReceived; more < uint64(large)/4 {
+			return fmt.Sprintf("%s has %d bytes", p.name, more)
 		}
 		return ""
 	})
-	return victim
 }
 
 // crawls waits until a node on a slow link has received or sent a little more.
@@ -147,7 +152,9 @@ func reduceWith(t *testing.T, f fault, r role, degree int) {
 	must(t, puts...)
 	o := order{Do: "reduce", Object: id, Sources: ids, Num: len(nodes) - 1, Degree: degree}
 	reduce := tell(asks, o)
-	victim := growing(t, nodes, asks, id, o.Num, before, r)
+	tree := whole(t, asks, id, o.Num)
+	victim, top := r.with(t, nodes, tree), root.with(t, nodes, tree)
+	growing(t, top, before[slices.Index(nodes, top)])
 	was := f.happens(t, victim)
 	if f.fate == kept {
 		crawls(t, victim)
@@ -163,5 +170,5 @@ func reduceWith(t *testing.T, f fault, r role, degree int) {
 	checkReduce(t, without(nodes, victim), o, got)
 	members := f.ends(t, nodes, victim, was)
 	checkReduce(t, members, o, got)
-	level(t, members, kindred(before, nodes, members), append(ids, id)...)
+	level(t, members, append(ids, id)...)
 }
