@@ -13,6 +13,8 @@
 //
 //   - A call whose outcome nobody knows (its node died, it was late, the owner
 //     was silent) takes effect at any time after it began, or never.
+//   - A Put that fails with ErrDeleted may have taken effect before the Delete
+//     that it tells of.
 //   - An object is lost only if its last complete copy can have been on a node
 //     that died: whoever records the history knows, and adds a Loss. It may be
 //     found again, on a node that was removed and is back, so that after a Loss

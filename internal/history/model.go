@@ -116,7 +116,7 @@ func (w Wrong) String() string {
 // Verdict is what Check found.
 type Verdict struct {
 	Objects   int
-	Ops       int                // that were judged
+	Ops       int
 	Wrong     []Wrong            // sorted by object
 	Undecided []phalanx.ObjectID // those for which the search took too long
 }
@@ -125,19 +125,19 @@ type Verdict struct {
 func Check(ops []Op, patience time.Duration) Verdict {
 	objects := map[phalanx.ObjectID][]Op{}
 	for _, o := range ops {
+
 		objects[o.Object] = append(objects[o.Object], o)
 	}
-	v := Verdict{Objects: len(objects)}
+	v := Verdict{Objects: len(objects), Ops: len(ops)}
 	for _, id := range slices.Sorted(maps.Keys(objects)) {
 		all := objects[id]
 		slices.SortStableFunc(all, byTime)
 		var judged []porcupine.Operation
 		for _, o := range all {
-			if o, ok := prepare(o, all); ok {
+			for _, o := range prepare(o, all) {
 				judged = append(judged, porcupine.Operation{Input: o, Call: int64(o.Begin), Return: int64(o.End)})
 			}
 		}
-		v.Ops += len(judged)
 		switch porcupine.CheckOperationsTimeout(model, judged, patience) {
 		case porcupine.Illegal:
 			v.Wrong = append(v.Wrong, Wrong{id, all})

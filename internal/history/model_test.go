@@ -60,6 +60,9 @@ func TestCheck(t *testing.T) {
 		{"a put after the delete", []Op{put(0, 1, "a"), del(2, 3), put(4, 5, "a")}, false},
 		{"refused after the delete", []Op{del(2, 3), op(4, 5, Put, bytes("a"), ended(phalanx.ErrDeleted)), gone(6, 7)}, true},
 		{"refused before the delete", []Op{put(0, 1, "a"), op(2, 3, Put, bytes("a"), ended(phalanx.ErrDeleted)), del(4, 5)}, false},
+		{"deleted while it was put, after others saw it", []Op{op(0, 9, Put, bytes("a"), ended(phalanx.ErrDeleted)), got(1, 2, "a"), exists(3, 4, "b"), del(5, 6), gone(7, 8)}, true},
+		{"refused, and seen after that", []Op{op(0, 9, Put, bytes("a"), ended(phalanx.ErrDeleted)), del(5, 6), got(10, 11, "a")}, false},
+		{"refused without a delete", []Op{op(0, 9, Put, bytes("a"), ended(phalanx.ErrDeleted)), got(1, 2, "a")}, false},
 		{"bytes after the delete", []Op{put(0, 1, "a"), del(2, 3), got(4, 5, "a")}, false},
 		{"bytes after the delete, where it is not known", []Op{put(0, 1, "a"), del(2, 3), op(4, 5, Get, bytes("a"), stale)}, true},
 		{"wrong bytes after the delete", []Op{put(0, 1, "a"), del(2, 3), op(4, 5, Get, bytes("b"), stale)}, false},
@@ -109,6 +112,16 @@ func TestObjectsAreJudgedApart(t *testing.T) {
 	for _, want := range []string{"x1", "0.000000–0.000000 n1 put a: ok", "get b: ok"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+}
+
+func TestMarkStale(t *testing.T) {
+	ops := []Op{put(0, 1, "a"), got(2, 3, "a"), op(8, Never, Delete), gone(10, 20), del(30, 40), got(25, 26, "a"), got(27, 28, "a"), op(50, 51, Get, bytes("a"), func(o *Op) { o.Node = "n2" })}
+	MarkStale(ops, 5, func(node string, from, to time.Duration) bool { return node == "n2" && from == 20 && to == 51 })
+	for i, want := range []bool{false, false, false, false, false, true, false, true} {
+		if ops[i].Stale != want {
+			t.Errorf("%v: stale %v", ops[i], ops[i].Stale)
 		}
 	}
 }

@@ -76,34 +76,44 @@ func (o Op) String() string {
 
 func short(version string) string { return version[:min(len(version), 12)] }
 
-// prepare brings an op into the form of the model. It returns false for one that
-// tells nothing.
-func prepare(o Op, all []Op) (Op, bool) {
+// prepare brings an op into the form of the model: none for one that tells
+// nothing.
+func prepare(o Op, all []Op) []Op {
 	switch o.Call {
 	case Put:
 		switch o.Outcome {
-		case 0, phalanx.ErrDeleted:
+		case 0:
+		case phalanx.ErrDeleted: // it may have been there before, and was deleted while it was put
+			return []Op{o, unknown(o)}
 		case phalanx.ErrExists:
 			if contended(o, all) {
-				return o, false
+				return nil
 			}
 		default:
-			o.Outcome, o.End = 0, Never
+			return []Op{unknown(o)}
 		}
 	case Delete:
 		if o.Outcome != 0 {
-			o.Outcome, o.End = 0, Never
+			return []Op{unknown(o)}
 		}
 	case Get, Stat:
 		switch o.Outcome {
 		case 0, phalanx.ErrNotFound, phalanx.ErrDeleted:
-			return o, o.End != Never
+			if o.End != Never {
+				return []Op{o}
+			}
 		}
-		return o, false
+		return nil
 	case Loss:
 		o.End = Never
 	}
-	return o, true
+	return []Op{o}
+}
+
+// unknown returns an op that takes effect at any time after it began, or never.
+func unknown(o Op) Op {
+	o.Outcome, o.End = 0, Never
+	return o
 }
 
 // contended reports whether a Put may have met another that was running and

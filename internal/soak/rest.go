@@ -153,20 +153,11 @@ func (s *soak) judgeHistory() {
 // completed marks the reads that may be of what was deleted, and adds the reduces
 // of which several outcomes are right: those that were seen.
 func (s *soak) completed(ops []history.Op) []history.Op {
-	deleted, seen := map[phalanx.ObjectID]time.Duration{}, map[phalanx.ObjectID][]string{}
+	history.MarkStale(ops, staleFor, func(node string, from, to time.Duration) bool { return s.faults.on(node, from, to) })
+	seen := map[phalanx.ObjectID][]string{}
 	for _, op := range ops {
-		switch {
-		case op.Call == history.Delete && op.Outcome == 0 && op.End != history.Never:
-			if at, ok := deleted[op.Object]; !ok || op.End < at {
-				deleted[op.Object] = op.End
-			}
-		case op.Call == history.Get && op.Version != "":
+		if op.Call == history.Get && op.Version != "" {
 			seen[op.Object] = append(seen[op.Object], op.Version)
-		}
-	}
-	for i, op := range ops {
-		if at, ok := deleted[op.Object]; ok && op.Call == history.Get && op.Begin > at {
-			ops[i].Stale = op.Begin < at+staleFor || s.faults.on(op.Node, at, op.End)
 		}
 	}
 	for _, o := range s.ledger.objects() {
