@@ -15,6 +15,26 @@ func (n *Node) Oust(node phalanx.NodeID) {
 	n.life.Load().members.Propose(view.RemoveMember{Node: node, Dead: true})
 }
 
+// WaitsForRoom reports whether somebody waits for memory.
+func (n *Node) WaitsForRoom() bool { return n.budget.Missing() > 0 }
+
+// Settled reports whether every shard has its replicas, and the owners of these
+// objects, of which this node has no copy, know what all members hold.
+func (n *Node) Settled(ctx context.Context, ids ...phalanx.ObjectID) bool {
+	v := n.life.Load().view.Load()
+	for _, s := range v.Shards {
+		if s.Owner == "" || s.Backup == "" && len(v.Members) > 1 || s.Next != "" {
+			return false
+		}
+	}
+	for _, id := range ids {
+		if _, err := n.ask(ctx, id, directory.Evict{}); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // ask sends a request to the owner of an object, as a part of the node would.
 func (n *Node) ask(ctx context.Context, id phalanx.ObjectID, body directory.Body) (directory.Result, error) {
 	c := n.life.Load().client

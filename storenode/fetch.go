@@ -59,6 +59,7 @@ type fetch struct {
 	room     *handover[int64] // of the budget, from a reservation that was waited for
 	reserved int64            // of the budget, not yet a buffer's
 	needed   int64            // of the budget, for a buffer that could not be made
+	lacks    int64            // of the budget, what was last waited for
 	copy     *objectCopy
 	inline   []byte           // of the last answer
 	known    map[uint64]*call // those that the core knows of
@@ -180,14 +181,13 @@ func (f *fetch) want(c *call) {
 // way here.
 func (f *fetch) expire(c *call) {
 	node, why := f.core.Reason()
-	if f.whole != nil {
-		node, why = f.env.Self, noRoom
+	err := &phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)}
+	if f.whole != nil || f.core.Reserving() {
+		err = f.env.lack(f.lacks)
 	}
-	c.answer(nil, nil, &phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)})
+	c.answer(nil, nil, err)
 	f.leave(c.id)
 }
-
-const noRoom = "there is no room for it under the memory cap"
 
 func (f *fetch) leave(id uint64) {
 	f.forget(id)
@@ -319,6 +319,7 @@ func (f *fetch) reserve(bytes int64) {
 	if bytes == phalanx.UnknownSize && f.copy != nil {
 		buf := f.copy.buffer
 		buf.Retain()
+		f.lacks = growStep
 		go func() {
 			defer buf.Release()
 			env.sendReserved(self, bytes, buf.Grow(ctx, growStep))
@@ -334,6 +335,7 @@ func (f *fetch) reserve(bytes int64) {
 		env.sendReserved(self, bytes, nil)
 		return
 	}
+	f.lacks = charge
 	f.unreserve() // waiting while holding could starve two fetches of each other
 	room := f.room
 	go func() {
@@ -365,6 +367,11 @@ func (e *Env) noSpace(err error) *phalanx.Error {
 	}
 	out.Node = e.Self
 	return &out
+}
+
+// lack is the error of a call whose deadline passed as it waited for n bytes.
+func (e *Env) lack(n int64) *phalanx.Error {
+	return e.noSpace(e.Pool.Budget().Lack(n, context.DeadlineExceeded))
 }
 
 // complete makes the copy complete and answers everyone.

@@ -22,7 +22,7 @@ func (f *fetch) takeInline(info Info) {
 		f.keepInline(info)
 		return
 	}
-	f.whole = &info
+	f.whole, f.lacks = &info, size
 	self, env, ctx, room := f.self, f.env, f.ctx, f.room
 	go func() {
 		err := env.Pool.Budget().Reserve(ctx, size)

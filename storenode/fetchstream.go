@@ -33,7 +33,7 @@ func (f *fetch) openStream(o transfer.Open) {
 }
 
 // errFull says that what was reserved for the object is spent.
-var errFull = errors.New(noRoom)
+var errFull = errors.New("there is no room for it under the memory cap")
 
 // noCopy gives the lease back.
 func (f *fetch) noCopy(o transfer.Open, err error) {

@@ -71,6 +71,10 @@ func (p *put) Receive(c actor.Context) {
 	case putFailed:
 		p.fail(m.err)
 	case putLate:
+		if p.buffer == nil {
+			p.fail(p.env.lack(dataplane.Charge(p.req.Meta.Size)))
+			return
+		}
 		node, why := p.core.Reason()
 		p.fail(&phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)})
 	case answered:
@@ -216,6 +220,8 @@ func (e *Env) fill(ctx context.Context, self *actor.PID, req Put, buf *dataplane
 		var pe *phalanx.Error
 		if !errors.As(err, &pe) {
 			pe = &phalanx.Error{Kind: phalanx.ErrAborted, Err: fmt.Errorf("its source failed after %d bytes: %w", n, err)}
+		} else if pe.Kind == phalanx.ErrNoSpace {
+			pe = e.noSpace(pe)
 		}
 		e.send(self, putFailed{pe})
 		return

@@ -79,11 +79,7 @@ func (b *Budget) Reserve(ctx context.Context, n int64) error {
 	if i < 0 {
 		return nil // granted meanwhile
 	}
-	before := int64(0)
-	for _, q := range b.queue[:i] {
-		before += q.n
-	}
-	err := b.full(n, before, context.Cause(ctx))
+	err := b.full(n, b.before(i), context.Cause(ctx))
 	b.queue = slices.Delete(b.queue, i, i+1)
 	b.waiting.Store(int32(len(b.queue)))
 	b.grant()
@@ -97,11 +93,25 @@ func (b *Budget) ReserveNow(n int64) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := int64(0)
-	for _, q := range b.queue {
-		before += q.n
+	return b.full(n, b.before(len(b.queue)), errNotNow)
+}
+
+// Lack returns the error, for the reason why, of whoever does not wait any
+// longer for n bytes.
+func (b *Budget) Lack(n int64, why error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.queue, func(r *reservation) bool { return r.n == n })
+	return b.full(n, b.before(max(i, 0)), why)
+}
+
+// before returns how many bytes the first k that wait want.
+func (b *Budget) before(k int) int64 {
+	sum := int64(0)
+	for _, r := range b.queue[:k] {
+		sum += r.n
 	}
-	return b.full(n, before, errNotNow)
+	return sum
 }
 
 var errNotNow = errors.New("it cannot wait")
@@ -212,11 +222,7 @@ func (b *Budget) take(n int64) {
 // short returns how many bytes all that wait are short of; what was forced is
 // short too.
 func (b *Budget) short() int64 {
-	need := b.used - b.cap
-	for _, r := range b.queue {
-		need += r.n
-	}
-	return need
+	return b.used - b.cap + b.before(len(b.queue))
 }
 
 func (b *Budget) grant() {

@@ -1,0 +1,223 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+)
+
+const roomOf = 4 << 20 // a node with little memory
+
+// tight has all nodes but the first have little memory.
+func tight(c *cluster.Config) {
+	if c.Name != "n1" {
+		c.Memory = roomOf
+	}
+}
+
+// has fetches an object at n and checks it.
+func has(t *testing.T, n *cluster.Node, id phalanx.ObjectID, data []byte) {
+	t.Helper()
+	v, err := n.Get(within(t), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Release()
+	if !bytes.Equal(v.Bytes(), data) {
+		t.Errorf("%s got other bytes of %s", n.ID(), id)
+	}
+}
+
+func put(t *testing.T, n *cluster.Node, id phalanx.ObjectID, data []byte) {
+	t.Helper()
+	if _, err := n.Put(within(t), id, data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holders returns who has a complete copy.
+func holders(t *testing.T, n *cluster.Node, id phalanx.ObjectID) []phalanx.NodeID {
+	t.Helper()
+	st, err := n.Stat(within(t), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []phalanx.NodeID
+	for _, h := range st.Holders {
+		if h.Complete {
+			out = append(out, h.Node)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// empty deletes objects and looks whether anything is left reserved.
+func empty(t *testing.T, nodes []*cluster.Node, ids ...phalanx.ObjectID) {
+	t.Helper()
+	for _, id := range ids {
+		if err := nodes[0].Delete(within(t), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range nodes {
+		quiet(t, n, 0)
+	}
+}
+
+func TestTheCopyThatWasUsedLongestAgoIsEvicted(t *testing.T) {
+	nodes := start(t, 2, tight)
+	from, to := nodes[0], nodes[1]
+	ids := []phalanx.ObjectID{"a", "b", "c", "d"}
+	data := map[phalanx.ObjectID][]byte{}
+	for i, id := range ids {
+		data[id] = random(roomOf/10*3, uint64(i))
+		put(t, from, id, data[id])
+	}
+	// Without that an eviction can be refused, and the next one is asked for.
+	eventually(t, "settled", func() bool { return to.Settled(within(t), ids...) })
+	for _, id := range []phalanx.ObjectID{"a", "b", "c", "a", "d"} {
+		has(t, to, id, data[id])
+	}
+	at := func(want ...phalanx.ObjectID) {
+		t.Helper()
+		eventually(t, fmt.Sprint("left with ", want), func() bool { // that a copy is complete is reported later
+			var is []phalanx.ObjectID
+			for _, id := range ids {
+				if slices.Contains(holders(t, from, id), to.ID()) {
+					is = append(is, id)
+				}
+			}
+			return slices.Equal(is, want)
+		})
+	}
+	at("a", "c", "d")
+	has(t, to, "b", data["b"])
+	at("a", "b", "d")
+	empty(t, nodes, ids...)
+}
+
+// Of the last two copies one node may drop its own, and the other not, until it
+// is not the last any more.
+func TestTheOnlyCopyIsNotEvicted(t *testing.T) {
+	nodes := start(t, 3, tight)
+	data := random(roomOf/4*3, 1)
+	put(t, nodes[0], "x", data)
+	has(t, nodes[1], "x", data)
+	has(t, nodes[2], "x", data)
+	eventually(t, "known", func() bool { return len(holders(t, nodes[0], "x")) == 3 })
+	if err := nodes[0].Leave(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	n2, n3 := nodes[1], nodes[2]
+	put(t, n2, "y", random(len(data), 2))
+	// That n2 has room shows that its copy is gone; n3's is the last.
+	if is := holders(t, n2, "x"); !slices.Equal(is, []phalanx.NodeID{n3.ID()}) {
+		t.Fatalf("x is at %v", is)
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	_, err := n3.Put(ctx, "z", random(len(data), 3))
+	refused(t, "no room", err, phalanx.ErrNoSpace, `put "z"`, string(n3.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free"))
+	has(t, n3, "x", data)
+
+	ended := make(chan error, 1)
+	go func() {
+		_, err := n3.Put(within(t), "z", random(len(data), 3))
+		ended <- err
+	}()
+	eventually(t, "waiting", n3.WaitsForRoom)
+	if err := n2.Delete(within(t), "y"); err != nil {
+		t.Fatal(err)
+	}
+	has(t, n2, "x", data) // so that n3 may drop its copy
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	empty(t, nodes[1:], "x", "z")
+}
+
+func TestCallsWaitForRoom(t *testing.T) {
+	nodes := start(t, 2, tight)
+	n := nodes[1]
+	data := random(roomOf/4*3, 1)
+	put(t, n, "a", data)
+	put(t, nodes[0], "far", data)
+	short := func() context.Context {
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	numbers := []string{string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free")}
+	_, err := n.Put(short(), "b", data)
+	refused(t, "Put", err, phalanx.ErrNoSpace, append(numbers, `put "b"`)...)
+	_, err = n.PutReader(short(), "b", bytes.NewReader(data), int64(len(data)))
+	refused(t, "PutReader", err, phalanx.ErrNoSpace, append(numbers, `put "b"`)...)
+	_, err = n.Get(short(), "far")
+	refused(t, "Get", err, phalanx.ErrNoSpace, append(numbers, `get "far"`)...)
+	// Nobody knows whether what is still to come of a stream would ever fit.
+	_, err = n.PutReader(within(t), "b", bytes.NewReader(data), phalanx.UnknownSize)
+	refused(t, "a stream", err, phalanx.ErrNoSpace, string(n.ID()), "bytes are needed", "it cannot wait", `put "b"`)
+
+	waits := func(away phalanx.ObjectID, call func() error) {
+		t.Helper()
+		ended := make(chan error, 1)
+		go func() { ended <- call() }()
+		eventually(t, "waiting", n.WaitsForRoom)
+		select {
+		case err := <-ended:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		if err := n.Delete(within(t), away); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits("a", func() error { _, err := n.Put(within(t), "b", data); return err })
+	waits("b", func() error {
+		v, err := n.Get(within(t), "far")
+		if err == nil {
+			v.Release()
+		}
+		return err
+	})
+	empty(t, nodes, "far")
+}
+
+// Each of two nodes is full with what the other wants, and both want it at once.
+func TestTwoNodesThatWaitForEachOthersRoom(t *testing.T) {
+	nodes := start(t, 3, tight)
+	x, y := random(roomOf/4*3, 1), random(roomOf/4*3, 2)
+	put(t, nodes[0], "x", x)
+	put(t, nodes[0], "y", y)
+	for range 5 {
+		has(t, nodes[1], "x", x)
+		has(t, nodes[2], "y", y)
+		ended := make(chan error, 2)
+		for n, id := range map[*cluster.Node]phalanx.ObjectID{nodes[1]: "y", nodes[2]: "x"} {
+			go func() {
+				v, err := n.Get(within(t), id)
+				if err == nil {
+					v.Release()
+				}
+				ended <- err
+			}()
+		}
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	empty(t, nodes, "x", "y")
+}
