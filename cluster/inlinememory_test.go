@@ -52,3 +52,37 @@ func TestInlineBytesAreCounted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A shard takes its account along when it moves: its owner and its backup count
+// it, and nobody else.
+func TestTheAccountOfAShardMoves(t *testing.T) {
+	nodes := start(t, 1)
+	const k, size = 50, 1000
+	for i := range k {
+		put(t, nodes[0], phalanx.ObjectID(fmt.Sprint("o", i)), random(size, uint64(i)))
+	}
+	once := nodes[0].Status().Memory.Directory
+	if once < k*size {
+		t.Fatalf("%d bytes are held for %d objects of %d", once, k, size)
+	}
+	held := func(n *cluster.Node) int64 { return n.Status().Memory.Directory }
+	join := func() {
+		n, err := cluster.Join(within(t), cluster.Config{Name: fmt.Sprint("m", len(nodes)), Memory: 64 << 20, Seeds: []string{nodes[0].ControlAddr()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+		t.Cleanup(func() { _ = n.Leave(within(t)) })
+	}
+	join()
+	eventually(t, "copied", func() bool { return held(nodes[0]) == once && held(nodes[1]) == once })
+	join()
+	eventually(t, "spread", func() bool {
+		a, b, c := held(nodes[0]), held(nodes[1]), held(nodes[2])
+		return max(a, b, c) < once && a+b+c == 2*once
+	})
+	if err := nodes[2].Leave(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "taken over", func() bool { return held(nodes[0]) == once && held(nodes[1]) == once && held(nodes[2]) == 0 })
+}

@@ -110,7 +110,11 @@ func (s *shard) look() {
 func (s *shard) step(ev core.Event) {
 	cfg := &s.host.cfg
 	send := func(to phalanx.NodeID, v any) { cfg.Transport.Send(to, s.number, v) }
-	for _, e := range s.core.Step(cfg.Now(), ev) {
+	effects := s.core.Step(cfg.Now(), ev)
+	if more := s.core.Memory() - s.held; more != 0 {
+		s.count(more)
+	}
+	for _, e := range effects {
 		switch e := e.(type) {
 		case core.Reply:
 			send(e.To, e)
@@ -135,9 +139,6 @@ func (s *shard) step(ev core.Event) {
 		case core.ObjectLost:
 			cfg.Publish(actors.ObjectLost{Object: e.Object, Generation: e.Gen, Cause: "its last complete copy is gone"})
 		}
-	}
-	if more := s.core.Memory() - s.held; more != 0 {
-		s.count(more)
 	}
 }
 
