@@ -12,23 +12,29 @@ import (
 // away the last two copies.
 func (s *Shard) evict(o *object, r Request, e Evict) {
 	h := o.holder(r.From)
+	refuse := func(why string) {
+		o.refused(r)
+		s.reject(r, o, phalanx.ErrUnavailable, "%s", why)
+	}
 	switch {
 	case o.stale(r):
-		s.reject(r, o, phalanx.ErrUnavailable, "it has reported another copy since")
+		refuse("it has reported another copy since")
+	case o.wasRefused(r): // From keeps its copy: leave that comes now would take it off the list
+		refuse("it was refused before")
 	case h == nil && slices.Contains(o.rec.Evicted, r.From):
 		s.reply(r, s.known(o)) // granted before
 	case len(s.warming) > 0: // the copy may not have been reported yet, nor the others
-		s.reject(r, o, phalanx.ErrUnavailable, "the shard is warming")
+		refuse("the shard is warming")
 	case h == nil || h.gen != e.Gen || o.rec.Gen != e.Gen:
 		s.reply(r, s.known(o)) // nothing that has to be kept
 	case h.pinned || o.leasedTo(r.From) > 0:
-		s.reject(r, o, phalanx.ErrUnavailable, "the copy is in use")
+		refuse("the copy is in use")
 	case !h.complete:
 		o.unlist(r.From)
 		s.reply(r, s.known(o))
 		s.serve(o)
 	case !o.rec.Inline && o.completeCopies(r.From) == 0 && !planted.On(planted.EvictOnlyCopy):
-		s.reject(r, o, phalanx.ErrUnavailable, "no other complete copy is listed")
+		refuse("no other complete copy is listed")
 	default:
 		rec := o.rec
 		rec.Evicted = append(slices.Clone(rec.Evicted), r.From)

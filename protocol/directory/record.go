@@ -119,8 +119,9 @@ type copied struct {
 
 // reported is the number of the last report that a node made about its copy.
 type reported struct {
-	node phalanx.NodeID
-	num  uint64
+	node    phalanx.NodeID
+	num     uint64
+	refused bool // it asked for leave to evict, and was refused
 }
 
 type holder struct {
@@ -161,12 +162,27 @@ func (o *object) stale(r Request) bool {
 	for i := range o.reports {
 		if last := &o.reports[i]; last.node == r.From {
 			old := r.Num < last.num
-			last.num = max(last.num, r.Num)
+			if r.Num > last.num {
+				last.num, last.refused = r.Num, false
+			}
 			return old
 		}
 	}
-	o.reports = append(o.reports, reported{r.From, r.Num})
+	o.reports = append(o.reports, reported{node: r.From, num: r.Num})
 	return false
+}
+
+// refused remembers the answer to r, so that a copy of it gets the same.
+func (o *object) refused(r Request) {
+	for i := range o.reports {
+		if last := &o.reports[i]; last.node == r.From && last.num == r.Num {
+			last.refused = true
+		}
+	}
+}
+
+func (o *object) wasRefused(r Request) bool {
+	return slices.Contains(o.reports, reported{node: r.From, num: r.Num, refused: true})
 }
 
 // hold returns the entry of n for generation g, listed last if it is new.
