@@ -83,20 +83,6 @@ func (w *window) overlaps(from, to time.Duration) bool {
 	return w.from <= to && (w.to == never || w.to+disturbance >= from)
 }
 
-// hung returns for how long the processes of the faults were disturbed between
-// two times, at most.
-func (f *faults) hung(process string, from, to time.Duration) time.Duration {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	total := time.Duration(0)
-	for _, w := range f.windows {
-		if w.process == process && w.overlaps(from, to) {
-			total += min(w.to, to) - max(w.from, from)
-		}
-	}
-	return total
-}
-
 // copyCounts returns how many faults of each kind there were.
 func (f *faults) copyCounts() map[string]int {
 	f.mu.RLock()

@@ -177,16 +177,6 @@ func (p *process) ask(o order, patience time.Duration) (l line, ok bool) {
 	return line{}, false
 }
 
-// ended reports whether the process is no more.
-func (p *process) ended() bool {
-	select {
-	case <-p.broken:
-		return true
-	default:
-		return false
-	}
-}
-
 // state asks the process for its state.
 func (p *process) state() (*nodeState, error) {
 	l, ok := p.ask(order{Do: "state", Deadline: callDeadline}, answerPatience)
