@@ -232,6 +232,12 @@ func (c *client) renew(w *watch) {
 
 // readiness hands on what the present owner tells, in the order of its versions.
 func (c *client) readiness(from phalanx.NodeID, r directory.Readiness) {
+	if !slices.ContainsFunc(c.watches, func(w *watch) bool { return w.num == r.Num }) {
+		c.n.w.met["late watch ended"]++
+		c.n.w.send(c.n.id, from, toShard{r.Object.Shard(c.n.w.shape.shards),
+			directory.Request{From: c.n.id, Num: c.numbers(), Object: r.Object, Body: directory.Cancel{Num: r.Num}}})
+		return
+	}
 	for _, w := range c.watches {
 		if w.num == r.Num && w.owner == from && r.Version > w.version {
 			w.version, w.told = r.Version, true

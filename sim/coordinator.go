@@ -239,7 +239,12 @@ func (c *coordinator) combine(e reduce.CombineInline) {
 	var ev reduce.Event
 	for i, in := range e.Inputs {
 		b, ok := c.survey.bytes(in.Source, in.Gen)
-		if !ok {
+		if t := n.table[in.Source]; !ok && t != nil && t.gen == in.Gen {
+			b, ok = t.bytes, true
+		}
+		if !ok { // a shard that was rebuilt, and makers here, have small objects that are not inline
+			n.w.met["small source is fetched"]++
+			n.w.bound(n.w.get(n, in.Source, true), patience, phalanx.ErrDeadline)
 			ev = reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}
 			break
 		}

@@ -50,6 +50,11 @@ func (p *place) openEdge(e reduce.OpenEdge) {
 	child := p.key
 	child.place = e.Place
 	ed := &edge{OpenEdge: e, gen: e.Gen, keep: n.w.rng.IntN(2) == 0, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Node}}
+	for _, s := range sortedStreams(p.edges) { // an earlier stream of the same label has ended
+		if p.edges[s].gen == e.Gen {
+			delete(p.edges, s)
+		}
+	}
 	p.edges[e.Stream] = ed
 	if p.apart[e.Gen] == nil {
 		p.apart[e.Gen] = []byte{}

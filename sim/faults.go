@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -274,7 +275,11 @@ func (w *world) panics(r *rand.Rand) string {
 		return "nobody panics"
 	}
 	l := w.doing
-	switch r.IntN(6) {
+	switch r.IntN(8) {
+	case 6, 7:
+		if what := w.familyTragedy(r); what != "" {
+			return what
+		}
 	case 0, 1, 2:
 		for _, m := range w.alive() {
 			if len(m.reduces.coords) > 0 && !m.host.hung {
@@ -309,6 +314,57 @@ func (w *world) panics(r *rand.Rand) string {
 	return l.what + " "
 }
 
+// familyTragedy has a place panic that has delivered everything, and a little
+// later its parent.
+func (w *world) familyTragedy(r *rand.Rand) string {
+	for _, n := range w.alive() {
+		for _, c := range n.reduces.coords {
+			places := c.core.Places()
+			for _, p := range places {
+				if p.Parent < 0 || p.State != "live" || !p.Held {
+					continue
+				}
+				if !w.placePanics(p.Node, placeKey{c.target, c.core.Reduce(), p.Place}) {
+					continue
+				}
+				w.met["panic: place that has delivered"]++
+				above := p.Parent
+				w.after(10*time.Millisecond+drawn(r, 300*time.Millisecond), func() {
+					if n.over || c.ended || len(c.core.Places()) <= above || c.core.Places()[p.Place].State != "dead" {
+						return
+					}
+					up := c.core.Places()[above]
+					if up.State == "live" && w.placePanics(up.Node, placeKey{c.target, c.core.Reduce(), above}) {
+						w.met["panic: parent of a delivered place"]++
+					}
+				})
+				return fmt.Sprintf("place %d of %s at %s, which has delivered, panics, and then its parent", p.Place, c.target, p.Node)
+			}
+		}
+	}
+	return ""
+}
+
+func (w *world) placePanics(id phalanx.NodeID, key placeKey) bool {
+	n := w.byID[id]
+	if n.over || n.host.hung || n.reduces.places[key] == nil || !n.reduces.places[key].core.Runs() {
+		return false
+	}
+	w.met["panic: place"]++
+	n.reduces.lose(n.reduces.places[key], "panic")
+	return true
+}
+
+// pressed has a node look for room although there is some.
+func (w *world) pressed(r *rand.Rand) string {
+	n := w.joined(r)
+	if n == nil {
+		return "nobody evicts"
+	}
+	n.memory.evict()
+	return fmt.Sprintf("%s wants to evict", n.id)
+}
+
 // forgetful has a shard replica lose its state.
 func (w *world) forgetful(r *rand.Rand) string {
 	h := w.victim(r)
@@ -331,40 +387,43 @@ func (w *world) forgetful(r *rand.Rand) string {
 	return "no replica panics"
 }
 
-// restored reports whether the next fault may strike: all who live are members
-// with the newest view, and voters, backups and promised copies are there.
-func (w *world) restored() bool {
+// missing says what is not as it should be before the next fault may strike, or
+// "": all who live are members with the newest view and suspect nobody, nothing
+// is on its way to be decided, and voters, backups and promised copies are there.
+func (w *world) missing() string {
 	alive, v := w.alive(), w.audit.newest
 	if !w.untouched() || len(alive) != len(v.Members) {
-		return false
+		return fmt.Sprintf("%d nodes live, the view is %v", len(alive), v)
 	}
+	settled := false
 	for _, n := range alive {
-		if !v.Has(n.id) || n.view.Number != v.Number || len(n.detector.Suspects()) > 0 {
-			return false
+		settled = settled || n.core.Settled()
+		if !v.Has(n.id) || n.view.Number != v.Number {
+			return fmt.Sprintf("%s has %v", n.id, n.view)
+		}
+		if s := n.detector.Suspects(); len(s) > 0 {
+			return fmt.Sprintf("%s suspects %v", n.id, s)
 		}
 	}
-	if !slices.ContainsFunc(alive, func(n *node) bool { return n.core.Settled() }) {
-		return false
-	}
-	if want := min(3, len(alive)-1+len(alive)%2); len(v.Voters) != want || slices.ContainsFunc(v.Members, func(m view.Member) bool { return m.Leaving }) {
-		return false
+	want := min(3, len(alive)-1+len(alive)%2)
+	leaving := slices.ContainsFunc(v.Members, func(m view.Member) bool { return m.Leaving })
+	if !settled || len(v.Voters) != want || leaving {
+		return fmt.Sprintf("something is to be decided after %v", v)
 	}
 	for i, s := range v.Shards {
-		if len(alive) > 1 && s.Backup == "" || w.byID[s.Owner].shards[i] == nil || w.byID[s.Owner].shards[i].Warming() {
-			return false
-		}
-		o := w.byID[s.Owner]
-		if _, owner := o.shards[i].Owns(); !owner || !o.shards[i].Answers() || o.forgot[i].lost {
-			return false
-		}
-		if b := w.byID[s.Backup]; s.Backup != "" && (b.shards[i] == nil || b.forgot[i].lost) {
-			return false
-		}
-		if !w.copiesThere(o, i, len(alive)) {
-			return false
+		o, b := w.byID[s.Owner], w.byID[s.Backup]
+		switch {
+		case len(alive) > 1 && s.Backup == "":
+			return fmt.Sprintf("shard %d has no backup", i)
+		case o.shards[i] == nil || o.forgot[i].lost || !o.shards[i].Answers() || o.shards[i].Warming():
+			return fmt.Sprintf("the owner of shard %d does not answer, or is warming", i)
+		case s.Backup != "" && (b.shards[i] == nil || b.forgot[i].lost):
+			return fmt.Sprintf("the backup of shard %d has lost its state", i)
+		case w.shape.cap == 0 && !w.copiesThere(o, i, len(alive)):
+			return fmt.Sprintf("there are not all copies of shard %d", i)
 		}
 	}
-	return true
+	return ""
 }
 
 // copiesThere reports whether all promised copies are.

@@ -370,6 +370,9 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 	if !ok || c == nil || !c.evicting || c.gen != e.Gen || r.Result.Gen != e.Gen || r.Result.IsInline {
 		return
 	}
+	if slices.ContainsFunc(a.before[r.Object].Holders, func(h directory.HolderStat) bool { return h.Node == to.id && h.Pinned }) {
+		a.w.fail("(13) %s may evict its pinned copy of %s", to.id, r.Object)
+	}
 	if c.pinned { // since it asked: its owner could not know, and it keeps the copy
 		return
 	}
@@ -400,7 +403,7 @@ func (a *audit) lost(n *node, e directory.ObjectLost) {
 	if m.inline {
 		a.w.fail("(14) %s calls %s@%v lost, which is inline", n.id, e.Object, e.Gen)
 	}
-	if m.copies > 1 && a.w.shape.faults != excessive {
+	if m.copies > 1 && a.w.shape.faults != excessive && a.w.shape.cap == 0 {
 		a.w.fail("(14) %s calls %s@%v lost, of which there are to be %d copies", n.id, e.Object, e.Gen, m.copies)
 	}
 	if !a.mayReplace(n, e.Object, directory.Record{Gen: e.Gen}) {

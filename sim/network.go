@@ -40,6 +40,7 @@ type weather struct {
 	twice         float64 // share that arrives twice
 	lost          float64 // share that does not arrive
 	broken        float64 // share of pieces at which the stream breaks
+	echo          float64 // share that arrives once more, much later
 	flipped       float64 // share of pieces that arrive with a wrong bit
 	slow          float64 // share of pieces at which a sender finds its receiver slow
 }
@@ -54,6 +55,9 @@ func someWeather(r *rand.Rand) weather {
 	}
 	if r.IntN(2) == 0 {
 		w.twice = 0.2 * r.Float64()
+	}
+	if r.IntN(2) == 0 {
+		w.echo = 0.05 * r.Float64()
 	}
 	if r.IntN(3) == 0 {
 		w.lost = 0.1 * r.Float64()
@@ -119,6 +123,10 @@ func (w *world) weathered(deliver func()) {
 	if w.chance(w.weather.twice) {
 		w.met["message twice"]++
 		w.after(w.delay(), deliver)
+	}
+	if w.chance(w.weather.echo) {
+		w.met["message again much later"]++
+		w.after(w.draw(3*time.Second), deliver)
 	}
 }
 

@@ -33,6 +33,8 @@ func (w *world) plan() []action {
 	})
 	add(w.shape.calls, w.someCall)
 	add(w.shape.troubles, w.someFault)
+	add(w.shape.panics, w.panics)
+	add(w.shape.presses, w.pressed)
 	slices.SortStableFunc(all, func(a, b action) int { return int(a.at - b.at) })
 	for i := range all {
 		all[i].number = i

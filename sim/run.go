@@ -203,7 +203,7 @@ func (w *world) must(within time.Duration, what string, done func() bool) {
 
 // waiting says what the calls that have not ended wait for.
 func (w *world) waiting() string {
-	var s string
+	s := "; " + w.missing()
 	for _, n := range w.alive() {
 		if !n.view.Has(n.id) || len(n.view.Members) != w.running() {
 			s += fmt.Sprintf("; %s has %v, leader %s", n.id, n.view, n.core.Leader())
@@ -232,7 +232,8 @@ func (w *world) finish() {
 		}
 		w.fail("(21) %v after the faults stopped not all are members%s", settled, w.waiting())
 	}
-	w.must(settled, "nobody is suspected, and voters and backups are there", w.atRest)
+	w.quiet = w.now
+	w.must(settled, "all is as it should be", w.atRest)
 	w.putAgain()
 	w.must(settled, "every call that can end has ended", w.allEnded)
 	if w.shape.cap == 0 {
@@ -255,7 +256,7 @@ func (w *world) finish() {
 
 // atRest reports whether everything was as it should be for a second.
 func (w *world) atRest() bool {
-	if !w.restored() {
+	if w.missing() != "" {
 		w.quiet = w.now
 	}
 	return w.now-w.quiet >= time.Second
@@ -278,16 +279,34 @@ func (w *world) majority() bool {
 	return true
 }
 
+// noAnswer is what a Get waits for whose owner says nothing.
+const noAnswer = "its directory shard has not answered"
+
 // unavailable checks (22) where no view can be decided any more: every call ends
 // in time.
 func (w *world) unavailable() {
 	w.met["majority of the voters lost"]++
+	var gets []*call
 	for _, n := range w.alive() {
 		if n.member {
-			w.get(n, w.objects()[0], false)
+			gets = append(gets, w.get(n, w.objects()[0], false))
 		}
 	}
-	w.must(2*time.Minute, "every call has ended", func() bool { return w.open == 0 })
+	w.must(2*time.Minute, "a call on each node has ended", func() bool {
+		for _, c := range gets {
+			if f := c.node.fetches[c.object]; !c.ended && f != nil {
+				if _, why := f.core.Reason(); why == noAnswer {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	for _, c := range w.calls {
+		if !c.ended {
+			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
+		}
+	}
 }
 
 // putAgain has what was lost put again, as it was: those who wait go on.

@@ -144,7 +144,7 @@ func (n *node) copyOrder(p directory.Push) {
 	c.pin = true
 	n.w.fetch(c, true)
 	if !c.ended {
-		n.w.bound(c, 60*time.Second, phalanx.ErrDeadline)
+		n.w.bound(c, patience, phalanx.ErrDeadline)
 	}
 }
 

@@ -26,6 +26,8 @@ type shape struct {
 	reduces      bool
 	faults       faultiness
 	troubles     int // faults
+	panics       int // of actors besides
+	presses      int // for room
 }
 
 // faultiness is what faults a run has.
@@ -67,8 +69,14 @@ func someShape(r *rand.Rand) shape {
 		s.nodes = max(s.nodes, 2) + r.IntN(2) + 1
 		s.joins = r.IntN(2)
 		s.troubles = 1 + r.IntN(6)
+		if s.reduces {
+			s.panics = r.IntN(6)
+		}
 		s.length = time.Duration(500+r.IntN(3500)) * time.Millisecond
 		s.calls += r.IntN(20)
+	}
+	if r.IntN(2) == 0 {
+		s.presses = r.IntN(10)
 	}
 	return s
 }
@@ -280,6 +288,10 @@ func (w *world) draw(d time.Duration) time.Duration { return drawn(w.rng, d) }
 
 func drawn(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d) + 1)) }
 
+// patience is the deadline of most calls: what can end must have ended long
+// before.
+const patience = time.Hour
+
 // someCall makes one call of a random kind at a random node.
 func (w *world) someCall(r *rand.Rand) string {
 	k := r.IntN(20)
@@ -324,7 +336,7 @@ func (w *world) someCall(r *rand.Rand) string {
 	case 1:
 		w.bound(c, drawn(r, 2*time.Second), phalanx.ErrDeadline)
 	default:
-		w.bound(c, 60*time.Second, phalanx.ErrDeadline)
+		w.bound(c, patience, phalanx.ErrDeadline)
 	}
 	w.step(n, "call")
 	return what
