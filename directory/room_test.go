@@ -43,8 +43,10 @@ func (s *shard) ask(r core.Request) bool {
 
 func TestAnOwnerWithoutRoomMakesSomeOrSaysSo1_9(t *testing.T) {
 	s, now, out, budget, pressed := full(10_000)
-	if !s.ask(inline(1, "x", 4000)) || !s.ask(inline(1, "x", 4000)) {
-		t.Fatal("there is room")
+	for range 2 { // and a repeat
+		if !s.ask(inline(1, "x", 4000)) {
+			t.Fatal("there is room")
+		}
 	}
 	one := budget.Used()
 	if one < 4000 || one > 6000 || s.host.Memory() != one {
