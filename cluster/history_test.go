@@ -176,6 +176,9 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	}
 	counts := map[string]int{}
 	for _, o := range r.ops {
+		if o.Outcome == phalanx.ErrDeadline { // no fault lasts that long
+			t.Errorf("%s: %v", o.Object, o)
+		}
 		counts[fmt.Sprint(o.Call, " ", o.Outcome)]++
 	}
 	t.Logf("%d ops judged: %v", verdict.Ops, counts)

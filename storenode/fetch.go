@@ -27,8 +27,11 @@ const (
 
 // Messages to a fetch.
 type (
-	want     struct{ *call }
-	leave    struct{ id uint64 }
+	want  struct{ *call }
+	leave struct {
+		id    uint64
+		taken bool // the store has taken it off the list, and may have put it there again
+	}
 	expired  struct{ *call } // its deadline has passed
 	pushed   struct{ transfer.Pushed }
 	readers  struct{} // the receivers downstream are others than before
@@ -87,7 +90,7 @@ func (f *fetch) Receive(c actor.Context) {
 	case want:
 		f.want(m.call)
 	case leave:
-		f.leave(m.id)
+		f.leave(m)
 	case expired:
 		f.expire(m.call)
 	case answered:
@@ -186,12 +189,15 @@ func (f *fetch) expire(c *call) {
 		err = f.env.lack(f.lacks)
 	}
 	c.answer(nil, nil, err)
-	f.leave(c.id)
+	f.leave(leave{id: c.id})
 }
 
-func (f *fetch) leave(id uint64) {
-	f.forget(id)
-	f.do(transfer.Leave{Caller: id})
+func (f *fetch) leave(m leave) {
+	delete(f.known, m.id)
+	if !m.taken {
+		f.arrival.remove(m.id)
+	}
+	f.do(transfer.Leave{Caller: m.id})
 	if f.whole != nil && len(f.known) == 0 { // the core has ended already
 		f.whole = nil
 		f.discard()

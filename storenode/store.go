@@ -250,8 +250,8 @@ func (s *Store) ownShown(c actor.Context, id phalanx.ObjectID) {
 		return
 	}
 	for _, cl := range a.take() {
-		s.env.send(a.pid, leave{cl.id})
-		s.want(c, cl)
+		s.env.send(a.pid, leave{id: cl.id, taken: true})
+		s.want(c, cl) // who may come back to this fetch, if that copy is gone already
 	}
 }
 
@@ -328,7 +328,7 @@ func (s *Store) expire(cl *call) {
 
 func (s *Store) left(m left) {
 	if a := s.arrival(m.object); a != nil {
-		s.env.send(a.pid, leave{m.id})
+		s.env.send(a.pid, leave{id: m.id})
 	}
 }
 
