@@ -91,12 +91,27 @@ func (n *Node) start(ctx context.Context) error {
 	if cfg.Warm > 0 {
 		n.pool.Warm(cfg.Warm)
 	}
-	l, err := n.begin()
-	if err != nil {
-		return err
+	for {
+		l, err := n.begin()
+		if err != nil {
+			return err
+		}
+		n.life.Store(l)
+		if again, err := l.enterWithin(ctx, cfg.Seeds); !again {
+			return err
+		}
+		l.end(true)
 	}
-	n.life.Store(l)
-	return l.join(ctx, cfg.Seeds)
+}
+
+// enterWithin makes one attempt to join, and reports whether there may be another
+// as a new incarnation: one that hung while it joined may have been removed
+// before it knew that it was a member, and is never let in again.
+func (l *life) enterWithin(ctx context.Context, seeds []string) (again bool, err error) {
+	attempt, cancel := context.WithTimeout(ctx, rejoinFor)
+	defer cancel()
+	err = l.join(attempt, seeds)
+	return err != nil && attempt.Err() != nil && ctx.Err() == nil, err
 }
 
 // spawner returns a function that starts actors under a supervisor.
