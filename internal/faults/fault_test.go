@@ -17,6 +17,7 @@ type fault struct {
 	strike func(t *testing.T, victim *process)
 	heal   func(t *testing.T, victim *process) // nil: it does not come back
 	fate   fate
+	mute   bool // nobody hears of it from the node itself: one that can tell may have others leave it before they notice
 }
 
 type fate int
@@ -45,8 +46,8 @@ const slower = 100
 
 func faults() []fault {
 	all := []fault{
-		{name: "kill", short: true, fate: gone, strike: func(t *testing.T, p *process) { p.signal(t, syscall.SIGKILL) }},
-		{name: "stop", short: true, fate: ousted,
+		{name: "kill", short: true, mute: true, fate: gone, strike: func(t *testing.T, p *process) { p.signal(t, syscall.SIGKILL) }},
+		{name: "stop", short: true, mute: true, fate: ousted,
 			strike: func(t *testing.T, p *process) { p.signal(t, syscall.SIGSTOP) },
 			heal:   func(t *testing.T, p *process) { p.signal(t, syscall.SIGCONT) }},
 		{name: "slow", fate: kept,
@@ -54,16 +55,16 @@ func faults() []fault {
 			heal:   func(t *testing.T, p *process) { do(t, shared.Slow(p.host, 1)) }},
 	}
 	for _, c := range []struct {
-		name  string
-		short bool
-		of    func(b *bed.Bed, host int) []bed.Cut
+		name        string
+		short, mute bool
+		of          func(b *bed.Bed, host int) []bed.Cut
 	}{
-		{"drop", true, func(b *bed.Bed, i int) []bed.Cut { return bed.Between(i, b.Hosts()...) }},
-		{"reset", true, func(b *bed.Bed, i int) []bed.Cut { return bed.Refuse(bed.Between(i, b.Hosts()...)) }},
-		{"drop what it sends", false, func(b *bed.Bed, i int) []bed.Cut { return bed.From(i, b.Hosts()...) }},
-		{"drop what it is sent", false, func(b *bed.Bed, i int) []bed.Cut { return bed.To(i, b.Hosts()...) }},
+		{"drop", true, true, func(b *bed.Bed, i int) []bed.Cut { return bed.Between(i, b.Hosts()...) }},
+		{"reset", true, false, func(b *bed.Bed, i int) []bed.Cut { return bed.Refuse(bed.Between(i, b.Hosts()...)) }},
+		{"drop what it sends", false, true, func(b *bed.Bed, i int) []bed.Cut { return bed.From(i, b.Hosts()...) }},
+		{"drop what it is sent", false, false, func(b *bed.Bed, i int) []bed.Cut { return bed.To(i, b.Hosts()...) }},
 	} {
-		f := fault{name: c.name, short: c.short, fate: ousted}
+		f := fault{name: c.name, short: c.short, mute: c.mute, fate: ousted}
 		f.strike, f.heal = cut(c.of)
 		all = append(all, f)
 	}
