@@ -147,8 +147,8 @@ func TestCopyThatRots(t *testing.T) {
 			v.Bytes()[1<<20] ^= 1
 			v.Release()
 			third := getting(ctx, nodes[2], "x")
-			eventually(t, "the bad copy was dropped", func() bool { return nodes[0].Status().Objects == 0 })
-			if copies == 1 {
+			if copies == 1 { // of two, the other may be read
+				eventually(t, "the bad copy was dropped", func() bool { return nodes[0].Status().Objects == 0 })
 				eventually(t, "the object is lost", func() bool {
 					st, err := nodes[1].Stat(ctx, "x")
 					return err == nil && st.State.String() == "lost"
