@@ -118,3 +118,10 @@ func (f fault) ends(t *testing.T, nodes []*process, victim *process, was phalanx
 	settle(t, nodes)
 	return nodes
 }
+
+// needsWide skips what takes too long for every run.
+func needsWide(t *testing.T) {
+	if !*wide {
+		t.Skip("only with -wide")
+	}
+}

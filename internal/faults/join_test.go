@@ -10,6 +10,7 @@ import (
 // A node fails while it joins. The others go on, and it can join later: by
 // itself if its process has joined already, else started again.
 func TestJoin(t *testing.T) {
+	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 4)
 		id := fresh("join")
@@ -44,6 +45,7 @@ func TestJoin(t *testing.T) {
 
 // The member fails through which a node joins. Another seed is as good.
 func TestJoinThroughAMemberThatFails(t *testing.T) {
+	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 5)
 		victim := nodes[1]

@@ -10,6 +10,7 @@ import (
 // Only the link between a sender and its receiver fails. Both stay members, and
 // the receiver goes on from another sender.
 func TestBroadcastOverALinkThatFails(t *testing.T) {
+	needsWide(t)
 	for _, c := range []struct {
 		name string
 		of   func(from, to int) []bed.Cut

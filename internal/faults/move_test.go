@@ -48,6 +48,7 @@ func (th things) drop(t *testing.T, p *process) {
 // A member fails while shards of the directory move to a node that joins.
 // Objects are put meanwhile.
 func TestMoveByJoin(t *testing.T) {
+	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 5)
 		had, new := things{fresh("kept"), fresh("dropped"), fresh("twice")}, things{fresh("kept"), fresh("dropped"), fresh("twice")}
@@ -76,6 +77,7 @@ func TestMoveByJoin(t *testing.T) {
 
 // The leader of the view fails while a node leaves and hands over its shards.
 func TestMoveByLeave(t *testing.T) {
+	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 6)
 		asks, leaves := nodes[1], nodes[5]
