@@ -65,7 +65,8 @@ func (s *Shard) readmit(o *object, from phalanx.NodeID, again func()) bool {
 
 // dropped takes From's copy off the list.
 func (s *Shard) dropped(o *object, r Request, d Drop) {
-	if h := o.holder(r.From); !o.stale(r) && h != nil && h.gen == d.Gen {
+	again := o.again(r) // a copy of it: From may have the object anew
+	if h := o.holder(r.From); !o.stale(r) && !again && h != nil && h.gen == d.Gen {
 		o.unlist(r.From)
 		s.checkLost(o)
 		s.serve(o)

@@ -172,6 +172,11 @@ func (o *object) stale(r Request) bool {
 	return false
 }
 
+// again reports whether r, or a later report of From about its copy, was taken.
+func (o *object) again(r Request) bool {
+	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == r.From && r.Num <= last.num })
+}
+
 // refused remembers the answer to r, so that a copy of it gets the same.
 func (o *object) refused(r Request) {
 	for i := range o.reports {

@@ -272,7 +272,7 @@ func (s *Shard) forgetAbsent(o *object) {
 	}
 	if planted.On(planted.LoseWaiter) {
 		for _, r := range o.waiters {
-			o.end(r.From, r.Num, s.now)
+			o.over = append(o.over, ended{r.From, r.Num, s.now + tombstoneLife})
 		}
 		o.waiters = nil
 	}
