@@ -11,24 +11,25 @@ import (
 // Messages of a stream from a place to its parent.
 type (
 	openEdge struct {
-		parent, child placeKey
-		gen           reduce.PlaceGen
-		stream        uint64
-		offset        int
+		parent reader
+		child  placeKey
+		gen    reduce.PlaceGen
+		stream uint64
+		offset int
 	}
 	closeEdge struct {
-		parent placeKey
+		parent reader
 		stream uint64
 	}
 	edgePiece struct {
-		parent placeKey
+		parent reader
 		stream uint64
 		gen    reduce.PlaceGen
 		offset int
 		bytes  []byte
 	}
 	edgeEnd struct {
-		parent   placeKey
+		parent   reader
 		stream   uint64
 		complete bool
 		text     string
@@ -45,6 +46,8 @@ type edge struct {
 	heard    time.Duration
 }
 
+func (p *place) reader() reader { return reader{p.key, p.instance} }
+
 func (p *place) openEdge(e reduce.OpenEdge) {
 	n := p.r.n
 	child := p.key
@@ -59,7 +62,7 @@ func (p *place) openEdge(e reduce.OpenEdge) {
 	if p.apart[e.Gen] == nil {
 		p.apart[e.Gen] = []byte{}
 	}
-	ed.pipe.write(openEdge{parent: p.key, child: child, gen: e.Gen, stream: e.Stream, offset: len(p.apart[e.Gen])})
+	ed.pipe.write(openEdge{parent: p.reader(), child: child, gen: e.Gen, stream: e.Stream, offset: len(p.apart[e.Gen])})
 }
 
 func (p *place) closeEdge(e reduce.CloseEdge) {
@@ -69,7 +72,7 @@ func (p *place) closeEdge(e reduce.CloseEdge) {
 	}
 	delete(p.edges, e.Stream)
 	if !ed.complete {
-		ed.pipe.write(closeEdge{p.key, e.Stream})
+		ed.pipe.write(closeEdge{p.reader(), e.Stream})
 	}
 	if !e.Keep {
 		delete(p.apart, e.Gen)

@@ -355,14 +355,38 @@ func (w *world) placePanics(id phalanx.NodeID, key placeKey) bool {
 	return true
 }
 
-// pressed has a node look for room although there is some.
+// pressed has a node look for room although there is some. A copy that is the
+// last one is the most interesting to evict.
 func (w *world) pressed(r *rand.Rand) string {
-	n := w.joined(r)
-	if n == nil {
+	var worst *node
+	var last *copied
+	least := 0
+	for _, n := range w.alive() {
+		for _, id := range sortedObjects(n.table) {
+			c := n.table[id]
+			if c.pinned || c.evicting || n.serving(c) > 0 || n.reduces.uses(c) || n.host.hung {
+				continue
+			}
+			if k := w.holders(c) + r.IntN(2); last == nil || k < least {
+				worst, last, least = n, c, k
+			}
+		}
+	}
+	if last == nil {
 		return "nobody evicts"
 	}
-	n.memory.evict()
-	return fmt.Sprintf("%s wants to evict", n.id)
+	worst.memory.evictCopy(last)
+	return fmt.Sprintf("%s wants to evict %s", worst.id, last.object)
+}
+
+// holders counts who has a complete copy like c.
+func (w *world) holders(c *copied) (k int) {
+	for _, n := range w.alive() {
+		if t := n.table[c.object]; t != nil && t.gen == c.gen {
+			k++
+		}
+	}
+	return k
 }
 
 // forgetful has a shard replica lose its state.

@@ -94,10 +94,13 @@ func (m *memory) evict() {
 		}
 		oldest = c
 	}
-	if oldest == nil {
-		return
+	if oldest != nil {
+		m.evictCopy(oldest)
 	}
-	c := oldest
+}
+
+// evictCopy asks the owner for leave to drop c.
+func (m *memory) evictCopy(c *copied) {
 	c.evicting = true
 	m.n.client.report(c.object, directory.Evict{Gen: c.gen}, func(_ phalanx.NodeID, r directory.Result) {
 		c.evicting = false

@@ -197,7 +197,11 @@ func (p *pipe) arrive() {
 	}
 	m := p.written[0]
 	p.written = p.written[1:]
-	n.run(func() { n.receive(p.from, m) })
+	n.run(func() {
+		if !n.gone[p.from] {
+			n.receive(p.from, m)
+		}
+	})
 }
 
 // short is a delay that no weather makes longer.

@@ -13,6 +13,7 @@ import (
 type place struct {
 	r           *reduces
 	key         placeKey
+	instance    uint64
 	core        *reduce.Place
 	coordinator phalanx.NodeID
 	ticked      time.Duration
@@ -33,7 +34,8 @@ type place struct {
 }
 
 func newPlace(r *reduces, key placeKey) *place {
-	p := &place{r: r, key: key, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{object: key.target}}
+	r.instances++
+	p := &place{r: r, key: key, instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{object: key.target}}
 	p.clear()
 	p.step(reduce.PlaceTick{Now: r.n.clock()})
 	return p

@@ -29,7 +29,12 @@ func TestPlanted(t *testing.T) {
 			if found == nil {
 				t.Fatalf("%d seeds do not find it", enoughSeeds)
 			}
+			planted.Plant(planted.None)
+			if r := sim.Run(sim.Config{Seed: found.Seed}); r.Err != nil {
+				t.Fatalf("seed %d fails without it too: %v", found.Seed, r.Err)
+			}
 			first, _, _ := strings.Cut(found.Err.Error(), "\n")
+			checkShrunk(t, m, *found)
 			t.Logf("found by seed %d, in %v: %s", found.Seed, time.Since(began).Round(time.Millisecond), first)
 		})
 	}
@@ -60,4 +65,20 @@ func hunt() *sim.Result {
 	}
 	wg.Wait()
 	return first
+}
+
+// checkShrunk makes the failure small, and runs the small one again.
+func checkShrunk(t *testing.T, m planted.Mistake, r sim.Result) {
+	t.Helper()
+	if len(r.Actions) > 12 && r.Time > 10*time.Second {
+		return // it would take long
+	}
+	planted.Plant(m)
+	cfg, small := sim.Shrink(r)
+	if len(small.Actions) > len(r.Actions) || small.Err == nil {
+		t.Errorf("made small it has %d actions instead of %d, and ends in %v", len(small.Actions), len(r.Actions), small.Err)
+	}
+	if again := sim.Run(cfg); again.Hash != small.Hash {
+		t.Errorf("%s does not replay it", cfg.Replay())
+	}
 }

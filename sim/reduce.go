@@ -14,10 +14,11 @@ import (
 // reduces is the part of a node that reduces: the coordinators of the Reduces
 // that were called here, and the places that coordinators anywhere have put here.
 type reduces struct {
-	n      *node
-	coords []*coordinator
-	places map[placeKey]*place
-	feeds  []*feed // outputs that parents elsewhere read
+	n         *node
+	coords    []*coordinator
+	places    map[placeKey]*place
+	instances uint64
+	feeds     []*feed // outputs that parents elsewhere read
 }
 
 // placeKey names one place of one Reduce.
@@ -25,6 +26,13 @@ type placeKey struct {
 	target phalanx.ObjectID
 	reduce phalanx.Generation
 	place  int
+}
+
+// reader is the place that reads a stream: one instance of it, so that another
+// one after a panic does not take what was sent to the first.
+type reader struct {
+	placeKey
+	instance uint64
 }
 
 // Messages between coordinators and places.
@@ -70,11 +78,11 @@ func (r *reduces) receive(from phalanx.NodeID, m any) {
 	case closeEdge:
 		r.closeEdge(from, m)
 	case edgePiece:
-		if p := r.places[m.parent]; p != nil {
+		if p := r.places[m.parent.placeKey]; p != nil && p.instance == m.parent.instance {
 			p.edgePiece(m)
 		}
 	case edgeEnd:
-		if p := r.places[m.parent]; p != nil {
+		if p := r.places[m.parent.placeKey]; p != nil && p.instance == m.parent.instance {
 			p.edgeEnd(m)
 		}
 	default:

@@ -183,6 +183,11 @@ func (r *reduces) lose(p *place, why string) {
 	}
 	gen := p.core.State().Gen
 	runs := p.core.Runs()
+	for _, s := range sortedStreams(p.edges) {
+		if ed := p.edges[s]; !ed.complete {
+			ed.pipe.write(closeEdge{p.reader(), s})
+		}
+	}
 	p.release(false)
 	delete(r.places, p.key)
 	if runs {
@@ -200,7 +205,7 @@ func (r *reduces) streamsBroke(id phalanx.NodeID) {
 	for _, p := range r.sortedPlaces() {
 		for _, s := range sortedStreams(p.edges) {
 			if ed := p.edges[s]; ed != nil && ed.pipe.to == id && !ed.complete {
-				ed.pipe.write(closeEdge{p.key, s})
+				ed.pipe.write(closeEdge{p.reader(), s})
 				p.endEdge(ed, false, "the connection broke")
 			}
 		}

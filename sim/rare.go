@@ -1,0 +1,33 @@
+package sim
+
+// Faults returns the kinds of faults, by the names in Result.Met.
+func Faults() []string {
+	return []string{
+		"fault: crash", "fault: power lost", "fault: restart with a new incarnation", "fault: hang", "fault: slow node",
+		"fault: one-way partition", "fault: link cut", "fault: nobody hears a node", "fault: node cut off",
+		"fault: two-way partition of groups", "fault: false suspicion",
+		"panic: coordinator", "panic: place", "panic: fetch", "panic: shard replica", "panic: owner of a shard",
+		"panic: place that has delivered", "panic: parent of a delivered place",
+		"message lost", "message twice", "message again much later", "message cut off", "stream broken", "bad piece",
+		"struck: an owner", "struck: a warming owner", "struck: the leader of the voters", "struck: a coordinator", "struck: a place", "struck: a root", "struck: a sender",
+	}
+}
+
+// Rare returns the paths that many seeds together must meet, so that a workload
+// that never gets there is noticed.
+func Rare() []string {
+	return []string{
+		"asked a node that does not own", "answer of a former owner", "late grant given back", "late binding released", "late watch ended",
+		"lease of a partial copy", "lease asked about", "cycle broken by the path in WAIT", "receiver found slow", "stream beside a slow one", "receiver moved",
+		"transfer resumed", "bad piece asked for again", "sender ahead", "sender behind", "prefix cleared: reset", "prefix cleared: aborted",
+		"put fails half-way", "put of equal bytes", "put waits for another", "put final without its caller", "put awaits copies", "copy ordered",
+		"inline", "eviction granted", "eviction refused",
+		"shard moved", "owner is warm again", "ShardLost", "object lost", "lost object put again", "lost object replaced by other bytes",
+		"owner says nothing: ErrUnavailable", "majority of the voters lost", "fenced node rejoins", "message of a removed node refused",
+		"get of a copy that no owner has heard of", "node suspected: silent", "node suspected: connection refused", "node trusted again",
+		"reduce inline", "small source is fetched", "reduce attaches to another", "reduce gets the recorded answer", "reduce restarts its target",
+		"reduce: ancestors cleared", "reduce: replaced", "reduce: held", "reduce: completed", "place cleared", "delivered place is not replaced",
+		"place ended: its coordinator is gone", "place ordered of no member", "source of a reduce starts over", "source of a reduce lost",
+		"coordinator restarted", "coordinator resumed",
+	}
+}
