@@ -1,6 +1,7 @@
 package soak_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,7 +35,12 @@ func command(name string, seeds []string) *exec.Cmd {
 	return cmd
 }
 
+var long = flag.Bool("soak", false, "run processes under random faults for half a minute")
+
 func TestSoak(t *testing.T) {
+	if !*long {
+		t.Skip("only with -soak")
+	}
 	res, err := soak.Run(t.Context(), soak.Config{Nodes: 5, For: 25 * time.Second, Seed: 2, Command: command,
 		Log: func(s string) { t.Log(s) }})
 	if err != nil {
