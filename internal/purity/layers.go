@@ -24,7 +24,7 @@ type layer struct {
 // without actors. A folder under internal/ has no layer of its own: what it
 // imports counts as imported by those who import it.
 var layers = []layer{
-	{folders: []string{".", "internal/planted"}},
+	{folders: []string{"."}},
 	{folders: []string{"protocol"}},
 	{folders: []string{"messages"}},
 	{folders: []string{"actors", "storenode/dataplane"}},
@@ -131,7 +131,7 @@ func CheckLayers(imports map[string][]string) []string {
 		}
 		if folder == "." || folder == "protocol" {
 			for _, target := range imports[dir] {
-				if internal(target) {
+				if internal(target) && target != planted {
 					found = append(found, fmt.Sprintf("%s must not import %s", dir, target))
 				}
 			}
@@ -140,6 +140,9 @@ func CheckLayers(imports map[string][]string) []string {
 	slices.Sort(found)
 	return found
 }
+
+// planted has the switches by which a test build of the cores goes wrong.
+const planted = "internal/planted"
 
 // internal reports whether dir lies under internal/.
 func internal(dir string) bool { return strings.HasPrefix(dir, "internal/") }
