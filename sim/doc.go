@@ -3,11 +3,17 @@
 //
 // A simulated node is the glue that the real actors have: it owns the cores of
 // a node, turns messages into events and effects into messages and timers, and
-// keeps a table of small real objects, so that every byte can be checked. The
-// network delays, reorders, duplicates and loses control messages and breaks
-// streams, and flips bits in them; nodes join in the middle, but none fails. A
-// workload drawn from the seed puts, gets, deletes, restarts and reduces objects
-// on random nodes.
+// keeps a table of small real objects, so that every byte can be checked. It
+// reacts as they do: to a suspicion, to a removal, to being removed itself. The
+// network delays, reorders, duplicates and loses control messages, breaks streams
+// and flips bits in them. A workload drawn from the seed puts, gets, deletes,
+// restarts, evicts and reduces objects on random nodes.
+//
+// Faults are drawn too (faults.go): nodes die and come back as new incarnations,
+// hang, are slow, cut off or falsely suspected, and actors panic. In a bounded
+// run one comes at a time, the next when everything is as it should be: then
+// every promise of the specification has to hold. In an excessive run they come as
+// they were drawn, and only safety is checked, and that calls end.
 //
 // After every step the invariants of the specification that can be looked at
 // from outside are checked (invariants.go); the oracle (oracle.go) is a dumb
