@@ -74,8 +74,9 @@ type Receiver struct {
 }
 
 type caller struct {
-	id   uint64
-	wait bool
+	id    uint64
+	wait  bool
+	asked bool // it was here when the Locate in flight was sent: a "no" is for it too
 }
 
 // NewReceiver returns a receiver that waits for its first caller.
@@ -138,7 +139,7 @@ func (r *Receiver) next() uint64 {
 
 func (r *Receiver) want(w Want) {
 	if !slices.ContainsFunc(r.callers, func(c caller) bool { return c.id == w.Caller }) {
-		r.callers = append(r.callers, caller{w.Caller, w.Wait})
+		r.callers = append(r.callers, caller{id: w.Caller, wait: w.Wait})
 	}
 	switch {
 	case r.phase == idle:
@@ -163,27 +164,33 @@ func (r *Receiver) retire(retiring bool) {
 	}
 }
 
-// refuse turns away the callers that would not wait, once it is known that
-// nobody has begun the object.
+// refuse turns away the callers that would not wait, since nobody has begun the
+// object. Who came after the question was asked may have seen it begun since: for
+// those it is asked again.
 func (r *Receiver) refuse() {
-	if r.phase != locating || !r.why.Waiting || r.why.State != Unbound {
-		return
-	}
-	var wait []caller
+	stay := r.callers[:0]
+	again := false
 	for _, c := range r.callers {
-		if c.wait {
-			wait = append(wait, c)
+		if c.wait || !c.asked {
+			stay, again = append(stay, c), again || !c.wait
 			continue
 		}
 		r.emit(Refuse{Caller: c.id, Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("nobody has announced it")}})
 	}
-	r.callers = wait
+	r.callers = stay
+	if again || len(stay) > 0 && !r.why.Waiting {
+		r.emit(Cancel{Num: r.locate})
+		r.search()
+	}
 	r.abandon()
 }
 
 // search asks for a sender.
 func (r *Receiver) search() {
 	r.phase = locating
+	for i := range r.callers {
+		r.callers[i].asked = true
+	}
 	r.locate = r.next()
 	r.why = Answered{}
 	r.waits = slices.ContainsFunc(r.callers, func(c caller) bool { return c.wait }) || !r.gen.IsZero()
@@ -235,11 +242,14 @@ func (r *Receiver) answered(a Answered) {
 		return
 	}
 	switch {
+	case a.Kind == phalanx.ErrNotFound && slices.ContainsFunc(r.callers, func(c caller) bool { return !c.asked }):
+		r.refuse()
 	case a.Kind != 0:
 		r.fail(&phalanx.Error{Object: r.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
 	case a.Waiting:
-		r.why = a
-		r.refuse()
+		if r.why = a; a.State == Unbound {
+			r.refuse()
+		}
 	case a.Gen.Less(r.floor) || a.Gen.Less(r.gen): // overtaken by an order that took it back
 		r.emit(Cancel{Num: r.locate})
 		r.search()
