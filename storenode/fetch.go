@@ -69,6 +69,9 @@ type fetch struct {
 	opening  []*call
 	stream   context.CancelFunc
 	streamID uint64
+	writing  chan struct{}      // closed when the last writer of a buffer has ended
+	growing  context.CancelFunc // of a buffer of unknown size
+	supply   *supply            // which the core has not taken yet
 	result   error
 	final    *objectCopy // once complete
 	whole    *Info       // of inline bytes for which there is no room yet
@@ -119,6 +122,10 @@ func (f *fetch) Receive(c actor.Context) {
 		f.inlineRoom(m.err)
 	case silent:
 		f.silent(m)
+	case supply:
+		f.supplied(m)
+	case unsupplied:
+		f.putSupply(m.supply)
 	case retire:
 		c.Stop(c.Self())
 	}
@@ -262,6 +269,8 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		f.openStream(e)
 	case transfer.Close:
 		f.closeStream(e.Stream)
+	case transfer.Supply:
+		f.takeSupply()
 	case transfer.Clear:
 		f.clear(e)
 	case transfer.TakeInline:
@@ -326,10 +335,11 @@ func (f *fetch) reserve(bytes int64) {
 		buf := f.copy.buffer
 		buf.Retain()
 		f.lacks = growStep
-		go func() {
+		ctx, f.growing = context.WithCancel(ctx)
+		f.write(func() {
 			defer buf.Release()
 			env.sendReserved(self, bytes, buf.Grow(ctx, growStep))
-		}()
+		})
 		return
 	}
 	charge := f.needed

@@ -25,11 +25,10 @@ func (f *fetch) openStream(o transfer.Open) {
 	f.opening = slices.DeleteFunc(f.opening, f.open)
 	c := f.copy
 	f.env.Table.reading(c, o.Sender, o.Lease)
-	c.buffer.Resume()
 	c.buffer.Retain()
 	ctx, cancel := context.WithCancel(f.ctx)
 	f.stream, f.streamID = cancel, o.Stream
-	go f.env.receive(ctx, f.self, c, o)
+	f.write(func() { f.env.receive(ctx, f.self, c, o) })
 }
 
 // errFull says that what was reserved for the object is spent.
@@ -92,9 +91,11 @@ func (f *fetch) closeStream(id uint64) {
 	}
 }
 
-// receive runs one stream into c's buffer and tells the fetch how it ended.
+// receive runs one stream into c's buffer, behind what is there and checked, and
+// tells the fetch how it ended.
 func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o transfer.Open) {
 	defer c.buffer.Release()
+	c.buffer.Resume()
 	ended := func(why transfer.Why, gen phalanx.Generation, text string) {
 		if ctx.Err() == nil {
 			e.send(self, transfer.Ended{Stream: o.Stream, Why: why, Gen: gen, Held: c.buffer.Watermark(), Text: text})

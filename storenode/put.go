@@ -182,23 +182,15 @@ func (p *put) show(gen phalanx.Generation) {
 	if p.copy != nil {
 		return
 	}
-	if p.copy = p.enter(gen, p.req.Meta, true); p.copy != nil {
-		p.env.send(p.env.StorePID, ownShown{p.req.Object})
-		return
-	}
-	p.fail(&phalanx.Error{Kind: phalanx.ErrAborted, Err: errors.New("this node has a newer generation of it already")})
-}
-
-// enter puts the bytes into the table, which gets a reference of its own; nil if
-// there is another copy, of this generation or a newer one.
-func (p *put) enter(gen phalanx.Generation, meta phalanx.Meta, origin bool) *objectCopy {
 	p.buffer.Retain()
-	c, ok := p.env.Table.show(p.req.Object, gen, meta, p.buffer, origin)
+	c, ok := p.env.Table.show(p.req.Object, gen, p.req.Meta, p.buffer, true)
 	if !ok {
 		p.buffer.Release()
-		return nil
+		p.fail(&phalanx.Error{Kind: phalanx.ErrAborted, Err: errors.New("this node has a newer generation of it already")})
+		return
 	}
-	return c
+	p.copy = c
+	p.env.send(p.env.StorePID, ownShown{p.req.Object})
 }
 
 // fill copies the source into the buffer, beside the actor. It holds a
@@ -290,13 +282,13 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 		return // before its other copies were made
 	}
 	p.kept = true
-	c := p.copy
-	for c == nil && !p.env.Table.pinned(p.req.Object, gen) {
-		c = p.enter(gen, meta, false)
+	info := Info{Object: p.req.Object, Gen: gen, Meta: meta, Digest: digest}
+	if p.copy == nil {
+		p.buffer.Retain()
+		p.env.keep(supply{info, p.buffer})
+		return
 	}
-	if c != nil {
-		p.env.Table.finish(c, meta, digest, true)
-	}
+	p.env.Table.finish(p.copy, meta, digest, true)
 	if p.env.deletedMeanwhile(p.req.Object) {
 		p.env.Table.dropObject(p.req.Object, everyGeneration, errDeletedHere(p.env.Self))
 	}

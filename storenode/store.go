@@ -89,6 +89,8 @@ func (s *Store) Receive(c actor.Context) {
 		s.env.Coordinate(r, func(d Reduced) { respond(&d) })
 	case originFinal:
 		s.settleOrigin(m)
+	case supply:
+		s.supply(m)
 	case ownShown:
 		s.ownShown(c, m.object)
 	case want:

@@ -82,6 +82,9 @@ func (e Open) String() string {
 }
 
 // String returns a line for e.
+func (e Supply) String() string { return fmt.Sprintf("take the rest of %v from the put", e.Gen) }
+
+// String returns a line for e.
 func (e Close) String() string { return fmt.Sprintf("close stream %d", e.Stream) }
 
 // String returns a line for e.

@@ -60,6 +60,9 @@ type (
 		Gen     phalanx.Generation
 		Meta    phalanx.Meta
 	}
+	// Supply takes what is missing of Gen from the Put that told Supplied, behind
+	// the stream that was closed; Whole follows.
+	Supply struct{ Gen phalanx.Generation }
 	// Close ends a stream; it is not heard of again.
 	Close struct{ Stream uint64 }
 	// Clear forgets the bytes of generations before Before; streaming readers
@@ -112,6 +115,7 @@ func (ReportDrop) effect()    {}
 func (Announce) effect()      {}
 func (Reserve) effect()       {}
 func (Open) effect()          {}
+func (Supply) effect()        {}
 func (Close) effect()         {}
 func (Clear) effect()         {}
 func (TakeInline) effect()    {}

@@ -32,6 +32,13 @@ type (
 	Move struct{ Lease uint64 }
 	// Rotten tells that bytes of Gen which had passed their check do not any more.
 	Rotten struct{ Gen phalanx.Generation }
+	// Supplied tells that a Put of this node has the same bytes, and that the
+	// owner lists the copy here as complete: the rest is taken from there.
+	Supplied struct {
+		Gen    phalanx.Generation
+		Meta   phalanx.Meta
+		Digest phalanx.Digest
+	}
 	// Whole tells that every byte of Gen is there and checked, and their digest.
 	Whole struct {
 		Gen    phalanx.Generation
@@ -71,5 +78,6 @@ func (NoRoom) event()     {}
 func (Ended) event()      {}
 func (Move) event()       {}
 func (Rotten) event()     {}
+func (Supplied) event()   {}
 func (Whole) event()      {}
 func (Pushed) event()     {}

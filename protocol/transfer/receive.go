@@ -50,6 +50,27 @@ func (r *Receiver) end(e Ended) {
 	r.search()
 }
 
+// supply takes the rest from a Put of this node. Others may have been sent here
+// since the owner lists the copy as complete, so it must become so, whoever
+// waits for it and whatever becomes of the sender.
+func (r *Receiver) supply(p Supplied) {
+	if p.Gen != r.gen || r.gen.IsZero() || !r.digest.IsZero() {
+		return
+	}
+	switch {
+	case r.phase == locating:
+		r.emit(Cancel{Num: r.locate})
+	case r.stream != 0:
+		r.emit(Close{Stream: r.stream})
+	}
+	r.stream, r.ended, r.phase, r.own = 0, 0, whole, true
+	r.final = &Pushed{Order: OrderFinal, Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}
+	if r.retiring {
+		r.retire(false)
+	}
+	r.emit(Supply{Gen: p.Gen})
+}
+
 // whole notes that every byte is there.
 func (r *Receiver) whole(w Whole) {
 	switch {
@@ -136,7 +157,7 @@ func (r *Receiver) raise(floor phalanx.Generation) {
 func (r *Receiver) startOver(before phalanx.Generation, kind phalanx.Kind) {
 	r.closeStream()
 	r.emit(Clear{Before: before, Kind: kind})
-	r.gen, r.final, r.digest = phalanx.Generation{}, nil, phalanx.Digest{}
+	r.gen, r.final, r.digest, r.own = phalanx.Generation{}, nil, phalanx.Digest{}, false
 	if r.phase != reserving {
 		if r.phase == locating {
 			r.emit(Cancel{Num: r.locate})

@@ -58,6 +58,7 @@ type Receiver struct {
 	meta   phalanx.Meta
 	digest phalanx.Digest // of the bytes that are here, in phase whole
 	final  *Pushed        // what the owner recorded for gen
+	own    bool           // a Put of this node gives the bytes of gen, and answers for the copy
 
 	stream uint64
 	ended  uint64 // the stream that has sent all, until its last bytes are checked
@@ -120,6 +121,8 @@ func (r *Receiver) Step(now time.Duration, ev Event) []Effect {
 		r.move(ev)
 	case Rotten:
 		r.rotten(ev)
+	case Supplied:
+		r.supply(ev)
 	case Whole:
 		r.whole(ev)
 	case Pushed:
@@ -200,7 +203,7 @@ func (r *Receiver) search() {
 // abandon ends the transfer once nobody is left, here or downstream (2.14).
 func (r *Receiver) abandon() {
 	switch {
-	case r.phase == idle || len(r.callers) > 0:
+	case r.phase == idle || len(r.callers) > 0 || r.own:
 		return
 	case r.readers > 0:
 		if !r.retiring {
@@ -280,7 +283,7 @@ func (r *Receiver) adopt(g phalanx.Generation, m phalanx.Meta) {
 		if !r.gen.IsZero() && !planted.On(planted.KeepPrefix) {
 			r.emit(Clear{Before: g, Kind: phalanx.ErrReset})
 		}
-		r.gen, r.final, r.digest = g, nil, phalanx.Digest{}
+		r.gen, r.final, r.digest, r.own = g, nil, phalanx.Digest{}, false
 		clear(r.bad)
 	}
 	r.meta = m

@@ -232,6 +232,8 @@ func (s script) event() transfer.Event {
 		return transfer.Move{Lease: s.lease()}
 	case "rotten":
 		return transfer.Rotten{Gen: s.gen()}
+	case "supplied":
+		return transfer.Supplied{Gen: s.gen(), Meta: phalanx.Meta{Size: s.int("size", 100)}, Digest: s.digest()}
 	case "whole":
 		return transfer.Whole{Gen: s.gen(), Size: s.int("size", 100), Digest: s.digest(), Rate: s.int("rate", 0)}
 	case "push":
