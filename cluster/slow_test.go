@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bytes"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,9 +28,6 @@ func TestSlowReceiver(t *testing.T) {
 	if err := s.Delete(ctx, "warm"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Put(ctx, "x", data); err != nil {
-		t.Fatal(err)
-	}
 	free := make(chan struct{})
 	links["n1"].set(func(c *bentStream, kind byte, payload []byte) {
 		if c.to != "n2" || kind != frameData {
@@ -51,11 +49,24 @@ func TestSlowReceiver(t *testing.T) {
 			told.Store(true)
 		}
 	})
-	slowly := getting(ctx, slow, "x")
-	eventually(t, "the slow receiver has begun", func() bool { return links["n1"].bytesTo("n2") > 0 })
-	behind := getting(ctx, second, "x")
-	eventually(t, "the second receiver reads from the first", func() bool { return upstream(t, s, "x", second.ID()) == slow.ID() })
-	last := getting(ctx, third, "x")
+	var x phalanx.ObjectID
+	var slowly, behind <-chan got
+	for i := 0; ; i++ {
+		x = phalanx.ObjectID(fmt.Sprint("x", i))
+		if _, err := s.Put(ctx, x, data); err != nil {
+			t.Fatal(err)
+		}
+		before := links["n1"].bytesTo("n2")
+		slowly = getting(ctx, slow, x)
+		eventually(t, "the slow receiver has begun", func() bool { return links["n1"].bytesTo("n2") > before })
+		behind = getting(ctx, second, x)
+		eventually(t, "the second receiver has a sender", func() bool { return len(behind) > 0 || upstream(t, s, x, second.ID()) != "" })
+		if upstream(t, s, x, second.ID()) == slow.ID() {
+			break
+		}
+		// It came so late that the first had been found slow before.
+	}
+	last := getting(ctx, third, x)
 	eventually(t, "the third receiver reads from the second", func() bool { return links["n4"].bytesTo("n5") > 0 })
 	brings(t, "the second receiver", behind, data)
 	brings(t, "the third receiver", last, data)
