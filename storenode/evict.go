@@ -61,7 +61,7 @@ func (v *evictor) Receive(c actor.Context) {
 	case granted:
 		v.asking = false
 		if m.ok {
-			v.need, v.pause = v.need-m.copy.size(), 0
+			v.need, v.pause = v.need-m.copy.size()-copyCost, 0
 			if !v.env.Table.evict(m.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNotFound, Node: v.env.Self}) {
 				v.env.report(m.copy.object, directory.Announce{Gen: m.copy.gen, Complete: true, Pinned: true})
 			}

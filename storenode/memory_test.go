@@ -104,7 +104,8 @@ func TestTableGivesBack(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(t *testing.T, pool *dataplane.Pool, table *Table)
-		used int64
+		used int64 // besides copyCost
+		left int64 // copies
 	}{
 		{"a newer generation replaces a partial copy", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			old := arriving(t, pool, table, "o", first, 100)
@@ -112,24 +113,24 @@ func TestTableGivesBack(t *testing.T) {
 			if table.retain(old) || table.serve(old, 1) || table.viewOf(old) != nil {
 				t.Error("the older copy can be read")
 			}
-		}, 30},
+		}, 30, 1},
 		{"a newer inline one too", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			arriving(t, pool, table, "o", first, 100)
 			table.budget.TryReserve(20)
 			table.keepInline(Info{Object: "o", Gen: second}, make([]byte, 20), false)
-		}, 20},
+		}, 20, 1},
 		{"an older generation does not", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			now := arriving(t, pool, table, "o", second, 100)
 			if c := arriving(t, pool, table, "o", first, 30); c != now {
 				t.Error("it went back")
 			}
-		}, 100},
+		}, 100, 1},
 		{"the same inline bytes twice", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			a, b := small(t, table, "o", 20, false), small(t, table, "o", 20, true)
 			if a != b || !a.pinned {
 				t.Error("there are two, or it is not pinned")
 			}
-		}, 20},
+		}, 20, 1},
 		{"a view keeps its bytes", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			o := arriving(t, pool, table, "o", first, 4)
 			if _, err := o.buffer.Write([]byte("abcd")); err != nil {
@@ -144,24 +145,24 @@ func TestTableGivesBack(t *testing.T) {
 			}
 			v.Release()
 			v.Release()
-		}, 0},
+		}, 0, 0},
 		{"an old order to drop", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			small(t, table, "p", 5, false)
 			arriving(t, pool, table, "o", second, 100)
 			table.dropObject("o", first, errOver)
-		}, 105},
+		}, 105, 2},
 		{"only complete copies are kept", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			arriving(t, pool, table, "o", first, 100)
 			small(t, table, "p", 5, false)
 			table.KeepComplete(errOver)
-		}, 5},
+		}, 5, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pool := dataplane.NewPool(dataplane.NewBudget(1000))
+			pool := dataplane.NewPool(dataplane.NewBudget(10_000))
 			table := NewTable(pool.Budget())
 			c.do(t, pool, table)
-			if used := pool.Budget().Used(); used != c.used {
-				t.Errorf("%d bytes are reserved, want %d", used, c.used)
+			if used := pool.Budget().Used(); used != c.used+c.left*copyCost {
+				t.Errorf("%d bytes are reserved, want %d and %d copies", used, c.used, c.left)
 			}
 			table.Close(errOver)
 			if used := pool.Budget().Used(); used != 0 {
@@ -204,12 +205,17 @@ func (g *grants) answer(t *testing.T, id phalanx.ObjectID, kind phalanx.Kind) {
 	}
 }
 
-// crowded starts an evictor on a node of 100 bytes with three copies of 30, and
+const (
+	one   = 30 + copyCost // a copy of 30 bytes
+	spare = 10
+)
+
+// crowded starts an evictor on a node with three copies and little to spare, and
 // has somebody wait for room.
 func crowded(t *testing.T, need int64) (*grants, *Table, <-chan error) {
 	system := actor.NewActorSystem()
 	g := &grants{asked: make(chan asked, 1)}
-	pool := dataplane.NewPool(dataplane.NewBudget(100))
+	pool := dataplane.NewPool(dataplane.NewBudget(3*one + spare))
 	table := NewTable(pool.Budget())
 	pid := system.Root.Spawn(NewEvictor(&Env{Self: "n", System: system, Table: table, Pool: pool, Directory: g}))
 	pool.Budget().OnPressure(func(need int64) { Press(system, pid, need) })
@@ -226,25 +232,25 @@ func crowded(t *testing.T, need int64) (*grants, *Table, <-chan error) {
 }
 
 func TestEvictorAsksForTheOldestFirst(t *testing.T) {
-	g, table, ended := crowded(t, 50)
+	g, table, ended := crowded(t, one+spare+1)
 	g.answer(t, "o0", phalanx.ErrUnavailable) // the only copy
 	g.answer(t, "o1", 0)
 	g.answer(t, "o2", 0)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if used := table.budget.Used(); used != 80 || table.lookup("o0") == nil || table.lookup("o1") != nil || table.lookup("o2") != nil {
+	if used := table.budget.Used(); used != one+one+spare+1 || table.lookup("o0") == nil || table.lookup("o1") != nil || table.lookup("o2") != nil {
 		t.Errorf("%d bytes are reserved, complete are %v", used, table.Complete())
 	}
 }
 
 func TestEvictorStopsWhenThereIsRoom(t *testing.T) {
-	g, table, ended := crowded(t, 40)
+	g, table, ended := crowded(t, one+spare)
 	g.answer(t, "o0", 0)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if used := table.budget.Used(); used != 100 || len(table.Complete()) != 2 {
+	if used := table.budget.Used(); used != 3*one+spare || len(table.Complete()) != 2 {
 		t.Errorf("%d bytes are reserved, complete are %v", used, table.Complete())
 	}
 }
@@ -252,7 +258,7 @@ func TestEvictorStopsWhenThereIsRoom(t *testing.T) {
 // A copy that may not go now may later: another node gets one, or who waits
 // would wait for ever.
 func TestEvictorLooksAgain(t *testing.T) {
-	g, _, ended := crowded(t, 20)
+	g, _, ended := crowded(t, one)
 	for range 2 {
 		for i := range 3 {
 			g.answer(t, phalanx.ObjectID(fmt.Sprint("o", i)), phalanx.ErrUnavailable)

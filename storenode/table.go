@@ -36,6 +36,11 @@ type objectCopy struct {
 	path    upstreams
 }
 
+// copyCost is what a copy takes besides its bytes: it, its buffer and the map's
+// share, as measured with a hundred thousand of 100 bytes. It cannot be refused,
+// since the bytes are here already.
+const copyCost = 700
+
 // info describes a complete copy.
 func (c *objectCopy) info() Info {
 	return Info{Object: c.object, Gen: c.gen, Meta: c.meta, Digest: c.digest}
@@ -85,6 +90,7 @@ func (t *Table) show(id phalanx.ObjectID, gen phalanx.Generation, meta phalanx.M
 func (t *Table) insert(c *objectCopy) {
 	t.uses++
 	c.used = t.uses
+	t.budget.Force(copyCost)
 	t.copies[c.object] = c
 	if ch := t.arrival[c.object]; ch != nil {
 		close(ch)
@@ -149,6 +155,7 @@ func (t *Table) dropLocked(c *objectCopy, err error) {
 		return
 	}
 	c.dropped = true
+	t.budget.Release(copyCost)
 	if t.copies[c.object] == c {
 		delete(t.copies, c.object)
 	}
