@@ -5,10 +5,11 @@ import (
 
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
-	"go.uber.org/goleak"
+
+	"github.com/phalanx-go/phalanx/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
 func quiet() *logrus.Logger {
 	log, _ := logtest.NewNullLogger()

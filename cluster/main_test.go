@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/phalanx-go/phalanx/internal/leaks"
 )
 
 func TestMain(m *testing.M) {
@@ -20,9 +20,5 @@ func TestMain(m *testing.M) {
 		touch()
 		return
 	}
-	goleak.VerifyTestMain(m,
-		// The library's dead letters leave their throttle behind, which ends by itself.
-		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewThrottle.func1"),
-		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.startTimer.func1"),
-	)
+	leaks.VerifyTestMain(m)
 }

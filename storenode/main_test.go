@@ -3,13 +3,9 @@ package storenode
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/phalanx-go/phalanx/internal/leaks"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// The library's dead letters leave their throttle behind, which ends by itself.
-		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewThrottle.func1"),
-		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.startTimer.func1"),
-	)
+	leaks.VerifyTestMain(m)
 }

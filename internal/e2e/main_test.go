@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"go.uber.org/goleak"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/children"
+	"github.com/phalanx-go/phalanx/internal/leaks"
 )
 
 // processes is how many processes the cluster has; this one is the first.
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 	code, err := withCluster(m.Run)
 	if err == nil {
-		err = goleak.Find()
+		err = leaks.Find()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/phalanx-go/phalanx/internal/bed"
+	"github.com/phalanx-go/phalanx/internal/leaks"
 )
 
 // nodeVar has the test binary be a node, with this configuration.
@@ -48,7 +47,7 @@ func TestMain(m *testing.M) {
 		err = shared.Close()
 	}
 	if err == nil {
-		err = goleak.Find()
+		err = leaks.Find()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

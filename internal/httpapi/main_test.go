@@ -3,7 +3,7 @@ package httpapi_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/phalanx-go/phalanx/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/phalanx-go/phalanx/internal/leaks"
 	"github.com/phalanx-go/phalanx/internal/soak"
 )
 
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.VerifyTestMain(m)
 }
 
 func command(name string, seeds []string) *exec.Cmd {

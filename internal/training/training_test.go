@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"go.uber.org/goleak"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/digits"
+	"github.com/phalanx-go/phalanx/internal/leaks"
 	"github.com/phalanx-go/phalanx/internal/training"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
 // start returns n nodes of one cluster, which leave when the test ends.
 func start(t *testing.T, n int, kinds bool) []*cluster.Node {

@@ -9,15 +9,15 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	logtest "github.com/sirupsen/logrus/hooks/test"
-	"go.uber.org/goleak"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
+	"github.com/phalanx-go/phalanx/internal/leaks"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
 // node is one of several in this process, whose shards have nothing to copy.
 type node struct {
