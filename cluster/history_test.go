@@ -104,12 +104,15 @@ func (r *recorder) oust(t *testing.T, ctx context.Context, rng *rand.Rand, ids [
 			r.add(history.Op{Call: history.Loss, Object: id, Begin: from, End: history.Never})
 		}
 	}
-	other.Oust(was)
-	look := time.NewTicker(time.Millisecond)
+	look, again := time.NewTicker(time.Millisecond), time.NewTicker(time.Second)
 	defer look.Stop()
+	defer again.Stop()
+	other.Oust(was)
 	for !r.settled(was) {
 		select {
 		case <-look.C:
+		case <-again.C: // a proposal can be lost with the leader that it was sent to
+			other.Oust(was)
 		case <-ctx.Done():
 			t.Errorf("%s was removed and is not back", was)
 			return
