@@ -76,6 +76,9 @@ func someWeather(r *rand.Rand) weather {
 
 // after plans do for d from now.
 func (w *world) after(d time.Duration, do func()) {
+	if len(w.queue) > mostSteps {
+		w.fail("(22) %d things are to happen, and ever more%s", len(w.queue), w.waiting())
+	}
 	w.seq++
 	heap.Push(&w.queue, item{at: w.now + d, seq: w.seq, do: do})
 }

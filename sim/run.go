@@ -75,9 +75,14 @@ func (w *world) fail(format string, args ...any) { panic(violation{fmt.Sprintf(f
 
 func (w *world) sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
+// mostSteps is more than any run needs that gets anywhere.
+const mostSteps = 2_000_000
+
 // step notes that something has happened at n.
 func (w *world) step(n *node, what string) {
-	w.steps++
+	if w.steps++; w.steps > mostSteps {
+		w.fail("(22) %d steps, and no end%s", w.steps, w.waiting())
+	}
 	w.trace.add(uint64(w.now))
 	w.trace.text(string(n.id))
 	w.trace.text(what)
