@@ -1,8 +1,13 @@
 // Detect measures, between real processes, how long it takes from the failure of
 // a node until it is out of the view of all others: killed (SIGKILL) or hung
-// (SIGSTOP), a plain member, a voter, or the leader of the voters.
+// (SIGSTOP), cut off (its packets are dropped) or refused (they are answered with
+// a reset), a plain member, a voter, or the leader of the voters.
 //
 //	go run ./bench/detect --trials 100 --fault kill --victim leader --load
+//	go run ./bench/detect --trials 100 --fault cut --bed
+//
+// With --bed each process has a host of its own, a network namespace, which
+// needs root.
 package main
 
 import (
@@ -18,7 +23,7 @@ import (
 type options struct {
 	nodes, trials int
 	fault, victim string
-	load          bool
+	load, bed     bool
 	settle        time.Duration
 }
 
@@ -26,19 +31,24 @@ func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 5, "processes")
 	flag.IntVar(&o.trials, "trials", 100, "failures")
-	flag.StringVar(&o.fault, "fault", "kill", "kill (SIGKILL) or stop (SIGSTOP)")
+	flag.StringVar(&o.fault, "fault", "kill", "kill (SIGKILL) or stop (SIGSTOP); with --bed also cut (packets dropped) or reset (refused)")
 	flag.StringVar(&o.victim, "victim", "member", "member, voter or leader")
 	flag.BoolVar(&o.load, "load", false, "keep two more processes than there are cores busy")
 	flag.DurationVar(&o.settle, "settle", 300*time.Millisecond, "pause before each failure")
+	flag.BoolVar(&o.bed, "bed", false, "put each process into a network namespace")
 	asJSON := flag.Bool("json", false, "print one JSON object")
 	seed := flag.String("node", "", "be a node, started by the benchmark")
 	first := flag.Bool("first", false, "be the first node")
+	bind := flag.String("bind", "127.0.0.1", "address of the node")
 	flag.Parse()
 	if *seed != "" || *first {
-		if err := runNode(*seed); err != nil {
+		if err := runNode(*bind, *seed); err != nil {
 			log.Fatal(err)
 		}
 		return
+	}
+	if err := o.validate(); err != nil {
+		log.Fatal(err)
 	}
 	r, err := measure(o)
 	if err != nil {
@@ -51,11 +61,24 @@ func main() {
 	fmt.Println(r)
 }
 
+func (o options) validate() error {
+	switch {
+	case !slices.Contains([]string{"kill", "stop", "cut", "reset"}, o.fault):
+		return fmt.Errorf("there is no fault %q", o.fault)
+	case !slices.Contains([]string{"member", "voter", "leader"}, o.victim):
+		return fmt.Errorf("there is no victim %q", o.victim)
+	case !o.bed && (o.fault == "cut" || o.fault == "reset"):
+		return fmt.Errorf("--fault %s needs --bed", o.fault)
+	}
+	return nil
+}
+
 // result is what is printed; times in milliseconds.
 type result struct {
 	Fault   string  `json:"fault"`
 	Victim  string  `json:"victim"`
 	Load    bool    `json:"load"`
+	Bed     bool    `json:"bed"`
 	Nodes   int     `json:"nodes"`
 	Trials  int     `json:"trials"`
 	P50     float64 `json:"p50_ms"`
@@ -69,6 +92,9 @@ func (r result) String() string {
 	load := "idle"
 	if r.Load {
 		load = "loaded"
+	}
+	if r.Bed {
+		load += ", on a bed"
 	}
 	return fmt.Sprintf("%s of a %s among %d, %s: out of all views after p50 %.1f, p99 %.1f, max %.1f ms (%d trials; first suspicion p50 %.1f ms; %d others removed)",
 		r.Fault, r.Victim, r.Nodes, load, r.P50, r.P99, r.Max, r.Trials, r.Suspect, r.False)

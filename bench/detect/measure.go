@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +14,13 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/bed"
 )
 
 // process is a node process as the benchmark sees it.
 type process struct {
 	cmd     *exec.Cmd
+	host    int // of the bed
 	id      phalanx.NodeID
 	addr    string
 	members map[phalanx.NodeID]bool
@@ -34,6 +37,8 @@ type bench struct {
 	o     options
 	lines chan told
 	nodes []*process
+	bed   *bed.Bed // nil: all processes are on this host
+	free  []int    // hosts without a process
 }
 
 // patience bounds every wait of the benchmark.
@@ -42,10 +47,18 @@ const patience = 30 * time.Second
 func measure(o options) (result, error) {
 	b := &bench{o: o, lines: make(chan told, 10_000)}
 	defer b.stop()
+	if o.bed {
+		var err error
+		if b.bed, err = bed.New(bed.Config{Hosts: o.nodes + 1}); err != nil {
+			return result{}, err
+		}
+		defer func() { _ = b.bed.Close() }()
+		b.free = b.bed.Hosts()
+	}
 	if o.load {
 		defer burn(runtime.NumCPU())()
 	}
-	r := result{Fault: o.fault, Victim: o.victim, Load: o.load, Nodes: o.nodes}
+	r := result{Fault: o.fault, Victim: o.victim, Load: o.load, Bed: o.bed, Nodes: o.nodes}
 	var down, suspected []time.Duration
 	for r.Trials < o.trials {
 		if err := b.fill(); err != nil {
@@ -95,7 +108,13 @@ func (b *bench) start() error {
 	if len(b.nodes) > 0 {
 		args = []string{"-node", b.nodes[0].addr}
 	}
-	p := &process{cmd: exec.Command(os.Args[0], args...), members: map[phalanx.NodeID]bool{}}
+	p := &process{members: map[phalanx.NodeID]bool{}}
+	if b.bed == nil {
+		p.cmd = exec.Command(os.Args[0], args...)
+	} else {
+		p.host, b.free = b.free[0], b.free[1:]
+		p.cmd = b.bed.Command(p.host, os.Args[0], append([]string{"-bind", b.bed.Addr(p.host)}, args...)...)
+	}
 	p.cmd.Stderr = os.Stderr
 	if _, err := p.cmd.StdinPipe(); err != nil {
 		return err
@@ -202,19 +221,38 @@ func (b *bench) choose() (*process, error) {
 	return p, nil
 }
 
+// strike lets the fault happen to a process. The function that it returns undoes
+// what it did to its host.
+func (b *bench) strike(victim *process) (heal func() error, err error) {
+	heal = func() error { return nil }
+	switch b.o.fault {
+	case "kill":
+		return heal, victim.cmd.Process.Signal(syscall.SIGKILL)
+	case "stop":
+		return heal, victim.cmd.Process.Signal(syscall.SIGSTOP)
+	}
+	cuts := bed.Between(victim.host, b.bed.Hosts()...)
+	if b.o.fault == "reset" {
+		cuts = bed.Refuse(cuts)
+	}
+	return func() error { return b.bed.Heal(cuts...) }, b.bed.Cut(cuts...)
+}
+
 // trial makes one node fail and waits until it is out of all views.
 func (b *bench) trial() (out, first time.Duration, wrong int, err error) {
 	victim, err := b.choose()
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	defer func() { _ = victim.cmd.Process.Kill(); _ = victim.cmd.Wait() }()
-	sig := syscall.SIGKILL
-	if b.o.fault == "stop" {
-		sig = syscall.SIGSTOP
-	}
 	began := monotonic()
-	if err := victim.cmd.Process.Signal(sig); err != nil {
+	heal, err := b.strike(victim)
+	defer func() {
+		_ = victim.cmd.Process.Kill()
+		_ = victim.cmd.Wait()
+		err = errors.Join(err, heal())
+		b.free = append(b.free, victim.host)
+	}()
+	if err != nil {
 		return 0, 0, 0, err
 	}
 	end := time.After(patience)

@@ -24,10 +24,10 @@ type line struct {
 }
 
 // runNode is a node process. It ends with its standard input.
-func runNode(seed string) error {
+func runNode(bind, seed string) error {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	cfg := cluster.Config{Logger: log, Name: "n" + time.Now().Format("150405.000000")}
+	cfg := cluster.Config{Logger: log, Bind: bind, Insecure: true, Name: "n" + time.Now().Format("150405.000000")}
 	if seed != "" {
 		cfg.Seeds = []string{seed}
 	}

@@ -3,8 +3,11 @@ package bed
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Cut is what happens to packets on their way from one host to another.
@@ -62,6 +65,10 @@ func (b *Bed) Cut(cuts ...Cut) error { return b.change(cuts, true) }
 // Heal ends cuts. What is not cut stays as it is.
 func (b *Bed) Heal(cuts ...Cut) error { return b.change(cuts, false) }
 
+// HealAll ends all cuts.
+func (b *Bed) HealAll() error { return b.Heal(slices.Collect(maps.Keys(b.cuts))...) }
+
+// change changes all hosts at the same time, each in one step.
 func (b *Bed) change(cuts []Cut, on bool) error {
 	hosts := map[int]bool{}
 	for _, c := range cuts {
@@ -76,14 +83,12 @@ func (b *Bed) change(cuts []Cut, on bool) error {
 			delete(b.cuts, c)
 		}
 	}
-	for _, i := range b.Hosts() {
-		if hosts[i] {
-			if err := run(b.rules(i), "ip", "netns", "exec", b.host(i), "nft", "-f", "-"); err != nil {
-				return err
-			}
-		}
+	var all errgroup.Group
+	for i := range hosts {
+		rules := b.rules(i)
+		all.Go(func() error { return run(rules, "ip", "netns", "exec", b.host(i), "nft", "-f", "-") })
 	}
-	return nil
+	return all.Wait()
 }
 
 // rules is what host i does with what comes in, as one change for nft.

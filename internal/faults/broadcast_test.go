@@ -11,7 +11,7 @@ import (
 
 // middle returns one of some nodes of a broadcast through which bytes go on to
 // another, which has between a quarter and three quarters of them.
-func middle(t *testing.T, nodes, of []*process, at *process, id phalanx.ObjectID) (victim, below *process) {
+func middle(t testing.TB, nodes, of []*process, at *process, id phalanx.ObjectID) (victim, below *process) {
 	t.Helper()
 	eventually(t, func() string {
 		tree := treeOf(t, at, id)

@@ -21,7 +21,7 @@ func fresh(name string) phalanx.ObjectID {
 
 // start returns n nodes, on hosts 0 to n-1, which all see each other and whose
 // shards all have a backup. No link is cut or slow.
-func start(t *testing.T, n int) []*process {
+func start(t testing.TB, n int) []*process {
 	t.Helper()
 	bed.Need(t)
 	if shared == nil {
@@ -31,6 +31,7 @@ func start(t *testing.T, n int) []*process {
 		}
 		shared = b
 	}
+	do(t, shared.HealAll())
 	first := launch(t, 0, "n0")
 	nodes := []*process{first}
 	up(t, first)
@@ -45,10 +46,10 @@ func start(t *testing.T, n int) []*process {
 }
 
 // seed is where others join.
-func seed(t *testing.T, p *process) string { t.Helper(); return up(t, p).Control }
+func seed(t testing.TB, p *process) string { t.Helper(); return up(t, p).Control }
 
 // up waits until a node has joined, and returns what it said then.
-func up(t *testing.T, p *process) *state {
+func up(t testing.TB, p *process) *state {
 	t.Helper()
 	s, ok := p.joined()
 	if !ok {
@@ -59,7 +60,7 @@ func up(t *testing.T, p *process) *state {
 
 // settle waits until the members are these nodes, and every shard has an owner
 // and a backup.
-func settle(t *testing.T, nodes []*process) {
+func settle(t testing.TB, nodes []*process) {
 	t.Helper()
 	eventually(t, func() string {
 		var ids []phalanx.NodeID
@@ -83,7 +84,7 @@ func settle(t *testing.T, nodes []*process) {
 }
 
 // eventually waits until wrong says nothing.
-func eventually(t *testing.T, wrong func() string) {
+func eventually(t testing.TB, wrong func() string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		what := wrong()
@@ -105,7 +106,7 @@ const (
 )
 
 // level deletes objects and waits until no node has anything left of them.
-func level(t *testing.T, nodes []*process, objects ...phalanx.ObjectID) {
+func level(t testing.TB, nodes []*process, objects ...phalanx.ObjectID) {
 	t.Helper()
 	for _, id := range objects {
 		must(t, tell(nodes[0], order{Do: "delete", Object: id}))
@@ -128,7 +129,7 @@ func level(t *testing.T, nodes []*process, objects ...phalanx.ObjectID) {
 }
 
 // states asks all nodes.
-func states(t *testing.T, nodes []*process) []*state {
+func states(t testing.TB, nodes []*process) []*state {
 	t.Helper()
 	var all []*state
 	for _, p := range nodes {
@@ -143,7 +144,7 @@ func without(nodes []*process, p *process) []*process {
 }
 
 // on returns the process that is a node.
-func on(t *testing.T, nodes []*process, id phalanx.NodeID) *process {
+func on(t testing.TB, nodes []*process, id phalanx.NodeID) *process {
 	t.Helper()
 	for _, p := range nodes {
 		if id.Name() == p.name {
@@ -155,7 +156,7 @@ func on(t *testing.T, nodes []*process, id phalanx.NodeID) *process {
 }
 
 // removed checks that a node has left the view of all others, and was suspected before.
-func removed(t *testing.T, others []*process, id phalanx.NodeID) {
+func removed(t testing.TB, others []*process, id phalanx.NodeID) {
 	t.Helper()
 	suspected := false
 	for _, p := range others {
@@ -169,7 +170,7 @@ func removed(t *testing.T, others []*process, id phalanx.NodeID) {
 }
 
 // nobodyElse checks that only the given nodes were removed, in whatever life.
-func nobodyElse(t *testing.T, nodes []*process, ids ...phalanx.NodeID) {
+func nobodyElse(t testing.TB, nodes []*process, ids ...phalanx.NodeID) {
 	t.Helper()
 	for _, p := range nodes {
 		other := func(e actors.NodeDown) bool {

@@ -14,8 +14,8 @@ import (
 type fault struct {
 	name   string
 	short  bool // tested by -short
-	strike func(t *testing.T, victim *process)
-	heal   func(t *testing.T, victim *process) // nil: it does not come back
+	strike func(t testing.TB, victim *process)
+	heal   func(t testing.TB, victim *process) // nil: it does not come back
 	fate   fate
 	mute   bool // nobody hears of it from the node itself: one that can tell may have others leave it before they notice
 }
@@ -28,13 +28,13 @@ const (
 	kept               // it stays a member, unless its link is so full that heartbeats do not get through
 )
 
-func cut(of func(b *bed.Bed, host int) []bed.Cut) (strike, heal func(*testing.T, *process)) {
-	strike = func(t *testing.T, p *process) { do(t, shared.Cut(of(shared, p.host)...)) }
-	heal = func(t *testing.T, p *process) { do(t, shared.Heal(of(shared, p.host)...)) }
+func cut(of func(b *bed.Bed, host int) []bed.Cut) (strike, heal func(testing.TB, *process)) {
+	strike = func(t testing.TB, p *process) { do(t, shared.Cut(of(shared, p.host)...)) }
+	heal = func(t testing.TB, p *process) { do(t, shared.Heal(of(shared, p.host)...)) }
 	return strike, heal
 }
 
-func do(t *testing.T, err error) {
+func do(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -46,13 +46,13 @@ const slower = 100
 
 func faults() []fault {
 	all := []fault{
-		{name: "kill", short: true, mute: true, fate: gone, strike: func(t *testing.T, p *process) { p.signal(t, syscall.SIGKILL) }},
+		{name: "kill", short: true, mute: true, fate: gone, strike: func(t testing.TB, p *process) { p.signal(t, syscall.SIGKILL) }},
 		{name: "stop", short: true, mute: true, fate: ousted,
-			strike: func(t *testing.T, p *process) { p.signal(t, syscall.SIGSTOP) },
-			heal:   func(t *testing.T, p *process) { p.signal(t, syscall.SIGCONT) }},
+			strike: func(t testing.TB, p *process) { p.signal(t, syscall.SIGSTOP) },
+			heal:   func(t testing.TB, p *process) { p.signal(t, syscall.SIGCONT) }},
 		{name: "slow", fate: kept,
-			strike: func(t *testing.T, p *process) { do(t, shared.Slow(p.host, slower)) },
-			heal:   func(t *testing.T, p *process) { do(t, shared.Slow(p.host, 1)) }},
+			strike: func(t testing.TB, p *process) { do(t, shared.Slow(p.host, slower)) },
+			heal:   func(t testing.TB, p *process) { do(t, shared.Slow(p.host, 1)) }},
 	}
 	for _, c := range []struct {
 		name        string
@@ -84,7 +84,7 @@ func each(t *testing.T, test func(t *testing.T, f fault)) {
 }
 
 // happens lets the fault strike. It ends with the test at the latest.
-func (f fault) happens(t *testing.T, victim *process) (was phalanx.NodeID) {
+func (f fault) happens(t testing.TB, victim *process) (was phalanx.NodeID) {
 	t.Helper()
 	was = victim.id(t)
 	if f.heal != nil {
@@ -97,7 +97,7 @@ func (f fault) happens(t *testing.T, victim *process) (was phalanx.NodeID) {
 // ends heals, and waits until the node is what it has to be, as seen by those
 // that were there when it failed. It returns who is a member then, with those
 // that came later.
-func (f fault) ends(t *testing.T, nodes []*process, victim *process, was phalanx.NodeID, later ...*process) []*process {
+func (f fault) ends(t testing.TB, nodes []*process, victim *process, was phalanx.NodeID, later ...*process) []*process {
 	t.Helper()
 	others := without(nodes, victim)
 	nodes = append(slices.Clone(nodes), later...)
@@ -120,7 +120,7 @@ func (f fault) ends(t *testing.T, nodes []*process, victim *process, was phalanx
 }
 
 // needsWide skips what takes too long for every run.
-func needsWide(t *testing.T) {
+func needsWide(t testing.TB) {
 	if !*wide {
 		t.Skip("only with -wide")
 	}

@@ -18,14 +18,14 @@ type things struct {
 	twice         phalanx.ObjectID // a large one of which there are two copies
 }
 
-func (th things) put(t *testing.T, p *process) {
+func (th things) put(t testing.TB, p *process) {
 	t.Helper()
 	must(t, tell(p, order{Do: "putAll", Object: th.kept, Num: many, Size: small}), tell(p, order{Do: "putAll", Object: th.dropped, Num: many / 2, Size: small}),
 		tell(p, order{Do: "put", Object: th.twice, Size: large / 4, Copies: 2}))
 	must(t, tell(p, order{Do: "deleteAll", Object: th.dropped, Num: many / 2}))
 }
 
-func (th things) check(t *testing.T, nodes []*process) {
+func (th things) check(t testing.TB, nodes []*process) {
 	t.Helper()
 	var calls, none []call
 	for _, p := range nodes {
@@ -40,7 +40,7 @@ func (th things) check(t *testing.T, nodes []*process) {
 	}
 }
 
-func (th things) drop(t *testing.T, p *process) {
+func (th things) drop(t testing.TB, p *process) {
 	t.Helper()
 	must(t, tell(p, order{Do: "deleteAll", Object: th.kept, Num: many}), tell(p, order{Do: "delete", Object: th.twice}))
 }

@@ -36,7 +36,7 @@ type process struct {
 }
 
 // launch starts a node process on a host.
-func launch(t *testing.T, host int, name string, seeds ...string) *process {
+func launch(t testing.TB, host int, name string, seeds ...string) *process {
 	t.Helper()
 	p := &process{host: host, name: name, answers: map[int]line{}, changed: make(chan struct{})}
 	cfg, err := json.Marshal(nodeConfig{Name: name, Addr: shared.Addr(host), Seeds: seeds})
@@ -70,7 +70,7 @@ func launch(t *testing.T, host int, name string, seeds ...string) *process {
 }
 
 // tell says what the process did, after it has ended.
-func (p *process) tell(t *testing.T) {
+func (p *process) tell(t testing.TB) {
 	var text strings.Builder
 	for i, e := range p.events {
 		if _, ok := e.(actors.ShardMoved); !ok { // there are so many
@@ -140,7 +140,7 @@ func (p *process) until(ok func() bool) bool {
 	}
 }
 
-func (p *process) signal(t *testing.T, sig syscall.Signal) {
+func (p *process) signal(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func tell(p *process, o order) call {
 }
 
 // answer waits for a call's answer, which may be an error. None is a failure.
-func (c call) answer(t *testing.T) line {
+func (c call) answer(t testing.TB) line {
 	t.Helper()
 	var l line
 	if !c.of.until(func() (ok bool) { l, ok = c.of.answers[c.N]; return ok }) {
@@ -178,7 +178,7 @@ func (c call) answer(t *testing.T) line {
 }
 
 // must waits for calls that have to succeed.
-func must(t *testing.T, calls ...call) []line {
+func must(t testing.TB, calls ...call) []line {
 	t.Helper()
 	var all []line
 	for _, c := range calls {
@@ -196,13 +196,13 @@ func must(t *testing.T, calls ...call) []line {
 
 func (c call) String() string { return fmt.Sprintf("%s %s", c.Do, c.Object) }
 
-func (p *process) state(t *testing.T) *state {
+func (p *process) state(t testing.TB) *state {
 	t.Helper()
 	return must(t, tell(p, order{Do: "state"}))[0].State
 }
 
 // id is the node's present incarnation.
-func (p *process) id(t *testing.T) phalanx.NodeID { t.Helper(); return p.state(t).Node }
+func (p *process) id(t testing.TB) phalanx.NodeID { t.Helper(); return p.state(t).Node }
 
 // seen returns the process's events of one kind.
 func seen[E actors.Event](p *process, is func(E) bool) []E {
@@ -222,7 +222,7 @@ func seenLocked[E actors.Event](p *process, is func(E) bool) []E {
 }
 
 // expect waits for an event and returns the first such.
-func expect[E actors.Event](t *testing.T, p *process, is func(E) bool) E {
+func expect[E actors.Event](t testing.TB, p *process, is func(E) bool) E {
 	t.Helper()
 	var all []E
 	if !p.until(func() bool { all = seenLocked(p, is); return len(all) > 0 }) {

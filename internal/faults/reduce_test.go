@@ -55,7 +55,7 @@ var (
 )
 
 // treeOf is empty while nobody has begun the object.
-func treeOf(t *testing.T, at *process, id phalanx.ObjectID) *cluster.Tree {
+func treeOf(t testing.TB, at *process, id phalanx.ObjectID) *cluster.Tree {
 	t.Helper()
 	l := tell(at, order{Do: "tree", Object: id}).answer(t)
 	if l.Err != "" && l.ErrKind != phalanx.ErrNotFound {
@@ -65,7 +65,7 @@ func treeOf(t *testing.T, at *process, id phalanx.ObjectID) *cluster.Tree {
 }
 
 // whole waits until the tree of a reduce has all its places.
-func whole(t *testing.T, at *process, id phalanx.ObjectID, places int) (tree *cluster.Tree) {
+func whole(t testing.TB, at *process, id phalanx.ObjectID, places int) (tree *cluster.Tree) {
 	t.Helper()
 	eventually(t, func() string {
 		tree = treeOf(t, at, id)
@@ -78,7 +78,7 @@ func whole(t *testing.T, at *process, id phalanx.ObjectID, places int) (tree *cl
 }
 
 // with returns the first node that has a place in the role.
-func (r role) with(t *testing.T, nodes []*process, tree *cluster.Tree) *process {
+func (r role) with(t testing.TB, nodes []*process, tree *cluster.Tree) *process {
 	t.Helper()
 	for _, n := range tree.Nodes {
 		if r.is(tree, n.Place) {
@@ -90,7 +90,7 @@ func (r role) with(t *testing.T, nodes []*process, tree *cluster.Tree) *process 
 }
 
 // growing waits until a node has received a quarter of an object more.
-func growing(t *testing.T, p *process, before *state) {
+func growing(t testing.TB, p *process, before *state) {
 	t.Helper()
 	eventually(t, func() string {
 		if more := p.state(t).BytesReceived - before.BytesReceived; more < uint64(large)/4 {
@@ -101,7 +101,7 @@ func growing(t *testing.T, p *process, before *state) {
 }
 
 // crawls waits until a node on a slow link has received or sent a little more.
-func crawls(t *testing.T, p *process) {
+func crawls(t testing.TB, p *process) {
 	t.Helper()
 	total := func() uint64 { s := p.state(t); return s.BytesReceived + s.BytesSent }
 	now := total()
@@ -115,7 +115,7 @@ func crawls(t *testing.T, p *process) {
 
 // checkReduce checks what a reduce says of its sources, and has all nodes check
 // its bytes.
-func checkReduce(t *testing.T, nodes []*process, o order, l line) {
+func checkReduce(t testing.TB, nodes []*process, o order, l line) {
 	t.Helper()
 	all := slices.Sorted(slices.Values(append(slices.Clone(l.In), l.Out...)))
 	if len(l.In) != o.Num || !slices.Equal(all, slices.Sorted(slices.Values(o.Sources))) {
@@ -138,7 +138,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-func reduceWith(t *testing.T, f fault, r role, degree int) {
+func reduceWith(t testing.TB, f fault, r role, degree int) {
 	nodes := start(t, 6)
 	before := states(t, nodes)
 	asks := nodes[0] // and has the source that is spare
