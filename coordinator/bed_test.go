@@ -164,6 +164,7 @@ type bed struct {
 
 	mu      sync.Mutex
 	workers map[phalanx.NodeID]*worker
+	gone    phalanx.NodeID // no member
 	events  []any
 }
 
@@ -206,6 +207,9 @@ func bubble(t *testing.T, limit int, f func(t *testing.T, b *bed)) {
 func (b *bed) placesOn(node phalanx.NodeID) (*actor.PID, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if node == b.gone {
+		return nil, false
+	}
 	w := b.workers[node]
 	if w == nil {
 		w = &worker{b: b, node: node, places: map[int]*workerPlace{}}

@@ -1,7 +1,9 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -31,7 +33,9 @@ type Coordinator struct {
 	watchAt  time.Duration     // when the target is to be watched; 0: it is not begun, or is watched
 	nums     map[string]uint64 // of requests that are repeated with one number
 	places   map[string]reduce.PlaceLost
-	inline   []byte // the result of the last CombineInline
+	inline   []byte                           // the result of the last CombineInline
+	cancel   context.CancelFunc               // of that; nil: there was none
+	strange  map[phalanx.NodeID]time.Duration // nodes that were to get orders and are no members, since when
 	seq      uint64
 	failed   *phalanx.Error // the answer, once the target was released
 	patience time.Duration  // and at the latest then
@@ -61,6 +65,7 @@ func (r *run) answer(d storenode.Reduced) { r.once.Do(func() { r.done(d) }) }
 // Receive turns messages into events.
 func (c *Coordinator) Receive(ctx actor.Context) {
 	if c.beat.Due(ctx) {
+		c.giveUpStrangers(ctx)
 		c.do(ctx, reduce.Tick{Now: c.env.Now()})
 		c.watchTarget()
 		return
@@ -92,7 +97,7 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 
 func (c *Coordinator) start(ctx actor.Context) {
 	c.self = ctx.Self()
-	c.nums, c.places = map[string]uint64{}, map[string]reduce.PlaceLost{}
+	c.nums, c.places, c.strange = map[string]uint64{}, map[string]reduce.PlaceLost{}, map[phalanx.NodeID]time.Duration{}
 	r := c.run
 	r.attempt++
 	now := c.env.Now()
@@ -121,6 +126,9 @@ func (c *Coordinator) start(ctx actor.Context) {
 // effect by now must not do so after the next instance has begun.
 func (c *Coordinator) release() {
 	c.unwatch()
+	if c.cancel != nil {
+		c.cancel()
+	}
 	for _, num := range c.nums {
 		c.env.Store.Directory.Forget(num)
 	}
@@ -220,8 +228,32 @@ func (c *Coordinator) result(e reduce.Result) {
 // order sends an effect to the places of its node; reports come back.
 func (c *Coordinator) order(ctx actor.Context, e reduce.Effect) {
 	to, m := messages.OrderToProto(c.env.Store.Self, e)
-	if pid, ok := c.env.PlacesOn(to); ok {
+	pid, ok := c.env.PlacesOn(to)
+	if ok {
+		delete(c.strange, to)
 		ctx.Request(pid, m)
+		return
+	}
+	if _, known := c.strange[to]; !known {
+		c.strange[to] = c.env.Now()
+	}
+}
+
+// strangeFor is how long a node may be unknown: the view here may be older than
+// that of whoever told of it.
+const strangeFor = 500 * time.Millisecond
+
+// giveUpStrangers takes nodes for gone that are still no members: they left the
+// view before this reduce heard of them, and nobody will tell of it again.
+func (c *Coordinator) giveUpStrangers(ctx actor.Context) {
+	for _, n := range slices.Sorted(maps.Keys(c.strange)) {
+		if c.env.Now()-c.strange[n] < strangeFor {
+			continue
+		}
+		delete(c.strange, n)
+		if _, ok := c.env.PlacesOn(n); !ok {
+			c.do(ctx, reduce.NodeGone{Node: n, Down: true})
+		}
 	}
 }
 

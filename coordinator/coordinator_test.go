@@ -230,6 +230,34 @@ func TestAPlaceIsReplaced(t *testing.T) {
 	}
 }
 
+// A node of which an owner tells has left the view before: nobody says so again.
+func TestAStranger(t *testing.T) {
+	bubble(t, 10, func(t *testing.T, b *bed) {
+		b.gone = "n1#1"
+		out := b.reduce(sumAB)
+		reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
+		b.ready("a", large, "n1#1")
+		b.ready("b", large, "n2#1")
+		b.pass(time.Second)
+		if n := b.running(); n != 1 {
+			t.Errorf("%d places run", n)
+		}
+		b.ready("a", large, "n1#1", "n3#1")
+		b.pass(time.Second)
+		if n := b.running(); n != 2 {
+			t.Fatalf("%d places run", n)
+		}
+		b.rootDone(phalanx.Digest{9})
+		for _, a := range b.dir.pending(func(a *ask) bool { _, ok := a.body.(directory.Restart); return ok }) {
+			b.dir.answer(a, directory.Result{State: directory.Begun, Gen: gen(6)})
+			b.pass(time.Second)
+			b.rootDone(phalanx.Digest{9})
+		}
+		reply[directory.Final](b, directory.Result{State: directory.Finished, Gen: gen(6)})
+		succeeded(t, out)
+	})
+}
+
 // Small sources are combined here, in the order in which they came, and go to
 // the directory with the answer.
 func TestInline(t *testing.T) {
