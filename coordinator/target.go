@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -152,38 +151,4 @@ func (c *Coordinator) finalise(e reduce.Finalise) {
 
 func (c *Coordinator) abort(e reduce.Abort) {
 	c.ask("abort "+e.Gen.String(), directory.Abort{Gen: e.Gen}, func(phalanx.NodeID, directory.Result) reduce.Event { return reduce.Aborted{} })
-}
-
-// combineInline folds small sources beside the actor. Their bytes came with
-// their readiness.
-func (c *Coordinator) combineInline(e reduce.CombineInline) {
-	c.seq = e.Seq
-	later := c.later()
-	inputs := make([][]byte, len(e.Inputs))
-	for i, in := range e.Inputs {
-		b, ok := c.survey.bytes(in.Source, in.Gen)
-		if !ok {
-			later(happened{reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}})
-			return
-		}
-		inputs[i] = b
-	}
-	ops := c.env.Ops
-	go func() {
-		out := append([]byte(nil), inputs[0]...)
-		var err error
-		for _, in := range inputs[1:] {
-			err = errors.Join(err, ops.Combine(e.Op, e.Meta.DType, out, in))
-		}
-		if err != nil {
-			kind := phalanx.ErrUnknownOp
-			var pe *phalanx.Error
-			if errors.As(err, &pe) {
-				kind = pe.Kind
-			}
-			later(combined{event: reduce.InlineFailed{Seq: e.Seq, Kind: kind, Text: err.Error()}, seq: e.Seq})
-			return
-		}
-		later(combined{event: reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: dataplane.DigestBytes(out)}, bytes: out, seq: e.Seq})
-	}()
 }

@@ -1,0 +1,75 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// combineInline folds small sources beside the actor. Their bytes came with
+// their readiness, unless their owner has only locations: a shard that was
+// rebuilt has no bytes of its own.
+func (c *Coordinator) combineInline(e reduce.CombineInline) {
+	c.seq = e.Seq
+	later := c.later()
+	inputs := make([][]byte, len(e.Inputs))
+	for i, in := range e.Inputs {
+		if b, ok := c.survey.bytes(in.Source, in.Gen); ok {
+			inputs[i] = b
+			if b == nil { // there are none
+				inputs[i] = []byte{}
+			}
+		}
+	}
+	if c.cancel != nil {
+		c.cancel()
+	}
+	var ctx context.Context
+	ctx, c.cancel = context.WithTimeout(context.Background(), c.run.began+c.run.req.Deadline-c.env.Now())
+	go func() {
+		out, failed := c.env.fold(ctx, e, inputs)
+		if failed != nil {
+			later(combined{event: *failed, seq: e.Seq})
+			return
+		}
+		later(combined{event: reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: dataplane.DigestBytes(out)}, bytes: out, seq: e.Seq})
+	}()
+}
+
+// fold returns the combination of the inputs. Those that are nil it gets.
+func (e *Env) fold(ctx context.Context, c reduce.CombineInline, inputs [][]byte) ([]byte, *reduce.InlineFailed) {
+	failed := func(source phalanx.ObjectID, err error, otherwise phalanx.Kind) *reduce.InlineFailed {
+		f := &reduce.InlineFailed{Seq: c.Seq, Source: source, Kind: otherwise, Text: err.Error()}
+		var pe *phalanx.Error
+		if errors.As(err, &pe) {
+			f.Kind = pe.Kind
+		}
+		return f
+	}
+	for i, in := range c.Inputs {
+		if inputs[i] != nil {
+			continue
+		}
+		v, err := e.Store.Get(ctx, in.Source, false)
+		if err != nil {
+			return nil, failed(in.Source, err, phalanx.ErrNotFound)
+		}
+		defer v.Release()
+		if info := v.Info(); info.Gen != in.Gen {
+			return nil, failed(in.Source, fmt.Errorf("it has generation %v by now", info.Gen), phalanx.ErrReset)
+		}
+		inputs[i] = v.Bytes()
+	}
+	out := bytes.Clone(inputs[0])
+	for _, b := range inputs[1:] {
+		if err := e.Ops.Combine(c.Op, c.Meta.DType, out, b); err != nil {
+			return nil, failed("", err, phalanx.ErrUnknownOp)
+		}
+	}
+	return out, nil
+}
