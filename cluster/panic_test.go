@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
@@ -155,5 +157,68 @@ func TestACoordinatorThatPanics(t *testing.T) {
 		if v != 5 {
 			t.Fatalf("element %d is %v", i, v)
 		}
+	}
+}
+
+// A Put whose actor panics gives back what was bound for it: another one does not
+// wait.
+func TestPutThatPanics(t *testing.T) {
+	nodes := start(t, 3, silent)
+	ctx := within(t)
+	first, rest := io.Pipe()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := nodes[0].PutReader(ctx, "x", first, -1)
+		failed <- err
+	}()
+	if _, err := rest.Write(random(1<<20, 1)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is begun", func() bool {
+		st, err := nodes[1].Stat(ctx, "x")
+		return err == nil && st.State == directory.Begun
+	})
+	if crash(nodes[0], "put-") != 1 {
+		t.Fatal("there is no Put")
+	}
+	if err := <-failed; !errors.Is(err, phalanx.ErrInternal) {
+		t.Errorf("the first Put: %v", err)
+	}
+	rest.Close()
+	data := random(1<<20, 2)
+	if _, err := nodes[1].Put(ctx, "x", data); err != nil {
+		t.Fatal(err)
+	}
+	brings(t, "a Get", getting(ctx, nodes[2], "x"), data)
+}
+
+// The bytes of small sources are with the owners of their shards, until all
+// replicas of these have died; then they are where they were put.
+func TestSmallSourcesOfShardsThatWereLost(t *testing.T) {
+	nodes := start(t, 3, silent)
+	ctx := within(t)
+	var sources []phalanx.ObjectID
+	for i, n := range nodes {
+		id := phalanx.ObjectID(fmt.Sprint("part/", i))
+		sources = append(sources, id)
+		if _, err := cluster.PutArray(ctx, n, id, []float32{1, 2, 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range nodes {
+		if crash(n, "shard-") == 0 {
+			t.Fatal("there are no shards")
+		}
+	}
+	if _, err := nodes[0].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := cluster.GetArray[float32](ctx, nodes[1], "sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Release()
+	if v := a.Values(); len(v) != 3 || v[0] != 3 || v[1] != 6 || v[2] != 9 {
+		t.Errorf("the sum is %v", v)
 	}
 }

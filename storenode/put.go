@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -60,6 +61,7 @@ func (p *put) Receive(c actor.Context) {
 		if p.env.alive().ctx.Err() != nil {
 			err = p.env.Ended()
 		}
+		p.withdraw(err)
 		p.end(err)
 	case putReady:
 		if buf, ok := p.room.take(); ok && !p.over {
@@ -77,6 +79,8 @@ func (p *put) Receive(c actor.Context) {
 		}
 		node, why := p.core.Reason()
 		p.fail(&phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)})
+	case actors.Crash:
+		panic(m)
 	case answered:
 		p.existed = p.existed || m.existed
 		p.do(m.Answered)
@@ -317,6 +321,17 @@ func (p *put) finish(d *PutDone) {
 		done(d)
 	} else {
 		go func() { p.filler.Wait(); done(d) }()
+	}
+}
+
+// withdraw gives back what the owner has bound for an actor that does not finish:
+// others who put the object would wait for it.
+func (p *put) withdraw(err *phalanx.Error) {
+	if p.buffer == nil {
+		return
+	}
+	for _, e := range p.core.Step(p.env.Now(), transfer.Stop{Err: err}) {
+		p.carryOut(e)
 	}
 }
 
