@@ -40,15 +40,16 @@ type put struct {
 	buffer  *dataplane.Buffer // a reference of the put's own; nil before there is room, and at the end
 	copy    *objectCopy       // what others see of it
 	timer   *time.Timer
-	existed bool // the owner had the same bytes inline
-	kept    bool // the copy stays
-	over    bool // the caller has its answer
+	existed bool         // the owner had the same bytes inline
+	why     phalanx.Kind // of the error that readers of a copy that does not stay get
+	kept    bool         // the copy stays
+	over    bool         // the caller has its answer
 }
 
 // newPut returns the props of a Put. done is called once, after which nothing
 // reads the caller's bytes any more.
 func newPut(env *Env, req Put, done func(*PutDone)) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &put{env: env, req: req, done: done} })
+	return actor.PropsFromProducer(func() actor.Actor { return &put{env: env, req: req, done: done, why: phalanx.ErrAborted} })
 }
 
 // Receive turns messages into events.
@@ -166,6 +167,9 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 	case transfer.Created:
 		p.created(e)
 	case transfer.NotCreated:
+		if e.Err.Kind == phalanx.ErrDeleted {
+			p.why = phalanx.ErrDeleted
+		}
 		p.finish(&PutDone{Err: e.Err})
 	case transfer.Kept:
 		p.keep(e.Gen, e.Meta, e.Digest)
@@ -301,7 +305,7 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 
 func (p *put) discard() {
 	if p.copy != nil && !p.kept {
-		p.env.Table.drop(p.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
+		p.env.Table.drop(p.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: p.why, Node: p.env.Self})
 	}
 }
 
