@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -33,10 +34,14 @@ func TestSlowReceiver(t *testing.T) {
 		if c.to != "n2" || kind != frameData {
 			return
 		}
-		pause := time.NewTimer(20 * time.Millisecond)
-		defer pause.Stop()
+		pause := 100 * time.Millisecond
+		if links["n1"].bytesTo("n2") > 8<<20 { // it does not end before the others, on a slow machine either
+			pause = 700 * time.Millisecond
+		}
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
 		select {
-		case <-pause.C:
+		case <-timer.C:
 		case <-free:
 		}
 	})
@@ -52,19 +57,20 @@ func TestSlowReceiver(t *testing.T) {
 	var x phalanx.ObjectID
 	var slowly, behind <-chan got
 	for i := 0; ; i++ {
+		once, cancel := context.WithCancel(ctx)
+		defer cancel()
 		x = phalanx.ObjectID(fmt.Sprint("x", i))
 		if _, err := s.Put(ctx, x, data); err != nil {
 			t.Fatal(err)
 		}
-		before := links["n1"].bytesTo("n2")
-		slowly = getting(ctx, slow, x)
-		eventually(t, "the slow receiver has begun", func() bool { return links["n1"].bytesTo("n2") > before })
-		behind = getting(ctx, second, x)
+		slowly = getting(once, slow, x)
+		eventually(t, "the slow receiver has begun", func() bool { return upstream(t, s, x, slow.ID()) != "" })
+		behind = getting(once, second, x)
 		eventually(t, "the second receiver has a sender", func() bool { return len(behind) > 0 || upstream(t, s, x, second.ID()) != "" })
 		if upstream(t, s, x, second.ID()) == slow.ID() {
 			break
 		}
-		// It came so late that the first had been found slow before.
+		cancel() // it came so late that the first had been found slow before
 	}
 	last := getting(ctx, third, x)
 	eventually(t, "the third receiver reads from the second", func() bool { return links["n4"].bytesTo("n5") > 0 })
@@ -72,7 +78,7 @@ func TestSlowReceiver(t *testing.T) {
 	brings(t, "the third receiver", last, data)
 	select {
 	case <-slowly:
-		t.Error("the slow receiver was first")
+		t.Fatal("the slow receiver was first")
 	default:
 	}
 	if n := links["n1"].bytesTo("n4"); n == 0 {

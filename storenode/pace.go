@@ -128,16 +128,7 @@ func (p *pace) observe(now time.Duration, look func(*flow) sample) []*flow {
 			found = append(found, f)
 		}
 	}
-	measured, slow := 0, 0
-	for _, f := range p.flows {
-		if f.measured {
-			measured++
-			if p.isSlow(f, now) {
-				slow++
-			}
-		}
-	}
-	if slow == measured && slow > 1 {
+	if p.allSlow(now) {
 		return nil
 	}
 	found = slices.DeleteFunc(found, func(f *flow) bool { return f.reported && now-f.told < paceRepeat || !p.isSlow(f, now) })
@@ -145,6 +136,22 @@ func (p *pace) observe(now time.Duration, look func(*flow) sample) []*flow {
 		f.reported, f.told = true, now
 	}
 	return found
+}
+
+// allSlow reports whether there are several receivers and all of them are slow:
+// then it is the sender.
+func (p *pace) allSlow(now time.Duration) bool {
+	var slow []phalanx.NodeID
+	for _, f := range p.flows {
+		switch {
+		case !f.measured:
+		case !p.isSlow(f, now):
+			return false
+		case !slices.Contains(slow, f.to):
+			slow = append(slow, f.to)
+		}
+	}
+	return len(slow) > 1
 }
 
 func (p *pace) isSlow(f *flow, now time.Duration) bool { return f.rate < p.least(f, now) }

@@ -27,6 +27,9 @@ func (w *street) begin(n phalanx.NodeID, rate int64) {
 		w.all = map[phalanx.NodeID]*taker{}
 	}
 	k := &taker{flow: flow{to: n}, rate: rate}
+	if w.all[n] != nil { // a second object
+		n += "'"
+	}
 	w.all[n] = k
 	w.pace.add(&k.flow, w.now, k.s)
 }
@@ -44,7 +47,12 @@ func (w *street) pass(d, step time.Duration) (slow []phalanx.NodeID) {
 			k.s.sent += int64(float64(k.rate) * step.Seconds())
 		}
 		for _, f := range w.pace.observe(w.now, func(f *flow) sample {
-			return w.all[f.to].s
+			for _, k := range w.all {
+				if &k.flow == f {
+					return k.s
+				}
+			}
+			return sample{}
 		}) {
 			slow = append(slow, f.to)
 		}
@@ -159,6 +167,14 @@ func TestSlowReceivers(t *testing.T) {
 			w.begin("r2", gb/100)
 			return w.pass(time.Second, paceEvery)
 		}, nil},
+		"both objects of a slow one": {func(w *street) []phalanx.NodeID {
+			w.begin("f", gb)
+			w.pass(200*time.Millisecond, paceEvery)
+			w.end("f")
+			w.begin("r", gb/100)
+			w.begin("r", gb/100)
+			return w.pass(2*paceWindow, paceEvery)
+		}, []phalanx.NodeID{"r", "r"}},
 		"a slow network: the window is longer": {func(w *street) []phalanx.NodeID {
 			w.begin("f", 4<<20)
 			w.pass(time.Second, paceEvery)
