@@ -128,10 +128,9 @@ func (r *Receiver) pushed(p Pushed) {
 			r.startOver(p.Gen, phalanx.ErrReset)
 		}
 	case OrderAbort:
-		after := phalanx.Generation{Epoch: p.Gen.Epoch, Seq: p.Gen.Seq + 1}
-		r.raise(after)
+		r.raise(after(p.Gen))
 		if !r.gen.IsZero() && !p.Gen.Less(r.gen) {
-			r.startOver(after, phalanx.ErrAborted)
+			r.startOver(after(p.Gen), phalanx.ErrAborted)
 		}
 	case OrderDrop:
 		if p.Gen.Less(r.gen) {
@@ -145,6 +144,11 @@ func (r *Receiver) pushed(p Pushed) {
 		r.emit(Fail{Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted")}})
 		r.emit(Discard{})
 	}
+}
+
+// after returns the least generation that is greater than g.
+func after(g phalanx.Generation) phalanx.Generation {
+	return phalanx.Generation{Epoch: g.Epoch, Seq: g.Seq + 1}
 }
 
 func (r *Receiver) raise(floor phalanx.Generation) {
@@ -183,6 +187,6 @@ func (r *Receiver) rotten(e Rotten) {
 			r.emit(Cancel{Num: r.locate})
 		}
 		r.raise(e.Gen)
-		r.startOver(phalanx.Generation{Epoch: e.Gen.Epoch, Seq: e.Gen.Seq + 1}, phalanx.ErrCorrupt)
+		r.startOver(after(e.Gen), phalanx.ErrCorrupt)
 	}
 }

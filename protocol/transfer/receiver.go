@@ -38,7 +38,7 @@ const (
 // Receiver is one object on its way to this node.
 //
 // Invariant: at most one stream is open, and only in phase reading.
-// Invariant: gen never falls.
+// Invariant: gen never falls, but to zero.
 type Receiver struct {
 	cfg      Config
 	now      time.Duration
@@ -54,7 +54,8 @@ type Receiver struct {
 
 	room   int64
 	gen    phalanx.Generation
-	floor  phalanx.Generation // the owner has taken back what is less
+	top    phalanx.Generation // the greatest that gen was
+	floor  phalanx.Generation // the owner has taken back what is less, since the Locate was sent
 	meta   phalanx.Meta
 	digest phalanx.Digest // of the bytes that are here, in phase whole
 	final  *Pushed        // what the owner recorded for gen
@@ -191,6 +192,7 @@ func (r *Receiver) refuse() {
 // search asks for a sender.
 func (r *Receiver) search() {
 	r.phase = locating
+	r.floor = phalanx.Generation{} // the owner has taken that back before it is asked
 	for i := range r.callers {
 		r.callers[i].asked = true
 	}
@@ -253,9 +255,13 @@ func (r *Receiver) answered(a Answered) {
 		if r.why = a; a.State == Unbound {
 			r.refuse()
 		}
-	case a.Gen.Less(r.floor) || a.Gen.Less(r.gen): // overtaken by an order that took it back
+	case a.Gen.Less(r.floor): // overtaken by an order that took it back
 		r.emit(Cancel{Num: r.locate})
 		r.search()
+	case a.Gen.Less(r.top): // the shard was lost, and rebuilt of what is left
+		r.emit(Cancel{Num: r.locate})
+		r.fail(&phalanx.Error{Object: r.cfg.Object, Node: a.Node, Kind: phalanx.ErrLost,
+			Err: fmt.Errorf("of it there is %v, which is older than the %v that was read here", a.Gen, r.top)})
 	case a.Inline:
 		r.adopt(a.Gen, a.Meta)
 		r.phase = over
@@ -284,6 +290,7 @@ func (r *Receiver) adopt(g phalanx.Generation, m phalanx.Meta) {
 			r.emit(Clear{Before: g, Kind: phalanx.ErrReset})
 		}
 		r.gen, r.final, r.digest, r.own = g, nil, phalanx.Digest{}, false
+		r.top = g
 		clear(r.bad)
 	}
 	r.meta = m
