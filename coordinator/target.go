@@ -122,7 +122,7 @@ func (c *Coordinator) begin() {
 }
 
 func (c *Coordinator) restart(e reduce.Restart) {
-	c.ask("restart "+e.From.String(), directory.Restart{Gen: e.From}, func(_ phalanx.NodeID, r directory.Result) reduce.Event {
+	c.ask("restart "+e.From.String(), directory.Restart{Gen: e.From, Run: c.run.number}, func(_ phalanx.NodeID, r directory.Result) reduce.Event {
 		if r.Kind != 0 {
 			return reduce.RestartRefused{From: e.From, Kind: r.Kind, Text: r.Text}
 		}

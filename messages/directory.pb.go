@@ -1054,6 +1054,7 @@ func (x *Abort) GetGen() *Generation {
 type Restart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"`
+	Run           uint64                 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1093,6 +1094,13 @@ func (x *Restart) GetGen() *Generation {
 		return x.Gen
 	}
 	return nil
+}
+
+func (x *Restart) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
 }
 
 type Delete struct {
@@ -3232,9 +3240,10 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04note\x18\x04 \x01(\fR\x04note\x12\x12\n" +
 	"\x04held\x18\x05 \x01(\bR\x04held\".\n" +
 	"\x05Abort\x12%\n" +
-	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"0\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"B\n" +
 	"\aRestart\x12%\n" +
-	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"\b\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\x04R\x03run\"\b\n" +
 	"\x06Delete\"\xaf\x01\n" +
 	"\bAnnounce\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x1a\n" +

@@ -27,7 +27,7 @@ func (m *Directory) setRequest(body directory.Body) error {
 	case directory.Abort:
 		m.Body = &Directory_Abort{&Abort{Gen: fromGen(b.Gen)}}
 	case directory.Restart:
-		m.Body = &Directory_Restart{&Restart{Gen: fromGen(b.Gen)}}
+		m.Body = &Directory_Restart{&Restart{Gen: fromGen(b.Gen), Run: b.Run}}
 	case directory.Delete:
 		m.Body = &Directory_Delete{&Delete{}}
 	case directory.Watch:
@@ -91,7 +91,7 @@ func (f *fields) body(m *Directory) directory.Body {
 	case *Directory_Abort:
 		return directory.Abort{Gen: toGen(b.Abort.GetGen())}
 	case *Directory_Restart:
-		return directory.Restart{Gen: toGen(b.Restart.GetGen())}
+		return directory.Restart{Gen: toGen(b.Restart.GetGen()), Run: b.Restart.GetRun()}
 	case *Directory_Delete:
 		return directory.Delete{}
 	case *Directory_Watch:

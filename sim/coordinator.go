@@ -145,7 +145,7 @@ func (c *coordinator) carryOut(e reduce.Effect) {
 		c.combine(e)
 	case reduce.Restart:
 		w.met["reduce restarts its target"]++
-		c.ask("restart "+e.From.String(), directory.Restart{Gen: e.From}, func(r directory.Result) reduce.Event {
+		c.ask("restart "+e.From.String(), directory.Restart{Gen: e.From, Run: c.number}, func(r directory.Result) reduce.Event {
 			if r.Kind != 0 {
 				return reduce.RestartRefused{From: e.From, Kind: r.Kind, Text: r.Text}
 			}

@@ -256,7 +256,7 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
 	case o.rec.State != Begun || o.rec.Origin != r.From:
 		s.reject(r, o, phalanx.ErrExists, "it is %v, by %s", s.state(o), o.rec.Origin)
-	case o.rec.OriginNum == r.Num:
+	case o.rec.OriginNum == r.Num, b.Run != 0 && b.Run == o.rec.Run && b.Gen.Less(o.rec.Gen):
 		s.reply(r, s.known(o))
 	case o.rec.Gen != b.Gen:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", b.Gen, o.rec.Gen)

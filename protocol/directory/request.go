@@ -60,8 +60,12 @@ type (
 	// Abort releases the binding: the creator cannot go on.
 	Abort struct{ Gen phalanx.Generation }
 	// Restart replaces generation Gen, which is not final, by a new one. It
-	// compares and swaps on Gen.
-	Restart struct{ Gen phalanx.Generation }
+	// compares and swaps on Gen; but if the target has a greater one already, of
+	// the same Run, an earlier attempt has had its way late, and that is the answer.
+	Restart struct {
+		Gen phalanx.Generation
+		Run uint64 // as in Begin
+	}
 	// Delete leaves a tombstone; every copy is dropped.
 	Delete struct{}
 	// Announce lists From's copy. The answer's State tells what to do with it:

@@ -107,7 +107,7 @@ func (s script) duration(text string) time.Duration {
 func (s script) body() directory.Body {
 	switch s.d.Cmd {
 	case "begin":
-		b := directory.Begin{Meta: s.meta(), Copies: int(s.int("copies", 0)), Replace: s.gen("replace"), Tag: s.str("tag")}
+		b := directory.Begin{Meta: s.meta(), Copies: int(s.int("copies", 0)), Replace: s.gen("replace"), Tag: s.str("tag"), Run: uint64(s.int("run", 0))}
 		if b.Tag != "" {
 			b.Maker = directory.ByReduce
 		}
@@ -121,7 +121,7 @@ func (s script) body() directory.Body {
 	case "abort":
 		return directory.Abort{Gen: s.gen("gen")}
 	case "restart":
-		return directory.Restart{Gen: s.gen("gen")}
+		return directory.Restart{Gen: s.gen("gen"), Run: uint64(s.int("run", 0))}
 	case "delete":
 		return directory.Delete{}
 	case "announce":
