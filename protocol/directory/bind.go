@@ -33,17 +33,17 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 		if st == Begun {
 			res.Attached = o.rec.Origin
 		}
-		s.reply(r, res)
+		s.turnAway(r, o, res)
 	case b.Maker == ByReduce:
-		s.reject(r, o, phalanx.ErrExists, "the target is %v already, by another request", st)
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the target is %v already, by another request", st))
 	case st == Lost && (b.Replace == o.rec.Gen || !compatible(b.Meta, o.rec.Meta)):
 		s.bind(o, r, b) // other bytes than the lost ones
 	case !compatible(b.Meta, o.rec.Meta):
-		s.reject(r, o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(b.Meta))
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(b.Meta)))
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
 	default:
-		s.reply(r, s.known(o))
+		s.turnAway(r, o, s.known(o))
 	}
 }
 
@@ -124,15 +124,15 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	case st == Unbound && p.Gen.IsZero():
 		finish(s.nextGen())
 	case st == Unbound:
-		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrAborted, "the binding was released"))
 	case st == Begun && p.Gen == o.rec.Gen:
 		finish(p.Gen)
 	case !p.Gen.IsZero() && p.Gen != o.rec.Gen:
-		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", p.Gen, o.rec.Gen)
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "generation %v is superseded by %v", p.Gen, o.rec.Gen))
 	case st == Lost && !compatible(p.Meta, o.rec.Meta):
 		finish(s.nextGen())
 	case !compatible(p.Meta, o.rec.Meta):
-		s.reject(r, o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(p.Meta))
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(p.Meta)))
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
 	case p.Digest == o.rec.Digest:
@@ -153,7 +153,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	case st == Lost:
 		finish(s.nextGen())
 	default:
-		s.reject(r, o, phalanx.ErrExists, "it is final with other bytes (digest %v)", o.rec.Digest)
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "it is final with other bytes (digest %v)", o.rec.Digest))
 	}
 }
 

@@ -39,7 +39,8 @@ func (s *Shard) request(r Request) {
 		s.dropped(o, r, b)
 		return
 	}
-	if o.isOver(r) {
+	if e := o.wasOver(r); e != nil {
+		s.lateCopy(o, r, e)
 		return
 	}
 	if o.change != nil || len(s.warming) > 0 && (s.rebuild && o.rec.State == Unbound && binds(r) || tells(r)) {
@@ -111,7 +112,39 @@ func (s *Shard) reply(r Request, res Result) {
 }
 
 func (s *Shard) reject(r Request, o *object, k phalanx.Kind, format string, args ...any) {
-	s.reply(r, Result{Kind: k, Text: fmt.Sprintf(format, args...), State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta})
+	s.reply(r, s.rejection(o, k, format, args...))
+}
+
+func (s *Shard) rejection(o *object, k phalanx.Kind, format string, args ...any) Result {
+	return Result{Kind: k, Text: fmt.Sprintf(format, args...), State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta}
+}
+
+// turnAway answers r, which wanted to bind o and did not. A late copy of it must
+// not: its sender has gone on, and nobody would finish what it bound.
+func (s *Shard) turnAway(r Request, o *object, res Result) {
+	if o.wasOver(r) == nil {
+		o.end(r.From, r.Num, s.now)
+	}
+	if e := o.wasOver(r); e != nil {
+		e.turned, e.kind, e.text = true, res.Kind, res.Text
+	}
+	s.reply(r, res)
+}
+
+// lateCopy answers a copy of a request that is over. The first answer may have
+// been lost.
+func (s *Shard) lateCopy(o *object, r Request, e *ended) {
+	switch st := s.state(o); {
+	case !e.turned:
+	case e.kind != 0:
+		s.reject(r, o, e.kind, "%s", e.text)
+	case st == Finished || st == Lost:
+		s.reply(r, s.known(o))
+	case st == Deleted:
+		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+	default:
+		s.reject(r, o, phalanx.ErrAborted, "what there was when this was asked first is gone")
+	}
 }
 
 // known returns what is known of o, as an answer.

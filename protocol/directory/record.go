@@ -91,9 +91,12 @@ type object struct {
 // ended is a request that its sender has given up or undone: a late copy of it
 // must not bind or wait again.
 type ended struct {
-	node  phalanx.NodeID
-	num   uint64
-	until time.Duration
+	node   phalanx.NodeID
+	num    uint64
+	until  time.Duration
+	turned bool         // away: it wanted to bind, and did not
+	kind   phalanx.Kind // of its answer
+	text   string
 }
 
 // end remembers that node's request num is over.
@@ -104,11 +107,15 @@ func (o *object) end(node phalanx.NodeID, num uint64, now time.Duration) {
 	if len(o.over) >= maxEnded {
 		o.over = slices.Delete(o.over, 0, 1)
 	}
-	o.over = append(o.over, ended{node, num, now + endedLife})
+	o.over = append(o.over, ended{node: node, num: num, until: now + endedLife})
 }
 
-func (o *object) isOver(r Request) bool {
-	return slices.ContainsFunc(o.over, func(e ended) bool { return e.node == r.From && e.num == r.Num })
+// wasOver returns what is remembered of r, if it is over.
+func (o *object) wasOver(r Request) *ended {
+	if i := slices.IndexFunc(o.over, func(e ended) bool { return e.node == r.From && e.num == r.Num }); i >= 0 {
+		return &o.over[i]
+	}
+	return nil
 }
 
 // copied is a holding of a node.

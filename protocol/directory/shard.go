@@ -272,7 +272,7 @@ func (s *Shard) forgetAbsent(o *object) {
 	}
 	if planted.On(planted.LoseWaiter) {
 		for _, r := range o.waiters {
-			o.over = append(o.over, ended{r.From, r.Num, s.now + tombstoneLife})
+			o.over = append(o.over, ended{node: r.From, num: r.Num, until: s.now + tombstoneLife})
 		}
 		o.waiters = nil
 	}
