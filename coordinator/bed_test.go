@@ -81,6 +81,7 @@ func (o *owner) Watch(id phalanx.ObjectID, num uint64, deliver func(directory.Re
 
 func (o *owner) Impatient(uint64, func(*phalanx.Error))                 {}
 func (o *owner) Owner(phalanx.ObjectID) phalanx.NodeID                  { return "owner#1" }
+func (o *owner) Epoch(phalanx.ObjectID) uint64                          { return 1 }
 func (o *owner) Tell(phalanx.NodeID, phalanx.ObjectID, directory.Event) {}
 func (o *owner) answer(a *ask, r directory.Result)                      { a.over = true; a.deliver("owner#1", r) }
 func (o *owner) pending(match func(*ask) bool) (found []*ask) {

@@ -236,6 +236,16 @@ func (c *Client) Owner(id phalanx.ObjectID) phalanx.NodeID {
 	return c.view.Shards[id.Shard(len(c.view.Shards))].Owner
 }
 
+// Epoch returns the epoch of id's shard in the present view, or 0.
+func (c *Client) Epoch(id phalanx.ObjectID) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.view.Shards) == 0 {
+		return 0
+	}
+	return c.view.Shards[id.Shard(len(c.view.Shards))].Epoch
+}
+
 // Tell sends an event about id to node's replica of its shard.
 func (c *Client) Tell(node phalanx.NodeID, id phalanx.ObjectID, ev core.Event) {
 	c.mu.Lock()

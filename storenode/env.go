@@ -29,6 +29,9 @@ type Directory interface {
 	Impatient(num uint64, silent func(*phalanx.Error))
 	// Owner returns the node that owns id in the present view.
 	Owner(id phalanx.ObjectID) phalanx.NodeID
+	// Epoch returns the epoch of id's shard in the present view, which is another
+	// one whenever its owner is, or has lost what it knew.
+	Epoch(id phalanx.ObjectID) uint64
 	// Tell sends an event about id to node's replica of its shard, once.
 	Tell(node phalanx.NodeID, id phalanx.ObjectID, ev directory.Event)
 }

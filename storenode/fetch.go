@@ -260,7 +260,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	case transfer.ReportCorrupt:
 		f.env.report(f.object, directory.Corrupt{Gen: e.Gen, Digest: e.Digest})
 	case transfer.ReportDrop:
-		f.env.report(f.object, directory.Drop{Gen: e.Gen})
+		f.env.reportDrop(f.object, e.Gen)
 	case transfer.Announce:
 		f.env.report(f.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
 	case transfer.Reserve:

@@ -43,6 +43,7 @@ type put struct {
 	existed bool         // the owner had the same bytes inline
 	why     phalanx.Kind // of the error that readers of a copy that does not stay get
 	kept    bool         // the copy stays
+	epoch   uint64       // of the object's shard, when it was to become final
 	over    bool         // the caller has its answer
 }
 
@@ -146,8 +147,10 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 		p.request(e.Num, directory.Begin{Meta: e.Meta, Maker: directory.ByPut, Copies: e.Copies, Replace: e.Replace})
 	case transfer.BindInline:
 		bytes := append([]byte(nil), p.buffer.Bytes(0, e.Meta.Size)...)
+		p.epoch = p.env.Directory.Epoch(p.req.Object)
 		p.request(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: bytes, Gen: e.Gen, Held: true, Copies: e.Copies})
 	case transfer.Finish:
+		p.epoch = p.env.Directory.Epoch(p.req.Object)
 		p.request(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
 	case transfer.AwaitCopies:
 		p.request(e.Num, directory.AwaitCopies{Gen: e.Gen, Copies: e.Copies})
@@ -293,7 +296,7 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 	info := Info{Object: p.req.Object, Gen: gen, Meta: meta, Digest: digest}
 	if p.copy == nil {
 		p.buffer.Retain()
-		p.env.keep(supply{info, p.buffer})
+		p.env.keep(supply{info, p.buffer, p.epoch})
 		return
 	}
 	p.env.Table.finish(p.copy, meta, digest, true)

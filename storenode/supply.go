@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -15,6 +16,7 @@ import (
 type supply struct {
 	info   Info
 	buffer *dataplane.Buffer
+	epoch  uint64 // of the object's shard, when its owner was told
 }
 
 // keep makes what is supplied this node's complete and pinned copy, or hands it to
@@ -25,6 +27,11 @@ func (e *Env) keep(s supply) {
 		switch {
 		case ok: // the table has the reference now
 			e.Table.finish(c, s.info.Meta, s.info.Digest, true)
+			// The next owner may have asked what is here before it was; or a fetch of it
+			// has told the owner that it gives up.
+			if e.Directory.Epoch(s.info.Object) != s.epoch || s.info.Meta.Size >= e.InlineLimit {
+				e.report(s.info.Object, directory.Announce{Gen: s.info.Gen, Complete: true, Pinned: true})
+			}
 		case c.gen == s.info.Gen && !c.origin && !c.isOver():
 			e.send(e.StorePID, s)
 			return

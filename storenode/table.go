@@ -130,6 +130,18 @@ func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, 
 	close(c.over)
 }
 
+// unlessWhole calls number and returns what it did, unless this node has all of a
+// generation, or makes it. Who puts a copy into the table and reports it after that
+// has a greater number then.
+func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number func() uint64) (num uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.copies[id]; c != nil && c.gen == gen && (c.complete || c.origin) {
+		return 0, false
+	}
+	return number(), true
+}
+
 // pinned pins the copy of id that is of generation gen or a newer one, and
 // reports whether there is one.
 func (t *Table) pinned(id phalanx.ObjectID, gen phalanx.Generation) bool {
