@@ -35,6 +35,11 @@ func (l *life) onFenced() {
 // rejoinFor bounds one attempt to join again; the next follows a little later.
 const rejoinFor = 10 * time.Second
 
+// confirmFor bounds how long a node that has joined again gives no object before
+// it knows whether its copies are still what they should be. An owner that is
+// silent for longer is not waited for: complete copies can be read without it.
+const confirmFor = 3 * time.Second
+
 // rejoin ends an incarnation that was removed and joins as a new one, again and
 // again until it succeeds or the node leaves. What is complete is kept, and told
 // to the owners as any newcomer tells what it holds.
@@ -67,6 +72,9 @@ func (n *Node) rejoin(old *life) {
 			l.end(true)
 			return nil, err
 		}
+		ctx, cancel = context.WithTimeout(n.background, confirmFor)
+		defer cancel()
+		l.store.Confirm(ctx)
 		return l, nil
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
 	if err != nil {
