@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
@@ -102,4 +103,10 @@ func (n *Node) AskAhead(ctx context.Context, sender phalanx.NodeID, id phalanx.O
 	s.OnWait(wait)
 	_, err = s.Read(make([]byte, 1))
 	return err
+}
+
+// Here returns what this node has of an object.
+func (n *Node) Here(id phalanx.ObjectID) []directory.Holding {
+	all := n.life.Load().store.Table.Holdings(0, 1)
+	return slices.DeleteFunc(all, func(h directory.Holding) bool { return h.Object != id })
 }

@@ -17,8 +17,11 @@ import (
 
 // recorder makes random calls on few objects and notes what came of them.
 type recorder struct {
+	t     *testing.T
 	nodes []*cluster.Node
 	began time.Time
+
+	looked sync.Once
 
 	mu   sync.Mutex
 	ops  []history.Op
@@ -86,6 +89,9 @@ func (r *recorder) call(ctx context.Context, rng *rand.Rand, id phalanx.ObjectID
 		err = n.Delete(ctx, id)
 	}
 	op.End = r.clock()
+	if errors.Is(err, phalanx.ErrDeadline) {
+		r.look(id, err)
+	}
 	var pe *phalanx.Error
 	if errors.As(err, &pe) {
 		op.Outcome = pe.Kind
@@ -123,6 +129,61 @@ func (r *recorder) oust(t *testing.T, ctx context.Context, rng *rand.Rand, ids [
 	r.cuts = append(r.cuts, cut{was.Name(), from, r.clock()})
 }
 
+// look logs what everybody knows of an object, once: the rest of a long wait
+// tells nothing new.
+func (r *recorder) look(id phalanx.ObjectID, why error) {
+	r.looked.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		r.mu.Lock()
+		ops := slices.DeleteFunc(slices.Clone(r.ops), func(o history.Op) bool { return o.Object != id })
+		r.mu.Unlock()
+		r.t.Logf("%s: %v; %v", id, why, ops)
+		for _, n := range r.nodes {
+			st, err := n.Stat(ctx, id)
+			r.t.Logf("%s has %+v, and is told %+v, %v, in %v", n.ID(), n.Here(id), st, err, n.View())
+		}
+	})
+}
+
+// agree waits until all nodes have the same bytes of each object, or none.
+func (r *recorder) agree(t *testing.T, ids []phalanx.ObjectID) {
+	t.Helper()
+	for _, id := range ids {
+		var seen []string
+		for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			seen = seen[:0]
+			for _, n := range r.nodes {
+				seen = append(seen, saw(n, id))
+			}
+			if !slices.ContainsFunc(seen, func(s string) bool { return s != seen[0] }) {
+				break
+			}
+			if time.Now().After(end) {
+				r.look(id, nil)
+				t.Errorf("%s: in the end the nodes see %q", id, seen)
+				break
+			}
+		}
+	}
+}
+
+// saw says what a node has of an object.
+func saw(n *cluster.Node, id phalanx.ObjectID) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	v, err := n.TryGet(ctx, id)
+	var pe *phalanx.Error
+	switch {
+	case errors.As(err, &pe):
+		return pe.Kind.Error()
+	case err != nil:
+		return err.Error()
+	}
+	defer v.Release()
+	return v.Info().Gen.String()
+}
+
 // settled reports whether a node is back and all shards have a backup.
 func (r *recorder) settled(was phalanx.NodeID) bool {
 	for _, n := range r.nodes {
@@ -135,13 +196,13 @@ func (r *recorder) settled(was phalanx.NodeID) bool {
 }
 
 func (r *recorder) wasCut(node string, from, to time.Duration) bool {
-	return slices.ContainsFunc(r.cuts, func(c cut) bool { return c.node == node && c.from <= to && c.to+time.Second >= from })
+	return slices.ContainsFunc(r.cuts, func(c cut) bool { return c.node == node && c.from <= to && c.to >= from })
 }
 
 // What all nodes see of objects has an order, also while nodes are removed and
 // come back, and shards' actors die.
 func TestHistoriesAreLinearizable(t *testing.T) {
-	r := &recorder{nodes: start(t, 5, silent), began: time.Now()}
+	r := &recorder{t: t, nodes: start(t, 5, silent), began: time.Now()}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	rounds := 12
@@ -149,6 +210,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 		rounds = 4
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
+	var all []phalanx.ObjectID
 	for round := range rounds {
 		var ids []phalanx.ObjectID
 		for i := range 6 {
@@ -163,12 +225,18 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				}
 			})
 		}
-		if round%3 == 2 {
+		if round%3 == 2 { // not both: a shard could lose both replicas, and all that it knew
 			crash(r.nodes[rng.IntN(len(r.nodes))], "shard-")
+		} else {
+			r.oust(t, ctx, rng, ids)
 		}
-		r.oust(t, ctx, rng, ids)
 		clients.Wait()
+		for ctx.Err() == nil && !r.settled("") {
+			time.Sleep(time.Millisecond)
+		}
+		all = append(all, ids...)
 	}
+	r.agree(t, all)
 	history.MarkStale(r.ops, time.Second, r.wasCut)
 	verdict := history.Check(r.ops, 20*time.Second)
 	for _, w := range verdict.Wrong {

@@ -25,6 +25,7 @@ const (
 type state struct {
 	phase   phase
 	version string
+	was     string // before it was lost and replaced
 }
 
 // step says whether o can have happened in state s, and what is after it.
@@ -48,7 +49,10 @@ func (s state) step(o Op) (bool, state) {
 }
 
 func (s state) put(o Op) (bool, state) {
-	bound := state{final, o.Version}
+	bound := state{final, o.Version, s.was}
+	if s.phase == lost {
+		bound.was = s.version
+	}
 	switch {
 	case o.Outcome == phalanx.ErrDeleted:
 		return s.phase == deleted, s
@@ -72,6 +76,9 @@ func (s state) get(o Op) bool {
 		return s.phase == unbound
 	case phalanx.ErrDeleted:
 		return s.phase == deleted
+	}
+	if o.Stale && s.was != "" && s.was == o.Version {
+		return true
 	}
 	return (s.phase == final || s.phase == lost || s.phase == deleted && o.Stale) && s.version == o.Version
 }

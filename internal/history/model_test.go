@@ -77,6 +77,8 @@ func TestCheck(t *testing.T) {
 		{"a put without an answer", []Op{put(0, Never, "a"), nobody(1, 2), got(3, 4, "a")}, true},
 		{"lost, and put again", []Op{put(0, 1, "a"), loss(2), put(3, 4, "b"), got(5, 6, "b")}, true},
 		{"lost, found, replaced, and the old bytes", []Op{put(0, 1, "a"), loss(2), got(3, 4, "a"), put(5, 6, "b"), got(7, 8, "a")}, false},
+		{"lost, replaced, and the old bytes where that is not known", []Op{put(0, 1, "a"), loss(2), put(5, 6, "b"), op(7, 8, Get, bytes("a"), stale)}, true},
+		{"lost, replaced, and bytes of nobody", []Op{put(0, 1, "a"), loss(2), put(5, 6, "b"), op(7, 8, Get, bytes("c"), stale)}, false},
 		{"lost is not forgotten", []Op{put(0, 1, "a"), loss(2), nobody(3, 4)}, false},
 		{"replaced before it was lost", []Op{put(0, 1, "a"), put(2, 3, "b"), loss(4)}, false},
 		{"stats", []Op{op(0, 1, Stat, ended(phalanx.ErrNotFound)), put(2, 7, "a"), op(3, 4, Stat, told("begun")), op(5, 6, Stat, told("final")), loss(8), op(9, 10, Stat, told("lost")), del(11, 12), op(13, 14, Stat, ended(phalanx.ErrDeleted))}, true},
@@ -118,10 +120,15 @@ func TestObjectsAreJudgedApart(t *testing.T) {
 
 func TestMarkStale(t *testing.T) {
 	ops := []Op{put(0, 1, "a"), got(2, 3, "a"), op(8, Never, Delete), gone(10, 20), del(30, 40), got(25, 26, "a"), got(27, 28, "a"), op(50, 51, Get, bytes("a"), func(o *Op) { o.Node = "n2" })}
-	MarkStale(ops, 5, func(node string, from, to time.Duration) bool { return node == "n2" && from == 20 && to == 51 })
+	MarkStale(ops, 5, func(node string, from, to time.Duration) bool { return node == "n2" && from == 15 && to == 51 })
 	for i, want := range []bool{false, false, false, false, false, true, false, true} {
 		if ops[i].Stale != want {
 			t.Errorf("%v: stale %v", ops[i], ops[i].Stale)
 		}
+	}
+	ops = []Op{put(0, 1, "a"), loss(2), got(3, 4, "a"), got(7, 8, "a")}
+	MarkStale(ops, 5, func(_ string, from, to time.Duration) bool { return from == 7 && to == 8 })
+	if ops[2].Stale || !ops[3].Stale {
+		t.Errorf("after a loss: %v, %v", ops[2], ops[3])
 	}
 }
