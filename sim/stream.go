@@ -14,6 +14,9 @@ import (
 const (
 	waitEvery  = 200 * time.Millisecond
 	stallAfter = time.Second
+	// showPatience is how long a sender waits for a copy that cannot come any more,
+	// as far as it knows.
+	showPatience = time.Second
 )
 
 // Messages of a stream of bytes. A receiver opens and closes; pieces, waits and
@@ -57,6 +60,7 @@ type outgoing struct {
 	next   int64   // offset
 	busy   bool    // a piece is on its way to the pipe
 	waited time.Duration
+	hoped  time.Duration // when there was a copy last, or one was to be expected
 	path   []phalanx.NodeID
 	over   bool
 }
@@ -87,7 +91,7 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 			return // it came twice
 		}
 	}
-	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset}
+	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hoped: n.w.now}
 	var others int
 	for _, p := range n.out {
 		if p.over || p.open.object != m.object {
@@ -283,6 +287,12 @@ func (o *outgoing) end(last *ending) {
 func (n *node) tickStreams() {
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })
 	for _, o := range slices.Clone(n.out) {
+		if o.over || o.c != nil || n.expects(o.open.object, o.open.gen) {
+			o.hoped = n.w.now
+		} else if n.w.now-o.hoped > showPatience {
+			n.w.met["sender has waited in vain"]++
+			o.end(&ending{why: transfer.Gone})
+		}
 		if !o.over && (o.c == nil || o.next >= int64(len(o.c.bytes)) && !o.c.whole) {
 			o.wait(false)
 		}
