@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
@@ -54,11 +56,7 @@ func bend(t testing.TB, cfg *cluster.Config) *bent {
 }
 
 func (b *bent) listen(t testing.TB) int {
-	l, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Skipf("this machine has no second loopback address: %v", err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
+	l, port := twoAddresses(t)
 	b.listener, b.to = l, (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
 	b.wg.Go(func() {
 		for {
@@ -71,6 +69,27 @@ func (b *bent) listen(t testing.TB) int {
 	})
 	t.Cleanup(b.close)
 	return port
+}
+
+// twoAddresses listens on the second loopback address, on a port that is free on
+// the first one too, where a node will listen. It is below those that connections
+// are given.
+func twoAddresses(t testing.TB) (net.Listener, int) {
+	t.Helper()
+	var err error
+	for range 100 {
+		port := 20_000 + rand.IntN(10_000)
+		var first, second net.Listener
+		if first, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err != nil {
+			continue
+		}
+		_ = first.Close()
+		if second, err = net.Listen("tcp", fmt.Sprint("127.0.0.2:", port)); err == nil {
+			return second, port
+		}
+	}
+	t.Skipf("this machine has no second loopback address: %v", err)
+	return nil, 0
 }
 
 // plain forwards a control port.
