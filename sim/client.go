@@ -30,7 +30,6 @@ type client struct {
 // past is what became of a request that is not pending any more.
 type past struct {
 	cancelled bool
-	begin     bool
 }
 
 type pending struct {
@@ -125,8 +124,7 @@ func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
 		p.waiting, p.heard = true, c.n.w.now
 	} else {
 		c.pending = slices.Delete(c.pending, i, i+1)
-		_, begin := p.req.Body.(directory.Begin)
-		c.past[r.Num] = past{begin: begin}
+		c.past[r.Num] = past{}
 		if p.report {
 			c.lines[r.Object] = c.lines[r.Object][1:]
 			if line := c.lines[r.Object]; len(line) > 0 {
@@ -149,10 +147,6 @@ func (c *client) late(r directory.Reply) {
 	if old.cancelled && (granted || r.Result.Waiting || r.Result.State == directory.Begun) || granted {
 		c.n.w.met["late grant given back"]++
 		c.ask(c.numbers(), r.Object, directory.Cancel{Num: r.Num}, nil)
-	}
-	if old.begin && r.Result.State == directory.Begun && r.Result.Attached == "" && !r.Result.Waiting && !c.n.making(r.Object, r.Result.Gen) {
-		c.n.w.met["late binding released"]++
-		c.ask(c.numbers(), r.Object, directory.Abort{Gen: r.Result.Gen}, nil)
 	}
 }
 

@@ -463,8 +463,8 @@ func (w *world) copiesThere(o *node, shard, nodes int) bool {
 				k++
 			}
 		}
-		if k < min(m.copies, nodes) {
-			return false
+		if k < min(m.copies, nodes) && (k > 0 || w.met["fault: crash"]+w.met["fault: power lost"] < m.copies) {
+			return false // if as many died as there were copies, the last may have gone before there was another
 		}
 	}
 	return true

@@ -17,7 +17,7 @@ func Faults() []string {
 // that never gets there is noticed.
 func Rare() []string {
 	return []string{
-		"asked a node that does not own", "answer of a former owner", "late grant given back", "late binding released", "late watch ended",
+		"asked a node that does not own", "answer of a former owner", "late grant given back", "late watch ended",
 		"lease of a partial copy", "lease asked about", "cycle broken by the path in WAIT", "receiver found slow", "stream beside a slow one", "receiver moved",
 		"transfer resumed", "bad piece asked for again", "sender ahead", "sender behind", "prefix cleared: reset", "prefix cleared: aborted",
 		"put fails half-way", "put of equal bytes", "put waits for another", "put final without its caller", "put awaits copies", "copy ordered",
