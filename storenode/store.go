@@ -386,6 +386,9 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	switch {
 	case p.Order == directory.PushFinal:
 		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
+		if c := env.Table.lookup(p.Object); c != nil && c.gen == p.Gen && !c.origin && c.isOver() { // the owner does not know that it is complete
+			env.report(p.Object, directory.Announce{Gen: p.Gen, Complete: true, Pinned: env.Table.isPinned(c)})
+		}
 	case p.Order == directory.PushDrop:
 		env.noteDelete(p.Object) // before: whoever enters a copy after this looks
 		env.Table.dropObject(p.Object, everyGeneration, errDeletedHere(env.Self))

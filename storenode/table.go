@@ -142,6 +142,12 @@ func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number 
 	return number(), true
 }
 
+func (t *Table) isPinned(c *objectCopy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.pinned
+}
+
 // pinned pins the copy of id that is of generation gen or a newer one, and
 // reports whether there is one.
 func (t *Table) pinned(id phalanx.ObjectID, gen phalanx.Generation) bool {
