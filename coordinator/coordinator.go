@@ -129,8 +129,12 @@ func (c *Coordinator) release() {
 	if c.cancel != nil {
 		c.cancel()
 	}
-	for _, num := range c.nums {
-		c.env.Store.Directory.Forget(num)
+	d := c.env.Store.Directory
+	for key, num := range c.nums {
+		d.Forget(num)
+		if key == askBegin { // it may be on its way, and bind what nobody would make
+			d.Request(c.run.req.Target, d.Nums(1), directory.Cancel{Num: num}, func(phalanx.NodeID, directory.Result) {})
+		}
 	}
 }
 

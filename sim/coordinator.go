@@ -20,9 +20,9 @@ type coordinator struct {
 	core    *reduce.Coordinator
 	call    *call
 	survey  *survey
-	asked   map[string]bool // requests about the target that were not answered
-	ended   bool            // it has its answer
-	number  uint64          // names the reduce among those of its node
+	asked   map[string]uint64 // requests about the target that were not answered
+	ended   bool              // it has its answer
+	number  uint64            // names the reduce among those of its node
 	known   *reduce.Remember
 	inline  []byte // of the last CombineInline
 	ticked  time.Duration
@@ -56,7 +56,7 @@ func (w *world) someReduce(r *rand.Rand, n *node) *call {
 
 func (w *world) reduce(r *rand.Rand, n *node, target phalanx.ObjectID, sources []phalanx.ObjectID, num int) *call {
 	c := w.call("reduce", n, target)
-	co := &coordinator{n: n, target: target, call: c, asked: map[string]bool{}}
+	co := &coordinator{n: n, target: target, call: c, asked: map[string]uint64{}}
 	co.cfg = reduce.Config{Target: target, Sources: sources, Num: num, Op: phalanx.Sum, Node: n.id, Attempt: 1,
 		Request: digestOf([]byte(fmt.Sprint(sources, num))), InlineLimit: w.shape.inline,
 		Degree: []int{0, 1, 2, num}[r.IntN(4)], Latency: time.Millisecond, Bandwidth: 1e5}
@@ -79,7 +79,7 @@ func (c *coordinator) panics() {
 	w.met["coordinator restarted"]++
 	c.survey.end()
 	c.cfg.Attempt++
-	c.core, c.asked, c.inline = reduce.New(c.cfg), map[string]bool{}, nil
+	c.core, c.asked, c.inline = reduce.New(c.cfg), map[string]uint64{}, nil
 	c.survey = newSurvey(c, c.cfg.Sources)
 	if c.known == nil {
 		c.step(reduce.Start{Now: c.n.clock()})
@@ -114,6 +114,9 @@ func (c *coordinator) step(ev reduce.Event) {
 	c.n.w.audit.contributions(c)
 	if c.core.Ended() {
 		c.survey.end()
+		if num := c.asked["begin"]; num != 0 { // it may be on its way, and bind what nobody would make
+			c.n.client.cancel(num, c.target)
+		}
 		c.n.reduces.coords = slices.DeleteFunc(c.n.reduces.coords, func(x *coordinator) bool { return x == c })
 	}
 }
@@ -184,11 +187,12 @@ func (c *coordinator) order(to phalanx.NodeID, e reduce.Effect) {
 // ask sends a request about the target. What the core repeats is sent once: the
 // client repeats it by itself.
 func (c *coordinator) ask(key string, body directory.Body, event func(directory.Result) reduce.Event) {
-	if c.asked[key] {
+	if c.asked[key] != 0 {
 		return
 	}
-	c.asked[key] = true
-	c.n.client.ask(c.n.client.numbers(), c.target, body, func(_ phalanx.NodeID, r directory.Result) {
+	num := c.n.client.numbers()
+	c.asked[key] = num
+	c.n.client.ask(num, c.target, body, func(_ phalanx.NodeID, r directory.Result) {
 		if !r.Waiting {
 			delete(c.asked, key)
 			c.step(event(r))

@@ -38,6 +38,9 @@ func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
 	n.client.ask(m.begin, c.object, directory.Begin{Meta: buf.meta, Maker: directory.ByReduce, Tag: string(n.id)}, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
 		case m.over:
+			if r.Kind == 0 && r.State == directory.Begun && r.Attached == "" { // bound after all
+				n.client.ask(n.client.numbers(), m.object, directory.Abort{Gen: r.Gen}, nil)
+			}
 		case r.Kind != 0:
 			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
 		case m.left && r.State == directory.Begun && r.Attached == "":

@@ -274,7 +274,7 @@ func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 		o.endLease(l)
 		s.serve(o)
 	}
-	if o.rec.State == Begun && o.rec.Maker == ByPut && o.rec.Origin == from && o.rec.OriginNum == num && o.change == nil {
+	if o.rec.State == Begun && o.rec.Origin == from && o.rec.OriginNum == num && o.change == nil {
 		s.release(o, nil)
 	}
 }
