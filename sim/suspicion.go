@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/detect"
@@ -191,7 +192,12 @@ func (r *reduces) lose(p *place, why string) {
 	p.release(false)
 	delete(r.places, p.key)
 	if runs {
-		r.n.w.send(r.n.id, p.coordinator, report{p.key, reduce.PlaceLost{Place: p.key.place, Gen: gen, Reason: reduce.LostPanic, Text: why}})
+		// Whoever watches an actor hears of its end, or that the connection broke.
+		for again := range 3 {
+			r.n.after(time.Duration(again)*50*time.Millisecond, func() {
+				r.n.w.send(r.n.id, p.coordinator, report{p.key, reduce.PlaceLost{Place: p.key.place, Gen: gen, Reason: reduce.LostPanic, Text: why}})
+			})
+		}
 	}
 }
 

@@ -261,6 +261,7 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	case o.rec.Gen != b.Gen:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", b.Gen, o.rec.Gen)
 	default:
+		o.end(o.rec.Origin, o.rec.OriginNum, s.now) // it was answered, or there would be no Restart
 		rec := o.rec
 		rec.Gen, rec.OriginNum = s.nextGen(), r.Num
 		if planted.On(planted.RestartInPlace) {
