@@ -357,7 +357,7 @@ func (a *audit) streams(n *node, object phalanx.ObjectID) {
 
 // evictable checks (13) where leave is given.
 func (a *audit) evictable(n *node, r directory.Reply) {
-	if r.Result.Kind != 0 || r.Result.Waiting || r.Result.State != directory.Finished {
+	if r.Result.Kind != 0 || r.Result.Waiting || r.Result.State != directory.Finished && r.Result.State != directory.Lost {
 		return
 	}
 	to := a.w.byID[r.To]
@@ -373,8 +373,8 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 	if slices.ContainsFunc(a.before[r.Object].Holders, func(h directory.HolderStat) bool { return h.Node == to.id && h.Pinned }) {
 		a.w.fail("(13) %s may evict its pinned copy of %s", to.id, r.Object)
 	}
-	if slices.Contains(a.before[r.Object].Record.Evicted, to.id) && a.w.met["fault: crash"]+a.w.met["fault: power lost"] > 0 {
-		return // it was granted before, and the other copy has died since: it may have been evicted then
+	if slices.Contains(a.before[r.Object].Record.Evicted, to.id) {
+		return // it was granted before, when there was another: the copy may have been dropped then
 	}
 	if c.pinned { // since it asked: its owner could not know, and it keeps the copy
 		return

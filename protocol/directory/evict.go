@@ -40,8 +40,18 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		rec.Evicted = append(slices.Clone(rec.Evicted), r.From)
 		o.unlist(r.From) // at once: nobody is sent to it any more
 		s.commit(o, rec, func() {
-			s.reply(r, s.known(o))
-			s.notify(o)
+			if o.rec.Inline || o.completeCopies("") > 0 || s.absent(r.From) || planted.On(planted.EvictOnlyCopy) {
+				s.reply(r, s.known(o))
+				s.notify(o)
+				return
+			}
+			s.readmit(o, r.From, func() { // the others have gone while the backup was told
+				h := o.hold(r.From, o.rec.Gen)
+				h.complete, h.begun = true, true
+				refuse("no other complete copy is listed any more")
+				s.serve(o)
+				s.notify(o)
+			})
 		})
 	}
 }
