@@ -70,21 +70,6 @@ func (n *node) copies(object phalanx.ObjectID) []*copied {
 	return all
 }
 
-// making reports whether generation g of object is being made here.
-func (n *node) making(object phalanx.ObjectID, g phalanx.Generation) bool {
-	for _, c := range n.creates {
-		if c.object == object && !c.core.Gen().Less(g) {
-			return true
-		}
-	}
-	for _, m := range n.makers {
-		if m.object == object && !m.over {
-			return true
-		}
-	}
-	return n.reduces.target(object) != nil || n.table[object] != nil
-}
-
 // holdings lists what this node has of a shard's objects.
 func (n *node) holdings(shard int) []directory.Holding {
 	objects := map[phalanx.ObjectID]bool{}
