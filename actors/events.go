@@ -69,7 +69,8 @@ type (
 
 // What happened to objects and their transfers.
 type (
-	// SenderLost says that this node's transfer of Object broke at Offset.
+	// SenderLost says that this node's transfer of Object goes on without its
+	// sender from Offset: it broke, hangs, or was slower than others.
 	SenderLost struct {
 		Object     phalanx.ObjectID   `json:"object"`
 		Generation phalanx.Generation `json:"generation"`

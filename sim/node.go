@@ -219,7 +219,11 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		n.w.met["lease asked about"]++
 		if f != nil && m.move {
 			n.w.met["receiver moved"]++
-			f.step(transfer.Move{Lease: m.lease})
+			move := transfer.Move{Lease: m.lease}
+			if f.buf != nil {
+				move.Held = int64(len(f.buf.bytes))
+			}
+			f.step(move)
 			known = f.lease == m.lease
 		}
 		n.w.send(n.id, from, toShard{m.shard, directory.LeaseKnown{From: n.id, Object: m.object, Lease: m.lease, Known: known}})

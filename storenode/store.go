@@ -438,7 +438,7 @@ func (s *Store) leaseAsked(m LeaseAsked) {
 	c := s.env.Table.lookup(m.Object)
 	known := c != nil && c.lease == m.Lease || s.arrival(m.Object) != nil
 	if a := s.arrival(m.Object); a != nil && m.Move {
-		s.env.send(a.pid, transfer.Move{Lease: m.Lease})
+		s.env.send(a.pid, transfer.Move{Lease: m.Lease, Held: s.env.Table.Held(m.Object)})
 	}
 	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})
 }

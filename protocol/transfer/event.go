@@ -29,7 +29,10 @@ type (
 		Text   string
 	}
 	// Move tells that the owner has a better sender than that of a lease.
-	Move struct{ Lease uint64 }
+	Move struct {
+		Lease uint64
+		Held  int64 // bytes, checked
+	}
 	// Rotten tells that bytes of Gen which had passed their check do not any more.
 	Rotten struct{ Gen phalanx.Generation }
 	// Supplied tells that a Put of this node has the same bytes, and that the
@@ -62,9 +65,10 @@ const (
 	BadPiece              // bytes that do not match their check
 	Cycle                 // the path of WAIT contains this node
 	Full                  // no room for the next step of an object of unknown size
+	Slow                  // not an end: the owner knows a better sender
 )
 
-var whys = [...]string{"all sent", "superseded", "busy", "gone", "stalled", "broken", "bad piece", "cycle", "full"}
+var whys = [...]string{"all sent", "superseded", "busy", "gone", "stalled", "broken", "bad piece", "cycle", "full", "slow"}
 
 // String returns a word for w.
 func (w Why) String() string { return whys[w] }

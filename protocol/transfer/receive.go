@@ -42,12 +42,16 @@ func (r *Receiver) end(e Ended) {
 	}
 	r.emit(ReportFailed{Num: r.next(), Lease: lease, Reason: reason})
 	if e.Why != Busy && e.Why != Superseded { // those are well
-		if !r.lost {
-			r.lost, r.lostAt = true, r.now
-		}
-		r.emit(SenderLost{Sender: sender, Why: e.Why, Held: e.Held})
+		r.loses(sender, e.Why, e.Held)
 	}
 	r.search()
+}
+
+func (r *Receiver) loses(sender phalanx.NodeID, why Why, held int64) {
+	if !r.lost {
+		r.lost, r.lostAt = true, r.now
+	}
+	r.emit(SenderLost{Sender: sender, Why: why, Held: held})
 }
 
 // supply takes the rest from a Put of this node. Others may have been sent here
@@ -175,6 +179,7 @@ func (r *Receiver) move(m Move) {
 	if r.phase != reading || r.lease != m.Lease {
 		return
 	}
+	r.loses(r.sender, Slow, m.Held)
 	r.closeStream()
 	r.emit(Cancel{Num: r.locate})
 	r.search()

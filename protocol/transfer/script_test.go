@@ -229,7 +229,7 @@ func (s script) event() transfer.Event {
 			Why: index(s, strings.ReplaceAll(s.str("why"), "-", " "), transfer.AllSent, transfer.Superseded, transfer.Busy, transfer.Gone, transfer.Stalled,
 				transfer.Broken, transfer.BadPiece, transfer.Cycle, transfer.Full)}
 	case "move":
-		return transfer.Move{Lease: s.lease()}
+		return transfer.Move{Lease: s.lease(), Held: s.int("held", 0)}
 	case "rotten":
 		return transfer.Rotten{Gen: s.gen()}
 	case "supplied":
