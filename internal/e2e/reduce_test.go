@@ -134,3 +134,29 @@ func TestComposedReduce(t *testing.T) {
 		})
 	}
 }
+
+// Two reduces share a source, and are asked for at the same time.
+func TestReducesThatShareASource(t *testing.T) {
+	for _, size := range []int64{64, 8 << 10, 4_000_024} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			name := fresh("shared")
+			ids, put := sources(name, 5, phalanx.Int64, size)
+			one := order{Do: "reduce", Object: phalanx.ObjectID(name + "/one"), Sources: ids[:3], Op: phalanx.Sum, DType: phalanx.Int64, Size: size}
+			other := one
+			other.Object, other.Sources = phalanx.ObjectID(name+"/other"), ids[2:]
+			all := []*pendingAnswer{tell(agents[1], one), tell(agents[2], other)}
+			for _, i := range []int{0, 3, 2, 4, 1} { // the third is shared
+				all = append(all, put(i))
+			}
+			for i, got := range must(t, all...)[:2] {
+				o := []order{one, other}[i]
+				if !same(got.In, o.Sources) {
+					t.Errorf("%s has %v", o.Object, got.In)
+				}
+				everywhere(t, o, got.In)
+			}
+			must(t, put(2)) // a late Put of the same bytes changes nothing
+			everywhere(t, other, other.Sources)
+		})
+	}
+}

@@ -58,8 +58,9 @@ type state struct {
 
 // nodeConfig is how a node process joins.
 type nodeConfig struct {
-	Name, Addr string
-	Seeds      []string
+	Name, Addr    string
+	Control, Data int // ports; 0: free ones
+	Seeds         []string
 }
 
 // nodeProcess is the inside of a node process.
@@ -77,7 +78,7 @@ func beNode(config string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	node, err := cluster.Join(ctx, cluster.Config{Name: cfg.Name, Bind: cfg.Addr, Insecure: true, Seeds: cfg.Seeds, Deadline: patience, Memory: 1 << 30})
+	node, err := cluster.Join(ctx, cluster.Config{Name: cfg.Name, Bind: cfg.Addr, ControlPort: cfg.Control, DataPort: cfg.Data, Insecure: true, Seeds: cfg.Seeds, Deadline: patience, Memory: 1 << 30})
 	if err != nil {
 		return err
 	}

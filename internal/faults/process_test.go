@@ -38,8 +38,13 @@ type process struct {
 // launch starts a node process on a host.
 func launch(t testing.TB, host int, name string, seeds ...string) *process {
 	t.Helper()
-	p := &process{host: host, name: name, answers: map[int]line{}, changed: make(chan struct{})}
-	cfg, err := json.Marshal(nodeConfig{Name: name, Addr: shared.Addr(host), Seeds: seeds})
+	return launchWith(t, host, nodeConfig{Name: name, Addr: shared.Addr(host), Seeds: seeds})
+}
+
+func launchWith(t testing.TB, host int, c nodeConfig) *process {
+	t.Helper()
+	p := &process{host: host, name: c.Name, answers: map[int]line{}, changed: make(chan struct{})}
+	cfg, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,18 +74,25 @@ func launch(t testing.TB, host int, name string, seeds ...string) *process {
 	return p
 }
 
-// tell says what the process did, after it has ended.
+// tell logs what the process did, after it has ended.
 func (p *process) tell(t testing.TB) {
+	t.Log(p.told())
+	if s := p.log.String(); s != "" {
+		t.Logf("%s wrote:\n%s", p.name, s)
+	}
+}
+
+// told returns the events of the process as text.
+func (p *process) told() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var text strings.Builder
 	for i, e := range p.events {
 		if _, ok := e.(actors.ShardMoved); !ok { // there are so many
 			fmt.Fprintf(&text, "%s %s %v\n", p.at[i].Format("05.000"), p.name, e)
 		}
 	}
-	t.Log(text.String())
-	if s := p.log.String(); s != "" {
-		t.Logf("%s wrote:\n%s", p.name, s)
-	}
+	return text.String()
 }
 
 func (p *process) read(out io.Reader) {
@@ -221,13 +233,20 @@ func seenLocked[E actors.Event](p *process, is func(E) bool) []E {
 	return all
 }
 
+// forget forgets the events so far.
+func (p *process) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events, p.at = nil, nil
+}
+
 // expect waits for an event and returns the first such.
 func expect[E actors.Event](t testing.TB, p *process, is func(E) bool) E {
 	t.Helper()
 	var all []E
 	if !p.until(func() bool { all = seenLocked(p, is); return len(all) > 0 }) {
 		var e E
-		t.Fatalf("%s tells of no such %s", p.name, e.Kind())
+		t.Fatalf("%s tells of no such %s, but:\n%s", p.name, e.Kind(), p.told())
 	}
 	return all[0]
 }

@@ -44,6 +44,9 @@ func rounds(b *testing.B, trial func(f fault, nodes []*process) (time.Duration, 
 					up(b, nodes[i])
 				}
 				settle(b, nodes)
+				for _, p := range nodes { // who fails next is another
+					p.forget()
+				}
 			}
 			report(b, all)
 		})
