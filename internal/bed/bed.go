@@ -1,6 +1,7 @@
 package bed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -91,7 +92,12 @@ func (b *Bed) Addr(i int) string { return fmt.Sprintf("10.99.0.%d", i+1) }
 // Command is exec.Command on host i. The process has the id that the command
 // itself has, so that it can be sent signals.
 func (b *Bed) Command(i int, name string, args ...string) *exec.Cmd {
-	return exec.Command("ip", append([]string{"netns", "exec", b.host(i), name}, args...)...)
+	return b.CommandContext(context.Background(), i, name, args...)
+}
+
+// CommandContext is exec.CommandContext on host i.
+func (b *Bed) CommandContext(ctx context.Context, i int, name string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", b.host(i), name}, args...)...)
 }
 
 func (b *Bed) host(i int) string { return fmt.Sprintf("%s-%d", b.name, i) }
