@@ -45,6 +45,11 @@ func TestMoreThan2GiB(t *testing.T) {
 	for _, n := range nodes {
 		same(t, ctx, n, "sum", &counting{step: 4, left: size})
 	}
+	for _, id := range append(sources, "sum") { // there is no need to hand them over
+		if err := nodes[0].Delete(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // same reads an object and compares it as it comes.
