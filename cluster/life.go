@@ -53,8 +53,9 @@ type life struct {
 	background sync.WaitGroup
 	stop       context.CancelFunc // of what runs in the background
 
-	mu   sync.Mutex
-	gone map[phalanx.NodeID]bool // who was removed from the view
+	relays *relays
+	mu     sync.Mutex
+	gone   map[phalanx.NodeID]bool // who was removed from the view
 	// The same as members and detector, for callbacks that can come before those
 	// are set.
 	agreeing atomic.Pointer[membership.Membership]
@@ -72,6 +73,7 @@ const (
 func (n *Node) begin() (*life, error) {
 	l := &life{n: n, id: phalanx.MakeNodeID(n.cfg.Name, uint64(time.Now().UnixNano())), joined: make(chan struct{}),
 		done: make(chan struct{}), gone: map[phalanx.NodeID]bool{}}
+	l.relays = newRelays(l.id)
 	l.log = n.cfg.Logger.WithField(logging.Node, l.id)
 	l.view.Store(&view.View{})
 	err := l.startData()

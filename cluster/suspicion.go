@@ -15,6 +15,7 @@ func (l *life) suspect(s detect.Suspect) {
 	if s.Cause == detect.Silent {
 		ev.Silent = s.Silence
 	}
+	l.relays.suspect(s.Node)
 	l.n.system.EventStream.Publish(ev)
 	l.reduces.NodeGone(s.Node, false)
 	l.conns.ClosePeer(s.Node)
@@ -25,6 +26,7 @@ func (l *life) suspect(s detect.Suspect) {
 
 // trust takes suspect back. Connections are made again when they are needed.
 func (l *life) trust(node phalanx.NodeID) {
+	l.relays.forget(node)
 	l.n.system.EventStream.Publish(actors.NodeTrusted{Node: node})
 }
 

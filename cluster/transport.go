@@ -18,6 +18,10 @@ func (t transport) Send(to phalanx.NodeID, shard int, v any) {
 		return
 	}
 	b, err := messages.MarshalDirectory(shard, v)
+	if by, ok := t.l.relays.to(to, t.l.view.Load().Members, t.l.n.clock()); ok && err == nil {
+		b, err = messages.MarshalDirectory(shard, messages.Relayed{From: t.l.id, To: to, Message: b})
+		to = by
+	}
 	if err != nil {
 		t.l.log.WithError(err).WithField("peer", to).Errorf("a %T cannot be sent", v)
 		return
@@ -28,6 +32,11 @@ func (t transport) Send(to phalanx.NodeID, shard int, v any) {
 // received takes a message of the data connections.
 func (l *life) received(from phalanx.NodeID, payload []byte) {
 	shard, v, err := messages.UnmarshalDirectory(payload)
+	if r, ok := v.(messages.Relayed); ok {
+		if from, v = l.relayed(from, r, payload); v == nil {
+			return
+		}
+	}
 	if err != nil {
 		l.log.WithError(err).WithField("peer", from).Warn("a message cannot be read")
 		return

@@ -21,6 +21,7 @@ func (l *life) learn(v view.View) {
 			l.mu.Lock()
 			l.gone[m.ID] = true
 			l.mu.Unlock()
+			l.relays.forget(m.ID)
 			l.conns.ClosePeer(m.ID)
 			l.reduces.NodeGone(m.ID, true)
 		}

@@ -9,6 +9,13 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
+// Relayed is a message of the directory on its way to a node that its sender
+// cannot reach itself.
+type Relayed struct {
+	From, To phalanx.NodeID
+	Message  []byte // of MarshalDirectory
+}
+
 // MarshalDirectory returns v, for or from the given shard, as bytes. It takes
 // by value what UnmarshalDirectory returns, and directory.SendReplicate and
 // directory.SendConfirm for what they carry.
@@ -34,7 +41,7 @@ func AppendDirectory(dst []byte, shard int, v any) ([]byte, error) {
 // UnmarshalDirectory is the inverse of MarshalDirectory. It returns one of the
 // structs of package directory, by value: Request, Reply, Push, PushAcked,
 // Readiness, WatchAcked, AskLease, LeaseKnown, Replicate, Confirm, Holdings or
-// AckHoldings. Whoever has a To must check that it is their own.
+// AckHoldings; or a Relayed. Whoever has a To must check that it is their own.
 func UnmarshalDirectory(b []byte) (shard int, v any, err error) {
 	m := &Directory{}
 	if err := proto.Unmarshal(b, m); err != nil {
@@ -98,6 +105,9 @@ func (m *Directory) set(v any) error {
 	case directory.AckHoldings:
 		node = v.To
 		m.Body = &Directory_AckHoldings{&AckHoldings{Epoch: v.Epoch}}
+	case Relayed:
+		node = v.To
+		m.Body = &Directory_Relay{&Relay{From: string(v.From), Message: v.Message}}
 	default:
 		return unsendable("a %T is no message of the directory", v)
 	}
@@ -141,6 +151,8 @@ func (f *fields) directory(m *Directory) any {
 		return h
 	case *Directory_AckHoldings:
 		return directory.AckHoldings{To: node, Epoch: b.AckHoldings.GetEpoch()}
+	case *Directory_Relay:
+		return Relayed{To: node, From: f.node("relay.from", b.Relay.GetFrom()), Message: b.Relay.GetMessage()}
 	}
 	r := directory.Request{From: node, Num: m.Num, Object: f.maybeObject("object", m.Object), Body: f.body(m)}
 	if _, list := r.Body.(directory.List); r.Object == "" && !list {

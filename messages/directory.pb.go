@@ -220,6 +220,7 @@ type Directory struct {
 	//	*Directory_Confirm
 	//	*Directory_Holdings
 	//	*Directory_AckHoldings
+	//	*Directory_Relay
 	Body          isDirectory_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -560,6 +561,15 @@ func (x *Directory) GetAckHoldings() *AckHoldings {
 	return nil
 }
 
+func (x *Directory) GetRelay() *Relay {
+	if x != nil {
+		if x, ok := x.Body.(*Directory_Relay); ok {
+			return x.Relay
+		}
+	}
+	return nil
+}
+
 type isDirectory_Body interface {
 	isDirectory_Body()
 }
@@ -687,6 +697,11 @@ type Directory_AckHoldings struct {
 	AckHoldings *AckHoldings `protobuf:"bytes,51,opt,name=ack_holdings,json=ackHoldings,proto3,oneof"`
 }
 
+type Directory_Relay struct {
+	// Any of these, to a node that its sender cannot reach itself.
+	Relay *Relay `protobuf:"bytes,64,opt,name=relay,proto3,oneof"`
+}
+
 func (*Directory_Locate) isDirectory_Body() {}
 
 func (*Directory_Reply) isDirectory_Body() {}
@@ -747,6 +762,60 @@ func (*Directory_Holdings) isDirectory_Body() {}
 
 func (*Directory_AckHoldings) isDirectory_Body() {}
 
+func (*Directory_Relay) isDirectory_Body() {}
+
+type Relay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	Message       []byte                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // a Directory
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Relay) Reset() {
+	*x = Relay{}
+	mi := &file_messages_directory_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relay) ProtoMessage() {}
+
+func (x *Relay) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_directory_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relay.ProtoReflect.Descriptor instead.
+func (*Relay) Descriptor() ([]byte, []int) {
+	return file_messages_directory_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Relay) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Relay) GetMessage() []byte {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
 type Begin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *Meta                  `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
@@ -761,7 +830,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_messages_directory_proto_msgTypes[1]
+	mi := &file_messages_directory_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +842,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[1]
+	mi := &file_messages_directory_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +855,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{1}
+	return file_messages_directory_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Begin) GetMeta() *Meta {
@@ -847,7 +916,7 @@ type PutInline struct {
 
 func (x *PutInline) Reset() {
 	*x = PutInline{}
-	mi := &file_messages_directory_proto_msgTypes[2]
+	mi := &file_messages_directory_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +928,7 @@ func (x *PutInline) String() string {
 func (*PutInline) ProtoMessage() {}
 
 func (x *PutInline) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[2]
+	mi := &file_messages_directory_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +941,7 @@ func (x *PutInline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutInline.ProtoReflect.Descriptor instead.
 func (*PutInline) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{2}
+	return file_messages_directory_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PutInline) GetMeta() *Meta {
@@ -944,7 +1013,7 @@ type Final struct {
 
 func (x *Final) Reset() {
 	*x = Final{}
-	mi := &file_messages_directory_proto_msgTypes[3]
+	mi := &file_messages_directory_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1025,7 @@ func (x *Final) String() string {
 func (*Final) ProtoMessage() {}
 
 func (x *Final) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[3]
+	mi := &file_messages_directory_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1038,7 @@ func (x *Final) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Final.ProtoReflect.Descriptor instead.
 func (*Final) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{3}
+	return file_messages_directory_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Final) GetGen() *Generation {
@@ -1016,7 +1085,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_messages_directory_proto_msgTypes[4]
+	mi := &file_messages_directory_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1097,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[4]
+	mi := &file_messages_directory_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1110,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{4}
+	return file_messages_directory_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Abort) GetGen() *Generation {
@@ -1061,7 +1130,7 @@ type Restart struct {
 
 func (x *Restart) Reset() {
 	*x = Restart{}
-	mi := &file_messages_directory_proto_msgTypes[5]
+	mi := &file_messages_directory_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1142,7 @@ func (x *Restart) String() string {
 func (*Restart) ProtoMessage() {}
 
 func (x *Restart) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[5]
+	mi := &file_messages_directory_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1155,7 @@ func (x *Restart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restart.ProtoReflect.Descriptor instead.
 func (*Restart) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{5}
+	return file_messages_directory_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Restart) GetGen() *Generation {
@@ -1111,7 +1180,7 @@ type Delete struct {
 
 func (x *Delete) Reset() {
 	*x = Delete{}
-	mi := &file_messages_directory_proto_msgTypes[6]
+	mi := &file_messages_directory_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1192,7 @@ func (x *Delete) String() string {
 func (*Delete) ProtoMessage() {}
 
 func (x *Delete) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[6]
+	mi := &file_messages_directory_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1205,7 @@ func (x *Delete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delete.ProtoReflect.Descriptor instead.
 func (*Delete) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{6}
+	return file_messages_directory_proto_rawDescGZIP(), []int{7}
 }
 
 type Announce struct {
@@ -1153,7 +1222,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_messages_directory_proto_msgTypes[7]
+	mi := &file_messages_directory_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1234,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[7]
+	mi := &file_messages_directory_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1247,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{7}
+	return file_messages_directory_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Announce) GetGen() *Generation {
@@ -1232,7 +1301,7 @@ type Slow struct {
 
 func (x *Slow) Reset() {
 	*x = Slow{}
-	mi := &file_messages_directory_proto_msgTypes[8]
+	mi := &file_messages_directory_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1313,7 @@ func (x *Slow) String() string {
 func (*Slow) ProtoMessage() {}
 
 func (x *Slow) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[8]
+	mi := &file_messages_directory_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1326,7 @@ func (x *Slow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slow.ProtoReflect.Descriptor instead.
 func (*Slow) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{8}
+	return file_messages_directory_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Slow) GetLease() uint64 {
@@ -1277,7 +1346,7 @@ type Corrupt struct {
 
 func (x *Corrupt) Reset() {
 	*x = Corrupt{}
-	mi := &file_messages_directory_proto_msgTypes[9]
+	mi := &file_messages_directory_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1358,7 @@ func (x *Corrupt) String() string {
 func (*Corrupt) ProtoMessage() {}
 
 func (x *Corrupt) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[9]
+	mi := &file_messages_directory_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1371,7 @@ func (x *Corrupt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Corrupt.ProtoReflect.Descriptor instead.
 func (*Corrupt) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{9}
+	return file_messages_directory_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Corrupt) GetGen() *Generation {
@@ -1329,7 +1398,7 @@ type AwaitCopies struct {
 
 func (x *AwaitCopies) Reset() {
 	*x = AwaitCopies{}
-	mi := &file_messages_directory_proto_msgTypes[10]
+	mi := &file_messages_directory_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1410,7 @@ func (x *AwaitCopies) String() string {
 func (*AwaitCopies) ProtoMessage() {}
 
 func (x *AwaitCopies) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[10]
+	mi := &file_messages_directory_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1423,7 @@ func (x *AwaitCopies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitCopies.ProtoReflect.Descriptor instead.
 func (*AwaitCopies) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{10}
+	return file_messages_directory_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AwaitCopies) GetGen() *Generation {
@@ -1381,7 +1450,7 @@ type Locate struct {
 
 func (x *Locate) Reset() {
 	*x = Locate{}
-	mi := &file_messages_directory_proto_msgTypes[11]
+	mi := &file_messages_directory_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1462,7 @@ func (x *Locate) String() string {
 func (*Locate) ProtoMessage() {}
 
 func (x *Locate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[11]
+	mi := &file_messages_directory_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1475,7 @@ func (x *Locate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Locate.ProtoReflect.Descriptor instead.
 func (*Locate) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{11}
+	return file_messages_directory_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Locate) GetRoom() int64 {
@@ -1432,7 +1501,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_messages_directory_proto_msgTypes[12]
+	mi := &file_messages_directory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1513,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[12]
+	mi := &file_messages_directory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1526,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{12}
+	return file_messages_directory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cancel) GetNum() uint64 {
@@ -1479,7 +1548,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_messages_directory_proto_msgTypes[13]
+	mi := &file_messages_directory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1560,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[13]
+	mi := &file_messages_directory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1573,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{13}
+	return file_messages_directory_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Done) GetLease() uint64 {
@@ -1545,7 +1614,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_messages_directory_proto_msgTypes[14]
+	mi := &file_messages_directory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1626,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[14]
+	mi := &file_messages_directory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1639,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{14}
+	return file_messages_directory_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Failed) GetLease() uint64 {
@@ -1595,7 +1664,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_messages_directory_proto_msgTypes[15]
+	mi := &file_messages_directory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1676,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[15]
+	mi := &file_messages_directory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1689,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{15}
+	return file_messages_directory_proto_rawDescGZIP(), []int{16}
 }
 
 type Stat struct {
@@ -1631,7 +1700,7 @@ type Stat struct {
 
 func (x *Stat) Reset() {
 	*x = Stat{}
-	mi := &file_messages_directory_proto_msgTypes[16]
+	mi := &file_messages_directory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1712,7 @@ func (x *Stat) String() string {
 func (*Stat) ProtoMessage() {}
 
 func (x *Stat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[16]
+	mi := &file_messages_directory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1725,7 @@ func (x *Stat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stat.ProtoReflect.Descriptor instead.
 func (*Stat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{16}
+	return file_messages_directory_proto_rawDescGZIP(), []int{17}
 }
 
 type Evict struct {
@@ -1668,7 +1737,7 @@ type Evict struct {
 
 func (x *Evict) Reset() {
 	*x = Evict{}
-	mi := &file_messages_directory_proto_msgTypes[17]
+	mi := &file_messages_directory_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1749,7 @@ func (x *Evict) String() string {
 func (*Evict) ProtoMessage() {}
 
 func (x *Evict) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[17]
+	mi := &file_messages_directory_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1762,7 @@ func (x *Evict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evict.ProtoReflect.Descriptor instead.
 func (*Evict) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{17}
+	return file_messages_directory_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Evict) GetGen() *Generation {
@@ -1712,7 +1781,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_messages_directory_proto_msgTypes[18]
+	mi := &file_messages_directory_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +1793,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[18]
+	mi := &file_messages_directory_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +1806,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{18}
+	return file_messages_directory_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Drop) GetGen() *Generation {
@@ -1758,7 +1827,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_messages_directory_proto_msgTypes[19]
+	mi := &file_messages_directory_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +1839,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[19]
+	mi := &file_messages_directory_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +1852,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{19}
+	return file_messages_directory_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *List) GetPrefix() []byte {
@@ -1833,7 +1902,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_messages_directory_proto_msgTypes[20]
+	mi := &file_messages_directory_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +1914,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[20]
+	mi := &file_messages_directory_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +1927,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{20}
+	return file_messages_directory_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Reply) GetKind() Kind {
@@ -2005,7 +2074,7 @@ type ObjectStat struct {
 
 func (x *ObjectStat) Reset() {
 	*x = ObjectStat{}
-	mi := &file_messages_directory_proto_msgTypes[21]
+	mi := &file_messages_directory_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2086,7 @@ func (x *ObjectStat) String() string {
 func (*ObjectStat) ProtoMessage() {}
 
 func (x *ObjectStat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[21]
+	mi := &file_messages_directory_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2099,7 @@ func (x *ObjectStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectStat.ProtoReflect.Descriptor instead.
 func (*ObjectStat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{21}
+	return file_messages_directory_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ObjectStat) GetObject() string {
@@ -2116,7 +2185,7 @@ type HolderStat struct {
 
 func (x *HolderStat) Reset() {
 	*x = HolderStat{}
-	mi := &file_messages_directory_proto_msgTypes[22]
+	mi := &file_messages_directory_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2197,7 @@ func (x *HolderStat) String() string {
 func (*HolderStat) ProtoMessage() {}
 
 func (x *HolderStat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[22]
+	mi := &file_messages_directory_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2210,7 @@ func (x *HolderStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HolderStat.ProtoReflect.Descriptor instead.
 func (*HolderStat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{22}
+	return file_messages_directory_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HolderStat) GetNode() string {
@@ -2192,7 +2261,7 @@ type Push struct {
 
 func (x *Push) Reset() {
 	*x = Push{}
-	mi := &file_messages_directory_proto_msgTypes[23]
+	mi := &file_messages_directory_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2273,7 @@ func (x *Push) String() string {
 func (*Push) ProtoMessage() {}
 
 func (x *Push) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[23]
+	mi := &file_messages_directory_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2286,7 @@ func (x *Push) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Push.ProtoReflect.Descriptor instead.
 func (*Push) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{23}
+	return file_messages_directory_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Push) GetSeq() uint64 {
@@ -2264,7 +2333,7 @@ type PushAcked struct {
 
 func (x *PushAcked) Reset() {
 	*x = PushAcked{}
-	mi := &file_messages_directory_proto_msgTypes[24]
+	mi := &file_messages_directory_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2276,7 +2345,7 @@ func (x *PushAcked) String() string {
 func (*PushAcked) ProtoMessage() {}
 
 func (x *PushAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[24]
+	mi := &file_messages_directory_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2358,7 @@ func (x *PushAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushAcked.ProtoReflect.Descriptor instead.
 func (*PushAcked) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{24}
+	return file_messages_directory_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PushAcked) GetSeq() uint64 {
@@ -2315,7 +2384,7 @@ type Readiness struct {
 
 func (x *Readiness) Reset() {
 	*x = Readiness{}
-	mi := &file_messages_directory_proto_msgTypes[25]
+	mi := &file_messages_directory_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2396,7 @@ func (x *Readiness) String() string {
 func (*Readiness) ProtoMessage() {}
 
 func (x *Readiness) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[25]
+	mi := &file_messages_directory_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2409,7 @@ func (x *Readiness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readiness.ProtoReflect.Descriptor instead.
 func (*Readiness) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{25}
+	return file_messages_directory_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Readiness) GetVersion() uint64 {
@@ -2409,7 +2478,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_messages_directory_proto_msgTypes[26]
+	mi := &file_messages_directory_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2490,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[26]
+	mi := &file_messages_directory_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2503,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{26}
+	return file_messages_directory_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Location) GetNode() string {
@@ -2460,7 +2529,7 @@ type WatchAcked struct {
 
 func (x *WatchAcked) Reset() {
 	*x = WatchAcked{}
-	mi := &file_messages_directory_proto_msgTypes[27]
+	mi := &file_messages_directory_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2541,7 @@ func (x *WatchAcked) String() string {
 func (*WatchAcked) ProtoMessage() {}
 
 func (x *WatchAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[27]
+	mi := &file_messages_directory_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2554,7 @@ func (x *WatchAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAcked.ProtoReflect.Descriptor instead.
 func (*WatchAcked) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{27}
+	return file_messages_directory_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchAcked) GetVersion() uint64 {
@@ -2505,7 +2574,7 @@ type AskLease struct {
 
 func (x *AskLease) Reset() {
 	*x = AskLease{}
-	mi := &file_messages_directory_proto_msgTypes[28]
+	mi := &file_messages_directory_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2586,7 @@ func (x *AskLease) String() string {
 func (*AskLease) ProtoMessage() {}
 
 func (x *AskLease) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[28]
+	mi := &file_messages_directory_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2599,7 @@ func (x *AskLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskLease.ProtoReflect.Descriptor instead.
 func (*AskLease) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{28}
+	return file_messages_directory_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AskLease) GetLease() uint64 {
@@ -2557,7 +2626,7 @@ type LeaseKnown struct {
 
 func (x *LeaseKnown) Reset() {
 	*x = LeaseKnown{}
-	mi := &file_messages_directory_proto_msgTypes[29]
+	mi := &file_messages_directory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2638,7 @@ func (x *LeaseKnown) String() string {
 func (*LeaseKnown) ProtoMessage() {}
 
 func (x *LeaseKnown) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[29]
+	mi := &file_messages_directory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2651,7 @@ func (x *LeaseKnown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseKnown.ProtoReflect.Descriptor instead.
 func (*LeaseKnown) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{29}
+	return file_messages_directory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LeaseKnown) GetLease() uint64 {
@@ -2611,7 +2680,7 @@ type Replicate struct {
 
 func (x *Replicate) Reset() {
 	*x = Replicate{}
-	mi := &file_messages_directory_proto_msgTypes[30]
+	mi := &file_messages_directory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2692,7 @@ func (x *Replicate) String() string {
 func (*Replicate) ProtoMessage() {}
 
 func (x *Replicate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[30]
+	mi := &file_messages_directory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2705,7 @@ func (x *Replicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replicate.ProtoReflect.Descriptor instead.
 func (*Replicate) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{30}
+	return file_messages_directory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Replicate) GetEpoch() uint64 {
@@ -2677,7 +2746,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_messages_directory_proto_msgTypes[31]
+	mi := &file_messages_directory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2689,7 +2758,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[31]
+	mi := &file_messages_directory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2702,7 +2771,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{31}
+	return file_messages_directory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Change) GetRecord() *Record {
@@ -2742,7 +2811,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_messages_directory_proto_msgTypes[32]
+	mi := &file_messages_directory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2823,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[32]
+	mi := &file_messages_directory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +2836,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{32}
+	return file_messages_directory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Record) GetObject() string {
@@ -2886,7 +2955,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_messages_directory_proto_msgTypes[33]
+	mi := &file_messages_directory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2898,7 +2967,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[33]
+	mi := &file_messages_directory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2911,7 +2980,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{33}
+	return file_messages_directory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Confirm) GetEpoch() uint64 {
@@ -2948,7 +3017,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_messages_directory_proto_msgTypes[34]
+	mi := &file_messages_directory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3029,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[34]
+	mi := &file_messages_directory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3042,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{34}
+	return file_messages_directory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Holdings) GetEpoch() uint64 {
@@ -3029,7 +3098,7 @@ type Holding struct {
 
 func (x *Holding) Reset() {
 	*x = Holding{}
-	mi := &file_messages_directory_proto_msgTypes[35]
+	mi := &file_messages_directory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3110,7 @@ func (x *Holding) String() string {
 func (*Holding) ProtoMessage() {}
 
 func (x *Holding) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[35]
+	mi := &file_messages_directory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3123,7 @@ func (x *Holding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holding.ProtoReflect.Descriptor instead.
 func (*Holding) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{35}
+	return file_messages_directory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Holding) GetObject() string {
@@ -3136,7 +3205,7 @@ type AckHoldings struct {
 
 func (x *AckHoldings) Reset() {
 	*x = AckHoldings{}
-	mi := &file_messages_directory_proto_msgTypes[36]
+	mi := &file_messages_directory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3148,7 +3217,7 @@ func (x *AckHoldings) String() string {
 func (*AckHoldings) ProtoMessage() {}
 
 func (x *AckHoldings) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[36]
+	mi := &file_messages_directory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3161,7 +3230,7 @@ func (x *AckHoldings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckHoldings.ProtoReflect.Descriptor instead.
 func (*AckHoldings) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{36}
+	return file_messages_directory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AckHoldings) GetEpoch() uint64 {
@@ -3175,7 +3244,7 @@ var File_messages_directory_proto protoreflect.FileDescriptor
 
 const file_messages_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\xb7\v\n" +
+	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\xdf\v\n" +
 	"\tDirectory\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
@@ -3215,8 +3284,12 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\treplicate\x180 \x01(\v2\x12.phalanx.ReplicateH\x00R\treplicate\x12,\n" +
 	"\aconfirm\x181 \x01(\v2\x10.phalanx.ConfirmH\x00R\aconfirm\x12/\n" +
 	"\bholdings\x182 \x01(\v2\x11.phalanx.HoldingsH\x00R\bholdings\x129\n" +
-	"\fack_holdings\x183 \x01(\v2\x14.phalanx.AckHoldingsH\x00R\vackHoldingsB\x06\n" +
-	"\x04body\"\xbb\x01\n" +
+	"\fack_holdings\x183 \x01(\v2\x14.phalanx.AckHoldingsH\x00R\vackHoldings\x12&\n" +
+	"\x05relay\x18@ \x01(\v2\x0e.phalanx.RelayH\x00R\x05relayB\x06\n" +
+	"\x04body\"5\n" +
+	"\x05Relay\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\fR\amessage\"\xbb\x01\n" +
 	"\x05Begin\x12!\n" +
 	"\x04meta\x18\x01 \x01(\v2\r.phalanx.MetaR\x04meta\x12$\n" +
 	"\x05maker\x18\x02 \x01(\x0e2\x0e.phalanx.MakerR\x05maker\x12\x10\n" +
@@ -3432,130 +3505,132 @@ func file_messages_directory_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_directory_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_messages_directory_proto_goTypes = []any{
 	(Maker)(0),          // 0: phalanx.Maker
 	(ObjectState)(0),    // 1: phalanx.ObjectState
 	(PushOrder)(0),      // 2: phalanx.PushOrder
 	(*Directory)(nil),   // 3: phalanx.Directory
-	(*Begin)(nil),       // 4: phalanx.Begin
-	(*PutInline)(nil),   // 5: phalanx.PutInline
-	(*Final)(nil),       // 6: phalanx.Final
-	(*Abort)(nil),       // 7: phalanx.Abort
-	(*Restart)(nil),     // 8: phalanx.Restart
-	(*Delete)(nil),      // 9: phalanx.Delete
-	(*Announce)(nil),    // 10: phalanx.Announce
-	(*Slow)(nil),        // 11: phalanx.Slow
-	(*Corrupt)(nil),     // 12: phalanx.Corrupt
-	(*AwaitCopies)(nil), // 13: phalanx.AwaitCopies
-	(*Locate)(nil),      // 14: phalanx.Locate
-	(*Cancel)(nil),      // 15: phalanx.Cancel
-	(*Done)(nil),        // 16: phalanx.Done
-	(*Failed)(nil),      // 17: phalanx.Failed
-	(*Watch)(nil),       // 18: phalanx.Watch
-	(*Stat)(nil),        // 19: phalanx.Stat
-	(*Evict)(nil),       // 20: phalanx.Evict
-	(*Drop)(nil),        // 21: phalanx.Drop
-	(*List)(nil),        // 22: phalanx.List
-	(*Reply)(nil),       // 23: phalanx.Reply
-	(*ObjectStat)(nil),  // 24: phalanx.ObjectStat
-	(*HolderStat)(nil),  // 25: phalanx.HolderStat
-	(*Push)(nil),        // 26: phalanx.Push
-	(*PushAcked)(nil),   // 27: phalanx.PushAcked
-	(*Readiness)(nil),   // 28: phalanx.Readiness
-	(*Location)(nil),    // 29: phalanx.Location
-	(*WatchAcked)(nil),  // 30: phalanx.WatchAcked
-	(*AskLease)(nil),    // 31: phalanx.AskLease
-	(*LeaseKnown)(nil),  // 32: phalanx.LeaseKnown
-	(*Replicate)(nil),   // 33: phalanx.Replicate
-	(*Change)(nil),      // 34: phalanx.Change
-	(*Record)(nil),      // 35: phalanx.Record
-	(*Confirm)(nil),     // 36: phalanx.Confirm
-	(*Holdings)(nil),    // 37: phalanx.Holdings
-	(*Holding)(nil),     // 38: phalanx.Holding
-	(*AckHoldings)(nil), // 39: phalanx.AckHoldings
-	(*Meta)(nil),        // 40: phalanx.Meta
-	(*Generation)(nil),  // 41: phalanx.Generation
-	(Kind)(0),           // 42: phalanx.Kind
+	(*Relay)(nil),       // 4: phalanx.Relay
+	(*Begin)(nil),       // 5: phalanx.Begin
+	(*PutInline)(nil),   // 6: phalanx.PutInline
+	(*Final)(nil),       // 7: phalanx.Final
+	(*Abort)(nil),       // 8: phalanx.Abort
+	(*Restart)(nil),     // 9: phalanx.Restart
+	(*Delete)(nil),      // 10: phalanx.Delete
+	(*Announce)(nil),    // 11: phalanx.Announce
+	(*Slow)(nil),        // 12: phalanx.Slow
+	(*Corrupt)(nil),     // 13: phalanx.Corrupt
+	(*AwaitCopies)(nil), // 14: phalanx.AwaitCopies
+	(*Locate)(nil),      // 15: phalanx.Locate
+	(*Cancel)(nil),      // 16: phalanx.Cancel
+	(*Done)(nil),        // 17: phalanx.Done
+	(*Failed)(nil),      // 18: phalanx.Failed
+	(*Watch)(nil),       // 19: phalanx.Watch
+	(*Stat)(nil),        // 20: phalanx.Stat
+	(*Evict)(nil),       // 21: phalanx.Evict
+	(*Drop)(nil),        // 22: phalanx.Drop
+	(*List)(nil),        // 23: phalanx.List
+	(*Reply)(nil),       // 24: phalanx.Reply
+	(*ObjectStat)(nil),  // 25: phalanx.ObjectStat
+	(*HolderStat)(nil),  // 26: phalanx.HolderStat
+	(*Push)(nil),        // 27: phalanx.Push
+	(*PushAcked)(nil),   // 28: phalanx.PushAcked
+	(*Readiness)(nil),   // 29: phalanx.Readiness
+	(*Location)(nil),    // 30: phalanx.Location
+	(*WatchAcked)(nil),  // 31: phalanx.WatchAcked
+	(*AskLease)(nil),    // 32: phalanx.AskLease
+	(*LeaseKnown)(nil),  // 33: phalanx.LeaseKnown
+	(*Replicate)(nil),   // 34: phalanx.Replicate
+	(*Change)(nil),      // 35: phalanx.Change
+	(*Record)(nil),      // 36: phalanx.Record
+	(*Confirm)(nil),     // 37: phalanx.Confirm
+	(*Holdings)(nil),    // 38: phalanx.Holdings
+	(*Holding)(nil),     // 39: phalanx.Holding
+	(*AckHoldings)(nil), // 40: phalanx.AckHoldings
+	(*Meta)(nil),        // 41: phalanx.Meta
+	(*Generation)(nil),  // 42: phalanx.Generation
+	(Kind)(0),           // 43: phalanx.Kind
 }
 var file_messages_directory_proto_depIdxs = []int32{
-	14, // 0: phalanx.Directory.locate:type_name -> phalanx.Locate
-	23, // 1: phalanx.Directory.reply:type_name -> phalanx.Reply
-	16, // 2: phalanx.Directory.done:type_name -> phalanx.Done
-	10, // 3: phalanx.Directory.announce:type_name -> phalanx.Announce
-	5,  // 4: phalanx.Directory.put_inline:type_name -> phalanx.PutInline
-	4,  // 5: phalanx.Directory.begin:type_name -> phalanx.Begin
-	6,  // 6: phalanx.Directory.final:type_name -> phalanx.Final
-	17, // 7: phalanx.Directory.failed:type_name -> phalanx.Failed
-	15, // 8: phalanx.Directory.cancel:type_name -> phalanx.Cancel
-	7,  // 9: phalanx.Directory.abort:type_name -> phalanx.Abort
-	8,  // 10: phalanx.Directory.restart:type_name -> phalanx.Restart
-	9,  // 11: phalanx.Directory.delete:type_name -> phalanx.Delete
-	18, // 12: phalanx.Directory.watch:type_name -> phalanx.Watch
-	19, // 13: phalanx.Directory.stat:type_name -> phalanx.Stat
-	20, // 14: phalanx.Directory.evict:type_name -> phalanx.Evict
-	21, // 15: phalanx.Directory.drop:type_name -> phalanx.Drop
-	22, // 16: phalanx.Directory.list:type_name -> phalanx.List
-	11, // 17: phalanx.Directory.slow:type_name -> phalanx.Slow
-	13, // 18: phalanx.Directory.await_copies:type_name -> phalanx.AwaitCopies
-	12, // 19: phalanx.Directory.corrupt:type_name -> phalanx.Corrupt
-	26, // 20: phalanx.Directory.push:type_name -> phalanx.Push
-	27, // 21: phalanx.Directory.push_acked:type_name -> phalanx.PushAcked
-	28, // 22: phalanx.Directory.readiness:type_name -> phalanx.Readiness
-	30, // 23: phalanx.Directory.watch_acked:type_name -> phalanx.WatchAcked
-	31, // 24: phalanx.Directory.ask_lease:type_name -> phalanx.AskLease
-	32, // 25: phalanx.Directory.lease_known:type_name -> phalanx.LeaseKnown
-	33, // 26: phalanx.Directory.replicate:type_name -> phalanx.Replicate
-	36, // 27: phalanx.Directory.confirm:type_name -> phalanx.Confirm
-	37, // 28: phalanx.Directory.holdings:type_name -> phalanx.Holdings
-	39, // 29: phalanx.Directory.ack_holdings:type_name -> phalanx.AckHoldings
-	40, // 30: phalanx.Begin.meta:type_name -> phalanx.Meta
-	0,  // 31: phalanx.Begin.maker:type_name -> phalanx.Maker
-	41, // 32: phalanx.Begin.replace:type_name -> phalanx.Generation
-	40, // 33: phalanx.PutInline.meta:type_name -> phalanx.Meta
-	41, // 34: phalanx.PutInline.gen:type_name -> phalanx.Generation
-	41, // 35: phalanx.Final.gen:type_name -> phalanx.Generation
-	40, // 36: phalanx.Final.meta:type_name -> phalanx.Meta
-	41, // 37: phalanx.Abort.gen:type_name -> phalanx.Generation
-	41, // 38: phalanx.Restart.gen:type_name -> phalanx.Generation
-	41, // 39: phalanx.Announce.gen:type_name -> phalanx.Generation
-	41, // 40: phalanx.Corrupt.gen:type_name -> phalanx.Generation
-	41, // 41: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
-	41, // 42: phalanx.Done.gen:type_name -> phalanx.Generation
-	41, // 43: phalanx.Evict.gen:type_name -> phalanx.Generation
-	41, // 44: phalanx.Drop.gen:type_name -> phalanx.Generation
-	42, // 45: phalanx.Reply.kind:type_name -> phalanx.Kind
-	1,  // 46: phalanx.Reply.state:type_name -> phalanx.ObjectState
-	41, // 47: phalanx.Reply.gen:type_name -> phalanx.Generation
-	40, // 48: phalanx.Reply.meta:type_name -> phalanx.Meta
-	24, // 49: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
-	24, // 50: phalanx.Reply.list:type_name -> phalanx.ObjectStat
-	1,  // 51: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
-	41, // 52: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
-	40, // 53: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
-	0,  // 54: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
-	25, // 55: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
-	2,  // 56: phalanx.Push.order:type_name -> phalanx.PushOrder
-	41, // 57: phalanx.Push.gen:type_name -> phalanx.Generation
-	40, // 58: phalanx.Push.meta:type_name -> phalanx.Meta
-	1,  // 59: phalanx.Readiness.state:type_name -> phalanx.ObjectState
-	41, // 60: phalanx.Readiness.gen:type_name -> phalanx.Generation
-	40, // 61: phalanx.Readiness.meta:type_name -> phalanx.Meta
-	29, // 62: phalanx.Readiness.ready:type_name -> phalanx.Location
-	34, // 63: phalanx.Replicate.changes:type_name -> phalanx.Change
-	35, // 64: phalanx.Change.record:type_name -> phalanx.Record
-	1,  // 65: phalanx.Record.state:type_name -> phalanx.ObjectState
-	41, // 66: phalanx.Record.gen:type_name -> phalanx.Generation
-	40, // 67: phalanx.Record.meta:type_name -> phalanx.Meta
-	0,  // 68: phalanx.Record.maker:type_name -> phalanx.Maker
-	38, // 69: phalanx.Holdings.holdings:type_name -> phalanx.Holding
-	41, // 70: phalanx.Holding.gen:type_name -> phalanx.Generation
-	40, // 71: phalanx.Holding.meta:type_name -> phalanx.Meta
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	15, // 0: phalanx.Directory.locate:type_name -> phalanx.Locate
+	24, // 1: phalanx.Directory.reply:type_name -> phalanx.Reply
+	17, // 2: phalanx.Directory.done:type_name -> phalanx.Done
+	11, // 3: phalanx.Directory.announce:type_name -> phalanx.Announce
+	6,  // 4: phalanx.Directory.put_inline:type_name -> phalanx.PutInline
+	5,  // 5: phalanx.Directory.begin:type_name -> phalanx.Begin
+	7,  // 6: phalanx.Directory.final:type_name -> phalanx.Final
+	18, // 7: phalanx.Directory.failed:type_name -> phalanx.Failed
+	16, // 8: phalanx.Directory.cancel:type_name -> phalanx.Cancel
+	8,  // 9: phalanx.Directory.abort:type_name -> phalanx.Abort
+	9,  // 10: phalanx.Directory.restart:type_name -> phalanx.Restart
+	10, // 11: phalanx.Directory.delete:type_name -> phalanx.Delete
+	19, // 12: phalanx.Directory.watch:type_name -> phalanx.Watch
+	20, // 13: phalanx.Directory.stat:type_name -> phalanx.Stat
+	21, // 14: phalanx.Directory.evict:type_name -> phalanx.Evict
+	22, // 15: phalanx.Directory.drop:type_name -> phalanx.Drop
+	23, // 16: phalanx.Directory.list:type_name -> phalanx.List
+	12, // 17: phalanx.Directory.slow:type_name -> phalanx.Slow
+	14, // 18: phalanx.Directory.await_copies:type_name -> phalanx.AwaitCopies
+	13, // 19: phalanx.Directory.corrupt:type_name -> phalanx.Corrupt
+	27, // 20: phalanx.Directory.push:type_name -> phalanx.Push
+	28, // 21: phalanx.Directory.push_acked:type_name -> phalanx.PushAcked
+	29, // 22: phalanx.Directory.readiness:type_name -> phalanx.Readiness
+	31, // 23: phalanx.Directory.watch_acked:type_name -> phalanx.WatchAcked
+	32, // 24: phalanx.Directory.ask_lease:type_name -> phalanx.AskLease
+	33, // 25: phalanx.Directory.lease_known:type_name -> phalanx.LeaseKnown
+	34, // 26: phalanx.Directory.replicate:type_name -> phalanx.Replicate
+	37, // 27: phalanx.Directory.confirm:type_name -> phalanx.Confirm
+	38, // 28: phalanx.Directory.holdings:type_name -> phalanx.Holdings
+	40, // 29: phalanx.Directory.ack_holdings:type_name -> phalanx.AckHoldings
+	4,  // 30: phalanx.Directory.relay:type_name -> phalanx.Relay
+	41, // 31: phalanx.Begin.meta:type_name -> phalanx.Meta
+	0,  // 32: phalanx.Begin.maker:type_name -> phalanx.Maker
+	42, // 33: phalanx.Begin.replace:type_name -> phalanx.Generation
+	41, // 34: phalanx.PutInline.meta:type_name -> phalanx.Meta
+	42, // 35: phalanx.PutInline.gen:type_name -> phalanx.Generation
+	42, // 36: phalanx.Final.gen:type_name -> phalanx.Generation
+	41, // 37: phalanx.Final.meta:type_name -> phalanx.Meta
+	42, // 38: phalanx.Abort.gen:type_name -> phalanx.Generation
+	42, // 39: phalanx.Restart.gen:type_name -> phalanx.Generation
+	42, // 40: phalanx.Announce.gen:type_name -> phalanx.Generation
+	42, // 41: phalanx.Corrupt.gen:type_name -> phalanx.Generation
+	42, // 42: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
+	42, // 43: phalanx.Done.gen:type_name -> phalanx.Generation
+	42, // 44: phalanx.Evict.gen:type_name -> phalanx.Generation
+	42, // 45: phalanx.Drop.gen:type_name -> phalanx.Generation
+	43, // 46: phalanx.Reply.kind:type_name -> phalanx.Kind
+	1,  // 47: phalanx.Reply.state:type_name -> phalanx.ObjectState
+	42, // 48: phalanx.Reply.gen:type_name -> phalanx.Generation
+	41, // 49: phalanx.Reply.meta:type_name -> phalanx.Meta
+	25, // 50: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
+	25, // 51: phalanx.Reply.list:type_name -> phalanx.ObjectStat
+	1,  // 52: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
+	42, // 53: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
+	41, // 54: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
+	0,  // 55: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
+	26, // 56: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
+	2,  // 57: phalanx.Push.order:type_name -> phalanx.PushOrder
+	42, // 58: phalanx.Push.gen:type_name -> phalanx.Generation
+	41, // 59: phalanx.Push.meta:type_name -> phalanx.Meta
+	1,  // 60: phalanx.Readiness.state:type_name -> phalanx.ObjectState
+	42, // 61: phalanx.Readiness.gen:type_name -> phalanx.Generation
+	41, // 62: phalanx.Readiness.meta:type_name -> phalanx.Meta
+	30, // 63: phalanx.Readiness.ready:type_name -> phalanx.Location
+	35, // 64: phalanx.Replicate.changes:type_name -> phalanx.Change
+	36, // 65: phalanx.Change.record:type_name -> phalanx.Record
+	1,  // 66: phalanx.Record.state:type_name -> phalanx.ObjectState
+	42, // 67: phalanx.Record.gen:type_name -> phalanx.Generation
+	41, // 68: phalanx.Record.meta:type_name -> phalanx.Meta
+	0,  // 69: phalanx.Record.maker:type_name -> phalanx.Maker
+	39, // 70: phalanx.Holdings.holdings:type_name -> phalanx.Holding
+	42, // 71: phalanx.Holding.gen:type_name -> phalanx.Generation
+	41, // 72: phalanx.Holding.meta:type_name -> phalanx.Meta
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_messages_directory_proto_init() }
@@ -3595,6 +3670,7 @@ func file_messages_directory_proto_init() {
 		(*Directory_Confirm)(nil),
 		(*Directory_Holdings)(nil),
 		(*Directory_AckHoldings)(nil),
+		(*Directory_Relay)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3602,7 +3678,7 @@ func file_messages_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_directory_proto_rawDesc), len(file_messages_directory_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

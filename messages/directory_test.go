@@ -47,6 +47,7 @@ func TestDirectoryCrosses(t *testing.T) {
 	crosses[directory.Confirm](t)
 	crosses[directory.Holdings](t)
 	crosses[directory.AckHoldings](t)
+	crosses[Relayed](t)
 }
 
 func TestEveryRequestCrosses(t *testing.T) {

@@ -1,33 +1,47 @@
 package faults
 
 import (
+	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/bed"
 )
 
 // Only the link between a sender and its receiver fails. Both stay members, and
-// the receiver goes on from another sender.
+// the receiver goes on from another sender: also if the sender is the one that
+// knows where the object is.
 func TestBroadcastOverALinkThatFails(t *testing.T) {
-	needsWide(t)
 	for _, c := range []struct {
-		name string
-		of   func(from, to int) []bed.Cut
+		name        string
+		owner, wide bool
+		of          func(from, to int) []bed.Cut
 	}{
-		{"drop", func(from, to int) []bed.Cut { return bed.Between(from, to) }},
-		{"reset", func(from, to int) []bed.Cut { return bed.Refuse(bed.Between(from, to)) }},
-		{"drop one way", func(from, to int) []bed.Cut { return bed.From(from, to) }},
+		{"drop", false, false, func(from, to int) []bed.Cut { return bed.Between(from, to) }},
+		{"reset", false, true, func(from, to int) []bed.Cut { return bed.Refuse(bed.Between(from, to)) }},
+		{"drop one way", false, true, func(from, to int) []bed.Cut { return bed.From(from, to) }},
+		{"drop to the owner", true, false, func(from, to int) []bed.Cut { return bed.Between(from, to) }},
+		{"reset by the owner", true, false, func(from, to int) []bed.Cut { return bed.Refuse(bed.Between(from, to)) }},
+		{"drop what the owner sends", true, true, func(from, to int) []bed.Cut { return bed.From(from, to) }},
+		{"drop what the owner is sent", true, true, func(from, to int) []bed.Cut { return bed.To(from, to) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.wide {
+				needsWide(t)
+			}
 			nodes := start(t, 6)
 			id := fresh("link")
+			for owner, _ := replicas(t, nodes, id); c.owner != (owner == nodes[1]); owner, _ = replicas(t, nodes, id) {
+				id = fresh("link")
+			}
 			must(t, tell(nodes[1], order{Do: "put", Object: id, Size: large}))
 			var gets []call
 			for _, p := range nodes {
 				gets = append(gets, tell(p, order{Do: "get", Object: id, Size: large}))
 			}
-			above, below := middle(t, nodes, nodes, nodes[1], id)
+			above, below := middle(t, nodes, nodes[1:2], nodes[1], id)
 			sender := above.id(t)
 			cuts := c.of(above.host, below.host)
 			t.Cleanup(func() { do(t, shared.Heal(cuts...)) })
@@ -41,4 +55,48 @@ func TestBroadcastOverALinkThatFails(t *testing.T) {
 			level(t, nodes, id)
 		})
 	}
+}
+
+// Only the link between the owner and the backup of a shard fails. What the one
+// acknowledges the other has: it comes by way of another node.
+func TestOwnerAndBackupAreCutApart(t *testing.T) {
+	nodes := start(t, 5)
+	var ids []phalanx.ObjectID
+	owner, backup := nodes[1], nodes[2]
+	for len(ids) < 3 {
+		id := fresh("replicated")
+		if o, b := replicas(t, nodes, id); o == owner && b == backup {
+			ids = append(ids, id)
+		}
+	}
+	put := func(p *process, id phalanx.ObjectID) call {
+		return tell(p, order{Do: "put", Object: id, Size: 1 << 10})
+	}
+	get := func(p *process, id phalanx.ObjectID) call {
+		return tell(p, order{Do: "get", Object: id, Size: 1 << 10})
+	}
+	must(t, put(nodes[3], ids[0]))
+	cuts := bed.Between(owner.host, backup.host)
+	t.Cleanup(func() { do(t, shared.Heal(cuts...)) })
+	do(t, shared.Cut(cuts...))
+	was := owner.id(t)
+	must(t, put(nodes[3], ids[1]), put(backup, ids[2]))
+	must(t, get(nodes[4], ids[1]), get(backup, ids[0]), get(backup, ids[1]), get(owner, ids[2]))
+	must(t, tell(backup, order{Do: "delete", Object: ids[0]}))
+	owner.signal(t, syscall.SIGKILL)
+	others := without(nodes, owner)
+	must(t, get(nodes[3], ids[1]), get(nodes[4], ids[2]))
+	if l := get(nodes[4], ids[0]).answer(t); l.ErrKind != phalanx.ErrDeleted {
+		t.Errorf("what was deleted is gotten: %s", l.Err)
+	}
+	removed(t, others, was)
+	settle(t, others)
+	level(t, others, ids[1:]...)
+}
+
+// replicas returns the owner and the backup of the object's shard.
+func replicas(t testing.TB, nodes []*process, id phalanx.ObjectID) (owner, backup *process) {
+	t.Helper()
+	ids := strings.Fields(must(t, tell(nodes[0], order{Do: "replicas", Object: id}))[0].Text)
+	return on(t, nodes, phalanx.NodeID(ids[0])), on(t, nodes, phalanx.NodeID(ids[1]))
 }

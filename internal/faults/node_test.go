@@ -145,6 +145,10 @@ func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
 		var text strings.Builder
 		err = pprof.Lookup("goroutine").WriteTo(&text, 1)
 		l.Text = text.String()
+	case "replicas":
+		v := p.node.View()
+		s := v.Shards[o.Object.Shard(len(v.Shards))]
+		l.Text = fmt.Sprint(s.Owner, " ", s.Backup)
 	case "leave":
 		return p.node.Leave(ctx)
 	default:
