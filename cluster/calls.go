@@ -273,6 +273,39 @@ func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phala
 	return err
 }
 
+// Gather returns the first num of the sources that are complete here, or all if
+// num is 0, with their order of arrival. The caller must release the views.
+func (n *Node) Gather(ctx context.Context, sources []phalanx.ObjectID, num int) (storenode.Gathered, error) {
+	l, err := n.use("gather", "")
+	if err != nil {
+		return storenode.Gathered{}, err
+	}
+	g := l.store.Gather(ctx, storenode.Gather{Sources: sources, Num: num}, "gather")
+	return g, g.Err
+}
+
+// AllGather is Gather of all sources by every node that calls it: each source is
+// a broadcast among them, and each node sends on what it has so far.
+func (n *Node) AllGather(ctx context.Context, sources []phalanx.ObjectID) ([]*storenode.View, error) {
+	l, err := n.use("allgather", "")
+	if err != nil {
+		return nil, err
+	}
+	g := l.store.Gather(ctx, storenode.Gather{Sources: sources}, "allgather")
+	return g.Views, g.Err
+}
+
+// AllReduce is Reduce by every node that calls it with the same request, each
+// of which gets the target. The caller must release the view.
+func (n *Node) AllReduce(ctx context.Context, r storenode.Reduce) (*storenode.View, storenode.ReduceResult, error) {
+	l, err := n.use("allreduce", r.Target)
+	if err != nil {
+		return nil, storenode.ReduceResult{}, err
+	}
+	d := l.store.AllReduce(ctx, storenode.AllReduce(r))
+	return d.View, d.Result, d.Err
+}
+
 // Reduce creates r.Target from the first r.Num of r.Sources that become ready,
 // and says which they were.
 func (n *Node) Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {

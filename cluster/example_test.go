@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -281,4 +282,46 @@ func ExampleNode_Events() {
 	okay(b.Leave(ctx))
 	okay(a.Leave(ctx))
 	// Output: b joined
+}
+
+// The first two results of three are enough.
+func ExampleNode_Gather() {
+	ctx := context.Background()
+	a, b, leave := pair(ctx)
+	defer leave()
+	value(a.Put(ctx, "result/1", []byte("one")))
+	value(b.Put(ctx, "result/3", []byte("three")))
+	g := value(a.Gather(ctx, []phalanx.ObjectID{"result/1", "result/2", "result/3"}, 2))
+	for _, v := range g.Views {
+		if v != nil {
+			fmt.Printf("%s %s\n", v.Info().Object, v.Bytes())
+			v.Release()
+		}
+	}
+	// Output:
+	// result/1 one
+	// result/3 three
+}
+
+// Each worker puts its gradient and gets the sum of all.
+func ExampleNode_AllReduce() {
+	ctx := context.Background()
+	a, b, leave := pair(ctx)
+	defer leave()
+	sum := storenode.Reduce{Target: "sum", Sources: []phalanx.ObjectID{"gradient/a", "gradient/b"}, Op: phalanx.Sum}
+	var workers sync.WaitGroup
+	for i, n := range []*cluster.Node{a, b} {
+		workers.Go(func() {
+			value(cluster.PutArray(ctx, n, sum.Sources[i], []float32{float32(i), 10}))
+			view, _, err := n.AllReduce(ctx, sum)
+			okay(err)
+			array := value(cluster.ArrayOf[float32](view))
+			defer array.Release()
+			fmt.Println(array.Values())
+		})
+	}
+	workers.Wait()
+	// Output:
+	// [1 20]
+	// [1 20]
 }

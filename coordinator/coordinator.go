@@ -29,16 +29,17 @@ type Coordinator struct {
 	self *actor.PID
 	beat *actors.Ticker
 
-	survey   *survey
-	watchAt  time.Duration     // when the target is to be watched; 0: it is not begun, or is watched
-	nums     map[string]uint64 // of requests that are repeated with one number
-	places   map[string]reduce.PlaceLost
-	inline   []byte                           // the result of the last CombineInline
-	cancel   context.CancelFunc               // of that; nil: there was none
-	strange  map[phalanx.NodeID]time.Duration // nodes that were to get orders and are no members, since when
-	seq      uint64
-	failed   *phalanx.Error // the answer, once the target was released
-	patience time.Duration  // and at the latest then
+	survey    *survey
+	following bool              // the target of another's reduce
+	watchAt   time.Duration     // when the target is to be watched; 0: it is not begun, or is watched
+	nums      map[string]uint64 // of requests that are repeated with one number
+	places    map[string]reduce.PlaceLost
+	inline    []byte                           // the result of the last CombineInline
+	cancel    context.CancelFunc               // of that; nil: there was none
+	strange   map[phalanx.NodeID]time.Duration // nodes that were to get orders and are no members, since when
+	seq       uint64
+	failed    *phalanx.Error // the answer, once the target was released
+	patience  time.Duration  // and at the latest then
 }
 
 // run is what outlives the actor's instance: the request, and what a restart

@@ -61,8 +61,10 @@ type Env struct {
 	// Request sends a message to an actor, also of another node, and returns its
 	// answer. Its errors have a Kind.
 	Request func(ctx context.Context, to *actor.PID, message any) (any, error)
-	// Coordinate runs a Reduce and calls done once.
+	// Coordinate runs a Reduce and calls done once; RunReduce does it for ordinary
+	// Go code, and ends with ctx.
 	Coordinate func(r Reduce, done func(Reduced))
+	RunReduce  func(ctx context.Context, r Reduce) (ReduceResult, error)
 	// Serve answers a stream request for a reduce place.
 	ServePlace func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer)
 

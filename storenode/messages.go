@@ -111,6 +111,33 @@ type (
 		Result ReduceResult
 		Err    error
 	}
+
+	// Gather asks for the first Num of Sources that are complete here (all if Num
+	// is 0). Nodes that gather the same sources at the same time send them on to
+	// each other. Answered by Gathered.
+	Gather struct {
+		Sources  []phalanx.ObjectID
+		Num      int
+		Deadline time.Duration
+	}
+	// Gathered answers Gather. The receiver must release the Views.
+	Gathered struct {
+		Views []*View            // in the order of the sources; nil for one that is not in
+		In    []phalanx.ObjectID // in order of arrival
+		Out   []phalanx.ObjectID
+		Err   error // names a source that failed; then there are no views
+	}
+
+	// AllReduce is a Reduce by all that ask for the same, each of whom gets the
+	// target. Answered by AllReduced.
+	AllReduce Reduce
+	// AllReduced answers AllReduce. The receiver must release the View.
+	AllReduced struct {
+		Target phalanx.ObjectID
+		Result ReduceResult
+		View   *View
+		Err    error
+	}
 )
 
 // Info describes a final object.

@@ -64,19 +64,31 @@ func (o *Given) holders(sys *actor.ActorSystem) []*actor.PID {
 	return out
 }
 
-// give notes that an answer belongs to the actor that asked.
-func (e *Env) give(to *actor.PID, answer any) {
+// views returns the views of an answer.
+func views(answer any) []*View {
 	switch a := answer.(type) {
 	case *Got:
-		if v := a.View; v != nil {
+		return []*View{a.View}
+	case *Gathered:
+		return a.Views
+	case *AllReduced:
+		return []*View{a.View}
+	}
+	return nil
+}
+
+// give notes that an answer belongs to the actor that asked.
+func (e *Env) give(to *actor.PID, answer any) {
+	for _, v := range views(answer) {
+		if v != nil {
 			v.released = func() { e.Given.forget(to, v) }
 			e.Given.add(to, v, v.Release)
 		}
-	case *Opened:
-		if r := a.Reader; r != nil {
-			r.released = func() { e.Given.forget(to, r) }
-			e.Given.add(to, r, func() { _ = r.Close() })
-		}
+	}
+	if a, ok := answer.(*Opened); ok && a.Reader != nil {
+		r := a.Reader
+		r.released = func() { e.Given.forget(to, r) }
+		e.Given.add(to, r, func() { _ = r.Close() })
 	}
 }
 
@@ -87,15 +99,13 @@ func lost(event any) {
 	if !ok {
 		return
 	}
-	switch a := d.Message.(type) {
-	case *Got:
-		if a.View != nil {
-			a.View.Release()
+	for _, v := range views(d.Message) {
+		if v != nil {
+			v.Release()
 		}
-	case *Opened:
-		if a.Reader != nil {
-			_ = a.Reader.Close()
-		}
+	}
+	if a, ok := d.Message.(*Opened); ok && a.Reader != nil {
+		_ = a.Reader.Close()
 	}
 }
 

@@ -1,6 +1,7 @@
 package storenode
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -87,6 +88,12 @@ func (s *Store) Receive(c actor.Context) {
 		r := *m
 		r.Deadline = s.deadline(r.Deadline)
 		s.env.Coordinate(r, func(d Reduced) { respond(&d) })
+	case *Gather:
+		give, g := s.giver(c), *m
+		go s.env.bounded(g.Deadline, func(ctx context.Context) { d := s.env.Gather(ctx, g, "gather"); give(&d) })
+	case *AllReduce:
+		give, r := s.giver(c), *m
+		go s.env.bounded(r.Deadline, func(ctx context.Context) { d := s.env.AllReduce(ctx, r); give(&d) })
 	case originFinal:
 		s.settleOrigin(m)
 	case supply:

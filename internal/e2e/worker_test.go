@@ -87,6 +87,33 @@ func (w *worker) Receive(c actor.Context) {
 			a.In, a.Out = m.Result.In, m.Result.Out
 			return a
 		})
+	case *storenode.AllReduced:
+		w.over(c, "allreduce", m.Target, func(o order) answer {
+			a := failed(m.Err)
+			if m.Err == nil {
+				o.Sources = m.Result.In
+				a = failed(o.check(m.View.Bytes(), m.View.Meta()))
+				m.View.Release()
+			}
+			a.In, a.Out = m.Result.In, m.Result.Out
+			return a
+		})
+	case *storenode.Gathered:
+		w.over(c, "gather", "", func(o order) answer {
+			a := failed(m.Err)
+			for i, v := range m.Views {
+				if v == nil {
+					continue
+				}
+				one := order{Object: o.Sources[i], Size: o.Size, DType: o.DType}
+				if err := one.check(v.Bytes(), v.Meta()); err != nil && a.Err == "" {
+					a = failed(err)
+				}
+				v.Release()
+			}
+			a.In, a.Out = m.In, m.Out
+			return a
+		})
 	case *storenode.Deleted:
 		w.over(c, "delete", m.Object, func(order) answer { return failed(m.Err) })
 	}
@@ -116,6 +143,10 @@ func (w *worker) begin(c actor.Context, o order) {
 		m = &storenode.Open{Object: o.Object, Deadline: patience}
 	case "reduce":
 		m = &storenode.Reduce{Target: o.Object, Sources: o.Sources, Op: o.Op, Num: o.Num, Degree: o.Degree, Deadline: patience}
+	case "allreduce":
+		m = &storenode.AllReduce{Target: o.Object, Sources: o.Sources, Op: o.Op, Num: o.Num, Degree: o.Degree, Deadline: patience}
+	case "gather":
+		m = &storenode.Gather{Sources: o.Sources, Num: o.Num, Deadline: patience}
 	case "delete":
 		m = &storenode.Delete{Object: o.Object, Deadline: patience}
 	default:

@@ -1,0 +1,137 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+func TestGatherErrors(t *testing.T) {
+	nodes := start(t, 2)
+	put(t, nodes[0], "a", []byte("a"))
+	put(t, nodes[0], "gone", []byte("b"))
+	if err := nodes[0].Delete(within(t), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	brief, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		sources []phalanx.ObjectID
+		num     int
+		kind    phalanx.Kind
+		names   []string
+	}{
+		"none":          {within(t), nil, 0, phalanx.ErrInvalid, []string{"no sources"}},
+		"too many":      {within(t), []phalanx.ObjectID{"a"}, 2, phalanx.ErrInvalid, []string{"2 of 1 sources"}},
+		"a bad id":      {within(t), []phalanx.ObjectID{"a", ""}, 0, phalanx.ErrInvalid, []string{"empty"}},
+		"twice":         {within(t), []phalanx.ObjectID{"a", "a"}, 0, phalanx.ErrInvalid, []string{`"a"`, "twice"}},
+		"one is gone":   {within(t), []phalanx.ObjectID{"never", "gone", "a"}, 3, phalanx.ErrDeleted, []string{`"gone"`}},
+		"one is late":   {brief, []phalanx.ObjectID{"a", "never"}, 0, phalanx.ErrDeadline, []string{`"never"`}},
+		"nobody's left": {canceled, []phalanx.ObjectID{"a", "b"}, 0, phalanx.ErrCanceled, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := nodes[1].Gather(c.ctx, c.sources, c.num)
+			refused(t, name, err, c.kind, append(c.names, "gather")...)
+			if g.Views != nil {
+				t.Errorf("there are views: %v", g.Views)
+			}
+		})
+	}
+	g, err := nodes[1].Gather(within(t), []phalanx.ObjectID{"gone", "a"}, 1) // one is enough
+	if err != nil || len(g.In) != 1 || g.Views[0] != nil || string(g.Views[1].Bytes()) != "a" {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	g.Views[1].Release()
+	empty(t, nodes, "a")
+}
+
+// Every node gathers at the same time, from all.
+func TestAllGather(t *testing.T) {
+	nodes := start(t, 4)
+	var ids []phalanx.ObjectID
+	for i := range nodes {
+		ids = append(ids, phalanx.ObjectID(fmt.Sprint("part/", i)))
+	}
+	var group sync.WaitGroup
+	for i, n := range nodes {
+		group.Go(func() {
+			if _, err := n.Put(within(t), ids[i], random(1<<20, uint64(i))); err != nil {
+				t.Error(err)
+			}
+		})
+		group.Go(func() {
+			views, err := n.AllGather(within(t), ids)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for j, v := range views {
+				if !bytes.Equal(v.Bytes(), random(1<<20, uint64(j))) {
+					t.Errorf("%s has other bytes of %s", n.ID(), ids[j])
+				}
+				v.Release()
+			}
+		})
+	}
+	group.Wait()
+	empty(t, nodes, ids...)
+}
+
+// The node that began an allreduce dies. Another that asked for the same takes it
+// over.
+func TestAllReduceIsTakenOver(t *testing.T) {
+	nodes := start(t, 4)
+	put := func(id phalanx.ObjectID, n *cluster.Node) {
+		t.Helper()
+		if _, err := cluster.PutArray(within(t), n, id, []int64{1, 2, 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := storenode.Reduce{Target: "sum", Sources: []phalanx.ObjectID{"a", "b"}, Op: phalanx.Sum}
+	put("a", nodes[0])
+	first := make(chan error, 1)
+	go func() {
+		v, _, err := nodes[3].AllReduce(within(t), r)
+		if v != nil {
+			v.Release()
+		}
+		first <- err
+	}()
+	eventually(t, "begun", func() bool { return nodes[3].Status().Reduces == 1 })
+	var group sync.WaitGroup
+	for _, n := range nodes[:3] {
+		group.Go(func() {
+			v, res, err := n.AllReduce(within(t), r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer v.Release()
+			a, err := cluster.ArrayOf[int64](v)
+			if err != nil || len(res.In) != 2 || a.Values()[2] != 6 {
+				t.Errorf("%v, %+v", err, res)
+			}
+		})
+	}
+	eventually(t, "followed", func() bool { return nodes[0].Status().Reduces+nodes[1].Status().Reduces+nodes[2].Status().Reduces == 3 })
+	if err := nodes[3].Leave(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-first; !errors.Is(err, phalanx.ErrClosed) && !errors.Is(err, phalanx.ErrUnavailable) {
+		t.Errorf("the call at the node that left ended with %v", err)
+	}
+	put("b", nodes[1])
+	group.Wait()
+	empty(t, nodes[:3], "a", "b", "sum")
+}
