@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBound(t *testing.T) {
+	const rate = 400_000_000 // 47.82 MB of payload a second
+	for _, c := range []struct {
+		job  job
+		want time.Duration
+	}{
+		{job{Op: broadcast, Nodes: 16, Size: 32 << 20}, 702 * time.Millisecond},
+		{job{Op: reduce, Nodes: 4, Size: 128 << 20}, 2807 * time.Millisecond},
+		{job{Op: gather, Nodes: 16, Size: 1 << 20}, 329 * time.Millisecond},
+		{job{Op: allreduce, Nodes: 16, Size: 32 << 20}, 1316 * time.Millisecond},
+		{job{Op: roundtrip, Nodes: 3, Size: 128 << 20}, 5613 * time.Millisecond},
+		{job{Op: broadcast, Nodes: 16, Size: 32 << 20, Interval: 100 * time.Millisecond}, 2202 * time.Millisecond},
+	} {
+		if got := c.job.bound(rate).Round(time.Millisecond); got != c.want {
+			t.Errorf("%s: %v, want %v", c.job, got, c.want)
+		}
+	}
+	if (job{Op: reduce, Nodes: 4, Size: 1}).bound(0) != 0 {
+		t.Error("there is a bound without a rate")
+	}
+}
+
+func TestParse(t *testing.T) {
+	sizes, err := parseAll("1KB, 32mb,4B", parseSize)
+	if err != nil || len(sizes) != 3 || sizes[0] != 1<<10 || sizes[1] != 32<<20 || sizes[2] != 4 {
+		t.Errorf("%v, %v", sizes, err)
+	}
+	for _, bad := range []string{"", "1", "0KB", "-1MB", "5B", "9GB", "x KB"} {
+		if n, err := parseSize(bad); err == nil {
+			t.Errorf("%q is %d", bad, n)
+		}
+	}
+	if r, err := parseRate("10gbit"); r != 10_000_000_000 || err != nil {
+		t.Errorf("%d, %v", r, err)
+	}
+	for _, bad := range []string{"", "fast", "0mbit", "1kbit"} {
+		if n, err := parseRate(bad); err == nil {
+			t.Errorf("%q is %d", bad, n)
+		}
+	}
+}
+
+// Of a peer's variants the best is shown, and ranges that overlap are said to.
+func TestTable(t *testing.T) {
+	r := newResult(plan{Systems: []string{"phalanx", "gloo"}, Rate: 400_000_000})
+	j := job{Op: allreduce, Nodes: 4, Size: 1 << 20, Runs: 3}
+	for i, ms := range []float64{40, 42, 41} {
+		r.add(sample{System: "phalanx", job: j, Run: i, Last: ms})
+		r.add(sample{System: "gloo", Variant: "allreduce-chunked", job: j, Run: i, Last: ms - 5})
+		r.add(sample{System: "gloo", job: j, Run: i, Last: ms + 5})
+	}
+	table := r.table()
+	for _, want := range []string{"allreduce 1 MB, 4 nodes", "| 32.9 |", "41.0 (40.0–42.0)", "36.0 (35.0–37.0)", "| 1.247 | 1.14 |"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("there is no %q in\n%s", want, table)
+		}
+	}
+	r.add(sample{System: "gloo", Variant: "allreduce-chunked", job: j, Run: 3, Last: 40})
+	if table := r.table(); !strings.Contains(table, "(ranges overlap)") {
+		t.Error(table)
+	}
+}
