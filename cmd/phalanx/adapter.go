@@ -38,6 +38,34 @@ func (n served) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (httpa
 	return r, nil
 }
 
+// AllReduce leaves a copy of the target at the node.
+func (n served) AllReduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {
+	v, res, err := n.Node.AllReduce(ctx, r)
+	if v != nil {
+		v.Release()
+	}
+	return res, err
+}
+
+// Gather leaves copies at the node.
+func (n served) Gather(ctx context.Context, sources []phalanx.ObjectID, num int) (in []storenode.Info, out []phalanx.ObjectID, err error) {
+	g, err := n.Node.Gather(ctx, sources, num)
+	if err != nil {
+		return nil, nil, err
+	}
+	has := map[phalanx.ObjectID]storenode.Info{}
+	for _, v := range g.Views {
+		if v != nil {
+			has[v.Info().Object] = v.Info()
+			v.Release()
+		}
+	}
+	for _, id := range g.In {
+		in = append(in, has[id])
+	}
+	return in, g.Out, nil
+}
+
 // Tree returns the live tree of an object.
 func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, error) {
 	t, err := n.Node.Tree(ctx, id)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -80,7 +81,14 @@ func (s *Server) tree(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) reduce(w http.ResponseWriter, r *http.Request) error {
-	const op = "reduce"
+	return s.combine(w, r, "reduce", s.node.Reduce)
+}
+
+func (s *Server) allReduce(w http.ResponseWriter, r *http.Request) error {
+	return s.combine(w, r, "allreduce", s.node.AllReduce)
+}
+
+func (s *Server) combine(w http.ResponseWriter, r *http.Request, op string, call func(context.Context, storenode.Reduce) (storenode.ReduceResult, error)) error {
 	if _, err := query(r, op); err != nil {
 		return err
 	}
@@ -99,11 +107,42 @@ func (s *Server) reduce(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	res, err := s.node.Reduce(ctx, storenode.Reduce{Target: req.Target, Sources: req.Sources, Op: req.Op, Num: req.Num, Degree: req.Degree, Deadline: time.Until(deadline)})
+	res, err := call(ctx, storenode.Reduce{Target: req.Target, Sources: req.Sources, Op: req.Op, Num: req.Num, Degree: req.Degree, Deadline: time.Until(deadline)})
 	if err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, resultOf(res))
+	return nil
+}
+
+func (s *Server) gather(w http.ResponseWriter, r *http.Request) error {
+	const op = "gather"
+	if _, err := query(r, op); err != nil {
+		return err
+	}
+	var req GatherRequest
+	if err := readJSON(w, r, op, &req); err != nil {
+		return err
+	}
+	for _, id := range req.Sources {
+		if err := validID(op, id); err != nil {
+			return err
+		}
+	}
+	ctx, cancel, err := within(r, op, req.Timeout, s.opts.Deadline)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	in, out, err := s.node.Gather(ctx, req.Sources, req.Num)
+	if err != nil {
+		return err
+	}
+	res := GatherResult{In: []Info{}, Out: append([]phalanx.ObjectID{}, out...)}
+	for _, i := range in {
+		res.In = append(res.In, infoOf(i))
+	}
+	writeJSON(w, http.StatusOK, res)
 	return nil
 }
 

@@ -227,12 +227,31 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 }
 
 // Reduce creates r.Target from r.Sources.
-func (c *Client) Reduce(ctx context.Context, r ReduceRequest) (res ReduceResult, err error) {
-	timeout, err := parseTimeout("reduce", "timeout", r.Timeout, 0)
+func (c *Client) Reduce(ctx context.Context, r ReduceRequest) (ReduceResult, error) {
+	return c.combine(ctx, "reduce", r)
+}
+
+// AllReduce is Reduce, and the node has the target after it.
+func (c *Client) AllReduce(ctx context.Context, r ReduceRequest) (ReduceResult, error) {
+	return c.combine(ctx, "allreduce", r)
+}
+
+func (c *Client) combine(ctx context.Context, op string, r ReduceRequest) (res ReduceResult, err error) {
+	timeout, err := parseTimeout(op, "timeout", r.Timeout, 0)
 	if err != nil {
 		return res, err
 	}
-	err = c.post(ctx, request{op: "reduce", object: r.Target, path: "/v1/reduce"}, timeout, r, &res)
+	err = c.post(ctx, request{op: op, object: r.Target, path: "/v1/" + op}, timeout, r, &res)
+	return res, err
+}
+
+// Gather has the node get objects.
+func (c *Client) Gather(ctx context.Context, g GatherRequest) (res GatherResult, err error) {
+	timeout, err := parseTimeout("gather", "timeout", g.Timeout, 0)
+	if err != nil {
+		return res, err
+	}
+	err = c.post(ctx, request{op: "gather", path: "/v1/gather"}, timeout, g, &res)
 	return res, err
 }
 

@@ -24,6 +24,10 @@ type Node interface {
 	List(ctx context.Context, prefix string) ([]storenode.ObjectStat, error)
 	Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phalanx.NodeID) error
 	Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error)
+	// AllReduce is Reduce, and the node has the target after it.
+	AllReduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error)
+	// Gather has the node get the first num of the sources, in order of arrival.
+	Gather(ctx context.Context, sources []phalanx.ObjectID, num int) (in []storenode.Info, out []phalanx.ObjectID, err error)
 	Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error)
 	Status() Status
 	// Events returns what happens from now on, until ctx ends.

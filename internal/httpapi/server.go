@@ -176,6 +176,8 @@ func (s *Server) routes() *http.ServeMux {
 	handle(http.MethodGet, "/v1/stat/{id}", s.stat)
 	handle(http.MethodGet, "/v1/trees/{id}", s.tree)
 	handle(http.MethodPost, "/v1/reduce", s.reduce)
+	handle(http.MethodPost, "/v1/allreduce", s.allReduce)
+	handle(http.MethodPost, "/v1/gather", s.gather)
 	handle(http.MethodPost, "/v1/prefetch", s.prefetch)
 	handle(http.MethodGet, "/v1/status", s.status)
 	handle(http.MethodGet, "/v1/events", s.events)

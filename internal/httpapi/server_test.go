@@ -287,6 +287,9 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/v1/reduce", `{"target":"t","sources":["a"],"op":"sum"} x`, nil, 400, "more than one"},
 		{"POST", "/v1/reduce", `{"target":"","sources":["a"],"op":"sum"}`, nil, 400, "empty"},
 		{"POST", "/v1/reduce", `{"target":"t","sources":["a"],"op":"sum","timeout":"x"}`, nil, 400, "timeout"},
+		{"POST", "/v1/allreduce", `{"target":"t","sources":[""],"op":"sum"}`, nil, 400, "empty"},
+		{"POST", "/v1/gather", `{"sources":["a"],"target":"t"}`, nil, 400, `unknown field \"target\"`},
+		{"POST", "/v1/gather", `{"sources":["a",""]}`, nil, 400, "empty"},
 		{"POST", "/v1/reduce", `<a/>`, []string{"Content-Type", "text/xml"}, 400, "text/xml"},
 		{"POST", "/v1/prefetch", `{"id":"a","nodes":["n9"]}`, nil, 400, `"node":"n9"`},
 		{"POST", "/v1/prefetch", `{"id":""}`, nil, 400, "empty"},
@@ -363,6 +366,17 @@ func TestCalls(t *testing.T) {
 	}
 	if _, err := b.client.Reduce(ctx, httpapi.ReduceRequest{Target: "x", Sources: []phalanx.ObjectID{"g/1"}, Op: "mean"}); !errors.Is(err, phalanx.ErrUnknownOp) || !strings.Contains(err.Error(), "n1#1") {
 		t.Errorf("reduce: %v", err)
+	}
+	r, err = b.client.AllReduce(ctx, httpapi.ReduceRequest{Target: "all", Sources: []phalanx.ObjectID{"g/1", "g/2"}, Op: phalanx.Sum})
+	if err != nil || r.Target != "all" || len(r.In) != 2 {
+		t.Errorf("allreduce: %+v, %v", r, err)
+	}
+	g, err := b.client.Gather(ctx, httpapi.GatherRequest{Sources: []phalanx.ObjectID{"g/1", "g/2", "g/3"}, Num: 2, Timeout: "5s"})
+	if err != nil || len(g.In) != 2 || g.In[1].ID != "g/2" || g.In[1].Size != 8 || len(g.Out) != 1 {
+		t.Errorf("gather: %+v, %v", g, err)
+	}
+	if _, err := b.client.Gather(ctx, httpapi.GatherRequest{Sources: []phalanx.ObjectID{"g/9"}}); !errors.Is(err, phalanx.ErrDeadline) || !strings.Contains(err.Error(), "g/9") {
+		t.Errorf("gather: %v", err)
 	}
 	p, err := b.client.Prefetch(ctx, httpapi.PrefetchRequest{ID: "h", Nodes: []phalanx.NodeID{"n2"}})
 	if err != nil || len(p.Nodes) != 1 || p.Nodes[0] != "n2#2" || len(b.node.Prefetched("h")) != 1 {

@@ -74,6 +74,19 @@ type (
 		Out        []phalanx.ObjectID `json:"out"`
 	}
 
+	// GatherRequest asks for the first Num of Sources that can be had.
+	GatherRequest struct {
+		Sources []phalanx.ObjectID `json:"sources"`
+		Num     int                `json:"num,omitempty"` // 0: all
+		Timeout string             `json:"timeout,omitempty"`
+	}
+
+	// GatherResult says what the node has now.
+	GatherResult struct {
+		In  []Info             `json:"in"` // in order of arrival
+		Out []phalanx.ObjectID `json:"out"`
+	}
+
 	// PrefetchRequest asks Nodes, or all if there are none, to have an object.
 	PrefetchRequest struct {
 		ID      phalanx.ObjectID `json:"id"`

@@ -275,6 +275,34 @@ func (n *Node) Reduce(ctx context.Context, r storenode.Reduce) (storenode.Reduce
 	return res, nil
 }
 
+// AllReduce is Reduce: there is one node.
+func (n *Node) AllReduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {
+	return n.Reduce(ctx, r)
+}
+
+// Gather takes the first num of the sources, which must be there.
+func (n *Node) Gather(ctx context.Context, sources []phalanx.ObjectID, num int) (in []storenode.Info, out []phalanx.ObjectID, err error) {
+	if n.Fail != nil {
+		return nil, nil, n.Fail
+	}
+	if num == 0 {
+		num = len(sources)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, id := range sources {
+		switch o := n.objects[id]; {
+		case len(in) == num:
+			out = append(out, id)
+		case o == nil:
+			return nil, nil, fail("gather", id, phalanx.ErrDeadline, "nobody has announced it")
+		default:
+			in = append(in, o.info)
+		}
+	}
+	return in, out, nil
+}
+
 func addFloats(dst, src []byte) {
 	f := func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
 	for i := 0; i+4 <= len(dst); i += 4 {
