@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +63,18 @@ func TestTable(t *testing.T) {
 	for _, want := range []string{"allreduce 1 MB, 4 nodes", "| 32.9 |", "41.0 (40.0–42.0)", "36.0 (35.0–37.0)", "| 1.247 | 1.14 |"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("there is no %q in\n%s", want, table)
+		}
+	}
+	j2 := j
+	j2.Size = 1 << 10
+	r.add(sample{System: "phalanx", job: j2, Last: 3})
+	dir := t.TempDir()
+	if err := r.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"results.json", "table.md", "allreduce-4.svg", "allreduce-4.png"} {
+		if i, err := os.Stat(filepath.Join(dir, name)); err != nil || i.Size() < 200 {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	r.add(sample{System: "gloo", Variant: "allreduce-chunked", job: j, Run: 3, Last: 40})

@@ -136,5 +136,8 @@ func (r *result) write(dir string) error {
 		return err
 	}
 	head := fmt.Sprintf("Medians (least–most) in milliseconds, %s, %s.\n\n", r.Machine, r.Date.Format(time.DateOnly))
-	return os.WriteFile(filepath.Join(dir, "table.md"), []byte(head+r.table()), 0o644)
+	if err := os.WriteFile(filepath.Join(dir, "table.md"), []byte(head+r.table()), 0o644); err != nil {
+		return err
+	}
+	return r.plots(dir)
 }
