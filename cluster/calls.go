@@ -313,5 +313,5 @@ func (n *Node) Reduce(ctx context.Context, r storenode.Reduce) (storenode.Reduce
 	if err != nil {
 		return storenode.ReduceResult{}, err
 	}
-	return l.reduces.Run(ctx, r)
+	return l.reduces.Run(ctx, r, nil)
 }

@@ -28,6 +28,7 @@ type (
 	}
 	surveyed struct{} // what is ready at the start was waited for long enough
 	canceled struct{ err *phalanx.Error }
+	made     struct{} // the target is final
 )
 
 // heard takes what was started beside this instance.

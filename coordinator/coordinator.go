@@ -29,23 +29,23 @@ type Coordinator struct {
 	self *actor.PID
 	beat *actors.Ticker
 
-	survey    *survey
-	following bool              // the target of another's reduce
-	watchAt   time.Duration     // when the target is to be watched; 0: it is not begun, or is watched
-	nums      map[string]uint64 // of requests that are repeated with one number
-	places    map[string]reduce.PlaceLost
-	inline    []byte                           // the result of the last CombineInline
-	cancel    context.CancelFunc               // of that; nil: there was none
-	strange   map[phalanx.NodeID]time.Duration // nodes that were to get orders and are no members, since when
-	seq       uint64
-	failed    *phalanx.Error // the answer, once the target was released
-	patience  time.Duration  // and at the latest then
+	survey   *survey
+	watchAt  time.Duration     // when the target is to be watched; 0: it is not begun, or is watched
+	nums     map[string]uint64 // of requests that are repeated with one number
+	places   map[string]reduce.PlaceLost
+	inline   []byte                           // the result of the last CombineInline
+	cancel   context.CancelFunc               // of that; nil: there was none
+	strange  map[phalanx.NodeID]time.Duration // nodes that were to get orders and are no members, since when
+	seq      uint64
+	failed   *phalanx.Error // the answer, once the target was released
+	patience time.Duration  // and at the latest then
 }
 
 // run is what outlives the actor's instance: the request, and what a restart
 // needs to know.
 type run struct {
 	req      storenode.Reduce
+	shared   bool
 	began    time.Duration // by the first attempt
 	done     func(storenode.Reduced)
 	once     sync.Once
@@ -84,6 +84,8 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		}
 	case reduce.NodeGone:
 		c.do(ctx, m)
+	case made:
+		c.do(ctx, reduce.Start{Now: c.env.Now()}) // asks again, if another has made it
 	case actors.Crash:
 		panic(m)
 	case canceled:
@@ -107,7 +109,7 @@ func (c *Coordinator) start(ctx actor.Context) {
 	}
 	latency, bandwidth := c.env.Network()
 	c.core = reduce.New(reduce.Config{Target: r.req.Target, Sources: r.req.Sources, Num: r.req.Num, Op: r.req.Op, Request: requestDigest(r.req),
-		Node: c.env.Store.Self, Attempt: r.attempt, Degree: r.req.Degree, Latency: latency, Bandwidth: bandwidth,
+		Node: c.env.Store.Self, Attempt: r.attempt, Shared: r.shared, Degree: r.req.Degree, Latency: latency, Bandwidth: bandwidth,
 		InlineLimit: c.env.Store.InlineLimit, Deadline: r.began + r.req.Deadline})
 	c.survey = newSurvey(r.req.Sources)
 	if r.remember == nil {

@@ -292,7 +292,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		over := make(chan error, 1)
 		go func() {
-			_, err := b.env.Run(ctx, sumAB)
+			_, err := b.env.Run(ctx, sumAB, nil)
 			over <- err
 		}()
 		reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})

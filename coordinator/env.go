@@ -45,18 +45,18 @@ type Env struct {
 
 // Reduce runs r and calls done once.
 func (e *Env) Reduce(r storenode.Reduce, done func(storenode.Reduced)) {
-	_, _ = e.start(r, done) // done hears of the error too
+	_, _, _ = e.start(r, false, done) // done hears of the error too
 }
 
-// start begins a reduce and returns how to cancel it.
-func (e *Env) start(r storenode.Reduce, done func(storenode.Reduced)) (func(*phalanx.Error), error) {
+// start begins a reduce and returns how to cancel it, and how to tell it something.
+func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced)) (cancel func(*phalanx.Error), tell func(any), err error) {
 	if r.Num == 0 {
 		r.Num = len(r.Sources)
 	}
 	if r.Deadline <= 0 {
 		r.Deadline = e.Store.Deadline
 	}
-	work := &run{req: r, done: done, tree: newTreeState()}
+	work := &run{req: r, shared: shared, done: done, tree: newTreeState()}
 	fail := func(err *phalanx.Error) error {
 		err.Op, err.Object, err.Node = "reduce", r.Target, e.Store.Self
 		work.answer(storenode.Reduced{Target: r.Target, Err: err})
@@ -65,18 +65,19 @@ func (e *Env) start(r storenode.Reduce, done func(storenode.Reduced)) (func(*pha
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, fail(e.Store.Ended())
+		return nil, nil, fail(e.Store.Ended())
 	}
 	e.next++
 	pid, err := e.Spawn(actor.PropsFromProducer(func() actor.Actor {
 		return &Coordinator{env: e, run: work, beat: actors.NewTicker(tickEvery)}
 	}), fmt.Sprintf("reduce-%d", e.next))
 	if err != nil {
-		return nil, fail(&phalanx.Error{Kind: phalanx.ErrInternal, Err: err})
+		return nil, nil, fail(&phalanx.Error{Kind: phalanx.ErrInternal, Err: err})
 	}
 	work.pid = pid
 	e.runs = append(e.runs, work)
-	return func(err *phalanx.Error) { e.Store.System.Root.Send(pid, canceled{err}) }, nil
+	tell = func(m any) { e.Store.System.Root.Send(pid, m) }
+	return func(err *phalanx.Error) { tell(canceled{err}) }, tell, nil
 }
 
 // Close ends every reduce that this node coordinates; its callers are answered.
@@ -94,8 +95,9 @@ func (e *Env) Close() {
 	}
 }
 
-// Run is Reduce for ordinary Go code: it ends with ctx.
-func (e *Env) Run(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {
+// Run is Reduce for ordinary Go code: it ends with ctx. If others ask for the same
+// at this time, shared is not nil, and closed when the target is seen to be final.
+func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan struct{}) (storenode.ReduceResult, error) {
 	if d, ok := ctx.Deadline(); ok {
 		r.Deadline = time.Until(d)
 	} else if r.Deadline <= 0 {
@@ -111,15 +113,21 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce) (storenode.ReduceResu
 		return storenode.ReduceResult{}, fail(phalanx.ErrDeadline, "the context had ended before the call")
 	}
 	ch := make(chan storenode.Reduced, 1)
-	cancel, err := e.start(r, func(d storenode.Reduced) { ch <- d })
+	cancel, tell, err := e.start(r, shared != nil, func(d storenode.Reduced) { ch <- d })
 	if err != nil {
 		d := <-ch
 		return d.Result, d.Err
 	}
-	select {
-	case d := <-ch:
-		return d.Result, d.Err
-	case <-ctx.Done():
+	for waiting := true; waiting; {
+		select {
+		case d := <-ch:
+			return d.Result, d.Err
+		case <-shared:
+			shared = nil
+			tell(made{})
+		case <-ctx.Done():
+			waiting = false
+		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		cancel(fail(phalanx.ErrCanceled, "the caller went away"))

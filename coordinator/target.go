@@ -62,8 +62,6 @@ func (c *Coordinator) answered(ctx actor.Context, m answeredAsk) {
 	case reduce.Attached:
 		if ev.Final { // somebody else's result has a type and a shape too
 			c.run.tree.meta = &m.meta
-		} else {
-			c.follow()
 		}
 	case reduce.Begun:
 		c.run.gen, c.watchAt = ev.Gen, c.env.Now()+watchAfter
@@ -93,23 +91,6 @@ func (c *Coordinator) watchTarget() {
 	c.env.Watcher.Watch(c.run.req.Target, num, func(r directory.Readiness) {
 		if r.State == directory.Deleted {
 			later(happened{reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"}})
-		}
-	})
-}
-
-// follow has the owner tell when the target is not being made any more, by
-// another's reduce: it is final, or its coordinator is gone. The core asks again
-// then, and else only now and then.
-func (c *Coordinator) follow() {
-	if c.following {
-		return
-	}
-	c.following = true
-	later, num := c.later(), c.env.Store.Directory.Nums(1)
-	c.run.watches = append(c.run.watches, num)
-	c.env.Watcher.Watch(c.run.req.Target, num, func(r directory.Readiness) {
-		if r.State != directory.Begun {
-			later(happened{reduce.Start{Now: c.env.Now()}})
 		}
 	})
 }

@@ -118,12 +118,15 @@ func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
 		view *View
 		err  error
 	}
-	gets := make(chan got, 1)
+	gets, here := make(chan got, 1), make(chan struct{})
 	go func() {
 		v, err := e.Get(ctx, r.Target, true)
+		if err == nil {
+			close(here)
+		}
 		gets <- got{v, err}
 	}()
-	result, err := e.RunReduce(ctx, Reduce(r))
+	result, err := e.RunReduce(ctx, Reduce(r), here)
 	if err != nil {
 		cancel()
 	}

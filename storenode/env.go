@@ -62,9 +62,10 @@ type Env struct {
 	// answer. Its errors have a Kind.
 	Request func(ctx context.Context, to *actor.PID, message any) (any, error)
 	// Coordinate runs a Reduce and calls done once; RunReduce does it for ordinary
-	// Go code, and ends with ctx.
+	// Go code, and ends with ctx; if others ask for the same, shared is not nil, and
+	// closed when the target is here.
 	Coordinate func(r Reduce, done func(Reduced))
-	RunReduce  func(ctx context.Context, r Reduce) (ReduceResult, error)
+	RunReduce  func(ctx context.Context, r Reduce, shared <-chan struct{}) (ReduceResult, error)
 	// Serve answers a stream request for a reduce place.
 	ServePlace func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer)
 

@@ -50,6 +50,7 @@ type answer struct {
 type worker struct {
 	rank   int
 	node   *cluster.Node
+	alarm  alarm
 	values []float32         // what it puts
 	views  []*storenode.View // what it got
 	wants  []float32         // of each view: what every element has to be
@@ -76,7 +77,13 @@ func beWorker(config string) error {
 	out := json.NewEncoder(os.Stdout)
 	_ = out.Encode(answer{Control: node.ControlAddr()})
 	w := &worker{rank: cfg.Rank, node: node}
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+	if w.alarm, err = newAlarm(); err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(0, true); err != nil { // as alarm says of threads in the kernel
+		return err
+	}
+	for in := bufio.NewScanner(os.NewFile(0, "orders")); in.Scan(); {
 		var o order
 		if err := json.Unmarshal(in.Bytes(), &o); err != nil {
 			return err
@@ -97,7 +104,9 @@ func (w *worker) carryOut(o order) (a answer, err error) {
 	case "prepare":
 		return a, w.prepare(ctx, o)
 	case "run":
-		sleepUntil(o.At + int64(w.rank)*int64(o.Interval))
+		if err := w.alarm.wait(o.At + int64(w.rank)*int64(o.Interval)); err != nil {
+			return a, err
+		}
 		a.Start = monotonic()
 		err = w.run(ctx, o)
 		a.End = monotonic()
@@ -237,12 +246,24 @@ func monotonic() int64 {
 	return t.Nano()
 }
 
-func sleepUntil(at int64) {
-	for {
-		d := at - monotonic()
-		if d <= 0 {
-			return
-		}
-		time.Sleep(time.Duration(d))
+// alarm wakes at an instant of the monotonic clock. A Go timer of an idle process
+// is up to a millisecond late, which no peer is; and a thread that sleeps in the
+// kernel would keep the process's only processor from others for a while.
+type alarm struct {
+	fd   int
+	file *os.File // whose Fd would make it block
+}
+
+func newAlarm() (alarm, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	return alarm{fd, os.NewFile(uintptr(fd), "alarm")}, err
+}
+
+func (a alarm) wait(at int64) error {
+	when := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at, 1))}
+	if err := unix.TimerfdSettime(a.fd, unix.TFD_TIMER_ABSTIME, &when, nil); err != nil {
+		return err
 	}
+	_, err := a.file.Read(make([]byte, 8))
+	return err
 }

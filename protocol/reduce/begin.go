@@ -16,7 +16,9 @@ func (c *Coordinator) start(ev Start) {
 		}
 		c.phase = beginning
 		c.begin()
-		c.watchSources()
+		if !c.cfg.Shared { // n of them would be told n times of each source
+			c.watchSources()
+		}
 	case beginning, following, inspecting:
 		c.begin()
 	default:

@@ -17,6 +17,7 @@ type Config struct {
 	Request phalanx.Digest // of the request: equal for equal requests
 	Node    phalanx.NodeID // where the coordinator runs
 	Attempt uint64         // 1, and one more with each restart of the coordinator
+	Shared  bool           // others ask for the same at this time: most find that another has begun it
 
 	Degree      int           // 0: ChooseDegree
 	Latency     time.Duration // one way, measured; unused if Degree is given
