@@ -53,6 +53,8 @@ type flow struct {
 	lease uint64
 	of    *outflow
 
+	since    time.Duration // the sender has always had bytes from here on
+	first    sample        // then
 	from     time.Duration // the window's begin
 	was      sample        // then
 	rate     int64         // bytes per second in the last window
@@ -70,23 +72,23 @@ type sample struct {
 
 // add begins to observe f.
 func (p *pace) add(f *flow, now time.Duration, s sample) {
-	f.from, f.was = now, s
+	f.since, f.first, f.from, f.was = now, s, now, s
 	if len(p.flows) == 0 {
 		p.looked = now
 	}
 	p.flows = append(p.flows, f)
 }
 
-// remove ends that. A transfer that was too short for a window can still tell
-// how fast its receiver is.
+// remove ends that. A transfer whose windows were too short, or looked at too
+// late, can still tell as a whole how fast its receiver is.
 func (p *pace) remove(f *flow, now time.Duration, s sample) {
 	i := slices.Index(p.flows, f)
 	if i < 0 {
 		return // it was too small
 	}
 	p.flows = slices.Delete(p.flows, i, i+1)
-	if steady(f.was, s) && s.sent-f.was.sent >= paceBurst && now > f.from {
-		p.note(f.to, per(s.sent-f.was.sent, now-f.from), now)
+	if steady(f.first, s) && s.sent-f.first.sent >= paceBurst && now > f.since {
+		p.note(f.to, per(s.sent-f.first.sent, now-f.since), now)
 	}
 }
 
@@ -114,6 +116,9 @@ func (p *pace) observe(now time.Duration, look func(*flow) sample) []*flow {
 	var found []*flow
 	for _, f := range p.flows {
 		s, took := look(f), now-f.from
+		if !steady(f.first, s) {
+			f.since, f.first = now, s
+		}
 		switch {
 		case late || !steady(f.was, s):
 			f.from, f.was, f.measured = now, s, false

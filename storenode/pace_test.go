@@ -76,6 +76,13 @@ func TestSlowReceivers(t *testing.T) {
 			w.begin("r", gb/100)
 			return w.pass(paceRepeat+2*paceWindow, paceEvery)
 		}, []phalanx.NodeID{"r", "r"}},
+		"slow after a fast one that was looked at too late": {func(w *street) []phalanx.NodeID {
+			w.begin("f", gb)
+			w.pass(2*paceLate, paceLate+time.Millisecond)
+			w.end("f")
+			w.begin("r", gb/100)
+			return w.pass(paceRepeat, paceEvery)
+		}, []phalanx.NodeID{"r"}},
 		"slow after a fast one": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
 			w.pass(200*time.Millisecond, paceEvery)
