@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
 const (
@@ -31,6 +32,7 @@ type link struct {
 }
 
 func (c *Conns) newLink(conn net.Conn, node phalanx.NodeID, use role) (*link, error) {
+	conn = wire.Quick(conn)
 	l := &link{c: c, conn: conn, frames: newFrameReader(conn, streamBuffer), node: node, role: use}
 	if !c.track(l) {
 		_ = conn.Close()

@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
 // Writer is the sender's side of one transfer: it answers one Request, by
@@ -25,8 +25,6 @@ type Writer struct {
 	calm   bool // see SendOptions.Patient
 
 	head   []byte // checks and the header before a payload
-	vec    [2][]byte
-	bufs   net.Buffers
 	checks [maxChecks]Check
 
 	deadline  time.Time
@@ -228,13 +226,7 @@ func (w *Writer) flush(now time.Time, part []byte) error {
 		w.failed = err
 		return err
 	}
-	w.vec = [2][]byte{w.head, part}
-	w.bufs = w.vec[:]
-	if len(part) == 0 {
-		w.bufs = w.vec[:1]
-	}
-	_, err := w.bufs.WriteTo(w.link.conn)
-	if err != nil {
+	if err := wire.Write(w.link.conn, w.head, part); err != nil {
 		w.failed = withNode(err, "send", w.p.node)
 	}
 	return w.failed

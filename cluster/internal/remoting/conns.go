@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
 // conns knows all raw connections, so that those of a peer can be closed.
@@ -34,7 +36,7 @@ func (cs *conns) add(raw net.Conn, peer string) (*conn, error) {
 		_ = raw.Close()
 		return nil, errStopped
 	}
-	c := &conn{Conn: raw, of: cs, peer: peer}
+	c := &conn{Conn: wire.Quick(raw), of: cs, peer: peer}
 	cs.all[c] = struct{}{}
 	return c, nil
 }
