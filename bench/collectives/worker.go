@@ -51,7 +51,7 @@ type worker struct {
 	rank   int
 	node   *cluster.Node
 	alarm  alarm
-	values []float32         // what it puts
+	values []float32         // what it puts, as long as the size is the same
 	views  []*storenode.View // what it got
 	wants  []float32         // of each view: what every element has to be
 }
@@ -135,9 +135,14 @@ func (o order) all() []phalanx.ObjectID {
 // prepare puts what is there before the start: as the buffers of a peer are, an
 // input is in place. When nodes come one by one, an input comes with its node.
 func (w *worker) prepare(ctx context.Context, o order) error {
-	w.values = make([]float32, o.Size/4)
-	for i := range w.values {
-		w.values[i] = float32(w.rank + 1)
+	if o.Op == broadcast && w.rank != 0 {
+		return nil
+	}
+	if int64(len(w.values)) != o.Size/4 { // else memory is as warm as that of a peer, too
+		w.values = make([]float32, o.Size/4)
+		for i := range w.values {
+			w.values[i] = float32(w.rank + 1)
+		}
 	}
 	switch {
 	case o.Op == broadcast && w.rank == 0, o.Op == gather, (o.Op == reduce || o.Op == allreduce) && o.Interval == 0:
@@ -215,7 +220,7 @@ func (w *worker) finish(ctx context.Context, o order) error {
 		}
 		v.Release()
 	}
-	w.views, w.wants, w.values = nil, nil, nil
+	w.views, w.wants = nil, nil
 	if w.rank != 0 || err != nil {
 		return err
 	}

@@ -56,6 +56,8 @@ func (b *Bed) build() error {
 		{"ip", "netns", "add", sw},
 		{"ip", "-n", sw, "link", "add", "br0", "type", "bridge", "stp_state", "0", "mcast_snooping", "0"},
 		{"ip", "-n", sw, "link", "set", "br0", "up"},
+		// A switch has no firewall, which some machines put into every bridge.
+		{"ip", "netns", "exec", sw, "sh", "-c", "for f in /proc/sys/net/bridge/bridge-nf-call-*; do test ! -e $f || echo 0 >$f; done"},
 	}
 	for i := range b.cfg.Hosts {
 		ns, port := b.host(i), fmt.Sprint("port", i)
@@ -65,7 +67,9 @@ func (b *Bed) build() error {
 			[]string{"ip", "-n", sw, "link", "set", port, "master", "br0", "up"},
 			[]string{"ip", "-n", ns, "link", "set", "lo", "up"},
 			[]string{"ip", "-n", ns, "addr", "add", b.Addr(i) + "/24", "dev", "eth0"},
-			[]string{"ip", "-n", ns, "link", "set", "eth0", "up"})
+			[]string{"ip", "-n", ns, "link", "set", "eth0", "up"},
+			// Whatever the machine itself uses: measurements have to be comparable.
+			[]string{"ip", "netns", "exec", ns, "sh", "-c", "echo reno >/proc/sys/net/ipv4/tcp_congestion_control"})
 	}
 	for _, line := range script {
 		if err := run("", line...); err != nil {

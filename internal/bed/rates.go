@@ -9,10 +9,10 @@ import (
 const (
 	burst = 32 << 10 // depth of a link's bucket in bytes
 
-	// queue bounds what waits for a link. A switch has room for a fixed number of
-	// bytes; here it is a time, so that a link that becomes slow does not
-	// become a pipe in which everything is seconds late.
-	queue    = 50 * time.Millisecond
+	// queue bounds what waits for a link: 1 MB at 400 Mbit/s. A switch has room for
+	// a fixed number of bytes; here it is a time, so that a link that becomes slow
+	// does not become a pipe in which everything is seconds late.
+	queue    = 20 * time.Millisecond
 	queueMin = 2 * burst
 )
 
