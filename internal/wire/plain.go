@@ -11,7 +11,4 @@ import "net"
 func Quick(c net.Conn) net.Conn { return c }
 
 // Write writes head and then body to c.
-func Write(c net.Conn, head, body []byte) error {
-	_, err := (&net.Buffers{head, body}).WriteTo(c)
-	return err
-}
+func (w *Writer) Write(c net.Conn, head, body []byte) error { return w.plain(c, head, body) }

@@ -144,11 +144,10 @@ func (c *conn) failed(op string, err error) error {
 }
 
 // Write writes head and then body to c, with one system call where it can.
-func Write(c net.Conn, head, body []byte) error {
+func (w *Writer) Write(c net.Conn, head, body []byte) error {
 	if q, ok := c.(*conn); ok {
 		_, err := q.write(head, body)
 		return err
 	}
-	_, err := (&net.Buffers{head, body}).WriteTo(c)
-	return err
+	return w.plain(c, head, body)
 }

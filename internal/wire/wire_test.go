@@ -40,9 +40,9 @@ func TestBytesGoThrough(t *testing.T) {
 	go func() {
 		var err error
 		for range times {
-			err = errors.Join(err, wire.Write(a, head, body))
+			err = errors.Join(err, new(wire.Writer).Write(a, head, body))
 		}
-		sent <- errors.Join(err, wire.Write(a, nil, nil), a.Close())
+		sent <- errors.Join(err, new(wire.Writer).Write(a, nil, nil), a.Close())
 	}()
 	got, err := io.ReadAll(struct{ io.Reader }{b})
 	if err != nil {
@@ -75,7 +75,7 @@ func TestErrors(t *testing.T) {
 	if _, err := a.Read(p[:]); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a read after the end: %v", err)
 	}
-	if err := wire.Write(a, p[:], nil); !errors.Is(err, net.ErrClosed) {
+	if err := new(wire.Writer).Write(a, p[:], nil); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a write after the end: %v", err)
 	}
 	_ = b.SetDeadline(time.Time{})

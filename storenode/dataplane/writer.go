@@ -25,6 +25,7 @@ type Writer struct {
 	calm   bool // see SendOptions.Patient
 
 	head   []byte // checks and the header before a payload
+	pen    wire.Writer
 	checks [maxChecks]Check
 
 	deadline  time.Time
@@ -226,7 +227,7 @@ func (w *Writer) flush(now time.Time, part []byte) error {
 		w.failed = err
 		return err
 	}
-	if err := wire.Write(w.link.conn, w.head, part); err != nil {
+	if err := w.pen.Write(w.link.conn, w.head, part); err != nil {
 		w.failed = withNode(err, "send", w.p.node)
 	}
 	return w.failed
