@@ -88,6 +88,9 @@ func (c *Coordinator) attached(ev Attached) {
 			c.phase = following
 			c.unwatch()
 		}
+		if c.cfg.Shared {
+			c.emit(Join{Node: ev.Coordinator, Target: c.cfg.Target, Reduce: ev.Gen})
+		}
 		return // Begin is repeated until it is final
 	}
 	c.end(Result{In: ev.In, Out: ev.Out, Gen: ev.Gen, Size: ev.Size, Digest: ev.Digest}, true)

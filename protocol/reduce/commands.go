@@ -46,6 +46,9 @@ func (c *Coordinator) want(p *place) State {
 		Target: c.cfg.Target, Reduce: c.reduce, Place: p.pos, Gen: p.gen, Source: p.source.id, SourceGen: p.sourceGen,
 		Op: c.cfg.Op, Meta: c.meta, Root: p.pos == 0,
 	}
+	if c.ring == circling {
+		return c.around(p, s)
+	}
 	if s.Root {
 		if !c.restart.pending {
 			s.TargetGen = c.gen

@@ -56,7 +56,11 @@ type Coordinator struct {
 	inline bool
 	tree   Tree
 	places []*place // by position
-	seq    uint64   // of the last PlaceGen
+
+	ring      ringPhase
+	ringUntil time.Duration
+	wanting   map[phalanx.NodeID]bool // nodes that want the target
+	seq       uint64                  // of the last PlaceGen
 
 	nodes   []phalanx.NodeID // that were told something; sorted
 	stops   []*stop
@@ -92,7 +96,8 @@ func (r *retry) due(now, every time.Duration) bool {
 // New returns a coordinator that has not begun. A bad request is answered by
 // Start.
 func New(cfg Config) *Coordinator {
-	c := &Coordinator{cfg: cfg.withDefaults(), byID: map[phalanx.ObjectID]*source{}, gone: map[phalanx.NodeID]bool{}}
+	c := &Coordinator{cfg: cfg.withDefaults(), byID: map[phalanx.ObjectID]*source{}, gone: map[phalanx.NodeID]bool{},
+		wanting: map[phalanx.NodeID]bool{cfg.Node: true}}
 	for _, id := range cfg.Sources {
 		s := &source{id: id, position: -1}
 		c.sources = append(c.sources, s)
@@ -158,6 +163,8 @@ func (c *Coordinator) handle(ev Event) {
 		c.nodeGone(ev)
 	case Inspected:
 		c.inspected(ev)
+	case Joined:
+		c.joined(ev)
 	default:
 		if c.phase != ended {
 			c.handleRunning(ev)
@@ -210,6 +217,9 @@ func (c *Coordinator) settle() {
 	}
 	if c.inline {
 		c.settleInline()
+		return
+	}
+	if c.gather() {
 		return
 	}
 	c.repair()

@@ -15,6 +15,14 @@ type (
 		Attempt uint64
 	}
 
+	// Join tells the coordinator at Node, which runs the same Reduce, that this node
+	// wants the target, as Joined. It may get lost.
+	Join struct {
+		Node   phalanx.NodeID
+		Target phalanx.ObjectID
+		Reduce phalanx.Generation
+	}
+
 	// Watch asks the directory to push Ready, SourceFinal, SourceReset,
 	// SourceGone and HolderGone for the sources, in the order in which they
 	// happened for each; SourceFinal also of one that was final before and has no
@@ -177,6 +185,7 @@ func (n Notice) String() string {
 }
 
 func (Begin) effect()         {}
+func (Join) effect()          {}
 func (Watch) effect()         {}
 func (Unwatch) effect()       {}
 func (Remember) effect()      {}

@@ -32,6 +32,9 @@ type (
 	// Cancel says that nobody wants the result any more.
 	Cancel struct{}
 
+	// Joined says that a node wants the target, and asks for the same Reduce.
+	Joined struct{ Node phalanx.NodeID }
+
 	// NodeGone says that a node left the view (Down), or is suspected. It is
 	// handled at once for every place that runs there.
 	NodeGone struct {
@@ -318,6 +321,7 @@ func (Start) event()           {}
 func (Resume) event()          {}
 func (Tick) event()            {}
 func (Cancel) event()          {}
+func (Joined) event()          {}
 func (NodeGone) event()        {}
 func (PlaceLost) event()       {}
 func (Begun) event()           {}

@@ -171,7 +171,7 @@ func (p *Place) relabels(s State) bool {
 	if !p.runs || s.Gen != p.state.Gen {
 		return false
 	}
-	if s.Source != p.state.Source || s.SourceGen != p.state.SourceGen || len(s.Children) != len(p.state.Children) {
+	if s.Ring != p.state.Ring || s.Source != p.state.Source || s.SourceGen != p.state.SourceGen || len(s.Children) != len(p.state.Children) {
 		return true
 	}
 	for i, c := range s.Children {
@@ -219,7 +219,7 @@ func (p *Place) apply(s State) {
 
 func (p *Place) combine() Combine {
 	s := p.state
-	c := Combine{Gen: s.Gen, Op: s.Op, Meta: s.Meta, Inputs: []CombineInput{{Order: 1, Self: true}}}
+	c := Combine{Gen: s.Gen, Op: s.Op, Meta: s.Meta, Ring: s.Ring, Inputs: []CombineInput{{Order: 1, Self: true}}}
 	if len(s.Children) == 0 {
 		c.Inputs[0].Order = 0
 	}
@@ -250,7 +250,7 @@ func (p *Place) stopping(ev Stopping) {
 			}
 		}
 		p.emit(CloseSource{Source: s.Source, Gen: s.SourceGen})
-		p.emit(Release{KeepTarget: ev.Final && s.Root})
+		p.emit(Release{KeepTarget: ev.Final && (s.Root || s.Ring > 0)})
 		p.runs, p.edges, p.made, p.waits, p.source = false, nil, nil, "", sourceState{}
 	}
 	p.report(Stopped{Place: ev.Place, Gen: ev.Gen})

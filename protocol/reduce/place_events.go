@@ -151,6 +151,7 @@ type (
 		Op     phalanx.Op
 		Meta   phalanx.Meta
 		Inputs []CombineInput
+		Ring   int // of how many places; the output is then made as there, out of shards
 	}
 
 	// Serve says who may read the output Gen: the parent, or, at the root, all
@@ -165,7 +166,8 @@ type (
 
 	// Release asks for everything to be freed: the source's pin, the output and
 	// what is kept of children. KeepTarget: the output is the final target,
-	// which stays pinned. The Place is best remembered for a minute, since it
+	// which stays, pinned at the root; a place of a ring that does not have all of
+	// it yet, or was not asked for all of it, goes on until then. The Place is best remembered for a minute, since it
 	// refuses commands that were delayed.
 	Release struct{ KeepTarget bool }
 

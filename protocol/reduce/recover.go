@@ -187,6 +187,7 @@ func (c *Coordinator) rebuildPlace(p *place, keptBy []*Held) {
 		f := &c.resumed.found[i]
 		s := c.byID[f.held.State.Source]
 		switch {
+		case f.held.State.Ring > 0: // its neighbours may have gone on without it
 		case f.held.State.Place != p.pos || c.resumed.died(f.held.State) || s == nil || s.position >= 0 || s.deleted:
 		case !name.Gen.IsZero() && (f.node != name.Node || f.held.State.Gen != name.Gen):
 		case c.parent(p) != nil && c.parent(p).life == dead && f.held.State.Parent.Gen != c.parent(p).gen:

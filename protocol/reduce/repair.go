@@ -64,6 +64,7 @@ func (c *Coordinator) lose(p *place, why Reason, text string, ask bool) {
 	if p.life != live || c.phase == finalising && why != LostDown {
 		return
 	}
+	c.breakRing()
 	p.life, p.stalled = dead, false
 	c.emit(Notify{What: NoteLost, Place: p.pos, Source: p.source.id, Node: p.node, Gen: p.gen, Reason: why, Text: text})
 	if why != LostDown {
@@ -106,6 +107,7 @@ func (c *Coordinator) empty(p *place, why Reason, text string) {
 	if p.life == vacant || c.phase == finalising {
 		return
 	}
+	c.breakRing()
 	c.vacate(p, why, text)
 	c.disown(p)
 }
@@ -250,6 +252,9 @@ func (c *Coordinator) placeLost(ev PlaceLost) {
 }
 
 func (c *Coordinator) delivered(ev Delivered) {
+	if c.ring == circling {
+		return // it has no edges that could be kept
+	}
 	if p := c.edge(ev.Parent, ev.ParentGen, ev.Child, ev.ChildGen); p != nil {
 		if p.life == dead && !p.delivered {
 			c.emit(Notify{What: NoteHeld, Place: p.pos, Source: p.source.id, Node: p.node, Gen: p.gen})

@@ -105,6 +105,7 @@ func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
 			d = ChooseDegree(c.cfg.Num, m.Size, c.cfg.Latency, c.cfg.Bandwidth)
 		}
 		c.plant(d)
+		c.mayCircle()
 	}
 	return true
 }
@@ -118,7 +119,7 @@ func (c *Coordinator) unfix() {
 		}
 	}
 	if c.fixed && c.phase != inspecting && len(c.nodes) == 0 && len(c.combine.inputs) == 0 {
-		c.fixed, c.inline, c.places = false, false, nil
+		c.fixed, c.inline, c.places, c.ring = false, false, nil, noRing
 	}
 }
 

@@ -55,7 +55,7 @@ type Child struct {
 type State struct {
 	Target    phalanx.ObjectID
 	Reduce    phalanx.Generation // the target's first generation, which names this Reduce
-	TargetGen phalanx.Generation // root only: serve readers under it; zero: not granted yet
+	TargetGen phalanx.Generation // of the root, and in a ring: serve readers under it; zero: not granted yet
 	Attempt   uint64             // of the coordinator that says so
 	Version   uint64             // rises with each change, within the attempt
 	Place     int                // position
@@ -65,15 +65,16 @@ type State struct {
 	Op        phalanx.Op
 	Meta      phalanx.Meta // of the source, every child's stream and the output
 	Root      bool
-	Parent    Peer    // unless Root
-	Children  []Child // by Order; read only
+	Parent    Peer    // unless Root; in a ring the next place
+	Children  []Child // by Order; read only; in a ring the place before
+	Ring      int     // how many places form a ring; 0: a tree
 }
 
 // same reports whether s and o want the same, whoever said it and when.
 func (s State) same(o State) bool {
 	return s.Target == o.Target && s.Reduce == o.Reduce && s.TargetGen == o.TargetGen && s.Place == o.Place &&
 		s.Gen == o.Gen && s.Source == o.Source && s.SourceGen == o.SourceGen && s.Op == o.Op &&
-		s.Meta.Equal(o.Meta) && s.Root == o.Root && s.Parent == o.Parent && slices.Equal(s.Children, o.Children)
+		s.Meta.Equal(o.Meta) && s.Root == o.Root && s.Parent == o.Parent && slices.Equal(s.Children, o.Children) && s.Ring == o.Ring
 }
 
 // older reports whether s is replaced by what (attempt, version) says.
@@ -85,6 +86,9 @@ func (s State) older(attempt, version uint64) bool {
 func (s State) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "v%d place %d gen %v: %s@%v", s.Version, s.Place, s.Gen, s.Source, s.SourceGen)
+	if s.Ring > 0 {
+		fmt.Fprintf(&b, " in a ring of %d", s.Ring)
+	}
 	if s.Root {
 		fmt.Fprintf(&b, " root of %s@%v", s.Target, s.TargetGen)
 	} else {

@@ -27,6 +27,13 @@ func (b *Buffer) Space(limit int) []byte {
 	return r.mem[at:end:end]
 }
 
+func (b *Buffer) noRoom(n int64) error { return b.pool.budget.full(n, 0, errNotNow) }
+
+func (b *Buffer) is(digest phalanx.Digest) bool {
+	mine, _ := b.Digest()
+	return mine == digest
+}
+
 // Grow waits until there is room for n more bytes, or ctx ends.
 func (b *Buffer) Grow(ctx context.Context, n int64) error {
 	if size := b.size.Load(); size != phalanx.UnknownSize {

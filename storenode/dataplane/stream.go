@@ -191,10 +191,24 @@ func (s *Stream) control(h header, p []byte) *Ended {
 	return s.lost(refused("a %v frame in a stream", h.kind))
 }
 
+// sink is where a stream's bytes go: a Buffer, or a place of a Ring.
+type sink interface {
+	Size() int64    // of all bytes, or phalanx.UnknownSize
+	Arrived() int64 // how many have come
+	Space(limit int) []byte
+	noRoom(n int64) error // why Space has none
+	CommitRaw(n int) error
+	SetCheck(piece int64, c Check) error
+	Finish(size int64) error
+	is(digest phalanx.Digest) bool // of what has finished
+}
+
 // ReceiveInto brings the stream's bytes into b, which must have arrived up to
 // the request's offset, and returns how it ended. When it was not complete, b
 // goes on at b.Resume with another stream.
-func (s *Stream) ReceiveInto(b *Buffer, on Progress) *Ended {
+func (s *Stream) ReceiveInto(b *Buffer, on Progress) *Ended { return s.receive(b, on) }
+
+func (s *Stream) receive(b sink, on Progress) *Ended {
 	s.onWait = on.Wait
 	if at := b.Arrived(); at != s.req.Offset {
 		return s.ended(Closed, refused("the buffer is at %d, the stream at %d", at, s.req.Offset))
@@ -221,7 +235,7 @@ func (s *Stream) ReceiveInto(b *Buffer, on Progress) *Ended {
 			if err := b.Finish(size); err != nil {
 				return s.bad(err)
 			}
-			if mine, _ := b.Digest(); mine != digest {
+			if !b.is(digest) {
 				return s.bad(&BadPiece{Piece: -1})
 			}
 			s.ended(Complete, nil)
@@ -233,7 +247,7 @@ func (s *Stream) ReceiveInto(b *Buffer, on Progress) *Ended {
 }
 
 // data reads a data frame into b.
-func (s *Stream) data(b *Buffer, left int) *Ended {
+func (s *Stream) data(b sink, left int) *Ended {
 	if size := b.Size(); size != phalanx.UnknownSize && b.Arrived()+int64(left) > size {
 		return s.lost(refused("%d bytes follow the object's %d of %d", left, b.Arrived(), size))
 	}
@@ -241,7 +255,7 @@ func (s *Stream) data(b *Buffer, left int) *Ended {
 	for left > 0 {
 		sp := b.Space(left)
 		if len(sp) == 0 {
-			return s.ended(NoRoom, b.pool.budget.full(int64(left), 0, errNotNow))
+			return s.ended(NoRoom, b.noRoom(int64(left)))
 		}
 		n, err := s.frames.into(sp)
 		left -= n

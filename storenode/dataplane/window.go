@@ -290,6 +290,11 @@ func (w *Window) took(pos int64) {
 	w.wakeWriter()
 }
 
+// SendRing is SendBuffer of a place's part of a ring.
+func (w *Writer) SendRing(ctx context.Context, r *Ring, opts SendOptions) error {
+	return w.sendStock(ctx, r, 0, opts)
+}
+
 // SendWindow is SendBuffer from a window, whose reader the receiver becomes. If
 // the window is past the byte it returns ErrDropped; the stream is still open.
 func (w *Writer) SendWindow(ctx context.Context, win *Window, from int64, opts SendOptions) error {

@@ -1,0 +1,116 @@
+package reduce
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// An AllReduce whose sources are all there, each on a node that wants the result,
+// needs no tree: the nodes form a ring, and each sends its successor shards of
+// the array, first summed on their way around (reduce-scatter), then whole
+// (all-gather). Each link carries 2(n-1)/n of the size once. It is broken by the
+// first failure; then the places make the same as a tree.
+
+// RingGrain is what the shards of a ring are multiples of, except the last one.
+const RingGrain = 64 << 10
+
+// ringPhase is how far the ring is.
+type ringPhase uint8
+
+const (
+	noRing    ringPhase = iota // a tree
+	gathering                  // sources, or nodes that want the result, are missing
+	circling
+)
+
+const (
+	ringPatience    = 20 * time.Millisecond // the least time that is waited for a ring
+	ringPatienceMax = 500 * time.Millisecond
+	ringShare       = 4 // of the time that a link needs for the size, else
+)
+
+// mayCircle decides at the first source whether a ring is waited for, and how
+// long.
+func (c *Coordinator) mayCircle() {
+	n := int64(len(c.sources))
+	if !c.cfg.Shared || c.cfg.Degree != 0 || c.cfg.Num != len(c.sources) || n < 2 || c.meta.Size < n*RingGrain {
+		return
+	}
+	wait := ringPatience
+	if c.cfg.Bandwidth > 0 {
+		link := time.Duration(float64(c.meta.Size) / c.cfg.Bandwidth * float64(time.Second))
+		wait = min(max(wait, link/ringShare), ringPatienceMax)
+	}
+	c.ring, c.ringUntil = gathering, c.now+wait
+}
+
+// joined takes note of a node that wants the target.
+func (c *Coordinator) joined(ev Joined) {
+	c.wanting[ev.Node] = true
+}
+
+// gather forms the ring when it can be, and reports whether it has to be waited
+// for.
+func (c *Coordinator) gather() bool {
+	if c.ring != gathering {
+		return false
+	}
+	at := make([]phalanx.NodeID, 0, len(c.sources))
+	used := map[phalanx.NodeID]bool{}
+	for _, s := range c.sources {
+		if n := c.member(s, used); n != "" {
+			used[n] = true
+			at = append(at, n)
+		}
+	}
+	if len(at) < len(c.sources) {
+		if c.now < c.ringUntil {
+			return true
+		}
+		c.ring = noRing
+		return false
+	}
+	c.ring = circling
+	for i, s := range c.sources {
+		c.put(c.places[i], s, at[i])
+	}
+	return false
+}
+
+// member returns a node that has s, wants the target, and has no place yet.
+func (c *Coordinator) member(s *source, used map[phalanx.NodeID]bool) phalanx.NodeID {
+	if s.arrival == 0 || s.deleted {
+		return ""
+	}
+	for _, h := range s.holders {
+		if h.node != "" && c.wanting[h.node] && !used[h.node] && c.now >= h.barred {
+			return h.node
+		}
+	}
+	return ""
+}
+
+// around returns what p is to do in the ring.
+func (c *Coordinator) around(p *place, s State) State {
+	n := len(c.places)
+	prev, next := c.places[(p.pos+n-1)%n], c.places[(p.pos+1)%n]
+	s.Ring, s.TargetGen, s.Parent = n, c.gen, c.peer(next)
+	peer := c.peer(prev)
+	s.Children = []Child{{Place: peer.Place, Node: peer.Node, Gen: peer.Gen, Source: prev.source.id, SourceGen: prev.sourceGen}}
+	return s
+}
+
+// breakRing has the places go on as a tree. Nothing of the ring is of use for
+// that.
+func (c *Coordinator) breakRing() {
+	if c.ring != circling || c.phase == finalising {
+		return
+	}
+	c.ring = noRing
+	for _, p := range c.places {
+		if p.life == live {
+			c.clear(p)
+		}
+	}
+}

@@ -1,0 +1,391 @@
+package dataplane
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Ring is one place's part in a ring of n places, each of which has a whole array
+// and is to have the combination of all. The array is cut into n shards of whole
+// pieces. What a place sends to the next one is a stream of 2(n-1) shards:
+//
+//	step    0        1          2       …      n-1       …     2n-3
+//	shard   place    place-1    place-2 …    place+1     …   place+3     (modulo n)
+//	        own      ── what came, combined ──   ── what came: it is the whole ──
+//
+// where "what came" is the step before of the previous place's stream. Everything
+// is made in the memory of the result: the combination of all the places can only
+// come back when all of them have had what was sent, so that the bytes it
+// replaces have left.
+//
+// The last piece of an array is sent as if it were a full one.
+type Ring struct {
+	place, places int
+	source        *Buffer // complete
+	result        *Buffer
+	combine       func(dst, src []byte) error
+	size          int64
+	begins        []int64 // where each step begins in the stream, and where the last one ends
+	bytes         []byte  // of the result
+	tail          []byte  // its last piece, if that is short; tailOwn is the source's
+	tailOwn       []byte
+
+	arrived atomic.Int64
+	refs    atomic.Int64
+	subs    subscribers
+
+	mu     sync.Mutex
+	checks []Check // of the stream's pieces
+	whole  []Check // of the result's, as far as they are known
+	done   bool
+	err    error
+	digest phalanx.Digest // of the stream, once all checks are there
+}
+
+// NewRing returns the part of a place. source has to be complete, result empty
+// and of the same size, of at least places pieces. The Ring takes over the
+// caller's references to both; the one reference to it is the caller's. combine
+// sets dst to the combination of both, for whole elements.
+func NewRing(source, result *Buffer, place, places int, combine func(dst, src []byte) error) *Ring {
+	r := &Ring{place: place, places: places, source: source, result: result, combine: combine, size: source.Size()}
+	r.refs.Store(1)
+	r.bytes = result.Space(int(r.size))
+	r.whole = make([]Check, Pieces(r.size))
+	if short := r.size % PieceSize; short != 0 {
+		r.tail, r.tailOwn = make([]byte, PieceSize), make([]byte, PieceSize)
+		copy(r.tailOwn, source.Bytes(r.size-short, r.size))
+	}
+	at := int64(0)
+	for step := range 2*places - 1 {
+		r.begins = append(r.begins, at)
+		lo, hi := r.shard(step)
+		at += hi - lo
+	}
+	r.checks = make([]Check, 0, Pieces(r.begins[len(r.begins)-1]))
+	lo, hi := r.shard(0)
+	for at := lo; at < hi; at += PieceSize {
+		r.checks = append(r.checks, CheckOf(r.own(at, PieceSize)))
+	}
+	r.arrived.Store(hi - lo)
+	return r
+}
+
+// shard returns the bytes of the shard that is sent in a step, in whole pieces.
+func (r *Ring) shard(step int) (lo, hi int64) {
+	k := int64(((r.place-step)%r.places + r.places) % r.places)
+	n, of := Pieces(r.size), int64(r.places)
+	return k * n / of * PieceSize, (k + 1) * n / of * PieceSize
+}
+
+// memory returns up to n bytes of the result from at on, within one piece if it
+// is the last one.
+func (r *Ring) memory(at, n int64) []byte { return view(r.bytes, r.tail, r.size, at, n) }
+
+// own is the same of the source.
+func (r *Ring) own(at, n int64) []byte {
+	return view(r.source.Bytes(0, r.size), r.tailOwn, r.size, at, n)
+}
+
+func view(bytes, tail []byte, size, at, n int64) []byte {
+	full := size
+	if tail != nil {
+		full -= size % PieceSize
+		if at >= full {
+			return tail[at-full : min(at-full+n, PieceSize)]
+		}
+	}
+	return bytes[at:min(at+n, full)]
+}
+
+// Size returns how many bytes the stream to the next place has.
+func (r *Ring) Size() int64 { return r.begins[2*r.places-2] }
+
+// Watermark is how many of them can be sent.
+func (r *Ring) Watermark() int64 { return r.arrived.Load() / PieceSize * PieceSize }
+
+// Complete reports whether all of them can be.
+func (r *Ring) Complete() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.checked()
+}
+
+func (r *Ring) checked() bool { return r.arrived.Load() == r.Size() && len(r.checks) == cap(r.checks) }
+
+// Digest returns the stream's digest once it is complete.
+func (r *Ring) Digest() (phalanx.Digest, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.checked() {
+		return phalanx.Digest{}, false
+	}
+	if r.digest == (phalanx.Digest{}) {
+		r.digest = DigestOf(r.checks)
+	}
+	return r.digest, true
+}
+
+// Err returns what Fail was told first.
+func (r *Ring) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Fail ends the stream to the next place.
+func (r *Ring) Fail(err error) {
+	r.mu.Lock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.mu.Unlock()
+	r.subs.wake()
+}
+
+// Retain adds a reference, for somebody who already has one.
+func (r *Ring) Retain() { r.refs.Add(1) }
+
+// Release drops a reference; the last one gives up those to the source and the
+// result.
+func (r *Ring) Release() {
+	switch n := r.refs.Add(-1); {
+	case n == 0:
+		r.source.Release()
+		r.result.Release()
+	case n < 0:
+		panic("dataplane: a ring is released twice")
+	}
+}
+
+// Subscribe returns a subscription that starts now.
+func (r *Ring) Subscribe() *Sub { return r.subs.add() }
+
+func (r *Ring) next(pos, limit, end int64) []byte {
+	end = min(end, r.arrived.Load(), pos+limit)
+	if end <= pos {
+		return nil
+	}
+	step, found := slices.BinarySearch(r.begins, pos)
+	if !found {
+		step--
+	}
+	end = min(end, r.begins[step+1])
+	lo, _ := r.shard(step)
+	at := lo + pos - r.begins[step]
+	if step == 0 {
+		return r.own(at, end-pos)
+	}
+	return r.memory(at, end-pos)
+}
+
+func (r *Ring) checksFrom(piece int64, dst []Check) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if piece >= int64(len(r.checks)) {
+		return 0
+	}
+	return copy(dst, r.checks[piece:])
+}
+
+func (r *Ring) took(int64) {}
+
+// ringInput takes the stream of the previous place. Its step k brings the shard
+// that is sent in step k+1.
+type ringInput struct {
+	*Ring
+	pos      int64 // of the stream
+	step     int
+	lo, hi   int64 // the step's shard
+	at       int64 // in it, up to where bytes came
+	combined int64 // up to where they are combined
+	scratch  []byte
+	sum      verifier
+	size     int64 // of the stream
+}
+
+// ReceiveRing takes the stream of the previous place into r, and returns how it
+// ended. When it was complete, the result is.
+func (s *Stream) ReceiveRing(r *Ring, on Progress) *Ended { return s.receive(newRingInput(r), on) }
+
+func newRingInput(r *Ring) *ringInput {
+	in := &ringInput{Ring: r, step: -1, scratch: make([]byte, PieceSize)}
+	lo, hi := r.shard(2*r.places - 2)
+	in.size = r.Size() - r.begins[1] + hi - lo
+	in.sum.start(0)
+	in.advance()
+	return in
+}
+
+// advance goes to the next step.
+func (in *ringInput) advance() {
+	if in.step++; in.step < 2*in.places-2 {
+		in.lo, in.hi = in.shard(in.step + 1)
+		in.at, in.combined = in.lo, in.lo
+	}
+}
+
+// sums reports whether what comes is to be combined with the own array.
+func (in *ringInput) sums() bool { return in.step < in.places-1 }
+
+// Arrived returns how many bytes came.
+func (in *ringInput) Arrived() int64 { return in.pos }
+
+// Size returns how many will come.
+func (in *ringInput) Size() int64 { return in.size }
+
+// Space returns room for up to limit bytes.
+func (in *ringInput) Space(limit int) []byte {
+	n := min(int64(limit), PieceSize-in.at%PieceSize)
+	if in.pos == in.size {
+		return nil
+	}
+	if in.sums() {
+		return in.scratch[in.at%PieceSize:][:n]
+	}
+	return in.memory(in.at, n)
+}
+
+// CommitRaw takes n bytes that came.
+func (in *ringInput) CommitRaw(n int) error {
+	in.at += int64(n)
+	in.pos += int64(n)
+	in.sum.pos = in.pos
+	whole := in.at%PieceSize == 0
+	var c Check
+	if whole {
+		c = CheckOf(in.piece())
+	}
+	if err := in.pass(whole); err != nil {
+		return err
+	}
+	if !whole {
+		return nil
+	}
+	if err := in.sum.saw(c); err != nil {
+		return err
+	}
+	if in.at == in.hi {
+		in.advance()
+	}
+	return nil
+}
+
+// piece returns the piece that came last.
+func (in *ringInput) piece() []byte {
+	if in.sums() {
+		return in.scratch
+	}
+	return in.memory(in.at-PieceSize, PieceSize)
+}
+
+// pass combines what came, as far as it is whole elements, and sends it on.
+func (in *ringInput) pass(whole bool) error {
+	if !in.sums() {
+		in.send(in.at - in.combined)
+		in.combined = in.at
+		return nil
+	}
+	to := in.at - in.at%elementMax
+	dst := in.memory(in.combined, to-in.combined)
+	from := in.combined % PieceSize
+	copy(dst, in.own(in.combined, to-in.combined))
+	if err := in.combine(dst, in.scratch[from:from+int64(len(dst))]); err != nil {
+		return err
+	}
+	in.combined = to
+	if whole {
+		c := CheckOf(in.memory(in.at-PieceSize, PieceSize))
+		in.mu.Lock()
+		in.checks = append(in.checks, c)
+		if in.step == in.places-2 { // nothing is to be added any more
+			in.whole[(in.at-PieceSize)/PieceSize] = c
+		}
+		in.mu.Unlock()
+	}
+	in.send(int64(len(dst)))
+	return nil
+}
+
+// elementMax is a multiple of the size of every element.
+const elementMax = 8
+
+// send lets n more bytes go, unless the stream to the next place has them all.
+func (in *ringInput) send(n int64) {
+	if n > 0 && in.step+1 < 2*in.places-2 {
+		in.arrived.Add(n)
+		in.subs.wake()
+	}
+}
+
+// SetCheck takes the check of a piece. What is only passed on keeps the check that
+// it was made with.
+func (in *ringInput) SetCheck(piece int64, c Check) error {
+	if piece*PieceSize >= in.size {
+		return refused("there is no piece %d", piece)
+	}
+	if err := in.sum.expectCheck(piece, c); err != nil {
+		return err
+	}
+	// Checks come in order, those of whole shards after all others.
+	first := in.begins[in.places] - in.begins[1] // of the stream that comes: it lacks this place's first step
+	if piece*PieceSize < first {
+		return nil
+	}
+	step, found := slices.BinarySearch(in.begins, piece*PieceSize+in.begins[1])
+	if !found {
+		step--
+	}
+	lo, _ := in.shard(step)
+	at := lo + piece*PieceSize + in.begins[1] - in.begins[step]
+	in.mu.Lock()
+	in.whole[at/PieceSize] = c
+	if step < 2*in.places-2 {
+		in.checks = append(in.checks, c)
+	}
+	in.mu.Unlock()
+	in.subs.wake()
+	return nil
+}
+
+// Finish says that the stream has ended, and makes the result complete.
+func (in *ringInput) Finish(size int64) error {
+	if size != in.size {
+		return refused("the stream ends at byte %d of %d", size, in.size)
+	}
+	if err := in.sum.finish(size); err != nil {
+		return err
+	}
+	if short := in.Ring.size % PieceSize; short != 0 {
+		at := in.Ring.size - short
+		copy(in.bytes[at:], in.tail)
+		in.whole[len(in.whole)-1] = CheckOf(in.bytes[at:])
+	}
+	return in.result.fill(in.whole)
+}
+
+// is need not look: every piece has passed the check that makes the digest up.
+func (in *ringInput) is(phalanx.Digest) bool { return true }
+
+func (in *ringInput) noRoom(int64) error {
+	return refused("the stream is longer than %d bytes", in.size)
+}
+
+// fill says that all bytes of Space are there, and have these checks.
+func (b *Buffer) fill(checks []Check) error {
+	if size := b.size.Load(); int64(len(checks)) != Pieces(size) || b.arrived.Load() != 0 {
+		return fmt.Errorf("%d checks of %d bytes, of which %d are there already", len(checks), size, b.arrived.Load())
+	}
+	b.mu.Lock()
+	b.checks = append(b.checks[:0], checks...)
+	b.mu.Unlock()
+	size := b.size.Load()
+	b.arrived.Store(size)
+	b.watermark.Store(size)
+	b.conclude()
+	b.subs.wake()
+	return nil
+}
