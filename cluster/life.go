@@ -207,6 +207,7 @@ func (l *life) startStore() error {
 	l.store.ServePlace = l.places.Serve
 	l.reduces = &coordinator.Env{Store: l.store, Watcher: l.client, Ops: ops, Now: n.clock, Spawn: n.spawner(n.restarting),
 		PlacesOn: l.on(placesName), Network: l.network}
+	l.places.Coordinators = l.reduces.Heard
 	l.store.Coordinate, l.store.RunReduce = l.reduces.Reduce, l.reduces.Run
 	l.reporter = directory.NewReporter(l.id, t, l.store.Table.Holdings)
 	l.host = directory.NewHost(directory.HostConfig{Self: l.id, System: n.system, Transport: t, Now: n.clock, InlineLimit: max(0, n.cfg.InlineLimit),

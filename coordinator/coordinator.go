@@ -172,6 +172,8 @@ func (c *Coordinator) carryOut(ctx actor.Context, e reduce.Effect) {
 	switch e := e.(type) {
 	case reduce.Begin:
 		c.begin()
+	case reduce.Join:
+		c.join(e)
 	case reduce.Watch:
 		c.watch(e.Sources)
 	case reduce.Unwatch:
@@ -246,6 +248,13 @@ func (c *Coordinator) order(ctx actor.Context, e reduce.Effect) {
 	}
 }
 
+// join tells another node's coordinator that this node wants the target too.
+func (c *Coordinator) join(e reduce.Join) {
+	if pid, ok := c.env.PlacesOn(e.Node); ok {
+		c.env.Store.System.Root.Send(pid, messages.ReportToProto(messages.Report{Target: e.Target, Reduce: e.Reduce, Node: c.env.Store.Self, Event: reduce.Joined{}}))
+	}
+}
+
 // strangeFor is how long a node may be unknown: the view here may be older than
 // that of whoever told of it.
 const strangeFor = 500 * time.Millisecond
@@ -285,6 +294,10 @@ func (c *Coordinator) fromPlace(ctx actor.Context, m *messages.PlaceReport) {
 	r, err := messages.ReportFromProto(m)
 	if err != nil {
 		c.env.Store.Log.WithError(err).Warn("a place's report cannot be read")
+		return
+	}
+	if j, ok := r.Event.(reduce.Joined); ok && r.Target == c.run.req.Target { // it may know of Begun before this node
+		c.do(ctx, j)
 		return
 	}
 	if r.Target != c.run.req.Target || r.Reduce != c.core.Reduce() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -151,6 +152,17 @@ func (e *Env) NodeGone(node phalanx.NodeID, down bool) {
 	defer e.mu.Unlock()
 	for _, r := range e.runs {
 		e.Store.System.Root.Send(r.pid, reduce.NodeGone{Node: node, Down: down})
+	}
+}
+
+// Heard takes a report to whoever runs a Reduce on this node.
+func (e *Env) Heard(m *messages.PlaceReport) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.runs {
+		if string(r.req.Target) == m.GetTarget() {
+			e.Store.System.Root.Send(r.pid, m)
+		}
 	}
 }
 

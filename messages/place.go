@@ -79,7 +79,7 @@ func toPlaceGen(g *PlaceGen) reduce.PlaceGen {
 func fromState(s *reduce.State) *PlaceState {
 	m := &PlaceState{TargetGen: fromGen(s.TargetGen), Attempt: s.Attempt, Version: s.Version, Place: uint32(s.Place),
 		Gen: fromPlaceGen(s.Gen), Source: string(s.Source), SourceGen: fromGen(s.SourceGen), Op: string(s.Op),
-		Meta: fromMeta(s.Meta), Root: s.Root}
+		Meta: fromMeta(s.Meta), Root: s.Root, Ring: uint32(s.Ring)}
 	if s.Parent != (reduce.Peer{}) {
 		m.Parent = &PlacePeer{Place: uint32(s.Parent.Place), Node: string(s.Parent.Node), Gen: fromPlaceGen(s.Parent.Gen)}
 	}
@@ -94,7 +94,8 @@ func (f *fields) state(target phalanx.ObjectID, name phalanx.Generation, m *Plac
 	s := reduce.State{Target: target, Reduce: name, TargetGen: toGen(m.GetTargetGen()), Attempt: m.GetAttempt(),
 		Version: m.GetVersion(), Place: f.index("state.place", m.GetPlace()), Gen: toPlaceGen(m.GetGen()),
 		Source: f.object("state.source", m.GetSource()), SourceGen: toGen(m.GetSourceGen()),
-		Op: phalanx.Op(f.object("state.op", m.GetOp())), Meta: f.meta("state.meta", m.GetMeta()), Root: m.GetRoot()}
+		Op: phalanx.Op(f.object("state.op", m.GetOp())), Meta: f.meta("state.meta", m.GetMeta()), Root: m.GetRoot(),
+		Ring: f.index("state.ring", m.GetRing())}
 	if p := m.GetParent(); p != nil {
 		s.Parent = reduce.Peer{Place: f.index("parent.place", p.GetPlace()), Node: f.maybeNode("parent.node", p.GetNode()),
 			Gen: toPlaceGen(p.GetGen())}

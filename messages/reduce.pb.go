@@ -439,6 +439,7 @@ type PlaceState struct {
 	Root          bool                   `protobuf:"varint,10,opt,name=root,proto3" json:"root,omitempty"`
 	Parent        *PlacePeer             `protobuf:"bytes,11,opt,name=parent,proto3" json:"parent,omitempty"`
 	Children      []*PlaceChild          `protobuf:"bytes,12,rep,name=children,proto3" json:"children,omitempty"`
+	Ring          uint32                 `protobuf:"varint,13,opt,name=ring,proto3" json:"ring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -555,6 +556,13 @@ func (x *PlaceState) GetChildren() []*PlaceChild {
 		return x.Children
 	}
 	return nil
+}
+
+func (x *PlaceState) GetRing() uint32 {
+	if x != nil {
+		return x.Ring
+	}
+	return 0
 }
 
 type PlacePeer struct {
@@ -900,6 +908,7 @@ type PlaceReport struct {
 	//	*PlaceReport_Lost
 	//	*PlaceReport_Inspected
 	//	*PlaceReport_Waiting
+	//	*PlaceReport_Joined
 	Body          isPlaceReport_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1062,6 +1071,15 @@ func (x *PlaceReport) GetWaiting() *PlaceWaiting {
 	return nil
 }
 
+func (x *PlaceReport) GetJoined() *ReduceJoined {
+	if x != nil {
+		if x, ok := x.Body.(*PlaceReport_Joined); ok {
+			return x.Joined
+		}
+	}
+	return nil
+}
+
 type isPlaceReport_Body interface {
 	isPlaceReport_Body()
 }
@@ -1110,6 +1128,10 @@ type PlaceReport_Waiting struct {
 	Waiting *PlaceWaiting `protobuf:"bytes,14,opt,name=waiting,proto3,oneof"`
 }
 
+type PlaceReport_Joined struct {
+	Joined *ReduceJoined `protobuf:"bytes,15,opt,name=joined,proto3,oneof"`
+}
+
 func (*PlaceReport_Acked) isPlaceReport_Body() {}
 
 func (*PlaceReport_Refused) isPlaceReport_Body() {}
@@ -1132,6 +1154,46 @@ func (*PlaceReport_Inspected) isPlaceReport_Body() {}
 
 func (*PlaceReport_Waiting) isPlaceReport_Body() {}
 
+func (*PlaceReport_Joined) isPlaceReport_Body() {}
+
+// ReduceJoined comes from a coordinator that follows, to the places of the node
+// whose coordinator runs the same Reduce.
+type ReduceJoined struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReduceJoined) Reset() {
+	*x = ReduceJoined{}
+	mi := &file_messages_reduce_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReduceJoined) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReduceJoined) ProtoMessage() {}
+
+func (x *ReduceJoined) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_reduce_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReduceJoined.ProtoReflect.Descriptor instead.
+func (*ReduceJoined) Descriptor() ([]byte, []int) {
+	return file_messages_reduce_proto_rawDescGZIP(), []int{11}
+}
+
 type PlaceAcked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
@@ -1143,7 +1205,7 @@ type PlaceAcked struct {
 
 func (x *PlaceAcked) Reset() {
 	*x = PlaceAcked{}
-	mi := &file_messages_reduce_proto_msgTypes[11]
+	mi := &file_messages_reduce_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1217,7 @@ func (x *PlaceAcked) String() string {
 func (*PlaceAcked) ProtoMessage() {}
 
 func (x *PlaceAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[11]
+	mi := &file_messages_reduce_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1230,7 @@ func (x *PlaceAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceAcked.ProtoReflect.Descriptor instead.
 func (*PlaceAcked) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{11}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PlaceAcked) GetPlace() uint32 {
@@ -1205,7 +1267,7 @@ type PlaceRefused struct {
 
 func (x *PlaceRefused) Reset() {
 	*x = PlaceRefused{}
-	mi := &file_messages_reduce_proto_msgTypes[12]
+	mi := &file_messages_reduce_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1279,7 @@ func (x *PlaceRefused) String() string {
 func (*PlaceRefused) ProtoMessage() {}
 
 func (x *PlaceRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[12]
+	mi := &file_messages_reduce_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1292,7 @@ func (x *PlaceRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRefused.ProtoReflect.Descriptor instead.
 func (*PlaceRefused) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{12}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlaceRefused) GetPlace() uint32 {
@@ -1278,7 +1340,7 @@ type PlaceStopped struct {
 
 func (x *PlaceStopped) Reset() {
 	*x = PlaceStopped{}
-	mi := &file_messages_reduce_proto_msgTypes[13]
+	mi := &file_messages_reduce_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1352,7 @@ func (x *PlaceStopped) String() string {
 func (*PlaceStopped) ProtoMessage() {}
 
 func (x *PlaceStopped) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[13]
+	mi := &file_messages_reduce_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1365,7 @@ func (x *PlaceStopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceStopped.ProtoReflect.Descriptor instead.
 func (*PlaceStopped) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{13}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlaceStopped) GetPlace() uint32 {
@@ -1333,7 +1395,7 @@ type PlaceDelivered struct {
 
 func (x *PlaceDelivered) Reset() {
 	*x = PlaceDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[14]
+	mi := &file_messages_reduce_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1407,7 @@ func (x *PlaceDelivered) String() string {
 func (*PlaceDelivered) ProtoMessage() {}
 
 func (x *PlaceDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[14]
+	mi := &file_messages_reduce_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1420,7 @@ func (x *PlaceDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceDelivered.ProtoReflect.Descriptor instead.
 func (*PlaceDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{14}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PlaceDelivered) GetParent() uint32 {
@@ -1408,7 +1470,7 @@ type PlaceNotDelivered struct {
 
 func (x *PlaceNotDelivered) Reset() {
 	*x = PlaceNotDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[15]
+	mi := &file_messages_reduce_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1420,7 +1482,7 @@ func (x *PlaceNotDelivered) String() string {
 func (*PlaceNotDelivered) ProtoMessage() {}
 
 func (x *PlaceNotDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[15]
+	mi := &file_messages_reduce_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1433,7 +1495,7 @@ func (x *PlaceNotDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceNotDelivered.ProtoReflect.Descriptor instead.
 func (*PlaceNotDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{15}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlaceNotDelivered) GetParent() uint32 {
@@ -1474,7 +1536,7 @@ type PlaceStalled struct {
 
 func (x *PlaceStalled) Reset() {
 	*x = PlaceStalled{}
-	mi := &file_messages_reduce_proto_msgTypes[16]
+	mi := &file_messages_reduce_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1548,7 @@ func (x *PlaceStalled) String() string {
 func (*PlaceStalled) ProtoMessage() {}
 
 func (x *PlaceStalled) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[16]
+	mi := &file_messages_reduce_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1561,7 @@ func (x *PlaceStalled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceStalled.ProtoReflect.Descriptor instead.
 func (*PlaceStalled) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{16}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlaceStalled) GetPlace() uint32 {
@@ -1526,7 +1588,7 @@ type PlaceMoving struct {
 
 func (x *PlaceMoving) Reset() {
 	*x = PlaceMoving{}
-	mi := &file_messages_reduce_proto_msgTypes[17]
+	mi := &file_messages_reduce_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1600,7 @@ func (x *PlaceMoving) String() string {
 func (*PlaceMoving) ProtoMessage() {}
 
 func (x *PlaceMoving) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[17]
+	mi := &file_messages_reduce_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1613,7 @@ func (x *PlaceMoving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceMoving.ProtoReflect.Descriptor instead.
 func (*PlaceMoving) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{17}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlaceMoving) GetPlace() uint32 {
@@ -1579,7 +1641,7 @@ type PlaceWaiting struct {
 
 func (x *PlaceWaiting) Reset() {
 	*x = PlaceWaiting{}
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1653,7 @@ func (x *PlaceWaiting) String() string {
 func (*PlaceWaiting) ProtoMessage() {}
 
 func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1666,7 @@ func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceWaiting.ProtoReflect.Descriptor instead.
 func (*PlaceWaiting) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlaceWaiting) GetPlace() uint32 {
@@ -1641,7 +1703,7 @@ type RootDone struct {
 
 func (x *RootDone) Reset() {
 	*x = RootDone{}
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1715,7 @@ func (x *RootDone) String() string {
 func (*RootDone) ProtoMessage() {}
 
 func (x *RootDone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1728,7 @@ func (x *RootDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RootDone.ProtoReflect.Descriptor instead.
 func (*RootDone) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RootDone) GetPlace() uint32 {
@@ -1716,7 +1778,7 @@ type PlaceLost struct {
 
 func (x *PlaceLost) Reset() {
 	*x = PlaceLost{}
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1790,7 @@ func (x *PlaceLost) String() string {
 func (*PlaceLost) ProtoMessage() {}
 
 func (x *PlaceLost) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1803,7 @@ func (x *PlaceLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceLost.ProtoReflect.Descriptor instead.
 func (*PlaceLost) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PlaceLost) GetPlace() uint32 {
@@ -1782,7 +1844,7 @@ type PlacesInspected struct {
 
 func (x *PlacesInspected) Reset() {
 	*x = PlacesInspected{}
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +1856,7 @@ func (x *PlacesInspected) String() string {
 func (*PlacesInspected) ProtoMessage() {}
 
 func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +1869,7 @@ func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesInspected.ProtoReflect.Descriptor instead.
 func (*PlacesInspected) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PlacesInspected) GetPlaces() []*HeldPlace {
@@ -1834,7 +1896,7 @@ type HeldPlace struct {
 
 func (x *HeldPlace) Reset() {
 	*x = HeldPlace{}
-	mi := &file_messages_reduce_proto_msgTypes[22]
+	mi := &file_messages_reduce_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +1908,7 @@ func (x *HeldPlace) String() string {
 func (*HeldPlace) ProtoMessage() {}
 
 func (x *HeldPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[22]
+	mi := &file_messages_reduce_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +1921,7 @@ func (x *HeldPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldPlace.ProtoReflect.Descriptor instead.
 func (*HeldPlace) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HeldPlace) GetState() *PlaceState {
@@ -1903,7 +1965,7 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x06reduce\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x06reduce\x12\x14\n" +
 	"\x05place\x18\x03 \x01(\rR\x05place\x12\x14\n" +
 	"\x05actor\x18\x04 \x01(\tR\x05actor\x12$\n" +
-	"\x05error\x18\x05 \x01(\v2\x0e.phalanx.ErrorR\x05error\"\x9f\x03\n" +
+	"\x05error\x18\x05 \x01(\v2\x0e.phalanx.ErrorR\x05error\"\xb3\x03\n" +
 	"\n" +
 	"PlaceState\x122\n" +
 	"\n" +
@@ -1920,7 +1982,8 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x04root\x18\n" +
 	" \x01(\bR\x04root\x12*\n" +
 	"\x06parent\x18\v \x01(\v2\x12.phalanx.PlacePeerR\x06parent\x12/\n" +
-	"\bchildren\x18\f \x03(\v2\x13.phalanx.PlaceChildR\bchildren\"Z\n" +
+	"\bchildren\x18\f \x03(\v2\x13.phalanx.PlaceChildR\bchildren\x12\x12\n" +
+	"\x04ring\x18\r \x01(\rR\x04ring\"Z\n" +
 	"\tPlacePeer\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12#\n" +
@@ -1946,7 +2009,7 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x05child\x18\x03 \x01(\rR\x05child\x12.\n" +
 	"\tchild_gen\x18\x04 \x01(\v2\x11.phalanx.PlaceGenR\bchildGen\")\n" +
 	"\rInspectPlaces\x12\x18\n" +
-	"\aattempt\x18\x01 \x01(\x04R\aattempt\"\xa9\x05\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\"\xda\x05\n" +
 	"\vPlaceReport\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12+\n" +
 	"\x06reduce\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x06reduce\x12\x12\n" +
@@ -1962,8 +2025,10 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\troot_done\x18\v \x01(\v2\x11.phalanx.RootDoneH\x00R\brootDone\x12(\n" +
 	"\x04lost\x18\f \x01(\v2\x12.phalanx.PlaceLostH\x00R\x04lost\x128\n" +
 	"\tinspected\x18\r \x01(\v2\x18.phalanx.PlacesInspectedH\x00R\tinspected\x121\n" +
-	"\awaiting\x18\x0e \x01(\v2\x15.phalanx.PlaceWaitingH\x00R\awaitingB\x06\n" +
-	"\x04body\"V\n" +
+	"\awaiting\x18\x0e \x01(\v2\x15.phalanx.PlaceWaitingH\x00R\awaiting\x12/\n" +
+	"\x06joined\x18\x0f \x01(\v2\x15.phalanx.ReduceJoinedH\x00R\x06joinedB\x06\n" +
+	"\x04body\"\x0e\n" +
+	"\fReduceJoined\"V\n" +
 	"\n" +
 	"PlaceAcked\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12\x18\n" +
@@ -2048,7 +2113,7 @@ func file_messages_reduce_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_reduce_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_messages_reduce_proto_goTypes = []any{
 	(LossReason)(0),           // 0: phalanx.LossReason
 	(*PlaceGen)(nil),          // 1: phalanx.PlaceGen
@@ -2062,77 +2127,79 @@ var file_messages_reduce_proto_goTypes = []any{
 	(*AskDelivered)(nil),      // 9: phalanx.AskDelivered
 	(*InspectPlaces)(nil),     // 10: phalanx.InspectPlaces
 	(*PlaceReport)(nil),       // 11: phalanx.PlaceReport
-	(*PlaceAcked)(nil),        // 12: phalanx.PlaceAcked
-	(*PlaceRefused)(nil),      // 13: phalanx.PlaceRefused
-	(*PlaceStopped)(nil),      // 14: phalanx.PlaceStopped
-	(*PlaceDelivered)(nil),    // 15: phalanx.PlaceDelivered
-	(*PlaceNotDelivered)(nil), // 16: phalanx.PlaceNotDelivered
-	(*PlaceStalled)(nil),      // 17: phalanx.PlaceStalled
-	(*PlaceMoving)(nil),       // 18: phalanx.PlaceMoving
-	(*PlaceWaiting)(nil),      // 19: phalanx.PlaceWaiting
-	(*RootDone)(nil),          // 20: phalanx.RootDone
-	(*PlaceLost)(nil),         // 21: phalanx.PlaceLost
-	(*PlacesInspected)(nil),   // 22: phalanx.PlacesInspected
-	(*HeldPlace)(nil),         // 23: phalanx.HeldPlace
-	(*Generation)(nil),        // 24: phalanx.Generation
-	(*Error)(nil),             // 25: phalanx.Error
-	(*Meta)(nil),              // 26: phalanx.Meta
-	(Kind)(0),                 // 27: phalanx.Kind
+	(*ReduceJoined)(nil),      // 12: phalanx.ReduceJoined
+	(*PlaceAcked)(nil),        // 13: phalanx.PlaceAcked
+	(*PlaceRefused)(nil),      // 14: phalanx.PlaceRefused
+	(*PlaceStopped)(nil),      // 15: phalanx.PlaceStopped
+	(*PlaceDelivered)(nil),    // 16: phalanx.PlaceDelivered
+	(*PlaceNotDelivered)(nil), // 17: phalanx.PlaceNotDelivered
+	(*PlaceStalled)(nil),      // 18: phalanx.PlaceStalled
+	(*PlaceMoving)(nil),       // 19: phalanx.PlaceMoving
+	(*PlaceWaiting)(nil),      // 20: phalanx.PlaceWaiting
+	(*RootDone)(nil),          // 21: phalanx.RootDone
+	(*PlaceLost)(nil),         // 22: phalanx.PlaceLost
+	(*PlacesInspected)(nil),   // 23: phalanx.PlacesInspected
+	(*HeldPlace)(nil),         // 24: phalanx.HeldPlace
+	(*Generation)(nil),        // 25: phalanx.Generation
+	(*Error)(nil),             // 26: phalanx.Error
+	(*Meta)(nil),              // 27: phalanx.Meta
+	(Kind)(0),                 // 28: phalanx.Kind
 }
 var file_messages_reduce_proto_depIdxs = []int32{
-	24, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
+	25, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
 	5,  // 1: phalanx.PlaceOrder.command:type_name -> phalanx.PlaceState
 	8,  // 2: phalanx.PlaceOrder.stop:type_name -> phalanx.StopPlace
 	9,  // 3: phalanx.PlaceOrder.ask_delivered:type_name -> phalanx.AskDelivered
 	10, // 4: phalanx.PlaceOrder.inspect:type_name -> phalanx.InspectPlaces
 	2,  // 5: phalanx.StartPlace.order:type_name -> phalanx.PlaceOrder
-	24, // 6: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
-	25, // 7: phalanx.PlaceStarted.error:type_name -> phalanx.Error
-	24, // 8: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
+	25, // 6: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
+	26, // 7: phalanx.PlaceStarted.error:type_name -> phalanx.Error
+	25, // 8: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
 	1,  // 9: phalanx.PlaceState.gen:type_name -> phalanx.PlaceGen
-	24, // 10: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
-	26, // 11: phalanx.PlaceState.meta:type_name -> phalanx.Meta
+	25, // 10: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
+	27, // 11: phalanx.PlaceState.meta:type_name -> phalanx.Meta
 	6,  // 12: phalanx.PlaceState.parent:type_name -> phalanx.PlacePeer
 	7,  // 13: phalanx.PlaceState.children:type_name -> phalanx.PlaceChild
 	1,  // 14: phalanx.PlacePeer.gen:type_name -> phalanx.PlaceGen
 	1,  // 15: phalanx.PlaceChild.gen:type_name -> phalanx.PlaceGen
-	24, // 16: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
+	25, // 16: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
 	1,  // 17: phalanx.StopPlace.gen:type_name -> phalanx.PlaceGen
 	1,  // 18: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
 	1,  // 19: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
-	24, // 20: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
-	12, // 21: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
-	13, // 22: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
-	14, // 23: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
-	15, // 24: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
-	16, // 25: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
-	17, // 26: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
-	18, // 27: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
-	20, // 28: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
-	21, // 29: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
-	22, // 30: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
-	19, // 31: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
-	27, // 32: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
-	1,  // 33: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
-	1,  // 34: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 35: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 36: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 37: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 38: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
-	1,  // 39: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
-	1,  // 40: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
-	1,  // 41: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
-	24, // 42: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
-	1,  // 43: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
-	0,  // 44: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
-	23, // 45: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
-	5,  // 46: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
-	15, // 47: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	25, // 20: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
+	13, // 21: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
+	14, // 22: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
+	15, // 23: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
+	16, // 24: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
+	17, // 25: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
+	18, // 26: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
+	19, // 27: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
+	21, // 28: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
+	22, // 29: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
+	23, // 30: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
+	20, // 31: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
+	12, // 32: phalanx.PlaceReport.joined:type_name -> phalanx.ReduceJoined
+	28, // 33: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
+	1,  // 34: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
+	1,  // 35: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 36: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 37: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 38: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 39: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
+	1,  // 40: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
+	1,  // 41: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
+	1,  // 42: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
+	25, // 43: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
+	1,  // 44: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
+	0,  // 45: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
+	24, // 46: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
+	5,  // 47: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
+	16, // 48: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_messages_reduce_proto_init() }
@@ -2159,6 +2226,7 @@ func file_messages_reduce_proto_init() {
 		(*PlaceReport_Lost)(nil),
 		(*PlaceReport_Inspected)(nil),
 		(*PlaceReport_Waiting)(nil),
+		(*PlaceReport_Joined)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2166,7 +2234,7 @@ func file_messages_reduce_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_reduce_proto_rawDesc), len(file_messages_reduce_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

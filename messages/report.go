@@ -13,7 +13,7 @@ type Report struct {
 	Target phalanx.ObjectID
 	Reduce phalanx.Generation
 	Node   phalanx.NodeID // who says so
-	Event  reduce.Event   // one that reduce.Report can carry, or reduce.Inspected
+	Event  reduce.Event   // one that reduce.Report can carry, or reduce.Inspected or reduce.Joined
 }
 
 // ReportToProto returns r as a message. It panics on an event that no place
@@ -45,6 +45,8 @@ func ReportToProto(r Report) *PlaceReport {
 	case reduce.PlaceLost:
 		m.Body = &PlaceReport_Lost{&PlaceLost{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen),
 			Reason: LossReason(e.Reason), Text: fromText(e.Text)}}
+	case reduce.Joined:
+		m.Body = &PlaceReport_Joined{&ReduceJoined{}}
 	case reduce.Inspected:
 		in := &PlacesInspected{Attempt: e.Attempt}
 		for i := range e.Places {
@@ -96,6 +98,8 @@ func (f *fields) event(r Report, m *PlaceReport) reduce.Event {
 	case *PlaceReport_Lost:
 		return reduce.PlaceLost{Place: f.index("lost.place", b.Lost.GetPlace()), Gen: toPlaceGen(b.Lost.GetGen()),
 			Reason: enum(f, "lost.reason", b.Lost.GetReason(), reduce.LostUnheld), Text: b.Lost.GetText()}
+	case *PlaceReport_Joined:
+		return reduce.Joined{Node: r.Node}
 	case *PlaceReport_Inspected:
 		in := reduce.Inspected{Node: r.Node, Attempt: b.Inspected.GetAttempt()}
 		for _, p := range b.Inspected.GetPlaces() {

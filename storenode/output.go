@@ -31,6 +31,8 @@ type output struct {
 	done   sync.WaitGroup
 	place  *place
 
+	turning *turning // in a ring; else nil
+
 	space  []byte // of the whole buffer, nil in a window; only folders write it
 	inputs []*folder
 	first  sync.Once
@@ -66,6 +68,10 @@ func (p *place) resetOutput(gen reduce.PlaceGen) {
 func (o *output) close(keep bool) {
 	defer o.cancel() // after readers can see why
 	o.room.close()
+	if o.turning != nil && o.vessel.isZero() && o.turning.result != nil {
+		o.turning.result.Release()
+		o.turning.result = nil
+	}
 	if o.vessel.isZero() || o.given {
 		return
 	}
@@ -118,8 +124,11 @@ func (p *place) begin(cb reduce.Combine) {
 		return
 	}
 	self, env, size, need := p.self, p.env, cb.Meta.Size, anyVessel
+	if cb.Ring > 0 {
+		o.turning = newTurning(cb.Ring)
+	}
 	switch {
-	case root:
+	case root || cb.Ring > 0:
 		need = wholeVessel
 	case p.tight:
 		need = smallVessel
@@ -152,6 +161,11 @@ func (p *place) room(r outputRoom) {
 	case !ok:
 		return
 	}
+	if o.turning != nil {
+		o.turning.result = v.buffer
+		p.turn()
+		return
+	}
 	o.vessel = v
 	if v.buffer != nil {
 		o.space = v.buffer.Space(int(o.meta.Size))
@@ -163,6 +177,10 @@ func (p *place) room(r outputRoom) {
 // fold starts the folders whose input is known, in order.
 func (p *place) fold() {
 	o := p.out
+	if o != nil && o.turning != nil {
+		p.turn()
+		return
+	}
 	if o == nil || o.vessel.isZero() || o.shared || o.given {
 		return
 	}

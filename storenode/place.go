@@ -61,6 +61,7 @@ type place struct {
 	serving reduce.Serve
 	root    *objectCopy // the target, at the root
 	began   bool        // the target's first piece was announced
+	kept    bool        // what it held goes on without it
 }
 
 // Receive turns messages into events.
@@ -86,6 +87,12 @@ func (p *place) Receive(c actor.Context) {
 		}
 		if cmd, ok := m.PlaceEvent.(reduce.Commanded); ok {
 			m.PlaceEvent = p.able(cmd)
+		}
+		switch m.PlaceEvent.(type) {
+		case reduce.OutputDone:
+			p.announceRing()
+		case reduce.SourceComplete:
+			p.fold() // a ring waits for it
 		}
 		p.do(m.PlaceEvent)
 		if _, ok := m.PlaceEvent.(reduce.Stopping); ok && !p.core.Runs() { // also one that has refused its command
@@ -172,6 +179,10 @@ func (p *place) show() {
 	if p.out == nil || p.out.vessel.isZero() || p.out.given || p.out.gen != p.serving.Gen {
 		return
 	}
+	if p.out.turning != nil {
+		p.showRing()
+		return
+	}
 	if !p.serving.Root {
 		p.hub.show(p.key, p.self, p.out)
 		return
@@ -205,6 +216,13 @@ func (p *place) announce(a directory.Announce) {
 
 // release frees what the place holds. A target that is kept stays in the table.
 func (p *place) release(keepTarget bool) {
+	if p.kept {
+		return
+	}
+	if keepTarget && p.out != nil && p.out.turning != nil {
+		p.keepRing()
+		return
+	}
 	for _, e := range p.edges {
 		e.cancel()
 	}

@@ -37,11 +37,3 @@ func (h *Places) Made(target phalanx.ObjectID) []Made {
 	slices.SortFunc(all, func(a, b Made) int { return cmp.Or(cmp.Compare(a.Place, b.Place), a.Gen.Compare(b.Gen)) })
 	return all
 }
-
-// watermark returns how many bytes are made.
-func (v vessel) watermark() int64 {
-	if v.buffer != nil {
-		return v.buffer.Watermark()
-	}
-	return v.window.Watermark()
-}

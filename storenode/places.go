@@ -21,6 +21,8 @@ import (
 type Places struct {
 	env *Env
 	ops *combine.Registry
+	// Coordinators takes reports that are for whoever runs a Reduce on this node.
+	Coordinators func(*messages.PlaceReport)
 
 	mu      sync.Mutex
 	closed  bool
@@ -156,8 +158,12 @@ func (h *Places) Actor() *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return &placesActor{h} })
 }
 
-// Receive hands an order on.
+// Receive hands an order on, or a report.
 func (a *placesActor) Receive(c actor.Context) {
+	if m, ok := c.Message().(*messages.PlaceReport); ok {
+		a.hub.Coordinators(m)
+		return
+	}
 	m, ok := c.Message().(*messages.PlaceOrder)
 	if !ok || c.Sender() == nil {
 		return

@@ -54,10 +54,13 @@ func (h *Places) replace(key placeKey, s servedOutput) {
 	h.changed = make(chan struct{})
 }
 
-func (h *Places) hide(key placeKey) {
+func (h *Places) hide(key placeKey) { h.hideOutput(key, nil) }
+
+// hideOutput is hide if o is what is shown, or nil.
+func (h *Places) hideOutput(key placeKey, o *output) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if old, ok := h.outputs[key]; ok {
+	if old, ok := h.outputs[key]; ok && (o == nil || old.output == o) {
 		old.release()
 		delete(h.outputs, key)
 		close(h.changed)
@@ -145,8 +148,8 @@ func (h *Places) stream(out servedOutput, req dataplane.Request, path func() []p
 	defer context.AfterFunc(out.output.ctx, cancel)()
 	// The parent takes nothing while it has no room, or waits for another input.
 	err := out.vessel.send(ctx, w, req.Offset, dataplane.SendOptions{Checked: req.Checked, WaitPath: path, Patient: true})
-	if err == nil {
-		out.output.delivered.Store(true)
+	if err == nil && !out.output.delivered.Swap(true) && out.output.turning != nil {
+		close(out.output.turning.went)
 	}
 	return err
 }

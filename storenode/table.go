@@ -25,6 +25,7 @@ type objectCopy struct {
 	complete bool
 	pinned   bool
 	origin   bool
+	ring     bool // made here, but the owner is not told of it before it is whole
 	begun    bool // has its first piece
 	dropped  bool
 	lease    uint64
@@ -321,6 +322,13 @@ func (t *Table) begun(c *objectCopy) {
 	c.begun = true
 }
 
+// inRing notes that c is not the one that the directory knows as the origin's.
+func (t *Table) inRing(c *objectCopy) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.ring = true
+}
+
 // Holdings returns what this node has of one shard of n, for its new owner.
 func (t *Table) Holdings(shard, n int) []directory.Holding {
 	t.mu.Lock()
@@ -332,7 +340,7 @@ func (t *Table) Holdings(shard, n int) []directory.Holding {
 		}
 		c := t.copies[id]
 		out = append(out, directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Digest: c.digest, Complete: c.complete,
-			Pinned: c.pinned, Origin: c.origin && !c.complete, Begun: c.begun, Lease: c.lease, Upstream: c.upstream})
+			Pinned: c.pinned, Origin: c.origin && !c.complete && !c.ring, Begun: c.begun, Lease: c.lease, Upstream: c.upstream})
 	}
 	return out
 }

@@ -28,7 +28,7 @@ func (h *Places) Tighten() {
 // its parent has is made again only if it is asked for.
 func (p *place) tighten() {
 	o := p.out
-	if o == nil || o.shared || o.given || o.vessel.isZero() || p.core.State().Root {
+	if o == nil || o.shared || o.given || o.turning != nil || o.vessel.isZero() || p.core.State().Root {
 		return
 	}
 	if o.delivered.Load() && len(p.core.Held().Delivered) == len(p.core.State().Children) {

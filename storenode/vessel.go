@@ -9,37 +9,39 @@ import (
 )
 
 // vessel is what a place's output is made in: all of it in a Buffer, or, where
-// there is no room for that and only the parent reads it, in a Window.
+// there is no room for that and only the parent reads it, in a Window; or in a
+// Ring, where it is what goes to the next place.
 type vessel struct {
-	buffer *dataplane.Buffer // one of the two is set
+	buffer *dataplane.Buffer // one of the three is set
 	window *dataplane.Window
+	ring   *dataplane.Ring
+}
+
+// part is what all of them are.
+type part interface {
+	Retain()
+	Release()
+	Fail(err error)
+	Watermark() int64
+	Digest() (phalanx.Digest, bool)
+}
+
+func (v vessel) part() part {
+	switch {
+	case v.buffer != nil:
+		return v.buffer
+	case v.window != nil:
+		return v.window
+	}
+	return v.ring
 }
 
 func (v vessel) isZero() bool { return v == vessel{} }
 
-func (v vessel) retain() {
-	if v.buffer != nil {
-		v.buffer.Retain()
-	} else {
-		v.window.Retain()
-	}
-}
-
-func (v vessel) release() {
-	if v.buffer != nil {
-		v.buffer.Release()
-	} else {
-		v.window.Release()
-	}
-}
-
-func (v vessel) fail(err error) {
-	if v.buffer != nil {
-		v.buffer.Fail(err)
-	} else {
-		v.window.Fail(err)
-	}
-}
+func (v vessel) retain()          { v.part().Retain() }
+func (v vessel) release()         { v.part().Release() }
+func (v vessel) fail(err error)   { v.part().Fail(err) }
+func (v vessel) watermark() int64 { return v.part().Watermark() }
 
 // commit says that the next n bytes are made.
 func (v vessel) commit(n int) {
@@ -51,18 +53,16 @@ func (v vessel) commit(n int) {
 }
 
 func (v vessel) digest() phalanx.Digest {
-	var d phalanx.Digest
-	if v.buffer != nil {
-		d, _ = v.buffer.Digest()
-	} else {
-		d, _ = v.window.Digest()
-	}
+	d, _ := v.part().Digest()
 	return d
 }
 
 func (v vessel) send(ctx context.Context, w *dataplane.Writer, from int64, opts dataplane.SendOptions) error {
-	if v.buffer != nil {
+	switch {
+	case v.buffer != nil:
 		return w.SendBuffer(ctx, v.buffer, from, opts)
+	case v.ring != nil:
+		return w.SendRing(ctx, v.ring, opts)
 	}
 	return w.SendWindow(ctx, v.window, from, opts)
 }

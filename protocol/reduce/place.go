@@ -244,8 +244,9 @@ func (p *Place) stopping(ev Stopping) {
 		p.ended = ev.Gen
 	}
 	if p.runs && s.Gen.Compare(ev.Gen) <= 0 {
+		goesOn := ev.Final && s.Ring > 0 // Release says so: it has not got everything yet
 		for i, c := range s.Children {
-			if p.edges[i].open {
+			if p.edges[i].open && !goesOn {
 				p.emit(CloseEdge{Place: c.Place, Gen: c.Gen, Stream: p.edges[i].stream})
 			}
 		}

@@ -67,8 +67,10 @@ func NewRing(source, result *Buffer, place, places int, combine func(dst, src []
 	}
 	r.checks = make([]Check, 0, Pieces(r.begins[len(r.begins)-1]))
 	lo, hi := r.shard(0)
-	for at := lo; at < hi; at += PieceSize {
-		r.checks = append(r.checks, CheckOf(r.own(at, PieceSize)))
+	r.checks = r.checks[:Pieces(hi-lo)]
+	source.checksFrom(lo/PieceSize, r.checks)
+	if r.tail != nil && hi > r.size {
+		r.checks[len(r.checks)-1] = CheckOf(r.tailOwn)
 	}
 	r.arrived.Store(hi - lo)
 	return r

@@ -1,0 +1,177 @@
+package storenode
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// A place of a ring makes the whole target, as every other place does. The root's
+// is announced as what the reduce has made; the others are copies, which are
+// listed once the target is final.
+
+// turning is what an output in a ring has besides.
+type turning struct {
+	places int
+	result *dataplane.Buffer // to be the target: by room, and then held by the vessel
+	pulled bool              // the stream of the place before was read: it cannot be again
+	came   chan struct{}     // closed when everything of it came
+	went   chan struct{}     // closed when the place behind has everything
+}
+
+func newTurning(places int) *turning {
+	return &turning{places: places, came: make(chan struct{}), went: make(chan struct{})}
+}
+
+// turn begins what can be begun: the ring once there are the source and room for
+// the target, and the stream of the place before.
+func (p *place) turn() {
+	o := p.out
+	if o.vessel.isZero() {
+		s := p.source
+		if s == nil || o.turning.result == nil || !s.buffer.Complete() {
+			return
+		}
+		s.buffer.Retain()
+		o.vessel.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.place, o.turning.places, func(dst, src []byte) error {
+			return p.hub.ops.Combine(o.op, o.meta.DType, dst, src)
+		})
+		p.show()
+	}
+	for _, e := range p.edges {
+		if !e.used {
+			e.used = true
+			o.done.Add(1)
+			go p.pullRing(o, e)
+		}
+	}
+}
+
+// showRing lets the next place read, and those on this node wait for the target.
+func (p *place) showRing() {
+	o := p.out
+	p.hub.show(p.key, p.self, o)
+	if p.serving.TargetGen.IsZero() || p.root != nil {
+		return
+	}
+	o.turning.result.Retain()
+	c, ok := p.env.Table.show(p.key.target, p.serving.TargetGen, o.meta, o.turning.result, true)
+	if !ok {
+		o.turning.result.Release()
+		return
+	}
+	if !p.serving.Root {
+		p.env.Table.inRing(c)
+	}
+	p.root = c
+	p.env.send(p.env.StorePID, ownShown{p.key.target})
+}
+
+// pullRing takes the stream of the place before.
+func (p *place) pullRing(o *output, e *edge) {
+	defer o.done.Done()
+	defer close(e.finished)
+	err := p.circulate(o, e)
+	if e.ctx.Err() != nil || o.ctx.Err() != nil {
+		return
+	}
+	end := reduce.EdgeEnded{Child: e.open.Place, Gen: e.open.Gen, Stream: e.open.Stream, Complete: err == nil}
+	if err != nil {
+		end.Text = err.Error()
+		p.tell(end)
+		return
+	}
+	close(o.turning.came)
+	digest, _ := o.turning.result.Digest()
+	p.tell(end)
+	p.tell(reduce.OutputDone{Gen: o.gen, Size: o.meta.Size, Digest: digest})
+}
+
+func (p *place) circulate(o *output, e *edge) error {
+	if o.turning.pulled {
+		return errors.New("what came before cannot be taken again")
+	}
+	s, err := p.env.Conns.Open(e.ctx, e.open.Node, dataplane.Request{Kind: dataplane.Place, Object: p.key.target, Generation: p.key.reduce,
+		Reduce: p.key.reduce.String(), Place: e.open.Place, PlaceGeneration: dataplane.PlaceGeneration{Attempt: e.open.Gen.Attempt, Seq: e.open.Gen.Seq}})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	defer context.AfterFunc(e.ctx, s.Close)()
+	defer context.AfterFunc(o.ctx, s.Close)()
+	o.turning.pulled = true
+	if end := s.ReceiveRing(o.vessel.ring, dataplane.Progress{}); end.Reason != dataplane.Complete {
+		return end
+	}
+	return nil
+}
+
+// announceRing tells the target's owner of the root's copy, which is whole.
+func (p *place) announceRing() {
+	if p.root != nil && p.serving.Root && p.out.turning != nil {
+		p.announce(directory.Announce{Gen: p.root.gen, Origin: true, Begun: true})
+	}
+}
+
+// ringPatience bounds how long a place of a ring goes on when the target is final.
+const ringPatience = 5 * time.Second
+
+// keepRing has a place whose target is final go on by itself: until it has all of
+// it, which makes it a copy, and the place behind has what it needs for that.
+func (p *place) keepRing() {
+	o, c, cancel, edges, pinned := p.out, p.root, p.cancel, p.edges, p.serving.Root
+	key, env, hub := p.key, p.env, p.hub
+	p.out, p.root, p.cancel, p.edges, p.serving = nil, nil, func() {}, map[int]*edge{}, reduce.Serve{}
+	p.kept = true
+	p.closeSource()
+	go func() {
+		defer cancel()
+		patience := time.NewTimer(ringPatience)
+		defer patience.Stop()
+		whole := o.turning.becomesWhole(edges, patience.C)
+		if c != nil && whole {
+			digest, _ := o.turning.result.Digest()
+			env.Table.finish(c, o.meta, digest, pinned)
+			if !pinned {
+				env.report(key.target, directory.Announce{Gen: c.gen, Complete: true})
+			}
+		} else if c != nil {
+			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
+		}
+		if whole {
+			select {
+			case <-o.turning.went:
+			case <-patience.C:
+			}
+		}
+		hub.hideOutput(key, o)
+		for _, e := range edges {
+			e.cancel()
+		}
+		o.close(false)
+	}()
+}
+
+// becomesWhole waits until everything came, and reports whether it did.
+func (t *turning) becomesWhole(edges map[int]*edge, patience <-chan time.Time) bool {
+	var over <-chan struct{}
+	for _, e := range edges { // the one there is
+		over = e.finished
+	}
+	select {
+	case <-over:
+	case <-t.came:
+	case <-patience:
+	}
+	select {
+	case <-t.came:
+		return true
+	default:
+		return false
+	}
+}
