@@ -6,6 +6,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // Messages to a coordinator from inside its node.
@@ -28,7 +29,7 @@ type (
 	}
 	surveyed struct{} // what is ready at the start was waited for long enough
 	canceled struct{ err *phalanx.Error }
-	made     struct{} // the target is final
+	made     struct{ storenode.Info } // the target is final
 )
 
 // heard takes what was started beside this instance.

@@ -85,7 +85,8 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 	case reduce.NodeGone:
 		c.do(ctx, m)
 	case made:
-		c.do(ctx, reduce.Start{Now: c.env.Now()}) // asks again, if another has made it
+		c.run.tree.meta = &m.Meta
+		c.do(ctx, reduce.Made{Now: c.env.Now(), Gen: m.Gen, Size: m.Meta.Size, Digest: m.Digest})
 	case actors.Crash:
 		panic(m)
 	case canceled:
@@ -113,6 +114,9 @@ func (c *Coordinator) start(ctx actor.Context) {
 		InlineLimit: c.env.Store.InlineLimit, Deadline: r.began + r.req.Deadline})
 	c.survey = newSurvey(r.req.Sources)
 	if r.remember == nil {
+		if r.shared {
+			c.do(ctx, c.joining())
+		}
 		c.do(ctx, reduce.Start{Now: now})
 		return
 	}
@@ -251,8 +255,19 @@ func (c *Coordinator) order(ctx actor.Context, e reduce.Effect) {
 // join tells another node's coordinator that this node wants the target too.
 func (c *Coordinator) join(e reduce.Join) {
 	if pid, ok := c.env.PlacesOn(e.Node); ok {
-		c.env.Store.System.Root.Send(pid, messages.ReportToProto(messages.Report{Target: e.Target, Reduce: e.Reduce, Node: c.env.Store.Self, Event: reduce.Joined{}}))
+		c.env.Store.System.Root.Send(pid, messages.ReportToProto(messages.Report{Target: e.Target, Reduce: e.Reduce, Node: c.env.Store.Self, Event: c.joining()}))
 	}
+}
+
+// joining says what this node has of the sources.
+func (c *Coordinator) joining() reduce.Joined {
+	j := reduce.Joined{Node: c.env.Store.Self}
+	for _, id := range c.run.req.Sources {
+		if h, ok := c.env.Store.Table.Whole(id); ok {
+			j.Has = append(j.Has, reduce.Ready{Source: id, Node: j.Node, Gen: h.Gen, Meta: h.Meta, Kind: reduce.Complete, Final: true})
+		}
+	}
+	return j
 }
 
 // strangeFor is how long a node may be unknown: the view here may be older than

@@ -97,8 +97,8 @@ func (e *Env) Close() {
 }
 
 // Run is Reduce for ordinary Go code: it ends with ctx. If others ask for the same
-// at this time, shared is not nil, and closed when the target is seen to be final.
-func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan struct{}) (storenode.ReduceResult, error) {
+// at this time, shared is not nil, and brings the target when it is seen to be final.
+func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storenode.Info) (storenode.ReduceResult, error) {
 	if d, ok := ctx.Deadline(); ok {
 		r.Deadline = time.Until(d)
 	} else if r.Deadline <= 0 {
@@ -123,9 +123,8 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan struct{
 		select {
 		case d := <-ch:
 			return d.Result, d.Err
-		case <-shared:
-			shared = nil
-			tell(made{})
+		case target := <-shared:
+			tell(made{target})
 		case <-ctx.Done():
 			waiting = false
 		}

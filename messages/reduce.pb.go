@@ -1160,6 +1160,7 @@ func (*PlaceReport_Joined) isPlaceReport_Body() {}
 // whose coordinator runs the same Reduce.
 type ReduceJoined struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Has           []*HeldSource          `protobuf:"bytes,1,rep,name=has,proto3" json:"has,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1194,6 +1195,74 @@ func (*ReduceJoined) Descriptor() ([]byte, []int) {
 	return file_messages_reduce_proto_rawDescGZIP(), []int{11}
 }
 
+func (x *ReduceJoined) GetHas() []*HeldSource {
+	if x != nil {
+		return x.Has
+	}
+	return nil
+}
+
+// HeldSource is a source that a node has in full.
+type HeldSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Source        string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Gen           *Generation            `protobuf:"bytes,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	Meta          *Meta                  `protobuf:"bytes,3,opt,name=meta,proto3" json:"meta,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldSource) Reset() {
+	*x = HeldSource{}
+	mi := &file_messages_reduce_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldSource) ProtoMessage() {}
+
+func (x *HeldSource) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_reduce_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldSource.ProtoReflect.Descriptor instead.
+func (*HeldSource) Descriptor() ([]byte, []int) {
+	return file_messages_reduce_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *HeldSource) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *HeldSource) GetGen() *Generation {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *HeldSource) GetMeta() *Meta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
 type PlaceAcked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
@@ -1205,7 +1274,7 @@ type PlaceAcked struct {
 
 func (x *PlaceAcked) Reset() {
 	*x = PlaceAcked{}
-	mi := &file_messages_reduce_proto_msgTypes[12]
+	mi := &file_messages_reduce_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1286,7 @@ func (x *PlaceAcked) String() string {
 func (*PlaceAcked) ProtoMessage() {}
 
 func (x *PlaceAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[12]
+	mi := &file_messages_reduce_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1299,7 @@ func (x *PlaceAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceAcked.ProtoReflect.Descriptor instead.
 func (*PlaceAcked) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{12}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlaceAcked) GetPlace() uint32 {
@@ -1267,7 +1336,7 @@ type PlaceRefused struct {
 
 func (x *PlaceRefused) Reset() {
 	*x = PlaceRefused{}
-	mi := &file_messages_reduce_proto_msgTypes[13]
+	mi := &file_messages_reduce_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1348,7 @@ func (x *PlaceRefused) String() string {
 func (*PlaceRefused) ProtoMessage() {}
 
 func (x *PlaceRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[13]
+	mi := &file_messages_reduce_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1361,7 @@ func (x *PlaceRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRefused.ProtoReflect.Descriptor instead.
 func (*PlaceRefused) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{13}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlaceRefused) GetPlace() uint32 {
@@ -1340,7 +1409,7 @@ type PlaceStopped struct {
 
 func (x *PlaceStopped) Reset() {
 	*x = PlaceStopped{}
-	mi := &file_messages_reduce_proto_msgTypes[14]
+	mi := &file_messages_reduce_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1421,7 @@ func (x *PlaceStopped) String() string {
 func (*PlaceStopped) ProtoMessage() {}
 
 func (x *PlaceStopped) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[14]
+	mi := &file_messages_reduce_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1434,7 @@ func (x *PlaceStopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceStopped.ProtoReflect.Descriptor instead.
 func (*PlaceStopped) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{14}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PlaceStopped) GetPlace() uint32 {
@@ -1395,7 +1464,7 @@ type PlaceDelivered struct {
 
 func (x *PlaceDelivered) Reset() {
 	*x = PlaceDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[15]
+	mi := &file_messages_reduce_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1476,7 @@ func (x *PlaceDelivered) String() string {
 func (*PlaceDelivered) ProtoMessage() {}
 
 func (x *PlaceDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[15]
+	mi := &file_messages_reduce_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1489,7 @@ func (x *PlaceDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceDelivered.ProtoReflect.Descriptor instead.
 func (*PlaceDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{15}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlaceDelivered) GetParent() uint32 {
@@ -1470,7 +1539,7 @@ type PlaceNotDelivered struct {
 
 func (x *PlaceNotDelivered) Reset() {
 	*x = PlaceNotDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[16]
+	mi := &file_messages_reduce_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1551,7 @@ func (x *PlaceNotDelivered) String() string {
 func (*PlaceNotDelivered) ProtoMessage() {}
 
 func (x *PlaceNotDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[16]
+	mi := &file_messages_reduce_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1564,7 @@ func (x *PlaceNotDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceNotDelivered.ProtoReflect.Descriptor instead.
 func (*PlaceNotDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{16}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlaceNotDelivered) GetParent() uint32 {
@@ -1536,7 +1605,7 @@ type PlaceStalled struct {
 
 func (x *PlaceStalled) Reset() {
 	*x = PlaceStalled{}
-	mi := &file_messages_reduce_proto_msgTypes[17]
+	mi := &file_messages_reduce_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1617,7 @@ func (x *PlaceStalled) String() string {
 func (*PlaceStalled) ProtoMessage() {}
 
 func (x *PlaceStalled) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[17]
+	mi := &file_messages_reduce_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1630,7 @@ func (x *PlaceStalled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceStalled.ProtoReflect.Descriptor instead.
 func (*PlaceStalled) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{17}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlaceStalled) GetPlace() uint32 {
@@ -1588,7 +1657,7 @@ type PlaceMoving struct {
 
 func (x *PlaceMoving) Reset() {
 	*x = PlaceMoving{}
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1669,7 @@ func (x *PlaceMoving) String() string {
 func (*PlaceMoving) ProtoMessage() {}
 
 func (x *PlaceMoving) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1682,7 @@ func (x *PlaceMoving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceMoving.ProtoReflect.Descriptor instead.
 func (*PlaceMoving) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlaceMoving) GetPlace() uint32 {
@@ -1641,7 +1710,7 @@ type PlaceWaiting struct {
 
 func (x *PlaceWaiting) Reset() {
 	*x = PlaceWaiting{}
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1722,7 @@ func (x *PlaceWaiting) String() string {
 func (*PlaceWaiting) ProtoMessage() {}
 
 func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1735,7 @@ func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceWaiting.ProtoReflect.Descriptor instead.
 func (*PlaceWaiting) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PlaceWaiting) GetPlace() uint32 {
@@ -1703,7 +1772,7 @@ type RootDone struct {
 
 func (x *RootDone) Reset() {
 	*x = RootDone{}
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1784,7 @@ func (x *RootDone) String() string {
 func (*RootDone) ProtoMessage() {}
 
 func (x *RootDone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +1797,7 @@ func (x *RootDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RootDone.ProtoReflect.Descriptor instead.
 func (*RootDone) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RootDone) GetPlace() uint32 {
@@ -1778,7 +1847,7 @@ type PlaceLost struct {
 
 func (x *PlaceLost) Reset() {
 	*x = PlaceLost{}
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1790,7 +1859,7 @@ func (x *PlaceLost) String() string {
 func (*PlaceLost) ProtoMessage() {}
 
 func (x *PlaceLost) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1803,7 +1872,7 @@ func (x *PlaceLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceLost.ProtoReflect.Descriptor instead.
 func (*PlaceLost) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PlaceLost) GetPlace() uint32 {
@@ -1844,7 +1913,7 @@ type PlacesInspected struct {
 
 func (x *PlacesInspected) Reset() {
 	*x = PlacesInspected{}
-	mi := &file_messages_reduce_proto_msgTypes[22]
+	mi := &file_messages_reduce_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1925,7 @@ func (x *PlacesInspected) String() string {
 func (*PlacesInspected) ProtoMessage() {}
 
 func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[22]
+	mi := &file_messages_reduce_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1938,7 @@ func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesInspected.ProtoReflect.Descriptor instead.
 func (*PlacesInspected) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PlacesInspected) GetPlaces() []*HeldPlace {
@@ -1896,7 +1965,7 @@ type HeldPlace struct {
 
 func (x *HeldPlace) Reset() {
 	*x = HeldPlace{}
-	mi := &file_messages_reduce_proto_msgTypes[23]
+	mi := &file_messages_reduce_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +1977,7 @@ func (x *HeldPlace) String() string {
 func (*HeldPlace) ProtoMessage() {}
 
 func (x *HeldPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[23]
+	mi := &file_messages_reduce_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +1990,7 @@ func (x *HeldPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldPlace.ProtoReflect.Descriptor instead.
 func (*HeldPlace) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{23}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HeldPlace) GetState() *PlaceState {
@@ -2027,8 +2096,14 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\tinspected\x18\r \x01(\v2\x18.phalanx.PlacesInspectedH\x00R\tinspected\x121\n" +
 	"\awaiting\x18\x0e \x01(\v2\x15.phalanx.PlaceWaitingH\x00R\awaiting\x12/\n" +
 	"\x06joined\x18\x0f \x01(\v2\x15.phalanx.ReduceJoinedH\x00R\x06joinedB\x06\n" +
-	"\x04body\"\x0e\n" +
-	"\fReduceJoined\"V\n" +
+	"\x04body\"5\n" +
+	"\fReduceJoined\x12%\n" +
+	"\x03has\x18\x01 \x03(\v2\x13.phalanx.HeldSourceR\x03has\"n\n" +
+	"\n" +
+	"HeldSource\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12%\n" +
+	"\x03gen\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12!\n" +
+	"\x04meta\x18\x03 \x01(\v2\r.phalanx.MetaR\x04meta\"V\n" +
 	"\n" +
 	"PlaceAcked\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12\x18\n" +
@@ -2113,7 +2188,7 @@ func file_messages_reduce_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_reduce_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_messages_reduce_proto_goTypes = []any{
 	(LossReason)(0),           // 0: phalanx.LossReason
 	(*PlaceGen)(nil),          // 1: phalanx.PlaceGen
@@ -2128,78 +2203,82 @@ var file_messages_reduce_proto_goTypes = []any{
 	(*InspectPlaces)(nil),     // 10: phalanx.InspectPlaces
 	(*PlaceReport)(nil),       // 11: phalanx.PlaceReport
 	(*ReduceJoined)(nil),      // 12: phalanx.ReduceJoined
-	(*PlaceAcked)(nil),        // 13: phalanx.PlaceAcked
-	(*PlaceRefused)(nil),      // 14: phalanx.PlaceRefused
-	(*PlaceStopped)(nil),      // 15: phalanx.PlaceStopped
-	(*PlaceDelivered)(nil),    // 16: phalanx.PlaceDelivered
-	(*PlaceNotDelivered)(nil), // 17: phalanx.PlaceNotDelivered
-	(*PlaceStalled)(nil),      // 18: phalanx.PlaceStalled
-	(*PlaceMoving)(nil),       // 19: phalanx.PlaceMoving
-	(*PlaceWaiting)(nil),      // 20: phalanx.PlaceWaiting
-	(*RootDone)(nil),          // 21: phalanx.RootDone
-	(*PlaceLost)(nil),         // 22: phalanx.PlaceLost
-	(*PlacesInspected)(nil),   // 23: phalanx.PlacesInspected
-	(*HeldPlace)(nil),         // 24: phalanx.HeldPlace
-	(*Generation)(nil),        // 25: phalanx.Generation
-	(*Error)(nil),             // 26: phalanx.Error
-	(*Meta)(nil),              // 27: phalanx.Meta
-	(Kind)(0),                 // 28: phalanx.Kind
+	(*HeldSource)(nil),        // 13: phalanx.HeldSource
+	(*PlaceAcked)(nil),        // 14: phalanx.PlaceAcked
+	(*PlaceRefused)(nil),      // 15: phalanx.PlaceRefused
+	(*PlaceStopped)(nil),      // 16: phalanx.PlaceStopped
+	(*PlaceDelivered)(nil),    // 17: phalanx.PlaceDelivered
+	(*PlaceNotDelivered)(nil), // 18: phalanx.PlaceNotDelivered
+	(*PlaceStalled)(nil),      // 19: phalanx.PlaceStalled
+	(*PlaceMoving)(nil),       // 20: phalanx.PlaceMoving
+	(*PlaceWaiting)(nil),      // 21: phalanx.PlaceWaiting
+	(*RootDone)(nil),          // 22: phalanx.RootDone
+	(*PlaceLost)(nil),         // 23: phalanx.PlaceLost
+	(*PlacesInspected)(nil),   // 24: phalanx.PlacesInspected
+	(*HeldPlace)(nil),         // 25: phalanx.HeldPlace
+	(*Generation)(nil),        // 26: phalanx.Generation
+	(*Error)(nil),             // 27: phalanx.Error
+	(*Meta)(nil),              // 28: phalanx.Meta
+	(Kind)(0),                 // 29: phalanx.Kind
 }
 var file_messages_reduce_proto_depIdxs = []int32{
-	25, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
+	26, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
 	5,  // 1: phalanx.PlaceOrder.command:type_name -> phalanx.PlaceState
 	8,  // 2: phalanx.PlaceOrder.stop:type_name -> phalanx.StopPlace
 	9,  // 3: phalanx.PlaceOrder.ask_delivered:type_name -> phalanx.AskDelivered
 	10, // 4: phalanx.PlaceOrder.inspect:type_name -> phalanx.InspectPlaces
 	2,  // 5: phalanx.StartPlace.order:type_name -> phalanx.PlaceOrder
-	25, // 6: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
-	26, // 7: phalanx.PlaceStarted.error:type_name -> phalanx.Error
-	25, // 8: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
+	26, // 6: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
+	27, // 7: phalanx.PlaceStarted.error:type_name -> phalanx.Error
+	26, // 8: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
 	1,  // 9: phalanx.PlaceState.gen:type_name -> phalanx.PlaceGen
-	25, // 10: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
-	27, // 11: phalanx.PlaceState.meta:type_name -> phalanx.Meta
+	26, // 10: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
+	28, // 11: phalanx.PlaceState.meta:type_name -> phalanx.Meta
 	6,  // 12: phalanx.PlaceState.parent:type_name -> phalanx.PlacePeer
 	7,  // 13: phalanx.PlaceState.children:type_name -> phalanx.PlaceChild
 	1,  // 14: phalanx.PlacePeer.gen:type_name -> phalanx.PlaceGen
 	1,  // 15: phalanx.PlaceChild.gen:type_name -> phalanx.PlaceGen
-	25, // 16: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
+	26, // 16: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
 	1,  // 17: phalanx.StopPlace.gen:type_name -> phalanx.PlaceGen
 	1,  // 18: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
 	1,  // 19: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
-	25, // 20: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
-	13, // 21: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
-	14, // 22: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
-	15, // 23: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
-	16, // 24: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
-	17, // 25: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
-	18, // 26: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
-	19, // 27: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
-	21, // 28: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
-	22, // 29: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
-	23, // 30: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
-	20, // 31: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
+	26, // 20: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
+	14, // 21: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
+	15, // 22: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
+	16, // 23: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
+	17, // 24: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
+	18, // 25: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
+	19, // 26: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
+	20, // 27: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
+	22, // 28: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
+	23, // 29: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
+	24, // 30: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
+	21, // 31: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
 	12, // 32: phalanx.PlaceReport.joined:type_name -> phalanx.ReduceJoined
-	28, // 33: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
-	1,  // 34: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
-	1,  // 35: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 36: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 37: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 38: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 39: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
-	1,  // 40: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
-	1,  // 41: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
-	1,  // 42: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
-	25, // 43: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
-	1,  // 44: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
-	0,  // 45: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
-	24, // 46: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
-	5,  // 47: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
-	16, // 48: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	13, // 33: phalanx.ReduceJoined.has:type_name -> phalanx.HeldSource
+	26, // 34: phalanx.HeldSource.gen:type_name -> phalanx.Generation
+	28, // 35: phalanx.HeldSource.meta:type_name -> phalanx.Meta
+	29, // 36: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
+	1,  // 37: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
+	1,  // 38: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 39: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 40: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 41: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 42: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
+	1,  // 43: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
+	1,  // 44: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
+	1,  // 45: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
+	26, // 46: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
+	1,  // 47: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
+	0,  // 48: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
+	25, // 49: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
+	5,  // 50: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
+	17, // 51: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_messages_reduce_proto_init() }
@@ -2234,7 +2313,7 @@ func file_messages_reduce_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_reduce_proto_rawDesc), len(file_messages_reduce_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -46,7 +46,11 @@ func ReportToProto(r Report) *PlaceReport {
 		m.Body = &PlaceReport_Lost{&PlaceLost{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen),
 			Reason: LossReason(e.Reason), Text: fromText(e.Text)}}
 	case reduce.Joined:
-		m.Body = &PlaceReport_Joined{&ReduceJoined{}}
+		j := &ReduceJoined{}
+		for _, r := range e.Has {
+			j.Has = append(j.Has, &HeldSource{Source: string(r.Source), Gen: fromGen(r.Gen), Meta: fromMeta(r.Meta)})
+		}
+		m.Body = &PlaceReport_Joined{j}
 	case reduce.Inspected:
 		in := &PlacesInspected{Attempt: e.Attempt}
 		for i := range e.Places {
@@ -99,7 +103,12 @@ func (f *fields) event(r Report, m *PlaceReport) reduce.Event {
 		return reduce.PlaceLost{Place: f.index("lost.place", b.Lost.GetPlace()), Gen: toPlaceGen(b.Lost.GetGen()),
 			Reason: enum(f, "lost.reason", b.Lost.GetReason(), reduce.LostUnheld), Text: b.Lost.GetText()}
 	case *PlaceReport_Joined:
-		return reduce.Joined{Node: r.Node}
+		j := reduce.Joined{Node: r.Node}
+		for _, h := range b.Joined.GetHas() {
+			j.Has = append(j.Has, reduce.Ready{Source: f.object("joined.source", h.GetSource()), Node: r.Node, Gen: toGen(h.GetGen()),
+				Meta: f.meta("joined.meta", h.GetMeta()), Kind: reduce.Complete, Final: true})
+		}
+		return j
 	case *PlaceReport_Inspected:
 		in := reduce.Inspected{Node: r.Node, Attempt: b.Inspected.GetAttempt()}
 		for _, p := range b.Inspected.GetPlaces() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
 // bounded calls f with a context that ends after a deadline, or the node's default
@@ -118,11 +119,12 @@ func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
 		view *View
 		err  error
 	}
-	gets, here := make(chan got, 1), make(chan struct{})
+	gets, here := make(chan got, 1), make(chan Info, 1)
 	go func() {
+		e.lookAround(ctx, r)
 		v, err := e.Get(ctx, r.Target, true)
 		if err == nil {
-			close(here)
+			here <- v.Info()
 		}
 		gets <- got{v, err}
 	}()
@@ -141,4 +143,27 @@ func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
 		return AllReduced{Target: r.Target, Err: withOp("allreduce", r.Target, err)}
 	}
 	return AllReduced{Target: r.Target, Result: result, View: g.view}
+}
+
+// ringSoon is how long a target that can be made in a ring is waited for here,
+// before others are asked for it.
+const ringSoon = 50 * time.Millisecond
+
+// lookAround waits a little if the target is likely to be made on this node too.
+func (e *Env) lookAround(ctx context.Context, r AllReduce) {
+	shown := e.Table.arrived(r.Target)
+	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
+	if ok && e.Table.lookup(r.Target) == nil && has.Meta.Size >= int64(len(r.Sources))*reduce.RingGrain {
+		await(ctx, shown, ringSoon)
+	}
+}
+
+// firstOf returns the first of ids of which there is a complete copy, or "".
+func firstOf(t *Table, ids []phalanx.ObjectID) phalanx.ObjectID {
+	for _, id := range ids {
+		if _, ok := t.Whole(id); ok {
+			return id
+		}
+	}
+	return ""
 }

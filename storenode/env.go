@@ -65,7 +65,7 @@ type Env struct {
 	// Go code, and ends with ctx; if others ask for the same, shared is not nil, and
 	// closed when the target is here.
 	Coordinate func(r Reduce, done func(Reduced))
-	RunReduce  func(ctx context.Context, r Reduce, shared <-chan struct{}) (ReduceResult, error)
+	RunReduce  func(ctx context.Context, r Reduce, shared <-chan Info) (ReduceResult, error)
 	// Serve answers a stream request for a reduce place.
 	ServePlace func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer)
 

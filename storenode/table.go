@@ -239,6 +239,17 @@ func (t *Table) viewLocked(c *objectCopy) *View {
 	return v
 }
 
+// Whole tells what this node has of id, if that is all of it.
+func (t *Table) Whole(id phalanx.ObjectID) (Info, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.copies[id]
+	if c == nil || !c.complete {
+		return Info{}, false
+	}
+	return c.info(), true
+}
+
 // viewOf returns a view of c, which is complete, or nil if it was dropped.
 func (t *Table) viewOf(c *objectCopy) *View {
 	t.mu.Lock()

@@ -59,7 +59,13 @@ func (c *Coordinator) begun(ev Begun) {
 		c.ask.pending = false
 		c.reduce, c.gen = ev.Gen, ev.Gen
 		c.phase = running
-		c.watchSources()
+		for _, r := range c.early {
+			c.ready(r)
+		}
+		c.early = nil
+		if c.ring != gathering { // whoever is in a ring tells what it has
+			c.watchSources()
+		}
 	case inspecting:
 		c.ask.pending = false
 		c.gen = ev.Gen
@@ -88,12 +94,24 @@ func (c *Coordinator) attached(ev Attached) {
 			c.phase = following
 			c.unwatch()
 		}
+		c.following = ev.Gen
 		if c.cfg.Shared {
 			c.emit(Join{Node: ev.Coordinator, Target: c.cfg.Target, Reduce: ev.Gen})
 		}
 		return // Begin is repeated until it is final
 	}
 	c.end(Result{In: ev.In, Out: ev.Out, Gen: ev.Gen, Size: ev.Size, Digest: ev.Digest}, true)
+}
+
+// made ends a request for all sources that another coordinator has carried out:
+// there is nothing to ask about it.
+func (c *Coordinator) made(ev Made) {
+	if c.phase == following && ev.Gen == c.following && c.cfg.Num == len(c.sources) {
+		c.ask.pending = false
+		c.end(Result{In: c.cfg.Sources, Gen: ev.Gen, Size: ev.Size, Digest: ev.Digest}, true)
+		return
+	}
+	c.start(Start{Now: ev.Now})
 }
 
 func (c *Coordinator) rejected(ev Rejected) {

@@ -60,6 +60,8 @@ type Coordinator struct {
 	ring      ringPhase
 	ringUntil time.Duration
 	wanting   map[phalanx.NodeID]bool // nodes that want the target
+	early     []Ready                 // what they have, of before it has begun
+	following phalanx.Generation      // of the target, by another coordinator
 	seq       uint64                  // of the last PlaceGen
 
 	nodes   []phalanx.NodeID // that were told something; sorted
@@ -165,6 +167,8 @@ func (c *Coordinator) handle(ev Event) {
 		c.inspected(ev)
 	case Joined:
 		c.joined(ev)
+	case Made:
+		c.made(ev)
 	default:
 		if c.phase != ended {
 			c.handleRunning(ev)

@@ -16,7 +16,7 @@ type (
 	}
 
 	// Join tells the coordinator at Node, which runs the same Reduce, that this node
-	// wants the target, as Joined. It may get lost.
+	// wants the target and what it has of the sources, as Joined. It may get lost.
 	Join struct {
 		Node   phalanx.NodeID
 		Target phalanx.ObjectID

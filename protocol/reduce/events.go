@@ -32,8 +32,22 @@ type (
 	// Cancel says that nobody wants the result any more.
 	Cancel struct{}
 
-	// Joined says that a node wants the target, and asks for the same Reduce.
-	Joined struct{ Node phalanx.NodeID }
+	// Joined says that a node wants the target, and asks for the same Reduce; and
+	// which of the sources it has in full. The coordinator's own node joins too.
+	Joined struct {
+		Node phalanx.NodeID
+		Has  []Ready
+	}
+
+	// Made says that the target is seen to be final on this coordinator's node, which
+	// need not have been by another Reduce. It counts as Start, unless it answers
+	// the request.
+	Made struct {
+		Now    time.Duration
+		Gen    phalanx.Generation
+		Size   int64
+		Digest phalanx.Digest
+	}
 
 	// NodeGone says that a node left the view (Down), or is suspected. It is
 	// handled at once for every place that runs there.
@@ -322,6 +336,7 @@ func (Resume) event()          {}
 func (Tick) event()            {}
 func (Cancel) event()          {}
 func (Joined) event()          {}
+func (Made) event()            {}
 func (NodeGone) event()        {}
 func (PlaceLost) event()       {}
 func (Begun) event()           {}

@@ -71,7 +71,9 @@ func (p *Place) edgeEnded(ev EdgeEnded) {
 	switch {
 	case ev.Complete:
 		e.complete, e.kept, e.retries = true, ev.Kept, 0
-		p.report(p.delivery(i))
+		if p.state.Ring == 0 { // a ring keeps nothing of anybody
+			p.report(p.delivery(i))
+		}
 	case e.retries < p.cfg.EdgeRetries:
 		e.retries++
 		p.openEdges()

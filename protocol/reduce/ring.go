@@ -45,9 +45,20 @@ func (c *Coordinator) mayCircle() {
 	c.ring, c.ringUntil = gathering, c.now+wait
 }
 
-// joined takes note of a node that wants the target.
+// joined takes note of a node that wants the target, and of what it has.
 func (c *Coordinator) joined(ev Joined) {
+	if c.gone[ev.Node] {
+		return
+	}
 	c.wanting[ev.Node] = true
+	switch c.phase {
+	case idle, beginning:
+		c.early = append(c.early, ev.Has...)
+	case running:
+		for _, r := range ev.Has {
+			c.ready(r)
+		}
+	}
 }
 
 // gather forms the ring when it can be, and reports whether it has to be waited
@@ -69,6 +80,7 @@ func (c *Coordinator) gather() bool {
 			return true
 		}
 		c.ring = noRing
+		c.watchSources()
 		return false
 	}
 	c.ring = circling
@@ -108,6 +120,7 @@ func (c *Coordinator) breakRing() {
 		return
 	}
 	c.ring = noRing
+	c.watchSources()
 	for _, p := range c.places {
 		if p.life == live {
 			c.clear(p)
