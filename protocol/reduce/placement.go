@@ -209,6 +209,7 @@ type PlaceInfo struct {
 	Held   bool     // its parent has all that it made
 	Final  bool     // its source is final
 	Acked  bool     // its last command is acknowledged
+	Ring   bool     // the places form a ring; Parent is then the next one
 }
 
 // Places returns what is at each position, the root first. It is empty before
@@ -219,6 +220,9 @@ func (c *Coordinator) Places() []PlaceInfo {
 		i := PlaceInfo{Place: p.pos, Parent: c.tree.Parent(p.pos), Node: p.node, Gen: p.gen, Since: p.born,
 			State: []string{"empty", "live", "dead"}[p.life], Held: p.delivered, Final: p.final,
 			Acked: p.acked == p.version}
+		if c.ring == circling {
+			i.Ring, i.Parent = true, (p.pos+1)%len(c.places)
+		}
 		if p.source != nil {
 			i.Source = p.source.id
 		} else {

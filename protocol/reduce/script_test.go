@@ -110,6 +110,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 	case "new": // n sources R1… of value 2^(i-1), each to be put at N1…
 		cfg := reduce.Config{Target: "T", Num: num("num", 1), Op: phalanx.Op(arg("op", "sum")), Node: "C", Attempt: 1,
 			Degree: num("degree", 2), InlineLimit: int64(num("inline", 0)), Deadline: time.Duration(num("deadline", 0)) * time.Second}
+		if cfg.Shared = flag("shared"); cfg.Shared {
+			cfg.Degree, cfg.Latency, cfg.Bandwidth = 0, 100*time.Microsecond, 1e9
+		}
 		m := num("sources", 1)
 		for i := range m {
 			cfg.Sources = append(cfg.Sources, phalanx.ObjectID(fmt.Sprintf("R%d", i+1)))
@@ -139,6 +142,18 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 		for _, r := range s.announcements(o)[len(o.holders)-1:] {
 			s.step(r)
 		}
+	case "join": // N1 R1 R2: a node wants the target, and has these
+		j := reduce.Joined{Node: nod().id}
+		for _, a := range d.CmdArgs[1:] {
+			for _, r := range s.announcements(s.src[phalanx.ObjectID(a.Key)]) {
+				if r.Node == j.Node {
+					j.Has = append(j.Has, r)
+				}
+			}
+		}
+		s.step(j)
+	case "made": // the target is final here
+		s.step(reduce.Made{Now: s.now, Gen: s.gen, Size: 8})
 	case "again": // R1: the announcements of a source are repeated
 		for _, r := range s.announcements(obj()) {
 			s.step(r)

@@ -66,7 +66,7 @@ func (w *world) place(r *run, ev reduce.PlaceEvent) {
 		case reduce.Combine:
 			r.combine = e
 		case reduce.Serve:
-			if !e.TargetGen.IsZero() {
+			if !e.TargetGen.IsZero() && e.Root { // the others of a ring show the same
 				if l, ok := w.served[e.TargetGen]; ok && l != e.Gen {
 					w.t.Fatalf("%v of the target shows %v after %v", e.TargetGen, e.Gen, l)
 				}
@@ -100,6 +100,12 @@ func fill(ev reduce.Event, n phalanx.NodeID) reduce.Event {
 // partial folds what has come, and reports whether that is everything.
 func (w *world) partial(r *run) (value, bool) {
 	v := value{}
+	if r.combine.Ring > 0 {
+		if r.out != nil {
+			v = *r.out
+		}
+		return v, r.out != nil
+	}
 	for _, in := range r.combine.Inputs {
 		var x value
 		if in.Self {
@@ -137,6 +143,10 @@ func (w *world) runs() []*run {
 func (w *world) stream() {
 	for _, r := range w.runs() {
 		w.read(r)
+		if r.combine.Ring > 0 {
+			w.turn(r)
+			continue
+		}
 		if v, all := w.partial(r); all && r.out == nil && !r.forgot {
 			r.out = &v
 			if was, ok := w.known[r.combine.Gen]; ok && was != v {
@@ -150,6 +160,55 @@ func (w *world) stream() {
 			w.pull(r, r.open[s])
 		}
 	}
+}
+
+// turn lets a place of a ring have everything, once all are there, and have all of
+// their source.
+func (w *world) turn(r *run) {
+	for _, s := range slices.Sorted(maps.Keys(r.open)) {
+		e := r.open[s]
+		if w.node(e.Node).dead {
+			w.pull(r, e)
+			return
+		}
+		v, whole := w.around(r)
+		if !whole {
+			return
+		}
+		delete(r.open, s)
+		r.out = &v
+		w.known[r.combine.Gen] = v
+		w.local(r.at, func() {
+			w.place(r, reduce.EdgeEnded{Child: e.Place, Gen: e.Gen, Stream: e.Stream, Complete: true})
+			w.place(r, reduce.OutputDone{Gen: r.combine.Gen, Size: r.combine.Meta.Size, Digest: digest(v)})
+		})
+	}
+}
+
+// around follows the edges of a ring once around, and returns what all places have.
+func (w *world) around(r *run) (value, bool) {
+	n := r.combine.Ring
+	all := make([]value, n)
+	at := r
+	for range n {
+		st := at.core.State()
+		o := w.src[st.Source]
+		if !at.core.Runs() || st.Ring != n || at.at.dead || w.hold[at.at.id] || o.gen != st.SourceGen || !o.whole || at.out == nil && len(at.open) == 0 {
+			return value{}, false
+		}
+		all[st.Place] = o.made()
+		prev := st.Children[0]
+		next := w.node(prev.Node).places[prev.Place]
+		if next == nil || next.core.State().Gen != prev.Gen {
+			return value{}, false
+		}
+		at = next
+	}
+	sum := value{}
+	for _, v := range all {
+		sum = sum.add(v)
+	}
+	return sum, at == r
 }
 
 func (w *world) read(r *run) {

@@ -255,6 +255,9 @@ func meta(size int64) phalanx.Meta { return phalanx.Meta{Size: size, DType: phal
 
 func (w *world) begin(e reduce.Begin) {
 	w.attempt = max(w.attempt, e.Attempt)
+	if e.Attempt != w.cfg.Attempt { // the host gives an answer to the instance that has asked
+		return
+	}
 	if f := w.final; f != nil {
 		w.step(reduce.Attached{Gen: f.Gen, Final: true, In: f.In, Out: f.Out, Size: f.Meta.Size, Digest: f.Digest})
 		return
@@ -273,7 +276,9 @@ func (w *world) restart(e reduce.Restart) {
 		w.gen.Seq++
 		w.restarts[e.From] = w.gen
 	}
-	w.step(reduce.Restarted{From: e.From, Gen: w.restarts[e.From]})
+	if e.Attempt == w.cfg.Attempt {
+		w.step(reduce.Restarted{From: e.From, Gen: w.restarts[e.From]})
+	}
 }
 
 func (w *world) finalise(e reduce.Finalise) {
