@@ -133,6 +133,18 @@ func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
 		var r storenode.ReduceResult
 		r, err = p.node.Reduce(ctx, storenode.Reduce{Target: o.Object, Sources: o.Sources, Op: phalanx.Sum, Num: o.Num, Degree: o.Degree})
 		l.In, l.Out = r.In, r.Out
+	case "allreduce":
+		v, r, err := p.node.AllReduce(ctx, storenode.Reduce{Target: o.Object, Sources: o.Sources, Op: phalanx.Sum})
+		if err != nil {
+			return err
+		}
+		defer v.Release()
+		l.In, l.Out = r.In, r.Out
+		want, err := content.Combined(r.In, phalanx.Sum, phalanx.Int64, o.Size)
+		if err != nil {
+			return err
+		}
+		return content.Differ(o.Object, v.Bytes(), want)
 	case "putAll", "checkAll", "deleteAll":
 		return p.all(ctx, o)
 	case "tree":

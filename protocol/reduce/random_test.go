@@ -13,6 +13,9 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
+// rings counts the steps of rings.
+var rings int
+
 // chaos is a world in which anything can happen.
 type chaos struct {
 	*world
@@ -57,6 +60,12 @@ func newChaos(t *rapid.T) *chaos {
 // every source has one place at most, and exactly the ancestors of places that
 // lost their source have a new label.
 func (c *chaos) onlyAncestors(ev reduce.Event, before, after []reduce.PlaceInfo) {
+	if len(after) > 0 && after[0].Ring {
+		rings++
+		if p := before; len(p) > 0 && !p[0].Ring && c.note != nil {
+			c.t.Fatalf("%T: a tree becomes a ring\n%v\n%v", ev, before, after)
+		}
+	}
 	placed := map[phalanx.ObjectID]int{}
 	for _, p := range after {
 		if p.Source == "" {
@@ -211,6 +220,23 @@ func (c *chaos) tickAll(d time.Duration) {
 	c.stream()
 }
 
+// joins has a node want the target, and tell what it has in full. It may be late.
+func (c *chaos) joins() {
+	if c.fresh == 0 {
+		return
+	}
+	n := phalanx.NodeID(fmt.Sprintf("N%d", 1+c.draw(c.fresh)))
+	j := reduce.Joined{Node: n}
+	for _, id := range c.cfg.Sources {
+		for _, r := range c.announcements(c.src[id]) {
+			if r.Node == n && r.Final {
+				j.Has = append(j.Has, r)
+			}
+		}
+	}
+	c.send("", func() { c.step(j) })
+}
+
 // act does one thing that can happen.
 func (c *chaos) act() {
 	switch k := c.draw(40); k {
@@ -220,6 +246,10 @@ func (c *chaos) act() {
 		c.put(c.anySource())
 	case 4, 5, 6, 7:
 		c.goOn(c.anySource())
+	case 18, 19, 20, 21:
+		if c.cfg.Shared {
+			c.joins()
+		}
 	case 8:
 		c.killOne()
 	case 9:
@@ -245,7 +275,7 @@ func (c *chaos) act() {
 			}
 		}
 	case 13: // so is the output of a place that is neither leaf nor root
-		if r := c.anyRun(); r != nil && r.out != nil && len(r.combine.Inputs) > 1 && !r.core.State().Root {
+		if r := c.anyRun(); r != nil && r.out != nil && r.combine.Ring == 0 && len(r.combine.Inputs) > 1 && !r.core.State().Root {
 			r.out, r.forgot = nil, true
 		}
 	case 14:
@@ -328,7 +358,8 @@ func (c *chaos) verify() {
 		}
 		slices.Sort(in)
 		if !slices.Equal(tags, in) {
-			c.t.Fatalf("the result is made of %v, reported are %v", tags, in)
+			c.print()
+			c.t.Fatalf("the result is made of %v, reported are %v; %v shows %v", tags, in, res.Gen, c.served)
 		}
 	}
 	if !c.c.Ended() || len(c.runs()) > 0 {
@@ -355,6 +386,9 @@ func (c *chaos) replay() {
 func TestRandom(t *testing.T) {
 	for range 10 { // times the 100 of rapid
 		rapid.Check(t, chaosTest)
+	}
+	if rings == 0 {
+		t.Error("there was no ring")
 	}
 }
 

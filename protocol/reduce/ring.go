@@ -67,15 +67,8 @@ func (c *Coordinator) gather() bool {
 	if c.ring != gathering {
 		return false
 	}
-	at := make([]phalanx.NodeID, 0, len(c.sources))
-	used := map[phalanx.NodeID]bool{}
-	for _, s := range c.sources {
-		if n := c.member(s, used); n != "" {
-			used[n] = true
-			at = append(at, n)
-		}
-	}
-	if len(at) < len(c.sources) {
+	at := c.assign()
+	if at == nil {
 		if c.now < c.ringUntil {
 			return true
 		}
@@ -90,17 +83,40 @@ func (c *Coordinator) gather() bool {
 	return false
 }
 
-// member returns a node that has s, wants the target, and has no place yet.
-func (c *Coordinator) member(s *source, used map[phalanx.NodeID]bool) phalanx.NodeID {
-	if s.arrival == 0 || s.deleted {
-		return ""
-	}
-	for _, h := range s.holders {
-		if h.node != "" && c.wanting[h.node] && !used[h.node] && c.now >= h.barred {
-			return h.node
+// assign returns for each source a node that has it and wants the target, each
+// another one; nil if that cannot be.
+func (c *Coordinator) assign() []phalanx.NodeID {
+	of := map[phalanx.NodeID]int{} // the source of each node so far
+	for i := range c.sources {
+		if !c.member(i, of, map[phalanx.NodeID]bool{}) {
+			return nil
 		}
 	}
-	return ""
+	at := make([]phalanx.NodeID, len(c.sources))
+	for n, i := range of {
+		at[i] = n
+	}
+	return at
+}
+
+// member finds a node for a source, and others for those that have to give theirs
+// up for it: an augmenting path.
+func (c *Coordinator) member(i int, of map[phalanx.NodeID]int, tried map[phalanx.NodeID]bool) bool {
+	s := c.sources[i]
+	if s.arrival == 0 || s.deleted {
+		return false
+	}
+	for _, h := range s.holders {
+		if h.node == "" || !c.wanting[h.node] || tried[h.node] || c.now < h.barred {
+			continue
+		}
+		tried[h.node] = true
+		if other, taken := of[h.node]; !taken || c.member(other, of, tried) {
+			of[h.node] = i
+			return true
+		}
+	}
+	return false
 }
 
 // around returns what p is to do in the ring.

@@ -178,9 +178,10 @@ func (w *world) turn(r *run) {
 		delete(r.open, s)
 		r.out = &v
 		w.known[r.combine.Gen] = v
+		done := reduce.OutputDone{Gen: r.combine.Gen, Size: r.combine.Meta.Size, Digest: digest(v)}
 		w.local(r.at, func() {
 			w.place(r, reduce.EdgeEnded{Child: e.Place, Gen: e.Gen, Stream: e.Stream, Complete: true})
-			w.place(r, reduce.OutputDone{Gen: r.combine.Gen, Size: r.combine.Meta.Size, Digest: digest(v)})
+			w.place(r, done)
 		})
 	}
 }
