@@ -60,8 +60,23 @@ func variants(peer string, op string) []string {
 	return []string{op}
 }
 
-// run has a peer do the jobs, which are for the same number of nodes.
+// silence is how long a peer may say nothing before it is given up: longer than
+// the longest run.
+const silence = 2 * time.Minute
+
+// run has a peer do the jobs, which are for the same number of nodes. One that
+// hangs before it has begun, as mpirun does at times, gets another chance.
 func (p peers) run(b *bed.Bed, peer string, jobs []job, each func(sample)) error {
+	said := false
+	heard := func(s sample) { said = true; each(s) }
+	err := p.try(b, peer, jobs, heard)
+	if err != nil && !said {
+		err = p.try(b, peer, jobs, heard)
+	}
+	return err
+}
+
+func (p peers) try(b *bed.Bed, peer string, jobs []job, each func(sample)) error {
 	var args []string
 	of := map[string]job{} // by what a line begins with
 	for _, j := range jobs {
@@ -80,8 +95,10 @@ func (p peers) run(b *bed.Bed, peer string, jobs []job, each func(sample)) error
 		return err
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	quiet := time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing was heard of it for %v", silence)) })
+	defer quiet.Stop()
 	var commands []*exec.Cmd
 	if peer == "openmpi" {
 		mpi, err := p.mpirun(b, n, dir)
@@ -105,18 +122,19 @@ func (p peers) run(b *bed.Bed, peer string, jobs []job, each func(sample)) error
 		cmd.Env = append(os.Environ(), "BENCH_MEETING="+filepath.Join(dir, "meeting"))
 		group.Go(func() {
 			errs[i] = eachLine(cmd, func(line string) {
+				quiet.Reset(silence)
 				if s, ok := parseLine(peer, line, of); ok {
 					each(s)
 				}
 			})
 			if errs[i] != nil {
-				cancel() // the others would wait for it
+				cancel(nil) // the others would wait for it
 			}
 		})
 	}
 	group.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%s: %w", peer, err)
+		return fmt.Errorf("%s: %w", peer, errors.Join(context.Cause(ctx), err))
 	}
 	return nil
 }
