@@ -204,7 +204,14 @@ func (w *worker) run(ctx context.Context, o order) error {
 // combine has the sum of all at this node: in a reduce it is the only one that
 // asks for it.
 func (w *worker) combine(ctx context.Context, o order, sum float32) error {
-	v, _, err := w.node.AllReduce(ctx, storenode.Reduce{Target: o.target(), Sources: o.all(), Op: phalanx.Sum})
+	r := storenode.Reduce{Target: o.target(), Sources: o.all(), Op: phalanx.Sum}
+	if o.Op == reduce {
+		got := make(chan error, 1)
+		go func() { got <- w.get(ctx, r.Target, sum) }() // while it is made
+		_, err := w.node.Reduce(ctx, r)
+		return errors.Join(err, <-got)
+	}
+	v, _, err := w.node.AllReduce(ctx, r)
 	if err == nil {
 		w.views, w.wants = append(w.views, v), append(w.wants, sum)
 	}

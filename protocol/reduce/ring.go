@@ -26,8 +26,8 @@ const (
 
 const (
 	ringPatience    = 20 * time.Millisecond // the least time that is waited for a ring
-	ringPatienceMax = 500 * time.Millisecond
-	ringShare       = 4 // of the time that a link needs for the size, else
+	ringPatienceMax = 200 * time.Millisecond
+	ringShare       = 16 // of the time that a link needs for the size, else
 )
 
 // mayCircle decides at the first source whether a ring is waited for, and how

@@ -207,34 +207,55 @@ func (c *Conns) Warm(ctx context.Context, node phalanx.NodeID) error {
 	return nil
 }
 
-// rate is a moving average of bytes per second of busy time.
+// rate is how fast streams lately were, as a whole: single frames may only have
+// come out of the kernel's buffers.
 type rate struct {
-	mu    sync.Mutex
-	bytes int64
-	busy  time.Duration
-	per   float64
+	mu  sync.Mutex
+	per float64 // bytes per second
 }
 
-const sampleBytes = 1 << 20 // less lies in the kernel's buffers and tells nothing
+const (
+	leastReceived = 512 << 10 // of a stream, to tell its rate
+	leastSent     = 32 << 20  // likewise: less may lie in the kernels' buffers
+)
 
-func (r *rate) add(n int64, busy time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.bytes += n
-	r.busy += busy
-	if r.bytes < sampleBytes || r.busy <= 0 {
+// add notes a stream of n bytes. Of slower ones than before, several have to come.
+func (r *rate) add(n int64, took time.Duration) {
+	if took <= 0 {
 		return
 	}
-	now := float64(r.bytes) / r.busy.Seconds()
-	if r.per == 0 {
-		r.per = now
+	now := float64(n) / took.Seconds()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now < r.per {
+		now = r.per + (now-r.per)/4
 	}
-	r.per += (now - r.per) / 4
-	r.bytes, r.busy = 0, 0
+	r.per = now
 }
 
 func (r *rate) value() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.per
+}
+
+// stretch measures a stream from its first bytes on.
+type stretch struct {
+	bytes int64 // after the first
+	since time.Time
+}
+
+func (s *stretch) add(n int) {
+	if s.since.IsZero() {
+		s.since = time.Now()
+		return
+	}
+	s.bytes += int64(n)
+}
+
+// tell notes the rate if there were enough bytes for one.
+func (s *stretch) tell(r *rate, least int64) {
+	if s.bytes >= least {
+		r.add(s.bytes, time.Since(s.since))
+	}
 }

@@ -29,6 +29,7 @@ type Stream struct {
 	end    *Ended
 	clean  atomic.Bool // the sender ended it: the connection can serve another one
 	sum    verifier    // of Read
+	speed  stretch
 }
 
 // Progress is told what a stream does besides bringing bytes.
@@ -123,6 +124,9 @@ func isProtocol(err error) bool {
 func (s *Stream) ended(r Reason, err error) *Ended {
 	if s.end == nil {
 		s.end = &Ended{Reason: r, Node: s.p.node, Err: err}
+		if r == Complete {
+			s.speed.tell(&s.p.rate, leastReceived)
+		}
 		s.clean.Store(r == Complete || r == Reset || r == Busy || r == Gone)
 		if r != Complete {
 			s.end.Kind = kindOf[r]
@@ -251,7 +255,6 @@ func (s *Stream) data(b sink, left int) *Ended {
 	if size := b.Size(); size != phalanx.UnknownSize && b.Arrived()+int64(left) > size {
 		return s.lost(refused("%d bytes follow the object's %d of %d", left, b.Arrived(), size))
 	}
-	total, began := left, time.Now()
 	for left > 0 {
 		sp := b.Space(left)
 		if len(sp) == 0 {
@@ -261,6 +264,7 @@ func (s *Stream) data(b sink, left int) *Ended {
 		left -= n
 		s.p.received.Add(uint64(n))
 		if n > 0 {
+			s.speed.add(n)
 			if err := b.CommitRaw(n); err != nil {
 				return s.bad(err)
 			}
@@ -269,7 +273,6 @@ func (s *Stream) data(b sink, left int) *Ended {
 			return s.lost(err)
 		}
 	}
-	s.p.rate.add(int64(total), time.Since(began))
 	return nil
 }
 
@@ -314,6 +317,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.frames.into(p[:min(len(p), s.left)])
 	s.left -= n
 	s.p.received.Add(uint64(n))
+	s.speed.add(n)
 	if err != nil {
 		return 0, s.lost(err)
 	}

@@ -26,6 +26,7 @@ type Writer struct {
 
 	head   []byte // checks and the header before a payload
 	pen    wire.Writer
+	speed  stretch
 	checks [maxChecks]Check
 
 	deadline  time.Time
@@ -131,6 +132,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 			continue
 		case b.Complete() && pos == b.Size() && piece == Pieces(pos):
 			digest, _ := b.Digest()
+			w.speed.tell(&w.p.rate, leastSent)
 			return w.finish(pos, digest)
 		}
 		if spoke { // a wake-up without bytes to send is no sign of life
@@ -196,12 +198,11 @@ func (w *Writer) send(part []byte, piece int64, checks int) error {
 	if len(part) > 0 {
 		w.head = appendHeader(w.head, kindData, len(part), 0)
 	}
-	began := time.Now()
-	if err := w.flush(began, part); err != nil {
+	if err := w.flush(time.Now(), part); err != nil {
 		return err
 	}
 	w.p.sent.Add(uint64(len(part)))
-	w.p.rate.add(int64(len(part)), time.Since(began))
+	w.speed.add(len(part))
 	return nil
 }
 
