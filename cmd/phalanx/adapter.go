@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/bench"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 	"github.com/phalanx-go/phalanx/storenode"
 )
@@ -36,6 +38,16 @@ func (n served) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (httpa
 		return nil, err // and not a Stream that holds nil
 	}
 	return r, nil
+}
+
+// Bench measures an operation on the node's cluster.
+func (n served) Bench(ctx context.Context, b httpapi.BenchRequest) (httpapi.BenchResult, error) {
+	r, err := bench.Run(ctx, n.Node, bench.Request{Op: b.Op, Size: b.Size, Nodes: b.Nodes, Runs: b.Runs, WarmUp: 1})
+	res := httpapi.BenchResult{Op: b.Op, Size: b.Size, Nodes: r.Nodes}
+	for _, t := range r.Times {
+		res.Ms = append(res.Ms, float64(t)/float64(time.Millisecond))
+	}
+	return res, err
 }
 
 // AllReduce leaves a copy of the target at the node.

@@ -8,11 +8,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/bench"
 	"github.com/phalanx-go/phalanx/internal/children"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 )
@@ -81,6 +83,7 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	log.SetOutput(a.stderr)
 	log.SetLevel(s.logLevel)
 	s.cluster.Logger = log
+	s.cluster.Kinds = map[string]func(*cluster.Node) *actor.Props{bench.Kind: bench.Agent}
 
 	joining, cancel := context.WithTimeout(ctx, s.joinTimeout)
 	n, err := cluster.Join(joining, s.cluster)

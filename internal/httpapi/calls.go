@@ -146,6 +146,28 @@ func (s *Server) gather(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+func (s *Server) bench(w http.ResponseWriter, r *http.Request) error {
+	const op = "bench"
+	if _, err := query(r, op); err != nil {
+		return err
+	}
+	req := BenchRequest{Runs: 5}
+	if err := readJSON(w, r, op, &req); err != nil {
+		return err
+	}
+	ctx, cancel, err := within(r, op, req.Timeout, s.opts.Deadline)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	res, err := s.node.Bench(ctx, req)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, res)
+	return nil
+}
+
 func (s *Server) prefetch(w http.ResponseWriter, r *http.Request) error {
 	const op = "prefetch"
 	if _, err := query(r, op); err != nil {

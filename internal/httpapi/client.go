@@ -255,6 +255,16 @@ func (c *Client) Gather(ctx context.Context, g GatherRequest) (res GatherResult,
 	return res, err
 }
 
+// Bench has a node measure an operation on its cluster.
+func (c *Client) Bench(ctx context.Context, b BenchRequest) (res BenchResult, err error) {
+	timeout, err := parseTimeout("bench", "timeout", b.Timeout, 0)
+	if err != nil {
+		return res, err
+	}
+	err = c.post(ctx, request{op: "bench", path: "/v1/bench"}, timeout, b, &res)
+	return res, err
+}
+
 // Prefetch has nodes fetch an object, and returns which did.
 func (c *Client) Prefetch(ctx context.Context, p PrefetchRequest) (done PrefetchRequest, err error) {
 	timeout, err := parseTimeout("prefetch", "timeout", p.Timeout, 0)

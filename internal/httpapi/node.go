@@ -26,6 +26,8 @@ type Node interface {
 	Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error)
 	// AllReduce is Reduce, and the node has the target after it.
 	AllReduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error)
+	// Bench measures an operation on the node's cluster.
+	Bench(ctx context.Context, b BenchRequest) (BenchResult, error)
 	// Gather has the node get the first num of the sources, in order of arrival.
 	Gather(ctx context.Context, sources []phalanx.ObjectID, num int) (in []storenode.Info, out []phalanx.ObjectID, err error)
 	Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error)

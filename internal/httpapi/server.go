@@ -179,6 +179,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle(http.MethodPost, "/v1/allreduce", s.allReduce)
 	handle(http.MethodPost, "/v1/gather", s.gather)
 	handle(http.MethodPost, "/v1/prefetch", s.prefetch)
+	handle(http.MethodPost, "/v1/bench", s.bench)
 	handle(http.MethodGet, "/v1/status", s.status)
 	handle(http.MethodGet, "/v1/events", s.events)
 	handle(http.MethodGet, "/livez", s.livez)

@@ -87,6 +87,23 @@ type (
 		Out []phalanx.ObjectID `json:"out"`
 	}
 
+	// BenchRequest asks for an operation to be measured.
+	BenchRequest struct {
+		Op      string `json:"op"`              // broadcast, gather, reduce, allreduce or roundtrip
+		Size    int64  `json:"size"`            // of an object in bytes
+		Nodes   int    `json:"nodes,omitempty"` // 0: all
+		Runs    int    `json:"runs,omitempty"`  // 0: 5
+		Timeout string `json:"timeout,omitempty"`
+	}
+
+	// BenchResult says how long the runs took, from the first message to the last.
+	BenchResult struct {
+		Op    string           `json:"op"`
+		Size  int64            `json:"size"`
+		Nodes []phalanx.NodeID `json:"nodes"`
+		Ms    []float64        `json:"ms"`
+	}
+
 	// PrefetchRequest asks Nodes, or all if there are none, to have an object.
 	PrefetchRequest struct {
 		ID      phalanx.ObjectID `json:"id"`
