@@ -19,7 +19,7 @@ func OrderToProto(coordinator phalanx.NodeID, e reduce.Effect) (to phalanx.NodeI
 		m.Body = &PlaceOrder_Command{fromState(&e.State)}
 	case reduce.Stop:
 		to, target, name = e.Node, e.Target, e.Reduce
-		m.Body = &PlaceOrder_Stop{&StopPlace{Attempt: e.Attempt, Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen), Final: e.Final}}
+		m.Body = &PlaceOrder_Stop{&StopPlace{Attempt: e.Attempt, Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen), Final: e.Final, TargetGen: fromGen(e.TargetGen)}}
 	case reduce.AskDelivered:
 		to, target, name = e.Node, e.Target, e.Reduce
 		m.Body = &PlaceOrder_AskDelivered{&AskDelivered{Parent: uint32(e.Parent), ParentGen: fromPlaceGen(e.ParentGen),
@@ -52,7 +52,7 @@ func (f *fields) order(m *PlaceOrder) reduce.Effect {
 		return reduce.Command{Node: node, State: f.state(target, name, b.Command)}
 	case *PlaceOrder_Stop:
 		return reduce.Stop{Node: node, Target: target, Reduce: name, Attempt: b.Stop.GetAttempt(),
-			Place: f.index("stop.place", b.Stop.GetPlace()), Gen: toPlaceGen(b.Stop.GetGen()), Final: b.Stop.GetFinal()}
+			Place: f.index("stop.place", b.Stop.GetPlace()), Gen: toPlaceGen(b.Stop.GetGen()), Final: b.Stop.GetFinal(), TargetGen: toGen(b.Stop.GetTargetGen())}
 	case *PlaceOrder_AskDelivered:
 		a := b.AskDelivered
 		return reduce.AskDelivered{Node: node, Target: target, Reduce: name,

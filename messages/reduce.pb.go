@@ -715,6 +715,7 @@ type StopPlace struct {
 	Place         uint32                 `protobuf:"varint,2,opt,name=place,proto3" json:"place,omitempty"`
 	Gen           *PlaceGen              `protobuf:"bytes,3,opt,name=gen,proto3" json:"gen,omitempty"`
 	Final         bool                   `protobuf:"varint,4,opt,name=final,proto3" json:"final,omitempty"`
+	TargetGen     *Generation            `protobuf:"bytes,5,opt,name=target_gen,json=targetGen,proto3" json:"target_gen,omitempty"` // if final
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -775,6 +776,13 @@ func (x *StopPlace) GetFinal() bool {
 		return x.Final
 	}
 	return false
+}
+
+func (x *StopPlace) GetTargetGen() *Generation {
+	if x != nil {
+		return x.TargetGen
+	}
+	return nil
 }
 
 type AskDelivered struct {
@@ -2065,12 +2073,14 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x03gen\x18\x04 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12\x16\n" +
 	"\x06source\x18\x05 \x01(\tR\x06source\x122\n" +
 	"\n" +
-	"source_gen\x18\x06 \x01(\v2\x13.phalanx.GenerationR\tsourceGen\"v\n" +
+	"source_gen\x18\x06 \x01(\v2\x13.phalanx.GenerationR\tsourceGen\"\xaa\x01\n" +
 	"\tStopPlace\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x14\n" +
 	"\x05place\x18\x02 \x01(\rR\x05place\x12#\n" +
 	"\x03gen\x18\x03 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12\x14\n" +
-	"\x05final\x18\x04 \x01(\bR\x05final\"\x9e\x01\n" +
+	"\x05final\x18\x04 \x01(\bR\x05final\x122\n" +
+	"\n" +
+	"target_gen\x18\x05 \x01(\v2\x13.phalanx.GenerationR\ttargetGen\"\x9e\x01\n" +
 	"\fAskDelivered\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\rR\x06parent\x120\n" +
 	"\n" +
@@ -2240,45 +2250,46 @@ var file_messages_reduce_proto_depIdxs = []int32{
 	1,  // 15: phalanx.PlaceChild.gen:type_name -> phalanx.PlaceGen
 	26, // 16: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
 	1,  // 17: phalanx.StopPlace.gen:type_name -> phalanx.PlaceGen
-	1,  // 18: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 19: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
-	26, // 20: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
-	14, // 21: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
-	15, // 22: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
-	16, // 23: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
-	17, // 24: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
-	18, // 25: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
-	19, // 26: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
-	20, // 27: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
-	22, // 28: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
-	23, // 29: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
-	24, // 30: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
-	21, // 31: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
-	12, // 32: phalanx.PlaceReport.joined:type_name -> phalanx.ReduceJoined
-	13, // 33: phalanx.ReduceJoined.has:type_name -> phalanx.HeldSource
-	26, // 34: phalanx.HeldSource.gen:type_name -> phalanx.Generation
-	28, // 35: phalanx.HeldSource.meta:type_name -> phalanx.Meta
-	29, // 36: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
-	1,  // 37: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
-	1,  // 38: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 39: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 40: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 41: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 42: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
-	1,  // 43: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
-	1,  // 44: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
-	1,  // 45: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
-	26, // 46: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
-	1,  // 47: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
-	0,  // 48: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
-	25, // 49: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
-	5,  // 50: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
-	17, // 51: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	26, // 18: phalanx.StopPlace.target_gen:type_name -> phalanx.Generation
+	1,  // 19: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 20: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
+	26, // 21: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
+	14, // 22: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
+	15, // 23: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
+	16, // 24: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
+	17, // 25: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
+	18, // 26: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
+	19, // 27: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
+	20, // 28: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
+	22, // 29: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
+	23, // 30: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
+	24, // 31: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
+	21, // 32: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
+	12, // 33: phalanx.PlaceReport.joined:type_name -> phalanx.ReduceJoined
+	13, // 34: phalanx.ReduceJoined.has:type_name -> phalanx.HeldSource
+	26, // 35: phalanx.HeldSource.gen:type_name -> phalanx.Generation
+	28, // 36: phalanx.HeldSource.meta:type_name -> phalanx.Meta
+	29, // 37: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
+	1,  // 38: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
+	1,  // 39: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 40: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 41: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 42: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 43: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
+	1,  // 44: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
+	1,  // 45: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
+	1,  // 46: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
+	26, // 47: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
+	1,  // 48: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
+	0,  // 49: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
+	25, // 50: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
+	5,  // 51: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
+	17, // 52: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_messages_reduce_proto_init() }

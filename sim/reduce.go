@@ -99,7 +99,7 @@ func (r *reduces) ordered(from phalanx.NodeID, e reduce.Effect) {
 		p.commanded(e)
 	case reduce.Stop:
 		p := r.place(placeKey{e.Target, e.Reduce, e.Place}, from)
-		p.step(reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final})
+		p.step(reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final, TargetGen: e.TargetGen})
 	case reduce.AskDelivered:
 		p := r.place(placeKey{e.Target, e.Reduce, e.Parent}, from)
 		p.step(reduce.Asked{ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen})

@@ -151,9 +151,11 @@ const ringSoon = 50 * time.Millisecond
 
 // lookAround waits a little if the target is likely to be made on this node too.
 func (e *Env) lookAround(ctx context.Context, r AllReduce) {
-	shown := e.Table.arrived(r.Target)
 	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
-	if ok && e.Table.lookup(r.Target) == nil && has.Meta.Size >= int64(len(r.Sources))*reduce.RingGrain {
+	if !ok || has.Meta.Size < int64(len(r.Sources))*reduce.RingGrain {
+		return
+	}
+	if shown := e.Table.arrived(r.Target); e.Table.lookup(r.Target) == nil {
 		await(ctx, shown, ringSoon)
 	}
 }

@@ -2,6 +2,7 @@ package storenode
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -126,6 +127,10 @@ func (p *place) Receive(c actor.Context) {
 
 // able says what keeps this node from carrying out a command.
 func (p *place) able(cmd reduce.Commanded) reduce.Commanded {
+	if s := cmd.State; s.Ring != 0 && (s.Ring < 2 || s.Place >= s.Ring || len(s.Children) != 1 || s.Meta.Size < int64(s.Ring)*reduce.RingGrain) {
+		cmd.Unable, cmd.Text = phalanx.ErrInvalid, fmt.Sprintf("place %d of a ring of %d, with %d before it, for %d bytes", s.Place, s.Ring, len(s.Children), s.Meta.Size)
+		return cmd
+	}
 	if !p.hub.ops.Has(cmd.State.Op, cmd.State.Meta.DType) {
 		cmd.Unable, cmd.Text = phalanx.ErrUnknownOp, "the op "+string(cmd.State.Op)+" for "+cmd.State.Meta.DType.String()+" is not known on node "+string(p.env.Self)
 	}
@@ -219,7 +224,7 @@ func (p *place) release(keepTarget bool) {
 	if p.kept {
 		return
 	}
-	if keepTarget && p.out != nil && p.out.turning != nil {
+	if keepTarget && p.out != nil && p.out.vessel.ring != nil {
 		p.keepRing()
 		return
 	}
@@ -228,7 +233,7 @@ func (p *place) release(keepTarget bool) {
 	}
 	clear(p.edges)
 	p.hub.hide(p.key)
-	if p.root != nil && !keepTarget {
+	if p.root != nil && !keepTarget && !p.env.Table.isComplete(p.root) {
 		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
 	}
 	p.root = nil

@@ -65,7 +65,7 @@ func (h *Places) Command(from *actor.PID, s reduce.State) {
 // Stop ends a place; one that is not here has ended.
 func (h *Places) Stop(from *actor.PID, s reduce.Stop) {
 	if pid := h.find(placeKey{s.Target, s.Reduce, s.Place}); pid != nil {
-		h.env.send(pid, placeEvent{reduce.Stopping{Place: s.Place, Attempt: s.Attempt, Gen: s.Gen, Final: s.Final}, from})
+		h.env.send(pid, placeEvent{reduce.Stopping{Place: s.Place, Attempt: s.Attempt, Gen: s.Gen, Final: s.Final, TargetGen: s.TargetGen}, from})
 		return
 	}
 	h.report(nil, from, placeKey{s.Target, s.Reduce, s.Place}, reduce.Stopped{Place: s.Place, Node: h.env.Self, Gen: s.Gen})

@@ -3,6 +3,7 @@ package storenode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -37,6 +38,10 @@ func (p *place) turn() {
 		if s == nil || o.turning.result == nil || !s.buffer.Complete() {
 			return
 		}
+		if s.buffer.Size() != o.meta.Size {
+			p.tell(reduce.SourceFailed{Gen: s.gen, Text: fmt.Sprintf("it has %d bytes, not %d", s.buffer.Size(), o.meta.Size)})
+			return
+		}
 		s.buffer.Retain()
 		o.vessel.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.place, o.turning.places, func(dst, src []byte) error {
 			return p.hub.ops.Combine(o.op, o.meta.DType, dst, src)
@@ -60,13 +65,11 @@ func (p *place) showRing() {
 		return
 	}
 	o.turning.result.Retain()
-	c, ok := p.env.Table.show(p.key.target, p.serving.TargetGen, o.meta, o.turning.result, true)
+	c, ok := p.env.Table.showCopy(&objectCopy{object: p.key.target, gen: p.serving.TargetGen, meta: o.meta, buffer: o.turning.result,
+		origin: true, ring: !p.serving.Root})
 	if !ok {
 		o.turning.result.Release()
 		return
-	}
-	if !p.serving.Root {
-		p.env.Table.inRing(c)
 	}
 	p.root = c
 	p.env.send(p.env.StorePID, ownShown{p.key.target})
@@ -118,7 +121,7 @@ func (p *place) announceRing() {
 	}
 }
 
-// ringPatience bounds how long a place of a ring goes on when the target is final.
+// ringPatience is for how long nothing may move in a ring whose target is final.
 const ringPatience = 5 * time.Second
 
 // keepRing has a place whose target is final go on by itself: until it has all of
@@ -129,25 +132,25 @@ func (p *place) keepRing() {
 	p.out, p.root, p.cancel, p.edges, p.serving = nil, nil, func() {}, map[int]*edge{}, reduce.Serve{}
 	p.kept = true
 	p.closeSource()
+	var over <-chan struct{} // of the one stream
+	for _, e := range edges {
+		over = e.finished
+	}
 	go func() {
 		defer cancel()
-		patience := time.NewTimer(ringPatience)
-		defer patience.Stop()
-		whole := o.turning.becomesWhole(edges, patience.C)
-		if c != nil && whole {
-			digest, _ := o.turning.result.Digest()
-			env.Table.finish(c, o.meta, digest, pinned)
-			if !pinned {
-				env.report(key.target, directory.Announce{Gen: c.gen, Complete: true})
-			}
-		} else if c != nil {
+		whole := o.awaitRing(o.turning.came, over)
+		switch {
+		case c == nil:
+		case !whole:
 			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
+		default:
+			digest, _ := o.turning.result.Digest()
+			if env.Table.finish(c, o.meta, digest, pinned) {
+				env.report(key.target, directory.Announce{Gen: c.gen, Complete: true, Pinned: pinned})
+			}
 		}
 		if whole {
-			select {
-			case <-o.turning.went:
-			case <-patience.C:
-			}
+			o.awaitRing(o.turning.went, nil)
 		}
 		hub.hideOutput(key, o)
 		for _, e := range edges {
@@ -157,21 +160,28 @@ func (p *place) keepRing() {
 	}()
 }
 
-// becomesWhole waits until everything came, and reports whether it did.
-func (t *turning) becomesWhole(edges map[int]*edge, patience <-chan time.Time) bool {
-	var over <-chan struct{}
-	for _, e := range edges { // the one there is
-		over = e.finished
-	}
-	select {
-	case <-over:
-	case <-t.came:
-	case <-patience:
-	}
-	select {
-	case <-t.came:
-		return true
-	default:
-		return false
+// awaitRing reports whether something happens before over, as long as anything
+// moves.
+func (o *output) awaitRing(happens, over <-chan struct{}) bool {
+	look := time.NewTicker(ringPatience)
+	defer look.Stop()
+	for moved := int64(-1); ; {
+		select {
+		case <-happens:
+			return true
+		case <-over:
+			select {
+			case <-happens:
+				return true
+			default:
+				return false
+			}
+		case <-look.C:
+		}
+		now := o.vessel.ring.Moved()
+		if now == moved {
+			return false
+		}
+		moved = now
 	}
 }

@@ -424,8 +424,8 @@ func (s *Store) settleOrigin(p originFinal) {
 	if digest, ok := c.buffer.Digest(); !ok || digest != p.digest {
 		return
 	}
-	env.Table.finish(c, p.meta, p.digest, true)
-	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: true})
+	env.Table.finish(c, p.meta, p.digest, !c.ring)
+	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: !c.ring})
 }
 
 // copyOrder fetches an object in order to keep it, pinned.

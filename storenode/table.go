@@ -75,6 +75,11 @@ func NewTable(budget *dataplane.Budget) *Table {
 // caller's reference. A copy of an older generation is dropped; show reports
 // false, and keeps the reference, if there is a newer one.
 func (t *Table) show(id phalanx.ObjectID, gen phalanx.Generation, meta phalanx.Meta, buffer *dataplane.Buffer, origin bool) (*objectCopy, bool) {
+	return t.showCopy(&objectCopy{object: id, gen: gen, meta: meta, buffer: buffer, origin: origin})
+}
+
+func (t *Table) showCopy(c *objectCopy) (*objectCopy, bool) {
+	id, gen := c.object, c.gen
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.copies[id]; old != nil {
@@ -83,7 +88,7 @@ func (t *Table) show(id phalanx.ObjectID, gen phalanx.Generation, meta phalanx.M
 		}
 		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: gen})
 	}
-	c := &objectCopy{object: id, gen: gen, meta: meta, buffer: buffer, origin: origin, over: make(chan struct{})}
+	c.over = make(chan struct{})
 	t.insert(c)
 	return c, true
 }
@@ -119,16 +124,17 @@ func (t *Table) keepInline(info Info, bytes []byte, pinned bool) *objectCopy {
 	return c
 }
 
-// finish makes c complete.
-func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) {
+// finish makes c complete, and reports whether it is here at all.
+func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.pinned = c.pinned || pinned
 	if c.complete || c.dropped {
-		return
+		return !c.dropped
 	}
 	c.meta, c.digest, c.complete, c.begun, c.upstream, c.lease = meta, digest, true, true, "", 0
 	close(c.over)
+	return true
 }
 
 // unlessWhole calls number and returns what it did, unless this node has all of a
@@ -333,11 +339,11 @@ func (t *Table) begun(c *objectCopy) {
 	c.begun = true
 }
 
-// inRing notes that c is not the one that the directory knows as the origin's.
-func (t *Table) inRing(c *objectCopy) {
+// isComplete reports whether c is complete, and was not dropped.
+func (t *Table) isComplete(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.ring = true
+	return c.complete && !c.dropped
 }
 
 // Holdings returns what this node has of one shard of n, for its new owner.

@@ -81,6 +81,9 @@ func (c *Coordinator) begun(ev Begun) {
 }
 
 func (c *Coordinator) attached(ev Attached) {
+	if ev.Final {
+		c.gen = ev.Gen // for those that have made it
+	}
 	if c.phase == ended && c.ask.pending {
 		c.ask.pending = false
 		c.final = c.final || ev.Final // an earlier attempt has come so far
@@ -111,7 +114,9 @@ func (c *Coordinator) made(ev Made) {
 		c.end(Result{In: c.cfg.Sources, Gen: ev.Gen, Size: ev.Size, Digest: ev.Digest}, true)
 		return
 	}
-	c.start(Start{Now: ev.Now})
+	if c.phase != ended {
+		c.start(Start{Now: ev.Now})
+	}
 }
 
 func (c *Coordinator) rejected(ev Rejected) {

@@ -86,6 +86,9 @@ func (c *Coordinator) stopAt(pos int, n phalanx.NodeID, g PlaceGen, final bool) 
 		return
 	}
 	e := Stop{Node: n, Target: c.cfg.Target, Reduce: c.reduce, Attempt: c.cfg.Attempt, Place: pos, Gen: g, Final: final}
+	if final {
+		e.TargetGen = c.gen
+	}
 	for _, s := range c.stops {
 		if s.effect.Place == pos && s.effect.Node == n {
 			if s.effect.Gen.Compare(g) < 0 || s.effect.Final != final {

@@ -59,6 +59,7 @@ type Coordinator struct {
 
 	ring      ringPhase
 	ringUntil time.Duration
+	broken    bool                    // the ring was, in this step
 	wanting   map[phalanx.NodeID]bool // nodes that want the target
 	early     []Ready                 // what they have, of before it has begun
 	following phalanx.Generation      // of the target, by another coordinator
@@ -121,7 +122,7 @@ func (c *Coordinator) Ended() bool {
 // Step applies ev and returns what the host must do, in that order. The caller
 // owns the slice, not what its effects point to.
 func (c *Coordinator) Step(ev Event) []Effect {
-	c.out = nil
+	c.out, c.broken = nil, false
 	c.handle(ev)
 	c.settle()
 	return c.out

@@ -53,15 +53,16 @@ type (
 
 	// Stop tells Node that the place is not wanted any more, unless it has been
 	// told a greater Gen since. It is repeated until Stopped. Final: the target
-	// is final, and a root keeps its copy.
+	// is final in TargetGen, and who has made that keeps its copy.
 	Stop struct {
-		Node    phalanx.NodeID
-		Target  phalanx.ObjectID
-		Reduce  phalanx.Generation
-		Attempt uint64
-		Place   int
-		Gen     PlaceGen
-		Final   bool
+		Node      phalanx.NodeID
+		Target    phalanx.ObjectID
+		Reduce    phalanx.Generation
+		TargetGen phalanx.Generation
+		Attempt   uint64
+		Place     int
+		Gen       PlaceGen
+		Final     bool
 	}
 
 	// AskDelivered asks the place Parent at Node whether it has all bytes of its

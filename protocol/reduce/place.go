@@ -244,14 +244,15 @@ func (p *Place) stopping(ev Stopping) {
 		p.ended = ev.Gen
 	}
 	if p.runs && s.Gen.Compare(ev.Gen) <= 0 {
-		goesOn := ev.Final && s.Ring > 0 // Release says so: it has not got everything yet
+		keeps := ev.Final && s.TargetGen == ev.TargetGen
+		goesOn := keeps && s.Ring > 0 // Release says so: it has not got everything yet
 		for i, c := range s.Children {
 			if p.edges[i].open && !goesOn {
 				p.emit(CloseEdge{Place: c.Place, Gen: c.Gen, Stream: p.edges[i].stream})
 			}
 		}
 		p.emit(CloseSource{Source: s.Source, Gen: s.SourceGen})
-		p.emit(Release{KeepTarget: ev.Final && (s.Root || s.Ring > 0)})
+		p.emit(Release{KeepTarget: keeps && (s.Root || s.Ring > 0)})
 		p.runs, p.edges, p.made, p.waits, p.source = false, nil, nil, "", sourceState{}
 	}
 	p.report(Stopped{Place: ev.Place, Gen: ev.Gen})

@@ -24,10 +24,11 @@ type (
 
 	// Stopping is a Stop.
 	Stopping struct {
-		Place   int // position
-		Attempt uint64
-		Gen     PlaceGen
-		Final   bool
+		Place     int // position
+		Attempt   uint64
+		Gen       PlaceGen
+		Final     bool
+		TargetGen phalanx.Generation // if Final
 	}
 
 	// Asked is an AskDelivered.

@@ -98,7 +98,8 @@ func placeEvent(t *testing.T, d *datadriven.TestData) reduce.PlaceEvent {
 		}
 		return ev
 	case "stop":
-		return reduce.Stopping{Attempt: max(1, num("attempt")), Gen: label("gen"), Final: flag("final")}
+		return reduce.Stopping{Attempt: max(1, num("attempt")), Gen: label("gen"), Final: flag("final"),
+			TargetGen: phalanx.Generation{Epoch: 1, Seq: 1 + num("target")}}
 	case "ask":
 		return reduce.Asked{ParentGen: label("gen"), Child: int(num("child")), ChildGen: label("childgen")}
 	case "inspect":

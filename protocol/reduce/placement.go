@@ -153,7 +153,11 @@ func (c *Coordinator) stalled(pos int, g PlaceGen, now bool) {
 // waits takes note of a place that has no memory for its output.
 func (c *Coordinator) waits(ev Waiting) {
 	if p := c.at(ev.Place); p != nil && p.life == live && p.gen == ev.Gen {
+		still := ev.Text != "" && p.waiting.Gen == ev.Gen && p.waiting.Text != ""
 		p.waiting = ev
+		if still {
+			c.breakRing(nil) // all wait for it, with all of the target in memory: a tree needs less
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func (c *Coordinator) lose(p *place, why Reason, text string, ask bool) {
 	if p.life != live || c.phase == finalising && why != LostDown {
 		return
 	}
-	c.breakRing()
+	c.breakRing(p)
 	p.life, p.stalled = dead, false
 	c.emit(Notify{What: NoteLost, Place: p.pos, Source: p.source.id, Node: p.node, Gen: p.gen, Reason: why, Text: text})
 	if why != LostDown {
@@ -78,7 +78,7 @@ func (c *Coordinator) lose(p *place, why Reason, text string, ask bool) {
 // consult asks the parent of a dead place, if that is alive, whether it has all
 // that the place made.
 func (c *Coordinator) consult(p *place) {
-	if c.phase != running {
+	if c.phase != running || c.broken {
 		return
 	}
 	if c.held(p) == held {
@@ -107,7 +107,7 @@ func (c *Coordinator) empty(p *place, why Reason, text string) {
 	if p.life == vacant || c.phase == finalising {
 		return
 	}
-	c.breakRing()
+	c.breakRing(p)
 	c.vacate(p, why, text)
 	c.disown(p)
 }

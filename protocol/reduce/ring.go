@@ -129,16 +129,16 @@ func (c *Coordinator) around(p *place, s State) State {
 	return s
 }
 
-// breakRing has the places go on as a tree. Nothing of the ring is of use for
-// that.
-func (c *Coordinator) breakRing() {
+// breakRing has the places go on as a tree, but for one that is being lost.
+// Nothing of the ring is of use for that, so nobody is asked for it.
+func (c *Coordinator) breakRing(lost *place) {
 	if c.ring != circling || c.phase == finalising {
 		return
 	}
-	c.ring = noRing
+	c.ring, c.broken = noRing, true
 	c.watchSources()
 	for _, p := range c.places {
-		if p.life == live {
+		if p.life == live && p != lost {
 			c.clear(p)
 		}
 	}

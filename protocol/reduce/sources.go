@@ -119,6 +119,9 @@ func (c *Coordinator) unfix() {
 		}
 	}
 	if c.fixed && c.phase != inspecting && len(c.nodes) == 0 && len(c.combine.inputs) == 0 {
+		if c.ring == gathering {
+			c.watchSources()
+		}
 		c.fixed, c.inline, c.places, c.ring = false, false, nil, noRing
 	}
 }

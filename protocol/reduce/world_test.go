@@ -216,7 +216,7 @@ func (w *world) carryOut(e reduce.Effect) {
 		w.send(e.Node, func() { w.commanded(e) })
 	case reduce.Stop:
 		w.send(e.Node, func() {
-			w.place(w.runAt(e.Node, e.Place), reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final})
+			w.place(w.runAt(e.Node, e.Place), reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final, TargetGen: e.TargetGen})
 		})
 	case reduce.AskDelivered:
 		w.send(e.Node, func() {

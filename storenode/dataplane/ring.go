@@ -35,6 +35,7 @@ type Ring struct {
 	tailOwn       []byte
 
 	arrived atomic.Int64
+	moved   atomic.Int64 // how often bytes came or were sent
 	refs    atomic.Int64
 	subs    subscribers
 
@@ -193,13 +194,18 @@ func (r *Ring) checksFrom(piece int64, dst []Check) int {
 	return copy(dst, r.checks[piece:])
 }
 
-func (r *Ring) took(int64) {}
+func (r *Ring) took(int64) { r.moved.Add(1) }
+
+// Moved rises as long as something comes or is sent.
+func (r *Ring) Moved() int64 { return r.moved.Load() }
 
 // ringInput takes the stream of the previous place. Its step k brings the shard
 // that is sent in step k+1.
 type ringInput struct {
 	*Ring
 	pos      int64 // of the stream
+	made     []madePiece
+	flushed  int64 // pieces of the stream whose sums have their checks out
 	step     int
 	lo, hi   int64 // the step's shard
 	at       int64 // in it, up to where bytes came
@@ -255,6 +261,7 @@ func (in *ringInput) Space(limit int) []byte {
 func (in *ringInput) CommitRaw(n int) error {
 	in.at += int64(n)
 	in.pos += int64(n)
+	in.moved.Add(1)
 	in.sum.pos = in.pos
 	whole := in.at%PieceSize == 0
 	var c Check
@@ -270,6 +277,7 @@ func (in *ringInput) CommitRaw(n int) error {
 	if err := in.sum.saw(c); err != nil {
 		return err
 	}
+	in.vouch()
 	if in.at == in.hi {
 		in.advance()
 	}
@@ -292,24 +300,51 @@ func (in *ringInput) pass(whole bool) error {
 		return nil
 	}
 	to := in.at - in.at%elementMax
-	dst := in.memory(in.combined, to-in.combined)
-	from := in.combined % PieceSize
-	copy(dst, in.own(in.combined, to-in.combined))
-	if err := in.combine(dst, in.scratch[from:from+int64(len(dst))]); err != nil {
-		return err
+	if end := min(to, in.Ring.size); end > in.combined { // what fills the last piece up is no element
+		dst := in.memory(in.combined, end-in.combined)
+		from := in.combined % PieceSize
+		copy(dst, in.own(in.combined, end-in.combined))
+		if err := in.combine(dst, in.scratch[from:from+int64(len(dst))]); err != nil {
+			return err
+		}
 	}
+	n := to - in.combined
 	in.combined = to
 	if whole {
-		c := CheckOf(in.memory(in.at-PieceSize, PieceSize))
-		in.mu.Lock()
-		in.checks = append(in.checks, c)
-		if in.step == in.places-2 { // nothing is to be added any more
-			in.whole[(in.at-PieceSize)/PieceSize] = c
-		}
-		in.mu.Unlock()
+		at := in.at - PieceSize
+		in.made = append(in.made, madePiece{CheckOf(in.memory(at, PieceSize)), at / PieceSize, in.step == in.places-2})
 	}
-	in.send(int64(len(dst)))
+	in.send(n)
 	return nil
+}
+
+// madePiece is a combined piece of which it is not known yet whether what was
+// combined is good.
+type madePiece struct {
+	check Check
+	piece int64 // of the array
+	whole bool  // nothing is to be added any more
+}
+
+// vouch lets the checks of combined pieces go whose input has passed its own: the
+// next place cannot finish without them.
+func (in *ringInput) vouch() {
+	good := min(in.sum.seen, in.sum.told)
+	if len(in.made) == 0 || good <= in.flushed {
+		return
+	}
+	n := min(good-in.flushed, int64(len(in.made)))
+	in.mu.Lock()
+	for _, m := range in.made[:n] {
+		in.checks = append(in.checks, m.check)
+		if m.whole {
+			in.Ring.whole[m.piece] = m.check
+		}
+	}
+	in.mu.Unlock()
+	in.flushed += n
+	in.made = in.made[n:]
+	in.subs.wake()
 }
 
 // elementMax is a multiple of the size of every element.
@@ -332,6 +367,7 @@ func (in *ringInput) SetCheck(piece int64, c Check) error {
 	if err := in.sum.expectCheck(piece, c); err != nil {
 		return err
 	}
+	in.vouch()
 	// Checks come in order, those of whole shards after all others.
 	first := in.begins[in.places] - in.begins[1] // of the stream that comes: it lacks this place's first step
 	if piece*PieceSize < first {
