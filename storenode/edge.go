@@ -120,6 +120,7 @@ func (p *place) pull(o *output, f, before *folder, last bool, e *edge) error {
 			if o.meta.Size == 0 {
 				o.advance(f, 0, last)
 			}
+			o.ended()
 			return nil
 		}
 		if err != nil {

@@ -35,6 +35,7 @@ type output struct {
 
 	space  []byte // of the whole buffer, nil in a window; only folders write it
 	inputs []*folder
+	left   atomic.Int64 // inputs that have not ended
 	first  sync.Once
 
 	delivered atomic.Bool // a parent was sent everything
@@ -112,6 +113,7 @@ func (p *place) begin(cb reduce.Combine) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	o := &output{gen: cb.Gen, op: cb.Op, meta: cb.Meta, ctx: ctx, cancel: cancel, place: p,
 		room: &handover[vessel]{release: vessel.release}}
+	o.left.Store(int64(len(cb.Inputs)))
 	p.out = o
 	// Who reads it is told only after this: ask the core whether it is the root.
 	root := p.core.State().Root
@@ -287,17 +289,22 @@ func (o *output) at(lo, hi int64) []byte {
 // advance notes n more bytes of f, commits them if it is the last, and wakes
 // the folder behind.
 func (o *output) advance(f *folder, n int, last bool) {
-	at := f.passed.Add(int64(n))
+	f.passed.Add(int64(n))
 	if last {
 		o.vessel.commit(n)
-		if at == o.meta.Size {
-			o.place.tell(reduce.OutputDone{Gen: o.gen, Size: at, Digest: o.vessel.digest()})
-		}
 		return
 	}
 	select {
 	case f.wake <- struct{}{}:
 	default:
+	}
+}
+
+// ended notes that an input is folded, and has passed all its checks. The output
+// is made when all are.
+func (o *output) ended() {
+	if o.left.Add(-1) == 0 {
+		o.place.tell(reduce.OutputDone{Gen: o.gen, Size: o.meta.Size, Digest: o.vessel.digest()})
 	}
 }
 
@@ -343,4 +350,5 @@ func (p *place) foldSource(o *output, f, before *folder, last bool, buf *datapla
 		}
 		o.advance(f, len(dst), last)
 	}
+	o.ended()
 }

@@ -181,8 +181,13 @@ func (p peers) mpirun(b *bed.Bed, n int, dir string) ([]string, error) {
 	var hosts, agent strings.Builder
 	agent.WriteString("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\ncase $host in\n")
 	for i := range n {
+		// The hosts have one name: what their daemons keep must not be in one directory.
+		own := filepath.Join(dir, fmt.Sprint("host", i))
+		if err := os.Mkdir(own, 0o755); err != nil {
+			return nil, err
+		}
 		fmt.Fprintf(&hosts, "%s slots=1\n", b.Addr(i))
-		fmt.Fprintf(&agent, "%s) exec %s \"$*\" ;;\n", b.Addr(i), strings.Join(b.Command(i, "sh", "-c").Args, " "))
+		fmt.Fprintf(&agent, "%s) TMPDIR=%s exec %s \"$*\" ;;\n", b.Addr(i), own, strings.Join(b.Command(i, "sh", "-c").Args, " "))
 	}
 	agent.WriteString("*) echo \"there is no host $host\" >&2; exit 1 ;;\nesac\n")
 	if err := os.WriteFile(filepath.Join(dir, "hosts"), []byte(hosts.String()), 0o644); err != nil {
