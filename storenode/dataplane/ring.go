@@ -42,7 +42,6 @@ type Ring struct {
 	mu     sync.Mutex
 	checks []Check // of the stream's pieces
 	whole  []Check // of the result's, as far as they are known
-	done   bool
 	err    error
 	digest phalanx.Digest // of the stream, once all checks are there
 }
