@@ -220,6 +220,16 @@ func (c *chaos) tickAll(d time.Duration) {
 	c.stream()
 }
 
+// gather has every source on a node of its own, which wants the target.
+func (c *chaos) gather() {
+	for i, id := range c.cfg.Sources {
+		o := c.src[id]
+		o.holders, o.whole, o.final = []phalanx.NodeID{phalanx.NodeID(fmt.Sprintf("N%d", i+1))}, true, true
+		c.fresh = i + 1
+		c.step(reduce.Joined{Node: o.holders[0], Has: c.announcements(o)})
+	}
+}
+
 // joins has a node want the target, and tell what it has in full. It may be late.
 func (c *chaos) joins() {
 	if c.fresh == 0 {
@@ -394,6 +404,9 @@ func TestRandom(t *testing.T) {
 
 func chaosTest(t *rapid.T) {
 	c := newChaos(t)
+	if c.cfg.Shared && c.one(2) {
+		c.gather()
+	}
 	c.step(reduce.Start{})
 	for range rapid.IntRange(0, 200).Draw(t, "steps") {
 		c.act()
