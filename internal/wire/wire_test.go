@@ -65,11 +65,17 @@ func TestErrors(t *testing.T) {
 		t.Errorf("a read past its deadline: %v", err)
 	}
 	_ = a.SetReadDeadline(time.Time{})
-	_ = b.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+	began := make(chan struct{})
+	go func() { // the deadline passes when some bytes are through
+		defer close(began)
+		_, _ = a.Read(p[:])
+		_ = b.SetWriteDeadline(time.Now())
+	}()
 	big := make([]byte, 64<<20)
 	if n, err := b.Write(big); !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == len(big) {
 		t.Errorf("a write past its deadline: %d bytes, %v", n, err)
 	}
+	<-began
 	_ = a.(interface{ SetLinger(int) error }).SetLinger(0)
 	_ = a.Close()
 	if _, err := a.Read(p[:]); !errors.Is(err, net.ErrClosed) {
