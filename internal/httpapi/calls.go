@@ -80,6 +80,26 @@ func (s *Server) tree(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// posted reads the body of a call into req, and returns the context that it asks
+// for.
+func (s *Server) posted(w http.ResponseWriter, r *http.Request, op string, req interface {
+	asks() (timeout string, objects []phalanx.ObjectID)
+}) (context.Context, context.CancelFunc, error) {
+	if _, err := query(r, op); err != nil {
+		return nil, nil, err
+	}
+	if err := readJSON(w, r, op, req); err != nil {
+		return nil, nil, err
+	}
+	timeout, objects := req.asks()
+	for _, id := range objects {
+		if err := validID(op, id); err != nil {
+			return nil, nil, err
+		}
+	}
+	return within(r, op, timeout, s.opts.Deadline)
+}
+
 func (s *Server) reduce(w http.ResponseWriter, r *http.Request) error {
 	return s.combine(w, r, "reduce", s.node.Reduce)
 }
@@ -89,19 +109,8 @@ func (s *Server) allReduce(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) combine(w http.ResponseWriter, r *http.Request, op string, call func(context.Context, storenode.Reduce) (storenode.ReduceResult, error)) error {
-	if _, err := query(r, op); err != nil {
-		return err
-	}
 	var req ReduceRequest
-	if err := readJSON(w, r, op, &req); err != nil {
-		return err
-	}
-	for _, id := range append([]phalanx.ObjectID{req.Target}, req.Sources...) {
-		if err := validID(op, id); err != nil {
-			return err
-		}
-	}
-	ctx, cancel, err := within(r, op, req.Timeout, s.opts.Deadline)
+	ctx, cancel, err := s.posted(w, r, op, &req)
 	if err != nil {
 		return err
 	}
@@ -117,19 +126,8 @@ func (s *Server) combine(w http.ResponseWriter, r *http.Request, op string, call
 
 func (s *Server) gather(w http.ResponseWriter, r *http.Request) error {
 	const op = "gather"
-	if _, err := query(r, op); err != nil {
-		return err
-	}
 	var req GatherRequest
-	if err := readJSON(w, r, op, &req); err != nil {
-		return err
-	}
-	for _, id := range req.Sources {
-		if err := validID(op, id); err != nil {
-			return err
-		}
-	}
-	ctx, cancel, err := within(r, op, req.Timeout, s.opts.Deadline)
+	ctx, cancel, err := s.posted(w, r, op, &req)
 	if err != nil {
 		return err
 	}
@@ -148,14 +146,8 @@ func (s *Server) gather(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) bench(w http.ResponseWriter, r *http.Request) error {
 	const op = "bench"
-	if _, err := query(r, op); err != nil {
-		return err
-	}
 	req := BenchRequest{Runs: 5}
-	if err := readJSON(w, r, op, &req); err != nil {
-		return err
-	}
-	ctx, cancel, err := within(r, op, req.Timeout, s.opts.Deadline)
+	ctx, cancel, err := s.posted(w, r, op, &req)
 	if err != nil {
 		return err
 	}
@@ -170,25 +162,16 @@ func (s *Server) bench(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) prefetch(w http.ResponseWriter, r *http.Request) error {
 	const op = "prefetch"
-	if _, err := query(r, op); err != nil {
-		return err
-	}
 	var req PrefetchRequest
-	if err := readJSON(w, r, op, &req); err != nil {
-		return err
-	}
-	if err := validID(op, req.ID); err != nil {
-		return err
-	}
-	nodes, err := s.members(req.Nodes)
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := within(r, op, req.Timeout, s.opts.Deadline)
+	ctx, cancel, err := s.posted(w, r, op, &req)
 	if err != nil {
 		return err
 	}
 	defer cancel()
+	nodes, err := s.members(req.Nodes)
+	if err != nil {
+		return err
+	}
 	if err := s.node.Prefetch(ctx, req.ID, nodes...); err != nil {
 		return err
 	}

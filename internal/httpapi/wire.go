@@ -284,3 +284,16 @@ func ParseShape(s string) ([]int64, error) {
 	}
 	return shape, nil
 }
+
+// asks returns how long a call may take, and the objects that it names.
+func (r *ReduceRequest) asks() (string, []phalanx.ObjectID) {
+	return r.Timeout, append([]phalanx.ObjectID{r.Target}, r.Sources...)
+}
+
+func (r *GatherRequest) asks() (string, []phalanx.ObjectID) { return r.Timeout, r.Sources }
+
+func (r *BenchRequest) asks() (string, []phalanx.ObjectID) { return r.Timeout, nil }
+
+func (r *PrefetchRequest) asks() (string, []phalanx.ObjectID) {
+	return r.Timeout, []phalanx.ObjectID{r.ID}
+}
