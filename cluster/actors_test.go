@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
@@ -209,5 +210,43 @@ func TestSpawnOn(t *testing.T) {
 	}
 	if _, err := nodes[0].SpawnOn(within(t), "nobody#1", "putter", ""); !errors.Is(err, phalanx.ErrInvalid) {
 		t.Errorf("an unknown member: %v", err)
+	}
+}
+
+// A request to an actor ends with its answer, with the context or with the actor,
+// and an error names the member.
+func TestRequest(t *testing.T) {
+	nodes := start(t, 2, func(c *cluster.Config) {
+		c.Kinds = map[string]func(*cluster.Node) *actor.Props{
+			"echo": func(*cluster.Node) *actor.Props {
+				return actor.PropsFromFunc(func(c actor.Context) {
+					if m, ok := c.Message().(*messages.LookRequest); ok && m.Object != "nothing" {
+						c.Respond(m)
+					}
+				})
+			},
+		}
+	})
+	for _, on := range nodes {
+		pid, err := nodes[0].SpawnOn(within(t), on.ID(), "echo", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := nodes[0].Request(within(t), pid, &messages.LookRequest{Object: "x"})
+		if echo, ok := m.(*messages.LookRequest); err != nil || !ok || echo.Object != "x" {
+			t.Errorf("at %s: %v, %v", on.ID(), m, err)
+		}
+		ctx, cancel := context.WithCancel(within(t))
+		time.AfterFunc(10*time.Millisecond, cancel)
+		var e *phalanx.Error
+		if _, err = nodes[0].Request(ctx, pid, &messages.LookRequest{Object: "nothing"}); !errors.As(err, &e) || e.Kind != phalanx.ErrCanceled || e.Node != on.ID() {
+			t.Errorf("canceled at %s: %v", on.ID(), err)
+		}
+		if err := nodes[0].System().Root.StopFuture(pid).Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = nodes[0].Request(within(t), pid, &messages.LookRequest{Object: "x"}); !errors.As(err, &e) || e.Kind != phalanx.ErrUnavailable || e.Node != on.ID() {
+			t.Errorf("stopped at %s: %v", on.ID(), err)
+		}
 	}
 }

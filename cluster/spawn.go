@@ -75,6 +75,27 @@ func (n *Node) SpawnOn(ctx context.Context, member phalanx.NodeID, kind, name st
 	return n.remote.Spawn(ctx, m.Control, kind, name)
 }
 
+// Request sends message to an actor of any member and returns its answer. It ends
+// with ctx, and with ErrUnavailable when nobody is there or the connection with
+// that member breaks: the actor may have taken the message nevertheless. One that
+// ends before its turn comes answers nothing.
+func (n *Node) Request(ctx context.Context, to *actor.PID, message any) (any, error) {
+	l, err := n.use("request", "")
+	if err != nil {
+		return nil, err
+	}
+	answer, err := n.remote.Request(ctx, to, message)
+	var e *phalanx.Error
+	if errors.As(err, &e) && e.Node == "" {
+		for _, m := range l.view.Load().Members {
+			if m.Control == to.GetAddress() {
+				e.Node = m.ID
+			}
+		}
+	}
+	return answer, err
+}
+
 // eventRoom is how many events wait for a slow reader.
 const eventRoom = 1024
 
