@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
 // job is one kind of work that all systems do.
@@ -17,20 +19,11 @@ type job struct {
 	Runs     int           `json:"runs"`
 }
 
-// The operations. A roundtrip is between two of the nodes.
-const (
-	broadcast = "broadcast"
-	gather    = "gather"
-	reduce    = "reduce"
-	allreduce = "allreduce"
-	roundtrip = "roundtrip"
-)
-
-var ops = []string{broadcast, gather, reduce, allreduce, roundtrip}
-
 // atRoot says that a run is over when the first node has its result; otherwise
 // it is over when the last one has.
-func (j job) atRoot() bool { return j.Op == gather || j.Op == reduce || j.Op == roundtrip }
+func (j job) atRoot() bool {
+	return j.Op == bench.Gather || j.Op == bench.Reduce || j.Op == bench.RoundTrip
+}
 
 // payload is what of a link's rate is left for a stream's bytes: 1,448 of the 1,514
 // of an Ethernet frame.
@@ -44,7 +37,7 @@ func (j job) bound(rate int64) time.Duration {
 		return 0
 	}
 	s, n := float64(j.Size), float64(j.Nodes)
-	bytes := map[string]float64{broadcast: s, gather: (n - 1) * s, reduce: s, allreduce: 2 * (n - 1) / n * s, roundtrip: 2 * s}[j.Op]
+	bytes := map[string]float64{bench.Broadcast: s, bench.Gather: (n - 1) * s, bench.Reduce: s, bench.AllReduce: 2 * (n - 1) / n * s, bench.RoundTrip: 2 * s}[j.Op]
 	least := time.Duration(bytes / (float64(rate) / 8 * payload) * float64(time.Second))
 	return least + time.Duration(j.Nodes-1)*j.Interval
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
 func TestBound(t *testing.T) {
@@ -14,18 +16,18 @@ func TestBound(t *testing.T) {
 		job  job
 		want time.Duration
 	}{
-		{job{Op: broadcast, Nodes: 16, Size: 32 << 20}, 702 * time.Millisecond},
-		{job{Op: reduce, Nodes: 4, Size: 128 << 20}, 2807 * time.Millisecond},
-		{job{Op: gather, Nodes: 16, Size: 1 << 20}, 329 * time.Millisecond},
-		{job{Op: allreduce, Nodes: 16, Size: 32 << 20}, 1316 * time.Millisecond},
-		{job{Op: roundtrip, Nodes: 3, Size: 128 << 20}, 5613 * time.Millisecond},
-		{job{Op: broadcast, Nodes: 16, Size: 32 << 20, Interval: 100 * time.Millisecond}, 2202 * time.Millisecond},
+		{job{Op: bench.Broadcast, Nodes: 16, Size: 32 << 20}, 702 * time.Millisecond},
+		{job{Op: bench.Reduce, Nodes: 4, Size: 128 << 20}, 2807 * time.Millisecond},
+		{job{Op: bench.Gather, Nodes: 16, Size: 1 << 20}, 329 * time.Millisecond},
+		{job{Op: bench.AllReduce, Nodes: 16, Size: 32 << 20}, 1316 * time.Millisecond},
+		{job{Op: bench.RoundTrip, Nodes: 3, Size: 128 << 20}, 5613 * time.Millisecond},
+		{job{Op: bench.Broadcast, Nodes: 16, Size: 32 << 20, Interval: 100 * time.Millisecond}, 2202 * time.Millisecond},
 	} {
 		if got := c.job.bound(rate).Round(time.Millisecond); got != c.want {
 			t.Errorf("%s: %v, want %v", c.job, got, c.want)
 		}
 	}
-	if (job{Op: reduce, Nodes: 4, Size: 1}).bound(0) != 0 {
+	if (job{Op: bench.Reduce, Nodes: 4, Size: 1}).bound(0) != 0 {
 		t.Error("there is a bound without a rate")
 	}
 }
@@ -53,7 +55,7 @@ func TestParse(t *testing.T) {
 // Of a peer's variants the best is shown, and ranges that overlap are said to.
 func TestTable(t *testing.T) {
 	r := newResult(plan{Systems: []string{"phalanx", "gloo"}, Rate: 400_000_000})
-	j := job{Op: allreduce, Nodes: 4, Size: 1 << 20, Runs: 3}
+	j := job{Op: bench.AllReduce, Nodes: 4, Size: 1 << 20, Runs: 3}
 	for i, ms := range []float64{40, 42, 41} {
 		r.add(sample{System: "phalanx", job: j, Run: i, Last: ms})
 		r.add(sample{System: "gloo", Variant: "allreduce-chunked", job: j, Run: i, Last: ms - 5})

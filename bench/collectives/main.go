@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx/internal/bed"
+	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
 var systems = []string{"phalanx", "openmpi", "gloo"}
@@ -83,7 +84,7 @@ func flags() (p plan, out string, err error) {
 		return s
 	}
 	sys := flag.String("systems", all(systems), "what to measure")
-	do := flag.String("ops", all(ops), "operations")
+	do := flag.String("ops", all(bench.Ops), "operations")
 	nodes := flag.String("nodes", "4,8,16", "numbers of nodes")
 	sizes := flag.String("sizes", "1KB,32KB,1MB,32MB,128MB", "bytes of each node's input; 1KB is 1,024")
 	rate := flag.String("rate", "400mbit", "of each link, in each direction; none: as fast as links are")
@@ -94,7 +95,7 @@ func flags() (p plan, out string, err error) {
 	if p.Systems, err = parseAll(*sys, oneOf("system", systems)); err != nil {
 		return p, out, err
 	}
-	if p.Ops, err = parseAll(*do, oneOf("operation", ops)); err != nil {
+	if p.Ops, err = parseAll(*do, oneOf("operation", bench.Ops)); err != nil {
 		return p, out, err
 	}
 	if p.Nodes, err = parseAll(*nodes, strconv.Atoi); err != nil {
@@ -121,10 +122,10 @@ func (p plan) jobs(n int) []job {
 	for _, op := range p.Ops {
 		for _, size := range p.Sizes {
 			runs := p.Runs
-			if size >= 64<<20 || op == gather && size >= 16<<20 {
+			if size >= 64<<20 || op == bench.Gather && size >= 16<<20 {
 				runs = max(1, runs*3/5)
 			}
-			if op == gather && size >= 64<<20 {
+			if op == bench.Gather && size >= 64<<20 {
 				continue // no host here has the memory of a gathering one
 			}
 			all = append(all, job{Op: op, Nodes: n, Size: size, Interval: p.Interval, Runs: runs})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx/internal/bed"
+	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
 // peers are the peers' programs, compiled.
@@ -52,9 +53,9 @@ func (p peers) compile(name string) error {
 // variants are the operations by which a peer does one of ours.
 func variants(peer string, op string) []string {
 	switch {
-	case peer == "gloo" && op == allreduce:
+	case peer == "gloo" && op == bench.AllReduce:
 		return []string{"allreduce", "allreduce-chunked", "allreduce-halving"}
-	case peer == "gloo" && op == roundtrip:
+	case peer == "gloo" && op == bench.RoundTrip:
 		return nil
 	}
 	return []string{op}

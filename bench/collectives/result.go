@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
 // result is what one run of the benchmark has measured.
@@ -67,7 +69,7 @@ func (r *result) rows() []row {
 		of[s.job] = append(of[s.job], s)
 	}
 	slices.SortStableFunc(jobs, func(a, b job) int {
-		if o := slices.Index(ops, a.Op) - slices.Index(ops, b.Op); o != 0 {
+		if o := slices.Index(bench.Ops, a.Op) - slices.Index(bench.Ops, b.Op); o != 0 {
 			return o
 		}
 		if a.Size != b.Size {

@@ -9,14 +9,12 @@ import (
 	"io"
 	"os"
 	"time"
-	"unsafe"
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
 
-	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
-	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
 // workerVar has the program be a Phalanx node, with this configuration.
@@ -40,6 +38,16 @@ type order struct {
 	job
 }
 
+// task is the part of a rank.
+func (o order) task(rank int) bench.Task {
+	return bench.Task{Op: o.Op, Name: o.Name, Rank: rank, Of: o.Nodes, Size: o.Size}
+}
+
+// late says that the inputs come with their nodes, which come one by one.
+func (o order) late() bool {
+	return o.Interval > 0 && (o.Op == bench.Reduce || o.Op == bench.AllReduce)
+}
+
 type answer struct {
 	Err        string `json:",omitempty"`
 	Control    string `json:",omitempty"` // of the first answer: where others join
@@ -48,12 +56,9 @@ type answer struct {
 
 // worker is a node, and what it has to do.
 type worker struct {
-	rank   int
-	node   *cluster.Node
-	alarm  alarm
-	values []float32         // what it puts, as long as the size is the same
-	views  []*storenode.View // what it got
-	wants  []float32         // of each view: what every element has to be
+	bench.Worker
+	rank  int
+	alarm alarm
 }
 
 // beWorker is a node until its standard input ends.
@@ -76,7 +81,7 @@ func beWorker(config string) error {
 	}
 	out := json.NewEncoder(os.Stdout)
 	_ = out.Encode(answer{Control: node.ControlAddr()})
-	w := &worker{rank: cfg.Rank, node: node}
+	w := &worker{Worker: bench.Worker{Node: node}, rank: cfg.Rank}
 	if w.alarm, err = newAlarm(); err != nil {
 		return err
 	}
@@ -100,152 +105,44 @@ func beWorker(config string) error {
 func (w *worker) carryOut(o order) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	switch o.Do {
+	switch t := o.task(w.rank); o.Do {
 	case "prepare":
-		return a, w.prepare(ctx, o)
+		if o.late() {
+			w.Fill(t)
+			return a, nil
+		}
+		return a, w.Prepare(ctx, t)
 	case "run":
 		if err := w.alarm.wait(o.At + int64(w.rank)*int64(o.Interval)); err != nil {
 			return a, err
 		}
 		a.Start = monotonic()
-		err = w.run(ctx, o)
+		err = w.run(ctx, o, t)
 		a.End = monotonic()
 		return a, err
 	case "finish":
-		return a, w.finish(ctx, o)
+		return a, w.finish(ctx, t)
 	}
 	return a, fmt.Errorf("there is no order %q", o.Do)
 }
 
-// id is the object of a rank.
-func (o order) id(rank int) phalanx.ObjectID {
-	return phalanx.ObjectID(fmt.Sprint(o.Name, "/", rank))
+func (w *worker) run(ctx context.Context, o order, t bench.Task) error {
+	if !o.late() {
+		return w.Run(ctx, t)
+	}
+	put := make(chan error, 1)
+	go func() { put <- w.Put(ctx, t) }()
+	return errors.Join(w.Run(ctx, t), <-put)
 }
 
-func (o order) target() phalanx.ObjectID { return phalanx.ObjectID(o.Name + "/target") }
-
-func (o order) all() []phalanx.ObjectID {
-	var ids []phalanx.ObjectID
-	for i := range o.Nodes {
-		ids = append(ids, o.id(i))
-	}
-	return ids
-}
-
-// prepare puts what is there before the start: as the buffers of a peer are, an
-// input is in place. When nodes come one by one, an input comes with its node.
-func (w *worker) prepare(ctx context.Context, o order) error {
-	if o.Op == broadcast && w.rank != 0 {
-		return nil
-	}
-	if int64(len(w.values)) != o.Size/4 { // else memory is as warm as that of a peer, too
-		w.values = make([]float32, o.Size/4)
-		for i := range w.values {
-			w.values[i] = float32(w.rank + 1)
-		}
-	}
-	switch {
-	case o.Op == broadcast && w.rank == 0, o.Op == gather, (o.Op == reduce || o.Op == allreduce) && o.Interval == 0:
-		return w.put(ctx, o)
-	}
-	return nil
-}
-
-func (w *worker) put(ctx context.Context, o order) error {
-	_, err := cluster.PutArray(ctx, w.node, o.id(w.rank), w.values)
-	return err
-}
-
-// get keeps what it gets until the run is over.
-func (w *worker) get(ctx context.Context, id phalanx.ObjectID, want float32) error {
-	v, err := w.node.Get(ctx, id)
-	if err == nil {
-		w.views, w.wants = append(w.views, v), append(w.wants, want)
-	}
-	return err
-}
-
-func (w *worker) run(ctx context.Context, o order) error {
-	sum := float32(o.Nodes*(o.Nodes+1)) / 2
-	if late := o.Interval > 0 && (o.Op == reduce || o.Op == allreduce); late {
-		put := make(chan error, 1)
-		go func() { put <- w.put(ctx, o) }()
-		if w.rank != 0 && o.Op == reduce {
-			return <-put
-		}
-		err := w.combine(ctx, o, sum)
-		return errors.Join(err, <-put)
-	}
-	switch {
-	case o.Op == broadcast && w.rank != 0:
-		return w.get(ctx, o.id(0), 1)
-	case o.Op == gather && w.rank == 0:
-		g, err := w.node.Gather(ctx, o.all(), 0)
-		for i, v := range g.Views {
-			w.views, w.wants = append(w.views, v), append(w.wants, float32(i+1))
-		}
-		return err
-	case o.Op == reduce && w.rank == 0, o.Op == allreduce:
-		return w.combine(ctx, o, sum)
-	case o.Op == roundtrip && w.rank == 0:
-		if err := w.put(ctx, o); err != nil {
-			return err
-		}
-		return w.get(ctx, o.id(1), 2)
-	case o.Op == roundtrip && w.rank == 1:
-		if err := w.get(ctx, o.id(0), 1); err != nil {
-			return err
-		}
-		return w.put(ctx, o)
-	}
-	return nil
-}
-
-// combine has the sum of all at this node: in a reduce it is the only one that
-// asks for it.
-func (w *worker) combine(ctx context.Context, o order, sum float32) error {
-	r := storenode.Reduce{Target: o.target(), Sources: o.all(), Op: phalanx.Sum}
-	if o.Op == reduce {
-		got := make(chan error, 1)
-		go func() { got <- w.get(ctx, r.Target, sum) }() // while it is made
-		_, err := w.node.Reduce(ctx, r)
-		return errors.Join(err, <-got)
-	}
-	v, _, err := w.node.AllReduce(ctx, r)
-	if err == nil {
-		w.views, w.wants = append(w.views, v), append(w.wants, sum)
-	}
-	return err
-}
-
-// finish checks every element of what the node got, and has its objects deleted.
-func (w *worker) finish(ctx context.Context, o order) error {
-	var err error
-	for i, v := range w.views {
-		if wrong := check(v.Bytes(), o.Size, w.wants[i]); wrong != nil && err == nil {
-			err = wrong
-		}
-		v.Release()
-	}
-	w.views, w.wants = nil, nil
-	if w.rank != 0 || err != nil {
+// finish checks what the node got, and has the run's objects deleted.
+func (w *worker) finish(ctx context.Context, t bench.Task) error {
+	if err := w.Check(t); err != nil || w.rank != 0 {
 		return err
 	}
-	for _, id := range append(o.all(), o.target()) {
-		if err := w.node.Delete(ctx, id); err != nil {
+	for _, id := range t.Made() {
+		if err := w.Node.Delete(ctx, id); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func check(b []byte, size int64, want float32) error {
-	if int64(len(b)) != size {
-		return fmt.Errorf("an object of %d bytes has %d", size, len(b))
-	}
-	for i, v := range unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), size/4) {
-		if v != want {
-			return fmt.Errorf("element %d is %g, not %g", i, v, want)
 		}
 	}
 	return nil

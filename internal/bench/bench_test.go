@@ -88,3 +88,27 @@ func TestBenchErrors(t *testing.T) {
 		}
 	}
 }
+
+// Who goes away while it runs does not wait for it, and nothing is left.
+func TestBenchCanceled(t *testing.T) {
+	nodes := start(t, 2)
+	ctx, cancel := context.WithCancel(context.Background())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := bench.Run(ctx, nodes[0], bench.Request{Op: bench.RoundTrip, Size: 4, Runs: 1000, WarmUp: 1000})
+		gone <- err
+	}()
+	for { // until it runs
+		all, err := nodes[1].List(context.Background(), "phalanx-bench")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) > 0 {
+			break
+		}
+	}
+	cancel()
+	if err := <-gone; !errors.Is(err, phalanx.ErrCanceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}

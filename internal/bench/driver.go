@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/messages"
 )
 
 // Request is what to measure.
@@ -36,7 +38,7 @@ func Run(ctx context.Context, n *cluster.Node, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	d := &driver{node: n, req: r, name: fmt.Sprintf("phalanx-bench/%x", rand.Uint64())}
+	d := &driver{node: n, req: r, name: fmt.Sprintf("phalanx-bench/%x", rand.Uint64()), on: members}
 	defer d.end()
 	for _, m := range members {
 		pid, err := n.SpawnOn(ctx, m, Kind, "")
@@ -97,69 +99,63 @@ type driver struct {
 	node   *cluster.Node
 	req    Request
 	name   string
-	agents []*actor.PID
+	on     []phalanx.NodeID
+	agents []*actor.PID // on those, by rank
 }
 
 func (d *driver) run(ctx context.Context, run int) (time.Duration, error) {
-	o := order{Op: d.req.Op, Of: len(d.agents), Size: d.req.Size, Name: fmt.Sprintf("%s/%d", d.name, run)}
-	defer d.clear(o)
-	if err := d.all(ctx, o, "prepare"); err != nil {
+	t := Task{Op: d.req.Op, Of: len(d.agents), Size: d.req.Size, Name: fmt.Sprintf("%s/%d", d.name, run)}
+	defer d.clear(t)
+	if err := d.all(ctx, "prepare", t); err != nil {
 		return 0, err
 	}
 	began := time.Now()
-	err := d.all(ctx, o, "run")
+	if err := d.all(ctx, "run", t); err != nil {
+		return 0, err
+	}
 	took := time.Since(began)
-	return took, errors.Join(err, d.all(ctx, o, "check"))
+	return took, d.all(ctx, "check", t)
 }
 
-// all gives every agent an order, and waits for their answers.
-func (d *driver) all(ctx context.Context, o order, do string) error {
-	o.Do = do
-	wait := stepFor + stepFor/10
-	if deadline, ok := ctx.Deadline(); ok {
-		wait = min(wait, time.Until(deadline))
-	}
-	root := d.node.System().Root
-	var futures []*actor.Future
+// all gives every agent an order, and waits for their answers; the first failure
+// ends it.
+func (d *driver) all(ctx context.Context, do string, t Task) error {
+	ctx, cancel := context.WithTimeout(ctx, stepFor+stepFor/10)
+	defer cancel()
+	g, ctx := errgroup.WithContext(ctx)
 	for rank, pid := range d.agents {
-		o.Rank = rank
-		futures = append(futures, root.RequestFuture(pid, encode(o), wait))
+		t.Rank = rank
+		o := order{do, t}.message()
+		g.Go(func() error { return d.ask(ctx, d.on[rank], pid, o) })
 	}
-	var failed error
-	for rank, f := range futures {
-		if err := d.answered(f); err != nil && failed == nil {
-			failed = fmt.Errorf("rank %d: %w", rank, err)
-		}
-	}
-	return errors.Join(failed, ctx.Err())
+	return g.Wait()
 }
 
-func (d *driver) answered(f *actor.Future) error {
-	m, err := f.Result()
-	if err != nil {
-		return &phalanx.Error{Op: "bench", Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("it does not answer: %w", err)}
+func (d *driver) ask(ctx context.Context, node phalanx.NodeID, agent *actor.PID, o *wrapperspb.StringValue) error {
+	answer, err := d.node.Request(ctx, agent, o)
+	if told, ok := answer.(*messages.Error); ok {
+		err = messages.ErrorFromProto(told)
 	}
-	text, ok := m.(*wrapperspb.StringValue)
-	if !ok {
-		return &phalanx.Error{Op: "bench", Kind: phalanx.ErrInternal, Err: fmt.Errorf("it answers with a %T", m)}
-	}
-	var a answer
-	if err := decode(text, &a); err != nil {
+	var e *phalanx.Error
+	switch {
+	case !errors.As(err, &e):
 		return err
+	case e.Node == "":
+		e.Node = node
+		return e
+	case e.Node != node:
+		return &phalanx.Error{Op: "bench", Node: node, Kind: e.Kind, Err: e}
 	}
-	if a.Err != "" {
-		return &phalanx.Error{Op: "bench", Kind: a.Kind, Err: errors.New(a.Err)}
-	}
-	return nil
+	return e
 }
 
 // clearFor bounds how long what a run has left is deleted.
 const clearFor = 10 * time.Second
 
-func (d *driver) clear(o order) {
+func (d *driver) clear(t Task) {
 	ctx, cancel := context.WithTimeout(context.Background(), clearFor)
 	defer cancel()
-	for _, id := range o.made() {
+	for _, id := range t.Made() {
 		_ = d.node.Delete(ctx, id) // a run that failed has not made all
 	}
 }

@@ -1,0 +1,136 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// Worker does a node's tasks, and keeps what it gets until it is checked. It is
+// not for concurrent use, but for Put beside Run.
+type Worker struct {
+	Node *cluster.Node
+
+	values []float32         // what it puts, as long as the size is the same
+	views  []*storenode.View // what it got
+	wants  []float32         // of each: what every element has to be
+}
+
+// Prepare puts what has to be there before the run: as the buffers of other
+// libraries are, an input is in place.
+func (w *Worker) Prepare(ctx context.Context, t Task) error {
+	if !t.puts() {
+		return nil
+	}
+	return w.Put(ctx, t)
+}
+
+// Fill makes the values that this node puts.
+func (w *Worker) Fill(t Task) {
+	if int64(len(w.values)) == t.Size/4 { // else memory would be as cold as that of no other library
+		return
+	}
+	w.values = make([]float32, t.Size/4)
+	for i := range w.values {
+		w.values[i] = float32(t.Rank + 1)
+	}
+}
+
+// Put puts this node's object.
+func (w *Worker) Put(ctx context.Context, t Task) error {
+	w.Fill(t)
+	_, err := cluster.PutArray(ctx, w.Node, t.ID(t.Rank), w.values)
+	return err
+}
+
+func (w *Worker) get(ctx context.Context, id phalanx.ObjectID, want float32) error {
+	v, err := w.Node.Get(ctx, id)
+	if err == nil {
+		w.keep(v, want)
+	}
+	return err
+}
+
+func (w *Worker) keep(v *storenode.View, want float32) {
+	w.views, w.wants = append(w.views, v), append(w.wants, want)
+}
+
+// Run does the part that is measured.
+func (w *Worker) Run(ctx context.Context, t Task) error {
+	r := storenode.Reduce{Target: t.target(), Sources: t.all(), Op: phalanx.Sum}
+	switch {
+	case t.Op == Broadcast && t.Rank != 0:
+		return w.get(ctx, t.ID(0), 1)
+	case t.Op == Gather && t.Rank == 0:
+		g, err := w.Node.Gather(ctx, r.Sources, 0)
+		for i, v := range g.Views {
+			w.keep(v, float32(i+1))
+		}
+		return err
+	case t.Op == Reduce && t.Rank == 0:
+		return w.reduce(ctx, r, t.sum())
+	case t.Op == AllReduce:
+		v, _, err := w.Node.AllReduce(ctx, r)
+		if err == nil {
+			w.keep(v, t.sum())
+		}
+		return err
+	case t.Op == RoundTrip && t.Rank == 0:
+		if err := w.Put(ctx, t); err != nil {
+			return err
+		}
+		return w.get(ctx, t.ID(1), 2)
+	case t.Op == RoundTrip && t.Rank == 1:
+		if err := w.get(ctx, t.ID(0), 1); err != nil {
+			return err
+		}
+		return w.Put(ctx, t)
+	}
+	return nil
+}
+
+// reduce has the sum of all at this node, which gets it while it is made.
+func (w *Worker) reduce(ctx context.Context, r storenode.Reduce, sum float32) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reduced := make(chan error, 1)
+	go func() {
+		_, err := w.Node.Reduce(ctx, r)
+		if err != nil {
+			cancel() // there is nothing to be got
+		}
+		reduced <- err
+	}()
+	err := w.get(ctx, r.Target, sum)
+	return errors.Join(<-reduced, err)
+}
+
+// Check looks at every element of what the node got, and releases it.
+func (w *Worker) Check(t Task) error {
+	defer w.Release()
+	for i, v := range w.views {
+		b := v.Bytes()
+		if int64(len(b)) != t.Size {
+			return fmt.Errorf("%q has %d bytes, not %d", string(v.Info().Object), len(b), t.Size)
+		}
+		for k, x := range unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4) {
+			if x != w.wants[i] {
+				return fmt.Errorf("element %d of %q is %g, not %g", k, string(v.Info().Object), x, w.wants[i])
+			}
+		}
+	}
+	return nil
+}
+
+// Release gives up what the node got.
+func (w *Worker) Release() {
+	for _, v := range w.views {
+		v.Release()
+	}
+	w.views, w.wants = nil, nil
+}
