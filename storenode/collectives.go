@@ -1,6 +1,7 @@
 package storenode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ const ringSoon = 50 * time.Millisecond
 // lookAround waits a little if the target is likely to be made on this node too.
 func (e *Env) lookAround(ctx context.Context, r AllReduce) {
 	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
-	if !ok || has.Meta.Size < int64(len(r.Sources))*reduce.RingGrain {
+	if !ok || !reduce.RingFits(len(r.Sources), cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Meta.Size) {
 		return
 	}
 	if shown := e.Table.arrived(r.Target); e.Table.lookup(r.Target) == nil {

@@ -85,18 +85,31 @@ func (p *place) foldEdge(o *output, f, before *folder, last bool, e *edge) {
 	p.tell(end)
 }
 
-func (p *place) pull(o *output, f, before *folder, last bool, e *edge) error {
-	passed := f.passed.Load()
-	from := passed - passed%dataplane.PieceSize
-	s, err := p.env.Conns.Open(e.ctx, e.open.Node, dataplane.Request{Kind: dataplane.Place, Object: p.key.target, Generation: p.key.reduce,
+// streamOf asks the child of an edge for its output from an offset on. The stream
+// is closed by closed, and when the edge or the output is given up.
+func (p *place) streamOf(o *output, e *edge, from int64) (s *dataplane.Stream, closed func(), err error) {
+	s, err = p.env.Conns.Open(e.ctx, e.open.Node, dataplane.Request{Kind: dataplane.Place, Object: p.key.target, Generation: p.key.reduce,
 		Offset: from, Reduce: p.key.reduce.String(), Place: e.open.Place,
 		PlaceGeneration: dataplane.PlaceGeneration{Attempt: e.open.Gen.Attempt, Seq: e.open.Gen.Seq}})
 	if err != nil {
+		return nil, nil, err
+	}
+	edgeOver, outputOver := context.AfterFunc(e.ctx, s.Close), context.AfterFunc(o.ctx, s.Close)
+	return s, func() {
+		edgeOver()
+		outputOver()
+		s.Close()
+	}, nil
+}
+
+func (p *place) pull(o *output, f, before *folder, last bool, e *edge) error {
+	passed := f.passed.Load()
+	from := passed - passed%dataplane.PieceSize
+	s, closed, err := p.streamOf(o, e, from)
+	if err != nil {
 		return err
 	}
-	defer s.Close()
-	defer context.AfterFunc(e.ctx, s.Close)()
-	defer context.AfterFunc(o.ctx, s.Close)()
+	defer closed()
 	in := &elements{stream: s, elem: int(o.meta.DType.Size()), skip: int(passed - from)}
 	if before != nil {
 		in.scratch = make([]byte, foldBlock)

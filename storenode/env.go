@@ -63,7 +63,7 @@ type Env struct {
 	Request func(ctx context.Context, to *actor.PID, message any) (any, error)
 	// Coordinate runs a Reduce and calls done once; RunReduce does it for ordinary
 	// Go code, and ends with ctx; if others ask for the same, shared is not nil, and
-	// closed when the target is here.
+	// brings the target when it is here.
 	Coordinate func(r Reduce, done func(Reduced))
 	RunReduce  func(ctx context.Context, r Reduce, shared <-chan Info) (ReduceResult, error)
 	// Serve answers a stream request for a reduce place.

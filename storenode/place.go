@@ -89,9 +89,9 @@ func (p *place) Receive(c actor.Context) {
 		if cmd, ok := m.PlaceEvent.(reduce.Commanded); ok {
 			m.PlaceEvent = p.able(cmd)
 		}
-		switch m.PlaceEvent.(type) {
+		switch ev := m.PlaceEvent.(type) {
 		case reduce.OutputDone:
-			p.announceRing()
+			p.announceRing(ev.Gen)
 		case reduce.SourceComplete:
 			p.fold() // a ring waits for it
 		}

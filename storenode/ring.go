@@ -1,7 +1,6 @@
 package storenode
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -99,14 +98,11 @@ func (p *place) circulate(o *output, e *edge) error {
 	if o.turning.pulled {
 		return errors.New("what came before cannot be taken again")
 	}
-	s, err := p.env.Conns.Open(e.ctx, e.open.Node, dataplane.Request{Kind: dataplane.Place, Object: p.key.target, Generation: p.key.reduce,
-		Reduce: p.key.reduce.String(), Place: e.open.Place, PlaceGeneration: dataplane.PlaceGeneration{Attempt: e.open.Gen.Attempt, Seq: e.open.Gen.Seq}})
+	s, closed, err := p.streamOf(o, e, 0)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	defer context.AfterFunc(e.ctx, s.Close)()
-	defer context.AfterFunc(o.ctx, s.Close)()
+	defer closed()
 	o.turning.pulled = true
 	if end := s.ReceiveRing(o.vessel.ring, dataplane.Progress{}); end.Reason != dataplane.Complete {
 		return end
@@ -115,8 +111,8 @@ func (p *place) circulate(o *output, e *edge) error {
 }
 
 // announceRing tells the target's owner of the root's copy, which is whole.
-func (p *place) announceRing() {
-	if p.root != nil && p.serving.Root && p.out.turning != nil {
+func (p *place) announceRing(made reduce.PlaceGen) {
+	if p.root != nil && p.serving.Root && p.out.turning != nil && p.out.gen == made {
 		p.announce(directory.Announce{Gen: p.root.gen, Origin: true, Begun: true})
 	}
 }

@@ -30,11 +30,17 @@ const (
 	ringShare       = 16 // of the time that a link needs for the size, else
 )
 
+// RingFits reports whether an AllReduce of num of sources arrays of size bytes can
+// be made in a ring: of all of them, if no degree of a tree is asked for, and in
+// shards that are not too small.
+func RingFits(sources, num, degree int, size int64) bool {
+	return degree == 0 && num == sources && sources > 1 && size >= int64(sources)*RingGrain
+}
+
 // mayCircle decides at the first source whether a ring is waited for, and how
 // long.
 func (c *Coordinator) mayCircle() {
-	n := int64(len(c.sources))
-	if !c.cfg.Shared || c.cfg.Degree != 0 || c.cfg.Num != len(c.sources) || n < 2 || c.meta.Size < n*RingGrain {
+	if !c.cfg.Shared || !RingFits(len(c.sources), c.cfg.Num, c.cfg.Degree, c.meta.Size) {
 		return
 	}
 	wait := ringPatience

@@ -206,7 +206,7 @@ type ringInput struct {
 	made     []madePiece
 	flushed  int64 // pieces of the stream whose sums have their checks out
 	step     int
-	lo, hi   int64 // the step's shard
+	hi       int64 // where the step's shard ends
 	at       int64 // in it, up to where bytes came
 	combined int64 // up to where they are combined
 	scratch  []byte
@@ -230,8 +230,8 @@ func newRingInput(r *Ring) *ringInput {
 // advance goes to the next step.
 func (in *ringInput) advance() {
 	if in.step++; in.step < 2*in.places-2 {
-		in.lo, in.hi = in.shard(in.step + 1)
-		in.at, in.combined = in.lo, in.lo
+		in.at, in.hi = in.shard(in.step + 1)
+		in.combined = in.at
 	}
 }
 
@@ -342,7 +342,7 @@ func (in *ringInput) vouch() {
 	}
 	in.mu.Unlock()
 	in.flushed += n
-	in.made = in.made[n:]
+	in.made = slices.Delete(in.made, 0, int(n))
 	in.subs.wake()
 }
 
