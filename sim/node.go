@@ -420,7 +420,7 @@ func (n *node) stepShard(i int, ev directory.Event) {
 			n.w.audit.lost(n, e)
 		}
 	}
-	if _, tick := ev.(directory.Tick); !tick || len(effects) > 0 {
+	if _, tick := ev.(directory.Tick); n.shards[i] == s && (!tick || len(effects) > 0) { // a new view may have taken it away
 		n.w.audit.shard(n, i)
 	}
 }
