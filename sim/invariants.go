@@ -437,8 +437,9 @@ func (a *audit) contributions(c *coordinator) {
 		if holder.over || holder.host.hung {
 			continue
 		}
-		at := holder.reduces.places[placeKey{c.target, c.core.Reduce(), above.Place}]
-		if at == nil || !at.core.Runs() || at.core.State().Gen != above.Gen {
+		key := placeKey{c.target, c.core.Reduce(), above.Place}
+		at := holder.reduces.places[key]
+		if at == nil || !at.core.Runs() || at.core.State().Gen != above.Gen || holder.reduces.forgot(key) {
 			continue // it has ended, or has news on the way
 		}
 		held := slices.ContainsFunc(at.core.Held().Delivered, func(d reduce.Delivered) bool { return d.Child == p.Place && d.ChildGen == p.Gen })

@@ -143,7 +143,7 @@ func (p *place) report(ev reduce.Event) {
 		e.Node = n.id
 		ev = e
 	}
-	n.w.send(n.id, p.coordinator, report{p.key, ev})
+	n.w.send(n.id, p.coordinator, report{p.reader(), ev})
 }
 
 // sourceMoved looks at how far the source is.

@@ -18,7 +18,8 @@ type reduces struct {
 	coords    []*coordinator
 	places    map[placeKey]*place
 	instances uint64
-	feeds     []*feed // outputs that parents elsewhere read
+	feeds     []*feed         // outputs that parents elsewhere read
+	unheard   map[reader]bool // places that ended, and their coordinator does not know it
 }
 
 // placeKey names one place of one Reduce.
@@ -28,8 +29,8 @@ type placeKey struct {
 	place  int
 }
 
-// reader is the place that reads a stream: one instance of it, so that another
-// one after a panic does not take what was sent to the first.
+// reader is one instance of a place: another one after a panic does not take what
+// was sent to the first, nor have what that had.
 type reader struct {
 	placeKey
 	instance uint64
@@ -39,12 +40,14 @@ type reader struct {
 type (
 	order  struct{ reduce.Effect } // Command, Stop, AskDelivered, Inspect
 	report struct {
-		key   placeKey
+		from  reader
 		event reduce.Event
 	}
 )
 
-func newReduces(n *node) *reduces { return &reduces{n: n, places: map[placeKey]*place{}} }
+func newReduces(n *node) *reduces {
+	return &reduces{n: n, places: map[placeKey]*place{}, unheard: map[reader]bool{}}
+}
 
 func (r *reduces) sortedPlaces() []*place {
 	all := slices.Collect(maps.Values(r.places))
@@ -113,7 +116,7 @@ func (r *reduces) ordered(from phalanx.NodeID, e reduce.Effect) {
 				}
 			}
 		}
-		r.n.w.send(r.n.id, from, report{placeKey{e.Target, e.Reduce, 0}, in})
+		r.n.w.send(r.n.id, from, report{reader{placeKey: placeKey{e.Target, e.Reduce, 0}}, in})
 	}
 }
 
@@ -134,8 +137,11 @@ func (r *reduces) place(key placeKey, from phalanx.NodeID) *place {
 // reported hands a report to its coordinator. A place that nobody wants any more
 // is stopped.
 func (r *reduces) reported(from phalanx.NodeID, m report) {
+	if e, ok := m.event.(reduce.PlaceLost); ok && e.Reason == reduce.LostPanic {
+		delete(r.n.w.byID[from].reduces.unheard, m.from)
+	}
 	for _, c := range r.coords {
-		if c.target == m.key.target && c.core.Reduce() == m.key.reduce {
+		if c.target == m.from.target && c.core.Reduce() == m.from.reduce {
 			c.step(m.event)
 			return
 		}
@@ -143,7 +149,7 @@ func (r *reduces) reported(from phalanx.NodeID, m report) {
 	if _, runs := m.event.(reduce.Acked); runs {
 		r.n.w.met["orphaned place stopped"]++
 		last := reduce.PlaceGen{Attempt: ^uint64(0), Seq: ^uint64(0)}
-		r.n.w.send(r.n.id, from, order{reduce.Stop{Node: from, Target: m.key.target, Reduce: m.key.reduce, Attempt: ^uint64(0), Place: m.key.place, Gen: last}})
+		r.n.w.send(r.n.id, from, order{reduce.Stop{Node: from, Target: m.from.target, Reduce: m.from.reduce, Attempt: ^uint64(0), Place: m.from.place, Gen: last}})
 	}
 }
 
@@ -222,4 +228,15 @@ func (r *reduces) left() string {
 		}
 	}
 	return ""
+}
+
+// forgot reports whether an earlier instance of a place has ended, and its
+// coordinator cannot know that a later one does not have what that had.
+func (r *reduces) forgot(key placeKey) bool {
+	for ended := range r.unheard {
+		if ended.placeKey == key {
+			return true
+		}
+	}
+	return false
 }

@@ -192,13 +192,20 @@ func (r *reduces) lose(p *place, why string) {
 	p.release(false)
 	delete(r.places, p.key)
 	if runs {
-		// Whoever watches an actor hears of its end, or that the connection broke.
-		for again := range 3 {
-			r.n.after(time.Duration(again)*50*time.Millisecond, func() {
-				r.n.w.send(r.n.id, p.coordinator, report{p.key, reduce.PlaceLost{Place: p.key.place, Gen: gen, Reason: reduce.LostPanic, Text: why}})
-			})
-		}
+		r.unheard[p.reader()] = true
+		r.tellLost(p, reduce.PlaceLost{Place: p.key.place, Gen: gen, Reason: reduce.LostPanic, Text: why})
 	}
+}
+
+// tellLost tells the coordinator of a place that it has ended until it hears it:
+// whoever watches an actor hears of its end, or that the connection broke.
+func (r *reduces) tellLost(p *place, lost reduce.PlaceLost) {
+	if !r.unheard[p.reader()] || r.n.w.byID[p.coordinator].over {
+		delete(r.unheard, p.reader())
+		return
+	}
+	r.n.w.send(r.n.id, p.coordinator, report{p.reader(), lost})
+	r.n.after(50*time.Millisecond, func() { r.tellLost(p, lost) })
 }
 
 // streamsBroke ends the streams between places here and on another node.
