@@ -229,7 +229,11 @@ func (s *Shard) abort(o *object, r Request, a Abort) {
 
 func (s *Shard) release(o *object, done func()) {
 	aborted := o.rec.Gen
-	o.end(o.rec.Origin, o.rec.OriginNum, s.now)
+	if o.rec.OriginNum != 0 {
+		o.end(o.rec.Origin, o.rec.OriginNum, s.now)
+		e := &o.over[len(o.over)-1]
+		e.run, e.turned, e.kind, e.text = o.rec.Run, true, phalanx.ErrAborted, "the binding was released"
+	}
 	s.commit(o, Record{Object: o.rec.Object}, func() {
 		holders := o.holders
 		o.holders, o.leases = nil, nil

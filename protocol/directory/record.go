@@ -93,6 +93,7 @@ type object struct {
 type ended struct {
 	node   phalanx.NodeID
 	num    uint64
+	run    uint64 // not 0: nothing of this run of a Reduce binds any more
 	until  time.Duration
 	turned bool         // away: it wanted to bind, and did not
 	kind   phalanx.Kind // of its answer
@@ -112,7 +113,12 @@ func (o *object) end(node phalanx.NodeID, num uint64, now time.Duration) {
 
 // wasOver returns what is remembered of r, if it is over.
 func (o *object) wasOver(r Request) *ended {
-	if i := slices.IndexFunc(o.over, func(e ended) bool { return e.node == r.From && e.num == r.Num }); i >= 0 {
+	run := uint64(0)
+	if b, ok := r.Body.(Begin); ok {
+		run = b.Run
+	}
+	over := func(e ended) bool { return e.node == r.From && (e.num == r.Num || run != 0 && e.run == run) }
+	if i := slices.IndexFunc(o.over, over); i >= 0 {
 		return &o.over[i]
 	}
 	return nil
