@@ -153,7 +153,7 @@ func (c *Core) tick(ev Tick) {
 	}
 	c.watch()
 	for _, id := range c.members {
-		if p := c.peers[id]; p != nil && p.watched && (c.now-p.beat >= c.cfg.Every || p.again != 0 && c.now >= p.again) {
+		if p := c.peers[id]; p != nil && p.watched && (c.now-p.beat >= c.cfg.Every/2 || p.again != 0 && c.now >= p.again) {
 			c.beat(id, p)
 		}
 	}
