@@ -373,7 +373,12 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 	if slices.ContainsFunc(a.before[r.Object].Holders, func(h directory.HolderStat) bool { return h.Node == to.id && h.Pinned }) {
 		a.w.fail("(13) %s may evict its pinned copy of %s", to.id, r.Object)
 	}
-	if slices.Contains(a.before[r.Object].Record.Evicted, to.id) {
+	was := a.before[r.Object]
+	shard := n.shards[r.Object.Shard(a.w.shape.shards)]
+	if epoch, _ := shard.Owns(); was.epoch != epoch { // a new owner: it knows what the one before told its backup
+		was.Picture, _ = shard.Inspect(r.Object)
+	}
+	if slices.Contains(was.Record.Evicted, to.id) {
 		return // it was granted before, when there was another: the copy may have been dropped then
 	}
 	if c.pinned { // since it asked: its owner could not know, and it keeps the copy
