@@ -213,7 +213,7 @@ func (l *life) startStore() error {
 	l.host = directory.NewHost(directory.HostConfig{Self: l.id, System: n.system, Transport: t, Now: n.clock, InlineLimit: max(0, n.cfg.InlineLimit),
 		Fanout: n.cfg.Fanout, Log: l.log, Spawn: n.spawner(n.restarting), Publish: publish, Memory: n.budget,
 		CaughtUp:  func(shard int, epoch uint64, node phalanx.NodeID) { l.members.InSync(shard, epoch, node) },
-		Restarted: func(shard int, epoch uint64) { l.members.Drop(shard, epoch, l.id) }})
+		LostState: func(shard int, epoch uint64) { l.members.Drop(shard, epoch, l.id) }})
 	var err error
 	spawn := n.spawner(n.restarting)
 	if l.store.StorePID, err = spawn(storenode.NewStore(l.store), storeName); err != nil {

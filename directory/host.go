@@ -27,8 +27,8 @@ type HostConfig struct {
 	Spawn func(props *actor.Props, name string) (*actor.PID, error)
 	// CaughtUp tells the view that node has all of the shard's state.
 	CaughtUp func(shard int, epoch uint64, node phalanx.NodeID)
-	// Restarted tells the view that this node's replica has lost its state.
-	Restarted func(shard int, epoch uint64)
+	// LostState asks the view to drop this node's replica, which has lost its state.
+	LostState func(shard int, epoch uint64)
 	// Publish puts a recovery event on the event stream.
 	Publish func(event any)
 	// Memory is what the replicas are counted against.
@@ -93,10 +93,6 @@ func (h *Host) Learn(v view.View) {
 	}
 	h.view = v
 	h.views++
-	members := make([]phalanx.NodeID, len(v.Members))
-	for i, m := range v.Members {
-		members[i] = m.ID
-	}
 	for i, s := range v.Shards {
 		pid := h.shards[i]
 		mine := s.Owner == h.cfg.Self || s.Backup == h.cfg.Self || s.Next == h.cfg.Self
@@ -112,8 +108,7 @@ func (h *Host) Learn(v view.View) {
 			}
 			h.shards[i] = pid
 		}
-		h.cfg.System.Root.Send(pid, configured{core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next,
-			Members: members, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}, h.views})
+		h.cfg.System.Root.Send(pid, h.configuration(i))
 		if !mine {
 			h.cfg.System.Root.Stop(pid)
 			delete(h.shards, i)
@@ -185,11 +180,20 @@ func (h *Host) Close() {
 	}
 }
 
-func (h *Host) entry(shard int) (view.Shard, bool) {
+// configured returns what a replica is told of the present view.
+func (h *Host) configured(shard int) *configured {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if shard >= len(h.view.Shards) {
-		return view.Shard{}, false
+	c := h.configuration(shard)
+	return &c
+}
+
+func (h *Host) configuration(shard int) configured {
+	s := h.view.Shards[shard]
+	members := make([]phalanx.NodeID, len(h.view.Members))
+	for i, m := range h.view.Members {
+		members[i] = m.ID
 	}
-	return h.view.Shards[shard], true
+	return configured{core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members,
+		Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}, h.views}
 }

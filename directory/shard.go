@@ -1,7 +1,6 @@
 package directory
 
 import (
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -15,15 +14,12 @@ import (
 // while it waits for some to pass.
 const tickEvery = 20 * time.Millisecond
 
-// shard hosts one replica. A restarted one has lost its state: it says so, and
-// the view gives the shard to its other replica.
+// shard hosts one replica. A restarted one has lost its state.
 type shard struct {
 	host   *Host
 	number int
 	core   *core.Shard
-	again  bool                      // after a restart
-	lost   bool                      // it has no state, and the view does not know
-	lostIn uint64                    // the epoch in which it lost its state
+	begins *configured               // after a restart: the view in which it was
 	held   int64                     // of the memory cap
 	wanted map[wanting]time.Duration // requests for which there was no room, since when
 	views  uint64                    // how many the host had learned when it configured this replica
@@ -36,9 +32,14 @@ type shard struct {
 func (h *Host) props(number int) *actor.Props {
 	first := true
 	return actor.PropsFromProducer(func() actor.Actor {
-		s := &shard{host: h, number: number, again: !first}
+		s := &shard{host: h, number: number}
+		cfg := core.Config{Shard: number, Self: h.cfg.Self, InlineLimit: h.cfg.InlineLimit, Fanout: h.cfg.Fanout}
+		if !first {
+			s.begins = h.configured(number)
+			cfg.LostIn = s.begins.Epoch
+		}
 		first = false
-		s.core = core.New(core.Config{Shard: number, Self: h.cfg.Self, InlineLimit: h.cfg.InlineLimit, Fanout: h.cfg.Fanout})
+		s.core = core.New(cfg)
 		return s
 	})
 }
@@ -52,20 +53,13 @@ func (s *shard) Receive(c actor.Context) {
 	}
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		if e, ok := s.host.entry(s.number); s.again && ok {
-			s.lostIn = e.Epoch
-			s.forgot(e.Epoch, false, e.Owner, e.Backup, e.Next)
+		if s.begins != nil {
+			s.configure(c, *s.begins)
 		}
 	case *actor.Stopping, *actor.Restarting:
 		s.count(-s.held)
 	case configured:
-		s.views = m.views
-		if s.lost && (m.Epoch <= s.lostIn || s.forgot(m.Epoch, m.Rebuild, m.Owner, m.Backup)) {
-			return
-		}
-		s.step(m.Configure)
-		s.look()
-		s.arm(c)
+		s.configure(c, m)
 	case leased:
 		s.look()
 		s.arm(c)
@@ -76,24 +70,19 @@ func (s *shard) Receive(c actor.Context) {
 	}
 }
 
-// forgot has a replica that has lost its state take no part, until the view knows
-// that: then it is copied, or rebuilt if nobody has the state any more. It
-// reports whether the view does not know yet and counts on it, as one of those
-// that are given.
-func (s *shard) forgot(epoch uint64, rebuild bool, counted ...phalanx.NodeID) bool {
-	s.lost = slices.Contains(counted, s.host.cfg.Self) && !rebuild
-	if s.lost {
-		s.host.cfg.Restarted(s.number, epoch)
+func (s *shard) configure(c actor.Context, m configured) {
+	if m.views < s.views { // from before a restart
+		return
 	}
-	return s.lost
+	s.views = m.views
+	s.step(m.Configure)
+	s.look()
+	s.arm(c)
 }
 
 func (s *shard) handle(c actor.Context, ev core.Event) {
-	if s.lost {
-		return
-	}
 	s.look()
-	if r, ok := ev.(core.Request); !ok || s.room(r) {
+	if r, ok := ev.(core.Request); !ok || s.core.Lost() || s.room(r) {
 		s.step(ev)
 	}
 	s.arm(c)
@@ -132,6 +121,8 @@ func (s *shard) step(ev core.Event) {
 			send(e.To, e)
 		case core.CaughtUp:
 			cfg.CaughtUp(s.number, e.Epoch, e.Node)
+		case core.LostState:
+			cfg.LostState(s.number, e.Epoch)
 		case core.Warm:
 			cfg.Publish(actors.ShardWarm{Shard: s.number, Epoch: e.Epoch})
 		case core.ObjectReplaced:

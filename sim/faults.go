@@ -397,7 +397,7 @@ func (w *world) forgetful(r *rand.Rand) string {
 	}
 	n := h.life
 	for i := range n.shards {
-		if n.shards[i] != nil && !n.forgot[i].lost {
+		if n.shards[i] != nil && !n.shards[i].Lost() {
 			w.met["panic: shard replica"]++
 			if n.view.Shards[i].Owner == n.id {
 				w.met["panic: owner of a shard"]++
@@ -439,9 +439,9 @@ func (w *world) missing() string {
 		switch {
 		case len(alive) > 1 && s.Backup == "":
 			return fmt.Sprintf("shard %d has no backup", i)
-		case o.shards[i] == nil || o.forgot[i].lost || !o.shards[i].Answers() || o.shards[i].Warming():
+		case o.shards[i] == nil || o.shards[i].Lost() || !o.shards[i].Answers() || o.shards[i].Warming():
 			return fmt.Sprintf("the owner of shard %d does not answer, or is warming", i)
-		case s.Backup != "" && (b.shards[i] == nil || b.forgot[i].lost):
+		case s.Backup != "" && (b.shards[i] == nil || b.shards[i].Lost()):
 			return fmt.Sprintf("the backup of shard %d has lost its state", i)
 		case w.shape.cap == 0 && !w.copiesThere(o, i, len(alive)):
 			return fmt.Sprintf("there are not all copies of shard %d", i)

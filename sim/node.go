@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -30,8 +29,7 @@ type node struct {
 	detector *detect.Core
 	gone     map[phalanx.NodeID]bool // who was removed from the view
 	shards   []*directory.Shard      // nil where it has no part
-	forgot   []amnesia
-	reported []moved // what the owner of each shard was told of
+	reported []moved                 // what the owner of each shard was told of
 
 	client  *client
 	memory  *memory
@@ -42,12 +40,6 @@ type node struct {
 	out     []*outgoing // streams to others, and to local readers
 	in      map[uint64]*incoming
 	reduces *reduces
-}
-
-// amnesia is the state of a replica that has panicked and lost its state.
-type amnesia struct {
-	lost bool   // and the view does not know
-	in   uint64 // the epoch in which it did
 }
 
 // moved is what a node owes the owner of a shard after a move.
@@ -115,7 +107,6 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards})
 	n.detector = detect.New(detect.Config{Self: n.id})
 	n.shards = make([]*directory.Shard, w.shape.shards)
-	n.forgot = make([]amnesia, w.shape.shards)
 	n.reported = make([]moved, w.shape.shards)
 	for _, id := range sortedObjects(kept) {
 		c := kept[id]
@@ -319,12 +310,8 @@ func (n *node) publish(v view.View) {
 	old := n.view
 	n.view = v
 	n.member = n.member || v.Has(n.id)
-	members := make([]phalanx.NodeID, 0, len(v.Members))
-	for _, m := range v.Members {
-		members = append(members, m.ID)
-	}
 	for i, s := range v.Shards {
-		n.configure(i, s, members)
+		n.configure(i, s)
 		if n.reported[i].epoch != s.Epoch || n.reported[i].owner != s.Owner {
 			n.reported[i] = moved{epoch: s.Epoch, owner: s.Owner}
 		}
@@ -343,22 +330,15 @@ func (n *node) publish(v view.View) {
 }
 
 // configure starts, tells or ends this node's replica of a shard.
-func (n *node) configure(i int, s view.Shard, members []phalanx.NodeID) {
+func (n *node) configure(i int, s view.Shard) {
 	mine := s.Owner == n.id || s.Backup == n.id || s.Next == n.id
 	if n.shards[i] == nil {
 		if !mine {
 			return
 		}
-		n.shards[i] = n.newShard(i)
-		n.forgot[i] = amnesia{}
+		n.shards[i] = n.newShard(i, 0)
 	}
-	c := directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}
-	if a := &n.forgot[i]; a.lost {
-		if s.Epoch <= a.in || n.forgets(i, s.Epoch, c.Rebuild, s.Owner, s.Backup) {
-			return
-		}
-	}
-	n.stepShard(i, c)
+	n.stepShard(i, n.configuration(s))
 	if !mine {
 		n.shards[i] = nil
 		return
@@ -366,32 +346,28 @@ func (n *node) configure(i int, s view.Shard, members []phalanx.NodeID) {
 	n.stepShard(i, directory.Lease{Until: n.client.lease})
 }
 
-func (n *node) newShard(i int) *directory.Shard {
-	return directory.New(directory.Config{Shard: i, Self: n.id, InlineLimit: n.w.shape.inline, Fanout: n.w.shape.fanout})
+func (n *node) configuration(s view.Shard) directory.Configure {
+	members := make([]phalanx.NodeID, 0, len(n.view.Members))
+	for _, m := range n.view.Members {
+		members = append(members, m.ID)
+	}
+	return directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members,
+		Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}
 }
 
-// panicShard has a replica lose its state. It takes no part until the view knows.
+func (n *node) newShard(i int, lostIn uint64) *directory.Shard {
+	return directory.New(directory.Config{Shard: i, Self: n.id, InlineLimit: n.w.shape.inline, Fanout: n.w.shape.fanout, LostIn: lostIn})
+}
+
+// panicShard has a replica lose its state.
 func (n *node) panicShard(i int) {
 	s := n.view.Shards[i]
-	n.shards[i] = n.newShard(i)
-	n.forgot[i].in = s.Epoch
-	n.forgets(i, s.Epoch, false, s.Owner, s.Backup, s.Next)
-}
-
-func (n *node) forgets(i int, epoch uint64, rebuild bool, counted ...phalanx.NodeID) bool {
-	a := &n.forgot[i]
-	a.lost = slices.Contains(counted, n.id) && !rebuild
-	if a.lost {
-		n.stepView(view.Propose{Command: view.Drop{Shard: i, Epoch: epoch, Node: n.id}, Now: n.clock()})
-	}
-	return a.lost
+	n.shards[i] = n.newShard(i, s.Epoch)
+	n.stepShard(i, n.configuration(s))
 }
 
 func (n *node) stepShard(i int, ev directory.Event) {
 	s := n.shards[i]
-	if n.forgot[i].lost {
-		return
-	}
 	effects := s.Step(n.clock(), ev)
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -412,6 +388,8 @@ func (n *node) stepShard(i int, ev directory.Event) {
 			n.w.send(n.id, e.To, askLease{i, e.Object, e.Lease, e.Move})
 		case directory.CaughtUp:
 			n.stepView(view.Propose{Command: view.InSync{Shards: []view.Synced{{Shard: i, Epoch: e.Epoch, Node: e.Node}}}, Now: n.clock()})
+		case directory.LostState:
+			n.stepView(view.Propose{Command: view.Drop{Shard: i, Epoch: e.Epoch, Node: n.id}, Now: n.clock()})
 		case directory.Warm:
 			n.w.met["owner is warm again"]++
 		case directory.ObjectReplaced:

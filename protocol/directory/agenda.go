@@ -41,6 +41,9 @@ func (s *Shard) Due() (time.Duration, bool) {
 			at, ok = t, true
 		}
 	}
+	if s.lost.out {
+		sooner(s.lost.asked + tellLostEvery)
+	}
 	for _, st := range s.sortedStreams() {
 		if st.confirmed < st.end() {
 			sooner(st.sentAt + replicateEvery)

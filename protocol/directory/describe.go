@@ -178,6 +178,9 @@ func (e CaughtUp) String() string {
 }
 
 // String returns a line for e.
+func (e LostState) String() string { return fmt.Sprintf("has lost its state, epoch %d", e.Epoch) }
+
+// String returns a line for e.
 func (e Warm) String() string { return fmt.Sprintf("warm in epoch %d", e.Epoch) }
 
 // String returns a line for e.

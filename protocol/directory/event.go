@@ -183,6 +183,8 @@ type (
 		Epoch uint64
 		Node  phalanx.NodeID
 	}
+	// LostState asks the view to drop this replica.
+	LostState struct{ Epoch uint64 }
 	// Warm tells that every member has reported its holdings.
 	Warm struct{ Epoch uint64 }
 	// ObjectReplaced tells that other bytes were put under the id of a lost object.
@@ -205,6 +207,7 @@ func (SendConfirm) effect()    {}
 func (AckHoldings) effect()    {}
 func (AskLease) effect()       {}
 func (CaughtUp) effect()       {}
+func (LostState) effect()      {}
 func (Warm) effect()           {}
 func (ObjectReplaced) effect() {}
 func (ObjectLost) effect()     {}

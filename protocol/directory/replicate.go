@@ -227,6 +227,7 @@ func (s *Shard) replicate(r Replicate) {
 	}
 	if s.in.from != r.From || s.in.began != r.Stream {
 		if r.First != 1 {
+			s.gap(r)
 			return
 		}
 		s.in = incoming{from: r.From, began: r.Stream, fresh: map[phalanx.ObjectID]bool{}}
@@ -249,6 +250,7 @@ func (s *Shard) take(c Change) {
 			}
 		}
 		s.in.snapshot, s.in.fresh = true, nil
+		s.lost = lost{}
 		return
 	}
 	if !s.in.snapshot {

@@ -101,6 +101,13 @@ func (w *world) run(s script) {
 		w.wire = nil
 	case "crash": // a node is gone; a view will follow
 		delete(w.replicas, phalanx.NodeID(s.word(0)))
+	case "forget": // a replica's actor panics
+		n := phalanx.NodeID(s.word(0))
+		cfg := w.cfg
+		cfg.Self, cfg.LostIn = n, w.view.Epoch
+		w.replicas[n] = directory.New(cfg)
+		w.step(n, w.view)
+		w.leases()
 	case "cut": // a node hears from no majority
 		w.cutOff[phalanx.NodeID(s.word(0))] = true
 		w.now += time.Second

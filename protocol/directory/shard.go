@@ -18,6 +18,9 @@ type Config struct {
 	// Fanout is how many receivers of one object a sender serves at a time;
 	// 0 means 1.
 	Fanout int
+	// LostIn is the epoch in which the replica before this one lost its state; 0 if
+	// there was none.
+	LostIn uint64
 }
 
 // The times of the specification.
@@ -71,7 +74,8 @@ type Shard struct {
 	stirred  []*object                  // by the present event
 
 	// As a replica.
-	in incoming
+	in   incoming
+	lost lost
 
 	out []Effect
 }
@@ -82,13 +86,17 @@ func New(cfg Config) *Shard {
 		cfg.Fanout = 1
 	}
 	return &Shard{cfg: cfg, objects: map[phalanx.ObjectID]*object{}, streams: map[phalanx.NodeID]*stream{},
-		rates: map[phalanx.NodeID]int64{}, slowly: map[phalanx.NodeID]bool{}}
+		rates: map[phalanx.NodeID]int64{}, slowly: map[phalanx.NodeID]bool{}, lost: lost{in: cfg.LostIn}}
 }
 
 // Step applies ev, at now since the start of the node, and returns what the
 // shell must do, in that order.
 func (s *Shard) Step(now time.Duration, ev Event) []Effect {
 	s.now = max(s.now, now)
+	if _, view := ev.(Configure); s.lost.out && !view {
+		s.whileLost(ev)
+		return s.effects()
+	}
 	switch ev := ev.(type) {
 	case Configure:
 		s.configure(ev)
@@ -116,6 +124,10 @@ func (s *Shard) Step(now time.Duration, ev Event) []Effect {
 		s.tick()
 	}
 	s.arrange()
+	return s.effects()
+}
+
+func (s *Shard) effects() []Effect {
 	out := s.out
 	s.out = nil
 	return out
@@ -136,7 +148,7 @@ func (s *Shard) acts() bool { return s.owner() && s.sure && s.mayAnswer() }
 
 // configure takes the shard's entry in a new view.
 func (s *Shard) configure(v Configure) {
-	if v.Epoch < s.view.Epoch {
+	if v.Epoch < s.view.Epoch || !s.takesPart(v) {
 		return
 	}
 	was := s.view
