@@ -92,6 +92,9 @@ func (s *Shard) settleOne(o *object) {
 	for _, c := range copies {
 		s.holding(c.from, c.Holding)
 	}
+	if o.change == nil {
+		s.checkLost(o)
+	}
 	s.requeue(o)
 }
 

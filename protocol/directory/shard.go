@@ -328,9 +328,10 @@ func (s *Shard) object(id phalanx.ObjectID) *object {
 	return o
 }
 
-// state returns the state of o as it is shown.
+// state returns the state of o as it is shown. While a change is in flight no
+// object is lost: it may be leave to evict a copy, which can come to nothing.
 func (s *Shard) state(o *object) State {
-	if o.rec.State == Finished && !o.rec.Inline && !o.coming && s.owner() && len(s.warming) == 0 && o.completeCopies("") == 0 {
+	if o.rec.State == Finished && !o.rec.Inline && !o.coming && o.change == nil && s.owner() && len(s.warming) == 0 && o.completeCopies("") == 0 {
 		return Lost
 	}
 	return o.rec.State
