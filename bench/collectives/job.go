@@ -16,6 +16,7 @@ type job struct {
 	Nodes    int           `json:"nodes"`
 	Size     int64         `json:"size"` // bytes of each node's input, or of what is broadcast
 	Interval time.Duration `json:"interval"`
+	Slow     int64         `json:"slow,omitempty"` // by how much the second node's link is slower; 0: it is not
 	Runs     int           `json:"runs"`
 }
 
@@ -46,6 +47,9 @@ func (j job) String() string {
 	s := fmt.Sprintf("%s %s, %d nodes", j.Op, sizeText(j.Size), j.Nodes)
 	if j.Interval > 0 {
 		s += fmt.Sprintf(", %v apart", j.Interval)
+	}
+	if j.Slow > 0 {
+		s += fmt.Sprintf(", to all but one whose link is %d times slower", j.Slow)
 	}
 	return s
 }

@@ -7,6 +7,7 @@
 //	go run ./bench/collectives --nodes 16 --ops broadcast,reduce --sizes 1MB,32MB --runs 5
 //	go run ./bench/collectives --rate none --nodes 4,8 --sizes 128MB
 //	go run ./bench/collectives --nodes 16 --sizes 32MB --interval 100ms
+//	go run ./bench/collectives --nodes 16 --sizes 32MB --ops broadcast --systems phalanx --slow 10
 //
 // All start at one instant, or with --interval one after the other. A broadcast or
 // an allreduce is over when the last node has the result, the others when the first
@@ -16,6 +17,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -40,6 +42,7 @@ type plan struct {
 	Sizes    []int64
 	Rate     int64 // bits per second; 0: as fast as links are
 	Interval time.Duration
+	Slow     int64
 	Runs     int
 }
 
@@ -89,6 +92,7 @@ func flags() (p plan, out string, err error) {
 	sizes := flag.String("sizes", "1KB,32KB,1MB,32MB,128MB", "bytes of each node's input; 1KB is 1,024")
 	rate := flag.String("rate", "400mbit", "of each link, in each direction; none: as fast as links are")
 	flag.DurationVar(&p.Interval, "interval", 0, "time between the starts of two nodes")
+	flag.Int64Var(&p.Slow, "slow", 0, "by how much the second node's link is slower; a broadcast is over when the others have it")
 	flag.IntVar(&p.Runs, "runs", 5, "runs of each, of which the median is taken")
 	flag.StringVar(&out, "out", "", "directory for results.json, table.md and plots")
 	flag.Parse()
@@ -112,6 +116,8 @@ func flags() (p plan, out string, err error) {
 		err = fmt.Errorf("numbers of nodes are 2 to 64, not %v", p.Nodes)
 	case p.Runs < 1 || p.Interval < 0:
 		err = fmt.Errorf("%d runs, %v apart", p.Runs, p.Interval)
+	case p.Slow < 0 || p.Slow > 0 && (p.Rate == 0 || slices.Max(p.Nodes) < 3 || !slices.Equal(p.Ops, []string{bench.Broadcast}) || !slices.Equal(p.Systems, []string{"phalanx"})):
+		err = fmt.Errorf("a link can be slower in a broadcast of phalanx among three or more, on links with a rate; the peers do not say when each node is done")
 	}
 	return p, out, err
 }
@@ -128,7 +134,7 @@ func (p plan) jobs(n int) []job {
 			if op == bench.Gather && size >= 64<<20 {
 				continue // no host here has the memory of a gathering one
 			}
-			all = append(all, job{Op: op, Nodes: n, Size: size, Interval: p.Interval, Runs: runs})
+			all = append(all, job{Op: op, Nodes: n, Size: size, Interval: p.Interval, Slow: p.Slow, Runs: runs})
 		}
 	}
 	return all
@@ -159,6 +165,11 @@ func measure(p plan) (*result, error) {
 		b, err := bed.New(bed.Config{Hosts: n, Rate: p.Rate})
 		if err != nil {
 			return r, err
+		}
+		if p.Slow > 0 {
+			if err := b.Slow(slowNode, p.Slow); err != nil {
+				return r, errors.Join(err, b.Close())
+			}
 		}
 		for _, s := range able {
 			select {

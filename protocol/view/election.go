@@ -12,6 +12,9 @@ import (
 // view campaigns at once, each next one Stagger later. If none wins, the same
 // again in rounds that double, so that they outlast a slow network; whoever
 // gives another its vote waits for a round.
+//
+// While the voters change, those that are to be none any more come last: one of
+// them may be the only one that has all that was decided.
 type election struct {
 	on    bool
 	term  uint64 // in which it began; a leader of a later term ends it
@@ -29,7 +32,7 @@ func (c *Core) broken(node phalanx.NodeID) {
 		if id := raftID(node); id != c.id && c.voter.votes(id) {
 			c.voter.node.ReportUnreachable(id)
 		}
-	case node == c.leader:
+	case node == c.leader && c.canStand():
 		c.elect(c.now + time.Duration(c.place())*c.cfg.Stagger)
 	}
 }
@@ -80,13 +83,13 @@ func (e *election) yield(c *Core) {
 // wait returns how long this node waits in a round: longer the later its place,
 // by what grows with the rounds.
 func (c *Core) wait(round int) time.Duration {
-	return time.Duration(len(c.view.Voters)+c.place()) * c.cfg.Stagger << round
+	return time.Duration(len(c.candidates())+c.place()) * c.cfg.Stagger << round
 }
 
 // place returns how many surviving voters campaign before this one.
 func (c *Core) place() int {
 	place := 0
-	for _, id := range c.view.Voters {
+	for _, id := range c.candidates() {
 		if id == c.cfg.Self.ID {
 			break
 		}
@@ -97,6 +100,15 @@ func (c *Core) place() int {
 	return place
 }
 
-func (c *Core) canStand() bool {
-	return c.voter != nil && c.lead == nil && c.voter.votes(c.id) && slices.Contains(c.view.Voters, c.cfg.Self.ID)
+// candidates returns who may campaign, in their order.
+func (c *Core) candidates() []phalanx.NodeID {
+	all := slices.Clone(c.view.Voters)
+	for _, id := range c.voter.conf.GetVotersOutgoing() {
+		if n := c.peers[id]; !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return all
 }
+
+func (c *Core) canStand() bool { return c.voter != nil && c.lead == nil && c.voter.votes(c.id) }
