@@ -303,14 +303,19 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 	a.records[id] = seen{epoch: epoch, rec: directory.Record{State: rec.State, Gen: rec.Gen, Digest: rec.Digest, Copies: rec.Copies}}
 }
 
-// mayReplace reports whether a final object is really lost: no member that is
+// mayReplace reports whether a final object is really lost: but for one that has
+// leave to evict its copy and may not have heard of it, no member that is
 // listed has a complete copy.
 func (a *audit) mayReplace(n *node, id phalanx.ObjectID, rec directory.Record) bool {
 	if a.w.oracle.model(id).inline {
 		return false
 	}
 	for _, o := range a.w.alive() {
-		if c := o.table[id]; c != nil && c.gen == rec.Gen && c.listed && n.view.Has(o.id) && o.view.Has(o.id) && a.steady(o, 0) {
+		c := o.table[id]
+		if c != nil && c.evicting && slices.Contains(rec.Evicted, o.id) {
+			continue
+		}
+		if c != nil && c.gen == rec.Gen && c.listed && n.view.Has(o.id) && o.view.Has(o.id) && a.steady(o, 0) {
 			return false
 		}
 	}
@@ -414,7 +419,8 @@ func (a *audit) lost(n *node, e directory.ObjectLost) {
 	if m.copies > 1 && a.w.shape.faults != excessive && a.w.shape.cap == 0 {
 		a.w.fail("(14) %s calls %s@%v lost, of which there are to be %d copies", n.id, e.Object, e.Gen, m.copies)
 	}
-	if !a.mayReplace(n, e.Object, directory.Record{Gen: e.Gen}) {
+	p, _ := n.shards[e.Object.Shard(a.w.shape.shards)].Inspect(e.Object)
+	if !a.mayReplace(n, e.Object, directory.Record{Gen: e.Gen, Evicted: p.Record.Evicted}) {
 		a.w.fail("(18) %s calls %s@%v lost, of which a member has a complete copy", n.id, e.Object, e.Gen)
 	}
 }
