@@ -294,8 +294,11 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 	case rec.State == directory.Begun && !old.rec.Gen.Less(rec.Gen) && old.rec.State == directory.Begun:
 		bad()
 	}
+	rebuilt := a.table[id.Shard(a.w.shape.shards)].LostAt != 0
 	if rec.State == directory.Unbound { // its generation is remembered
 		rec.Gen = old.rec.Gen
+	} else if rebuilt && old.rec.State == directory.Unbound {
+		a.w.met["lost record comes back with its node"]++
 	} else if ok && !rec.Gen.IsZero() && rec.Gen.Less(old.rec.Gen) {
 		bad()
 	}
