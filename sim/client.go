@@ -96,10 +96,15 @@ func (c *client) transmit(p *pending) {
 	}
 }
 
-// cancel withdraws a request.
-func (c *client) cancel(num uint64, object phalanx.ObjectID) {
+// forget ends the repetition of a request.
+func (c *client) forget(num uint64) {
 	c.pending = slices.DeleteFunc(c.pending, func(p *pending) bool { return p.req.Num == num })
 	c.past[num] = past{cancelled: true}
+}
+
+// cancel withdraws a request.
+func (c *client) cancel(num uint64, object phalanx.ObjectID) {
+	c.forget(num)
 	c.ask(c.numbers(), object, directory.Cancel{Num: num}, nil)
 }
 

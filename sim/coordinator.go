@@ -78,6 +78,12 @@ func (c *coordinator) panics() {
 	w := c.n.w
 	w.met["coordinator restarted"]++
 	c.survey.end()
+	for key, num := range c.asked {
+		c.n.client.forget(num)
+		if key == "begin" { // it may be on its way
+			c.n.client.ask(c.n.client.numbers(), c.target, directory.Cancel{Num: num}, nil)
+		}
+	}
 	c.cfg.Attempt++
 	c.core, c.asked, c.inline = reduce.New(c.cfg), map[string]uint64{}, nil
 	c.survey = newSurvey(c, c.cfg.Sources)
@@ -195,7 +201,11 @@ func (c *coordinator) ask(key string, body directory.Body, event func(directory.
 	c.n.client.ask(num, c.target, body, func(_ phalanx.NodeID, r directory.Result) {
 		if !r.Waiting {
 			delete(c.asked, key)
+			gaveUp := c.call.ended
 			c.step(event(r))
+			if gaveUp && key == "begin" { // maybe an earlier instance was told; now it is known what to release
+				c.step(reduce.Cancel{})
+			}
 		}
 	})
 }

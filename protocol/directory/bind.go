@@ -23,7 +23,7 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 	case st == Unbound:
 		s.bind(o, r, b)
 	case st == Begun && o.rec.Origin == r.From && (o.rec.OriginNum == r.Num || b.Run != 0 && o.rec.Run == b.Run):
-		s.reply(r, s.known(o))
+		s.rebegin(o, r)
 	case b.Maker == ByReduce && o.rec.Maker == ByReduce && o.rec.Tag == b.Tag:
 		if st == Lost {
 			s.bind(o, r, b)
@@ -45,6 +45,18 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 	default:
 		s.turnAway(r, o, s.known(o))
 	}
+}
+
+// rebegin answers another Begin of the run that has bound o. The binding is that
+// of the latest: the earlier attempt's Begin may yet be canceled.
+func (s *Shard) rebegin(o *object, r Request) {
+	if r.Num <= o.rec.OriginNum {
+		s.reply(r, s.known(o))
+		return
+	}
+	rec := o.rec
+	rec.OriginNum = r.Num
+	s.commit(o, rec, func() { s.reply(r, s.known(o)) })
 }
 
 func describe(m phalanx.Meta) string {
@@ -224,15 +236,17 @@ func (s *Shard) abort(o *object, r Request, a Abort) {
 		s.reply(r, s.known(o))
 		return
 	}
-	s.release(o, func() { s.reply(r, s.known(o)) })
+	s.release(o, o.rec.Run, func() { s.reply(r, s.known(o)) })
 }
 
-func (s *Shard) release(o *object, done func()) {
+// release gives the id up, and with run not 0 has nothing of that run of a Reduce
+// bind it any more.
+func (s *Shard) release(o *object, run uint64, done func()) {
 	aborted := o.rec.Gen
 	if o.rec.OriginNum != 0 {
 		o.end(o.rec.Origin, o.rec.OriginNum, s.now)
 		e := &o.over[len(o.over)-1]
-		e.run, e.turned, e.kind, e.text = o.rec.Run, true, phalanx.ErrAborted, "the binding was released"
+		e.run, e.turned, e.kind, e.text = run, true, phalanx.ErrAborted, "the binding was released"
 	}
 	s.commit(o, Record{Object: o.rec.Object}, func() {
 		holders := o.holders

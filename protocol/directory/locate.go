@@ -275,7 +275,7 @@ func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 		s.serve(o)
 	}
 	if o.rec.State == Begun && o.rec.Origin == from && o.rec.OriginNum == num && o.change == nil {
-		s.release(o, nil)
+		s.release(o, 0, nil)
 	}
 }
 

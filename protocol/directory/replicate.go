@@ -85,7 +85,7 @@ func (s *Shard) settleOne(o *object) {
 		c.done()
 	}
 	if o.change == nil && o.rec.State == Begun && s.absent(o.rec.Origin) { // it left in the meantime
-		s.release(o, nil)
+		s.release(o, 0, nil)
 	}
 	copies := o.copies
 	o.copies = nil

@@ -297,7 +297,7 @@ func (s *Shard) forgetAbsent(o *object) {
 	o.over = slices.DeleteFunc(o.over, func(e ended) bool { return gone(e.node) })
 	o.reports = slices.DeleteFunc(o.reports, func(r reported) bool { return gone(r.node) })
 	if o.rec.State == Begun && gone(o.rec.Origin) && o.change == nil {
-		s.release(o, nil)
+		s.release(o, 0, nil)
 	}
 	s.checkLost(o)
 }

@@ -8,7 +8,7 @@ func (s *Shard) corrupt(o *object, r Request, c Corrupt) {
 		s.reply(r, s.known(o))
 		return
 	}
-	s.release(o, func() {
+	s.release(o, 0, func() {
 		o.coming, o.lost = false, false
 		s.reply(r, s.known(o))
 	})
