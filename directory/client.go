@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,16 +16,19 @@ import (
 )
 
 const (
-	repeatAfter  = 50 * time.Millisecond // an unanswered request
+	repeatAfter  = 50 * time.Millisecond  // an unanswered request, then twice as late
+	repeatMax    = 800 * time.Millisecond // at most: an owner with much to do must not get more of it
 	waitingAfter = time.Second           // one that is queued at the owner
 	watchAgain   = 5 * time.Second       // a watch that was told something
 	forgetAfter  = 10 * time.Minute      // half the life of a tombstone
 	sweepEvery   = 10 * time.Millisecond
 	restAfter    = 100 // sweeps with nothing to repeat
 
-	// silentAfter is how long an owner may say nothing to a request, while no
-	// other takes over, until its caller is told. It outlasts a change of owners.
+	// silentAfter is how long an owner may say nothing, while no other takes over,
+	// until callers are told. It outlasts a change of owners. One that answers others
+	// has more time for a request: busyFor.
 	silentAfter = 3 * time.Second
+	busyFor     = 15 * time.Second
 )
 
 // Client sends requests to the owners of objects. Delivery is at most once, so
@@ -40,6 +44,7 @@ type Client struct {
 	mu      sync.Mutex
 	view    view.View
 	pending map[uint64]*request
+	spoke   map[phalanx.NodeID]time.Duration // when each owner answered anything
 	resting bool          // nothing was pending for a while: Run waits for wake
 	wake    chan struct{} // capacity 1
 }
@@ -51,6 +56,7 @@ type request struct {
 	epoch   uint64 // of the shard, when it was last sent
 	began   time.Duration
 	again   time.Duration // when it is repeated
+	times   int           // how often it was sent to this owner
 	deliver func(owner phalanx.NodeID, r core.Result)
 	ready   func(core.Readiness) // of a watch
 	version uint64               // the last that was delivered, of the present owner
@@ -61,7 +67,7 @@ type request struct {
 
 // NewClient returns a client without a view: requests wait for the first.
 func NewClient(self phalanx.NodeID, to Transport, now func() time.Duration) *Client {
-	return &Client{self: self, to: to, now: now, pending: map[uint64]*request{}, wake: make(chan struct{}, 1)}
+	return &Client{self: self, to: to, now: now, pending: map[uint64]*request{}, spoke: map[phalanx.NodeID]time.Duration{}, wake: make(chan struct{}, 1)}
 }
 
 // Nums returns the first of n request numbers that are nobody else's.
@@ -171,7 +177,7 @@ func (c *Client) add(r *request) {
 
 // aim sets whom r goes to and when it is repeated; false if there is no owner yet.
 func (c *Client) aim(r *request, now time.Duration) bool {
-	r.again = now + repeatAfter
+	r.again = now + min(repeatAfter<<min(r.times, 16), repeatMax)
 	if len(c.view.Shards) == 0 {
 		return false
 	}
@@ -183,8 +189,9 @@ func (c *Client) aim(r *request, now time.Duration) bool {
 		r.version = 0
 	}
 	if s.Owner != r.owner || s.Epoch != r.epoch {
-		r.heard = now
+		r.heard, r.times, r.again = now, 0, now+repeatAfter
 	}
+	r.times++
 	r.owner, r.epoch = s.Owner, s.Epoch
 	return r.owner != ""
 }
@@ -213,7 +220,7 @@ func (c *Client) Impatient(num uint64, silent func(*phalanx.Error)) {
 }
 
 // unavailable returns the error of a request whose owner is silent.
-func (c *Client) unavailable(r *request) *phalanx.Error {
+func (c *Client) unavailable(r *request, quiet time.Duration) *phalanx.Error {
 	e := &phalanx.Error{Object: r.Object, Node: r.owner, Kind: phalanx.ErrUnavailable}
 	switch r.owner {
 	case "":
@@ -221,7 +228,7 @@ func (c *Client) unavailable(r *request) *phalanx.Error {
 	case c.self:
 		e.Err = fmt.Errorf("this node owns directory shard %d, but it cannot reach a majority of the voters or the shard's backup", r.shard)
 	default:
-		e.Err = fmt.Errorf("it owns directory shard %d, and has not answered for %v; the change may still take effect", r.shard, silentAfter)
+		e.Err = fmt.Errorf("it owns directory shard %d, and has not answered for %v; the change may still take effect", r.shard, quiet.Round(100*time.Millisecond))
 	}
 	return e
 }
@@ -261,6 +268,9 @@ func (c *Client) Tell(node phalanx.NodeID, id phalanx.ObjectID, ev core.Event) {
 func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 	c.mu.Lock()
 	r := c.pending[rep.Num]
+	if !rep.Result.NotOwner {
+		c.spoke[from] = c.now()
+	}
 	if r == nil || rep.To != c.self || from != r.owner || r.ready != nil && !rep.Result.NotOwner {
 		c.mu.Unlock()
 		return
@@ -271,7 +281,7 @@ func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 		c.mu.Unlock()
 		return
 	case rep.Result.Waiting:
-		r.heard = c.now()
+		r.heard, r.times = c.now(), 0
 		r.again = r.heard + waitingAfter
 	default:
 		delete(c.pending, rep.Num)
@@ -285,6 +295,7 @@ func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 func (c *Client) Learn(v view.View) {
 	c.mu.Lock()
 	c.view = v
+	maps.DeleteFunc(c.spoke, func(n phalanx.NodeID, _ time.Duration) bool { return !v.Has(n) })
 	now := c.now()
 	c.flush(func(r *request) bool { return r.owner != v.Shards[r.shard].Owner || r.epoch != v.Shards[r.shard].Epoch }, now)
 }
@@ -335,8 +346,9 @@ func (c *Client) Run(ctx context.Context) {
 func (c *Client) complaints(now time.Duration) []func() {
 	var out []func()
 	for _, r := range c.pending {
-		if silent := r.silent; silent != nil && now-r.heard > silentAfter {
-			err := c.unavailable(r)
+		quiet := now - r.heard
+		if silent := r.silent; silent != nil && quiet > silentAfter && (quiet > busyFor || now-c.spoke[r.owner] > silentAfter) {
+			err := c.unavailable(r, quiet)
 			r.silent = nil
 			out = append(out, func() { silent(err) })
 		}

@@ -78,7 +78,7 @@ func TestARequestIsRepeatedWithItsNumberUntilItIsAnswered(t *testing.T) {
 			t.Fatalf("sent %v without a view", w.sent)
 		}
 		c.Learn(owned(1, "a"))
-		pass(120 * time.Millisecond)
+		pass(160 * time.Millisecond) // 50 and 100 later
 		to, at := w.requests(7)
 		if len(to) != 3 || slices.ContainsFunc(to, func(n phalanx.NodeID) bool { return n != "a" }) {
 			t.Fatalf("sent to %v at %v, want three times to a", to, at)
