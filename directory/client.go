@@ -18,9 +18,9 @@ import (
 const (
 	repeatAfter  = 50 * time.Millisecond  // an unanswered request, then twice as late
 	repeatMax    = 800 * time.Millisecond // at most: an owner with much to do must not get more of it
-	waitingAfter = time.Second           // one that is queued at the owner
-	watchAgain   = 5 * time.Second       // a watch that was told something
-	forgetAfter  = 10 * time.Minute      // half the life of a tombstone
+	waitingAfter = time.Second            // one that is queued at the owner
+	watchAgain   = 5 * time.Second        // a watch that was told something
+	forgetAfter  = 10 * time.Minute       // half the life of a tombstone
 	sweepEvery   = 10 * time.Millisecond
 	restAfter    = 100 // sweeps with nothing to repeat
 
@@ -45,8 +45,8 @@ type Client struct {
 	view    view.View
 	pending map[uint64]*request
 	spoke   map[phalanx.NodeID]time.Duration // when each owner answered anything
-	resting bool          // nothing was pending for a while: Run waits for wake
-	wake    chan struct{} // capacity 1
+	resting bool                             // nothing was pending for a while: Run waits for wake
+	wake    chan struct{}                    // capacity 1
 }
 
 type request struct {
@@ -72,6 +72,9 @@ func NewClient(self phalanx.NodeID, to Transport, now func() time.Duration) *Cli
 
 // Nums returns the first of n request numbers that are nobody else's.
 func (c *Client) Nums(n uint64) uint64 { return c.nums.Add(n) - n + 1 }
+
+// Next returns the next number: those of all requests so far are smaller.
+func (c *Client) Next() uint64 { return c.nums.Load() + 1 }
 
 // Requests returns how many requests were sent, repeats not counted.
 func (c *Client) Requests() uint64 { return c.sent.Load() }

@@ -213,7 +213,7 @@ func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
 func TestAReportIsRepeatedUntilItsOwnerHasIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{start: time.Now()}
-		r := directory.NewReporter("me", w, func(int, int) []core.Holding { return make([]core.Holding, 1500) })
+		r := directory.NewReporter("me", w, func() uint64 { return 1 }, func(int, int) []core.Holding { return make([]core.Holding, 1500) })
 		r.Learn(owned(1, "a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -23,6 +23,7 @@ type Reporter struct {
 	self     phalanx.NodeID
 	to       Transport
 	holdings func(shard, shards int) []core.Holding
+	nums     func() uint64 // the next number of a request
 
 	mu     sync.Mutex
 	shards []report
@@ -37,9 +38,10 @@ type report struct {
 	acked bool
 }
 
-// NewReporter returns a reporter of what holdings returns.
-func NewReporter(self phalanx.NodeID, to Transport, holdings func(shard, shards int) []core.Holding) *Reporter {
-	return &Reporter{self: self, to: to, holdings: holdings, wake: make(chan struct{}, 1)}
+// NewReporter returns a reporter of what holdings returns. nums returns the next number
+// of a request.
+func NewReporter(self phalanx.NodeID, to Transport, nums func() uint64, holdings func(shard, shards int) []core.Holding) *Reporter {
+	return &Reporter{self: self, to: to, nums: nums, holdings: holdings, wake: make(chan struct{}, 1)}
 }
 
 // Learn takes a new view.
@@ -97,11 +99,12 @@ func (r *Reporter) send() bool {
 			continue
 		}
 		again = true
+		before := r.nums()
 		all := r.holdings(i, len(shards))
 		r.round++
 		for part := uint64(0); ; part++ {
 			n := min(reportChunk, len(all))
-			r.to.Send(s.owner, i, core.Holdings{From: r.self, Epoch: s.epoch, Round: r.round, Part: part, Holdings: all[:n], End: n == len(all)})
+			r.to.Send(s.owner, i, core.Holdings{From: r.self, Epoch: s.epoch, Round: r.round, Part: part, Before: before, Holdings: all[:n], End: n == len(all)})
 			if all = all[n:]; len(all) == 0 {
 				break
 			}

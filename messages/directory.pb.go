@@ -3011,6 +3011,7 @@ type Holdings struct {
 	Part          uint64                 `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
 	Holdings      []*Holding             `protobuf:"bytes,4,rep,name=holdings,proto3" json:"holdings,omitempty"`
 	End           bool                   `protobuf:"varint,5,opt,name=end,proto3" json:"end,omitempty"`
+	Before        uint64                 `protobuf:"varint,6,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3078,6 +3079,13 @@ func (x *Holdings) GetEnd() bool {
 		return x.End
 	}
 	return false
+}
+
+func (x *Holdings) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
 }
 
 type Holding struct {
@@ -3455,13 +3463,14 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\aConfirm\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq\"\x8a\x01\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq\"\xa2\x01\n" +
 	"\bHoldings\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
 	"\x04part\x18\x03 \x01(\x04R\x04part\x12,\n" +
 	"\bholdings\x18\x04 \x03(\v2\x10.phalanx.HoldingR\bholdings\x12\x10\n" +
-	"\x03end\x18\x05 \x01(\bR\x03end\"\x97\x02\n" +
+	"\x03end\x18\x05 \x01(\bR\x03end\x12\x16\n" +
+	"\x06before\x18\x06 \x01(\x04R\x06before\"\x97\x02\n" +
 	"\aHolding\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12%\n" +
 	"\x03gen\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12!\n" +

@@ -218,7 +218,7 @@ func FuzzDirectory(f *testing.F) {
 		directory.Push{To: "a#1", Object: "o", Order: directory.PushReset},
 		directory.Readiness{To: "a#1", Object: "o", Ready: []directory.Location{{Node: "b#1", Complete: true}}},
 		directory.Replicate{From: "a#1", Changes: []directory.Change{{Record: directory.Record{Object: "o", Bytes: []byte("x")}}, {End: true}}},
-		directory.Holdings{From: "a#1", Holdings: []directory.Holding{{Object: "o", Lease: 3}}, End: true},
+		directory.Holdings{From: "a#1", Holdings: []directory.Holding{{Object: "o", Lease: 3}}, End: true, Before: 9},
 	} {
 		b, err := MarshalDirectory(5, v)
 		if err != nil {

@@ -43,7 +43,7 @@ func (f *fields) record(m *Record) directory.Record {
 }
 
 func fromHoldings(h directory.Holdings) *Holdings {
-	m := &Holdings{Epoch: h.Epoch, Round: h.Round, Part: h.Part, End: h.End}
+	m := &Holdings{Epoch: h.Epoch, Round: h.Round, Part: h.Part, End: h.End, Before: h.Before}
 	for i := range h.Holdings {
 		c := &h.Holdings[i]
 		m.Holdings = append(m.Holdings, &Holding{Object: string(c.Object), Gen: fromGen(c.Gen), Meta: fromMeta(c.Meta),
@@ -54,7 +54,7 @@ func fromHoldings(h directory.Holdings) *Holdings {
 }
 
 func (f *fields) holdings(m *Holdings) directory.Holdings {
-	h := directory.Holdings{Epoch: m.GetEpoch(), Round: m.GetRound(), Part: m.GetPart(), End: m.GetEnd()}
+	h := directory.Holdings{Epoch: m.GetEpoch(), Round: m.GetRound(), Part: m.GetPart(), End: m.GetEnd(), Before: m.GetBefore()}
 	for _, c := range m.GetHoldings() {
 		h.Holdings = append(h.Holdings, directory.Holding{Object: f.object("holding.object", c.GetObject()),
 			Gen: toGen(c.GetGen()), Meta: f.meta("holding.meta", c.GetMeta()),

@@ -421,7 +421,7 @@ func (n *node) tickHoldings() {
 		for part := 0; ; part++ {
 			k := min(chunk, len(all))
 			n.w.send(n.id, n.view.Shards[i].Owner, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Round: r.round, Part: uint64(part),
-				Holdings: all[:k:k], End: k == len(all)}})
+				Before: n.client.block<<20 + 1, Holdings: all[:k:k], End: k == len(all)}})
 			if all = all[k:]; len(all) == 0 {
 				break
 			}

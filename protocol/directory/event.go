@@ -45,6 +45,7 @@ type (
 		Epoch    uint64
 		Round    uint64
 		Part     uint64 // from 0
+		Before   uint64 // the numbers of what From has asked for before it looked are smaller; 0: not told
 		Holdings []Holding
 		End      bool
 	}

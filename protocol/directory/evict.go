@@ -23,6 +23,8 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		refuse("it was refused before")
 	case h == nil && slices.Contains(o.rec.Evicted, r.From):
 		s.reply(r, s.known(o)) // granted before
+	case r.Num < s.before[r.From]: // an answer of the former owner's may have come, and the copy be another
+		refuse("it has reported its copies since")
 	case len(s.warming) > 0: // the copy may not have been reported yet, nor the others
 		refuse("the shard is warming")
 	case h == nil || h.gen != e.Gen || o.rec.Gen != e.Gen:
@@ -76,7 +78,7 @@ func (s *Shard) readmit(o *object, from phalanx.NodeID, again func()) bool {
 // dropped takes From's copy off the list.
 func (s *Shard) dropped(o *object, r Request, d Drop) {
 	again := o.again(r) // a copy of it: From may have the object anew
-	if h := o.holder(r.From); !o.stale(r) && !again && h != nil && h.gen == d.Gen {
+	if h := o.holder(r.From); !o.stale(r) && !again && r.Num >= s.before[r.From] && h != nil && h.gen == d.Gen {
 		o.unlist(r.From)
 		s.checkLost(o)
 		s.serve(o)

@@ -48,6 +48,7 @@ func (s *Shard) holdings(h Holdings) {
 		s.told[h.From] = t
 	}
 	if t.take(h) {
+		s.before[h.From] = max(s.before[h.From], h.Before)
 		for _, c := range h.Holdings {
 			s.holding(h.From, c)
 		}

@@ -219,7 +219,7 @@ func (w *world) request(s script) {
 }
 
 func (w *world) holdings(from phalanx.NodeID, hs []directory.Holding, end bool) {
-	w.step(w.view.Owner, directory.Holdings{From: from, Epoch: w.view.Epoch, Holdings: hs, End: end})
+	w.step(w.view.Owner, directory.Holdings{From: from, Epoch: w.view.Epoch, Before: w.nums[from] + 1, Holdings: hs, End: end})
 	if w.auto {
 		w.deliver()
 	}

@@ -63,6 +63,7 @@ type Shard struct {
 	streams  map[phalanx.NodeID]*stream // to backup and next
 	warming  map[phalanx.NodeID]bool    // members whose holdings are missing
 	told     map[phalanx.NodeID]*told   // what they have reported so far
+	before   map[phalanx.NodeID]uint64  // Holdings.Before of each
 	since    uint64                     // the epoch in which this replica became owner
 	rebuild  bool                       // its records were lost
 	rates    map[phalanx.NodeID]int64   // bytes per second, as measured by their receivers
@@ -174,6 +175,7 @@ func (s *Shard) configure(v Configure) {
 		o.coming = o.coming && !left // it may have been that one
 		s.forgetAbsent(o)
 	}
+	maps.DeleteFunc(s.before, func(n phalanx.NodeID, _ uint64) bool { return s.absent(n) })
 	maps.DeleteFunc(s.rates, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
 	maps.DeleteFunc(s.slowly, func(n phalanx.NodeID, _ bool) bool { return s.absent(n) })
 	for n := range s.warming {
@@ -189,7 +191,7 @@ func (s *Shard) configure(v Configure) {
 // assume becomes owner: the records are there, what is soft is asked of the
 // members.
 func (s *Shard) assume() {
-	s.warming, s.told = map[phalanx.NodeID]bool{}, map[phalanx.NodeID]*told{}
+	s.warming, s.told, s.before = map[phalanx.NodeID]bool{}, map[phalanx.NodeID]*told{}, map[phalanx.NodeID]uint64{}
 	for _, n := range s.view.Members {
 		s.warming[n] = true
 	}
