@@ -220,7 +220,7 @@ func (o *oracle) ended(c *call) {
 			o.w.fail("(12) %s of %s at %s began after it was deleted everywhere and ended well", c.kind, c.object, c.node.id)
 		}
 	case "delete":
-		if m.deleted == 0 {
+		if m.deleted == 0 && m.state == directory.Deleted { // else its shard was lost before this answer came
 			m.deleted = o.w.now
 		}
 	}
