@@ -62,7 +62,8 @@ type request struct {
 	version uint64               // the last that was delivered, of the present owner
 
 	heard  time.Duration        // when the owner said something, or there was a new one
-	silent func(*phalanx.Error) // called once if the owner says nothing; nil: nobody wants to know
+	told   time.Duration        // when silent was called last
+	silent func(*phalanx.Error) // called if the owner says nothing; nil: nobody wants to know
 }
 
 // NewClient returns a client without a view: requests wait for the first.
@@ -211,9 +212,9 @@ func (c *Client) Forget(num uint64) {
 	}
 }
 
-// Impatient has silent called once, from another goroutine, if the owner does
-// not answer request num for some seconds. The request goes on until it is
-// forgotten.
+// Impatient has silent called, from another goroutine, whenever the owner has not
+// answered request num for some seconds: others may wait for it by then. The
+// request goes on until it is forgotten.
 func (c *Client) Impatient(num uint64, silent func(*phalanx.Error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -350,9 +351,9 @@ func (c *Client) complaints(now time.Duration) []func() {
 	var out []func()
 	for _, r := range c.pending {
 		quiet := now - r.heard
-		if silent := r.silent; silent != nil && quiet > silentAfter && (quiet > busyFor || now-c.spoke[r.owner] > silentAfter) {
+		if silent := r.silent; silent != nil && quiet > silentAfter && (quiet > busyFor || now-c.spoke[r.owner] > silentAfter) && now-r.told > silentAfter {
 			err := c.unavailable(r, quiet)
-			r.silent = nil
+			r.told = now
 			out = append(out, func() { silent(err) })
 		}
 	}

@@ -68,7 +68,7 @@ func (c *client) ask(num uint64, object phalanx.ObjectID, body directory.Body, d
 	c.transmit(p)
 }
 
-// impatient has silent called if the owner does not answer for some seconds.
+// impatient has silent called whenever the owner has not answered for some seconds.
 func (c *client) impatient(num uint64, silent func(*phalanx.Error)) {
 	for _, p := range c.pending {
 		if p.req.Num == num {
@@ -191,7 +191,7 @@ func (c *client) tick() {
 			c.transmit(p)
 		}
 		if silent := p.silent; silent != nil && c.n.w.now-p.heard > silentAfter {
-			p.silent = nil
+			p.heard = c.n.w.now // others may wait for it by then
 			c.n.w.met["owner says nothing: ErrUnavailable"]++
 			silent(errorf(phalanx.ErrUnavailable, p.req.Object, "its owner has not answered for %v", silentAfter))
 		}

@@ -24,8 +24,8 @@ type Directory interface {
 	Request(id phalanx.ObjectID, num uint64, body directory.Body, deliver func(owner phalanx.NodeID, r directory.Result))
 	// Forget ends the repetition of a request.
 	Forget(num uint64)
-	// Impatient has silent called once, from another goroutine, if the owner
-	// does not answer a request for some seconds. The request goes on.
+	// Impatient has silent called, from another goroutine, whenever the owner has
+	// not answered a request for some seconds. The request goes on.
 	Impatient(num uint64, silent func(*phalanx.Error))
 	// Owner returns the node that owns id in the present view.
 	Owner(id phalanx.ObjectID) phalanx.NodeID
