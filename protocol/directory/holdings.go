@@ -60,10 +60,13 @@ func (s *Shard) holdings(h Holdings) {
 	}
 }
 
+// holding takes one copy of what a member has.
 func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 	o := s.object(c.Object)
 	rec := o.rec
 	switch {
+	case s.absent(from): // it has left while a change was in flight
+		return
 	case o.change != nil && (s.rebuild || rec.State == Unbound):
 		o.copies = append(o.copies, copied{from, c})
 		return
