@@ -51,15 +51,17 @@ func (w *world) someRequest(r *rand.Rand) (target phalanx.ObjectID, sources []ph
 
 func (w *world) someReduce(r *rand.Rand, n *node) *call {
 	target, sources, num := w.someRequest(r)
-	return w.reduce(r, n, target, sources, num)
+	return w.reduce(n, reduce.Config{Target: target, Sources: sources, Num: num, Degree: []int{0, 1, 2, num}[r.IntN(4)]}).call
 }
 
-func (w *world) reduce(r *rand.Rand, n *node, target phalanx.ObjectID, sources []phalanx.ObjectID, num int) *call {
+// reduce begins a Reduce of what cfg says.
+func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
+	target, sources, num := cfg.Target, cfg.Sources, cfg.Num
 	c := w.call("reduce", n, target)
 	co := &coordinator{n: n, target: target, call: c, asked: map[string]uint64{}}
-	co.cfg = reduce.Config{Target: target, Sources: sources, Num: num, Op: phalanx.Sum, Node: n.id, Attempt: 1,
-		Request: digestOf([]byte(fmt.Sprint(sources, num))), InlineLimit: w.shape.inline,
-		Degree: []int{0, 1, 2, num}[r.IntN(4)], Latency: time.Millisecond, Bandwidth: 1e5}
+	cfg.Op, cfg.Node, cfg.Attempt, cfg.Request = phalanx.Sum, n.id, 1, digestOf([]byte(fmt.Sprint(sources, num)))
+	cfg.InlineLimit, cfg.Latency, cfg.Bandwidth, cfg.Grain = w.shape.inline, time.Millisecond, 1e5, ringGrain
+	co.cfg = cfg
 	co.core = reduce.New(co.cfg)
 	co.survey = newSurvey(co, sources)
 	n.reduces.coords = append(n.reduces.coords, co)
@@ -68,8 +70,15 @@ func (w *world) reduce(r *rand.Rand, n *node, target phalanx.ObjectID, sources [
 		w.end(c, err, phalanx.Generation{}, nil)
 		co.step(reduce.Cancel{})
 	}
-	co.step(reduce.Start{Now: n.clock()})
-	return c
+	co.start()
+	return co
+}
+
+func (c *coordinator) start() {
+	if c.cfg.Shared {
+		c.step(c.joining())
+	}
+	c.step(reduce.Start{Now: c.n.clock()})
 }
 
 // panics replaces the instance. What lies outside of it stays: the request, the
@@ -88,7 +97,7 @@ func (c *coordinator) panics() {
 	c.core, c.asked, c.inline = reduce.New(c.cfg), map[string]uint64{}, nil
 	c.survey = newSurvey(c, c.cfg.Sources)
 	if c.known == nil {
-		c.step(reduce.Start{Now: c.n.clock()})
+		c.start()
 		return
 	}
 	w.met["coordinator resumed"]++
@@ -135,6 +144,9 @@ func (c *coordinator) carryOut(e reduce.Effect) {
 	switch e := e.(type) {
 	case reduce.Begin:
 		c.begin()
+	case reduce.Join:
+		w.met["reduce joins another"]++
+		w.send(n.id, e.Node, report{reader{placeKey: placeKey{e.Target, e.Reduce, 0}}, c.joining()})
 	case reduce.Watch:
 		c.survey.begin()
 	case reduce.Unwatch:
@@ -293,7 +305,7 @@ func (c *coordinator) notice(e reduce.Notify) {
 	w.met["reduce: "+e.What.String()]++
 	switch e.What {
 	case reduce.NotePlaced:
-		if c.trouble == nil && c.tree.Len() > 0 && c.tree.Position(c.placed) != e.Place {
+		if !c.cfg.Shared && c.trouble == nil && c.tree.Len() > 0 && c.tree.Position(c.placed) != e.Place {
 			w.fail("(11) source %d of %s, %s, is placed at %d and not at %d", c.placed, c.target, e.Source, e.Place, c.tree.Position(c.placed))
 		}
 		c.placed++
@@ -301,6 +313,9 @@ func (c *coordinator) notice(e reduce.Notify) {
 	case reduce.NoteLost, reduce.NoteEmptied:
 		c.trouble = append(c.trouble, e.Place)
 	case reduce.NoteCleared:
+		if c.cfg.Shared { // a ring makes room for a tree
+			return
+		}
 		for _, p := range e.Places {
 			if !slices.ContainsFunc(c.trouble, func(q int) bool { return slices.Contains(c.tree.Ancestors(q), p) }) {
 				w.fail("(10) place %d of %s is cleared after failures of places %v", p, c.target, c.trouble)

@@ -43,6 +43,7 @@ type edge struct {
 	pipe     *pipe
 	keep     bool // what comes stays apart
 	complete bool
+	waits    bool // for the own source, in a ring
 	heard    time.Duration
 }
 
@@ -50,19 +51,36 @@ func (p *place) reader() reader { return reader{p.key, p.instance} }
 
 func (p *place) openEdge(e reduce.OpenEdge) {
 	n := p.r.n
-	child := p.key
-	child.place = e.Place
-	ed := &edge{OpenEdge: e, gen: e.Gen, keep: n.w.rng.IntN(2) == 0, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Node}}
+	ed := &edge{OpenEdge: e, gen: e.Gen, keep: n.w.rng.IntN(2) == 0 && p.core.State().Ring == 0, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Node}}
 	for _, s := range sortedStreams(p.edges) { // an earlier stream of the same label has ended
 		if p.edges[s].gen == e.Gen {
 			delete(p.edges, s)
 		}
 	}
 	p.edges[e.Stream] = ed
-	if p.apart[e.Gen] == nil {
-		p.apart[e.Gen] = []byte{}
+	if p.core.State().Ring > 0 {
+		if p.pulled {
+			n.after(0, func() { p.endEdge(ed, false, "what came before cannot be taken again") })
+			return
+		}
+		p.pulled = true
+		if ed.waits = p.circle == nil; ed.waits {
+			n.after(0, func() { p.advance(); n.w.step(n, "combine") })
+			return
+		}
 	}
-	ed.pipe.write(openEdge{parent: p.reader(), child: child, gen: e.Gen, stream: e.Stream, offset: len(p.apart[e.Gen])})
+	p.ask(ed)
+}
+
+// ask has the child send its output, from what has come of it on.
+func (p *place) ask(ed *edge) {
+	if p.apart[ed.gen] == nil {
+		p.apart[ed.gen] = []byte{}
+	}
+	child := p.key
+	child.place = ed.Place
+	ed.heard = p.r.n.w.now
+	ed.pipe.write(openEdge{parent: p.reader(), child: child, gen: ed.gen, stream: ed.Stream, offset: len(p.apart[ed.gen])})
 }
 
 func (p *place) closeEdge(e reduce.CloseEdge) {
@@ -89,6 +107,11 @@ func (p *place) edgePiece(m edgePiece) {
 	}
 	ed.heard = p.r.n.w.now
 	p.apart[ed.gen] = append(p.apart[ed.gen], m.bytes...)
+	if p.kept {
+		p.circle.heard = p.r.n.w.now
+		p.turn()
+		return
+	}
 	p.advance()
 }
 
@@ -102,6 +125,10 @@ func (p *place) edgeEnd(m edgeEnd) {
 
 func (p *place) endEdge(ed *edge, complete bool, text string) {
 	ed.complete = complete
+	if p.circle != nil {
+		p.ringEnded(ed, complete, text)
+		return
+	}
 	if !complete {
 		p.r.n.w.met["edge broken"]++
 		delete(p.edges, ed.Stream)
@@ -162,7 +189,7 @@ func (r *reduces) closeEdge(from phalanx.NodeID, m closeEdge) {
 // child returns the place whose output is read, if it makes that label.
 func (f *feed) child() *place {
 	p := f.r.places[f.open.child]
-	if p == nil || !p.core.Runs() || p.combine.Gen != f.open.gen {
+	if p == nil || !p.core.Runs() && !p.kept || p.combine.Gen != f.open.gen {
 		return nil
 	}
 	return p
@@ -171,7 +198,7 @@ func (f *feed) child() *place {
 // check ends the stream if its label is none any more.
 func (f *feed) check() {
 	p := f.r.places[f.open.child]
-	if p != nil && f.open.gen.Compare(p.core.State().Gen) < 0 {
+	if p != nil && !p.kept && f.open.gen.Compare(p.core.State().Gen) < 0 {
 		f.end(false, "it has another label by now")
 	}
 }
@@ -203,6 +230,11 @@ func (f *feed) pump() {
 			f.pump()
 			w.step(f.r.n, "edge piece sent")
 		})
+	case p.circle != nil:
+		if f.next == p.circle.sends() {
+			f.end(true, "")
+			p.circle.given = true
+		}
 	case p.made:
 		f.end(true, "")
 	}

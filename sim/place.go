@@ -31,6 +31,9 @@ type place struct {
 	room    *copied // holds the room of the target while there is no root
 	root    *copied // the target, at the root
 	began   bool    // the target's first piece was announced
+	circle  *circle // in a ring
+	pulled  bool    // the stream of the place before was read: what came cannot come again
+	kept    bool    // it was released, and goes on by itself
 }
 
 func newPlace(r *reduces, key placeKey) *place {
@@ -46,6 +49,7 @@ func (p *place) clear() {
 	p.edges, p.apart = map[uint64]*edge{}, map[reduce.PlaceGen][]byte{}
 	p.combine, p.out, p.made = reduce.Combine{}, nil, false
 	p.serve, p.root, p.began = reduce.Serve{}, nil, false
+	p.circle, p.pulled, p.kept = nil, false, false
 }
 
 func (p *place) tick() {
@@ -53,6 +57,10 @@ func (p *place) tick() {
 		return
 	}
 	p.ticked = p.r.n.w.now
+	if p.kept {
+		p.goRound()
+		return
+	}
 	p.step(reduce.PlaceTick{Now: p.r.n.clock()})
 	p.sourceMoved()
 	p.edgesTick()
@@ -77,7 +85,7 @@ func (p *place) commanded(e reduce.Command) {
 		p.r.n.w.met["place without its source"]++
 		ev.Unable, ev.Text = phalanx.ErrNotFound, "there is no copy here"
 	}
-	if e.State.Root && p.root == nil && !p.r.n.memory.try(p.room, e.State.Meta.Size) {
+	if (e.State.Root || e.State.Ring > 0) && p.root == nil && !p.r.n.memory.try(p.room, e.State.Meta.Size) {
 		ev.Unable, ev.Text = phalanx.ErrNoSpace, "there is no room for the target"
 	}
 	p.step(ev)
@@ -87,7 +95,7 @@ func (p *place) commanded(e reduce.Command) {
 
 // free gives back the room that is held for a target when it is not wanted.
 func (p *place) free() {
-	if !p.core.Runs() || !p.core.State().Root {
+	if !p.kept && (!p.core.Runs() || !p.core.State().Root && p.core.State().Ring == 0) {
 		p.r.n.memory.release(p.room)
 	}
 }
@@ -192,6 +200,10 @@ func (p *place) advance() {
 	if !p.core.Runs() || p.combine.Gen.IsZero() || len(p.combine.Inputs) == 0 {
 		return
 	}
+	if p.combine.Ring > 0 {
+		p.turn()
+		return
+	}
 	length := int(p.combine.Meta.Size)
 	for _, in := range p.combine.Inputs {
 		b, ok := p.input(in)
@@ -217,6 +229,10 @@ func (p *place) advance() {
 		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.out)})
 	}
+	p.pumpFeeds()
+}
+
+func (p *place) pumpFeeds() {
 	for _, f := range p.r.feeds {
 		if f.open.child == p.key {
 			f.pump()
@@ -227,6 +243,10 @@ func (p *place) advance() {
 // show lets everyone read the target at the root, once it has a generation.
 func (p *place) show() {
 	n := p.r.n
+	if p.circle != nil {
+		p.showRing()
+		return
+	}
 	if !p.serve.Root || p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen {
 		return
 	}
@@ -271,6 +291,7 @@ func (p *place) hide(next phalanx.Generation) {
 
 func (p *place) resetOutput() {
 	p.out, p.made = nil, false
+	p.circle, p.pulled = nil, false
 	for _, e := range p.edges {
 		if e.complete && !e.keep {
 			delete(p.apart, e.gen)
@@ -288,6 +309,13 @@ func (p *place) resetOutput() {
 
 func (p *place) release(keepTarget bool) {
 	n := p.r.n
+	if p.kept {
+		return
+	}
+	if keepTarget && p.circle != nil {
+		p.keepRing()
+		return
+	}
 	if root := p.root; root != nil && !root.complete {
 		if keepTarget && root.whole {
 			p.finish(root)
@@ -307,7 +335,7 @@ func (p *place) release(keepTarget bool) {
 
 // finish makes the root's copy the node's complete one.
 func (p *place) finish(root *copied) {
-	root.origin, root.pinned = false, true
+	root.origin, root.pinned = false, p.serve.Root
 	p.r.n.keep(root)
 	if p.r.n.table[root.object] == root {
 		p.r.n.announceComplete(root)

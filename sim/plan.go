@@ -35,6 +35,9 @@ func (w *world) plan() []action {
 	add(w.shape.troubles, w.someFault)
 	add(w.shape.panics, w.panics)
 	add(w.shape.presses, w.pressed)
+	for i := range w.shape.rings {
+		add(1, func(r *rand.Rand) string { return w.allReduce(r, i) })
+	}
 	slices.SortStableFunc(all, func(a, b action) int { return int(a.at - b.at) })
 	for i := range all {
 		all[i].number = i

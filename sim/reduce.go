@@ -140,6 +140,14 @@ func (r *reduces) reported(from phalanx.NodeID, m report) {
 	if e, ok := m.event.(reduce.PlaceLost); ok && e.Reason == reduce.LostPanic {
 		delete(r.n.w.byID[from].reduces.unheard, m.from)
 	}
+	if _, joined := m.event.(reduce.Joined); joined {
+		for _, c := range slices.Clone(r.coords) {
+			if c.target == m.from.target {
+				c.step(m.event)
+			}
+		}
+		return
+	}
 	for _, c := range r.coords {
 		if c.target == m.from.target && c.core.Reduce() == m.from.reduce {
 			c.step(m.event)
@@ -163,7 +171,7 @@ func (r *reduces) readiness(rd directory.Readiness) {
 // target returns the copy that a root on this node makes of object, if any.
 func (r *reduces) target(object phalanx.ObjectID) *copied {
 	for _, p := range r.sortedPlaces() {
-		if p.key.target == object && p.root != nil && !p.root.gone && !p.root.complete {
+		if p.key.target == object && p.root != nil && p.serve.Root && !p.root.gone && !p.root.complete {
 			return p.root
 		}
 	}
@@ -218,7 +226,7 @@ func (r *reduces) left() string {
 		return fmt.Sprintf("a coordinator of %s", c.target)
 	}
 	for _, p := range r.sortedPlaces() {
-		if p.core.Runs() {
+		if p.core.Runs() || p.kept {
 			return fmt.Sprintf("place %d of %s: %v", p.key.place, p.key.target, p.core.State())
 		}
 	}

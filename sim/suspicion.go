@@ -170,7 +170,7 @@ func (r *reduces) connectionBroke(id phalanx.NodeID) {
 		}
 	}
 	for _, p := range r.sortedPlaces() {
-		if p.coordinator == id {
+		if p.coordinator == id && !p.kept {
 			r.lose(p, "its coordinator is gone")
 		}
 	}

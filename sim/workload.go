@@ -28,6 +28,7 @@ type shape struct {
 	troubles     int // faults
 	panics       int // of actors besides
 	presses      int // for room
+	rings        int // AllReduces
 }
 
 // faultiness is what faults a run has.
@@ -57,6 +58,7 @@ func someShape(r *rand.Rand) shape {
 	s.vector = 1 + r.IntN(s.largest)
 	if s.reduces {
 		s.calls += 15
+		s.rings = r.IntN(3)
 	}
 	switch k := r.IntN(10); {
 	case k < 2:
@@ -232,14 +234,21 @@ func (w *world) objects() []phalanx.ObjectID {
 	for i := 0; w.shape.reduces && i < targets; i++ {
 		all = append(all, targetID(i))
 	}
+	for i := range w.shape.rings {
+		all = append(all, targetID(targets+i))
+		for k := range maxRing {
+			all = append(all, ringSourceID(i, k))
+		}
+	}
 	return all
 }
 
-// someObject returns one of the run's ids; targets are only read.
+// someObject returns one of the run's ids; targets, and what an AllReduce is of, are
+// only read.
 func (w *world) someObject(r *rand.Rand, read bool) phalanx.ObjectID {
 	all := w.objects()
 	if w.shape.reduces && !read {
-		all = all[:len(all)-targets]
+		all = all[:len(all)-targets-w.shape.rings*(1+maxRing)]
 	}
 	return all[r.IntN(len(all))]
 }

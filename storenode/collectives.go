@@ -153,7 +153,7 @@ const ringSoon = 50 * time.Millisecond
 // lookAround waits a little if the target is likely to be made on this node too.
 func (e *Env) lookAround(ctx context.Context, r AllReduce) {
 	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
-	if !ok || !reduce.RingFits(len(r.Sources), cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Meta.Size) {
+	if !ok || !reduce.RingFits(len(r.Sources), cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Meta.Size, reduce.RingGrain) {
 		return
 	}
 	if shown := e.Table.arrived(r.Target); e.Table.lookup(r.Target) == nil {

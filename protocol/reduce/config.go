@@ -23,6 +23,7 @@ type Config struct {
 	Latency     time.Duration // one way, measured; unused if Degree is given
 	Bandwidth   float64       // bytes per second, measured; unused if Degree is given
 	InlineLimit int64         // smaller sources are combined by the coordinator; 0: none are
+	Grain       int64         // least size of a ring's shards [RingGrain]
 
 	Deadline    time.Duration // on the clock of the events; 0: none
 	RepeatEvery time.Duration // of what is not acknowledged [200 ms]
@@ -45,6 +46,9 @@ func (c Config) withDefaults() Config {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
+	}
+	if c.Grain == 0 {
+		c.Grain = RingGrain
 	}
 	return c
 }

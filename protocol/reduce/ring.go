@@ -32,15 +32,15 @@ const (
 
 // RingFits reports whether an AllReduce of num of sources arrays of size bytes can
 // be made in a ring: of all of them, if no degree of a tree is asked for, and in
-// shards that are not too small.
-func RingFits(sources, num, degree int, size int64) bool {
-	return degree == 0 && num == sources && sources > 1 && size >= int64(sources)*RingGrain
+// shards of grain bytes or more.
+func RingFits(sources, num, degree int, size, grain int64) bool {
+	return degree == 0 && num == sources && sources > 1 && size >= int64(sources)*grain
 }
 
 // mayCircle decides at the first source whether a ring is waited for, and how
 // long.
 func (c *Coordinator) mayCircle() {
-	if !c.cfg.Shared || !RingFits(len(c.sources), c.cfg.Num, c.cfg.Degree, c.meta.Size) {
+	if !c.cfg.Shared || !RingFits(len(c.sources), c.cfg.Num, c.cfg.Degree, c.meta.Size, c.cfg.Grain) {
 		return
 	}
 	wait := ringPatience

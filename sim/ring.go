@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// circle is a place's part in a ring of n: the stream that it sends consists of
+// 2(n-1) steps, each a shard. The first one is the own array's; the others are what
+// came in the step before, with the own one added until all are in it. One step
+// more would be the first again: with it, the whole target is there.
+type circle struct {
+	pos, n int
+	own    []byte
+	in     []byte // what has come of the place before
+	whole  bool   // all of it has
+	given  bool   // the place behind has all
+	heard  time.Duration
+}
+
+// shard returns the shard that is sent in a step.
+func (c *circle) shard(step int) (lo, hi int) {
+	k := ((c.pos-step)%c.n + c.n) % c.n
+	return k * len(c.own) / c.n, (k + 1) * len(c.own) / c.n
+}
+
+// steps returns the length of the first k steps.
+func (c *circle) steps(k int) (bytes int) {
+	for s := range k {
+		lo, hi := c.shard(s)
+		bytes += hi - lo
+	}
+	return bytes
+}
+
+func (c *circle) sends() int { return c.steps(2*c.n - 2) }
+func (c *circle) takes() int { return c.steps(2*c.n-1) - c.steps(1) }
+
+// stream returns what is known of the steps, the last one included.
+func (c *circle) stream() []byte {
+	lo, hi := c.shard(0)
+	out := append([]byte(nil), c.own[lo:hi]...)
+	for step := 1; step < 2*c.n-1; step++ {
+		lo, hi := c.shard(step)
+		for i := lo; i < hi; i++ {
+			at := len(out) - c.steps(1) // in the stream that comes
+			if at >= len(c.in) {
+				return out
+			}
+			b := c.in[at]
+			if step < c.n {
+				b += c.own[i]
+			}
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// result returns the target, of a whole circle.
+func (c *circle) result() []byte {
+	out, stream := make([]byte, len(c.own)), c.stream()
+	for step := c.n - 1; step < 2*c.n-1; step++ {
+		lo, hi := c.shard(step)
+		copy(out[lo:hi], stream[c.steps(step):])
+	}
+	return out
+}
+
+// turn does in a ring what advance does in a tree.
+func (p *place) turn() {
+	if p.circle == nil {
+		if p.source == nil || !p.source.whole {
+			return
+		}
+		p.circle = &circle{pos: p.key.place, n: p.combine.Ring, own: p.source.bytes, heard: p.r.n.w.now}
+		p.r.n.w.met["place in a ring"]++
+	}
+	for _, s := range sortedStreams(p.edges) {
+		ed := p.edges[s]
+		p.circle.in = p.apart[ed.gen]
+		if ed.waits {
+			ed.waits = false
+			p.ask(ed)
+		}
+	}
+	stream := p.circle.stream()
+	p.out = stream[:min(len(stream), p.circle.sends())]
+	p.showRing()
+	p.pumpFeeds()
+}
+
+// showRing keeps room for the target where it is made: at every place.
+func (p *place) showRing() {
+	if p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen || p.root != nil {
+		return
+	}
+	p.root = &copied{object: p.key.target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: p.serve.Root, room: p.room.room}
+	p.room.room = 0
+	p.wholeRing()
+}
+
+// cameRound notes that everything of the place before has come.
+func (p *place) cameRound() {
+	c := p.circle
+	if len(c.in) != c.takes() {
+		p.r.n.w.fail("(9) place %d of %s gets %d bytes of a ring, and not %d", p.key.place, p.key.target, len(c.in), c.takes())
+	}
+	c.whole = true
+	m := p.r.n.w.oracle.model(p.key.target)
+	m.tried = append(m.tried, c.result())
+	p.wholeRing()
+}
+
+// wholeRing gives the copy here its bytes.
+func (p *place) wholeRing() {
+	if p.root == nil || !p.circle.whole || p.root.whole {
+		return
+	}
+	b := p.circle.result()
+	p.root.bytes, p.root.whole, p.root.digest = b, true, digestOf(b)
+}
+
+// keepRing has a place whose target is final go on by itself, until it and the
+// place behind have everything.
+func (p *place) keepRing() {
+	p.kept, p.source = true, nil
+	p.circle.heard = p.r.n.w.now
+	p.r.n.w.met["place in a ring goes on alone"]++
+	p.goRound()
+}
+
+// goRound looks at whether such a place is done, or gets nothing for long.
+func (p *place) goRound() {
+	c := p.circle
+	if root := p.root; root != nil && c.whole && !root.complete {
+		p.finish(root)
+	}
+	switch late := p.r.n.w.now-c.heard > 5*time.Second; {
+	case c.whole && c.given, late:
+		if late {
+			p.r.n.w.met["ring stands still"]++
+		}
+		p.leaveRing("it is done")
+	}
+}
+
+// leaveRing ends a place that went on by itself.
+func (p *place) leaveRing(why string) {
+	if p.root != nil && !p.root.complete {
+		p.hide(phalanx.Generation{})
+	}
+	for _, f := range p.r.feeds {
+		if f.open.child == p.key {
+			f.end(false, why)
+		}
+	}
+	for _, s := range sortedStreams(p.edges) {
+		if ed := p.edges[s]; !ed.complete {
+			ed.pipe.write(closeEdge{p.reader(), s})
+		}
+	}
+	p.clear()
+	p.r.n.memory.release(p.room)
+}
+
+// ringEnded takes the end of the stream of the place before.
+func (p *place) ringEnded(ed *edge, complete bool, text string) {
+	if complete {
+		p.turn()
+		p.cameRound()
+	}
+	if p.kept {
+		if !complete {
+			p.leaveRing(text)
+			return
+		}
+		p.goRound()
+		return
+	}
+	p.step(reduce.EdgeEnded{Child: ed.Place, Gen: ed.gen, Stream: ed.Stream, Complete: complete, Text: text})
+	if complete && p.core.Runs() && p.circle != nil {
+		if p.root != nil && p.serve.Root {
+			p.r.n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true}, nil)
+		}
+		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.circle.result())})
+	}
+}
