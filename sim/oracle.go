@@ -28,6 +28,7 @@ type model struct {
 	inline  bool
 	copies  int           // a Put has returned that promised so many
 	began   bool          // a Delete began
+	revived bool          // one had begun before its shard was lost: who was told of it takes it for deleted
 	deleted time.Duration // when the first Delete ended well; 0: none did
 	gone    time.Duration // when all holders had acknowledged it
 }
@@ -122,6 +123,7 @@ func (o *oracle) finished(id phalanx.ObjectID, g phalanx.Generation, d phalanx.D
 func (o *oracle) forget(id phalanx.ObjectID) {
 	m := o.model(id)
 	m.state, m.gen, m.inline, m.copies = directory.Unbound, phalanx.Generation{}, false, 0
+	m.revived = m.revived || m.began
 	m.began, m.deleted, m.gone = false, 0, 0
 }
 

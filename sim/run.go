@@ -364,7 +364,7 @@ func (w *world) canEnd(c *call) bool {
 func (w *world) reduceCanEnd(c *call) bool {
 	there := 0
 	for _, id := range c.sources {
-		if m := w.oracle.model(id); w.oracle.available(id) && !m.began {
+		if m := w.oracle.model(id); w.oracle.available(id) && !m.began && !m.revived {
 			there++
 		}
 	}
