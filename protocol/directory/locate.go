@@ -98,7 +98,7 @@ func (s *Shard) choose(o *object, receiver phalanx.NodeID) *holder {
 	var best *holder
 	for _, h := range o.holders {
 		switch {
-		case h.gen != o.rec.Gen || h.retiring || h.node == receiver || o.leasedTo(h.node) >= s.cfg.Fanout && !planted.On(planted.HandOutLeased) || s.barred(o, h.node, receiver):
+		case h.gen != o.rec.Gen || h.retiring && !h.complete || h.node == receiver || o.leasedTo(h.node) >= s.cfg.Fanout && !planted.On(planted.HandOutLeased) || s.barred(o, h.node, receiver):
 		case !h.complete && (len(s.warming) > 0 || !o.flows(h, receiver) && !planted.On(planted.SkipCycleCheck)):
 		case best == nil || h.complete && !best.complete:
 			best = h
