@@ -21,27 +21,34 @@ func TestGatherErrors(t *testing.T) {
 	if err := nodes[0].Delete(within(t), "gone"); err != nil {
 		t.Fatal(err)
 	}
-	brief, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-	defer cancel()
-	canceled, cancel := context.WithCancel(context.Background())
-	cancel()
+	long := func() context.Context { return within(t) }
+	brief := func() context.Context {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	canceled := func() context.Context {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		return ctx
+	}
 	for name, c := range map[string]struct {
-		ctx     context.Context
+		ctx     func() context.Context
 		sources []phalanx.ObjectID
 		num     int
 		kind    phalanx.Kind
 		names   []string
 	}{
-		"none":          {within(t), nil, 0, phalanx.ErrInvalid, []string{"no sources"}},
-		"too many":      {within(t), []phalanx.ObjectID{"a"}, 2, phalanx.ErrInvalid, []string{"2 of 1 sources"}},
-		"a bad id":      {within(t), []phalanx.ObjectID{"a", ""}, 0, phalanx.ErrInvalid, []string{"empty"}},
-		"twice":         {within(t), []phalanx.ObjectID{"a", "a"}, 0, phalanx.ErrInvalid, []string{`"a"`, "twice"}},
-		"one is gone":   {within(t), []phalanx.ObjectID{"never", "gone", "a"}, 3, phalanx.ErrDeleted, []string{`"gone"`}},
+		"none":          {long, nil, 0, phalanx.ErrInvalid, []string{"no sources"}},
+		"too many":      {long, []phalanx.ObjectID{"a"}, 2, phalanx.ErrInvalid, []string{"2 of 1 sources"}},
+		"a bad id":      {long, []phalanx.ObjectID{"a", ""}, 0, phalanx.ErrInvalid, []string{"empty"}},
+		"twice":         {long, []phalanx.ObjectID{"a", "a"}, 0, phalanx.ErrInvalid, []string{`"a"`, "twice"}},
+		"one is gone":   {long, []phalanx.ObjectID{"never", "gone", "a"}, 3, phalanx.ErrDeleted, []string{`"gone"`}},
 		"one is late":   {brief, []phalanx.ObjectID{"a", "never"}, 0, phalanx.ErrDeadline, []string{`"never"`}},
 		"nobody's left": {canceled, []phalanx.ObjectID{"a", "b"}, 0, phalanx.ErrCanceled, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := nodes[1].Gather(c.ctx, c.sources, c.num)
+			g, err := nodes[1].Gather(c.ctx(), c.sources, c.num)
 			refused(t, name, err, c.kind, append(c.names, "gather")...)
 			if g.Views != nil {
 				t.Errorf("there are views: %v", g.Views)

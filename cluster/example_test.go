@@ -151,7 +151,7 @@ func ExampleNode_Get() {
 	ctx := context.Background()
 	a, _, leave := pair(ctx)
 	defer leave()
-	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	soon, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_, err := a.Get(soon, "weights/8")
 	fmt.Println(err)

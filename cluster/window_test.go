@@ -136,7 +136,7 @@ func TestNoRoomForRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	short, cancel := context.WithTimeout(ctx, 700*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	_, err := nodes[0].Reduce(short, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum, Degree: 1})
 	refused(t, "a reduce without room", err, phalanx.ErrDeadline, "waits for room", fmt.Sprint(size), fmt.Sprint(size+1<<20), string(nodes[1].ID()))
