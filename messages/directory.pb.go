@@ -1444,6 +1444,7 @@ type Locate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          int64                  `protobuf:"varint,1,opt,name=room,proto3" json:"room,omitempty"`
 	Wait          bool                   `protobuf:"varint,2,opt,name=wait,proto3" json:"wait,omitempty"`
+	Down          int64                  `protobuf:"varint,3,opt,name=down,proto3" json:"down,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1490,6 +1491,13 @@ func (x *Locate) GetWait() bool {
 		return x.Wait
 	}
 	return false
+}
+
+func (x *Locate) GetDown() int64 {
+	if x != nil {
+		return x.Down
+	}
+	return 0
 }
 
 type Cancel struct {
@@ -3340,10 +3348,11 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\"L\n" +
 	"\vAwaitCopies\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x16\n" +
-	"\x06copies\x18\x02 \x01(\x03R\x06copies\"0\n" +
+	"\x06copies\x18\x02 \x01(\x03R\x06copies\"D\n" +
 	"\x06Locate\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\x03R\x04room\x12\x12\n" +
-	"\x04wait\x18\x02 \x01(\bR\x04wait\"\x1a\n" +
+	"\x04wait\x18\x02 \x01(\bR\x04wait\x12\x12\n" +
+	"\x04down\x18\x03 \x01(\x03R\x04down\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\"s\n" +
 	"\x04Done\x12\x14\n" +

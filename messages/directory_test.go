@@ -209,7 +209,7 @@ func TestDirectoryRefusesWhatItGets(t *testing.T) {
 // whatever it accepts can be sent on.
 func FuzzDirectory(f *testing.F) {
 	for _, v := range []any{
-		directory.Request{From: "a#1", Num: 7, Object: "weights/7", Body: directory.Locate{Room: 1 << 20, Wait: true}},
+		directory.Request{From: "a#1", Num: 7, Object: "weights/7", Body: directory.Locate{Room: 1 << 20, Wait: true, Down: 40 << 20}},
 		directory.Request{From: "a#1", Body: directory.List{Prefix: "weights/", After: "weights/3", Limit: 10}},
 		directory.Request{From: "a#1", Object: "o", Body: directory.PutInline{Meta: phalanx.Meta{Size: 4, DType: phalanx.Float32,
 			Shape: []int64{1}}, Digest: phalanx.Digest{1}, Bytes: []byte("abcd"), Tag: "t", Note: []byte("n"), Copies: 2}},

@@ -5,7 +5,7 @@ import "github.com/phalanx-go/phalanx/protocol/directory"
 func (m *Directory) setRequest(body directory.Body) error {
 	switch b := body.(type) {
 	case directory.Locate:
-		m.Body = &Directory_Locate{&Locate{Room: b.Room, Wait: b.Wait}}
+		m.Body = &Directory_Locate{&Locate{Room: b.Room, Wait: b.Wait, Down: b.Down}}
 	case directory.Done:
 		m.Body = &Directory_Done{&Done{Lease: b.Lease, Gen: fromGen(b.Gen), Complete: b.Complete, Rate: b.Rate}}
 	case directory.Announce:
@@ -58,7 +58,7 @@ func (f *fields) body(m *Directory) directory.Body {
 		if b.Locate.GetRoom() < 0 {
 			f.bad("locate.room", "the number is %d", b.Locate.GetRoom())
 		}
-		return directory.Locate{Room: b.Locate.GetRoom(), Wait: b.Locate.GetWait()}
+		return directory.Locate{Room: b.Locate.GetRoom(), Wait: b.Locate.GetWait(), Down: b.Locate.GetDown()}
 	case *Directory_Done:
 		d := b.Done
 		if d.GetRate() < 0 {

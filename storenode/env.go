@@ -73,6 +73,7 @@ type Env struct {
 	StorePID *actor.PID
 
 	nums   atomic.Uint64
+	down   downlink
 	refuse atomic.Bool // see RefuseHandOvers
 	fenced atomic.Bool // see Fence
 	active registry

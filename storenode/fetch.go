@@ -249,7 +249,7 @@ func (f *fetch) do(ev transfer.Event) {
 func (f *fetch) carryOut(e transfer.Effect) {
 	switch e := e.(type) {
 	case transfer.Locate:
-		f.request(e.Num, directory.Locate{Room: e.Room, Wait: e.Wait})
+		f.request(e.Num, directory.Locate{Room: e.Room, Wait: e.Wait, Down: f.env.down.known(f.env.Now())})
 	case transfer.Cancel:
 		f.env.Directory.Forget(e.Num)
 		f.env.report(f.object, directory.Cancel{Num: e.Num})

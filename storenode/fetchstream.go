@@ -127,9 +127,11 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 	switch end.Reason {
 	case dataplane.Complete:
 		digest, _ := c.buffer.Digest()
+		bytes, took := c.buffer.Size()-from, time.Since(began)
+		e.down.received(bytes, took, end.Idle, e.Now())
 		ended(transfer.AllSent, o.Gen, "")
 		if ctx.Err() == nil {
-			e.send(self, transfer.Whole{Gen: o.Gen, Size: c.buffer.Size(), Digest: digest, Rate: rate(c.buffer.Size()-from, time.Since(began))})
+			e.send(self, transfer.Whole{Gen: o.Gen, Size: c.buffer.Size(), Digest: digest, Rate: rate(bytes, took, end.Idle)})
 		}
 	case dataplane.Reset:
 		ended(transfer.Superseded, end.Generation, text)
@@ -160,9 +162,10 @@ func checkedTo(c *objectCopy, o transfer.Open) int64 {
 	return c.buffer.Arrived() + dataplane.PieceSize
 }
 
-// rate returns bytes per second, or 0 if so few bytes say nothing.
-func rate(bytes int64, took time.Duration) int64 {
-	if bytes < 1<<20 || took <= 0 {
+// rate returns bytes per second, or 0 if so few bytes, or bytes that were waited
+// for, say nothing of the sender.
+func rate(bytes int64, took, idle time.Duration) int64 {
+	if bytes < 1<<20 || took <= 0 || !flowed(took, idle) {
 		return 0
 	}
 	return int64(float64(bytes) / took.Seconds())

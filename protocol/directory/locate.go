@@ -30,6 +30,7 @@ type bar struct {
 // locate answers with inline bytes, a lease, a size, or queues the request
 // (specification 1.9, 2.7–2.12).
 func (s *Shard) locate(o *object, r Request, l Locate) {
+	s.gets(o, r.From, l.Down)
 	if s.answer(o, r, l) {
 		s.serve(o) // others may read from the one that was answered
 		return
@@ -76,7 +77,7 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 	me := o.hold(r.From, o.rec.Gen) // before the lease: it ends those of an older generation
 	s.leaseSeq++
 	ls := &lease{id: s.view.Epoch<<32 | s.leaseSeq, sender: h.node, receiver: r.From, num: r.Num, heard: s.now,
-		slow: s.slowly[r.From] && !o.servesSlow(h.node)}
+		slow: s.lags(r.From) && !o.servesSlow(h.node)}
 	o.leases = append(o.leases, ls)
 	me.upstream = h.node
 	s.grant(o, r, ls)

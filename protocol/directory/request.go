@@ -80,10 +80,12 @@ type (
 	}
 	// Locate asks for a sender, or for the inline bytes. Room is how many bytes
 	// From has reserved; a larger object is answered by its size, without a
-	// lease. Unless Wait, an id that nobody has begun is ErrNotFound.
+	// lease. Unless Wait, an id that nobody has begun is ErrNotFound. Down is how many
+	// bytes per second From has got at best lately; 0 if it is not known.
 	Locate struct {
 		Room int64
 		Wait bool
+		Down int64
 	}
 	// Cancel ends From's request Num and the lease that answered it.
 	Cancel struct{ Num uint64 }

@@ -134,7 +134,7 @@ func (s script) body() directory.Body {
 	case "slow":
 		return directory.Slow{Lease: s.lease()}
 	case "locate":
-		return directory.Locate{Room: s.int("room", 1<<20), Wait: !s.has("nowait")}
+		return directory.Locate{Room: s.int("room", 1<<20), Wait: !s.has("nowait"), Down: s.int("down", 0)}
 	case "cancel":
 		return directory.Cancel{Num: uint64(s.int("of", 0))}
 	case "done":

@@ -68,6 +68,8 @@ type Shard struct {
 	rebuild  bool                       // its records were lost
 	rates    map[phalanx.NodeID]int64   // bytes per second, as measured by their receivers
 	slowly   map[phalanx.NodeID]bool    // receivers that were slow
+	downs    map[phalanx.NodeID]int64   // bytes per second that each has got at best, as it says
+	fastest  int64                      // of those
 	flight   []*object                  // with a change that is not durable yet, in order
 	sure     bool                       // the backup has what this replica took over
 	held     []Event                    // requests and holdings that came before that
@@ -87,7 +89,7 @@ func New(cfg Config) *Shard {
 		cfg.Fanout = 1
 	}
 	return &Shard{cfg: cfg, objects: map[phalanx.ObjectID]*object{}, streams: map[phalanx.NodeID]*stream{},
-		rates: map[phalanx.NodeID]int64{}, slowly: map[phalanx.NodeID]bool{}, lost: lost{in: cfg.LostIn}}
+		rates: map[phalanx.NodeID]int64{}, slowly: map[phalanx.NodeID]bool{}, downs: map[phalanx.NodeID]int64{}, lost: lost{in: cfg.LostIn}}
 }
 
 // Step applies ev, at now since the start of the node, and returns what the
@@ -177,6 +179,7 @@ func (s *Shard) configure(v Configure) {
 	}
 	maps.DeleteFunc(s.before, func(n phalanx.NodeID, _ uint64) bool { return s.absent(n) })
 	maps.DeleteFunc(s.rates, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
+	s.forgetDowns()
 	maps.DeleteFunc(s.slowly, func(n phalanx.NodeID, _ bool) bool { return s.absent(n) })
 	for n := range s.warming {
 		if s.absent(n) {

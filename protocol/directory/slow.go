@@ -20,6 +20,45 @@ func (s *Shard) slow(o *object, r Request, b Slow) {
 	s.reply(r, s.known(o))
 }
 
+// slowRatio is by how much a receiver is slower than the fastest, to count as slow.
+const slowRatio = 4
+
+// gets takes how fast n has got bytes lately. What is learned by that of others
+// counts for the leases that there are.
+func (s *Shard) gets(o *object, n phalanx.NodeID, down int64) {
+	if down <= 0 || s.downs[n] == down {
+		return
+	}
+	was := s.fastest
+	s.downs[n] = down
+	s.fastest = max(s.fastest, down)
+	if s.fastest == was {
+		return
+	}
+	for _, l := range o.leases {
+		l.slow = l.slow || s.lags(l.receiver) && !o.servesSlow(l.sender)
+	}
+}
+
+// forgetDowns forgets those that are no members any more.
+func (s *Shard) forgetDowns() {
+	s.fastest = 0
+	for n, down := range s.downs {
+		if s.absent(n) {
+			delete(s.downs, n)
+			continue
+		}
+		s.fastest = max(s.fastest, down)
+	}
+}
+
+// lags reports whether n was slow, or is known to be much slower than others: a
+// lease of it does not count against the limit of its sender, and it is no relay
+// for others.
+func (s *Shard) lags(n phalanx.NodeID) bool {
+	return s.slowly[n] || s.downs[n] > 0 && s.downs[n] <= s.fastest/slowRatio
+}
+
 // servesSlow reports whether one of n's leases does not count.
 func (o *object) servesSlow(n phalanx.NodeID) bool {
 	return slices.ContainsFunc(o.leases, func(l *lease) bool { return l.sender == n && l.slow })
@@ -27,17 +66,17 @@ func (o *object) servesSlow(n phalanx.NodeID) bool {
 
 // drags reports whether n itself gets the object slowly.
 func (s *Shard) drags(o *object, n phalanx.NodeID) bool {
-	if len(s.slowly) == 0 {
+	if len(s.slowly)+len(s.downs) == 0 {
 		return false
 	}
 	l := o.leaseOf(n)
-	return l != nil && (l.reported || s.slowly[n])
+	return l != nil && (l.reported || s.lags(n))
 }
 
 // dragged reports whether the receiver under l is held up by its sender, and not
 // by itself.
 func (s *Shard) dragged(o *object, l *lease) bool {
-	return s.drags(o, l.sender) && !l.reported && !s.slowly[l.receiver]
+	return s.drags(o, l.sender) && !l.reported && !s.lags(l.receiver)
 }
 
 // stuck reports whether n waits for a sender while one is barred for it: what it
@@ -53,7 +92,7 @@ func (s *Shard) stuck(o *object, n phalanx.NodeID) bool {
 // locates again, and gives its lease up by that: until then it goes on. An order
 // that is lost is repeated when the second is over.
 func (s *Shard) relieve(o *object) {
-	if len(s.slowly)+len(o.bars) == 0 || !s.acts() || len(s.warming) > 0 {
+	if len(s.slowly)+len(s.downs)+len(o.bars) == 0 || !s.acts() || len(s.warming) > 0 {
 		return
 	}
 	var given []phalanx.NodeID // to receivers that were told just now

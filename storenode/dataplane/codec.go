@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -238,7 +239,7 @@ func parseFault(k frameKind, p []byte) (phalanx.Kind, string, error) {
 	return kind, text, d.err(k)
 }
 
-func parseEnd(p []byte) (size int64, digest phalanx.Digest) {
+func parseEnd(p []byte) (size int64, digest phalanx.Digest, idle time.Duration) {
 	copy(digest[:], p[8:])
-	return int64(binary.LittleEndian.Uint64(p)), digest
+	return int64(binary.LittleEndian.Uint64(p)), digest, time.Duration(binary.LittleEndian.Uint64(p[24:]))
 }

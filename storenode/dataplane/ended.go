@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -41,6 +42,7 @@ type Ended struct {
 	Piece      int64              // Corrupt
 	Kind       phalanx.Kind       // zero when complete
 	Err        error
+	Idle       time.Duration // Complete: how long the sender had nothing to send
 }
 
 func (e *Ended) Error() string {

@@ -35,7 +35,7 @@ const (
 	kindReset                        // ends a stream: another generation
 	kindBusy                         // ends a stream: it serves others
 	kindGone                         // ends a stream: an error
-	kindEnd                          // ends a stream: that was all
+	kindEnd                          // ends a stream: that was all, and how long the sender had nothing to send
 )
 
 const (
@@ -65,7 +65,7 @@ var limits = [...]struct {
 	kindReset:   {"reset", 16, 16},
 	kindBusy:    {"busy", 0, 0},
 	kindGone:    {"gone", 1, maxControl},
-	kindEnd:     {"end", 24, 24},
+	kindEnd:     {"end", 32, 32},
 }
 
 func (k frameKind) String() string {

@@ -103,7 +103,7 @@ func FuzzHeader(f *testing.F) {
 	for _, b := range badHeaders() {
 		f.Add(b)
 	}
-	f.Add(appendHeader(nil, kindEnd, 24, 1))
+	f.Add(appendHeader(nil, kindEnd, 32, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) < headerSize {
 			return

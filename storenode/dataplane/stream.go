@@ -235,7 +235,7 @@ func (s *Stream) receive(b sink, on Progress) *Ended {
 				s.bad(err)
 			}
 		case h.kind == kindEnd:
-			size, digest := parseEnd(p)
+			size, digest, idle := parseEnd(p)
 			if err := b.Finish(size); err != nil {
 				return s.bad(err)
 			}
@@ -243,6 +243,7 @@ func (s *Stream) receive(b sink, on Progress) *Ended {
 				return s.bad(&BadPiece{Piece: -1})
 			}
 			s.ended(Complete, nil)
+			s.end.Idle = idle
 		default:
 			s.control(h, p)
 		}
@@ -301,11 +302,12 @@ func (s *Stream) Read(p []byte) (int, error) {
 				s.bad(err)
 			}
 		case h.kind == kindEnd:
-			size, _ := parseEnd(payload)
+			size, _, idle := parseEnd(payload)
 			if err := s.sum.finish(size); err != nil {
 				s.bad(err)
 			} else {
 				s.ended(Complete, nil)
+				s.end.Idle = idle
 			}
 		default:
 			s.control(h, payload)

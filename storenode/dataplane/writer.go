@@ -27,6 +27,7 @@ type Writer struct {
 	head   []byte // checks and the header before a payload
 	pen    wire.Writer
 	speed  stretch
+	idle   time.Duration // in which there was nothing to send
 	checks [maxChecks]Check
 
 	deadline  time.Time
@@ -140,6 +141,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 			spoke = false
 		}
 		opts.Meter.turn()
+		paused := time.Now()
 		select {
 		case <-sub.C:
 		case <-opts.PathChanged:
@@ -155,6 +157,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 		case <-ctx.Done():
 		case <-w.ctx.Done():
 		}
+		w.idle += time.Since(paused)
 		opts.Meter.turn()
 	}
 }
@@ -320,7 +323,8 @@ func (w *Writer) Gone(k phalanx.Kind, text string) error {
 
 func (w *Writer) finish(size int64, digest phalanx.Digest) error {
 	p := binary.LittleEndian.AppendUint64(nil, uint64(size))
-	return w.last(kindEnd, append(p, digest[:]...))
+	p = append(p, digest[:]...)
+	return w.last(kindEnd, binary.LittleEndian.AppendUint64(p, uint64(w.idle)))
 }
 
 // fail ends the stream as a failed buffer says.
