@@ -101,7 +101,7 @@ func (m *memory) evict() {
 
 // evictCopy asks the owner for leave to drop c.
 func (m *memory) evictCopy(c *copied) {
-	c.evicting = true
+	c.evicting, c.again = true, false
 	m.n.client.report(c.object, directory.Evict{Gen: c.gen}, func(_ phalanx.NodeID, r directory.Result) {
 		c.evicting = false
 		if m.n.table[c.object] != c {
@@ -118,5 +118,8 @@ func (m *memory) evictCopy(c *copied) {
 		}
 		m.n.w.met["eviction granted"]++
 		m.n.drop(c)
+		if c.again { // which may have come after the leave was given
+			m.n.client.report(c.object, directory.Drop{Gen: c.gen}, nil)
+		}
 	})
 }

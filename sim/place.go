@@ -336,9 +336,11 @@ func (p *place) release(keepTarget bool) {
 // finish makes the root's copy the node's complete one.
 func (p *place) finish(root *copied) {
 	root.origin, root.pinned = false, p.serve.Root
+	// In this order: once it is complete, leave to evict it may be asked for.
+	p.r.n.announceComplete(root)
 	p.r.n.keep(root)
-	if p.r.n.table[root.object] == root {
-		p.r.n.announceComplete(root)
+	if p.r.n.table[root.object] != root {
+		p.r.n.client.report(root.object, directory.Drop{Gen: root.gen}, nil)
 	}
 }
 

@@ -26,6 +26,7 @@ type copied struct {
 	room     int64 // reserved
 	used     time.Duration
 	evicting bool
+	again    bool                            // announced since it was asked for leave to evict it
 	gone     bool                            // was dropped
 	listed   bool                            // an owner has it in its list
 	born     time.Duration                   // when the life began that has kept it; 0: in the one that got it
@@ -163,6 +164,7 @@ func (n *node) pushed(p directory.Push) {
 		p.Order == directory.PushReset && c.gen.Less(p.Gen):
 		n.drop(c)
 	case p.Order == directory.PushFinal && p.Gen == c.gen: // the owner does not know that it is complete
+		c.again = true
 		n.announceComplete(c)
 	}
 }

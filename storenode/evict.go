@@ -62,8 +62,11 @@ func (v *evictor) Receive(c actor.Context) {
 		v.asking = false
 		if m.ok {
 			v.need, v.pause = v.need-m.copy.size()-copyCost, 0
-			if !v.env.Table.evict(m.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNotFound, Node: v.env.Self}) {
+			switch {
+			case !v.env.Table.evict(m.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNotFound, Node: v.env.Self}):
 				v.env.report(m.copy.object, directory.Announce{Gen: m.copy.gen, Complete: true, Pinned: true})
+			case m.copy.again.Load(): // which may have come after the leave was given
+				v.env.report(m.copy.object, directory.Drop{Gen: m.copy.gen})
 			}
 		} else {
 			if v.barred == nil {
@@ -95,6 +98,7 @@ func (v *evictor) next(c actor.Context) {
 		return
 	}
 	v.asking = true
+	victim.again.Store(false)
 	self, env := c.Self(), v.env
 	env.Directory.Request(victim.object, env.Directory.Nums(1), directory.Evict{Gen: victim.gen},
 		func(_ phalanx.NodeID, r directory.Result) {

@@ -141,8 +141,10 @@ func (p *place) keepRing() {
 			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
 		default:
 			digest, _ := o.turning.result.Digest()
-			if env.Table.finish(c, o.meta, digest, pinned) {
-				env.report(key.target, directory.Announce{Gen: c.gen, Complete: true, Pinned: pinned})
+			// In this order: once it is complete, leave to evict it may be asked for.
+			env.report(key.target, directory.Announce{Gen: c.gen, Complete: true, Pinned: pinned})
+			if !env.Table.finish(c, o.meta, digest, pinned) {
+				env.report(key.target, directory.Drop{Gen: c.gen})
 			}
 		}
 		if whole {

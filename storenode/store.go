@@ -394,7 +394,11 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	case p.Order == directory.PushFinal:
 		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
 		if c := env.Table.lookup(p.Object); c != nil && c.gen == p.Gen && !c.origin && c.isOver() { // the owner does not know that it is complete
+			c.again.Store(true)
 			env.report(p.Object, directory.Announce{Gen: p.Gen, Complete: true, Pinned: env.Table.isPinned(c)})
+			if env.Table.isDropped(c) { // by leave that was asked for before
+				env.report(p.Object, directory.Drop{Gen: p.Gen})
+			}
 		}
 	case p.Order == directory.PushDrop:
 		env.noteDelete(p.Object) // before: whoever enters a copy after this looks
@@ -424,8 +428,11 @@ func (s *Store) settleOrigin(p originFinal) {
 	if digest, ok := c.buffer.Digest(); !ok || digest != p.digest {
 		return
 	}
-	env.Table.finish(c, p.meta, p.digest, !c.ring)
+	// In this order: once it is complete, leave to evict it may be asked for.
 	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: !c.ring})
+	if !env.Table.finish(c, p.meta, p.digest, !c.ring) {
+		env.report(p.object, directory.Drop{Gen: p.gen})
+	}
 }
 
 // copyOrder fetches an object in order to keep it, pinned.

@@ -34,6 +34,7 @@ type objectCopy struct {
 	used     uint64 // the table's count of uses, for eviction
 
 	viewers atomic.Int32
+	again   atomic.Bool // announced since leave to evict it was asked for
 	path    upstreams
 }
 
@@ -147,6 +148,12 @@ func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number 
 		return 0, false
 	}
 	return number(), true
+}
+
+func (t *Table) isDropped(c *objectCopy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.dropped
 }
 
 func (t *Table) isPinned(c *objectCopy) bool {
