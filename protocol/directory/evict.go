@@ -27,8 +27,12 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		refuse("it has reported its copies since")
 	case len(s.warming) > 0: // the copy may not have been reported yet, nor the others
 		refuse("the shard is warming")
-	case h == nil || h.gen != e.Gen || o.rec.Gen != e.Gen:
+	case o.rec.Gen != e.Gen || o.rec.State != Finished:
 		s.reply(r, s.known(o)) // nothing that has to be kept
+	case (h == nil || h.gen != e.Gen) && (o.rec.Inline || o.completeCopies("") > 0):
+		s.reply(r, s.known(o)) // that of others is listed
+	case h == nil || h.gen != e.Gen: // it came back with its copy, and has not told of it yet
+		refuse("no complete copy is listed")
 	case h.pinned || o.leasedTo(r.From) > 0:
 		refuse("the copy is in use")
 	case !h.complete:
