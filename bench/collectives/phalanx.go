@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +33,11 @@ type process struct {
 // nodes are the nodes of a cluster, each a process on a host of its own.
 type nodes []*process
 
-// startNodes has n nodes join, one after the other.
-func startNodes(b *bed.Bed, n int) (all nodes, err error) {
+// warmest bounds the memory of a node that is touched before it begins.
+const warmest = 1 << 30
+
+// startNodes has n nodes join, one after the other, for objects of up to size bytes.
+func startNodes(b *bed.Bed, n int, size int64) (all nodes, err error) {
 	defer func() {
 		if err != nil {
 			all.stop()
@@ -40,7 +45,7 @@ func startNodes(b *bed.Bed, n int) (all nodes, err error) {
 	}()
 	seed := ""
 	for i := range n {
-		p, err := startNode(b, workerConfig{Rank: i, Addr: b.Addr(i), Seed: seed})
+		p, err := startNode(b, workerConfig{Rank: i, Addr: b.Addr(i), Seed: seed, Warm: min(3*size+64<<20, warmest)})
 		if err != nil {
 			return all, err
 		}
@@ -140,7 +145,8 @@ func (ns nodes) stop() {
 // runPhalanx does the jobs, which are for the same number of nodes, on a new
 // cluster. The first run of each warms up.
 func runPhalanx(b *bed.Bed, jobs []job, each func(sample)) error {
-	ns, err := startNodes(b, jobs[0].Nodes)
+	largest := slices.MaxFunc(jobs, func(a, b job) int { return cmp.Compare(a.Size, b.Size) })
+	ns, err := startNodes(b, largest.Nodes, largest.Size)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type workerConfig struct {
 	Rank int
 	Addr string
 	Seed string
+	Warm int64 // memory that is touched before the node joins, as the buffers of a peer are before it begins
 }
 
 // order is what a worker is asked to do, one line of JSON on its standard input.
@@ -71,7 +72,7 @@ func beWorker(config string) error {
 	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c := cluster.Config{Name: fmt.Sprint("n", cfg.Rank), Bind: cfg.Addr, Insecure: true, Deadline: patience, Logger: log}
+	c := cluster.Config{Name: fmt.Sprint("n", cfg.Rank), Bind: cfg.Addr, Insecure: true, Warm: cfg.Warm, Deadline: patience, Logger: log}
 	if cfg.Seed != "" {
 		c.Seeds = []string{cfg.Seed}
 	}

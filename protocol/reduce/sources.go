@@ -42,14 +42,28 @@ func (s *source) drop(n phalanx.NodeID) {
 	}
 }
 
-// surveyed handles what is ready at the start in the order of the request.
+// surveyed handles what is ready at the start in the order of the request, but for
+// a source of this node: the root is best here, where the result was asked for.
 func (c *Coordinator) surveyed(ev Surveyed) {
+	first := c.arrivals == 0
 	for _, s := range c.sources {
 		for _, r := range ev.Ready {
 			if r.Source == s.id {
 				c.ready(r)
 			}
 		}
+	}
+	if first && c.tree.Len() > 0 {
+		c.rootHere(uint64(c.tree.Rank(0)) + 1)
+	}
+}
+
+// rootHere has a source of this node arrive when the root's turn is.
+func (c *Coordinator) rootHere(turn uint64) {
+	own := slices.IndexFunc(c.sources, func(s *source) bool { return s.arrival > 0 && s.holder(c.cfg.Node) != nil })
+	at := slices.IndexFunc(c.sources, func(s *source) bool { return s.arrival == turn })
+	if own >= 0 && at >= 0 {
+		c.sources[own].arrival, c.sources[at].arrival = turn, c.sources[own].arrival
 	}
 }
 
