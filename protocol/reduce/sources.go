@@ -187,6 +187,7 @@ func (c *Coordinator) sourceGone(ev SourceGone) {
 		}
 		c.enough(s.id)
 	case phalanx.ErrAborted:
+		s.gen = phalanx.Generation{} // what comes next can be older: a copy of before whose node was away
 		if p != nil && !p.final {
 			c.empty(p, LostAborted, "")
 		}
