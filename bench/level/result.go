@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"image/color"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// result is what one run has measured.
+type result struct {
+	Machine string    `json:"machine"`
+	Date    time.Time `json:"date"`
+	Points  []point   `json:"points"`
+}
+
+func newResult() *result {
+	return &result{Machine: fmt.Sprintf("%s, %d cores, %s", runtime.GOARCH, runtime.NumCPU(), runtime.Version()), Date: time.Now().UTC().Truncate(time.Second)}
+}
+
+// of returns the points of a part.
+func (r *result) of(part string) []point {
+	return slices.DeleteFunc(slices.Clone(r.Points), func(p point) bool { return p.Part != part })
+}
+
+// table is Markdown.
+func (r *result) table() string {
+	var b strings.Builder
+	b.WriteString("| what | how many | µs for each: medians | KB for each besides its bytes |\n|---|---|---|---|\n")
+	for _, part := range parts {
+		for _, p := range r.of(part.name) {
+			var times []string
+			for _, name := range slices.Sorted(maps.Keys(p.Us)) {
+				times = append(times, fmt.Sprintf("%s %.0f", name, p.Us[name]))
+			}
+			bytes := ""
+			if p.Each != 0 {
+				bytes = fmt.Sprintf("%.1f", p.Each/1024)
+			}
+			fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", part.of, p.N, strings.Join(times, ", "), bytes)
+		}
+	}
+	return b.String()
+}
+
+// write leaves everything in a directory.
+func (r *result) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "results.json"), append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	head := fmt.Sprintf("Four nodes in one process, %s, %s.\n\n", r.Machine, r.Date.Format(time.DateOnly))
+	if err := os.WriteFile(filepath.Join(dir, "table.md"), []byte(head+r.table()), 0o644); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if points := r.of(part.name); len(points) > 2 {
+			if err := part.plot(dir, points); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// plot draws the times for each over the number.
+func (k part) plot(dir string, points []point) error {
+	p := plot.New()
+	p.X.Label.Text, p.Y.Label.Text = k.of, "µs for each"
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.Y.Min = 0
+	p.Legend.Top = true
+	p.Add(plotter.NewGrid())
+	shades := []color.Color{color.RGBA{R: 0, G: 114, B: 178, A: 255}, color.RGBA{R: 213, G: 94, B: 0, A: 255}}
+	for i, name := range slices.Sorted(maps.Keys(points[0].Us)) {
+		var xy plotter.XYs
+		for _, at := range points {
+			xy = append(xy, plotter.XY{X: float64(at.N), Y: at.Us[name]})
+		}
+		l, s, err := plotter.NewLinePoints(xy)
+		if err != nil {
+			return err
+		}
+		l.Color, s.Color, s.Shape = shades[i%len(shades)], shades[i%len(shades)], draw.CircleGlyph{}
+		p.Add(l, s)
+		p.Legend.Add(name, l, s)
+	}
+	for _, kind := range []string{"svg", "png"} {
+		if err := p.Save(12*vg.Centimeter, 8*vg.Centimeter, filepath.Join(dir, k.name+"."+kind)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
