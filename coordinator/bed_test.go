@@ -20,6 +20,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
 
@@ -182,6 +183,7 @@ func bubble(t *testing.T, limit int, f func(t *testing.T, b *bed)) {
 		now := func() time.Duration { return time.Since(began) }
 		ops := &combine.Registry{}
 		store := &storenode.Env{Self: self, System: b.sys, Directory: b.dir, Now: now, Log: log, Deadline: time.Minute, InlineLimit: 1000,
+			Pool:    dataplane.NewPool(dataplane.NewBudget(1 << 20)),
 			Members: func() []phalanx.NodeID { return []phalanx.NodeID{self, "n1#1", "n2#1", "n3#1"} },
 			Publish: func(ev any) { b.mu.Lock(); defer b.mu.Unlock(); b.events = append(b.events, ev) }}
 		b.env = &coordinator.Env{Store: store, Watcher: b.dir, Ops: ops, Now: now, PlacesOn: b.placesOn,

@@ -61,6 +61,10 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	co := &coordinator{n: n, target: target, call: c, asked: map[string]uint64{}}
 	cfg.Op, cfg.Node, cfg.Attempt, cfg.Request = phalanx.Sum, n.id, 1, digestOf([]byte(fmt.Sprint(sources, num)))
 	cfg.InlineLimit, cfg.Latency, cfg.Bandwidth, cfg.Grain = w.shape.inline, time.Millisecond, 1e5, ringGrain
+	cfg.Room = int64(w.shape.largest)
+	if w.shape.cap > 0 {
+		cfg.Room = w.shape.cap - n.memory.used
+	}
 	co.cfg = cfg
 	co.core = reduce.New(co.cfg)
 	co.survey = newSurvey(co, sources)

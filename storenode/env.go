@@ -192,3 +192,10 @@ func (e *Env) makers(id phalanx.ObjectID) []*actor.PID {
 }
 
 func (e *Env) send(to *actor.PID, msg any) { e.System.Root.Send(to, msg) }
+
+// Free returns how many bytes nobody has taken; copies that could be evicted are
+// taken.
+func (e *Env) Free() int64 {
+	b := e.Pool.Budget()
+	return b.Cap() - b.Used() + e.Pool.Idle()
+}

@@ -141,18 +141,20 @@ func TestReduce(t *testing.T) {
 func reduceWith(t testing.TB, f fault, r role, degree int) {
 	nodes := start(t, 6)
 	before := states(t, nodes)
-	asks := nodes[0] // and has the source that is spare
+	asks := nodes[0] // and has the source that is spare: it comes last
 	id := fresh("reduce")
 	ids := sources(id, nodes)
 	slices.Reverse(ids) // the spare one is the last
+	put := func(i int) call { return tell(nodes[i], order{Do: "put", Object: ids[len(ids)-1-i], Size: large}) }
 	var puts []call
-	for i, p := range nodes {
-		puts = append(puts, tell(p, order{Do: "put", Object: ids[len(ids)-1-i], Size: large}))
+	for i := 1; i < len(nodes); i++ {
+		puts = append(puts, put(i))
 	}
 	must(t, puts...)
 	o := order{Do: "reduce", Object: id, Sources: ids, Num: len(nodes) - 1, Degree: degree}
 	reduce := tell(asks, o)
 	tree := whole(t, asks, id, o.Num)
+	must(t, put(0))
 	victim, top := r.with(t, nodes, tree), root.with(t, nodes, tree)
 	growing(t, top, before[slices.Index(nodes, top)])
 	was := f.happens(t, victim)

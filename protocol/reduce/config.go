@@ -16,6 +16,7 @@ type Config struct {
 	Op      phalanx.Op
 	Request phalanx.Digest // of the request: equal for equal requests
 	Node    phalanx.NodeID // where the coordinator runs
+	Room    int64          // bytes that are free on Node: a target that does not fit is made elsewhere
 	Attempt uint64         // 1, and one more with each restart of the coordinator
 	Shared  bool           // others ask for the same at this time: most find that another has begun it
 

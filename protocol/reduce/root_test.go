@@ -9,7 +9,8 @@ import (
 )
 
 // Of sources that are all ready when they are asked for, that of the node that
-// asked makes the result, whatever the tree and its place in the request.
+// asked makes the result, whatever the tree and its place in the request; unless
+// there is no room for it.
 func TestTheRootIsWhereTheResultWasAskedFor(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		for _, degree := range []int{1, 2, n} {
@@ -25,17 +26,20 @@ func TestTheRootIsWhereTheResultWasAskedFor(t *testing.T) {
 					s.Ready = append(s.Ready, reduce.Ready{Source: id, Node: at, Gen: phalanx.Generation{Epoch: 1, Seq: 1},
 						Meta: phalanx.Meta{Size: 64, DType: phalanx.Int64, Shape: []int64{8}}, Kind: reduce.Complete, Final: true})
 				}
-				c := reduce.New(cfg)
-				c.Step(reduce.Start{})
-				c.Step(reduce.Begun{Gen: phalanx.Generation{Epoch: 1, Seq: 2}})
-				c.Step(s)
-				for _, p := range c.Places() {
-					if p.Parent < 0 && (p.Node != cfg.Node || p.Source != cfg.Sources[own]) {
-						t.Errorf("%d sources, degree %d: the root is %s at %s, not %s at %s", n, degree, p.Source, p.Node, cfg.Sources[own], cfg.Node)
+				for room, want := range map[int64]phalanx.ObjectID{64: cfg.Sources[own], 63: cfg.Sources[reduce.NewTree(n, degree).Rank(0)]} {
+					cfg.Room = room
+					c := reduce.New(cfg)
+					c.Step(reduce.Start{})
+					c.Step(reduce.Begun{Gen: phalanx.Generation{Epoch: 1, Seq: 2}})
+					c.Step(s)
+					for _, p := range c.Places() {
+						if p.Parent < 0 && p.Source != want {
+							t.Errorf("%d sources, degree %d, room for %d: the root is %s, not %s", n, degree, room, p.Source, want)
+						}
 					}
-				}
-				if len(c.Places()) != n {
-					t.Errorf("%d sources, degree %d: %d places", n, degree, len(c.Places()))
+					if len(c.Places()) != n {
+						t.Errorf("%d sources, degree %d: %d places", n, degree, len(c.Places()))
+					}
 				}
 			}
 		}

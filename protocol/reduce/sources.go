@@ -43,7 +43,8 @@ func (s *source) drop(n phalanx.NodeID) {
 }
 
 // surveyed handles what is ready at the start in the order of the request, but for
-// a source of this node: the root is best here, where the result was asked for.
+// a source of this node: the root is best here, where the result was asked for, if
+// there is room for it.
 func (c *Coordinator) surveyed(ev Surveyed) {
 	first := c.arrivals == 0
 	for _, s := range c.sources {
@@ -53,7 +54,7 @@ func (c *Coordinator) surveyed(ev Surveyed) {
 			}
 		}
 	}
-	if first && c.tree.Len() > 0 {
+	if first && c.tree.Len() > 0 && c.meta.Size <= c.cfg.Room {
 		c.rootHere(uint64(c.tree.Rank(0)) + 1)
 	}
 }
