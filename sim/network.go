@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
 // item is one thing that will happen.
@@ -109,6 +110,24 @@ func (w *world) send(from, to phalanx.NodeID, m any) {
 		deliver = func() { w.deliverTo(from, n.host, m) }
 	}
 	w.weathered(deliver)
+	if finishes(m) && w.chance(10*w.weather.echo) { // a late one would do most harm
+		w.met["final message repeated later"]++
+		w.after(w.draw(3*time.Second), deliver)
+	}
+}
+
+// finishes reports whether m asks for an object to be final.
+func finishes(m any) bool {
+	s, ok := m.(toShard)
+	if !ok {
+		return false
+	}
+	r, ok := s.ev.(directory.Request)
+	if !ok {
+		return false
+	}
+	_, ok = r.Body.(directory.Final)
+	return ok
 }
 
 // sendTo brings m to whatever life is on a machine.
