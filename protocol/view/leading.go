@@ -77,6 +77,7 @@ func (c *Core) tickLeader() {
 		c.lead.beat = c.now
 		c.freeSnapshots()
 		c.voter.node.Tick()
+		c.seek()
 	}
 	for _, m := range c.view.Members {
 		if at, ok := c.lead.pushed[m.ID]; m.ID != c.cfg.Self.ID && c.lead.acked[m.ID] < c.view.Number &&

@@ -62,13 +62,31 @@ func (c *Core) extend(until time.Duration) {
 	}
 }
 
+// lonelyAfter is how many times SilentAfter no majority, or no leader, is heard of
+// until any member is asked: the voters that are known here may all be gone.
+const lonelyAfter = 4
+
 // sendBeat sends a heartbeat to the leader, or if it is not known or silent, to
-// the voters in turn: any of them has a newer view.
+// the voters in turn, and after long to all members: any of them has a newer view.
 func (c *Core) sendBeat() {
 	to := c.leader
-	if to == "" || c.now-c.heard >= c.cfg.SilentAfter {
+	switch quiet := c.now - c.heard; {
+	case quiet >= lonelyAfter*c.cfg.SilentAfter && c.seed == "":
+		to = c.next(c.memberIDs())
+	case to == "" || quiet >= c.cfg.SilentAfter:
 		to = c.nextVoter()
 	}
+	c.beatTo(to)
+}
+
+// seek has a leader that has no majority any more ask whether there is another view.
+func (c *Core) seek() {
+	if c.now-c.majority() >= lonelyAfter*c.cfg.SilentAfter && c.now-c.beat >= c.cfg.HeartbeatEvery {
+		c.beatTo(c.next(c.memberIDs()))
+	}
+}
+
+func (c *Core) beatTo(to phalanx.NodeID) {
 	c.beat = c.now
 	if to != "" && to != c.cfg.Self.ID {
 		c.emit(SendBeat{To: to, Beat: Beat{View: c.view.Number, Stamp: c.now}})
@@ -80,12 +98,25 @@ func (c *Core) nextVoter() phalanx.NodeID {
 		c.seed = ""
 		return seed
 	}
-	others := slices.DeleteFunc(slices.Clone(c.view.Voters), func(id phalanx.NodeID) bool { return id == c.cfg.Self.ID })
+	return c.next(slices.Clone(c.view.Voters))
+}
+
+// next returns one of nodes that is not this one, in turn.
+func (c *Core) next(nodes []phalanx.NodeID) phalanx.NodeID {
+	others := slices.DeleteFunc(nodes, func(id phalanx.NodeID) bool { return id == c.cfg.Self.ID })
 	if len(others) == 0 {
 		return ""
 	}
 	c.turn++
 	return others[c.turn%len(others)]
+}
+
+func (c *Core) memberIDs() []phalanx.NodeID {
+	ids := make([]phalanx.NodeID, len(c.view.Members))
+	for i, m := range c.view.Members {
+		ids[i] = m.ID
+	}
+	return ids
 }
 
 func (c *Core) hearBeat(from phalanx.NodeID, beat Beat) {
