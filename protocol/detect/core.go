@@ -152,7 +152,7 @@ func (c *Core) tick(ev Tick) {
 		}
 	}
 	c.watch()
-	for _, id := range c.members {
+	for _, id := range c.members { // all at once, so that a node wakes once for all of them
 		if p := c.peers[id]; p != nil && p.watched && (c.now-p.beat >= c.cfg.Every/2 || p.again != 0 && c.now >= p.again) {
 			c.beat(id, p)
 		}
