@@ -184,7 +184,8 @@ func events(ctx context.Context, p *point, ns []*cluster.Node) error {
 		for _, n := range ns {
 			all := n.Events(ctx)
 			go func() {
-				for range all { //nolint:revive // they are only read
+				for range all {
+					runtime.Gosched() // only read
 				}
 			}()
 		}
