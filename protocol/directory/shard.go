@@ -179,7 +179,8 @@ func (s *Shard) configure(v Configure) {
 	}
 	maps.DeleteFunc(s.before, func(n phalanx.NodeID, _ uint64) bool { return s.absent(n) })
 	maps.DeleteFunc(s.rates, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
-	s.forgetDowns()
+	maps.DeleteFunc(s.downs, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
+	s.findFastest()
 	maps.DeleteFunc(s.slowly, func(n phalanx.NodeID, _ bool) bool { return s.absent(n) })
 	for n := range s.warming {
 		if s.absent(n) {

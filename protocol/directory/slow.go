@@ -26,13 +26,19 @@ const slowRatio = 4
 // gets takes how fast n has got bytes lately. What is learned by that of others
 // counts for the leases that there are.
 func (s *Shard) gets(o *object, n phalanx.NodeID, down int64) {
-	if down <= 0 || s.downs[n] == down {
+	old, was := s.downs[n], s.fastest
+	switch {
+	case down == old:
 		return
+	case down > 0:
+		s.downs[n] = down
+	default: // it has not got anything for long
+		delete(s.downs, n)
 	}
-	was := s.fastest
-	s.downs[n] = down
-	s.fastest = max(s.fastest, down)
-	if s.fastest == was {
+	if s.fastest = max(s.fastest, down); old == s.fastest {
+		s.findFastest()
+	}
+	if s.fastest <= was {
 		return
 	}
 	for _, l := range o.leases {
@@ -40,14 +46,9 @@ func (s *Shard) gets(o *object, n phalanx.NodeID, down int64) {
 	}
 }
 
-// forgetDowns forgets those that are no members any more.
-func (s *Shard) forgetDowns() {
+func (s *Shard) findFastest() {
 	s.fastest = 0
-	for n, down := range s.downs {
-		if s.absent(n) {
-			delete(s.downs, n)
-			continue
-		}
+	for _, down := range s.downs {
 		s.fastest = max(s.fastest, down)
 	}
 }
