@@ -1,6 +1,7 @@
 package storenode
 
 import (
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -33,8 +34,15 @@ type evictor struct {
 	need   int64 // of those who press and wait elsewhere
 	asking bool
 	barred map[phalanx.ObjectID]bool // refused since the last look
+	going  []going
 	timers actors.Timers[struct{}]
 	pause  time.Duration // before the next look
+}
+
+// going is a copy that was dropped, whose bytes somebody may still use.
+type going struct {
+	copy *objectCopy
+	at   time.Time
 }
 
 // NewEvictor returns the props of a node's evictor, which frees room under
@@ -62,12 +70,7 @@ func (v *evictor) Receive(c actor.Context) {
 		v.asking = false
 		if m.ok {
 			v.need, v.pause = v.need-m.copy.size()-copyCost, 0
-			switch {
-			case !v.env.Table.evict(m.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNotFound, Node: v.env.Self}):
-				v.env.report(m.copy.object, directory.Announce{Gen: m.copy.gen, Complete: true, Pinned: true})
-			case m.copy.again.Load(): // which may have come after the leave was given
-				v.env.report(m.copy.object, directory.Drop{Gen: m.copy.gen})
-			}
+			v.drop(m.copy)
 		} else {
 			if v.barred == nil {
 				v.barred = map[phalanx.ObjectID]bool{}
@@ -75,6 +78,17 @@ func (v *evictor) Receive(c actor.Context) {
 			v.barred[m.copy.object] = true
 		}
 		v.next(c)
+	}
+}
+
+func (v *evictor) drop(c *objectCopy) {
+	if !v.env.Table.evict(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNotFound, Node: v.env.Self}) {
+		v.env.report(c.object, directory.Announce{Gen: c.gen, Complete: true, Pinned: true})
+		return
+	}
+	v.going = append(v.going, going{c, time.Now()})
+	if c.again.Load() { // which may have come after the leave was given
+		v.env.report(c.object, directory.Drop{Gen: c.gen})
 	}
 }
 
@@ -86,6 +100,10 @@ func (v *evictor) next(c actor.Context) {
 	if missing == 0 && v.need <= 0 {
 		v.pause = 0
 		v.timers.Cancel(struct{}{})
+		return
+	}
+	if v.need <= 0 && missing <= v.coming() {
+		v.timers.Set(c, struct{}{}, evictAgain)
 		return
 	}
 	victim := v.env.Table.victim(v.barred)
@@ -106,4 +124,19 @@ func (v *evictor) next(c actor.Context) {
 				env.send(self, granted{victim, r.Kind == 0})
 			}
 		})
+}
+
+// coming returns how many bytes will be free once nobody uses those of the copies
+// that were just dropped: the stream that brought one ends after the copy is
+// complete. On who uses them for longer nobody waits.
+func (v *evictor) coming() int64 {
+	sum := int64(0)
+	v.going = slices.DeleteFunc(v.going, func(g going) bool {
+		gone := g.copy.buffer == nil || !g.copy.buffer.Retained() || time.Since(g.at) >= evictAtMost
+		if !gone {
+			sum += g.copy.size()
+		}
+		return gone
+	})
+	return sum
 }

@@ -175,7 +175,8 @@ func TestTableGivesBack(t *testing.T) {
 // grants plays the owner of all objects: the test answers each request.
 type grants struct {
 	Directory
-	asked chan asked
+	asked   chan asked
+	handled func() // ends the evictor, behind what it was sent
 }
 
 type asked struct {
@@ -210,25 +211,37 @@ const (
 	spare = 10
 )
 
-// crowded starts an evictor on a node with three copies and little to spare, and
-// has somebody wait for room.
-func crowded(t *testing.T, need int64) (*grants, *Table, <-chan error) {
+// evicting starts the evictor of a node with a cap of capacity bytes.
+func evicting(t *testing.T, capacity int64) (g *grants, pool *dataplane.Pool, table *Table) {
 	system := actor.NewActorSystem()
-	g := &grants{asked: make(chan asked, 1)}
-	pool := dataplane.NewPool(dataplane.NewBudget(3*one + spare))
-	table := NewTable(pool.Budget())
+	g = &grants{asked: make(chan asked, 1)}
+	pool = dataplane.NewPool(dataplane.NewBudget(capacity))
+	table = NewTable(pool.Budget())
 	pid := system.Root.Spawn(NewEvictor(&Env{Self: "n", System: system, Table: table, Pool: pool, Directory: g}))
 	pool.Budget().OnPressure(func(need int64) { Press(system, pid, need) })
-	for i := range 3 {
-		small(t, table, phalanx.ObjectID(fmt.Sprint("o", i)), 30, false)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- pool.Budget().Reserve(context.Background(), need) }()
 	t.Cleanup(func() {
 		_ = system.Root.StopFuture(pid).Wait()
 		system.Shutdown()
 	})
-	return g, table, ended
+	g.handled = func() { _ = system.Root.PoisonFuture(pid).Wait() }
+	return g, pool, table
+}
+
+// wait has somebody wait for room, and tells how that ends.
+func wait(pool *dataplane.Pool, need int64) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- pool.Budget().Reserve(context.Background(), need) }()
+	return ended
+}
+
+// crowded starts an evictor on a node with three copies and little to spare, and
+// has somebody wait for room.
+func crowded(t *testing.T, need int64) (*grants, *Table, <-chan error) {
+	g, pool, table := evicting(t, 3*one+spare)
+	for i := range 3 {
+		small(t, table, phalanx.ObjectID(fmt.Sprint("o", i)), 30, false)
+	}
+	return g, table, wait(pool, need)
 }
 
 func TestEvictorAsksForTheOldestFirst(t *testing.T) {
@@ -252,6 +265,30 @@ func TestEvictorStopsWhenThereIsRoom(t *testing.T) {
 	}
 	if used := table.budget.Used(); used != 3*one+spare || len(table.Complete()) != 2 {
 		t.Errorf("%d bytes are reserved, complete are %v", used, table.Complete())
+	}
+}
+
+// Bytes that a stream lets go of a little later than the copy is dropped are
+// waited for: nothing else goes in their place.
+func TestEvictorWaitsForWhatComes(t *testing.T) {
+	const size = 10 * copyCost
+	g, pool, table := evicting(t, size+30+2*copyCost)
+	big := arriving(t, pool, table, "big", first, size)
+	if _, err := big.buffer.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	table.finish(big, big.meta, phalanx.Digest{}, false)
+	small(t, table, "other", 30, false)
+	big.buffer.Retain()
+	ended := wait(pool, size)
+	g.answer(t, "big", 0)
+	g.handled()
+	if len(g.asked) > 0 {
+		t.Errorf("%s is asked for", (<-g.asked).id)
+	}
+	big.buffer.Release()
+	if err := <-ended; err != nil || table.lookup("other") == nil {
+		t.Errorf("%v, complete are %v", err, table.Complete())
 	}
 }
 

@@ -170,6 +170,9 @@ func (b *Buffer) Release() {
 	}
 }
 
+// Retained reports whether anybody has a reference.
+func (b *Buffer) Retained() bool { return b.refs.Load() > 0 }
+
 // checksFrom copies known checks from piece on into dst and returns how many.
 func (b *Buffer) checksFrom(piece int64, dst []Check) int {
 	b.mu.Lock()
