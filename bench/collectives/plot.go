@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"path/filepath"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/phalanx-go/phalanx/bench/record"
 )
 
 // colors of the systems, which people with any colour vision can tell apart.
@@ -41,11 +42,8 @@ func (r *result) plots(dir string) error {
 		if err != nil {
 			return err
 		}
-		for _, kind := range []string{"svg", "png"} {
-			name := fmt.Sprintf("%s-%d.%s", k.op, k.n, kind)
-			if err := p.Save(12*vg.Centimeter, 9*vg.Centimeter, filepath.Join(dir, name)); err != nil {
-				return err
-			}
+		if err := record.Plot(p, dir, fmt.Sprintf("%s-%d", k.op, k.n)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/term"
 
+	"github.com/phalanx-go/phalanx/bench/record"
 	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
@@ -27,21 +25,7 @@ type result struct {
 }
 
 func newResult(p plan) *result {
-	return &result{Machine: machine(), Date: time.Now().UTC().Truncate(time.Second), Rate: p.Rate, plan: p, terminal: term.IsTerminal(int(os.Stderr.Fd()))}
-}
-
-// machine says what this was measured on.
-func machine() string {
-	model := runtime.GOARCH
-	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for _, line := range strings.Split(string(b), "\n") {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%s, %d cores, %s", model, runtime.NumCPU(), runtime.Version())
+	return &result{Machine: record.Machine(), Date: time.Now().UTC().Truncate(time.Second), Rate: p.Rate, plan: p, terminal: term.IsTerminal(int(os.Stderr.Fd()))}
 }
 
 // add takes a sample, and shows it on a terminal.
@@ -124,21 +108,12 @@ func (r *result) table() string {
 
 // write leaves everything in a directory.
 func (r *result) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	b, err := json.MarshalIndent(struct {
+	head := fmt.Sprintf("Medians (least–most) in milliseconds, %s, %s.\n\n", r.Machine, r.Date.Format(time.DateOnly))
+	err := record.Write(dir, struct {
 		*result
 		Rows []row `json:"rows"`
-	}{r, r.rows()}, "", "\t")
+	}{r, r.rows()}, head+r.table())
 	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "results.json"), append(b, '\n'), 0o644); err != nil {
-		return err
-	}
-	head := fmt.Sprintf("Medians (least–most) in milliseconds, %s, %s.\n\n", r.Machine, r.Date.Format(time.DateOnly))
-	if err := os.WriteFile(filepath.Join(dir, "table.md"), []byte(head+r.table()), 0o644); err != nil {
 		return err
 	}
 	return r.plots(dir)

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"image/color"
 	"maps"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/phalanx-go/phalanx/bench/record"
 )
 
 // result is what one run has measured.
@@ -26,7 +23,7 @@ type result struct {
 }
 
 func newResult() *result {
-	return &result{Machine: fmt.Sprintf("%s, %d cores, %s", runtime.GOARCH, runtime.NumCPU(), runtime.Version()), Date: time.Now().UTC().Truncate(time.Second)}
+	return &result{Machine: record.Machine(), Date: time.Now().UTC().Truncate(time.Second)}
 }
 
 // of returns the points of a part.
@@ -56,18 +53,8 @@ func (r *result) table() string {
 
 // write leaves everything in a directory.
 func (r *result) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	b, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "results.json"), append(b, '\n'), 0o644); err != nil {
-		return err
-	}
 	head := fmt.Sprintf("Four nodes in one process, %s, %s.\n\n", r.Machine, r.Date.Format(time.DateOnly))
-	if err := os.WriteFile(filepath.Join(dir, "table.md"), []byte(head+r.table()), 0o644); err != nil {
+	if err := record.Write(dir, r, head+r.table()); err != nil {
 		return err
 	}
 	for _, part := range parts {
@@ -102,10 +89,5 @@ func (k part) plot(dir string, points []point) error {
 		p.Add(l, s)
 		p.Legend.Add(name, l, s)
 	}
-	for _, kind := range []string{"svg", "png"} {
-		if err := p.Save(12*vg.Centimeter, 8*vg.Centimeter, filepath.Join(dir, k.name+"."+kind)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Plot(p, dir, k.name)
 }
