@@ -158,6 +158,46 @@ func TestASilentOwnerIsToldOfAndTheRequestGoesOn(t *testing.T) {
 	})
 }
 
+// An owner that answers others has much to do: it is asked ever later, and has
+// more time for a request until the caller is told.
+func TestABusyOwnerHasMoreTime(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		ignore := func(phalanx.NodeID, core.Result) {}
+		c.Request("x", 7, core.Stat{}, ignore)
+		told := make(chan *phalanx.Error, 10)
+		c.Impatient(7, func(err *phalanx.Error) { told <- err })
+		for num := uint64(8); num < 22; num++ { // one a second
+			c.Request("x", num, core.Stat{}, ignore)
+			c.Replied("a", core.Reply{To: "me", Num: num, Object: "x"})
+			pass(time.Second)
+		}
+		if len(told) > 0 {
+			t.Fatalf("told of %v after 14 s", <-told)
+		}
+		_, at := w.requests(7)
+		for i, last := 1, time.Duration(0); i < len(at); i++ {
+			gap := at[i] - at[i-1]
+			if gap < last || gap > time.Second {
+				t.Errorf("asked at %v", at)
+				break
+			}
+			last = gap - 10*time.Millisecond // the sweeps' grain
+		}
+		if len(at) > 25 {
+			t.Errorf("asked %d times in 14 s", len(at))
+		}
+		for num := uint64(22); num < 24; num++ {
+			c.Request("x", num, core.Stat{}, ignore)
+			c.Replied("a", core.Reply{To: "me", Num: num, Object: "x"})
+			pass(time.Second)
+		}
+		if len(told) != 1 {
+			t.Errorf("told %d times after 16 s, want once", len(told))
+		}
+	})
+}
+
 func TestAnOwnerThatIsNoneIsAskedAgainSoon(t *testing.T) {
 	bubble(t, func(c *directory.Client, w *wire) {
 		c.Learn(owned(1, "a"))
