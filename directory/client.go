@@ -21,8 +21,7 @@ const (
 	waitingAfter = time.Second            // one that is queued at the owner
 	watchAgain   = 5 * time.Second        // a watch that was told something
 	forgetAfter  = 10 * time.Minute       // half the life of a tombstone
-	sweepEvery   = 10 * time.Millisecond
-	restAfter    = 100 // sweeps with nothing to repeat
+	grain        = 10 * time.Millisecond  // of those times: what is due is looked for no more often
 
 	// silentAfter is how long an owner may say nothing, while no other takes over,
 	// until callers are told. It outlasts a change of owners. One that answers others
@@ -45,8 +44,8 @@ type Client struct {
 	view    view.View
 	pending map[uint64]*request
 	spoke   map[phalanx.NodeID]time.Duration // when each owner answered anything
-	resting bool                             // nothing was pending for a while: Run waits for wake
-	wake    chan struct{}                    // capacity 1
+	next    time.Duration                    // when timer fires; 0: never
+	timer   *time.Timer
 }
 
 type request struct {
@@ -68,7 +67,9 @@ type request struct {
 
 // NewClient returns a client without a view: requests wait for the first.
 func NewClient(self phalanx.NodeID, to Transport, now func() time.Duration) *Client {
-	return &Client{self: self, to: to, now: now, pending: map[uint64]*request{}, spoke: map[phalanx.NodeID]time.Duration{}, wake: make(chan struct{}, 1)}
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &Client{self: self, to: to, now: now, pending: map[uint64]*request{}, spoke: map[phalanx.NodeID]time.Duration{}, timer: t}
 }
 
 // Nums returns the first of n request numbers that are nobody else's.
@@ -167,10 +168,6 @@ func (c *Client) add(r *request) {
 	r.began = c.now()
 	r.heard = r.began
 	c.pending[r.Num] = r
-	if c.resting {
-		c.resting = false
-		c.wake <- struct{}{} // there is room: it is taken before Run rests again
-	}
 	send := c.aim(r, r.began)
 	owner, shard := r.owner, r.shard
 	c.mu.Unlock()
@@ -182,6 +179,7 @@ func (c *Client) add(r *request) {
 // aim sets whom r goes to and when it is repeated; false if there is no owner yet.
 func (c *Client) aim(r *request, now time.Duration) bool {
 	r.again = now + min(repeatAfter<<min(r.times, 16), repeatMax)
+	defer func() { c.arm(r.due(), now) }()
 	if len(c.view.Shards) == 0 {
 		return false
 	}
@@ -220,6 +218,7 @@ func (c *Client) Impatient(num uint64, silent func(*phalanx.Error)) {
 	defer c.mu.Unlock()
 	if r := c.pending[num]; r != nil {
 		r.silent = silent
+		c.arm(r.due(), c.now())
 	}
 }
 
@@ -281,7 +280,9 @@ func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 	}
 	switch {
 	case rep.Result.NotOwner: // one of us has an old view
-		r.again = min(r.again, c.now()+sweepEvery)
+		now := c.now()
+		r.again = min(r.again, now+grain)
+		c.arm(r.again, now)
 		c.mu.Unlock()
 		return
 	case rep.Result.Waiting:
@@ -304,40 +305,44 @@ func (c *Client) Learn(v view.View) {
 	c.flush(func(r *request) bool { return r.owner != v.Shards[r.shard].Owner || r.epoch != v.Shards[r.shard].Epoch }, now)
 }
 
-// Run repeats requests until ctx ends.
+// due returns when something is to be done about r.
+func (r *request) due() time.Duration {
+	if r.silent == nil {
+		return r.again
+	}
+	return min(r.again, max(r.heard, r.told)+silentAfter+1)
+}
+
+// arm has Run look when at is due. It needs mu.
+func (c *Client) arm(at, now time.Duration) {
+	if at = max(at, now+grain); c.next == 0 || at < c.next {
+		c.next = at
+		c.timer.Reset(at - now)
+	}
+}
+
+// Run repeats requests until ctx ends. Nothing wakes it while none is due.
 func (c *Client) Run(ctx context.Context) {
-	t := time.NewTicker(sweepEvery)
-	defer t.Stop()
-	for sweeps := 0; ; sweeps++ { // in which nothing was pending
+	defer c.timer.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case <-c.timer.C:
 		}
 		c.mu.Lock()
-		if len(c.pending) > 0 {
-			sweeps = 0
-		}
-		c.resting = sweeps >= restAfter
-		if c.resting {
-			c.mu.Unlock()
-			t.Stop()
-			select {
-			case <-ctx.Done():
-				return
-			case <-c.wake:
-			}
-			t.Reset(sweepEvery)
-			sweeps = 0
-			continue
-		}
 		now := c.now()
+		c.next = 0
+		complain := c.complaints(now)
 		for num, r := range c.pending {
 			if now-r.began > forgetAfter && r.ready == nil {
 				delete(c.pending, num)
+				continue
+			}
+			if r.again > now {
+				c.arm(r.due(), now)
 			}
 		}
-		complain := c.complaints(now)
 		c.flush(func(r *request) bool { return r.again <= now }, now)
 		for _, tell := range complain {
 			tell()
