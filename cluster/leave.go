@@ -77,6 +77,7 @@ func (n *Node) shutdown() {
 	}
 	if n.system != nil {
 		n.system.Shutdown()
+		n.workers.Close()
 	}
 }
 

@@ -33,6 +33,7 @@ type Node struct {
 	system     *actor.ActorSystem
 	remote     *remoting.Remoting
 	bridge     *actors.Bridge
+	workers    *actors.Workers
 	budget     *dataplane.Budget
 	pool       *dataplane.Pool
 	table      *storenode.Table
@@ -76,7 +77,7 @@ func (n *Node) start(ctx context.Context) error {
 	cfg := n.cfg
 	n.system = actors.NewSystem(cfg.Name, n.log)
 	n.restarting, n.oneShot = actors.Restarting(n.log), actors.StopOnPanic(n.log)
-	n.bridge = actors.NewBridge(n.system)
+	n.bridge, n.workers = actors.NewBridge(n.system), actors.NewWorkers()
 	kinds := map[string]*actor.Props{}
 	for name, kind := range cfg.Kinds {
 		kinds[name] = n.restarting.Guard(kind(n))
@@ -117,7 +118,7 @@ func (l *life) enterWithin(ctx context.Context, seeds []string) (again bool, err
 // spawner returns a function that starts actors under a supervisor.
 func (n *Node) spawner(s *actors.Supervisor) func(*actor.Props, string) (*actor.PID, error) {
 	return func(props *actor.Props, name string) (*actor.PID, error) {
-		return n.system.Root.SpawnNamed(s.Guard(props), name)
+		return n.system.Root.SpawnNamed(s.Guard(props).Configure(actor.WithDispatcher(n.workers)), name)
 	}
 }
 
