@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
@@ -29,6 +31,10 @@ type workerConfig struct {
 	Seed string
 	Warm int64 // memory that is touched before the node joins, as the buffers of a peer are before it begins
 }
+
+// quiet is how long a node that has done its part keeps to itself, as a peer's rank
+// does that waits for the others: the CPU is theirs.
+const quiet = 20 * time.Millisecond
 
 // order is what a worker is asked to do, one line of JSON on its standard input.
 // It answers each with one line.
@@ -120,6 +126,7 @@ func (w *worker) carryOut(o order) (a answer, err error) {
 		a.Start = monotonic()
 		err = w.run(ctx, o, t)
 		a.End = monotonic()
+		time.Sleep(quiet)
 		return a, err
 	case "finish":
 		return a, w.finish(ctx, t)
@@ -149,12 +156,14 @@ func (w *worker) finish(ctx context.Context, t bench.Task) error {
 	return nil
 }
 
-// monotonic is a clock that all processes of the machine share.
-func monotonic() int64 {
+// monotonic is a clock that all processes of the machine share. It is read once:
+// a call into the kernel in the midst of a run would wake a thread of the runtime.
+var monotonic = func() func() int64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
-	return t.Nano()
-}
+	start := time.Now()
+	return func() int64 { return t.Nano() + time.Since(start).Nanoseconds() }
+}()
 
 // alarm wakes at an instant of the monotonic clock. A Go timer of an idle process
 // is up to a millisecond late, which no peer is; and a thread that sleeps in the
@@ -162,11 +171,17 @@ func monotonic() int64 {
 type alarm struct {
 	fd   int
 	file *os.File // whose Fd would make it block
+	raw  syscall.RawConn
 }
 
 func newAlarm() (alarm, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	return alarm{fd, os.NewFile(uintptr(fd), "alarm")}, err
+	if err != nil {
+		return alarm{}, err
+	}
+	file := os.NewFile(uintptr(fd), "alarm")
+	raw, err := file.SyscallConn()
+	return alarm{fd, file, raw}, err
 }
 
 func (a alarm) wait(at int64) error {
@@ -174,6 +189,9 @@ func (a alarm) wait(at int64) error {
 	if err := unix.TimerfdSettime(a.fd, unix.TFD_TIMER_ABSTIME, &when, nil); err != nil {
 		return err
 	}
-	_, err := a.file.Read(make([]byte, 8))
-	return err
+	var times [8]byte
+	return a.raw.Read(func(fd uintptr) bool { // raw, as monotonic says of calls into the kernel
+		n, _, _ := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&times)), uintptr(len(times)))
+		return int(n) == len(times)
+	})
 }
