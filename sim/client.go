@@ -155,6 +155,11 @@ func (c *client) late(r directory.Reply) {
 	}
 }
 
+// epoch returns the epoch of an object's shard in the view that this node knows.
+func (c *client) epoch(id phalanx.ObjectID) uint64 {
+	return c.n.view.Shards[id.Shard(len(c.n.view.Shards))].Epoch
+}
+
 // learn sends what is pending for a shard to its new owner, or to the old one if
 // that has lost and got it again.
 func (c *client) learn(old, v view.View) {

@@ -15,14 +15,15 @@ const growStep = 24
 // fetch is one object on its way to a node: a Receiver, its buffer and its
 // callers.
 type fetch struct {
-	n       *node
-	object  phalanx.ObjectID
-	core    *transfer.Receiver
-	buf     *copied
-	callers []*call
-	wish    *wish
-	inline  []byte // that came with the last answer
-	dead    bool   // it has panicked
+	n        *node
+	object   phalanx.ObjectID
+	core     *transfer.Receiver
+	buf      *copied
+	callers  []*call
+	wish     *wish
+	inline   []byte // that came with the last answer
+	inlineIn uint64 // the epoch in which its owner lists this node with them
+	dead     bool   // it has panicked
 
 	stream uint64
 	sender phalanx.NodeID
@@ -190,7 +191,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 
 func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 	return func(from phalanx.NodeID, r directory.Result) {
-		f.inline = r.Inline
+		f.inline, f.inlineIn = r.Inline, r.Listed
 		if r.Waiting {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}
@@ -289,13 +290,12 @@ func (f *fetch) complete(e transfer.Complete) {
 	delete(n.fetches, f.object)
 	pin := slices.ContainsFunc(callers, func(c *call) bool { return c.pin })
 	f.buf.pinned = f.buf.pinned || pin
-	if inline && !pin { // the owner keeps it, nobody else
-		n.memory.release(f.buf)
-		f.buf.gone = true
-	} else {
-		n.keep(f.buf)
+	n.keep(f.buf)
+	unlisted := inline && (f.inlineIn == 0 || f.inlineIn != n.client.epoch(f.object))
+	if inline && !unlisted {
+		n.w.met["inline, listed by the answer"]++
 	}
-	if pin && n.table[f.object] == f.buf {
+	if (pin || unlisted) && n.table[f.object] == f.buf {
 		n.announceComplete(f.buf)
 	}
 	for _, c := range callers {

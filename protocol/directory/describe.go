@@ -57,6 +57,9 @@ func (r Result) String() string {
 	} else if r.IsInline {
 		b.WriteString(", inline")
 	}
+	if r.Listed != 0 {
+		b.WriteString(", listed")
+	}
 	if len(r.Note) > 0 {
 		fmt.Fprintf(&b, ", note %q", r.Note)
 	}

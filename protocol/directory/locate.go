@@ -56,7 +56,7 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 		return true
 	case o.rec.Inline:
 		res := s.known(o)
-		res.Inline = o.rec.Bytes
+		res.Inline, res.Listed = o.rec.Bytes, s.enlist(o, r)
 		s.reply(r, res)
 		return true
 	}
@@ -82,6 +82,23 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 	me.upstream = h.node
 	s.grant(o, r, ls)
 	return true
+}
+
+// enlist lists the copy that From has once it gets the inline bytes that answer r, and
+// returns the epoch in which it did. That saves From to announce the copy, which it
+// must where it is not listed, or another epoch has begun by the time it has it.
+func (s *Shard) enlist(o *object, r Request) uint64 {
+	if len(s.warming) > 0 || s.absent(r.From) || slices.Contains(o.rec.Evicted, r.From) || o.stale(r) {
+		return 0
+	}
+	switch h := o.hold(r.From, o.rec.Gen); {
+	case !h.complete:
+		h.complete, h.begun, h.by = true, true, r.Num
+		s.notify(o)
+	case h.by != 0:
+		h.by = r.Num
+	}
+	return s.view.Epoch
 }
 
 func (s *Shard) grant(o *object, r Request, l *lease) {
@@ -193,6 +210,7 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 			return
 		}
 		h := o.hold(r.From, a.Gen)
+		h.by = 0
 		// The origin of what is final has every byte. Only a drop or a grant to
 		// evict ends a complete copy.
 		h.complete = h.complete || (a.Complete || a.Origin) && o.rec.State == Finished
@@ -274,6 +292,10 @@ func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 	if l := o.leaseOf(from); l != nil && l.num == num {
 		o.endLease(l)
 		s.serve(o)
+	}
+	if h := o.holder(from); h != nil && h.by == num && num != 0 { // it has not taken what answered it
+		o.unlist(from)
+		s.notify(o)
 	}
 	if o.rec.State == Begun && o.rec.Origin == from && o.rec.OriginNum == num && o.change == nil {
 		s.release(o, 0, nil)

@@ -143,8 +143,9 @@ type holder struct {
 	complete bool
 	pinned   bool
 	origin   bool
-	begun    bool // has its first piece
-	retiring bool // goes on only for those that read from it
+	begun    bool   // has its first piece
+	retiring bool   // goes on only for those that read from it
+	by       uint64 // the Locate whose answer was this copy; 0 once its node has told of it
 	upstream phalanx.NodeID
 	moved    time.Duration // when it was last told to look for another sender
 	wasMoved bool

@@ -71,9 +71,9 @@ type (
 		Before phalanx.Generation
 		Kind   phalanx.Kind
 	}
-	// TakeInline takes the bytes that came with the answer. No owner lists them
-	// as a copy, so that a Delete could not reach them: they are for the callers
-	// that wait now, unless the shell announces them.
+	// TakeInline takes the bytes that came with the answer. If the owner does not list
+	// them as a copy, a Delete cannot reach them: they are for the callers that wait
+	// now, unless the shell announces them.
 	TakeInline struct {
 		Gen    phalanx.Generation
 		Meta   phalanx.Meta
