@@ -91,39 +91,6 @@ type registry struct {
 	closed  bool                      // nothing is started any more
 }
 
-// arrival is a fetch actor and who waits for it.
-type arrival struct {
-	pid   *actor.PID
-	mu    sync.Mutex
-	calls map[uint64]*call
-}
-
-func (a *arrival) add(c *call) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.calls[c.id] = c
-}
-
-func (a *arrival) remove(id uint64) *call {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c := a.calls[id]
-	delete(a.calls, id)
-	return c
-}
-
-// take removes all calls and returns them.
-func (a *arrival) take() []*call {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	out := make([]*call, 0, len(a.calls))
-	for _, c := range a.calls {
-		out = append(out, c)
-	}
-	clear(a.calls)
-	return out
-}
-
 // Fetching returns how many objects are arriving.
 func (e *Env) Fetching() int {
 	e.active.mu.Lock()

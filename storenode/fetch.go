@@ -38,7 +38,8 @@ type (
 	answered struct {
 		transfer.Answered
 		inline  []byte
-		existed bool // of a put
+		listed  uint64 // as directory.Result has it
+		existed bool   // of a put
 	}
 	silent struct { // the owner, to a Locate
 		num uint64
@@ -65,6 +66,7 @@ type fetch struct {
 	lacks    int64            // of the budget, what was last waited for
 	copy     *objectCopy
 	inline   []byte           // of the last answer
+	listed   uint64           // likewise
 	known    map[uint64]*call // those that the core knows of
 	opening  []*call
 	stream   context.CancelFunc
@@ -77,9 +79,10 @@ type fetch struct {
 	whole    *Info       // of inline bytes for which there is no room yet
 }
 
-func newFetch(env *Env, id phalanx.ObjectID, a *arrival, store *actor.PID) *actor.Props {
+// newFetch returns the props of an actor that goes on with a.
+func newFetch(env *Env, a *arrival, store *actor.PID) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &fetch{env: env, object: id, arrival: a, store: store, known: map[uint64]*call{}}
+		return &fetch{env: env, object: a.object, arrival: a, store: store, known: map[uint64]*call{}}
 	})
 }
 
@@ -98,7 +101,7 @@ func (f *fetch) Receive(c actor.Context) {
 		f.expire(m.call)
 	case answered:
 		if m.inline != nil || m.Inline {
-			f.inline = m.inline
+			f.inline, f.listed = m.inline, m.listed
 		}
 		if m.Waiting && (m.State == transfer.Unbound || m.State == transfer.Lost) {
 			f.unreserve() // it may take for ever: others need the room
@@ -134,12 +137,11 @@ func (f *fetch) Receive(c actor.Context) {
 func (f *fetch) start(c actor.Context) {
 	f.self = c.Self()
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	if f.env.Pool.Budget().TryReserve(firstRoom) {
-		f.reserved = firstRoom
-	}
+	f.env.active.mu.Lock()
+	f.reserved, f.arrival.room = f.arrival.room, 0
+	f.env.active.mu.Unlock()
 	f.room = &handover[int64]{release: f.env.Pool.Budget().Release}
-	f.core = transfer.NewReceiver(transfer.Config{Self: f.env.Self, Object: f.object, Room: f.reserved,
-		FirstNum: f.env.Directory.Nums(numsPerActor)})
+	f.core = transfer.NewReceiver(transfer.Config{Self: f.env.Self, Object: f.object, Room: f.reserved, FirstNum: f.arrival.num})
 }
 
 // end frees what the fetch holds; what is complete stays in the table.
@@ -206,7 +208,7 @@ func (f *fetch) leave(m leave) {
 	}
 	f.do(transfer.Leave{Caller: m.id})
 	if f.whole != nil && len(f.known) == 0 { // the core has ended already
-		f.whole = nil
+		f.giveUpInline()
 		f.discard()
 	}
 }
@@ -249,6 +251,9 @@ func (f *fetch) do(ev transfer.Event) {
 func (f *fetch) carryOut(e transfer.Effect) {
 	switch e := e.(type) {
 	case transfer.Locate:
+		if e.Num == f.arrival.num { // that is the look-up
+			return
+		}
 		f.request(e.Num, directory.Locate{Room: e.Room, Wait: e.Wait, Down: f.env.down.known(f.env.Now())})
 	case transfer.Cancel:
 		f.env.Directory.Forget(e.Num)
@@ -304,7 +309,7 @@ func (f *fetch) genHeld() phalanx.Generation {
 func (f *fetch) request(num uint64, body directory.Body) {
 	self, env := f.self, f.env
 	env.Directory.Request(f.object, num, body, func(owner phalanx.NodeID, r directory.Result) {
-		env.send(self, answered{Answered: toAnswered(num, owner, r), inline: r.Inline})
+		env.send(self, answered{Answered: toAnswered(num, owner, r), inline: r.Inline, listed: r.Listed})
 	})
 	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, silent{num, err}) })
 }
@@ -424,19 +429,7 @@ func (f *fetch) answer(c *call) {
 		c.answer(nil, nil, f.result)
 		return
 	}
-	if c.pin {
-		f.env.pin(f.final)
-	}
-	if c.reader {
-		if r := newReader(c.ctx, f.env.Table, f.final, nil); r != nil {
-			c.answer(nil, r, nil)
-			return
-		}
-	} else if v := f.env.Table.viewOf(f.final); v != nil {
-		c.answer(v, nil, nil)
-		return
-	}
-	c.answer(nil, nil, &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("it was deleted as it arrived")})
+	f.env.hand(c, f.final)
 }
 
 // discard drops what has arrived; everyone who still waits hears why.

@@ -44,19 +44,35 @@ func (f *fetch) inlineRoom(err error) {
 		return
 	}
 	info := *f.whole
-	f.whole = nil
 	if err != nil {
+		f.giveUpInline()
 		f.result = f.env.noSpace(err)
 	} else {
+		f.whole = nil
 		f.keepInline(info)
 	}
 	f.finish()
 }
 
-// keepInline hands the reserved room to the table. The copy is announced: a
-// Delete reaches only those that are listed.
+// giveUpInline forgets the bytes that room was waited for. Their owner may list them.
+func (f *fetch) giveUpInline() {
+	f.env.report(f.object, directory.Drop{Gen: f.whole.Gen})
+	f.whole = nil
+}
+
+// keepInline hands the reserved room to the table.
 func (f *fetch) keepInline(info Info) {
-	f.final = f.env.Table.keepInline(info, f.inline, false)
+	f.final = f.env.keepInline(info, f.inline, f.listed)
 	f.reserved = 0
-	f.env.report(f.object, directory.Announce{Gen: info.Gen, Complete: true, Begun: true})
+}
+
+// keepInline enters a copy whose room is reserved. It is announced if its owner has
+// not listed it, or if another epoch has begun, in which this node may have reported
+// what it holds without it: a Delete reaches only those that are listed.
+func (e *Env) keepInline(info Info, bytes []byte, listed uint64) *objectCopy {
+	c := e.Table.keepInline(info, bytes, false)
+	if listed == 0 || e.Directory.Epoch(info.Object) != listed {
+		e.report(info.Object, directory.Announce{Gen: info.Gen, Complete: true, Begun: true})
+	}
+	return c
 }

@@ -57,7 +57,11 @@ func (e *Env) Close() {
 	first := !e.active.closed
 	e.active.closed = true
 	for _, a := range e.active.fetches {
-		pids = append(pids, a.pid)
+		if a.pid != nil {
+			pids = append(pids, a.pid)
+		} else {
+			e.abandon(a)
+		}
 		for _, c := range a.take() {
 			c.answer(nil, nil, e.Ended())
 		}

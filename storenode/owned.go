@@ -15,9 +15,12 @@ type Given struct {
 	by map[string]map[any]func() // by actor: how each thing is released
 }
 
+// keyOf names an actor. Its String would go by reflection.
+func keyOf(who *actor.PID) string { return who.Address + "/" + who.Id }
+
 // add notes that who holds thing.
 func (o *Given) add(who *actor.PID, thing any, release func()) {
-	key := who.String()
+	key := keyOf(who)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.by == nil {
@@ -31,7 +34,7 @@ func (o *Given) add(who *actor.PID, thing any, release func()) {
 
 // forget notes that who has released thing.
 func (o *Given) forget(who *actor.PID, thing any) {
-	key := who.String()
+	key := keyOf(who)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.by[key], thing)
@@ -43,8 +46,8 @@ func (o *Given) forget(who *actor.PID, thing any) {
 // end releases what who still holds.
 func (o *Given) end(who *actor.PID) {
 	o.mu.Lock()
-	things := o.by[who.String()]
-	delete(o.by, who.String())
+	things := o.by[keyOf(who)]
+	delete(o.by, keyOf(who))
 	o.mu.Unlock()
 	for _, release := range things {
 		release()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -18,8 +20,8 @@ func (e *Env) rotten(c *objectCopy, bad *dataplane.BadPiece) {
 	log := e.Log.WithError(err).WithField("object", c.object)
 	if !c.isOver() {
 		log.Warn("an object has changed in memory while it was made")
-		if a := e.fetching(c.object); a != nil {
-			e.send(a.pid, transfer.Rotten{Gen: c.gen})
+		if pid := e.fetching(c.object); pid != nil {
+			e.send(pid, transfer.Rotten{Gen: c.gen})
 		}
 		for _, pid := range e.makers(c.object) {
 			e.send(pid, putFailed{err})
@@ -42,8 +44,12 @@ func (t *Table) discard(c *objectCopy, err error) bool {
 	return !was
 }
 
-func (e *Env) fetching(id phalanx.ObjectID) *arrival {
+// fetching returns the fetch that brings an object, or nil.
+func (e *Env) fetching(id phalanx.ObjectID) *actor.PID {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
-	return e.active.fetches[id]
+	if a := e.active.fetches[id]; a != nil {
+		return a.pid
+	}
+	return nil
 }

@@ -97,26 +97,30 @@ func (s *Store) Receive(c actor.Context) {
 	case originFinal:
 		s.settleOrigin(m)
 	case supply:
-		s.supply(m)
+		s.supply(c, m)
 	case ownShown:
 		s.ownShown(c, m.object)
 	case want:
 		s.want(c, m.call)
 	case expiry:
-		s.expire(m.call)
+		s.expire(c, m.call)
 	case putCall:
 		s.put(m.req, m.done, m.stop)
 	case left:
-		s.left(m)
+		s.left(c, m)
+	case lookedUp:
+		s.lookedUp(c, m)
+	case unanswered:
+		s.tell(c, m.arrival, m.silent)
 	case fetchOver:
 		s.fetchOver(m)
 	case Pushed:
 		s.pushed(c, m)
 	case LeaseAsked:
-		s.leaseAsked(m)
+		s.leaseAsked(c, m)
 	case streamsChanged:
 		if a := s.arrival(m.object); a != nil {
-			s.env.send(a.pid, readers{})
+			s.tell(c, a, readers{})
 		}
 	case *actor.Terminated:
 		s.terminated(m)
@@ -221,15 +225,17 @@ func (s *Store) want(c actor.Context, cl *call) {
 		return
 	}
 	a := s.arrival(cl.object)
-	if a == nil {
-		var err error
-		if a, err = s.fetch(c, cl.object); err != nil {
-			cl.answer(nil, nil, err)
-			return
-		}
+	switch {
+	case a == nil:
+		s.lookUp(cl)
+		return
+	case a.pid == nil:
+		a.add(cl)
+		s.startFetch(c, a)
+	default:
+		a.add(cl)
+		s.env.send(a.pid, want{cl})
 	}
-	a.add(cl)
-	s.env.send(a.pid, want{cl})
 }
 
 // wantOwn has a caller wait for what this node makes itself: no other node
@@ -258,8 +264,14 @@ func (s *Store) ownShown(c actor.Context, id phalanx.ObjectID) {
 	if a == nil {
 		return
 	}
-	for _, cl := range a.take() {
-		s.env.send(a.pid, leave{id: cl.id, taken: true})
+	calls := a.take()
+	if a.pid == nil {
+		s.abandon(a)
+	}
+	for _, cl := range calls {
+		if a.pid != nil {
+			s.env.send(a.pid, leave{id: cl.id, taken: true})
+		}
 		s.want(c, cl) // who may come back to this fetch, if that copy is gone already
 	}
 }
@@ -268,23 +280,6 @@ func (s *Store) arrival(id phalanx.ObjectID) *arrival {
 	s.env.active.mu.Lock()
 	defer s.env.active.mu.Unlock()
 	return s.env.active.fetches[id]
-}
-
-func (s *Store) fetch(c actor.Context, id phalanx.ObjectID) (*arrival, error) {
-	a := &arrival{calls: map[uint64]*call{}}
-	pid, err := s.env.Spawn(newFetch(s.env, id, a, c.Self()), fmt.Sprintf("fetch-%d", s.env.nums.Add(1)))
-	if err != nil {
-		return nil, &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrInternal, Err: err}
-	}
-	a.pid = pid
-	c.Watch(pid)
-	s.env.active.mu.Lock()
-	defer s.env.active.mu.Unlock()
-	if s.env.active.fetches == nil {
-		s.env.active.fetches = map[phalanx.ObjectID]*arrival{}
-	}
-	s.env.active.fetches[id] = a
-	return a, nil
 }
 
 // fetchOver retires a fetch that is done; callers that came meanwhile begin again.
@@ -303,7 +298,7 @@ func (s *Store) terminated(m *actor.Terminated) {
 	s.env.active.mu.Lock()
 	var dead *arrival
 	for id, a := range s.env.active.fetches {
-		if a.pid.Equal(m.Who) {
+		if a.pid != nil && a.pid.Equal(m.Who) {
 			dead = a
 			delete(s.env.active.fetches, id)
 			break
@@ -323,9 +318,9 @@ func (s *Store) terminated(m *actor.Terminated) {
 type expiry struct{ *call }
 
 // expire has the fetch say why the call is late; without one nobody works on it.
-func (s *Store) expire(cl *call) {
+func (s *Store) expire(c actor.Context, cl *call) {
 	if a := s.arrival(cl.object); a != nil {
-		s.env.send(a.pid, expired{cl})
+		s.tell(c, a, expired{cl})
 		return
 	}
 	err := &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrDeadline, Err: errors.New("it has not arrived")}
@@ -335,9 +330,9 @@ func (s *Store) expire(cl *call) {
 	cl.answer(nil, nil, err)
 }
 
-func (s *Store) left(m left) {
+func (s *Store) left(c actor.Context, m left) {
 	if a := s.arrival(m.object); a != nil {
-		s.env.send(a.pid, leave{id: m.id})
+		s.tell(c, a, leave{id: m.id})
 	}
 }
 
@@ -383,7 +378,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	order := pushed{transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}}
 	busy := false
 	if a := s.arrival(p.Object); a != nil {
-		env.send(a.pid, order)
+		s.tell(c, a, order)
 		busy = true
 	}
 	for _, pid := range env.makers(p.Object) {
@@ -448,11 +443,11 @@ func (s *Store) copyOrder(c actor.Context, p Pushed) {
 	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
 }
 
-func (s *Store) leaseAsked(m LeaseAsked) {
-	c := s.env.Table.lookup(m.Object)
-	known := c != nil && c.lease == m.Lease || s.arrival(m.Object) != nil
+func (s *Store) leaseAsked(c actor.Context, m LeaseAsked) {
+	copy := s.env.Table.lookup(m.Object)
+	known := copy != nil && copy.lease == m.Lease || s.arrival(m.Object) != nil
 	if a := s.arrival(m.Object); a != nil && m.Move {
-		s.env.send(a.pid, transfer.Move{Lease: m.Lease, Held: s.env.Table.Held(m.Object)})
+		s.tell(c, a, transfer.Move{Lease: m.Lease, Held: s.env.Table.Held(m.Object)})
 	}
 	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})
 }
