@@ -222,3 +222,23 @@ func TestSmallSourcesOfShardsThatWereLost(t *testing.T) {
 		t.Errorf("the sum is %v", v)
 	}
 }
+
+// What actors hold is released when they end, also if the store has panicked since.
+func TestARestartedStoreKnowsWhoHoldsWhat(t *testing.T) {
+	n := start(t, 1, silent)[0]
+	call, pid := spawnAsker(t, n)
+	put(t, n, "x", random(3<<20, 1))
+	if got := call(&storenode.Get{Object: "x"}).(*storenode.Got); got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	if crash(n, "store") != 1 {
+		t.Fatal("there is no store to panic")
+	}
+	if st := call(&storenode.Stat{Object: "x"}).(*storenode.Stated); st.Err != nil { // it is back
+		t.Fatal(st.Err)
+	}
+	if err := n.System().Root.StopFuture(pid).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	empty(t, []*cluster.Node{n}, "x")
+}
