@@ -95,7 +95,6 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 		return // it drops this copy as soon as it hears of the grant
 	}
 	h := o.hold(from, c.Gen)
-	h.by = 0
 	// The origin of what is final has every byte, whether it knows that it is
 	// final or not.
 	h.complete = h.complete || (c.Complete || c.Origin) && rec.State == Finished

@@ -91,12 +91,10 @@ func (s *Shard) enlist(o *object, r Request) uint64 {
 	if len(s.warming) > 0 || s.absent(r.From) || slices.Contains(o.rec.Evicted, r.From) || o.stale(r) {
 		return 0
 	}
-	switch h := o.hold(r.From, o.rec.Gen); {
-	case !h.complete:
+	if h := o.holder(r.From); h == nil || h.gen != o.rec.Gen || !h.complete || h.by != 0 {
+		h = o.hold(r.From, o.rec.Gen)
 		h.complete, h.begun, h.by = true, true, r.Num
 		s.notify(o)
-	case h.by != 0:
-		h.by = r.Num
 	}
 	return s.view.Epoch
 }
@@ -210,7 +208,6 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 			return
 		}
 		h := o.hold(r.From, a.Gen)
-		h.by = 0
 		// The origin of what is final has every byte. Only a drop or a grant to
 		// evict ends a complete copy.
 		h.complete = h.complete || (a.Complete || a.Origin) && o.rec.State == Finished

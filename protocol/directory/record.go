@@ -208,6 +208,7 @@ func (o *object) wasRefused(r Request) bool {
 func (o *object) hold(n phalanx.NodeID, g phalanx.Generation) *holder {
 	h := o.holder(n)
 	if h != nil && h.gen == g {
+		h.by = 0
 		return h
 	}
 	if h != nil {
