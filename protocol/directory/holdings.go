@@ -102,7 +102,7 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 	if c.Origin {
 		o.maker = from
 	}
-	if c.Lease != 0 && !h.complete && o.leaseOf(from) == nil {
+	if c.Lease != 0 && !h.complete && o.leaseOf(from) == nil && !s.absent(c.Upstream) {
 		h.upstream = c.Upstream
 		o.leases = append(o.leases, &lease{id: c.Lease, sender: c.Upstream, receiver: from, heard: s.now})
 	}
