@@ -252,10 +252,15 @@ func (c *Coordinator) order(ctx actor.Context, e reduce.Effect) {
 	}
 }
 
-// join tells another node's coordinator that this node wants the target too.
+// join tells another node's coordinator that this node wants the target too, unless
+// what it has is too small for a ring: then it gets the target as all do.
 func (c *Coordinator) join(e reduce.Join) {
+	j := c.joining()
+	if r := c.run.req; len(j.Has) > 0 && !reduce.RingFits(len(r.Sources), r.Num, r.Degree, j.Has[0].Meta.Size, reduce.RingGrain) {
+		return
+	}
 	if pid, ok := c.env.PlacesOn(e.Node); ok {
-		c.env.Store.System.Root.Send(pid, messages.ReportToProto(messages.Report{Target: e.Target, Reduce: e.Reduce, Node: c.env.Store.Self, Event: c.joining()}))
+		c.env.Store.System.Root.Send(pid, messages.ReportToProto(messages.Report{Target: e.Target, Reduce: e.Reduce, Node: c.env.Store.Self, Event: j}))
 	}
 }
 

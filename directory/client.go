@@ -20,6 +20,7 @@ const (
 	repeatMax    = 800 * time.Millisecond // at most: an owner with much to do must not get more of it
 	waitingAfter = time.Second            // one that is queued at the owner
 	watchAgain   = 5 * time.Second        // a watch that was told something
+	calm         = 20 * time.Millisecond  // until an owner hears that a watch has been told, or has ended: nobody waits for that
 	forgetAfter  = 10 * time.Minute       // half the life of a tombstone
 	grain        = 10 * time.Millisecond  // of those times: what is due is looked for no more often
 
@@ -59,6 +60,9 @@ type request struct {
 	deliver func(owner phalanx.NodeID, r core.Result)
 	ready   func(core.Readiness) // of a watch
 	version uint64               // the last that was delivered, of the present owner
+	ack     core.WatchAcked      // that is owed to ackTo
+	ackTo   phalanx.NodeID       // "": none is
+	ackAt   time.Duration
 
 	heard  time.Duration        // when the owner said something, or there was a new one
 	told   time.Duration        // when silent was called last
@@ -135,7 +139,13 @@ func (c *Client) Ready(from phalanx.NodeID, r core.Readiness) {
 	known := w != nil && w.ready != nil && r.To == c.self && w.Object == r.Object
 	fresh := known && (w.owner != from || r.Version > w.version)
 	if known {
-		w.again = c.now() + watchAgain
+		now := c.now()
+		w.again = now + watchAgain
+		w.ack = core.WatchAcked{From: c.self, Num: r.Num, Object: r.Object, Version: max(r.Version, w.ack.Version)}
+		if w.ackTo != from {
+			w.ack.Version, w.ackTo, w.ackAt = r.Version, from, now+calm
+		}
+		c.arm(w.due(), now)
 	}
 	if fresh {
 		w.version = r.Version
@@ -145,14 +155,9 @@ func (c *Client) Ready(from phalanx.NodeID, r core.Readiness) {
 	if fresh {
 		w.ready(r)
 	}
-	if shards == 0 {
-		return
+	if !known && shards > 0 {
+		c.to.Send(from, r.Object.Shard(shards), core.Request{From: c.self, Num: c.Nums(1), Object: r.Object, Body: core.Cancel{Num: r.Num}})
 	}
-	ack := core.Event(core.WatchAcked{From: c.self, Num: r.Num, Object: r.Object, Version: r.Version})
-	if !known {
-		ack = core.Request{From: c.self, Num: c.Nums(1), Object: r.Object, Body: core.Cancel{Num: r.Num}}
-	}
-	c.to.Send(from, r.Object.Shard(shards), ack)
 }
 
 // RequestShard is Request for a body that is about a whole shard.
@@ -202,12 +207,18 @@ func (c *Client) aim(r *request, now time.Duration) bool {
 // owner hears of the end of a watch.
 func (c *Client) Forget(num uint64) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	r := c.pending[num]
 	delete(c.pending, num)
-	c.mu.Unlock()
-	if r != nil && r.ready != nil {
-		c.Request(r.Object, c.Nums(1), core.Cancel{Num: num}, func(phalanx.NodeID, core.Result) {})
+	if r == nil || r.ready == nil {
+		return
 	}
+	c.sent.Add(1)
+	now := c.now()
+	end := &request{Request: core.Request{From: c.self, Num: c.Nums(1), Object: r.Object, Body: core.Cancel{Num: num}}, shard: r.shard,
+		began: now, heard: now, again: now + calm, deliver: func(phalanx.NodeID, core.Result) {}}
+	c.pending[end.Num] = end
+	c.arm(end.again, now)
 }
 
 // Impatient has silent called, from another goroutine, whenever the owner has not
@@ -307,10 +318,14 @@ func (c *Client) Learn(v view.View) {
 
 // due returns when something is to be done about r.
 func (r *request) due() time.Duration {
-	if r.silent == nil {
-		return r.again
+	at := r.again
+	if r.silent != nil {
+		at = min(at, max(r.heard, r.told)+silentAfter+1)
 	}
-	return min(r.again, max(r.heard, r.told)+silentAfter+1)
+	if r.ackTo != "" {
+		at = min(at, r.ackAt)
+	}
+	return at
 }
 
 // arm has Run look when at is due. It needs mu.
@@ -334,16 +349,24 @@ func (c *Client) Run(ctx context.Context) {
 		now := c.now()
 		c.next = 0
 		complain := c.complaints(now)
+		var acks []addressed
 		for num, r := range c.pending {
 			if now-r.began > forgetAfter && r.ready == nil {
 				delete(c.pending, num)
 				continue
+			}
+			if r.ackTo != "" && r.ackAt <= now {
+				acks = append(acks, addressed{r.ackTo, r.shard, r.ack})
+				r.ackTo = ""
 			}
 			if r.again > now {
 				c.arm(r.due(), now)
 			}
 		}
 		c.flush(func(r *request) bool { return r.again <= now }, now)
+		for _, a := range acks {
+			c.to.Send(a.to, a.shard, a.what)
+		}
 		for _, tell := range complain {
 			tell()
 		}
@@ -375,17 +398,18 @@ func (c *Client) flush(due func(*request) bool, now time.Duration) {
 		}
 	}
 	slices.SortFunc(out, func(a, b *request) int { return int(int64(a.Num) - int64(b.Num)) })
-	type addressed struct {
-		to    phalanx.NodeID
-		shard int
-		req   core.Request
-	}
 	sends := make([]addressed, len(out))
 	for i, r := range out {
 		sends[i] = addressed{r.owner, r.shard, r.Request}
 	}
 	c.mu.Unlock()
 	for _, s := range sends {
-		c.to.Send(s.to, s.shard, s.req)
+		c.to.Send(s.to, s.shard, s.what)
 	}
+}
+
+type addressed struct {
+	to    phalanx.NodeID
+	shard int
+	what  any
 }
