@@ -179,7 +179,7 @@ func hostPort(host string, port int) string { return net.JoinHostPort(host, strc
 // startData opens the data connections.
 func (l *life) startData() error {
 	n, t := l.n, transport{l}
-	l.client = directory.NewClient(l.id, t, n.clock)
+	l.client = directory.NewClient(l.id, t, n.clock, l.late)
 	var err error
 	l.conns, err = dataplane.New(dataplane.Config{
 		Self: l.id, Cluster: n.cfg.Cluster, Bind: hostPort(n.cfg.Bind, n.cfg.DataPort), ServerTLS: n.cfg.ServerTLS, ClientTLS: n.cfg.ClientTLS,

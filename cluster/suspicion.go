@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"time"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/logging"
@@ -74,4 +76,12 @@ func (l *life) dataBroken(peer phalanx.NodeID, err error) {
 	if d := l.watching.Load(); d != nil {
 		d.Broken(peer)
 	}
+}
+
+// late returns by how much later than usual this node notices that another is silent.
+func (l *life) late() time.Duration {
+	if d := l.watching.Load(); d != nil {
+		return d.Late()
+	}
+	return 0
 }

@@ -25,8 +25,9 @@ const (
 	grain        = 10 * time.Millisecond  // of those times: what is due is looked for no more often
 
 	// silentAfter is how long an owner may say nothing, while no other takes over,
-	// until callers are told. It outlasts a change of owners. One that answers others
-	// has more time for a request: busyFor.
+	// until callers are told; longer by as much as this node is late to notice that
+	// another is silent. It outlasts a change of owners. One that answers others has
+	// more time for a request: busyFor.
 	silentAfter = 3 * time.Second
 	busyFor     = 15 * time.Second
 )
@@ -38,6 +39,7 @@ type Client struct {
 	self phalanx.NodeID
 	to   Transport
 	now  func() time.Duration
+	late func() time.Duration
 
 	nums    atomic.Uint64
 	sent    atomic.Uint64
@@ -69,11 +71,12 @@ type request struct {
 	silent func(*phalanx.Error) // called if the owner says nothing; nil: nobody wants to know
 }
 
-// NewClient returns a client without a view: requests wait for the first.
-func NewClient(self phalanx.NodeID, to Transport, now func() time.Duration) *Client {
+// NewClient returns a client without a view: requests wait for the first. late says
+// by how much later than usual this node notices that another is silent.
+func NewClient(self phalanx.NodeID, to Transport, now, late func() time.Duration) *Client {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
-	return &Client{self: self, to: to, now: now, pending: map[uint64]*request{}, spoke: map[phalanx.NodeID]time.Duration{}, timer: t}
+	return &Client{self: self, to: to, now: now, late: late, pending: map[uint64]*request{}, spoke: map[phalanx.NodeID]time.Duration{}, timer: t}
 }
 
 // Nums returns the first of n request numbers that are nobody else's.
@@ -377,6 +380,7 @@ func (c *Client) Run(ctx context.Context) {
 // mu, the calls must not have it.
 func (c *Client) complaints(now time.Duration) []func() {
 	var out []func()
+	silentAfter := silentAfter + c.late()
 	for _, r := range c.pending {
 		quiet := now - r.heard
 		if silent := r.silent; silent != nil && quiet > silentAfter && (quiet > busyFor || now-c.spoke[r.owner] > silentAfter) && now-r.told > silentAfter {

@@ -17,6 +17,7 @@ import (
 // wire notes what is sent, and when.
 type wire struct {
 	start time.Time
+	late  time.Duration
 	mu    sync.Mutex
 	sent  []sent
 }
@@ -53,7 +54,7 @@ func owned(number uint64, owner phalanx.NodeID) view.View {
 func bubble(t *testing.T, f func(c *directory.Client, w *wire)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{start: time.Now()}
-		c := directory.NewClient("me", w, func() time.Duration { return time.Since(w.start) })
+		c := directory.NewClient("me", w, func() time.Duration { return time.Since(w.start) }, func() time.Duration { return w.late })
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { c.Run(ctx); close(done) }()
@@ -194,6 +195,25 @@ func TestABusyOwnerHasMoreTime(t *testing.T) {
 		}
 		if len(told) != 1 {
 			t.Errorf("told %d times after 16 s, want once", len(told))
+		}
+	})
+}
+
+// Where silence is noticed later, an owner may be silent for longer.
+func TestSilenceIsLongerWhereMachinesAreBusy(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		w.late = 2 * time.Second
+		c.Learn(owned(1, "a"))
+		c.Request("x", 7, core.Stat{}, func(phalanx.NodeID, core.Result) {})
+		told := make(chan *phalanx.Error, 10)
+		c.Impatient(7, func(err *phalanx.Error) { told <- err })
+		pass(4900 * time.Millisecond)
+		if len(told) > 0 {
+			t.Errorf("told of %v after 4.9 s", <-told)
+		}
+		pass(200 * time.Millisecond)
+		if len(told) != 1 {
+			t.Errorf("told %d times after 5.1 s", len(told))
 		}
 	})
 }

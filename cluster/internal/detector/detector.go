@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -45,6 +46,7 @@ type Detector struct {
 	ctx    context.Context // of the heartbeats
 	cancel context.CancelFunc
 	beats  sync.WaitGroup
+	late   atomic.Int64 // nanoseconds, as Late
 
 	mu       sync.Mutex
 	suspects map[phalanx.NodeID]Suspicion
@@ -102,6 +104,10 @@ func (d *Detector) Suspicion(node phalanx.NodeID) (Suspicion, bool) {
 	s, ok := d.suspects[node]
 	return s, ok
 }
+
+// Late returns by how much later than usual a silent node is now suspected, because
+// machines are busy.
+func (d *Detector) Late() time.Duration { return time.Duration(d.late.Load()) }
 
 func (d *Detector) tell(message any) { d.cfg.System.Root.Send(d.pid, message) }
 
@@ -197,6 +203,7 @@ func (a *instance) step(ev detect.Event) {
 	for _, e := range a.core.Step(ev) {
 		a.do(e)
 	}
+	a.d.late.Store(int64(a.core.Late()))
 }
 
 func (a *instance) do(e detect.Effect) {
