@@ -34,6 +34,13 @@ func (w *wire) Send(to phalanx.NodeID, _ int, v any) {
 	w.sent = append(w.sent, sent{time.Since(w.start), to, v})
 }
 
+// all returns everything that was sent.
+func (w *wire) all() []sent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sent)
+}
+
 // requests returns to whom and when a request was sent.
 func (w *wire) requests(num uint64) (to []phalanx.NodeID, at []time.Duration) {
 	w.mu.Lock()
@@ -228,9 +235,9 @@ func TestAnOwnerThatIsNoneIsAskedAgainSoon(t *testing.T) {
 			t.Errorf("sent to %v at %v", to, at)
 		}
 		c.Forget(7)
-		before := len(w.sent)
+		before := len(w.all())
 		pass(time.Second)
-		if len(w.sent) != before {
+		if len(w.all()) != before {
 			t.Error("a forgotten request was repeated")
 		}
 	})
@@ -249,7 +256,7 @@ func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
 		}
 		pass(40 * time.Millisecond)
 		var acks []uint64
-		for _, s := range w.sent {
+		for _, s := range w.all() {
 			if a, ok := s.v.(core.WatchAcked); ok && s.to == "a" {
 				acks = append(acks, a.Version)
 			}
@@ -267,12 +274,13 @@ func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
 		}
 		c.Forget(7)
 		c.Ready("b", core.Readiness{To: "me", Num: 7, Object: "x", Version: 2}) // is answered by the end of the watch, at once
-		before := len(w.sent)
+		before := len(w.all())
 		pass(40 * time.Millisecond)
-		if len(w.sent) != before+1 {
-			t.Fatalf("%d messages after the end of the watch, want one: what was owed to it is not sent", len(w.sent)-before)
+		after := w.all()
+		if len(after) != before+1 {
+			t.Fatalf("%d messages after the end of the watch, want one: what was owed to it is not sent", len(after)-before)
 		}
-		last := w.sent[len(w.sent)-1]
+		last := after[len(after)-1]
 		if r, ok := last.v.(core.Request); !ok || last.to != "b" {
 			t.Errorf("the end of the watch was told by %+v", last)
 		} else if b, ok := r.Body.(core.Cancel); !ok || b.Num != 7 {
@@ -304,9 +312,9 @@ func TestAReportIsRepeatedUntilItsOwnerHasIt(t *testing.T) {
 			t.Errorf("parts %v in %d rounds", parts, len(rounds))
 		}
 		r.Acked("a", 0, 1)
-		before := len(w.sent)
+		before := len(w.all())
 		pass(time.Second)
-		if len(w.sent) != before {
+		if len(w.all()) != before {
 			t.Error("an acknowledged report was repeated")
 		}
 		r.Learn(owned(2, "b"))
