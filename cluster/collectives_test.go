@@ -142,3 +142,45 @@ func TestAllReduceIsTakenOver(t *testing.T) {
 	group.Wait()
 	empty(t, nodes[:3], "a", "b", "sum")
 }
+
+// Of nodes with small arrays the one with the first source makes the target, and
+// the others wait for it. They make it themselves if that node does not take part,
+// and do not take what was made of another request for it.
+func TestSmallAllReduceIsLed(t *testing.T) {
+	nodes := start(t, 3)
+	r := storenode.Reduce{Sources: []phalanx.ObjectID{"a", "b", "c"}, Op: phalanx.Sum}
+	for i, id := range r.Sources {
+		if _, err := cluster.PutArray(within(t), nodes[i], id, []int64{int64(i), 1 << i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for target, by := range map[phalanx.ObjectID][]*cluster.Node{"all": nodes, "not the first": nodes[1:], "one": nodes[2:]} {
+		var group sync.WaitGroup
+		for _, n := range by {
+			group.Go(func() {
+				r := r
+				r.Target = target
+				v, res, err := n.AllReduce(within(t), r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer v.Release()
+				a, err := cluster.ArrayOf[int64](v)
+				if err != nil || len(res.In) != 3 || res.Object != target || a.Values()[0] != 3 || a.Values()[1] != 7 {
+					t.Errorf("%s at %s: %v, %+v", target, n.ID(), err, res)
+				}
+			})
+		}
+		group.Wait()
+	}
+	r.Target, r.Op = "all", phalanx.Max
+	for _, n := range nodes {
+		v, _, err := n.AllReduce(within(t), r)
+		refused(t, "another request", err, phalanx.ErrExists, `"all"`)
+		if v != nil {
+			t.Errorf("%s has a view", n.ID())
+		}
+	}
+	empty(t, nodes, "a", "b", "c", "all", "not the first", "one")
+}

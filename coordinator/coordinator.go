@@ -109,7 +109,7 @@ func (c *Coordinator) start(ctx actor.Context) {
 		r.began = now
 	}
 	latency, bandwidth := c.env.Network()
-	c.core = reduce.New(reduce.Config{Target: r.req.Target, Sources: r.req.Sources, Num: r.req.Num, Op: r.req.Op, Request: requestDigest(r.req),
+	c.core = reduce.New(reduce.Config{Target: r.req.Target, Sources: r.req.Sources, Num: r.req.Num, Op: r.req.Op, Request: r.req.Fingerprint(),
 		Node: c.env.Store.Self, Room: c.env.Store.Free(), Attempt: r.attempt, Shared: r.shared, Degree: r.req.Degree, Latency: latency, Bandwidth: bandwidth,
 		InlineLimit: c.env.Store.InlineLimit, Deadline: r.began + r.req.Deadline})
 	c.survey = newSurvey(r.req.Sources)

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -11,24 +10,12 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
-	"github.com/phalanx-go/phalanx/storenode"
-	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // note is the recorded answer of a Reduce, given to whoever repeats it.
 type note struct {
 	In  []phalanx.ObjectID `json:"in"`
 	Out []phalanx.ObjectID `json:"out"`
-}
-
-// requestDigest is equal for equal requests.
-func requestDigest(r storenode.Reduce) phalanx.Digest {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q %d %d", string(r.Op), r.Num, len(r.Sources))
-	for _, s := range r.Sources {
-		fmt.Fprintf(&b, " %q", string(s))
-	}
-	return dataplane.DigestBytes([]byte(b.String()))
 }
 
 // ask sends a request about the target. A repeat by the core keeps its number,
@@ -102,7 +89,7 @@ func (c *Coordinator) begin() {
 	if c.run.number == 0 {
 		c.run.number = c.env.Store.Directory.Nums(1)
 	}
-	tag := requestDigest(c.run.req).String()
+	tag := c.run.req.Fingerprint().String()
 	c.ask(askBegin, directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag, Run: c.run.number},
 		func(owner phalanx.NodeID, r directory.Result) reduce.Event {
 			switch {
@@ -137,7 +124,7 @@ func (c *Coordinator) finalise(e reduce.Finalise) {
 	}
 	var body directory.Body = directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Note: recorded}
 	if e.Inline {
-		body = directory.PutInline{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Bytes: c.inline, Tag: requestDigest(c.run.req).String(), Note: recorded}
+		body = directory.PutInline{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Bytes: c.inline, Tag: c.run.req.Fingerprint().String(), Note: recorded}
 	}
 	meta := e.Meta
 	c.run.tree.meta = &meta

@@ -1905,6 +1905,7 @@ type Reply struct {
 	Beside        bool                   `protobuf:"varint,17,opt,name=beside,proto3" json:"beside,omitempty"`
 	Origin        string                 `protobuf:"bytes,18,opt,name=origin,proto3" json:"origin,omitempty"`
 	Listed        uint64                 `protobuf:"varint,19,opt,name=listed,proto3" json:"listed,omitempty"`
+	Tag           string                 `protobuf:"bytes,20,opt,name=tag,proto3" json:"tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2070,6 +2071,13 @@ func (x *Reply) GetListed() uint64 {
 		return x.Listed
 	}
 	return 0
+}
+
+func (x *Reply) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
 }
 
 type ObjectStat struct {
@@ -3380,7 +3388,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04List\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\fR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\xb0\x04\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\xc2\x04\n" +
 	"\x05Reply\x12!\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\r.phalanx.KindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
@@ -3401,7 +3409,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04list\x18\x10 \x03(\v2\x13.phalanx.ObjectStatR\x04list\x12\x16\n" +
 	"\x06beside\x18\x11 \x01(\bR\x06beside\x12\x16\n" +
 	"\x06origin\x18\x12 \x01(\tR\x06origin\x12\x16\n" +
-	"\x06listed\x18\x13 \x01(\x04R\x06listed\"\xd1\x02\n" +
+	"\x06listed\x18\x13 \x01(\x04R\x06listed\x12\x10\n" +
+	"\x03tag\x18\x14 \x01(\tR\x03tag\"\xd1\x02\n" +
 	"\n" +
 	"ObjectStat\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +

@@ -6,7 +6,7 @@ func fromResult(r *directory.Result) *Reply {
 	m := &Reply{Kind: Kind(r.Kind), Text: fromText(r.Text), NotOwner: r.NotOwner, Waiting: r.Waiting,
 		State: ObjectState(r.State), Gen: fromGen(r.Gen), Meta: fromMeta(r.Meta), Digest: fromDigest(r.Digest),
 		Inline: r.Inline, IsInline: r.IsInline, Note: r.Note, Attached: string(r.Attached), Lease: r.Lease,
-		Sender: string(r.Sender), Beside: r.Beside, Origin: string(r.Origin), Listed: r.Listed}
+		Sender: string(r.Sender), Beside: r.Beside, Origin: string(r.Origin), Listed: r.Listed, Tag: r.Tag}
 	if r.Stat != nil {
 		m.Stat = fromStat(r.Stat)
 	}
@@ -23,7 +23,7 @@ func (f *fields) result(m *Reply) directory.Result {
 		Inline: m.GetInline(), IsInline: m.GetIsInline(), Note: m.GetNote(),
 		Attached: f.maybeNode("reply.attached", m.GetAttached()), Lease: m.GetLease(),
 		Sender: f.maybeNode("reply.sender", m.GetSender()), Beside: m.GetBeside(),
-		Origin: f.maybeNode("reply.origin", m.GetOrigin()), Listed: m.GetListed()}
+		Origin: f.maybeNode("reply.origin", m.GetOrigin()), Listed: m.GetListed(), Tag: m.GetTag()}
 	if s := m.GetStat(); s != nil {
 		stat := f.stat(s)
 		r.Stat = &stat

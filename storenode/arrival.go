@@ -100,7 +100,7 @@ func (s *Store) lookUp(cl *call) {
 	env.active.fetches[cl.object] = a
 	env.active.mu.Unlock()
 	env.Directory.Request(a.object, a.num, locate, func(owner phalanx.NodeID, r directory.Result) {
-		env.send(env.StorePID, lookedUp{a, answered{Answered: toAnswered(a.num, owner, r), inline: r.Inline, listed: r.Listed}})
+		env.send(env.StorePID, lookedUp{a, answered{Answered: toAnswered(a.num, owner, r), smallBytes: smallOf(r)}})
 	})
 	env.Directory.Impatient(a.num, func(err *phalanx.Error) { env.send(env.StorePID, unanswered{a, silent{a.num, err}}) })
 }
@@ -111,7 +111,7 @@ func (s *Store) lookedUp(c actor.Context, m lookedUp) {
 	if s.arrival(a.object) != a { // it was abandoned, or is over
 		return
 	}
-	size := int64(len(m.inline))
+	size := int64(len(m.bytes))
 	if a.pid != nil || !m.Inline || m.Kind != 0 || size > a.room {
 		s.tell(c, a, m.answered)
 		return
@@ -121,7 +121,7 @@ func (s *Store) lookedUp(c actor.Context, m lookedUp) {
 	env.active.mu.Lock()
 	delete(env.active.fetches, a.object)
 	env.active.mu.Unlock()
-	kept := env.keepInline(Info{Object: a.object, Gen: m.Gen, Meta: m.Meta, Digest: m.Digest}, m.inline, m.listed)
+	kept := env.keepInline(Info{Object: a.object, Gen: m.Gen, Meta: m.Meta, Digest: m.Digest}, m.smallBytes)
 	for _, cl := range a.take() {
 		env.hand(cl, kept)
 	}

@@ -1,7 +1,6 @@
 package storenode
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
 // bounded calls f with a context that ends after a deadline, or the node's default
@@ -109,64 +107,4 @@ func (g Gather) validate() *phalanx.Error {
 		seen[id] = true
 	}
 	return nil
-}
-
-// AllReduce runs r, or waits for who runs the same, and gets the target while it
-// is made.
-func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
-	ctx, cancel := e.within(ctx)
-	defer cancel()
-	type got struct {
-		view *View
-		err  error
-	}
-	gets, here := make(chan got, 1), make(chan Info, 1)
-	go func() {
-		e.lookAround(ctx, r)
-		v, err := e.Get(ctx, r.Target, true)
-		if err == nil {
-			here <- v.Info()
-		}
-		gets <- got{v, err}
-	}()
-	result, err := e.RunReduce(ctx, Reduce(r), here)
-	if err != nil {
-		cancel()
-	}
-	g := <-gets
-	if err == nil {
-		err = g.err
-	}
-	if err != nil {
-		if g.view != nil {
-			g.view.Release()
-		}
-		return AllReduced{Target: r.Target, Err: withOp("allreduce", r.Target, err)}
-	}
-	return AllReduced{Target: r.Target, Result: result, View: g.view}
-}
-
-// ringSoon is how long a target that can be made in a ring is waited for here,
-// before others are asked for it.
-const ringSoon = 50 * time.Millisecond
-
-// lookAround waits a little if the target is likely to be made on this node too.
-func (e *Env) lookAround(ctx context.Context, r AllReduce) {
-	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
-	if !ok || !reduce.RingFits(len(r.Sources), cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Meta.Size, reduce.RingGrain) {
-		return
-	}
-	if shown := e.Table.arrived(r.Target); e.Table.lookup(r.Target) == nil {
-		await(ctx, shown, ringSoon)
-	}
-}
-
-// firstOf returns the first of ids of which there is a complete copy, or "".
-func firstOf(t *Table, ids []phalanx.ObjectID) phalanx.ObjectID {
-	for _, id := range ids {
-		if _, ok := t.Whole(id); ok {
-			return id
-		}
-	}
-	return ""
 }

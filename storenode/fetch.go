@@ -37,9 +37,8 @@ type (
 	readers  struct{} // the receivers downstream are others than before
 	answered struct {
 		transfer.Answered
-		inline  []byte
-		listed  uint64 // as directory.Result has it
-		existed bool   // of a put
+		smallBytes
+		existed bool // of a put
 	}
 	silent struct { // the owner, to a Locate
 		num uint64
@@ -65,8 +64,7 @@ type fetch struct {
 	needed   int64            // of the budget, for a buffer that could not be made
 	lacks    int64            // of the budget, what was last waited for
 	copy     *objectCopy
-	inline   []byte           // of the last answer
-	listed   uint64           // likewise
+	small    smallBytes       // of the last answer
 	known    map[uint64]*call // those that the core knows of
 	opening  []*call
 	stream   context.CancelFunc
@@ -100,8 +98,8 @@ func (f *fetch) Receive(c actor.Context) {
 	case expired:
 		f.expire(m.call)
 	case answered:
-		if m.inline != nil || m.Inline {
-			f.inline, f.listed = m.inline, m.listed
+		if m.bytes != nil || m.Inline {
+			f.small = m.smallBytes
 		}
 		if m.Waiting && (m.State == transfer.Unbound || m.State == transfer.Lost) {
 			f.unreserve() // it may take for ever: others need the room
@@ -309,7 +307,7 @@ func (f *fetch) genHeld() phalanx.Generation {
 func (f *fetch) request(num uint64, body directory.Body) {
 	self, env := f.self, f.env
 	env.Directory.Request(f.object, num, body, func(owner phalanx.NodeID, r directory.Result) {
-		env.send(self, answered{Answered: toAnswered(num, owner, r), inline: r.Inline, listed: r.Listed})
+		env.send(self, answered{Answered: toAnswered(num, owner, r), smallBytes: smallOf(r)})
 	})
 	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, silent{num, err}) })
 }

@@ -2,6 +2,15 @@ package storenode
 
 import "github.com/phalanx-go/phalanx/protocol/directory"
 
+// smallBytes is a small object as it comes with the directory's answer.
+type smallBytes struct {
+	bytes  []byte
+	tag    string
+	listed uint64 // as directory.Result has it
+}
+
+func smallOf(r directory.Result) smallBytes { return smallBytes{r.Inline, r.Tag, r.Listed} }
+
 // inlineRoom tells that there is room for inline bytes, or that there will be
 // none.
 type inlineRoom struct{ err error }
@@ -9,7 +18,7 @@ type inlineRoom struct{ err error }
 // takeInline keeps bytes that came with the directory's answer. If there is no
 // room for them now they wait for it, as other bytes do.
 func (f *fetch) takeInline(info Info) {
-	size := int64(len(f.inline))
+	size := int64(len(f.small.bytes))
 	if f.reserved >= size {
 		f.env.Pool.Budget().Release(f.reserved - size)
 		f.reserved = size
@@ -62,16 +71,16 @@ func (f *fetch) giveUpInline() {
 
 // keepInline hands the reserved room to the table.
 func (f *fetch) keepInline(info Info) {
-	f.final = f.env.keepInline(info, f.inline, f.listed)
+	f.final = f.env.keepInline(info, f.small)
 	f.reserved = 0
 }
 
 // keepInline enters a copy whose room is reserved. It is announced if its owner has
 // not listed it, or if another epoch has begun, in which this node may have reported
 // what it holds without it: a Delete reaches only those that are listed.
-func (e *Env) keepInline(info Info, bytes []byte, listed uint64) *objectCopy {
-	c := e.Table.keepInline(info, bytes, false)
-	if listed == 0 || e.Directory.Epoch(info.Object) != listed {
+func (e *Env) keepInline(info Info, small smallBytes) *objectCopy {
+	c := e.Table.keepInline(info, small.bytes, small.tag, false)
+	if small.listed == 0 || e.Directory.Epoch(info.Object) != small.listed {
 		e.report(info.Object, directory.Announce{Gen: info.Gen, Complete: true, Begun: true})
 	}
 	return c

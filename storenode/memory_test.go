@@ -21,7 +21,7 @@ func small(t *testing.T, table *Table, id phalanx.ObjectID, n int, pinned bool) 
 	if !table.budget.TryReserve(int64(n)) {
 		t.Fatalf("no room for %s", id)
 	}
-	return table.keepInline(Info{Object: id, Gen: first, Meta: phalanx.Meta{Size: int64(n)}}, make([]byte, n), pinned)
+	return table.keepInline(Info{Object: id, Gen: first, Meta: phalanx.Meta{Size: int64(n)}}, make([]byte, n), "", pinned)
 }
 
 // arriving shows a partial copy of n bytes.
@@ -117,7 +117,7 @@ func TestTableGivesBack(t *testing.T) {
 		{"a newer inline one too", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			arriving(t, pool, table, "o", first, 100)
 			table.budget.TryReserve(20)
-			table.keepInline(Info{Object: "o", Gen: second}, make([]byte, 20), false)
+			table.keepInline(Info{Object: "o", Gen: second}, make([]byte, 20), "", false)
 		}, 20, 1},
 		{"an older generation does not", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			now := arriving(t, pool, table, "o", second, 100)

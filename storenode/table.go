@@ -18,6 +18,7 @@ type objectCopy struct {
 	gen    phalanx.Generation
 	buffer *dataplane.Buffer // nil if the bytes are inline
 	inline []byte
+	tag    string        // of inline bytes: the digest of the Reduce that has made them, if it is known
 	over   chan struct{} // closed once the copy is complete, or dropped
 
 	meta     phalanx.Meta
@@ -107,7 +108,7 @@ func (t *Table) insert(c *objectCopy) {
 
 // keepInline keeps a complete copy of a small object. The caller has reserved
 // room for the bytes, which the table takes over.
-func (t *Table) keepInline(info Info, bytes []byte, pinned bool) *objectCopy {
+func (t *Table) keepInline(info Info, bytes []byte, tag string, pinned bool) *objectCopy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.copies[info.Object]; old != nil {
@@ -118,7 +119,7 @@ func (t *Table) keepInline(info Info, bytes []byte, pinned bool) *objectCopy {
 		}
 		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: info.Gen})
 	}
-	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, digest: info.Digest, inline: bytes,
+	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, digest: info.Digest, inline: bytes, tag: tag,
 		complete: true, begun: true, pinned: pinned, over: make(chan struct{})}
 	close(c.over)
 	t.insert(c)

@@ -57,6 +57,9 @@ func (r Result) String() string {
 	} else if r.IsInline {
 		b.WriteString(", inline")
 	}
+	if r.Tag != "" {
+		fmt.Fprintf(&b, ", made by %q", r.Tag)
+	}
 	if r.Listed != 0 {
 		b.WriteString(", listed")
 	}

@@ -56,7 +56,7 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 		return true
 	case o.rec.Inline:
 		res := s.known(o)
-		res.Inline, res.Listed = o.rec.Bytes, s.enlist(o, r)
+		res.Inline, res.Tag, res.Listed = o.rec.Bytes, o.rec.Tag, s.enlist(o, r)
 		s.reply(r, res)
 		return true
 	}

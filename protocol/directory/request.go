@@ -177,6 +177,7 @@ type Result struct {
 	Digest   phalanx.Digest // if the object is final
 	Inline   []byte
 	IsInline bool
+	Tag      string // with Inline: of the reduce that has made it
 	Listed   uint64 // the shard's epoch, if Inline came and its receiver is listed with it; 0: it has to announce it
 	Note     []byte
 	Attached phalanx.NodeID // the node of the coordinator that makes the object

@@ -1,0 +1,124 @@
+package storenode
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// AllReduce runs r, or waits for who runs the same, and gets the target while it
+// is made.
+func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
+	ctx, cancel := e.within(ctx)
+	defer cancel()
+	type got struct {
+		view *View
+		err  error
+	}
+	gets, here := make(chan got, 1), make(chan Info, 1)
+	shared := (<-chan Info)(here)
+	go func() {
+		e.lookAround(ctx, r)
+		v, err := e.Get(ctx, r.Target, true)
+		if err == nil {
+			here <- v.Info()
+		}
+		gets <- got{v, err}
+	}()
+	switch e.role(r) {
+	case leads:
+		shared = nil // nobody else is expected to make it
+	case follows:
+		select {
+		case g := <-gets:
+			if g.err == nil && g.view.copy.tag == Reduce(r).Fingerprint().String() {
+				return AllReduced{Target: r.Target, Result: ReduceResult{Info: g.view.Info(), In: r.Sources}, View: g.view}
+			}
+			gets <- g // the reduce says what is wrong
+		case <-time.After(followFor):
+		}
+	}
+	result, err := e.RunReduce(ctx, Reduce(r), shared)
+	if err != nil {
+		cancel()
+	}
+	g := <-gets
+	if err == nil {
+		err = g.err
+	}
+	if err != nil {
+		if g.view != nil {
+			g.view.Release()
+		}
+		return AllReduced{Target: r.Target, Err: withOp("allreduce", r.Target, err)}
+	}
+	return AllReduced{Target: r.Target, Result: result, View: g.view}
+}
+
+// role is what a node does for an AllReduce of small arrays.
+type role uint8
+
+const (
+	either  role = iota // the arrays are not small, or not here: whoever begins the target first makes it
+	leads               // this node has the first source: it makes the target
+	follows             // others make it
+)
+
+// followFor is how long a node waits for a small target, in which time it would
+// come, before it asks for it to be made: the node with the first source may not
+// take part.
+const followFor = 50 * time.Millisecond
+
+// role tells nodes with small arrays apart, so that not all of them ask the target's
+// owner who makes it, and then for the target.
+func (e *Env) role(r AllReduce) role {
+	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
+	switch {
+	case !ok || has.Meta.Size >= e.InlineLimit || r.Degree != 0 || cmp.Or(r.Num, len(r.Sources)) != len(r.Sources):
+		return either
+	case has.Object == r.Sources[0]:
+		return leads
+	}
+	return follows
+}
+
+// Fingerprint is equal for requests that make the same.
+func (r Reduce) Fingerprint() phalanx.Digest {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %d %d", string(r.Op), cmp.Or(r.Num, len(r.Sources)), len(r.Sources))
+	for _, s := range r.Sources {
+		fmt.Fprintf(&b, " %q", string(s))
+	}
+	return dataplane.DigestBytes([]byte(b.String()))
+}
+
+// ringSoon is how long a target that can be made in a ring is waited for here,
+// before others are asked for it.
+const ringSoon = 50 * time.Millisecond
+
+// lookAround waits a little if the target is likely to be made on this node too.
+func (e *Env) lookAround(ctx context.Context, r AllReduce) {
+	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
+	if !ok || !reduce.RingFits(len(r.Sources), cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Meta.Size, reduce.RingGrain) {
+		return
+	}
+	if shown := e.Table.arrived(r.Target); e.Table.lookup(r.Target) == nil {
+		await(ctx, shown, ringSoon)
+	}
+}
+
+// firstOf returns the first of ids of which there is a complete copy, or "".
+func firstOf(t *Table, ids []phalanx.ObjectID) phalanx.ObjectID {
+	for _, id := range ids {
+		if _, ok := t.Whole(id); ok {
+			return id
+		}
+	}
+	return ""
+}
