@@ -164,6 +164,10 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 	case transfer.Fill:
 		p.buffer.Retain()
 		p.filler.Add(1)
+		if p.small() {
+			p.env.fill(p.ctx, p.self, p.req, p.buffer, &p.filler)
+			return
+		}
 		go p.env.fill(p.ctx, p.self, p.req, p.buffer, &p.filler)
 	case transfer.Show:
 		p.show(e.Gen)
@@ -179,6 +183,11 @@ func (p *put) carryOut(e transfer.CreatorEffect) {
 	case transfer.Discard:
 		p.discard()
 	}
+}
+
+// small reports whether the bytes are so few that the actor copies them itself.
+func (p *put) small() bool {
+	return p.req.Reader == nil && len(p.req.Bytes) <= dataplane.PieceSize
 }
 
 func (p *put) request(num uint64, body directory.Body) {
@@ -324,7 +333,7 @@ func (p *put) finish(d *PutDone) {
 	d.Object = p.req.Object
 	d.Err = withOp("put", p.req.Object, d.Err)
 	done := p.done
-	if p.req.Reader != nil { // a read may block for as long as it likes
+	if p.req.Reader != nil || p.small() { // a read may block for as long as it likes
 		done(d)
 	} else {
 		go func() { p.filler.Wait(); done(d) }()
