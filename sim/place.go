@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -320,6 +322,9 @@ func (p *place) release(keepTarget bool) {
 		if keepTarget && root.whole {
 			p.finish(root)
 		} else {
+			if others := n.copies(root.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != root && o.gen == root.gen }) {
+				n.client.report(root.object, directory.Drop{Gen: root.gen}, nil)
+			}
 			p.hide(phalanx.Generation{})
 		}
 	}

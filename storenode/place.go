@@ -235,6 +235,7 @@ func (p *place) release(keepTarget bool) {
 	p.hub.hide(p.key)
 	if p.root != nil && !keepTarget && !p.env.Table.isComplete(p.root) {
 		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
+		p.env.reportDrop(p.root.object, p.root.gen) // its digest may be on the way to the owner, who would count on this copy
 	}
 	p.root = nil
 	if p.out != nil {
