@@ -62,8 +62,7 @@ type request struct {
 	deliver func(owner phalanx.NodeID, r core.Result)
 	ready   func(core.Readiness) // of a watch
 	version uint64               // the last that was delivered, of the present owner
-	ack     core.WatchAcked      // that is owed to ackTo
-	ackTo   phalanx.NodeID       // "": none is
+	ackTo   phalanx.NodeID       // who is to hear that it was; "": nobody
 	ackAt   time.Duration
 
 	heard  time.Duration        // when the owner said something, or there was a new one
@@ -144,11 +143,10 @@ func (c *Client) Ready(from phalanx.NodeID, r core.Readiness) {
 	if known {
 		now := c.now()
 		w.again = now + watchAgain
-		w.ack = core.WatchAcked{From: c.self, Num: r.Num, Object: r.Object, Version: max(r.Version, w.ack.Version)}
 		if w.ackTo != from {
-			w.ack.Version, w.ackTo, w.ackAt = r.Version, from, now+calm
+			w.ackTo, w.ackAt = from, now+calm
 		}
-		c.arm(w.due(), now)
+		c.arm(c.due(w), now)
 	}
 	if fresh {
 		w.version = r.Version
@@ -187,7 +185,7 @@ func (c *Client) add(r *request) {
 // aim sets whom r goes to and when it is repeated; false if there is no owner yet.
 func (c *Client) aim(r *request, now time.Duration) bool {
 	r.again = now + min(repeatAfter<<min(r.times, 16), repeatMax)
-	defer func() { c.arm(r.due(), now) }()
+	defer func() { c.arm(c.due(r), now) }()
 	if len(c.view.Shards) == 0 {
 		return false
 	}
@@ -232,7 +230,7 @@ func (c *Client) Impatient(num uint64, silent func(*phalanx.Error)) {
 	defer c.mu.Unlock()
 	if r := c.pending[num]; r != nil {
 		r.silent = silent
-		c.arm(r.due(), c.now())
+		c.arm(c.due(r), c.now())
 	}
 }
 
@@ -320,10 +318,10 @@ func (c *Client) Learn(v view.View) {
 }
 
 // due returns when something is to be done about r.
-func (r *request) due() time.Duration {
+func (c *Client) due(r *request) time.Duration {
 	at := r.again
 	if r.silent != nil {
-		at = min(at, max(r.heard, r.told)+silentAfter+1)
+		at = min(at, max(r.heard, r.told)+c.silence()+1)
 	}
 	if r.ackTo != "" {
 		at = min(at, r.ackAt)
@@ -359,11 +357,11 @@ func (c *Client) Run(ctx context.Context) {
 				continue
 			}
 			if r.ackTo != "" && r.ackAt <= now {
-				acks = append(acks, addressed{r.ackTo, r.shard, r.ack})
+				acks = append(acks, addressed{r.ackTo, r.shard, core.WatchAcked{From: c.self, Num: r.Num, Object: r.Object, Version: r.version}})
 				r.ackTo = ""
 			}
 			if r.again > now {
-				c.arm(r.due(), now)
+				c.arm(c.due(r), now)
 			}
 		}
 		c.flush(func(r *request) bool { return r.again <= now }, now)
@@ -376,14 +374,17 @@ func (c *Client) Run(ctx context.Context) {
 	}
 }
 
+// silence returns how long an owner may now say nothing.
+func (c *Client) silence() time.Duration { return silentAfter + c.late() }
+
 // complaints returns what the callers of silent owners are to be told. It needs
 // mu, the calls must not have it.
 func (c *Client) complaints(now time.Duration) []func() {
 	var out []func()
-	silentAfter := silentAfter + c.late()
+	silence := c.silence()
 	for _, r := range c.pending {
 		quiet := now - r.heard
-		if silent := r.silent; silent != nil && quiet > silentAfter && (quiet > busyFor || now-c.spoke[r.owner] > silentAfter) && now-r.told > silentAfter {
+		if silent := r.silent; silent != nil && quiet > silence && (quiet > busyFor || now-c.spoke[r.owner] > silence) && now-r.told > silence {
 			err := c.unavailable(r, quiet)
 			r.told = now
 			out = append(out, func() { silent(err) })
