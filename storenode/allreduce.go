@@ -31,17 +31,17 @@ func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
 		}
 		gets <- got{v, err}
 	}()
-	switch e.role(r) {
-	case leads:
+	switch e.part(r) {
+	case reduce.Leads:
 		shared = nil // nobody else is expected to make it
-	case follows:
+	case reduce.Follows:
 		select {
 		case g := <-gets:
 			if g.err == nil && g.view.copy.tag == Reduce(r).Fingerprint().String() {
 				return AllReduced{Target: r.Target, Result: ReduceResult{Info: g.view.Info(), In: r.Sources}, View: g.view}
 			}
 			gets <- g // the reduce says what is wrong
-		case <-time.After(followFor):
+		case <-time.After(reduce.FollowFor):
 		}
 	}
 	result, err := e.RunReduce(ctx, Reduce(r), shared)
@@ -61,31 +61,13 @@ func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
 	return AllReduced{Target: r.Target, Result: result, View: g.view}
 }
 
-// role is what a node does for an AllReduce of small arrays.
-type role uint8
-
-const (
-	either  role = iota // the arrays are not small, or not here: whoever begins the target first makes it
-	leads               // this node has the first source: it makes the target
-	follows             // others make it
-)
-
-// followFor is how long a node waits for a small target, in which time it would
-// come, before it asks for it to be made: the node with the first source may not
-// take part.
-const followFor = 50 * time.Millisecond
-
-// role tells nodes with small arrays apart, so that not all of them ask the target's
-// owner who makes it, and then for the target.
-func (e *Env) role(r AllReduce) role {
+// part returns what this node does in r, by what it has of the sources.
+func (e *Env) part(r AllReduce) reduce.Part {
 	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
-	switch {
-	case !ok || has.Meta.Size >= e.InlineLimit || r.Degree != 0 || cmp.Or(r.Num, len(r.Sources)) != len(r.Sources):
-		return either
-	case has.Object == r.Sources[0]:
-		return leads
+	if !ok {
+		return reduce.Either
 	}
-	return follows
+	return reduce.PartOf(r.Sources, cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Object, has.Meta.Size, e.InlineLimit)
 }
 
 // Fingerprint is equal for requests that make the same.
