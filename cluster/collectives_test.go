@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -95,6 +96,23 @@ func TestAllGather(t *testing.T) {
 	empty(t, nodes, ids...)
 }
 
+// allReduced has n take part in r, and returns what it got: three zeros with an error.
+func allReduced(t *testing.T, n *cluster.Node, r storenode.Reduce) ([]int64, storenode.ReduceResult) {
+	t.Helper()
+	v, res, err := n.AllReduce(within(t), r)
+	if err != nil {
+		t.Error(err)
+		return make([]int64, 3), res
+	}
+	defer v.Release()
+	a, err := cluster.ArrayOf[int64](v)
+	if err != nil {
+		t.Error(err)
+		return make([]int64, 3), res
+	}
+	return slices.Clone(a.Values()), res
+}
+
 // The node that began an allreduce dies. Another that asked for the same takes it
 // over.
 func TestAllReduceIsTakenOver(t *testing.T) {
@@ -119,15 +137,8 @@ func TestAllReduceIsTakenOver(t *testing.T) {
 	var group sync.WaitGroup
 	for _, n := range nodes[:3] {
 		group.Go(func() {
-			v, res, err := n.AllReduce(within(t), r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer v.Release()
-			a, err := cluster.ArrayOf[int64](v)
-			if err != nil || len(res.In) != 2 || a.Values()[2] != 6 {
-				t.Errorf("%v, %+v", err, res)
+			if values, res := allReduced(t, n, r); len(res.In) != 2 || values[2] != 6 {
+				t.Errorf("%v, %+v", values, res)
 			}
 		})
 	}
@@ -160,15 +171,8 @@ func TestSmallAllReduceIsLed(t *testing.T) {
 			group.Go(func() {
 				r := r
 				r.Target = target
-				v, res, err := n.AllReduce(within(t), r)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer v.Release()
-				a, err := cluster.ArrayOf[int64](v)
-				if err != nil || len(res.In) != 3 || res.Object != target || a.Values()[0] != 3 || a.Values()[1] != 7 {
-					t.Errorf("%s at %s: %v, %+v", target, n.ID(), err, res)
+				if values, res := allReduced(t, n, r); len(res.In) != 3 || res.Object != target || values[0] != 3 || values[1] != 7 {
+					t.Errorf("%s at %s: %v, %+v", target, n.ID(), values, res)
 				}
 			})
 		}
