@@ -177,12 +177,14 @@ func (c *Core) patience(p *peer) time.Duration {
 	return min(c.cfg.SilentAfter+busyFactor*max(p.slow, c.lag), c.cfg.PatienceMax)
 }
 
-// Late returns by how much longer than SilentAfter a peer may now be silent, because
-// machines are busy.
+// Late returns by how much longer than SilentAfter a peer that is trusted may now be
+// silent, because machines are busy.
 func (c *Core) Late() time.Duration {
 	late := time.Duration(0)
 	for _, p := range c.peers {
-		late = max(late, c.patience(p)-c.cfg.SilentAfter)
+		if p.watched && p.cause == Trusted {
+			late = max(late, c.patience(p)-c.cfg.SilentAfter)
+		}
 	}
 	return late
 }

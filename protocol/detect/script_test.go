@@ -73,6 +73,8 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 		var until int64
 		d.ScanArgs(t, "until", &until)
 		w.until(time.Duration(until)*time.Millisecond, ids(d, "echo"))
+	case "late":
+		fmt.Fprintln(&w.out, w.core.Late())
 	case "suspects":
 		fmt.Fprintln(&w.out, w.core.Suspects())
 	default:
