@@ -62,31 +62,36 @@ func TestBroadcastOverALinkThatFails(t *testing.T) {
 func TestOwnerAndBackupAreCutApart(t *testing.T) {
 	nodes := start(t, 5)
 	var ids []phalanx.ObjectID
-	owner, backup := nodes[1], nodes[2]
+	var owner, backup *process // of any shard that is not the first node's: not every two nodes have one together
 	for len(ids) < 3 {
 		id := fresh("replicated")
-		if o, b := replicas(t, nodes, id); o == owner && b == backup {
+		o, b := replicas(t, nodes, id)
+		if owner == nil && o != nodes[0] && b != nodes[0] {
+			owner, backup = o, b
+		}
+		if o == owner && b == backup {
 			ids = append(ids, id)
 		}
 	}
+	others := without(nodes, owner)
+	rest := without(without(others, nodes[0]), backup)
 	put := func(p *process, id phalanx.ObjectID) call {
 		return tell(p, order{Do: "put", Object: id, Size: 1 << 10})
 	}
 	get := func(p *process, id phalanx.ObjectID) call {
 		return tell(p, order{Do: "get", Object: id, Size: 1 << 10})
 	}
-	must(t, put(nodes[3], ids[0]))
+	must(t, put(rest[0], ids[0]))
 	cuts := bed.Between(owner.host, backup.host)
 	t.Cleanup(func() { do(t, shared.Heal(cuts...)) })
 	do(t, shared.Cut(cuts...))
 	was := owner.id(t)
-	must(t, put(nodes[3], ids[1]), put(backup, ids[2]))
-	must(t, get(nodes[4], ids[1]), get(backup, ids[0]), get(backup, ids[1]), get(owner, ids[2]))
+	must(t, put(rest[0], ids[1]), put(backup, ids[2]))
+	must(t, get(rest[1], ids[1]), get(backup, ids[0]), get(backup, ids[1]), get(owner, ids[2]))
 	must(t, tell(backup, order{Do: "delete", Object: ids[0]}))
 	owner.signal(t, syscall.SIGKILL)
-	others := without(nodes, owner)
-	must(t, get(nodes[3], ids[1]), get(nodes[4], ids[2]))
-	if l := get(nodes[4], ids[0]).answer(t); l.ErrKind != phalanx.ErrDeleted {
+	must(t, get(rest[0], ids[1]), get(rest[1], ids[2]))
+	if l := get(rest[1], ids[0]).answer(t); l.ErrKind != phalanx.ErrDeleted {
 		t.Errorf("what was deleted is gotten: %s", l.Err)
 	}
 	removed(t, others, was)
