@@ -23,7 +23,7 @@ type job struct {
 // atRoot says that a run is over when the first node has its result; otherwise
 // it is over when the last one has.
 func (j job) atRoot() bool {
-	return j.Op == bench.Gather || j.Op == bench.Reduce || j.Op == bench.RoundTrip
+	return j.Op == bench.Gather || j.Op == bench.Reduce || j.Op == bench.RoundTrip || slices.Contains(directoryOps, j.Op)
 }
 
 // payload is what of a link's rate is left for a stream's bytes: 1,448 of the 1,514
@@ -31,10 +31,10 @@ func (j job) atRoot() bool {
 const payload = 1448.0 / 1514
 
 // bound is the least time in which the bytes can cross the links, whose rate is in
-// bits per second; 0 for links without one. When nodes come one by one, the last
+// bits per second; 0 for links without one, and for no bytes. When nodes come one by one, the last
 // one's bytes have to cross its link after it came.
 func (j job) bound(rate int64) time.Duration {
-	if rate == 0 {
+	if rate == 0 || j.Size == 0 {
 		return 0
 	}
 	s, n := float64(j.Size), float64(j.Nodes)
@@ -44,7 +44,10 @@ func (j job) bound(rate int64) time.Duration {
 }
 
 func (j job) String() string {
-	s := fmt.Sprintf("%s %s, %d nodes", j.Op, sizeText(j.Size), j.Nodes)
+	s := fmt.Sprintf("%s, %d nodes", j.Op, j.Nodes)
+	if j.Size > 0 {
+		s = fmt.Sprintf("%s %s, %d nodes", j.Op, sizeText(j.Size), j.Nodes)
+	}
 	if j.Interval > 0 {
 		s += fmt.Sprintf(", %v apart", j.Interval)
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,15 +54,45 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                               "collectives roundtrip directory arrivals slow unshaped",
+		"--parts slow,roundtrip":         "roundtrip slow",
+		"--systems phalanx":              "collectives roundtrip directory arrivals slow unshaped",
+		"--nodes 4 --sizes 1KB":          "",
+		"--parts fast":                   `there is no part "fast"`,
+		"--parts slow --nodes 4":         "--parts says itself",
+		"--nodes 1":                      "numbers of nodes are 2 to 64",
+		"--runs -1":                      "-1 runs",
+		"--ops gather --slow 2":          "a link can be slower",
+		"--interval 1s --sizes 3B":       `"3B" is no multiple`,
+		"--systems phalanx,ray --runs 1": `there is no system "ray"`,
+	} {
+		f := flag.NewFlagSet("", flag.ContinueOnError)
+		chosen, _, err := flags(f, strings.Fields(args))
+		var names []string
+		for _, p := range chosen {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %q, %v; want %q", args, got, err, want)
+		}
+	}
+	if p := parts[1].only([]string{"gloo", "phalanx"}, 2); !slices.Equal(p.Systems, []string{"phalanx"}) || p.Runs != 2 || parts[1].Runs == 2 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // Of a peer's variants the best is shown, and ranges that overlap are said to.
 func TestTable(t *testing.T) {
-	r := newResult(plan{Systems: []string{"phalanx", "gloo"}, Rate: 400_000_000})
+	r := newResult(part{Systems: []string{"phalanx", "gloo"}, Rate: 400_000_000})
 	j := job{Op: bench.AllReduce, Nodes: 4, Size: 1 << 20, Runs: 3}
 	for i, ms := range []float64{40, 42, 41} {
 		r.add(sample{System: "phalanx", job: j, Run: i, Last: ms})
 		r.add(sample{System: "gloo", Variant: "allreduce-chunked", job: j, Run: i, Last: ms - 5})
 		r.add(sample{System: "gloo", job: j, Run: i, Last: ms + 5})
 	}
+	r.sum()
 	table := r.table()
 	for _, want := range []string{"allreduce 1 MB, 4 nodes", "| 32.9 |", "41.0 (40.0–42.0)", "36.0 (35.0–37.0)", "| 1.247 | 1.14 |"} {
 		if !strings.Contains(table, want) {
@@ -70,8 +102,9 @@ func TestTable(t *testing.T) {
 	j2 := j
 	j2.Size = 1 << 10
 	r.add(sample{System: "phalanx", job: j2, Last: 3})
+	r.sum()
 	dir := t.TempDir()
-	if err := r.write(dir); err != nil {
+	if err := (&report{Parts: []*result{r}}).write(dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"results.json", "table.md", "allreduce-4.svg", "allreduce-4.png"} {
@@ -80,6 +113,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	r.add(sample{System: "gloo", Variant: "allreduce-chunked", job: j, Run: 3, Last: 40})
+	r.sum()
 	if table := r.table(); !strings.Contains(table, "(ranges overlap)") {
 		t.Error(table)
 	}

@@ -3,11 +3,10 @@
 // ip and tc; and for the peers Debian's openmpi-bin libopenmpi-dev libgloo-dev gcc
 // g++. A peer that cannot be compiled is left out.
 //
-//	go run ./bench/collectives
-//	go run ./bench/collectives --nodes 16 --ops broadcast,reduce --sizes 1MB,32MB --runs 5
-//	go run ./bench/collectives --rate none --nodes 4,8 --sizes 128MB
+//	go run ./bench/collectives                                  # all parts
+//	go run ./bench/collectives --parts roundtrip,arrivals       # some of them
+//	go run ./bench/collectives --nodes 16 --ops broadcast,reduce --sizes 1MB,32MB
 //	go run ./bench/collectives --nodes 16 --sizes 32MB --interval 100ms
-//	go run ./bench/collectives --nodes 16 --sizes 32MB --ops broadcast --systems phalanx --slow 10
 //
 // All start at one instant, or with --interval one after the other. A broadcast or
 // an allreduce is over when the last node has the result, the others when the first
@@ -26,25 +25,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/phalanx-go/phalanx/internal/bed"
 	"github.com/phalanx-go/phalanx/internal/bench"
 )
-
-var systems = []string{"phalanx", "openmpi", "gloo"}
-
-// plan is what to measure.
-type plan struct {
-	Systems  []string
-	Ops      []string
-	Nodes    []int
-	Sizes    []int64
-	Rate     int64 // bits per second; 0: as fast as links are
-	Interval time.Duration
-	Slow     int64
-	Runs     int
-}
 
 func main() {
 	if config := os.Getenv(workerVar); config != "" {
@@ -54,76 +39,99 @@ func main() {
 		return
 	}
 	log.SetFlags(0)
-	p, out, err := flags()
+	chosen, out, err := flags(flag.CommandLine, os.Args[1:])
 	if err == nil {
 		err = bed.Missing()
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := measure(p)
-	if err != nil {
-		log.Println(err) // what there is may still be of use
-	}
-	fmt.Print(r.table())
-	if out != "" {
-		if err := r.write(out); err != nil {
-			log.Fatal(err)
+	r, failed := newReport(), error(nil)
+	for _, p := range chosen {
+		one, err := measure(p)
+		r.Parts = append(r.Parts, one)
+		if out != "" { // what there is may be of use, should a later part fail
+			err = errors.Join(err, r.write(out))
+		}
+		if failed = errors.Join(failed, err); err != nil {
+			log.Printf("%s: %v", p.Name, err)
+		}
+		if errors.Is(err, errInterrupted) {
+			break
 		}
 	}
-	if err != nil {
+	fmt.Print(r.table())
+	if failed != nil {
 		os.Exit(1)
 	}
 }
 
-func flags() (p plan, out string, err error) {
-	all := func(list []string) (s string) {
-		for i, x := range list {
-			if i > 0 {
-				s += ","
-			}
-			s += x
-		}
-		return s
+var errInterrupted = errors.New("interrupted")
+
+// flags returns what to measure: all parts, those that are named, or one that is
+// made of the other flags.
+func flags(f *flag.FlagSet, args []string) (chosen []part, out string, err error) {
+	var p part
+	names := partNames()
+	which := f.String("parts", strings.Join(names, ","), "what to measure; with any flag that says otherwise, that alone")
+	sys := f.String("systems", strings.Join(systems, ","), "what to measure it of")
+	do := f.String("ops", strings.Join(bench.Ops, ","), "operations")
+	nodes := f.String("nodes", "4,8,16", "numbers of nodes")
+	sizes := f.String("sizes", "1KB,32KB,1MB,32MB,128MB", "bytes of each node's input; 1KB is 1,024")
+	rate := f.String("rate", "400mbit", "of each link, in each direction; none: as fast as links are")
+	f.DurationVar(&p.Interval, "interval", 0, "time between the starts of two nodes")
+	f.Int64Var(&p.Slow, "slow", 0, "by how much the second node's link is slower; a broadcast is over when the others have it")
+	f.IntVar(&p.Runs, "runs", 0, "runs of each, of which the median is taken (default: as the part says, or 5)")
+	f.StringVar(&out, "out", "", "directory for results.json, table.md and plots")
+	if err := f.Parse(args); err != nil {
+		return nil, "", err
 	}
-	sys := flag.String("systems", all(systems), "what to measure")
-	do := flag.String("ops", all(bench.Ops), "operations")
-	nodes := flag.String("nodes", "4,8,16", "numbers of nodes")
-	sizes := flag.String("sizes", "1KB,32KB,1MB,32MB,128MB", "bytes of each node's input; 1KB is 1,024")
-	rate := flag.String("rate", "400mbit", "of each link, in each direction; none: as fast as links are")
-	flag.DurationVar(&p.Interval, "interval", 0, "time between the starts of two nodes")
-	flag.Int64Var(&p.Slow, "slow", 0, "by how much the second node's link is slower; a broadcast is over when the others have it")
-	flag.IntVar(&p.Runs, "runs", 5, "runs of each, of which the median is taken")
-	flag.StringVar(&out, "out", "", "directory for results.json, table.md and plots")
-	flag.Parse()
 	if p.Systems, err = parseAll(*sys, oneOf("system", systems)); err != nil {
-		return p, out, err
+		return nil, out, err
+	}
+	own, named := false, false
+	f.Visit(func(set *flag.Flag) {
+		own = own || slices.Contains([]string{"ops", "nodes", "sizes", "rate", "interval", "slow"}, set.Name)
+		named = named || set.Name == "parts"
+	})
+	switch {
+	case own && named:
+		return nil, out, errors.New("--parts says itself which operations, nodes, sizes and links there are")
+	case !own:
+		wanted, err := parseAll(*which, oneOf("part", names))
+		if err != nil {
+			return nil, out, err
+		}
+		if p.Runs < 0 {
+			return nil, out, fmt.Errorf("%d runs", p.Runs)
+		}
+		for _, one := range parts {
+			if slices.Contains(wanted, one.Name) {
+				chosen = append(chosen, one.only(p.Systems, p.Runs))
+			}
+		}
+		return chosen, out, nil
 	}
 	if p.Ops, err = parseAll(*do, oneOf("operation", bench.Ops)); err != nil {
-		return p, out, err
+		return nil, out, err
 	}
 	if p.Nodes, err = parseAll(*nodes, strconv.Atoi); err != nil {
-		return p, out, err
+		return nil, out, err
 	}
 	if p.Sizes, err = parseAll(*sizes, parseSize); err != nil {
-		return p, out, err
+		return nil, out, err
 	}
 	if p.Rate, err = parseRate(*rate); err != nil {
-		return p, out, err
+		return nil, out, err
 	}
-	switch {
-	case slices.Min(p.Nodes) < 2 || slices.Max(p.Nodes) > 64:
-		err = fmt.Errorf("numbers of nodes are 2 to 64, not %v", p.Nodes)
-	case p.Runs < 1 || p.Interval < 0:
-		err = fmt.Errorf("%d runs, %v apart", p.Runs, p.Interval)
-	case p.Slow < 0 || p.Slow > 0 && (p.Rate == 0 || slices.Max(p.Nodes) < 3 || !slices.Equal(p.Ops, []string{bench.Broadcast}) || !slices.Equal(p.Systems, []string{"phalanx"})):
-		err = fmt.Errorf("a link can be slower in a broadcast of phalanx among three or more, on links with a rate; the peers do not say when each node is done")
+	if p.Runs == 0 {
+		p.Runs = 5
 	}
-	return p, out, err
+	return []part{p}, out, p.valid()
 }
 
 // jobs are those for n nodes. Large ones run less often.
-func (p plan) jobs(n int) []job {
+func (p part) jobs(n int) []job {
 	var all []job
 	for _, op := range p.Ops {
 		for _, size := range p.Sizes {
@@ -141,8 +149,9 @@ func (p plan) jobs(n int) []job {
 }
 
 // measure has all systems do everything, in turn.
-func measure(p plan) (*result, error) {
+func measure(p part) (*result, error) {
 	r := newResult(p)
+	defer r.sum()
 	dir, err := os.MkdirTemp("", "phalanx-bench")
 	if err != nil {
 		return r, err
@@ -174,7 +183,7 @@ func measure(p plan) (*result, error) {
 		for _, s := range able {
 			select {
 			case <-stop:
-				return r, b.Close()
+				return r, errors.Join(errInterrupted, b.Close())
 			default:
 			}
 			if s == "phalanx" {

@@ -30,7 +30,7 @@ func (r *result) plots(dir string) error {
 		n  int
 	}
 	rows := map[key][]row{}
-	for _, row := range r.rows() {
+	for _, row := range r.Rows {
 		k := key{row.Op, row.Nodes}
 		rows[k] = append(rows[k], row)
 	}
@@ -42,7 +42,11 @@ func (r *result) plots(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := record.Plot(p, dir, fmt.Sprintf("%s-%d", k.op, k.n)); err != nil {
+		name := fmt.Sprintf("%s-%d", k.op, k.n)
+		if r.Name != "" && r.Name != parts[0].Name && r.Name != k.op {
+			name = r.Name + "-" + name
+		}
+		if err := record.Plot(p, dir, name); err != nil {
 			return err
 		}
 	}
@@ -82,7 +86,7 @@ func (r *result) draw(title string, rows []row) (*plot.Plot, error) {
 		p.Add(l)
 		p.Legend.Add("least by bandwidth", l)
 	}
-	for _, system := range r.plan.Systems {
+	for _, system := range r.systems {
 		var points plotter.XYs
 		for _, row := range rows {
 			for _, c := range row.Cells {

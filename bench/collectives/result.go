@@ -5,27 +5,26 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/term"
 
-	"github.com/phalanx-go/phalanx/bench/record"
 	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
-// result is what one run of the benchmark has measured.
+// result is what was measured of one part.
 type result struct {
-	Machine string    `json:"machine"`
-	Date    time.Time `json:"date"`
-	Rate    int64     `json:"rate_bits_per_second"` // 0: not shaped
-	Samples []sample  `json:"samples"`
+	Name    string   `json:"name,omitempty"`
+	About   string   `json:"about,omitempty"`
+	Rate    int64    `json:"rate_bits_per_second"` // 0: not shaped
+	Samples []sample `json:"samples"`
+	Rows    []row    `json:"rows"`
 
-	plan     plan
+	systems  []string
 	terminal bool
 }
 
-func newResult(p plan) *result {
-	return &result{Machine: record.Machine(), Date: time.Now().UTC().Truncate(time.Second), Rate: p.Rate, plan: p, terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+func newResult(p part) *result {
+	return &result{Name: p.Name, About: p.About, Rate: p.Rate, systems: p.Systems, terminal: term.IsTerminal(int(os.Stderr.Fd()))}
 }
 
 // add takes a sample, and shows it on a terminal.
@@ -34,6 +33,14 @@ func (r *result) add(s sample) {
 	if r.terminal {
 		fmt.Fprintf(os.Stderr, "\r\033[K%s: %s: %s ms", s.System, s.job, millis(s.took()))
 	}
+}
+
+// sum makes the rows of the samples.
+func (r *result) sum() {
+	if r.terminal {
+		fmt.Fprint(os.Stderr, "\r\033[K")
+	}
+	r.Rows = r.rows()
 }
 
 // row is a job, and how long each system took.
@@ -52,9 +59,10 @@ func (r *result) rows() []row {
 		}
 		of[s.job] = append(of[s.job], s)
 	}
+	ops := append(slices.Clone(bench.Ops), directoryOps...)
 	slices.SortStableFunc(jobs, func(a, b job) int {
-		if o := slices.Index(bench.Ops, a.Op) - slices.Index(bench.Ops, b.Op); o != 0 {
-			return o
+		if a.Op != b.Op {
+			return slices.Index(ops, a.Op) - slices.Index(ops, b.Op)
 		}
 		if a.Size != b.Size {
 			return int(a.Size - b.Size)
@@ -63,7 +71,7 @@ func (r *result) rows() []row {
 	})
 	var rows []row
 	for _, j := range jobs {
-		rows = append(rows, row{job: j, Bound: j.bound(r.Rate).Seconds() * 1e3, Cells: summary(r.plan.Systems, of[j])})
+		rows = append(rows, row{job: j, Bound: j.bound(r.Rate).Seconds() * 1e3, Cells: summary(r.systems, of[j])})
 	}
 	return rows
 }
@@ -71,21 +79,18 @@ func (r *result) rows() []row {
 // table is Markdown: milliseconds, the median and in brackets the least and the most;
 // by how much Phalanx is above the bound; and how it compares with the best peer.
 func (r *result) table() string {
-	if r.terminal {
-		fmt.Fprint(os.Stderr, "\r\033[K")
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| work | bound | %s | Phalanx / bound | Phalanx / best peer |\n|---|---|%s---|---|\n",
-		strings.Join(r.plan.Systems, " | "), strings.Repeat("---|", len(r.plan.Systems)))
-	for _, row := range r.rows() {
+		strings.Join(r.systems, " | "), strings.Repeat("---|", len(r.systems)))
+	for _, row := range r.Rows {
 		bound, byBound, byPeer := "", "", ""
 		if row.Bound > 0 {
 			bound = millis(row.Bound)
 		}
 		var own, best *cell
-		line := make([]string, len(r.plan.Systems))
+		line := make([]string, len(r.systems))
 		for i, c := range row.Cells {
-			line[slices.Index(r.plan.Systems, c.System)] = c.String()
+			line[slices.Index(r.systems, c.System)] = c.String()
 			if c.System == "phalanx" {
 				own = &row.Cells[i]
 			} else if best == nil || c.Median < best.Median {
@@ -104,17 +109,4 @@ func (r *result) table() string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.job, bound, strings.Join(line, " | "), byBound, byPeer)
 	}
 	return b.String()
-}
-
-// write leaves everything in a directory.
-func (r *result) write(dir string) error {
-	head := fmt.Sprintf("Medians (least–most) in milliseconds, %s, %s.\n\n", r.Machine, r.Date.Format(time.DateOnly))
-	err := record.Write(dir, struct {
-		*result
-		Rows []row `json:"rows"`
-	}{r, r.rows()}, head+r.table())
-	if err != nil {
-		return err
-	}
-	return r.plots(dir)
 }
