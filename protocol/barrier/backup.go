@@ -1,0 +1,37 @@
+package barrier
+
+import "github.com/phalanx-go/phalanx"
+
+// replicate makes the changes of a primary, which acts on them when all backups
+// have made them.
+func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
+	if m.Term < c.fence || m.Term < c.term && c.primary(m.Key) != from {
+		c.send(from, Refused{Term: max(c.fence, c.term)})
+		return
+	}
+	r := c.replicas[m.Key]
+	if r != nil && r.term == m.Term && r.seq >= m.Seq {
+		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq})
+		return
+	}
+	switch follows := r != nil && r.term == m.Term && r.seq+1 == m.Seq; {
+	case m.State != nil:
+		r = &replica{key: m.Key, b: Restore(m.Config, m.State.Clone())}
+		c.replicas[m.Key] = r
+	case !follows:
+		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq, Need: true})
+		return
+	}
+	for _, op := range m.Ops {
+		r.b.Apply(op)
+	}
+	r.term, r.seq, r.primary, r.touched = m.Term, m.Seq, from, c.now
+	c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq})
+}
+
+// forget drops a replica that its primary does not need any more.
+func (c *Core) forget(from phalanx.NodeID, m Forget) {
+	if r := c.replicas[m.Key]; r != nil && m.Term >= r.term && (r.primary == from || c.primary(m.Key) == from) && c.primary(m.Key) != c.view.Self {
+		delete(c.replicas, m.Key)
+	}
+}

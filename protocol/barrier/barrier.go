@@ -1,0 +1,197 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+)
+
+// Barrier is one barrier.
+//
+// Invariant: of a unit the first entry alone counts.
+// Invariant: len(Holders) plus the releases that are asked about is at most the
+// semaphore's level, but for entries that were told to hold it already.
+type Barrier struct {
+	cfg Config
+	State
+	index   map[Entry]int   // of Entrances
+	units   map[string]bool // that count
+	effects []Effect
+}
+
+// New returns a barrier that nobody has entered. The Config must be valid.
+func New(cfg Config) *Barrier {
+	b := &Barrier{cfg: cfg, index: map[Entry]int{}, units: map[string]bool{}}
+	b.Adaptive.Level = cfg.Semaphore.Count
+	return b
+}
+
+// Restore returns a barrier with the state of another one, which it takes over.
+func Restore(cfg Config, s State) *Barrier {
+	b := &Barrier{cfg: cfg, State: s, index: map[Entry]int{}, units: map[string]bool{}}
+	for i, e := range s.Entrances {
+		b.index[e.Entry] = i
+		if !e.Late {
+			b.units[e.Unit()] = true
+		}
+	}
+	return b
+}
+
+// Config returns what the barrier does.
+func (b *Barrier) Config() Config { return b.cfg }
+
+// Apply makes a change, after what time has brought about until then, and returns
+// what is to be done.
+func (b *Barrier) Apply(op Op) []Effect {
+	b.effects = nil
+	b.advance(op.At)
+	switch op.Kind {
+	case OpEnter:
+		if b.cfg.Semaphore.on() {
+			b.enterSemaphore(op)
+		} else {
+			b.enter(op)
+		}
+	case OpRelease:
+		b.release(op)
+	case OpWatch:
+		b.watch(op.Node)
+	case OpUnwatch:
+		if b.Watcher == op.Node {
+			b.Watcher = ""
+		}
+	case OpVerdict:
+		b.verdict(op)
+	case OpGone:
+		b.gone(op.Node)
+	}
+	return b.effects
+}
+
+// Due returns when time alone changes something.
+func (b *Barrier) Due() (at time.Duration, ok bool) {
+	for _, f := range []func() (time.Duration, bool){b.timeoutDue, b.enoughDue, b.kneeDue, b.askDue, b.gapDue, b.batchDue, b.holderDue} {
+		if d, some := f(); some && (!ok || d < at) {
+			at, ok = d, true
+		}
+	}
+	return at, ok
+}
+
+// advance lets time pass, one thing after the other.
+func (b *Barrier) advance(to time.Duration) {
+	for {
+		at, ok := b.Due()
+		if !ok || at > to {
+			break
+		}
+		b.Now = max(b.Now, at)
+		is := func(f func() (time.Duration, bool)) bool { d, ok := f(); return ok && d == at }
+		switch { // where several are due, a timeout cannot be vetoed, and a callback that was asked comes before what it is asked about
+		case is(b.timeoutDue):
+			b.fire(ByTimeout)
+		case is(b.askDue):
+			b.unanswered()
+		case is(b.enoughDue):
+			b.Enough = true
+			b.propose(Entry{}, ByPercent)
+		case is(b.kneeDue):
+			b.Detector.Found()
+			b.happened(Happened{What: KneeFound})
+			b.propose(Entry{}, ByKnee)
+		case is(b.gapDue):
+			b.ask(Asked{Would: b.ready() != NotFired})
+		case is(b.batchDue):
+			b.letThrough()
+		case is(b.holderDue):
+			b.expire()
+		}
+	}
+	b.Now = max(b.Now, to)
+}
+
+func (b *Barrier) emit(e Effect) { b.effects = append(b.effects, e) }
+
+func (b *Barrier) happened(h Happened) {
+	h.N, h.Max = b.Units, b.cfg.Max
+	if h.After == 0 && b.Begun {
+		h.After = b.Now - b.Began
+	}
+	b.emit(h)
+}
+
+func (b *Barrier) answer(e *Entrance, v Verdict) {
+	b.emit(Answer{Nodes: slices.Clone(e.Nodes), Entry: e.Entry, Attempt: e.Attempt, Verdict: v})
+}
+
+// standing is the verdict on an entry that came before.
+func (b *Barrier) standing(e *Entrance) Verdict {
+	switch e.Phase {
+	case Through:
+		if e.Late {
+			return LateFire
+		}
+		return Fire
+	case TurnedOut:
+		return Behind
+	case Left:
+		return Released
+	case Expired:
+		return TimedOut
+	}
+	return Registered
+}
+
+// Lookup returns how an entry stands.
+func (b *Barrier) Lookup(e Entry) (Verdict, bool) {
+	i, ok := b.index[e]
+	if !ok {
+		return 0, false
+	}
+	return b.standing(&b.Entrances[i]), true
+}
+
+// find returns the entry's entrance, which is made if there is none.
+func (b *Barrier) find(op Op) (e *Entrance, isNew bool) {
+	i, ok := b.index[op.Entry]
+	if !ok {
+		i = len(b.Entrances)
+		b.index[op.Entry] = i
+		b.Entrances = append(b.Entrances, Entrance{Entry: op.Entry, Attempt: op.Attempt, Since: b.Now})
+	}
+	e = &b.Entrances[i]
+	if !slices.Contains(e.Nodes, op.Node) {
+		e.Nodes = append(e.Nodes, op.Node)
+	}
+	if !b.Begun {
+		b.Begun, b.Began = true, b.Now
+	}
+	return e, !ok
+}
+
+// Absent returns the units of Expect that have not come.
+func (b *Barrier) Absent() []string {
+	var absent []string
+	for _, u := range b.cfg.Expect {
+		if !b.units[u] {
+			absent = append(absent, u)
+		}
+	}
+	return absent
+}
+
+// Passed returns who was let through: the labels of each host.
+func (b *Barrier) Passed() map[string][]string {
+	passed := map[string][]string{}
+	for _, e := range b.Entrances {
+		switch e.Phase {
+		case Through, Left, Expired:
+			if e.Label != "" {
+				passed[e.Host] = append(passed[e.Host], e.Label)
+			} else if passed[e.Host] == nil {
+				passed[e.Host] = []string{}
+			}
+		}
+	}
+	return passed
+}

@@ -1,0 +1,83 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// answerWithin is how long a callback may take where AskGap does not say it.
+const answerWithin = time.Second
+
+// ask asks the callbacks. Who has none yet is asked when it has.
+func (b *Barrier) ask(a Asked) {
+	b.LastAsk++
+	a.Ask = b.LastAsk
+	b.AskedAt = b.Now
+	within := b.cfg.AskGap
+	if within == 0 {
+		within = answerWithin
+	}
+	b.Asks = append(b.Asks, Asking{Asked: a, Due: b.Now + within})
+	if b.Watcher != "" {
+		b.emit(a)
+	}
+}
+
+// watch notes where the callbacks are. They are asked again what they have not
+// answered.
+func (b *Barrier) watch(node phalanx.NodeID) {
+	b.Watcher = node
+	for _, a := range b.Asks {
+		b.emit(a.Asked)
+	}
+}
+
+// askDue is when a question is taken as answered by what would be without it.
+func (b *Barrier) askDue() (time.Duration, bool) {
+	if len(b.Asks) == 0 {
+		return 0, false
+	}
+	return b.Asks[0].Due, true
+}
+
+// gapDue is when a callback was not called for as long as it may be.
+func (b *Barrier) gapDue() (time.Duration, bool) {
+	return b.AskedAt + b.cfg.AskGap, b.pending() && b.cfg.AskGap > 0 && len(b.Asks) == 0
+}
+
+func (b *Barrier) unanswered() {
+	a := b.Asks[0]
+	b.Asks = slices.Delete(b.Asks, 0, 1)
+	b.decide(a.Asked, a.Would, a.Suggest)
+}
+
+func (b *Barrier) verdict(op Op) {
+	i := slices.IndexFunc(b.Asks, func(a Asking) bool { return a.Ask == op.Ask })
+	if i < 0 {
+		return // it was answered, or came too late
+	}
+	a := b.Asks[i]
+	b.Asks = slices.Delete(b.Asks, i, i+1)
+	b.decide(a.Asked, op.Yes, op.N)
+}
+
+// decide does what a callback says.
+func (b *Barrier) decide(a Asked, yes bool, n int) {
+	if a.Releasing {
+		b.Adaptive.Level = min(max(1, b.Adaptive.Level+n-1), b.limit())
+		b.admit()
+		return
+	}
+	if !yes || b.Cause != NotFired {
+		return
+	}
+	why := ByCallback
+	if a.Would {
+		if why = b.ready(); why == NotFired {
+			why = ByKnee
+		}
+	}
+	b.fire(why)
+}

@@ -1,0 +1,101 @@
+package barrier
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// CallKind is a kind of call.
+type CallKind uint8
+
+// What an application asks of its node.
+const (
+	CallEnter   CallKind = iota // Done when the entry is let through, or cannot be
+	CallRelease                 // of a semaphore; Done when its slot is free
+	CallWatch                   // has the callbacks of the barrier called here; Done when the primary knows
+	CallUnwatch                 // takes that back; Done at once
+	CallHosts                   // Done with who was let through
+)
+
+// Call is what an application asks for. It is answered by one Done with its ID,
+// unless it is given up.
+type Call struct {
+	ID       uint64
+	Kind     CallKind
+	Key      Key
+	Config   Config
+	Entry    Entry
+	Deadline time.Duration // when it will be given up; 0: not known
+}
+
+// GiveUp ends a call. Who waited for a semaphore does not any more; who has entered
+// another barrier stays there.
+type GiveUp struct{ ID uint64 }
+
+// Replied is what a callback has said to a Callback.
+type Replied struct {
+	Key Key
+	Ask uint64
+	Yes bool
+	N   int
+}
+
+func (Call) event()    {}
+func (GiveUp) event()  {}
+func (Replied) event() {}
+
+type (
+	// Done answers a Call.
+	Done struct {
+		ID      uint64
+		Verdict Verdict
+		Outcome Outcome
+		Field   string // of the configuration, which differs from what the others gave; with Mismatch
+		Term    uint64
+		Hosts   map[string][]string
+		Last    Standing // the last that is known
+	}
+
+	// GivenUp answers a GiveUp, with what is known of why it had to wait.
+	GivenUp struct {
+		ID      uint64
+		Primary phalanx.NodeID
+		Heard   bool // the primary has answered
+		Last    Standing
+	}
+
+	// Callback asks the application.
+	Callback struct {
+		Key   Key
+		Asked Asked
+	}
+
+	// Notice tells the application where the callbacks are.
+	Notice struct {
+		Key      Key
+		Happened Happened
+	}
+
+	// Lost says that a semaphore was taken from an entry that was let through here.
+	Lost struct {
+		Key   Key
+		Entry Entry
+	}
+)
+
+// Outcome is how a call has ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OK      Outcome = iota
+	NotHeld         // a release of what is not held
+	Unknown         // nobody has entered such a barrier
+)
+
+func (Done) output()     {}
+func (GivenUp) output()  {}
+func (Callback) output() {}
+func (Notice) output()   {}
+func (Lost) output()     {}

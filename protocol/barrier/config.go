@@ -1,0 +1,249 @@
+package barrier
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Key names a barrier. Each generation of a name is a barrier of its own.
+type Key struct {
+	Name       string
+	Generation uint64
+}
+
+func (k Key) String() string {
+	if k.Generation == 0 {
+		return k.Name
+	}
+	return fmt.Sprintf("%s/%d", k.Name, k.Generation)
+}
+
+// LateMode says what becomes of who comes after the barrier has fired.
+type LateMode uint8
+
+// The late modes of the paper (section 3.1).
+const (
+	PassThrough LateMode = iota // it goes on, and is told that it is late
+	CatchUp                     // it gets an error
+)
+
+func (m LateMode) String() string {
+	if m == CatchUp {
+		return "catch-up"
+	}
+	return "pass-through"
+}
+
+// Config is what a barrier does. It is the same for all who enter it.
+type Config struct {
+	Max     int           // units that there are at most: labels where they are used, else hosts
+	Timeout time.Duration // after the first entry the barrier fires whoever is there; 0: never
+	Percent int           // of Max that are enough, 1 to 100; 0: all
+	MinWait time.Duration // after the first entry, before Percent is enough
+	Late    LateMode
+	Expect  []string // the units that are waited for, if they are known: who is absent is named by them
+
+	Ask    bool          // whether a callback decides
+	AskGap time.Duration // the longest time between two calls of it; 0: it is called for entries only
+
+	Knee      Knee
+	Throttle  Throttle
+	Semaphore Semaphore
+}
+
+// Knee has the barrier fire where its arrivals slow down. Knees are found early
+// that are none, so a minimum is needed; where both are set, both have to be met.
+type Knee struct {
+	Percent int           // of Max
+	Time    time.Duration // after the first entry
+}
+
+func (k Knee) on() bool { return k != Knee{} }
+
+// Throttle lets participants through a few at a time once the barrier has fired.
+type Throttle struct {
+	Percent int // of Max, each time; or
+	Count   int
+	Period  time.Duration
+}
+
+func (t Throttle) on() bool { return t != Throttle{} }
+
+// Semaphore bounds how many participants are in a critical section, between
+// Enter and Release. It does not wait for a number of them.
+type Semaphore struct {
+	Count    int           // how many hold it at most; with Adaptive: at first
+	Timeout  time.Duration // after which a holder is taken for failed; 0: never
+	Adaptive bool          // the number follows how long holders take
+	Cap      int           // of an adaptive number
+	Ask      bool          // whether a callback says how many come after one that releases
+}
+
+func (s Semaphore) on() bool { return s != Semaphore{} }
+
+// What is accepted from applications and from the wire.
+const (
+	MaxLabel   = 256     // bytes of a label, a host or a name
+	MaxUnits   = 1 << 20 // of Max
+	maxTimeout = 10000 * time.Hour
+)
+
+// FieldError says which field of a barrier's configuration, or of an entry, cannot
+// be. It is a phalanx.ErrInvalid.
+type FieldError struct {
+	Field string
+	Text  string
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Text }
+
+// Is makes it a phalanx.ErrInvalid.
+func (e *FieldError) Is(target error) bool { return target == error(phalanx.ErrInvalid) }
+
+// Validate returns a *FieldError, or nil.
+func (c Config) Validate() error {
+	bad := func(field, format string, args ...any) error {
+		return &FieldError{Field: field, Text: fmt.Sprintf(format, args...)}
+	}
+	for field, d := range map[string]time.Duration{"Timeout": c.Timeout, "MinWait": c.MinWait, "AskGap": c.AskGap,
+		"Knee.Time": c.Knee.Time, "Throttle.Period": c.Throttle.Period, "Semaphore.Timeout": c.Semaphore.Timeout} {
+		if d < 0 || d > maxTimeout {
+			return bad(field, "%v is not 0 to %v", d, maxTimeout)
+		}
+	}
+	for field, p := range map[string]int{"Percent": c.Percent, "Knee.Percent": c.Knee.Percent, "Throttle.Percent": c.Throttle.Percent} {
+		if p < 0 || p > 100 {
+			return bad(field, "%d is not 0 to 100", p)
+		}
+	}
+	if c.Max > MaxUnits || c.Max < 1 && (c.Max < 0 || !c.Semaphore.on()) {
+		return bad("Max", "%d is not 1 to %d", c.Max, MaxUnits)
+	}
+	if c.Late > CatchUp {
+		return bad("Late", "%d is no late mode", c.Late)
+	}
+	if len(c.Expect) > 0 && len(c.Expect) != c.Max {
+		return bad("Expect", "%d are named, and Max is %d", len(c.Expect), c.Max)
+	}
+	seen := map[string]bool{}
+	for _, name := range c.Expect {
+		if err := validName("Expect", name); err != nil {
+			return err
+		}
+		if seen[name] {
+			return bad("Expect", "%q is there twice", name)
+		}
+		seen[name] = true
+	}
+	if c.Ask && c.AskGap == 0 && c.Timeout == 0 {
+		return bad("AskGap", "it and Timeout are 0: after a veto nothing could fire the barrier")
+	}
+	if !c.Ask && c.AskGap != 0 {
+		return bad("AskGap", "there is no callback")
+	}
+	return c.validRelease(bad)
+}
+
+func (c Config) validRelease(bad func(field, format string, args ...any) error) error {
+	t, s := c.Throttle, c.Semaphore
+	switch {
+	case t.Percent != 0 && t.Count != 0:
+		return bad("Throttle", "Percent and Count are both set")
+	case t.Count < 0 || t.Count > MaxUnits:
+		return bad("Throttle.Count", "%d is not 1 to %d", t.Count, MaxUnits)
+	case t.on() && t.Percent == 0 && t.Count == 0:
+		return bad("Throttle", "neither Percent nor Count is set")
+	case t.on() && t.Period == 0:
+		return bad("Throttle.Period", "it is not set")
+	case t.on() && s.on():
+		return bad("Semaphore", "a barrier that releases at a rate is none")
+	case s.on() && (s.Count < 1 || s.Count > MaxUnits):
+		return bad("Semaphore.Count", "%d is not 1 to %d", s.Count, MaxUnits)
+	case s.on() && (c.Timeout != 0 || c.Percent != 0 || c.MinWait != 0 || c.Ask || c.Knee.on()):
+		return bad("Semaphore", "it waits for no number: Timeout, Percent, MinWait, Ask and Knee say nothing")
+	case s.Adaptive && s.Cap < s.Count:
+		return bad("Semaphore.Cap", "%d is less than the %d that begin", s.Cap, s.Count)
+	case !s.Adaptive && s.Cap != 0:
+		return bad("Semaphore.Cap", "the semaphore is not adaptive")
+	case s.Cap > MaxUnits:
+		return bad("Semaphore.Cap", "%d is not 1 to %d", s.Cap, MaxUnits)
+	case s.Adaptive && s.Ask:
+		return bad("Semaphore.Ask", "the semaphore is adaptive: it says itself how many come")
+	}
+	return nil
+}
+
+// Equal reports whether both are the same, and if not which field differs.
+func (c Config) Equal(d Config) (field string, same bool) {
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"Max", c.Max == d.Max}, {"Timeout", c.Timeout == d.Timeout}, {"Percent", c.Percent == d.Percent}, {"MinWait", c.MinWait == d.MinWait},
+		{"Late", c.Late == d.Late}, {"Expect", slices.Equal(c.Expect, d.Expect)}, {"Ask", c.Ask == d.Ask}, {"AskGap", c.AskGap == d.AskGap},
+		{"Knee", c.Knee == d.Knee}, {"Throttle", c.Throttle == d.Throttle}, {"Semaphore", c.Semaphore == d.Semaphore},
+	} {
+		if !f.same {
+			return f.name, false
+		}
+	}
+	return "", true
+}
+
+// batch is how many are let through at a time; 0: all.
+func (c Config) batch() int {
+	if c.Throttle.Percent > 0 {
+		return max(1, (c.Max*c.Throttle.Percent+99)/100)
+	}
+	return c.Throttle.Count
+}
+
+// Validate returns a *FieldError if no barrier can have that name, or nil.
+func (k Key) Validate() error { return validName("Name", k.Name) }
+
+// Entry is who enters: a host, and a label if what is waited for is tasks and not
+// hosts.
+type Entry struct {
+	Host  string
+	Label string
+}
+
+// Validate returns a *FieldError, or nil.
+func (e Entry) Validate() error {
+	if e.Label != "" {
+		if err := validName("Label", e.Label); err != nil {
+			return err
+		}
+	}
+	return validName("Host", e.Host)
+}
+
+// Unit is what is counted: a label, or a host that has none.
+func (e Entry) Unit() string {
+	if e.Label != "" {
+		return e.Label
+	}
+	return e.Host
+}
+
+func (e Entry) String() string {
+	if e.Label == "" {
+		return e.Host
+	}
+	return e.Label + "@" + e.Host
+}
+
+func validName(field, s string) error {
+	if s == "" || len(s) > MaxLabel {
+		return &FieldError{Field: field, Text: fmt.Sprintf("%d bytes are not 1 to %d", len(s), MaxLabel)}
+	}
+	for _, r := range s {
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			return &FieldError{Field: field, Text: fmt.Sprintf("%q has characters that cannot be printed", s)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// CoreConfig is what a node's part in all barriers needs.
+type CoreConfig struct {
+	Managers int           // of a barrier; 0: 3
+	Resend   time.Duration // after which an unanswered message is repeated; 0: 50 ms
+	Poll     time.Duration // after which one who waits asks how it stands; 0: 1 s
+	Linger   time.Duration // how long a barrier that has fired is remembered; 0: 10 min
+	Attempts uint64        // attempts of this node's participants are greater: those of an earlier process are not
+}
+
+func (c CoreConfig) withDefaults() CoreConfig {
+	if c.Managers == 0 {
+		c.Managers = 3
+	}
+	for d, value := range map[*time.Duration]time.Duration{&c.Resend: 50 * time.Millisecond, &c.Poll: time.Second, &c.Linger: 10 * time.Minute} {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	return c
+}
+
+// Event is what a Core is told.
+type Event interface{ event() }
+
+type (
+	// Viewed is a new view: who the members are that manage barriers.
+	Viewed struct {
+		Self    phalanx.NodeID // this node's present incarnation
+		Number  uint64
+		Members []phalanx.NodeID
+		Leaving []phalanx.NodeID // of them, who are about to leave
+	}
+
+	// Leased says until when this node is surely a member.
+	Leased struct{ Until time.Duration }
+
+	// Heard is a message of another node.
+	Heard struct {
+		From    phalanx.NodeID
+		Message Message
+	}
+
+	// Tick says that time has passed.
+	Tick struct{}
+)
+
+func (Viewed) event() {}
+func (Leased) event() {}
+func (Heard) event()  {}
+func (Tick) event()   {}
+
+// Output is what a Core asks for.
+type Output interface{ output() }
+
+type (
+	// Send sends a message to another node.
+	Send struct {
+		To      phalanx.NodeID
+		Message Message
+	}
+
+	// Publish tells the application on the primary what has happened.
+	Publish struct {
+		Key      Key
+		Happened Happened
+	}
+
+	// TookOver says that this node is a barrier's primary now, after another one,
+	// which may not have published what it did last.
+	TookOver struct {
+		Key      Key
+		From     phalanx.NodeID // empty: not known here
+		Term     uint64
+		Took     time.Duration // since it learned that it is
+		Standing Standing
+	}
+)
+
+func (Send) output()     {}
+func (Publish) output()  {}
+func (TookOver) output() {}
+
+// Core is a node's part in all barriers.
+type Core struct {
+	cfg  CoreConfig
+	now  time.Duration
+	view Viewed
+	list []phalanx.NodeID // members that can manage: those that are not about to leave
+	// Invariant: whatever is of an earlier term is refused.
+	fence uint64
+	out   []Output
+	own   []Message // to this node, not handled yet
+
+	managing // what it manages
+	entering // who enters here
+}
+
+// NewCore returns a node's part before it is in a view.
+func NewCore(cfg CoreConfig) *Core {
+	cfg = cfg.withDefaults()
+	return &Core{cfg: cfg, managing: managing{replicas: map[Key]*replica{}},
+		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{}}}
+}
+
+// Step takes an event at now and returns what is to be done, in that order.
+func (c *Core) Step(now time.Duration, e Event) []Output {
+	c.out, c.now = nil, max(c.now, now)
+	switch e := e.(type) {
+	case Viewed:
+		c.viewed(e)
+	case Leased:
+		c.leased = max(c.leased, e.Until)
+	case Heard:
+		c.heard(e.From, e.Message)
+	case Call:
+		c.call(e)
+	case GiveUp:
+		c.giveUp(e.ID)
+	case Replied:
+		c.replied(e)
+	}
+	c.serve()
+	c.flush()
+	for len(c.own) > 0 {
+		m := c.own[0]
+		c.own = c.own[1:]
+		c.heard(c.view.Self, m)
+		c.serve()
+		c.flush()
+	}
+	return c.out
+}
+
+// Due returns when a Tick is wanted.
+func (c *Core) Due() (at time.Duration, ok bool) {
+	for _, f := range []func() (time.Duration, bool){c.managingDue, c.enteringDue} {
+		if d, some := f(); some && (!ok || d < at) {
+			at, ok = d, true
+		}
+	}
+	return at, ok
+}
+
+func (c *Core) emit(o Output) { c.out = append(c.out, o) }
+
+// send sends m; to this node itself by way of own.
+func (c *Core) send(to phalanx.NodeID, m Message) {
+	if to == c.view.Self {
+		c.own = append(c.own, m)
+		return
+	}
+	c.emit(Send{To: to, Message: m})
+}
+
+// viewed takes a view. What was gathered is of the members of then.
+func (c *Core) viewed(v Viewed) {
+	if v.Number <= c.view.Number && v.Self == c.view.Self {
+		return
+	}
+	old := c.view
+	c.view = v
+	c.list = slices.DeleteFunc(slices.Clone(v.Members), func(id phalanx.NodeID) bool { return slices.Contains(v.Leaving, id) })
+	if len(c.list) == 0 {
+		c.list = v.Members // all leave: somebody has to
+	}
+	if old.Self != v.Self { // the incarnation before was removed, and what it knew is old
+		c.replicas = map[Key]*replica{}
+	} else if slices.Equal(old.Members, v.Members) && slices.Equal(old.Leaving, v.Leaving) {
+		return
+	}
+	c.newTerm(v.Number)
+	c.newPrimaries()
+}
+
+func (c *Core) managers(k Key) []phalanx.NodeID { return managersOf(k.Name, c.list, c.cfg.Managers) }
+
+// primary returns the first of a barrier's managers, or "" before there is a view.
+func (c *Core) primary(k Key) phalanx.NodeID {
+	if len(c.list) == 0 {
+		return ""
+	}
+	return c.managers(k)[0]
+}
+
+func (c *Core) heard(from phalanx.NodeID, m Message) {
+	if !slices.Contains(c.view.Members, from) {
+		return // not yet or not any more
+	}
+	switch m := m.(type) {
+	case Reached:
+		c.reached(from, m)
+	case Reply:
+		c.reply(m)
+	case WhoPassed:
+		c.whoPassed(from, m)
+	case Replicate:
+		c.replicate(from, m)
+	case Confirm:
+		c.confirm(from, m)
+	case Gather:
+		c.gather(from, m)
+	case Gathered:
+		c.gathered(from, m)
+	case Refused:
+		c.refused(m)
+	case Forget:
+		c.forget(from, m)
+	case Answers:
+		c.answered(m)
+	case Question:
+		c.question(m)
+	case Told:
+		c.told(m)
+	case Passed:
+		c.passed(m)
+	}
+}

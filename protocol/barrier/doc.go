@@ -1,0 +1,34 @@
+// Package barrier decides when the participants of a partial barrier go on.
+//
+// A partial barrier is a barrier that need not wait for everybody: it fires when
+// all are there, or enough of them after a while, or after a timeout, or when the
+// arrivals have slowed down (a knee). It lets participants through all at once, a
+// few at a time (throttled release), or as many as may be between its entry and its
+// end at one time (a semaphore). Source: Albrecht et al., "Loose Synchronization
+// for Large-Scale Networked Systems".
+//
+// There are three machines:
+//
+//   - Barrier is one barrier: it takes changes (Op) one after the other and says
+//     who goes on. The same changes always make the same state, so that its
+//     replicas are alike.
+//   - Manager keeps the replicas of the barriers that a node manages. The first
+//     on a barrier's list of members is its primary; it has every change on all
+//     others of the list before it acts on it.
+//   - Entrant is a node's participants: it sends what they ask for to the primary,
+//     all that waits in one message, until it is answered.
+//
+// Guarantees:
+//
+//  1. A barrier fires only by its rule.
+//  2. An entry is let through once, by one verdict, whoever the primary is.
+//  3. No more participants hold a semaphore than its count.
+//  4. What was answered is known as long as one of the barrier's managers lives.
+//     If all die at once, holders are known by the nodes that they are on.
+//  5. Two primaries, one of which does not know yet that it is none, do not both
+//     act: a new one has every member's promise to refuse the old one first, and
+//     who is no member any more has no lease.
+//
+// A Core is a Manager and an Entrant that share a view. It is not for concurrent
+// use.
+package barrier

@@ -1,0 +1,235 @@
+package barrier
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// managing is what a node manages.
+type managing struct {
+	replicas map[Key]*replica
+	leased   time.Duration // until then this node is a member
+	term     uint64        // the view in which the members were last others
+	since    time.Duration // when that was learned
+	knows    bool          // every member has said what it knows, and heeds this term
+	waiting  map[phalanx.NodeID]bool
+	asked    time.Duration // when they were
+	found    []finding
+	early    []Heard // what came before all was gathered
+}
+
+// finding is what a member has said.
+type finding struct {
+	from phalanx.NodeID
+	Gathered
+}
+
+// earlyLimit bounds early: what is more is repeated by who sent it.
+const earlyLimit = 4096
+
+// replica is what a node knows of a barrier.
+type replica struct {
+	key     Key
+	b       *Barrier
+	term    uint64         // of the primary that made the last batch
+	seq     uint64         // of the last batch that b has
+	primary phalanx.NodeID // who made it
+	base    time.Duration  // the barrier's clock at began
+	began   time.Duration
+	touched time.Duration // when it was last changed
+
+	// Of the primary alone.
+	stamps  map[phalanx.NodeID]time.Duration // the last of each node
+	pending []Op                             // to be made
+	flight  []Op                             // on their way to the backups, as batch seq+1; nil: none
+	sent    time.Duration
+	lacks   map[phalanx.NodeID]bool // backups that have not confirmed the batch
+	has     map[phalanx.NodeID]bool // backups that have the state of this term
+	spare   []phalanx.NodeID        // who has a replica and is no backup any more
+}
+
+// clock is the barrier's clock.
+func (r *replica) clock(now time.Duration) time.Duration { return r.base + now - r.began }
+
+// newTerm begins when the members are others: this node does not act before it
+// knows what they know.
+func (c *Core) newTerm(number uint64) {
+	c.term, c.since, c.knows, c.waiting, c.found = number, c.now, false, nil, nil
+	for _, r := range c.replicas {
+		r.pending = append(r.flight, r.pending...)
+		r.flight, r.lacks, r.has, r.spare = nil, nil, nil, nil
+	}
+}
+
+// ready reports whether this node may act as the barrier's primary. It begins to
+// gather what it needs for that.
+func (c *Core) ready(k Key) bool {
+	if c.primary(k) != c.view.Self {
+		return false
+	}
+	if !c.knows && c.waiting == nil {
+		c.fence = max(c.fence, c.term)
+		c.waiting = map[phalanx.NodeID]bool{}
+		for _, m := range c.view.Members {
+			if m != c.view.Self {
+				c.waiting[m] = true
+			}
+		}
+		c.found = []finding{{c.view.Self, c.known(c.view.Self)}}
+		c.askAll()
+	}
+	return c.knows
+}
+
+func (c *Core) askAll() {
+	c.asked = c.now
+	for _, m := range c.view.Members {
+		if c.waiting[m] {
+			c.send(m, Gather{Term: c.term})
+		}
+	}
+	if len(c.waiting) == 0 {
+		c.install()
+	}
+}
+
+// gather answers who has become a primary, if this node's view is as new.
+func (c *Core) gather(from phalanx.NodeID, m Gather) {
+	if m.Term < c.term || m.Term < c.fence {
+		c.send(from, Refused{Term: max(c.term, c.fence)})
+		return
+	}
+	if m.Term > c.view.Number {
+		return // it will be asked again
+	}
+	c.fence = m.Term
+	g := c.known(from)
+	g.Term = m.Term
+	c.send(from, g)
+}
+
+// known is what this node knows of the barriers whose primary is to.
+func (c *Core) known(to phalanx.NodeID) Gathered {
+	var g Gathered
+	for _, k := range c.keys() {
+		if r := c.replicas[k]; c.primary(k) == to {
+			g.Replicas = append(g.Replicas, Held{Key: k, Config: r.b.cfg, Primary: r.primary, Term: r.term, Seq: r.seq, State: r.b.State.Clone(), Age: c.now - r.touched})
+		}
+	}
+	for _, k := range c.groupKeys() {
+		if c.primary(k) == to {
+			if m, some := c.groups[k].outstanding(true); some {
+				g.Reached = append(g.Reached, m)
+			}
+		}
+	}
+	return g
+}
+
+func (c *Core) keys() []Key {
+	all := make([]Key, 0, len(c.replicas))
+	for k := range c.replicas {
+		all = append(all, k)
+	}
+	slices.SortFunc(all, compareKeys)
+	return all
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Generation, b.Generation))
+}
+
+func (c *Core) gathered(from phalanx.NodeID, m Gathered) {
+	if m.Term != c.term || !c.waiting[from] {
+		return
+	}
+	delete(c.waiting, from)
+	c.found = append(c.found, finding{from, m})
+	if len(c.waiting) == 0 {
+		c.install()
+	}
+}
+
+// refused says that somebody knows of a later term: of a view that this node will
+// learn, or that it has as one in which nothing changed for it.
+func (c *Core) refused(m Refused) {
+	if m.Term > c.term && m.Term <= c.view.Number {
+		c.newTerm(m.Term)
+	}
+}
+
+// install makes replicas of what was gathered, the newest of each, and hears what
+// came too early.
+func (c *Core) install() {
+	c.knows, c.waiting = true, nil
+	best := map[Key]Held{}
+	age := map[Key]time.Duration{}
+	for _, g := range c.found {
+		for _, h := range g.Replicas {
+			old, ok := best[h.Key]
+			if !ok || h.Term > old.Term || h.Term == old.Term && h.Seq > old.Seq {
+				best[h.Key] = h
+			}
+			age[h.Key] = max(age[h.Key], h.State.Now+h.Age)
+		}
+	}
+	keys := make([]Key, 0, len(best))
+	for k := range best {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, compareKeys)
+	for _, k := range keys {
+		c.take(best[k], age[k])
+	}
+	for _, g := range c.found {
+		for _, h := range g.Replicas {
+			if r := c.replicas[h.Key]; !slices.Contains(c.managers(h.Key), g.from) {
+				r.spare = append(r.spare, g.from)
+			}
+		}
+	}
+	found, early := c.found, c.early
+	c.found, c.early = nil, nil
+	for _, g := range found {
+		for _, m := range g.Reached {
+			c.takeReached(g.from, m)
+		}
+	}
+	for _, h := range early {
+		c.heard(h.From, h.Message)
+	}
+}
+
+// take becomes the primary of what was found. If that is what this node made itself
+// and has not acted on, because not all had confirmed it, it makes it again.
+func (c *Core) take(h Held, clock time.Duration) {
+	r := c.replicas[h.Key]
+	was := phalanx.NodeID("")
+	if r == nil {
+		r = &replica{key: h.Key}
+		c.replicas[h.Key] = r
+	} else {
+		was = r.primary
+	}
+	if r.b == nil || was != c.view.Self || h.Primary != c.view.Self {
+		r.b = Restore(h.Config, h.State.Clone())
+	}
+	r.seq, r.base, r.began, r.touched = h.Seq, max(clock, r.b.Now), c.now, c.now
+	r.has = map[phalanx.NodeID]bool{}
+	if was != c.view.Self {
+		c.emit(TookOver{Key: h.Key, From: was, Term: c.term, Took: c.now - c.since, Standing: c.standing(r)})
+	}
+	r.primary = c.view.Self
+	for _, n := range r.b.State.members() {
+		if !slices.Contains(c.view.Members, n) {
+			r.pending = append(r.pending, Op{Kind: OpGone, Node: n})
+		}
+	}
+	if w := r.b.Watcher; w != "" && !slices.Contains(c.view.Members, w) {
+		r.pending = append(r.pending, Op{Kind: OpGone, Node: w})
+	}
+	r.pending = append(r.pending, Op{Kind: OpAdvance}) // so that the backups have it
+}

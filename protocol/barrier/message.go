@@ -1,0 +1,179 @@
+package barrier
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Message is what nodes say to each other. Any may be lost, doubled or late.
+type Message interface{ message() }
+
+type (
+	// Reached is what a node's participants ask the primary for, all that has no
+	// answer yet (REACHED, SEMAPHORE_REACHED, SEMAPHORE_RELEASED). One with nothing
+	// asks how they stand.
+	Reached struct {
+		Key      Key
+		Config   Config
+		Requests []Request
+		Watch    bool          // the callbacks are there
+		Unwatch  bool          // and are no more
+		Stamp    time.Duration // the node's clock
+	}
+
+	// Request is one participant's.
+	Request struct {
+		Entry   Entry
+		Attempt uint64
+		Release bool // it leaves
+		Holds   bool // it was told to hold the semaphore
+	}
+
+	// Answers is what a primary answers to a Reached, and tells later (FIRE,
+	// LATE_FIRE, CATCH_UP).
+	Answers struct {
+		Key      Key
+		Term     uint64
+		List     []Answered
+		Standing Standing
+		Watched  bool          // the callbacks are known to be there
+		Stamp    time.Duration // the last that came from the node: what is said was true after it
+		Field    string        // of the configuration, which differs: nobody has entered
+	}
+
+	// Answered is for one participant.
+	Answered struct {
+		Entry   Entry
+		Attempt uint64
+		Verdict Verdict
+		Left    time.Duration // how long it may hold the semaphore; 0: for ever
+	}
+
+	// Standing is how a barrier stands.
+	Standing struct {
+		N, Max  int
+		Absent  []string // who is not there, up to MaxAbsent: units that are expected, or else members on which nobody has entered
+		Cause   Cause
+		Holders []Entry // of a semaphore, up to MaxAbsent
+	}
+
+	// Question asks the callbacks.
+	Question struct {
+		Key   Key
+		Term  uint64
+		Asked Asked
+	}
+
+	// Told says to who has the callbacks what has happened.
+	Told struct {
+		Key      Key
+		Term     uint64
+		Happened Happened
+	}
+
+	// Reply answers a Question.
+	Reply struct {
+		Key Key
+		Ask uint64
+		Yes bool
+		N   int
+	}
+
+	// WhoPassed asks the primary who was let through, and Passed answers.
+	WhoPassed struct {
+		Key Key
+		ID  uint64
+	}
+	Passed struct {
+		Key      Key
+		ID       uint64
+		Term     uint64
+		Known    bool // there is such a barrier
+		Hosts    map[string][]string
+		Standing Standing
+	}
+
+	// Replicate has a backup make the changes Ops, the batch Seq of the primary of
+	// Term, after the batch Seq-1, whose state is given to one that may not have it.
+	Replicate struct {
+		Key    Key
+		Config Config
+		Term   uint64
+		Seq    uint64
+		State  *State
+		Ops    []Op
+	}
+
+	// Confirm says that all batches up to Seq are there; with Need that the state
+	// before Seq is not.
+	Confirm struct {
+		Key  Key
+		Term uint64
+		Seq  uint64
+		Need bool
+	}
+
+	// Gather asks for all that a member knows of the barriers whose primary the
+	// asking one is, and for the promise to heed nobody of an earlier Term.
+	Gather struct{ Term uint64 }
+
+	// Gathered answers a Gather.
+	Gathered struct {
+		Term     uint64
+		Replicas []Held
+		Reached  []Reached // of the member's participants
+	}
+
+	// Held is a replica.
+	Held struct {
+		Key     Key
+		Config  Config
+		Primary phalanx.NodeID // who made the last batch
+		Term    uint64
+		Seq     uint64
+		State   State
+		Age     time.Duration // since the last change
+	}
+
+	// Refused says that there is a later Term.
+	Refused struct{ Term uint64 }
+
+	// Forget says that a replica is not needed any more.
+	Forget struct {
+		Key  Key
+		Term uint64
+	}
+)
+
+// MaxAbsent bounds how many are named.
+const MaxAbsent = 16
+
+func (Reached) message()   {}
+func (Answers) message()   {}
+func (Question) message()  {}
+func (Told) message()      {}
+func (Reply) message()     {}
+func (WhoPassed) message() {}
+func (Passed) message()    {}
+func (Replicate) message() {}
+func (Confirm) message()   {}
+func (Gather) message()    {}
+func (Gathered) message()  {}
+func (Refused) message()   {}
+func (Forget) message()    {}
+
+// members returns the distinct nodes of a barrier's entrances.
+func (s *State) members() []phalanx.NodeID {
+	seen := map[phalanx.NodeID]bool{}
+	var all []phalanx.NodeID
+	for _, e := range s.Entrances {
+		for _, n := range e.Nodes {
+			if !seen[n] {
+				seen[n] = true
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,349 @@
+package barrier
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// reached takes what participants of a node ask for.
+func (c *Core) reached(from phalanx.NodeID, m Reached) {
+	if !c.ready(m.Key) {
+		if c.primary(m.Key) == c.view.Self && len(c.early) < earlyLimit {
+			c.early = append(c.early, Heard{From: from, Message: m})
+		}
+		return
+	}
+	r := c.replicas[m.Key]
+	if r == nil {
+		if len(m.Requests) == 0 && !m.Watch {
+			return
+		}
+		r = c.create(m)
+	}
+	if field, same := r.b.cfg.Equal(m.Config); !same {
+		c.send(from, Answers{Key: m.Key, Term: c.term, Field: field, Standing: c.standing(r)})
+		return
+	}
+	if r.stamps == nil {
+		r.stamps = map[phalanx.NodeID]time.Duration{}
+	}
+	r.stamps[from] = max(r.stamps[from], m.Stamp)
+	c.request(r, from, m)
+	if len(r.pending) == 0 { // it asks how it stands
+		c.tellAll(r, from)
+	}
+}
+
+// takeReached is reached for what was gathered, which is not answered: whoever
+// waits asks for itself.
+func (c *Core) takeReached(from phalanx.NodeID, m Reached) {
+	r := c.replicas[m.Key]
+	if r == nil {
+		r = c.create(m)
+	}
+	if _, same := r.b.cfg.Equal(m.Config); !same {
+		return
+	}
+	for _, q := range m.Requests {
+		if q.Holds {
+			r.pending = append(r.pending, Op{Kind: OpEnter, Entry: q.Entry, Node: from, Attempt: q.Attempt, Holds: true})
+		}
+	}
+}
+
+// create makes a barrier that is new. Earlier generations of it are not needed, but
+// for the last one.
+func (c *Core) create(m Reached) *replica {
+	// Batches of a barrier that was dropped are behind those of one that is made anew.
+	r := &replica{key: m.Key, b: New(m.Config), seq: uint64(c.now), primary: c.view.Self, began: c.now, touched: c.now, has: map[phalanx.NodeID]bool{}}
+	c.replicas[m.Key] = r
+	for _, k := range c.keys() {
+		if k.Name == m.Key.Name && k.Generation+1 < m.Key.Generation && c.replicas[k].over() {
+			c.drop(c.replicas[k])
+		}
+	}
+	return r
+}
+
+// request notes what is asked for.
+func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
+	if m.Watch && r.b.Watcher != from {
+		r.pending = append(r.pending, Op{Kind: OpWatch, Node: from})
+	}
+	if m.Unwatch && r.b.Watcher == from {
+		r.pending = append(r.pending, Op{Kind: OpUnwatch, Node: from})
+	}
+	for _, q := range m.Requests {
+		op := Op{Kind: OpEnter, Entry: q.Entry, Node: from, Attempt: q.Attempt, Holds: q.Holds}
+		if q.Release {
+			op.Kind = OpRelease
+		}
+		r.pending = append(r.pending, op)
+	}
+}
+
+// reply takes what a callback says.
+func (c *Core) reply(m Reply) {
+	if r := c.replicas[m.Key]; r != nil && c.ready(m.Key) {
+		r.pending = append(r.pending, Op{Kind: OpVerdict, Ask: m.Ask, Yes: m.Yes, N: m.N})
+	}
+}
+
+// tellAll answers a node's participants that have an answer, and says how the
+// barrier stands.
+func (c *Core) tellAll(r *replica, node phalanx.NodeID) {
+	a := Answers{Key: r.key, Term: c.term, Standing: c.standing(r), Watched: r.b.Watcher == node, Stamp: r.stamps[node]}
+	for _, e := range r.b.Entrances {
+		if slices.Contains(e.Nodes, node) {
+			a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: r.b.standing(&e), Left: c.left(r, e.Entry)})
+		}
+	}
+	c.send(node, a)
+}
+
+// left is how long an entry may hold the semaphore, at least a nanosecond.
+func (c *Core) left(r *replica, e Entry) time.Duration {
+	i, ok := r.b.index[e]
+	if !ok || r.b.cfg.Semaphore.Timeout == 0 {
+		return 0
+	}
+	return max(1, r.b.Entrances[i].Since+r.b.cfg.Semaphore.Timeout-r.clock(c.now))
+}
+
+// standing says how a barrier stands.
+func (c *Core) standing(r *replica) Standing {
+	s := Standing{N: r.b.Units, Max: r.b.cfg.Max, Cause: r.b.Cause, Absent: r.b.Absent()}
+	if len(r.b.cfg.Expect) == 0 && !r.b.cfg.Semaphore.on() && r.b.Cause == NotFired {
+		there := r.b.State.members()
+		for _, m := range c.view.Members {
+			if !slices.Contains(there, m) {
+				s.Absent = append(s.Absent, fmt.Sprintf("anybody on %s", m))
+			}
+		}
+	}
+	if n := len(s.Absent); n > MaxAbsent {
+		s.Absent = append(s.Absent[:MaxAbsent:MaxAbsent], fmt.Sprintf("and %d others", n-MaxAbsent))
+	}
+	s.Holders = slices.Clone(r.b.Holders[:min(len(r.b.Holders), MaxAbsent)])
+	return s
+}
+
+// whoPassed answers who was let through.
+func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
+	if !c.ready(m.Key) {
+		return // it is asked again
+	}
+	p := Passed{Key: m.Key, ID: m.ID, Term: c.term}
+	if r := c.replicas[m.Key]; r != nil {
+		p.Known, p.Hosts, p.Standing = true, r.b.Passed(), c.standing(r)
+	}
+	c.send(from, p)
+}
+
+// serve makes what is pending, and what is due, of the barriers whose primary this
+// node is.
+func (c *Core) serve() {
+	if c.waiting != nil && c.now-c.asked >= c.cfg.Resend {
+		c.askAll()
+	}
+	for _, k := range c.keys() {
+		r := c.replicas[k]
+		if c.primary(k) != c.view.Self {
+			if c.now-r.touched > 2*c.cfg.Linger {
+				delete(c.replicas, k)
+			}
+			continue
+		}
+		if !c.ready(k) || c.replicas[k] != r || c.now >= c.leased {
+			continue
+		}
+		for again := true; again; {
+			again = c.advance(r)
+		}
+		if r.flight == nil && r.over() && c.now-r.touched > c.cfg.Linger {
+			c.drop(r)
+		}
+	}
+}
+
+// advance sends the next batch of changes to the backups, or repeats one. It
+// reports whether there may be another one.
+func (c *Core) advance(r *replica) bool {
+	if r.flight != nil {
+		if len(r.lacks) == 0 { // it waited for a lease
+			c.commit(r)
+			return true
+		}
+		if c.now-r.sent >= c.cfg.Resend {
+			c.replicateTo(r)
+		}
+		return false
+	}
+	if at, ok := r.b.Due(); ok && at <= r.clock(c.now) && len(r.pending) == 0 {
+		r.pending = append(r.pending, Op{Kind: OpAdvance})
+	}
+	if len(r.pending) == 0 {
+		return false
+	}
+	r.flight, r.pending = r.pending, nil
+	for i := range r.flight {
+		r.flight[i].At = max(r.b.Now, r.clock(c.now))
+	}
+	r.lacks = map[phalanx.NodeID]bool{}
+	for _, n := range c.managers(r.key)[1:] {
+		r.lacks[n] = true
+	}
+	if len(r.lacks) == 0 {
+		c.commit(r)
+		return true
+	}
+	c.replicateTo(r)
+	return false
+}
+
+func (c *Core) replicateTo(r *replica) {
+	r.sent = c.now
+	for _, n := range c.managers(r.key)[1:] {
+		if !r.lacks[n] {
+			continue
+		}
+		m := Replicate{Key: r.key, Config: r.b.cfg, Term: c.term, Seq: r.seq + 1, Ops: slices.Clone(r.flight)}
+		if !r.has[n] {
+			s := r.b.State.Clone()
+			m.State = &s
+		}
+		c.send(n, m)
+	}
+}
+
+func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
+	r := c.replicas[m.Key]
+	if r == nil || m.Term != c.term || !c.knows || r.flight == nil || c.primary(m.Key) != c.view.Self || !r.lacks[from] {
+		return
+	}
+	if m.Need {
+		if m.Seq == r.seq+1 && r.has[from] {
+			delete(r.has, from)
+			c.replicateTo(r)
+		}
+		return
+	}
+	if m.Seq != r.seq+1 {
+		return
+	}
+	r.has[from] = true
+	delete(r.lacks, from) // serve goes on
+}
+
+// commit makes the changes that all replicas have, and acts on them.
+func (c *Core) commit(r *replica) {
+	ops := r.flight
+	r.flight = nil
+	r.seq, r.term, r.touched, r.primary = r.seq+1, c.term, c.now, c.view.Self
+	answers := map[phalanx.NodeID]*Answers{}
+	var order []phalanx.NodeID
+	answer := func(n phalanx.NodeID) *Answers {
+		if answers[n] == nil {
+			answers[n] = &Answers{Key: r.key, Term: c.term}
+			order = append(order, n)
+		}
+		return answers[n]
+	}
+	for _, op := range ops {
+		if op.Kind == OpWatch || op.Kind == OpUnwatch {
+			answer(op.Node)
+		}
+		for _, e := range r.b.Apply(op) {
+			switch e := e.(type) {
+			case Answer:
+				for _, n := range e.Nodes {
+					a := answer(n)
+					a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: e.Verdict, Left: c.left(r, e.Entry)})
+				}
+			case Asked:
+				c.send(r.b.Watcher, Question{Key: r.key, Term: c.term, Asked: e})
+			case Happened:
+				c.emit(Publish{Key: r.key, Happened: e})
+				if w := r.b.Watcher; w != "" && e.What != Entered {
+					c.send(w, Told{Key: r.key, Term: c.term, Happened: e})
+				}
+			}
+		}
+	}
+	for _, n := range r.spare {
+		c.send(n, Forget{Key: r.key, Term: c.term})
+	}
+	r.spare = nil
+	standing := c.standing(r)
+	for _, n := range order {
+		a := answers[n]
+		a.List = latest(a.List)
+		a.Standing, a.Watched, a.Stamp = standing, r.b.Watcher == n, r.stamps[n]
+		c.send(n, *a)
+	}
+}
+
+// latest leaves of several answers to an entry the last one.
+func latest(list []Answered) []Answered {
+	last := map[Entry]int{}
+	for i, a := range list {
+		last[a.Entry] = i
+	}
+	kept := list[:0]
+	for i, a := range list {
+		if last[a.Entry] == i {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// over reports whether nobody waits for anything of the barrier.
+func (r *replica) over() bool {
+	b := r.b
+	if b.cfg.Semaphore.on() {
+		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
+	}
+	return b.Cause != NotFired && len(b.Queue) == 0 || len(b.State.members()) == 0
+}
+
+// drop forgets a barrier, here and on the backups.
+func (c *Core) drop(r *replica) {
+	delete(c.replicas, r.key)
+	for _, n := range c.managers(r.key)[1:] {
+		c.send(n, Forget{Key: r.key, Term: c.term})
+	}
+}
+
+// managingDue is when the primary or a gathering has to do something.
+func (c *Core) managingDue() (at time.Duration, ok bool) {
+	least := func(d time.Duration) {
+		if !ok || d < at {
+			at, ok = d, true
+		}
+	}
+	if c.waiting != nil {
+		least(c.asked + c.cfg.Resend)
+	}
+	for k, r := range c.replicas {
+		switch {
+		case c.primary(k) != c.view.Self:
+			least(r.touched + 2*c.cfg.Linger + 1)
+		case !c.knows || c.now >= c.leased:
+			// A message or a lease comes first.
+		case r.flight != nil:
+			least(r.sent + c.cfg.Resend)
+		default:
+			if d, some := r.b.Due(); some {
+				least(d - r.base + r.began)
+			}
+			if r.over() {
+				least(r.touched + c.cfg.Linger + 1)
+			}
+		}
+	}
+	return at, ok
+}

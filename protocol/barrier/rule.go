@@ -1,0 +1,147 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+)
+
+// enter takes an entry of a barrier that fires once.
+func (b *Barrier) enter(op Op) {
+	e, isNew := b.find(op)
+	e.Attempt = max(e.Attempt, op.Attempt)
+	switch {
+	case !isNew:
+		b.answer(e, b.standing(e))
+	case b.Cause != NotFired:
+		b.enterLate(e)
+	default:
+		b.answer(e, Registered)
+		b.count(e.Entry)
+	}
+}
+
+// count counts an entry's unit, unless another entry of it came before.
+func (b *Barrier) count(e Entry) {
+	if !b.units[e.Unit()] {
+		b.units[e.Unit()] = true
+		b.Units++
+		b.Detector.Arrive(b.Now - b.Began)
+	}
+	b.happened(Happened{What: Entered, Entry: e})
+	switch why := b.ready(); {
+	case b.cfg.Ask:
+		b.Enough = b.Enough || why == ByPercent
+		b.ask(Asked{Entry: e, Would: why != NotFired})
+	case why != NotFired:
+		b.fire(why)
+	}
+}
+
+func (b *Barrier) enterLate(e *Entrance) {
+	e.Late = true
+	b.happened(Happened{What: CameLate, Entry: e.Entry})
+	switch {
+	case b.cfg.Late == CatchUp:
+		e.Phase = TurnedOut
+		b.answer(e, Behind)
+	case b.cfg.Throttle.on():
+		b.answer(e, Registered)
+		b.Queue = append(b.Queue, e.Entry) // a late one does not go around the throttle
+		b.advance(b.Now)
+	default:
+		e.Phase = Through
+		b.answer(e, LateFire)
+	}
+}
+
+// enough reports whether p percent are there.
+func (b *Barrier) enough(p int) bool { return 100*b.Units >= p*b.cfg.Max }
+
+// ready returns why the barrier would fire now: rules 1 and 3 of the
+// specification.
+func (b *Barrier) ready() Cause {
+	switch {
+	case b.Units >= b.cfg.Max:
+		return ByMax
+	case b.cfg.Percent > 0 && b.enough(b.cfg.Percent) && b.Now-b.Began >= b.cfg.MinWait:
+		return ByPercent
+	}
+	return NotFired
+}
+
+// pending reports whether there is somebody, and the barrier has not fired.
+func (b *Barrier) pending() bool {
+	return b.Begun && b.Cause == NotFired && !b.cfg.Semaphore.on()
+}
+
+// timeoutDue is when rule 2 fires the barrier.
+func (b *Barrier) timeoutDue() (time.Duration, bool) {
+	return b.Began + b.cfg.Timeout, b.pending() && b.cfg.Timeout > 0
+}
+
+// enoughDue is when MinWait has passed and enough are there.
+func (b *Barrier) enoughDue() (time.Duration, bool) {
+	return b.Began + b.cfg.MinWait, b.pending() && !b.Enough && b.cfg.Percent > 0 && b.enough(b.cfg.Percent)
+}
+
+// kneeDue is when the next one should have come, if a knee counts by then: one that
+// is found before Knee.Time counts from then on.
+func (b *Barrier) kneeDue() (time.Duration, bool) {
+	t, open := b.Detector.Threshold()
+	return max(b.Now, b.Began+max(t, b.cfg.Knee.Time)), open && b.pending() && b.cfg.Knee.on() && b.enough(b.cfg.Knee.Percent)
+}
+
+// propose fires the barrier, or asks whether it is to fire.
+func (b *Barrier) propose(e Entry, why Cause) {
+	if b.cfg.Ask {
+		b.ask(Asked{Entry: e, Would: true, Knee: why == ByKnee})
+		return
+	}
+	b.fire(why)
+}
+
+// fire lets through who is there, all or the first ones.
+func (b *Barrier) fire(why Cause) {
+	if b.Cause != NotFired {
+		return
+	}
+	b.Cause, b.FiredAt, b.Fired = why, b.Now, b.Units
+	b.Asks = nil
+	var lost []string
+	for i := range b.Entrances {
+		e := &b.Entrances[i]
+		if len(e.Nodes) == 0 {
+			lost = append(lost, e.Unit())
+		}
+		if b.cfg.Throttle.on() {
+			b.Queue = append(b.Queue, e.Entry)
+			continue
+		}
+		e.Phase = Through
+	}
+	b.happened(Happened{What: HasFired, Cause: why, Absent: b.Absent(), Lost: lost, Missing: max(0, b.cfg.Max-b.Units)})
+	if b.cfg.Throttle.on() {
+		b.letThrough()
+		return
+	}
+	for i := range b.Entrances {
+		b.answer(&b.Entrances[i], Fire)
+	}
+}
+
+// batchDue is when a throttle lets the next ones through.
+func (b *Barrier) batchDue() (time.Duration, bool) {
+	return max(b.Now, b.Next), len(b.Queue) > 0 && b.Cause != NotFired
+}
+
+// letThrough lets through the next ones of the queue.
+func (b *Barrier) letThrough() {
+	n := min(b.cfg.batch(), len(b.Queue))
+	for _, e := range b.Queue[:n] {
+		e := &b.Entrances[b.index[e]]
+		e.Phase = Through
+		b.answer(e, b.standing(e))
+	}
+	b.Queue = slices.Delete(b.Queue, 0, n)
+	b.Next = b.Now + b.cfg.Throttle.Period
+}

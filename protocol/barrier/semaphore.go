@@ -1,0 +1,155 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// enterSemaphore takes an entry of a semaphore. A later attempt of the same entry
+// takes the place of the one before, whatever became of that.
+func (b *Barrier) enterSemaphore(op Op) {
+	e, isNew := b.find(op)
+	switch {
+	case isNew || op.Attempt > e.Attempt && (e.Phase == Left || e.Phase == Expired):
+		e.Attempt, e.Phase, e.Since = op.Attempt, Waiting, b.Now
+		if !b.units[e.Unit()] {
+			b.units[e.Unit()] = true
+			b.Units++
+		}
+		b.happened(Happened{What: Entered, Entry: e.Entry})
+		if op.Holds {
+			b.hold(e)
+			return
+		}
+		b.answer(e, Registered)
+		b.Queue = append(b.Queue, e.Entry)
+		b.admit()
+	case op.Attempt > e.Attempt:
+		e.Attempt = op.Attempt
+		if op.Holds && e.Phase == Waiting {
+			b.unqueue(e.Entry)
+			b.hold(e)
+			return
+		}
+		b.answer(e, b.standing(e))
+	case op.Attempt == e.Attempt:
+		if op.Holds && e.Phase == Waiting {
+			b.unqueue(e.Entry)
+			b.hold(e)
+			return
+		}
+		b.answer(e, b.standing(e))
+	}
+}
+
+// level is how many may hold the semaphore now.
+func (b *Barrier) level() int { return b.Adaptive.Level }
+
+// limit is how many may ever hold it.
+func (b *Barrier) limit() int { return max(b.cfg.Semaphore.Count, b.cfg.Semaphore.Cap) }
+
+// admit lets through who waits, as long as there is room. Who has left and is asked
+// about still takes its room.
+func (b *Barrier) admit() {
+	for len(b.Queue) > 0 && len(b.Holders)+len(b.Asks) < b.level() {
+		e := &b.Entrances[b.index[b.Queue[0]]]
+		b.Queue = slices.Delete(b.Queue, 0, 1)
+		b.hold(e)
+	}
+}
+
+func (b *Barrier) hold(e *Entrance) {
+	e.Phase, e.Since = Through, b.Now
+	b.Holders = append(b.Holders, e.Entry)
+	b.answer(e, Fire)
+}
+
+func (b *Barrier) unqueue(e Entry) {
+	b.Queue = slices.DeleteFunc(b.Queue, func(q Entry) bool { return q == e })
+}
+
+// release takes note that an entry does not hold the semaphore, or wait for it, any
+// more. One whose time had run out frees nothing. One that has not come, because it
+// was overtaken, is not let in later.
+func (b *Barrier) release(op Op) {
+	if !b.cfg.Semaphore.on() {
+		return
+	}
+	e, isNew := b.find(op)
+	switch {
+	case isNew:
+		e.Phase = Left
+	case op.Attempt < e.Attempt:
+		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: Released})
+		return
+	case op.Attempt > e.Attempt && e.Phase == Expired:
+		e.Phase = Left
+	}
+	e.Attempt = op.Attempt
+	switch e.Phase {
+	case Waiting:
+		e.Phase = Left
+		b.unqueue(e.Entry)
+	case Through:
+		e.Phase = Left
+		b.free(e.Entry, b.Now-e.Since)
+	}
+	b.answer(e, b.standing(e))
+}
+
+// free takes a holder out, which has taken so long.
+func (b *Barrier) free(e Entry, took time.Duration) {
+	b.Holders = slices.DeleteFunc(b.Holders, func(h Entry) bool { return h == e })
+	switch {
+	case b.cfg.Semaphore.Adaptive:
+		b.Adaptive.Done(took, b.limit())
+	case b.cfg.Semaphore.Ask:
+		b.ask(Asked{Entry: e, Releasing: true, Suggest: 1})
+	}
+	b.admit()
+}
+
+// holderDue is when the one that holds the semaphore for longest has held it for
+// too long.
+func (b *Barrier) holderDue() (time.Duration, bool) {
+	if len(b.Holders) == 0 || b.cfg.Semaphore.Timeout == 0 {
+		return 0, false
+	}
+	return b.Entrances[b.index[b.Holders[0]]].Since + b.cfg.Semaphore.Timeout, true
+}
+
+func (b *Barrier) expire() {
+	e := &b.Entrances[b.index[b.Holders[0]]]
+	e.Phase = Expired
+	b.happened(Happened{What: HolderExpired, Entry: e.Entry, After: b.Now - e.Since})
+	b.answer(e, TimedOut)
+	b.free(e.Entry, b.Now-e.Since)
+}
+
+// gone takes note that a node is no member any more. Whoever waits for its turn
+// there is waited for no more, and what it holds is free.
+func (b *Barrier) gone(node phalanx.NodeID) {
+	if b.Watcher == node {
+		b.Watcher = ""
+	}
+	for i := range b.Entrances {
+		e := &b.Entrances[i]
+		was := len(e.Nodes)
+		e.Nodes = slices.DeleteFunc(e.Nodes, func(n phalanx.NodeID) bool { return n == node })
+		if was == 0 || len(e.Nodes) > 0 {
+			continue
+		}
+		switch holder := b.cfg.Semaphore.on(); {
+		case e.Phase == Waiting && (holder || b.Cause != NotFired):
+			e.Phase = Left
+			b.unqueue(e.Entry)
+		case e.Phase == Through && holder:
+			e.Phase = Expired
+			b.happened(Happened{What: HolderGone, Entry: e.Entry, After: b.Now - e.Since})
+			b.Holders = slices.DeleteFunc(b.Holders, func(h Entry) bool { return h == e.Entry })
+		}
+	}
+	b.admit()
+}

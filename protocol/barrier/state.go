@@ -1,0 +1,74 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Phase is how far an entry has come.
+type Phase uint8
+
+// The phases.
+const (
+	Waiting   Phase = iota
+	Through         // it goes on; of a semaphore: it holds it
+	TurnedOut       // it came late, and was told to catch up
+	Left            // of a semaphore: it has released it, or waits no more
+	Expired         // of a semaphore: it held it for too long, or its node is gone
+	phases
+)
+
+// Entrance is an entry that has reached the barrier.
+type Entrance struct {
+	Entry
+	Nodes   []phalanx.NodeID // from which it came, and which are members; owned by the state
+	Attempt uint64
+	Phase   Phase
+	Late    bool
+	Since   time.Duration // when it came; of a holder: when it was let through
+}
+
+// Asking is a question to a callback that has no answer yet.
+type Asking struct {
+	Asked
+	Due time.Duration // then it is as if there were no callback
+}
+
+// State is all that a barrier has to know. It is plain data, so that it can be
+// given to another replica.
+type State struct {
+	Now       time.Duration // of the last change
+	Begun     bool          // somebody has entered
+	Began     time.Duration // t0, the time of the first entry
+	Units     int           // distinct ones that came before the barrier fired
+	Entrances []Entrance    // in the order in which they first came
+	Queue     []Entry       // who waits to be let through one after the other, the next one first
+
+	Cause   Cause
+	FiredAt time.Duration
+	Fired   int           // units that were there
+	Next    time.Duration // when the throttle lets the next ones through
+
+	Watcher phalanx.NodeID // has the callbacks; empty: nobody
+	Asks    []Asking       // in the order of Due
+	LastAsk uint64
+	AskedAt time.Duration
+	Enough  bool // Percent and MinWait have been met, and nothing is to be asked for that again
+
+	Detector Detector
+	Adaptive Adaptive
+	Holders  []Entry // of a semaphore, in the order in which they were let through
+}
+
+// Clone returns a copy that shares nothing with s.
+func (s State) Clone() State {
+	s.Entrances = slices.Clone(s.Entrances)
+	for i := range s.Entrances {
+		s.Entrances[i].Nodes = slices.Clone(s.Entrances[i].Nodes)
+	}
+	s.Queue, s.Asks, s.Holders = slices.Clone(s.Queue), slices.Clone(s.Asks), slices.Clone(s.Holders)
+	s.Adaptive.Took = slices.Clone(s.Adaptive.Took)
+	return s
+}

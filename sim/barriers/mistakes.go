@@ -1,0 +1,50 @@
+package barriers
+
+import "github.com/phalanx-go/phalanx/protocol/barrier"
+
+// Mistake is one that is made on purpose.
+type Mistake uint8
+
+// The mistakes.
+const (
+	None           Mistake = iota
+	ForgetsState           // who is asked what it knows says nothing
+	SendsNoState           // a new backup does not get the state, and does not say that it lacks it
+	ForgetsHolders         // a node does not say who holds semaphores there
+	ReleasesTwice          // a release is taken for one of whoever holds it now
+	mistakes
+)
+
+// bend makes the mistake in a message.
+func (m Mistake) bend(msg barrier.Message) barrier.Message {
+	switch x := msg.(type) {
+	case barrier.Gathered:
+		if m == ForgetsState {
+			x.Replicas = nil
+		}
+		if m == ForgetsHolders {
+			x.Reached = nil
+		}
+		return x
+	case barrier.Replicate:
+		if m == SendsNoState {
+			x.State = nil
+		}
+		return x
+	case barrier.Confirm:
+		if m == SendsNoState {
+			x.Need = false
+		}
+		return x
+	case barrier.Reached:
+		if m == ReleasesTwice {
+			for i := range x.Requests {
+				if x.Requests[i].Release {
+					x.Requests[i].Attempt++
+				}
+			}
+		}
+		return x
+	}
+	return msg
+}

@@ -1,0 +1,165 @@
+package barriers
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+// call is one that an application made.
+type call struct {
+	id     uint64
+	n      *node
+	key    barrier.Key
+	cfg    barrier.Config
+	entry  barrier.Entry
+	since  time.Duration
+	rounds int // of a semaphore, that are left
+}
+
+// workload is what the applications do.
+type workload struct {
+	w     *world
+	ids   uint64
+	open  map[uint64]*call
+	cruel bool // there are semaphores alone: so many nodes die at once that of other barriers something may be lost
+}
+
+// begin has all participants of some barriers come, at times of their own.
+func (l *workload) begin(over time.Duration) {
+	w := l.w
+	for i := range 1 + w.r.IntN(4) {
+		key := barrier.Key{Name: fmt.Sprint("b", i)}
+		cfg := l.config()
+		n := cfg.Max
+		if cfg.Semaphore.Count > 0 {
+			n = 2 + w.r.IntN(6)
+		} else if w.r.IntN(4) == 0 {
+			n++ // one is late
+		}
+		if cfg.Ask {
+			live := w.live()
+			l.start(&call{n: live[w.r.IntN(len(live))], key: key, cfg: cfg}, barrier.CallWatch)
+		}
+		for k := range n {
+			c := &call{key: key, cfg: cfg, entry: barrier.Entry{Host: fmt.Sprint("h", k)}, rounds: 1 + w.r.IntN(3)}
+			if w.r.IntN(2) == 0 {
+				c.entry.Label = fmt.Sprint("task", k)
+			}
+			w.after(time.Duration(w.r.Int64N(int64(over))), func() {
+				live := w.live()
+				if len(live) == 0 {
+					return
+				}
+				c.n = live[w.r.IntN(len(live))]
+				l.start(c, barrier.CallEnter)
+			})
+		}
+	}
+}
+
+func (l *workload) config() barrier.Config {
+	r := l.w.r
+	c := barrier.Config{Max: 1 + r.IntN(8)}
+	kind := r.IntN(7)
+	if l.cruel {
+		kind = 6
+	}
+	switch kind {
+	case 0, 1:
+	case 2:
+		c.Timeout = time.Duration(100+r.IntN(2000)) * ms
+	case 3:
+		c.Percent, c.MinWait = 1+r.IntN(100), time.Duration(r.IntN(500))*ms
+	case 4:
+		c.Throttle = barrier.Throttle{Count: 1 + r.IntN(3), Period: time.Duration(10+r.IntN(100)) * ms}
+	case 5:
+		c.Ask, c.AskGap = true, time.Duration(100+r.IntN(400))*ms
+	case 6:
+		c = barrier.Config{Semaphore: barrier.Semaphore{Count: 1 + r.IntN(3)}}
+		if r.IntN(2) == 0 {
+			c.Semaphore.Timeout = time.Duration(100+r.IntN(2000)) * ms
+		}
+	}
+	if r.IntN(2) == 0 && c.Semaphore.Count == 0 {
+		c.Late = barrier.CatchUp
+	}
+	return c
+}
+
+func (l *workload) start(c *call, kind barrier.CallKind) {
+	l.ids++
+	c.id, c.since = l.ids, l.w.now
+	l.open[c.id] = c
+	if kind == barrier.CallEnter {
+		l.w.check.entered(c)
+	}
+	l.w.step(c.n, barrier.Call{ID: c.id, Kind: kind, Key: c.key, Config: c.cfg, Entry: c.entry})
+	if id := c.id; kind == barrier.CallEnter && l.w.r.IntN(12) == 0 { // it does not wait for ever
+		l.w.after(time.Duration(l.w.r.IntN(1000))*ms, func() {
+			if l.open[id] == c && !c.n.dead {
+				l.w.to(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
+			}
+		})
+	}
+}
+
+func (l *workload) done(n *node, d barrier.Done) {
+	c := l.open[d.ID]
+	if c == nil || c.n != n {
+		l.w.check.failf("call %d on %s ends twice: %+v", d.ID, n.id, d)
+		return
+	}
+	delete(l.open, d.ID)
+	if c.entry.Host == "" { // of callbacks
+		return
+	}
+	l.w.check.ended(c, d)
+	if c.cfg.Semaphore.Count == 0 || d.Verdict != barrier.Fire {
+		return
+	}
+	l.w.after(time.Duration(l.w.r.IntN(300))*ms, func() {
+		l.w.to(c.n, func() { l.leave(c) })
+	})
+}
+
+// leave releases a semaphore, and may enter it again.
+func (l *workload) leave(c *call) {
+	if c.n.dead {
+		return
+	}
+	l.w.check.left(c)
+	l.ids++
+	l.open[l.ids] = &call{id: l.ids, n: c.n, key: c.key, cfg: c.cfg, since: l.w.now}
+	l.w.step(c.n, barrier.Call{ID: l.ids, Kind: barrier.CallRelease, Key: c.key, Config: c.cfg, Entry: c.entry})
+	if c.rounds--; c.rounds > 0 {
+		next := *c
+		l.w.after(time.Duration(l.w.r.IntN(50))*ms, func() {
+			if !next.n.dead && !next.n.hangs {
+				l.start(&next, barrier.CallEnter)
+			}
+		})
+	}
+}
+
+func (l *workload) givenUp(n *node, g barrier.GivenUp) {
+	c := l.open[g.ID]
+	if c == nil || c.n != n {
+		l.w.check.failf("call %d on %s is given up, and has ended", g.ID, n.id)
+		return
+	}
+	delete(l.open, g.ID)
+}
+
+// nodeGone ends the calls of a node, with their application.
+func (l *workload) nodeGone(n *node) {
+	for id, c := range l.open {
+		if c.n == n {
+			delete(l.open, id)
+			if c.entry.Host != "" {
+				l.w.check.doubtful[c.key][c.entry.Unit()] = true
+			}
+		}
+	}
+}
