@@ -48,6 +48,7 @@ type options struct {
 	only         []int
 	some         bool // only was given
 	calm, all    bool
+	barriers     bool
 	output       string
 	workers      int
 	trace        io.Writer
@@ -62,6 +63,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.BoolVar(&o.calm, "calm", false, "a network that delays, and nothing else")
 	flags.IntVar(&o.workers, "parallel", runtime.GOMAXPROCS(0), "how many to run at a time")
 	flags.BoolVar(&o.all, "all", false, "go on after a failure")
+	flags.BoolVar(&o.barriers, "barriers", false, "simulate partial barriers, and not the store")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	verbose := flags.BoolP("verbose", "v", false, "print everything that happens")
 	if err := flags.Parse(args); err != nil {
@@ -73,6 +75,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	o.some = flags.Changed("only")
 	if *verbose {
 		o.trace, o.workers = out, 1
+	}
+	if o.barriers {
+		return runBarriers(ctx, o, out)
 	}
 	sum := collect(o, start(ctx, o), progress)
 	if o.output == "json" {

@@ -94,7 +94,7 @@ type Core struct {
 	cfg  CoreConfig
 	now  time.Duration
 	view Viewed
-	list []phalanx.NodeID // members that can manage: those that are not about to leave
+	list []phalanx.NodeID // members that can manage
 	// Invariant: whatever is of an earlier term is refused.
 	fence uint64
 	out   []Output
@@ -152,13 +152,15 @@ func (c *Core) Due() (at time.Duration, ok bool) {
 
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
 
-// send sends m; to this node itself by way of own.
+// send sends m; to this node itself by way of own, and to who is no member not at
+// all.
 func (c *Core) send(to phalanx.NodeID, m Message) {
-	if to == c.view.Self {
+	switch {
+	case to == c.view.Self:
 		c.own = append(c.own, m)
-		return
+	case slices.Contains(c.view.Members, to):
+		c.emit(Send{To: to, Message: m})
 	}
-	c.emit(Send{To: to, Message: m})
 }
 
 // viewed takes a view. What was gathered is of the members of then.
@@ -168,10 +170,7 @@ func (c *Core) viewed(v Viewed) {
 	}
 	old := c.view
 	c.view = v
-	c.list = slices.DeleteFunc(slices.Clone(v.Members), func(id phalanx.NodeID) bool { return slices.Contains(v.Leaving, id) })
-	if len(c.list) == 0 {
-		c.list = v.Members // all leave: somebody has to
-	}
+	c.list = v.eligible()
 	if old.Self != v.Self { // the incarnation before was removed, and what it knew is old
 		c.replicas = map[Key]*replica{}
 	} else if slices.Equal(old.Members, v.Members) && slices.Equal(old.Leaving, v.Leaving) {
@@ -179,6 +178,21 @@ func (c *Core) viewed(v Viewed) {
 	}
 	c.newTerm(v.Number)
 	c.newPrimaries()
+}
+
+// eligible are the members that can manage: those that are not about to leave.
+func (v Viewed) eligible() []phalanx.NodeID {
+	list := slices.DeleteFunc(slices.Clone(v.Members), func(id phalanx.NodeID) bool { return slices.Contains(v.Leaving, id) })
+	if len(list) == 0 {
+		return v.Members // all leave: somebody has to
+	}
+	return list
+}
+
+// ManagersOf returns the members that manage the barriers called name, the primary
+// first, with the default number of managers.
+func ManagersOf(v Viewed, name string) []phalanx.NodeID {
+	return managersOf(name, v.eligible(), CoreConfig{}.withDefaults().Managers)
 }
 
 func (c *Core) managers(k Key) []phalanx.NodeID { return managersOf(k.Name, c.list, c.cfg.Managers) }
@@ -215,6 +229,10 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 	case Forget:
 		c.forget(from, m)
 	case Answers:
+		if m.Term < c.fence { // the primary does not know of a later term, in which it may still be one
+			c.send(from, Refused{Term: c.fence})
+			return
+		}
 		c.answered(m)
 	case Question:
 		c.question(m)

@@ -418,16 +418,18 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 }
 
 // admitted lets a participant hold the semaphore, for as long as it surely does: what
-// the primary said was true after the stamp. If that is over it asks again.
+// the primary said was true after the stamp. If that is over it asks again; and also if
+// this node is not surely a member: what it holds may have been taken for free.
 func (c *Core) admitted(g *group, p *participant, left, stamp time.Duration) {
 	until := time.Duration(0)
 	if left > 0 {
-		if until = stamp + left; until <= c.now {
-			if p.stage == waits {
-				p.stage = asking
-			}
-			return
+		until = stamp + left
+	}
+	if left > 0 && until <= c.now || c.now >= c.leased && p.stage != holds {
+		if p.stage == waits {
+			p.stage = asking
 		}
+		return
 	}
 	switch p.stage {
 	case asking, waits:

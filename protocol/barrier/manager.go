@@ -223,13 +223,12 @@ func (c *Core) take(h Held, clock time.Duration) {
 		c.emit(TookOver{Key: h.Key, From: was, Term: c.term, Took: c.now - c.since, Standing: c.standing(r)})
 	}
 	r.primary = c.view.Self
-	for _, n := range r.b.State.members() {
-		if !slices.Contains(c.view.Members, n) {
-			r.pending = append(r.pending, Op{Kind: OpGone, Node: n})
+	var gone []Op // before anything is let through that is not there any more
+	for _, n := range append(r.b.State.members(), r.b.Watcher) {
+		if n != "" && !slices.Contains(c.view.Members, n) {
+			gone = append(gone, Op{Kind: OpGone, Node: n})
 		}
 	}
-	if w := r.b.Watcher; w != "" && !slices.Contains(c.view.Members, w) {
-		r.pending = append(r.pending, Op{Kind: OpGone, Node: w})
-	}
-	r.pending = append(r.pending, Op{Kind: OpAdvance}) // so that the backups have it
+	r.pending = slices.DeleteFunc(r.pending, func(op Op) bool { return op.Node != "" && !slices.Contains(c.view.Members, op.Node) })
+	r.pending = append(gone, append(r.pending, Op{Kind: OpAdvance})...) // at least something, so that the backups have it
 }

@@ -19,6 +19,9 @@ type Member struct {
 	Leaving  bool     `json:",omitempty"` // is handing over its shards
 }
 
+// Has reports whether the member has a feature.
+func (m Member) Has(feature string) bool { return slices.Contains(m.Features, feature) }
+
 // Shard is one row of the shard table.
 //
 // Invariant: Owner, Backup and Next are different members, or empty.

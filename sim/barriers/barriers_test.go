@@ -16,6 +16,9 @@ func TestSeeds(t *testing.T) {
 
 // What is planted is found.
 func TestPlantedMistakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	for m := None + 1; m < mistakes; m++ {
 		found := false
 		for seed := uint64(0); seed < 1500 && !found; seed++ {

@@ -13,7 +13,7 @@ type checker struct {
 	w *world
 
 	units    map[barrier.Key]map[string]bool // that were entered
-	doubtful map[barrier.Key]map[string]bool // of them, whose nodes died before they were answered
+	doubtful map[barrier.Key]map[string]bool // of them, which may not have been heard of: their nodes died, or they gave up before there was an answer
 	first    map[barrier.Key]time.Duration   // when the first one was
 	fired    map[barrier.Key]int
 	verdicts map[barrier.Key]map[barrier.Entry]barrier.Verdict

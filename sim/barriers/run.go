@@ -1,6 +1,10 @@
 package barriers
 
-import "time"
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/barrier"
+)
 
 // Run simulates one seed. It returns an error that says what was wrong.
 func Run(cfg Config) error {
@@ -17,6 +21,9 @@ func Run(cfg Config) error {
 	for t := time.Duration(0); t < over && w.err == nil; {
 		step := time.Duration(50+w.r.IntN(1500)) * ms
 		w.run(w.now + step)
+		if w.r.IntN(2) == 0 {
+			w.change(func(*barrier.Viewed) {}) // something that is not about members
+		}
 		t += step
 		if w.r.IntN(3) > 0 {
 			w.fault()

@@ -150,6 +150,9 @@ func (l *workload) givenUp(n *node, g barrier.GivenUp) {
 		return
 	}
 	delete(l.open, g.ID)
+	if c.entry.Host != "" && !g.Heard { // its node may die before it has said so
+		l.w.check.doubtful[c.key][c.entry.Unit()] = true
+	}
 }
 
 // nodeGone ends the calls of a node, with their application.

@@ -173,7 +173,7 @@ func (w *world) renew(n *node) {
 	if n.dead {
 		return
 	}
-	if slices.Contains(w.view.Members, n.id) && !n.cut {
+	if slices.Contains(w.view.Members, n.id) && !n.cut && !n.hangs { // a lease answers what the node has said
 		until := w.now + leaseFor + n.offset
 		w.to(n, func() { w.step(n, barrier.Leased{Until: until}) })
 	}

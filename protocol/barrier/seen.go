@@ -1,0 +1,45 @@
+package barrier
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Seen is what a primary sees of a barrier.
+type Seen struct {
+	Key       Key
+	Config    Config
+	Managers  []phalanx.NodeID // the primary first
+	Standing  Standing
+	Entrances []Entrance    // the first MaxSeen of them
+	More      int           // that are left out
+	Since     time.Duration // the first entry
+	Knee      time.Duration // after the first entry, when a knee will be found if nobody comes; 0: there is none
+	Watcher   phalanx.NodeID
+}
+
+// MaxSeen bounds how many entries are shown.
+const MaxSeen = 1000
+
+// Seen returns the barriers whose primary this node is.
+func (c *Core) Seen() []Seen {
+	var all []Seen
+	for _, k := range c.keys() {
+		r := c.replicas[k]
+		if !c.knows || c.primary(k) != c.view.Self {
+			continue
+		}
+		s := Seen{Key: k, Config: r.b.cfg, Managers: c.managers(k), Standing: c.standing(r), Watcher: r.b.Watcher}
+		if r.b.Begun {
+			s.Since = r.clock(c.now) - r.b.Began
+		}
+		if t, ok := r.b.Detector.Threshold(); ok && r.b.pending() {
+			s.Knee = t
+		}
+		n := min(len(r.b.Entrances), MaxSeen)
+		s.Entrances, s.More = r.b.State.Clone().Entrances[:n], len(r.b.Entrances)-n
+		all = append(all, s)
+	}
+	return all
+}
