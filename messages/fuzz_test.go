@@ -46,6 +46,14 @@ var decoders = []struct {
 		_, err := ViewFromProto(m.(*View))
 		return err
 	}},
+	{&BarrierLetter{}, func(m proto.Message) error {
+		_, _, _, err := BarrierFromProto(m.(*BarrierLetter))
+		return err
+	}},
+	{&BarrierLooked{}, func(m proto.Message) error {
+		_, err := BarriersSeenFromProto(m.(*BarrierLooked))
+		return err
+	}},
 	{&Raft{}, agreed}, {&PushView{}, agreed}, {&Beat{}, agreed}, {&BeatReply{}, agreed}, {&Forward{}, agreed},
 }
 
@@ -65,6 +73,7 @@ func FuzzRemoting(f *testing.F) {
 	for _, m := range []proto.Message{command, push, forward,
 		ReportToProto(Report{Target: "t", Node: "a#1", Event: reduce.Inspected{Places: []reduce.Held{{}}}}),
 		PrefetchToProto(Prefetch{Objects: []phalanx.ObjectID{"o"}, Timeout: 1}),
+		BarrierToProto("a#1", "b#1", letters[11]),
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {
