@@ -49,6 +49,8 @@ type Config struct {
 	// the node that it is started on, which has joined by then.
 	Kinds map[string]func(*Node) *actor.Props
 	Ops   map[phalanx.Op]CombineFunc // ops of the application; the same on every node
+	// Services run here as long as the node does, such as barrier.Service.
+	Services []Service
 }
 
 // DefaultInlineLimit is the size in bytes below which objects live in the
@@ -113,6 +115,13 @@ func (c Config) Validate() error {
 		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
 			return bad("Seeds", "%q is not host:port", s)
 		}
+	}
+	seen := map[string]bool{storeName: true, placesName: true, looksName: true}
+	for _, s := range c.Services {
+		if s.Name == "" || seen[s.Name] || s.Actor == nil {
+			return bad("Services", "%q is no name of one service", s.Name)
+		}
+		seen[s.Name] = true
 	}
 	switch {
 	case c.Memory < 1<<20:

@@ -66,6 +66,7 @@ func (n *Node) shutdown() {
 	n.mu.Unlock()
 	n.stop()
 	n.rejoining.Wait()
+	n.stopServices()
 	if l := n.life.Load(); l != nil {
 		l.end(false)
 	}

@@ -47,6 +47,8 @@ type Node struct {
 	leave sync.Once
 	left  chan struct{} // closed when it has left
 
+	services []*actor.PID // in the order of the configuration's
+
 	mu         sync.Mutex
 	apps       []*actor.PID // actors of the application, to be stopped on Leave; some may have ended
 	appRoom    int          // of apps, before those that have ended are taken out
@@ -98,6 +100,9 @@ func (n *Node) start(ctx context.Context) error {
 			return err
 		}
 		n.life.Store(l)
+		if err := n.startServices(); err != nil {
+			return err
+		}
 		if again, err := l.enterWithin(ctx, cfg.Seeds); !again {
 			return err
 		}

@@ -16,6 +16,9 @@ func (l *life) learn(v view.View) {
 	l.reporter.Learn(v)
 	l.tellChanges(*old, v)
 	l.detector.Learn(v)
+	if v.Has(l.id) {
+		l.n.tellServices(Viewed{Self: l.id, View: v})
+	}
 	for _, m := range old.Members {
 		if !v.Has(m.ID) {
 			l.mu.Lock()

@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// Service is an actor that runs on a node as long as the node does, and that the
+// same actor on other members talks to. Members say in the view which services they
+// have. It is told each view and each lease of the node.
+type Service struct {
+	Name  string // of the actor, and of the feature in the view
+	Actor func(*Node) *actor.Props
+}
+
+// Viewed tells a service a new view, and as which incarnation the node is in it.
+type Viewed struct {
+	Self phalanx.NodeID
+	View view.View
+}
+
+// Leased tells a service until when, by Node.Now, the node is surely a member.
+type Leased struct{ Until time.Duration }
+
+// startServices starts the actors of the services, if they have not been.
+func (n *Node) startServices() error {
+	for _, s := range n.cfg.Services[len(n.services):] {
+		pid, err := n.spawner(n.restarting)(s.Actor(n), s.Name)
+		if err != nil {
+			return err
+		}
+		n.services = append(n.services, pid)
+	}
+	return nil
+}
+
+// tellServices sends every service a message.
+func (n *Node) tellServices(message any) {
+	for _, pid := range n.services {
+		n.system.Root.Send(pid, message)
+	}
+}
+
+func (n *Node) stopServices() {
+	for _, pid := range n.services {
+		_ = n.system.Root.StopFuture(pid).Wait()
+	}
+}
+
+// features are the names of the services.
+func (n *Node) features() []string {
+	var names []string
+	for _, s := range n.cfg.Services {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Now is the node's clock, which starts with it.
+func (n *Node) Now() time.Duration { return n.clock() }
+
+// ServiceOn returns the actor of a service on a member; ok is false if id is no
+// member or has no such service.
+func (n *Node) ServiceOn(id phalanx.NodeID, name string) (pid *actor.PID, ok bool) {
+	m, ok := n.View().Member(id)
+	if !ok || !m.Has(name) {
+		return nil, false
+	}
+	return n.remote.PID(m.Control, name), true
+}
+
+// Service returns the actor of a service on this node; ok is false if there is none.
+func (n *Node) Service(name string) (pid *actor.PID, ok bool) {
+	for i, s := range n.cfg.Services {
+		if s.Name == name {
+			return n.services[i], true
+		}
+	}
+	return nil, false
+}
+
+// leased takes note of a lease.
+func (l *life) leased(until time.Duration) {
+	l.host.Leased(until)
+	l.n.tellServices(Leased{Until: until})
+}
