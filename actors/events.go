@@ -174,6 +174,64 @@ type (
 	}
 )
 
+// What happened to partial barriers, told on the node that manages one. Entered is
+// how many units are there, of at most Max.
+type (
+	// BarrierEntered says that Host, or its task Label, has reached Barrier.
+	BarrierEntered struct {
+		Barrier string `json:"barrier"`
+		Host    string `json:"host"`
+		Label   string `json:"label,omitempty"`
+		Entered int    `json:"entered"`
+		Max     int    `json:"max,omitempty"`
+	}
+
+	// BarrierFired says why Barrier has let through who was there.
+	BarrierFired struct {
+		Barrier string        `json:"barrier"`
+		Cause   string        `json:"cause"`
+		Entered int           `json:"entered"`
+		Max     int           `json:"max"`
+		Missing int           `json:"missing"`          // how many were not there
+		Absent  []string      `json:"absent,omitempty"` // who of those that were expected
+		Lost    []string      `json:"lost,omitempty"`   // who is there and cannot be told, as its node is gone
+		Took    time.Duration `json:"took_ns"`          // since the first entry
+	}
+
+	// BarrierLate says that somebody came after Barrier had fired.
+	BarrierLate struct {
+		Barrier string        `json:"barrier"`
+		Host    string        `json:"host"`
+		Label   string        `json:"label,omitempty"`
+		After   time.Duration `json:"after_ns"` // the first entry
+	}
+
+	// BarrierExpired says that a semaphore was taken from a holder.
+	BarrierExpired struct {
+		Barrier string        `json:"barrier"`
+		Host    string        `json:"host"`
+		Label   string        `json:"label,omitempty"`
+		Cause   string        `json:"cause"`
+		Held    time.Duration `json:"held_ns"`
+	}
+
+	// BarrierKnee says that the arrivals have slowed down.
+	BarrierKnee struct {
+		Barrier string        `json:"barrier"`
+		Entered int           `json:"entered"`
+		Max     int           `json:"max"`
+		After   time.Duration `json:"after_ns"` // the first entry
+	}
+
+	// BarrierTookOver says that this node manages Barrier now, after From.
+	BarrierTookOver struct {
+		Barrier string         `json:"barrier"`
+		From    phalanx.NodeID `json:"from,omitempty"`
+		Entered int            `json:"entered"`
+		Took    time.Duration  `json:"took_ns"` // since this node learned that it is to
+	}
+)
+
 // What happened in the process.
 type (
 	// ActorRestarted says that an actor panicked and goes on. It is made from
@@ -205,6 +263,7 @@ var kinds = func() map[string]Event {
 		SenderLost{}, TransferResumed{}, ObjectLost{}, ObjectReplaced{},
 		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
 		ShardMoved{}, ShardLost{}, ShardWarm{},
+		BarrierEntered{}, BarrierFired{}, BarrierLate{}, BarrierExpired{}, BarrierKnee{}, BarrierTookOver{},
 		ActorRestarted{}, ActorStopped{}, EventsLost{},
 	} {
 		all[e.Kind()] = e

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -25,6 +26,12 @@ func (AncestorsCleared) Kind() string { return "AncestorsCleared" }
 func (ShardMoved) Kind() string       { return "ShardMoved" }
 func (ShardLost) Kind() string        { return "ShardLost" }
 func (ShardWarm) Kind() string        { return "ShardWarm" }
+func (BarrierEntered) Kind() string   { return "BarrierEntered" }
+func (BarrierFired) Kind() string     { return "BarrierFired" }
+func (BarrierLate) Kind() string      { return "BarrierLate" }
+func (BarrierExpired) Kind() string   { return "BarrierExpired" }
+func (BarrierKnee) Kind() string      { return "BarrierKnee" }
+func (BarrierTookOver) Kind() string  { return "BarrierTookOver" }
 func (ActorRestarted) Kind() string   { return "ActorRestarted" }
 func (ActorStopped) Kind() string     { return "ActorStopped" }
 func (EventsLost) Kind() string       { return "EventsLost" }
@@ -137,4 +144,49 @@ func round(d time.Duration) time.Duration {
 		return d.Round(10 * time.Microsecond)
 	}
 	return d.Round(time.Microsecond)
+}
+
+// unit is what a barrier counts, and where it is.
+func unit(host, label string) string {
+	if label == "" {
+		return host
+	}
+	return label + " of " + host
+}
+
+func (e BarrierEntered) String() string {
+	if e.Max == 0 {
+		return fmt.Sprintf("barrier %q: %s has come, as the %d. of all", e.Barrier, unit(e.Host, e.Label), e.Entered)
+	}
+	return fmt.Sprintf("barrier %q: %s has come, %d of %d are there", e.Barrier, unit(e.Host, e.Label), e.Entered, e.Max)
+}
+
+func (e BarrierFired) String() string {
+	s := fmt.Sprintf("barrier %q fires after %v with %d of %d: %s", e.Barrier, round(e.Took), e.Entered, e.Max, e.Cause)
+	if len(e.Absent) > 0 {
+		s += "; absent: " + strings.Join(e.Absent, ", ")
+	}
+	if len(e.Lost) > 0 {
+		s += "; there, and not to be told, as their nodes are gone: " + strings.Join(e.Lost, ", ")
+	}
+	return s
+}
+
+func (e BarrierLate) String() string {
+	return fmt.Sprintf("barrier %q: %s comes late, after %v", e.Barrier, unit(e.Host, e.Label), round(e.After))
+}
+
+func (e BarrierExpired) String() string {
+	return fmt.Sprintf("barrier %q: taken from %s after %v: %s", e.Barrier, unit(e.Host, e.Label), round(e.Held), e.Cause)
+}
+
+func (e BarrierKnee) String() string {
+	return fmt.Sprintf("barrier %q: a knee after %v, %d of %d are there", e.Barrier, round(e.After), e.Entered, e.Max)
+}
+
+func (e BarrierTookOver) String() string {
+	if e.From == "" {
+		return fmt.Sprintf("barrier %q is managed here now (%v), %d are there", e.Barrier, round(e.Took), e.Entered)
+	}
+	return fmt.Sprintf("barrier %q is managed here now and not by %s (%v), %d are there", e.Barrier, e.From, round(e.Took), e.Entered)
 }

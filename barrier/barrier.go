@@ -1,0 +1,250 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	core "github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+// What a barrier does, and who enters it.
+type (
+	Config     = core.Config
+	Knee       = core.Knee
+	Throttle   = core.Throttle
+	Semaphore  = core.Semaphore
+	LateMode   = core.LateMode
+	FieldError = core.FieldError
+)
+
+// The late modes.
+const (
+	PassThrough = core.PassThrough
+	CatchUp     = core.CatchUp
+)
+
+// What Enter and Release fail with besides a phalanx.Error of kind ErrInvalid,
+// ErrDeadline, ErrCanceled, ErrMismatch or ErrFenced.
+var (
+	// ErrCatchUp says that the barrier has fired without the caller, and that its
+	// Config says that such a one does not go on.
+	ErrCatchUp = errors.New("the barrier has fired without it")
+	// ErrNotHeld says that the caller does not hold the semaphore: it has not
+	// entered, has released it, or has held it for longer than Semaphore.Timeout.
+	ErrNotHeld = errors.New("it does not hold the semaphore")
+)
+
+var errLeft = errors.New("this node has left the cluster")
+
+// Barrier is a barrier as one node sees it. It is safe for concurrent use, and
+// need not be closed.
+type Barrier struct {
+	node *cluster.Node
+	pid  *actor.PID
+	key  core.Key
+	cfg  Config
+}
+
+// Option is an optional argument of Open.
+type Option func(*Barrier)
+
+// WithGeneration opens one of many barriers with a name: those of a loop, say. Once a
+// generation has been entered, those that came two before it are forgotten when they
+// have fired.
+func WithGeneration(g uint64) Option { return func(b *Barrier) { b.key.Generation = g } }
+
+// Open returns the barrier called name. All who open it give the same Config. It
+// fails with a FieldError if that cannot be, and nothing is created before somebody
+// enters.
+func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, error) {
+	b := &Barrier{node: n, key: core.Key{Name: name}, cfg: cfg}
+	for _, o := range opts {
+		o(b)
+	}
+	err := b.key.Validate()
+	if err == nil {
+		err = cfg.Validate()
+	}
+	if err != nil {
+		return nil, b.fail("open", phalanx.ErrInvalid, err)
+	}
+	pid, ok := n.Service(Name)
+	if !ok {
+		return nil, b.fail("open", phalanx.ErrInvalid, errors.New("this node was joined without barrier.Service in its Services"))
+	}
+	b.pid = pid
+	return b, nil
+}
+
+// Passage is how one was let through.
+type Passage struct {
+	Late bool   // after the barrier had fired without it
+	Term uint64 // of the manager that said so
+}
+
+// Enter enters the barrier and returns when the caller goes on. The host is who
+// enters; if it is empty, the node. What is waited for are the labels, where they are
+// used, and else the hosts. Entering again is the same entry.
+//
+// Who gives up has entered nevertheless; but it does not wait for a semaphore any
+// more. The error says who is absent.
+func (b *Barrier) Enter(ctx context.Context, label, host string) (Passage, error) {
+	d, err := b.do(ctx, "enter", core.CallEnter, label, host)
+	if err != nil {
+		return Passage{}, err
+	}
+	if d.Verdict == core.Behind {
+		return Passage{Late: true, Term: d.Term}, b.fail("enter", phalanx.ErrAborted, ErrCatchUp)
+	}
+	return Passage{Late: d.Verdict == core.LateFire, Term: d.Term}, nil
+}
+
+// EnterFunc is Enter that does not wait: f is called with what it returns.
+func (b *Barrier) EnterFunc(ctx context.Context, label, host string, f func(Passage, error)) {
+	go func() { f(b.Enter(ctx, label, host)) }()
+}
+
+// Release ends what a semaphore bounds, and lets the next one in. It fails with
+// ErrNotHeld if the caller does not hold it any more.
+func (b *Barrier) Release(ctx context.Context, label, host string) error {
+	_, err := b.do(ctx, "release", core.CallRelease, label, host)
+	return err
+}
+
+// Hosts returns who was let through: for each host its labels. It fails with a
+// phalanx.ErrNotFound if nobody has entered.
+func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
+	d, err := b.do(ctx, "hosts", core.CallHosts, "", "")
+	return d.Hosts, err
+}
+
+// do makes a call, and waits for its end.
+func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, host string) (core.Done, error) {
+	if host == "" {
+		host = string(b.node.ID())
+	}
+	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: core.Entry{Host: host, Label: label}}
+	if err := c.Entry.Validate(); err != nil {
+		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
+	}
+	ctx, cancel := within(ctx)
+	defer cancel()
+	if at, ok := ctx.Deadline(); ok {
+		c.Deadline = b.node.Now() + time.Until(at)
+	}
+	ended := make(chan ending, 1)
+	m := &asked{call: c, end: func(e ending) { ended <- e }}
+	root := b.node.System().Root
+	root.Send(b.pid, m)
+	select {
+	case e := <-ended:
+		return e.done, b.failed(op, e)
+	case <-b.node.Done():
+		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
+	case <-ctx.Done():
+	}
+	root.Send(b.pid, &givenUp{m, ctx.Err()})
+	select {
+	case e := <-ended:
+		return e.done, b.failed(op, e)
+	case <-b.node.Done():
+		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
+	case <-time.After(answerWithin): // the actor is not there: it is restarted
+		return core.Done{}, b.failed(op, ending{cause: ctx.Err()})
+	}
+}
+
+// answerWithin bounds how long after its deadline a call may return.
+const answerWithin = time.Second
+
+// defaultDeadline is that of calls whose context has none.
+const defaultDeadline = time.Minute
+
+func within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, defaultDeadline)
+}
+
+func (b *Barrier) fail(op string, kind phalanx.Kind, err error) error {
+	return failure(op, b.key, kind, err)
+}
+
+func failure(op string, k core.Key, kind phalanx.Kind, err error) *phalanx.Error {
+	return &phalanx.Error{Op: "barrier " + op, Object: phalanx.ObjectID(k.String()), Kind: kind, Err: err}
+}
+
+func (b *Barrier) failed(op string, e ending) error {
+	if err := e.err(op, b.key); err != nil {
+		return err
+	}
+	return nil
+}
+
+// err returns what a call's end is to its caller; nil: it succeeded.
+func (e ending) err(op string, k core.Key) error {
+	switch {
+	case errors.Is(e.cause, errLeft):
+		return failure(op, k, phalanx.ErrClosed, errLeft)
+	case e.cause != nil:
+		kind := phalanx.ErrDeadline
+		if errors.Is(e.cause, context.Canceled) {
+			kind = phalanx.ErrCanceled
+		}
+		f := failure(op, k, kind, e.waited())
+		if e.given.Primary != "" && !e.given.Heard {
+			f.Node = e.given.Primary
+		}
+		return f
+	case e.done.Verdict == core.Mismatch:
+		return failure(op, k, phalanx.ErrMismatch, &FieldError{Field: e.done.Field, Text: "those who entered before have another one"})
+	case e.done.Outcome == core.NotHeld:
+		return failure(op, k, phalanx.ErrInvalid, ErrNotHeld)
+	case e.done.Outcome == core.Unknown:
+		return failure(op, k, phalanx.ErrNotFound, errors.New("nobody has entered it"))
+	}
+	return nil
+}
+
+// waited says what a call that was given up has waited for.
+func (e ending) waited() error {
+	g, s := e.given, e.given.Last
+	switch {
+	case g.Primary == "":
+		return errors.New("no member that manages barriers is known")
+	case !g.Heard:
+		return fmt.Errorf("its manager %s does not answer", g.Primary)
+	case len(s.Holders) > 0:
+		return fmt.Errorf("it is held by %s", join(s.Holders))
+	case len(s.Absent) > 0:
+		return &AbsentError{N: s.N, Max: s.Max, Absent: s.Absent}
+	}
+	return fmt.Errorf("%d of %d have entered", s.N, s.Max)
+}
+
+// AbsentError names who a barrier waits for: what Config.Expect has and has not
+// come; or without that, the members of the cluster on which nobody has entered.
+type AbsentError struct {
+	N, Max int // units that have come, and of how many
+	Absent []string
+}
+
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("%d of %d have entered; absent: %s", e.N, e.Max, strings.Join(e.Absent, ", "))
+}
+
+func join(all []core.Entry) string {
+	var names []string
+	for _, e := range all {
+		names = append(names, e.String())
+	}
+	return strings.Join(names, ", ")
+}

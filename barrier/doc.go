@@ -1,0 +1,28 @@
+// Package barrier gives the actors and the goroutines of a cluster partial
+// barriers: barriers that need not wait for everybody.
+//
+// A node that has the service takes part in all barriers:
+//
+//	node, err := cluster.Join(ctx, cluster.Config{Services: []cluster.Service{barrier.Service()}})
+//
+// Who takes part in a barrier opens it by its name, with the same Config, and enters
+// it; Enter returns when the barrier fires:
+//
+//	b, err := barrier.Open(node, "step/17", barrier.Config{Max: 8, Timeout: 5 * time.Second, Percent: 80})
+//	…
+//	passage, err := b.Enter(ctx, "", "worker 3")
+//
+// An application actor sends Enter, Release, Hosts and Watch to the actor that
+// node.Service(barrier.Name) is, and gets replies.
+//
+// Barriers can let participants through a few at a time (Config.Throttle), or as
+// many as may be inside at one time (Config.Semaphore, with Release at the end of what
+// they bound), can fire where arrivals slow down (Config.Knee), and can ask the
+// application (Config.Ask and Watch).
+//
+// A barrier is managed by three members, of which the view decides; while one of
+// them lives nothing of it is lost. What is decided, and what is guaranteed, is in
+// package protocol/barrier.
+//
+// Source: Albrecht et al., "Loose Synchronization for Large-Scale Networked Systems".
+package barrier

@@ -1,0 +1,149 @@
+package barrier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/messages"
+	core "github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// Status is how a barrier stands.
+type Status struct {
+	Name       string           `json:"name"`
+	Generation uint64           `json:"generation,omitempty"`
+	Managers   []phalanx.NodeID `json:"managers"` // the primary first
+	Entered    int              `json:"entered"`
+	Max        int              `json:"max,omitempty"`
+	Fired      string           `json:"fired,omitempty"` // why; empty: it has not
+	Absent     []string         `json:"absent,omitempty"`
+	Semaphore  int              `json:"semaphore,omitempty"` // how many may hold it
+	Age        time.Duration    `json:"age_ns"`              // since the first entry
+	Knee       time.Duration    `json:"knee_ns,omitempty"`   // after the first entry, when a knee is found if nobody comes
+	Entries    []EntryStatus    `json:"entries"`             // the first thousand
+	More       int              `json:"more,omitempty"`      // entries that are left out
+}
+
+// EntryStatus is how an entry stands.
+type EntryStatus struct {
+	Label string           `json:"label,omitempty"`
+	Host  string           `json:"host"`
+	Nodes []phalanx.NodeID `json:"nodes"`
+	State string           `json:"state"` // waiting, through, holding, late, told to catch up, left, expired
+}
+
+// List returns the barriers that the members know of, by name. Those of members that
+// do not answer are left out, and the error names these.
+func List(ctx context.Context, n *cluster.Node) ([]Status, error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
+	var all []Status
+	var errs []error
+	for _, m := range n.View().Members {
+		pid, ok := n.ServiceOn(m.ID, Name)
+		if !ok {
+			continue
+		}
+		seen, err := seenOn(ctx, n, m.ID, pid)
+		if err != nil {
+			errs = append(errs, &phalanx.Error{Op: "barrier list", Node: m.ID, Kind: phalanx.ErrUnavailable, Err: err})
+			continue
+		}
+		for _, s := range seen {
+			all = append(all, status(s))
+		}
+	}
+	slices.SortFunc(all, func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Generation, b.Generation))
+	})
+	return all, errors.Join(errs...)
+}
+
+func status(s core.Seen) Status {
+	st := Status{Name: s.Key.Name, Generation: s.Key.Generation, Managers: s.Managers, Entered: s.Standing.N, Max: s.Standing.Max, Absent: s.Standing.Absent,
+		Semaphore: s.Config.Semaphore.Count, Age: s.Since, More: s.More, Entries: []EntryStatus{}}
+	if s.Standing.Cause != core.NotFired {
+		st.Fired = s.Standing.Cause.String()
+	} else if s.Config.Knee != (Knee{}) {
+		st.Knee = s.Knee
+	}
+	for _, e := range s.Entrances {
+		st.Entries = append(st.Entries, EntryStatus{Label: e.Label, Host: e.Host, Nodes: e.Nodes, State: state(e, st.Semaphore > 0)})
+	}
+	return st
+}
+
+func state(e core.Entrance, semaphore bool) string {
+	switch {
+	case e.Phase == core.Through && semaphore:
+		return "holding"
+	case e.Phase == core.Through && e.Late:
+		return "late"
+	case e.Phase == core.Through:
+		return "through"
+	case e.Phase == core.TurnedOut:
+		return "told to catch up"
+	case e.Phase == core.Left:
+		return "left"
+	case e.Phase == core.Expired:
+		return "expired"
+	}
+	return "waiting"
+}
+
+// Letters returns how many messages about barriers a member has got from others: what
+// they cost it.
+func Letters(ctx context.Context, n *cluster.Node, id phalanx.NodeID) (uint64, error) {
+	pid, ok := n.ServiceOn(id, Name)
+	if !ok {
+		return 0, &phalanx.Error{Op: "barrier letters", Node: id, Kind: phalanx.ErrInvalid, Err: errors.New("it is no member that has the service")}
+	}
+	r, err := n.Request(ctx, pid, &messages.BarrierLook{})
+	if err != nil {
+		return 0, err
+	}
+	m, _ := r.(*messages.BarrierLooked)
+	return m.GetLetters(), nil
+}
+
+// lookFor bounds how long one member may take to say what it sees.
+const lookFor = 2 * time.Second
+
+func seenOn(ctx context.Context, n *cluster.Node, id phalanx.NodeID, pid *actor.PID) ([]core.Seen, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	if own, ok := n.Service(Name); ok && id == n.ID() {
+		ch := make(chan []core.Seen, 1)
+		n.System().Root.Send(own, &looking{func(s []core.Seen) { ch <- s }})
+		select {
+		case s := <-ch:
+			return s, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	r, err := n.Request(ctx, pid, &messages.BarrierLook{})
+	if err != nil {
+		return nil, err
+	}
+	m, ok := r.(*messages.BarrierLooked)
+	if !ok {
+		return nil, fmt.Errorf("it answers with a %T", r)
+	}
+	return messages.BarriersSeenFromProto(m)
+}
+
+// ManagersOf returns the members that manage the barriers called name, the primary
+// first, with the default settings.
+func ManagersOf(v view.View, name string) []phalanx.NodeID {
+	return core.ManagersOf(viewed(v.Members[0].ID, v), name)
+}

@@ -1,0 +1,427 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/messages"
+	core "github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// Name is that of the service's actor, and of the feature that members have in the
+// view.
+const Name = "barriers"
+
+// Settings are those of all barriers of a cluster, the same on every node.
+type Settings struct {
+	Managers int           // members that manage a barrier; default 3
+	Linger   time.Duration // how long a barrier that has fired is remembered; default 10 min
+}
+
+// Service has a node take part in barriers: it belongs into cluster.Config.Services.
+func Service() cluster.Service { return Settings{}.Service() }
+
+// Service is Service with other settings than the default ones.
+func (s Settings) Service() cluster.Service {
+	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
+		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]Config{}, watchers: map[core.Key]*watch{}}
+		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
+	}}
+}
+
+// open is what the node's callers wait for and hold. It lies outside of the actor,
+// which asks for it again when it was restarted.
+type open struct {
+	settings Settings
+	letters  atomic.Uint64 // of other members
+	mu       sync.Mutex
+	ids      uint64
+	calls    map[uint64]*asked
+	held     map[hold]Config
+	watchers map[core.Key]*watch
+}
+
+type hold struct {
+	key   core.Key
+	entry core.Entry
+}
+
+// watch is who has a barrier's callbacks: functions, or an actor.
+type watch struct {
+	cfg Config
+	w   *watcher
+	to  *actor.PID
+}
+
+// service is the actor. It owns the node's core, and the mailbox.
+type service struct {
+	node   *cluster.Node
+	open   *open
+	core   *core.Core
+	timers actors.Timers[struct{}]
+	self   phalanx.NodeID
+	pid    *actor.PID
+	due    time.Duration // for which the timer is set; 0: it is not
+}
+
+// Receive turns messages into events.
+func (s *service) Receive(c actor.Context) {
+	if _, due := s.timers.Due(c); due {
+		s.due = 0
+		s.step(c, core.Tick{})
+		return
+	}
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		s.start(c)
+	case *actor.Stopping:
+		s.end()
+	case cluster.Viewed:
+		s.viewed(c, m)
+	case cluster.Leased:
+		s.step(c, core.Leased{Until: m.Until})
+	case *messages.BarrierLetter:
+		s.open.letters.Add(1)
+		from, to, letter, err := messages.BarrierFromProto(m)
+		if err == nil && to == s.self {
+			s.step(c, core.Heard{From: from, Message: letter})
+		}
+	case *messages.BarrierLook:
+		seen := messages.BarriersSeenToProto(s.core.Seen())
+		seen.Letters = s.open.letters.Load()
+		c.Respond(seen)
+	case *looking:
+		m.reply(s.core.Seen())
+	case *asked:
+		s.ask(c, m)
+	case *givenUp:
+		s.giveUp(c, m)
+	case *unwatch:
+		s.unwatch(c, m)
+	case core.Replied:
+		s.step(c, m)
+	case *Verdict:
+		s.step(c, core.Replied{Key: core.Key{Name: m.Name, Generation: m.Generation}, Ask: m.Ask, Yes: m.Fire, N: m.N})
+	case Panic:
+		panic("a planted panic")
+	case *Enter:
+		s.entered(c, m)
+	case *Release:
+		s.released(c, m)
+	case *Hosts:
+		s.hosts(c, m)
+	case *Watch:
+		s.watching(c, m)
+	}
+}
+
+// start begins with a new core: what this node managed comes from the other
+// managers, and what its callers wait for is asked again.
+func (s *service) start(c actor.Context) {
+	s.pid = c.Self()
+	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Linger: s.open.settings.Linger, Attempts: uint64(time.Now().UnixNano())})
+	if v := s.node.View(); v.Has(s.node.ID()) {
+		s.viewed(c, cluster.Viewed{Self: s.node.ID(), View: v})
+	}
+	s.open.mu.Lock()
+	var again []core.Call
+	for k, w := range s.open.watchers {
+		again = append(again, core.Call{ID: s.open.next(), Kind: core.CallWatch, Key: k, Config: w.cfg})
+	}
+	for h, cfg := range s.open.held {
+		again = append(again, core.Call{ID: s.open.next(), Kind: core.CallEnter, Key: h.key, Config: cfg, Entry: h.entry})
+	}
+	for id, a := range s.open.calls {
+		a.call.ID = id
+		again = append(again, a.call)
+	}
+	s.open.mu.Unlock()
+	for _, call := range again {
+		s.step(c, call)
+	}
+}
+
+func (o *open) next() uint64 { o.ids++; return o.ids }
+
+// end fails who waits: the node leaves.
+func (s *service) end() {
+	s.open.mu.Lock()
+	defer s.open.mu.Unlock()
+	for id, a := range s.open.calls {
+		delete(s.open.calls, id)
+		a.stop()
+		a.end(ending{cause: errLeft})
+	}
+	for k, w := range s.open.watchers {
+		delete(s.open.watchers, k)
+		if w.w != nil {
+			w.w.close()
+		}
+	}
+}
+
+func (a *asked) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+func (s *service) viewed(c actor.Context, m cluster.Viewed) {
+	s.self = m.Self
+	s.step(c, viewed(m.Self, m.View))
+}
+
+// viewed is a view as the core takes it: the members that have the service.
+func viewed(self phalanx.NodeID, v view.View) core.Viewed {
+	e := core.Viewed{Self: self, Number: v.Number}
+	for _, m := range v.Members {
+		if !m.Has(Name) {
+			continue
+		}
+		e.Members = append(e.Members, m.ID)
+		if m.Leaving {
+			e.Leaving = append(e.Leaving, m.ID)
+		}
+	}
+	return e
+}
+
+// ask takes a call.
+func (s *service) ask(c actor.Context, a *asked) {
+	s.open.mu.Lock()
+	a.id = s.open.next()
+	a.call.ID = a.id
+	s.open.calls[a.id] = a
+	if a.call.Kind == core.CallWatch {
+		if old := s.open.watchers[a.call.Key]; old != nil && old.w != nil {
+			old.w.close()
+		}
+		s.open.watchers[a.call.Key] = &watch{cfg: a.call.Config, w: a.watcher, to: a.to}
+	}
+	s.open.mu.Unlock()
+	s.step(c, a.call)
+}
+
+func (s *service) giveUp(c actor.Context, g *givenUp) {
+	s.open.mu.Lock()
+	waits := s.open.calls[g.id] == g.asked && g.asked != nil
+	s.open.mu.Unlock()
+	if !waits {
+		return
+	}
+	out := s.core.Step(s.node.Now(), core.GiveUp{ID: g.id})
+	for i, o := range out {
+		if e, ok := o.(core.GivenUp); ok && e.ID == g.id {
+			s.finish(g.id, ending{given: e, cause: g.cause})
+			out = append(out[:i:i], out[i+1:]...)
+			break
+		}
+	}
+	s.carryOut(c, out)
+	s.finish(g.id, ending{cause: g.cause}) // if the core did not know it
+}
+
+// finish ends a call.
+func (s *service) finish(id uint64, e ending) {
+	s.open.mu.Lock()
+	a := s.open.calls[id]
+	delete(s.open.calls, id)
+	if a != nil {
+		h := hold{a.call.Key, a.call.Entry}
+		semaphore := a.call.Config.Semaphore != Semaphore{}
+		switch {
+		case e.cause != nil:
+		case a.call.Kind == core.CallEnter && semaphore && e.done.Verdict == core.Fire:
+			s.open.held[h] = a.call.Config
+		case a.call.Kind == core.CallRelease:
+			delete(s.open.held, h)
+		}
+	}
+	s.open.mu.Unlock()
+	if a != nil {
+		a.stop()
+		a.end(e)
+	}
+}
+
+func (s *service) unwatch(c actor.Context, m *unwatch) {
+	s.open.mu.Lock()
+	w := s.open.watchers[m.key]
+	mine := w != nil && w.w == m.w
+	if mine {
+		delete(s.open.watchers, m.key)
+	}
+	s.open.mu.Unlock()
+	m.w.close()
+	if mine {
+		s.step(c, core.Call{Kind: core.CallUnwatch, Key: m.key, Config: m.cfg})
+	}
+}
+
+// step gives the core an event.
+func (s *service) step(c actor.Context, e core.Event) {
+	s.carryOut(c, s.core.Step(s.node.Now(), e))
+}
+
+func (s *service) carryOut(c actor.Context, out []core.Output) {
+	for _, o := range out {
+		switch o := o.(type) {
+		case core.Send:
+			if pid, ok := s.node.ServiceOn(o.To, Name); ok {
+				c.Send(pid, messages.BarrierToProto(s.self, o.To, o.Message))
+			}
+		case core.Done:
+			s.finish(o.ID, ending{done: o})
+		case core.Callback:
+			s.callback(c, o)
+		case core.Notice:
+			s.tell(c, o)
+		case core.Publish:
+			s.publish(o)
+		case core.TookOver:
+			s.node.System().EventStream.Publish(actors.BarrierTookOver{Barrier: o.Key.String(), From: o.From, Entered: o.Standing.N, Took: o.Took})
+		case core.Lost:
+			s.open.mu.Lock()
+			delete(s.open.held, hold{o.Key, o.Entry})
+			s.open.mu.Unlock()
+		}
+	}
+	s.wake(c)
+}
+
+// wake has the core ticked when it wants to be.
+func (s *service) wake(c actor.Context) {
+	due, ok := s.core.Due()
+	switch {
+	case !ok:
+		s.timers.Cancel(struct{}{})
+		s.due = 0
+	case s.due == 0 || due < s.due:
+		s.due = max(due, 1)
+		s.timers.Set(c, struct{}{}, max(0, due-s.node.Now()))
+	}
+}
+
+func (s *service) watcherOf(k core.Key) *watch {
+	s.open.mu.Lock()
+	defer s.open.mu.Unlock()
+	return s.open.watchers[k]
+}
+
+func (s *service) callback(c actor.Context, o core.Callback) {
+	w := s.watcherOf(o.Key)
+	switch {
+	case w == nil:
+	case w.to != nil:
+		a := o.Asked
+		c.RequestWithCustomSender(w.to, &Asked{Name: o.Key.Name, Generation: o.Key.Generation, Ask: a.Ask, Releasing: a.Releasing, Suggested: a.Suggest,
+			Question: Question{Label: a.Entry.Label, Host: a.Entry.Host, Would: a.Would, Knee: a.Knee}}, c.Self())
+	default:
+		w.w.ask(c.ActorSystem().Root, c.Self(), o.Key, o.Asked)
+	}
+}
+
+func (s *service) tell(c actor.Context, o core.Notice) {
+	switch w := s.watcherOf(o.Key); {
+	case w == nil:
+	case w.to != nil:
+		c.Send(w.to, &Told{Name: o.Key.Name, Generation: o.Key.Generation, Notice: notice(o.Happened)})
+	default:
+		w.w.tell(o.Happened)
+	}
+}
+
+// publish puts what has happened on the event stream.
+func (s *service) publish(o core.Publish) {
+	k, h := o.Key.String(), o.Happened
+	publish := s.node.System().EventStream.Publish
+	switch h.What {
+	case core.Entered:
+		publish(actors.BarrierEntered{Barrier: k, Host: h.Entry.Host, Label: h.Entry.Label, Entered: h.N, Max: h.Max})
+	case core.HasFired:
+		publish(actors.BarrierFired{Barrier: k, Cause: h.Cause.String(), Entered: h.N, Max: h.Max, Missing: h.Missing, Absent: h.Absent, Lost: h.Lost, Took: h.After})
+	case core.CameLate:
+		publish(actors.BarrierLate{Barrier: k, Host: h.Entry.Host, Label: h.Entry.Label, After: h.After})
+	case core.HolderExpired:
+		publish(actors.BarrierExpired{Barrier: k, Host: h.Entry.Host, Label: h.Entry.Label, Cause: "timeout", Held: h.After})
+	case core.HolderGone:
+		publish(actors.BarrierExpired{Barrier: k, Host: h.Entry.Host, Label: h.Entry.Label, Cause: "its node is gone", Held: h.After})
+	case core.KneeFound:
+		publish(actors.BarrierKnee{Barrier: k, Entered: h.N, Max: h.Max, After: h.After})
+	}
+}
+
+// The messages of application actors.
+
+func (s *service) entered(c actor.Context, m *Enter) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, "enter", core.Call{Kind: core.CallEnter, Key: k, Config: m.Config, Entry: s.entry(m.Label, m.Host)}, m.Deadline, nil, func(e ending, err error) {
+		r := &Entered{Err: err, Passage: Passage{Late: e.done.Verdict == core.LateFire || e.done.Verdict == core.Behind, Term: e.done.Term}}
+		if err == nil && e.done.Verdict == core.Behind {
+			r.Err = failure("enter", k, phalanx.ErrAborted, ErrCatchUp)
+		}
+		root.Send(to, r)
+	})
+}
+
+func (s *service) released(c actor.Context, m *Release) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, "release", core.Call{Kind: core.CallRelease, Key: k, Config: m.Config, Entry: s.entry(m.Label, m.Host)}, m.Deadline, nil, func(_ ending, err error) {
+		root.Send(to, &Released{Err: err})
+	})
+}
+
+func (s *service) hosts(c actor.Context, m *Hosts) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, "hosts", core.Call{Kind: core.CallHosts, Key: k, Config: Config{Max: 1}, Entry: s.entry("", "")}, m.Deadline, nil, func(e ending, err error) {
+		root.Send(to, &Passed{Hosts: e.done.Hosts, Err: err})
+	})
+}
+
+func (s *service) watching(c actor.Context, m *Watch) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	target := m.To
+	if target == nil {
+		target = to
+	}
+	s.asks(c, "watch", core.Call{Kind: core.CallWatch, Key: k, Config: m.Config, Entry: s.entry("", "")}, m.Deadline, target, func(_ ending, err error) {
+		root.Send(to, &Watching{Err: err})
+	})
+}
+
+func (s *service) entry(label, host string) core.Entry {
+	if host == "" {
+		host = string(s.self)
+	}
+	return core.Entry{Host: host, Label: label}
+}
+
+// asks makes a call for an actor, and gives it up after within.
+func (s *service) asks(c actor.Context, op string, call core.Call, within time.Duration, watcher *actor.PID, reply func(ending, error)) {
+	err := errors.Join(call.Key.Validate(), call.Config.Validate(), call.Entry.Validate())
+	if err != nil {
+		reply(ending{}, failure(op, call.Key, phalanx.ErrInvalid, err))
+		return
+	}
+	if within <= 0 {
+		within = defaultDeadline
+	}
+	call.Deadline = s.node.Now() + within
+	a := &asked{call: call, to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}
+	root, self := c.ActorSystem().Root, c.Self()
+	a.timer = time.AfterFunc(within, func() { root.Send(self, &givenUp{a, context.DeadlineExceeded}) })
+	s.ask(c, a)
+}
