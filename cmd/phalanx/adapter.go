@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/bench"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
@@ -48,6 +49,11 @@ func (n served) Bench(ctx context.Context, b httpapi.BenchRequest) (httpapi.Benc
 		res.Ms = append(res.Ms, float64(t)/float64(time.Millisecond))
 	}
 	return res, err
+}
+
+// Barriers returns the partial barriers of the node's cluster.
+func (n served) Barriers(ctx context.Context) ([]barrier.Status, error) {
+	return barrier.List(ctx, n.Node)
 }
 
 // AllReduce leaves a copy of the target at the node.

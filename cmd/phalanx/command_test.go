@@ -16,7 +16,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/sirupsen/logrus"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 	"github.com/phalanx-go/phalanx/internal/httpapi/fakenode"
@@ -67,8 +69,8 @@ func (b *bed) run(t *testing.T, stdin string, args ...string) string {
 }
 
 // Each script is a new node and a new folder. "run" has a command line, with
-// standard input below it; "file" and "cat" are about files; "tree" is what the
-// node knows of trees.
+// standard input below it; "file" and "cat" are about files; "tree" and
+// "barriers" are what the node knows of those.
 func TestCommands(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/commands/*.txt")
 	if err != nil || len(scripts) == 0 {
@@ -113,6 +115,9 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 			names = append(names, e.Name())
 		}
 		return strings.Join(names, "\n") + "\n"
+	case "barriers":
+		b.node.Bars = someBarriers()
+		return ""
 	case "tree":
 		b.node.Tr = httpapi.Tree{Object: "t", Kind: d.CmdArgs[0].Key, State: "final", Size: 1 << 20}
 		if d.CmdArgs[0].Key == "reduce" {
@@ -125,6 +130,17 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 	}
 	t.Fatalf("there is no %q", d.Cmd)
 	return ""
+}
+
+// someBarriers are one that waits, one that has fired, and a semaphore.
+func someBarriers() []barrier.Status {
+	return []barrier.Status{
+		{Name: "map", Managers: []phalanx.NodeID{"n1#1", "n2#2"}, Entered: 1, Max: 3, Absent: []string{"map/1", "map/2"}, Age: 1500 * time.Millisecond, Knee: 1747 * time.Millisecond,
+			Entries: []barrier.EntryStatus{{Label: "map/0", Host: "worker", Nodes: []phalanx.NodeID{"n2#2"}, State: "waiting"}}},
+		{Name: "slots", Managers: []phalanx.NodeID{"n2#2"}, Entered: 1, Semaphore: 4, Entries: []barrier.EntryStatus{{Host: "h", Nodes: []phalanx.NodeID{"n1#1"}, State: "holding"}}},
+		{Name: "step", Generation: 7, Managers: []phalanx.NodeID{"n2#2", "n1#1"}, Entered: 1, Max: 2, Fired: "timeout",
+			Entries: []barrier.EntryStatus{{Host: "a", Nodes: []phalanx.NodeID{"n1#1"}, State: "through"}, {Host: "b", Nodes: []phalanx.NodeID{"n2#2"}, State: "late"}}, More: 30},
+	}
 }
 
 func broadcastTree(t *httpapi.Tree) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/bench"
 	"github.com/phalanx-go/phalanx/internal/children"
@@ -83,6 +84,7 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	log.SetOutput(a.stderr)
 	log.SetLevel(s.logLevel)
 	s.cluster.Logger = log
+	s.cluster.Services = []cluster.Service{barrier.Service()}
 	s.cluster.Kinds = map[string]func(*cluster.Node) *actor.Props{bench.Kind: bench.Agent}
 
 	joining, cancel := context.WithTimeout(ctx, s.joinTimeout)

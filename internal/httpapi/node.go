@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
@@ -31,6 +32,9 @@ type Node interface {
 	// Gather has the node get the first num of the sources, in order of arrival.
 	Gather(ctx context.Context, sources []phalanx.ObjectID, num int) (in []storenode.Info, out []phalanx.ObjectID, err error)
 	Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error)
+	// Barriers returns the partial barriers of the cluster, and with an error those of
+	// the members that answer.
+	Barriers(ctx context.Context) ([]barrier.Status, error)
 	Status() Status
 	// Events returns what happens from now on, until ctx ends.
 	Events(ctx context.Context) <-chan actors.Event

@@ -175,6 +175,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle(http.MethodGet, "/v1/objects", s.list)
 	handle(http.MethodGet, "/v1/stat/{id}", s.stat)
 	handle(http.MethodGet, "/v1/trees/{id}", s.tree)
+	handle(http.MethodGet, "/v1/barriers", s.barriers)
 	handle(http.MethodPost, "/v1/reduce", s.reduce)
 	handle(http.MethodPost, "/v1/allreduce", s.allReduce)
 	handle(http.MethodPost, "/v1/gather", s.gather)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -25,9 +26,10 @@ import (
 
 // Node is a httpapi.Node.
 type Node struct {
-	Info httpapi.Status // what Status returns
-	Tr   httpapi.Tree   // what Tree returns for its object
-	Fail error          // what every call fails with, if it is not nil; set before use
+	Info httpapi.Status   // what Status returns
+	Tr   httpapi.Tree     // what Tree returns for its object
+	Bars []barrier.Status // what Barriers returns
+	Fail error            // what every call fails with, if it is not nil; set before use
 
 	mu         sync.Mutex
 	changed    *sync.Cond
@@ -332,6 +334,9 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, err
 	}
 	return n.Tr, nil
 }
+
+// Barriers returns Bars.
+func (n *Node) Barriers(context.Context) ([]barrier.Status, error) { return n.Bars, n.Fail }
 
 // Events returns what is published from now on.
 func (n *Node) Events(ctx context.Context) <-chan actors.Event {
