@@ -1,0 +1,155 @@
+// Phases starts a broadcast with whoever is ready in time. Receivers need a while to
+// be ready, some of them very long. They enter a partial barrier, which fires at a
+// knee: where those who come become rare. Then the sender, which is told of it, puts
+// the object, and those who passed get it. Who is late is told to leave.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/cluster"
+)
+
+// options say what to do.
+type options struct {
+	nodes     int
+	receivers int
+	late      int // receivers that are late
+	spread    time.Duration
+	size      int
+}
+
+func main() {
+	o := options{}
+	flag.IntVar(&o.nodes, "nodes", 5, "how many nodes, one of them the sender's")
+	flag.IntVar(&o.receivers, "receivers", 50, "how many want the object")
+	flag.IntVar(&o.late, "late", 6, "how many of them take long to be ready")
+	flag.DurationVar(&o.spread, "spread", time.Second, "within which the others are ready")
+	flag.IntVar(&o.size, "size", 16<<20, "bytes of the object")
+	quick := flag.Bool("quick", false, "a small object, soon")
+	flag.Parse()
+	if *quick {
+		o.spread, o.size = 200*time.Millisecond, 1<<20
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	if err := run(ctx, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "phases:", err)
+		os.Exit(1)
+	}
+}
+
+const object phalanx.ObjectID = "stream"
+
+func run(ctx context.Context, out io.Writer, o options) (err error) {
+	if o.nodes < 2 || o.receivers < 4 || o.late < 0 || o.late > o.receivers/3 {
+		return errors.New("it takes two nodes, four receivers, and two thirds of them in time")
+	}
+	var nodes []*cluster.Node
+	defer func() {
+		for i := range nodes {
+			err = errors.Join(err, nodes[len(nodes)-1-i].Leave(context.Background()))
+		}
+	}()
+	for i := range o.nodes {
+		cfg := cluster.Config{Name: fmt.Sprint("n", i+1), Services: []cluster.Service{barrier.Service()}}
+		if i > 0 {
+			cfg.Seeds = []string{nodes[0].ControlAddr()}
+		}
+		n, err := cluster.Join(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, n)
+	}
+	cfg := barrier.Config{Max: o.receivers, Late: barrier.CatchUp, Knee: barrier.Knee{Percent: 60}}
+	sent := make(chan error, 1)
+	start, err := barrier.Open(nodes[0], "start", cfg)
+	if err != nil {
+		return err
+	}
+	stop, err := start.Watch(ctx, barrier.Callbacks{Told: func(n barrier.Notice) {
+		switch n.What {
+		case barrier.Fired:
+			fmt.Fprintf(out, "%d of %d are ready, and the sender begins: %s\n", n.N, n.Max, n.Cause)
+			_, err := nodes[0].Put(ctx, object, make([]byte, o.size))
+			sent <- err
+		case barrier.Late:
+			fmt.Fprintf(out, "%s is late\n", n.Host)
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	got, left, err := receive(ctx, nodes[1:], o, cfg)
+	if err != nil {
+		return err
+	}
+	if err := <-sent; err != nil {
+		return err
+	}
+	hosts, err := start.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	if len(hosts) != got {
+		return fmt.Errorf("%d have passed the barrier, and %d have the object", len(hosts), got)
+	}
+	fmt.Fprintf(out, "%d have the object, %d were told to leave\n", got, left)
+	return nil
+}
+
+// receive has all receivers get ready, enter, and get the object or leave.
+func receive(ctx context.Context, nodes []*cluster.Node, o options, cfg barrier.Config) (got, left int, err error) {
+	r := rand.New(rand.NewPCG(7, 7))
+	var mu sync.Mutex
+	var errs []error
+	var all sync.WaitGroup
+	for i := range o.receivers {
+		ready := time.Duration(r.Float64() * float64(o.spread))
+		if i < o.late {
+			ready = o.spread * time.Duration(15+3*i)
+		}
+		all.Go(func() {
+			node := nodes[i%len(nodes)]
+			time.Sleep(ready)
+			b, err := barrier.Open(node, "start", cfg)
+			if err == nil {
+				_, err = b.Enter(ctx, "", fmt.Sprint("receiver-", i))
+			}
+			late := errors.Is(err, barrier.ErrCatchUp)
+			if err == nil {
+				var v interface{ Release() }
+				if v, err = node.Get(ctx, object); err == nil {
+					v.Release()
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case late:
+				left++
+			case err != nil:
+				errs = append(errs, err)
+			default:
+				got++
+			}
+		})
+	}
+	all.Wait()
+	return got, left, errors.Join(errs...)
+}
