@@ -37,7 +37,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 8, "how many workers, each on a node of its own")
 	flag.IntVar(&o.maps, "maps", 128, "map tasks")
 	flag.IntVar(&o.reduces, "reduces", 128, "reduce tasks")
-	flag.DurationVar(&o.pace, "pace", 20*time.Millisecond, "time that a task takes at least")
+	flag.DurationVar(&o.pace, "pace", 30*time.Millisecond, "time that a task takes at least")
 	flag.IntVar(&o.slower, "slower", 16, "by how much the last worker is slower")
 	flag.StringVar(&o.text, "text", "", "file whose words are counted (default: the documentation of this repository)")
 	quick := flag.Bool("quick", false, "fewer and shorter tasks")
