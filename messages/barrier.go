@@ -234,7 +234,7 @@ func (f *fields) barrierConfig(m *BarrierConfig) barrier.Config {
 func fromReached(m barrier.Reached) *BarrierReached {
 	r := &BarrierReached{Key: fromKey(m.Key), Config: fromBarrierConfig(m.Config), Watch: m.Watch, Unwatch: m.Unwatch, Stamp: int64(m.Stamp)}
 	for _, q := range m.Requests {
-		r.Requests = append(r.Requests, &BarrierRequest{Entry: fromEntry(q.Entry), Attempt: q.Attempt, Release: q.Release, Holds: q.Holds})
+		r.Requests = append(r.Requests, &BarrierRequest{Entry: fromEntry(q.Entry), Attempt: q.Attempt, Release: q.Release, Holds: q.Holds, Waits: q.Waits})
 	}
 	return r
 }
@@ -242,7 +242,7 @@ func fromReached(m barrier.Reached) *BarrierReached {
 func (f *fields) reached(m *BarrierReached) barrier.Reached {
 	r := barrier.Reached{Key: f.key(m.GetKey()), Config: f.barrierConfig(m.GetConfig()), Watch: m.GetWatch(), Unwatch: m.GetUnwatch(), Stamp: time.Duration(m.GetStamp())}
 	for _, q := range m.GetRequests() {
-		r.Requests = append(r.Requests, barrier.Request{Entry: f.entry(q.GetEntry()), Attempt: q.GetAttempt(), Release: q.GetRelease(), Holds: q.GetHolds()})
+		r.Requests = append(r.Requests, barrier.Request{Entry: f.entry(q.GetEntry()), Attempt: q.GetAttempt(), Release: q.GetRelease(), Holds: q.GetHolds(), Waits: q.GetWaits()})
 	}
 	return r
 }

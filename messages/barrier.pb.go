@@ -673,6 +673,7 @@ type BarrierRequest struct {
 	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Release       bool                   `protobuf:"varint,3,opt,name=release,proto3" json:"release,omitempty"`
 	Holds         bool                   `protobuf:"varint,4,opt,name=holds,proto3" json:"holds,omitempty"`
+	Waits         bool                   `protobuf:"varint,5,opt,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -731,6 +732,13 @@ func (x *BarrierRequest) GetRelease() bool {
 func (x *BarrierRequest) GetHolds() bool {
 	if x != nil {
 		return x.Holds
+	}
+	return false
+}
+
+func (x *BarrierRequest) GetWaits() bool {
+	if x != nil {
+		return x.Waits
 	}
 	return false
 }
@@ -2616,12 +2624,13 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\brequests\x18\x03 \x03(\v2\x17.phalanx.BarrierRequestR\brequests\x12\x14\n" +
 	"\x05watch\x18\x04 \x01(\bR\x05watch\x12\x18\n" +
 	"\aunwatch\x18\x05 \x01(\bR\aunwatch\x12\x14\n" +
-	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"\x87\x01\n" +
+	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"\x9d\x01\n" +
 	"\x0eBarrierRequest\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
 	"\arelease\x18\x03 \x01(\bR\arelease\x12\x14\n" +
-	"\x05holds\x18\x04 \x01(\bR\x05holds\"\xf5\x01\n" +
+	"\x05holds\x18\x04 \x01(\bR\x05holds\x12\x14\n" +
+	"\x05waits\x18\x05 \x01(\bR\x05waits\"\xf5\x01\n" +
 	"\x0eBarrierAnswers\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12,\n" +

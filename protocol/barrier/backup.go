@@ -17,7 +17,7 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 	switch follows := r != nil && r.term == m.Term && r.seq+1 == m.Seq; {
 	case m.State != nil:
 		r = &replica{key: m.Key, b: Restore(m.Config, m.State.Clone())}
-		c.replicas[m.Key] = r
+		c.put(r)
 	case !follows:
 		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq, Need: true})
 		return
@@ -32,6 +32,6 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 // forget drops a replica that its primary does not need any more.
 func (c *Core) forget(from phalanx.NodeID, m Forget) {
 	if r := c.replicas[m.Key]; r != nil && m.Term >= r.term && (r.primary == from || c.primary(m.Key) == from) && c.primary(m.Key) != c.view.Self {
-		delete(c.replicas, m.Key)
+		c.remove(m.Key)
 	}
 }

@@ -13,12 +13,16 @@ type CoreConfig struct {
 	Resend   time.Duration // after which an unanswered message is repeated; 0: 50 ms
 	Poll     time.Duration // after which one who waits asks how it stands; 0: 1 s
 	Linger   time.Duration // how long a barrier that has fired is remembered; 0: 10 min
+	Remember int           // entries of barriers that are over that are remembered; 0: 200,000
 	Attempts uint64        // attempts of this node's participants are greater: those of an earlier process are not
 }
 
 func (c CoreConfig) withDefaults() CoreConfig {
 	if c.Managers == 0 {
 		c.Managers = 3
+	}
+	if c.Remember == 0 {
+		c.Remember = 200_000
 	}
 	for d, value := range map[*time.Duration]time.Duration{&c.Resend: 50 * time.Millisecond, &c.Poll: time.Second, &c.Linger: 10 * time.Minute} {
 		if *d == 0 {
@@ -107,7 +111,7 @@ type Core struct {
 // NewCore returns a node's part before it is in a view.
 func NewCore(cfg CoreConfig) *Core {
 	cfg = cfg.withDefaults()
-	return &Core{cfg: cfg, managing: managing{replicas: map[Key]*replica{}},
+	return &Core{cfg: cfg, managing: managing{shelf: newShelf(cfg.Remember)},
 		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{}}}
 }
 
@@ -172,7 +176,7 @@ func (c *Core) viewed(v Viewed) {
 	c.view = v
 	c.list = v.eligible()
 	if old.Self != v.Self { // the incarnation before was removed, and what it knew is old
-		c.replicas = map[Key]*replica{}
+		c.shelf = newShelf(c.cfg.Remember)
 	} else if slices.Equal(old.Members, v.Members) && slices.Equal(old.Leaving, v.Leaving) {
 		return
 	}

@@ -225,7 +225,7 @@ func (g *group) outstanding(all bool) (m Reached, some bool) {
 			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.left, Release: true})
 		}
 		if p.stage == asking || p.stage == waits && all || p.stage == holds && (all || !g.answered || !p.fresh) {
-			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds})
+			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits})
 		}
 	}
 	return m, m.Watch || m.Unwatch || len(m.Requests) > 0

@@ -1,7 +1,6 @@
 package barrier
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -10,15 +9,15 @@ import (
 
 // managing is what a node manages.
 type managing struct {
-	replicas map[Key]*replica
-	leased   time.Duration // until then this node is a member
-	term     uint64        // the view in which the members were last others
-	since    time.Duration // when that was learned
-	knows    bool          // every member has said what it knows, and heeds this term
-	waiting  map[phalanx.NodeID]bool
-	asked    time.Duration // when they were
-	found    []finding
-	early    []Heard // what came before all was gathered
+	shelf
+	leased  time.Duration // until then this node is a member
+	term    uint64        // the view in which the members were last others
+	since   time.Duration // when that was learned
+	knows   bool          // every member has said what it knows, and heeds this term
+	waiting map[phalanx.NodeID]bool
+	asked   time.Duration // when they were
+	found   []finding
+	early   []Heard // what came before all was gathered
 }
 
 // finding is what a member has said.
@@ -30,37 +29,19 @@ type finding struct {
 // earlyLimit bounds early: what is more is repeated by who sent it.
 const earlyLimit = 4096
 
-// replica is what a node knows of a barrier.
-type replica struct {
-	key     Key
-	b       *Barrier
-	term    uint64         // of the primary that made the last batch
-	seq     uint64         // of the last batch that b has
-	primary phalanx.NodeID // who made it
-	base    time.Duration  // the barrier's clock at began
-	began   time.Duration
-	touched time.Duration // when it was last changed
-
-	// Of the primary alone.
-	stamps  map[phalanx.NodeID]time.Duration // the last of each node
-	pending []Op                             // to be made
-	flight  []Op                             // on their way to the backups, as batch seq+1; nil: none
-	sent    time.Duration
-	lacks   map[phalanx.NodeID]bool // backups that have not confirmed the batch
-	has     map[phalanx.NodeID]bool // backups that have the state of this term
-	spare   []phalanx.NodeID        // who has a replica and is no backup any more
-}
-
-// clock is the barrier's clock.
-func (r *replica) clock(now time.Duration) time.Duration { return r.base + now - r.began }
-
 // newTerm begins when the members are others: this node does not act before it
 // knows what they know.
 func (c *Core) newTerm(number uint64) {
 	c.term, c.since, c.knows, c.waiting, c.found = number, c.now, false, nil, nil
-	for _, r := range c.replicas {
+	for _, k := range c.keys() {
+		r := c.replicas[k]
 		r.pending = append(r.flight, r.pending...)
 		r.flight, r.lacks, r.has, r.spare = nil, nil, nil, nil
+		if c.primary(k) == c.view.Self {
+			c.wake(r)
+		} else {
+			c.hand(r)
+		}
 	}
 }
 
@@ -129,19 +110,6 @@ func (c *Core) known(to phalanx.NodeID) Gathered {
 	return g
 }
 
-func (c *Core) keys() []Key {
-	all := make([]Key, 0, len(c.replicas))
-	for k := range c.replicas {
-		all = append(all, k)
-	}
-	slices.SortFunc(all, compareKeys)
-	return all
-}
-
-func compareKeys(a, b Key) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Generation, b.Generation))
-}
-
 func (c *Core) gathered(from phalanx.NodeID, m Gathered) {
 	if m.Term != c.term || !c.waiting[from] {
 		return
@@ -176,12 +144,7 @@ func (c *Core) install() {
 			age[h.Key] = max(age[h.Key], h.State.Now+h.Age)
 		}
 	}
-	keys := make([]Key, 0, len(best))
-	for k := range best {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, compareKeys)
-	for _, k := range keys {
+	for _, k := range sorted(best) {
 		c.take(best[k], age[k])
 	}
 	for _, g := range c.found {
@@ -193,9 +156,11 @@ func (c *Core) install() {
 	}
 	found, early := c.found, c.early
 	c.found, c.early = nil, nil
-	for _, g := range found {
-		for _, m := range g.Reached {
-			c.takeReached(g.from, m)
+	for _, holders := range []bool{true, false} { // nobody is let in before all who are in are known
+		for _, g := range found {
+			for _, m := range g.Reached {
+				c.takeReached(g.from, m, holders)
+			}
 		}
 	}
 	for _, h := range early {
@@ -210,13 +175,14 @@ func (c *Core) take(h Held, clock time.Duration) {
 	was := phalanx.NodeID("")
 	if r == nil {
 		r = &replica{key: h.Key}
-		c.replicas[h.Key] = r
+		c.put(r)
 	} else {
 		was = r.primary
 	}
 	if r.b == nil || was != c.view.Self || h.Primary != c.view.Self {
 		r.b = Restore(h.Config, h.State.Clone())
 	}
+	c.wake(r)
 	r.seq, r.base, r.began, r.touched = h.Seq, max(clock, r.b.Now), c.now, c.now
 	r.has = map[phalanx.NodeID]bool{}
 	if was != c.view.Self {

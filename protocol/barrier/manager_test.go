@@ -374,6 +374,34 @@ func TestWhatIsOverIsForgotten(t *testing.T) {
 	}
 }
 
+// A loop whose barriers have a name each does not fill the memory: those that have been
+// over for longest are forgotten.
+func TestThoseThatAreOverAreBounded(t *testing.T) {
+	c := newCluster(t, 1)
+	on := c.view.Members[0]
+	c.cores[on] = barrier.NewCore(barrier.CoreConfig{Remember: 20_000})
+	c.learn(on)
+	c.step(on, barrier.Leased{Until: time.Hour})
+	cfg := barrier.Config{Max: 10}
+	for i := range 3000 {
+		for h := range 10 {
+			c.call(on, barrier.Call{Kind: barrier.CallEnter, Key: barrier.Key{Name: fmt.Sprint("step/", i)}, Config: cfg, Entry: barrier.Entry{Host: fmt.Sprint("h", h)}})
+		}
+		c.now += 10 * ms
+	}
+	for id := range uint64(30_000) {
+		c.want(id+1, barrier.Fire)
+	}
+	known := func(i int) bool {
+		id := c.call(on, barrier.Call{Kind: barrier.CallHosts, Key: barrier.Key{Name: fmt.Sprint("step/", i)}})
+		c.settle()
+		return c.done[id].Outcome == barrier.OK
+	}
+	if !known(2999) || !known(2000) || known(0) || known(500) {
+		t.Errorf("known are 2999: %v, 2000: %v, 500: %v, 0: %v", known(2999), known(2000), known(500), known(0))
+	}
+}
+
 // A name's managers are different ones for different names, and a member that comes
 // or goes moves few of them.
 func TestPlacement(t *testing.T) {

@@ -28,6 +28,7 @@ type (
 		Attempt uint64
 		Release bool // it leaves
 		Holds   bool // it was told to hold the semaphore
+		Waits   bool // it was told that it is registered
 	}
 
 	// Answers is what a primary answers to a Reached, and tells later (FIRE,

@@ -37,9 +37,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 }
 
-// takeReached is reached for what was gathered, which is not answered: whoever
-// waits asks for itself.
-func (c *Core) takeReached(from phalanx.NodeID, m Reached) {
+// takeReached is reached for what was gathered: who holds a semaphore, and who waits
+// for a barrier of which nobody else knows any more.
+func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 	r := c.replicas[m.Key]
 	if r == nil {
 		r = c.create(m)
@@ -48,8 +48,8 @@ func (c *Core) takeReached(from phalanx.NodeID, m Reached) {
 		return
 	}
 	for _, q := range m.Requests {
-		if q.Holds {
-			r.pending = append(r.pending, Op{Kind: OpEnter, Entry: q.Entry, Node: from, Attempt: q.Attempt, Holds: true})
+		if _, known := r.b.index[q.Entry]; holders && q.Holds || !holders && q.Waits && !known {
+			r.pending = append(r.pending, Op{Kind: OpEnter, Entry: q.Entry, Node: from, Attempt: q.Attempt, Holds: q.Holds})
 		}
 	}
 }
@@ -59,9 +59,10 @@ func (c *Core) takeReached(from phalanx.NodeID, m Reached) {
 func (c *Core) create(m Reached) *replica {
 	// Batches of a barrier that was dropped are behind those of one that is made anew.
 	r := &replica{key: m.Key, b: New(m.Config), seq: uint64(c.now), primary: c.view.Self, began: c.now, touched: c.now, has: map[phalanx.NodeID]bool{}}
-	c.replicas[m.Key] = r
-	for _, k := range c.keys() {
-		if k.Name == m.Key.Name && k.Generation+1 < m.Key.Generation && c.replicas[k].over() {
+	c.put(r)
+	c.wake(r)
+	for _, k := range slices.Clone(c.named[m.Key.Name]) {
+		if k.Generation+1 < m.Key.Generation && c.replicas[k].over() {
 			c.drop(c.replicas[k])
 		}
 	}
@@ -83,12 +84,14 @@ func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
 		}
 		r.pending = append(r.pending, op)
 	}
+	c.wake(r)
 }
 
 // reply takes what a callback says.
 func (c *Core) reply(m Reply) {
 	if r := c.replicas[m.Key]; r != nil && c.ready(m.Key) {
 		r.pending = append(r.pending, Op{Kind: OpVerdict, Ask: m.Ask, Yes: m.Yes, N: m.N})
+		c.wake(r)
 	}
 }
 
@@ -149,22 +152,27 @@ func (c *Core) serve() {
 	if c.waiting != nil && c.now-c.asked >= c.cfg.Resend {
 		c.askAll()
 	}
-	for _, k := range c.keys() {
+	for _, k := range c.activeKeys() {
 		r := c.replicas[k]
-		if c.primary(k) != c.view.Self {
-			if c.now-r.touched > 2*c.cfg.Linger {
-				delete(c.replicas, k)
-			}
-			continue
-		}
-		if !c.ready(k) || c.replicas[k] != r || c.now >= c.leased {
+		if r == nil || !c.ready(k) || c.replicas[k] != r || c.now >= c.leased {
 			continue
 		}
 		for again := true; again; {
 			again = c.advance(r)
 		}
-		if r.flight == nil && r.over() && c.now-r.touched > c.cfg.Linger {
-			c.drop(r)
+		if r.flight == nil && r.over() {
+			c.lie(r, c.now)
+		}
+	}
+	for r := c.forgotten(c.now, c.cfg.Linger); r != nil; r = c.forgotten(c.now, c.cfg.Linger) {
+		c.drop(r)
+	}
+	if c.now-c.swept > c.cfg.Linger { // a primary may have died before it said that they are not needed
+		c.swept = c.now
+		for _, k := range c.keys() {
+			if c.now-c.replicas[k].touched > 2*c.cfg.Linger && c.primary(k) != c.view.Self {
+				c.remove(k)
+			}
 		}
 	}
 }
@@ -301,18 +309,9 @@ func latest(list []Answered) []Answered {
 	return kept
 }
 
-// over reports whether nobody waits for anything of the barrier.
-func (r *replica) over() bool {
-	b := r.b
-	if b.cfg.Semaphore.on() {
-		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
-	}
-	return b.Cause != NotFired && len(b.Queue) == 0 || len(b.State.members()) == 0
-}
-
 // drop forgets a barrier, here and on the backups.
 func (c *Core) drop(r *replica) {
-	delete(c.replicas, r.key)
+	c.remove(r.key)
 	for _, n := range c.managers(r.key)[1:] {
 		c.send(n, Forget{Key: r.key, Term: c.term})
 	}
@@ -328,10 +327,11 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	if c.waiting != nil {
 		least(c.asked + c.cfg.Resend)
 	}
-	for k, r := range c.replicas {
-		switch {
-		case c.primary(k) != c.view.Self:
-			least(r.touched + 2*c.cfg.Linger + 1)
+	if len(c.resting) > 0 {
+		least(c.resting[0].at + c.cfg.Linger + 1)
+	}
+	for k := range c.active {
+		switch r := c.replicas[k]; {
 		case !c.knows || c.now >= c.leased:
 			// A message or a lease comes first.
 		case r.flight != nil:
@@ -339,9 +339,6 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 		default:
 			if d, some := r.b.Due(); some {
 				least(d - r.base + r.began)
-			}
-			if r.over() {
-				least(r.touched + c.cfg.Linger + 1)
 			}
 		}
 	}

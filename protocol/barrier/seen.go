@@ -19,15 +19,32 @@ type Seen struct {
 	Watcher   phalanx.NodeID
 }
 
-// MaxSeen bounds how many entries are shown.
-const MaxSeen = 1000
+// What is shown at most.
+const (
+	MaxSeen  = 1000 // entries of a barrier
+	seenOver = 100  // barriers that are over
+)
 
-// Seen returns the barriers whose primary this node is.
+// Seen returns the barriers whose primary this node is: those that are open, and the
+// last ones that are over.
 func (c *Core) Seen() []Seen {
+	if !c.knows {
+		return nil
+	}
+	shown := map[Key]bool{}
+	for k := range c.active {
+		shown[k] = true
+	}
+	for i, n := len(c.resting)-1, 0; i >= 0 && n < seenOver; i-- {
+		if k := c.resting[i].key; !shown[k] && c.replicas[k] != nil {
+			shown[k] = true
+			n++
+		}
+	}
 	var all []Seen
-	for _, k := range c.keys() {
+	for _, k := range sorted(shown) {
 		r := c.replicas[k]
-		if !c.knows || c.primary(k) != c.view.Self {
+		if c.primary(k) != c.view.Self {
 			continue
 		}
 		s := Seen{Key: k, Config: r.b.cfg, Managers: c.managers(k), Standing: c.standing(r), Watcher: r.b.Watcher}

@@ -45,10 +45,13 @@ func (w *world) crash(n *node) {
 	}
 }
 
-// massacre kills all but two nodes at once.
+// massacre kills all managers of a barrier at once.
 func (w *world) massacre() {
-	for live := w.live(); len(live) > 2; live = w.live() {
-		w.crash(live[w.r.IntN(len(live))])
+	gone := barrier.ManagersOf(w.view, "b0")
+	for _, n := range w.live() {
+		if slices.Contains(gone, n.id) {
+			w.crash(n)
+		}
 	}
 	w.run(w.now + 2*time.Second)
 }

@@ -11,7 +11,7 @@ const (
 	ForgetsState           // who is asked what it knows says nothing
 	SendsNoState           // a new backup does not get the state, and does not say that it lacks it
 	ForgetsHolders         // a node does not say who holds semaphores there
-	ReleasesTwice          // a release is taken for one of whoever holds it now
+	ActsAlone              // a primary does not wait for its backups, which know nothing
 	mistakes
 )
 
@@ -37,11 +37,9 @@ func (m Mistake) bend(msg barrier.Message) barrier.Message {
 		}
 		return x
 	case barrier.Reached:
-		if m == ReleasesTwice {
+		if m == ForgetsHolders {
 			for i := range x.Requests {
-				if x.Requests[i].Release {
-					x.Requests[i].Attempt++
-				}
+				x.Requests[i].Holds = false
 			}
 		}
 		return x

@@ -251,6 +251,14 @@ func (w *world) deliver(from *node, to phalanx.NodeID, m barrier.Message) {
 		return
 	}
 	n := w.nodes[i]
+	if r, ok := m.(barrier.Replicate); ok && w.cfg.Mistake == ActsAlone {
+		w.after(0, func() {
+			w.to(from, func() {
+				w.step(from, barrier.Heard{From: to, Message: barrier.Confirm{Key: r.Key, Term: r.Term, Seq: r.Seq}})
+			})
+		})
+		return
+	}
 	copies := 1
 	if w.faulty {
 		switch w.r.IntN(20) {
