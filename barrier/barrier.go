@@ -157,7 +157,11 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 	case <-b.node.Done():
 		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
 	case <-time.After(answerWithin): // the actor is not there: it is restarted
-		return core.Done{}, b.failed(op, ending{cause: ctx.Err()})
+		if m.taken.CompareAndSwap(false, true) {
+			return core.Done{}, b.failed(op, ending{cause: ctx.Err()})
+		}
+		e := <-ended
+		return e.done, b.failed(op, e)
 	}
 }
 

@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -104,7 +105,9 @@ type (
 		call    core.Call
 		watcher *watcher
 		to      *actor.PID // of an actor that watches
+		watch   *watch
 		end     func(ending)
+		taken   atomic.Bool // by its end, or by a caller that has gone
 		id      uint64
 		timer   *time.Timer
 	}

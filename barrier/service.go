@@ -33,7 +33,7 @@ func Service() cluster.Service { return Settings{}.Service() }
 // Service is Service with other settings than the default ones.
 func (s Settings) Service() cluster.Service {
 	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
-		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]Config{}, watchers: map[core.Key]*watch{}}
+		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]attempt{}, freed: map[hold]attempt{}, watchers: map[core.Key]*watch{}}
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
 	}}
 }
@@ -46,13 +46,20 @@ type open struct {
 	mu       sync.Mutex
 	ids      uint64
 	calls    map[uint64]*asked
-	held     map[hold]Config
+	held     map[hold]attempt // what callers here hold
+	freed    map[hold]attempt // what they do not hold any more, and the primary may not know
 	watchers map[core.Key]*watch
 }
 
 type hold struct {
 	key   core.Key
 	entry core.Entry
+}
+
+// attempt is by which an entry holds a semaphore.
+type attempt struct {
+	cfg Config
+	n   uint64
 }
 
 // watch is who has a barrier's callbacks: functions, or an actor.
@@ -137,8 +144,11 @@ func (s *service) start(c actor.Context) {
 	for k, w := range s.open.watchers {
 		again = append(again, core.Call{ID: s.open.next(), Kind: core.CallWatch, Key: k, Config: w.cfg})
 	}
-	for h, cfg := range s.open.held {
-		again = append(again, core.Call{ID: s.open.next(), Kind: core.CallEnter, Key: h.key, Config: cfg, Entry: h.entry})
+	for h, by := range s.open.held {
+		again = append(again, core.Call{Kind: core.CallEnter, Key: h.key, Config: by.cfg, Entry: h.entry, Attempt: by.n})
+	}
+	for h, by := range s.open.freed {
+		again = append(again, core.Call{Kind: core.CallFree, Key: h.key, Config: by.cfg, Entry: h.entry, Attempt: by.n})
 	}
 	for id, a := range s.open.calls {
 		a.call.ID = id
@@ -201,11 +211,17 @@ func (s *service) ask(c actor.Context, a *asked) {
 	a.id = s.open.next()
 	a.call.ID = a.id
 	s.open.calls[a.id] = a
-	if a.call.Kind == core.CallWatch {
-		if old := s.open.watchers[a.call.Key]; old != nil && old.w != nil {
-			old.w.close()
+	switch h := (hold{a.call.Key, a.call.Entry}); a.call.Kind {
+	case core.CallRelease:
+		if by, ok := s.open.held[h]; ok {
+			delete(s.open.held, h)
+			s.open.freed[h] = by
 		}
-		s.open.watchers[a.call.Key] = &watch{cfg: a.call.Config, w: a.watcher, to: a.to}
+	case core.CallWatch:
+		a.watch = &watch{cfg: a.call.Config, w: a.watcher, to: a.to}
+		if s.open.watchers[h.key] == nil { // it may be asked before it is told that it watches
+			s.open.watchers[h.key] = a.watch
+		}
 	}
 	s.open.mu.Unlock()
 	s.step(c, a.call)
@@ -221,35 +237,67 @@ func (s *service) giveUp(c actor.Context, g *givenUp) {
 	out := s.core.Step(s.node.Now(), core.GiveUp{ID: g.id})
 	for i, o := range out {
 		if e, ok := o.(core.GivenUp); ok && e.ID == g.id {
-			s.finish(g.id, ending{given: e, cause: g.cause})
+			if e.Frees != 0 {
+				s.open.mu.Lock()
+				s.open.freed[hold{g.call.Key, g.call.Entry}] = attempt{g.call.Config, e.Frees}
+				s.open.mu.Unlock()
+			}
+			s.finish(c, g.id, ending{given: e, cause: g.cause})
 			out = append(out[:i:i], out[i+1:]...)
 			break
 		}
 	}
 	s.carryOut(c, out)
-	s.finish(g.id, ending{cause: g.cause}) // if the core did not know it
+	s.finish(c, g.id, ending{cause: g.cause}) // if the core did not know it
 }
 
 // finish ends a call.
-func (s *service) finish(id uint64, e ending) {
+func (s *service) finish(c actor.Context, id uint64, e ending) {
 	s.open.mu.Lock()
 	a := s.open.calls[id]
 	delete(s.open.calls, id)
-	if a != nil {
-		h := hold{a.call.Key, a.call.Entry}
-		semaphore := a.call.Config.Semaphore != Semaphore{}
-		switch {
-		case e.cause != nil:
-		case a.call.Kind == core.CallEnter && semaphore && e.done.Verdict == core.Fire:
-			s.open.held[h] = a.call.Config
-		case a.call.Kind == core.CallRelease:
-			delete(s.open.held, h)
-		}
+	s.open.mu.Unlock()
+	if a == nil {
+		return
+	}
+	a.stop()
+	taken := a.taken.CompareAndSwap(false, true)
+	h := hold{a.call.Key, a.call.Entry}
+	holds := a.call.Kind == core.CallEnter && a.call.Config.Semaphore != Semaphore{} && e.cause == nil && e.done.Verdict == core.Fire
+	if holds {
+		s.open.mu.Lock()
+		s.open.held[h] = attempt{a.call.Config, e.done.Attempt}
+		s.open.mu.Unlock()
+	}
+	if a.call.Kind == core.CallWatch {
+		s.watched(c, a, e)
+	}
+	if taken {
+		a.end(e)
+	} else if holds { // its caller has gone
+		s.ask(c, &asked{call: core.Call{Kind: core.CallRelease, Key: h.key, Config: a.call.Config, Entry: h.entry}, end: func(ending) {}})
+	}
+}
+
+// watched has the callbacks of a Watch called from now on if it has succeeded. One
+// that failed leaves those before it in place.
+func (s *service) watched(c actor.Context, a *asked, e ending) {
+	k := a.call.Key
+	s.open.mu.Lock()
+	old := s.open.watchers[k]
+	won := e.cause == nil && e.done.Verdict != core.Mismatch
+	switch {
+	case won:
+		s.open.watchers[k] = a.watch
+	case old == a.watch:
+		delete(s.open.watchers, k)
 	}
 	s.open.mu.Unlock()
-	if a != nil {
-		a.stop()
-		a.end(e)
+	switch {
+	case won && old != nil && old != a.watch && old.w != nil:
+		old.w.close()
+	case !won && old == a.watch && e.done.Verdict != core.Mismatch:
+		s.step(c, core.Call{Kind: core.CallUnwatch, Key: k, Config: a.call.Config})
 	}
 }
 
@@ -280,7 +328,7 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 				c.Send(pid, messages.BarrierToProto(s.self, o.To, o.Message))
 			}
 		case core.Done:
-			s.finish(o.ID, ending{done: o})
+			s.finish(c, o.ID, ending{done: o})
 		case core.Callback:
 			s.callback(c, o)
 		case core.Notice:
@@ -289,6 +337,10 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 			s.publish(o)
 		case core.TookOver:
 			s.node.System().EventStream.Publish(actors.BarrierTookOver{Barrier: o.Key.String(), From: o.From, Entered: o.Standing.N, Took: o.Took})
+		case core.Freed:
+			s.open.mu.Lock()
+			delete(s.open.freed, hold{o.Key, o.Entry})
+			s.open.mu.Unlock()
 		case core.Lost:
 			s.open.mu.Lock()
 			delete(s.open.held, hold{o.Key, o.Entry})

@@ -16,7 +16,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Reached:
 		l.Message = &BarrierLetter_Reached{fromReached(m)}
 	case barrier.Answers:
-		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Field: m.Field}
+		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field}
 		for _, x := range m.List {
 			a.List = append(a.List, &BarrierAnswered{Entry: fromEntry(x.Entry), Attempt: x.Attempt, Verdict: uint32(x.Verdict), Left: int64(x.Left)})
 		}
@@ -50,7 +50,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Gather:
 		l.Message = &BarrierLetter_GatherTerm{m.Term}
 	case barrier.Gathered:
-		g := &BarrierGathered{Term: m.Term}
+		g := &BarrierGathered{Term: m.Term, Part: int64(m.Part), Parts: int64(m.Parts)}
 		for _, h := range m.Replicas {
 			g.Replicas = append(g.Replicas, &BarrierHeld{Key: fromKey(h.Key), Config: fromBarrierConfig(h.Config), Primary: string(h.Primary), Term: h.Term,
 				Seq: h.Seq, State: fromBarrierState(h.State), Age: int64(h.Age)})
@@ -84,7 +84,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return f.reached(m.Reached)
 	case *BarrierLetter_Answers:
 		a := barrier.Answers{Key: f.key(m.Answers.GetKey()), Term: m.Answers.GetTerm(), Standing: f.standing(m.Answers.GetStanding()), Watched: m.Answers.GetWatched(),
-			Stamp: time.Duration(m.Answers.GetStamp()), Field: m.Answers.GetField()}
+			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField()}
 		for _, x := range m.Answers.GetList() {
 			a.List = append(a.List, barrier.Answered{Entry: f.entry(x.GetEntry()), Attempt: x.GetAttempt(),
 				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Mismatch), Left: time.Duration(x.GetLeft())})
@@ -122,7 +122,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 	case *BarrierLetter_GatherTerm:
 		return barrier.Gather{Term: m.GatherTerm}
 	case *BarrierLetter_Gathered:
-		g := barrier.Gathered{Term: m.Gathered.GetTerm()}
+		g := barrier.Gathered{Term: m.Gathered.GetTerm(), Part: f.number("gathered.part", m.Gathered.GetPart()), Parts: f.number("gathered.parts", m.Gathered.GetParts())}
 		for _, h := range m.Gathered.GetReplicas() {
 			g.Replicas = append(g.Replicas, barrier.Held{Key: f.key(h.GetKey()), Config: f.barrierConfig(h.GetConfig()), Primary: f.maybeNode("held.primary", h.GetPrimary()),
 				Term: h.GetTerm(), Seq: h.GetSeq(), State: f.barrierState(h.GetState()), Age: time.Duration(h.GetAge())})
@@ -287,7 +287,7 @@ func fromBarrierState(s barrier.State) *BarrierState {
 	m := &BarrierState{Now: int64(s.Now), Begun: s.Begun, Began: int64(s.Began), Units: int64(s.Units), Queue: fromEntries(s.Queue), Cause: uint32(s.Cause),
 		FiredAt: int64(s.FiredAt), Fired: int64(s.Fired), Next: int64(s.Next), Watcher: string(s.Watcher), LastAsk: s.LastAsk, AskedAt: int64(s.AskedAt), Enough: s.Enough,
 		Arrivals: int64(s.Detector.Arrivals), Arr: s.Detector.Arr, Arrvar: s.Detector.Arrvar, Open: s.Detector.Open,
-		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders)}
+		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept)}
 	for _, d := range s.Adaptive.Took {
 		m.Took = append(m.Took, int64(d))
 	}
@@ -305,7 +305,7 @@ func (f *fields) barrierState(m *BarrierState) barrier.State {
 		Fired: f.number("state.fired", m.GetFired()), Next: time.Duration(m.GetNext()), Watcher: f.maybeNode("state.watcher", m.GetWatcher()), LastAsk: m.GetLastAsk(),
 		AskedAt: time.Duration(m.GetAskedAt()), Enough: m.GetEnough(),
 		Detector: barrier.Detector{Arrivals: f.number("state.arrivals", m.GetArrivals()), Arr: m.GetArr(), Arrvar: m.GetArrvar(), Open: m.GetOpen()},
-		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders())}
+		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept())}
 	for _, d := range m.GetTook() {
 		s.Adaptive.Took = append(s.Adaptive.Took, time.Duration(d))
 	}
@@ -351,7 +351,7 @@ func BarriersSeenFromProto(m *BarrierLooked) ([]barrier.Seen, error) {
 func fromEntrances(all []barrier.Entrance) []*BarrierEntrance {
 	var out []*BarrierEntrance
 	for _, e := range all {
-		out = append(out, &BarrierEntrance{Entry: fromEntry(e.Entry), Nodes: fromStrings(e.Nodes), Attempt: e.Attempt, Phase: uint32(e.Phase), Late: e.Late, Since: int64(e.Since)})
+		out = append(out, &BarrierEntrance{Entry: fromEntry(e.Entry), Nodes: fromStrings(e.Nodes), Attempt: e.Attempt, Phase: uint32(e.Phase), Late: e.Late, Passed: e.Passed, Since: int64(e.Since)})
 	}
 	return out
 }
@@ -360,7 +360,7 @@ func (f *fields) entrances(all []*BarrierEntrance) []barrier.Entrance {
 	var out []barrier.Entrance
 	for _, e := range all {
 		out = append(out, barrier.Entrance{Entry: f.entry(e.GetEntry()), Nodes: f.nodes("entrance.nodes", e.GetNodes()), Attempt: e.GetAttempt(),
-			Phase: small(f, "entrance.phase", e.GetPhase(), barrier.Expired), Late: e.GetLate(), Since: time.Duration(e.GetSince())})
+			Phase: small(f, "entrance.phase", e.GetPhase(), barrier.Expired), Late: e.GetLate(), Passed: e.GetPassed(), Since: time.Duration(e.GetSince())})
 	}
 	return out
 }

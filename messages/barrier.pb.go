@@ -752,6 +752,7 @@ type BarrierAnswers struct {
 	Watched       bool                   `protobuf:"varint,5,opt,name=watched,proto3" json:"watched,omitempty"`
 	Stamp         int64                  `protobuf:"varint,6,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	Field         string                 `protobuf:"bytes,7,opt,name=field,proto3" json:"field,omitempty"`
+	Unknown       bool                   `protobuf:"varint,8,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -833,6 +834,13 @@ func (x *BarrierAnswers) GetField() string {
 		return x.Field
 	}
 	return ""
+}
+
+func (x *BarrierAnswers) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
 }
 
 type BarrierAnswered struct {
@@ -1809,6 +1817,8 @@ func (x *BarrierConfirm) GetNeed() bool {
 
 type BarrierGathered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Part          int64                  `protobuf:"varint,4,opt,name=part,proto3" json:"part,omitempty"`
+	Parts         int64                  `protobuf:"varint,5,opt,name=parts,proto3" json:"parts,omitempty"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
 	Replicas      []*BarrierHeld         `protobuf:"bytes,2,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	Reached       []*BarrierReached      `protobuf:"bytes,3,rep,name=reached,proto3" json:"reached,omitempty"`
@@ -1844,6 +1854,20 @@ func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
 // Deprecated: Use BarrierGathered.ProtoReflect.Descriptor instead.
 func (*BarrierGathered) Descriptor() ([]byte, []int) {
 	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *BarrierGathered) GetPart() int64 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *BarrierGathered) GetParts() int64 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
 }
 
 func (x *BarrierGathered) GetTerm() uint64 {
@@ -2036,6 +2060,7 @@ type BarrierState struct {
 	Took          []int64                `protobuf:"varint,21,rep,packed,name=took,proto3" json:"took,omitempty"`
 	Since         int64                  `protobuf:"varint,22,opt,name=since,proto3" json:"since,omitempty"`
 	Holders       []*BarrierEntry        `protobuf:"bytes,23,rep,name=holders,proto3" json:"holders,omitempty"`
+	Swept         int64                  `protobuf:"varint,24,opt,name=swept,proto3" json:"swept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2231,6 +2256,13 @@ func (x *BarrierState) GetHolders() []*BarrierEntry {
 	return nil
 }
 
+func (x *BarrierState) GetSwept() int64 {
+	if x != nil {
+		return x.Swept
+	}
+	return 0
+}
+
 type BarrierEntrance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Entry         *BarrierEntry          `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
@@ -2239,6 +2271,7 @@ type BarrierEntrance struct {
 	Phase         uint32                 `protobuf:"varint,4,opt,name=phase,proto3" json:"phase,omitempty"`
 	Late          bool                   `protobuf:"varint,5,opt,name=late,proto3" json:"late,omitempty"`
 	Since         int64                  `protobuf:"varint,6,opt,name=since,proto3" json:"since,omitempty"`
+	Passed        bool                   `protobuf:"varint,7,opt,name=passed,proto3" json:"passed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2313,6 +2346,13 @@ func (x *BarrierEntrance) GetSince() int64 {
 		return x.Since
 	}
 	return 0
+}
+
+func (x *BarrierEntrance) GetPassed() bool {
+	if x != nil {
+		return x.Passed
+	}
+	return false
 }
 
 type BarrierAsking struct {
@@ -2630,7 +2670,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
 	"\arelease\x18\x03 \x01(\bR\arelease\x12\x14\n" +
 	"\x05holds\x18\x04 \x01(\bR\x05holds\x12\x14\n" +
-	"\x05waits\x18\x05 \x01(\bR\x05waits\"\xf5\x01\n" +
+	"\x05waits\x18\x05 \x01(\bR\x05waits\"\x8f\x02\n" +
 	"\x0eBarrierAnswers\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12,\n" +
@@ -2638,7 +2678,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\bstanding\x18\x04 \x01(\v2\x18.phalanx.BarrierStandingR\bstanding\x12\x18\n" +
 	"\awatched\x18\x05 \x01(\bR\awatched\x12\x14\n" +
 	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\x12\x14\n" +
-	"\x05field\x18\a \x01(\tR\x05field\"\x86\x01\n" +
+	"\x05field\x18\a \x01(\tR\x05field\x12\x18\n" +
+	"\aunknown\x18\b \x01(\bR\aunknown\"\x86\x01\n" +
 	"\x0fBarrierAnswered\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
@@ -2714,8 +2755,10 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04need\x18\x04 \x01(\bR\x04need\"\x8a\x01\n" +
+	"\x04need\x18\x04 \x01(\bR\x04need\"\xb4\x01\n" +
 	"\x0fBarrierGathered\x12\x12\n" +
+	"\x04part\x18\x04 \x01(\x03R\x04part\x12\x14\n" +
+	"\x05parts\x18\x05 \x01(\x03R\x05parts\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x120\n" +
 	"\breplicas\x18\x02 \x03(\v2\x14.phalanx.BarrierHeldR\breplicas\x121\n" +
 	"\areached\x18\x03 \x03(\v2\x17.phalanx.BarrierReachedR\areached\"\xe3\x01\n" +
@@ -2729,7 +2772,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x03age\x18\a \x01(\x03R\x03age\"J\n" +
 	"\rBarrierForget\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\x81\x05\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\x97\x05\n" +
 	"\fBarrierState\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12\x14\n" +
 	"\x05begun\x18\x02 \x01(\bR\x05begun\x12\x14\n" +
@@ -2754,14 +2797,16 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05level\x18\x14 \x01(\x03R\x05level\x12\x12\n" +
 	"\x04took\x18\x15 \x03(\x03R\x04took\x12\x14\n" +
 	"\x05since\x18\x16 \x01(\x03R\x05since\x12/\n" +
-	"\aholders\x18\x17 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\"\xae\x01\n" +
+	"\aholders\x18\x17 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\x12\x14\n" +
+	"\x05swept\x18\x18 \x01(\x03R\x05swept\"\xc6\x01\n" +
 	"\x0fBarrierEntrance\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x18\n" +
 	"\aattempt\x18\x03 \x01(\x04R\aattempt\x12\x14\n" +
 	"\x05phase\x18\x04 \x01(\rR\x05phase\x12\x12\n" +
 	"\x04late\x18\x05 \x01(\bR\x04late\x12\x14\n" +
-	"\x05since\x18\x06 \x01(\x03R\x05since\"N\n" +
+	"\x05since\x18\x06 \x01(\x03R\x05since\x12\x16\n" +
+	"\x06passed\x18\a \x01(\bR\x06passed\"N\n" +
 	"\rBarrierAsking\x12+\n" +
 	"\x05asked\x18\x01 \x01(\v2\x15.phalanx.BarrierAskedR\x05asked\x12\x10\n" +
 	"\x03due\x18\x02 \x01(\x03R\x03due\"\r\n" +

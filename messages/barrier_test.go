@@ -26,15 +26,15 @@ var (
 	aReached   = barrier.Reached{Key: aKey, Config: aConfig, Requests: []barrier.Request{{Entry: anEntry, Attempt: 1, Release: true, Holds: true, Waits: true}}, Watch: true, Unwatch: true, Stamp: 3}
 	aHappened  = barrier.Happened{What: barrier.HolderExpired, Entry: anEntry, Cause: barrier.ByMax, N: 1, Max: 2, Absent: []string{"a"}, Lost: []string{"l"}, After: 3, Missing: 4}
 	aState     = barrier.State{Now: 1, Begun: true, Began: 2, Units: 3, Queue: []barrier.Entry{anEntry}, Cause: barrier.ByTimeout, FiredAt: 4, Fired: 5, Next: 6, Watcher: "w#1",
-		Entrances: []barrier.Entrance{{Entry: anEntry, Nodes: []phalanx.NodeID{"n#1"}, Attempt: 7, Phase: barrier.Expired, Late: true, Since: 8}},
+		Entrances: []barrier.Entrance{{Entry: anEntry, Nodes: []phalanx.NodeID{"n#1"}, Attempt: 7, Phase: barrier.Expired, Late: true, Passed: true, Since: 8}},
 		Asks:      []barrier.Asking{{Asked: anAsked, Due: 9}}, LastAsk: 10, AskedAt: 11, Enough: true, Detector: barrier.Detector{Arrivals: 12, Arr: 1.5, Arrvar: 2.5, Open: true},
-		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}}
+		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}, Swept: 16}
 	letters = []barrier.Message{
 		aReached,
 		barrier.Reached{Key: aKey, Config: aThrottle},
 		barrier.Reached{Key: aKey, Config: aSemaphore},
 		barrier.Reached{Key: aKey, Config: anAsking},
-		barrier.Answers{Key: aKey, Term: 1, List: []barrier.Answered{{Entry: anEntry, Attempt: 1, Verdict: barrier.Mismatch, Left: 2}}, Standing: aStanding, Watched: true, Stamp: 4, Field: "Max"},
+		barrier.Answers{Key: aKey, Term: 1, List: []barrier.Answered{{Entry: anEntry, Attempt: 1, Verdict: barrier.Mismatch, Left: 2}}, Standing: aStanding, Watched: true, Unknown: true, Stamp: 4, Field: "Max"},
 		barrier.Question{Key: aKey, Term: 1, Asked: anAsked},
 		barrier.Question{Key: aKey, Term: 1, Asked: barrier.Asked{Ask: 1}},
 		barrier.Told{Key: aKey, Term: 1, Happened: aHappened},
@@ -45,7 +45,7 @@ var (
 		barrier.Replicate{Key: aKey, Config: aConfig, Term: 1, Seq: 2, Ops: []barrier.Op{{Kind: barrier.OpAdvance, At: 1}}},
 		barrier.Confirm{Key: aKey, Term: 1, Seq: 2, Need: true},
 		barrier.Gather{Term: 1},
-		barrier.Gathered{Term: 1, Replicas: []barrier.Held{{Key: aKey, Config: aConfig, Primary: "p#1", Term: 1, Seq: 2, State: aState, Age: 3}}, Reached: []barrier.Reached{aReached}},
+		barrier.Gathered{Term: 1, Part: 1, Parts: 2, Replicas: []barrier.Held{{Key: aKey, Config: aConfig, Primary: "p#1", Term: 1, Seq: 2, State: aState, Age: 3}}, Reached: []barrier.Reached{aReached}},
 		barrier.Refused{Term: 1},
 		barrier.Forget{Key: aKey, Term: 1},
 	}

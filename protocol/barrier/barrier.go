@@ -30,7 +30,7 @@ func Restore(cfg Config, s State) *Barrier {
 	b := &Barrier{cfg: cfg, State: s, index: map[Entry]int{}, units: map[string]bool{}}
 	for i, e := range s.Entrances {
 		b.index[e.Entry] = i
-		if !e.Late {
+		if !e.Late && !cfg.Semaphore.on() {
 			b.units[e.Unit()] = true
 		}
 	}
@@ -64,6 +64,9 @@ func (b *Barrier) Apply(op Op) []Effect {
 		b.verdict(op)
 	case OpGone:
 		b.gone(op.Node)
+	}
+	if b.cfg.Semaphore.on() {
+		b.sweep()
 	}
 	return b.effects
 }
@@ -184,8 +187,7 @@ func (b *Barrier) Absent() []string {
 func (b *Barrier) Passed() map[string][]string {
 	passed := map[string][]string{}
 	for _, e := range b.Entrances {
-		switch e.Phase {
-		case Through, Left, Expired:
+		if e.Passed {
 			if e.Label != "" {
 				passed[e.Host] = append(passed[e.Host], e.Label)
 			} else if passed[e.Host] == nil {

@@ -15,22 +15,26 @@ func (b *Barrier) ask(a Asked) {
 	b.LastAsk++
 	a.Ask = b.LastAsk
 	b.AskedAt = b.Now
-	within := b.cfg.AskGap
-	if within == 0 {
-		within = answerWithin
-	}
-	b.Asks = append(b.Asks, Asking{Asked: a, Due: b.Now + within})
+	b.Asks = append(b.Asks, Asking{Asked: a, Due: b.Now + b.answerWithin()})
 	if b.Watcher != "" {
 		b.emit(a)
 	}
 }
 
+func (b *Barrier) answerWithin() time.Duration {
+	if b.cfg.AskGap > 0 {
+		return b.cfg.AskGap
+	}
+	return answerWithin
+}
+
 // watch notes where the callbacks are. They are asked again what they have not
-// answered.
+// answered, and have as long for it as if it were new.
 func (b *Barrier) watch(node phalanx.NodeID) {
 	b.Watcher = node
-	for _, a := range b.Asks {
-		b.emit(a.Asked)
+	for i := range b.Asks {
+		b.Asks[i].Due = b.Now + b.answerWithin()
+		b.emit(b.Asks[i].Asked)
 	}
 }
 

@@ -14,6 +14,7 @@ const (
 	CallEnter   CallKind = iota // Done when the entry is let through, or cannot be
 	CallRelease                 // of a semaphore; Done when its slot is free
 	CallWatch                   // has the callbacks of the barrier called here; Done when the primary knows
+	CallFree                    // with an Attempt: it is not held any more; answered by Freed
 	CallUnwatch                 // takes that back; Done at once
 	CallHosts                   // Done with who was let through
 )
@@ -27,6 +28,9 @@ type Call struct {
 	Config   Config
 	Entry    Entry
 	Deadline time.Duration // when it will be given up; 0: not known
+	// Attempt says that this node was told that the entry holds the semaphore by
+	// this attempt, before its Core was made anew. It is not answered.
+	Attempt uint64
 }
 
 // GiveUp ends a call. Who waited for a semaphore does not any more; who has entered
@@ -53,6 +57,7 @@ type (
 		Outcome Outcome
 		Field   string // of the configuration, which differs from what the others gave; with Mismatch
 		Term    uint64
+		Attempt uint64 // of an entry
 		Hosts   map[string][]string
 		Last    Standing // the last that is known
 	}
@@ -63,6 +68,7 @@ type (
 		Primary phalanx.NodeID
 		Heard   bool // the primary has answered
 		Last    Standing
+		Frees   uint64 // the attempt that is now taken back from a semaphore; 0: none
 	}
 
 	// Callback asks the application.
@@ -75,6 +81,12 @@ type (
 	Notice struct {
 		Key      Key
 		Happened Happened
+	}
+
+	// Freed says that the primary knows that the entry does not hold the semaphore.
+	Freed struct {
+		Key   Key
+		Entry Entry
 	}
 
 	// Lost says that a semaphore was taken from an entry that was let through here.
@@ -99,3 +111,4 @@ func (GivenUp) output()  {}
 func (Callback) output() {}
 func (Notice) output()   {}
 func (Lost) output()     {}
+func (Freed) output()    {}

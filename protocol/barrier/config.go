@@ -87,7 +87,7 @@ func (s Semaphore) on() bool { return s != Semaphore{} }
 // What is accepted from applications and from the wire.
 const (
 	MaxLabel   = 256     // bytes of a label, a host or a name
-	MaxUnits   = 1 << 20 // of Max
+	MaxUnits   = 1 << 16 // of Max
 	maxTimeout = 10000 * time.Hour
 )
 

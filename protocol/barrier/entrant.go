@@ -27,6 +27,7 @@ type waiter struct {
 type group struct {
 	key      Key
 	cfg      Config
+	made     time.Duration
 	parts    map[Entry]*participant
 	watches  []uint64
 	watch    bool          // the callbacks are here
@@ -92,7 +93,7 @@ func (c *Core) call(e Call) {
 			return
 		}
 	} else {
-		g = &group{key: e.Key, cfg: e.Config, parts: map[Entry]*participant{}}
+		g = &group{key: e.Key, cfg: e.Config, made: c.now, parts: map[Entry]*participant{}}
 		c.groups[e.Key] = g
 	}
 	if e.Kind == CallUnwatch {
@@ -111,13 +112,20 @@ func (c *Core) call(e Call) {
 		c.waiters[e.ID] = waiter{g: g}
 		return
 	}
+	if e.Attempt != 0 { // of an earlier instance
+		p := c.add(g, e.Entry, e.Attempt)
+		if p.stage = holds; e.Kind == CallFree {
+			p.stage, p.left = releasing, e.Attempt
+		}
+		return
+	}
 	p := g.parts[e.Entry]
 	if p == nil {
 		c.attempt++
 		p = c.add(g, e.Entry, c.attempt)
 	}
 	if p.stage == holds {
-		c.emit(Done{ID: e.ID, Verdict: Fire, Last: g.last, Term: g.term})
+		c.emit(Done{ID: e.ID, Verdict: Fire, Last: g.last, Term: g.term, Attempt: p.attempt})
 		return
 	}
 	if p.stage == releasing { // again, before the last release is known
@@ -153,11 +161,14 @@ func (g *group) warnBy(p *participant) {
 
 // releaseCall has a participant leave the semaphore.
 func (c *Core) releaseCall(g *group, e Call) {
-	if g == nil || g.parts[e.Entry] == nil || g.parts[e.Entry].stage != holds {
+	var p *participant
+	if g != nil {
+		p = g.parts[e.Entry]
+	}
+	if p == nil || p.stage != holds && (p.stage != releasing || p.left == 0) {
 		c.emit(Done{ID: e.ID, Outcome: NotHeld})
 		return
 	}
-	p := g.parts[e.Entry]
 	p.stage, p.left, g.news = releasing, p.attempt, true
 	p.exits = append(p.exits, e.ID)
 	c.waiters[e.ID] = waiter{g, p}
@@ -176,7 +187,8 @@ func (c *Core) giveUp(id uint64) {
 	}
 	delete(c.waiters, id)
 	g, p := w.g, w.p
-	c.emit(GivenUp{ID: id, Primary: c.primary(g.key), Heard: g.answered, Last: g.last})
+	given := GivenUp{ID: id, Primary: c.primary(g.key), Heard: g.answered, Last: g.last}
+	defer func() { c.emit(given) }()
 	if p == nil {
 		g.watches = slices.DeleteFunc(g.watches, func(c uint64) bool { return c == id })
 		return
@@ -187,6 +199,7 @@ func (c *Core) giveUp(id uint64) {
 	case len(p.calls) > 0 || p.stage == releasing || p.stage == holds: // others wait; or it goes on
 	case g.cfg.Semaphore.on():
 		p.stage, p.left, g.news = releasing, p.attempt, true // it waits no more, and holds nothing that it does not know of
+		given.Frees = p.attempt
 	case p.stage == waits:
 		delete(g.parts, p.Entry)
 	} // else it is not known to have entered, and enters nevertheless
@@ -344,10 +357,19 @@ func (c *Core) answered(m Answers) {
 		return
 	}
 	if m.Field != "" {
-		c.mismatch(g, m)
+		if m.Stamp >= g.made { // and not of an earlier one with another configuration
+			c.mismatch(g, m)
+		}
 		return
 	}
 	g.term, g.awaits, g.answered, g.tries, g.heard, g.last = m.Term, false, true, 0, c.now, m.Standing
+	if m.Unknown {
+		for _, p := range g.parts {
+			if p.stage == waits {
+				p.stage = asking
+			}
+		}
+	}
 	for _, a := range m.List {
 		if p := g.parts[a.Entry]; p != nil {
 			c.tell(g, p, a, m.Stamp)
@@ -376,6 +398,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	semaphore := g.cfg.Semaphore.on()
 	if over := a.Verdict == Released || a.Verdict == TimedOut; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
 		p.left = 0
+		c.emit(Freed{Key: g.key, Entry: p.Entry})
 		for _, id := range p.exits {
 			delete(c.waiters, id)
 			c.emit(Done{ID: id, Verdict: Released, Last: g.last, Term: g.term})
@@ -385,6 +408,11 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 			delete(g.parts, p.Entry)
 			return
 		}
+	}
+	if semaphore && a.Attempt > p.attempt && (p.stage == asking || p.stage == waits) { // it has entered elsewhere
+		c.attempt = max(c.attempt, a.Attempt) + 1
+		p.attempt, p.stage = c.attempt, asking
+		return
 	}
 	if semaphore && a.Attempt != p.attempt {
 		return
@@ -470,7 +498,7 @@ func (c *Core) lost(g *group, p *participant) {
 func (c *Core) done(g *group, p *participant, v Verdict) {
 	for _, id := range p.calls {
 		delete(c.waiters, id)
-		c.emit(Done{ID: id, Verdict: v, Last: g.last, Term: g.term})
+		c.emit(Done{ID: id, Verdict: v, Last: g.last, Term: g.term, Attempt: p.attempt})
 	}
 	p.calls, p.due = nil, 0
 }
@@ -487,7 +515,7 @@ func (c *Core) mismatch(g *group, m Answers) {
 		c.emit(Done{ID: id, Verdict: Mismatch, Field: m.Field, Last: m.Standing, Term: m.Term})
 	}
 	for _, p := range g.all() {
-		for _, id := range p.calls {
+		for _, id := range append(p.calls, p.exits...) {
 			end(id)
 		}
 	}

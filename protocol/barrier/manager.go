@@ -16,6 +16,7 @@ type managing struct {
 	knows   bool          // every member has said what it knows, and heeds this term
 	waiting map[phalanx.NodeID]bool
 	asked   time.Duration // when they were
+	asks    int           // how often
 	found   []finding
 	early   []Heard // what came before all was gathered
 }
@@ -32,7 +33,7 @@ const earlyLimit = 4096
 // newTerm begins when the members are others: this node does not act before it
 // knows what they know.
 func (c *Core) newTerm(number uint64) {
-	c.term, c.since, c.knows, c.waiting, c.found = number, c.now, false, nil, nil
+	c.term, c.since, c.knows, c.waiting, c.found, c.early, c.asks = number, c.now, false, nil, nil, nil, 0
 	for _, k := range c.keys() {
 		r := c.replicas[k]
 		r.pending = append(r.flight, r.pending...)
@@ -59,7 +60,10 @@ func (c *Core) ready(k Key) bool {
 				c.waiting[m] = true
 			}
 		}
-		c.found = []finding{{c.view.Self, c.known(c.view.Self)}}
+		c.found = nil
+		for _, g := range c.known(c.view.Self) {
+			c.found = append(c.found, finding{c.view.Self, g})
+		}
 		c.askAll()
 	}
 	return c.knows
@@ -67,6 +71,7 @@ func (c *Core) ready(k Key) bool {
 
 func (c *Core) askAll() {
 	c.asked = c.now
+	c.asks++
 	for _, m := range c.view.Members {
 		if c.waiting[m] {
 			c.send(m, Gather{Term: c.term})
@@ -87,35 +92,62 @@ func (c *Core) gather(from phalanx.NodeID, m Gather) {
 		return // it will be asked again
 	}
 	c.fence = m.Term
-	g := c.known(from)
-	g.Term = m.Term
-	c.send(from, g)
+	all := c.known(from)
+	for i, g := range all {
+		g.Term, g.Part, g.Parts = m.Term, i, len(all)
+		c.send(from, g)
+	}
 }
 
-// known is what this node knows of the barriers whose primary is to.
-func (c *Core) known(to phalanx.NodeID) Gathered {
+// partEntries is how many entries go in one message, unless a barrier alone has more.
+const partEntries = 10_000
+
+// known is what this node knows of the barriers whose primary is to, in parts.
+func (c *Core) known(to phalanx.NodeID) []Gathered {
+	var all []Gathered
 	var g Gathered
+	entries := 0
+	room := func(n int) {
+		if entries > 0 && entries+n > partEntries {
+			all = append(all, g)
+			g, entries = Gathered{}, 0
+		}
+		entries += n + 1
+	}
 	for _, k := range c.keys() {
 		if r := c.replicas[k]; c.primary(k) == to {
+			room(len(r.b.Entrances) + len(r.b.cfg.Expect))
 			g.Replicas = append(g.Replicas, Held{Key: k, Config: r.b.cfg, Primary: r.primary, Term: r.term, Seq: r.seq, State: r.b.State.Clone(), Age: c.now - r.touched})
 		}
 	}
 	for _, k := range c.groupKeys() {
 		if c.primary(k) == to {
 			if m, some := c.groups[k].outstanding(true); some {
+				room(len(m.Requests) + len(m.Config.Expect))
 				g.Reached = append(g.Reached, m)
 			}
 		}
 	}
-	return g
+	return append(all, g)
 }
 
 func (c *Core) gathered(from phalanx.NodeID, m Gathered) {
 	if m.Term != c.term || !c.waiting[from] {
 		return
 	}
-	delete(c.waiting, from)
+	parts := 1
+	for _, f := range c.found {
+		if f.from == from {
+			if f.Part == m.Part {
+				return
+			}
+			parts++
+		}
+	}
 	c.found = append(c.found, finding{from, m})
+	if parts == m.Parts {
+		delete(c.waiting, from)
+	}
 	if len(c.waiting) == 0 {
 		c.install()
 	}
@@ -184,6 +216,10 @@ func (c *Core) take(h Held, clock time.Duration) {
 	}
 	c.wake(r)
 	r.seq, r.base, r.began, r.touched = h.Seq, max(clock, r.b.Now), c.now, c.now
+	watched := r.b.Watcher != "" && slices.Contains(c.view.Members, r.b.Watcher)
+	if watched && len(r.b.Asks) > 0 { // the time in which nobody could ask does not count
+		r.base = r.b.Now
+	}
 	r.has = map[phalanx.NodeID]bool{}
 	if was != c.view.Self {
 		c.emit(TookOver{Key: h.Key, From: was, Term: c.term, Took: c.now - c.since, Standing: c.standing(r)})
@@ -196,5 +232,8 @@ func (c *Core) take(h Held, clock time.Duration) {
 		}
 	}
 	r.pending = slices.DeleteFunc(r.pending, func(op Op) bool { return op.Node != "" && !slices.Contains(c.view.Members, op.Node) })
+	if watched {
+		gone = append(gone, Op{Kind: OpWatch, Node: r.b.Watcher}) // it is asked again
+	}
 	r.pending = append(gone, append(r.pending, Op{Kind: OpAdvance})...) // at least something, so that the backups have it
 }

@@ -260,6 +260,7 @@ func TestAPrimaryWithoutALease(t *testing.T) {
 	c.settle()
 	c.waits(a)
 	c.step(c.view.Members[0], barrier.Leased{Until: 3 * time.Hour})
+	c.pass(time.Second)
 	c.want(a, barrier.Fire)
 }
 

@@ -40,6 +40,7 @@ type (
 		Standing Standing
 		Watched  bool          // the callbacks are known to be there
 		Stamp    time.Duration // the last that came from the node: what is said was true after it
+		Unknown  bool          // there is no such barrier
 		Field    string        // of the configuration, which differs: nobody has entered
 	}
 
@@ -119,9 +120,11 @@ type (
 	// asking one is, and for the promise to heed nobody of an earlier Term.
 	Gather struct{ Term uint64 }
 
-	// Gathered answers a Gather.
+	// Gathered answers a Gather, in parts.
 	Gathered struct {
 		Term     uint64
+		Part     int // of Parts: all that a member knows may be too much for one message
+		Parts    int
 		Replicas []Held
 		Reached  []Reached // of the member's participants
 	}

@@ -16,25 +16,51 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		}
 		return
 	}
+	if c.now >= c.leased {
+		return // it could not be acted on, and is sent again
+	}
 	r := c.replicas[m.Key]
-	if r == nil {
-		if len(m.Requests) == 0 && !m.Watch {
-			return
-		}
+	asks := len(m.Requests) == 0 && !m.Watch && !m.Unwatch // how it stands
+	switch {
+	case r != nil:
+	case asks:
+		c.send(from, Answers{Key: m.Key, Term: c.term, Unknown: true, Stamp: m.Stamp})
+		return
+	case m.Key.Generation < c.forgot[m.Key.Name]:
+		c.tooLate(from, m)
+		return
+	default:
 		r = c.create(m)
 	}
 	if field, same := r.b.cfg.Equal(m.Config); !same {
-		c.send(from, Answers{Key: m.Key, Term: c.term, Field: field, Standing: c.standing(r)})
+		c.send(from, Answers{Key: m.Key, Term: c.term, Field: field, Standing: c.standing(r), Stamp: m.Stamp})
 		return
 	}
 	if r.stamps == nil {
 		r.stamps = map[phalanx.NodeID]time.Duration{}
 	}
 	r.stamps[from] = max(r.stamps[from], m.Stamp)
-	c.request(r, from, m)
-	if len(r.pending) == 0 { // it asks how it stands
+	if asks {
 		c.tellAll(r, from)
+		return
 	}
+	c.request(r, from, m)
+}
+
+// tooLate answers who comes to a generation that is over and forgotten.
+func (c *Core) tooLate(from phalanx.NodeID, m Reached) {
+	a := Answers{Key: m.Key, Term: c.term, Stamp: m.Stamp}
+	v := LateFire
+	switch {
+	case m.Config.Semaphore.on():
+		v = Released
+	case m.Config.Late == CatchUp:
+		v = Behind
+	}
+	for _, q := range m.Requests {
+		a.List = append(a.List, Answered{Entry: q.Entry, Attempt: q.Attempt, Verdict: v})
+	}
+	c.send(from, a)
 }
 
 // takeReached is reached for what was gathered: who holds a semaphore, and who waits
@@ -64,6 +90,7 @@ func (c *Core) create(m Reached) *replica {
 	for _, k := range slices.Clone(c.named[m.Key.Name]) {
 		if k.Generation+1 < m.Key.Generation && c.replicas[k].over() {
 			c.drop(c.replicas[k])
+			c.forgot[k.Name] = max(c.forgot[k.Name], k.Generation+1)
 		}
 	}
 	return r
@@ -71,7 +98,7 @@ func (c *Core) create(m Reached) *replica {
 
 // request notes what is asked for.
 func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
-	if m.Watch && r.b.Watcher != from {
+	if m.Watch {
 		r.pending = append(r.pending, Op{Kind: OpWatch, Node: from})
 	}
 	if m.Unwatch && r.b.Watcher == from {
@@ -149,7 +176,7 @@ func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 // serve makes what is pending, and what is due, of the barriers whose primary this
 // node is.
 func (c *Core) serve() {
-	if c.waiting != nil && c.now-c.asked >= c.cfg.Resend {
+	if c.waiting != nil && c.now-c.asked >= c.askAgain() {
 		c.askAll()
 	}
 	for _, k := range c.activeKeys() {
@@ -196,7 +223,8 @@ func (c *Core) advance(r *replica) bool {
 	if len(r.pending) == 0 {
 		return false
 	}
-	r.flight, r.pending = r.pending, nil
+	n := min(len(r.pending), partEntries)
+	r.flight, r.pending = r.pending[:n:n], r.pending[n:]
 	for i := range r.flight {
 		r.flight[i].At = max(r.b.Now, r.clock(c.now))
 	}
@@ -317,6 +345,11 @@ func (c *Core) drop(r *replica) {
 	}
 }
 
+// askAgain is after how long who has not said what it knows is asked again.
+func (c *Core) askAgain() time.Duration {
+	return min(c.cfg.Poll, c.cfg.Resend<<min(max(0, c.asks-2), 10))
+}
+
 // managingDue is when the primary or a gathering has to do something.
 func (c *Core) managingDue() (at time.Duration, ok bool) {
 	least := func(d time.Duration) {
@@ -325,7 +358,7 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 		}
 	}
 	if c.waiting != nil {
-		least(c.asked + c.cfg.Resend)
+		least(c.asked + c.askAgain())
 	}
 	if len(c.resting) > 0 {
 		least(c.resting[0].at + c.cfg.Linger + 1)

@@ -45,12 +45,13 @@ func (r *replica) over() bool {
 // shelf is where a node has its replicas.
 type shelf struct {
 	replicas map[Key]*replica
-	named    map[string][]Key // generations, in the order in which they came
-	active   map[Key]bool     // whose primary this node is, and that are not over
-	resting  []rest           // those that are over, longest first
-	resters  int              // entries of these
-	remember int              // how many of them there may be: with more, the barriers that have been over for longest are forgotten
-	swept    time.Duration    // when replicas of others that nobody needs were looked for
+	named    map[string][]Key  // generations, in the order in which they came
+	active   map[Key]bool      // whose primary this node is, and that are not over
+	resting  []rest            // those that are over, longest first
+	resters  int               // entries of these
+	remember int               // how many of them there may be: with more, the barriers that have been over for longest are forgotten
+	forgot   map[string]uint64 // by name: the generation before which all are over, and some forgotten
+	swept    time.Duration     // when replicas of others that nobody needs were looked for
 }
 
 // rest is a barrier that was over at a time.
@@ -63,7 +64,7 @@ type rest struct {
 const restFor = 10 * time.Second
 
 func newShelf(remember int) shelf {
-	return shelf{remember: remember, replicas: map[Key]*replica{}, named: map[string][]Key{}, active: map[Key]bool{}}
+	return shelf{remember: remember, replicas: map[Key]*replica{}, named: map[string][]Key{}, forgot: map[string]uint64{}, active: map[Key]bool{}}
 }
 
 func (s *shelf) put(r *replica) {

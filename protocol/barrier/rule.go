@@ -10,6 +10,11 @@ func (b *Barrier) enter(op Op) {
 	e, isNew := b.find(op)
 	e.Attempt = max(e.Attempt, op.Attempt)
 	switch {
+	case !isNew && e.Phase == Left: // its node was gone while it waited for its turn, and is back
+		e.Phase = Waiting
+		b.answer(e, Registered)
+		b.Queue = append(b.Queue, e.Entry)
+		b.advance(b.Now)
 	case !isNew:
 		b.answer(e, b.standing(e))
 	case b.Cause != NotFired:
@@ -49,7 +54,7 @@ func (b *Barrier) enterLate(e *Entrance) {
 		b.Queue = append(b.Queue, e.Entry) // a late one does not go around the throttle
 		b.advance(b.Now)
 	default:
-		e.Phase = Through
+		e.Phase, e.Passed = Through, true
 		b.answer(e, LateFire)
 	}
 }
@@ -117,7 +122,7 @@ func (b *Barrier) fire(why Cause) {
 			b.Queue = append(b.Queue, e.Entry)
 			continue
 		}
-		e.Phase = Through
+		e.Phase, e.Passed = Through, true
 	}
 	b.happened(Happened{What: HasFired, Cause: why, Absent: b.Absent(), Lost: lost, Missing: max(0, b.cfg.Max-b.Units)})
 	if b.cfg.Throttle.on() {
@@ -139,7 +144,7 @@ func (b *Barrier) letThrough() {
 	n := min(b.cfg.batch(), len(b.Queue))
 	for _, e := range b.Queue[:n] {
 		e := &b.Entrances[b.index[e]]
-		e.Phase = Through
+		e.Phase, e.Passed = Through, true
 		b.answer(e, b.standing(e))
 	}
 	b.Queue = slices.Delete(b.Queue, 0, n)

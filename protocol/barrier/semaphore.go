@@ -14,10 +14,7 @@ func (b *Barrier) enterSemaphore(op Op) {
 	switch {
 	case isNew || op.Attempt > e.Attempt && (e.Phase == Left || e.Phase == Expired):
 		e.Attempt, e.Phase, e.Since = op.Attempt, Waiting, b.Now
-		if !b.units[e.Unit()] {
-			b.units[e.Unit()] = true
-			b.Units++
-		}
+		b.Units++
 		b.happened(Happened{What: Entered, Entry: e.Entry})
 		if op.Holds {
 			b.hold(e)
@@ -34,7 +31,9 @@ func (b *Barrier) enterSemaphore(op Op) {
 			return
 		}
 		b.answer(e, b.standing(e))
-	case op.Attempt == e.Attempt:
+	case op.Attempt < e.Attempt:
+		b.answer(e, b.standing(e)) // with the greater attempt, so that it tries with a yet greater one
+	default:
 		if op.Holds && e.Phase == Waiting {
 			b.unqueue(e.Entry)
 			b.hold(e)
@@ -61,7 +60,7 @@ func (b *Barrier) admit() {
 }
 
 func (b *Barrier) hold(e *Entrance) {
-	e.Phase, e.Since = Through, b.Now
+	e.Phase, e.Since, e.Passed = Through, b.Now, true
 	b.Holders = append(b.Holders, e.Entry)
 	b.answer(e, Fire)
 }
@@ -80,7 +79,7 @@ func (b *Barrier) release(op Op) {
 	e, isNew := b.find(op)
 	switch {
 	case isNew:
-		e.Phase = Left
+		e.Phase, e.Since = Left, b.Now
 	case op.Attempt < e.Attempt:
 		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: Released})
 		return
@@ -90,11 +89,12 @@ func (b *Barrier) release(op Op) {
 	e.Attempt = op.Attempt
 	switch e.Phase {
 	case Waiting:
-		e.Phase = Left
+		e.Phase, e.Since = Left, b.Now
 		b.unqueue(e.Entry)
 	case Through:
-		e.Phase = Left
-		b.free(e.Entry, b.Now-e.Since)
+		took := b.Now - e.Since
+		e.Phase, e.Since = Left, b.Now
+		b.free(e.Entry, took)
 	}
 	b.answer(e, b.standing(e))
 }
@@ -122,10 +122,11 @@ func (b *Barrier) holderDue() (time.Duration, bool) {
 
 func (b *Barrier) expire() {
 	e := &b.Entrances[b.index[b.Holders[0]]]
-	e.Phase = Expired
-	b.happened(Happened{What: HolderExpired, Entry: e.Entry, After: b.Now - e.Since})
+	took := b.Now - e.Since
+	e.Phase, e.Since = Expired, b.Now
+	b.happened(Happened{What: HolderExpired, Entry: e.Entry, After: took})
 	b.answer(e, TimedOut)
-	b.free(e.Entry, b.Now-e.Since)
+	b.free(e.Entry, took)
 }
 
 // gone takes note that a node is no member any more. Whoever waits for its turn
@@ -143,13 +144,35 @@ func (b *Barrier) gone(node phalanx.NodeID) {
 		}
 		switch holder := b.cfg.Semaphore.on(); {
 		case e.Phase == Waiting && (holder || b.Cause != NotFired):
-			e.Phase = Left
+			e.Phase, e.Since = Left, b.Now
 			b.unqueue(e.Entry)
 		case e.Phase == Through && holder:
-			e.Phase = Expired
 			b.happened(Happened{What: HolderGone, Entry: e.Entry, After: b.Now - e.Since})
+			e.Phase, e.Since = Expired, b.Now
 			b.Holders = slices.DeleteFunc(b.Holders, func(h Entry) bool { return h == e.Entry })
 		}
 	}
 	b.admit()
+}
+
+// What a semaphore remembers of those that have left it: for as long as what they
+// sent may be on its way.
+const (
+	leftFor    = time.Minute
+	sweepEvery = 10 * time.Second
+)
+
+// sweep forgets those that have left long ago.
+func (b *Barrier) sweep() {
+	if b.Now-b.Swept < sweepEvery {
+		return
+	}
+	b.Swept = b.Now
+	b.Entrances = slices.DeleteFunc(b.Entrances, func(e Entrance) bool {
+		return (e.Phase == Left || e.Phase == Expired) && b.Now-e.Since > leftFor
+	})
+	clear(b.index)
+	for i, e := range b.Entrances {
+		b.index[e.Entry] = i
+	}
 }

@@ -27,7 +27,8 @@ type Entrance struct {
 	Attempt uint64
 	Phase   Phase
 	Late    bool
-	Since   time.Duration // when it came; of a holder: when it was let through
+	Passed  bool          // it was let through
+	Since   time.Duration // when it came; of a semaphore: since when it is in its phase
 }
 
 // Asking is a question to a callback that has no answer yet.
@@ -42,7 +43,7 @@ type State struct {
 	Now       time.Duration // of the last change
 	Begun     bool          // somebody has entered
 	Began     time.Duration // t0, the time of the first entry
-	Units     int           // distinct ones that came before the barrier fired
+	Units     int           // distinct ones that came before the barrier fired; of a semaphore, entries so far
 	Entrances []Entrance    // in the order in which they first came
 	Queue     []Entry       // who waits to be let through one after the other, the next one first
 
@@ -59,7 +60,8 @@ type State struct {
 
 	Detector Detector
 	Adaptive Adaptive
-	Holders  []Entry // of a semaphore, in the order in which they were let through
+	Holders  []Entry       // of a semaphore, in the order in which they were let through
+	Swept    time.Duration // when those that had left it were forgotten
 }
 
 // Clone returns a copy that shares nothing with s.

@@ -30,7 +30,7 @@ type workload struct {
 func (l *workload) begin(over time.Duration) {
 	w := l.w
 	for i := range 1 + w.r.IntN(4) {
-		key := barrier.Key{Name: fmt.Sprint("b", i)}
+		key := barrier.Key{Name: fmt.Sprint("b", i), Generation: uint64(w.r.IntN(2))}
 		cfg := l.config()
 		n := cfg.Max
 		if cfg.Semaphore.Count > 0 {
@@ -62,7 +62,7 @@ func (l *workload) begin(over time.Duration) {
 func (l *workload) config() barrier.Config {
 	r := l.w.r
 	c := barrier.Config{Max: 1 + r.IntN(8)}
-	kind := r.IntN(7)
+	kind := r.IntN(8)
 	if l.cruel {
 		kind = 6
 	}
@@ -76,6 +76,8 @@ func (l *workload) config() barrier.Config {
 		c.Throttle = barrier.Throttle{Count: 1 + r.IntN(3), Period: time.Duration(10+r.IntN(100)) * ms}
 	case 5:
 		c.Ask, c.AskGap = true, time.Duration(100+r.IntN(400))*ms
+	case 7:
+		c.Knee = barrier.Knee{Percent: 1 + r.IntN(100), Time: time.Duration(r.IntN(300)) * ms}
 	case 6:
 		c = barrier.Config{Semaphore: barrier.Semaphore{Count: 1 + r.IntN(3)}}
 		if r.IntN(2) == 0 {
