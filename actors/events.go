@@ -193,7 +193,7 @@ type (
 		Entered int           `json:"entered"`
 		Max     int           `json:"max"`
 		Missing int           `json:"missing"`          // how many were not there
-		Absent  []string      `json:"absent,omitempty"` // who of those that were expected
+		Absent  []string      `json:"absent,omitempty"` // who of those that were expected, or else the members on which nobody has entered
 		Lost    []string      `json:"lost,omitempty"`   // who is there and cannot be told, as its node is gone
 		Took    time.Duration `json:"took_ns"`          // since the first entry
 	}
@@ -220,6 +220,7 @@ type (
 		Barrier string        `json:"barrier"`
 		Entered int           `json:"entered"`
 		Max     int           `json:"max"`
+		Absent  []string      `json:"absent,omitempty"`
 		After   time.Duration `json:"after_ns"` // the first entry
 	}
 

@@ -30,12 +30,16 @@ const (
 	CatchUp     = core.CatchUp
 )
 
-// What Enter and Release fail with besides a phalanx.Error of kind ErrInvalid,
-// ErrDeadline, ErrCanceled, ErrMismatch or ErrFenced.
+// What Enter and Release fail with, in a phalanx.Error of kind ErrAborted or
+// ErrInvalid. Calls also fail with errors of kind ErrDeadline and ErrCanceled (with an
+// AbsentError), ErrMismatch (with a MismatchError), ErrNotFound and ErrClosed.
 var (
 	// ErrCatchUp says that the barrier has fired without the caller, and that its
 	// Config says that such a one does not go on.
 	ErrCatchUp = errors.New("the barrier has fired without it")
+	// ErrHeld says that the entry holds the semaphore already, or waits for it. Each
+	// holder is an entry of its own.
+	ErrHeld = errors.New("it holds the semaphore already, or waits for it: give each holder a label or a host of its own")
 	// ErrNotHeld says that the caller does not hold the semaphore: it has not
 	// entered, has released it, or has held it for longer than Semaphore.Timeout.
 	ErrNotHeld = errors.New("it does not hold the semaphore")
@@ -55,9 +59,10 @@ type Barrier struct {
 // Option is an optional argument of Open.
 type Option func(*Barrier)
 
-// WithGeneration opens one of many barriers with a name: those of a loop, say. Once a
-// generation has been entered, those that came two before it are forgotten when they
-// have fired.
+// WithGeneration opens one of many barriers with a name: a barrier fires once, and the
+// next round of a loop needs the next generation, or another name. Once a generation
+// has been entered, those that came two before it are forgotten when they have fired;
+// who comes to one of them is late.
 func WithGeneration(g uint64) Option { return func(b *Barrier) { b.key.Generation = g } }
 
 // Open returns the barrier called name. All who open it give the same Config. It
@@ -77,7 +82,7 @@ func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, e
 	}
 	pid, ok := n.Service(Name)
 	if !ok {
-		return nil, b.fail("open", phalanx.ErrInvalid, errors.New("this node was joined without barrier.Service in its Services"))
+		return nil, b.fail("open", phalanx.ErrInvalid, errors.New("this node has no barriers: add barrier.Service() to cluster.Config.Services"))
 	}
 	b.pid = pid
 	return b, nil
@@ -89,9 +94,14 @@ type Passage struct {
 	Term uint64 // of the manager that said so
 }
 
-// Enter enters the barrier and returns when the caller goes on. The host is who
-// enters; if it is empty, the node. What is waited for are the labels, where they are
-// used, and else the hosts. Entering again is the same entry.
+// Enter enters the barrier and returns when the caller goes on, or when ctx ends, or
+// after a minute if that has no deadline. The host is who enters; if it is empty, the
+// node. What is waited for are the labels, where they are used, and else the hosts. A
+// barrier fires once: who enters it after that is late.
+//
+// Entering again is the same entry. An entry of a semaphore is held by one caller at a
+// time, and is released at the node that it entered at; one that enters at another
+// node takes its place.
 //
 // Who gives up has entered nevertheless; but it does not wait for a semaphore any
 // more. The error says who is absent.
@@ -131,7 +141,7 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 		host = string(b.node.ID())
 	}
 	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: core.Entry{Host: host, Label: label}}
-	if err := c.Entry.Validate(); err != nil {
+	if err := invalid(c); err != nil {
 		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
 	}
 	ctx, cancel := within(ctx)
@@ -209,7 +219,9 @@ func (e ending) err(op string, k core.Key) error {
 		}
 		return f
 	case e.done.Verdict == core.Mismatch:
-		return failure(op, k, phalanx.ErrMismatch, &FieldError{Field: e.done.Field, Text: "those who entered before have another one"})
+		return failure(op, k, phalanx.ErrMismatch, &MismatchError{Field: e.done.Field})
+	case e.done.Outcome == core.HeldAlready:
+		return failure(op, k, phalanx.ErrInvalid, ErrHeld)
 	case e.done.Outcome == core.NotHeld:
 		return failure(op, k, phalanx.ErrInvalid, ErrNotHeld)
 	case e.done.Outcome == core.Unknown:
@@ -222,10 +234,10 @@ func (e ending) err(op string, k core.Key) error {
 func (e ending) waited() error {
 	g, s := e.given, e.given.Last
 	switch {
-	case g.Primary == "":
-		return errors.New("no member that manages barriers is known")
+	case !g.Heard && g.Primary == "":
+		return errors.New("there is no answer yet")
 	case !g.Heard:
-		return fmt.Errorf("its manager %s does not answer", g.Primary)
+		return fmt.Errorf("its manager %s has not answered yet", g.Primary)
 	case len(s.Holders) > 0:
 		return fmt.Errorf("it is held by %s", join(s.Holders))
 	case len(s.Absent) > 0:
@@ -239,6 +251,28 @@ func (e ending) waited() error {
 type AbsentError struct {
 	N, Max int // units that have come, and of how many
 	Absent []string
+}
+
+// MismatchError says in which field of the Config those who entered a barrier before
+// have another value.
+type MismatchError struct{ Field string }
+
+func (e *MismatchError) Error() string {
+	return "those who entered before have another " + e.Field + " in their Config"
+}
+
+// invalid returns what is wrong with a call, or nil.
+func invalid(c core.Call) error {
+	if err := c.Entry.Validate(); err != nil {
+		return err
+	}
+	if c.Kind == core.CallEnter {
+		return c.Config.Expects(c.Entry)
+	}
+	if c.Kind == core.CallRelease && c.Config.Semaphore == (Semaphore{}) {
+		return &FieldError{Field: "Semaphore", Text: "the barrier has none that could be released"}
+	}
+	return nil
 }
 
 func (e *AbsentError) Error() string {

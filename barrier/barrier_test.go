@@ -154,6 +154,15 @@ func TestSemaphore(t *testing.T) {
 		t.Errorf("%d inside at once, %d passed", most.Load(), passed.Load())
 	}
 	b := open(t, nodes[0], "slots", cfg)
+	if _, err := b.Enter(within(t), "", "twice"); err != nil {
+		t.Error(err)
+	}
+	_, err := b.Enter(within(t), "", "twice")
+	is(t, err, barrier.ErrHeld)
+	if _, err := open(t, nodes[1], "slots", cfg).Enter(within(t), "", "twice"); err != nil { // takes its place
+		t.Error(err)
+	}
+	eventually(t, "the first one has lost it", func() bool { return errors.Is(b.Release(within(t), "", "twice"), barrier.ErrNotHeld) })
 	is(t, b.Release(within(t), "", "w000"), barrier.ErrNotHeld)
 
 	one := barrier.Config{Semaphore: barrier.Semaphore{Count: 1, Timeout: 400 * ms}}
@@ -162,7 +171,7 @@ func TestSemaphore(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 150*ms)
-	_, err := b.Enter(ctx, "", "impatient")
+	_, err = b.Enter(ctx, "", "impatient")
 	cancel()
 	is(t, err, phalanx.ErrDeadline)
 	if !strings.Contains(err.Error(), "held by holder") {
@@ -377,7 +386,16 @@ func TestBadInput(t *testing.T) {
 	eventually(t, "a has entered", func() bool { s, err := barrier.List(within(t), nodes[1]); return err == nil && entered(s, "two") == 1 })
 	_, err = open(t, nodes[1], "two", barrier.Config{Max: 3}).Enter(within(t), "", "b")
 	is(t, err, phalanx.ErrMismatch)
-	if !errors.As(err, &field) || field.Field != "Max" {
+	var mismatch *barrier.MismatchError
+	if !errors.As(err, &mismatch) || mismatch.Field != "Max" || errors.Is(err, phalanx.ErrInvalid) {
+		t.Error(err)
+	}
+	_, err = open(t, nodes[1], "expected", barrier.Config{Max: 1, Expect: []string{"alpha"}}).Enter(within(t), "", "beta")
+	if !errors.As(err, &field) || field.Field != "Host" {
+		t.Error(err)
+	}
+	_, err = b.Watch(within(t), barrier.Callbacks{Enter: func(barrier.Question) bool { return true }})
+	if !errors.As(err, &field) || field.Field != "Ask" {
 		t.Error(err)
 	}
 	if _, err := first.Enter(within(t), "", "b"); err != nil {

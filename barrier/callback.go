@@ -17,8 +17,9 @@ type Callbacks struct {
 	// found, and with an empty host when it was not called for Config.AskGap. Without
 	// it the barrier would do what q.Would says. It can veto all but Config.Timeout.
 	Enter func(q Question) bool
-	// Release says how many come after one that has released a semaphore. Without it
-	// it would be suggested.
+	// Release says how many come after one that has released a semaphore: 1 leaves the
+	// number of holders as it is, 0 makes it one less, 2 one more, up to Semaphore.Cap.
+	// Without it suggested come.
 	Release func(label, host string, suggested int) int
 	// Told is told what happens: that the barrier has fired, who comes late, whose
 	// semaphore has run out.
@@ -39,7 +40,7 @@ type Notice struct {
 	Host   string
 	Cause  string   // why the barrier has fired
 	N, Max int      // units that are there, and of how many
-	Absent []string // units of Config.Expect that are not there
+	Absent []string // who is not there: of Config.Expect, or else the members on which nobody has entered
 	Lost   []string // units that are there, and whose nodes are gone: nobody can tell them
 }
 
@@ -59,6 +60,12 @@ const (
 // node leaves. There is one who watches, the last. It returns when the barrier's
 // manager knows.
 func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err error) {
+	if f.Enter != nil && !b.cfg.Ask {
+		return nil, b.fail("watch", phalanx.ErrInvalid, &FieldError{Field: "Ask", Text: "it is not set, so that Callbacks.Enter would not be called"})
+	}
+	if f.Release != nil && !b.cfg.Semaphore.Ask {
+		return nil, b.fail("watch", phalanx.ErrInvalid, &FieldError{Field: "Semaphore.Ask", Text: "it is not set, so that Callbacks.Release would not be called"})
+	}
 	w := newWatcher(f)
 	if _, err := b.doWatch(ctx, w); err != nil {
 		w.close()

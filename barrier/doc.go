@@ -12,6 +12,9 @@
 //	…
 //	passage, err := b.Enter(ctx, "", "worker 3")
 //
+// A barrier fires once. The next round of a loop takes another name, or the next
+// generation of the same one (WithGeneration).
+//
 // An application actor sends Enter, Release, Hosts and Watch to the actor that
 // node.Service(barrier.Name) is, and gets replies.
 //

@@ -26,11 +26,13 @@ type Status struct {
 	Max        int              `json:"max,omitempty"`
 	Fired      string           `json:"fired,omitempty"` // why; empty: it has not
 	Absent     []string         `json:"absent,omitempty"`
-	Semaphore  int              `json:"semaphore,omitempty"` // how many may hold it
-	Age        time.Duration    `json:"age_ns"`              // since the first entry
-	Knee       time.Duration    `json:"knee_ns,omitempty"`   // after the first entry, when a knee is found if nobody comes
-	Entries    []EntryStatus    `json:"entries"`             // the first thousand
-	More       int              `json:"more,omitempty"`      // entries that are left out
+	Semaphore  int              `json:"semaphore,omitempty"`    // how many may hold it now
+	Holding    int              `json:"holding,omitempty"`      // how many do
+	Age        time.Duration    `json:"age_ns"`                 // since the first entry
+	Knee       time.Duration    `json:"knee_ns,omitempty"`      // after the first entry, when a knee is found if nobody comes
+	KneeFrom   int              `json:"knee_percent,omitempty"` // and so many percent are there
+	Entries    []EntryStatus    `json:"entries"`                // the first thousand
+	More       int              `json:"more,omitempty"`         // entries that are left out
 }
 
 // EntryStatus is how an entry stands.
@@ -70,11 +72,11 @@ func List(ctx context.Context, n *cluster.Node) ([]Status, error) {
 
 func status(s core.Seen) Status {
 	st := Status{Name: s.Key.Name, Generation: s.Key.Generation, Managers: s.Managers, Entered: s.Standing.N, Max: s.Standing.Max, Absent: s.Standing.Absent,
-		Semaphore: s.Config.Semaphore.Count, Age: s.Since, More: s.More, Entries: []EntryStatus{}}
+		Semaphore: s.Level, Holding: s.Holding, Age: s.Since, More: s.More, Entries: []EntryStatus{}}
 	if s.Standing.Cause != core.NotFired {
 		st.Fired = s.Standing.Cause.String()
 	} else if s.Config.Knee != (Knee{}) {
-		st.Knee = s.Knee
+		st.Knee, st.KneeFrom = s.Knee, s.Config.Knee.Percent
 	}
 	for _, e := range s.Entrances {
 		st.Entries = append(st.Entries, EntryStatus{Label: e.Label, Host: e.Host, Nodes: e.Nodes, State: state(e, st.Semaphore > 0)})

@@ -10,7 +10,7 @@ import (
 )
 
 // What application actors send to the actor that node.Service(Name) is. It answers
-// the actors of its node only. Deadline is for how long it may take, a minute if it
+// the actors of its node only, and takes pointers to these. Deadline is for how long it may take, a minute if it
 // is 0; who asks for longer says so.
 type (
 	// Enter enters a barrier; it is answered by Entered, when the sender goes on.
@@ -83,8 +83,8 @@ type (
 		Name       string
 		Generation uint64
 		Ask        uint64
-		Fire       bool
-		N          int // how many come
+		Fire       bool // false is a veto
+		N          int  // how many come, if it was asked for a release
 	}
 
 	// Told is a Notice of the barrier called Name.

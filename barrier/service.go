@@ -408,7 +408,7 @@ func (s *service) publish(o core.Publish) {
 	case core.HolderGone:
 		publish(actors.BarrierExpired{Barrier: k, Host: h.Entry.Host, Label: h.Entry.Label, Cause: "its node is gone", Held: h.After})
 	case core.KneeFound:
-		publish(actors.BarrierKnee{Barrier: k, Entered: h.N, Max: h.Max, After: h.After})
+		publish(actors.BarrierKnee{Barrier: k, Entered: h.N, Max: h.Max, Absent: h.Absent, After: h.After})
 	}
 }
 
@@ -463,7 +463,7 @@ func (s *service) entry(label, host string) core.Entry {
 
 // asks makes a call for an actor, and gives it up after within.
 func (s *service) asks(c actor.Context, op string, call core.Call, within time.Duration, watcher *actor.PID, reply func(ending, error)) {
-	err := errors.Join(call.Key.Validate(), call.Config.Validate(), call.Entry.Validate())
+	err := errors.Join(call.Key.Validate(), call.Config.Validate(), invalid(call))
 	if err != nil {
 		reply(ending{}, failure(op, call.Key, phalanx.ErrInvalid, err))
 		return

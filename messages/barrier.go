@@ -330,7 +330,7 @@ func BarriersSeenToProto(all []barrier.Seen) *BarrierLooked {
 	m := &BarrierLooked{}
 	for _, s := range all {
 		x := &BarrierSeen{Key: fromKey(s.Key), Config: fromBarrierConfig(s.Config), Managers: fromStrings(s.Managers), Standing: fromStanding(s.Standing),
-			Entrances: fromEntrances(s.Entrances), More: int64(s.More), Since: int64(s.Since), Knee: int64(s.Knee), Watcher: string(s.Watcher)}
+			Entrances: fromEntrances(s.Entrances), More: int64(s.More), Since: int64(s.Since), Knee: int64(s.Knee), Level: int64(s.Level), Holding: int64(s.Holding), Watcher: string(s.Watcher)}
 		m.Seen = append(m.Seen, x)
 	}
 	return m
@@ -343,7 +343,7 @@ func BarriersSeenFromProto(m *BarrierLooked) ([]barrier.Seen, error) {
 	for _, x := range m.GetSeen() {
 		all = append(all, barrier.Seen{Key: f.key(x.GetKey()), Config: f.barrierConfig(x.GetConfig()), Managers: f.nodes("seen.managers", x.GetManagers()),
 			Standing: f.standing(x.GetStanding()), Entrances: f.entrances(x.GetEntrances()), More: f.number("seen.more", x.GetMore()),
-			Since: time.Duration(x.GetSince()), Knee: time.Duration(x.GetKnee()), Watcher: f.maybeNode("seen.watcher", x.GetWatcher())})
+			Since: time.Duration(x.GetSince()), Knee: time.Duration(x.GetKnee()), Level: f.number("seen.level", x.GetLevel()), Holding: f.number("seen.holding", x.GetHolding()), Watcher: f.maybeNode("seen.watcher", x.GetWatcher())})
 	}
 	return all, f.err
 }

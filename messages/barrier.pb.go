@@ -2507,6 +2507,8 @@ type BarrierSeen struct {
 	Since         int64                  `protobuf:"varint,7,opt,name=since,proto3" json:"since,omitempty"`
 	Knee          int64                  `protobuf:"varint,8,opt,name=knee,proto3" json:"knee,omitempty"`
 	Watcher       string                 `protobuf:"bytes,9,opt,name=watcher,proto3" json:"watcher,omitempty"`
+	Level         int64                  `protobuf:"varint,10,opt,name=level,proto3" json:"level,omitempty"`
+	Holding       int64                  `protobuf:"varint,11,opt,name=holding,proto3" json:"holding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2602,6 +2604,20 @@ func (x *BarrierSeen) GetWatcher() string {
 		return x.Watcher
 	}
 	return ""
+}
+
+func (x *BarrierSeen) GetLevel() int64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *BarrierSeen) GetHolding() int64 {
+	if x != nil {
+		return x.Holding
+	}
+	return 0
 }
 
 var File_messages_barrier_proto protoreflect.FileDescriptor
@@ -2813,7 +2829,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\vBarrierLook\"S\n" +
 	"\rBarrierLooked\x12(\n" +
 	"\x04seen\x18\x01 \x03(\v2\x14.phalanx.BarrierSeenR\x04seen\x12\x18\n" +
-	"\aletters\x18\x02 \x01(\x04R\aletters\"\xc6\x02\n" +
+	"\aletters\x18\x02 \x01(\x04R\aletters\"\xf6\x02\n" +
 	"\vBarrierSeen\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12.\n" +
 	"\x06config\x18\x02 \x01(\v2\x16.phalanx.BarrierConfigR\x06config\x12\x1a\n" +
@@ -2823,7 +2839,10 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x04more\x18\x06 \x01(\x03R\x04more\x12\x14\n" +
 	"\x05since\x18\a \x01(\x03R\x05since\x12\x12\n" +
 	"\x04knee\x18\b \x01(\x03R\x04knee\x12\x18\n" +
-	"\awatcher\x18\t \x01(\tR\awatcherB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\awatcher\x18\t \x01(\tR\awatcher\x12\x14\n" +
+	"\x05level\x18\n" +
+	" \x01(\x03R\x05level\x12\x18\n" +
+	"\aholding\x18\v \x01(\x03R\aholdingB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_barrier_proto_rawDescOnce sync.Once

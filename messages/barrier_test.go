@@ -65,7 +65,7 @@ func TestBarrierLettersCross(t *testing.T) {
 			t.Errorf("%v\n got %+v\nwant %+v", err, got, m)
 		}
 	}
-	all := []barrier.Seen{{Key: aKey, Config: aConfig, Managers: []phalanx.NodeID{"m#1"}, Standing: aStanding, Entrances: aState.Entrances, More: 1, Since: 2, Knee: 3, Watcher: "w#1"}}
+	all := []barrier.Seen{{Key: aKey, Config: aConfig, Managers: []phalanx.NodeID{"m#1"}, Standing: aStanding, Entrances: aState.Entrances, More: 1, Since: 2, Knee: 3, Level: 4, Holding: 5, Watcher: "w#1"}}
 	complete(t, "Seen", reflect.ValueOf(all[0]))
 	if got, err := BarriersSeenFromProto(wire(t, BarriersSeenToProto(all))); err != nil || !reflect.DeepEqual(got, all) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, all)

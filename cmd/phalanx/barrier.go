@@ -61,15 +61,9 @@ func showBarrier(w io.Writer, b barrier.Status) {
 	if b.Generation > 0 {
 		name = fmt.Sprintf("%s, generation %d", b.Name, b.Generation)
 	}
-	holding := 0
-	for _, e := range b.Entries {
-		if e.State == "holding" {
-			holding++
-		}
-	}
 	switch {
 	case b.Semaphore > 0:
-		fmt.Fprintf(w, "%s: a semaphore of %d, held by %d\n", name, b.Semaphore, holding)
+		fmt.Fprintf(w, "%s: a semaphore of %d, held by %d\n", name, b.Semaphore, b.Holding)
 	case b.Fired != "":
 		fmt.Fprintf(w, "%s: has fired with %d of %d: %s\n", name, b.Entered, b.Max, b.Fired)
 	default:
@@ -79,7 +73,11 @@ func showBarrier(w io.Writer, b barrier.Status) {
 		fmt.Fprintf(w, "  missing  %s\n", strings.Join(b.Absent, ", "))
 	}
 	if b.Knee > 0 {
-		fmt.Fprintf(w, "  knee     %v after the first, if nobody comes\n", b.Knee.Round(time.Millisecond))
+		from := ""
+		if b.KneeFrom > 0 {
+			from = fmt.Sprintf(" and %d %% are there", b.KneeFrom)
+		}
+		fmt.Fprintf(w, "  knee     %v after the first, if nobody comes%s\n", b.Knee.Round(time.Millisecond), from)
 	}
 	fmt.Fprintf(w, "  managed  by %s\n", joinNodes(b.Managers))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -91,7 +89,7 @@ func showBarrier(w io.Writer, b barrier.Status) {
 	}
 	_ = t.Flush() // to memory
 	if left := max(0, len(b.Entries)-entriesShown) + b.More; left > 0 {
-		fmt.Fprintf(w, "  and %d more (-o json has them)\n", left)
+		fmt.Fprintf(w, "  and %d more (-o json has the first thousand)\n", left)
 	}
 }
 

@@ -135,9 +135,9 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 // someBarriers are one that waits, one that has fired, and a semaphore.
 func someBarriers() []barrier.Status {
 	return []barrier.Status{
-		{Name: "map", Managers: []phalanx.NodeID{"n1#1", "n2#2"}, Entered: 1, Max: 3, Absent: []string{"map/1", "map/2"}, Age: 1500 * time.Millisecond, Knee: 1747 * time.Millisecond,
+		{Name: "map", Managers: []phalanx.NodeID{"n1#1", "n2#2"}, Entered: 1, Max: 3, Absent: []string{"map/1", "map/2"}, Age: 1500 * time.Millisecond, Knee: 1747 * time.Millisecond, KneeFrom: 60,
 			Entries: []barrier.EntryStatus{{Label: "map/0", Host: "worker", Nodes: []phalanx.NodeID{"n2#2"}, State: "waiting"}}},
-		{Name: "slots", Managers: []phalanx.NodeID{"n2#2"}, Entered: 1, Semaphore: 4, Entries: []barrier.EntryStatus{{Host: "h", Nodes: []phalanx.NodeID{"n1#1"}, State: "holding"}}},
+		{Name: "slots", Managers: []phalanx.NodeID{"n2#2"}, Entered: 1, Semaphore: 4, Holding: 1, Entries: []barrier.EntryStatus{{Host: "h", Nodes: []phalanx.NodeID{"n1#1"}, State: "holding"}}},
 		{Name: "step", Generation: 7, Managers: []phalanx.NodeID{"n2#2", "n1#1"}, Entered: 1, Max: 2, Fired: "timeout",
 			Entries: []barrier.EntryStatus{{Host: "a", Nodes: []phalanx.NodeID{"n1#1"}, State: "through"}, {Host: "b", Nodes: []phalanx.NodeID{"n2#2"}, State: "late"}}, More: 30},
 	}

@@ -101,9 +101,10 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	OK      Outcome = iota
-	NotHeld         // a release of what is not held
-	Unknown         // nobody has entered such a barrier
+	OK          Outcome = iota
+	NotHeld             // a release of what is not held
+	HeldAlready         // the entry holds the semaphore already, or waits for it
+	Unknown             // nobody has entered such a barrier
 )
 
 func (Done) output()     {}

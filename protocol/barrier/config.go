@@ -44,10 +44,10 @@ type Config struct {
 	Percent int           // of Max that are enough, 1 to 100; 0: all
 	MinWait time.Duration // after the first entry, before Percent is enough
 	Late    LateMode
-	Expect  []string // the units that are waited for, if they are known: who is absent is named by them
+	Expect  []string // the units that are waited for, if they are known: who is absent is named by them, and nobody else can enter
 
 	Ask    bool          // whether a callback decides
-	AskGap time.Duration // the longest time between two calls of it; 0: it is called for entries only
+	AskGap time.Duration // the longest time between two calls of it, and how long it may take; 0: it is not called when nobody comes, and may take a second
 
 	Knee      Knee
 	Throttle  Throttle
@@ -78,7 +78,7 @@ type Semaphore struct {
 	Count    int           // how many hold it at most; with Adaptive: at first
 	Timeout  time.Duration // after which a holder is taken for failed; 0: never
 	Adaptive bool          // the number follows how long holders take
-	Cap      int           // of an adaptive number
+	Cap      int           // how many hold it ever, if that changes: by Adaptive, or by a callback (then 0 is Count)
 	Ask      bool          // whether a callback says how many come after one that releases
 }
 
@@ -108,15 +108,21 @@ func (c Config) Validate() error {
 	bad := func(field, format string, args ...any) error {
 		return &FieldError{Field: field, Text: fmt.Sprintf(format, args...)}
 	}
-	for field, d := range map[string]time.Duration{"Timeout": c.Timeout, "MinWait": c.MinWait, "AskGap": c.AskGap,
-		"Knee.Time": c.Knee.Time, "Throttle.Period": c.Throttle.Period, "Semaphore.Timeout": c.Semaphore.Timeout} {
-		if d < 0 || d > maxTimeout {
-			return bad(field, "%v is not 0 to %v", d, maxTimeout)
+	for _, t := range []struct {
+		field string
+		d     time.Duration
+	}{{"Timeout", c.Timeout}, {"MinWait", c.MinWait}, {"AskGap", c.AskGap}, {"Knee.Time", c.Knee.Time}, {"Throttle.Period", c.Throttle.Period},
+		{"Semaphore.Timeout", c.Semaphore.Timeout}} {
+		if t.d < 0 || t.d > maxTimeout {
+			return bad(t.field, "%v is not 0 to %v", t.d, maxTimeout)
 		}
 	}
-	for field, p := range map[string]int{"Percent": c.Percent, "Knee.Percent": c.Knee.Percent, "Throttle.Percent": c.Throttle.Percent} {
-		if p < 0 || p > 100 {
-			return bad(field, "%d is not 0 to 100", p)
+	for _, p := range []struct {
+		field   string
+		percent int
+	}{{"Percent", c.Percent}, {"Knee.Percent", c.Knee.Percent}, {"Throttle.Percent", c.Throttle.Percent}} {
+		if p.percent < 0 || p.percent > 100 {
+			return bad(p.field, "%d is not 0 to 100", p.percent)
 		}
 	}
 	if c.Max > MaxUnits || c.Max < 1 && (c.Max < 0 || !c.Semaphore.on()) {
@@ -142,7 +148,7 @@ func (c Config) Validate() error {
 		return bad("AskGap", "it and Timeout are 0: after a veto nothing could fire the barrier")
 	}
 	if !c.Ask && c.AskGap != 0 {
-		return bad("AskGap", "there is no callback")
+		return bad("AskGap", "it says how often a callback is called, and Ask is not set")
 	}
 	return c.validRelease(bad)
 }
@@ -159,21 +165,36 @@ func (c Config) validRelease(bad func(field, format string, args ...any) error) 
 	case t.on() && t.Period == 0:
 		return bad("Throttle.Period", "it is not set")
 	case t.on() && s.on():
-		return bad("Semaphore", "a barrier that releases at a rate is none")
+		return bad("Semaphore", "Throttle and Semaphore are both set")
 	case s.on() && (s.Count < 1 || s.Count > MaxUnits):
 		return bad("Semaphore.Count", "%d is not 1 to %d", s.Count, MaxUnits)
 	case s.on() && (c.Timeout != 0 || c.Percent != 0 || c.MinWait != 0 || c.Ask || c.Knee.on()):
 		return bad("Semaphore", "it waits for no number: Timeout, Percent, MinWait, Ask and Knee say nothing")
 	case s.Adaptive && s.Cap < s.Count:
+		return bad("Semaphore.Cap", "%d is less than the %d that begin: set it to how many may ever hold it", s.Cap, s.Count)
+	case !s.Adaptive && !s.Ask && s.Cap != 0:
+		return bad("Semaphore.Cap", "it bounds a number that changes, and neither Adaptive nor Ask is set")
+	case s.Ask && s.Cap != 0 && s.Cap < s.Count:
 		return bad("Semaphore.Cap", "%d is less than the %d that begin", s.Cap, s.Count)
-	case !s.Adaptive && s.Cap != 0:
-		return bad("Semaphore.Cap", "the semaphore is not adaptive")
 	case s.Cap > MaxUnits:
 		return bad("Semaphore.Cap", "%d is not 1 to %d", s.Cap, MaxUnits)
 	case s.Adaptive && s.Ask:
 		return bad("Semaphore.Ask", "the semaphore is adaptive: it says itself how many come")
 	}
 	return nil
+}
+
+// Expects returns a *FieldError if the entry's unit is none of those that Expect
+// names, or nil.
+func (c Config) Expects(e Entry) error {
+	if len(c.Expect) == 0 || slices.Contains(c.Expect, e.Unit()) {
+		return nil
+	}
+	field := "Host"
+	if e.Label != "" {
+		field = "Label"
+	}
+	return &FieldError{Field: field, Text: fmt.Sprintf("%q is none of those that Expect names", e.Unit())}
 }
 
 // Equal reports whether both are the same, and if not which field differs.

@@ -124,8 +124,8 @@ func (c *Core) call(e Call) {
 		c.attempt++
 		p = c.add(g, e.Entry, c.attempt)
 	}
-	if p.stage == holds {
-		c.emit(Done{ID: e.ID, Verdict: Fire, Last: g.last, Term: g.term, Attempt: p.attempt})
+	if g.cfg.Semaphore.on() && (p.stage == holds || len(p.calls) > 0) {
+		c.emit(Done{ID: e.ID, Outcome: HeldAlready, Last: g.last})
 		return
 	}
 	if p.stage == releasing { // again, before the last release is known
@@ -409,9 +409,14 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 			return
 		}
 	}
-	if semaphore && a.Attempt > p.attempt && (p.stage == asking || p.stage == waits) { // it has entered elsewhere
-		c.attempt = max(c.attempt, a.Attempt) + 1
-		p.attempt, p.stage = c.attempt, asking
+	if semaphore && a.Attempt > p.attempt { // it has entered at another node
+		switch p.stage {
+		case holds: // which has taken its place
+			c.lost(g, p)
+		case asking, waits:
+			c.attempt = max(c.attempt, a.Attempt) + 1
+			p.attempt, p.stage = c.attempt, asking
+		}
 		return
 	}
 	if semaphore && a.Attempt != p.attempt {

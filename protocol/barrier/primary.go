@@ -146,19 +146,30 @@ func (c *Core) left(r *replica, e Entry) time.Duration {
 // standing says how a barrier stands.
 func (c *Core) standing(r *replica) Standing {
 	s := Standing{N: r.b.Units, Max: r.b.cfg.Max, Cause: r.b.Cause, Absent: r.b.Absent()}
-	if len(r.b.cfg.Expect) == 0 && !r.b.cfg.Semaphore.on() && r.b.Cause == NotFired {
-		there := r.b.State.members()
-		for _, m := range c.view.Members {
-			if !slices.Contains(there, m) {
-				s.Absent = append(s.Absent, fmt.Sprintf("anybody on %s", m))
-			}
-		}
+	if r.b.Cause == NotFired {
+		s.Absent = c.absent(r)
 	}
 	if n := len(s.Absent); n > MaxAbsent {
 		s.Absent = append(s.Absent[:MaxAbsent:MaxAbsent], fmt.Sprintf("and %d others", n-MaxAbsent))
 	}
 	s.Holders = slices.Clone(r.b.Holders[:min(len(r.b.Holders), MaxAbsent)])
 	return s
+}
+
+// absent names who is not there: of those who are expected, or else the members on
+// which nobody has entered.
+func (c *Core) absent(r *replica) []string {
+	if len(r.b.cfg.Expect) > 0 || r.b.cfg.Semaphore.on() || r.b.Units >= r.b.cfg.Max {
+		return r.b.Absent()
+	}
+	var names []string
+	there := r.b.State.members()
+	for _, m := range c.view.Members {
+		if !slices.Contains(there, m) {
+			names = append(names, fmt.Sprintf("anybody on %s", m))
+		}
+	}
+	return names
 }
 
 // whoPassed answers who was let through.
@@ -302,6 +313,9 @@ func (c *Core) commit(r *replica) {
 			case Asked:
 				c.send(r.b.Watcher, Question{Key: r.key, Term: c.term, Asked: e})
 			case Happened:
+				if e.What == HasFired || e.What == KneeFound {
+					e.Absent = c.absent(r)
+				}
 				c.emit(Publish{Key: r.key, Happened: e})
 				if w := r.b.Watcher; w != "" && e.What != Entered {
 					c.send(w, Told{Key: r.key, Term: c.term, Happened: e})

@@ -15,7 +15,9 @@ type Seen struct {
 	Entrances []Entrance    // the first MaxSeen of them
 	More      int           // that are left out
 	Since     time.Duration // the first entry
-	Knee      time.Duration // after the first entry, when a knee will be found if nobody comes; 0: there is none
+	Knee      time.Duration // after the first entry, when a knee will be found if nobody comes and Knee.Percent are there; 0: there is none
+	Level     int           // how many may hold the semaphore now
+	Holding   int           // and how many do
 	Watcher   phalanx.NodeID
 }
 
@@ -51,9 +53,10 @@ func (c *Core) Seen() []Seen {
 		if r.b.Begun {
 			s.Since = r.clock(c.now) - r.b.Began
 		}
-		if t, ok := r.b.Detector.Threshold(); ok && r.b.pending() {
-			s.Knee = t
+		if t, ok := r.b.Detector.Threshold(); ok && r.b.pending() && r.b.cfg.Knee.on() {
+			s.Knee = max(t, r.b.cfg.Knee.Time)
 		}
+		s.Level, s.Holding = r.b.Adaptive.Level, len(r.b.Holders)
 		n := min(len(r.b.Entrances), MaxSeen)
 		s.Entrances, s.More = r.b.State.Clone().Entrances[:n], len(r.b.Entrances)-n
 		all = append(all, s)
