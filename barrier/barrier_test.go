@@ -474,3 +474,30 @@ func TestAManagerThatPanics(t *testing.T) {
 		}
 	}
 }
+
+// The actors of holders and managers panic while a semaphore is held: it is held by
+// the same ones after that, and what is released comes to the next.
+func TestASemaphoreWhoseActorsPanic(t *testing.T) {
+	nodes := start(t, 3)
+	cfg := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+	b := open(t, nodes[0], "panics", cfg)
+	if _, err := b.Enter(within(t), "", "holder"); err != nil {
+		t.Fatal(err)
+	}
+	next := enter(t, within(t), nodes[1:], "panics", cfg, "next")
+	for _, n := range nodes {
+		pid, _ := n.Service(barrier.Name)
+		n.System().Root.Send(pid, barrier.Panic{})
+	}
+	select {
+	case o := <-next:
+		t.Fatalf("two hold it: %+v", o)
+	case <-time.After(300 * ms):
+	}
+	if err := b.Release(within(t), "", "holder"); err != nil {
+		t.Error(err)
+	}
+	if o := <-next; o.err != nil {
+		t.Error(o.err)
+	}
+}
