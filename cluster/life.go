@@ -103,7 +103,7 @@ func (l *life) join(ctx context.Context, seeds []string) error {
 	l.watching.Store(l.detector)
 	if l.members, err = membership.Start(membership.Config{
 		System: n.system, Remote: n.remote, Self: l.member(), Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: seeds,
-		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, OnFenced: l.onFenced}); err != nil {
+		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, Via: l.via, OnFenced: l.onFenced}); err != nil {
 		return err
 	}
 	l.agreeing.Store(l.members)

@@ -26,6 +26,11 @@ func (l *life) suspect(s detect.Suspect) {
 	}
 }
 
+// via returns by whom a node is to be reached that this one cannot reach itself.
+func (l *life) via(to phalanx.NodeID) (phalanx.NodeID, bool) {
+	return l.relays.to(to, l.view.Load().Members, l.n.clock())
+}
+
 // trust takes suspect back. Connections are made again when they are needed.
 func (l *life) trust(node phalanx.NodeID) {
 	l.relays.forget(node)

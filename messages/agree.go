@@ -29,6 +29,36 @@ func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m prot
 	return "", nil
 }
 
+// CarriedToProto has another member bring m to a node; ok is false for what is not
+// carried.
+func CarriedToProto(to phalanx.NodeID, m proto.Message) (c *Carried, ok bool) {
+	switch m := m.(type) {
+	case *Beat:
+		return &Carried{To: string(to), Beat: m}, true
+	case *BeatReply:
+		return &Carried{To: string(to), Reply: m}, true
+	}
+	return nil, false
+}
+
+// CarriedFromProto returns what is to be brought, and to whom.
+func CarriedFromProto(c *Carried) (to phalanx.NodeID, m proto.Message, err error) {
+	f := &fields{}
+	to = f.node("carried.to", c.GetTo())
+	switch {
+	case c.GetBeat() != nil:
+		m = c.GetBeat()
+	case c.GetReply() != nil:
+		m = c.GetReply()
+	default:
+		f.missing("carried.message")
+	}
+	if f.err == nil {
+		f.agree(m, 0)
+	}
+	return to, m, f.err
+}
+
 // AgreeFromProto returns what a message of AgreeToProto is to the core that
 // gets it.
 func AgreeFromProto(m proto.Message, now time.Duration) (view.Event, error) {

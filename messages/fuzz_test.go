@@ -46,6 +46,10 @@ var decoders = []struct {
 		_, err := ViewFromProto(m.(*View))
 		return err
 	}},
+	{&Carried{}, func(m proto.Message) error {
+		_, _, err := CarriedFromProto(m.(*Carried))
+		return err
+	}},
 	{&BarrierLetter{}, func(m proto.Message) error {
 		_, _, _, err := BarrierFromProto(m.(*BarrierLetter))
 		return err

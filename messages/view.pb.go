@@ -1043,6 +1043,68 @@ func (x *BeatReply) GetValid() int64 {
 	return 0
 }
 
+// Carried is a Beat or its answer that a member is to bring to another one, to which
+// the link of who sent it fails.
+type Carried struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	To            string                 `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	Beat          *Beat                  `protobuf:"bytes,2,opt,name=beat,proto3" json:"beat,omitempty"` // or
+	Reply         *BeatReply             `protobuf:"bytes,3,opt,name=reply,proto3" json:"reply,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Carried) Reset() {
+	*x = Carried{}
+	mi := &file_messages_view_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Carried) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Carried) ProtoMessage() {}
+
+func (x *Carried) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_view_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Carried.ProtoReflect.Descriptor instead.
+func (*Carried) Descriptor() ([]byte, []int) {
+	return file_messages_view_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Carried) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Carried) GetBeat() *Beat {
+	if x != nil {
+		return x.Beat
+	}
+	return nil
+}
+
+func (x *Carried) GetReply() *BeatReply {
+	if x != nil {
+		return x.Reply
+	}
+	return nil
+}
+
 type Forward struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -1054,7 +1116,7 @@ type Forward struct {
 
 func (x *Forward) Reset() {
 	*x = Forward{}
-	mi := &file_messages_view_proto_msgTypes[16]
+	mi := &file_messages_view_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1128,7 @@ func (x *Forward) String() string {
 func (*Forward) ProtoMessage() {}
 
 func (x *Forward) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[16]
+	mi := &file_messages_view_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1141,7 @@ func (x *Forward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forward.ProtoReflect.Descriptor instead.
 func (*Forward) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{16}
+	return file_messages_view_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Forward) GetFrom() string {
@@ -1115,7 +1177,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_messages_view_proto_msgTypes[17]
+	mi := &file_messages_view_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1189,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[17]
+	mi := &file_messages_view_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1202,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{17}
+	return file_messages_view_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Suspicion) GetFrom() string {
@@ -1234,7 +1296,11 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x12\n" +
 	"\x04view\x18\x03 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05stamp\x18\x04 \x01(\x03R\x05stamp\x12\x14\n" +
-	"\x05valid\x18\x05 \x01(\x03R\x05valid\"g\n" +
+	"\x05valid\x18\x05 \x01(\x03R\x05valid\"f\n" +
+	"\aCarried\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\x12!\n" +
+	"\x04beat\x18\x02 \x01(\v2\r.phalanx.BeatR\x04beat\x12(\n" +
+	"\x05reply\x18\x03 \x01(\v2\x12.phalanx.BeatReplyR\x05reply\"g\n" +
 	"\aForward\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x18\n" +
 	"\arelayed\x18\x02 \x01(\bR\arelayed\x12.\n" +
@@ -1256,7 +1322,7 @@ func file_messages_view_proto_rawDescGZIP() []byte {
 	return file_messages_view_proto_rawDescData
 }
 
-var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_messages_view_proto_goTypes = []any{
 	(*Member)(nil),        // 0: phalanx.Member
 	(*Shard)(nil),         // 1: phalanx.Shard
@@ -1274,9 +1340,10 @@ var file_messages_view_proto_goTypes = []any{
 	(*PushView)(nil),      // 13: phalanx.PushView
 	(*Beat)(nil),          // 14: phalanx.Beat
 	(*BeatReply)(nil),     // 15: phalanx.BeatReply
-	(*Forward)(nil),       // 16: phalanx.Forward
-	(*Suspicion)(nil),     // 17: phalanx.Suspicion
-	(*Error)(nil),         // 18: phalanx.Error
+	(*Carried)(nil),       // 16: phalanx.Carried
+	(*Forward)(nil),       // 17: phalanx.Forward
+	(*Suspicion)(nil),     // 18: phalanx.Suspicion
+	(*Error)(nil),         // 19: phalanx.Error
 }
 var file_messages_view_proto_depIdxs = []int32{
 	0,  // 0: phalanx.View.members:type_name -> phalanx.Member
@@ -1290,14 +1357,16 @@ var file_messages_view_proto_depIdxs = []int32{
 	8,  // 8: phalanx.InSync.shards:type_name -> phalanx.Synced
 	0,  // 9: phalanx.JoinRequest.member:type_name -> phalanx.Member
 	2,  // 10: phalanx.JoinReply.view:type_name -> phalanx.View
-	18, // 11: phalanx.JoinReply.error:type_name -> phalanx.Error
+	19, // 11: phalanx.JoinReply.error:type_name -> phalanx.Error
 	2,  // 12: phalanx.PushView.view:type_name -> phalanx.View
-	3,  // 13: phalanx.Forward.command:type_name -> phalanx.ViewCommand
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	14, // 13: phalanx.Carried.beat:type_name -> phalanx.Beat
+	15, // 14: phalanx.Carried.reply:type_name -> phalanx.BeatReply
+	3,  // 15: phalanx.Forward.command:type_name -> phalanx.ViewCommand
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_messages_view_proto_init() }
@@ -1319,7 +1388,7 @@ func file_messages_view_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_view_proto_rawDesc), len(file_messages_view_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Every word is counted, with the knee and without it, and with it some tasks are
-// given to another worker.
+// Every word is counted, with the knee and without it. How many tasks are given to
+// another worker depends on how busy the machine is.
 func TestRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -16,7 +16,7 @@ func TestRun(t *testing.T) {
 	if err := run(ctx, &out, options{workers: 4, maps: 32, reduces: 32, pace: 5 * time.Millisecond, slower: 16}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	if !strings.Contains(out.String(), "times faster") || strings.Count(out.String(), "  0 of them") != 2 {
+	if !strings.Contains(out.String(), "times faster") || strings.Count(out.String(), "32 tasks") != 4 {
 		t.Error(out.String())
 	}
 }

@@ -54,7 +54,30 @@ func main() {
 
 const object phalanx.ObjectID = "stream"
 
-func run(ctx context.Context, out io.Writer, o options) (err error) {
+// lines lets callbacks write beside run, and no longer than it.
+type lines struct {
+	mu   sync.Mutex
+	out  io.Writer
+	over bool
+}
+
+func (l *lines) printf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		fmt.Fprintf(l.out, format+"\n", args...)
+	}
+}
+
+func (l *lines) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+}
+
+func run(ctx context.Context, w io.Writer, o options) (err error) {
+	out := &lines{out: w}
+	defer out.end()
 	if o.nodes < 2 || o.receivers < 4 || o.late < 0 || o.late > o.receivers/3 {
 		return errors.New("it takes two nodes, four receivers, and two thirds of them in time")
 	}
@@ -84,11 +107,13 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	stop, err := start.Watch(ctx, barrier.Callbacks{Told: func(n barrier.Notice) {
 		switch n.What {
 		case barrier.Fired:
-			fmt.Fprintf(out, "%d of %d are ready, and the sender begins: %s\n", n.N, n.Max, n.Cause)
-			_, err := nodes[0].Put(ctx, object, make([]byte, o.size))
-			sent <- err
+			out.printf("%d of %d are ready, and the sender begins: %s", n.N, n.Max, n.Cause)
+			go func() { // the next notice does not wait for it
+				_, err := nodes[0].Put(ctx, object, make([]byte, o.size))
+				sent <- err
+			}()
 		case barrier.Late:
-			fmt.Fprintf(out, "%s is late\n", n.Host)
+			out.printf("%s is late", n.Host)
 		}
 	}})
 	if err != nil {
@@ -109,7 +134,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if len(hosts) != got {
 		return fmt.Errorf("%d have passed the barrier, and %d have the object", len(hosts), got)
 	}
-	fmt.Fprintf(out, "%d have the object, %d were told to leave\n", got, left)
+	out.printf("%d have the object, %d were told to leave", got, left)
 	return nil
 }
 

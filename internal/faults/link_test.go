@@ -32,20 +32,16 @@ func TestBroadcastOverALinkThatFails(t *testing.T) {
 				needsWide(t)
 			}
 			nodes := start(t, 6)
-			origin := nodes[1]
-			if c.owner { // one that is no voter has no lease while it cannot reach their leader, who may be below
-				origin = voter(t, nodes)
-			}
 			id := fresh("link")
-			for owner, _ := replicas(t, nodes, id); c.owner != (owner == origin); owner, _ = replicas(t, nodes, id) {
+			for owner, _ := replicas(t, nodes, id); c.owner != (owner == nodes[1]); owner, _ = replicas(t, nodes, id) {
 				id = fresh("link")
 			}
-			must(t, tell(origin, order{Do: "put", Object: id, Size: large}))
+			must(t, tell(nodes[1], order{Do: "put", Object: id, Size: large}))
 			var gets []call
 			for _, p := range nodes {
 				gets = append(gets, tell(p, order{Do: "get", Object: id, Size: large}))
 			}
-			above, below := middle(t, nodes, []*process{origin}, origin, id)
+			above, below := middle(t, nodes, nodes[1:2], nodes[1], id)
 			sender := above.id(t)
 			cuts := c.of(above.host, below.host)
 			t.Cleanup(func() { do(t, shared.Heal(cuts...)) })
@@ -59,18 +55,6 @@ func TestBroadcastOverALinkThatFails(t *testing.T) {
 			level(t, nodes, id)
 		})
 	}
-}
-
-// voter returns a voter that is not the first node.
-func voter(t testing.TB, nodes []*process) *process {
-	t.Helper()
-	for _, id := range nodes[0].state(t).Voters {
-		if p := on(t, nodes, id); p != nodes[0] {
-			return p
-		}
-	}
-	t.Fatal("there is one voter")
-	return nil
 }
 
 // Only the link between the owner and the backup of a shard fails. What the one

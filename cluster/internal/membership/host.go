@@ -107,6 +107,8 @@ func (a *instance) Receive(c actor.Context) {
 		}
 	case *messages.JoinRequest:
 		c.Respond(a.welcome(m))
+	case *messages.Carried:
+		a.bring(m)
 	case *messages.Raft, *messages.PushView, *messages.Beat, *messages.BeatReply, *messages.Forward:
 		a.hear(c, m.(proto.Message), now)
 	}
@@ -199,8 +201,45 @@ func (h *host) do(e view.Effect) {
 		if m == nil {
 			panic(fmt.Sprintf("membership: a %T is carried out nowhere", e))
 		}
+		if h.carried(to, m) {
+			return
+		}
 		if address, ok := h.book.at[to]; ok {
 			cfg.System.Root.RequestWithCustomSender(cfg.Remote.PID(address, actorName), m, h.m.pid)
 		}
+	}
+}
+
+// carried has another member bring a heartbeat, or its answer, to one to which the
+// link fails: without its lease an owner would answer nobody, although all others
+// reach it.
+func (h *host) carried(to phalanx.NodeID, m proto.Message) bool {
+	cfg := &h.m.cfg
+	c, ok := messages.CarriedToProto(to, m)
+	if !ok || cfg.Via == nil {
+		return false
+	}
+	by, ok := cfg.Via(to)
+	if !ok {
+		return false
+	}
+	address, ok := h.book.at[by]
+	if ok {
+		cfg.System.Root.Send(cfg.Remote.PID(address, actorName), c)
+	}
+	return ok
+}
+
+// bring brings what is carried to whom it is for, itself: so it goes in no circles. It
+// has no sender, as that would be taken for the address of who sent it.
+func (h *host) bring(c *messages.Carried) {
+	cfg := &h.m.cfg
+	to, m, err := messages.CarriedFromProto(c)
+	if err != nil {
+		cfg.Log.WithError(err).Warn("refused a message about the view")
+		return
+	}
+	if address, ok := h.book.at[to]; ok && to != cfg.Self.ID {
+		cfg.System.Root.Send(cfg.Remote.PID(address, actorName), m)
 	}
 }

@@ -30,9 +30,11 @@ type Config struct {
 	// The following are called in order, by one goroutine at a time. They must
 	// not block; if one panics, it is called again. Views are told from the first
 	// that has this node.
-	OnView   func(view.View)
-	OnLease  func(until time.Duration) // when this node may answer and confirm, by Clock
-	OnFenced func()                    // this node was removed, or cannot take part any more; not told when it leaves
+	OnView  func(view.View)
+	OnLease func(until time.Duration) // when this node may answer and confirm, by Clock
+	// Via returns the member by way of which one is reached to which the link fails.
+	Via      func(to phalanx.NodeID) (by phalanx.NodeID, ok bool)
+	OnFenced func() // this node was removed, or cannot take part any more; not told when it leaves
 }
 
 // Membership is this node's part in the agreement on views. It is safe for
