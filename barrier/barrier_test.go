@@ -67,7 +67,7 @@ func TestTheAbsentAreNamed(t *testing.T) {
 		{barrier.Config{Max: 3}, "1 of 3 have entered; absent: anybody on " + string(nodes[1].ID()) + ", anybody on " + string(nodes[2].ID())},
 	} {
 		b := open(t, nodes[0], fmt.Sprint("absent/", len(c.cfg.Expect)), c.cfg)
-		ctx, cancel := context.WithTimeout(context.Background(), 300*ms)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		_, err := b.Enter(ctx, "", "alpha")
 		cancel()
 		var absent *barrier.AbsentError
@@ -87,7 +87,7 @@ func TestTheAbsentAreNamed(t *testing.T) {
 func TestTimeoutAndLate(t *testing.T) {
 	nodes := start(t, 3)
 	for mode, name := range map[barrier.LateMode]string{barrier.PassThrough: "through", barrier.CatchUp: "behind"} {
-		cfg := barrier.Config{Max: 5, Timeout: 100 * ms, Late: mode}
+		cfg := barrier.Config{Max: 5, Timeout: time.Second, Late: mode}
 		out := enter(t, within(t), nodes, name, cfg, "a", "b")
 		for range 2 {
 			if o := <-out; o.err != nil || o.Late {
@@ -165,12 +165,12 @@ func TestSemaphore(t *testing.T) {
 	eventually(t, "the first one has lost it", func() bool { return errors.Is(b.Release(within(t), "", "twice"), barrier.ErrNotHeld) })
 	is(t, b.Release(within(t), "", "w000"), barrier.ErrNotHeld)
 
-	one := barrier.Config{Semaphore: barrier.Semaphore{Count: 1, Timeout: 400 * ms}}
+	one := barrier.Config{Semaphore: barrier.Semaphore{Count: 1, Timeout: 3 * time.Second}}
 	b = open(t, nodes[1], "one", one)
 	if _, err := b.Enter(within(t), "", "holder"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 150*ms)
+	ctx, cancel := context.WithTimeout(context.Background(), 500*ms)
 	_, err = b.Enter(ctx, "", "impatient")
 	cancel()
 	is(t, err, phalanx.ErrDeadline)
