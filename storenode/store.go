@@ -97,7 +97,7 @@ func (s *Store) Receive(c actor.Context) {
 	case originFinal:
 		s.settleOrigin(m)
 	case supply:
-		s.supply(m)
+		s.supply(c, m)
 	case ownShown:
 		s.ownShown(c, m.object)
 	case want:
@@ -117,10 +117,10 @@ func (s *Store) Receive(c actor.Context) {
 	case Pushed:
 		s.pushed(c, m)
 	case LeaseAsked:
-		s.leaseAsked(m)
+		s.leaseAsked(c, m)
 	case streamsChanged:
-		if pid := s.env.fetching(m.object); pid != nil {
-			s.env.send(pid, readers{})
+		if a := s.arrival(m.object); a != nil {
+			s.tell(c, a, readers{})
 		}
 	case *actor.Terminated:
 		s.terminated(m)
@@ -443,11 +443,11 @@ func (s *Store) copyOrder(c actor.Context, p Pushed) {
 	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
 }
 
-func (s *Store) leaseAsked(m LeaseAsked) {
-	c := s.env.Table.lookup(m.Object)
-	known := c != nil && c.lease == m.Lease || s.arrival(m.Object) != nil
-	if pid := s.env.fetching(m.Object); pid != nil && m.Move {
-		s.env.send(pid, transfer.Move{Lease: m.Lease, Held: s.env.Table.Held(m.Object)})
+func (s *Store) leaseAsked(c actor.Context, m LeaseAsked) {
+	copy := s.env.Table.lookup(m.Object)
+	known := copy != nil && copy.lease == m.Lease || s.arrival(m.Object) != nil
+	if a := s.arrival(m.Object); a != nil && m.Move {
+		s.tell(c, a, transfer.Move{Lease: m.Lease, Held: s.env.Table.Held(m.Object)})
 	}
 	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})
 }

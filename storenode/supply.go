@@ -3,6 +3,8 @@ package storenode
 import (
 	"context"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -48,9 +50,9 @@ func (e *Env) keep(s supply) {
 	}
 }
 
-func (s *Store) supply(m supply) {
-	if pid := s.env.fetching(m.info.Object); pid != nil {
-		s.env.send(pid, m)
+func (s *Store) supply(c actor.Context, m supply) {
+	if a := s.arrival(m.info.Object); a != nil {
+		s.tell(c, a, m)
 		return
 	}
 	s.env.keep(m)
