@@ -1,0 +1,265 @@
+package group
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// agreement is one of a group, as one of its nodes sees it.
+type agreement struct {
+	seq     uint64
+	roster  *Roster
+	mine    map[int]Contribution // by local rank
+	callers map[int]uint64       // who waits, by local rank
+	absent  []int                // as the coordinator has said
+
+	took     *Decision // what was accepted
+	term     uint64    // in which
+	decided  *Decision
+	sending  bool // a Contribute is not answered
+	changed  bool // and there is more to say
+	due      time.Duration
+	pause    time.Duration
+	resolved bool // its callers know
+
+	ballot *ballot // if this node coordinates it
+}
+
+// agreement returns the one of a number, and forgets the oldest.
+func (g *group) agreement(seq uint64) *agreement {
+	if a := g.agreed[seq]; a != nil {
+		return a
+	}
+	a := &agreement{seq: seq, roster: g.roster, mine: map[int]Contribution{}, callers: map[int]uint64{}}
+	g.agreed[seq] = a
+	for old, x := range g.agreed {
+		if x.decided != nil && old+kept < seq {
+			delete(g.agreed, old)
+		}
+	}
+	return a
+}
+
+// kept is how many agreements of a group that are over are remembered: who is behind
+// asks for them. All members have called the last one, so that hardly any is.
+const kept = 64
+
+// open reports whether the node has to hear of more.
+func (a *agreement) open() bool { return a.decided == nil && (len(a.mine) > 0 || a.took != nil) }
+
+// contribute tells the coordinator what is contributed here. While it does not answer,
+// that is repeated, and what comes later waits for the answer.
+func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
+	if to == "" || !a.open() {
+		return
+	}
+	if a.sending && a.due > c.now {
+		a.changed = true
+		return
+	}
+	if a.pause == 0 || a.changed {
+		a.pause = c.cfg.Resend
+	}
+	a.sending, a.changed, a.due, a.pause = true, false, c.now+a.pause, min(2*a.pause, c.cfg.ResendMax)
+	c.send(to, c.contribution(g, a))
+}
+
+func (c *Core) contribution(g *group, a *agreement) Contribute {
+	m := Contribute{Group: g.name, Seq: a.seq, Promise: c.fence, Accepted: a.took, AcceptedTerm: a.term, Decided: a.decided}
+	if a.seq == 0 {
+		m.Roster = g.roster
+	}
+	for _, rank := range slices.Sorted(maps.Keys(a.mine)) {
+		m.Parts = append(m.Parts, Part{rank, a.mine[rank]})
+	}
+	for _, rank := range g.local {
+		if g.gone[rank] {
+			m.Gone = append(m.Gone, rank)
+		}
+	}
+	return m
+}
+
+// asked answers a coordinator.
+func (c *Core) asked(from phalanx.NodeID, m Ask) {
+	g := c.groups[m.Group]
+	if g == nil || m.Term < c.fence {
+		return
+	}
+	if g.roster.digest != m.Roster {
+		c.send(from, Declined{m.Group})
+		return
+	}
+	c.fence = m.Term
+	c.send(from, c.contribution(g, g.agreement(m.Seq)))
+}
+
+// standing takes note of who is absent.
+func (c *Core) standing(m Standing) {
+	g := c.groups[m.Group]
+	if g == nil || g.agreed[m.Seq] == nil {
+		return
+	}
+	a := g.agreed[m.Seq]
+	a.sending = false
+	a.absent = slices.DeleteFunc(slices.Clone(m.Absent), func(r int) bool { return r < 0 || r >= a.roster.Len() })
+	if a.changed {
+		c.contribute(g, a, c.coordinator(g))
+	}
+}
+
+// proposed accepts what a coordinator proposes, unless a later one was promised.
+func (c *Core) proposed(from phalanx.NodeID, m Propose) {
+	g := c.groups[m.Group]
+	if g == nil || m.Term < c.fence {
+		return
+	}
+	c.fence = m.Term
+	a := g.agreement(m.Seq)
+	if a.decided == nil {
+		d := m.Decision
+		a.took, a.term = &d, m.Term
+		a.pause = c.cfg.Resend // a decision is near
+		a.due = c.now + a.pause
+	}
+	c.send(from, Accept{Group: m.Group, Seq: m.Seq, Term: m.Term})
+}
+
+// declined ends the forming of a group whose name stands for others.
+func (c *Core) declined(g *group) {
+	g.decline = true
+	a := g.agreement(0)
+	if a.decided == nil {
+		a.decided = &Decision{For: ForForm, Mismatch: "members"}
+	}
+	for _, rank := range slices.Sorted(maps.Keys(a.callers)) {
+		c.finish(c.calls[a.callers[rank]], Done{Outcome: Mismatch})
+	}
+}
+
+// decide takes what was decided.
+func (c *Core) decide(g *group, a *agreement, d Decision) {
+	if a.decided == nil {
+		a.decided = &d
+	}
+	if a.resolved {
+		return
+	}
+	a.resolved = true
+	if a.ballot != nil {
+		for _, node := range c.live(g) {
+			if node != c.view.Self {
+				c.send(node, Decide{Group: g.name, Seq: a.seq, Decision: d})
+			}
+		}
+	}
+	switch {
+	case d.Mismatch != "":
+		for _, w := range c.waiting(a) {
+			c.finish(w, Done{Outcome: Mismatch, Decision: d})
+		}
+	case d.For == ForForm:
+		c.formed(g, a)
+	case d.For == ForAgree:
+		for _, w := range c.waiting(a) {
+			c.finish(w, Done{Group: g.name, Roster: g.roster, Rank: w.Rank, Decision: d})
+		}
+	default:
+		c.child(g, a, d)
+	}
+}
+
+// waiting returns the calls that wait for a, by rank.
+func (c *Core) waiting(a *agreement) []*call {
+	var all []*call
+	for _, rank := range slices.Sorted(maps.Keys(a.callers)) {
+		all = append(all, c.calls[a.callers[rank]])
+	}
+	return all
+}
+
+// formed begins a group. Members here of which nobody waits any more have left.
+func (c *Core) formed(g *group, a *agreement) {
+	g.formed, g.since = true, a.decided.View
+	c.notice(g)
+	var left []int
+	for _, rank := range g.local {
+		if _, waits := a.callers[rank]; !waits {
+			left = append(left, rank)
+		}
+	}
+	for _, w := range c.waiting(a) {
+		g.taken[w.Rank] = true
+		c.finish(w, Done{Group: g.name, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
+	}
+	for _, rank := range slices.Sorted(maps.Keys(g.wave)) {
+		c.emit(Revoked{Group: g.name, Ranks: []int{rank}, Revocation: g.wave[rank]})
+	}
+	c.depart(g, left)
+}
+
+// child begins the group that comes of a Shrink, or has the one that comes of a Grow
+// formed.
+func (c *Core) child(g *group, a *agreement, d Decision) {
+	if d.For == ForGrow {
+		c.grown(g, a, d)
+		return
+	}
+	n := c.groups[d.Group]
+	if n == nil && len(d.Roster.RanksOn(c.view.Self)) > 0 {
+		n = c.know(d.Group, d.Roster)
+		n.formed, n.since = true, d.View
+		c.notice(n)
+	}
+	for _, w := range c.waiting(a) {
+		rank := slices.Index(d.Roster.members, g.roster.members[w.Rank])
+		if rank < 0 || n == nil {
+			c.finish(w, Done{Outcome: LeftBehind, Decision: d})
+			continue
+		}
+		n.taken[rank] = true
+		c.finish(w, Done{Group: n.name, Roster: n.roster, Rank: rank, Decision: d, Failed: slices.Sorted(maps.Keys(n.failed))})
+	}
+	if n == nil {
+		return
+	}
+	for _, rank := range slices.Sorted(maps.Keys(n.wave)) { // it was revoked before it was known here
+		c.emit(Revoked{Group: n.name, Ranks: []int{rank}, Revocation: n.wave[rank]})
+	}
+	c.depart(n, slices.DeleteFunc(slices.Clone(n.local), func(r int) bool { return n.taken[r] }))
+}
+
+// grown has the members here join the group that comes of a Grow, and invites those
+// who are new. Members of whom nobody waits any more do not come.
+func (c *Core) grown(g *group, a *agreement, d Decision) {
+	var left []int
+	for _, rank := range g.local {
+		if _, waits := a.callers[rank]; waits {
+			continue
+		}
+		if r := slices.Index(d.Roster.members, g.roster.members[rank]); r >= 0 {
+			left = append(left, r)
+		}
+	}
+	for _, w := range c.waiting(a) {
+		rank := slices.Index(d.Roster.members, g.roster.members[w.Rank])
+		if rank < 0 {
+			c.finish(w, Done{Outcome: LeftBehind, Decision: d})
+			continue
+		}
+		w.forget()
+		w.Kind, w.Group, w.Roster, w.Rank = CallForm, d.Group, d.Roster, rank
+		c.form(w)
+	}
+	if len(left) > 0 {
+		n := c.groups[d.Group]
+		if n == nil {
+			n = c.know(d.Group, d.Roster)
+		}
+		c.depart(n, left)
+	}
+	c.invite(g, d)
+}

@@ -1,0 +1,200 @@
+package group
+
+import (
+	"maps"
+	"slices"
+)
+
+// Call is what the application asks for. Its ID is not used twice, and is 0 for those
+// that are not answered: Revoke and Close.
+type Call struct {
+	ID    uint64
+	Kind  CallKind
+	Group string
+	Rank  int // who calls
+
+	Roster       *Roster // of a Form
+	Contribution         // of Agree, and Grow's newcomers
+	Label        string  // of an Await
+	Revocation           // of a Revoke
+}
+
+// CallKind is what a Call asks for.
+type CallKind uint8
+
+// The kinds of calls.
+const (
+	CallForm  CallKind = iota + 1
+	CallAwait          // the next group that this member is invited to
+	CallAgree          // also Shrink and Grow, as Contribution.For says
+	CallRevoke
+	CallClose
+)
+
+// GiveUp ends a call. What it has contributed stands.
+type GiveUp struct{ ID uint64 }
+
+func (Call) event()   {}
+func (GiveUp) event() {}
+
+// Done ends a call. Group, Roster and Rank are those of the new group, if it has
+// made one.
+type Done struct {
+	ID       uint64
+	Outcome  Outcome
+	Group    string
+	Roster   *Roster
+	Rank     int
+	Decision Decision
+	Failed   []int // of the new group, already
+}
+
+// GivenUp ends a call that was given up. It says whose contribution is missing, as far
+// as that is known.
+type GivenUp struct {
+	ID     uint64
+	Absent []string
+}
+
+func (Done) output()    {}
+func (GivenUp) output() {}
+
+// Outcome is how a call ends.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OK         Outcome = iota
+	Mismatch           // the calls of the members differ: Decision.Mismatch, or for a Form the members
+	Used               // the name was used
+	NotMember          // there is no such group here, or the rank has left it
+	LeftBehind         // it counted as failed when it was decided
+	Removed            // the cluster has removed this node
+)
+
+// call is one that waits.
+type call struct {
+	Call
+	on *agreement // nil: an Await without an invitation
+}
+
+// called takes a call.
+func (c *Core) called(e Call) {
+	switch e.Kind {
+	case CallForm:
+		c.calls[e.ID] = &call{Call: e}
+		c.form(c.calls[e.ID])
+	case CallAwait:
+		c.calls[e.ID] = &call{Call: e}
+		c.await(c.calls[e.ID])
+	case CallAgree:
+		c.agree(e)
+	case CallRevoke:
+		if g := c.groups[e.Group]; g != nil {
+			c.wave(g, []Hop{{nobody, e.Rank}}, e.Revocation)
+		}
+	case CallClose:
+		c.close(e)
+	}
+}
+
+// form has a member contribute to the forming of a group.
+func (c *Core) form(w *call) {
+	g := c.groups[w.Group]
+	switch {
+	case c.used[w.Group], g != nil && g.formed:
+		c.finish(w, Done{Outcome: Used})
+		return
+	case g == nil:
+		g = c.know(w.Group, w.Roster)
+	case g.decline, g.roster.digest != w.Roster.digest:
+		c.finish(w, Done{Outcome: Mismatch})
+		return
+	}
+	c.join(g, 0, w, Contribution{For: ForForm})
+}
+
+// agree has a member contribute to its next agreement.
+func (c *Core) agree(e Call) {
+	g := c.groups[e.Group]
+	w := &call{Call: e}
+	c.calls[e.ID] = w
+	if g == nil || !g.formed || !g.taken[e.Rank] || g.gone[e.Rank] {
+		c.finish(w, Done{Outcome: NotMember})
+		return
+	}
+	seq := g.next[e.Rank]
+	g.next[e.Rank]++
+	c.join(g, seq, w, e.Contribution)
+}
+
+// join has a call wait for an agreement, and contribute to it.
+func (c *Core) join(g *group, seq uint64, w *call, part Contribution) {
+	a := g.agreement(seq)
+	w.on = a
+	a.mine[w.Rank] = part
+	a.callers[w.Rank] = w.ID // instead of one that asked before
+	if a.decided != nil {    // a Form that others have given up to wait for
+		c.finish(w, Done{Outcome: Used})
+		return
+	}
+	c.contribute(g, a, c.coordinator(g))
+}
+
+// finish ends a call.
+func (c *Core) finish(w *call, d Done) {
+	d.ID = w.ID
+	delete(c.calls, w.ID)
+	w.forget()
+	c.emit(d)
+}
+
+// forget takes a call from the agreement that it waits for.
+func (w *call) forget() {
+	if w.on != nil && w.on.callers[w.Rank] == w.ID {
+		delete(w.on.callers, w.Rank)
+	}
+	w.on = nil
+}
+
+func (c *Core) giveUp(id uint64) {
+	w := c.calls[id]
+	if w == nil {
+		return
+	}
+	given := GivenUp{ID: id}
+	if w.on != nil {
+		given.Absent = w.on.roster.Names(w.on.absent)
+	}
+	delete(c.calls, id)
+	w.forget()
+	c.emit(given)
+}
+
+// close has a member leave a group.
+func (c *Core) close(e Call) {
+	g := c.groups[e.Group]
+	if g == nil || !slices.Contains(g.local, e.Rank) {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.calls)) {
+		if w := c.calls[id]; w.Kind == CallAgree && w.Group == e.Group && w.Rank == e.Rank {
+			c.finish(w, Done{Outcome: NotMember})
+		}
+	}
+	c.depart(g, []int{e.Rank})
+	c.retire()
+}
+
+// depart tells all that members here have left.
+func (c *Core) depart(g *group, ranks []int) {
+	if len(ranks) == 0 {
+		return
+	}
+	c.leave(g, ranks)
+	for _, node := range g.roster.nodes {
+		if node != c.view.Self {
+			c.tell(node, Gone{Group: g.name, Ranks: ranks})
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package group
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// ballot is a coordinator's part in an agreement, in one term.
+type ballot struct {
+	term     uint64
+	from     map[phalanx.NodeID]Contribute // promises for this term
+	proposal *Decision
+	accepts  map[phalanx.NodeID]bool
+	due      time.Duration
+	pause    time.Duration
+
+	missing []int // the absent as of then
+	counted time.Duration
+}
+
+// contributed takes what a node contributes.
+func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
+	g := c.groups[m.Group]
+	switch {
+	case g == nil && c.used[m.Group]:
+		c.send(from, Declined{m.Group})
+		return
+	case g == nil:
+		if m.Roster == nil {
+			return // it is not known here yet
+		}
+		g = c.know(m.Group, m.Roster)
+	case m.Roster != nil && m.Roster.digest != g.roster.digest && !g.formed && g.roster.ranks[from] != nil:
+		for _, node := range c.live(g) { // it would be waited for in vain
+			c.send(node, Declined{m.Group})
+		}
+		return
+	case m.Roster != nil && m.Roster.digest != g.roster.digest, g.decline:
+		c.send(from, Declined{m.Group})
+		return
+	}
+	if g.roster.ranks[from] == nil {
+		return
+	}
+	a := g.agreement(m.Seq)
+	if a.decided == nil && m.Decided != nil {
+		c.decide(g, a, *m.Decided)
+	}
+	if a.decided != nil {
+		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		return
+	}
+	if c.coordinator(g) != c.view.Self {
+		return // one of us has an old view
+	}
+	b := a.ballot
+	if b == nil {
+		b = c.newBallot()
+		a.ballot = b
+	}
+	if m.Promise < b.term {
+		c.send(from, Ask{Group: g.name, Seq: a.seq, Term: b.term, Roster: g.roster.digest})
+		return
+	}
+	b.from[from] = m
+	c.leave(g, slices.DeleteFunc(slices.Clone(m.Gone), func(r int) bool { return g.roster.member(r).Node != from }))
+	c.weigh(g, a)
+	if a.decided == nil {
+		c.send(from, Standing{Group: g.name, Seq: a.seq, Absent: c.missing(g, b)})
+	}
+}
+
+// missing is absent, which takes long in large groups, not all the time.
+func (c *Core) missing(g *group, b *ballot) []int {
+	if b.missing == nil || c.now >= b.counted+countEvery {
+		b.missing, b.counted = c.absent(g, b), c.now
+	}
+	return b.missing
+}
+
+const countEvery = 10 * time.Millisecond
+
+func (c *Core) newBallot() *ballot {
+	return &ballot{term: c.view.Number, from: map[phalanx.NodeID]Contribute{}, due: c.now + c.cfg.Resend, pause: 2 * c.cfg.Resend}
+}
+
+// reopen begins again what was of an earlier term. Promises for the new one hold.
+func (c *Core) reopen(g *group, a *agreement) {
+	old := a.ballot
+	a.ballot = nil
+	if old == nil || a.decided != nil || c.coordinator(g) != c.view.Self {
+		return
+	}
+	a.ballot = c.newBallot()
+	for node, m := range old.from {
+		if m.Promise >= a.ballot.term {
+			a.ballot.from[node] = m
+		}
+	}
+	c.weigh(g, a)
+}
+
+func (r *Roster) member(rank int) Member {
+	if rank < 0 || rank >= len(r.members) {
+		return Member{}
+	}
+	return r.members[rank]
+}
+
+// maxAbsent bounds how many ranks are named as absent.
+const maxAbsent = 32
+
+// absent returns the live ranks that have not contributed, the first of them.
+func (c *Core) absent(g *group, b *ballot) []int {
+	var all []int
+	for _, node := range c.live(g) {
+		ranks := g.roster.ranks[node]
+		parts := b.from[node].Parts
+		if len(parts) == len(ranks) {
+			continue
+		}
+		has := map[int]bool{}
+		for _, p := range parts {
+			has[p.Rank] = true
+		}
+		for _, rank := range ranks {
+			if !has[rank] && !g.gone[rank] {
+				if all = append(all, rank); len(all) == maxAbsent {
+					return all
+				}
+			}
+		}
+	}
+	return all
+}
+
+// weigh proposes a decision once all live nodes have promised, and all live members
+// have contributed.
+func (c *Core) weigh(g *group, a *agreement) {
+	b := a.ballot
+	if b == nil || b.proposal != nil || a.decided != nil || len(b.from) < len(c.live(g)) || c.coordinator(g) != c.view.Self {
+		return
+	}
+	var newest Contribute
+	for _, node := range c.live(g) {
+		m, ok := b.from[node]
+		if !ok {
+			return
+		}
+		if m.Promise > c.view.Number {
+			return // it may know members that are not known here yet
+		}
+		if m.Accepted != nil && m.AcceptedTerm >= newest.AcceptedTerm {
+			newest = m
+		}
+	}
+	if newest.Accepted != nil {
+		b.proposal = newest.Accepted // it may have been decided
+	} else {
+		if len(c.absent(g, b)) > 0 {
+			return
+		}
+		d := c.conclude(g, a, b)
+		b.proposal = &d
+	}
+	b.accepts = map[phalanx.NodeID]bool{}
+	b.due, b.pause = c.now+c.cfg.Resend, 2*c.cfg.Resend
+	c.urge(g, a)
+}
+
+// urge sends a coordinator's questions to those that have not answered.
+func (c *Core) urge(g *group, a *agreement) {
+	b := a.ballot
+	for _, node := range c.live(g) {
+		if b.proposal == nil {
+			if _, ok := b.from[node]; !ok {
+				c.send(node, Ask{Group: g.name, Seq: a.seq, Term: b.term, Roster: g.roster.digest})
+			}
+		} else if !b.accepts[node] {
+			c.send(node, Propose{Group: g.name, Seq: a.seq, Term: b.term, Decision: *b.proposal})
+		}
+	}
+}
+
+// accepted counts who has accepted. What all live nodes have is decided.
+func (c *Core) accepted(from phalanx.NodeID, m Accept) {
+	g := c.groups[m.Group]
+	if g == nil || g.agreed[m.Seq] == nil {
+		return
+	}
+	a := g.agreed[m.Seq]
+	b := a.ballot
+	if b == nil || b.proposal == nil || b.term != m.Term || a.decided != nil {
+		return
+	}
+	b.accepts[from] = true
+	if len(b.accepts) < len(c.live(g)) {
+		return
+	}
+	for _, node := range c.live(g) {
+		if !b.accepts[node] {
+			return
+		}
+	}
+	c.decide(g, a, *b.proposal)
+}
+
+// conclude makes a decision of what was contributed.
+func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
+	parts := map[int]Contribution{}
+	for _, m := range b.from {
+		for _, p := range m.Parts {
+			if !g.gone[p.Rank] {
+				parts[p.Rank] = p.Contribution
+			}
+		}
+	}
+	d := Decision{View: c.view.Number}
+	acked := map[int]int{}
+	var newcomers []Member
+	var first *Contribution
+	for _, rank := range slices.Sorted(maps.Keys(parts)) {
+		p := parts[rank]
+		switch {
+		case first == nil:
+			first = &p
+			d.For, d.Value = p.For, p.Value
+		case first.For != p.For:
+			d.Mismatch = fmt.Sprintf("some members call %s, others %s", first.For, p.For)
+		case first.Op != p.Op:
+			d.Mismatch = fmt.Sprintf("some members agree by %s, others by %s", first.Op, p.Op)
+		case p.For == ForAgree:
+			d.Value = p.Op.fold(d.Value, p.Value)
+		}
+		for _, rank := range p.Acked {
+			acked[rank]++
+		}
+		newcomers = append(newcomers, p.Newcomers...)
+	}
+	for rank, m := range g.roster.members {
+		if !c.view.Members[m.Node] || g.gone[rank] {
+			d.Failed = append(d.Failed, rank)
+			if acked[rank] < len(parts) {
+				d.Unacknowledged = append(d.Unacknowledged, rank)
+			}
+		}
+	}
+	if d.Mismatch == "" && (d.For == ForShrink || d.For == ForGrow) {
+		c.regroup(g, a, newcomers, &d)
+	}
+	return d
+}
+
+// regroup decides on the group of those who are left, and newcomers.
+func (c *Core) regroup(g *group, a *agreement, newcomers []Member, d *Decision) {
+	var members []Member
+	for rank, m := range g.roster.members {
+		if !slices.Contains(d.Failed, rank) {
+			members = append(members, m)
+		}
+	}
+	for _, m := range newcomers {
+		if !slices.Contains(members, m) {
+			members = append(members, m)
+		}
+	}
+	r, err := NewRoster(members)
+	if err != nil {
+		d.Mismatch = err.Error()
+		return
+	}
+	d.Group, d.Roster = childName(g.name, a.seq), r
+}

@@ -1,0 +1,376 @@
+package group
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Config is what a node's part in all groups needs.
+type Config struct {
+	Resend    time.Duration // after which an unanswered message is repeated, then less often; 0: 50 ms
+	ResendMax time.Duration // 0: 1 s
+}
+
+// Event is what a Core is told: one of these, or a call.
+type Event interface{ event() }
+
+type (
+	// Viewed is a new view. Members are those that have the service.
+	Viewed struct {
+		Self    phalanx.NodeID // this node's present incarnation
+		Number  uint64
+		Members map[phalanx.NodeID]bool
+	}
+
+	// Heard is a message of another node.
+	Heard struct {
+		From    phalanx.NodeID
+		Message Message
+	}
+
+	// Tick says that time has passed.
+	Tick struct{}
+)
+
+func (Viewed) event() {}
+func (Heard) event()  {}
+func (Tick) event()   {}
+
+// Output is what a Core asks for.
+type Output interface{ output() }
+
+type (
+	// Send sends a message to another node.
+	Send struct {
+		To      phalanx.NodeID
+		Message Message
+	}
+
+	// Revoked tells that a group is revoked at members here.
+	Revoked struct {
+		Group string
+		Ranks []int
+		Revocation
+	}
+
+	// Failed tells that members of a group have failed: their node is no member of the
+	// cluster any more, or they have left the group.
+	Failed struct {
+		Group string
+		Ranks []int
+		Left  bool
+	}
+
+	// Ended tells that this node was removed from the cluster, and is not in the group
+	// any more.
+	Ended struct{ Group string }
+)
+
+func (Send) output()    {}
+func (Revoked) output() {}
+func (Failed) output()  {}
+func (Ended) output()   {}
+
+// Core is a node's part in all groups.
+type Core struct {
+	cfg    Config
+	now    time.Duration
+	view   Viewed
+	fence  uint64 // Invariant: what is of an earlier term is not heeded
+	groups map[string]*group
+	used   map[string]bool   // names of groups that are over: they are never used again
+	early  map[string][]News // of groups that are not known here yet
+	calls  map[uint64]*call
+	out    []Output
+	own    []Message // to this node, not handled yet
+
+	inviting
+	telling
+}
+
+// group is one that this node knows of.
+type group struct {
+	name    string
+	roster  *Roster
+	formed  bool
+	since   uint64 // the view in which it was: all members were in that, or had failed
+	decline bool   // the name stands for other members elsewhere: it cannot be formed
+	local   []int
+	taken   map[int]bool       // local ranks that somebody has formed
+	failed  map[int]bool       // and those whose failure was told
+	gone    map[int]bool       // who has left
+	wave    map[int]Revocation // local ranks that have heard of the revoke
+	sent    int                // messages of waves
+	next    map[int]uint64     // by local rank: the next agreement
+	agreed  map[uint64]*agreement
+
+	liveList []phalanx.NodeID // the live nodes in view liveIn
+	liveIn   uint64
+}
+
+// NewCore returns a node's part before it is in a view.
+func NewCore(cfg Config) *Core {
+	if cfg.Resend == 0 {
+		cfg.Resend = 50 * time.Millisecond
+	}
+	if cfg.ResendMax == 0 {
+		cfg.ResendMax = time.Second
+	}
+	return &Core{cfg: cfg, groups: map[string]*group{}, used: map[string]bool{}, early: map[string][]News{}, calls: map[uint64]*call{},
+		inviting: inviting{invites: map[string]Invite{}}, telling: telling{owed: map[phalanx.NodeID][]*owed{}}}
+}
+
+// Step takes an event at now and returns what is to be done, in that order.
+func (c *Core) Step(now time.Duration, e Event) []Output {
+	c.out, c.now = nil, max(c.now, now)
+	switch e := e.(type) {
+	case Viewed:
+		c.viewed(e)
+	case Heard:
+		c.heard(e.From, e.Message)
+	case GiveUp:
+		c.giveUp(e.ID)
+	case Call:
+		c.called(e)
+	}
+	c.drain()
+	c.repeat()
+	c.drain()
+	return c.out
+}
+
+// drain takes what this node has told itself.
+func (c *Core) drain() {
+	for len(c.own) > 0 {
+		m := c.own[0]
+		c.own = c.own[1:]
+		c.heard(c.view.Self, m)
+	}
+}
+
+// Due returns when a Tick is wanted.
+func (c *Core) Due() (at time.Duration, ok bool) {
+	soonest := func(d time.Duration) {
+		if !ok || d < at {
+			at, ok = d, true
+		}
+	}
+	for _, list := range c.owed {
+		for _, o := range list {
+			soonest(o.due)
+		}
+	}
+	for _, g := range c.groups {
+		for _, a := range g.agreed {
+			if a.open() {
+				soonest(a.due)
+			}
+			if a.ballot != nil && a.decided == nil {
+				soonest(a.ballot.due)
+			}
+		}
+	}
+	return at, ok
+}
+
+func (c *Core) emit(o Output) { c.out = append(c.out, o) }
+
+// send sends m; to this node itself by way of own, and to who is no member not at
+// all.
+func (c *Core) send(to phalanx.NodeID, m Message) {
+	switch {
+	case to == c.view.Self:
+		c.own = append(c.own, m)
+	case c.view.Members[to]:
+		c.emit(Send{To: to, Message: m})
+	}
+}
+
+// repeat sends again what was not answered.
+func (c *Core) repeat() {
+	c.tellAgain()
+	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
+		g := c.groups[name]
+		for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
+			a := g.agreed[seq]
+			if a.open() && a.due <= c.now {
+				c.contribute(g, a, c.coordinator(g))
+			}
+			if b := a.ballot; b != nil && a.decided == nil && b.due <= c.now {
+				b.due, b.pause = c.now+b.pause, min(2*b.pause, c.cfg.ResendMax)
+				c.urge(g, a)
+			}
+		}
+	}
+}
+
+func (c *Core) heard(from phalanx.NodeID, m Message) {
+	if !c.view.Members[from] {
+		return // not yet, or not any more
+	}
+	switch m := m.(type) {
+	case Contribute:
+		c.contributed(from, m)
+	case Ask:
+		c.asked(from, m)
+	case Standing:
+		c.standing(m)
+	case Propose:
+		c.proposed(from, m)
+	case Accept:
+		c.accepted(from, m)
+	case Decide:
+		if g := c.groups[m.Group]; g != nil && g.agreed[m.Seq] != nil {
+			c.decide(g, g.agreed[m.Seq], m.Decision)
+		}
+	case Declined:
+		if g := c.groups[m.Group]; g != nil && !g.formed {
+			c.declined(g)
+		}
+	case Tell:
+		c.send(from, Ack{m.Num})
+		c.told(m.News)
+	case Ack:
+		c.acked(from, m.Num)
+	}
+}
+
+// viewed takes a view.
+func (c *Core) viewed(v Viewed) {
+	if v.Number <= c.view.Number && v.Self == c.view.Self {
+		return
+	}
+	old := c.view
+	c.view, c.fence = v, max(c.fence, v.Number)
+	if old.Self != "" && old.Self != v.Self {
+		c.removed()
+		return
+	}
+	c.forgetGone()
+	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
+		g := c.groups[name]
+		c.notice(g)
+		for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
+			a := g.agreed[seq]
+			c.reopen(g, a)
+			if a.open() {
+				a.sending = false
+				c.contribute(g, a, c.coordinator(g))
+			}
+		}
+	}
+	c.retire()
+}
+
+// removed ends everything: the others go on without this node.
+func (c *Core) removed() {
+	for _, id := range slices.Sorted(maps.Keys(c.calls)) {
+		c.finish(c.calls[id], Done{Outcome: Removed})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
+		c.used[name] = true
+		c.emit(Ended{name})
+	}
+	c.groups, c.early, c.owed = map[string]*group{}, map[string][]News{}, map[phalanx.NodeID][]*owed{}
+	c.invites = map[string]Invite{}
+}
+
+// know notes a group.
+func (c *Core) know(name string, r *Roster) *group {
+	g := &group{name: name, roster: r, local: r.RanksOn(c.view.Self), taken: map[int]bool{}, failed: map[int]bool{}, gone: map[int]bool{},
+		wave: map[int]Revocation{}, next: map[int]uint64{}, agreed: map[uint64]*agreement{}}
+	for _, rank := range g.local {
+		g.next[rank] = 1 // 0 forms it
+	}
+	c.groups[name] = g
+	early := c.early[name]
+	delete(c.early, name)
+	for _, n := range early {
+		c.told(n)
+	}
+	return g
+}
+
+// notice tells of members whose nodes are gone.
+func (c *Core) notice(g *group) {
+	if !g.formed || c.view.Number < g.since {
+		return
+	}
+	var ranks []int
+	for _, node := range g.roster.nodes {
+		if c.view.Members[node] {
+			continue
+		}
+		for _, rank := range g.roster.ranks[node] {
+			if !g.failed[rank] {
+				g.failed[rank] = true
+				ranks = append(ranks, rank)
+			}
+		}
+	}
+	if len(ranks) > 0 && len(g.local) > 0 {
+		slices.Sort(ranks)
+		c.emit(Failed{Group: g.name, Ranks: ranks})
+	}
+}
+
+// leave notes that members have left.
+func (c *Core) leave(g *group, ranks []int) {
+	var left []int
+	for _, rank := range ranks {
+		if rank < 0 || rank >= g.roster.Len() || g.gone[rank] {
+			continue
+		}
+		g.gone[rank] = true
+		if !g.failed[rank] {
+			g.failed[rank] = true
+			left = append(left, rank)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	if g.formed && len(g.local) > 0 {
+		c.emit(Failed{Group: g.name, Ranks: left, Left: true})
+	}
+	for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
+		c.weigh(g, g.agreed[seq]) // nobody waits for them any more
+	}
+}
+
+// retire forgets groups of which nobody is left.
+func (c *Core) retire() {
+	for name, g := range c.groups {
+		if g.formed && len(g.failed) == g.roster.Len() {
+			delete(c.groups, name)
+			c.used[name] = true
+		}
+	}
+}
+
+// coordinator returns the node that has agreements of g decided in this view, that of
+// the lowest live rank; "" if none is live.
+func (c *Core) coordinator(g *group) phalanx.NodeID {
+	if live := c.live(g); len(live) > 0 {
+		return live[0]
+	}
+	return ""
+}
+
+// live returns the nodes of g that are members of the cluster.
+func (c *Core) live(g *group) []phalanx.NodeID {
+	if g.liveIn == c.view.Number && g.liveIn > 0 {
+		return g.liveList
+	}
+	var all []phalanx.NodeID
+	for _, node := range g.roster.nodes {
+		if c.view.Members[node] {
+			all = append(all, node)
+		}
+	}
+	g.liveList, g.liveIn = all, c.view.Number
+	return all
+}

@@ -1,0 +1,57 @@
+package group
+
+import (
+	"maps"
+	"slices"
+)
+
+// inviting is what newcomers here are invited to.
+type inviting struct {
+	invites map[string]Invite // the last one of each label
+}
+
+// invite tells those who are new in a group of it.
+func (c *Core) invite(g *group, d Decision) {
+	for rank, m := range d.Roster.members {
+		if !slices.Contains(g.roster.members, m) {
+			c.tell(m.Node, Invite{Group: d.Group, Roster: d.Roster, Rank: rank})
+		}
+	}
+}
+
+// invited takes an invitation. Who waits for one, or for a group of an earlier one,
+// takes it.
+func (c *Core) invited(m Invite) {
+	if c.used[m.Group] || c.groups[m.Group] != nil && c.groups[m.Group].formed {
+		return
+	}
+	if m.Rank < 0 || m.Rank >= m.Roster.Len() || m.Roster.members[m.Rank].Node != c.view.Self {
+		return
+	}
+	label := m.Roster.members[m.Rank].Label
+	if old, ok := c.invites[label]; ok && old.Group == m.Group {
+		return // each of the others tells it
+	}
+	c.invites[label] = m
+	for _, id := range slices.Sorted(maps.Keys(c.calls)) {
+		if w := c.calls[id]; w.Kind == CallAwait && w.Label == label && w.Group != m.Group {
+			c.await(w)
+			return
+		}
+	}
+}
+
+// await has a newcomer join what it is invited to, now or later.
+func (c *Core) await(w *call) {
+	m, ok := c.invites[w.Label]
+	if !ok {
+		return
+	}
+	if g := c.groups[m.Group]; c.used[m.Group] || g != nil && (g.formed || g.decline) {
+		delete(c.invites, w.Label)
+		return
+	}
+	w.forget()
+	w.Group, w.Roster, w.Rank = m.Group, m.Roster, m.Rank
+	c.form(w)
+}

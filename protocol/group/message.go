@@ -1,0 +1,209 @@
+package group
+
+// Message is what nodes say to each other.
+type Message interface{ message() }
+
+type (
+	// Contribute tells a coordinator what this node's members contribute to an
+	// agreement, and what this node has accepted. Who has sent it heeds no term before
+	// Promise.
+	Contribute struct {
+		Group        string
+		Seq          uint64
+		Promise      uint64
+		Parts        []Part
+		Gone         []int   // members here that have left
+		Roster       *Roster // of a group that is being formed
+		Accepted     *Decision
+		AcceptedTerm uint64
+		Decided      *Decision
+	}
+
+	// Ask asks for a Contribute with a promise of Term. Roster is the digest of the
+	// roster that the coordinator goes by.
+	Ask struct {
+		Group  string
+		Seq    uint64
+		Term   uint64
+		Roster uint64
+	}
+
+	// Standing answers a Contribute: who has not contributed yet.
+	Standing struct {
+		Group  string
+		Seq    uint64
+		Absent []int
+	}
+
+	// Propose asks a node to accept a decision.
+	Propose struct {
+		Group    string
+		Seq      uint64
+		Term     uint64
+		Decision Decision
+	}
+
+	// Accept says that the sender has accepted what was proposed in Term.
+	Accept struct {
+		Group string
+		Seq   uint64
+		Term  uint64
+	}
+
+	// Decide tells what was decided.
+	Decide struct {
+		Group    string
+		Seq      uint64
+		Decision Decision
+	}
+
+	// Declined says that the group of a Contribute or an Ask cannot be: the name
+	// stands for other members.
+	Declined struct{ Group string }
+
+	// Tell is repeated until it is acknowledged, or its receiver is no member any
+	// more.
+	Tell struct {
+		Num  uint64
+		News News
+	}
+
+	// Ack acknowledges a Tell.
+	Ack struct{ Num uint64 }
+)
+
+func (Contribute) message() {}
+func (Ask) message()        {}
+func (Standing) message()   {}
+func (Propose) message()    {}
+func (Accept) message()     {}
+func (Decide) message()     {}
+func (Declined) message()   {}
+func (Tell) message()       {}
+func (Ack) message()        {}
+
+// Part is what a member contributes to an agreement.
+type Part struct {
+	Rank int
+	Contribution
+}
+
+// News is what a Tell tells.
+type News interface{ news() }
+
+type (
+	// Revoke is the wave of a revoke: one message for each of Hops.
+	Revoke struct {
+		Group string
+		Revocation
+		Hops []Hop
+	}
+
+	// Gone tells that members have left a group.
+	Gone struct {
+		Group string
+		Ranks []int
+	}
+
+	// Invite tells a newcomer's node of a group that is being formed.
+	Invite struct {
+		Group  string
+		Roster *Roster
+		Rank   int
+	}
+)
+
+func (Revoke) news() {}
+func (Gone) news()   {}
+func (Invite) news() {}
+
+// Hop is a message of a wave from one rank to another.
+type Hop struct{ From, To int }
+
+// Revocation says who has revoked a group, and why.
+type Revocation struct {
+	By     int    `json:"by"` // rank
+	Reason string `json:"reason,omitempty"`
+	At     int64  `json:"at"` // when, by the clock of that node, in nanoseconds since 1970
+}
+
+// Purpose is what an agreement is for.
+type Purpose uint8
+
+// The purposes.
+const (
+	ForForm Purpose = iota + 1
+	ForAgree
+	ForShrink
+	ForGrow
+)
+
+// String returns the name of the call.
+func (p Purpose) String() string {
+	switch p {
+	case ForForm:
+		return "form"
+	case ForAgree:
+		return "agree"
+	case ForShrink:
+		return "shrink"
+	case ForGrow:
+		return "grow"
+	}
+	return "unknown"
+}
+
+// Op folds the values of an Agree.
+type Op uint8
+
+// The ops.
+const (
+	And Op = iota + 1 // bit by bit
+	Or
+	Min
+	Max
+)
+
+// Valid reports whether there is such an op.
+func (o Op) Valid() bool { return o >= And && o <= Max }
+
+// String returns the name of o.
+func (o Op) String() string {
+	if !o.Valid() {
+		return "unknown"
+	}
+	return [...]string{And: "and", Or: "or", Min: "min", Max: "max"}[o]
+}
+
+func (o Op) fold(a, b int64) int64 {
+	switch o {
+	case And:
+		return a & b
+	case Or:
+		return a | b
+	case Min:
+		return min(a, b)
+	}
+	return max(a, b)
+}
+
+// Contribution is what a call contributes.
+type Contribution struct {
+	For       Purpose
+	Value     int64    // of an Agree
+	Op        Op       // of an Agree
+	Acked     []int    // failed ranks that the member has acknowledged
+	Newcomers []Member // of a Grow
+}
+
+// Decision is what was agreed.
+type Decision struct {
+	For            Purpose
+	View           uint64 // in which it was made
+	Mismatch       string // what the calls differ in: then there is nothing else
+	Value          int64
+	Failed         []int // ranks that had failed, or had left
+	Unacknowledged []int // of them, those that not all have acknowledged
+	Group          string
+	Roster         *Roster // of Group, the one that comes of a Shrink or a Grow
+}
