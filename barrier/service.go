@@ -3,8 +3,6 @@ package barrier
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -39,11 +37,11 @@ func (s Settings) Service() cluster.Service {
 }
 
 // open is what the node's callers wait for and hold. It lies outside of the actor,
-// which asks for it again when it was restarted.
+// which asks for it again when it was restarted. It needs no lock: one instance of the
+// actor has it, and the next one begins when that has ended.
 type open struct {
 	settings Settings
-	letters  atomic.Uint64 // of other members
-	mu       sync.Mutex
+	letters  uint64 // of other members
 	ids      uint64
 	calls    map[uint64]*asked
 	held     map[hold]attempt // what callers here hold
@@ -76,7 +74,6 @@ type service struct {
 	core   *core.Core
 	timers actors.Timers[struct{}]
 	self   phalanx.NodeID
-	pid    *actor.PID
 	due    time.Duration // for which the timer is set; 0: it is not
 }
 
@@ -97,14 +94,14 @@ func (s *service) Receive(c actor.Context) {
 	case cluster.Leased:
 		s.step(c, core.Leased{Until: m.Until})
 	case *messages.BarrierLetter:
-		s.open.letters.Add(1)
+		s.open.letters++
 		from, to, letter, err := messages.BarrierFromProto(m)
 		if err == nil && to == s.self {
 			s.step(c, core.Heard{From: from, Message: letter})
 		}
 	case *messages.BarrierLook:
 		seen := messages.BarriersSeenToProto(s.core.Seen())
-		seen.Letters = s.open.letters.Load()
+		seen.Letters = s.open.letters
 		c.Respond(seen)
 	case *looking:
 		m.reply(s.core.Seen())
@@ -134,12 +131,10 @@ func (s *service) Receive(c actor.Context) {
 // start begins with a new core: what this node managed comes from the other
 // managers, and what its callers wait for is asked again.
 func (s *service) start(c actor.Context) {
-	s.pid = c.Self()
 	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Linger: s.open.settings.Linger, Attempts: uint64(time.Now().UnixNano())})
 	if v := s.node.View(); v.Has(s.node.ID()) {
 		s.viewed(c, cluster.Viewed{Self: s.node.ID(), View: v})
 	}
-	s.open.mu.Lock()
 	var again []core.Call
 	for k, w := range s.open.watchers {
 		again = append(again, core.Call{ID: s.open.next(), Kind: core.CallWatch, Key: k, Config: w.cfg})
@@ -150,11 +145,9 @@ func (s *service) start(c actor.Context) {
 	for h, by := range s.open.freed {
 		again = append(again, core.Call{Kind: core.CallFree, Key: h.key, Config: by.cfg, Entry: h.entry, Attempt: by.n})
 	}
-	for id, a := range s.open.calls {
-		a.call.ID = id
+	for _, a := range s.open.calls {
 		again = append(again, a.call)
 	}
-	s.open.mu.Unlock()
 	for _, call := range again {
 		s.step(c, call)
 	}
@@ -164,8 +157,6 @@ func (o *open) next() uint64 { o.ids++; return o.ids }
 
 // end fails who waits: the node leaves.
 func (s *service) end() {
-	s.open.mu.Lock()
-	defer s.open.mu.Unlock()
 	for id, a := range s.open.calls {
 		delete(s.open.calls, id)
 		a.stop()
@@ -207,7 +198,6 @@ func viewed(self phalanx.NodeID, v view.View) core.Viewed {
 
 // ask takes a call.
 func (s *service) ask(c actor.Context, a *asked) {
-	s.open.mu.Lock()
 	a.id = s.open.next()
 	a.call.ID = a.id
 	s.open.calls[a.id] = a
@@ -223,24 +213,18 @@ func (s *service) ask(c actor.Context, a *asked) {
 			s.open.watchers[h.key] = a.watch
 		}
 	}
-	s.open.mu.Unlock()
 	s.step(c, a.call)
 }
 
 func (s *service) giveUp(c actor.Context, g *givenUp) {
-	s.open.mu.Lock()
-	waits := s.open.calls[g.id] == g.asked && g.asked != nil
-	s.open.mu.Unlock()
-	if !waits {
+	if s.open.calls[g.id] != g.asked {
 		return
 	}
 	out := s.core.Step(s.node.Now(), core.GiveUp{ID: g.id})
 	for i, o := range out {
 		if e, ok := o.(core.GivenUp); ok && e.ID == g.id {
 			if e.Frees != 0 {
-				s.open.mu.Lock()
 				s.open.freed[hold{g.call.Key, g.call.Entry}] = attempt{g.call.Config, e.Frees}
-				s.open.mu.Unlock()
 			}
 			s.finish(c, g.id, ending{given: e, cause: g.cause})
 			out = append(out[:i:i], out[i+1:]...)
@@ -253,10 +237,8 @@ func (s *service) giveUp(c actor.Context, g *givenUp) {
 
 // finish ends a call.
 func (s *service) finish(c actor.Context, id uint64, e ending) {
-	s.open.mu.Lock()
 	a := s.open.calls[id]
 	delete(s.open.calls, id)
-	s.open.mu.Unlock()
 	if a == nil {
 		return
 	}
@@ -265,9 +247,7 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 	h := hold{a.call.Key, a.call.Entry}
 	holds := a.call.Kind == core.CallEnter && a.call.Config.Semaphore != Semaphore{} && e.cause == nil && e.done.Verdict == core.Fire
 	if holds {
-		s.open.mu.Lock()
 		s.open.held[h] = attempt{a.call.Config, e.done.Attempt}
-		s.open.mu.Unlock()
 	}
 	if a.call.Kind == core.CallWatch {
 		s.watched(c, a, e)
@@ -283,7 +263,6 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 // that failed leaves those before it in place.
 func (s *service) watched(c actor.Context, a *asked, e ending) {
 	k := a.call.Key
-	s.open.mu.Lock()
 	old := s.open.watchers[k]
 	won := e.cause == nil && e.done.Verdict != core.Mismatch
 	switch {
@@ -292,7 +271,6 @@ func (s *service) watched(c actor.Context, a *asked, e ending) {
 	case old == a.watch:
 		delete(s.open.watchers, k)
 	}
-	s.open.mu.Unlock()
 	switch {
 	case won && old != nil && old != a.watch && old.w != nil:
 		old.w.close()
@@ -302,13 +280,11 @@ func (s *service) watched(c actor.Context, a *asked, e ending) {
 }
 
 func (s *service) unwatch(c actor.Context, m *unwatch) {
-	s.open.mu.Lock()
 	w := s.open.watchers[m.key]
 	mine := w != nil && w.w == m.w
 	if mine {
 		delete(s.open.watchers, m.key)
 	}
-	s.open.mu.Unlock()
 	m.w.close()
 	if mine {
 		s.step(c, core.Call{Kind: core.CallUnwatch, Key: m.key, Config: m.cfg})
@@ -338,13 +314,9 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 		case core.TookOver:
 			s.node.System().EventStream.Publish(actors.BarrierTookOver{Barrier: o.Key.String(), From: o.From, Entered: o.Standing.N, Took: o.Took})
 		case core.Freed:
-			s.open.mu.Lock()
 			delete(s.open.freed, hold{o.Key, o.Entry})
-			s.open.mu.Unlock()
 		case core.Lost:
-			s.open.mu.Lock()
 			delete(s.open.held, hold{o.Key, o.Entry})
-			s.open.mu.Unlock()
 		}
 	}
 	s.wake(c)
@@ -363,14 +335,8 @@ func (s *service) wake(c actor.Context) {
 	}
 }
 
-func (s *service) watcherOf(k core.Key) *watch {
-	s.open.mu.Lock()
-	defer s.open.mu.Unlock()
-	return s.open.watchers[k]
-}
-
 func (s *service) callback(c actor.Context, o core.Callback) {
-	w := s.watcherOf(o.Key)
+	w := s.open.watchers[o.Key]
 	switch {
 	case w == nil:
 	case w.to != nil:
@@ -383,7 +349,7 @@ func (s *service) callback(c actor.Context, o core.Callback) {
 }
 
 func (s *service) tell(c actor.Context, o core.Notice) {
-	switch w := s.watcherOf(o.Key); {
+	switch w := s.open.watchers[o.Key]; {
 	case w == nil:
 	case w.to != nil:
 		c.Send(w.to, &Told{Name: o.Key.Name, Generation: o.Key.Generation, Notice: notice(o.Happened)})
