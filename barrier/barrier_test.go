@@ -452,7 +452,7 @@ func TestAManagerThatPanics(t *testing.T) {
 		for _, n := range nodes {
 			if n.ID() == id {
 				pid, _ := n.Service(barrier.Name)
-				n.System().Root.Send(pid, barrier.Panic{})
+				n.System().Root.Send(pid, actors.Crash{})
 				eventually(t, "it is there again", func() bool {
 					s, err := barrier.List(within(t), nodes[0])
 					return err == nil && entered(s, "panic") == 3
@@ -487,7 +487,7 @@ func TestASemaphoreWhoseActorsPanic(t *testing.T) {
 	next := enter(t, within(t), nodes[1:], "panics", cfg, "next")
 	for _, n := range nodes {
 		pid, _ := n.Service(barrier.Name)
-		n.System().Root.Send(pid, barrier.Panic{})
+		n.System().Root.Send(pid, actors.Crash{})
 	}
 	select {
 	case o := <-next:

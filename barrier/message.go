@@ -10,8 +10,8 @@ import (
 )
 
 // What application actors send to the actor that node.Service(Name) is. It answers
-// the actors of its node only, and takes pointers to these. Deadline is for how long it may take, a minute if it
-// is 0; who asks for longer says so.
+// the actors of its node only, and takes pointers to these. Deadline is for how long
+// it may take, a minute if it is 0; who asks for longer says so.
 type (
 	// Enter enters a barrier; it is answered by Entered, when the sender goes on.
 	Enter struct {
@@ -94,10 +94,6 @@ type (
 		Notice
 	}
 )
-
-// Panic has the service's actor panic, as a mistake in it would: it is restarted. It
-// is for tests of what uses barriers.
-type Panic struct{}
 
 // Messages of this package to the actor.
 type (

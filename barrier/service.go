@@ -115,8 +115,8 @@ func (s *service) Receive(c actor.Context) {
 		s.step(c, m)
 	case *Verdict:
 		s.step(c, core.Replied{Key: core.Key{Name: m.Name, Generation: m.Generation}, Ask: m.Ask, Yes: m.Fire, N: m.N})
-	case Panic:
-		panic("a planted panic")
+	case actors.Crash:
+		panic(m)
 	case *Enter:
 		s.entered(c, m)
 	case *Release:
