@@ -67,14 +67,14 @@ func TestTheAbsentAreNamed(t *testing.T) {
 		{barrier.Config{Max: 3}, "1 of 3 have entered; absent: anybody on " + string(nodes[1].ID()) + ", anybody on " + string(nodes[2].ID())},
 	} {
 		b := open(t, nodes[0], fmt.Sprint("absent/", len(c.cfg.Expect)), c.cfg)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_, err := b.Enter(ctx, "", "alpha")
-		cancel()
-		var absent *barrier.AbsentError
-		is(t, err, phalanx.ErrDeadline)
-		if !errors.As(err, &absent) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v", err)
-		}
+		eventually(t, c.want, func() bool { // on a busy machine there may be no answer within the deadline
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_, err := b.Enter(ctx, "", "alpha")
+			is(t, err, phalanx.ErrDeadline)
+			var absent *barrier.AbsentError
+			return errors.As(err, &absent) && strings.Contains(err.Error(), c.want)
+		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*ms, cancel)
@@ -208,17 +208,16 @@ func TestAHolderThatLeaves(t *testing.T) {
 
 func TestThrottle(t *testing.T) {
 	nodes := start(t, 2)
-	cfg := barrier.Config{Max: 6, Throttle: barrier.Throttle{Count: 2, Period: 50 * ms}}
+	cfg := barrier.Config{Max: 6, Throttle: barrier.Throttle{Count: 2, Period: 100 * ms}}
+	began := time.Now()
 	out := enter(t, within(t), nodes, "throttle", cfg, names(6)...)
-	var at []time.Time
 	for range 6 {
 		if o := <-out; o.err != nil {
 			t.Fatal(o.err)
 		}
-		at = append(at, time.Now())
 	}
-	if gap := at[5].Sub(at[0]); gap < 90*ms {
-		t.Errorf("the last comes %v after the first", gap)
+	if took := time.Since(began); took < 200*ms {
+		t.Errorf("all have come after %v", took)
 	}
 }
 
