@@ -66,7 +66,7 @@ type (
 	GivenUp struct {
 		ID      uint64
 		Primary phalanx.NodeID
-		Heard   bool // the primary has answered
+		Heard   bool // the primary has answered, and not let it through
 		Last    Standing
 		Frees   uint64 // the attempt that is now taken back from a semaphore; 0: none
 	}

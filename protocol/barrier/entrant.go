@@ -32,6 +32,7 @@ type group struct {
 	watches  []uint64
 	watch    bool          // the callbacks are here
 	watching bool          // the primary knows
+	watchAt  time.Duration // since when it is to: what was said before is of an earlier Watch
 	unwatch  bool          // they were, and the primary may not know
 	news     bool          // there may be something to be sent
 	untilAt  time.Duration // when the first of those who hold the semaphore does not any more; 0: never
@@ -97,7 +98,7 @@ func (c *Core) call(e Call) {
 		c.groups[e.Key] = g
 	}
 	if e.Kind == CallUnwatch {
-		g.watch, g.unwatch, g.news = false, true, true
+		g.watch, g.watching, g.unwatch, g.news = false, false, true, true
 		c.emit(Done{ID: e.ID})
 		return
 	}
@@ -106,6 +107,9 @@ func (c *Core) call(e Call) {
 		if g.watching {
 			c.emit(Done{ID: e.ID, Last: g.last, Term: g.term})
 			return
+		}
+		if len(g.watches) == 0 {
+			g.watchAt = c.now
 		}
 		g.news = true
 		g.watches = append(g.watches, e.ID)
@@ -187,7 +191,7 @@ func (c *Core) giveUp(id uint64) {
 	}
 	delete(c.waiters, id)
 	g, p := w.g, w.p
-	given := GivenUp{ID: id, Primary: c.primary(g.key), Heard: g.answered, Last: g.last}
+	given := GivenUp{ID: id, Primary: c.primary(g.key), Heard: g.answered && p != nil && slices.Contains(p.calls, id), Last: g.last}
 	defer func() { c.emit(given) }()
 	if p == nil {
 		g.watches = slices.DeleteFunc(g.watches, func(c uint64) bool { return c == id })
@@ -378,11 +382,11 @@ func (c *Core) answered(m Answers) {
 	for _, p := range g.parts {
 		g.news = g.news || p.stage == asking || p.left != 0 || p.stage == holds && !p.fresh
 	}
-	g.news = g.news || g.unwatch || g.watch && !m.Watched
+	g.news = g.news || g.unwatch || g.watch && !g.watching
 	if g.unwatch && !m.Watched {
 		g.unwatch = false
 	}
-	if g.watch && !g.watching && m.Watched {
+	if g.watch && !g.watching && m.Watched && m.Stamp >= g.watchAt {
 		g.watching = true
 		for _, id := range g.watches {
 			delete(c.waiters, id)

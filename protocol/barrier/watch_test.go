@@ -1,0 +1,104 @@
+package barrier_test
+
+import (
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+var asks = barrier.Config{Max: 3, Ask: true, AskGap: 300 * ms}
+
+func (c *clusterOf) watch(on phalanx.NodeID) uint64 {
+	return c.call(on, barrier.Call{Kind: barrier.CallWatch, Key: key, Config: asks})
+}
+
+// asked returns how many questions the callbacks of a node were asked.
+func (c *clusterOf) asked(on phalanx.NodeID) (n int) {
+	for _, o := range c.said[on] {
+		if _, ok := o.(barrier.Callback); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// A Watch that is given up has waited for the primary, whatever that has said of who
+// has entered; and so has a release.
+func TestWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
+	c := newCluster(t, 4)
+	on := c.bystander()
+	slots := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+	for _, call := range []barrier.Call{
+		{Kind: barrier.CallWatch, Key: key, Config: asks},
+		{Kind: barrier.CallRelease, Key: barrier.Key{Name: "slots"}, Config: slots, Entry: barrier.Entry{Host: "a"}},
+	} {
+		enter := call
+		enter.Kind, enter.Entry = barrier.CallEnter, barrier.Entry{Host: "a"}
+		c.call(on, enter)
+		c.settle()
+		c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.Answers](m) }
+		id := c.call(on, call)
+		c.settle()
+		c.waits(id)
+		c.said[on] = nil
+		c.step(on, barrier.GiveUp{ID: id})
+		want := barrier.ManagersOf(c.view, call.Key.Name)[0]
+		if g, ok := c.said[on][0].(barrier.GivenUp); !ok || g.Heard || g.Primary != want {
+			t.Errorf("%+v", c.said[on][0])
+		}
+		c.lose = nil
+		c.settle()
+	}
+}
+
+// Who watches again right after it has stopped is asked, and is not told so before
+// the primary knows.
+func TestAWatchAfterAnUnwatch(t *testing.T) {
+	c := newCluster(t, 4)
+	on := c.bystander()
+	first := c.watch(on)
+	c.settle()
+	c.want(first, barrier.Registered)
+	c.now += ms
+	c.call(on, barrier.Call{Kind: barrier.CallUnwatch, Key: key, Config: asks})
+	second := c.watch(on)
+	c.waits(second)
+	c.settle()
+	c.want(second, barrier.Registered)
+	c.enter(c.managers()[1], asks, "a")
+	c.settle()
+	if n := c.asked(on); n != 1 {
+		t.Errorf("%d questions", n)
+	}
+}
+
+// What the primary has said of an earlier Watch does not answer a later one.
+func TestAnAnswerToAnEarlierWatch(t *testing.T) {
+	c := newCluster(t, 4)
+	on := c.bystander()
+	var late []flying
+	c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool {
+		if a, ok := m.(barrier.Answers); ok && a.Watched {
+			late = append(late, flying{from, to, m})
+		}
+		return false
+	}
+	c.watch(on)
+	c.settle()
+	c.now += ms
+	c.call(on, barrier.Call{Kind: barrier.CallUnwatch, Key: key, Config: asks})
+	second := c.watch(on)
+	c.lose = nil
+	for _, f := range late {
+		c.step(f.to, barrier.Heard{From: f.from, Message: f.m})
+	}
+	c.waits(second)
+	c.pass(100 * ms)
+	c.want(second, barrier.Registered)
+	c.enter(c.managers()[1], asks, "a")
+	c.settle()
+	if n := c.asked(on); n != 1 {
+		t.Errorf("%d questions", n)
+	}
+}
