@@ -106,7 +106,7 @@ type Passage struct {
 // Who gives up has entered nevertheless; but it does not wait for a semaphore any
 // more. The error says who is absent.
 func (b *Barrier) Enter(ctx context.Context, label, host string) (Passage, error) {
-	d, err := b.do(ctx, "enter", core.CallEnter, label, host)
+	d, err := b.do(ctx, "enter", core.CallEnter, label, host, nil)
 	if err != nil {
 		return Passage{}, err
 	}
@@ -124,19 +124,19 @@ func (b *Barrier) EnterFunc(ctx context.Context, label, host string, f func(Pass
 // Release ends what a semaphore bounds, and lets the next one in. It fails with
 // ErrNotHeld if the caller does not hold it any more.
 func (b *Barrier) Release(ctx context.Context, label, host string) error {
-	_, err := b.do(ctx, "release", core.CallRelease, label, host)
+	_, err := b.do(ctx, "release", core.CallRelease, label, host, nil)
 	return err
 }
 
 // Hosts returns who was let through: for each host its labels. It fails with a
 // phalanx.ErrNotFound if nobody has entered.
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
-	d, err := b.do(ctx, "hosts", core.CallHosts, "", "")
+	d, err := b.do(ctx, "hosts", core.CallHosts, "", "", nil)
 	return d.Hosts, err
 }
 
-// do makes a call, and waits for its end.
-func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, host string) (core.Done, error) {
+// do makes a call, with the callbacks that a Watch is for, and waits for its end.
+func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, host string, w *watcher) (core.Done, error) {
 	if host == "" {
 		host = string(b.node.ID())
 	}
@@ -150,12 +150,12 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 		c.Deadline = b.node.Now() + time.Until(at)
 	}
 	ended := make(chan ending, 1)
-	m := &asked{call: c, end: func(e ending) { ended <- e }}
+	m := &asked{call: c, watcher: w, end: func(e ending) { ended <- e }}
 	root := b.node.System().Root
 	root.Send(b.pid, m)
 	select {
 	case e := <-ended:
-		return e.done, b.failed(op, e)
+		return e.done, e.err(op, b.key)
 	case <-b.node.Done():
 		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
 	case <-ctx.Done():
@@ -163,15 +163,15 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 	root.Send(b.pid, &givenUp{m, ctx.Err()})
 	select {
 	case e := <-ended:
-		return e.done, b.failed(op, e)
+		return e.done, e.err(op, b.key)
 	case <-b.node.Done():
 		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
 	case <-time.After(answerWithin): // the actor is not there: it is restarted
 		if m.taken.CompareAndSwap(false, true) {
-			return core.Done{}, b.failed(op, ending{cause: ctx.Err()})
+			return core.Done{}, ending{cause: ctx.Err()}.err(op, b.key)
 		}
 		e := <-ended
-		return e.done, b.failed(op, e)
+		return e.done, e.err(op, b.key)
 	}
 }
 
@@ -194,13 +194,6 @@ func (b *Barrier) fail(op string, kind phalanx.Kind, err error) error {
 
 func failure(op string, k core.Key, kind phalanx.Kind, err error) *phalanx.Error {
 	return &phalanx.Error{Op: "barrier " + op, Object: phalanx.ObjectID(k.String()), Kind: kind, Err: err}
-}
-
-func (b *Barrier) failed(op string, e ending) error {
-	if err := e.err(op, b.key); err != nil {
-		return err
-	}
-	return nil
 }
 
 // err returns what a call's end is to its caller; nil: it succeeded.

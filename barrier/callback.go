@@ -2,6 +2,7 @@ package barrier
 
 import (
 	"context"
+	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -67,7 +68,7 @@ func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err erro
 		return nil, b.fail("watch", phalanx.ErrInvalid, &FieldError{Field: "Semaphore.Ask", Text: "it is not set, so that Callbacks.Release would not be called"})
 	}
 	w := newWatcher(f)
-	if _, err := b.doWatch(ctx, w); err != nil {
+	if _, err := b.do(ctx, "watch", core.CallWatch, "", "", w); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -76,29 +77,12 @@ func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err erro
 	}, nil
 }
 
-func (b *Barrier) doWatch(ctx context.Context, w *watcher) (core.Done, error) {
-	ctx, cancel := within(ctx)
-	defer cancel()
-	ended := make(chan ending, 1)
-	m := &asked{call: core.Call{Kind: core.CallWatch, Key: b.key, Config: b.cfg}, watcher: w, end: func(e ending) { ended <- e }}
-	root := b.node.System().Root
-	root.Send(b.pid, m)
-	select {
-	case e := <-ended:
-		return e.done, b.failed("watch", e)
-	case <-b.node.Done():
-		return core.Done{}, b.fail("watch", phalanx.ErrClosed, errLeft)
-	case <-ctx.Done():
-		root.Send(b.pid, &givenUp{m, ctx.Err()})
-		return core.Done{}, b.failed("watch", ending{cause: ctx.Err()})
-	}
-}
-
 // watcher calls callbacks, one after the other, beside the actor.
 type watcher struct {
 	f     Callbacks
 	queue chan func()
 	done  chan struct{}
+	over  sync.Once
 }
 
 // watchRoom is how many calls of callbacks wait. What is more is not asked: it
@@ -120,13 +104,8 @@ func newWatcher(f Callbacks) *watcher {
 	return w
 }
 
-func (w *watcher) close() {
-	select {
-	case <-w.done:
-	default:
-		close(w.done)
-	}
-}
+// close ends it. A caller that gives its Watch up and the actor may both do that.
+func (w *watcher) close() { w.over.Do(func() { close(w.done) }) }
 
 func (w *watcher) do(call func()) {
 	select {

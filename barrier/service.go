@@ -235,58 +235,65 @@ func (s *service) giveUp(c actor.Context, g *givenUp) {
 	s.finish(c, g.id, ending{cause: g.cause}) // if the core did not know it
 }
 
-// finish ends a call.
+// finish ends a call. Its caller is told before the core goes on: a panic there does
+// not have it wait in vain.
 func (s *service) finish(c actor.Context, id uint64, e ending) {
 	a := s.open.calls[id]
-	delete(s.open.calls, id)
 	if a == nil {
 		return
 	}
+	delete(s.open.calls, id)
 	a.stop()
-	taken := a.taken.CompareAndSwap(false, true)
+	waits := a.taken.CompareAndSwap(false, true) // its caller does, still
 	h := hold{a.call.Key, a.call.Entry}
 	holds := a.call.Kind == core.CallEnter && a.call.Config.Semaphore != Semaphore{} && e.cause == nil && e.done.Verdict == core.Fire
 	if holds {
 		s.open.held[h] = attempt{a.call.Config, e.done.Attempt}
 	}
-	if a.call.Kind == core.CallWatch {
-		s.watched(c, a, e)
-	}
-	if taken {
+	mismatch := e.done.Verdict == core.Mismatch
+	gone := a.watch != nil && !s.open.watched(h.key, a.watch, waits && e.cause == nil && !mismatch)
+	if waits {
 		a.end(e)
-	} else if holds { // its caller has gone
+	}
+	if gone && !mismatch {
+		s.step(c, core.Call{Kind: core.CallUnwatch, Key: h.key, Config: a.call.Config})
+	}
+	if holds && !waits {
 		s.ask(c, &asked{call: core.Call{Kind: core.CallRelease, Key: h.key, Config: a.call.Config, Entry: h.entry}, end: func(ending) {}})
 	}
 }
 
 // watched has the callbacks of a Watch called from now on if it has succeeded. One
-// that failed leaves those before it in place.
-func (s *service) watched(c actor.Context, a *asked, e ending) {
-	k := a.call.Key
-	old := s.open.watchers[k]
-	won := e.cause == nil && e.done.Verdict != core.Mismatch
-	switch {
+// that failed leaves those before it in place. It reports whether there are any.
+func (o *open) watched(k core.Key, w *watch, won bool) bool {
+	switch old := o.watchers[k]; {
 	case won:
-		s.open.watchers[k] = a.watch
-	case old == a.watch:
-		delete(s.open.watchers, k)
+		o.watchers[k] = w
+		if old != nil && old != w && old.w != nil {
+			old.w.close()
+		}
+	case old == w:
+		return o.unwatched(k)
 	}
-	switch {
-	case won && old != nil && old != a.watch && old.w != nil:
-		old.w.close()
-	case !won && old == a.watch && e.done.Verdict != core.Mismatch:
-		s.step(c, core.Call{Kind: core.CallUnwatch, Key: k, Config: a.call.Config})
+	return true
+}
+
+// unwatched takes a barrier's callbacks away. It reports whether there are others: of
+// a Watch that waits.
+func (o *open) unwatched(k core.Key) bool {
+	delete(o.watchers, k)
+	for _, a := range o.calls {
+		if a.watch != nil && a.call.Key == k {
+			o.watchers[k] = a.watch
+			return true
+		}
 	}
+	return false
 }
 
 func (s *service) unwatch(c actor.Context, m *unwatch) {
-	w := s.open.watchers[m.key]
-	mine := w != nil && w.w == m.w
-	if mine {
-		delete(s.open.watchers, m.key)
-	}
 	m.w.close()
-	if mine {
+	if w := s.open.watchers[m.key]; w != nil && w.w == m.w && !s.open.unwatched(m.key) {
 		s.step(c, core.Call{Kind: core.CallUnwatch, Key: m.key, Config: m.cfg})
 	}
 }

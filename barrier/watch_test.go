@@ -1,0 +1,63 @@
+package barrier_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/cluster"
+)
+
+// A Watch that is given up says whom it has waited for, and does not end another one
+// of the same node, which goes on when there is another manager.
+func TestAWatchThatIsGivenUp(t *testing.T) {
+	nodes := start(t, 2)
+	guest, err := cluster.Join(within(t), config("guest", nodes[0].ControlAddr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a view of all", func() bool { return len(nodes[0].View().Members) == 3 })
+	name := ""
+	for i := 0; name == "" || barrier.ManagersOf(nodes[0].View(), name)[0] != guest.ID(); i++ {
+		name = fmt.Sprint("given up/", i)
+	}
+	silent, _ := guest.Service(barrier.Name)
+	if err := guest.System().Root.StopFuture(silent).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := barrier.Config{Max: 1, Ask: true, AskGap: 10 * time.Second}
+	pid, _ := nodes[0].Service(barrier.Name)
+	first := nodes[0].System().Root.RequestFuture(pid, &barrier.Watch{Name: name, Config: cfg, Deadline: 300 * ms}, 20*time.Second)
+	b := open(t, nodes[0], name, cfg)
+	second := make(chan error, 1)
+	go func() {
+		_, err := b.Watch(within(t), barrier.Callbacks{Enter: func(q barrier.Question) bool { return q.Host == "b" }})
+		second <- err
+	}()
+	r, err := first.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed *phalanx.Error
+	is(t, r.(*barrier.Watching).Err, phalanx.ErrDeadline)
+	if err := r.(*barrier.Watching).Err; !errors.As(err, &failed) || failed.Node != guest.ID() || !strings.Contains(err.Error(), "has not answered") {
+		t.Error(err)
+	}
+	if err := guest.Leave(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-second; err != nil {
+		t.Fatal(err)
+	}
+	out := enter(t, within(t), nodes[1:], name, cfg, "a")
+	if _, err := open(t, nodes[1], name, cfg).Enter(within(t), "", "b"); err != nil {
+		t.Error(err)
+	}
+	if o := <-out; o.err != nil {
+		t.Error(o.err)
+	}
+}
