@@ -55,7 +55,7 @@ func List(ctx context.Context, n *cluster.Node) ([]Status, error) {
 		if !ok {
 			continue
 		}
-		seen, err := seenOn(ctx, n, m.ID, pid)
+		seen, err := seenOn(ctx, n, pid)
 		if err != nil {
 			errs = append(errs, &phalanx.Error{Op: "barrier list", Node: m.ID, Kind: phalanx.ErrUnavailable, Err: err})
 			continue
@@ -109,30 +109,25 @@ func Letters(ctx context.Context, n *cluster.Node, id phalanx.NodeID) (uint64, e
 	if !ok {
 		return 0, &phalanx.Error{Op: "barrier letters", Node: id, Kind: phalanx.ErrInvalid, Err: errors.New("it is no member that has the service")}
 	}
-	r, err := n.Request(ctx, pid, &messages.BarrierLook{})
-	if err != nil {
-		return 0, err
-	}
-	m, _ := r.(*messages.BarrierLooked)
-	return m.GetLetters(), nil
+	m, err := look(ctx, n, pid)
+	return m.GetLetters(), err
 }
 
 // lookFor bounds how long one member may take to say what it sees.
 const lookFor = 2 * time.Second
 
-func seenOn(ctx context.Context, n *cluster.Node, id phalanx.NodeID, pid *actor.PID) ([]core.Seen, error) {
+func seenOn(ctx context.Context, n *cluster.Node, pid *actor.PID) ([]core.Seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
-	if own, ok := n.Service(Name); ok && id == n.ID() {
-		ch := make(chan []core.Seen, 1)
-		n.System().Root.Send(own, &looking{func(s []core.Seen) { ch <- s }})
-		select {
-		case s := <-ch:
-			return s, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	m, err := look(ctx, n, pid)
+	if err != nil {
+		return nil, err
 	}
+	return messages.BarriersSeenFromProto(m)
+}
+
+// look asks a member, or this node itself.
+func look(ctx context.Context, n *cluster.Node, pid *actor.PID) (*messages.BarrierLooked, error) {
 	r, err := n.Request(ctx, pid, &messages.BarrierLook{})
 	if err != nil {
 		return nil, err
@@ -141,7 +136,7 @@ func seenOn(ctx context.Context, n *cluster.Node, id phalanx.NodeID, pid *actor.
 	if !ok {
 		return nil, fmt.Errorf("it answers with a %T", r)
 	}
-	return messages.BarriersSeenFromProto(m)
+	return m, nil
 }
 
 // ManagersOf returns the members that manage the barriers called name, the primary

@@ -116,7 +116,6 @@ type (
 		cfg Config
 		w   *watcher
 	}
-	looking struct{ reply func([]core.Seen) }
 )
 
 // ending is how a call ends: with what the core says, or given up for a cause.

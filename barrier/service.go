@@ -103,8 +103,6 @@ func (s *service) Receive(c actor.Context) {
 		seen := messages.BarriersSeenToProto(s.core.Seen())
 		seen.Letters = s.open.letters
 		c.Respond(seen)
-	case *looking:
-		m.reply(s.core.Seen())
 	case *asked:
 		s.ask(c, m)
 	case *givenUp:
