@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -18,17 +19,11 @@ type CoreConfig struct {
 }
 
 func (c CoreConfig) withDefaults() CoreConfig {
-	if c.Managers == 0 {
-		c.Managers = 3
-	}
-	if c.Remember == 0 {
-		c.Remember = 200_000
-	}
-	for d, value := range map[*time.Duration]time.Duration{&c.Resend: 50 * time.Millisecond, &c.Poll: time.Second, &c.Linger: 10 * time.Minute} {
-		if *d == 0 {
-			*d = value
-		}
-	}
+	c.Managers = cmp.Or(c.Managers, 3)
+	c.Resend = cmp.Or(c.Resend, 50*time.Millisecond)
+	c.Poll = cmp.Or(c.Poll, time.Second)
+	c.Linger = cmp.Or(c.Linger, 10*time.Minute)
+	c.Remember = cmp.Or(c.Remember, 200_000)
 	return c
 }
 
