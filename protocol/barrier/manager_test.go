@@ -2,6 +2,7 @@ package barrier_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -94,22 +95,12 @@ func (c *clusterOf) settle() {
 func (c *clusterOf) pass(d time.Duration) {
 	for end := c.now + d; c.now < end; {
 		c.now += ms
-		for _, id := range slices.Sorted(keysOf(c.cores)) {
+		for _, id := range slices.Sorted(maps.Keys(c.cores)) {
 			if at, ok := c.cores[id].Due(); ok && at <= c.now {
 				c.step(id, barrier.Tick{})
 			}
 		}
 		c.settle()
-	}
-}
-
-func keysOf[V any](m map[phalanx.NodeID]V) func(func(phalanx.NodeID) bool) {
-	return func(yield func(phalanx.NodeID) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
 	}
 }
 
@@ -128,8 +119,8 @@ var key = barrier.Key{Name: "b"}
 
 func (c *clusterOf) managers() []phalanx.NodeID { return barrier.ManagersOf(c.view, key.Name) }
 
-// others are the members that manage nothing of the barrier, or failing that any that
-// is not its primary.
+// bystander is a member that manages nothing of the barrier, or failing that the last
+// of its managers.
 func (c *clusterOf) bystander() phalanx.NodeID {
 	for _, id := range c.view.Members {
 		if !slices.Contains(c.managers(), id) {

@@ -1,6 +1,8 @@
 package barrier_test
 
 import (
+	"cmp"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -157,7 +159,7 @@ func completion(t *testing.T, s barrier.Semaphore, hosts int) time.Duration {
 			least = min(least, w)
 		}
 		now += time.Duration(least / speed * float64(time.Second))
-		for _, h := range slices.SortedFunc(mapsKeys(left), func(a, b barrier.Entry) int { return slices.Compare([]byte(a.Host), []byte(b.Host)) }) {
+		for _, h := range slices.SortedFunc(maps.Keys(left), func(a, b barrier.Entry) int { return cmp.Compare(a.Host, b.Host) }) {
 			if left[h] -= least; left[h] < 1e-9 {
 				delete(left, h)
 				d.apply(barrier.Op{Kind: barrier.OpRelease, At: now, Entry: h, Attempt: 1})
@@ -166,16 +168,6 @@ func completion(t *testing.T, s barrier.Semaphore, hosts int) time.Duration {
 		}
 	}
 	return now
-}
-
-func mapsKeys(m map[barrier.Entry]float64) func(func(barrier.Entry) bool) {
-	return func(yield func(barrier.Entry) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // On a server that thrashes, the adaptive semaphore finds a number between too few
