@@ -204,6 +204,12 @@ func (c *Core) primary(k Key) phalanx.NodeID {
 	return c.managers(k)[0]
 }
 
+// again is after how long what was sent so many times without an answer is repeated:
+// the more often, the later.
+func (c *Core) again(tries int) time.Duration {
+	return min(c.cfg.Poll, c.cfg.Resend<<min(max(0, tries-1), 10))
+}
+
 func (c *Core) heard(from phalanx.NodeID, m Message) {
 	if !slices.Contains(c.view.Members, from) {
 		return // not yet or not any more

@@ -209,15 +209,6 @@ func (c *Core) giveUp(id uint64) {
 	} // else it is not known to have entered, and enters nevertheless
 }
 
-func (c *Core) groupKeys() []Key {
-	all := make([]Key, 0, len(c.groups))
-	for k := range c.groups {
-		all = append(all, k)
-	}
-	slices.SortFunc(all, compareKeys)
-	return all
-}
-
 // newPrimaries has everything asked for again: primaries may be others.
 func (c *Core) newPrimaries() {
 	for _, g := range c.groups {
@@ -250,7 +241,7 @@ func (g *group) outstanding(all bool) (m Reached, some bool) {
 
 // flush sends what there is to be asked.
 func (c *Core) flush() {
-	for _, k := range c.groupKeys() {
+	for _, k := range sorted(c.groups) {
 		g := c.groups[k]
 		c.expire(g)
 		if len(g.parts) == 0 && !g.watch && !g.unwatch {
@@ -258,7 +249,7 @@ func (c *Core) flush() {
 			continue
 		}
 		to := c.primary(k)
-		if to == "" || g.awaits && c.now-g.sent < g.resend(c.cfg.Resend, c.cfg.Poll) {
+		if to == "" || g.awaits && c.now-g.sent < c.again(g.tries) {
 			continue
 		}
 		poll := len(g.parts) > 0 && c.now-max(g.heard, g.sent) >= c.cfg.Poll
@@ -275,28 +266,13 @@ func (c *Core) flush() {
 		g.tries++
 		c.send(to, m)
 	}
-	for _, id := range c.queryIDs() {
+	for _, id := range slices.Sorted(maps.Keys(c.queries)) {
 		q := c.queries[id]
 		if to := c.primary(q.key); to != "" && (!q.out || c.now-q.sent >= c.cfg.Resend) {
 			q.sent, q.out = c.now, true
 			c.send(to, WhoPassed{Key: q.key, ID: id})
 		}
 	}
-}
-
-func (c *Core) queryIDs() []uint64 {
-	all := make([]uint64, 0, len(c.queries))
-	for id := range c.queries {
-		all = append(all, id)
-	}
-	slices.SortFunc(all, cmp.Compare)
-	return all
-}
-
-// resend is after how long an unanswered message is repeated: the longer it had no
-// answer, the later.
-func (g *group) resend(first, last time.Duration) time.Duration {
-	return min(last, first<<min(max(0, g.tries-1), 10))
 }
 
 // warning is how long before a participant's time is over it asks once more how
@@ -333,7 +309,7 @@ func (c *Core) enteringDue() (at time.Duration, ok bool) {
 		switch {
 		case c.primary(k) == "":
 		case g.awaits:
-			least(g.sent + g.resend(c.cfg.Resend, c.cfg.Poll))
+			least(g.sent + c.again(g.tries))
 		case len(g.parts) > 0:
 			least(max(g.heard, g.sent) + c.cfg.Poll)
 			if g.warnAt > 0 {

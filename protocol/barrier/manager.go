@@ -16,7 +16,7 @@ type managing struct {
 	knows   bool          // every member has said what it knows, and heeds this term
 	waiting map[phalanx.NodeID]bool
 	asked   time.Duration // when they were
-	asks    int           // how often
+	asks    int           // how often; the first repeat comes soon, as some learn of a view later than others
 	found   []finding
 	early   []Heard // what came before all was gathered
 }
@@ -120,7 +120,7 @@ func (c *Core) known(to phalanx.NodeID) []Gathered {
 			g.Replicas = append(g.Replicas, Held{Key: k, Config: r.b.cfg, Primary: r.primary, Term: r.term, Seq: r.seq, State: r.b.State.Clone(), Age: c.now - r.touched})
 		}
 	}
-	for _, k := range c.groupKeys() {
+	for _, k := range sorted(c.groups) {
 		if c.primary(k) == to {
 			if m, some := c.groups[k].outstanding(true); some {
 				room(len(m.Requests) + len(m.Config.Expect))

@@ -187,7 +187,7 @@ func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 // serve makes what is pending, and what is due, of the barriers whose primary this
 // node is.
 func (c *Core) serve() {
-	if c.waiting != nil && c.now-c.asked >= c.askAgain() {
+	if c.waiting != nil && c.now-c.asked >= c.again(c.asks-1) {
 		c.askAll()
 	}
 	for _, k := range c.activeKeys() {
@@ -359,11 +359,6 @@ func (c *Core) drop(r *replica) {
 	}
 }
 
-// askAgain is after how long who has not said what it knows is asked again.
-func (c *Core) askAgain() time.Duration {
-	return min(c.cfg.Poll, c.cfg.Resend<<min(max(0, c.asks-2), 10))
-}
-
 // managingDue is when the primary or a gathering has to do something.
 func (c *Core) managingDue() (at time.Duration, ok bool) {
 	least := func(d time.Duration) {
@@ -372,7 +367,7 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 		}
 	}
 	if c.waiting != nil {
-		least(c.asked + c.askAgain())
+		least(c.asked + c.again(c.asks-1))
 	}
 	if len(c.resting) > 0 {
 		least(c.resting[0].at + c.cfg.Linger + 1)
