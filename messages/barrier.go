@@ -50,7 +50,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Gather:
 		l.Message = &BarrierLetter_GatherTerm{m.Term}
 	case barrier.Gathered:
-		g := &BarrierGathered{Term: m.Term, Part: int64(m.Part), Parts: int64(m.Parts)}
+		g := &BarrierGathered{Term: m.Term, Part: int64(m.Part), Parts: int64(m.Parts), Stamp: int64(m.Stamp)}
 		for _, h := range m.Replicas {
 			g.Replicas = append(g.Replicas, &BarrierHeld{Key: fromKey(h.Key), Config: fromBarrierConfig(h.Config), Primary: string(h.Primary), Term: h.Term,
 				Seq: h.Seq, State: fromBarrierState(h.State), Age: int64(h.Age)})
@@ -122,7 +122,11 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 	case *BarrierLetter_GatherTerm:
 		return barrier.Gather{Term: m.GatherTerm}
 	case *BarrierLetter_Gathered:
-		g := barrier.Gathered{Term: m.Gathered.GetTerm(), Part: f.number("gathered.part", m.Gathered.GetPart()), Parts: f.number("gathered.parts", m.Gathered.GetParts())}
+		g := barrier.Gathered{Term: m.Gathered.GetTerm(), Part: f.number("gathered.part", m.Gathered.GetPart()), Parts: f.number("gathered.parts", m.Gathered.GetParts()),
+			Stamp: time.Duration(m.Gathered.GetStamp())}
+		if g.Part >= g.Parts {
+			f.bad("gathered.part", "%d is none of %d", g.Part, g.Parts)
+		}
 		for _, h := range m.Gathered.GetReplicas() {
 			g.Replicas = append(g.Replicas, barrier.Held{Key: f.key(h.GetKey()), Config: f.barrierConfig(h.GetConfig()), Primary: f.maybeNode("held.primary", h.GetPrimary()),
 				Term: h.GetTerm(), Seq: h.GetSeq(), State: f.barrierState(h.GetState()), Age: time.Duration(h.GetAge())})

@@ -1817,11 +1817,12 @@ func (x *BarrierConfirm) GetNeed() bool {
 
 type BarrierGathered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Part          int64                  `protobuf:"varint,4,opt,name=part,proto3" json:"part,omitempty"`
-	Parts         int64                  `protobuf:"varint,5,opt,name=parts,proto3" json:"parts,omitempty"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
 	Replicas      []*BarrierHeld         `protobuf:"bytes,2,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	Reached       []*BarrierReached      `protobuf:"bytes,3,rep,name=reached,proto3" json:"reached,omitempty"`
+	Part          int64                  `protobuf:"varint,4,opt,name=part,proto3" json:"part,omitempty"`
+	Parts         int64                  `protobuf:"varint,5,opt,name=parts,proto3" json:"parts,omitempty"`
+	Stamp         int64                  `protobuf:"varint,6,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1856,20 +1857,6 @@ func (*BarrierGathered) Descriptor() ([]byte, []int) {
 	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *BarrierGathered) GetPart() int64 {
-	if x != nil {
-		return x.Part
-	}
-	return 0
-}
-
-func (x *BarrierGathered) GetParts() int64 {
-	if x != nil {
-		return x.Parts
-	}
-	return 0
-}
-
 func (x *BarrierGathered) GetTerm() uint64 {
 	if x != nil {
 		return x.Term
@@ -1889,6 +1876,27 @@ func (x *BarrierGathered) GetReached() []*BarrierReached {
 		return x.Reached
 	}
 	return nil
+}
+
+func (x *BarrierGathered) GetPart() int64 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *BarrierGathered) GetParts() int64 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
+func (x *BarrierGathered) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
 }
 
 type BarrierHeld struct {
@@ -2771,13 +2779,14 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04need\x18\x04 \x01(\bR\x04need\"\xb4\x01\n" +
+	"\x04need\x18\x04 \x01(\bR\x04need\"\xca\x01\n" +
 	"\x0fBarrierGathered\x12\x12\n" +
-	"\x04part\x18\x04 \x01(\x03R\x04part\x12\x14\n" +
-	"\x05parts\x18\x05 \x01(\x03R\x05parts\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x120\n" +
 	"\breplicas\x18\x02 \x03(\v2\x14.phalanx.BarrierHeldR\breplicas\x121\n" +
-	"\areached\x18\x03 \x03(\v2\x17.phalanx.BarrierReachedR\areached\"\xe3\x01\n" +
+	"\areached\x18\x03 \x03(\v2\x17.phalanx.BarrierReachedR\areached\x12\x12\n" +
+	"\x04part\x18\x04 \x01(\x03R\x04part\x12\x14\n" +
+	"\x05parts\x18\x05 \x01(\x03R\x05parts\x12\x14\n" +
+	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"\xe3\x01\n" +
 	"\vBarrierHeld\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12.\n" +
 	"\x06config\x18\x02 \x01(\v2\x16.phalanx.BarrierConfigR\x06config\x12\x18\n" +

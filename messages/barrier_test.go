@@ -45,7 +45,7 @@ var (
 		barrier.Replicate{Key: aKey, Config: aConfig, Term: 1, Seq: 2, Ops: []barrier.Op{{Kind: barrier.OpAdvance, At: 1}}},
 		barrier.Confirm{Key: aKey, Term: 1, Seq: 2, Need: true},
 		barrier.Gather{Term: 1},
-		barrier.Gathered{Term: 1, Part: 1, Parts: 2, Replicas: []barrier.Held{{Key: aKey, Config: aConfig, Primary: "p#1", Term: 1, Seq: 2, State: aState, Age: 3}}, Reached: []barrier.Reached{aReached}},
+		barrier.Gathered{Term: 1, Part: 1, Parts: 2, Stamp: 3, Replicas: []barrier.Held{{Key: aKey, Config: aConfig, Primary: "p#1", Term: 1, Seq: 2, State: aState, Age: 3}}, Reached: []barrier.Reached{aReached}},
 		barrier.Refused{Term: 1},
 		barrier.Forget{Key: aKey, Term: 1},
 	}

@@ -10,15 +10,16 @@ import (
 // managing is what a node manages.
 type managing struct {
 	shelf
-	leased  time.Duration // until then this node is a member
-	term    uint64        // the view in which the members were last others
-	since   time.Duration // when that was learned
-	knows   bool          // every member has said what it knows, and heeds this term
-	waiting map[phalanx.NodeID]bool
-	asked   time.Duration // when they were
-	asks    int           // how often; the first repeat comes soon, as some learn of a view later than others
+	leased  time.Duration                 // until then this node is a member
+	term    uint64                        // the view in which the members were last others
+	since   time.Duration                 // when that was learned
+	knows   bool                          // every member has said what it knows, and heeds this term
+	waiting map[phalanx.NodeID][]Gathered // who has not, and what parts of an answer there are
+	asked   time.Duration                 // when they were
+	asks    int                           // how often; the first repeat comes soon, as some learn of a view later than others
 	found   []finding
-	early   []Heard // what came before all was gathered
+	early   []Heard       // what came before all was gathered
+	said    time.Duration // the stamp of this node's last answer to one who gathers
 }
 
 // finding is what a member has said.
@@ -54,10 +55,10 @@ func (c *Core) ready(k Key) bool {
 	}
 	if !c.knows && c.waiting == nil {
 		c.fence = max(c.fence, c.term)
-		c.waiting = map[phalanx.NodeID]bool{}
+		c.waiting = map[phalanx.NodeID][]Gathered{}
 		for _, m := range c.view.Members {
 			if m != c.view.Self {
-				c.waiting[m] = true
+				c.waiting[m] = nil
 			}
 		}
 		c.found = nil
@@ -73,7 +74,7 @@ func (c *Core) askAll() {
 	c.asked = c.now
 	c.asks++
 	for _, m := range c.view.Members {
-		if c.waiting[m] {
+		if _, waits := c.waiting[m]; waits {
 			c.send(m, Gather{Term: c.term})
 		}
 	}
@@ -92,9 +93,10 @@ func (c *Core) gather(from phalanx.NodeID, m Gather) {
 		return // it will be asked again
 	}
 	c.fence = m.Term
+	c.said = max(c.said+1, c.now)
 	all := c.known(from)
 	for i, g := range all {
-		g.Term, g.Part, g.Parts = m.Term, i, len(all)
+		g.Term, g.Part, g.Parts, g.Stamp = m.Term, i, len(all), c.said
 		c.send(from, g)
 	}
 }
@@ -131,22 +133,26 @@ func (c *Core) known(to phalanx.NodeID) []Gathered {
 	return append(all, g)
 }
 
+// gathered takes a part of what a member knows. Only parts of one answer count
+// together: from one to the next, something may have moved to a part that came before.
 func (c *Core) gathered(from phalanx.NodeID, m Gathered) {
-	if m.Term != c.term || !c.waiting[from] {
+	parts, waits := c.waiting[from]
+	if m.Term != c.term || !waits {
 		return
 	}
-	parts := 1
-	for _, f := range c.found {
-		if f.from == from {
-			if f.Part == m.Part {
-				return
-			}
-			parts++
-		}
+	if len(parts) > 0 && m.Stamp > parts[0].Stamp {
+		parts = nil
 	}
-	c.found = append(c.found, finding{from, m})
-	if parts == m.Parts {
-		delete(c.waiting, from)
+	if slices.ContainsFunc(parts, func(p Gathered) bool { return p.Stamp > m.Stamp || p.Part == m.Part }) {
+		return
+	}
+	if parts = append(parts, m); len(parts) < m.Parts {
+		c.waiting[from] = parts
+		return
+	}
+	delete(c.waiting, from)
+	for _, p := range parts {
+		c.found = append(c.found, finding{from, p})
 	}
 	if len(c.waiting) == 0 {
 		c.install()

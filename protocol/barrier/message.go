@@ -123,8 +123,9 @@ type (
 	// Gathered answers a Gather, in parts.
 	Gathered struct {
 		Term     uint64
-		Part     int // of Parts: all that a member knows may be too much for one message
+		Part     int // of Parts, from 0: all that a member knows may be too much for one message
 		Parts    int
+		Stamp    time.Duration // of all parts of one answer, about the member's clock; that of a later answer is greater
 		Replicas []Held
 		Reached  []Reached // of the member's participants
 	}
