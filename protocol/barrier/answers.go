@@ -1,0 +1,223 @@
+package barrier
+
+import (
+	"time"
+)
+
+// heeds reports whether what a primary of term says counts, and notes it.
+func (c *Core) heeds(g *group, term uint64) bool {
+	return g != nil && term >= c.fence && term >= g.term
+}
+
+// answered takes what the primary says.
+func (c *Core) answered(m Answers) {
+	g := c.groups[m.Key]
+	if !c.heeds(g, m.Term) {
+		return
+	}
+	if m.Field != "" {
+		if m.Stamp >= g.made { // and not of an earlier one with another configuration
+			c.mismatch(g, m)
+		}
+		return
+	}
+	g.term, g.awaits, g.answered, g.tries, g.heard, g.last = m.Term, false, true, 0, c.now, m.Standing
+	if m.Unknown {
+		for _, p := range g.parts {
+			if p.stage == waits {
+				p.stage = asking
+			}
+		}
+	}
+	for _, a := range m.List {
+		if p := g.parts[a.Entry]; p != nil {
+			c.tell(g, p, a, m.Stamp)
+		}
+	}
+	for _, p := range g.parts {
+		g.news = g.news || p.stage == asking || p.left != 0 || p.stage == holds && !p.fresh
+	}
+	g.news = g.news || g.unwatch || g.watch && !g.watching
+	if g.unwatch && !m.Watched {
+		g.unwatch = false
+	}
+	if g.watch && !g.watching && m.Watched && m.Stamp >= g.watchAt {
+		g.watching = true
+		for _, id := range g.watches {
+			delete(c.waiters, id)
+			c.emit(Done{ID: id, Last: g.last, Term: m.Term})
+		}
+		g.watches = nil
+	}
+}
+
+// tell is what the primary says to one participant. Of an earlier attempt it says
+// nothing to a later one, if the barrier is a semaphore.
+func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
+	semaphore := g.cfg.Semaphore.on()
+	if over := a.Verdict == Released || a.Verdict == TimedOut; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
+		p.left = 0
+		c.emit(Freed{Key: g.key, Entry: p.Entry})
+		for _, id := range p.exits {
+			delete(c.waiters, id)
+			c.emit(Done{ID: id, Verdict: Released, Last: g.last, Term: g.term})
+		}
+		p.exits = nil
+		if p.stage == releasing {
+			delete(g.parts, p.Entry)
+			return
+		}
+	}
+	if semaphore && a.Attempt > p.attempt { // it has entered at another node
+		switch p.stage {
+		case holds: // which has taken its place
+			c.lost(g, p)
+		case asking, waits:
+			c.attempt = max(c.attempt, a.Attempt) + 1
+			p.attempt, p.stage = c.attempt, asking
+		}
+		return
+	}
+	if semaphore && a.Attempt != p.attempt {
+		return
+	}
+	switch a.Verdict {
+	case Registered:
+		if p.stage == asking {
+			p.stage = waits
+			if len(p.calls) == 0 && !semaphore {
+				delete(g.parts, p.Entry)
+			}
+		}
+	case Fire:
+		if !semaphore {
+			c.finish(g, p, a.Verdict)
+			return
+		}
+		c.admitted(g, p, a.Left, stamp)
+	case LateFire, Behind:
+		c.finish(g, p, a.Verdict)
+	case Released, TimedOut:
+		if p.stage == holds {
+			c.lost(g, p)
+			return
+		}
+		// It held the semaphore, or its node was taken for gone, and it was not told: it
+		// tries again.
+		c.attempt++
+		p.attempt, p.stage = c.attempt, asking
+	}
+}
+
+// admitted lets a participant hold the semaphore, for as long as it surely does: what
+// the primary said was true after the stamp. If that is over it asks again; and also if
+// this node is not surely a member: what it holds may have been taken for free.
+func (c *Core) admitted(g *group, p *participant, left, stamp time.Duration) {
+	until := time.Duration(0)
+	if left > 0 {
+		until = stamp + left
+	}
+	if left > 0 && until <= c.now || c.now >= c.leased && p.stage != holds {
+		if p.stage == waits {
+			p.stage = asking
+		}
+		return
+	}
+	switch p.stage {
+	case asking, waits:
+		p.stage, p.until, p.fresh = holds, until, left == 0
+		c.done(g, p, Fire)
+	case holds:
+		p.until, p.fresh = max(p.until, until), true
+	}
+	if p.until > 0 && (g.untilAt == 0 || p.until < g.untilAt) {
+		g.untilAt = p.until
+	}
+}
+
+// expire ends what is held for too long.
+func (c *Core) expire(g *group) {
+	if g.untilAt == 0 || c.now < g.untilAt {
+		return
+	}
+	g.untilAt = 0
+	for _, p := range g.all() {
+		if p.stage != holds || p.until == 0 {
+			continue
+		}
+		if c.now >= p.until {
+			c.lost(g, p)
+		} else if g.untilAt == 0 || p.until < g.untilAt {
+			g.untilAt = p.until
+		}
+	}
+}
+
+func (c *Core) lost(g *group, p *participant) {
+	c.emit(Lost{Key: g.key, Entry: p.Entry})
+	delete(g.parts, p.Entry)
+}
+
+// done answers a participant's calls.
+func (c *Core) done(g *group, p *participant, v Verdict) {
+	for _, id := range p.calls {
+		delete(c.waiters, id)
+		c.emit(Done{ID: id, Verdict: v, Last: g.last, Term: g.term, Attempt: p.attempt})
+	}
+	p.calls, p.due = nil, 0
+}
+
+func (c *Core) finish(g *group, p *participant, v Verdict) {
+	c.done(g, p, v)
+	delete(g.parts, p.Entry)
+}
+
+// mismatch ends all calls: the barrier is another one than they took it for.
+func (c *Core) mismatch(g *group, m Answers) {
+	end := func(id uint64) {
+		delete(c.waiters, id)
+		c.emit(Done{ID: id, Verdict: Mismatch, Field: m.Field, Last: m.Standing, Term: m.Term})
+	}
+	for _, p := range g.all() {
+		for _, id := range append(p.calls, p.exits...) {
+			end(id)
+		}
+	}
+	for _, id := range g.watches {
+		end(id)
+	}
+	delete(c.groups, g.key)
+}
+
+// question is for the callbacks.
+func (c *Core) question(m Question) {
+	if g := c.groups[m.Key]; c.heeds(g, m.Term) && g.watch {
+		c.emit(Callback{Key: m.Key, Asked: m.Asked})
+	}
+}
+
+// replied sends what a callback says to the primary. If it gets lost, what would be
+// without the callback counts.
+func (c *Core) replied(e Replied) {
+	if to := c.primary(e.Key); to != "" {
+		c.send(to, Reply(e))
+	}
+}
+
+func (c *Core) told(m Told) {
+	if g := c.groups[m.Key]; c.heeds(g, m.Term) && g.watch {
+		c.emit(Notice{Key: m.Key, Happened: m.Happened})
+	}
+}
+
+func (c *Core) passed(m Passed) {
+	if c.queries[m.ID] == nil || m.Term < c.fence {
+		return
+	}
+	delete(c.queries, m.ID)
+	d := Done{ID: m.ID, Term: m.Term, Hosts: m.Hosts, Last: m.Standing}
+	if !m.Known {
+		d.Outcome = Unknown
+	}
+	c.emit(d)
+}
