@@ -246,6 +246,10 @@ type AbsentError struct {
 	Absent []string
 }
 
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("%d of %d have entered; absent: %s", e.N, e.Max, strings.Join(e.Absent, ", "))
+}
+
 // MismatchError says in which field of the Config those who entered a barrier before
 // have another value.
 type MismatchError struct{ Field string }
@@ -266,10 +270,6 @@ func invalid(c core.Call) error {
 		return &FieldError{Field: "Semaphore", Text: "the barrier has none that could be released"}
 	}
 	return nil
-}
-
-func (e *AbsentError) Error() string {
-	return fmt.Sprintf("%d of %d have entered; absent: %s", e.N, e.Max, strings.Join(e.Absent, ", "))
 }
 
 func join(all []core.Entry) string {

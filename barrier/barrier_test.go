@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
@@ -122,90 +119,6 @@ func TestPercentAndMinWait(t *testing.T) {
 	}
 }
 
-// However many want it, no more than its count hold a semaphore; who gives up leaves
-// no trace; and whose time is over holds it no more.
-func TestSemaphore(t *testing.T) {
-	nodes := start(t, 3)
-	cfg := barrier.Config{Semaphore: barrier.Semaphore{Count: 3, Timeout: 10 * time.Second}}
-	var inside, most, passed atomic.Int32
-	var all sync.WaitGroup
-	for i, h := range names(15) {
-		all.Go(func() {
-			b := open(t, nodes[i%3], "slots", cfg)
-			for range 4 {
-				if _, err := b.Enter(within(t), "", h); err != nil {
-					t.Error(err)
-					return
-				}
-				n := inside.Add(1)
-				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-				}
-				time.Sleep(ms)
-				inside.Add(-1)
-				passed.Add(1)
-				if err := b.Release(within(t), "", h); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	if most.Load() > 3 || passed.Load() != 60 {
-		t.Errorf("%d inside at once, %d passed", most.Load(), passed.Load())
-	}
-	b := open(t, nodes[0], "slots", cfg)
-	if _, err := b.Enter(within(t), "", "twice"); err != nil {
-		t.Error(err)
-	}
-	_, err := b.Enter(within(t), "", "twice")
-	is(t, err, barrier.ErrHeld)
-	if _, err := open(t, nodes[1], "slots", cfg).Enter(within(t), "", "twice"); err != nil { // takes its place
-		t.Error(err)
-	}
-	eventually(t, "the first one has lost it", func() bool { return errors.Is(b.Release(within(t), "", "twice"), barrier.ErrNotHeld) })
-	is(t, b.Release(within(t), "", "w000"), barrier.ErrNotHeld)
-
-	one := barrier.Config{Semaphore: barrier.Semaphore{Count: 1, Timeout: 3 * time.Second}}
-	b = open(t, nodes[1], "one", one)
-	if _, err := b.Enter(within(t), "", "holder"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 500*ms)
-	_, err = b.Enter(ctx, "", "impatient")
-	cancel()
-	is(t, err, phalanx.ErrDeadline)
-	if !strings.Contains(err.Error(), "held by holder") {
-		t.Error(err)
-	}
-	if _, err := b.Enter(within(t), "", "next"); err != nil { // the holder's time is over, the impatient one has left the queue
-		t.Fatal(err)
-	}
-	is(t, b.Release(within(t), "", "holder"), barrier.ErrNotHeld)
-	if err := b.Release(within(t), "", "next"); err != nil {
-		t.Error(err)
-	}
-}
-
-// A node that leaves while it holds a semaphore frees it.
-func TestAHolderThatLeaves(t *testing.T) {
-	nodes := start(t, 4)
-	cfg := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
-	n, err := cluster.Join(within(t), config("guest", nodes[0].ControlAddr()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := open(t, n, "held", cfg).Enter(within(t), "", "guest"); err != nil {
-		t.Fatal(err)
-	}
-	next := enter(t, within(t), nodes, "held", cfg, "next")
-	if err := n.Leave(within(t)); err != nil {
-		t.Fatal(err)
-	}
-	if o := <-next; o.err != nil {
-		t.Error(o.err)
-	}
-}
-
 func TestThrottle(t *testing.T) {
 	nodes := start(t, 2)
 	cfg := barrier.Config{Max: 6, Throttle: barrier.Throttle{Count: 2, Period: 100 * ms}}
@@ -218,142 +131,6 @@ func TestThrottle(t *testing.T) {
 	}
 	if took := time.Since(began); took < 200*ms {
 		t.Errorf("all have come after %v", took)
-	}
-}
-
-// The callbacks of one node decide about entries at others.
-func TestCallbacks(t *testing.T) {
-	nodes := start(t, 3)
-	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 10 * time.Second, Timeout: time.Minute}
-	var asked, fired atomic.Int32
-	told := make(chan barrier.Notice, 10)
-	stop, err := open(t, nodes[2], "asks", cfg).Watch(within(t), barrier.Callbacks{
-		Enter: func(q barrier.Question) bool {
-			if n := asked.Add(1); n == 2 && !q.Would {
-				t.Errorf("%+v", q)
-			}
-			return q.Host == "third" // which Max would not have waited for
-		},
-		Told: func(n barrier.Notice) {
-			fired.Add(1)
-			told <- n
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	out := enter(t, within(t), nodes, "asks", cfg, "first", "second")
-	eventually(t, "both are asked about", func() bool { return asked.Load() == 2 })
-	select {
-	case o := <-out:
-		t.Fatalf("vetoed, and %+v", o)
-	case <-time.After(20 * ms):
-	}
-	if _, err := open(t, nodes[0], "asks", cfg).Enter(within(t), "", "third"); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if o := <-out; o.err != nil {
-			t.Error(o.err)
-		}
-	}
-	if n := <-told; n.What != barrier.Fired || n.N != 3 {
-		t.Errorf("%+v", n)
-	}
-}
-
-// A callback that panics, and one whose node has gone, have no say.
-func TestACallbackThatPanics(t *testing.T) {
-	nodes := start(t, 2)
-	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 100 * ms}
-	stop, err := open(t, nodes[1], "panics", cfg).Watch(within(t), barrier.Callbacks{Enter: func(barrier.Question) bool { panic("the application's") }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	out := enter(t, within(t), nodes, "panics", cfg, "a", "b")
-	for range 2 {
-		if o := <-out; o.err != nil {
-			t.Error(o.err)
-		}
-	}
-}
-
-// asker is an application actor.
-type asker struct {
-	told chan any
-	pid  *actor.PID
-}
-
-func (a *asker) Receive(c actor.Context) {
-	switch m := c.Message().(type) {
-	case *barrier.Asked:
-		c.Respond(&barrier.Verdict{Name: m.Name, Generation: m.Generation, Ask: m.Ask, Fire: m.Host == "b"})
-	case *barrier.Entered, *barrier.Released, *barrier.Passed, *barrier.Watching, *barrier.Told:
-		a.told <- m
-	case *barrier.Enter, *barrier.Release, *barrier.Hosts, *barrier.Watch:
-		c.Request(a.pid, m)
-	}
-}
-
-// Actors enter, release, ask and are asked by messages.
-func TestMessages(t *testing.T) {
-	nodes := start(t, 2)
-	pid, ok := nodes[1].Service(barrier.Name)
-	if !ok {
-		t.Fatal("no service")
-	}
-	a := &asker{told: make(chan any, 10), pid: pid}
-	self, err := nodes[1].Spawn(actor.PropsFromProducer(func() actor.Actor { return a }), "asker")
-	if err != nil {
-		t.Fatal(err)
-	}
-	do := func(m any) any { nodes[1].System().Root.Send(self, m); return <-a.told }
-	cfg := barrier.Config{Max: 5, Ask: true, AskGap: time.Minute}
-	if r := do(&barrier.Watch{Name: "messages", Config: cfg}).(*barrier.Watching); r.Err != nil {
-		t.Fatal(r.Err)
-	}
-	nodes[1].System().Root.Send(self, &barrier.Enter{Name: "messages", Config: cfg, Host: "a"})
-	out := enter(t, within(t), nodes, "messages", cfg, "b")
-	if o := <-out; o.err != nil {
-		t.Error(o.err)
-	}
-	for range 2 {
-		switch m := (<-a.told).(type) {
-		case *barrier.Entered:
-			if m.Err != nil || m.Late {
-				t.Errorf("%+v", m)
-			}
-		case *barrier.Told:
-			if m.What != barrier.Fired || m.N != 2 || m.Name != "messages" {
-				t.Errorf("%+v", m)
-			}
-		default:
-			t.Errorf("%T%+v", m, m)
-		}
-	}
-	if p := do(&barrier.Hosts{Name: "messages"}).(*barrier.Passed); p.Err != nil || len(p.Hosts) != 2 {
-		t.Errorf("%+v", p)
-	}
-	if p := do(&barrier.Hosts{Name: "never"}).(*barrier.Passed); !errors.Is(p.Err, phalanx.ErrNotFound) {
-		t.Errorf("%+v", p)
-	}
-	slot := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
-	if e := do(&barrier.Enter{Name: "slot", Config: slot, Label: "task"}).(*barrier.Entered); e.Err != nil {
-		t.Error(e.Err)
-	}
-	if e := do(&barrier.Enter{Name: "slot", Config: slot, Host: "other", Deadline: 50 * ms}).(*barrier.Entered); !errors.Is(e.Err, phalanx.ErrDeadline) {
-		t.Error(e.Err)
-	}
-	if r := do(&barrier.Release{Name: "slot", Config: slot, Label: "task"}).(*barrier.Released); r.Err != nil {
-		t.Error(r.Err)
-	}
-	if e := do(&barrier.Enter{Name: "", Config: slot}).(*barrier.Entered); !errors.Is(e.Err, phalanx.ErrInvalid) {
-		t.Error(e.Err)
-	}
-	if e := do(&barrier.Enter{Name: "x", Config: barrier.Config{Max: 1, Percent: 101}}).(*barrier.Entered); !errors.Is(e.Err, phalanx.ErrInvalid) {
-		t.Error(e.Err)
 	}
 }
 
@@ -471,32 +248,5 @@ func TestAManagerThatPanics(t *testing.T) {
 		if _, ok := e.(actors.ActorRestarted); ok {
 			break
 		}
-	}
-}
-
-// The actors of holders and managers panic while a semaphore is held: it is held by
-// the same ones after that, and what is released comes to the next.
-func TestASemaphoreWhoseActorsPanic(t *testing.T) {
-	nodes := start(t, 3)
-	cfg := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
-	b := open(t, nodes[0], "panics", cfg)
-	if _, err := b.Enter(within(t), "", "holder"); err != nil {
-		t.Fatal(err)
-	}
-	next := enter(t, within(t), nodes[1:], "panics", cfg, "next")
-	for _, n := range nodes {
-		pid, _ := n.Service(barrier.Name)
-		n.System().Root.Send(pid, actors.Crash{})
-	}
-	select {
-	case o := <-next:
-		t.Fatalf("two hold it: %+v", o)
-	case <-time.After(300 * ms):
-	}
-	if err := b.Release(within(t), "", "holder"); err != nil {
-		t.Error(err)
-	}
-	if o := <-next; o.err != nil {
-		t.Error(o.err)
 	}
 }

@@ -1,8 +1,6 @@
 package barrier
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -34,37 +32,6 @@ func (s Settings) Service() cluster.Service {
 		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]attempt{}, freed: map[hold]attempt{}, watchers: map[core.Key]*watch{}}
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
 	}}
-}
-
-// open is what the node's callers wait for and hold. It lies outside of the actor,
-// which asks for it again when it was restarted. It needs no lock: one instance of the
-// actor has it, and the next one begins when that has ended.
-type open struct {
-	settings Settings
-	letters  uint64 // of other members
-	ids      uint64
-	calls    map[uint64]*asked
-	held     map[hold]attempt // what callers here hold
-	freed    map[hold]attempt // what they do not hold any more, and the primary may not know
-	watchers map[core.Key]*watch
-}
-
-type hold struct {
-	key   core.Key
-	entry core.Entry
-}
-
-// attempt is by which an entry holds a semaphore.
-type attempt struct {
-	cfg Config
-	n   uint64
-}
-
-// watch is who has a barrier's callbacks: functions, or an actor.
-type watch struct {
-	cfg Config
-	w   *watcher
-	to  *actor.PID
 }
 
 // service is the actor. It owns the node's core, and the mailbox.
@@ -150,8 +117,6 @@ func (s *service) start(c actor.Context) {
 		s.step(c, call)
 	}
 }
-
-func (o *open) next() uint64 { o.ids++; return o.ids }
 
 // end fails who waits: the node leaves.
 func (s *service) end() {
@@ -261,34 +226,6 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 	}
 }
 
-// watched has the callbacks of a Watch called from now on if it has succeeded. One
-// that failed leaves those before it in place. It reports whether there are any.
-func (o *open) watched(k core.Key, w *watch, won bool) bool {
-	switch old := o.watchers[k]; {
-	case won:
-		o.watchers[k] = w
-		if old != nil && old != w && old.w != nil {
-			old.w.close()
-		}
-	case old == w:
-		return o.unwatched(k)
-	}
-	return true
-}
-
-// unwatched takes a barrier's callbacks away. It reports whether there are others: of
-// a Watch that waits.
-func (o *open) unwatched(k core.Key) bool {
-	delete(o.watchers, k)
-	for _, a := range o.calls {
-		if a.watch != nil && a.call.Key == k {
-			o.watchers[k] = a.watch
-			return true
-		}
-	}
-	return false
-}
-
 func (s *service) unwatch(c actor.Context, m *unwatch) {
 	m.w.close()
 	if w := s.open.watchers[m.key]; w != nil && w.w == m.w && !s.open.unwatched(m.key) {
@@ -381,70 +318,4 @@ func (s *service) publish(o core.Publish) {
 	case core.KneeFound:
 		publish(actors.BarrierKnee{Barrier: k, Entered: h.N, Max: h.Max, Absent: h.Absent, After: h.After})
 	}
-}
-
-// The messages of application actors.
-
-func (s *service) entered(c actor.Context, m *Enter) {
-	k := core.Key{Name: m.Name, Generation: m.Generation}
-	to, root := c.Sender(), c.ActorSystem().Root
-	s.asks(c, "enter", core.Call{Kind: core.CallEnter, Key: k, Config: m.Config, Entry: s.entry(m.Label, m.Host)}, m.Deadline, nil, func(e ending, err error) {
-		r := &Entered{Err: err, Passage: Passage{Late: e.done.Verdict == core.LateFire || e.done.Verdict == core.Behind, Term: e.done.Term}}
-		if err == nil && e.done.Verdict == core.Behind {
-			r.Err = failure("enter", k, phalanx.ErrAborted, ErrCatchUp)
-		}
-		root.Send(to, r)
-	})
-}
-
-func (s *service) released(c actor.Context, m *Release) {
-	k := core.Key{Name: m.Name, Generation: m.Generation}
-	to, root := c.Sender(), c.ActorSystem().Root
-	s.asks(c, "release", core.Call{Kind: core.CallRelease, Key: k, Config: m.Config, Entry: s.entry(m.Label, m.Host)}, m.Deadline, nil, func(_ ending, err error) {
-		root.Send(to, &Released{Err: err})
-	})
-}
-
-func (s *service) hosts(c actor.Context, m *Hosts) {
-	k := core.Key{Name: m.Name, Generation: m.Generation}
-	to, root := c.Sender(), c.ActorSystem().Root
-	s.asks(c, "hosts", core.Call{Kind: core.CallHosts, Key: k, Config: Config{Max: 1}, Entry: s.entry("", "")}, m.Deadline, nil, func(e ending, err error) {
-		root.Send(to, &Passed{Hosts: e.done.Hosts, Err: err})
-	})
-}
-
-func (s *service) watching(c actor.Context, m *Watch) {
-	k := core.Key{Name: m.Name, Generation: m.Generation}
-	to, root := c.Sender(), c.ActorSystem().Root
-	target := m.To
-	if target == nil {
-		target = to
-	}
-	s.asks(c, "watch", core.Call{Kind: core.CallWatch, Key: k, Config: m.Config, Entry: s.entry("", "")}, m.Deadline, target, func(_ ending, err error) {
-		root.Send(to, &Watching{Err: err})
-	})
-}
-
-func (s *service) entry(label, host string) core.Entry {
-	if host == "" {
-		host = string(s.self)
-	}
-	return core.Entry{Host: host, Label: label}
-}
-
-// asks makes a call for an actor, and gives it up after within.
-func (s *service) asks(c actor.Context, op string, call core.Call, within time.Duration, watcher *actor.PID, reply func(ending, error)) {
-	err := errors.Join(call.Key.Validate(), call.Config.Validate(), invalid(call))
-	if err != nil {
-		reply(ending{}, failure(op, call.Key, phalanx.ErrInvalid, err))
-		return
-	}
-	if within <= 0 {
-		within = defaultDeadline
-	}
-	call.Deadline = s.node.Now() + within
-	a := &asked{call: call, to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}
-	root, self := c.ActorSystem().Root, c.Self()
-	a.timer = time.AfterFunc(within, func() { root.Send(self, &givenUp{a, context.DeadlineExceeded}) })
-	s.ask(c, a)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,65 @@ import (
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
 )
+
+// The callbacks of one node decide about entries at others.
+func TestCallbacks(t *testing.T) {
+	nodes := start(t, 3)
+	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 10 * time.Second, Timeout: time.Minute}
+	var asked, fired atomic.Int32
+	told := make(chan barrier.Notice, 10)
+	stop, err := open(t, nodes[2], "asks", cfg).Watch(within(t), barrier.Callbacks{
+		Enter: func(q barrier.Question) bool {
+			if n := asked.Add(1); n == 2 && !q.Would {
+				t.Errorf("%+v", q)
+			}
+			return q.Host == "third" // which Max would not have waited for
+		},
+		Told: func(n barrier.Notice) {
+			fired.Add(1)
+			told <- n
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	out := enter(t, within(t), nodes, "asks", cfg, "first", "second")
+	eventually(t, "both are asked about", func() bool { return asked.Load() == 2 })
+	select {
+	case o := <-out:
+		t.Fatalf("vetoed, and %+v", o)
+	case <-time.After(20 * ms):
+	}
+	if _, err := open(t, nodes[0], "asks", cfg).Enter(within(t), "", "third"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if o := <-out; o.err != nil {
+			t.Error(o.err)
+		}
+	}
+	if n := <-told; n.What != barrier.Fired || n.N != 3 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// A callback that panics, and one whose node has gone, have no say.
+func TestACallbackThatPanics(t *testing.T) {
+	nodes := start(t, 2)
+	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 100 * ms}
+	stop, err := open(t, nodes[1], "panics", cfg).Watch(within(t), barrier.Callbacks{Enter: func(barrier.Question) bool { panic("the application's") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	out := enter(t, within(t), nodes, "panics", cfg, "a", "b")
+	for range 2 {
+		if o := <-out; o.err != nil {
+			t.Error(o.err)
+		}
+	}
+}
 
 // A Watch that is given up says whom it has waited for, and does not end another one
 // of the same node, which goes on when there is another manager.

@@ -1,0 +1,78 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+// The messages of application actors.
+
+func (s *service) entered(c actor.Context, m *Enter) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, "enter", core.Call{Kind: core.CallEnter, Key: k, Config: m.Config, Entry: s.entry(m.Label, m.Host)}, m.Deadline, nil, func(e ending, err error) {
+		r := &Entered{Err: err, Passage: Passage{Late: e.done.Verdict == core.LateFire || e.done.Verdict == core.Behind, Term: e.done.Term}}
+		if err == nil && e.done.Verdict == core.Behind {
+			r.Err = failure("enter", k, phalanx.ErrAborted, ErrCatchUp)
+		}
+		root.Send(to, r)
+	})
+}
+
+func (s *service) released(c actor.Context, m *Release) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, "release", core.Call{Kind: core.CallRelease, Key: k, Config: m.Config, Entry: s.entry(m.Label, m.Host)}, m.Deadline, nil, func(_ ending, err error) {
+		root.Send(to, &Released{Err: err})
+	})
+}
+
+func (s *service) hosts(c actor.Context, m *Hosts) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, "hosts", core.Call{Kind: core.CallHosts, Key: k, Config: Config{Max: 1}, Entry: s.entry("", "")}, m.Deadline, nil, func(e ending, err error) {
+		root.Send(to, &Passed{Hosts: e.done.Hosts, Err: err})
+	})
+}
+
+func (s *service) watching(c actor.Context, m *Watch) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	target := m.To
+	if target == nil {
+		target = to
+	}
+	s.asks(c, "watch", core.Call{Kind: core.CallWatch, Key: k, Config: m.Config, Entry: s.entry("", "")}, m.Deadline, target, func(_ ending, err error) {
+		root.Send(to, &Watching{Err: err})
+	})
+}
+
+func (s *service) entry(label, host string) core.Entry {
+	if host == "" {
+		host = string(s.self)
+	}
+	return core.Entry{Host: host, Label: label}
+}
+
+// asks makes a call for an actor, and gives it up after within.
+func (s *service) asks(c actor.Context, op string, call core.Call, within time.Duration, watcher *actor.PID, reply func(ending, error)) {
+	err := errors.Join(call.Key.Validate(), call.Config.Validate(), invalid(call))
+	if err != nil {
+		reply(ending{}, failure(op, call.Key, phalanx.ErrInvalid, err))
+		return
+	}
+	if within <= 0 {
+		within = defaultDeadline
+	}
+	call.Deadline = s.node.Now() + within
+	a := &asked{call: call, to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}
+	root, self := c.ActorSystem().Root, c.Self()
+	a.timer = time.AfterFunc(within, func() { root.Send(self, &givenUp{a, context.DeadlineExceeded}) })
+	s.ask(c, a)
+}

@@ -1,0 +1,68 @@
+package barrier
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	core "github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+// open is what the node's callers wait for and hold. It lies outside of the actor,
+// which asks for it again when it was restarted. It needs no lock: one instance of the
+// actor has it, and the next one begins when that has ended.
+type open struct {
+	settings Settings
+	letters  uint64 // of other members
+	ids      uint64
+	calls    map[uint64]*asked
+	held     map[hold]attempt // what callers here hold
+	freed    map[hold]attempt // what they do not hold any more, and the primary may not know
+	watchers map[core.Key]*watch
+}
+
+type hold struct {
+	key   core.Key
+	entry core.Entry
+}
+
+// attempt is by which an entry holds a semaphore.
+type attempt struct {
+	cfg Config
+	n   uint64
+}
+
+// watch is who has a barrier's callbacks: functions, or an actor.
+type watch struct {
+	cfg Config
+	w   *watcher
+	to  *actor.PID
+}
+
+func (o *open) next() uint64 { o.ids++; return o.ids }
+
+// watched has the callbacks of a Watch called from now on if it has succeeded. One
+// that failed leaves those before it in place. It reports whether there are any.
+func (o *open) watched(k core.Key, w *watch, won bool) bool {
+	switch old := o.watchers[k]; {
+	case won:
+		o.watchers[k] = w
+		if old != nil && old != w && old.w != nil {
+			old.w.close()
+		}
+	case old == w:
+		return o.unwatched(k)
+	}
+	return true
+}
+
+// unwatched takes a barrier's callbacks away. It reports whether there are others: of
+// a Watch that waits.
+func (o *open) unwatched(k core.Key) bool {
+	delete(o.watchers, k)
+	for _, a := range o.calls {
+		if a.watch != nil && a.call.Key == k {
+			o.watchers[k] = a.watch
+			return true
+		}
+	}
+	return false
+}
