@@ -24,6 +24,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/phalanx-go/phalanx/sim"
+	"github.com/phalanx-go/phalanx/sim/barriers"
+	"github.com/phalanx-go/phalanx/sim/groups"
 )
 
 func main() {
@@ -49,6 +51,7 @@ type options struct {
 	some         bool // only was given
 	calm, all    bool
 	barriers     bool
+	groups       bool
 	output       string
 	workers      int
 	trace        io.Writer
@@ -64,6 +67,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.IntVar(&o.workers, "parallel", runtime.GOMAXPROCS(0), "how many to run at a time")
 	flags.BoolVar(&o.all, "all", false, "go on after a failure")
 	flags.BoolVar(&o.barriers, "barriers", false, "simulate partial barriers, and not the store")
+	flags.BoolVar(&o.groups, "groups", false, "simulate groups that can be revoked, and not the store")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	verbose := flags.BoolP("verbose", "v", false, "print everything that happens")
 	if err := flags.Parse(args); err != nil {
@@ -76,8 +80,15 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if *verbose {
 		o.trace, o.workers = out, 1
 	}
-	if o.barriers {
-		return runBarriers(ctx, o, out)
+	switch {
+	case o.barriers:
+		return runService(ctx, o, out, "barriers", func(seed uint64) error {
+			return barriers.Run(barriers.Config{Seed: seed, Trace: o.trace})
+		})
+	case o.groups:
+		return runService(ctx, o, out, "groups", func(seed uint64) error {
+			return groups.Run(groups.Config{Seed: seed, Trace: o.trace})
+		})
 	}
 	sum := collect(o, start(ctx, o), progress)
 	if o.output == "json" {

@@ -68,7 +68,7 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 }
 
 func (c *Core) contribution(g *group, a *agreement) Contribute {
-	m := Contribute{Group: g.name, Seq: a.seq, Promise: c.fence, Accepted: a.took, AcceptedTerm: a.term, Decided: a.decided}
+	m := Contribute{Group: g.name, Seq: a.seq, View: c.view.Number}
 	if a.seq == 0 {
 		m.Roster = g.roster
 	}
@@ -86,14 +86,13 @@ func (c *Core) contribution(g *group, a *agreement) Contribute {
 // asked answers a coordinator.
 func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	g := c.groups[m.Group]
-	if g == nil || m.Term < c.fence {
+	if g == nil {
 		return
 	}
 	if g.roster.digest != m.Roster {
 		c.send(from, Declined{m.Group})
 		return
 	}
-	c.fence = m.Term
 	c.send(from, c.contribution(g, g.agreement(m.Seq)))
 }
 
@@ -111,7 +110,7 @@ func (c *Core) standing(m Standing) {
 	}
 }
 
-// proposed accepts what a coordinator proposes, unless a later one was promised.
+// proposed accepts what a coordinator proposes, unless a later one is known.
 func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	g := c.groups[m.Group]
 	if g == nil || m.Term < c.fence {

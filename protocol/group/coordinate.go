@@ -12,7 +12,8 @@ import (
 // ballot is a coordinator's part in an agreement, in one term.
 type ballot struct {
 	term     uint64
-	from     map[phalanx.NodeID]Contribute // promises for this term
+	from     map[phalanx.NodeID]Contribute
+	newest   uint64 // view that one of them knows, which may have members that are not known here yet
 	proposal *Decision
 	accepts  map[phalanx.NodeID]bool
 	due      time.Duration
@@ -47,9 +48,6 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		return
 	}
 	a := g.agreement(m.Seq)
-	if a.decided == nil && m.Decided != nil {
-		c.decide(g, a, *m.Decided)
-	}
 	if a.decided != nil {
 		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
 		return
@@ -62,11 +60,7 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		b = c.newBallot()
 		a.ballot = b
 	}
-	if m.Promise < b.term {
-		c.send(from, Ask{Group: g.name, Seq: a.seq, Term: b.term, Roster: g.roster.digest})
-		return
-	}
-	b.from[from] = m
+	b.from[from], b.newest = m, max(b.newest, m.View)
 	c.leave(g, slices.DeleteFunc(slices.Clone(m.Gone), func(r int) bool { return g.roster.member(r).Node != from }))
 	c.weigh(g, a)
 	if a.decided == nil {
@@ -88,7 +82,7 @@ func (c *Core) newBallot() *ballot {
 	return &ballot{term: c.view.Number, from: map[phalanx.NodeID]Contribute{}, due: c.now + c.cfg.Resend, pause: 2 * c.cfg.Resend}
 }
 
-// reopen begins again what was of an earlier term. Promises for the new one hold.
+// reopen begins again in a new term, with what was contributed.
 func (c *Core) reopen(g *group, a *agreement) {
 	old := a.ballot
 	a.ballot = nil
@@ -96,9 +90,9 @@ func (c *Core) reopen(g *group, a *agreement) {
 		return
 	}
 	a.ballot = c.newBallot()
-	for node, m := range old.from {
-		if m.Promise >= a.ballot.term {
-			a.ballot.from[node] = m
+	for _, node := range c.live(g) {
+		if m, ok := old.from[node]; ok {
+			a.ballot.from[node], a.ballot.newest = m, max(a.ballot.newest, m.View)
 		}
 	}
 	c.weigh(g, a)
@@ -138,32 +132,19 @@ func (c *Core) absent(g *group, b *ballot) []int {
 	return all
 }
 
-// weigh proposes a decision once all live nodes have promised, and all live members
-// have contributed.
+// weigh proposes what this node has accepted in an earlier term, which may have been
+// decided, or once all live members have contributed, a decision of that.
 func (c *Core) weigh(g *group, a *agreement) {
 	b := a.ballot
-	if b == nil || b.proposal != nil || a.decided != nil || len(b.from) < len(c.live(g)) || c.coordinator(g) != c.view.Self {
+	if b == nil || b.proposal != nil || a.decided != nil || c.coordinator(g) != c.view.Self {
 		return
 	}
-	var newest Contribute
-	for _, node := range c.live(g) {
-		m, ok := b.from[node]
-		if !ok {
-			return
-		}
-		if m.Promise > c.view.Number {
-			return // it may know members that are not known here yet
-		}
-		if m.Accepted != nil && m.AcceptedTerm >= newest.AcceptedTerm {
-			newest = m
-		}
-	}
-	if newest.Accepted != nil {
-		b.proposal = newest.Accepted // it may have been decided
-	} else {
-		if len(c.absent(g, b)) > 0 {
-			return
-		}
+	switch {
+	case a.took != nil:
+		b.proposal = a.took
+	case b.newest > c.view.Number || len(c.absent(g, b)) > 0:
+		return
+	default:
 		d := c.conclude(g, a, b)
 		b.proposal = &d
 	}
@@ -178,7 +159,7 @@ func (c *Core) urge(g *group, a *agreement) {
 	for _, node := range c.live(g) {
 		if b.proposal == nil {
 			if _, ok := b.from[node]; !ok {
-				c.send(node, Ask{Group: g.name, Seq: a.seq, Term: b.term, Roster: g.roster.digest})
+				c.send(node, Ask{Group: g.name, Seq: a.seq, Roster: g.roster.digest})
 			}
 		} else if !b.accepts[node] {
 			c.send(node, Propose{Group: g.name, Seq: a.seq, Term: b.term, Decision: *b.proposal})

@@ -191,6 +191,9 @@ func (c *Core) send(to phalanx.NodeID, m Message) {
 
 // repeat sends again what was not answered.
 func (c *Core) repeat() {
+	if due, ok := c.Due(); !ok || due > c.now {
+		return
+	}
 	c.tellAgain()
 	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
 		g := c.groups[name]

@@ -11,9 +11,9 @@
 // which is repeated until it is acknowledged.
 //
 // Form, Agree, Shrink and Grow are agreements: each member contributes, the node of
-// the lowest live rank makes a decision of what all live members have contributed,
-// has every live node accept it, and tells it. Its term is the number of the view. In
-// a later view the coordinator, which may be another one, first asks every live node
-// what it has accepted, and who answers heeds no earlier term. So what has been
-// decided is on every live node, and is what every later coordinator decides.
+// the lowest live rank makes a decision of what all live members have contributed, has
+// every live node accept it, and tells it. Its term is the number of the view, and
+// nobody accepts what is of an earlier view than its own. A coordinator of a later view
+// proposes what it has accepted itself, if it has: without that nothing was decided
+// before, and nothing will be.
 package group

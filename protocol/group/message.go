@@ -4,27 +4,21 @@ package group
 type Message interface{ message() }
 
 type (
-	// Contribute tells a coordinator what this node's members contribute to an
-	// agreement, and what this node has accepted. Who has sent it heeds no term before
-	// Promise.
+	// Contribute tells a coordinator what a node's members contribute to an agreement.
 	Contribute struct {
-		Group        string
-		Seq          uint64
-		Promise      uint64
-		Parts        []Part
-		Gone         []int   // members here that have left
-		Roster       *Roster // of a group that is being formed
-		Accepted     *Decision
-		AcceptedTerm uint64
-		Decided      *Decision
+		Group  string
+		Seq    uint64
+		View   uint64 // that the node knows
+		Parts  []Part
+		Gone   []int   // members there that have left
+		Roster *Roster // of a group that is being formed
 	}
 
-	// Ask asks for a Contribute with a promise of Term. Roster is the digest of the
-	// roster that the coordinator goes by.
+	// Ask asks for a Contribute. Roster is the digest of the roster that the
+	// coordinator goes by.
 	Ask struct {
 		Group  string
 		Seq    uint64
-		Term   uint64
 		Roster uint64
 	}
 
@@ -35,7 +29,7 @@ type (
 		Absent []int
 	}
 
-	// Propose asks a node to accept a decision.
+	// Propose asks a node to accept a decision. Term is the coordinator's view.
 	Propose struct {
 		Group    string
 		Seq      uint64

@@ -6,7 +6,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// nobody is where a wave comes from at the member that begins it.
+// nobody is where a wave comes from at the member that begins it, and at those who
+// hear of it because another one on their node has.
 const nobody = -1
 
 // maxHops bounds how many messages of a wave are in one between nodes.
@@ -14,38 +15,75 @@ const maxHops = 8192
 
 // wave takes a revoke to local ranks. Each that hears of it for the first time tells
 // its neighbours, but for the one it has it from, and then delivers it.
+//
+// Members fail together with their nodes, so that more than the degree of the ranks'
+// graph may have failed. Therefore one that hears of it tells the others of its node,
+// and the nodes are a binomial graph too, of the same edges if each has one member.
 func (c *Core) wave(g *group, hops []Hop, why Revocation) {
-	to := map[phalanx.NodeID][]Hop{}
-	var reached []int
-	for queue := slices.Clone(hops); len(queue) > 0; queue = queue[1:] {
+	w := spread{g: g, self: c.view.Self, why: why, to: map[phalanx.NodeID][]Hop{}}
+	for _, hop := range hops {
+		w.reach(hop)
+	}
+	if len(w.reached) == 0 {
+		return
+	}
+	for _, rank := range g.local {
+		w.reach(Hop{nobody, rank})
+	}
+	nodes := g.roster.nodes
+	for _, i := range Neighbours(slices.Index(nodes, c.view.Self), len(nodes)) {
+		if node := nodes[i]; w.to[node] == nil && !w.from[node] {
+			w.to[node] = []Hop{{nobody, g.roster.ranks[node][0]}}
+			g.sent++
+		}
+	}
+	for _, node := range nodes {
+		for part := range slices.Chunk(w.to[node], maxHops) {
+			c.tell(node, Revoke{Group: g.name, Revocation: why, Hops: part})
+		}
+	}
+	if g.formed {
+		slices.Sort(w.reached)
+		c.emit(Revoked{Group: g.name, Ranks: w.reached, Revocation: why})
+	}
+}
+
+// spread is a wave at a node.
+type spread struct {
+	g       *group
+	self    phalanx.NodeID
+	why     Revocation
+	reached []int
+	to      map[phalanx.NodeID][]Hop
+	from    map[phalanx.NodeID]bool // who has told of it
+}
+
+// reach takes a message of the wave, and all that follow from it here.
+func (w *spread) reach(hop Hop) {
+	g := w.g
+	if w.from == nil {
+		w.from = map[phalanx.NodeID]bool{}
+	}
+	if m := g.roster.member(hop.From); m.Node != "" {
+		w.from[m.Node] = true
+	}
+	for queue := []Hop{hop}; len(queue) > 0; queue = queue[1:] {
 		hop := queue[0]
-		if hop.To < 0 || hop.To >= g.roster.Len() || g.roster.members[hop.To].Node != c.view.Self {
+		if _, again := g.wave[hop.To]; again || g.roster.member(hop.To).Node != w.self {
 			continue
 		}
-		if _, again := g.wave[hop.To]; again {
-			continue
-		}
-		g.wave[hop.To] = why
-		reached = append(reached, hop.To)
+		g.wave[hop.To] = w.why
+		w.reached = append(w.reached, hop.To)
 		for _, next := range Neighbours(hop.To, g.roster.Len()) {
 			if next == hop.From {
 				continue
 			}
 			g.sent++
-			if node := g.roster.members[next].Node; node == c.view.Self {
+			if node := g.roster.members[next].Node; node == w.self {
 				queue = append(queue, Hop{hop.To, next})
 			} else {
-				to[node] = append(to[node], Hop{hop.To, next})
+				w.to[node] = append(w.to[node], Hop{hop.To, next})
 			}
 		}
-	}
-	for _, node := range g.roster.nodes {
-		for part := range slices.Chunk(to[node], maxHops) {
-			c.tell(node, Revoke{Group: g.name, Revocation: why, Hops: part})
-		}
-	}
-	if len(reached) > 0 && g.formed {
-		slices.Sort(reached)
-		c.emit(Revoked{Group: g.name, Ranks: reached, Revocation: why})
 	}
 }

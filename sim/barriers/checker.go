@@ -1,11 +1,11 @@
 package barriers
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/sim/stage"
 )
 
 // checker knows what the barriers promise.
@@ -26,17 +26,10 @@ func newChecker(w *world) *checker {
 		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}}
 }
 
-func (c *checker) failf(format string, args ...any) {
-	if c.w.err == nil {
-		c.w.err = fmt.Errorf("seed %d, at %v: "+format, append([]any{c.w.cfg.Seed, c.w.now}, args...)...)
-		c.w.tracef("%v", c.w.err)
-	}
-}
-
 // entered takes note that somebody enters.
 func (c *checker) entered(a *call) {
 	if c.units[a.key] == nil {
-		c.units[a.key], c.doubtful[a.key], c.first[a.key] = map[string]bool{}, map[string]bool{}, c.w.now
+		c.units[a.key], c.doubtful[a.key], c.first[a.key] = map[string]bool{}, map[string]bool{}, c.w.Now
 		c.verdicts[a.key], c.holding[a.key] = map[barrier.Entry]barrier.Verdict{}, map[barrier.Entry]*call{}
 	}
 	c.units[a.key][a.entry.Unit()] = true
@@ -44,26 +37,26 @@ func (c *checker) entered(a *call) {
 }
 
 // saw looks at what a primary has done.
-func (c *checker) saw(n *node, o barrier.Output) {
+func (c *checker) saw(n *stage.Node, o barrier.Output) {
 	switch o := o.(type) {
 	case barrier.Publish:
 		h, cfg := o.Happened, c.configs[o.Key]
 		switch h.What {
 		case barrier.HasFired:
-			c.w.tracef("%s fires %s: %+v", n.id, o.Key, h)
+			c.w.Tracef("%s fires %s: %+v", n.ID, o.Key, h)
 			if c.fired[o.Key]++; c.fired[o.Key] > 1 {
-				c.failf("(1) %s fires twice", o.Key)
+				c.w.Failf("(1) %s fires twice", o.Key)
 			}
 			if there := len(c.units[o.Key]); h.N > there {
-				c.failf("(1) %s fires with %d, and %d have entered", o.Key, h.N, there)
+				c.w.Failf("(1) %s fires with %d, and %d have entered", o.Key, h.N, there)
 			}
-			since := c.w.now - c.first[o.Key]
+			since := c.w.Now - c.first[o.Key]
 			switch {
 			case h.Cause == barrier.ByMax && h.N < cfg.Max,
 				h.Cause == barrier.ByPercent && (100*h.N < cfg.Percent*cfg.Max || since < cfg.MinWait),
 				h.Cause == barrier.ByTimeout && (cfg.Timeout == 0 || since < cfg.Timeout),
 				h.Cause == barrier.ByKnee && (cfg.Knee == barrier.Knee{} || 100*h.N < cfg.Knee.Percent*cfg.Max || since < cfg.Knee.Time), h.Cause == barrier.ByCallback && !cfg.Ask:
-				c.failf("(1) %s fires with %d of %d after %v: %s; %+v", o.Key, h.N, cfg.Max, since, h.Cause, cfg)
+				c.w.Failf("(1) %s fires with %d of %d after %v: %s; %+v", o.Key, h.N, cfg.Max, since, h.Cause, cfg)
 			}
 		case barrier.HolderExpired, barrier.HolderGone:
 			delete(c.holding[o.Key], h.Entry)
@@ -71,7 +64,7 @@ func (c *checker) saw(n *node, o barrier.Output) {
 	case barrier.Lost:
 		delete(c.holding[o.Key], o.Entry)
 	case barrier.TookOver:
-		c.w.tracef("%s takes over %+v", n.id, o)
+		c.w.Tracef("%s takes over %+v", n.ID, o)
 		if o.Standing.Cause != barrier.NotFired && c.fired[o.Key] == 0 {
 			c.fired[o.Key] = 1
 		}
@@ -80,33 +73,31 @@ func (c *checker) saw(n *node, o barrier.Output) {
 
 // ended takes note of what a participant was answered.
 func (c *checker) ended(a *call, d barrier.Done) {
-	c.w.tracef("%s: %s of %s: %s", a.n.id, a.entry, a.key, d.Verdict)
+	c.w.Tracef("%s: %s of %s: %s", a.n.ID, a.entry, a.key, d.Verdict)
 	if a.cfg.Semaphore.Count > 0 {
 		switch {
 		case d.Verdict == barrier.Fire:
 			c.holding[a.key][a.entry] = a
-		case slices.Contains(c.w.view.Members, a.n.id):
-			c.failf("(4) %s enters %s and is answered %s", a.entry, a.key, d.Verdict)
+		case slices.Contains(c.w.View.Members, a.n.ID):
+			c.w.Failf("(4) %s enters %s and is answered %s", a.entry, a.key, d.Verdict)
 		}
 		return
 	}
 	old, ok := c.verdicts[a.key][a.entry]
 	if ok && old != d.Verdict {
-		c.failf("(2) %s of %s is answered %s after %s", a.entry, a.key, d.Verdict, old)
+		c.w.Failf("(2) %s of %s is answered %s after %s", a.entry, a.key, d.Verdict, old)
 	}
 	c.verdicts[a.key][a.entry] = d.Verdict
 	if c.fired[a.key] == 0 {
-		c.failf("(1) %s of %s is answered %s, and it has not fired", a.entry, a.key, d.Verdict)
+		c.w.Failf("(1) %s of %s is answered %s, and it has not fired", a.entry, a.key, d.Verdict)
 	}
 }
 
 // left takes note that a holder leaves.
 func (c *checker) left(a *call) { delete(c.holding[a.key], a.entry) }
 
-// removed takes note that a node is no member: its holders are held for failed.
-func (c *checker) removed(n *node) { c.nodeGone(n) }
-
-func (c *checker) nodeGone(n *node) {
+// nodeGone holds the holders on a node for failed: it has died, or was removed.
+func (c *checker) nodeGone(n *stage.Node) {
 	for _, all := range c.holding {
 		for e, a := range all {
 			if a.n == n {
@@ -120,7 +111,7 @@ func (c *checker) nodeGone(n *node) {
 func (c *checker) holders() {
 	for k, all := range c.holding {
 		if limit := c.configs[k].Semaphore.Count; limit > 0 && len(all) > limit {
-			c.failf("(3) %d hold %s, whose count is %d", len(all), k, limit)
+			c.w.Failf("(3) %d hold %s, whose count is %d", len(all), k, limit)
 		}
 	}
 }
@@ -128,13 +119,13 @@ func (c *checker) holders() {
 // atEnd checks, when all faults are long over, that nobody waits who need not.
 func (c *checker) atEnd() {
 	for _, a := range c.w.work.open {
-		if a.n.dead || a.n.hangs {
+		if a.n.Dead || !c.w.Well(a.n) {
 			continue
 		}
 		units, cfg := len(c.units[a.key])-len(c.doubtful[a.key]), a.cfg
 		enough := cfg.Semaphore.Count > 0 || units >= cfg.Max || cfg.Timeout > 0 || cfg.Percent > 0 && 100*units >= cfg.Percent*cfg.Max || c.fired[a.key] > 0
 		if a.entry.Host == "" || enough {
-			c.failf("(4) call %d of %s on %s waits since %v, %d of %d have entered: %+v", a.id, a.key, a.n.id, a.since, units, cfg.Max, a)
+			c.w.Failf("(4) call %d of %s on %s waits since %v, %d of %d have entered: %+v", a.id, a.key, a.n.ID, a.since, units, cfg.Max, a)
 			return
 		}
 	}

@@ -3,37 +3,35 @@ package barriers
 import (
 	"time"
 
-	"github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/sim/stage"
 )
 
 // Run simulates one seed. It returns an error that says what was wrong.
 func Run(cfg Config) error {
 	w := newWorld(cfg)
-	w.work = &workload{w: w, open: map[uint64]*call{}, cruel: cfg.cruel()}
-	w.run(100 * ms)
-	over := time.Duration(200+w.r.IntN(2000)) * ms
+	w.Run(100 * ms)
+	over := 200*ms + w.Upto(2000*ms)
 	w.work.begin(over)
-	w.faulty = w.r.IntN(3) > 0
+	w.Faulty = w.R.IntN(3) > 0
 	if w.work.cruel {
-		w.run(w.now + time.Duration(w.r.IntN(int(over/ms)))*ms)
+		w.Run(w.Upto(over))
 		w.massacre()
 	}
-	for t := time.Duration(0); t < over && w.err == nil; {
-		step := time.Duration(50+w.r.IntN(1500)) * ms
-		w.run(w.now + step)
-		if w.r.IntN(2) == 0 {
-			w.change(func(*barrier.Viewed) {}) // something that is not about members
+	for t := time.Duration(0); t < over && w.Err == nil; {
+		step := 50*ms + w.Upto(1500*ms)
+		w.Run(step)
+		if w.R.IntN(2) == 0 {
+			w.Change(func(*stage.View) {}) // something that is not about members
 		}
 		t += step
-		if w.r.IntN(3) > 0 {
-			w.fault()
-			w.run(w.now + 2*time.Second) // it is noticed, and what depended on it has been repaired
+		if w.R.IntN(3) > 0 { // of a barrier's managers one is left
+			w.Fault()
+			w.Run(2 * time.Second) // it is noticed, and what depended on it has been repaired
 		}
 	}
-	w.faulty = false
-	w.run(w.now + 15*time.Second)
-	if w.err == nil && !w.work.cruel {
+	w.Quiet(15 * time.Second)
+	if w.Err == nil && !w.work.cruel {
 		w.check.atEnd()
 	}
-	return w.err
+	return w.Err
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/sim/stage"
 )
 
 // call is one that an application made.
 type call struct {
 	id     uint64
-	n      *node
+	n      *stage.Node
 	key    barrier.Key
 	cfg    barrier.Config
 	entry  barrier.Entry
@@ -29,30 +30,30 @@ type workload struct {
 // begin has all participants of some barriers come, at times of their own.
 func (l *workload) begin(over time.Duration) {
 	w := l.w
-	for i := range 1 + w.r.IntN(4) {
-		key := barrier.Key{Name: fmt.Sprint("b", i), Generation: uint64(w.r.IntN(2))}
+	for i := range 1 + w.R.IntN(4) {
+		key := barrier.Key{Name: fmt.Sprint("b", i), Generation: uint64(w.R.IntN(2))}
 		cfg := l.config()
 		n := cfg.Max
 		if cfg.Semaphore.Count > 0 {
-			n = 2 + w.r.IntN(6)
-		} else if w.r.IntN(4) == 0 {
+			n = 2 + w.R.IntN(6)
+		} else if w.R.IntN(4) == 0 {
 			n++ // one is late
 		}
 		if cfg.Ask {
-			live := w.live()
-			l.start(&call{n: live[w.r.IntN(len(live))], key: key, cfg: cfg}, barrier.CallWatch)
+			live := w.Live()
+			l.start(&call{n: live[w.R.IntN(len(live))], key: key, cfg: cfg}, barrier.CallWatch)
 		}
 		for k := range n {
-			c := &call{key: key, cfg: cfg, entry: barrier.Entry{Host: fmt.Sprint("h", k)}, rounds: 1 + w.r.IntN(3)}
-			if w.r.IntN(2) == 0 {
+			c := &call{key: key, cfg: cfg, entry: barrier.Entry{Host: fmt.Sprint("h", k)}, rounds: 1 + w.R.IntN(3)}
+			if w.R.IntN(2) == 0 {
 				c.entry.Label = fmt.Sprint("task", k)
 			}
-			w.after(time.Duration(w.r.Int64N(int64(over))), func() {
-				live := w.live()
+			w.After(time.Duration(w.R.Int64N(int64(over))), func() {
+				live := w.Live()
 				if len(live) == 0 {
 					return
 				}
-				c.n = live[w.r.IntN(len(live))]
+				c.n = live[w.R.IntN(len(live))]
 				l.start(c, barrier.CallEnter)
 			})
 		}
@@ -60,7 +61,7 @@ func (l *workload) begin(over time.Duration) {
 }
 
 func (l *workload) config() barrier.Config {
-	r := l.w.r
+	r := l.w.R
 	c := barrier.Config{Max: 1 + r.IntN(8)}
 	kind := r.IntN(8)
 	if l.cruel {
@@ -92,25 +93,25 @@ func (l *workload) config() barrier.Config {
 
 func (l *workload) start(c *call, kind barrier.CallKind) {
 	l.ids++
-	c.id, c.since = l.ids, l.w.now
+	c.id, c.since = l.ids, l.w.Now
 	l.open[c.id] = c
 	if kind == barrier.CallEnter {
 		l.w.check.entered(c)
 	}
 	l.w.step(c.n, barrier.Call{ID: c.id, Kind: kind, Key: c.key, Config: c.cfg, Entry: c.entry})
-	if id := c.id; kind == barrier.CallEnter && l.w.r.IntN(12) == 0 { // it does not wait for ever
-		l.w.after(time.Duration(l.w.r.IntN(1000))*ms, func() {
-			if l.open[id] == c && !c.n.dead {
-				l.w.to(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
+	if id := c.id; kind == barrier.CallEnter && l.w.R.IntN(12) == 0 { // it does not wait for ever
+		l.w.After(time.Duration(l.w.R.IntN(1000))*ms, func() {
+			if l.open[id] == c && !c.n.Dead {
+				l.w.To(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
 			}
 		})
 	}
 }
 
-func (l *workload) done(n *node, d barrier.Done) {
+func (l *workload) done(n *stage.Node, d barrier.Done) {
 	c := l.open[d.ID]
 	if c == nil || c.n != n {
-		l.w.check.failf("call %d on %s ends twice: %+v", d.ID, n.id, d)
+		l.w.Failf("call %d on %s ends twice: %+v", d.ID, n.ID, d)
 		return
 	}
 	delete(l.open, d.ID)
@@ -121,34 +122,34 @@ func (l *workload) done(n *node, d barrier.Done) {
 	if c.cfg.Semaphore.Count == 0 || d.Verdict != barrier.Fire {
 		return
 	}
-	l.w.after(time.Duration(l.w.r.IntN(300))*ms, func() {
-		l.w.to(c.n, func() { l.leave(c) })
+	l.w.After(time.Duration(l.w.R.IntN(300))*ms, func() {
+		l.w.To(c.n, func() { l.leave(c) })
 	})
 }
 
 // leave releases a semaphore, and may enter it again.
 func (l *workload) leave(c *call) {
-	if c.n.dead {
+	if c.n.Dead {
 		return
 	}
 	l.w.check.left(c)
 	l.ids++
-	l.open[l.ids] = &call{id: l.ids, n: c.n, key: c.key, cfg: c.cfg, since: l.w.now}
+	l.open[l.ids] = &call{id: l.ids, n: c.n, key: c.key, cfg: c.cfg, since: l.w.Now}
 	l.w.step(c.n, barrier.Call{ID: l.ids, Kind: barrier.CallRelease, Key: c.key, Config: c.cfg, Entry: c.entry})
 	if c.rounds--; c.rounds > 0 {
 		next := *c
-		l.w.after(time.Duration(l.w.r.IntN(50))*ms, func() {
-			if !next.n.dead && !next.n.hangs {
+		l.w.After(time.Duration(l.w.R.IntN(50))*ms, func() {
+			if !next.n.Dead && !!l.w.Well(next.n) {
 				l.start(&next, barrier.CallEnter)
 			}
 		})
 	}
 }
 
-func (l *workload) givenUp(n *node, g barrier.GivenUp) {
+func (l *workload) givenUp(n *stage.Node, g barrier.GivenUp) {
 	c := l.open[g.ID]
 	if c == nil || c.n != n {
-		l.w.check.failf("call %d on %s is given up, and has ended", g.ID, n.id)
+		l.w.Failf("call %d on %s is given up, and has ended", g.ID, n.ID)
 		return
 	}
 	delete(l.open, g.ID)
@@ -158,7 +159,7 @@ func (l *workload) givenUp(n *node, g barrier.GivenUp) {
 }
 
 // nodeGone ends the calls of a node, with their application.
-func (l *workload) nodeGone(n *node) {
+func (l *workload) nodeGone(n *stage.Node) {
 	for id, c := range l.open {
 		if c.n == n {
 			delete(l.open, id)

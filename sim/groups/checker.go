@@ -1,0 +1,195 @@
+package groups
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/phalanx-go/phalanx/protocol/group"
+	"github.com/phalanx-go/phalanx/sim/stage"
+)
+
+// checker knows what groups promise:
+//
+//  1. Whoever is told the result of an agreement is told the same, also who has
+//     failed since.
+//  2. If a live member hears of a revoke, all live members do; and nobody hears of one
+//     that was not made.
+//  3. Members are told of failures of those alone who have died, or were removed, or
+//     have left; and of all of them.
+//  4. Every call ends, when faults do, unless somebody has gone without a word.
+type checker struct {
+	w       *world
+	revokes map[string]bool
+	formed  map[string]*formed
+	agreed  map[string]*group.Decision // of each group and number
+	counts  map[seat]int
+	silent  map[string]bool // families in which somebody has gone without a word
+}
+
+// formed is a group that some have formed.
+type formed struct {
+	roster *group.Roster
+	seats  map[int]*member // who was told so
+	left   map[int]bool
+	heard  map[int]bool // of its revoke
+	failed map[seat]bool
+}
+
+// seat is a member as another one's node sees it.
+type seat struct {
+	group string
+	node  *stage.Node
+	rank  int
+}
+
+func newChecker(w *world) *checker {
+	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, counts: map[seat]int{}, silent: map[string]bool{}}
+}
+
+func family(name string) string {
+	root, _, _ := strings.Cut(name, "~")
+	return root
+}
+
+func (c *checker) group(name string, r *group.Roster) *formed {
+	if c.formed[name] == nil {
+		c.formed[name] = &formed{roster: r, seats: map[int]*member{}, left: map[int]bool{}, heard: map[int]bool{}, failed: map[seat]bool{}}
+	}
+	return c.formed[name]
+}
+
+// ended looks at how a call has ended.
+func (c *checker) ended(m *member, d group.Done) {
+	switch {
+	case d.Outcome == group.Removed && m.n.ID == m.id && slices.Contains(c.w.View.Members, m.id):
+		c.w.Failf("(4) %s is told that its node was removed", m.me)
+	case d.Outcome == group.Removed, d.Outcome == group.LeftBehind && d.Decision.View > 0:
+		return
+	case d.Outcome != group.OK:
+		c.w.Failf("(4) %s's call of group %q ends with outcome %d: %q", m.me, m.in, d.Outcome, d.Decision.Mismatch)
+		return
+	}
+	if d.Group == m.in {
+		c.same(m.in, m.rank, m.n, d)
+		return
+	}
+	f := c.group(d.Group, d.Roster)
+	if !slices.Equal(f.roster.Members(), d.Roster.Members()) {
+		c.w.Failf("(1) %s is told that %s are %v, others %v", m.me, d.Group, d.Roster.Members(), f.roster.Members())
+	}
+	if d.Roster.Members()[d.Rank] != m.me {
+		c.w.Failf("(1) %s is told that it is rank %d of %v", m.me, d.Rank, d.Roster.Members())
+	}
+	f.seats[d.Rank] = m
+	for _, rank := range d.Failed {
+		c.told(d.Group, m.n, rank)
+	}
+}
+
+// same compares the results of an agreement. Each member makes one after the other.
+func (c *checker) same(name string, rank int, n *stage.Node, d group.Done) {
+	s := seat{name, n, rank}
+	c.counts[s]++
+	key := name + "/" + string(rune('0'+c.counts[s]))
+	first := c.agreed[key]
+	if first == nil {
+		c.agreed[key] = &d.Decision
+		return
+	}
+	if x := d.Decision; x.Value != first.Value || x.For != first.For || !slices.Equal(x.Failed, first.Failed) {
+		c.w.Failf("(1) %s, rank %d is told %+v, others %+v", key, rank, x, *first)
+	}
+}
+
+func (c *checker) revoked(n *stage.Node, o group.Revoked) {
+	c.w.Tracef("%s: %+v", n.ID, o)
+	if !c.revokes[o.Group] {
+		c.w.Failf("(2) %s hears of a revoke of %s that nobody has made", n.ID, o.Group)
+	}
+	f := c.formed[o.Group]
+	if f == nil {
+		return // nobody there has formed it yet
+	}
+	for _, rank := range o.Ranks {
+		if f.heard[rank] {
+			c.w.Failf("(2) rank %d of %s hears of its revoke twice", rank, o.Group)
+		}
+		f.heard[rank] = true
+	}
+}
+
+func (c *checker) failed(n *stage.Node, o group.Failed) {
+	c.w.Tracef("%s: failed %+v", n.ID, o)
+	for _, rank := range o.Ranks {
+		c.told(o.Group, n, rank)
+	}
+}
+
+// told checks that who is said to have failed has.
+func (c *checker) told(name string, n *stage.Node, rank int) {
+	f := c.formed[name]
+	if f == nil || n.Dead {
+		return
+	}
+	f.failed[seat{name, n, rank}] = true
+	m := f.roster.Members()[rank]
+	other := c.w.Find(m.Node)
+	if slices.Contains(c.w.View.Members, m.Node) && (other == nil || !other.Dead) && !f.left[rank] && f.seats[rank] != nil && !f.seats[rank].over {
+		c.w.Failf("(3) %s is told that %s of %s has failed", n.ID, m, name)
+	}
+}
+
+// left takes note that a member leaves.
+func (c *checker) left(m *member) {
+	if f := c.formed[m.in]; f != nil {
+		f.left[m.rank] = true
+	}
+}
+
+// gaveUp looks at who has waited for too long.
+func (c *checker) gaveUp(m *member, g group.GivenUp) {
+	name := m.in
+	if name == "" {
+		name = m.me.Label[:2] // of the group that it would have been in
+	}
+	if c.w.Now-m.since < patience {
+		c.silent[family(name)] = true
+		return
+	}
+	if invited := m.in != "" || len(g.Absent) > 0; invited && !c.silent[family(name)] {
+		c.w.Failf("(4) %s waits for %v in %q, absent are %v", m.me, c.w.Now-m.since, m.in, g.Absent)
+	}
+	c.silent[family(name)] = true
+}
+
+// atEnd looks at what is left when all faults are long over.
+func (c *checker) atEnd() {
+	for _, name := range slices.Sorted(maps.Keys(c.formed)) {
+		f := c.formed[name]
+		heard := false
+		for rank, m := range f.seats {
+			heard = heard || f.heard[rank] && m.alive()
+		}
+		for _, rank := range slices.Sorted(maps.Keys(f.seats)) {
+			m := f.seats[rank]
+			if !m.alive() || f.left[rank] || !c.w.Well(m.n) {
+				continue
+			}
+			if heard && !f.heard[rank] {
+				c.w.Failf("(2) %s of %s does not hear of its revoke", m.me, name)
+			}
+			for other, who := range f.roster.Members() {
+				gone := !slices.Contains(c.w.View.Members, who.Node) || f.left[other]
+				if gone && !f.failed[seat{name, m.n, other}] {
+					c.w.Failf("(3) %s is not told that %s of %s has failed", m.me, who, name)
+				}
+			}
+		}
+	}
+	for _, n := range c.w.Live() {
+		if _, due := n.Core.Due(); due && len(c.silent) == 0 && len(c.w.work.open) == 0 {
+			c.w.Failf("%s still repeats something", n.ID)
+		}
+	}
+}
