@@ -30,6 +30,8 @@ const (
 	ErrClosed                      // this node has left the cluster
 	ErrRefused                     // a peer does not speak to us
 	ErrLost                        // final, but every complete copy is gone
+	ErrRevoked                     // the group that it belongs to was revoked
+	ErrFailed                      // a member of the group that takes part has failed
 )
 
 var kinds = [...]string{
@@ -37,7 +39,7 @@ var kinds = [...]string{
 	ErrDeleted: "deleted", ErrMismatch: "mismatch", ErrNoSpace: "no space", ErrUnavailable: "unavailable",
 	ErrDeadline: "deadline", ErrCanceled: "canceled", ErrCorrupt: "corrupt", ErrAborted: "aborted",
 	ErrReset: "reset", ErrUnknownOp: "unknown op", ErrFenced: "fenced", ErrClosed: "closed",
-	ErrRefused: "refused", ErrLost: "lost",
+	ErrRefused: "refused", ErrLost: "lost", ErrRevoked: "revoked", ErrFailed: "member failed",
 }
 
 // Kinds returns every kind, in the order of their values.

@@ -104,14 +104,8 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 	} else if r.Deadline <= 0 {
 		r.Deadline = e.Store.Deadline
 	}
-	fail := func(kind phalanx.Kind, text string) *phalanx.Error {
-		return &phalanx.Error{Op: "reduce", Object: r.Target, Kind: kind, Err: errors.New(text)}
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return storenode.ReduceResult{}, fail(phalanx.ErrCanceled, "the context had ended before the call")
-	}
 	if ctx.Err() != nil || r.Deadline <= 0 {
-		return storenode.ReduceResult{}, fail(phalanx.ErrDeadline, "the context had ended before the call")
+		return storenode.ReduceResult{}, storenode.ContextError("reduce", r.Target, context.Cause(ctx), "", "the context had ended before the call")
 	}
 	ch := make(chan storenode.Reduced, 1)
 	cancel, tell, err := e.start(r, shared != nil, func(d storenode.Reduced) { ch <- d })
@@ -130,7 +124,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		cancel(fail(phalanx.ErrCanceled, "the caller went away"))
+		cancel(storenode.ContextError("reduce", r.Target, context.Cause(ctx), "", "the caller went away"))
 		d := <-ch
 		return d.Result, d.Err
 	}
@@ -138,7 +132,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 	case d := <-ch:
 		return d.Result, d.Err
 	case <-time.After(time.Second):
-		cancel(fail(phalanx.ErrDeadline, "not enough sources became ready"))
+		cancel(storenode.ContextError("reduce", r.Target, ctx.Err(), "", "not enough sources became ready"))
 		d := <-ch
 		return d.Result, d.Err
 	}

@@ -106,25 +106,27 @@ func (DType) EnumDescriptor() ([]byte, []int) {
 type Kind int32
 
 const (
-	Kind_KIND_NONE        Kind = 0
-	Kind_KIND_INTERNAL    Kind = 1
-	Kind_KIND_INVALID     Kind = 2
-	Kind_KIND_NOT_FOUND   Kind = 3
-	Kind_KIND_EXISTS      Kind = 4
-	Kind_KIND_DELETED     Kind = 5
-	Kind_KIND_MISMATCH    Kind = 6
-	Kind_KIND_NO_SPACE    Kind = 7
-	Kind_KIND_UNAVAILABLE Kind = 8
-	Kind_KIND_DEADLINE    Kind = 9
-	Kind_KIND_CANCELED    Kind = 10
-	Kind_KIND_CORRUPT     Kind = 11
-	Kind_KIND_ABORTED     Kind = 12
-	Kind_KIND_RESET       Kind = 13
-	Kind_KIND_UNKNOWN_OP  Kind = 14
-	Kind_KIND_FENCED      Kind = 15
-	Kind_KIND_CLOSED      Kind = 16
-	Kind_KIND_REFUSED     Kind = 17
-	Kind_KIND_LOST        Kind = 18
+	Kind_KIND_NONE          Kind = 0
+	Kind_KIND_INTERNAL      Kind = 1
+	Kind_KIND_INVALID       Kind = 2
+	Kind_KIND_NOT_FOUND     Kind = 3
+	Kind_KIND_EXISTS        Kind = 4
+	Kind_KIND_DELETED       Kind = 5
+	Kind_KIND_MISMATCH      Kind = 6
+	Kind_KIND_NO_SPACE      Kind = 7
+	Kind_KIND_UNAVAILABLE   Kind = 8
+	Kind_KIND_DEADLINE      Kind = 9
+	Kind_KIND_CANCELED      Kind = 10
+	Kind_KIND_CORRUPT       Kind = 11
+	Kind_KIND_ABORTED       Kind = 12
+	Kind_KIND_RESET         Kind = 13
+	Kind_KIND_UNKNOWN_OP    Kind = 14
+	Kind_KIND_FENCED        Kind = 15
+	Kind_KIND_CLOSED        Kind = 16
+	Kind_KIND_REFUSED       Kind = 17
+	Kind_KIND_LOST          Kind = 18
+	Kind_KIND_REVOKED       Kind = 19
+	Kind_KIND_MEMBER_FAILED Kind = 20
 )
 
 // Enum value maps for Kind.
@@ -149,27 +151,31 @@ var (
 		16: "KIND_CLOSED",
 		17: "KIND_REFUSED",
 		18: "KIND_LOST",
+		19: "KIND_REVOKED",
+		20: "KIND_MEMBER_FAILED",
 	}
 	Kind_value = map[string]int32{
-		"KIND_NONE":        0,
-		"KIND_INTERNAL":    1,
-		"KIND_INVALID":     2,
-		"KIND_NOT_FOUND":   3,
-		"KIND_EXISTS":      4,
-		"KIND_DELETED":     5,
-		"KIND_MISMATCH":    6,
-		"KIND_NO_SPACE":    7,
-		"KIND_UNAVAILABLE": 8,
-		"KIND_DEADLINE":    9,
-		"KIND_CANCELED":    10,
-		"KIND_CORRUPT":     11,
-		"KIND_ABORTED":     12,
-		"KIND_RESET":       13,
-		"KIND_UNKNOWN_OP":  14,
-		"KIND_FENCED":      15,
-		"KIND_CLOSED":      16,
-		"KIND_REFUSED":     17,
-		"KIND_LOST":        18,
+		"KIND_NONE":          0,
+		"KIND_INTERNAL":      1,
+		"KIND_INVALID":       2,
+		"KIND_NOT_FOUND":     3,
+		"KIND_EXISTS":        4,
+		"KIND_DELETED":       5,
+		"KIND_MISMATCH":      6,
+		"KIND_NO_SPACE":      7,
+		"KIND_UNAVAILABLE":   8,
+		"KIND_DEADLINE":      9,
+		"KIND_CANCELED":      10,
+		"KIND_CORRUPT":       11,
+		"KIND_ABORTED":       12,
+		"KIND_RESET":         13,
+		"KIND_UNKNOWN_OP":    14,
+		"KIND_FENCED":        15,
+		"KIND_CLOSED":        16,
+		"KIND_REFUSED":       17,
+		"KIND_LOST":          18,
+		"KIND_REVOKED":       19,
+		"KIND_MEMBER_FAILED": 20,
 	}
 )
 
@@ -431,7 +437,7 @@ const file_messages_common_proto_rawDesc = "" +
 	"\fDTYPE_UINT16\x10\n" +
 	"\x12\x10\n" +
 	"\fDTYPE_UINT32\x10\v\x12\x10\n" +
-	"\fDTYPE_UINT64\x10\f*\xdf\x02\n" +
+	"\fDTYPE_UINT64\x10\f*\x89\x03\n" +
 	"\x04Kind\x12\r\n" +
 	"\tKIND_NONE\x10\x00\x12\x11\n" +
 	"\rKIND_INTERNAL\x10\x01\x12\x10\n" +
@@ -453,7 +459,9 @@ const file_messages_common_proto_rawDesc = "" +
 	"\vKIND_FENCED\x10\x0f\x12\x0f\n" +
 	"\vKIND_CLOSED\x10\x10\x12\x10\n" +
 	"\fKIND_REFUSED\x10\x11\x12\r\n" +
-	"\tKIND_LOST\x10\x12B(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\tKIND_LOST\x10\x12\x12\x10\n" +
+	"\fKIND_REVOKED\x10\x13\x12\x16\n" +
+	"\x12KIND_MEMBER_FAILED\x10\x14B(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_common_proto_rawDescOnce sync.Once

@@ -58,6 +58,14 @@ var decoders = []struct {
 		_, err := BarriersSeenFromProto(m.(*BarrierLooked))
 		return err
 	}},
+	{&GroupLetter{}, func(m proto.Message) error {
+		_, _, _, err := GroupFromProto(m.(*GroupLetter))
+		return err
+	}},
+	{&GroupLooked{}, func(m proto.Message) error {
+		_, err := GroupsSeenFromProto(m.(*GroupLooked))
+		return err
+	}},
 	{&Raft{}, agreed}, {&PushView{}, agreed}, {&Beat{}, agreed}, {&BeatReply{}, agreed}, {&Forward{}, agreed},
 }
 
@@ -78,6 +86,8 @@ func FuzzRemoting(f *testing.F) {
 		ReportToProto(Report{Target: "t", Node: "a#1", Event: reduce.Inspected{Places: []reduce.Held{{}}}}),
 		PrefetchToProto(Prefetch{Objects: []phalanx.ObjectID{"o"}, Timeout: 1}),
 		BarrierToProto("a#1", "b#1", letters[11]),
+		GroupToProto("a#1", "b#1", groupLetters[0]),
+		GroupToProto("a#1", "b#1", groupLetters[9]),
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {

@@ -37,7 +37,7 @@ func config() rapid.MakeConfig {
 			reflect.TypeFor[phalanx.NodeID]():    boxed(rapid.Map(id(0), func(s string) phalanx.NodeID { return phalanx.NodeID("n" + s) })),
 			reflect.TypeFor[phalanx.Meta]():      boxed(metas()),
 			reflect.TypeFor[phalanx.DType]():     upTo(phalanx.Uint64),
-			reflect.TypeFor[phalanx.Kind]():      upTo(phalanx.ErrLost),
+			reflect.TypeFor[phalanx.Kind]():      upTo(phalanx.ErrFailed),
 			reflect.TypeFor[directory.State]():   upTo(directory.Deleted),
 			reflect.TypeFor[directory.Order]():   upTo(directory.PushCopy),
 			reflect.TypeFor[directory.Maker]():   upTo(directory.ByReduce),

@@ -46,6 +46,11 @@ func (e *Env) Get(ctx context.Context, id phalanx.ObjectID, wait bool) (*View, e
 func (e *Env) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (*Reader, error) {
 	bounded, cancel := e.within(ctx)
 	defer cancel()
+	return e.openUntil(bounded, ctx, id, wait)
+}
+
+// openUntil is Open that waits until bounded ends.
+func (e *Env) openUntil(bounded, ctx context.Context, id phalanx.ObjectID, wait bool) (*Reader, error) {
 	ch := make(chan *Opened, 1)
 	cl := openCall(Open{Object: id, NoWait: !wait}, func(g any) { ch <- g.(*Opened) })
 	cl.ctx = ctx
@@ -63,7 +68,7 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 		return
 	}
 	if ctx.Err() != nil {
-		cl.answer(nil, nil, contextError(cl.op, cl.object, ctx.Err(), "", "the context had ended before the call"))
+		cl.answer(nil, nil, ContextError(cl.op, cl.object, context.Cause(ctx), "", "the context had ended before the call"))
 		return
 	}
 	e.send(e.StorePID, want{cl})
@@ -73,7 +78,7 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 		cl.answer(nil, nil, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
-			cl.answer(nil, nil, contextError(cl.op, cl.object, ctx.Err(), "", "the caller went away"))
+			cl.answer(nil, nil, ContextError(cl.op, cl.object, context.Cause(ctx), "", "the caller went away"))
 			e.send(e.StorePID, left{cl.object, cl.id})
 			return
 		}
@@ -94,7 +99,7 @@ const giveUpAfter = time.Second
 func (e *Env) late(cl *call) {
 	e.send(e.StorePID, expiry{cl})
 	time.AfterFunc(giveUpAfter, func() {
-		cl.answer(nil, nil, contextError(cl.op, cl.object, context.DeadlineExceeded, e.Self, "the node is too busy to say why"))
+		cl.answer(nil, nil, ContextError(cl.op, cl.object, context.DeadlineExceeded, e.Self, "the node is too busy to say why"))
 	})
 }
 
@@ -144,7 +149,7 @@ func (e *Env) Put(ctx context.Context, req Put) (Info, bool, error) {
 		return Info{}, false, withOp("put", req.Object, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return Info{}, false, contextError("put", req.Object, err, "", "the context had ended before the call")
+		return Info{}, false, ContextError("put", req.Object, context.Cause(ctx), "", "the context had ended before the call")
 	}
 	req.Deadline = untilDeadline(ctx)
 	done := make(chan *PutDone, 1)
@@ -156,11 +161,11 @@ func (e *Env) Put(ctx context.Context, req Put) (Info, bool, error) {
 	case <-e.leaving():
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
-			stop.stop(contextError("put", req.Object, ctx.Err(), "", "the caller went away"))
+			stop.stop(ContextError("put", req.Object, context.Cause(ctx), "", "the caller went away"))
 			break
 		}
 		late := time.AfterFunc(giveUpAfter, func() { // the put's own timer says why
-			stop.stop(contextError("put", req.Object, context.DeadlineExceeded, e.Self, "the node is too busy to say why"))
+			stop.stop(ContextError("put", req.Object, context.DeadlineExceeded, e.Self, "the node is too busy to say why"))
 		})
 		defer late.Stop()
 	}
@@ -257,7 +262,7 @@ func Call[T any](ctx context.Context, e *Env, op string, id phalanx.ObjectID, st
 	defer cancel()
 	var zero T
 	if err := ctx.Err(); err != nil {
-		return zero, contextError(op, id, err, "", "the context had ended before the call")
+		return zero, ContextError(op, id, context.Cause(ctx), "", "the context had ended before the call")
 	}
 	ch := make(chan result, 1)
 	start(untilDeadline(ctx), func(v T, err error) { ch <- result{v, err} })
@@ -268,13 +273,13 @@ func Call[T any](ctx context.Context, e *Env, op string, id phalanx.ObjectID, st
 		return zero, withOp(op, id, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return zero, contextError(op, id, ctx.Err(), "", "the caller went away")
+			return zero, ContextError(op, id, context.Cause(ctx), "", "the caller went away")
 		}
 		select { // the call's own timer says why
 		case r := <-ch:
 			return r.v, r.err
 		case <-time.After(giveUpAfter):
-			return zero, contextError(op, id, ctx.Err(), e.Self, "the node is too busy to say why")
+			return zero, ContextError(op, id, context.Cause(ctx), e.Self, "the node is too busy to say why")
 		}
 	}
 }

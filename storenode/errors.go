@@ -8,10 +8,17 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// contextError says what a call was waiting for when its context ended.
-func contextError(op string, id phalanx.ObjectID, err error, node phalanx.NodeID, reason string) *phalanx.Error {
+// ContextError says what a call was waiting for when its context ended, or if the
+// context's cause is an Error, that.
+func ContextError(op string, id phalanx.ObjectID, cause error, node phalanx.NodeID, reason string) *phalanx.Error {
+	var e *phalanx.Error
+	if errors.As(cause, &e) {
+		out := *e
+		out.Op, out.Object = op, id
+		return &out
+	}
 	kind := phalanx.ErrDeadline
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(cause, context.Canceled) {
 		kind = phalanx.ErrCanceled
 	}
 	return &phalanx.Error{Op: op, Object: id, Node: node, Kind: kind, Err: errors.New(reason)}

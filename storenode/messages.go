@@ -1,6 +1,7 @@
 package storenode
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -126,6 +127,15 @@ type (
 		In    []phalanx.ObjectID // in order of arrival
 		Out   []phalanx.ObjectID
 		Err   error // names a source that failed; then there are no views
+	}
+
+	// Within has the store do Request, a *Get, *Open, *Put, *Reduce, *Gather or
+	// *AllReduce, and give it up when Context ends: with the context's cause, if that
+	// is a phalanx.Error. It is answered as Request is.
+	Within struct {
+		Context context.Context
+		Request any
+		Over    func() // is called when it was answered; may be nil
 	}
 
 	// AllReduce is a Reduce by all that ask for the same, each of whom gets the

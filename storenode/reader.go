@@ -170,7 +170,7 @@ func (r *Reader) next() ([]byte, error) {
 		case <-r.end:
 			return nil, r.closedError()
 		case <-r.ctx.Done():
-			return nil, contextError("open", c.object, r.ctx.Err(), "", "its bytes have not all arrived")
+			return nil, ContextError("open", c.object, context.Cause(r.ctx), "", "its bytes have not all arrived")
 		}
 	}
 }

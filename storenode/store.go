@@ -94,6 +94,8 @@ func (s *Store) Receive(c actor.Context) {
 	case *AllReduce:
 		give, r := s.giver(c), *m
 		go s.env.bounded(r.Deadline, func(ctx context.Context) { d := s.env.AllReduce(ctx, r); give(&d) })
+	case *Within:
+		s.within(c, *m)
 	case originFinal:
 		s.settleOrigin(m)
 	case supply:

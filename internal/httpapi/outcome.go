@@ -43,6 +43,8 @@ var outcomes = []Outcome{
 	{phalanx.ErrClosed, http.StatusServiceUnavailable, 16, "this node has left the cluster"},
 	{phalanx.ErrRefused, http.StatusBadGateway, 17, "a peer does not speak to this node"},
 	{phalanx.ErrLost, http.StatusNotFound, 18, "the object was final, but every complete copy is gone; put it again"},
+	{phalanx.ErrRevoked, http.StatusConflict, 19, "the group that it belongs to was revoked; go on in another one"},
+	{phalanx.ErrFailed, http.StatusBadGateway, 20, "a member of the group that takes part has failed"},
 }
 
 // Outcomes returns the outcome of every kind, in the order of their values.

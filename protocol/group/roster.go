@@ -13,6 +13,7 @@ import (
 const (
 	MaxMembers   = 1 << 16
 	MaxNameBytes = 200
+	maxBytes     = 4 << 20 // of all nodes and labels: a roster is sent in one message
 )
 
 // Member is one of a group: a node, or one of several on it.
@@ -43,7 +44,7 @@ func NewRoster(members []Member) (*Roster, error) {
 	if n := len(members); n == 0 || n > MaxMembers {
 		return nil, &RosterError{Rank: -1, Text: fmt.Sprintf("%d members; 1 to %d are possible", n, MaxMembers)}
 	}
-	seen := make(map[Member]int, len(members))
+	seen, bytes := make(map[Member]int, len(members)), 0
 	for rank, m := range members {
 		if first, ok := seen[m]; ok {
 			return nil, &RosterError{Rank: rank, Text: fmt.Sprintf("%s is rank %d already; give members on one node labels", m, first)}
@@ -53,6 +54,9 @@ func NewRoster(members []Member) (*Roster, error) {
 		}
 		if err := validText(m.Label, MaxNameBytes); err != "" {
 			return nil, &RosterError{Rank: rank, Text: "its label " + err}
+		}
+		if bytes += len(m.Node) + len(m.Label) + 8; bytes > maxBytes {
+			return nil, &RosterError{Rank: rank, Text: "the labels are too long for so many members"}
 		}
 		seen[m] = rank
 		if r.ranks[m.Node] == nil {

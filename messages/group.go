@@ -1,0 +1,245 @@
+package messages
+
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/group"
+)
+
+// GroupToProto returns what from's part in the groups says to another node.
+func GroupToProto(from, to phalanx.NodeID, m group.Message) *GroupLetter {
+	l := &GroupLetter{From: string(from), To: string(to)}
+	switch m := m.(type) {
+	case group.Contribute:
+		c := &GroupContribute{Group: m.Group, Seq: m.Seq, View: m.View, Gone: fromRanks(m.Gone), Roster: fromRoster(m.Roster)}
+		for _, p := range m.Parts {
+			c.Parts = append(c.Parts, &GroupPart{Rank: uint32(p.Rank), Purpose: uint32(p.For), Value: p.Value, Op: uint32(p.Op), Acked: fromRanks(p.Acked),
+				Newcomers: fromMembers(p.Newcomers)})
+		}
+		l.Message = &GroupLetter_Contribute{c}
+	case group.Ask:
+		l.Message = &GroupLetter_Ask{&GroupAsk{Group: m.Group, Seq: m.Seq, Roster: m.Roster}}
+	case group.Standing:
+		l.Message = &GroupLetter_Standing{&GroupStanding{Group: m.Group, Seq: m.Seq, Absent: fromRanks(m.Absent)}}
+	case group.Propose:
+		l.Message = &GroupLetter_Propose{&GroupPropose{Group: m.Group, Seq: m.Seq, Term: m.Term, Decision: fromDecision(m.Decision)}}
+	case group.Accept:
+		l.Message = &GroupLetter_Accept{&GroupAccept{Group: m.Group, Seq: m.Seq, Term: m.Term}}
+	case group.Decide:
+		l.Message = &GroupLetter_Decide{&GroupDecide{Group: m.Group, Seq: m.Seq, Decision: fromDecision(m.Decision)}}
+	case group.Declined:
+		l.Message = &GroupLetter_Declined{m.Group}
+	case group.Tell:
+		l.Message = &GroupLetter_Tell{fromTell(m)}
+	case group.Ack:
+		l.Message = &GroupLetter_Ack{m.Num}
+	}
+	return l
+}
+
+func fromTell(m group.Tell) *GroupTell {
+	t := &GroupTell{Num: m.Num}
+	switch n := m.News.(type) {
+	case group.Revoke:
+		r := &GroupRevoke{Group: n.Group, Revocation: fromRevocation(n.Revocation)}
+		for _, h := range n.Hops {
+			r.Hops = append(r.Hops, uint32(h.From+1), uint32(h.To))
+		}
+		t.News = &GroupTell_Revoke{r}
+	case group.Gone:
+		t.News = &GroupTell_Gone{&GroupGone{Group: n.Group, Ranks: fromRanks(n.Ranks)}}
+	case group.Invite:
+		t.News = &GroupTell_Invite{&GroupInvite{Group: n.Group, Roster: fromRoster(n.Roster), Rank: uint32(n.Rank)}}
+	}
+	return t
+}
+
+func fromRevocation(r group.Revocation) *GroupRevocation {
+	return &GroupRevocation{By: uint32(r.By), Reason: fromText(r.Reason), At: r.At}
+}
+
+func fromDecision(d group.Decision) *GroupDecision {
+	return &GroupDecision{Purpose: uint32(d.For), View: d.View, Mismatch: fromText(d.Mismatch), Value: d.Value, Failed: fromRanks(d.Failed),
+		Unacknowledged: fromRanks(d.Unacknowledged), Group: d.Group, Roster: fromRoster(d.Roster)}
+}
+
+func fromRoster(r *group.Roster) *GroupRoster {
+	if r == nil {
+		return nil
+	}
+	return &GroupRoster{Members: fromMembers(r.Members())}
+}
+
+func fromMembers(all []group.Member) []*GroupMember {
+	var out []*GroupMember
+	for _, m := range all {
+		out = append(out, &GroupMember{Node: string(m.Node), Label: m.Label})
+	}
+	return out
+}
+
+func fromRanks(all []int) []uint32 {
+	var out []uint32
+	for _, r := range all {
+		out = append(out, uint32(r))
+	}
+	return out
+}
+
+// GroupFromProto is the inverse of GroupToProto.
+func GroupFromProto(l *GroupLetter) (from, to phalanx.NodeID, m group.Message, err error) {
+	f := &fields{}
+	from, to = f.node("group.from", l.GetFrom()), f.node("group.to", l.GetTo())
+	m = f.group(l)
+	if f.err != nil {
+		return "", "", nil, f.err
+	}
+	return from, to, m, nil
+}
+
+func (f *fields) group(l *GroupLetter) group.Message {
+	switch m := l.GetMessage().(type) {
+	case *GroupLetter_Contribute:
+		c := group.Contribute{Group: m.Contribute.GetGroup(), Seq: m.Contribute.GetSeq(), View: m.Contribute.GetView(), Gone: f.ranks(m.Contribute.GetGone()),
+			Roster: f.maybeRoster(m.Contribute.GetRoster())}
+		for _, p := range m.Contribute.GetParts() {
+			c.Parts = append(c.Parts, group.Part{Rank: f.rank(p.GetRank()), Contribution: group.Contribution{For: f.purpose(p.GetPurpose()), Value: p.GetValue(),
+				Op: small(f, "part.op", p.GetOp(), group.Max), Acked: f.ranks(p.GetAcked()), Newcomers: f.members(p.GetNewcomers())}})
+		}
+		return c
+	case *GroupLetter_Ask:
+		return group.Ask{Group: m.Ask.GetGroup(), Seq: m.Ask.GetSeq(), Roster: m.Ask.GetRoster()}
+	case *GroupLetter_Standing:
+		return group.Standing{Group: m.Standing.GetGroup(), Seq: m.Standing.GetSeq(), Absent: f.ranks(m.Standing.GetAbsent())}
+	case *GroupLetter_Propose:
+		return group.Propose{Group: m.Propose.GetGroup(), Seq: m.Propose.GetSeq(), Term: m.Propose.GetTerm(), Decision: f.decision(m.Propose.GetDecision())}
+	case *GroupLetter_Accept:
+		return group.Accept{Group: m.Accept.GetGroup(), Seq: m.Accept.GetSeq(), Term: m.Accept.GetTerm()}
+	case *GroupLetter_Decide:
+		return group.Decide{Group: m.Decide.GetGroup(), Seq: m.Decide.GetSeq(), Decision: f.decision(m.Decide.GetDecision())}
+	case *GroupLetter_Declined:
+		return group.Declined{Group: m.Declined}
+	case *GroupLetter_Tell:
+		return group.Tell{Num: m.Tell.GetNum(), News: f.news(m.Tell)}
+	case *GroupLetter_Ack:
+		return group.Ack{Num: m.Ack}
+	}
+	f.missing("group.message")
+	return nil
+}
+
+func (f *fields) news(t *GroupTell) group.News {
+	switch n := t.GetNews().(type) {
+	case *GroupTell_Revoke:
+		r := group.Revoke{Group: n.Revoke.GetGroup(), Revocation: f.revocation(n.Revoke.GetRevocation())}
+		hops := n.Revoke.GetHops()
+		if len(hops)%2 != 0 {
+			f.bad("revoke.hops", "%d numbers are no pairs", len(hops))
+			return nil
+		}
+		for i := 0; i < len(hops); i += 2 {
+			r.Hops = append(r.Hops, group.Hop{From: f.rank(hops[i]) - 1, To: f.rank(hops[i+1])})
+		}
+		return r
+	case *GroupTell_Gone:
+		return group.Gone{Group: n.Gone.GetGroup(), Ranks: f.ranks(n.Gone.GetRanks())}
+	case *GroupTell_Invite:
+		return group.Invite{Group: n.Invite.GetGroup(), Roster: f.roster(n.Invite.GetRoster()), Rank: f.rank(n.Invite.GetRank())}
+	}
+	f.missing("tell.news")
+	return nil
+}
+
+func (f *fields) revocation(m *GroupRevocation) group.Revocation {
+	if m == nil {
+		f.missing("revocation")
+	}
+	return group.Revocation{By: f.rank(m.GetBy()), Reason: m.GetReason(), At: m.GetAt()}
+}
+
+func (f *fields) decision(m *GroupDecision) group.Decision {
+	if m == nil {
+		f.missing("decision")
+	}
+	d := group.Decision{For: f.purpose(m.GetPurpose()), View: m.GetView(), Mismatch: m.GetMismatch(), Value: m.GetValue(), Failed: f.ranks(m.GetFailed()),
+		Unacknowledged: f.ranks(m.GetUnacknowledged()), Group: m.GetGroup(), Roster: f.maybeRoster(m.GetRoster())}
+	if makes := d.For == group.ForShrink || d.For == group.ForGrow; makes && d.Mismatch == "" && d.Roster == nil {
+		f.missing("decision.roster")
+	}
+	return d
+}
+
+func (f *fields) purpose(v uint32) group.Purpose {
+	p := small(f, "purpose", v, group.ForGrow)
+	if p == 0 {
+		f.missing("purpose")
+	}
+	return p
+}
+
+func (f *fields) maybeRoster(m *GroupRoster) *group.Roster {
+	if m == nil {
+		return nil
+	}
+	return f.roster(m)
+}
+
+func (f *fields) roster(m *GroupRoster) *group.Roster {
+	r, err := group.NewRoster(f.members(m.GetMembers()))
+	if err != nil {
+		f.bad("roster", "%w", err)
+	}
+	return r
+}
+
+func (f *fields) members(all []*GroupMember) []group.Member {
+	var out []group.Member
+	for _, m := range all {
+		out = append(out, group.Member{Node: f.node("member.node", m.GetNode()), Label: m.GetLabel()})
+	}
+	return out
+}
+
+// rank takes a rank, or one higher.
+func (f *fields) rank(n uint32) int {
+	if n > group.MaxMembers {
+		f.bad("rank", "%d is more than %d", n, group.MaxMembers)
+		return 0
+	}
+	return int(n)
+}
+
+func (f *fields) ranks(all []uint32) []int {
+	var out []int
+	for _, n := range all {
+		out = append(out, f.rank(n))
+	}
+	return out
+}
+
+// GroupsSeenToProto returns what a node sees of its groups.
+func GroupsSeenToProto(all []group.Seen) *GroupLooked {
+	m := &GroupLooked{}
+	for _, s := range all {
+		seen := &GroupSeen{Name: s.Name, Roster: fromRoster(s.Roster), Failed: fromRanks(s.Failed), Left: fromRanks(s.Left), Sent: int64(s.Sent)}
+		if s.Revoked != nil {
+			seen.Revoked = fromRevocation(*s.Revoked)
+		}
+		m.Seen = append(m.Seen, seen)
+	}
+	return m
+}
+
+// GroupsSeenFromProto is the inverse of GroupsSeenToProto.
+func GroupsSeenFromProto(m *GroupLooked) ([]group.Seen, error) {
+	f := &fields{}
+	var all []group.Seen
+	for _, s := range m.GetSeen() {
+		seen := group.Seen{Name: s.GetName(), Roster: f.roster(s.GetRoster()), Failed: f.ranks(s.GetFailed()), Left: f.ranks(s.GetLeft()), Sent: f.number("sent", s.GetSent())}
+		if r := s.GetRevoked(); r != nil {
+			why := f.revocation(r)
+			seen.Revoked = &why
+		}
+		all = append(all, seen)
+	}
+	return all, f.err
+}

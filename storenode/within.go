@@ -1,0 +1,68 @@
+package storenode
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// within does a request that ends with a context.
+func (s *Store) within(c actor.Context, m Within) {
+	give, env := s.giver(c), s.env
+	go func() {
+		give(env.do(m.Context, m.Request))
+		if m.Over != nil {
+			m.Over()
+		}
+	}()
+}
+
+// do does a request and returns its answer.
+func (e *Env) do(ctx context.Context, request any) any {
+	bounded := func(deadline time.Duration) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, cmp.Or(max(0, deadline), e.Deadline))
+	}
+	switch r := request.(type) {
+	case *Get:
+		ctx, cancel := bounded(r.Deadline)
+		defer cancel()
+		v, err := e.Get(ctx, r.Object, !r.NoWait)
+		return &Got{Object: r.Object, View: v, Err: err}
+	case *Open:
+		return e.open(ctx, r)
+	case *Put:
+		ctx, cancel := bounded(r.Deadline)
+		defer cancel()
+		info, existed, err := e.Put(ctx, *r)
+		return &PutDone{Object: r.Object, Info: info, Existed: existed, Err: err}
+	case *Reduce:
+		ctx, cancel := bounded(r.Deadline)
+		defer cancel()
+		result, err := e.RunReduce(ctx, *r, nil)
+		return &Reduced{Target: r.Target, Result: result, Err: err}
+	case *Gather:
+		ctx, cancel := bounded(r.Deadline)
+		defer cancel()
+		g := e.Gather(ctx, *r, "gather")
+		return &g
+	case *AllReduce:
+		ctx, cancel := bounded(r.Deadline)
+		defer cancel()
+		d := e.AllReduce(ctx, *r)
+		return &d
+	}
+	return &phalanx.Error{Op: "within", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("a %T is no request that can be given up", request)}
+}
+
+// open is Open with a deadline until the reader is there; the reader ends with ctx.
+func (e *Env) open(ctx context.Context, r *Open) *Opened {
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(max(0, r.Deadline), e.Deadline))
+	defer cancel()
+	reader, err := e.openUntil(bounded, ctx, r.Object, !r.NoWait)
+	return &Opened{Object: r.Object, Reader: reader, Err: err}
+}
