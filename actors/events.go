@@ -233,6 +233,34 @@ type (
 	}
 )
 
+// What happened to a group (package group) that has members on this node.
+type (
+	// GroupFormed says that Group has begun; Of is the group that it came of by a
+	// Shrink or a Grow.
+	GroupFormed struct {
+		Group   string        `json:"group"`
+		Of      string        `json:"of,omitempty"`
+		Members int           `json:"members"`
+		Took    time.Duration `json:"took_ns"` // since it was asked for here
+	}
+
+	// GroupRevoked says that By has revoked Group, and what is under way in it here
+	// is interrupted.
+	GroupRevoked struct {
+		Group  string        `json:"group"`
+		By     string        `json:"by"`
+		Reason string        `json:"reason,omitempty"`
+		Took   time.Duration `json:"took_ns"` // since By did, by the clocks of both
+	}
+
+	// GroupMemberFailed says that Members of Group have failed, or have left it.
+	GroupMemberFailed struct {
+		Group   string   `json:"group"`
+		Members []string `json:"members"`
+		Left    bool     `json:"left,omitempty"`
+	}
+)
+
 // What happened in the process.
 type (
 	// ActorRestarted says that an actor panicked and goes on. It is made from
@@ -265,6 +293,7 @@ var kinds = func() map[string]Event {
 		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
 		ShardMoved{}, ShardLost{}, ShardWarm{},
 		BarrierEntered{}, BarrierFired{}, BarrierLate{}, BarrierExpired{}, BarrierKnee{}, BarrierTookOver{},
+		GroupFormed{}, GroupRevoked{}, GroupMemberFailed{},
 		ActorRestarted{}, ActorStopped{}, EventsLost{},
 	} {
 		all[e.Kind()] = e

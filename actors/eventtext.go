@@ -7,34 +7,37 @@ import (
 )
 
 // Kind returns the name of the type.
-func (NodeJoined) Kind() string       { return "NodeJoined" }
-func (NodeLeft) Kind() string         { return "NodeLeft" }
-func (NodeSuspected) Kind() string    { return "NodeSuspected" }
-func (NodeTrusted) Kind() string      { return "NodeTrusted" }
-func (NodeFenced) Kind() string       { return "NodeFenced" }
-func (NodeRejoined) Kind() string     { return "NodeRejoined" }
-func (NodeDown) Kind() string         { return "NodeDown" }
-func (SenderLost) Kind() string       { return "SenderLost" }
-func (TransferResumed) Kind() string  { return "TransferResumed" }
-func (ObjectLost) Kind() string       { return "ObjectLost" }
-func (ObjectReplaced) Kind() string   { return "ObjectReplaced" }
-func (ReduceStarted) Kind() string    { return "ReduceStarted" }
-func (ReduceCompleted) Kind() string  { return "ReduceCompleted" }
-func (PlaceLost) Kind() string        { return "PlaceLost" }
-func (PlaceReplaced) Kind() string    { return "PlaceReplaced" }
-func (AncestorsCleared) Kind() string { return "AncestorsCleared" }
-func (ShardMoved) Kind() string       { return "ShardMoved" }
-func (ShardLost) Kind() string        { return "ShardLost" }
-func (ShardWarm) Kind() string        { return "ShardWarm" }
-func (BarrierEntered) Kind() string   { return "BarrierEntered" }
-func (BarrierFired) Kind() string     { return "BarrierFired" }
-func (BarrierLate) Kind() string      { return "BarrierLate" }
-func (BarrierExpired) Kind() string   { return "BarrierExpired" }
-func (BarrierKnee) Kind() string      { return "BarrierKnee" }
-func (BarrierTookOver) Kind() string  { return "BarrierTookOver" }
-func (ActorRestarted) Kind() string   { return "ActorRestarted" }
-func (ActorStopped) Kind() string     { return "ActorStopped" }
-func (EventsLost) Kind() string       { return "EventsLost" }
+func (NodeJoined) Kind() string        { return "NodeJoined" }
+func (NodeLeft) Kind() string          { return "NodeLeft" }
+func (NodeSuspected) Kind() string     { return "NodeSuspected" }
+func (NodeTrusted) Kind() string       { return "NodeTrusted" }
+func (NodeFenced) Kind() string        { return "NodeFenced" }
+func (NodeRejoined) Kind() string      { return "NodeRejoined" }
+func (NodeDown) Kind() string          { return "NodeDown" }
+func (SenderLost) Kind() string        { return "SenderLost" }
+func (TransferResumed) Kind() string   { return "TransferResumed" }
+func (ObjectLost) Kind() string        { return "ObjectLost" }
+func (ObjectReplaced) Kind() string    { return "ObjectReplaced" }
+func (ReduceStarted) Kind() string     { return "ReduceStarted" }
+func (ReduceCompleted) Kind() string   { return "ReduceCompleted" }
+func (PlaceLost) Kind() string         { return "PlaceLost" }
+func (PlaceReplaced) Kind() string     { return "PlaceReplaced" }
+func (AncestorsCleared) Kind() string  { return "AncestorsCleared" }
+func (ShardMoved) Kind() string        { return "ShardMoved" }
+func (ShardLost) Kind() string         { return "ShardLost" }
+func (ShardWarm) Kind() string         { return "ShardWarm" }
+func (BarrierEntered) Kind() string    { return "BarrierEntered" }
+func (BarrierFired) Kind() string      { return "BarrierFired" }
+func (BarrierLate) Kind() string       { return "BarrierLate" }
+func (BarrierExpired) Kind() string    { return "BarrierExpired" }
+func (BarrierKnee) Kind() string       { return "BarrierKnee" }
+func (BarrierTookOver) Kind() string   { return "BarrierTookOver" }
+func (GroupFormed) Kind() string       { return "GroupFormed" }
+func (GroupRevoked) Kind() string      { return "GroupRevoked" }
+func (GroupMemberFailed) Kind() string { return "GroupMemberFailed" }
+func (ActorRestarted) Kind() string    { return "ActorRestarted" }
+func (ActorStopped) Kind() string      { return "ActorStopped" }
+func (EventsLost) Kind() string        { return "EventsLost" }
 
 func (e NodeJoined) String() string { return fmt.Sprintf("node %s joined (view %d)", e.Node, e.View) }
 func (e NodeLeft) String() string   { return fmt.Sprintf("node %s left (view %d)", e.Node, e.View) }
@@ -190,3 +193,29 @@ func (e BarrierTookOver) String() string {
 	}
 	return fmt.Sprintf("barrier %q is managed here now and not by %s (%v), %d are there", e.Barrier, e.From, round(e.Took), e.Entered)
 }
+
+func (e GroupFormed) String() string {
+	of := ""
+	if e.Of != "" {
+		of = fmt.Sprintf(" of %q", e.Of)
+	}
+	return fmt.Sprintf("group %q%s has formed with %d members%s", e.Group, of, e.Members, after(e.Took))
+}
+
+func (e GroupRevoked) String() string {
+	return fmt.Sprintf("group %q is revoked by %s%s%s", e.Group, e.By, after(e.Took), because(e.Reason))
+}
+
+func (e GroupMemberFailed) String() string {
+	what := "failed"
+	if e.Left {
+		what = "left"
+	}
+	if n := len(e.Members); n > namesShown {
+		return fmt.Sprintf("group %q: %s and %d more have %s", e.Group, strings.Join(e.Members[:namesShown], ", "), n-namesShown, what)
+	}
+	return fmt.Sprintf("group %q: %s has %s", e.Group, strings.Join(e.Members, ", "), what)
+}
+
+// namesShown bounds how many members an event names in its text.
+const namesShown = 8

@@ -31,7 +31,8 @@ var layers = []layer{
 	{folders: []string{"directory", "storenode"}},
 	{folders: []string{"coordinator"}},
 	{folders: []string{"cluster"}},
-	{folders: []string{"barrier", "group", "workflow"}},
+	{folders: []string{"barrier"}},
+	{folders: []string{"group", "workflow"}},
 	{folders: []string{"sim"}, below: []string{".", "protocol", "messages"}},
 	{folders: []string{"cmd", "examples", "bench"}},
 }

@@ -1,0 +1,99 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier"
+	core "github.com/phalanx-go/phalanx/protocol/group"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// application takes the messages of application actors.
+func (s *service) application(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *FormGroup:
+		call, err := formCall(s.node, m.Name, m.Members, identity{rank: m.Rank})
+		if err != nil {
+			c.Respond(&Formed{Err: failure("form", m.Name, phalanx.ErrInvalid, err)})
+			return
+		}
+		s.forming(c, "form", call, m.Deadline)
+	case *AwaitGroup:
+		s.forming(c, "await", core.Call{Kind: core.CallAwait, Label: m.Label}, m.Deadline)
+	case *ShrinkGroup:
+		s.forming(c, "shrink", m.Group.call(core.Contribution{For: core.ForShrink}), m.Deadline)
+	case *GrowGroup:
+		if err := m.Group.validNewcomers(m.Newcomers); err != nil {
+			c.Respond(&Formed{Err: err})
+			return
+		}
+		s.forming(c, "grow", m.Group.call(core.Contribution{For: core.ForGrow, Newcomers: m.Newcomers}), m.Deadline)
+	case *AgreeOn:
+		if !m.Op.Valid() {
+			c.Respond(&Agreed{Group: m.Group, Err: failure("agree", m.Group.name, phalanx.ErrInvalid, fmt.Errorf("there is no op %d", m.Op))})
+			return
+		}
+		to, root := c.Sender(), c.ActorSystem().Root
+		s.asks(c, "agree", m.Group.call(core.Contribution{For: core.ForAgree, Value: m.Value, Op: m.Op}), m.Deadline, func(e ending, err error) {
+			root.Send(to, &Agreed{Group: m.Group, Agreement: agreement(e), Err: err})
+		})
+	case *RevokeGroup:
+		reason := m.Reason[:min(len(m.Reason), maxReason)]
+		if m.Group.IsRevoked() {
+			c.Respond(&Interrupted{Group: m.Group, Revocation: m.Group.Revocation()})
+			return
+		}
+		s.step(c, core.Call{Kind: core.CallRevoke, Group: m.Group.name, Rank: m.Group.rank, Revocation: revocation(m.Group.rank, reason)})
+	case *Do:
+		s.do(c, m)
+	}
+}
+
+// forming makes a call whose end is a new group, with the sender as its member.
+func (s *service) forming(c actor.Context, op string, call core.Call, deadline time.Duration) {
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, op, call, deadline, func(e ending, err error) { root.Send(to, &Formed{Group: e.group, Err: err}) })
+}
+
+// asks makes a call for the sender, and gives it up after a while.
+func (s *service) asks(c actor.Context, op string, call core.Call, deadline time.Duration, reply func(ending, error)) {
+	if deadline <= 0 {
+		deadline = defaultDeadline
+	}
+	a := &asked{call: call, since: time.Now(), actor: c.Sender(), end: func(e ending) { reply(e, e.err(op, call.Group)) }}
+	root, self := c.ActorSystem().Root, c.Self()
+	a.timer = time.AfterFunc(deadline, func() { root.Send(self, &givenUp{a, context.DeadlineExceeded}) })
+	s.ask(c, a)
+}
+
+// do has the store, or the barriers, do a request in a group. All that fails is
+// answered as the request is.
+func (s *service) do(c actor.Context, m *Do) {
+	all := false
+	if r, ok := m.Request.(*storenode.AllReduce); ok {
+		all = needsAll(storenode.Reduce(*r))
+	}
+	enter, ok := m.Request.(*barrier.Enter)
+	if !ok {
+		scoped, end := m.Group.scope(context.Background(), all)
+		c.RequestWithCustomSender(s.node.Store(), &storenode.Within{Context: scoped, Request: m.Request, Over: end}, c.Sender())
+		return
+	}
+	to, root := c.Sender(), c.ActorSystem().Root
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(max(0, enter.Deadline), defaultDeadline))
+		defer cancel()
+		var p barrier.Passage
+		b, err := m.Group.Barrier(enter.Name, enter.Config, barrier.WithGeneration(enter.Generation))
+		if err == nil {
+			p, err = b.Enter(ctx, enter.Label, enter.Host)
+		}
+		root.Send(to, &barrier.Entered{Passage: p, Err: err})
+	}()
+}

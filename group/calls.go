@@ -1,0 +1,102 @@
+package group
+
+import (
+	"context"
+	"io"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// The calls of cluster.Node in the group: they end with phalanx.ErrRevoked when it is
+// revoked, and what they have begun on any node ends with them.
+
+// Put is cluster.Node.Put in the group.
+func (g *Group) Put(ctx context.Context, id phalanx.ObjectID, data []byte, opts ...cluster.PutOption) (storenode.Info, error) {
+	return in(ctx, g, "put", false, func(ctx context.Context) (storenode.Info, error) { return g.node.Put(ctx, id, data, opts...) }, nil)
+}
+
+// PutReader is cluster.Node.PutReader in the group.
+func (g *Group) PutReader(ctx context.Context, id phalanx.ObjectID, r io.Reader, size int64, opts ...cluster.PutOption) (storenode.Info, error) {
+	return in(ctx, g, "put", false, func(ctx context.Context) (storenode.Info, error) { return g.node.PutReader(ctx, id, r, size, opts...) }, nil)
+}
+
+// Get is cluster.Node.Get in the group. The caller must release the view.
+func (g *Group) Get(ctx context.Context, id phalanx.ObjectID) (*storenode.View, error) {
+	return in(ctx, g, "get", false, func(ctx context.Context) (*storenode.View, error) { return g.node.Get(ctx, id) }, (*storenode.View).Release)
+}
+
+// Open is cluster.Node.Open in the group: reads fail when it is revoked. The caller
+// must close the reader.
+func (g *Group) Open(ctx context.Context, id phalanx.ObjectID) (*Reader, error) {
+	scoped, end := g.scope(ctx, false)
+	if why := interrupted(scoped); why != nil {
+		end()
+		return nil, named(why, "open")
+	}
+	r, err := g.node.Open(scoped, id)
+	if err != nil {
+		defer end()
+		if why := interrupted(scoped); why != nil {
+			err = named(why, "open")
+		}
+		return nil, err
+	}
+	return &Reader{Reader: r, end: end}, nil
+}
+
+// Reader is a storenode.Reader in a group.
+type Reader struct {
+	*storenode.Reader
+	end func()
+}
+
+// Close ends the reading.
+func (r *Reader) Close() error {
+	defer r.end()
+	return r.Reader.Close()
+}
+
+// Reduce is cluster.Node.Reduce in the group.
+func (g *Group) Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {
+	return in(ctx, g, "reduce", false, func(ctx context.Context) (storenode.ReduceResult, error) { return g.node.Reduce(ctx, r) }, nil)
+}
+
+// reduced is what an AllReduce returns.
+type reduced struct {
+	view   *storenode.View
+	result storenode.ReduceResult
+}
+
+// AllReduce is cluster.Node.AllReduce in the group. If it needs all sources it also
+// ends with phalanx.ErrFailed when a member fails. The caller must release the view.
+func (g *Group) AllReduce(ctx context.Context, r storenode.Reduce) (*storenode.View, storenode.ReduceResult, error) {
+	d, err := in(ctx, g, "allreduce", needsAll(r), func(ctx context.Context) (reduced, error) {
+		v, result, err := g.node.AllReduce(ctx, r)
+		return reduced{v, result}, err
+	}, func(d reduced) { d.view.Release() })
+	return d.view, d.result, err
+}
+
+func needsAll(r storenode.Reduce) bool { return r.Num == 0 || r.Num == len(r.Sources) }
+
+// Gather is cluster.Node.Gather in the group. The caller must release the views.
+func (g *Group) Gather(ctx context.Context, sources []phalanx.ObjectID, num int) (storenode.Gathered, error) {
+	return in(ctx, g, "gather", false, func(ctx context.Context) (storenode.Gathered, error) { return g.node.Gather(ctx, sources, num) },
+		func(d storenode.Gathered) { release(d.Views) })
+}
+
+// AllGather is cluster.Node.AllGather in the group. It also ends with
+// phalanx.ErrFailed when a member fails. The caller must release the views.
+func (g *Group) AllGather(ctx context.Context, sources []phalanx.ObjectID) ([]*storenode.View, error) {
+	return in(ctx, g, "allgather", true, func(ctx context.Context) ([]*storenode.View, error) { return g.node.AllGather(ctx, sources) }, release)
+}
+
+func release(views []*storenode.View) {
+	for _, v := range views {
+		if v != nil {
+			v.Release()
+		}
+	}
+}

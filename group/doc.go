@@ -1,0 +1,24 @@
+// Package group has groups that can be revoked, as ULFM adds to MPI.
+//
+// Members form a group, and make their calls through it. When something has gone
+// wrong, one of them revokes it: every call that is under way in the group, at every
+// member, ends at once with phalanx.ErrRevoked, and every later one does. Then those
+// who are left agree on how to go on, shrink the group to themselves, or grow it by
+// newcomers, and go on in the new one.
+//
+//	node, err := cluster.Join(ctx, cluster.Config{Services: []cluster.Service{barrier.Service(), group.Service()}})
+//	g, err := group.Form(ctx, node, "train", group.Everyone(node))
+//	view, _, err := g.AllReduce(ctx, storenode.Reduce{…})
+//	if err != nil {
+//		err = g.Revoke(ctx, "a worker failed")       // the others leave their calls too
+//		step, err := g.Agree(ctx, mine, group.Min)   // all get the same
+//		g, err = g.Shrink(ctx)                       // those who are left
+//	}
+//
+// Failure alone interrupts only what needs every member: AllReduce of all sources,
+// AllGather, and barriers that wait for all. These fail with phalanx.ErrFailed and a
+// MemberError as soon as this node knows; after Acknowledge they go on without the
+// failed. All else ends when it is revoked, or by its deadline.
+//
+// Source: "Logarithmic Revoke Routine" (ULFM 1.0); protocol/group has the core.
+package group

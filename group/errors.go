@@ -1,0 +1,120 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/group"
+)
+
+// What calls fail with, in a phalanx.Error: the first three of kind ErrInvalid or
+// ErrExists, ErrDiffers of kind ErrMismatch.
+var (
+	// ErrNotMember says that the caller is not in the group: not in the list that it
+	// forms it of, or not any more.
+	ErrNotMember = errors.New("it is no member of the group")
+	// ErrAlone says that a group needs two members. One that has lost all others is a
+	// group nevertheless.
+	ErrAlone = errors.New("a group is formed of two members or more")
+	// ErrUsed says that the name of a group was used: it is not used again.
+	ErrUsed = errors.New("the name was used; names of groups are not used again")
+	// ErrDiffers says that the members' calls do not fit together.
+	ErrDiffers = errors.New("the calls of the members differ")
+)
+
+var (
+	errClosed = errors.New("the member has left the group")
+	errLeft   = errors.New("this node has left the cluster")
+	errFenced = errors.New("the cluster has removed this node; the others count its members as failed")
+)
+
+// RevokedError says who has revoked a group, and why. It is in the phalanx.Error, of
+// kind ErrRevoked, that calls in the group fail with.
+type RevokedError struct {
+	Group  string
+	By     Member
+	Rank   int // of By
+	Reason string
+	At     time.Time // by the clock of By's node
+}
+
+func (e *RevokedError) Error() string {
+	text := fmt.Sprintf("%s has revoked group %q", e.By, e.Group)
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// MemberError says which members have failed. It is in the phalanx.Error, of kind
+// ErrFailed, that calls which need them fail with.
+type MemberError struct {
+	Group   string
+	Ranks   []int
+	Members []Member // of Ranks
+}
+
+func (e *MemberError) Error() string {
+	return fmt.Sprintf("of group %q there have failed, or left, %s", e.Group, names(e.Members))
+}
+
+// AbsentError says who has not made a call that all members have to. It is in the
+// phalanx.Error, of kind ErrDeadline or ErrCanceled, of who has given up to wait.
+type AbsentError struct {
+	Group  string
+	Absent []string // the first of them; none: it is not known here
+}
+
+func (e *AbsentError) Error() string {
+	if len(e.Absent) == 0 {
+		return "the member that gathers the others' calls has not answered yet"
+	}
+	return "not there yet: " + strings.Join(e.Absent, ", ")
+}
+
+// RosterError says what is wrong with a list of members, or with a rank.
+type RosterError = core.RosterError
+
+func names(all []Member) string {
+	text := make([]string, len(all))
+	for i, m := range all {
+		text[i] = m.String()
+	}
+	return strings.Join(text, ", ")
+}
+
+func failure(op, group string, kind phalanx.Kind, err error) *phalanx.Error {
+	return &phalanx.Error{Op: "group " + op, Object: phalanx.ObjectID(group), Kind: kind, Err: err}
+}
+
+// given is the error of who gives up.
+func given(op, group string, cause error, absent []string) *phalanx.Error {
+	kind := phalanx.ErrDeadline
+	if errors.Is(cause, context.Canceled) {
+		kind = phalanx.ErrCanceled
+	}
+	return failure(op, group, kind, &AbsentError{Group: group, Absent: absent})
+}
+
+// outcome is the error of a call that has ended, or nil.
+func outcome(op, group string, d core.Done) error {
+	switch d.Outcome {
+	case core.OK:
+		return nil
+	case core.Used:
+		return failure(op, group, phalanx.ErrExists, ErrUsed)
+	case core.NotMember, core.LeftBehind:
+		return failure(op, group, phalanx.ErrInvalid, ErrNotMember)
+	case core.Removed:
+		return failure(op, group, phalanx.ErrFenced, errFenced)
+	}
+	text := d.Decision.Mismatch
+	if text == "" {
+		text = "others give other members for that name"
+	}
+	return failure(op, group, phalanx.ErrMismatch, fmt.Errorf("%w: %s", ErrDiffers, text))
+}

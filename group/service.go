@@ -1,0 +1,270 @@
+package group
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/messages"
+	core "github.com/phalanx-go/phalanx/protocol/group"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// Name is that of the service's actor, and of the feature that members have in the
+// view.
+const Name = "groups"
+
+// Service has a node take part in groups: it belongs into cluster.Config.Services.
+func Service() cluster.Service {
+	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
+		o := &open{core: core.NewCore(core.Config{}), calls: map[uint64]*asked{}, groups: map[seat]*Group{}, actors: map[seat]*actor.PID{}}
+		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
+	}}
+}
+
+// open is what outlives the actor's instance, which another one follows after a
+// panic: nobody else knows what this node has promised.
+type open struct {
+	core   *core.Core
+	ids    uint64
+	calls  map[uint64]*asked
+	groups map[seat]*Group     // of members here that have not left
+	actors map[seat]*actor.PID // of them, those that are actors
+}
+
+// seat is a member's place in a group.
+type seat struct {
+	group string
+	rank  int
+}
+
+// service is the actor. It owns the node's core.
+type service struct {
+	node   *cluster.Node
+	open   *open
+	timers actors.Timers[struct{}]
+	self   phalanx.NodeID
+	due    time.Duration // for which the timer is set; 0: it is not
+}
+
+// Receive turns messages into events.
+func (s *service) Receive(c actor.Context) {
+	if _, due := s.timers.Due(c); due {
+		s.due = 0
+		s.step(c, core.Tick{})
+		return
+	}
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		s.start(c)
+	case *actor.Stopping:
+		s.end()
+	case *actor.Terminated:
+		s.ended(c, m.Who)
+	case cluster.Viewed:
+		s.self = m.Self
+		s.step(c, viewed(m.Self, m.View))
+	case *messages.GroupLetter:
+		from, to, letter, err := messages.GroupFromProto(m)
+		if err == nil && to == s.self {
+			s.step(c, core.Heard{From: from, Message: letter})
+		}
+	case *messages.GroupLook:
+		c.Respond(messages.GroupsSeenToProto(s.open.core.Seen()))
+	case *asked:
+		s.ask(c, m)
+	case *givenUp:
+		s.giveUp(c, m)
+	case *revoke:
+		s.step(c, core.Call{Kind: core.CallRevoke, Group: m.g.name, Rank: m.g.rank, Revocation: revocation(m.g.rank, m.reason)})
+	case *closing:
+		s.closing(c, m.g)
+	case actors.Crash:
+		panic(m)
+	default:
+		s.application(c)
+	}
+}
+
+// start goes on with what there is.
+func (s *service) start(c actor.Context) {
+	for _, pid := range s.open.actors {
+		c.Watch(pid)
+	}
+	if v := s.node.View(); v.Has(s.node.ID()) {
+		s.self = s.node.ID()
+		s.step(c, viewed(s.self, v))
+	}
+}
+
+// end fails who waits, and what is under way: the node leaves.
+func (s *service) end() {
+	for id, a := range s.open.calls {
+		delete(s.open.calls, id)
+		a.finish(ending{cause: errLeft})
+	}
+	for at, g := range s.open.groups {
+		delete(s.open.groups, at)
+		g.leave(phalanx.ErrClosed, errLeft)
+	}
+}
+
+// viewed is a view as the core takes it: the members that have the service.
+func viewed(self phalanx.NodeID, v view.View) core.Viewed {
+	e := core.Viewed{Self: self, Number: v.Number, Members: map[phalanx.NodeID]bool{}}
+	for _, m := range v.Members {
+		if m.Has(Name) {
+			e.Members[m.ID] = true
+		}
+	}
+	return e
+}
+
+// ask takes a call.
+func (s *service) ask(c actor.Context, a *asked) {
+	s.open.ids++
+	a.call.ID = s.open.ids
+	s.open.calls[a.call.ID] = a
+	s.step(c, a.call)
+}
+
+func (s *service) giveUp(c actor.Context, g *givenUp) {
+	if s.open.calls[g.call.ID] == g.asked {
+		g.why = g.cause
+		s.step(c, core.GiveUp{ID: g.call.ID})
+	}
+}
+
+// finish ends a call. One that has made a group has a member in it from now on.
+func (s *service) finish(c actor.Context, id uint64, e ending) {
+	a := s.open.calls[id]
+	if a == nil {
+		return
+	}
+	delete(s.open.calls, id)
+	if made := e.done.Outcome == core.OK && e.cause == nil && e.done.Group != "" && !a.inside(); made {
+		e.group = newGroup(s.node, c.Self(), e.done)
+		at := seat{e.group.name, e.group.rank}
+		s.open.groups[at] = e.group
+		if a.actor != nil {
+			s.open.actors[at] = a.actor
+			c.Watch(a.actor)
+		}
+		s.publish(actors.GroupFormed{Group: e.group.name, Of: a.of(), Members: e.group.Size(), Took: time.Since(a.since)})
+	}
+	if !a.finish(e) && e.group != nil { // its caller has gone
+		s.closing(c, e.group)
+	}
+}
+
+// closing has a member leave.
+func (s *service) closing(c actor.Context, g *Group) {
+	at := seat{g.name, g.rank}
+	if s.open.groups[at] != g {
+		return
+	}
+	delete(s.open.groups, at)
+	delete(s.open.actors, at)
+	g.leave(phalanx.ErrClosed, errClosed)
+	s.step(c, core.Call{Kind: core.CallClose, Group: g.name, Rank: g.rank})
+}
+
+// ended has the members leave that were an actor.
+func (s *service) ended(c actor.Context, who *actor.PID) {
+	for at, pid := range s.open.actors {
+		if pid.Equal(who) {
+			s.closing(c, s.open.groups[at])
+		}
+	}
+}
+
+// step gives the core an event, and carries out what it asks for.
+func (s *service) step(c actor.Context, e core.Event) {
+	for _, o := range s.open.core.Step(s.node.Now(), e) {
+		switch o := o.(type) {
+		case core.Send:
+			if pid, ok := s.node.ServiceOn(o.To, Name); ok {
+				c.Send(pid, messages.GroupToProto(s.self, o.To, o.Message))
+			}
+		case core.Done:
+			s.finish(c, o.ID, ending{done: o})
+		case core.GivenUp:
+			if a := s.open.calls[o.ID]; a != nil {
+				s.finish(c, o.ID, ending{cause: a.why, absent: o.Absent})
+			}
+		case core.Revoked:
+			s.revoked(c, o)
+		case core.Failed:
+			s.failed(c, o)
+		case core.Ended:
+			s.removed(o.Group)
+		}
+	}
+	s.wake(c)
+}
+
+// wake has the core ticked when it wants to be.
+func (s *service) wake(c actor.Context) {
+	due, ok := s.open.core.Due()
+	switch {
+	case !ok:
+		s.timers.Cancel(struct{}{})
+		s.due = 0
+	case s.due == 0 || due < s.due:
+		s.due = max(due, 1)
+		s.timers.Set(c, struct{}{}, max(0, due-s.node.Now()))
+	}
+}
+
+// revoked interrupts what members here have under way.
+func (s *service) revoked(c actor.Context, o core.Revoked) {
+	var told *Group
+	for _, rank := range o.Ranks {
+		at := seat{o.Group, rank}
+		if g := s.open.groups[at]; g != nil {
+			told = g
+			g.revoke(o.Revocation)
+			if pid := s.open.actors[at]; pid != nil {
+				c.Send(pid, &Interrupted{Group: g, Revocation: g.Revocation()})
+			}
+		}
+	}
+	if told != nil {
+		r := told.Revocation()
+		s.publish(actors.GroupRevoked{Group: o.Group, By: r.By.String(), Reason: r.Reason, Took: max(0, time.Since(r.At))})
+	}
+}
+
+// failed tells members here of failures.
+func (s *service) failed(c actor.Context, o core.Failed) {
+	var told *Group
+	for at, g := range s.open.groups {
+		if at.group != o.Group {
+			continue
+		}
+		told = g
+		g.fail(o.Ranks)
+		if pid := s.open.actors[at]; pid != nil {
+			c.Send(pid, &MembersFailed{Group: g, Ranks: o.Ranks, Left: o.Left})
+		}
+	}
+	if told != nil {
+		s.publish(actors.GroupMemberFailed{Group: o.Group, Members: told.roster.Names(o.Ranks), Left: o.Left})
+	}
+}
+
+// removed ends a group that goes on without this node.
+func (s *service) removed(group string) {
+	for at, g := range s.open.groups {
+		if at.group == group {
+			delete(s.open.groups, at)
+			delete(s.open.actors, at)
+			g.leave(phalanx.ErrFenced, errFenced)
+		}
+	}
+}
+
+func (s *service) publish(e actors.Event) { s.node.System().EventStream.Publish(e) }
