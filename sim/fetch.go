@@ -195,37 +195,26 @@ func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 		if r.Waiting {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}
-		f.step(transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: from, Waiting: r.Waiting, State: transfer.State(r.State),
-			Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.IsInline && int64(len(r.Inline)) == r.Meta.Size, Origin: r.Origin, Lease: r.Lease, Sender: r.Sender,
-			Beside: r.Beside})
+		f.step(toAnswered(num, from, r))
 		if r.Lease != 0 && f.lease != r.Lease { // it came too late
 			f.n.client.ask(f.n.client.numbers(), f.object, directory.Cancel{Num: num}, nil)
 		}
 	}
 }
 
+func toAnswered(num uint64, from phalanx.NodeID, r directory.Result) transfer.Answered {
+	return transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: from, Waiting: r.Waiting, State: transfer.State(r.State),
+		Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.IsInline && int64(len(r.Inline)) == r.Meta.Size, Origin: r.Origin, Lease: r.Lease, Sender: r.Sender,
+		Beside: r.Beside}
+}
+
 // listed looks at what the owner says about an announced copy.
 func (f *fetch) listed(gen phalanx.Generation) func(phalanx.NodeID, directory.Result) {
-	return func(_ phalanx.NodeID, r directory.Result) {
+	return func(from phalanx.NodeID, r directory.Result) {
 		if c := f.n.table[f.object]; c != nil && c.gen == gen {
 			f.n.listed(c, r)
 		}
-		p := transfer.Pushed{Gen: r.Gen, Meta: r.Meta, Digest: r.Digest}
-		switch {
-		case r.Kind != 0 || r.Waiting:
-			return
-		case r.State == directory.Deleted:
-			p.Order = transfer.OrderDrop
-		case r.State == directory.Unbound:
-			p.Order, p.Gen = transfer.OrderAbort, gen
-		case gen.Less(r.Gen):
-			p.Order = transfer.OrderReset
-		case r.State == directory.Finished:
-			p.Order = transfer.OrderFinal
-		default:
-			return
-		}
-		f.step(p)
+		f.step(transfer.Listed{Of: gen, Answered: toAnswered(0, from, r)})
 	}
 }
 

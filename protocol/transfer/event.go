@@ -35,6 +35,13 @@ type (
 	}
 	// Rotten tells that bytes of Gen which had passed their check do not any more.
 	Rotten struct{ Gen phalanx.Generation }
+	// Listed is the owner's answer to ReportDone or Announce of generation Of. It is as
+	// good as an order, and may be all that comes: orders go to those whom the owner
+	// lists, and this copy may be new to one that has just taken over.
+	Listed struct {
+		Of phalanx.Generation
+		Answered
+	}
 	// Supplied tells that a Put of this node has the same bytes, and that the
 	// owner lists the copy here as complete: the rest is taken from there.
 	Supplied struct {

@@ -43,6 +43,25 @@ func orders(t *rapid.T) transfer.Pushed {
 		Meta: phalanx.Meta{Size: 100}, Digest: digests.Draw(t, "digest")}
 }
 
+// revokes reports whether ev says that the owner has taken back what a receiver reads.
+func revokes(ev transfer.Event, read phalanx.Generation) bool {
+	switch ev := ev.(type) {
+	case transfer.Pushed:
+		return ev.Order != transfer.OrderFinal && !ev.Gen.Less(read)
+	case transfer.Listed:
+		switch {
+		case ev.Kind != 0 || ev.Waiting:
+		case ev.State == transfer.Deleted:
+			return !ev.Gen.Less(read) || !ev.Of.Less(read)
+		case ev.State == transfer.Unbound:
+			return !ev.Of.Less(read)
+		default:
+			return ev.Of.Less(ev.Gen) && !ev.Gen.Less(read)
+		}
+	}
+	return false
+}
+
 // TestReceiverRandom feeds a Receiver what an owner, senders and callers could say
 // in any order. Generations that are read never fall (invariant 15), one stream
 // is open at a time, each granted lease is given back, numbers rise, and the end
@@ -57,7 +76,7 @@ func TestReceiverRandom(t *testing.T) {
 		leased := map[uint64]uint64{} // lease → the Locate that it answered
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			var ev transfer.Event
-			switch rapid.IntRange(0, 13).Draw(t, "event") {
+			switch rapid.IntRange(0, 14).Draw(t, "event") {
 			case 0:
 				ev = transfer.Want{Caller: rapid.Uint64Range(1, 3).Draw(t, "caller"), Wait: rapid.Bool().Draw(t, "wait")}
 			case 1:
@@ -79,10 +98,12 @@ func TestReceiverRandom(t *testing.T) {
 				}
 			case 12:
 				ev = transfer.Rotten{Gen: gens.Draw(t, "of")}
+			case 13:
+				ev = transfer.Listed{Of: gens.Draw(t, "of"), Answered: answers(t, 0)}
 			default:
 				ev = orders(t)
 			}
-			if p, ok := ev.(transfer.Pushed); ok && p.Order != transfer.OrderFinal && !p.Gen.Less(read) {
+			if revokes(ev, read) {
 				clear(leased) // the owner has ended them
 			}
 			now += time.Millisecond

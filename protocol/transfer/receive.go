@@ -88,9 +88,13 @@ func (r *Receiver) whole(w Whole) {
 	if r.meta.Size == phalanx.UnknownSize {
 		r.meta.Size = w.Size
 	}
-	if r.final == nil && r.lease != 0 {
+	switch { // the answer may bring Final
+	case r.final != nil:
+	case r.lease != 0:
 		r.emit(ReportDone{Num: r.next(), Lease: r.lease, Gen: r.gen, Rate: r.rate})
 		r.lease, r.sender = 0, ""
+	default:
+		r.emit(Announce{Num: r.next(), Gen: r.gen, Begun: true, Retiring: r.retiring})
 	}
 	r.settle()
 }
@@ -148,6 +152,30 @@ func (r *Receiver) pushed(p Pushed) {
 		r.emit(Fail{Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted")}})
 		r.emit(Discard{})
 	}
+}
+
+// listed takes what the owner knows, after this node has told of its copy, for the
+// order that says so.
+func (r *Receiver) listed(l Listed) {
+	p := Pushed{Gen: l.Gen, Meta: l.Meta, Digest: l.Digest}
+	switch {
+	case l.Kind != 0 || l.Waiting:
+		return
+	case l.State == Deleted: // its generation may have been lost with the shard
+		p.Order = OrderDrop
+		if p.Gen.Less(l.Of) {
+			p.Gen = l.Of
+		}
+	case l.State == Unbound:
+		p.Order, p.Gen = OrderAbort, l.Of
+	case l.Of.Less(l.Gen):
+		p.Order = OrderReset
+	case l.State == Finished || l.State == Lost: // lost, as long as this copy is not complete
+		p.Order = OrderFinal
+	default:
+		return
+	}
+	r.pushed(p)
 }
 
 // after returns the least generation that is greater than g.

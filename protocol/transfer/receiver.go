@@ -128,6 +128,8 @@ func (r *Receiver) Step(now time.Duration, ev Event) []Effect {
 		r.whole(ev)
 	case Pushed:
 		r.pushed(ev)
+	case Listed:
+		r.listed(ev)
 	}
 	out := r.out
 	r.out = nil

@@ -71,10 +71,12 @@ func (s script) int(key string, otherwise int64) int64 {
 	return n
 }
 
-func (s script) gen() (g phalanx.Generation) {
-	if v := s.str("gen"); v != "" {
+func (s script) gen() phalanx.Generation { return s.generation("gen") }
+
+func (s script) generation(key string) (g phalanx.Generation) {
+	if v := s.str(key); v != "" {
 		if _, err := fmt.Sscanf(v, "%d.%d", &g.Epoch, &g.Seq); err != nil {
-			s.d.Fatalf(s.t, "gen: %v", err)
+			s.d.Fatalf(s.t, "%s: %v", key, err)
 		}
 	}
 	return g
@@ -238,6 +240,8 @@ func (s script) event() transfer.Event {
 		return transfer.Whole{Gen: s.gen(), Size: s.int("size", 100), Digest: s.digest(), Rate: s.int("rate", 0)}
 	case "push":
 		return s.pushed()
+	case "listed":
+		return transfer.Listed{Of: s.generation("of"), Answered: s.answered()}
 	}
 	s.d.Fatalf(s.t, "unknown command %s", s.d.Cmd)
 	return nil
