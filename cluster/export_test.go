@@ -110,3 +110,13 @@ func (n *Node) Here(id phalanx.ObjectID) []directory.Holding {
 	all := n.life.Load().store.Table.Holdings(0, 1)
 	return slices.DeleteFunc(all, func(h directory.Holding) bool { return h.Object != id })
 }
+
+// Unlist has the owner of an object know nothing of this node's copy.
+func (n *Node) Unlist(ctx context.Context, id phalanx.ObjectID) error {
+	for _, h := range n.Here(id) {
+		if _, err := n.ask(ctx, id, directory.Drop{Gen: h.Gen}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -257,7 +257,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		f.env.Directory.Forget(e.Num)
 		f.env.report(f.object, directory.Cancel{Num: e.Num})
 	case transfer.ReportDone:
-		f.env.report(f.object, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate})
+		f.tell(e.Gen, e.Complete, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate})
 	case transfer.ReportFailed:
 		f.env.report(f.object, directory.Failed{Lease: e.Lease, Reason: e.Reason})
 	case transfer.ReportCorrupt:
@@ -265,7 +265,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	case transfer.ReportDrop:
 		f.env.reportDrop(f.object, e.Gen)
 	case transfer.Announce:
-		f.env.report(f.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
+		f.tell(e.Gen, e.Complete, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
 	case transfer.Reserve:
 		f.reserve(e.Bytes)
 	case transfer.Open:
@@ -310,6 +310,18 @@ func (f *fetch) request(num uint64, body directory.Body) {
 		env.send(self, answered{Answered: toAnswered(num, owner, r), smallBytes: smallOf(r)})
 	})
 	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, silent{num, err}) })
+}
+
+// tell reports on the copy. The core, unless it is done with it, hears the answer.
+func (f *fetch) tell(gen phalanx.Generation, complete bool, body directory.Body) {
+	if complete {
+		f.env.report(f.object, body)
+		return
+	}
+	self, env, num := f.self, f.env, f.env.Directory.Nums(1)
+	env.Directory.Request(f.object, num, body, func(owner phalanx.NodeID, r directory.Result) {
+		env.send(self, transfer.Listed{Of: gen, Answered: toAnswered(num, owner, r)})
+	})
 }
 
 // silent turns every caller away, if this is still what they wait for. What is
