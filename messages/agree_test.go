@@ -63,6 +63,35 @@ func TestAgreeCrosses(t *testing.T) {
 	})
 }
 
+// carries checks that what an effect of type E becomes can be brought by another
+// member, to whom and as what it would have been sent.
+func carries[E view.Effect](t *testing.T) {
+	t.Run(reflect.TypeFor[E]().Name(), func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) {
+			from, e := anyOf[phalanx.NodeID]().Draw(rt, "from"), anyOf[E]().Draw(rt, "effect")
+			to, m := AgreeToProto(from, e)
+			c, ok := CarriedToProto(to, m)
+			if !ok {
+				rt.Fatalf("a %T is not carried", m)
+			}
+			gotTo, got, err := CarriedFromProto(wire(t, c))
+			if err != nil || gotTo != to || !proto.Equal(got, m) {
+				rt.Fatalf("%v\n got %v for %s\nwant %v for %s", err, got, gotTo, m, to)
+			}
+		})
+	})
+}
+
+func TestHeartbeatsAreCarried(t *testing.T) {
+	carries[view.SendBeat](t)
+	carries[view.SendReply](t)
+	for _, m := range []proto.Message{&Raft{From: "a#1"}, &PushView{From: "a#1"}, &Forward{From: "a#1"}, &Carried{To: "a#1"}, nil} {
+		if c, ok := CarriedToProto("b#1", m); ok {
+			t.Errorf("a %T is carried as %v", m, c)
+		}
+	}
+}
+
 func TestLocalEffectsAreNotSent(t *testing.T) {
 	for _, e := range []view.Effect{view.Publish{}, view.Lease{}, view.Lead{}, view.Fenced{}, view.Settled{}, view.GaveUp{}, view.Reject{}} {
 		if to, m := AgreeToProto("a#1", e); to != "" || m != nil {
@@ -122,6 +151,10 @@ func TestViewRefusesWhatItGets(t *testing.T) {
 		_, err := AgreeFromProto(m, 0)
 		return err
 	}
+	brought := func(m *Carried) error {
+		_, _, err := CarriedFromProto(m)
+		return err
+	}
 	for _, c := range []struct {
 		field string
 		err   error
@@ -151,6 +184,11 @@ func TestViewRefusesWhatItGets(t *testing.T) {
 		{"forward.from", event(&Forward{})},
 		{"command", event(&Forward{From: "a#1"})},
 		{"message", event(&JoinRequest{})},
+		{"message", event(&Carried{To: "a#1", Beat: &Beat{From: "a#1"}})},
+		{"carried.to", brought(&Carried{Beat: &Beat{From: "a#1"}})},
+		{"carried.message", brought(&Carried{To: "a#1"})},
+		{"beat.from", brought(&Carried{To: "a#1", Beat: &Beat{}})},
+		{"beat_reply.from", brought(&Carried{To: "a#1", Reply: &BeatReply{From: long}})},
 		{"message", event(nil)},
 	} {
 		if !errors.Is(c.err, phalanx.ErrInternal) || !strings.Contains(c.err.Error(), " "+c.field+":") {

@@ -34,6 +34,8 @@ type node struct {
 	views []view.View
 	lease time.Duration
 	clock actors.Clock
+	lost  map[string]func(any)              // by the address to which it is sent: this is called instead
+	vias  map[phalanx.NodeID]phalanx.NodeID // who brings what is for whom
 }
 
 func start(t testing.TB, name string, seeds ...string) *node { return startOf(t, name, 1, seeds...) }
@@ -41,7 +43,9 @@ func start(t testing.TB, name string, seeds ...string) *node { return startOf(t,
 func startOf(t testing.TB, name string, incarnation uint64, seeds ...string) *node {
 	t.Helper()
 	log, hook := logtest.NewNullLogger()
-	n := &node{t: t, log: hook, fenced: make(chan bool, 10), leased: make(chan struct{}), clock: actors.NewClock(), sys: actors.NewSystem(name, log)}
+	n := &node{t: t, log: hook, fenced: make(chan bool, 10), leased: make(chan struct{}), clock: actors.NewClock(), sys: actors.NewSystem(name, log),
+		lost: map[string]func(any){}, vias: map[phalanx.NodeID]phalanx.NodeID{}}
+	n.sys.ProcessRegistry.RegisterAddressResolver(n.link) // before that of remoting
 	r, err := remoting.Start(n.sys, remoting.Config{Log: log, OnBroken: func(address string, _ error) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -55,7 +59,7 @@ func startOf(t testing.TB, name string, incarnation uint64, seeds ...string) *no
 	t.Cleanup(r.Stop)
 	m, err := Start(Config{System: n.sys, Remote: r, Seeds: seeds, Shards: 8, Clock: n.clock, Log: log,
 		Self:   view.Member{ID: phalanx.MakeNodeID(name, incarnation), Control: r.Address(), Data: "127.0.0.1:1"},
-		OnView: n.onView, OnLease: n.onLease, OnFenced: func() { n.fenced <- true }})
+		OnView: n.onView, OnLease: n.onLease, Via: n.via, OnFenced: func() { n.fenced <- true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +72,44 @@ func startOf(t testing.TB, name string, incarnation uint64, seeds ...string) *no
 
 func (n *node) id() phalanx.NodeID { return n.cfg.Self.ID }
 func (n *node) address() string    { return n.cfg.Self.Control }
+
+// drop has f called with what n sends to a node from now on, which does not get it.
+func (n *node) drop(to *node, f func(any)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lost[to.address()] = f
+}
+
+// goBy has n go to a node by way of another one.
+func (n *node) goBy(to, by phalanx.NodeID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.vias[to] = by
+}
+
+func (n *node) via(to phalanx.NodeID) (phalanx.NodeID, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	by, ok := n.vias[to]
+	return by, ok
+}
+
+// link returns who takes what is sent to pid, unless remoting does.
+func (n *node) link(pid *actor.PID) (actor.Process, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f, ok := n.lost[pid.GetAddress()]
+	return pit{f}, ok
+}
+
+// pit is where messages end.
+type pit struct{ f func(any) }
+
+var _ actor.Process = pit{}
+
+func (p pit) SendUserMessage(_ *actor.PID, message any) { p.f(actor.UnwrapEnvelopeMessage(message)) }
+func (p pit) SendSystemMessage(*actor.PID, any)         {}
+func (p pit) Stop(*actor.PID)                           {}
 
 func (n *node) onView(v view.View) {
 	n.mu.Lock()
