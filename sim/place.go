@@ -351,7 +351,13 @@ func (p *place) finish(root *copied) {
 
 // pushed hears of the target from its owner.
 func (p *place) pushed(o directory.Push) {
-	if p.root != nil && o.Order == directory.PushFinal && o.Gen == p.root.gen && p.root.whole && !p.root.complete && p.root.digest == o.Digest {
-		p.finish(p.root)
+	root := p.root
+	switch {
+	case root == nil || !root.whole || root.complete:
+	case o.Order == directory.PushFinal && o.Gen == root.gen && root.digest == o.Digest:
+		p.finish(root)
+	case o.Order == directory.PushDrop && !o.Gen.Less(root.gen):
+		p.r.n.w.met["root dropped before it is kept"]++
+		p.hide(phalanx.Generation{})
 	}
 }

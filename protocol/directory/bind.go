@@ -294,20 +294,30 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	}
 }
 
-// delete leaves a tombstone and has every copy dropped (1.10).
+// delete leaves a tombstone and has every copy dropped (1.10). Of what a reduce has
+// just made final there is a complete copy that has not been announced yet. Only its
+// node knows where that is, so all are told.
 func (s *Shard) delete(o *object, r Request) {
 	if o.rec.State == Deleted {
 		s.reply(r, s.known(o))
 		return
 	}
 	s.commit(o, Record{Object: o.rec.Object, State: Deleted, Gen: o.rec.Gen}, func() {
-		holders := o.holders
-		o.holders, o.leases = nil, nil
-		for _, h := range holders {
+		told := make([]phalanx.NodeID, len(o.holders))
+		for i, h := range o.holders {
+			told[i] = h.node
+		}
+		if o.coming {
+			told = append(told, s.view.Members...)
+		}
+		o.holders, o.leases, o.coming = nil, nil, false
+		for i, n := range told {
 			if planted.On(planted.DeleteKeepsCopies) {
 				break
 			}
-			s.push(o, h.node, PushDrop)
+			if !slices.Contains(told[:i], n) {
+				s.push(o, n, PushDrop)
+			}
 		}
 		s.reply(r, s.known(o))
 		s.recreate(o)
