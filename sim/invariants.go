@@ -135,6 +135,9 @@ func (a *audit) answer(n *node, shard int, r directory.Reply) {
 		a.w.fail("(14) %s answers for shard %d in epoch %d, and so did %s", n.id, shard, epoch, who)
 	}
 	a.answers[key] = n.id
+	if r.Result.State == directory.Finished && !r.Result.Digest.IsZero() { // another change may follow in the same step
+		a.w.oracle.finished(r.Object, r.Result.Gen, r.Result.Digest)
+	}
 	a.evictable(n, r)
 	if r.Result.Lease != 0 {
 		a.grant(n, shard, r)
