@@ -81,8 +81,8 @@ func (s *service) do(c actor.Context, m *Do) {
 	}
 	enter, ok := m.Request.(*barrier.Enter)
 	if !ok {
-		scoped, end := m.Group.scope(context.Background(), all)
-		c.RequestWithCustomSender(s.node.Store(), &storenode.Within{Context: scoped, Request: m.Request, Over: end}, c.Sender())
+		in := m.Group.scope(context.Background(), all)
+		c.RequestWithCustomSender(s.node.Store(), &storenode.Within{Context: in, Request: m.Request, Over: in.end}, c.Sender())
 		return
 	}
 	to, root := c.Sender(), c.ActorSystem().Root

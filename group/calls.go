@@ -30,20 +30,19 @@ func (g *Group) Get(ctx context.Context, id phalanx.ObjectID) (*storenode.View, 
 // Open is cluster.Node.Open in the group: reads fail when it is revoked. The caller
 // must close the reader.
 func (g *Group) Open(ctx context.Context, id phalanx.ObjectID) (*Reader, error) {
-	scoped, end := g.scope(ctx, false)
-	if why := interrupted(scoped); why != nil {
-		end()
-		return nil, named(why, "open")
+	s := g.scope(ctx, false)
+	if why := s.interrupted("open"); why != nil {
+		return nil, why
 	}
-	r, err := g.node.Open(scoped, id)
-	if err != nil {
-		defer end()
-		if why := interrupted(scoped); why != nil {
-			err = named(why, "open")
-		}
-		return nil, err
+	r, err := g.node.Open(s, id)
+	if err == nil {
+		return &Reader{Reader: r, end: s.end}, nil
 	}
-	return &Reader{Reader: r, end: end}, nil
+	defer s.end()
+	if why := s.interrupted("open"); why != nil {
+		err = why
+	}
+	return nil, err
 }
 
 // Reader is a storenode.Reader in a group.

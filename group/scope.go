@@ -18,9 +18,16 @@ func within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, defaultDeadline)
 }
 
-// scope returns a context that ends with ctx, and when the group is revoked or left;
-// with all also when a member fails that was not acknowledged. The cause says why.
-func (g *Group) scope(ctx context.Context, all bool) (scoped context.Context, end func()) {
+// scope is a context in which a call is made. It ends with the caller's, and when the
+// group is revoked or left; with all also when a member fails that was not
+// acknowledged. The cause says why.
+type scope struct {
+	context.Context
+	over context.Context // the group's
+	end  func()
+}
+
+func (g *Group) scope(ctx context.Context, all bool) scope {
 	over := g.ctx
 	if all {
 		g.mu.Lock()
@@ -30,38 +37,38 @@ func (g *Group) scope(ctx context.Context, all bool) (scoped context.Context, en
 	scoped, cancel := context.WithCancelCause(ctx)
 	if over.Err() != nil { // AfterFunc would begin a goroutine
 		cancel(context.Cause(over))
-		return scoped, func() {}
+		return scope{scoped, over, func() {}}
 	}
 	stop := context.AfterFunc(over, func() { cancel(context.Cause(over)) })
-	return scoped, func() { stop(); cancel(nil) }
+	return scope{scoped, over, func() { stop(); cancel(nil) }}
+}
+
+// interrupted returns why the group has ended the scope, as the error of call op, or
+// nil.
+func (s scope) interrupted(op string) error {
+	if s.over.Err() == nil {
+		return nil
+	}
+	return named(context.Cause(s.over), op)
 }
 
 // in makes a call in the group. What it returns once the group has ended is dropped.
 func in[T any](ctx context.Context, g *Group, op string, all bool, call func(context.Context) (T, error), drop func(T)) (T, error) {
-	scoped, end := g.scope(ctx, all)
-	defer end()
+	s := g.scope(ctx, all)
+	defer s.end()
 	var zero T
-	if why := interrupted(scoped); why != nil {
-		return zero, named(why, op)
+	if why := s.interrupted(op); why != nil {
+		return zero, why
 	}
-	v, err := call(scoped)
-	why := interrupted(scoped)
+	v, err := call(s)
+	why := s.interrupted(op)
 	if why == nil {
 		return v, err
 	}
 	if err == nil && drop != nil {
 		drop(v)
 	}
-	return zero, named(why, op)
-}
-
-// interrupted returns why the group has ended a scope, or nil.
-func interrupted(scoped context.Context) error {
-	var e *phalanx.Error
-	if scoped.Err() != nil && errors.As(context.Cause(scoped), &e) {
-		return e
-	}
-	return nil
+	return zero, why
 }
 
 // named returns err, a phalanx.Error, as that of call op.

@@ -1,0 +1,380 @@
+package group_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/group"
+	"github.com/phalanx-go/phalanx/internal/children"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// processVar has the test binary be a node, with this configuration.
+const processVar = "PHALANX_GROUP_PROCESS"
+
+type processConfig struct {
+	Name string
+	Seed string
+}
+
+// order is what a process is to do, one line of JSON.
+type order struct {
+	Do      string // form, wait, revoke, shrink or plan
+	Group   string
+	Members []group.Member `json:",omitempty"`
+	B       string         // of a plan: the group of plan B
+	Rounds  int            // of each plan
+	Size    int            // of an array, in bytes
+	Breaks  bool           // it revokes plan A
+}
+
+// report is what comes of it.
+type report struct {
+	Control string         `json:",omitempty"`
+	Node    phalanx.NodeID `json:",omitempty"`
+	Group   string         // that was formed
+	Size    int
+	Rank    int
+	Failed  []int
+	At      int64 // when, by the machine's clock
+	Kinds   []phalanx.Kind
+	A, B    []time.Duration // of each AllReduce of the plans; the last one of A was interrupted
+	Err     string          `json:",omitempty"`
+}
+
+// beProcess is a node until its standard input ends.
+func beProcess(config string) error {
+	var p processConfig
+	if err := json.Unmarshal([]byte(config), &p); err != nil {
+		return err
+	}
+	ctx, end := children.Lifetime(3 * time.Minute)
+	defer end()
+	cfg := configOf(p)
+	node, err := cluster.Join(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(os.Stdout)
+	if err := out.Encode(report{Control: node.ControlAddr(), Node: node.ID()}); err != nil {
+		return err
+	}
+	w := &worker{node: node, groups: map[string][]*group.Group{}}
+	var mu sync.Mutex
+	for in := bufio.NewScanner(os.NewFile(3, "orders")); in.Scan(); {
+		var o order
+		if err := json.Unmarshal(in.Bytes(), &o); err != nil {
+			return err
+		}
+		carryOut := func() {
+			r, err := w.carryOut(ctx, o)
+			if err != nil {
+				r.Err = err.Error()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			_ = out.Encode(r)
+		}
+		if o.Do == "form" {
+			carryOut()
+		} else {
+			go carryOut()
+		}
+	}
+	return nil
+}
+
+func configOf(p processConfig) cluster.Config {
+	cfg := config(p.Name)
+	if p.Seed != "" {
+		cfg.Seeds = []string{p.Seed}
+	}
+	return cfg
+}
+
+// worker is a process's application.
+type worker struct {
+	node   *cluster.Node
+	mu     sync.Mutex
+	groups map[string][]*group.Group // the members here
+}
+
+func (w *worker) of(name string) []*group.Group {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.groups[name]
+}
+
+func (w *worker) carryOut(ctx context.Context, o order) (report, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	switch o.Do {
+	case "form":
+		return report{Group: o.Group}, w.form(ctx, o)
+	case "wait":
+		return w.wait(ctx, o)
+	case "revoke":
+		g := w.of(o.Group)[0]
+		at := time.Now().UnixNano()
+		return report{At: at, Rank: g.Rank()}, g.Revoke(ctx, "a test")
+	case "shrink":
+		return w.shrink(ctx, o)
+	case "plan":
+		return w.plan(ctx, o)
+	}
+	return report{}, errors.New("there is no such order")
+}
+
+// form has all members here form a group.
+func (w *worker) form(ctx context.Context, o order) error {
+	type one struct {
+		*group.Group
+		error
+	}
+	all := make(chan one)
+	n := 0
+	for rank, m := range o.Members {
+		if m.Node == w.node.ID() {
+			n++
+			go func() {
+				g, err := group.Form(ctx, w.node, o.Group, o.Members, group.AtRank(rank))
+				all <- one{g, err}
+			}()
+		}
+	}
+	var groups []*group.Group
+	var errs []error
+	for range n {
+		x := <-all
+		groups, errs = append(groups, x.Group), append(errs, x.error)
+	}
+	w.mu.Lock()
+	w.groups[o.Group] = groups
+	w.mu.Unlock()
+	return errors.Join(errs...)
+}
+
+// wait has all members here get what never comes, until the group is revoked.
+func (w *worker) wait(ctx context.Context, o order) (report, error) {
+	type one struct {
+		at  int64
+		err error
+	}
+	groups := w.of(o.Group)
+	all := make(chan one)
+	for _, g := range groups {
+		go func() {
+			_, err := g.Get(ctx, "what never comes")
+			all <- one{time.Now().UnixNano(), err}
+		}()
+	}
+	var r report
+	for range groups {
+		x := <-all
+		r.At = max(r.At, x.at)
+		var e *phalanx.Error
+		if errors.As(x.err, &e) && !slices.Contains(r.Kinds, e.Kind) {
+			r.Kinds = append(r.Kinds, e.Kind)
+		}
+	}
+	return r, nil
+}
+
+// shrink has the one member here shrink its group.
+func (w *worker) shrink(ctx context.Context, o order) (report, error) {
+	g, err := w.of(o.Group)[0].Shrink(ctx)
+	if err != nil {
+		return report{}, err
+	}
+	w.mu.Lock()
+	w.groups[g.Name()] = []*group.Group{g}
+	w.mu.Unlock()
+	return report{Group: g.Name(), Size: g.Size(), Rank: g.Rank(), Failed: g.Failed(), At: time.Now().UnixNano()}, nil
+}
+
+// plan is the benchmark of the paper: AllReduce after AllReduce in a group, which one
+// member revokes instead of taking part; and then in another one.
+func (w *worker) plan(ctx context.Context, o order) (r report, err error) {
+	a, b := w.of(o.Group)[0], w.of(o.B)[0]
+	for i := range o.Rounds {
+		took, err := allReduce(ctx, a, i, o.Size, o.Breaks && i == o.Rounds-1)
+		r.A = append(r.A, took)
+		switch last := i == o.Rounds-1; {
+		case last && !errors.Is(err, phalanx.ErrRevoked):
+			return r, fmt.Errorf("the last one of plan A: %v", err)
+		case !last && err != nil:
+			return r, err
+		}
+	}
+	for i := range o.Rounds {
+		took, err := allReduce(ctx, b, i, o.Size, false)
+		if r.B = append(r.B, took); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// allReduce makes one, or revokes the group.
+func allReduce(ctx context.Context, g *group.Group, round, size int, revokes bool) (time.Duration, error) {
+	id := func(what any) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprint(g.Name(), "/", round, "/", what)) }
+	var sources []phalanx.ObjectID
+	for rank := range g.Size() {
+		sources = append(sources, id(rank))
+	}
+	if _, err := g.Put(ctx, id(g.Rank()), make([]byte, size), cluster.WithArray(phalanx.Float32, int64(size/4))); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if revokes {
+		if err := g.Revoke(ctx, "plan B"); err != nil {
+			return 0, err
+		}
+	}
+	v, _, err := g.AllReduce(ctx, storenode.Reduce{Target: id("sum"), Sources: sources, Op: phalanx.Sum})
+	took := time.Since(began)
+	if err == nil {
+		v.Release()
+	}
+	return took, err
+}
+
+// process is a node as the tests see it.
+type process struct {
+	*children.Child
+	node    phalanx.NodeID
+	control string
+	orders  *os.File
+	done    chan report
+}
+
+// launch starts nodes, each a process of its own.
+func launch(t testing.TB, n int) []*process {
+	t.Helper()
+	var all []*process
+	for i := range n {
+		p := processConfig{Name: fmt.Sprint("p", i)}
+		if i > 0 {
+			p.Seed = all[0].control
+		}
+		all = append(all, launchOne(t, p))
+	}
+	return all
+}
+
+func launchOne(t testing.TB, cfg processConfig) *process {
+	t.Helper()
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, said, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), processVar+"="+string(text))
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = said, os.Stderr, []*os.File{read}
+	p := &process{orders: write, done: make(chan report, 1000)}
+	if p.Child, err = children.Run(cmd); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = read.Close(), said.Close()
+	joined, gone := make(chan report, 1), make(chan struct{})
+	go func() {
+		defer close(gone)
+		in := bufio.NewScanner(out)
+		in.Buffer(nil, 64<<20)
+		for in.Scan() {
+			var r report
+			switch err := json.Unmarshal(in.Bytes(), &r); {
+			case err != nil:
+			case r.Control != "":
+				joined <- r
+			default:
+				p.done <- r
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = p.Kill()
+		_ = write.Close()
+		<-gone
+		_ = out.Close()
+	})
+	select {
+	case r := <-joined:
+		p.node, p.control = r.Node, r.Control
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s does not join", cfg.Name)
+	}
+	return p
+}
+
+// tell gives an order.
+func (p *process) tell(t testing.TB, o order) {
+	t.Helper()
+	b, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.orders.Write(append(b, '\n')); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await returns what becomes of an order.
+func (p *process) await(t testing.TB) report {
+	t.Helper()
+	select {
+	case r := <-p.done:
+		if r.Err != "" {
+			t.Fatalf("%s: %s", p.node, r.Err)
+		}
+		return r
+	case <-time.After(time.Minute):
+		t.Fatalf("%s does not answer", p.node)
+		return report{}
+	}
+}
+
+// all gives processes an order, and returns what becomes of it.
+func all(t testing.TB, processes []*process, o order) []report {
+	t.Helper()
+	for _, p := range processes {
+		p.tell(t, o)
+	}
+	var reports []report
+	for _, p := range processes {
+		reports = append(reports, p.await(t))
+	}
+	return reports
+}
+
+// members returns n of them on processes, in turn.
+func members(processes []*process, n int) []group.Member {
+	var all []group.Member
+	for i := range n {
+		m := group.Member{Node: processes[i%len(processes)].node}
+		if n > len(processes) {
+			m.Label = fmt.Sprint("w", i)
+		}
+		all = append(all, m)
+	}
+	return all
+}
