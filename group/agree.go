@@ -51,9 +51,10 @@ func (g *Group) Shrink(ctx context.Context) (*Group, error) {
 	return e.group, err
 }
 
-// Grow returns a new group of the members that are left and, behind them, newcomers:
-// all give the same ones. It returns when the newcomers have called Await. The old
-// group goes on as it is.
+// Grow returns a new group of the members that are left and, behind them, newcomers.
+// All members call it, with the newcomers that they know of: those that any of them
+// names come in. It returns when these have called Await. The old group goes on as it
+// is.
 func (g *Group) Grow(ctx context.Context, newcomers ...Member) (*Group, error) {
 	if err := g.validNewcomers(newcomers); err != nil {
 		return nil, err
@@ -81,6 +82,9 @@ func (g *Group) call(c core.Contribution) core.Call {
 }
 
 func (g *Group) validNewcomers(newcomers []Member) error {
+	if len(newcomers) == 0 {
+		return nil
+	}
 	_, err := core.NewRoster(newcomers)
 	for rank, m := range newcomers {
 		if old := slices.Index(g.roster.Members(), m); old >= 0 && err == nil {

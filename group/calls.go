@@ -27,6 +27,12 @@ func (g *Group) Get(ctx context.Context, id phalanx.ObjectID) (*storenode.View, 
 	return in(ctx, g, "get", false, func(ctx context.Context) (*storenode.View, error) { return g.node.Get(ctx, id) }, (*storenode.View).Release)
 }
 
+// Delete is cluster.Node.Delete in the group.
+func (g *Group) Delete(ctx context.Context, id phalanx.ObjectID) error {
+	_, err := in(ctx, g, "delete", false, func(ctx context.Context) (struct{}, error) { return struct{}{}, g.node.Delete(ctx, id) }, nil)
+	return err
+}
+
 // Open is cluster.Node.Open in the group: reads fail when it is revoked. The caller
 // must close the reader.
 func (g *Group) Open(ctx context.Context, id phalanx.ObjectID) (*Reader, error) {

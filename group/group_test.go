@@ -225,8 +225,6 @@ func TestErrors(t *testing.T) {
 	}
 	_, err = groups[0].Agree(ctx, 1, 99)
 	is(t, err, phalanx.ErrInvalid)
-	_, err = groups[0].Grow(ctx)
-	is(t, err, phalanx.ErrInvalid)
 	_, err = groups[0].Grow(ctx, members[1])
 	is(t, err, phalanx.ErrInvalid)
 	is(t, groups[0].Revoke(ctx, strings.Repeat("x", 300)), phalanx.ErrInvalid)
@@ -234,6 +232,10 @@ func TestErrors(t *testing.T) {
 	for _, err := range errs {
 		is(t, err, phalanx.ErrMismatch)
 		is(t, err, group.ErrDiffers)
+	}
+	_, errs = outcomes(groups, func(_ int, g *group.Group) (*group.Group, error) { return g.Grow(ctx) })
+	for _, err := range errs {
+		is(t, err, phalanx.ErrMismatch)
 	}
 	short, cancel := context.WithTimeout(ctx, 100*ms)
 	defer cancel()
@@ -322,7 +324,9 @@ func TestGrow(t *testing.T) {
 		}
 		come <- g
 	}()
-	grown := each(t, groups, func(_ int, g *group.Group) (*group.Group, error) { return g.Grow(ctx, newcomer) })
+	grown := each(t, groups, func(i int, g *group.Group) (*group.Group, error) {
+		return g.Grow(ctx, []group.Member{newcomer}[:1-i]...) // one of them knows it
+	})
 	g := <-come
 	if g == nil {
 		t.FailNow()

@@ -39,3 +39,19 @@ func (a *Adam) Step(params, gradient []float32, samples int) {
 		params[i] -= rate * a.mean[i] / (float32(math.Sqrt(float64(a.square[i]*bias))) + tiny)
 	}
 }
+
+// Copy returns an optimizer that goes on as a does.
+func (a *Adam) Copy() *Adam {
+	c := *a
+	c.mean, c.square = append([]float32(nil), a.mean...), append([]float32(nil), a.square...)
+	return &c
+}
+
+// State returns how many steps were made, and the running means of the gradient and of
+// its square, which belong to a.
+func (a *Adam) State() (steps int, mean, square []float32) { return a.steps, a.mean, a.square }
+
+// ResumeAdam returns an optimizer with a State, which belongs to it from now on.
+func ResumeAdam(rate float64, steps int, mean, square []float32) *Adam {
+	return &Adam{rate: rate, steps: steps, mean: mean, square: square}
+}

@@ -238,6 +238,10 @@ func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 
 // regroup decides on the group of those who are left, and newcomers.
 func (c *Core) regroup(g *group, a *agreement, newcomers []Member, d *Decision) {
+	if d.For == ForGrow && len(newcomers) == 0 {
+		d.Mismatch = "nobody names a newcomer"
+		return
+	}
 	var members []Member
 	for rank, m := range g.roster.members {
 		if !slices.Contains(d.Failed, rank) {

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/group"
+	"github.com/phalanx-go/phalanx/internal/children"
+)
+
+// process is a worker process as the driver sees it.
+type process struct {
+	*children.Child
+	node    phalanx.NodeID
+	control string
+	orders  *os.File
+	last    report
+	done    bool
+	dead    bool
+}
+
+// driver starts workers, kills one, and looks at what they say. It is no member of the
+// cluster.
+type driver struct {
+	options
+	out     io.Writer
+	task    task
+	workers []*process
+	reports chan report
+
+	killed  time.Time
+	times   map[string]time.Time // of what the survivors have done, the last of them
+	counts  map[string]int
+	revoker phalanx.NodeID
+	grown   bool
+}
+
+// run is the whole example.
+func run(ctx context.Context, out io.Writer, o options) error {
+	if o.workers < 3 || o.batch < o.workers+1 || o.steps < 9 {
+		return errors.New("it takes three workers, nine steps, and a sample for each worker")
+	}
+	d := &driver{options: o, out: out, task: task{Hidden: o.hidden, Steps: o.steps, Batch: o.batch, Seed: o.seed},
+		reports: make(chan report, 10_000), times: map[string]time.Time{}, counts: map[string]int{}}
+	defer d.end()
+	for i := range o.workers {
+		if err := d.start(ctx, fmt.Sprint("w", i)); err != nil {
+			return err
+		}
+	}
+	var members []group.Member
+	for _, p := range d.workers {
+		members = append(members, group.Member{Node: p.node})
+	}
+	for _, p := range d.workers {
+		if err := p.tell(order{Form: members}); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "%d workers train %d parameters\n", o.workers, d.task.model().NumParams())
+	for !d.over() {
+		select {
+		case r := <-d.reports:
+			if err := d.heard(ctx, r); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("it takes too long: %w", ctx.Err())
+		}
+	}
+	return d.verify()
+}
+
+// start starts a worker, and waits until it has joined.
+func (d *driver) start(ctx context.Context, name string) error {
+	s := settings{Name: name, Task: d.task}
+	for _, p := range d.workers {
+		if !p.dead {
+			s.Seed = p.control
+			break
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	said, say, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer say.Close()
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), workerVar+"="+string(text))
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = say, os.Stderr, []*os.File{read}
+	p := &process{orders: write}
+	if p.Child, err = children.Run(cmd); err != nil {
+		return err
+	}
+	d.workers = append(d.workers, p)
+	joined := make(chan report, 1)
+	go func() {
+		defer said.Close()
+		for in := bufio.NewScanner(said); in.Scan(); {
+			var r report
+			if json.Unmarshal(in.Bytes(), &r) != nil {
+				continue
+			}
+			if r.Event == "joined" {
+				joined <- r
+			} else {
+				d.reports <- r
+			}
+		}
+	}()
+	select {
+	case r := <-joined:
+		p.node, p.control = r.Node, r.Control
+		return nil
+	case <-p.Done():
+		return fmt.Errorf("%s ends: %w", name, p.Err())
+	case <-ctx.Done():
+		return fmt.Errorf("%s does not join: %w", name, ctx.Err())
+	}
+}
+
+func (p *process) tell(o order) error {
+	b, err := json.Marshal(o)
+	if err == nil {
+		_, err = p.orders.Write(append(b, '\n'))
+	}
+	return err
+}
+
+// heard takes what a worker says.
+func (d *driver) heard(ctx context.Context, r report) error {
+	p := d.find(r.Node)
+	if p == nil || p.dead {
+		return nil
+	}
+	p.last = r
+	at := time.Unix(0, r.At)
+	switch r.Event {
+	case "failed":
+		return fmt.Errorf("%s: %s", r.Node.Name(), r.Text)
+	case "step":
+		return d.stepped(ctx, r, at)
+	case "out", "shrunk":
+		d.note(r.Event, at)
+	case "revoked":
+		d.revoker = r.Node
+	case "grown":
+		if d.grown {
+			break
+		}
+		d.grown = true
+		fmt.Fprintf(d.out, "step %d: the group has grown to %d workers\n", r.Step, r.Size)
+	case "done":
+		p.done = true
+	}
+	return nil
+}
+
+// note takes the time of something that all survivors do, the last of them.
+func (d *driver) note(what string, at time.Time) {
+	if d.killed.IsZero() {
+		return
+	}
+	if d.counts[what]++; d.counts[what] <= d.options.workers-1 && at.After(d.times[what]) {
+		d.times[what] = at
+	}
+}
+
+func (d *driver) stepped(ctx context.Context, r report, at time.Time) error {
+	switch {
+	case d.killed.IsZero() && r.Step >= d.killAt:
+		return d.kill(r)
+	case d.counts["shrunk"] > 0 && d.counts["again"] < d.options.workers-1 && at.After(d.times["shrunk"]):
+		if d.note("again", at); d.counts["again"] == d.options.workers-1 {
+			d.recovered(r)
+		}
+	case len(d.workers) == d.options.workers && r.Step >= d.growAt && d.counts["again"] == d.options.workers-1:
+		return d.grow(ctx, r)
+	}
+	return nil
+}
+
+// kill kills a worker that is not the one that has reported.
+func (d *driver) kill(r report) error {
+	victim := d.workers[len(d.workers)/2]
+	if victim.node == r.Node {
+		victim = d.workers[0]
+	}
+	fmt.Fprintf(d.out, "step %d: %s is killed\n", r.Step, victim.node.Name())
+	victim.dead = true
+	d.killed = time.Now()
+	return victim.Kill()
+}
+
+func (d *driver) recovered(r report) {
+	since := func(what string) float64 { return 1000 * d.times[what].Sub(d.killed).Seconds() }
+	fmt.Fprintf(d.out, "  %s has noticed, and has revoked the group\n", d.revoker.Name())
+	fmt.Fprintf(d.out, "  %4.0f ms after the kill all others have left the AllReduce\n", since("out"))
+	fmt.Fprintf(d.out, "  %4.0f ms: they have agreed on the last step, and on a group of %d\n", since("shrunk"), r.Size)
+	fmt.Fprintf(d.out, "  %4.0f ms: they have made the next step, %d\n", since("again"), r.Step)
+}
+
+// grow starts a worker that comes in.
+func (d *driver) grow(ctx context.Context, r report) error {
+	if err := d.start(ctx, fmt.Sprint("w", len(d.workers))); err != nil {
+		return err
+	}
+	p := d.workers[len(d.workers)-1]
+	fmt.Fprintf(d.out, "step %d: %s comes\n", r.Step, p.node.Name())
+	if err := p.tell(order{Await: true}); err != nil {
+		return err
+	}
+	return d.find(r.Node).tell(order{Newcomer: &group.Member{Node: p.node}})
+}
+
+func (d *driver) find(id phalanx.NodeID) *process {
+	for _, p := range d.workers {
+		if p.node == id {
+			return p
+		}
+	}
+	return nil
+}
+
+func (d *driver) over() bool {
+	for _, p := range d.workers {
+		if !p.done && !p.dead {
+			return false
+		}
+	}
+	return true
+}
+
+// tolerance is by how much an accuracy may differ from that without a kill: sums are
+// rounded in another order.
+const tolerance = 0.03
+
+// verify checks that all workers have the same, and that it is as good as it would be
+// without the kill.
+func (d *driver) verify() error {
+	var all []report
+	for _, p := range d.workers {
+		if !p.dead {
+			all = append(all, p.last)
+		}
+	}
+	for _, r := range all {
+		if r.Step != d.task.Steps || r.Digest != all[0].Digest {
+			return fmt.Errorf("%s has made %d steps to weights %x, %s %d to %x", r.Node.Name(), r.Step, r.Digest, all[0].Node.Name(), all[0].Step, all[0].Digest)
+		}
+	}
+	if d.killed.IsZero() || d.counts["again"] != d.options.workers-1 || !d.grown || all[0].Size != d.options.workers {
+		return fmt.Errorf("not all of it has happened: %d workers in the end", all[0].Size)
+	}
+	want, err := d.task.alone()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "%d workers have the same weights after %d steps: test accuracy %.3f; without the kill %.3f\n", len(all), d.task.Steps, all[0].Accuracy, want)
+	if math.Abs(all[0].Accuracy-want) > tolerance {
+		return fmt.Errorf("the accuracy is %.3f, and not %.3f", all[0].Accuracy, want)
+	}
+	return nil
+}
+
+// end ends all workers.
+func (d *driver) end() {
+	for _, p := range d.workers {
+		_ = p.orders.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for _, p := range d.workers {
+		p.Abandon()
+		if p.Wait(ctx) != nil {
+			_ = p.Kill()
+		}
+	}
+}
