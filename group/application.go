@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,10 @@ import (
 
 // application takes the messages of application actors.
 func (s *service) application(c actor.Context) {
+	if missesGroup(c.Message()) {
+		c.Respond(failure("call", "", phalanx.ErrInvalid, errors.New("the message has no group")))
+		return
+	}
 	switch m := c.Message().(type) {
 	case *FormGroup:
 		call, err := formCall(s.node, m.Name, m.Members, identity{rank: m.Rank})
@@ -53,6 +58,22 @@ func (s *service) application(c actor.Context) {
 	case *Do:
 		s.do(c, m)
 	}
+}
+
+func missesGroup(message any) bool {
+	switch m := message.(type) {
+	case *ShrinkGroup:
+		return m.Group == nil
+	case *GrowGroup:
+		return m.Group == nil
+	case *AgreeOn:
+		return m.Group == nil
+	case *RevokeGroup:
+		return m.Group == nil
+	case *Do:
+		return m.Group == nil
+	}
+	return false
 }
 
 // forming makes a call whose end is a new group, with the sender as its member.
