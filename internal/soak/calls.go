@@ -43,7 +43,9 @@ func (r result) op(c history.Call) history.Op {
 func (s *soak) put(p *process, o *object, version int, r order) bool {
 	r.Do, r.Seed, r.Size, r.Array = "put", seed(o.id, version), o.size, o.array
 	want := hash(made(r.Seed, r.Size))
+	o.begun()
 	res := s.call(p, o, r)
+	o.ended(res.ok())
 	op := res.op(history.Put)
 	op.Version, op.Size = want, o.size
 	if r.Unsized {
@@ -52,12 +54,8 @@ func (s *soak) put(p *process, o *object, version int, r order) bool {
 	s.record.add(op)
 	if res.ok() {
 		s.acked(o, p.name, r.Copies, o.size < inlineBelow && !r.Unsized)
-		return true
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.failed = true
-	return false
+	return res.ok()
 }
 
 // acked notes a put that succeeded. The process can have died since.

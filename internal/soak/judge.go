@@ -96,7 +96,7 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 	case phalanx.ErrReset:
 		return unless(r.order.Do == "open" && (disturbed || o.reduced || o.maybeLost()), errNever)
 	case phalanx.ErrAborted:
-		return unless(r.order.Do != "get" && (disturbed || o.hasFailed()), errNever)
+		return unless(r.order.Do != "get" && (disturbed || o.mayHaveFailed()), errNever)
 	}
 	return errNever
 }

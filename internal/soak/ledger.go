@@ -25,7 +25,8 @@ type object struct {
 	durable  bool            // no single death can lose it
 	homes    map[string]bool // where a pinned copy must be; "" stands for a node that is not known
 	unsure   bool            // the last complete copy may be gone, or it is not known what became of it
-	failed   bool            // a put of it has failed or was canceled
+	making   int             // puts and reduces of it that are under way: readers may hear of their end before
+	failed   bool            // one has failed or was canceled
 	deleting bool
 	gone     bool       // deleted for certain
 	made     history.Op // the reduce that made it, if sums has more than one
@@ -176,10 +177,26 @@ func (o *object) maybeLost() bool {
 	return o.unsure
 }
 
-func (o *object) hasFailed() bool {
+// begun notes that a put of the object, or a reduce to it, is asked for.
+func (o *object) begun() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.failed
+	o.making++
+}
+
+// ended notes how it has ended.
+func (o *object) ended(ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.making--
+	o.failed = o.failed || !ok
+}
+
+// mayHaveFailed reports whether one has failed, also if that is not known yet.
+func (o *object) mayHaveFailed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.failed || o.making > 0
 }
 
 // wantsCopies reports whether there must be two pinned copies.

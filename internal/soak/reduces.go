@@ -124,16 +124,15 @@ func (s *soak) combine(ctx context.Context, rng *rand.Rand, target *sum, sources
 		if p == nil {
 			return
 		}
+		target.begun()
 		res := s.call(p, target.object, order{Do: "reduce", Sources: ids, Num: num})
+		target.ended(res.ok())
 		if res.ok() {
 			if err := s.combined(target, sources, num, begin, attempt > 0, res); err != nil {
 				s.fail(err)
 			}
 			return
 		}
-		target.mu.Lock()
-		target.failed = true
-		target.mu.Unlock()
 		if s.broken() {
 			return
 		}
