@@ -139,7 +139,7 @@ func (l *workload) leave(c *call) {
 	if c.rounds--; c.rounds > 0 {
 		next := *c
 		l.w.After(time.Duration(l.w.R.IntN(50))*ms, func() {
-			if !next.n.Dead && !!l.w.Well(next.n) {
+			if l.w.Well(next.n) {
 				l.start(&next, barrier.CallEnter)
 			}
 		})
