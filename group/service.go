@@ -94,6 +94,11 @@ func (s *service) start(c actor.Context) {
 	for _, pid := range s.open.actors {
 		c.Watch(pid)
 	}
+	s.view(c)
+}
+
+// view takes the node's view, of which the actor may not have been told yet.
+func (s *service) view(c actor.Context) {
 	if v := s.node.View(); v.Has(s.node.ID()) {
 		s.self = s.node.ID()
 		s.step(c, viewed(s.self, v))
@@ -128,6 +133,9 @@ func (s *service) ask(c actor.Context, a *asked) {
 	s.open.ids++
 	a.call.ID = s.open.ids
 	s.open.calls[a.call.ID] = a
+	if a.call.Kind == core.CallForm || a.call.For == core.ForGrow { // it has waited for members to be in that view
+		s.view(c)
+	}
 	s.step(c, a.call)
 }
 
