@@ -8,6 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/internal/bench"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -54,6 +55,11 @@ func (n served) Bench(ctx context.Context, b httpapi.BenchRequest) (httpapi.Benc
 // Barriers returns the partial barriers of the node's cluster.
 func (n served) Barriers(ctx context.Context) ([]barrier.Status, error) {
 	return barrier.List(ctx, n.Node)
+}
+
+// Groups returns the groups of the node's cluster.
+func (n served) Groups(ctx context.Context) ([]group.Status, error) {
+	return group.List(ctx, n.Node)
 }
 
 // AllReduce leaves a copy of the target at the node.

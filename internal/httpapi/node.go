@@ -7,6 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
@@ -35,6 +36,9 @@ type Node interface {
 	// Barriers returns the partial barriers of the cluster, and with an error those of
 	// the members that answer.
 	Barriers(ctx context.Context) ([]barrier.Status, error)
+	// Groups returns the groups of the cluster, and with an error what the members that
+	// answer see of them.
+	Groups(ctx context.Context) ([]group.Status, error)
 	Status() Status
 	// Events returns what happens from now on, until ctx ends.
 	Events(ctx context.Context) <-chan actors.Event

@@ -91,7 +91,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("the table of %s differs; run: go test ./internal/httpapi -run TestDocument -update", file)
 	}
 	for _, route := range []string{"PUT /v1/objects/{id}", "GET /v1/objects/{id}", "HEAD /v1/objects/{id}", "DELETE /v1/objects/{id}",
-		"GET /v1/objects", "GET /v1/stat/{id}", "GET /v1/trees/{id}", "GET /v1/barriers", "POST /v1/reduce", "POST /v1/prefetch", "GET /v1/status", "GET /v1/events",
+		"GET /v1/objects", "GET /v1/stat/{id}", "GET /v1/trees/{id}", "GET /v1/barriers", "GET /v1/groups", "POST /v1/reduce", "POST /v1/prefetch", "GET /v1/status", "GET /v1/events",
 		"GET /livez", "GET /readyz", "GET /metrics", "/debug/pprof/"} {
 		if !strings.Contains(string(doc), "`"+route) {
 			t.Errorf("%s does not tell of %s", file, route)

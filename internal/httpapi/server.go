@@ -176,6 +176,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle(http.MethodGet, "/v1/stat/{id}", s.stat)
 	handle(http.MethodGet, "/v1/trees/{id}", s.tree)
 	handle(http.MethodGet, "/v1/barriers", s.barriers)
+	handle(http.MethodGet, "/v1/groups", s.groups)
 	handle(http.MethodPost, "/v1/reduce", s.reduce)
 	handle(http.MethodPost, "/v1/allreduce", s.allReduce)
 	handle(http.MethodPost, "/v1/gather", s.gather)

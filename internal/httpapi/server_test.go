@@ -294,6 +294,8 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/v1/prefetch", `{"id":"a","nodes":["n9"]}`, nil, 400, `"node":"n9"`},
 		{"POST", "/v1/prefetch", `{"id":""}`, nil, 400, "empty"},
 		{"GET", "/v1/objects?prefex=a", "", nil, 400, "prefex"},
+		{"GET", "/v1/groups?prefex=a", "", nil, 400, "prefex"},
+		{"GET", "/v1/groups?timeout=25h", "", nil, 400, "timeout"},
 		{"GET", "/v1/status?all", "", nil, 400, "all"},
 		{"GET", "/debug/pprof/", "", nil, 404, "there is no"},
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -29,6 +30,7 @@ type Node struct {
 	Info httpapi.Status   // what Status returns
 	Tr   httpapi.Tree     // what Tree returns for its object
 	Bars []barrier.Status // what Barriers returns
+	Grps []group.Status   // what Groups returns
 	Fail error            // what every call fails with, if it is not nil; set before use
 
 	mu         sync.Mutex
@@ -337,6 +339,9 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, err
 
 // Barriers returns Bars.
 func (n *Node) Barriers(context.Context) ([]barrier.Status, error) { return n.Bars, n.Fail }
+
+// Groups returns Grps.
+func (n *Node) Groups(context.Context) ([]group.Status, error) { return n.Grps, n.Fail }
 
 // Events returns what is published from now on.
 func (n *Node) Events(ctx context.Context) <-chan actors.Event {
