@@ -107,7 +107,7 @@ They take -o json, and exit with the codes of ` + "`phalanx help exit-codes`.",
 	cmd.AddGroup(&cobra.Group{ID: nodes, Title: "Nodes:"}, &cobra.Group{ID: objects, Title: "Objects:"}, &cobra.Group{ID: looks, Title: "Looking:"})
 	cmd.AddCommand(a.nodeCommand(), a.devCommand(), a.demoCommand(), a.soakCommand(), a.configCommand(),
 		a.putCommand(), a.getCommand(), a.rmCommand(), a.lsCommand(), a.statCommand(), a.prefetchCommand(), a.reduceCommand(),
-		a.statusCommand(), a.eventsCommand(), a.treeCommand(), a.barrierCommand(), a.benchCommand(), a.versionCommand(), exitCodesTopic())
+		a.statusCommand(), a.eventsCommand(), a.treeCommand(), a.barrierCommand(), a.groupCommand(), a.benchCommand(), a.versionCommand(), exitCodesTopic())
 	return cmd
 }
 

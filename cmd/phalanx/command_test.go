@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 	"github.com/phalanx-go/phalanx/internal/httpapi/fakenode"
 )
@@ -69,8 +71,8 @@ func (b *bed) run(t *testing.T, stdin string, args ...string) string {
 }
 
 // Each script is a new node and a new folder. "run" has a command line, with
-// standard input below it; "file" and "cat" are about files; "tree" and
-// "barriers" are what the node knows of those.
+// standard input below it; "file" and "cat" are about files; "tree",
+// "barriers" and "groups" are what the node knows of those.
 func TestCommands(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/commands/*.txt")
 	if err != nil || len(scripts) == 0 {
@@ -118,6 +120,12 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 	case "barriers":
 		b.node.Bars = someBarriers()
 		return ""
+	case "groups":
+		b.node.Grps = someGroups()
+		return ""
+	case "fail":
+		b.node.Fail = &phalanx.Error{Op: d.CmdArgs[0].Key + " list", Node: "n9#9", Kind: phalanx.ErrUnavailable, Err: errors.New("it does not answer")}
+		return ""
 	case "tree":
 		b.node.Tr = httpapi.Tree{Object: "t", Kind: d.CmdArgs[0].Key, State: "final", Size: 1 << 20}
 		if d.CmdArgs[0].Key == "reduce" {
@@ -140,6 +148,24 @@ func someBarriers() []barrier.Status {
 		{Name: "slots", Managers: []phalanx.NodeID{"n2#2"}, Entered: 1, Semaphore: 4, Holding: 1, Entries: []barrier.EntryStatus{{Host: "h", Nodes: []phalanx.NodeID{"n1#1"}, State: "holding"}}},
 		{Name: "step", Generation: 7, Managers: []phalanx.NodeID{"n2#2", "n1#1"}, Entered: 1, Max: 2, Fired: "timeout",
 			Entries: []barrier.EntryStatus{{Host: "a", Nodes: []phalanx.NodeID{"n1#1"}, State: "through"}, {Host: "b", Nodes: []phalanx.NodeID{"n2#2"}, State: "late"}}, More: 30},
+	}
+}
+
+// someGroups are one that has lost members, one that is left alone, and a large one
+// that is revoked.
+func someGroups() []group.Status {
+	large := group.Status{Name: "train~1-0badcafe", Revoked: &group.RevokeStatus{By: group.Member{Node: "n2#2", Label: "w5"}, Rank: 5, Reason: "loss is NaN\n", At: time.Date(2026, 1, 2, 3, 4, 4, 5e6, time.UTC)}, Sent: 235}
+	for i := range 30 {
+		m := group.MemberStatus{Node: phalanx.NodeID(fmt.Sprintf("n%d#%[1]d", i/3+1)), Label: fmt.Sprint("w", i), State: group.Live}
+		if i >= 27 {
+			m.State = group.Failed
+		}
+		large.Members = append(large.Members, m)
+	}
+	return []group.Status{
+		{Name: "lone", Members: []group.MemberStatus{{Node: "n1#1", State: group.Live}}, Revoked: &group.RevokeStatus{By: group.Member{Node: "n1#1"}, At: time.Date(2026, 1, 2, 3, 4, 4, 0, time.UTC)}, Sent: 1},
+		{Name: "train", Members: []group.MemberStatus{{Node: "n1#1", State: group.Live}, {Node: "n2#2", State: group.Left}, {Node: "n3#3", Label: "w1", State: group.Failed}, {Node: "n3#3", Label: "w2", State: group.Failed}}},
+		large,
 	}
 }
 
