@@ -155,9 +155,9 @@ func seenOn(ctx context.Context, n *cluster.Node, pid *actor.PID) ([]core.Seen, 
 	if !ok {
 		return nil, fmt.Errorf("it answers with a %T", r)
 	}
-	seen, err := messages.GroupsSeenFromProto(m)
-	if err != nil {
-		return nil, err
+	seen, more, err := messages.GroupsSeenFromProto(m)
+	if err == nil && more > 0 {
+		err = fmt.Errorf("it leaves out %d groups: all together have too many members", more)
 	}
-	return seen, nil
+	return seen, err
 }

@@ -130,9 +130,9 @@ func TestListIsAUnion(t *testing.T) {
 	join(t, nodes[0], messages.GroupsSeenToProto([]core.Seen{
 		{Name: "g", Roster: roster, Left: []int{0, 9}, Sent: 100},
 		{Name: "g", Roster: roster, Failed: []int{0, 1, 7}, Revoked: &core.Revocation{Reason: "earlier", At: 1}},
-	}))
+	}, 3))
 	all, err := group.List(within(t), nodes[0])
-	if err != nil || len(all) != 1 {
+	if err == nil || !strings.Contains(err.Error(), "leaves out 3 groups") || len(all) != 1 {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	s := all[0]

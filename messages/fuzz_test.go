@@ -63,7 +63,7 @@ var decoders = []struct {
 		return err
 	}},
 	{&GroupLooked{}, func(m proto.Message) error {
-		_, err := GroupsSeenFromProto(m.(*GroupLooked))
+		_, _, err := GroupsSeenFromProto(m.(*GroupLooked))
 		return err
 	}},
 	{&Raft{}, agreed}, {&PushView{}, agreed}, {&Beat{}, agreed}, {&BeatReply{}, agreed}, {&Forward{}, agreed},

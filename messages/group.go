@@ -216,9 +216,9 @@ func (f *fields) ranks(all []uint32) []int {
 	return out
 }
 
-// GroupsSeenToProto returns what a node sees of its groups.
-func GroupsSeenToProto(all []group.Seen) *GroupLooked {
-	m := &GroupLooked{}
+// GroupsSeenToProto returns what a node sees of its groups; more are left out.
+func GroupsSeenToProto(all []group.Seen, more int) *GroupLooked {
+	m := &GroupLooked{More: int64(more)}
 	for _, s := range all {
 		seen := &GroupSeen{Name: s.Name, Roster: fromRoster(s.Roster), Failed: fromRanks(s.Failed), Left: fromRanks(s.Left), Sent: int64(s.Sent)}
 		if s.Revoked != nil {
@@ -230,9 +230,8 @@ func GroupsSeenToProto(all []group.Seen) *GroupLooked {
 }
 
 // GroupsSeenFromProto is the inverse of GroupsSeenToProto.
-func GroupsSeenFromProto(m *GroupLooked) ([]group.Seen, error) {
+func GroupsSeenFromProto(m *GroupLooked) (all []group.Seen, more int, err error) {
 	f := &fields{}
-	var all []group.Seen
 	for _, s := range m.GetSeen() {
 		seen := group.Seen{Name: s.GetName(), Roster: f.roster(s.GetRoster()), Failed: f.ranks(s.GetFailed()), Left: f.ranks(s.GetLeft()), Sent: f.number("sent", s.GetSent())}
 		if r := s.GetRevoked(); r != nil {
@@ -241,5 +240,5 @@ func GroupsSeenFromProto(m *GroupLooked) ([]group.Seen, error) {
 		}
 		all = append(all, seen)
 	}
-	return all, f.err
+	return all, f.number("more", m.GetMore()), f.err
 }

@@ -1284,6 +1284,7 @@ func (*GroupLook) Descriptor() ([]byte, []int) {
 type GroupLooked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seen          []*GroupSeen           `protobuf:"bytes,1,rep,name=seen,proto3" json:"seen,omitempty"`
+	More          int64                  `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"` // groups that are left out
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1323,6 +1324,13 @@ func (x *GroupLooked) GetSeen() []*GroupSeen {
 		return x.Seen
 	}
 	return nil
+}
+
+func (x *GroupLooked) GetMore() int64 {
+	if x != nil {
+		return x.More
+	}
+	return 0
 }
 
 type GroupSeen struct {
@@ -1502,9 +1510,10 @@ const file_messages_group_proto_rawDesc = "" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12,\n" +
 	"\x06roster\x18\x02 \x01(\v2\x14.phalanx.GroupRosterR\x06roster\x12\x12\n" +
 	"\x04rank\x18\x03 \x01(\rR\x04rank\"\v\n" +
-	"\tGroupLook\"5\n" +
+	"\tGroupLook\"I\n" +
 	"\vGroupLooked\x12&\n" +
-	"\x04seen\x18\x01 \x03(\v2\x12.phalanx.GroupSeenR\x04seen\"\xc1\x01\n" +
+	"\x04seen\x18\x01 \x03(\v2\x12.phalanx.GroupSeenR\x04seen\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\x03R\x04more\"\xc1\x01\n" +
 	"\tGroupSeen\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x06roster\x18\x02 \x01(\v2\x14.phalanx.GroupRosterR\x06roster\x12\x16\n" +

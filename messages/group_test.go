@@ -62,7 +62,7 @@ func TestGroupLettersCross(t *testing.T) {
 	}
 	all := []group.Seen{{Name: "g", Roster: aRoster, Failed: []int{1}, Left: []int{2}, Revoked: &aRevocation, Sent: 4}, {Name: "h", Roster: aRoster}}
 	complete(t, "Seen", reflect.ValueOf(all[0]))
-	if got, err := GroupsSeenFromProto(wire(t, GroupsSeenToProto(all))); err != nil || !reflect.DeepEqual(got, all) {
+	if got, more, err := GroupsSeenFromProto(wire(t, GroupsSeenToProto(all, 5))); err != nil || more != 5 || !reflect.DeepEqual(got, all) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, all)
 	}
 }

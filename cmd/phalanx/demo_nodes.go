@@ -49,7 +49,7 @@ func (a *app) demoNodeCommand() *cobra.Command {
 			defer end()
 			ctx, cancel := context.WithTimeout(life, demoPatience)
 			defer cancel()
-			node, err := cluster.Join(ctx, cluster.Config{Name: name, Cluster: "demo", Seeds: []string{seed}, Services: services(), Kinds: demoKinds()})
+			node, err := cluster.Join(ctx, cluster.Config{Name: name, Cluster: "demo", Seeds: []string{seed}, Kinds: demoKinds()})
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func (a *app) startDemo(ctx context.Context, cfg demoConfig) (*demoCluster, erro
 	defer cancel()
 	bar := a.count("starting nodes", cfg.nodes)
 	defer bar.end()
-	node, err := cluster.Join(ctx, cluster.Config{Name: "n1", Cluster: "demo", Services: services(), Kinds: demoKinds()})
+	node, err := cluster.Join(ctx, cluster.Config{Name: "n1", Cluster: "demo", Kinds: demoKinds()})
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/phalanx-go/phalanx/group"
 )
 
-// The program's nodes take part in barriers and groups, and show those of
-// applications.
+// The program's nodes take part in barriers. They run no application that could be
+// in a group, and show those of others.
 func TestGroupOfApplications(t *testing.T) {
 	d := start(t, "node", "-o", "json", "--control-port=0", "--data-port=0", "--http=127.0.0.1:0", "--memory=64MB", "--log-level=error")
 	var r ready
@@ -40,12 +40,13 @@ func TestGroupOfApplications(t *testing.T) {
 		}()
 		nodes = append(nodes, n)
 	}
-	for _, service := range []string{barrier.Name, group.Name} {
-		if _, ok := nodes[1].ServiceOn(r.Node, service); !ok {
-			t.Errorf("%s has no service %q", r.Node, service)
-		}
+	if _, ok := nodes[1].ServiceOn(r.Node, barrier.Name); !ok {
+		t.Errorf("%s does not take part in barriers", r.Node)
 	}
-	members := []group.Member{{Node: nodes[0].ID()}, {Node: nodes[1].ID()}}
+	members := group.Everyone(nodes[1])
+	if len(members) != 2 {
+		t.Fatalf("everyone is %v", members)
+	}
 	formed := make(chan error, 1)
 	go func() { _, err := group.Form(ctx, nodes[0], "train", members); formed <- err }()
 	g, err := group.Form(ctx, nodes[1], "train", members)

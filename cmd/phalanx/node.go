@@ -15,7 +15,6 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
-	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/internal/bench"
 	"github.com/phalanx-go/phalanx/internal/children"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
@@ -72,11 +71,6 @@ type ready struct {
 	HTTP    string         `json:"http,omitempty"`
 }
 
-// services are what every node of the program takes part in.
-func services() []cluster.Service {
-	return []cluster.Service{barrier.Service(), group.Service()}
-}
-
 // node runs a node until ctx ends.
 func (a *app) node(ctx context.Context, s *settings) error {
 	l, t, err := listenHTTP(s)
@@ -90,7 +84,7 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	log.SetOutput(a.stderr)
 	log.SetLevel(s.logLevel)
 	s.cluster.Logger = log
-	s.cluster.Services = services()
+	s.cluster.Services = []cluster.Service{barrier.Service()}
 	s.cluster.Kinds = map[string]func(*cluster.Node) *actor.Props{bench.Kind: bench.Agent}
 
 	joining, cancel := context.WithTimeout(ctx, s.joinTimeout)

@@ -15,12 +15,20 @@ type Seen struct {
 	Sent    int // messages of its revoke that this node's members have sent
 }
 
-// Seen returns the groups that have members here, by name.
-func (c *Core) Seen() []Seen {
-	var all []Seen
+// maxSeen bounds how many members Seen names in all: they go in one message.
+const maxSeen = 2 * MaxMembers
+
+// Seen returns the groups that have members here, by name, and how many are left out
+// because all together have too many members.
+func (c *Core) Seen() (all []Seen, more int) {
+	members := 0
 	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
 		g := c.groups[name]
 		if !g.formed || len(g.local) == 0 {
+			continue
+		}
+		if members += g.roster.Len(); members > maxSeen {
+			more++
 			continue
 		}
 		s := Seen{Name: name, Roster: g.roster, Failed: slices.Sorted(maps.Keys(g.failed)), Left: slices.Sorted(maps.Keys(g.gone)), Sent: g.sent}
@@ -32,5 +40,5 @@ func (c *Core) Seen() []Seen {
 		}
 		all = append(all, s)
 	}
-	return all
+	return all, more
 }
