@@ -10,17 +10,24 @@ import (
 )
 
 // BenchmarkRevoke says how long it takes from a Revoke until the last member has left
-// its call. There are 8 processes; "dead" with as many killed, unnoticed, as the nodes'
+// its call, and how many messages between members that took, next to the table of the
+// specification. There are 8 processes; "dead" with as many killed, unnoticed, as the nodes'
 // graph bears.
 func BenchmarkRevoke(b *testing.B) {
 	for _, n := range []int{8, 100, 1000} {
 		b.Run(fmt.Sprintf("members=%d", n), func(b *testing.B) {
 			processes := launch(b, 8)
 			var took []time.Duration
+			sent := 0
 			for i := range b.N {
-				took = append(took, revoke(b, processes, processes, fmt.Sprint("g", i), n, nil))
+				name := fmt.Sprint("g", i)
+				took = append(took, revoke(b, processes, processes, name, n, nil))
+				processes[0].tell(b, order{Do: "look", Group: name})
+				sent += processes[0].await(b).Sent
 			}
 			metrics(b, took)
+			b.ReportMetric(float64(sent)/float64(b.N), "messages")
+			b.ReportMetric(float64(group.WaveMessages(n)), "messages-table")
 		})
 	}
 	b.Run("members=8/dead", func(b *testing.B) {

@@ -30,7 +30,7 @@ type processConfig struct {
 
 // order is what a process is to do, one line of JSON.
 type order struct {
-	Do      string // form, wait, revoke, shrink or plan
+	Do      string // form, wait, revoke, look, shrink or plan
 	Group   string
 	Members []group.Member `json:",omitempty"`
 	B       string         // of a plan: the group of plan B
@@ -45,6 +45,7 @@ type report struct {
 	Node    phalanx.NodeID `json:",omitempty"`
 	Group   string         // that was formed
 	Size    int
+	Sent    int // messages of the group's revoke
 	Rank    int
 	Failed  []int
 	At      int64 // when, by the machine's clock
@@ -128,6 +129,8 @@ func (w *worker) carryOut(ctx context.Context, o order) (report, error) {
 		g := w.of(o.Group)[0]
 		at := time.Now().UnixNano()
 		return report{At: at, Rank: g.Rank()}, g.Revoke(ctx, "a test")
+	case "look":
+		return w.look(ctx, o)
 	case "shrink":
 		return w.shrink(ctx, o)
 	case "plan":
@@ -189,6 +192,17 @@ func (w *worker) wait(ctx context.Context, o order) (report, error) {
 		}
 	}
 	return r, nil
+}
+
+// look reports how many messages the group's revoke took.
+func (w *worker) look(ctx context.Context, o order) (report, error) {
+	all, err := group.List(ctx, w.node)
+	for _, s := range all {
+		if s.Name == o.Group {
+			return report{Sent: s.Sent}, err
+		}
+	}
+	return report{}, errors.Join(err, errors.New("it is not there"))
 }
 
 // shrink has the one member here shrink its group.
