@@ -151,7 +151,7 @@ func (s *soak) judgeHistory() {
 }
 
 // completed marks the reads that may be of what was deleted, and adds the reduces
-// of which several outcomes are right: those that were seen.
+// of which several outcomes are right: those that were seen, or if none was any.
 func (s *soak) completed(ops []history.Op) []history.Op {
 	history.MarkStale(ops, staleFor, func(node string, from, to time.Duration) bool { return s.faults.on(node, from, to) })
 	seen := map[phalanx.ObjectID][]string{}
@@ -162,14 +162,26 @@ func (s *soak) completed(ops []history.Op) []history.Op {
 	}
 	for _, o := range s.ledger.objects() {
 		o.mu.Lock()
-		for _, version := range o.sums {
-			if o.made.Object != "" && slices.Contains(seen[o.id], version) {
-				put := o.made
-				put.Version, put.Outcome, put.End = version, phalanx.ErrUnavailable, history.Never
-				ops = append(ops, put)
-			}
+		for _, version := range o.outcomes(seen[o.id]) {
+			put := o.made
+			put.Version, put.Outcome, put.End = version, phalanx.ErrUnavailable, history.Never
+			ops = append(ops, put)
 		}
 		o.mu.Unlock()
 	}
 	return ops
+}
+
+// outcomes returns which versions the reduce that made the object may have made, if
+// that is not known: those that were seen; or if nobody has read it, the first, which
+// has been there nevertheless. It needs o.mu.
+func (o *object) outcomes(seen []string) []string {
+	if o.made.Object == "" {
+		return nil
+	}
+	right := slices.DeleteFunc(slices.Clone(o.sums), func(version string) bool { return !slices.Contains(seen, version) })
+	if len(right) == 0 {
+		return o.sums[:1]
+	}
+	return right
 }
