@@ -17,7 +17,6 @@ type agreement struct {
 	absent  []int                // as the coordinator has said
 
 	took     *Decision // what was accepted
-	term     uint64    // in which
 	decided  *Decision
 	sending  bool // a Contribute is not answered
 	changed  bool // and there is more to say
@@ -93,7 +92,12 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 		c.send(from, Declined{m.Group})
 		return
 	}
-	c.send(from, c.contribution(g, g.agreement(m.Seq)))
+	a := g.agreement(m.Seq)
+	if a.decided != nil {
+		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		return
+	}
+	c.send(from, c.contribution(g, a))
 }
 
 // standing takes note of who is absent.
@@ -118,12 +122,14 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	}
 	c.fence = m.Term
 	a := g.agreement(m.Seq)
-	if a.decided == nil {
-		d := m.Decision
-		a.took, a.term = &d, m.Term
-		a.pause = c.cfg.Resend // a decision is near
-		a.due = c.now + a.pause
+	if a.decided != nil {
+		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		return
 	}
+	d := m.Decision
+	a.took = &d
+	a.pause = c.cfg.Resend // a decision is near
+	a.due = c.now + a.pause
 	c.send(from, Accept{Group: m.Group, Seq: m.Seq, Term: m.Term})
 }
 
@@ -139,12 +145,13 @@ func (c *Core) declined(g *group) {
 	}
 }
 
-// decide takes what was decided.
+// decide takes what was decided. A group is formed here when this node's view has all
+// who are in it: what they are told is sent to members of the view only.
 func (c *Core) decide(g *group, a *agreement, d Decision) {
 	if a.decided == nil {
 		a.decided = &d
 	}
-	if a.resolved {
+	if a.resolved || a.decided.For == ForForm && a.decided.View > c.view.Number {
 		return
 	}
 	a.resolved = true
@@ -154,6 +161,7 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 				c.send(node, Decide{Group: g.name, Seq: a.seq, Decision: d})
 			}
 		}
+		a.ballot = nil
 	}
 	switch {
 	case d.Mismatch != "":
@@ -180,23 +188,37 @@ func (c *Core) waiting(a *agreement) []*call {
 	return all
 }
 
-// formed begins a group. Members here of which nobody waits any more have left.
+// formed begins a group. Members here of which nobody waits any more have left; those
+// that count as failed were not known to be members of the cluster.
 func (c *Core) formed(g *group, a *agreement) {
-	g.formed, g.since = true, a.decided.View
+	g.formed = true
+	for _, rank := range a.decided.Failed {
+		g.failed[rank] = true
+	}
+	g.nodes = slices.DeleteFunc(slices.Clone(g.nodes), func(node phalanx.NodeID) bool {
+		return !slices.ContainsFunc(g.roster.ranks[node], func(rank int) bool { return !slices.Contains(a.decided.Failed, rank) })
+	})
+	g.liveIn = 0
 	c.notice(g)
 	var left []int
 	for _, rank := range g.local {
 		if _, waits := a.callers[rank]; !waits {
 			left = append(left, rank)
 		}
+		if label := g.roster.members[rank].Label; c.invites[label].Group == g.name {
+			delete(c.invites, label)
+		}
 	}
 	for _, w := range c.waiting(a) {
+		if slices.Contains(a.decided.Failed, w.Rank) {
+			c.finish(w, Done{Outcome: LeftBehind, Decision: *a.decided})
+			left = append(left, w.Rank)
+			continue
+		}
 		g.taken[w.Rank] = true
 		c.finish(w, Done{Group: g.name, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
 	}
-	for _, rank := range slices.Sorted(maps.Keys(g.wave)) {
-		c.emit(Revoked{Group: g.name, Ranks: []int{rank}, Revocation: g.wave[rank]})
-	}
+	c.catchUp(g.name)
 	c.depart(g, left)
 }
 
@@ -210,7 +232,7 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 	n := c.groups[d.Group]
 	if n == nil && len(d.Roster.RanksOn(c.view.Self)) > 0 {
 		n = c.know(d.Group, d.Roster)
-		n.formed, n.since = true, d.View
+		n.formed = true
 		c.notice(n)
 	}
 	for _, w := range c.waiting(a) {
@@ -225,9 +247,7 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 	if n == nil {
 		return
 	}
-	for _, rank := range slices.Sorted(maps.Keys(n.wave)) { // it was revoked before it was known here
-		c.emit(Revoked{Group: n.name, Ranks: []int{rank}, Revocation: n.wave[rank]})
-	}
+	c.catchUp(n.name) // it may have been revoked before it was known here
 	c.depart(n, slices.DeleteFunc(slices.Clone(n.local), func(r int) bool { return n.taken[r] }))
 }
 

@@ -122,7 +122,7 @@ func (c *Core) absent(g *group, b *ballot) []int {
 			has[p.Rank] = true
 		}
 		for _, rank := range ranks {
-			if !has[rank] && !g.gone[rank] {
+			if !has[rank] && !g.failed[rank] {
 				if all = append(all, rank); len(all) == maxAbsent {
 					return all
 				}
@@ -195,7 +195,7 @@ func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 	parts := map[int]Contribution{}
 	for _, m := range b.from {
 		for _, p := range m.Parts {
-			if !g.gone[p.Rank] {
+			if !g.failed[p.Rank] {
 				parts[p.Rank] = p.Contribution
 			}
 		}
@@ -223,7 +223,7 @@ func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 		newcomers = append(newcomers, p.Newcomers...)
 	}
 	for rank, m := range g.roster.members {
-		if !c.view.Members[m.Node] || g.gone[rank] {
+		if !c.view.Members[m.Node] || g.failed[rank] {
 			d.Failed = append(d.Failed, rank)
 			if acked[rank] < len(parts) {
 				d.Unacknowledged = append(d.Unacknowledged, rank)

@@ -96,8 +96,7 @@ type group struct {
 	name    string
 	roster  *Roster
 	formed  bool
-	since   uint64 // the view in which it was: all members were in that, or had failed
-	decline bool   // the name stands for other members elsewhere: it cannot be formed
+	decline bool // the name stands for other members elsewhere: it cannot be formed
 	local   []int
 	taken   map[int]bool       // local ranks that somebody has formed
 	failed  map[int]bool       // and those whose failure was told
@@ -107,6 +106,7 @@ type group struct {
 	next    map[int]uint64     // by local rank: the next agreement
 	agreed  map[uint64]*agreement
 
+	nodes    []phalanx.NodeID // but for those that had failed when it was formed
 	liveList []phalanx.NodeID // the live nodes in view liveIn
 	liveIn   uint64
 }
@@ -234,8 +234,9 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 			c.declined(g)
 		}
 	case Tell:
-		c.send(from, Ack{m.Num})
-		c.told(m.News)
+		if c.told(m.News) {
+			c.send(from, Ack{m.Num})
+		}
 	case Ack:
 		c.acked(from, m.Num)
 	}
@@ -259,6 +260,9 @@ func (c *Core) viewed(v Viewed) {
 		for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
 			a := g.agreed[seq]
 			c.reopen(g, a)
+			if a.decided != nil {
+				c.decide(g, a, *a.decided) // of this view
+			}
 			if a.open() {
 				a.sending = false
 				c.contribute(g, a, c.coordinator(g))
@@ -283,23 +287,19 @@ func (c *Core) removed() {
 
 // know notes a group.
 func (c *Core) know(name string, r *Roster) *group {
-	g := &group{name: name, roster: r, local: r.RanksOn(c.view.Self), taken: map[int]bool{}, failed: map[int]bool{}, gone: map[int]bool{},
+	g := &group{name: name, roster: r, nodes: r.nodes, local: r.RanksOn(c.view.Self), taken: map[int]bool{}, failed: map[int]bool{}, gone: map[int]bool{},
 		wave: map[int]Revocation{}, next: map[int]uint64{}, agreed: map[uint64]*agreement{}}
 	for _, rank := range g.local {
 		g.next[rank] = 1 // 0 forms it
 	}
 	c.groups[name] = g
-	early := c.early[name]
-	delete(c.early, name)
-	for _, n := range early {
-		c.told(n)
-	}
+	c.catchUp(name)
 	return g
 }
 
 // notice tells of members whose nodes are gone.
 func (c *Core) notice(g *group) {
-	if !g.formed || c.view.Number < g.since {
+	if !g.formed {
 		return
 	}
 	var ranks []int
@@ -363,13 +363,14 @@ func (c *Core) coordinator(g *group) phalanx.NodeID {
 	return ""
 }
 
-// live returns the nodes of g that are members of the cluster.
+// live returns the nodes of g that are members of the cluster. Who was none when g was
+// formed, and has become one since, does not take part: it may know nothing of g.
 func (c *Core) live(g *group) []phalanx.NodeID {
 	if g.liveIn == c.view.Number && g.liveIn > 0 {
 		return g.liveList
 	}
 	var all []phalanx.NodeID
-	for _, node := range g.roster.nodes {
+	for _, node := range g.nodes {
 		if c.view.Members[node] {
 			all = append(all, node)
 		}

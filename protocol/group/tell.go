@@ -66,30 +66,47 @@ func (c *Core) forgetGone() {
 // maxEarly bounds of how many groups that are not known here news is kept.
 const maxEarly = 1024
 
-// told takes news.
-func (c *Core) told(n News) {
-	name := ""
+// told takes news, or if there is no room for it now does not: then it comes again.
+func (c *Core) told(n News) bool {
 	switch n := n.(type) {
 	case Invite:
 		c.invited(n)
-		return
 	case Revoke:
-		name = n.Group
-	case Gone:
-		name = n.Group
-	}
-	g := c.groups[name]
-	if g == nil {
-		if !c.used[name] && (len(c.early) < maxEarly || c.early[name] != nil) {
-			c.early[name] = append(c.early[name], n)
+		// Before the group is formed here, neighbours may be no members of the view yet.
+		switch g := c.groups[n.Group]; {
+		case g == nil, !g.formed && !g.decline:
+			return c.keep(n.Group, n)
+		case g.formed:
+			c.wave(g, n.Hops, n.Revocation)
 		}
-		return
-	}
-	switch n := n.(type) {
-	case Revoke:
-		c.wave(g, n.Hops, n.Revocation)
 	case Gone:
+		g := c.groups[n.Group]
+		if g == nil {
+			return c.keep(n.Group, n)
+		}
 		c.leave(g, n.Ranks)
 		c.retire()
+	}
+	return true
+}
+
+// keep keeps news of a group until more is known of that.
+func (c *Core) keep(name string, n News) bool {
+	if c.used[name] {
+		return true
+	}
+	if len(c.early) >= maxEarly && c.early[name] == nil {
+		return false
+	}
+	c.early[name] = append(c.early[name], n)
+	return true
+}
+
+// catchUp takes the news of a group that was kept.
+func (c *Core) catchUp(name string) {
+	early := c.early[name]
+	delete(c.early, name)
+	for _, n := range early {
+		c.told(n)
 	}
 }

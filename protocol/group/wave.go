@@ -42,10 +42,8 @@ func (c *Core) wave(g *group, hops []Hop, why Revocation) {
 			c.tell(node, Revoke{Group: g.name, Revocation: why, Hops: part})
 		}
 	}
-	if g.formed {
-		slices.Sort(w.reached)
-		c.emit(Revoked{Group: g.name, Ranks: w.reached, Revocation: why})
-	}
+	slices.Sort(w.reached)
+	c.emit(Revoked{Group: g.name, Ranks: w.reached, Revocation: why})
 }
 
 // spread is a wave at a node.
