@@ -131,10 +131,13 @@ func (c *Core) agree(e Call) {
 // join has a call wait for an agreement, and contribute to it.
 func (c *Core) join(g *group, seq uint64, w *call, part Contribution) {
 	a := g.agreement(seq)
+	if id, waits := a.callers[w.Rank]; waits && id != w.ID { // its place is taken
+		c.finish(c.calls[id], Done{Outcome: Used})
+	}
 	w.on = a
 	a.mine[w.Rank] = part
-	a.callers[w.Rank] = w.ID // instead of one that asked before
-	if a.decided != nil {    // a Form that others have given up to wait for
+	a.callers[w.Rank] = w.ID
+	if a.decided != nil { // a Form that others have given up to wait for
 		c.finish(w, Done{Outcome: Used})
 		return
 	}

@@ -47,9 +47,15 @@ func (c *Core) await(w *call) {
 	if !ok {
 		return
 	}
-	if g := c.groups[m.Group]; c.used[m.Group] || g != nil && (g.formed || g.decline) {
+	g := c.groups[m.Group]
+	if c.used[m.Group] || g != nil && (g.formed || g.decline) {
 		delete(c.invites, w.Label)
 		return
+	}
+	if g != nil && g.agreed[0] != nil {
+		if _, waits := g.agreed[0].callers[m.Rank]; waits { // another call has taken it
+			return
+		}
 	}
 	w.forget()
 	w.Group, w.Roster, w.Rank = m.Group, m.Roster, m.Rank
