@@ -27,24 +27,37 @@ type agreement struct {
 	ballot *ballot // if this node coordinates it
 }
 
-// agreement returns the one of a number, and forgets the oldest.
+// agreement returns the one of a number, or nil if it was forgotten.
 func (g *group) agreement(seq uint64) *agreement {
-	if a := g.agreed[seq]; a != nil {
+	if a := g.agreed[seq]; a != nil || seq < g.over {
 		return a
 	}
 	a := &agreement{seq: seq, roster: g.roster, mine: map[int]Contribution{}, callers: map[int]uint64{}}
 	g.agreed[seq] = a
-	for old, x := range g.agreed {
-		if x.decided != nil && old+kept < seq {
-			delete(g.agreed, old)
-		}
-	}
 	return a
 }
 
-// kept is how many agreements of a group that are over are remembered: who is behind
-// asks for them. All members have called the last one, so that hardly any is.
+// kept is how many agreements of a group are remembered: who is behind asks for them.
+// No node contributes to one before it knows the decision of that which is so many
+// before. So when one is decided, nobody asks for those any more.
 const kept = 64
+
+// behind reports whether a node has yet to hear of a decision before it contributes.
+func (g *group) behind(seq uint64) bool {
+	for _, a := range g.agreed {
+		if a.decided == nil && a.seq+kept <= seq {
+			return true
+		}
+	}
+	return false
+}
+
+// forget forgets what nobody asks for when a is decided.
+func (g *group) forget(a *agreement) {
+	for ; g.over+kept <= a.seq; g.over++ {
+		delete(g.agreed, g.over)
+	}
+}
 
 // open reports whether the node has to hear of more.
 func (a *agreement) open() bool { return a.decided == nil && (len(a.mine) > 0 || a.took != nil) }
@@ -71,8 +84,10 @@ func (c *Core) contribution(g *group, a *agreement) Contribute {
 	if a.seq == 0 {
 		m.Roster = g.roster
 	}
-	for _, rank := range slices.Sorted(maps.Keys(a.mine)) {
-		m.Parts = append(m.Parts, Part{rank, a.mine[rank]})
+	if !g.behind(a.seq) {
+		for _, rank := range slices.Sorted(maps.Keys(a.mine)) {
+			m.Parts = append(m.Parts, Part{rank, a.mine[rank]})
+		}
 	}
 	for _, rank := range g.local {
 		if g.gone[rank] {
@@ -93,11 +108,13 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 		return
 	}
 	a := g.agreement(m.Seq)
-	if a.decided != nil {
+	switch {
+	case a == nil:
+	case a.decided != nil:
 		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
-		return
+	default:
+		c.send(from, c.contribution(g, a))
 	}
-	c.send(from, c.contribution(g, a))
 }
 
 // standing takes note of who is absent.
@@ -122,6 +139,9 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	}
 	c.fence = m.Term
 	a := g.agreement(m.Seq)
+	if a == nil {
+		return
+	}
 	if a.decided != nil {
 		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
 		return
@@ -162,6 +182,11 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 			}
 		}
 		a.ballot = nil
+	}
+	g.forget(a)
+	for later := g.agreed[a.seq+kept]; later != nil && later.open() && !g.behind(later.seq); later = g.agreed[later.seq+1] {
+		later.sending = false
+		c.contribute(g, later, c.coordinator(g))
 	}
 	switch {
 	case d.Mismatch != "":

@@ -47,3 +47,43 @@ func TestAwaitTwiceAtOnce(t *testing.T) {
 		t.Errorf("%d invitations are kept", n)
 	}
 }
+
+// A member that calls many agreements at once is told of all, also if it is told of an
+// old one late: those are not forgotten that somebody asks for.
+func TestManyAgreementsAtOnce(t *testing.T) {
+	w := newNet(t, 3)
+	r := w.formed("g", roster(t, on(3, 4)...))
+	deaf := true // one node does not hear of the first decisions
+	w.lose = func(_, to nodeID, m Message) bool {
+		d, is := m.(Decide)
+		return is && deaf && to == node(2) && d.Seq < 10
+	}
+	var all []map[int]uint64
+	for i := range 5 * kept {
+		all = append(all, w.everyone("g", r, func(rank int) Contribution { return Contribution{For: ForAgree, Op: Max, Value: int64(10*i + rank)} }))
+	}
+	w.run(300 * time.Millisecond)
+	deaf = false
+	w.run(5 * time.Second)
+	for i, ids := range all {
+		if d := w.same(r, ids); d.Outcome != OK || d.Decision.Value != int64(10*i+3) {
+			t.Fatalf("agreement %d: %+v", i, d)
+		}
+	}
+	for i := range 3 {
+		core := w.nodes[node(i)]
+		if n := len(core.groups["g"].agreed); n > kept+1 {
+			t.Errorf("node %d remembers %d agreements", i, n)
+		}
+		if at, due := core.Due(); due {
+			t.Errorf("node %d repeats something at %v", i, at)
+		}
+		// What comes much too late changes nothing.
+		for _, m := range []Message{Ask{Group: "g", Seq: 3, Roster: r.digest}, Contribute{Group: "g", Seq: 3, View: 1}, Propose{Group: "g", Seq: 3, Term: 1, Decision: Decision{For: ForAgree}}} {
+			w.step(node(i), Heard{From: node((i + 1) % 3), Message: m})
+		}
+		if _, due := core.Due(); due || len(core.groups["g"].agreed) > kept+1 {
+			t.Errorf("node %d takes an old agreement for a new one", i)
+		}
+	}
+}

@@ -48,6 +48,9 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		return
 	}
 	a := g.agreement(m.Seq)
+	if a == nil {
+		return
+	}
 	if a.decided != nil {
 		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
 		return

@@ -105,6 +105,7 @@ type group struct {
 	sent    int                // messages of waves
 	next    map[int]uint64     // by local rank: the next agreement
 	agreed  map[uint64]*agreement
+	over    uint64 // agreements below are over, and forgotten
 
 	nodes    []phalanx.NodeID // but for those that had failed when it was formed
 	liveList []phalanx.NodeID // the live nodes in view liveIn
