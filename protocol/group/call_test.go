@@ -87,3 +87,30 @@ func TestManyAgreementsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is decided for members who have left when all have, and nothing is kept.
+func TestAllHaveLeft(t *testing.T) {
+	w := newNet(t, 2)
+	w.formed("g", roster(t, on(2, 2)...))
+	closed := false
+	w.lose = func(_, _ nodeID, m Message) bool {
+		_, tell := m.(Tell)
+		_, contribute := m.(Contribute)
+		return tell || contribute && !closed
+	}
+	w.call(0, Call{Kind: CallClose, Group: "g", Rank: 0})
+	id := w.call(1, Call{Kind: CallAgree, Group: "g", Rank: 1, Contribution: Contribution{For: ForShrink}})
+	w.run(100 * time.Millisecond)
+	w.step(node(1), GiveUp{id})
+	w.call(1, Call{Kind: CallClose, Group: "g", Rank: 1})
+	closed = true // what it has contributed and that it has left come at once
+	w.run(time.Second)
+	w.lose = nil
+	w.run(3 * time.Second)
+	for i := range 2 {
+		core := w.nodes[node(i)]
+		if at, due := core.Due(); due || len(core.groups) > 0 {
+			t.Errorf("node %d has %d groups, and repeats something at %v", i, len(core.groups), at)
+		}
+	}
+}

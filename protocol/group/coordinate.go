@@ -149,6 +149,9 @@ func (c *Core) weigh(g *group, a *agreement) {
 		return
 	default:
 		d := c.conclude(g, a, b)
+		if d.For == 0 {
+			return // all who have contributed have left
+		}
 		b.proposal = &d
 	}
 	b.accepts = map[phalanx.NodeID]bool{}
@@ -193,7 +196,8 @@ func (c *Core) accepted(from phalanx.NodeID, m Accept) {
 	c.decide(g, a, *b.proposal)
 }
 
-// conclude makes a decision of what was contributed.
+// conclude makes a decision of what was contributed; it is for nothing if that was by
+// members who have left.
 func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 	parts := map[int]Contribution{}
 	for _, m := range b.from {

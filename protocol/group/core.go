@@ -348,11 +348,16 @@ func (c *Core) leave(g *group, ranks []int) {
 // retire forgets groups of which nobody is left.
 func (c *Core) retire() {
 	for name, g := range c.groups {
-		if g.formed && len(g.failed) == g.roster.Len() {
+		if !slices.ContainsFunc(c.live(g), func(node phalanx.NodeID) bool { return g.on(node) }) {
 			delete(c.groups, name)
 			c.used[name] = true
 		}
 	}
+}
+
+// on reports whether members on a node have neither left nor failed.
+func (g *group) on(node phalanx.NodeID) bool {
+	return slices.ContainsFunc(g.roster.ranks[node], func(rank int) bool { return !g.failed[rank] })
 }
 
 // coordinator returns the node that has agreements of g decided in this view, that of
