@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,8 +24,8 @@ type checker struct {
 	revokes map[string]bool
 	formed  map[string]*formed
 	agreed  map[string]*group.Decision // of each group and number
-	counts  map[seat]int
-	silent  map[string]bool // families in which somebody has gone without a word
+	hasty   map[string]bool            // families of groups that were formed by nodes that may not have known all
+	silent  map[string]bool            // families in which somebody has gone without a word
 }
 
 // formed is a group that some have formed.
@@ -44,7 +45,7 @@ type seat struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, counts: map[seat]int{}, silent: map[string]bool{}}
+	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, hasty: map[string]bool{}, silent: map[string]bool{}}
 }
 
 func family(name string) string {
@@ -60,10 +61,16 @@ func (c *checker) group(name string, r *group.Roster) *formed {
 }
 
 // ended looks at how a call has ended.
-func (c *checker) ended(m *member, d group.Done) {
+func (c *checker) ended(call *waiting, d group.Done) {
+	m := call.member
 	switch {
+	case d.Outcome == group.Used && call.Kind == group.CallForm: // it had given up, and the others have not waited
+		c.silent[family(call.Group)] = true
+		return
 	case d.Outcome == group.Removed && m.n.ID == m.id && slices.Contains(c.w.View.Members, m.id):
 		c.w.Failf("(4) %s is told that its node was removed", m.me)
+	case d.Outcome == group.Mismatch && c.hasty[m.me.Label[:2]]: // of members that did not know it, none is left
+		return
 	case d.Outcome == group.Removed, d.Outcome == group.LeftBehind && d.Decision.View > 0:
 		return
 	case d.Outcome != group.OK:
@@ -71,7 +78,7 @@ func (c *checker) ended(m *member, d group.Done) {
 		return
 	}
 	if d.Group == m.in {
-		c.same(m.in, m.rank, m.n, d)
+		c.same(call, d)
 		return
 	}
 	f := c.group(d.Group, d.Roster)
@@ -88,17 +95,15 @@ func (c *checker) ended(m *member, d group.Done) {
 }
 
 // same compares the results of an agreement. Each member makes one after the other.
-func (c *checker) same(name string, rank int, n *stage.Node, d group.Done) {
-	s := seat{name, n, rank}
-	c.counts[s]++
-	key := name + "/" + string(rune('0'+c.counts[s]))
+func (c *checker) same(call *waiting, d group.Done) {
+	key := fmt.Sprint(call.in, "/", call.nth)
 	first := c.agreed[key]
 	if first == nil {
 		c.agreed[key] = &d.Decision
 		return
 	}
 	if x := d.Decision; x.Value != first.Value || x.For != first.For || !slices.Equal(x.Failed, first.Failed) {
-		c.w.Failf("(1) %s, rank %d is told %+v, others %+v", key, rank, x, *first)
+		c.w.Failf("(1) %s, rank %d is told %+v, others %+v", key, call.rank, x, *first)
 	}
 }
 
@@ -135,6 +140,9 @@ func (c *checker) told(name string, n *stage.Node, rank int) {
 	f.failed[seat{name, n, rank}] = true
 	m := f.roster.Members()[rank]
 	other := c.w.Find(m.Node)
+	if c.hasty[family(name)] {
+		return
+	}
 	if slices.Contains(c.w.View.Members, m.Node) && (other == nil || !other.Dead) && !f.left[rank] && f.seats[rank] != nil && !f.seats[rank].over {
 		c.w.Failf("(3) %s is told that %s of %s has failed", n.ID, m, name)
 	}
@@ -148,17 +156,18 @@ func (c *checker) left(m *member) {
 }
 
 // gaveUp looks at who has waited for too long.
-func (c *checker) gaveUp(m *member, g group.GivenUp) {
+func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
+	m := call.member
 	name := m.in
 	if name == "" {
 		name = m.me.Label[:2] // of the group that it would have been in
 	}
-	if c.w.Now-m.since < patience {
+	if c.w.Now-call.since < patience {
 		c.silent[family(name)] = true
 		return
 	}
 	if invited := m.in != "" || len(g.Absent) > 0; invited && !c.silent[family(name)] {
-		c.w.Failf("(4) %s waits for %v in %q, absent are %v", m.me, c.w.Now-m.since, m.in, g.Absent)
+		c.w.Failf("(4) %s waits for %v in %q, absent are %v", m.me, c.w.Now-call.since, m.in, g.Absent)
 	}
 	c.silent[family(name)] = true
 }

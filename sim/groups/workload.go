@@ -24,18 +24,27 @@ type member struct {
 	in     string // the group
 	rank   int
 	roster *group.Roster
-	since  time.Duration
 	over   bool
+	nth    int // of its agreements in the group, the last one that it has called
+	waits  int // how many of its calls have not ended
+}
+
+// waiting is a call that has not ended.
+type waiting struct {
+	*member
+	group.Call
+	nth   int // of the member's agreements in the group
+	since time.Duration
 }
 
 // workload is what the applications do.
 type workload struct {
 	w    *world
 	ids  uint64
-	open map[uint64]*member // calls
+	open map[uint64]*waiting
 }
 
-func newWorkload(w *world) *workload { return &workload{w: w, open: map[uint64]*member{}} }
+func newWorkload(w *world) *workload { return &workload{w: w, open: map[uint64]*waiting{}} }
 
 // begin has members come that form groups.
 func (l *workload) begin(over time.Duration) {
@@ -67,13 +76,18 @@ func (l *workload) group(name string, over time.Duration) {
 		return
 	}
 	plan := l.plan(name, live)
+	hasty := w.R.IntN(8) == 0 // it does not wait until it knows all
+	if hasty {
+		w.check.hasty[name] = true
+	}
 	for rank, n := range on {
 		m := &member{n: n, id: n.ID, me: members[rank], plan: plan}
 		// It knows that all are members.
 		var come func()
 		come = func() {
 			for _, other := range members {
-				if !n.Dead && !slices.Contains(n.View.Members, other.Node) && slices.Contains(w.View.Members, other.Node) {
+				unknown := slices.Contains(w.View.Members, other.Node) && !slices.Contains(n.View.Members, other.Node)
+				if !n.Dead && (n.View.Number == 0 || unknown && !hasty) {
 					w.After(5*ms, come)
 					return
 				}
@@ -91,7 +105,12 @@ func (l *workload) group(name string, over time.Duration) {
 func (l *workload) plan(name string, live []*stage.Node) []group.Contribution {
 	var plan []group.Contribution
 	newcomers := map[int]*member{}
-	for i := range l.w.R.IntN(6) {
+	if l.w.R.IntN(30) == 0 {
+		for range 70 + l.w.R.IntN(70) { // more than are remembered
+			plan = append(plan, group.Contribution{For: group.ForAgree, Op: group.Max})
+		}
+	}
+	for i := len(plan); i < 140 && l.w.R.IntN(6) > 0; i++ {
 		switch l.w.R.IntN(4) {
 		case 0, 1:
 			plan = append(plan, group.Contribution{For: group.ForAgree, Op: group.And + group.Op(l.w.R.IntN(4))})
@@ -115,8 +134,15 @@ func (l *workload) plan(name string, live []*stage.Node) []group.Contribution {
 // alive reports whether a member's node is what it was.
 func (m *member) alive() bool { return !m.over && !m.n.Dead && m.n.ID == m.id }
 
-// call makes a call, which is given up after a while.
-func (l *workload) call(m *member, c group.Call) {
+// call makes calls, which are given up after a while.
+func (l *workload) call(m *member, calls ...group.Call) {
+	m.waits += len(calls)
+	for _, c := range calls {
+		l.make(m, c)
+	}
+}
+
+func (l *workload) make(m *member, c group.Call) {
 	if !m.alive() {
 		return
 	}
@@ -126,15 +152,17 @@ func (l *workload) call(m *member, c group.Call) {
 		}
 		l.ids++
 		c.ID = l.ids
-		m.since = l.w.Now
-		l.open[c.ID] = m
+		if c.Kind == group.CallAgree {
+			m.nth++
+		}
+		l.open[c.ID] = &waiting{m, c, m.nth, l.w.Now}
 		l.w.step(m.n, c)
 		wait := patience
 		if l.w.R.IntN(20) == 0 {
 			wait = l.w.Upto(100 * ms)
 		}
 		l.w.After(wait, func() {
-			if l.open[c.ID] == m {
+			if l.open[c.ID] != nil {
 				l.w.To(m.n, func() { l.w.step(m.n, group.GiveUp{ID: c.ID}) })
 			}
 		})
@@ -142,14 +170,19 @@ func (l *workload) call(m *member, c group.Call) {
 }
 
 func (l *workload) done(n *stage.Node, d group.Done) {
-	m := l.open[d.ID]
-	if m == nil || m.n != n {
+	call := l.open[d.ID]
+	if call == nil || call.n != n {
 		l.w.Failf("call %d on %s ends twice: %+v", d.ID, n.ID, d)
 		return
 	}
+	m := call.member
 	delete(l.open, d.ID)
+	m.waits--
 	l.w.Tracef("%s: %+v", m.me, d)
-	l.w.check.ended(m, d)
+	if m.over {
+		return // it has given up another call
+	}
+	l.w.check.ended(call, d)
 	if d.Outcome != group.OK {
 		m.over = true
 		l.leave(m)
@@ -157,19 +190,27 @@ func (l *workload) done(n *stage.Node, d group.Done) {
 	}
 	if d.Group != m.in {
 		old := *m
-		m.in, m.rank, m.roster = d.Group, d.Rank, d.Roster
+		m.in, m.rank, m.roster, m.nth = d.Group, d.Rank, d.Roster, 0
 		if old.in != "" {
 			l.leave(&old)
 		}
 	}
-	if len(m.plan) == 0 {
+	if m.waits > 0 {
 		return
 	}
-	next := m.plan[0]
-	m.plan = m.plan[1:]
-	next.Value = l.w.R.Int64N(1 << 40)
 	l.w.After(l.w.Upto(300*ms), func() {
-		l.call(m, group.Call{Kind: group.CallAgree, Group: m.in, Rank: m.rank, Contribution: next})
+		// It calls several agreements at once, or one after the other.
+		var calls []group.Call
+		for many := l.w.R.IntN(4) == 0 || len(m.plan) > 50; len(m.plan) > 0; {
+			next := m.plan[0]
+			m.plan = m.plan[1:]
+			next.Value = l.w.R.Int64N(1 << 40)
+			calls = append(calls, group.Call{Kind: group.CallAgree, Group: m.in, Rank: m.rank, Contribution: next})
+			if !many || next.For != group.ForAgree || len(m.plan) > 0 && m.plan[0].For != group.ForAgree {
+				break
+			}
+		}
+		l.call(m, calls...)
 	})
 }
 
@@ -193,18 +234,28 @@ func (l *workload) revoke(m *member) {
 	})
 }
 
-// givenUp has a member that has waited for too long leave.
+// givenUp has a member that has waited for too long leave, or form its group again.
 func (l *workload) givenUp(n *stage.Node, g group.GivenUp) {
-	m := l.open[g.ID]
-	if m == nil || m.n != n {
+	call := l.open[g.ID]
+	if call == nil || call.n != n {
 		l.w.Failf("call %d on %s is given up, and has ended", g.ID, n.ID)
 		return
 	}
+	m := call.member
 	delete(l.open, g.ID)
+	m.waits--
 	l.w.Tracef("%s gives up, absent %v", m.me, g.Absent)
-	l.w.check.gaveUp(m, g)
-	l.leave(m)
+	if m.over {
+		return
+	}
+	if call.Kind == group.CallForm && l.w.Now-call.since < patience && l.w.R.IntN(2) == 0 {
+		again := call.Call
+		l.w.After(l.w.Upto(300*ms), func() { l.call(m, again) })
+		return
+	}
+	l.w.check.gaveUp(call, g)
 	m.over = true
+	l.leave(m)
 }
 
 // gone ends the calls of a node.
@@ -212,8 +263,8 @@ func (l *workload) gone(n *stage.Node) {
 	if !n.Dead {
 		return // it does not know
 	}
-	for id, m := range l.open {
-		if m.n == n {
+	for id, call := range l.open {
+		if call.n == n {
 			delete(l.open, id)
 		}
 	}
