@@ -21,6 +21,9 @@ func (s *service) application(c actor.Context) {
 		c.Respond(failure("call", "", phalanx.ErrInvalid, errors.New("the message has no group")))
 		return
 	}
+	if _, ok := c.Message().(*RevokeGroup); c.Sender() == nil && !ok {
+		return // nobody is there for the answer
+	}
 	switch m := c.Message().(type) {
 	case *FormGroup:
 		call, err := formCall(s.node, m.Name, m.Members, identity{rank: m.Rank})
@@ -28,30 +31,34 @@ func (s *service) application(c actor.Context) {
 			c.Respond(&Formed{Err: failure("form", m.Name, phalanx.ErrInvalid, err)})
 			return
 		}
-		s.forming(c, "form", call, m.Deadline)
+		s.forming(c, "form", call, m.Members, m.Deadline)
 	case *AwaitGroup:
-		s.forming(c, "await", core.Call{Kind: core.CallAwait, Label: m.Label}, m.Deadline)
+		s.forming(c, "await", core.Call{Kind: core.CallAwait, Label: m.Label}, nil, m.Deadline)
 	case *ShrinkGroup:
-		s.forming(c, "shrink", m.Group.call(core.Contribution{For: core.ForShrink}), m.Deadline)
+		s.forming(c, "shrink", m.Group.call(core.Contribution{For: core.ForShrink}), nil, m.Deadline)
 	case *GrowGroup:
 		if err := m.Group.validNewcomers(m.Newcomers); err != nil {
 			c.Respond(&Formed{Err: err})
 			return
 		}
-		s.forming(c, "grow", m.Group.call(core.Contribution{For: core.ForGrow, Newcomers: m.Newcomers}), m.Deadline)
+		s.forming(c, "grow", m.Group.call(core.Contribution{For: core.ForGrow, Newcomers: m.Newcomers}), m.Newcomers, m.Deadline)
 	case *AgreeOn:
 		if !m.Op.Valid() {
 			c.Respond(&Agreed{Group: m.Group, Err: failure("agree", m.Group.name, phalanx.ErrInvalid, fmt.Errorf("there is no op %d", m.Op))})
 			return
 		}
 		to, root := c.Sender(), c.ActorSystem().Root
-		s.asks(c, "agree", m.Group.call(core.Contribution{For: core.ForAgree, Value: m.Value, Op: m.Op}), m.Deadline, func(e ending, err error) {
+		s.asks(c, "agree", m.Group.call(core.Contribution{For: core.ForAgree, Value: m.Value, Op: m.Op}), nil, m.Deadline, func(e ending, err error) {
 			root.Send(to, &Agreed{Group: m.Group, Agreement: agreement(e), Err: err})
 		})
 	case *RevokeGroup:
 		reason := m.Reason[:min(len(m.Reason), maxReason)]
 		if m.Group.IsRevoked() {
 			c.Respond(&Interrupted{Group: m.Group, Revocation: m.Group.Revocation()})
+			return
+		}
+		if err := m.Group.ended(); err != nil {
+			c.Respond(named(err, "revoke"))
 			return
 		}
 		s.step(c, core.Call{Kind: core.CallRevoke, Group: m.Group.name, Rank: m.Group.rank, Revocation: revocation(m.Group.rank, reason)})
@@ -77,20 +84,29 @@ func missesGroup(message any) bool {
 }
 
 // forming makes a call whose end is a new group, with the sender as its member.
-func (s *service) forming(c actor.Context, op string, call core.Call, deadline time.Duration) {
+func (s *service) forming(c actor.Context, op string, call core.Call, members []Member, deadline time.Duration) {
 	to, root := c.Sender(), c.ActorSystem().Root
-	s.asks(c, op, call, deadline, func(e ending, err error) { root.Send(to, &Formed{Group: e.group, Err: err}) })
+	s.asks(c, op, call, members, deadline, func(e ending, err error) { root.Send(to, &Formed{Group: e.group, Err: err}) })
 }
 
-// asks makes a call for the sender, and gives it up after a while.
-func (s *service) asks(c actor.Context, op string, call core.Call, deadline time.Duration, reply func(ending, error)) {
+// asks makes a call for the sender, when this node knows members, and gives it up after
+// a while.
+func (s *service) asks(c actor.Context, op string, call core.Call, members []Member, deadline time.Duration, reply func(ending, error)) {
 	if deadline <= 0 {
 		deadline = defaultDeadline
 	}
 	a := &asked{call: call, since: time.Now(), actor: c.Sender(), end: func(e ending) { reply(e, e.err(op, call.Group)) }}
 	root, self := c.ActorSystem().Root, c.Self()
 	a.timer = time.AfterFunc(deadline, func() { root.Send(self, &givenUp{a, context.DeadlineExceeded}) })
-	s.ask(c, a)
+	node := s.node
+	if knows(node, members) {
+		s.ask(c, a)
+		return
+	}
+	go func() {
+		known(context.Background(), node, members)
+		root.Send(self, a)
+	}()
 }
 
 // do has the store, or the barriers, do a request in a group. All that fails is

@@ -150,15 +150,16 @@ func known(ctx context.Context, n *cluster.Node, members []Member) {
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for {
-		v := n.View()
-		if !slices.ContainsFunc(members, func(m Member) bool { return !v.Has(m.Node) }) {
-			return
-		}
+	for !knows(n, members) {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+func knows(n *cluster.Node, members []Member) bool {
+	v := n.View()
+	return !slices.ContainsFunc(members, func(m Member) bool { return !v.Has(m.Node) })
 }

@@ -130,6 +130,10 @@ func viewed(self phalanx.NodeID, v view.View) core.Viewed {
 
 // ask takes a call.
 func (s *service) ask(c actor.Context, a *asked) {
+	if a.why != nil { // it was given up before
+		a.finish(ending{cause: a.why})
+		return
+	}
 	s.open.ids++
 	a.call.ID = s.open.ids
 	s.open.calls[a.call.ID] = a
@@ -140,8 +144,8 @@ func (s *service) ask(c actor.Context, a *asked) {
 }
 
 func (s *service) giveUp(c actor.Context, g *givenUp) {
+	g.why = g.cause
 	if s.open.calls[g.call.ID] == g.asked {
-		g.why = g.cause
 		s.step(c, core.GiveUp{ID: g.call.ID})
 	}
 }
