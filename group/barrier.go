@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"strings"
 
 	"github.com/phalanx-go/phalanx/barrier"
 )
@@ -13,6 +14,9 @@ type Barrier struct {
 	all bool // it waits for every member
 }
 
+// scopes makes the name of a group a prefix that no other one has.
+var scopes = strings.NewReplacer("%", "%25", "/", "%2F")
+
 // Barrier opens a barrier of the group, whose name others may have in theirs. If
 // cfg.Max is 0 it waits for as many as the group has live members.
 func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option) (*Barrier, error) {
@@ -20,7 +24,7 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 	if cfg.Max == 0 && waits {
 		cfg.Max = g.Size() - len(g.acknowledged())
 	}
-	b, err := barrier.Open(g.node, g.name+"/"+name, cfg, opts...)
+	b, err := barrier.Open(g.node, scopes.Replace(g.name)+"/"+name, cfg, opts...)
 	if err != nil {
 		return nil, err
 	}

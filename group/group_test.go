@@ -393,3 +393,25 @@ func TestLeave(t *testing.T) {
 		}
 	}
 }
+
+// Barriers of groups are apart, whatever their names.
+func TestBarriersOfGroupsAreApart(t *testing.T) {
+	nodes := start(t, 2)
+	a, b := form(t, "a", nodes), form(t, "a/b", nodes)
+	ctx := within(t)
+	one, err := a[0].Barrier("b/c", barrier.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := b[1].Barrier("c", barrier.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 200*ms)
+	defer cancel()
+	passed := make(chan error, 2)
+	go func() { _, err := one.Enter(short, "", ""); passed <- err }()
+	go func() { _, err := other.Enter(short, "", ""); passed <- err }()
+	is(t, <-passed, phalanx.ErrDeadline)
+	is(t, <-passed, phalanx.ErrDeadline)
+}
