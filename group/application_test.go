@@ -1,7 +1,10 @@
 package group_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,7 +51,7 @@ func hire(t *testing.T, nodes []*cluster.Node) []*hired {
 	for _, n := range nodes {
 		h := &hired{t: t, node: n, came: make(chan any, 100)}
 		var err error
-		h.pid, err = n.Spawn(actor.PropsFromProducer(func() actor.Actor { return &member{node: n, came: h.came} }), "member")
+		h.pid, err = n.Spawn(actor.PropsFromProducer(func() actor.Actor { return &member{node: n, came: h.came} }), fmt.Sprint("member", len(all)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,4 +209,76 @@ func TestActorsGrow(t *testing.T) {
 	is(t, next[*phalanx.Error](hands[0]), phalanx.ErrInvalid)
 	hands[0].send(&group.AwaitGroup{Deadline: 50 * ms})
 	is(t, next[*group.Formed](hands[0]).Err, phalanx.ErrDeadline)
+}
+
+// What is asked for in vain, or by who has left, is answered, and breaks nothing.
+func TestActorsOutOfPlace(t *testing.T) {
+	nodes := start(t, 2)
+	hands := hire(t, append(nodes, nodes[0]))
+	ctx := within(t)
+	pid, _ := nodes[0].Service(group.Name)
+	nodes[0].System().Root.Send(pid, &group.FormGroup{Name: "g", Members: on(nodes), Rank: -1}) // by nobody
+	for _, h := range hands[:2] {
+		h.send(&group.FormGroup{Name: "g", Members: on(nodes), Rank: -1})
+	}
+	groups := []*group.Group{next[*group.Formed](hands[0]).Group, next[*group.Formed](hands[1]).Group}
+	// One of the members is not known, and until the deadline is not waited for.
+	hands[0].send(&group.FormGroup{Name: "ghosts", Members: append(on(nodes), group.Member{Node: "x#1"}), Rank: -1, Deadline: 20 * ms})
+	is(t, next[*group.Formed](hands[0]).Err, phalanx.ErrDeadline)
+	hands[0].send(&group.Do{Group: groups[0], Request: "nonsense"})
+	is(t, next[*phalanx.Error](hands[0]), phalanx.ErrInvalid)
+	// An actor that ends while its group is formed leaves it.
+	both := []group.Member{{Node: nodes[0].ID(), Label: "a"}, {Node: nodes[0].ID(), Label: "b"}}
+	hands[2].send(&group.FormGroup{Name: "h", Members: both, Rank: 0})
+	eventually(t, "it asks", func() bool {
+		short, cancel := context.WithTimeout(ctx, 10*ms)
+		defer cancel()
+		_, err := group.Form(short, nodes[0], "never", on(nodes)) // behind it
+		return err != nil
+	})
+	if err := nodes[0].System().Root.StopFuture(hands[2].pid).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	h, err := group.Form(ctx, nodes[0], "h", both, group.AtRank(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has left", func() bool { return slices.Equal(h.Failed(), []int{0}) })
+	// Who has left revokes nothing.
+	if err := groups[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	hands[0].send(&group.RevokeGroup{Group: groups[0]})
+	is(t, next[*phalanx.Error](hands[0]), phalanx.ErrClosed)
+	next[*group.MembersFailed](hands[1])
+	if groups[1].IsRevoked() {
+		t.Error("it is revoked")
+	}
+	// All that a revoked group is asked for fails.
+	hands[1].send(&group.RevokeGroup{Group: groups[1]})
+	next[*group.Interrupted](hands[1])
+	ids := []phalanx.ObjectID{"x"}
+	for _, r := range []any{&storenode.Put{Object: "o", Bytes: []byte("o")}, &storenode.Get{Object: "x"}, &storenode.Open{Object: "x"}, &storenode.Gather{Sources: ids},
+		&storenode.Reduce{Target: "r", Sources: ids, Op: phalanx.Sum}, &storenode.AllReduce{Target: "a", Sources: ids, Op: phalanx.Sum},
+		&barrier.Enter{Name: "b", Config: barrier.Config{Max: 4}}} {
+		hands[1].send(&group.Do{Group: groups[1], Request: r})
+		switch m := next[any](hands[1]).(type) {
+		case *storenode.PutDone:
+			revoked(t, m.Err)
+		case *storenode.Got:
+			revoked(t, m.Err)
+		case *storenode.Opened:
+			revoked(t, m.Err)
+		case *storenode.Gathered:
+			revoked(t, m.Err)
+		case *storenode.Reduced:
+			revoked(t, m.Err)
+		case *storenode.AllReduced:
+			revoked(t, m.Err)
+		case *barrier.Entered:
+			revoked(t, m.Err)
+		default:
+			t.Errorf("%T is answered by %+v", r, m)
+		}
+	}
 }

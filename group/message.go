@@ -34,7 +34,7 @@ type (
 	}
 
 	// RevokeGroup is Group.Revoke; it is answered by Interrupted, as the revoke of
-	// another member is told.
+	// another member is told, or by a *phalanx.Error if the member has left.
 	RevokeGroup struct {
 		Group  *Group
 		Reason string

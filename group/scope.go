@@ -29,7 +29,7 @@ type scope struct {
 
 func (g *Group) scope(ctx context.Context, all bool) scope {
 	over := g.ctx
-	if all {
+	if all && over.Err() == nil { // in a revoked group nothing else counts
 		g.mu.Lock()
 		over = g.alarm // which ends with the other one
 		g.mu.Unlock()

@@ -87,7 +87,7 @@ func (l *workload) group(name string, over time.Duration) {
 		come = func() {
 			for _, other := range members {
 				unknown := slices.Contains(w.View.Members, other.Node) && !slices.Contains(n.View.Members, other.Node)
-				if !n.Dead && (n.View.Number == 0 || unknown && !hasty) {
+				if !n.Dead && (n.As != n.ID || unknown && !hasty) {
 					w.After(5*ms, come)
 					return
 				}
