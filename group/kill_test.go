@@ -2,6 +2,7 @@ package group_test
 
 import (
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,4 +75,37 @@ func runPlans(t testing.TB, processes []*process, rounds, size int, run string) 
 		reports = append(reports, p.await(t))
 	}
 	return reports
+}
+
+// While members revoke, agree and shrink, again and again, one is killed and one is
+// stopped until it is removed. The others are told the same, all the time; the one
+// that goes on again is told that it was removed.
+func TestKilledAndStopped(t *testing.T) {
+	processes := launch(t, 6)
+	all(t, processes, order{Do: "form", Group: "g", Members: members(processes, 6)})
+	for _, p := range processes {
+		p.tell(t, order{Do: "rounds", Group: "g", Rounds: 500})
+	}
+	time.Sleep(20 * ms)
+	if err := syscall.Kill(processes[4].PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * ms)
+	_ = processes[0].Kill()
+	var told []string
+	for i, p := range []*process{processes[1], processes[2], processes[3], processes[5]} {
+		r := p.await(t)
+		if i == 0 {
+			told = r.Told
+		}
+		if len(r.Kinds) > 0 || !slices.Equal(r.Told, told) || r.Size != 4 {
+			t.Errorf("process %d ends with %v, has %d members, and is told %d times %v; another one %d times %v", i, r.Kinds, r.Size, len(r.Told), r.Told, len(told), told)
+		}
+	}
+	if err := syscall.Kill(processes[4].PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if r := processes[4].await(t); !slices.Equal(r.Kinds, []phalanx.Kind{phalanx.ErrFenced}) || !slices.Equal(r.Told, told[:len(r.Told)]) {
+		t.Errorf("who was stopped ends with %v, and is told %v", r.Kinds, r.Told)
+	}
 }

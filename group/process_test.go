@@ -30,7 +30,7 @@ type processConfig struct {
 
 // order is what a process is to do, one line of JSON.
 type order struct {
-	Do      string // form, wait, revoke, look, shrink or plan
+	Do      string // form, wait, revoke, look, shrink, plan or rounds
 	Group   string
 	Members []group.Member `json:",omitempty"`
 	B       string         // of a plan: the group of plan B
@@ -51,6 +51,7 @@ type report struct {
 	At      int64 // when, by the machine's clock
 	Kinds   []phalanx.Kind
 	A, B    []time.Duration // of each AllReduce of the plans; the last one of A was interrupted
+	Told    []string        `json:",omitempty"` // what the rounds came to
 	Err     string          `json:",omitempty"`
 }
 
@@ -135,6 +136,8 @@ func (w *worker) carryOut(ctx context.Context, o order) (report, error) {
 		return w.shrink(ctx, o)
 	case "plan":
 		return w.plan(ctx, o)
+	case "rounds":
+		return w.rounds(ctx, o)
 	}
 	return report{}, errors.New("there is no such order")
 }
@@ -215,6 +218,40 @@ func (w *worker) shrink(ctx context.Context, o order) (report, error) {
 	w.groups[g.Name()] = []*group.Group{g}
 	w.mu.Unlock()
 	return report{Group: g.Name(), Size: g.Size(), Rank: g.Rank(), Failed: g.Failed(), At: time.Now().UnixNano()}, nil
+}
+
+// rounds has the member here revoke or be revoked, agree and shrink, again and again; it ends early,
+// with the kind of the error, if a call fails.
+func (w *worker) rounds(ctx context.Context, o order) (r report, err error) {
+	g := w.of(o.Group)[0]
+	for i := range o.Rounds {
+		if g.Rank()%2 == 0 {
+			err = g.Revoke(ctx, fmt.Sprint(i))
+		} else if _, err = g.Get(ctx, "what never comes"); errors.Is(err, phalanx.ErrRevoked) {
+			err = nil
+		}
+		var a group.Agreement
+		if err == nil {
+			a, err = g.Agree(ctx, int64(10*i+g.Rank()), group.Max)
+		}
+		var left *group.Group
+		if err == nil {
+			left, err = g.Shrink(ctx)
+		}
+		var e *phalanx.Error
+		if errors.As(err, &e) {
+			r.Kinds = []phalanx.Kind{e.Kind}
+			return r, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		r.Told = append(r.Told, fmt.Sprint(a.Value, a.Failed, left.Name(), left.Size()))
+		_ = g.Close()
+		g = left
+	}
+	r.Group, r.Size = g.Name(), g.Size()
+	return r, nil
 }
 
 // plan is the benchmark of the paper: AllReduce after AllReduce in a group, which one
