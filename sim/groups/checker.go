@@ -24,7 +24,7 @@ type checker struct {
 	revokes map[string]bool
 	formed  map[string]*formed
 	agreed  map[string]*group.Decision // of each group and number
-	hasty   map[string]bool            // families of groups that were formed by nodes that may not have known all
+	hasty   map[string]bool            // families of groups that were formed by nodes that may not have known all members
 	silent  map[string]bool            // families in which somebody has gone without a word
 }
 
@@ -76,6 +76,9 @@ func (c *checker) ended(call *waiting, d group.Done) {
 	case d.Outcome != group.OK:
 		c.w.Failf("(4) %s's call of group %q ends with outcome %d: %q", m.me, m.in, d.Outcome, d.Decision.Mismatch)
 		return
+	}
+	if c.hasty[m.me.Label[:2]] && !slices.Contains(c.w.View.Members, m.id) {
+		return // a node that was removed goes on without those that it did not know
 	}
 	if d.Group == m.in {
 		c.same(call, d)
