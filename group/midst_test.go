@@ -78,7 +78,7 @@ func TestRevokeInTheMidst(t *testing.T) {
 				eventually(t, "nothing is left", func() bool {
 					s := n.Status()
 					return s.Memory.Used-s.Memory.Idle <= before[i].Memory.Used-before[i].Memory.Idle+64<<10 && // the directory grows
-						s.Reduces+s.Places == 0 && s.Objects == before[i].Objects
+						s.Reduces+s.Places+s.Fetching == 0 && s.Objects == before[i].Objects
 				})
 			}
 			for i, n := range nodes {

@@ -189,11 +189,16 @@ func (r *Receiver) raise(floor phalanx.Generation) {
 	}
 }
 
-// startOver forgets the prefix and looks for the next generation.
+// startOver forgets the prefix and looks for the next generation. Who read the prefix
+// has gone with it; if nobody waits here, nobody is left.
 func (r *Receiver) startOver(before phalanx.Generation, kind phalanx.Kind) {
 	r.closeStream()
 	r.emit(Clear{Before: before, Kind: kind})
-	r.gen, r.final, r.digest, r.own = phalanx.Generation{}, nil, phalanx.Digest{}, false
+	r.gen, r.final, r.digest, r.own, r.readers = phalanx.Generation{}, nil, phalanx.Digest{}, false, 0
+	if len(r.callers) == 0 {
+		r.abandon()
+		return
+	}
 	if r.phase != reserving {
 		if r.phase == locating {
 			r.emit(Cancel{Num: r.locate})

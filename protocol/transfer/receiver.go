@@ -274,6 +274,10 @@ func (r *Receiver) answered(a Answered) {
 		r.emit(Reserve{Bytes: a.Meta.Size})
 	default:
 		r.adopt(a.Gen, a.Meta)
+		if len(r.callers) == 0 && r.readers == 0 { // those downstream have lost the last one
+			r.abandon()
+			return
+		}
 		if a.State == Finished {
 			r.final = &Pushed{Order: OrderFinal, Gen: a.Gen, Meta: a.Meta, Digest: a.Digest}
 		}
@@ -291,7 +295,7 @@ func (r *Receiver) adopt(g phalanx.Generation, m phalanx.Meta) {
 		if !r.gen.IsZero() && !planted.On(planted.KeepPrefix) {
 			r.emit(Clear{Before: g, Kind: phalanx.ErrReset})
 		}
-		r.gen, r.final, r.digest, r.own = g, nil, phalanx.Digest{}, false
+		r.gen, r.final, r.digest, r.own, r.readers = g, nil, phalanx.Digest{}, false, 0
 		r.top = g
 		clear(r.bad)
 	}
