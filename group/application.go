@@ -117,7 +117,7 @@ func (s *service) do(c actor.Context, m *Do) {
 		all = needsAll(storenode.Reduce(*r))
 	}
 	enter, ok := m.Request.(*barrier.Enter)
-	if !ok {
+	if !ok || enter == nil {
 		in := m.Group.scope(context.Background(), all)
 		c.RequestWithCustomSender(s.node.Store(), &storenode.Within{Context: in, Request: m.Request, Over: in.end}, c.Sender())
 		return

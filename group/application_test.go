@@ -225,8 +225,10 @@ func TestActorsOutOfPlace(t *testing.T) {
 	// One of the members is not known, and until the deadline is not waited for.
 	hands[0].send(&group.FormGroup{Name: "ghosts", Members: append(on(nodes), group.Member{Node: "x#1"}), Rank: -1, Deadline: 20 * ms})
 	is(t, next[*group.Formed](hands[0]).Err, phalanx.ErrDeadline)
-	hands[0].send(&group.Do{Group: groups[0], Request: "nonsense"})
-	is(t, next[*phalanx.Error](hands[0]), phalanx.ErrInvalid)
+	for _, nonsense := range []any{"nonsense", nil, (*storenode.Get)(nil), (*barrier.Enter)(nil)} {
+		hands[0].send(&group.Do{Group: groups[0], Request: nonsense})
+		is(t, next[*phalanx.Error](hands[0]), phalanx.ErrInvalid)
+	}
 	// An actor that ends while its group is formed leaves it.
 	both := []group.Member{{Node: nodes[0].ID(), Label: "a"}, {Node: nodes[0].ID(), Label: "b"}}
 	hands[2].send(&group.FormGroup{Name: "h", Members: both, Rank: 0})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -26,6 +27,9 @@ func (s *Store) within(c actor.Context, m Within) {
 func (e *Env) do(ctx context.Context, request any) any {
 	bounded := func(deadline time.Duration) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, cmp.Or(max(0, deadline), e.Deadline))
+	}
+	if v := reflect.ValueOf(request); v.Kind() == reflect.Pointer && v.IsNil() {
+		request = nil
 	}
 	switch r := request.(type) {
 	case *Get:
