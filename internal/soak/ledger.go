@@ -77,6 +77,20 @@ func (o *object) died(name string) bool {
 	return len(o.homes) == 0
 }
 
+// hides reports whether the object may have no other complete copy than that of a
+// process, which is not counted on while its node is removed.
+func (o *object) hides(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	others := len(o.homes)
+	for _, home := range []string{name, anywhere} {
+		if o.homes[home] {
+			others--
+		}
+	}
+	return !o.durable && o.acked > 0 && others == 0
+}
+
 // left notes that a node has handed over what only it had.
 func (o *object) left(name string) {
 	o.mu.Lock()

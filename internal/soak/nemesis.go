@@ -154,15 +154,31 @@ func (s *soak) bare() string {
 }
 
 // removed notes that a node was removed from the view, or is back. If it was not
-// stopped that was a mistake.
+// stopped that was a mistake. What only it has counts as lost, until it is back.
 func (s *soak) removed(p *process, back bool) {
 	w := s.faults.open(p.name, mistaken)
 	switch now := s.clock(); {
 	case back && w != nil:
 		s.faults.end(w, now)
 	case !back && w == nil && !s.faults.on(p.name, now, now):
-		s.faults.begin(p.name, mistaken, now-disturbance)
+		w = s.faults.begin(p.name, mistaken, now-disturbance)
 		s.tell("%s was removed, and nothing had been done to it", p.name)
+	}
+	if back {
+		return
+	}
+	if w == nil {
+		w = s.faults.open(p.name, stopped)
+	}
+	if w == nil { // it is killed, or leaves: that is noted
+		return
+	}
+	s.fate.Lock()
+	defer s.fate.Unlock()
+	for _, o := range s.ledger.objects() {
+		if o.hides(p.name) {
+			s.lost(o, w.from)
+		}
 	}
 }
 

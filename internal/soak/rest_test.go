@@ -7,6 +7,23 @@ import (
 	"github.com/phalanx-go/phalanx/internal/history"
 )
 
+// What only a node has that is removed may be told to be lost.
+func TestHides(t *testing.T) {
+	for _, c := range []struct {
+		durable bool
+		homes   []string
+		want    bool
+	}{{false, []string{"a"}, true}, {false, []string{"a", anywhere}, true}, {false, []string{"a", "b"}, false}, {true, []string{"a"}, false}} {
+		o := &object{homes: map[string]bool{}}
+		for _, home := range c.homes {
+			o.put(home, 1, 1, c.durable)
+		}
+		if got := o.hides("a"); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // A reduce of which several outcomes are right has made one of them, also if nobody has
 // read it.
 func TestOutcomes(t *testing.T) {
