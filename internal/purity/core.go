@@ -20,7 +20,7 @@ const Module = "github.com/phalanx-go/phalanx"
 
 // pure are the packages that every core may import besides the vocabulary:
 // they neither know the time or the machine nor start anything.
-var pure = []string{"bytes", "cmp", "container/heap", "encoding/binary", "errors", "fmt", "iter", "maps", "math", "math/bits",
+var pure = []string{"bytes", "cmp", "container/heap", "encoding/binary", "errors", "fmt", "hash/fnv", "iter", "maps", "math", "math/bits",
 	"slices", "sort", "strconv", "strings", "time"}
 
 // exempt are the imports that single cores may have besides. The view is

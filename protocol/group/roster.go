@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,10 +41,11 @@ type Roster struct {
 
 // NewRoster returns the roster of members; it fails with a RosterError.
 func NewRoster(members []Member) (*Roster, error) {
-	r := &Roster{members: slices.Clone(members), ranks: map[phalanx.NodeID][]int{}, digest: 14695981039346656037}
+	r := &Roster{members: slices.Clone(members), ranks: map[phalanx.NodeID][]int{}}
 	if n := len(members); n == 0 || n > MaxMembers {
 		return nil, &RosterError{Rank: -1, Text: fmt.Sprintf("%d members; 1 to %d are possible", n, MaxMembers)}
 	}
+	digest := fnv.New64a()
 	seen, bytes := make(map[Member]int, len(members)), 0
 	for rank, m := range members {
 		if first, ok := seen[m]; ok {
@@ -63,12 +65,9 @@ func NewRoster(members []Member) (*Roster, error) {
 			r.nodes = append(r.nodes, m.Node)
 		}
 		r.ranks[m.Node] = append(r.ranks[m.Node], rank)
-		for _, s := range []string{string(m.Node), "\x00", m.Label, "\x01"} {
-			for i := range len(s) {
-				r.digest = (r.digest ^ uint64(s[i])) * 1099511628211
-			}
-		}
+		fmt.Fprintf(digest, "%s\x00%s\x01", m.Node, m.Label)
 	}
+	r.digest = digest.Sum64()
 	return r, nil
 }
 
@@ -135,11 +134,7 @@ func childName(parent string, seq uint64) string {
 	root, rest, _ := strings.Cut(parent, mark)
 	number, _, _ := strings.Cut(rest, "-")
 	generation, _ := strconv.Atoi(number) // 0 if it came of no other
-	h := uint64(14695981039346656037)
-	for _, s := range []string{parent, fmt.Sprint(mark, seq)} {
-		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * 1099511628211
-		}
-	}
-	return fmt.Sprintf("%s%s%d-%08x", root, mark, generation+1, uint32(h^h>>32))
+	digest := fnv.New32a()
+	fmt.Fprint(digest, parent, mark, seq)
+	return fmt.Sprintf("%s%s%d-%08x", root, mark, generation+1, digest.Sum32())
 }
