@@ -52,7 +52,10 @@ func (s *service) application(c actor.Context) {
 			root.Send(to, &Agreed{Group: m.Group, Agreement: agreement(e), Err: err})
 		})
 	case *RevokeGroup:
-		reason := m.Reason[:min(len(m.Reason), maxReason)]
+		if err := validReason(m.Reason); err != nil {
+			c.Respond(failure("revoke", m.Group.name, phalanx.ErrInvalid, err))
+			return
+		}
 		if m.Group.IsRevoked() {
 			c.Respond(&Interrupted{Group: m.Group, Revocation: m.Group.Revocation()})
 			return
@@ -61,7 +64,7 @@ func (s *service) application(c actor.Context) {
 			c.Respond(named(err, "revoke"))
 			return
 		}
-		s.step(c, core.Call{Kind: core.CallRevoke, Group: m.Group.name, Rank: m.Group.rank, Revocation: revocation(m.Group.rank, reason)})
+		s.step(c, core.Call{Kind: core.CallRevoke, Group: m.Group.name, Rank: m.Group.rank, Revocation: revocation(m.Group.rank, m.Reason)})
 	case *Do:
 		s.do(c, m)
 	}

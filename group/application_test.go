@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -246,6 +247,8 @@ func TestActorsOutOfPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it has left", func() bool { return slices.Equal(h.Failed(), []int{0}) })
+	hands[0].send(&group.RevokeGroup{Group: groups[0], Reason: strings.Repeat("x", 257)})
+	is(t, next[*phalanx.Error](hands[0]), phalanx.ErrInvalid)
 	// Who has left revokes nothing.
 	if err := groups[0].Close(); err != nil {
 		t.Fatal(err)

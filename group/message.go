@@ -34,7 +34,8 @@ type (
 	}
 
 	// RevokeGroup is Group.Revoke; it is answered by Interrupted, as the revoke of
-	// another member is told, or by a *phalanx.Error if the member has left.
+	// another member is told, or by a *phalanx.Error if the member has
+	// left, or the reason is too long.
 	RevokeGroup struct {
 		Group  *Group
 		Reason string

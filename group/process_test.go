@@ -261,11 +261,11 @@ func (w *worker) plan(ctx context.Context, o order) (r report, err error) {
 	for i := range o.Rounds {
 		took, err := allReduce(ctx, a, i, o.Size, o.Breaks && i == o.Rounds-1)
 		r.A = append(r.A, took)
-		switch last := i == o.Rounds-1; {
-		case last && !errors.Is(err, phalanx.ErrRevoked):
-			return r, fmt.Errorf("the last one of plan A: %v", err)
-		case !last && err != nil:
-			return r, err
+		if errors.Is(err, phalanx.ErrRevoked) { // also if the one before was not over here
+			break
+		}
+		if err != nil || i == o.Rounds-1 {
+			return r, fmt.Errorf("round %d of plan A: %v", i, err)
 		}
 	}
 	for i := range o.Rounds {
