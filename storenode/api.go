@@ -78,8 +78,9 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 		cl.answer(nil, nil, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
-			cl.answer(nil, nil, ContextError(cl.op, cl.object, context.Cause(ctx), "", "the caller went away"))
-			e.send(e.StorePID, left{cl.object, cl.id})
+			if cl.answer(nil, nil, ContextError(cl.op, cl.object, context.Cause(ctx), "", "the caller went away")) { // else it may have a Reader, which needs the fetch
+				e.send(e.StorePID, left{cl.object, cl.id})
+			}
 			return
 		}
 		e.late(cl)

@@ -35,9 +35,9 @@ func (c *call) answered() bool {
 	}
 }
 
-// answer gives the caller what it waited for, once.
-func (c *call) answer(v *View, r *Reader, err error) {
-	delivered := false
+// answer gives the caller what it waited for, once, and reports whether it has
+// only now.
+func (c *call) answer(v *View, r *Reader, err error) (delivered bool) {
 	c.once.Do(func() {
 		delivered = true
 		if c.timer != nil {
@@ -52,7 +52,7 @@ func (c *call) answer(v *View, r *Reader, err error) {
 		c.deliver(&Got{Object: c.object, View: v, Err: err})
 	})
 	if delivered {
-		return
+		return true
 	}
 	if v != nil {
 		v.Release()
@@ -60,4 +60,5 @@ func (c *call) answer(v *View, r *Reader, err error) {
 	if r != nil {
 		_ = r.Close()
 	}
+	return false
 }

@@ -67,6 +67,7 @@ type fetch struct {
 	small    smallBytes       // of the last answer
 	known    map[uint64]*call // those that the core knows of
 	opening  []*call
+	opened   map[uint64]*Reader // what they were given, until it is closed
 	stream   context.CancelFunc
 	streamID uint64
 	writing  chan struct{}      // closed when the last writer of a buffer has ended
@@ -80,7 +81,7 @@ type fetch struct {
 // newFetch returns the props of an actor that goes on with a.
 func newFetch(env *Env, a *arrival, store *actor.PID) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &fetch{env: env, object: a.object, arrival: a, store: store, known: map[uint64]*call{}}
+		return &fetch{env: env, object: a.object, arrival: a, store: store, known: map[uint64]*call{}, opened: map[uint64]*Reader{}}
 	})
 }
 
@@ -148,7 +149,11 @@ func (f *fetch) end() {
 	f.room.close()
 	f.unreserve()
 	if f.copy != nil && f.final == nil {
-		f.env.Table.drop(f.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: f.env.Self})
+		kind := phalanx.ErrInternal
+		if f.env.alive().ctx.Err() != nil {
+			kind = f.env.Ended().Kind
+		}
+		f.env.Table.drop(f.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: kind, Node: f.env.Self, Err: errors.New("the actor that fetched it has ended")})
 	}
 	f.setCopy(nil)
 }
@@ -196,11 +201,17 @@ func (f *fetch) expire(c *call) {
 		err = f.env.lack(f.lacks)
 	}
 	c.answer(nil, nil, err)
-	f.leave(leave{id: c.id})
+	if f.opened[c.id] == nil { // a Reader stays until it is closed
+		f.leave(leave{id: c.id})
+	}
 }
 
 func (f *fetch) leave(m leave) {
+	if m.taken && f.opened[m.id] != nil && f.copy != nil && !f.env.Table.isDropped(f.copy) {
+		return // what it reads is not another copy's
+	}
 	delete(f.known, m.id)
+	delete(f.opened, m.id)
 	if !m.taken {
 		f.arrival.remove(m.id)
 	}
@@ -219,7 +230,9 @@ func (f *fetch) open(c *call) bool {
 	if r == nil {
 		return false
 	}
-	c.answer(nil, r, nil)
+	if c.answer(nil, r, nil) {
+		f.opened[id] = r
+	}
 	return true
 }
 
@@ -333,6 +346,9 @@ func (f *fetch) silent(m silent) {
 	for _, id := range slices.Sorted(maps.Keys(f.known)) {
 		if c := f.forget(id); c != nil {
 			c.answer(nil, nil, m.err)
+		}
+		if r := f.opened[id]; r != nil {
+			r.fail(m.err)
 		}
 		f.do(transfer.Leave{Caller: id})
 	}

@@ -30,7 +30,8 @@ type Reader struct {
 	mu      sync.Mutex
 	reading bool
 	closed  bool
-	end     chan struct{} // closed by Close
+	why     error         // it ends early, or was closed
+	end     chan struct{} // closed with that
 }
 
 // newReader reads c; nil if that was dropped. leave is called once on Close.
@@ -50,14 +51,14 @@ func (r *Reader) begin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return r.closedError()
+		return closedError(r.copy.object)
 	}
 	r.reading = true
 	return nil
 }
 
-func (r *Reader) closedError() error {
-	return &phalanx.Error{Op: "open", Object: r.copy.object, Kind: phalanx.ErrClosed, Err: errors.New("the reader was closed")}
+func closedError(id phalanx.ObjectID) error {
+	return &phalanx.Error{Op: "open", Object: id, Kind: phalanx.ErrClosed, Err: errors.New("the reader was closed")}
 }
 
 func (r *Reader) done() {
@@ -168,7 +169,7 @@ func (r *Reader) next() ([]byte, error) {
 				return nil, io.EOF
 			}
 		case <-r.end:
-			return nil, r.closedError()
+			return nil, r.ended()
 		case <-r.ctx.Done():
 			return nil, ContextError("open", c.object, context.Cause(r.ctx), "", "its bytes have not all arrived")
 		}
@@ -192,13 +193,27 @@ func (r *Reader) Close() error {
 	first, reading := !r.closed, r.reading
 	r.closed = true
 	r.mu.Unlock()
-	if first {
-		close(r.end)
-		if !reading {
-			r.free()
-		}
+	r.fail(closedError(r.copy.object))
+	if first && !reading {
+		r.free()
 	}
 	return nil
+}
+
+// fail ends the reading of what has not arrived: nobody sees to it any more.
+func (r *Reader) fail(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.why == nil {
+		r.why = withOp("open", r.copy.object, why)
+		close(r.end)
+	}
+}
+
+func (r *Reader) ended() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.why
 }
 
 func (r *Reader) free() {

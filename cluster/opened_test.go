@@ -1,0 +1,57 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// TestOpenThatEndsAsItIsAnswered has callers go away, or run late, at the moment
+// in which they get their reader. It must not lose the bytes that it reads, which
+// would look as if the creator had given up.
+func TestOpenThatEndsAsItIsAnswered(t *testing.T) {
+	nodes := start(t, 2)
+	steady(t, nodes)
+	ctx := within(t)
+	source, sink := io.Pipe()
+	var putting sync.WaitGroup
+	putting.Go(func() {
+		if _, err := nodes[0].PutReader(ctx, "x", source, phalanx.UnknownSize); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := sink.Write(random(3<<20, 1)); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 2_000 {
+		ending := context.WithCancel
+		want := phalanx.ErrCanceled
+		in := time.Duration(rng.IntN(2_000)) * time.Microsecond
+		if i%2 == 1 {
+			ending = func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, in) }
+			want = phalanx.ErrDeadline
+		}
+		opening, cancel := ending(ctx)
+		if i%2 == 0 {
+			time.AfterFunc(in, cancel)
+		}
+		r, err := nodes[1].Open(opening, "x")
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+			_ = r.Close()
+		}
+		if e := (*phalanx.Error)(nil); !errors.As(err, &e) || e.Kind != want {
+			t.Fatalf("open %d ended with %v, want %v", i, err, want)
+		}
+		cancel()
+	}
+	_ = sink.Close()
+	putting.Wait()
+}
