@@ -31,7 +31,7 @@ type bar struct {
 // (specification 1.9, 2.7–2.12).
 func (s *Shard) locate(o *object, r Request, l Locate) {
 	s.gets(o, r.From, l.Down)
-	if s.answer(o, r, l) {
+	if s.answer(o, r, l) || s.bypass(o, r.From) && s.answer(o, r, l) {
 		s.serve(o) // others may read from the one that was answered
 		return
 	}

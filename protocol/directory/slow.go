@@ -87,6 +87,23 @@ func (s *Shard) stuck(o *object, n phalanx.NodeID) bool {
 		slices.ContainsFunc(o.waiters, func(r Request) bool { return r.From == n })
 }
 
+// bypass has what the senders get that have failed n count no longer against the
+// limits of those who send it (2.13), and reports whether there is any. In a chain n
+// can read from nobody but who serves the one that has failed, which may be dead
+// without anybody having noticed yet. If it is not, it is served besides.
+func (s *Shard) bypass(o *object, n phalanx.NodeID) bool {
+	any := false
+	for _, b := range o.bars {
+		if b.receiver != n || b.until <= s.now {
+			continue
+		}
+		if l := o.leaseOf(b.sender); l != nil && l.sender != n && !o.servesSlow(l.sender) && !s.barred(o, l.sender, n) {
+			l.slow, any = true, true
+		}
+	}
+	return any
+}
+
 // relieve moves receivers to complete copies that nobody waits for, each at most
 // once a second: those whose sender gets its bytes slowly (2.13), and those
 // whose sender is stuck, which then can have the object from them. A receiver
