@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -36,6 +37,7 @@ type owner struct {
 	asked     []*ask
 	watches   map[uint64]*watch
 	forgotten []uint64
+	silent    map[uint64]func(*phalanx.Error)
 }
 
 type ask struct {
@@ -80,7 +82,23 @@ func (o *owner) Watch(id phalanx.ObjectID, num uint64, deliver func(directory.Re
 	o.watches[num] = &watch{id, deliver}
 }
 
-func (o *owner) Impatient(uint64, func(*phalanx.Error))                 {}
+func (o *owner) Impatient(num uint64, silent func(*phalanx.Error)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.silent[num] = silent
+}
+
+// fallsSilent tells whoever is impatient for the answer to num.
+func (o *owner) fallsSilent(num uint64) {
+	o.mu.Lock()
+	silent := o.silent[num]
+	o.mu.Unlock()
+	if silent != nil {
+		silent(&phalanx.Error{Node: "owner#1", Kind: phalanx.ErrUnavailable, Err: errors.New("it is silent")})
+	}
+	synctest.Wait()
+}
+
 func (o *owner) Owner(phalanx.ObjectID) phalanx.NodeID                  { return "owner#1" }
 func (o *owner) Epoch(phalanx.ObjectID) uint64                          { return 1 }
 func (o *owner) Tell(phalanx.NodeID, phalanx.ObjectID, directory.Event) {}
@@ -176,7 +194,7 @@ func bubble(t *testing.T, limit int, f func(t *testing.T, b *bed)) {
 	synctest.Test(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(io.Discard)
-		b := &bed{t: t, sys: actors.NewSystem("me", log), dir: &owner{watches: map[uint64]*watch{}}, workers: map[phalanx.NodeID]*worker{}}
+		b := &bed{t: t, sys: actors.NewSystem("me", log), dir: &owner{watches: map[uint64]*watch{}, silent: map[uint64]func(*phalanx.Error){}}, workers: map[phalanx.NodeID]*worker{}}
 		guard := actors.Restarting(log)
 		guard.Limit = limit
 		began := time.Now()

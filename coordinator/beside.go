@@ -29,7 +29,8 @@ type (
 	}
 	surveyed struct{} // what is ready at the start was waited for long enough
 	canceled struct{ err *phalanx.Error }
-	made     struct{ storenode.Info } // the target is final
+	silent   struct{ err *phalanx.Error } // the target's owner says nothing
+	made     struct{ storenode.Info }     // the target is final
 )
 
 // heard takes what was started beside this instance.
@@ -39,6 +40,9 @@ func (c *Coordinator) heard(ctx actor.Context, message any) {
 		c.answered(ctx, m)
 	case happened:
 		c.do(ctx, m.Event)
+	case silent:
+		c.answer(storenode.ReduceResult{}, m.err)
+		c.do(ctx, reduce.Cancel{})
 	case told:
 		for _, ev := range c.survey.take(m.index, m.Readiness) {
 			c.do(ctx, ev)

@@ -352,6 +352,42 @@ func TestTheDeadlineNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+// A target's owner that says nothing ends the reduce for its caller, whatever it waits
+// for. What the owner may have done is undone once it answers.
+func TestTheOwnerIsSilent(t *testing.T) {
+	t.Run("at the begin", func(t *testing.T) {
+		bubble(t, 10, func(t *testing.T, b *bed) {
+			out := b.reduce(sumAB)
+			a, _ := asked[directory.Begin](b)
+			b.dir.fallsSilent(a.num)
+			failed(t, out, phalanx.ErrUnavailable, "sum", "it is silent")
+			reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
+			reply[directory.Abort](b, directory.Result{})
+			b.over()
+		})
+	})
+	t.Run("as it waits for sources", func(t *testing.T) {
+		bubble(t, 10, func(t *testing.T, b *bed) {
+			out := b.reduce(sumAB)
+			reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
+			b.ready("a", large, "n1#1")
+			b.pass(time.Second)
+			b.place(1)
+			for num, w := range b.dir.watches {
+				if w.id == "sum" {
+					b.dir.fallsSilent(num)
+				}
+			}
+			failed(t, out, phalanx.ErrUnavailable, "sum", "it is silent")
+			if n := b.running(); n != 0 {
+				t.Errorf("%d places go on", n)
+			}
+			reply[directory.Abort](b, directory.Result{})
+			b.over()
+		})
+	})
+}
+
 // Whoever deletes the target ends a reduce that waits for sources.
 func TestTheTargetIsDeleted(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {

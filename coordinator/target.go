@@ -34,6 +34,14 @@ func (c *Coordinator) ask(key string, body directory.Body, event func(owner phal
 		}
 		later(answeredAsk{key, event(owner, r), r.Meta})
 	})
+	c.impatient(num)
+}
+
+// impatient ends the reduce for its caller if the target's owner says nothing for
+// some seconds: this node may be cut off. What is to be released is, in the end.
+func (c *Coordinator) impatient(num uint64) {
+	later := c.later()
+	c.env.Store.Directory.Impatient(num, func(err *phalanx.Error) { later(silent{err}) })
 }
 
 // answeredAsk brings the answer to an ask, which may then be asked again.
@@ -66,8 +74,8 @@ func (c *Coordinator) answered(ctx actor.Context, m answeredAsk) {
 // ended by then.
 const watchAfter = 500 * time.Millisecond
 
-// watchTarget has its owner tell when the target is deleted, while a reduce
-// waits for sources.
+// watchTarget has its owner tell when the target is deleted, or nothing any more,
+// while a reduce waits for sources.
 func (c *Coordinator) watchTarget() {
 	if c.watchAt == 0 || c.env.Now() < c.watchAt || c.core.Ended() {
 		return
@@ -80,6 +88,7 @@ func (c *Coordinator) watchTarget() {
 			later(happened{reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"}})
 		}
 	})
+	c.impatient(num)
 }
 
 // askBegin is the key of Begin.

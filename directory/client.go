@@ -19,7 +19,7 @@ const (
 	repeatAfter  = 50 * time.Millisecond  // an unanswered request, then twice as late
 	repeatMax    = 800 * time.Millisecond // at most: an owner with much to do must not get more of it
 	waitingAfter = time.Second            // one that is queued at the owner
-	watchAgain   = 5 * time.Second        // a watch that was told something
+	watchAgain   = 5 * time.Second        // a watch that was told something, if nobody is impatient
 	calm         = 20 * time.Millisecond  // until an owner hears that a watch has been told, or has ended: nobody waits for that
 	forgetAfter  = 10 * time.Minute       // half the life of a tombstone
 	grain        = 10 * time.Millisecond  // of those times: what is due is looked for no more often
@@ -65,9 +65,9 @@ type request struct {
 	ackTo   phalanx.NodeID       // who is to hear that it was; "": nobody
 	ackAt   time.Duration
 
-	heard  time.Duration        // when the owner said something, or there was a new one
-	told   time.Duration        // when silent was called last
-	silent func(*phalanx.Error) // called if the owner says nothing; nil: nobody wants to know
+	heard      time.Duration        // when the owner said something, or there was a new one
+	complained time.Duration        // when silent was called last
+	silent     func(*phalanx.Error) // called if the owner says nothing; nil: nobody wants to know
 }
 
 // NewClient returns a client without a view: requests wait for the first. late says
@@ -142,7 +142,10 @@ func (c *Client) Ready(from phalanx.NodeID, r core.Readiness) {
 	fresh := known && (w.owner != from || r.Version > w.version)
 	if known {
 		now := c.now()
-		w.again = now + watchAgain
+		w.heard, w.times, w.again = now, 0, now+watchAgain
+		if w.silent != nil {
+			w.again = now + waitingAfter
+		}
 		if w.ackTo != from {
 			w.ackTo, w.ackAt = from, now+calm
 		}
@@ -199,10 +202,17 @@ func (c *Client) aim(r *request, now time.Duration) bool {
 	if s.Owner != r.owner || s.Epoch != r.epoch {
 		r.heard, r.times, r.again = now, 0, now+repeatAfter
 	}
+	if r.told() {
+		r.heard = now
+	}
 	r.times++
 	r.owner, r.epoch = s.Owner, s.Epoch
 	return r.owner != ""
 }
+
+// told reports whether r is a watch that has been told something, and not repeated
+// since: it waits for nothing.
+func (r *request) told() bool { return r.ready != nil && r.times == 0 }
 
 // Forget ends the repetition of a request; it is not delivered any more. The
 // owner hears of the end of a watch.
@@ -320,8 +330,8 @@ func (c *Client) Learn(v view.View) {
 // due returns when something is to be done about r.
 func (c *Client) due(r *request) time.Duration {
 	at := r.again
-	if r.silent != nil {
-		at = min(at, max(r.heard, r.told)+c.silence()+1)
+	if r.silent != nil && !r.told() {
+		at = min(at, max(r.heard, r.complained)+c.silence()+1)
 	}
 	if r.ackTo != "" {
 		at = min(at, r.ackAt)
@@ -384,9 +394,9 @@ func (c *Client) complaints(now time.Duration) []func() {
 	silence := c.silence()
 	for _, r := range c.pending {
 		quiet := now - r.heard
-		if silent := r.silent; silent != nil && quiet > silence && (quiet > busyFor || now-c.spoke[r.owner] > silence) && now-r.told > silence {
+		if silent := r.silent; silent != nil && !r.told() && quiet > silence && (quiet > busyFor || now-c.spoke[r.owner] > silence) && now-r.complained > silence {
 			err := c.unavailable(r, quiet)
-			r.told = now
+			r.complained = now
 			out = append(out, func() { silent(err) })
 		}
 	}

@@ -166,6 +166,35 @@ func TestASilentOwnerIsToldOfAndTheRequestGoesOn(t *testing.T) {
 	})
 }
 
+// A watch that somebody is impatient for is repeated often enough to notice a silent
+// owner, and one that tells whenever it is asked is not silent.
+func TestASilentOwnerOfAWatchIsToldOf(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		c.Watch("x", 7, func(core.Readiness) {})
+		told := make(chan *phalanx.Error, 10)
+		c.Impatient(7, func(err *phalanx.Error) { told <- err })
+		for v := uint64(1); v <= 8; v++ {
+			before, _ := w.requests(7)
+			c.Ready("a", core.Readiness{To: "me", Num: 7, Version: 1, Object: "x"})
+			pass(1100 * time.Millisecond)
+			if after, _ := w.requests(7); len(after) == len(before) {
+				t.Fatal("it is not repeated")
+			}
+		}
+		if len(told) > 0 {
+			t.Fatalf("told of %v", <-told)
+		}
+		pass(4 * time.Second)
+		if len(told) != 1 {
+			t.Fatalf("told %d times of a silent owner", len(told))
+		}
+		if err := <-told; err.Kind != phalanx.ErrUnavailable || err.Node != "a" || err.Object != "x" {
+			t.Errorf("told of %v", err)
+		}
+	})
+}
+
 // An owner that answers others has much to do: it is asked ever later, and has
 // more time for a request until the caller is told.
 func TestABusyOwnerHasMoreTime(t *testing.T) {

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,6 +128,10 @@ func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
 		return p.put(ctx, o.Object, o.Size, o.Copies)
 	case "get":
 		return p.get(ctx, o)
+	case "open":
+		return p.open(ctx, o)
+	case "stat":
+		_, err = p.node.Stat(ctx, o.Object)
 	case "delete":
 		return p.node.Delete(ctx, o.Object)
 	case "reduce":
@@ -172,6 +177,20 @@ func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
 func (p *nodeProcess) put(ctx context.Context, id phalanx.ObjectID, size int64, copies int) error {
 	_, err := p.node.Put(ctx, id, content.Of(id, phalanx.Int64, size), cluster.WithArray(phalanx.Int64, size/8), cluster.WithCopies(max(copies, 1)))
 	return err
+}
+
+// open checks every byte as it arrives.
+func (p *nodeProcess) open(ctx context.Context, o order) error {
+	r, err := p.node.Open(ctx, o.Object)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var got bytes.Buffer
+	if _, err := r.WriteTo(&got); err != nil {
+		return err
+	}
+	return content.Differ(o.Object, got.Bytes(), content.Of(o.Object, phalanx.Int64, o.Size))
 }
 
 // get checks every byte.
