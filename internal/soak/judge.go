@@ -32,7 +32,7 @@ const lateness = 4 * time.Second
 func (s *soak) judge(o *object, r result) error {
 	hit := s.faults.on(r.process.name, r.begin, r.end)
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("%s %s on %s from %.3f to %.3f: %s", r.order.Do, r.order.Object, r.process.name, r.begin.Seconds(), r.end.Seconds(), fmt.Sprintf(format, args...))
+		return fmt.Errorf("%v on %s from %.3f to %.3f: %s", r.order, r.process.name, r.begin.Seconds(), r.end.Seconds(), fmt.Sprintf(format, args...))
 	}
 	if !r.answered {
 		if s.faults.on(r.process.name, r.begin, r.end, killed, leaving) {

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -23,6 +24,23 @@ type order struct {
 	Num      int
 	Deadline time.Duration
 	Cancel   time.Duration // the caller goes away after that; 0: it does not
+}
+
+// String tells of the order what may decide how it ends.
+func (o order) String() string {
+	s := fmt.Sprintf("%s %s", o.Do, o.Object)
+	for _, part := range []struct {
+		is   bool
+		text string
+	}{
+		{o.Try, "without waiting"}, {o.Unsized, "of unknown size"}, {o.Copies > 1, fmt.Sprint(o.Copies, " copies")},
+		{o.Deadline != callDeadline, fmt.Sprint("within ", o.Deadline)}, {o.Cancel > 0, fmt.Sprint("canceled after ", o.Cancel)},
+	} {
+		if part.is {
+			s += ", " + part.text
+		}
+	}
+	return s
 }
 
 // line is what a process says: an answer, or what its node saw.
