@@ -97,12 +97,16 @@ func (b *Budget) ReserveNow(n int64) error {
 }
 
 // Lack returns the error, for the reason why, of whoever does not wait any
-// longer for n bytes.
+// longer for n bytes: ErrNoSpace, or if nobody waits for so many, and it has got
+// them or not yet asked, ErrDeadline.
 func (b *Budget) Lack(n int64, why error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := slices.IndexFunc(b.queue, func(r *reservation) bool { return r.n == n })
-	return b.full(n, b.before(max(i, 0)), why)
+	if i < 0 {
+		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("there was room for %d bytes, but not the time to begin", n)}
+	}
+	return b.full(n, b.before(i), why)
 }
 
 // before returns how many bytes the first k that wait want.

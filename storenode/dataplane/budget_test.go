@@ -94,3 +94,21 @@ func TestBudgetCancelledReservationLetsOthersPass(t *testing.T) {
 		}
 	})
 }
+
+// Whoever runs late is told that there is no room only if it still waits for some.
+func TestBudgetLack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		b.TryReserve(60)
+		if err := b.Lack(30, context.DeadlineExceeded); !errors.Is(err, phalanx.ErrDeadline) || errors.Is(err, phalanx.ErrNoSpace) {
+			t.Errorf("there is room, and it is told %v", err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() { _ = b.Reserve(ctx, 80) }()
+		synctest.Wait()
+		if err := b.Lack(80, context.DeadlineExceeded); !errors.Is(err, phalanx.ErrNoSpace) || !strings.Contains(err.Error(), "40 of 100") {
+			t.Errorf("there is no room, and it is told %v", err)
+		}
+	})
+}
