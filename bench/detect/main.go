@@ -5,7 +5,9 @@
 //
 //	go run ./bench/detect --trials 100 --fault kill --victim leader --load
 //	go run ./bench/detect --trials 100 --fault cut --bed
+//	go run ./bench/detect --fault none --for 10m --busy 2
 //
+// With --fault none it counts who is removed although nothing has failed.
 // With --bed each process has a host of its own, a network namespace, which
 // needs root.
 package main
@@ -24,16 +26,20 @@ type options struct {
 	nodes, trials int
 	fault, victim string
 	load, bed     bool
+	busy          int
 	settle        time.Duration
+	length        time.Duration
 }
 
 func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 5, "processes")
 	flag.IntVar(&o.trials, "trials", 100, "failures")
-	flag.StringVar(&o.fault, "fault", "kill", "kill (SIGKILL) or stop (SIGSTOP); with --bed also cut (packets dropped) or reset (refused)")
+	flag.StringVar(&o.fault, "fault", "kill", "kill (SIGKILL), stop (SIGSTOP) or none; with --bed also cut (packets dropped) or reset (refused)")
 	flag.StringVar(&o.victim, "victim", "member", "member, voter or leader")
-	flag.BoolVar(&o.load, "load", false, "keep two more processes than there are cores busy")
+	flag.BoolVar(&o.load, "load", false, "keep all cores busy: --busy 1")
+	flag.IntVar(&o.busy, "busy", 0, "processes for each core that keep it busy")
+	flag.DurationVar(&o.length, "for", 10*time.Minute, "how long to watch with --fault none")
 	flag.DurationVar(&o.settle, "settle", 300*time.Millisecond, "pause before each failure")
 	flag.BoolVar(&o.bed, "bed", false, "put each process into a network namespace")
 	asJSON := flag.Bool("json", false, "print one JSON object")
@@ -50,7 +56,16 @@ func main() {
 	if err := o.validate(); err != nil {
 		log.Fatal(err)
 	}
-	r, err := measure(o)
+	if o.load {
+		o.busy = max(o.busy, 1)
+	}
+	var r fmt.Stringer
+	var err error
+	if o.fault == "none" {
+		r, err = watch(o)
+	} else {
+		r, err = measure(o)
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,7 +78,7 @@ func main() {
 
 func (o options) validate() error {
 	switch {
-	case !slices.Contains([]string{"kill", "stop", "cut", "reset"}, o.fault):
+	case !slices.Contains([]string{"kill", "stop", "cut", "reset", "none"}, o.fault):
 		return fmt.Errorf("there is no fault %q", o.fault)
 	case !slices.Contains([]string{"member", "voter", "leader"}, o.victim):
 		return fmt.Errorf("there is no victim %q", o.victim)
@@ -77,7 +92,7 @@ func (o options) validate() error {
 type result struct {
 	Fault   string  `json:"fault"`
 	Victim  string  `json:"victim"`
-	Load    bool    `json:"load"`
+	Busy    int     `json:"busy_per_core"`
 	Bed     bool    `json:"bed"`
 	Nodes   int     `json:"nodes"`
 	Trials  int     `json:"trials"`
@@ -90,8 +105,8 @@ type result struct {
 
 func (r result) String() string {
 	load := "idle"
-	if r.Load {
-		load = "loaded"
+	if r.Busy > 0 {
+		load = fmt.Sprintf("%d busy processes on each core", r.Busy)
 	}
 	if r.Bed {
 		load += ", on a bed"

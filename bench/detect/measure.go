@@ -55,10 +55,8 @@ func measure(o options) (result, error) {
 		defer func() { _ = b.bed.Close() }()
 		b.free = b.bed.Hosts()
 	}
-	if o.load {
-		defer burn(runtime.NumCPU())()
-	}
-	r := result{Fault: o.fault, Victim: o.victim, Load: o.load, Bed: o.bed, Nodes: o.nodes}
+	defer burn(o.busy)()
+	r := result{Fault: o.fault, Victim: o.victim, Busy: o.busy, Bed: o.bed, Nodes: o.nodes}
 	var down, suspected []time.Duration
 	for r.Trials < o.trials {
 		if err := b.fill(); err != nil {
@@ -78,10 +76,10 @@ func measure(o options) (result, error) {
 	return r, nil
 }
 
-// burn keeps n processes busy.
+// burn keeps each core busy with n processes.
 func burn(n int) (stop func()) {
 	var all []*exec.Cmd
-	for range n {
+	for range n * runtime.NumCPU() {
 		cmd := exec.Command("sh", "-c", "while :; do :; done")
 		if cmd.Start() == nil {
 			all = append(all, cmd)
