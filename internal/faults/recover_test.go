@@ -79,6 +79,29 @@ func BenchmarkResume(b *testing.B) {
 	})
 }
 
+// BenchmarkOwner measures how long a Put and a Get wait whose owner has just failed,
+// from the failure on, so with its detection.
+func BenchmarkOwner(b *testing.B) {
+	rounds(b, func(f fault, nodes []*process) (time.Duration, *process) {
+		id := fresh("owned")
+		victim, _ := replicas(b, nodes, id)
+		for victim == nodes[0] { // which asks
+			id = fresh("owned")
+			victim, _ = replicas(b, nodes, id)
+		}
+		asker := nodes[0]
+		was := victim.id(b)
+		f.strike(b, victim)
+		began := time.Now()
+		must(b, tell(asker, order{Do: "put", Object: id, Size: 1 << 10}))
+		must(b, tell(without(without(nodes, victim), asker)[0], order{Do: "get", Object: id, Size: 1 << 10}))
+		took := time.Since(began)
+		f.ends(b, nodes, victim, was)
+		must(b, tell(asker, order{Do: "delete", Object: id}))
+		return took, victim
+	})
+}
+
 // BenchmarkReplace measures from the loss of a place of a reduce until another
 // node has it, and its repair has begun.
 func BenchmarkReplace(b *testing.B) {
