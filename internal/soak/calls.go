@@ -53,13 +53,15 @@ func (s *soak) put(p *process, o *object, version int, r order) bool {
 	}
 	s.record.add(op)
 	if res.ok() {
-		s.acked(o, p.name, r.Copies, o.size < inlineBelow && !r.Unsized)
+		s.acked(o, p.name, res.begin, r.Copies, o.size < inlineBelow && !r.Unsized)
 	}
 	return res.ok()
 }
 
-// acked notes a put that succeeded. The process can have died since.
-func (s *soak) acked(o *object, name string, copies int, durable bool) {
+// acked notes a put that was asked for at begin and succeeded. The process can have
+// died since; or its node was removed meanwhile, and with it the only copy, before
+// the process could tell of it.
+func (s *soak) acked(o *object, name string, begin time.Duration, copies int, durable bool) {
 	s.fate.Lock()
 	defer s.fate.Unlock()
 	if s.faults.away[name] == leaving {
@@ -68,6 +70,11 @@ func (s *soak) acked(o *object, name string, copies int, durable bool) {
 	o.put(name, s.clock(), copies, durable)
 	if s.faults.away[name] == killed && o.died(name) {
 		s.lost(o, 0)
+	}
+	for _, w := range s.faults.removals(begin) {
+		if o.hides(w.process) {
+			s.lost(o, w.from)
+		}
 	}
 }
 

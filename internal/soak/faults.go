@@ -13,6 +13,7 @@ type window struct {
 	kind    string // of fault
 	from    time.Duration
 	to      time.Duration // when all was restored; never, until then
+	removed bool          // the node left the view
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -58,6 +59,25 @@ func (f *faults) open(process, kind string) *window {
 		}
 	}
 	return nil
+}
+
+// remove notes that the node left the view.
+func (f *faults) remove(w *window) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.removed = true
+}
+
+// removals returns the faults since a time for which nodes left the view.
+func (f *faults) removals(since time.Duration) (all []*window) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, w := range f.windows {
+		if w.removed && w.to >= since {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // any reports whether there was a fault between two times.

@@ -175,6 +175,7 @@ func (s *soak) removed(p *process, back bool) {
 	}
 	s.fate.Lock()
 	defer s.fate.Unlock()
+	s.faults.remove(w)
 	for _, o := range s.ledger.objects() {
 		if o.hides(p.name) {
 			s.lost(o, w.from)

@@ -196,7 +196,7 @@ func (s *soak) combined(target *sum, sources []*sum, num int, begin time.Duratio
 		target.made = put
 		target.mu.Unlock()
 	}
-	s.acked(target.object, anywhere, 1, target.size < inlineBelow) // at the root of its tree, wherever that is
+	s.acked(target.object, anywhere, begin, 1, target.size < inlineBelow) // at the root of its tree, wherever that is
 	return nil
 }
 

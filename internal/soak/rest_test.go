@@ -3,6 +3,7 @@ package soak
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx/internal/history"
 )
@@ -20,6 +21,33 @@ func TestHides(t *testing.T) {
 		}
 		if got := o.hides("a"); got != c.want {
 			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// A node can be removed, with the only copy, before its process tells that the put has
+// succeeded.
+func TestPutOfARemovedNode(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		home    string
+		removed bool
+		begin   time.Duration
+		lost    int
+	}{
+		{"it was removed meanwhile", "a", true, 5, 1}, {"only hung", "a", false, 5, 0}, {"it was back before", "a", true, 50, 0},
+		{"another was removed", "b", true, 5, 0}, {"nobody knows where the copy is", anywhere, true, 5, 1},
+	} {
+		s := &soak{began: time.Now(), faults: newFaults(), ledger: &ledger{}}
+		o := s.ledger.add(&object{id: "o"})
+		w := s.faults.begin("a", stopped, 10)
+		if c.removed {
+			s.faults.remove(w)
+		}
+		s.faults.end(w, 20)
+		s.acked(o, c.home, c.begin, 1, false)
+		if got := len(s.record.take()); got != c.lost {
+			t.Errorf("%s: %d losses, want %d", c.name, got, c.lost)
 		}
 	}
 }
