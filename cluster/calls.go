@@ -99,7 +99,8 @@ func (n *Node) TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.View
 }
 
 // Open returns a reader of the object's bytes as they arrive; the reader ends
-// with ctx. The caller must close it.
+// with ctx, or if that has no deadline, once no byte has come for as long as the
+// default one. The caller must close it.
 func (n *Node) Open(ctx context.Context, id phalanx.ObjectID) (*storenode.Reader, error) {
 	l, err := n.use("open", id)
 	if err != nil {

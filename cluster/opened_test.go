@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
 )
 
 // TestOpenThatEndsAsItIsAnswered has callers go away, or run late, at the moment
@@ -51,6 +53,37 @@ func TestOpenThatEndsAsItIsAnswered(t *testing.T) {
 			t.Fatalf("open %d ended with %v, want %v", i, err, want)
 		}
 		cancel()
+	}
+	_ = sink.Close()
+	putting.Wait()
+}
+
+// TestReaderWithoutADeadline has one whose creator stops half way: its context never
+// ends, and neither would its wait.
+func TestReaderWithoutADeadline(t *testing.T) {
+	const patience = time.Second
+	nodes := start(t, 2, func(c *cluster.Config) { c.Deadline = patience })
+	steady(t, nodes)
+	source, sink := io.Pipe()
+	var putting sync.WaitGroup
+	putting.Go(func() { _, _ = nodes[0].PutReader(within(t), "x", source, phalanx.UnknownSize) })
+	head := random(3<<20, 1)
+	if _, err := sink.Write(head); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]*cluster.Node{"where it is made": nodes[0], "elsewhere": nodes[1]} {
+		r, err := n.Open(context.Background(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(r)
+		_ = r.Close()
+		if e := (*phalanx.Error)(nil); !errors.As(err, &e) || e.Kind != phalanx.ErrDeadline || !strings.Contains(err.Error(), patience.String()) || e.Object != "x" {
+			t.Errorf("%s: ended with %v after %d bytes", name, err, len(got))
+		}
+		if n == nodes[1] && !strings.Contains(err.Error(), string(nodes[0].ID())) {
+			t.Errorf("%v does not name the sender", err)
+		}
 	}
 	_ = sink.Close()
 	putting.Wait()

@@ -54,6 +54,9 @@ func (e *Env) openUntil(bounded, ctx context.Context, id phalanx.ObjectID, wait 
 	ch := make(chan *Opened, 1)
 	cl := openCall(Open{Object: id, NoWait: !wait}, func(g any) { ch <- g.(*Opened) })
 	cl.ctx = ctx
+	if _, ends := ctx.Deadline(); !ends {
+		cl.idle = e.Deadline
+	}
 	e.ask(bounded, cl)
 	g := <-ch
 	return g.Reader, g.Err

@@ -173,7 +173,7 @@ func (e *Env) hand(c *call, copy *objectCopy) {
 		e.pin(copy)
 	}
 	if c.reader {
-		if r := newReader(c.ctx, e.Table, copy, nil); r != nil {
+		if r := newReader(c, e.Table, copy, nil); r != nil {
 			c.answer(nil, r, nil)
 			return
 		}

@@ -19,6 +19,7 @@ type call struct {
 	reader bool // answer with a Reader as soon as bytes can come
 
 	ctx     context.Context // of the Reader; ends by itself at the deadline
+	idle    time.Duration   // without a deadline: how long the Reader waits for its next byte
 	timer   *time.Timer     // the deadline; set before anybody else knows of the call
 	once    sync.Once
 	over    chan struct{} // closed once it was answered

@@ -226,7 +226,7 @@ func (f *fetch) leave(m leave) {
 // The caller stays until its Reader is closed.
 func (f *fetch) open(c *call) bool {
 	id, store, object := c.id, f.store, f.object
-	r := newReader(c.ctx, f.env.Table, f.copy, func() { f.env.send(store, left{object, id}) })
+	r := newReader(c, f.env.Table, f.copy, func() { f.env.send(store, left{object, id}) })
 	if r == nil {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -16,9 +17,14 @@ import (
 // replaced by another generation it fails with ErrReset, if their creator gives
 // up with ErrAborted: what was read until then counts for nothing.
 //
+// If its context has no deadline, it ends with ErrDeadline once no byte has come for
+// as long as the node's default one.
+//
 // One goroutine reads; another one may close.
 type Reader struct {
 	ctx   context.Context // ends the reads; there is one per Open, as for an http.Request
+	idle  time.Duration   // and so does such a wait; 0: it does not
+	late  *time.Timer     // of that; nil: there was none yet
 	copy  *objectCopy
 	table *Table
 	sub   *dataplane.Sub
@@ -34,12 +40,12 @@ type Reader struct {
 	end     chan struct{} // closed with that
 }
 
-// newReader reads c; nil if that was dropped. leave is called once on Close.
-func newReader(ctx context.Context, t *Table, c *objectCopy, leave func()) *Reader {
+// newReader reads c for cl; nil if that was dropped. leave is called once on Close.
+func newReader(cl *call, t *Table, c *objectCopy, leave func()) *Reader {
 	if !t.retain(c) {
 		return nil
 	}
-	r := &Reader{ctx: ctx, copy: c, table: t, leave: leave, end: make(chan struct{})}
+	r := &Reader{ctx: cl.ctx, idle: cl.idle, copy: c, table: t, leave: leave, end: make(chan struct{})}
 	if c.buffer != nil {
 		r.sub = c.buffer.Subscribe()
 	}
@@ -164,6 +170,8 @@ func (r *Reader) next() ([]byte, error) {
 		}
 		select {
 		case <-r.sub.C:
+		case <-r.patience():
+			return nil, &phalanx.Error{Op: "open", Object: c.object, Node: r.table.upstream(c), Kind: phalanx.ErrDeadline, Err: fmt.Errorf("no byte has come for %v", r.idle)}
 		case <-over:
 			if c.buffer.Err() == nil {
 				return nil, io.EOF
@@ -174,6 +182,20 @@ func (r *Reader) next() ([]byte, error) {
 			return nil, ContextError("open", c.object, context.Cause(r.ctx), "", "its bytes have not all arrived")
 		}
 	}
+}
+
+// patience returns a channel on which something comes once a wait that begins now has
+// been too long.
+func (r *Reader) patience() <-chan time.Time {
+	switch {
+	case r.idle == 0:
+		return nil
+	case r.late == nil:
+		r.late = time.NewTimer(r.idle)
+	default:
+		r.late.Reset(r.idle)
+	}
+	return r.late.C
 }
 
 // failure says to a reader why the bytes are gone.
@@ -217,6 +239,9 @@ func (r *Reader) ended() error {
 }
 
 func (r *Reader) free() {
+	if r.late != nil {
+		r.late.Stop()
+	}
 	if r.sub != nil {
 		r.sub.Close()
 	}

@@ -173,7 +173,9 @@ func (s *Store) get(c actor.Context, m Get) {
 
 // open is the same for a reader.
 func (s *Store) open(c actor.Context, m Open) {
-	s.begin(c, openCall(m, s.giver(c)), m.Deadline)
+	cl := openCall(m, s.giver(c))
+	cl.idle = s.env.Deadline
+	s.begin(c, cl, m.Deadline)
 }
 
 // giver returns a function that answers the sender and notes what it is given.
@@ -215,7 +217,7 @@ func (s *Store) want(c actor.Context, cl *call) {
 			cl.answer(v, nil, nil)
 			return
 		}
-		r := newReader(cl.ctx, s.env.Table, v.copy, nil)
+		r := newReader(cl, s.env.Table, v.copy, nil)
 		v.Release()
 		if r != nil {
 			cl.answer(nil, r, nil)
@@ -245,7 +247,7 @@ func (s *Store) want(c actor.Context, cl *call) {
 func (s *Store) wantOwn(cl *call, c *objectCopy) {
 	env := s.env
 	if cl.reader {
-		if r := newReader(cl.ctx, env.Table, c, nil); r != nil {
+		if r := newReader(cl, env.Table, c, nil); r != nil {
 			cl.answer(nil, r, nil)
 			return
 		}

@@ -340,6 +340,13 @@ func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64) {
 	c.path.set([]phalanx.NodeID{upstream})
 }
 
+// upstream returns whom c is read from, or "".
+func (t *Table) upstream(c *objectCopy) phalanx.NodeID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.upstream
+}
+
 // begun notes that c has its first piece.
 func (t *Table) begun(c *objectCopy) {
 	t.mu.Lock()
