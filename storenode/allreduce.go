@@ -90,7 +90,9 @@ func (e *Env) lookAround(ctx context.Context, r AllReduce) {
 	if !ok || !reduce.RingFits(len(r.Sources), cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Meta.Size, reduce.RingGrain) {
 		return
 	}
-	if shown := e.Table.arrived(r.Target); e.Table.lookup(r.Target) == nil {
+	shown, leave := e.Table.arrived(r.Target)
+	defer leave()
+	if e.Table.lookup(r.Target) == nil {
 		await(ctx, shown, ringSoon)
 	}
 }

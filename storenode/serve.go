@@ -82,8 +82,7 @@ func (t *Table) readers(c *objectCopy) int {
 func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
 	patience := time.Now().Add(showPatience)
 	for {
-		shown := e.Table.arrived(req.Object)
-		if c := e.Table.lookup(req.Object); c != nil && !c.gen.Less(req.Generation) && c.buffer != nil {
+		if c := e.streamable(req); c != nil {
 			return c
 		}
 		if e.expects(req.Object) {
@@ -91,16 +90,36 @@ func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
 		} else if time.Now().After(patience) {
 			return nil
 		}
-		if !await(w.Context(), shown, sayWait) {
+		if !e.awaitShown(req, w) {
 			return nil
 		}
-		select {
-		case <-shown:
-		default:
-			if w.Wait([]phalanx.NodeID{e.Self}) != nil {
-				return nil
-			}
-		}
+	}
+}
+
+// streamable returns the copy that answers req, or nil.
+func (e *Env) streamable(req dataplane.Request) *objectCopy {
+	if c := e.Table.lookup(req.Object); c != nil && !c.gen.Less(req.Generation) && c.buffer != nil {
+		return c
+	}
+	return nil
+}
+
+// awaitShown waits a little for a copy that was not here, and tells the receiver to
+// WAIT if none was shown; false if it is gone.
+func (e *Env) awaitShown(req dataplane.Request, w *dataplane.Writer) bool {
+	shown, leave := e.Table.arrived(req.Object)
+	defer leave()
+	if e.streamable(req) != nil { // since it was looked for
+		return true
+	}
+	if !await(w.Context(), shown, sayWait) {
+		return false
+	}
+	select {
+	case <-shown:
+		return true
+	default:
+		return w.Wait([]phalanx.NodeID{e.Self}) == nil
 	}
 }
 

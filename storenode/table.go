@@ -64,13 +64,20 @@ type Table struct {
 
 	mu      sync.Mutex
 	copies  map[phalanx.ObjectID]*objectCopy
-	arrival map[phalanx.ObjectID]chan struct{} // closed when a copy is shown
+	arrival map[phalanx.ObjectID]*awaited // who waits for a copy to be shown
 	uses    uint64
+}
+
+// awaited is an object of which somebody waits for a copy to be shown. The last who
+// leaves takes it off the table: it may never be shown.
+type awaited struct {
+	shown   chan struct{} // closed then
+	waiting int
 }
 
 // NewTable returns an empty table.
 func NewTable(budget *dataplane.Budget) *Table {
-	return &Table{budget: budget, copies: map[phalanx.ObjectID]*objectCopy{}, arrival: map[phalanx.ObjectID]chan struct{}{}}
+	return &Table{budget: budget, copies: map[phalanx.ObjectID]*objectCopy{}, arrival: map[phalanx.ObjectID]*awaited{}}
 }
 
 // show makes buffer readable by others as generation gen. It takes over the
@@ -100,8 +107,8 @@ func (t *Table) insert(c *objectCopy) {
 	c.used = t.uses
 	t.budget.Force(copyCost)
 	t.copies[c.object] = c
-	if ch := t.arrival[c.object]; ch != nil {
-		close(ch)
+	if a := t.arrival[c.object]; a != nil {
+		close(a.shown)
 		delete(t.arrival, c.object)
 	}
 }
@@ -298,16 +305,24 @@ func (t *Table) release(c *objectCopy) {
 	}
 }
 
-// arrived returns a channel that is closed when a copy of id is shown.
-func (t *Table) arrived(id phalanx.ObjectID) <-chan struct{} {
+// arrived returns a channel that is closed when a copy of id is shown. Who does not
+// wait for that any more calls leave.
+func (t *Table) arrived(id phalanx.ObjectID) (shown <-chan struct{}, leave func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	ch := t.arrival[id]
-	if ch == nil {
-		ch = make(chan struct{})
-		t.arrival[id] = ch
+	a := t.arrival[id]
+	if a == nil {
+		a = &awaited{shown: make(chan struct{})}
+		t.arrival[id] = a
 	}
-	return ch
+	a.waiting++
+	return a.shown, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if a.waiting--; a.waiting == 0 && t.arrival[id] == a {
+			delete(t.arrival, id)
+		}
+	}
 }
 
 // serve counts one more receiver of c and retains its bytes, if it has fewer
