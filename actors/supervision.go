@@ -35,7 +35,7 @@ type Supervisor struct {
 }
 
 // Crash is a message on which every long-lived actor of a node panics, and every
-// place: for tests of what becomes of it.
+// place, fetch and put: for tests of what becomes of it.
 type Crash struct{}
 
 var _ actor.SupervisorStrategy = (*Supervisor)(nil)

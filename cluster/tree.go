@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
@@ -158,6 +159,9 @@ func (l *life) seen(id phalanx.ObjectID) messages.Look {
 
 // looks is the actor that tells other nodes what this one sees.
 func (l *life) looks(c actor.Context) {
+	if m, ok := c.Message().(actors.Crash); ok {
+		panic(m)
+	}
 	m, ok := c.Message().(*messages.LookRequest)
 	if !ok || c.Sender() == nil {
 		return

@@ -62,6 +62,10 @@ func (v *evictor) Receive(c actor.Context) {
 		return
 	}
 	switch m := c.Message().(type) {
+	case *actor.Started: // again, perhaps: who waits for room has pressed before
+		v.next(c)
+	case actors.Crash:
+		panic(m)
 	case pressed:
 		v.need = max(v.need, m.need)
 		v.barred = nil

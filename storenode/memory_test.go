@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -177,6 +178,7 @@ type grants struct {
 	Directory
 	asked   chan asked
 	handled func() // ends the evictor, behind what it was sent
+	crash   func() // has it panic
 }
 
 type asked struct {
@@ -223,6 +225,7 @@ func evicting(t *testing.T, capacity int64) (g *grants, pool *dataplane.Pool, ta
 		_ = system.Root.StopFuture(pid).Wait()
 		system.Shutdown()
 	})
+	g.crash = func() { system.Root.Send(pid, actors.Crash{}) }
 	g.handled = func() { _ = system.Root.PoisonFuture(pid).Wait() }
 	return g, pool, table
 }
@@ -304,5 +307,17 @@ func TestEvictorLooksAgain(t *testing.T) {
 	g.answer(t, "o0", 0)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Who waits for room has pressed an evictor that has failed since: it goes on.
+func TestEvictorThatPanics(t *testing.T) {
+	g, table, ended := crowded(t, one)
+	<-g.asked
+	g.crash()
+	g.answer(t, "o0", phalanx.ErrUnavailable)
+	g.answer(t, "o1", 0)
+	if err := <-ended; err != nil || table.lookup("o0") == nil {
+		t.Errorf("%v, complete are %v", err, table.Complete())
 	}
 }

@@ -160,9 +160,12 @@ func (h *Places) Actor() *actor.Props {
 
 // Receive hands an order on, or a report.
 func (a *placesActor) Receive(c actor.Context) {
-	if m, ok := c.Message().(*messages.PlaceReport); ok {
+	switch m := c.Message().(type) {
+	case *messages.PlaceReport:
 		a.hub.Coordinators(m)
 		return
+	case actors.Crash:
+		panic(m)
 	}
 	m, ok := c.Message().(*messages.PlaceOrder)
 	if !ok || c.Sender() == nil {
