@@ -29,6 +29,7 @@ type fetch struct {
 	sender phalanx.NodeID
 	lease  uint64
 	gen    phalanx.Generation // as last opened: never falls
+	locate uint64             // the last
 }
 
 // get begins to fetch for a caller, or joins what is on its way.
@@ -91,6 +92,10 @@ func (f *fetch) panics() {
 	f.dead = true
 	delete(n.fetches, f.object)
 	n.drop(f.buf)
+	n.client.cancel(f.locate, f.object)
+	if !f.buf.gen.IsZero() {
+		f.carryOut(transfer.ReportDrop{Gen: f.buf.gen})
+	}
 	callers := f.callers
 	f.callers = nil
 	for _, c := range callers {
@@ -129,6 +134,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	n, c := f.n, f.n.client
 	switch e := e.(type) {
 	case transfer.Locate:
+		f.locate = e.Num
 		c.ask(e.Num, f.object, directory.Locate{Room: e.Room, Wait: e.Wait}, f.answered(e.Num))
 		c.impatient(e.Num, func(err *phalanx.Error) { f.silent(e.Num, err) })
 	case transfer.Cancel:

@@ -70,6 +70,7 @@ type fetch struct {
 	opened   map[uint64]*Reader // what they were given, until it is closed
 	stream   context.CancelFunc
 	streamID uint64
+	locate   uint64             // the last Locate
 	writing  chan struct{}      // closed when the last writer of a buffer has ended
 	growing  context.CancelFunc // of a buffer of unknown size
 	supply   *supply            // which the core has not taken yet
@@ -130,6 +131,8 @@ func (f *fetch) Receive(c actor.Context) {
 		f.putSupply(m.supply)
 	case retire:
 		c.Stop(c.Self())
+	case actors.Crash:
+		panic(m)
 	}
 }
 
@@ -140,6 +143,7 @@ func (f *fetch) start(c actor.Context) {
 	f.reserved, f.arrival.room = f.arrival.room, 0
 	f.env.active.mu.Unlock()
 	f.room = &handover[int64]{release: f.env.Pool.Budget().Release}
+	f.locate = f.arrival.num
 	f.core = transfer.NewReceiver(transfer.Config{Self: f.env.Self, Object: f.object, Room: f.reserved, FirstNum: f.arrival.num})
 }
 
@@ -148,14 +152,33 @@ func (f *fetch) end() {
 	f.cancel()
 	f.room.close()
 	f.unreserve()
+	leaves, gen := f.env.alive().ctx.Err() != nil, f.genHeld()
 	if f.copy != nil && f.final == nil {
 		kind := phalanx.ErrInternal
-		if f.env.alive().ctx.Err() != nil {
+		if leaves {
 			kind = f.env.Ended().Kind
 		}
 		f.env.Table.drop(f.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: kind, Node: f.env.Self, Err: errors.New("the actor that fetched it has ended")})
 	}
 	f.setCopy(nil)
+	if !leaves {
+		f.withdraw(gen)
+	}
+}
+
+// withdraw tells the owner that an actor that has failed goes on no more: it would
+// keep a lease for it, and send others to what it had of gen.
+func (f *fetch) withdraw(gen phalanx.Generation) {
+	switch {
+	case f.whole != nil:
+		f.giveUpInline()
+	case !f.core.Over():
+		f.env.Directory.Forget(f.locate)
+		f.env.report(f.object, directory.Cancel{Num: f.locate})
+		if !gen.IsZero() {
+			f.env.reportDrop(f.object, gen)
+		}
+	}
 }
 
 // setCopy notes the copy that the bytes go to. The fetch has a reference of its
@@ -262,6 +285,7 @@ func (f *fetch) do(ev transfer.Event) {
 func (f *fetch) carryOut(e transfer.Effect) {
 	switch e := e.(type) {
 	case transfer.Locate:
+		f.locate = e.Num
 		if e.Num == f.arrival.num { // that is the look-up
 			return
 		}
