@@ -111,6 +111,12 @@ func (n *Node) Here(id phalanx.ObjectID) []directory.Holding {
 	return slices.DeleteFunc(all, func(h directory.Holding) bool { return h.Object != id })
 }
 
+// Die ends a node as if it had crashed.
+func (n *Node) Die() { n.finish() }
+
+// HandOver does what a node that leaves does before it is removed.
+func (n *Node) HandOver(ctx context.Context) error { return n.life.Load().handOver(ctx) }
+
 // Unlist has the owner of an object know nothing of this node's copy.
 func (n *Node) Unlist(ctx context.Context, id phalanx.ObjectID) error {
 	for _, h := range n.Here(id) {

@@ -19,13 +19,14 @@ const (
 	handOverAgain    = 20 * time.Millisecond
 )
 
-// handOver has members that stay fetch and pin each object of which they have
-// no complete copy. It looks again until it finds none: others who leave may
+// handOver has members that stay pin each object that is here, unless one of them
+// has it pinned: a copy that is not could be evicted, as long as the one that leaves
+// counts as another. It looks again until it finds none: others who leave may
 // have handed something over to this node before they knew that it leaves too.
 func (l *life) handOver(ctx context.Context) error {
-	progress := time.Now()
+	progress, heirs := time.Now(), map[phalanx.ObjectID]phalanx.NodeID{}
 	for pass := 0; ; pass++ {
-		moved, err := l.handOverOnce(ctx, pass)
+		moved, err := l.handOverOnce(ctx, pass, heirs)
 		switch {
 		case moved > 0:
 			progress = time.Now()
@@ -40,8 +41,9 @@ func (l *life) handOver(ctx context.Context) error {
 	}
 }
 
-// handOverOnce tries for each object once and returns how many were taken over.
-func (l *life) handOverOnce(ctx context.Context, pass int) (moved int, err error) {
+// handOverOnce tries for each object once and returns how many were taken over. It
+// notes by whom: an heir has pinned what it says that it has.
+func (l *life) handOverOnce(ctx context.Context, pass int, heirs map[phalanx.ObjectID]phalanx.NodeID) (moved int, err error) {
 	var stay []phalanx.NodeID
 	for _, m := range l.view.Load().Members {
 		if m.ID != l.id && !m.Leaving {
@@ -57,27 +59,48 @@ func (l *life) handOverOnce(ctx context.Context, pass int) (moved int, err error
 			errs = append(errs, fmt.Errorf("there was no time to hand over %q: %w", string(id), ctx.Err()))
 			break
 		}
-		switch st, err := l.n.Stat(ctx, id); {
+		st, err := l.n.Stat(ctx, id)
+		switch {
 		case errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrDeleted):
 			continue
 		case err != nil:
 			errs = append(errs, err)
 			continue
-		case st.Inline || heldBy(st, stay):
+		case st.Inline || keptBy(st, stay, heirs[id]):
 			continue
 		}
-		heir := stay[(i+pass)%len(stay)] // another one the next time
+		heir := heirOf(st, stay, i, pass)
 		if _, err := storenode.Call(ctx, l.store, "hand over", id, func(d time.Duration, done func(struct{}, error)) {
 			l.store.HandOver(ctx, id, heir, d, func(err error) { done(struct{}{}, err) })
 		}); err != nil {
 			errs = append(errs, err)
 			continue
 		}
+		heirs[id] = heir
 		moved++
 	}
 	return moved, errors.Join(errs...)
 }
 
-func heldBy(st directory.ObjectStat, nodes []phalanx.NodeID) bool {
-	return slices.ContainsFunc(st.Holders, func(h directory.HolderStat) bool { return h.Complete && slices.Contains(nodes, h.Node) })
+// keptBy reports whether one of those who stay keeps the object: it is known to have
+// pinned it, or has taken it over.
+func keptBy(st directory.ObjectStat, stay []phalanx.NodeID, heir phalanx.NodeID) bool {
+	return slices.ContainsFunc(st.Holders, func(h directory.HolderStat) bool {
+		return h.Complete && slices.Contains(stay, h.Node) && (h.Pinned || h.Node == heir)
+	})
+}
+
+// heirOf returns who is to keep the object with index i: first somebody who has it
+// already, in each pass another one.
+func heirOf(st directory.ObjectStat, stay []phalanx.NodeID, i, pass int) phalanx.NodeID {
+	var have, others []phalanx.NodeID
+	for k := range stay {
+		n := stay[(i+k)%len(stay)]
+		if slices.ContainsFunc(st.Holders, func(h directory.HolderStat) bool { return h.Complete && h.Node == n }) {
+			have = append(have, n)
+		} else {
+			others = append(others, n)
+		}
+	}
+	return append(have, others...)[pass%len(stay)]
 }
