@@ -92,7 +92,8 @@ func supervised(m *actor.SupervisorEvent) Event {
 	who, cause := m.Child.GetId(), fmt.Sprint(m.Reason)
 	switch m.Directive {
 	case actor.RestartDirective, actor.ResumeDirective:
-		return ActorRestarted{Actor: who, Cause: cause}
+		r, _ := m.Reason.(restartedAfter)
+		return ActorRestarted{Actor: who, Cause: cause, Took: r.delay}
 	case actor.StopDirective:
 		return ActorStopped{Actor: who, Cause: cause}
 	}

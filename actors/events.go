@@ -141,10 +141,11 @@ type (
 	}
 
 	// AncestorsCleared says which live places above lost ones make their results
-	// again.
+	// again. They do from the moment of the loss: nothing takes time in between.
 	AncestorsCleared struct {
 		Target  phalanx.ObjectID `json:"target"`
 		Cleared []int            `json:"cleared"` // positions, from the root down; not to be changed
+		Cause   string           `json:"cause,omitempty"`
 	}
 )
 
@@ -170,7 +171,7 @@ type (
 	ShardWarm struct {
 		Shard int           `json:"shard"`
 		Epoch uint64        `json:"epoch"`
-		Took  time.Duration `json:"took_ns"`
+		Took  time.Duration `json:"took_ns"` // since that learned that it owns the shard
 	}
 )
 
@@ -266,8 +267,9 @@ type (
 	// ActorRestarted says that an actor panicked and goes on. It is made from
 	// the library's supervisor events.
 	ActorRestarted struct {
-		Actor string `json:"actor"`
-		Cause string `json:"cause"`
+		Actor string        `json:"actor"`
+		Cause string        `json:"cause"`
+		Took  time.Duration `json:"took_ns"` // from the panic until it goes on
 	}
 
 	// ActorStopped says that an actor panicked and does not go on. It is made

@@ -33,7 +33,7 @@ var all = []struct {
 	{actors.ReduceCompleted{Target: "s", Num: 6, Replaced: 1, Took: 900 * time.Microsecond}, `reduce "s" completed from 6 sources, 1 places replaced after 900µs`},
 	{actors.PlaceLost{Target: "s", Place: 2, Node: "b#1", Source: "x", Cause: "down"}, `reduce "s" lost place 2 with "x" on node b#1: down`},
 	{actors.PlaceReplaced{Target: "s", Place: 2, Node: "c#1", Source: "y"}, `reduce "s" has place 2 again, with "y" on node c#1`},
-	{actors.AncestorsCleared{Target: "s", Cleared: []int{0, 1}}, `reduce "s" cleared places [0 1], which make their results again`},
+	{actors.AncestorsCleared{Target: "s", Cleared: []int{0, 1}, Cause: "place 3 was lost"}, `reduce "s" cleared places [0 1], which make their results again: place 3 was lost`},
 	{actors.NodeTrusted{Node: "n#1"}, `node n#1 answers again`},
 	{actors.NodeFenced{Node: "n#1", View: 7}, `node n#1 was removed from the cluster (view 7)`},
 	{actors.NodeRejoined{Node: "n#2", Was: "n#1", Took: 1_500_000}, `node n#1 is back as n#2 after 1.5ms`},
@@ -41,7 +41,7 @@ var all = []struct {
 	{actors.ShardMoved{Shard: 3, Epoch: 1, To: "b#1"}, "shard 3 is owned by node b#1 (epoch 1)"},
 	{actors.ShardLost{Shard: 3, Epoch: 6, Owner: "c#1"}, "shard 3 lost owner and backup, node c#1 rebuilds it (epoch 6)"},
 	{actors.ShardWarm{Shard: 3, Epoch: 6, Took: time.Millisecond}, "shard 3 is warm (epoch 6) after 1ms"},
-	{actors.ActorRestarted{Actor: "store", Cause: "oops"}, "actor store restarted: oops"},
+	{actors.ActorRestarted{Actor: "store", Cause: "oops", Took: 10 * time.Millisecond}, "actor store restarted after 10ms: oops"},
 	{actors.ActorStopped{Actor: "place", Cause: "oops"}, "actor place stopped: oops"},
 	{actors.EventsLost{N: 3}, "3 events were lost, the reader was too slow"},
 }
@@ -141,7 +141,7 @@ func TestPanicsArriveAsEvents(t *testing.T) {
 	saw := make(chan any, 10)
 	long, short := spawn(sys, actors.Restarting(quiet()), saw), spawn(sys, actors.StopOnPanic(quiet()), saw)
 	sys.Root.Send(long, "oops")
-	if got, want := <-events, (actors.ActorRestarted{Actor: long.Id, Cause: "oops"}); got != want {
+	if got, want := <-events, (actors.ActorRestarted{Actor: long.Id, Cause: "oops", Took: 10 * time.Millisecond}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	sys.Root.Send(short, "ouch")

@@ -96,7 +96,7 @@ func (e PlaceReplaced) String() string {
 }
 
 func (e AncestorsCleared) String() string {
-	return fmt.Sprintf("reduce %q cleared places %v, which make their results again", e.Target, e.Cleared)
+	return fmt.Sprintf("reduce %q cleared places %v, which make their results again%s", e.Target, e.Cleared, because(e.Cause))
 }
 
 func (e ShardMoved) String() string {
@@ -115,7 +115,7 @@ func (e ShardWarm) String() string {
 }
 
 func (e ActorRestarted) String() string {
-	return fmt.Sprintf("actor %s restarted%s", e.Actor, because(e.Cause))
+	return fmt.Sprintf("actor %s restarted%s%s", e.Actor, after(e.Took), because(e.Cause))
 }
 func (e ActorStopped) String() string {
 	return fmt.Sprintf("actor %s stopped%s", e.Actor, because(e.Cause))

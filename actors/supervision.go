@@ -12,7 +12,8 @@ import (
 )
 
 // Supervisor decides what becomes of an actor that panicked, for that actor
-// alone. It publishes an actor.SupervisorEvent for whatever it decides.
+// alone. It publishes an actor.SupervisorEvent for whatever it decides, whose Reason
+// prints as that of the panic.
 //
 // A restart drops the message that was being handled, makes a fresh instance and
 // stops all children; the PID stays, and messages wait meanwhile. An actor with
@@ -70,7 +71,11 @@ func (s *Supervisor) HandleFailure(sys *actor.ActorSystem, supervisor actor.Supe
 		}
 	}
 	log.Errorf("an actor panicked on a %T, %s", message, verb(directive))
-	sys.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
+	published := reason
+	if directive == actor.RestartDirective {
+		published = restartedAfter{reason, delay}
+	}
+	sys.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: published, Directive: directive})
 	switch directive {
 	case actor.ResumeDirective:
 		supervisor.ResumeChildren(child)
@@ -82,6 +87,16 @@ func (s *Supervisor) HandleFailure(sys *actor.ActorSystem, supervisor actor.Supe
 		supervisor.EscalateFailure(reason, message)
 	}
 }
+
+// restartedAfter is the reason that is published of a restart: the library's event
+// has no room for how long that waits.
+type restartedAfter struct {
+	reason any
+	delay  time.Duration
+}
+
+// String says what the reason alone would.
+func (r restartedAfter) String() string { return fmt.Sprint(r.reason) }
 
 // decide also counts the failure, if it matters.
 func (s *Supervisor) decide(stats *actor.RestartStatistics, reason any) (actor.Directive, time.Duration) {

@@ -111,6 +111,9 @@ func (n *Node) Here(id phalanx.ObjectID) []directory.Holding {
 	return slices.DeleteFunc(all, func(h directory.Holding) bool { return h.Object != id })
 }
 
+// WhyMoved is the cause of a ShardMoved.
+var WhyMoved = whyMoved
+
 // Die ends a node as if it had crashed.
 func (n *Node) Die() { n.finish() }
 

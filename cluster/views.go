@@ -58,9 +58,24 @@ func (l *life) tellChanges(old, v view.View) {
 				publish(actors.ShardLost{Shard: i, Epoch: s.Epoch, Owner: s.Owner})
 				continue
 			}
-			publish(actors.ShardMoved{Shard: i, Epoch: s.Epoch, From: old.Shards[i].Owner, To: s.Owner})
+			publish(actors.ShardMoved{Shard: i, Epoch: s.Epoch, From: old.Shards[i].Owner, To: s.Owner, Cause: whyMoved(old.Shards[i].Owner, old, v)})
 		}
 	}
+}
+
+// whyMoved says why the owner of a shard in the view old is another one in v.
+func whyMoved(owner phalanx.NodeID, old, v view.View) string {
+	was, _ := old.Member(owner)
+	is, stays := v.Member(owner)
+	switch {
+	case !stays && was.Leaving:
+		return "its owner has left"
+	case !stays:
+		return "its owner is down"
+	case is.Leaving:
+		return "its owner leaves"
+	}
+	return "the shards are spread over other members"
 }
 
 // admit refuses a node that was removed from the view.

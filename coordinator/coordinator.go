@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -37,6 +38,7 @@ type Coordinator struct {
 	cancel   context.CancelFunc               // of that; nil: there was none
 	strange  map[phalanx.NodeID]time.Duration // nodes that were to get orders and are no members, since when
 	seq      uint64
+	lost     string         // what happened to the last place that was
 	failed   *phalanx.Error // the answer, once the target was released
 	patience time.Duration  // and at the latest then
 }
@@ -355,12 +357,13 @@ func (c *Coordinator) notify(n reduce.Notify) {
 		c.run.tree.place(n)
 	case reduce.NoteLost, reduce.NoteEmptied:
 		c.run.tree.lost(n, c.env.Now())
-		if n.Reason == reduce.LostUnheld { // it was told of when it died
-			return
-		}
 		cause := n.Reason.String()
 		if n.Text != "" {
 			cause += ", " + n.Text
+		}
+		c.lost = fmt.Sprintf("place %d was lost, %s", n.Place, cause)
+		if n.Reason == reduce.LostUnheld { // it was told of when it died
+			return
 		}
 		publish(actors.PlaceLost{Target: target, Place: n.Place, Node: n.Node, Source: n.Source, Cause: cause})
 	case reduce.NoteReplaced:
@@ -368,6 +371,6 @@ func (c *Coordinator) notify(n reduce.Notify) {
 		publish(actors.PlaceReplaced{Target: target, Place: n.Place, Node: n.Node, Source: n.Source, Took: c.run.tree.since(n.Place, c.env.Now())})
 		c.run.tree.place(n)
 	case reduce.NoteCleared:
-		publish(actors.AncestorsCleared{Target: target, Cleared: n.Places})
+		publish(actors.AncestorsCleared{Target: target, Cleared: n.Places, Cause: c.lost})
 	}
 }

@@ -202,7 +202,7 @@ func TestAPlaceIsReplaced(t *testing.T) {
 				if _, next := b.place(1); next.state.Source != source || next.state.Gen.Compare(p.state.Gen) <= 0 {
 					t.Errorf("%+v replaces %+v", next.state, p.state)
 				}
-				started, lost, replaced := 0, false, false
+				started, lost, replaced, cleared := 0, false, false, false
 				for _, ev := range b.events {
 					switch ev := ev.(type) {
 					case actors.ReduceStarted:
@@ -211,9 +211,11 @@ func TestAPlaceIsReplaced(t *testing.T) {
 						lost = ev.Target == "sum" && ev.Place == 1 && ev.Node == was
 					case actors.PlaceReplaced:
 						replaced = ev.Place == 1 && ev.Source == source
+					case actors.AncestorsCleared:
+						cleared = slices.Equal(ev.Cleared, []int{0}) && strings.HasPrefix(ev.Cause, "place 1 was lost, ")
 					}
 				}
-				if started != 1 || !lost || !replaced {
+				if started != 1 || !lost || !replaced || !cleared {
 					t.Errorf("published %+v", b.events)
 				}
 				if again := reply[directory.Restart](b, directory.Result{State: directory.Begun, Gen: gen(6)}); again.Gen != gen(5) {

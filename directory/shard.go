@@ -22,6 +22,8 @@ type shard struct {
 	begins *configured               // after a restart: the view in which it was
 	held   int64                     // of the memory cap
 	wanted map[wanting]time.Duration // requests for which there was no room, since when
+	owns   bool                      // by the last view
+	since  time.Duration             // it does
 	views  uint64                    // how many the host had learned when it configured this replica
 	lease  *lease                    // that the core knows
 	timers actors.Timers[struct{}]
@@ -75,9 +77,17 @@ func (s *shard) configure(c actor.Context, m configured) {
 		return
 	}
 	s.views = m.views
-	s.step(m.Configure)
+	s.take(m.Configure)
 	s.look()
 	s.arm(c)
+}
+
+// take has the core take its entry in a new view.
+func (s *shard) take(v core.Configure) {
+	if owns := v.Owner == s.host.cfg.Self; owns != s.owns {
+		s.owns, s.since = owns, s.host.cfg.Now()
+	}
+	s.step(v)
 }
 
 func (s *shard) handle(c actor.Context, ev core.Event) {
@@ -124,7 +134,7 @@ func (s *shard) step(ev core.Event) {
 		case core.LostState:
 			cfg.LostState(s.number, e.Epoch)
 		case core.Warm:
-			cfg.Publish(actors.ShardWarm{Shard: s.number, Epoch: e.Epoch})
+			cfg.Publish(actors.ShardWarm{Shard: s.number, Epoch: e.Epoch, Took: cfg.Now() - s.since})
 		case core.ObjectReplaced:
 			cfg.Publish(actors.ObjectReplaced{Object: e.Object, Old: e.Old, Generation: e.Gen})
 		case core.ObjectLost:
