@@ -23,6 +23,7 @@ type fleet struct {
 	command Command
 	clock   func() time.Duration
 	fenced  func(*process, bool)
+	stood   func(process string, d time.Duration)
 
 	mu      sync.Mutex
 	started int
@@ -43,7 +44,7 @@ func (f *fleet) join(ctx context.Context) (*process, *nodeState, error) {
 	f.started++
 	name, seeds := fmt.Sprint("n", f.started), slices.Clone(f.seeds)
 	f.mu.Unlock()
-	p, err := launch(name, f.command(name, seeds), f.clock, f.fenced)
+	p, err := launch(name, f.command(name, seeds), f.clock, f.fenced, f.stood)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,15 +96,15 @@ func (f *fleet) members() []*process {
 	return slices.Clone(f.live)
 }
 
-// states asks all processes at once.
-func (f *fleet) states() (map[string]*nodeState, error) {
+// states asks all processes at once, at rest for their heaps too.
+func (f *fleet) states(rest bool) (map[string]*nodeState, error) {
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
 	all := map[string]*nodeState{}
 	for _, p := range f.members() {
 		group.Go(func() {
-			s, err := p.state()
+			s, err := p.state(rest)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -120,7 +121,7 @@ func (f *fleet) states() (map[string]*nodeState, error) {
 // settled says why the cluster could not lose a node now, or "": all see all
 // others, and there are all voters and a backup of each shard.
 func (f *fleet) settled() string {
-	all, err := f.states()
+	all, err := f.states(false)
 	if err != nil {
 		return err.Error()
 	}

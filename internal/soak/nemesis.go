@@ -116,7 +116,7 @@ func (s *soak) comes() error {
 }
 
 func (s *soak) controlOf(p *process) string {
-	if st, err := p.state(); err == nil {
+	if st, err := p.state(false); err == nil {
 		return st.Control
 	}
 	return ""
@@ -154,7 +154,7 @@ func (s *soak) bare() string {
 }
 
 // removed notes that a node was removed from the view, or is back. If it was not
-// stopped that was a mistake. What only it has counts as lost, until it is back.
+// stopped that was a mistake, which is judged once all is at rest. What only it has counts as lost, until it is back.
 func (s *soak) removed(p *process, back bool) {
 	w := s.faults.open(p.name, mistaken)
 	switch now := s.clock(); {
@@ -162,6 +162,7 @@ func (s *soak) removed(p *process, back bool) {
 		s.faults.end(w, now)
 	case !back && w == nil && !s.faults.on(p.name, now, now):
 		w = s.faults.begin(p.name, mistaken, now-disturbance)
+		s.stills.mistaken(p.name, now)
 		s.tell("%s was removed, and nothing had been done to it", p.name)
 	}
 	if back {

@@ -24,8 +24,9 @@ type process struct {
 	orders *os.File
 	clock  func() time.Duration
 	fenced func(p *process, back bool) // its node was removed, or is back
-	broken chan struct{}               // closed when no answer comes any more
-	errors tail                        // its standard error
+	stood  func(name string, d time.Duration)
+	broken chan struct{} // closed when no answer comes any more
+	errors tail          // its standard error
 
 	writing sync.Mutex // of orders
 
@@ -41,13 +42,13 @@ type process struct {
 // failure.
 const keepEvents = 60
 
-func launch(name string, cmd *exec.Cmd, clock func() time.Duration, fenced func(*process, bool)) (*process, error) {
+func launch(name string, cmd *exec.Cmd, clock func() time.Duration, fenced func(*process, bool), stood func(string, time.Duration)) (*process, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	p := &process{name: name, cmd: cmd, orders: w, clock: clock, fenced: fenced, broken: make(chan struct{}),
+	p := &process{name: name, cmd: cmd, orders: w, clock: clock, fenced: fenced, stood: stood, broken: make(chan struct{}),
 		waits: map[uint64]chan line{}, up: make(chan line, 1)}
 	cmd.ExtraFiles = []*os.File{r} // ordersFD
 	cmd.Stdout, cmd.Stderr = p, &p.errors
@@ -89,8 +90,13 @@ func (p *process) Write(b []byte) (int, error) {
 }
 
 func (p *process) said(l line) {
-	if l.Event != "" {
+	switch {
+	case l.Event != "":
 		p.saw(l)
+		return
+	case l.Stood > 0:
+		p.note(fmt.Sprintf("it stood still for %v", l.Stood))
+		p.stood(p.name, l.Stood)
 		return
 	}
 	p.mu.Lock()
@@ -177,9 +183,9 @@ func (p *process) ask(o order, patience time.Duration) (l line, ok bool) {
 	return line{}, false
 }
 
-// state asks the process for its state.
-func (p *process) state() (*nodeState, error) {
-	l, ok := p.ask(order{Do: "state", Deadline: callDeadline}, answerPatience)
+// state asks the process for its state, at rest for its heap too.
+func (p *process) state(rest bool) (*nodeState, error) {
+	l, ok := p.ask(order{Do: "state", Rest: rest, Deadline: callDeadline}, answerPatience)
 	switch {
 	case !ok:
 		return nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(p.name), Kind: phalanx.ErrDeadline, Err: fmt.Errorf("its process does not answer")}

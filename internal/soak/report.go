@@ -24,6 +24,7 @@ type Result struct {
 	Undecided  int                `json:"undecided"`  // histories for which the search took too long
 	Start      map[string]Figures `json:"start"`      // of the processes that are left, when they were looked at first
 	End        map[string]Figures `json:"end"`        // of the same
+	Mistaken   int                `json:"mistaken"`   // nodes that were removed although nothing had been done to them, and nothing stood still
 	Wrong      []string           `json:"wrong,omitempty"`
 	Events     []string           `json:"events,omitempty"` // if something was wrong, the last that each process told
 	OK         bool               `json:"ok"`

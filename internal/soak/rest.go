@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ const (
 const (
 	moreGoroutines  = 60
 	moreDescriptors = 60
+	moreHeap        = 64 << 20 // tombstones stay for 20 minutes
+
+	heapIsApart = runtime.GOOS == "linux" // elsewhere the heap has the buffers that are kept for reuse
 )
 
 // rest deletes everything, after faults have stopped and all calls have ended,
@@ -46,12 +50,17 @@ func (s *soak) rest(rng *rand.Rand) error {
 	why := ""
 	level := s.eventually(levelPatience, func() bool {
 		var err error
-		if now, err = s.fleet.states(); err != nil {
-			why = err.Error()
-		} else {
-			why = s.remains(now)
+		for _, rest := range []bool{false, true} { // which costs, and so is asked only if it matters
+			if now, err = s.fleet.states(rest); err != nil {
+				why = err.Error()
+			} else {
+				why = s.remains(now)
+			}
+			if why != "" {
+				return false
+			}
 		}
-		return why == ""
+		return true
 	})
 	if s.ctx.Err() != nil {
 		return s.ctx.Err()
@@ -61,6 +70,7 @@ func (s *soak) rest(rng *rand.Rand) error {
 	}
 	s.measure(now)
 	s.judgeHistory()
+	s.judgeMistakes()
 	s.faults.forget(s.clock() - disturbance)
 	return nil
 }
@@ -79,10 +89,11 @@ func (s *soak) remains(now map[string]*nodeState) string {
 			was = f
 			for _, other := range s.first { // it is new: it may have as much as another
 				was.Goroutines, was.Descriptors = max(was.Goroutines, other.Goroutines), max(was.Descriptors, other.Descriptors)
+				was.Heap = max(was.Heap, other.Heap)
 			}
 		}
-		if f.Goroutines > was.Goroutines+moreGoroutines || f.Descriptors > was.Descriptors+moreDescriptors {
-			return fmt.Sprintf("%s has %d goroutines and %d file descriptors, after %d and %d", name, f.Goroutines, f.Descriptors, was.Goroutines, was.Descriptors)
+		if why := grown(f, was); why != "" {
+			return name + " has " + why
 		}
 	}
 	for _, p := range s.fleet.members()[:1] {
@@ -90,6 +101,17 @@ func (s *soak) remains(now map[string]*nodeState) string {
 		if !ok || l.Kind != 0 || len(l.In) > 0 {
 			return fmt.Sprintf("%s lists %v %s", p.name, l.In, l.Err)
 		}
+	}
+	return ""
+}
+
+// grown says of what a process has too much more than it had at first, or "".
+func grown(is, was Figures) string {
+	switch {
+	case is.Goroutines > was.Goroutines+moreGoroutines || is.Descriptors > was.Descriptors+moreDescriptors:
+		return fmt.Sprintf("%d goroutines and %d file descriptors, after %d and %d", is.Goroutines, is.Descriptors, was.Goroutines, was.Descriptors)
+	case heapIsApart && is.Heap > was.Heap+moreHeap:
+		return fmt.Sprintf("%d bytes of heap, after %d", is.Heap, was.Heap)
 	}
 	return ""
 }

@@ -64,6 +64,7 @@ func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Wri
 			s.say(line{Event: e.Kind(), Data: data})
 		}
 	})
+	telling.Go(func() { feel(events, func(d time.Duration) { s.say(line{Stood: d}) }) })
 	first := line{Node: &nodeState{}}
 	first.Node.fill(node)
 	s.say(first)
@@ -155,12 +156,21 @@ func (s *server) do(ctx context.Context, o order, l *line) error {
 		l.Node = &nodeState{}
 		l.Node.fill(s.node)
 		l.Node.Goroutines, l.Node.Descriptors = runtime.NumGoroutine(), descriptors()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		l.Node.Heap = int64(m.HeapInuse)
+		if o.Rest {
+			l.Node.Heap = heap()
+		}
 		return nil
 	}
 	return &phalanx.Error{Kind: phalanx.ErrInvalid, Err: errors.New("there is no order " + o.Do)}
+}
+
+// heap returns how many bytes are in use without garbage.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what a sync.Pool keeps survives one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse)
 }
 
 func descriptors() int {

@@ -44,6 +44,7 @@ type soak struct {
 
 	fleet  *fleet
 	faults *faults
+	stills stills
 	names  atomic.Int64
 	record record
 	fate   sync.Mutex // of processes, and of what was acknowledged there
@@ -62,13 +63,14 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.Nodes < MinNodes {
 		return Result{}, &phalanx.Error{Op: "soak", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%d nodes are fewer than %d", cfg.Nodes, MinNodes)}
 	}
-	s := &soak{cfg: cfg, began: time.Now(), faults: newFaults(), ledger: &ledger{}, first: map[string]Figures{}}
-	s.ctx, s.cancel = context.WithCancel(ctx)
+	s := newSoak(ctx, cfg)
 	defer s.cancel()
-	s.res = Result{Nodes: cfg.Nodes, Seed: cfg.Seed, Operations: map[string]int{}, Errors: map[string]int{}, Slowest: map[string]float64{}}
-	s.fleet = &fleet{command: cfg.Command, clock: s.clock, fenced: s.removed}
+	var feeling sync.WaitGroup
+	defer feeling.Wait()
+	feeling.Go(func() { feel(s.ctx, func(d time.Duration) { s.stood(driver, d) }) })
 	reporting := s.report()
 	err := s.run()
+	s.judgeMistakes()
 	if s.broken() || err != nil {
 		s.res.Events = s.accounts()
 		s.fleet.kill()
@@ -90,6 +92,17 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	return s.res, err
 }
+
+func newSoak(ctx context.Context, cfg Config) *soak {
+	s := &soak{cfg: cfg, began: time.Now(), faults: newFaults(), ledger: &ledger{}, first: map[string]Figures{}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.res = Result{Nodes: cfg.Nodes, Seed: cfg.Seed, Operations: map[string]int{}, Errors: map[string]int{}, Slowest: map[string]float64{}}
+	s.fleet = &fleet{command: cfg.Command, clock: s.clock, fenced: s.removed, stood: s.stood}
+	return s
+}
+
+// stood notes that a process, or the driver, stood still until now.
+func (s *soak) stood(process string, d time.Duration) { s.stills.stood(process, d, s.clock()) }
 
 func (s *soak) clock() time.Duration { return time.Since(s.began) }
 

@@ -23,6 +23,7 @@ type order struct {
 	Sources  []phalanx.ObjectID
 	Num      int
 	Deadline time.Duration
+	Rest     bool          // of a state: collect garbage, and tell of the heap
 	Cancel   time.Duration // the caller goes away after that; 0: it does not
 }
 
@@ -58,6 +59,7 @@ type line struct {
 	Took    time.Duration      `json:",omitempty"`
 	Node    *nodeState         `json:",omitempty"`
 
+	Stood time.Duration   `json:",omitempty"` // it stood still for so long
 	Event string          `json:",omitempty"`
 	Data  json.RawMessage `json:",omitempty"`
 }
@@ -83,7 +85,7 @@ type Figures struct {
 	Directory   int64 `json:"directory"` // bytes; tombstones stay for 20 minutes
 	Goroutines  int   `json:"goroutines"`
 	Descriptors int   `json:"descriptors"` // -1: the system does not tell
-	Heap        int64 `json:"heap"`        // bytes, of the whole process; for information
+	Heap        int64 `json:"heap"`        // bytes that are left of it at rest, of the whole process; else 0
 }
 
 func (n *nodeState) fill(node *cluster.Node) {
