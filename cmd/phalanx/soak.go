@@ -45,7 +45,9 @@ and join, one at a time. It checks every byte, every sum against the sources
 that it says are in it, that every call ends by its deadline and fails only as
 what died allows, and that what all have seen of each object has an order
 (linearizability). Every minute faults stop: then everything that is left must
-finish, everything is deleted, and no process may keep anything of it.
+finish, everything is deleted, and no process may keep anything of it, or have
+grown. A node that is removed although nothing was done to it is wrong, too, unless
+it or the driver stood still.
 
 It prints a line every 10 s. It exits with 0 only if everything was right, else
 it prints what was wrong and the last that each process told. The choices follow
