@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
@@ -17,16 +20,35 @@ const (
 	// getting rid of anything.
 	handOverPatience = 2 * time.Second
 	handOverAgain    = 20 * time.Millisecond
+	handOverAtOnce   = 8 // objects: each is asked about, and fetched, on its own
 )
+
+// heirs is who has taken over what.
+type heirs struct {
+	mu sync.Mutex
+	of map[phalanx.ObjectID]phalanx.NodeID
+}
+
+func (h *heirs) get(id phalanx.ObjectID) phalanx.NodeID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.of[id]
+}
+
+func (h *heirs) set(id phalanx.ObjectID, heir phalanx.NodeID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.of[id] = heir
+}
 
 // handOver has members that stay pin each object that is here, unless one of them
 // has it pinned: a copy that is not could be evicted, as long as the one that leaves
 // counts as another. It looks again until it finds none: others who leave may
 // have handed something over to this node before they knew that it leaves too.
 func (l *life) handOver(ctx context.Context) error {
-	progress, heirs := time.Now(), map[phalanx.ObjectID]phalanx.NodeID{}
+	progress, taken := time.Now(), &heirs{of: map[phalanx.ObjectID]phalanx.NodeID{}}
 	for pass := 0; ; pass++ {
-		moved, err := l.handOverOnce(ctx, pass, heirs)
+		moved, err := l.handOverOnce(ctx, pass, taken)
 		switch {
 		case moved > 0:
 			progress = time.Now()
@@ -43,7 +65,7 @@ func (l *life) handOver(ctx context.Context) error {
 
 // handOverOnce tries for each object once and returns how many were taken over. It
 // notes by whom: an heir has pinned what it says that it has.
-func (l *life) handOverOnce(ctx context.Context, pass int, heirs map[phalanx.ObjectID]phalanx.NodeID) (moved int, err error) {
+func (l *life) handOverOnce(ctx context.Context, pass int, taken *heirs) (moved int, err error) {
 	var stay []phalanx.NodeID
 	for _, m := range l.view.Load().Members {
 		if m.ID != l.id && !m.Leaving {
@@ -53,33 +75,54 @@ func (l *life) handOverOnce(ctx context.Context, pass int, heirs map[phalanx.Obj
 	if len(stay) == 0 {
 		return 0, nil
 	}
+	var group errgroup.Group
+	group.SetLimit(handOverAtOnce)
+	var mu sync.Mutex
 	var errs []error
 	for i, id := range l.store.Table.Complete() {
 		if ctx.Err() != nil {
+			mu.Lock()
 			errs = append(errs, fmt.Errorf("there was no time to hand over %q: %w", string(id), ctx.Err()))
+			mu.Unlock()
 			break
 		}
-		st, err := l.n.Stat(ctx, id)
-		switch {
-		case errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrDeleted):
-			continue
-		case err != nil:
-			errs = append(errs, err)
-			continue
-		case st.Inline || keptBy(st, stay, heirs[id]):
-			continue
-		}
-		heir := heirOf(st, stay, i, pass)
-		if _, err := storenode.Call(ctx, l.store, "hand over", id, func(d time.Duration, done func(struct{}, error)) {
-			l.store.HandOver(ctx, id, heir, d, func(err error) { done(struct{}{}, err) })
-		}); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		heirs[id] = heir
-		moved++
+		group.Go(func() error {
+			did, err := l.handOverObject(ctx, id, func(st directory.ObjectStat) phalanx.NodeID { return heirOf(st, stay, i, pass) }, stay, taken)
+			mu.Lock()
+			defer mu.Unlock()
+			if did {
+				moved++
+			}
+			if err != nil {
+				errs = append(errs, err)
+			}
+			return nil
+		})
 	}
+	_ = group.Wait()
 	return moved, errors.Join(errs...)
+}
+
+// handOverObject has one of those who stay take over an object, unless one keeps it
+// already.
+func (l *life) handOverObject(ctx context.Context, id phalanx.ObjectID, choose func(directory.ObjectStat) phalanx.NodeID, stay []phalanx.NodeID, taken *heirs) (did bool, err error) {
+	st, err := l.n.Stat(ctx, id)
+	switch {
+	case errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrDeleted):
+		return false, nil
+	case err != nil:
+		return false, err
+	case st.Inline || keptBy(st, stay, taken.get(id)):
+		return false, nil
+	}
+	heir := choose(st)
+	if _, err := storenode.Call(ctx, l.store, "hand over", id, func(d time.Duration, done func(struct{}, error)) {
+		l.store.HandOver(ctx, id, heir, d, func(err error) { done(struct{}{}, err) })
+	}); err != nil {
+		return false, err
+	}
+	taken.set(id, heir)
+	return true, nil
 }
 
 // keptBy reports whether one of those who stay keeps the object: it is known to have

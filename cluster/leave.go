@@ -7,14 +7,15 @@ import (
 )
 
 // Leave hands over what only this node has, leaves the view, and ends
-// everything that Join started. If ctx ends first the node goes without having
-// handed over all, and says so. Leaving twice is safe.
+// everything that Join started. If ctx ends first, or 10 s have passed and it has no
+// deadline, the node goes without having handed over all, and says so. Leaving twice
+// is safe.
 func (n *Node) Leave(ctx context.Context) error {
 	var err error
 	first := false
 	n.leave.Do(func() { first = true })
 	if first {
-		ctx, cancel := context.WithTimeout(ctx, leaveGrace)
+		ctx, cancel := leaveBy(ctx)
 		defer cancel()
 		n.mu.Lock()
 		n.leaving = true
@@ -26,7 +27,9 @@ func (n *Node) Leave(ctx context.Context) error {
 		if len(n.View().Members) > 1 && !l.fenced.Load() {
 			l.store.RefuseHandOvers()
 			if err = l.members.Announce(ctx); err == nil {
-				err = l.handOver(ctx)
+				objects, enough := forObjects(ctx)
+				err = l.handOver(objects)
+				enough()
 			}
 			err = errors.Join(err, l.members.Leave(ctx))
 		}
@@ -82,5 +85,18 @@ func (n *Node) shutdown() {
 	}
 }
 
-// leaveGrace bounds how long a node that cannot hand over tries to.
+// leaveGrace is how long a node tries to hand over if nobody says how long it may.
 const leaveGrace = 10 * time.Second
+
+func leaveBy(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ends := ctx.Deadline(); ends {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, leaveGrace)
+}
+
+// forObjects leaves a quarter of the time for the shards, and to be removed.
+func forObjects(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, _ := ctx.Deadline()
+	return context.WithTimeout(ctx, time.Until(end)*3/4)
+}
