@@ -13,7 +13,7 @@ import (
 // fault is something that happens to a node, its host or its link.
 type fault struct {
 	name   string
-	short  bool // tested by -short
+	short  bool // tested without -wide, unless the test names others
 	strike func(t testing.TB, victim *process)
 	heal   func(t testing.TB, victim *process) // nil: it does not come back
 	fate   fate
@@ -71,11 +71,12 @@ func faults() []fault {
 	return all
 }
 
-// each runs a test for each fault.
-func each(t *testing.T, test func(t *testing.T, f fault)) {
+// each runs a test for each fault; without -wide for those that are short, or
+// those that are named.
+func each(t *testing.T, test func(t *testing.T, f fault), short ...string) {
 	for _, f := range faults() {
 		t.Run(f.name, func(t *testing.T) {
-			if !*wide && !f.short {
+			if runs := f.short && len(short) == 0 || slices.Contains(short, f.name); !*wide && !runs {
 				t.Skip("only with -wide")
 			}
 			test(t, f)

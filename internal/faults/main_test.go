@@ -23,7 +23,7 @@ const (
 	large = int64(24 << 20) // bytes of an object
 )
 
-// wide has each test try every fault, not only those that -short has.
+// wide has each test try every fault, not only those that every run has.
 var wide = flag.Bool("wide", false, "try every fault, which takes some twenty minutes")
 
 // shared is the bed of all tests, built when it is needed first.

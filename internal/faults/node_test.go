@@ -3,6 +3,7 @@ package faults
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,11 @@ type order struct {
 	Num     int                // of sources; for putAll, checkAll: of objects
 	Degree  int
 	Copies  int
+	Like    phalanx.ObjectID // whose content it has; "": its own
 }
+
+// content is what the object of an order must be.
+func (o order) content() []byte { return content.Of(cmp.Or(o.Like, o.Object), phalanx.Int64, o.Size) }
 
 // line is what a node process says: the answer to an order, or an event.
 type line struct {
@@ -40,9 +45,11 @@ type line struct {
 	Err     string       `json:",omitempty"`
 	ErrKind phalanx.Kind `json:",omitempty"`
 	In, Out []phalanx.ObjectID
-	Tree    *cluster.Tree `json:",omitempty"`
-	State   *state        `json:",omitempty"`
-	Text    string        `json:",omitempty"`
+	Gen     phalanx.Generation `json:",omitzero"` // of stat
+	Pinned  []phalanx.NodeID   // of stat: who has a complete pinned copy
+	Tree    *cluster.Tree      `json:",omitempty"`
+	State   *state             `json:",omitempty"`
+	Text    string             `json:",omitempty"`
 
 	Event string          `json:",omitempty"` // its kind
 	Data  json.RawMessage `json:",omitempty"`
@@ -125,13 +132,20 @@ func (p *nodeProcess) carryOut(o order) {
 func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
 	switch o.Do {
 	case "put":
-		return p.put(ctx, o.Object, o.Size, o.Copies)
+		return p.put(ctx, o)
 	case "get":
 		return p.get(ctx, o)
 	case "open":
 		return p.open(ctx, o)
 	case "stat":
-		_, err = p.node.Stat(ctx, o.Object)
+		var s storenode.ObjectStat
+		s, err = p.node.Stat(ctx, o.Object)
+		l.Gen = s.Gen
+		for _, h := range s.Holders {
+			if h.Complete && h.Pinned {
+				l.Pinned = append(l.Pinned, h.Node)
+			}
+		}
 	case "delete":
 		return p.node.Delete(ctx, o.Object)
 	case "reduce":
@@ -174,12 +188,12 @@ func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
 	return err
 }
 
-func (p *nodeProcess) put(ctx context.Context, id phalanx.ObjectID, size int64, copies int) error {
-	_, err := p.node.Put(ctx, id, content.Of(id, phalanx.Int64, size), cluster.WithArray(phalanx.Int64, size/8), cluster.WithCopies(max(copies, 1)))
+func (p *nodeProcess) put(ctx context.Context, o order) error {
+	_, err := p.node.Put(ctx, o.Object, o.content(), cluster.WithArray(phalanx.Int64, o.Size/8), cluster.WithCopies(max(o.Copies, 1)))
 	return err
 }
 
-// open checks every byte as it arrives.
+// open checks every byte that arrives, also of what ends early.
 func (p *nodeProcess) open(ctx context.Context, o order) error {
 	r, err := p.node.Open(ctx, o.Object)
 	if err != nil {
@@ -187,10 +201,11 @@ func (p *nodeProcess) open(ctx context.Context, o order) error {
 	}
 	defer r.Close()
 	var got bytes.Buffer
+	want := o.content()
 	if _, err := r.WriteTo(&got); err != nil {
-		return err
+		return cmp.Or(content.Differ(o.Object, got.Bytes(), want[:min(got.Len(), len(want))]), err)
 	}
-	return content.Differ(o.Object, got.Bytes(), content.Of(o.Object, phalanx.Int64, o.Size))
+	return content.Differ(o.Object, got.Bytes(), want)
 }
 
 // get checks every byte.
@@ -200,7 +215,7 @@ func (p *nodeProcess) get(ctx context.Context, o order) error {
 		return err
 	}
 	defer v.Release()
-	want := content.Of(o.Object, phalanx.Int64, o.Size)
+	want := o.content()
 	if len(o.Sources) > 0 {
 		if want, err = content.Combined(o.Sources, phalanx.Sum, phalanx.Int64, o.Size); err != nil {
 			return err
@@ -219,7 +234,7 @@ func (p *nodeProcess) all(ctx context.Context, o order) error {
 				var err error
 				switch o.Do {
 				case "putAll":
-					err = p.put(ctx, id, o.Size, 1)
+					err = p.put(ctx, order{Object: id, Size: o.Size})
 				case "checkAll":
 					err = p.get(ctx, order{Object: id, Size: o.Size})
 				case "deleteAll":
