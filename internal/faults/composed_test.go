@@ -12,7 +12,6 @@ import (
 // reduce, which was asked for first. Whatever the outer one had of the inner one's
 // target, it has the repaired one in the end.
 func TestComposedReduce(t *testing.T) {
-	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 6)
 		before := states(t, nodes)
@@ -57,5 +56,5 @@ func TestComposedReduce(t *testing.T) {
 		members := f.ends(t, nodes, victim, was)
 		check(members)
 		level(t, members, append(ids, inner.Object, outer.Object)...)
-	})
+	}, "stop")
 }

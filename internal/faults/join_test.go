@@ -10,7 +10,6 @@ import (
 // A node fails while it joins. The others go on, and it can join later: by
 // itself if its process has joined already, else started again.
 func TestJoin(t *testing.T) {
-	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 4)
 		id := fresh("join")
@@ -40,12 +39,11 @@ func TestJoin(t *testing.T) {
 			must(t, tell(p, order{Do: "get", Object: id, Size: large}))
 		}
 		level(t, nodes, id)
-	})
+	}, "drop")
 }
 
 // The member fails through which a node joins. Another seed is as good.
 func TestJoinThroughAMemberThatFails(t *testing.T) {
-	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 5)
 		victim := nodes[1]
@@ -62,5 +60,5 @@ func TestJoinThroughAMemberThatFails(t *testing.T) {
 			must(t, tell(p, order{Do: "get", Object: id, Size: large}))
 		}
 		level(t, members, id)
-	})
+	}, "drop what it sends")
 }

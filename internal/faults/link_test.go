@@ -21,7 +21,7 @@ func TestBroadcastOverALinkThatFails(t *testing.T) {
 	}{
 		{"drop", false, false, func(from, to int) []bed.Cut { return bed.Between(from, to) }},
 		{"reset", false, true, func(from, to int) []bed.Cut { return bed.Refuse(bed.Between(from, to)) }},
-		{"drop one way", false, true, func(from, to int) []bed.Cut { return bed.From(from, to) }},
+		{"drop one way", false, false, func(from, to int) []bed.Cut { return bed.From(from, to) }},
 		{"drop to the owner", true, false, func(from, to int) []bed.Cut { return bed.Between(from, to) }},
 		{"reset by the owner", true, false, func(from, to int) []bed.Cut { return bed.Refuse(bed.Between(from, to)) }},
 		{"drop what the owner sends", true, true, func(from, to int) []bed.Cut { return bed.From(from, to) }},

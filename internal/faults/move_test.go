@@ -48,7 +48,6 @@ func (th things) drop(t testing.TB, p *process) {
 // A member fails while shards of the directory move to a node that joins.
 // Objects are put meanwhile.
 func TestMoveByJoin(t *testing.T) {
-	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 5)
 		had, new := things{fresh("kept"), fresh("dropped"), fresh("twice")}, things{fresh("kept"), fresh("dropped"), fresh("twice")}
@@ -72,12 +71,11 @@ func TestMoveByJoin(t *testing.T) {
 		had.drop(t, asks)
 		new.drop(t, asks)
 		level(t, members)
-	})
+	}, "kill")
 }
 
 // The leader of the view fails while a node leaves and hands over its shards.
 func TestMoveByLeave(t *testing.T) {
-	needsWide(t)
 	each(t, func(t *testing.T, f fault) {
 		nodes := start(t, 6)
 		asks, leaves := nodes[1], nodes[5]
@@ -103,5 +101,5 @@ func TestMoveByLeave(t *testing.T) {
 		had.check(t, members)
 		had.drop(t, asks)
 		level(t, members)
-	})
+	}, "kill")
 }
