@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,6 +54,35 @@ func TestDemo(t *testing.T) {
 			}
 		}
 	})
+	t.Run("two are killed", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("not in a short run: whole rounds of training between two kills")
+		}
+		big := filepath.Join(t.TempDir(), "big") // so that it can be hit on the way
+		if err := os.WriteFile(big, bytes.Repeat([]byte("phalanx"), 2_300_000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, exit := demoRun(t, "-o", "json", "--nodes=4", "--rounds=40", "--kill=2", "--file="+big)
+		var r demoResult
+		if err := json.Unmarshal([]byte(out), &r); err != nil || exit != 0 || !r.OK {
+			t.Fatalf("exit %d, %v\n%s%s", exit, err, out, errs)
+		}
+		if len(r.Killed) != 2 || r.Killed[0].During != "broadcast" || r.Killed[1].During != "reduce" || r.Killed[0].Node == r.Killed[1].Node || r.Killed[0].PID == r.Killed[1].PID {
+			t.Fatalf("killed: %+v", r.Killed)
+		}
+		for _, k := range r.Killed {
+			for _, kind := range []string{"NodeDown", "Restored"} {
+				if !slices.ContainsFunc(r.Recovery, func(e demoEvent) bool {
+					return e.Event == kind && e.Killed == k.Node && e.MS > 0 && (kind != "NodeDown" || strings.Contains(e.Text, string(k.Node)))
+				}) {
+					t.Errorf("no %s of %s in %+v", kind, k.Node, r.Recovery)
+				}
+			}
+		}
+		if r.Nodes != 4 || !r.Broadcast.Verified || !r.Training.Verified || r.Training.Rounds != 40 || r.Training.Num != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
 	t.Run("text, and not enough rounds", func(t *testing.T) {
 		out, errs, exit := demoRun(t, "--nodes=2", "--rounds=1", "--file="+file)
 		for _, want := range []string{"2 processes are a cluster", "file (2.0 MB) to 1 nodes in", "the SHA-256 of all 2 copies is right", "1 of 1 sums equal"} {
@@ -70,6 +100,7 @@ func TestDemoOfWhatCannotBe(t *testing.T) {
 	invalid := httpapi.ExitCode(phalanx.ErrInvalid)
 	for _, c := range []struct{ arg, says string }{
 		{"--nodes=1", "--nodes"}, {"--nodes=65", "--nodes"}, {"--num=9", "--num"}, {"--num=-1", "--num"},
+		{"--kill=-1", "--kill: -1 are not 0 to 6"}, {"--kill=7", "--kill: 7 are not 0 to 6: of 8 nodes 2 must be left"},
 		{"--rounds=0", "--rounds"}, {"--file=/is/not/there", "/is/not/there"}, {"--file=/", "/"}, {"more", "more"},
 	} {
 		out, errs, exit := demoRun(t, c.arg)
