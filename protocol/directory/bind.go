@@ -88,6 +88,7 @@ func (s *Shard) bind(o *object, r Request, b Begin) {
 	rec := Record{Object: o.rec.Object, State: Begun, Gen: s.nextGen(), Meta: b.Meta, Maker: b.Maker, Tag: b.Tag,
 		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies)}
 	s.commit(o, rec, func() {
+		o.stayed = true
 		s.superseded(o, old)
 		s.reply(r, s.known(o))
 		s.serve(o)
@@ -213,7 +214,7 @@ func (s *Shard) finished(o *object, r Request, held bool) {
 		}
 		s.push(o, h.node, PushFinal)
 	}
-	o.coming = !held && o.completeCopies("") == 0
+	o.coming = !held && o.completeCopies("") == 0 && o.stayed
 	s.reply(r, s.known(o))
 	s.recreate(o)
 	s.serve(o)
@@ -287,6 +288,7 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 		}
 		old := o.rec
 		s.commit(o, rec, func() {
+			o.stayed = true
 			s.superseded(o, old)
 			s.reply(r, s.known(o))
 			s.notify(o)

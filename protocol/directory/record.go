@@ -77,6 +77,7 @@ type object struct {
 	lost     bool           // and that was told
 	maker    phalanx.NodeID // of the bytes of rec.Gen, if it has announced itself as their origin
 	coming   bool           // it is final, and its origin, which has it, has not announced itself yet
+	stayed   bool           // no member has left since the generation was begun here: its origin is there
 
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile

@@ -174,7 +174,7 @@ func (s *Shard) configure(v Configure) {
 	left := slices.ContainsFunc(was.Members, s.absent)
 	for _, o := range s.sorted() {
 		s.stir(o)
-		o.coming = o.coming && !left // it may have been that one
+		o.coming, o.stayed = o.coming && !left, o.stayed && !left // it may have been that one
 		s.forgetAbsent(o)
 	}
 	maps.DeleteFunc(s.before, func(n phalanx.NodeID, _ uint64) bool { return s.absent(n) })
