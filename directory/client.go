@@ -21,7 +21,7 @@ const (
 	waitingAfter = time.Second            // one that is queued at the owner
 	watchAgain   = 5 * time.Second        // a watch that was told something, if nobody is impatient
 	calm         = 20 * time.Millisecond  // until an owner hears that a watch has been told, or has ended: nobody waits for that
-	forgetAfter  = 10 * time.Minute       // half the life of a tombstone
+	giveUpAfter  = 10 * time.Minute       // half the life of a tombstone; not of what lasts
 	grain        = 10 * time.Millisecond  // of those times: what is due is looked for no more often
 
 	// silentAfter is how long an owner may say nothing, while no other takes over,
@@ -55,8 +55,8 @@ type request struct {
 	core.Request
 	shard   int
 	owner   phalanx.NodeID
-	epoch   uint64 // of the shard, when it was last sent
-	began   time.Duration
+	epoch   uint64        // of the shard, when it was last sent
+	began   time.Duration // or when the owner last said that it waits
 	again   time.Duration // when it is repeated
 	times   int           // how often it was sent to this owner
 	deliver func(owner phalanx.NodeID, r core.Result)
@@ -88,7 +88,8 @@ func (c *Client) Next() uint64 { return c.nums.Load() + 1 }
 func (c *Client) Requests() uint64 { return c.sent.Load() }
 
 // Request sends body to the owner of id. deliver is called with each Waiting
-// and once with the answer.
+// and once with the answer, or with ErrUnavailable when it is given up. Who waits
+// for the answer and does not want it any more has to Forget it.
 func (c *Client) Request(id phalanx.ObjectID, num uint64, body core.Body, deliver func(owner phalanx.NodeID, r core.Result)) {
 	c.mu.Lock()
 	shard := 0
@@ -221,15 +222,51 @@ func (c *Client) Forget(num uint64) {
 	defer c.mu.Unlock()
 	r := c.pending[num]
 	delete(c.pending, num)
-	if r == nil || r.ready == nil {
-		return
+	if r != nil && r.ready != nil {
+		c.cancel(r)
 	}
+}
+
+// cancel tells the owner that r has ended. It needs mu.
+func (c *Client) cancel(r *request) {
 	c.sent.Add(1)
 	now := c.now()
-	end := &request{Request: core.Request{From: c.self, Num: c.Nums(1), Object: r.Object, Body: core.Cancel{Num: num}}, shard: r.shard,
+	end := &request{Request: core.Request{From: c.self, Num: c.Nums(1), Object: r.Object, Body: core.Cancel{Num: r.Num}}, shard: r.shard,
 		began: now, heard: now, again: now + calm, deliver: func(phalanx.NodeID, core.Result) {}}
 	c.pending[end.Num] = end
 	c.arm(end.again, now)
+}
+
+// lasts reports whether r goes on until it is answered or forgotten. What binds or
+// deletes must not, unless it waits at the owner: once the tombstone has ended it
+// would do so anew. Nor does a report, for whose answer nobody waits.
+func (r *request) lasts() bool {
+	switch b := r.Body.(type) {
+	case core.Locate, core.AwaitCopies, core.Final, core.Abort, core.Restart, core.Evict, core.Watch, core.Stat, core.List:
+		return true
+	case core.PutInline: // of a generation that was begun
+		return !b.Gen.IsZero()
+	}
+	return false
+}
+
+// giveUp ends the requests that have gone on for too long, and returns what is to
+// be delivered. It needs mu, the calls must not have it.
+func (c *Client) giveUp(now time.Duration) []func() {
+	var out []func()
+	for num, r := range c.pending {
+		if now-r.began <= giveUpAfter || r.lasts() {
+			continue
+		}
+		delete(c.pending, num)
+		switch r.Body.(type) {
+		case core.Begin, core.PutInline: // it may have bound what nobody would finish
+			c.cancel(r)
+		}
+		owner, err := r.owner, c.unavailable(r, now-r.heard)
+		out = append(out, func() { r.deliver(owner, core.Result{Kind: err.Kind, Text: err.Err.Error()}) })
+	}
+	return out
 }
 
 // Impatient has silent called, from another goroutine, whenever the owner has not
@@ -309,7 +346,7 @@ func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 		return
 	case rep.Result.Waiting:
 		r.heard, r.times = c.now(), 0
-		r.again = r.heard + waitingAfter
+		r.began, r.again = r.heard, r.heard+waitingAfter
 	default:
 		delete(c.pending, rep.Num)
 	}
@@ -359,13 +396,9 @@ func (c *Client) Run(ctx context.Context) {
 		c.mu.Lock()
 		now := c.now()
 		c.next = 0
-		complain := c.complaints(now)
+		tell := append(c.giveUp(now), c.complaints(now)...)
 		var acks []addressed
-		for num, r := range c.pending {
-			if now-r.began > forgetAfter && r.ready == nil {
-				delete(c.pending, num)
-				continue
-			}
+		for _, r := range c.pending {
 			if r.ackTo != "" && r.ackAt <= now {
 				acks = append(acks, addressed{r.ackTo, r.shard, core.WatchAcked{From: c.self, Num: r.Num, Object: r.Object, Version: r.version}})
 				r.ackTo = ""
@@ -378,8 +411,8 @@ func (c *Client) Run(ctx context.Context) {
 		for _, a := range acks {
 			c.to.Send(a.to, a.shard, a.what)
 		}
-		for _, tell := range complain {
-			tell()
+		for _, call := range tell {
+			call()
 		}
 	}
 }
