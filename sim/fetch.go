@@ -74,7 +74,7 @@ func (f *fetch) served(c *copied) {
 
 // silent turns every caller away if this is still what they wait for.
 func (f *fetch) silent(num uint64, err *phalanx.Error) {
-	if f.core.Locating(num) {
+	if f.core.Locating() == num {
 		for _, c := range slices.Clone(f.callers) {
 			f.leave(c, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -22,6 +23,8 @@ type arrival struct {
 	num    uint64     // the first of its request numbers, that of the look-up
 	first  *call      // it was made for
 	room   int64      // of the budget, until there is a fetch
+
+	locating atomic.Bool // a Locate is not answered yet, as far as the fetch has heard
 
 	mu    sync.Mutex
 	calls map[uint64]*call
@@ -89,6 +92,7 @@ func (e *Env) abandon(a *arrival) {
 func (s *Store) lookUp(cl *call) {
 	env := s.env
 	a := &arrival{object: cl.object, num: env.Directory.Nums(numsPerActor), first: cl, calls: map[uint64]*call{cl.id: cl}}
+	a.locating.Store(true)
 	if env.Pool.Budget().TryReserve(firstRoom) {
 		a.room = firstRoom
 	}

@@ -280,6 +280,7 @@ func (f *fetch) do(ev transfer.Event) {
 	for _, e := range f.core.Step(f.env.Now(), ev) {
 		f.carryOut(e)
 	}
+	f.arrival.locating.Store(f.core.Locating() != 0)
 }
 
 func (f *fetch) carryOut(e transfer.Effect) {
@@ -364,7 +365,7 @@ func (f *fetch) tell(gen phalanx.Generation, complete bool, body directory.Body)
 // silent turns every caller away, if this is still what they wait for. What is
 // downstream goes on.
 func (f *fetch) silent(m silent) {
-	if !f.core.Locating(m.num) {
+	if f.core.Locating() != m.num {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.known)) {

@@ -447,10 +447,12 @@ func (s *Store) copyOrder(c actor.Context, p Pushed) {
 	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
 }
 
+// leaseAsked tells whether this node reads under a lease. While a Locate waits for
+// its answer the lease may be on its way.
 func (s *Store) leaseAsked(c actor.Context, m LeaseAsked) {
-	copy := s.env.Table.lookup(m.Object)
-	known := copy != nil && copy.lease == m.Lease || s.arrival(m.Object) != nil
-	if a := s.arrival(m.Object); a != nil && m.Move {
+	a := s.arrival(m.Object)
+	known := a != nil && a.locating.Load() || s.env.Table.leased(m.Object, m.Lease)
+	if a != nil && m.Move {
 		s.tell(c, a, transfer.Move{Lease: m.Lease, Held: s.env.Table.Held(m.Object)})
 	}
 	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})

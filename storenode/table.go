@@ -362,6 +362,14 @@ func (t *Table) upstream(c *objectCopy) phalanx.NodeID {
 	return c.upstream
 }
 
+// leased reports whether the copy of id is read under a lease.
+func (t *Table) leased(id phalanx.ObjectID, lease uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.copies[id]
+	return c != nil && c.lease == lease
+}
+
 // begun notes that c has its first piece.
 func (t *Table) begun(c *objectCopy) {
 	t.mu.Lock()

@@ -89,8 +89,14 @@ func NewReceiver(cfg Config) *Receiver {
 // Over reports whether the receiver has ended, with a complete copy or without.
 func (r *Receiver) Over() bool { return r.phase == over }
 
-// Locating reports whether the receiver waits for the answer to Locate num.
-func (r *Receiver) Locating(num uint64) bool { return r.phase == locating && r.locate == num }
+// Locating returns the number of the Locate whose answer the receiver waits for; 0 if
+// it waits for none.
+func (r *Receiver) Locating() uint64 {
+	if r.phase != locating {
+		return 0
+	}
+	return r.locate
+}
 
 // Step applies ev, at now since the start of the node, and returns what the
 // shell must do, in that order.
