@@ -19,7 +19,7 @@ func ContextError(op string, id phalanx.ObjectID, cause error, node phalanx.Node
 	}
 	kind := phalanx.ErrDeadline
 	if errors.Is(cause, context.Canceled) {
-		kind = phalanx.ErrCanceled
+		kind, node = phalanx.ErrCanceled, "" // it is nobody's fault
 	}
 	return &phalanx.Error{Op: op, Object: id, Node: node, Kind: kind, Err: errors.New(reason)}
 }

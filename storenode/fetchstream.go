@@ -24,7 +24,7 @@ func (f *fetch) openStream(o transfer.Open) {
 	}
 	f.opening = slices.DeleteFunc(f.opening, f.open)
 	c := f.copy
-	f.env.Table.reading(c, o.Sender, o.Lease)
+	f.env.Table.reading(c, o.Sender, o.Lease, f.core.Origin())
 	c.buffer.Retain()
 	ctx, cancel := context.WithCancel(f.ctx)
 	f.stream, f.streamID = cancel, o.Stream

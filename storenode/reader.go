@@ -171,7 +171,8 @@ func (r *Reader) next() ([]byte, error) {
 		select {
 		case <-r.sub.C:
 		case <-r.patience():
-			return nil, &phalanx.Error{Op: "open", Object: c.object, Node: r.table.upstream(c), Kind: phalanx.ErrDeadline, Err: fmt.Errorf("no byte has come for %v", r.idle)}
+			node, why := r.table.awaits(c)
+			return nil, &phalanx.Error{Op: "open", Object: c.object, Node: node, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("%s: nothing has come for %v", why, r.idle)}
 		case <-over:
 			if c.buffer.Err() == nil {
 				return nil, io.EOF
@@ -179,7 +180,8 @@ func (r *Reader) next() ([]byte, error) {
 		case <-r.end:
 			return nil, r.ended()
 		case <-r.ctx.Done():
-			return nil, ContextError("open", c.object, context.Cause(r.ctx), "", "its bytes have not all arrived")
+			node, why := r.table.awaits(c)
+			return nil, ContextError("open", c.object, context.Cause(r.ctx), node, why)
 		}
 	}
 }

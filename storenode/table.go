@@ -31,6 +31,7 @@ type objectCopy struct {
 	dropped  bool
 	lease    uint64
 	upstream phalanx.NodeID
+	maker    phalanx.NodeID // of what comes from upstream, if that is known
 	streams  int    // receivers that read from it
 	used     uint64 // the table's count of uses, for eviction
 
@@ -348,18 +349,21 @@ func (t *Table) served(c *objectCopy) int {
 }
 
 // reading notes whom c is read from.
-func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64) {
+func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64, maker phalanx.NodeID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.upstream, c.lease = upstream, lease
+	c.upstream, c.lease, c.maker = upstream, lease, maker
 	c.path.set([]phalanx.NodeID{upstream})
 }
 
-// upstream returns whom c is read from, or "".
-func (t *Table) upstream(c *objectCopy) phalanx.NodeID {
+// awaits says what is missing of c, and who is to give it.
+func (t *Table) awaits(c *objectCopy) (node phalanx.NodeID, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.upstream
+	if c.buffer.Complete() {
+		return c.maker, "it is not final: its creator has not finished"
+	}
+	return c.upstream, "its bytes have not all arrived"
 }
 
 // leased reports whether the copy of id is read under a lease.

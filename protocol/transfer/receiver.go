@@ -98,6 +98,10 @@ func (r *Receiver) Locating() uint64 {
 	return r.locate
 }
 
+// Arriving reports whether the receiver waits for bytes of another node, or for the
+// word of the owner that they are final.
+func (r *Receiver) Arriving() bool { return r.phase == reading || r.phase == whole && !r.own }
+
 // Step applies ev, at now since the start of the node, and returns what the
 // shell must do, in that order.
 func (r *Receiver) Step(now time.Duration, ev Event) []Effect {
@@ -329,6 +333,9 @@ func (r *Receiver) reserved(ev Reserved) {
 // Reserving reports whether the receiver waits for room.
 func (r *Receiver) Reserving() bool { return r.phase == reserving }
 
+// Origin returns who makes what is read, if the owner has said so.
+func (r *Receiver) Origin() phalanx.NodeID { return r.origin }
+
 // Reason says what the receiver is waiting for: the text of a deadline's error.
 func (r *Receiver) Reason() (node phalanx.NodeID, text string) {
 	switch r.phase {
@@ -347,7 +354,7 @@ func (r *Receiver) Reason() (node phalanx.NodeID, text string) {
 	case reading:
 		return r.sender, "its bytes have not all arrived"
 	case whole:
-		return "", "it is not final: its creator has not finished"
+		return r.origin, "it is not final: its creator has not finished"
 	}
 	return "", "it has not been asked for"
 }
