@@ -77,6 +77,7 @@ type fetch struct {
 	result   error
 	final    *objectCopy // once complete
 	whole    *Info       // of inline bytes for which there is no room yet
+	probe    probe
 }
 
 // newFetch returns the props of an actor that goes on with a.
@@ -125,6 +126,10 @@ func (f *fetch) Receive(c actor.Context) {
 		f.inlineRoom(m.err)
 	case silent:
 		f.silent(m)
+	case probeDue:
+		f.probeDue()
+	case probed:
+		f.probed(m)
 	case supply:
 		f.supplied(m)
 	case unsupplied:
@@ -150,6 +155,7 @@ func (f *fetch) start(c actor.Context) {
 // end frees what the fetch holds; what is complete stays in the table.
 func (f *fetch) end() {
 	f.cancel()
+	f.endProbe()
 	f.room.close()
 	f.unreserve()
 	leaves, gen := f.env.alive().ctx.Err() != nil, f.genHeld()
@@ -362,18 +368,21 @@ func (f *fetch) tell(gen phalanx.Generation, complete bool, body directory.Body)
 	})
 }
 
-// silent turns every caller away, if this is still what they wait for. What is
-// downstream goes on.
+// silent turns every caller away, if this is still what they wait for.
 func (f *fetch) silent(m silent) {
-	if f.core.Locating() != m.num {
-		return
+	if f.core.Locating() == m.num {
+		f.turnAway(m.err)
 	}
+}
+
+// turnAway answers every caller with err. What is downstream goes on.
+func (f *fetch) turnAway(err *phalanx.Error) {
 	for _, id := range slices.Sorted(maps.Keys(f.known)) {
 		if c := f.forget(id); c != nil {
-			c.answer(nil, nil, m.err)
+			c.answer(nil, nil, err)
 		}
 		if r := f.opened[id]; r != nil {
-			r.fail(m.err)
+			r.fail(err)
 		}
 		f.do(transfer.Leave{Caller: id})
 	}

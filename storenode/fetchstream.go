@@ -23,6 +23,7 @@ func (f *fetch) openStream(o transfer.Open) {
 		}
 	}
 	f.opening = slices.DeleteFunc(f.opening, f.open)
+	f.startProbe()
 	c := f.copy
 	f.env.Table.reading(c, o.Sender, o.Lease, f.core.Origin())
 	c.buffer.Retain()

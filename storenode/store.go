@@ -248,15 +248,21 @@ func (s *Store) wantOwn(cl *call, c *objectCopy) {
 	env := s.env
 	if cl.reader {
 		if r := newReader(cl, env.Table, c, nil); r != nil {
-			cl.answer(nil, r, nil)
+			if cl.answer(nil, r, nil) {
+				go func() {
+					if err := env.missed(c, r.end); err != nil {
+						r.fail(err)
+					}
+				}()
+			}
 			return
 		}
 	}
 	go func() {
-		select {
-		case <-c.over: // the copy becomes complete, or is dropped
+		if err := env.missed(c, cl.over); err != nil {
+			cl.answer(nil, nil, err)
+		} else if !cl.answered() {
 			env.send(env.StorePID, want{cl})
-		case <-cl.over:
 		}
 	}()
 }

@@ -32,8 +32,8 @@ type objectCopy struct {
 	lease    uint64
 	upstream phalanx.NodeID
 	maker    phalanx.NodeID // of what comes from upstream, if that is known
-	streams  int    // receivers that read from it
-	used     uint64 // the table's count of uses, for eviction
+	streams  int            // receivers that read from it
+	used     uint64         // the table's count of uses, for eviction
 
 	viewers atomic.Int32
 	again   atomic.Bool // announced since leave to evict it was asked for

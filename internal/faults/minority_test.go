@@ -1,7 +1,9 @@
 package faults
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
@@ -11,7 +13,7 @@ import (
 
 // Two nodes of six are cut off. They read what they have, and finish what is on the
 // way between them; everything else they are asked ends in ErrUnavailable, also what
-// an open reader still waits for. The others go on, and when the cut ends all are
+// an open reader still waits for, and what is read from one that waits itself. The others go on, and when the cut ends all are
 // one cluster again.
 func TestAMinorityIsCutOff(t *testing.T) {
 	for _, leads := range []bool{false, true} {
@@ -46,9 +48,16 @@ func TestAMinorityIsCutOff(t *testing.T) {
 			before := states(t, minority)
 			opened := tell(a, order{Do: "open", Object: read, Size: large})
 			growing(t, a, before[0])
+			was := []phalanx.NodeID{a.id(t), b.id(t)}
+			behind := []call{tell(b, order{Do: "open", Object: read, Size: large}), tell(b, order{Do: "get", Object: read, Size: large})}
+			eventually(t, func() string { // the origin is busy with a
+				if s := must(t, tell(c, order{Do: "stat", Object: read}))[0].Text; !strings.Contains(s, fmt.Sprintf("%s from %s\n", was[1], was[0])) {
+					return "b does not read from a, but:\n" + s
+				}
+				return ""
+			})
 			moves := tell(b, order{Do: "get", Object: between, Size: large})
 			growing(t, b, before[1])
-			was := []phalanx.NodeID{a.id(t), b.id(t)}
 			var cuts []bed.Cut
 			for _, p := range minority {
 				for _, q := range majority {
@@ -66,7 +75,7 @@ func TestAMinorityIsCutOff(t *testing.T) {
 					}
 				}
 			}
-			unavailable(append(waits, opened)...)
+			unavailable(append(append(waits, opened), behind...)...)
 			must(t, moves, tell(a, order{Do: "get", Object: had, Size: 1 << 20}), tell(b, order{Do: "get", Object: between, Size: large}))
 			var refused []call
 			for i, id := range theirs {

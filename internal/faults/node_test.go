@@ -142,6 +142,7 @@ func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {
 		s, err = p.node.Stat(ctx, o.Object)
 		l.Gen = s.Gen
 		for _, h := range s.Holders {
+			l.Text += fmt.Sprintf("%s from %s\n", h.Node, h.Upstream)
 			if h.Complete && h.Pinned {
 				l.Pinned = append(l.Pinned, h.Node)
 			}
