@@ -71,16 +71,27 @@ func (d *Download) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// becameFor bounds how long a node may take to say what became of an object. Where it
+// cannot know, it says so after the silence of the object's owner, a few seconds.
+const becameFor = 6 * time.Second
+
 // broken says why the bytes ended too early. The stream has no room for that,
 // so the node is asked what became of the object.
 func (d *Download) broken() error {
 	e := &phalanx.Error{Op: "get", Object: d.ID, Kind: phalanx.ErrAborted}
-	_, err := d.client.Stat(d.ctx, d.ID, time.Second)
-	switch {
-	case errors.Is(err, phalanx.ErrDeleted):
+	_, err := d.client.Stat(d.ctx, d.ID, becameFor)
+	var why phalanx.Error
+	if err != nil {
+		why = *typed(err)
+	}
+	switch kind := why.Kind; {
+	case kind == phalanx.ErrDeleted:
 		e.Kind, e.Err = phalanx.ErrDeleted, fmt.Errorf("it was deleted after %d bytes had come", d.at)
-	case errors.Is(err, phalanx.ErrUnavailable):
-		e.Kind, e.Err = phalanx.ErrUnavailable, fmt.Errorf("the node at %s went away after %d bytes", d.client.Addr(), d.at)
+	case d.ctx.Err() != nil:
+		return d.client.failure(d.ctx, "get", d.ID, d.ctx.Err())
+	case kind == phalanx.ErrUnavailable, kind == phalanx.ErrDeadline, kind == phalanx.ErrFenced, kind == phalanx.ErrClosed:
+		e.Kind, e.Node = phalanx.ErrUnavailable, why.Node
+		e.Err = fmt.Errorf("the stream of the node at %s broke off after %d bytes, and it is not known why: %s", d.client.Addr(), d.at, err)
 	default:
 		e.Err = fmt.Errorf("the stream broke off after %d bytes: the object is made again or was given up", d.at)
 	}

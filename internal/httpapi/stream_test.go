@@ -8,12 +8,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
+	"github.com/phalanx-go/phalanx/internal/httpapi/fakenode"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // An object can be read while it is uploaded, with and without a known size;
@@ -120,6 +123,57 @@ func TestDeletedWhileRead(t *testing.T) {
 	_ = feed.CloseWithError(errors.New("no more"))
 	if err := <-put; err == nil {
 		t.Error("the put of half an object succeeded")
+	}
+}
+
+// blind is a node that cannot say what became of an object.
+type blind struct {
+	*fakenode.Node
+	answer phalanx.Kind
+	had    chan time.Duration // that it was asked to answer within
+}
+
+func (n *blind) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, error) {
+	deadline, _ := ctx.Deadline()
+	n.had <- time.Until(deadline)
+	return storenode.ObjectStat{}, &phalanx.Error{Op: "stat", Object: id, Node: "n7#7", Kind: n.answer, Err: errors.New("its owner has not answered")}
+}
+
+// A stream that broke off where the object's owner cannot be reached does not tell
+// that the object was given up.
+func TestBrokenWhereNothingIsKnown(t *testing.T) {
+	for _, kind := range []phalanx.Kind{phalanx.ErrUnavailable, phalanx.ErrDeadline, phalanx.ErrFenced, phalanx.ErrClosed} {
+		n := &blind{fakenode.New(), kind, make(chan time.Duration, 1)}
+		server := httptest.NewServer(httpapi.New(n, httpapi.Options{Logger: quiet()}).Handler())
+		client, err := httpapi.NewClient(server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, feed := io.Pipe()
+		put := make(chan error, 1)
+		go func() {
+			_, err := client.Put(context.Background(), "b", in, 30, httpapi.PutOptions{})
+			put <- err
+		}()
+		write(t, feed, "0123456789")
+		n.Await("b", 10)
+		d, err := client.Get(t.Context(), "b", 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = feed.CloseWithError(errors.New("the disk is gone"))
+		<-put
+		_, err = io.ReadAll(d)
+		var e *phalanx.Error
+		if !errors.As(err, &e) || e.Kind != phalanx.ErrUnavailable || e.Node != "n7#7" {
+			t.Errorf("%v: got %v", kind, err)
+		}
+		if had := <-n.had; had < 5*time.Second { // owners are silent for three seconds and more
+			t.Errorf("the node had %v to say what became of it", had)
+		}
+		_ = d.Close()
+		client.Close()
+		server.Close()
 	}
 }
 
