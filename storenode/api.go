@@ -225,7 +225,8 @@ func (e *Env) Stat(id phalanx.ObjectID, deadline time.Duration, done func(Object
 	})
 }
 
-// simple sends one request and calls done once, by the deadline.
+// simple sends one request and calls done once: by the deadline, or when the node
+// begins to leave.
 func (e *Env) simple(op string, id phalanx.ObjectID, deadline time.Duration, body directory.Body, done func(directory.Result, error)) {
 	if err := id.Validate(); err != nil {
 		done(directory.Result{}, withOp(op, id, err))
@@ -233,8 +234,14 @@ func (e *Env) simple(op string, id phalanx.ObjectID, deadline time.Duration, bod
 	}
 	num := e.Directory.Nums(1)
 	answer := once(done)
-	timer := time.AfterFunc(deadline, func() {
+	ctx, cancel := context.WithTimeout(e.alive().ctx, deadline)
+	stop := context.AfterFunc(ctx, func() {
+		cancel()
 		e.Directory.Forget(num)
+		if e.alive().ctx.Err() != nil {
+			answer(directory.Result{}, withOp(op, id, e.Ended()))
+			return
+		}
 		answer(directory.Result{}, &phalanx.Error{Op: op, Object: id, Node: e.Directory.Owner(id), Kind: phalanx.ErrDeadline,
 			Err: fmt.Errorf("its directory shard did not answer for %v", deadline)})
 	})
@@ -242,7 +249,8 @@ func (e *Env) simple(op string, id phalanx.ObjectID, deadline time.Duration, bod
 		if r.Waiting {
 			return
 		}
-		timer.Stop()
+		stop()
+		cancel()
 		if r.Kind != 0 {
 			answer(r, &phalanx.Error{Op: op, Object: id, Node: owner, Kind: r.Kind, Err: errors.New(r.Text)})
 			return
@@ -250,7 +258,8 @@ func (e *Env) simple(op string, id phalanx.ObjectID, deadline time.Duration, bod
 		answer(r, nil)
 	})
 	e.Directory.Impatient(num, func(err *phalanx.Error) {
-		timer.Stop()
+		stop()
+		cancel()
 		e.Directory.Forget(num)
 		answer(directory.Result{}, withOp(op, id, err))
 	})

@@ -78,6 +78,9 @@ func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.Objec
 	})()
 	defer context.AfterFunc(e.alive().ctx, cancel)()
 	res, err := e.Request(ctx, pid, req)
+	if err != nil && e.alive().ctx.Err() != nil {
+		return withOp("prefetch", id, e.Ended())
+	}
 	if err != nil {
 		kind, _ := kindOf(err)
 		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: kind, Err: fmt.Errorf("it did not answer: %w", err)}
