@@ -114,35 +114,33 @@ func openCall(m Open, deliver func(any)) *call {
 // stopper ends a put for its caller, who may go away before it has begun.
 type stopper struct {
 	mu  sync.Mutex
-	put func(*phalanx.Error)
-	why *phalanx.Error
+	put func(*phalanx.Error) // stops a put that has begun
+	off bool                 // it must not begin any more
 }
 
-// start tells how the put is stopped.
-func (s *stopper) start(put func(*phalanx.Error)) {
+// begin is called by a put before it does anything, and tells how it is stopped;
+// false if its caller has gone away.
+func (s *stopper) begin(put func(*phalanx.Error)) bool {
 	s.mu.Lock()
-	s.put = put
-	why := s.why
-	s.mu.Unlock()
-	if why != nil {
-		put(why)
+	defer s.mu.Unlock()
+	if s.off {
+		return false
 	}
+	s.put = put
+	return true
 }
 
-func (s *stopper) stop(why *phalanx.Error) {
+// stop has the put end with why, and reports whether it has begun: then it will
+// answer, else it never begins.
+func (s *stopper) stop(why *phalanx.Error) (begun bool) {
 	s.mu.Lock()
-	s.why = why
 	put := s.put
+	s.off = true
 	s.mu.Unlock()
 	if put != nil {
 		put(why)
 	}
-}
-
-func (s *stopper) started() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.put != nil
+	return put != nil
 }
 
 // Put creates an object. It returns when nothing reads req.Bytes any more.
@@ -159,29 +157,40 @@ func (e *Env) Put(ctx context.Context, req Put) (Info, bool, error) {
 	done := make(chan *PutDone, 1)
 	stop := &stopper{}
 	e.send(e.StorePID, putCall{req: req, done: func(d *PutDone) { done <- d }, stop: stop})
-	select {
-	case d := <-done:
-		return d.Info, d.Existed, d.Err
-	case <-e.leaving():
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.Canceled) {
-			stop.stop(ContextError("put", req.Object, context.Cause(ctx), "", "the caller went away"))
-			break
+	d, why := e.awaitPut(ctx, req.Object, done)
+	if d == nil {
+		if !stop.stop(why) {
+			if why.Kind == phalanx.ErrDeadline {
+				why.Err = errors.New("the node was too busy to begin it: nothing was put")
+			}
+			return Info{}, false, withOp("put", req.Object, why)
 		}
-		late := time.AfterFunc(giveUpAfter, func() { // the put's own timer says why
-			stop.stop(ContextError("put", req.Object, context.DeadlineExceeded, e.Self, "the node is too busy to say why"))
-		})
-		defer late.Stop()
+		d = <-done
 	}
+	return d.Info, d.Existed, d.Err
+}
+
+// awaitPut waits for a put's answer, or returns why it is not waited for any more.
+func (e *Env) awaitPut(ctx context.Context, id phalanx.ObjectID, done <-chan *PutDone) (*PutDone, *phalanx.Error) {
 	select {
 	case d := <-done:
-		return d.Info, d.Existed, d.Err
-	case <-e.alive().ended:
-		if stop.started() { // then it was stopped, and answers
-			d := <-done
-			return d.Info, d.Existed, d.Err
-		}
-		return Info{}, false, withOp("put", req.Object, e.Ended())
+		return d, nil
+	case <-e.leaving():
+		return nil, e.Ended()
+	case <-ctx.Done():
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ContextError("put", id, context.Cause(ctx), "", "the caller went away")
+	}
+	late := time.NewTimer(giveUpAfter) // the put's own timer says why
+	defer late.Stop()
+	select {
+	case d := <-done:
+		return d, nil
+	case <-e.leaving():
+		return nil, e.Ended()
+	case <-late.C:
+		return nil, ContextError("put", id, context.DeadlineExceeded, e.Self, "the node is too busy to say why")
 	}
 }
 

@@ -16,7 +16,6 @@ type life struct {
 	once   sync.Once
 	ctx    context.Context // ends when the node begins to leave
 	cancel context.CancelFunc
-	ended  chan struct{} // closed once no actor of the store works any more
 	dead   *eventstream.Subscription
 }
 
@@ -24,7 +23,6 @@ func (e *Env) alive() *life {
 	l := &e.life
 	l.once.Do(func() {
 		l.ctx, l.cancel = context.WithCancel(context.Background())
-		l.ended = make(chan struct{})
 		l.dead = e.System.EventStream.Subscribe(lost)
 	})
 	return l
@@ -75,6 +73,5 @@ func (e *Env) Close() {
 	}
 	if first {
 		e.System.EventStream.Unsubscribe(l.dead)
-		close(l.ended)
 	}
 }

@@ -30,6 +30,7 @@ type put struct {
 	env  *Env
 	req  Put
 	done func(*PutDone)
+	stop *stopper
 
 	core    *transfer.Creator
 	self    *actor.PID
@@ -48,9 +49,12 @@ type put struct {
 }
 
 // newPut returns the props of a Put. done is called once, after which nothing
-// reads the caller's bytes any more.
-func newPut(env *Env, req Put, done func(*PutDone)) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &put{env: env, req: req, done: done, why: phalanx.ErrAborted} })
+// reads the caller's bytes any more; never if stop says that the caller has gone
+// away before it could begin.
+func newPut(env *Env, req Put, done func(*PutDone), stop *stopper) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		return &put{env: env, req: req, done: done, stop: stop, why: phalanx.ErrAborted}
+	})
 }
 
 // Receive turns messages into events.
@@ -101,6 +105,11 @@ func (p *put) start(c actor.Context) {
 	p.core = transfer.NewCreator(transfer.CreatorConfig{Self: p.env.Self, Object: p.req.Object, Meta: p.req.Meta,
 		Copies: p.req.Copies, InlineLimit: p.env.InlineLimit, FirstNum: p.env.Directory.Nums(numsPerActor)})
 	self, env, ctx, size := p.self, p.env, p.ctx, p.req.Meta.Size
+	if !p.stop.begin(func(err *phalanx.Error) { env.send(self, putFailed{err}) }) {
+		p.over = true
+		env.System.Root.Stop(self)
+		return
+	}
 	p.timer = time.AfterFunc(p.req.Deadline, func() { env.send(self, putLate{}) })
 	if !env.addPut(p.req.Object, self) {
 		p.fail(env.Ended())

@@ -369,12 +369,9 @@ func (s *Store) put(req Put, done func(*PutDone), stop *stopper) {
 			Err: fmt.Errorf("its %d bytes are more than the node's memory cap of %d; start nodes with a larger --memory", req.Meta.Size, limit)})
 		return
 	}
-	pid, err := s.env.Spawn(newPut(s.env, req, done), fmt.Sprintf("put-%d", s.env.nums.Add(1)))
-	if err != nil {
+	if _, err := s.env.Spawn(newPut(s.env, req, done, stop), fmt.Sprintf("put-%d", s.env.nums.Add(1))); err != nil {
 		fail(err)
-		return
 	}
-	stop.start(func(err *phalanx.Error) { s.env.send(pid, putFailed{err}) })
 }
 
 // pushed routes an order of an owner to whoever works on the object, carries
