@@ -44,8 +44,8 @@ type (
 		Node phalanx.NodeID `json:"node"`
 	}
 
-	// NodeFenced says that the others have removed this node, which ends all its
-	// roles. It joins again by itself.
+	// NodeFenced says that the others have removed this node, or that an actor which
+	// it needs was stopped. This ends all its roles; it joins again by itself.
 	NodeFenced struct {
 		Node phalanx.NodeID `json:"node"`
 		View uint64         `json:"view"`

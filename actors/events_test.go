@@ -35,7 +35,7 @@ var all = []struct {
 	{actors.PlaceReplaced{Target: "s", Place: 2, Node: "c#1", Source: "y"}, `reduce "s" has place 2 again, with "y" on node c#1`},
 	{actors.AncestorsCleared{Target: "s", Cleared: []int{0, 1}, Cause: "place 3 was lost"}, `reduce "s" cleared places [0 1], which make their results again: place 3 was lost`},
 	{actors.NodeTrusted{Node: "n#1"}, `node n#1 answers again`},
-	{actors.NodeFenced{Node: "n#1", View: 7}, `node n#1 was removed from the cluster (view 7)`},
+	{actors.NodeFenced{Node: "n#1", View: 7}, `node n#1 is no member of the cluster any more (view 7)`},
 	{actors.NodeRejoined{Node: "n#2", Was: "n#1", Took: 1_500_000}, `node n#1 is back as n#2 after 1.5ms`},
 	{actors.ShardMoved{Shard: 3, Epoch: 5, From: "a#1", To: "b#1"}, "shard 3 moved from node a#1 to node b#1 (epoch 5)"},
 	{actors.ShardMoved{Shard: 3, Epoch: 1, To: "b#1"}, "shard 3 is owned by node b#1 (epoch 1)"},

@@ -52,7 +52,7 @@ func (e NodeSuspected) String() string {
 func (e NodeTrusted) String() string { return fmt.Sprintf("node %s answers again", e.Node) }
 
 func (e NodeFenced) String() string {
-	return fmt.Sprintf("node %s was removed from the cluster (view %d)", e.Node, e.View)
+	return fmt.Sprintf("node %s is no member of the cluster any more (view %d)", e.Node, e.View)
 }
 
 func (e NodeRejoined) String() string {

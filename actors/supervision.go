@@ -32,6 +32,10 @@ type Supervisor struct {
 	Limit  int
 	Window time.Duration
 
+	// Stopped is called when an actor is about to be stopped, on the goroutine that
+	// panicked. Nil: nobody wants to know.
+	Stopped func(child *actor.PID)
+
 	log logrus.FieldLogger
 }
 
@@ -82,6 +86,9 @@ func (s *Supervisor) HandleFailure(sys *actor.ActorSystem, supervisor actor.Supe
 	case actor.RestartDirective:
 		time.AfterFunc(delay, func() { supervisor.RestartChildren(child) })
 	case actor.StopDirective:
+		if s.Stopped != nil {
+			s.Stopped(child)
+		}
 		supervisor.StopChildren(child)
 	case actor.EscalateDirective:
 		supervisor.EscalateFailure(reason, message)

@@ -16,6 +16,9 @@ func (n *Node) Oust(node phalanx.NodeID) {
 	n.life.Load().members.Propose(view.RemoveMember{Node: node, Dead: true})
 }
 
+// FailAtOnce has the node's actors stopped when they panic for the first time.
+func (n *Node) FailAtOnce() { n.life.Load().vital.Limit = 0 }
+
 // WaitsForRoom reports whether somebody waits for memory.
 func (n *Node) WaitsForRoom() bool { return n.budget.Missing() > 0 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster/internal/detector"
 	"github.com/phalanx-go/phalanx/cluster/internal/membership"
 	"github.com/phalanx-go/phalanx/coordinator"
@@ -41,13 +42,15 @@ type life struct {
 	store    *storenode.Env
 	places   *storenode.Places
 	reduces  *coordinator.Env
-	own      []*actor.PID // actors that nothing else stops
+	own      []*actor.PID       // actors that nothing else stops
+	vital    *actors.Supervisor // of actors without which the node does not work
 
 	view   atomic.Pointer[view.View]
 	joined chan struct{} // closed once this node is in its view
 	enter  sync.Once
 	fenced atomic.Bool
-	done   chan struct{} // closed when it ends
+	failed atomic.Bool   // an actor that it needs was stopped
+	done   chan struct{} // closed when it ends, or learns that it was removed
 	ending sync.Once
 
 	background sync.WaitGroup
@@ -76,6 +79,8 @@ func (n *Node) begin() (*life, error) {
 	l.relays = newRelays(l.id)
 	l.log = n.cfg.Logger.WithField(logging.Node, l.id)
 	l.view.Store(&view.View{})
+	l.vital = actors.Restarting(l.log)
+	l.vital.Stopped = l.onStopped
 	err := l.startData()
 	if err == nil {
 		err = l.startStore()
@@ -97,7 +102,7 @@ func (l *life) join(ctx context.Context, seeds []string) error {
 	n := l.n
 	var err error
 	if l.detector, err = detector.Start(detector.Config{System: n.system, Remote: n.remote, Conns: l.conns, Self: l.id, Clock: n.clock, Log: l.log,
-		OnSuspect: l.suspect, OnTrust: l.trust, Remove: l.condemn}); err != nil {
+		OnSuspect: l.suspect, OnTrust: l.trust, Remove: l.condemn, OnStopped: l.onStopped}); err != nil {
 		return err
 	}
 	l.watching.Store(l.detector)
@@ -121,7 +126,7 @@ func (l *life) join(ctx context.Context, seeds []string) error {
 // end stops everything that begin and join have started, in the opposite order.
 // Ending twice is safe. Complete copies stay if keep is set.
 func (l *life) end(keep bool) {
-	l.ending.Do(func() { close(l.done) })
+	l.over()
 	if l.detector != nil {
 		l.detector.Stop()
 	}
@@ -159,6 +164,9 @@ func (l *life) end(keep bool) {
 		l.store.Table.Close(l.store.Ended())
 	}
 }
+
+// over has calls on this incarnation end. They end only once.
+func (l *life) over() { l.ending.Do(func() { close(l.done) }) }
 
 // err returns what a call on an incarnation that ends fails with.
 func (l *life) err(op string, id phalanx.ObjectID) error {
@@ -211,11 +219,11 @@ func (l *life) startStore() error {
 	l.store.Coordinate, l.store.RunReduce = l.reduces.Reduce, l.reduces.Run
 	l.reporter = directory.NewReporter(l.id, t, l.client.Next, l.store.Table.Holdings)
 	l.host = directory.NewHost(directory.HostConfig{Self: l.id, System: n.system, Transport: t, Now: n.clock, InlineLimit: max(0, n.cfg.InlineLimit),
-		Fanout: n.cfg.Fanout, Log: l.log, Spawn: n.spawner(n.restarting), Publish: publish, Memory: n.budget,
+		Fanout: n.cfg.Fanout, Log: l.log, Spawn: n.spawner(l.vital), Publish: publish, Memory: n.budget,
 		CaughtUp:  func(shard int, epoch uint64, node phalanx.NodeID) { l.members.InSync(shard, epoch, node) },
 		LostState: func(shard int, epoch uint64) { l.members.Drop(shard, epoch, l.id) }})
 	var err error
-	spawn := n.spawner(n.restarting)
+	spawn := n.spawner(l.vital)
 	if l.store.StorePID, err = spawn(storenode.NewStore(l.store), storeName); err != nil {
 		return err
 	}

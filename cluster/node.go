@@ -21,9 +21,9 @@ import (
 // Node is this process's part in a cluster. It is safe for concurrent use.
 //
 // If the cluster removes it although the process lives, because it hung or was
-// cut off, it joins again by itself as a new incarnation: its ID changes, actors
-// of the application and complete copies stay, calls fail with ErrFenced until it
-// is a member again.
+// cut off, or if an actor that it needs panics again and again, it joins again by
+// itself as a new incarnation: its ID changes, actors of the application and
+// complete copies stay, calls fail with ErrFenced until it is a member again.
 type Node struct {
 	cfg     Config
 	log     logrus.FieldLogger

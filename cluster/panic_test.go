@@ -99,6 +99,53 @@ func TestActorsThatPanic(t *testing.T) {
 	}
 }
 
+// A node of which an actor panics again and again joins again, with what it has.
+func TestActorsThatAreStopped(t *testing.T) {
+	for name, sizes := range map[string][]int{"store": {1, 2, 5}, "evictor": {3}, "places": {3}, "looks": {3}, "shard-": {3}} {
+		for _, size := range sizes {
+			t.Run(fmt.Sprintf("%s on %d nodes", name, size), func(t *testing.T) {
+				nodes := start(t, size, silent)
+				ctx := within(t)
+				n := nodes[0]
+				big := random(3<<20, 1)
+				put(t, n, "big", big)
+				waits := make(chan error, 1)
+				go func() {
+					_, err := n.Get(ctx, "never")
+					waits <- err
+				}()
+				eventually(t, "it waits", func() bool { return n.Status().Fetching > 0 })
+				was, events := n.ID(), n.Events(ctx)
+				n.FailAtOnce()
+				if crash(n, name) == 0 {
+					t.Fatal("there is no such actor")
+				}
+				if err := <-waits; !errors.Is(err, phalanx.ErrFenced) {
+					t.Errorf("what waited ended with %v", err)
+				}
+				back := false
+				for e := range events {
+					if r, ok := e.(actors.NodeRejoined); ok {
+						back = r.Was == was && r.Node == n.ID()
+						break
+					}
+				}
+				if !back {
+					t.Fatal("it has not joined again")
+				}
+				small := random(1000, 2)
+				put(t, n, "small", small)
+				for _, n := range nodes {
+					brings(t, "a Get", getting(ctx, n, "small"), small)
+					if size > 1 { // else there is a new cluster, of which nobody knows it
+						brings(t, "a Get", getting(ctx, n, "big"), big)
+					}
+				}
+			})
+		}
+	}
+}
+
 // A coordinator that panics in the middle of a reduce takes the target up again.
 func TestACoordinatorThatPanics(t *testing.T) {
 	nodes := start(t, 5, silent)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/phalanx-go/phalanx/actors"
@@ -22,15 +23,36 @@ func (l *life) onFenced() {
 	default:
 		return // Join says so
 	}
+	select {
+	case <-l.done: // before
+		return
+	default:
+	}
 	if n.leaving {
 		return
 	}
 	l.fenced.Store(true)
 	l.store.Fence()
-	l.log.Warn("the cluster has removed this node")
+	l.over()
+	if !l.failed.Load() {
+		l.log.Warn("the cluster has removed this node")
+	}
 	n.system.EventStream.Publish(actors.NodeFenced{Node: l.id, View: l.view.Load().Number})
 	n.rejoining.Go(func() { n.rejoin(l) })
 }
+
+// onStopped hears that an actor was stopped, since it had panicked again and again,
+// whose work nobody else on this node does. The node begins anew, as one that was
+// removed: what has led there may be gone with the incarnation.
+func (l *life) onStopped(who *actor.PID) {
+	l.failed.Store(true) // before: who joins looks at it afterwards
+	l.log.WithField(logging.Actor, who.GetId()).Error("an actor that the node needs panicked too often, it joins again without what it was doing")
+	l.onFenced()
+}
+
+// giveUpFor bounds how long a node of which an actor has failed tries to leave
+// before it joins again. It may be the only voter.
+const giveUpFor = 2 * time.Second
 
 // rejoinFor bounds one attempt to join again; the next follows a little later.
 const rejoinFor = 10 * time.Second
@@ -57,6 +79,13 @@ func (n *Node) rejoin(old *life) {
 			seeds = append(seeds, m.Control)
 		}
 	}
+	if old.failed.Load() {
+		ctx, cancel := context.WithTimeout(n.background, giveUpFor)
+		if err := old.members.Leave(ctx); err != nil {
+			old.log.WithError(err).Warn("it could not leave before it joins again")
+		}
+		cancel()
+	}
 	old.end(true)
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 2*time.Second
@@ -81,12 +110,15 @@ func (n *Node) rejoin(old *life) {
 		return // the node leaves
 	}
 	n.mu.Lock()
-	leaving := n.leaving
-	if !leaving {
+	leaving, fenced := n.leaving, l.fenced.Load()
+	if !leaving && !fenced {
 		n.life.Store(l)
 	}
 	n.mu.Unlock()
-	if leaving {
+	switch {
+	case fenced: // already: it joins again by itself
+		return
+	case leaving:
 		l.end(true)
 		return
 	}

@@ -31,6 +31,9 @@ func (l *life) learn(v view.View) {
 	}
 	if v.Has(l.id) {
 		l.enter.Do(func() { close(l.joined) })
+		if l.failed.Load() { // before there was anything to be fenced from
+			l.onFenced()
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ type Config struct {
 	OnSuspect func(detect.Suspect)
 	OnTrust   func(phalanx.NodeID)
 	Remove    func(detect.Remove) // to be proposed
+	OnStopped func(*actor.PID)    // the actor panicked too often
 }
 
 // Detector is this node's part in noticing failures. It is safe for concurrent
@@ -59,7 +60,9 @@ func Start(cfg Config) (*Detector, error) {
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	props := actor.PropsFromProducer(func() actor.Actor { return &instance{d: d} })
 	d.pid = cfg.System.NewLocalPID(actorName) // which the actor itself uses
-	if _, err := cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
+	supervisor := actors.Restarting(cfg.Log)
+	supervisor.Stopped = cfg.OnStopped
+	if _, err := cfg.System.Root.SpawnNamed(supervisor.Guard(props), actorName); err != nil {
 		d.cancel()
 		return nil, &phalanx.Error{Op: "join", Node: cfg.Self, Kind: phalanx.ErrInternal, Err: err}
 	}
