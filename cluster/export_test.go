@@ -19,6 +19,9 @@ func (n *Node) Oust(node phalanx.NodeID) {
 // FailAtOnce has the node's actors stopped when they panic for the first time.
 func (n *Node) FailAtOnce() { n.life.Load().vital.Limit = 0 }
 
+// Fence has a node learn that it was removed, which it was not.
+func (n *Node) Fence() { n.life.Load().onFenced() }
+
 // WaitsForRoom reports whether somebody waits for memory.
 func (n *Node) WaitsForRoom() bool { return n.budget.Missing() > 0 }
 

@@ -166,7 +166,13 @@ func (l *life) end(keep bool) {
 }
 
 // over has calls on this incarnation end. They end only once.
-func (l *life) over() { l.ending.Do(func() { close(l.done) }) }
+func (l *life) over() {
+	l.ending.Do(func() {
+		l.n.gate.Lock() // what the door has let through is with the store now
+		defer l.n.gate.Unlock()
+		close(l.done)
+	})
+}
 
 // err returns what a call on an incarnation that ends fails with.
 func (l *life) err(op string, id phalanx.ObjectID) error {

@@ -43,6 +43,9 @@ type Node struct {
 
 	life atomic.Pointer[life] // the present incarnation
 
+	door *actor.PID   // to which the application's actors send what is for the store
+	gate sync.RWMutex // held as one hands a message on, and as an incarnation ends
+
 	done  chan struct{} // closed when the node leaves
 	leave sync.Once
 	left  chan struct{} // closed when it has left
@@ -89,6 +92,7 @@ func (n *Node) start(ctx context.Context) error {
 		Server: cfg.ServerTLS, Client: cfg.ClientTLS, Kinds: kinds, OnSpawn: n.adopt, OnBroken: n.controlBroken, Log: n.log}); err != nil {
 		return err
 	}
+	n.door, _ = n.system.ProcessRegistry.Add(door{n}, doorName)
 	n.budget = dataplane.NewBudget(cfg.Memory)
 	n.pool, n.table = dataplane.NewPool(n.budget), storenode.NewTable(n.budget)
 	if cfg.Warm > 0 {
@@ -158,8 +162,9 @@ func (n *Node) DataAddr() string { return n.life.Load().addr() }
 func (n *Node) System() *actor.ActorSystem { return n.system }
 
 // Store returns the actor that takes the messages of package storenode. It
-// serves the actors of this node only, and is the same for all incarnations.
-func (n *Node) Store() *actor.PID { return n.life.Load().store.StorePID }
+// serves the actors of this node only, and is the same for all incarnations: while
+// the node has been removed, each is answered with ErrFenced.
+func (n *Node) Store() *actor.PID { return n.door }
 
 // View returns the view of the cluster that this node goes by. It must not be
 // changed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/eventstream"
@@ -42,12 +43,17 @@ func (e *Env) Ended() *phalanx.Error {
 	return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
 }
 
+// flushFor bounds how long a store that ends has to answer what it was sent. One that
+// waits for its restart has more to do than that.
+const flushFor = 100 * time.Millisecond
+
 // Close stops the store's actors and everything that they started. Callers that
 // wait are answered. Closing twice is safe.
 func (e *Env) Close() {
 	l := e.alive()
 	l.cancel()
 	if e.StorePID != nil { // first: nothing new is started then
+		_ = e.System.Root.RequestFuture(e.StorePID, flush{}, flushFor).Wait() // it answers nobody when it has stopped
 		_ = e.System.Root.StopFuture(e.StorePID).Wait()
 	}
 	var pids []*actor.PID

@@ -45,6 +45,7 @@ type (
 		digest phalanx.Digest
 	}
 	streamsChanged struct{ object phalanx.ObjectID }
+	flush          struct{} // is answered when all messages before it were taken
 	putCall        struct {
 		req  Put
 		done func(*PutDone)
@@ -64,8 +65,15 @@ func NewStore(env *Env) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return &Store{env: env} })
 }
 
-// Receive routes messages.
+// Receive routes messages. Those of the application find no object any more when
+// the node ends: what is here may have been deleted since.
 func (s *Store) Receive(c actor.Context) {
+	if s.env.alive().ctx.Err() != nil {
+		if answer, ok := Refuse(c.Message(), s.env.Ended()); ok {
+			responder(c)(answer)
+			return
+		}
+	}
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		for _, pid := range s.env.Given.holders(c.ActorSystem()) {
@@ -126,6 +134,8 @@ func (s *Store) Receive(c actor.Context) {
 		}
 	case *actor.Terminated:
 		s.terminated(m)
+	case flush:
+		c.Respond(m)
 	case actors.Crash:
 		panic(m)
 	default:

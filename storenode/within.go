@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -28,8 +27,8 @@ func (e *Env) do(ctx context.Context, request any) any {
 	bounded := func(deadline time.Duration) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, cmp.Or(max(0, deadline), e.Deadline))
 	}
-	if v := reflect.ValueOf(request); v.Kind() == reflect.Pointer && v.IsNil() {
-		request = nil
+	if isNil(request) {
+		return notWithin(nil)
 	}
 	switch r := request.(type) {
 	case *Get:
@@ -60,6 +59,10 @@ func (e *Env) do(ctx context.Context, request any) any {
 		d := e.AllReduce(ctx, *r)
 		return &d
 	}
+	return notWithin(request)
+}
+
+func notWithin(request any) *phalanx.Error {
 	return &phalanx.Error{Op: "within", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("a %T is no request that can be given up", request)}
 }
 
