@@ -89,7 +89,7 @@ func (f *faults) any(from, to time.Duration) bool {
 // named.
 func (f *faults) on(process string, from, to time.Duration, kinds ...string) bool {
 	return f.find(func(w *window) bool {
-		return w.process == process && w.overlaps(from, to) && (len(kinds) == 0 || slices.Contains(kinds, w.kind))
+		return (w.process == process || w.process == driver && w.kind == still) && w.overlaps(from, to) && (len(kinds) == 0 || slices.Contains(kinds, w.kind))
 	})
 }
 

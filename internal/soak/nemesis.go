@@ -14,6 +14,7 @@ const (
 	leaving  = "leave"
 	joined   = "join"
 	mistaken = "removed by mistake" // not by the driver
+	still    = "standstill"         // of the machine
 )
 
 const (

@@ -87,3 +87,21 @@ func TestGrown(t *testing.T) {
 		}
 	}
 }
+
+// A machine that stood still has disturbed all.
+func TestStandstillDisturbs(t *testing.T) {
+	s := newSoak(t.Context(), Config{})
+	defer s.cancel()
+	if s.faults.any(0, s.clock()) {
+		t.Fatal("disturbed from the beginning")
+	}
+	s.stood("n1", time.Second)
+	if now := s.clock(); !s.faults.on("n1", now, now) || s.faults.on("n2", now, now) {
+		t.Error("n1 stood still, and it is not n1 alone that was disturbed")
+	}
+	s.stood(driver, time.Second)
+	now := s.clock()
+	if !s.faults.on("n2", now, now) || s.faults.on("n2", now, now, killed) || s.faults.counts[still] != 2 {
+		t.Errorf("the driver stood still, and n2 was not disturbed: %v", s.faults.counts)
+	}
+}

@@ -101,8 +101,15 @@ func newSoak(ctx context.Context, cfg Config) *soak {
 	return s
 }
 
-// stood notes that a process, or the driver, stood still until now.
-func (s *soak) stood(process string, d time.Duration) { s.stills.stood(process, d, s.clock()) }
+// stood notes that a process, or the driver and with it all, stood still until now.
+// Nobody has stopped it: the machine did not run it.
+func (s *soak) stood(process string, d time.Duration) {
+	now := s.clock()
+	s.stills.stood(process, d, now)
+	if !s.faults.on(process, now-d, now) {
+		s.faults.end(s.faults.begin(process, still, now-d), now)
+	}
+}
 
 func (s *soak) clock() time.Duration { return time.Since(s.began) }
 
