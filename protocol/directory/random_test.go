@@ -354,8 +354,11 @@ func (m *model) carryOut(at phalanx.NodeID, e directory.Effect) {
 	case directory.SendReplicate:
 		for _, c := range e.Changes {
 			// What is lost may be replaced. An owner that dies on the way leaves
-			// it to the next one to show that.
-			if p, ok := m.replicas[at].Inspect(c.Record.Object); ok && p.State == directory.Lost && p.Record.Gen.Less(c.Record.Gen) {
+			// it to the next one to show that. While a change is on its way its
+			// state is not told as lost: there is no complete copy.
+			p, ok := m.replicas[at].Inspect(c.Record.Object)
+			whole := slices.ContainsFunc(p.Holders, func(h directory.HolderStat) bool { return h.Complete })
+			if ok && p.Record.State == directory.Finished && !p.Record.Inline && !whole && p.Record.Gen.Less(c.Record.Gen) {
 				m.of(c.Record.Object).released = true
 			}
 		}
