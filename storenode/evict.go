@@ -37,6 +37,8 @@ type evictor struct {
 	going  []going
 	timers actors.Timers[struct{}]
 	pause  time.Duration // before the next look
+
+	restarted bool
 }
 
 // going is a copy that was dropped, whose bytes somebody may still use.
@@ -48,7 +50,12 @@ type going struct {
 // NewEvictor returns the props of a node's evictor, which frees room under
 // pressure.
 func NewEvictor(env *Env) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &evictor{env: env} })
+	restarted := false
+	return actor.PropsFromProducer(func() actor.Actor {
+		v := &evictor{env: env, restarted: restarted}
+		restarted = true
+		return v
+	})
 }
 
 // Press tells the evictor at pid that need bytes are missing.
@@ -62,8 +69,10 @@ func (v *evictor) Receive(c actor.Context) {
 		return
 	}
 	switch m := c.Message().(type) {
-	case *actor.Started: // again, perhaps: who waits for room has pressed before
-		v.next(c)
+	case *actor.Started:
+		if v.restarted { // who waits for room has pressed before
+			v.next(c)
+		}
 	case actors.Crash:
 		panic(m)
 	case pressed:
