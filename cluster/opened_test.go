@@ -32,7 +32,11 @@ func TestOpenThatEndsAsItIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range 2_000 {
+	rounds := 2_000
+	if testing.Short() {
+		rounds = 500
+	}
+	for i := range rounds {
 		ending := context.WithCancel
 		want := phalanx.ErrCanceled
 		in := time.Duration(rng.IntN(2_000)) * time.Microsecond
