@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// handOverPatience is how long a node that leaves goes on trying without
-	// getting rid of anything.
+	// handOverPatience is how long a node that leaves goes on trying after it could
+	// not get rid of anything for the first time.
 	handOverPatience = 2 * time.Second
 	handOverAgain    = 20 * time.Millisecond
 	handOverAtOnce   = 8 // objects: each is asked about, and fetched, on its own
@@ -46,15 +46,18 @@ func (h *heirs) set(id phalanx.ObjectID, heir phalanx.NodeID) {
 // counts as another. It looks again until it finds none: others who leave may
 // have handed something over to this node before they knew that it leaves too.
 func (l *life) handOver(ctx context.Context) error {
-	progress, taken := time.Now(), &heirs{of: map[phalanx.ObjectID]phalanx.NodeID{}}
+	var stuck time.Time // since then it has got rid of nothing; zero: it has, or has not tried
+	taken := &heirs{of: map[phalanx.ObjectID]phalanx.NodeID{}}
 	for pass := 0; ; pass++ {
 		moved, err := l.handOverOnce(ctx, pass, taken)
 		switch {
 		case moved > 0:
-			progress = time.Now()
+			stuck = time.Time{}
 			continue
-		case err == nil || ctx.Err() != nil || time.Since(progress) > handOverPatience:
+		case err == nil || ctx.Err() != nil || !stuck.IsZero() && time.Since(stuck) > handOverPatience:
 			return err
+		case stuck.IsZero(): // one try can take longer than the patience
+			stuck = time.Now()
 		}
 		select {
 		case <-time.After(handOverAgain):
