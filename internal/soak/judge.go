@@ -44,7 +44,7 @@ func (s *soak) judge(o *object, r result) error {
 		return wrong("it took %v, %v more than its deadline: %s", r.Took, late, r.Err)
 	}
 	if why := s.excuse(o, r, hit); why != nil {
-		return wrong("%s: %s", r.Err, why)
+		return wrong("%s: %s%s", r.Err, why, s.record.seen(o.id))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -174,6 +175,19 @@ func (r *record) add(op history.Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ops = append(r.ops, op)
+}
+
+// seen returns as text what was seen of an object until now.
+func (r *record) seen(id phalanx.ObjectID) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text := ""
+	for _, op := range r.ops {
+		if op.Object == id {
+			text += fmt.Sprintf("\n  %v", op)
+		}
+	}
+	return text
 }
 
 // take returns the history and begins a new one.
