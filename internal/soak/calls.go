@@ -52,8 +52,11 @@ func (s *soak) put(p *process, o *object, version int, r order) bool {
 		op.Size = phalanx.UnknownSize
 	}
 	s.record.add(op)
-	if res.ok() {
+	switch {
+	case res.ok():
 		s.acked(o, p.name, res.begin, r.Copies, o.size < inlineBelow && !r.Unsized)
+	case s.faults.on(p.name, res.begin, res.end, leaving): // it may have taken effect, and gone with the node
+		s.lost(o, res.begin)
 	}
 	return res.ok()
 }
