@@ -92,3 +92,44 @@ func TestReaderWithoutADeadline(t *testing.T) {
 	_ = sink.Close()
 	putting.Wait()
 }
+
+// TestReaderOfWhatIsDeleted has Readers, where an object is made and elsewhere, in the
+// midst of it as it is deleted. It was not given up.
+func TestReaderOfWhatIsDeleted(t *testing.T) {
+	nodes := start(t, 3)
+	steady(t, nodes)
+	ctx := within(t)
+	source, sink := io.Pipe()
+	var putting sync.WaitGroup
+	putting.Go(func() {
+		if _, err := nodes[0].PutReader(ctx, "x", source, phalanx.UnknownSize); !errors.Is(err, phalanx.ErrDeleted) {
+			t.Errorf("the put ended with %v", err)
+		}
+	})
+	if _, err := sink.Write(random(3<<20, 1)); err != nil {
+		t.Fatal(err)
+	}
+	var reading sync.WaitGroup
+	for _, n := range nodes {
+		r, err := n.Open(ctx, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(r, make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		reading.Go(func() {
+			defer r.Close()
+			_, err := io.Copy(io.Discard, r)
+			if e := (*phalanx.Error)(nil); !errors.As(err, &e) || e.Kind != phalanx.ErrDeleted { // the kind itself, not that of what it wraps
+				t.Errorf("the reader on %s ended with %v", n.ID(), err)
+			}
+		})
+	}
+	if err := nodes[1].Delete(ctx, "x"); err != nil {
+		t.Fatal(err)
+	}
+	reading.Wait()
+	_ = sink.Close()
+	putting.Wait()
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // ContextError says what a call was waiting for when its context ended, or if the
@@ -29,6 +30,10 @@ func kindOf(err error) (phalanx.Kind, bool) {
 	var e *phalanx.Error
 	if errors.As(err, &e) {
 		return e.Kind, true
+	}
+	var end *dataplane.Ended
+	if errors.As(err, &end) && end.Kind != 0 {
+		return end.Kind, true
 	}
 	var k phalanx.Kind
 	if errors.As(err, &k) {

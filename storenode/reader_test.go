@@ -42,3 +42,18 @@ func TestWhomAReaderBlames(t *testing.T) {
 	blames(late, phalanx.ErrDeadline, "maker")
 	table.drop(c, errOver)
 }
+
+// A Reader's error is of the kind for which its bytes were dropped.
+func TestAReadersErrorIsOfTheKindOfTheDrop(t *testing.T) {
+	r := &Reader{copy: &objectCopy{object: "x"}}
+	for want, end := range map[phalanx.Kind]error{
+		phalanx.ErrDeleted: errDeletedHere("n"),
+		phalanx.ErrAborted: &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted},
+		phalanx.ErrReset:   &dataplane.Ended{Reason: dataplane.Reset},
+		phalanx.ErrFenced:  &phalanx.Error{Kind: phalanx.ErrFenced},
+	} {
+		if e := (*phalanx.Error)(nil); !errors.As(r.failure(end), &e) || e.Kind != want {
+			t.Errorf("%v: the reader's error is %v, want %v", end, e, want)
+		}
+	}
+}
