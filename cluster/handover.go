@@ -23,23 +23,8 @@ const (
 	handOverAtOnce   = 8 // objects: each is asked about, and fetched, on its own
 )
 
-// heirs is who has taken over what.
-type heirs struct {
-	mu sync.Mutex
-	of map[phalanx.ObjectID]phalanx.NodeID
-}
-
-func (h *heirs) get(id phalanx.ObjectID) phalanx.NodeID {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.of[id]
-}
-
-func (h *heirs) set(id phalanx.ObjectID, heir phalanx.NodeID) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.of[id] = heir
-}
+// heirs is who has taken over what: node ids by object ids.
+type heirs = sync.Map
 
 // handOver has members that stay pin each object that is here, unless one of them
 // has it pinned: a copy that is not could be evicted, as long as the one that leaves
@@ -47,7 +32,7 @@ func (h *heirs) set(id phalanx.ObjectID, heir phalanx.NodeID) {
 // have handed something over to this node before they knew that it leaves too.
 func (l *life) handOver(ctx context.Context) error {
 	var stuck time.Time // since then it has got rid of nothing; zero: it has, or has not tried
-	taken := &heirs{of: map[phalanx.ObjectID]phalanx.NodeID{}}
+	taken := &heirs{}
 	for pass := 0; ; pass++ {
 		moved, err := l.handOverOnce(ctx, pass, taken)
 		switch {
@@ -110,12 +95,14 @@ func (l *life) handOverOnce(ctx context.Context, pass int, taken *heirs) (moved 
 // already.
 func (l *life) handOverObject(ctx context.Context, id phalanx.ObjectID, choose func(directory.ObjectStat) phalanx.NodeID, stay []phalanx.NodeID, taken *heirs) (did bool, err error) {
 	st, err := l.n.Stat(ctx, id)
+	before, _ := taken.Load(id)
+	has, _ := before.(phalanx.NodeID)
 	switch {
 	case errors.Is(err, phalanx.ErrNotFound) || errors.Is(err, phalanx.ErrDeleted):
 		return false, nil
 	case err != nil:
 		return false, err
-	case st.Inline || keptBy(st, stay, taken.get(id)):
+	case st.Inline || keptBy(st, stay, has):
 		return false, nil
 	}
 	heir := choose(st)
@@ -124,7 +111,7 @@ func (l *life) handOverObject(ctx context.Context, id phalanx.ObjectID, choose f
 	}); err != nil {
 		return false, err
 	}
-	taken.set(id, heir)
+	taken.Store(id, heir)
 	return true, nil
 }
 

@@ -155,7 +155,8 @@ func (s *soak) bare() string {
 }
 
 // removed notes that a node was removed from the view, or is back. If it was not
-// stopped that was a mistake, which is judged once all is at rest. What only it has counts as lost, until it is back.
+// stopped that was a mistake, which is judged once all is at rest. What only it has
+// counts as lost, until it is back.
 func (s *soak) removed(p *process, back bool) {
 	w := s.faults.open(p.name, mistaken)
 	switch now := s.clock(); {
