@@ -126,20 +126,27 @@ func (c *Core) offer(cmd Command) {
 // steer gives raft what is to be done next, and reports whether there was any.
 func (c *Core) steer() bool {
 	v := c.voter
-	if !v.current(c.lead.term) {
-		return false
+	current := v.current(c.lead.term)
+	if current {
+		c.lead.held = slices.DeleteFunc(c.lead.held, func(h held) bool {
+			return v.state.void(h.cmd) || !h.proposed && c.lapses(h.cmd) && c.now-h.heard >= c.cfg.SilentAfter
+		})
 	}
-	c.lead.held = slices.DeleteFunc(c.lead.held, func(h held) bool {
-		return v.state.void(h.cmd) || !h.proposed && c.lapses(h.cmd) && c.now-h.heard >= c.cfg.SilentAfter
-	})
 	for i := range c.lead.held {
 		h := &c.lead.held[i]
-		if !h.proposed && c.due(h.cmd) && v.node.Propose(EncodeCommand(h.cmd)) == nil {
+		if !h.proposed && (buries(h.cmd) || current && c.due(h.cmd)) && v.node.Propose(EncodeCommand(h.cmd)) == nil {
 			h.proposed = true
 			return true
 		}
 	}
-	return c.steerVoters()
+	return current && c.steerVoters()
+}
+
+// buries reports whether cmd removes a node whose process is known to be gone:
+// it neither votes nor answers, whatever is decided before it is removed.
+func buries(cmd Command) bool {
+	remove, ok := cmd.(RemoveMember)
+	return ok && remove.Dead
 }
 
 // due reports whether cmd may be proposed. Who is removed must vote no more:
@@ -147,9 +154,8 @@ func (c *Core) steer() bool {
 // for its shards until its lease ends; what is not applied yet could make it one.
 func (c *Core) due(cmd Command) bool {
 	if id := c.voter.state.removes(cmd); id != "" {
-		remove, _ := cmd.(RemoveMember)
 		settled := c.voter.applied == c.voter.last()
-		return settled && !c.voter.votes(raftID(id)) && (remove.Dead || c.leaseEnded(id))
+		return settled && !c.voter.votes(raftID(id)) && c.leaseEnded(id)
 	}
 	if drop, ok := cmd.(Drop); ok && drop.counts(c.voter.state.View) && c.voter.state.View.Shards[drop.Shard].Owner == drop.Node {
 		return !c.silent(drop.Node) || c.leaseEnded(drop.Node)

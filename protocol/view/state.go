@@ -87,6 +87,7 @@ func (s state) removes(cmd Command) phalanx.NodeID {
 func (s *state) remove(id phalanx.NodeID) {
 	v := &s.View
 	v.Members = slices.DeleteFunc(v.Members, func(m Member) bool { return m.ID == id })
+	v.Voters = v.living(v.Voters)
 	for i := range v.Shards {
 		v.Shards[i] = v.Shards[i].without(id)
 	}
@@ -99,7 +100,7 @@ func (s *state) remove(id phalanx.NodeID) {
 // vote returns the state after the voters changed.
 func (s state) vote(voters []phalanx.NodeID) state {
 	s.View = s.View.clone()
-	s.View.Voters = voters
+	s.View.Voters = s.View.living(voters)
 	s.View.Number++
 	return s
 }

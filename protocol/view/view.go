@@ -39,7 +39,7 @@ type View struct {
 	Number  uint64
 	Cluster phalanx.NodeID   // who booted the cluster; names it
 	Members []Member         // in joining order, oldest first
-	Voters  []phalanx.NodeID // in joining order
+	Voters  []phalanx.NodeID // members, in joining order; raft may still count one that is dead
 	Shards  []Shard
 }
 
@@ -95,6 +95,16 @@ func (v View) byName(id phalanx.NodeID) (Member, bool) {
 		}
 	}
 	return Member{}, false
+}
+
+// living returns voters without those that are no members any more, unless none
+// would be left.
+func (v View) living(voters []phalanx.NodeID) []phalanx.NodeID {
+	left := slices.DeleteFunc(slices.Clone(voters), func(id phalanx.NodeID) bool { return !v.Has(id) })
+	if len(left) == 0 {
+		return voters
+	}
+	return left
 }
 
 // clone returns a view that can be changed without changing v.
