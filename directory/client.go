@@ -179,10 +179,10 @@ func (c *Client) add(r *request) {
 	r.heard = r.began
 	c.pending[r.Num] = r
 	send := c.aim(r, r.began)
-	owner, shard := r.owner, r.shard
+	owner, shard, req := r.owner, r.shard, r.Request
 	c.mu.Unlock()
 	if send {
-		c.to.Send(owner, shard, r.Request)
+		c.to.Send(owner, shard, req)
 	}
 }
 
@@ -207,7 +207,7 @@ func (c *Client) aim(r *request, now time.Duration) bool {
 		r.heard = now
 	}
 	r.times++
-	r.owner, r.epoch = s.Owner, s.Epoch
+	r.owner, r.epoch, r.Epoch = s.Owner, s.Epoch, s.Epoch
 	return r.owner != ""
 }
 

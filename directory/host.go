@@ -195,5 +195,5 @@ func (h *Host) configuration(shard int) configured {
 		members[i] = m.ID
 	}
 	return configured{core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members,
-		Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}, h.views}
+		Number: h.view.Number, Left: h.view.Left, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}, h.views}
 }

@@ -63,7 +63,7 @@ func (m *Directory) set(v any) error {
 	var object phalanx.ObjectID
 	switch v := v.(type) {
 	case directory.Request:
-		node, object, m.Num = v.From, v.Object, v.Num
+		node, object, m.Num, m.Epoch = v.From, v.Object, v.Num, v.Epoch
 		if err := m.setRequest(v.Body); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (f *fields) directory(m *Directory) any {
 	case *Directory_Relay:
 		return Relayed{To: node, From: f.node("relay.from", b.Relay.GetFrom()), Message: b.Relay.GetMessage()}
 	}
-	r := directory.Request{From: node, Num: m.Num, Object: f.maybeObject("object", m.Object), Body: f.body(m)}
+	r := directory.Request{From: node, Num: m.Num, Object: f.maybeObject("object", m.Object), Epoch: m.Epoch, Body: f.body(m)}
 	if _, list := r.Body.(directory.List); r.Object == "" && !list {
 		f.missing("object")
 	}

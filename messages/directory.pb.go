@@ -188,6 +188,7 @@ type Directory struct {
 	Node   string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`     // who says so; for answers, pushes, readiness and questions: who is meant
 	Num    uint64                 `protobuf:"varint,3,opt,name=num,proto3" json:"num,omitempty"`      // of a request, and of what belongs to it
 	Object string                 `protobuf:"bytes,4,opt,name=object,proto3" json:"object,omitempty"` // empty where the body has its own, or none
+	Epoch  uint64                 `protobuf:"varint,25,opt,name=epoch,proto3" json:"epoch,omitempty"` // of a request: of the shard, by the view of who sends it
 	// Types that are valid to be assigned to Body:
 	//
 	//	*Directory_Locate
@@ -282,6 +283,13 @@ func (x *Directory) GetObject() string {
 		return x.Object
 	}
 	return ""
+}
+
+func (x *Directory) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 func (x *Directory) GetBody() isDirectory_Body {
@@ -2829,6 +2837,7 @@ type Record struct {
 	Copies        int64                  `protobuf:"varint,13,opt,name=copies,proto3" json:"copies,omitempty"`
 	Evicted       []string               `protobuf:"bytes,14,rep,name=evicted,proto3" json:"evicted,omitempty"`
 	Run           uint64                 `protobuf:"varint,15,opt,name=run,proto3" json:"run,omitempty"`
+	Since         uint64                 `protobuf:"varint,16,opt,name=since,proto3" json:"since,omitempty"` // the number of the owner's view when gen was begun
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2964,6 +2973,13 @@ func (x *Record) GetEvicted() []string {
 func (x *Record) GetRun() uint64 {
 	if x != nil {
 		return x.Run
+	}
+	return 0
+}
+
+func (x *Record) GetSince() uint64 {
+	if x != nil {
+		return x.Since
 	}
 	return 0
 }
@@ -3276,12 +3292,13 @@ var File_messages_directory_proto protoreflect.FileDescriptor
 
 const file_messages_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\xdf\v\n" +
+	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\xf5\v\n" +
 	"\tDirectory\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
 	"\x03num\x18\x03 \x01(\x04R\x03num\x12\x16\n" +
-	"\x06object\x18\x04 \x01(\tR\x06object\x12)\n" +
+	"\x06object\x18\x04 \x01(\tR\x06object\x12\x14\n" +
+	"\x05epoch\x18\x19 \x01(\x04R\x05epoch\x12)\n" +
 	"\x06locate\x18\x05 \x01(\v2\x0f.phalanx.LocateH\x00R\x06locate\x12&\n" +
 	"\x05reply\x18\x06 \x01(\v2\x0e.phalanx.ReplyH\x00R\x05reply\x12#\n" +
 	"\x04done\x18\a \x01(\v2\r.phalanx.DoneH\x00R\x04done\x12/\n" +
@@ -3468,7 +3485,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\achanges\x18\x04 \x03(\v2\x0f.phalanx.ChangeR\achanges\"C\n" +
 	"\x06Change\x12'\n" +
 	"\x06record\x18\x01 \x01(\v2\x0f.phalanx.RecordR\x06record\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\xa3\x03\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\xb9\x03\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +
@@ -3486,7 +3503,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05bytes\x18\f \x01(\fR\x05bytes\x12\x16\n" +
 	"\x06copies\x18\r \x01(\x03R\x06copies\x12\x18\n" +
 	"\aevicted\x18\x0e \x03(\tR\aevicted\x12\x10\n" +
-	"\x03run\x18\x0f \x01(\x04R\x03run\"I\n" +
+	"\x03run\x18\x0f \x01(\x04R\x03run\x12\x14\n" +
+	"\x05since\x18\x10 \x01(\x04R\x05since\"I\n" +
 	"\aConfirm\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x10\n" +

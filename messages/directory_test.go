@@ -54,7 +54,7 @@ func TestEveryRequestCrosses(t *testing.T) {
 	for _, draw := range bodies() {
 		body := draw
 		rapid.Check(t, func(t *rapid.T) {
-			in := directory.Request{From: "a#1", Object: "o", Body: body(t)}
+			in := directory.Request{From: "a#1", Num: 7, Object: "o", Epoch: 3, Body: body(t)}
 			b, err := MarshalDirectory(0, in)
 			if err != nil {
 				t.Fatal(err)

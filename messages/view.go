@@ -27,7 +27,7 @@ func (f *fields) member(name string, m *Member) view.Member {
 
 // ViewToProto returns v as a message.
 func ViewToProto(v view.View) *View {
-	m := &View{Number: v.Number, Cluster: string(v.Cluster), Voters: fromStrings(v.Voters),
+	m := &View{Number: v.Number, Left: v.Left, Cluster: string(v.Cluster), Voters: fromStrings(v.Voters),
 		Members: make([]*Member, len(v.Members)), Shards: make([]*Shard, len(v.Shards))}
 	for i, member := range v.Members {
 		m.Members[i] = MemberToProto(member)
@@ -50,7 +50,7 @@ func (f *fields) view(m *View) view.View {
 	if len(m.GetShards()) == 0 {
 		f.missing("view.shards")
 	}
-	v := view.View{Number: m.GetNumber(), Cluster: f.node("view.cluster", m.GetCluster()),
+	v := view.View{Number: m.GetNumber(), Left: m.GetLeft(), Cluster: f.node("view.cluster", m.GetCluster()),
 		Voters: f.nodes("view.voters", m.GetVoters())}
 	for _, member := range m.GetMembers() {
 		v.Members = append(v.Members, f.member("view.member", member))

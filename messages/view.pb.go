@@ -191,6 +191,7 @@ type View struct {
 	Members       []*Member              `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
 	Voters        []string               `protobuf:"bytes,4,rep,name=voters,proto3" json:"voters,omitempty"`
 	Shards        []*Shard               `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
+	Left          uint64                 `protobuf:"varint,6,opt,name=left,proto3" json:"left,omitempty"` // the number of the view in which a member was removed last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -258,6 +259,13 @@ func (x *View) GetShards() []*Shard {
 		return x.Shards
 	}
 	return nil
+}
+
+func (x *View) GetLeft() uint64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
 }
 
 type ViewCommand struct {
@@ -1243,13 +1251,14 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06backup\x18\x03 \x01(\tR\x06backup\x12\x12\n" +
 	"\x04next\x18\x04 \x01(\tR\x04next\x12\x17\n" +
-	"\alost_at\x18\x05 \x01(\x04R\x06lostAt\"\xa3\x01\n" +
+	"\alost_at\x18\x05 \x01(\x04R\x06lostAt\"\xb7\x01\n" +
 	"\x04View\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12)\n" +
 	"\amembers\x18\x03 \x03(\v2\x0f.phalanx.MemberR\amembers\x12\x16\n" +
 	"\x06voters\x18\x04 \x03(\tR\x06voters\x12&\n" +
-	"\x06shards\x18\x05 \x03(\v2\x0e.phalanx.ShardR\x06shards\"\x97\x02\n" +
+	"\x06shards\x18\x05 \x03(\v2\x0e.phalanx.ShardR\x06shards\x12\x12\n" +
+	"\x04left\x18\x06 \x01(\x04R\x04left\"\x97\x02\n" +
 	"\vViewCommand\x123\n" +
 	"\n" +
 	"add_member\x18\x01 \x01(\v2\x12.phalanx.AddMemberH\x00R\taddMember\x12<\n" +

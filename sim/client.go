@@ -92,7 +92,9 @@ func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(
 func (c *client) transmit(p *pending) {
 	p.sent = c.n.w.now
 	if c.n.view.Number > 0 && c.n.view.Has(c.n.id) {
-		c.n.w.send(c.n.id, c.n.view.Shards[p.shard].Owner, toShard{p.shard, p.req})
+		s := c.n.view.Shards[p.shard]
+		p.req.Epoch = s.Epoch
+		c.n.w.send(c.n.id, s.Owner, toShard{p.shard, p.req})
 	}
 }
 

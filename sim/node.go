@@ -30,6 +30,7 @@ type node struct {
 	gone     map[phalanx.NodeID]bool // who was removed from the view
 	shards   []*directory.Shard      // nil where it has no part
 	reported []moved                 // what the owner of each shard was told of
+	round    uint64                  // of the last list of holdings
 
 	client  *client
 	memory  *memory
@@ -47,7 +48,6 @@ type moved struct {
 	epoch uint64
 	owner phalanx.NodeID
 	acked bool
-	round uint64
 	sent  time.Duration
 }
 
@@ -352,7 +352,7 @@ func (n *node) configuration(s view.Shard) directory.Configure {
 		members = append(members, m.ID)
 	}
 	return directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members,
-		Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}
+		Number: n.view.Number, Left: n.view.Left, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}
 }
 
 func (n *node) newShard(i int, lostIn uint64) *directory.Shard {
@@ -415,12 +415,12 @@ func (n *node) tickHoldings() {
 			continue
 		}
 		r.sent = n.w.now
-		r.round++
+		n.round++
 		all := n.holdings(i)
 		const chunk = 2
 		for part := 0; ; part++ {
 			k := min(chunk, len(all))
-			n.w.send(n.id, n.view.Shards[i].Owner, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Round: r.round, Part: uint64(part),
+			n.w.send(n.id, n.view.Shards[i].Owner, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Round: n.round, Part: uint64(part),
 				Before: n.client.block<<20 + 1, Holdings: all[:k:k], End: k == len(all)}})
 			if all = all[k:]; len(all) == 0 {
 				break

@@ -45,8 +45,8 @@ func (s *Shard) Due() (time.Duration, bool) {
 		sooner(s.lost.asked + tellLostEvery)
 	}
 	for _, st := range s.sortedStreams() {
-		if st.confirmed < st.end() {
-			sooner(st.sentAt + replicateEvery)
+		if st.sent > st.confirmed {
+			sooner(st.again)
 		}
 		if st.caughtUp && st.to == s.view.Next {
 			sooner(st.told + repeatEvery)

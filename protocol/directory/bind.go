@@ -86,9 +86,8 @@ func (s *Shard) nextGen() phalanx.Generation {
 func (s *Shard) bind(o *object, r Request, b Begin) {
 	old := o.rec
 	rec := Record{Object: o.rec.Object, State: Begun, Gen: s.nextGen(), Meta: b.Meta, Maker: b.Maker, Tag: b.Tag,
-		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies)}
+		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies), Since: s.view.Number}
 	s.commit(o, rec, func() {
-		o.stayed = true
 		s.superseded(o, old)
 		s.reply(r, s.known(o))
 		s.serve(o)
@@ -214,7 +213,8 @@ func (s *Shard) finished(o *object, r Request, held bool) {
 		}
 		s.push(o, h.node, PushFinal)
 	}
-	o.coming = !held && o.completeCopies("") == 0 && o.stayed
+	originStayed := o.rec.Since >= s.view.Left // nobody has left since it was begun
+	o.coming = !held && o.completeCopies("") == 0 && originStayed
 	s.reply(r, s.known(o))
 	s.recreate(o)
 	s.serve(o)
@@ -282,13 +282,12 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	default:
 		o.end(o.rec.Origin, o.rec.OriginNum, s.now) // it was answered, or there would be no Restart
 		rec := o.rec
-		rec.Gen, rec.OriginNum = s.nextGen(), r.Num
+		rec.Gen, rec.OriginNum, rec.Since = s.nextGen(), r.Num, s.view.Number
 		if planted.On(planted.RestartInPlace) {
 			rec.Gen = o.rec.Gen
 		}
 		old := o.rec
 		s.commit(o, rec, func() {
-			o.stayed = true
 			s.superseded(o, old)
 			s.reply(r, s.known(o))
 			s.notify(o)

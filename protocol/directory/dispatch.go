@@ -20,6 +20,9 @@ func (s *Shard) request(r Request) {
 		s.hold(r)
 		return
 	}
+	if r.Epoch != 0 && r.Epoch < s.since && creates(r) {
+		return // what the former owner knew of it is not known here; it is sent again, if it still counts
+	}
 	if l, ok := r.Body.(List); ok {
 		s.reply(r, Result{List: s.list(l)})
 		return
@@ -93,6 +96,17 @@ func binds(r Request) bool {
 	switch r.Body.(type) {
 	case Begin, PutInline, Final, Announce, Done, Evict:
 		return true
+	}
+	return false
+}
+
+// creates reports whether r would bind an unbound id for bytes that are to come.
+func creates(r Request) bool {
+	switch b := r.Body.(type) {
+	case Begin:
+		return true
+	case PutInline:
+		return b.Gen.IsZero()
 	}
 	return false
 }

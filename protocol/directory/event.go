@@ -15,6 +15,7 @@ type (
 		Epoch               uint64
 		Owner, Backup, Next phalanx.NodeID
 		Members             []phalanx.NodeID // every member of the view
+		Number, Left        uint64           // of the view, and of the one in which a member was removed last
 		Rebuild             bool             // owner and backup were lost: rebuild from the holdings
 	}
 	// Lease tells until when this node may answer and confirm: it has heard from

@@ -120,7 +120,7 @@ func (s *Shard) warmed() {
 	}
 	s.warming = nil
 	s.emit(Warm{Epoch: s.view.Epoch})
-	for _, o := range s.sorted() {
+	for _, o := range s.awake() {
 		s.stir(o)
 		for _, l := range slices.Clone(o.leases) { // a sender that is not here any more
 			if o.holder(l.sender) == nil {

@@ -125,6 +125,7 @@ func (m *model) join() {
 }
 
 func (m *model) configure() {
+	m.view.Number++
 	for _, n := range m.view.Members {
 		m.step(n, m.view)
 	}

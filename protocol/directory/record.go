@@ -48,6 +48,7 @@ type Record struct {
 	Origin    phalanx.NodeID // who began it
 	OriginNum uint64         // its request, so that a repeat is answered again
 	Run       uint64         // of Begin
+	Since     uint64         // the number of the owner's view when Gen was begun
 	Inline    bool
 	Bytes     []byte // if Inline; never changed in place
 	Copies    int
@@ -77,7 +78,6 @@ type object struct {
 	lost     bool           // and that was told
 	maker    phalanx.NodeID // of the bytes of rec.Gen, if it has announced itself as their origin
 	coming   bool           // it is final, and its origin, which has it, has not announced itself yet
-	stayed   bool           // no member has left since the generation was begun here: its origin is there
 
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile
@@ -87,6 +87,12 @@ type object struct {
 	news    bool          // there was an event since the last tick that looked at it
 	booked  bool          // it is on the agenda, at meets
 	meets   time.Duration // Invariant: booked and at most dueAt, if that is known
+}
+
+// rests reports whether o is a tombstone, and nothing but its end is to come.
+func (o *object) rests() bool {
+	return o.rec.State == Deleted && o.change == nil && len(o.holders)+len(o.leases)+len(o.waiters)+len(o.creators)+len(o.awaiting)+
+		len(o.orders)+len(o.watchers)+len(o.bars)+len(o.pushes)+len(o.queue)+len(o.copies) == 0
 }
 
 // ended is a request that its sender has given up or undone: a late copy of it

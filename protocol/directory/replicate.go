@@ -8,8 +8,15 @@ import (
 	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
-// maxBatch bounds the bytes of one Replicate; a record counts as at least 512.
-const maxBatch = 512 << 10
+const (
+	maxBatch = 512 << 10 // bytes of one Replicate; a record counts as at least 512
+	window   = 4 << 20   // bytes that may be on their way to one replica
+
+	// What a replica does not confirm is sent again after replicateEvery, then twice
+	// as late. A replica that is only slow must not get ever more to do.
+	replicateEvery = 20 * time.Millisecond
+	replicateMax   = 320 * time.Millisecond
+)
 
 // change is a durable change on its way: it is applied and shown once the
 // in-sync backup confirmed it.
@@ -27,9 +34,12 @@ type stream struct {
 	log       []Change
 	base      uint64 // sequence number of log[0]
 	confirmed uint64
-	sent      uint64 // highest sequence number that was sent
-	sentAt    time.Duration
-	snapshot  uint64 // sequence number of the snapshot's End
+	sent      uint64        // highest sequence number that was sent, and counts as on its way
+	flying    int           // bytes on their way
+	again     time.Duration // when they count as lost
+	patience  time.Duration // how long after the last sign of the replica that is
+	probing   bool          // some were lost: one batch is sent, and the rest once that is confirmed
+	snapshot  uint64        // sequence number of the snapshot's End
 	told      time.Duration
 	acked     uint64 // highest sequence number of a change that was shown
 	caughtUp  bool   // has every change that was shown, and will have the next ones first
@@ -157,12 +167,15 @@ func (s *Shard) aim(was Configure) {
 		if n == "" || n == s.cfg.Self {
 			continue
 		}
-		if st := s.streams[n]; st != nil { // what was sent in an older epoch was refused
-			st.sent = st.confirmed
+		if st := s.streams[n]; st != nil {
+			if s.view.Epoch != was.Epoch { // what was sent in an older epoch was refused
+				st.goBack()
+				st.probing, st.patience = false, replicateEvery
+			}
 			s.pump(st, false)
 			continue
 		}
-		st := &stream{to: n, began: s.view.Epoch, base: 1}
+		st := &stream{to: n, began: s.view.Epoch, base: 1, patience: replicateEvery}
 		for _, o := range s.sorted() {
 			if o.rec.State != Unbound && !(o.rec.State == Deleted && planted.On(planted.LoseTombstone)) {
 				st.log = append(st.log, Change{Record: o.rec})
@@ -194,31 +207,44 @@ func (s *Shard) sortedStreams() []*stream {
 // end returns the sequence number of the last entry.
 func (st *stream) end() uint64 { return st.base + uint64(len(st.log)) - 1 }
 
-// pump sends what was not sent yet, or all that is unconfirmed if the stream
-// has been silent for too long.
+// weight is what c counts on its way.
+func (c Change) weight() int { return 512 + len(c.Record.Bytes) + len(c.Record.Note) }
+
+// goBack has all that is not confirmed count as not sent.
+func (st *stream) goBack() { st.sent, st.flying = st.confirmed, 0 }
+
+// pump sends what was not sent yet, as much as may be on its way, or the first
+// that is unconfirmed if the replica has been silent for too long.
 func (s *Shard) pump(st *stream, tick bool) {
-	end := st.end()
-	if tick && st.confirmed < end && s.now-st.sentAt >= replicateEvery {
-		st.sent = st.confirmed
-	}
 	if tick && st.caughtUp && st.to == s.view.Next && s.now-st.told >= repeatEvery {
 		st.told = s.now
 		s.emit(CaughtUp{Epoch: s.view.Epoch, Node: st.to})
 	}
-	for st.sent < end {
-		first, bytes, n := st.sent+1, 0, 0
-		for _, c := range st.log[first-st.base:] {
-			bytes += 512 + len(c.Record.Bytes) + len(c.Record.Note)
-			if n > 0 && bytes > maxBatch {
-				break
-			}
-			n++
-		}
-		i := int(first - st.base)
-		s.emit(SendReplicate{To: st.to, Replicate: Replicate{From: s.cfg.Self, Epoch: s.view.Epoch, Stream: st.began,
-			First: first, Changes: slices.Clone(st.log[i : i+n])}})
-		st.sent, st.sentAt = first+uint64(n)-1, s.now
+	if tick && st.sent > st.confirmed && s.now >= st.again {
+		st.goBack()
+		st.probing, st.patience = true, min(2*st.patience, replicateMax)
+		s.sendBatch(st)
 	}
+	for !st.probing && st.sent < st.end() && st.flying < window {
+		s.sendBatch(st)
+	}
+}
+
+func (s *Shard) sendBatch(st *stream) {
+	first, bytes, n := st.sent+1, 0, 0
+	i := int(first - st.base)
+	for _, c := range st.log[i:] {
+		if n > 0 && bytes+c.weight() > maxBatch {
+			break
+		}
+		bytes += c.weight()
+		n++
+	}
+	s.emit(SendReplicate{To: st.to, Replicate: Replicate{From: s.cfg.Self, Epoch: s.view.Epoch, Stream: st.began,
+		First: first, Changes: slices.Clone(st.log[i : i+n])}})
+	st.sent += uint64(n)
+	st.flying += bytes
+	st.again = s.now + st.patience
 }
 
 // replicate takes a part of the owner's stream. Only the next entry in order is
@@ -269,12 +295,17 @@ func (s *Shard) take(c Change) {
 // confirm notes how far a replica is and acknowledges what has become durable.
 func (s *Shard) confirm(c Confirm) {
 	st := s.streams[c.From]
-	if !s.owner() || st == nil || c.Epoch != s.view.Epoch || c.Stream != st.began || c.Seq <= st.confirmed || c.Seq > st.sent {
+	if !s.owner() || st == nil || c.Epoch != s.view.Epoch || c.Stream != st.began || c.Seq <= st.confirmed || c.Seq > st.end() {
 		return
 	}
-	st.confirmed = c.Seq
-	st.log = st.log[c.Seq-st.base+1:]
-	st.base = c.Seq + 1
+	n := c.Seq - st.confirmed
+	for _, change := range st.log[:min(n, st.sent-st.confirmed)] {
+		st.flying -= change.weight()
+	}
+	st.log = st.log[n:]
+	st.base, st.confirmed, st.sent = c.Seq+1, c.Seq, max(st.sent, c.Seq)
+	st.probing, st.patience, st.again = false, replicateEvery, s.now+replicateEvery
+	s.pump(st, false)
 	if !st.caughtUp && st.confirmed >= max(st.snapshot, st.acked) {
 		st.caughtUp = true
 		if st.to == s.view.Next {

@@ -9,6 +9,7 @@ type Request struct {
 	Num    uint64 // chosen by From, never reused by that incarnation; those of Announce, Done, Drop and Evict rise
 	Object phalanx.ObjectID
 	Body   Body
+	Epoch  uint64 // of the shard, in the view by which From has sent this; 0: not said
 }
 
 // Body is what a Request asks for.

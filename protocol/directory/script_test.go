@@ -180,8 +180,13 @@ func (w *world) configure() {
 }
 
 func (w *world) reconfigure(s script) {
+	w.view.Number++
 	if s.has("members") {
+		was := w.view.Members
 		w.view.Members = s.nodes("members")
+		if slices.ContainsFunc(was, func(n phalanx.NodeID) bool { return !slices.Contains(w.view.Members, n) }) {
+			w.view.Left = w.view.Number
+		}
 	}
 	for _, n := range w.view.Members {
 		w.join(n)
@@ -202,7 +207,7 @@ func (w *world) reconfigure(s script) {
 
 func (w *world) request(s script) {
 	body := s.body()
-	r := directory.Request{From: phalanx.NodeID(s.word(0)), Body: body}
+	r := directory.Request{From: phalanx.NodeID(s.word(0)), Body: body, Epoch: uint64(s.int("epoch", 0))}
 	if s.d.Cmd != "list" {
 		r.Object = phalanx.ObjectID(s.word(1))
 	}

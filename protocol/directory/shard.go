@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -25,17 +26,16 @@ type Config struct {
 
 // The times of the specification.
 const (
-	tombstoneLife  = 20 * time.Minute
-	repeatEvery    = 100 * time.Millisecond // pushes
-	replicateEvery = 20 * time.Millisecond  // unconfirmed changes
-	endedLife      = time.Minute            // how late a copy of a request may come
-	copyRepeat     = time.Second            // orders to copy
-	askEvery       = time.Second            // about one lease
-	copyPatience   = 30 * time.Second       // then another node is ordered too
-	leaseQuiet     = 5 * time.Second        // then its receiver is asked
-	moveEvery      = time.Second            // one receiver, away from a slow sender
-	firstBar       = time.Second
-	longestBar     = 10 * time.Second
+	tombstoneLife = 20 * time.Minute
+	repeatEvery   = 100 * time.Millisecond // pushes
+	endedLife     = time.Minute            // how late a copy of a request may come
+	copyRepeat    = time.Second            // orders to copy
+	askEvery      = time.Second            // about one lease
+	copyPatience  = 30 * time.Second       // then another node is ordered too
+	leaseQuiet    = 5 * time.Second        // then its receiver is asked
+	moveEvery     = time.Second            // one receiver, away from a slow sender
+	firstBar      = time.Second
+	longestBar    = 10 * time.Second
 )
 
 // maxEnded bounds the requests to one object that are remembered as ended.
@@ -149,15 +149,22 @@ func (s *Shard) mayAnswer() bool { return s.now <= s.leased }
 // acts reports whether this replica is an owner that may show what it knows.
 func (s *Shard) acts() bool { return s.owner() && s.sure && s.mayAnswer() }
 
-// configure takes the shard's entry in a new view.
+// configure takes the shard's entry in a new view. Views come often, and most are
+// about other shards.
 func (s *Shard) configure(v Configure) {
 	if v.Epoch < s.view.Epoch || !s.takesPart(v) {
 		return
 	}
 	was := s.view
 	s.view = v
-	if !s.owner() {
+	members := slices.Equal(v.Members, was.Members)
+	switch {
+	case !s.owner() && was.Owner != s.cfg.Self && (v.Backup == s.cfg.Self || v.Next == s.cfg.Self):
+		return // it goes on to copy
+	case !s.owner():
 		s.resign(v)
+		return
+	case members && v.Epoch == was.Epoch && v.Next == was.Next:
 		return
 	}
 	if v.Epoch != was.Epoch {
@@ -166,30 +173,43 @@ func (s *Shard) configure(v Configure) {
 	if v.Epoch > was.Epoch+1 {
 		clear(s.streams) // a view was missed: the replicas may have had another owner
 	}
-	if was.Owner != s.cfg.Self {
+	assumes, acted := was.Owner != s.cfg.Self, s.acts()
+	if assumes {
 		s.assume()
 	}
 	s.rebuild = s.rebuild || v.Rebuild
 	s.aim(was)
-	left := slices.ContainsFunc(was.Members, s.absent)
-	for _, o := range s.sorted() {
-		s.stir(o)
-		o.coming, o.stayed = o.coming && !left, o.stayed && !left // it may have been that one
-		s.forgetAbsent(o)
+	if left := slices.ContainsFunc(was.Members, s.absent); assumes {
+		s.forgetAllAbsent(s.sorted(), left)
+	} else if left {
+		s.forgetAllAbsent(s.awake(), true)
 	}
-	maps.DeleteFunc(s.before, func(n phalanx.NodeID, _ uint64) bool { return s.absent(n) })
-	maps.DeleteFunc(s.rates, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
-	maps.DeleteFunc(s.downs, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
-	s.findFastest()
-	maps.DeleteFunc(s.slowly, func(n phalanx.NodeID, _ bool) bool { return s.absent(n) })
 	for n := range s.warming {
 		if s.absent(n) {
 			delete(s.warming, n)
 			delete(s.told, n)
 		}
 	}
-	s.secure()
+	if s.secure(); members && acted && s.acts() {
+		s.settle()
+		return
+	}
 	s.resume()
+}
+
+// forgetAllAbsent removes what names a node outside of the view. left says whether
+// one is that was in the view before.
+func (s *Shard) forgetAllAbsent(objects []*object, left bool) {
+	for _, o := range objects {
+		s.stir(o)
+		o.coming = o.coming && !left // it may have been that one
+		s.forgetAbsent(o)
+	}
+	maps.DeleteFunc(s.before, func(n phalanx.NodeID, _ uint64) bool { return s.absent(n) })
+	maps.DeleteFunc(s.rates, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
+	maps.DeleteFunc(s.downs, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
+	maps.DeleteFunc(s.slowly, func(n phalanx.NodeID, _ bool) bool { return s.absent(n) })
+	s.findFastest()
 }
 
 // assume becomes owner: the records are there, what is soft is asked of the
@@ -250,7 +270,7 @@ func (s *Shard) resume() {
 		}
 	}
 	s.warmed()
-	for _, o := range s.sorted() {
+	for _, o := range s.awake() {
 		s.stir(o)
 		s.checkLost(o)
 		s.serve(o)
@@ -314,12 +334,20 @@ func (s *Shard) absent(n phalanx.NodeID) bool {
 }
 
 // sorted returns the objects by id: map order must not show.
-func (s *Shard) sorted() []*object {
-	ids := slices.Sorted(maps.Keys(s.objects))
-	out := make([]*object, len(ids))
-	for i, id := range ids {
-		out[i] = s.objects[id]
+func (s *Shard) sorted() []*object { return s.sortedBut(func(*object) bool { return false }) }
+
+// awake returns the objects, by id, of which a new view can change anything: most
+// are tombstones with which nobody has to do any more.
+func (s *Shard) awake() []*object { return s.sortedBut((*object).rests) }
+
+func (s *Shard) sortedBut(not func(*object) bool) []*object {
+	var out []*object
+	for _, o := range s.objects {
+		if !not(o) {
+			out = append(out, o)
+		}
 	}
+	slices.SortFunc(out, func(a, b *object) int { return cmp.Compare(a.rec.Object, b.rec.Object) })
 	return out
 }
 

@@ -88,6 +88,7 @@ func (s *state) remove(id phalanx.NodeID) {
 	v := &s.View
 	v.Members = slices.DeleteFunc(v.Members, func(m Member) bool { return m.ID == id })
 	v.Voters = v.living(v.Voters)
+	v.Left = v.Number + 1
 	for i := range v.Shards {
 		v.Shards[i] = v.Shards[i].without(id)
 	}

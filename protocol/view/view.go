@@ -41,6 +41,7 @@ type View struct {
 	Members []Member         // in joining order, oldest first
 	Voters  []phalanx.NodeID // members, in joining order; raft may still count one that is dead
 	Shards  []Shard
+	Left    uint64 // the number of the view in which a member was removed last; 0: none was
 }
 
 // Member returns the member called id.
