@@ -11,26 +11,33 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// BenchmarkRejoin removes one of seven nodes, which joins again, while the
-// directory remembers that many objects that were deleted:
+// BenchmarkRejoin removes one of seven nodes, which joins again, where there are
+// that many small objects, or as many that were deleted:
 //
 //	ns/op        until every shard has its owner and its backup again
 //	longest-ms   the longest of the Puts that another node makes meanwhile, one
 //	             after the other
 func BenchmarkRejoin(b *testing.B) {
-	for _, tombstones := range []int{0, 20_000, 60_000} {
-		b.Run(fmt.Sprint("tombstones=", tombstones), func(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		many    int
+		deleted bool
+	}{{"empty", 0, false}, {"deleted=20000", 20_000, true}, {"deleted=60000", 60_000, true}, {"objects=60000", 60_000, false}} {
+		b.Run(c.name, func(b *testing.B) {
 			nodes := start(b, 7)
 			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
 			defer cancel()
 			var group errgroup.Group
 			group.SetLimit(200)
-			for i := range tombstones {
+			for i := range c.many {
 				group.Go(func() error {
-					id := phalanx.ObjectID(fmt.Sprint("gone/", i))
+					id := phalanx.ObjectID(fmt.Sprint("many/", i))
 					n := nodes[i%len(nodes)]
 					if _, err := n.Put(ctx, id, []byte("x")); err != nil {
 						return err
+					}
+					if !c.deleted {
+						return nil
 					}
 					return n.Delete(ctx, id)
 				})

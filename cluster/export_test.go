@@ -113,7 +113,7 @@ func (n *Node) AskAhead(ctx context.Context, sender phalanx.NodeID, id phalanx.O
 
 // Here returns what this node has of an object.
 func (n *Node) Here(id phalanx.ObjectID) []directory.Holding {
-	all := n.life.Load().store.Table.Holdings(0, 1)
+	all := n.life.Load().store.Table.Everything()
 	return slices.DeleteFunc(all, func(h directory.Holding) bool { return h.Object != id })
 }
 

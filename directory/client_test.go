@@ -321,7 +321,7 @@ func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
 func TestAReportIsRepeatedUntilItsOwnerHasIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{start: time.Now()}
-		r := directory.NewReporter("me", w, func() uint64 { return 1 }, func(int, int) []core.Holding { return make([]core.Holding, 1500) })
+		r := directory.NewReporter("me", w, func() uint64 { return 1 }, func([]bool) [][]core.Holding { return [][]core.Holding{make([]core.Holding, 1500)} })
 		r.Learn(owned(1, "a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -346,7 +346,19 @@ func TestAReportIsRepeatedUntilItsOwnerHasIt(t *testing.T) {
 		if len(w.all()) != before {
 			t.Error("an acknowledged report was repeated")
 		}
-		r.Learn(owned(2, "b"))
+		r.Learn(owned(2, "a"))
+		pass(time.Second)
+		if len(w.all()) != before {
+			t.Error("who was told, and has been the owner all the time, was told again")
+		}
+		r.Learn(owned(4, "a"))
+		pass(time.Millisecond)
+		if len(w.all()) != before+2 {
+			t.Error("an owner that may have lost the shard in a view that was missed was not told again")
+		}
+		r.Acked("a", 0, 4)
+		before = len(w.all())
+		r.Learn(owned(5, "b"))
 		pass(time.Millisecond)
 		if len(w.sent) != before+2 || w.sent[before].to != "b" {
 			t.Error("a new owner was not told")

@@ -22,10 +22,11 @@ const (
 type Reporter struct {
 	self     phalanx.NodeID
 	to       Transport
-	holdings func(shard, shards int) []core.Holding
+	holdings func(of []bool) [][]core.Holding
 	nums     func() uint64 // the next number of a request
 
 	mu     sync.Mutex
+	view   uint64 // the number of the last that was learned
 	shards []report
 	wake   chan struct{}
 
@@ -33,14 +34,16 @@ type Reporter struct {
 }
 
 type report struct {
-	owner phalanx.NodeID
-	epoch uint64
-	acked bool
+	owner  phalanx.NodeID
+	epoch  uint64
+	lostAt uint64
+	acked  bool
 }
 
-// NewReporter returns a reporter of what holdings returns. nums returns the next number
-// of a request.
-func NewReporter(self phalanx.NodeID, to Transport, nums func() uint64, holdings func(shard, shards int) []core.Holding) *Reporter {
+// NewReporter returns a reporter of what holdings returns: for each shard that is
+// marked in of, which has all of them, what this node has of it. nums returns the
+// next number of a request.
+func NewReporter(self phalanx.NodeID, to Transport, nums func() uint64, holdings func(of []bool) [][]core.Holding) *Reporter {
 	return &Reporter{self: self, to: to, nums: nums, holdings: holdings, wake: make(chan struct{}, 1)}
 }
 
@@ -51,9 +54,15 @@ func (r *Reporter) Learn(v view.View) {
 	if len(r.shards) != len(v.Shards) {
 		r.shards = make([]report, len(v.Shards))
 	}
+	next := v.Number == r.view+1
+	r.view = v.Number
 	for i, s := range v.Shards {
-		if old := r.shards[i]; old.owner != s.Owner || old.epoch != s.Epoch {
-			r.shards[i] = report{owner: s.Owner, epoch: s.Epoch}
+		switch old := &r.shards[i]; {
+		case old.owner == s.Owner && old.epoch == s.Epoch:
+		case next && old.owner == s.Owner && old.lostAt == s.LostAt:
+			old.epoch = s.Epoch // no other was its owner in between: what that was told counts
+		default:
+			r.shards[i] = report{owner: s.Owner, epoch: s.Epoch, lostAt: s.LostAt}
 		}
 	}
 	select {
@@ -94,13 +103,21 @@ func (r *Reporter) send() bool {
 	shards := append([]report(nil), r.shards...)
 	r.mu.Unlock()
 	again := false
+	due := make([]bool, len(shards))
 	for i, s := range shards {
-		if s.acked || s.owner == "" {
+		due[i] = !s.acked && s.owner != ""
+		again = again || due[i]
+	}
+	if !again {
+		return false
+	}
+	before := r.nums()
+	holdings := r.holdings(due)
+	for i, s := range shards {
+		if !due[i] {
 			continue
 		}
-		again = true
-		before := r.nums()
-		all := r.holdings(i, len(shards))
+		all := holdings[i]
 		r.round++
 		for part := uint64(0); ; part++ {
 			n := min(reportChunk, len(all))
@@ -110,5 +127,5 @@ func (r *Reporter) send() bool {
 			}
 		}
 	}
-	return again
+	return true
 }

@@ -45,10 +45,11 @@ type node struct {
 
 // moved is what a node owes the owner of a shard after a move.
 type moved struct {
-	epoch uint64
-	owner phalanx.NodeID
-	acked bool
-	sent  time.Duration
+	epoch  uint64
+	owner  phalanx.NodeID
+	lostAt uint64
+	acked  bool
+	sent   time.Duration
 }
 
 // Messages between nodes that belong to a shard replica or to the view.
@@ -312,8 +313,12 @@ func (n *node) publish(v view.View) {
 	n.member = n.member || v.Has(n.id)
 	for i, s := range v.Shards {
 		n.configure(i, s)
-		if n.reported[i].epoch != s.Epoch || n.reported[i].owner != s.Owner {
-			n.reported[i] = moved{epoch: s.Epoch, owner: s.Owner}
+		switch r := &n.reported[i]; {
+		case r.epoch == s.Epoch && r.owner == s.Owner:
+		case v.Number == old.Number+1 && r.owner == s.Owner && r.lostAt == s.LostAt:
+			r.epoch = s.Epoch // no other was its owner in between
+		default:
+			*r = moved{epoch: s.Epoch, owner: s.Owner, lostAt: s.LostAt}
 		}
 	}
 	n.client.learn(old, v)

@@ -61,7 +61,7 @@ func (e *Env) outlived(id phalanx.ObjectID, gen phalanx.Generation, r directory.
 // answered, or ctx ends: who does not answer may answer later.
 func (e *Env) Confirm(ctx context.Context) {
 	var held []directory.Holding
-	for _, h := range e.Table.Holdings(0, 1) {
+	for _, h := range e.Table.Everything() {
 		if h.Complete {
 			held = append(held, h)
 		}

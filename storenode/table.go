@@ -1,7 +1,7 @@
 package storenode
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -388,21 +388,26 @@ func (t *Table) isComplete(c *objectCopy) bool {
 	return c.complete && !c.dropped
 }
 
-// Holdings returns what this node has of one shard of n, for its new owner.
-func (t *Table) Holdings(shard, n int) []directory.Holding {
+// Holdings returns what this node has of each shard that is marked in of, which has
+// all of them, by object: for their new owners.
+func (t *Table) Holdings(of []bool) [][]directory.Holding {
+	out := make([][]directory.Holding, len(of))
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	var out []directory.Holding
-	for _, id := range slices.Sorted(maps.Keys(t.copies)) {
-		if id.Shard(n) != shard {
-			continue
+	for id, c := range t.copies {
+		if i := id.Shard(len(of)); of[i] {
+			out[i] = append(out[i], directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Digest: c.digest, Complete: c.complete,
+				Pinned: c.pinned, Origin: c.origin && !c.complete && !c.ring, Begun: c.begun, Lease: c.lease, Upstream: c.upstream})
 		}
-		c := t.copies[id]
-		out = append(out, directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Digest: c.digest, Complete: c.complete,
-			Pinned: c.pinned, Origin: c.origin && !c.complete && !c.ring, Begun: c.begun, Lease: c.lease, Upstream: c.upstream})
+	}
+	t.mu.Unlock()
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b directory.Holding) int { return cmp.Compare(a.Object, b.Object) })
 	}
 	return out
 }
+
+// Everything returns what this node has of all shards.
+func (t *Table) Everything() []directory.Holding { return t.Holdings([]bool{true})[0] }
 
 // victim returns the complete copy that was used longest ago of those that may
 // be evicted, leaving out those in not.
