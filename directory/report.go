@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	reportAgain = 100 * time.Millisecond
+	reportAgain = 100 * time.Millisecond // what is not acknowledged, then twice as late
+	reportMax   = 800 * time.Millisecond // at most: an owner with much to do must not get more of it
 	// reportChunk bounds the holdings of one message: each has at most some 800
 	// bytes, a message a mebibyte.
 	reportChunk = 1000
@@ -82,17 +83,20 @@ func (r *Reporter) Acked(node phalanx.NodeID, shard int, epoch uint64) {
 
 // Run reports until ctx ends.
 func (r *Reporter) Run(ctx context.Context) {
-	t := time.NewTimer(reportAgain)
+	wait := reportAgain
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	for {
 		if r.send() {
-			t.Reset(reportAgain)
+			t.Reset(wait)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
+			wait = min(2*wait, reportMax)
 		case <-r.wake:
+			wait = reportAgain
 		}
 	}
 }
