@@ -233,13 +233,14 @@ func (p *place) release(keepTarget bool) {
 	}
 	clear(p.edges)
 	p.hub.hide(p.key)
-	if p.root != nil && !keepTarget && !p.env.Table.isComplete(p.root) {
+	whole := p.root != nil && p.env.Table.isComplete(p.root) // and stays, whatever becomes of the place
+	if p.root != nil && !keepTarget && !whole {
 		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
 		p.env.reportDrop(p.root.object, p.root.gen) // its digest may be on the way to the owner, who would count on this copy
 	}
 	p.root = nil
 	if p.out != nil {
-		p.out.close(keepTarget && p.serving.Root)
+		p.out.close(whole || keepTarget && p.serving.Root)
 		p.out = nil
 	}
 	p.closeSource()
