@@ -16,6 +16,9 @@ type proposal struct {
 
 func (c *Core) propose(ev Propose) {
 	if ev.From != "" {
+		if _, joins := ev.Command.(AddMember); !joins && c.view.Number > 0 && !c.view.Has(ev.From) {
+			return // it was removed, or was cut off, and what it held of others may have been on its way since
+		}
 		c.dispatch(ev.Command, true, ev.Relayed)
 		return
 	}
