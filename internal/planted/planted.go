@@ -19,7 +19,7 @@ const (
 	AckWithoutBackup          // directory: a change is acknowledged before the backup has it
 	LoseTombstone             // directory: a snapshot for a new replica leaves tombstones out
 	LoseWaiter                // directory: a waiting Get is forgotten when the view changes
-	IgnoreGeneration          // directory: Final counts for another generation than it names
+	IgnoreGeneration          // directory: Final and Announce count for another generation than they name
 	EvictOnlyCopy             // directory: leave to evict is given whatever else is listed
 	RestartInPlace            // directory: a Restart keeps the generation
 	DeleteKeepsCopies         // directory: holders are not told of a Delete

@@ -157,6 +157,9 @@ func (s *Shard) configure(v Configure) {
 	}
 	was := s.view
 	s.view = v
+	if planted.On(planted.LoseWaiter) {
+		s.loseWaiters()
+	}
 	members := slices.Equal(v.Members, was.Members)
 	switch {
 	case !s.owner() && was.Owner != s.cfg.Self && (v.Backup == s.cfg.Self || v.Next == s.cfg.Self):
@@ -195,6 +198,16 @@ func (s *Shard) configure(v Configure) {
 		return
 	}
 	s.resume()
+}
+
+// loseWaiters is a mistake that is planted.
+func (s *Shard) loseWaiters() {
+	for _, o := range s.sorted() {
+		for _, r := range o.waiters {
+			o.over = append(o.over, ended{node: r.From, num: r.Num, until: s.now + tombstoneLife})
+		}
+		o.waiters = nil
+	}
 }
 
 // forgetAllAbsent removes what names a node outside of the view. left says whether
@@ -307,12 +320,6 @@ func (s *Shard) forgetAbsent(o *object) {
 		if gone(h.node) {
 			o.unlist(h.node)
 		}
-	}
-	if planted.On(planted.LoseWaiter) {
-		for _, r := range o.waiters {
-			o.over = append(o.over, ended{node: r.From, num: r.Num, until: s.now + tombstoneLife})
-		}
-		o.waiters = nil
 	}
 	o.waiters = slices.DeleteFunc(o.waiters, func(r Request) bool { return gone(r.From) })
 	o.creators = slices.DeleteFunc(o.creators, func(r Request) bool { return gone(r.From) })
