@@ -223,7 +223,7 @@ func (l *life) startStore() error {
 		PlacesOn: l.on(placesName), Network: l.network}
 	l.places.Coordinators = l.reduces.Heard
 	l.store.Coordinate, l.store.RunReduce = l.reduces.Reduce, l.reduces.Run
-	l.reporter = directory.NewReporter(l.id, t, l.client.Next, l.store.Table.Holdings)
+	l.reporter = directory.NewReporter(l.id, t, n.clock, l.client.Next, l.store.Table.Holdings)
 	l.host = directory.NewHost(directory.HostConfig{Self: l.id, System: n.system, Transport: t, Now: n.clock, InlineLimit: max(0, n.cfg.InlineLimit),
 		Fanout: n.cfg.Fanout, Log: l.log, Spawn: n.spawner(l.vital), Publish: publish, Memory: n.budget,
 		CaughtUp:  func(shard int, epoch uint64, node phalanx.NodeID) { l.members.InSync(shard, epoch, node) },

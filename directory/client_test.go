@@ -321,7 +321,7 @@ func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
 func TestAReportIsRepeatedUntilItsOwnerHasIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{start: time.Now()}
-		r := directory.NewReporter("me", w, func() uint64 { return 1 }, func([]bool) [][]core.Holding { return [][]core.Holding{make([]core.Holding, 1500)} })
+		r := directory.NewReporter("me", w, func() time.Duration { return time.Since(w.start) }, func() uint64 { return 1 }, func([]bool) [][]core.Holding { return [][]core.Holding{make([]core.Holding, 1500)} })
 		r.Learn(owned(1, "a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

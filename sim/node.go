@@ -29,7 +29,7 @@ type node struct {
 	detector *detect.Core
 	gone     map[phalanx.NodeID]bool // who was removed from the view
 	shards   []*directory.Shard      // nil where it has no part
-	reported []moved                 // what the owner of each shard was told of
+	owed     []directory.Owed        // to the owner of each shard
 	round    uint64                  // of the last list of holdings
 
 	client  *client
@@ -41,15 +41,6 @@ type node struct {
 	out     []*outgoing // streams to others, and to local readers
 	in      map[uint64]*incoming
 	reduces *reduces
-}
-
-// moved is what a node owes the owner of a shard after a move.
-type moved struct {
-	epoch  uint64
-	owner  phalanx.NodeID
-	lostAt uint64
-	acked  bool
-	sent   time.Duration
 }
 
 // Messages between nodes that belong to a shard replica or to the view.
@@ -108,7 +99,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards})
 	n.detector = detect.New(detect.Config{Self: n.id})
 	n.shards = make([]*directory.Shard, w.shape.shards)
-	n.reported = make([]moved, w.shape.shards)
+	n.owed = make([]directory.Owed, w.shape.shards)
 	for _, id := range sortedObjects(kept) {
 		c := kept[id]
 		n.table[id] = c
@@ -202,9 +193,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		n.client.readiness(from, m.Readiness)
 		n.w.send(n.id, from, toShard{m.shard, directory.WatchAcked{From: n.id, Num: m.Num, Object: m.Object, Version: m.Version}})
 	case ackHoldings:
-		if r := &n.reported[m.shard]; r.epoch == m.epoch {
-			r.acked = true
-		}
+		n.owed[m.shard].Take(from, m.epoch)
 	case askLease:
 		f := n.fetches[m.object]
 		known := f != nil && f.lease == m.lease
@@ -313,13 +302,7 @@ func (n *node) publish(v view.View) {
 	n.member = n.member || v.Has(n.id)
 	for i, s := range v.Shards {
 		n.configure(i, s)
-		switch r := &n.reported[i]; {
-		case r.epoch == s.Epoch && r.owner == s.Owner:
-		case v.Number == old.Number+1 && r.owner == s.Owner && r.lostAt == s.LostAt:
-			r.epoch = s.Epoch // no other was its owner in between
-		default:
-			*r = moved{epoch: s.Epoch, owner: s.Owner, lostAt: s.LostAt}
-		}
+		n.owed[i].Learn(s.Owner, s.Epoch, s.LostAt, v.Number == old.Number+1)
 	}
 	n.client.learn(old, v)
 	n.changed(v)
@@ -414,18 +397,17 @@ func (n *node) tickHoldings() {
 	if !n.view.Has(n.id) {
 		return
 	}
-	for i := range n.reported {
-		r := &n.reported[i]
-		if r.acked || r.sent != 0 && n.w.now-r.sent < 100*time.Millisecond {
+	for i := range n.owed {
+		o := &n.owed[i]
+		if !o.Tell(n.w.now) {
 			continue
 		}
-		r.sent = n.w.now
 		n.round++
 		all := n.holdings(i)
 		const chunk = 2
 		for part := 0; ; part++ {
 			k := min(chunk, len(all))
-			n.w.send(n.id, n.view.Shards[i].Owner, toShard{i, directory.Holdings{From: n.id, Epoch: r.epoch, Round: n.round, Part: uint64(part),
+			n.w.send(n.id, o.Owner, toShard{i, directory.Holdings{From: n.id, Epoch: o.Epoch, Round: n.round, Part: uint64(part),
 				Before: n.client.block<<20 + 1, Holdings: all[:k:k], End: k == len(all)}})
 			if all = all[k:]; len(all) == 0 {
 				break

@@ -17,7 +17,7 @@ type proposal struct {
 func (c *Core) propose(ev Propose) {
 	if ev.From != "" {
 		if _, joins := ev.Command.(AddMember); !joins && c.view.Number > 0 && !c.view.Has(ev.From) {
-			return // it was removed, or was cut off, and what it held of others may have been on its way since
+			return // it was removed; what it held of others may have been on its way for as long as it was cut off
 		}
 		c.dispatch(ev.Command, true, ev.Relayed)
 		return
