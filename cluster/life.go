@@ -115,11 +115,20 @@ func (l *life) join(ctx context.Context, seeds []string) error {
 	if err := l.members.Join(ctx); err != nil {
 		return err
 	}
+	return l.entered(ctx)
+}
+
+// entered waits until the view that has this node has been learned.
+func (l *life) entered(ctx context.Context) error {
 	select {
 	case <-l.joined:
 		return nil
 	case <-ctx.Done():
-		return &phalanx.Error{Op: "join", Node: l.id, Kind: phalanx.ErrDeadline, Err: errors.New("the cluster has not taken this node into its view")}
+		kind := phalanx.ErrDeadline
+		if errors.Is(ctx.Err(), context.Canceled) {
+			kind = phalanx.ErrCanceled
+		}
+		return &phalanx.Error{Op: "join", Node: l.id, Kind: kind, Err: errors.New("the cluster has not taken this node into its view")}
 	}
 }
 
