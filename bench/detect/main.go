@@ -99,6 +99,8 @@ type result struct {
 	P50     float64 `json:"p50_ms"`
 	P99     float64 `json:"p99_ms"`
 	Max     float64 `json:"max_ms"`
+	Stolen  int     `json:"stolen_trials"`    // in which this machine did not have its cores: see robbed
+	Own99   float64 `json:"own_p99_ms"`       // of the others
 	Suspect float64 `json:"suspected_p50_ms"` // by the first
 	False   int     `json:"false_down"`       // nodes that were removed and had not failed
 }
@@ -111,8 +113,12 @@ func (r result) String() string {
 	if r.Bed {
 		load += ", on a bed"
 	}
-	return fmt.Sprintf("%s of a %s among %d, %s: out of all views after p50 %.1f, p99 %.1f, max %.1f ms (%d trials; first suspicion p50 %.1f ms; %d others removed)",
+	out := fmt.Sprintf("%s of a %s among %d, %s: out of all views after p50 %.1f, p99 %.1f, max %.1f ms (%d trials; first suspicion p50 %.1f ms; %d others removed)",
 		r.Fault, r.Victim, r.Nodes, load, r.P50, r.P99, r.Max, r.Trials, r.Suspect, r.False)
+	if r.Stolen > 0 {
+		out += fmt.Sprintf("\nin %d trials the host took more than a tenth of the cores' time for others; p99 of the rest is %.1f ms", r.Stolen, r.Own99)
+	}
+	return out
 }
 
 func quantile(all []time.Duration, q float64) float64 {

@@ -57,14 +57,20 @@ func measure(o options) (result, error) {
 	}
 	defer burn(o.busy)()
 	r := result{Fault: o.fault, Victim: o.victim, Busy: o.busy, Bed: o.bed, Nodes: o.nodes}
-	var down, suspected []time.Duration
+	var down, own, suspected []time.Duration
 	for r.Trials < o.trials {
 		if err := b.fill(); err != nil {
 			return r, err
 		}
+		taken := stolen()
 		out, first, wrong, err := b.trial()
 		if err != nil {
 			return r, err
+		}
+		if robbed(stolen()-taken, out) {
+			r.Stolen++
+		} else {
+			own = append(own, out)
 		}
 		down, suspected = append(down, out), append(suspected, first)
 		r.False += wrong
@@ -72,7 +78,7 @@ func measure(o options) (result, error) {
 		fmt.Fprintf(os.Stderr, "\r%d of %d: %v ", r.Trials, o.trials, out)
 	}
 	fmt.Fprintln(os.Stderr)
-	r.P50, r.P99, r.Max, r.Suspect = quantile(down, 0.5), quantile(down, 0.99), quantile(down, 1), quantile(suspected, 0.5)
+	r.P50, r.P99, r.Max, r.Own99, r.Suspect = quantile(down, 0.5), quantile(down, 0.99), quantile(down, 1), quantile(own, 0.99), quantile(suspected, 0.5)
 	return r, nil
 }
 
