@@ -9,9 +9,11 @@ import (
 
 // An election begins at a voter when the connection to its leader breaks, the
 // leader is silent or there is none. The surviving voter that is first in the
-// view campaigns at once, each next one Stagger later. If none wins, the same
-// again in rounds that double, so that they outlast a slow network; whoever
-// gives another its vote waits for a round.
+// view campaigns at once, each next one Stagger later. Where two campaign before
+// they hear of each other, the vote may be split: the first of them begins again
+// as soon as it hears of it. If none wins, the same again in rounds that double,
+// so that they outlast a slow network; whoever gives another its vote waits for
+// a round.
 //
 // While the voters change, those that are to be none any more come last: one of
 // them may be the only one that has all that was decided.
@@ -84,6 +86,16 @@ func (e *election) yield(c *Core) {
 // by what grows with the rounds.
 func (c *Core) wait(round int) time.Duration {
 	return time.Duration(len(c.candidates())+c.place()) * c.cfg.Stagger << round
+}
+
+// rival is told that another voter campaigns in the same term, in which neither
+// gets the other's vote.
+func (c *Core) rival(node phalanx.NodeID) {
+	all := c.candidates()
+	if slices.Index(all, node) > slices.Index(all, c.cfg.Self.ID) {
+		c.election.next = c.now
+		c.stand()
+	}
 }
 
 // place returns how many surviving voters campaign before this one.

@@ -15,7 +15,8 @@ import (
 // time, in an order that depends on nothing but its seed.
 type network struct {
 	cfg    Config
-	rng    *rand.Rand // nil: nothing is lost, every message takes 1 ms
+	rng    *rand.Rand // nil: nothing is lost, every message takes the same time
+	delay  time.Duration
 	drop   float64
 	dup    float64
 	now    time.Duration
@@ -58,7 +59,7 @@ func (d *deliveries) Pop() any {
 }
 
 func newNetwork(cfg Config) *network {
-	return &network{cfg: cfg, cut: map[[2]phalanx.NodeID]bool{}}
+	return &network{cfg: cfg, delay: time.Millisecond, cut: map[[2]phalanx.NodeID]bool{}}
 }
 
 func (w *network) node(id phalanx.NodeID) *node {
@@ -182,7 +183,7 @@ func (w *network) send(from, to phalanx.NodeID, ev func(time.Duration) Event) {
 		return
 	}
 	if w.rng == nil {
-		w.at(w.now+time.Millisecond, to, ev)
+		w.at(w.now+w.delay, to, ev)
 		return
 	}
 	for copies := 1 + w.chance(w.dup); copies > 0; copies-- {

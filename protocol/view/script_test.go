@@ -60,17 +60,22 @@ func script(t *testing.T, w *network, d *datadriven.TestData) string {
 		}
 		return n
 	}
+	span := func() time.Duration {
+		span, err := time.ParseDuration(d.CmdArgs[0].Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return span
+	}
 	switch d.Cmd {
 	case "boot":
 		w.boot(arg(0))
 	case "join":
 		w.join(arg(0), arg(1))
 	case "run":
-		span, err := time.ParseDuration(d.CmdArgs[0].Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.run(span)
+		w.run(span())
+	case "delay": // of every message from now on
+		w.delay = span()
 	case "add": // add NODE MEMBER: NODE asks to let MEMBER in
 		w.propose(arg(0), AddMember{Member: Member{ID: arg(1)}})
 	case "remove":

@@ -81,6 +81,10 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 			c.lead.contacted(m.GetFrom(), min(at, c.now))
 		}
 		m.Context = nil // raft would take it for its own
+	case raftpb.MsgVote:
+		if m.GetTerm() == status.GetTerm() && status.RaftState == raft.StateCandidate {
+			c.rival(from)
+		}
 	}
 	_ = v.node.Step(m) // fails only for messages that came too late
 	if m.GetType() == raftpb.MsgVote {
