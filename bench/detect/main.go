@@ -99,7 +99,7 @@ type result struct {
 	P50     float64 `json:"p50_ms"`
 	P99     float64 `json:"p99_ms"`
 	Max     float64 `json:"max_ms"`
-	Stolen  int     `json:"stolen_trials"`    // in which this machine did not have its cores: see robbed
+	Stolen  int     `json:"stolen_trials"`    // in which more than a tenth of the cores' time was stolen
 	Own99   float64 `json:"own_p99_ms"`       // of the others
 	Suspect float64 `json:"suspected_p50_ms"` // by the first
 	False   int     `json:"false_down"`       // nodes that were removed and had not failed

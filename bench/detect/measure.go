@@ -15,6 +15,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/bed"
+	"github.com/phalanx-go/phalanx/internal/steal"
 )
 
 // process is a node process as the benchmark sees it.
@@ -41,8 +42,10 @@ type bench struct {
 	free  []int    // hosts without a process
 }
 
-// patience bounds every wait of the benchmark.
-const patience = 30 * time.Second
+const (
+	patience = 30 * time.Second // of every wait
+	robbed   = 0.1              // a trial that did not have this share of the cores' time shows the host's schedule
+)
 
 func measure(o options) (result, error) {
 	b := &bench{o: o, lines: make(chan told, 10_000)}
@@ -62,12 +65,12 @@ func measure(o options) (result, error) {
 		if err := b.fill(); err != nil {
 			return r, err
 		}
-		taken := stolen()
+		stolen := steal.Total()
 		out, first, wrong, err := b.trial()
 		if err != nil {
 			return r, err
 		}
-		if robbed(stolen()-taken, out) {
+		if steal.Share(steal.Total()-stolen, out) > robbed {
 			r.Stolen++
 		} else {
 			own = append(own, out)

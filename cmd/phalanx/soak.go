@@ -47,7 +47,8 @@ what died allows, and that what all have seen of each object has an order
 (linearizability). Every minute faults stop: then everything that is left must
 finish, everything is deleted, and no process may keep anything of it, or have
 grown. A node that is removed although nothing was done to it is wrong, too, unless
-it or the driver stood still.
+it or the driver stood still; so is one that cannot leave in good order, unless
+the host of a virtual machine gave a fifth of the cores' time to others.
 
 It prints a line every 10 s. It exits with 0 only if everything was right, else
 it prints what was wrong and the last that each process told. The choices follow
@@ -141,6 +142,9 @@ func soakText(w io.Writer, r soak.Result) {
 		was, is := r.Start[name], r.End[name]
 		fmt.Fprintf(w, "%-12s %d copies, %d bytes, %d → %d goroutines, %d → %d file descriptors, %.1f → %.1f MB of heap\n", name, is.Objects, is.Memory,
 			was.Goroutines, is.Goroutines, was.Descriptors, is.Descriptors, float64(was.Heap)/(1<<20), float64(is.Heap)/(1<<20))
+	}
+	if r.Stolen > 0.01 {
+		fmt.Fprintf(w, "stolen       %.0f %% of the cores' time, by the host of this machine\n", 100*r.Stolen)
 	}
 	if r.OK {
 		fmt.Fprintf(w, "ok: everything was right, in %.1f s\n", r.Seconds)

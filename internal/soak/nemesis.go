@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/phalanx-go/phalanx/internal/steal"
 )
 
 // The kinds of faults.
@@ -21,6 +23,7 @@ const (
 	restorePatience = 40 * time.Second // until the cluster could lose another node
 	leavePatience   = 30 * time.Second // Leave has less, and says what it could not hand over
 	fewest          = 4                // nodes that are left, so that one can die while one is stopped
+	robbed          = 0.2              // whoever leaves may be too slow if this share of the cores' time was stolen
 )
 
 // nemesis lets one fault after the other happen until ctx ends, and returns
@@ -93,13 +96,18 @@ func (s *soak) goes(rng *rand.Rand) error {
 	control := s.controlOf(p)
 	w := s.faults.begin(p.name, leaving, s.clock())
 	s.tell("%s leaves", p.name)
+	stolen := steal.Total()
 	p.child.Ask()
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	err := p.child.Wait(ctx)
 	s.left(p)
 	s.fleet.away(p, control)
-	if err != nil {
+	switch share := steal.Share(steal.Total()-stolen, s.clock()-w.from); {
+	case err != nil && share > robbed: // and what only it had is gone
+		s.tell("%s left too late, as %.0f %% of the cores' time was stolen: %v", p.name, 100*share, err)
+		s.died(p, w.from)
+	case err != nil:
 		return fmt.Errorf("%s could not leave in good order: %w: %s", p.name, err, p.errors.String())
 	}
 	return s.restored(w)
@@ -189,13 +197,14 @@ func (s *soak) removed(p *process, back bool) {
 // look is between two looks at something that is waited for.
 const look = 50 * time.Millisecond
 
-// eventually waits until ok, for at most patience.
+// eventually waits until ok, for at most patience; time that is stolen does not
+// count.
 func (s *soak) eventually(patience time.Duration, ok func() bool) bool {
-	for end := s.clock() + patience; ; {
+	for began, stolen := s.clock(), steal.Total(); ; {
 		if ok() {
 			return true
 		}
-		if s.clock() > end || s.ctx.Err() != nil {
+		if took := s.clock() - began; time.Duration(float64(took)*(1-steal.Share(steal.Total()-stolen, took))) > patience || s.ctx.Err() != nil {
 			return false
 		}
 		pause(s.ctx, look)

@@ -25,6 +25,7 @@ type Result struct {
 	Start      map[string]Figures `json:"start"`      // of the processes that are left, when they were looked at first
 	End        map[string]Figures `json:"end"`        // of the same
 	Mistaken   int                `json:"mistaken"`   // nodes that were removed although nothing had been done to them, and nothing stood still
+	Stolen     float64            `json:"stolen"`     // the share of the cores' time that the host of this machine gave to others
 	Wrong      []string           `json:"wrong,omitempty"`
 	Events     []string           `json:"events,omitempty"` // if something was wrong, the last that each process told
 	OK         bool               `json:"ok"`

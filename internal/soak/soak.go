@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/steal"
 )
 
 // Config says what to do.
@@ -65,6 +66,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	s := newSoak(ctx, cfg)
 	defer s.cancel()
+	stolen := steal.Total()
 	var feeling sync.WaitGroup
 	defer feeling.Wait()
 	feeling.Go(func() { feel(s.ctx, func(d time.Duration) { s.stood(driver, d) }) })
@@ -86,6 +88,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.res.Wrong, s.res.Faults, s.res.Seconds = s.wrong, s.faults.copyCounts(), s.clock().Seconds()
+	s.res.Stolen = steal.Share(steal.Total()-stolen, s.clock())
 	s.res.OK = err == nil && len(s.wrong) == 0
 	if err == nil {
 		err = ctx.Err()
