@@ -335,13 +335,13 @@ func TestGetOfWhatIsNeverPut(t *testing.T) {
 	err = n.Prefetch(soon(), "never", nodes[0].ID())
 	refused(t, "prefetch", err, phalanx.ErrDeadline, `prefetch "never"`, "nobody has announced it", string(nodes[0].ID()))
 	_, err = n.Reduce(soon(), storenode.Reduce{Target: "sum", Sources: []phalanx.ObjectID{"never"}, Op: phalanx.Sum})
-	refused(t, "reduce", err, phalanx.ErrDeadline, `reduce "never"`, "nobody has announced this one", `"sum"`)
+	refused(t, "reduce", err, phalanx.ErrDeadline, `reduce "never"`, "no live node has this one", `"sum"`)
 	d := time.Second
 	refused(t, "message get", do(&storenode.Get{Object: "never", Deadline: d}).(*storenode.Got).Err, phalanx.ErrDeadline, `get "never"`, "nobody has announced it")
 	refused(t, "message open", do(&storenode.Open{Object: "never", Deadline: d}).(*storenode.Opened).Err, phalanx.ErrDeadline, `open "never"`, "nobody has announced it")
 	refused(t, "message prefetch", do(&storenode.Prefetch{Object: "never", Deadline: d}).(*storenode.Prefetched).Err, phalanx.ErrDeadline, `prefetch "never"`, "nobody has announced it")
 	refused(t, "message reduce", do(&storenode.Reduce{Target: "sum2", Sources: []phalanx.ObjectID{"never"}, Op: phalanx.Sum, Deadline: d}).(*storenode.Reduced).Err,
-		phalanx.ErrDeadline, `reduce "never"`, "nobody has announced this one")
+		phalanx.ErrDeadline, `reduce "never"`, "no live node has this one")
 	_, err = n.TryGet(within(t), "never")
 	refused(t, "try get", err, phalanx.ErrNotFound, `get "never": not found: nobody has announced it`)
 	_, err = n.TryOpen(within(t), "never")

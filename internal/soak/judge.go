@@ -3,6 +3,7 @@ package soak
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -90,7 +91,7 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 		if reads {
 			return unless(!o.sureSince(r.begin), errThere)
 		}
-		return unless(r.order.Do == "reduce" && s.faults.any(r.begin, r.end-enough), errUndisturbed)
+		return unless(r.order.Do == "reduce" && (s.faults.any(r.begin, r.end-enough) || s.lacks(r.order.Sources)), errUndisturbed)
 	case phalanx.ErrLost:
 		return unless(disturbed || o.maybeLost(), errThere)
 	case phalanx.ErrReset:
@@ -99,4 +100,20 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 		return unless(r.order.Do != "get" && (disturbed || o.mayHaveFailed()), errNever)
 	}
 	return errNever
+}
+
+// lacks reports whether a source of a reduce, the target of another, may have been
+// lost and is said to be: nobody makes it again.
+func (s *soak) lacks(sources []phalanx.ObjectID) bool {
+	for _, o := range s.ledger.objects() {
+		if !slices.Contains(sources, o.id) || !o.maybeLost() {
+			continue
+		}
+		for _, p := range s.fleet.members()[:1] {
+			if l, ok := p.ask(order{Do: "stat", Object: o.id, Deadline: callDeadline}, answerPatience); ok && l.Kind == 0 && l.State == "lost" {
+				return true
+			}
+		}
+	}
+	return false
 }

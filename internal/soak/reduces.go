@@ -24,7 +24,8 @@ type sum struct {
 
 // reduce has sources come into being on random nodes, some before, some while
 // they are combined; now and then the target is a source of another reduce that
-// runs at the same time. Whoever fails is replaced, so that all must succeed.
+// runs at the same time. Whoever fails is replaced, so that all must succeed; but
+// for those whose source is such a target, made and lost before they had it.
 func (s *soak) reduce(ctx context.Context, rng *rand.Rand) {
 	size := int64(8 * (1 + rng.IntN(6000)))
 	if rng.IntN(3) == 0 {
@@ -133,7 +134,7 @@ func (s *soak) combine(ctx context.Context, rng *rand.Rand, target *sum, sources
 			}
 			return
 		}
-		if s.broken() {
+		if s.broken() || s.lacks(ids) {
 			return
 		}
 		pause(s.ctx, milliseconds(rng, 500))

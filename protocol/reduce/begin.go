@@ -157,7 +157,7 @@ func (c *Coordinator) expired() {
 			}
 		}
 		if ready < c.cfg.Num {
-			err.Err = fmt.Errorf("%d of %d sources are ready, %d are needed for %q; nobody has announced this one",
+			err.Err = fmt.Errorf("%d of %d sources are ready, %d are needed for %q; no live node has this one",
 				ready, len(c.sources), c.cfg.Num, string(c.cfg.Target))
 		} else {
 			err.Object = c.cfg.Target
