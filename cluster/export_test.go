@@ -16,6 +16,18 @@ func (n *Node) Oust(node phalanx.NodeID) {
 	n.life.Load().members.Propose(view.RemoveMember{Node: node, Dead: true})
 }
 
+// Part has a node break with another as if that were no member.
+func (n *Node) Part(node phalanx.NodeID) {
+	l := n.life.Load()
+	was := l.view.Load()
+	m, _ := was.Member(node)
+	without := *was
+	without.Members = slices.DeleteFunc(slices.Clone(was.Members), func(m view.Member) bool { return m.ID == node })
+	l.view.Store(&without)
+	l.part(m)
+	l.view.Store(was)
+}
+
 // FailAtOnce has the node's actors stopped when they panic for the first time.
 func (n *Node) FailAtOnce() { n.life.Load().vital.Limit = 0 }
 

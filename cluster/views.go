@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
@@ -26,6 +28,7 @@ func (l *life) learn(v view.View) {
 			l.mu.Unlock()
 			l.relays.forget(m.ID)
 			l.conns.ClosePeer(m.ID)
+			l.part(m)
 			l.reduces.NodeGone(m.ID, true)
 		}
 	}
@@ -36,6 +39,32 @@ func (l *life) learn(v view.View) {
 		}
 	}
 }
+
+// part breaks with a node that is no member any more. This one may not have
+// suspected it, and never will: if it hangs its connections stay, and who watches
+// an actor there, or waits for its answer, would hear nothing. One that has left
+// ends them itself, once it knows that it may.
+func (l *life) part(m view.Member) {
+	end := func() {
+		if !slices.ContainsFunc(l.view.Load().Members, func(other view.Member) bool { return other.Control == m.Control }) { // nor came back
+			l.n.remote.ClosePeer(m.Control)
+		}
+	}
+	if !m.Leaving {
+		end()
+		return
+	}
+	l.run(func() {
+		select {
+		case <-time.After(lingering):
+			end()
+		case <-l.done:
+		}
+	})
+}
+
+// lingering is how long a node that has left may take to end its connections.
+const lingering = 2 * time.Second
 
 // tellChanges publishes what is different in a view.
 func (l *life) tellChanges(old, v view.View) {

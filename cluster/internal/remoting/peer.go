@@ -30,6 +30,7 @@ type peer struct {
 
 	unsent  []letter // when it broke
 	dialled error    // by mu: why the last dial failed, which gRPC tells only as text
+	ended   bool     // by mu: ClosePeer was called
 }
 
 const maxQueue = 1 << 16 // letters
@@ -82,8 +83,21 @@ func (p *peer) dial(ctx context.Context, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.r.conns.add(raw, p.address)
+	c, err := p.r.conns.add(raw, p.address)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended { // before there was a connection to be closed
+		_ = c.Close()
+		p.dialled = errGivenUp
+		return nil, errGivenUp
+	}
+	return c, nil
 }
+
+var errGivenUp = errors.New("this node has broken with it")
 
 func (p *peer) send() error {
 	ctx, cancel := context.WithCancel(p.r.ctx)

@@ -82,8 +82,14 @@ func (r *Remoting) PID(address, name string) *actor.PID { return actor.NewPID(ad
 // made again by whoever sends to it next.
 func (r *Remoting) ClosePeer(address string) {
 	r.mu.Lock()
+	p := r.peers[address]
 	delete(r.peers, address) // what is sent from now on must not get lost with the old connection
 	r.mu.Unlock()
+	if p != nil {
+		p.mu.Lock()
+		p.ended = true
+		p.mu.Unlock()
+	}
 	r.conns.closePeer(address)
 }
 
