@@ -10,6 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 // demoKilled is a process that was killed.
@@ -54,6 +55,7 @@ type killer struct {
 	killed []demoKilled
 	seen   []demoEvent
 	at     time.Time // of the last kill
+	down   bool      // its node is out of the view, as an event has said
 	moved  int       // shards, since then
 	told   bool      // the recovery is complete
 }
@@ -98,6 +100,9 @@ func (k *killer) note(e actors.Event) {
 	case actors.NodeSuspected, actors.NodeDown, actors.SenderLost, actors.TransferResumed, actors.PlaceLost, actors.PlaceReplaced,
 		actors.AncestorsCleared, actors.ShardLost, actors.ObjectLost, actors.ActorRestarted:
 		k.tell(e.Kind(), e.String())
+		if d, ok := e.(actors.NodeDown); ok && d.Node == k.killed[len(k.killed)-1].Node {
+			k.down = true
+		}
 	}
 }
 
@@ -119,7 +124,7 @@ func (k *killer) kill(node phalanx.NodeID, during string) error {
 	k.killed = append(k.killed, demoKilled{Node: node, PID: pid, During: during})
 	k.left--
 	k.a.say("kill", "process %d, node %s, dies by SIGKILL in the middle of the %s", pid, node, during)
-	k.at, k.moved, k.told = time.Now(), 0, false
+	k.at, k.down, k.moved, k.told = time.Now(), false, 0, false
 	k.mu.Unlock()
 	if err := k.c.children.Kill(pid); err != nil {
 		return err
@@ -145,11 +150,7 @@ func (k *killer) restored(node phalanx.NodeID) error {
 		if len(v.Members) >= 3 {
 			voters = 3
 		}
-		if !v.Has(node) && bare == 0 && len(v.Voters) >= voters {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.tell("Restored", fmt.Sprintf("%d voters, and a backup for each of %d shards; %d got another owner", len(v.Voters), len(v.Shards), k.moved))
-			k.told = true
+		if !v.Has(node) && bare == 0 && len(v.Voters) >= voters && k.end(v) {
 			return nil
 		}
 		select {
@@ -159,6 +160,19 @@ func (k *killer) restored(node phalanx.NodeID) error {
 				Err: fmt.Errorf("it was killed, and after %v the cluster has not recovered: %d voters, %d shards without a backup", killPatience, len(v.Voters), bare)}
 		}
 	}
+}
+
+// end tells that all is restored, once the event has come that the node is down: a
+// view can be seen before its events.
+func (k *killer) end(v view.View) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.down {
+		return false
+	}
+	k.tell("Restored", fmt.Sprintf("%d voters, and a backup for each of %d shards; %d got another owner", len(v.Voters), len(v.Shards), k.moved))
+	k.told = true
+	return true
 }
 
 // inBroadcast kills one node while it has a part of the object, best one that

@@ -56,8 +56,9 @@ func TestBufferOfAnOrigin(t *testing.T) {
 		if !ok || digest != DigestBytes(want) || !bytes.Equal(b.Bytes(0, b.Size()), want) {
 			t.Fatalf("complete %v, digest %v", ok, digest)
 		}
-		if held := b.Held(); held > max(HeapMax, Charge(int64(len(want)))) {
-			t.Fatalf("%d bytes are held for %d", held, len(want))
+		n := int64(len(want))
+		if held := b.Held(); held > max(HeapMax, Charge(n), n+n/4) { // memory that was idle may be a quarter more
+			t.Fatalf("%d bytes are held for %d", held, n)
 		}
 	})
 }

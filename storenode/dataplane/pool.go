@@ -52,7 +52,8 @@ func NewPool(budget *Budget) *Pool {
 // Budget returns what the pool draws on.
 func (p *Pool) Budget() *Budget { return p.budget }
 
-// Charge returns what n bytes from the pool cost at most of the budget.
+// Charge returns what n bytes cost of the budget. If idle memory serves, which is
+// charged already, it may be a quarter more than n.
 func Charge(n int64) int64 {
 	if n <= HeapMax {
 		return n
