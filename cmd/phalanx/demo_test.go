@@ -59,7 +59,7 @@ func TestDemo(t *testing.T) {
 			t.Skip("not in a short run: whole rounds of training between two kills")
 		}
 		big := filepath.Join(t.TempDir(), "big") // so that it can be hit on the way
-		if err := os.WriteFile(big, bytes.Repeat([]byte("phalanx"), 2_300_000), 0o600); err != nil {
+		if err := os.WriteFile(big, bytes.Repeat([]byte("phalanx"), 14_000_000), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		out, errs, exit := demoRun(t, "-o", "json", "--nodes=4", "--rounds=40", "--kill=2", "--file="+big)
