@@ -76,8 +76,11 @@ func TestALostObjectIsPutAgain(t *testing.T) {
 		if now := must(t, tell(again, order{Do: "stat", Object: id}))[0].Gen; now != gen {
 			t.Errorf("the same bytes are generation %v, not %v", now, gen)
 		}
-		resumed := 0
+		resumed, stranded := 0, 0
 		for i, p := range others {
+			if p != again { // whose own put has the rest; those that read from it just go on
+				stranded += len(seen(p, func(e actors.SenderLost) bool { return e.Object == id }))
+			}
 			for _, e := range seen(p, func(e actors.TransferResumed) bool { return e.Object == id && e.Offset > large/5 }) {
 				resumed++
 				if more := int64(p.state(t).BytesReceived - before[i].BytesReceived); more > large-e.Offset+large/10 {
@@ -85,7 +88,7 @@ func TestALostObjectIsPutAgain(t *testing.T) {
 				}
 			}
 		}
-		if resumed == 0 {
+		if resumed == 0 && stranded > 0 {
 			t.Error("nobody went on from what it had")
 		}
 		settle(t, others)
