@@ -124,11 +124,9 @@ func (l *life) entered(ctx context.Context) error {
 	case <-l.joined:
 		return nil
 	case <-ctx.Done():
-		kind := phalanx.ErrDeadline
-		if errors.Is(ctx.Err(), context.Canceled) {
-			kind = phalanx.ErrCanceled
-		}
-		return &phalanx.Error{Op: "join", Node: l.id, Kind: kind, Err: errors.New("the cluster has not taken this node into its view")}
+		err := storenode.ContextError("join", "", ctx.Err(), "", "the cluster has not taken this node into its view")
+		err.Node = l.id
+		return err
 	}
 }
 

@@ -103,16 +103,18 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 }
 
 // lacks reports whether a source of a reduce, the target of another, may have been
-// lost and is said to be: nobody makes it again.
+// lost and is said to be: nobody makes it again. What has two copies cannot be.
 func (s *soak) lacks(sources []phalanx.ObjectID) bool {
-	for _, o := range s.ledger.objects() {
-		if !slices.Contains(sources, o.id) || !o.maybeLost() {
-			continue
-		}
-		for _, p := range s.fleet.members()[:1] {
-			if l, ok := p.ask(order{Do: "stat", Object: o.id, Deadline: callDeadline}, answerPatience); ok && l.Kind == 0 && l.State == "lost" {
-				return true
-			}
+	return slices.ContainsFunc(s.ledger.objects(), func(o *object) bool {
+		return slices.Contains(sources, o.id) && o.maybeLost() && !o.wantsCopies() && s.saidLost(o.id)
+	})
+}
+
+// saidLost asks one process after the other until one answers.
+func (s *soak) saidLost(id phalanx.ObjectID) bool {
+	for _, p := range s.fleet.members() {
+		if l, ok := p.ask(order{Do: "stat", Object: id, Deadline: callDeadline}, answerPatience); ok && l.Kind == 0 {
+			return l.State == "lost"
 		}
 	}
 	return false

@@ -198,13 +198,15 @@ func (s *soak) removed(p *process, back bool) {
 const look = 50 * time.Millisecond
 
 // eventually waits until ok, for at most patience; time that is stolen does not
-// count.
+// count, up to three times as much.
 func (s *soak) eventually(patience time.Duration, ok func() bool) bool {
 	for began, stolen := s.clock(), steal.Total(); ; {
 		if ok() {
 			return true
 		}
-		if took := s.clock() - began; time.Duration(float64(took)*(1-steal.Share(steal.Total()-stolen, took))) > patience || s.ctx.Err() != nil {
+		took := s.clock() - began
+		own := time.Duration(float64(took) * (1 - steal.Share(steal.Total()-stolen, took)))
+		if own > patience || took > 4*patience || s.ctx.Err() != nil {
 			return false
 		}
 		pause(s.ctx, look)
