@@ -41,6 +41,7 @@ type driver struct {
 	times   map[string]time.Time // of what the survivors have done, the last of them
 	counts  map[string]int
 	revoker phalanx.NodeID
+	waits   *report // of the worker that waits for another one to come
 	grown   bool
 }
 
@@ -49,7 +50,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if o.workers < 3 || o.batch < o.workers+1 || o.steps < 9 {
 		return errors.New("it takes three workers, nine steps, and a sample for each worker")
 	}
-	d := &driver{options: o, out: out, task: task{Hidden: o.hidden, Steps: o.steps, Batch: o.batch, Seed: o.seed},
+	d := &driver{options: o, out: out, task: task{Hidden: o.hidden, Steps: o.steps, Batch: o.batch, GrowAt: o.growAt, Seed: o.seed},
 		reports: make(chan report, 10_000), times: map[string]time.Time{}, counts: map[string]int{}}
 	defer d.end()
 	for i := range o.workers {
@@ -196,8 +197,14 @@ func (d *driver) stepped(ctx context.Context, r report, at time.Time) error {
 		if d.note("again", at); d.counts["again"] == d.options.workers-1 {
 			d.recovered(r)
 		}
-	case len(d.workers) == d.options.workers && r.Step >= d.growAt && d.counts["again"] == d.options.workers-1:
-		return d.grow(ctx, r)
+	}
+	if r.Step == d.growAt && r.Rank == 0 {
+		d.waits = &r
+	}
+	if d.waits != nil && d.counts["again"] == d.options.workers-1 {
+		first := *d.waits
+		d.waits = nil
+		return d.grow(ctx, first)
 	}
 	return nil
 }

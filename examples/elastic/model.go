@@ -13,6 +13,7 @@ import (
 // depend on them.
 type task struct {
 	Hidden, Steps, Batch int
+	GrowAt               int // the step before which the first of the workers waits for another one to come
 	Seed                 uint64
 }
 

@@ -23,8 +23,9 @@ type trainer struct {
 	say    func(report)
 	sum    phalanx.ObjectID // of the last step, which somebody may still be getting
 
-	mu  sync.Mutex
-	new []group.Member // who wants to come in
+	mu   sync.Mutex
+	new  []group.Member // that want to come in
+	came chan struct{}  // closed with the first
 }
 
 // learn notes a newcomer.
@@ -32,6 +33,25 @@ func (t *trainer) learn(m group.Member) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.new = append(t.new, m)
+	select {
+	case <-t.came:
+	default:
+		close(t.came)
+	}
+}
+
+// expect has the first of the workers wait for the newcomer, and so all others, who wait for
+// its gradient: else the training could be over before the newcomer's process has started.
+func (t *trainer) expect(ctx context.Context) error {
+	if t.g.Rank() > 0 || t.now.step != t.task.GrowAt {
+		return nil
+	}
+	select {
+	case <-t.came:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("no other worker has come before step %d: %w", t.task.GrowAt, ctx.Err())
+	}
 }
 
 func (t *trainer) newcomers() []group.Member {
@@ -43,6 +63,9 @@ func (t *trainer) newcomers() []group.Member {
 // run trains until all steps are made.
 func (t *trainer) run(ctx context.Context) error {
 	for t.now.step < t.task.Steps {
+		if err := t.expect(ctx); err != nil {
+			return err
+		}
 		grows, err := t.step(ctx)
 		if err == nil && grows {
 			err = t.grow(ctx)
@@ -51,7 +74,7 @@ func (t *trainer) run(ctx context.Context) error {
 		case errors.Is(err, phalanx.ErrFailed), errors.Is(err, phalanx.ErrRevoked):
 			err = t.recover(ctx, err)
 		case err == nil:
-			t.say(report{Event: "step", Step: t.now.step, Size: t.g.Size()})
+			t.say(report{Event: "step", Step: t.now.step, Rank: t.g.Rank(), Size: t.g.Size()})
 		}
 		if err != nil {
 			return err

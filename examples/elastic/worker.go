@@ -44,6 +44,7 @@ type report struct {
 	Control  string
 	Group    string
 	Step     int
+	Rank     int
 	Size     int
 	Accuracy float64
 	Digest   uint64
@@ -81,7 +82,7 @@ func beWorker(as string) error {
 	if err != nil {
 		return err
 	}
-	t := &trainer{task: s.Task, train: train, now: s.Task.begin(), say: say}
+	t := &trainer{task: s.Task, train: train, now: s.Task.begin(), say: say, came: make(chan struct{})}
 	failed := make(chan error, 1)
 	for in := bufio.NewScanner(os.NewFile(3, "orders")); in.Scan(); {
 		var o order
