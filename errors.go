@@ -1,6 +1,7 @@
 package phalanx
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
@@ -20,8 +21,8 @@ const (
 	ErrMismatch                    // sizes, dtypes or shapes that differ in one reduce
 	ErrNoSpace                     // it does not fit into the memory cap
 	ErrUnavailable                 // no majority, or no owner: the cluster cannot decide now
-	ErrDeadline                    // the call's deadline passed
-	ErrCanceled                    // the caller went away
+	ErrDeadline                    // the call's deadline passed; is context.DeadlineExceeded as well
+	ErrCanceled                    // the caller went away; is context.Canceled as well
 	ErrCorrupt                     // bytes that do not match their digest
 	ErrAborted                     // the creator gave up or died while it was writing
 	ErrReset                       // a stream that was read while it was made starts over
@@ -49,6 +50,17 @@ func Kinds() []Kind {
 		all = append(all, k)
 	}
 	return all
+}
+
+// Is reports whether target is the error of a context that stands for the same as k.
+func (k Kind) Is(target error) bool {
+	switch target {
+	case context.DeadlineExceeded:
+		return k == ErrDeadline
+	case context.Canceled:
+		return k == ErrCanceled
+	}
+	return false
 }
 
 // Error returns the name of k.
@@ -91,8 +103,5 @@ func (e *Error) Error() string {
 // Unwrap returns what e wraps.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether target is e's Kind.
-func (e *Error) Is(target error) bool {
-	k, ok := target.(Kind)
-	return ok && k == e.Kind
-}
+// Is reports whether target is e's Kind, or the error of a context that stands for it.
+func (e *Error) Is(target error) bool { return target == e.Kind || e.Kind.Is(target) }

@@ -58,6 +58,29 @@ type (
 		Took time.Duration  `json:"took_ns"` // since it learned that it had been removed
 	}
 
+	// ClusterMet says that a seed of this node is in another cluster: the one that Cluster
+	// has begun, this one was begun by Own. Each answers for itself; one has to be ended.
+	ClusterMet struct {
+		Seed    string         `json:"seed"`
+		Cluster phalanx.NodeID `json:"cluster"`
+		Own     phalanx.NodeID `json:"own"`
+	}
+
+	// MajorityLost says that this node hears of no majority of Voters any more, the Missing
+	// ones do not answer. Until it is found nothing is decided, and what needs the directory
+	// waits or fails.
+	MajorityLost struct {
+		View    uint64           `json:"view"`
+		Voters  []phalanx.NodeID `json:"voters"`  // not to be changed
+		Missing []phalanx.NodeID `json:"missing"` // likewise; none if they answer, and do not agree
+	}
+
+	// MajorityFound takes a MajorityLost back: the voters decide again.
+	MajorityFound struct {
+		View uint64        `json:"view"`
+		Took time.Duration `json:"took_ns"` // since it was lost
+	}
+
 	// NodeDown says that Node was removed without having left.
 	NodeDown struct {
 		Node  phalanx.NodeID `json:"node"`
@@ -172,6 +195,14 @@ type (
 		Shard int           `json:"shard"`
 		Epoch uint64        `json:"epoch"`
 		Took  time.Duration `json:"took_ns"` // since that learned that it owns the shard
+	}
+
+	// MessageUnsendable says that this node has made a message that no other can get,
+	// since it is too long, for example. What it belongs to fails.
+	MessageUnsendable struct {
+		To      string `json:"to"`      // a node, or an actor
+		Message string `json:"message"` // its type
+		Cause   string `json:"cause"`
 	}
 )
 
@@ -290,10 +321,10 @@ type (
 var kinds = func() map[string]Event {
 	all := map[string]Event{}
 	for _, e := range []Event{
-		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeTrusted{}, NodeDown{}, NodeFenced{}, NodeRejoined{},
+		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeTrusted{}, NodeDown{}, NodeFenced{}, NodeRejoined{}, ClusterMet{}, MajorityLost{}, MajorityFound{},
 		SenderLost{}, TransferResumed{}, ObjectLost{}, ObjectReplaced{},
 		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
-		ShardMoved{}, ShardLost{}, ShardWarm{},
+		ShardMoved{}, ShardLost{}, ShardWarm{}, MessageUnsendable{},
 		BarrierEntered{}, BarrierFired{}, BarrierLate{}, BarrierExpired{}, BarrierKnee{}, BarrierTookOver{},
 		GroupFormed{}, GroupRevoked{}, GroupMemberFailed{},
 		ActorRestarted{}, ActorStopped{}, EventsLost{},

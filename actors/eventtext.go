@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/phalanx-go/phalanx"
 )
 
 // Kind returns the name of the type.
@@ -13,6 +15,9 @@ func (NodeSuspected) Kind() string     { return "NodeSuspected" }
 func (NodeTrusted) Kind() string       { return "NodeTrusted" }
 func (NodeFenced) Kind() string        { return "NodeFenced" }
 func (NodeRejoined) Kind() string      { return "NodeRejoined" }
+func (ClusterMet) Kind() string        { return "ClusterMet" }
+func (MajorityLost) Kind() string      { return "MajorityLost" }
+func (MajorityFound) Kind() string     { return "MajorityFound" }
 func (NodeDown) Kind() string          { return "NodeDown" }
 func (SenderLost) Kind() string        { return "SenderLost" }
 func (TransferResumed) Kind() string   { return "TransferResumed" }
@@ -26,6 +31,7 @@ func (AncestorsCleared) Kind() string  { return "AncestorsCleared" }
 func (ShardMoved) Kind() string        { return "ShardMoved" }
 func (ShardLost) Kind() string         { return "ShardLost" }
 func (ShardWarm) Kind() string         { return "ShardWarm" }
+func (MessageUnsendable) Kind() string { return "MessageUnsendable" }
 func (BarrierEntered) Kind() string    { return "BarrierEntered" }
 func (BarrierFired) Kind() string      { return "BarrierFired" }
 func (BarrierLate) Kind() string       { return "BarrierLate" }
@@ -55,8 +61,39 @@ func (e NodeFenced) String() string {
 	return fmt.Sprintf("node %s is no member of the cluster any more (view %d)", e.Node, e.View)
 }
 
+func (e ClusterMet) String() string {
+	return fmt.Sprintf("the seed %s is in another cluster, which %s has begun, not in that of %s: one of the two has to be ended", e.Seed, e.Cluster, e.Own)
+}
+
 func (e NodeRejoined) String() string {
 	return fmt.Sprintf("node %s is back as %s%s", e.Was, e.Node, after(e.Took))
+}
+
+func (e MajorityLost) String() string {
+	return fmt.Sprintf("the majority of the voters is lost (view %d): %s", e.View, MissingVoters(e.Voters, e.Missing))
+}
+
+// MissingVoters says which of the voters do not answer.
+func MissingVoters(voters, missing []phalanx.NodeID) string {
+	if len(voters) == 0 {
+		return "the view names none"
+	}
+	if len(missing) == 0 {
+		return fmt.Sprintf("the %d of them do not agree, although they answer", len(voters))
+	}
+	names := make([]string, len(missing))
+	for i, id := range missing {
+		names[i] = string(id)
+	}
+	text := fmt.Sprintf("nothing is heard of %s, %d of %d", strings.Join(names, ", "), len(missing), len(voters))
+	if 2*len(missing) < len(voters) {
+		text += ", and the others do not agree"
+	}
+	return text
+}
+
+func (e MajorityFound) String() string {
+	return fmt.Sprintf("the majority of the voters is found (view %d)%s", e.View, after(e.Took))
 }
 
 func (e NodeDown) String() string {
@@ -112,6 +149,10 @@ func (e ShardLost) String() string {
 
 func (e ShardWarm) String() string {
 	return fmt.Sprintf("shard %d is warm (epoch %d)%s", e.Shard, e.Epoch, after(e.Took))
+}
+
+func (e MessageUnsendable) String() string {
+	return fmt.Sprintf("a message %s for %s cannot be sent: %s", e.Message, e.To, e.Cause)
 }
 
 func (e ActorRestarted) String() string {

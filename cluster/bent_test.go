@@ -33,6 +33,7 @@ type bent struct {
 	mu    sync.Mutex
 	pass  func(s *bentStream, kind byte, payload []byte)
 	sent  map[string]int64 // bytes of objects, by the name of the receiver
+	lost  map[string]bool  // by who has dialled: what goes over its connections gets lost
 	conns map[net.Conn]bool
 	done  bool
 	wg    sync.WaitGroup
@@ -49,7 +50,7 @@ type bentStream struct {
 func bend(t testing.TB, cfg *cluster.Config) *bent {
 	t.Helper()
 	cfg.Advertise = "127.0.0.2"
-	b := &bent{sent: map[string]int64{}, conns: map[net.Conn]bool{}}
+	b := &bent{sent: map[string]int64{}, lost: map[string]bool{}, conns: map[net.Conn]bool{}}
 	cfg.DataPort = b.listen(t)
 	cfg.ControlPort = plain(t)
 	return b
@@ -131,6 +132,47 @@ func (b *bent) set(pass func(s *bentStream, kind byte, payload []byte)) {
 	b.pass = pass
 }
 
+// lose has everything get lost that goes over connections which the named node has
+// dialled, or dials from now on.
+func (b *bent) lose(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost[name] = true
+}
+
+// mend has nothing get lost any more. Connections break, since something is missing.
+func (b *bent) mend() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.lost)
+	for c := range b.conns {
+		_ = c.Close()
+	}
+}
+
+func (b *bent) loses(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lost[name]
+}
+
+// copy copies until the connection ends; that of a link that loses everything does not.
+func (b *bent) copy(to io.Writer, from io.Reader, name string) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if b.loses(name) {
+			continue
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
 func (b *bent) bytesTo(name string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,15 +199,19 @@ func (b *bent) carry(in net.Conn) {
 	if err != nil {
 		return
 	}
+	s := &bentStream{to: sender(hello[frameHeader:])}
+	if b.loses(s.to) {
+		_, _ = io.Copy(io.Discard, in)
+		return
+	}
 	if _, err := out.Write(hello); err != nil {
 		return
 	}
-	b.wg.Go(func() { _, _ = io.Copy(out, in); _ = out.Close() })
+	b.wg.Go(func() { b.copy(out, in, s.to); _ = out.Close() })
 	if hello[frameHeader] != roleStreams {
-		_, _ = io.Copy(in, out)
+		b.copy(in, out, s.to)
 		return
 	}
-	s := &bentStream{to: sender(hello[frameHeader:])}
 	for buf := hello; ; {
 		if buf, err = frame(out, buf); err != nil {
 			return

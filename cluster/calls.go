@@ -29,8 +29,20 @@ func WithArray(d phalanx.DType, shape ...int64) PutOption {
 	return func(p *putting) { p.Meta.DType, p.Meta.Shape = d, shape }
 }
 
-// WithCopies has k nodes keep a complete pinned copy; the Put returns when they do.
+// WithCopies has k nodes keep a complete pinned copy; the Put returns when they do. If there
+// are fewer than k members it puts nothing and is ErrUnavailable at once.
 func WithCopies(k int) PutOption { return func(p *putting) { p.Copies = k } }
+
+// WaitForMemory has the Put wait for memory no longer than d; without it that is
+// storenode.MemoryWait, 10 s. If d is 0 or less it does not wait at all: it takes memory
+// that is free, or is ErrNoSpace at once, and no copy is evicted for it. What pinned
+// copies, uploads and the directory hold is not waited for in any case.
+func WaitForMemory(d time.Duration) PutOption {
+	if d <= 0 {
+		d = -1
+	}
+	return func(p *putting) { p.MemoryWait = d }
+}
 
 // TellExisted sets *existed when the Put returns: whether the same bytes had been
 // there before, so that it created nothing.
@@ -72,11 +84,14 @@ func (n *Node) put(ctx context.Context, p storenode.Put, opts []PutOption) (stor
 	for _, o := range opts {
 		o(&all)
 	}
+	if err := l.enough(ctx, &all.Put); err != nil {
+		return storenode.Info{}, err
+	}
 	info, existed, err := l.store.Put(ctx, all.Put)
 	if all.existed != nil {
 		*all.existed = existed
 	}
-	return info, err
+	return info, l.because(err)
 }
 
 // Get returns a view of the whole object, which the caller must release. It
@@ -86,7 +101,8 @@ func (n *Node) Get(ctx context.Context, id phalanx.ObjectID) (*storenode.View, e
 	if err != nil {
 		return nil, err
 	}
-	return l.store.Get(ctx, id, true)
+	v, err := l.store.Get(ctx, id, true)
+	return v, l.because(err)
 }
 
 // TryGet is Get, but an id that nobody has begun is ErrNotFound at once.
@@ -95,7 +111,8 @@ func (n *Node) TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.View
 	if err != nil {
 		return nil, err
 	}
-	return l.store.Get(ctx, id, false)
+	v, err := l.store.Get(ctx, id, false)
+	return v, l.because(err)
 }
 
 // Open returns a reader of the object's bytes as they arrive; the reader ends
@@ -106,7 +123,8 @@ func (n *Node) Open(ctx context.Context, id phalanx.ObjectID) (*storenode.Reader
 	if err != nil {
 		return nil, err
 	}
-	return l.store.Open(ctx, id, true)
+	r, err := l.store.Open(ctx, id, true)
+	return r, l.because(err)
 }
 
 // TryOpen is Open, but an id that nobody has begun is ErrNotFound at once.
@@ -115,7 +133,8 @@ func (n *Node) TryOpen(ctx context.Context, id phalanx.ObjectID) (*storenode.Rea
 	if err != nil {
 		return nil, err
 	}
-	return l.store.Open(ctx, id, false)
+	r, err := l.store.Open(ctx, id, false)
+	return r, l.because(err)
 }
 
 // Delete removes the object everywhere; it returns when that is durable. The
@@ -128,7 +147,7 @@ func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
 	_, err = storenode.Call(ctx, l.store, "delete", id, func(d time.Duration, done func(struct{}, error)) {
 		l.store.Delete(id, d, func(err error) { done(struct{}{}, err) })
 	})
-	return err
+	return l.because(err)
 }
 
 // Stat returns what the directory knows of the object; ErrNotFound if nobody
@@ -138,7 +157,8 @@ func (n *Node) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectS
 	if err != nil {
 		return storenode.ObjectStat{}, err
 	}
-	return storenode.Call(ctx, l.store, "stat", id, func(d time.Duration, done func(storenode.ObjectStat, error)) { l.store.Stat(id, d, done) })
+	st, err := storenode.Call(ctx, l.store, "stat", id, func(d time.Duration, done func(storenode.ObjectStat, error)) { l.store.Stat(id, d, done) })
+	return st, l.because(err)
 }
 
 // List returns the objects whose ids begin with prefix, in order.
@@ -168,7 +188,7 @@ func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat,
 	var all []storenode.ObjectStat
 	for _, p := range pages {
 		if p.err != nil {
-			return nil, p.err
+			return nil, l.because(p.err)
 		}
 		all = append(all, p.stats...)
 	}
@@ -231,7 +251,7 @@ func (n *Node) Watch(ctx context.Context, id phalanx.ObjectID, f func(Locations)
 			if errors.Is(ctx.Err(), context.Canceled) {
 				kind = phalanx.ErrCanceled
 			}
-			return &phalanx.Error{Op: "watch", Object: id, Kind: kind, Err: ctx.Err()}
+			return l.because(&phalanx.Error{Op: "watch", Object: id, Kind: kind, Err: ctx.Err()})
 		case <-l.done:
 			return l.err("watch", id)
 		case r := <-ch:
@@ -271,7 +291,7 @@ func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phala
 	_, err = storenode.Call(ctx, l.store, "prefetch", id, func(d time.Duration, done func(struct{}, error)) {
 		l.store.Prefetch(ctx, id, nodes, d, func(err error) { done(struct{}{}, err) })
 	})
-	return err
+	return l.because(err)
 }
 
 // Gather returns the first num of the sources that are complete here, or all if
@@ -282,6 +302,7 @@ func (n *Node) Gather(ctx context.Context, sources []phalanx.ObjectID, num int) 
 		return storenode.Gathered{}, err
 	}
 	g := l.store.Gather(ctx, storenode.Gather{Sources: sources, Num: num}, "gather")
+	g.Err = l.because(g.Err)
 	return g, g.Err
 }
 
@@ -293,7 +314,7 @@ func (n *Node) AllGather(ctx context.Context, sources []phalanx.ObjectID) ([]*st
 		return nil, err
 	}
 	g := l.store.Gather(ctx, storenode.Gather{Sources: sources}, "allgather")
-	return g.Views, g.Err
+	return g.Views, l.because(g.Err)
 }
 
 // AllReduce is Reduce by every node that calls it with the same request, each
@@ -304,7 +325,7 @@ func (n *Node) AllReduce(ctx context.Context, r storenode.Reduce) (*storenode.Vi
 		return nil, storenode.ReduceResult{}, err
 	}
 	d := l.store.AllReduce(ctx, storenode.AllReduce(r))
-	return d.View, d.Result, d.Err
+	return d.View, d.Result, l.because(d.Err)
 }
 
 // Reduce creates r.Target from the first r.Num of r.Sources that become ready,
@@ -314,5 +335,6 @@ func (n *Node) Reduce(ctx context.Context, r storenode.Reduce) (storenode.Reduce
 	if err != nil {
 		return storenode.ReduceResult{}, err
 	}
-	return l.reduces.Run(ctx, r, nil)
+	res, err := l.reduces.Run(ctx, r, nil)
+	return res, l.because(err)
 }

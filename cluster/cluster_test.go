@@ -31,6 +31,7 @@ func start(t testing.TB, k int, change ...func(*cluster.Config)) []*cluster.Node
 		}
 		nodes = append(nodes, n)
 		t.Cleanup(func() {
+			defer n.Close()
 			if err := n.Leave(context.Background()); err != nil {
 				t.Errorf("leave: %v", err)
 			}

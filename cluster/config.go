@@ -14,12 +14,14 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
 
 // CombineFunc folds src into dst, both whole arrays of elements of type d: dst
 // becomes dst op src. It must be commutative and associative, and must not
-// keep the slices.
+// keep the slices. An error or a panic ends the Reduce with an error that says so;
+// nobody can end a call that does not return.
 type CombineFunc = combine.Func
 
 // Config says how a node takes part. The zero Config is a cluster of its own on
@@ -31,20 +33,22 @@ type Config struct {
 	Advertise   string   // address that others dial, without port; default Bind
 	ControlPort int      // for actors' messages; 0 takes a free one
 	DataPort    int      // for objects; 0 takes a free one
-	Seeds       []string // control addresses (host:port) of any members; names are resolved
+	Seeds       []string // control addresses (host:port) of the nodes that begin the cluster, the same for all nodes, these too; or of any members. Names are resolved
+	Alone       bool     // without Seeds and off loopback: begin a cluster of its own, each time it starts
 
 	Memory      int64         // cap in bytes on everything that the store holds; default a quarter of the machine's
 	Warm        int64         // of Memory, how much is touched before the node joins, so that its first objects arrive as fast as later ones; default none
-	InlineLimit int64         // objects below this many bytes live in the directory; default 64 KB; negative: none
+	InlineLimit int64         // objects below this many bytes live in the directory; default 64 KB, at most MaxInlineLimit; negative: none
 	Shards      int           // of the directory, told by the first node; default 64
-	Voters      int           // on views, at most; default 3, and 5 from twelve members on
+	Voters      int           // on views, at most; default 3, and 5 from seven members on
 	Fanout      int           // receivers of one object that a sender serves at a time; default 1
+	Streams     int           // of objects to one other node at a time; default 128. Further ones are told that this node is busy. Those of reduces do not count
 	Deadline    time.Duration // of calls that have none; default 60 s
 
 	ServerTLS, ClientTLS *tls.Config // for the node's own traffic, both or neither
 	Insecure             bool        // allow an address that is not loopback without TLS
 
-	Logger logrus.FieldLogger // default: warnings on standard error
+	Logger logrus.FieldLogger // default: warnings on standard error; of one cause gets ten lines a minute at most, and how many more there were
 	// Kinds are the actors that members may start here by SpawnOn. A kind gets
 	// the node that it is started on, which has joined by then.
 	Kinds map[string]func(*Node) *actor.Props
@@ -56,6 +60,10 @@ type Config struct {
 // DefaultInlineLimit is the size in bytes below which objects live in the
 // directory.
 const DefaultInlineLimit = 64 << 10
+
+// MaxInlineLimit is the greatest Config.InlineLimit: the bytes of an object that lives
+// in the directory are a part of messages, which have at most 1 MiB.
+const MaxInlineLimit = 256 << 10
 
 // DefaultMemory returns the default of Config.Memory on this machine: a quarter
 // of its memory.
@@ -78,6 +86,7 @@ func (c Config) withDefaults() Config {
 	set(&c.InlineLimit, DefaultInlineLimit)
 	set(&c.Shards, 64)
 	set(&c.Fanout, 1)
+	set(&c.Streams, dataplane.DefaultStreams)
 	set(&c.Deadline, time.Minute)
 	if c.Logger == nil {
 		l := logrus.New()
@@ -113,7 +122,7 @@ func (c Config) Validate() error {
 	}
 	for _, s := range c.Seeds {
 		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
-			return bad("Seeds", "%q is not host:port", s)
+			return bad("Seeds", "%q is not host:port, the control address of a member", s)
 		}
 	}
 	seen := map[string]bool{storeName: true, placesName: true, looksName: true}
@@ -128,20 +137,26 @@ func (c Config) Validate() error {
 		return bad("Memory", "%d bytes are less than a mebibyte", c.Memory)
 	case c.Warm < 0 || c.Warm > c.Memory:
 		return bad("Warm", "%d bytes are not 0 to the %d of Memory", c.Warm, c.Memory)
-	case c.InlineLimit > 256<<10:
-		return bad("InlineLimit", "%d bytes are more than the 256 KB that a message carries well", c.InlineLimit)
+	case c.InlineLimit > MaxInlineLimit:
+		return bad("InlineLimit", "%d bytes are more than the %d that a message carries well", c.InlineLimit, MaxInlineLimit)
 	case c.Shards < 1 || c.Shards > 4096:
 		return bad("Shards", "%d are not 1 to 4096", c.Shards)
 	case c.Voters < 0 || c.Voters > 7 || c.Voters != 0 && c.Voters%2 == 0:
 		return bad("Voters", "%d are not 1, 3, 5 or 7", c.Voters)
 	case c.Fanout < 1 || c.Fanout > 1024:
 		return bad("Fanout", "%d are not 1 to 1024", c.Fanout)
+	case c.Streams < 1 || c.Streams > 65536:
+		return bad("Streams", "%d are not 1 to 65536", c.Streams)
 	case c.Deadline < 0:
 		return bad("Deadline", "%v is negative", c.Deadline)
 	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
 		return bad("ServerTLS", "it and ClientTLS are needed together")
 	case c.ServerTLS == nil && !c.Insecure && (!loopback(c.Bind) || !loopback(c.Advertise)):
 		return bad("Bind", "%s is not a loopback address and there is no TLS: give ServerTLS and ClientTLS (--tls-cert, --tls-key, --tls-ca), or set Insecure (--insecure) on a closed network", c.Bind)
+	case c.Alone && len(c.Seeds) > 0:
+		return bad("Alone", "a node with Seeds (--seeds) is not alone")
+	case len(c.Seeds) == 0 && !c.Alone && (!loopback(c.Bind) || !loopback(c.Advertise)):
+		return bad("Seeds", "without them the node would begin a cluster of its own each time it starts, beside one that lives: name the nodes that begin the cluster, this one among them, the same for all nodes (--seeds), or set Alone (--alone)")
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 
@@ -205,6 +207,93 @@ func TestWrongDigest(t *testing.T) {
 		t.Fatalf("the id is not free: %v", err)
 	}
 	brings(t, "a get of what was put then", getting(ctx, nodes[1], "x"), data)
+}
+
+// TestOneAccuser has a node without a copy say that the digest of an object is wrong.
+// Holders look at their copies, which are right, and it stays; a copy that has changed
+// in memory is found by that, and another holder is asked.
+func TestOneAccuser(t *testing.T) {
+	for _, size := range []int{1000, 300_000} {
+		for _, rots := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d bytes, one copy has changed: %v", size, rots), func(t *testing.T) {
+				nodes := start(t, 4)
+				ctx := within(t)
+				eventually(t, "settled", func() bool { return nodes[0].Settled(ctx) }) // no owner asks the holders in another order
+				data := random(size, 4)
+				info, err := nodes[0].Put(ctx, "x", data, cluster.WithCopies(3))
+				if err != nil {
+					t.Fatal(err)
+				}
+				holders := func() (all []phalanx.NodeID) {
+					st, err := nodes[3].Stat(ctx, "x")
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, h := range st.Holders {
+						if h.Complete && h.Pinned {
+							all = append(all, h.Node)
+						}
+					}
+					return all
+				}
+				had := holders()
+				first := nodes[slices.IndexFunc(nodes, func(n *cluster.Node) bool { return n.ID() == had[0] })] // is asked first
+				accuser := nodes[slices.IndexFunc(nodes, func(n *cluster.Node) bool { return !slices.Contains(had, n.ID()) })]
+				if rots {
+					v, err := first.Get(ctx, "x")
+					if err != nil {
+						t.Fatal(err)
+					}
+					v.Bytes()[size/2] ^= 1
+					v.Release()
+				}
+				if err := accuser.Accuse(ctx, "x", info.Gen); err != nil {
+					t.Fatal(err)
+				}
+				if rots {
+					eventually(t, "the copy that has changed is replaced, perhaps at the same node", func() bool {
+						v, err := first.Get(ctx, "x")
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer v.Release()
+						return bytes.Equal(v.Bytes(), data) && len(holders()) == 3
+					})
+				}
+				brings(t, "the accuser", getting(ctx, accuser, "x"), data)
+				eventually(t, "there are three pinned copies", func() bool { return len(holders()) == 3 })
+			})
+		}
+	}
+}
+
+// TestSmallCopyThatRots changes copies of small objects in the memory of a node, which
+// owns some of them. Others get their bytes from the owner as they were put.
+func TestSmallCopyThatRots(t *testing.T) {
+	nodes := start(t, 3)
+	ctx := within(t)
+	for i := range 32 {
+		id, data := phalanx.ObjectID(fmt.Sprint("x", i)), random(1000, uint64(i))
+		put(t, nodes[0], id, data)
+		v, err := nodes[1].Get(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Bytes()[500] ^= 1
+		v.Release()
+		brings(t, "a get at another node", getting(ctx, nodes[2], id), data)
+	}
+}
+
+// TestWrongDigestOfInlineBytes has an origin send small bytes with the digest of
+// others: their owner does not take them.
+func TestWrongDigestOfInlineBytes(t *testing.T) {
+	nodes := start(t, 3)
+	ctx := within(t)
+	data := random(1000, 4)
+	refused(t, "inline bytes with a wrong digest", nodes[0].PutInline(ctx, "x", data, phalanx.Digest{1}), phalanx.ErrCorrupt)
+	put(t, nodes[1], "x", data)
+	brings(t, "a get of what was put then", getting(ctx, nodes[2], "x"), data)
 }
 
 // TestBadBytesInAReduce spoils a piece on the way from a place to its parent,

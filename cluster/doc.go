@@ -9,8 +9,9 @@
 // exist as methods of Node. Every call has a deadline, its context's or the
 // default one, except Watch and Events, and fails with a *phalanx.Error that
 // names what was missing. Leave hands over what only this node has and ends
-// everything that Join started; a node that the others have removed ends by
-// itself, and its calls fail with phalanx.ErrFenced.
+// everything that Join started, or says what remains and the node goes on; Close ends
+// it in any case. A node that the others have removed joins again by itself, and until
+// then its calls fail with phalanx.ErrFenced.
 //
 // A Node is safe for concurrent use.
 package cluster

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"context"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx/storenode"
@@ -20,7 +22,36 @@ var _ actor.Process = door{}
 
 // SendUserMessage hands a message on.
 func (d door) SendUserMessage(_ *actor.PID, message any) {
-	err := d.pass(message)
+	l := d.n.life.Load()
+	ctx, p := putIn(context.Background(), actor.UnwrapEnvelopeMessage(message))
+	if l.short(p) == nil {
+		d.answer(message, d.pass(message))
+		return
+	}
+	go func() { // the sender must not wait
+		err := l.enough(ctx, p)
+		if err == nil {
+			err = d.pass(message)
+		}
+		d.answer(message, err)
+	}()
+}
+
+// putIn returns the Put that request is, if it is one, and the context in which it is done.
+func putIn(ctx context.Context, request any) (context.Context, *storenode.Put) {
+	switch m := request.(type) {
+	case *storenode.Put:
+		return ctx, m
+	case *storenode.Within:
+		if m != nil && m.Context != nil {
+			return putIn(m.Context, m.Request)
+		}
+	}
+	return ctx, nil
+}
+
+// answer tells the sender of a message that it ends with err, if that is not nil.
+func (d door) answer(message any, err error) {
 	if err == nil {
 		return
 	}

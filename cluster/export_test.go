@@ -16,6 +16,15 @@ func (n *Node) Oust(node phalanx.NodeID) {
 	n.life.Load().members.Propose(view.RemoveMember{Node: node, Dead: true})
 }
 
+// FenceAsTaken has a node learn that another process has taken its name.
+func (n *Node) FenceAsTaken() {
+	l := n.life.Load()
+	with := *l.view.Load()
+	with.Members = append(slices.Clone(with.Members), view.Member{ID: phalanx.MakeNodeID(l.id.Name(), 1)})
+	l.view.Store(&with)
+	l.onFenced()
+}
+
 // Part has a node break with another as if that were no member.
 func (n *Node) Part(node phalanx.NodeID) {
 	l := n.life.Load()
@@ -34,8 +43,16 @@ func (n *Node) FailAtOnce() { n.life.Load().vital.Limit = 0 }
 // Fence has a node learn that it was removed, which it was not.
 func (n *Node) Fence() { n.life.Load().onFenced() }
 
+// LoseMajority has a node see that the majority of the voters is lost, which it is not.
+func (n *Node) LoseMajority() {
+	n.life.Load().sees(view.Majority{Lost: true, Since: n.clock()})
+}
+
 // WaitsForRoom reports whether somebody waits for memory.
-func (n *Node) WaitsForRoom() bool { return n.budget.Missing() > 0 }
+func (n *Node) WaitsForRoom() bool {
+	requests, _ := n.budget.Waiting()
+	return requests > 0
+}
 
 // Settled reports whether every shard has its replicas, and the owners of these
 // objects, of which this node has no copy, know what all members hold.
@@ -133,10 +150,7 @@ func (n *Node) Here(id phalanx.ObjectID) []directory.Holding {
 var WhyMoved = whyMoved
 
 // Die ends a node as if it had crashed.
-func (n *Node) Die() { n.finish() }
-
-// HandOver does what a node that leaves does before it is removed.
-func (n *Node) HandOver(ctx context.Context) error { return n.life.Load().handOver(ctx) }
+func (n *Node) Die() { n.Close() }
 
 // Unlist has the owner of an object know nothing of this node's copy.
 func (n *Node) Unlist(ctx context.Context, id phalanx.ObjectID) error {
@@ -146,4 +160,46 @@ func (n *Node) Unlist(ctx context.Context, id phalanx.ObjectID) error {
 		}
 	}
 	return nil
+}
+
+// BreakData breaks the data connections to another node.
+func (n *Node) BreakData(node phalanx.NodeID) { n.life.Load().conns.ClosePeer(node) }
+
+// Held returns how many checked bytes of an object are here.
+func (n *Node) Held(id phalanx.ObjectID) int64 { return n.table.Held(id) }
+
+// Holding returns what the node would tell a new owner about its copy of an object.
+func (n *Node) Holding(id phalanx.ObjectID) directory.Holding {
+	for _, h := range n.table.Everything() {
+		if h.Object == id {
+			return h
+		}
+	}
+	return directory.Holding{}
+}
+
+// Accuse tells the owner of an object that its final bytes have another digest than
+// was recorded.
+func (n *Node) Accuse(ctx context.Context, id phalanx.ObjectID, gen phalanx.Generation) error {
+	_, err := n.ask(ctx, id, directory.Corrupt{Gen: gen, Digest: phalanx.Digest{1}})
+	return err
+}
+
+// PutInline puts small bytes with a digest of the caller's.
+func (n *Node) PutInline(ctx context.Context, id phalanx.ObjectID, data []byte, digest phalanx.Digest) error {
+	_, err := n.ask(ctx, id, directory.PutInline{Meta: phalanx.Meta{Size: int64(len(data))}, Digest: digest, Bytes: data})
+	return err
+}
+
+// LeaveAsItIsRemoved is Leave of a node that learns of its removal after it has stopped
+// joining again by itself, and before it has begun to hand over.
+func (n *Node) LeaveAsItIsRemoved(ctx context.Context) error {
+	n.giveUpJoining()
+	l := n.life.Load()
+	l.onFenced()
+	stays, err := l.leave(ctx)
+	if stays {
+		n.stay(l)
+	}
+	return err
 }

@@ -3,52 +3,208 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/leave"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Leave hands over what only this node has, leaves the view, and ends
-// everything that Join started. If ctx ends first, or 10 s have passed and it has no
-// deadline, the node goes without having handed over all, and says so. Leaving twice
-// is safe.
+// Leave hands over what only this node has, leaves the view, and ends everything that
+// Join started. From its first moment on the node takes nothing new: Puts, Reduces and
+// Prefetches end with ErrClosed. Calls that run may end; after half of the time they are
+// given up.
+//
+// If ctx ends before everything is handed over, or 10 s have passed and it has no
+// deadline, the error says what remains, and the node goes on being a member, as before.
+// Leave can be called again. If everything
+// is handed over, but no view shows by the deadline that the node is removed, the node
+// ends and the error is ErrDeadline. Done tells whether it has ended.
+//
+// A node that the others have removed joins again with its complete copies, so that it
+// can hand them over: Leave waits for that. The error is ErrFenced if ctx ends before
+// that, if it is removed as it leaves, or if another process has taken its name. If the node is
+// closed meanwhile the error is ErrClosed. Leaving after it has left is safe.
 func (n *Node) Leave(ctx context.Context) error {
-	var err error
-	first := false
-	n.leave.Do(func() { first = true })
-	if first {
-		ctx, cancel := leaveBy(ctx)
-		defer cancel()
-		n.mu.Lock()
-		n.leaving = true
-		n.mu.Unlock()
-		n.stopApps()
-		n.stop() // what joins again gives up
-		n.rejoining.Wait()
-		l := n.life.Load()
-		if len(n.View().Members) > 1 && !l.fenced.Load() {
-			l.store.RefuseHandOvers()
-			if err = l.members.Announce(ctx); err == nil {
-				objects, enough := forObjects(ctx)
-				err = l.handOver(objects)
-				enough()
-			}
-			err = errors.Join(err, l.members.Leave(ctx))
-		}
-		n.finishOnce()
+	select {
+	case <-n.left:
+		return nil
+	default:
 	}
-	<-n.left
+	ctx, cancel := leaveBy(ctx)
+	defer cancel()
+	select {
+	case n.leaves <- struct{}{}:
+		defer func() { <-n.leaves }()
+	case <-n.left:
+		return n.ended()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		e := storenode.ContextError("leave", "", context.Cause(ctx), "", "nothing was handed over")
+		e.Node = n.ID()
+		return e
+	}
+	select {
+	case <-n.left: // while it waited for its turn
+		return n.ended()
+	default:
+	}
+	l, err := n.asMember(ctx)
+	if err != nil {
+		return err
+	}
+	stays, err := l.leave(ctx)
+	if stays && n.stay(l) {
+		return err
+	}
+	n.finish(nil)
+	if closed := n.ended(); closed != nil {
+		return closed
+	}
 	return err
 }
 
-// finish ends a node that does not hand over any more.
-func (n *Node) finish() {
-	n.leave.Do(n.finishOnce)
+// Close ends everything that Join started without handing anything over, as if the
+// node had crashed: what only it has is lost.
+func (n *Node) Close() {
+	n.finish(&phalanx.Error{Op: "leave", Node: n.ID(), Kind: phalanx.ErrClosed, Err: errors.New("the node was closed before it had handed over")})
+	<-n.left
 }
 
-func (n *Node) finishOnce() {
-	close(n.done)
-	n.stopApps()
-	n.shutdown()
-	close(n.left)
+// asMember waits until a removed node has joined again, and keeps the node from joining
+// again while it leaves. It returns the incarnation that leaves.
+func (n *Node) asMember(ctx context.Context) (*life, error) {
+	for {
+		n.mu.Lock()
+		l, stop, rejoined := n.life.Load(), n.stop, n.rejoined
+		if !l.fenced.Load() {
+			n.leaving = true
+			n.mu.Unlock()
+			stop()
+			n.rejoining.Wait()
+			return l, nil
+		}
+		n.mu.Unlock()
+		select {
+		case <-rejoined:
+		case <-n.left:
+			return nil, n.ended()
+		case <-ctx.Done():
+			return nil, &phalanx.Error{Op: "leave", Node: l.id, Kind: phalanx.ErrFenced,
+				Err: fmt.Errorf("the others have removed it, and it has not joined again yet: nothing was handed over: %w", context.Cause(ctx))}
+		}
+	}
+}
+
+// giveUpJoining keeps the node from joining again.
+func (n *Node) giveUpJoining() {
+	n.mu.Lock()
+	n.leaving = true
+	stop := n.stop
+	n.mu.Unlock()
+	stop()
+	n.rejoining.Wait()
+}
+
+// stay lets a node that could not leave go on; false: the node has been closed meanwhile.
+func (n *Node) stay(l *life) bool {
+	n.mu.Lock()
+	select {
+	case <-n.done:
+		n.mu.Unlock()
+		return false
+	default:
+	}
+	n.leaving = false
+	n.background, n.stop = context.WithCancel(context.Background())
+	removed := l.removed
+	l.leaver = nil
+	n.mu.Unlock()
+	if removed {
+		l.onFenced()
+	}
+	return true
+}
+
+// leave tries to leave the cluster. If it cannot, the node stays.
+func (l *life) leave(ctx context.Context) (stays bool, err error) {
+	lv := newLeaver(l, ctx)
+	l.n.mu.Lock()
+	l.leaver = lv
+	if l.removed { // since it does not join again by itself any more
+		l.fencedWhileLeaving()
+	}
+	l.n.mu.Unlock()
+	fail := func(k phalanx.Kind, err error) *phalanx.Error {
+		return &phalanx.Error{Op: "leave", Node: l.id, Kind: k, Err: err}
+	}
+	switch e := lv.run(ctx).(type) {
+	case nil:
+		return false, l.n.ended()
+	case leave.Failed:
+		kind := phalanx.ErrDeadline
+		if e.Canceled {
+			kind = phalanx.ErrCanceled
+		}
+		return true, fail(kind, fmt.Errorf("it goes on being a member: %w", e.Remains))
+	case leave.Left:
+		switch {
+		case e.Fenced:
+			return true, fail(phalanx.ErrFenced, errors.New("it was removed before it had handed over everything; it joins again"))
+		case e.Unseen:
+			kind := phalanx.ErrDeadline
+			if errors.Is(ctx.Err(), context.Canceled) {
+				kind = phalanx.ErrCanceled
+			}
+			return false, fail(kind, errors.New("all is handed over, but the others have not agreed to remove it"))
+		}
+	}
+	return false, nil
+}
+
+// tellLeaver tells a Leave that is under way the present view. It needs no lock.
+func (l *life) tellLeaver() {
+	l.n.mu.Lock()
+	lv := l.leaver
+	l.n.mu.Unlock()
+	if lv != nil {
+		lv.tell(lv.viewed())
+	}
+}
+
+// fencedWhileLeaving tells a Leave that is under way that the node was removed. It needs
+// the node's lock.
+func (l *life) fencedWhileLeaving() {
+	l.removed = true
+	if l.leaver != nil {
+		l.leaver.tell(leave.Viewed{Number: math.MaxUint64, Left: math.MaxUint64})
+	}
+}
+
+// finish ends a node that does not hand over any more. Calls of Leave that run then
+// return why; nil: the node has handed over. The why of the first call counts.
+func (n *Node) finish(why *phalanx.Error) {
+	n.ending.Do(func() {
+		n.why = why
+		close(n.done)
+		n.stopApps()
+		n.shutdown()
+		close(n.left)
+	})
+}
+
+// ended waits until the node has ended, and returns why it ended without leaving, or nil.
+func (n *Node) ended() error {
+	<-n.left
+	if n.why == nil {
+		return nil
+	}
+	return n.why
 }
 
 // stopApps stops the actors of the application: what they hold is released.
@@ -57,18 +213,18 @@ func (n *Node) stopApps() {
 	apps := n.apps
 	n.apps = nil
 	n.mu.Unlock()
-	for _, pid := range apps {
-		_ = n.system.Root.StopFuture(pid).Wait()
+	stopped := make([]*actor.Future, len(apps))
+	for i, pid := range apps {
+		stopped[i] = n.system.Root.StopFuture(pid)
+	}
+	for _, f := range stopped { // one that does not end holds up no other, nor the node for longer than a future lasts
+		_ = f.Wait()
 	}
 }
 
 // shutdown ends what Join has started, in the opposite order.
 func (n *Node) shutdown() {
-	n.mu.Lock()
-	n.leaving = true
-	n.mu.Unlock()
-	n.stop()
-	n.rejoining.Wait()
+	n.giveUpJoining()
 	n.stopServices()
 	if l := n.life.Load(); l != nil {
 		l.end(false)
@@ -83,6 +239,9 @@ func (n *Node) shutdown() {
 		n.system.Shutdown()
 		n.workers.Close()
 	}
+	if n.pool != nil {
+		n.pool.Close()
+	}
 }
 
 // leaveGrace is how long a node tries to hand over if nobody says how long it may.
@@ -93,10 +252,4 @@ func leaveBy(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, leaveGrace)
-}
-
-// forObjects leaves a quarter of the time for the shards, and to be removed.
-func forObjects(ctx context.Context) (context.Context, context.CancelFunc) {
-	end, _ := ctx.Deadline()
-	return context.WithTimeout(ctx, time.Until(end)*3/4)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,8 @@ import (
 	"github.com/phalanx-go/phalanx/coordinator"
 	"github.com/phalanx-go/phalanx/directory"
 	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/internal/wire"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -32,6 +35,8 @@ type life struct {
 	n   *Node
 	id  phalanx.NodeID
 	log logrus.FieldLogger
+
+	before totals // of the incarnations before it
 
 	members  *membership.Membership
 	detector *detector.Detector
@@ -48,6 +53,7 @@ type life struct {
 	view   atomic.Pointer[view.View]
 	joined chan struct{} // closed once this node is in its view
 	enter  sync.Once
+	viewed chan struct{} // has one once there is another view
 	fenced atomic.Bool
 	failed atomic.Bool   // an actor that it needs was stopped
 	done   chan struct{} // closed when it ends, or learns that it was removed
@@ -56,9 +62,14 @@ type life struct {
 	background sync.WaitGroup
 	stop       context.CancelFunc // of what runs in the background
 
-	relays *relays
-	mu     sync.Mutex
-	gone   map[phalanx.NodeID]bool // who was removed from the view
+	// The node's lock guards both.
+	leaver  *leaver // of a Leave that is under way
+	removed bool    // by the others, while the node leaves
+	routes  *routes
+	mu      sync.Mutex
+	gone    map[phalanx.NodeID]bool // who was removed from the view
+
+	majority atomic.Pointer[view.Majority] // nil: not lost
 	// The same as members and detector, for callbacks that can come before those
 	// are set.
 	agreeing atomic.Pointer[membership.Membership]
@@ -74,9 +85,9 @@ const (
 
 // begin starts an incarnation that is in no cluster yet.
 func (n *Node) begin() (*life, error) {
-	l := &life{n: n, id: phalanx.MakeNodeID(n.cfg.Name, uint64(time.Now().UnixNano())), joined: make(chan struct{}),
+	l := &life{n: n, id: phalanx.MakeNodeID(n.cfg.Name, uint64(time.Now().UnixNano())), joined: make(chan struct{}), viewed: make(chan struct{}, 1),
 		done: make(chan struct{}), gone: map[phalanx.NodeID]bool{}}
-	l.relays = newRelays(l.id)
+	l.routes = newRoutes(l.id)
 	l.log = n.cfg.Logger.WithField(logging.Node, l.id)
 	l.view.Store(&view.View{})
 	l.vital = actors.Restarting(l.log)
@@ -96,9 +107,9 @@ func (n *Node) begin() (*life, error) {
 	return l, nil
 }
 
-// join brings the incarnation into the cluster that the seeds are in, or if
-// there are none into a new one.
-func (l *life) join(ctx context.Context, seeds []string) error {
+// join brings the incarnation into the cluster that the seeds are in or begin, or if there
+// are none into one of its own. With again it was a member before.
+func (l *life) join(ctx context.Context, seeds []string, again bool) error {
 	n := l.n
 	var err error
 	if l.detector, err = detector.Start(detector.Config{System: n.system, Remote: n.remote, Conns: l.conns, Self: l.id, Clock: n.clock, Log: l.log,
@@ -107,15 +118,19 @@ func (l *life) join(ctx context.Context, seeds []string) error {
 	}
 	l.watching.Store(l.detector)
 	if l.members, err = membership.Start(membership.Config{
-		System: n.system, Remote: n.remote, Self: l.member(), Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: seeds,
-		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, Via: l.via, OnFenced: l.onFenced}); err != nil {
+		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: seeds, Again: again && slices.ContainsFunc(seeds, func(s string) bool { return s != n.remote.Address() }),
+		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, Via: l.via, Suspects: l.suspects, OnMajority: l.sees, OnBrought: l.brought, OnMet: l.met, OnFenced: l.onFenced}); err != nil {
 		return err
 	}
 	l.agreeing.Store(l.members)
 	if err := l.members.Join(ctx); err != nil {
 		return err
 	}
-	return l.entered(ctx)
+	if err := l.entered(ctx); err != nil || again {
+		return err
+	}
+	l.awaitRedundancy(ctx)
+	return nil
 }
 
 // entered waits until the view that has this node has been learned.
@@ -206,8 +221,8 @@ func (l *life) startData() error {
 		Self: l.id, Cluster: n.cfg.Cluster, Bind: hostPort(n.cfg.Bind, n.cfg.DataPort), ServerTLS: n.cfg.ServerTLS, ClientTLS: n.cfg.ClientTLS,
 		Lookup: l.dataAddr, View: func() uint64 { return l.view.Load().Number }, Admit: l.admit,
 		OnMessage: l.received, OnBroken: l.dataBroken,
-		OnStream: func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) { l.store.Serve(from, req, w) },
-		Logger:   l.log})
+		OnStream:   func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) { l.store.Serve(from, req, w) },
+		MaxStreams: n.cfg.Streams, Logger: l.log})
 	return err
 }
 
@@ -223,7 +238,7 @@ func (l *life) startStore() error {
 	publish := func(ev any) { n.system.EventStream.Publish(ev) }
 	l.store = &storenode.Env{Self: l.id, System: n.system, Table: n.table, Pool: n.pool, Given: &n.given, Conns: l.conns, Directory: l.client,
 		Now: n.clock, Log: l.log, Deadline: n.cfg.Deadline, InlineLimit: max(0, n.cfg.InlineLimit), Fanout: n.cfg.Fanout,
-		Spawn: n.spawner(n.oneShot), Publish: publish, Members: l.memberIDs, StoreOn: l.on(storeName), Request: n.remote.Request}
+		Spawn: n.spawner(n.oneShot), Publish: publish, Members: l.memberIDs, Staying: l.stayingIDs, StoreOn: l.on(storeName), Request: n.remote.Request}
 	l.places = storenode.NewPlaces(l.store, ops)
 	l.store.ServePlace = l.places.Serve
 	l.reduces = &coordinator.Env{Store: l.store, Watcher: l.client, Ops: ops, Now: n.clock, Spawn: n.spawner(n.restarting),
@@ -271,16 +286,16 @@ const (
 	usualBandwidth = 1.25e9
 )
 
-// network returns the latency and the bandwidth that a reduce is planned with.
-func (l *life) network() (time.Duration, float64) {
-	best := 0.0
+// network returns what a reduce is planned with: the paths to other members, as far
+// as heartbeats and streams have measured them, and what is usual.
+func (l *life) network() (time.Duration, float64, map[phalanx.NodeID]reduce.Path) {
+	paths := map[phalanx.NodeID]reduce.Path{}
 	for _, m := range l.view.Load().Members {
-		best = max(best, l.conns.Bandwidth(m.ID))
+		if p := (reduce.Path{Latency: l.conns.RoundTrip(m.ID) / 2, Bandwidth: l.conns.Bandwidth(m.ID)}); p != (reduce.Path{}) {
+			paths[m.ID] = p
+		}
 	}
-	if best == 0 {
-		best = usualBandwidth
-	}
-	return usualLatency, best
+	return usualLatency, usualBandwidth, paths
 }
 
 func (l *life) member() view.Member {
@@ -292,6 +307,16 @@ func (l *life) memberIDs() []phalanx.NodeID {
 	ids := make([]phalanx.NodeID, len(v.Members))
 	for i, m := range v.Members {
 		ids[i] = m.ID
+	}
+	return ids
+}
+
+func (l *life) stayingIDs() []phalanx.NodeID {
+	var ids []phalanx.NodeID
+	for _, m := range l.view.Load().Members {
+		if !m.Leaving {
+			ids = append(ids, m.ID)
+		}
 	}
 	return ids
 }

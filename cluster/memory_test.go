@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 const roomOf = 4 << 20 // a node with little memory
@@ -101,6 +102,9 @@ func TestTheCopyThatWasUsedLongestAgoIsEvicted(t *testing.T) {
 	at("a", "c", "d")
 	has(t, to, "b", data["b"])
 	at("a", "b", "d")
+	if n := to.Status().Evictions; n != 2 {
+		t.Errorf("%d evictions are told of, not 2", n)
+	}
 	empty(t, nodes, ids...)
 }
 
@@ -163,21 +167,18 @@ func TestCallsWaitForRoom(t *testing.T) {
 	data := random(roomOf/4*3, 1)
 	put(t, n, "a", data)
 	put(t, nodes[0], "far", data)
-	numbers := []string{string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free")}
-	err := briefly(phalanx.ErrNoSpace, func(ctx context.Context) error { _, err := n.Put(ctx, "b", data); return err })
-	refused(t, "Put", err, phalanx.ErrNoSpace, append(numbers, `put "b"`)...)
-	err = briefly(phalanx.ErrNoSpace, func(ctx context.Context) error {
-		_, err := n.PutReader(ctx, "b", bytes.NewReader(data), int64(len(data)))
-		return err
-	})
-	refused(t, "PutReader", err, phalanx.ErrNoSpace, append(numbers, `put "b"`)...)
-	err = briefly(phalanx.ErrNoSpace, func(ctx context.Context) error { _, err := n.Get(ctx, "far"); return err })
-	refused(t, "Get", err, phalanx.ErrNoSpace, append(numbers, `get "far"`)...)
+	numbers := []string{`get "far"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free"), "are pinned", "are reserved", "nothing that can be evicted", "delete objects", "--memory"}
+	began := time.Now()
+	_, err := n.Get(within(t), "far")
+	refused(t, "Get", err, phalanx.ErrNoSpace, numbers...)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("Get took %v", took)
+	}
 	// Nobody knows whether what is still to come of a stream would ever fit.
 	_, err = n.PutReader(within(t), "b", bytes.NewReader(data), phalanx.UnknownSize)
 	refused(t, "a stream", err, phalanx.ErrNoSpace, string(n.ID()), "bytes are needed", "it cannot wait", `put "b"`)
 
-	waits := func(away phalanx.ObjectID, call func() error) {
+	waits := func(small phalanx.ObjectID, call func() error, makeRoom func()) {
 		t.Helper()
 		ended := make(chan error, 1)
 		go func() { ended <- call() }()
@@ -187,22 +188,89 @@ func TestCallsWaitForRoom(t *testing.T) {
 			t.Fatalf("it did not wait: %v", err)
 		default:
 		}
-		if err := n.Delete(within(t), away); err != nil {
+		if m := n.Status().Memory; m.Waiting != 1 || m.WaitingBytes != int64(len(data)) {
+			t.Errorf("%d wait for %d bytes", m.Waiting, m.WaitingBytes)
+		}
+		put(t, n, small, random(200_000, 3)) // passes it
+		if err := n.Delete(within(t), small); err != nil {
 			t.Fatal(err)
 		}
+		makeRoom()
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
 	}
-	waits("a", func() error { _, err := n.Put(within(t), "b", data); return err })
-	waits("b", func() error {
-		v, err := n.Get(within(t), "far")
-		if err == nil {
-			v.Release()
+	if err := n.Delete(within(t), "a"); err != nil {
+		t.Fatal(err)
+	}
+	far, err := n.Get(within(t), "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other *storenode.View
+	put(t, nodes[0], "other", data)
+	err = briefly(phalanx.ErrNoSpace, func(ctx context.Context) error { _, err := n.Get(ctx, "other"); return err })
+	refused(t, "a Get that is late", err, phalanx.ErrNoSpace, `get "other"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), "deadline")
+	waits("small/1", func() (err error) { other, err = n.Get(within(t), "other"); return err }, far.Release)
+	waits("small/2", func() error { _, err := n.Put(within(t), "b", data); return err }, other.Release)
+	empty(t, nodes, "far", "other", "b")
+}
+
+// A Put for which no eviction can make room is refused at once, and another one after as
+// long as it is told to wait. Either says what is in its way and what to do.
+func TestPutsDoNotWaitForLong(t *testing.T) {
+	nodes := start(t, 2, tight)
+	n := nodes[1]
+	data := random(roomOf/4*3, 1)
+	put(t, n, "a", data)
+	if m := n.Status().Memory; m.Pinned < int64(len(data)) || m.Pinned > int64(len(data))+10_000 || m.Reserved >= int64(len(data)) {
+		t.Errorf("%d bytes are pinned, %d reserved", m.Pinned, m.Reserved)
+	}
+	numbers := []string{`put "b"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free"), "are pinned", "are reserved"}
+	puts := map[string]func(opts ...cluster.PutOption) error{
+		"Put": func(opts ...cluster.PutOption) error { _, err := n.Put(within(t), "b", data, opts...); return err },
+		"PutReader": func(opts ...cluster.PutOption) error {
+			_, err := n.PutReader(within(t), "b", bytes.NewReader(data), int64(len(data)), opts...)
+			return err
+		},
+	}
+	for name, call := range puts {
+		began := time.Now()
+		refused(t, name, call(cluster.WaitForMemory(time.Hour)), phalanx.ErrNoSpace, append(numbers, "nothing that can be evicted", "delete objects", "--memory")...)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s took %v", name, took)
 		}
-		return err
-	})
-	empty(t, nodes, "far")
+	}
+	if err := n.Delete(within(t), "a"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, nodes[0], "far", data)
+	v, err := n.Get(within(t), "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range puts { // what is being read is given back some time
+		began := time.Now()
+		refused(t, name, call(cluster.WaitForMemory(300*time.Millisecond)), phalanx.ErrNoSpace, append(numbers, "within 300ms", "delete objects", "--memory-wait")...)
+		if took := time.Since(began); took < 300*time.Millisecond || took > 10*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+	v.Release()
+	// The view's copy could be evicted, but not without waiting for its owner.
+	refused(t, "without waiting", puts["Put"](cluster.WaitForMemory(0)), phalanx.ErrNoSpace, append(numbers, "it cannot wait")...)
+	if v, err := n.TryGet(within(t), "far"); err != nil || n.Status().Evictions != 0 {
+		t.Errorf("%v, %d evictions", err, n.Status().Evictions)
+	} else {
+		v.Release()
+	}
+	if _, err := n.Put(within(t), "little", random(roomOf/8, 2), cluster.WaitForMemory(0)); err != nil {
+		t.Error(err)
+	}
+	if err := puts["Put"](); err != nil {
+		t.Error(err)
+	}
+	empty(t, nodes, "far", "b", "little")
 }
 
 // Each of two nodes is full with what the other wants, and both want it at once.

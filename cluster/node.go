@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/cluster/internal/membership"
 	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
 	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/protocol/view"
@@ -43,12 +45,16 @@ type Node struct {
 
 	life atomic.Pointer[life] // the present incarnation
 
+	unsent said // of messages that cannot be sent
+
 	door *actor.PID   // to which the application's actors send what is for the store
 	gate sync.RWMutex // held as one hands a message on, and as an incarnation ends
 
-	done  chan struct{} // closed when the node leaves
-	leave sync.Once
-	left  chan struct{} // closed when it has left
+	done   chan struct{} // closed when the node leaves
+	leaves chan struct{} // capacity 1: one Leave at a time
+	ending sync.Once
+	left   chan struct{}  // closed when it has left
+	why    *phalanx.Error // it ended without leaving; written before done is closed
 
 	services []*actor.PID // in the order of the configuration's
 
@@ -56,19 +62,24 @@ type Node struct {
 	apps       []*actor.PID // actors of the application, to be stopped on Leave; some may have ended
 	appRoom    int          // of apps, before those that have ended are taken out
 	leaving    bool
+	rejoined   chan struct{} // closed, and replaced, when it is a member again
 	rejoining  sync.WaitGroup
 	background context.Context // ends when the node leaves
 	stop       context.CancelFunc
 }
 
 // Join makes this process a node: of the cluster that Seeds are in, or of a
-// new one. It returns once this node is in the view. The caller must Leave.
+// new one. It returns once this node is in the view and the cluster survives the death of
+// another node, if it can: enough members vote, every shard has a backup, and these answer.
+// After 5 s it returns without that, and logs a warning. The caller must Leave, and Close the node if it is to end although
+// Leave has failed.
 func Join(ctx context.Context, cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	n := &Node{cfg: cfg, started: time.Now(), clock: actors.NewClock(), done: make(chan struct{}), left: make(chan struct{}),
+	cfg.Logger = logging.Limit(cfg.Logger)
+	n := &Node{cfg: cfg, started: time.Now(), clock: actors.NewClock(), done: make(chan struct{}), left: make(chan struct{}), leaves: make(chan struct{}, 1), rejoined: make(chan struct{}),
 		log: cfg.Logger.WithField(logging.Node, cfg.Name)}
 	n.background, n.stop = context.WithCancel(context.Background())
 	if err := n.start(ctx); err != nil {
@@ -89,7 +100,7 @@ func (n *Node) start(ctx context.Context) error {
 	}
 	var err error
 	if n.remote, err = remoting.Start(n.system, remoting.Config{Bind: hostPort(cfg.Bind, cfg.ControlPort), Advertise: cfg.Advertise,
-		Server: cfg.ServerTLS, Client: cfg.ClientTLS, Kinds: kinds, OnSpawn: n.adopt, OnBroken: n.controlBroken, Log: n.log}); err != nil {
+		Server: cfg.ServerTLS, Client: cfg.ClientTLS, Kinds: kinds, OnSpawn: n.adopt, OnBroken: n.controlBroken, OnUnsendable: n.unsendable, Log: n.log}); err != nil {
 		return err
 	}
 	n.door, _ = n.system.ProcessRegistry.Add(door{n}, doorName)
@@ -107,21 +118,11 @@ func (n *Node) start(ctx context.Context) error {
 		if err := n.startServices(); err != nil {
 			return err
 		}
-		if again, err := l.enterWithin(ctx, cfg.Seeds); !again {
+		if err := l.join(ctx, cfg.Seeds, false); !errors.Is(err, membership.ErrAnew) {
 			return err
 		}
 		l.end(true)
 	}
-}
-
-// enterWithin makes one attempt to join, and reports whether there may be another
-// as a new incarnation: one that hung while it joined may have been removed
-// before it knew that it was a member, and is never let in again.
-func (l *life) enterWithin(ctx context.Context, seeds []string) (again bool, err error) {
-	attempt, cancel := context.WithTimeout(ctx, rejoinFor)
-	defer cancel()
-	err = l.join(attempt, seeds)
-	return err != nil && attempt.Err() != nil && ctx.Err() == nil, err
 }
 
 // spawner returns a function that starts actors under a supervisor.
@@ -151,6 +152,16 @@ func (n *Node) ID() phalanx.NodeID { return n.life.Load().id }
 // Done is closed when the node has left the cluster, or was removed and cannot
 // join again because another process has taken its name.
 func (n *Node) Done() <-chan struct{} { return n.left }
+
+// Err returns why the node has ended without Leave, once Done is closed, or nil.
+func (n *Node) Err() error {
+	select {
+	case <-n.left:
+		return n.ended()
+	default:
+		return nil
+	}
+}
 
 // ControlAddr returns the address that others can give as a seed.
 func (n *Node) ControlAddr() string { return n.remote.Address() }

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,16 @@ func crash(n *cluster.Node, prefix string) (crashed int) {
 	return crashed
 }
 
+// insist calls f until it ends with another error than ErrUnavailable, or ctx ends: on a
+// busy machine the owners of shards may be silent for some seconds.
+func insist(ctx context.Context, f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, phalanx.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // Whatever actor panics is restarted, on any node, and what was under way
 // completes.
 func TestActorsThatPanic(t *testing.T) {
@@ -47,18 +58,25 @@ func TestActorsThatPanic(t *testing.T) {
 				big, small := random(3<<20, 1), random(1000, 2)
 				first, last := nodes[0], nodes[len(nodes)-1]
 				for id, data := range map[phalanx.ObjectID][]byte{"big": big, "small": small} {
-					if _, err := first.Put(ctx, id, data); err != nil {
+					if err := insist(ctx, func() error { _, err := first.Put(ctx, id, data); return err }); err != nil {
 						t.Fatal(err)
 					}
 				}
+				get := func(id phalanx.ObjectID, data []byte) error {
+					return insist(ctx, func() error {
+						v, err := last.Get(ctx, id)
+						if err != nil {
+							return err
+						}
+						defer v.Release()
+						if !bytes.Equal(v.Bytes(), data) {
+							return fmt.Errorf("other bytes of %s", id)
+						}
+						return nil
+					})
+				}
 				waits := make(chan error, 1)
-				go func() {
-					v, err := last.Get(ctx, "later")
-					if err == nil {
-						v.Release()
-					}
-					waits <- err
-				}()
+				go func() { waits <- get("later", big) }()
 				events := last.Events(ctx)
 				hit := 0
 				for _, n := range nodes[len(nodes)/2:] {
@@ -75,23 +93,18 @@ func TestActorsThatPanic(t *testing.T) {
 					}
 					_, restarted = e.(actors.ActorRestarted)
 				}
-				if _, err := first.Put(ctx, "later", big); err != nil {
+				if err := insist(ctx, func() error { _, err := first.Put(ctx, "later", big); return err }); err != nil {
 					t.Fatal(err)
 				}
 				if err := <-waits; err != nil {
 					t.Errorf("what waited ended with %v", err)
 				}
 				for id, data := range map[phalanx.ObjectID][]byte{"big": big, "small": small} {
-					v, err := last.Get(ctx, id)
-					if err != nil {
+					if err := get(id, data); err != nil {
 						t.Fatalf("%s: %v", id, err)
 					}
-					if !bytes.Equal(v.Bytes(), data) {
-						t.Errorf("other bytes of %s", id)
-					}
-					v.Release()
 				}
-				if err := first.Delete(ctx, "big"); err != nil {
+				if err := insist(ctx, func() error { return first.Delete(ctx, "big") }); err != nil {
 					t.Error(err)
 				}
 			})

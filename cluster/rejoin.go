@@ -2,12 +2,15 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/logging"
 )
@@ -29,6 +32,7 @@ func (l *life) onFenced() {
 	default:
 	}
 	if n.leaving {
+		l.fencedWhileLeaving()
 		return
 	}
 	l.fenced.Store(true)
@@ -37,8 +41,21 @@ func (l *life) onFenced() {
 	if !l.failed.Load() {
 		l.log.Warn("the cluster has removed this node")
 	}
+	n.rejoining.Add(1)
+	go n.fenced(l)
+}
+
+// fenced tells of the removal, joins again, and tells of that. It holds no lock while it
+// tells, and does not count as joining again any more at the end: subscribers may call
+// the node, and have it leave.
+func (n *Node) fenced(l *life) {
 	n.system.EventStream.Publish(actors.NodeFenced{Node: l.id, View: l.view.Load().Number})
-	n.rejoining.Go(func() { n.rejoin(l) })
+	back := n.rejoin(l)
+	n.rejoining.Done()
+	if back != nil {
+		n.system.EventStream.Publish(*back)
+		l.foundByNext()
+	}
 }
 
 // onStopped hears that an actor was stopped, since it had panicked again and again,
@@ -64,8 +81,9 @@ const confirmFor = 3 * time.Second
 
 // rejoin ends an incarnation that was removed and joins as a new one, again and
 // again until it succeeds or the node leaves. What is complete is kept, and told
-// to the owners as any newcomer tells what it holds.
-func (n *Node) rejoin(old *life) {
+// to the owners as any newcomer tells what it holds. It returns nil if the node has not
+// joined again.
+func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 	began := time.Now()
 	seeds := slices.Clone(n.cfg.Seeds)
 	for _, m := range old.view.Load().Members {
@@ -73,8 +91,9 @@ func (n *Node) rejoin(old *life) {
 		case m.ID == old.id:
 		case m.ID.Name() == old.id.Name(): // to join again would remove it
 			old.log.WithField(logging.Peer, m.ID).Warn("another process has taken this node's name; it does not join again")
-			go n.finish()
-			return
+			go n.finish(&phalanx.Error{Op: "leave", Node: old.id, Kind: phalanx.ErrFenced,
+				Err: fmt.Errorf("the others have removed it, and %s has taken its name: what only it had is lost", m.ID)})
+			return nil
 		case !slices.Contains(seeds, m.Control):
 			seeds = append(seeds, m.Control)
 		}
@@ -94,11 +113,15 @@ func (n *Node) rejoin(old *life) {
 		if err != nil {
 			return nil, err
 		}
+		l.before = old.totals()
 		ctx, cancel := context.WithTimeout(n.background, rejoinFor)
 		defer cancel()
-		if err := l.join(ctx, seeds); err != nil {
+		if err := l.join(ctx, seeds, true); err != nil {
 			l.log.WithError(err).Warn("it could not join again yet")
 			l.end(true)
+			if errors.Is(err, phalanx.ErrRefused) {
+				return nil, backoff.Permanent(err)
+			}
 			return nil, err
 		}
 		ctx, cancel = context.WithTimeout(n.background, confirmFor)
@@ -106,21 +129,36 @@ func (n *Node) rejoin(old *life) {
 		l.store.Confirm(ctx)
 		return l, nil
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
+	if errors.Is(err, phalanx.ErrRefused) {
+		go n.finish(&phalanx.Error{Op: "leave", Node: old.id, Kind: phalanx.ErrFenced,
+			Err: fmt.Errorf("the others have removed it, and do not let it in again: what only it had is lost: %w", err)})
+		return nil
+	}
 	if err != nil {
-		return // the node leaves
+		return nil // the node leaves
 	}
 	n.mu.Lock()
 	leaving, fenced := n.leaving, l.fenced.Load()
 	if !leaving && !fenced {
 		n.life.Store(l)
+		close(n.rejoined)
+		n.rejoined = make(chan struct{})
 	}
 	n.mu.Unlock()
 	switch {
 	case fenced: // already: it joins again by itself
-		return
+		return nil
 	case leaving:
 		l.end(true)
-		return
+		return nil
 	}
-	n.system.EventStream.Publish(actors.NodeRejoined{Node: l.id, Was: old.id, Took: time.Since(began)})
+	return &actors.NodeRejoined{Node: l.id, Was: old.id, Took: time.Since(began)}
+}
+
+// met tells that a seed is in another cluster, which is ready as this one is. What is put in
+// the one is not known in the other: an operator has to end one of the two.
+func (l *life) met(seed string, cluster phalanx.NodeID) {
+	own := l.view.Load().Cluster
+	l.log.WithField(logging.Address, seed).WithField(logging.Peer, cluster).Errorf("a seed is in another cluster, which %s has begun: end one of the two, this one was begun by %s", cluster, own)
+	l.n.system.EventStream.Publish(actors.ClusterMet{Seed: seed, Cluster: cluster, Own: own})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -104,20 +105,16 @@ func TestARemovedNodeJoinsAgain(t *testing.T) {
 	}
 }
 
-// A process whose name another has taken stays out.
-func TestANameThatWasTakenIsNotTakenBack(t *testing.T) {
+// A process with the name of a node that lives is refused, and that one goes on.
+func TestANameThatIsTaken(t *testing.T) {
 	nodes := start(t, 4)
 	ctx := within(t)
-	again, err := cluster.Join(ctx, cluster.Config{Name: "n4", Memory: 64 << 20, Seeds: []string{nodes[0].ControlAddr()}})
-	if err != nil {
-		t.Fatal(err)
+	_, err := cluster.Join(ctx, cluster.Config{Name: "n4", Memory: 64 << 20, Seeds: []string{nodes[0].ControlAddr()}})
+	if !errors.Is(err, phalanx.ErrRefused) || !strings.Contains(err.Error(), string(nodes[3].ID())) {
+		t.Errorf("it ended with %v", err)
 	}
-	defer again.Leave(ctx)
-	<-nodes[3].Done()
-	if _, err := nodes[3].Put(ctx, "x", []byte("x")); !errors.Is(err, phalanx.ErrFenced) {
-		t.Errorf("a call on it ended with %v", err)
-	}
-	if !nodes[0].View().Has(again.ID()) {
-		t.Errorf("%s is not in %v", again.ID(), nodes[0].View().Members)
+	put(t, nodes[3], "x", []byte("x"))
+	if has := nodes[0].View().Has(nodes[3].ID()); !has || nodes[3].Err() != nil {
+		t.Errorf("it is a member: %v, and ended with %v", has, nodes[3].Err())
 	}
 }

@@ -55,7 +55,8 @@ func (n *Node) adopt(pid *actor.PID) {
 }
 
 // SpawnOn starts an actor of a registered kind on another member, or on this
-// one. If name is empty it gets one of its own.
+// one. If name is empty it gets one of its own. It takes protobuf messages from
+// other nodes, and any from its own.
 func (n *Node) SpawnOn(ctx context.Context, member phalanx.NodeID, kind, name string) (*actor.PID, error) {
 	l, err := n.use("spawn", "")
 	if err != nil {
@@ -75,7 +76,8 @@ func (n *Node) SpawnOn(ctx context.Context, member phalanx.NodeID, kind, name st
 	return n.remote.Spawn(ctx, m.Control, kind, name)
 }
 
-// Request sends message to an actor of any member and returns its answer. It ends
+// Request sends message to an actor of any member and returns its answer. What goes to
+// or comes from another node is a protobuf message, else it is ErrInvalid. It ends
 // with ctx, and with ErrUnavailable when nobody is there or the connection with
 // that member breaks: the actor may have taken the message nevertheless. One that
 // ends before its turn comes answers nothing.

@@ -17,7 +17,7 @@ func (l *life) suspect(s detect.Suspect) {
 	if s.Cause == detect.Silent {
 		ev.Silent = s.Silence
 	}
-	l.relays.suspect(s.Node)
+	l.routes.suspect(s.Node)
 	l.n.system.EventStream.Publish(ev)
 	l.reduces.NodeGone(s.Node, false)
 	l.conns.ClosePeer(s.Node)
@@ -26,14 +26,9 @@ func (l *life) suspect(s detect.Suspect) {
 	}
 }
 
-// via returns by whom a node is to be reached that this one cannot reach itself.
-func (l *life) via(to phalanx.NodeID) (phalanx.NodeID, bool) {
-	return l.relays.to(to, l.view.Load().Members, l.n.clock())
-}
-
 // trust takes suspect back. Connections are made again when they are needed.
 func (l *life) trust(node phalanx.NodeID) {
-	l.relays.forget(node)
+	l.routes.forget(node)
 	l.n.system.EventStream.Publish(actors.NodeTrusted{Node: node})
 }
 
@@ -80,6 +75,20 @@ func (l *life) dataBroken(peer phalanx.NodeID, err error) {
 	l.log.WithError(err).WithField(logging.Peer, peer).Debug("a data connection broke")
 	if d := l.watching.Load(); d != nil {
 		d.Broken(peer)
+	}
+}
+
+// asked notes that a node was sent, directly, what it has to answer.
+func (l *life) asked(node phalanx.NodeID) {
+	if d := l.watching.Load(); d != nil {
+		d.Asked(node)
+	}
+}
+
+// heard notes that a message came from a node directly.
+func (l *life) heard(node phalanx.NodeID) {
+	if d := l.watching.Load(); d != nil {
+		d.Heard(node)
 	}
 }
 

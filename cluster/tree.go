@@ -23,6 +23,7 @@ type Tree struct {
 	Degree int // of a reduce
 	Nodes  []TreeNode
 	Edges  []TreeEdge
+	Hidden int // nodes that are left out, in a tree of very many
 }
 
 // TreeNode is a copy, or a place of a reduce.
@@ -61,6 +62,9 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 			t.Kind = "reduce"
 			t.reduce(seen)
 			l.lookAtAll(ctx, t.Nodes, id, func(tn TreeNode, seen messages.Look) int64 {
+				if tn.Origin {
+					return seen.Held // what the root makes is this node's copy of the target
+				}
 				for _, o := range seen.Outputs {
 					if o.Place == tn.Place && o.Gen == tn.Gen {
 						return o.Made
@@ -71,6 +75,7 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 			return t, nil
 		}
 	}
+	t.Hidden = st.Hidden
 	for _, h := range st.Holders {
 		t.Nodes = append(t.Nodes, TreeNode{Node: h.Node, Complete: h.Complete, Pinned: h.Pinned, Origin: h.Origin})
 		if h.Upstream != "" {
@@ -82,7 +87,7 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 }
 
 func (t *Tree) reduce(seen messages.Look) {
-	t.Degree, t.Size = seen.Degree, seen.Size
+	t.Degree, t.Size, t.Hidden = seen.Degree, seen.Size, seen.Hidden
 	at := map[int]phalanx.NodeID{}
 	for _, p := range seen.Places {
 		at[p.Place] = p.Node

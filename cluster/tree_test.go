@@ -1,7 +1,10 @@
 package cluster_test
 
 import (
+	"fmt"
+	"io"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
@@ -66,5 +69,45 @@ func TestTreeOfAReduceFromAnyNode(t *testing.T) {
 	tree, err := nodes[4].Tree(ctx, "sum")
 	if err != nil || tree.Kind != "broadcast" || tree.State != "final" || len(tree.Nodes) != 1 || tree.Nodes[0].Held != size {
 		t.Errorf("%+v, %v", tree, err)
+	}
+}
+
+// While the last source arrives the tree shows how far the root has come.
+func TestTreeShowsWhatTheRootHasMade(t *testing.T) {
+	nodes := start(t, 3)
+	ctx := within(t)
+	data := make([]byte, 1<<20)
+	array := cluster.WithArray(phalanx.Float32, 1<<18)
+	if _, err := nodes[1].Put(ctx, "a", data, array); err != nil {
+		t.Fatal(err)
+	}
+	source, end := io.Pipe()
+	put := make(chan error, 1)
+	go func() { _, err := nodes[2].PutReader(ctx, "b", source, int64(len(data)), array); put <- err }()
+	over := make(chan error, 1)
+	go func() {
+		_, err := nodes[0].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: []phalanx.ObjectID{"a", "b"}, Op: phalanx.Sum})
+		over <- err
+	}()
+	for at := 0; at < len(data); at += len(data) / 4 {
+		next := at + len(data)/4
+		if _, err := end.Write(data[at:next]); err != nil {
+			t.Fatal(err)
+		}
+		if next == len(data) {
+			break
+		}
+		for _, n := range nodes {
+			eventually(t, fmt.Sprintf("%s shows %d bytes of the root", n.ID(), next), func() bool {
+				tree, err := n.Tree(ctx, "sum")
+				return err == nil && tree.Kind == "reduce" && slices.ContainsFunc(tree.Nodes, func(tn cluster.TreeNode) bool { return tn.Origin && tn.Held == int64(next) })
+			})
+		}
+	}
+	_ = end.Close()
+	for _, err := range []error{<-put, <-over} {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 // learn takes a new view. Views come in order, from one goroutine at a time.
 func (l *life) learn(v view.View) {
 	old := l.view.Swap(&v)
+	l.routes.learn(v)
 	l.client.Learn(v)
 	l.host.Learn(v)
 	l.reporter.Learn(v)
@@ -21,23 +22,39 @@ func (l *life) learn(v view.View) {
 	if v.Has(l.id) {
 		l.n.tellServices(Viewed{Self: l.id, View: v})
 	}
+	l.reduces.Leaving(leaving(v))
 	for _, m := range old.Members {
 		if !v.Has(m.ID) {
 			l.mu.Lock()
 			l.gone[m.ID] = true
 			l.mu.Unlock()
-			l.relays.forget(m.ID)
 			l.conns.ClosePeer(m.ID)
 			l.part(m)
 			l.reduces.NodeGone(m.ID, true)
 		}
 	}
+	l.tellLeaver()
 	if v.Has(l.id) {
 		l.enter.Do(func() { close(l.joined) })
+		select {
+		case l.viewed <- struct{}{}:
+		default:
+		}
 		if l.failed.Load() { // before there was anything to be fenced from
 			l.onFenced()
 		}
 	}
+}
+
+// leaving returns the members that are about to leave.
+func leaving(v view.View) []phalanx.NodeID {
+	var out []phalanx.NodeID
+	for _, m := range v.Members {
+		if m.Leaving {
+			out = append(out, m.ID)
+		}
+	}
+	return out
 }
 
 // part breaks with a node that is no member any more. This one may not have

@@ -38,6 +38,7 @@ type owner struct {
 	watches   map[uint64]*watch
 	forgotten []uint64
 	silent    map[uint64]func(*phalanx.Error)
+	shards    int // 0: one
 }
 
 type ask struct {
@@ -101,6 +102,8 @@ func (o *owner) fallsSilent(num uint64) {
 
 func (o *owner) Owner(phalanx.ObjectID) phalanx.NodeID                  { return "owner#1" }
 func (o *owner) Epoch(phalanx.ObjectID) uint64                          { return 1 }
+func (o *owner) View() uint64                                           { return 1 }
+func (o *owner) Shards() int                                            { return max(o.shards, 1) }
 func (o *owner) Tell(phalanx.NodeID, phalanx.ObjectID, directory.Event) {}
 func (o *owner) answer(a *ask, r directory.Result)                      { a.over = true; a.deliver("owner#1", r) }
 func (o *owner) pending(match func(*ask) bool) (found []*ask) {
@@ -205,7 +208,7 @@ func bubble(t *testing.T, limit int, f func(t *testing.T, b *bed)) {
 			Members: func() []phalanx.NodeID { return []phalanx.NodeID{self, "n1#1", "n2#1", "n3#1"} },
 			Publish: func(ev any) { b.mu.Lock(); defer b.mu.Unlock(); b.events = append(b.events, ev) }}
 		b.env = &coordinator.Env{Store: store, Watcher: b.dir, Ops: ops, Now: now, PlacesOn: b.placesOn,
-			Network: func() (time.Duration, float64) { return time.Millisecond, 1e9 },
+			Network: func() (time.Duration, float64, map[phalanx.NodeID]reduce.Path) { return time.Millisecond, 1e9, nil },
 			Spawn: func(props *actor.Props, name string) (*actor.PID, error) {
 				pid, err := b.sys.Root.SpawnNamed(guard.Guard(props), name)
 				b.pids = append(b.pids, pid)

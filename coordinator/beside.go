@@ -44,6 +44,7 @@ func (c *Coordinator) heard(ctx actor.Context, message any) {
 		c.answer(storenode.ReduceResult{}, m.err)
 		c.do(ctx, reduce.Cancel{})
 	case told:
+		c.watchNext(m.index)
 		for _, ev := range c.survey.take(m.index, m.Readiness) {
 			c.do(ctx, ev)
 		}

@@ -31,6 +31,7 @@ type Coordinator struct {
 	beat *actors.Ticker
 
 	survey   *survey
+	watches  *watches          // of the sources; nil: there are none
 	watchAt  time.Duration     // when the target is to be watched; 0: it is not begun, or is watched
 	nums     map[string]uint64 // of requests that are repeated with one number
 	places   map[string]reduce.PlaceLost
@@ -47,6 +48,8 @@ type Coordinator struct {
 // needs to know.
 type run struct {
 	req      storenode.Reduce
+	request  phalanx.Digest // of req
+	order    uint64         // among the node's runs
 	shared   bool
 	began    time.Duration // by the first attempt
 	done     func(storenode.Reduced)
@@ -86,6 +89,8 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		}
 	case reduce.NodeGone:
 		c.do(ctx, m)
+	case reduce.Leaving:
+		c.do(ctx, m)
 	case made:
 		c.run.tree.meta = &m.Meta
 		c.do(ctx, reduce.Made{Now: c.env.Now(), Gen: m.Gen, Size: m.Meta.Size, Digest: m.Digest})
@@ -108,13 +113,14 @@ func (c *Coordinator) start(ctx actor.Context) {
 	r.attempt++
 	now := c.env.Now()
 	if r.attempt == 1 {
-		r.began = now
+		r.began, r.request = now, r.req.Fingerprint()
 	}
-	latency, bandwidth := c.env.Network()
-	c.core = reduce.New(reduce.Config{Target: r.req.Target, Sources: r.req.Sources, Num: r.req.Num, Op: r.req.Op, Request: r.req.Fingerprint(),
-		Node: c.env.Store.Self, Room: c.env.Store.Free(), Attempt: r.attempt, Shared: r.shared, Degree: r.req.Degree, Latency: latency, Bandwidth: bandwidth,
+	latency, bandwidth, paths := c.env.Network()
+	c.core = reduce.New(reduce.Config{Target: r.req.Target, Sources: r.req.Sources, Num: r.req.Num, Op: r.req.Op, Request: r.request,
+		Node: c.env.Store.Self, Room: c.env.Store.Free(), Attempt: r.attempt, Shared: r.shared, Degree: r.req.Degree, Latency: latency, Bandwidth: bandwidth, Paths: paths,
 		InlineLimit: c.env.Store.InlineLimit, Deadline: r.began + r.req.Deadline})
 	c.survey = newSurvey(r.req.Sources)
+	c.do(ctx, reduce.Leaving{Nodes: c.env.leavers()})
 	if r.remember == nil {
 		if r.shared {
 			c.do(ctx, c.joining())
@@ -198,6 +204,8 @@ func (c *Coordinator) carryOut(ctx actor.Context, e reduce.Effect) {
 	case reduce.Stop:
 		c.order(ctx, e)
 	case reduce.AskDelivered:
+		c.order(ctx, e)
+	case reduce.AskRuns:
 		c.order(ctx, e)
 	case reduce.Inspect:
 		c.order(ctx, e)
@@ -353,7 +361,7 @@ func (c *Coordinator) placeEnded(ctx actor.Context, m *actor.Terminated) {
 func (c *Coordinator) notify(n reduce.Notify) {
 	target, publish := c.run.req.Target, c.env.Store.Publish
 	switch n.What {
-	case reduce.NotePlaced:
+	case reduce.NotePlaced, reduce.NoteMoved:
 		c.run.tree.place(n)
 	case reduce.NoteLost, reduce.NoteEmptied:
 		c.run.tree.lost(n, c.env.Now())

@@ -34,14 +34,16 @@ type Env struct {
 	Spawn func(props *actor.Props, name string) (*actor.PID, error)
 	// PlacesOn returns the actor that takes orders for the places of a node.
 	PlacesOn func(node phalanx.NodeID) (*actor.PID, bool)
-	// Network returns the latency, one way, and the bandwidth in bytes per
-	// second that were measured.
-	Network func() (time.Duration, float64)
+	// Network returns the latency, one way, and the bandwidth in bytes per second
+	// that a reduce is planned with where nothing was measured, and the paths to other
+	// nodes that were.
+	Network func() (time.Duration, float64, map[phalanx.NodeID]reduce.Path)
 
-	mu     sync.Mutex
-	runs   []*run // in the order in which they were asked for
-	next   uint64
-	closed bool
+	mu      sync.Mutex
+	runs    runs
+	spawned uint64
+	closed  bool
+	leaving []phalanx.NodeID // members that are about to leave
 }
 
 // Reduce runs r and calls done once.
@@ -63,20 +65,29 @@ func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced
 		work.answer(storenode.Reduced{Target: r.Target, Err: err})
 		return err
 	}
+	if r.Op != "" { // an op that there never is must not wait for its sources
+		if err := e.Ops.Known(r.Op); err != nil {
+			kind, text := combine.Failure(err)
+			return nil, nil, fail(&phalanx.Error{Kind: kind, Err: errors.New(text)})
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, nil, fail(e.Store.Ended())
 	}
-	e.next++
+	if e.Store.Leaves() {
+		return nil, nil, fail(e.Store.Leaving())
+	}
+	e.spawned++
 	pid, err := e.Spawn(actor.PropsFromProducer(func() actor.Actor {
 		return &Coordinator{env: e, run: work, beat: actors.NewTicker(tickEvery)}
-	}), fmt.Sprintf("reduce-%d", e.next))
+	}), fmt.Sprintf("reduce-%d", e.spawned))
 	if err != nil {
 		return nil, nil, fail(&phalanx.Error{Kind: phalanx.ErrInternal, Err: err})
 	}
 	work.pid = pid
-	e.runs = append(e.runs, work)
+	e.runs.add(work)
 	tell = func(m any) { e.Store.System.Root.Send(pid, m) }
 	return func(err *phalanx.Error) { tell(canceled{err}) }, tell, nil
 }
@@ -86,9 +97,9 @@ func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced
 func (e *Env) Close() {
 	e.mu.Lock()
 	e.closed = true
-	runs := slices.Clone(e.runs)
+	all := e.runs.all()
 	e.mu.Unlock()
-	for _, r := range runs {
+	for _, r := range all {
 		err := e.Store.Ended()
 		err.Op, err.Object, err.Node = "reduce", r.req.Target, e.Store.Self
 		r.answer(storenode.Reduced{Target: r.req.Target, Err: err})
@@ -143,8 +154,49 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 func (e *Env) NodeGone(node phalanx.NodeID, down bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, r := range e.runs {
+	for _, r := range e.runs.all() {
 		e.Store.System.Root.Send(r.pid, reduce.NodeGone{Node: node, Down: down})
+	}
+}
+
+// Leaving tells every reduce which members are about to leave.
+func (e *Env) Leaving(nodes []phalanx.NodeID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if slices.Equal(nodes, e.leaving) {
+		return
+	}
+	e.leaving = nodes
+	for _, r := range e.runs.all() {
+		e.Store.System.Root.Send(r.pid, reduce.Leaving{Nodes: nodes})
+	}
+}
+
+// leavers returns the members that are about to leave.
+func (e *Env) leavers() []phalanx.NodeID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leaving
+}
+
+// Targets returns the targets of the reduces that this node coordinates.
+func (e *Env) Targets() []phalanx.ObjectID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []phalanx.ObjectID
+	for _, r := range e.runs.all() {
+		out = append(out, r.req.Target)
+	}
+	return out
+}
+
+// GiveUp ends the reduces that this node coordinates. Their callers are told that it
+// leaves.
+func (e *Env) GiveUp() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.runs.all() {
+		e.Store.System.Root.Send(r.pid, canceled{e.Store.Leaving()})
 	}
 }
 
@@ -152,10 +204,8 @@ func (e *Env) NodeGone(node phalanx.NodeID, down bool) {
 func (e *Env) Heard(m *messages.PlaceReport) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, r := range e.runs {
-		if string(r.req.Target) == m.GetTarget() {
-			e.Store.System.Root.Send(r.pid, m)
-		}
+	for _, r := range e.runs.byTarget[phalanx.ObjectID(m.GetTarget())] {
+		e.Store.System.Root.Send(r.pid, m)
 	}
 }
 
@@ -163,7 +213,7 @@ func (e *Env) Heard(m *messages.PlaceReport) {
 func (e *Env) forget(r *run) (closing bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.runs = slices.DeleteFunc(e.runs, func(o *run) bool { return o == r })
+	e.runs.remove(r)
 	return e.closed
 }
 
@@ -171,5 +221,5 @@ func (e *Env) forget(r *run) (closing bool) {
 func (e *Env) Running() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.runs)
+	return len(e.runs.byOrder)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
+	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
 
 // combineInline folds small sources beside the actor. Their bytes came with
@@ -66,9 +67,12 @@ func (e *Env) fold(ctx context.Context, c reduce.CombineInline, inputs [][]byte)
 		inputs[i] = v.Bytes()
 	}
 	out := bytes.Clone(inputs[0])
-	for _, b := range inputs[1:] {
+	for i, b := range inputs[1:] {
 		if err := e.Ops.Combine(c.Op, c.Meta.DType, out, b); err != nil {
-			return nil, failed("", err, phalanx.ErrUnknownOp)
+			source := c.Inputs[i+1].Source
+			e.Store.LogOp(c.Target, source, err)
+			kind, text := combine.Failure(err)
+			return nil, &reduce.InlineFailed{Seq: c.Seq, Source: source, Op: true, Kind: kind, Text: text}
 		}
 	}
 	return out, nil

@@ -43,12 +43,16 @@ func (s *survey) take(i int, r directory.Readiness) []reduce.Event {
 	if !s.known[i] {
 		s.known[i] = true
 		s.left--
+		if !bound(r.State) {
+			out = append(out, reduce.SourceMissing{Source: r.Object, Gen: r.Gen, Kind: goneKind(r.State)})
+		}
 		if s.first {
 			s.ready = append(s.ready, readyOf(r)...)
+			out = append(out, finalOf(r)...)
 			if s.left == 0 {
-				return []reduce.Event{s.end()}
+				out = append(out, s.end())
 			}
-			return nil
+			return out
 		}
 	}
 	if !old.Gen.IsZero() && bound(old.State) {
@@ -68,10 +72,15 @@ func (s *survey) take(i int, r directory.Readiness) []reduce.Event {
 	for _, rd := range readyOf(r) {
 		out = append(out, rd)
 	}
-	if r.State == directory.Finished {
-		out = append(out, reduce.SourceFinal{Source: r.Object, Gen: r.Gen})
+	return append(out, finalOf(r)...)
+}
+
+// finalOf returns SourceFinal if the generation of r is final, also if every copy is lost.
+func finalOf(r directory.Readiness) []reduce.Event {
+	if r.State != directory.Finished && r.State != directory.Lost {
+		return nil
 	}
-	return out
+	return []reduce.Event{reduce.SourceFinal{Source: r.Object, Gen: r.Gen}}
 }
 
 // end hands over the first answers; nil if that was done.
@@ -111,7 +120,11 @@ func readyOf(r directory.Readiness) []reduce.Ready {
 	out := make([]reduce.Ready, 0, len(r.Ready)+1)
 	for _, l := range r.Ready {
 		kind := reduce.Complete
-		if !l.Complete {
+		switch {
+		case l.Complete:
+		case r.Maker == directory.ByReduce:
+			kind = reduce.Target
+		default:
 			kind = reduce.Origin
 		}
 		out = append(out, reduce.Ready{Source: r.Object, Node: l.Node, Gen: r.Gen, Meta: r.Meta, Kind: kind, Final: final})
@@ -120,22 +133,4 @@ func readyOf(r directory.Readiness) []reduce.Ready {
 		out = append(out, reduce.Ready{Source: r.Object, Gen: r.Gen, Meta: r.Meta, Kind: reduce.Inline, Final: final})
 	}
 	return out
-}
-
-// watch has the owners of the sources tell about them.
-func (c *Coordinator) watch(sources []phalanx.ObjectID) {
-	d, later := c.env.Watcher, c.later()
-	for i, id := range sources {
-		num := c.env.Store.Directory.Nums(1)
-		c.run.watches = append(c.run.watches, num)
-		d.Watch(id, num, func(r directory.Readiness) { later(told{i, r}) })
-	}
-	time.AfterFunc(surveyFor, func() { later(surveyed{}) })
-}
-
-func (c *Coordinator) unwatch() {
-	for _, num := range c.run.watches {
-		c.env.Store.Directory.Forget(num)
-	}
-	c.run.watches = nil
 }

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,12 +10,6 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
-
-// note is the recorded answer of a Reduce, given to whoever repeats it.
-type note struct {
-	In  []phalanx.ObjectID `json:"in"`
-	Out []phalanx.ObjectID `json:"out"`
-}
 
 // ask sends a request about the target. A repeat by the core keeps its number,
 // since the directory's client repeats by itself.
@@ -98,18 +91,20 @@ func (c *Coordinator) begin() {
 	if c.run.number == 0 {
 		c.run.number = c.env.Store.Directory.Nums(1)
 	}
-	tag := c.run.req.Fingerprint().String()
+	tag := c.run.request.String()
 	c.ask(askBegin, directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag, Run: c.run.number},
 		func(owner phalanx.NodeID, r directory.Result) reduce.Event {
 			switch {
 			case r.Kind != 0:
 				return reduce.Rejected{Kind: r.Kind, Text: r.Text}
+			case r.State == directory.Finished && len(r.Note) == 0: // it was lost with the shard
+				return reduce.Attached{Gen: r.Gen, Final: true, Size: r.Meta.Size, Digest: r.Digest}
 			case r.State == directory.Finished:
-				var n note
-				if err := json.Unmarshal(r.Note, &n); err != nil {
+				in, out, err := reduce.ReadNote(c.run.req.Sources, r.Note)
+				if err != nil {
 					return reduce.Rejected{Kind: phalanx.ErrInternal, Text: fmt.Sprintf("the answer that %s recorded cannot be read: %v", owner, err)}
 				}
-				return reduce.Attached{Gen: r.Gen, Final: true, In: n.In, Out: n.Out, Size: r.Meta.Size, Digest: r.Digest}
+				return reduce.Attached{Gen: r.Gen, Final: true, In: in, Out: out, Size: r.Meta.Size, Digest: r.Digest}
 			case r.Attached != "":
 				return reduce.Attached{Gen: r.Gen, Coordinator: r.Attached}
 			}
@@ -127,17 +122,18 @@ func (c *Coordinator) restart(e reduce.Restart) {
 }
 
 func (c *Coordinator) finalise(e reduce.Finalise) {
-	recorded, err := json.Marshal(note{e.In, e.Out})
-	if err != nil {
-		panic(fmt.Sprintf("coordinator: %v", err)) // strings always can be
+	key := "finalise " + e.Gen.String()
+	if _, pending := c.nums[key]; pending { // a repeat by the core: the note of many sources is long
+		return
 	}
-	var body directory.Body = directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Note: recorded}
+	recorded := reduce.Note(c.run.req.Sources, e.In)
+	var body directory.Body = directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Note: recorded, At: e.At, View: c.env.Store.Directory.View()}
 	if e.Inline {
-		body = directory.PutInline{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Bytes: c.inline, Tag: c.run.req.Fingerprint().String(), Note: recorded}
+		body = directory.PutInline{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Bytes: c.inline, Tag: c.run.request.String(), Note: recorded}
 	}
 	meta := e.Meta
 	c.run.tree.meta = &meta
-	c.ask("finalise "+e.Gen.String(), body, func(_ phalanx.NodeID, r directory.Result) reduce.Event {
+	c.ask(key, body, func(_ phalanx.NodeID, r directory.Result) reduce.Event {
 		if r.Kind != 0 {
 			return reduce.FinaliseRefused{Gen: e.Gen, Kind: r.Kind, Text: r.Text}
 		}

@@ -90,12 +90,12 @@ type TreePlace struct {
 // coordinates it and has begun to place its sources.
 func (e *Env) Tree(target phalanx.ObjectID) (Tree, bool) {
 	e.mu.Lock()
-	at := slices.IndexFunc(e.runs, func(r *run) bool { return r.req.Target == target }) // later ones wait for it
-	if at < 0 {
+	runs := e.runs.byTarget[target]
+	if len(runs) == 0 {
 		e.mu.Unlock()
 		return Tree{}, false
 	}
-	r := e.runs[at]
+	r := runs[0] // later ones wait for it
 	e.mu.Unlock()
 	t := r.tree
 	t.mu.Lock()

@@ -1,10 +1,7 @@
 package directory
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,7 +19,6 @@ const (
 	watchAgain   = 5 * time.Second        // a watch that was told something, if nobody is impatient
 	calm         = 20 * time.Millisecond  // until an owner hears that a watch has been told, or has ended: nobody waits for that
 	giveUpAfter  = 10 * time.Minute       // half the life of a tombstone; not of what lasts
-	grain        = 10 * time.Millisecond  // of those times: what is due is looked for no more often
 
 	// silentAfter is how long an owner may say nothing, while no other takes over,
 	// until callers are told; longer by as much as this node is late to notice that
@@ -46,7 +42,10 @@ type Client struct {
 	mu      sync.Mutex
 	view    view.View
 	pending map[uint64]*request
-	spoke   map[phalanx.NodeID]time.Duration // when each owner answered anything
+	agenda  agenda // of what is in pending, but for reports that are held
+	reports core.Reports
+	givenUp core.GivenUp
+	spoke   map[phalanx.NodeID]time.Duration // when each owner said anything
 	next    time.Duration                    // when timer fires; 0: never
 	timer   *time.Timer
 }
@@ -55,20 +54,33 @@ type request struct {
 	core.Request
 	shard   int
 	owner   phalanx.NodeID
-	epoch   uint64        // of the shard, when it was last sent
-	began   time.Duration // or when the owner last said that it waits
-	again   time.Duration // when it is repeated
-	times   int           // how often it was sent to this owner
-	deliver func(owner phalanx.NodeID, r core.Result)
-	ready   func(core.Readiness) // of a watch
-	version uint64               // the last that was delivered, of the present owner
-	ackTo   phalanx.NodeID       // who is to hear that it was; "": nobody
+	epoch   uint64                                      // of the shard, when it was last sent
+	began   time.Duration                               // or when the owner last said that it waits
+	again   time.Duration                               // when it is repeated
+	times   int                                         // how often it was sent to this owner
+	answers []func(owner phalanx.NodeID, r core.Result) // the caller's, and those of equal reports that have joined
+	ready   func(core.Readiness)                        // of a watch
+	watched core.Heard                                  // what a watch was told
+	ackTo   phalanx.NodeID                              // the owner to which WatchAcked is sent; "": none
 	ackAt   time.Duration
+	held    bool // a report, behind another one about the same object
 
 	heard      time.Duration        // when the owner said something, or there was a new one
 	complained time.Duration        // when silent was called last
 	silent     func(*phalanx.Error) // called if the owner says nothing; nil: nobody wants to know
+
+	at   time.Duration // when something is to be done about it
+	slot int           // in the agenda, from 1 on; 0: it is not there
 }
+
+// outgoing is what the client sends once it is unlocked.
+type outgoing struct {
+	owner phalanx.NodeID
+	shard int
+	core.Request
+}
+
+func (r *request) outgoing() outgoing { return outgoing{r.owner, r.shard, r.Request} }
 
 // NewClient returns a client without a view: requests wait for the first. late says
 // by how much later than usual this node notices that another is silent.
@@ -96,100 +108,83 @@ func (c *Client) Request(id phalanx.ObjectID, num uint64, body core.Body, delive
 	if n := len(c.view.Shards); n > 0 {
 		shard = id.Shard(n)
 	}
-	c.add(&request{Request: core.Request{From: c.self, Num: num, Object: id, Body: body}, shard: shard, deliver: deliver})
-}
-
-// List asks for a part of a shard's ids and calls done once, by the deadline.
-func (c *Client) List(shard int, body core.List, deadline time.Duration, done func([]core.ObjectStat, error)) {
-	num := c.Nums(1)
-	var once sync.Once
-	timer := time.AfterFunc(deadline, func() {
-		c.Forget(num)
-		once.Do(func() {
-			done(nil, &phalanx.Error{Op: "list", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("directory shard %d did not answer for %v", shard, deadline)})
-		})
-	})
-	c.RequestShard(shard, num, body, func(owner phalanx.NodeID, r core.Result) {
-		timer.Stop()
-		once.Do(func() {
-			if r.Kind != 0 {
-				done(nil, &phalanx.Error{Op: "list", Node: owner, Kind: r.Kind, Err: errors.New(r.Text)})
-				return
-			}
-			done(r.List, nil)
-		})
-	})
-	c.Impatient(num, func(err *phalanx.Error) {
-		timer.Stop()
-		c.Forget(num)
-		err.Op = "list"
-		once.Do(func() { done(nil, err) })
-	})
-}
-
-// Watch has the owner of id tell its readiness, now and whenever it changes,
-// until Forget. deliver is called from another goroutine.
-func (c *Client) Watch(id phalanx.ObjectID, num uint64, deliver func(core.Readiness)) {
-	c.mu.Lock()
-	c.add(&request{Request: core.Request{From: c.self, Num: num, Object: id, Body: core.Watch{}}, ready: deliver,
-		deliver: func(phalanx.NodeID, core.Result) {}})
-}
-
-// Ready takes what an owner tells to a watch of this node.
-func (c *Client) Ready(from phalanx.NodeID, r core.Readiness) {
-	c.mu.Lock()
-	w := c.pending[r.Num]
-	known := w != nil && w.ready != nil && r.To == c.self && w.Object == r.Object
-	fresh := known && (w.owner != from || r.Version > w.version)
-	if known {
-		now := c.now()
-		w.heard, w.times, w.again = now, 0, now+watchAgain
-		if w.silent != nil {
-			w.again = now + waitingAfter
-		}
-		if w.ackTo != from {
-			w.ackTo, w.ackAt = from, now+calm
-		}
-		c.arm(c.due(w), now)
-	}
-	if fresh {
-		w.version = r.Version
-	}
-	shards := len(c.view.Shards)
-	c.mu.Unlock()
-	if fresh {
-		w.ready(r)
-	}
-	if !known && shards > 0 {
-		c.to.Send(from, r.Object.Shard(shards), core.Request{From: c.self, Num: c.Nums(1), Object: r.Object, Body: core.Cancel{Num: r.Num}})
-	}
+	c.add(&request{Request: core.Request{From: c.self, Num: num, Object: id, Body: body}, shard: shard}, deliver)
 }
 
 // RequestShard is Request for a body that is about a whole shard.
 func (c *Client) RequestShard(shard int, num uint64, body core.Body, deliver func(owner phalanx.NodeID, r core.Result)) {
 	c.mu.Lock()
-	c.add(&request{Request: core.Request{From: c.self, Num: num, Body: body}, shard: shard, deliver: deliver})
+	c.add(&request{Request: core.Request{From: c.self, Num: num, Body: body}, shard: shard}, deliver)
 }
 
 // add takes the locked client and unlocks it: what is sent may come back at
 // once.
-func (c *Client) add(r *request) {
+func (c *Client) add(r *request, answer func(owner phalanx.NodeID, r core.Result)) {
 	c.sent.Add(1)
 	r.began = c.now()
 	r.heard = r.began
+	if answer != nil {
+		r.answers = append(r.answers, answer)
+	}
+	if core.IsReport(r.Body) {
+		now, joins := c.reports.Add(r.Object, r.Num, r.Body)
+		if with := c.pending[joins]; with != nil {
+			with.answers = append(with.answers, r.answers...)
+			c.mu.Unlock()
+			return
+		}
+		r.held = !now
+	}
 	c.pending[r.Num] = r
-	send := c.aim(r, r.began)
-	owner, shard, req := r.owner, r.shard, r.Request
+	send := false
+	if !r.held {
+		send = c.aim(r, r.began)
+		c.book(r, r.began)
+	}
+	out := r.outgoing()
 	c.mu.Unlock()
 	if send {
-		c.to.Send(owner, shard, req)
+		c.send(out)
 	}
 }
 
+// deliver calls all answers with a result.
+func deliver(answers []func(phalanx.NodeID, core.Result), owner phalanx.NodeID, r core.Result) {
+	for _, answer := range answers {
+		answer(owner, r)
+	}
+}
+
+// send sends a request, which fails if it can never be sent.
+func (c *Client) send(out outgoing) {
+	err := c.to.Send(out.owner, out.shard, out.Request)
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	r := c.pending[out.Num]
+	if r == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.remove(r)
+	c.mu.Unlock()
+	res := core.Result{Kind: phalanx.ErrInternal, Text: err.Error()}
+	var e *phalanx.Error
+	if errors.As(err, &e) && e.Err != nil {
+		res.Kind, res.Text = e.Kind, e.Err.Error()
+	}
+	if r.ready != nil && r.silent != nil { // a watch is not answered
+		r.silent(&phalanx.Error{Object: out.Object, Node: out.owner, Kind: res.Kind, Err: errors.New(res.Text)})
+		return
+	}
+	deliver(r.answers, out.owner, res)
+}
+
 // aim sets whom r goes to and when it is repeated; false if there is no owner yet.
+// The caller books r.
 func (c *Client) aim(r *request, now time.Duration) bool {
 	r.again = now + min(repeatAfter<<min(r.times, 16), repeatMax)
-	defer func() { c.arm(c.due(r), now) }()
 	if len(c.view.Shards) == 0 {
 		return false
 	}
@@ -197,9 +192,6 @@ func (c *Client) aim(r *request, now time.Duration) bool {
 		r.shard = r.Object.Shard(len(c.view.Shards))
 	}
 	s := c.view.Shards[r.shard]
-	if s.Owner != r.owner {
-		r.version = 0
-	}
 	if s.Owner != r.owner || s.Epoch != r.epoch {
 		r.heard, r.times, r.again = now, 0, now+repeatAfter
 	}
@@ -208,12 +200,9 @@ func (c *Client) aim(r *request, now time.Duration) bool {
 	}
 	r.times++
 	r.owner, r.epoch, r.Epoch = s.Owner, s.Epoch, s.Epoch
+	r.watched.Epoch = s.Epoch
 	return r.owner != ""
 }
-
-// told reports whether r is a watch that has been told something, and not repeated
-// since: it waits for nothing.
-func (r *request) told() bool { return r.ready != nil && r.times == 0 }
 
 // Forget ends the repetition of a request; it is not delivered any more. The
 // owner hears of the end of a watch.
@@ -221,10 +210,31 @@ func (c *Client) Forget(num uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.pending[num]
-	delete(c.pending, num)
-	if r != nil && r.ready != nil {
-		c.cancel(r)
+	if r == nil {
+		return
 	}
+	c.remove(r)
+	if r.ready != nil {
+		c.cancel(r)
+	} else {
+		c.givenUp.Add(num)
+	}
+}
+
+// remove ends a request. If a report has waited for its end, that is due now, and remove
+// returns it. It needs mu.
+func (c *Client) remove(r *request) (next *request) {
+	delete(c.pending, r.Num)
+	c.unbook(r)
+	if core.IsReport(r.Body) {
+		next = c.pending[c.reports.Over(r.Object, r.Num)]
+	}
+	if next != nil {
+		now := c.now()
+		next.held, next.began, next.heard, next.again = false, now, now, now
+		c.book(next, now)
+	}
+	return next
 }
 
 // cancel tells the owner that r has ended. It needs mu.
@@ -232,232 +242,51 @@ func (c *Client) cancel(r *request) {
 	c.sent.Add(1)
 	now := c.now()
 	end := &request{Request: core.Request{From: c.self, Num: c.Nums(1), Object: r.Object, Body: core.Cancel{Num: r.Num}}, shard: r.shard,
-		began: now, heard: now, again: now + calm, deliver: func(phalanx.NodeID, core.Result) {}}
+		began: now, heard: now, again: now + calm}
 	c.pending[end.Num] = end
-	c.arm(end.again, now)
+	c.book(end, now)
 }
 
-// lasts reports whether r goes on until it is answered or forgotten. What binds or
-// deletes must not, unless it waits at the owner: once the tombstone has ended it
-// would do so anew. Nor does a report, for whose answer nobody waits.
-func (r *request) lasts() bool {
-	switch b := r.Body.(type) {
-	case core.Locate, core.AwaitCopies, core.Final, core.Abort, core.Restart, core.Evict, core.Watch, core.Stat, core.List:
-		return true
-	case core.PutInline: // of a generation that was begun
-		return !b.Gen.IsZero()
-	}
-	return false
-}
-
-// giveUp ends the requests that have gone on for too long, and returns what is to
-// be delivered. It needs mu, the calls must not have it.
-func (c *Client) giveUp(now time.Duration) []func() {
-	var out []func()
-	for num, r := range c.pending {
-		if now-r.began <= giveUpAfter || r.lasts() {
-			continue
-		}
-		delete(c.pending, num)
-		switch r.Body.(type) {
-		case core.Begin, core.PutInline: // it may have bound what nobody would finish
-			c.cancel(r)
-		}
-		owner, err := r.owner, c.unavailable(r, now-r.heard)
-		out = append(out, func() { r.deliver(owner, core.Result{Kind: err.Kind, Text: err.Err.Error()}) })
-	}
-	return out
-}
-
-// Impatient has silent called, from another goroutine, whenever the owner has not
-// answered request num for some seconds: others may wait for it by then. The
-// request goes on until it is forgotten.
-func (c *Client) Impatient(num uint64, silent func(*phalanx.Error)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r := c.pending[num]; r != nil {
-		r.silent = silent
-		c.arm(c.due(r), c.now())
-	}
-}
-
-// unavailable returns the error of a request whose owner is silent.
-func (c *Client) unavailable(r *request, quiet time.Duration) *phalanx.Error {
-	e := &phalanx.Error{Object: r.Object, Node: r.owner, Kind: phalanx.ErrUnavailable}
-	switch r.owner {
-	case "":
-		e.Node, e.Err = c.self, errors.New("this node knows of no owner of the object's directory shard")
-	case c.self:
-		e.Err = fmt.Errorf("this node owns directory shard %d, but it cannot reach a majority of the voters or the shard's backup", r.shard)
-	default:
-		e.Err = fmt.Errorf("it owns directory shard %d, and has not answered for %v; the change may still take effect", r.shard, quiet.Round(100*time.Millisecond))
-	}
-	return e
-}
-
-// Owner returns the node that owns id in the present view, or "".
-func (c *Client) Owner(id phalanx.ObjectID) phalanx.NodeID {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.view.Shards) == 0 {
-		return ""
-	}
-	return c.view.Shards[id.Shard(len(c.view.Shards))].Owner
-}
-
-// Epoch returns the epoch of id's shard in the present view, or 0.
-func (c *Client) Epoch(id phalanx.ObjectID) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.view.Shards) == 0 {
-		return 0
-	}
-	return c.view.Shards[id.Shard(len(c.view.Shards))].Epoch
-}
-
-// Tell sends an event about id to node's replica of its shard.
-func (c *Client) Tell(node phalanx.NodeID, id phalanx.ObjectID, ev core.Event) {
-	c.mu.Lock()
-	n := len(c.view.Shards)
-	c.mu.Unlock()
-	if n > 0 {
-		c.to.Send(node, id.Shard(n), ev)
-	}
-}
-
-// Replied takes an answer from node. One that does not own the shard any more
-// is not believed: what it told has to come from its successor.
+// Replied takes an answer from node. One that does not own the shard any more, or that has
+// lost and got it again since, is not believed: what it told has to come from its successor.
 func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 	c.mu.Lock()
 	r := c.pending[rep.Num]
 	if !rep.Result.NotOwner {
 		c.spoke[from] = c.now()
 	}
+	if r == nil && rep.To == c.self && c.givenUp.Grants(rep) && len(c.view.Shards) > 0 {
+		c.cancel(&request{Request: core.Request{Num: rep.Num, Object: rep.Object}, shard: rep.Object.Shard(len(c.view.Shards))})
+	}
 	if r == nil || rep.To != c.self || from != r.owner || r.ready != nil && !rep.Result.NotOwner {
 		c.mu.Unlock()
 		return
 	}
+	var out outgoing
+	now := c.now()
 	switch {
-	case rep.Result.NotOwner: // one of us has an old view
-		now := c.now()
+	case rep.Result.NotOwner || rep.Former(r.epoch): // one of us has an old view, or had one
 		r.again = min(r.again, now+grain)
-		c.arm(r.again, now)
+		c.book(r, now)
 		c.mu.Unlock()
 		return
 	case rep.Result.Waiting:
-		r.heard, r.times = c.now(), 0
-		r.began, r.again = r.heard, r.heard+waitingAfter
+		r.heard, r.times = now, 0
+		r.began, r.again = now, now+waitingAfter
+		c.book(r, now)
 	default:
-		delete(c.pending, rep.Num)
+		if next := c.remove(r); next != nil && c.aim(next, now) {
+			out = next.outgoing()
+			c.book(next, now)
+		}
 	}
+	answers := r.answers
 	c.mu.Unlock()
-	r.deliver(from, rep.Result)
-}
-
-// Learn takes a new view: requests go at once to owners that are new, or that
-// have lost and got the shard since.
-func (c *Client) Learn(v view.View) {
-	c.mu.Lock()
-	c.view = v
-	maps.DeleteFunc(c.spoke, func(n phalanx.NodeID, _ time.Duration) bool { return !v.Has(n) })
-	now := c.now()
-	c.flush(func(r *request) bool { return r.owner != v.Shards[r.shard].Owner || r.epoch != v.Shards[r.shard].Epoch }, now)
-}
-
-// due returns when something is to be done about r.
-func (c *Client) due(r *request) time.Duration {
-	at := r.again
-	if r.silent != nil && !r.told() {
-		at = min(at, max(r.heard, r.complained)+c.silence()+1)
+	if out.Num != 0 {
+		c.send(out)
 	}
-	if r.ackTo != "" {
-		at = min(at, r.ackAt)
+	if from == c.self { // the owner's own bytes must stay good when this node's copy changes in memory
+		rep.Result.Inline = slices.Clone(rep.Result.Inline)
 	}
-	return at
-}
-
-// arm has Run look when at is due. It needs mu.
-func (c *Client) arm(at, now time.Duration) {
-	if at = max(at, now+grain); c.next == 0 || at < c.next {
-		c.next = at
-		c.timer.Reset(at - now)
-	}
-}
-
-// Run repeats requests until ctx ends. Nothing wakes it while none is due.
-func (c *Client) Run(ctx context.Context) {
-	defer c.timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.timer.C:
-		}
-		c.mu.Lock()
-		now := c.now()
-		c.next = 0
-		tell := append(c.giveUp(now), c.complaints(now)...)
-		var acks []addressed
-		for _, r := range c.pending {
-			if r.ackTo != "" && r.ackAt <= now {
-				acks = append(acks, addressed{r.ackTo, r.shard, core.WatchAcked{From: c.self, Num: r.Num, Object: r.Object, Version: r.version}})
-				r.ackTo = ""
-			}
-			if r.again > now {
-				c.arm(c.due(r), now)
-			}
-		}
-		c.flush(func(r *request) bool { return r.again <= now }, now)
-		for _, a := range acks {
-			c.to.Send(a.to, a.shard, a.what)
-		}
-		for _, call := range tell {
-			call()
-		}
-	}
-}
-
-// silence returns how long an owner may now say nothing.
-func (c *Client) silence() time.Duration { return silentAfter + c.late() }
-
-// complaints returns what the callers of silent owners are to be told. It needs
-// mu, the calls must not have it.
-func (c *Client) complaints(now time.Duration) []func() {
-	var out []func()
-	silence := c.silence()
-	for _, r := range c.pending {
-		quiet := now - r.heard
-		if silent := r.silent; silent != nil && !r.told() && quiet > silence && (quiet > busyFor || now-c.spoke[r.owner] > silence) && now-r.complained > silence {
-			err := c.unavailable(r, quiet)
-			r.complained = now
-			out = append(out, func() { silent(err) })
-		}
-	}
-	return out
-}
-
-// flush takes the locked client, sends the requests that are due, in the order
-// of their numbers, and unlocks it.
-func (c *Client) flush(due func(*request) bool, now time.Duration) {
-	var out []*request
-	for _, r := range c.pending {
-		if due(r) && c.aim(r, now) {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, func(a, b *request) int { return int(int64(a.Num) - int64(b.Num)) })
-	sends := make([]addressed, len(out))
-	for i, r := range out {
-		sends[i] = addressed{r.owner, r.shard, r.Request}
-	}
-	c.mu.Unlock()
-	for _, s := range sends {
-		c.to.Send(s.to, s.shard, s.what)
-	}
-}
-
-type addressed struct {
-	to    phalanx.NodeID
-	shard int
-	what  any
+	deliver(answers, from, rep.Result)
 }

@@ -2,6 +2,7 @@ package directory_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 type wire struct {
 	start time.Time
 	late  time.Duration
+	err   error // of every Send
 	mu    sync.Mutex
 	sent  []sent
 }
@@ -28,10 +30,11 @@ type sent struct {
 	v  any
 }
 
-func (w *wire) Send(to phalanx.NodeID, _ int, v any) {
+func (w *wire) Send(to phalanx.NodeID, _ int, v any) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent = append(w.sent, sent{time.Since(w.start), to, v})
+	return w.err
 }
 
 // all returns everything that was sent.
@@ -176,7 +179,7 @@ func TestASilentOwnerOfAWatchIsToldOf(t *testing.T) {
 		c.Impatient(7, func(err *phalanx.Error) { told <- err })
 		for v := uint64(1); v <= 8; v++ {
 			before, _ := w.requests(7)
-			c.Ready("a", core.Readiness{To: "me", Num: 7, Version: 1, Object: "x"})
+			c.Ready("a", core.Readiness{To: "me", Num: 7, Version: 1<<32 + 1, Object: "x"})
 			pass(1100 * time.Millisecond)
 			if after, _ := w.requests(7); len(after) == len(before) {
 				t.Fatal("it is not repeated")
@@ -276,11 +279,12 @@ func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
 	bubble(t, func(c *directory.Client, w *wire) {
 		c.Learn(owned(1, "a"))
 		var got []uint64
+		const a, b = 1 << 32, 2 << 32 // the epochs
 		c.Watch("x", 7, func(r core.Readiness) { got = append(got, r.Version) })
-		for _, version := range []uint64{1, 2, 2, 1} {
+		for _, version := range []uint64{a + 1, a + 2, a + 2, a + 1} {
 			c.Ready("a", core.Readiness{To: "me", Num: 7, Object: "x", Version: version})
 		}
-		if !slices.Equal(got, []uint64{1, 2}) {
+		if !slices.Equal(got, []uint64{a + 1, a + 2}) {
 			t.Errorf("versions %v were delivered, want each once and in order", got)
 		}
 		pass(40 * time.Millisecond)
@@ -290,19 +294,19 @@ func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
 				acks = append(acks, a.Version)
 			}
 		}
-		if !slices.Equal(acks, []uint64{2}) {
+		if !slices.Equal(acks, []uint64{a + 2}) {
 			t.Errorf("versions %v were acknowledged, want the newest, once", acks)
 		}
 		c.Learn(owned(2, "b"))
 		if to, _ := w.requests(7); len(to) != 2 || to[1] != "b" {
 			t.Errorf("watched at %v", to)
 		}
-		c.Ready("b", core.Readiness{To: "me", Num: 7, Object: "x", Version: 1})
-		if !slices.Equal(got, []uint64{1, 2, 1}) {
+		c.Ready("b", core.Readiness{To: "me", Num: 7, Object: "x", Version: b + 1})
+		if !slices.Equal(got, []uint64{a + 1, a + 2, b + 1}) {
 			t.Errorf("versions %v, want the new owner's first one too", got)
 		}
 		c.Forget(7)
-		c.Ready("b", core.Readiness{To: "me", Num: 7, Object: "x", Version: 2}) // is answered by the end of the watch, at once
+		c.Ready("b", core.Readiness{To: "me", Num: 7, Object: "x", Version: b + 2}) // is answered by the end of the watch, at once
 		before := len(w.all())
 		pass(40 * time.Millisecond)
 		after := w.all()
@@ -318,10 +322,128 @@ func TestAWatchIsAcknowledgedAndFollowsItsShard(t *testing.T) {
 	})
 }
 
+// Of one object one report is under way at a time, in the order of the numbers.
+func TestReportsOfOneObjectAreSentOneAfterTheOther(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		answered := map[uint64]int{}
+		report := func(id phalanx.ObjectID, num uint64, body core.Body) {
+			c.Request(id, num, body, func(phalanx.NodeID, core.Result) { answered[num]++ })
+		}
+		sent := func(num uint64) int { to, _ := w.requests(num); return len(to) }
+		answer := func(from phalanx.NodeID, num uint64) { c.Replied(from, core.Reply{To: "me", Num: num, Object: "x"}) }
+		report("x", 1, core.Done{Lease: 1, Complete: true})
+		report("x", 3, core.Evict{})
+		report("x", 2, core.Announce{Complete: true})
+		report("x", 4, core.Drop{})
+		report("x", 5, core.Drop{})
+		report("y", 6, core.Announce{})
+		c.Request("x", 7, core.Locate{}, func(phalanx.NodeID, core.Result) {})
+		pass(time.Second)
+		if sent(1) < 2 || sent(6) == 0 || sent(7) == 0 || sent(2)+sent(3)+sent(4)+sent(5) > 0 {
+			t.Fatalf("sent before the first was answered: %v", w.all())
+		}
+		c.Learn(owned(2, "b"))
+		answer("a", 1)
+		if sent(2) > 0 {
+			t.Error("the answer of a former owner ended a report")
+		}
+		answer("b", 1)
+		if to, _ := w.requests(2); !slices.Equal(to, []phalanx.NodeID{"b"}) || sent(3) > 0 {
+			t.Errorf("then followed %v to %v", to, w.all())
+		}
+		answer("b", 2)
+		c.Forget(3)
+		pass(20 * time.Millisecond)
+		answer("b", 4)
+		if sent(3) != 1 || sent(5) != 0 || answered[4] != 1 || answered[5] != 1 {
+			t.Errorf("sent %d, %d times, answered %v: two that say the same have one answer", sent(3), sent(5), answered)
+		}
+	})
+}
+
+// An owner may lose its shard and get it again, empty. What it has answered before is in
+// nobody's records, and the request was sent to it anew.
+func TestAnAnswerOfAFormerEpochDoesNotCount(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		var got []core.State
+		c.Request("x", 1, core.Begin{}, func(_ phalanx.NodeID, r core.Result) { got = append(got, r.State) })
+		c.Learn(owned(2, "a"))
+		was, _ := w.requests(1)
+		c.Replied("a", core.Reply{To: "me", Num: 1, Object: "x", Epoch: 1, Result: core.Result{State: core.Begun}})
+		pass(20 * time.Millisecond)
+		if to, _ := w.requests(1); len(got) > 0 || len(to) <= len(was) {
+			t.Errorf("told %v, and asked %d times, %d before: the owner of now is not asked again soon", got, len(to), len(was))
+		}
+		c.Replied("a", core.Reply{To: "me", Num: 1, Object: "x", Epoch: 2, Result: core.Result{State: core.Finished}})
+		if !slices.Equal(got, []core.State{core.Finished}) {
+			t.Errorf("told %v, want what the owner of now says", got)
+		}
+	})
+}
+
+// A report that its owner does not answer is given up after ten minutes, and those
+// behind it go on.
+func TestAReportThatIsGivenUpHoldsUpNone(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		var first phalanx.Kind
+		c.Request("x", 1, core.Drop{}, func(_ phalanx.NodeID, r core.Result) { first = r.Kind })
+		c.Request("x", 2, core.Announce{}, func(phalanx.NodeID, core.Result) {})
+		pass(10*time.Minute + 2*time.Second)
+		if to, _ := w.requests(2); first != phalanx.ErrUnavailable || len(to) == 0 {
+			t.Errorf("the first ended with %v, the second was sent %d times", first, len(to))
+		}
+	})
+}
+
+// A late word of a former owner is not news, and no sign that the present one has
+// the watch: it is asked again.
+func TestAWatchDoesNotHearAFormerOwner(t *testing.T) {
+	readiness := func(epoch, n uint64, st core.State) core.Readiness {
+		return core.Readiness{To: "me", Num: 7, Object: "x", Version: epoch<<32 + n, State: st}
+	}
+	for _, heard := range []bool{true, false} {
+		bubble(t, func(c *directory.Client, w *wire) {
+			c.Learn(owned(1, "a"))
+			var got []core.State
+			c.Watch("x", 7, func(r core.Readiness) { got = append(got, r.State) })
+			if heard {
+				c.Ready("a", readiness(1, 1, core.Begun))
+			}
+			c.Learn(owned(2, "b"))
+			if heard {
+				c.Ready("b", readiness(2, 1, core.Finished))
+			}
+			c.Ready("a", readiness(1, 2, core.Begun))
+			if heard {
+				if !slices.Equal(got, []core.State{core.Begun, core.Finished}) {
+					t.Errorf("told %v: the last word is that of the former owner", got)
+				}
+				return
+			}
+			pass(200 * time.Millisecond)
+			if to, _ := w.requests(7); len(got) > 0 || len(to) < 3 {
+				t.Errorf("told %v, and watched at %v: the new owner is not asked again", got, to)
+			}
+			c.Learn(owned(3, "a")) // which has it again
+			c.Ready("a", readiness(1, 3, core.Begun))
+			if len(got) > 0 {
+				t.Errorf("told %v, which was said two owners ago", got)
+			}
+			c.Ready("a", readiness(3, 1, core.Finished))
+			if !slices.Equal(got, []core.State{core.Finished}) {
+				t.Errorf("told %v, want what the owner says now", got)
+			}
+		})
+	}
+}
+
 func TestAReportIsRepeatedUntilItsOwnerHasIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{start: time.Now()}
-		r := directory.NewReporter("me", w, func() time.Duration { return time.Since(w.start) }, func() uint64 { return 1 }, func([]bool) [][]core.Holding { return [][]core.Holding{make([]core.Holding, 1500)} })
+		r := directory.NewReporter("me", w, func() time.Duration { return time.Since(w.start) }, func() uint64 { return 1 }, func([]bool) [][]core.Holding { return [][]core.Holding{make([]core.Holding, 4000)} })
 		r.Learn(owned(1, "a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -365,5 +487,35 @@ func TestAReportIsRepeatedUntilItsOwnerHasIt(t *testing.T) {
 		}
 		cancel()
 		<-done
+	})
+}
+
+// A request that no connection takes is not repeated for ever: its caller hears why.
+func TestARequestThatCannotBeSentFailsAtOnce(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		answers := map[uint64]core.Result{}
+		ask := func(num uint64) {
+			c.Request("x", num, core.Stat{}, func(_ phalanx.NodeID, r core.Result) { answers[num] = r })
+		}
+		ask(1) // while there is no view
+		w.err = &phalanx.Error{Op: "send", Node: "a", Kind: phalanx.ErrInvalid, Err: errors.New("it has 9 bytes")}
+		c.Learn(owned(1, "a"))
+		ask(2)
+		for _, num := range []uint64{1, 2} {
+			if r := answers[num]; r.Kind != phalanx.ErrInvalid || r.Text != "it has 9 bytes" {
+				t.Errorf("request %d was answered %+v", num, r)
+			}
+		}
+		before := len(w.all())
+		pass(5 * time.Second)
+		if len(w.all()) != before {
+			t.Error("what cannot be sent was repeated")
+		}
+		w.err = nil
+		ask(3)
+		c.Replied("a", core.Reply{To: "me", Num: 3, Object: "x", Result: core.Result{State: core.Begun}})
+		if r := answers[3]; r.State != core.Begun {
+			t.Errorf("the next request was answered %+v", r)
+		}
 	})
 }

@@ -42,6 +42,7 @@ type Memory interface {
 	Force(n int64)            // for what cannot be refused
 	Press(n int64)            // asks others to make room
 	Release(n int64)
+	Last(pinned, reserved int64) // of what is taken, what eviction does not give back
 }
 
 // Host keeps an actor for each shard replica of this node and hands messages to
@@ -145,7 +146,7 @@ func (h *Host) Handle(shard int, ev core.Event) {
 		return
 	}
 	if r, ok := ev.(core.Request); ok {
-		h.cfg.Transport.Send(r.From, shard, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
+		_ = h.cfg.Transport.Send(r.From, shard, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
 			Kind: phalanx.ErrUnavailable, NotOwner: true, Text: fmt.Sprintf("%s does not own shard %d", h.cfg.Self, shard)}})
 	}
 }
@@ -190,10 +191,13 @@ func (h *Host) configured(shard int) *configured {
 
 func (h *Host) configuration(shard int) configured {
 	s := h.view.Shards[shard]
-	members := make([]phalanx.NodeID, len(h.view.Members))
+	members, leaving := make([]phalanx.NodeID, len(h.view.Members)), []phalanx.NodeID(nil)
 	for i, m := range h.view.Members {
 		members[i] = m.ID
+		if m.Leaving {
+			leaving = append(leaving, m.ID)
+		}
 	}
-	return configured{core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members,
-		Number: h.view.Number, Left: h.view.Left, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}, h.views}
+	return configured{core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Leaving: leaving,
+		Number: h.view.Number, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}, h.views}
 }

@@ -11,12 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-const (
-	reportLook = 50 * time.Millisecond // while an owner has not taken what it is told
-	// reportChunk bounds the holdings of one message: each has at most some 800
-	// bytes, a message a mebibyte.
-	reportChunk = 1000
-)
+const reportLook = 50 * time.Millisecond // while an owner has not taken what it is told
 
 // Reporter tells new owners what this node holds (specification 2.6), until
 // they acknowledge it.
@@ -32,14 +27,15 @@ type Reporter struct {
 	owed []core.Owed
 	wake chan struct{}
 
-	round uint64 // of the last list; Run's own
+	round uint64                                  // of the last list; Run's own
+	left  map[phalanx.ObjectID]phalanx.Generation // copies whose holdings cannot be sent; Run's own
 }
 
 // NewReporter returns a reporter of what holdings returns: for each shard that is
 // marked in of, which has all of them, what this node has of it. nums returns the
 // next number of a request.
 func NewReporter(self phalanx.NodeID, to Transport, now func() time.Duration, nums func() uint64, holdings func(of []bool) [][]core.Holding) *Reporter {
-	return &Reporter{self: self, to: to, now: now, nums: nums, holdings: holdings, wake: make(chan struct{}, 1)}
+	return &Reporter{self: self, to: to, now: now, nums: nums, holdings: holdings, wake: make(chan struct{}, 1), left: map[phalanx.ObjectID]phalanx.Generation{}}
 }
 
 // Learn takes a new view.
@@ -106,15 +102,31 @@ func (r *Reporter) send() (open bool) {
 		if !due[i] {
 			continue
 		}
-		all := holdings[i]
 		r.round++
-		for part := uint64(0); ; part++ {
-			n := min(reportChunk, len(all))
-			r.to.Send(o.Owner, i, core.Holdings{From: r.self, Epoch: o.Epoch, Round: r.round, Part: part, Before: before, Holdings: all[:n], End: n == len(all)})
-			if all = all[n:]; len(all) == 0 {
-				break
-			}
-		}
+		r.tell(i, core.Holdings{From: r.self, Epoch: o.Epoch, Round: r.round, Before: before}, o.Owner, holdings[i])
 	}
 	return open
+}
+
+// tell sends all holdings of a shard in parts. It leaves out a holding that cannot be
+// sent, now and later: the owner must hear of the others, and of the end.
+func (r *Reporter) tell(shard int, h core.Holdings, owner phalanx.NodeID, all []core.Holding) {
+	all = slices.DeleteFunc(all, func(c core.Holding) bool { g, ok := r.left[c.Object]; return ok && g == c.Gen })
+	for most := len(all); ; {
+		n := min(core.FirstPart(all), most)
+		h.Holdings, h.End = all[:n], n == len(all)
+		switch err := r.to.Send(owner, shard, h); {
+		case err != nil && n > 1:
+			most = n / 2
+			continue
+		case err != nil && n == 1:
+			r.left[all[0].Object] = all[0].Gen
+			all, most = all[1:], len(all)
+			continue
+		}
+		if all, most = all[n:], len(all); len(all) == 0 {
+			return
+		}
+		h.Part++
+	}
 }

@@ -31,6 +31,7 @@ func (s *shard) count(more int64) {
 
 // reserved notes what this replica has of the cap.
 func (s *shard) reserved(more int64) {
+	s.host.cfg.Memory.Last(0, more)
 	s.held += more
 	s.host.memory.Add(more)
 }
@@ -68,7 +69,7 @@ func (s *shard) room(r core.Request) bool {
 		return false
 	}
 	delete(s.wanted, key)
-	s.host.cfg.Transport.Send(r.From, s.number, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
+	_ = s.host.cfg.Transport.Send(r.From, s.number, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
 		Kind: phalanx.ErrNoSpace, Text: fmt.Sprintf("its owner %s has no room for it: %v", s.host.cfg.Self, err)}})
 	return false
 }

@@ -11,9 +11,15 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-type outbox struct{ sent []any }
+type outbox struct {
+	sent []any
+	err  error
+}
 
-func (o *outbox) Send(_ phalanx.NodeID, _ int, v any) { o.sent = append(o.sent, v) }
+func (o *outbox) Send(_ phalanx.NodeID, _ int, v any) error {
+	o.sent = append(o.sent, v)
+	return o.err
+}
 
 // full is the only replica of a shard on a node with so much memory.
 func full(memory int64) (s *shard, now *time.Duration, out *outbox, budget *dataplane.Budget, pressed *int64) {
@@ -29,7 +35,8 @@ func full(memory int64) (s *shard, now *time.Duration, out *outbox, budget *data
 }
 
 func inline(num uint64, id phalanx.ObjectID, n int) core.Request {
-	return core.Request{From: "a", Num: num, Object: id, Body: core.PutInline{Meta: phalanx.Meta{Size: int64(n)}, Bytes: make([]byte, n), Held: true}}
+	b := make([]byte, n)
+	return core.Request{From: "a", Num: num, Object: id, Body: core.PutInline{Meta: phalanx.Meta{Size: int64(n)}, Digest: dataplane.DigestBytes(b), Bytes: b, Held: true}}
 }
 
 // ask is what Receive does with a request, without timers.
@@ -77,6 +84,10 @@ func TestAnOwnerWithoutRoomMakesSomeOrSaysSo1_9(t *testing.T) {
 		}
 	}
 
+	if budget.Used() != 10_000 || s.host.Memory() != one || len(s.wanted) != 0 {
+		t.Errorf("%d bytes are reserved, %d said to be, after one was turned away; %d are waited for", budget.Used(), s.host.Memory(), len(s.wanted))
+	}
+
 	// What needs no room is let in: repeats, other requests, and a delete makes some.
 	if !s.ask(inline(1, "x", 4000)) || !s.ask(core.Request{From: "a", Num: 3, Object: "x", Body: core.Locate{}}) {
 		t.Error("it was kept out")
@@ -112,5 +123,18 @@ func TestABackupMayExceedTheCap1_9(t *testing.T) {
 	s.step(core.Replicate{From: "o", Epoch: 2, Stream: 2, First: 3, Changes: []core.Change{{Record: core.Record{Object: "x", Gen: phalanx.Generation{Epoch: 2, Seq: 1}}}}})
 	if budget.Used() != 10_000 {
 		t.Errorf("%d bytes are reserved after it was forgotten", budget.Used())
+	}
+}
+
+// An answer that no connection takes is replaced by one that says so.
+func TestAnAnswerThatCannotBeSent(t *testing.T) {
+	s, _, out, _, _ := full(10_000)
+	out.sent, out.err = nil, &phalanx.Error{Op: "send", Node: "a", Kind: phalanx.ErrInvalid, Err: errors.New("it has 9 bytes")}
+	s.ask(core.Request{From: "a", Num: 1, Object: "x", Body: core.Stat{}})
+	if len(out.sent) != 2 {
+		t.Fatalf("it sent %+v", out.sent)
+	}
+	if r := out.sent[1].(core.Reply); r.Num != 1 || r.Result.Kind != phalanx.ErrInvalid || !strings.Contains(r.Result.Text, "it has 9 bytes") {
+		t.Errorf("it answered %+v", r)
 	}
 }

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -8,6 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	core "github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // tickEvery is how often a shard's core hears of the time at most, and at least
@@ -92,10 +94,27 @@ func (s *shard) take(v core.Configure) {
 
 func (s *shard) handle(c actor.Context, ev core.Event) {
 	s.look()
-	if r, ok := ev.(core.Request); !ok || s.core.Lost() || s.room(r) {
+	if r, ok := ev.(core.Request); !ok || s.core.Lost() || s.honest(r) && s.room(r) {
 		s.step(ev)
 	}
 	s.arm(c)
+}
+
+// honest reports whether inline bytes have the digest that their origin says they
+// have; if not, it is told so. Nobody else checks them: whoever gets them later has
+// the record's digest from here.
+func (s *shard) honest(r core.Request) bool {
+	p, ok := r.Body.(core.PutInline)
+	if !ok || !s.owns {
+		return true
+	}
+	digest := dataplane.DigestBytes(p.Bytes)
+	if digest == p.Digest {
+		return true
+	}
+	s.host.cfg.Transport.Send(r.From, s.number, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{Kind: phalanx.ErrCorrupt,
+		Text: fmt.Sprintf("its bytes came with digest %v, and have %v", p.Digest, digest)}})
+	return false
 }
 
 // look tells the core of a new lease.
@@ -106,9 +125,28 @@ func (s *shard) look() {
 	}
 }
 
+// step has the core take ev, and then what that could not send: the core fails the
+// requests that wait for it.
 func (s *shard) step(ev core.Event) {
+	events := []core.Event{ev}
+	for len(events) > 0 {
+		events = append(events[1:], s.stepOnce(events[0])...)
+	}
+}
+
+func (s *shard) stepOnce(ev core.Event) (failed []core.Event) {
 	cfg := &s.host.cfg
-	send := func(to phalanx.NodeID, v any) { cfg.Transport.Send(to, s.number, v) }
+	send := func(to phalanx.NodeID, v any, e core.Effect) {
+		err := cfg.Transport.Send(to, s.number, v)
+		switch r, ok := v.(core.Reply); {
+		case err == nil:
+		case ok: // the caller is told why
+			_ = cfg.Transport.Send(to, s.number, core.Reply{To: r.To, Num: r.Num, Object: r.Object,
+				Result: core.Result{Kind: phalanx.ErrInvalid, Text: err.Error(), State: r.Result.State, Gen: r.Result.Gen}})
+		default:
+			failed = append(failed, core.Unsendable{Effect: e, Text: err.Error()})
+		}
+	}
 	effects := s.core.Step(cfg.Now(), ev)
 	if more := s.core.Memory() - s.held; more != 0 {
 		s.count(more)
@@ -116,19 +154,19 @@ func (s *shard) step(ev core.Event) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case core.Reply:
-			send(e.To, e)
+			send(e.To, e, e)
 		case core.Push:
-			send(e.To, e)
+			send(e.To, e, e)
 		case core.Readiness:
-			send(e.To, e)
+			send(e.To, e, e)
 		case core.SendReplicate:
-			send(e.To, e.Replicate)
+			send(e.To, e.Replicate, e)
 		case core.SendConfirm:
-			send(e.To, e.Confirm)
+			send(e.To, e.Confirm, e)
 		case core.AckHoldings:
-			send(e.To, e)
+			send(e.To, e, e)
 		case core.AskLease:
-			send(e.To, e)
+			send(e.To, e, e)
 		case core.CaughtUp:
 			cfg.CaughtUp(s.number, e.Epoch, e.Node)
 		case core.LostState:
@@ -141,6 +179,7 @@ func (s *shard) step(ev core.Event) {
 			cfg.Publish(actors.ObjectLost{Object: e.Object, Generation: e.Gen, Cause: "its last complete copy is gone"})
 		}
 	}
+	return failed
 }
 
 // arm sets the timer of the next tick, if the core waits for one that comes

@@ -29,34 +29,47 @@ func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m prot
 	return "", nil
 }
 
-// CarriedToProto has another member bring m to a node; ok is false for what is not
-// carried.
-func CarriedToProto(to phalanx.NodeID, m proto.Message) (c *Carried, ok bool) {
+// CarriedToProto has another member bring m, a message of AgreeToProto, to a node.
+func CarriedToProto(to phalanx.NodeID, m proto.Message) *Carried {
+	c := &Carried{To: string(to)}
 	switch m := m.(type) {
 	case *Beat:
-		return &Carried{To: string(to), Beat: m}, true
+		c.Message = &Carried_Beat{m}
 	case *BeatReply:
-		return &Carried{To: string(to), Reply: m}, true
+		c.Message = &Carried_Reply{m}
+	case *Raft:
+		c.Message = &Carried_Raft{m}
+	case *PushView:
+		c.Message = &Carried_View{m}
+	case *Forward:
+		c.Message = &Carried_Forward{m}
 	}
-	return nil, false
+	return c
 }
 
-// CarriedFromProto returns what is to be brought, and to whom.
-func CarriedFromProto(c *Carried) (to phalanx.NodeID, m proto.Message, err error) {
+// CarriedFromProto returns whom a message is for, who has brought it, if it has been
+// brought already, and the message.
+func CarriedFromProto(c *Carried) (to, by phalanx.NodeID, m proto.Message, err error) {
 	f := &fields{}
-	to = f.node("carried.to", c.GetTo())
-	switch {
-	case c.GetBeat() != nil:
-		m = c.GetBeat()
-	case c.GetReply() != nil:
-		m = c.GetReply()
+	to, by = f.node("carried.to", c.GetTo()), f.maybeNode("carried.by", c.GetBy())
+	switch c := c.GetMessage().(type) {
+	case *Carried_Beat:
+		m = c.Beat
+	case *Carried_Reply:
+		m = c.Reply
+	case *Carried_Raft:
+		m = c.Raft
+	case *Carried_View:
+		m = c.View
+	case *Carried_Forward:
+		m = c.Forward
 	default:
 		f.missing("carried.message")
 	}
 	if f.err == nil {
 		f.agree(m, 0)
 	}
-	return to, m, f.err
+	return to, by, m, f.err
 }
 
 // AgreeFromProto returns what a message of AgreeToProto is to the core that

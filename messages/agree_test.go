@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -70,24 +71,23 @@ func carries[E view.Effect](t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			from, e := anyOf[phalanx.NodeID]().Draw(rt, "from"), anyOf[E]().Draw(rt, "effect")
 			to, m := AgreeToProto(from, e)
-			c, ok := CarriedToProto(to, m)
-			if !ok {
-				rt.Fatalf("a %T is not carried", m)
-			}
-			gotTo, got, err := CarriedFromProto(wire(t, c))
-			if err != nil || gotTo != to || !proto.Equal(got, m) {
-				rt.Fatalf("%v\n got %v for %s\nwant %v for %s", err, got, gotTo, m, to)
+			gotTo, by, got, err := CarriedFromProto(wire(t, CarriedToProto(to, m)))
+			if err != nil || gotTo != to || by != "" || !proto.Equal(got, m) {
+				rt.Fatalf("%v\n got %v for %s by %q\nwant %v for %s", err, got, gotTo, by, m, to)
 			}
 		})
 	})
 }
 
-func TestHeartbeatsAreCarried(t *testing.T) {
+func TestWhatIsSentIsCarried(t *testing.T) {
+	carries[view.Send](t)
+	carries[view.Push](t)
 	carries[view.SendBeat](t)
 	carries[view.SendReply](t)
-	for _, m := range []proto.Message{&Raft{From: "a#1"}, &PushView{From: "a#1"}, &Forward{From: "a#1"}, &Carried{To: "a#1"}, nil} {
-		if c, ok := CarriedToProto("b#1", m); ok {
-			t.Errorf("a %T is carried as %v", m, c)
+	carries[view.Forward](t)
+	for _, m := range []proto.Message{&Carried{To: "a#1"}, &JoinRequest{}, nil} {
+		if _, _, _, err := CarriedFromProto(wire(t, CarriedToProto("b#1", m))); err == nil {
+			t.Errorf("a %T is carried", m)
 		}
 	}
 }
@@ -120,13 +120,17 @@ func TestJoinCrosses(t *testing.T) {
 			rt.Fatalf("%v\n in %+v\nout %+v", err, member, asked)
 		}
 		v := anyOf[view.View]().Draw(rt, "view")
-		got, err := JoinReplyFromProto(wire(t, JoinReplyToProto(v, nil)))
-		if err != nil || !reflect.DeepEqual(got, v) {
-			rt.Fatalf("%v\n in %+v\nout %+v", err, v, got)
+		says := anyOf[join.Answer]().Draw(rt, "answer")
+		if says.Cluster = v.Cluster; rapid.Bool().Draw(rt, "waits") {
+			says.Cluster, v = "", view.View{}
+		}
+		a, got, err := JoinReplyFromProto(wire(t, JoinReplyToProto(says, v, nil)))
+		if err != nil || a != says || !reflect.DeepEqual(got, v) {
+			rt.Fatalf("%v\n in %+v, %+v\nout %+v, %+v", err, says, v, a, got)
 		}
 	})
 	refused := &phalanx.Error{Op: "join", Node: "a#1", Kind: phalanx.ErrRefused}
-	if _, err := JoinReplyFromProto(wire(t, JoinReplyToProto(view.View{}, refused))); !reflect.DeepEqual(err, error(refused)) {
+	if _, _, err := JoinReplyFromProto(wire(t, JoinReplyToProto(join.Answer{From: "a#1"}, view.View{}, refused))); !reflect.DeepEqual(err, error(refused)) {
 		t.Errorf("the error became %v", err)
 	}
 }
@@ -152,7 +156,7 @@ func TestViewRefusesWhatItGets(t *testing.T) {
 		return err
 	}
 	brought := func(m *Carried) error {
-		_, _, err := CarriedFromProto(m)
+		_, _, _, err := CarriedFromProto(m)
 		return err
 	}
 	for _, c := range []struct {
@@ -184,11 +188,11 @@ func TestViewRefusesWhatItGets(t *testing.T) {
 		{"forward.from", event(&Forward{})},
 		{"command", event(&Forward{From: "a#1"})},
 		{"message", event(&JoinRequest{})},
-		{"message", event(&Carried{To: "a#1", Beat: &Beat{From: "a#1"}})},
-		{"carried.to", brought(&Carried{Beat: &Beat{From: "a#1"}})},
+		{"message", event(&Carried{To: "a#1", Message: &Carried_Beat{&Beat{From: "a#1"}}})},
+		{"carried.to", brought(&Carried{Message: &Carried_Beat{&Beat{From: "a#1"}}})},
 		{"carried.message", brought(&Carried{To: "a#1"})},
-		{"beat.from", brought(&Carried{To: "a#1", Beat: &Beat{}})},
-		{"beat_reply.from", brought(&Carried{To: "a#1", Reply: &BeatReply{From: long}})},
+		{"beat.from", brought(&Carried{To: "a#1", Message: &Carried_Beat{&Beat{}}})},
+		{"beat_reply.from", brought(&Carried{To: "a#1", Message: &Carried_Reply{&BeatReply{From: long}}})},
 		{"message", event(nil)},
 	} {
 		if !errors.Is(c.err, phalanx.ErrInternal) || !strings.Contains(c.err.Error(), " "+c.field+":") {

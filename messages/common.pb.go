@@ -402,6 +402,51 @@ func (x *Error) GetText() string {
 	return ""
 }
 
+// Unsendable comes in the place of an answer that could not be sent.
+type Unsendable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Error         *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unsendable) Reset() {
+	*x = Unsendable{}
+	mi := &file_messages_common_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unsendable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unsendable) ProtoMessage() {}
+
+func (x *Unsendable) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_common_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unsendable.ProtoReflect.Descriptor instead.
+func (*Unsendable) Descriptor() ([]byte, []int) {
+	return file_messages_common_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Unsendable) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 var File_messages_common_proto protoreflect.FileDescriptor
 
 const file_messages_common_proto_rawDesc = "" +
@@ -421,7 +466,10 @@ const file_messages_common_proto_rawDesc = "" +
 	"\x02op\x18\x02 \x01(\tR\x02op\x12\x16\n" +
 	"\x06object\x18\x03 \x01(\tR\x06object\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04text*\xef\x01\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\"2\n" +
+	"\n" +
+	"Unsendable\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.phalanx.ErrorR\x05error*\xef\x01\n" +
 	"\x05DType\x12\x0f\n" +
 	"\vDTYPE_BYTES\x10\x00\x12\x11\n" +
 	"\rDTYPE_FLOAT16\x10\x01\x12\x12\n" +
@@ -476,22 +524,24 @@ func file_messages_common_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_messages_common_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_messages_common_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_messages_common_proto_goTypes = []any{
 	(DType)(0),         // 0: phalanx.DType
 	(Kind)(0),          // 1: phalanx.Kind
 	(*Generation)(nil), // 2: phalanx.Generation
 	(*Meta)(nil),       // 3: phalanx.Meta
 	(*Error)(nil),      // 4: phalanx.Error
+	(*Unsendable)(nil), // 5: phalanx.Unsendable
 }
 var file_messages_common_proto_depIdxs = []int32{
 	0, // 0: phalanx.Meta.dtype:type_name -> phalanx.DType
 	1, // 1: phalanx.Error.kind:type_name -> phalanx.Kind
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 2: phalanx.Unsendable.error:type_name -> phalanx.Error
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_messages_common_proto_init() }
@@ -505,7 +555,7 @@ func file_messages_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_common_proto_rawDesc), len(file_messages_common_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

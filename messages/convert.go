@@ -46,9 +46,17 @@ func fromStrings[T ~string](ids []T) []string {
 	return all
 }
 
+// maxText bounds what people are told, in bytes.
+const maxText = 8 << 10
+
 // fromText returns what people are told in a form that can always be sent: an
 // error may quote anything, and must not get lost for it.
-func fromText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+func fromText(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText] + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
 
 // fields decodes fields and remembers the first that is wrong, so that whoever
 // decodes a message asks once, at the end.

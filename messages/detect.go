@@ -9,13 +9,13 @@ import (
 
 // SuspicionToProto returns what a member tells a voter.
 func SuspicionToProto(from phalanx.NodeID, a detect.Accuse) *Suspicion {
-	return &Suspicion{From: string(from), Node: string(a.Node), Cause: uint32(a.Cause)}
+	return &Suspicion{From: string(from), Node: string(a.Node), Cause: uint32(a.Cause), Told: int64(a.Told)}
 }
 
 // SuspicionFromProto returns what it is to the voter's core.
 func SuspicionFromProto(m *Suspicion, now time.Duration) (detect.Accused, error) {
 	f := &fields{}
-	a := detect.Accused{By: f.node("suspicion.from", m.GetFrom()), Node: f.node("suspicion.node", m.GetNode()), Now: now}
+	a := detect.Accused{By: f.node("suspicion.from", m.GetFrom()), Node: f.node("suspicion.node", m.GetNode()), Told: time.Duration(m.GetTold()), Now: now}
 	if m.GetCause() > uint32(detect.Refused) {
 		f.bad("suspicion.cause", "%d is none", m.GetCause())
 	}

@@ -9,9 +9,9 @@ import (
 
 func TestSuspicionsArriveAsTheyWereSent(t *testing.T) {
 	for _, cause := range []detect.Cause{detect.Trusted, detect.Silent, detect.Refused} {
-		m := wire(t, SuspicionToProto("a#1", detect.Accuse{To: "v#1", Node: "b#1", Cause: cause}))
+		m := wire(t, SuspicionToProto("a#1", detect.Accuse{To: "v#1", Node: "b#1", Cause: cause, Told: time.Minute}))
 		got, err := SuspicionFromProto(m, time.Second)
-		if want := (detect.Accused{By: "a#1", Node: "b#1", Cause: cause, Now: time.Second}); err != nil || got != want {
+		if want := (detect.Accused{By: "a#1", Node: "b#1", Cause: cause, Told: time.Minute, Now: time.Second}); err != nil || got != want {
 			t.Errorf("%+v, %v instead of %+v", got, err, want)
 		}
 	}

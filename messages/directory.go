@@ -68,12 +68,12 @@ func (m *Directory) set(v any) error {
 			return err
 		}
 	case directory.Reply:
-		node, object, m.Num = v.To, v.Object, v.Num
+		node, object, m.Num, m.Epoch = v.To, v.Object, v.Num, v.Epoch
 		m.Body = &Directory_Reply{fromResult(&v.Result)}
 	case directory.Push:
 		node, object = v.To, v.Object
 		m.Body = &Directory_Push{&Push{Seq: v.Seq, Order: PushOrder(v.Order), Gen: fromGen(v.Gen), Meta: fromMeta(v.Meta),
-			Digest: fromDigest(v.Digest)}}
+			Digest: fromDigest(v.Digest), Copies: int64(v.Copies)}}
 	case directory.PushAcked:
 		node, object = v.From, v.Object
 		m.Body = &Directory_PushAcked{&PushAcked{Seq: v.Seq}}
@@ -119,12 +119,13 @@ func (f *fields) directory(m *Directory) any {
 	node := f.node("node", m.Node)
 	switch b := m.Body.(type) {
 	case *Directory_Reply: // to a List it names no object
-		return directory.Reply{To: node, Num: m.Num, Object: f.maybeObject("object", m.Object), Result: f.result(b.Reply)}
+		return directory.Reply{To: node, Num: m.Num, Object: f.maybeObject("object", m.Object), Epoch: m.Epoch, Result: f.result(b.Reply)}
 	case *Directory_Push:
 		p := b.Push
 		return directory.Push{To: node, Seq: p.GetSeq(), Object: f.object("object", m.Object),
-			Order: enum(f, "push.order", p.GetOrder(), directory.PushCopy), Gen: toGen(p.GetGen()),
-			Meta: f.meta("push.meta", p.GetMeta()), Digest: f.digest("push.digest", p.GetDigest())}
+			Order: enum(f, "push.order", p.GetOrder(), directory.PushSpare), Gen: toGen(p.GetGen()),
+			Meta: f.meta("push.meta", p.GetMeta()), Digest: f.digest("push.digest", p.GetDigest()),
+			Copies: f.count("push.copies", p.GetCopies())}
 	case *Directory_PushAcked:
 		return directory.PushAcked{From: node, Object: f.object("object", m.Object), Seq: b.PushAcked.GetSeq()}
 	case *Directory_Readiness:

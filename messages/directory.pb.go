@@ -133,6 +133,8 @@ const (
 	PushOrder_PUSH_ORDER_RESET PushOrder = 2
 	PushOrder_PUSH_ORDER_DROP  PushOrder = 3
 	PushOrder_PUSH_ORDER_COPY  PushOrder = 4
+	PushOrder_PUSH_ORDER_CHECK PushOrder = 5
+	PushOrder_PUSH_ORDER_SPARE PushOrder = 6
 )
 
 // Enum value maps for PushOrder.
@@ -143,6 +145,8 @@ var (
 		2: "PUSH_ORDER_RESET",
 		3: "PUSH_ORDER_DROP",
 		4: "PUSH_ORDER_COPY",
+		5: "PUSH_ORDER_CHECK",
+		6: "PUSH_ORDER_SPARE",
 	}
 	PushOrder_value = map[string]int32{
 		"PUSH_ORDER_FINAL": 0,
@@ -150,6 +154,8 @@ var (
 		"PUSH_ORDER_RESET": 2,
 		"PUSH_ORDER_DROP":  3,
 		"PUSH_ORDER_COPY":  4,
+		"PUSH_ORDER_CHECK": 5,
+		"PUSH_ORDER_SPARE": 6,
 	}
 )
 
@@ -188,7 +194,7 @@ type Directory struct {
 	Node   string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`     // who says so; for answers, pushes, readiness and questions: who is meant
 	Num    uint64                 `protobuf:"varint,3,opt,name=num,proto3" json:"num,omitempty"`      // of a request, and of what belongs to it
 	Object string                 `protobuf:"bytes,4,opt,name=object,proto3" json:"object,omitempty"` // empty where the body has its own, or none
-	Epoch  uint64                 `protobuf:"varint,25,opt,name=epoch,proto3" json:"epoch,omitempty"` // of a request: of the shard, by the view of who sends it
+	Epoch  uint64                 `protobuf:"varint,25,opt,name=epoch,proto3" json:"epoch,omitempty"` // of a request or an answer: of the shard, by the view of who sends it
 	// Types that are valid to be assigned to Body:
 	//
 	//	*Directory_Locate
@@ -211,6 +217,7 @@ type Directory struct {
 	//	*Directory_Slow
 	//	*Directory_AwaitCopies
 	//	*Directory_Corrupt
+	//	*Directory_Checked
 	//	*Directory_Push
 	//	*Directory_PushAcked
 	//	*Directory_Readiness
@@ -479,6 +486,15 @@ func (x *Directory) GetCorrupt() *Corrupt {
 	return nil
 }
 
+func (x *Directory) GetChecked() *Checked {
+	if x != nil {
+		if x, ok := x.Body.(*Directory_Checked); ok {
+			return x.Checked
+		}
+	}
+	return nil
+}
+
 func (x *Directory) GetPush() *Push {
 	if x != nil {
 		if x, ok := x.Body.(*Directory_Push); ok {
@@ -663,6 +679,10 @@ type Directory_Corrupt struct {
 	Corrupt *Corrupt `protobuf:"bytes,24,opt,name=corrupt,proto3,oneof"`
 }
 
+type Directory_Checked struct {
+	Checked *Checked `protobuf:"bytes,26,opt,name=checked,proto3,oneof"`
+}
+
 type Directory_Push struct {
 	// From the owner to holders and watchers, and back.
 	Push *Push `protobuf:"bytes,32,opt,name=push,proto3,oneof"`
@@ -749,6 +769,8 @@ func (*Directory_Slow) isDirectory_Body() {}
 func (*Directory_AwaitCopies) isDirectory_Body() {}
 
 func (*Directory_Corrupt) isDirectory_Body() {}
+
+func (*Directory_Checked) isDirectory_Body() {}
 
 func (*Directory_Push) isDirectory_Body() {}
 
@@ -1015,6 +1037,8 @@ type Final struct {
 	Digest        []byte                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
 	Note          []byte                 `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
 	Held          bool                   `protobuf:"varint,5,opt,name=held,proto3" json:"held,omitempty"`
+	At            string                 `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`      // the node of a reduce's root
+	View          uint64                 `protobuf:"varint,7,opt,name=view,proto3" json:"view,omitempty"` // that the coordinator has
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1082,6 +1106,20 @@ func (x *Final) GetHeld() bool {
 		return x.Held
 	}
 	return false
+}
+
+func (x *Final) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
+}
+
+func (x *Final) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
 }
 
 type Abort struct {
@@ -1224,6 +1262,7 @@ type Announce struct {
 	Origin        bool                   `protobuf:"varint,4,opt,name=origin,proto3" json:"origin,omitempty"`
 	Begun         bool                   `protobuf:"varint,5,opt,name=begun,proto3" json:"begun,omitempty"`
 	Retiring      bool                   `protobuf:"varint,6,opt,name=retiring,proto3" json:"retiring,omitempty"`
+	Meta          *Meta                  `protobuf:"bytes,7,opt,name=meta,proto3" json:"meta,omitempty"` // of what it makes, as the root of a reduce
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1298,6 +1337,13 @@ func (x *Announce) GetRetiring() bool {
 		return x.Retiring
 	}
 	return false
+}
+
+func (x *Announce) GetMeta() *Meta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
 }
 
 type Slow struct {
@@ -1396,17 +1442,70 @@ func (x *Corrupt) GetDigest() []byte {
 	return nil
 }
 
+type Checked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checked) Reset() {
+	*x = Checked{}
+	mi := &file_messages_directory_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checked) ProtoMessage() {}
+
+func (x *Checked) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_directory_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checked.ProtoReflect.Descriptor instead.
+func (*Checked) Descriptor() ([]byte, []int) {
+	return file_messages_directory_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Checked) GetGen() *Generation {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *Checked) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 type AwaitCopies struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"`
 	Copies        int64                  `protobuf:"varint,2,opt,name=copies,proto3" json:"copies,omitempty"`
+	Leaving       uint64                 `protobuf:"varint,3,opt,name=leaving,proto3" json:"leaving,omitempty"` // the number of a view in which the sender is marked so; 0: it is not leaving
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AwaitCopies) Reset() {
 	*x = AwaitCopies{}
-	mi := &file_messages_directory_proto_msgTypes[11]
+	mi := &file_messages_directory_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +1517,7 @@ func (x *AwaitCopies) String() string {
 func (*AwaitCopies) ProtoMessage() {}
 
 func (x *AwaitCopies) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[11]
+	mi := &file_messages_directory_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +1530,7 @@ func (x *AwaitCopies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitCopies.ProtoReflect.Descriptor instead.
 func (*AwaitCopies) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{11}
+	return file_messages_directory_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AwaitCopies) GetGen() *Generation {
@@ -1448,18 +1547,26 @@ func (x *AwaitCopies) GetCopies() int64 {
 	return 0
 }
 
+func (x *AwaitCopies) GetLeaving() uint64 {
+	if x != nil {
+		return x.Leaving
+	}
+	return 0
+}
+
 type Locate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          int64                  `protobuf:"varint,1,opt,name=room,proto3" json:"room,omitempty"`
 	Wait          bool                   `protobuf:"varint,2,opt,name=wait,proto3" json:"wait,omitempty"`
 	Down          int64                  `protobuf:"varint,3,opt,name=down,proto3" json:"down,omitempty"`
+	Failed        uint64                 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"` // a lease
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Locate) Reset() {
 	*x = Locate{}
-	mi := &file_messages_directory_proto_msgTypes[12]
+	mi := &file_messages_directory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1578,7 @@ func (x *Locate) String() string {
 func (*Locate) ProtoMessage() {}
 
 func (x *Locate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[12]
+	mi := &file_messages_directory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1591,7 @@ func (x *Locate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Locate.ProtoReflect.Descriptor instead.
 func (*Locate) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{12}
+	return file_messages_directory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Locate) GetRoom() int64 {
@@ -1508,6 +1615,13 @@ func (x *Locate) GetDown() int64 {
 	return 0
 }
 
+func (x *Locate) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Num           uint64                 `protobuf:"varint,1,opt,name=num,proto3" json:"num,omitempty"`
@@ -1517,7 +1631,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_messages_directory_proto_msgTypes[13]
+	mi := &file_messages_directory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1643,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[13]
+	mi := &file_messages_directory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1656,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{13}
+	return file_messages_directory_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Cancel) GetNum() uint64 {
@@ -1564,7 +1678,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_messages_directory_proto_msgTypes[14]
+	mi := &file_messages_directory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1690,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[14]
+	mi := &file_messages_directory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1703,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{14}
+	return file_messages_directory_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Done) GetLease() uint64 {
@@ -1630,7 +1744,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_messages_directory_proto_msgTypes[15]
+	mi := &file_messages_directory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1756,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[15]
+	mi := &file_messages_directory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1769,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{15}
+	return file_messages_directory_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Failed) GetLease() uint64 {
@@ -1680,7 +1794,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_messages_directory_proto_msgTypes[16]
+	mi := &file_messages_directory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1806,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[16]
+	mi := &file_messages_directory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1819,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{16}
+	return file_messages_directory_proto_rawDescGZIP(), []int{17}
 }
 
 type Stat struct {
@@ -1716,7 +1830,7 @@ type Stat struct {
 
 func (x *Stat) Reset() {
 	*x = Stat{}
-	mi := &file_messages_directory_proto_msgTypes[17]
+	mi := &file_messages_directory_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1842,7 @@ func (x *Stat) String() string {
 func (*Stat) ProtoMessage() {}
 
 func (x *Stat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[17]
+	mi := &file_messages_directory_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1855,7 @@ func (x *Stat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stat.ProtoReflect.Descriptor instead.
 func (*Stat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{17}
+	return file_messages_directory_proto_rawDescGZIP(), []int{18}
 }
 
 type Evict struct {
@@ -1753,7 +1867,7 @@ type Evict struct {
 
 func (x *Evict) Reset() {
 	*x = Evict{}
-	mi := &file_messages_directory_proto_msgTypes[18]
+	mi := &file_messages_directory_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1879,7 @@ func (x *Evict) String() string {
 func (*Evict) ProtoMessage() {}
 
 func (x *Evict) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[18]
+	mi := &file_messages_directory_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +1892,7 @@ func (x *Evict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evict.ProtoReflect.Descriptor instead.
 func (*Evict) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{18}
+	return file_messages_directory_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Evict) GetGen() *Generation {
@@ -1791,13 +1905,14 @@ func (x *Evict) GetGen() *Generation {
 type Drop struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"`
+	Granted       bool                   `protobuf:"varint,2,opt,name=granted,proto3" json:"granted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_messages_directory_proto_msgTypes[19]
+	mi := &file_messages_directory_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1924,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[19]
+	mi := &file_messages_directory_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1937,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{19}
+	return file_messages_directory_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Drop) GetGen() *Generation {
@@ -1830,6 +1945,13 @@ func (x *Drop) GetGen() *Generation {
 		return x.Gen
 	}
 	return nil
+}
+
+func (x *Drop) GetGranted() bool {
+	if x != nil {
+		return x.Granted
+	}
+	return false
 }
 
 type List struct {
@@ -1843,7 +1965,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_messages_directory_proto_msgTypes[20]
+	mi := &file_messages_directory_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +1977,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[20]
+	mi := &file_messages_directory_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +1990,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{20}
+	return file_messages_directory_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *List) GetPrefix() []byte {
@@ -1920,7 +2042,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_messages_directory_proto_msgTypes[21]
+	mi := &file_messages_directory_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +2054,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[21]
+	mi := &file_messages_directory_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2067,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{21}
+	return file_messages_directory_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Reply) GetKind() Kind {
@@ -2100,13 +2222,14 @@ type ObjectStat struct {
 	Origin        string                 `protobuf:"bytes,8,opt,name=origin,proto3" json:"origin,omitempty"`
 	Holders       []*HolderStat          `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"`
 	Waiting       []string               `protobuf:"bytes,10,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	Hidden        int64                  `protobuf:"varint,11,opt,name=hidden,proto3" json:"hidden,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ObjectStat) Reset() {
 	*x = ObjectStat{}
-	mi := &file_messages_directory_proto_msgTypes[22]
+	mi := &file_messages_directory_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2241,7 @@ func (x *ObjectStat) String() string {
 func (*ObjectStat) ProtoMessage() {}
 
 func (x *ObjectStat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[22]
+	mi := &file_messages_directory_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2254,7 @@ func (x *ObjectStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectStat.ProtoReflect.Descriptor instead.
 func (*ObjectStat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{22}
+	return file_messages_directory_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ObjectStat) GetObject() string {
@@ -2204,6 +2327,13 @@ func (x *ObjectStat) GetWaiting() []string {
 	return nil
 }
 
+func (x *ObjectStat) GetHidden() int64 {
+	if x != nil {
+		return x.Hidden
+	}
+	return 0
+}
+
 type HolderStat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -2217,7 +2347,7 @@ type HolderStat struct {
 
 func (x *HolderStat) Reset() {
 	*x = HolderStat{}
-	mi := &file_messages_directory_proto_msgTypes[23]
+	mi := &file_messages_directory_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2359,7 @@ func (x *HolderStat) String() string {
 func (*HolderStat) ProtoMessage() {}
 
 func (x *HolderStat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[23]
+	mi := &file_messages_directory_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2372,7 @@ func (x *HolderStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HolderStat.ProtoReflect.Descriptor instead.
 func (*HolderStat) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{23}
+	return file_messages_directory_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HolderStat) GetNode() string {
@@ -2287,13 +2417,14 @@ type Push struct {
 	Gen           *Generation            `protobuf:"bytes,3,opt,name=gen,proto3" json:"gen,omitempty"`
 	Meta          *Meta                  `protobuf:"bytes,4,opt,name=meta,proto3" json:"meta,omitempty"`
 	Digest        []byte                 `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`
+	Copies        int64                  `protobuf:"varint,6,opt,name=copies,proto3" json:"copies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Push) Reset() {
 	*x = Push{}
-	mi := &file_messages_directory_proto_msgTypes[24]
+	mi := &file_messages_directory_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2436,7 @@ func (x *Push) String() string {
 func (*Push) ProtoMessage() {}
 
 func (x *Push) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[24]
+	mi := &file_messages_directory_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2449,7 @@ func (x *Push) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Push.ProtoReflect.Descriptor instead.
 func (*Push) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{24}
+	return file_messages_directory_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Push) GetSeq() uint64 {
@@ -2356,6 +2487,13 @@ func (x *Push) GetDigest() []byte {
 	return nil
 }
 
+func (x *Push) GetCopies() int64 {
+	if x != nil {
+		return x.Copies
+	}
+	return 0
+}
+
 type PushAcked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
@@ -2365,7 +2503,7 @@ type PushAcked struct {
 
 func (x *PushAcked) Reset() {
 	*x = PushAcked{}
-	mi := &file_messages_directory_proto_msgTypes[25]
+	mi := &file_messages_directory_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2515,7 @@ func (x *PushAcked) String() string {
 func (*PushAcked) ProtoMessage() {}
 
 func (x *PushAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[25]
+	mi := &file_messages_directory_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2528,7 @@ func (x *PushAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushAcked.ProtoReflect.Descriptor instead.
 func (*PushAcked) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{25}
+	return file_messages_directory_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PushAcked) GetSeq() uint64 {
@@ -2410,13 +2548,14 @@ type Readiness struct {
 	Inline        bool                   `protobuf:"varint,6,opt,name=inline,proto3" json:"inline,omitempty"`
 	Bytes         []byte                 `protobuf:"bytes,7,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Ready         []*Location            `protobuf:"bytes,8,rep,name=ready,proto3" json:"ready,omitempty"`
+	Maker         Maker                  `protobuf:"varint,9,opt,name=maker,proto3,enum=phalanx.Maker" json:"maker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Readiness) Reset() {
 	*x = Readiness{}
-	mi := &file_messages_directory_proto_msgTypes[26]
+	mi := &file_messages_directory_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2567,7 @@ func (x *Readiness) String() string {
 func (*Readiness) ProtoMessage() {}
 
 func (x *Readiness) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[26]
+	mi := &file_messages_directory_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2580,7 @@ func (x *Readiness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readiness.ProtoReflect.Descriptor instead.
 func (*Readiness) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{26}
+	return file_messages_directory_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Readiness) GetVersion() uint64 {
@@ -2500,6 +2639,13 @@ func (x *Readiness) GetReady() []*Location {
 	return nil
 }
 
+func (x *Readiness) GetMaker() Maker {
+	if x != nil {
+		return x.Maker
+	}
+	return Maker_MAKER_PUT
+}
+
 type Location struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -2510,7 +2656,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_messages_directory_proto_msgTypes[27]
+	mi := &file_messages_directory_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2668,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[27]
+	mi := &file_messages_directory_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2681,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{27}
+	return file_messages_directory_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Location) GetNode() string {
@@ -2561,7 +2707,7 @@ type WatchAcked struct {
 
 func (x *WatchAcked) Reset() {
 	*x = WatchAcked{}
-	mi := &file_messages_directory_proto_msgTypes[28]
+	mi := &file_messages_directory_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2573,7 +2719,7 @@ func (x *WatchAcked) String() string {
 func (*WatchAcked) ProtoMessage() {}
 
 func (x *WatchAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[28]
+	mi := &file_messages_directory_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2586,7 +2732,7 @@ func (x *WatchAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAcked.ProtoReflect.Descriptor instead.
 func (*WatchAcked) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{28}
+	return file_messages_directory_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WatchAcked) GetVersion() uint64 {
@@ -2606,7 +2752,7 @@ type AskLease struct {
 
 func (x *AskLease) Reset() {
 	*x = AskLease{}
-	mi := &file_messages_directory_proto_msgTypes[29]
+	mi := &file_messages_directory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2764,7 @@ func (x *AskLease) String() string {
 func (*AskLease) ProtoMessage() {}
 
 func (x *AskLease) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[29]
+	mi := &file_messages_directory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2777,7 @@ func (x *AskLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskLease.ProtoReflect.Descriptor instead.
 func (*AskLease) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{29}
+	return file_messages_directory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AskLease) GetLease() uint64 {
@@ -2658,7 +2804,7 @@ type LeaseKnown struct {
 
 func (x *LeaseKnown) Reset() {
 	*x = LeaseKnown{}
-	mi := &file_messages_directory_proto_msgTypes[30]
+	mi := &file_messages_directory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2816,7 @@ func (x *LeaseKnown) String() string {
 func (*LeaseKnown) ProtoMessage() {}
 
 func (x *LeaseKnown) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[30]
+	mi := &file_messages_directory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2829,7 @@ func (x *LeaseKnown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseKnown.ProtoReflect.Descriptor instead.
 func (*LeaseKnown) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{30}
+	return file_messages_directory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LeaseKnown) GetLease() uint64 {
@@ -2712,7 +2858,7 @@ type Replicate struct {
 
 func (x *Replicate) Reset() {
 	*x = Replicate{}
-	mi := &file_messages_directory_proto_msgTypes[31]
+	mi := &file_messages_directory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2870,7 @@ func (x *Replicate) String() string {
 func (*Replicate) ProtoMessage() {}
 
 func (x *Replicate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[31]
+	mi := &file_messages_directory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2883,7 @@ func (x *Replicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replicate.ProtoReflect.Descriptor instead.
 func (*Replicate) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{31}
+	return file_messages_directory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Replicate) GetEpoch() uint64 {
@@ -2778,7 +2924,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_messages_directory_proto_msgTypes[32]
+	mi := &file_messages_directory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2790,7 +2936,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[32]
+	mi := &file_messages_directory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2803,7 +2949,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{32}
+	return file_messages_directory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Change) GetRecord() *Record {
@@ -2837,14 +2983,13 @@ type Record struct {
 	Copies        int64                  `protobuf:"varint,13,opt,name=copies,proto3" json:"copies,omitempty"`
 	Evicted       []string               `protobuf:"bytes,14,rep,name=evicted,proto3" json:"evicted,omitempty"`
 	Run           uint64                 `protobuf:"varint,15,opt,name=run,proto3" json:"run,omitempty"`
-	Since         uint64                 `protobuf:"varint,16,opt,name=since,proto3" json:"since,omitempty"` // the number of the owner's view when gen was begun
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_messages_directory_proto_msgTypes[33]
+	mi := &file_messages_directory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +3001,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[33]
+	mi := &file_messages_directory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +3014,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{33}
+	return file_messages_directory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Record) GetObject() string {
@@ -2977,13 +3122,6 @@ func (x *Record) GetRun() uint64 {
 	return 0
 }
 
-func (x *Record) GetSince() uint64 {
-	if x != nil {
-		return x.Since
-	}
-	return 0
-}
-
 type Confirm struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -2995,7 +3133,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_messages_directory_proto_msgTypes[34]
+	mi := &file_messages_directory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3145,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[34]
+	mi := &file_messages_directory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3158,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{34}
+	return file_messages_directory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Confirm) GetEpoch() uint64 {
@@ -3058,7 +3196,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_messages_directory_proto_msgTypes[35]
+	mi := &file_messages_directory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3208,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[35]
+	mi := &file_messages_directory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3221,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{35}
+	return file_messages_directory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Holdings) GetEpoch() uint64 {
@@ -3140,13 +3278,16 @@ type Holding struct {
 	Begun         bool                   `protobuf:"varint,8,opt,name=begun,proto3" json:"begun,omitempty"`
 	Lease         uint64                 `protobuf:"varint,9,opt,name=lease,proto3" json:"lease,omitempty"`
 	Upstream      string                 `protobuf:"bytes,10,opt,name=upstream,proto3" json:"upstream,omitempty"`
+	Copies        int64                  `protobuf:"varint,11,opt,name=copies,proto3" json:"copies,omitempty"`
+	Tag           []byte                 `protobuf:"bytes,12,opt,name=tag,proto3" json:"tag,omitempty"`
+	Note          []byte                 `protobuf:"bytes,13,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Holding) Reset() {
 	*x = Holding{}
-	mi := &file_messages_directory_proto_msgTypes[36]
+	mi := &file_messages_directory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3158,7 +3299,7 @@ func (x *Holding) String() string {
 func (*Holding) ProtoMessage() {}
 
 func (x *Holding) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[36]
+	mi := &file_messages_directory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3171,7 +3312,7 @@ func (x *Holding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holding.ProtoReflect.Descriptor instead.
 func (*Holding) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{36}
+	return file_messages_directory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Holding) GetObject() string {
@@ -3244,6 +3385,27 @@ func (x *Holding) GetUpstream() string {
 	return ""
 }
 
+func (x *Holding) GetCopies() int64 {
+	if x != nil {
+		return x.Copies
+	}
+	return 0
+}
+
+func (x *Holding) GetTag() []byte {
+	if x != nil {
+		return x.Tag
+	}
+	return nil
+}
+
+func (x *Holding) GetNote() []byte {
+	if x != nil {
+		return x.Note
+	}
+	return nil
+}
+
 type AckHoldings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -3253,7 +3415,7 @@ type AckHoldings struct {
 
 func (x *AckHoldings) Reset() {
 	*x = AckHoldings{}
-	mi := &file_messages_directory_proto_msgTypes[37]
+	mi := &file_messages_directory_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3265,7 +3427,7 @@ func (x *AckHoldings) String() string {
 func (*AckHoldings) ProtoMessage() {}
 
 func (x *AckHoldings) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_directory_proto_msgTypes[37]
+	mi := &file_messages_directory_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3278,7 +3440,7 @@ func (x *AckHoldings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckHoldings.ProtoReflect.Descriptor instead.
 func (*AckHoldings) Descriptor() ([]byte, []int) {
-	return file_messages_directory_proto_rawDescGZIP(), []int{37}
+	return file_messages_directory_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AckHoldings) GetEpoch() uint64 {
@@ -3292,7 +3454,7 @@ var File_messages_directory_proto protoreflect.FileDescriptor
 
 const file_messages_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\xf5\v\n" +
+	"\x18messages/directory.proto\x12\aphalanx\x1a\x15messages/common.proto\"\xa3\f\n" +
 	"\tDirectory\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
@@ -3320,7 +3482,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04list\x18\x15 \x01(\v2\r.phalanx.ListH\x00R\x04list\x12#\n" +
 	"\x04slow\x18\x16 \x01(\v2\r.phalanx.SlowH\x00R\x04slow\x129\n" +
 	"\fawait_copies\x18\x17 \x01(\v2\x14.phalanx.AwaitCopiesH\x00R\vawaitCopies\x12,\n" +
-	"\acorrupt\x18\x18 \x01(\v2\x10.phalanx.CorruptH\x00R\acorrupt\x12#\n" +
+	"\acorrupt\x18\x18 \x01(\v2\x10.phalanx.CorruptH\x00R\acorrupt\x12,\n" +
+	"\achecked\x18\x1a \x01(\v2\x10.phalanx.CheckedH\x00R\achecked\x12#\n" +
 	"\x04push\x18  \x01(\v2\r.phalanx.PushH\x00R\x04push\x123\n" +
 	"\n" +
 	"push_acked\x18! \x01(\v2\x12.phalanx.PushAckedH\x00R\tpushAcked\x122\n" +
@@ -3354,38 +3517,46 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04note\x18\x05 \x01(\fR\x04note\x12%\n" +
 	"\x03gen\x18\x06 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x12\n" +
 	"\x04held\x18\a \x01(\bR\x04held\x12\x16\n" +
-	"\x06copies\x18\b \x01(\x03R\x06copies\"\x91\x01\n" +
+	"\x06copies\x18\b \x01(\x03R\x06copies\"\xb5\x01\n" +
 	"\x05Final\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12!\n" +
 	"\x04meta\x18\x02 \x01(\v2\r.phalanx.MetaR\x04meta\x12\x16\n" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x12\n" +
 	"\x04note\x18\x04 \x01(\fR\x04note\x12\x12\n" +
-	"\x04held\x18\x05 \x01(\bR\x04held\".\n" +
+	"\x04held\x18\x05 \x01(\bR\x04held\x12\x0e\n" +
+	"\x02at\x18\x06 \x01(\tR\x02at\x12\x12\n" +
+	"\x04view\x18\a \x01(\x04R\x04view\".\n" +
 	"\x05Abort\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"B\n" +
 	"\aRestart\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x04R\x03run\"\b\n" +
-	"\x06Delete\"\xaf\x01\n" +
+	"\x06Delete\"\xd2\x01\n" +
 	"\bAnnounce\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x16\n" +
 	"\x06pinned\x18\x03 \x01(\bR\x06pinned\x12\x16\n" +
 	"\x06origin\x18\x04 \x01(\bR\x06origin\x12\x14\n" +
 	"\x05begun\x18\x05 \x01(\bR\x05begun\x12\x1a\n" +
-	"\bretiring\x18\x06 \x01(\bR\bretiring\"\x1c\n" +
+	"\bretiring\x18\x06 \x01(\bR\bretiring\x12!\n" +
+	"\x04meta\x18\a \x01(\v2\r.phalanx.MetaR\x04meta\"\x1c\n" +
 	"\x04Slow\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\"H\n" +
 	"\aCorrupt\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\fR\x06digest\"L\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"H\n" +
+	"\aChecked\x12%\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"f\n" +
 	"\vAwaitCopies\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x16\n" +
-	"\x06copies\x18\x02 \x01(\x03R\x06copies\"D\n" +
+	"\x06copies\x18\x02 \x01(\x03R\x06copies\x12\x18\n" +
+	"\aleaving\x18\x03 \x01(\x04R\aleaving\"\\\n" +
 	"\x06Locate\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\x03R\x04room\x12\x12\n" +
 	"\x04wait\x18\x02 \x01(\bR\x04wait\x12\x12\n" +
-	"\x04down\x18\x03 \x01(\x03R\x04down\"\x1a\n" +
+	"\x04down\x18\x03 \x01(\x03R\x04down\x12\x16\n" +
+	"\x06failed\x18\x04 \x01(\x04R\x06failed\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\"s\n" +
 	"\x04Done\x12\x14\n" +
@@ -3399,9 +3570,10 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05Watch\"\x06\n" +
 	"\x04Stat\".\n" +
 	"\x05Evict\x12%\n" +
-	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"-\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"G\n" +
 	"\x04Drop\x12%\n" +
-	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"J\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x18\n" +
+	"\agranted\x18\x02 \x01(\bR\agranted\"J\n" +
 	"\x04List\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\fR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
@@ -3427,7 +3599,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06beside\x18\x11 \x01(\bR\x06beside\x12\x16\n" +
 	"\x06origin\x18\x12 \x01(\tR\x06origin\x12\x16\n" +
 	"\x06listed\x18\x13 \x01(\x04R\x06listed\x12\x10\n" +
-	"\x03tag\x18\x14 \x01(\tR\x03tag\"\xd1\x02\n" +
+	"\x03tag\x18\x14 \x01(\tR\x03tag\"\xe9\x02\n" +
 	"\n" +
 	"ObjectStat\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
@@ -3440,22 +3612,24 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06origin\x18\b \x01(\tR\x06origin\x12-\n" +
 	"\aholders\x18\t \x03(\v2\x13.phalanx.HolderStatR\aholders\x12\x18\n" +
 	"\awaiting\x18\n" +
-	" \x03(\tR\awaiting\"\x88\x01\n" +
+	" \x03(\tR\awaiting\x12\x16\n" +
+	"\x06hidden\x18\v \x01(\x03R\x06hidden\"\x88\x01\n" +
 	"\n" +
 	"HolderStat\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x16\n" +
 	"\x06pinned\x18\x03 \x01(\bR\x06pinned\x12\x16\n" +
 	"\x06origin\x18\x04 \x01(\bR\x06origin\x12\x1a\n" +
-	"\bupstream\x18\x05 \x01(\tR\bupstream\"\xa4\x01\n" +
+	"\bupstream\x18\x05 \x01(\tR\bupstream\"\xbc\x01\n" +
 	"\x04Push\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12(\n" +
 	"\x05order\x18\x02 \x01(\x0e2\x12.phalanx.PushOrderR\x05order\x12%\n" +
 	"\x03gen\x18\x03 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12!\n" +
 	"\x04meta\x18\x04 \x01(\v2\r.phalanx.MetaR\x04meta\x12\x16\n" +
-	"\x06digest\x18\x05 \x01(\fR\x06digest\"\x1d\n" +
+	"\x06digest\x18\x05 \x01(\fR\x06digest\x12\x16\n" +
+	"\x06copies\x18\x06 \x01(\x03R\x06copies\"\x1d\n" +
 	"\tPushAcked\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\x8a\x02\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\xb0\x02\n" +
 	"\tReadiness\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +
@@ -3464,7 +3638,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06digest\x18\x05 \x01(\fR\x06digest\x12\x16\n" +
 	"\x06inline\x18\x06 \x01(\bR\x06inline\x12\x14\n" +
 	"\x05bytes\x18\a \x01(\fR\x05bytes\x12'\n" +
-	"\x05ready\x18\b \x03(\v2\x11.phalanx.LocationR\x05ready\":\n" +
+	"\x05ready\x18\b \x03(\v2\x11.phalanx.LocationR\x05ready\x12$\n" +
+	"\x05maker\x18\t \x01(\x0e2\x0e.phalanx.MakerR\x05maker\":\n" +
 	"\bLocation\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"&\n" +
@@ -3485,7 +3660,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\achanges\x18\x04 \x03(\v2\x0f.phalanx.ChangeR\achanges\"C\n" +
 	"\x06Change\x12'\n" +
 	"\x06record\x18\x01 \x01(\v2\x0f.phalanx.RecordR\x06record\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\xb9\x03\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\xa9\x03\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +
@@ -3503,8 +3678,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05bytes\x18\f \x01(\fR\x05bytes\x12\x16\n" +
 	"\x06copies\x18\r \x01(\x03R\x06copies\x12\x18\n" +
 	"\aevicted\x18\x0e \x03(\tR\aevicted\x12\x10\n" +
-	"\x03run\x18\x0f \x01(\x04R\x03run\x12\x14\n" +
-	"\x05since\x18\x10 \x01(\x04R\x05since\"I\n" +
+	"\x03run\x18\x0f \x01(\x04R\x03runJ\x04\b\x10\x10\x11\"I\n" +
 	"\aConfirm\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x10\n" +
@@ -3515,7 +3689,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04part\x18\x03 \x01(\x04R\x04part\x12,\n" +
 	"\bholdings\x18\x04 \x03(\v2\x10.phalanx.HoldingR\bholdings\x12\x10\n" +
 	"\x03end\x18\x05 \x01(\bR\x03end\x12\x16\n" +
-	"\x06before\x18\x06 \x01(\x04R\x06before\"\x97\x02\n" +
+	"\x06before\x18\x06 \x01(\x04R\x06before\"\xd5\x02\n" +
 	"\aHolding\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12%\n" +
 	"\x03gen\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12!\n" +
@@ -3527,7 +3701,10 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05begun\x18\b \x01(\bR\x05begun\x12\x14\n" +
 	"\x05lease\x18\t \x01(\x04R\x05lease\x12\x1a\n" +
 	"\bupstream\x18\n" +
-	" \x01(\tR\bupstream\"#\n" +
+	" \x01(\tR\bupstream\x12\x16\n" +
+	"\x06copies\x18\v \x01(\x03R\x06copies\x12\x10\n" +
+	"\x03tag\x18\f \x01(\fR\x03tag\x12\x12\n" +
+	"\x04note\x18\r \x01(\fR\x04note\"#\n" +
 	"\vAckHoldings\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch*(\n" +
 	"\x05Maker\x12\r\n" +
@@ -3538,13 +3715,15 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x12OBJECT_STATE_BEGUN\x10\x01\x12\x16\n" +
 	"\x12OBJECT_STATE_FINAL\x10\x02\x12\x15\n" +
 	"\x11OBJECT_STATE_LOST\x10\x03\x12\x18\n" +
-	"\x14OBJECT_STATE_DELETED\x10\x04*w\n" +
+	"\x14OBJECT_STATE_DELETED\x10\x04*\xa3\x01\n" +
 	"\tPushOrder\x12\x14\n" +
 	"\x10PUSH_ORDER_FINAL\x10\x00\x12\x14\n" +
 	"\x10PUSH_ORDER_ABORT\x10\x01\x12\x14\n" +
 	"\x10PUSH_ORDER_RESET\x10\x02\x12\x13\n" +
 	"\x0fPUSH_ORDER_DROP\x10\x03\x12\x13\n" +
-	"\x0fPUSH_ORDER_COPY\x10\x04B(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x0fPUSH_ORDER_COPY\x10\x04\x12\x14\n" +
+	"\x10PUSH_ORDER_CHECK\x10\x05\x12\x14\n" +
+	"\x10PUSH_ORDER_SPARE\x10\x06B(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_directory_proto_rawDescOnce sync.Once
@@ -3559,7 +3738,7 @@ func file_messages_directory_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_directory_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_messages_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_messages_directory_proto_goTypes = []any{
 	(Maker)(0),          // 0: phalanx.Maker
 	(ObjectState)(0),    // 1: phalanx.ObjectState
@@ -3575,116 +3754,121 @@ var file_messages_directory_proto_goTypes = []any{
 	(*Announce)(nil),    // 11: phalanx.Announce
 	(*Slow)(nil),        // 12: phalanx.Slow
 	(*Corrupt)(nil),     // 13: phalanx.Corrupt
-	(*AwaitCopies)(nil), // 14: phalanx.AwaitCopies
-	(*Locate)(nil),      // 15: phalanx.Locate
-	(*Cancel)(nil),      // 16: phalanx.Cancel
-	(*Done)(nil),        // 17: phalanx.Done
-	(*Failed)(nil),      // 18: phalanx.Failed
-	(*Watch)(nil),       // 19: phalanx.Watch
-	(*Stat)(nil),        // 20: phalanx.Stat
-	(*Evict)(nil),       // 21: phalanx.Evict
-	(*Drop)(nil),        // 22: phalanx.Drop
-	(*List)(nil),        // 23: phalanx.List
-	(*Reply)(nil),       // 24: phalanx.Reply
-	(*ObjectStat)(nil),  // 25: phalanx.ObjectStat
-	(*HolderStat)(nil),  // 26: phalanx.HolderStat
-	(*Push)(nil),        // 27: phalanx.Push
-	(*PushAcked)(nil),   // 28: phalanx.PushAcked
-	(*Readiness)(nil),   // 29: phalanx.Readiness
-	(*Location)(nil),    // 30: phalanx.Location
-	(*WatchAcked)(nil),  // 31: phalanx.WatchAcked
-	(*AskLease)(nil),    // 32: phalanx.AskLease
-	(*LeaseKnown)(nil),  // 33: phalanx.LeaseKnown
-	(*Replicate)(nil),   // 34: phalanx.Replicate
-	(*Change)(nil),      // 35: phalanx.Change
-	(*Record)(nil),      // 36: phalanx.Record
-	(*Confirm)(nil),     // 37: phalanx.Confirm
-	(*Holdings)(nil),    // 38: phalanx.Holdings
-	(*Holding)(nil),     // 39: phalanx.Holding
-	(*AckHoldings)(nil), // 40: phalanx.AckHoldings
-	(*Meta)(nil),        // 41: phalanx.Meta
-	(*Generation)(nil),  // 42: phalanx.Generation
-	(Kind)(0),           // 43: phalanx.Kind
+	(*Checked)(nil),     // 14: phalanx.Checked
+	(*AwaitCopies)(nil), // 15: phalanx.AwaitCopies
+	(*Locate)(nil),      // 16: phalanx.Locate
+	(*Cancel)(nil),      // 17: phalanx.Cancel
+	(*Done)(nil),        // 18: phalanx.Done
+	(*Failed)(nil),      // 19: phalanx.Failed
+	(*Watch)(nil),       // 20: phalanx.Watch
+	(*Stat)(nil),        // 21: phalanx.Stat
+	(*Evict)(nil),       // 22: phalanx.Evict
+	(*Drop)(nil),        // 23: phalanx.Drop
+	(*List)(nil),        // 24: phalanx.List
+	(*Reply)(nil),       // 25: phalanx.Reply
+	(*ObjectStat)(nil),  // 26: phalanx.ObjectStat
+	(*HolderStat)(nil),  // 27: phalanx.HolderStat
+	(*Push)(nil),        // 28: phalanx.Push
+	(*PushAcked)(nil),   // 29: phalanx.PushAcked
+	(*Readiness)(nil),   // 30: phalanx.Readiness
+	(*Location)(nil),    // 31: phalanx.Location
+	(*WatchAcked)(nil),  // 32: phalanx.WatchAcked
+	(*AskLease)(nil),    // 33: phalanx.AskLease
+	(*LeaseKnown)(nil),  // 34: phalanx.LeaseKnown
+	(*Replicate)(nil),   // 35: phalanx.Replicate
+	(*Change)(nil),      // 36: phalanx.Change
+	(*Record)(nil),      // 37: phalanx.Record
+	(*Confirm)(nil),     // 38: phalanx.Confirm
+	(*Holdings)(nil),    // 39: phalanx.Holdings
+	(*Holding)(nil),     // 40: phalanx.Holding
+	(*AckHoldings)(nil), // 41: phalanx.AckHoldings
+	(*Meta)(nil),        // 42: phalanx.Meta
+	(*Generation)(nil),  // 43: phalanx.Generation
+	(Kind)(0),           // 44: phalanx.Kind
 }
 var file_messages_directory_proto_depIdxs = []int32{
-	15, // 0: phalanx.Directory.locate:type_name -> phalanx.Locate
-	24, // 1: phalanx.Directory.reply:type_name -> phalanx.Reply
-	17, // 2: phalanx.Directory.done:type_name -> phalanx.Done
+	16, // 0: phalanx.Directory.locate:type_name -> phalanx.Locate
+	25, // 1: phalanx.Directory.reply:type_name -> phalanx.Reply
+	18, // 2: phalanx.Directory.done:type_name -> phalanx.Done
 	11, // 3: phalanx.Directory.announce:type_name -> phalanx.Announce
 	6,  // 4: phalanx.Directory.put_inline:type_name -> phalanx.PutInline
 	5,  // 5: phalanx.Directory.begin:type_name -> phalanx.Begin
 	7,  // 6: phalanx.Directory.final:type_name -> phalanx.Final
-	18, // 7: phalanx.Directory.failed:type_name -> phalanx.Failed
-	16, // 8: phalanx.Directory.cancel:type_name -> phalanx.Cancel
+	19, // 7: phalanx.Directory.failed:type_name -> phalanx.Failed
+	17, // 8: phalanx.Directory.cancel:type_name -> phalanx.Cancel
 	8,  // 9: phalanx.Directory.abort:type_name -> phalanx.Abort
 	9,  // 10: phalanx.Directory.restart:type_name -> phalanx.Restart
 	10, // 11: phalanx.Directory.delete:type_name -> phalanx.Delete
-	19, // 12: phalanx.Directory.watch:type_name -> phalanx.Watch
-	20, // 13: phalanx.Directory.stat:type_name -> phalanx.Stat
-	21, // 14: phalanx.Directory.evict:type_name -> phalanx.Evict
-	22, // 15: phalanx.Directory.drop:type_name -> phalanx.Drop
-	23, // 16: phalanx.Directory.list:type_name -> phalanx.List
+	20, // 12: phalanx.Directory.watch:type_name -> phalanx.Watch
+	21, // 13: phalanx.Directory.stat:type_name -> phalanx.Stat
+	22, // 14: phalanx.Directory.evict:type_name -> phalanx.Evict
+	23, // 15: phalanx.Directory.drop:type_name -> phalanx.Drop
+	24, // 16: phalanx.Directory.list:type_name -> phalanx.List
 	12, // 17: phalanx.Directory.slow:type_name -> phalanx.Slow
-	14, // 18: phalanx.Directory.await_copies:type_name -> phalanx.AwaitCopies
+	15, // 18: phalanx.Directory.await_copies:type_name -> phalanx.AwaitCopies
 	13, // 19: phalanx.Directory.corrupt:type_name -> phalanx.Corrupt
-	27, // 20: phalanx.Directory.push:type_name -> phalanx.Push
-	28, // 21: phalanx.Directory.push_acked:type_name -> phalanx.PushAcked
-	29, // 22: phalanx.Directory.readiness:type_name -> phalanx.Readiness
-	31, // 23: phalanx.Directory.watch_acked:type_name -> phalanx.WatchAcked
-	32, // 24: phalanx.Directory.ask_lease:type_name -> phalanx.AskLease
-	33, // 25: phalanx.Directory.lease_known:type_name -> phalanx.LeaseKnown
-	34, // 26: phalanx.Directory.replicate:type_name -> phalanx.Replicate
-	37, // 27: phalanx.Directory.confirm:type_name -> phalanx.Confirm
-	38, // 28: phalanx.Directory.holdings:type_name -> phalanx.Holdings
-	40, // 29: phalanx.Directory.ack_holdings:type_name -> phalanx.AckHoldings
-	4,  // 30: phalanx.Directory.relay:type_name -> phalanx.Relay
-	41, // 31: phalanx.Begin.meta:type_name -> phalanx.Meta
-	0,  // 32: phalanx.Begin.maker:type_name -> phalanx.Maker
-	42, // 33: phalanx.Begin.replace:type_name -> phalanx.Generation
-	41, // 34: phalanx.PutInline.meta:type_name -> phalanx.Meta
-	42, // 35: phalanx.PutInline.gen:type_name -> phalanx.Generation
-	42, // 36: phalanx.Final.gen:type_name -> phalanx.Generation
-	41, // 37: phalanx.Final.meta:type_name -> phalanx.Meta
-	42, // 38: phalanx.Abort.gen:type_name -> phalanx.Generation
-	42, // 39: phalanx.Restart.gen:type_name -> phalanx.Generation
-	42, // 40: phalanx.Announce.gen:type_name -> phalanx.Generation
-	42, // 41: phalanx.Corrupt.gen:type_name -> phalanx.Generation
-	42, // 42: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
-	42, // 43: phalanx.Done.gen:type_name -> phalanx.Generation
-	42, // 44: phalanx.Evict.gen:type_name -> phalanx.Generation
-	42, // 45: phalanx.Drop.gen:type_name -> phalanx.Generation
-	43, // 46: phalanx.Reply.kind:type_name -> phalanx.Kind
-	1,  // 47: phalanx.Reply.state:type_name -> phalanx.ObjectState
-	42, // 48: phalanx.Reply.gen:type_name -> phalanx.Generation
-	41, // 49: phalanx.Reply.meta:type_name -> phalanx.Meta
-	25, // 50: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
-	25, // 51: phalanx.Reply.list:type_name -> phalanx.ObjectStat
-	1,  // 52: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
-	42, // 53: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
-	41, // 54: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
-	0,  // 55: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
-	26, // 56: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
-	2,  // 57: phalanx.Push.order:type_name -> phalanx.PushOrder
-	42, // 58: phalanx.Push.gen:type_name -> phalanx.Generation
-	41, // 59: phalanx.Push.meta:type_name -> phalanx.Meta
-	1,  // 60: phalanx.Readiness.state:type_name -> phalanx.ObjectState
-	42, // 61: phalanx.Readiness.gen:type_name -> phalanx.Generation
-	41, // 62: phalanx.Readiness.meta:type_name -> phalanx.Meta
-	30, // 63: phalanx.Readiness.ready:type_name -> phalanx.Location
-	35, // 64: phalanx.Replicate.changes:type_name -> phalanx.Change
-	36, // 65: phalanx.Change.record:type_name -> phalanx.Record
-	1,  // 66: phalanx.Record.state:type_name -> phalanx.ObjectState
-	42, // 67: phalanx.Record.gen:type_name -> phalanx.Generation
-	41, // 68: phalanx.Record.meta:type_name -> phalanx.Meta
-	0,  // 69: phalanx.Record.maker:type_name -> phalanx.Maker
-	39, // 70: phalanx.Holdings.holdings:type_name -> phalanx.Holding
-	42, // 71: phalanx.Holding.gen:type_name -> phalanx.Generation
-	41, // 72: phalanx.Holding.meta:type_name -> phalanx.Meta
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	14, // 20: phalanx.Directory.checked:type_name -> phalanx.Checked
+	28, // 21: phalanx.Directory.push:type_name -> phalanx.Push
+	29, // 22: phalanx.Directory.push_acked:type_name -> phalanx.PushAcked
+	30, // 23: phalanx.Directory.readiness:type_name -> phalanx.Readiness
+	32, // 24: phalanx.Directory.watch_acked:type_name -> phalanx.WatchAcked
+	33, // 25: phalanx.Directory.ask_lease:type_name -> phalanx.AskLease
+	34, // 26: phalanx.Directory.lease_known:type_name -> phalanx.LeaseKnown
+	35, // 27: phalanx.Directory.replicate:type_name -> phalanx.Replicate
+	38, // 28: phalanx.Directory.confirm:type_name -> phalanx.Confirm
+	39, // 29: phalanx.Directory.holdings:type_name -> phalanx.Holdings
+	41, // 30: phalanx.Directory.ack_holdings:type_name -> phalanx.AckHoldings
+	4,  // 31: phalanx.Directory.relay:type_name -> phalanx.Relay
+	42, // 32: phalanx.Begin.meta:type_name -> phalanx.Meta
+	0,  // 33: phalanx.Begin.maker:type_name -> phalanx.Maker
+	43, // 34: phalanx.Begin.replace:type_name -> phalanx.Generation
+	42, // 35: phalanx.PutInline.meta:type_name -> phalanx.Meta
+	43, // 36: phalanx.PutInline.gen:type_name -> phalanx.Generation
+	43, // 37: phalanx.Final.gen:type_name -> phalanx.Generation
+	42, // 38: phalanx.Final.meta:type_name -> phalanx.Meta
+	43, // 39: phalanx.Abort.gen:type_name -> phalanx.Generation
+	43, // 40: phalanx.Restart.gen:type_name -> phalanx.Generation
+	43, // 41: phalanx.Announce.gen:type_name -> phalanx.Generation
+	42, // 42: phalanx.Announce.meta:type_name -> phalanx.Meta
+	43, // 43: phalanx.Corrupt.gen:type_name -> phalanx.Generation
+	43, // 44: phalanx.Checked.gen:type_name -> phalanx.Generation
+	43, // 45: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
+	43, // 46: phalanx.Done.gen:type_name -> phalanx.Generation
+	43, // 47: phalanx.Evict.gen:type_name -> phalanx.Generation
+	43, // 48: phalanx.Drop.gen:type_name -> phalanx.Generation
+	44, // 49: phalanx.Reply.kind:type_name -> phalanx.Kind
+	1,  // 50: phalanx.Reply.state:type_name -> phalanx.ObjectState
+	43, // 51: phalanx.Reply.gen:type_name -> phalanx.Generation
+	42, // 52: phalanx.Reply.meta:type_name -> phalanx.Meta
+	26, // 53: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
+	26, // 54: phalanx.Reply.list:type_name -> phalanx.ObjectStat
+	1,  // 55: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
+	43, // 56: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
+	42, // 57: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
+	0,  // 58: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
+	27, // 59: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
+	2,  // 60: phalanx.Push.order:type_name -> phalanx.PushOrder
+	43, // 61: phalanx.Push.gen:type_name -> phalanx.Generation
+	42, // 62: phalanx.Push.meta:type_name -> phalanx.Meta
+	1,  // 63: phalanx.Readiness.state:type_name -> phalanx.ObjectState
+	43, // 64: phalanx.Readiness.gen:type_name -> phalanx.Generation
+	42, // 65: phalanx.Readiness.meta:type_name -> phalanx.Meta
+	31, // 66: phalanx.Readiness.ready:type_name -> phalanx.Location
+	0,  // 67: phalanx.Readiness.maker:type_name -> phalanx.Maker
+	36, // 68: phalanx.Replicate.changes:type_name -> phalanx.Change
+	37, // 69: phalanx.Change.record:type_name -> phalanx.Record
+	1,  // 70: phalanx.Record.state:type_name -> phalanx.ObjectState
+	43, // 71: phalanx.Record.gen:type_name -> phalanx.Generation
+	42, // 72: phalanx.Record.meta:type_name -> phalanx.Meta
+	0,  // 73: phalanx.Record.maker:type_name -> phalanx.Maker
+	40, // 74: phalanx.Holdings.holdings:type_name -> phalanx.Holding
+	43, // 75: phalanx.Holding.gen:type_name -> phalanx.Generation
+	42, // 76: phalanx.Holding.meta:type_name -> phalanx.Meta
+	77, // [77:77] is the sub-list for method output_type
+	77, // [77:77] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_messages_directory_proto_init() }
@@ -3714,6 +3898,7 @@ func file_messages_directory_proto_init() {
 		(*Directory_Slow)(nil),
 		(*Directory_AwaitCopies)(nil),
 		(*Directory_Corrupt)(nil),
+		(*Directory_Checked)(nil),
 		(*Directory_Push)(nil),
 		(*Directory_PushAcked)(nil),
 		(*Directory_Readiness)(nil),
@@ -3732,7 +3917,7 @@ func file_messages_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_directory_proto_rawDesc), len(file_messages_directory_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -183,7 +183,7 @@ func TestDirectoryRefusesWhatItGets(t *testing.T) {
 		{"stat.origin", full(&Directory_Reply{&Reply{Stat: &ObjectStat{Object: "o", Origin: long}}})},
 		{"stat.waiting", full(&Directory_Reply{&Reply{Stat: &ObjectStat{Object: "o", Waiting: []string{""}}}})},
 		{"holder.node", full(&Directory_Reply{&Reply{Stat: &ObjectStat{Object: "o", Holders: []*HolderStat{{}}}}})},
-		{"push.order", full(&Directory_Push{&Push{Order: 5}})},
+		{"push.order", full(&Directory_Push{&Push{Order: 7}})},
 		{"push.meta", full(&Directory_Push{&Push{Meta: &Meta{Size: -2}}})},
 		{"push.digest", full(&Directory_Push{&Push{Digest: []byte{1}}})},
 		{"readiness.state", full(&Directory_Readiness{&Readiness{State: 5}})},

@@ -47,7 +47,7 @@ var decoders = []struct {
 		return err
 	}},
 	{&Carried{}, func(m proto.Message) error {
-		_, _, err := CarriedFromProto(m.(*Carried))
+		_, _, _, err := CarriedFromProto(m.(*Carried))
 		return err
 	}},
 	{&BarrierLetter{}, func(m proto.Message) error {

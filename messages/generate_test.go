@@ -39,7 +39,7 @@ func config() rapid.MakeConfig {
 			reflect.TypeFor[phalanx.DType]():     upTo(phalanx.Uint64),
 			reflect.TypeFor[phalanx.Kind]():      upTo(phalanx.ErrFailed),
 			reflect.TypeFor[directory.State]():   upTo(directory.Deleted),
-			reflect.TypeFor[directory.Order]():   upTo(directory.PushCopy),
+			reflect.TypeFor[directory.Order]():   upTo(directory.PushSpare),
 			reflect.TypeFor[directory.Maker]():   upTo(directory.ByReduce),
 			reflect.TypeFor[reduce.Reason]():     upTo(reduce.LostUnheld),
 			reflect.TypeFor[phalanx.Op]():        boxed(rapid.Map(id(1), func(s string) phalanx.Op { return phalanx.Op(s) })),
@@ -114,7 +114,7 @@ func bodies() []func(*rapid.T) directory.Body {
 		drawn[directory.Restart], drawn[directory.Delete], drawn[directory.Announce], drawn[directory.Locate],
 		drawn[directory.Cancel], drawn[directory.Done], drawn[directory.Failed], drawn[directory.Watch],
 		drawn[directory.Stat], drawn[directory.Evict], drawn[directory.Drop], drawn[directory.List],
-		drawn[directory.Slow], drawn[directory.Corrupt], drawn[directory.AwaitCopies],
+		drawn[directory.Slow], drawn[directory.Corrupt], drawn[directory.Checked], drawn[directory.AwaitCopies],
 	}
 }
 

@@ -14,7 +14,14 @@ type Look struct {
 	Places  []LookPlace
 	Degree  int   // of Places
 	Size    int64 // of the target; phalanx.UnknownSize before the first source
+	Hidden  int   // how many more Places there are: at most MaxLook are told
 }
+
+// A reply tells so many places and outputs, which one message has room for.
+const (
+	MaxLook        = 10_000
+	maxLookOutputs = 50_000
+)
 
 // LookOutput is how many bytes of its output a place has made.
 type LookOutput struct {
@@ -42,10 +49,12 @@ func LookFromProto(m *LookRequest) (phalanx.ObjectID, error) {
 // LookReplyToProto returns l as a message.
 func LookReplyToProto(l Look) *LookReply {
 	m := &LookReply{Held: l.Held, Degree: uint32(l.Degree), Size: l.Size}
-	for _, o := range l.Outputs {
+	for _, o := range l.Outputs[:min(len(l.Outputs), maxLookOutputs)] {
 		m.Outputs = append(m.Outputs, &OutputSeen{Place: uint32(o.Place), Gen: fromPlaceGen(o.Gen), Made: o.Made})
 	}
-	for _, p := range l.Places {
+	shown := min(len(l.Places), MaxLook)
+	m.Hidden = int64(l.Hidden + len(l.Places) - shown)
+	for _, p := range l.Places[:shown] {
 		m.Places = append(m.Places, &PlaceSeen{Place: uint32(p.Place), Parent: int32(p.Parent), Node: string(p.Node), Source: string(p.Source),
 			Gen: fromPlaceGen(p.Gen), Empty: p.Empty})
 	}
@@ -55,7 +64,7 @@ func LookReplyToProto(l Look) *LookReply {
 // LookReplyFromProto is the inverse of LookReplyToProto.
 func LookReplyFromProto(m *LookReply) (Look, error) {
 	f := &fields{}
-	l := Look{Held: m.GetHeld(), Degree: int(m.GetDegree()), Size: m.GetSize()}
+	l := Look{Held: m.GetHeld(), Degree: int(m.GetDegree()), Size: m.GetSize(), Hidden: f.count("look.hidden", m.GetHidden())}
 	for _, o := range m.GetOutputs() {
 		l.Outputs = append(l.Outputs, LookOutput{Place: f.index("look.place", o.GetPlace()), Gen: toPlaceGen(o.GetGen()), Made: o.GetMade()})
 	}

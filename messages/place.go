@@ -6,8 +6,8 @@ import (
 )
 
 // OrderToProto returns what an effect of a Reduce's coordinator tells a place,
-// or the store of its node, and to whom: a reduce.Command, Stop, AskDelivered
-// or Inspect. It returns no order for other effects. Coordinator is the node
+// or the store of its node, and to whom: a reduce.Command, Stop, AskDelivered,
+// AskRuns or Inspect. It returns no order for other effects. Coordinator is the node
 // where that runs.
 func OrderToProto(coordinator phalanx.NodeID, e reduce.Effect) (to phalanx.NodeID, m *PlaceOrder) {
 	m = &PlaceOrder{Coordinator: string(coordinator)}
@@ -24,9 +24,12 @@ func OrderToProto(coordinator phalanx.NodeID, e reduce.Effect) (to phalanx.NodeI
 		to, target, name = e.Node, e.Target, e.Reduce
 		m.Body = &PlaceOrder_AskDelivered{&AskDelivered{Parent: uint32(e.Parent), ParentGen: fromPlaceGen(e.ParentGen),
 			Child: uint32(e.Child), ChildGen: fromPlaceGen(e.ChildGen)}}
+	case reduce.AskRuns:
+		to, target, name = e.Node, e.Target, e.Reduce
+		m.Body = &PlaceOrder_AskRuns{&AskRuns{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen)}}
 	case reduce.Inspect:
 		to, target, name = e.Node, e.Target, e.Reduce
-		m.Body = &PlaceOrder_Inspect{&InspectPlaces{Attempt: e.Attempt}}
+		m.Body = &PlaceOrder_Inspect{&InspectPlaces{Attempt: e.Attempt, From: uint32(e.From)}}
 	default:
 		return "", nil
 	}
@@ -53,13 +56,16 @@ func (f *fields) order(m *PlaceOrder) reduce.Effect {
 	case *PlaceOrder_Stop:
 		return reduce.Stop{Node: node, Target: target, Reduce: name, Attempt: b.Stop.GetAttempt(),
 			Place: f.index("stop.place", b.Stop.GetPlace()), Gen: toPlaceGen(b.Stop.GetGen()), Final: b.Stop.GetFinal(), TargetGen: toGen(b.Stop.GetTargetGen())}
+	case *PlaceOrder_AskRuns:
+		return reduce.AskRuns{Node: node, Target: target, Reduce: name, Place: f.index("ask_runs.place", b.AskRuns.GetPlace()), Gen: toPlaceGen(b.AskRuns.GetGen())}
 	case *PlaceOrder_AskDelivered:
 		a := b.AskDelivered
 		return reduce.AskDelivered{Node: node, Target: target, Reduce: name,
 			Parent: f.index("ask_delivered.parent", a.GetParent()), ParentGen: toPlaceGen(a.GetParentGen()),
 			Child: f.index("ask_delivered.child", a.GetChild()), ChildGen: toPlaceGen(a.GetChildGen())}
 	case *PlaceOrder_Inspect:
-		return reduce.Inspect{Node: node, Target: target, Reduce: name, Attempt: b.Inspect.GetAttempt()}
+		return reduce.Inspect{Node: node, Target: target, Reduce: name, Attempt: b.Inspect.GetAttempt(),
+			From: f.index("inspect.from", b.Inspect.GetFrom())}
 	}
 	f.missing("order.body")
 	return nil

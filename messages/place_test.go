@@ -65,6 +65,8 @@ func TestReportsCross(t *testing.T) {
 	reported[reduce.Stalled](t, nil)
 	reported[reduce.Moving](t, nil)
 	reported[reduce.Waiting](t, nil)
+	reported[reduce.Combining](t, nil)
+	reported[reduce.CombineFailed](t, nil)
 	reported[reduce.RootDone](t, nil)
 	reported[reduce.PlaceLost](t, nil)
 	reported(t, func(e *reduce.Inspected, r Report) {
@@ -130,6 +132,7 @@ func TestReduceRefusesWhatItGets(t *testing.T) {
 		{"child.place", state(func(s *PlaceState) { s.Children = []*PlaceChild{{Place: far}} })},
 		{"child.node", state(func(s *PlaceState) { s.Children = []*PlaceChild{{Node: long}} })},
 		{"child.source", state(func(s *PlaceState) { s.Children = []*PlaceChild{{Source: long}} })},
+		{"ask_runs.place", order(&PlaceOrder_AskRuns{&AskRuns{Place: far}})},
 		{"stop.place", order(&PlaceOrder_Stop{&StopPlace{Place: far}})},
 		{"ask_delivered.parent", order(&PlaceOrder_AskDelivered{&AskDelivered{Parent: far}})},
 		{"ask_delivered.child", order(&PlaceOrder_AskDelivered{&AskDelivered{Child: far}})},
@@ -146,6 +149,10 @@ func TestReduceRefusesWhatItGets(t *testing.T) {
 		{"not_delivered.child", report(&PlaceReport_NotDelivered{&PlaceNotDelivered{Child: far}})},
 		{"stalled.place", report(&PlaceReport_Stalled{&PlaceStalled{Place: far}})},
 		{"waiting.place", report(&PlaceReport_Waiting{&PlaceWaiting{Place: far}})},
+		{"combining.place", report(&PlaceReport_Combining{&PlaceCombining{Place: far}})},
+		{"combine_failed.place", report(&PlaceReport_CombineFailed{&CombineFailed{Place: far}})},
+		{"combine_failed.source", report(&PlaceReport_CombineFailed{&CombineFailed{Source: long}})},
+		{"combine_failed.kind", report(&PlaceReport_CombineFailed{&CombineFailed{Source: "s", Kind: 99}})},
 		{"moving.place", report(&PlaceReport_Moving{&PlaceMoving{Place: far}})},
 		{"root_done.place", report(&PlaceReport_RootDone{&RootDone{Place: far}})},
 		{"root_done.size", report(&PlaceReport_RootDone{&RootDone{Size: -1}})},

@@ -166,6 +166,7 @@ type PlaceOrder struct {
 	//	*PlaceOrder_Stop
 	//	*PlaceOrder_AskDelivered
 	//	*PlaceOrder_Inspect
+	//	*PlaceOrder_AskRuns
 	Body          isPlaceOrder_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -272,6 +273,15 @@ func (x *PlaceOrder) GetInspect() *InspectPlaces {
 	return nil
 }
 
+func (x *PlaceOrder) GetAskRuns() *AskRuns {
+	if x != nil {
+		if x, ok := x.Body.(*PlaceOrder_AskRuns); ok {
+			return x.AskRuns
+		}
+	}
+	return nil
+}
+
 type isPlaceOrder_Body interface {
 	isPlaceOrder_Body()
 }
@@ -292,6 +302,10 @@ type PlaceOrder_Inspect struct {
 	Inspect *InspectPlaces `protobuf:"bytes,8,opt,name=inspect,proto3,oneof"`
 }
 
+type PlaceOrder_AskRuns struct {
+	AskRuns *AskRuns `protobuf:"bytes,9,opt,name=ask_runs,json=askRuns,proto3,oneof"`
+}
+
 func (*PlaceOrder_Command) isPlaceOrder_Body() {}
 
 func (*PlaceOrder_Stop) isPlaceOrder_Body() {}
@@ -299,6 +313,8 @@ func (*PlaceOrder_Stop) isPlaceOrder_Body() {}
 func (*PlaceOrder_AskDelivered) isPlaceOrder_Body() {}
 
 func (*PlaceOrder_Inspect) isPlaceOrder_Body() {}
+
+func (*PlaceOrder_AskRuns) isPlaceOrder_Body() {}
 
 // StartPlace asks a node's store to start the actor of a place, unless it runs,
 // and to hand it the order, which is a command.
@@ -853,16 +869,69 @@ func (x *AskDelivered) GetChildGen() *PlaceGen {
 	return nil
 }
 
+type AskRuns struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Gen           *PlaceGen              `protobuf:"bytes,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskRuns) Reset() {
+	*x = AskRuns{}
+	mi := &file_messages_reduce_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskRuns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskRuns) ProtoMessage() {}
+
+func (x *AskRuns) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_reduce_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskRuns.ProtoReflect.Descriptor instead.
+func (*AskRuns) Descriptor() ([]byte, []int) {
+	return file_messages_reduce_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AskRuns) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *AskRuns) GetGen() *PlaceGen {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
 type InspectPlaces struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // a place
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InspectPlaces) Reset() {
 	*x = InspectPlaces{}
-	mi := &file_messages_reduce_proto_msgTypes[9]
+	mi := &file_messages_reduce_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -874,7 +943,7 @@ func (x *InspectPlaces) String() string {
 func (*InspectPlaces) ProtoMessage() {}
 
 func (x *InspectPlaces) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[9]
+	mi := &file_messages_reduce_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -887,12 +956,19 @@ func (x *InspectPlaces) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectPlaces.ProtoReflect.Descriptor instead.
 func (*InspectPlaces) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{9}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *InspectPlaces) GetAttempt() uint64 {
 	if x != nil {
 		return x.Attempt
+	}
+	return 0
+}
+
+func (x *InspectPlaces) GetFrom() uint32 {
+	if x != nil {
+		return x.From
 	}
 	return 0
 }
@@ -917,6 +993,8 @@ type PlaceReport struct {
 	//	*PlaceReport_Inspected
 	//	*PlaceReport_Waiting
 	//	*PlaceReport_Joined
+	//	*PlaceReport_Combining
+	//	*PlaceReport_CombineFailed
 	Body          isPlaceReport_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -924,7 +1002,7 @@ type PlaceReport struct {
 
 func (x *PlaceReport) Reset() {
 	*x = PlaceReport{}
-	mi := &file_messages_reduce_proto_msgTypes[10]
+	mi := &file_messages_reduce_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1014,7 @@ func (x *PlaceReport) String() string {
 func (*PlaceReport) ProtoMessage() {}
 
 func (x *PlaceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[10]
+	mi := &file_messages_reduce_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1027,7 @@ func (x *PlaceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceReport.ProtoReflect.Descriptor instead.
 func (*PlaceReport) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{10}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PlaceReport) GetTarget() string {
@@ -1088,6 +1166,24 @@ func (x *PlaceReport) GetJoined() *ReduceJoined {
 	return nil
 }
 
+func (x *PlaceReport) GetCombining() *PlaceCombining {
+	if x != nil {
+		if x, ok := x.Body.(*PlaceReport_Combining); ok {
+			return x.Combining
+		}
+	}
+	return nil
+}
+
+func (x *PlaceReport) GetCombineFailed() *CombineFailed {
+	if x != nil {
+		if x, ok := x.Body.(*PlaceReport_CombineFailed); ok {
+			return x.CombineFailed
+		}
+	}
+	return nil
+}
+
 type isPlaceReport_Body interface {
 	isPlaceReport_Body()
 }
@@ -1140,6 +1236,14 @@ type PlaceReport_Joined struct {
 	Joined *ReduceJoined `protobuf:"bytes,15,opt,name=joined,proto3,oneof"`
 }
 
+type PlaceReport_Combining struct {
+	Combining *PlaceCombining `protobuf:"bytes,16,opt,name=combining,proto3,oneof"`
+}
+
+type PlaceReport_CombineFailed struct {
+	CombineFailed *CombineFailed `protobuf:"bytes,17,opt,name=combine_failed,json=combineFailed,proto3,oneof"`
+}
+
 func (*PlaceReport_Acked) isPlaceReport_Body() {}
 
 func (*PlaceReport_Refused) isPlaceReport_Body() {}
@@ -1164,6 +1268,10 @@ func (*PlaceReport_Waiting) isPlaceReport_Body() {}
 
 func (*PlaceReport_Joined) isPlaceReport_Body() {}
 
+func (*PlaceReport_Combining) isPlaceReport_Body() {}
+
+func (*PlaceReport_CombineFailed) isPlaceReport_Body() {}
+
 // ReduceJoined comes from a coordinator that follows, to the places of the node
 // whose coordinator runs the same Reduce.
 type ReduceJoined struct {
@@ -1175,7 +1283,7 @@ type ReduceJoined struct {
 
 func (x *ReduceJoined) Reset() {
 	*x = ReduceJoined{}
-	mi := &file_messages_reduce_proto_msgTypes[11]
+	mi := &file_messages_reduce_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1295,7 @@ func (x *ReduceJoined) String() string {
 func (*ReduceJoined) ProtoMessage() {}
 
 func (x *ReduceJoined) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[11]
+	mi := &file_messages_reduce_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1308,7 @@ func (x *ReduceJoined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReduceJoined.ProtoReflect.Descriptor instead.
 func (*ReduceJoined) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{11}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReduceJoined) GetHas() []*HeldSource {
@@ -1222,7 +1330,7 @@ type HeldSource struct {
 
 func (x *HeldSource) Reset() {
 	*x = HeldSource{}
-	mi := &file_messages_reduce_proto_msgTypes[12]
+	mi := &file_messages_reduce_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1342,7 @@ func (x *HeldSource) String() string {
 func (*HeldSource) ProtoMessage() {}
 
 func (x *HeldSource) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[12]
+	mi := &file_messages_reduce_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1355,7 @@ func (x *HeldSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldSource.ProtoReflect.Descriptor instead.
 func (*HeldSource) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{12}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HeldSource) GetSource() string {
@@ -1282,7 +1390,7 @@ type PlaceAcked struct {
 
 func (x *PlaceAcked) Reset() {
 	*x = PlaceAcked{}
-	mi := &file_messages_reduce_proto_msgTypes[13]
+	mi := &file_messages_reduce_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +1402,7 @@ func (x *PlaceAcked) String() string {
 func (*PlaceAcked) ProtoMessage() {}
 
 func (x *PlaceAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[13]
+	mi := &file_messages_reduce_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +1415,7 @@ func (x *PlaceAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceAcked.ProtoReflect.Descriptor instead.
 func (*PlaceAcked) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{13}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlaceAcked) GetPlace() uint32 {
@@ -1344,7 +1452,7 @@ type PlaceRefused struct {
 
 func (x *PlaceRefused) Reset() {
 	*x = PlaceRefused{}
-	mi := &file_messages_reduce_proto_msgTypes[14]
+	mi := &file_messages_reduce_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1464,7 @@ func (x *PlaceRefused) String() string {
 func (*PlaceRefused) ProtoMessage() {}
 
 func (x *PlaceRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[14]
+	mi := &file_messages_reduce_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1477,7 @@ func (x *PlaceRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRefused.ProtoReflect.Descriptor instead.
 func (*PlaceRefused) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{14}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PlaceRefused) GetPlace() uint32 {
@@ -1417,7 +1525,7 @@ type PlaceStopped struct {
 
 func (x *PlaceStopped) Reset() {
 	*x = PlaceStopped{}
-	mi := &file_messages_reduce_proto_msgTypes[15]
+	mi := &file_messages_reduce_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1537,7 @@ func (x *PlaceStopped) String() string {
 func (*PlaceStopped) ProtoMessage() {}
 
 func (x *PlaceStopped) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[15]
+	mi := &file_messages_reduce_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1550,7 @@ func (x *PlaceStopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceStopped.ProtoReflect.Descriptor instead.
 func (*PlaceStopped) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{15}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlaceStopped) GetPlace() uint32 {
@@ -1472,7 +1580,7 @@ type PlaceDelivered struct {
 
 func (x *PlaceDelivered) Reset() {
 	*x = PlaceDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[16]
+	mi := &file_messages_reduce_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1592,7 @@ func (x *PlaceDelivered) String() string {
 func (*PlaceDelivered) ProtoMessage() {}
 
 func (x *PlaceDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[16]
+	mi := &file_messages_reduce_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1605,7 @@ func (x *PlaceDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceDelivered.ProtoReflect.Descriptor instead.
 func (*PlaceDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{16}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlaceDelivered) GetParent() uint32 {
@@ -1547,7 +1655,7 @@ type PlaceNotDelivered struct {
 
 func (x *PlaceNotDelivered) Reset() {
 	*x = PlaceNotDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[17]
+	mi := &file_messages_reduce_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1667,7 @@ func (x *PlaceNotDelivered) String() string {
 func (*PlaceNotDelivered) ProtoMessage() {}
 
 func (x *PlaceNotDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[17]
+	mi := &file_messages_reduce_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1680,7 @@ func (x *PlaceNotDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceNotDelivered.ProtoReflect.Descriptor instead.
 func (*PlaceNotDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{17}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlaceNotDelivered) GetParent() uint32 {
@@ -1613,7 +1721,7 @@ type PlaceStalled struct {
 
 func (x *PlaceStalled) Reset() {
 	*x = PlaceStalled{}
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1733,7 @@ func (x *PlaceStalled) String() string {
 func (*PlaceStalled) ProtoMessage() {}
 
 func (x *PlaceStalled) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1746,7 @@ func (x *PlaceStalled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceStalled.ProtoReflect.Descriptor instead.
 func (*PlaceStalled) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlaceStalled) GetPlace() uint32 {
@@ -1665,7 +1773,7 @@ type PlaceMoving struct {
 
 func (x *PlaceMoving) Reset() {
 	*x = PlaceMoving{}
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1785,7 @@ func (x *PlaceMoving) String() string {
 func (*PlaceMoving) ProtoMessage() {}
 
 func (x *PlaceMoving) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1798,7 @@ func (x *PlaceMoving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceMoving.ProtoReflect.Descriptor instead.
 func (*PlaceMoving) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PlaceMoving) GetPlace() uint32 {
@@ -1718,7 +1826,7 @@ type PlaceWaiting struct {
 
 func (x *PlaceWaiting) Reset() {
 	*x = PlaceWaiting{}
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1838,7 @@ func (x *PlaceWaiting) String() string {
 func (*PlaceWaiting) ProtoMessage() {}
 
 func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1851,7 @@ func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceWaiting.ProtoReflect.Descriptor instead.
 func (*PlaceWaiting) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PlaceWaiting) GetPlace() uint32 {
@@ -1767,6 +1875,142 @@ func (x *PlaceWaiting) GetText() string {
 	return ""
 }
 
+type PlaceCombining struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Gen           *PlaceGen              `protobuf:"bytes,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceCombining) Reset() {
+	*x = PlaceCombining{}
+	mi := &file_messages_reduce_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceCombining) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceCombining) ProtoMessage() {}
+
+func (x *PlaceCombining) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_reduce_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceCombining.ProtoReflect.Descriptor instead.
+func (*PlaceCombining) Descriptor() ([]byte, []int) {
+	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PlaceCombining) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *PlaceCombining) GetGen() *PlaceGen {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *PlaceCombining) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type CombineFailed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Gen           *PlaceGen              `protobuf:"bytes,2,opt,name=gen,proto3" json:"gen,omitempty"`
+	Source        string                 `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	Kind          Kind                   `protobuf:"varint,4,opt,name=kind,proto3,enum=phalanx.Kind" json:"kind,omitempty"`
+	Text          string                 `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CombineFailed) Reset() {
+	*x = CombineFailed{}
+	mi := &file_messages_reduce_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CombineFailed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CombineFailed) ProtoMessage() {}
+
+func (x *CombineFailed) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_reduce_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CombineFailed.ProtoReflect.Descriptor instead.
+func (*CombineFailed) Descriptor() ([]byte, []int) {
+	return file_messages_reduce_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *CombineFailed) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *CombineFailed) GetGen() *PlaceGen {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
+}
+
+func (x *CombineFailed) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *CombineFailed) GetKind() Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Kind_KIND_NONE
+}
+
+func (x *CombineFailed) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 type RootDone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Place         uint32                 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
@@ -1780,7 +2024,7 @@ type RootDone struct {
 
 func (x *RootDone) Reset() {
 	*x = RootDone{}
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +2036,7 @@ func (x *RootDone) String() string {
 func (*RootDone) ProtoMessage() {}
 
 func (x *RootDone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +2049,7 @@ func (x *RootDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RootDone.ProtoReflect.Descriptor instead.
 func (*RootDone) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RootDone) GetPlace() uint32 {
@@ -1855,7 +2099,7 @@ type PlaceLost struct {
 
 func (x *PlaceLost) Reset() {
 	*x = PlaceLost{}
-	mi := &file_messages_reduce_proto_msgTypes[22]
+	mi := &file_messages_reduce_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +2111,7 @@ func (x *PlaceLost) String() string {
 func (*PlaceLost) ProtoMessage() {}
 
 func (x *PlaceLost) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[22]
+	mi := &file_messages_reduce_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2124,7 @@ func (x *PlaceLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceLost.ProtoReflect.Descriptor instead.
 func (*PlaceLost) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlaceLost) GetPlace() uint32 {
@@ -1915,13 +2159,15 @@ type PlacesInspected struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Places        []*HeldPlace           `protobuf:"bytes,1,rep,name=places,proto3" json:"places,omitempty"`
 	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	From          uint32                 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"` // a place
+	Next          uint32                 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"` // the place from which on it is to be asked again; 0: these were all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlacesInspected) Reset() {
 	*x = PlacesInspected{}
-	mi := &file_messages_reduce_proto_msgTypes[23]
+	mi := &file_messages_reduce_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2179,7 @@ func (x *PlacesInspected) String() string {
 func (*PlacesInspected) ProtoMessage() {}
 
 func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[23]
+	mi := &file_messages_reduce_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2192,7 @@ func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesInspected.ProtoReflect.Descriptor instead.
 func (*PlacesInspected) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{23}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PlacesInspected) GetPlaces() []*HeldPlace {
@@ -1963,6 +2209,20 @@ func (x *PlacesInspected) GetAttempt() uint64 {
 	return 0
 }
 
+func (x *PlacesInspected) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *PlacesInspected) GetNext() uint32 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
 type HeldPlace struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         *PlaceState            `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
@@ -1973,7 +2233,7 @@ type HeldPlace struct {
 
 func (x *HeldPlace) Reset() {
 	*x = HeldPlace{}
-	mi := &file_messages_reduce_proto_msgTypes[24]
+	mi := &file_messages_reduce_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2245,7 @@ func (x *HeldPlace) String() string {
 func (*HeldPlace) ProtoMessage() {}
 
 func (x *HeldPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[24]
+	mi := &file_messages_reduce_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2258,7 @@ func (x *HeldPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldPlace.ProtoReflect.Descriptor instead.
 func (*HeldPlace) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{24}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HeldPlace) GetState() *PlaceState {
@@ -2022,7 +2282,7 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x15messages/reduce.proto\x12\aphalanx\x1a\x15messages/common.proto\"6\n" +
 	"\bPlaceGen\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\xdc\x02\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\x8b\x03\n" +
 	"\n" +
 	"PlaceOrder\x12 \n" +
 	"\vcoordinator\x18\x01 \x01(\tR\vcoordinator\x12\x12\n" +
@@ -2032,7 +2292,8 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\acommand\x18\x05 \x01(\v2\x13.phalanx.PlaceStateH\x00R\acommand\x12(\n" +
 	"\x04stop\x18\x06 \x01(\v2\x12.phalanx.StopPlaceH\x00R\x04stop\x12<\n" +
 	"\rask_delivered\x18\a \x01(\v2\x15.phalanx.AskDeliveredH\x00R\faskDelivered\x122\n" +
-	"\ainspect\x18\b \x01(\v2\x16.phalanx.InspectPlacesH\x00R\ainspectB\x06\n" +
+	"\ainspect\x18\b \x01(\v2\x16.phalanx.InspectPlacesH\x00R\ainspect\x12-\n" +
+	"\bask_runs\x18\t \x01(\v2\x10.phalanx.AskRunsH\x00R\aaskRunsB\x06\n" +
 	"\x04body\"7\n" +
 	"\n" +
 	"StartPlace\x12)\n" +
@@ -2086,9 +2347,13 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\n" +
 	"parent_gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\tparentGen\x12\x14\n" +
 	"\x05child\x18\x03 \x01(\rR\x05child\x12.\n" +
-	"\tchild_gen\x18\x04 \x01(\v2\x11.phalanx.PlaceGenR\bchildGen\")\n" +
+	"\tchild_gen\x18\x04 \x01(\v2\x11.phalanx.PlaceGenR\bchildGen\"D\n" +
+	"\aAskRuns\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
+	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\"=\n" +
 	"\rInspectPlaces\x12\x18\n" +
-	"\aattempt\x18\x01 \x01(\x04R\aattempt\"\xda\x05\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\"\xd4\x06\n" +
 	"\vPlaceReport\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12+\n" +
 	"\x06reduce\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x06reduce\x12\x12\n" +
@@ -2105,7 +2370,9 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x04lost\x18\f \x01(\v2\x12.phalanx.PlaceLostH\x00R\x04lost\x128\n" +
 	"\tinspected\x18\r \x01(\v2\x18.phalanx.PlacesInspectedH\x00R\tinspected\x121\n" +
 	"\awaiting\x18\x0e \x01(\v2\x15.phalanx.PlaceWaitingH\x00R\awaiting\x12/\n" +
-	"\x06joined\x18\x0f \x01(\v2\x15.phalanx.ReduceJoinedH\x00R\x06joinedB\x06\n" +
+	"\x06joined\x18\x0f \x01(\v2\x15.phalanx.ReduceJoinedH\x00R\x06joined\x127\n" +
+	"\tcombining\x18\x10 \x01(\v2\x17.phalanx.PlaceCombiningH\x00R\tcombining\x12?\n" +
+	"\x0ecombine_failed\x18\x11 \x01(\v2\x16.phalanx.CombineFailedH\x00R\rcombineFailedB\x06\n" +
 	"\x04body\"5\n" +
 	"\fReduceJoined\x12%\n" +
 	"\x03has\x18\x01 \x03(\v2\x13.phalanx.HeldSourceR\x03has\"n\n" +
@@ -2150,7 +2417,17 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\fPlaceWaiting\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
 	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xa5\x01\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"_\n" +
+	"\x0ePlaceCombining\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
+	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\x99\x01\n" +
+	"\rCombineFailed\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
+	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12\x16\n" +
+	"\x06source\x18\x03 \x01(\tR\x06source\x12!\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\r.phalanx.KindR\x04kind\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\"\xa5\x01\n" +
 	"\bRootDone\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
 	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x122\n" +
@@ -2162,10 +2439,12 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +
 	"\x03gen\x18\x02 \x01(\v2\x11.phalanx.PlaceGenR\x03gen\x12+\n" +
 	"\x06reason\x18\x03 \x01(\x0e2\x13.phalanx.LossReasonR\x06reason\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"W\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\x7f\n" +
 	"\x0fPlacesInspected\x12*\n" +
 	"\x06places\x18\x01 \x03(\v2\x12.phalanx.HeldPlaceR\x06places\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\x04R\aattempt\"m\n" +
+	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\rR\x04from\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\rR\x04next\"m\n" +
 	"\tHeldPlace\x12)\n" +
 	"\x05state\x18\x01 \x01(\v2\x13.phalanx.PlaceStateR\x05state\x125\n" +
 	"\tdelivered\x18\x02 \x03(\v2\x17.phalanx.PlaceDeliveredR\tdelivered*\xe0\x02\n" +
@@ -2198,7 +2477,7 @@ func file_messages_reduce_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_reduce_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_messages_reduce_proto_goTypes = []any{
 	(LossReason)(0),           // 0: phalanx.LossReason
 	(*PlaceGen)(nil),          // 1: phalanx.PlaceGen
@@ -2210,86 +2489,96 @@ var file_messages_reduce_proto_goTypes = []any{
 	(*PlaceChild)(nil),        // 7: phalanx.PlaceChild
 	(*StopPlace)(nil),         // 8: phalanx.StopPlace
 	(*AskDelivered)(nil),      // 9: phalanx.AskDelivered
-	(*InspectPlaces)(nil),     // 10: phalanx.InspectPlaces
-	(*PlaceReport)(nil),       // 11: phalanx.PlaceReport
-	(*ReduceJoined)(nil),      // 12: phalanx.ReduceJoined
-	(*HeldSource)(nil),        // 13: phalanx.HeldSource
-	(*PlaceAcked)(nil),        // 14: phalanx.PlaceAcked
-	(*PlaceRefused)(nil),      // 15: phalanx.PlaceRefused
-	(*PlaceStopped)(nil),      // 16: phalanx.PlaceStopped
-	(*PlaceDelivered)(nil),    // 17: phalanx.PlaceDelivered
-	(*PlaceNotDelivered)(nil), // 18: phalanx.PlaceNotDelivered
-	(*PlaceStalled)(nil),      // 19: phalanx.PlaceStalled
-	(*PlaceMoving)(nil),       // 20: phalanx.PlaceMoving
-	(*PlaceWaiting)(nil),      // 21: phalanx.PlaceWaiting
-	(*RootDone)(nil),          // 22: phalanx.RootDone
-	(*PlaceLost)(nil),         // 23: phalanx.PlaceLost
-	(*PlacesInspected)(nil),   // 24: phalanx.PlacesInspected
-	(*HeldPlace)(nil),         // 25: phalanx.HeldPlace
-	(*Generation)(nil),        // 26: phalanx.Generation
-	(*Error)(nil),             // 27: phalanx.Error
-	(*Meta)(nil),              // 28: phalanx.Meta
-	(Kind)(0),                 // 29: phalanx.Kind
+	(*AskRuns)(nil),           // 10: phalanx.AskRuns
+	(*InspectPlaces)(nil),     // 11: phalanx.InspectPlaces
+	(*PlaceReport)(nil),       // 12: phalanx.PlaceReport
+	(*ReduceJoined)(nil),      // 13: phalanx.ReduceJoined
+	(*HeldSource)(nil),        // 14: phalanx.HeldSource
+	(*PlaceAcked)(nil),        // 15: phalanx.PlaceAcked
+	(*PlaceRefused)(nil),      // 16: phalanx.PlaceRefused
+	(*PlaceStopped)(nil),      // 17: phalanx.PlaceStopped
+	(*PlaceDelivered)(nil),    // 18: phalanx.PlaceDelivered
+	(*PlaceNotDelivered)(nil), // 19: phalanx.PlaceNotDelivered
+	(*PlaceStalled)(nil),      // 20: phalanx.PlaceStalled
+	(*PlaceMoving)(nil),       // 21: phalanx.PlaceMoving
+	(*PlaceWaiting)(nil),      // 22: phalanx.PlaceWaiting
+	(*PlaceCombining)(nil),    // 23: phalanx.PlaceCombining
+	(*CombineFailed)(nil),     // 24: phalanx.CombineFailed
+	(*RootDone)(nil),          // 25: phalanx.RootDone
+	(*PlaceLost)(nil),         // 26: phalanx.PlaceLost
+	(*PlacesInspected)(nil),   // 27: phalanx.PlacesInspected
+	(*HeldPlace)(nil),         // 28: phalanx.HeldPlace
+	(*Generation)(nil),        // 29: phalanx.Generation
+	(*Error)(nil),             // 30: phalanx.Error
+	(*Meta)(nil),              // 31: phalanx.Meta
+	(Kind)(0),                 // 32: phalanx.Kind
 }
 var file_messages_reduce_proto_depIdxs = []int32{
-	26, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
+	29, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
 	5,  // 1: phalanx.PlaceOrder.command:type_name -> phalanx.PlaceState
 	8,  // 2: phalanx.PlaceOrder.stop:type_name -> phalanx.StopPlace
 	9,  // 3: phalanx.PlaceOrder.ask_delivered:type_name -> phalanx.AskDelivered
-	10, // 4: phalanx.PlaceOrder.inspect:type_name -> phalanx.InspectPlaces
-	2,  // 5: phalanx.StartPlace.order:type_name -> phalanx.PlaceOrder
-	26, // 6: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
-	27, // 7: phalanx.PlaceStarted.error:type_name -> phalanx.Error
-	26, // 8: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
-	1,  // 9: phalanx.PlaceState.gen:type_name -> phalanx.PlaceGen
-	26, // 10: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
-	28, // 11: phalanx.PlaceState.meta:type_name -> phalanx.Meta
-	6,  // 12: phalanx.PlaceState.parent:type_name -> phalanx.PlacePeer
-	7,  // 13: phalanx.PlaceState.children:type_name -> phalanx.PlaceChild
-	1,  // 14: phalanx.PlacePeer.gen:type_name -> phalanx.PlaceGen
-	1,  // 15: phalanx.PlaceChild.gen:type_name -> phalanx.PlaceGen
-	26, // 16: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
-	1,  // 17: phalanx.StopPlace.gen:type_name -> phalanx.PlaceGen
-	26, // 18: phalanx.StopPlace.target_gen:type_name -> phalanx.Generation
-	1,  // 19: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 20: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
-	26, // 21: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
-	14, // 22: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
-	15, // 23: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
-	16, // 24: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
-	17, // 25: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
-	18, // 26: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
-	19, // 27: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
-	20, // 28: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
-	22, // 29: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
-	23, // 30: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
-	24, // 31: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
-	21, // 32: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
-	12, // 33: phalanx.PlaceReport.joined:type_name -> phalanx.ReduceJoined
-	13, // 34: phalanx.ReduceJoined.has:type_name -> phalanx.HeldSource
-	26, // 35: phalanx.HeldSource.gen:type_name -> phalanx.Generation
-	28, // 36: phalanx.HeldSource.meta:type_name -> phalanx.Meta
-	29, // 37: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
-	1,  // 38: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
-	1,  // 39: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 40: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 41: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 42: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 43: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
-	1,  // 44: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
-	1,  // 45: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
-	1,  // 46: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
-	26, // 47: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
-	1,  // 48: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
-	0,  // 49: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
-	25, // 50: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
-	5,  // 51: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
-	17, // 52: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	11, // 4: phalanx.PlaceOrder.inspect:type_name -> phalanx.InspectPlaces
+	10, // 5: phalanx.PlaceOrder.ask_runs:type_name -> phalanx.AskRuns
+	2,  // 6: phalanx.StartPlace.order:type_name -> phalanx.PlaceOrder
+	29, // 7: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
+	30, // 8: phalanx.PlaceStarted.error:type_name -> phalanx.Error
+	29, // 9: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
+	1,  // 10: phalanx.PlaceState.gen:type_name -> phalanx.PlaceGen
+	29, // 11: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
+	31, // 12: phalanx.PlaceState.meta:type_name -> phalanx.Meta
+	6,  // 13: phalanx.PlaceState.parent:type_name -> phalanx.PlacePeer
+	7,  // 14: phalanx.PlaceState.children:type_name -> phalanx.PlaceChild
+	1,  // 15: phalanx.PlacePeer.gen:type_name -> phalanx.PlaceGen
+	1,  // 16: phalanx.PlaceChild.gen:type_name -> phalanx.PlaceGen
+	29, // 17: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
+	1,  // 18: phalanx.StopPlace.gen:type_name -> phalanx.PlaceGen
+	29, // 19: phalanx.StopPlace.target_gen:type_name -> phalanx.Generation
+	1,  // 20: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 21: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 22: phalanx.AskRuns.gen:type_name -> phalanx.PlaceGen
+	29, // 23: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
+	15, // 24: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
+	16, // 25: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
+	17, // 26: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
+	18, // 27: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
+	19, // 28: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
+	20, // 29: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
+	21, // 30: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
+	25, // 31: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
+	26, // 32: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
+	27, // 33: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
+	22, // 34: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
+	13, // 35: phalanx.PlaceReport.joined:type_name -> phalanx.ReduceJoined
+	23, // 36: phalanx.PlaceReport.combining:type_name -> phalanx.PlaceCombining
+	24, // 37: phalanx.PlaceReport.combine_failed:type_name -> phalanx.CombineFailed
+	14, // 38: phalanx.ReduceJoined.has:type_name -> phalanx.HeldSource
+	29, // 39: phalanx.HeldSource.gen:type_name -> phalanx.Generation
+	31, // 40: phalanx.HeldSource.meta:type_name -> phalanx.Meta
+	32, // 41: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
+	1,  // 42: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
+	1,  // 43: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 44: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 45: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 46: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 47: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
+	1,  // 48: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
+	1,  // 49: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
+	1,  // 50: phalanx.PlaceCombining.gen:type_name -> phalanx.PlaceGen
+	1,  // 51: phalanx.CombineFailed.gen:type_name -> phalanx.PlaceGen
+	32, // 52: phalanx.CombineFailed.kind:type_name -> phalanx.Kind
+	1,  // 53: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
+	29, // 54: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
+	1,  // 55: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
+	0,  // 56: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
+	28, // 57: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
+	5,  // 58: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
+	18, // 59: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_messages_reduce_proto_init() }
@@ -2303,8 +2592,9 @@ func file_messages_reduce_proto_init() {
 		(*PlaceOrder_Stop)(nil),
 		(*PlaceOrder_AskDelivered)(nil),
 		(*PlaceOrder_Inspect)(nil),
+		(*PlaceOrder_AskRuns)(nil),
 	}
-	file_messages_reduce_proto_msgTypes[10].OneofWrappers = []any{
+	file_messages_reduce_proto_msgTypes[11].OneofWrappers = []any{
 		(*PlaceReport_Acked)(nil),
 		(*PlaceReport_Refused)(nil),
 		(*PlaceReport_Stopped)(nil),
@@ -2317,6 +2607,8 @@ func file_messages_reduce_proto_init() {
 		(*PlaceReport_Inspected)(nil),
 		(*PlaceReport_Waiting)(nil),
 		(*PlaceReport_Joined)(nil),
+		(*PlaceReport_Combining)(nil),
+		(*PlaceReport_CombineFailed)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2324,7 +2616,7 @@ func file_messages_reduce_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_reduce_proto_rawDesc), len(file_messages_reduce_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

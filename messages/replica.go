@@ -29,7 +29,7 @@ func (f *fields) replicate(m *Replicate) directory.Replicate {
 func fromRecord(r *directory.Record) *Record {
 	return &Record{Object: string(r.Object), State: ObjectState(r.State), Gen: fromGen(r.Gen), Meta: fromMeta(r.Meta),
 		Digest: fromDigest(r.Digest), Maker: Maker(r.Maker), Tag: []byte(r.Tag), Note: r.Note, Origin: string(r.Origin),
-		OriginNum: r.OriginNum, Inline: r.Inline, Bytes: r.Bytes, Copies: int64(r.Copies), Evicted: fromStrings(r.Evicted), Run: r.Run, Since: r.Since}
+		OriginNum: r.OriginNum, Inline: r.Inline, Bytes: r.Bytes, Copies: int64(r.Copies), Evicted: fromStrings(r.Evicted), Run: r.Run}
 }
 
 func (f *fields) record(m *Record) directory.Record {
@@ -39,7 +39,7 @@ func (f *fields) record(m *Record) directory.Record {
 		Maker: enum(f, "record.maker", m.GetMaker(), directory.ByReduce), Tag: string(m.GetTag()), Note: m.GetNote(),
 		Origin: f.maybeNode("record.origin", m.GetOrigin()), OriginNum: m.GetOriginNum(), Inline: m.GetInline(),
 		Bytes: m.GetBytes(), Copies: f.count("record.copies", m.GetCopies()),
-		Evicted: f.nodes("record.evicted", m.GetEvicted()), Run: m.GetRun(), Since: m.GetSince()}
+		Evicted: f.nodes("record.evicted", m.GetEvicted()), Run: m.GetRun()}
 }
 
 func fromHoldings(h directory.Holdings) *Holdings {
@@ -48,7 +48,7 @@ func fromHoldings(h directory.Holdings) *Holdings {
 		c := &h.Holdings[i]
 		m.Holdings = append(m.Holdings, &Holding{Object: string(c.Object), Gen: fromGen(c.Gen), Meta: fromMeta(c.Meta),
 			Digest: fromDigest(c.Digest), Complete: c.Complete, Pinned: c.Pinned, Origin: c.Origin, Begun: c.Begun,
-			Lease: c.Lease, Upstream: string(c.Upstream)})
+			Lease: c.Lease, Upstream: string(c.Upstream), Copies: int64(c.Copies), Tag: []byte(c.Tag), Note: c.Note})
 	}
 	return m
 }
@@ -60,7 +60,8 @@ func (f *fields) holdings(m *Holdings) directory.Holdings {
 			Gen: toGen(c.GetGen()), Meta: f.meta("holding.meta", c.GetMeta()),
 			Digest: f.digest("holding.digest", c.GetDigest()), Complete: c.GetComplete(), Pinned: c.GetPinned(),
 			Origin: c.GetOrigin(), Begun: c.GetBegun(), Lease: c.GetLease(),
-			Upstream: f.maybeNode("holding.upstream", c.GetUpstream())})
+			Upstream: f.maybeNode("holding.upstream", c.GetUpstream()),
+			Copies:   f.count("holding.copies", c.GetCopies()), Tag: string(c.GetTag()), Note: c.GetNote()})
 	}
 	return h
 }

@@ -37,7 +37,7 @@ func (f *fields) result(m *Reply) directory.Result {
 func fromStat(s *directory.ObjectStat) *ObjectStat {
 	m := &ObjectStat{Object: string(s.Object), State: ObjectState(s.State), Gen: fromGen(s.Gen), Meta: fromMeta(s.Meta),
 		Digest: fromDigest(s.Digest), Inline: s.Inline, Maker: Maker(s.Maker), Origin: string(s.Origin),
-		Waiting: fromStrings(s.Waiting)}
+		Waiting: fromStrings(s.Waiting), Hidden: int64(s.Hidden)}
 	for _, h := range s.Holders {
 		m.Holders = append(m.Holders, &HolderStat{Node: string(h.Node), Complete: h.Complete, Pinned: h.Pinned,
 			Origin: h.Origin, Upstream: string(h.Upstream)})
@@ -50,7 +50,7 @@ func (f *fields) stat(m *ObjectStat) directory.ObjectStat {
 		State: enum(f, "stat.state", m.GetState(), directory.Deleted), Gen: toGen(m.GetGen()),
 		Meta: f.meta("stat.meta", m.GetMeta()), Digest: f.digest("stat.digest", m.GetDigest()), Inline: m.GetInline(),
 		Maker: enum(f, "stat.maker", m.GetMaker(), directory.ByReduce), Origin: f.maybeNode("stat.origin", m.GetOrigin()),
-		Waiting: f.nodes("stat.waiting", m.GetWaiting())}
+		Waiting: f.nodes("stat.waiting", m.GetWaiting()), Hidden: f.count("stat.hidden", m.GetHidden())}
 	for _, h := range m.GetHolders() {
 		s.Holders = append(s.Holders, directory.HolderStat{Node: f.node("holder.node", h.GetNode()),
 			Complete: h.GetComplete(), Pinned: h.GetPinned(), Origin: h.GetOrigin(),
@@ -60,7 +60,7 @@ func (f *fields) stat(m *ObjectStat) directory.ObjectStat {
 }
 
 func fromReadiness(r *directory.Readiness) *Readiness {
-	m := &Readiness{Version: r.Version, State: ObjectState(r.State), Gen: fromGen(r.Gen), Meta: fromMeta(r.Meta),
+	m := &Readiness{Version: r.Version, Maker: Maker(r.Maker), State: ObjectState(r.State), Gen: fromGen(r.Gen), Meta: fromMeta(r.Meta),
 		Digest: fromDigest(r.Digest), Inline: r.Inline, Bytes: r.Bytes}
 	for _, l := range r.Ready {
 		m.Ready = append(m.Ready, &Location{Node: string(l.Node), Complete: l.Complete})
@@ -69,7 +69,7 @@ func fromReadiness(r *directory.Readiness) *Readiness {
 }
 
 func (f *fields) readiness(m *Readiness) directory.Readiness {
-	r := directory.Readiness{Version: m.GetVersion(), State: enum(f, "readiness.state", m.GetState(), directory.Deleted),
+	r := directory.Readiness{Version: m.GetVersion(), Maker: enum(f, "readiness.maker", m.GetMaker(), directory.ByReduce), State: enum(f, "readiness.state", m.GetState(), directory.Deleted),
 		Gen: toGen(m.GetGen()), Meta: f.meta("readiness.meta", m.GetMeta()),
 		Digest: f.digest("readiness.digest", m.GetDigest()), Inline: m.GetInline(), Bytes: m.GetBytes()}
 	for _, l := range m.GetReady() {

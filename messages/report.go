@@ -37,6 +37,11 @@ func ReportToProto(r Report) *PlaceReport {
 		m.Body = &PlaceReport_Stalled{&PlaceStalled{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen)}}
 	case reduce.Waiting:
 		m.Body = &PlaceReport_Waiting{&PlaceWaiting{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen), Text: fromText(e.Text)}}
+	case reduce.Combining:
+		m.Body = &PlaceReport_Combining{&PlaceCombining{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen), Text: fromText(e.Text)}}
+	case reduce.CombineFailed:
+		m.Body = &PlaceReport_CombineFailed{&CombineFailed{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen), Source: string(e.Source),
+			Kind: Kind(e.Kind), Text: fromText(e.Text)}}
 	case reduce.Moving:
 		m.Body = &PlaceReport_Moving{&PlaceMoving{Place: uint32(e.Place), Gen: fromPlaceGen(e.Gen)}}
 	case reduce.RootDone:
@@ -52,7 +57,7 @@ func ReportToProto(r Report) *PlaceReport {
 		}
 		m.Body = &PlaceReport_Joined{j}
 	case reduce.Inspected:
-		in := &PlacesInspected{Attempt: e.Attempt}
+		in := &PlacesInspected{Attempt: e.Attempt, From: uint32(e.From), Next: uint32(e.Next)}
 		for i := range e.Places {
 			in.Places = append(in.Places, fromHeld(&e.Places[i]))
 		}
@@ -95,6 +100,12 @@ func (f *fields) event(r Report, m *PlaceReport) reduce.Event {
 		return reduce.Stalled{Place: f.index("stalled.place", b.Stalled.GetPlace()), Gen: toPlaceGen(b.Stalled.GetGen())}
 	case *PlaceReport_Waiting:
 		return reduce.Waiting{Place: f.index("waiting.place", b.Waiting.GetPlace()), Gen: toPlaceGen(b.Waiting.GetGen()), Text: b.Waiting.GetText()}
+	case *PlaceReport_Combining:
+		return reduce.Combining{Place: f.index("combining.place", b.Combining.GetPlace()), Gen: toPlaceGen(b.Combining.GetGen()), Text: b.Combining.GetText()}
+	case *PlaceReport_CombineFailed:
+		c := b.CombineFailed
+		return reduce.CombineFailed{Place: f.index("combine_failed.place", c.GetPlace()), Gen: toPlaceGen(c.GetGen()),
+			Source: f.object("combine_failed.source", c.GetSource()), Kind: f.kind("combine_failed.kind", c.GetKind()), Text: c.GetText()}
 	case *PlaceReport_Moving:
 		return reduce.Moving{Place: f.index("moving.place", b.Moving.GetPlace()), Gen: toPlaceGen(b.Moving.GetGen())}
 	case *PlaceReport_RootDone:
@@ -110,7 +121,8 @@ func (f *fields) event(r Report, m *PlaceReport) reduce.Event {
 		}
 		return j
 	case *PlaceReport_Inspected:
-		in := reduce.Inspected{Node: r.Node, Attempt: b.Inspected.GetAttempt()}
+		in := reduce.Inspected{Node: r.Node, Attempt: b.Inspected.GetAttempt(), From: f.index("inspected.from", b.Inspected.GetFrom()),
+			Next: f.index("inspected.next", b.Inspected.GetNext())}
 		for _, p := range b.Inspected.GetPlaces() {
 			in.Places = append(in.Places, f.held(r, p))
 		}

@@ -9,13 +9,12 @@ import (
 // Prefetch asks a node to get objects.
 type Prefetch struct {
 	Objects []phalanx.ObjectID
-	Pin     bool
 	Timeout time.Duration // from the arrival of the request
 }
 
 // PrefetchToProto returns p as a message.
 func PrefetchToProto(p Prefetch) *PrefetchRequest {
-	return &PrefetchRequest{Objects: fromStrings(p.Objects), Pin: p.Pin, Timeout: int64(p.Timeout)}
+	return &PrefetchRequest{Objects: fromStrings(p.Objects), Timeout: int64(p.Timeout)}
 }
 
 // PrefetchFromProto is the inverse of PrefetchToProto.
@@ -27,7 +26,7 @@ func PrefetchFromProto(m *PrefetchRequest) (Prefetch, error) {
 	if m.GetTimeout() <= 0 {
 		f.bad("prefetch.timeout", "it is %v", time.Duration(m.GetTimeout()))
 	}
-	p := Prefetch{Objects: f.objects("prefetch.objects", m.GetObjects()), Pin: m.GetPin(), Timeout: time.Duration(m.GetTimeout())}
+	p := Prefetch{Objects: f.objects("prefetch.objects", m.GetObjects()), Timeout: time.Duration(m.GetTimeout())}
 	return p, f.err
 }
 

@@ -27,7 +27,6 @@ const (
 type PrefetchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Objects       []string               `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
-	Pin           bool                   `protobuf:"varint,2,opt,name=pin,proto3" json:"pin,omitempty"`
 	Timeout       int64                  `protobuf:"varint,3,opt,name=timeout,proto3" json:"timeout,omitempty"` // nanoseconds, from the arrival; positive
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -68,13 +67,6 @@ func (x *PrefetchRequest) GetObjects() []string {
 		return x.Objects
 	}
 	return nil
-}
-
-func (x *PrefetchRequest) GetPin() bool {
-	if x != nil {
-		return x.Pin
-	}
-	return false
 }
 
 func (x *PrefetchRequest) GetTimeout() int64 {
@@ -183,6 +175,7 @@ type LookReply struct {
 	Degree        uint32                 `protobuf:"varint,3,opt,name=degree,proto3" json:"degree,omitempty"`  // of that reduce
 	Size          int64                  `protobuf:"zigzag64,4,opt,name=size,proto3" json:"size,omitempty"`    // likewise, in bytes; -1: not known yet
 	Outputs       []*OutputSeen          `protobuf:"bytes,5,rep,name=outputs,proto3" json:"outputs,omitempty"` // of places that the node runs for the object
+	Hidden        int64                  `protobuf:"varint,6,opt,name=hidden,proto3" json:"hidden,omitempty"`  // how many places are left out
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -250,6 +243,13 @@ func (x *LookReply) GetOutputs() []*OutputSeen {
 		return x.Outputs
 	}
 	return nil
+}
+
+func (x *LookReply) GetHidden() int64 {
+	if x != nil {
+		return x.Hidden
+	}
+	return 0
 }
 
 type OutputSeen struct {
@@ -400,21 +400,21 @@ var File_messages_store_proto protoreflect.FileDescriptor
 
 const file_messages_store_proto_rawDesc = "" +
 	"\n" +
-	"\x14messages/store.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x15messages/reduce.proto\"W\n" +
+	"\x14messages/store.proto\x12\aphalanx\x1a\x15messages/common.proto\x1a\x15messages/reduce.proto\"K\n" +
 	"\x0fPrefetchRequest\x12\x18\n" +
-	"\aobjects\x18\x01 \x03(\tR\aobjects\x12\x10\n" +
-	"\x03pin\x18\x02 \x01(\bR\x03pin\x12\x18\n" +
-	"\atimeout\x18\x03 \x01(\x03R\atimeout\"7\n" +
+	"\aobjects\x18\x01 \x03(\tR\aobjects\x12\x18\n" +
+	"\atimeout\x18\x03 \x01(\x03R\atimeoutJ\x04\b\x02\x10\x03\"7\n" +
 	"\rPrefetchReply\x12&\n" +
 	"\x06errors\x18\x01 \x03(\v2\x0e.phalanx.ErrorR\x06errors\"%\n" +
 	"\vLookRequest\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\tR\x06object\"\xa6\x01\n" +
+	"\x06object\x18\x01 \x01(\tR\x06object\"\xbe\x01\n" +
 	"\tLookReply\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\x12R\x04held\x12*\n" +
 	"\x06places\x18\x02 \x03(\v2\x12.phalanx.PlaceSeenR\x06places\x12\x16\n" +
 	"\x06degree\x18\x03 \x01(\rR\x06degree\x12\x12\n" +
 	"\x04size\x18\x04 \x01(\x12R\x04size\x12-\n" +
-	"\aoutputs\x18\x05 \x03(\v2\x13.phalanx.OutputSeenR\aoutputs\"[\n" +
+	"\aoutputs\x18\x05 \x03(\v2\x13.phalanx.OutputSeenR\aoutputs\x12\x16\n" +
+	"\x06hidden\x18\x06 \x01(\x03R\x06hidden\"[\n" +
 	"\n" +
 	"OutputSeen\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12#\n" +

@@ -20,7 +20,7 @@ import (
 func TestPrefetchCrosses(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		in := Prefetch{Objects: rapid.SliceOfN(anyOf[phalanx.ObjectID](), 1, 5).Draw(rt, "objects"),
-			Pin: rapid.Bool().Draw(rt, "pin"), Timeout: time.Duration(rapid.Int64Min(1).Draw(rt, "timeout"))}
+			Timeout: time.Duration(rapid.Int64Min(1).Draw(rt, "timeout"))}
 		if out, err := PrefetchFromProto(wire(t, PrefetchToProto(in))); err != nil || !reflect.DeepEqual(out, in) {
 			rt.Fatalf("%v\n in %+v\nout %+v", err, in, out)
 		}
@@ -110,7 +110,7 @@ func TestEnumsAreTheCores(t *testing.T) {
 		{Kind(0).Descriptor(), "KIND_", kinds},
 		{DType(0).Descriptor(), "DTYPE_", names(phalanx.Uint64)},
 		{ObjectState(0).Descriptor(), "OBJECT_STATE_", names(directory.Deleted)},
-		{PushOrder(0).Descriptor(), "PUSH_ORDER_", names(directory.PushCopy)},
+		{PushOrder(0).Descriptor(), "PUSH_ORDER_", names(directory.PushSpare)},
 		{LossReason(0).Descriptor(), "LOSS_REASON_", append([]string{"none"}, names(reduce.LostUnheld)[1:]...)},
 		{Maker(0).Descriptor(), "MAKER_", []string{"put", "reduce"}},
 	} {

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -25,9 +26,18 @@ func (f *fields) member(name string, m *Member) view.Member {
 		Features: m.GetFeatures(), Leaving: m.GetLeaving()}
 }
 
+// CommonToProto returns c as a message.
+func CommonToProto(c view.Common) *Common {
+	return &Common{Name: fromText(c.Name), Wire: fromText(c.Wire)}
+}
+
+// CommonFromProto is the inverse of CommonToProto. That of an unknown one is empty, and
+// so is refused.
+func CommonFromProto(m *Common) view.Common { return view.Common{Name: m.GetName(), Wire: m.GetWire()} }
+
 // ViewToProto returns v as a message.
 func ViewToProto(v view.View) *View {
-	m := &View{Number: v.Number, Left: v.Left, Cluster: string(v.Cluster), Voters: fromStrings(v.Voters),
+	m := &View{Number: v.Number, Left: v.Left, Cluster: string(v.Cluster), Common: CommonToProto(v.Common), Voters: fromStrings(v.Voters),
 		Members: make([]*Member, len(v.Members)), Shards: make([]*Shard, len(v.Shards))}
 	for i, member := range v.Members {
 		m.Members[i] = MemberToProto(member)
@@ -50,7 +60,7 @@ func (f *fields) view(m *View) view.View {
 	if len(m.GetShards()) == 0 {
 		f.missing("view.shards")
 	}
-	v := view.View{Number: m.GetNumber(), Left: m.GetLeft(), Cluster: f.node("view.cluster", m.GetCluster()),
+	v := view.View{Number: m.GetNumber(), Left: m.GetLeft(), Cluster: f.node("view.cluster", m.GetCluster()), Common: CommonFromProto(m.GetCommon()),
 		Voters: f.nodes("view.voters", m.GetVoters())}
 	for _, member := range m.GetMembers() {
 		v.Members = append(v.Members, f.member("view.member", member))
@@ -63,31 +73,42 @@ func (f *fields) view(m *View) view.View {
 	return v
 }
 
-// JoinReplyToProto returns a reply that has v, or err if it is not nil.
-func JoinReplyToProto(v view.View, err error) *JoinReply {
-	if err != nil {
-		return &JoinReply{Error: ErrorToProto(err)}
+// JoinReplyToProto returns the reply that says a, with v if that has members, or err if that
+// is not nil.
+func JoinReplyToProto(a join.Answer, v view.View, err error) *JoinReply {
+	m := &JoinReply{From: string(a.From), Ready: a.Ready, Promise: string(a.Promise)}
+	switch {
+	case err != nil:
+		m.Error = ErrorToProto(err)
+	case a.Cluster != "":
+		m.View = ViewToProto(v)
 	}
-	return &JoinReply{View: ViewToProto(v)}
+	return m
 }
 
 // JoinReplyFromProto is the inverse of JoinReplyToProto.
-func JoinReplyFromProto(m *JoinReply) (view.View, error) {
-	if m.GetError() != nil {
-		return view.View{}, ErrorFromProto(m.GetError())
+func JoinReplyFromProto(m *JoinReply) (a join.Answer, v view.View, err error) {
+	f := &fields{}
+	a = join.Answer{From: f.node("join.from", m.GetFrom()), Ready: m.GetReady(), Promise: f.maybeNode("join.promise", m.GetPromise())}
+	if m.GetView() != nil {
+		v = f.view(m.GetView())
+		a.Cluster = v.Cluster
 	}
-	return ViewFromProto(m.GetView())
+	if f.err != nil {
+		return join.Answer{}, view.View{}, f.err
+	}
+	return a, v, ErrorFromProto(m.GetError())
 }
 
 // CommandToProto returns c as a message.
 func CommandToProto(c view.Command) *ViewCommand {
 	switch c := c.(type) {
 	case view.AddMember:
-		return &ViewCommand{Command: &ViewCommand_AddMember{&AddMember{Member: MemberToProto(c.Member)}}}
+		return &ViewCommand{Command: &ViewCommand_AddMember{&AddMember{Member: MemberToProto(c.Member), Common: CommonToProto(c.Common), Replaces: string(c.Replaces)}}}
 	case view.RemoveMember:
-		return &ViewCommand{Command: &ViewCommand_RemoveMember{&RemoveMember{Node: string(c.Node), Dead: c.Dead}}}
+		return &ViewCommand{Command: &ViewCommand_RemoveMember{&RemoveMember{Node: string(c.Node), Dead: c.Dead, HandedOver: c.HandedOver}}}
 	case view.Leaving:
-		return &ViewCommand{Command: &ViewCommand_Leaving{&LeavingMember{Node: string(c.Node)}}}
+		return &ViewCommand{Command: &ViewCommand_Leaving{&LeavingMember{Node: string(c.Node), Stays: c.Stays}}}
 	case view.InSync:
 		m := &InSync{}
 		for _, s := range c.Shards {
@@ -113,11 +134,13 @@ func CommandFromProto(m *ViewCommand) (view.Command, error) {
 func (f *fields) command(m *ViewCommand) view.Command {
 	switch c := m.GetCommand().(type) {
 	case *ViewCommand_AddMember:
-		return view.AddMember{Member: f.member("add_member.member", c.AddMember.GetMember())}
+		return view.AddMember{Member: f.member("add_member.member", c.AddMember.GetMember()), Common: CommonFromProto(c.AddMember.GetCommon()),
+			Replaces: f.maybeNode("add_member.replaces", c.AddMember.GetReplaces())}
 	case *ViewCommand_RemoveMember:
-		return view.RemoveMember{Node: f.node("remove_member.node", c.RemoveMember.GetNode()), Dead: c.RemoveMember.GetDead()}
+		return view.RemoveMember{Node: f.node("remove_member.node", c.RemoveMember.GetNode()), Dead: c.RemoveMember.GetDead(),
+			HandedOver: c.RemoveMember.GetHandedOver()}
 	case *ViewCommand_Leaving:
-		return view.Leaving{Node: f.node("leaving.node", c.Leaving.GetNode())}
+		return view.Leaving{Node: f.node("leaving.node", c.Leaving.GetNode()), Stays: c.Leaving.GetStays()}
 	case *ViewCommand_InSync:
 		var in view.InSync
 		for _, s := range c.InSync.GetShards() {

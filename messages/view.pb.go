@@ -184,6 +184,59 @@ func (x *Shard) GetLostAt() uint64 {
 	return 0
 }
 
+// Common is what all members of a cluster have in common.
+type Common struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // of the cluster
+	Wire          string                 `protobuf:"bytes,2,opt,name=wire,proto3" json:"wire,omitempty"` // the version of the messages between nodes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Common) Reset() {
+	*x = Common{}
+	mi := &file_messages_view_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Common) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Common) ProtoMessage() {}
+
+func (x *Common) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_view_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Common.ProtoReflect.Descriptor instead.
+func (*Common) Descriptor() ([]byte, []int) {
+	return file_messages_view_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Common) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Common) GetWire() string {
+	if x != nil {
+		return x.Wire
+	}
+	return ""
+}
+
 type View struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -191,14 +244,15 @@ type View struct {
 	Members       []*Member              `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
 	Voters        []string               `protobuf:"bytes,4,rep,name=voters,proto3" json:"voters,omitempty"`
 	Shards        []*Shard               `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
-	Left          uint64                 `protobuf:"varint,6,opt,name=left,proto3" json:"left,omitempty"` // the number of the view in which a member was removed last
+	Left          uint64                 `protobuf:"varint,6,opt,name=left,proto3" json:"left,omitempty"` // the number of the view since which what members hand over counts
+	Common        *Common                `protobuf:"bytes,7,opt,name=common,proto3" json:"common,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_messages_view_proto_msgTypes[2]
+	mi := &file_messages_view_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -210,7 +264,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[2]
+	mi := &file_messages_view_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -223,7 +277,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{2}
+	return file_messages_view_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -268,6 +322,13 @@ func (x *View) GetLeft() uint64 {
 	return 0
 }
 
+func (x *View) GetCommon() *Common {
+	if x != nil {
+		return x.Common
+	}
+	return nil
+}
+
 type ViewCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Command:
@@ -284,7 +345,7 @@ type ViewCommand struct {
 
 func (x *ViewCommand) Reset() {
 	*x = ViewCommand{}
-	mi := &file_messages_view_proto_msgTypes[3]
+	mi := &file_messages_view_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -296,7 +357,7 @@ func (x *ViewCommand) String() string {
 func (*ViewCommand) ProtoMessage() {}
 
 func (x *ViewCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[3]
+	mi := &file_messages_view_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -309,7 +370,7 @@ func (x *ViewCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewCommand.ProtoReflect.Descriptor instead.
 func (*ViewCommand) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{3}
+	return file_messages_view_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ViewCommand) GetCommand() isViewCommand_Command {
@@ -401,13 +462,15 @@ func (*ViewCommand_Drop) isViewCommand_Command() {}
 type AddMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *Member                `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Common        *Common                `protobuf:"bytes,2,opt,name=common,proto3" json:"common,omitempty"`
+	Replaces      string                 `protobuf:"bytes,3,opt,name=replaces,proto3" json:"replaces,omitempty"` // the older incarnation of its name, if that is gone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_messages_view_proto_msgTypes[4]
+	mi := &file_messages_view_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +482,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[4]
+	mi := &file_messages_view_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +495,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{4}
+	return file_messages_view_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AddMember) GetMember() *Member {
@@ -442,17 +505,32 @@ func (x *AddMember) GetMember() *Member {
 	return nil
 }
 
+func (x *AddMember) GetCommon() *Common {
+	if x != nil {
+		return x.Common
+	}
+	return nil
+}
+
+func (x *AddMember) GetReplaces() string {
+	if x != nil {
+		return x.Replaces
+	}
+	return ""
+}
+
 type RemoveMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	Dead          bool                   `protobuf:"varint,2,opt,name=dead,proto3" json:"dead,omitempty"`
+	HandedOver    uint64                 `protobuf:"varint,3,opt,name=handed_over,json=handedOver,proto3" json:"handed_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_messages_view_proto_msgTypes[5]
+	mi := &file_messages_view_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -464,7 +542,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[5]
+	mi := &file_messages_view_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -477,7 +555,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{5}
+	return file_messages_view_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RemoveMember) GetNode() string {
@@ -494,16 +572,24 @@ func (x *RemoveMember) GetDead() bool {
 	return false
 }
 
+func (x *RemoveMember) GetHandedOver() uint64 {
+	if x != nil {
+		return x.HandedOver
+	}
+	return 0
+}
+
 type LeavingMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Stays         bool                   `protobuf:"varint,2,opt,name=stays,proto3" json:"stays,omitempty"` // it could not leave
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LeavingMember) Reset() {
 	*x = LeavingMember{}
-	mi := &file_messages_view_proto_msgTypes[6]
+	mi := &file_messages_view_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +601,7 @@ func (x *LeavingMember) String() string {
 func (*LeavingMember) ProtoMessage() {}
 
 func (x *LeavingMember) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[6]
+	mi := &file_messages_view_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +614,7 @@ func (x *LeavingMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeavingMember.ProtoReflect.Descriptor instead.
 func (*LeavingMember) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{6}
+	return file_messages_view_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LeavingMember) GetNode() string {
@@ -536,6 +622,13 @@ func (x *LeavingMember) GetNode() string {
 		return x.Node
 	}
 	return ""
+}
+
+func (x *LeavingMember) GetStays() bool {
+	if x != nil {
+		return x.Stays
+	}
+	return false
 }
 
 type InSync struct {
@@ -547,7 +640,7 @@ type InSync struct {
 
 func (x *InSync) Reset() {
 	*x = InSync{}
-	mi := &file_messages_view_proto_msgTypes[7]
+	mi := &file_messages_view_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +652,7 @@ func (x *InSync) String() string {
 func (*InSync) ProtoMessage() {}
 
 func (x *InSync) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[7]
+	mi := &file_messages_view_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +665,7 @@ func (x *InSync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InSync.ProtoReflect.Descriptor instead.
 func (*InSync) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{7}
+	return file_messages_view_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *InSync) GetShards() []*Synced {
@@ -593,7 +686,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_messages_view_proto_msgTypes[8]
+	mi := &file_messages_view_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +698,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[8]
+	mi := &file_messages_view_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +711,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{8}
+	return file_messages_view_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Synced) GetShard() uint32 {
@@ -653,7 +746,7 @@ type DropReplica struct {
 
 func (x *DropReplica) Reset() {
 	*x = DropReplica{}
-	mi := &file_messages_view_proto_msgTypes[9]
+	mi := &file_messages_view_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -665,7 +758,7 @@ func (x *DropReplica) String() string {
 func (*DropReplica) ProtoMessage() {}
 
 func (x *DropReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[9]
+	mi := &file_messages_view_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -678,7 +771,7 @@ func (x *DropReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropReplica.ProtoReflect.Descriptor instead.
 func (*DropReplica) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{9}
+	return file_messages_view_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DropReplica) GetShard() uint32 {
@@ -707,13 +800,14 @@ func (x *DropReplica) GetNode() string {
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *Member                `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Common        *Common                `protobuf:"bytes,2,opt,name=common,proto3" json:"common,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_messages_view_proto_msgTypes[10]
+	mi := &file_messages_view_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +819,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[10]
+	mi := &file_messages_view_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +832,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{10}
+	return file_messages_view_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *JoinRequest) GetMember() *Member {
@@ -748,18 +842,28 @@ func (x *JoinRequest) GetMember() *Member {
 	return nil
 }
 
-// JoinReply has one of the two.
+func (x *JoinRequest) GetCommon() *Common {
+	if x != nil {
+		return x.Common
+	}
+	return nil
+}
+
+// JoinReply has an error, or what a node says of itself; and the view, if it is a member.
 type JoinReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	View          *View                  `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
 	Error         *Error                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`       // who answers
+	Ready         bool                   `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`    // its cluster is ready, as far as it knows
+	Promise       string                 `protobuf:"bytes,5,opt,name=promise,proto3" json:"promise,omitempty"` // whom it joins if that one begins a cluster; of one that is no member
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_messages_view_proto_msgTypes[11]
+	mi := &file_messages_view_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -771,7 +875,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[11]
+	mi := &file_messages_view_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +888,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{11}
+	return file_messages_view_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JoinReply) GetView() *View {
@@ -801,6 +905,27 @@ func (x *JoinReply) GetError() *Error {
 	return nil
 }
 
+func (x *JoinReply) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *JoinReply) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *JoinReply) GetPromise() string {
+	if x != nil {
+		return x.Promise
+	}
+	return ""
+}
+
 type Raft struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -811,7 +936,7 @@ type Raft struct {
 
 func (x *Raft) Reset() {
 	*x = Raft{}
-	mi := &file_messages_view_proto_msgTypes[12]
+	mi := &file_messages_view_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +948,7 @@ func (x *Raft) String() string {
 func (*Raft) ProtoMessage() {}
 
 func (x *Raft) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[12]
+	mi := &file_messages_view_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +961,7 @@ func (x *Raft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Raft.ProtoReflect.Descriptor instead.
 func (*Raft) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{12}
+	return file_messages_view_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Raft) GetFrom() string {
@@ -864,7 +989,7 @@ type PushView struct {
 
 func (x *PushView) Reset() {
 	*x = PushView{}
-	mi := &file_messages_view_proto_msgTypes[13]
+	mi := &file_messages_view_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1001,7 @@ func (x *PushView) String() string {
 func (*PushView) ProtoMessage() {}
 
 func (x *PushView) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[13]
+	mi := &file_messages_view_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1014,7 @@ func (x *PushView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushView.ProtoReflect.Descriptor instead.
 func (*PushView) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{13}
+	return file_messages_view_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PushView) GetFrom() string {
@@ -926,7 +1051,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_messages_view_proto_msgTypes[14]
+	mi := &file_messages_view_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1063,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[14]
+	mi := &file_messages_view_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1076,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{14}
+	return file_messages_view_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Beat) GetFrom() string {
@@ -988,7 +1113,7 @@ type BeatReply struct {
 
 func (x *BeatReply) Reset() {
 	*x = BeatReply{}
-	mi := &file_messages_view_proto_msgTypes[15]
+	mi := &file_messages_view_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1125,7 @@ func (x *BeatReply) String() string {
 func (*BeatReply) ProtoMessage() {}
 
 func (x *BeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[15]
+	mi := &file_messages_view_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1138,7 @@ func (x *BeatReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatReply.ProtoReflect.Descriptor instead.
 func (*BeatReply) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{15}
+	return file_messages_view_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BeatReply) GetFrom() string {
@@ -1051,20 +1176,27 @@ func (x *BeatReply) GetValid() int64 {
 	return 0
 }
 
-// Carried is a Beat or its answer that a member is to bring to another one, to which
-// the link of who sent it fails.
+// Carried is a message about the view that a member is to bring to another one, to which
+// the link of its sender fails. By is the member that has brought it.
 type Carried struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	To            string                 `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
-	Beat          *Beat                  `protobuf:"bytes,2,opt,name=beat,proto3" json:"beat,omitempty"` // or
-	Reply         *BeatReply             `protobuf:"bytes,3,opt,name=reply,proto3" json:"reply,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	To    string                 `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	By    string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Types that are valid to be assigned to Message:
+	//
+	//	*Carried_Beat
+	//	*Carried_Reply
+	//	*Carried_Raft
+	//	*Carried_View
+	//	*Carried_Forward
+	Message       isCarried_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Carried) Reset() {
 	*x = Carried{}
-	mi := &file_messages_view_proto_msgTypes[16]
+	mi := &file_messages_view_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1208,7 @@ func (x *Carried) String() string {
 func (*Carried) ProtoMessage() {}
 
 func (x *Carried) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[16]
+	mi := &file_messages_view_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1221,7 @@ func (x *Carried) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Carried.ProtoReflect.Descriptor instead.
 func (*Carried) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{16}
+	return file_messages_view_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Carried) GetTo() string {
@@ -1099,19 +1231,98 @@ func (x *Carried) GetTo() string {
 	return ""
 }
 
+func (x *Carried) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Carried) GetMessage() isCarried_Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
 func (x *Carried) GetBeat() *Beat {
 	if x != nil {
-		return x.Beat
+		if x, ok := x.Message.(*Carried_Beat); ok {
+			return x.Beat
+		}
 	}
 	return nil
 }
 
 func (x *Carried) GetReply() *BeatReply {
 	if x != nil {
-		return x.Reply
+		if x, ok := x.Message.(*Carried_Reply); ok {
+			return x.Reply
+		}
 	}
 	return nil
 }
+
+func (x *Carried) GetRaft() *Raft {
+	if x != nil {
+		if x, ok := x.Message.(*Carried_Raft); ok {
+			return x.Raft
+		}
+	}
+	return nil
+}
+
+func (x *Carried) GetView() *PushView {
+	if x != nil {
+		if x, ok := x.Message.(*Carried_View); ok {
+			return x.View
+		}
+	}
+	return nil
+}
+
+func (x *Carried) GetForward() *Forward {
+	if x != nil {
+		if x, ok := x.Message.(*Carried_Forward); ok {
+			return x.Forward
+		}
+	}
+	return nil
+}
+
+type isCarried_Message interface {
+	isCarried_Message()
+}
+
+type Carried_Beat struct {
+	Beat *Beat `protobuf:"bytes,3,opt,name=beat,proto3,oneof"`
+}
+
+type Carried_Reply struct {
+	Reply *BeatReply `protobuf:"bytes,4,opt,name=reply,proto3,oneof"`
+}
+
+type Carried_Raft struct {
+	Raft *Raft `protobuf:"bytes,5,opt,name=raft,proto3,oneof"`
+}
+
+type Carried_View struct {
+	View *PushView `protobuf:"bytes,6,opt,name=view,proto3,oneof"`
+}
+
+type Carried_Forward struct {
+	Forward *Forward `protobuf:"bytes,7,opt,name=forward,proto3,oneof"`
+}
+
+func (*Carried_Beat) isCarried_Message() {}
+
+func (*Carried_Reply) isCarried_Message() {}
+
+func (*Carried_Raft) isCarried_Message() {}
+
+func (*Carried_View) isCarried_Message() {}
+
+func (*Carried_Forward) isCarried_Message() {}
 
 type Forward struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1124,7 +1335,7 @@ type Forward struct {
 
 func (x *Forward) Reset() {
 	*x = Forward{}
-	mi := &file_messages_view_proto_msgTypes[17]
+	mi := &file_messages_view_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1347,7 @@ func (x *Forward) String() string {
 func (*Forward) ProtoMessage() {}
 
 func (x *Forward) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[17]
+	mi := &file_messages_view_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1360,7 @@ func (x *Forward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forward.ProtoReflect.Descriptor instead.
 func (*Forward) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{17}
+	return file_messages_view_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Forward) GetFrom() string {
@@ -1179,13 +1390,14 @@ type Suspicion struct {
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
 	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	Cause         uint32                 `protobuf:"varint,3,opt,name=cause,proto3" json:"cause,omitempty"` // of package detect
+	Told          int64                  `protobuf:"zigzag64,4,opt,name=told,proto3" json:"told,omitempty"` // when, in nanoseconds of its clock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_messages_view_proto_msgTypes[18]
+	mi := &file_messages_view_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1409,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[18]
+	mi := &file_messages_view_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1422,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{18}
+	return file_messages_view_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Suspicion) GetFrom() string {
@@ -1234,6 +1446,13 @@ func (x *Suspicion) GetCause() uint32 {
 	return 0
 }
 
+func (x *Suspicion) GetTold() int64 {
+	if x != nil {
+		return x.Told
+	}
+	return 0
+}
+
 var File_messages_view_proto protoreflect.FileDescriptor
 
 const file_messages_view_proto_rawDesc = "" +
@@ -1251,14 +1470,18 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06backup\x18\x03 \x01(\tR\x06backup\x12\x12\n" +
 	"\x04next\x18\x04 \x01(\tR\x04next\x12\x17\n" +
-	"\alost_at\x18\x05 \x01(\x04R\x06lostAt\"\xb7\x01\n" +
+	"\alost_at\x18\x05 \x01(\x04R\x06lostAt\"0\n" +
+	"\x06Common\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04wire\x18\x02 \x01(\tR\x04wire\"\xe0\x01\n" +
 	"\x04View\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12)\n" +
 	"\amembers\x18\x03 \x03(\v2\x0f.phalanx.MemberR\amembers\x12\x16\n" +
 	"\x06voters\x18\x04 \x03(\tR\x06voters\x12&\n" +
 	"\x06shards\x18\x05 \x03(\v2\x0e.phalanx.ShardR\x06shards\x12\x12\n" +
-	"\x04left\x18\x06 \x01(\x04R\x04left\"\x97\x02\n" +
+	"\x04left\x18\x06 \x01(\x04R\x04left\x12'\n" +
+	"\x06common\x18\a \x01(\v2\x0f.phalanx.CommonR\x06common\"\x97\x02\n" +
 	"\vViewCommand\x123\n" +
 	"\n" +
 	"add_member\x18\x01 \x01(\v2\x12.phalanx.AddMemberH\x00R\taddMember\x12<\n" +
@@ -1266,14 +1489,19 @@ const file_messages_view_proto_rawDesc = "" +
 	"\aleaving\x18\x03 \x01(\v2\x16.phalanx.LeavingMemberH\x00R\aleaving\x12*\n" +
 	"\ain_sync\x18\x04 \x01(\v2\x0f.phalanx.InSyncH\x00R\x06inSync\x12*\n" +
 	"\x04drop\x18\x05 \x01(\v2\x14.phalanx.DropReplicaH\x00R\x04dropB\t\n" +
-	"\acommand\"4\n" +
+	"\acommand\"y\n" +
 	"\tAddMember\x12'\n" +
-	"\x06member\x18\x01 \x01(\v2\x0f.phalanx.MemberR\x06member\"6\n" +
+	"\x06member\x18\x01 \x01(\v2\x0f.phalanx.MemberR\x06member\x12'\n" +
+	"\x06common\x18\x02 \x01(\v2\x0f.phalanx.CommonR\x06common\x12\x1a\n" +
+	"\breplaces\x18\x03 \x01(\tR\breplaces\"W\n" +
 	"\fRemoveMember\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
-	"\x04dead\x18\x02 \x01(\bR\x04dead\"#\n" +
+	"\x04dead\x18\x02 \x01(\bR\x04dead\x12\x1f\n" +
+	"\vhanded_over\x18\x03 \x01(\x04R\n" +
+	"handedOver\"9\n" +
 	"\rLeavingMember\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\tR\x04node\"1\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
+	"\x05stays\x18\x02 \x01(\bR\x05stays\"1\n" +
 	"\x06InSync\x12'\n" +
 	"\x06shards\x18\x01 \x03(\v2\x0f.phalanx.SyncedR\x06shards\"H\n" +
 	"\x06Synced\x12\x14\n" +
@@ -1283,12 +1511,16 @@ const file_messages_view_proto_rawDesc = "" +
 	"\vDropReplica\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\"6\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"_\n" +
 	"\vJoinRequest\x12'\n" +
-	"\x06member\x18\x01 \x01(\v2\x0f.phalanx.MemberR\x06member\"T\n" +
+	"\x06member\x18\x01 \x01(\v2\x0f.phalanx.MemberR\x06member\x12'\n" +
+	"\x06common\x18\x02 \x01(\v2\x0f.phalanx.CommonR\x06common\"\x98\x01\n" +
 	"\tJoinReply\x12!\n" +
 	"\x04view\x18\x01 \x01(\v2\r.phalanx.ViewR\x04view\x12$\n" +
-	"\x05error\x18\x02 \x01(\v2\x0e.phalanx.ErrorR\x05error\".\n" +
+	"\x05error\x18\x02 \x01(\v2\x0e.phalanx.ErrorR\x05error\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\x12\x14\n" +
+	"\x05ready\x18\x04 \x01(\bR\x05ready\x12\x18\n" +
+	"\apromise\x18\x05 \x01(\tR\apromise\".\n" +
 	"\x04Raft\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"U\n" +
@@ -1305,19 +1537,25 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x12\n" +
 	"\x04view\x18\x03 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05stamp\x18\x04 \x01(\x03R\x05stamp\x12\x14\n" +
-	"\x05valid\x18\x05 \x01(\x03R\x05valid\"f\n" +
+	"\x05valid\x18\x05 \x01(\x03R\x05valid\"\x81\x02\n" +
 	"\aCarried\x12\x0e\n" +
-	"\x02to\x18\x01 \x01(\tR\x02to\x12!\n" +
-	"\x04beat\x18\x02 \x01(\v2\r.phalanx.BeatR\x04beat\x12(\n" +
-	"\x05reply\x18\x03 \x01(\v2\x12.phalanx.BeatReplyR\x05reply\"g\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12#\n" +
+	"\x04beat\x18\x03 \x01(\v2\r.phalanx.BeatH\x00R\x04beat\x12*\n" +
+	"\x05reply\x18\x04 \x01(\v2\x12.phalanx.BeatReplyH\x00R\x05reply\x12#\n" +
+	"\x04raft\x18\x05 \x01(\v2\r.phalanx.RaftH\x00R\x04raft\x12'\n" +
+	"\x04view\x18\x06 \x01(\v2\x11.phalanx.PushViewH\x00R\x04view\x12,\n" +
+	"\aforward\x18\a \x01(\v2\x10.phalanx.ForwardH\x00R\aforwardB\t\n" +
+	"\amessage\"g\n" +
 	"\aForward\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x18\n" +
 	"\arelayed\x18\x02 \x01(\bR\arelayed\x12.\n" +
-	"\acommand\x18\x03 \x01(\v2\x14.phalanx.ViewCommandR\acommand\"I\n" +
+	"\acommand\x18\x03 \x01(\v2\x14.phalanx.ViewCommandR\acommand\"]\n" +
 	"\tSuspicion\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
-	"\x05cause\x18\x03 \x01(\rR\x05causeB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x05cause\x18\x03 \x01(\rR\x05cause\x12\x12\n" +
+	"\x04told\x18\x04 \x01(\x12R\x04toldB(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_view_proto_rawDescOnce sync.Once
@@ -1331,51 +1569,58 @@ func file_messages_view_proto_rawDescGZIP() []byte {
 	return file_messages_view_proto_rawDescData
 }
 
-var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_messages_view_proto_goTypes = []any{
 	(*Member)(nil),        // 0: phalanx.Member
 	(*Shard)(nil),         // 1: phalanx.Shard
-	(*View)(nil),          // 2: phalanx.View
-	(*ViewCommand)(nil),   // 3: phalanx.ViewCommand
-	(*AddMember)(nil),     // 4: phalanx.AddMember
-	(*RemoveMember)(nil),  // 5: phalanx.RemoveMember
-	(*LeavingMember)(nil), // 6: phalanx.LeavingMember
-	(*InSync)(nil),        // 7: phalanx.InSync
-	(*Synced)(nil),        // 8: phalanx.Synced
-	(*DropReplica)(nil),   // 9: phalanx.DropReplica
-	(*JoinRequest)(nil),   // 10: phalanx.JoinRequest
-	(*JoinReply)(nil),     // 11: phalanx.JoinReply
-	(*Raft)(nil),          // 12: phalanx.Raft
-	(*PushView)(nil),      // 13: phalanx.PushView
-	(*Beat)(nil),          // 14: phalanx.Beat
-	(*BeatReply)(nil),     // 15: phalanx.BeatReply
-	(*Carried)(nil),       // 16: phalanx.Carried
-	(*Forward)(nil),       // 17: phalanx.Forward
-	(*Suspicion)(nil),     // 18: phalanx.Suspicion
-	(*Error)(nil),         // 19: phalanx.Error
+	(*Common)(nil),        // 2: phalanx.Common
+	(*View)(nil),          // 3: phalanx.View
+	(*ViewCommand)(nil),   // 4: phalanx.ViewCommand
+	(*AddMember)(nil),     // 5: phalanx.AddMember
+	(*RemoveMember)(nil),  // 6: phalanx.RemoveMember
+	(*LeavingMember)(nil), // 7: phalanx.LeavingMember
+	(*InSync)(nil),        // 8: phalanx.InSync
+	(*Synced)(nil),        // 9: phalanx.Synced
+	(*DropReplica)(nil),   // 10: phalanx.DropReplica
+	(*JoinRequest)(nil),   // 11: phalanx.JoinRequest
+	(*JoinReply)(nil),     // 12: phalanx.JoinReply
+	(*Raft)(nil),          // 13: phalanx.Raft
+	(*PushView)(nil),      // 14: phalanx.PushView
+	(*Beat)(nil),          // 15: phalanx.Beat
+	(*BeatReply)(nil),     // 16: phalanx.BeatReply
+	(*Carried)(nil),       // 17: phalanx.Carried
+	(*Forward)(nil),       // 18: phalanx.Forward
+	(*Suspicion)(nil),     // 19: phalanx.Suspicion
+	(*Error)(nil),         // 20: phalanx.Error
 }
 var file_messages_view_proto_depIdxs = []int32{
 	0,  // 0: phalanx.View.members:type_name -> phalanx.Member
 	1,  // 1: phalanx.View.shards:type_name -> phalanx.Shard
-	4,  // 2: phalanx.ViewCommand.add_member:type_name -> phalanx.AddMember
-	5,  // 3: phalanx.ViewCommand.remove_member:type_name -> phalanx.RemoveMember
-	6,  // 4: phalanx.ViewCommand.leaving:type_name -> phalanx.LeavingMember
-	7,  // 5: phalanx.ViewCommand.in_sync:type_name -> phalanx.InSync
-	9,  // 6: phalanx.ViewCommand.drop:type_name -> phalanx.DropReplica
-	0,  // 7: phalanx.AddMember.member:type_name -> phalanx.Member
-	8,  // 8: phalanx.InSync.shards:type_name -> phalanx.Synced
-	0,  // 9: phalanx.JoinRequest.member:type_name -> phalanx.Member
-	2,  // 10: phalanx.JoinReply.view:type_name -> phalanx.View
-	19, // 11: phalanx.JoinReply.error:type_name -> phalanx.Error
-	2,  // 12: phalanx.PushView.view:type_name -> phalanx.View
-	14, // 13: phalanx.Carried.beat:type_name -> phalanx.Beat
-	15, // 14: phalanx.Carried.reply:type_name -> phalanx.BeatReply
-	3,  // 15: phalanx.Forward.command:type_name -> phalanx.ViewCommand
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	2,  // 2: phalanx.View.common:type_name -> phalanx.Common
+	5,  // 3: phalanx.ViewCommand.add_member:type_name -> phalanx.AddMember
+	6,  // 4: phalanx.ViewCommand.remove_member:type_name -> phalanx.RemoveMember
+	7,  // 5: phalanx.ViewCommand.leaving:type_name -> phalanx.LeavingMember
+	8,  // 6: phalanx.ViewCommand.in_sync:type_name -> phalanx.InSync
+	10, // 7: phalanx.ViewCommand.drop:type_name -> phalanx.DropReplica
+	0,  // 8: phalanx.AddMember.member:type_name -> phalanx.Member
+	2,  // 9: phalanx.AddMember.common:type_name -> phalanx.Common
+	9,  // 10: phalanx.InSync.shards:type_name -> phalanx.Synced
+	0,  // 11: phalanx.JoinRequest.member:type_name -> phalanx.Member
+	2,  // 12: phalanx.JoinRequest.common:type_name -> phalanx.Common
+	3,  // 13: phalanx.JoinReply.view:type_name -> phalanx.View
+	20, // 14: phalanx.JoinReply.error:type_name -> phalanx.Error
+	3,  // 15: phalanx.PushView.view:type_name -> phalanx.View
+	15, // 16: phalanx.Carried.beat:type_name -> phalanx.Beat
+	16, // 17: phalanx.Carried.reply:type_name -> phalanx.BeatReply
+	13, // 18: phalanx.Carried.raft:type_name -> phalanx.Raft
+	14, // 19: phalanx.Carried.view:type_name -> phalanx.PushView
+	18, // 20: phalanx.Carried.forward:type_name -> phalanx.Forward
+	4,  // 21: phalanx.Forward.command:type_name -> phalanx.ViewCommand
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_messages_view_proto_init() }
@@ -1384,12 +1629,19 @@ func file_messages_view_proto_init() {
 		return
 	}
 	file_messages_common_proto_init()
-	file_messages_view_proto_msgTypes[3].OneofWrappers = []any{
+	file_messages_view_proto_msgTypes[4].OneofWrappers = []any{
 		(*ViewCommand_AddMember)(nil),
 		(*ViewCommand_RemoveMember)(nil),
 		(*ViewCommand_Leaving)(nil),
 		(*ViewCommand_InSync)(nil),
 		(*ViewCommand_Drop)(nil),
+	}
+	file_messages_view_proto_msgTypes[17].OneofWrappers = []any{
+		(*Carried_Beat)(nil),
+		(*Carried_Reply)(nil),
+		(*Carried_Raft)(nil),
+		(*Carried_View)(nil),
+		(*Carried_Forward)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1397,7 +1649,7 @@ func file_messages_view_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_view_proto_rawDesc), len(file_messages_view_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

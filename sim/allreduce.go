@@ -49,6 +49,9 @@ func (w *world) allReduce(r *rand.Rand, i int) string {
 // target while it is made.
 func (w *world) oneOfAll(n *node, cfg reduce.Config) {
 	co := w.reduce(n, cfg)
+	if co.core == nil { // the node leaves
+		return
+	}
 	w.bound(co.call, patience, phalanx.ErrDeadline)
 	got := w.get(n, cfg.Target, true)
 	w.bound(got, patience, phalanx.ErrDeadline)

@@ -22,14 +22,9 @@ type client struct {
 	lease   time.Duration // until when the node's replicas may answer
 	block   uint64        // the next free numbers
 	pending []*pending    // in the order of their numbers' first use
-	past    map[uint64]past
+	givenUp directory.GivenUp
 	watches []*watch
-	lines   map[phalanx.ObjectID][]*pending // reports about the own copy, one at a time
-}
-
-// past is what became of a request that is not pending any more.
-type past struct {
-	cancelled bool
+	reports directory.Reports
 }
 
 type pending struct {
@@ -37,14 +32,14 @@ type pending struct {
 	shard   int
 	waiting bool
 	sent    time.Duration
-	report  bool
+	held    bool                                          // a report, behind another one about the same object
 	done    func(from phalanx.NodeID, r directory.Result) // also called with Waiting
 	heard   time.Duration                                 // when the owner said something, or there was a new one
 	silent  func(*phalanx.Error)                          // called once if it says nothing
 }
 
 func newClient(n *node) *client {
-	return &client{n: n, past: map[uint64]past{}, lines: map[phalanx.ObjectID][]*pending{}}
+	return &client{n: n}
 }
 
 // numbers returns the first of many numbers that nobody else uses.
@@ -77,15 +72,21 @@ func (c *client) impatient(num uint64, silent func(*phalanx.Error)) {
 	}
 }
 
-// report sends a request about the own copy. These are told in order, one after
-// the other, since the last one counts.
+// report sends a request about the own copy, as directory.Reports says.
 func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(phalanx.NodeID, directory.Result)) {
 	p := c.pend(c.numbers(), object, body, done) // rising, whichever core it comes from
-	p.report = true
-	c.lines[object] = append(c.lines[object], p)
-	if len(c.lines[object]) == 1 {
-		c.pending = append(c.pending, p)
+	now, joins := c.reports.Add(object, p.req.Num, body)
+	if i := slices.IndexFunc(c.pending, func(q *pending) bool { return joins != 0 && q.req.Num == joins }); i >= 0 {
+		c.n.w.met["report joins another"]++
+		first := c.pending[i].done
+		c.pending[i].done = func(from phalanx.NodeID, r directory.Result) { first(from, r); p.done(from, r) }
+		return
+	}
+	c.pending = append(c.pending, p)
+	if p.held = !now; now {
 		c.transmit(p)
+	} else {
+		c.n.w.met["report waits for another"]++
 	}
 }
 
@@ -94,14 +95,14 @@ func (c *client) transmit(p *pending) {
 	if c.n.view.Number > 0 && c.n.view.Has(c.n.id) {
 		s := c.n.view.Shards[p.shard]
 		p.req.Epoch = s.Epoch
-		c.n.w.send(c.n.id, s.Owner, toShard{p.shard, p.req})
+		c.n.post(s.Owner, toShard{p.shard, p.req})
 	}
 }
 
 // forget ends the repetition of a request.
 func (c *client) forget(num uint64) {
 	c.pending = slices.DeleteFunc(c.pending, func(p *pending) bool { return p.req.Num == num })
-	c.past[num] = past{cancelled: true}
+	c.givenUp.Add(num)
 }
 
 // cancel withdraws a request.
@@ -123,6 +124,10 @@ func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
 		c.n.w.met["answer of a former owner"]++
 		return
 	}
+	if r.Former(p.req.Epoch) {
+		c.n.w.met["answer of a former epoch"]++
+		return
+	}
 	if r.Result.NotOwner {
 		c.n.w.met["asked a node that does not own"]++
 		return // its repetition goes to whoever owns by then
@@ -131,12 +136,11 @@ func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
 		p.waiting, p.heard = true, c.n.w.now
 	} else {
 		c.pending = slices.Delete(c.pending, i, i+1)
-		c.past[r.Num] = past{}
-		if p.report {
-			c.lines[r.Object] = c.lines[r.Object][1:]
-			if line := c.lines[r.Object]; len(line) > 0 {
-				c.pending = append(c.pending, line[0])
-				c.transmit(line[0])
+		if directory.IsReport(p.req.Body) {
+			next := c.reports.Over(r.Object, r.Num)
+			if i := slices.IndexFunc(c.pending, func(q *pending) bool { return next != 0 && q.req.Num == next }); i >= 0 {
+				c.pending[i].held = false
+				c.transmit(c.pending[i])
 			}
 		}
 	}
@@ -145,20 +149,17 @@ func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
 
 // late looks at an answer that nobody expects: what it grants is given back.
 func (c *client) late(r directory.Reply) {
-	old, known := c.past[r.Num]
-	if !known || r.Result.Kind != 0 || r.Result.NotOwner {
-		return
-	}
-	f := c.n.fetches[r.Object]
-	granted := r.Result.Lease != 0 && (f == nil || f.lease != r.Result.Lease)
-	if old.cancelled && (granted || r.Result.Waiting || r.Result.State == directory.Begun) || granted {
+	if c.givenUp.Grants(r) {
 		c.n.w.met["late grant given back"]++
 		c.ask(c.numbers(), r.Object, directory.Cancel{Num: r.Num}, nil)
 	}
 }
 
-// epoch returns the epoch of an object's shard in the view that this node knows.
+// epoch returns the epoch of an object's shard in the view that this node knows, or 0.
 func (c *client) epoch(id phalanx.ObjectID) uint64 {
+	if len(c.n.view.Shards) == 0 {
+		return 0
+	}
 	return c.n.view.Shards[id.Shard(len(c.n.view.Shards))].Epoch
 }
 
@@ -173,7 +174,7 @@ func (c *client) learn(old, v view.View) {
 			c.n.w.met["shard moved"]++
 		}
 		for _, p := range c.pending {
-			if p.shard == i {
+			if p.shard == i && !p.held {
 				p.waiting, p.heard = false, c.n.w.now
 				c.transmit(p)
 			}
@@ -193,7 +194,7 @@ func (c *client) tick() {
 		if p.waiting {
 			every = repeatWaiting
 		}
-		if c.n.w.now-p.sent >= every {
+		if !p.held && c.n.w.now-p.sent >= every {
 			c.n.w.met["request repeated"]++
 			c.transmit(p)
 		}
@@ -208,13 +209,14 @@ func (c *client) tick() {
 // watch is a subscription to the readiness of an object. It has to be made
 // again with each new owner.
 type watch struct {
-	num     uint64
-	object  phalanx.ObjectID
-	shard   int
-	owner   phalanx.NodeID
-	version uint64 // the last that this owner told
-	sent    time.Duration
-	told    bool
+	num    uint64
+	object phalanx.ObjectID
+	shard  int
+	owner  phalanx.NodeID
+	heard  directory.Heard
+	last   directory.Readiness // that counted
+	sent   time.Duration
+	told   bool // since there was another owner, or another epoch
 }
 
 func (c *client) watch(num uint64, object phalanx.ObjectID) {
@@ -230,27 +232,35 @@ func (c *client) unwatch(num uint64, object phalanx.ObjectID) {
 
 func (c *client) renew(w *watch) {
 	w.sent = c.n.w.now
-	if owner := c.n.view.Shards[w.shard].Owner; owner != w.owner {
-		w.owner, w.version, w.told = owner, 0, false
+	if s := c.n.view.Shards[w.shard]; s.Owner != w.owner || s.Epoch != w.heard.Epoch {
+		w.owner, w.heard.Epoch, w.told = s.Owner, s.Epoch, false
 	}
-	c.n.w.send(c.n.id, w.owner, toShard{w.shard, directory.Request{From: c.n.id, Num: w.num, Object: w.object, Body: directory.Watch{}}})
+	c.n.post(w.owner, toShard{w.shard, directory.Request{From: c.n.id, Num: w.num, Object: w.object, Body: directory.Watch{}}})
 }
 
-// readiness hands on what the present owner tells, in the order of its versions.
-func (c *client) readiness(from phalanx.NodeID, r directory.Readiness) {
-	if !slices.ContainsFunc(c.watches, func(w *watch) bool { return w.num == r.Num }) {
+// readiness hands on what an owner tells, in the order of its versions. It says
+// whether that counts.
+func (c *client) readiness(from phalanx.NodeID, r directory.Readiness) bool {
+	i := slices.IndexFunc(c.watches, func(w *watch) bool { return w.num == r.Num })
+	if i < 0 {
 		c.n.w.met["late watch ended"]++
-		c.n.w.send(c.n.id, from, toShard{r.Object.Shard(c.n.w.shape.shards),
+		c.n.post(from, toShard{r.Object.Shard(c.n.w.shape.shards),
 			directory.Request{From: c.n.id, Num: c.numbers(), Object: r.Object, Body: directory.Cancel{Num: r.Num}}})
-		return
+		return false
 	}
-	for _, w := range c.watches {
-		if w.num == r.Num && w.owner == from && r.Version > w.version {
-			w.version, w.told = r.Version, true
-			c.n.reduces.readiness(r)
-			return
-		}
+	w := c.watches[i]
+	counts, news := w.heard.Take(r)
+	if !counts {
+		c.n.w.met["readiness of a former owner"]++
+		return false
 	}
+	w.told = true
+	if news {
+		c.n.w.audit.watched(c.n, w, r)
+		w.last = r
+		c.n.reduces.readiness(r)
+	}
+	return true
 }
 
 func (c *client) tickWatches() {

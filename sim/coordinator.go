@@ -28,12 +28,24 @@ type coordinator struct {
 	ticked  time.Duration
 	tree    reduce.Tree
 	placed  int
-	trouble []int // places that lost their source: the next ones need not come in order
+	watchAt time.Duration // when the target is to be watched; 0: not, or it is
+	watch   uint64        // of the target; 0: there is none
+	trouble []int         // places that lost their source: the next ones need not come in order
 }
 
 // someRequest is what is asked of a target: the same for all calls, or nearly.
 func (w *world) someRequest(r *rand.Rand) (target phalanx.ObjectID, sources []phalanx.ObjectID, num int) {
 	t := r.IntN(targets)
+	sources = sourcesOf(t)
+	num = 1 + (t*7+int(w.seed%5))%len(sources)
+	if r.IntN(10) == 0 {
+		num = len(sources)
+	}
+	return targetID(t), sources, num
+}
+
+// sourcesOf returns the sources of the t-th target.
+func sourcesOf(t int) (sources []phalanx.ObjectID) {
 	for i := range numSources {
 		if (t+i)%3 != 0 {
 			sources = append(sources, sourceID(i))
@@ -42,11 +54,7 @@ func (w *world) someRequest(r *rand.Rand) (target phalanx.ObjectID, sources []ph
 	if t > 0 { // composed: an earlier target is a source of this one
 		sources = append(sources, targetID(t-1))
 	}
-	num = 1 + (t*7+int(w.seed%5))%len(sources)
-	if r.IntN(10) == 0 {
-		num = len(sources)
-	}
-	return targetID(t), sources, num
+	return sources
 }
 
 func (w *world) someReduce(r *rand.Rand, n *node) *call {
@@ -59,6 +67,10 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	target, sources, num := cfg.Target, cfg.Sources, cfg.Num
 	c := w.call("reduce", n, target)
 	co := &coordinator{n: n, target: target, call: c, asked: map[string]uint64{}}
+	if n.refused(c) {
+		co.ended = true
+		return co
+	}
 	cfg.Op, cfg.Node, cfg.Attempt, cfg.Request = phalanx.Sum, n.id, 1, digestOf([]byte(fmt.Sprint(sources, num)))
 	cfg.InlineLimit, cfg.Latency, cfg.Bandwidth, cfg.Grain = w.shape.inline, time.Millisecond, 1e5, ringGrain
 	cfg.Room = int64(w.shape.largest)
@@ -79,6 +91,7 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 }
 
 func (c *coordinator) start() {
+	c.step(reduce.Leaving{Nodes: c.n.reduces.leaving})
 	if c.cfg.Shared {
 		c.step(c.joining())
 	}
@@ -91,6 +104,7 @@ func (c *coordinator) panics() {
 	w := c.n.w
 	w.met["coordinator restarted"]++
 	c.survey.end()
+	c.unwatch()
 	for key, num := range c.asked {
 		c.n.client.forget(num)
 		if key == "begin" { // it may be on its way
@@ -105,6 +119,7 @@ func (c *coordinator) panics() {
 		return
 	}
 	w.met["coordinator resumed"]++
+	c.step(reduce.Leaving{Nodes: c.n.reduces.leaving})
 	for p := range c.tree.Len() {
 		c.trouble = append(c.trouble, p)
 	}
@@ -120,6 +135,38 @@ func (c *coordinator) tick() {
 	if c.n.w.now-c.ticked >= 50*time.Millisecond {
 		c.ticked = c.n.w.now
 		c.step(reduce.Tick{Now: c.n.clock()})
+		c.watchTarget()
+	}
+}
+
+// watchAfter is how long a reduce runs before its target is watched.
+const watchAfter = 500 * time.Millisecond
+
+// watchTarget has its owner tell when the target is deleted while sources are awaited.
+func (c *coordinator) watchTarget() {
+	if c.watchAt == 0 || c.n.w.now < c.watchAt || c.core.Ended() {
+		return
+	}
+	c.watchAt, c.watch = 0, c.n.client.numbers()
+	c.n.client.watch(c.watch, c.target)
+}
+
+func (c *coordinator) unwatch() {
+	if c.watch != 0 {
+		c.n.client.unwatch(c.watch, c.target)
+	}
+	c.watchAt, c.watch = 0, 0
+}
+
+// told hears of the target or of a source.
+func (c *coordinator) told(r directory.Readiness) {
+	if c.watch == 0 || r.Num != c.watch {
+		c.survey.told(r)
+		return
+	}
+	if r.State == directory.Deleted {
+		c.n.w.met["target of a reduce is deleted"]++
+		c.step(reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"})
 	}
 }
 
@@ -133,6 +180,7 @@ func (c *coordinator) step(ev reduce.Event) {
 	c.n.w.audit.contributions(c)
 	if c.core.Ended() {
 		c.survey.end()
+		c.unwatch()
 		if num := c.asked["begin"]; num != 0 { // it may be on its way, and bind what nobody would make
 			c.n.client.cancel(num, c.target)
 		}
@@ -164,6 +212,9 @@ func (c *coordinator) carryOut(e reduce.Effect) {
 		c.order(e.Node, e)
 	case reduce.AskDelivered:
 		c.order(e.Node, e)
+	case reduce.AskRuns:
+		w.met["silent place asked whether it runs"]++
+		c.order(e.Node, e)
 	case reduce.Inspect:
 		c.order(e.Node, e)
 	case reduce.CombineInline:
@@ -184,6 +235,7 @@ func (c *coordinator) carryOut(e reduce.Effect) {
 		c.result(e)
 	case reduce.Fail:
 		c.ended = true
+		n.w.opEnded(c.target, nil, e.Err)
 		if !c.call.ended {
 			w.end(c.call, e.Err, phalanx.Generation{}, nil)
 		}
@@ -234,22 +286,32 @@ func (c *coordinator) begin() {
 		switch {
 		case r.Kind != 0:
 			return reduce.Rejected{Kind: r.Kind, Text: r.Text}
+		case r.State == directory.Finished && len(r.Note) == 0:
+			c.n.w.met["answer of a reduce lost with its shard"]++
+			if c.n.w.audit.table[c.target.Shard(c.n.w.shape.shards)].LostAt == 0 {
+				c.n.w.fail("(14) the recorded answer of %s is lost, and its shard is not", c.target)
+			}
+			return reduce.Attached{Gen: r.Gen, Final: true, Size: r.Meta.Size, Digest: r.Digest}
 		case r.State == directory.Finished:
 			c.n.w.met["reduce gets the recorded answer"]++
-			in, out := splitNote(r.Note)
+			in, out, err := reduce.ReadNote(c.cfg.Sources, r.Note)
+			if err != nil {
+				c.n.w.fail("the recorded answer of %s cannot be read: %v", c.target, err)
+			}
 			return reduce.Attached{Gen: r.Gen, Final: true, In: in, Out: out, Size: r.Meta.Size, Digest: r.Digest}
 		case r.Attached != "":
 			c.n.w.met["reduce attaches to another"]++
 			return reduce.Attached{Gen: r.Gen, Coordinator: r.Attached}
 		}
+		c.watchAt = c.n.w.now + watchAfter
 		return reduce.Begun{Gen: r.Gen}
 	})
 }
 
 func (c *coordinator) finalise(e reduce.Finalise) {
 	c.n.w.oracle.finalises(c, e)
-	note := joinNote(e.In, e.Out)
-	var body directory.Body = directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Note: note}
+	note := reduce.Note(c.cfg.Sources, e.In)
+	var body directory.Body = directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Note: note, At: e.At, View: c.n.view.Number}
 	if e.Inline {
 		body = directory.PutInline{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Bytes: c.inline, Tag: c.cfg.Request.String(), Note: note}
 	}
@@ -283,6 +345,9 @@ func (c *coordinator) combine(e reduce.CombineInline) {
 		}
 		addTo(out, b)
 	}
+	if source := n.w.refused(e); ev == nil && source != "" {
+		ev = reduce.InlineFailed{Seq: e.Seq, Source: source, Op: true, Kind: phalanx.ErrInvalid, Text: n.w.badOp.text()}
+	}
 	if ev == nil {
 		c.inline = out
 		n.w.oracle.model(c.target).tried = append(n.w.oracle.model(c.target).tried, out)
@@ -298,6 +363,10 @@ func (c *coordinator) result(e reduce.Result) {
 	w := c.n.w
 	c.ended = true
 	w.oracle.reduced(c, e)
+	w.opEnded(c.target, e.In, nil)
+	if !c.cfg.Shared {
+		w.reduced[c.target] = c.cfg
+	}
 	if !c.call.ended {
 		w.end(c.call, nil, e.Gen, nil)
 	}
@@ -313,11 +382,16 @@ func (c *coordinator) notice(e reduce.Notify) {
 			w.fail("(11) source %d of %s, %s, is placed at %d and not at %d", c.placed, c.target, e.Source, e.Place, c.tree.Position(c.placed))
 		}
 		c.placed++
+	case reduce.NoteMoved:
+		c.trouble = append(c.trouble, e.Place)
 	case reduce.NoteHeld:
 	case reduce.NoteLost, reduce.NoteEmptied:
+		if composed := strings.HasPrefix(string(e.Source), "t"); composed && e.What == reduce.NoteEmptied && e.Reason == reduce.LostReset {
+			w.met["target starts over that streams into another reduce"]++
+		}
 		c.trouble = append(c.trouble, e.Place)
 	case reduce.NoteCleared:
-		if c.cfg.Shared { // a ring makes room for a tree
+		if c.cfg.Shared || c.tree.Len() == 0 { // a ring makes room for a tree; no place was told anything yet
 			return
 		}
 		for _, p := range e.Places {
@@ -326,34 +400,6 @@ func (c *coordinator) notice(e reduce.Notify) {
 			}
 		}
 	}
-}
-
-func joinNote(in, out []phalanx.ObjectID) []byte {
-	var b strings.Builder
-	for _, id := range in {
-		b.WriteString("+" + string(id))
-	}
-	for _, id := range out {
-		b.WriteString("-" + string(id))
-	}
-	return []byte(b.String())
-}
-
-func splitNote(note []byte) (in, out []phalanx.ObjectID) {
-	for len(note) > 0 {
-		end := 1
-		for end < len(note) && note[end] != '+' && note[end] != '-' {
-			end++
-		}
-		id := phalanx.ObjectID(note[1:end])
-		if note[0] == '+' {
-			in = append(in, id)
-		} else {
-			out = append(out, id)
-		}
-		note = note[end:]
-	}
-	return in, out
 }
 
 // addTo adds b to sum, wrapping.

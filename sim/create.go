@@ -19,6 +19,7 @@ type create struct {
 	plan   putPlan
 	wish   *wish
 	kept   bool
+	begun  bool // it was announced that its first piece is here
 }
 
 // putPlan is what the workload wants of a Put.
@@ -83,6 +84,9 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	case transfer.Bind:
 		cr.ask(e.Num, directory.Begin{Meta: e.Meta, Copies: e.Copies, Replace: e.Replace})
 	case transfer.BindInline:
+		if cr.begun {
+			n.w.fail("(5) %s finishes %s@%v inline, of which others may have a part", n.id, cr.object, e.Gen)
+		}
 		cr.ask(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: cr.buf.bytes, Gen: e.Gen, Held: true, Copies: e.Copies})
 	case transfer.Finish:
 		cr.ask(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
@@ -93,6 +97,7 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		n.w.met["put withdrawn"]++
 		c.ask(e.Num, cr.object, directory.Abort{Gen: e.Gen}, nil)
 	case transfer.Announce:
+		cr.begun = cr.begun || e.Begun
 		c.report(cr.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun},
 			func(_ phalanx.NodeID, r directory.Result) {
 				if t := n.table[cr.object]; t == cr.buf {
@@ -145,8 +150,10 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 	}
 	cr.kept = true
 	cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = g, m, d, true, false
+	cr.buf.copies = cr.plan.copies
 	cr.n.keep(cr.buf)
-	if len(cr.n.client.lines[cr.object]) > 0 && cr.n.table[cr.object] == cr.buf { // what is still to be told may be that another copy is gone
+	told := cr.n.client.reports.Open(cr.object) || m.Size >= cr.n.w.shape.inline // that another copy is gone, perhaps
+	if told && cr.n.table[cr.object] == cr.buf {
 		cr.n.announceComplete(cr.buf)
 	}
 }

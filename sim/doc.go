@@ -9,6 +9,11 @@
 // and flips bits in them. A workload drawn from the seed puts, gets, deletes,
 // restarts, evicts and reduces objects on random nodes.
 //
+// In some runs the application's op fails on one source of one Reduce (op.go).
+//
+// Nodes leave in good order as well (leave.go): where one goes, all that it has is kept
+// by one that stays.
+//
 // Faults are drawn too (faults.go): nodes die and come back as new incarnations,
 // hang, are slow, cut off or falsely suspected, and actors panic. In a bounded
 // run one comes at a time, the next when everything is as it should be: then

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/view"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
 // Faults. In a run that is bounded, what can cost a node waits until everything
@@ -69,7 +69,13 @@ func (w *world) victim(r *rand.Rand) *host {
 			up = append(up, h)
 		}
 	}
-	if len(up) == 0 || w.shape.faults == bounded && len(up) < 3 {
+	stay := len(up)
+	for _, h := range up {
+		if h.life.going { // it leaves: the voters are of the others
+			stay--
+		}
+	}
+	if len(up) == 0 || w.shape.faults == bounded && stay < 3 {
 		w.busy = false
 		return nil
 	}
@@ -275,9 +281,13 @@ func (w *world) panics(r *rand.Rand) string {
 		return "nobody panics"
 	}
 	l := w.doing
-	switch r.IntN(8) {
+	switch r.IntN(9) {
 	case 6, 7:
 		if what := w.familyTragedy(r); what != "" {
+			return what
+		}
+	case 5, 8:
+		if what := w.quietDeath(); what != "" {
 			return what
 		}
 	case 0, 1, 2:
@@ -312,6 +322,28 @@ func (w *world) panics(r *rand.Rand) string {
 	}
 	w.strike(func() { l.what += w.forgetful(r) })
 	return l.what + " "
+}
+
+// quietDeath has the root of a reduce that goes on panic. Nobody hears of it: that an
+// actor has ended is told once, and is lost here; no place reads from a root.
+func (w *world) quietDeath() string {
+	for _, n := range w.alive() {
+		for _, c := range n.reduces.coords {
+			places := c.core.Places()
+			if c.ended || c.call.ended || len(places) == 0 || places[0].State != "live" || !places[0].Acked || n.host.hung {
+				continue
+			}
+			key := placeKey{c.target, c.core.Reduce(), 0}
+			if p := w.byID[places[0].Node].reduces.places[key]; p != nil {
+				p.quiet = true
+				if w.placePanics(places[0].Node, key) {
+					w.met["panic: root that nobody hears of"]++
+					return fmt.Sprintf("the root of %s at %s panics, and nobody hears of it", c.target, places[0].Node)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // familyTragedy has a place panic that has delivered everything, and a little
@@ -355,16 +387,36 @@ func (w *world) placePanics(id phalanx.NodeID, key placeKey) bool {
 	return true
 }
 
+// accused has a node that has no complete copy tell that the digest of a final object
+// is wrong, which it is not.
+func (w *world) accused(r *rand.Rand) string {
+	n := w.joined(r)
+	if n == nil {
+		return "nobody accuses"
+	}
+	for _, id := range w.objects() {
+		m := w.oracle.model(id)
+		if !m.final() || n.table[id] != nil || n.fetches[id] != nil || n.making(id) || r.IntN(3) == 0 {
+			continue
+		}
+		w.met["fault: false accuser"]++
+		n.client.ask(n.client.numbers(), id, directory.Corrupt{Gen: m.gen, Digest: phalanx.Digest{1}}, nil)
+		return fmt.Sprintf("%s accuses the origin of %s", n.id, id)
+	}
+	return "nobody accuses"
+}
+
 // pressed has a node look for room although there is some. A copy that is the
-// last one is the most interesting to evict.
+// last one is the most interesting to evict. Somebody may begin to read one between
+// the choice and the question, so now and then it is one that is read.
 func (w *world) pressed(r *rand.Rand) string {
 	var worst *node
 	var last *copied
-	least := 0
+	least, read := 0, r.IntN(3) == 0
 	for _, n := range w.alive() {
 		for _, id := range sortedObjects(n.table) {
 			c := n.table[id]
-			if c.pinned || c.evicting || n.serving(c) > 0 || n.reduces.uses(c) || n.host.hung {
+			if c.pinned || c.evicting || n.serving(c) > 0 != read || c.readers > 0 || n.reduces.uses(c) || n.host.hung {
 				continue
 			}
 			if k := w.holders(c) + r.IntN(2); last == nil || k < least {
@@ -375,7 +427,15 @@ func (w *world) pressed(r *rand.Rand) string {
 	if last == nil {
 		return "nobody evicts"
 	}
-	worst.memory.evictCopy(last)
+	worst.memory.evictCopy(last, true)
+	if r.IntN(2) == 0 { // somebody begins to read it before the answer comes, or right after it
+		worst.after(drawn(r, 5*time.Millisecond), func() {
+			if worst.table[last.object] == last {
+				worst.read(last)
+			}
+			w.step(worst, "read")
+		})
+	}
 	return fmt.Sprintf("%s wants to evict %s", worst.id, last.object)
 }
 
@@ -415,23 +475,56 @@ func (w *world) forgetful(r *rand.Rand) string {
 // "": all who live are members with the newest view and suspect nobody, nothing
 // is on its way to be decided, and voters, backups and promised copies are there.
 func (w *world) missing() string {
+	if what := w.undecided(); what != "" {
+		return what
+	}
 	alive, v := w.alive(), w.audit.newest
-	if !w.untouched() || len(alive) != len(v.Members) {
+	if !w.untouched() {
+		return "a machine or a link fails"
+	}
+	for _, n := range alive {
+		if s := n.detector.Suspects(); len(s) > 0 {
+			return fmt.Sprintf("%s suspects %v", n.id, s)
+		}
+	}
+	for i, s := range v.Shards {
+		if w.shape.cap == 0 && !w.copiesThere(w.byID[s.Owner], i, alive) {
+			return fmt.Sprintf("there are not all copies of shard %d", i)
+		}
+	}
+	return ""
+}
+
+// undecided says what is still to be decided about the view, or copied for it, or "":
+// all who live are members that have it and a lease, and voters and backups are there.
+func (w *world) undecided() string {
+	alive, v := w.alive(), w.audit.newest
+	if len(alive) != len(v.Members) {
 		return fmt.Sprintf("%d nodes live, the view is %v", len(alive), v)
 	}
 	settled := false
 	for _, n := range alive {
 		settled = settled || n.core.Settled()
-		if !v.Has(n.id) || n.view.Number != v.Number {
+		switch {
+		case !v.Has(n.id) || n.view.Number != v.Number:
 			return fmt.Sprintf("%s has %v", n.id, n.view)
-		}
-		if s := n.detector.Suspects(); len(s) > 0 {
-			return fmt.Sprintf("%s suspects %v", n.id, s)
+		case n.client.lease <= n.clock():
+			return fmt.Sprintf("%s has no lease", n.id)
 		}
 	}
-	want := min(3, len(alive)-1+len(alive)%2)
-	leaving := slices.ContainsFunc(v.Members, func(m view.Member) bool { return m.Leaving })
-	if !settled || len(v.Voters) != want || leaving {
+	stay := len(alive)
+	for _, m := range v.Members {
+		if m.Leaving && w.byID[m.ID].going { // of its own will, and for as long as it takes
+			stay--
+		} else if m.Leaving {
+			return fmt.Sprintf("%s is about to be removed", m.ID)
+		}
+	}
+	want := min(3, stay-1+stay%2)
+	if stay >= 7 {
+		want = 5
+	}
+	if !settled || len(v.Voters) != want {
 		return fmt.Sprintf("something is to be decided after %v", v)
 	}
 	for i, s := range v.Shards {
@@ -443,27 +536,36 @@ func (w *world) missing() string {
 			return fmt.Sprintf("the owner of shard %d does not answer, or is warming", i)
 		case s.Backup != "" && (b.shards[i] == nil || b.shards[i].Lost()):
 			return fmt.Sprintf("the backup of shard %d has lost its state", i)
-		case w.shape.cap == 0 && !w.copiesThere(o, i, len(alive)):
-			return fmt.Sprintf("there are not all copies of shard %d", i)
 		}
 	}
 	return ""
 }
 
-// copiesThere reports whether all promised copies are.
-func (w *world) copiesThere(o *node, shard, nodes int) bool {
+// someLeave reports whether a node is about to leave.
+func (w *world) someLeave() bool {
+	return slices.ContainsFunc(w.alive(), func(n *node) bool { return n.going })
+}
+
+// staying returns the nodes that live and are not about to leave.
+func (w *world) staying() []*node {
+	return slices.DeleteFunc(slices.Clone(w.alive()), func(n *node) bool { return n.going })
+}
+
+// copiesThere reports whether these nodes have all promised copies of a shard's objects.
+func (w *world) copiesThere(o *node, shard int, nodes []*node) bool {
+	stay := len(w.staying())
 	for _, id := range o.shards[shard].Objects() {
 		m := w.oracle.model(id)
 		if m.copies < 2 || !m.final() {
 			continue
 		}
 		k := 0
-		for _, n := range w.alive() {
+		for _, n := range nodes {
 			if c := n.table[id]; c != nil && c.gen == m.gen && c.pinned && c.listed {
 				k++
 			}
 		}
-		if k < min(m.copies, nodes) && (k > 0 || w.met["fault: crash"]+w.met["fault: power lost"] < m.copies) {
+		if k < min(m.copies, stay) && (k > 0 || w.deaths < m.copies) {
 			return false // if as many died as there were copies, the last may have gone before there was another
 		}
 	}

@@ -63,7 +63,10 @@ func (f *fetch) served(c *copied) {
 		caller := f.callers[0]
 		f.callers = f.callers[1:]
 		f.n.w.met["get served by a put here"]++
-		if caller.pin && !c.pinned {
+		if caller.pin {
+			c.copies = max(c.copies, caller.copies)
+		}
+		if caller.pin && !c.pinned && !f.n.refuses {
 			c.pinned = true
 			f.n.announceComplete(c)
 		}
@@ -135,7 +138,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	switch e := e.(type) {
 	case transfer.Locate:
 		f.locate = e.Num
-		c.ask(e.Num, f.object, directory.Locate{Room: e.Room, Wait: e.Wait}, f.answered(e.Num))
+		c.ask(e.Num, f.object, directory.Locate{Room: e.Room, Wait: e.Wait, Failed: e.Failed}, f.answered(e.Num))
 		c.impatient(e.Num, func(err *phalanx.Error) { f.silent(e.Num, err) })
 	case transfer.Cancel:
 		c.cancel(e.Num, f.object)
@@ -168,6 +171,9 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		}
 	case transfer.TakeInline:
 		n.w.met["inline"]++
+		if f.buf.gen == e.Gen && len(f.buf.bytes) > 0 { // those that read it here would lose it
+			n.w.fail("(5) %s has read %d bytes of %s@%v, which is inline", n.id, len(f.buf.bytes), f.object, e.Gen)
+		}
 		f.clear()
 		f.buf.gen, f.buf.meta, f.buf.bytes = e.Gen, e.Meta, f.inline
 	case transfer.Complete:
@@ -202,9 +208,6 @@ func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}
 		f.step(toAnswered(num, from, r))
-		if r.Lease != 0 && f.lease != r.Lease { // it came too late
-			f.n.client.ask(f.n.client.numbers(), f.object, directory.Cancel{Num: num}, nil)
-		}
 	}
 }
 
@@ -283,8 +286,13 @@ func (f *fetch) complete(e transfer.Complete) {
 	callers := f.callers
 	f.callers = nil
 	delete(n.fetches, f.object)
-	pin := slices.ContainsFunc(callers, func(c *call) bool { return c.pin })
+	pin := slices.ContainsFunc(callers, func(c *call) bool { return c.pin }) && !n.refuses
 	f.buf.pinned = f.buf.pinned || pin
+	for _, c := range callers {
+		if c.pin {
+			f.buf.copies = max(f.buf.copies, c.copies)
+		}
+	}
 	n.keep(f.buf)
 	unlisted := inline && (f.inlineIn == 0 || f.inlineIn != n.client.epoch(f.object))
 	if inline && !unlisted {

@@ -82,6 +82,8 @@ func (h *host) crash(power bool) {
 	}
 	h.life = nil
 	n.end(nil)
+	n.w.deaths++
+	n.w.lost = n.w.lost || !n.w.decidable()
 	if !power {
 		n.disconnect(true)
 	}
@@ -115,6 +117,7 @@ func (h *host) restart() {
 // nil if they are gone with it.
 func (n *node) end(err *phalanx.Error) {
 	n.over = true
+	n.w.ended++
 	for _, c := range n.w.calls {
 		if c.node != n || c.ended {
 			continue
@@ -137,7 +140,7 @@ func (n *node) fenced() {
 	kept := map[phalanx.ObjectID]*copied{}
 	for _, id := range sortedObjects(n.table) {
 		c := *n.table[id]
-		c.upstream, c.path, c.evicting, c.listed = nil, nil, false, false
+		c.upstream, c.path, c.evicting, c.listed, c.readers = nil, nil, false, false, 0
 		c.born = w.now
 		kept[id] = &c
 	}

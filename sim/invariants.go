@@ -14,9 +14,8 @@ type audit struct {
 	w       *world
 	views   map[uint64]string
 	table   map[int]view.Shard
-	number  uint64           // of the newest view
-	newest  view.View        // and that
-	voters  []phalanx.NodeID // before those
+	number  uint64    // of the newest view
+	newest  view.View // and that
 	entered map[phalanx.NodeID]time.Duration
 	left    map[phalanx.NodeID]time.Duration
 	answers map[[2]uint64]phalanx.NodeID // (shard, epoch): who answered
@@ -34,6 +33,12 @@ type before struct {
 func (b before) had(epoch uint64, n phalanx.NodeID) bool {
 	return b.epoch == epoch && slices.ContainsFunc(b.Holders, func(h directory.HolderStat) bool { return h.Node == n && h.Complete }) &&
 		!slices.ContainsFunc(b.Leases, func(l directory.LeaseStat) bool { return l.Sender == n })
+}
+
+// leaseKey names a lease: its number is that of one shard.
+type leaseKey struct {
+	object phalanx.ObjectID
+	lease  uint64
 }
 
 // seen is what the owner of an object was last seen to have.
@@ -85,9 +90,6 @@ func (a *audit) view(n *node, v view.View) {
 		}
 	}
 	if v.Number > a.number {
-		if !slices.Equal(a.newest.Voters, v.Voters) {
-			a.voters = a.newest.Voters
-		}
 		a.number, a.newest = v.Number, v
 		a.w.trace.say(a.w.now, string(n.id), "VIEW %v", v)
 		for i, s := range v.Shards {
@@ -113,13 +115,13 @@ func (a *audit) view(n *node, v view.View) {
 // bounds must not happen.
 func (a *audit) shardLost(i int, s view.Shard) {
 	a.w.met["ShardLost"]++
-	if a.w.shape.faults != excessive {
+	if a.w.shape.faults != excessive && !a.w.paired {
 		a.w.fail("(14) shard %d is lost: %v", i, s)
 	}
 	for _, id := range a.w.objects() {
 		if id.Shard(a.w.shape.shards) == i {
 			delete(a.records, id)
-			a.w.oracle.forget(id)
+			a.survives(id, a.newest)
 		}
 	}
 }
@@ -179,7 +181,7 @@ func (a *audit) grant(n *node, shard int, r directory.Reply) {
 // granted reports whether the lease was granted earlier: a repetition is no
 // choice.
 func (a *audit) granted(r directory.Reply) bool {
-	return a.w.leases[r.Result.Lease]
+	return a.w.leases[leaseKey{r.Object, r.Result.Lease}]
 }
 
 // shard checks what a replica knows after a step.
@@ -195,7 +197,7 @@ func (a *audit) shard(n *node, i int) {
 			continue
 		}
 		for _, l := range p.Leases {
-			a.w.leases[l.ID] = true
+			a.w.leases[leaseKey{id, l.ID}] = true
 		}
 		a.dead(n, i, id, p)
 		if m := a.w.oracle.model(id); p.State == directory.Deleted && !p.Changing && p.Pushes == 0 && !s.Warming() && m.gone == 0 {
@@ -325,6 +327,16 @@ func (a *audit) mayReplace(n *node, id phalanx.ObjectID, rec directory.Record) b
 		}
 	}
 	return true
+}
+
+// watched checks (15) at a watcher: what it is told does not go back.
+func (a *audit) watched(n *node, w *watch, r directory.Readiness) {
+	old := w.last
+	switch {
+	case a.table[w.shard].LostAt > old.Version>>32 || old.Gen.IsZero() || r.Gen.IsZero():
+	case r.Gen.Less(old.Gen), r.Gen == old.Gen && old.State == directory.Finished && r.State == directory.Begun:
+		a.w.fail("(15) %s was told that %s is %v@%v, and now that it is %v@%v", n.id, r.Object, old.State, old.Gen, r.State, r.Gen)
+	}
 }
 
 // complete checks (3).

@@ -3,9 +3,35 @@ package sim
 import (
 	"slices"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
+
+// asksToEvict returns a check of what a replica has done with ev: an Evict ends no
+// lease under which somebody reads the copy, and what it takes off the list of a final
+// object goes to the backup.
+func (a *audit) asksToEvict(s *directory.Shard, ev directory.Event) (check func()) {
+	r, ok := ev.(directory.Request)
+	if _, evicts := r.Body.(directory.Evict); !ok || !evicts {
+		return func() {}
+	}
+	was, _ := s.Inspect(r.Object)
+	return func() {
+		p, _ := s.Inspect(r.Object)
+		lists := func(p directory.Picture) bool {
+			return slices.ContainsFunc(p.Holders, func(h directory.HolderStat) bool { return h.Node == r.From })
+		}
+		if p.Record.State == directory.Finished && lists(was) && !lists(p) && !p.Changing && !slices.Contains(p.Record.Evicted, r.From) {
+			a.w.fail("(13) %s may evict %s, and the next owner does not know it: %+v", r.From, r.Object, was)
+		}
+		for _, l := range was.Leases {
+			if l.Sender == r.From && !slices.Contains(p.Leases, l) {
+				a.w.fail("(13) %s may evict %s, which %s reads from it: %+v", r.From, r.Object, l.Receiver, was)
+			}
+		}
+	}
+}
 
 // evictable checks (13) where leave is given.
 func (a *audit) evictable(n *node, r directory.Reply) {
@@ -45,15 +71,34 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 				return
 			}
 		}
+		if o.made(r.Object, r.Result.Digest) {
+			return
+		}
 	}
 	a.w.fail("(13) %s may evict the only copy of %s", to.id, r.Object)
+}
+
+// made reports whether the node has made all bytes of an object that is final with
+// digest, and they are in no table yet. The owner may list them: the answer to that
+// Final is on its way.
+func (n *node) made(id phalanx.ObjectID, digest phalanx.Digest) bool {
+	is := func(c *copied) bool { return c != nil && c.whole && c.digest == digest }
+	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id && is(cr.buf) }) ||
+		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id && is(m.buf) }) || is(n.reduces.target(id))
+}
+
+// making reports whether the object is being made on the node: by a Put, by a maker or
+// at the root of a reduce.
+func (n *node) making(id phalanx.ObjectID) bool {
+	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id }) ||
+		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id }) || n.reduces.target(id) != nil
 }
 
 // lost checks what is called lost: nothing that is inline or that promised more
 // copies than one fault can take, nothing of which a member has a copy.
 func (a *audit) lost(n *node, e directory.ObjectLost) {
 	a.w.met["object lost"]++
-	if a.w.shape.faults == faultless {
+	if a.w.shape.faults == faultless && !a.comes(e) {
 		a.w.fail("(13) %s calls %s@%v lost, and no node has failed", n.id, e.Object, e.Gen)
 	}
 	m := a.w.oracle.model(e.Object)
@@ -63,13 +108,33 @@ func (a *audit) lost(n *node, e directory.ObjectLost) {
 	if m.inline {
 		a.w.fail("(14) %s calls %s@%v lost, which is inline", n.id, e.Object, e.Gen)
 	}
-	if m.copies > 1 && a.w.shape.faults != excessive && a.w.shape.cap == 0 {
+	if m.copies > 1 && a.w.shape.faults != excessive && !a.w.paired && a.w.shape.cap == 0 {
 		a.w.fail("(14) %s calls %s@%v lost, of which there are to be %d copies", n.id, e.Object, e.Gen, m.copies)
 	}
 	p, _ := n.shards[e.Object.Shard(a.w.shape.shards)].Inspect(e.Object)
-	if !a.mayReplace(n, e.Object, directory.Record{Gen: e.Gen, Evicted: p.Record.Evicted}) {
+	if !a.mayReplace(n, e.Object, directory.Record{Gen: e.Gen, Evicted: p.Record.Evicted}) && !a.announced(e) {
 		a.w.fail("(18) %s calls %s@%v lost, of which a member has a complete copy", n.id, e.Object, e.Gen)
 	}
+}
+
+// announced reports whether the announcement of a copy of what is called lost is on its
+// way: a place that has ended unheard was begun again, and only its end is known yet.
+func (a *audit) announced(e directory.ObjectLost) bool {
+	return slices.ContainsFunc(a.w.alive(), func(n *node) bool {
+		return slices.ContainsFunc(n.client.pending, func(p *pending) bool {
+			b, ok := p.req.Body.(directory.Announce)
+			return ok && p.req.Object == e.Object && b.Gen == e.Gen
+		})
+	})
+}
+
+// comes reports whether a member has all of what is called lost. The root of a reduce
+// announces it a moment after it is final. If a member has left since it was begun, its
+// owner cannot know until then that this was not the root.
+func (a *audit) comes(e directory.ObjectLost) bool {
+	return (a.newest.Left != 0 || a.w.met["left"] > 0) && slices.ContainsFunc(a.w.alive(), func(n *node) bool {
+		return slices.ContainsFunc(n.copies(e.Object), func(c *copied) bool { return c.gen == e.Gen && c.whole })
+	})
 }
 
 // contributions checks (16): what a coordinator takes for held is there, and

@@ -35,7 +35,7 @@ func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
 		return
 	}
 	m.buf = buf
-	n.client.ask(m.begin, c.object, directory.Begin{Meta: buf.meta, Maker: directory.ByReduce, Tag: string(n.id)}, func(_ phalanx.NodeID, r directory.Result) {
+	n.client.ask(m.begin, c.object, directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: string(n.id)}, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
 		case m.over:
 			if r.Kind == 0 && r.State == directory.Begun && r.Attached == "" { // bound after all
@@ -81,7 +81,7 @@ func (m *maker) fill(g phalanx.Generation) {
 		m.buf.bytes = append(m.buf.bytes, m.bytes[have:min(have+int(n.w.shape.piece), len(m.bytes))]...)
 		n.pump(m.buf)
 		if have == 0 {
-			n.client.report(m.object, directory.Announce{Gen: g, Origin: true, Begun: true}, nil)
+			n.client.report(m.object, directory.Announce{Gen: g, Origin: true, Begun: true, Meta: m.buf.meta}, nil)
 		}
 		n.after(time.Duration(n.w.rng.Int64N(int64(m.pace)+1)), func() { m.fill(g) })
 		return

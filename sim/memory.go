@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
@@ -81,45 +83,73 @@ func (m *memory) serve() {
 
 func (m *memory) tick() { m.serve() }
 
-// evict asks the owner for leave to drop the copy that was not used for longest.
+// evictPatience is how long an owner's answer is waited for: then another shard's
+// copy is asked about too.
+const evictPatience = 250 * time.Millisecond
+
+// short returns how many bytes are missing for the first that waits.
+func (m *memory) short() int64 {
+	if len(m.queue) == 0 || m.cap == 0 {
+		return 0
+	}
+	w := m.queue[0]
+	return m.used + w.bytes - w.c.room - m.cap
+}
+
+// evict asks owners for leave to drop the copies that were not used for longest, one
+// of each shard at a time, until what they may grant is enough.
 func (m *memory) evict() {
-	var oldest *copied
+	short := m.short()
+	busy := map[int]bool{}
+	var idle []*copied
 	for _, id := range sortedObjects(m.n.table) {
 		c := m.n.table[id]
-		if c.evicting {
-			return // one at a time
+		switch {
+		case c.evicting:
+			busy[m.shard(c)] = true
+			if m.n.w.now-c.asked < evictPatience {
+				short -= c.room
+			}
+		case !c.pinned && !m.n.inUse(c):
+			idle = append(idle, c)
 		}
-		if c.pinned || m.n.serving(c) > 0 || m.n.reduces.uses(c) || oldest != nil && oldest.used <= c.used {
-			continue
-		}
-		oldest = c
 	}
-	if oldest != nil {
-		m.evictCopy(oldest)
+	slices.SortStableFunc(idle, func(a, b *copied) int { return cmp.Compare(a.used, b.used) })
+	for _, c := range idle {
+		if short > 0 && !busy[m.shard(c)] {
+			busy[m.shard(c)] = true
+			short -= c.room
+			m.evictCopy(c, false)
+		}
 	}
 }
 
-// evictCopy asks the owner for leave to drop c.
-func (m *memory) evictCopy(c *copied) {
-	c.evicting, c.again = true, false
-	m.n.client.report(c.object, directory.Evict{Gen: c.gen}, func(_ phalanx.NodeID, r directory.Result) {
+func (m *memory) shard(c *copied) int { return c.object.Shard(m.n.w.shape.shards) }
+
+// evictCopy asks the owner for leave to drop c. In any case it is used then, if that
+// is possible; else only while somebody waits for room.
+func (m *memory) evictCopy(c *copied, inAnyCase bool) {
+	n := m.n
+	c.evicting, c.again, c.asked = true, false, n.w.now
+	n.client.report(c.object, directory.Evict{Gen: c.gen}, func(_ phalanx.NodeID, r directory.Result) {
 		c.evicting = false
-		if m.n.table[c.object] != c {
+		if n.table[c.object] != c {
 			return
 		}
-		if r.Kind != 0 {
-			m.n.w.met["eviction refused"]++
-			c.used = m.n.w.now // another one first
-			return
-		}
-		if c.pinned { // by a Put that came meanwhile
-			m.n.announceComplete(c)
-			return
-		}
-		m.n.w.met["eviction granted"]++
-		m.n.drop(c)
-		if c.again { // which may have come after the leave was given
-			m.n.client.report(c.object, directory.Drop{Gen: c.gen}, nil)
+		switch {
+		case r.Kind != 0:
+			n.w.met["eviction refused"]++
+			c.used = n.w.now // another one first
+		case c.pinned, n.inUse(c), !inAnyCase && m.short() <= 0: // since it was asked for
+			if n.inUse(c) {
+				n.w.met["eviction spares what is used meanwhile"]++
+			}
+			n.announceComplete(c)
+		default:
+			n.w.met["eviction granted"]++
+			c.evicted = true
+			n.drop(c)
+			n.client.report(c.object, directory.Drop{Gen: c.gen, Granted: !c.again}, nil)
 		}
 	})
 }

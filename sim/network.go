@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"time"
 
@@ -16,21 +15,47 @@ type item struct {
 	do  func()
 }
 
-// queue is a heap of what will happen, the next one first.
+// queue is a binary heap of what will happen, the next one first. It is written out
+// because container/heap allocates for each item.
 type queue []item
 
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
+func (q queue) less(i, j int) bool {
 	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
 }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(item)) }
-func (q *queue) Pop() any {
-	old := *q
-	it := old[len(old)-1]
-	old[len(old)-1] = item{}
-	*q = old[:len(old)-1]
-	return it
+
+func (q *queue) push(it item) {
+	*q = append(*q, it)
+	h := *q
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h.less(i, up) {
+			break
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+}
+
+func (q *queue) pop() item {
+	h := *q
+	first, last := h[0], len(h)-1
+	h[0], h[last] = h[last], item{}
+	h = h[:last]
+	*q = h
+	for i := 0; ; {
+		next := 2*i + 1
+		if next >= last {
+			return first
+		}
+		if next+1 < last && h.less(next+1, next) {
+			next++
+		}
+		if !h.less(next, i) {
+			return first
+		}
+		h[i], h[next] = h[next], h[i]
+		i = next
+	}
 }
 
 // weather is what the network does to control messages and streams.
@@ -81,7 +106,7 @@ func (w *world) after(d time.Duration, do func()) {
 		w.fail("(22) %d things are to happen, and ever more%s", len(w.queue), w.waiting())
 	}
 	w.seq++
-	heap.Push(&w.queue, item{at: w.now + d, seq: w.seq, do: do})
+	w.queue.push(item{at: w.now + d, seq: w.seq, do: do})
 }
 
 func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
@@ -105,9 +130,10 @@ func (w *world) send(from, to phalanx.NodeID, m any) {
 		n.after(0, func() { n.receive(from, m) })
 		return
 	}
-	deliver := func() { w.deliver(from, n, m) }
+	decode := w.encode(from, to, m)
+	deliver := func() { w.deliver(from, n, decode()) }
 	if byAddress(m) {
-		deliver = func() { w.deliverTo(from, n.host, m) }
+		deliver = func() { w.deliverTo(from, n.host, decode()) }
 	}
 	w.weathered(deliver)
 	if finishes(m) && w.chance(10*w.weather.echo) { // a late one would do most harm
@@ -155,9 +181,11 @@ func (w *world) weathered(deliver func()) {
 // byAddress reports whether m goes to an actor at an address, whoever lives
 // there by then. Everything else goes to one incarnation.
 func byAddress(m any) bool {
-	switch m.(type) {
+	switch m := m.(type) {
 	case toView, pushView, beat, reply, forward, accusation, joinAsk, order:
 		return true
+	case carried:
+		return byAddress(m.message)
 	}
 	return false
 }
@@ -177,18 +205,27 @@ func (w *world) deliver(from phalanx.NodeID, n *node, m any) {
 		w.met["message cut off"]++
 		return
 	}
-	handle := func() {
-		if !byAddress(m) && n.gone[from] {
-			w.met["message of a removed node refused"]++
-			return
-		}
-		n.receive(from, m)
+	switch {
+	case n.host.slow > 0:
+		n.after(0, func() { n.hear(from, m) })
+	case n.host.hung:
+		n.run(func() { n.hear(from, m) })
+	case !n.over:
+		n.hear(from, m)
 	}
-	if n.host.slow > 0 {
-		n.after(0, handle)
+}
+
+// hear takes a message, unless its sender was removed and it is not for an actor at an
+// address.
+func (n *node) hear(from phalanx.NodeID, m any) {
+	if !byAddress(m) && n.gone[from] {
+		n.w.met["message of a removed node refused"]++
 		return
 	}
-	n.run(handle)
+	if !byAddress(m) {
+		n.overdue.Hear(from)
+	}
+	n.receive(from, m)
 }
 
 // pipe is one direction of a connection: what is written to it arrives in order,

@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"math"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -27,6 +29,8 @@ type node struct {
 	member   bool          // it was in a view
 	tried    time.Duration // when it last asked to be let in
 	detector *detect.Core
+	routes   *detect.Routes
+	overdue  *detect.Overdue
 	gone     map[phalanx.NodeID]bool // who was removed from the view
 	shards   []*directory.Shard      // nil where it has no part
 	owed     []directory.Owed        // to the owner of each shard
@@ -41,6 +45,11 @@ type node struct {
 	out     []*outgoing // streams to others, and to local readers
 	in      map[uint64]*incoming
 	reduces *reduces
+
+	leaver  *leaver // while it tries to leave
+	refuses bool    // it leaves, and takes nothing new
+	going   bool    // it leaves, or has failed to and tries again
+	back    bool    // its process comes back when it has left
 }
 
 // Messages between nodes that belong to a shard replica or to the view.
@@ -96,8 +105,9 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	n.client = newClient(n)
 	n.memory = &memory{n: n, cap: w.shape.cap}
 	n.reduces = newReduces(n)
-	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards})
+	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter})
 	n.detector = detect.New(detect.Config{Self: n.id})
+	n.routes, n.overdue = detect.NewRoutes(n.id), detect.NewOverdue()
 	n.shards = make([]*directory.Shard, w.shape.shards)
 	n.owed = make([]directory.Owed, w.shape.shards)
 	for _, id := range sortedObjects(kept) {
@@ -160,6 +170,9 @@ func (n *node) tick() {
 		}
 	}
 	n.client.tick()
+	if n.leaver != nil {
+		n.leaver.tick()
+	}
 	n.tickStreams()
 	n.tickHoldings()
 	n.memory.tick()
@@ -178,7 +191,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		if n.shards[m.shard] == nil { // not told yet, or none any more
 			n.w.met["shard not there yet"]++
 			if r, ok := m.ev.(directory.Request); ok {
-				n.w.send(n.id, from, toClient{directory.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: directory.Result{
+				n.post(from, toClient{directory.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: directory.Result{
 					Kind: phalanx.ErrUnavailable, NotOwner: true}}})
 			}
 			break
@@ -187,16 +200,21 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	case toClient:
 		n.client.answered(from, m.Reply)
 	case toHolder:
+		if m.Outdated(n.client.epoch(m.Object)) {
+			n.w.met["order of a former epoch"]++
+			break
+		}
 		n.pushed(m.Push)
-		n.w.send(n.id, from, toShard{m.shard, directory.PushAcked{From: n.id, Object: m.Object, Seq: m.Seq}})
+		n.post(from, toShard{m.shard, directory.PushAcked{From: n.id, Object: m.Object, Seq: m.Seq}})
 	case toWatcher:
-		n.client.readiness(from, m.Readiness)
-		n.w.send(n.id, from, toShard{m.shard, directory.WatchAcked{From: n.id, Num: m.Num, Object: m.Object, Version: m.Version}})
+		if n.client.readiness(from, m.Readiness) {
+			n.post(from, toShard{m.shard, directory.WatchAcked{From: n.id, Num: m.Num, Object: m.Object, Version: m.Version}})
+		}
 	case ackHoldings:
 		n.owed[m.shard].Take(from, m.epoch)
 	case askLease:
 		f := n.fetches[m.object]
-		known := f != nil && f.lease == m.lease
+		known := f != nil && (f.core.Locating() != 0 || f.lease == m.lease) // it may be on its way
 		n.w.met["lease asked about"]++
 		if f != nil && m.move {
 			n.w.met["receiver moved"]++
@@ -205,9 +223,8 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 				move.Held = int64(len(f.buf.bytes))
 			}
 			f.step(move)
-			known = f.lease == m.lease
 		}
-		n.w.send(n.id, from, toShard{m.shard, directory.LeaseKnown{From: n.id, Object: m.object, Lease: m.lease, Known: known}})
+		n.post(from, toShard{m.shard, directory.LeaseKnown{From: n.id, Object: m.object, Lease: m.lease, Known: known}})
 	case toView:
 		n.stepView(view.Receive{From: from, Data: m.data, Now: n.clock()})
 	case pushView:
@@ -219,7 +236,9 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	case forward:
 		n.stepView(view.Propose{From: from, Relayed: m.relayed, Command: m.cmd, Now: n.clock()})
 	case accusation:
-		n.stepDetector(detect.Accused{By: from, Node: m.node, Cause: m.cause, Now: n.clock()})
+		n.stepDetector(detect.Accused{By: from, Node: m.node, Cause: m.cause, Told: m.told, Now: n.clock()})
+	case carried:
+		n.bring(from, m)
 	case joinAsk:
 		if n.view.Has(n.id) {
 			n.w.send(n.id, from, joinReply{n.view})
@@ -227,7 +246,8 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	case joinReply:
 		if !n.member {
 			n.stepView(view.Learn{From: from, View: m.view, Now: n.clock()})
-			n.stepView(view.Propose{Command: view.AddMember{Member: view.Member{ID: n.id, Control: "-", Data: "-"}}, Now: n.clock()})
+			old, _ := m.view.Namesake(n.id) // its life is over, as there is one of a name at a time
+			n.stepView(view.Propose{Command: view.AddMember{Member: view.Member{ID: n.id, Control: "-", Data: "-"}, Replaces: old.ID}, Now: n.clock()})
 		}
 	case open:
 		n.opened(from, m)
@@ -262,15 +282,15 @@ func (n *node) stepView(ev view.Event) {
 func (n *node) doView(e view.Effect) {
 	switch e := e.(type) {
 	case view.Send:
-		n.w.send(n.id, e.To, toView{e.Data})
+		n.post(e.To, toView{e.Data})
 	case view.Push:
-		n.w.send(n.id, e.To, pushView{e.Term, e.View})
+		n.post(e.To, pushView{e.Term, e.View})
 	case view.SendBeat:
-		n.w.send(n.id, e.To, beat{e.Beat})
+		n.post(e.To, beat{e.Beat})
 	case view.SendReply:
-		n.w.send(n.id, e.To, reply{e.Reply})
+		n.post(e.To, reply{e.Reply})
 	case view.Forward:
-		n.w.send(n.id, e.To, forward{e.Relayed, e.Command})
+		n.post(e.To, forward{e.Relayed, e.Command})
 	case view.Publish:
 		n.publish(e.View)
 	case view.Lease:
@@ -281,13 +301,14 @@ func (n *node) doView(e view.Effect) {
 			}
 		}
 	case view.Fenced:
+		if n.leaver != nil {
+			n.leaver.step(leave.Viewed{Number: math.MaxUint64})
+			return
+		}
 		n.w.audit.fenced(n)
 		n.fenced()
-	case view.GaveUp:
+	case view.GaveUp: // the part of the node that proposed it proposes it again
 		n.w.met["command given up"]++
-		if _, ok := e.Command.(view.RemoveMember); !ok { // the detector says so again
-			n.stepView(view.Propose{Command: e.Command, Now: n.clock()})
-		}
 	case view.Reject:
 		n.w.met["view message refused"]++
 	}
@@ -314,7 +335,11 @@ func (n *node) publish(v view.View) {
 			n.reduces.connectionBroke(m.ID)
 		}
 	}
+	n.reduces.tellLeaving()
 	n.tickHoldings()
+	if n.leaver != nil {
+		n.leaver.viewed()
+	}
 }
 
 // configure starts, tells or ends this node's replica of a shard.
@@ -335,12 +360,15 @@ func (n *node) configure(i int, s view.Shard) {
 }
 
 func (n *node) configuration(s view.Shard) directory.Configure {
-	members := make([]phalanx.NodeID, 0, len(n.view.Members))
+	members, leaving := make([]phalanx.NodeID, 0, len(n.view.Members)), []phalanx.NodeID(nil)
 	for _, m := range n.view.Members {
 		members = append(members, m.ID)
+		if m.Leaving {
+			leaving = append(leaving, m.ID)
+		}
 	}
-	return directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members,
-		Number: n.view.Number, Left: n.view.Left, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}
+	return directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Leaving: leaving,
+		Number: n.view.Number, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}
 }
 
 func (n *node) newShard(i int, lostIn uint64) *directory.Shard {
@@ -356,24 +384,26 @@ func (n *node) panicShard(i int) {
 
 func (n *node) stepShard(i int, ev directory.Event) {
 	s := n.shards[i]
+	unread := n.w.audit.asksToEvict(s, ev)
 	effects := s.Step(n.clock(), ev)
+	unread()
 	for _, e := range effects {
 		switch e := e.(type) {
 		case directory.Reply:
 			n.w.audit.answer(n, i, e)
-			n.w.send(n.id, e.To, toClient{e})
+			n.post(e.To, toClient{e})
 		case directory.Push:
-			n.w.send(n.id, e.To, toHolder{i, e})
+			n.post(e.To, toHolder{i, e})
 		case directory.Readiness:
-			n.w.send(n.id, e.To, toWatcher{i, e})
+			n.post(e.To, toWatcher{i, e})
 		case directory.SendReplicate:
-			n.w.send(n.id, e.To, toShard{i, e.Replicate})
+			n.post(e.To, toShard{i, e.Replicate})
 		case directory.SendConfirm:
-			n.w.send(n.id, e.To, toShard{i, e.Confirm})
+			n.post(e.To, toShard{i, e.Confirm})
 		case directory.AckHoldings:
-			n.w.send(n.id, e.To, ackHoldings{i, e.Epoch})
+			n.post(e.To, ackHoldings{i, e.Epoch})
 		case directory.AskLease:
-			n.w.send(n.id, e.To, askLease{i, e.Object, e.Lease, e.Move})
+			n.post(e.To, askLease{i, e.Object, e.Lease, e.Move})
 		case directory.CaughtUp:
 			n.stepView(view.Propose{Command: view.InSync{Shards: []view.Synced{{Shard: i, Epoch: e.Epoch, Node: e.Node}}}, Now: n.clock()})
 		case directory.LostState:
@@ -403,15 +433,22 @@ func (n *node) tickHoldings() {
 			continue
 		}
 		n.round++
-		all := n.holdings(i)
-		const chunk = 2
-		for part := 0; ; part++ {
-			k := min(chunk, len(all))
-			n.w.send(n.id, o.Owner, toShard{i, directory.Holdings{From: n.id, Epoch: o.Epoch, Round: n.round, Part: uint64(part),
-				Before: n.client.block<<20 + 1, Holdings: all[:k:k], End: k == len(all)}})
-			if all = all[k:]; len(all) == 0 {
-				break
-			}
-		}
+		h := directory.Holdings{From: n.id, Epoch: o.Epoch, Round: n.round, Before: n.client.block<<20 + 1}
+		n.tellHoldings(i, o.Owner, h, n.holdings(i))
 	}
+}
+
+// tellHoldings sends the holdings that the node has just listed, in parts. That takes a
+// while, in which the node goes on.
+func (n *node) tellHoldings(shard int, owner phalanx.NodeID, h directory.Holdings, all []directory.Holding) {
+	n.after(n.w.draw(20*time.Millisecond), func() {
+		const chunk = 2
+		k := min(chunk, len(all))
+		h.Holdings, h.End = all[:k:k], k == len(all)
+		n.post(owner, toShard{shard, h})
+		if !h.End {
+			h.Part++
+			n.tellHoldings(shard, owner, h, all[k:])
+		}
+	})
 }

@@ -23,14 +23,15 @@ type model struct {
 	tried  [][]byte                      // all bytes that somebody wants to put
 	finals map[phalanx.Generation]*final // every generation that became final
 
-	state   directory.State // durable, as an owner has shown it last; never Lost
-	gen     phalanx.Generation
-	inline  bool
-	copies  int           // a Put has returned that promised so many
-	began   bool          // a Delete began
-	revived bool          // one had begun before its shard was lost: who was told of it takes it for deleted
-	deleted time.Duration // when the first Delete ended well; 0: none did
-	gone    time.Duration // when all holders had acknowledged it
+	state    directory.State // durable, as an owner has shown it last; never Lost
+	gen      phalanx.Generation
+	inline   bool
+	copies   int                // a Put has returned that promised so many
+	survives phalanx.Generation // was final when the shard was lost, and some member had it
+	began    bool               // a Delete began
+	revived  bool               // one had begun before its shard was lost: who was told of it takes it for deleted
+	deleted  time.Duration      // when the first Delete ended well; 0: none did
+	gone     time.Duration      // when all holders had acknowledged it
 }
 
 // final is a generation that became final.
@@ -51,6 +52,16 @@ func (o *oracle) model(id phalanx.ObjectID) *model {
 
 // final reports whether the present generation is final.
 func (m *model) final() bool { return m.state == directory.Finished }
+
+// replacedSince reports whether a generation was final at t or later, and is no more.
+func (m *model) replacedSince(t time.Duration) bool {
+	for _, f := range m.finals {
+		if f.over != 0 && f.over >= t {
+			return true
+		}
+	}
+	return false
+}
 
 // available reports whether the final bytes of id are in the cluster.
 func (o *oracle) available(id phalanx.ObjectID) bool {
@@ -91,6 +102,9 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 			f.over = o.w.now
 		}
 	}
+	if rec.Gen != m.gen {
+		m.copies = 0 // those were of other bytes
+	}
 	if rec.State == directory.Finished {
 		o.finished(id, rec.Gen, rec.Digest)
 	}
@@ -122,6 +136,7 @@ func (o *oracle) finished(id phalanx.ObjectID, g phalanx.Generation, d phalanx.D
 // complete copies may be gone, tombstones too.
 func (o *oracle) forget(id phalanx.ObjectID) {
 	m := o.model(id)
+	m.survives = phalanx.Generation{}
 	m.state, m.gen, m.inline, m.copies = directory.Unbound, phalanx.Generation{}, false, 0
 	m.revived = m.revived || m.began
 	m.began, m.deleted, m.gone = false, 0, 0
@@ -198,7 +213,12 @@ func sortedGens(m map[phalanx.Generation]*final) []phalanx.Generation {
 func (o *oracle) ended(c *call) {
 	m := o.model(c.object)
 	if c.err != nil {
-		if (c.err.Kind == phalanx.ErrInternal || c.err.Kind == phalanx.ErrCorrupt) && !c.excused {
+		lost := o.w.audit.table[c.object.Shard(o.w.shape.shards)].LostAt != 0
+		broken := (c.err.Kind == phalanx.ErrInternal || c.err.Kind == phalanx.ErrCorrupt) && !c.excused
+		// A reduce that follows one that is given up goes on. One whose result was final
+		// and lost before it heard of it may find its binding released.
+		ends := c.kind == "reduce" && c.err.Kind == phalanx.ErrAborted && !lost && !m.replacedSince(c.began)
+		if broken || ends {
 			o.w.fail("%s of %s at %s ended in %v", c.kind, c.object, c.node.id, c.err)
 		}
 		return

@@ -1,8 +1,8 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
-
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -15,6 +15,7 @@ import (
 type place struct {
 	r           *reduces
 	key         placeKey
+	name        string // the key, for sorting
 	instance    uint64
 	core        *reduce.Place
 	coordinator phalanx.NodeID
@@ -30,17 +31,19 @@ type place struct {
 	out     []byte // what was combined of combine.Gen
 	made    bool
 	serve   reduce.Serve
-	room    *copied // holds the room of the target while there is no root
-	root    *copied // the target, at the root
-	began   bool    // the target's first piece was announced
-	circle  *circle // in a ring
-	pulled  bool    // the stream of the place before was read: what came cannot come again
-	kept    bool    // it was released, and goes on by itself
+	room    *copied         // holds the room of the target while there is no root
+	root    *copied         // the target, at the root
+	began   bool            // the target's first piece was announced
+	circle  *circle         // in a ring
+	failed  reduce.PlaceGen // the label under which the op has failed
+	pulled  bool            // the stream of the place before was read: what came cannot come again
+	kept    bool            // it was released, and goes on by itself
+	quiet   bool            // nobody hears of its end
 }
 
 func newPlace(r *reduces, key placeKey) *place {
 	r.instances++
-	p := &place{r: r, key: key, instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{object: key.target}}
+	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{object: key.target}}
 	p.clear()
 	p.step(reduce.PlaceTick{Now: r.n.clock()})
 	return p
@@ -116,6 +119,9 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 	switch e := e.(type) {
 	case reduce.OpenSource:
 		p.source, p.whole, p.moved = p.copyOf(e.Source, e.Gen), false, 0
+		if p.source != nil && p.r.target(e.Source) == p.source {
+			n.w.met["target streams into another reduce"]++
+		}
 		n.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
 	case reduce.CloseSource:
 		p.source = nil
@@ -215,6 +221,10 @@ func (p *place) advance() {
 		length = min(length, len(b))
 	}
 	for i := len(p.out); i < length; i++ {
+		if source := p.refuses(i + 1); source != "" {
+			p.opFailed(source)
+			break
+		}
 		var sum byte
 		for _, in := range p.combine.Inputs {
 			b, _ := p.input(in)
@@ -259,14 +269,14 @@ func (p *place) show() {
 		p.root = &copied{object: p.key.target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: true, room: p.room.room}
 		p.room.room = 0
 		p.began = false
-		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true}, nil)
+		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Meta: p.root.meta}, nil)
 	}
 	if p.root.complete {
 		return
 	}
 	if !p.began && len(p.out) > 0 {
 		p.began = true
-		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true}, nil)
+		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
 	}
 	p.root.bytes = p.out
 	if len(p.out) == int(p.combine.Meta.Size) {

@@ -35,14 +35,31 @@ func (w *world) plan() []action {
 	add(w.shape.troubles, w.someFault)
 	add(w.shape.panics, w.panics)
 	add(w.shape.presses, w.pressed)
+	add(w.shape.pairs, w.pairDies)
+	add(w.shape.accusers, w.accused)
 	for i := range w.shape.rings {
 		add(1, func(r *rand.Rand) string { return w.allReduce(r, i) })
+	}
+	r, leaves := newLeaves(w.seed, w.shape)
+	for range leaves {
+		all = append(all, action{at: drawn(r, w.shape.length), seed: r.Uint64(), do: w.leaves})
 	}
 	slices.SortStableFunc(all, func(a, b action) int { return int(a.at - b.at) })
 	for i := range all {
 		all[i].number = i
 	}
 	return all
+}
+
+// someGiveUp draws after how long a command to the view that does not become visible is
+// given up. It is ten seconds in the node, and no fault of a run lasts so long. It does not
+// touch the other random streams.
+func someGiveUp(seed uint64) time.Duration {
+	r := rand.New(rand.NewPCG(seed, 0x8ebc6af09c88c6e3))
+	if r.IntN(4) > 0 {
+		return 0
+	}
+	return 50*time.Millisecond + drawn(r, 500*time.Millisecond)
 }
 
 // schedule has the planned actions done, or those of them that are wanted.

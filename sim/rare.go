@@ -5,7 +5,7 @@ func Faults() []string {
 	return []string{
 		"fault: crash", "fault: power lost", "fault: restart with a new incarnation", "fault: hang", "fault: slow node",
 		"fault: one-way partition", "fault: link cut", "fault: nobody hears a node", "fault: node cut off",
-		"fault: two-way partition of groups", "fault: false suspicion",
+		"fault: two-way partition of groups", "fault: false suspicion", "fault: owner and backup of a shard at once", "fault: false accuser",
 		"panic: coordinator", "panic: place", "panic: fetch", "panic: shard replica", "panic: owner of a shard",
 		"panic: place that has delivered", "panic: parent of a delivered place",
 		"message lost", "message twice", "message again much later", "message cut off", "stream broken", "bad piece",
@@ -17,17 +17,20 @@ func Faults() []string {
 // that never gets there is noticed.
 func Rare() []string {
 	return []string{
-		"asked a node that does not own", "answer of a former owner", "late grant given back", "late watch ended",
+		"asked a node that does not own", "answer of a former owner", "answer of a former epoch", "late grant given back", "late watch ended", "readiness of a former owner",
 		"lease of a partial copy", "lease asked about", "cycle broken by the path in WAIT", "receiver found slow", "stream beside a slow one", "receiver moved",
 		"transfer resumed", "bad piece asked for again", "sender ahead", "sender behind", "prefix cleared: reset", "prefix cleared: aborted",
 		"put fails half-way", "put of equal bytes", "put waits for another", "put final without its caller", "put awaits copies", "copy ordered",
-		"inline", "eviction granted", "eviction refused",
-		"shard moved", "owner is warm again", "ShardLost", "object lost", "lost object put again", "lost object replaced by other bytes",
+		"inline", "copy checked after an accusation", "eviction granted", "eviction refused", "eviction spares what is used meanwhile", "report waits for another", "report joins another",
+		"shard moved", "owner is warm again", "ShardLost", "copy outlives its shard", "reduce asked for again after its shard was lost", "object lost", "lost object put again", "lost object replaced by other bytes",
 		"owner says nothing: ErrUnavailable", "majority of the voters lost", "fenced node rejoins", "message of a removed node refused",
 		"get of a copy that no owner has heard of", "node suspected: silent", "node suspected: connection refused", "node trusted again",
-		"reduce inline", "small source is fetched", "reduce attaches to another", "reduce gets the recorded answer", "reduce restarts its target",
+		"op fails: at a place", "op fails: on small sources", "reduce ended: its op has failed", "reduce inline", "small source is fetched", "target of a reduce is deleted", "reduce attaches to another", "reduce gets the recorded answer", "reduce restarts its target",
 		"reduce: ancestors cleared", "reduce: replaced", "reduce: held", "reduce: completed", "place cleared", "delivered place is not replaced",
 		"place ended: its coordinator is gone", "place ordered of no member", "source of a reduce starts over", "source of a reduce lost",
+		"lost place found by asking", "reduce: moved", "target streams into another reduce", "target starts over that streams into another reduce",
 		"coordinator restarted", "coordinator resumed",
+		"command given up", "left", "leave: copy handed over", "leave: what runs is given up", "leave: fenced meanwhile", "leave failed",
+		"refused by a node that leaves: put", "refused by a node that leaves: reduce", "refused by a node that leaves: place",
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +19,8 @@ type reduces struct {
 	coords    []*coordinator
 	places    map[placeKey]*place
 	instances uint64
-	feeds     []*feed         // outputs that parents elsewhere read
+	feeds     []*feed // outputs that parents elsewhere read
+	leaving   []phalanx.NodeID
 	unheard   map[reader]bool // places that ended, and their coordinator does not know it
 }
 
@@ -50,10 +52,11 @@ func newReduces(n *node) *reduces {
 }
 
 func (r *reduces) sortedPlaces() []*place {
+	if len(r.places) == 0 {
+		return nil
+	}
 	all := slices.Collect(maps.Values(r.places))
-	slices.SortFunc(all, func(a, b *place) int {
-		return strings.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key))
-	})
+	slices.SortFunc(all, func(a, b *place) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 
@@ -93,28 +96,59 @@ func (r *reduces) receive(from phalanx.NodeID, m any) {
 	}
 }
 
-// ordered hands an effect of a coordinator to a place; one is made for a Stop
-// too, so that it refuses commands that come later.
+// ordered hands an effect of a coordinator to a place. Only a Command makes one: a place
+// that is not here has ended, and has nothing.
 func (r *reduces) ordered(from phalanx.NodeID, e reduce.Effect) {
 	switch e := e.(type) {
 	case reduce.Command:
-		p := r.place(placeKey{e.State.Target, e.State.Reduce, e.State.Place}, from)
+		key := placeKey{e.State.Target, e.State.Reduce, e.State.Place}
+		if p := r.places[key]; r.n.refuses && (p == nil || !p.core.Runs()) {
+			r.n.w.met["refused by a node that leaves: place"]++
+			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.Refused{Place: key.place, Node: r.n.id, Attempt: e.State.Attempt,
+				Version: e.State.Version, Kind: phalanx.ErrClosed, Text: "the node is leaving"}})
+			return
+		}
+		p := r.place(key, from)
 		p.commanded(e)
 	case reduce.Stop:
+		key := placeKey{e.Target, e.Reduce, e.Place}
+		if r.places[key] == nil { // it has ended
+			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.Stopped{Place: e.Place, Node: r.n.id, Gen: e.Gen}})
+			return
+		}
 		p := r.place(placeKey{e.Target, e.Reduce, e.Place}, from)
 		p.step(reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final, TargetGen: e.TargetGen})
 	case reduce.AskDelivered:
+		key := placeKey{e.Target, e.Reduce, e.Parent}
+		if r.places[key] == nil {
+			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.NotDelivered{Parent: e.Parent, ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen}})
+			return
+		}
 		p := r.place(placeKey{e.Target, e.Reduce, e.Parent}, from)
 		p.step(reduce.Asked{ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen})
+	case reduce.AskRuns:
+		key := placeKey{e.Target, e.Reduce, e.Place}
+		if p := r.places[key]; p != nil {
+			p.step(reduce.AskedRuns{Place: e.Place, Gen: e.Gen})
+			return
+		}
+		r.n.w.met["lost place found by asking"]++
+		r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.PlaceLost{Place: e.Place, Gen: e.Gen, Reason: reduce.LostPanic, Text: "it does not run any more"}})
 	case reduce.Inspect:
-		in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt}
+		const page = 2 // places in one answer
+		in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}
 		for _, p := range r.sortedPlaces() {
 			if p.key.target == e.Target && p.key.reduce == e.Reduce {
 				p.step(reduce.Inspecting{Attempt: e.Attempt})
-				if p.core.Runs() {
+				if p.core.Runs() && p.key.place >= e.From {
 					in.Places = append(in.Places, p.core.Held())
 				}
 			}
+		}
+		slices.SortFunc(in.Places, func(a, b reduce.Held) int { return cmp.Compare(a.State.Place, b.State.Place) })
+		if len(in.Places) > page {
+			in.Next, in.Places = in.Places[page].State.Place, in.Places[:page]
+			r.n.w.met["places told in parts"]++
 		}
 		r.n.w.send(r.n.id, from, report{reader{placeKey: placeKey{e.Target, e.Reduce, 0}}, in})
 	}
@@ -138,7 +172,9 @@ func (r *reduces) place(key placeKey, from phalanx.NodeID) *place {
 // is stopped.
 func (r *reduces) reported(from phalanx.NodeID, m report) {
 	if e, ok := m.event.(reduce.PlaceLost); ok && e.Reason == reduce.LostPanic {
-		delete(r.n.w.byID[from].reduces.unheard, m.from)
+		maps.DeleteFunc(r.n.w.byID[from].reduces.unheard, func(ended reader, _ bool) bool {
+			return ended == m.from || ended.placeKey == m.from.placeKey && m.from.instance == 0
+		})
 	}
 	if _, joined := m.event.(reduce.Joined); joined {
 		for _, c := range slices.Clone(r.coords) {
@@ -163,8 +199,8 @@ func (r *reduces) reported(from phalanx.NodeID, m report) {
 
 // readiness hands what a watch was told to its coordinator.
 func (r *reduces) readiness(rd directory.Readiness) {
-	for _, c := range r.coords {
-		c.survey.told(rd)
+	for _, c := range slices.Clone(r.coords) {
+		c.told(rd)
 	}
 }
 
@@ -184,12 +220,16 @@ func (r *reduces) objects(all map[phalanx.ObjectID]bool) {
 	}
 }
 
-func (r *reduces) pushed(p directory.Push) {
+// pushed hands an order to the places that make the object, and reports whether one
+// has a copy of it.
+func (r *reduces) pushed(p directory.Push) (has bool) {
 	for _, pl := range r.sortedPlaces() {
 		if pl.key.target == p.Object {
+			has = has || pl.root != nil
 			pl.pushed(p)
 		}
 	}
+	return has
 }
 
 func (r *reduces) expects(object phalanx.ObjectID) bool {

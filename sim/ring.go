@@ -81,6 +81,10 @@ func (p *place) turn() {
 	}
 	for _, s := range sortedStreams(p.edges) {
 		ed := p.edges[s]
+		if source := p.refuses(len(p.circle.own)); source != "" && len(p.apart[ed.gen]) > 0 {
+			p.opFailed(source)
+			return
+		}
 		p.circle.in = p.apart[ed.gen]
 		if ed.waits {
 			ed.waits = false
@@ -169,6 +173,9 @@ func (p *place) leaveRing(why string) {
 
 // ringEnded takes the end of the stream of the place before.
 func (p *place) ringEnded(ed *edge, complete bool, text string) {
+	if p.failed == p.combine.Gen {
+		return
+	}
 	if complete {
 		p.turn()
 		p.cameRound()
@@ -184,7 +191,7 @@ func (p *place) ringEnded(ed *edge, complete bool, text string) {
 	p.step(reduce.EdgeEnded{Child: ed.Place, Gen: ed.gen, Stream: ed.Stream, Complete: complete, Text: text})
 	if complete && p.core.Runs() && p.circle != nil {
 		if p.root != nil && p.serve.Root {
-			p.r.n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true}, nil)
+			p.r.n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
 		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.circle.result())})
 	}

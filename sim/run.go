@@ -1,15 +1,17 @@
 package sim
 
 import (
-	"container/heap"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 // Config is what a run is determined by, and where its trace is written.
@@ -43,6 +45,9 @@ type world struct {
 	weather weather
 	shape   shape
 
+	giveUpAfter time.Duration // of commands to the view; 0: as in the node
+	badOp       *badOp        // nil: no op fails
+
 	hosts  []*host
 	cut    map[[2]*host]int // ways that nothing takes
 	deaf   map[[2]*host]int // whose heartbeats do not get to whom
@@ -50,18 +55,23 @@ type world struct {
 	byID   map[phalanx.NodeID]*node
 	oracle *oracle
 	audit  *audit
-	leases map[uint64]bool // that were seen
+	leases map[leaseKey]bool // that were seen
 
 	script []*line
 	doing  *line
+	paired bool          // owner and backup of a shard were struck at once
 	busy   bool          // something is struck at the moment
 	mends  []func()      // end the faults
 	calmed bool          // there are no more
+	lost   bool          // a majority of the voters died
+	deaths int           // of processes and machines, with all that they had
 	quiet  time.Duration // since when all is as it should be
 
+	reduced map[phalanx.ObjectID]reduce.Config // what has made a target, as asked for last
 	calls   []*call
 	callSeq uint64
 	open    int // calls that have not ended
+	ended   int // lives
 
 	met   map[string]int
 	trace trace
@@ -105,7 +115,7 @@ func (w *world) cycle(n *node, id phalanx.ObjectID, p directory.Picture) {
 func Run(cfg Config) (res Result) {
 	w := &world{seed: cfg.Seed, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), fate: rand.New(rand.NewPCG(cfg.Seed, 0xda942042e4dd58b5)),
 		cut: map[[2]*host]int{}, deaf: map[[2]*host]int{}, byID: map[phalanx.NodeID]*node{},
-		leases: map[uint64]bool{}, met: map[string]int{}, trace: trace{hash: 14695981039346656037, out: cfg.Trace}}
+		reduced: map[phalanx.ObjectID]reduce.Config{}, leases: map[leaseKey]bool{}, met: map[string]int{}, trace: trace{hash: 14695981039346656037, out: cfg.Trace}}
 	w.oracle = &oracle{w: w, objects: map[phalanx.ObjectID]*model{}}
 	w.audit = newAudit(w)
 	defer func() {
@@ -123,6 +133,8 @@ func Run(cfg Config) (res Result) {
 	}()
 	w.shape = someShape(w.fate)
 	w.met["run: "+w.shape.faults.String()]++
+	w.giveUpAfter = someGiveUp(cfg.Seed)
+	w.badOp = someBadOp(cfg.Seed, w.shape)
 	w.trace.say(0, "", "seed %d: %+v", w.seed, w.shape)
 	bad := someWeather(w.fate)
 	if cfg.Calm {
@@ -192,7 +204,7 @@ func (w *world) until(then time.Duration, done func() bool) bool {
 		if n%16 == 0 && done() {
 			return true
 		}
-		it := heap.Pop(&w.queue).(item)
+		it := w.queue.pop()
 		w.now = it.at
 		it.do()
 	}
@@ -211,7 +223,7 @@ func (w *world) waiting() string {
 	s := "; " + w.missing()
 	for _, n := range w.alive() {
 		if !n.view.Has(n.id) || len(n.view.Members) != w.running() {
-			s += fmt.Sprintf("; %s has %v, leader %s", n.id, n.view, n.core.Leader())
+			s += fmt.Sprintf("; %s has %v: %v", n.id, n.view, n.core)
 		}
 	}
 	for _, c := range w.calls {
@@ -230,32 +242,47 @@ func (w *world) waiting() string {
 // finish checks that whatever can end ends, reads every object everywhere,
 // deletes everything, and looks for what is left.
 func (w *world) finish() {
-	if !w.until(w.now+settled, w.members) {
-		if w.shape.faults == excessive && !w.majority() {
+	if what := w.heal(); what != "" {
+		if w.lost {
 			w.unavailable()
 			return
 		}
-		w.fail("(21) %v after the faults stopped not all are members%s", settled, w.waiting())
+		w.fail("(18, 19, 21, 22) %v after the faults stopped it does not come to this: %s%s", settled, what, w.waiting())
 	}
-	w.quiet = w.now
-	w.must(settled, "all is as it should be", w.atRest)
+	w.linkFails()
 	w.putAgain()
 	w.must(settled, "every call that can end has ended", w.allEnded)
+	var phantom string
+	if !w.until(w.now+settled, func() bool { phantom = w.audit.phantom(); return phantom == "" }) {
+		w.fail("(24) %s", phantom)
+	}
 	if w.shape.cap == 0 {
 		w.readAll()
+		w.rebuilt()
 	}
 	for _, c := range w.calls {
 		if !c.ended {
 			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
 		}
 	}
-	for _, id := range w.objects() {
-		w.delete(w.joined(w.fate), id)
-	}
-	w.must(settled, "everything is deleted", func() bool { return w.open == 0 })
+	w.must(settled, "everything is deleted", w.deleteAll())
 	var left string
 	if !w.until(w.now+settled, func() (ok bool) { left, ok = w.audit.nothingLeft(); return ok }) {
 		w.fail("(23) %s", left)
+	}
+}
+
+// deleteAll begins a Delete of every object, and returns what reports whether all have
+// ended. One at a node that left meanwhile is asked for anew, somewhere else.
+func (w *world) deleteAll() func() bool {
+	calls := map[phalanx.ObjectID]*call{}
+	return func() bool {
+		for _, id := range w.objects() {
+			if c := calls[id]; c == nil || c.err != nil && c.err.Kind == phalanx.ErrClosed {
+				calls[id] = w.delete(w.joined(w.fate), id)
+			}
+		}
+		return w.open == 0
 	}
 }
 
@@ -267,22 +294,88 @@ func (w *world) atRest() bool {
 	return w.now-w.quiet >= time.Second
 }
 
-// majority reports whether enough voters of the newest view are left, and of the
-// voters before them, which have to agree to the change.
-func (w *world) majority() bool {
-	for _, voters := range [][]phalanx.NodeID{w.audit.newest.Voters, w.audit.voters} {
-		left := 0
-		for _, id := range voters {
-			if n := w.byID[id]; n != nil && !n.over {
-				left++
-			}
+// heal waits until all is as it should be, and says what it does not come to, or "".
+func (w *world) heal() string {
+	if !w.allMembers() {
+		return "all are members"
+	}
+	if w.shape.cap == 0 {
+		if !w.until(w.now+settled, func() bool { return !w.someLeave() }) {
+			return "all who leave have left"
 		}
-		if left <= len(voters)/2 && len(voters) > 0 {
-			return false
+		if !w.allMembers() { // the last member may have been one that left
+			return "all are members"
 		}
 	}
-	return true
+	w.quiet = w.now
+	if !w.until(w.now+settled, w.atRest) {
+		return "all is as it should be"
+	}
+	return ""
 }
+
+// allMembers waits until all are members, some by an operator's hand.
+func (w *world) allMembers() bool {
+	return w.until(w.now+settled, w.members) || w.restartStranded() && w.until(w.now+settled, w.members)
+}
+
+// restartStranded has an operator start those nodes again that were removed while they
+// were cut off, and that know nobody any more: all members of the last view they heard
+// of have left or died since. It reports whether there were any.
+func (w *world) restartStranded() bool {
+	any := false
+	for _, n := range w.alive() {
+		knows := slices.ContainsFunc(n.view.Members, func(m view.Member) bool {
+			o := w.byID[m.ID]
+			return o != nil && !o.over && w.audit.newest.Has(o.id)
+		})
+		if !w.audit.newest.Has(n.id) && !knows {
+			any = true
+			w.met["node that knows nobody any more is started again"]++
+			n.host.crash(false)
+			n.host.restart()
+		}
+	}
+	return any
+}
+
+// decidable reports whether a majority of the voters lives: of those that the newest
+// view names, of those that any node knows to be decided, and of those to which a leader
+// has only just begun to change. A change that is not decided soon must not have been
+// begun, as a leader asks before, unless most voters hang since they have answered.
+func (w *world) decidable() bool {
+	var newest uint64
+	var decided [][]phalanx.NodeID
+	for _, n := range w.nodes { // those that have ended, too
+		if index, all := n.core.Quorums(); index > newest {
+			newest, decided = index, all
+		}
+	}
+	awake := func(n *node) bool { return !n.host.hung }
+	lives := func(n *node) bool { return !n.over }
+	hang := slices.ContainsFunc(decided, func(voters []phalanx.NodeID) bool { return !w.most(voters, awake) })
+	quorums := append(decided, w.audit.newest.Voters)
+	for _, n := range w.nodes {
+		if to, since := n.core.Changing(n.clock()); to != nil && (since < justBegun || hang) {
+			quorums = append(quorums, to)
+		}
+	}
+	return !slices.ContainsFunc(quorums, func(voters []phalanx.NodeID) bool { return !w.most(voters, lives) })
+}
+
+// most reports whether more than half of some voters are as is wanted.
+func (w *world) most(voters []phalanx.NodeID, want func(*node) bool) bool {
+	n := 0
+	for _, id := range voters {
+		if v := w.byID[id]; v != nil && want(v) {
+			n++
+		}
+	}
+	return n > len(voters)/2 || len(voters) == 0
+}
+
+// justBegun is how long messages may take that decide on a change of the voters.
+const justBegun = 300 * time.Millisecond
 
 // noAnswer is what a Get waits for whose owner says nothing.
 const noAnswer = "its directory shard has not answered"
@@ -362,6 +455,9 @@ func (w *world) canEnd(c *call) bool {
 
 // reduceCanEnd reports whether enough sources are there, as in (19).
 func (w *world) reduceCanEnd(c *call) bool {
+	if w.oracle.model(c.object).deleted != 0 { // its target cannot be made any more
+		return true
+	}
 	there := 0
 	for _, id := range c.sources {
 		if m := w.oracle.model(id); w.oracle.available(id) && !m.began && !m.revived {

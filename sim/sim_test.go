@@ -2,7 +2,9 @@ package sim_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +18,16 @@ import (
 var seldom = []string{
 	"cycle broken by the path in WAIT", "get of a copy that no owner has heard of", "place ordered of no member", "struck: a warming owner", "struck: a sender",
 	"lease asked about", "receiver moved", "owner says nothing: ErrUnavailable", "fault: two-way partition of groups", "eviction refused", "late watch ended",
-	"place ended: its coordinator is gone",
+	"place ended: its coordinator is gone", "leave: fenced meanwhile", "leave failed", "refused by a node that leaves: place",
+	"lost place found by asking",
+}
+
+// TestMain collects garbage less often, as cmd/sim does.
+func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
+	os.Exit(m.Run())
 }
 
 // TestSeeds runs many small clusters.

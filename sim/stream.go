@@ -17,6 +17,8 @@ const (
 	// showPatience is how long a sender waits for a copy that cannot come any more,
 	// as far as it knows.
 	showPatience = time.Second
+	// expectFor is how long it waits for one that may come, as far as it knows.
+	expectFor = 2 * time.Second
 )
 
 // Messages of a stream of bytes. A receiver opens and closes; pieces, waits and
@@ -60,6 +62,7 @@ type outgoing struct {
 	next   int64   // offset
 	busy   bool    // a piece is on its way to the pipe
 	waited time.Duration
+	lacks  time.Duration // since when there is no copy
 	hoped  time.Duration // when there was a copy last, or one was to be expected
 	path   []phalanx.NodeID
 	over   bool
@@ -91,7 +94,7 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 			return // it came twice
 		}
 	}
-	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hoped: n.w.now}
+	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hoped: n.w.now, lacks: n.w.now}
 	var others int
 	for _, p := range n.out {
 		if p.over || p.open.object != m.object {
@@ -287,7 +290,10 @@ func (o *outgoing) end(last *ending) {
 func (n *node) tickStreams() {
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })
 	for _, o := range slices.Clone(n.out) {
-		if o.over || o.c != nil || n.expects(o.open.object, o.open.gen) {
+		if o.c != nil {
+			o.lacks = n.w.now
+		}
+		if o.over || o.c != nil || n.expects(o.open.object, o.open.gen) && n.w.now-o.lacks <= expectFor {
 			o.hoped = n.w.now
 		} else if n.w.now-o.hoped > showPatience {
 			n.w.met["sender has waited in vain"]++

@@ -60,9 +60,17 @@ func (s *survey) told(r directory.Readiness) {
 	}
 	old := s.last[i]
 	s.last[i] = r
+	if !s.known[i] && (r.State == directory.Unbound || r.State == directory.Deleted) {
+		kind := phalanx.ErrAborted
+		if r.State == directory.Deleted {
+			kind = phalanx.ErrDeleted
+		}
+		s.c.step(reduce.SourceMissing{Source: r.Object, Gen: r.Gen, Kind: kind})
+	}
 	if !s.known[i] && s.first {
 		s.known[i] = true
 		s.ready = append(s.ready, readyOf(r)...)
+		s.final(r)
 		if !slices.Contains(s.known, false) {
 			s.surveyed()
 		}
@@ -103,11 +111,16 @@ func (s *survey) told(r directory.Readiness) {
 		}
 		events = append(events, rd)
 	}
-	if r.State == directory.Finished {
-		events = append(events, reduce.SourceFinal{Source: r.Object, Gen: r.Gen})
-	}
 	for _, ev := range events {
 		s.c.step(ev)
+	}
+	s.final(r)
+}
+
+// final says that a generation is final, also if there is no copy of it any more.
+func (s *survey) final(r directory.Readiness) {
+	if r.State == directory.Finished || r.State == directory.Lost {
+		s.c.step(reduce.SourceFinal{Source: r.Object, Gen: r.Gen})
 	}
 }
 
@@ -119,7 +132,11 @@ func readyOf(r directory.Readiness) []reduce.Ready {
 	var out []reduce.Ready
 	for _, l := range r.Ready {
 		kind := reduce.Complete
-		if !l.Complete {
+		switch {
+		case l.Complete:
+		case r.Maker == directory.ByReduce:
+			kind = reduce.Target
+		default:
 			kind = reduce.Origin
 		}
 		out = append(out, reduce.Ready{Source: r.Object, Node: l.Node, Gen: r.Gen, Meta: r.Meta, Kind: kind, Final: final})

@@ -15,6 +15,7 @@ import (
 type accusation struct {
 	node  phalanx.NodeID
 	cause detect.Cause
+	told  time.Duration
 }
 
 func (n *node) stepDetector(ev detect.Event) {
@@ -27,8 +28,9 @@ func (n *node) stepDetector(ev detect.Event) {
 			n.suspect(e.Node)
 		case detect.Trust:
 			n.w.met["node trusted again"]++
+			n.routes.Forget(e.Node)
 		case detect.Accuse:
-			n.w.send(n.id, e.To, accusation{e.Node, e.Cause})
+			n.w.send(n.id, e.To, accusation{e.Node, e.Cause, e.Told})
 		case detect.Remove:
 			n.w.met["removal proposed"]++
 			n.stepView(view.Propose{Command: view.RemoveMember{Node: e.Node, Dead: e.Dead}, Now: n.clock()})
@@ -57,7 +59,10 @@ func (n *node) beat(to phalanx.NodeID) {
 			back(func() detect.Event { return detect.Refuses{Node: to, Now: n.clock()} })
 		default:
 			dest.life.after(0, func() {
-				back(func() detect.Event { return detect.Echoed{Node: to, Now: n.clock()} })
+				back(func() detect.Event {
+					n.overdue.Hear(to)
+					return detect.Echoed{Node: to, Now: n.clock()}
+				})
 			})
 		}
 	})
@@ -82,7 +87,7 @@ func (n *node) watched() {
 		}
 	}
 	slices.Sort(streams)
-	n.stepDetector(detect.Tick{Streams: slices.Compact(streams), Now: n.clock()})
+	n.stepDetector(detect.Tick{Streams: slices.Compact(streams), Overdue: n.overdue.At(n.clock()), Now: n.clock()})
 }
 
 // changed tells the detector of a new view.
@@ -103,11 +108,14 @@ func (n *node) changed(v view.View) {
 			pair(s.Next)
 		}
 	}
+	n.routes.Learn(ev.Members)
+	n.overdue.Learn(ev.Members)
 	n.stepDetector(ev)
 }
 
 // suspect breaks with a node that this node does not trust to answer.
 func (n *node) suspect(id phalanx.NodeID) {
+	n.routes.Suspect(id)
 	n.reduces.nodeGone(id, false)
 	n.sever(id)
 	n.stepView(view.PeerBroken{Node: id, Now: n.clock()})
@@ -197,15 +205,17 @@ func (r *reduces) lose(p *place, why string) {
 	}
 }
 
-// tellLost tells the coordinator of a place that it has ended until it hears it:
-// whoever watches an actor hears of its end, or that the connection broke.
+// tellLost tells the coordinator of a place that it has ended, once: whoever watches
+// an actor hears of its end if that message is not lost.
 func (r *reduces) tellLost(p *place, lost reduce.PlaceLost) {
-	if !r.unheard[p.reader()] || r.n.w.byID[p.coordinator].over {
+	if r.n.w.byID[p.coordinator].over {
 		delete(r.unheard, p.reader())
 		return
 	}
+	if p.quiet {
+		return
+	}
 	r.n.w.send(r.n.id, p.coordinator, report{p.reader(), lost})
-	r.n.after(50*time.Millisecond, func() { r.tellLost(p, lost) })
 }
 
 // streamsBroke ends the streams between places here and on another node.

@@ -22,10 +22,16 @@ type copied struct {
 	whole    bool           // every byte is there
 	complete bool           // and it is final
 	pinned   bool
+	copies   int    // that are to be kept, as far as is known
+	tag      string // of the reduce that has made it, as far as is known
+	note     []byte // its answer, if pinned
 	origin   bool
 	room     int64 // reserved
 	used     time.Duration
+	readers  int // callers that look at it
 	evicting bool
+	asked    time.Duration                   // when leave to evict it was asked for
+	evicted  bool                            // it was dropped with that leave
 	again    bool                            // announced since it was asked for leave to evict it
 	gone     bool                            // was dropped
 	listed   bool                            // an owner has it in its list
@@ -39,6 +45,9 @@ func digestOf(b []byte) phalanx.Digest { return xxh3.Hash128(b).Bytes() }
 
 // sortedObjects returns the keys of m in order: map order must not show.
 func sortedObjects[V any](m map[phalanx.ObjectID]V) []phalanx.ObjectID {
+	if len(m) == 0 { // most of the time, in each tick
+		return nil
+	}
 	return slices.Sorted(maps.Keys(m))
 }
 
@@ -101,7 +110,7 @@ func (n *node) holdings(shard int) []directory.Holding {
 			continue
 		}
 		h := directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Complete: c.complete, Pinned: c.pinned, Origin: c.origin,
-			Begun: len(c.bytes) > 0 || c.whole}
+			Begun: len(c.bytes) > 0 || c.whole, Copies: c.copies, Tag: c.tag, Note: c.note}
 		if c.complete {
 			h.Digest = c.digest
 		}
@@ -116,9 +125,12 @@ func (n *node) holdings(shard int) []directory.Holding {
 // copyOrder fetches an object in order to keep it, pinned.
 func (n *node) copyOrder(p directory.Push) {
 	n.w.met["copy ordered"]++
+	if n.refuses {
+		return // the owner asks another when it knows
+	}
 	if c := n.table[p.Object]; c != nil {
 		if c.gen == p.Gen {
-			c.pinned = true
+			c.pinned, c.copies = true, max(c.copies, p.Copies)
 			n.announceComplete(c)
 		}
 		return
@@ -127,46 +139,90 @@ func (n *node) copyOrder(p directory.Push) {
 		return
 	}
 	c := n.w.call("copy", n, p.Object)
-	c.pin = true
+	c.pin, c.copies = true, p.Copies
 	n.w.fetch(c, true)
 	if !c.ended {
 		n.w.bound(c, patience, phalanx.ErrDeadline)
 	}
 }
 
-// pushed carries out an order of an owner; twice is the same as once.
-func (n *node) pushed(p directory.Push) {
-	if p.Order == directory.PushCopy {
-		n.copyOrder(p)
+// spared ends what copyOrder has begun.
+func (n *node) spared(p directory.Push) {
+	f := n.fetches[p.Object]
+	if f == nil {
 		return
 	}
+	for _, c := range slices.Clone(f.callers) {
+		if c.pin {
+			n.w.met["copy that was ordered is not needed"]++
+			c.leave(errorf(phalanx.ErrCanceled, c.object, "enough others have a copy"))
+		}
+	}
+}
+
+// pushed carries out an order of an owner; twice is the same as once.
+func (n *node) pushed(p directory.Push) {
+	switch p.Order {
+	case directory.PushCopy:
+		n.copyOrder(p)
+		return
+	case directory.PushSpare:
+		n.spared(p)
+		return
+	case directory.PushCheck:
+		n.check(p)
+		return
+	}
+	busy := n.reduces.pushed(p)
 	if f := n.fetches[p.Object]; f != nil {
 		f.pushed(p)
+		busy = true
 	}
 	for _, c := range slices.Clone(n.creates) {
 		if c.object == p.Object {
 			c.pushed(p)
+			busy = true
 		}
 	}
 	for _, m := range slices.Clone(n.makers) {
 		if m.object == p.Object {
 			m.pushed(p)
+			busy = true
 		}
 	}
-	n.reduces.pushed(p)
 	c := n.table[p.Object]
 	if c == nil {
+		if !busy && p.Order == directory.PushFinal { // a root that has been lost since
+			n.w.met["final root is gone"]++
+			n.client.report(p.Object, directory.Drop{Gen: p.Gen}, nil)
+		}
 		return
 	}
 	switch {
-	case p.Order == directory.PushDrop && !p.Gen.Less(c.gen),
+	case p.Order == directory.PushDrop,
 		p.Order == directory.PushAbort && !p.Gen.Less(c.gen),
 		p.Order == directory.PushReset && c.gen.Less(p.Gen):
 		n.drop(c)
+		if p.Order == directory.PushAbort && c.whole { // a report that it is complete may be on its way
+			n.client.report(p.Object, directory.Drop{Gen: c.gen}, nil)
+		}
 	case p.Order == directory.PushFinal && p.Gen == c.gen: // the owner does not know that it is complete
 		c.again = true
 		n.announceComplete(c)
 	}
+}
+
+// check looks at the bytes of the own copy, and tells their digest.
+func (n *node) check(p directory.Push) {
+	n.w.met["copy checked after an accusation"]++
+	c := directory.Checked{Gen: p.Gen}
+	for _, t := range n.copies(p.Object) {
+		if t.gen == p.Gen && t.whole {
+			c.Digest = digestOf(t.bytes)
+			break
+		}
+	}
+	n.client.ask(n.client.numbers(), p.Object, c, nil)
 }
 
 func (n *node) announceComplete(c *copied) {
@@ -178,6 +234,11 @@ func (n *node) announceComplete(c *copied) {
 func (n *node) listed(c *copied, r directory.Result) {
 	if n.table[c.object] != c || r.Waiting {
 		return
+	}
+	if r.Kind == 0 && r.State == directory.Finished && r.Gen == c.gen && r.Tag != "" {
+		if c.tag = r.Tag; c.pinned && c.note == nil {
+			c.note = r.Note
+		}
 	}
 	if r.Kind != 0 || r.State == directory.Unbound || r.State == directory.Deleted || c.gen.Less(r.Gen) {
 		n.drop(c)
@@ -197,7 +258,7 @@ func (n *node) keep(c *copied) {
 			return
 		}
 		if old.gen == c.gen {
-			c.pinned = c.pinned || old.pinned
+			c.pinned, c.copies = c.pinned || old.pinned, max(c.copies, old.copies)
 		}
 		old.gone = true
 		n.memory.release(old)
@@ -215,10 +276,10 @@ func (n *node) keep(c *copied) {
 // drop forgets a copy; whoever reads it is told.
 func (n *node) drop(c *copied) {
 	c.gone = true
-	n.memory.release(c)
 	if n.table[c.object] == c {
 		delete(n.table, c.object)
 	}
+	n.memory.release(c)
 	n.cutStreams(c)
 	n.reduces.moved(c.object)
 }

@@ -29,6 +29,8 @@ type shape struct {
 	panics       int // of actors besides
 	presses      int // for room
 	rings        int // AllReduces
+	pairs        int // owner and backup of a shard at once
+	accusers     int // nodes that find a digest wrong, and are wrong
 }
 
 // faultiness is what faults a run has.
@@ -80,6 +82,12 @@ func someShape(r *rand.Rand) shape {
 	if r.IntN(2) == 0 {
 		s.presses = r.IntN(10)
 	}
+	if r.IntN(4) == 0 {
+		s.accusers = 1 + r.IntN(4)
+	}
+	if s.faults == bounded && r.IntN(4) == 0 {
+		s.pairs, s.nodes = 1, max(s.nodes, 5)
+	}
 	return s
 }
 
@@ -95,7 +103,7 @@ type call struct {
 	gone    bool // its caller died with it
 	pin     bool // what is fetched is to be kept
 	excused bool // an actor has panicked
-	copies  int  // of a put
+	copies  int  // of a put, and of an order to copy
 	err     *phalanx.Error
 	gen     phalanx.Generation
 	bytes   []byte
@@ -129,6 +137,9 @@ func (w *world) end(c *call, err *phalanx.Error, g phalanx.Generation, bytes []b
 		w.trace.say(w.now, string(c.node.id), "call %d: %s %s ended: %v", c.id, c.kind, c.object, err)
 	}
 	w.oracle.ended(c)
+	if t := c.node.table[c.object]; err == nil && c.kind == "get" && t != nil && t.gen == g {
+		c.node.read(t)
+	}
 }
 
 // vanish forgets a call whose caller is gone.
@@ -170,6 +181,9 @@ func (w *world) put(n *node, object phalanx.ObjectID, plan putPlan) *call {
 	c := w.call("put", n, object)
 	c.copies = plan.copies
 	w.oracle.model(object).tried = append(w.oracle.model(object).tried, plan.bytes)
+	if n.refused(c) {
+		return c
+	}
 	n.put(c, plan)
 	for _, cr := range n.creates {
 		if cr.call == c {
@@ -181,6 +195,9 @@ func (w *world) put(n *node, object phalanx.ObjectID, plan putPlan) *call {
 
 func (w *world) make(n *node, object phalanx.ObjectID, bytes []byte, restarts int, pace time.Duration) *call {
 	c := w.call("make", n, object)
+	if n.refused(c) {
+		return c
+	}
 	n.make(c, bytes, restarts, pace)
 	for _, m := range n.makers {
 		if m.call == c {

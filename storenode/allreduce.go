@@ -37,7 +37,7 @@ func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
 	case reduce.Follows:
 		select {
 		case g := <-gets:
-			if g.err == nil && g.view.copy.tag == Reduce(r).Fingerprint().String() {
+			if g.err == nil && e.Table.isTagged(g.view.copy, Reduce(r).Fingerprint().String()) {
 				return AllReduced{Target: r.Target, Result: ReduceResult{Info: g.view.Info(), In: r.Sources}, View: g.view}
 			}
 			gets <- g // the reduce says what is wrong

@@ -48,6 +48,18 @@ func (a *arrival) add(c *call) {
 	a.calls[c.id] = c
 }
 
+// pins reports whether a copy that is to stay is waited for.
+func (a *arrival) pins() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.calls {
+		if c.pin {
+			return true
+		}
+	}
+	return false
+}
+
 func (a *arrival) remove(id uint64) *call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -129,6 +141,7 @@ func (s *Store) lookedUp(c actor.Context, m lookedUp) {
 	for _, cl := range a.take() {
 		env.hand(cl, kept)
 	}
+	env.Table.release(kept)
 }
 
 // tell sends a message to the fetch of an arrival, which is started if there is none

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -75,8 +74,8 @@ func (e *Env) Gather(ctx context.Context, g Gather, op string) Gathered {
 		}
 		return Gathered{Err: withOp(op, "", failed)}
 	}
-	for _, id := range g.Sources {
-		if !slices.Contains(out.In, id) {
+	for i, id := range g.Sources {
+		if out.Views[i] == nil {
 			out.Out = append(out.Out, id)
 		}
 	}

@@ -69,8 +69,13 @@ func (p *place) foldEdge(o *output, f, before *folder, last bool, e *edge) {
 		<-e.before.finished
 	}
 	e.before = nil
-	err := p.pull(o, f, before, last, e)
+	err := whileBusy(e.ctx, o.ctx, func() error { return p.pull(o, f, before, last, e) })
 	if e.ctx.Err() != nil || o.ctx.Err() != nil {
+		return
+	}
+	var failed opFailed
+	if errors.As(err, &failed) {
+		p.env.send(p.self, failed)
 		return
 	}
 	var ended *dataplane.Ended
@@ -150,8 +155,8 @@ func (p *place) pull(o *output, f, before *folder, last bool, e *edge) error {
 			}
 			at := f.passed.Load()
 			dst := o.at(at, min(limit, at+int64(len(src))))
-			if err := p.hub.ops.Combine(o.op, o.meta.DType, dst, src[:len(dst)]); err != nil {
-				return err
+			if err := o.apply(&f.call, dst, src[:len(dst)]); err != nil {
+				return opFailed{o, f.place, err}
 			}
 			o.advance(f, len(dst), last)
 			src = src[len(dst):]

@@ -29,9 +29,13 @@ type Directory interface {
 	Impatient(num uint64, silent func(*phalanx.Error))
 	// Owner returns the node that owns id in the present view.
 	Owner(id phalanx.ObjectID) phalanx.NodeID
+	// View returns the number of the present view.
+	View() uint64
 	// Epoch returns the epoch of id's shard in the present view, which is another
 	// one whenever its owner is, or has lost what it knew.
 	Epoch(id phalanx.ObjectID) uint64
+	// Shards returns how many directory shards there are, 0 before the first view.
+	Shards() int
 	// Tell sends an event about id to node's replica of its shard, once.
 	Tell(node phalanx.NodeID, id phalanx.ObjectID, ev directory.Event)
 }
@@ -54,8 +58,9 @@ type Env struct {
 	Spawn func(props *actor.Props, name string) (*actor.PID, error)
 	// Publish puts a recovery event on the actor system's event stream.
 	Publish func(event any)
-	// Members returns the nodes of the present view.
-	Members func() []phalanx.NodeID
+	// Members returns the nodes of the present view, Staying those of them that are
+	// not about to leave.
+	Members, Staying func() []phalanx.NodeID
 	// StoreOn returns the store actor of another node.
 	StoreOn func(node phalanx.NodeID) (*actor.PID, bool)
 	// Request sends a message to an actor, also of another node, and returns its
@@ -74,10 +79,12 @@ type Env struct {
 
 	nums   atomic.Uint64
 	down   downlink
-	refuse atomic.Bool // see RefuseHandOvers
+	leaves atomic.Bool // see Leave
 	fenced atomic.Bool // see Fence
 	active registry
-	life   life
+
+	checking sync.Mutex // held by the check that looks at a copy's bytes
+	life     life
 
 	outgoing outgoing
 }
@@ -88,6 +95,7 @@ type registry struct {
 	fetches map[phalanx.ObjectID]*arrival
 	puts    map[phalanx.ObjectID][]*actor.PID
 	deleted map[phalanx.ObjectID]bool // of puts: while they run an order came to drop it
+	checks  map[phalanx.ObjectID]bool // of copies, that run
 	closed  bool                      // nothing is started any more
 }
 
@@ -98,18 +106,21 @@ func (e *Env) Fetching() int {
 	return len(e.active.fetches)
 }
 
-// addPut notes a put, unless the node is leaving.
-func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) bool {
+// addPut notes a put, unless the node takes none any more.
+func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) *phalanx.Error {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
 	if e.active.closed {
-		return false
+		return e.Ended()
+	}
+	if e.Leaves() {
+		return e.Leaving()
 	}
 	if e.active.puts == nil {
 		e.active.puts = map[phalanx.ObjectID][]*actor.PID{}
 	}
 	e.active.puts[id] = append(e.active.puts[id], pid)
-	return true
+	return nil
 }
 
 func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {

@@ -75,8 +75,9 @@ type fetch struct {
 	growing  context.CancelFunc // of a buffer of unknown size
 	supply   *supply            // which the core has not taken yet
 	result   error
-	final    *objectCopy // once complete
-	whole    *Info       // of inline bytes for which there is no room yet
+	final    *objectCopy // once complete; retained until everyone has been answered
+	held     bool
+	whole    *Info // of inline bytes for which there is no room yet
 	probe    probe
 }
 
@@ -167,6 +168,7 @@ func (f *fetch) end() {
 		f.env.Table.drop(f.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: kind, Node: f.env.Self, Err: errors.New("the actor that fetched it has ended")})
 	}
 	f.setCopy(nil)
+	f.letGo()
 	if !leaves {
 		f.withdraw(gen)
 	}
@@ -296,7 +298,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		if e.Num == f.arrival.num { // that is the look-up
 			return
 		}
-		f.request(e.Num, directory.Locate{Room: e.Room, Wait: e.Wait, Down: f.env.down.known(f.env.Now())})
+		f.request(e.Num, directory.Locate{Room: e.Room, Wait: e.Wait, Down: f.env.down.known(f.env.Now()), Failed: e.Failed})
 	case transfer.Cancel:
 		f.env.Directory.Forget(e.Num)
 		f.env.report(f.object, directory.Cancel{Num: e.Num})
@@ -394,67 +396,6 @@ func toAnswered(num uint64, owner phalanx.NodeID, r directory.Result) transfer.A
 		Lease: r.Lease, Sender: r.Sender, Beside: r.Beside}
 }
 
-func (f *fetch) reserve(bytes int64) {
-	self, env, ctx := f.self, f.env, f.ctx
-	if bytes == phalanx.UnknownSize && f.copy != nil {
-		buf := f.copy.buffer
-		buf.Retain()
-		f.lacks = growStep
-		ctx, f.growing = context.WithCancel(ctx)
-		f.write(func() {
-			defer buf.Release()
-			env.sendReserved(self, bytes, buf.Grow(ctx, growStep))
-		})
-		return
-	}
-	charge := f.needed
-	if bytes != phalanx.UnknownSize {
-		charge = dataplane.Charge(bytes)
-	}
-	f.needed = 0
-	if charge == 0 {
-		env.sendReserved(self, bytes, nil)
-		return
-	}
-	f.lacks = charge
-	f.unreserve() // waiting while holding could starve two fetches of each other
-	room := f.room
-	go func() {
-		err := env.Pool.Budget().Reserve(ctx, charge)
-		if err == nil {
-			room.give(charge)
-		}
-		env.sendReserved(self, bytes, err)
-	}()
-}
-
-// roomReserved tells that there is room for bytes of the object.
-type roomReserved struct{ bytes int64 }
-
-func (e *Env) sendReserved(to *actor.PID, bytes int64, err error) {
-	if err != nil {
-		e.send(to, transfer.NoRoom{Err: e.noSpace(err)})
-		return
-	}
-	e.send(to, roomReserved{bytes})
-}
-
-// noSpace returns the error of a reservation as this node's.
-func (e *Env) noSpace(err error) *phalanx.Error {
-	out := phalanx.Error{Kind: phalanx.ErrNoSpace, Err: err}
-	var pe *phalanx.Error
-	if errors.As(err, &pe) {
-		out = *pe
-	}
-	out.Node = e.Self
-	return &out
-}
-
-// lack is the error of a call whose deadline passed as it waited for n bytes.
-func (e *Env) lack(n int64) *phalanx.Error {
-	return e.noSpace(e.Pool.Budget().Lack(n, context.DeadlineExceeded))
-}
-
 // complete makes the copy complete and answers everyone.
 func (f *fetch) complete(e transfer.Complete) {
 	if f.whole != nil { // once there is room
@@ -462,6 +403,7 @@ func (f *fetch) complete(e transfer.Complete) {
 	}
 	if f.final == nil && f.result == nil {
 		f.final = f.copy
+		f.held = f.env.Table.retain(f.copy) // before it can be evicted
 		f.env.Table.finish(f.copy, e.Meta, e.Digest, false)
 	}
 	f.finish()
@@ -481,7 +423,16 @@ func (f *fetch) finish() {
 			f.answer(c)
 		}
 	}
+	f.letGo()
 	f.env.send(f.store, fetchOver{f.object, f.arrival})
+}
+
+// letGo ends the fetch's own use of what it has brought.
+func (f *fetch) letGo() {
+	if f.held {
+		f.held = false
+		f.env.Table.release(f.final)
+	}
 }
 
 func (f *fetch) answer(c *call) {

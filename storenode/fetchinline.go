@@ -32,9 +32,9 @@ func (f *fetch) takeInline(info Info) {
 		return
 	}
 	f.whole, f.lacks = &info, size
-	self, env, ctx, room := f.self, f.env, f.ctx, f.room
+	self, env, ctx, room, wait := f.self, f.env, f.ctx, f.room, f.wait()
 	go func() {
-		err := env.Pool.Budget().Reserve(ctx, size)
+		err := wait(ctx, size)
 		if err == nil {
 			room.give(size)
 		}
@@ -71,11 +71,11 @@ func (f *fetch) giveUpInline() {
 
 // keepInline hands the reserved room to the table.
 func (f *fetch) keepInline(info Info) {
-	f.final = f.env.keepInline(info, f.small)
+	f.final, f.held = f.env.keepInline(info, f.small), true
 	f.reserved = 0
 }
 
-// keepInline enters a copy whose room is reserved. It is announced if its owner has
+// keepInline enters a copy whose room is reserved, and retains it. It is announced if its owner has
 // not listed it, or if another epoch has begun, in which this node may have reported
 // what it holds without it: a Delete reaches only those that are listed.
 func (e *Env) keepInline(info Info, small smallBytes) *objectCopy {

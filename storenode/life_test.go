@@ -24,6 +24,8 @@ func (mute) Forget(uint64)                                          {}
 func (mute) Impatient(uint64, func(*phalanx.Error))                 {}
 func (mute) Owner(phalanx.ObjectID) phalanx.NodeID                  { return "owner#1" }
 func (mute) Epoch(phalanx.ObjectID) uint64                          { return 1 }
+func (mute) View() uint64                                           { return 1 }
+func (mute) Shards() int                                            { return 1 }
 func (mute) Tell(phalanx.NodeID, phalanx.ObjectID, directory.Event) {}
 func (mute) Request(phalanx.ObjectID, uint64, directory.Body, func(phalanx.NodeID, directory.Result)) {
 }

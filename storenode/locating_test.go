@@ -17,12 +17,14 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// scripted is a directory that answers Locates when a test says so, and nothing else.
+// scripted is a directory that answers Locates when a test says so, and nothing
+// else, which it notes.
 type scripted struct {
 	mu      sync.Mutex
 	nums    uint64
 	locates map[uint64]func(phalanx.NodeID, directory.Result)
 	known   []bool // answers to questions about leases
+	reports []directory.Request
 }
 
 func (d *scripted) Nums(n uint64) uint64 {
@@ -32,12 +34,14 @@ func (d *scripted) Nums(n uint64) uint64 {
 	return d.nums - n + 1
 }
 
-func (d *scripted) Request(_ phalanx.ObjectID, num uint64, body directory.Body, deliver func(phalanx.NodeID, directory.Result)) {
+func (d *scripted) Request(id phalanx.ObjectID, num uint64, body directory.Body, deliver func(phalanx.NodeID, directory.Result)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, ok := body.(directory.Locate); ok {
 		d.locates[num] = deliver
+		return
 	}
+	d.reports = append(d.reports, directory.Request{Num: num, Object: id, Body: body})
 }
 
 func (d *scripted) Tell(_ phalanx.NodeID, _ phalanx.ObjectID, ev directory.Event) {
@@ -52,6 +56,8 @@ func (d *scripted) Forget(uint64)                          {}
 func (d *scripted) Impatient(uint64, func(*phalanx.Error)) {}
 func (d *scripted) Owner(phalanx.ObjectID) phalanx.NodeID  { return "o" }
 func (d *scripted) Epoch(phalanx.ObjectID) uint64          { return 1 }
+func (d *scripted) View() uint64                           { return 1 }
+func (d *scripted) Shards() int                            { return 1 }
 func (d *scripted) answers(to uint64, r directory.Result)  { d.locates[to]("o", r); synctest.Wait() }
 
 // storeBubble runs f with a store in fake time, whose budget has room for 8 MB.
@@ -72,7 +78,7 @@ func storeBubble(t *testing.T, f func(t *testing.T, e *Env, d *scripted)) {
 		e.Close()
 		e.Table.Close(e.Ended())
 		sys.Shutdown()
-		synctest.Wait()
+		time.Sleep(time.Second) // as a goroutine does after a dead letter
 	})
 }
 

@@ -22,6 +22,10 @@ type (
 		Meta     phalanx.Meta // the size is taken from Bytes; with a Reader it may be phalanx.UnknownSize
 		Copies   int          // complete pinned copies that are to exist when the Put is done; 0 means 1
 		Deadline time.Duration
+		// MemoryWait is how long the Put waits for memory at most; 0 means the constant
+		// MemoryWait. A negative one does not wait: only free memory is taken, and nothing
+		// is evicted.
+		MemoryWait time.Duration
 	}
 	// PutDone answers Put.
 	PutDone struct {
@@ -100,10 +104,10 @@ type (
 	// if Num is 0), combined by Op. Answered by Reduced once Target is final.
 	Reduce struct {
 		Target   phalanx.ObjectID
-		Sources  []phalanx.ObjectID
+		Sources  []phalanx.ObjectID // at most 131,072 (reduce.MaxSources)
 		Op       phalanx.Op
 		Num      int
-		Degree   int // of the tree; 0 chooses the fastest
+		Degree   int // of the tree, at most 8192 (reduce.MaxDegree); 0 chooses the fastest
 		Deadline time.Duration
 	}
 	// Reduced answers Reduce.

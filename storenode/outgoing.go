@@ -24,9 +24,16 @@ const (
 // which it does, and how fast they are (specification 2.10, 2.13).
 type outgoing struct {
 	mu      sync.Mutex
-	leases  map[uint64]*using
+	leases  map[leaseKey]*using
 	pace    pace
 	running bool // somebody looks at the pace
+}
+
+// leaseKey names a lease. Its number is unique only in one epoch of one shard: two
+// objects can be sent under leases of the same number.
+type leaseKey struct {
+	object phalanx.ObjectID
+	lease  uint64
 }
 
 // using is a lease that a receiver reads under.
@@ -49,18 +56,18 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if req.Lease != 0 {
-		u := o.leases[req.Lease]
+		u := o.leases[f.key()]
 		if u == nil {
 			u = &using{}
 			if o.leases == nil {
-				o.leases = map[uint64]*using{}
+				o.leases = map[leaseKey]*using{}
 			}
-			o.leases[req.Lease] = u
+			o.leases[f.key()] = u
 		}
 		u.streams++
 		u.begun++
 	}
-	if size := c.buffer.Size(); size != phalanx.UnknownSize && size-req.Offset < paceFrom {
+	if size := c.bytes(); size != phalanx.UnknownSize && size-req.Offset < paceFrom {
 		return f
 	}
 	o.pace.add(&f.flow, e.Now(), f.look())
@@ -76,14 +83,14 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 	o.mu.Lock()
 	o.pace.remove(&f.flow, e.Now(), f.look())
-	u := o.leases[f.lease]
+	u := o.leases[f.key()]
 	if u == nil {
 		o.mu.Unlock()
 		return
 	}
 	begun := u.begun
 	if !broken || e.alive().ctx.Err() != nil {
-		o.release(f.lease)
+		o.release(f.key())
 		o.mu.Unlock()
 		return
 	}
@@ -91,7 +98,7 @@ func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 	time.AfterFunc(breakGrace, func() {
 		o.mu.Lock()
 		back := u.begun != begun
-		o.release(f.lease)
+		o.release(f.key())
 		o.mu.Unlock()
 		if !back && e.alive().ctx.Err() == nil {
 			e.report(f.object, directory.Failed{Lease: f.lease, Reason: "the connection to its receiver broke"})
@@ -100,13 +107,15 @@ func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 }
 
 // release ends one stream under a lease. Called with mu held.
-func (o *outgoing) release(lease uint64) {
+func (o *outgoing) release(lease leaseKey) {
 	if u := o.leases[lease]; u != nil {
 		if u.streams--; u.streams == 0 {
 			delete(o.leases, lease)
 		}
 	}
 }
+
+func (f *outflow) key() leaseKey { return leaseKey{f.object, f.lease} }
 
 func (f *outflow) look() sample {
 	waits, now := f.meter.Waits()

@@ -49,6 +49,7 @@ type folder struct {
 	passed atomic.Int64
 	wake   chan struct{} // of the folder behind this one, capacity 1
 	begun  bool
+	call   opCall
 }
 
 // resetOutput drops the output. Who asks for the one labelled gen waits for it.
@@ -205,7 +206,7 @@ func (p *place) fold() {
 			f.begun = true
 			p.source.buffer.Retain()
 			o.done.Add(1)
-			go p.foldSource(o, f, before, last, p.source.buffer, p.source.gen)
+			go p.foldSource(o, f, before, last, p.source.buffer)
 			continue
 		}
 		if e := p.edges[f.place]; e != nil && !e.used {
@@ -237,8 +238,7 @@ func (o *output) tellFirst() {
 				case <-sub.C:
 				}
 			}
-			p.env.Table.begun(root)
-			p.announce(directory.Announce{Gen: root.gen, Origin: true, Begun: true})
+			p.announce(directory.Announce{Gen: root.gen, Origin: true, Begun: true, Meta: o.meta})
 		}()
 	})
 }
@@ -312,7 +312,7 @@ func (o *output) ended() {
 const foldBlock = 128 << 10
 
 // foldSource folds the place's own source. It holds a reference to buf.
-func (p *place) foldSource(o *output, f, before *folder, last bool, buf *dataplane.Buffer, gen phalanx.Generation) {
+func (p *place) foldSource(o *output, f, before *folder, last bool, buf *dataplane.Buffer) {
 	defer o.done.Done()
 	defer buf.Release()
 	sub := buf.Subscribe()
@@ -344,8 +344,8 @@ func (p *place) foldSource(o *output, f, before *folder, last bool, buf *datapla
 		src := buf.Bytes(at, at+int64(len(dst)))
 		if before == nil {
 			copy(dst, src)
-		} else if err := p.hub.ops.Combine(o.op, o.meta.DType, dst, src); err != nil {
-			p.tell(reduce.SourceFailed{Gen: gen, Text: err.Error()})
+		} else if err := o.apply(&f.call, dst, src); err != nil {
+			p.env.send(p.self, opFailed{o, f.place, err})
 			return
 		}
 		o.advance(f, len(dst), last)

@@ -54,6 +54,7 @@ type place struct {
 	cancel      context.CancelFunc
 	beat        *actors.Ticker
 	coordinator *actor.PID
+	watched     time.Duration // when its end was asked about last
 
 	source  *placeSource
 	edges   map[int]*edge // by position of the child
@@ -68,6 +69,8 @@ type place struct {
 // Receive turns messages into events.
 func (p *place) Receive(c actor.Context) {
 	if p.beat.Due(c) {
+		p.watchOp()
+		p.watch(c)
 		p.do(reduce.PlaceTick{Now: p.env.Now()})
 		return
 	}
@@ -83,8 +86,8 @@ func (p *place) Receive(c actor.Context) {
 		p.hub.forget(p.key, p.self) // also after a panic: the next command starts a new one
 	case placeEvent:
 		if m.coordinator != nil && !m.coordinator.Equal(p.coordinator) {
-			p.coordinator = m.coordinator
-			c.Watch(p.coordinator)
+			p.coordinator, p.watched = m.coordinator, -watchEvery
+			p.watch(c)
 		}
 		if cmd, ok := m.PlaceEvent.(reduce.Commanded); ok {
 			m.PlaceEvent = p.able(cmd)
@@ -105,6 +108,8 @@ func (p *place) Receive(c actor.Context) {
 			p.hub.forget(p.key, p.self)
 			c.Stop(p.self)
 		}
+	case opFailed:
+		p.opFailed(m)
 	case foldedBad:
 		p.foldedBad(m)
 	case outputRoom:
@@ -113,6 +118,11 @@ func (p *place) Receive(c actor.Context) {
 		p.missing(m)
 	case tighten:
 		p.tighten()
+	case givenUp:
+		if p.core.Expendable() {
+			p.hub.forget(p.key, p.self)
+			c.Stop(p.self) // the coordinator watches it
+		}
 	case actors.Crash:
 		panic(m)
 	case inspectPlace:
@@ -122,6 +132,19 @@ func (p *place) Receive(c actor.Context) {
 			held = append(held, p.core.Held())
 		}
 		m.answer <- held
+	}
+}
+
+// watchEvery is how often a place asks whether its coordinator has ended: that it has
+// is told once, and may get lost.
+const watchEvery = 2 * time.Second
+
+// watch has the place hear of the end of its coordinator, also of one that has ended
+// before.
+func (p *place) watch(c actor.Context) {
+	if now := p.env.Now(); p.coordinator != nil && now-p.watched >= watchEvery {
+		p.watched = now
+		c.Watch(p.coordinator)
 	}
 }
 
@@ -204,7 +227,7 @@ func (p *place) show() {
 	}
 	p.env.send(p.env.StorePID, ownShown{p.key.target})
 	p.root, p.began = c, false
-	p.announce(directory.Announce{Gen: c.gen, Origin: true})
+	p.announce(directory.Announce{Gen: c.gen, Origin: true, Meta: p.out.meta})
 	p.out.tellFirst()
 }
 

@@ -24,16 +24,19 @@ type Places struct {
 	// Coordinators takes reports that are for whoever runs a Reduce on this node.
 	Coordinators func(*messages.PlaceReport)
 
-	mu      sync.Mutex
-	closed  bool
-	actors  map[placeKey]*actor.PID
-	outputs map[placeKey]servedOutput
-	changed chan struct{} // closed when outputs changes
+	mu       sync.Mutex
+	closed   bool
+	actors   map[placeKey]*actor.PID
+	outputs  map[placeKey]servedOutput
+	changed  chan struct{} // closed when outputs changes
+	passes   map[placeKey]*pass
+	attended map[placeKey]int // streams of an output that need no seat
+	warned   time.Duration    // when it was logged last that a place does not say what it does; 0: never
 }
 
 // NewPlaces returns a node without places.
 func NewPlaces(env *Env, ops *combine.Registry) *Places {
-	return &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]servedOutput{}, changed: make(chan struct{})}
+	return &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]servedOutput{}, passes: map[placeKey]*pass{}, attended: map[placeKey]int{}, changed: make(chan struct{})}
 }
 
 // Command carries out a coordinator's command; the place is started if there is
@@ -46,6 +49,11 @@ func (h *Places) Command(from *actor.PID, s reduce.State) {
 		return
 	}
 	pid := h.actors[key]
+	if pid == nil && h.env.Leaves() {
+		h.mu.Unlock()
+		h.report(nil, from, key, reduce.Refused{Place: s.Place, Node: h.env.Self, Attempt: s.Attempt, Version: s.Version, Kind: phalanx.ErrClosed, Text: "the node is leaving the cluster"})
+		return
+	}
 	if pid == nil {
 		var err error
 		pid, err = h.env.Spawn(actor.PropsFromProducer(func() actor.Actor {
@@ -80,34 +88,15 @@ func (h *Places) Ask(from *actor.PID, a reduce.AskDelivered) {
 	h.report(nil, from, placeKey{a.Target, a.Reduce, a.Parent}, reduce.NotDelivered{Parent: a.Parent, ParentGen: a.ParentGen, Child: a.Child, ChildGen: a.ChildGen})
 }
 
-// Inspect answers which places of a Reduce run here, and has them refuse lesser
-// attempts.
-func (h *Places) Inspect(from *actor.PID, in reduce.Inspect) {
-	h.mu.Lock()
-	var pids []*actor.PID
-	for key, pid := range h.actors {
-		if key.target == in.Target && key.reduce == in.Reduce {
-			pids = append(pids, pid)
-		}
+// Runs asks a place whether it runs.
+func (h *Places) Runs(from *actor.PID, a reduce.AskRuns) {
+	key := placeKey{a.Target, a.Reduce, a.Place}
+	if pid := h.find(key); pid != nil {
+		h.env.send(pid, placeEvent{reduce.AskedRuns{Place: a.Place, Gen: a.Gen}, from})
+		return
 	}
-	h.mu.Unlock()
-	go func() {
-		held := reduce.Inspected{Node: h.env.Self, Attempt: in.Attempt}
-		for _, pid := range pids {
-			answer := make(chan []reduce.Held, 1)
-			h.env.send(pid, inspectPlace{in.Attempt, answer})
-			select {
-			case here := <-answer:
-				held.Places = append(held.Places, here...)
-			case <-time.After(inspectPatience): // it has just ended
-			}
-		}
-		h.report(nil, from, placeKey{in.Target, in.Reduce, 0}, held)
-	}()
+	h.report(nil, from, key, reduce.PlaceLost{Place: a.Place, Gen: a.Gen, Reason: reduce.LostPanic, Text: "it does not run any more"})
 }
-
-// inspectPatience bounds how long a place may take to say what it does.
-const inspectPatience = 200 * time.Millisecond
 
 // report sends an event to a coordinator, from a place or from its node.
 func (h *Places) report(from, to *actor.PID, key placeKey, ev reduce.Event) {
@@ -183,6 +172,8 @@ func (a *placesActor) Receive(c actor.Context) {
 		a.hub.Stop(c.Sender(), o)
 	case reduce.AskDelivered:
 		a.hub.Ask(c.Sender(), o)
+	case reduce.AskRuns:
+		a.hub.Runs(c.Sender(), o)
 	case reduce.Inspect:
 		a.hub.Inspect(c.Sender(), o)
 	}

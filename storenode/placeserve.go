@@ -93,6 +93,8 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 	command := time.NewTimer(showPatience)
 	defer command.Stop()
 	var past *output // which does not have the bytes any more
+	in := attendance{hub: h, key: key, w: w}
+	defer in.end()
 	for {
 		out, ok, changed := h.shown(key)
 		coming := ok && out.gen == want
@@ -100,6 +102,10 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 		case ok && want.Compare(out.gen) < 0:
 			out.release()
 			_ = w.Reset(phalanx.Generation{Epoch: out.gen.Attempt, Seq: out.gen.Seq})
+			return
+		case !in.begin(coming):
+			out.release()
+			_ = w.TurnAway()
 			return
 		case !coming || out.output == nil || out.output == past:
 			out.release()

@@ -14,8 +14,8 @@ import (
 type placeSource struct {
 	id     phalanx.ObjectID
 	gen    phalanx.Generation
-	buffer *dataplane.Buffer // a reference
-	copy   *objectCopy
+	buffer *dataplane.Buffer // the copy's own; or one of the place's, with the inline bytes
+	copy   *objectCopy       // retained
 	cancel context.CancelFunc
 }
 
@@ -32,38 +32,49 @@ func (p *place) openSource(o reduce.OpenSource) {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	p.source = &placeSource{id: o.Source, gen: o.Gen, buffer: buf, copy: c, cancel: cancel}
-	c.viewers.Add(1)
 	buf.Retain()
 	go p.watchSource(ctx, buf, o.Gen)
 	p.fold()
 }
 
-// sourceBuffer returns a reference to the bytes of this node's copy of a source.
+// sourceBuffer retains this node's copy of a source and returns its bytes.
 func (e *Env) sourceBuffer(id phalanx.ObjectID, gen phalanx.Generation) (*dataplane.Buffer, *objectCopy, error) {
-	e.Table.mu.Lock()
-	c := e.Table.copies[id]
-	switch {
-	case c == nil || c.gen.Less(gen):
-		e.Table.mu.Unlock()
-		return nil, nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("generation %v of the source is not on this node", gen)}
-	case gen.Less(c.gen):
-		e.Table.mu.Unlock()
-		return nil, nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrReset, Err: fmt.Errorf("the source is in generation %v here", c.gen)}
-	case c.buffer != nil:
-		c.buffer.Retain()
-		e.Table.mu.Unlock()
+	c, err := e.retainSource(id, gen)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.buffer != nil {
 		return c.buffer, c, nil
 	}
-	e.Table.mu.Unlock()
-	buf := e.Pool.TryBuffer(int64(len(c.inline)))
-	if buf == nil {
-		return nil, nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrNoSpace, Err: fmt.Errorf("there is no room for its %d bytes", len(c.inline))}
+	buf, err := e.Pool.NewBufferWithin(context.Background(), int64(len(c.inline)), 0) // the place cannot wait
+	if err != nil {
+		e.Table.release(c)
+		out := e.noSpace(err)
+		out.Object = id
+		return nil, nil, out
 	}
 	if _, err := buf.Write(c.inline); err != nil {
+		e.Table.release(c)
 		buf.Release()
 		return nil, nil, err
 	}
 	return buf, c, nil
+}
+
+// retainSource looks the copy up and retains it in one go, so that it is not
+// evicted between the two.
+func (e *Env) retainSource(id phalanx.ObjectID, gen phalanx.Generation) (*objectCopy, error) {
+	e.Table.mu.Lock()
+	defer e.Table.mu.Unlock()
+	c := e.Table.copies[id]
+	switch {
+	case c == nil || c.gen.Less(gen):
+		return nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("generation %v of the source is not on this node", gen)}
+	case gen.Less(c.gen):
+		return nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrReset, Err: fmt.Errorf("the source is in generation %v here", c.gen)}
+	}
+	e.Table.retainLocked(c)
+	return c, nil
 }
 
 // watchSource tells the core of new bytes, of the end, of failure. It holds a
@@ -102,6 +113,8 @@ func (p *place) closeSource() {
 	}
 	p.source = nil
 	s.cancel()
-	s.copy.viewers.Add(-1)
-	s.buffer.Release()
+	if s.buffer != s.copy.buffer {
+		s.buffer.Release()
+	}
+	p.env.Table.release(s.copy)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,8 +30,14 @@ func (e *Env) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes []phalanx
 		return
 	}
 	if len(nodes) == 0 {
-		nodes = e.Members()
+		nodes = e.Staying()
 	}
+	asked := map[phalanx.NodeID]bool{} // each once, however often it is named
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n phalanx.NodeID) bool {
+		again := asked[n]
+		asked[n] = true
+		return again
+	})
 	go func() {
 		errs := make([]error, len(nodes))
 		var wg sync.WaitGroup
@@ -38,7 +45,7 @@ func (e *Env) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes []phalanx
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				errs[i] = e.prefetchOn(ctx, n, id, deadline, false)
+				errs[i] = e.prefetchOn(ctx, n, id, deadline)
 			}()
 		}
 		wg.Wait()
@@ -52,22 +59,12 @@ func (e *Env) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes []phalanx
 	}()
 }
 
-// HandOver has another node fetch an object and pin it, and calls done when it
-// has.
-func (e *Env) HandOver(ctx context.Context, id phalanx.ObjectID, to phalanx.NodeID, deadline time.Duration, done func(error)) {
-	go func() { done(e.prefetchOn(ctx, to, id, deadline, true)) }()
-}
-
-// RefuseHandOvers has this node take over no object from now on. What it took
-// over before is complete and pinned when RefuseHandOvers returns.
-func (e *Env) RefuseHandOvers() { e.refuse.Store(true) }
-
-func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration, pin bool) error {
+func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration) error {
 	pid, ok := e.StoreOn(n)
 	if !ok {
 		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
 	}
-	req := messages.PrefetchToProto(messages.Prefetch{Objects: []phalanx.ObjectID{id}, Pin: pin, Timeout: deadline})
+	req := messages.PrefetchToProto(messages.Prefetch{Objects: []phalanx.ObjectID{id}, Timeout: deadline})
 	caller := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), deadline+giveUpAfter) // the node itself knows best what was missing
 	defer cancel()
@@ -113,18 +110,18 @@ func (s *Store) remote(c actor.Context) {
 		respond(messages.PrefetchReplyToProto(asErrors(err)))
 		return
 	}
+	if s.env.Leaves() {
+		respond(messages.PrefetchReplyToProto([]*phalanx.Error{s.env.Leaving()}))
+		return
+	}
 	answers := make(chan error, len(p.Objects))
 	for _, id := range p.Objects {
-		s.begin(c, &call{op: "prefetch", object: id, wait: true, pin: p.Pin, deliver: func(g any) {
+		s.begin(c, &call{op: "prefetch", object: id, wait: true, deliver: func(g any) {
 			got := g.(*Got)
 			if got.View != nil {
 				got.View.Release()
 			}
-			err := got.Err
-			if err == nil && p.Pin && s.env.refuse.Load() { // it was pinned before this is looked at
-				err = &phalanx.Error{Object: got.Object, Node: s.env.Self, Kind: phalanx.ErrRefused, Err: errors.New("it is leaving as well")}
-			}
-			answers <- err
+			answers <- got.Err
 		}}, p.Timeout)
 	}
 	go func() { // every call is answered by its deadline

@@ -17,6 +17,9 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
+// MemoryWait is how long a Put waits for memory unless it is told otherwise.
+const MemoryWait = 10 * time.Second
+
 // Messages to a put.
 type (
 	putReady  struct{}                     // its room is reserved
@@ -111,8 +114,8 @@ func (p *put) start(c actor.Context) {
 		return
 	}
 	p.timer = time.AfterFunc(p.req.Deadline, func() { env.send(self, putLate{}) })
-	if !env.addPut(p.req.Object, self) {
-		p.fail(env.Ended())
+	if err := env.addPut(p.req.Object, self); err != nil {
+		p.fail(err)
 		return
 	}
 	if buf := env.Pool.TryBuffer(size); buf != nil {
@@ -120,9 +123,12 @@ func (p *put) start(c actor.Context) {
 		p.do(transfer.Start{})
 		return
 	}
-	room := p.room
+	room, wait := p.room, p.req.MemoryWait
+	if wait == 0 {
+		wait = MemoryWait
+	}
 	go func() {
-		buf, err := env.Pool.NewBuffer(ctx, size)
+		buf, err := env.Pool.NewBufferWithin(ctx, size, wait)
 		if err != nil {
 			env.send(self, putFailed{env.noSpace(err)})
 			return
@@ -291,11 +297,21 @@ func (s *source) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	s.tell()
-	n, err := s.req.Reader.Read(b)
+	n, err := s.read(b)
 	if err == io.EOF && s.req.Meta.Size >= 0 && s.buf.Arrived()+int64(n) < s.req.Meta.Size {
 		return n, fmt.Errorf("it ended after %d of %d bytes: %w", s.buf.Arrived()+int64(n), s.req.Meta.Size, io.ErrUnexpectedEOF)
 	}
 	return n, err
+}
+
+// read calls the application's reader. One that panics ends the Put, not the process.
+func (s *source) read(b []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			n, err = 0, &phalanx.Error{Kind: phalanx.ErrInternal, Err: fmt.Errorf("the reader of its bytes panicked: %v", v)}
+		}
+	}()
+	return s.req.Reader.Read(b)
 }
 
 // created keeps the copy and answers.
@@ -314,10 +330,11 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 	info := Info{Object: p.req.Object, Gen: gen, Meta: meta, Digest: digest}
 	if p.copy == nil {
 		p.buffer.Retain()
-		p.env.keep(supply{info, p.buffer, p.epoch})
+		p.env.keep(supply{info, p.buffer, p.epoch, p.req.Copies})
 		return
 	}
 	p.env.Table.finish(p.copy, meta, digest, true)
+	p.env.Table.keepCopies(p.req.Object, gen, p.req.Copies)
 	if p.env.deletedMeanwhile(p.req.Object) {
 		p.env.Table.dropObject(p.req.Object, everyGeneration, errDeletedHere(p.env.Self))
 	}

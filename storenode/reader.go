@@ -22,14 +22,15 @@ import (
 //
 // One goroutine reads; another one may close.
 type Reader struct {
-	ctx   context.Context // ends the reads; there is one per Open, as for an http.Request
-	idle  time.Duration   // and so does such a wait; 0: it does not
-	late  *time.Timer     // of that; nil: there was none yet
-	copy  *objectCopy
-	table *Table
-	sub   *dataplane.Sub
-	at    int64
-	leave func()
+	ctx    context.Context // ends the reads; there is one per Open, as for an http.Request
+	idle   time.Duration   // and so does such a wait; 0: it does not
+	late   *time.Timer     // of that; nil: there was none yet
+	table  *Table
+	object phalanx.ObjectID
+	copy   *objectCopy // retained; written by the goroutine that reads, with the table's lock held
+	sub    *dataplane.Sub
+	at     int64
+	leave  func()
 
 	released func() // tells who keeps account of it; may be nil
 
@@ -45,7 +46,7 @@ func newReader(cl *call, t *Table, c *objectCopy, leave func()) *Reader {
 	if !t.retain(c) {
 		return nil
 	}
-	r := &Reader{ctx: cl.ctx, idle: cl.idle, copy: c, table: t, leave: leave, end: make(chan struct{})}
+	r := &Reader{ctx: cl.ctx, idle: cl.idle, object: c.object, copy: c, table: t, leave: leave, end: make(chan struct{})}
 	if c.buffer != nil {
 		r.sub = c.buffer.Subscribe()
 	}
@@ -57,7 +58,7 @@ func (r *Reader) begin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return closedError(r.copy.object)
+		return closedError(r.object)
 	}
 	r.reading = true
 	return nil
@@ -150,15 +151,18 @@ func (r *Reader) Skip(n int64) error {
 
 // next returns bytes that have arrived and were not read.
 func (r *Reader) next() ([]byte, error) {
-	c := r.copy
-	if c.buffer == nil {
-		if r.at == int64(len(c.inline)) {
-			return nil, io.EOF
-		}
-		return c.inline[r.at:], nil
-	}
 	for {
+		c := r.copy
+		if c.buffer == nil {
+			if r.at == int64(len(c.inline)) {
+				return nil, io.EOF
+			}
+			return c.inline[r.at:], nil
+		}
 		if err := c.buffer.Err(); err != nil {
+			if r.goOn() {
+				continue
+			}
 			return nil, r.failure(err)
 		}
 		if w := c.buffer.Watermark(); w > r.at {
@@ -186,6 +190,25 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
+// goOn has the reader read a complete copy that has taken the place of what it has
+// read, a part of the same bytes. It reports whether there is one.
+func (r *Reader) goOn() bool {
+	was, next := r.copy, r.table.successor(r.copy)
+	if next == nil {
+		return false
+	}
+	r.sub.Close()
+	r.sub = nil
+	if next.buffer != nil {
+		r.sub = next.buffer.Subscribe()
+	}
+	r.table.mu.Lock()
+	r.copy = next
+	r.table.mu.Unlock()
+	r.table.release(was)
+	return true
+}
+
 // patience returns a channel on which something comes once a wait that begins now has
 // been too long.
 func (r *Reader) patience() <-chan time.Time {
@@ -208,7 +231,7 @@ func (r *Reader) failure(err error) error {
 	} else if k, ok := kindOf(err); ok {
 		kind = k
 	}
-	return &phalanx.Error{Op: "open", Object: r.copy.object, Kind: kind, Err: fmt.Errorf("after %d bytes: %w", r.at, err)}
+	return &phalanx.Error{Op: "open", Object: r.object, Kind: kind, Err: fmt.Errorf("after %d bytes: %w", r.at, err)}
 }
 
 // Close ends the reading. Closing twice is harmless.
@@ -217,7 +240,7 @@ func (r *Reader) Close() error {
 	first, reading := !r.closed, r.reading
 	r.closed = true
 	r.mu.Unlock()
-	r.fail(closedError(r.copy.object))
+	r.fail(closedError(r.object))
 	if first && !reading {
 		r.free()
 	}
@@ -229,7 +252,7 @@ func (r *Reader) fail(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.why == nil {
-		r.why = withOp("open", r.copy.object, why)
+		r.why = withOp("open", r.object, why)
 		close(r.end)
 	}
 }

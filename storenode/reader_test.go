@@ -1,6 +1,7 @@
 package storenode
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -55,5 +56,56 @@ func TestAReadersErrorIsOfTheKindOfTheDrop(t *testing.T) {
 		if e := (*phalanx.Error)(nil); !errors.As(r.failure(end), &e) || e.Kind != want {
 			t.Errorf("%v: the reader's error is %v, want %v", end, e, want)
 		}
+	}
+}
+
+// A Reader of a part goes on when a complete copy of the same bytes takes its place,
+// since a Put had no room for both, or the owner has answered with them.
+func TestAReaderGoesOnWithTheCopyThatTakesThePlaceOfAPart(t *testing.T) {
+	data := make([]byte, 2*dataplane.PieceSize)
+	for i := range data {
+		data[i] = byte(i / 100)
+	}
+	info := Info{Object: "x", Gen: first, Meta: phalanx.Meta{Size: int64(len(data))}}
+	for name, replace := range map[string]func(pool *dataplane.Pool, table *Table){
+		"put": func(pool *dataplane.Pool, table *Table) {
+			whole := pool.TryBuffer(info.Meta.Size)
+			if _, err := whole.Write(data); err != nil {
+				t.Fatal(err)
+			}
+			if c, ok := table.supplant(info, whole, errOver); !ok || !c.pinned {
+				t.Error("it does not take the place of the part")
+			}
+		},
+		"inline": func(_ *dataplane.Pool, table *Table) {
+			table.budget.TryReserve(info.Meta.Size)
+			table.release(table.keepInline(info, data, "", false))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := dataplane.NewPool(dataplane.NewBudget(1 << 20))
+			defer pool.Close()
+			table := NewTable(pool.Budget())
+			part := arriving(t, pool, table, "x", first, info.Meta.Size)
+			if _, err := part.buffer.Write(data[:dataplane.PieceSize]); err != nil {
+				t.Fatal(err)
+			}
+			r := newReader(&call{ctx: t.Context()}, table, part, nil)
+			got := make([]byte, dataplane.PieceSize)
+			if _, err := io.ReadFull(r, got); err != nil {
+				t.Fatal(err)
+			}
+			replace(pool, table)
+			rest, err := io.ReadAll(r)
+			if err != nil || !bytes.Equal(append(got, rest...), data) {
+				t.Errorf("%d bytes are read, %v", len(got)+len(rest), err)
+			}
+			_ = r.Close()
+			table.Close(errOver)
+			pool.Close()
+			if used := pool.Budget().Used(); used != 0 {
+				t.Errorf("%d bytes are left", used)
+			}
+		})
 	}
 }

@@ -1,9 +1,6 @@
 package storenode
 
 import (
-	"context"
-	"sync/atomic"
-
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -39,6 +36,7 @@ func (e *Env) reportAs(num uint64, id phalanx.ObjectID, body directory.Body) {
 	}
 	e.Directory.Request(id, num, body, func(_ phalanx.NodeID, r directory.Result) {
 		if !complete.IsZero() && !r.Waiting {
+			e.Table.learn(id, complete, r)
 			e.outlived(id, complete, r)
 		}
 	})
@@ -53,39 +51,5 @@ func (e *Env) outlived(id phalanx.ObjectID, gen phalanx.Generation, r directory.
 		e.Table.dropObject(id, gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: e.Self})
 	case gen.Less(r.Gen):
 		e.Table.dropObject(id, gen, &dataplane.Ended{Reason: dataplane.Reset, Generation: r.Gen, Node: e.Self})
-	}
-}
-
-// Confirm asks the owners of all complete copies whether these are still what
-// they should be, and drops those that are not. It returns when all have
-// answered, or ctx ends: who does not answer may answer later.
-func (e *Env) Confirm(ctx context.Context) {
-	var held []directory.Holding
-	for _, h := range e.Table.Everything() {
-		if h.Complete {
-			held = append(held, h)
-		}
-	}
-	if len(held) == 0 {
-		return
-	}
-	var left atomic.Int64
-	left.Store(int64(len(held)))
-	all := make(chan struct{})
-	for _, h := range held {
-		e.Directory.Request(h.Object, e.Directory.Nums(1), directory.Announce{Gen: h.Gen, Complete: true, Pinned: h.Pinned},
-			func(_ phalanx.NodeID, r directory.Result) {
-				if r.Waiting {
-					return
-				}
-				e.outlived(h.Object, h.Gen, r)
-				if left.Add(-1) == 0 {
-					close(all)
-				}
-			})
-	}
-	select {
-	case <-all:
-	case <-ctx.Done():
 	}
 }

@@ -22,6 +22,8 @@ type turning struct {
 	pulled bool              // the stream of the place before was read: it cannot be again
 	came   chan struct{}     // closed when everything of it came
 	went   chan struct{}     // closed when the place behind has everything
+	call   opCall
+	failed *opFailed // by whoever takes the stream
 }
 
 func newTurning(places int) *turning {
@@ -43,7 +45,11 @@ func (p *place) turn() {
 		}
 		s.buffer.Retain()
 		o.vessel.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.place, o.turning.places, func(dst, src []byte) error {
-			return p.hub.ops.Combine(o.op, o.meta.DType, dst, src)
+			err := o.apply(&o.turning.call, dst, src)
+			if err != nil {
+				o.turning.failed = &opFailed{o, -1, err}
+			}
+			return err
 		})
 		p.show()
 	}
@@ -78,8 +84,12 @@ func (p *place) showRing() {
 func (p *place) pullRing(o *output, e *edge) {
 	defer o.done.Done()
 	defer close(e.finished)
-	err := p.circulate(o, e)
+	err := whileBusy(e.ctx, o.ctx, func() error { return p.circulate(o, e) })
 	if e.ctx.Err() != nil || o.ctx.Err() != nil {
+		return
+	}
+	if failed := o.turning.failed; failed != nil {
+		p.env.send(p.self, *failed)
 		return
 	}
 	end := reduce.EdgeEnded{Child: e.open.Place, Gen: e.open.Gen, Stream: e.open.Stream, Complete: err == nil}
@@ -103,8 +113,9 @@ func (p *place) circulate(o *output, e *edge) error {
 		return err
 	}
 	defer closed()
-	o.turning.pulled = true
-	if end := s.ReceiveRing(o.vessel.ring, dataplane.Progress{}); end.Reason != dataplane.Complete {
+	end := s.ReceiveRing(o.vessel.ring, dataplane.Progress{})
+	o.turning.pulled = end.Reason != dataplane.Busy // which comes before the first byte
+	if end.Reason != dataplane.Complete {
 		return end
 	}
 	return nil
@@ -113,7 +124,7 @@ func (p *place) circulate(o *output, e *edge) error {
 // announceRing tells the target's owner of the root's copy, which is whole.
 func (p *place) announceRing(made reduce.PlaceGen) {
 	if p.root != nil && p.serving.Root && p.out.turning != nil && p.out.gen == made {
-		p.announce(directory.Announce{Gen: p.root.gen, Origin: true, Begun: true})
+		p.announce(directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.out.meta})
 	}
 }
 
@@ -141,6 +152,9 @@ func (p *place) keepRing() {
 			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
 		default:
 			digest, _ := o.turning.result.Digest()
+			if env.Table.retain(c) { // the place behind reads from it until it has everything
+				defer env.Table.release(c)
+			}
 			// In this order: once it is complete, leave to evict it may be asked for.
 			env.report(key.target, directory.Announce{Gen: c.gen, Complete: true, Pinned: pinned})
 			if !env.Table.finish(c, o.meta, digest, pinned) {

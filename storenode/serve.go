@@ -13,6 +13,9 @@ const (
 	// showPatience is how long a sender waits for its own first bytes: the
 	// directory names it as soon as it was answered, which it may not know yet.
 	showPatience = time.Second
+	// expectFor is how long a sender has a receiver wait since a fetch or a Put of its
+	// own may still show that generation.
+	expectFor = 2 * time.Second
 	// slotPatience is how long a sender waits for a receiver that is about to
 	// end before it says BUSY.
 	slotPatience = 100 * time.Millisecond
@@ -53,13 +56,41 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 
 // stream sends c, and keeps account of the lease.
 func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, w *dataplane.Writer) error {
+	buf, err := e.sendable(c)
+	if err != nil {
+		return w.Busy() // there is no room for it now: the receiver locates again
+	}
+	defer buf.Release()
 	out := e.outgoing.begin(e, from, c, req)
 	changed := c.path.follow()
-	err := w.SendBuffer(w.Context(), c.buffer, req.Offset, dataplane.SendOptions{Checked: req.Checked, PathChanged: changed, Meter: &out.meter,
+	err = w.SendBuffer(w.Context(), buf, req.Offset, dataplane.SendOptions{Checked: req.Checked, PathChanged: changed, Meter: &out.meter,
 		WaitPath: func() []phalanx.NodeID { return c.path.below(e.Self) }})
 	c.path.unfollow(changed)
 	e.outgoing.end(e, out, w.Broken())
 	return err
+}
+
+// sendable returns the bytes of c, which is in use, as a stream can have them. Those
+// that came inline are copied: nobody asks for such a copy as long as the object's
+// shard has its bytes, which it has not if it was lost.
+func (e *Env) sendable(c *objectCopy) (*dataplane.Buffer, error) {
+	if c.buffer != nil {
+		c.buffer.Retain()
+		return c.buffer, nil
+	}
+	buf, err := e.Pool.NewBufferWithin(context.Background(), int64(len(c.inline)), 0) // the stream cannot wait
+	if err != nil {
+		return nil, errFull
+	}
+	_, err = buf.Write(c.inline)
+	if err == nil {
+		err = buf.Finish(int64(len(c.inline)))
+	}
+	if err != nil {
+		buf.Release()
+		return nil, err
+	}
+	return buf, nil
 }
 
 // readersChanged tells the fetch that fills c, if one does.
@@ -77,15 +108,16 @@ func (t *Table) readers(c *objectCopy) int {
 }
 
 // find returns this node's copy of the generation that is asked for, or of a
-// greater one. While one is to be expected it tells the receiver to WAIT; else it
-// waits only a little for one that is about to be shown.
+// greater one. While one is to be expected it tells the receiver to WAIT, for a while: a
+// fetch of this node may wait for a later generation than the receiver does. Else it waits
+// only a little for one that is about to be shown.
 func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
-	patience := time.Now().Add(showPatience)
+	began, patience := time.Now(), time.Now().Add(showPatience)
 	for {
 		if c := e.streamable(req); c != nil {
 			return c
 		}
-		if e.expects(req.Object) {
+		if e.expects(req.Object) && time.Since(began) <= expectFor {
 			patience = time.Now().Add(showPatience)
 		} else if time.Now().After(patience) {
 			return nil
@@ -98,7 +130,7 @@ func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
 
 // streamable returns the copy that answers req, or nil.
 func (e *Env) streamable(req dataplane.Request) *objectCopy {
-	if c := e.Table.lookup(req.Object); c != nil && !c.gen.Less(req.Generation) && c.buffer != nil {
+	if c := e.Table.lookup(req.Object); c != nil && !c.gen.Less(req.Generation) {
 		return c
 	}
 	return nil

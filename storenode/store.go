@@ -11,8 +11,6 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/protocol/transfer"
-	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // Messages to the store from inside the node.
@@ -382,98 +380,4 @@ func (s *Store) put(req Put, done func(*PutDone), stop *stopper) {
 	if _, err := s.env.Spawn(newPut(s.env, req, done, stop), fmt.Sprintf("put-%d", s.env.nums.Add(1))); err != nil {
 		fail(err)
 	}
-}
-
-// pushed routes an order of an owner to whoever works on the object, carries
-// out what is left, and acknowledges.
-func (s *Store) pushed(c actor.Context, p Pushed) {
-	env := s.env
-	if p.Order == directory.PushCopy {
-		s.copyOrder(c, p)
-		return
-	}
-	order := pushed{transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}}
-	busy := false
-	if a := s.arrival(p.Object); a != nil {
-		s.tell(c, a, order)
-		busy = true
-	}
-	for _, pid := range env.makers(p.Object) {
-		env.send(pid, order)
-		busy = true
-	}
-	switch {
-	case p.Order == directory.PushFinal:
-		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
-		if c := env.Table.lookup(p.Object); c != nil && c.gen == p.Gen && !c.origin && c.isOver() { // the owner does not know that it is complete
-			c.again.Store(true)
-			env.report(p.Object, directory.Announce{Gen: p.Gen, Complete: true, Pinned: env.Table.isPinned(c)})
-			if env.Table.isDropped(c) { // by leave that was asked for before
-				env.report(p.Object, directory.Drop{Gen: p.Gen})
-			}
-		}
-	case p.Order == directory.PushDrop:
-		env.noteDelete(p.Object) // before: whoever enters a copy after this looks
-		env.Table.dropObject(p.Object, everyGeneration, errDeletedHere(env.Self))
-	case p.Order == directory.PushAbort && !busy:
-		env.Table.dropObject(p.Object, p.Gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
-	case p.Order == directory.PushAbort: // who is busy does not drop what is complete
-		if c := env.Table.lookup(p.Object); c != nil && c.isOver() && !p.Gen.Less(c.gen) {
-			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
-		}
-	case p.Order == directory.PushReset && !busy:
-		if c := env.Table.lookup(p.Object); c != nil && c.gen.Less(p.Gen) {
-			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Reset, Generation: p.Gen, Node: env.Self})
-		}
-	}
-	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
-}
-
-// settleOrigin makes the copy of an origin complete: the root of a reduce hears
-// here that its target is final. It is pinned, as the copy of a Put is.
-func (s *Store) settleOrigin(p originFinal) {
-	env := s.env
-	c := env.Table.lookup(p.object)
-	if c == nil || c.gen != p.gen || !c.origin || c.buffer == nil {
-		return
-	}
-	if digest, ok := c.buffer.Digest(); !ok || digest != p.digest {
-		return
-	}
-	// In this order: once it is complete, leave to evict it may be asked for.
-	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: !c.ring})
-	if !env.Table.finish(c, p.meta, p.digest, !c.ring) {
-		env.report(p.object, directory.Drop{Gen: p.gen})
-	}
-}
-
-// copyOrder fetches an object in order to keep it, pinned.
-func (s *Store) copyOrder(c actor.Context, p Pushed) {
-	env := s.env
-	s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: true, deliver: func(g any) {
-		if got := g.(*Got); got.View != nil {
-			info := got.View.Info()
-			got.View.Release()
-			env.report(p.Object, directory.Announce{Gen: info.Gen, Complete: true, Pinned: true})
-		}
-	}}, 0)
-	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
-}
-
-// leaseAsked tells whether this node reads under a lease. While a Locate waits for
-// its answer the lease may be on its way.
-func (s *Store) leaseAsked(c actor.Context, m LeaseAsked) {
-	a := s.arrival(m.Object)
-	known := a != nil && a.locating.Load() || s.env.Table.leased(m.Object, m.Lease)
-	if a != nil && m.Move {
-		s.tell(c, a, transfer.Move{Lease: m.Lease, Held: s.env.Table.Held(m.Object)})
-	}
-	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})
-}
-
-// pin keeps c until it is deleted.
-func (e *Env) pin(c *objectCopy) {
-	e.Table.mu.Lock()
-	defer e.Table.mu.Unlock()
-	c.pinned = true
 }

@@ -19,6 +19,7 @@ type supply struct {
 	info   Info
 	buffer *dataplane.Buffer
 	epoch  uint64 // of the object's shard, when its owner was told
+	copies int    // that are to be kept
 }
 
 // keep makes what is supplied this node's complete and pinned copy, or hands it to
@@ -42,6 +43,7 @@ func (e *Env) keep(s supply) {
 		default:
 			s.buffer.Release()
 		}
+		e.Table.keepCopies(s.info.Object, s.info.Gen, s.copies)
 		if e.deletedMeanwhile(s.info.Object) {
 			e.Table.dropObject(s.info.Object, everyGeneration, errDeletedHere(e.Self))
 		}
@@ -80,6 +82,7 @@ func (f *fetch) takeSupply() {
 	c, env, self, ctx := f.copy, f.env, f.self, f.ctx
 	c.buffer.Retain()
 	f.env.Table.pinned(f.object, c.gen)
+	f.env.Table.keepCopies(f.object, c.gen, m.copies)
 	if f.growing != nil {
 		f.growing()
 	}
@@ -100,16 +103,12 @@ type unsupplied struct{ supply }
 
 // putSupply makes what is supplied the copy, in place of a part of it.
 func (f *fetch) putSupply(m supply) {
-	if f.copy != nil && f.copy.gen == m.info.Gen {
-		f.env.Table.drop(f.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNoSpace, Node: f.env.Self})
-		f.setCopy(nil)
-	}
-	c, ok := f.env.Table.show(f.object, m.info.Gen, m.info.Meta, m.buffer, false)
+	c, ok := f.env.Table.supplant(m.info, m.buffer, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNoSpace, Node: f.env.Self})
 	if !ok {
 		m.buffer.Release()
 		return
 	}
-	f.env.Table.finish(c, m.info.Meta, m.info.Digest, true)
+	f.env.Table.keepCopies(f.object, c.gen, m.copies)
 	f.setCopy(c)
 	f.do(transfer.Whole{Gen: m.info.Gen, Size: m.info.Meta.Size, Digest: m.info.Digest})
 }

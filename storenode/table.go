@@ -1,13 +1,10 @@
 package storenode
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
@@ -18,8 +15,9 @@ type objectCopy struct {
 	gen    phalanx.Generation
 	buffer *dataplane.Buffer // nil if the bytes are inline
 	inline []byte
-	tag    string        // of inline bytes: the digest of the Reduce that has made them, if it is known
 	over   chan struct{} // closed once the copy is complete, or dropped
+
+	lore
 
 	meta     phalanx.Meta
 	digest   phalanx.Digest // once complete
@@ -27,27 +25,49 @@ type objectCopy struct {
 	pinned   bool
 	origin   bool
 	ring     bool // made here, but the owner is not told of it before it is whole
-	begun    bool // has its first piece
 	dropped  bool
 	lease    uint64
 	upstream phalanx.NodeID
 	maker    phalanx.NodeID // of what comes from upstream, if that is known
 	streams  int            // receivers that read from it
-	used     uint64         // the table's count of uses, for eviction
+	users    int            // readers, views and places of this node that are in it
+	used     uint64         // the table's count of uses, when the last one ended
+	asked    bool           // leave to evict it is asked for
+	at       neighbours     // in the list of copies that may be evicted
+	lasting  lasting        // as the budget was told
 
-	viewers atomic.Int32
-	again   atomic.Bool // announced since leave to evict it was asked for
-	path    upstreams
+	again atomic.Bool // announced since leave to evict it was asked for
+	path  upstreams
 }
+
+// lasting is how much of a copy's memory eviction does not give back.
+type lasting struct{ pinned, reserved int64 }
 
 // copyCost is what a copy takes besides its bytes: it, its buffer and the map's
 // share, as measured with a hundred thousand of 100 bytes. It cannot be refused,
 // since the bytes are here already.
-const copyCost = 700
+const copyCost = 740
 
 // info describes a complete copy.
 func (c *objectCopy) info() Info {
 	return Info{Object: c.object, Gen: c.gen, Meta: c.meta, Digest: c.digest}
+}
+
+// is reports whether all bytes are here, and are those of digest.
+func (c *objectCopy) is(digest phalanx.Digest) bool {
+	if c.complete {
+		return c.digest == digest
+	}
+	mine, whole := c.buffer.Digest()
+	return whole && mine == digest
+}
+
+// bytes returns how many bytes the object has, or phalanx.UnknownSize.
+func (c *objectCopy) bytes() int64 {
+	if c.buffer == nil {
+		return int64(len(c.inline))
+	}
+	return c.buffer.Size()
 }
 
 // size returns how many bytes of memory the copy holds.
@@ -67,6 +87,9 @@ type Table struct {
 	copies  map[phalanx.ObjectID]*objectCopy
 	arrival map[phalanx.ObjectID]*awaited // who waits for a copy to be shown
 	uses    uint64
+	lanes   []lane // by directory shard
+
+	evictions uint64 // copies that were dropped for room
 }
 
 // awaited is an object of which somebody waits for a copy to be shown. The last who
@@ -78,7 +101,7 @@ type awaited struct {
 
 // NewTable returns an empty table.
 func NewTable(budget *dataplane.Budget) *Table {
-	return &Table{budget: budget, copies: map[phalanx.ObjectID]*objectCopy{}, arrival: map[phalanx.ObjectID]*awaited{}}
+	return &Table{budget: budget, copies: map[phalanx.ObjectID]*objectCopy{}, arrival: map[phalanx.ObjectID]*awaited{}, lanes: make([]lane, 1)}
 }
 
 // show makes buffer readable by others as generation gen. It takes over the
@@ -104,9 +127,8 @@ func (t *Table) showCopy(c *objectCopy) (*objectCopy, bool) {
 }
 
 func (t *Table) insert(c *objectCopy) {
-	t.uses++
-	c.used = t.uses
 	t.budget.Force(copyCost)
+	t.count(c)
 	t.copies[c.object] = c
 	if a := t.arrival[c.object]; a != nil {
 		close(a.shown)
@@ -114,35 +136,92 @@ func (t *Table) insert(c *objectCopy) {
 	}
 }
 
-// keepInline keeps a complete copy of a small object. The caller has reserved
-// room for the bytes, which the table takes over.
+// keepInline keeps a complete copy of a small object, and retains it for the caller.
+// The caller has reserved room for the bytes, which the table takes over. If this
+// node has a newer generation by now, what is returned counts as dropped.
 func (t *Table) keepInline(info Info, bytes []byte, tag string, pinned bool) *objectCopy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if old := t.copies[info.Object]; old != nil {
-		if !old.gen.Less(info.Gen) {
-			old.pinned = old.pinned || pinned
-			t.budget.Release(int64(len(bytes)))
-			return old
-		}
+	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, digest: info.Digest, inline: bytes, lore: lore{tag: tag},
+		complete: true, pinned: pinned, over: make(chan struct{})}
+	close(c.over)
+	old := t.copies[info.Object]
+	switch {
+	case old != nil && info.Gen.Less(old.gen):
+		c.dropped = true
+	case old != nil && old.gen == info.Gen && old.is(info.Digest):
+		t.finishLocked(old, info.Meta, info.Digest, pinned || old.origin)
+		t.budget.Release(int64(len(bytes)))
+		c = old
+	case old != nil && old.gen == info.Gen: // a part
+		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted})
+		t.insert(c)
+	case old != nil:
+		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: info.Gen})
+		t.insert(c)
+	default:
+		t.insert(c)
+	}
+	t.retainLocked(c)
+	return c
+}
+
+// supplant makes buffer, which has all bytes, this node's pinned copy in place of a
+// part of them: err tells other nodes that read the part, and readers here go on with
+// the copy. It reports false if there is a complete copy, or a newer generation.
+func (t *Table) supplant(info Info, buffer *dataplane.Buffer, err error) (*objectCopy, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := t.copies[info.Object]
+	switch {
+	case old == nil:
+	case info.Gen.Less(old.gen), old.gen == info.Gen && old.complete:
+		return old, false
+	case old.gen == info.Gen:
+		t.dropLocked(old, err)
+	default:
 		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: info.Gen})
 	}
-	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, digest: info.Digest, inline: bytes, tag: tag,
-		complete: true, begun: true, pinned: pinned, over: make(chan struct{})}
-	close(c.over)
+	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, buffer: buffer, over: make(chan struct{})}
 	t.insert(c)
-	return c
+	t.finishLocked(c, info.Meta, info.Digest, true)
+	return c, true
+}
+
+// successor retains the complete copy of the same generation that has taken the place
+// of c, which was dropped; nil if there is none.
+func (t *Table) successor(c *objectCopy) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := t.copies[c.object]
+	if next == nil || next == c || next.gen != c.gen || !next.complete {
+		return nil
+	}
+	t.retainLocked(next)
+	return next
+}
+
+// digestOf returns what was told of the bytes of c; zero before it is complete.
+func (t *Table) digestOf(c *objectCopy) phalanx.Digest {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.digest
 }
 
 // finish makes c complete, and reports whether it is here at all.
 func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.finishLocked(c, meta, digest, pinned)
+}
+
+func (t *Table) finishLocked(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) bool {
 	c.pinned = c.pinned || pinned
+	defer t.arrange(c)
 	if c.complete || c.dropped {
 		return !c.dropped
 	}
-	c.meta, c.digest, c.complete, c.begun, c.upstream, c.lease = meta, digest, true, true, "", 0
+	c.meta, c.digest, c.complete, c.upstream, c.lease = meta, digest, true, "", 0
 	close(c.over)
 	return true
 }
@@ -157,6 +236,18 @@ func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number 
 		return 0, false
 	}
 	return number(), true
+}
+
+// ifWhole calls number and returns what it did, and whether the copy is pinned, if this
+// node has all of a generation and asks for no leave to evict it.
+func (t *Table) ifWhole(id phalanx.ObjectID, gen phalanx.Generation, number func() uint64) (num uint64, pinned, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.copies[id]
+	if c == nil || c.gen != gen || !c.complete || c.asked {
+		return 0, false, false
+	}
+	return number(), c.pinned, true
 }
 
 func (t *Table) isDropped(c *objectCopy) bool {
@@ -180,8 +271,13 @@ func (t *Table) pinned(id phalanx.ObjectID, gen phalanx.Generation) bool {
 	if c == nil || c.gen.Less(gen) {
 		return false
 	}
-	c.pinned = true
+	t.pinLocked(c)
 	return true
+}
+
+func (t *Table) pinLocked(c *objectCopy) {
+	c.pinned = true
+	t.arrange(c)
 }
 
 // drop forgets c; err tells its readers why. Views keep their bytes.
@@ -196,7 +292,8 @@ func (t *Table) dropLocked(c *objectCopy, err error) {
 		return
 	}
 	c.dropped = true
-	t.budget.Release(copyCost)
+	t.arrange(c)
+	t.budget.Release(copyCost + int64(len(c.note)))
 	if t.copies[c.object] == c {
 		delete(t.copies, c.object)
 	}
@@ -208,18 +305,9 @@ func (t *Table) dropLocked(c *objectCopy, err error) {
 		c.buffer.Release()
 		return
 	}
-	t.budget.Release(int64(len(c.inline)))
-}
-
-// evict drops c, unless it was pinned since leave to evict it was asked for.
-func (t *Table) evict(c *objectCopy, err error) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if c.pinned && !c.dropped {
-		return false
+	if c.users == 0 { // else the last user gives them back
+		t.budget.Release(int64(len(c.inline)))
 	}
-	t.dropLocked(c, err)
-	return true
 }
 
 // dropObject forgets the copy of id if its generation is before, or is, gen.
@@ -250,13 +338,10 @@ func (t *Table) View(id phalanx.ObjectID) *View {
 }
 
 func (t *Table) viewLocked(c *objectCopy) *View {
-	t.uses++
-	c.used = t.uses
-	c.viewers.Add(1)
-	v := &View{info: c.info(), bytes: c.inline, copy: c}
+	t.retainLocked(c)
+	v := &View{info: c.info(), bytes: c.inline, copy: c, table: t}
 	if c.buffer != nil {
-		c.buffer.Retain()
-		v.buffer, v.bytes = c.buffer, c.buffer.Bytes(0, c.meta.Size)
+		v.bytes = c.buffer.Bytes(0, c.meta.Size)
 	}
 	return v
 }
@@ -282,27 +367,38 @@ func (t *Table) viewOf(c *objectCopy) *View {
 	return t.viewLocked(c)
 }
 
-// retain keeps the bytes of c for a reader, if it was not dropped.
+// retain keeps c for a reader, if it was not dropped: it is not evicted until
+// release, and its bytes stay, whatever becomes of it.
 func (t *Table) retain(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.dropped {
 		return false
 	}
-	t.uses++
-	c.used = t.uses
-	c.viewers.Add(1)
+	t.retainLocked(c)
+	return true
+}
+
+func (t *Table) retainLocked(c *objectCopy) {
+	c.users++
+	t.arrange(c)
 	if c.buffer != nil {
 		c.buffer.Retain()
 	}
-	return true
 }
 
 // release ends what retain began.
 func (t *Table) release(c *objectCopy) {
-	c.viewers.Add(-1)
-	if c.buffer != nil {
-		c.buffer.Release()
+	t.mu.Lock()
+	c.users--
+	t.arrange(c)
+	last := c.dropped && c.users == 0
+	t.mu.Unlock()
+	switch {
+	case c.buffer != nil:
+		c.buffer.Release() // outside of the lock: it may unmap memory
+	case last:
+		t.budget.Release(int64(len(c.inline)))
 	}
 }
 
@@ -331,11 +427,14 @@ func (t *Table) arrived(id phalanx.ObjectID) (shown <-chan struct{}, leave func(
 func (t *Table) serve(c *objectCopy, fanout int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.dropped || c.streams >= fanout || c.buffer == nil {
+	if c.dropped || c.streams >= fanout {
 		return false
 	}
 	c.streams++
-	c.buffer.Retain()
+	t.arrange(c)
+	if c.buffer != nil {
+		c.buffer.Retain()
+	}
 	return true
 }
 
@@ -344,7 +443,10 @@ func (t *Table) served(c *objectCopy) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.streams--
-	c.buffer.Release()
+	t.arrange(c)
+	if c.buffer != nil {
+		c.buffer.Release()
+	}
 	return c.streams
 }
 
@@ -374,83 +476,11 @@ func (t *Table) leased(id phalanx.ObjectID, lease uint64) bool {
 	return c != nil && c.lease == lease
 }
 
-// begun notes that c has its first piece.
-func (t *Table) begun(c *objectCopy) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c.begun = true
-}
-
 // isComplete reports whether c is complete, and was not dropped.
 func (t *Table) isComplete(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return c.complete && !c.dropped
-}
-
-// Holdings returns what this node has of each shard that is marked in of, which has
-// all of them, by object: for their new owners.
-func (t *Table) Holdings(of []bool) [][]directory.Holding {
-	out := make([][]directory.Holding, len(of))
-	t.mu.Lock()
-	for id, c := range t.copies {
-		if i := id.Shard(len(of)); of[i] {
-			out[i] = append(out[i], directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Digest: c.digest, Complete: c.complete,
-				Pinned: c.pinned, Origin: c.origin && !c.complete && !c.ring, Begun: c.begun, Lease: c.lease, Upstream: c.upstream})
-		}
-	}
-	t.mu.Unlock()
-	for _, list := range out {
-		slices.SortFunc(list, func(a, b directory.Holding) int { return cmp.Compare(a.Object, b.Object) })
-	}
-	return out
-}
-
-// Everything returns what this node has of all shards.
-func (t *Table) Everything() []directory.Holding { return t.Holdings([]bool{true})[0] }
-
-// victim returns the complete copy that was used longest ago of those that may
-// be evicted, leaving out those in not.
-func (t *Table) victim(not map[phalanx.ObjectID]bool) *objectCopy {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var best *objectCopy
-	for _, c := range t.copies {
-		if !c.complete || c.pinned || c.streams > 0 || c.viewers.Load() > 0 || not[c.object] {
-			continue
-		}
-		if best == nil || c.used < best.used {
-			best = c
-		}
-	}
-	return best
-}
-
-// Counts tells how many copies there are, how many of them are complete, pinned.
-func (t *Table) Counts() (all, complete, pinned int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, c := range t.copies {
-		if c.complete {
-			complete++
-		}
-		if c.pinned {
-			pinned++
-		}
-	}
-	return len(t.copies), complete, pinned
-}
-
-// Held returns how many checked bytes of id are here.
-func (t *Table) Held(id phalanx.ObjectID) int64 {
-	c := t.lookup(id)
-	switch {
-	case c == nil:
-		return 0
-	case c.buffer == nil:
-		return int64(len(c.inline))
-	}
-	return c.buffer.Watermark()
 }
 
 // Close drops every copy.
@@ -471,18 +501,4 @@ func (t *Table) KeepComplete(err error) {
 			t.dropLocked(c, err)
 		}
 	}
-}
-
-// Complete returns the ids of the complete copies, in order.
-func (t *Table) Complete() []phalanx.ObjectID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var out []phalanx.ObjectID
-	for id, c := range t.copies {
-		if c.complete {
-			out = append(out, id)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -4,17 +4,16 @@ import (
 	"sync"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // View is a complete object at this node, without a copy of its bytes. As long
 // as it is not released the bytes stay, also when the object is deleted.
 type View struct {
-	info   Info
-	bytes  []byte
-	buffer *dataplane.Buffer // nil for inline bytes
-	copy   *objectCopy       // whose viewers it counts; may be nil
-	once   sync.Once
+	info  Info
+	bytes []byte
+	copy  *objectCopy // retained
+	table *Table
+	once  sync.Once
 
 	released func() // tells the registry; may be nil
 }
@@ -31,12 +30,7 @@ func (v *View) Meta() phalanx.Meta { return v.info.Meta }
 // Release gives the bytes back. Releasing twice is harmless.
 func (v *View) Release() {
 	v.once.Do(func() {
-		if v.copy != nil {
-			v.copy.viewers.Add(-1)
-		}
-		if v.buffer != nil {
-			v.buffer.Release()
-		}
+		v.table.release(v.copy)
 		v.bytes = nil
 		if v.released != nil {
 			v.released()

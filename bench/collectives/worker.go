@@ -83,6 +83,7 @@ func beWorker(config string) error {
 	if cfg.Seed != "" {
 		c.Seeds = []string{cfg.Seed}
 	}
+	c.Alone = cfg.Seed == ""
 	node, err := cluster.Join(ctx, c)
 	if err != nil {
 		return err

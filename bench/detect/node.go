@@ -31,6 +31,7 @@ func runNode(bind, seed string) error {
 	if seed != "" {
 		cfg.Seeds = []string{seed}
 	}
+	cfg.Alone = seed == ""
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	n, err := cluster.Join(ctx, cfg)

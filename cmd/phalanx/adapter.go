@@ -20,10 +20,10 @@ type served struct{ *cluster.Node }
 var _ httpapi.Node = served{}
 
 // Put creates an object from r.
-func (n served) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (info storenode.Info, existed bool, err error) {
-	opts := []cluster.PutOption{cluster.WithArray(meta.DType, meta.Shape...), cluster.TellExisted(&existed)}
-	if copies > 0 {
-		opts = append(opts, cluster.WithCopies(copies))
+func (n served) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, how httpapi.Putting) (info storenode.Info, existed bool, err error) {
+	opts := []cluster.PutOption{cluster.WithArray(meta.DType, meta.Shape...), cluster.TellExisted(&existed), cluster.WaitForMemory(how.MemoryWait)}
+	if how.Copies > 0 {
+		opts = append(opts, cluster.WithCopies(how.Copies))
 	}
 	info, err = n.PutReader(ctx, id, r, meta.Size, opts...)
 	return info, existed, err
@@ -96,7 +96,7 @@ func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, er
 	if err != nil {
 		return httpapi.Tree{}, err
 	}
-	out := httpapi.Tree{Object: t.Object, Kind: t.Kind, State: t.State, Size: t.Size, Degree: t.Degree}
+	out := httpapi.Tree{Object: t.Object, Kind: t.Kind, State: t.State, Size: t.Size, Degree: t.Degree, Hidden: t.Hidden}
 	for _, tn := range t.Nodes {
 		here := httpapi.TreeNode{Node: tn.Node, Place: tn.Place, Source: tn.Source, Lost: tn.Empty, Complete: tn.Complete, Pinned: tn.Pinned, Origin: tn.Origin, Held: tn.Held}
 		if !tn.Gen.IsZero() {
@@ -114,9 +114,15 @@ func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, er
 func (n served) Status() httpapi.Status {
 	s := n.Node.Status()
 	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters,
-		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Idle: s.Memory.Idle, Peak: s.Memory.Peak, Directory: s.Memory.Directory},
-		Objects: s.Objects, Complete: s.Complete, Pinned: s.Pinned, Fetching: s.Fetching, Reduces: s.Reduces, Places: s.Places,
-		BytesSent: s.BytesSent, BytesReceived: s.BytesReceived, Requests: s.Requests, Members: []httpapi.Member{}}
+		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Idle: s.Memory.Idle, Peak: s.Memory.Peak, Directory: s.Memory.Directory,
+			Waiting: s.Memory.Waiting, WaitingBytes: s.Memory.WaitingBytes},
+		Objects: s.Objects, Complete: s.Complete, Pinned: s.Pinned, Evictions: s.Evictions, Fetching: s.Fetching, Reduces: s.Reduces, Places: s.Places,
+		BytesSent: s.BytesSent, BytesReceived: s.BytesReceived, Requests: s.Requests, StreamsBusy: s.StreamsBusy, Members: []httpapi.Member{}}
+	out.MajorityLost, out.MissingVoters = s.MajorityLost, s.MissingVoters
+	if s.Unready != nil {
+		why := httpapi.DescribeError(s.Unready)
+		out.Unready = &why
+	}
 	for _, m := range s.Members {
 		out.Members = append(out.Members, httpapi.Member{Node: m.ID, Control: m.Control, Data: m.Data, Version: m.Version, Leaving: m.Leaving})
 	}

@@ -41,6 +41,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
+	a.stdout = written{a.stdout, standardOutput}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.stdin)

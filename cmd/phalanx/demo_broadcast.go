@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -97,17 +96,13 @@ func (a *app) demoOneByOne(ctx context.Context, cfg demoConfig, c *demoCluster) 
 
 // putFile puts a file and returns its SHA-256.
 func (c *demoCluster) putFile(ctx context.Context, id phalanx.ObjectID, name string) (storenode.Info, []byte, error) {
-	f, err := os.Open(name)
+	in, err := openInput(name, nil)
 	if err != nil {
 		return storenode.Info{}, nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	stat, err := f.Stat()
-	if err != nil {
-		return storenode.Info{}, nil, err
-	}
+	defer func() { _ = in.Close() }() // it was only read
 	sum := sha256.New()
-	info, err := c.node.PutReader(ctx, id, io.TeeReader(f, sum), stat.Size())
+	info, err := c.node.PutReader(ctx, id, io.TeeReader(in, sum), in.size)
 	return info, sum.Sum(nil), err
 }
 

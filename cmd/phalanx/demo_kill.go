@@ -140,24 +140,14 @@ func (k *killer) restored(node phalanx.NodeID) error {
 	defer look.Stop()
 	for {
 		v := k.c.node.View()
-		bare := 0
-		for _, s := range v.Shards {
-			if s.Backup == "" && len(v.Members) > 1 {
-				bare++
-			}
-		}
-		voters := 1
-		if len(v.Members) >= 3 {
-			voters = 3
-		}
-		if !v.Has(node) && bare == 0 && len(v.Voters) >= voters && k.end(v) {
+		if !v.Has(node) && v.Redundant(0) && k.end(v) {
 			return nil
 		}
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 			return &phalanx.Error{Op: "demo", Node: node, Kind: phalanx.ErrDeadline,
-				Err: fmt.Errorf("it was killed, and after %v the cluster has not recovered: %d voters, %d shards without a backup", killPatience, len(v.Voters), bare)}
+				Err: fmt.Errorf("it was killed, and after %v the cluster has not recovered: %d voters, %d shards without a backup", killPatience, len(v.Voters), v.Bare())}
 		}
 	}
 }
@@ -278,7 +268,7 @@ func (k *killer) done() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.failed == nil && k.left > 0 {
-		return &phalanx.Error{Op: "demo", Kind: phalanx.ErrInternal, Err: fmt.Errorf("%d nodes could not be killed within a reduce: there were too few rounds", k.left)}
+		return invalid("--rounds: %d nodes of --kill could not be killed within a reduce; %d rounds were too few", k.left, k.rounds)
 	}
 	return k.failed
 }

@@ -21,6 +21,9 @@ const (
 	maxDev   = 256
 )
 
+// inMemory is what whoever starts nodes has to know. The documents say it too.
+const inMemory = "Objects are in memory only: once all nodes were stopped or killed, everything is gone."
+
 // devSettings are those that dev hands on to its children.
 var devSettings = []string{"http", "memory", "inline-limit", "shards", "voters", "fanout", "deadline", "pprof", "log-level"}
 
@@ -33,7 +36,9 @@ func (a *app) devCommand() *cobra.Command {
 		Long: `Dev runs nodes n1, n2 … as processes of their own on loopback, until Ctrl-C, which
 ends them all. The first serves HTTP at the default address, so that other
 commands find it; the others on free ports. A node that dies is reported, and the
-others go on: try kill -9.`,
+others go on: try kill -9.
+
+` + inMemory,
 		Example: "  phalanx dev --nodes 5\n  phalanx dev --nodes 3 --memory 1GB --log-level warning",
 		Args:    cobra.NoArgs,
 	}
@@ -183,6 +188,7 @@ func (a *app) introduce(all []*process) error {
 			fmt.Fprintf(t, "  %s\tprocess %d\t%s\n", c.Node, c.PID, c.HTTP)
 		}
 		_ = t.Flush() // to memory
+		fmt.Fprintln(w, inMemory)
 		fmt.Fprintln(w, "Try phalanx put FILE ID, phalanx ls, phalanx events in another terminal. Ctrl-C ends all.")
 	})
 }

@@ -17,8 +17,8 @@ func (a *app) eventsCommand() *cobra.Command {
 		Short:   "Follow what happens on a node",
 		GroupID: looks,
 		Long: `Events prints what happens on a node from now on, until Ctrl-C: nodes that come
-and go, transfers and reduces that recover, shards that move, actors that were
-restarted. With -o json, one object per line.`,
+and go, the majority of the voters that is lost and found again, transfers and reduces
+that recover, shards that move, actors that were restarted. With -o json, one object per line.`,
 		Example: "  phalanx events\n  phalanx events -o json | jq .kind",
 		Args:    cobra.NoArgs,
 		RunE: action(func(ctx context.Context, _ []string) error {

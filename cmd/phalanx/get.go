@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,24 +77,21 @@ func (a *app) get(ctx context.Context, c *connection, id phalanx.ObjectID, file 
 // writeWhole creates file from what write writes, or not at all. What is no
 // plain file, such as a pipe, is written to as it is.
 func writeWhole(file string, write func(io.Writer) error) (err error) {
-	bad := func(err error) error {
-		return &phalanx.Error{Op: "get", Kind: phalanx.ErrInvalid, Err: err}
-	}
+	bad := func(err error) error { return localError(file, "cannot be written", err) }
 	if st, err := os.Stat(file); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(file, os.O_WRONLY, 0)
 		if err != nil {
 			return bad(err)
 		}
-		defer f.Close()
-		return write(f)
+		err = write(written{f, file})
+		if end := f.Close(); err == nil && end != nil {
+			err = bad(end)
+		}
+		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err // the name of the temporary file tells nobody anything
-		}
-		return bad(fmt.Errorf("%s cannot be written: %w", file, err))
+		return bad(err)
 	}
 	defer func() {
 		if err != nil {
@@ -103,7 +99,7 @@ func writeWhole(file string, write func(io.Writer) error) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	if err := write(f); err != nil {
+	if err := write(written{f, file}); err != nil {
 		return err
 	}
 	if err := f.Chmod(0o644); err != nil {

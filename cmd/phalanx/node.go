@@ -27,17 +27,25 @@ func (a *app) nodeCommand() *cobra.Command {
 		Short:   "Run a node",
 		GroupID: nodes,
 		Long: `Node runs a node until it is interrupted (SIGINT, SIGTERM); then it hands over what
-only it has and leaves the cluster. A second signal ends it at once. Without
---seeds it is a cluster of its own, which others can join.
+only it has and leaves the cluster. If it cannot within --leave-timeout, since others
+have no room for example, it says what remains, goes on serving other nodes, and tries
+again. A second signal ends it at once, and what only it has is lost.
+
+Give all nodes one set of --seeds: the control addresses of one, three or five of them,
+which may name the node itself. The seeds begin the cluster once most of them are there;
+a node that starts again comes back into it, the first one too. Without --seeds a node on
+loopback is a cluster of its own, which others can join; elsewhere that needs --alone.
 
 Each setting can be given by a flag, by an environment variable such as
 PHALANX_CONTROL_PORT, or in the file of --config (YAML, for example "control-port:
 7421"); the first of these counts. phalanx config show tells what results.
 
 Everything listens on loopback unless told otherwise. Another address is refused
-without TLS (--tls-cert, --tls-key, --tls-ca), or --insecure on a closed network.`,
+without TLS (--tls-cert, --tls-key, --tls-ca), or --insecure on a closed network.
+
+` + inMemory,
 		Example: `  phalanx node
-  phalanx node --bind 10.0.0.2 --seeds 10.0.0.1:7421 --tls-cert n.pem --tls-key n.key --tls-ca ca.pem
+  phalanx node --bind 10.0.0.2 --seeds 10.0.0.1:7421,10.0.0.2:7421,10.0.0.3:7421 --tls-cert n.pem --tls-key n.key --tls-ca ca.pem
   PHALANX_MEMORY=16GB phalanx node --config phalanx.yaml --http off`,
 		Args: cobra.NoArgs,
 	}
@@ -88,7 +96,7 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	s.cluster.Kinds = map[string]func(*cluster.Node) *actor.Props{bench.Kind: bench.Agent}
 
 	joining, cancel := context.WithTimeout(ctx, s.joinTimeout)
-	n, err := cluster.Join(joining, s.cluster)
+	n, err := join(joining, s.cluster)
 	cancel()
 	if err != nil {
 		return joinError(s, err)
@@ -114,6 +122,8 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	if err == nil {
 		select {
 		case <-ctx.Done():
+		case <-n.Done(): // another process has its name
+			err = n.Err()
 		case err = <-served:
 			l = nil
 		}
@@ -122,14 +132,46 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	if l != nil {
 		err = errors.Join(err, <-served)
 	}
-	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.leaveTimeout)
-	defer cancel()
 	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
-		cancel()
-		_ = n.Leave(leaving) // says only that nothing was handed over
+		n.Close() // there is nobody to hand over to
 		return err
 	}
-	return errors.Join(err, n.Leave(leaving))
+	return errors.Join(err, leave(n, s.leaveTimeout, log))
+}
+
+// leave has a node leave. While it cannot, it is a member, since what only it has would
+// be lost with it. It tries again until it has left; a second signal ends the process.
+func leave(n *cluster.Node, each time.Duration, log logrus.FieldLogger) error {
+	for {
+		was := n.ID()
+		ctx, cancel := context.WithTimeout(context.Background(), each)
+		err := n.Leave(ctx)
+		if err != nil && errors.Is(err, phalanx.ErrFenced) {
+			rejoined(ctx, n, was)
+		}
+		cancel()
+		select {
+		case <-n.Done():
+			return err
+		default:
+		}
+		log.WithError(err).Error("the node has not left; it tries again until it has, or is interrupted once more")
+	}
+}
+
+// rejoined waits until a node that was removed has joined again.
+func rejoined(ctx context.Context, n *cluster.Node, was phalanx.NodeID) {
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for n.ID() == was {
+		select {
+		case <-again.C:
+		case <-n.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func servedNode(n *cluster.Node) httpapi.Node { return served{n} }
@@ -145,7 +187,7 @@ func joinError(s *settings, err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		out.Err = fmt.Errorf("%w: give other ports with --control-port and --data-port, 0 for free ones", e.Err)
 	case errors.Is(err, phalanx.ErrDeadline) && len(s.cluster.Seeds) > 0:
-		out.Err = fmt.Errorf("%w: is a node running at one of --seeds %v?", e.Err, s.cluster.Seeds)
+		out.Err = fmt.Errorf("%w: is a node running at one of --seeds %v? They name control addresses (--control-port, 7421 unless told otherwise)", e.Err, s.cluster.Seeds)
 	}
 	return &out
 }

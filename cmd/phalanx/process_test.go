@@ -192,6 +192,7 @@ func TestDevProcesses(t *testing.T) {
 	if got, err := os.ReadFile("copy"); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%d other bytes, %v", len(got), err)
 	}
+	must(t, b.run(t, "", "put", "f", "many", "--copies=9", "--timeout=30s"), "9 copies", "3 members", string(up.Nodes[2].Node), "exit 8\n")
 	must(t, b.run(t, "", "prefetch", "models/7"), "has models/7")
 	// Shards that move after the joins list their holders again one by one.
 	must(t, b.run(t, "", "tree", "models/7"), "models/7  broadcast, final, 2.9 MB\n")
@@ -291,6 +292,50 @@ func TestDevKilled(t *testing.T) {
 	_ = d.Wait()
 }
 
+// The program says where nodes are started that nothing outlives them, and nothing does.
+func TestEverythingIsInMemory(t *testing.T) {
+	d := start(t, "dev", "--nodes=1", "--http=127.0.0.1:0", "--memory=64MB", "--log-level=error")
+	var banner strings.Builder
+	for !strings.Contains(banner.String(), "Ctrl-C ends all") {
+		line, err := d.out.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v after %s", err, banner.String())
+		}
+		banner.WriteString(line)
+	}
+	d.interrupt(t, os.Interrupt)
+	must(t, banner.String(), inMemory)
+	for _, command := range []string{"dev", "node"} {
+		must(t, (&bed{}).run(t, "", "help", command), inMemory)
+	}
+	for _, file := range []string{"../../README.md", "../../docs/failure-semantics.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(text), inMemory) {
+			t.Errorf("%s does not say that %q, %v", file, inMemory, err)
+		}
+	}
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL, nil} {
+		var r ready
+		n := start(t, nodeArgs("n1", "64MB")...)
+		n.line(t, &r)
+		c := client(t, r.HTTP)
+		if _, err := c.Stat(t.Context(), "kept", 0); !errors.Is(err, phalanx.ErrNotFound) {
+			t.Errorf("an object is there in the beginning: %v", err)
+		}
+		if signal == nil {
+			break
+		}
+		if _, err := c.Put(t.Context(), "kept", strings.NewReader("x"), 1, httpapi.PutOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, n.out)
+		_ = n.Wait()
+	}
+}
+
 func TestDevMemory(t *testing.T) {
 	for _, c := range []struct {
 		count int
@@ -349,6 +394,20 @@ func TestNoSeedAnswers(t *testing.T) {
 	_ = l.Close()
 	got := (&bed{}).run(t, "", "node", "--http=off", "--control-port=0", "--data-port=0", "--log-level=error", "--join-timeout=300ms", "--seeds="+seed)
 	must(t, got, seed, "is a node running", "exit 9\n")
+}
+
+// A seed that names the HTTP port of a node ends the join long before its deadline, with
+// the port that was wanted.
+func TestSeedIsAnHTTPPort(t *testing.T) {
+	d := start(t, nodeArgs("first", "16MB")...)
+	var r ready
+	d.line(t, &r)
+	seed := strings.TrimPrefix(r.HTTP, "http://")
+	got := (&bed{}).run(t, "", "node", "--http=off", "--control-port=0", "--data-port=0", "--log-level=error", "--join-timeout=1h", "--seeds="+seed)
+	must(t, got, seed+" this node serves HTTP", "control address (--control-port) of a node, here "+r.Control, string(r.Node), "exit 2\n")
+	must(t, (&bed{}).run(t, "", "status", "--addr", r.Control), "does not speak HTTP: the port of --http is wanted, 7420", "exit 8\n")
+	got = (&bed{}).run(t, "", "node", "--http=off", "--control-port=0", "--data-port=0", "--log-level=error", "--join-timeout=300ms", "--seeds="+r.Data)
+	must(t, got, r.Data, "has not answered as the control port of a node does", "They name control addresses (--control-port", "exit 9\n")
 }
 
 func TestInterruptedStart(t *testing.T) {

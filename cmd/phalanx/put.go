@@ -5,26 +5,32 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 func (a *app) putCommand() *cobra.Command {
 	var c connection
 	var o httpapi.PutOptions
 	var shape string
+	var memoryWait time.Duration
 	cmd := &cobra.Command{
 		Use:     "put FILE ID",
 		Short:   "Create an object from a file, or from standard input (-)",
 		GroupID: objects,
 		Long: `Put creates the object ID from FILE, or from standard input if FILE is "-".
 Others can read it while it is written. Objects are immutable: the same bytes
-under the same id succeed again, other bytes fail (exit code 4).`,
+under the same id succeed again, other bytes fail (exit code 4). A FILE that shrinks
+or grows meanwhile creates nothing (exit code 2). If there are fewer nodes than
+--copies, put fails at once (exit code 8). If the node has no memory for it, put
+waits as long as --memory-wait says; what pinned objects leave no room for fails at
+once (exit code 7).`,
 		Example: `  phalanx put model.bin models/7
   phalanx put grad.f32 grad/1 --dtype float32 --shape 1000,250
   tar c data | phalanx put - data.tar
@@ -41,6 +47,12 @@ under the same id succeed again, other bytes fail (exit code 4).`,
 			if o.Copies < 0 {
 				return invalid("--copies: %d is negative", o.Copies)
 			}
+			if memoryWait < 0 || memoryWait > 24*time.Hour {
+				return invalid("--memory-wait: %v is not from 0s to 24h", memoryWait)
+			}
+			if o.MemoryWait = memoryWait; memoryWait == 0 {
+				o.MemoryWait = -1
+			}
 			o.Timeout = c.timeout
 			return a.put(ctx, &c, args[0], phalanx.ObjectID(args[1]), o)
 		}),
@@ -50,6 +62,7 @@ under the same id succeed again, other bytes fail (exit code 4).`,
 	_ = cmd.RegisterFlagCompletionFunc("dtype", completeWords(dtypes()...)) // it was just added
 	cmd.Flags().StringVar(&shape, "shape", "", "elements per dimension, such as 3,4")
 	cmd.Flags().IntVar(&o.Copies, "copies", 0, "how many nodes keep a pinned copy (default 1)")
+	cmd.Flags().DurationVar(&memoryWait, "memory-wait", storenode.MemoryWait, "how long to wait for memory at the node; 0s: not at all")
 	return cmd
 }
 
@@ -57,7 +70,7 @@ func (a *app) put(ctx context.Context, c *connection, file string, id phalanx.Ob
 	if err := id.Validate(); err != nil {
 		return err
 	}
-	in, size, err := a.source(file)
+	in, err := openInput(file, a.stdin)
 	if err != nil {
 		return err
 	}
@@ -67,8 +80,9 @@ func (a *app) put(ctx context.Context, c *connection, file string, id phalanx.Ob
 		return err
 	}
 	defer client.Close()
-	bar, done := a.progress("put "+string(id), size)
-	info, err := client.Put(ctx, id, io.TeeReader(in, bar), size, o)
+	bar, waits, done := a.progressWaits("put "+string(id), in.size)
+	o.Waits = waits
+	info, err := client.Put(ctx, id, io.TeeReader(in, bar), in.size, o)
 	done()
 	if err != nil {
 		return err
@@ -89,29 +103,6 @@ func dtypes() []string {
 		names = append(names, d.String())
 	}
 	return names
-}
-
-// source opens file; its size is unknown unless it is a plain one.
-func (a *app) source(file string) (io.ReadCloser, int64, error) {
-	if file == "-" {
-		return io.NopCloser(a.stdin), phalanx.UnknownSize, nil
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, 0, &phalanx.Error{Op: "put", Kind: phalanx.ErrInvalid, Err: err}
-	}
-	st, err := f.Stat()
-	switch {
-	case err != nil:
-	case st.IsDir():
-		err = fmt.Errorf("%s is a directory: put its files one by one, or tar c %s | phalanx put - ID", file, file)
-	case st.Mode().IsRegular():
-		return f, st.Size(), nil
-	default:
-		return f, phalanx.UnknownSize, nil
-	}
-	_ = f.Close()
-	return nil, 0, &phalanx.Error{Op: "put", Kind: phalanx.ErrInvalid, Err: err}
 }
 
 // describe returns what there is to say of an object in a line.

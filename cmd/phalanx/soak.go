@@ -40,8 +40,9 @@ func (a *app) soakCommand() *cobra.Command {
 		GroupID: nodes,
 		Args:    cobra.NoArgs,
 		Long: `Soak starts a cluster of processes on this machine and has them put, get, open,
-delete and reduce at random, while they are killed, stopped for a while, leave
-and join, one at a time. It checks every byte, every sum against the sources
+prefetch, delete and reduce at random, while they are killed, stopped for a while,
+leave and join, one at a time. Memory is short, so that nodes evict copies while
+slow readers are in others. It checks every byte, every sum against the sources
 that it says are in it, that every call ends by its deadline and fails only as
 what died allows, and that what all have seen of each object has an order
 (linearizability). Every minute faults stop: then everything that is left must
@@ -138,6 +139,7 @@ func soakText(w io.Writer, r soak.Result) {
 	}
 	fmt.Fprintf(w, "operations   %s\nright errors %s\nfaults       %s\n", soak.Counts(r.Operations), soak.Counts(r.Errors), soak.Counts(r.Faults))
 	fmt.Fprintf(w, "histories    %d calls on %d objects have an order, %d undecided\n", r.Judged, r.Histories, r.Undecided)
+	fmt.Fprintf(w, "evictions    %d copies at least\n", r.Evicted)
 	for _, name := range slices.Sorted(maps.Keys(r.End)) {
 		was, is := r.Start[name], r.End[name]
 		fmt.Fprintf(w, "%-12s %d copies, %d bytes, %d → %d goroutines, %d → %d file descriptors, %.1f → %.1f MB of heap\n", name, is.Objects, is.Memory,

@@ -19,6 +19,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:     "status",
 		Short:   "Tell how a node and its cluster are",
 		GroupID: looks,
+		Long: `Status tells what a node is doing, and what it sees of its cluster: the members, which
+of them vote, and while the majority of the voters is lost, which are missing. NOT READY
+stands before why the node cannot be given work.`,
 		Example: "  phalanx status\n  phalanx status --addr 10.0.0.2:7420 -o json",
 		Args:    cobra.NoArgs,
 		RunE: action(func(ctx context.Context, _ []string) error {
@@ -40,10 +43,16 @@ func (a *app) statusCommand() *cobra.Command {
 
 func report(w io.Writer, s httpapi.Status) {
 	fmt.Fprintf(w, "node %s of cluster %q, version %s, up %v\n", s.Node, s.Cluster, s.Version, time.Duration(s.Uptime*float64(time.Second)).Round(time.Second))
+	if s.Unready != nil {
+		fmt.Fprintf(w, "NOT READY  %s: %s\n", s.Unready.Kind, s.Unready.Message)
+	}
 	fmt.Fprintf(w, "memory     %s of %s, %s of it idle, at most %s so far\n", formatSize(s.Memory.Used), formatSize(s.Memory.Cap), formatSize(s.Memory.Idle), formatSize(s.Memory.Peak))
-	fmt.Fprintf(w, "copies     %d: %d complete, %d pinned, %d arriving\n", s.Objects, s.Complete, s.Pinned, s.Fetching)
+	if m := s.Memory; m.Waiting > 0 {
+		fmt.Fprintf(w, "waiting    %d for %s of memory\n", m.Waiting, formatSize(m.WaitingBytes))
+	}
+	fmt.Fprintf(w, "copies     %d: %d complete, %d pinned, %d arriving; %d were evicted so far\n", s.Objects, s.Complete, s.Pinned, s.Fetching, s.Evictions)
 	fmt.Fprintf(w, "reduces    %d run here, %d places\n", s.Reduces, s.Places)
-	fmt.Fprintf(w, "traffic    %s sent, %s received\n", formatSize(int64(s.BytesSent)), formatSize(int64(s.BytesReceived)))
+	fmt.Fprintf(w, "traffic    %s sent, %s received; %d streams were told that this node is busy\n", formatSize(int64(s.BytesSent)), formatSize(int64(s.BytesReceived)), s.StreamsBusy)
 	fmt.Fprintf(w, "directory  %d shards owned, %d backed up, %d requests\n", s.ShardsOwned, s.ShardsBackedUp, s.Requests)
 	fmt.Fprintf(w, "view %d, %d members:\n", s.View, len(s.Members))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -51,6 +60,9 @@ func report(w io.Writer, s httpapi.Status) {
 		role := "member"
 		if slices.Contains(s.Voters, m.Node) {
 			role = "voter"
+		}
+		if slices.Contains(s.MissingVoters, m.Node) {
+			role += ", missing"
 		}
 		if m.Leaving {
 			role += ", leaving"

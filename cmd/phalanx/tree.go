@@ -139,6 +139,9 @@ func draw(w io.Writer, t httpapi.Tree) {
 	if t.Degree > 0 {
 		fmt.Fprintf(w, ", degree %d", t.Degree)
 	}
+	if t.Hidden > 0 {
+		fmt.Fprintf(w, ", %d nodes are not shown", t.Hidden)
+	}
 	fmt.Fprintln(w)
 	f := newForest(t)
 	var level func(nodes []int, margin string)

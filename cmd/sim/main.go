@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +29,14 @@ import (
 	"github.com/phalanx-go/phalanx/sim/groups"
 )
 
+// garbage is how much the heap may grow until the next collection, in percent of what is
+// in use (GOGC). A run lives for some ten milliseconds and has a few MB.
+const garbage = 800
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	progress := io.Writer(io.Discard)

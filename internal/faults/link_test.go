@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +98,48 @@ func TestOwnerAndBackupAreCutApart(t *testing.T) {
 	removed(t, others, was)
 	settle(t, others)
 	level(t, others, ids[1:]...)
+}
+
+// Only the link between the leader of the voters and a member fails, for as long as it
+// takes, and a node joins: the member has the new view and its lease, by way of others,
+// and its shards have their backups.
+func TestTheViewChangesWhileALinkFails(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		of   func(leader, member int) []bed.Cut
+	}{
+		{"both ways", func(leader, member int) []bed.Cut { return bed.Between(leader, member) }},
+		{"what the leader sends", func(leader, member int) []bed.Cut { return bed.From(leader, member) }},
+		{"what the leader is sent", func(leader, member int) []bed.Cut { return bed.To(leader, member) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nodes := start(t, 5)
+			s := nodes[0].state(t)
+			leader := on(t, nodes, s.Leader)
+			var member *process
+			for _, p := range nodes {
+				if !slices.Contains(s.Voters, p.id(t)) {
+					member = p
+				}
+			}
+			rest := without(without(nodes, leader), member)
+			cuts := c.of(leader.host, member.host)
+			t.Cleanup(func() { do(t, shared.Heal(cuts...)) })
+			do(t, shared.Cut(cuts...))
+			joins := launch(t, 5, "n5", seed(t, rest[0]))
+			nodes = append(nodes, joins)
+			settle(t, nodes)
+			id := fresh("carried")
+			for owner, _ := replicas(t, nodes, id); owner != member; owner, _ = replicas(t, nodes, id) {
+				id = fresh("carried")
+			}
+			must(t, tell(joins, order{Do: "put", Object: id, Size: 1 << 10}))
+			must(t, tell(leader, order{Do: "get", Object: id, Size: 1 << 10}))
+			do(t, shared.Heal(cuts...))
+			nobodyElse(t, nodes)
+			level(t, nodes, id)
+		})
+	}
 }
 
 // replicas returns the owner and the backup of the object's shard.

@@ -86,7 +86,7 @@ func beNode(config string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	node, err := cluster.Join(ctx, cluster.Config{Name: cfg.Name, Bind: cfg.Addr, ControlPort: cfg.Control, DataPort: cfg.Data, Insecure: true, Seeds: cfg.Seeds, Deadline: patience, Memory: 1 << 30})
+	node, err := cluster.Join(ctx, cluster.Config{Name: cfg.Name, Bind: cfg.Addr, ControlPort: cfg.Control, DataPort: cfg.Data, Insecure: true, Seeds: cfg.Seeds, Alone: len(cfg.Seeds) == 0, Deadline: patience, Memory: 1 << 30})
 	if err != nil {
 		return err
 	}

@@ -221,13 +221,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 		return &phalanx.Error{Node: s.node.ID(), Kind: phalanx.ErrClosed, Err: errors.New("it is about to end")}
 	default:
 	}
-	st := s.node.Status()
-	i := slices.IndexFunc(st.Members, func(m Member) bool { return m.Node == st.Node })
-	switch {
-	case i < 0:
-		return &phalanx.Error{Node: st.Node, Kind: phalanx.ErrUnavailable, Err: errors.New("it is not a member of the cluster")}
-	case st.Members[i].Leaving:
-		return &phalanx.Error{Node: st.Node, Kind: phalanx.ErrClosed, Err: errors.New("it is leaving the cluster")}
+	if why := s.node.Status().Unready; why != nil {
+		return why.Err()
 	}
 	_, _ = w.Write([]byte("ok\n"))
 	return nil

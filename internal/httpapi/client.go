@@ -10,6 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"strconv"
 	"strings"
@@ -18,43 +20,58 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-const (
-	dialTimeout = 3 * time.Second
-	// late is how much longer than its timeout an answer is waited for, which
-	// says what was missing.
-	late = 5 * time.Second
-)
+// late is how much longer than its timeout an answer is waited for, which
+// says what was missing.
+const late = 5 * time.Second
 
 // Client talks to one node.
 type Client struct {
-	base *url.URL
-	http *http.Client
+	base  *url.URL
+	http  *http.Client
+	stall time.Duration // after which a node cuts a connection that moves no byte
 }
 
 // NewClient returns a client of the node at addr: host:port, or a URL. A TLS
 // configuration is for https, which it makes the default.
 func NewClient(addr string, t *tls.Config) (*Client, error) {
-	full := addr
-	if !strings.Contains(addr, "://") {
-		full = "http://" + addr
-		if t != nil {
-			full = "https://" + addr
-		}
+	u, err := parseAddr(addr, t != nil)
+	if err != nil {
+		return nil, err
 	}
-	u, err := url.Parse(full)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" {
-		return nil, invalid("", "", "the address %q is neither host:port nor a URL such as https://10.0.0.1:7420", addr)
-	}
-	u.Path = strings.TrimSuffix(u.Path, "/")
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	return &Client{base: u, http: &http.Client{Transport: &http.Transport{
-		DialContext:        dialer.DialContext, // not through a proxy: nodes are near
+	return &Client{base: u, stall: time.Minute, http: &http.Client{Transport: &http.Transport{
+		DialContext:        dial,
 		TLSClientConfig:    t,
 		ForceAttemptHTTP2:  true,
 		DisableCompression: true, // objects come as they are
 		WriteBufferSize:    256 << 10,
 		ReadBufferSize:     256 << 10,
 	}}}, nil
+}
+
+// parseAddr returns the URL of the node at addr. A URL without a port has that of its
+// scheme. An address that is no URL must say its port: 80 is not where nodes listen.
+func parseAddr(addr string, secure bool) (*url.URL, error) {
+	full, whole := addr, strings.Contains(addr, "://")
+	if !whole {
+		scheme := "http://"
+		if secure {
+			scheme = "https://"
+		}
+		full = scheme + addr
+	}
+	u, err := url.Parse(full)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" {
+		return nil, invalid("", "", "the address %q is neither host:port nor a URL such as https://10.0.0.1:7420", addr)
+	}
+	switch port, err := strconv.ParseUint(u.Port(), 10, 16); {
+	case u.Port() == "" && !whole:
+		_, port, _ := net.SplitHostPort(DefaultAddr)
+		return nil, invalid("", "", "the address %q names no port: give host:port, such as %s, where a node serves HTTP (--http), or a URL", addr, net.JoinHostPort(u.Hostname(), port))
+	case u.Port() != "" && (err != nil || port == 0):
+		return nil, invalid("", "", "the address %q: %q is not a port from 1 to 65535", addr, u.Port())
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	return u, nil
 }
 
 // Addr returns the node's URL.
@@ -112,8 +129,11 @@ func (c *Client) refusal(op string, id phalanx.ObjectID, res *http.Response) err
 	if k, ok := parseKind(res.Header.Get(headerError)); ok {
 		return &phalanx.Error{Op: op, Object: id, Kind: k}
 	}
-	return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("%s answers %s: is that a phalanx node?", c.Addr(), res.Status)}
+	return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("%s answers %s: is that a phalanx node? %s", c.Addr(), res.Status, httpPort)}
 }
+
+// httpPort says which port of a node a client wants.
+const httpPort = "the port of --http is wanted, 7420 unless told otherwise, not that for control or data"
 
 // failure says why there was no answer, or not a whole one.
 func (c *Client) failure(ctx context.Context, op string, id phalanx.ObjectID, err error) error {
@@ -123,6 +143,8 @@ func (c *Client) failure(ctx context.Context, op string, id phalanx.ObjectID, er
 	switch {
 	case errors.As(err, &pe):
 		return pe
+	case context.Cause(ctx) == errSilent:
+		e.Err = fmt.Errorf("the node at %s sends nothing any more: %w", c.Addr(), errSilent)
 	case errors.Is(ctx.Err(), context.Canceled):
 		e.Kind, e.Err = phalanx.ErrCanceled, errors.New("interrupted")
 	case errors.As(err, &dial) && dial.Op == "dial":
@@ -134,9 +156,19 @@ func (c *Client) failure(ctx context.Context, op string, id phalanx.ObjectID, er
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		e.Err = fmt.Errorf("the connection to %s broke: %w", c.Addr(), err)
+		e.Err = &brokenConn{c.Addr(), err}
+		if noHTTP(err) {
+			e.Err = fmt.Errorf("%s does not speak HTTP: %s (%w)", c.Addr(), httpPort, err)
+		}
 	}
 	return e
+}
+
+// noHTTP reports whether what was answered is not HTTP, or came before the request had
+// been sent, as the first bytes from a control port may. The package net/http has no type
+// for either.
+func noHTTP(err error) bool {
+	return strings.Contains(err.Error(), "malformed HTTP") || strings.Contains(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)")
 }
 
 // call does q, with v as the JSON answer unless it is nil.
@@ -144,10 +176,15 @@ func (c *Client) call(ctx context.Context, q request, timeout time.Duration, v a
 	if timeout == 0 {
 		timeout = time.Minute
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout+late)
+	over := time.Now().Add(timeout)
+	ctx, cancel := context.WithDeadline(ctx, over.Add(late))
 	defer cancel()
 	res, err := c.do(ctx, q)
 	if err != nil {
+		if broken := (*brokenConn)(nil); errors.As(err, &broken) && !time.Now().Before(over) {
+			// The node has given the call up, and what it said of that got lost.
+			return &phalanx.Error{Op: q.op, Object: q.object, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("it was not done within %v, and %w", timeout, broken)}
+		}
 		return err
 	}
 	defer res.Body.Close()
@@ -281,6 +318,11 @@ type PutOptions struct {
 	Shape   []int64
 	Copies  int
 	Timeout time.Duration
+	// MemoryWait is how long the node waits for memory; 0 means its default, less not at all.
+	MemoryWait time.Duration
+	// Waits, if it is not nil, is called again and again, from another goroutine, while the
+	// node does not take the bytes yet.
+	Waits func()
 }
 
 // Put creates an object from r: size bytes, or all that comes if that is
@@ -303,10 +345,22 @@ func (c *Client) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, size
 	if o.Copies != 0 {
 		set(headerCopies, strconv.Itoa(o.Copies))
 	}
+	q.query = url.Values{}
 	if o.Timeout > 0 {
-		q.query = url.Values{"timeout": {o.Timeout.String()}}
+		q.query.Set("timeout", o.Timeout.String())
 	} else {
 		o.Timeout = time.Hour
+	}
+	if o.MemoryWait != 0 {
+		q.query.Set("memory-wait", max(o.MemoryWait, 0).String())
+	}
+	if o.Waits != nil {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+			if code == http.StatusContinue { // it was not asked for
+				o.Waits()
+			}
+			return nil
+		}})
 	}
 	return res, c.call(ctx, q, o.Timeout, &res)
 }
@@ -320,7 +374,11 @@ type source struct {
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err != nil && err != io.EOF {
-		err = &phalanx.Error{Op: "put", Object: s.id, Kind: typed(err).Kind, Err: fmt.Errorf("its source failed: %w", err)}
+		e := *typed(err)
+		if e.Err == nil {
+			e.Err = err
+		}
+		err = &phalanx.Error{Op: "put", Object: s.id, Kind: e.Kind, Err: fmt.Errorf("its source failed: %w", e.Err)}
 	}
 	return n, err
 }

@@ -54,7 +54,7 @@ func TestEventsAndMetrics(t *testing.T) {
 		`phalanx_events_total{kind="PlaceLost"} 1`,
 		`phalanx_http_requests_total{method="PUT",route="/v1/objects/{id}",status="201"} 1`,
 		"phalanx_memory_used_bytes 3.145728e+06", "phalanx_members 2", "phalanx_view_number 3", "phalanx_shards_owned 32",
-		"phalanx_copies_pinned 2", "phalanx_fetches 1", "phalanx_sent_bytes_total 7.340032e+06",
+		"phalanx_copies_pinned 2", "phalanx_evictions_total 5", "phalanx_fetches 1", "phalanx_sent_bytes_total 7.340032e+06", "phalanx_streams_busy_total 6",
 	} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("the metrics have no line %q", line)
@@ -120,6 +120,27 @@ func TestClientFailures(t *testing.T) {
 	for _, bad := range []string{"", "ftp://x", "http://", "a b:1", "http://x/?q=1"} {
 		if _, err := httpapi.NewClient(bad, nil); !errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), bad) {
 			t.Errorf("NewClient(%q): %v", bad, err)
+		}
+	}
+	for addr, want := range map[string]string{"foo": "host:port, such as foo:7420", "foo:": "such as foo:7420", "10.0.0.1": "such as 10.0.0.1:7420", "[::1]": "such as [::1]:7420",
+		"foo:0": "not a port from 1 to 65535", "foo:70000": "not a port from 1 to 65535", "foo:x": "neither host:port"} {
+		if _, err := httpapi.NewClient(addr, nil); !errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("NewClient(%q): %v, want %q", addr, err, want)
+		}
+	}
+	for _, good := range []string{"foo:80", ":7420", "http://foo", "https://foo/at/", "[::1]:7420"} {
+		if _, err := httpapi.NewClient(good, nil); err != nil {
+			t.Errorf("NewClient(%q): %v", good, err)
+		}
+	}
+	hello := "\x00\x00\x06\x04\x00\x00\x00\x00\x00" // as the control port of a node speaks
+	controls := []*httpapi.Client{abrupt(t, func() string { return hello })}
+	for range 50 {
+		controls = append(controls, eager(t, hello))
+	}
+	for _, control := range controls {
+		if _, err := control.Status(t.Context()); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "does not speak HTTP: the port of --http is wanted, 7420") {
+			t.Fatalf("a control port: %v", err)
 		}
 	}
 	other := httptest.NewServer(http.NotFoundHandler())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
 // Download is an object that arrives. Read ends with io.EOF only when the
@@ -22,9 +23,20 @@ type Download struct {
 	client *Client
 	ctx    context.Context // as http.Request has one
 	cancel context.CancelFunc
+	quiet  silence
 	res    *http.Response
 	at     int64
+	over   time.Time // when its timeout has passed
 }
+
+// silence ends a download of which no byte comes. A node cuts it before; one that hangs, or
+// is cut off, cannot.
+type silence struct {
+	max   time.Duration
+	timer *time.Timer
+}
+
+var errSilent = errors.New("it hangs, or is cut off")
 
 // Get reads an object. One that nobody has begun is waited for as long as wait
 // says; a timeout of 0 is the node's.
@@ -42,20 +54,30 @@ func (c *Client) Get(ctx context.Context, id phalanx.ObjectID, wait, timeout tim
 	} else {
 		timeout = time.Hour
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout+late)
+	over := time.Now().Add(timeout)
+	ctx, cancel := context.WithDeadline(ctx, over.Add(late))
+	ctx, ends := context.WithCancelCause(ctx)
+	search := wait
+	if search == 0 {
+		search = time.Minute // as the node has it
+	}
+	quiet := silence{c.stall + late, time.AfterFunc(search+c.stall+late, func() { ends(errSilent) })}
 	res, err := c.do(ctx, q)
+	quiet.timer.Stop() // until the first Read
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	shape, _ := ParseShape(res.Header.Get(headerShape)) // what a node says is for people here
-	return &Download{client: c, ctx: ctx, cancel: cancel, res: res, Info: Info{ID: id, Size: res.ContentLength, DType: res.Header.Get(headerDType),
+	return &Download{client: c, ctx: ctx, cancel: cancel, quiet: quiet, res: res, over: over, Info: Info{ID: id, Size: res.ContentLength, DType: res.Header.Get(headerDType),
 		Shape: shape, Generation: res.Header.Get(headerGeneration), Digest: res.Header.Get(headerDigest)}}, nil
 }
 
 // Read reads what has come.
 func (d *Download) Read(p []byte) (int, error) {
+	d.quiet.timer.Reset(d.quiet.max)
 	n, err := d.res.Body.Read(p)
+	d.quiet.timer.Stop() // the caller may take its time
 	d.at += int64(n)
 	switch {
 	case err == io.EOF:
@@ -79,21 +101,39 @@ const becameFor = 6 * time.Second
 // so the node is asked what became of the object.
 func (d *Download) broken() error {
 	e := &phalanx.Error{Op: "get", Object: d.ID, Kind: phalanx.ErrAborted}
-	_, err := d.client.Stat(d.ctx, d.ID, becameFor)
+	if !time.Now().Before(d.over) { // which ends the stream at the node
+		e.Kind, e.Err = phalanx.ErrDeadline, fmt.Errorf("%d bytes of it had come in time", d.at)
+		return e
+	}
+	o, err := d.client.Stat(d.ctx, d.ID, becameFor)
+	if d.ctx.Err() != nil {
+		return d.client.failure(d.ctx, "get", d.ID, d.ctx.Err())
+	}
 	var why phalanx.Error
 	if err != nil {
 		why = *typed(err)
 	}
+	same := o.Generation == d.Generation && err == nil
 	switch kind := why.Kind; {
 	case kind == phalanx.ErrDeleted:
 		e.Kind, e.Err = phalanx.ErrDeleted, fmt.Errorf("it was deleted after %d bytes had come", d.at)
-	case d.ctx.Err() != nil:
-		return d.client.failure(d.ctx, "get", d.ID, d.ctx.Err())
 	case kind == phalanx.ErrUnavailable, kind == phalanx.ErrDeadline, kind == phalanx.ErrFenced, kind == phalanx.ErrClosed:
 		e.Kind, e.Node = phalanx.ErrUnavailable, why.Node
 		e.Err = fmt.Errorf("the stream of the node at %s broke off after %d bytes, and it is not known why: %s", d.client.Addr(), d.at, err)
+	case err == nil && o.State == directory.Lost.String():
+		e.Kind, e.Node = phalanx.ErrLost, o.Origin
+		e.Err = fmt.Errorf("it was made there, and every complete copy of it was gone after %d bytes had come; put it again", d.at)
+	case same && o.State == directory.Begun.String():
+		e.Node = o.Origin
+		e.Err = fmt.Errorf("it is written there, and the stream broke off after %d bytes since no more came", d.at)
+	case same:
+		e.Kind = phalanx.ErrUnavailable
+		e.Err = fmt.Errorf("the stream of the node at %s broke off after %d bytes, although the object is there; get it again", d.client.Addr(), d.at)
+	case err == nil:
+		e.Node = o.Origin
+		e.Err = fmt.Errorf("it is made again there, and the stream broke off after %d bytes of what was before", d.at)
 	default:
-		e.Err = fmt.Errorf("the stream broke off after %d bytes: the object is made again or was given up", d.at)
+		e.Err = fmt.Errorf("the stream broke off after %d bytes: the object was given up", d.at)
 	}
 	return e
 }
@@ -101,6 +141,7 @@ func (d *Download) broken() error {
 // Close ends the download.
 func (d *Download) Close() error {
 	defer d.cancel()
+	d.quiet.timer.Stop()
 	return d.res.Body.Close()
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,10 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	only, err := parseConditions(r, op)
+	if err != nil {
+		return err
+	}
 	ctx, cancel, err := within(r, op, q.Get("timeout"), s.opts.Transfer)
 	if err != nil {
 		return err
@@ -38,31 +43,39 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
 	if find == 0 {
 		find = s.opts.Deadline
 	}
+	if only.given() { // nothing has to be fetched to compare
+		if st, final := s.final(ctx, id); final {
+			writeInfo(w.Header(), storenode.Info{Object: id, Gen: st.Gen, Meta: st.Meta, Digest: st.Digest})
+			if done, err := only.answer(w, op, id); done {
+				return err
+			}
+			clear(w.Header())
+		}
+	}
 	search := newSearch(ctx, find)
-	defer search.end()
+	look := s.lookAfter(search, id, wait)
+	defer look.stop()
 	stream, err := s.node.Open(search, id, wait > 0)
 	if err != nil {
-		e := *typed(err)
-		e.Op = op // as the caller knows it
-		return &e
+		return look.blame(err)
 	}
 	defer stream.Close()
 	if err := search.found(); err != nil {
-		return &phalanx.Error{Op: op, Object: id, Kind: typed(err).Kind, Err: errors.New("it was found too late")}
+		return look.blame(&phalanx.Error{Kind: typed(err).Kind, Err: errors.New("it was found too late")})
 	}
-	return s.send(w, r, stream)
+	look.opened()
+	return s.send(w, r, stream, only, look)
 }
 
-// send answers with stream. Once bytes were sent, an error can only be told by
-// breaking the connection.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, stream Stream) error {
+// send answers with stream. The headers go out with the first byte: until then an error is
+// an answer as any other, and afterwards a *cut.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, stream Stream, only conditions, look *lookout) error {
 	info := stream.Info()
 	writeInfo(w.Header(), info)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if tag := w.Header().Get("ETag"); tag != "" && matches(r.Header.Get("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
+	if done, err := only.answer(w, "get", info.Object); done {
+		return err
 	}
 	part := span{0, info.Meta.Size}
 	status := http.StatusOK
@@ -75,8 +88,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, stream Stream) err
 		if !ok {
 			clear(w.Header())
 			w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", info.Meta.Size))
-			writeStatus(w, http.StatusRequestedRangeNotSatisfiable, invalid("get", info.Object, "the range %q is not in its %d bytes", r.Header.Get("Range"), info.Meta.Size))
-			return nil
+			return &refusal{http.StatusRequestedRangeNotSatisfiable, invalid("get", info.Object, "the range %q is not in its %d bytes", r.Header.Get("Range"), info.Meta.Size)}
 		}
 		if partial {
 			part, status = asked, http.StatusPartialContent
@@ -86,16 +98,18 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, stream Stream) err
 	} else {
 		w.Header().Set("Trailer", headerDigest)
 	}
-	if err := stream.Skip(part.from); err != nil {
+	out := &outlet{w: w, status: status, conn: http.NewResponseController(w), stall: s.opts.Stall, look: look, skip: part.from, left: -1}
+	if info.Meta.Size >= 0 {
+		out.left = part.to - part.from
+	}
+	defer out.close()
+	if err := out.copy(stream); err != nil {
+		err = look.blame(err)
+		if out.begun {
+			return &cut{err}
+		}
 		clear(w.Header())
 		return err
-	}
-	out := &outlet{w: w, conn: http.NewResponseController(w), stall: s.opts.Stall}
-	defer out.close()
-	w.WriteHeader(status)
-	if err := out.copy(stream, part, info.Meta.Size); err != nil {
-		s.opts.Logger.WithError(err).WithField("object", string(info.Object)).Debug("a download broke off")
-		panic(http.ErrAbortHandler) // the answer must not look complete
 	}
 	if info.Meta.Size < 0 {
 		w.Header().Set(headerDigest, stream.Info().Digest.String())
@@ -103,68 +117,90 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, stream Stream) err
 	return nil
 }
 
-// outlet writes to a client who reads, and holds the last byte back: an answer
-// is complete only if the object is final.
+// outlet writes a part of an object to a client who reads, and holds the last byte back: an
+// answer is complete only if the object is final.
 type outlet struct {
-	w     http.ResponseWriter
-	conn  *http.ResponseController
-	stall time.Duration
-	held  []byte // the last byte that was given to it
-	left  int64  // that may still be written; -1: no limit
+	w      http.ResponseWriter
+	status int
+	begun  bool // the headers were written
+	conn   *http.ResponseController
+	stall  time.Duration
+	look   *lookout
+	held   []byte // the last byte that was given to it
+	skip   int64  // that are not sent
+	left   int64  // that may still be written after those; -1: no limit
 }
 
-// errEnough ends a copy whose part is written.
-var errEnough = errors.New("the part is complete")
-
-// copy writes the part of stream, which is at part.from of size bytes.
-func (o *outlet) copy(stream Stream, part span, size int64) error {
-	o.left = -1
-	if size >= 0 {
-		o.left = part.to - part.from
-	}
-	_, err := stream.WriteTo(o)
-	if errors.Is(err, errEnough) { // the rest is not sent, but awaited
-		_, err = stream.WriteTo(io.Discard)
-	}
-	if err != nil {
+// copy writes the part of stream. The rest is not sent, but awaited.
+func (o *outlet) copy(stream Stream) error {
+	if _, err := stream.WriteTo(o); err != nil {
 		return err
 	}
 	if o.left > 0 {
 		return io.ErrUnexpectedEOF
 	}
+	o.begin()
 	return o.write(o.held)
 }
 
-// Write writes what was held back and all of p but its last byte.
+// Write writes what was held back and all that is sent of p but its last byte.
 func (o *outlet) Write(p []byte) (int, error) {
-	taken := p
+	o.look.writing()
+	defer o.look.wrote()
+	skip := min(int64(len(p)), o.skip)
+	o.skip -= skip
+	taken := p[skip:]
 	if o.left >= 0 {
-		taken = p[:min(int64(len(p)), o.left)]
+		taken = taken[:min(int64(len(taken)), o.left)]
 		o.left -= int64(len(taken))
 	}
-	if len(taken) > 0 {
-		if err := o.write(o.held); err != nil {
-			return 0, err
-		}
-		last := len(taken) - 1
-		if err := o.write(taken[:last]); err != nil {
-			return 0, err
-		}
-		o.held = append(o.held[:0], taken[last])
+	if len(taken) == 0 {
+		return len(p), nil
 	}
-	if o.left == 0 {
-		return len(taken), errEnough
+	if err := o.write(o.held); err != nil {
+		return 0, err
 	}
-	return len(taken), o.conn.Flush()
+	last := len(taken) - 1
+	if err := o.write(taken[:last]); err != nil {
+		return 0, err
+	}
+	o.held = append(o.held[:0], taken[last])
+	if !o.begun {
+		return len(p), nil
+	}
+	if err := o.conn.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return len(p), notTaken(err)
+	}
+	return len(p), nil
 }
 
-func (o *outlet) write(p []byte) error {
-	if len(p) == 0 {
-		return nil
+// notTaken says that err is the client's end, or its connection's.
+func notTaken(err error) error {
+	return &phalanx.Error{Kind: phalanx.ErrCanceled, Err: fmt.Errorf("the client takes no more: %w", err)}
+}
+
+// begin writes the headers.
+func (o *outlet) begin() {
+	if !o.begun {
+		o.begun = true
+		o.w.WriteHeader(o.status)
 	}
-	_ = o.conn.SetWriteDeadline(time.Now().Add(o.stall))
-	_, err := o.w.Write(p)
-	return err
+}
+
+// writeAtOnce is what a client has to take before the stall limit.
+const writeAtOnce = 256 << 10
+
+func (o *outlet) write(p []byte) error {
+	for len(p) > 0 {
+		o.begin()
+		_ = o.conn.SetWriteDeadline(time.Now().Add(o.stall))
+		n, err := o.w.Write(p[:min(len(p), writeAtOnce)])
+		if err != nil {
+			return notTaken(err)
+		}
+		p = p[n:]
+	}
+	return nil
 }
 
 // close leaves the connection as it was.
@@ -173,6 +209,10 @@ func (o *outlet) close() { _ = o.conn.SetWriteDeadline(time.Time{}) }
 // head describes an object without its bytes, at once.
 func (s *Server) head(w http.ResponseWriter, r *http.Request) error {
 	const op = "stat"
+	only, err := parseConditions(r, op)
+	if err != nil {
+		return err
+	}
 	st, err := s.find(r, op)
 	if err != nil {
 		return err
@@ -183,6 +223,9 @@ func (s *Server) head(w http.ResponseWriter, r *http.Request) error {
 	if st.Meta.Size >= 0 {
 		w.Header().Set("Accept-Ranges", "bytes")
 		w.Header().Set("Content-Length", strconv.FormatInt(st.Meta.Size, 10))
+	}
+	if done, err := only.answer(w, op, st.Object); done {
+		return err
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil
@@ -224,6 +267,15 @@ func (s *Server) find(r *http.Request, op string) (storenode.ObjectStat, error) 
 		return st, &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrDeleted}
 	}
 	return st, nil
+}
+
+// final returns what the directory knows of an object, if that can be read and the directory
+// answers soon.
+func (s *Server) final(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, bool) {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	st, err := s.node.Stat(ctx, id)
+	return st, err == nil && st.State == directory.Finished
 }
 
 // writeInfo puts what is known of an object into h.

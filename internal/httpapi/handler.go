@@ -11,20 +11,45 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
 
 // handler answers a request, or returns what is wrong before it has written
-// anything.
+// anything; a *cut if it has.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-func (h handler) serve(w http.ResponseWriter, r *http.Request) {
-	if err := h(w, r); err != nil {
-		writeError(w, r, err)
+// serve has h answer the requests for op, and measures how long that takes.
+func (s *Server) serve(op string, h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		err := h(w, r)
+		s.metrics.took(op, time.Since(began), err)
+		var broken *cut
+		switch {
+		case errors.As(err, &broken):
+			s.opts.Logger.WithError(broken.error).Debug("an answer broke off")
+			panic(http.ErrAbortHandler) // it must not look complete
+		case err != nil:
+			writeError(w, r, err)
+		}
 	}
 }
+
+// cut is an error after a part of the answer was sent. Only a broken connection can tell it.
+type cut struct{ error }
+
+func (c *cut) Unwrap() error { return c.error }
+
+// refusal is an error with another status than its kind has.
+type refusal struct {
+	status int
+	error
+}
+
+func (r *refusal) Unwrap() error { return r.error }
 
 // headerError tells the kind of an error also where there is no body.
 const headerError = "Phalanx-Error"
@@ -32,6 +57,10 @@ const headerError = "Phalanx-Error"
 // writeError answers with err.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status := StatusOf(err)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		status = refused.status
+	}
 	if r.Context().Err() != nil && errors.Is(err, phalanx.ErrCanceled) {
 		status = StatusClosedRequest // nobody hears it, but it is counted
 	}
@@ -77,8 +106,12 @@ func readJSON(w http.ResponseWriter, r *http.Request, op string, v any) error {
 	return nil
 }
 
-// query returns the parameters of r, of which it refuses all but allowed.
+// query returns the parameters of r, of which it refuses all but allowed. It refuses headers that
+// would not have the effect that they ask for, too.
 func query(r *http.Request, op string, allowed ...string) (url.Values, error) {
+	if err := checkHeaders(r, op); err != nil {
+		return nil, err
+	}
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, invalid(op, "", "the query: %v", err)
@@ -92,6 +125,30 @@ func query(r *http.Request, op string, allowed ...string) (url.Values, error) {
 		}
 	}
 	return q, nil
+}
+
+// checkHeaders refuses a Phalanx-… header that r does not have, and a precondition that would be
+// ignored.
+func checkHeaders(r *http.Request, op string) error {
+	for name, values := range r.Header { // their names are canonical
+		switch {
+		case strings.HasPrefix(name, "Phalanx-"):
+			if r.Method != http.MethodPut || !slices.ContainsFunc(putHeaders, func(known string) bool { return http.CanonicalHeaderKey(known) == name }) {
+				return invalid(op, "", "there is no request header %s here", name)
+			}
+			if len(values) != 1 {
+				return invalid(op, "", "the header %s is there %d times", name, len(values))
+			}
+		case name == "If-Match" && !reads(r), name == "If-None-Match" && !reads(r) && r.Method != http.MethodPut:
+			return invalid(op, "", "%s is not understood with %s of %s", name, r.Method, r.URL.Path)
+		}
+	}
+	return nil
+}
+
+// reads reports whether r reads an object, which has an ETag to compare with.
+func reads(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.HasPrefix(r.URL.Path, "/v1/objects/")
 }
 
 // maxTimeout bounds what a caller can ask for.
@@ -141,7 +198,21 @@ func notAllowed(allowed string) http.HandlerFunc {
 	}
 }
 
-func otherOrigin(w http.ResponseWriter, r *http.Request) {
+// sameOrigin refuses what web pages of other origins ask for, also where they only read.
+func sameOrigin(next http.Handler) http.Handler {
+	pages := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		strict := *r
+		strict.Method = http.MethodPost // it lets GET, HEAD and OPTIONS through
+		if pages.Check(&strict) != nil {
+			otherOrigin(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func otherOrigin(w http.ResponseWriter) {
 	writeStatus(w, http.StatusForbidden, &phalanx.Error{Kind: phalanx.ErrRefused, Err: errors.New("the request comes from a web page of another origin")})
 }
 

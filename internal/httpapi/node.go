@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
@@ -17,7 +18,7 @@ type Node interface {
 	// Put creates an object from r; meta.Size may be phalanx.UnknownSize. It may
 	// go on reading r after it has returned. It tells whether the same bytes
 	// existed.
-	Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (info storenode.Info, existed bool, err error)
+	Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, how Putting) (info storenode.Info, existed bool, err error)
 	// Open reads an object as it arrives, until ctx ends. Unless wait, one that
 	// nobody has begun is phalanx.ErrNotFound at once.
 	Open(ctx context.Context, id phalanx.ObjectID, wait bool) (Stream, error)
@@ -44,13 +45,18 @@ type Node interface {
 	Events(ctx context.Context) <-chan actors.Event
 }
 
+// Putting is how an object is put.
+type Putting struct {
+	Copies     int           // that are kept; 0: one
+	MemoryWait time.Duration // how long memory is waited for; 0: not at all
+}
+
 // Stream is an object that arrives. It ends with io.EOF only when the object is
 // final.
 type Stream interface {
 	io.ReadCloser
 	io.WriterTo
 	Info() storenode.Info // the digest is zero as long as it is not final
-	Skip(n int64) error
 }
 
 var _ Stream = (*storenode.Reader)(nil)

@@ -26,7 +26,7 @@ type Outcome struct {
 // help exit-codes` are written from it. Exit codes are never given again.
 var outcomes = []Outcome{
 	{phalanx.ErrInternal, http.StatusInternalServerError, 1, "a bug, or a peer that breaks the protocol"},
-	{phalanx.ErrInvalid, http.StatusBadRequest, 2, "an argument or a setting that cannot be; a file that is not there; wrong usage"},
+	{phalanx.ErrInvalid, http.StatusBadRequest, 2, "an argument or a setting that cannot be; a file of the caller's that cannot be read or written; wrong usage"},
 	{phalanx.ErrNotFound, http.StatusNotFound, 3, "nobody has announced the object"},
 	{phalanx.ErrExists, http.StatusConflict, 4, "the id is bound to other bytes, or to another reduce"},
 	{phalanx.ErrDeleted, http.StatusGone, 5, "the object was deleted; the id is free again after 20 minutes"},
@@ -42,7 +42,7 @@ var outcomes = []Outcome{
 	{phalanx.ErrFenced, http.StatusServiceUnavailable, 15, "this node was removed from the cluster and joins again"},
 	{phalanx.ErrClosed, http.StatusServiceUnavailable, 16, "this node has left the cluster"},
 	{phalanx.ErrRefused, http.StatusBadGateway, 17, "a peer does not speak to this node"},
-	{phalanx.ErrLost, http.StatusNotFound, 18, "the object was final, but every complete copy is gone; put it again"},
+	{phalanx.ErrLost, http.StatusGone, 18, "the object was final, but every complete copy is gone; put it again"},
 	{phalanx.ErrRevoked, http.StatusConflict, 19, "the group that it belongs to was revoked; go on in another one"},
 	{phalanx.ErrFailed, http.StatusBadGateway, 20, "a member of the group that takes part has failed"},
 }

@@ -44,7 +44,7 @@ func TestOutcomeOfErrors(t *testing.T) {
 	}{
 		{&phalanx.Error{Kind: phalanx.ErrDeleted}, 410, 5},
 		{fmt.Errorf("wrapped: %w", &phalanx.Error{Kind: phalanx.ErrNoSpace}), 507, 7},
-		{phalanx.ErrLost, 404, 18},
+		{phalanx.ErrLost, 410, 18},
 		{context.DeadlineExceeded, 504, 9},
 		{context.Canceled, 499, 130},
 		{errors.New("unexpected"), 500, 1},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/logging"
 )
 
 // DefaultAddr is where a node serves HTTP and where clients look for it.
@@ -46,6 +48,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = logrus.StandardLogger()
 	}
+	o.Logger = logging.Limit(o.Logger)
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
@@ -69,9 +72,7 @@ type Server struct {
 // New returns a server of n.
 func New(n Node, o Options) *Server {
 	s := &Server{node: n, opts: o.withDefaults(), metrics: newMetrics(n), closing: make(chan struct{})}
-	pages := http.NewCrossOriginProtection() // no web page may change anything
-	pages.SetDenyHandler(http.HandlerFunc(otherOrigin))
-	s.handler = s.metrics.count(pages.Handler(canonical(s.routes())))
+	s.handler = s.metrics.count(sameOrigin(canonical(s.routes())))
 	return s
 }
 
@@ -162,30 +163,30 @@ func (s *Server) onLoopback(addr net.Addr) http.Handler {
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
-	handle := func(method, path string, h handler) {
-		mux.HandleFunc(method+" "+path, h.serve)
+	handle := func(method, path, op string, h handler) {
+		mux.HandleFunc(method+" "+path, s.serve(op, h))
 		methods[path] = append(methods[path], method)
 	}
 	for _, path := range []string{"/v1/objects/{id}", "/v1/objects/{$}"} {
-		handle(http.MethodPut, path, s.put)
-		handle(http.MethodGet, path, s.get)
-		handle(http.MethodHead, path, s.head)
-		handle(http.MethodDelete, path, s.delete)
+		handle(http.MethodPut, path, "put", s.put)
+		handle(http.MethodGet, path, "get", s.get)
+		handle(http.MethodHead, path, "head", s.head)
+		handle(http.MethodDelete, path, "delete", s.delete)
 	}
-	handle(http.MethodGet, "/v1/objects", s.list)
-	handle(http.MethodGet, "/v1/stat/{id}", s.stat)
-	handle(http.MethodGet, "/v1/trees/{id}", s.tree)
-	handle(http.MethodGet, "/v1/barriers", s.barriers)
-	handle(http.MethodGet, "/v1/groups", s.groups)
-	handle(http.MethodPost, "/v1/reduce", s.reduce)
-	handle(http.MethodPost, "/v1/allreduce", s.allReduce)
-	handle(http.MethodPost, "/v1/gather", s.gather)
-	handle(http.MethodPost, "/v1/prefetch", s.prefetch)
-	handle(http.MethodPost, "/v1/bench", s.bench)
-	handle(http.MethodGet, "/v1/status", s.status)
-	handle(http.MethodGet, "/v1/events", s.events)
-	handle(http.MethodGet, "/livez", s.livez)
-	handle(http.MethodGet, "/readyz", s.readyz)
+	handle(http.MethodGet, "/v1/objects", "list", s.list)
+	handle(http.MethodGet, "/v1/stat/{id}", "stat", s.stat)
+	handle(http.MethodGet, "/v1/trees/{id}", "tree", s.tree)
+	handle(http.MethodGet, "/v1/barriers", "barriers", s.barriers)
+	handle(http.MethodGet, "/v1/groups", "groups", s.groups)
+	handle(http.MethodPost, "/v1/reduce", "reduce", s.reduce)
+	handle(http.MethodPost, "/v1/allreduce", "allreduce", s.allReduce)
+	handle(http.MethodPost, "/v1/gather", "gather", s.gather)
+	handle(http.MethodPost, "/v1/prefetch", "prefetch", s.prefetch)
+	handle(http.MethodPost, "/v1/bench", "bench", s.bench)
+	handle(http.MethodGet, "/v1/status", "status", s.status)
+	handle(http.MethodGet, "/v1/events", "events", s.events)
+	handle(http.MethodGet, "/livez", "livez", s.livez)
+	handle(http.MethodGet, "/readyz", "readyz", s.readyz)
 	for path, allowed := range methods {
 		if slices.Contains(allowed, http.MethodGet) && !slices.Contains(allowed, http.MethodHead) {
 			allowed = append(allowed, http.MethodHead)
@@ -194,6 +195,7 @@ func (s *Server) routes() *http.ServeMux {
 		mux.HandleFunc(path, notAllowed(strings.Join(allowed, ", ")))
 	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/metrics", notAllowed("GET, HEAD"))
 	if s.opts.Pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -220,7 +222,12 @@ func canonical(next http.Handler) http.Handler {
 				return
 			}
 			r.URL.Path, r.URL.RawPath = prefix+id, prefix+escapeID(phalanx.ObjectID(id))
-			break
+			next.ServeHTTP(w, r)
+			return
+		}
+		if clean := path.Clean(r.URL.Path); clean != r.URL.Path && clean+"/" != r.URL.Path {
+			notHere(w, r) // the mux would send the client on, in HTML
+			return
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -279,6 +279,13 @@ func TestBadRequests(t *testing.T) {
 		{"PUT", "/v1/objects/a", "1234567", []string{"Phalanx-DType", "float32"}, 400, "no multiple"},
 		{"PUT", "/v1/objects/a", "1", []string{"Phalanx-Copies", "0"}, 400, "Phalanx-Copies"},
 		{"PUT", "/v1/objects/a", "1", []string{"Content-Range", "bytes 5-5/6"}, 400, "in parts"},
+		{"PUT", "/v1/objects/a", "1", []string{"Phalanx-Dtyp", "bytes"}, 400, "no request header Phalanx-Dtyp"},
+		{"PUT", "/v1/objects/a", "1", []string{"Phalanx-Digest", "9f"}, 400, "Phalanx-Digest"},
+		{"GET", "/v1/objects/a", "", []string{"Phalanx-Wait", "5s"}, 400, "no request header Phalanx-Wait"},
+		{"GET", "/v1/objects/a", "", []string{"Phalanx-DType", "bytes"}, 400, "Phalanx-Dtype"},
+		{"DELETE", "/v1/objects/a", "", []string{"phalanx-copies", "2"}, 400, "Phalanx-Copies"},
+		{"POST", "/v1/reduce", "{}", []string{"Phalanx-Op", "sum"}, 400, "Phalanx-Op"},
+		{"GET", "/v1/objects", "", []string{"Phalanx-Prefix", "a"}, 400, "Phalanx-Prefix"},
 		{"POST", "/v1/objects/a", "1", nil, 405, "only DELETE, GET, HEAD, PUT"},
 		{"PUT", "/v1/reduce", "{}", nil, 405, "only POST"},
 		{"GET", "/v2/objects", "", nil, 404, "there is no /v2/objects"},
@@ -297,6 +304,14 @@ func TestBadRequests(t *testing.T) {
 		{"GET", "/v1/groups?prefex=a", "", nil, 400, "prefex"},
 		{"GET", "/v1/groups?timeout=25h", "", nil, 400, "timeout"},
 		{"GET", "/v1/status?all", "", nil, 400, "all"},
+		{"GET", "/v1/status", "", []string{"If-Match", "*"}, 400, "If-Match is not understood"},
+		{"GET", "/v1/stat/a", "", []string{"If-None-Match", "*"}, 400, "If-None-Match is not understood"},
+		{"DELETE", "/v1/objects/a", "", []string{"If-Match", "*"}, 400, "If-Match is not understood"},
+		{"POST", "/metrics", "", nil, 405, "only GET, HEAD"},
+		{"POST", "/livez", "", nil, 405, "only GET, HEAD"},
+		{"GET", "/v1//status", "", nil, 404, "there is no /v1//status"},
+		{"GET", "/v1/./status", "", nil, 404, "there is no /v1/./status"},
+		{"GET", "/v1/status/", "", nil, 404, "there is no /v1/status/"},
 		{"GET", "/debug/pprof/", "", nil, 404, "there is no"},
 	} {
 		res, body := b.do(t, c.method, c.path, c.body, c.headers...)
@@ -313,12 +328,42 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// A program that watches over a node may add parameters and headers; and JSON is read in any case.
+func TestWhatIsTolerated(t *testing.T) {
+	b := newBed(t, httpapi.Options{})
+	for _, path := range []string{"/livez?a=b", "/readyz?a=b", "/metrics?a=b"} {
+		if res, body := b.do(t, "GET", path, "", "Phalanx-Probe", "1", "If-None-Match", "*"); res.StatusCode != 200 {
+			t.Errorf("%s: %d %s", path, res.StatusCode, body)
+		}
+	}
+	b.do(t, "PUT", "/v1/objects/a", "1")
+	if res, body := b.do(t, "POST", "/v1/gather", `{"Sources":["a"]}`); res.StatusCode != 200 || !strings.Contains(body, `"id":"a"`) {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}
+
 // A page in a browser can neither change anything nor reach a server on
 // loopback by a name of its own.
 func TestForeignPages(t *testing.T) {
 	b := newBed(t, httpapi.Options{})
 	res, body := b.do(t, "POST", "/v1/reduce", `{}`, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site")
 	wantError(t, res, body, 403, phalanx.ErrRefused, "web page")
+	own := strings.TrimPrefix(b.server.URL, "http://")
+	for _, path := range []string{"/v1/objects", "/v1/objects/a", "/v1/events", "/v1/status", "/metrics", "/livez"} {
+		for _, from := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"},
+			{"Origin", "http://evil.example:80", "Sec-Fetch-Site", "cross-site"}} {
+			res, body := b.do(t, "GET", path, "", from...)
+			wantError(t, res, body, 403, phalanx.ErrRefused, "web page")
+		}
+	}
+	if res, _ := b.do(t, "OPTIONS", "/v1/objects/a", "", "Origin", "https://evil.example", "Access-Control-Request-Method", "PUT"); res.StatusCode != 403 {
+		t.Errorf("OPTIONS: %d", res.StatusCode)
+	}
+	for _, from := range [][]string{nil, {"Sec-Fetch-Site", "same-origin", "Origin", "http://" + own}, {"Sec-Fetch-Site", "none"}, {"Origin", "http://" + own}} {
+		if res, body := b.do(t, "GET", "/v1/objects", "", from...); res.StatusCode != 200 {
+			t.Errorf("%q: %d %s", from, res.StatusCode, body)
+		}
+	}
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -404,7 +449,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%s: %d %s", path, res.StatusCode, body)
 		}
 	}
-	b.node.Info.Members = b.node.Info.Members[1:]
+	b.node.Info.Unready = &httpapi.ErrorInfo{Kind: "fenced", Node: "n1#1", Message: "it was removed"}
 	res, body := b.do(t, "GET", "/readyz", "")
-	wantError(t, res, body, 503, phalanx.ErrUnavailable, "not a member")
+	wantError(t, res, body, 503, phalanx.ErrFenced, "removed")
 }

@@ -36,14 +36,3 @@ func parseRange(header string, size int64) (part span, partial, ok bool) {
 	}
 	return span{int64(from), min(int64(to), size-1) + 1}, true, int64(from) < size
 }
-
-// matches reports whether the list of entity tags in header has tag.
-func matches(header, tag string) bool {
-	for t := range strings.SplitSeq(header, ",") {
-		t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
-		if t == "*" || t == tag {
-			return true
-		}
-	}
-	return false
-}

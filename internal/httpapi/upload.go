@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // The headers that describe an object.
@@ -23,10 +24,13 @@ const (
 	headerCopies     = "Phalanx-Copies"
 )
 
+// putHeaders are those that a PUT may have.
+var putHeaders = []string{headerDType, headerShape, headerCopies}
+
 // put creates an object from the body, which others can read while it comes.
 func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 	const op = "put"
-	q, err := query(r, op, "timeout")
+	q, err := query(r, op, "timeout", "memory-wait")
 	if err != nil {
 		return err
 	}
@@ -38,14 +42,31 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	how := Putting{Copies: copies}
+	if how.MemoryWait, err = parseTimeout(op, "memory-wait", q.Get("memory-wait"), storenode.MemoryWait); err != nil {
+		return err
+	}
+	created, err := onlyNew(r, op)
+	if err != nil {
+		return err
+	}
 	ctx, cancel, err := within(r, op, q.Get("timeout"), s.opts.Transfer)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	body := &upload{body: r.Body, conn: http.NewResponseController(w), stall: s.opts.Stall, size: r.ContentLength}
-	info, existed, err := s.node.Put(ctx, id, body, meta, copies)
+	if created {
+		if _, final := s.final(ctx, id); final {
+			return exists(op, id) // before it has sent its body
+		}
+	}
+	conn := http.NewResponseController(w)
+	body := &upload{body: r.Body, conn: conn, stall: s.opts.Stall, size: r.ContentLength, waits: s.tellWaits(w, r, conn)}
+	info, existed, err := s.node.Put(ctx, id, body, meta, how)
 	failed := body.stop()
+	if created && (existed || errors.Is(err, phalanx.ErrExists)) {
+		return exists(op, id)
+	}
 	if err != nil {
 		if failed != nil && errors.Is(err, phalanx.ErrAborted) { // say why, not only that
 			return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrAborted, Err: failed}
@@ -96,6 +117,7 @@ type upload struct {
 	conn  *http.ResponseController
 	stall time.Duration
 	size  int64 // -1: unknown
+	waits *waits
 
 	mu      sync.Mutex // held by a read
 	at      int64
@@ -113,6 +135,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	case u.failed != nil:
 		return 0, u.failed
 	}
+	u.waits.stop()
 	_ = u.conn.SetReadDeadline(time.Now().Add(u.stall)) // a writer that cannot has no stalls
 	n, err := u.body.Read(p)
 	u.at += int64(n)
@@ -141,6 +164,7 @@ func (u *upload) broken(err error) error {
 // body had failed before. The connection must not be used for reads after the
 // handler has returned.
 func (u *upload) stop() error {
+	u.waits.stop()
 	if !u.mu.TryLock() {
 		_ = u.conn.SetReadDeadline(time.Unix(1, 0))
 		u.mu.Lock()

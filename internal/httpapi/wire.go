@@ -119,6 +119,7 @@ type (
 		State  string           `json:"state"`
 		Size   int64            `json:"size"`
 		Degree int              `json:"degree,omitempty"` // of a reduce
+		Hidden int              `json:"hidden,omitempty"` // nodes that are left out, in a tree of very many
 		Nodes  []TreeNode       `json:"nodes"`
 		Edges  []TreeEdge       `json:"edges"`
 	}
@@ -153,18 +154,23 @@ type (
 		View           uint64           `json:"view"`
 		Members        []Member         `json:"members"`
 		Voters         []phalanx.NodeID `json:"voters"`
+		Unready        *ErrorInfo       `json:"unready,omitempty"`        // why the node cannot be given work; nil if it can
+		MajorityLost   bool             `json:"majority_lost"`            // of the voters, as the node sees it
+		MissingVoters  []phalanx.NodeID `json:"missing_voters,omitempty"` // while it is: those that the node does not hear of
 		ShardsOwned    int              `json:"shards_owned"`
 		ShardsBackedUp int              `json:"shards_backed_up"`
 		Memory         Memory           `json:"memory"`
 		Objects        int              `json:"objects"` // of which this node has a copy, also partial
 		Complete       int              `json:"complete"`
 		Pinned         int              `json:"pinned"`
+		Evictions      uint64           `json:"evictions"` // copies that were dropped for room
 		Fetching       int              `json:"fetching"`
 		Reduces        int              `json:"reduces"` // that this node coordinates
 		Places         int              `json:"places"`  // of reduces, on this node
 		BytesSent      uint64           `json:"bytes_sent"`
 		BytesReceived  uint64           `json:"bytes_received"`
-		Requests       uint64           `json:"requests"` // to the directory shards here
+		Requests       uint64           `json:"requests"`     // of this node to directory shards
+		StreamsBusy    uint64           `json:"streams_busy"` // that nodes asked for beyond what one may have from this node
 	}
 
 	// Member is a node of the view.
@@ -176,13 +182,16 @@ type (
 		Leaving bool           `json:"leaving,omitempty"`
 	}
 
-	// Memory is in bytes.
+	// Memory is in bytes, but for Waiting, which is a number of requests.
 	Memory struct {
 		Cap       int64 `json:"cap"`
 		Used      int64 `json:"used"`
 		Idle      int64 `json:"idle"`      // of Used: kept for reuse, given up as soon as there is need
 		Directory int64 `json:"directory"` // of Used: records and inline bytes
 		Peak      int64 `json:"peak"`
+
+		Waiting      int   `json:"waiting"` // requests that wait for memory
+		WaitingBytes int64 `json:"waiting_bytes"`
 	}
 
 	// errorBody is the body of an answer that is not 2xx.

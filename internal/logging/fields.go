@@ -28,4 +28,5 @@ const (
 	Cause      = "cause"      // why something was done
 	Duration   = "duration"   // a time.Duration
 	Error      = "error"      // as WithError of logrus has it
+	Stack      = "stack"      // of a goroutine that panicked
 )

@@ -52,11 +52,8 @@ func (s *soak) put(p *process, o *object, version int, r order) bool {
 		op.Size = phalanx.UnknownSize
 	}
 	s.record.add(op)
-	switch {
-	case res.ok():
+	if res.ok() {
 		s.acked(o, p.name, res.begin, r.Copies, o.size < inlineBelow && !r.Unsized)
-	case s.faults.on(p.name, res.begin, res.end, leaving): // it may have taken effect, and gone with the node
-		s.lost(o, res.begin)
 	}
 	return res.ok()
 }
@@ -70,6 +67,7 @@ func (s *soak) acked(o *object, name string, begin time.Duration, copies int, du
 	if s.faults.away[name] == leaving {
 		name = anywhere
 	}
+	s.faults.hide(o)
 	o.put(name, s.clock(), copies, durable)
 	if s.faults.away[name] == killed && o.died(name) {
 		s.lost(o, 0)

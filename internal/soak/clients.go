@@ -9,8 +9,9 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// liveBytes is how much all objects may be together.
-const liveBytes = 96 << 20
+// liveBytes is how much all objects may be together: more than a node may hold, so
+// that nodes have to evict, and little enough that what is pinned fits.
+const liveBytes = 64 << 20
 
 // client makes random calls, one after the other, until ctx ends.
 func (s *soak) client(ctx context.Context, rng *rand.Rand) {
@@ -47,8 +48,14 @@ func (s *soak) step(ctx context.Context, rng *rand.Rand, p *process) {
 		s.read(p, o, s.manner(rng, o, "get"))
 	case dice < 72:
 		s.read(p, o, s.manner(rng, o, "open"))
-	case dice < 80:
+	case dice < 74:
 		s.stat(p, o)
+	case dice < 80:
+		r := order{Do: "prefetch"}
+		if !o.sureSince(s.clock()) { // it may never come
+			r.Deadline = 3 * time.Second
+		}
+		s.call(p, o, r)
 	case dice < 90:
 		s.putAgain(rng, p, o)
 	default:
@@ -74,6 +81,9 @@ func (s *soak) manner(rng *rand.Rand, o *object, do string) order {
 	}
 	if r.Try && !o.sureSince(s.clock()) && r.Deadline == 0 { // it may be lost, and never come
 		r.Deadline = 3 * time.Second
+	}
+	if r.Deadline == 0 && rng.IntN(8) == 0 { // others want the memory meanwhile
+		r.Hold, r.Size = milliseconds(rng, 2000), o.size/2
 	}
 	return r
 }

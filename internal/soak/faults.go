@@ -14,6 +14,7 @@ type window struct {
 	from    time.Duration
 	to      time.Duration // when all was restored; never, until then
 	removed bool          // the node left the view
+	hid     []*object     // were put elsewhere while only the node, which may have left the view, had them
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -59,6 +60,25 @@ func (f *faults) open(process, kind string) *window {
 		}
 	}
 	return nil
+}
+
+// hide notes for each process that is stopped, and so cannot tell that its node has left
+// the view, whether the object may be nowhere else. What is put now may be in its place.
+func (f *faults) hide(o *object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range f.windows {
+		if w.to == never && w.kind == stopped && o.hides(w.process) {
+			w.hid = append(w.hid, o)
+		}
+	}
+}
+
+// hidden returns those objects.
+func (f *faults) hidden(w *window) []*object {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return w.hid
 }
 
 // remove notes that the node left the view.

@@ -3,10 +3,13 @@ package soak
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // result is how a call ended.
@@ -55,6 +58,7 @@ var (
 	errUndisturbed = errors.New("nothing was disturbed")
 	errThere       = errors.New("it must have been there")
 	errWaits       = errors.New("this call waits")
+	errRoom        = errors.New("it has not waited for memory, and what is pinned leaves room for it")
 )
 
 // excuse returns why the kind of error that the call has ended with cannot be,
@@ -67,7 +71,8 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 		}
 		return why
 	}
-	reads := r.order.Do == "get" || r.order.Do == "open"
+	pushes := r.order.Do == "prefetch" // which ends as it did at the node that failed first
+	reads := r.order.Do == "get" || r.order.Do == "open" || pushes
 	if r.order.Do == "reduce" && (r.Kind == phalanx.ErrExists || r.Kind == phalanx.ErrDeleted) {
 		return errNever
 	}
@@ -79,9 +84,13 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 	case phalanx.ErrFenced: // if nothing was done to it, it was removed by mistake, which its own event tells
 		return nil
 	case phalanx.ErrClosed:
-		return unless(s.faults.on(r.process.name, r.begin, r.end, leaving), errNever)
+		return unless(pushes && disturbed || s.faults.on(r.process.name, r.begin, r.end, leaving), errNever)
 	case phalanx.ErrUnavailable, phalanx.ErrRefused:
 		return unless(disturbed, errUndisturbed)
+	case phalanx.ErrNoSpace: // an object of unknown size cannot wait for room
+		puts := r.order.Do == "put"
+		waited := r.Took >= r.order.Deadline || puts && r.Took >= storenode.MemoryWait
+		return unless((puts || reads) && (waited || noRoom(r.Err)) || puts && r.order.Unsized && r.order.Size >= inlineBelow, errRoom)
 	case phalanx.ErrCanceled:
 		return unless(r.order.Cancel > 0, errNever)
 	case phalanx.ErrDeadline:
@@ -100,6 +109,22 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 		return unless(r.order.Do != "get" && (disturbed || o.mayHaveFailed()), errNever)
 	}
 	return errNever
+}
+
+var numbers = regexp.MustCompile(`(\d+) bytes are needed, \d+ of (\d+) are free, (\d+) are pinned, (\d+) are reserved`)
+
+// noRoom reports whether what a node says is pinned and reserved leaves no room for what
+// is needed. That these numbers are right is looked at when everything is at rest.
+func noRoom(text string) bool {
+	m := numbers.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	var n [4]int64
+	for i := range n {
+		n[i], _ = strconv.ParseInt(m[i+1], 10, 64) // one that is too long is no cap of ours
+	}
+	return n[1] == nodeMemory && n[0]+n[2]+n[3] > nodeMemory
 }
 
 // lacks reports whether a source of a reduce, the target of another, may have been

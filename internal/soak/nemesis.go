@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx/internal/steal"
@@ -187,8 +188,9 @@ func (s *soak) removed(p *process, back bool) {
 	s.fate.Lock()
 	defer s.fate.Unlock()
 	s.faults.remove(w)
+	hidden := s.faults.hidden(w)
 	for _, o := range s.ledger.objects() {
-		if o.hides(p.name) {
+		if o.hides(p.name) || slices.Contains(hidden, o) {
 			s.lost(o, w.from)
 		}
 	}

@@ -19,6 +19,7 @@ type Result struct {
 	Faults     map[string]int     `json:"faults"`     // by kind
 	Bytes      int64              `json:"bytes"`      // that were read and checked
 	Slowest    map[string]float64 `json:"slowest"`    // seconds of a call that succeeded, by kind
+	Evicted    uint64             `json:"evicted"`    // copies that were dropped for room, at least: those of a process after its last rest are not counted
 	Histories  int                `json:"histories"`  // objects whose history was judged
 	Judged     int                `json:"judged"`     // calls in them
 	Undecided  int                `json:"undecided"`  // histories for which the search took too long

@@ -81,8 +81,8 @@ func (s *soak) remains(now map[string]*nodeState) string {
 	defer s.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		f := now[name].Figures
-		if f.Objects+f.Fetching+f.Reduces+f.Places > 0 || f.Memory != 0 {
-			return fmt.Sprintf("%s has %d copies, %d fetches, %d reduces, %d places, %d bytes", name, f.Objects, f.Fetching, f.Reduces, f.Places, f.Memory)
+		if f.Objects+f.Fetching+f.Reduces+f.Places > 0 || f.Memory != 0 || f.Lasting != 0 {
+			return fmt.Sprintf("%s has %d copies, %d fetches, %d reduces, %d places, %d bytes, %d of them pinned or reserved", name, f.Objects, f.Fetching, f.Reduces, f.Places, f.Memory, f.Lasting)
 		}
 		was, ok := s.first[name]
 		if !ok {
@@ -147,6 +147,8 @@ func (s *soak) measure(now map[string]*nodeState) {
 	defer s.mu.Unlock()
 	s.res.End = map[string]Figures{}
 	for name, st := range now {
+		s.res.Evicted += st.Evicted - s.evicted[name]
+		s.evicted[name] = st.Evicted
 		s.res.End[name] = st.Figures
 		if _, ok := s.first[name]; !ok {
 			s.first[name] = st.Figures

@@ -52,6 +52,22 @@ func TestPutOfARemovedNode(t *testing.T) {
 	}
 }
 
+// A node that is stopped is removed, and other bytes are put under the id of what only it
+// had, before it can tell that it was removed.
+func TestPutInThePlaceOfWhatIsHidden(t *testing.T) {
+	for _, home := range []string{"a", "c"} {
+		s := &soak{began: time.Now(), faults: newFaults(), ledger: &ledger{}}
+		o := s.ledger.add(&object{id: "o"})
+		s.acked(o, home, 1, 1, false)
+		s.faults.begin("a", stopped, 10)
+		s.acked(o, "b", 15, 1, false)
+		s.removed(&process{name: "a"}, false)
+		if got, want := len(s.record.take()), map[string]int{"a": 1, "c": 0}[home]; got != want {
+			t.Errorf("the first copy was on %s: %d losses, want %d", home, got, want)
+		}
+	}
+}
+
 // A reduce of which several outcomes are right has made one of them, also if nobody has
 // read it.
 func TestOutcomes(t *testing.T) {

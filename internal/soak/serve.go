@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -32,7 +33,9 @@ type server struct {
 const ordersFD = 3
 
 const (
-	nodeMemory = 512 << 20        // cap of a node
+	// nodeMemory is the cap of a node. A node that has read most objects has to
+	// evict some of them; what must stay fits, also on the fewest nodes.
+	nodeMemory = 40 << 20
 	leaveGrace = 20 * time.Second // of a process that is asked to end
 )
 
@@ -73,12 +76,12 @@ func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Wri
 	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
 		return nil // and at once: there is nobody to hand over to
 	}
+	leaving, stop := context.WithTimeout(context.Background(), leaveGrace*3/4)
+	defer stop()
+	err := node.Leave(leaving) // calls go on: what succeeds now must not be lost
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	leaving, stop := context.WithTimeout(context.Background(), leaveGrace*3/4)
-	defer stop()
-	err := node.Leave(leaving)
 	s.calls.Wait()
 	cancel()
 	telling.Wait()
@@ -131,6 +134,8 @@ func (s *server) do(ctx context.Context, o order, l *line) error {
 		return s.get(ctx, o, l)
 	case "open":
 		return s.open(ctx, o, l)
+	case "prefetch":
+		return s.node.Prefetch(ctx, o.Object)
 	case "delete":
 		return s.node.Delete(ctx, o.Object)
 	case "stat":
@@ -207,6 +212,13 @@ func (s *server) get(ctx context.Context, o order, l *line) error {
 	}
 	defer v.Release()
 	l.Version, l.Size = hash(v.Bytes()), int64(len(v.Bytes()))
+	if o.Hold == 0 {
+		return nil
+	}
+	pause(context.Background(), o.Hold)
+	if now := hash(v.Bytes()); now != l.Version {
+		return &phalanx.Error{Op: "get", Object: o.Object, Kind: phalanx.ErrInternal, Err: fmt.Errorf("a view's bytes have changed within %v from %s to %s", o.Hold, l.Version, now)}
+	}
 	return nil
 }
 
@@ -221,6 +233,12 @@ func (s *server) open(ctx context.Context, o order, l *line) error {
 	}
 	defer r.Close()
 	var all bytes.Buffer
+	if o.Hold > 0 {
+		if _, err := io.CopyN(&all, r, o.Size); err != nil && err != io.EOF {
+			return err
+		}
+		pause(ctx, o.Hold)
+	}
 	if _, err := r.WriteTo(&all); err != nil {
 		return err
 	}

@@ -56,6 +56,8 @@ type soak struct {
 	res   Result
 	first map[string]Figures // of each process, when it was looked at first
 	wrong []string
+
+	evicted map[string]uint64 // by each process, when it was looked at last
 }
 
 // Run soaks. It returns an error if something could not be done; what was wrong
@@ -97,7 +99,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 }
 
 func newSoak(ctx context.Context, cfg Config) *soak {
-	s := &soak{cfg: cfg, began: time.Now(), faults: newFaults(), ledger: &ledger{}, first: map[string]Figures{}}
+	s := &soak{cfg: cfg, began: time.Now(), faults: newFaults(), ledger: &ledger{}, first: map[string]Figures{}, evicted: map[string]uint64{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.res = Result{Nodes: cfg.Nodes, Seed: cfg.Seed, Operations: map[string]int{}, Errors: map[string]int{}, Slowest: map[string]float64{}}
 	s.fleet = &fleet{command: cfg.Command, clock: s.clock, fenced: s.removed, stood: s.stood}

@@ -12,7 +12,7 @@ import (
 // order is what a process is asked to do.
 type order struct {
 	N        uint64 // names the answer
-	Do       string // put, get, open, delete, stat, list, reduce or state
+	Do       string // put, get, open, prefetch, delete, stat, list, reduce or state
 	Object   phalanx.ObjectID
 	Seed     string // what the bytes of a put follow from
 	Size     int64
@@ -25,6 +25,7 @@ type order struct {
 	Deadline time.Duration
 	Rest     bool          // of a state: collect garbage, and tell of the heap
 	Cancel   time.Duration // the caller goes away after that; 0: it does not
+	Hold     time.Duration // a get keeps its view for so long, an open rests for so long in the midst
 }
 
 // String tells of the order what may decide how it ends.
@@ -36,6 +37,7 @@ func (o order) String() string {
 	}{
 		{o.Try, "without waiting"}, {o.Unsized, "of unknown size"}, {o.Copies > 1, fmt.Sprint(o.Copies, " copies")},
 		{o.Deadline != callDeadline, fmt.Sprint("within ", o.Deadline)}, {o.Cancel > 0, fmt.Sprint("canceled after ", o.Cancel)},
+		{o.Hold > 0, fmt.Sprint("held for ", o.Hold)},
 	} {
 		if part.is {
 			s += ", " + part.text
@@ -71,7 +73,8 @@ type nodeState struct {
 	View    uint64
 	Members []phalanx.NodeID
 	Voters  int
-	Whole   bool // every shard has an owner and a backup that are members, and nothing moves
+	Evicted uint64 // copies, since it began
+	Whole   bool   // every shard has an owner and a backup that are members, and nothing moves
 	Figures
 }
 
@@ -83,6 +86,7 @@ type Figures struct {
 	Places      int   `json:"places"`
 	Memory      int64 `json:"memory"`    // bytes in use, without what is kept for reuse, and of the directory
 	Directory   int64 `json:"directory"` // bytes; tombstones stay for 20 minutes
+	Lasting     int64 `json:"lasting"`   // bytes that are pinned or reserved, without those of the directory
 	Goroutines  int   `json:"goroutines"`
 	Descriptors int   `json:"descriptors"` // -1: the system does not tell
 	Heap        int64 `json:"heap"`        // bytes that are left of it at rest, of the whole process; else 0
@@ -99,6 +103,8 @@ func (n *nodeState) fill(node *cluster.Node) {
 			n.Whole = false
 		}
 	}
+	n.Evicted = s.Evictions
 	n.Objects, n.Fetching, n.Reduces, n.Places = s.Objects, s.Fetching, s.Reduces, s.Places
 	n.Memory, n.Directory = s.Memory.Used-s.Memory.Idle-s.Memory.Directory, s.Memory.Directory
+	n.Lasting = s.Memory.Pinned + s.Memory.Reserved - s.Memory.Directory
 }

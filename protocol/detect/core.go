@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +16,8 @@ type Core struct {
 	lag time.Duration // how late own ticks lately came; fades
 	out []Effect
 
+	behind time.Duration // how much later than due something came since the last tick
+
 	members []phalanx.NodeID // of the view, in its order; without Self: none of this is done
 	voters  []phalanx.NodeID
 	pairs   []phalanx.NodeID
@@ -25,7 +28,7 @@ type Core struct {
 // peer is what is known of another member.
 type peer struct {
 	watched  bool
-	look     time.Duration // until when it is watched because a connection broke
+	look     time.Duration // until when it is watched because a connection broke, or an answer was overdue
 	beat     time.Duration // the last heartbeat to it
 	asked    time.Duration // the first heartbeat that has not come back; 0: all have
 	slow     time.Duration // how long round trips lately took at most; fades
@@ -36,7 +39,8 @@ type peer struct {
 	proposed time.Duration // when its removal was; never: it was not
 	dead     bool          // it was proposed as dead
 
-	accusers map[phalanx.NodeID]accusation // of other members
+	accusers map[phalanx.NodeID]accusation    // of other members
+	heardOf  map[phalanx.NodeID]time.Duration // when they have told last, by their clocks
 }
 
 type accusation struct {
@@ -65,9 +69,18 @@ func (c *Core) Suspects() []phalanx.NodeID {
 	return out
 }
 
+// Watches reports whether this node sends heartbeats to a member.
+func (c *Core) Watches(id phalanx.NodeID) bool {
+	p := c.peers[id]
+	return p != nil && p.watched
+}
+
 // Step applies ev and returns what the host must do, in that order.
 func (c *Core) Step(ev Event) []Effect {
 	c.now = max(c.now, ev.at())
+	if c.due > 0 { // whatever comes first tells a node that it hung: it may plan another tick, which is not late
+		c.behind = max(c.behind, min(c.now-c.due, c.cfg.SilentAfter))
+	}
 	switch ev := ev.(type) {
 	case Changed:
 		c.changed(ev)
@@ -99,7 +112,7 @@ func (c *Core) changed(ev Changed) {
 	member := slices.Contains(c.members, c.cfg.Self)
 	for _, id := range c.members {
 		if id != c.cfg.Self && c.peers[id] == nil && member {
-			c.peers[id] = &peer{heard: c.now, beat: never, told: never, proposed: never, accusers: map[phalanx.NodeID]accusation{}}
+			c.peers[id] = &peer{heard: c.now, beat: never, told: never, proposed: never, accusers: map[phalanx.NodeID]accusation{}, heardOf: map[phalanx.NodeID]time.Duration{}}
 		}
 	}
 	for _, id := range sorted(c.peers) {
@@ -110,12 +123,10 @@ func (c *Core) changed(ev Changed) {
 			delete(c.peers, id)
 		}
 	}
+	left := func(by phalanx.NodeID) bool { return !slices.Contains(c.members, by) }
 	for _, p := range c.peers {
-		for by := range p.accusers {
-			if !slices.Contains(c.members, by) {
-				delete(p.accusers, by)
-			}
-		}
+		maps.DeleteFunc(p.accusers, func(by phalanx.NodeID, _ accusation) bool { return left(by) })
+		maps.DeleteFunc(p.heardOf, func(by phalanx.NodeID, _ time.Duration) bool { return left(by) })
 	}
 	c.watch()
 	c.judge() // there may be fewer members to convince
@@ -125,10 +136,8 @@ func (c *Core) changed(ev Changed) {
 // tick sends heartbeats and looks for silence.
 func (c *Core) tick(ev Tick) {
 	c.streams = slices.Clone(ev.Streams)
-	behind := time.Duration(0)
-	if c.due > 0 {
-		behind = min(max(c.now-c.due, 0), c.cfg.SilentAfter)
-	}
+	behind := c.behind
+	c.behind = 0
 	c.lag = max(behind, fade(c.lag))
 	late := behind > c.cfg.LateAfter
 	for _, id := range c.members {
@@ -149,6 +158,11 @@ func (c *Core) tick(ev Tick) {
 			if c.now-a.at > c.cfg.ForgetAfter {
 				delete(p.accusers, by)
 			}
+		}
+	}
+	for _, id := range ev.Overdue {
+		if p := c.peers[id]; p != nil {
+			c.look(p)
 		}
 	}
 	c.watch()
@@ -237,7 +251,7 @@ func (c *Core) broken(id phalanx.NodeID) {
 	if p == nil || p.cause == Refused {
 		return
 	}
-	p.look = c.now + 2*c.cfg.SilentAfter
+	c.look(p)
 	c.watch()
 	if c.now-p.beat >= c.cfg.LookAgain {
 		c.beat(id, p)
@@ -246,6 +260,9 @@ func (c *Core) broken(id phalanx.NodeID) {
 	}
 	c.plan()
 }
+
+// look has p watched for so long that silence would be noticed.
+func (c *Core) look(p *peer) { p.look = c.now + c.cfg.SilentAfter + c.patience(p) }
 
 func (c *Core) suspect(id phalanx.NodeID, p *peer, cause Cause) {
 	if cause <= p.cause {
@@ -262,7 +279,7 @@ func (c *Core) tell(id phalanx.NodeID, p *peer) {
 	p.told = c.now
 	for _, v := range c.voters {
 		if v != c.cfg.Self && v != id {
-			c.emit(Accuse{To: v, Node: id, Cause: p.cause})
+			c.emit(Accuse{To: v, Node: id, Cause: p.cause, Told: c.now})
 		}
 	}
 }

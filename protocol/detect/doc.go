@@ -11,7 +11,7 @@
 // Heartbeats are round trips: to the next members in the view, to owners and
 // backups of common shards, to peers with open streams, and between every member
 // and the voters. A connection that breaks is no verdict, but a reason to look
-// at once.
+// at once; an answer that is overdue is one too.
 //
 // How long silence has to last grows where round trips lately took long: on busy
 // machines everything is late.

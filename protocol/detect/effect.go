@@ -34,6 +34,7 @@ type (
 		To    phalanx.NodeID
 		Node  phalanx.NodeID
 		Cause Cause
+		Told  time.Duration // by this node's clock
 	}
 
 	// Remove asks to have Node removed from the view: Witnesses suspect it. Dead

@@ -20,9 +20,11 @@ type (
 		Now     time.Duration
 	}
 
-	// Tick tells the time, and which peers have open streams.
+	// Tick tells the time, which peers have open streams, and from which an answer
+	// is overdue.
 	Tick struct {
 		Streams []phalanx.NodeID
+		Overdue []phalanx.NodeID
 		Now     time.Duration
 	}
 
@@ -47,11 +49,13 @@ type (
 	}
 
 	// Accused says that the member By suspects Node, or with Cause Trusted that
-	// it does not any more.
+	// it does not any more. One that was told before another, and comes after it, does
+	// not count.
 	Accused struct {
 		By    phalanx.NodeID
 		Node  phalanx.NodeID
 		Cause Cause
+		Told  time.Duration // by By's clock
 		Now   time.Duration
 	}
 )

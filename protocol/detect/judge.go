@@ -16,6 +16,10 @@ func (c *Core) accused(ev Accused) {
 	if p == nil || !slices.Contains(c.members, ev.By) || ev.By == ev.Node || ev.By == c.cfg.Self || ev.Cause > Refused {
 		return
 	}
+	if last, ok := p.heardOf[ev.By]; ok && ev.Told < last {
+		return
+	}
+	p.heardOf[ev.By] = ev.Told
 	if ev.Cause == Trusted {
 		delete(p.accusers, ev.By)
 		return

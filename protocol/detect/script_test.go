@@ -17,7 +17,8 @@ import (
 //
 // "node" makes a core. "view", "tick", "echo", "broken", "refuses" and "accused"
 // are its events, at=5 at the millisecond 5. "run until=700 echo=(b,c)" ticks
-// when the core is due, and echoes the heartbeats of b and c at once.
+// when the core is due, and echoes the heartbeats of b and c at once; overdue=(d) says
+// each time that an answer of d is.
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -44,9 +45,10 @@ type world struct {
 }
 
 func (w *world) run(t *testing.T, d *datadriven.TestData) {
-	var at int64
+	var at, told int64
 	node, by, cause := "", "", ""
 	d.MaybeScanArgs(t, "at", &at)
+	d.MaybeScanArgs(t, "told", &told)
 	d.MaybeScanArgs(t, "by", &by)
 	d.MaybeScanArgs(t, "cause", &cause)
 	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
@@ -59,7 +61,7 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 	case "view":
 		w.step(detect.Changed{Members: ids(d, "members"), Voters: ids(d, "voters"), Pairs: ids(d, "pairs"), Now: now})
 	case "tick":
-		w.step(detect.Tick{Streams: ids(d, "streams"), Now: now})
+		w.step(detect.Tick{Streams: ids(d, "streams"), Overdue: ids(d, "overdue"), Now: now})
 	case "echo":
 		w.step(detect.Echoed{Node: id, Now: now})
 	case "broken":
@@ -68,11 +70,11 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 		w.step(detect.Refuses{Node: id, Now: now})
 	case "accused":
 		c := map[string]detect.Cause{"silent": detect.Silent, "refused": detect.Refused, "trusted": detect.Trusted}[cause]
-		w.step(detect.Accused{By: phalanx.NodeID(by), Node: id, Cause: c, Now: now})
+		w.step(detect.Accused{By: phalanx.NodeID(by), Node: id, Cause: c, Told: time.Duration(told) * time.Millisecond, Now: now})
 	case "run":
 		var until int64
 		d.ScanArgs(t, "until", &until)
-		w.until(time.Duration(until)*time.Millisecond, ids(d, "echo"))
+		w.until(time.Duration(until)*time.Millisecond, ids(d, "echo"), ids(d, "overdue"))
 	case "late":
 		fmt.Fprintln(&w.out, w.core.Late())
 	case "suspects":
@@ -101,10 +103,10 @@ func (w *world) step(ev detect.Event) {
 }
 
 // until ticks whenever the core is due. Heartbeats are not shown.
-func (w *world) until(end time.Duration, echo []phalanx.NodeID) {
+func (w *world) until(end time.Duration, echo, overdue []phalanx.NodeID) {
 	for w.core.Due() <= end {
 		now := w.core.Due()
-		effects := w.core.Step(detect.Tick{Now: now})
+		effects := w.core.Step(detect.Tick{Overdue: overdue, Now: now})
 		for len(effects) > 0 {
 			e := effects[0]
 			effects = effects[1:]

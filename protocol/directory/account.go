@@ -6,11 +6,17 @@ import "github.com/phalanx-go/phalanx"
 // its record, who holds it, and the maps' share (BenchmarkRecord).
 const recordCost = 800
 
+// idCost is what a node's id costs besides its bytes: the header of a string.
+const idCost = 16
+
 // Needs returns how many bytes of memory a request with inline bytes would take
 // in this owner. Their putter can be asked to wait with them.
 func (s *Shard) Needs(r Request) int64 {
 	p, ok := r.Body.(PutInline)
 	if !ok || !s.owner() {
+		return 0
+	}
+	if _, deleted := s.tombstones[r.Object]; deleted {
 		return 0
 	}
 	if o := s.objects[r.Object]; o != nil {
@@ -29,6 +35,7 @@ func (s *Shard) Memory() int64 { return s.memory }
 
 func (s *Shard) weigh() int64 {
 	total := int64(0)
+	total += int64(len(s.tombstones)) * tombstoneCost
 	for _, o := range s.objects {
 		total += cost(&o.rec)
 		if o.change != nil {
@@ -40,7 +47,13 @@ func (s *Shard) weigh() int64 {
 
 func cost(r *Record) int64 { return recordCost + extra(r) }
 
-func extra(r *Record) int64 { return int64(len(r.Bytes) + len(r.Note)) }
+func extra(r *Record) int64 {
+	n := len(r.Bytes) + len(r.Note)
+	for _, id := range r.Evicted {
+		n += idCost + len(id)
+	}
+	return int64(n)
+}
 
 // remove forgets an id.
 func (s *Shard) remove(id phalanx.ObjectID) {
@@ -50,5 +63,8 @@ func (s *Shard) remove(id phalanx.ObjectID) {
 			s.memory -= extra(&o.change.rec)
 		}
 		delete(s.objects, id)
+	} else if _, ok := s.tombstones[id]; ok {
+		s.memory -= tombstoneCost
+		delete(s.tombstones, id)
 	}
 }

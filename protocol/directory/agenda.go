@@ -5,6 +5,8 @@ import (
 	"container/heap"
 	"slices"
 	"time"
+
+	"github.com/phalanx-go/phalanx"
 )
 
 // agenda says when a Tick has to look at which object, so that one costs
@@ -14,7 +16,7 @@ type agenda []appointment
 
 type appointment struct {
 	at time.Duration
-	o  *object
+	id phalanx.ObjectID
 }
 
 var _ heap.Interface = (*agenda)(nil)
@@ -72,12 +74,16 @@ func (s *Shard) stir(o *object) {
 func (s *Shard) arrange() {
 	for i, o := range s.stirred {
 		s.stirred[i], o.stirred = nil, false
-		if !s.owner() || s.objects[o.rec.Object] != o {
+		if s.owner() && !s.acts() && !o.unseen {
+			o.unseen = true
+			s.unseen = append(s.unseen, o)
+		}
+		if s.objects[o.rec.Object] != o || s.bury(o) || !s.owner() {
 			continue
 		}
 		if at, ok := s.dueAt(o); ok && (!o.booked || at < o.meets) {
 			o.booked, o.meets = true, at
-			heap.Push(&s.agenda, appointment{at, o})
+			heap.Push(&s.agenda, appointment{at, o.rec.Object})
 		}
 	}
 	s.stirred = s.stirred[:0]
@@ -89,9 +95,13 @@ func (s *Shard) met() []*object {
 	var out []*object
 	for len(s.agenda) > 0 && s.agenda[0].at <= s.now {
 		a := heap.Pop(&s.agenda).(appointment)
-		if a.o.booked && a.o.meets == a.at && s.objects[a.o.rec.Object] == a.o {
-			a.o.booked = false
-			out = append(out, a.o)
+		o := s.objects[a.id]
+		if t, ok := s.tombstones[a.id]; ok && t.expires == a.at {
+			o = s.exhume(a.id)
+		}
+		if o != nil && o.booked && o.meets == a.at {
+			o.booked = false
+			out = append(out, o)
 		}
 	}
 	slices.SortFunc(out, func(a, b *object) int { return cmp.Compare(a.rec.Object, b.rec.Object) })
@@ -100,7 +110,7 @@ func (s *Shard) met() []*object {
 
 // dueAt returns when attend has something to do for o.
 func (s *Shard) dueAt(o *object) (time.Duration, bool) {
-	if o.idle() || o.news && (o.rec.Copies > 1 || len(o.orders)+len(o.awaiting) > 0) {
+	if s.idle(o) || o.news && (o.rec.Copies > 1 || len(o.orders)+len(o.awaiting) > 0) {
 		return s.now, true
 	}
 	at, ok := time.Duration(0), false
@@ -117,7 +127,7 @@ func (s *Shard) dueAt(o *object) (time.Duration, bool) {
 	}
 	for _, w := range o.watchers {
 		if w.acked < w.last.Version {
-			sooner(w.sent + repeatEvery)
+			sooner(w.sent + w.again)
 		}
 	}
 	for _, l := range o.leases {
@@ -128,7 +138,7 @@ func (s *Shard) dueAt(o *object) (time.Duration, bool) {
 	}
 	for _, c := range o.orders {
 		sooner(c.sent + copyRepeat)
-		if patient := c.ordered + copyPatience; patient > s.now {
+		if patient := c.ordered + o.patience(c); patient > s.now {
 			sooner(patient)
 		}
 	}
@@ -141,6 +151,14 @@ func (s *Shard) dueAt(o *object) (time.Duration, bool) {
 	for _, e := range o.over {
 		sooner(e.until)
 	}
+	if a := o.accused; a != nil {
+		sooner(min(a.since+checkPatience, a.began+checkLimit))
+		for _, q := range a.asked {
+			if !q.over {
+				sooner(q.sent + q.wait)
+			}
+		}
+	}
 	return at, ok
 }
 
@@ -152,6 +170,7 @@ func (s *Shard) attend(o *object) {
 	s.repeatPushes(o)
 	s.repeatWatches(o)
 	s.askLeases(o)
+	s.recheck(o)
 	s.relieve(o)
 	s.keepCopies(o)
 	if n := len(o.bars); n > 0 {
@@ -159,7 +178,7 @@ func (s *Shard) attend(o *object) {
 		s.serve(o)
 	}
 	o.over = slices.DeleteFunc(o.over, func(e ended) bool { return e.until <= s.now })
-	if o.idle() {
+	if s.idle(o) {
 		s.remove(o.rec.Object)
 	}
 }

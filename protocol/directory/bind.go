@@ -24,16 +24,10 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 		s.bind(o, r, b)
 	case st == Begun && o.rec.Origin == r.From && (o.rec.OriginNum == r.Num || b.Run != 0 && o.rec.Run == b.Run):
 		s.rebegin(o, r)
-	case b.Maker == ByReduce && o.rec.Maker == ByReduce && o.rec.Tag == b.Tag:
-		if st == Lost {
-			s.bind(o, r, b)
-			return
-		}
-		res := s.known(o)
-		if st == Begun {
-			res.Attached = o.rec.Origin
-		}
-		s.turnAway(r, o, res)
+	case o.sameReduce(r) && st == Lost:
+		s.bind(o, r, b)
+	case o.sameReduce(r):
+		s.turnAway(r, o, s.recorded(o))
 	case b.Maker == ByReduce:
 		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the target is %v already, by another request", st))
 	case st == Lost && (b.Replace == o.rec.Gen || !compatible(b.Meta, o.rec.Meta)):
@@ -86,7 +80,7 @@ func (s *Shard) nextGen() phalanx.Generation {
 func (s *Shard) bind(o *object, r Request, b Begin) {
 	old := o.rec
 	rec := Record{Object: o.rec.Object, State: Begun, Gen: s.nextGen(), Meta: b.Meta, Maker: b.Maker, Tag: b.Tag,
-		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies), Since: s.view.Number}
+		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies)}
 	s.commit(o, rec, func() {
 		s.superseded(o, old)
 		s.reply(r, s.known(o))
@@ -105,6 +99,7 @@ func (s *Shard) superseded(o *object, old Record) {
 	}
 	o.leases, o.lost = nil, false
 	s.awaited(o)
+	s.pushUngone(o, old, PushReset, o.rec.Gen)
 	for _, h := range o.holders {
 		if h.gen.Less(o.rec.Gen) {
 			h.upstream = ""
@@ -125,7 +120,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 		old := o.rec
 		s.commit(o, rec, func() {
 			s.superseded(o, old)
-			s.finished(o, r, p.Held)
+			s.finished(o, r, p.Held, "")
 		})
 	}
 	switch {
@@ -152,8 +147,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 			return
 		}
 		if p.Held {
-			h := o.hold(r.From, o.rec.Gen)
-			h.complete, h.pinned = true, true
+			o.putBy(r)
 		}
 		res := s.known(o)
 		if o.rec.Origin != r.From || o.rec.OriginNum != r.Num {
@@ -183,43 +177,58 @@ func (s *Shard) final(o *object, r Request, f Final) {
 			return
 		}
 		if f.Held { // an earlier owner knew it
-			h := o.hold(r.From, f.Gen)
-			h.complete, h.pinned, h.begun = true, true, true
+			o.putBy(r)
 		}
 		s.reply(r, s.known(o))
 		s.serve(o)
 		s.notify(o)
 	case o.rec.State == Finished:
 		s.reject(r, o, phalanx.ErrCorrupt, "generation %v is final with digest %v, not %v", f.Gen, o.rec.Digest, f.Digest)
+	case s.absent(f.At) && f.View > s.view.Number:
+		return // it is sent again
+	case f.At != "" && o.droppedBy(f.At, f.Gen): // and its coordinator has not heard of that
+		s.reject(r, o, phalanx.ErrLost, "the root at %s has ended", f.At)
 	default:
 		rec := o.rec
 		rec.State, rec.Meta, rec.Digest, rec.Note = Finished, f.Meta, f.Digest, f.Note
-		s.commit(o, rec, func() { s.finished(o, r, f.Held) })
+		s.commit(o, rec, func() { s.finished(o, r, f.Held, f.At) })
 	}
 }
 
-// finished shows a final object to everyone who waits for it.
-func (s *Shard) finished(o *object, r Request, held bool) {
+// finished shows a final object to everyone who waits for it. It has a complete copy
+// from the beginning: the creator's, or that of the node at which a reduce's root is. If
+// that ends while the backup is told, the object is lost.
+func (s *Shard) finished(o *object, r Request, held bool, at phalanx.NodeID) {
 	if held && !s.absent(r.From) { // it may have left while this was on its way
-		h := o.hold(r.From, o.rec.Gen)
-		h.complete, h.pinned, h.begun, h.upstream = true, true, true, ""
+		o.putBy(r)
+	}
+	if at != "" && !s.absent(at) && !o.droppedBy(at, o.rec.Gen) {
+		h := o.hold(at, o.rec.Gen)
+		h.origin = true
+		o.maker = at
 	}
 	for _, h := range o.holders {
 		if h.gen != o.rec.Gen || h.node == r.From && held {
 			continue
 		}
 		if h.origin { // it has every byte, and is told that they are final
-			h.complete, h.pinned, h.begun, h.origin = true, true, true, false
+			h.complete, h.pinned, h.kept, h.begun, h.origin = true, true, true, true, false
 		}
 		s.push(o, h.node, PushFinal)
 	}
-	originStayed := o.rec.Since >= s.view.Left // nobody has left since it was begun
-	o.coming = !held && o.completeCopies("") == 0 && originStayed
 	s.reply(r, s.known(o))
 	s.recreate(o)
 	s.serve(o)
 	s.notify(o)
 	s.keepCopies(o)
+	s.checkLost(o)
+}
+
+// putBy lists the copy of the node that has put the object, until it says that it has given
+// up r. What that node has said of its copy before is about another one.
+func (o *object) putBy(r Request) {
+	o.stale(r)
+	o.claim(r.From, r.Num, true).upstream = ""
 }
 
 // recreate answers the creators that waited for another one.
@@ -243,17 +252,17 @@ func (s *Shard) abort(o *object, r Request, a Abort) {
 // release gives the id up, and with run not 0 has nothing of that run of a Reduce
 // bind it any more.
 func (s *Shard) release(o *object, run uint64, done func()) {
-	aborted := o.rec.Gen
+	old := o.rec
 	if o.rec.OriginNum != 0 {
-		o.end(o.rec.Origin, o.rec.OriginNum, s.now)
-		e := &o.over[len(o.over)-1]
+		e := o.end(o.rec.Origin, o.rec.OriginNum, s.now)
 		e.run, e.turned, e.kind, e.text = run, true, phalanx.ErrAborted, "the binding was released"
 	}
 	s.commit(o, Record{Object: o.rec.Object}, func() {
 		holders := o.holders
 		o.holders, o.leases = nil, nil
+		s.pushUngone(o, old, PushAbort, old.Gen)
 		for _, h := range holders {
-			s.pushGen(o, h.node, PushAbort, aborted)
+			s.pushGen(o, h.node, PushAbort, old.Gen)
 		}
 		if done != nil {
 			done()
@@ -282,7 +291,7 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	default:
 		o.end(o.rec.Origin, o.rec.OriginNum, s.now) // it was answered, or there would be no Restart
 		rec := o.rec
-		rec.Gen, rec.OriginNum, rec.Since = s.nextGen(), r.Num, s.view.Number
+		rec.Gen, rec.OriginNum = s.nextGen(), r.Num
 		if planted.On(planted.RestartInPlace) {
 			rec.Gen = o.rec.Gen
 		}
@@ -295,30 +304,22 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	}
 }
 
-// delete leaves a tombstone and has every copy dropped (1.10). Of what a reduce has
-// just made final there is a complete copy that has not been announced yet. Only its
-// node knows where that is, so all are told.
+// delete leaves a tombstone and has every copy dropped (1.10).
 func (s *Shard) delete(o *object, r Request) {
 	if o.rec.State == Deleted {
 		s.reply(r, s.known(o))
 		return
 	}
-	s.commit(o, Record{Object: o.rec.Object, State: Deleted, Gen: o.rec.Gen}, func() {
-		told := make([]phalanx.NodeID, len(o.holders))
-		for i, h := range o.holders {
-			told[i] = h.node
-		}
-		if o.coming {
-			told = append(told, s.view.Members...)
-		}
-		o.holders, o.leases, o.coming = nil, nil, false
-		for i, n := range told {
+	old := o.rec
+	s.commit(o, Record{Object: old.Object, State: Deleted, Gen: old.Gen}, func() {
+		told := o.holders
+		o.holders, o.leases = nil, nil
+		s.pushUngone(o, old, PushDrop, old.Gen)
+		for _, h := range told {
 			if planted.On(planted.DeleteKeepsCopies) {
 				break
 			}
-			if !slices.Contains(told[:i], n) {
-				s.push(o, n, PushDrop)
-			}
+			s.push(o, h.node, PushDrop)
 		}
 		s.reply(r, s.known(o))
 		s.recreate(o)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // copyOrder is a node's order to get a complete pinned copy (specification 1.8).
@@ -18,15 +19,48 @@ type copyOrder struct {
 	sent    time.Duration
 }
 
-// pinnedCopies counts the listed complete pinned copies.
-func (o *object) pinnedCopies() int {
+// pinnedCopies counts the listed complete pinned copies at members that stay.
+func (s *Shard) pinnedCopies(o *object) int {
 	n := 0
 	for _, h := range o.holders {
-		if h.pinnedCopy(o.rec.Gen) {
+		if h.pinnedCopy(o.rec.Gen) && (!s.leaves(h.node) || planted.On(planted.CountLeaver)) {
 			n++
 		}
 	}
 	return n
+}
+
+// leaves reports whether n is a member that is about to leave.
+func (s *Shard) leaves(n phalanx.NodeID) bool { return slices.Contains(s.view.Leaving, n) }
+
+// staying returns how many members stay.
+func (s *Shard) staying() int { return len(s.view.Members) - len(s.view.Leaving) }
+
+// keptBy returns how many complete pinned copies of o members that stay have to
+// have before one that leaves may go: as many as were promised, if they are so many.
+// The bytes of an inline object are with its owner and its backup.
+func (s *Shard) keptBy(o *object) int {
+	if o.rec.Inline && o.rec.Copies <= 1 {
+		return 0
+	}
+	return min(max(1, o.rec.Copies), s.staying())
+}
+
+// wanted returns how many complete pinned copies there are to be.
+func (s *Shard) wanted(o *object) int {
+	n := 0
+	if o.rec.Copies > 1 {
+		n = o.rec.Copies
+	}
+	if o.handedOver() {
+		n = max(n, s.keptBy(o))
+	}
+	return n
+}
+
+// handedOver reports whether a member that leaves waits until others keep o.
+func (o *object) handedOver() bool {
+	return slices.ContainsFunc(o.awaiting, func(r Request) bool { return r.Body.(AwaitCopies).Leaving != 0 })
 }
 
 func (h *holder) pinnedCopy(g phalanx.Generation) bool { return h.gen == g && h.complete && h.pinned }
@@ -39,18 +73,25 @@ func (s *Shard) keepCopies(o *object) {
 	}
 	s.awaited(o)
 	missing := 0
-	if s.state(o) == Finished && o.rec.Copies > 1 {
-		missing = o.rec.Copies - o.pinnedCopies()
+	if s.state(o) == Finished && !o.isUncopied() {
+		missing = s.wanted(o) - s.pinnedCopies(o)
 	}
 	o.orders = slices.DeleteFunc(o.orders, func(c *copyOrder) bool {
 		h := o.holder(c.node)
-		return missing <= 0 || c.gen != o.rec.Gen || s.absent(c.node) || h != nil && h.pinnedCopy(o.rec.Gen)
+		switch {
+		case s.absent(c.node) || s.leaves(c.node) || h != nil && h.pinnedCopy(o.rec.Gen):
+			return true
+		case missing <= 0: // the node may wait for room, and would take it from other objects later
+			s.emit(Push{To: c.node, Seq: s.nextPush(), Object: o.rec.Object, Order: PushSpare, Gen: c.gen})
+			return true
+		}
+		return c.gen != o.rec.Gen
 	})
 	if missing <= 0 {
 		return
 	}
 	for _, c := range o.orders {
-		if s.now-c.ordered < copyPatience {
+		if s.now-c.ordered < o.patience(c) {
 			missing-- // one that takes too long goes on, but another node is asked too
 		}
 		if s.now-c.sent >= copyRepeat {
@@ -68,10 +109,20 @@ func (s *Shard) keepCopies(o *object) {
 	}
 }
 
+// patience returns how long an order counts for a copy that will be there. While
+// somebody waits to leave, a node that does not begin, since it has no room perhaps,
+// is not relied on for long.
+func (o *object) patience(c *copyOrder) time.Duration {
+	if o.handedOver() && o.holder(c.node) == nil {
+		return beginPatience
+	}
+	return copyPatience
+}
+
 func (s *Shard) order(o *object, c *copyOrder) {
 	c.sent = s.now
-	s.pushSeq++
-	s.emit(Push{To: c.node, Seq: s.view.Epoch<<32 | s.pushSeq, Object: o.rec.Object, Order: PushCopy, Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest})
+	s.emit(Push{To: c.node, Seq: s.nextPush(), Object: o.rec.Object, Order: PushCopy, Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest,
+		Copies: o.rec.Copies})
 }
 
 // candidates returns who can be asked for a pinned copy: those that only have to
@@ -92,7 +143,7 @@ func (s *Shard) candidates(o *object) []phalanx.NodeID {
 	}
 	out := slices.DeleteFunc(slices.Clone(s.view.Members), func(n phalanx.NodeID) bool {
 		h := o.holder(n)
-		return h != nil && h.pinnedCopy(o.rec.Gen) || slices.ContainsFunc(o.orders, func(c *copyOrder) bool { return c.node == n })
+		return s.leaves(n) || h != nil && h.pinnedCopy(o.rec.Gen) || slices.ContainsFunc(o.orders, func(c *copyOrder) bool { return c.node == n })
 	})
 	slices.SortFunc(out, func(a, b phalanx.NodeID) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(spread(a), spread(b)), cmp.Compare(a, b))
@@ -100,25 +151,60 @@ func (s *Shard) candidates(o *object) []phalanx.NodeID {
 	return out
 }
 
-// awaitCopies answers once enough complete pinned copies are listed.
+// awaitCopies answers once enough complete pinned copies are listed. Of two members
+// that leave, one is marked so later. Answered by a view that has its mark, it does
+// not rely on the other.
 func (s *Shard) awaitCopies(o *object, r Request, a AwaitCopies) {
 	switch {
+	case a.Leaving > s.view.Number:
+		return // it is sent again
 	case o.rec.State == Finished && o.rec.Gen == a.Gen && a.Copies > o.rec.Copies: // put again, with more copies
 		rec := o.rec
 		rec.Copies = a.Copies
-		s.commit(o, rec, func() { s.awaitCopies(o, r, a) })
+		s.commit(o, rec, func() {
+			s.tellCopies(o)
+			s.awaitCopies(o, r, a)
+		})
 	case s.hasCopies(o, a):
-		s.reply(r, s.known(o))
+		s.enough(o, r)
+	case s.outlived(o, a) && a.Leaving != 0:
+		// The copy may be lost with its node if this answer is wrong, and another owner may
+		// have made the object final: the commit proves that this node is still the owner.
+		s.commit(o, o.rec, func() { s.outlive(o, r, a) })
 	case s.outlived(o, a):
 		s.outlive(o, r, a)
+	case o.isUncopied():
+		s.rejectUncopied(o, r)
 	default:
 		s.waitFor(&o.awaiting, r, o)
 		s.keepCopies(o)
 	}
 }
 
+// tellCopies has the nodes with pinned copies know how many are to be kept: if the
+// shard is lost, nobody else does.
+func (s *Shard) tellCopies(o *object) {
+	for _, h := range o.holders {
+		if h.pinnedCopy(o.rec.Gen) && !slices.ContainsFunc(o.pushes, func(p *push) bool { return p.To == h.node }) {
+			s.push(o, h.node, PushCopy)
+		}
+	}
+}
+
 func (s *Shard) hasCopies(o *object, a AwaitCopies) bool {
-	return o.rec.State == Finished && o.rec.Gen == a.Gen && o.pinnedCopies() >= a.Copies
+	want := a.Copies
+	if a.Leaving != 0 {
+		want = s.keptBy(o)
+	}
+	return o.rec.State == Finished && o.rec.Gen == a.Gen && s.pinnedCopies(o) >= want
+}
+
+// enough answers r, now that there are the copies for which it waits. A late copy of r must
+// not wait again if one of them has gone meanwhile: nobody would cancel it, and the owner
+// would keep as many copies as for a member that leaves for ever.
+func (s *Shard) enough(o *object, r Request) {
+	o.end(r.From, r.Num, s.now).enough = true
+	s.reply(r, s.known(o))
 }
 
 // outlived reports whether the generation that a waits for is not the final one
@@ -144,7 +230,7 @@ func (s *Shard) awaited(o *object) {
 		a := r.Body.(AwaitCopies)
 		switch {
 		case s.hasCopies(o, a):
-			s.reply(r, s.known(o))
+			s.enough(o, r)
 		case s.outlived(o, a):
 			s.outlive(o, r, a)
 		default:

@@ -120,6 +120,9 @@ func (r Readiness) String() string {
 	if r.Inline {
 		s += ", inline"
 	}
+	if r.State == Begun && len(ready) > 0 {
+		s += fmt.Sprintf(", %d bytes", r.Meta.Size)
+	}
 	return s
 }
 

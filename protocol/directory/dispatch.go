@@ -17,17 +17,23 @@ func (s *Shard) request(r Request) {
 		return
 	}
 	if !s.sure {
-		s.hold(r)
+		s.held.add(r)
 		return
 	}
-	if r.Epoch != 0 && r.Epoch < s.since && creates(r) {
+	if r.Epoch != 0 && r.Epoch < s.since {
 		return // what the former owner knew of it is not known here; it is sent again, if it still counts
 	}
 	if l, ok := r.Body.(List); ok {
 		s.reply(r, Result{List: s.list(l)})
 		return
 	}
+	if n := r.payload(); n > MaxPayload {
+		s.reply(r, Result{Kind: phalanx.ErrInvalid, Text: fmt.Sprintf("%s comes with %d bytes for the directory, at most %d are allowed", r.Object, n, MaxPayload)})
+		return
+	}
 	o := s.object(r.Object)
+	defer func(was Request) { s.asking = was }(s.asking)
+	s.asking = r
 	switch b := r.Body.(type) { // these touch soft state only
 	case Cancel:
 		s.cancel(o, r.From, b.Num)
@@ -42,7 +48,7 @@ func (s *Shard) request(r Request) {
 		s.dropped(o, r, b)
 		return
 	}
-	if e := o.wasOver(r); e != nil {
+	if e := o.wasOver(r); e != nil && o.change == nil { // else it may be over only by that change
 		s.lateCopy(o, r, e)
 		return
 	}
@@ -78,6 +84,8 @@ func (s *Shard) request(r Request) {
 		s.slow(o, r, b)
 	case Corrupt:
 		s.corrupt(o, r, b)
+	case Checked:
+		s.checked(o, r, b)
 	case AwaitCopies:
 		s.awaitCopies(o, r, b)
 	case Watch:
@@ -94,19 +102,8 @@ func (s *Shard) request(r Request) {
 // is a copy of it after all, which its holder has not reported yet.
 func binds(r Request) bool {
 	switch r.Body.(type) {
-	case Begin, PutInline, Final, Announce, Done, Evict:
+	case Begin, PutInline, Final, Announce, Done, Evict, AwaitCopies:
 		return true
-	}
-	return false
-}
-
-// creates reports whether r would bind an unbound id for bytes that are to come.
-func creates(r Request) bool {
-	switch b := r.Body.(type) {
-	case Begin:
-		return true
-	case PutInline:
-		return b.Gen.IsZero()
 	}
 	return false
 }
@@ -122,7 +119,7 @@ func tells(r Request) bool {
 func (r Request) same(q Request) bool { return q.From == r.From && q.Num == r.Num }
 
 func (s *Shard) reply(r Request, res Result) {
-	s.emit(Reply{To: r.From, Num: r.Num, Object: r.Object, Result: res})
+	s.emit(Reply{To: r.From, Num: r.Num, Object: r.Object, Epoch: s.view.Epoch, Result: res})
 }
 
 func (s *Shard) reject(r Request, o *object, k phalanx.Kind, format string, args ...any) {
@@ -136,12 +133,11 @@ func (s *Shard) rejection(o *object, k phalanx.Kind, format string, args ...any)
 // turnAway answers r, which wanted to bind o and did not. A late copy of it must
 // not: its sender has gone on, and nobody would finish what it bound.
 func (s *Shard) turnAway(r Request, o *object, res Result) {
-	if o.wasOver(r) == nil {
-		o.end(r.From, r.Num, s.now)
+	e := o.wasOver(r)
+	if e == nil {
+		e = o.end(r.From, r.Num, s.now)
 	}
-	if e := o.wasOver(r); e != nil {
-		e.turned, e.kind, e.text = true, res.Kind, res.Text
-	}
+	e.turned, e.kind, e.text, e.attached = true, res.Kind, res.Text, res.Attached
 	s.reply(r, res)
 }
 
@@ -149,13 +145,27 @@ func (s *Shard) turnAway(r Request, o *object, res Result) {
 // been lost.
 func (s *Shard) lateCopy(o *object, r Request, e *ended) {
 	switch st := s.state(o); {
+	case e.enough:
+		if a, ok := r.Body.(AwaitCopies); ok && s.outlived(o, a) {
+			s.outlive(o, r, a)
+			return
+		}
+		s.reply(r, s.known(o))
 	case !e.turned:
 	case e.kind != 0:
 		s.reject(r, o, e.kind, "%s", e.text)
-	case st == Finished || st == Lost:
-		s.reply(r, s.known(o))
 	case st == Deleted:
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+	case o.sameReduce(r) && st != Lost:
+		s.reply(r, s.recorded(o))
+	case e.attached != "": // what it follows has ended, and is not there: it asks anew
+		s.reply(r, Result{State: st, Gen: o.rec.Gen, Attached: e.attached})
+	case o.sameReduce(r): // it was final when this was asked first
+		res := s.recorded(o)
+		res.State = Finished
+		s.reply(r, res)
+	case st == Finished || st == Lost:
+		s.reply(r, s.known(o))
 	default:
 		s.reject(r, o, phalanx.ErrAborted, "what there was when this was asked first is gone")
 	}
@@ -163,5 +173,26 @@ func (s *Shard) lateCopy(o *object, r Request, e *ended) {
 
 // known returns what is known of o, as an answer.
 func (s *Shard) known(o *object) Result {
-	return Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, IsInline: o.rec.Inline, Note: o.rec.Note, Origin: o.madeBy()}
+	res := Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, IsInline: o.rec.Inline, Origin: o.madeBy()}
+	if o.rec.State == Finished {
+		res.Tag = o.rec.Tag
+	}
+	return res
+}
+
+// sameReduce reports whether r begins the reduce that makes o, or has made it.
+func (o *object) sameReduce(r Request) bool {
+	b, ok := r.Body.(Begin)
+	return ok && b.Maker == ByReduce && o.rec.Maker == ByReduce && b.Tag == o.rec.Tag
+}
+
+// recorded returns what is known of o to a request for the reduce that makes it: who
+// does, or the answer that it has recorded. Nobody else needs that, and it can be long.
+func (s *Shard) recorded(o *object) Result {
+	res := s.known(o)
+	res.Note = o.rec.Note
+	if o.rec.State == Begun {
+		res.Attached = o.rec.Origin
+	}
+	return res
 }

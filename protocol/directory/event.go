@@ -15,7 +15,8 @@ type (
 		Epoch               uint64
 		Owner, Backup, Next phalanx.NodeID
 		Members             []phalanx.NodeID // every member of the view
-		Number, Left        uint64           // of the view, and of the one in which a member was removed last
+		Leaving             []phalanx.NodeID // of them, those that are about to leave
+		Number              uint64           // of the view
 		Rebuild             bool             // owner and backup were lost: rebuild from the holdings
 	}
 	// Lease tells until when this node may answer and confirm: it has heard from
@@ -81,7 +82,8 @@ type Change struct {
 	End    bool
 }
 
-// Holding is one copy at a node, as it reports it to a new owner.
+// Holding is one copy at a node, as it reports it to a new owner. If the shard was
+// lost, the record is made of such.
 type Holding struct {
 	Object   phalanx.ObjectID
 	Gen      phalanx.Generation
@@ -93,6 +95,9 @@ type Holding struct {
 	Begun    bool
 	Lease    uint64 // under which it is read
 	Upstream phalanx.NodeID
+	Copies   int    // complete pinned copies that are to be kept, as far as the holder knows; 0: it does not
+	Tag      string // of the Reduce that has made it, if there was one and the holder knows
+	Note     []byte // its answer, which only pinned copies have
 }
 
 func (Configure) event()  {}
@@ -112,16 +117,18 @@ type Effect interface{ effect() }
 // Order is what a Push asks of a holder.
 type Order uint8
 
-// The orders.
+// The orders. The first four change what the holder has.
 const (
 	PushFinal Order = iota // the generation is final: check the digest, be complete
 	PushAbort              // the creator gave up: drop the copy of Gen and older
 	PushReset              // Gen replaces what you have
 	PushDrop               // the object was deleted: drop every copy
 	PushCopy               // fetch the object and pin it
+	PushCheck              // look at every byte of your copy, and tell its digest by Checked
+	PushSpare              // the copy that PushCopy has asked for is not needed any more
 )
 
-var orders = [...]string{"final", "abort", "reset", "drop", "copy"}
+var orders = [...]string{"final", "abort", "reset", "drop", "copy", "check", "spare"}
 
 // String returns a word for o.
 func (o Order) String() string { return orders[o] }
@@ -136,6 +143,7 @@ type (
 		Gen    phalanx.Generation
 		Meta   phalanx.Meta
 		Digest phalanx.Digest
+		Copies int // PushCopy: how many are to be kept
 	}
 	// Readiness tells watcher To all that a coordinator wants to know of an
 	// object; it is repeated until WatchAcked.
@@ -147,6 +155,7 @@ type (
 		State   State
 		Gen     phalanx.Generation
 		Meta    phalanx.Meta
+		Maker   Maker // of the bytes
 		Digest  phalanx.Digest
 		Inline  bool
 		Bytes   []byte

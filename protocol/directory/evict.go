@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
@@ -11,17 +12,30 @@ import (
 // (specification 1.8). The grant is durable, so that two owners never grant
 // away the last two copies.
 func (s *Shard) evict(o *object, r Request, e Evict) {
-	h := o.holder(r.From)
+	h, again := o.holder(r.From), o.again(r)
+	granted := h == nil && slices.Contains(o.rec.Evicted, r.From)
 	refuse := func(why string) {
 		o.refused(r)
 		s.reject(r, o, phalanx.ErrUnavailable, "%s", why)
+	}
+	keep := func(why string) { // who asks has all of it, whatever became of its report that says so
+		list := func() {
+			o.whole(r.From)
+			refuse(why)
+			s.serve(o)
+			s.notify(o)
+			s.keepCopies(o)
+		}
+		if !s.readmit(o, r.From, list) {
+			list()
+		}
 	}
 	switch {
 	case o.stale(r):
 		refuse("it has reported another copy since")
 	case o.wasRefused(r): // From keeps its copy: leave that comes now would take it off the list
 		refuse("it was refused before")
-	case h == nil && slices.Contains(o.rec.Evicted, r.From):
+	case granted && (again || r.Num < s.before[r.From] || len(s.warming) > 0):
 		s.reply(r, s.known(o)) // granted before
 	case r.Num < s.before[r.From]: // an answer of the former owner's may have come, and the copy be another
 		refuse("it has reported its copies since")
@@ -29,37 +43,89 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		refuse("the shard is warming")
 	case o.rec.Gen != e.Gen || o.rec.State != Finished:
 		s.reply(r, s.known(o)) // nothing that has to be kept
-	case (h == nil || h.gen != e.Gen) && (o.rec.Inline || o.completeCopies("") > 0):
-		s.reply(r, s.known(o)) // that of others is listed
-	case h == nil || h.gen != e.Gen: // it came back with its copy, and has not told of it yet
-		refuse("no complete copy is listed")
-	case h.pinned || o.leasedTo(r.From) > 0:
+	case h != nil && h.gen == e.Gen && (h.pinned || o.readFrom(r.From)):
 		refuse("the copy is in use")
-	case !h.complete:
+	case h != nil && !h.complete && planted.On(planted.EvictOvertakes):
 		o.unlist(r.From)
 		s.reply(r, s.known(o))
 		s.serve(o)
-	case !o.rec.Inline && o.completeCopies(r.From) == 0 && !planted.On(planted.EvictOnlyCopy):
-		refuse("no other complete copy is listed")
+	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0 && !planted.On(planted.EvictOnlyCopy):
+		keep("no other complete copy is listed")
 	default:
 		rec := o.rec
-		rec.Evicted = append(slices.Clone(rec.Evicted), r.From)
+		if rec.Evicted = s.ungone(o, o.rec, r.From); len(rec.Evicted) >= maxEvicted {
+			refuse(fmt.Sprintf("%d nodes have got leave, and not told yet that their copy is gone", len(rec.Evicted)))
+			return
+		}
+		rec.Evicted = append(rec.Evicted, r.From)
+		o.dropped = slices.DeleteFunc(o.dropped, func(n phalanx.NodeID) bool { return n == r.From })
 		o.unlist(r.From) // at once: nobody is sent to it any more
 		s.commit(o, rec, func() {
-			if o.rec.Inline || o.completeCopies("") > 0 || s.absent(r.From) || planted.On(planted.EvictOnlyCopy) {
+			if o.rec.Inline || s.stayingCopies(o, "") > 0 || s.absent(r.From) || planted.On(planted.EvictOnlyCopy) {
 				s.reply(r, s.known(o))
 				s.notify(o)
 				return
 			}
-			s.readmit(o, r.From, func() { // the others have gone while the backup was told
-				h := o.hold(r.From, o.rec.Gen)
-				h.complete, h.begun = true, true
-				refuse("no other complete copy is listed any more")
+			keep("no other complete copy is listed any more") // the others have gone while the backup was told
+		})
+		if o.change != nil {
+			o.change.undo = func() {
+				if s.absent(r.From) {
+					return
+				}
+				o.whole(r.From)
 				s.serve(o)
 				s.notify(o)
-			})
-		})
+			}
+		}
 	}
+}
+
+// stayingCopies is completeCopies at members that stay: the copy of one that leaves
+// is gone before long.
+func (s *Shard) stayingCopies(o *object, not phalanx.NodeID) int {
+	n := 0
+	for _, h := range o.holders {
+		if h.complete && h.gen == o.rec.Gen && h.node != not && !s.leaves(h.node) {
+			n++
+		}
+	}
+	return n
+}
+
+// maxEvicted bounds the nodes that may be about to drop their copy of one object.
+const maxEvicted = 256
+
+// ungone returns the nodes, but for one, that have got leave to drop their copy of rec and
+// may not have done so yet. A node that has left the view, or has told that its copy
+// is gone, reports that copy to no later owner.
+func (s *Shard) ungone(o *object, rec Record, but phalanx.NodeID) []phalanx.NodeID {
+	return slices.DeleteFunc(slices.Clone(rec.Evicted), func(n phalanx.NodeID) bool {
+		return n == but || s.absent(n) || slices.Contains(o.dropped, n)
+	})
+}
+
+// pushUngone gives those an order too that have leave to drop their copy of rec: somebody
+// may use it by now, and then it stays.
+func (s *Shard) pushUngone(o *object, rec Record, order Order, gen phalanx.Generation) {
+	for _, n := range s.ungone(o, rec, "") {
+		s.pushGen(o, n, order, gen)
+	}
+}
+
+// readFrom reports whether n sends its copy to somebody, be it one whose lease does
+// not count against its limit (2.13).
+func (o *object) readFrom(n phalanx.NodeID) bool {
+	return slices.ContainsFunc(o.leases, func(l *lease) bool { return l.sender == n })
+}
+
+// whole lists n with a complete copy of the final generation.
+func (o *object) whole(n phalanx.NodeID) {
+	if l := o.leaseOf(n); l != nil {
+		o.endLease(l)
+	}
+	h := o.hold(n, o.rec.Gen)
+	h.complete, h.begun, h.origin, h.retiring, h.upstream = true, true, false, false, ""
 }
 
 // readmit makes it durable that From has a copy again after one was evicted, and
@@ -70,7 +136,8 @@ func (s *Shard) readmit(o *object, from phalanx.NodeID, again func()) bool {
 		return false
 	}
 	rec := o.rec
-	rec.Evicted = slices.DeleteFunc(slices.Clone(rec.Evicted), func(n phalanx.NodeID) bool { return n == from })
+	rec.Evicted = s.ungone(o, o.rec, from)
+	o.dropped = slices.DeleteFunc(o.dropped, func(n phalanx.NodeID) bool { return n == from })
 	s.commit(o, rec, func() {
 		if !s.absent(from) {
 			again()
@@ -82,7 +149,25 @@ func (s *Shard) readmit(o *object, from phalanx.NodeID, again func()) bool {
 // dropped takes From's copy off the list.
 func (s *Shard) dropped(o *object, r Request, d Drop) {
 	again := o.again(r) // a copy of it: From may have the object anew
-	if h := o.holder(r.From); !o.stale(r) && !again && r.Num >= s.before[r.From] && h != nil && h.gen == d.Gen {
+	late := o.stale(r) || again
+	news := !late && r.Num >= s.before[r.From]
+	if news && d.Gen == o.rec.Gen && !s.warming[r.From] && slices.Contains(o.rec.Evicted, r.From) && !slices.Contains(o.dropped, r.From) {
+		o.dropped = append(o.dropped, r.From)
+	}
+	if news {
+		o.drop(r, d.Gen)
+	}
+	h := o.holder(r.From)
+	// Where it is known from a report, not from the list, the order of the reports decides;
+	// but a request that came since may have begun it.
+	l := o.leaseOf(r.From)
+	switch {
+	case l != nil && l.num > r.Num:
+		news = false
+	case h != nil && !h.listed:
+		news = !late
+	}
+	if news && !d.Granted && h != nil && h.gen == d.Gen {
 		o.unlist(r.From)
 		s.checkLost(o)
 		s.serve(o)

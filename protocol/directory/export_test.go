@@ -18,5 +18,10 @@ func (s *Shard) Overslept() string {
 			return fmt.Sprintf("%+v: due at %v", o, at)
 		}
 	}
+	for id, t := range s.tombstones {
+		if t.expires <= s.now {
+			return fmt.Sprintf("the tombstone of %s has ended", id)
+		}
+	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // told is how much of its holdings a member has reported.
@@ -39,7 +40,7 @@ func (s *Shard) holdings(h Holdings) {
 		return
 	}
 	if !s.sure {
-		s.hold(h)
+		s.held.add(h)
 		return
 	}
 	t := s.told[h.From]
@@ -50,7 +51,7 @@ func (s *Shard) holdings(h Holdings) {
 	if t.take(h) {
 		s.before[h.From] = max(s.before[h.From], h.Before)
 		for _, c := range h.Holdings {
-			s.holding(h.From, c)
+			s.holding(copied{h.From, h.Before, c})
 		}
 	}
 	if t.all {
@@ -61,18 +62,25 @@ func (s *Shard) holdings(h Holdings) {
 }
 
 // holding takes one copy of what a member has.
-func (s *Shard) holding(from phalanx.NodeID, c Holding) {
+func (s *Shard) holding(of copied) {
+	from, c := of.from, of.Holding
 	o := s.object(c.Object)
 	rec := o.rec
+	record := func(r Record) { // the copy is listed once r is durable, unless it is gone by then
+		o.copies = append(o.copies, of)
+		s.commit(o, r, nil)
+	}
 	switch {
-	case s.absent(from): // it has left while a change was in flight
+	case s.absent(from), o.gone(of): // it has left, or has dropped the copy, since it made the list
 		return
 	case o.change != nil && (s.rebuild || rec.State == Unbound):
-		o.copies = append(o.copies, copied{from, c})
+		o.copies = append(o.copies, of)
 		return
 	case s.rebuild && c.Complete && !c.Digest.IsZero() && (rec.Gen.Less(c.Gen) || rec.Gen == c.Gen && rec.State == Begun) && rec.State != Deleted:
-		s.commit(o, Record{Object: c.Object, State: Finished, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Origin: from, Copies: 1},
-			func() { s.holding(from, c) })
+		record(rebuilt(from, c, Record{}))
+		return
+	case s.rebuild && c.Complete && rec.Gen == c.Gen && rec.State == Finished && !rebuilt(from, c, rec).tellsAsMuch(rec):
+		record(rebuilt(from, c, rec))
 		return
 	case rec.State == Unbound:
 		s.pushGen(o, from, PushAbort, c.Gen)
@@ -91,16 +99,18 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 		o.hold(from, c.Gen)
 		s.push(o, from, PushReset)
 		return
-	case c.Complete && slices.Contains(rec.Evicted, from):
+	case c.Complete && (slices.Contains(rec.Evicted, from) || o.change != nil && slices.Contains(o.change.rec.Evicted, from)):
 		return // it drops this copy as soon as it hears of the grant
 	}
 	h := o.hold(from, c.Gen)
+	h.listed = true
 	// The origin of what is final has every byte, whether it knows that it is
 	// final or not.
 	h.complete = h.complete || (c.Complete || c.Origin) && rec.State == Finished
-	h.pinned, h.origin, h.begun = h.pinned || c.Pinned || c.Origin && h.complete, c.Origin && !h.complete, h.begun || c.Begun || h.complete
+	h.kept = h.kept || c.Pinned || c.Origin && h.complete
+	h.pinned, h.origin, h.begun = h.pinned || h.kept, c.Origin && !h.complete, h.begun || c.Begun || h.complete
 	if c.Origin {
-		o.maker = from
+		o.maker, h.makes = from, c.Meta
 	}
 	if c.Lease != 0 && !h.complete && o.leaseOf(from) == nil && !s.absent(c.Upstream) {
 		h.upstream = c.Upstream
@@ -111,6 +121,31 @@ func (s *Shard) holding(from phalanx.NodeID, c Holding) {
 	}
 	s.serve(o)
 	s.notify(o)
+}
+
+// rebuilt returns the record of an object of a shard that was lost, as a complete
+// copy tells it; old is what others have told of the same generation. That it was
+// inline is not known any more: its bytes are where the copies are.
+func rebuilt(from phalanx.NodeID, c Holding, old Record) Record {
+	rec := old
+	if rec.State == Unbound {
+		rec = Record{Object: c.Object, State: Finished, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Origin: from}
+	}
+	if rec.Copies = max(1, rec.Copies, c.Copies); planted.On(planted.ForgetCopies) {
+		rec.Copies = 1
+	}
+	if rec.Tag == "" && c.Tag != "" {
+		rec.Tag, rec.Maker = c.Tag, ByReduce
+	}
+	if len(rec.Note) == 0 {
+		rec.Note = c.Note
+	}
+	return rec
+}
+
+// tellsAsMuch reports whether old, of the same generation, lacks nothing of r.
+func (r Record) tellsAsMuch(old Record) bool {
+	return r.Copies == old.Copies && r.Tag == old.Tag && len(r.Note) == len(old.Note)
 }
 
 // warmed goes on once every member has reported.

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -47,9 +48,13 @@ func (s *Shard) Warming() bool { return len(s.warming) > 0 }
 // Objects returns the ids of which this replica knows anything, in order.
 func (s *Shard) Objects() []phalanx.ObjectID {
 	var ids []phalanx.ObjectID
-	for _, o := range s.sorted() {
-		ids = append(ids, o.rec.Object)
+	for id := range s.objects {
+		ids = append(ids, id)
 	}
+	for id := range s.tombstones {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
 	return ids
 }
 
@@ -57,7 +62,11 @@ func (s *Shard) Objects() []phalanx.ObjectID {
 func (s *Shard) Inspect(id phalanx.ObjectID) (Picture, bool) {
 	o := s.objects[id]
 	if o == nil {
-		return Picture{}, false
+		t, ok := s.tombstones[id]
+		if !ok {
+			return Picture{}, false
+		}
+		o = &object{rec: t.record(id)}
 	}
 	p := Picture{Record: o.rec, State: s.state(o), Changing: o.change != nil, Shown: s.acts(), Waiting: len(o.waiters), Creators: len(o.creators),
 		Watchers: len(o.watchers), Pushes: len(o.pushes)}

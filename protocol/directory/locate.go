@@ -31,6 +31,9 @@ type bar struct {
 // (specification 1.9, 2.7–2.12).
 func (s *Shard) locate(o *object, r Request, l Locate) {
 	s.gets(o, r.From, l.Down)
+	if held := o.leaseOf(r.From); held != nil && held.id == l.Failed {
+		s.fail(o, held)
+	}
 	if s.answer(o, r, l) || s.bypass(o, r.From) && s.answer(o, r, l) {
 		s.serve(o) // others may read from the one that was answered
 		return
@@ -56,7 +59,7 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 		return true
 	case o.rec.Inline:
 		res := s.known(o)
-		res.Inline, res.Tag, res.Listed = o.rec.Bytes, o.rec.Tag, s.enlist(o, r)
+		res.Inline, res.Listed = o.rec.Bytes, s.enlist(o, r)
 		s.reply(r, res)
 		return true
 	}
@@ -91,9 +94,8 @@ func (s *Shard) enlist(o *object, r Request) uint64 {
 	if len(s.warming) > 0 || s.absent(r.From) || slices.Contains(o.rec.Evicted, r.From) || o.stale(r) {
 		return 0
 	}
-	if h := o.holder(r.From); h == nil || h.gen != o.rec.Gen || !h.complete || h.by != 0 {
-		h = o.hold(r.From, o.rec.Gen)
-		h.complete, h.begun, h.by = true, true, r.Num
+	if h := o.holder(r.From); h == nil || h.gen != o.rec.Gen || !h.complete || !h.told {
+		o.claim(r.From, r.Num, false)
 		s.notify(o)
 	}
 	return s.view.Epoch
@@ -107,8 +109,8 @@ func (s *Shard) grant(o *object, r Request, l *lease) {
 }
 
 // choose returns whom the receiver may read from: a complete copy before a
-// partial one, of these one that is not slow itself, of equal ones the fastest
-// that was measured; never one whose chain of upstreams contains the receiver,
+// partial one, of these one that is not slow itself, of equal ones a member that
+// stays, of these the fastest that was measured; never one whose chain of upstreams contains the receiver,
 // and a partial one only if its chain ends at a complete copy or at the origin.
 func (s *Shard) choose(o *object, receiver phalanx.NodeID) *holder {
 	var best *holder
@@ -121,6 +123,10 @@ func (s *Shard) choose(o *object, receiver phalanx.NodeID) *holder {
 		case h.complete != best.complete:
 		case !h.complete && s.drags(o, h.node) != s.drags(o, best.node):
 			if s.drags(o, best.node) {
+				best = h
+			}
+		case s.leaves(h.node) != s.leaves(best.node):
+			if s.leaves(best.node) {
 				best = h
 			}
 		case s.faster(h.node, best.node):
@@ -214,11 +220,11 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 		// The origin of what is final has every byte. Only a drop or a grant to
 		// evict ends a complete copy.
 		h.complete = h.complete || (a.Complete || a.Origin) && o.rec.State == Finished
-		h.pinned = h.pinned || a.Pinned || a.Origin && h.complete
-		o.coming = o.coming && !h.complete
+		h.kept = h.kept || a.Pinned || a.Origin && h.complete
+		h.pinned = h.pinned || h.kept
 		h.origin = a.Origin && !h.complete
 		if a.Origin {
-			o.maker = r.From
+			o.maker, h.makes = r.From, a.Meta
 		}
 		h.begun = h.begun || a.Begun || h.complete
 		h.retiring = a.Retiring && !h.complete
@@ -226,6 +232,9 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 			if l := o.leaseOf(r.From); l != nil {
 				o.endLease(l)
 			}
+			o.pushes = slices.DeleteFunc(o.pushes, func(p *push) bool { // it has got the object again since
+				return p.To == r.From && p.Order == PushAbort && p.Gen == a.Gen
+			})
 		}
 		if a.Origin {
 			if l := o.leaseOf(r.From); l != nil {
@@ -234,7 +243,11 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 		}
 		defer func() { s.serve(o); s.notify(o); s.keepCopies(o) }()
 	}
-	s.reply(r, s.known(o))
+	res := s.known(o)
+	if a.Pinned { // it keeps the answer of a reduce with its copy
+		res.Note = o.rec.Note
+	}
+	s.reply(r, res)
 }
 
 // done ends a lease whose bytes have arrived.
@@ -257,16 +270,21 @@ func (s *Shard) failed(o *object, r Request, f Failed) {
 		if l.id != f.Lease || (r.From != l.sender && r.From != l.receiver) {
 			continue
 		}
-		o.end(l.receiver, l.num, s.now) // its receiver had the answer, whoever reports
-		o.endLease(l)
-		s.bar(o, l.sender, l.receiver)
-		if planted.On(planted.ReportDelists) {
-			o.unlist(l.sender)
-		}
+		s.fail(o, l)
 		s.serve(o)
 		break
 	}
 	s.reply(r, s.known(o))
+}
+
+// fail ends a lease that has failed, and bars its sender for its receiver.
+func (s *Shard) fail(o *object, l *lease) {
+	o.end(l.receiver, l.num, s.now) // its receiver had the answer, whoever reports
+	o.endLease(l)
+	s.bar(o, l.sender, l.receiver)
+	if planted.On(planted.ReportDelists) {
+		o.unlist(l.sender)
+	}
 }
 
 func (s *Shard) bar(o *object, sender, receiver phalanx.NodeID) {
@@ -293,9 +311,9 @@ func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 		o.endLease(l)
 		s.serve(o)
 	}
-	if h := o.holder(from); h != nil && h.by == num && num != 0 { // it has not taken what answered it
-		o.unlist(from)
+	if o.disclaim(from, num) { // it has not taken what answered it
 		s.notify(o)
+		s.keepCopies(o)
 	}
 	if o.rec.State == Begun && o.rec.Origin == from && o.rec.OriginNum == num && o.change == nil {
 		s.release(o, 0, nil)

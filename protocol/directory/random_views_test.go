@@ -76,7 +76,6 @@ func (m *model) die(t *rapid.T) {
 		return // both of a pair would be lost
 	}
 	delete(m.replicas, n)
-	v.Left = v.Number + 1
 	v.Members = slices.DeleteFunc(slices.Clone(v.Members), func(m phalanx.NodeID) bool { return m == n })
 	m.join()
 	moved := n == v.Owner

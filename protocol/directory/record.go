@@ -48,11 +48,10 @@ type Record struct {
 	Origin    phalanx.NodeID // who began it
 	OriginNum uint64         // its request, so that a repeat is answered again
 	Run       uint64         // of Begin
-	Since     uint64         // the number of the owner's view when Gen was begun
 	Inline    bool
 	Bytes     []byte // if Inline; never changed in place
 	Copies    int
-	Evicted   []phalanx.NodeID // granted, of Gen: a late holding of these is not a copy
+	Evicted   []phalanx.NodeID // granted, of Gen: a late holding of these is not a copy; at most maxEvicted
 }
 
 // object is what a replica knows of one id.
@@ -74,16 +73,20 @@ type object struct {
 	pushes   []*push
 	reports  []reported
 	over     []ended
+	dropped  []phalanx.NodeID // of rec.Evicted: have told that their copy is gone
+	accused  *accusation
+	cleared  time.Duration  // until when no accusation is looked at, after one that was wrong
 	version  uint64         // of what watchers are told
 	lost     bool           // and that was told
 	maker    phalanx.NodeID // of the bytes of rec.Gen, if it has announced itself as their origin
-	coming   bool           // it is final, and its origin, which has it, has not announced itself yet
+	uncopied *uncopied
 
 	change *change   // in flight to the backup
 	queue  []Request // what arrived meanwhile
 	copies []copied  // and what was reported, if nothing was known before
 
 	stirred bool          // by the present event
+	unseen  bool          // it is in Shard.unseen
 	news    bool          // there was an event since the last tick that looked at it
 	booked  bool          // it is on the agenda, at meets
 	meets   time.Duration // Invariant: booked and at most dueAt, if that is known
@@ -98,24 +101,33 @@ func (o *object) rests() bool {
 // ended is a request that its sender has given up or undone: a late copy of it
 // must not bind or wait again.
 type ended struct {
-	node   phalanx.NodeID
-	num    uint64
-	run    uint64 // not 0: nothing of this run of a Reduce binds any more
-	until  time.Duration
-	turned bool         // away: it wanted to bind, and did not
-	kind   phalanx.Kind // of its answer
-	text   string
+	node     phalanx.NodeID
+	num      uint64
+	run      uint64 // not 0: nothing of this run of a Reduce binds any more
+	until    time.Duration
+	enough   bool         // copies were listed: it waited for those
+	turned   bool         // away: it wanted to bind, and did not
+	kind     phalanx.Kind // of its answer
+	text     string
+	attached phalanx.NodeID // that it was told to follow
 }
 
-// end remembers that node's request num is over.
-func (o *object) end(node phalanx.NodeID, num uint64, now time.Duration) {
+// end remembers that node's request num is over, and returns what is remembered of it
+// until the next call; 0 is no request.
+func (o *object) end(node phalanx.NodeID, num uint64, now time.Duration) *ended {
+	e := ended{node: node, num: num}
 	if num == 0 {
-		return
+		return &e
 	}
-	if len(o.over) >= maxEnded {
+	if i := slices.IndexFunc(o.over, func(e ended) bool { return e.node == node && e.num == num }); i >= 0 {
+		e = o.over[i]
+		o.over = slices.Delete(o.over, i, i+1)
+	} else if len(o.over) >= maxEnded {
 		o.over = slices.Delete(o.over, 0, 1)
 	}
-	o.over = append(o.over, ended{node: node, num: num, until: now + endedLife})
+	e.until = now + endedLife
+	o.over = append(o.over, e)
+	return &o.over[len(o.over)-1]
 }
 
 // wasOver returns what is remembered of r, if it is over.
@@ -133,7 +145,8 @@ func (o *object) wasOver(r Request) *ended {
 
 // copied is a holding of a node.
 type copied struct {
-	from phalanx.NodeID
+	from   phalanx.NodeID
+	before uint64 // as in Holdings
 	Holding
 }
 
@@ -141,7 +154,8 @@ type copied struct {
 type reported struct {
 	node    phalanx.NodeID
 	num     uint64
-	refused bool // it asked for leave to evict, and was refused
+	refused bool               // the report asked for leave to evict, and was refused
+	dropped phalanx.Generation // the report said that this copy is gone; zero: it did not
 }
 
 type holder struct {
@@ -150,9 +164,13 @@ type holder struct {
 	complete bool
 	pinned   bool
 	origin   bool
-	begun    bool   // has its first piece
-	retiring bool   // goes on only for those that read from it
-	by       uint64 // the Locate whose answer was this copy; 0 once its node has told of it
+	begun    bool         // has its first piece
+	makes    phalanx.Meta // what it has said that it makes, as the root of a reduce; size 0: nothing
+	listed   bool         // in what its node has told a new owner that it holds
+	retiring bool         // goes on only for those that read from it
+	told     bool         // its node has told of it, not only asked for it
+	kept     bool         // and that it is pinned
+	by       []claim      // the requests by whose answers its node has it
 	upstream phalanx.NodeID
 	moved    time.Duration // when it was last told to look for another sender
 	wasMoved bool
@@ -165,6 +183,20 @@ func (o *object) madeBy() phalanx.NodeID {
 		return o.maker
 	}
 	return o.rec.Origin
+}
+
+// meta returns what is known of the bytes of the present generation. The target of a
+// reduce is begun before any source is ready: its root knows more than the record,
+// until it is final.
+func (o *object) meta() phalanx.Meta {
+	if o.rec.State == Begun && o.rec.Maker == ByReduce && o.rec.Meta.Size == phalanx.UnknownSize {
+		for _, h := range o.holders {
+			if h.origin && h.gen == o.rec.Gen && h.makes.Size > 0 {
+				return h.makes
+			}
+		}
+	}
+	return o.rec.Meta
 }
 
 func (o *object) holder(n phalanx.NodeID) *holder {
@@ -184,7 +216,7 @@ func (o *object) stale(r Request) bool {
 		if last := &o.reports[i]; last.node == r.From {
 			old := r.Num < last.num
 			if r.Num > last.num {
-				last.num, last.refused = r.Num, false
+				*last = reported{node: r.From, num: r.Num}
 			}
 			return old
 		}
@@ -207,21 +239,49 @@ func (o *object) refused(r Request) {
 	}
 }
 
+// drop remembers that r says that a copy is gone. The holdings of its node may have been
+// listed before that, and come after.
+func (o *object) drop(r Request, g phalanx.Generation) {
+	for i := range o.reports {
+		if last := &o.reports[i]; last.node == r.From && last.num == r.Num {
+			last.dropped = g
+		}
+	}
+}
+
+// gone reports whether the node of a holding has told since that this copy is gone.
+func (o *object) gone(c copied) bool {
+	return slices.ContainsFunc(o.reports, func(last reported) bool {
+		return last.node == c.from && last.dropped == c.Gen && c.before <= last.num && !c.Gen.IsZero()
+	})
+}
+
+// droppedBy reports whether n has told last that its copy of generation g is gone.
+func (o *object) droppedBy(n phalanx.NodeID, g phalanx.Generation) bool {
+	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == n && last.dropped == g })
+}
+
+// toldGone reports whether any node has told that its copy is gone.
+func (o *object) toldGone() bool {
+	return slices.ContainsFunc(o.reports, func(last reported) bool { return !last.dropped.IsZero() })
+}
+
 func (o *object) wasRefused(r Request) bool {
 	return slices.Contains(o.reports, reported{node: r.From, num: r.Num, refused: true})
 }
 
-// hold returns the entry of n for generation g, listed last if it is new.
+// hold returns the entry of n for generation g, listed last if it is new. It is what n has
+// told of, or what others know that it has.
 func (o *object) hold(n phalanx.NodeID, g phalanx.Generation) *holder {
 	h := o.holder(n)
 	if h != nil && h.gen == g {
-		h.by = 0
+		h.told = true
 		return h
 	}
 	if h != nil {
 		o.unlist(n)
 	}
-	h = &holder{node: n, gen: g}
+	h = &holder{node: n, gen: g, told: true}
 	o.holders = append(o.holders, h)
 	return h
 }
@@ -248,8 +308,9 @@ func (o *object) completeCopies(not phalanx.NodeID) int {
 	return n
 }
 
-// idle reports whether nothing about o has to be remembered.
-func (o *object) idle() bool {
+// idle reports whether nothing about o has to be remembered. While the shard is warming,
+// the holdings of a node that has dropped its copy may still come.
+func (s *Shard) idle(o *object) bool {
 	return o.rec.State == Unbound && len(o.holders)+len(o.leases)+len(o.waiters)+len(o.creators)+
-		len(o.watchers)+len(o.pushes)+len(o.queue)+len(o.over)+len(o.awaiting) == 0 && o.change == nil
+		len(o.watchers)+len(o.pushes)+len(o.queue)+len(o.over)+len(o.awaiting) == 0 && o.change == nil && !(len(s.warming) > 0 && o.toldGone())
 }

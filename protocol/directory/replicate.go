@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	maxBatch = 512 << 10 // bytes of one Replicate; a record counts as at least 512
-	window   = 4 << 20   // bytes that may be on their way to one replica
+	window = 4 << 20 // bytes that may be on their way to one replica
 
 	// What a replica does not confirm is sent again after replicateEvery, then twice
 	// as late. A replica that is only slow must not get ever more to do.
@@ -21,9 +20,12 @@ const (
 // change is a durable change on its way: it is applied and shown once the
 // in-sync backup confirmed it.
 type change struct {
-	rec  Record
-	done func() // after it was applied; may be nil
-	seqs map[phalanx.NodeID]uint64
+	rec    Record
+	done   func() // after it was applied; may be nil
+	seqs   map[phalanx.NodeID]uint64
+	asked  Request // that wants it; Num 0: none does
+	failed string  // why it cannot be replicated, so that it is not applied; "": it can
+	undo   func()  // if it has failed, what was done for it at once; may be nil
 }
 
 // stream is the ordered flow of changes to one replica. It begins with a
@@ -43,6 +45,7 @@ type stream struct {
 	told      time.Duration
 	acked     uint64 // highest sequence number of a change that was shown
 	caughtUp  bool   // has every change that was shown, and will have the next ones first
+	singly    uint64 // up to this sequence number changes are sent one by one: they could not be sent together
 }
 
 // incoming is the stream that a replica receives.
@@ -60,7 +63,7 @@ func (s *Shard) commit(o *object, rec Record, done func()) {
 	if o.change != nil {
 		panic("directory: two changes of one object in flight")
 	}
-	o.change = &change{rec: rec, done: done, seqs: map[phalanx.NodeID]uint64{}}
+	o.change = &change{rec: rec, done: done, seqs: map[phalanx.NodeID]uint64{}, asked: s.asking}
 	s.memory += extra(&rec)
 	s.flight = append(s.flight, o)
 	for _, st := range s.sortedStreams() {
@@ -71,11 +74,22 @@ func (s *Shard) commit(o *object, rec Record, done func()) {
 	s.settleOne(o)
 }
 
-// settle applies every change that is durable by now, in the order of commit.
+// settle applies every change that is durable by now, in the order of commit. Replicas
+// confirm in that order, so settle ends at the first change that is not durable.
 func (s *Shard) settle() {
-	for _, o := range slices.Clone(s.flight) {
-		s.settleOne(o)
+	for s.acts() && len(s.flight) > 0 && s.durable(s.flight[0].change) {
+		s.settleOne(s.flight[0])
 	}
+}
+
+// landed removes o from the objects with a change in flight.
+func (s *Shard) landed(o *object) {
+	if s.flight[0] == o {
+		s.flight[0] = nil
+		s.flight = s.flight[1:]
+		return
+	}
+	s.flight = slices.DeleteFunc(s.flight, func(f *object) bool { return f == o })
 }
 
 func (s *Shard) settleOne(o *object) {
@@ -89,18 +103,28 @@ func (s *Shard) settleOne(o *object) {
 	for _, st := range s.sortedStreams() {
 		st.acked = max(st.acked, c.seqs[st.to])
 	}
-	s.flight = slices.DeleteFunc(s.flight, func(f *object) bool { return f == o })
-	s.apply(o, c.rec)
-	if c.done != nil {
-		c.done()
+	s.landed(o)
+	switch {
+	case c.failed == "":
+		s.apply(o, c.rec)
+		if c.done != nil {
+			c.done()
+		}
+	case c.asked.Num != 0:
+		s.reject(c.asked, o, phalanx.ErrInvalid, "the directory cannot record it: %s", c.failed)
+	}
+	if c.failed != "" && c.undo != nil {
+		c.undo()
 	}
 	if o.change == nil && o.rec.State == Begun && s.absent(o.rec.Origin) { // it left in the meantime
 		s.release(o, 0, nil)
 	}
 	copies := o.copies
 	o.copies = nil
-	for _, c := range copies {
-		s.holding(c.from, c.Holding)
+	for _, of := range copies {
+		if c.failed == "" || of.Gen != c.rec.Gen { // else the same would fail again, for ever
+			s.holding(of)
+		}
 	}
 	if o.change == nil {
 		s.checkLost(o)
@@ -176,16 +200,20 @@ func (s *Shard) aim(was Configure) {
 			continue
 		}
 		st := &stream{to: n, began: s.view.Epoch, base: 1, patience: replicateEvery}
-		for _, o := range s.sorted() {
-			if o.rec.State != Unbound && !(o.rec.State == Deleted && planted.On(planted.LoseTombstone)) {
-				st.log = append(st.log, Change{Record: o.rec})
+		for _, r := range s.records() {
+			if !(r.State == Deleted && planted.On(planted.LoseTombstone)) {
+				st.log = append(st.log, Change{Record: *r})
 			}
 		}
 		st.log = append(st.log, Change{End: true})
 		st.snapshot = uint64(len(st.log))
 		for _, o := range s.flight {
 			if o.change != nil {
-				st.log = append(st.log, Change{Record: o.change.rec})
+				rec := o.change.rec
+				if o.change.failed != "" {
+					rec = o.rec
+				}
+				st.log = append(st.log, Change{Record: rec})
 				o.change.seqs[n] = st.end()
 			}
 		}
@@ -206,9 +234,6 @@ func (s *Shard) sortedStreams() []*stream {
 
 // end returns the sequence number of the last entry.
 func (st *stream) end() uint64 { return st.base + uint64(len(st.log)) - 1 }
-
-// weight is what c counts on its way.
-func (c Change) weight() int { return 512 + len(c.Record.Bytes) + len(c.Record.Note) }
 
 // goBack has all that is not confirmed count as not sent.
 func (st *stream) goBack() { st.sent, st.flying = st.confirmed, 0 }
@@ -234,10 +259,10 @@ func (s *Shard) sendBatch(st *stream) {
 	first, bytes, n := st.sent+1, 0, 0
 	i := int(first - st.base)
 	for _, c := range st.log[i:] {
-		if n > 0 && bytes+c.weight() > maxBatch {
+		if n > 0 && (first <= st.singly || bytes+c.Weight() > MaxPart) {
 			break
 		}
-		bytes += c.weight()
+		bytes += c.Weight()
 		n++
 	}
 	s.emit(SendReplicate{To: st.to, Replicate: Replicate{From: s.cfg.Self, Epoch: s.view.Epoch, Stream: st.began,
@@ -278,6 +303,11 @@ func (s *Shard) take(c Change) {
 				s.remove(id)
 			}
 		}
+		for id := range s.tombstones {
+			if !s.in.fresh[id] {
+				s.remove(id)
+			}
+		}
 		s.in.snapshot, s.in.fresh = true, nil
 		s.lost = lost{}
 		return
@@ -300,7 +330,7 @@ func (s *Shard) confirm(c Confirm) {
 	}
 	n := c.Seq - st.confirmed
 	for _, change := range st.log[:min(n, st.sent-st.confirmed)] {
-		st.flying -= change.weight()
+		st.flying -= change.Weight()
 	}
 	st.log = st.log[n:]
 	st.base, st.confirmed, st.sent = c.Seq+1, c.Seq, max(st.sent, c.Seq)

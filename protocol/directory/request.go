@@ -43,8 +43,8 @@ type (
 		Meta   phalanx.Meta
 		Digest phalanx.Digest
 		Bytes  []byte
-		Tag    string // as in Begin, for the target of a reduce
-		Note   []byte
+		Tag    string             // as in Begin, for the target of a reduce
+		Note   []byte             // as in Final
 		Gen    phalanx.Generation // finish this generation, if the id was begun before
 		Held   bool               // From keeps a complete pinned copy
 		Copies int
@@ -57,6 +57,12 @@ type (
 		Digest phalanx.Digest
 		Note   []byte // the answer of a reduce, given to whoever repeats it
 		Held   bool   // From has a complete pinned copy
+		// At has every byte, and is listed with them: the node of a reduce's root, which
+		// hears from the owner that they are final, and says so if it has lost them.
+		At phalanx.NodeID
+		// View is the number of From's view, by which it knows At: an owner with an
+		// older one, to which At is no member, does not answer.
+		View uint64
 	}
 	// Abort releases the binding: the creator cannot go on.
 	Abort struct{ Gen phalanx.Generation }
@@ -78,15 +84,21 @@ type (
 		Origin   bool // From makes the bytes
 		Begun    bool // From has the first piece
 		Retiring bool // From goes on only for those that read from it: nobody else is sent to it (2.14)
+		// Meta is what From makes, as the root of a reduce, whose size is known with its
+		// first source. Size 0: not said.
+		Meta phalanx.Meta
 	}
 	// Locate asks for a sender, or for the inline bytes. Room is how many bytes
 	// From has reserved; a larger object is answered by its size, without a
 	// lease. Unless Wait, an id that nobody has begun is ErrNotFound. Down is how many
-	// bytes per second From has got at best lately; 0 if it is not known.
+	// bytes per second From has got at best lately; 0 if it is not known. Failed is
+	// From's lease that has failed, if one has just done so (2.10): the report of that
+	// can be lost with the connection that broke, and come after this request.
 	Locate struct {
-		Room int64
-		Wait bool
-		Down int64
+		Room   int64
+		Wait   bool
+		Down   int64
+		Failed uint64
 	}
 	// Cancel ends From's request Num and the lease that answered it.
 	Cancel struct{ Num uint64 }
@@ -108,17 +120,28 @@ type (
 	Slow struct{ Lease uint64 }
 	// Corrupt tells that From has every byte of the final generation Gen, that each
 	// piece passed its check, and that their digest is not the one that was
-	// recorded: its origin is to blame, and the generation is withdrawn (3.4).
+	// recorded: its origin is to blame. If another holder finds the same the
+	// generation is withdrawn, else only From's copy goes (3.4).
 	Corrupt struct {
 		Gen    phalanx.Generation
 		Digest phalanx.Digest
 	}
+	// Checked answers PushCheck: From has looked at all bytes of its complete copy
+	// of Gen, and this is their digest; zero if it has none, or none any more.
+	Checked struct {
+		Gen    phalanx.Generation
+		Digest phalanx.Digest
+	}
 	// AwaitCopies is answered once at least Copies complete pinned copies of the
-	// final generation Gen are listed. It raises the object's number of copies if
-	// that was lower.
+	// final generation Gen are listed at members that stay. It raises the object's
+	// number of copies if that was lower.
 	AwaitCopies struct {
 		Gen    phalanx.Generation
 		Copies int
+		// Leaving is not 0 if From leaves: the number of a view in which it is marked
+		// so. As many copies as were promised are waited for then, at least one, and
+		// the owner answers by no older view.
+		Leaving uint64
 	}
 	// Watch asks for the object's readiness now and whenever it changes.
 	Watch struct{}
@@ -126,8 +149,12 @@ type (
 	Stat struct{}
 	// Evict asks for leave to drop From's complete copy.
 	Evict struct{ Gen phalanx.Generation }
-	// Drop tells that From's copy of Gen is gone.
-	Drop struct{ Gen phalanx.Generation }
+	// Drop tells that From's copy of Gen is gone. Granted: with leave to evict it,
+	// so that it is not listed any more, or From has got it anew.
+	Drop struct {
+		Gen     phalanx.Generation
+		Granted bool
+	}
 	// List asks for the ids of this shard that begin with Prefix and follow
 	// After, at most Limit. Request.Object is empty.
 	List struct {
@@ -151,6 +178,7 @@ func (Failed) body()      {}
 func (Watch) body()       {}
 func (Slow) body()        {}
 func (Corrupt) body()     {}
+func (Checked) body()     {}
 func (AwaitCopies) body() {}
 func (Stat) body()        {}
 func (Evict) body()       {}
@@ -163,8 +191,14 @@ type Reply struct {
 	To     phalanx.NodeID
 	Num    uint64
 	Object phalanx.ObjectID
+	Epoch  uint64 // of the shard, by the view of the owner that answers; 0: it is told without the shard's core
 	Result Result
 }
+
+// Former reports whether a node that asks the owner of epoch must not believe r: the shard
+// may have been lost since, and what r tells is in nobody's records then. The owner of
+// epoch is asked too, and what it does by that would be done twice.
+func (r Reply) Former(epoch uint64) bool { return r.Epoch != 0 && r.Epoch < epoch }
 
 // Result is the answer to a Request; fields that do not apply are zero.
 type Result struct {
@@ -178,9 +212,9 @@ type Result struct {
 	Digest   phalanx.Digest // if the object is final
 	Inline   []byte
 	IsInline bool
-	Tag      string // with Inline: of the reduce that has made it
-	Listed   uint64 // the shard's epoch, if Inline came and its receiver is listed with it; 0: it has to announce it
-	Note     []byte
+	Tag      string         // of the reduce that has made it, if it is final
+	Listed   uint64         // the shard's epoch, if Inline came and its receiver is listed with it; 0: it has to announce it
+	Note     []byte         // what a reduce has recorded: to the Begin of the same one, and to who keeps a pinned copy
 	Attached phalanx.NodeID // the node of the coordinator that makes the object
 	Origin   phalanx.NodeID // who makes the bytes, or made them
 	Lease    uint64         // 0: no lease
@@ -202,6 +236,7 @@ type ObjectStat struct {
 	Origin  phalanx.NodeID
 	Holders []HolderStat // in the order in which they came; not in lists
 	Waiting []phalanx.NodeID
+	Hidden  int // how many more hold it or wait for it: at most 1000 of each are told
 }
 
 // HolderStat describes one copy.

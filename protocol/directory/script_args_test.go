@@ -76,8 +76,8 @@ func (s script) gen(key string) phalanx.Generation {
 	return phalanx.Generation{Epoch: e, Seq: q}
 }
 
-func (s script) lease() uint64 {
-	e, q := s.pair("lease")
+func (s script) lease(key string) uint64 {
+	e, q := s.pair(key)
 	return e<<32 | q
 }
 
@@ -117,7 +117,7 @@ func (s script) body() directory.Body {
 		return directory.PutInline{Meta: phalanx.Meta{Size: s.int("size", int64(len(bytes)))}, Digest: s.digest(), Bytes: []byte(bytes), Gen: s.gen("gen"),
 			Tag: s.str("tag"), Held: !s.has("unheld"), Copies: int(s.int("copies", 0))}
 	case "final":
-		return directory.Final{Gen: s.gen("gen"), Meta: s.meta(), Digest: s.digest(), Note: []byte(s.str("note")), Held: !s.has("unheld")}
+		return directory.Final{Gen: s.gen("gen"), Meta: s.meta(), Digest: s.digest(), Note: []byte(s.str("note")), Held: !s.has("unheld") && !s.has("root"), At: phalanx.NodeID(s.str("root")), View: uint64(s.int("view", 0))}
 	case "abort":
 		return directory.Abort{Gen: s.gen("gen")}
 	case "restart":
@@ -126,21 +126,23 @@ func (s script) body() directory.Body {
 		return directory.Delete{}
 	case "announce":
 		return directory.Announce{Gen: s.gen("gen"), Complete: s.has("complete"), Pinned: s.has("pinned"), Origin: s.has("origin"), Begun: s.has("begun"),
-			Retiring: s.has("retiring")}
+			Retiring: s.has("retiring"), Meta: phalanx.Meta{Size: s.int("makes", 0)}}
 	case "await":
-		return directory.AwaitCopies{Gen: s.gen("gen"), Copies: int(s.int("copies", 0))}
+		return directory.AwaitCopies{Gen: s.gen("gen"), Copies: int(s.int("copies", 0)), Leaving: uint64(s.int("leaving", 0))}
 	case "corrupt":
 		return directory.Corrupt{Gen: s.gen("gen"), Digest: s.digest()}
+	case "checked":
+		return directory.Checked{Gen: s.gen("gen"), Digest: s.digest()}
 	case "slow":
-		return directory.Slow{Lease: s.lease()}
+		return directory.Slow{Lease: s.lease("lease")}
 	case "locate":
-		return directory.Locate{Room: s.int("room", 1<<20), Wait: !s.has("nowait"), Down: s.int("down", 0)}
+		return directory.Locate{Room: s.int("room", 1<<20), Wait: !s.has("nowait"), Down: s.int("down", 0), Failed: s.lease("failed")}
 	case "cancel":
 		return directory.Cancel{Num: uint64(s.int("of", 0))}
 	case "done":
-		return directory.Done{Lease: s.lease(), Gen: s.gen("gen"), Complete: s.has("complete"), Rate: s.int("rate", 0)}
+		return directory.Done{Lease: s.lease("lease"), Gen: s.gen("gen"), Complete: s.has("complete"), Rate: s.int("rate", 0)}
 	case "failed":
-		return directory.Failed{Lease: s.lease(), Reason: s.str("reason")}
+		return directory.Failed{Lease: s.lease("lease"), Reason: s.str("reason")}
 	case "watch":
 		return directory.Watch{}
 	case "stat":
@@ -148,7 +150,7 @@ func (s script) body() directory.Body {
 	case "evict":
 		return directory.Evict{Gen: s.gen("gen")}
 	case "drop":
-		return directory.Drop{Gen: s.gen("gen")}
+		return directory.Drop{Gen: s.gen("gen"), Granted: s.has("granted")}
 	case "list":
 		return directory.List{Prefix: s.str("prefix"), After: phalanx.ObjectID(s.str("after")), Limit: int(s.int("limit", 0))}
 	}
@@ -159,5 +161,6 @@ func (s script) body() directory.Body {
 // holding reads the copy that a node reports.
 func (s script) holding() directory.Holding {
 	return directory.Holding{Object: phalanx.ObjectID(s.word(1)), Gen: s.gen("gen"), Meta: s.meta(), Digest: s.digest(), Complete: s.has("complete"),
-		Pinned: s.has("pinned"), Origin: s.has("origin"), Begun: s.has("begun"), Lease: s.lease(), Upstream: phalanx.NodeID(s.str("upstream"))}
+		Pinned: s.has("pinned"), Origin: s.has("origin"), Begun: s.has("begun"), Lease: s.lease("lease"), Upstream: phalanx.NodeID(s.str("upstream")),
+		Copies: int(s.int("copies", 0)), Tag: s.str("tag"), Note: []byte(s.str("note"))}
 }

@@ -58,6 +58,8 @@ type world struct {
 	wire     []wired
 	nums     map[phalanx.NodeID]uint64
 	pushes   []directory.Push // the newest to each node and object
+	limit    int              // of the weight of a record or an order that can be sent; 0: any
+	failed   []wired          // effects that cannot be sent, at whom
 	out      strings.Builder
 }
 
@@ -85,6 +87,8 @@ func (w *world) run(s script) {
 		w.reconfigure(s)
 	case "auto":
 		w.auto = s.has("on")
+	case "limit":
+		w.limit = int(s.int("bytes", 0))
 	case "trace":
 		w.trace = s.has("on")
 	case "confirm":
@@ -131,7 +135,8 @@ func (w *world) run(s script) {
 		if len(s.d.CmdArgs) > 1 && !s.has("none") {
 			hs = append(hs, s.holding())
 		}
-		w.holdings(phalanx.NodeID(s.word(0)), hs, !s.has("more"))
+		n := phalanx.NodeID(s.word(0))
+		w.holdingsBefore(n, hs, !s.has("more"), uint64(s.int("before", int64(w.nums[n]+1))))
 	case "ack":
 		w.ack(phalanx.NodeID(s.word(0)), phalanx.ObjectID(s.word(1)))
 	case "seen":
@@ -139,7 +144,7 @@ func (w *world) run(s script) {
 			Num: uint64(s.int("num", 0)), Version: w.view.Epoch<<32 + uint64(s.int("version", 0))})
 	case "known", "unknown":
 		w.step(w.view.Owner, directory.LeaseKnown{From: phalanx.NodeID(s.word(0)), Object: phalanx.ObjectID(s.word(1)),
-			Lease: s.lease(), Known: s.d.Cmd == "known"})
+			Lease: s.lease("lease"), Known: s.d.Cmd == "known"})
 	case "dir":
 		w.directory(phalanx.ObjectID(s.word(0)))
 	case "records":
@@ -182,12 +187,12 @@ func (w *world) configure() {
 func (w *world) reconfigure(s script) {
 	w.view.Number++
 	if s.has("members") {
-		was := w.view.Members
 		w.view.Members = s.nodes("members")
-		if slices.ContainsFunc(was, func(n phalanx.NodeID) bool { return !slices.Contains(w.view.Members, n) }) {
-			w.view.Left = w.view.Number
-		}
 	}
+	if s.has("leaving") {
+		w.view.Leaving = s.nodes("leaving")
+	}
+	w.view.Leaving = slices.DeleteFunc(w.view.Leaving, func(n phalanx.NodeID) bool { return !slices.Contains(w.view.Members, n) })
 	for _, n := range w.view.Members {
 		w.join(n)
 	}
@@ -224,7 +229,12 @@ func (w *world) request(s script) {
 }
 
 func (w *world) holdings(from phalanx.NodeID, hs []directory.Holding, end bool) {
-	w.step(w.view.Owner, directory.Holdings{From: from, Epoch: w.view.Epoch, Before: w.nums[from] + 1, Holdings: hs, End: end})
+	w.holdingsBefore(from, hs, end, w.nums[from]+1)
+}
+
+// holdingsBefore has a node tell what it saw before it sent its request number before.
+func (w *world) holdingsBefore(from phalanx.NodeID, hs []directory.Holding, end bool, before uint64) {
+	w.step(w.view.Owner, directory.Holdings{From: from, Epoch: w.view.Epoch, Before: before, Holdings: hs, End: end})
 	if w.auto {
 		w.deliver()
 	}
@@ -252,8 +262,32 @@ func (w *world) step(n phalanx.NodeID, ev directory.Event) {
 		return
 	}
 	for _, e := range r.Step(w.now, ev) {
+		if w.limit > 0 && weight(e) > w.limit {
+			w.failed = append(w.failed, wired{n, directory.Unsendable{Effect: e, Text: "it is too long"}})
+			continue
+		}
 		w.carryOut(n, e)
 	}
+	for len(w.failed) > 0 {
+		f := w.failed[0]
+		w.failed = w.failed[1:]
+		w.step(f.to, f.ev)
+	}
+}
+
+// weight returns how long an effect is that a script can make too long.
+func weight(e directory.Effect) (n int) {
+	switch e := e.(type) {
+	case directory.SendReplicate:
+		for _, c := range e.Changes {
+			n += c.Weight()
+		}
+	case directory.Push:
+		n = 400 * len(e.Meta.Shape)
+	case directory.Readiness:
+		n = len(e.Bytes)
+	}
+	return n
 }
 
 func (w *world) carryOut(at phalanx.NodeID, e directory.Effect) {

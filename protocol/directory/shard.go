@@ -32,6 +32,7 @@ const (
 	copyRepeat    = time.Second            // orders to copy
 	askEvery      = time.Second            // about one lease
 	copyPatience  = 30 * time.Second       // then another node is ordered too
+	beginPatience = time.Second            // the same for one that leaves, if the copy has not been begun
 	leaseQuiet    = 5 * time.Second        // then its receiver is asked
 	moveEvery     = time.Second            // one receiver, away from a slow sender
 	firstBar      = time.Second
@@ -56,6 +57,8 @@ type Shard struct {
 	objects map[phalanx.ObjectID]*object
 	memory  int64 // see Memory
 
+	tombstones map[phalanx.ObjectID]tombstone // of those that rest
+
 	// As owner.
 	genSeq   uint64 // of the last generation given in this epoch
 	leaseSeq uint64
@@ -70,9 +73,13 @@ type Shard struct {
 	slowly   map[phalanx.NodeID]bool    // receivers that were slow
 	downs    map[phalanx.NodeID]int64   // bytes per second that each has got at best, as it says
 	fastest  int64                      // of those
-	flight   []*object                  // with a change that is not durable yet, in order
+	flight   []*object                  // with a change that is not durable yet, in order; Invariant: change is not nil
+	asking   Request                    // that is handled now; Num 0: none is
 	sure     bool                       // the backup has what this replica took over
-	held     []Event                    // requests and holdings that came before that
+	held     held                       // requests and holdings that came before that
+	behind   bool                       // all objects are to be looked at once this replica may show something
+	unseen   []*object                  // if not behind: the objects that are to be looked at then
+	ids      ids                        // for lists
 	agenda   agenda                     // of ticks
 	stirred  []*object                  // by the present event
 
@@ -88,7 +95,7 @@ func New(cfg Config) *Shard {
 	if cfg.Fanout == 0 {
 		cfg.Fanout = 1
 	}
-	return &Shard{cfg: cfg, objects: map[phalanx.ObjectID]*object{}, streams: map[phalanx.NodeID]*stream{},
+	return &Shard{cfg: cfg, objects: map[phalanx.ObjectID]*object{}, tombstones: map[phalanx.ObjectID]tombstone{}, streams: map[phalanx.NodeID]*stream{},
 		rates: map[phalanx.NodeID]int64{}, slowly: map[phalanx.NodeID]bool{}, downs: map[phalanx.NodeID]int64{}, lost: lost{in: cfg.LostIn}}
 }
 
@@ -107,7 +114,7 @@ func (s *Shard) Step(now time.Duration, ev Event) []Effect {
 		silenced := !s.mayAnswer()
 		s.leased = max(s.leased, ev.Until)
 		if silenced {
-			s.resume()
+			s.awaken()
 		}
 	case Request:
 		s.request(ev)
@@ -123,6 +130,8 @@ func (s *Shard) Step(now time.Duration, ev Event) []Effect {
 		s.watchAcked(ev)
 	case LeaseKnown:
 		s.leaseKnown(ev)
+	case Unsendable:
+		s.unsendable(ev)
 	case Tick:
 		s.tick()
 	}
@@ -160,7 +169,7 @@ func (s *Shard) configure(v Configure) {
 	if planted.On(planted.LoseWaiter) {
 		s.loseWaiters()
 	}
-	members := slices.Equal(v.Members, was.Members)
+	members := slices.Equal(v.Members, was.Members) && slices.Equal(v.Leaving, was.Leaving)
 	switch {
 	case !s.owner() && was.Owner != s.cfg.Self && (v.Backup == s.cfg.Self || v.Next == s.cfg.Self):
 		return // it goes on to copy
@@ -182,10 +191,10 @@ func (s *Shard) configure(v Configure) {
 	}
 	s.rebuild = s.rebuild || v.Rebuild
 	s.aim(was)
-	if left := slices.ContainsFunc(was.Members, s.absent); assumes {
-		s.forgetAllAbsent(s.sorted(), left)
-	} else if left {
-		s.forgetAllAbsent(s.awake(), true)
+	if assumes {
+		s.forgetAllAbsent(s.sorted())
+	} else if slices.ContainsFunc(was.Members, s.absent) {
+		s.forgetAllAbsent(s.awake())
 	}
 	for n := range s.warming {
 		if s.absent(n) {
@@ -210,14 +219,13 @@ func (s *Shard) loseWaiters() {
 	}
 }
 
-// forgetAllAbsent removes what names a node outside of the view. left says whether
-// one is that was in the view before.
-func (s *Shard) forgetAllAbsent(objects []*object, left bool) {
+// forgetAllAbsent removes what names a node outside of the view.
+func (s *Shard) forgetAllAbsent(objects []*object) {
 	for _, o := range objects {
 		s.stir(o)
-		o.coming = o.coming && !left // it may have been that one
 		s.forgetAbsent(o)
 	}
+	maps.DeleteFunc(s.told, func(n phalanx.NodeID, _ *told) bool { return s.absent(n) })
 	maps.DeleteFunc(s.before, func(n phalanx.NodeID, _ uint64) bool { return s.absent(n) })
 	maps.DeleteFunc(s.rates, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
 	maps.DeleteFunc(s.downs, func(n phalanx.NodeID, _ int64) bool { return s.absent(n) })
@@ -233,8 +241,9 @@ func (s *Shard) assume() {
 		s.warming[n] = true
 	}
 	s.in = incoming{}
-	s.sure, s.held = false, nil
+	s.sure, s.held, s.unseen = false, held{}, nil
 	s.since, s.rebuild = s.view.Epoch, false
+	s.bookTombstones()
 }
 
 // secure notes when the in-sync backup has all that this replica took over. A
@@ -248,33 +257,15 @@ func (s *Shard) secure() {
 	s.sure = s.alone() || s.view.Backup != "" && st != nil && st.confirmed >= st.snapshot
 }
 
-// hold keeps what comes before the owner is sure; repeats are kept once.
-func (s *Shard) hold(ev Event) {
-	s.held = append(slices.DeleteFunc(s.held, func(e Event) bool { return repeats(ev, e) }), ev)
-}
-
-func repeats(ev, of Event) bool {
-	switch e := of.(type) {
-	case Request:
-		r, ok := ev.(Request)
-		return ok && r.same(e) && r.Object == e.Object
-	case Holdings:
-		h, ok := ev.(Holdings)
-		return ok && h.From == e.From && h.Round == e.Round && h.Part == e.Part && h.End == e.End &&
-			slices.EqualFunc(h.Holdings, e.Holdings, func(a, b Holding) bool { return a.Object == b.Object })
-	}
-	return false
-}
-
-// resume goes on where an owner that could not show anything has stopped.
+// resume goes on with all objects where an owner that could not show anything has
+// stopped.
 func (s *Shard) resume() {
-	if !s.acts() {
+	if s.behind = !s.acts(); s.behind {
 		return
 	}
 	s.settle()
-	held := s.held
-	s.held = nil
-	for _, ev := range held {
+	events := s.held.take()
+	for _, ev := range events {
 		switch ev := ev.(type) {
 		case Request:
 			s.request(ev)
@@ -283,20 +274,51 @@ func (s *Shard) resume() {
 		}
 	}
 	s.warmed()
+	s.takeUnseen()
 	for _, o := range s.awake() {
-		s.stir(o)
-		s.checkLost(o)
-		s.serve(o)
-		s.notify(o)
-		s.keepCopies(o)
+		s.look(o)
 	}
+}
+
+// awaken goes on where an owner that heard from no majority for a while has stopped. It
+// looks only at objects about which something came meanwhile. Requests were dropped, and
+// come again.
+func (s *Shard) awaken() {
+	if s.behind || !s.acts() {
+		s.resume()
+		return
+	}
+	s.settle()
+	for _, o := range s.takeUnseen() {
+		if s.objects[o.rec.Object] == o {
+			s.look(o)
+		}
+	}
+}
+
+func (s *Shard) takeUnseen() []*object {
+	unseen := s.unseen
+	s.unseen = nil
+	for _, o := range unseen {
+		o.unseen = false
+	}
+	return unseen
+}
+
+// look does for o what an owner that may not show anything has left undone.
+func (s *Shard) look(o *object) {
+	s.stir(o)
+	s.checkLost(o)
+	s.serve(o)
+	s.notify(o)
+	s.keepCopies(o)
 }
 
 // resign forgets what only an owner knows. Requests that wait are repeated by
 // their senders to the new owner.
 func (s *Shard) resign(v Configure) {
 	s.warming, s.told, s.flight = nil, nil, nil
-	s.held, s.sure = nil, false
+	s.held, s.sure, s.unseen = held{}, false, nil
 	clear(s.streams)
 	s.agenda = nil
 	keep := v.Backup == s.cfg.Self || v.Next == s.cfg.Self
@@ -305,7 +327,12 @@ func (s *Shard) resign(v Configure) {
 			s.remove(id)
 			continue
 		}
-		s.objects[id] = &object{rec: o.rec, expires: o.expires}
+		if o = (&object{rec: o.rec, expires: o.expires}); !s.bury(o) {
+			s.objects[id] = o
+		}
+	}
+	if !keep {
+		clear(s.tombstones)
 	}
 	s.memory = s.weigh() // changes that were on their way are given up
 	if !keep {
@@ -329,6 +356,10 @@ func (s *Shard) forgetAbsent(o *object) {
 	o.bars = slices.DeleteFunc(o.bars, func(b bar) bool { return gone(b.sender) || gone(b.receiver) })
 	o.over = slices.DeleteFunc(o.over, func(e ended) bool { return gone(e.node) })
 	o.reports = slices.DeleteFunc(o.reports, func(r reported) bool { return gone(r.node) })
+	o.dropped = slices.DeleteFunc(o.dropped, gone)
+	if o.accused != nil {
+		o.accused.asked = slices.DeleteFunc(o.accused.asked, func(q *question) bool { return gone(q.to) })
+	}
 	if o.rec.State == Begun && gone(o.rec.Origin) && o.change == nil {
 		s.release(o, 0, nil)
 	}
@@ -340,8 +371,24 @@ func (s *Shard) absent(n phalanx.NodeID) bool {
 	return n != "" && !slices.Contains(s.view.Members, n)
 }
 
-// sorted returns the objects by id: map order must not show.
+// sorted returns the objects by id, without tombstones: map order must not show.
 func (s *Shard) sorted() []*object { return s.sortedBut(func(*object) bool { return false }) }
+
+// records returns the durable state of everything, by id.
+func (s *Shard) records() []*Record {
+	out := make([]*Record, 0, len(s.objects)+len(s.tombstones))
+	for _, o := range s.objects {
+		if o.rec.State != Unbound {
+			out = append(out, &o.rec)
+		}
+	}
+	for id, t := range s.tombstones {
+		r := t.record(id)
+		out = append(out, &r)
+	}
+	slices.SortFunc(out, func(a, b *Record) int { return cmp.Compare(a.Object, b.Object) })
+	return out
+}
 
 // awake returns the objects, by id, of which a new view can change anything: most
 // are tombstones with which nobody has to do any more.
@@ -361,8 +408,12 @@ func (s *Shard) sortedBut(not func(*object) bool) []*object {
 func (s *Shard) object(id phalanx.ObjectID) *object {
 	o := s.objects[id]
 	if o == nil {
+		o = s.exhume(id)
+	}
+	if o == nil {
 		o = &object{rec: Record{Object: id}}
 		s.objects[id] = o
+		s.ids.stale = true
 		s.memory += recordCost
 	}
 	s.stir(o)
@@ -372,7 +423,7 @@ func (s *Shard) object(id phalanx.ObjectID) *object {
 // state returns the state of o as it is shown. While a change is in flight no
 // object is lost: it may be leave to evict a copy, which can come to nothing.
 func (s *Shard) state(o *object) State {
-	if o.rec.State == Finished && !o.rec.Inline && !o.coming && o.change == nil && s.owner() && len(s.warming) == 0 && o.completeCopies("") == 0 {
+	if o.rec.State == Finished && !o.rec.Inline && o.change == nil && s.owner() && len(s.warming) == 0 && o.completeCopies("") == 0 {
 		return Lost
 	}
 	return o.rec.State

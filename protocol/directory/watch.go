@@ -13,13 +13,18 @@ type watcher struct {
 	num   uint64
 	acked uint64
 	sent  time.Duration
+	again time.Duration // how long after sent it is told once more, if it has not acknowledged
 	last  Readiness
 }
+
+// watchRepeatMax bounds how long a watcher that does not acknowledge waits until it is
+// told once more. It is less than what a client takes for silence.
+const watchRepeatMax = 2 * time.Second
 
 func (s *Shard) watch(o *object, r Request) {
 	for _, w := range o.watchers {
 		if w.to == r.From && w.num == r.Num {
-			s.tell(o, w)
+			s.answerWatch(o, w)
 			return
 		}
 	}
@@ -27,6 +32,22 @@ func (s *Shard) watch(o *object, r Request) {
 	o.watchers = append(o.watchers, w)
 	o.version = s.nextVersion(o)
 	s.tell(o, w)
+}
+
+// answerWatch answers a repeated Watch. A watcher that has acknowledged the present
+// readiness hears only that the owner is alive: the inline bytes are not sent again.
+func (s *Shard) answerWatch(o *object, w *watcher) {
+	current := w.last.Version>>32 == s.view.Epoch && s.readiness(o, w).equal(w.last)
+	switch {
+	case !current:
+		s.tell(o, w)
+	case w.acked >= w.last.Version:
+		alive := w.last
+		alive.Bytes = nil
+		s.emit(alive)
+	case s.now-w.sent >= repeatEvery: // else it is on its way
+		s.tellAgain(o, w)
+	}
 }
 
 // notify tells every watcher what has changed for it.
@@ -47,14 +68,27 @@ func (s *Shard) notify(o *object) {
 // having noticed.
 func (s *Shard) nextVersion(o *object) uint64 { return max(o.version, s.view.Epoch<<32) + 1 }
 
+// tell has a watcher hear of the present readiness, in a version of this epoch: it
+// takes nothing that was told in an earlier one.
 func (s *Shard) tell(o *object, w *watcher) {
-	w.last, w.sent = s.readiness(o, w), s.now
+	if o.version < s.view.Epoch<<32 {
+		o.version = s.nextVersion(o)
+	}
+	w.last, w.sent, w.again = s.readiness(o, w), s.now, repeatEvery
 	s.emit(w.last)
+}
+
+// tellAgain tells a watcher once more what it has not acknowledged, each time after twice
+// as long: its node may have much to do.
+func (s *Shard) tellAgain(o *object, w *watcher) {
+	again := min(2*w.again, watchRepeatMax)
+	s.tell(o, w)
+	w.again = again
 }
 
 func (s *Shard) readiness(o *object, w *watcher) Readiness {
 	r := Readiness{To: w.to, Num: w.num, Version: o.version, Object: o.rec.Object, State: s.state(o), Gen: o.rec.Gen,
-		Meta: o.rec.Meta, Digest: o.rec.Digest, Inline: o.rec.Inline, Bytes: o.rec.Bytes}
+		Meta: o.meta(), Maker: o.rec.Maker, Digest: o.rec.Digest, Inline: o.rec.Inline, Bytes: o.rec.Bytes}
 	for _, h := range o.holders {
 		if h.gen == o.rec.Gen && (h.complete || h.origin && h.begun) && len(r.Ready) < MaxReady {
 			r.Ready = append(r.Ready, Location{Node: h.node, Complete: h.complete})
@@ -83,8 +117,8 @@ func (s *Shard) watchAcked(a WatchAcked) {
 
 func (s *Shard) repeatWatches(o *object) {
 	for _, w := range o.watchers {
-		if w.acked < w.last.Version && s.now-w.sent >= repeatEvery {
-			s.tell(o, w)
+		if w.acked < w.last.Version && s.now-w.sent >= w.again {
+			s.tellAgain(o, w)
 		}
 	}
 }

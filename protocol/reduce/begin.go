@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/phalanx-go/phalanx"
@@ -59,6 +60,10 @@ func (c *Coordinator) begun(ev Begun) {
 		c.ask.pending = false
 		c.reduce, c.gen = ev.Gen, ev.Gen
 		c.phase = running
+		if c.unsaid != nil {
+			c.fail(c.unsaid, true)
+			return
+		}
 		for _, r := range c.early {
 			c.ready(r)
 		}
@@ -69,6 +74,10 @@ func (c *Coordinator) begun(ev Begun) {
 	case inspecting:
 		c.ask.pending = false
 		c.gen = ev.Gen
+		if c.unsaid != nil {
+			c.fail(c.unsaid, true)
+			return
+		}
 		c.tryRebuild()
 	case ended:
 		if c.ask.pending { // it failed before this answer came
@@ -94,14 +103,21 @@ func (c *Coordinator) attached(ev Attached) {
 	}
 	if !ev.Final {
 		if c.phase == beginning {
-			c.phase = following
+			c.phase, c.unsaid = following, nil
 			c.unwatch()
 		}
-		c.following = ev.Gen
+		c.following, c.leader = ev.Gen, ev.Coordinator
 		if c.cfg.Shared {
 			c.emit(Join{Node: ev.Coordinator, Target: c.cfg.Target, Reduce: ev.Gen})
 		}
 		return // Begin is repeated until it is final
+	}
+	if len(ev.In) == 0 {
+		if c.cfg.Num < len(c.sources) {
+			c.end(Fail{Err: c.fault(c.cfg.Target, phalanx.ErrLost, "it was made by this request, and can be read; which of the sources are in it was lost with the target's directory shard")}, true)
+			return
+		}
+		ev.In = c.cfg.Sources
 	}
 	c.end(Result{In: ev.In, Out: ev.Out, Gen: ev.Gen, Size: ev.Size, Digest: ev.Digest}, true)
 }
@@ -142,6 +158,10 @@ func (c *Coordinator) fault(object phalanx.ObjectID, kind phalanx.Kind, format s
 
 // expired fails with what was missing.
 func (c *Coordinator) expired() {
+	if c.unsaid != nil {
+		c.fail(c.unsaid, true)
+		return
+	}
 	err := c.fault(c.cfg.Target, phalanx.ErrDeadline, "the directory has not answered yet")
 	if c.phase == inspecting && !c.ask.pending && len(c.resumed.waiting) > 0 {
 		err.Node = c.resumed.waiting[0].node
@@ -166,9 +186,18 @@ func (c *Coordinator) expired() {
 				err.Node = p.node
 				err.Err = fmt.Errorf("place %d waits for room for what it makes of %q: %s", p.pos, string(p.source.id), p.waiting.Text)
 			}
+			if p := c.blocked(); p != nil {
+				err.Node = p.node
+				err.Err = errors.New(p.combining.Text)
+			}
+			if c.combine.pending {
+				err.Node = c.cfg.Node
+				err.Err = fmt.Errorf("the op %q has not combined its %d sources yet", string(c.cfg.Op), len(c.combine.inputs))
+			}
 		}
 	}
 	if c.phase == following {
+		err.Node = c.leader
 		err.Err = fmt.Errorf("another coordinator has not finished it yet")
 	}
 	c.fail(err, true)

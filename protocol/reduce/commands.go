@@ -1,25 +1,24 @@
 package reduce
 
 import (
+	"slices"
+
 	"github.com/phalanx-go/phalanx"
 )
-
-// stop is a place that was told something and is not wanted any more.
-type stop struct {
-	retry
-	effect Stop
-}
 
 // command sends what changed: what is to be stopped, then the new wanted
 // states from the root down.
 func (c *Coordinator) command() {
 	var changed []*place
 	grown := false
-	for _, p := range c.places {
-		if p.life != live || !p.dirty {
+	dirty := c.dirty
+	c.dirty = nil
+	slices.SortFunc(dirty, byPosition)
+	for _, p := range dirty {
+		p.dirty = false
+		if p.life != live { // it is touched when it is
 			continue
 		}
-		p.dirty = false
 		if want := c.want(p); !want.same(p.want) || p.version == 0 {
 			p.version++
 			want.Attempt, want.Version = c.cfg.Attempt, p.version
@@ -74,64 +73,6 @@ func (c *Coordinator) peer(p *place) Peer {
 	return Peer{Place: p.pos, Node: p.node, Gen: p.gen}
 }
 
-// unwanted takes note that the place at p.node is to be stopped.
-func (c *Coordinator) unwanted(p *place, final bool) {
-	if p.told {
-		c.stopAt(p.pos, p.node, p.gen, final)
-	}
-}
-
-func (c *Coordinator) stopAt(pos int, n phalanx.NodeID, g PlaceGen, final bool) {
-	if c.gone[n] {
-		return
-	}
-	e := Stop{Node: n, Target: c.cfg.Target, Reduce: c.reduce, Attempt: c.cfg.Attempt, Place: pos, Gen: g, Final: final}
-	if final {
-		e.TargetGen = c.gen
-	}
-	for _, s := range c.stops {
-		if s.effect.Place == pos && s.effect.Node == n {
-			if s.effect.Gen.Compare(g) < 0 || s.effect.Final != final {
-				s.effect, s.pending = e, false
-			}
-			return
-		}
-	}
-	c.stops = append(c.stops, &stop{effect: e})
-}
-
-// sendStops sends the Stops that were not sent yet. Where the same place runs
-// again on the same node, the command does it.
-func (c *Coordinator) sendStops() {
-	c.dropStops(func(s *stop) bool {
-		p := c.places[s.effect.Place]
-		return p.life == live && p.node == s.effect.Node && c.phase != ended
-	})
-	for _, s := range c.stops {
-		if !s.pending {
-			s.retry = retry{pending: true, sent: c.now}
-			c.emit(s.effect)
-		}
-	}
-}
-
-func (c *Coordinator) dropStops(done func(*stop) bool) {
-	kept := c.stops[:0]
-	for _, s := range c.stops {
-		if !done(s) {
-			kept = append(kept, s)
-		}
-	}
-	clear(c.stops[len(kept):])
-	c.stops = kept
-}
-
-func (c *Coordinator) stopped(ev Stopped) {
-	c.dropStops(func(s *stop) bool {
-		return s.pending && s.effect.Place == ev.Place && s.effect.Node == ev.Node && s.effect.Gen.Compare(ev.Gen) <= 0
-	})
-}
-
 // acked takes note. A place that runs where it is not wanted was started by a
 // command that was under way for long; it is stopped.
 func (c *Coordinator) acked(ev Acked) {
@@ -144,8 +85,12 @@ func (c *Coordinator) acked(ev Acked) {
 		c.sendStops()
 		return
 	}
-	if ev.Attempt == c.cfg.Attempt && ev.Version <= p.version {
-		p.acked = max(p.acked, ev.Version)
+	p.heard = c.now
+	switch { // less than before: another instance took an old command
+	case ev.Attempt < c.cfg.Attempt:
+		p.acked = 0
+	case ev.Version <= p.version:
+		p.acked = ev.Version
 	}
 }
 
@@ -156,7 +101,7 @@ func (c *Coordinator) refused(ev Refused) {
 		// The target belongs to the later attempt: leave it alone.
 		err := c.fault(c.cfg.Target, phalanx.ErrFenced, "a later coordinator has taken over: %s", ev.Text)
 		err.Node = ev.Node
-		c.places, c.stops = nil, nil
+		c.places, c.stops = nil, stops{}
 		c.fail(err, false)
 		return
 	}
@@ -187,6 +132,7 @@ func (c *Coordinator) repeatCommands() {
 			p.sent = c.now
 			c.emit(Command{Node: p.node, State: p.want})
 		}
+		c.wonder(p)
 		if p.asked.pending && c.now < p.until && p.asked.due(c.now, every) {
 			c.askParent(p)
 		}

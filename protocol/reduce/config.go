@@ -11,7 +11,7 @@ import (
 // cluster. Durations that are zero take the default in brackets.
 type Config struct {
 	Target  phalanx.ObjectID
-	Sources []phalanx.ObjectID // the caller must not change it afterwards
+	Sources []phalanx.ObjectID // at most MaxSources; the caller must not change it afterwards
 	Num     int                // how many of the Sources; 1 <= Num <= len(Sources)
 	Op      phalanx.Op
 	Request phalanx.Digest // of the request: equal for equal requests
@@ -20,15 +20,17 @@ type Config struct {
 	Attempt uint64         // 1, and one more with each restart of the coordinator
 	Shared  bool           // others ask for the same at this time: most find that another has begun it
 
-	Degree      int           // 0: ChooseDegree
-	Latency     time.Duration // one way, measured; unused if Degree is given
-	Bandwidth   float64       // bytes per second, measured; unused if Degree is given
-	InlineLimit int64         // smaller sources are combined by the coordinator; 0: none are
-	Grain       int64         // least size of a ring's shards [RingGrain]
+	Degree      int                     // at most MaxDegree; 0: ChooseDegree
+	Latency     time.Duration           // one way, where no path was measured; unused if Degree is given
+	Bandwidth   float64                 // bytes per second, likewise
+	Paths       map[phalanx.NodeID]Path // measured; read only
+	InlineLimit int64                   // smaller sources are combined by the coordinator; 0: none are
+	Grain       int64                   // least size of a ring's shards [RingGrain]
 
 	Deadline    time.Duration // on the clock of the events; 0: none
 	RepeatEvery time.Duration // of what is not acknowledged [200 ms]
 	AskFor      time.Duration // how long a parent is asked what a dead child delivered, and a node what it runs [500 ms]
+	HearFor     time.Duration // a place that was not heard of for so long is asked whether it runs, and so often [3 s]
 	BarFor      time.Duration // a holder where a place failed gets no place for so long, doubling [1 s]
 	BarMax      time.Duration // at most [10 s]
 }
@@ -42,7 +44,7 @@ func (c Config) withDefaults() Config {
 		value time.Duration
 	}{
 		{&c.RepeatEvery, 200 * time.Millisecond}, {&c.AskFor, 500 * time.Millisecond},
-		{&c.BarFor, time.Second}, {&c.BarMax, 10 * time.Second},
+		{&c.HearFor, 3 * time.Second}, {&c.BarFor, time.Second}, {&c.BarMax, 10 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -75,14 +77,16 @@ func (c Config) validate() *phalanx.Error {
 		return bad(c.Target, "no op was given")
 	case len(c.Sources) == 0:
 		return bad(c.Target, "no source was given")
+	case len(c.Sources) > MaxSources:
+		return bad(c.Target, "it has %d sources, at most %d are allowed", len(c.Sources), MaxSources)
 	case c.Num < 1:
 		return bad(c.Target, "%d sources were asked for, at least 1 is needed", c.Num)
 	case c.Num > len(c.Sources):
 		return bad(c.Target, "%d of %d sources were asked for", c.Num, len(c.Sources))
 	case c.Attempt < 1:
 		return bad(c.Target, "attempts start at 1")
-	case c.Degree < 0:
-		return bad(c.Target, "the degree is %d", c.Degree)
+	case c.Degree < 0 || c.Degree > MaxDegree:
+		return bad(c.Target, "the degree is %d, at most %d is allowed", c.Degree, MaxDegree)
 	case c.Degree == 0 && (c.Latency <= 0 || !(c.Bandwidth > 0)):
 		return bad(c.Target, "the latency %v and the bandwidth %g must be positive", c.Latency, c.Bandwidth)
 	}

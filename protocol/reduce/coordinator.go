@@ -48,37 +48,55 @@ type Coordinator struct {
 	sources  []*source // in the order of the request
 	byID     map[phalanx.ObjectID]*source
 	gone     map[phalanx.NodeID]bool // have left the view; an id never comes back
+	leaving  []phalanx.NodeID        // are about to
 	arrivals uint64
+	queue    queue         // of those that are ready and have no place
+	aside    []*source     // ready and without a place, but no holder takes one; some may be in the queue again
+	asideAt  time.Duration // when they were put back into the queue last
+	whole    int           // how many sources are ready and final
+	deleted  int           // how many sources are deleted, and never ready again
+	some     *source       // the source that was ready or had a place at the last search; nil: there was none
+
+	candidates []phalanx.NodeID // have sources, as far as that was known when the degree was chosen
 
 	fixed  bool // meta, and inline or tree, are fixed
 	meta   phalanx.Meta
 	first  phalanx.ObjectID // where meta comes from
 	inline bool
 	tree   Tree
-	places []*place // by position
+	places []*place               // by position
+	turns  turns                  // of the places that are empty
+	loads  map[phalanx.NodeID]int // how many places run at each node
+	dead   []*place               // among the places; some may not be any more
+	stuck  []*place               // likewise: those of sources that do not go on
+	dirty  []*place               // places whose commands may have changed
+	unsure int                    // the position at which the search for a place without a final source begins
 
 	ring      ringPhase
 	ringUntil time.Duration
 	broken    bool                    // the ring was, in this step
 	wanting   map[phalanx.NodeID]bool // nodes that want the target
 	early     []Ready                 // what they have, of before it has begun
+	unsaid    *phalanx.Error          // with which it fails if it has to make the target; nil: nothing is wrong with the sources
 	following phalanx.Generation      // of the target, by another coordinator
+	leader    phalanx.NodeID          // where that runs
 	seq       uint64                  // of the last PlaceGen
 
 	nodes   []phalanx.NodeID // that were told something; sorted
-	stops   []*stop
-	cleared []bool // by position, since the last commands
+	stops   stops
+	cleared []int // positions, since the last commands
 	again   []vacated
 	stale   bool // the root has cleared what was shown under gen
 	restart retry
 	resumed resumption
 
-	combine  combine
-	done     *RootDone
-	finalise retry
-	answer   Effect // Result or Fail
-	final    bool   // it has ended with a final target, whatever the caller was told
-	abort    retry
+	combine            combine
+	included, leftOver []phalanx.ObjectID // the answer, once the Reduce is finalising
+	done               *RootDone
+	finalise           retry
+	answer             Effect // Result or Fail
+	final              bool   // it has ended with a final target, whatever the caller was told
+	abort              retry
 }
 
 // retry is a request to be repeated until it is answered.
@@ -99,7 +117,7 @@ func (r *retry) due(now, every time.Duration) bool {
 // New returns a coordinator that has not begun. A bad request is answered by
 // Start.
 func New(cfg Config) *Coordinator {
-	c := &Coordinator{cfg: cfg.withDefaults(), byID: map[phalanx.ObjectID]*source{}, gone: map[phalanx.NodeID]bool{},
+	c := &Coordinator{cfg: cfg.withDefaults(), byID: make(map[phalanx.ObjectID]*source, len(cfg.Sources)), gone: map[phalanx.NodeID]bool{},
 		wanting: map[phalanx.NodeID]bool{cfg.Node: true}}
 	for _, id := range cfg.Sources {
 		s := &source{id: id, position: -1}
@@ -116,7 +134,7 @@ func (c *Coordinator) Reduce() phalanx.Generation { return c.reduce }
 // Ended reports whether the caller has its answer and nothing is left to be
 // repeated.
 func (c *Coordinator) Ended() bool {
-	return c.phase == ended && len(c.stops) == 0 && len(c.resumed.waiting) == 0 && !c.abort.pending && !c.ask.pending && !c.restart.pending
+	return c.phase == ended && len(c.stops.of) == 0 && len(c.resumed.waiting) == 0 && !c.abort.pending && !c.ask.pending && !c.restart.pending
 }
 
 // Step applies ev and returns what the host must do, in that order. The caller
@@ -164,6 +182,9 @@ func (c *Coordinator) handle(ev Event) {
 		c.acked(ev)
 	case NodeGone:
 		c.nodeGone(ev)
+	case Leaving:
+		c.leaving = ev.Nodes
+		c.noneAside()
 	case Inspected:
 		c.inspected(ev)
 	case Joined:
@@ -190,6 +211,8 @@ func (c *Coordinator) handleRunning(ev Event) {
 		c.sourceReset(ev.Source, ev.Gen)
 	case SourceGone:
 		c.sourceGone(ev)
+	case SourceMissing:
+		c.sourceMissing(ev)
 	case HolderGone:
 		c.holderGone(ev)
 	case PlaceLost:
@@ -206,6 +229,10 @@ func (c *Coordinator) handleRunning(ev Event) {
 		c.waits(ev)
 	case Moving:
 		c.stalled(ev.Place, ev.Gen, false)
+	case Combining:
+		c.combines(ev)
+	case CombineFailed:
+		c.combineFailed(ev)
 	case RootDone:
 		c.rootDone(ev)
 	case InlineDone:
@@ -262,10 +289,6 @@ func (c *Coordinator) repeat() {
 		c.emit(Abort{Target: c.cfg.Target, Attempt: c.cfg.Attempt, Gen: c.gen})
 	}
 	c.repeatInspect()
-	for _, s := range c.stops {
-		if s.due(c.now, every) {
-			c.emit(s.effect)
-		}
-	}
+	c.repeatStops()
 	c.repeatCommands()
 }

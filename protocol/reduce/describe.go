@@ -23,7 +23,7 @@ func (n Notify) String() string {
 	switch n.What {
 	case NoteCleared:
 		fmt.Fprintf(&b, " %v", n.Places)
-	case NotePlaced, NoteLost, NoteHeld, NoteEmptied, NoteReplaced:
+	case NotePlaced, NoteLost, NoteHeld, NoteEmptied, NoteReplaced, NoteMoved:
 		fmt.Fprintf(&b, " place %d: %s at %s, gen %v", n.Place, n.Source, n.Node, n.Gen)
 	}
 	if n.Reason != 0 {

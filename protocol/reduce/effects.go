@@ -78,13 +78,25 @@ type (
 		ChildGen  PlaceGen
 	}
 
-	// Inspect asks Node which places of this Reduce it runs, to be answered by
-	// Inspected, and to refuse commands of lesser attempts from now on.
+	// AskRuns asks Node whether it runs the place, which has not been heard of for long,
+	// to be answered by Acked or PlaceLost. The end of a place is told once, and that
+	// may get lost. It is repeated until then.
+	AskRuns struct {
+		Node   phalanx.NodeID
+		Target phalanx.ObjectID
+		Reduce phalanx.Generation
+		Place  int
+		Gen    PlaceGen
+	}
+
+	// Inspect asks Node which places of this Reduce it runs, from one on, to be
+	// answered by Inspected, and to refuse commands of lesser attempts from now on.
 	Inspect struct {
 		Node    phalanx.NodeID
 		Target  phalanx.ObjectID
 		Reduce  phalanx.Generation
 		Attempt uint64
+		From    int
 	}
 
 	// CombineInline asks the host to read the inputs, which are small and
@@ -121,6 +133,7 @@ type (
 		Digest  phalanx.Digest
 		In, Out []phalanx.ObjectID
 		Inline  bool
+		At      phalanx.NodeID // of the root, which has every byte; not if Inline
 	}
 
 	// Abort asks the directory to release the target, which will not become
@@ -178,11 +191,12 @@ const (
 	NoteCleared                     // ancestors cleared their results
 	NoteRestarted                   // the target has a new generation
 	NoteCompleted                   // the target is final
+	NoteMoved                       // a source took a place whose source took another one
 )
 
 // String returns the name of n.
 func (n Notice) String() string {
-	return name([]string{"-", "placed", "lost", "held", "emptied", "replaced", "ancestors cleared", "restarted", "completed"}, uint8(n))
+	return name([]string{"-", "placed", "lost", "held", "emptied", "replaced", "ancestors cleared", "restarted", "completed", "moved"}, uint8(n))
 }
 
 func (Begin) effect()         {}
@@ -193,6 +207,7 @@ func (Remember) effect()      {}
 func (Command) effect()       {}
 func (Stop) effect()          {}
 func (AskDelivered) effect()  {}
+func (AskRuns) effect()       {}
 func (Inspect) effect()       {}
 func (CombineInline) effect() {}
 func (Restart) effect()       {}

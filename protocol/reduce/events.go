@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -56,6 +58,10 @@ type (
 		Down bool
 	}
 
+	// Leaving says which members are about to leave, in the newest view. No place is
+	// tried there any more; those that run there may end.
+	Leaving struct{ Nodes []phalanx.NodeID }
+
 	// PlaceLost says that a place runs no more. The host sends it when the
 	// place's actor ended or panicked; a Place reports it of itself when its
 	// source failed (LostSource), and of its child when the edge is broken
@@ -78,7 +84,8 @@ type (
 	Begun struct{ Gen phalanx.Generation }
 
 	// Attached answers Begin: the same request is known. If it is Final the
-	// other fields are the recorded answer. Otherwise a coordinator elsewhere
+	// other fields are the recorded answer; without In and Out if only copies of
+	// the target are left of it, since its directory shard was lost. Otherwise a coordinator elsewhere
 	// runs it: this one repeats Begin until it is final, or Begun because that
 	// coordinator's node is down.
 	Attached struct {
@@ -137,6 +144,15 @@ type (
 		Source phalanx.ObjectID
 		Gen    phalanx.Generation
 		Kind   phalanx.Kind
+	}
+
+	// SourceMissing says that, by the first answer about a source, nobody has bound it. Gen
+	// is the deleted generation, or zero. It matters to a coordinator that goes on with a place which has
+	// read the source: what became of that cannot be known any more.
+	SourceMissing struct {
+		Source phalanx.ObjectID
+		Gen    phalanx.Generation
+		Kind   phalanx.Kind // ErrDeleted or ErrAborted
 	}
 
 	// HolderGone says that Node's copy of a source is not listed any more. A
@@ -245,6 +261,24 @@ type (
 		Text  string
 	}
 
+	// Combining says that a place has called the op, which does not return, and for
+	// what. Without a text it has returned.
+	Combining struct {
+		Place int
+		Gen   PlaceGen
+		Text  string
+	}
+
+	// CombineFailed says that the op has failed at a place, on what comes from Source.
+	// The Reduce fails: the op would fail again wherever it is done.
+	CombineFailed struct {
+		Place  int
+		Gen    PlaceGen
+		Source phalanx.ObjectID
+		Kind   phalanx.Kind
+		Text   string
+	}
+
 	// RootDone says that the root has made every byte of the target.
 	RootDone struct {
 		Place     int
@@ -261,21 +295,24 @@ type (
 		Digest phalanx.Digest
 	}
 
-	// InlineFailed answers CombineInline: Source could not be read, or, if it is
-	// empty, the op could not be done.
+	// InlineFailed answers CombineInline: Source could not be read or, if Op is set,
+	// the op has failed on it.
 	InlineFailed struct {
 		Seq    uint64
 		Source phalanx.ObjectID
+		Op     bool
 		Kind   phalanx.Kind
 		Text   string
 	}
 
-	// Inspected answers the Inspect of that attempt: all places of this Reduce
-	// that Node runs, as Place.Held says.
+	// Inspected answers the Inspect of that attempt: the places of this Reduce that
+	// Node runs, From one on, as Place.Held says; all of them, or with Next not 0
+	// those before Next, since one message has room for no more.
 	Inspected struct {
-		Node    phalanx.NodeID
-		Attempt uint64
-		Places  []Held
+		Node       phalanx.NodeID
+		Attempt    uint64
+		Places     []Held
+		From, Next int
 	}
 )
 
@@ -283,6 +320,35 @@ type (
 type Held struct {
 	State     State
 	Delivered []Delivered // children that it has in full
+}
+
+// maxInspected bounds the weight of the places in one Inspected.
+const maxInspected = 2 << 20
+
+// Cut sorts the places of ev, and leaves those to a later answer that one message
+// has no room for.
+func (ev *Inspected) Cut() { ev.cut(maxInspected) }
+
+func (ev *Inspected) cut(most int) {
+	slices.SortFunc(ev.Places, func(a, b Held) int { return cmp.Compare(a.State.Place, b.State.Place) })
+	sum := 0
+	for i := range ev.Places {
+		if sum += ev.Places[i].Weight(); sum > most && i > 0 {
+			ev.Next, ev.Places = ev.Places[i].State.Place, ev.Places[:i]
+			return
+		}
+	}
+}
+
+// Weight returns how long h is at most in a message, in bytes.
+func (h *Held) Weight() int {
+	const fixed, child = 512, 128 // but for ids and the shape
+	s := &h.State
+	n := fixed + len(s.Target) + len(s.Source) + len(s.Op) + len(s.Parent.Node) + 10*len(s.Meta.Shape) + child*len(h.Delivered)
+	for _, c := range s.Children {
+		n += child + len(c.Node) + len(c.Source)
+	}
+	return n
 }
 
 // CopyKind says why a source can be read at a node.
@@ -293,11 +359,12 @@ const (
 	Complete CopyKind = iota + 1 // a complete copy is listed
 	Inline                       // so is one with its owner
 	Origin                       // its bytes are being made there
+	Target                       // likewise, by another Reduce
 )
 
 // String returns the name of k.
 func (k CopyKind) String() string {
-	return name([]string{"-", "complete", "inline", "origin"}, uint8(k))
+	return name([]string{"-", "complete", "inline", "origin", "target"}, uint8(k))
 }
 
 // Reason says why a source lost its place.
@@ -338,6 +405,7 @@ func (Cancel) event()          {}
 func (Joined) event()          {}
 func (Made) event()            {}
 func (NodeGone) event()        {}
+func (Leaving) event()         {}
 func (PlaceLost) event()       {}
 func (Begun) event()           {}
 func (Attached) event()        {}
@@ -347,6 +415,7 @@ func (Surveyed) event()        {}
 func (SourceFinal) event()     {}
 func (SourceReset) event()     {}
 func (SourceGone) event()      {}
+func (SourceMissing) event()   {}
 func (HolderGone) event()      {}
 func (Restarted) event()       {}
 func (RestartRefused) event()  {}
@@ -362,6 +431,8 @@ func (NotDelivered) event()    {}
 func (Stalled) event()         {}
 func (Moving) event()          {}
 func (Waiting) event()         {}
+func (Combining) event()       {}
+func (CombineFailed) event()   {}
 func (RootDone) event()        {}
 func (InlineDone) event()      {}
 func (InlineFailed) event()    {}

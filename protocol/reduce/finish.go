@@ -28,10 +28,11 @@ func (c *Coordinator) tryFinalise() {
 	if c.done == nil || c.phase != running {
 		return
 	}
-	for _, p := range c.places {
-		if p.life == vacant || !p.final && !planted.On(planted.FinaliseEarly) {
+	for range c.places { // from the one on that was waited for
+		if p := c.places[c.unsure]; p.life == vacant || !p.final && !planted.On(planted.FinaliseEarly) {
 			return
 		}
+		c.unsure = (c.unsure + 1) % len(c.places)
 	}
 	c.finish()
 }
@@ -39,6 +40,7 @@ func (c *Coordinator) tryFinalise() {
 func (c *Coordinator) finish() {
 	c.phase = finalising
 	c.finalise = retry{pending: true, sent: c.now}
+	c.included, c.leftOver = c.split()
 	c.emit(c.finaliseEffect())
 }
 
@@ -47,16 +49,17 @@ func (c *Coordinator) finaliseEffect() Finalise {
 	if c.inline {
 		f.Digest = c.combine.digest
 	} else {
-		f.Digest = c.done.Digest
+		f.Digest, f.At = c.done.Digest, c.places[0].node
 	}
-	f.In, f.Out = c.split()
+	f.In, f.Out = c.included, c.leftOver
 	return f
 }
 
 // split returns the sources that are in the result and those that are not.
 func (c *Coordinator) split() (in, out []phalanx.ObjectID) {
+	combined := c.combine.set()
 	for _, s := range c.sources {
-		if s.position >= 0 || c.combine.has(s) {
+		if s.position >= 0 || combined[s] {
 			in = append(in, s.id)
 		} else {
 			out = append(out, s.id)
@@ -75,9 +78,27 @@ func (c *Coordinator) finalised(ev Finalised) {
 }
 
 func (c *Coordinator) finaliseRefused(ev FinaliseRefused) {
-	if c.phase == finalising && ev.Gen == c.gen {
+	switch {
+	case c.phase != finalising || ev.Gen != c.gen:
+	case ev.Kind == phalanx.ErrLost && !c.inline:
+		c.rootGone(ev.Text)
+	default:
 		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target cannot become final: %s", ev.Text), false)
 	}
+}
+
+// rootGone goes on without the root, whose node has told the owner that it has ended
+// before this coordinator heard of it.
+func (c *Coordinator) rootGone(text string) {
+	c.phase = running
+	c.finalise, c.done = retry{}, nil
+	c.included, c.leftOver = nil, nil
+	if failed, is := c.answer.(Fail); is { // its caller has gone as it was to become final
+		c.fail(failed.Err, true)
+		return
+	}
+	root := c.places[0]
+	c.lose(root, LostPanic, text, true)
 }
 
 // completed reports whether the target became final.

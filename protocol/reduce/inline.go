@@ -15,11 +15,18 @@ type combine struct {
 	digest  phalanx.Digest
 }
 
-func (c combine) has(s *source) bool { return slices.Contains(c.inputs, s) }
+// set returns the inputs as a set.
+func (c combine) set() map[*source]bool {
+	in := make(map[*source]bool, len(c.inputs))
+	for _, s := range c.inputs {
+		in[s] = true
+	}
+	return in
+}
 
 // settleInline has the first Num sources that are ready and final combined.
 func (c *Coordinator) settleInline() {
-	if c.combine.pending {
+	if c.combine.pending || c.whole < c.cfg.Num { // which costs nothing with many sources
 		return
 	}
 	var ready []*source
@@ -68,8 +75,8 @@ func (c *Coordinator) inlineFailed(ev InlineFailed) {
 		return
 	}
 	s := c.byID[ev.Source]
-	if s == nil {
-		err := c.fault(c.cfg.Target, ev.Kind, "its sources cannot be combined: %s", ev.Text)
+	if s == nil || ev.Op {
+		err := c.fault(ev.Source, ev.Kind, "it cannot be combined into %q: %s", string(c.cfg.Target), ev.Text)
 		err.Node = c.cfg.Node
 		c.fail(err, true)
 		return

@@ -47,11 +47,15 @@ type Place struct {
 	ended PlaceGen      // of the greatest Stop
 	said  time.Duration // when it last said that it runs
 
-	source   sourceState
-	edges    []edgeState // parallel to state.Children
-	streams  uint64
-	made     *OutputDone
-	waits    string // for what the output waits
+	source  sourceState
+	edges   []edgeState // parallel to state.Children
+	streams uint64
+	made    *OutputDone
+	waits   string // for what the output waits
+
+	opFailure *CombineFailed // under the present label
+	opText    string         // of an op that does not return
+
 	repeated time.Duration
 }
 
@@ -85,6 +89,8 @@ func (p *Place) Step(ev PlaceEvent) []PlaceEffect {
 		p.stopping(ev)
 	case Asked:
 		p.asked(ev)
+	case AskedRuns:
+		p.askedRuns(ev)
 	case Inspecting:
 		p.floor = max(p.floor, ev.Attempt)
 	case PlaceTick:
@@ -105,12 +111,22 @@ func (p *Place) Step(ev PlaceEvent) []PlaceEffect {
 		p.outputMissing(ev)
 	case OutputWaits:
 		p.outputWaits(ev)
+	case OpFailed:
+		p.opFailed(ev)
+	case OpRuns:
+		p.opRuns(ev)
 	}
 	return p.out
 }
 
 // Runs reports whether the place has something to do.
 func (p *Place) Runs() bool { return p.runs }
+
+// Expendable reports whether the place can be ended before its time: its coordinator
+// replaces it. What a root has made may be final by now, and be nowhere else.
+func (p *Place) Expendable() bool {
+	return !p.runs || p.made == nil || !p.state.Root && p.state.Ring == 0
+}
 
 // State returns the last command that was accepted.
 func (p *Place) State() State { return p.state }
@@ -194,6 +210,7 @@ func (p *Place) apply(s State) {
 	changed := p.match(old, ran, fresh)
 	if fresh {
 		p.made, p.waits = nil, ""
+		p.opFailure, p.opText = nil, ""
 		if ran {
 			p.emit(ResetOutput{Gen: s.Gen})
 		}
@@ -254,6 +271,7 @@ func (p *Place) stopping(ev Stopping) {
 		p.emit(CloseSource{Source: s.Source, Gen: s.SourceGen})
 		p.emit(Release{KeepTarget: keeps && (s.Root || s.Ring > 0)})
 		p.runs, p.edges, p.made, p.waits, p.source = false, nil, nil, "", sourceState{}
+		p.opFailure, p.opText = nil, ""
 	}
 	p.report(Stopped{Place: ev.Place, Gen: ev.Gen})
 }

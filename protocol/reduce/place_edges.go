@@ -101,7 +101,7 @@ func (p *Place) outputMissing(ev OutputMissing) {
 	if !p.runs || ev.Gen != p.state.Gen {
 		return
 	}
-	p.made, p.waits = nil, ""
+	p.made, p.waits, p.opText = nil, "", ""
 	p.emit(ResetOutput(ev))
 	for i := range p.edges {
 		e := &p.edges[i]
@@ -165,6 +165,7 @@ func (p *Place) reportFailures() {
 	if p.waits != "" {
 		p.report(Waiting{Place: p.state.Place, Gen: p.state.Gen, Text: p.waits})
 	}
+	p.reportOp()
 	if p.source.stalled {
 		p.report(Stalled{Place: p.state.Place, Gen: p.state.Gen})
 	}

@@ -38,6 +38,12 @@ type (
 		ChildGen  PlaceGen
 	}
 
+	// AskedRuns is an AskRuns.
+	AskedRuns struct {
+		Place int // position
+		Gen   PlaceGen
+	}
+
 	// Inspecting is an Inspect; Place.Held has the answer to it.
 	Inspecting struct{ Attempt uint64 }
 )
@@ -91,6 +97,22 @@ type (
 	// OutputWaits says that the output waits for memory; without a text, that it has
 	// it.
 	OutputWaits struct {
+		Gen  PlaceGen
+		Text string
+	}
+
+	// OpFailed says that the op has failed on an input of the output Gen: the one that
+	// comes from Source, or from the child that has it. No other place would do better.
+	OpFailed struct {
+		Gen    PlaceGen
+		Source phalanx.ObjectID
+		Kind   phalanx.Kind
+		Text   string
+	}
+
+	// OpRuns says that the op was called for the output Gen and has not returned for
+	// long; without a text, that it has.
+	OpRuns struct {
 		Gen  PlaceGen
 		Text string
 	}
@@ -173,7 +195,8 @@ type (
 	Release struct{ KeepTarget bool }
 
 	// Report asks for the event to be sent to the coordinator: Acked, Refused,
-	// Stopped, Delivered, NotDelivered, Stalled, Moving, Waiting, RootDone or PlaceLost.
+	// Stopped, Delivered, NotDelivered, Stalled, Moving, Waiting, Combining,
+	// CombineFailed, RootDone or PlaceLost.
 	// Reports may be lost: those that matter are repeated.
 	Report struct{ Event Event }
 )
@@ -189,6 +212,7 @@ type CombineInput struct {
 func (Commanded) placeEvent()      {}
 func (Stopping) placeEvent()       {}
 func (Asked) placeEvent()          {}
+func (AskedRuns) placeEvent()      {}
 func (Inspecting) placeEvent()     {}
 func (PlaceTick) placeEvent()      {}
 func (SourceMoved) placeEvent()    {}
@@ -199,6 +223,8 @@ func (EdgeDropped) placeEvent()    {}
 func (OutputDone) placeEvent()     {}
 func (OutputWaits) placeEvent()    {}
 func (OutputMissing) placeEvent()  {}
+func (OpFailed) placeEvent()       {}
+func (OpRuns) placeEvent()         {}
 
 func (OpenSource) placeEffect()  {}
 func (CloseSource) placeEffect() {}

@@ -113,6 +113,10 @@ func placeEvent(t *testing.T, d *datadriven.TestData) reduce.PlaceEvent {
 		return reduce.OutputDone{Gen: label("gen"), Size: 64}
 	case "waits":
 		return reduce.OutputWaits{Gen: label("gen"), Text: arg("text")}
+	case "opfailed":
+		return reduce.OpFailed{Gen: label("gen"), Source: phalanx.ObjectID(arg("source")), Kind: phalanx.ErrInvalid, Text: arg("text")}
+	case "opruns":
+		return reduce.OpRuns{Gen: label("gen"), Text: arg("text")}
 	case "missing":
 		return reduce.OutputMissing{Gen: label("gen")}
 	case "moved":

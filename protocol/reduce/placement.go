@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -29,7 +30,11 @@ type place struct {
 	born      PlaceGen // label when the source took the place
 	stalled   bool
 	waiting   Waiting // what it said last of memory
-	dirty     bool    // what it is to do may have changed
+	combining Combining
+	listed    bool // among Coordinator.turns
+	stuck     bool // among Coordinator.stuck
+	dirty     bool // among Coordinator.dirty
+	cleared   bool // since the last commands
 
 	delivered bool // the parent has all of gen …
 	kept      bool // … apart from its own result
@@ -40,16 +45,21 @@ type place struct {
 	told           bool  // its node runs it, or was told to
 	version, acked uint64
 	sent           time.Duration
+	heard          time.Duration // when it last said that it runs
+	wondered       time.Duration // when it was last asked that
 }
 
 // plant makes the tree.
 func (c *Coordinator) plant(degree int) {
 	c.tree = NewTree(c.cfg.Num, degree)
 	c.places = make([]*place, c.tree.Len())
+	c.turns = make(turns, len(c.places)) // in order: that is a heap
 	for i := range c.places {
-		c.places[i] = &place{pos: i}
+		c.places[i] = &place{pos: i, listed: true}
+		c.turns[i] = i
 	}
-	c.cleared = make([]bool, len(c.places))
+	c.loads = map[phalanx.NodeID]int{}
+	c.dead, c.stuck, c.dirty, c.cleared, c.unsure = nil, nil, nil, nil, 0
 }
 
 func (c *Coordinator) placeOf(s *source) *place {
@@ -76,52 +86,46 @@ func (c *Coordinator) children(p *place) []*place {
 
 // touch takes note that commands to p and its neighbours may have changed.
 func (c *Coordinator) touch(p *place) {
-	p.dirty = true
+	c.soil(p)
 	if up := c.parent(p); up != nil {
-		up.dirty = true
+		c.soil(up)
 	}
 	for _, k := range c.children(p) {
-		k.dirty = true
+		c.soil(k)
 	}
 }
+
+// soil marks p: commands to it may have changed.
+func (c *Coordinator) soil(p *place) {
+	if !p.dirty {
+		p.dirty = true
+		c.dirty = append(c.dirty, p)
+	}
+}
+
+// become changes the life of p, whose node and source are set before, and keeps the lists
+// by life up to date.
+func (c *Coordinator) become(p *place, l life) {
+	if p.life == live {
+		c.loads[p.node]--
+	}
+	p.life = l
+	switch l {
+	case live:
+		c.loads[p.node]++
+		c.stops.again = append(c.stops.again, stopKey{p.pos, p.node})
+	case dead:
+		c.dead = append(c.dead, p)
+	case vacant:
+		c.list(p)
+	}
+}
+
+func byPosition(a, b *place) int { return cmp.Compare(a.pos, b.pos) }
 
 func (c *Coordinator) nextGen() PlaceGen {
 	c.seq++
 	return PlaceGen{Attempt: c.cfg.Attempt, Seq: c.seq}
-}
-
-// fill gives the lowest empty place in in-order to the next ready source, as
-// long as there are both.
-func (c *Coordinator) fill() {
-	for i := range c.tree.Len() {
-		p := c.places[c.tree.Position(i)]
-		if planted.On(planted.OutOfOrder) {
-			p = c.places[i]
-		}
-		if p.life != vacant {
-			continue
-		}
-		s := c.next(true)
-		if s == nil {
-			return
-		}
-		c.put(p, s, c.pick(s).node)
-	}
-}
-
-// next returns the ready source without a place that arrived first. One that
-// stalled comes after all others.
-func (c *Coordinator) next(stalledToo bool) *source {
-	var best *source
-	for _, s := range c.sources {
-		switch {
-		case s.position >= 0 || s.arrival == 0 || s.deleted || !c.usable(s):
-		case s.stalled && !stalledToo:
-		case best == nil || (best.stalled && !s.stalled) || (best.stalled == s.stalled && s.arrival < best.arrival):
-			best = s
-		}
-	}
-	return best
 }
 
 // put gives p to s.
@@ -130,8 +134,13 @@ func (c *Coordinator) put(p *place, s *source, n phalanx.NodeID) {
 	if !p.born.IsZero() {
 		what = NoteReplaced
 	}
+	c.putAs(what, p, s, n)
+}
+
+func (c *Coordinator) putAs(what Notice, p *place, s *source, n phalanx.NodeID) {
 	s.position = p.pos
-	p.life, p.source, p.sourceGen, p.node = live, s, s.gen, n
+	p.source, p.sourceGen, p.node = s, s.gen, n
+	c.become(p, live)
 	p.final = s.final == s.gen
 	p.gen = c.nextGen()
 	p.born = p.gen
@@ -139,6 +148,7 @@ func (c *Coordinator) put(p *place, s *source, n phalanx.NodeID) {
 	if what == NoteReplaced && planted.On(planted.AddTwice) {
 		s.position = -1
 	}
+	c.changed(s)
 	c.touch(p)
 	c.emit(Notify{What: what, Place: p.pos, Source: s.id, Node: n, Gen: p.gen})
 }
@@ -147,6 +157,10 @@ func (c *Coordinator) put(p *place, s *source, n phalanx.NodeID) {
 func (c *Coordinator) stalled(pos int, g PlaceGen, now bool) {
 	if p := c.at(pos); p != nil && p.life == live && g.Compare(p.born) >= 0 && g.Compare(p.gen) <= 0 {
 		p.stalled = now && !p.final
+		if p.stalled && !p.stuck {
+			p.stuck = true
+			c.stuck = append(c.stuck, p)
+		}
 	}
 }
 
@@ -174,23 +188,20 @@ func (c *Coordinator) inNeed() *place {
 // replaceStalled takes the places of sources that do not go on away from them,
 // as long as others are ready, and reports whether it did.
 func (c *Coordinator) replaceStalled() bool {
-	spare := 0
-	for _, s := range c.sources {
-		if s.position < 0 && s.arrival > 0 && !s.deleted && !s.stalled && c.usable(s) {
-			spare++
-		}
+	c.stuck = slices.DeleteFunc(c.stuck, func(p *place) bool {
+		p.stuck = p.life == live && p.stalled && !p.final
+		return !p.stuck
+	})
+	if len(c.stuck) == 0 {
+		return false
 	}
-	replaced := false
-	for i := range c.tree.Len() {
-		p := c.places[c.tree.Position(i)]
-		if p.life == live && p.stalled && !p.final && spare > 0 {
-			p.source.stalled = true
-			c.empty(p, LostStalled, "")
-			spare--
-			replaced = true
-		}
+	slices.SortFunc(c.stuck, func(a, b *place) int { return cmp.Compare(c.tree.Rank(a.pos), c.tree.Rank(b.pos)) })
+	stuck := c.stuck[:c.spare(len(c.stuck))]
+	for _, p := range stuck {
+		p.source.stalled = true
+		c.empty(p, LostStalled, "")
 	}
-	return replaced
+	return len(stuck) > 0
 }
 
 // at returns the place at a position that a message names, or nil.

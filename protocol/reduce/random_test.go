@@ -47,7 +47,7 @@ func newChaos(t *rapid.T) *chaos {
 	}
 	c := &chaos{world: newWorld(t, cfg), t: t}
 	for i, id := range cfg.Sources {
-		c.src[id] = &object{id: id, value: 1 << (4 * i), size: size, gen: phalanx.Generation{Epoch: 1, Seq: 1}}
+		c.src[id] = &object{id: id, value: 1 << (4 * i), size: size, gen: phalanx.Generation{Epoch: 1, Seq: 1}, target: i%2 == 1}
 	}
 	c.choose = c.draw
 	c.faulty = func() fault { return fault{drop: c.one(10), repeat: c.one(10)} }
@@ -60,6 +60,9 @@ func newChaos(t *rapid.T) *chaos {
 // every source has one place at most, and exactly the ancestors of places that
 // lost their source have a new label.
 func (c *chaos) onlyAncestors(ev reduce.Event, before, after []reduce.PlaceInfo) {
+	if err := c.c.Indexed(); err != nil {
+		c.t.Fatalf("%T: %v", ev, err)
+	}
 	if len(after) > 0 && after[0].Ring {
 		rings++
 		if p := before; len(p) > 0 && !p[0].Ring && c.note != nil {
@@ -267,6 +270,9 @@ func (c *chaos) act() {
 	case 10: // an actor panics
 		if r := c.anyRun(); r != nil {
 			delete(r.at.places, r.pos)
+			if c.draw(3) == 0 { // its end is told once, and that is lost
+				return
+			}
 			lost := reduce.PlaceLost{Place: r.pos, Gen: r.core.State().Gen, Reason: reduce.LostPanic}
 			c.queue = append(c.queue, message{local: true, do: func() { c.step(lost) }})
 		}

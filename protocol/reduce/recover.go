@@ -12,6 +12,7 @@ type resumption struct {
 	late    []phalanx.NodeID // suspected: not waited for, but asked again
 	found   []found
 	lost    []PlaceLost // while the nodes were asked
+	missing []SourceMissing
 }
 
 // died reports whether a place is known to run no more.
@@ -22,6 +23,7 @@ func (r *resumption) died(s State) bool {
 type inspection struct {
 	retry
 	node phalanx.NodeID
+	from int // the place from which on it has not told yet
 }
 
 type found struct {
@@ -48,19 +50,20 @@ func (c *Coordinator) resume(ev Resume) {
 	c.begin()
 	c.watchSources()
 	for _, n := range c.nodes {
-		c.resumed.waiting = append(c.resumed.waiting, &inspection{retry{true, c.now}, n})
-		c.emit(c.inspectEffect(n))
+		w := &inspection{retry: retry{true, c.now}, node: n}
+		c.resumed.waiting = append(c.resumed.waiting, w)
+		c.emit(c.inspectEffect(w))
 	}
 }
 
-func (c *Coordinator) inspectEffect(n phalanx.NodeID) Inspect {
-	return Inspect{Node: n, Target: c.cfg.Target, Reduce: c.reduce, Attempt: c.cfg.Attempt}
+func (c *Coordinator) inspectEffect(w *inspection) Inspect {
+	return Inspect{Node: w.node, Target: c.cfg.Target, Reduce: c.reduce, Attempt: c.cfg.Attempt, From: w.from}
 }
 
 func (c *Coordinator) repeatInspect() {
 	for _, w := range c.resumed.waiting {
 		if w.due(c.now, c.cfg.RepeatEvery) {
-			c.emit(c.inspectEffect(w.node))
+			c.emit(c.inspectEffect(w))
 		}
 	}
 }
@@ -71,10 +74,16 @@ func (c *Coordinator) inspected(ev Inspected) {
 	if ev.Attempt != c.cfg.Attempt {
 		return
 	}
-	n := len(c.resumed.waiting)
-	c.notWaiting(ev.Node)
-	if n == len(c.resumed.waiting) && c.phase == inspecting {
+	i := slices.IndexFunc(c.resumed.waiting, func(w *inspection) bool { return w.node == ev.Node })
+	switch {
+	case i >= 0 && c.resumed.waiting[i].from != ev.From, i < 0 && c.phase == inspecting:
 		return // a repeat
+	case i >= 0 && ev.Next > ev.From: // there is more
+		w := c.resumed.waiting[i]
+		w.from, w.sent = ev.Next, c.now
+		c.emit(c.inspectEffect(w))
+	default:
+		c.notWaiting(ev.Node)
 	}
 	for _, h := range ev.Places {
 		if h.State.Reduce != c.reduce || c.at(h.State.Place) == nil {
@@ -126,7 +135,7 @@ func (c *Coordinator) tryRebuild() {
 func (c *Coordinator) askLate() {
 	for _, n := range c.resumed.late {
 		if !c.gone[n] {
-			c.resumed.waiting = append(c.resumed.waiting, &inspection{retry{true, c.now}, n})
+			c.resumed.waiting = append(c.resumed.waiting, &inspection{retry: retry{true, c.now}, node: n})
 		}
 	}
 	c.resumed.late = nil
@@ -137,8 +146,13 @@ func (c *Coordinator) askLate() {
 func (c *Coordinator) rebuild() {
 	c.shown = true // somebody may have seen the present generation
 	keptBy := make([]*Held, len(c.places))
+	at := make([][]*found, len(c.places))
+	for i := range c.resumed.found {
+		f := &c.resumed.found[i]
+		at[f.held.State.Place] = append(at[f.held.State.Place], f)
+	}
 	for _, p := range c.places { // parents first
-		c.rebuildPlace(p, keptBy)
+		c.rebuildPlace(p, at[p.pos], keptBy)
 	}
 	for _, f := range c.resumed.found {
 		if p := c.places[f.held.State.Place]; p.life != live || p.node != f.node {
@@ -161,7 +175,10 @@ func (c *Coordinator) rebuild() {
 			c.empty(p, LostReset, "")
 		}
 	}
-	c.resumed.found, c.resumed.lost = nil, nil
+	for _, ev := range c.resumed.missing {
+		c.sourceMissing(ev)
+	}
+	c.resumed.found, c.resumed.lost, c.resumed.missing = nil, nil, nil
 }
 
 // named returns what a place says of its child at pos.
@@ -176,19 +193,18 @@ func named(h *Held, pos int) Child {
 	return Child{}
 }
 
-func (c *Coordinator) rebuildPlace(p *place, keptBy []*Held) {
+func (c *Coordinator) rebuildPlace(p *place, at []*found, keptBy []*Held) {
 	var above *Held // nil if the parent is dead or empty: then the places say whose they are
 	if up := c.parent(p); up != nil {
 		above = keptBy[up.pos]
 	}
 	name := named(above, p.pos)
 	var best *found
-	for i := range c.resumed.found {
-		f := &c.resumed.found[i]
+	for _, f := range at {
 		s := c.byID[f.held.State.Source]
 		switch {
 		case f.held.State.Ring > 0: // its neighbours may have gone on without it
-		case f.held.State.Place != p.pos || c.resumed.died(f.held.State) || s == nil || s.position >= 0 || s.deleted:
+		case c.resumed.died(f.held.State) || s == nil || s.position >= 0 || s.deleted:
 		case !name.Gen.IsZero() && (f.node != name.Node || f.held.State.Gen != name.Gen):
 		case c.parent(p) != nil && c.parent(p).life == dead && f.held.State.Parent.Gen != c.parent(p).gen:
 		case best == nil || best.held.State.Gen.Compare(f.held.State.Gen) < 0:
@@ -217,7 +233,9 @@ func (c *Coordinator) adopt(p *place, l life, s *source, sg phalanx.Generation, 
 	if s.gen.Less(sg) {
 		s.gen, s.holders, s.arrival = sg, nil, 0
 	}
-	p.life, p.source, p.sourceGen, p.node, p.gen, p.born = l, s, sg, n, g, g
-	p.final, p.told = s.final == sg, l == live
+	p.source, p.sourceGen, p.node, p.gen, p.born = s, sg, n, g, g
+	c.become(p, l)
+	p.final, p.told, p.heard = s.final == sg, l == live, c.now
+	c.changed(s)
 	c.touch(p)
 }

@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"slices"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/planted"
 )
@@ -41,9 +43,12 @@ func (c *Coordinator) held(p *place) verdict {
 // repair empties every dead place that is needed again, until nothing changes,
 // and gives the places back to their sources where those have another copy.
 func (c *Coordinator) repair() {
-	for changed := true; changed; {
+	for changed := len(c.dead) > 0; changed; {
 		changed = false
-		for _, p := range c.places { // the root first
+		c.dead = slices.DeleteFunc(c.dead, func(p *place) bool { return p.life != dead })
+		slices.SortFunc(c.dead, byPosition) // the root first
+		c.dead = slices.Compact(c.dead)
+		for _, p := range c.dead {
 			if p.life == dead && c.held(p) == notHeld && !planted.On(planted.LeaveEmpty) {
 				c.empty(p, LostUnheld, "")
 				changed = true
@@ -65,7 +70,8 @@ func (c *Coordinator) lose(p *place, why Reason, text string, ask bool) {
 		return
 	}
 	c.breakRing(p)
-	p.life, p.stalled = dead, false
+	p.stalled = false
+	c.become(p, dead)
 	c.emit(Notify{What: NoteLost, Place: p.pos, Source: p.source.id, Node: p.node, Gen: p.gen, Reason: why, Text: text})
 	if why != LostDown {
 		c.unwanted(p, false)
@@ -150,16 +156,19 @@ func (c *Coordinator) vacate(p *place, why Reason, text string) {
 	if s.deleted {
 		c.enough(s.id)
 	}
-	p.life, p.source, p.final, p.stalled = vacant, nil, false, false
+	c.become(p, vacant)
+	p.source, p.final, p.stalled = nil, false, false
+	c.changed(s)
 	c.unhand(p, false)
 }
 
 // clear gives p's output a new label: p keeps its source and makes it again.
 func (c *Coordinator) clear(p *place) {
-	if c.cleared[p.pos] {
+	if p.cleared {
 		return
 	}
-	c.cleared[p.pos] = true
+	p.cleared = true
+	c.cleared = append(c.cleared, p.pos)
 	p.gen = c.nextGen()
 	c.unhand(p, true)
 }
@@ -185,7 +194,7 @@ func (c *Coordinator) unhand(p *place, keeps bool) {
 func (c *Coordinator) nodeGone(ev NodeGone) {
 	if ev.Down {
 		c.gone[ev.Node] = true
-		c.dropStops(func(s *stop) bool { return s.effect.Node == ev.Node })
+		c.noStopsAt(ev.Node)
 	}
 	c.leftOut(ev)
 	why := LostSuspected
@@ -194,7 +203,7 @@ func (c *Coordinator) nodeGone(ev NodeGone) {
 	}
 	for _, s := range c.sources {
 		if ev.Down {
-			s.drop(ev.Node)
+			c.drop(s, ev.Node)
 		} else {
 			c.bar(s, ev.Node)
 		}
@@ -240,7 +249,7 @@ func (c *Coordinator) placeLost(ev PlaceLost) {
 		return
 	}
 	if ev.Reason == LostDown {
-		p.source.drop(p.node)
+		c.drop(p.source, p.node)
 	} else {
 		c.bar(p.source, p.node)
 	}
@@ -284,12 +293,15 @@ func (c *Coordinator) edge(parent int, parentGen PlaceGen, child int, childGen P
 // what was shown under the present one, and tells who was cleared.
 func (c *Coordinator) restartTarget() {
 	var places []int
-	for pos, was := range c.cleared {
-		if was && c.places[pos].life == live && c.places[pos].gen != c.places[pos].born {
+	slices.Sort(c.cleared)
+	for _, pos := range c.cleared {
+		p := c.places[pos]
+		p.cleared = false
+		if p.life == live && p.gen != p.born {
 			places = append(places, pos)
 		}
-		c.cleared[pos] = false
 	}
+	c.cleared = c.cleared[:0]
 	if places != nil {
 		c.emit(Notify{What: NoteCleared, Places: places})
 	}
@@ -299,7 +311,7 @@ func (c *Coordinator) restartTarget() {
 	}
 	if c.stale {
 		c.stale, c.shown = false, false
-		c.places[0].dirty = true
+		c.soil(c.places[0])
 	}
 }
 
@@ -313,7 +325,7 @@ func (c *Coordinator) restarted(ev Restarted) {
 		c.release()
 		return
 	}
-	c.places[0].dirty = true
+	c.soil(c.places[0])
 	c.emit(Notify{What: NoteRestarted, Text: ev.Gen.String()})
 }
 

@@ -44,8 +44,8 @@ func (c *Coordinator) mayCircle() {
 		return
 	}
 	wait := ringPatience
-	if c.cfg.Bandwidth > 0 {
-		link := time.Duration(float64(c.meta.Size) / c.cfg.Bandwidth * float64(time.Second))
+	if _, bandwidth := c.network(); bandwidth > 0 {
+		link := time.Duration(float64(c.meta.Size) / bandwidth * float64(time.Second))
 		wait = min(max(wait, link/ringShare), ringPatienceMax)
 	}
 	c.ring, c.ringUntil = gathering, c.now+wait
@@ -113,7 +113,7 @@ func (c *Coordinator) member(i int, of map[phalanx.NodeID]int, tried map[phalanx
 		return false
 	}
 	for _, h := range s.holders {
-		if h.node == "" || !c.wanting[h.node] || tried[h.node] || c.now < h.barred {
+		if !c.takes(h) || !c.wanting[h.node] || tried[h.node] {
 			continue
 		}
 		tried[h.node] = true

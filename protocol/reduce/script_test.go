@@ -123,6 +123,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 		s.world = newWorld(t, cfg)
 		s.log = s.record
 		s.mute = flag("mute")
+		s.rootGone = flag("rootgone")
 		s.verbose, s.places = flag("acks"), flag("places")
 		for i, id := range cfg.Sources[:m] {
 			s.src[id] = &object{id: id, value: 1 << i, size: int64(num("size", 4096)), gen: phalanx.Generation{Epoch: 1, Seq: 1}}
@@ -130,10 +131,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 		return
 	case "start":
 		s.step(reduce.Start{})
-	case "put": // R1 [node=] [partial] [value=] [size=]: a source is put
+	case "put": // R1 [node=] [partial [target]] [value=] [size=]: a source is put
 		o := obj()
 		o.holders = append(o.holders, phalanx.NodeID(arg("node", "N"+string(o.id[1:]))))
-		o.whole, o.final = !flag("partial"), !flag("partial")
+		o.whole, o.final, o.target = !flag("partial"), !flag("partial"), flag("target")
 		o.value = int64(num("value", int(o.value)))
 		o.size = int64(num("size", int(o.size)))
 		if flag("quiet") {
@@ -169,22 +170,31 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 		o.value, o.whole, o.final = int64(num("value", int(o.value))), false, false
 		o.holders = nil
 		s.step(reduce.SourceReset{Source: o.id, Gen: o.gen})
-	case "gone": // R1 kind=aborted|deleted|lost
+	case "gone": // R1 kind=aborted|deleted|lost [unheard]
 		o := obj()
-		kind := map[string]phalanx.Kind{"aborted": phalanx.ErrAborted, "deleted": phalanx.ErrDeleted, "lost": phalanx.ErrLost}[arg("kind", "")]
-		o.holders, o.gone = nil, true
-		gen := o.gen
+		o.gone = map[string]phalanx.Kind{"aborted": phalanx.ErrAborted, "deleted": phalanx.ErrDeleted, "lost": phalanx.ErrLost}[arg("kind", "")]
+		o.holders, o.was, o.final = nil, o.gen, false
 		o.gen.Seq++
-		o.final = false
-		s.step(reduce.SourceGone{Source: o.id, Gen: gen, Kind: kind})
+		if !flag("unheard") {
+			s.step(reduce.SourceGone{Source: o.id, Gen: o.was, Kind: o.gone})
+		}
 	case "kill": // N1: a node leaves the view
 		s.kill(nod())
 		s.step(reduce.NodeGone{Node: nod().id, Down: true})
+	case "leaving": // N1 …: these are about to leave
+		var nodes []phalanx.NodeID
+		for _, a := range d.CmdArgs {
+			nodes = append(nodes, phalanx.NodeID(a.Key))
+		}
+		s.step(reduce.Leaving{Nodes: nodes})
 	case "suspect":
 		s.step(reduce.NodeGone{Node: nod().id})
-	case "panic": // R1: the actor of its place ends
+	case "panic": // R1 [unheard]: the actor of its place ends
 		p := placeOf()
 		delete(s.node(p.Node).places, p.Place)
+		if flag("unheard") { // its end is told once, and that is lost
+			break
+		}
 		s.step(reduce.PlaceLost{Place: p.Place, Gen: p.Gen, Reason: reduce.LostPanic, Text: "boom"})
 	case "lost": // R1 [gen=a/s] [edge]: only the report
 		p := placeOf()
@@ -210,6 +220,15 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 	case "waits": // R1 text=: its place has no memory for its output
 		p := placeOf()
 		s.step(reduce.Waiting{Place: p.Place, Gen: p.Gen, Text: arg("text", "")})
+	case "combines": // R1 text=: the op that its place has called does not return
+		p := placeOf()
+		s.step(reduce.Combining{Place: p.Place, Gen: p.Gen, Text: arg("text", "")})
+	case "opfails": // R1 [of=] [old]: the op has failed at its place, on what comes from another source
+		p := placeOf()
+		if flag("old") {
+			p.Gen.Seq--
+		}
+		s.step(reduce.CombineFailed{Place: p.Place, Gen: p.Gen, Source: phalanx.ObjectID(arg("of", "")), Kind: phalanx.ErrInvalid, Text: arg("text", "")})
 	case "keep": // on|off
 		on := first() == "on"
 		s.keep = func() bool { return on }
@@ -246,7 +265,11 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) {
 func (s *script) raw(t *testing.T, cmd string, arg func(string, string) string, placeOf func() reduce.PlaceInfo) {
 	switch cmd {
 	case "attached":
-		s.step(reduce.Attached{Gen: s.gen, Coordinator: "D", Final: arg("final", "") != "", In: s.cfg.Sources[:1], Size: 8})
+		ev := reduce.Attached{Gen: s.gen, Coordinator: "D", Final: arg("final", "") != "", In: s.cfg.Sources[:1], Size: 8}
+		if arg("forgotten", "") != "" {
+			ev.In = nil
+		}
+		s.step(ev)
 	case "rejected":
 		s.step(reduce.Rejected{Kind: phalanx.ErrExists, Text: "another reduce makes it"})
 	case "targetgone":

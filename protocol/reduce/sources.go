@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -17,6 +18,11 @@ type source struct {
 	position int                // of its place, -1: none
 	stalled  bool               // lost a place because it made no progress
 	deleted  bool               // failed for ever
+	making   bool               // another Reduce makes it at its holder
+
+	slot  int  // in Coordinator.queue, from 1 on; 0: it is not there
+	aside bool // it is among Coordinator.aside: no holder takes a place now
+	whole bool // it is ready and final
 }
 
 // holder is a node where a source can be read.
@@ -35,10 +41,15 @@ func (s *source) holder(n phalanx.NodeID) *holder {
 	return nil
 }
 
-func (s *source) drop(n phalanx.NodeID) {
+// drop takes note that s cannot be read at n any more.
+func (c *Coordinator) drop(s *source, n phalanx.NodeID) {
+	if s.holder(n) == nil {
+		return
+	}
 	s.holders = slices.DeleteFunc(s.holders, func(h *holder) bool { return h.node == n })
 	if len(s.holders) == 0 {
 		s.arrival = 0
+		c.changed(s)
 	}
 }
 
@@ -47,11 +58,16 @@ func (s *source) drop(n phalanx.NodeID) {
 // there is room for it.
 func (c *Coordinator) surveyed(ev Surveyed) {
 	first := c.arrivals == 0
+	for _, r := range ev.Ready {
+		c.candidate(r.Node)
+	}
+	of := map[phalanx.ObjectID][]Ready{}
+	for _, r := range ev.Ready {
+		of[r.Source] = append(of[r.Source], r)
+	}
 	for _, s := range c.sources {
-		for _, r := range ev.Ready {
-			if r.Source == s.id {
-				c.ready(r)
-			}
+		for _, r := range of[s.id] {
+			c.ready(r)
 		}
 	}
 	if first && c.tree.Len() > 0 && c.meta.Size <= c.cfg.Room {
@@ -65,6 +81,8 @@ func (c *Coordinator) rootHere(turn uint64) {
 	at := slices.IndexFunc(c.sources, func(s *source) bool { return s.arrival == turn })
 	if own >= 0 && at >= 0 {
 		c.sources[own].arrival, c.sources[at].arrival = turn, c.sources[own].arrival
+		c.changed(c.sources[own])
+		c.changed(c.sources[at])
 	}
 }
 
@@ -76,9 +94,11 @@ func (c *Coordinator) ready(ev Ready) {
 	if s.gen.Less(ev.Gen) {
 		c.sourceReset(s.id, ev.Gen)
 	}
+	c.candidate(ev.Node)
 	if !c.fix(s.id, ev.Meta) {
 		return
 	}
+	s.making = ev.Kind == Target && !ev.Final
 	if s.holder(ev.Node) == nil {
 		s.holders = append(s.holders, &holder{node: ev.Node})
 	}
@@ -89,6 +109,7 @@ func (c *Coordinator) ready(ev Ready) {
 		c.arrivals++
 		s.arrival = c.arrivals
 	}
+	c.changed(s)
 }
 
 // fix takes size, element type and degree from the first source, and reports
@@ -101,15 +122,15 @@ func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
 		if c.phase == finalising {
 			return false // it is too late to matter
 		}
-		c.fail(c.fault(id, phalanx.ErrMismatch, "it is %s, but %q is %s", describe(m), string(c.first), describe(c.meta)), true)
+		c.hopeless(c.fault(id, phalanx.ErrMismatch, "it is %s, but %q is %s", describe(m), string(c.first), describe(c.meta)))
 		return false
 	}
 	if err := m.Validate(); err != nil {
-		c.fail(c.fault(id, phalanx.ErrInvalid, "%w", cause(err)), true)
+		c.hopeless(c.fault(id, phalanx.ErrInvalid, "%w", cause(err)))
 		return false
 	}
 	if c.cfg.Op.Builtin() && !c.cfg.Op.Supports(m.DType) {
-		c.fail(c.fault(id, phalanx.ErrInvalid, "%s is not defined on %v", c.cfg.Op, m.DType), true)
+		c.hopeless(c.fault(id, phalanx.ErrInvalid, "%s is not defined on %v", c.cfg.Op, m.DType))
 		return false
 	}
 	c.fixed, c.meta, c.first = true, m, id
@@ -117,7 +138,11 @@ func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
 	if !c.inline {
 		d := c.cfg.Degree
 		if d == 0 {
-			d = ChooseDegree(c.cfg.Num, m.Size, c.cfg.Latency, c.cfg.Bandwidth)
+			latency, bandwidth := c.network()
+			d = ChooseDegree(c.cfg.Num, m.Size, latency, bandwidth)
+			if d > MaxDegree {
+				d = 2
+			}
 		}
 		c.plant(d)
 		c.mayCircle()
@@ -128,12 +153,18 @@ func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
 // unfix forgets the first source's size if that source was given up before
 // any other was ready: the next one may differ.
 func (c *Coordinator) unfix() {
-	for _, s := range c.sources {
-		if s.arrival > 0 || s.position >= 0 {
-			return
-		}
+	if !c.fixed {
+		return
 	}
-	if c.fixed && c.phase != inspecting && len(c.nodes) == 0 && len(c.combine.inputs) == 0 {
+	some := func(s *source) bool { return s.arrival > 0 || s.position >= 0 }
+	if c.some != nil && some(c.some) {
+		return
+	}
+	if i := slices.IndexFunc(c.sources, some); i >= 0 {
+		c.some = c.sources[i]
+		return
+	}
+	if c.phase != inspecting && len(c.nodes) == 0 && len(c.combine.inputs) == 0 {
 		if c.ring == gathering {
 			c.watchSources()
 		}
@@ -151,6 +182,7 @@ func (c *Coordinator) sourceFinal(ev SourceFinal) {
 	}
 	if s.final.Less(ev.Gen) {
 		s.final, s.stalled = ev.Gen, false
+		c.changed(s)
 	}
 	if p := c.placeOf(s); p != nil && p.sourceGen == ev.Gen {
 		p.final = true
@@ -165,6 +197,7 @@ func (c *Coordinator) sourceReset(id phalanx.ObjectID, gen phalanx.Generation) {
 		return
 	}
 	s.gen, s.holders, s.arrival, s.stalled = gen, nil, 0, false
+	c.changed(s)
 	if p := c.placeOf(s); p != nil && !p.final {
 		c.empty(p, LostReset, "")
 	}
@@ -177,10 +210,14 @@ func (c *Coordinator) sourceGone(ev SourceGone) {
 		return
 	}
 	s.gen, s.holders, s.arrival, s.stalled = ev.Gen, nil, 0, false
+	c.changed(s)
 	p := c.placeOf(s)
 	switch ev.Kind {
 	case phalanx.ErrDeleted:
-		s.deleted = true
+		if !s.deleted {
+			s.deleted = true
+			c.deleted++
+		}
 		if p != nil && !p.final {
 			c.empty(p, LostDeleted, "")
 		} else if p != nil && p.life == live {
@@ -196,23 +233,51 @@ func (c *Coordinator) sourceGone(ev SourceGone) {
 	c.unfix()
 }
 
+// sourceMissing empties the place that has read a source, unless that is known to be final.
+func (c *Coordinator) sourceMissing(ev SourceMissing) {
+	s := c.byID[ev.Source]
+	switch {
+	case s == nil:
+	case c.phase == inspecting:
+		c.resumed.missing = append(c.resumed.missing, ev)
+	case c.phase == running:
+		if p := c.placeOf(s); p != nil && !p.final {
+			c.sourceGone(SourceGone{Source: ev.Source, Gen: cmp.Or(ev.Gen, p.sourceGen), Kind: ev.Kind})
+		}
+	}
+}
+
+// hopeless fails the Reduce because of its sources. Before Begin is answered the target may
+// be final already, made by the same request: then what became of them does not matter.
+func (c *Coordinator) hopeless(err *phalanx.Error) {
+	switch {
+	case !c.ask.pending || c.phase == ended:
+		c.fail(err, true)
+	case c.phase != following && c.unsaid == nil:
+		c.unsaid = err
+	}
+}
+
 // enough fails the Reduce if too few sources are left that can ever be ready;
 // id is the one that was deleted last.
 func (c *Coordinator) enough(id phalanx.ObjectID) {
-	left := 0
+	if len(c.sources)-c.deleted >= c.cfg.Num {
+		return
+	}
+	left, combined := 0, c.combine.set()
 	for _, s := range c.sources {
-		if !s.deleted || s.position >= 0 || c.combine.has(s) {
+		if !s.deleted || s.position >= 0 || combined[s] {
 			left++
 		}
 	}
 	if left < c.cfg.Num {
-		c.fail(c.fault(id, phalanx.ErrDeleted, "%d sources are left, %d are needed for %q", left, c.cfg.Num, string(c.cfg.Target)), true)
+		c.hopeless(c.fault(id, phalanx.ErrDeleted, "%d sources are left, %d are needed for %q", left, c.cfg.Num, string(c.cfg.Target)))
 	}
 }
 
 func (c *Coordinator) holderGone(ev HolderGone) {
 	if s := c.byID[ev.Source]; s != nil {
-		s.drop(ev.Node)
+		c.drop(s, ev.Node)
 		c.unfix()
 	}
 }
@@ -234,10 +299,10 @@ func (c *Coordinator) pick(s *source) *holder {
 	var best *holder
 	least := 0
 	for _, h := range s.holders {
-		if h.barred > c.now || h.node == "" {
+		if !c.takes(h) {
 			continue
 		}
-		if n := c.load(h.node); best == nil || n < least {
+		if n := c.loads[h.node]; best == nil || n < least {
 			best, least = h, n
 		}
 	}
@@ -246,15 +311,11 @@ func (c *Coordinator) pick(s *source) *holder {
 
 // usable reports whether pick finds something.
 func (c *Coordinator) usable(s *source) bool {
-	return slices.ContainsFunc(s.holders, func(h *holder) bool { return h.barred <= c.now && h.node != "" })
+	return slices.ContainsFunc(s.holders, c.takes)
 }
 
-func (c *Coordinator) load(n phalanx.NodeID) int {
-	k := 0
-	for _, p := range c.places {
-		if p.life == live && p.node == n {
-			k++
-		}
-	}
-	return k
+// takes reports whether a place can be tried at a holder. A member that is about to
+// leave takes none. What it has is copied by others, which are holders then.
+func (c *Coordinator) takes(h *holder) bool {
+	return h.barred <= c.now && h.node != "" && !slices.Contains(c.leaving, h.node)
 }

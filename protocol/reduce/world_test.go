@@ -33,6 +33,7 @@ type world struct {
 	nodes    map[phalanx.NodeID]*node
 	src      map[phalanx.ObjectID]*object
 	queue    []message
+	rootGone bool                    // when the target is to become final, its root has ended
 	mute     bool                    // the directory does not answer
 	hold     map[phalanx.NodeID]bool // messages to these nodes wait
 	choose   func(n int) int         // which message is next
@@ -80,7 +81,9 @@ type object struct {
 	holders []phalanx.NodeID
 	whole   bool // all its bytes are there
 	final   bool
-	gone    bool
+	gone    phalanx.Kind       // what has become of it; 0: nothing
+	was     phalanx.Generation // that is gone
+	target  bool               // another Reduce makes it
 }
 
 func (o *object) made() value {
@@ -206,8 +209,16 @@ func (w *world) carryOut(e reduce.Effect) {
 			w.push(s)
 		}
 		for _, id := range slices.Sorted(maps.Keys(w.src)) {
-			if o := w.src[id]; o.final && len(o.holders) == 0 {
+			switch o := w.src[id]; {
+			case len(o.holders) > 0:
+			case o.final:
 				w.push(reduce.SourceFinal{Source: id, Gen: o.gen})
+			case o.gone == phalanx.ErrLost:
+				w.push(reduce.SourceFinal{Source: id, Gen: o.was})
+			case o.gone == phalanx.ErrDeleted:
+				w.push(reduce.SourceMissing{Source: id, Gen: o.was, Kind: phalanx.ErrDeleted})
+			default:
+				w.push(reduce.SourceMissing{Source: id, Kind: phalanx.ErrAborted})
 			}
 		}
 	case reduce.Remember:
@@ -223,6 +234,14 @@ func (w *world) carryOut(e reduce.Effect) {
 			if r := w.node(e.Node).places[e.Parent]; r != nil {
 				w.place(r, reduce.Asked{ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen})
 			}
+		})
+	case reduce.AskRuns:
+		w.send(e.Node, func() {
+			if r := w.node(e.Node).places[e.Place]; r != nil {
+				w.place(r, reduce.AskedRuns{Place: e.Place, Gen: e.Gen})
+				return
+			}
+			w.push(reduce.PlaceLost{Place: e.Place, Gen: e.Gen, Reason: reduce.LostPanic, Text: "it does not run any more"})
 		})
 	case reduce.Inspect:
 		w.send(e.Node, func() { w.inspect(e) })
@@ -243,8 +262,11 @@ func (w *world) announcements(o *object) []reduce.Ready {
 	var all []reduce.Ready
 	for _, n := range o.holders {
 		kind := reduce.Origin
-		if o.final {
+		switch {
+		case o.final:
 			kind = reduce.Complete
+		case o.target:
+			kind = reduce.Target
 		}
 		all = append(all, reduce.Ready{Source: o.id, Node: n, Gen: o.gen, Meta: meta(o.size), Kind: kind, Final: o.final})
 	}
@@ -289,10 +311,15 @@ func (w *world) finalise(e reduce.Finalise) {
 		w.step(reduce.FinaliseRefused{Gen: e.Gen, Kind: phalanx.ErrReset, Text: "superseded"})
 		return
 	}
+	if w.rootGone && e.At != "" && w.final == nil {
+		w.rootGone = false
+		w.step(reduce.FinaliseRefused{Gen: e.Gen, Kind: phalanx.ErrLost, Text: "it has ended"})
+		return
+	}
 	if w.final == nil {
 		w.final = &e
 		for _, id := range e.In {
-			if !w.src[id].final && !w.src[id].gone {
+			if !w.src[id].final && w.src[id].gone == 0 {
 				w.t.Fatalf("the target is final before its source %s", id)
 			}
 		}
@@ -324,11 +351,15 @@ func sumOf(d phalanx.Digest) int64 { return int64(binary.BigEndian.Uint64(d[8:])
 func (w *world) inspect(e reduce.Inspect) {
 	n := w.node(e.Node)
 	n.floor = max(n.floor, e.Attempt)
-	ev := reduce.Inspected{Node: e.Node, Attempt: e.Attempt}
+	ev := reduce.Inspected{Node: e.Node, Attempt: e.Attempt, From: e.From}
 	for _, pos := range slices.Sorted(maps.Keys(n.places)) {
 		r := n.places[pos]
 		w.place(r, reduce.Inspecting{Attempt: e.Attempt})
-		if r.core.Runs() {
+		switch {
+		case pos < e.From || !r.core.Runs():
+		case len(ev.Places) == 2 && ev.Next == 0: // as many as go into one answer
+			ev.Next = pos
+		case ev.Next == 0:
 			ev.Places = append(ev.Places, r.core.Held())
 		}
 	}

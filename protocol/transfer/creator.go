@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // CreatorConfig fixes one Creator.
@@ -13,7 +14,7 @@ type CreatorConfig struct {
 	Object      phalanx.ObjectID
 	Meta        phalanx.Meta
 	Copies      int
-	InlineLimit int64 // bytes; a smaller object is put in one change
+	InlineLimit int64 // bytes; a smaller object is put in one change, unless others may have a part of it
 	FirstNum    uint64
 }
 
@@ -48,6 +49,7 @@ type Creator struct {
 	meta    phalanx.Meta
 	began   bool // the source is being read
 	first   bool // the first piece is filled
+	shown   bool // and was announced: others may have a part of the bytes
 	filled  bool
 	digest  phalanx.Digest
 	owner   phalanx.NodeID
@@ -80,7 +82,7 @@ func (c *Creator) Step(_ time.Duration, ev CreatorEvent) []CreatorEffect {
 	case FirstPiece:
 		c.first = true
 		if c.step == making {
-			c.emit(Announce{Num: c.next(), Gen: c.gen, Origin: true, Begun: true})
+			c.announce()
 		}
 	case Filled:
 		c.fill(ev)
@@ -146,8 +148,20 @@ func (c *Creator) fill(f Filled) {
 	}
 }
 
+// announce has the owner send others here.
+func (c *Creator) announce() {
+	c.shown = true
+	c.emit(Announce{Num: c.next(), Gen: c.gen, Origin: true, Begun: true})
+}
+
+// small reports whether all bytes are there, and so few that they belong with the
+// owner.
+func (c *Creator) small() bool { return c.filled && c.meta.Size < c.cfg.InlineLimit }
+
+// finish records the object. What others may have a part of is never inline: a
+// generation's bytes come in one way only, so that each of them goes on reading.
 func (c *Creator) finish() {
-	if c.meta.Size < c.cfg.InlineLimit {
+	if c.small() && (!c.shown || planted.On(planted.InlineAfterAll)) {
 		c.inline()
 		return
 	}
@@ -196,8 +210,8 @@ func (c *Creator) answered(a Answered) {
 		c.gen = a.Gen
 		c.step = making
 		c.emit(Show{Gen: a.Gen})
-		if c.read(); c.first {
-			c.emit(Announce{Num: c.next(), Gen: c.gen, Origin: true, Begun: true})
+		if c.read(); c.first && !c.small() {
+			c.announce()
 		}
 		if c.filled {
 			c.finish()

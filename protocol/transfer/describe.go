@@ -33,7 +33,11 @@ func words(pairs ...any) string {
 
 // String returns a line for e.
 func (e Locate) String() string {
-	return fmt.Sprintf("#%d locate, room %d%s", e.Num, e.Room, words("and wait", e.Wait))
+	s := fmt.Sprintf("#%d locate, room %d%s", e.Num, e.Room, words("and wait", e.Wait))
+	if e.Failed != 0 {
+		s += fmt.Sprintf(", since lease %s has failed", lease(e.Failed))
+	}
+	return s
 }
 
 // String returns a line for e.

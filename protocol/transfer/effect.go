@@ -10,11 +10,13 @@ import (
 type Effect interface{ effect() }
 
 type (
-	// Locate asks the directory for a sender.
+	// Locate asks the directory for a sender. Failed is the lease that has just
+	// failed, or 0: the break of a stream may have taken its report with it.
 	Locate struct {
-		Num  uint64
-		Room int64
-		Wait bool
+		Num    uint64
+		Room   int64
+		Wait   bool
+		Failed uint64
 	}
 	// Cancel withdraws a request, and the lease that answered it.
 	Cancel struct{ Num uint64 }

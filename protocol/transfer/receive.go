@@ -41,6 +41,7 @@ func (r *Receiver) end(e Ended) {
 		reason += ": " + e.Text
 	}
 	r.emit(ReportFailed{Num: r.next(), Lease: lease, Reason: reason})
+	r.failed = lease
 	if e.Why != Busy && e.Why != Superseded { // those are well
 		r.loses(sender, e.Why, e.Held)
 	}

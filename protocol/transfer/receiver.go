@@ -65,6 +65,7 @@ type Receiver struct {
 	ended  uint64 // the stream that has sent all, until its last bytes are checked
 	sender phalanx.NodeID
 	lease  uint64
+	failed uint64 // the lease that has just failed, until a Locate says so
 	beside bool
 	origin phalanx.NodeID // of gen, as the owner says
 	rate   int64
@@ -211,7 +212,8 @@ func (r *Receiver) search() {
 	r.locate = r.next()
 	r.why = Answered{}
 	r.waits = slices.ContainsFunc(r.callers, func(c caller) bool { return c.wait }) || !r.gen.IsZero()
-	r.emit(Locate{Num: r.locate, Room: r.room, Wait: r.waits})
+	r.emit(Locate{Num: r.locate, Room: r.room, Wait: r.waits, Failed: r.failed})
+	r.failed = 0
 }
 
 // abandon ends the transfer once nobody is left, here or downstream (2.14).

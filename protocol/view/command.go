@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // Command is a change of the view that somebody asks for. Delivery is at most
@@ -19,21 +21,35 @@ type Command interface {
 }
 
 type (
-	// AddMember asks to let Member in. An older incarnation of the same name
-	// is removed.
-	AddMember struct{ Member Member }
+	// AddMember asks to let Member in, if it has what the members have in common. Replaces
+	// is the older incarnation of its name whose process is known to be gone, which is
+	// removed. While another member has that name the command has no effect.
+	AddMember struct {
+		Member   Member
+		Common   Common
+		Replaces phalanx.NodeID `json:",omitempty"`
+	}
 
 	// RemoveMember asks to remove Node: it is down, or has handed over. Unless
 	// Dead says that its process is known to be gone, the leader first lets
 	// Node's lease end. Of another node than the own one it counts only while it
 	// is proposed again, at least every Config.SilentAfter.
+	//
+	// HandedOver is the number of the view as of which others keep what Node had; 0: it
+	// has not handed over. The command is void in a view whose Left is later: a member
+	// that Node relied on may be gone.
 	RemoveMember struct {
-		Node phalanx.NodeID
-		Dead bool `json:",omitempty"`
+		Node       phalanx.NodeID
+		Dead       bool   `json:",omitempty"`
+		HandedOver uint64 `json:",omitempty"`
 	}
 
-	// Leaving asks to move all shards away from Node, and its vote.
-	Leaving struct{ Node phalanx.NodeID }
+	// Leaving asks to move all shards away from Node, and its vote; Stays takes that
+	// back, as Node could not leave.
+	Leaving struct {
+		Node  phalanx.NodeID
+		Stays bool `json:",omitempty"`
+	}
 
 	// InSync says of each listed shard that its Next has caught up.
 	InSync struct{ Shards []Synced }
@@ -47,6 +63,12 @@ type (
 		Epoch uint64
 		Node  phalanx.NodeID
 	}
+
+	// seat has the view name the voters that raft has changed to. Only the leader
+	// proposes it, once it has applied the change: so a majority of them knows that
+	// they are the voters, and the view promises that any minority of them may die,
+	// the leader too.
+	seat struct{ Voters []phalanx.NodeID }
 )
 
 // Synced says that Node has all of a shard's state in Epoch.
@@ -63,6 +85,7 @@ type wireCommand struct {
 	Leave  *Leaving      `json:",omitempty"`
 	Synced *InSync       `json:",omitempty"`
 	Drop   *Drop         `json:",omitempty"`
+	Seat   *seat         `json:",omitempty"`
 }
 
 func (c AddMember) command() wireCommand    { return wireCommand{Add: &c} }
@@ -70,17 +93,20 @@ func (c RemoveMember) command() wireCommand { return wireCommand{Remove: &c} }
 func (c Leaving) command() wireCommand      { return wireCommand{Leave: &c} }
 func (c InSync) command() wireCommand       { return wireCommand{Synced: &c} }
 func (c Drop) command() wireCommand         { return wireCommand{Drop: &c} }
+func (c seat) command() wireCommand         { return wireCommand{Seat: &c} }
 
 func (c AddMember) settled(v View) bool {
-	m, ok := v.byName(c.Member.ID)
+	m, ok := v.Namesake(c.Member.ID)
 	return ok && (m.ID == c.Member.ID || younger(m.ID, c.Member.ID))
 }
 
-func (c RemoveMember) settled(v View) bool { return !v.Has(c.Node) }
+func (c RemoveMember) settled(v View) bool {
+	return !v.Has(c.Node) || c.HandedOver != 0 && v.Left > c.HandedOver && !planted.On(planted.GoByOldProposal)
+}
 
 func (c Leaving) settled(v View) bool {
 	m, ok := v.Member(c.Node)
-	return !ok || m.Leaving
+	return !ok || m.Leaving != c.Stays
 }
 
 func (c InSync) settled(v View) bool {
@@ -101,6 +127,8 @@ func (s Synced) counts(v View) bool {
 }
 
 func (c Drop) settled(v View) bool { return !c.counts(v) }
+
+func (c seat) settled(v View) bool { return slices.Equal(v.living(c.Voters), v.Voters) }
 
 func (c Drop) counts(v View) bool {
 	if c.Shard < 0 || c.Shard >= len(v.Shards) {
@@ -135,6 +163,9 @@ func DecodeCommand(data []byte) (Command, error) {
 	}
 	if w.Drop != nil && w.Drop.Node != "" {
 		found = append(found, *w.Drop)
+	}
+	if w.Seat != nil && len(w.Seat.Voters) > 0 {
+		found = append(found, *w.Seat)
 	}
 	if len(found) != 1 {
 		return nil, &phalanx.Error{Op: "view", Kind: phalanx.ErrInvalid, Err: errors.New("this is not one command")}

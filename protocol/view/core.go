@@ -27,15 +27,18 @@ type Core struct {
 	term   uint64         // the highest that is known to have a leader
 	heard  time.Duration  // when something was last heard of the leader, or this node's own clock was late
 	ticked time.Duration
+	woke   time.Duration  // when this node went on after it had hung
 	beat   time.Duration  // when the last own heartbeat was sent
 	turn   int            // which voter is asked when the leader is not known
 	seed   phalanx.NodeID // asked before any of them: it answered
 	lease  time.Duration
 
 	own      []proposal
-	leaving  bool   // this node has asked to leave
-	voter    *voter // nil until raft's first message, or Boot
+	leaving  bool          // this node has asked to leave
+	stays    time.Duration // until then it takes back that it leaves
+	voter    *voter        // nil until raft's first message, or Boot
 	election election
+	alarm    alarm
 	lead     *leading // Invariant: not nil exactly while raft says that this node leads
 }
 
@@ -50,6 +53,7 @@ type voter struct {
 	state   state // after entry applied
 	applied uint64
 	booted  bool
+	began   time.Duration // when a change of the voters was last added to the log
 }
 
 // New returns a Core that knows nothing. It panics if cfg is not valid.
@@ -58,7 +62,7 @@ func New(cfg Config) *Core {
 		panic(err)
 	}
 	cfg = cfg.withDefaults()
-	c := &Core{cfg: cfg, id: raftID(cfg.Self.ID), peers: map[uint64]phalanx.NodeID{}}
+	c := &Core{cfg: cfg, id: raftID(cfg.Self.ID), peers: map[uint64]phalanx.NodeID{}, woke: never}
 	c.peers[c.id] = cfg.Self.ID
 	return c
 }
@@ -80,12 +84,15 @@ func (c *Core) Step(ev Event) []Effect {
 	if c.fenced {
 		return nil
 	}
-	c.now = max(c.now, ev.at())
+	before := c.now
+	if c.now = max(c.now, ev.at()); c.now-before > c.cfg.VoterEvery+c.cfg.HeartbeatEvery {
+		c.woke = c.now
+	}
 	switch ev := ev.(type) {
 	case Boot:
 		c.boot()
 	case Tick:
-		c.tick()
+		c.tick(ev)
 	case Learn:
 		c.learn(ev)
 	case Receive:
@@ -119,16 +126,19 @@ func (c *Core) boot() {
 	c.bootVoter()
 	c.campaign()
 	c.settle()
-	c.propose(Propose{Command: AddMember{Member: c.cfg.Self}})
+	c.propose(Propose{Command: AddMember{Member: c.cfg.Self, Common: c.cfg.Common}})
 }
 
-func (c *Core) tick() {
-	late := c.now-c.ticked > c.cfg.VoterEvery+c.cfg.HeartbeatEvery
+func (c *Core) tick(ev Tick) {
+	hung := c.now - c.ticked
+	late := hung > c.cfg.VoterEvery+c.cfg.HeartbeatEvery
 	c.ticked = c.now
 	if late { // this node hung, so what it did not hear says nothing of the others
 		c.heard = c.now
 	}
+	c.watchMajority(ev.Suspects, hung)
 	c.retry()
+	c.goOn()
 	if c.lead != nil {
 		c.tickLeader()
 		return
@@ -147,6 +157,10 @@ func (c *Core) learn(ev Learn) {
 	}
 	if c.view.Cluster != "" && c.view.Cluster != ev.View.Cluster {
 		c.reject(ev.From, fmt.Errorf("it belongs to the cluster of %s, this node to that of %s", ev.View.Cluster, c.view.Cluster))
+		return
+	}
+	if err := ev.View.Common.Admit(c.cfg.Common); err != nil {
+		c.reject(ev.From, err)
 		return
 	}
 	if ev.Term > 0 && ev.View.Has(ev.From) {
@@ -174,19 +188,23 @@ func (c *Core) know(v View) {
 	for _, id := range v.Voters {
 		c.peers[raftID(id)] = id
 	}
+	if c.member && !was {
+		c.alarm.entered(c.now)
+	}
 	c.emit(Publish{View: v})
 	c.settleOwn()
 	if c.lead != nil {
 		c.pushAll(old)
 	}
 	c.goOn()
-	heir, ok := v.byName(c.cfg.Self.ID)
+	heir, ok := v.Namesake(c.cfg.Self.ID)
 	if !c.member && (was || ok && younger(heir.ID, c.cfg.Self.ID)) {
 		c.fence()
 	}
 }
 
 func (c *Core) fence() {
+	c.foundMajority() // it has decided without this node
 	c.fenced = true
 	c.emit(Fenced{})
 }

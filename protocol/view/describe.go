@@ -58,9 +58,17 @@ func (c RemoveMember) String() string {
 	if c.Dead {
 		return fmt.Sprintf("remove %s, which is dead", c.Node)
 	}
+	if c.HandedOver != 0 {
+		return fmt.Sprintf("remove %s, which has handed over as of view %d", c.Node, c.HandedOver)
+	}
 	return fmt.Sprintf("remove %s", c.Node)
 }
-func (c Leaving) String() string { return fmt.Sprintf("%s is leaving", c.Node) }
+func (c Leaving) String() string {
+	if c.Stays {
+		return fmt.Sprintf("%s stays", c.Node)
+	}
+	return fmt.Sprintf("%s is leaving", c.Node)
+}
 func (c InSync) String() string {
 	parts := make([]string, 0, len(c.Shards))
 	for _, s := range c.Shards {
@@ -68,6 +76,7 @@ func (c InSync) String() string {
 	}
 	return "in sync " + list(parts)
 }
+func (c seat) String() string { return "voters " + list(c.Voters) }
 func (c Drop) String() string { return fmt.Sprintf("drop %s from %d@%d", c.Node, c.Shard, c.Epoch) }
 
 func (e Send) String() string { return fmt.Sprintf("send %s: %s", e.To, Describe(e.Data)) }
@@ -99,4 +108,24 @@ func name(id phalanx.NodeID) string {
 		return "nobody"
 	}
 	return string(id)
+}
+
+// String describes this node's part in the decisions.
+func (c *Core) String() string {
+	s := fmt.Sprintf("view %d, %s leads term %d", c.view.Number, name(c.leader), c.term)
+	if c.voter == nil {
+		return s
+	}
+	v := c.voter
+	status := v.node.BasicStatus()
+	s += fmt.Sprintf("; a %v in term %d, has applied %d of %d entries", status.RaftState, status.GetTerm(), v.applied, v.last())
+	if s += ", voters " + list(c.named(v.conf.GetVoters())); v.joint() {
+		s += ", before " + list(c.named(v.conf.GetVotersOutgoing()))
+	}
+	if entries, err := v.log.Entries(v.applied+1, v.last()+1, 1<<16); err == nil {
+		for _, e := range entries {
+			s += fmt.Sprintf(" [%s]", describeEntry(e))
+		}
+	}
+	return s
 }

@@ -22,8 +22,11 @@
 //  5. Applying a command twice does nothing more than applying it once; a node
 //     that was removed does not come back under the same id.
 //
-// It survives the loss of a minority of the voters, also while these are being
-// replaced. Without a majority no view is decided and leases end.
+// It survives the loss of a minority of the voters that the view names, also while these
+// are being replaced: the leader begins a change only when most of the old and of the new
+// voters answer, and the view names the new ones when most of them know that they vote.
+// Without a majority no view is decided and leases end; a node that sees that says so, and
+// which voters are missing (Majority).
 //
 // Raft's own timers draw on process-wide randomness, which no simulation could
 // replay. So only a leader's RawNode is ever ticked, for its heartbeats, and the

@@ -69,7 +69,8 @@ type (
 	Settled struct{ Command Command }
 
 	// GaveUp says that a command of the own node did not become visible. It
-	// may still do.
+	// may still do. The part of the node that proposed it proposes it again by itself as
+	// long as it is needed: the host only notes it.
 	GaveUp struct{ Command Command }
 
 	// Reject says that what From sent was refused and changed nothing.

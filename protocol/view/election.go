@@ -88,14 +88,24 @@ func (c *Core) wait(round int) time.Duration {
 	return time.Duration(len(c.candidates())+c.place()) * c.cfg.Stagger << round
 }
 
-// rival is told that another voter campaigns in the same term, in which neither
-// gets the other's vote.
+// rival is told that another voter campaigns in the same term, in which neither gets the
+// other's vote. While the voters change this node may not know yet that the other one
+// votes. Then it does not ask for its vote, and has to take it to a later term.
 func (c *Core) rival(node phalanx.NodeID) {
 	all := c.candidates()
-	if slices.Index(all, node) > slices.Index(all, c.cfg.Self.ID) {
+	if slices.Index(all, node) > slices.Index(all, c.cfg.Self.ID) || !c.voter.votes(raftID(node)) {
 		c.election.next = c.now
 		c.stand()
 	}
+}
+
+// outdated is told that a voter is in a later term than the one in which this node
+// campaigned, and begins again. While the voters change, that one may not know yet that
+// this node votes: it would never ask for its vote, and campaign in vain for ever, always
+// a term ahead.
+func (c *Core) outdated() {
+	c.election.next = c.now
+	c.stand()
 }
 
 // place returns how many surviving voters campaign before this one.
@@ -114,11 +124,23 @@ func (c *Core) place() int {
 
 // candidates returns who may campaign, in their order.
 func (c *Core) candidates() []phalanx.NodeID {
-	all := slices.Clone(c.view.Voters)
-	for _, id := range c.voter.conf.GetVotersOutgoing() {
-		if n := c.peers[id]; !slices.Contains(all, n) {
-			all = append(all, n)
+	conf := c.voter.conf
+	var all []phalanx.NodeID
+	add := func(id phalanx.NodeID) {
+		if id != "" && !slices.Contains(all, id) {
+			all = append(all, id)
 		}
+	}
+	for _, m := range c.view.Members {
+		if slices.Contains(conf.GetVoters(), raftID(m.ID)) {
+			add(m.ID)
+		}
+	}
+	for _, id := range c.view.Voters {
+		add(id)
+	}
+	for _, id := range conf.GetVotersOutgoing() {
+		add(c.peers[id])
 	}
 	return all
 }

@@ -14,8 +14,12 @@ type (
 	// Boot makes this node the first of a new cluster.
 	Boot struct{ Now time.Duration }
 
-	// Tick says that time passed. It comes every Config.Stagger or so.
-	Tick struct{ Now time.Duration }
+	// Tick says that time passed, and which voters of the view this node suspects; others
+	// that it names do not matter. It comes every Config.Stagger or so.
+	Tick struct {
+		Suspects []phalanx.NodeID
+		Now      time.Duration
+	}
 
 	// Learn brings a view: from a seed, with Term 0, or what a Push brought.
 	Learn struct {

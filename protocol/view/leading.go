@@ -22,6 +22,9 @@ type leading struct {
 	heard   map[phalanx.NodeID]time.Duration
 	leases  map[phalanx.NodeID]time.Duration // no lease that this leader gave ends later
 	held    []held
+
+	wanted   []phalanx.NodeID // the voters to which is to be changed; nil: the present ones
+	wantedAt time.Duration    // since when
 }
 
 // held is a command that is not decided yet. It is proposed when that is safe,
@@ -74,9 +77,8 @@ func (c *Core) observe() {
 
 func (c *Core) tickLeader() {
 	if c.now-c.lead.beat >= c.cfg.VoterEvery {
-		c.lead.beat = c.now
 		c.freeSnapshots()
-		c.voter.node.Tick()
+		c.askVoters()
 		c.seek()
 	}
 	for _, m := range c.view.Members {
@@ -85,6 +87,12 @@ func (c *Core) tickLeader() {
 			c.push(m.ID)
 		}
 	}
+}
+
+// askVoters sends the voters a heartbeat.
+func (c *Core) askVoters() {
+	c.lead.beat = c.now
+	c.voter.node.Tick()
 }
 
 // freeSnapshots has raft send a snapshot again, which it would not do before it
@@ -123,7 +131,10 @@ func (c *Core) offer(cmd Command) {
 	c.lead.held[i].heard = c.now
 }
 
-// steer gives raft what is to be done next, and reports whether there was any.
+// steer gives raft what is to be done next, and reports whether there was any. While the
+// voters change there is nothing: those that vote no more could have it, and the voters
+// not. These may not know yet that the change has ended, and would ask those, whose logs
+// are longer, in vain for their votes, for ever.
 func (c *Core) steer() bool {
 	v := c.voter
 	current := v.current(c.lead.term)
@@ -131,6 +142,9 @@ func (c *Core) steer() bool {
 		c.lead.held = slices.DeleteFunc(c.lead.held, func(h held) bool {
 			return v.state.void(h.cmd) || !h.proposed && c.lapses(h.cmd) && c.now-h.heard >= c.cfg.SilentAfter
 		})
+	}
+	if v.joint() {
+		return false
 	}
 	for i := range c.lead.held {
 		h := &c.lead.held[i]

@@ -48,8 +48,12 @@ func (c *Core) majority() time.Duration {
 	return latest
 }
 
-// renew extends the leader's own lease. Small steps are left out.
+// renew extends the leader's own lease, once it knows all that older leaders may have
+// decided. Small steps are left out.
 func (c *Core) renew() {
+	if !c.voter.current(c.lead.term) {
+		return
+	}
 	if until := c.majority() + c.cfg.LeaseFor; until-c.lease >= c.cfg.VoterEvery {
 		c.extend(until)
 	}
@@ -59,6 +63,7 @@ func (c *Core) extend(until time.Duration) {
 	if until > c.lease && until > c.now && c.member && !c.fenced {
 		c.lease = until
 		c.emit(Lease{Until: until})
+		c.foundMajority()
 	}
 }
 

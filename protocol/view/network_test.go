@@ -14,34 +14,43 @@ import (
 // network carries the effects of several cores to each other, one event at a
 // time, in an order that depends on nothing but its seed.
 type network struct {
-	cfg    Config
-	rng    *rand.Rand // nil: nothing is lost, every message takes the same time
-	delay  time.Duration
-	drop   float64
-	dup    float64
-	now    time.Duration
-	seq    int
-	queue  deliveries
-	nodes  []*node // in the order of their coming
-	cut    map[[2]phalanx.NodeID]bool
-	sync   bool // every Next says at once that it caught up
-	onStep func(n *node, ev Event, out []Effect)
+	cfg     Config
+	rng     *rand.Rand // nil: nothing is lost, every message takes the same time
+	delay   time.Duration
+	drop    float64
+	dup     float64
+	now     time.Duration
+	seq     int
+	queue   deliveries
+	nodes   []*node // in the order of their coming
+	cut     map[[2]phalanx.NodeID]bool
+	sync    bool                                     // every Next says at once that it caught up
+	byName  bool                                     // messages get to the last life of a node, as they go to its address
+	swallow func(from phalanx.NodeID, e Effect) bool // nil: nothing besides
+	onStep  func(n *node, ev Event, out []Effect)
 }
 
 type node struct {
 	*Core
-	id     phalanx.NodeID
-	skew   time.Duration // of its clock
-	dead   bool
-	fenced bool
-	lease  time.Duration
+	id       phalanx.NodeID
+	skew     time.Duration // of its clock
+	dead     bool
+	fenced   bool
+	lease    time.Duration
+	suspects []phalanx.NodeID // that its detector tells it of
+	hungAt   time.Duration
+	hung     bool                            // what comes is kept
+	kept     []func(now time.Duration) Event // that came while it hung
+	refuses  bool                            // dead, and its machine says so
+	retired  bool                            // fenced, and its next life has begun
 }
 
 type delivery struct {
-	at  time.Duration
-	seq int
-	to  phalanx.NodeID
-	ev  func(now time.Duration) Event
+	at   time.Duration
+	seq  int
+	from phalanx.NodeID // "": the node itself
+	to   phalanx.NodeID
+	ev   func(now time.Duration) Event
 }
 
 type deliveries []delivery
@@ -92,7 +101,13 @@ func (w *network) join(id, seed phalanx.NodeID) {
 	n := w.add(id)
 	view := w.node(seed).View()
 	w.step(n, func(now time.Duration) Event { return Learn{From: seed, View: view, Now: now} })
-	w.propose(id, AddMember{Member: n.cfg.Self})
+	w.propose(id, add(n, view))
+}
+
+// add asks to let n in, in the place of the incarnation that v has.
+func add(n *node, v View) AddMember {
+	old, _ := v.Namesake(n.id)
+	return AddMember{Member: n.cfg.Self, Replaces: old.ID}
 }
 
 func (w *network) propose(id phalanx.NodeID, cmd Command) {
@@ -114,11 +129,44 @@ func (w *network) run(d time.Duration) {
 	for len(w.queue) > 0 && w.queue[0].at <= end {
 		next := heap.Pop(&w.queue).(delivery)
 		w.now = next.at
-		if n := w.node(next.to); n != nil && !n.dead {
+		n := w.node(next.to)
+		if w.byName && next.from != "" {
+			n = w.last(next.to.Name())
+		}
+		switch {
+		case n == nil || n.dead:
+		case n.hung:
+			n.kept = append(n.kept, next.ev)
+		default:
 			w.step(n, next.ev)
 		}
 	}
 	w.now = end
+}
+
+// last returns the last life of a node.
+func (w *network) last(name string) (last *node) {
+	for _, n := range w.nodes {
+		if n.id.Name() == name {
+			last = n
+		}
+	}
+	return last
+}
+
+// resume has n go on: all that came meanwhile is handled at once.
+func (w *network) resume(n *node) {
+	kept := n.kept
+	n.hung, n.kept = false, nil
+	for _, ev := range kept {
+		w.step(n, ev)
+	}
+}
+
+// lose drops half of what from has on its way to others.
+func (w *network) lose(from phalanx.NodeID) {
+	w.queue = slices.DeleteFunc(w.queue, func(d delivery) bool { return d.from == from && w.rng.Intn(2) == 0 })
+	heap.Init(&w.queue)
 }
 
 func (w *network) step(n *node, make func(time.Duration) Event) {
@@ -126,7 +174,9 @@ func (w *network) step(n *node, make func(time.Duration) Event) {
 		return
 	}
 	ev := make(w.now + n.skew)
-	if _, ok := ev.(Tick); ok {
+	if tick, ok := ev.(Tick); ok {
+		tick.Suspects = n.suspects
+		ev = tick
 		w.at(w.now+10*time.Millisecond, n.id, func(now time.Duration) Event { return Tick{Now: now} })
 	}
 	out := n.Step(ev)
@@ -139,6 +189,9 @@ func (w *network) step(n *node, make func(time.Duration) Event) {
 }
 
 func (w *network) carry(n *node, e Effect) {
+	if w.swallow != nil && w.swallow(n.id, e) {
+		return
+	}
 	switch e := e.(type) {
 	case Send:
 		w.send(n.id, e.To, func(now time.Duration) Event { return Receive{From: n.id, Data: e.Data, Now: now} })
@@ -182,13 +235,17 @@ func (w *network) send(from, to phalanx.NodeID, ev func(time.Duration) Event) {
 	if w.cut[[2]phalanx.NodeID{from, to}] {
 		return
 	}
+	send := func(after time.Duration) {
+		w.seq++
+		heap.Push(&w.queue, delivery{at: w.now + after, seq: w.seq, from: from, to: to, ev: ev})
+	}
 	if w.rng == nil {
-		w.at(w.now+w.delay, to, ev)
+		send(w.delay)
 		return
 	}
 	for copies := 1 + w.chance(w.dup); copies > 0; copies-- {
 		if w.chance(w.drop) == 0 {
-			w.at(w.now+time.Duration(200+w.rng.Intn(4000))*time.Microsecond, to, ev)
+			send(time.Duration(200+w.rng.Intn(4000)) * time.Microsecond)
 		}
 	}
 }

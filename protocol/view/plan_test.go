@@ -37,6 +37,9 @@ func TestPlan2_3(t *testing.T) {
 					t.Fatalf("%v: shard %d from %v to %v: %v", cmd, i, before.View.Shards[i], after.View.Shards[i], err)
 				}
 			}
+			if err := relied(before.View, after.View, cmd); err != nil {
+				t.Fatalf("%v: %v", cmd, err)
+			}
 			s = after
 		}
 		converges(t, s)
@@ -63,7 +66,7 @@ func drawCommand(t *rapid.T, v View, next *int) Command {
 	case what == "sync":
 		return InSync{Shards: []Synced{{Shard: shard, Epoch: epoch, Node: rapid.SampledFrom([]phalanx.NodeID{is.Next, is.Next, node()}).Draw(t, "who")}}}
 	case what == "remove":
-		return RemoveMember{Node: node()}
+		return RemoveMember{Node: node(), HandedOver: uint64(rapid.IntRange(0, int(v.Number)).Draw(t, "as of"))}
 	case what == "leave":
 		return Leaving{Node: node()}
 	default:
@@ -122,6 +125,38 @@ func follows(before, after View, i int, cmd Command) error {
 		return fmt.Errorf("the epoch is wrong")
 	case s.Backup == "" && s.Next == "" && len(after.Members) > 1:
 		return fmt.Errorf("nobody is to become the backup")
+	}
+	return nil
+}
+
+// relied says what is wrong with after for members that hand over: none goes on the word
+// of one that is gone, and each hears when it has to ask anew.
+func relied(before, after View, cmd Command) error {
+	remove, _ := cmd.(RemoveMember)
+	gone, came, stay := 0, 0, 0
+	for _, m := range before.Members {
+		if !after.Has(m.ID) {
+			gone++
+		}
+		if !m.Leaving {
+			stay++
+		}
+	}
+	for _, m := range after.Members {
+		if !before.Has(m.ID) {
+			came++
+		}
+	}
+	lost := false
+	for i, s := range after.Shards {
+		lost = lost || i < len(before.Shards) && s.LostAt != before.Shards[i].LostAt
+	}
+	anew := lost || gone > 0 && remove.HandedOver == 0 || came > 0 && stay == 0 && len(before.Members) > 0
+	switch {
+	case gone > 0 && remove.HandedOver != 0 && before.Left > remove.HandedOver:
+		return fmt.Errorf("it has handed over as of an older view than %d", before.Left)
+	case anew != (after.Left == after.Number && before.Number != after.Number) || !anew && after.Left != before.Left:
+		return fmt.Errorf("what is handed over counts since view %d", after.Left)
 	}
 	return nil
 }

@@ -22,26 +22,41 @@ func (c *Core) propose(ev Propose) {
 		c.dispatch(ev.Command, true, ev.Relayed)
 		return
 	}
+	if l, ok := ev.Command.(Leaving); ok && l.Node == c.cfg.Self.ID {
+		c.intend(l)
+	}
 	if c.view.Number > 0 && ev.Command.settled(c.view) {
 		c.emit(Settled{Command: ev.Command})
 		return
 	}
-	if l, ok := ev.Command.(Leaving); ok && l.Node == c.cfg.Self.ID {
-		c.leaving = true
-	}
-	data := EncodeCommand(ev.Command)
+	c.enqueue(ev.Command)
+}
+
+// enqueue asks for cmd until the view shows it, or for as long as it counts.
+func (c *Core) enqueue(cmd Command) {
+	data := EncodeCommand(cmd)
 	giveUp := c.now + c.cfg.GiveUpAfter
-	if c.lapses(ev.Command) {
+	if c.lapses(cmd) {
 		giveUp = c.now + c.cfg.SilentAfter
 	}
 	if i := slices.IndexFunc(c.own, func(p proposal) bool { return bytes.Equal(p.data, data) }); i >= 0 {
-		if c.lapses(ev.Command) {
+		if c.lapses(cmd) {
 			c.own[i].giveUp = giveUp
 		}
 		return
 	}
-	c.own = append(c.own, proposal{cmd: ev.Command, data: data, next: c.now + c.cfg.HeartbeatEvery, giveUp: giveUp})
-	c.dispatch(ev.Command, false, false)
+	c.own = append(c.own, proposal{cmd: cmd, data: data, next: c.now + c.cfg.HeartbeatEvery, giveUp: giveUp})
+	c.dispatch(cmd, false, false)
+}
+
+// intend notes whether this node wants to leave. A mark that it has asked for before may
+// come after it has taken that back, for as long as a command may be on its way.
+func (c *Core) intend(l Leaving) {
+	c.leaving, c.stays = !l.Stays, 0
+	if l.Stays {
+		c.stays = c.now + c.cfg.GiveUpAfter
+	}
+	c.own = slices.DeleteFunc(c.own, func(p proposal) bool { return p.cmd == Leaving{Node: l.Node, Stays: !l.Stays} })
 }
 
 // lapses reports whether cmd counts only while it is repeated. Who is suspected
@@ -87,10 +102,16 @@ func (c *Core) retry() {
 
 // goOn has this node removed if it hands over although it did not want to: it was
 // the leader, and somebody wanted it removed. Whoever that was may trust it again
-// by now, and it would hand over for ever; removed, it can join again.
+// by now, and it would hand over for ever; removed, it can join again. It asks for that
+// as long as it takes. A node that could not leave takes its mark back.
 func (c *Core) goOn() {
-	if m, ok := c.view.Member(c.cfg.Self.ID); ok && m.Leaving && !c.leaving {
-		c.propose(Propose{Command: RemoveMember{Node: c.cfg.Self.ID}})
+	self := c.cfg.Self.ID
+	switch m, ok := c.view.Member(self); {
+	case !ok || !m.Leaving || c.leaving:
+	case c.now < c.stays:
+		c.enqueue(Leaving{Node: self, Stays: true})
+	default:
+		c.enqueue(RemoveMember{Node: self})
 	}
 }
 

@@ -97,9 +97,21 @@ func script(t *testing.T, w *network, d *datadriven.TestData) string {
 		w.node(arg(0)).dead = true
 	case "broken": // broken NODE PEER: NODE's stream to PEER broke
 		w.broken(arg(0), arg(1))
-	case "cut", "mend":
-		w.cut[[2]phalanx.NodeID{arg(0), arg(1)}] = d.Cmd == "cut"
-		w.cut[[2]phalanx.NodeID{arg(1), arg(0)}] = d.Cmd == "cut"
+	case "cut", "mend": // cut NODE PEER...
+		for i := range d.CmdArgs[1:] {
+			w.cut[[2]phalanx.NodeID{arg(0), arg(1 + i)}] = d.Cmd == "cut"
+			w.cut[[2]phalanx.NodeID{arg(1 + i), arg(0)}] = d.Cmd == "cut"
+		}
+	case "suspects": // suspects NODE PEER...: NODE suspects these from now on
+		n := w.node(arg(0))
+		n.suspects = nil
+		for i := range d.CmdArgs[1:] {
+			n.suspects = append(n.suspects, arg(1+i))
+		}
+	case "hang":
+		w.node(arg(0)).hung = true
+	case "resume":
+		w.resume(w.node(arg(0)))
 	case "garbage": // garbage NODE FROM: the input arrives as a raft message
 		w.step(w.node(arg(0)), func(now time.Duration) Event {
 			return Receive{From: arg(1), Data: []byte(d.Input), Now: now}

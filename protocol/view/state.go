@@ -23,20 +23,30 @@ func (s state) apply(cmd Command) (state, bool) {
 	if s.void(cmd) {
 		return s, false
 	}
-	old := s.View.Shards
+	old, deserted := s.View.Shards, s.View.deserted()
 	s.View, s.Gone = s.View.clone(), slices.Clone(s.Gone)
 	v := &s.View
 	switch cmd := cmd.(type) {
 	case AddMember:
-		if old, ok := v.byName(cmd.Member.ID); ok {
+		if old, ok := v.Namesake(cmd.Member.ID); ok {
 			s.remove(old.ID)
+			v.Left = v.Number + 1
+		}
+		if deserted { // its members could hand over to nobody, and now they can
+			v.Left = v.Number + 1
 		}
 		cmd.Member.Leaving = false
 		v.Members = append(v.Members, cmd.Member)
 	case RemoveMember:
 		s.remove(cmd.Node)
+		if cmd.HandedOver == 0 {
+			v.Left = v.Number + 1
+		}
 	case Leaving:
-		v.Members[v.index(cmd.Node)].Leaving = true
+		v.Members[v.index(cmd.Node)].Leaving = !cmd.Stays
+		if cmd.Stays { // what others keep of what it has counts no more, and others could hand over to it
+			v.Left = v.Number + 1
+		}
 	case InSync:
 		for _, sync := range cmd.Shards {
 			if sync.counts(*v) {
@@ -45,20 +55,36 @@ func (s state) apply(cmd Command) (state, bool) {
 		}
 	case Drop:
 		v.Shards[cmd.Shard] = v.Shards[cmd.Shard].without(cmd.Node)
+	case seat:
+		v.Voters = v.living(cmd.Voters)
 	}
 	v.plan(old)
 	if drop, ok := cmd.(Drop); ok { // also where the same node begins to copy again
 		v.Shards[drop.Shard].Epoch = old[drop.Shard].Epoch + 1
 	}
+	if lost(old, v.Shards) { // with what it kept for those that leave
+		v.Left = v.Number + 1
+	}
 	v.Number++
 	return s, true
+}
+
+// lost reports whether a shard has been lost since old.
+func lost(old, now []Shard) bool {
+	for i := range now {
+		if now[i].LostAt != old[i].LostAt {
+			return true
+		}
+	}
+	return false
 }
 
 // void reports whether cmd would change nothing.
 func (s state) void(cmd Command) bool {
 	switch cmd := cmd.(type) {
 	case AddMember:
-		if slices.Contains(s.Gone, cmd.Member.ID) {
+		old, taken := s.View.Namesake(cmd.Member.ID)
+		if slices.Contains(s.Gone, cmd.Member.ID) || s.View.Common.Admit(cmd.Common) != nil || taken && old.ID != cmd.Replaces {
 			return true
 		}
 	case RemoveMember:
@@ -78,7 +104,7 @@ func (s state) removes(cmd Command) phalanx.NodeID {
 	case RemoveMember:
 		return cmd.Node
 	case AddMember:
-		old, _ := s.View.byName(cmd.Member.ID)
+		old, _ := s.View.Namesake(cmd.Member.ID)
 		return old.ID
 	}
 	return ""
@@ -88,7 +114,6 @@ func (s *state) remove(id phalanx.NodeID) {
 	v := &s.View
 	v.Members = slices.DeleteFunc(v.Members, func(m Member) bool { return m.ID == id })
 	v.Voters = v.living(v.Voters)
-	v.Left = v.Number + 1
 	for i := range v.Shards {
 		v.Shards[i] = v.Shards[i].without(id)
 	}
@@ -96,14 +121,6 @@ func (s *state) remove(id phalanx.NodeID) {
 	if len(s.Gone) > maxGone {
 		s.Gone = slices.Clone(s.Gone[len(s.Gone)-maxGone:])
 	}
-}
-
-// vote returns the state after the voters changed.
-func (s state) vote(voters []phalanx.NodeID) state {
-	s.View = s.View.clone()
-	s.View.Voters = s.View.living(voters)
-	s.View.Number++
-	return s
 }
 
 func decodeState(data []byte) (state, error) {

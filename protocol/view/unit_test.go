@@ -3,7 +3,9 @@ package view
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,11 +40,14 @@ func TestConfigValidate(t *testing.T) {
 
 func TestCommandsSurviveTheWire(t *testing.T) {
 	for _, cmd := range []Command{
-		AddMember{Member{ID: "a#1", Control: "h:1", Data: "h:2", Version: "v1", Features: []string{"x"}}},
+		AddMember{Member{ID: "a#1", Control: "h:1", Data: "h:2", Version: "v1", Features: []string{"x"}}, Common{Name: "c", Wire: "1"}, "a#0"},
 		RemoveMember{Node: "a#1", Dead: true},
+		RemoveMember{Node: "a#1", HandedOver: 7},
 		Leaving{Node: "a#1"},
+		Leaving{Node: "a#1", Stays: true},
 		InSync{Shards: []Synced{{Shard: 3, Epoch: 4, Node: "b#2"}}},
 		Drop{Shard: 1, Epoch: 2, Node: "c#3"},
+		seat{Voters: []phalanx.NodeID{"a#1", "b#2"}},
 	} {
 		data := EncodeCommand(cmd)
 		back, err := DecodeCommand(data)
@@ -50,7 +55,7 @@ func TestCommandsSurviveTheWire(t *testing.T) {
 			t.Errorf("%v came back as %v, %v", cmd, back, err)
 		}
 	}
-	for _, bad := range []string{"", "{}", "null", "[]", `{"Drop":{}}`, `{"Add":{"Member":{"ID":"#1"}}}`, `{"Leave":{"Node":"a"},"Remove":{"Node":"a"}}`} {
+	for _, bad := range []string{"", "{}", "null", "[]", `{"Drop":{}}`, `{"Seat":{}}`, `{"Add":{"Member":{"ID":"#1"}}}`, `{"Leave":{"Node":"a"},"Remove":{"Node":"a"}}`} {
 		if cmd, err := DecodeCommand([]byte(bad)); !errors.Is(err, phalanx.ErrInvalid) {
 			t.Errorf("%s is %v, %v", bad, cmd, err)
 		}
@@ -127,6 +132,36 @@ func TestFiveVoters(t *testing.T) {
 	}
 }
 
+// TestTwoOfFiveVotersDie says that a cluster goes on in which the leader of five voters and
+// another one die at once.
+func TestTwoOfFiveVotersDie(t *testing.T) {
+	w := newNetwork(Config{Shards: 4})
+	w.boot("n0#1")
+	for i := 1; i < 7; i++ {
+		w.join(phalanx.MakeNodeID(fmt.Sprint("n", i), 1), "n0#1")
+	}
+	w.sync = true
+	w.run(time.Second)
+	v := w.newest()
+	if len(v.Voters) != 5 || w.node("n0#1").lead == nil {
+		t.Fatalf("%v", v)
+	}
+	dead := []phalanx.NodeID{"n0#1", v.Voters[1]}
+	for _, id := range dead {
+		w.node(id).dead = true
+	}
+	for _, n := range w.live() {
+		for _, id := range dead {
+			w.broken(n.id, id)
+			w.propose(n.id, RemoveMember{Node: id, Dead: true})
+		}
+	}
+	w.run(time.Second)
+	if v := w.newest(); len(v.Members) != 5 || len(v.Voters) != 3 {
+		t.Errorf("%v", v)
+	}
+}
+
 // TestLogIsCompacted says that the log does not grow with what was decided.
 func TestLogIsCompacted(t *testing.T) {
 	w := newNetwork(Config{Shards: 2, CompactEvery: 16})
@@ -198,4 +233,110 @@ func fuzzed(tell func(*node, Event)) *network {
 	w.join("c#1", "a#1")
 	w.run(100 * time.Millisecond)
 	return w
+}
+
+// A successor has a majority at once, but what it has not agreed on with it may have been
+// decided already. While its entries do not arrive nobody has a lease, neither itself nor
+// one to which it would give one on its own view.
+func TestNoLeaseBeforeTheSuccessorKnowsWhatWasDecided2_4(t *testing.T) {
+	w := newNetwork(Config{Shards: 4})
+	w.boot("a#1")
+	for _, id := range []phalanx.NodeID{"b#1", "c#1", "d#1"} {
+		w.join(id, "a#1")
+	}
+	w.run(time.Second)
+	w.node("a#1").dead = true
+	w.swallow = func(from phalanx.NodeID, e Effect) bool {
+		s, ok := e.(Send)
+		return ok && from == "b#1" && strings.HasPrefix(Describe(s.Data), "App ")
+	}
+	w.run(300 * time.Millisecond)
+	w.broken("b#1", "a#1")
+	w.run(600 * time.Millisecond)
+	if leader := w.node("c#1").Leader(); leader != "b#1" {
+		t.Fatalf("%q leads", leader)
+	}
+	for _, n := range w.live() {
+		if n.lease > w.now {
+			t.Errorf("%s has a lease for %v", n.id, n.lease-w.now)
+		}
+	}
+	w.swallow = nil
+	w.run(300 * time.Millisecond)
+	for _, n := range w.live() {
+		if n.lease <= w.now {
+			t.Errorf("%s has no lease", n.id)
+		}
+	}
+}
+
+// A reply counts only if it can be the leader's to a heartbeat of this node, and there is
+// no later leader.
+func TestRepliesThatGiveNoLease(t *testing.T) {
+	w := newNetwork(Config{Shards: 1})
+	w.boot("a#1")
+	w.join("b#1", "a#1")
+	w.run(time.Second)
+	b := w.node("b#1")
+	w.cut[[2]phalanx.NodeID{"a#1", "b#1"}] = true
+	w.run(time.Second)
+	now, number := w.now, b.View().Number
+	good := Reply{Term: b.term, View: number, Stamp: now - time.Millisecond, Valid: 200 * time.Millisecond}
+	for _, c := range []struct {
+		what string
+		from phalanx.NodeID
+		bad  func(*Reply)
+	}{
+		{"of an older leader", "a#1", func(r *Reply) { r.Term-- }},
+		{"to a heartbeat that is yet to be sent", "a#1", func(r *Reply) { r.Stamp = now + time.Millisecond }},
+		{"for longer than a lease", "a#1", func(r *Reply) { r.Valid = 301 * time.Millisecond }},
+		{"on a newer view", "a#1", func(r *Reply) { r.View++ }},
+		{"of a node that is no member", "x#1", func(*Reply) {}},
+		{"that has ended", "a#1", func(r *Reply) { r.Stamp = now - 200*time.Millisecond }},
+	} {
+		r := good
+		c.bad(&r)
+		w.step(b, func(now time.Duration) Event { return HearReply{From: c.from, Reply: r, Now: now} })
+		if b.lease > now {
+			t.Fatalf("a lease for %v by a reply %s", b.lease-now, c.what)
+		}
+	}
+	w.step(b, func(now time.Duration) Event { return HearReply{From: "a#1", Reply: good, Now: now} })
+	if b.lease != now+199*time.Millisecond {
+		t.Errorf("a lease until %v after %v", b.lease, now)
+	}
+	w.step(b, func(now time.Duration) Event {
+		r := good
+		r.Stamp -= 10 * time.Millisecond
+		return HearReply{From: "a#1", Reply: r, Now: now}
+	})
+	if b.lease != now+199*time.Millisecond {
+		t.Errorf("a reply that comes late has the lease end at %v, after %v", b.lease, now)
+	}
+}
+
+// Any member gives its view to one that has an older one: the leader may be gone.
+func TestWhoIsBehindIsGivenTheView(t *testing.T) {
+	w := newNetwork(Config{Shards: 1})
+	w.boot("a#1")
+	w.join("b#1", "a#1")
+	w.join("c#1", "a#1")
+	w.run(time.Second)
+	b := w.node("b#1")
+	for _, c := range []struct {
+		from phalanx.NodeID
+		view uint64
+		want int
+	}{{"c#1", b.View().Number - 1, 1}, {"c#1", b.View().Number, 0}, {"x#1", b.View().Number, 1}} {
+		out := b.Step(HearBeat{From: c.from, Beat: Beat{View: c.view}, Now: w.now})
+		pushed := 0
+		for _, e := range out {
+			if p, ok := e.(Push); ok && p.To == c.from && p.View.Number == b.View().Number {
+				pushed++
+			}
+		}
+		if pushed != c.want {
+			t.Errorf("%s, which has view %d, is given the view %d times, not %d: %v", c.from, c.view, pushed, c.want, out)
+		}
+	}
 }

@@ -37,11 +37,35 @@ type Shard struct {
 // gets one must not change what its slices hold.
 type View struct {
 	Number  uint64
-	Cluster phalanx.NodeID   // who booted the cluster; names it
+	Cluster phalanx.NodeID   // who booted the cluster; tells it from every other one
+	Common  Common           // of all its members
 	Members []Member         // in joining order, oldest first
-	Voters  []phalanx.NodeID // members, in joining order; raft may still count one that is dead
+	Voters  []phalanx.NodeID // members, in joining order; raft may still count one that is dead, and count others already
 	Shards  []Shard
-	Left    uint64 // the number of the view in which a member was removed last; 0: none was
+
+	// Left is the number of the last view in which a member was removed that had not
+	// handed over, a shard was lost, a member stayed that could not leave, or one was added
+	// when all others were leaving; 0: none of that has happened. What a leaving member was told by an older
+	// view does not count any more.
+	Left uint64
+}
+
+// Common is what all members of a cluster have in common from the beginning. Nodes that
+// differ in it do not understand each other, or are not meant to meet.
+type Common struct {
+	Name string // of the cluster
+	Wire string // the version of the messages between nodes
+}
+
+// Admit says why a node that has c cannot become a member where all have has.
+func (has Common) Admit(c Common) error {
+	switch {
+	case c.Name != has.Name:
+		return fmt.Errorf("this is cluster %q, and the node is of cluster %q", has.Name, c.Name)
+	case c.Wire != has.Wire:
+		return fmt.Errorf("the nodes of this cluster speak version %q to each other, and the node speaks %q", has.Wire, c.Wire)
+	}
+	return nil
 }
 
 // Member returns the member called id.
@@ -65,7 +89,10 @@ func (v View) Owner(object phalanx.ObjectID) (Shard, int) {
 // Idle reports whether id may leave: it copies nothing, and is owner or backup
 // only where nobody who stays can be. Members that leave at the same time do not
 // wait for each other.
-func (v View) Idle(id phalanx.NodeID) bool {
+func (v View) Idle(id phalanx.NodeID) bool { return v.Held(id) == 0 }
+
+// Held returns how many shards keep id from leaving, as Idle has it.
+func (v View) Held(id phalanx.NodeID) (held int) {
 	var stay []phalanx.NodeID
 	for _, m := range v.Members {
 		if m.ID != id && !m.Leaving {
@@ -78,18 +105,23 @@ func (v View) Idle(id phalanx.NodeID) bool {
 			others--
 		}
 		if s.Owner == id && len(stay) > 0 || s.Next == id && len(stay) > 0 || s.Backup == id && others > 0 {
-			return false
+			held++
 		}
 	}
-	return true
+	return held
+}
+
+// deserted reports whether there are members and all of them are leaving.
+func (v View) deserted() bool {
+	return len(v.Members) > 0 && !slices.ContainsFunc(v.Members, func(m Member) bool { return !m.Leaving })
 }
 
 func (v View) index(id phalanx.NodeID) int {
 	return slices.IndexFunc(v.Members, func(m Member) bool { return m.ID == id })
 }
 
-// byName returns the member with the name of id.
-func (v View) byName(id phalanx.NodeID) (Member, bool) {
+// Namesake returns the member with the name of id.
+func (v View) Namesake(id phalanx.NodeID) (Member, bool) {
 	for _, m := range v.Members {
 		if m.ID.Name() == id.Name() {
 			return m, true

@@ -40,6 +40,7 @@ func (c *Core) newVoter(log *raft.MemoryStorage) *voter {
 func (c *Core) bootVoter() {
 	first := state{View: View{
 		Cluster: c.cfg.Self.ID,
+		Common:  c.cfg.Common,
 		Voters:  []phalanx.NodeID{c.cfg.Self.ID},
 		Shards:  make([]Shard, c.cfg.Shards),
 	}}
@@ -87,9 +88,19 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 		}
 	}
 	_ = v.node.Step(m) // fails only for messages that came too late
-	if m.GetType() == raftpb.MsgVote {
-		if now := v.node.BasicStatus(); now.GetVote() == m.GetFrom() && now.GetTerm() == m.GetTerm() {
+	switch m.GetType() {
+	case raftpb.MsgVoteResp:
+		if m.GetTerm() > status.GetTerm() && status.RaftState == raft.StateCandidate {
+			c.outdated()
+		}
+	case raftpb.MsgVote:
+		now := v.node.BasicStatus()
+		switch {
+		case now.GetVote() == m.GetFrom() && now.GetTerm() == m.GetTerm():
 			c.election.yield(c)
+		case now.GetTerm() > status.GetTerm() && v.votes(m.GetFrom()): // it is asked for its vote itself
+		case now.GetTerm() > m.GetTerm(): // raft says nothing
+			c.send(&raftpb.Message{Type: raftpb.MsgVoteResp.Enum(), From: new(c.id), To: m.From, Term: new(now.GetTerm()), Reject: new(true)})
 		}
 	}
 	return nil
@@ -126,6 +137,9 @@ func (c *Core) ready() {
 			c.restore(rd.Snapshot)
 		}
 		must(v.log.Append(rd.Entries))
+		if slices.ContainsFunc(rd.Entries, changesVoters) {
+			v.began = c.now
+		}
 		if !raft.IsEmptyHardState(rd.HardState) {
 			must(v.log.SetHardState(rd.HardState))
 		}
@@ -172,8 +186,9 @@ func (c *Core) apply(e *raftpb.Entry) {
 			return
 		}
 		v.conf = v.node.ApplyConfChange(cc)
-		if voters, ok := decodeVoters(cc.GetContext()); ok {
-			v.state, changed = v.state.vote(voters), true
+		voters, _ := decodeVoters(cc.GetContext())
+		for _, id := range voters {
+			c.peers[raftID(id)] = id
 		}
 		v.snapshot()
 	case len(e.GetData()) > 0:

@@ -14,7 +14,7 @@ import (
 const (
 	usualVoters  = 3
 	largeVoters  = 5
-	largeCluster = 12 // members
+	largeCluster = 7 // members
 )
 
 // wantedVoters returns the oldest members, an odd number of them, without those
@@ -33,27 +33,78 @@ func (c *Core) wantedVoters() []phalanx.NodeID {
 	if len(staying) == 0 {
 		staying = pool
 	}
-	most := c.cfg.Voters
+	return staying[:voterCount(len(staying), c.cfg.Voters)]
+}
+
+// voterCount returns how many of so many members are to vote, an odd number: most, if
+// that is not 0.
+func voterCount(members, most int) int {
 	if most == 0 {
 		most = usualVoters
-		if len(staying) >= largeCluster {
+		if members >= largeCluster {
 			most = largeVoters
 		}
 	}
-	n := min(len(staying), most)
+	n := min(members, most)
 	if n%2 == 0 && n > 0 {
 		n--
 	}
-	return staying[:n]
+	return n
 }
 
-// steerVoters brings raft's voters nearer to the wanted ones, and reports
-// whether it gave raft something to do. A leader that should not vote hands
+// Redundant reports whether as many members vote as are to, at most so many as in
+// Config.Voters, and every shard has a backup: with three voters the cluster survives the
+// death of one then, if those in the view live, which a view does not tell.
+func (v View) Redundant(voters int) bool {
+	stay, vote := 0, 0
+	for _, m := range v.Members {
+		if !m.Leaving {
+			stay++
+			if slices.Contains(v.Voters, m.ID) {
+				vote++
+			}
+		}
+	}
+	return vote >= voterCount(stay, voters) && (stay < 2 || v.Bare() == 0)
+}
+
+// Bare returns how many shards have no backup.
+func (v View) Bare() int {
+	n := 0
+	for _, s := range v.Shards {
+		if s.Backup == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Critical returns the voters, then those that own a shard or back one up: at most most of
+// them, each once.
+func (v View) Critical(most int) []phalanx.NodeID {
+	out := slices.Clone(v.Voters)
+	add := func(n phalanx.NodeID) {
+		if n != "" && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	for _, s := range v.Shards {
+		add(s.Owner)
+		add(s.Backup)
+	}
+	return out[:min(len(out), most)]
+}
+
+// steerVoters brings raft's voters nearer to the wanted ones, the view's to raft's, and
+// reports whether it gave raft something to do. A leader that should not vote hands
 // over first, so that no change of voters leaves the cluster without a leader.
 func (c *Core) steerVoters() bool {
 	v := c.voter
 	if v.joint() || v.applied < v.last() {
 		return false
+	}
+	if s := (seat{c.seated()}); len(s.Voters) > 0 && !s.settled(v.state.View) {
+		return v.node.Propose(EncodeCommand(s)) == nil
 	}
 	want := c.wantedVoters()
 	if len(want) == 0 {
@@ -66,10 +117,56 @@ func (c *Core) steerVoters() bool {
 		if len(heirs) > 0 {
 			return c.handOver(heirs)
 		}
+		if len(want) > 1 {
+			want = want[:len(want)-1] // an even number survives no more deaths than one less
+		}
 		want = append([]phalanx.NodeID{c.cfg.Self.ID}, want...)
 	}
 	cc := changeVoters(v.conf.GetVoters(), want)
-	return cc != nil && v.node.ProposeConfChange(cc) == nil
+	if cc == nil {
+		c.lead.wanted = nil
+		return false
+	}
+	if !slices.Equal(c.lead.wanted, want) {
+		c.lead.wanted, c.lead.wantedAt = want, c.now
+		c.askVoters()
+		for _, id := range want {
+			if id != c.cfg.Self.ID && !v.votes(raftID(id)) {
+				c.push(id) // which it answers
+			}
+		}
+		return true
+	}
+	return c.majority() >= c.lead.wantedAt && c.mostAnswer(want) && v.node.ProposeConfChange(cc) == nil
+}
+
+// seated returns the members that vote, in joining order.
+func (c *Core) seated() []phalanx.NodeID {
+	var ids []phalanx.NodeID
+	for _, m := range c.voter.state.View.Members {
+		if slices.Contains(c.voter.conf.GetVoters(), raftID(m.ID)) {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// mostAnswer reports whether a majority of the wanted voters was heard since they are
+// wanted. A change of the voters cannot be taken back, and from then on a majority of the
+// old ones and one of the new ones have to agree. If the leader began one while it hears
+// nobody, those that it wants could die before anybody has agreed, and nothing could be
+// decided any more although most of the old ones live.
+func (c *Core) mostAnswer(want []phalanx.NodeID) bool {
+	answer := 0
+	fresh := max(c.lead.wantedAt, c.woke+c.cfg.HeartbeatEvery) // before, what came while this node hung is heard
+	for _, id := range want {
+		voted, votes := c.lead.contact[raftID(id)]
+		said, says := c.lead.heard[id]
+		if id == c.cfg.Self.ID || votes && voted >= c.lead.wantedAt || says && said >= fresh {
+			answer++
+		}
+	}
+	return answer > len(want)/2
 }
 
 // handOver has the first of heirs that was heard lately campaign.

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 	"github.com/phalanx-go/phalanx/sim/stage"
 )
@@ -65,6 +68,21 @@ func viewed(self phalanx.NodeID, v stage.View) barrier.Viewed {
 
 // Learned gives a core its view.
 func (w *world) Learned(n *stage.Node) { w.step(n, viewed(n.ID, n.View)) }
+
+// Encode returns a message as nodes send it.
+func (w *world) Encode(from, to phalanx.NodeID, m any) ([]byte, error) {
+	return proto.Marshal(messages.BarrierToProto(from, to, m.(barrier.Message)))
+}
+
+// Decode is the inverse of Encode.
+func (w *world) Decode(b []byte) (any, error) {
+	var l messages.BarrierLetter
+	if err := proto.Unmarshal(b, &l); err != nil {
+		return nil, err
+	}
+	_, _, m, err := messages.BarrierFromProto(&l)
+	return m, err
+}
 
 // Heard gives a core a message.
 func (w *world) Heard(n *stage.Node, from phalanx.NodeID, m any) {

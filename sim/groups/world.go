@@ -4,7 +4,10 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/group"
 	"github.com/phalanx-go/phalanx/sim/stage"
 )
@@ -69,6 +72,21 @@ func (w *world) Learned(n *stage.Node) {
 		members[id] = true
 	}
 	w.step(n, group.Viewed{Self: n.ID, Number: n.View.Number, Members: members})
+}
+
+// Encode returns a message as nodes send it.
+func (w *world) Encode(from, to phalanx.NodeID, m any) ([]byte, error) {
+	return proto.Marshal(messages.GroupToProto(from, to, m.(group.Message)))
+}
+
+// Decode is the inverse of Encode.
+func (w *world) Decode(b []byte) (any, error) {
+	var l messages.GroupLetter
+	if err := proto.Unmarshal(b, &l); err != nil {
+		return nil, err
+	}
+	_, _, m, err := messages.GroupFromProto(&l)
+	return m, err
 }
 
 // Heard gives a core a message.

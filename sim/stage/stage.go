@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
 const ms = time.Millisecond
@@ -26,6 +27,10 @@ type Play interface {
 	NewCore(i int) Core
 	// Learned hears that a node has learned its View.
 	Learned(n *Node)
+	// Encode returns a message as it crosses between real nodes.
+	Encode(from, to phalanx.NodeID, m any) ([]byte, error)
+	// Decode is the inverse of Encode.
+	Decode(b []byte) (m any, err error)
 	// Heard takes a message to a node.
 	Heard(n *Node, from phalanx.NodeID, m any)
 	// Tick tells a node that time has passed.
@@ -255,6 +260,7 @@ func (s *Stage) Send(from *Node, to phalanx.NodeID, m any) {
 	}
 	s.Tracef("%s -> %s %T%+v copies %d", from.ID, to, m, m, copies)
 	sender := from.As
+	decode := s.encode(sender, to, m)
 	for range copies {
 		delay := 100*time.Microsecond + s.Upto(900*time.Microsecond)
 		if s.Faulty && s.R.IntN(10) == 0 {
@@ -263,10 +269,30 @@ func (s *Stage) Send(from *Node, to phalanx.NodeID, m any) {
 		s.After(delay, func() {
 			s.To(n, func() {
 				if n.ID == to {
-					s.play.Heard(n, sender, m)
+					s.play.Heard(n, sender, decode())
 				}
 			})
 		})
+	}
+}
+
+// encode returns what brings m to a node: each call decodes it anew. What a real
+// connection would not take ends the simulation.
+func (s *Stage) encode(from, to phalanx.NodeID, m any) (decode func() any) {
+	b, err := s.play.Encode(from, to, m)
+	if err == nil && len(b) > wire.MaxControl {
+		err = fmt.Errorf("it has %d bytes, at most %d can be sent", len(b), wire.MaxControl)
+	}
+	if err != nil {
+		s.Failf("%s cannot send a %T to %s: %v", from, m, to, err)
+	}
+	return func() any {
+		got, err := s.play.Decode(b)
+		if err != nil {
+			s.Failf("%s cannot read a %T of %s: %v", to, m, from, err)
+			return m
+		}
+		return got
 	}
 }
 

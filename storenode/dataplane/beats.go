@@ -3,6 +3,7 @@ package dataplane
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -14,15 +15,18 @@ import (
 type Beats struct {
 	l     *link
 	stall time.Duration
+	trip  *trip
+	sent  atomic.Pointer[time.Time] // when the heartbeat was sent that has not come back; nil: none
 }
 
 // OpenBeats connects to a peer. Its hello was a round trip already.
 func (c *Conns) OpenBeats(ctx context.Context, node phalanx.NodeID) (*Beats, error) {
-	l, err := c.peer(node).dial(ctx, roleBeats)
+	p := c.peer(node)
+	l, err := p.dial(ctx, roleBeats)
 	if err != nil {
 		return nil, err
 	}
-	return &Beats{l: l, stall: c.cfg.Stall}, nil
+	return &Beats{l: l, stall: c.cfg.Stall, trip: &p.trip}, nil
 }
 
 // Send sends one heartbeat.
@@ -30,12 +34,22 @@ func (b *Beats) Send() error {
 	if err := b.l.conn.SetWriteDeadline(time.Now().Add(b.stall)); err != nil {
 		return err
 	}
+	now := time.Now()
+	b.sent.CompareAndSwap(nil, &now)
 	_, err := b.l.conn.Write(appendFrame(nil, kindMessage, nil))
 	return err
 }
 
 // Receive waits until a heartbeat came back.
-func (b *Beats) Receive() error { return b.l.beat() }
+func (b *Beats) Receive() error {
+	if err := b.l.beat(); err != nil {
+		return err
+	}
+	if sent := b.sent.Swap(nil); sent != nil {
+		b.trip.took(time.Since(*sent))
+	}
+	return nil
+}
 
 // Close ends the connection.
 func (b *Beats) Close() {

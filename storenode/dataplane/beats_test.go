@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -15,6 +16,10 @@ func TestHeartbeatsComeBackUntilThePeerEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer beats.Close()
+	if took := a.RoundTrip("b#1"); took != 0 {
+		t.Errorf("a round trip took %v before there was one", took)
+	}
+	began := time.Now()
 	for range 3 {
 		if err := beats.Send(); err != nil {
 			t.Fatal(err)
@@ -22,6 +27,12 @@ func TestHeartbeatsComeBackUntilThePeerEnds(t *testing.T) {
 		if err := beats.Receive(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if took := a.RoundTrip("b#1"); took <= 0 || took > time.Since(began)/3 {
+		t.Errorf("the shortest of three round trips took %v of %v", took, time.Since(began))
+	}
+	if took := a.RoundTrip("c#1"); took != 0 {
+		t.Errorf("a round trip to a node that is not known took %v", took)
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)

@@ -2,142 +2,140 @@ package dataplane
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/memory"
 )
 
-// Budget is a node's memory cap. Whoever holds bytes of objects, or means to,
-// holds that many bytes of the budget. Reservations that have to wait are
-// served in order, also when a later one would fit.
+// Budget is a node's memory cap. Everybody that holds bytes of objects, or means to,
+// holds that many bytes of the budget. A memory.Queue decides which request is met
+// next. It is safe for concurrent use.
 type Budget struct {
 	cap     int64
-	waiting atomic.Int32 // len(queue), read without mu
+	began   time.Time
+	waiting atomic.Int32 // how many requests wait, read without mu
 
 	mu       sync.Mutex
-	used     int64 // Invariant: 0 <= used; more than cap only by Force
+	queue    *memory.Queue
 	peak     int64
-	queue    []*reservation
+	pinned   int64 // of what is taken: copies that are not evicted
+	reserved int64 // of what is taken: uploads that are under way, and the directory
+	last     uint64
+	granted  map[uint64]chan struct{} // by request that waits; closed once it is met
+	timer    *time.Timer              // for the queue's next Tick; nil before there was one
+	due      time.Duration            // when it fires; negative: it does not
 	pressure func(need int64)
 	reclaim  func(need int64) bool // gives unused memory back; false when there is none
 }
 
-type reservation struct {
-	n       int64
-	granted chan struct{}
+// NewBudget returns a budget of capacity bytes.
+func NewBudget(capacity int64) *Budget {
+	return &Budget{cap: capacity, began: time.Now(), queue: memory.New(memory.Config{Cap: capacity}), granted: map[uint64]chan struct{}{}, due: -1}
 }
 
-// NewBudget returns a budget of capacity bytes.
-func NewBudget(capacity int64) *Budget { return &Budget{cap: capacity} }
-
-// OnPressure sets what is called, without a lock held, whenever a reservation
-// has to wait: need bytes are missing for it and for those before it.
+// OnPressure sets what is called, without a lock held, whenever more room has to be
+// made: need bytes are missing for all that wait and can be met.
 func (b *Budget) OnPressure(f func(need int64)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pressure = f
 }
 
-// Reserve takes n bytes, waiting for them in order until ctx ends. More than
-// the cap fails at once. Both fail with ErrNoSpace and the numbers.
-func (b *Budget) Reserve(ctx context.Context, n int64) error {
-	if n < 0 {
-		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%d bytes", n)}
+// Reserve takes n bytes, waiting for them until ctx ends. More than the cap fails at
+// once. Both fail with ErrNoSpace and the numbers.
+func (b *Budget) Reserve(ctx context.Context, n int64) error { return b.reserve(ctx, n, memory.Waits) }
+
+// ReserveIfPossible is Reserve that fails at once if pinned and reserved bytes leave no
+// room for n.
+func (b *Budget) ReserveIfPossible(ctx context.Context, n int64) error {
+	return b.reserve(ctx, n, memory.Bounded)
+}
+
+// ReserveWithin is ReserveIfPossible that waits no longer than wait. With a wait of 0 or less it is ReserveNow.
+func (b *Budget) ReserveWithin(ctx context.Context, n int64, wait time.Duration) error {
+	if wait <= 0 {
+		return b.ReserveNow(n)
 	}
-	if n > b.cap {
-		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrNoSpace,
-			Err: fmt.Errorf("%d bytes are more than the cap of %d", n, b.cap)}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, waited(wait))
+	defer cancel()
+	return b.ReserveIfPossible(ctx, n)
+}
+
+func (b *Budget) reserve(ctx context.Context, n int64, patience memory.Patience) error {
+	if err := b.check(n); err != nil {
+		return err
 	}
 	if b.TryReserve(n) {
 		return nil
 	}
-	r := &reservation{n: n, granted: make(chan struct{})}
+	granted := make(chan struct{})
 	b.mu.Lock()
-	b.queue = append(b.queue, r)
-	b.waiting.Store(int32(len(b.queue)))
-	b.grant()
-	need, pressure := b.short(), b.pressure
+	b.last++
+	id := b.last
+	b.granted[id] = granted
+	met, why, evict := b.step(memory.Ask{ID: id, Bytes: n, Patience: patience})
+	need, press := b.queue.Need(), b.pressure
+	if why != 0 {
+		delete(b.granted, id)
+		err := b.full(n, reasonOf(why))
+		b.mu.Unlock()
+		return err
+	}
 	b.mu.Unlock()
-	if need > 0 {
+	if met {
+		return nil
+	}
+	if evict && need > 0 {
 		b.tidy(need)
-		if pressure != nil {
-			pressure(need)
+		if press != nil {
+			press(need)
 		}
 	}
 	select {
-	case <-r.granted:
+	case <-granted:
 		return nil
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.Index(b.queue, r)
-	if i < 0 {
-		return nil // granted meanwhile
+	if _, waits := b.granted[id]; !waits {
+		return nil // met meanwhile
 	}
-	err := b.full(n, b.before(i), context.Cause(ctx))
-	b.queue = slices.Delete(b.queue, i, i+1)
-	b.waiting.Store(int32(len(b.queue)))
-	b.grant()
-	return err
+	delete(b.granted, id)
+	b.step(memory.Gone{ID: id})
+	return b.full(n, context.Cause(ctx))
 }
 
-// ReserveNow is TryReserve with Reserve's error.
+// ReserveNow takes n bytes if they are free, also while nobody is to pass one that
+// waits: it is for what cannot wait. It fails as Reserve does.
 func (b *Budget) ReserveNow(n int64) error {
-	if b.TryReserve(n) {
+	if err := b.check(n); err != nil {
+		return err
+	}
+	if b.take(n, memory.Takes) {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.full(n, b.before(len(b.queue)), errNotNow)
+	return b.full(n, errNotNow)
 }
 
-// Lack returns the error, for the reason why, of whoever does not wait any
-// longer for n bytes: ErrNoSpace, or if nobody waits for so many, and it has got
-// them or not yet asked, ErrDeadline.
-func (b *Budget) Lack(n int64, why error) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.queue, func(r *reservation) bool { return r.n == n })
-	if i < 0 {
-		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("there was room for %d bytes, but not the time to begin", n)}
-	}
-	return b.full(n, b.before(i), why)
-}
+// TryReserve takes n bytes if they are free and no request has its turn before.
+func (b *Budget) TryReserve(n int64) bool { return n >= 0 && b.take(n, memory.Tries) }
 
-// before returns how many bytes the first k that wait want.
-func (b *Budget) before(k int) int64 {
-	sum := int64(0)
-	for _, r := range b.queue[:k] {
-		sum += r.n
-	}
-	return sum
-}
-
-var errNotNow = errors.New("it cannot wait")
-
-func (b *Budget) full(n, before int64, why error) error {
-	return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrNoSpace,
-		Err: fmt.Errorf("%d bytes are needed, %d of %d are free, %d are waited for by others before: %w",
-			n, max(b.cap-b.used, 0), b.cap, before, why)}
-}
-
-// TryReserve takes n bytes if they are free and nobody waits before.
-func (b *Budget) TryReserve(n int64) bool {
+// take asks for n bytes that are not waited for. Unused memory is given back for them.
+func (b *Budget) take(n int64, patience memory.Patience) bool {
 	for {
 		b.mu.Lock()
-		missing, queued := b.used+n-b.cap, len(b.queue) > 0
-		if missing <= 0 && !queued && n >= 0 {
-			b.take(n)
-			b.mu.Unlock()
+		met, _, _ := b.step(memory.Ask{Bytes: n, Patience: patience})
+		missing := b.queue.Used() + n - b.cap
+		b.mu.Unlock()
+		if met {
 			return true
 		}
-		b.mu.Unlock()
-		if queued || n < 0 || n > b.cap || !b.tidy(missing) {
+		if n > b.cap || missing <= 0 || !b.tidy(missing) {
 			return false
 		}
 	}
@@ -147,54 +145,60 @@ func (b *Budget) TryReserve(n int64) bool {
 // Others wait until enough was given back.
 func (b *Budget) Force(n int64) {
 	b.mu.Lock()
-	b.take(n)
-	need, pressure := b.used-b.cap, b.pressure
+	b.step(memory.Taken{Bytes: n})
+	need, press := b.queue.Used()-b.cap, b.pressure
 	b.mu.Unlock()
-	if need > 0 && !b.tidy(need) && pressure != nil {
-		pressure(need)
+	if need > 0 && !b.tidy(need) && press != nil {
+		press(need)
 	}
 }
 
 // Press asks for n bytes to be made free, by whoever can.
 func (b *Budget) Press(n int64) {
 	b.mu.Lock()
-	need, pressure := b.used+n-b.cap, b.pressure
+	need, press := b.queue.Used()+n-b.cap, b.pressure
 	b.mu.Unlock()
-	if need > 0 && !b.tidy(need) && pressure != nil {
-		pressure(need)
+	if need > 0 && !b.tidy(need) && press != nil {
+		press(need)
 	}
 }
 
-// Missing returns how many bytes those that wait are short of, or by how many
-// the cap is exceeded.
+// Missing returns how many bytes are to be evicted: those that wait and can be met are
+// short of them, or the cap is exceeded by them.
 func (b *Budget) Missing() int64 {
 	b.mu.Lock()
-	need := b.short()
+	need := b.queue.Need()
 	b.mu.Unlock()
 	if need <= 0 || !b.tidy(need) {
 		return max(0, need)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(0, b.short())
+	return max(0, b.queue.Need())
 }
 
 // Release gives n bytes back.
 func (b *Budget) Release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n < 0 || n > b.used {
-		panic(fmt.Sprintf("dataplane: %d of %d bytes released", n, b.used))
-	}
-	b.used -= n
-	b.grant()
+	b.step(memory.Freed{Bytes: n})
+}
+
+// Last says that of the bytes that are taken so many more, or less, are pinned, and
+// reserved: eviction does not give them back.
+func (b *Budget) Last(pinned, reserved int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pinned += pinned
+	b.reserved += reserved
+	b.step(memory.Lasts{Bytes: pinned + reserved})
 }
 
 // Used returns how much is taken, by idle memory of a Pool too.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.used
+	return b.queue.Used()
 }
 
 // Peak returns the most that was ever taken.
@@ -207,7 +211,21 @@ func (b *Budget) Peak() int64 {
 // Cap returns how much there is.
 func (b *Budget) Cap() int64 { return b.cap }
 
-// contended reports whether a reservation waits.
+// Lasting returns how many bytes are pinned, and reserved, as Last was told.
+func (b *Budget) Lasting() (pinned, reserved int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pinned, b.reserved
+}
+
+// Waiting returns how many requests wait, and for how many bytes.
+func (b *Budget) Waiting() (requests int, bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Waiting()
+}
+
+// contended reports whether a request waits.
 func (b *Budget) contended() bool { return b.waiting.Load() > 0 }
 
 // tidy has unused memory given back and reports whether there was any.
@@ -218,29 +236,68 @@ func (b *Budget) tidy(need int64) bool {
 	return f != nil && f(need)
 }
 
-func (b *Budget) take(n int64) {
-	b.used += n
-	b.peak = max(b.peak, b.used)
-}
-
-// short returns how many bytes all that wait are short of; what was forced is
-// short too.
-func (b *Budget) short() int64 {
-	return b.used - b.cap + b.before(len(b.queue))
-}
-
-func (b *Budget) grant() {
-	n := 0
-	for _, r := range b.queue {
-		if b.used+r.n > b.cap {
-			break
+// step has the queue take ev, and wakes those that are met. It reports whether a
+// request that does not wait is met, or why it is refused, and whether more has to be
+// evicted than before. It needs mu.
+func (b *Budget) step(ev memory.Event) (met bool, why memory.Reason, evict bool) {
+	asked, asks := ev.(memory.Ask)
+	for _, e := range b.queue.Step(time.Since(b.began), ev) {
+		switch e := e.(type) {
+		case memory.Grant:
+			if asks && e.ID == asked.ID {
+				met = true
+			}
+			if granted := b.granted[e.ID]; granted != nil {
+				delete(b.granted, e.ID)
+				close(granted)
+			}
+		case memory.Refuse:
+			why = e.Why
+		case memory.Evict:
+			evict = true
 		}
-		b.take(r.n)
-		close(r.granted)
-		n++
 	}
-	if n > 0 {
-		b.queue = slices.Delete(b.queue, 0, n)
-		b.waiting.Store(int32(len(b.queue)))
+	b.peak = max(b.peak, b.queue.Used())
+	requests, _ := b.queue.Waiting()
+	b.waiting.Store(int32(min(requests, 1)))
+	b.arm()
+	return met, why, evict
+}
+
+// arm sets the timer for the queue's next Tick, if it has to come earlier than what is
+// set, or none is.
+func (b *Budget) arm() {
+	due, ok := b.queue.Due()
+	switch {
+	case !ok:
+		if b.due >= 0 {
+			b.due = -1
+			b.timer.Stop()
+		}
+		return
+	case b.due >= 0 && b.due <= due:
+		return
+	}
+	b.due = due
+	after := max(due-time.Since(b.began), 0)
+	if b.timer == nil {
+		b.timer = time.AfterFunc(after, b.tick)
+		return
+	}
+	b.timer.Reset(after)
+}
+
+func (b *Budget) tick() {
+	b.mu.Lock()
+	if b.due < 0 { // it was stopped as it fired
+		b.mu.Unlock()
+		return
+	}
+	b.due = -1
+	_, _, evict := b.step(memory.Tick{})
+	need, press := b.queue.Need(), b.pressure
+	b.mu.Unlock()
+	if evict && need > 0 && !b.tidy(need) && press != nil {
+		press(need)
 	}
 }

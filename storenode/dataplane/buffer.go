@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -43,6 +44,20 @@ func (p *Pool) NewBuffer(ctx context.Context, size int64) (*Buffer, error) {
 		return newBuffer(p, p.growable(), size), nil
 	}
 	r, err := p.Get(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	return newBuffer(p, r, size), nil
+}
+
+// NewBufferWithin is NewBuffer that waits for room no longer than wait, and fails at
+// once if pinned and reserved bytes leave none. With a wait of 0 or less it does not
+// wait.
+func (p *Pool) NewBufferWithin(ctx context.Context, size int64, wait time.Duration) (*Buffer, error) {
+	if size == phalanx.UnknownSize {
+		return newBuffer(p, p.growable(), size), nil
+	}
+	r, err := p.getWithin(ctx, size, wait)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,11 @@ func (b *Buffer) Space(limit int) []byte {
 	return r.mem[at:end:end]
 }
 
-func (b *Buffer) noRoom(n int64) error { return b.pool.budget.full(n, 0, errNotNow) }
+func (b *Buffer) noRoom(n int64) error {
+	b.pool.budget.mu.Lock()
+	defer b.pool.budget.mu.Unlock()
+	return b.pool.budget.full(n, errNotNow)
+}
 
 func (b *Buffer) is(digest phalanx.Digest) bool {
 	mine, _ := b.Digest()

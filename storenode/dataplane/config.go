@@ -12,6 +12,9 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
+// DefaultStreams is how many streams of objects a peer has from a node at a time.
+const DefaultStreams = 128
+
 // Config is what Conns needs. Durations and numbers that are zero have the
 // default that stands beside them.
 type Config struct {
@@ -45,6 +48,8 @@ type Config struct {
 	OnBroken func(peer phalanx.NodeID, err error)
 	// OnStream serves a request on the goroutine of its connection. It ends the
 	// stream by one of the Writer's calls; the connection is closed if it does not.
+	// The stream of an Object has a seat; for that of a Place it asks Writer.Seat, or
+	// gives the seat up by Writer.Stand.
 	OnStream func(from phalanx.NodeID, req Request, w *Writer)
 
 	HelloTimeout time.Duration // 5s, for a connection until both hellos are through
@@ -55,6 +60,9 @@ type Config struct {
 	WriteStall   time.Duration // 10s in which a receiver takes nothing
 	MaxIdle      int           // 4 idle connections for streams per peer
 	MaxQueue     int           // 16 MiB of messages waiting per peer
+	MaxStreams   int           // DefaultStreams that a peer has from here at a time, but for those of places that run here
+	MaxHellos    int           // 1024 connections that have not said whose they are
+	MaxStrangers int           // 1024 connections of nodes that Lookup does not know
 
 	Logger logrus.FieldLogger // nil: the standard logger
 }
@@ -76,6 +84,11 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxQueue == 0 {
 		c.MaxQueue = 16 << 20
+	}
+	for n, v := range map[*int]int{&c.MaxStreams: DefaultStreams, &c.MaxHellos: 1024, &c.MaxStrangers: 1024} {
+		if *n == 0 {
+			*n = v
+		}
 	}
 	if c.Bind == "" {
 		c.Bind = "127.0.0.1:0"
@@ -102,6 +115,8 @@ func (c Config) validate() error {
 		return bad("there is no Lookup")
 	case c.MaxIdle < 0 || c.MaxQueue < 0:
 		return bad("MaxIdle is %d, MaxQueue %d", c.MaxIdle, c.MaxQueue)
+	case c.MaxStreams < 0 || c.MaxHellos < 0 || c.MaxStrangers < 0:
+		return bad("MaxStreams is %d, MaxHellos %d, MaxStrangers %d", c.MaxStreams, c.MaxHellos, c.MaxStrangers)
 	}
 	for name, d := range map[string]time.Duration{"HelloTimeout": c.HelloTimeout, "DialTimeout": c.DialTimeout,
 		"RedialAfter": c.RedialAfter, "Stall": c.Stall, "WaitEvery": c.WaitEvery, "WriteStall": c.WriteStall} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -19,6 +20,11 @@ type Conns struct {
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
+
+	sent, received atomic.Uint64 // bytes of streams of all peers, also of those that have gone
+	turned         atomic.Uint64 // streams for which there was no seat
+	hellos         hellos
+	strangers      strangers
 
 	mu     sync.Mutex
 	closed bool
@@ -110,6 +116,10 @@ func (c *Conns) spawn(f func()) bool {
 func (c *Conns) peer(node phalanx.NodeID) *peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.peerLocked(node)
+}
+
+func (c *Conns) peerLocked(node phalanx.NodeID) *peer {
 	p := c.peers[node]
 	if p == nil {
 		p = newPeer(c, node)
@@ -165,7 +175,11 @@ type PeerStats struct {
 	Bandwidth float64 // bytes per second, 0 if not known
 }
 
-// Stats returns the counts of all peers, ordered by their ids.
+// Traffic returns how many bytes of streams went to and came from all peers. It never falls:
+// peers count that have gone.
+func (c *Conns) Traffic() (sent, received uint64) { return c.sent.Load(), c.received.Load() }
+
+// Stats returns the counts of the peers that there are, ordered by their ids.
 func (c *Conns) Stats() []PeerStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

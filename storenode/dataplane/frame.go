@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
 // A frame is a header of 20 bytes, little-endian, and a payload:
@@ -40,7 +41,7 @@ const (
 
 const (
 	// MaxMessage is the longest payload of a message.
-	MaxMessage = 1 << 20
+	MaxMessage = wire.MaxMessage
 	// MaxData is the longest payload of a data frame.
 	MaxData = 256 << 10
 

@@ -54,6 +54,18 @@ func (l *link) drop() {
 	})
 }
 
+// abandon has drop forget what the peer has not taken. The kernel would keep it for
+// minutes for a peer that lives and does not read.
+func (l *link) abandon() {
+	raw := l.conn
+	if secure, ok := raw.(*tls.Conn); ok {
+		raw = secure.NetConn()
+	}
+	if tcp, ok := raw.(interface{ SetLinger(sec int) error }); ok {
+		_ = tcp.SetLinger(0) // it is closed in any case
+	}
+}
+
 // dial connects to the peer and exchanges hellos.
 func (p *peer) dial(ctx context.Context, use role) (*link, error) {
 	c, node := p.c, p.node
@@ -178,7 +190,11 @@ func (l *link) welcome() (hello, error) {
 	if err != nil {
 		return hello{}, err
 	}
-	if err := l.c.admit(theirs); err != nil {
+	err = l.c.admit(theirs)
+	if err == nil {
+		err = l.c.meet(l, theirs.from)
+	}
+	if err != nil {
 		kind, text := faultOf(err)
 		_, _ = l.conn.Write(appendFrame(nil, kindRefused, appendFault(nil, kind, text)))
 		return theirs, err

@@ -40,6 +40,8 @@ func (c *Conns) serve(conn net.Conn) {
 		return
 	}
 	defer l.drop()
+	met := c.await(l)
+	defer met()
 	log := c.cfg.Logger.WithField("addr", conn.RemoteAddr().String())
 	h, err := l.welcome()
 	if err != nil {
@@ -50,7 +52,10 @@ func (c *Conns) serve(conn net.Conn) {
 		}
 		return
 	}
-	p := c.peer(h.from)
+	defer c.unmeet(l)
+	met()
+	p := c.host(h.from)
+	defer c.part(p)
 	switch h.role {
 	case roleMessages:
 		c.broken(l, h.from, withNode(l.messages(p), "receive", h.from))
@@ -90,15 +95,8 @@ func (l *link) messages(p *peer) error {
 func (l *link) requests(p *peer) error {
 	w := newWriter(l, p)
 	defer w.cancel()
-	for {
-		h, err := l.frames.next()
-		if err != nil {
-			return err
-		}
-		if h.kind != kindOpen {
-			return refused("a %v frame instead of a request", h.kind)
-		}
-		payload, err := l.frames.payload(h)
+	for first := true; ; first = false {
+		payload, err := l.request(p, first)
 		if err != nil {
 			return err
 		}
@@ -107,9 +105,13 @@ func (l *link) requests(p *peer) error {
 		if err != nil {
 			return errors.Join(err, w.Gone(faultOf(err)))
 		}
-		if l.c.cfg.OnStream != nil {
+		switch {
+		case req.Kind == Object && !w.Seat():
+			w.failed = w.TurnAway()
+		case l.c.cfg.OnStream != nil:
 			l.c.cfg.OnStream(p.node, req, w)
 		}
+		w.Stand()
 		if !w.ended && w.failed == nil {
 			w.failed = w.Gone(phalanx.ErrInternal, "the request was not answered")
 		}
@@ -117,4 +119,25 @@ func (l *link) requests(p *peer) error {
 			return w.failed
 		}
 	}
+}
+
+// request waits for a request.
+func (l *link) request(p *peer, first bool) (payload []byte, err error) {
+	over, err := l.settle(p, first)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if failed := over(); err == nil {
+			err = failed
+		}
+	}()
+	h, err := l.frames.next()
+	if err != nil {
+		return nil, err
+	}
+	if h.kind != kindOpen {
+		return nil, refused("a %v frame instead of a request", h.kind)
+	}
+	return l.frames.payload(h)
 }

@@ -19,6 +19,12 @@ type peer struct {
 
 	sent, received, posted, delivered, dropped atomic.Uint64
 	rate                                       rate
+	trip                                       trip
+	seats                                      seats
+	unasked                                    atomic.Int64 // connections that the peer made and that wait for a request
+
+	gate   chan struct{} // has an element for each stream of an object that comes from the peer
+	guests int           // connections that the peer made; guarded by Conns.mu
 
 	mu      sync.Mutex
 	idle    []*link // for streams, the last one used last
@@ -31,7 +37,7 @@ type peer struct {
 }
 
 func newPeer(c *Conns, node phalanx.NodeID) *peer {
-	p := &peer{c: c, node: node, kick: make(chan struct{}, 1)}
+	p := &peer{c: c, node: node, kick: make(chan struct{}, 1), gate: make(chan struct{}, max(1, c.cfg.MaxStreams*3/4))}
 	p.ctx, p.cancel = context.WithCancel(c.ctx)
 	return p
 }
@@ -41,6 +47,7 @@ func newPeer(c *Conns, node phalanx.NodeID) *peer {
 // it was not even queued.
 func (c *Conns) Post(to phalanx.NodeID, payload []byte) error {
 	if len(payload) > MaxMessage {
+		c.peer(to).dropped.Add(1)
 		return &phalanx.Error{Op: "post", Node: to, Kind: phalanx.ErrInvalid,
 			Err: fmt.Errorf("a message of %d bytes, at most %d are allowed", len(payload), MaxMessage)}
 	}
@@ -145,6 +152,17 @@ func (l *link) listen() error {
 	}
 	l.drop()
 	return refused("bytes came on a connection that only takes messages")
+}
+
+// countSent and countReceived count n bytes of a stream.
+func (p *peer) countSent(n int) {
+	p.sent.Add(uint64(n))
+	p.c.sent.Add(uint64(n))
+}
+
+func (p *peer) countReceived(n int) {
+	p.received.Add(uint64(n))
+	p.c.received.Add(uint64(n))
 }
 
 func (p *peer) stats() PeerStats {

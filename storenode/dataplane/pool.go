@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -19,8 +20,9 @@ const (
 
 // Pool hands out memory from a Budget. Larger regions lie outside the Go heap
 // and are kept when they come back, because memory that was touched before is
-// up to twice as fast to fill. Idle regions stay counted against the budget and
-// are dropped as soon as anybody waits for room.
+// up to twice as fast to fill. Idle regions stay counted against the budget. They
+// are dropped as soon as anybody waits for room, and when they have been idle for
+// a minute.
 type Pool struct {
 	budget *Budget
 
@@ -30,6 +32,9 @@ type Pool struct {
 	held   int64     // bytes handed out and mapped
 	recent int64     // the most that was held lately; idle memory is bounded by it
 	warm   int64     // what Warm was told: recent does not fall below it
+	closed bool
+
+	idleness idleness
 }
 
 // Region is contiguous memory from a Pool. Its holder alone may use it.
@@ -68,6 +73,17 @@ func (p *Pool) Get(ctx context.Context, n int64) (*Region, error) {
 		return r, nil
 	}
 	if err := p.budget.Reserve(ctx, Charge(n)); err != nil {
+		return nil, err
+	}
+	return p.charged(n)
+}
+
+// getWithin is Get, which waits as Budget.ReserveWithin does.
+func (p *Pool) getWithin(ctx context.Context, n int64, wait time.Duration) (*Region, error) {
+	if r := p.reuse(n); r != nil {
+		return r, nil
+	}
+	if err := p.budget.ReserveWithin(ctx, Charge(n), wait); err != nil {
 		return nil, err
 	}
 	return p.charged(n)
@@ -131,21 +147,23 @@ func (p *Pool) reuse(n int64) *Region {
 	if best < 0 {
 		return nil
 	}
-	r := p.takeLocked(best, n)
+	r := p.takeLocked(best, n, n/4)
 	p.holdLocked(r.charged)
 	r.mem = r.mem[:n]
 	return r
 }
 
-// takeLocked takes n bytes out of an idle region, or all of it.
-func (p *Pool) takeLocked(i int, n int64) *Region {
+// takeLocked takes n bytes out of an idle region, or all of it if no more than spare
+// bytes would be left.
+func (p *Pool) takeLocked(i int, n, spare int64) *Region {
 	r := p.idle[i]
-	if k := share(n); k < r.charged && n+n/4 < r.charged {
+	if k := share(n); k < r.charged && n+spare < r.charged {
 		r = r.split(k)
 	} else {
 		p.idle = slices.Delete(p.idle, i, i+1)
 	}
 	p.kept -= r.charged
+	p.idleness.least = min(p.idleness.least, p.kept)
 	return r
 }
 
@@ -182,6 +200,11 @@ func (r *Region) Release() {
 	p.idle = slices.DeleteFunc(p.idle, r.join)
 	p.idle = append(p.idle, r)
 	need := p.kept + p.held - p.recent
+	if p.closed {
+		need = p.kept
+	} else {
+		p.tendLocked()
+	}
 	p.mu.Unlock()
 	if p.budget.contended() {
 		need = max(need, n)
@@ -196,18 +219,6 @@ func (p *Pool) Idle() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.kept
-}
-
-// Trim drops idle regions until at most keep bytes are left. A node that has
-// been quiet for a while calls it.
-func (p *Pool) Trim(keep int64) {
-	p.mu.Lock()
-	over := p.kept - keep
-	p.recent = p.held + min(keep, p.kept)
-	p.mu.Unlock()
-	if over > 0 {
-		p.reclaim(over)
-	}
 }
 
 // Warm touches n bytes ahead of need and leaves them idle; more than that may
@@ -229,12 +240,16 @@ func (p *Pool) Warm(n int64) bool {
 
 // reclaim drops idle memory, oldest first, until need bytes are free, and
 // reports whether there was any.
-func (p *Pool) reclaim(need int64) bool {
+func (p *Pool) reclaim(need int64) bool { return p.drop(need, need/4) }
+
+// drop is reclaim, of whole regions where no more than spare bytes would be left of
+// one.
+func (p *Pool) drop(need, spare int64) bool {
 	var drop []*Region
 	freed := int64(0)
 	p.mu.Lock()
 	for len(p.idle) > 0 && freed < need {
-		r := p.takeLocked(0, need-freed)
+		r := p.takeLocked(0, need-freed, spare)
 		drop = append(drop, r)
 		freed += r.charged
 	}

@@ -19,6 +19,17 @@ func get(t *testing.T, p *Pool, n int64) *Region {
 	return r
 }
 
+// Trim drops idle regions until at most keep bytes are left.
+func (p *Pool) Trim(keep int64) {
+	p.mu.Lock()
+	over := p.kept - keep
+	p.recent = p.held + min(keep, p.kept)
+	p.mu.Unlock()
+	if over > 0 {
+		p.reclaim(over)
+	}
+}
+
 func TestPoolReusesTheBestFit(t *testing.T) {
 	p := NewPool(NewBudget(64 * mb))
 	a, b := get(t, p, 10*mb), get(t, p, 9*mb)
@@ -171,5 +182,75 @@ func TestReservedRoomBecomesARegion(t *testing.T) {
 	p.Trim(0)
 	if p.budget.Used() != 0 {
 		t.Fatalf("used %d", p.budget.Used())
+	}
+}
+
+// Memory that nobody has needed for a minute goes, what a load needs again and again
+// stays.
+func TestUnneededMemoryIsGivenBack(t *testing.T) {
+	const mb = 1 << 20
+	p := NewPool(NewBudget(100 * mb))
+	defer p.Close()
+	look := func(times int) {
+		for range times {
+			p.look()
+		}
+	}
+	a, b := get(t, p, 20*mb), get(t, p, 30*mb)
+	a.Release()
+	look(idleLooks)
+	if idle := p.Idle(); idle != 20*mb {
+		t.Errorf("%d bytes are idle before a minute has passed", idle)
+	}
+	look(1)
+	if idle, used := p.Idle(), p.Budget().Used(); idle != 0 || used != 30*mb {
+		t.Errorf("%d bytes are idle, %d are used", idle, used)
+	}
+	b.Release()
+	memory := &b.Bytes()[:1][0]
+	for range 10 * idleLooks { // a load that pauses for less than a minute
+		look(idleLooks - 1)
+		c := get(t, p, 30*mb)
+		if &c.Bytes()[0] != memory {
+			t.Fatal("a steady load gets other memory")
+		}
+		c.Release()
+	}
+	for range 3 * idleLooks { // a smaller one keeps what it needs
+		c := get(t, p, 10*mb)
+		c.Release()
+		look(1)
+	}
+	if idle := p.Idle(); idle != 10*mb {
+		t.Errorf("%d bytes are idle beside a load of %d", idle, 10*mb)
+	}
+	look(idleLooks)
+	if idle, used := p.Idle(), p.Budget().Used(); idle != 0 || used != 0 {
+		t.Errorf("%d bytes are idle, %d are used", idle, used)
+	}
+	if !p.Warm(8 * mb) {
+		t.Fatal("there is no room")
+	}
+	get(t, p, 40*mb).Release()
+	look(2 * idleLooks)
+	if idle := p.Idle(); idle != 8*mb {
+		t.Errorf("%d bytes are idle, %d were to be warm", idle, 8*mb)
+	}
+}
+
+// Memory that is released after the pool was closed goes at once.
+func TestClosedPoolKeepsNothing(t *testing.T) {
+	const mb = 1 << 20
+	p := NewPool(NewBudget(100 * mb))
+	a := get(t, p, 20*mb)
+	get(t, p, 30*mb).Release()
+	p.Close()
+	if idle, used := p.Idle(), p.Budget().Used(); idle != 0 || used != 20*mb {
+		t.Errorf("%d bytes are idle, %d are used", idle, used)
+	}
+	a.Release()
+	p.Close()
+	if used := p.Budget().Used(); used != 0 {
+		t.Errorf("%d bytes are used", used)
 	}
 }

@@ -27,6 +27,7 @@ type Stream struct {
 	warm   bool         // on a connection that was used before, and nothing came yet
 	left   int          // bytes of the data frame that are still to come
 	end    *Ended
+	gated  bool        // it is one of those that the gate counts; guarded by mu
 	clean  atomic.Bool // the sender ended it: the connection can serve another one
 	sum    verifier    // of Read
 	speed  stretch
@@ -47,6 +48,9 @@ func (c *Conns) Open(ctx context.Context, to phalanx.NodeID, req Request) (*Stre
 	}
 	s := &Stream{p: c.peer(to), req: req}
 	s.sum.start(req.Offset)
+	if req.Kind == Object {
+		s.gated = s.p.pass(ctx)
+	}
 	for l := s.p.warm(); l != nil; l = s.p.warm() {
 		if s.ask(l) == nil {
 			s.warm = true
@@ -54,6 +58,7 @@ func (c *Conns) Open(ctx context.Context, to phalanx.NodeID, req Request) (*Stre
 		}
 	}
 	if err := s.fresh(ctx); err != nil {
+		s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -263,7 +268,7 @@ func (s *Stream) data(b sink, left int) *Ended {
 		}
 		n, err := s.frames.into(sp)
 		left -= n
-		s.p.received.Add(uint64(n))
+		s.p.countReceived(n)
 		if n > 0 {
 			s.speed.add(n)
 			if err := b.CommitRaw(n); err != nil {
@@ -318,7 +323,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	}
 	n, err := s.frames.into(p[:min(len(p), s.left)])
 	s.left -= n
-	s.p.received.Add(uint64(n))
+	s.p.countReceived(n)
 	s.speed.add(n)
 	if err != nil {
 		return 0, s.lost(err)
@@ -343,9 +348,12 @@ func (s *Stream) readEnd() error {
 // had ended it; otherwise the sender sees it close.
 func (s *Stream) Close() {
 	s.mu.Lock()
-	l := s.link
-	s.link, s.closed = nil, true
+	l, gated := s.link, s.gated
+	s.link, s.closed, s.gated = nil, true, false
 	s.mu.Unlock()
+	if gated {
+		<-s.p.gate
+	}
 	if l == nil {
 		return
 	}

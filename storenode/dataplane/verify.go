@@ -20,6 +20,10 @@ func recheck(b stock, lo, hi int64) error {
 	return nil
 }
 
+// Recheck looks once more at all pieces that have passed their check, or were made
+// here. It returns ErrCorrupt with a BadPiece if one of them has changed in memory.
+func (b *Buffer) Recheck() error { return recheck(b, 0, b.Watermark()) }
+
 // verifier compares the pieces of a stream that is read without a Buffer with
 // the checks that came, whichever comes first.
 type verifier struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,9 @@ type Writer struct {
 	failed error
 	calm   bool // see SendOptions.Patient
 
+	waits    atomic.Int64  // since when there is nothing to send; 0: there is
+	unseated chan struct{} // capacity 1: another stream has the seat
+
 	head   []byte // checks and the header before a payload
 	pen    wire.Writer
 	speed  stretch
@@ -36,7 +40,7 @@ type Writer struct {
 }
 
 func newWriter(l *link, p *peer) *Writer {
-	w := &Writer{link: l, p: p, head: make([]byte, 0, 512)}
+	w := &Writer{link: l, p: p, head: make([]byte, 0, 512), unseated: make(chan struct{}, 1)}
 	w.ctx, w.cancel = context.WithCancel(p.ctx)
 	return w
 }
@@ -92,6 +96,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 	silence := time.NewTimer(w.p.c.cfg.WaitEvery)
 	defer silence.Stop()
 	spoke := false // since silence was set
+	sent := time.Now()
 	w.calm = opts.Patient
 
 	pos, piece := from, Pieces(from)
@@ -126,6 +131,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 				return err
 			}
 			opts.Meter.add(len(part))
+			sent = time.Now()
 			pos += int64(len(part))
 			piece += int64(checks)
 			b.took(pos)
@@ -142,8 +148,14 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 		}
 		opts.Meter.turn()
 		paused := time.Now()
+		if !w.calm { // a place's stream is not cut: a ring cannot go on with another
+			w.waits.Store(sent.UnixNano())
+		}
 		select {
 		case <-sub.C:
+		case <-w.unseated:
+			w.waits.Store(0)
+			return errors.Join(errYields, w.Busy())
 		case <-opts.PathChanged:
 			if err := w.Wait(opts.path()); err != nil {
 				return err
@@ -157,6 +169,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 		case <-ctx.Done():
 		case <-w.ctx.Done():
 		}
+		w.waits.Store(0)
 		w.idle += time.Since(paused)
 		opts.Meter.turn()
 	}
@@ -204,7 +217,7 @@ func (w *Writer) send(part []byte, piece int64, checks int) error {
 	if err := w.flush(time.Now(), part); err != nil {
 		return err
 	}
-	w.p.sent.Add(uint64(len(part)))
+	w.p.countSent(len(part))
 	w.speed.add(len(part))
 	return nil
 }
@@ -232,6 +245,9 @@ func (w *Writer) flush(now time.Time, part []byte) error {
 		return err
 	}
 	if err := w.pen.Write(w.link.conn, w.head, part); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) && !w.interrupt.Load() {
+			w.link.abandon()
+		}
 		w.failed = withNode(err, "send", w.p.node)
 	}
 	return w.failed

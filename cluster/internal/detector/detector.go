@@ -50,13 +50,14 @@ type Detector struct {
 	late   atomic.Int64 // nanoseconds, as Late
 
 	mu       sync.Mutex
+	overdue  *detect.Overdue
 	suspects map[phalanx.NodeID]Suspicion
 	view     view.View // for an instance that takes over
 }
 
 // Start spawns the actor, which watches nobody before Learn.
 func Start(cfg Config) (*Detector, error) {
-	d := &Detector{cfg: cfg, suspects: map[phalanx.NodeID]Suspicion{}}
+	d := &Detector{cfg: cfg, overdue: detect.NewOverdue(), suspects: map[phalanx.NodeID]Suspicion{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	props := actor.PropsFromProducer(func() actor.Actor { return &instance{d: d} })
 	d.pid = cfg.System.NewLocalPID(actorName) // which the actor itself uses
@@ -80,6 +81,7 @@ func (d *Detector) Stop() {
 func (d *Detector) Learn(v view.View) {
 	d.mu.Lock()
 	d.view = v
+	d.overdue.Learn(members(v))
 	for id := range d.suspects {
 		if !v.Has(id) {
 			delete(d.suspects, id)
@@ -92,6 +94,28 @@ func (d *Detector) Learn(v view.View) {
 // Broken tells that a connection with node ended by itself.
 func (d *Detector) Broken(node phalanx.NodeID) {
 	d.tell(detect.Broken{Node: node, Now: d.cfg.Clock()})
+}
+
+// Asked notes that node was sent, directly, what it has to answer.
+func (d *Detector) Asked(node phalanx.NodeID) {
+	now := d.cfg.Clock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.overdue.Ask(node, now)
+}
+
+// Heard notes that something came from node directly.
+func (d *Detector) Heard(node phalanx.NodeID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.overdue.Hear(node)
+}
+
+// quiet returns from whom an answer is overdue.
+func (d *Detector) quiet(now time.Duration) []phalanx.NodeID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.overdue.At(now)
 }
 
 // Suspicion is why a node is suspected.
@@ -133,7 +157,7 @@ func (a *instance) Receive(c actor.Context) {
 	defer a.arm(c)
 	if _, due := a.timers.Due(c); due {
 		a.tickAt = 0
-		a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Now: now})
+		a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Overdue: a.d.quiet(now), Now: now})
 		return
 	}
 	switch m := c.Message().(type) {
@@ -153,6 +177,7 @@ func (a *instance) Receive(c actor.Context) {
 	case learn:
 		a.step(changed(a.d.cfg.Self, m.View, now))
 	case detect.Echoed:
+		a.d.Heard(m.Node)
 		a.step(m)
 	case detect.Broken:
 		a.step(m)
@@ -168,12 +193,17 @@ func (a *instance) Receive(c actor.Context) {
 	}
 }
 
+func members(v view.View) []phalanx.NodeID {
+	ids := make([]phalanx.NodeID, len(v.Members))
+	for i, m := range v.Members {
+		ids[i] = m.ID
+	}
+	return ids
+}
+
 // changed returns a view as the core wants it.
 func changed(self phalanx.NodeID, v view.View, now time.Duration) detect.Changed {
-	ev := detect.Changed{Voters: v.Voters, Now: now}
-	for _, m := range v.Members {
-		ev.Members = append(ev.Members, m.ID)
-	}
+	ev := detect.Changed{Members: members(v), Voters: v.Voters, Now: now}
 	pair := func(id phalanx.NodeID) {
 		if id != "" && id != self && !slices.Contains(ev.Pairs, id) {
 			ev.Pairs = append(ev.Pairs, id)

@@ -6,14 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 // outsider returns the leader of four nodes, the one of them that is no voter, and
 // the others: only the leader gives that one a lease.
 func outsider(t testing.TB) (leader, apart *node, others []*node) {
 	t.Helper()
-	nodes := join(t, 4)
+	nodes := joined(t, 4)
 	v := agree(t, nodes...)
 	for _, n := range nodes {
 		switch {
@@ -53,25 +55,30 @@ func (n *node) until() time.Duration {
 	return n.lease
 }
 
+// cutFrom cuts the link between n and another node, in both directions, and has both go
+// by way of by. It returns once nothing is on the link any more.
+func (n *node) cutFrom(t testing.TB, other, by *node) {
+	t.Helper()
+	sent := func(m any) {
+		switch m.(type) {
+		case *messages.Beat, *messages.BeatReply, *messages.Raft, *messages.PushView, *messages.Forward, *messages.Carried:
+			t.Errorf("a %T is sent over the link that fails", m)
+		}
+	}
+	n.goBy(other.id(), by.id())
+	other.goBy(n.id(), by.id())
+	n.leasedFor(t, 0) // what was on its way before is through
+	n.leasedFor(t, 200*time.Millisecond)
+	other.drop(n, sent)
+	n.drop(other, sent)
+}
+
 // Nothing gets from a node to the leader, or back. Heartbeats and leases do, by way
 // of another member, and stop when that does not bring them any more.
 func TestLeasesAreCarriedWhereALinkFails(t *testing.T) {
 	leader, apart, others := outsider(t)
 	by := others[0]
-	nothing := func(m any) {
-		switch m.(type) {
-		case *messages.Beat, *messages.BeatReply, *messages.Carried:
-			t.Errorf("a %T is sent over the link that fails", m)
-		}
-	}
-	for _, n := range []*node{leader, apart} {
-		n.goBy(leader.id(), by.id())
-		n.goBy(apart.id(), by.id())
-	}
-	apart.leasedFor(t, 0) // what was on its way before is through
-	apart.leasedFor(t, 200*time.Millisecond)
-	leader.drop(apart, nothing)
-	apart.drop(leader, nothing)
+	apart.cutFrom(t, leader, by)
 	apart.leasedFor(t, 2*time.Second)
 	by.drop(apart, func(any) {})
 	last := max(apart.until(), apart.clock())
@@ -82,6 +89,57 @@ func TestLeasesAreCarriedWhereALinkFails(t *testing.T) {
 	}
 	if until := apart.until(); until > last+500*time.Millisecond {
 		t.Errorf("a lease until %v after %v, although nobody brings any", until, last)
+	}
+}
+
+// A member whose link to the leader fails learns of another member, and what it proposes
+// is decided: that its shards are in sync, and that it leaves.
+func TestViewsAreCarriedWhereALinkFails(t *testing.T) {
+	leader, apart, others := outsider(t)
+	by := others[0]
+	apart.cutFrom(t, leader, by)
+	fifth := start(t, "n9", by.address())
+	if err := fifth.Join(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	agree(t, append([]*node{leader, apart, fifth}, others...)...)
+	apart.leasedFor(t, 2*time.Second)
+	apart.Propose(view.Leaving{Node: apart.id()})
+	if fenced, err := leader.await(within(t), func(v view.View) bool { m, ok := v.Member(apart.id()); return ok && m.Leaving }); err != nil || fenced {
+		t.Errorf("the leader has not heard that %s leaves: %v", apart.id(), err)
+	}
+}
+
+// No voter reaches the leader but by way of a member that is none: what raft says is
+// carried as well, so that they still decide.
+func TestVotersAreReachedWhereLinksFail(t *testing.T) {
+	leader, by, others := outsider(t)
+	for _, voter := range others {
+		voter.cutFrom(t, leader, by)
+	}
+	fifth := start(t, "n9", by.address())
+	if err := fifth.Join(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	agree(t, append([]*node{leader, by, fifth}, others...)...)
+}
+
+// Only the way from the leader to a node fails, and only the leader knows it: the node
+// answers by the member that has brought something.
+func TestAnswersGoBackTheWayThatMessagesCame(t *testing.T) {
+	leader, apart, others := outsider(t)
+	by := others[0]
+	leader.goBy(apart.id(), by.id())
+	apart.leasedFor(t, 200*time.Millisecond)
+	heard := make(chan phalanx.NodeID, 1000)
+	apart.heard(heard)
+	select {
+	case got := <-heard:
+		if got != by.id() {
+			t.Errorf("%s has brought it, not %s", got, by.id())
+		}
+	case <-within(t).Done():
+		t.Fatal("nothing was brought")
 	}
 }
 
@@ -109,20 +167,23 @@ func TestWhatIsBroughtGoesNoFurther(t *testing.T) {
 			}
 		})
 	}
-	beat := func(from string) *messages.Beat { return &messages.Beat{From: from, View: 1} }
+	beat := func(from string) *messages.Carried_Beat {
+		return &messages.Carried_Beat{Beat: &messages.Beat{From: from, View: 1}}
+	}
 	for _, c := range []*messages.Carried{
-		{To: string(by.id()), Beat: beat("ghost#1")},
-		{To: "unknown#1", Beat: beat("ghost#2")},
+		{To: string(by.id()), Message: beat("ghost#1")},
+		{To: "unknown#1", Message: beat("ghost#2")},
 		{To: string(leader.id())},
-		{To: string(leader.id()), Reply: &messages.BeatReply{}},
-		{Beat: beat("ghost#3")},
-		{To: string(leader.id()), Beat: beat("ghost#4")},
+		{To: string(leader.id()), Message: &messages.Carried_Reply{Reply: &messages.BeatReply{}}},
+		{Message: beat("ghost#3")},
+		{To: string(leader.id()), By: string(apart.id()), Message: beat("ghost#5")},
+		{To: string(leader.id()), Message: beat("ghost#4")},
 	} {
 		by.sys.Root.Send(by.pid, c)
 	}
 	select {
 	case m := <-sent:
-		if b, ok := m.(*messages.Beat); !ok || b.GetFrom() != "ghost#4" {
+		if c, ok := m.(*messages.Carried); !ok || c.GetBeat().GetFrom() != "ghost#4" || c.GetBy() != string(by.id()) {
 			t.Errorf("it has sent a %T: %v", m, m)
 		}
 	case <-within(t).Done():
@@ -137,8 +198,8 @@ func TestWhatIsBroughtGoesNoFurther(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 3 {
-		t.Errorf("it has refused %d messages, want 3", refused)
+	if refused != 4 {
+		t.Errorf("it has refused %d messages, want 4", refused)
 	}
 }
 

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -21,10 +23,24 @@ const actorName = "membership"
 // gatherFor is how long one waits for more replicas that are in sync.
 const gatherFor = 10 * time.Millisecond
 
+// anewAfter is for how long an incarnation asks to be let in. One that hung while it joined
+// may have been removed before it knew that it was a member, and is never let in again.
+const anewAfter = 10 * time.Second
+
 // Messages from inside the node.
 type (
-	boot    struct{}
-	learn   struct{ view.View }
+	enter struct {
+		ctx   context.Context // of what is asked
+		seeds []string
+	}
+	answered struct { // by a seed
+		seed     string
+		num      uint64
+		answer   join.Answer
+		view     view.View
+		replaces phalanx.NodeID
+		err      error
+	}
 	propose struct{ view.Command }
 	broken  struct{ address string }
 	gather  struct{} // some replicas are in sync
@@ -37,6 +53,12 @@ type host struct {
 	book book
 	todo []view.Effect // in order
 
+	join    *join.Core
+	asking  context.Context     // of the Join that is under way
+	begun   time.Duration       // when it asked first to be let in
+	entered bool                // the view has the node, and the core that joins may not know it yet
+	seeds   map[string]answered // what each has said last
+
 	// stepping is true while the core is running, and for ever if it panicked.
 	stepping bool
 }
@@ -46,6 +68,7 @@ type instance struct {
 	*host
 	timers actors.Timers[timer]
 	tickAt time.Duration // when the next tick comes; 0: it is not set
+	askAt  time.Duration // when seeds are asked next; 0: likewise
 
 	gathering bool
 	over      bool
@@ -56,6 +79,7 @@ type timer uint8
 const (
 	tick timer = iota
 	gathered
+	asks
 )
 
 // Receive turns messages into events.
@@ -63,9 +87,14 @@ func (a *instance) Receive(c actor.Context) {
 	now := a.m.cfg.Clock()
 	defer a.arm(c)
 	if t, due := a.timers.Due(c); due {
-		if t == tick {
+		switch t {
+		case tick:
 			a.tickAt = 0
-			a.step(view.Tick{Now: now})
+			a.step(view.Tick{Suspects: a.suspects(), Now: now})
+			return
+		case asks:
+			a.askAt = 0
+			a.joining(join.Tick{})
 			return
 		}
 		a.gathering = false
@@ -95,10 +124,15 @@ func (a *instance) Receive(c actor.Context) {
 		}
 	case actors.Crash:
 		panic(m)
-	case boot:
-		a.step(view.Boot{Now: now})
-	case learn:
-		a.step(view.Learn{View: m.View, Now: now})
+	case enter:
+		a.asking, a.seeds = m.ctx, map[string]answered{}
+		a.join = join.New(join.Config{Self: a.m.cfg.Self.ID, Seeds: m.seeds, AskFor: askFor, Again: a.m.cfg.Again})
+		a.entered = a.core.View().Has(a.m.cfg.Self.ID) // somebody has let it in before it asked
+		a.joining(join.Start{})
+	case answered:
+		a.seeds[m.seed] = m
+		a.joining(join.Answered{Seed: m.seed, Num: m.num, Answer: m.answer, Err: m.err})
+		a.refused()
 	case propose:
 		a.step(view.Propose{Command: m.Command, Now: now})
 	case broken:
@@ -108,7 +142,7 @@ func (a *instance) Receive(c actor.Context) {
 	case *messages.JoinRequest:
 		c.Respond(a.welcome(m))
 	case *messages.Carried:
-		a.bring(m)
+		a.bring(m, now)
 	case *messages.Raft, *messages.PushView, *messages.Beat, *messages.BeatReply, *messages.Forward:
 		a.hear(c, m.(proto.Message), now)
 	}
@@ -119,7 +153,15 @@ func (a *instance) arm(c actor.Context) {
 	if a.stepping || a.over {
 		return
 	}
+	if a.entered {
+		a.entered = false
+		a.joining(join.Viewed{Cluster: a.core.View().Cluster})
+	}
 	now := a.m.cfg.Clock()
+	if at, ok := a.join.Due(); ok && a.asking != nil && a.asking.Err() == nil && (a.askAt == 0 || at < a.askAt) {
+		a.askAt = max(at, now+time.Millisecond)
+		a.timers.Set(c, asks, a.askAt-now)
+	}
 	a.stepping = true
 	due := a.core.Due()
 	a.stepping = false
@@ -129,6 +171,19 @@ func (a *instance) arm(c actor.Context) {
 	}
 	a.tickAt = at
 	a.timers.Set(c, tick, at-now)
+}
+
+// suspects returns the voters that this node suspects.
+func (a *instance) suspects() (out []phalanx.NodeID) {
+	if a.m.cfg.Suspects == nil {
+		return nil
+	}
+	for _, id := range a.core.View().Voters {
+		if a.m.cfg.Suspects(id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // hear takes a message of another member.
@@ -144,18 +199,72 @@ func (a *instance) hear(c actor.Context, m proto.Message, now time.Duration) {
 	a.step(ev)
 }
 
-// welcome gives a node that wants to join the view, from which it knows whom to
-// ask.
+// welcome tells a node that wants to join what this one knows, and if it is a member the
+// view, from which it knows whom to ask.
 func (a *instance) welcome(m *messages.JoinRequest) *messages.JoinReply {
 	member, err := messages.MemberFromProto(m.GetMember())
-	v := a.core.View()
-	if err == nil && !v.Has(a.m.cfg.Self.ID) {
-		err = a.m.fail("join", phalanx.ErrUnavailable, errors.New("the seed is in no cluster itself yet"))
+	if err == nil {
+		if why := a.m.cfg.Common.Admit(messages.CommonFromProto(m.GetCommon())); why != nil {
+			err = a.m.fail("join", phalanx.ErrRefused, why)
+		}
 	}
 	if err == nil {
 		a.m.cfg.Log.WithField(logging.Peer, member.ID).Debug("a node asks to join")
+		a.joining(join.Asked{By: member.ID})
 	}
-	return messages.JoinReplyToProto(v, err)
+	says, v := a.join.Answer(), a.core.View()
+	if !v.Has(a.m.cfg.Self.ID) { // it is about to be one
+		says.Cluster, says.Ready = "", false
+	}
+	return messages.JoinReplyToProto(says, v, err)
+}
+
+// joining gives the core that joins an event, and does what it wants.
+func (a *instance) joining(ev join.Event) {
+	now := a.m.cfg.Clock()
+	for _, e := range a.join.Step(now, ev) {
+		switch e := e.(type) {
+		case join.Ask:
+			a.m.inquireSoon(a.asking, e)
+		case join.Boot:
+			a.step(view.Boot{Now: now})
+		case join.Enter:
+			if a.begun == 0 {
+				a.begun = now
+			} else if now-a.begun > anewAfter {
+				a.m.set(func() { a.m.failed = a.m.fail("join", phalanx.ErrUnavailable, ErrAnew) })
+				return
+			}
+			from := a.seeds[e.Seed]
+			a.step(view.Learn{From: from.answer.From, View: from.view, Now: now})
+			a.step(view.Propose{Command: view.AddMember{Member: a.m.cfg.Self, Common: a.m.cfg.Common, Replaces: from.replaces}, Now: now})
+		case join.Ready:
+			a.m.set(func() { a.m.ready = true })
+		case join.Met:
+			if a.m.cfg.OnMet != nil {
+				a.m.cfg.OnMet(e.Seed, e.Cluster)
+			}
+		case join.Abandon:
+			a.m.set(func() { a.m.failed = a.m.fail("join", phalanx.ErrUnavailable, ErrAnew) })
+		}
+	}
+}
+
+// refused ends the Join if all seeds refuse this node, or if its name is taken.
+func (a *instance) refused() {
+	n := 0
+	for _, s := range a.seeds {
+		if errors.Is(s.err, phalanx.ErrRefused) {
+			n++
+		}
+		if taken := (refusal{}); errors.As(s.err, &taken) {
+			a.m.set(func() { a.m.failed = a.m.fail("join", phalanx.ErrRefused, taken) })
+			return
+		}
+	}
+	if n > 0 && n == len(a.seeds) && n == a.join.Seeds() {
+		a.m.set(func() { a.m.failed = a.m.fail("join", phalanx.ErrRefused, errors.New(a.m.answers.String())) })
+	}
 }
 
 func (h *host) step(ev view.Event) {
@@ -184,6 +293,7 @@ func (h *host) do(e view.Effect) {
 	case view.Publish:
 		h.book.learn(e.View)
 		h.m.publish(e.View)
+		h.entered = h.entered || e.View.Has(cfg.Self.ID)
 	case view.Lease:
 		cfg.OnLease(e.Until)
 	case view.Fenced:
@@ -191,6 +301,10 @@ func (h *host) do(e view.Effect) {
 	case view.Lead:
 		h.m.leader.Store(e.Leader)
 		cfg.Log.WithField(logging.Peer, e.Leader).Debugf("the view has a leader of term %d", e.Term)
+	case view.Majority:
+		if cfg.OnMajority != nil {
+			cfg.OnMajority(e)
+		}
 	case view.Settled:
 	case view.GaveUp:
 		cfg.Log.WithField(logging.Cause, e.Command).Warn("a change of the view did not come about")
@@ -201,7 +315,8 @@ func (h *host) do(e view.Effect) {
 		if m == nil {
 			panic(fmt.Sprintf("membership: a %T is carried out nowhere", e))
 		}
-		if h.carried(to, m) {
+		if by, ok := h.via(to); ok {
+			cfg.System.Root.Send(cfg.Remote.PID(by, actorName), messages.CarriedToProto(to, m))
 			return
 		}
 		if address, ok := h.book.at[to]; ok {
@@ -210,36 +325,54 @@ func (h *host) do(e view.Effect) {
 	}
 }
 
-// carried has another member bring a heartbeat, or its answer, to one to which the
-// link fails: without its lease an owner would answer nobody, although all others
-// reach it.
-func (h *host) carried(to phalanx.NodeID, m proto.Message) bool {
-	cfg := &h.m.cfg
-	c, ok := messages.CarriedToProto(to, m)
-	if !ok || cfg.Via == nil {
-		return false
+// via returns the address of the member that is to bring what is for a node to which the
+// link fails. Without its lease an owner would answer nobody, and without the newest
+// view it has none, although all others reach it.
+func (h *host) via(to phalanx.NodeID) (address string, ok bool) {
+	if h.m.cfg.Via == nil {
+		return "", false
 	}
-	by, ok := cfg.Via(to)
+	by, ok := h.m.cfg.Via(to)
 	if !ok {
-		return false
+		return "", false
 	}
-	address, ok := h.book.at[by]
-	if ok {
-		cfg.System.Root.Send(cfg.Remote.PID(address, actorName), c)
-	}
-	return ok
+	address, ok = h.book.at[by]
+	return address, ok
 }
 
-// bring brings what is carried to whom it is for, itself: so it goes in no circles. It
-// has no sender, as that would be taken for the address of who sent it.
-func (h *host) bring(c *messages.Carried) {
-	cfg := &h.m.cfg
-	to, m, err := messages.CarriedFromProto(c)
+// bring takes what another member has brought, or brings it to the node that it is for,
+// itself: so it goes in no circles. It has no sender, as that would be taken for the
+// address of the one that sent it.
+func (a *instance) bring(c *messages.Carried, now time.Duration) {
+	cfg := &a.m.cfg
+	to, by, m, err := messages.CarriedFromProto(c)
+	if err == nil && by == "" && to == cfg.Self.ID {
+		err = errors.New("it is for this node, and nobody has brought it")
+	}
 	if err != nil {
 		cfg.Log.WithError(err).Warn("refused a message about the view")
 		return
 	}
-	if address, ok := h.book.at[to]; ok && to != cfg.Self.ID {
-		cfg.System.Root.Send(cfg.Remote.PID(address, actorName), m)
+	if to == cfg.Self.ID {
+		a.brought(by, m, now)
+		return
 	}
+	if address, ok := a.book.at[to]; ok && by == "" {
+		c := messages.CarriedToProto(to, m)
+		c.By = string(cfg.Self.ID)
+		cfg.System.Root.Send(cfg.Remote.PID(address, actorName), c)
+	}
+}
+
+// brought takes what by has brought, which is to bring the answer as well: this node may
+// not have noticed yet that the link fails.
+func (a *instance) brought(by phalanx.NodeID, m proto.Message, now time.Duration) {
+	ev, err := messages.AgreeFromProto(m, now)
+	if err != nil {
+		return // was checked
+	}
+	if from, ok := m.(interface{ GetFrom() string }); ok && a.m.cfg.OnBrought != nil {
+		a.m.cfg.OnBrought(phalanx.NodeID(from.GetFrom()), by)
+	}
+	a.step(ev)
 }

@@ -11,67 +11,67 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-const (
-	askFor    = 2 * time.Second        // how long one seed may take to answer
-	askAgain  = 500 * time.Millisecond // when what a seed answered did not lead on
-	askAtOnce = 8                      // seeds
-)
+const askFor = 2 * time.Second // how long one seed may take to answer
 
-// Join makes this node a member of the cluster that the seeds are in, or the
-// first of a new one if there are none but itself. It asks all addresses of all
-// seeds, again and again, and returns when this node is in the view. If ctx ends
-// before, the error says of every seed why it did not help.
+// Join makes this node a member of the cluster that the seeds are in, or of one that they
+// begin; without seeds, of one of its own. It returns when the node may serve. If ctx ends
+// before, the error says of every seed why it did not help. It fails at once with ErrRefused
+// if all of them are in a cluster that never lets this node in, and with ErrAnew if the
+// cluster in which it was gave way to another one.
 func (m *Membership) Join(ctx context.Context) error {
 	seeds, err := m.seeds()
 	if err != nil {
 		return err
 	}
-	isMember := func(v view.View) bool { return v.Has(m.cfg.Self.ID) }
-	if len(seeds) == 0 {
-		m.tell(boot{})
-		return m.joined(m.await(ctx, isMember))
-	}
-	answers := &answers{of: map[string]error{}}
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 20*time.Millisecond, time.Second
-	fenced, err := backoff.Retry(ctx, func() (bool, error) {
-		if err := m.askAll(ctx, seeds, answers); err != nil {
-			return false, err
+	asking, cancel := context.WithCancel(m.background)
+	stay := context.AfterFunc(ctx, cancel)
+	joined := false
+	defer func() {
+		if stay(); !joined {
+			cancel()
+		} // else seeds go on asking each other: they may meet another cluster
+	}()
+	m.set(func() { m.said = false })
+	m.tell(enter{ctx: asking, seeds: seeds})
+	for {
+		m.mu.Lock()
+		ready, fenced, failed, changed, member := m.ready, m.fenced, m.failed, m.changed, m.member
+		m.mu.Unlock()
+		switch {
+		case fenced:
+			return m.fail("join", phalanx.ErrFenced, errors.New("a later incarnation of this node is in the cluster, or it was removed"))
+		case failed != nil:
+			return failed
+		case ready && member:
+			joined = true
+			return nil
 		}
-		wait, cancel := context.WithTimeout(ctx, askAgain)
-		defer cancel()
-		return m.await(wait, isMember)
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
-	if err != nil {
-		err = fmt.Errorf("%s: %w", answers, context.Cause(ctx))
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			m.inquired() // they say what they were waiting for
+			err := fmt.Errorf("%s: %w", m.answers, context.Cause(ctx))
+			if errors.Is(err, context.Canceled) {
+				return m.fail("join", phalanx.ErrCanceled, err)
+			}
+			return m.fail("join", phalanx.ErrDeadline, err)
+		}
 	}
-	return m.joined(fenced, err)
 }
 
-// joined returns what Join returns.
-func (m *Membership) joined(fenced bool, err error) error {
-	switch {
-	case fenced:
-		return m.fail("join", phalanx.ErrFenced, errors.New("a later incarnation of this node is in the cluster, or it was removed"))
-	case errors.Is(err, context.Canceled):
-		return m.fail("join", phalanx.ErrCanceled, err)
-	case err != nil:
-		return m.fail("join", phalanx.ErrDeadline, err)
-	}
-	return nil
-}
+// ErrAnew says that the cluster in which a node was gave way to another one before it was
+// ready: the node is to join as a new incarnation.
+var ErrAnew = errors.New("its cluster, which was not ready, gave way to another one")
 
-// seeds returns the others, and fails if one cannot be an address.
+// seeds returns the seeds, and fails if one cannot be an address.
 func (m *Membership) seeds() ([]string, error) {
-	var others []string
+	var all []string
 	for _, s := range m.cfg.Seeds {
 		host, port, err := net.SplitHostPort(s)
 		if err == nil && host == "" {
@@ -83,79 +83,114 @@ func (m *Membership) seeds() ([]string, error) {
 		if err != nil {
 			return nil, m.fail("join", phalanx.ErrInvalid, fmt.Errorf("seed %q: %w", s, err))
 		}
-		if s != m.cfg.Self.Control && !slices.Contains(others, s) {
-			others = append(others, s)
+		if !slices.Contains(all, s) {
+			all = append(all, s)
 		}
 	}
-	return others, nil
+	return all, nil
 }
 
-// askAll asks all seeds at once and hands what the first answered to the core,
-// with the wish to be added. It fails if none answered.
-func (m *Membership) askAll(ctx context.Context, seeds []string, to *answers) error {
-	asking, cancel := context.WithCancel(ctx)
+// inquireSoon asks a seed, unless ctx has ended.
+func (m *Membership) inquireSoon(ctx context.Context, e join.Ask) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() == nil && !m.said {
+		m.inquiries.Go(func() { m.inquire(ctx, e.Seed, e.Num) })
+	}
+}
+
+// inquired waits until nobody asks any more, after the context of that has ended.
+func (m *Membership) inquired() {
+	m.mu.Lock()
+	m.said = true
+	m.mu.Unlock()
+	m.inquiries.Wait()
+}
+
+// inquire asks a seed and tells the actor what it has said.
+func (m *Membership) inquire(ctx context.Context, seed string, num uint64) {
+	asking, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	found := make(chan view.View, len(seeds))
-	var all errgroup.Group
-	all.SetLimit(askAtOnce)
-	for _, seed := range seeds {
-		all.Go(func() error {
-			v, err := m.ask(asking, seed)
-			switch {
-			case err == nil:
-				found <- v
-				cancel()
-				to.note(seed, nil)
-			case ctx.Err() != nil:
-				to.noteFirst(seed, err) // it had no time to say more than before
-			case asking.Err() == nil:
-				to.note(seed, err)
-			}
-			return nil
-		})
+	a := answered{seed: seed, num: num}
+	a.answer, a.view, a.err = m.ask(asking, seed)
+	if a.err == nil && a.answer.Cluster != "" && m.View().Number == 0 {
+		a.replaces, a.err = m.replaces(asking, a.view)
 	}
-	_ = all.Wait()
-	select {
-	case v := <-found:
-		m.tell(learn{v})
-		m.Propose(view.AddMember{Member: m.cfg.Self})
-		return nil
-	default:
-		return errors.New("no seed answered")
+	if ctx.Err() != nil {
+		m.answers.noteFirst(seed, a.err) // it had no time to say more than before
+		return
 	}
+	m.tell(a)
+	switch {
+	case a.err == nil && a.answer.Cluster == "":
+		a.err = errors.New("it is in no cluster either, and waits until most of the seeds are there")
+	case a.err == nil && !a.answer.Ready:
+		a.err = errors.New("it is in a cluster that waits until most of the seeds are in it")
+	}
+	m.answers.note(seed, a.err)
 }
 
 // ask asks one seed after the other of those that its name stands for.
-func (m *Membership) ask(ctx context.Context, seed string) (v view.View, err error) {
+func (m *Membership) ask(ctx context.Context, seed string) (join.Answer, view.View, error) {
 	host, port, _ := net.SplitHostPort(seed)
 	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		return v, err
+		return join.Answer{}, view.View{}, err
 	}
 	var errs []error
 	for _, a := range addresses {
-		v, err := m.askOne(ctx, net.JoinHostPort(a, port))
+		reply, err := m.request(ctx, net.JoinHostPort(a, port))
 		if err == nil {
-			return v, nil
+			answer, v, err := messages.JoinReplyFromProto(reply)
+			if err == nil {
+				return answer, v, nil
+			}
+			errs = append(errs, err)
+			continue
 		}
 		errs = append(errs, err)
 	}
-	return v, errors.Join(errs...)
+	return join.Answer{}, view.View{}, errors.Join(errs...)
 }
 
-func (m *Membership) askOne(ctx context.Context, address string) (view.View, error) {
+// replaces returns the member of v that has this node's name and whose process has gone. It
+// fails if that process still answers: two of one name would remove each other in turn.
+func (m *Membership) replaces(ctx context.Context, v view.View) (phalanx.NodeID, error) {
+	old, taken := v.Namesake(m.cfg.Self.ID)
+	if !taken || old.ID == m.cfg.Self.ID || old.Control == m.cfg.Self.Control { // of the last, its address is free
+		return old.ID, nil
+	}
+	if m.Answers(ctx, old) {
+		return "", refusal{fmt.Errorf("the node %s at %s has this name, and it answers: give each node a name of its own (--name), or stop that one first", old.ID, old.Control)}
+	}
+	return old.ID, nil
+}
+
+// Answers reports whether the process of a member answers.
+func (m *Membership) Answers(ctx context.Context, other view.Member) bool {
+	reply, err := m.request(ctx, other.Control)
+	return err == nil && reply.GetFrom() == string(other.ID)
+}
+
+// refusal says why this node is not let in, whenever it asks.
+type refusal struct{ error }
+
+func (refusal) Is(target error) bool { return target == phalanx.ErrRefused }
+
+// request asks the node at address for the view.
+func (m *Membership) request(ctx context.Context, address string) (*messages.JoinReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	request := &messages.JoinRequest{Member: messages.MemberToProto(m.cfg.Self)}
+	request := &messages.JoinRequest{Member: messages.MemberToProto(m.cfg.Self), Common: messages.CommonToProto(m.cfg.Common)}
 	answer, err := m.cfg.Remote.Request(ctx, m.cfg.Remote.PID(address, actorName), request)
 	if err != nil {
-		return view.View{}, err
+		return nil, err
 	}
 	reply, ok := answer.(*messages.JoinReply)
 	if !ok {
-		return view.View{}, fmt.Errorf("it answered with a %T", answer)
+		return nil, fmt.Errorf("it answered with a %T", answer)
 	}
-	return messages.JoinReplyFromProto(reply)
+	return reply, nil
 }
 
 // answers are what the seeds said last.

@@ -19,24 +19,6 @@ const (
 	proposeAgain = 2 * time.Second
 )
 
-// Announce tells all members that this node is leaving, so that nobody hands
-// anything over to it, and returns once it knows that itself.
-func (m *Membership) Announce(ctx context.Context) error {
-	m.leaving.Store(true)
-	self := m.cfg.Self.ID
-	fenced, err := m.insist(ctx, view.Leaving{Node: self}, func(v view.View) bool {
-		is, ok := v.Member(self)
-		return !ok || is.Leaving
-	})
-	switch {
-	case err != nil:
-		return m.fail("leave", phalanx.ErrDeadline, fmt.Errorf("the others did not take note of it: %w", err))
-	case fenced:
-		return m.fail("leave", phalanx.ErrFenced, errors.New("it was removed from the cluster"))
-	}
-	return nil
-}
-
 // Leave hands this node's shards and its vote over to the others and takes it
 // out of the view. If ctx ends first, the node is removed nevertheless if that
 // can be done, and the error says what was not handed over. The last member

@@ -36,7 +36,11 @@ type node struct {
 	clock actors.Clock
 	lost  map[string]func(any)              // by the address to which it is sent: this is called instead
 	vias  map[phalanx.NodeID]phalanx.NodeID // who brings what is for whom
+	told  chan<- phalanx.NodeID             // who has brought something
 }
+
+// common is what the nodes that are started next have in common.
+var common view.Common
 
 func start(t testing.TB, name string, seeds ...string) *node { return startOf(t, name, 1, seeds...) }
 
@@ -57,9 +61,9 @@ func startOf(t testing.TB, name string, incarnation uint64, seeds ...string) *no
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Stop)
-	m, err := Start(Config{System: n.sys, Remote: r, Seeds: seeds, Shards: 8, Clock: n.clock, Log: log,
+	m, err := Start(Config{System: n.sys, Remote: r, Seeds: seeds, Shards: 8, Clock: n.clock, Log: log, Common: common,
 		Self:   view.Member{ID: phalanx.MakeNodeID(name, incarnation), Control: r.Address(), Data: "127.0.0.1:1"},
-		OnView: n.onView, OnLease: n.onLease, Via: n.via, OnFenced: func() { n.fenced <- true }})
+		OnView: n.onView, OnLease: n.onLease, Via: n.via, OnBrought: n.onBrought, OnFenced: func() { n.fenced <- true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +96,22 @@ func (n *node) via(to phalanx.NodeID) (phalanx.NodeID, bool) {
 	defer n.mu.Unlock()
 	by, ok := n.vias[to]
 	return by, ok
+}
+
+// heard has the members told that bring something to n.
+func (n *node) heard(told chan<- phalanx.NodeID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.told = told
+}
+
+func (n *node) onBrought(_, by phalanx.NodeID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	select {
+	case n.told <- by:
+	default:
+	}
 }
 
 // link returns who takes what is sent to pid, unless remoting does.
@@ -159,7 +179,7 @@ func within(t testing.TB) context.Context {
 }
 
 // join starts n nodes one after the other.
-func join(t testing.TB, n int) []*node {
+func joined(t testing.TB, n int) []*node {
 	t.Helper()
 	var all []*node
 	for i := range n {

@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -21,9 +22,11 @@ type Config struct {
 	System *actor.ActorSystem
 	Remote *remoting.Remoting
 	Self   view.Member
+	Common view.Common
 	Shards int      // of a cluster that this node begins; 0: the default
 	Voters int      // at most; 0: the default
-	Seeds  []string // control addresses of members, host:port; none: a new cluster
+	Seeds  []string // control addresses, host:port, of this node too if it is one; none: a cluster of its own
+	Again  bool     // it was a member before: it begins no cluster
 	Clock  actors.Clock
 	Log    logrus.FieldLogger
 
@@ -33,8 +36,16 @@ type Config struct {
 	OnView  func(view.View)
 	OnLease func(until time.Duration) // when this node may answer and confirm, by Clock
 	// Via returns the member by way of which one is reached to which the link fails.
-	Via      func(to phalanx.NodeID) (by phalanx.NodeID, ok bool)
-	OnFenced func() // this node was removed, or cannot take part any more; not told when it leaves
+	Via func(to phalanx.NodeID) (by phalanx.NodeID, ok bool)
+	// Suspects reports whether this node suspects a voter. It may be called at any time.
+	Suspects func(phalanx.NodeID) bool
+	// OnMajority is told when the majority of the voters is lost, as this node sees it, when
+	// others of them are missing, and when it is found.
+	OnMajority func(view.Majority)
+	// OnBrought is told that by has brought something of from.
+	OnBrought func(from, by phalanx.NodeID)
+	OnMet     func(seed string, cluster phalanx.NodeID) // a seed is in another cluster that is ready
+	OnFenced  func()                                    // this node was removed, or cannot take part any more; not told when it leaves
 }
 
 // Membership is this node's part in the agreement on views. It is safe for
@@ -47,9 +58,18 @@ type Membership struct {
 	mu      sync.Mutex
 	view    view.View
 	member  bool          // has been one
+	ready   bool          // may serve
+	failed  error         // why it does not join
 	fenced  bool          // Invariant: view does not change any more
 	changed chan struct{} // closed and replaced when one of these changes
 	synced  []view.Synced // to be proposed together
+
+	answers   *answers // of the seeds
+	inquiries sync.WaitGroup
+	said      bool // by mu: Join has said why it fails, nobody is asked any more
+
+	background context.Context // of what seeds are asked; ends with Stop
+	end        context.CancelFunc
 
 	leaving atomic.Bool
 	stopped atomic.Bool
@@ -58,7 +78,7 @@ type Membership struct {
 
 // Start spawns the actor. The node is no member before Join.
 func Start(cfg Config) (*Membership, error) {
-	core := view.Config{Self: cfg.Self, Shards: cfg.Shards, Voters: cfg.Voters}
+	core := view.Config{Self: cfg.Self, Common: cfg.Common, Shards: cfg.Shards, Voters: cfg.Voters}
 	if err := core.Validate(); err != nil {
 		return nil, &phalanx.Error{Op: "join", Node: cfg.Self.ID, Kind: phalanx.ErrInvalid, Err: err}
 	}
@@ -66,8 +86,9 @@ func Start(cfg Config) (*Membership, error) {
 }
 
 func startWith(cfg Config, core *view.Core) (*Membership, error) {
-	m := &Membership{cfg: cfg, changed: make(chan struct{})}
-	m.host = &host{m: m, core: core, book: book{at: map[phalanx.NodeID]string{}}}
+	m := &Membership{cfg: cfg, changed: make(chan struct{}), answers: &answers{of: map[string]error{}}}
+	m.background, m.end = context.WithCancel(context.Background())
+	m.host = &host{m: m, core: core, join: join.New(join.Config{Self: cfg.Self.ID}), book: book{at: map[phalanx.NodeID]string{}}}
 	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host} })
 	m.pid = cfg.System.NewLocalPID(actorName) // which the actor itself uses
 	if _, err := cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
@@ -80,7 +101,9 @@ func startWith(cfg Config, core *view.Core) (*Membership, error) {
 // is safe.
 func (m *Membership) Stop() {
 	m.stopped.Store(true)
+	m.end()
 	_ = m.cfg.System.Root.StopFuture(m.pid).Wait()
+	m.inquired()
 }
 
 // View returns the newest view since this node was a member, or the zero View.
@@ -134,6 +157,14 @@ func (m *Membership) publish(v view.View) {
 	m.wake()
 	m.mu.Unlock()
 	m.cfg.OnView(v)
+}
+
+// set changes what Join waits for.
+func (m *Membership) set(change func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change()
+	m.wake()
 }
 
 // fence takes note, once, that this node has no part any more.

@@ -8,11 +8,13 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
 const (
 	batchBytes = 1 << 20 // after which a batch is sent
-	maxMessage = 8 << 20 // of one message
+	maxMessage = wire.MaxControl
 	maxReceive = 16 << 20
 )
 
@@ -34,12 +36,12 @@ func newEncoder() *encoder {
 }
 
 func (e *encoder) add(l letter) error {
+	if n := proto.Size(l.message); n > maxMessage {
+		return fmt.Errorf("a %s of %d bytes, at most %d can be sent", proto.MessageName(l.message), n, maxMessage)
+	}
 	data, err := proto.Marshal(l.message)
 	if err != nil {
 		return err
-	}
-	if len(data) > maxMessage {
-		return fmt.Errorf("a %T has %d bytes, at most %d are allowed", l.message, len(data), maxMessage)
 	}
 	b, name := e.batch, string(proto.MessageName(l.message))
 	kind, ok := e.types[name]

@@ -33,6 +33,10 @@ type Config struct {
 	// or could not be made; when both broke, twice. It must not block.
 	OnBroken func(address string, err error)
 
+	// OnUnsendable is told of each message that could not be sent, since it is too
+	// long, for example, and for whom it was. It must not block.
+	OnUnsendable func(to string, message any, err error)
+
 	// Dial opens connections; by default by TCP, within two seconds.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
@@ -47,6 +51,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OnBroken == nil {
 		c.OnBroken = func(string, error) {}
+	}
+	if c.OnUnsendable == nil {
+		c.OnUnsendable = func(string, any, error) {}
 	}
 	if c.OnSpawn == nil {
 		c.OnSpawn = func(*actor.PID) {}

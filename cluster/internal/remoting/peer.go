@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
-
-	"github.com/phalanx-go/phalanx/internal/logging"
 )
 
 // peer is a connection that this node makes, from the first message for an
@@ -113,7 +112,7 @@ func (p *peer) send() error {
 	defer conn.Close()
 	stream, err := p.open(ctx, conn)
 	if err != nil {
-		return err
+		return p.stranger(err)
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -155,6 +154,22 @@ func (p *peer) open(ctx context.Context, conn *grpc.ClientConn) (remote.Remoting
 	return stream, nil
 }
 
+// stranger says that what was reached has not answered as a node does, if that is why
+// open has failed with err.
+func (p *peer) stranger(err error) error {
+	p.mu.Lock()
+	reached := p.dialled == nil && !p.ended
+	p.mu.Unlock()
+	text := err.Error() // gRPC has no types for these
+	switch {
+	case !reached || strings.Contains(text, "authentication handshake failed"):
+		return err
+	case strings.Contains(text, "looked like an HTTP/1.1 header"), strings.Contains(text, "unexpected HTTP status code"):
+		return fmt.Errorf("HTTP is served there, the control port of a node is wanted (%w)", err)
+	}
+	return fmt.Errorf("what listens there has not answered as the control port of a node does (%w)", err)
+}
+
 func (p *peer) pump(stream remote.Remoting_ReceiveClient, ended <-chan error) error {
 	var letters []letter
 	for {
@@ -180,8 +195,9 @@ func (p *peer) pack(letters []letter) (batch *remote.MessageBatch, n int) {
 	e := newEncoder()
 	for _, l := range letters {
 		if err := e.add(l); err != nil {
-			p.r.cfg.Log.WithField(logging.Actor, fmt.Sprint(l.target)).WithError(err).Error("a message could not be sent")
-			p.r.dead(l)
+			if l, ok := p.r.unsendable(l.target, l.sender, l.message, err); ok {
+				_ = e.add(l) // it is short
+			}
 		}
 		n++
 		if e.size >= batchBytes {

@@ -1,10 +1,10 @@
 package remoting
 
 import (
+	"fmt"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/phalanx-go/phalanx/internal/logging"
 )
 
 // process stands for all actors at an address.
@@ -29,8 +29,10 @@ func (p *process) SendUserMessage(pid *actor.PID, message any) {
 	header, m, sender := actor.UnwrapEnvelope(message)
 	known, ok := m.(proto.Message)
 	if !ok {
-		p.r.cfg.Log.WithField(logging.Actor, pid.String()).Errorf("a %T cannot be sent to another node", m)
-		p.r.sys.DeadLetter.SendUserMessage(pid, message)
+		err := fmt.Errorf("a %T cannot be sent to another node: messages between nodes are protobuf messages", m)
+		if instead, ok := p.r.unsendable(pid, sender, m, err); ok {
+			p.r.deliver(p.address, instead)
+		}
 		return
 	}
 	l := letter{target: pid, sender: sender, message: known}
@@ -83,14 +85,17 @@ func (r *Remoting) enqueue(address string, l letter) bool {
 	return true
 }
 
-// dead gives l to the dead letters, which tell a request's sender, and who wants
-// to watch.
-func (r *Remoting) dead(l letter) {
-	if _, system := l.message.(actor.SystemMessage); system {
-		r.sys.DeadLetter.SendSystemMessage(l.target, l.message)
+// dead gives l to the dead letters.
+func (r *Remoting) dead(l letter) { r.deadLetter(l.target, l.sender, l.message) }
+
+// deadLetter gives a message to the dead letters, which tell a request's sender, and who
+// wants to watch.
+func (r *Remoting) deadLetter(target, sender *actor.PID, message any) {
+	if _, system := message.(actor.SystemMessage); system {
+		r.sys.DeadLetter.SendSystemMessage(target, message)
 		return
 	}
-	r.sys.DeadLetter.SendUserMessage(l.target, &actor.MessageEnvelope{Message: l.message, Sender: l.sender})
+	r.sys.DeadLetter.SendUserMessage(target, &actor.MessageEnvelope{Message: message, Sender: sender})
 }
 
 // drop forgets p, whose connection ended with err: the next message makes

@@ -2,9 +2,12 @@ package remoting_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -271,5 +274,43 @@ func BenchmarkRequest(b *testing.B) {
 		if _, err := one.Request(b.Context(), to, text("hello")); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A port that is no node's control port is said to be none.
+func TestAStrangerIsNoNode(t *testing.T) {
+	a := start(t, remoting.Config{})
+	secure := start(t, remoting.Config{Client: &tls.Config{InsecureSkipVerify: true}})
+	for _, h2 := range []bool{false, true} {
+		server, from := httptest.NewUnstartedServer(http.NotFoundHandler()), a
+		if server.EnableHTTP2 = h2; h2 {
+			server.StartTLS()
+			from = secure
+		} else {
+			server.Start()
+		}
+		_, err := from.Request(within(t), from.PID(server.Listener.Addr().String(), "echo"), text("hello"))
+		if !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "HTTP is served there, the control port of a node is wanted") {
+			t.Errorf("HTTP/2 %v: %v", h2, err)
+		}
+		server.CloseClientConnections()
+		server.Close()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	if _, err := a.Request(within(t), a.PID(l.Addr().String(), "echo"), text("hello")); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "has not answered as the control port") {
+		t.Errorf("one that hangs up: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
 )
 
 // answer is the process that a request names as its sender.
@@ -35,7 +36,7 @@ func (r *Remoting) Request(ctx context.Context, to *actor.PID, message any) (any
 		return &phalanx.Error{Op: "request", Kind: kind, Err: fmt.Errorf("%s at %s: %w", to.Id, to.Address, err)}
 	}
 	a := answer{came: make(chan any, 1)}
-	self, _ := r.sys.ProcessRegistry.Add(a, "answer"+r.sys.ProcessRegistry.NextId())
+	self, _ := r.sys.ProcessRegistry.Add(a, answerName+r.sys.ProcessRegistry.NextId())
 	defer r.sys.ProcessRegistry.Remove(self)
 	broken := make(chan error, 1)
 	if !r.waits.add(to.Address, broken) {
@@ -51,6 +52,15 @@ func (r *Remoting) Request(ctx context.Context, to *actor.PID, message any) (any
 	}
 	select {
 	case m := <-a.came:
+		switch m := m.(type) {
+		case *phalanx.Error: // it cannot be sent, or its answer cannot be read here
+			return nil, fail(m.Kind, m.Err)
+		case *messages.Unsendable: // or it cannot be read there, or its answer cannot be sent
+			if e := m.GetError(); e.GetOp() == reading {
+				return nil, fail(phalanx.ErrInvalid, fmt.Errorf("it cannot read the request: %s", e.GetText()))
+			}
+			return nil, fail(phalanx.ErrInvalid, fmt.Errorf("its answer cannot be sent: %w", messages.ErrorFromProto(m.GetError())))
+		}
 		if _, dead := m.(*actor.DeadLetterResponse); !dead {
 			return m, nil
 		}

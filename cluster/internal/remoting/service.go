@@ -78,6 +78,7 @@ func (s service) deliver(address string, b *remote.MessageBatch, e *remote.Messa
 	}()
 	l, err := decode(b, e)
 	if err != nil {
+		s.r.unreadable(address, l, err)
 		return err
 	}
 	switch m := l.message.(type) {

@@ -38,6 +38,7 @@ type Node struct {
 	objects    map[phalanx.ObjectID]*object
 	deleted    map[phalanx.ObjectID]bool
 	searching  bool // an Open has waited
+	reading    map[phalanx.ObjectID]bool
 	seq        uint64
 	subs       map[chan actors.Event]bool
 	prefetched map[phalanx.ObjectID][]phalanx.NodeID
@@ -47,21 +48,24 @@ type object struct {
 	info  storenode.Info
 	bytes []byte
 	final bool
+	lost  bool  // what is not among bytes is nowhere
 	err   error // why it was given up
+
+	origin phalanx.NodeID
 }
 
 var _ httpapi.Node = (*Node)(nil)
 
 // New returns a node called n1#1 that is a member with n2#2.
 func New() *Node {
-	n := &Node{objects: map[phalanx.ObjectID]*object{}, deleted: map[phalanx.ObjectID]bool{}, subs: map[chan actors.Event]bool{}, prefetched: map[phalanx.ObjectID][]phalanx.NodeID{}}
+	n := &Node{objects: map[phalanx.ObjectID]*object{}, deleted: map[phalanx.ObjectID]bool{}, subs: map[chan actors.Event]bool{}, prefetched: map[phalanx.ObjectID][]phalanx.NodeID{}, reading: map[phalanx.ObjectID]bool{}}
 	n.changed = sync.NewCond(&n.mu)
 	n.Info = httpapi.Status{Node: "n1#1", Cluster: "phalanx", Version: "test", Uptime: 90, View: 3,
 		Members: []httpapi.Member{{Node: "n1#1", Control: "127.0.0.1:1001", Data: "127.0.0.1:1002", Version: "test"},
 			{Node: "n2#2", Control: "127.0.0.1:2001", Data: "127.0.0.1:2002", Version: "test"}},
 		Voters: []phalanx.NodeID{"n1#1"}, ShardsOwned: 32, ShardsBackedUp: 30,
-		Memory:  httpapi.Memory{Cap: 1 << 30, Used: 3 << 20, Idle: 1 << 20, Peak: 5 << 20},
-		Objects: 4, Complete: 3, Pinned: 2, Fetching: 1, BytesSent: 7 << 20, BytesReceived: 9 << 10, Requests: 11}
+		Memory:  httpapi.Memory{Cap: 1 << 30, Used: 3 << 20, Idle: 1 << 20, Peak: 5 << 20, Waiting: 2, WaitingBytes: 48 << 20},
+		Objects: 4, Complete: 3, Pinned: 2, Evictions: 5, Fetching: 1, BytesSent: 7 << 20, BytesReceived: 9 << 10, Requests: 11, StreamsBusy: 6}
 	return n
 }
 
@@ -76,7 +80,7 @@ func fail(op string, id phalanx.ObjectID, kind phalanx.Kind, text string) error 
 }
 
 // Put keeps what r has.
-func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, copies int) (storenode.Info, bool, error) {
+func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, _ httpapi.Putting) (storenode.Info, bool, error) {
 	if n.Fail != nil {
 		return storenode.Info{}, false, n.Fail
 	}
@@ -87,8 +91,9 @@ func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta p
 		return info, err == nil, err
 	}
 	n.seq++
-	o := &object{info: storenode.Info{Object: id, Gen: phalanx.Generation{Epoch: 1, Seq: n.seq}, Meta: meta}}
+	o := &object{info: storenode.Info{Object: id, Gen: phalanx.Generation{Epoch: 1, Seq: n.seq}, Meta: meta}, origin: n.Info.Node}
 	n.objects[id] = o
+	n.changed.Broadcast()
 	n.mu.Unlock()
 	buf := make([]byte, 64<<10)
 	for {
@@ -114,6 +119,9 @@ func (n *Node) compare(id phalanx.ObjectID, o *object, r io.Reader) (storenode.I
 	data, err := io.ReadAll(r)
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	for err == nil && !o.final && o.err == nil {
+		n.changed.Wait()
+	}
 	if err != nil || string(data) != string(o.bytes) {
 		return storenode.Info{}, fail("put", id, phalanx.ErrExists, "it has other bytes")
 	}
@@ -131,10 +139,14 @@ func (n *Node) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (httpap
 	for {
 		o := n.objects[id]
 		switch {
-		case o != nil:
+		case o != nil && (!o.lost || len(o.bytes) > 0):
+			n.reading[id] = true
+			n.changed.Broadcast()
 			return &stream{node: n, ctx: ctx, o: o, leave: context.AfterFunc(ctx, n.wake)}, nil
-		case !wait:
+		case o == nil && !wait:
 			return nil, fail("get", id, phalanx.ErrNotFound, "nobody has announced it")
+		case ctx.Err() != nil && errors.As(ctx.Err(), new(*phalanx.Error)):
+			return nil, ctx.Err()
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return nil, fail("get", id, phalanx.ErrDeadline, "nobody has announced it")
 		case ctx.Err() != nil:
@@ -146,6 +158,47 @@ func (n *Node) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (httpap
 		}
 		n.changed.Wait()
 	}
+}
+
+// Lose has id be a final object of n2#2 of which no complete copy is left, and this node has
+// some bytes. Those who read it wait.
+func (n *Node) Lose(id phalanx.ObjectID, size int64, bytes string) {
+	n.remote(id, size, bytes).lost = true
+}
+
+// Lack has id be an object that n2#2 is writing, of which this node has some bytes. No others come.
+func (n *Node) Lack(id phalanx.ObjectID, size int64, bytes string) { n.remote(id, size, bytes) }
+
+// Remote has id be a final object that is at n2#2 only.
+func (n *Node) Remote(id phalanx.ObjectID, size int64) {
+	o := n.remote(id, size, "")
+	o.final, o.info.Digest = true, md5.Sum(make([]byte, size))
+}
+
+// Opened reports whether id has been opened.
+func (n *Node) Opened(id phalanx.ObjectID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.reading[id]
+}
+
+func (n *Node) remote(id phalanx.ObjectID, size int64, bytes string) *object {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.seq++
+	o := &object{info: storenode.Info{Object: id, Gen: phalanx.Generation{Epoch: 1, Seq: n.seq}, Meta: phalanx.Meta{Size: size}}, bytes: []byte(bytes), origin: "n2#2"}
+	n.objects[id] = o
+	return o
+}
+
+// AwaitReader returns once id has been opened since it was last asked.
+func (n *Node) AwaitReader(id phalanx.ObjectID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for !n.reading[id] {
+		n.changed.Wait()
+	}
+	delete(n.reading, id)
 }
 
 // AwaitOpen returns once an Open waits for its object.
@@ -199,8 +252,11 @@ func (n *Node) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectS
 }
 
 func (n *Node) describe(o *object) storenode.ObjectStat {
-	st := storenode.ObjectStat{Object: o.info.Object, State: directory.Begun, Gen: o.info.Gen, Meta: o.info.Meta, Digest: o.info.Digest, Origin: n.Info.Node}
-	if o.final {
+	st := storenode.ObjectStat{Object: o.info.Object, State: directory.Begun, Gen: o.info.Gen, Meta: o.info.Meta, Digest: o.info.Digest, Origin: o.origin}
+	switch {
+	case o.lost:
+		st.State = directory.Lost
+	case o.final:
 		st.State = directory.Finished
 	}
 	return st
@@ -275,7 +331,7 @@ func (n *Node) Reduce(ctx context.Context, r storenode.Reduce) (storenode.Reduce
 	}
 	n.seq++
 	res.Object, res.Gen, res.Digest = r.Target, phalanx.Generation{Epoch: 1, Seq: n.seq}, md5.Sum(total)
-	n.objects[r.Target] = &object{info: res.Info, bytes: total, final: true}
+	n.objects[r.Target] = &object{info: res.Info, bytes: total, final: true, origin: n.Info.Node}
 	return res, nil
 }
 

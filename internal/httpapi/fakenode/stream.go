@@ -63,20 +63,6 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 	}
 }
 
-// Skip moves on by n bytes.
-func (s *stream) Skip(n int64) error {
-	for n > 0 {
-		b, err := s.next()
-		if err != nil {
-			return err
-		}
-		k := min(n, int64(len(b)))
-		s.at += int(k)
-		n -= k
-	}
-	return nil
-}
-
 // Info describes the object.
 func (s *stream) Info() storenode.Info {
 	s.node.mu.Lock()

@@ -9,6 +9,9 @@ package combine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -27,7 +30,7 @@ func Combine(op phalanx.Op, dtype phalanx.DType, dst, src []byte) error {
 	}
 	k := kernels[dtype].of(op)
 	if k == nil {
-		return unknown(op, dtype)
+		return (&Registry{}).unknown(op, dtype)
 	}
 	if size := uintptr(dtype.Size()); misaligned(dst, size) || misaligned(src, size) {
 		aligned(k, dst, src)
@@ -67,16 +70,28 @@ func (r *Registry) Has(op phalanx.Op, dtype phalanx.DType) bool {
 	return op.Supports(dtype) || r.custom(op) != nil
 }
 
+// Known returns nil if there is an op of this name, for whatever dtype; else an
+// ErrUnknownOp that lists those that there are.
+func (r *Registry) Known(op phalanx.Op) error {
+	if op.Builtin() || r.custom(op) != nil {
+		return nil
+	}
+	return &phalanx.Error{Op: "combine", Kind: phalanx.ErrUnknownOp, Err: fmt.Errorf("there is no op %q: %s", string(op), r.list())}
+}
+
 // Combine is the package's Combine for the ops in r too.
 func (r *Registry) Combine(op phalanx.Op, dtype phalanx.DType, dst, src []byte) error {
 	f := r.custom(op)
+	if f == nil && !op.Supports(dtype) && dtype.Valid() {
+		return r.unknown(op, dtype)
+	}
 	if f == nil {
 		return Combine(op, dtype, dst, src)
 	}
 	if err := check(dtype, dst, src); err != nil {
 		return err
 	}
-	return f(dtype, dst, src)
+	return call(op, f, dtype, dst, src)
 }
 
 func (r *Registry) custom(op phalanx.Op) Func {
@@ -112,8 +127,30 @@ func invalid(format string, args ...any) error {
 	return &phalanx.Error{Op: "combine", Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
 }
 
-func unknown(op phalanx.Op, dtype phalanx.DType) error {
-	return &phalanx.Error{Op: "combine", Kind: phalanx.ErrUnknownOp, Err: fmt.Errorf("there is no op %q on %v", op, dtype)}
+func (r *Registry) unknown(op phalanx.Op, dtype phalanx.DType) error {
+	return &phalanx.Error{Op: "combine", Kind: phalanx.ErrUnknownOp, Err: fmt.Errorf("there is no op %q on %v: %s", string(op), dtype, r.list())}
+}
+
+// maxListed bounds how many ops of an application an error lists: it crosses to other nodes.
+const maxListed = 20
+
+// list says which ops there are.
+func (r *Registry) list() string {
+	text := "there are sum, prod, min and max; and, or and xor of integers"
+	r.mu.RLock()
+	own := slices.Sorted(maps.Keys(r.ops))
+	r.mu.RUnlock()
+	if len(own) == 0 {
+		return text + "; none of the application's own"
+	}
+	var names []string
+	for _, op := range own[:min(len(own), maxListed)] {
+		names = append(names, fmt.Sprintf("%.40q", string(op)))
+	}
+	if more := len(own) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return text + "; of the application's own " + strings.Join(names, ", ")
 }
 
 func misaligned(p []byte, size uintptr) bool {

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -145,6 +148,38 @@ func TestBadCombine(t *testing.T) {
 	}
 }
 
+// An error about an op that there is not lists those that there are.
+func TestUnknownOpListsTheOps(t *testing.T) {
+	p := make([]byte, 64)
+	var none, some Registry
+	for i := range maxListed + 1 {
+		if err := some.Register(phalanx.Op(fmt.Sprintf("own%02d", i)), func(phalanx.DType, []byte, []byte) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		err  error
+		says []string
+	}{
+		"built-in":      {Combine("mean", phalanx.Float32, p[:8], p[32:40]), []string{`"mean" on float32`, "sum, prod, min and max", "xor of integers"}},
+		"none":          {none.Combine("mean", phalanx.Float32, p[:8], p[32:40]), []string{"sum, prod, min and max", "none of the application's own"}},
+		"some":          {some.Combine("mean", phalanx.Float32, p[:8], p[32:40]), []string{"sum, prod, min and max", `"own00", "own01"`, `"own19", 1 more`}},
+		"xor of floats": {some.Combine(phalanx.Xor, phalanx.Float32, p[:8], p[32:40]), []string{`"xor" on float32`, `"own00"`}},
+		"asked before":  {some.Known("mean"), []string{`"mean"`, "sum, prod, min and max", `"own00"`}},
+	} {
+		for _, s := range c.says {
+			if !errors.Is(c.err, phalanx.ErrUnknownOp) || !strings.Contains(c.err.Error(), s) {
+				t.Errorf("%s: %v, want %q", name, c.err, s)
+			}
+		}
+	}
+	for _, op := range []phalanx.Op{phalanx.Sum, phalanx.Xor, "own03"} {
+		if err := some.Known(op); err != nil {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+}
+
 func TestRegistry(t *testing.T) {
 	var r Registry
 	or := func(_ phalanx.DType, dst, src []byte) error {
@@ -203,6 +238,36 @@ func benchmark(b *testing.B, op phalanx.Op, d phalanx.DType, n int) {
 	for b.Loop() {
 		if err := Combine(op, d, x, y); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// An op of an application that panics or fails becomes an error that names it.
+func TestAnOpThatFails(t *testing.T) {
+	long := strings.Repeat("ä", maxText)
+	for name, c := range map[string]struct {
+		f    Func
+		kind phalanx.Kind
+		text string
+	}{
+		"an error":     {func(phalanx.DType, []byte, []byte) error { return errors.New("no") }, phalanx.ErrInvalid, `the op "f" failed: no`},
+		"its own kind": {func(phalanx.DType, []byte, []byte) error { return phalanx.ErrNoSpace }, phalanx.ErrNoSpace, `the op "f" failed: no space`},
+		"a panic":      {func(phalanx.DType, []byte, []byte) error { panic("no") }, phalanx.ErrInternal, `the op "f" failed: it panicked: no`},
+		"an index":     {func(_ phalanx.DType, dst, _ []byte) error { dst[len(dst)] = 0; return nil }, phalanx.ErrInternal, "out of range"},
+		"a long text":  {func(phalanx.DType, []byte, []byte) error { return errors.New(long) }, phalanx.ErrInvalid, "ää …"},
+	} {
+		var r Registry
+		if err := r.Register("f", c.f); err != nil {
+			t.Fatal(err)
+		}
+		err := r.Combine("f", phalanx.Bytes, []byte{1}, []byte{2})
+		kind, text := Failure(err)
+		if kind != c.kind || !strings.Contains(text, c.text) || len(text) > maxText+10 || !utf8.ValidString(text) {
+			t.Errorf("%s: %v %q", name, kind, text)
+		}
+		var p *Panic
+		if errors.As(err, &p) != (c.kind == phalanx.ErrInternal) || p != nil && !bytes.Contains(p.Stack, []byte("combine_test.go")) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -1,0 +1,117 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// oneSet starts n nodes that are all given the addresses of all as seeds, and have not joined.
+func oneSet(t *testing.T, n int) []*node {
+	t.Helper()
+	var nodes []*node
+	var seeds []string
+	for i := range n {
+		nodes = append(nodes, start(t, fmt.Sprint("n", i)))
+		seeds = append(seeds, nodes[i].address())
+	}
+	for _, n := range nodes {
+		n.cfg.Seeds = seeds
+	}
+	return nodes
+}
+
+// joinAll has nodes join at once.
+func joinAll(t *testing.T, nodes ...*node) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, n := range nodes {
+		wg.Go(func() {
+			if err := n.Join(within(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// All nodes have one set of seeds, which names them, and start at once: one cluster.
+func TestSeedsBeginOneCluster(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			nodes := oneSet(t, n)
+			joinAll(t, nodes...)
+			agree(t, nodes...)
+		})
+	}
+}
+
+// Less than a majority of the seeds waits, and says for which.
+func TestAMinorityOfTheSeedsWaits(t *testing.T) {
+	nodes := oneSet(t, 3)
+	nodes[1].Stop()
+	nodes[2].Stop()
+	short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	err := nodes[0].Join(short)
+	if !errors.Is(err, phalanx.ErrDeadline) {
+		t.Errorf("it ended with %v, %v", err, nodes[0].View())
+	}
+	if v := nodes[0].View(); v.Number != 0 {
+		t.Errorf("it is in a cluster: %v", v)
+	}
+	for _, missing := range nodes[1:] {
+		if !strings.Contains(err.Error(), missing.address()) {
+			t.Errorf("%s is missing in %v", missing.address(), err)
+		}
+	}
+}
+
+// A seed that dies and starts again with its own flags joins the cluster that lives, whichever
+// it was.
+func TestASeedStartsAgain(t *testing.T) {
+	nodes := oneSet(t, 3)
+	joinAll(t, nodes...)
+	agree(t, nodes...)
+	cluster := nodes[0].View().Cluster
+	for i, old := range nodes {
+		old.Stop()
+		again := startOf(t, fmt.Sprint("n", i), uint64(10+i))
+		nodes[i] = again
+		for _, n := range nodes {
+			again.cfg.Seeds = append(again.cfg.Seeds, n.address())
+		}
+		joinAll(t, again)
+		if v := again.View(); v.Cluster != cluster {
+			t.Errorf("it is in another cluster: %v", v)
+		}
+		agree(t, nodes...)
+	}
+}
+
+// A seed is in another cluster. The seeds of the first go on asking when they have joined,
+// and say so.
+func TestAClusterThatIsMet(t *testing.T) {
+	nodes := oneSet(t, 3)
+	met := make(chan phalanx.NodeID, 10)
+	for _, n := range nodes[:2] {
+		n.cfg.OnMet = func(_ string, cluster phalanx.NodeID) { met <- cluster }
+	}
+	joinAll(t, nodes[:2]...)
+	nodes[2].cfg.Seeds = nodes[2].cfg.Seeds[2:] // it knows of nobody else
+	joinAll(t, nodes[2])
+	select {
+	case cluster := <-met:
+		if cluster != nodes[2].id() {
+			t.Errorf("they met the cluster of %s", cluster)
+		}
+	case <-within(t).Done():
+		t.Error("they have met nobody")
+	}
+}

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// sees takes what this node sees of the majority of the voters, and tells when it is lost
+// and when it is found again.
+func (l *life) sees(m view.Majority) {
+	number := l.view.Load().Number
+	if !m.Lost {
+		if l.majority.Swap(nil) == nil {
+			return
+		}
+		found := actors.MajorityFound{View: number, Took: l.n.clock() - m.Since}
+		l.log.Warn(found.String())
+		l.n.system.EventStream.Publish(found)
+		return
+	}
+	if before := l.majority.Swap(&m); before == nil {
+		lost := actors.MajorityLost{View: number, Voters: m.Voters, Missing: m.Missing}
+		l.log.Error(lost.String() + "; nothing is decided, and what needs the directory waits or fails, until they are back")
+		l.n.system.EventStream.Publish(lost)
+	}
+}
+
+// foundByNext tells that the majority is found if this incarnation, which has ended, has
+// not: the next one is a member.
+func (l *life) foundByNext() {
+	if m := l.majority.Load(); m != nil {
+		l.sees(view.Majority{Since: m.Since})
+	}
+}
+
+// suspects reports whether this node suspects another one.
+func (l *life) suspects(node phalanx.NodeID) bool {
+	_, suspected := l.detector.Suspicion(node)
+	return suspected
+}
+
+// errMajority says that the majority of the voters is lost, and which are missing; nil if
+// it is not lost.
+func (l *life) errMajority() error {
+	m := l.majority.Load()
+	if m == nil {
+		return nil
+	}
+	return errors.New("the majority of the voters is lost: " + actors.MissingVoters(m.Voters, m.Missing))
+}
+
+// unready returns why this node cannot be given work, or nil.
+func (n *Node) unready() *phalanx.Error {
+	l, err := n.use("", "")
+	if e := (*phalanx.Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	refuse := func(kind phalanx.Kind, err error) *phalanx.Error {
+		return &phalanx.Error{Node: l.id, Kind: kind, Err: err}
+	}
+	m, ok := l.view.Load().Member(l.id)
+	switch {
+	case !ok:
+		return refuse(phalanx.ErrUnavailable, errors.New("it is not a member of the cluster"))
+	case m.Leaving:
+		return refuse(phalanx.ErrClosed, errors.New("it is leaving the cluster"))
+	}
+	if lost := l.errMajority(); lost != nil {
+		return refuse(phalanx.ErrUnavailable, lost)
+	}
+	return nil
+}
+
+// because returns err, with which a call has ended, and adds that the majority of the
+// voters is lost if that is why the call had to wait.
+func (l *life) because(err error) error {
+	lost := l.errMajority()
+	var e *phalanx.Error
+	if lost == nil || !errors.As(err, &e) || e.Kind != phalanx.ErrDeadline && e.Kind != phalanx.ErrUnavailable {
+		return err
+	}
+	out := *e
+	out.Err = lost
+	if e.Err != nil {
+		out.Err = fmt.Errorf("%w; %w", e.Err, lost)
+	}
+	return &out
+}

@@ -1,0 +1,49 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+const dialTimeout = 3 * time.Second
+
+// dial opens a connection. It goes through no proxy: nodes are near.
+func dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout}
+	c, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return answered{c}, nil
+}
+
+// answered is a connection on which only reads fail. A node that gives up an upload
+// answers and closes the connection while the client still writes. Then net/http would
+// tell of the write that failed, and not of the answer, which can still be read. Where
+// there is none, a read fails too.
+type answered struct{ net.Conn }
+
+// Write drops p if the other end has closed the connection.
+func (c answered) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return len(p), nil
+	}
+	return n, err
+}
+
+// brokenConn is why there was no answer, or not a whole one, from a node that had been
+// reached.
+type brokenConn struct {
+	addr string
+	err  error
+}
+
+func (b *brokenConn) Error() string {
+	return fmt.Sprintf("the connection to %s broke: %v", b.addr, b.err)
+}
+
+func (b *brokenConn) Unwrap() error { return b.err }

@@ -1,0 +1,52 @@
+package detect
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
+)
+
+// answerIn is how long a member may take to say anything to this node, after that has
+// sent it what is to be answered, before this node looks whether their link works.
+const answerIn = 200 * time.Millisecond
+
+// Overdue notes which members owe this node an answer. Most pairs of members do not
+// watch each other: if the link between two of them fails, what the one sends to the
+// other gets lost, and neither would notice until the link works again. It is not safe
+// for concurrent use.
+type Overdue struct {
+	asked map[phalanx.NodeID]time.Duration // since when a member that was asked has said nothing
+}
+
+// NewOverdue returns one to which nobody owes anything.
+func NewOverdue() *Overdue { return &Overdue{asked: map[phalanx.NodeID]time.Duration{}} }
+
+// Ask notes that node was sent, directly, what it has to answer.
+func (o *Overdue) Ask(node phalanx.NodeID, now time.Duration) {
+	if _, ok := o.asked[node]; !ok {
+		o.asked[node] = now
+	}
+}
+
+// Hear notes that something came from node directly, were it a heartbeat's echo.
+func (o *Overdue) Hear(node phalanx.NodeID) { delete(o.asked, node) }
+
+// Learn takes the members of a new view, and forgets those that are none any more.
+func (o *Overdue) Learn(members []phalanx.NodeID) {
+	maps.DeleteFunc(o.asked, func(id phalanx.NodeID, _ time.Duration) bool { return !slices.Contains(members, id) })
+}
+
+// At returns by ids from whom an answer is overdue.
+func (o *Overdue) At(now time.Duration) []phalanx.NodeID {
+	var out []phalanx.NodeID
+	for id, at := range o.asked {
+		if now-at >= answerIn && !planted.On(planted.WaitUnwatched) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,38 @@
+package directory
+
+import (
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+func TestWhatIsGrantedToARequestThatWasGivenUp(t *testing.T) {
+	var g GivenUp
+	g.Add(7)
+	for _, c := range []struct {
+		what string
+		num  uint64
+		res  Result
+		want bool
+	}{
+		{"a lease", 7, Result{Lease: 1}, true},
+		{"a place in the queue", 7, Result{Waiting: true}, true},
+		{"a lease for another request", 8, Result{Lease: 1}, false},
+		{"no lease", 7, Result{State: Finished}, false},
+		{"an error", 7, Result{Kind: phalanx.ErrDeleted}, false},
+		{"no answer of an owner", 7, Result{NotOwner: true, Waiting: true}, false},
+	} {
+		if got := g.Grants(Reply{Num: c.num, Result: c.res}); got != c.want {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+	for num := range uint64(10 * givenUpKept) {
+		g.Add(100 + num)
+	}
+	if len(g.nums) != givenUpKept || g.Grants(Reply{Num: 7, Result: Result{Lease: 1}}) {
+		t.Errorf("%d requests are remembered, at most %d are to be", len(g.nums), givenUpKept)
+	}
+	if last := uint64(100 + 10*givenUpKept - 1); !g.Grants(Reply{Num: last, Result: Result{Lease: 1}}) {
+		t.Error("the last one is forgotten")
+	}
+}

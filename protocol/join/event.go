@@ -1,0 +1,113 @@
+package join
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Config fixes how a node joins.
+type Config struct {
+	Self  phalanx.NodeID
+	Seeds []string // each is asked; none: it begins a cluster of its own
+
+	AskFor     time.Duration // how long a seed may take to answer; 2 s
+	AskEvery   time.Duration // pause between two questions to a seed, at most; 1 s
+	PromiseFor time.Duration // how long a promise holds after it was told last; 5 s, longer than AskFor and AskEvery together
+	MeetEvery  time.Duration // pause between two questions to a seed once the node is ready; 10 s
+
+	// Again says that it was a member before: it begins no cluster, and where it is let in it
+	// may serve.
+	Again bool
+}
+
+func (c Config) withDefaults() Config {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.AskFor, 2 * time.Second}, {&c.AskEvery, time.Second}, {&c.PromiseFor, 5 * time.Second}, {&c.MeetEvery, 10 * time.Second}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return c
+}
+
+// Answer is what a node says that is asked, about itself.
+type Answer struct {
+	From    phalanx.NodeID
+	Cluster phalanx.NodeID // of which it is a member, by the node that has begun it; "": of none
+	Ready   bool           // and that cluster is ready, as far as it knows
+	Promise phalanx.NodeID // whom it joins if that one begins a cluster; "": it has not chosen
+}
+
+// Event is something that a Core hears of.
+type Event interface{ event() }
+
+type (
+	// Start begins.
+	Start struct{}
+
+	// Answered brings the answer to an Ask, or says why there is none.
+	Answered struct {
+		Seed   string
+		Num    uint64 // of that Ask
+		Answer Answer
+		Err    error // nil: there is an answer
+	}
+
+	// Asked says that a node asks this one, which is about to answer what Core.Answer is
+	// after that.
+	Asked struct{ By phalanx.NodeID }
+
+	// Viewed says of which cluster the node's view is, and that it is a member.
+	Viewed struct{ Cluster phalanx.NodeID }
+
+	// Tick lets time pass.
+	Tick struct{}
+)
+
+func (Start) event()    {}
+func (Answered) event() {}
+func (Asked) event()    {}
+func (Viewed) event()   {}
+func (Tick) event()     {}
+
+// Effect is something that a Core asks its host to do.
+type Effect interface{ effect() }
+
+type (
+	// Ask has a seed asked. Each Ask gets one Answered, at most Config.AskFor later.
+	Ask struct {
+		Seed string
+		Num  uint64
+	}
+
+	// Boot has the node begin a cluster.
+	Boot struct{}
+
+	// Enter has the node ask to be let in, by the answer of Seed. It is repeated until the
+	// view has it.
+	Enter struct{ Seed string }
+
+	// Ready says that the node may serve. It comes once, and is the last but for Asks.
+	Ready struct{}
+
+	// Met says that a seed is a member of another cluster, which is ready as this one is: an
+	// operator has to end one of the two.
+	Met struct {
+		Seed    string
+		Cluster phalanx.NodeID
+	}
+
+	// Abandon says that the node's cluster, which is young, gives way to another one, or that
+	// the one who has begun it runs anew: this node begins anew as well. It is the last.
+	Abandon struct{}
+)
+
+func (Ask) effect()     {}
+func (Boot) effect()    {}
+func (Enter) effect()   {}
+func (Ready) effect()   {}
+func (Met) effect()     {}
+func (Abandon) effect() {}

@@ -1,0 +1,21 @@
+// Package leave decides how a node leaves gracefully (specification 2.1), and when
+// it has.
+//
+//	marking ──the view says so──▶ handing over ──nothing is left──▶ removing ──▶ left
+//	   └──────────── the deadline ──────┴─▶ failed: it says what remains
+//
+// From the first moment on the node takes nothing new: no Put, no place of a reduce,
+// no Reduce, no copy that it is to keep. Calls and places that run may end. After half
+// of the time they are given up. Each complete copy is asked about at its owner, which has members that stay
+// copy it, and answers once as many of them keep it as were promised.
+//
+// The node is removed after a look that finds nothing: no call or place that runs, no copy
+// that others do not keep, and no shard that is not handed over. Since nothing new begins,
+// nothing can come after it.
+//
+// A node that fails to leave goes on being a member as before: it takes back its mark, so
+// that others that leave can rely on it. It can try again.
+//
+// Guarantee: whatever was acknowledged as put or made here is kept by as many members
+// that stay as were promised, unless these fail after they said so.
+package leave

@@ -1,0 +1,141 @@
+package leave
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Config fixes how a node leaves.
+type Config struct {
+	Deadline time.Duration // on the node's clock
+	AtOnce   int           // large copies that are asked about at a time; 0: 16. Of small ones it is 16 times as many
+}
+
+// Event is something that a Core hears of.
+type Event interface{ event() }
+
+type (
+	// Start begins.
+	Start struct{}
+
+	// Viewed tells of the present view, and of each new one.
+	Viewed struct {
+		Number uint64
+		Left   uint64           // the number of the view since which what is handed over counts
+		Member bool             // the node is one
+		Marked bool             // as leaving
+		Others int              // members besides it
+		Stay   int              // of these, those that do not leave as well
+		Shards int              // of which it is owner, backup or next, and which have to move away first
+		Owners []phalanx.NodeID // of each shard
+	}
+
+	// Saw answers Look.
+	Saw struct{ Here }
+
+	// Waits tells that the owner of a copy waits until others keep it; Answered follows.
+	Waits struct {
+		Copy
+		Node phalanx.NodeID
+	}
+
+	// Answered tells what the owner of a copy says: with Kind 0, others keep it.
+	Answered struct {
+		Copy
+		Kind phalanx.Kind
+		Node phalanx.NodeID // that has said so
+		Text string
+	}
+
+	// Cancel tells that the caller does not want to wait any longer.
+	Cancel struct{}
+
+	// Tick lets time pass.
+	Tick struct{}
+)
+
+// Copy is a complete copy on the node.
+type Copy struct {
+	Object phalanx.ObjectID
+	Gen    phalanx.Generation
+	Shard  int  // that it belongs to
+	Small  bool // to ask about it takes longer than to copy it
+}
+
+// Here is what is on the node: objects that are being put, targets of places and
+// of Reduces that run, copies that were made here and are not final yet.
+type Here struct {
+	Puts, Places, Reduces, Making []phalanx.ObjectID
+	Copies                        []Copy // complete; only if All
+	All                           bool
+}
+
+// runs reports whether something has not ended.
+func (h Here) runs() bool { return len(h.Puts)+len(h.Places)+len(h.Reduces)+len(h.Making) > 0 }
+
+func (Start) event()    {}
+func (Viewed) event()   {}
+func (Saw) event()      {}
+func (Waits) event()    {}
+func (Answered) event() {}
+func (Cancel) event()   {}
+func (Tick) event()     {}
+
+// Effect is something that a Core asks its host to do.
+type Effect interface{ effect() }
+
+type (
+	// Refuse has the node take nothing new from now on. It comes first, and nothing
+	// ends it.
+	Refuse struct{}
+
+	// Mark proposes that the view marks the node as leaving.
+	Mark struct{}
+
+	// Stay has the node take everything again, and takes back the mark. Failed follows.
+	Stay struct{}
+
+	// Look asks for what is here: with All for the complete copies too.
+	Look struct{ All bool }
+
+	// Ask has the owner of a copy see that others keep it, and answer by no view
+	// before View; Answered follows.
+	Ask struct {
+		Copy
+		View uint64
+	}
+
+	// Forget takes Ask back.
+	Forget struct{ Copy }
+
+	// GiveUp ends what runs: its callers are told that the node leaves.
+	GiveUp struct{}
+
+	// Remove proposes to remove the node from the view. As of View, others keep what it
+	// has.
+	Remove struct{ View uint64 }
+
+	// Left ends it: the node may go.
+	Left struct {
+		Fenced bool // the others have removed it before Remove, and may not keep what it has
+		Unseen bool // it has handed over all, and no view says that it is removed
+	}
+
+	// Failed ends it: the node goes on being a member.
+	Failed struct {
+		Remains  Remains
+		Canceled bool
+	}
+)
+
+func (Refuse) effect() {}
+func (Stay) effect()   {}
+func (Mark) effect()   {}
+func (Look) effect()   {}
+func (Ask) effect()    {}
+func (Forget) effect() {}
+func (GiveUp) effect() {}
+func (Remove) effect() {}
+func (Left) effect()   {}
+func (Failed) effect() {}

@@ -1,0 +1,58 @@
+package sim
+
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// carried is a message of the directory, or about the view, that another member brings
+// to a node to which the link of its sender fails.
+type carried struct {
+	from, to phalanx.NodeID
+	message  any
+	brought  bool // it comes from the one that brings it
+}
+
+// post sends m to a node, or has another member bring it.
+func (n *node) post(to phalanx.NodeID, m any) {
+	if by, ok := n.routes.To(to, n.clock()); ok && to != n.id {
+		n.w.met["message by way of another"]++
+		n.w.send(n.id, by, carried{from: n.id, to: to, message: m})
+		return
+	}
+	if to != n.id && asks(m) {
+		n.overdue.Ask(to, n.clock())
+	}
+	n.w.send(n.id, to, m)
+}
+
+// asks reports whether m is answered by the node that it is for.
+func asks(m any) bool {
+	switch m := m.(type) {
+	case toShard:
+		return directory.Asks(m.ev)
+	case toHolder:
+		return directory.Asks(m.Push)
+	case toWatcher:
+		return directory.Asks(m.Readiness)
+	case askLease:
+		return true
+	}
+	return false
+}
+
+// bring takes what was brought, or brings it to the node that it is for, itself. An actor
+// at an address brings what is for a node that was removed, too, so that it hears of that.
+func (n *node) bring(by phalanx.NodeID, c carried) {
+	agrees := byAddress(c.message)
+	switch {
+	case c.to != n.id:
+		if !c.brought && (agrees || c.from == by && !n.routes.Suspects(c.to) && n.view.Has(c.to)) {
+			c.brought = true
+			n.w.send(n.id, c.to, c)
+		}
+	case c.brought && (agrees || !n.gone[c.from]):
+		n.routes.Hear(c.from, by, n.clock())
+		n.receive(c.from, c.message)
+	}
+}

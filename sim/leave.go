@@ -1,0 +1,376 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/leave"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// leaver hosts the core of a node that leaves.
+type leaver struct {
+	n     *node
+	core  *leave.Core
+	nums  map[leave.Copy]uint64 // of what its owners are asked
+	todo  []leave.Effect
+	doing bool
+	gone  bool       // it has asked to be removed: what comes now must be kept by others
+	asOf  uint64     // the view that it named when it asked to be removed
+	had   []*copied  // then
+	since uint64     // the Left of the last view
+	stay  int        // the fewest members that stayed in any view since that Left and since the mark: others keep so many copies
+	fate  *rand.Rand // decides whether a member that keeps what the node has crashes
+}
+
+// newLeaves draws how many nodes leave in the run. It does not touch the other
+// random streams, so that the runs in which none does are what they were.
+func newLeaves(seed uint64, s shape) (r *rand.Rand, leaves int) {
+	r = rand.New(rand.NewPCG(seed, 0xa0761d6478bd642f))
+	if s.nodes+s.joins < 3 || r.IntN(3) > 0 {
+		return r, 0
+	}
+	return r, 1 + r.IntN(3)
+}
+
+// leaves has a node leave, or two at once, as long as two others stay.
+func (w *world) leaves(r *rand.Rand) string {
+	what := "nobody leaves"
+	for range 1 + r.IntN(3)/2 {
+		var stay []*node
+		for _, n := range w.alive() {
+			if n.view.Has(n.id) && !n.host.hung && !n.going {
+				stay = append(stay, n)
+			}
+		}
+		if len(stay) < 3 {
+			break
+		}
+		n := stay[r.IntN(len(stay))]
+		if what == "nobody leaves" {
+			what = "leave:"
+		}
+		what += " " + string(n.id)
+		w.met["leave"]++
+		n.leave(time.Second+drawn(r, 15*time.Second), r.IntN(2) == 0, rand.New(rand.NewPCG(w.seed, r.Uint64())))
+		w.step(n, "leaves")
+	}
+	return what
+}
+
+// leave has the node leave within d, and again if it fails. Afterwards its process
+// may be started again.
+func (n *node) leave(d time.Duration, back bool, fate *rand.Rand) {
+	l := &leaver{n: n, core: leave.New(leave.Config{Deadline: n.clock() + d, AtOnce: 2}), nums: map[leave.Copy]uint64{}, fate: fate, stay: math.MaxInt}
+	n.leaver, n.going, n.back = l, true, back
+	l.viewed()
+	l.step(leave.Start{})
+}
+
+// viewed tells the core of the present view.
+func (l *leaver) viewed() {
+	v := l.n.view
+	ev := leave.Viewed{Number: v.Number, Left: v.Left, Member: v.Has(l.n.id), Others: len(v.Members)}
+	for _, s := range v.Shards {
+		ev.Owners = append(ev.Owners, s.Owner)
+	}
+	for _, m := range v.Members {
+		switch {
+		case m.ID == l.n.id:
+			ev.Others--
+			ev.Marked = m.Leaving
+		case !m.Leaving:
+			ev.Stay++
+		}
+	}
+	ev.Shards = v.Held(l.n.id)
+	if v.Left != l.since || ev.Member && !ev.Marked {
+		l.since, l.stay = v.Left, math.MaxInt
+	}
+	l.stay = min(l.stay, ev.Stay)
+	if v.Left > l.asOf {
+		l.gone = false
+	}
+	l.step(ev)
+}
+
+func (l *leaver) tick() {
+	if at, ok := l.core.Due(); ok && at <= l.n.clock() {
+		l.step(leave.Tick{})
+	}
+}
+
+func (l *leaver) step(ev leave.Event) {
+	l.todo = append(l.todo, l.core.Step(l.n.clock(), ev)...)
+	if l.doing {
+		return
+	}
+	l.doing = true
+	for len(l.todo) > 0 && !l.n.over {
+		e := l.todo[0]
+		l.todo = l.todo[1:]
+		l.do(e)
+	}
+	l.doing = false
+}
+
+func (l *leaver) do(e leave.Effect) {
+	n, w := l.n, l.n.w
+	switch e := e.(type) {
+	case leave.Refuse:
+		n.refuses = true
+	case leave.Mark:
+		n.stepView(view.Propose{Command: view.Leaving{Node: n.id}, Now: n.clock()})
+	case leave.Stay:
+		n.refuses = false
+		n.stepView(view.Propose{Command: view.Leaving{Node: n.id, Stays: true}, Now: n.clock()})
+	case leave.Look:
+		l.step(leave.Saw{Here: n.here(e.All)})
+	case leave.Ask:
+		w.met["leave: copy handed over"]++
+		l.ask(e)
+	case leave.Forget:
+		if num := l.nums[e.Copy]; num != 0 {
+			delete(l.nums, e.Copy)
+			n.client.cancel(num, e.Object)
+		}
+	case leave.GiveUp:
+		w.met["leave: what runs is given up"]++
+		n.giveUp(n.leaves("it is given up"))
+	case leave.Remove:
+		if !l.gone {
+			w.heirDies(l)
+		}
+		l.gone, l.asOf, l.had = true, e.View, slices.Collect(maps.Values(n.table))
+		if w.audit.newest.Left <= e.View { // else it is void
+			w.audit.handedOver(n)
+		}
+		n.stepView(view.Propose{Command: view.RemoveMember{Node: n.id, HandedOver: e.View}, Now: n.clock()})
+	case leave.Left:
+		if e.Fenced {
+			w.met["leave: fenced meanwhile"]++
+			n.leaver = nil
+			n.fenced()
+			return
+		}
+		w.met["left"]++
+		w.audit.handedOver(n)
+		n.goes()
+	case leave.Failed:
+		w.met["leave failed"]++
+		if w.shape.faults == faultless && w.shape.cap == 0 && !w.calmed {
+			w.met["leave failed without a fault"]++
+		}
+		n.leaver = nil
+		n.after(drawn(l.fate, 200*time.Millisecond)*time.Duration(l.fate.IntN(2)), func() { // at once, or when the mark is taken back
+			if n.leaver == nil {
+				n.leave(5*time.Second, n.back, l.fate)
+				w.step(n, "leaves again")
+			}
+		})
+	}
+}
+
+// heirDies makes a member crash that keeps something of what the leaving node has, at the
+// moment at which that asks to be removed, or a little earlier or later.
+func (w *world) heirDies(l *leaver) {
+	n := l.n
+	if w.calmed || w.shape.faults == faultless || w.shape.faults == bounded && (w.busy || w.running() < 4) || l.fate.IntN(2) == 0 {
+		return
+	}
+	if w.shape.faults == bounded { // the fault before is made good, and what it has promised is there without this node
+		if w.missing() != "" {
+			return
+		}
+		for i, s := range w.audit.newest.Shards {
+			if !w.copiesThere(w.byID[s.Owner], i, w.staying()) {
+				return
+			}
+		}
+	}
+	var heirs []*host
+	for _, o := range w.alive() {
+		m, _ := n.view.Member(o.id)
+		keeps := slices.ContainsFunc(sortedObjects(n.table), func(id phalanx.ObjectID) bool { return o.table[id] != nil && o.table[id].pinned })
+		if o != n && m.ID == o.id && !m.Leaving && keeps && !o.host.hung {
+			heirs = append(heirs, o.host)
+		}
+	}
+	if len(heirs) == 0 {
+		return
+	}
+	w.met["fault: crash of a member that keeps what another has handed over"]++
+	w.busy = true
+	h := heirs[l.fate.IntN(len(heirs))]
+	h.struck(w.now)
+	life := h.life
+	w.after(drawn(l.fate, 100*time.Millisecond), func() {
+		if h.life == life && life != nil {
+			h.crash(false)
+		}
+	})
+	w.over(time.Second+drawn(l.fate, 2*time.Second), func() {
+		h.spared()
+		h.restart()
+	})
+}
+
+func (l *leaver) ask(e leave.Ask) {
+	num := l.n.client.numbers()
+	l.nums[e.Copy] = num
+	l.n.client.ask(num, e.Object, directory.AwaitCopies{Gen: e.Gen, Leaving: e.View}, func(from phalanx.NodeID, r directory.Result) {
+		if l.nums[e.Copy] != num {
+			return
+		}
+		if r.Waiting {
+			l.step(leave.Waits{Copy: e.Copy, Node: from})
+			return
+		}
+		delete(l.nums, e.Copy)
+		l.step(leave.Answered{Copy: e.Copy, Kind: r.Kind, Node: from, Text: r.Text})
+	})
+}
+
+// here says what is on the node.
+func (n *node) here(all bool) leave.Here {
+	h := leave.Here{All: all}
+	for _, c := range n.creates {
+		h.Puts = append(h.Puts, c.object)
+	}
+	for _, m := range n.makers {
+		h.Puts = append(h.Puts, m.object)
+	}
+	for _, c := range n.reduces.coords {
+		h.Reduces = append(h.Reduces, c.target)
+	}
+	for _, p := range n.reduces.sortedPlaces() {
+		if p.core.Runs() || p.kept {
+			h.Places = append(h.Places, p.key.target)
+		}
+	}
+	if all {
+		for _, id := range sortedObjects(n.table) {
+			h.Copies = append(h.Copies, leave.Copy{Object: id, Gen: n.table[id].gen, Shard: id.Shard(n.w.shape.shards)})
+		}
+	}
+	return h
+}
+
+// leaves is the error of what a node that leaves does not do.
+func (n *node) leaves(why string) *phalanx.Error {
+	return &phalanx.Error{Node: n.id, Kind: phalanx.ErrClosed, Err: fmt.Errorf("it is leaving the cluster: %s", why)}
+}
+
+// refused ends a call that the node does not take any more.
+func (n *node) refused(c *call) bool {
+	if n.refuses {
+		n.w.met["refused by a node that leaves: "+c.kind]++
+		n.w.end(c, n.leaves("it takes nothing new"), phalanx.Generation{}, nil)
+	}
+	return n.refuses
+}
+
+// giveUp ends what runs.
+func (n *node) giveUp(err *phalanx.Error) {
+	for _, c := range slices.Clone(n.creates) {
+		c.leave(err)
+	}
+	for _, m := range slices.Clone(n.makers) {
+		m.leave(err)
+	}
+	for _, c := range slices.Clone(n.reduces.coords) {
+		if c.call.ended {
+			c.step(reduce.Cancel{})
+		} else {
+			c.call.leave(err)
+		}
+	}
+	for _, p := range n.reduces.sortedPlaces() {
+		if p.core.Runs() && p.core.Expendable() {
+			n.reduces.lose(p, "its node leaves")
+		}
+	}
+}
+
+// goes ends a life that has left the cluster.
+func (n *node) goes() {
+	w, h := n.w, n.host
+	h.life = nil
+	n.end(&phalanx.Error{Kind: phalanx.ErrClosed, Err: fmt.Errorf("%s has left the cluster", n.id)})
+	n.disconnect(true)
+	if n.back {
+		w.after(100*time.Millisecond+w.draw(time.Second), func() {
+			if h.life == nil && h.lives == n.life && !w.calmed {
+				h.restart()
+			}
+		})
+	}
+}
+
+// tellLeaving tells the coordinators here who is about to leave.
+func (r *reduces) tellLeaving() {
+	now := r.n.configuration(view.Shard{}).Leaving
+	if slices.Equal(now, r.leaving) {
+		return
+	}
+	r.leaving = now
+	for _, c := range slices.Clone(r.coords) {
+		c.step(reduce.Leaving{Nodes: now})
+	}
+}
+
+// handedOver checks the guarantee of leaving (2.1) where a node goes: nothing runs, and
+// other members keep what it has, as many as stay. The only member may go at any time. A
+// member that has died keeps what it had, as long as the node's view has it: it has failed
+// after it was relied on. One that was added later than the node has asked, or that has
+// begun to leave since, is relied on for nothing. A copy that was on its way here when
+// the node asked to be removed is none that was promised.
+func (a *audit) handedOver(n *node) {
+	if h := n.here(false); len(n.view.Members) > 1 && len(h.Puts)+len(h.Places)+len(h.Reduces) > 0 {
+		a.w.fail("(2.1) %s goes while %+v runs", n.id, h)
+	}
+	stay := 0
+	for _, m := range a.newest.Members {
+		if m.ID != n.id && !m.Leaving {
+			stay++
+		}
+	}
+	stay = min(stay, n.leaver.stay)
+	if stay == 0 {
+		return
+	}
+	for _, id := range sortedObjects(n.table) {
+		c, m := n.table[id], a.w.oracle.model(id)
+		if !m.final() || m.gen != c.gen || m.inline || m.began || m.revived {
+			continue
+		}
+		has, keep := 0, 0
+		for _, o := range a.w.nodes { // also a member that n does not know yet
+			if o == n || o.left() || !n.view.Has(o.id) && !a.newest.Has(o.id) {
+				continue
+			}
+			t := o.table[id]
+			here, made := t != nil && t.gen == c.gen, o.made(id, c.digest)
+			if here || made {
+				has++ // the last of those that stay is not evicted
+			}
+			if here && t.pinned || made {
+				keep++
+			}
+		}
+		short := keep < min(m.copies, stay) && slices.Contains(n.leaver.had, c)
+		if has == 0 || short {
+			a.w.fail("(2.1) %s goes, and of %d others that have %s@%v only %d keep it, of which there are to be %d copies", n.id, has, id, c.gen, keep, m.copies)
+		}
+	}
+}
+
+// left reports whether the node has handed over all and is about to be removed.
+func (n *node) left() bool { return n.leaver != nil && n.leaver.gone }

@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// badOp is an application's op that returns an error, or panics, on one byte of one
+// source, wherever that is combined with another.
+type badOp struct {
+	target, source phalanx.ObjectID
+	at             int
+}
+
+// soon bounds how long the caller of a Reduce waits for the error of its op.
+const soon = 5 * time.Second
+
+// someBadOp draws the op of a run that fails, or nil. It does not touch the other random
+// streams, so that the runs in which none fails are what they were.
+func someBadOp(seed uint64, s shape) *badOp {
+	r := rand.New(rand.NewPCG(seed, 0xd1342543de82ef95))
+	if !s.reduces || r.IntN(4) > 0 {
+		return nil
+	}
+	op := &badOp{at: r.IntN(s.vector)}
+	t := r.IntN(targets + s.rings)
+	op.target = targetID(t)
+	if t >= targets {
+		op.source = ringSourceID(t-targets, r.IntN(maxRing))
+		return op
+	}
+	var of []phalanx.ObjectID
+	for _, id := range sourcesOf(t) {
+		if id[0] == 's' {
+			of = append(of, id)
+		}
+	}
+	op.source = of[r.IntN(len(of))]
+	return op
+}
+
+// fails reports whether the op fails on the first k bytes of a source of target.
+func (op *badOp) fails(target, source phalanx.ObjectID, k int) bool {
+	return op != nil && op.target == target && op.source == source && k > op.at
+}
+
+// text is what the op says.
+func (op *badOp) text() string { return fmt.Sprintf("byte %d is bad", op.at) }
+
+// refuses returns the input on which the op fails if k bytes of all are combined, or "".
+func (p *place) refuses(k int) phalanx.ObjectID {
+	s, op := p.core.State(), p.r.n.w.badOp
+	if len(p.combine.Inputs) < 2 && p.combine.Ring == 0 {
+		return "" // nothing is combined
+	}
+	if op.fails(p.key.target, s.Source, k) {
+		return s.Source
+	}
+	for _, c := range s.Children {
+		if op.fails(p.key.target, c.Source, k) {
+			return c.Source
+		}
+	}
+	return ""
+}
+
+// opFailed reports that the op has failed on a source, and checks that the caller hears of
+// it within soon.
+func (p *place) opFailed(source phalanx.ObjectID) {
+	w, gen, key := p.r.n.w, p.combine.Gen, p.key
+	if p.failed == gen {
+		return
+	}
+	p.failed = gen
+	w.met["op fails: at a place"]++
+	since, here, there := w.now, p.r.n, w.byID[p.coordinator]
+	w.after(soon, func() {
+		if !w.audit.steady(here, since) || !w.audit.steady(there, since) || here.reduces.places[key] != p {
+			return
+		}
+		for _, c := range there.reduces.coords {
+			if c.target == key.target && c.core.Reduce() == key.reduce && !c.call.ended && c.core.Places()[key.place].Gen == gen {
+				w.fail("(19) the op has failed on %s at %s, and %v later the reduce of %s goes on", source, here.id, soon, key.target)
+			}
+		}
+	})
+	p.step(reduce.OpFailed{Gen: gen, Source: source, Kind: phalanx.ErrInvalid, Text: w.badOp.text()})
+}
+
+// refused reports on which of the small sources the op fails, or "".
+func (w *world) refused(e reduce.CombineInline) phalanx.ObjectID {
+	i := slices.IndexFunc(e.Inputs, func(in reduce.Input) bool { return w.badOp.fails(e.Target, in.Source, int(e.Meta.Size)) })
+	if i < 0 || len(e.Inputs) < 2 {
+		return ""
+	}
+	w.met["op fails: on small sources"]++
+	return e.Inputs[i].Source
+}
+
+// opEnded checks the answer of a Reduce whose op fails: its result is not made of the
+// source on which the op fails, and its error names that source.
+func (w *world) opEnded(target phalanx.ObjectID, in []phalanx.ObjectID, err *phalanx.Error) {
+	op := w.badOp
+	if op == nil || op.target != target {
+		return
+	}
+	if err == nil && len(in) > 1 && slices.Contains(in, op.source) {
+		w.fail("(8) %s is made of %v, and the op fails on %s", target, in, op.source)
+	}
+	if err != nil && err.Kind == phalanx.ErrInvalid && err.Object == op.source {
+		w.met["reduce ended: its op has failed"]++
+	}
+}

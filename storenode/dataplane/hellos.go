@@ -1,0 +1,36 @@
+package dataplane
+
+import (
+	"container/list"
+	"sync"
+)
+
+// hellos are the connections of which it is not known yet whose they are or, where their peer has many,
+// for what they are, the oldest first. Each has Config.HelloTimeout; if there are too many, the oldest is closed. A
+// member says who it is within a round trip, so that those that say nothing make room.
+type hellos struct {
+	mu      sync.Mutex
+	waiting list.List // of *link
+}
+
+// await notes l until done is called.
+func (c *Conns) await(l *link) (done func()) {
+	h := &c.hellos
+	var oldest *link
+	h.mu.Lock()
+	if h.waiting.Len() >= c.cfg.MaxHellos {
+		oldest = h.waiting.Remove(h.waiting.Front()).(*link)
+	}
+	at := h.waiting.PushBack(l)
+	h.mu.Unlock()
+	if oldest != nil {
+		oldest.ours.Store(true)
+		oldest.drop()
+		c.cfg.Logger.Infof("%d connections have not said yet whose they are, or for what: the oldest is closed", c.cfg.MaxHellos)
+	}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.waiting.Remove(at) // does nothing if it was closed as the oldest
+	}
+}

@@ -1,0 +1,65 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/memory"
+)
+
+// These tell a caller why it gets no memory, and what it can do.
+var (
+	errNotNow  = errors.New("it cannot wait")
+	errLasting = errors.New("nothing that can be evicted makes room for it: delete objects, use another node, or start the node with a larger --memory")
+)
+
+// waited is why a request ends that has waited for so long.
+type waited time.Duration
+
+func (w waited) Error() string {
+	return fmt.Sprintf("none became free for it within %v: try again, wait longer (--memory-wait), delete objects, or use another node", time.Duration(w))
+}
+
+func reasonOf(why memory.Reason) error {
+	if why == memory.Lasting {
+		return errLasting
+	}
+	return errNotNow
+}
+
+// check refuses what can never be reserved.
+func (b *Budget) check(n int64) error {
+	if n < 0 {
+		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%d bytes", n)}
+	}
+	if n > b.cap {
+		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrNoSpace,
+			Err: fmt.Errorf("%d bytes are more than the cap of %d", n, b.cap)}
+	}
+	return nil
+}
+
+// Lack returns the error, for the reason why, of a caller that does not wait any longer
+// for n bytes: ErrNoSpace, or if no request for so many waits, since it was met or has
+// not begun, ErrDeadline.
+func (b *Budget) Lack(n int64, why error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.queue.Waits(n) {
+		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("there was room for %d bytes, but not the time to begin", n)}
+	}
+	return b.full(n, why)
+}
+
+// full says in numbers why there is no room for n bytes. It needs mu.
+func (b *Budget) full(n int64, why error) error {
+	waiting := ""
+	if requests, bytes := b.queue.Waiting(); requests > 0 {
+		waiting = fmt.Sprintf(", %d are waited for", bytes)
+	}
+	return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrNoSpace,
+		Err: fmt.Errorf("%d bytes are needed, %d of %d are free, %d are pinned, %d are reserved%s: %w",
+			n, max(b.cap-b.queue.Used(), 0), b.cap, b.pinned, b.reserved, waiting, why)}
+}

@@ -1,0 +1,164 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/phalanx-go/phalanx/internal/logging"
+)
+
+// A stream costs its sender a goroutine, a Writer and what the kernel holds for a receiver
+// that does not read. So each peer has Config.MaxStreams seats, whatever addresses it connects
+// from. A stream has a seat from its request to its end; a request that finds none is
+// answered BUSY at once. Receivers know that: see pass. Of a peer's connections without a
+// request a few are kept. Further ones are closed, new ones after as long as one without a hello.
+//
+// A stream of a Place that this node was told to run takes no seat: the places above it need
+// the bytes of all below, and those may be more than there are seats.
+
+const (
+	// idleShare is how many times Config.MaxIdle connections of a peer may be idle here: the peer keeps
+	// MaxIdle, and some are new, or about to be closed.
+	idleShare = 4
+	// yieldAfter is how long a stream must have had nothing to send before another of its peer
+	// gets its seat.
+	yieldAfter = 500 * time.Millisecond
+)
+
+// errYields ends a stream whose seat another one has.
+var errYields = errors.New("the stream had nothing to send, and its receiver wants others")
+
+// gatePatience is how long a stream waits for its turn before it is opened all the same.
+const gatePatience = time.Second
+
+// pass has streams of objects from the peer take turns before they are opened, where there
+// are nearly as many as the peer has seats for: it takes one up again only a moment after its
+// stream has ended here. It reports whether the stream has a turn to give back. One that
+// waits for too long goes on without: the peer may have a seat, or answers BUSY, and
+// then another sender is found.
+func (p *peer) pass(ctx context.Context) bool {
+	select {
+	case p.gate <- struct{}{}:
+		return true
+	default:
+	}
+	t := time.NewTimer(gatePatience)
+	defer t.Stop()
+	select {
+	case p.gate <- struct{}{}:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	case <-p.ctx.Done():
+	}
+	return false
+}
+
+// seats are the streams to a peer that have one.
+type seats struct {
+	mu    sync.Mutex
+	taken map[*Writer]struct{}
+}
+
+// Seat reports whether the stream has one of its peer's seats, and takes one if it can. If all are
+// taken it is that of the stream that has had nothing to send for longest: streams that wait for
+// bytes must not keep out those that have them, perhaps the very ones that are waited for.
+// The handler of a Place asks for it, and turns the peer away if there is none; an Object's has one already.
+func (w *Writer) Seat() bool {
+	s := &w.p.seats
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, has := s.taken[w]; has {
+		return true
+	}
+	if len(s.taken) >= w.p.c.cfg.MaxStreams && !s.clear() {
+		return false
+	}
+	if s.taken == nil {
+		s.taken = map[*Writer]struct{}{}
+	}
+	s.taken[w] = struct{}{}
+	return true
+}
+
+// clear takes a seat from a stream that has no use for it, if there is one. Called with mu held.
+func (s *seats) clear() bool {
+	var idlest *Writer
+	longest := time.Now().Add(-yieldAfter).UnixNano()
+	for w := range s.taken {
+		if since := w.waits.Load(); since != 0 && since <= longest {
+			idlest, longest = w, since
+		}
+	}
+	if idlest == nil {
+		return false
+	}
+	delete(s.taken, idlest)
+	select {
+	case idlest.unseated <- struct{}{}:
+	default: // it has not looked yet since it was told last
+	}
+	return true
+}
+
+// Stand gives the stream's seat to others of its peer.
+func (w *Writer) Stand() {
+	s := &w.p.seats
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.taken, w)
+	w.waits.Store(0)
+	select {
+	case <-w.unseated:
+	default:
+	}
+}
+
+// below adds one to n and returns true, unless n is at its limit.
+func below(n *atomic.Int64, limit int) bool {
+	for {
+		v := n.Load()
+		if v >= int64(limit) {
+			return false
+		}
+		if n.CompareAndSwap(v, v+1) {
+			return true
+		}
+	}
+}
+
+// errIdle closes a connection whose peer has enough others.
+var errIdle = fmt.Errorf("its peer has enough idle ones: %w", net.ErrClosed)
+
+// settle has the connection wait for a request, as one of the few that may for long, or a new one as
+// one that has to ask soon. It returns what ends that.
+func (l *link) settle(p *peer, first bool) (over func() error, err error) {
+	if below(&p.unasked, idleShare*l.c.cfg.MaxIdle) {
+		return func() error { p.unasked.Add(-1); return nil }, nil
+	}
+	if !first {
+		return nil, errIdle
+	}
+	if err := l.conn.SetReadDeadline(time.Now().Add(l.c.cfg.HelloTimeout)); err != nil {
+		return nil, err
+	}
+	done := l.c.await(l)
+	return func() error { done(); return l.conn.SetReadDeadline(time.Time{}) }, nil
+}
+
+// TurnAway answers Busy since the peer has no seat left, and counts that.
+func (w *Writer) TurnAway() error {
+	p := w.p
+	p.c.turned.Add(1)
+	p.c.cfg.Logger.WithField(logging.Peer, p.node).Infof("a node has all of its %d streams from here: further ones are told that this node is busy", p.c.cfg.MaxStreams)
+	return w.Busy()
+}
+
+// TurnedAway returns how many streams were told that this node is busy, since their peer had as many as
+// it may have.
+func (c *Conns) TurnedAway() uint64 { return c.turned.Load() }

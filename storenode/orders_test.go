@@ -1,0 +1,128 @@
+package storenode
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// told is a directory that keeps what owners are told.
+type told struct {
+	mute
+	all *[]any
+}
+
+func (d told) Tell(_ phalanx.NodeID, _ phalanx.ObjectID, ev directory.Event) {
+	*d.all = append(*d.all, ev)
+}
+
+// A node that leaves fetches nothing that an owner orders it to keep. It says that it has
+// heard, so that the owner does not repeat itself.
+func TestNoOrderIsCarriedOutWhileTheNodeLeaves(t *testing.T) {
+	var all []any
+	env := alone(t)
+	env.Directory = told{all: &all}
+	env.leaves.Store(true)
+	s := &Store{env: env}
+	s.copyOrder(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "x", Order: directory.PushCopy, Gen: first, Seq: 7}})
+	if s.arrival("x") != nil {
+		t.Error("it fetches the object")
+	}
+	if len(all) != 1 || all[0] != (directory.PushAcked{From: env.Self, Object: "x", Seq: 7}) {
+		t.Errorf("it said %+v", all)
+	}
+}
+
+// later is a directory whose view has a shard in an epoch that begins at some call.
+type later struct {
+	told
+	epochs *[]uint64 // of the next calls, the last one for all that follow
+}
+
+func (d later) Epoch(phalanx.ObjectID) uint64 {
+	e := (*d.epochs)[0]
+	if len(*d.epochs) > 1 {
+		*d.epochs = (*d.epochs)[1:]
+	}
+	return e
+}
+
+func (d later) Request(_ phalanx.ObjectID, _ uint64, b directory.Body, _ func(phalanx.NodeID, directory.Result)) {
+	*d.all = append(*d.all, b)
+}
+
+// An order to drop that comes late, from the owner of a former epoch, drops nothing: the
+// present owner may have been told of the copy, as the only one. If the epoch begins
+// while the order is carried out, the present owner hears that the copy is gone.
+func TestOrderOfAFormerEpoch(t *testing.T) {
+	acked := directory.PushAcked{From: "n1#1", Object: "o0", Seq: 7<<32 | 5}
+	for name, test := range map[string]struct {
+		epochs []uint64
+		stays  bool
+		told   []any
+	}{
+		"before":    {[]uint64{7}, false, []any{acked}},
+		"after":     {[]uint64{10}, true, nil},
+		"meanwhile": {[]uint64{7, 10}, false, []any{directory.Drop{Gen: first}, acked}},
+	} {
+		var all []any
+		env := alone(t)
+		env.Directory = later{told{all: &all}, &test.epochs}
+		c := small(t, env.Table, "o0", 30, false)
+		c.gen = first
+		s := &Store{env: env}
+		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushDrop, Gen: first, Seq: 7<<32 | 5}})
+		if stays := env.Table.lookup("o0") != nil; stays != test.stays || !slices.Equal(all, test.told) {
+			t.Errorf("%s: the copy stays: %v; it told %+v", name, stays, all)
+		}
+	}
+}
+
+// An owner that takes a complete copy back hears that it is gone: it would list it by a
+// report that comes after the order was given.
+func TestAbortOfACompleteCopy(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		table := NewTable(dataplane.NewBudget(1 << 20))
+		c := small(t, table, "o0", 30, false)
+		d := open{asked: map[phalanx.NodeID][]asked{}}
+		s := &Store{env: &Env{Self: "me", Table: table, Directory: d}}
+		s.aborted(Pushed{From: "owner0", Push: directory.Push{To: "me", Object: "o0", Order: directory.PushAbort, Gen: c.gen}}, busy)
+		told := d.asked["owner0"]
+		if table.lookup("o0") != nil || len(told) != 1 || told[0].body != (directory.Drop{Gen: c.gen}) {
+			t.Errorf("busy %v: it told %+v", busy, told)
+		}
+	}
+}
+
+// An owner that takes an older generation back says nothing about the present copy.
+func TestAbortOfAnOlderGeneration(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		table := NewTable(dataplane.NewBudget(1 << 20))
+		c := small(t, table, "o0", 30, false)
+		d := open{asked: map[phalanx.NodeID][]asked{}}
+		s := &Store{env: &Env{Self: "me", Table: table, Directory: d}}
+		older := phalanx.Generation{Epoch: c.gen.Epoch - 1, Seq: 9}
+		s.aborted(Pushed{From: "owner0", Push: directory.Push{To: "me", Object: "o0", Order: directory.PushAbort, Gen: older}}, busy)
+		if told := d.asked["owner0"]; table.lookup("o0") != c || len(told) != 0 {
+			t.Errorf("busy %v: it told %+v", busy, told)
+		}
+	}
+}
+
+// A copy for which the node asks for leave to evict is not announced: it may be gone by
+// the time the owner hears that.
+func TestIfWhole(t *testing.T) {
+	table := NewTable(dataplane.NewBudget(1 << 20))
+	c := small(t, table, "o0", 30, false)
+	number := func() uint64 { return 7 }
+	if num, _, ok := table.ifWhole("o0", c.gen, number); !ok || num != 7 {
+		t.Errorf("%d, %v", num, ok)
+	}
+	c.asked = true
+	if _, _, ok := table.ifWhole("o0", c.gen, number); ok {
+		t.Error("it counts although leave to evict it is asked for")
+	}
+}
