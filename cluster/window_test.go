@@ -12,10 +12,11 @@ import (
 )
 
 // TestReduceInWindows reduces sources that fill their nodes but for a few
-// mebibytes: only the root has room for the result (specification 4.7).
+// mebibytes: only the root, where the result is asked for, has room for it
+// (specification 4.7).
 func TestReduceInWindows(t *testing.T) {
 	const size = 32 << 20
-	for _, c := range []struct{ k, degree, root int }{{6, 1, 5}, {6, 2, 3}, {7, 2, 3}} {
+	for _, c := range []struct{ k, degree, root int }{{6, 1, 5}, {6, 2, 0}, {7, 2, 4}} {
 		t.Run(fmt.Sprintf("%d nodes, degree %d", c.k, c.degree), func(t *testing.T) {
 			i := 0
 			nodes := start(t, c.k, func(cfg *cluster.Config) {
@@ -40,7 +41,7 @@ func TestReduceInWindows(t *testing.T) {
 				}
 				sources = append(sources, id)
 			}
-			if _, err := nodes[0].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum, Degree: c.degree}); err != nil {
+			if _, err := nodes[c.root].Reduce(ctx, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum, Degree: c.degree}); err != nil {
 				t.Fatal(err)
 			}
 			a, err := cluster.GetArray[int64](ctx, nodes[c.root], "sum")

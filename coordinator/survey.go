@@ -41,6 +41,9 @@ func (s *survey) take(i int, r directory.Readiness) []reduce.Event {
 	s.last[i] = r
 	var out []reduce.Event
 	if !s.known[i] {
+		if s.first && !located(r) {
+			return finalOf(r)
+		}
 		s.known[i] = true
 		s.left--
 		if !bound(r.State) {
@@ -73,6 +76,13 @@ func (s *survey) take(i int, r directory.Readiness) []reduce.Event {
 		out = append(out, rd)
 	}
 	return append(out, finalOf(r)...)
+}
+
+// located reports whether the owner knows where a final source is: one that has just taken
+// the shard over hears that from the holders. A survey that did not wait for them would
+// take what was put first for what came last.
+func located(r directory.Readiness) bool {
+	return r.State != directory.Finished || r.Inline || len(r.Ready) > 0
 }
 
 // finalOf returns SourceFinal if the generation of r is final, also if every copy is lost.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
 // A coordinator that goes on with what another has begun must hear of every source what
@@ -26,7 +27,8 @@ func TestSurveyTellsWhatBecameOfASource(t *testing.T) {
 		{[]directory.State{directory.Unbound}, "[{x 0.0 aborted} {[]}]"},
 		{[]directory.State{directory.Deleted}, "[{x 1.2 deleted} {[]}]"},
 		{[]directory.State{directory.Lost}, "[{x 1.2} {[]}]"},
-		{[]directory.State{directory.Finished}, "[{x 1.2} {[]}]"},
+		{[]directory.State{directory.Finished}, "[{x 1.2}]"}, // where it is comes later
+		{[]directory.State{directory.Finished, directory.Lost}, "[{x 1.2} {[]}]"},
 		{[]directory.State{directory.Begun}, "[{[]}]"},
 		{[]directory.State{directory.Begun, directory.Lost}, "[{x 1.2 lost} {x 1.2}]"},
 		{[]directory.State{directory.Begun, directory.Unbound}, "[{x 1.2 aborted}]"},
@@ -39,6 +41,34 @@ func TestSurveyTellsWhatBecameOfASource(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%v: %s, want %s", c.states, got, c.want)
+		}
+	}
+}
+
+// An owner that has just taken over tells that a source is final before it has heard who
+// holds it. The sources are still in the order of the request.
+func TestSurveyWaitsForTheHolders(t *testing.T) {
+	at := func(id phalanx.ObjectID, nodes ...phalanx.NodeID) directory.Readiness {
+		r := directory.Readiness{Object: id, State: directory.Finished, Gen: phalanx.Generation{Epoch: 1, Seq: 2}}
+		for _, n := range nodes {
+			r.Ready = append(r.Ready, directory.Location{Node: n, Complete: true})
+		}
+		return r
+	}
+	s := newSurvey([]phalanx.ObjectID{"x", "y"})
+	for _, c := range []struct {
+		source int
+		told   directory.Readiness
+		want   int // sources that are handed over
+	}{{0, at("x"), -1}, {1, at("y", "b"), -1}, {0, at("x", "a"), 2}} {
+		got := -1
+		for _, ev := range s.take(c.source, c.told) {
+			if ev, ok := ev.(reduce.Surveyed); ok {
+				got = len(ev.Ready)
+			}
+		}
+		if got != c.want {
+			t.Errorf("after %s at %d nodes, %d sources are handed over, want %d", c.told.Object, len(c.told.Ready), got, c.want)
 		}
 	}
 }

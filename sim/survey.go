@@ -68,6 +68,10 @@ func (s *survey) told(r directory.Readiness) {
 		s.c.step(reduce.SourceMissing{Source: r.Object, Gen: r.Gen, Kind: kind})
 	}
 	if !s.known[i] && s.first {
+		if r.State == directory.Finished && !r.Inline && len(r.Ready) == 0 { // the owner is yet to hear where it is
+			s.final(r)
+			return
+		}
 		s.known[i] = true
 		s.ready = append(s.ready, readyOf(r)...)
 		s.final(r)
