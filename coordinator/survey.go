@@ -14,7 +14,7 @@ import (
 const surveyFor = 250 * time.Millisecond
 
 // survey turns what the directory tells of the sources, always the whole state
-// of one, into the events of the core. The first answers are handed over
+// of one, into the events of the core. What is ready at the start is handed over
 // together.
 type survey struct {
 	ids   []phalanx.ObjectID
@@ -23,7 +23,6 @@ type survey struct {
 	index map[phalanx.ObjectID]int
 	left  int // sources without a first answer
 	first bool
-	ready []reduce.Ready // of the first answers
 }
 
 func newSurvey(ids []phalanx.ObjectID) *survey {
@@ -50,7 +49,6 @@ func (s *survey) take(i int, r directory.Readiness) []reduce.Event {
 			out = append(out, reduce.SourceMissing{Source: r.Object, Gen: r.Gen, Kind: goneKind(r.State)})
 		}
 		if s.first {
-			s.ready = append(s.ready, readyOf(r)...)
 			out = append(out, finalOf(r)...)
 			if s.left == 0 {
 				out = append(out, s.end())
@@ -72,8 +70,10 @@ func (s *survey) take(i int, r directory.Readiness) []reduce.Event {
 			}
 		}
 	}
-	for _, rd := range readyOf(r) {
-		out = append(out, rd)
+	if !s.first {
+		for _, rd := range readyOf(r) {
+			out = append(out, rd)
+		}
 	}
 	return append(out, finalOf(r)...)
 }
@@ -93,13 +93,17 @@ func finalOf(r directory.Readiness) []reduce.Event {
 	return []reduce.Event{reduce.SourceFinal{Source: r.Object, Gen: r.Gen}}
 }
 
-// end hands over the first answers; nil if that was done.
+// end hands over what is ready by now; nil if that was done.
 func (s *survey) end() reduce.Event {
 	if !s.first {
 		return nil
 	}
 	s.first = false
-	return reduce.Surveyed{Ready: s.ready}
+	var ready []reduce.Ready
+	for _, r := range s.last {
+		ready = append(ready, readyOf(r)...)
+	}
+	return reduce.Surveyed{Ready: ready}
 }
 
 // bytes returns the inline bytes of a source.

@@ -60,11 +60,14 @@ func TestSurveyWaitsForTheHolders(t *testing.T) {
 		source int
 		told   directory.Readiness
 		want   int // sources that are handed over
-	}{{0, at("x"), -1}, {1, at("y", "b"), -1}, {0, at("x", "a"), 2}} {
+	}{{0, at("x"), -1}, {1, at("y", "b"), -1}, {1, at("y", "b", "c"), -1}, {0, at("x", "a"), 3}} {
 		got := -1
 		for _, ev := range s.take(c.source, c.told) {
-			if ev, ok := ev.(reduce.Surveyed); ok {
+			switch ev := ev.(type) {
+			case reduce.Surveyed:
 				got = len(ev.Ready)
+			case reduce.Ready:
+				t.Errorf("%s is handed over before the others", ev.Source)
 			}
 		}
 		if got != c.want {

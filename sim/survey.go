@@ -10,7 +10,7 @@ import (
 )
 
 // survey watches the sources of a Reduce and turns what owners tell, always the
-// whole state of one, into events. The first answers are handed over together.
+// whole state of one, into events. What is ready at the start is handed over together.
 type survey struct {
 	c     *coordinator
 	ids   []phalanx.ObjectID
@@ -18,7 +18,6 @@ type survey struct {
 	last  []directory.Readiness
 	known []bool
 	first bool
-	ready []reduce.Ready
 }
 
 func newSurvey(c *coordinator, ids []phalanx.ObjectID) *survey {
@@ -49,7 +48,11 @@ func (s *survey) end() {
 func (s *survey) surveyed() {
 	if s.first && s.nums[0] != 0 {
 		s.first = false
-		s.c.step(reduce.Surveyed{Ready: s.ready})
+		var ready []reduce.Ready
+		for _, r := range s.last {
+			ready = append(ready, readyOf(r)...)
+		}
+		s.c.step(reduce.Surveyed{Ready: ready})
 	}
 }
 
@@ -73,7 +76,6 @@ func (s *survey) told(r directory.Readiness) {
 			return
 		}
 		s.known[i] = true
-		s.ready = append(s.ready, readyOf(r)...)
 		s.final(r)
 		if !slices.Contains(s.known, false) {
 			s.surveyed()
@@ -108,12 +110,10 @@ func (s *survey) told(r directory.Readiness) {
 			}
 		}
 	}
-	for _, rd := range readyOf(r) {
-		if s.first {
-			s.ready = append(s.ready, rd)
-			continue
+	if !s.first {
+		for _, rd := range readyOf(r) {
+			events = append(events, rd)
 		}
-		events = append(events, rd)
 	}
 	for _, ev := range events {
 		s.c.step(ev)
