@@ -55,35 +55,39 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 		}
 	case p.Order == directory.PushDrop:
 		env.noteDelete(p.Object) // before: whoever enters a copy after this looks
-		c := env.Table.lookup(p.Object)
-		env.Table.dropObject(p.Object, everyGeneration, errDeletedHere(env.Self))
-		if c != nil && p.Outdated(env.Directory.Epoch(p.Object)) { // another owner may have heard of it meanwhile
-			env.report(p.Object, directory.Drop{Gen: c.gen})
+		if c := env.Table.dropObject(p.Object, everyGeneration, errDeletedHere(env.Self)); c != nil {
+			s.reportOutdated(p, c)
 		}
 	case p.Order == directory.PushAbort:
 		s.aborted(p, busy)
 	case p.Order == directory.PushReset && !busy:
 		if c := env.Table.lookup(p.Object); c != nil && c.gen.Less(p.Gen) {
 			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Reset, Generation: p.Gen, Node: env.Self})
+			s.reportOutdated(p, c)
 		}
 	}
 	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
+}
+
+// reportOutdated tells that c is gone if another owner than the one that had it dropped may
+// have heard of it meanwhile.
+func (s *Store) reportOutdated(p Pushed, c *objectCopy) {
+	if p.Outdated(s.env.Directory.Epoch(p.Object)) {
+		s.env.report(p.Object, directory.Drop{Gen: c.gen})
+	}
 }
 
 // aborted drops what an owner takes back. Of a complete copy the owner is told that it is
 // gone: a report that it is complete may be on its way.
 func (s *Store) aborted(p Pushed, busy bool) {
 	env := s.env
-	c := env.Table.lookup(p.Object)
-	whole := c != nil && c.isOver() && !p.Gen.Less(c.gen)
 	gone := &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self}
-	switch {
-	case !busy:
-		env.Table.dropObject(p.Object, p.Gen, gone)
-	case whole: // who is busy drops nothing else
-		env.Table.drop(c, gone)
+	c := env.Table.lookup(p.Object)
+	whole := c != nil && c.isOver()
+	if busy && !whole { // who is busy drops it
+		return
 	}
-	if whole {
+	if c := env.Table.dropObject(p.Object, p.Gen, gone); c != nil && whole {
 		env.report(p.Object, directory.Drop{Gen: c.gen})
 	}
 }

@@ -310,13 +310,16 @@ func (t *Table) dropLocked(c *objectCopy, err error) {
 	}
 }
 
-// dropObject forgets the copy of id if its generation is before, or is, gen.
-func (t *Table) dropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) {
+// dropObject forgets the copy of id if its generation is before, or is, gen, and returns it.
+func (t *Table) dropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) *objectCopy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.copies[id]; c != nil && !gen.Less(c.gen) {
-		t.dropLocked(c, err)
+	c := t.copies[id]
+	if c == nil || gen.Less(c.gen) {
+		return nil
 	}
+	t.dropLocked(c, err)
+	return c
 }
 
 // lookup returns the copy of id, or nil.

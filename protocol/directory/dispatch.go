@@ -98,11 +98,11 @@ func (s *Shard) request(r Request) {
 	}
 }
 
-// binds reports whether what r says of an unbound id would be wrong if there
-// is a copy of it after all, which its holder has not reported yet.
+// binds reports whether what r says of an unbound id, or is told of it, would be wrong
+// if there is a copy of it after all, which its holder has not reported yet.
 func binds(r Request) bool {
 	switch r.Body.(type) {
-	case Begin, PutInline, Final, Announce, Done, Evict, AwaitCopies:
+	case Begin, PutInline, Final, Announce, Done, Evict, AwaitCopies, Watch:
 		return true
 	}
 	return false
