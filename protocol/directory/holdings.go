@@ -82,6 +82,9 @@ func (s *Shard) holding(of copied) {
 	case s.rebuild && c.Complete && rec.Gen == c.Gen && rec.State == Finished && !rebuilt(from, c, rec).tellsAsMuch(rec):
 		record(rebuilt(from, c, rec))
 		return
+	case rec.State == Unbound && s.rebuild && len(s.warming) > 0: // another member may have all of it
+		o.copies = append(o.copies, of)
+		return
 	case rec.State == Unbound:
 		s.pushGen(o, from, PushAbort, c.Gen)
 		return
@@ -123,6 +126,17 @@ func (s *Shard) holding(of copied) {
 	s.notify(o)
 }
 
+// takeCopies takes the copies of o that had to wait, but for those that do not count.
+func (s *Shard) takeCopies(o *object, counts func(copied) bool) {
+	copies := o.copies
+	o.copies = nil
+	for _, of := range copies {
+		if counts(of) {
+			s.holding(of)
+		}
+	}
+}
+
 // rebuilt returns the record of an object of a shard that was lost, as a complete
 // copy tells it; old is what others have told of the same generation. That it was
 // inline is not known any more: its bytes are where the copies are.
@@ -157,6 +171,9 @@ func (s *Shard) warmed() {
 	s.emit(Warm{Epoch: s.view.Epoch})
 	for _, o := range s.awake() {
 		s.stir(o)
+		if o.change == nil {
+			s.takeCopies(o, func(copied) bool { return true })
+		}
 		for _, l := range slices.Clone(o.leases) { // a sender that is not here any more
 			if o.holder(l.sender) == nil {
 				o.endLease(l)

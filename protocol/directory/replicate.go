@@ -119,13 +119,7 @@ func (s *Shard) settleOne(o *object) {
 	if o.change == nil && o.rec.State == Begun && s.absent(o.rec.Origin) { // it left in the meantime
 		s.release(o, 0, nil)
 	}
-	copies := o.copies
-	o.copies = nil
-	for _, of := range copies {
-		if c.failed == "" || of.Gen != c.rec.Gen { // else the same would fail again, for ever
-			s.holding(of)
-		}
-	}
+	s.takeCopies(o, func(of copied) bool { return c.failed == "" || of.Gen != c.rec.Gen }) // else the same would fail again, for ever
 	if o.change == nil {
 		s.checkLost(o)
 	}
