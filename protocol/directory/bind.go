@@ -24,6 +24,8 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 		s.bind(o, r, b)
 	case st == Begun && o.rec.Origin == r.From && (o.rec.OriginNum == r.Num || b.Run != 0 && o.rec.Run == b.Run):
 		s.rebegin(o, r)
+	case o.sameReduce(r) && st == Lost && o.boundBy(r, b):
+		s.turnAway(r, o, s.known(o)) // a late copy: nobody would make it again
 	case o.sameReduce(r) && st == Lost:
 		s.bind(o, r, b)
 	case o.sameReduce(r):
@@ -39,6 +41,11 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 	default:
 		s.turnAway(r, o, s.known(o))
 	}
+}
+
+// boundBy reports whether r, or a later request of the same run, has bound o.
+func (o *object) boundBy(r Request, b Begin) bool {
+	return o.rec.Origin == r.From && (r.Num == o.rec.OriginNum || b.Run != 0 && b.Run == o.rec.Run && r.Num < o.rec.OriginNum)
 }
 
 // rebegin answers another Begin of the run that has bound o. The binding is that
@@ -96,6 +103,9 @@ func (s *Shard) superseded(o *object, old Record) {
 	}
 	if old.State == Finished {
 		s.emit(ObjectReplaced{Object: o.rec.Object, Old: old.Gen, Gen: o.rec.Gen})
+	}
+	if o.rec.Origin != old.Origin || o.rec.OriginNum != old.OriginNum { // a late copy of what has bound it binds nothing
+		o.end(old.Origin, old.OriginNum, s.now).turned = true
 	}
 	o.leases, o.lost = nil, false
 	s.awaited(o)

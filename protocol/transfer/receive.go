@@ -194,8 +194,7 @@ func (r *Receiver) raise(floor phalanx.Generation) {
 // has gone with it; if nobody waits here, nobody is left.
 func (r *Receiver) startOver(before phalanx.Generation, kind phalanx.Kind) {
 	r.closeStream()
-	r.emit(Clear{Before: before, Kind: kind})
-	r.gen, r.final, r.digest, r.own, r.readers = phalanx.Generation{}, nil, phalanx.Digest{}, false, 0
+	r.forget(before, kind)
 	if len(r.callers) == 0 {
 		r.abandon()
 		return

@@ -202,6 +202,12 @@ func (r *Receiver) refuse() {
 	r.abandon()
 }
 
+// forget drops the prefix, and with it who reads it.
+func (r *Receiver) forget(before phalanx.Generation, kind phalanx.Kind) {
+	r.emit(Clear{Before: before, Kind: kind})
+	r.gen, r.final, r.digest, r.own, r.readers = phalanx.Generation{}, nil, phalanx.Digest{}, false, 0
+}
+
 // search asks for a sender.
 func (r *Receiver) search() {
 	r.phase = locating
@@ -267,6 +273,9 @@ func (r *Receiver) answered(a Answered) {
 		r.fail(&phalanx.Error{Object: r.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
 	case a.Waiting:
 		if r.why = a; a.State == Unbound {
+			if !r.gen.IsZero() { // taken back, and the owner did not have this node on its list; who reads here would wait for good
+				r.forget(after(r.gen), phalanx.ErrAborted)
+			}
 			r.refuse()
 		}
 	case a.Gen.Less(r.floor): // overtaken by an order that took it back
