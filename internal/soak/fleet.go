@@ -135,10 +135,10 @@ func (f *fleet) settled() string {
 		switch {
 		case !slices.Equal(s.Members, ids):
 			return fmt.Sprintf("%s sees %v, there are %v", name, s.Members, ids)
-		case s.Voters != min(3, len(ids)) && len(ids) != 2:
-			return fmt.Sprintf("%s sees %d voters", name, s.Voters)
 		case !s.Whole:
 			return fmt.Sprintf("%s sees shards without a backup", name)
+		case !s.Enough:
+			return fmt.Sprintf("%s sees only %d voters", name, s.Voters)
 		}
 	}
 	return ""

@@ -73,6 +73,7 @@ type nodeState struct {
 	View    uint64
 	Members []phalanx.NodeID
 	Voters  int
+	Enough  bool   // as many vote as are to
 	Evicted uint64 // copies, since it began
 	Whole   bool   // every shard has an owner and a backup that are members, and nothing moves
 	Figures
@@ -95,6 +96,7 @@ type Figures struct {
 func (n *nodeState) fill(node *cluster.Node) {
 	v, s := node.View(), node.Status()
 	n.ID, n.Control, n.View, n.Voters, n.Whole = node.ID(), node.ControlAddr(), v.Number, len(v.Voters), len(v.Shards) > 0
+	n.Enough = v.Redundant(0)
 	for _, m := range v.Members {
 		n.Members = append(n.Members, m.ID)
 	}
