@@ -43,8 +43,8 @@ func TestADeleteReachesEveryCopy(t *testing.T) {
 	}
 }
 
-// A Delete in the middle of Puts of the same object, whichever is first, leaves
-// nothing.
+// A Delete in the middle of Puts of the same object: one that comes after it puts the
+// object again. Once nobody puts any more, a Delete leaves nothing.
 func TestADeleteAmongPuts(t *testing.T) {
 	nodes := start(t, 3)
 	ctx := within(t)
@@ -68,6 +68,9 @@ func TestADeleteAmongPuts(t *testing.T) {
 			}
 		})
 		all.Wait()
+		if err := nodes[2].Delete(ctx, id); err != nil {
+			t.Error(err)
+		}
 	}
 	for _, n := range nodes {
 		for n.Status().Objects > 0 && ctx.Err() == nil {

@@ -183,7 +183,7 @@ func (c *Coordinator) do(ctx actor.Context, ev reduce.Event) {
 func (c *Coordinator) carryOut(ctx actor.Context, e reduce.Effect) {
 	switch e := e.(type) {
 	case reduce.Begin:
-		c.begin()
+		c.begin(e)
 	case reduce.Join:
 		c.join(e)
 	case reduce.Watch:

@@ -74,10 +74,10 @@ func (c *Coordinator) watchTarget() {
 		return
 	}
 	c.watchAt = 0
-	later, num := c.later(), c.env.Store.Directory.Nums(1)
+	later, num, gen := c.later(), c.env.Store.Directory.Nums(1), c.run.gen
 	c.run.watches = append(c.run.watches, num)
 	c.env.Watcher.Watch(c.run.req.Target, num, func(r directory.Readiness) {
-		if r.State == directory.Deleted {
+		if r.Deleted(gen) {
 			later(happened{reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"}})
 		}
 	})
@@ -87,16 +87,16 @@ func (c *Coordinator) watchTarget() {
 // askBegin is the key of Begin.
 const askBegin = "begin"
 
-func (c *Coordinator) begin() {
+func (c *Coordinator) begin(e reduce.Begin) {
 	if c.run.number == 0 {
 		c.run.number = c.env.Store.Directory.Nums(1)
 	}
 	tag := c.run.request.String()
-	c.ask(askBegin, directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag, Run: c.run.number},
+	c.ask(askBegin, directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: tag, Run: c.run.number, After: e.After},
 		func(owner phalanx.NodeID, r directory.Result) reduce.Event {
 			switch {
 			case r.Kind != 0:
-				return reduce.Rejected{Kind: r.Kind, Text: r.Text}
+				return reduce.Rejected{Kind: r.Kind, Text: r.Text, Gen: r.Gen}
 			case r.State == directory.Finished && len(r.Note) == 0: // it was lost with the shard
 				return reduce.Attached{Gen: r.Gen, Final: true, Size: r.Meta.Size, Digest: r.Digest}
 			case r.State == directory.Finished:

@@ -854,6 +854,7 @@ type Begin struct {
 	Copies        int64                  `protobuf:"varint,4,opt,name=copies,proto3" json:"copies,omitempty"`
 	Replace       *Generation            `protobuf:"bytes,5,opt,name=replace,proto3" json:"replace,omitempty"`
 	Run           uint64                 `protobuf:"varint,6,opt,name=run,proto3" json:"run,omitempty"`
+	After         *Generation            `protobuf:"bytes,7,opt,name=after,proto3" json:"after,omitempty"` // was deleted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -930,6 +931,13 @@ func (x *Begin) GetRun() uint64 {
 	return 0
 }
 
+func (x *Begin) GetAfter() *Generation {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
 type PutInline struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *Meta                  `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
@@ -940,6 +948,7 @@ type PutInline struct {
 	Gen           *Generation            `protobuf:"bytes,6,opt,name=gen,proto3" json:"gen,omitempty"`
 	Held          bool                   `protobuf:"varint,7,opt,name=held,proto3" json:"held,omitempty"`
 	Copies        int64                  `protobuf:"varint,8,opt,name=copies,proto3" json:"copies,omitempty"`
+	After         *Generation            `protobuf:"bytes,9,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1028,6 +1037,13 @@ func (x *PutInline) GetCopies() int64 {
 		return x.Copies
 	}
 	return 0
+}
+
+func (x *PutInline) GetAfter() *Generation {
+	if x != nil {
+		return x.After
+	}
+	return nil
 }
 
 type Final struct {
@@ -2549,6 +2565,7 @@ type Readiness struct {
 	Bytes         []byte                 `protobuf:"bytes,7,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Ready         []*Location            `protobuf:"bytes,8,rep,name=ready,proto3" json:"ready,omitempty"`
 	Maker         Maker                  `protobuf:"varint,9,opt,name=maker,proto3,enum=phalanx.Maker" json:"maker,omitempty"`
+	After         *Generation            `protobuf:"bytes,10,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2644,6 +2661,13 @@ func (x *Readiness) GetMaker() Maker {
 		return x.Maker
 	}
 	return Maker_MAKER_PUT
+}
+
+func (x *Readiness) GetAfter() *Generation {
+	if x != nil {
+		return x.After
+	}
+	return nil
 }
 
 type Location struct {
@@ -2983,6 +3007,7 @@ type Record struct {
 	Copies        int64                  `protobuf:"varint,13,opt,name=copies,proto3" json:"copies,omitempty"`
 	Evicted       []string               `protobuf:"bytes,14,rep,name=evicted,proto3" json:"evicted,omitempty"`
 	Run           uint64                 `protobuf:"varint,15,opt,name=run,proto3" json:"run,omitempty"`
+	After         *Generation            `protobuf:"bytes,17,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3120,6 +3145,13 @@ func (x *Record) GetRun() uint64 {
 		return x.Run
 	}
 	return 0
+}
+
+func (x *Record) GetAfter() *Generation {
+	if x != nil {
+		return x.After
+	}
+	return nil
 }
 
 type Confirm struct {
@@ -3501,14 +3533,15 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04body\"5\n" +
 	"\x05Relay\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\fR\amessage\"\xbb\x01\n" +
+	"\amessage\x18\x02 \x01(\fR\amessage\"\xe6\x01\n" +
 	"\x05Begin\x12!\n" +
 	"\x04meta\x18\x01 \x01(\v2\r.phalanx.MetaR\x04meta\x12$\n" +
 	"\x05maker\x18\x02 \x01(\x0e2\x0e.phalanx.MakerR\x05maker\x12\x10\n" +
 	"\x03tag\x18\x03 \x01(\fR\x03tag\x12\x16\n" +
 	"\x06copies\x18\x04 \x01(\x03R\x06copies\x12-\n" +
 	"\areplace\x18\x05 \x01(\v2\x13.phalanx.GenerationR\areplace\x12\x10\n" +
-	"\x03run\x18\x06 \x01(\x04R\x03run\"\xd5\x01\n" +
+	"\x03run\x18\x06 \x01(\x04R\x03run\x12)\n" +
+	"\x05after\x18\a \x01(\v2\x13.phalanx.GenerationR\x05after\"\x80\x02\n" +
 	"\tPutInline\x12!\n" +
 	"\x04meta\x18\x01 \x01(\v2\r.phalanx.MetaR\x04meta\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x14\n" +
@@ -3517,7 +3550,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04note\x18\x05 \x01(\fR\x04note\x12%\n" +
 	"\x03gen\x18\x06 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x12\n" +
 	"\x04held\x18\a \x01(\bR\x04held\x12\x16\n" +
-	"\x06copies\x18\b \x01(\x03R\x06copies\"\xb5\x01\n" +
+	"\x06copies\x18\b \x01(\x03R\x06copies\x12)\n" +
+	"\x05after\x18\t \x01(\v2\x13.phalanx.GenerationR\x05after\"\xb5\x01\n" +
 	"\x05Final\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12!\n" +
 	"\x04meta\x18\x02 \x01(\v2\r.phalanx.MetaR\x04meta\x12\x16\n" +
@@ -3629,7 +3663,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06digest\x18\x05 \x01(\fR\x06digest\x12\x16\n" +
 	"\x06copies\x18\x06 \x01(\x03R\x06copies\"\x1d\n" +
 	"\tPushAcked\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\xb0\x02\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\xdb\x02\n" +
 	"\tReadiness\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +
@@ -3639,7 +3673,9 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06inline\x18\x06 \x01(\bR\x06inline\x12\x14\n" +
 	"\x05bytes\x18\a \x01(\fR\x05bytes\x12'\n" +
 	"\x05ready\x18\b \x03(\v2\x11.phalanx.LocationR\x05ready\x12$\n" +
-	"\x05maker\x18\t \x01(\x0e2\x0e.phalanx.MakerR\x05maker\":\n" +
+	"\x05maker\x18\t \x01(\x0e2\x0e.phalanx.MakerR\x05maker\x12)\n" +
+	"\x05after\x18\n" +
+	" \x01(\v2\x13.phalanx.GenerationR\x05after\":\n" +
 	"\bLocation\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"&\n" +
@@ -3660,7 +3696,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\achanges\x18\x04 \x03(\v2\x0f.phalanx.ChangeR\achanges\"C\n" +
 	"\x06Change\x12'\n" +
 	"\x06record\x18\x01 \x01(\v2\x0f.phalanx.RecordR\x06record\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\xa9\x03\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\xd4\x03\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +
@@ -3678,7 +3714,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05bytes\x18\f \x01(\fR\x05bytes\x12\x16\n" +
 	"\x06copies\x18\r \x01(\x03R\x06copies\x12\x18\n" +
 	"\aevicted\x18\x0e \x03(\tR\aevicted\x12\x10\n" +
-	"\x03run\x18\x0f \x01(\x04R\x03runJ\x04\b\x10\x10\x11\"I\n" +
+	"\x03run\x18\x0f \x01(\x04R\x03run\x12)\n" +
+	"\x05after\x18\x11 \x01(\v2\x13.phalanx.GenerationR\x05afterJ\x04\b\x10\x10\x11\"I\n" +
 	"\aConfirm\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x10\n" +
@@ -3822,53 +3859,57 @@ var file_messages_directory_proto_depIdxs = []int32{
 	42, // 32: phalanx.Begin.meta:type_name -> phalanx.Meta
 	0,  // 33: phalanx.Begin.maker:type_name -> phalanx.Maker
 	43, // 34: phalanx.Begin.replace:type_name -> phalanx.Generation
-	42, // 35: phalanx.PutInline.meta:type_name -> phalanx.Meta
-	43, // 36: phalanx.PutInline.gen:type_name -> phalanx.Generation
-	43, // 37: phalanx.Final.gen:type_name -> phalanx.Generation
-	42, // 38: phalanx.Final.meta:type_name -> phalanx.Meta
-	43, // 39: phalanx.Abort.gen:type_name -> phalanx.Generation
-	43, // 40: phalanx.Restart.gen:type_name -> phalanx.Generation
-	43, // 41: phalanx.Announce.gen:type_name -> phalanx.Generation
-	42, // 42: phalanx.Announce.meta:type_name -> phalanx.Meta
-	43, // 43: phalanx.Corrupt.gen:type_name -> phalanx.Generation
-	43, // 44: phalanx.Checked.gen:type_name -> phalanx.Generation
-	43, // 45: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
-	43, // 46: phalanx.Done.gen:type_name -> phalanx.Generation
-	43, // 47: phalanx.Evict.gen:type_name -> phalanx.Generation
-	43, // 48: phalanx.Drop.gen:type_name -> phalanx.Generation
-	44, // 49: phalanx.Reply.kind:type_name -> phalanx.Kind
-	1,  // 50: phalanx.Reply.state:type_name -> phalanx.ObjectState
-	43, // 51: phalanx.Reply.gen:type_name -> phalanx.Generation
-	42, // 52: phalanx.Reply.meta:type_name -> phalanx.Meta
-	26, // 53: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
-	26, // 54: phalanx.Reply.list:type_name -> phalanx.ObjectStat
-	1,  // 55: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
-	43, // 56: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
-	42, // 57: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
-	0,  // 58: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
-	27, // 59: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
-	2,  // 60: phalanx.Push.order:type_name -> phalanx.PushOrder
-	43, // 61: phalanx.Push.gen:type_name -> phalanx.Generation
-	42, // 62: phalanx.Push.meta:type_name -> phalanx.Meta
-	1,  // 63: phalanx.Readiness.state:type_name -> phalanx.ObjectState
-	43, // 64: phalanx.Readiness.gen:type_name -> phalanx.Generation
-	42, // 65: phalanx.Readiness.meta:type_name -> phalanx.Meta
-	31, // 66: phalanx.Readiness.ready:type_name -> phalanx.Location
-	0,  // 67: phalanx.Readiness.maker:type_name -> phalanx.Maker
-	36, // 68: phalanx.Replicate.changes:type_name -> phalanx.Change
-	37, // 69: phalanx.Change.record:type_name -> phalanx.Record
-	1,  // 70: phalanx.Record.state:type_name -> phalanx.ObjectState
-	43, // 71: phalanx.Record.gen:type_name -> phalanx.Generation
-	42, // 72: phalanx.Record.meta:type_name -> phalanx.Meta
-	0,  // 73: phalanx.Record.maker:type_name -> phalanx.Maker
-	40, // 74: phalanx.Holdings.holdings:type_name -> phalanx.Holding
-	43, // 75: phalanx.Holding.gen:type_name -> phalanx.Generation
-	42, // 76: phalanx.Holding.meta:type_name -> phalanx.Meta
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	43, // 35: phalanx.Begin.after:type_name -> phalanx.Generation
+	42, // 36: phalanx.PutInline.meta:type_name -> phalanx.Meta
+	43, // 37: phalanx.PutInline.gen:type_name -> phalanx.Generation
+	43, // 38: phalanx.PutInline.after:type_name -> phalanx.Generation
+	43, // 39: phalanx.Final.gen:type_name -> phalanx.Generation
+	42, // 40: phalanx.Final.meta:type_name -> phalanx.Meta
+	43, // 41: phalanx.Abort.gen:type_name -> phalanx.Generation
+	43, // 42: phalanx.Restart.gen:type_name -> phalanx.Generation
+	43, // 43: phalanx.Announce.gen:type_name -> phalanx.Generation
+	42, // 44: phalanx.Announce.meta:type_name -> phalanx.Meta
+	43, // 45: phalanx.Corrupt.gen:type_name -> phalanx.Generation
+	43, // 46: phalanx.Checked.gen:type_name -> phalanx.Generation
+	43, // 47: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
+	43, // 48: phalanx.Done.gen:type_name -> phalanx.Generation
+	43, // 49: phalanx.Evict.gen:type_name -> phalanx.Generation
+	43, // 50: phalanx.Drop.gen:type_name -> phalanx.Generation
+	44, // 51: phalanx.Reply.kind:type_name -> phalanx.Kind
+	1,  // 52: phalanx.Reply.state:type_name -> phalanx.ObjectState
+	43, // 53: phalanx.Reply.gen:type_name -> phalanx.Generation
+	42, // 54: phalanx.Reply.meta:type_name -> phalanx.Meta
+	26, // 55: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
+	26, // 56: phalanx.Reply.list:type_name -> phalanx.ObjectStat
+	1,  // 57: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
+	43, // 58: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
+	42, // 59: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
+	0,  // 60: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
+	27, // 61: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
+	2,  // 62: phalanx.Push.order:type_name -> phalanx.PushOrder
+	43, // 63: phalanx.Push.gen:type_name -> phalanx.Generation
+	42, // 64: phalanx.Push.meta:type_name -> phalanx.Meta
+	1,  // 65: phalanx.Readiness.state:type_name -> phalanx.ObjectState
+	43, // 66: phalanx.Readiness.gen:type_name -> phalanx.Generation
+	42, // 67: phalanx.Readiness.meta:type_name -> phalanx.Meta
+	31, // 68: phalanx.Readiness.ready:type_name -> phalanx.Location
+	0,  // 69: phalanx.Readiness.maker:type_name -> phalanx.Maker
+	43, // 70: phalanx.Readiness.after:type_name -> phalanx.Generation
+	36, // 71: phalanx.Replicate.changes:type_name -> phalanx.Change
+	37, // 72: phalanx.Change.record:type_name -> phalanx.Record
+	1,  // 73: phalanx.Record.state:type_name -> phalanx.ObjectState
+	43, // 74: phalanx.Record.gen:type_name -> phalanx.Generation
+	42, // 75: phalanx.Record.meta:type_name -> phalanx.Meta
+	0,  // 76: phalanx.Record.maker:type_name -> phalanx.Maker
+	43, // 77: phalanx.Record.after:type_name -> phalanx.Generation
+	40, // 78: phalanx.Holdings.holdings:type_name -> phalanx.Holding
+	43, // 79: phalanx.Holding.gen:type_name -> phalanx.Generation
+	42, // 80: phalanx.Holding.meta:type_name -> phalanx.Meta
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_messages_directory_proto_init() }

@@ -61,7 +61,7 @@ func (f *fields) stat(m *ObjectStat) directory.ObjectStat {
 
 func fromReadiness(r *directory.Readiness) *Readiness {
 	m := &Readiness{Version: r.Version, Maker: Maker(r.Maker), State: ObjectState(r.State), Gen: fromGen(r.Gen), Meta: fromMeta(r.Meta),
-		Digest: fromDigest(r.Digest), Inline: r.Inline, Bytes: r.Bytes}
+		Digest: fromDigest(r.Digest), Inline: r.Inline, Bytes: r.Bytes, After: fromGen(r.After)}
 	for _, l := range r.Ready {
 		m.Ready = append(m.Ready, &Location{Node: string(l.Node), Complete: l.Complete})
 	}
@@ -71,7 +71,7 @@ func fromReadiness(r *directory.Readiness) *Readiness {
 func (f *fields) readiness(m *Readiness) directory.Readiness {
 	r := directory.Readiness{Version: m.GetVersion(), Maker: enum(f, "readiness.maker", m.GetMaker(), directory.ByReduce), State: enum(f, "readiness.state", m.GetState(), directory.Deleted),
 		Gen: toGen(m.GetGen()), Meta: f.meta("readiness.meta", m.GetMeta()),
-		Digest: f.digest("readiness.digest", m.GetDigest()), Inline: m.GetInline(), Bytes: m.GetBytes()}
+		Digest: f.digest("readiness.digest", m.GetDigest()), Inline: m.GetInline(), Bytes: m.GetBytes(), After: toGen(m.GetAfter())}
 	for _, l := range m.GetReady() {
 		r.Ready = append(r.Ready, directory.Location{Node: f.node("location.node", l.GetNode()), Complete: l.GetComplete()})
 	}

@@ -13,10 +13,10 @@ func (m *Directory) setRequest(body directory.Body) error {
 			Origin: b.Origin, Begun: b.Begun, Retiring: b.Retiring, Meta: fromMeta(b.Meta)}}
 	case directory.PutInline:
 		m.Body = &Directory_PutInline{&PutInline{Meta: fromMeta(b.Meta), Digest: fromDigest(b.Digest), Bytes: b.Bytes,
-			Tag: []byte(b.Tag), Note: b.Note, Gen: fromGen(b.Gen), Held: b.Held, Copies: int64(b.Copies)}}
+			Tag: []byte(b.Tag), Note: b.Note, Gen: fromGen(b.Gen), Held: b.Held, Copies: int64(b.Copies), After: fromGen(b.After)}}
 	case directory.Begin:
 		m.Body = &Directory_Begin{&Begin{Meta: fromMeta(b.Meta), Maker: Maker(b.Maker), Tag: []byte(b.Tag),
-			Copies: int64(b.Copies), Replace: fromGen(b.Replace), Run: b.Run}}
+			Copies: int64(b.Copies), Replace: fromGen(b.Replace), Run: b.Run, After: fromGen(b.After)}}
 	case directory.Final:
 		m.Body = &Directory_Final{&Final{Gen: fromGen(b.Gen), Meta: fromMeta(b.Meta), Digest: fromDigest(b.Digest),
 			Note: b.Note, Held: b.Held, At: string(b.At), View: b.View}}
@@ -76,12 +76,12 @@ func (f *fields) body(m *Directory) directory.Body {
 		return directory.PutInline{Meta: f.meta("put_inline.meta", p.GetMeta()),
 			Digest: f.digest("put_inline.digest", p.GetDigest()), Bytes: p.GetBytes(), Tag: string(p.GetTag()),
 			Note: p.GetNote(), Gen: toGen(p.GetGen()), Held: p.GetHeld(),
-			Copies: f.count("put_inline.copies", p.GetCopies())}
+			Copies: f.count("put_inline.copies", p.GetCopies()), After: toGen(p.GetAfter())}
 	case *Directory_Begin:
 		g := b.Begin
 		return directory.Begin{Meta: f.meta("begin.meta", g.GetMeta()),
 			Maker: enum(f, "begin.maker", g.GetMaker(), directory.ByReduce), Tag: string(g.GetTag()),
-			Copies: f.count("begin.copies", g.GetCopies()), Replace: toGen(g.GetReplace()), Run: g.GetRun()}
+			Copies: f.count("begin.copies", g.GetCopies()), Replace: toGen(g.GetReplace()), Run: g.GetRun(), After: toGen(g.GetAfter())}
 	case *Directory_Final:
 		n := b.Final
 		return directory.Final{Gen: toGen(n.GetGen()), Meta: f.meta("final.meta", n.GetMeta()),

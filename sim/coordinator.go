@@ -20,9 +20,10 @@ type coordinator struct {
 	core    *reduce.Coordinator
 	call    *call
 	survey  *survey
-	asked   map[string]uint64 // requests about the target that were not answered
-	ended   bool              // it has its answer
-	number  uint64            // names the reduce among those of its node
+	asked   map[string]uint64  // requests about the target that were not answered
+	ended   bool               // it has its answer
+	number  uint64             // names the reduce among those of its node
+	gen     phalanx.Generation // that the target was begun with
 	known   *reduce.Remember
 	inline  []byte // of the last CombineInline
 	ticked  time.Duration
@@ -164,7 +165,7 @@ func (c *coordinator) told(r directory.Readiness) {
 		c.survey.told(r)
 		return
 	}
-	if r.State == directory.Deleted {
+	if r.Deleted(c.gen) {
 		c.n.w.met["target of a reduce is deleted"]++
 		c.step(reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"})
 	}
@@ -195,7 +196,7 @@ func (c *coordinator) carryOut(e reduce.Effect) {
 	}
 	switch e := e.(type) {
 	case reduce.Begin:
-		c.begin()
+		c.begin(e)
 	case reduce.Join:
 		w.met["reduce joins another"]++
 		w.send(n.id, e.Node, report{reader{placeKey: placeKey{e.Target, e.Reduce, 0}}, c.joining()})
@@ -278,14 +279,14 @@ func (c *coordinator) ask(key string, body directory.Body, event func(directory.
 	})
 }
 
-func (c *coordinator) begin() {
+func (c *coordinator) begin(e reduce.Begin) {
 	if c.number == 0 {
 		c.number = c.n.client.numbers()
 	}
-	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: c.cfg.Request.String(), Run: c.number}, func(r directory.Result) reduce.Event {
+	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: c.cfg.Request.String(), Run: c.number, After: e.After}, func(r directory.Result) reduce.Event {
 		switch {
 		case r.Kind != 0:
-			return reduce.Rejected{Kind: r.Kind, Text: r.Text}
+			return reduce.Rejected{Kind: r.Kind, Text: r.Text, Gen: r.Gen}
 		case r.State == directory.Finished && len(r.Note) == 0:
 			c.n.w.met["answer of a reduce lost with its shard"]++
 			if c.n.w.audit.table[c.target.Shard(c.n.w.shape.shards)].LostAt == 0 {
@@ -304,6 +305,7 @@ func (c *coordinator) begin() {
 			return reduce.Attached{Gen: r.Gen, Coordinator: r.Attached}
 		}
 		c.watchAt = c.n.w.now + watchAfter
+		c.gen = r.Gen
 		return reduce.Begun{Gen: r.Gen}
 	})
 }

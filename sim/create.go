@@ -82,12 +82,12 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	n, c := cr.n, cr.n.client
 	switch e := e.(type) {
 	case transfer.Bind:
-		cr.ask(e.Num, directory.Begin{Meta: e.Meta, Copies: e.Copies, Replace: e.Replace})
+		cr.ask(e.Num, directory.Begin{Meta: e.Meta, Copies: e.Copies, Replace: e.Replace, After: e.After})
 	case transfer.BindInline:
 		if cr.begun {
 			n.w.fail("(5) %s finishes %s@%v inline, of which others may have a part", n.id, cr.object, e.Gen)
 		}
-		cr.ask(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: cr.buf.bytes, Gen: e.Gen, Held: true, Copies: e.Copies})
+		cr.ask(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: cr.buf.bytes, Gen: e.Gen, After: e.After, Held: true, Copies: e.Copies})
 	case transfer.Finish:
 		cr.ask(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
 	case transfer.AwaitCopies:

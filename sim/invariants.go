@@ -289,6 +289,8 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 		if old.rec.Copies > rec.Copies {
 			bad()
 		}
+	case old.rec.State == directory.Deleted && rec.State != directory.Unbound && old.rec.Gen.Less(rec.Gen):
+		a.dropped(n, id, old.rec.Gen)
 	case old.rec.State == directory.Deleted:
 		bad()
 	case old.rec.State == directory.Finished:
@@ -308,6 +310,17 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 	}
 	a.w.oracle.shows(n, id, rec)
 	a.records[id] = seen{epoch: epoch, rec: directory.Record{State: rec.State, Gen: rec.Gen, Digest: rec.Digest, Copies: rec.Copies}}
+}
+
+// dropped checks (12) where a deleted id is put again: no member has a copy of before.
+func (a *audit) dropped(n *node, id phalanx.ObjectID, deleted phalanx.Generation) {
+	for _, o := range a.w.alive() {
+		c := o.table[id]
+		kept := c != nil && c.born != 0 && !c.listed // over its removal: the owner hears of that later
+		if c != nil && n.view.Has(o.id) && !kept && !deleted.Less(c.gen) {
+			a.w.fail("(12) %s has %s put again, and %s has a copy of %v, which was deleted", n.id, id, o.id, c.gen)
+		}
+	}
 }
 
 // mayReplace reports whether a final object is really lost: but for one that has

@@ -348,7 +348,7 @@ func (a *audit) handedOver(n *node) {
 	}
 	for _, id := range sortedObjects(n.table) {
 		c, m := n.table[id], a.w.oracle.model(id)
-		if !m.final() || m.gen != c.gen || m.inline || m.began || m.revived {
+		if !m.final() || m.gen != c.gen || m.inline || m.deleting() || m.revived {
 			continue
 		}
 		has, keep := 0, 0

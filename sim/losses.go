@@ -141,7 +141,7 @@ func (a *audit) comes(e directory.ObjectLost) bool {
 // what is not held is not left for long.
 func (a *audit) contributions(c *coordinator) {
 	n := c.n
-	if n.over || c.ended {
+	if n.over || c.ended || c.core.Finalising() {
 		return
 	}
 	for _, p := range c.core.Places() {

@@ -35,12 +35,22 @@ func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
 		return
 	}
 	m.buf = buf
-	n.client.ask(m.begin, c.object, directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: string(n.id)}, func(_ phalanx.NodeID, r directory.Result) {
+	m.bind(phalanx.Generation{})
+}
+
+// bind asks for the id, of which generation after was deleted.
+func (m *maker) bind(after phalanx.Generation) {
+	n := m.n
+	begin := directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: string(n.id), After: after}
+	n.client.ask(m.begin, m.object, begin, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
 		case m.over:
 			if r.Kind == 0 && r.State == directory.Begun && r.Attached == "" { // bound after all
 				n.client.ask(n.client.numbers(), m.object, directory.Abort{Gen: r.Gen}, nil)
 			}
+		case r.Kind == phalanx.ErrDeleted && !m.left && after.Less(r.Gen):
+			m.begin = n.client.numbers()
+			m.bind(r.Gen)
 		case r.Kind != 0:
 			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
 		case m.left && r.State == directory.Begun && r.Attached == "":
@@ -130,7 +140,10 @@ func (m *maker) restart(g phalanx.Generation) {
 }
 
 func (m *maker) pushed(p directory.Push) {
-	if !m.over && (p.Order == directory.PushDrop || p.Order == directory.PushAbort && m.buf != nil && p.Gen == m.buf.gen) {
+	if m.over || m.buf == nil || m.buf.gen.IsZero() {
+		return
+	}
+	if p.Order == directory.PushDrop && !p.Gen.Less(m.buf.gen) || p.Order == directory.PushAbort && p.Gen == m.buf.gen {
 		m.finish(errorf(phalanx.ErrDeleted, m.object, "it was taken away"))
 	}
 }

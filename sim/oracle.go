@@ -10,8 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// oracle is a dumb model of what was put. Tombstones last longer than a run, so
-// an id lives once in it, unless its shard is lost.
+// oracle is a dumb model of what was put. Tombstones last longer than a run.
 type oracle struct {
 	w       *world
 	objects map[phalanx.ObjectID]*model
@@ -28,11 +27,32 @@ type model struct {
 	inline   bool
 	copies   int                // a Put has returned that promised so many
 	survives phalanx.Generation // was final when the shard was lost, and some member had it
-	began    bool               // a Delete began
+	deletes  int                // how many Deletes have begun, and not ended well
+	ever     bool               // a Delete has begun
 	revived  bool               // one had begun before its shard was lost: who was told of it takes it for deleted
-	deleted  time.Duration      // when the first Delete ended well; 0: none did
-	gone     time.Duration      // when all holders had acknowledged it
+	tomb                        // while it is deleted
+	past     tomb               // before it was put again last
 }
+
+// tomb is a generation that was deleted.
+type tomb struct {
+	of      phalanx.Generation
+	deleted time.Duration // when the first Delete ended well; 0: none did
+	gone    time.Duration // when all holders had acknowledged it
+}
+
+// before reports whether g was deleted everywhere before t; or, with told, before
+// somebody was told so.
+func (t tomb) before(at time.Duration, g phalanx.Generation, told bool) bool {
+	over := t.gone
+	if told {
+		over = t.deleted
+	}
+	return over != 0 && over < at && !t.of.Less(g)
+}
+
+// deleting reports whether the object is, or may be, deleted now.
+func (m *model) deleting() bool { return m.deletes > 0 || m.state == directory.Deleted }
 
 // final is a generation that became final.
 type final struct {
@@ -108,6 +128,15 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 	if rec.State == directory.Finished {
 		o.finished(id, rec.Gen, rec.Digest)
 	}
+	switch deleted := rec.State == directory.Deleted; {
+	case deleted && m.state == directory.Finished && m.deletes == 0 && !m.revived:
+		o.w.fail("(12) %s has %s@%v as deleted, and nobody deletes it", n.id, id, rec.Gen)
+	case deleted:
+		m.of = rec.Gen
+	case m.state == directory.Deleted && rec.State != directory.Unbound:
+		o.w.met["put again after a delete"]++
+		m.past, m.tomb = m.tomb, tomb{}
+	}
 	m.state, m.gen, m.inline = rec.State, rec.Gen, rec.Inline
 }
 
@@ -138,8 +167,8 @@ func (o *oracle) forget(id phalanx.ObjectID) {
 	m := o.model(id)
 	m.survives = phalanx.Generation{}
 	m.state, m.gen, m.inline, m.copies = directory.Unbound, phalanx.Generation{}, false, 0
-	m.revived = m.revived || m.began
-	m.began, m.deleted, m.gone = false, 0, 0
+	m.revived = m.revived || m.ever
+	m.ever, m.deletes, m.tomb, m.past = false, 0, tomb{}, tomb{}
 }
 
 // copied notes that a Put has returned which promised k copies.
@@ -241,7 +270,11 @@ func (o *oracle) ended(c *call) {
 			m.deleted != 0 && m.deleted < c.began && c.kind != "get" && c.kind != "copy" {
 			o.w.fail("(12) %s of %s at %s began after it was deleted everywhere and ended well", c.kind, c.object, c.node.id)
 		}
+		if m.past.before(c.began, c.gen, c.kind != "get" && c.kind != "copy") && o.w.audit.steady(c.node, m.past.gone) {
+			o.w.fail("(12) %s of %s at %s began after %v was deleted, and ended with %v", c.kind, c.object, c.node.id, m.past.of, c.gen)
+		}
 	case "delete":
+		m.deletes = max(0, m.deletes-1)
 		if m.deleted == 0 && m.state == directory.Deleted { // else its shard was lost before this answer came
 			m.deleted = o.w.now
 		}

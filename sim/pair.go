@@ -68,7 +68,7 @@ func (w *world) pairDeath(r *rand.Rand) string {
 // members that are left have complete copies of.
 func (a *audit) survives(id phalanx.ObjectID, members view.View) {
 	m := a.w.oracle.model(id)
-	gen, copies, bound := m.gen, m.copies, m.final() && !m.began
+	gen, copies, bound := m.gen, m.copies, m.final() && !m.deleting()
 	a.w.oracle.forget(id)
 	if !bound {
 		return
@@ -91,7 +91,7 @@ func (a *audit) survives(id phalanx.ObjectID, members view.View) {
 func (w *world) rebuilt() {
 	for _, id := range w.objects() {
 		m := w.oracle.model(id)
-		if m.survives.IsZero() || m.began || m.final() {
+		if m.survives.IsZero() || m.deleting() || m.final() {
 			continue
 		}
 		for _, n := range w.alive() {
@@ -102,7 +102,7 @@ func (w *world) rebuilt() {
 	}
 	for _, id := range w.objects() {
 		cfg, m := w.reduced[id], w.oracle.model(id)
-		if cfg.Target == "" || m.survives != m.gen || !m.final() || m.began || m.revived || !w.tagged(id, m.gen) {
+		if cfg.Target == "" || m.survives != m.gen || !m.final() || m.deleting() || m.revived || !w.tagged(id, m.gen) {
 			continue
 		}
 		w.met["reduce asked for again after its shard was lost"]++

@@ -265,6 +265,11 @@ func (w *world) finish() {
 			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
 		}
 	}
+	for _, c := range w.calls {
+		if !c.ended { // it waits for what nobody makes
+			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
+		}
+	}
 	w.must(settled, "everything is deleted", w.deleteAll())
 	var left string
 	if !w.until(w.now+settled, func() (ok bool) { left, ok = w.audit.nothingLeft(); return ok }) {
@@ -273,12 +278,15 @@ func (w *world) finish() {
 }
 
 // deleteAll begins a Delete of every object, and returns what reports whether all have
-// ended. One at a node that left meanwhile is asked for anew, somewhere else.
+// ended. One at a node that left meanwhile is asked for anew, somewhere else; so is one
+// that a Put has overtaken which was under way.
 func (w *world) deleteAll() func() bool {
 	calls := map[phalanx.ObjectID]*call{}
 	return func() bool {
 		for _, id := range w.objects() {
-			if c := calls[id]; c == nil || c.err != nil && c.err.Kind == phalanx.ErrClosed {
+			c, m := calls[id], w.oracle.model(id)
+			again := c != nil && c.ended && m.state != directory.Unbound && m.state != directory.Deleted
+			if c == nil || again || c.err != nil && c.err.Kind == phalanx.ErrClosed {
 				calls[id] = w.delete(w.joined(w.fate), id)
 			}
 		}
@@ -414,7 +422,7 @@ func (w *world) putAgain() {
 	}
 	for _, id := range w.objects() {
 		m := w.oracle.model(id)
-		if !m.final() || m.began || w.oracle.available(id) {
+		if !m.final() || m.deleting() || w.oracle.available(id) {
 			continue
 		}
 		w.met["lost object put again"]++
@@ -455,12 +463,9 @@ func (w *world) canEnd(c *call) bool {
 
 // reduceCanEnd reports whether enough sources are there, as in (19).
 func (w *world) reduceCanEnd(c *call) bool {
-	if w.oracle.model(c.object).deleted != 0 { // its target cannot be made any more
-		return true
-	}
 	there := 0
 	for _, id := range c.sources {
-		if m := w.oracle.model(id); w.oracle.available(id) && !m.began && !m.revived {
+		if m := w.oracle.model(id); w.oracle.available(id) && !m.deleting() && !m.revived {
 			there++
 		}
 	}
@@ -485,7 +490,7 @@ func (w *world) readAll() {
 	})
 	for _, c := range gets {
 		m := w.oracle.model(c.object)
-		if c.ended && w.oracle.available(c.object) && m.deleted == 0 && !m.began && c.err != nil {
+		if c.ended && w.oracle.available(c.object) && m.deleted == 0 && !m.deleting() && c.err != nil {
 			w.fail("(18) get of %s at %s, which is final, ended: %v", c.object, c.node.id, c.err)
 		}
 		if c.ended && m.gone != 0 && m.gone < c.began && (c.err == nil || c.err.Kind != phalanx.ErrDeleted) {

@@ -199,7 +199,7 @@ func (n *node) pushed(p directory.Push) {
 		return
 	}
 	switch {
-	case p.Order == directory.PushDrop,
+	case p.Order == directory.PushDrop && !p.Gen.Less(c.gen),
 		p.Order == directory.PushAbort && !p.Gen.Less(c.gen),
 		p.Order == directory.PushReset && c.gen.Less(p.Gen):
 		n.drop(c)

@@ -209,7 +209,8 @@ func (w *world) make(n *node, object phalanx.ObjectID, bytes []byte, restarts in
 
 func (w *world) delete(n *node, object phalanx.ObjectID) *call {
 	c := w.call("delete", n, object)
-	w.oracle.model(object).began = true
+	m := w.oracle.model(object)
+	m.ever, m.deletes = true, m.deletes+1
 	c.leave = func(err *phalanx.Error) { w.end(c, err, phalanx.Generation{}, nil) }
 	num := n.client.numbers()
 	n.client.ask(num, object, directory.Delete{}, func(_ phalanx.NodeID, r directory.Result) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -203,16 +202,13 @@ func untilDeadline(ctx context.Context) time.Duration {
 // Delete removes the object everywhere and calls done once its tombstone is
 // durable. This node's copy is gone by then; other holders are told.
 func (e *Env) Delete(id phalanx.ObjectID, deadline time.Duration, done func(error)) {
-	e.simple("delete", id, deadline, directory.Delete{}, func(_ directory.Result, err error) {
-		if err == nil {
-			e.Table.dropObject(id, everyGeneration, errDeletedHere(e.Self))
+	e.simple("delete", id, deadline, directory.Delete{}, func(r directory.Result, err error) {
+		if err == nil { // another may have put it again since
+			e.Table.dropObject(id, r.Gen, errDeletedHere(e.Self))
 		}
 		done(err)
 	})
 }
-
-// everyGeneration is not less than any generation.
-var everyGeneration = phalanx.Generation{Epoch: math.MaxUint64, Seq: math.MaxUint64}
 
 func errDeletedHere(self phalanx.NodeID) error {
 	return &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: self}

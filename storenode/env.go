@@ -94,9 +94,9 @@ type registry struct {
 	mu      sync.Mutex
 	fetches map[phalanx.ObjectID]*arrival
 	puts    map[phalanx.ObjectID][]*actor.PID
-	deleted map[phalanx.ObjectID]bool // of puts: while they run an order came to drop it
-	checks  map[phalanx.ObjectID]bool // of copies, that run
-	closed  bool                      // nothing is started any more
+	deleted map[phalanx.ObjectID]phalanx.Generation // of puts: while they run an order came to drop it
+	checks  map[phalanx.ObjectID]bool               // of copies, that run
+	closed  bool                                    // nothing is started any more
 }
 
 // Fetching returns how many objects are arriving.
@@ -141,22 +141,25 @@ func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {
 	e.active.puts[id] = pids
 }
 
-// noteDelete notes for the puts of id that it was deleted. One that has its answer
+// noteDelete notes for the puts of id that gen was deleted. One that has its answer
 // may not have entered its copy yet, and hear of nothing any more.
-func (e *Env) noteDelete(id phalanx.ObjectID) {
+func (e *Env) noteDelete(id phalanx.ObjectID, gen phalanx.Generation) {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
 	if len(e.active.puts[id]) == 0 {
 		return
 	}
 	if e.active.deleted == nil {
-		e.active.deleted = map[phalanx.ObjectID]bool{}
+		e.active.deleted = map[phalanx.ObjectID]phalanx.Generation{}
 	}
-	e.active.deleted[id] = true
+	if e.active.deleted[id].Less(gen) {
+		e.active.deleted[id] = gen
+	}
 }
 
-// deletedMeanwhile reports whether id was deleted while one of its puts runs.
-func (e *Env) deletedMeanwhile(id phalanx.ObjectID) bool {
+// deletedMeanwhile returns the greatest generation of id that was deleted while one of
+// its puts runs, or zero.
+func (e *Env) deletedMeanwhile(id phalanx.ObjectID) phalanx.Generation {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
 	return e.active.deleted[id]

@@ -54,8 +54,8 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 			}
 		}
 	case p.Order == directory.PushDrop:
-		env.noteDelete(p.Object) // before: whoever enters a copy after this looks
-		if c := env.Table.dropObject(p.Object, everyGeneration, errDeletedHere(env.Self)); c != nil {
+		env.noteDelete(p.Object, p.Gen) // before: whoever enters a copy after this looks
+		if c := env.Table.dropObject(p.Object, p.Gen, errDeletedHere(env.Self)); c != nil {
 			s.reportOutdated(p, c)
 		}
 	case p.Order == directory.PushAbort:

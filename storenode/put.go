@@ -159,11 +159,11 @@ func (p *put) do(ev transfer.CreatorEvent) {
 func (p *put) carryOut(e transfer.CreatorEffect) {
 	switch e := e.(type) {
 	case transfer.Bind:
-		p.request(e.Num, directory.Begin{Meta: e.Meta, Maker: directory.ByPut, Copies: e.Copies, Replace: e.Replace})
+		p.request(e.Num, directory.Begin{Meta: e.Meta, Maker: directory.ByPut, Copies: e.Copies, Replace: e.Replace, After: e.After})
 	case transfer.BindInline:
 		bytes := append([]byte(nil), p.buffer.Bytes(0, e.Meta.Size)...)
 		p.epoch = p.env.Directory.Epoch(p.req.Object)
-		p.request(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: bytes, Gen: e.Gen, Held: true, Copies: e.Copies})
+		p.request(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: bytes, Gen: e.Gen, After: e.After, Held: true, Copies: e.Copies})
 	case transfer.Finish:
 		p.epoch = p.env.Directory.Epoch(p.req.Object)
 		p.request(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
@@ -335,9 +335,7 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 	}
 	p.env.Table.finish(p.copy, meta, digest, true)
 	p.env.Table.keepCopies(p.req.Object, gen, p.req.Copies)
-	if p.env.deletedMeanwhile(p.req.Object) {
-		p.env.Table.dropObject(p.req.Object, everyGeneration, errDeletedHere(p.env.Self))
-	}
+	p.env.Table.dropObject(p.req.Object, p.env.deletedMeanwhile(p.req.Object), errDeletedHere(p.env.Self))
 	p.env.send(p.env.StorePID, ownShown{p.req.Object})
 }
 

@@ -44,9 +44,7 @@ func (e *Env) keep(s supply) {
 			s.buffer.Release()
 		}
 		e.Table.keepCopies(s.info.Object, s.info.Gen, s.copies)
-		if e.deletedMeanwhile(s.info.Object) {
-			e.Table.dropObject(s.info.Object, everyGeneration, errDeletedHere(e.Self))
-		}
+		e.Table.dropObject(s.info.Object, e.deletedMeanwhile(s.info.Object), errDeletedHere(e.Self))
 		e.send(e.StorePID, ownShown{s.info.Object})
 		return
 	}

@@ -16,7 +16,7 @@ func (a *app) rmCommand() *cobra.Command {
 		Use:               "rm ID...",
 		Short:             "Remove objects everywhere",
 		GroupID:           objects,
-		Long:              "Rm removes every copy of each object. What is not there is no error. The id can be\nput again after 20 minutes.",
+		Long:              "Rm removes every copy of each object. What is not there is no error. The id can be\nput again at once.",
 		Example:           "  phalanx rm models/7 models/8",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeIDs(&c, 0, 0),

@@ -5,7 +5,7 @@
 //
 // The object of the model is one id:
 //
-//	unbound ─Put(v)→ final(v) ─Delete→ deleted
+//	unbound ─Put(v)→ final(v) ─Delete→ deleted ─Put(any)→ final
 //	                  │    ↑
 //	                  └Loss┴Put(any)
 //
@@ -13,8 +13,8 @@
 //
 //   - A call whose outcome nobody knows (its node died, it was late, the owner
 //     was silent) takes effect at any time after it began, or never.
-//   - A Put that fails with ErrDeleted may have taken effect before the Delete
-//     that it tells of.
+//   - A Put that fails with ErrDeleted has taken effect before the Delete that it
+//     tells of, which runs beside it: what was deleted before can be put again.
 //   - An object is lost only if its last complete copy can have been on a node
 //     that died: whoever records the history knows, and adds a Loss. It may be
 //     found again, on a node that was removed and is back, so that after a Loss

@@ -19,13 +19,15 @@ const (
 	final
 	lost // and perhaps found again
 	deleted
+	nothing // or deleted, if it was just being put
 )
 
 // state of one id. The version of a deleted one is what it had been.
 type state struct {
 	phase   phase
 	version string
-	was     string // before it was lost and replaced
+	was     string // before it was lost and replaced, or deleted and put again
+	doomed  uint64 // of the Puts that failed since they were deleted, those that have taken effect
 }
 
 // step says whether o can have happened in state s, and what is after it.
@@ -38,7 +40,11 @@ func (s state) step(o Op) (bool, state) {
 	case Stat:
 		return s.stat(o), s
 	case Delete:
-		s.phase = deleted
+		if s.phase == unbound || s.phase == nothing {
+			s.phase = nothing
+		} else {
+			s.phase = deleted
+		}
 		return true, s
 	default: // Loss
 		if s.phase == final {
@@ -49,33 +55,34 @@ func (s state) step(o Op) (bool, state) {
 }
 
 func (s state) put(o Op) (bool, state) {
-	bound := state{final, o.Version, s.was}
-	if s.phase == lost {
+	bound := state{final, o.Version, s.was, s.doomed | o.doomed}
+	if s.phase == lost || s.phase == deleted {
 		bound.was = s.version
 	}
 	switch {
 	case o.Outcome == phalanx.ErrDeleted:
-		return s.phase == deleted, s
+		return s.phase == deleted && s.doomed&o.doomed != 0, s
 	case o.Outcome == phalanx.ErrExists:
 		return s.phase == final && s.version != o.Version || s.phase == lost, s
 	case o.End == Never: // whatever becomes of it, nobody was told
-		if s.phase == unbound || s.phase == lost {
+		if s.phase != final {
 			return true, bound
 		}
 		return true, s
 	case s.phase == final:
+		s.doomed |= o.doomed
 		return s.version == o.Version, s
 	default:
-		return s.phase != deleted, bound
+		return true, bound
 	}
 }
 
 func (s state) get(o Op) bool {
 	switch o.Outcome {
 	case phalanx.ErrNotFound:
-		return s.phase == unbound
+		return s.phase == unbound || s.phase == nothing
 	case phalanx.ErrDeleted:
-		return s.phase == deleted
+		return s.phase == deleted || s.phase == nothing
 	}
 	if o.Stale && s.was != "" && s.was == o.Version {
 		return true
@@ -86,11 +93,11 @@ func (s state) get(o Op) bool {
 func (s state) stat(o Op) bool {
 	switch {
 	case o.Outcome == phalanx.ErrNotFound:
-		return s.phase == unbound
+		return s.phase == unbound || s.phase == nothing
 	case o.Outcome == phalanx.ErrDeleted:
-		return s.phase == deleted
+		return s.phase == deleted || s.phase == nothing
 	case o.State == "begun":
-		return s.phase == unbound || s.phase == lost
+		return s.phase != final
 	case o.State == "lost":
 		return s.phase == lost
 	}
@@ -140,7 +147,8 @@ func Check(ops []Op, patience time.Duration) Verdict {
 		all := objects[id]
 		slices.SortStableFunc(all, byTime)
 		var judged []porcupine.Operation
-		for _, o := range all {
+		for i, o := range all {
+			o.doomed = 1 << (i % 64)
 			for _, o := range prepare(o, all) {
 				judged = append(judged, porcupine.Operation{Input: o, Call: int64(o.Begin), Return: int64(o.End)})
 			}

@@ -43,6 +43,8 @@ type Op struct {
 	State   string        // that a Stat told: "begun", "final" or "lost"
 	Outcome phalanx.Kind  // 0: success
 	Stale   bool          // a Get that may return what was deleted
+
+	doomed uint64 // the bit of a Put that failed since it was deleted
 }
 
 // String returns a line for people.
@@ -79,12 +81,17 @@ func short(version string) string { return version[:min(len(version), 12)] }
 // prepare brings an op into the form of the model: none for one that tells
 // nothing.
 func prepare(o Op, all []Op) []Op {
+	if o.Call != Put || o.Outcome != phalanx.ErrDeleted {
+		o.doomed = 0
+	}
 	switch o.Call {
 	case Put:
 		switch o.Outcome {
 		case 0:
-		case phalanx.ErrDeleted: // it may have been there before, and was deleted while it was put
-			return []Op{o, unknown(o)}
+		case phalanx.ErrDeleted: // it was there, and was deleted while it was put
+			there := o
+			there.Outcome = 0
+			return []Op{there, o}
 		case phalanx.ErrExists:
 			if contended(o, all) {
 				return nil

@@ -29,7 +29,7 @@ var outcomes = []Outcome{
 	{phalanx.ErrInvalid, http.StatusBadRequest, 2, "an argument or a setting that cannot be; a file of the caller's that cannot be read or written; wrong usage"},
 	{phalanx.ErrNotFound, http.StatusNotFound, 3, "nobody has announced the object"},
 	{phalanx.ErrExists, http.StatusConflict, 4, "the id is bound to other bytes, or to another reduce"},
-	{phalanx.ErrDeleted, http.StatusGone, 5, "the object was deleted; the id is free again after 20 minutes"},
+	{phalanx.ErrDeleted, http.StatusGone, 5, "the object was deleted; its id can be put again at once"},
 	{phalanx.ErrMismatch, http.StatusUnprocessableEntity, 6, "sizes, element types or shapes that differ in one reduce"},
 	{phalanx.ErrNoSpace, http.StatusInsufficientStorage, 7, "it does not fit into the node's memory cap"},
 	{phalanx.ErrUnavailable, http.StatusServiceUnavailable, 8, "the cluster cannot decide now, or no node answers; try again"},

@@ -289,8 +289,8 @@ func (t *trainer) release() {
 	t.now.arrays, t.now.wanted = nil, nil
 }
 
-// clear deletes the objects of the present round, also those that are not there
-// yet: a worker that is late finds that the round is over.
+// clear deletes the objects of the present round. A gradient that comes later is deleted
+// by the worker that puts it.
 func (t *trainer) clear(c actor.Context) {
 	ids := []phalanx.ObjectID{t.run.weights(t.round), t.run.sum(t.round)}
 	for part := range t.workers {

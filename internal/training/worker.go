@@ -33,6 +33,8 @@ type worker struct {
 	plan  plan
 	own   []digits.Sample
 	round int
+	put   *actor.Future    // of the last gradient
+	last  phalanx.ObjectID // that gradient; "": there is none, or it was deleted
 }
 
 // Receive takes one step: plan, then weights and gradient of each round.
@@ -54,14 +56,24 @@ func (w *worker) Receive(c actor.Context) {
 		default:
 			w.fail(c, m.Err)
 		}
-	case *storenode.PutDone:
-		if m.Err != nil && !errors.Is(m.Err, phalanx.ErrDeleted) {
-			w.fail(c, m.Err)
-			return
-		}
-		w.next(c)
+	case *actor.Stopping:
+		w.leave(c)
 	}
 }
+
+// leave takes the last gradient along: who stops this worker may have deleted what there
+// was before that was put.
+func (w *worker) leave(c actor.Context) {
+	if w.put != nil {
+		_ = w.put.Wait() // it ends by its deadline; what came of it does not matter
+	}
+	if w.last != "" {
+		_ = c.RequestFuture(w.node.Store(), &storenode.Delete{Object: w.last}, leaveFor).Wait() // nobody is left to tell
+	}
+}
+
+// leaveFor is how long a worker that is stopped waits for its last Delete.
+const leaveFor = 5 * time.Second
 
 func (w *worker) got(c actor.Context, v *storenode.View) {
 	if v.Info().Object == w.run.plan() {
@@ -81,9 +93,30 @@ func (w *worker) got(c actor.Context, v *storenode.View) {
 		w.fail(c, err)
 		return
 	}
-	gradient := gradientOf(model, weights.Values(), w.plan.samples(w.own, w.round, w.part))
-	c.Request(w.node.Store(), &storenode.Put{Object: w.run.gradient(w.round, w.part), Bytes: cluster.BytesOf(gradient),
-		Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{int64(len(gradient))}}})
+	w.tell(c, gradientOf(model, weights.Values(), w.plan.samples(w.own, w.round, w.part)))
+}
+
+// tell puts the gradient of this round, in place of that of the round before: the trainer
+// has deleted that too, if it was there by then.
+func (w *worker) tell(c actor.Context, gradient []float32) {
+	if w.last != "" {
+		c.Request(w.node.Store(), &storenode.Delete{Object: w.last})
+	}
+	w.last = w.run.gradient(w.round, w.part)
+	patience := time.Duration(w.plan.Patience)
+	w.put = c.RequestFuture(w.node.Store(), &storenode.Put{Object: w.last, Bytes: cluster.BytesOf(gradient), Deadline: patience,
+		Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{int64(len(gradient))}}}, 2*patience)
+	c.ReenterAfter(w.put, func(answer any, err error) {
+		if done, ok := answer.(*storenode.PutDone); ok {
+			err = done.Err
+		}
+		w.put = nil
+		if err != nil && !errors.Is(err, phalanx.ErrDeleted) {
+			w.fail(c, err)
+			return
+		}
+		w.next(c)
+	})
 }
 
 // begin takes the plan and loads this worker's part of the samples.

@@ -16,11 +16,11 @@ func (s *Shard) Needs(r Request) int64 {
 	if !ok || !s.owner() {
 		return 0
 	}
-	if _, deleted := s.tombstones[r.Object]; deleted {
+	if t, deleted := s.tombstones[r.Object]; deleted && p.After.Less(t.gen) {
 		return 0
 	}
 	if o := s.objects[r.Object]; o != nil {
-		if o.rec.State == Finished || o.rec.State == Deleted {
+		if o.rec.State == Finished || o.rec.State == Deleted && p.After.Less(o.rec.Gen) {
 			return 0 // it changes nothing, or replaces what was lost
 		}
 		if c := o.change; c != nil && c.rec.Origin == r.From && c.rec.OriginNum == r.Num {

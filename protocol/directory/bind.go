@@ -18,8 +18,10 @@ func compatible(m, n phalanx.Meta) bool {
 // begin binds the id, or tells what it is bound to (specification 1.5, 4.1).
 func (s *Shard) begin(o *object, r Request, b Begin) {
 	switch st := s.state(o); {
+	case b.After.Less(o.rec.deletedGen()) && !planted.On(planted.ForgetDeleted):
+		s.rejectDeleted(r, o)
 	case st == Deleted:
-		s.reject(r, o, phalanx.ErrDeleted, "it was deleted; its id is free %v after that", tombstoneLife)
+		s.putAgain(o, r, func() { s.bind(o, r, b) })
 	case st == Unbound:
 		s.bind(o, r, b)
 	case st == Begun && o.rec.Origin == r.From && (o.rec.OriginNum == r.Num || b.Run != 0 && o.rec.Run == b.Run):
@@ -87,7 +89,7 @@ func (s *Shard) nextGen() phalanx.Generation {
 func (s *Shard) bind(o *object, r Request, b Begin) {
 	old := o.rec
 	rec := Record{Object: o.rec.Object, State: Begun, Gen: s.nextGen(), Meta: b.Meta, Maker: b.Maker, Tag: b.Tag,
-		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies)}
+		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies), After: old.deletedGen()}
 	s.commit(o, rec, func() {
 		s.superseded(o, old)
 		s.reply(r, s.known(o))
@@ -104,7 +106,9 @@ func (s *Shard) superseded(o *object, old Record) {
 	if old.State == Finished {
 		s.emit(ObjectReplaced{Object: o.rec.Object, Old: old.Gen, Gen: o.rec.Gen})
 	}
-	if o.rec.Origin != old.Origin || o.rec.OriginNum != old.OriginNum { // a late copy of what has bound it binds nothing
+	if old.State == Deleted {
+		s.deletes.add(old.Origin, old.OriginNum, s.now)
+	} else if o.rec.Origin != old.Origin || o.rec.OriginNum != old.OriginNum { // a late copy of what has bound it binds nothing
 		o.end(old.Origin, old.OriginNum, s.now).turned = true
 	}
 	o.leases, o.lost = nil, false
@@ -123,7 +127,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	st := s.state(o)
 	finish := func(gen phalanx.Generation) {
 		rec := Record{Object: o.rec.Object, State: Finished, Gen: gen, Meta: p.Meta, Digest: p.Digest, Tag: p.Tag, Note: p.Note,
-			Origin: r.From, OriginNum: r.Num, Inline: true, Bytes: p.Bytes, Copies: max(1, p.Copies)}
+			Origin: r.From, OriginNum: r.Num, Inline: true, Bytes: p.Bytes, Copies: max(1, p.Copies), After: o.rec.deletedGen()}
 		if p.Tag != "" {
 			rec.Maker = ByReduce
 		}
@@ -136,8 +140,12 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	switch {
 	case int64(len(p.Bytes)) != p.Meta.Size:
 		s.reject(r, o, phalanx.ErrInvalid, "it came with %d bytes, not %d", len(p.Bytes), p.Meta.Size)
+	case st == Deleted && !p.Gen.IsZero():
+		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+	case p.Gen.IsZero() && p.After.Less(o.rec.deletedGen()) && !planted.On(planted.ForgetDeleted), o.deleted(p.Gen):
+		s.rejectDeleted(r, o)
 	case st == Deleted:
-		s.reject(r, o, phalanx.ErrDeleted, "it was deleted; its id is free %v after that", tombstoneLife)
+		s.putAgain(o, r, func() { finish(s.nextGen()) })
 	case st == Unbound && p.Gen.IsZero():
 		finish(s.nextGen())
 	case st == Unbound:
@@ -178,6 +186,8 @@ func (s *Shard) final(o *object, r Request, f Final) {
 	switch {
 	case o.rec.State == Deleted:
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+	case o.deleted(f.Gen):
+		s.rejectDeleted(r, o)
 	case o.rec.State == Unbound:
 		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
 	case o.rec.Gen != f.Gen && !planted.On(planted.IgnoreGeneration):
@@ -267,7 +277,11 @@ func (s *Shard) release(o *object, run uint64, done func()) {
 		e := o.end(o.rec.Origin, o.rec.OriginNum, s.now)
 		e.run, e.turned, e.kind, e.text = run, true, phalanx.ErrAborted, "the binding was released"
 	}
-	s.commit(o, Record{Object: o.rec.Object}, func() {
+	free := Record{Object: old.Object}
+	if !old.After.IsZero() { // who comes late to what was deleted must not bind it
+		free.State, free.Gen = Deleted, old.Gen
+	}
+	s.commit(o, free, func() {
 		holders := o.holders
 		o.holders, o.leases = nil, nil
 		s.pushUngone(o, old, PushAbort, old.Gen)
@@ -290,6 +304,8 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	switch {
 	case o.rec.State == Deleted:
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+	case o.deleted(b.Gen):
+		s.rejectDeleted(r, o)
 	case o.rec.State == Unbound:
 		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
 	case o.rec.State != Begun || o.rec.Origin != r.From:
@@ -312,32 +328,4 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 			s.notify(o)
 		})
 	}
-}
-
-// delete leaves a tombstone and has every copy dropped (1.10).
-func (s *Shard) delete(o *object, r Request) {
-	if o.rec.State == Deleted {
-		s.reply(r, s.known(o))
-		return
-	}
-	old := o.rec
-	s.commit(o, Record{Object: old.Object, State: Deleted, Gen: old.Gen}, func() {
-		told := o.holders
-		o.holders, o.leases = nil, nil
-		s.pushUngone(o, old, PushDrop, old.Gen)
-		for _, h := range told {
-			if planted.On(planted.DeleteKeepsCopies) {
-				break
-			}
-			s.push(o, h.node, PushDrop)
-		}
-		s.reply(r, s.known(o))
-		s.recreate(o)
-		s.awaited(o)
-		for _, w := range o.waiters {
-			s.reject(w, o, phalanx.ErrDeleted, "it was deleted")
-		}
-		o.waiters = nil
-		s.notify(o)
-	})
 }

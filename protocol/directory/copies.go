@@ -215,7 +215,7 @@ func (s *Shard) outlived(o *object, a AwaitCopies) bool {
 
 func (s *Shard) outlive(o *object, r Request, a AwaitCopies) {
 	switch {
-	case o.rec.State == Deleted:
+	case o.rec.State == Deleted, o.deleted(a.Gen):
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
 	case o.rec.State == Unbound:
 		s.reject(r, o, phalanx.ErrLost, "nothing is known of generation %v", a.Gen)

@@ -159,7 +159,8 @@ type (
 		Digest  phalanx.Digest
 		Inline  bool
 		Bytes   []byte
-		Ready   []Location // complete copies, and the origin once it has its first piece; at most MaxReady
+		After   phalanx.Generation // was deleted, and what is older with it
+		Ready   []Location         // complete copies, and the origin once it has its first piece; at most MaxReady
 	}
 	// Location is one place where an object can be read.
 	Location struct {

@@ -115,7 +115,8 @@ func (s *Shard) holding(of copied) {
 	if c.Origin {
 		o.maker, h.makes = from, c.Meta
 	}
-	if c.Lease != 0 && !h.complete && o.leaseOf(from) == nil && !s.absent(c.Upstream) {
+	// A lease that this owner has granted itself, and does not have any more, has ended.
+	if c.Lease != 0 && c.Lease>>32 < s.since && !h.complete && o.leaseOf(from) == nil && !s.absent(c.Upstream) {
 		h.upstream = c.Upstream
 		o.leases = append(o.leases, &lease{id: c.Lease, sender: c.Upstream, receiver: from, heard: s.now})
 	}
@@ -181,6 +182,7 @@ func (s *Shard) warmed() {
 		}
 		s.checkLost(o)
 		s.requeue(o)
+		s.clear(o)
 		s.refuse(o)
 		s.serve(o)
 		s.notify(o)

@@ -30,6 +30,10 @@ type bar struct {
 // locate answers with inline bytes, a lease, a size, or queues the request
 // (specification 1.9, 2.7–2.12).
 func (s *Shard) locate(o *object, r Request, l Locate) {
+	if o.outdone(r) {
+		return
+	}
+	o.waiters = slices.DeleteFunc(o.waiters, func(w Request) bool { return w.From == r.From && w.Num < r.Num })
 	s.gets(o, r.From, l.Down)
 	if held := o.leaseOf(r.From); held != nil && held.id == l.Failed {
 		s.fail(o, held)
@@ -44,6 +48,13 @@ func (s *Shard) locate(o *object, r Request, l Locate) {
 	}
 	s.waitFor(&o.waiters, r, o)
 	s.relieve(o)
+}
+
+// outdone reports whether r is a late copy, since From has asked anew for the object: what
+// has ended the lease by which r was answered may be forgotten, and nobody would cancel r.
+func (o *object) outdone(r Request) bool {
+	return slices.ContainsFunc(o.waiters, func(w Request) bool { return w.From == r.From && w.Num > r.Num }) ||
+		slices.ContainsFunc(o.over, func(e ended) bool { return e.located && e.node == r.From && e.num > r.Num })
 }
 
 // answer reports whether it could answer r at once.
@@ -300,8 +311,9 @@ func (s *Shard) bar(o *object, sender, receiver phalanx.NodeID) {
 
 // cancel ends a waiting request, or what answered it: a lease, a binding.
 func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
-	o.end(from, num, s.now)
+	e := o.end(from, num, s.now)
 	mine := func(r Request) bool { return r.From == from && r.Num == num }
+	e.located = e.located || slices.ContainsFunc(o.waiters, mine)
 	o.waiters = slices.DeleteFunc(o.waiters, mine)
 	o.creators = slices.DeleteFunc(o.creators, mine)
 	o.awaiting = slices.DeleteFunc(o.awaiting, mine)

@@ -42,6 +42,7 @@ func (s *Shard) pushAcked(a PushAcked) {
 	if o := s.objects[a.Object]; o != nil {
 		s.stir(o)
 		o.pushes = slices.DeleteFunc(o.pushes, func(p *push) bool { return p.To == a.From && p.Seq == a.Seq })
+		s.clear(o)
 	}
 }
 

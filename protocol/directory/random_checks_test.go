@@ -38,8 +38,10 @@ func (m *model) show(at phalanx.NodeID, id phalanx.ObjectID, st directory.State,
 	}
 	s := m.of(id)
 	switch {
+	case st == directory.Deleted && g.Less(s.gen): // a late copy of a Delete is answered
+		return
 	case st == directory.Deleted:
-		s.released = true
+		s.released, s.deleted = true, g
 	case st == directory.Unbound:
 		if !s.final.IsZero() && !s.released && s.withdrawn != s.final {
 			m.fail("(2) %s is unbound after it was final as %v", id, s.final)
@@ -76,6 +78,11 @@ func (m *model) check(t *rapid.T) {
 	m.t = t
 	for _, id := range ids {
 		p, _ := m.replicas[m.view.Owner].Inspect(id)
+		for _, n := range m.view.Members {
+			if c := m.copies[n][id]; c != nil && c.complete && !c.gen.IsZero() && !p.Record.After.Less(c.gen) {
+				m.fail("(12) %s is put again as %v, and %s has %v, which was deleted", id, p.Record.Gen, n, c.gen)
+			}
+		}
 		up := map[phalanx.NodeID]phalanx.NodeID{}
 		count, slow := map[phalanx.NodeID]int{}, map[phalanx.NodeID]int{}
 		for _, l := range p.Leases {
@@ -141,16 +148,20 @@ func (m *model) finish() {
 	if m.view.Backup == "" {
 		m.fail("liveness: no backup after everything has settled: %+v", m.view)
 	}
+	for _, r := range m.sent {
+		switch r.Body.(type) {
+		case directory.Begin, directory.PutInline, directory.Locate, directory.Watch:
+			if slices.Contains(m.view.Members, r.From) {
+				m.nums[r.From]++
+				m.send(directory.Request{From: r.From, Num: m.nums[r.From], Object: r.Object, Body: directory.Cancel{Num: r.Num}})
+			}
+		}
+	}
+	m.settle()
 	from := m.view.Owner
 	for _, id := range ids {
 		m.nums[from]++
 		m.send(directory.Request{From: from, Num: m.nums[from], Object: id, Body: directory.Delete{}})
-	}
-	for _, r := range m.sent {
-		if _, ok := r.Body.(directory.Watch); ok && slices.Contains(m.view.Members, r.From) {
-			m.nums[r.From]++
-			m.send(directory.Request{From: r.From, Num: m.nums[r.From], Object: r.Object, Body: directory.Cancel{Num: r.Num}})
-		}
 	}
 	m.settle()
 	m.pass(21 * time.Minute)

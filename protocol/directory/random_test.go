@@ -62,6 +62,7 @@ type shown struct {
 	final    phalanx.Generation // the last one that was shown as final
 	digest   phalanx.Digest
 	released bool // the final one was deleted or replaced
+	deleted  phalanx.Generation
 
 	withdrawn phalanx.Generation // asked for last
 }
@@ -166,9 +167,9 @@ func (m *model) request(t *rapid.T) {
 	var body directory.Body
 	switch kind := rapid.IntRange(0, 18).Draw(t, "kind"); kind {
 	case 0, 1:
-		body = directory.Begin{Meta: phalanx.Meta{Size: 9}, Copies: rapid.IntRange(0, 2).Draw(t, "copies"), Replace: c.gen}
+		body = directory.Begin{Meta: phalanx.Meta{Size: 9}, Copies: rapid.IntRange(0, 2).Draw(t, "copies"), Replace: c.gen, After: m.after(id)}
 	case 2:
-		body = directory.PutInline{Meta: phalanx.Meta{Size: 1}, Digest: digest, Bytes: digest[:1], Held: true}
+		body = directory.PutInline{Meta: phalanx.Meta{Size: 1}, Digest: digest, Bytes: digest[:1], Held: true, After: m.after(id)}
 	case 3:
 		body = directory.Final{Gen: c.gen, Meta: phalanx.Meta{Size: 9}, Digest: digest, Held: c.origin}
 	case 4:
@@ -213,6 +214,14 @@ func (m *model) request(t *rapid.T) {
 	}
 	m.nums[from]++
 	m.send(directory.Request{From: from, Num: m.nums[from], Object: id, Body: body})
+}
+
+// after returns what a creator says was deleted: nothing, or what was told last.
+func (m *model) after(id phalanx.ObjectID) phalanx.Generation {
+	if s := m.of(id); rapid.Bool().Draw(m.t, "after") {
+		return s.deleted
+	}
+	return phalanx.Generation{}
 }
 
 func (m *model) send(r directory.Request) {
@@ -287,7 +296,7 @@ func (m *model) acked(p directory.Push) {
 	c := m.copies[p.To][p.Object]
 	switch {
 	case c == nil:
-	case p.Order == directory.PushDrop || p.Order == directory.PushAbort && !p.Gen.Less(c.gen) || p.Order == directory.PushReset && c.gen.Less(p.Gen):
+	case p.Order == directory.PushDrop && !p.Gen.Less(c.gen) || p.Order == directory.PushAbort && !p.Gen.Less(c.gen) || p.Order == directory.PushReset && c.gen.Less(p.Gen):
 		delete(m.copies[p.To], p.Object)
 	case p.Order == directory.PushFinal && c.origin && c.gen == p.Gen:
 		c.complete = true
@@ -384,6 +393,9 @@ func (m *model) carryOut(at phalanx.NodeID, e directory.Effect) {
 		if e.Result.NotOwner || m.silentBody(e) {
 			return
 		}
+		if e.Result.Kind == phalanx.ErrDeleted && e.Result.State != directory.Deleted {
+			return // it tells of a generation of before
+		}
 		m.show(at, e.Object, e.Result.State, e.Result.Gen, e.Result.Digest)
 		m.learn(e)
 	}
@@ -395,6 +407,8 @@ func (m *model) silentBody(e directory.Reply) bool {
 		switch q.Body.(type) {
 		case directory.Cancel, directory.Drop:
 			return q.From == e.To && q.Num == e.Num
+		case directory.Delete: // there was nothing when it was answered first
+			return q.From == e.To && q.Num == e.Num && e.Result.State == directory.Unbound
 		}
 		return false
 	})

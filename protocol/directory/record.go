@@ -12,7 +12,10 @@ import (
 // State is the state of an id.
 //
 //	unbound ─Begin→ begun ─Final→ final ─no complete copy→ lost
-//	   ↑──Abort──────┘  (Delete, from any) → deleted ─20 min→ unbound
+//	   ↑──Abort──────┘  (Delete, from these) → deleted ─20 min→ unbound
+//
+// Begin binds a deleted id too, if it names the generation that was deleted. If that
+// binding is released, the id is deleted as before.
 type State uint8
 
 // The states of an id.
@@ -40,12 +43,13 @@ type Record struct {
 	Object    phalanx.ObjectID
 	State     State // Unbound removes the record
 	Gen       phalanx.Generation
+	After     phalanx.Generation // the last that was deleted, before Gen; zero: none that is remembered
 	Meta      phalanx.Meta
 	Digest    phalanx.Digest
 	Maker     Maker
 	Tag       string
 	Note      []byte
-	Origin    phalanx.NodeID // who began it
+	Origin    phalanx.NodeID // who began it; of a tombstone, who deleted it
 	OriginNum uint64         // its request, so that a repeat is answered again
 	Run       uint64         // of Begin
 	Inline    bool
@@ -107,6 +111,7 @@ type ended struct {
 	until    time.Duration
 	enough   bool         // copies were listed: it waited for those
 	turned   bool         // away: it wanted to bind, and did not
+	located  bool         // it is a Locate that has waited
 	kind     phalanx.Kind // of its answer
 	text     string
 	attached phalanx.NodeID // that it was told to follow

@@ -29,7 +29,9 @@ type (
 	// final or lost, its digest, with which the creator compares its own
 	// bytes; or, for the reduce with the same Tag, State begun and Attached
 	// with the coordinator's node, or State final with its Note. While another
-	// creator with equal metadata is at work the request waits.
+	// creator with equal metadata is at work the request waits. If it was deleted,
+	// the answer is ErrDeleted with the generation, which the creator names in After
+	// when it asks anew: a late copy of what was asked before the Delete cannot.
 	Begin struct {
 		Meta    phalanx.Meta
 		Maker   Maker
@@ -37,6 +39,7 @@ type (
 		Run     uint64             // names the reduce among those of its node, for all attempts of its coordinator; 0: none
 		Copies  int                // complete pinned copies that are to be kept; 0 means 1
 		Replace phalanx.Generation // of a lost object that other bytes are to replace
+		After   phalanx.Generation // From has been told that this one was deleted; zero: nothing
 	}
 	// PutInline binds and finishes a small object in one durable change.
 	PutInline struct {
@@ -46,6 +49,7 @@ type (
 		Tag    string             // as in Begin, for the target of a reduce
 		Note   []byte             // as in Final
 		Gen    phalanx.Generation // finish this generation, if the id was begun before
+		After  phalanx.Generation // as in Begin
 		Held   bool               // From keeps a complete pinned copy
 		Copies int
 	}
@@ -73,7 +77,8 @@ type (
 		Gen phalanx.Generation
 		Run uint64 // as in Begin
 	}
-	// Delete leaves a tombstone; every copy is dropped.
+	// Delete leaves a tombstone; every copy is dropped. Of an id that nobody has bound
+	// it changes nothing.
 	Delete struct{}
 	// Announce lists From's copy. The answer's State tells what to do with it:
 	// unbound or deleted means drop it, a greater Gen replaces it.

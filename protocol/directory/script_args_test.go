@@ -107,7 +107,7 @@ func (s script) duration(text string) time.Duration {
 func (s script) body() directory.Body {
 	switch s.d.Cmd {
 	case "begin":
-		b := directory.Begin{Meta: s.meta(), Copies: int(s.int("copies", 0)), Replace: s.gen("replace"), Tag: s.str("tag"), Run: uint64(s.int("run", 0))}
+		b := directory.Begin{Meta: s.meta(), Copies: int(s.int("copies", 0)), Replace: s.gen("replace"), Tag: s.str("tag"), Run: uint64(s.int("run", 0)), After: s.gen("after")}
 		if b.Tag != "" {
 			b.Maker = directory.ByReduce
 		}
@@ -115,7 +115,7 @@ func (s script) body() directory.Body {
 	case "inline":
 		bytes := s.str("bytes")
 		return directory.PutInline{Meta: phalanx.Meta{Size: s.int("size", int64(len(bytes)))}, Digest: s.digest(), Bytes: []byte(bytes), Gen: s.gen("gen"),
-			Tag: s.str("tag"), Held: !s.has("unheld"), Copies: int(s.int("copies", 0))}
+			Tag: s.str("tag"), Held: !s.has("unheld"), Copies: int(s.int("copies", 0)), After: s.gen("after")}
 	case "final":
 		return directory.Final{Gen: s.gen("gen"), Meta: s.meta(), Digest: s.digest(), Note: []byte(s.str("note")), Held: !s.has("unheld") && !s.has("root"), At: phalanx.NodeID(s.str("root")), View: uint64(s.int("view", 0))}
 	case "abort":

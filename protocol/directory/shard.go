@@ -58,6 +58,7 @@ type Shard struct {
 	memory  int64 // see Memory
 
 	tombstones map[phalanx.ObjectID]tombstone // of those that rest
+	deletes    deletes                        // that were answered; as owner
 
 	// As owner.
 	genSeq   uint64 // of the last generation given in this epoch
@@ -309,6 +310,7 @@ func (s *Shard) takeUnseen() []*object {
 func (s *Shard) look(o *object) {
 	s.stir(o)
 	s.checkLost(o)
+	s.clear(o)
 	s.serve(o)
 	s.notify(o)
 	s.keepCopies(o)
@@ -363,6 +365,7 @@ func (s *Shard) forgetAbsent(o *object) {
 	if o.rec.State == Begun && gone(o.rec.Origin) && o.change == nil {
 		s.release(o, 0, nil)
 	}
+	s.clear(o)
 	s.checkLost(o)
 }
 

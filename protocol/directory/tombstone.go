@@ -14,6 +14,8 @@ import (
 // Invariant: no id is in both Shard.tombstones and Shard.objects.
 type tombstone struct {
 	gen     phalanx.Generation
+	by      phalanx.NodeID // who deleted it
+	num     uint64         // by this request
 	expires time.Duration
 }
 
@@ -22,7 +24,7 @@ type tombstone struct {
 const tombstoneCost = 160
 
 func (t tombstone) record(id phalanx.ObjectID) Record {
-	return Record{Object: id, State: Deleted, Gen: t.gen}
+	return Record{Object: id, State: Deleted, Gen: t.gen, Origin: t.by, OriginNum: t.num}
 }
 
 // bury makes a tombstone of o, if it rests and nothing else is remembered of it. What
@@ -36,7 +38,7 @@ func (s *Shard) bury(o *object) bool {
 		heap.Push(&s.agenda, appointment{o.expires, id})
 	}
 	delete(s.objects, id)
-	s.tombstones[id] = tombstone{o.rec.Gen, o.expires}
+	s.tombstones[id] = tombstone{o.rec.Gen, o.rec.Origin, o.rec.OriginNum, o.expires}
 	s.memory += tombstoneCost - cost(&o.rec)
 	return true
 }

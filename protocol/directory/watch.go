@@ -88,7 +88,8 @@ func (s *Shard) tellAgain(o *object, w *watcher) {
 
 func (s *Shard) readiness(o *object, w *watcher) Readiness {
 	r := Readiness{To: w.to, Num: w.num, Version: o.version, Object: o.rec.Object, State: s.state(o), Gen: o.rec.Gen,
-		Meta: o.meta(), Maker: o.rec.Maker, Digest: o.rec.Digest, Inline: o.rec.Inline, Bytes: o.rec.Bytes}
+		Meta: o.meta(), Maker: o.rec.Maker, Digest: o.rec.Digest, Inline: o.rec.Inline, Bytes: o.rec.Bytes,
+		After: o.rec.After}
 	for _, h := range o.holders {
 		if h.gen == o.rec.Gen && (h.complete || h.origin && h.begun) && len(r.Ready) < MaxReady {
 			r.Ready = append(r.Ready, Location{Node: h.node, Complete: h.complete})
@@ -99,8 +100,13 @@ func (s *Shard) readiness(o *object, w *watcher) Readiness {
 
 // equal reports whether r tells nothing that q does not.
 func (r Readiness) equal(q Readiness) bool {
-	return r.State == q.State && r.Gen == q.Gen && r.Meta.Equal(q.Meta) && r.Digest == q.Digest &&
+	return r.State == q.State && r.Gen == q.Gen && r.After == q.After && r.Meta.Equal(q.Meta) && r.Digest == q.Digest &&
 		r.Inline == q.Inline && slices.Equal(r.Ready, q.Ready)
+}
+
+// Deleted reports whether gen was deleted, as far as r tells.
+func (r Readiness) Deleted(gen phalanx.Generation) bool {
+	return r.State == Deleted && !r.Gen.Less(gen) || !gen.IsZero() && !r.After.Less(gen)
 }
 
 func (s *Shard) watchAcked(a WatchAcked) {

@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -35,7 +36,7 @@ func (c *Coordinator) begin() {
 }
 
 func (c *Coordinator) beginEffect() Begin {
-	return Begin{Target: c.cfg.Target, Request: c.cfg.Request, Node: c.cfg.Node, Attempt: c.cfg.Attempt}
+	return Begin{Target: c.cfg.Target, Request: c.cfg.Request, Node: c.cfg.Node, Attempt: c.cfg.Attempt, After: c.after}
 }
 
 // watchSources goes out together with Begin, to save a round trip; nothing is
@@ -140,9 +141,22 @@ func (c *Coordinator) rejected(ev Rejected) {
 		c.ask.pending = false
 		c.stopFound(false)
 	}
-	if c.phase == beginning || c.phase == following || c.phase == inspecting {
+	begins := c.phase == beginning || c.phase == following || c.phase == inspecting
+	if begins && ev.Kind == phalanx.ErrDeleted && c.after.Less(ev.Gen) && c.deletedBefore(ev.Gen) {
+		c.after = ev.Gen
+		c.begin()
+		return
+	}
+	if begins {
 		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target cannot be begun: %s", ev.Text), false)
 	}
+}
+
+// deletedBefore reports whether a deleted generation of the target was not made by this
+// Reduce, nor by the one that it follows: those end with their target.
+func (c *Coordinator) deletedBefore(gen phalanx.Generation) bool {
+	made := cmp.Or(c.reduce, c.following)
+	return made.IsZero() || gen.Less(made)
 }
 
 func (c *Coordinator) targetGone(ev TargetGone) {

@@ -41,6 +41,7 @@ type Coordinator struct {
 
 	reduce phalanx.Generation // names this Reduce; zero until begun
 	gen    phalanx.Generation // of the target, the last granted
+	after  phalanx.Generation // of the target, the last that was deleted before this began
 	shown  bool               // a root was told gen, or may have been
 	ask    retry              // of Begin
 	watch  bool
@@ -54,7 +55,7 @@ type Coordinator struct {
 	aside    []*source     // ready and without a place, but no holder takes one; some may be in the queue again
 	asideAt  time.Duration // when they were put back into the queue last
 	whole    int           // how many sources are ready and final
-	deleted  int           // how many sources are deleted, and never ready again
+	deleted  int           // how many sources are deleted
 	some     *source       // the source that was ready or had a place at the last search; nil: there was none
 
 	candidates []phalanx.NodeID // have sources, as far as that was known when the degree was chosen
@@ -130,6 +131,10 @@ func New(cfg Config) *Coordinator {
 // Reduce returns the generation that names this Reduce, or zero before it has
 // begun.
 func (c *Coordinator) Reduce() phalanx.Generation { return c.reduce }
+
+// Finalising reports whether the result is about to be recorded: losses do not matter
+// any more, unless the record is refused.
+func (c *Coordinator) Finalising() bool { return c.phase == finalising }
 
 // Ended reports whether the caller has its answer and nothing is left to be
 // repeated.

@@ -13,6 +13,7 @@ type (
 		Request phalanx.Digest
 		Node    phalanx.NodeID // the coordinator's
 		Attempt uint64
+		After   phalanx.Generation // was deleted, as the answer to the last Begin said
 	}
 
 	// Join tells the coordinator at Node, which runs the same Reduce, that this node

@@ -102,6 +102,7 @@ type (
 	Rejected struct {
 		Kind phalanx.Kind
 		Text string
+		Gen  phalanx.Generation // that was deleted, if Kind says so
 	}
 
 	// Ready says that a source can be read at Node: a complete or inline copy
@@ -137,8 +138,8 @@ type (
 	}
 
 	// SourceGone says that a source's generation Gen is no more. ErrAborted: it
-	// never became final and can be created again. ErrDeleted: it has failed for
-	// ever, unless it was delivered. ErrLost: no complete copy is listed; it can
+	// never became final and can be created again. ErrDeleted: it has failed until it
+	// is put again, unless it was delivered. ErrLost: no complete copy is listed; it can
 	// be put again. Any other Kind counts as ErrLost.
 	SourceGone struct {
 		Source phalanx.ObjectID

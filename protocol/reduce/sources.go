@@ -17,7 +17,7 @@ type source struct {
 	arrival  uint64             // order of readiness; 0: not ready
 	position int                // of its place, -1: none
 	stalled  bool               // lost a place because it made no progress
-	deleted  bool               // failed for ever
+	deleted  bool               // failed until it is put again
 	making   bool               // another Reduce makes it at its holder
 
 	slot  int  // in Coordinator.queue, from 1 on; 0: it is not there
@@ -88,8 +88,12 @@ func (c *Coordinator) rootHere(turn uint64) {
 
 func (c *Coordinator) ready(ev Ready) {
 	s := c.byID[ev.Source]
-	if s == nil || s.deleted || ev.Meta.Size == phalanx.UnknownSize || ev.Gen.Less(s.gen) || c.gone[ev.Node] {
+	if s == nil || s.deleted && !s.gen.Less(ev.Gen) || ev.Meta.Size == phalanx.UnknownSize || ev.Gen.Less(s.gen) || c.gone[ev.Node] {
 		return
+	}
+	if s.deleted {
+		s.deleted = false
+		c.deleted--
 	}
 	if s.gen.Less(ev.Gen) {
 		c.sourceReset(s.id, ev.Gen)

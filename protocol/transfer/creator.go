@@ -45,6 +45,8 @@ type Creator struct {
 	asked uint64 // the request that is awaited
 
 	gen     phalanx.Generation // ours
+	after   phalanx.Generation // the greatest that was deleted, as the owner has said
+	dropped phalanx.Generation // the greatest that the owner has ordered to be dropped
 	theirs  *Answered          // what to compare with
 	meta    phalanx.Meta
 	began   bool // the source is being read
@@ -53,8 +55,9 @@ type Creator struct {
 	filled  bool
 	digest  phalanx.Digest
 	owner   phalanx.NodeID
-	queued  bool // behind another creator, or until there are enough copies
-	existed bool // another creator had put the same bytes
+	queued  bool  // behind another creator, or until there are enough copies
+	state   State // of the id, while queued
+	existed bool  // another creator had put the same bytes
 
 	out []CreatorEffect
 }
@@ -127,13 +130,13 @@ func (c *Creator) read() {
 func (c *Creator) bind(replace phalanx.Generation) {
 	c.step = binding
 	c.asked = c.next()
-	c.emit(Bind{Num: c.asked, Meta: c.meta, Copies: c.cfg.Copies, Replace: replace})
+	c.emit(Bind{Num: c.asked, Meta: c.meta, Copies: c.cfg.Copies, Replace: replace, After: c.after})
 }
 
 func (c *Creator) inline() {
 	c.step = finishing
 	c.asked = c.next()
-	c.emit(BindInline{Num: c.asked, Gen: c.gen, Meta: c.meta, Digest: c.digest, Copies: c.cfg.Copies})
+	c.emit(BindInline{Num: c.asked, Gen: c.gen, After: c.after, Meta: c.meta, Digest: c.digest, Copies: c.cfg.Copies})
 }
 
 func (c *Creator) fill(f Filled) {
@@ -179,21 +182,26 @@ func (c *Creator) answered(a Answered) {
 	case c.step == leaving && a.Waiting:
 		c.emit(Cancel{Num: c.asked})
 		c.discard()
-	case c.step == leaving && a.Kind != 0:
+	case c.step == leaving && (a.Kind != 0 || !c.dropped.Less(a.Gen)):
 		c.discard()
 	case c.step == leaving:
 		c.step = done
 		c.emit(Kept{Gen: a.Gen, Meta: c.meta, Digest: c.digest})
 	case c.step == copying && a.Waiting:
 		c.queued = true
+	case a.Kind == phalanx.ErrDeleted && c.gen.IsZero() && c.after.Less(a.Gen):
+		c.again(a.Gen)
 	case a.Kind != 0:
 		c.asked = 0
 		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
 	case c.step == copying:
 		c.create()
 	case a.Waiting:
-		c.queued = true
+		c.queued, c.state = true, a.State
 		c.read() // the bytes are needed in any case: to compare, or to take over
+	case !c.dropped.Less(a.Gen) && (c.step == finishing || a.State == Begun): // the order has overtaken the answer
+		c.asked = 0
+		c.fail(c.deleted())
 	case c.step == finishing:
 		c.existed = a.Gen != c.gen && (c.theirs != nil || !c.gen.IsZero())
 		c.gen, c.queued = a.Gen, false
@@ -224,6 +232,21 @@ func (c *Creator) answered(a Answered) {
 			c.compare()
 		}
 	}
+}
+
+// again asks for the id anew, which was deleted: what was asked before that does not
+// count any more.
+func (c *Creator) again(deleted phalanx.Generation) {
+	c.after, c.theirs, c.queued = deleted, nil, false
+	if c.small() {
+		c.inline()
+	} else {
+		c.bind(phalanx.Generation{})
+	}
+}
+
+func (c *Creator) deleted() *phalanx.Error {
+	return &phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted while it was put")}
 }
 
 // compare decides about bytes that were put under an id that is final (1.5) or
@@ -292,16 +315,20 @@ func (c *Creator) stop(err *phalanx.Error) {
 // pushed hears that the binding was taken away. The order can come before the
 // answer that tells the generation.
 func (c *Creator) pushed(p Pushed) {
+	if p.Order == OrderDrop && c.dropped.Less(p.Gen) {
+		c.dropped = p.Gen
+	}
 	if p.Gen.Less(c.gen) {
 		return
 	}
 	lost := !c.gen.IsZero() && (p.Order == OrderAbort || p.Order == OrderReset && c.gen.Less(p.Gen))
 	switch {
+	case p.Order == OrderDrop && c.gen.IsZero(): // of what was there before, or the answer tells
 	case c.step == leaving && (lost || p.Order == OrderDrop):
 		c.discard()
 	case c.step == leaving:
 	case p.Order == OrderDrop:
-		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted while it was put")})
+		c.fail(c.deleted())
 	case lost:
 		c.gen = phalanx.Generation{}
 		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrAborted, Err: fmt.Errorf("the cluster has released its binding")})
@@ -313,6 +340,8 @@ func (c *Creator) Reason() (node phalanx.NodeID, text string) {
 	switch {
 	case c.step == copying && c.queued:
 		return "", fmt.Sprintf("it has fewer than %d copies", c.cfg.Copies)
+	case c.queued && c.state == Deleted:
+		return "", "not all nodes have dropped what was deleted under its id"
 	case c.queued:
 		return "", "another creator of it has not finished"
 	case c.step == binding || c.step == finishing || c.step == leaving || c.step == copying:

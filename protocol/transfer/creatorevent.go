@@ -38,12 +38,14 @@ type (
 		Meta    phalanx.Meta
 		Copies  int
 		Replace phalanx.Generation
+		After   phalanx.Generation // was deleted, as the owner has said
 	}
 	// BindInline asks the owner to bind and finish a small object; the bytes are
 	// those that were filled.
 	BindInline struct {
 		Num    uint64
 		Gen    phalanx.Generation
+		After  phalanx.Generation // as in Bind
 		Meta   phalanx.Meta
 		Digest phalanx.Digest
 		Copies int

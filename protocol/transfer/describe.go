@@ -132,6 +132,9 @@ func (e Bind) String() string {
 	if !e.Replace.IsZero() {
 		s += fmt.Sprintf(", to replace %v", e.Replace)
 	}
+	if !e.After.IsZero() {
+		s += fmt.Sprintf(", after %v", e.After)
+	}
 	return s
 }
 
@@ -140,6 +143,9 @@ func (e BindInline) String() string {
 	s := fmt.Sprintf("#%d put inline, %s, digest %s", e.Num, size(e.Meta.Size), short(e.Digest))
 	if !e.Gen.IsZero() {
 		s += fmt.Sprintf(", as %v", e.Gen)
+	}
+	if !e.After.IsZero() {
+		s += fmt.Sprintf(", after %v", e.After)
 	}
 	return s
 }

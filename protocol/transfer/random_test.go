@@ -199,6 +199,7 @@ func TestCreatorRandom(t *testing.T) {
 		var asked, num uint64
 		told, filled, filling := 0, false, false
 		var finishing, final bool
+		var deleted phalanx.Generation
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
 			var ev transfer.CreatorEvent
 			switch rapid.IntRange(0, 9).Draw(t, "event") {
@@ -215,10 +216,14 @@ func TestCreatorRandom(t *testing.T) {
 			case 5, 6, 7:
 				a := answers(t, asked-rapid.Uint64Range(0, min(1, asked)).Draw(t, "late"))
 				a.Meta.Size = size
-				final = final || finishing && a.Num == asked && a.Kind == 0 && !a.Waiting
+				final = final || finishing && a.Num == asked && a.Kind == 0 && !a.Waiting && deleted.Less(a.Gen)
 				ev = a
 			case 8:
-				ev = orders(t)
+				o := orders(t)
+				if o.Order == transfer.OrderDrop && deleted.Less(o.Gen) {
+					deleted = o.Gen
+				}
+				ev = o
 			default:
 				ev = transfer.Stop{Err: &phalanx.Error{Kind: phalanx.ErrCanceled}}
 			}

@@ -142,8 +142,8 @@ func (r *Receiver) pushed(p Pushed) {
 			r.startOver(after(p.Gen), phalanx.ErrAborted)
 		}
 	case OrderDrop:
-		if p.Gen.Less(r.gen) {
-			return
+		if r.raise(after(p.Gen)); r.gen.IsZero() || p.Gen.Less(r.gen) {
+			return // who waits here hears it from the owner, or of what was put since
 		}
 		r.closeStream()
 		if r.phase == locating {

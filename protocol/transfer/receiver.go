@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -181,18 +182,18 @@ func (r *Receiver) retire(retiring bool) {
 	}
 }
 
-// refuse turns away the callers that would not wait, since nobody has begun the
-// object. Who came after the question was asked may have seen it begun since: for
-// those it is asked again.
-func (r *Receiver) refuse() {
+// refuse turns away the callers that would not wait, since nobody has begun the object;
+// or all, since it was deleted. Who came after the question was asked may have seen it
+// begun since: for those it is asked again.
+func (r *Receiver) refuse(kind phalanx.Kind, text string) {
 	stay := r.callers[:0]
 	again := false
 	for _, c := range r.callers {
-		if c.wait || !c.asked {
-			stay, again = append(stay, c), again || !c.wait
+		if waits := c.wait && kind != phalanx.ErrDeleted; waits || !c.asked {
+			stay, again = append(stay, c), again || !waits
 			continue
 		}
-		r.emit(Refuse{Caller: c.id, Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("nobody has announced it")}})
+		r.emit(Refuse{Caller: c.id, Err: &phalanx.Error{Object: r.cfg.Object, Kind: kind, Err: errors.New(text)}})
 	}
 	r.callers = stay
 	if again || len(stay) > 0 && !r.why.Waiting {
@@ -267,8 +268,8 @@ func (r *Receiver) answered(a Answered) {
 		return
 	}
 	switch {
-	case a.Kind == phalanx.ErrNotFound && slices.ContainsFunc(r.callers, func(c caller) bool { return !c.asked }):
-		r.refuse()
+	case (a.Kind == phalanx.ErrNotFound || a.Kind == phalanx.ErrDeleted) && slices.ContainsFunc(r.callers, func(c caller) bool { return !c.asked }):
+		r.refuse(a.Kind, a.Text)
 	case a.Kind != 0:
 		r.fail(&phalanx.Error{Object: r.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
 	case a.Waiting:
@@ -276,7 +277,7 @@ func (r *Receiver) answered(a Answered) {
 			if !r.gen.IsZero() { // taken back, and the owner did not have this node on its list; who reads here would wait for good
 				r.forget(after(r.gen), phalanx.ErrAborted)
 			}
-			r.refuse()
+			r.refuse(phalanx.ErrNotFound, "nobody has announced it")
 		}
 	case a.Gen.Less(r.floor): // overtaken by an order that took it back
 		r.emit(Cancel{Num: r.locate})

@@ -1,0 +1,137 @@
+package directory
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
+)
+
+// An id that was deleted can be put again as soon as its Delete is answered
+// (specification 1.10). Its tombstone tells who is new from what is late: who is new
+// names the generation that was deleted.
+
+// delete leaves a tombstone and has every copy dropped.
+func (s *Shard) delete(o *object, r Request) {
+	switch {
+	case s.deletes.has(r): // a late copy
+		s.reply(r, o.buried())
+		return
+	case o.rec.State == Deleted && o.rec.Origin == r.From && o.rec.OriginNum == r.Num:
+		s.reply(r, o.buried())
+		return
+	case o.rec.State == Deleted, o.rec.State == Unbound:
+		s.deletes.add(r.From, r.Num, s.now)
+		s.reply(r, o.buried())
+		return
+	}
+	old := o.rec
+	s.commit(o, Record{Object: old.Object, State: Deleted, Gen: old.Gen, Origin: r.From, OriginNum: r.Num}, func() {
+		told := o.holders
+		o.holders, o.leases = nil, nil
+		s.pushUngone(o, old, PushDrop, old.Gen)
+		for _, h := range told {
+			if planted.On(planted.DeleteKeepsCopies) {
+				break
+			}
+			s.push(o, h.node, PushDrop)
+		}
+		s.reply(r, o.buried())
+		s.awaited(o)
+		for _, w := range o.waiters {
+			s.reject(w, o, phalanx.ErrDeleted, "it was deleted")
+		}
+		o.waiters = nil
+		s.recreate(o)
+		s.notify(o)
+	})
+}
+
+// buried answers a Delete: what has been deleted, whatever was put since.
+func (o *object) buried() Result {
+	if gen := o.rec.deletedGen(); !gen.IsZero() {
+		return Result{State: Deleted, Gen: gen}
+	}
+	return Result{}
+}
+
+// putAgain binds a deleted id for r once no member has a copy any more: until then
+// somebody could read what was deleted.
+func (s *Shard) putAgain(o *object, r Request, bind func()) {
+	if s.cleared(o) || planted.On(planted.BindBesideOldCopies) {
+		bind()
+		return
+	}
+	s.waitFor(&o.creators, r, o)
+}
+
+// cleared reports whether all members have told that they have dropped what was deleted.
+func (s *Shard) cleared(o *object) bool {
+	for _, p := range o.pushes {
+		if p.Order == PushDrop {
+			return false
+		}
+	}
+	return len(s.warming) == 0
+}
+
+// clear goes on with those who want to put o again, once they can.
+func (s *Shard) clear(o *object) {
+	if o.rec.State == Deleted && o.change == nil && len(o.creators) > 0 && s.acts() && s.cleared(o) {
+		s.recreate(o)
+	}
+}
+
+// rejectDeleted tells r what was deleted. If r is not late it is asked anew.
+func (s *Shard) rejectDeleted(r Request, o *object) {
+	res := s.rejection(o, phalanx.ErrDeleted, "it was deleted")
+	res.Gen = o.rec.deletedGen()
+	s.reply(r, res)
+}
+
+// deleted reports whether gen was deleted before the present generation was begun.
+func (o *object) deleted(gen phalanx.Generation) bool {
+	return !gen.IsZero() && !o.rec.After.Less(gen)
+}
+
+// deletedGen returns the last generation that was deleted, as far as r tells.
+func (r Record) deletedGen() phalanx.Generation {
+	if r.State == Deleted {
+		return r.Gen
+	}
+	return r.After
+}
+
+// deletes remembers the Deletes that an owner has answered lately: a late copy of one
+// must not delete what was put since. The zero value is empty.
+type deletes struct {
+	until map[asked]time.Duration
+	order []asked // the oldest first
+}
+
+// asked names a request of any object.
+type asked struct {
+	node phalanx.NodeID
+	num  uint64
+}
+
+func (d *deletes) add(node phalanx.NodeID, num uint64, now time.Duration) {
+	for len(d.order) > 0 && d.until[d.order[0]] <= now {
+		delete(d.until, d.order[0])
+		d.order = d.order[1:]
+	}
+	k := asked{node, num}
+	if _, known := d.until[k]; num == 0 || known {
+		return
+	}
+	if d.until == nil {
+		d.until = map[asked]time.Duration{}
+	}
+	d.until[k] = now + endedLife
+	d.order = append(d.order, k)
+}
+
+func (d *deletes) has(r Request) bool {
+	_, known := d.until[asked{r.From, r.Num}]
+	return known
+}
