@@ -45,8 +45,12 @@ func (s *survey) take(i int, r directory.Readiness) []reduce.Event {
 		}
 		s.known[i] = true
 		s.left--
-		if !bound(r.State) {
+		switch {
+		case bound(r.State):
+		case !bound(old.State):
 			out = append(out, reduce.SourceMissing{Source: r.Object, Gen: r.Gen, Kind: goneKind(r.State)})
+		case s.first: // it was final, and nobody had told where it is
+			out = append(out, reduce.SourceGone{Source: r.Object, Gen: old.Gen, Kind: goneKind(r.State)})
 		}
 		if s.first {
 			out = append(out, finalOf(r)...)

@@ -75,3 +75,41 @@ func TestSurveyWaitsForTheHolders(t *testing.T) {
 		}
 	}
 }
+
+// A source is final at an owner that has just taken over, and is deleted before a holder
+// has told. The Reduce must fail at once, as it does if the holder had told before.
+func TestSourceDeletedWhileTheSurveyWaitsForItsHolder(t *testing.T) {
+	for name, ready := range map[string][]directory.Location{"located": {{Node: "a", Complete: true}}, "not yet": nil} {
+		cfg := reduce.Config{Target: "t", Sources: []phalanx.ObjectID{"x", "y"}, Num: 2, Op: phalanx.Sum, Node: "a", Room: 1 << 30, Attempt: 1, Degree: 2}
+		core := reduce.New(cfg)
+		var failed *phalanx.Error
+		step := func(ev reduce.Event) {
+			for _, e := range core.Step(ev) {
+				if f, ok := e.(reduce.Fail); ok {
+					failed = f.Err
+				}
+			}
+		}
+		step(reduce.Start{})
+		step(reduce.Begun{Gen: phalanx.Generation{Epoch: 1, Seq: 9}})
+		s := newSurvey(cfg.Sources)
+		g := phalanx.Generation{Epoch: 1, Seq: 2}
+		for _, r := range []directory.Readiness{
+			{Object: "x", State: directory.Finished, Gen: g, Meta: phalanx.Meta{Size: 8}, Ready: ready},
+			{Object: "x", State: directory.Deleted, Gen: g},
+		} {
+			for _, ev := range s.take(0, r) {
+				t.Logf("%s: %T%+v", name, ev, ev)
+				step(ev)
+			}
+		}
+		if ev := s.end(); ev != nil {
+			step(ev)
+		}
+		if failed == nil {
+			t.Errorf("%s: a source is deleted, and the Reduce waits", name)
+		} else {
+			t.Logf("%s: it fails: %v", name, failed)
+		}
+	}
+}

@@ -68,7 +68,12 @@ func (s *survey) told(r directory.Readiness) {
 		if r.State == directory.Deleted {
 			kind = phalanx.ErrDeleted
 		}
-		s.c.step(reduce.SourceMissing{Source: r.Object, Gen: r.Gen, Kind: kind})
+		switch {
+		case old.State == directory.Unbound || old.State == directory.Deleted:
+			s.c.step(reduce.SourceMissing{Source: r.Object, Gen: r.Gen, Kind: kind})
+		case s.first: // it was final, and nobody had told where it is
+			s.c.step(reduce.SourceGone{Source: r.Object, Gen: old.Gen, Kind: kind})
+		}
 	}
 	if !s.known[i] && s.first {
 		if r.State == directory.Finished && !r.Inline && len(r.Ready) == 0 { // the owner is yet to hear where it is

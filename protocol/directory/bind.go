@@ -109,7 +109,10 @@ func (s *Shard) superseded(o *object, old Record) {
 	if old.State == Deleted {
 		s.deletes.add(old.Origin, old.OriginNum, s.now)
 	} else if o.rec.Origin != old.Origin || o.rec.OriginNum != old.OriginNum { // a late copy of what has bound it binds nothing
-		o.end(old.Origin, old.OriginNum, s.now).turned = true
+		e := o.end(old.Origin, old.OriginNum, s.now)
+		if e.turned = true; old.Run != o.rec.Run {
+			e.run = old.Run
+		}
 	}
 	o.leases, o.lost = nil, false
 	s.awaited(o)

@@ -102,7 +102,7 @@ func (s *Shard) request(r Request) {
 // if there is a copy of it after all, which its holder has not reported yet.
 func binds(r Request) bool {
 	switch r.Body.(type) {
-	case Begin, PutInline, Final, Delete, Announce, Done, Evict, AwaitCopies, Watch:
+	case Begin, PutInline, Final, Abort, Restart, Delete, Announce, Locate, Done, Evict, AwaitCopies, Watch:
 		return true
 	}
 	return false

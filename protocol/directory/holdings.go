@@ -123,19 +123,27 @@ func (s *Shard) holding(of copied) {
 	if rec.State == Finished && !c.Complete {
 		s.push(o, from, PushFinal)
 	}
-	s.serve(o)
-	s.notify(o)
+	if !o.listing { // else nothing follows before all are listed: the next may be the complete one
+		s.serve(o)
+		s.notify(o)
+	}
 }
 
 // takeCopies takes the copies of o that had to wait, but for those that do not count.
 func (s *Shard) takeCopies(o *object, counts func(copied) bool) {
 	copies := o.copies
-	o.copies = nil
+	if len(copies) == 0 {
+		return
+	}
+	o.copies, o.listing = nil, true
 	for _, of := range copies {
 		if counts(of) {
 			s.holding(of)
 		}
 	}
+	o.listing = false
+	s.serve(o)
+	s.notify(o)
 }
 
 // rebuilt returns the record of an object of a shard that was lost, as a complete

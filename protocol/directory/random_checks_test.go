@@ -79,7 +79,7 @@ func (m *model) check(t *rapid.T) {
 	for _, id := range ids {
 		p, _ := m.replicas[m.view.Owner].Inspect(id)
 		for _, n := range m.view.Members {
-			if c := m.copies[n][id]; c != nil && c.complete && !c.gen.IsZero() && !p.Record.After.Less(c.gen) {
+			if c := m.copies[n][id]; c != nil && c.complete && !c.origin && !c.gen.IsZero() && !p.Record.After.Less(c.gen) {
 				m.fail("(12) %s is put again as %v, and %s has %v, which was deleted", id, p.Record.Gen, n, c.gen)
 			}
 		}

@@ -31,6 +31,7 @@ func TestRandom(t *testing.T) {
 			"tick":     m.tick,
 			"view":     m.change,
 			"die":      m.die,
+			"lose":     m.lose,
 			"silence":  m.silence,
 			"":         m.check,
 		}
@@ -82,8 +83,9 @@ type model struct {
 	pushes   []directory.Push
 	asked    []directory.AskLease
 	shown    map[phalanx.ObjectID]*shown
-	caught   phalanx.NodeID // has caught up in the view's epoch
-	spare    int            // nodes that have joined so far
+	digests  map[phalanx.Generation]phalanx.Digest // of what was final when its shard was lost
+	caught   phalanx.NodeID                        // has caught up in the view's epoch
+	spare    int                                   // nodes that have joined so far
 
 	steps   []stepped
 	effects []string
@@ -104,7 +106,8 @@ var ids = []phalanx.ObjectID{"x", "y"}
 func newModel(t *rapid.T) *model {
 	m := &model{t: t, cfg: directory.Config{InlineLimit: 8, Fanout: rapid.IntRange(1, 2).Draw(t, "fanout")},
 		replicas: map[phalanx.NodeID]*directory.Shard{}, silent: map[phalanx.NodeID]bool{}, nums: map[phalanx.NodeID]uint64{},
-		copies: map[phalanx.NodeID]map[phalanx.ObjectID]*copyOf{}, shown: map[phalanx.ObjectID]*shown{}}
+		copies: map[phalanx.NodeID]map[phalanx.ObjectID]*copyOf{}, shown: map[phalanx.ObjectID]*shown{},
+		digests: map[phalanx.Generation]phalanx.Digest{}}
 	for range 5 {
 		m.join()
 	}
@@ -144,11 +147,21 @@ func (m *model) report() {
 		for _, id := range ids {
 			if c := m.copies[n][id]; c != nil {
 				h.Holdings = append(h.Holdings, directory.Holding{Object: id, Gen: c.gen, Meta: phalanx.Meta{Size: 9}, Complete: c.complete,
-					Pinned: c.complete, Origin: c.origin, Begun: true, Lease: c.lease, Upstream: c.upstream})
+					Digest: m.digest(id, c), Pinned: c.complete, Origin: c.origin, Begun: true, Lease: c.lease, Upstream: c.upstream})
 			}
 		}
 		m.step(m.view.Owner, h)
 	}
+}
+
+// digest returns that of a complete copy, as a node has it.
+func (m *model) digest(id phalanx.ObjectID, c *copyOf) phalanx.Digest {
+	if s := m.of(id); c.complete && s.final == c.gen {
+		return s.digest
+	} else if d, ok := m.digests[c.gen]; c.complete && ok {
+		return d
+	}
+	return phalanx.Digest{}
 }
 
 func (m *model) node(label string) phalanx.NodeID {

@@ -105,3 +105,29 @@ func (m *model) die(t *rapid.T) {
 	}
 	m.configure()
 }
+
+// lose kills owner and backup: another member is the owner, and knows what the others tell.
+func (m *model) lose(t *rapid.T) {
+	m.t = t
+	v := &m.view
+	if v.Backup == "" || rapid.IntRange(0, 3).Draw(t, "really") > 0 {
+		return
+	}
+	dead := []phalanx.NodeID{v.Owner, v.Backup}
+	for _, n := range dead {
+		delete(m.replicas, n)
+	}
+	v.Members = slices.DeleteFunc(slices.Clone(v.Members), func(n phalanx.NodeID) bool { return slices.Contains(dead, n) })
+	for range dead {
+		m.join()
+	}
+	v.Epoch++
+	v.Owner, v.Backup, v.Next, m.caught = v.Members[0], "", v.Members[1], ""
+	for id, s := range m.shown {
+		m.digests[s.final] = s.digest
+		delete(m.shown, id) // what nobody has all of is gone, and what was deleted may be back
+	}
+	v.Rebuild = true
+	m.moved()
+	v.Rebuild = false
+}

@@ -89,6 +89,7 @@ type object struct {
 	queue  []Request // what arrived meanwhile
 	copies []copied  // and what was reported, if nothing was known before
 
+	listing bool          // copies are being taken: nothing follows from one before the next
 	stirred bool          // by the present event
 	unseen  bool          // it is in Shard.unseen
 	news    bool          // there was an event since the last tick that looked at it
@@ -317,5 +318,5 @@ func (o *object) completeCopies(not phalanx.NodeID) int {
 // the holdings of a node that has dropped its copy may still come.
 func (s *Shard) idle(o *object) bool {
 	return o.rec.State == Unbound && len(o.holders)+len(o.leases)+len(o.waiters)+len(o.creators)+
-		len(o.watchers)+len(o.pushes)+len(o.queue)+len(o.over)+len(o.awaiting) == 0 && o.change == nil && !(len(s.warming) > 0 && o.toldGone())
+		len(o.watchers)+len(o.pushes)+len(o.queue)+len(o.copies)+len(o.over)+len(o.awaiting) == 0 && o.change == nil && !(len(s.warming) > 0 && o.toldGone())
 }

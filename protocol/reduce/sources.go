@@ -91,10 +91,6 @@ func (c *Coordinator) ready(ev Ready) {
 	if s == nil || s.deleted && !s.gen.Less(ev.Gen) || ev.Meta.Size == phalanx.UnknownSize || ev.Gen.Less(s.gen) || c.gone[ev.Node] {
 		return
 	}
-	if s.deleted {
-		s.deleted = false
-		c.deleted--
-	}
 	if s.gen.Less(ev.Gen) {
 		c.sourceReset(s.id, ev.Gen)
 	}
@@ -201,6 +197,10 @@ func (c *Coordinator) sourceReset(id phalanx.ObjectID, gen phalanx.Generation) {
 		return
 	}
 	s.gen, s.holders, s.arrival, s.stalled = gen, nil, 0, false
+	if s.deleted { // it is put again
+		s.deleted = false
+		c.deleted--
+	}
 	c.changed(s)
 	if p := c.placeOf(s); p != nil && !p.final {
 		c.empty(p, LostReset, "")
