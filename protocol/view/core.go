@@ -39,6 +39,8 @@ type Core struct {
 	voter    *voter        // nil until raft's first message, or Boot
 	election election
 	alarm    alarm
+	promise  promise
+	forming  *forming // not nil while this node forms the cluster anew
 	lead     *leading // Invariant: not nil exactly while raft says that this node leads
 }
 
@@ -105,6 +107,12 @@ func (c *Core) Step(ev Event) []Effect {
 		c.hearBeat(ev.From, ev.Beat)
 	case HearReply:
 		c.hearReply(ev.From, ev.Reply)
+	case Recover:
+		c.startForming(ev.Force)
+	case HearHalt:
+		c.hearHalt(ev.From, ev.Halt)
+	case HearHalted:
+		c.hearHalted(ev.From, ev.Halted)
 	}
 	c.settle()
 	out := c.out
@@ -123,7 +131,13 @@ func (c *Core) boot() {
 		return
 	}
 	c.view.Cluster = c.cfg.Self.ID
-	c.bootVoter()
+	c.bootVoter(state{View: View{
+		Cluster: c.cfg.Self.ID,
+		Common:  c.cfg.Common,
+		Voters:  []phalanx.NodeID{c.cfg.Self.ID},
+		Shards:  make([]Shard, c.cfg.Shards),
+	}}, 1)
+	c.voter.booted = true // there was no leader before
 	c.campaign()
 	c.settle()
 	c.propose(Propose{Command: AddMember{Member: c.cfg.Self, Common: c.cfg.Common}})
@@ -139,11 +153,15 @@ func (c *Core) tick(ev Tick) {
 	c.watchMajority(ev.Suspects, hung)
 	c.retry()
 	c.goOn()
-	if c.lead != nil {
+	c.tickForming()
+	switch {
+	case c.halted():
+	case c.lead != nil:
 		c.tickLeader()
 		return
+	default:
+		c.tickElection()
 	}
-	c.tickElection()
 	if c.member && c.now-c.beat >= c.cfg.HeartbeatEvery {
 		c.sendBeat()
 	}
@@ -161,6 +179,16 @@ func (c *Core) learn(ev Learn) {
 	}
 	if err := ev.View.Common.Admit(c.cfg.Common); err != nil {
 		c.reject(ev.From, err)
+		return
+	}
+	switch form := ev.View.Form(); {
+	case form < c.view.Form():
+		c.push(ev.From) // it does not know yet that the cluster was formed anew
+		return
+	case form > c.view.Form():
+		c.enterForm(ev.View)
+	case ev.View.Former != c.view.Former && c.view.Number > 0:
+		c.reject(ev.From, fmt.Errorf("%s and %s have formed the cluster anew at the same time, by force: end one of the two", c.view.Former, ev.View.Former))
 		return
 	}
 	if ev.Term > 0 && ev.View.Has(ev.From) {
@@ -237,8 +265,15 @@ func (c *Core) receive(ev Receive) {
 		c.reject(ev.From, errors.New("this node is in no cluster yet"))
 		return
 	}
-	m, err := open(c.view.Cluster, ev.Data)
-	if err == nil {
+	form, m, err := open(c.view, ev.Data)
+	switch {
+	case err != nil:
+	case form < c.view.Form():
+		c.push(ev.From)
+	case form > c.view.Form():
+		c.askForView(ev.From)
+	case c.halted():
+	default:
 		err = c.stepVoter(ev.From, m)
 	}
 	if err != nil {

@@ -21,8 +21,15 @@ func (v View) String() string {
 	for _, s := range v.Shards {
 		shards = append(shards, s.String())
 	}
-	return fmt.Sprintf("view %d: members %s; voters %s; shards %s",
-		v.Number, list(members), list(v.Voters), list(shards))
+	text := fmt.Sprintf("view %s: members %s; voters %s; shards %s", Numbered(v.Number), list(members), list(v.Voters), list(shards))
+	if len(v.Missing) > 0 {
+		missing := make([]phalanx.NodeID, len(v.Missing))
+		for i, m := range v.Missing {
+			missing[i] = m.ID
+		}
+		text += "; missing " + list(missing)
+	}
+	return text
 }
 
 // String returns "epoch:owner/backup+next", and after an "!" the epoch that
@@ -95,13 +102,25 @@ func (e Forward) String() string {
 	}
 	return fmt.Sprintf("forward %s: %v", e.To, e.Command)
 }
-func (e Publish) String() string { return fmt.Sprintf("publish %v", e.View) }
-func (e Lease) String() string   { return fmt.Sprintf("lease until %v", e.Until) }
-func (e Lead) String() string    { return fmt.Sprintf("%s leads term %d", name(e.Leader), e.Term) }
-func (e Fenced) String() string  { return "fenced" }
-func (e Settled) String() string { return fmt.Sprintf("settled: %v", e.Command) }
-func (e GaveUp) String() string  { return fmt.Sprintf("gave up: %v", e.Command) }
-func (e Reject) String() string  { return fmt.Sprintf("reject %s: %v", e.From, e.Err) }
+func (e SendHalt) String() string {
+	if e.Halt.Release {
+		return fmt.Sprintf("release %s: form=%d", e.To, e.Halt.Form)
+	}
+	return fmt.Sprintf("halt %s: form=%d stamp=%v", e.To, e.Halt.Form, e.Halt.Stamp)
+}
+func (e SendHalted) String() string {
+	h := e.Halted
+	return fmt.Sprintf("halted %s: form=%d stamp=%v why=%d promised=%d to=%s term=%d view=%d", e.To, h.Form, h.Stamp, h.Why, h.Promised, name(h.To), h.Term, h.View.Number)
+}
+func (e Formed) String() string    { return fmt.Sprintf("formed view %s", Numbered(e.View.Number)) }
+func (e NotFormed) String() string { return fmt.Sprintf("not formed: %v", e.Err) }
+func (e Publish) String() string   { return fmt.Sprintf("publish %v", e.View) }
+func (e Lease) String() string     { return fmt.Sprintf("lease until %v", e.Until) }
+func (e Lead) String() string      { return fmt.Sprintf("%s leads term %d", name(e.Leader), e.Term) }
+func (e Fenced) String() string    { return "fenced" }
+func (e Settled) String() string   { return fmt.Sprintf("settled: %v", e.Command) }
+func (e GaveUp) String() string    { return fmt.Sprintf("gave up: %v", e.Command) }
+func (e Reject) String() string    { return fmt.Sprintf("reject %s: %v", e.From, e.Err) }
 
 func name(id phalanx.NodeID) string {
 	if id == "" {
@@ -112,7 +131,7 @@ func name(id phalanx.NodeID) string {
 
 // String describes this node's part in the decisions.
 func (c *Core) String() string {
-	s := fmt.Sprintf("view %d, %s leads term %d", c.view.Number, name(c.leader), c.term)
+	s := fmt.Sprintf("view %s, %s leads term %d", Numbered(c.view.Number), name(c.leader), c.term)
 	if c.voter == nil {
 		return s
 	}

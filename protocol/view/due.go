@@ -16,7 +16,7 @@ func (c *Core) Due() time.Duration {
 	switch {
 	case c.fenced:
 		return forever
-	case !c.member || len(c.own) > 0 || c.election.on:
+	case !c.member || len(c.own) > 0 || c.election.on || c.forming != nil:
 		return soon
 	case c.lead != nil:
 		if len(c.lead.held) > 0 {

@@ -73,6 +73,25 @@ type (
 	// long as it is needed: the host only notes it.
 	GaveUp struct{ Command Command }
 
+	// SendHalt asks to bring Halt to the member To, as HearHalt.
+	SendHalt struct {
+		To   phalanx.NodeID
+		Halt Halt
+	}
+
+	// SendHalted asks to bring Halted to the member To, as HearHalted.
+	SendHalted struct {
+		To     phalanx.NodeID
+		Halted Halted
+	}
+
+	// Formed says that this node, which was told to, has formed the cluster anew. View is
+	// the first of the form.
+	Formed struct{ View View }
+
+	// NotFormed says why it has not.
+	NotFormed struct{ Err *phalanx.Error }
+
 	// Reject says that what From sent was refused and changed nothing.
 	Reject struct {
 		From phalanx.NodeID
@@ -80,15 +99,19 @@ type (
 	}
 )
 
-func (Send) effect()      {}
-func (Push) effect()      {}
-func (SendBeat) effect()  {}
-func (SendReply) effect() {}
-func (Forward) effect()   {}
-func (Publish) effect()   {}
-func (Lease) effect()     {}
-func (Lead) effect()      {}
-func (Fenced) effect()    {}
-func (Settled) effect()   {}
-func (GaveUp) effect()    {}
-func (Reject) effect()    {}
+func (Send) effect()       {}
+func (Push) effect()       {}
+func (SendBeat) effect()   {}
+func (SendReply) effect()  {}
+func (Forward) effect()    {}
+func (Publish) effect()    {}
+func (Lease) effect()      {}
+func (Lead) effect()       {}
+func (Fenced) effect()     {}
+func (Settled) effect()    {}
+func (GaveUp) effect()     {}
+func (SendHalt) effect()   {}
+func (SendHalted) effect() {}
+func (Formed) effect()     {}
+func (NotFormed) effect()  {}
+func (Reject) effect()     {}

@@ -145,4 +145,6 @@ func (c *Core) candidates() []phalanx.NodeID {
 	return all
 }
 
-func (c *Core) canStand() bool { return c.voter != nil && c.lead == nil && c.voter.votes(c.id) }
+func (c *Core) canStand() bool {
+	return !c.halted() && c.voter != nil && c.lead == nil && c.voter.votes(c.id)
+}

@@ -59,6 +59,27 @@ type (
 		Now  time.Duration
 	}
 
+	// Recover asks this node to form the cluster anew from the members that live, since
+	// the majority of the voters is lost for good. Force: however few answer.
+	Recover struct {
+		Force bool
+		Now   time.Duration
+	}
+
+	// HearHalt brings what a node asks that forms the cluster anew.
+	HearHalt struct {
+		From phalanx.NodeID
+		Halt Halt
+		Now  time.Duration
+	}
+
+	// HearHalted brings the answer to that.
+	HearHalted struct {
+		From   phalanx.NodeID
+		Halted Halted
+		Now    time.Duration
+	}
+
 	// HearReply brings the answer to a heartbeat.
 	HearReply struct {
 		From  phalanx.NodeID
@@ -89,3 +110,6 @@ func (e Propose) at() time.Duration    { return e.Now }
 func (e PeerBroken) at() time.Duration { return e.Now }
 func (e HearBeat) at() time.Duration   { return e.Now }
 func (e HearReply) at() time.Duration  { return e.Now }
+func (e Recover) at() time.Duration    { return e.Now }
+func (e HearHalt) at() time.Duration   { return e.Now }
+func (e HearHalted) at() time.Duration { return e.Now }

@@ -23,6 +23,8 @@ type leading struct {
 	leases  map[phalanx.NodeID]time.Duration // no lease that this leader gave ends later
 	held    []held
 
+	reminded time.Duration // when the missing were last told that there is a later view
+
 	wanted   []phalanx.NodeID // the voters to which is to be changed; nil: the present ones
 	wantedAt time.Duration    // since when
 }
@@ -58,7 +60,7 @@ func (c *Core) observe() {
 		return
 	}
 	c.lead = &leading{
-		term: term, since: c.now, beat: never,
+		term: term, since: c.now, beat: never, reminded: never,
 		contact: map[uint64]time.Duration{},
 		acked:   map[phalanx.NodeID]uint64{},
 		pushed:  map[phalanx.NodeID]time.Duration{},
@@ -81,6 +83,7 @@ func (c *Core) tickLeader() {
 		c.askVoters()
 		c.seek()
 	}
+	c.remindMissing()
 	for _, m := range c.view.Members {
 		if at, ok := c.lead.pushed[m.ID]; m.ID != c.cfg.Self.ID && c.lead.acked[m.ID] < c.view.Number &&
 			(!ok || c.now-at >= c.cfg.HeartbeatEvery) {

@@ -60,7 +60,7 @@ func (c *Core) renew() {
 }
 
 func (c *Core) extend(until time.Duration) {
-	if until > c.lease && until > c.now && c.member && !c.fenced {
+	if until > c.lease && until > c.now && c.member && !c.fenced && !c.halted() {
 		c.lease = until
 		c.emit(Lease{Until: until})
 		c.foundMajority()
@@ -126,6 +126,14 @@ func (c *Core) memberIDs() []phalanx.NodeID {
 
 func (c *Core) hearBeat(from phalanx.NodeID, beat Beat) {
 	known := c.view.Has(from)
+	switch form := formOf(beat.View); {
+	case form > c.view.Form():
+		c.askForView(from)
+		return
+	case form < c.view.Form():
+		c.push(from)
+		return
+	}
 	if c.lead == nil || !known {
 		if !known || beat.View < c.view.Number {
 			c.push(from)
@@ -139,7 +147,7 @@ func (c *Core) hearBeat(from phalanx.NodeID, beat Beat) {
 		c.push(from)
 	}
 	valid := c.majority() + c.cfg.LeaseFor - c.now
-	if valid <= 0 || c.condemned(from) || !c.voter.current(l.term) {
+	if valid <= 0 || c.halted() || c.condemned(from) || !c.voter.current(l.term) {
 		return
 	}
 	l.leases[from] = max(l.leases[from], c.now+valid)
@@ -151,6 +159,9 @@ func (c *Core) hearBeat(from phalanx.NodeID, beat Beat) {
 func (c *Core) hearReply(from phalanx.NodeID, r Reply) {
 	if r.Term < c.term || c.lead != nil && r.Term <= c.lead.term || r.Stamp > c.now || r.Valid > c.cfg.LeaseFor || !c.view.Has(from) {
 		return
+	}
+	if formOf(r.View) != c.view.Form() {
+		return // a lease of the majority of another form
 	}
 	c.heed(from, r.Term)
 	if c.view.Number >= r.View {

@@ -203,6 +203,10 @@ func (w *network) carry(n *node, e Effect) {
 		w.send(n.id, e.To, func(now time.Duration) Event { return HearBeat{From: n.id, Beat: e.Beat, Now: now} })
 	case SendReply:
 		w.send(n.id, e.To, func(now time.Duration) Event { return HearReply{From: n.id, Reply: e.Reply, Now: now} })
+	case SendHalt:
+		w.send(n.id, e.To, func(now time.Duration) Event { return HearHalt{From: n.id, Halt: e.Halt, Now: now} })
+	case SendHalted:
+		w.send(n.id, e.To, func(now time.Duration) Event { return HearHalted{From: n.id, Halted: e.Halted, Now: now} })
 	case Forward:
 		w.send(n.id, e.To, func(now time.Duration) Event {
 			return Propose{From: n.id, Relayed: e.Relayed, Command: e.Command, Now: now}

@@ -45,7 +45,7 @@ func runScript(t *testing.T, path string) {
 
 func decisive(e Effect) bool {
 	switch e.(type) {
-	case Send, Push, SendBeat, SendReply, Lease:
+	case Send, Push, SendBeat, SendReply, SendHalt, SendHalted, Lease:
 		return false
 	}
 	return true
@@ -108,6 +108,8 @@ func script(t *testing.T, w *network, d *datadriven.TestData) string {
 		for i := range d.CmdArgs[1:] {
 			n.suspects = append(n.suspects, arg(1+i))
 		}
+	case "recover": // recover NODE [force]
+		w.step(w.node(arg(0)), func(now time.Duration) Event { return Recover{Force: d.HasArg("force"), Now: now} })
 	case "hang":
 		w.node(arg(0)).hung = true
 	case "resume":
@@ -129,7 +131,7 @@ func script(t *testing.T, w *network, d *datadriven.TestData) string {
 			} else if n.lease > w.now {
 				state = fmt.Sprintf(" lease for %v", n.lease-w.now)
 			}
-			fmt.Fprintf(&b, "%s: view %d, leader %s%s\n", n.id, n.View().Number, name(n.Leader()), state)
+			fmt.Fprintf(&b, "%s: view %s, leader %s%s\n", n.id, Numbered(n.View().Number), name(n.Leader()), state)
 		}
 		v := w.newest()
 		for i, s := range v.Shards {

@@ -36,6 +36,7 @@ func (s state) apply(cmd Command) (state, bool) {
 			v.Left = v.Number + 1
 		}
 		cmd.Member.Leaving = false
+		v.found(cmd.Member.ID)
 		v.Members = append(v.Members, cmd.Member)
 	case RemoveMember:
 		s.remove(cmd.Node)

@@ -104,7 +104,7 @@ func TestOtherClustersAreKeptApart(t *testing.T) {
 	two.boot("b#1")
 	a, b := one.node("a#1"), two.node("b#1")
 	before := EncodeView(a.View())
-	data := seal("b#1", &raftpb.Message{Type: raftpb.MsgVote.Enum(), From: new(raftID("b#1")), To: new(raftID("a#1")), Term: new(uint64(9))})
+	data := seal(View{Cluster: "b#1"}, &raftpb.Message{Type: raftpb.MsgVote.Enum(), From: new(raftID("b#1")), To: new(raftID("a#1")), Term: new(uint64(9))})
 	for _, ev := range []Event{Receive{From: "b#1", Data: data}, Learn{From: "b#1", Term: 9, View: b.View()}} {
 		out := a.Step(ev)
 		if len(out) != 1 {
@@ -205,7 +205,7 @@ func FuzzReceive(f *testing.F) {
 		w := fuzzed(nil)
 		m := new(raftpb.Message)
 		if sealed && proto.Unmarshal(data, m) == nil {
-			data = seal("a#1", m)
+			data = seal(View{Cluster: "a#1"}, m)
 		}
 		for _, n := range slices.Clone(w.nodes) {
 			for _, from := range w.nodes {

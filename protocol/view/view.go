@@ -36,7 +36,7 @@ type Shard struct {
 // View is the membership and the shard table at one time. It is immutable: who
 // gets one must not change what its slices hold.
 type View struct {
-	Number  uint64
+	Number  uint64           // see number.go
 	Cluster phalanx.NodeID   // who booted the cluster; tells it from every other one
 	Common  Common           // of all its members
 	Members []Member         // in joining order, oldest first
@@ -48,6 +48,12 @@ type View struct {
 	// when all others were leaving; 0: none of that has happened. What a leaving member was told by an older
 	// view does not count any more.
 	Left uint64
+
+	// Former has formed the cluster anew: it made the first view of this form; "" in the
+	// first. Missing are the members of earlier forms that it did not reach, and in whose
+	// name no node has come since.
+	Former  phalanx.NodeID `json:",omitempty"`
+	Missing []Member       `json:",omitempty"`
 }
 
 // Common is what all members of a cluster have in common from the beginning. Nodes that
@@ -142,7 +148,7 @@ func (v View) living(voters []phalanx.NodeID) []phalanx.NodeID {
 
 // clone returns a view that can be changed without changing v.
 func (v View) clone() View {
-	v.Members, v.Voters, v.Shards = slices.Clone(v.Members), slices.Clone(v.Voters), slices.Clone(v.Shards)
+	v.Members, v.Voters, v.Shards, v.Missing = slices.Clone(v.Members), slices.Clone(v.Voters), slices.Clone(v.Shards), slices.Clone(v.Missing)
 	return v
 }
 
@@ -155,6 +161,10 @@ func (v View) valid() error {
 		return errors.New("the view has no shards")
 	case len(v.Voters) == 0:
 		return errors.New("the view has no voters")
+	case v.Number > maxNumber:
+		return fmt.Errorf("no view has the number %d", v.Number)
+	case (v.Form() == 0) != (v.Former == "") || len(v.Missing) > maxMissing:
+		return fmt.Errorf("the view %s cannot have been formed by %q, with %d missing", Numbered(v.Number), v.Former, len(v.Missing))
 	}
 	seen := map[phalanx.NodeID]bool{}
 	for _, m := range v.Members {

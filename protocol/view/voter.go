@@ -35,24 +35,18 @@ func (c *Core) newVoter(log *raft.MemoryStorage) *voter {
 	return &voter{node: node, log: log, conf: &raftpb.ConfState{}}
 }
 
-// bootVoter makes this node the only voter of a new cluster. The log begins
-// with a snapshot, so that all nodes start from the same number of shards.
-func (c *Core) bootVoter() {
-	first := state{View: View{
-		Cluster: c.cfg.Self.ID,
-		Common:  c.cfg.Common,
-		Voters:  []phalanx.NodeID{c.cfg.Self.ID},
-		Shards:  make([]Shard, c.cfg.Shards),
-	}}
+// bootVoter makes this node the only voter of a new group, of a new cluster or a new form.
+// The log begins with a snapshot, so that all nodes start from the same state.
+func (c *Core) bootVoter(first state, term uint64) {
 	conf := &raftpb.ConfState{Voters: []uint64{c.id}}
 	log := raft.NewMemoryStorage()
 	must(log.ApplySnapshot(&raftpb.Snapshot{
-		Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: conf},
+		Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(term), ConfState: conf},
 		Data:     encode(first),
 	}))
-	must(log.SetHardState(&raftpb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}))
+	must(log.SetHardState(&raftpb.HardState{Term: new(term), Commit: new(uint64(1))}))
 	c.voter = c.newVoter(log)
-	c.voter.conf, c.voter.state, c.voter.applied, c.voter.booted = conf, first, 1, true
+	c.voter.conf, c.voter.state, c.voter.applied = conf, first, 1
 }
 
 // stepVoter gives raft a message that from sent.
@@ -162,7 +156,7 @@ func (c *Core) send(m *raftpb.Message) {
 	if m.GetType() == raftpb.MsgHeartbeat {
 		stamp(m, c.now)
 	}
-	c.emit(Send{To: to, Data: seal(c.view.Cluster, m)})
+	c.emit(Send{To: to, Data: seal(c.view, m)})
 }
 
 func (c *Core) restore(s *raftpb.Snapshot) {

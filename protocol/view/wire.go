@@ -10,44 +10,51 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/phalanx-go/phalanx"
 )
 
-// A raft message travels as the hash of the cluster's name, the hash of the
-// rest, and the message. The first keeps clusters apart that use an address one
-// after the other, the second keeps damaged bytes from raft, which would panic.
-const envelope = 16
+// A raft message travels as the hash of the cluster's name, the form of the cluster and a
+// hash of who has formed it, the hash of the rest, and the message. The first keeps clusters
+// apart that use an address one after the other. The second keeps a group of an earlier form
+// from this one. The third keeps damaged bytes from raft, which would panic.
+const envelope = 24
 
 var marshal = proto.MarshalOptions{Deterministic: true}
 
-func seal(cluster phalanx.NodeID, m *raftpb.Message) []byte {
+func seal(v View, m *raftpb.Message) []byte {
 	body, err := marshal.Marshal(m)
 	if err != nil {
 		panic(fmt.Sprintf("view: a raft message that cannot be encoded: %v", err))
 	}
 	data := make([]byte, envelope, envelope+len(body))
-	binary.BigEndian.PutUint64(data, fnv(cluster))
-	binary.BigEndian.PutUint64(data[8:], fnv(body))
+	binary.BigEndian.PutUint64(data, fnv(v.Cluster))
+	binary.BigEndian.PutUint32(data[8:], uint32(v.Form()))
+	binary.BigEndian.PutUint32(data[12:], uint32(fnv(v.Former)))
+	binary.BigEndian.PutUint64(data[16:], fnv(body))
 	return append(data, body...)
 }
 
-func open(cluster phalanx.NodeID, data []byte) (*raftpb.Message, error) {
+// open returns the message in data, which came to a node with the view v, and the form to
+// which it belongs.
+func open(v View, data []byte) (Form, *raftpb.Message, error) {
 	if len(data) < envelope {
-		return nil, errors.New("it is too short")
+		return 0, nil, errors.New("it is too short")
 	}
-	if binary.BigEndian.Uint64(data) != fnv(cluster) {
-		return nil, errors.New("it belongs to another cluster")
+	if binary.BigEndian.Uint64(data) != fnv(v.Cluster) {
+		return 0, nil, errors.New("it belongs to another cluster")
+	}
+	form, former := Form(binary.BigEndian.Uint32(data[8:])), binary.BigEndian.Uint32(data[12:])
+	if form == v.Form() && former != uint32(fnv(v.Former)) {
+		return 0, nil, errors.New("it belongs to another form of this cluster")
 	}
 	body := data[envelope:]
-	if binary.BigEndian.Uint64(data[8:]) != fnv(body) {
-		return nil, errors.New("its checksum is wrong")
+	if binary.BigEndian.Uint64(data[16:]) != fnv(body) {
+		return 0, nil, errors.New("its checksum is wrong")
 	}
 	m := new(raftpb.Message)
 	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	return m, nil
+	return form, m, nil
 }
 
 // check says why m, which came from from, must not be given to to's raft, whose
