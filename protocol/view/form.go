@@ -55,8 +55,11 @@ type forming struct {
 
 // startForming begins to form the cluster anew, or says why not.
 func (c *Core) startForming(force bool) {
-	if c.forming != nil {
-		c.forming.force = c.forming.force || force
+	if f := c.forming; f != nil {
+		if force && !f.force {
+			f.force = true
+			c.takeForm(c.latestForm())
+		}
 		return
 	}
 	switch {
@@ -68,7 +71,7 @@ func (c *Core) startForming(force bool) {
 		return
 	}
 	c.forming = &forming{force: force, begun: c.now}
-	if c.promise.to == c.cfg.Self.ID && c.promise.form > c.view.Form() {
+	if p := c.promise; p.to == c.cfg.Self.ID && p.form > c.view.Form() && p.form.forced() == force {
 		c.askToHalt(c.promise.form) // it has asked before
 		return
 	}
@@ -77,7 +80,7 @@ func (c *Core) startForming(force bool) {
 
 // takeForm asks all members to halt for a later form than latest.
 func (c *Core) takeForm(latest Form) {
-	form, err := latest.after(c.cfg.Self.ID)
+	form, err := latest.after(c.cfg.Self.ID, c.forming.force)
 	if err != nil {
 		c.notFormed(phalanx.ErrRefused, c.cfg.Self.ID, err)
 		return

@@ -16,7 +16,9 @@ import (
 //	 `------- form --------------'
 //
 // The round rises with each forming. The tag is of the node that forms: two nodes that form
-// at the same time, out of each other's reach, make different forms, and one prevails.
+// at the same time, out of each other's reach, make different forms, and one prevails. Its
+// highest bit is 0 if the operator used force: a form for which most members have halted
+// prevails over one that few have made.
 const (
 	counterBits = 32
 	tagBits     = 10
@@ -42,12 +44,22 @@ func (f Form) first(before uint64) uint64 {
 }
 
 // after returns the form that by makes where the cluster was in f.
-func (f Form) after(by phalanx.NodeID) (Form, error) {
+func (f Form) after(by phalanx.NodeID, force bool) (Form, error) {
 	if f.Round() >= maxRounds {
 		return 0, fmt.Errorf("the cluster was formed anew %d times, which is the most: start it anew", maxRounds)
 	}
-	return Form(f.Round()+1)<<tagBits | Form(fnv(by)&(1<<tagBits-1)), nil
+	tag := Form(mix(fnv(by)) & (unforced - 1))
+	if !force {
+		tag |= unforced
+	}
+	return Form(f.Round()+1)<<tagBits | tag, nil
 }
+
+// unforced is the highest bit of a tag.
+const unforced = 1 << (tagBits - 1)
+
+// forced reports whether the operator used force.
+func (f Form) forced() bool { return f&unforced == 0 }
 
 // Numbered returns a view's number for people: its counter, and how often the cluster had
 // been formed anew, if it was.
