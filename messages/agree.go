@@ -10,7 +10,7 @@ import (
 )
 
 // AgreeToProto returns what an effect of from's view core asks to be sent, and
-// to whom: a Raft, PushView, Beat, BeatReply or Forward. It returns no message
+// to whom: a Raft, PushView, Beat, BeatReply, Halt, Halted or Forward. It returns no message
 // for effects that are carried out locally.
 func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m proto.Message) {
 	switch e := e.(type) {
@@ -23,6 +23,12 @@ func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m prot
 	case view.SendReply:
 		return e.To, &BeatReply{From: string(from), Term: e.Reply.Term, View: e.Reply.View, Stamp: int64(e.Reply.Stamp),
 			Valid: int64(e.Reply.Valid)}
+	case view.SendHalt:
+		return e.To, &Halt{From: string(from), Form: uint32(e.Halt.Form), Stamp: int64(e.Halt.Stamp), Release: e.Halt.Release}
+	case view.SendHalted:
+		h := e.Halted
+		return e.To, &Halted{From: string(from), Form: uint32(h.Form), Stamp: int64(h.Stamp), Why: uint32(h.Why), Promised: uint32(h.Promised),
+			To: string(h.To), Term: h.Term, View: ViewToProto(h.View), Gone: fromStrings(h.Gone)}
 	case view.Forward:
 		return e.To, &Forward{From: string(from), Relayed: e.Relayed, Command: CommandToProto(e.Command)}
 	}
@@ -43,6 +49,10 @@ func CarriedToProto(to phalanx.NodeID, m proto.Message) *Carried {
 		c.Message = &Carried_View{m}
 	case *Forward:
 		c.Message = &Carried_Forward{m}
+	case *Halt:
+		c.Message = &Carried_Halt{m}
+	case *Halted:
+		c.Message = &Carried_Halted{m}
 	}
 	return c
 }
@@ -63,6 +73,10 @@ func CarriedFromProto(c *Carried) (to, by phalanx.NodeID, m proto.Message, err e
 		m = c.View
 	case *Carried_Forward:
 		m = c.Forward
+	case *Carried_Halt:
+		m = c.Halt
+	case *Carried_Halted:
+		m = c.Halted
 	default:
 		f.missing("carried.message")
 	}
@@ -95,6 +109,16 @@ func (f *fields) agree(m proto.Message, now time.Duration) view.Event {
 	case *BeatReply:
 		return view.HearReply{From: f.node("beat_reply.from", m.GetFrom()), Now: now, Reply: view.Reply{Term: m.GetTerm(),
 			View: m.GetView(), Stamp: time.Duration(m.GetStamp()), Valid: time.Duration(m.GetValid())}}
+	case *Halt:
+		return view.HearHalt{From: f.node("halt.from", m.GetFrom()), Now: now,
+			Halt: view.Halt{Form: view.Form(m.GetForm()), Stamp: time.Duration(m.GetStamp()), Release: m.GetRelease()}}
+	case *Halted:
+		if m.GetWhy() > uint32(view.MaxHaltRefusal) {
+			f.bad("halted.why", "there is no reason %d", m.GetWhy())
+		}
+		return view.HearHalted{From: f.node("halted.from", m.GetFrom()), Now: now, Halted: view.Halted{Form: view.Form(m.GetForm()),
+			Stamp: time.Duration(m.GetStamp()), Why: view.HaltRefusal(m.GetWhy()), Promised: view.Form(m.GetPromised()),
+			To: f.maybeNode("halted.to", m.GetTo()), Term: m.GetTerm(), View: f.view(m.GetView()), Gone: f.nodes("halted.gone", m.GetGone())}}
 	case *Forward:
 		return view.Propose{From: f.node("forward.from", m.GetFrom()), Relayed: m.GetRelayed(),
 			Command: f.command(m.GetCommand()), Now: now}

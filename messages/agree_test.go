@@ -59,6 +59,12 @@ func TestAgreeCrosses(t *testing.T) {
 	agrees(t, func(from phalanx.NodeID, e view.SendReply, now time.Duration) (phalanx.NodeID, view.Event) {
 		return e.To, view.HearReply{From: from, Reply: e.Reply, Now: now}
 	})
+	agrees(t, func(from phalanx.NodeID, e view.SendHalt, now time.Duration) (phalanx.NodeID, view.Event) {
+		return e.To, view.HearHalt{From: from, Halt: e.Halt, Now: now}
+	})
+	agrees(t, func(from phalanx.NodeID, e view.SendHalted, now time.Duration) (phalanx.NodeID, view.Event) {
+		return e.To, view.HearHalted{From: from, Halted: e.Halted, Now: now}
+	})
 	agrees(t, func(from phalanx.NodeID, e view.Forward, now time.Duration) (phalanx.NodeID, view.Event) {
 		return e.To, view.Propose{From: from, Relayed: e.Relayed, Command: e.Command, Now: now}
 	})
@@ -85,6 +91,8 @@ func TestWhatIsSentIsCarried(t *testing.T) {
 	carries[view.SendBeat](t)
 	carries[view.SendReply](t)
 	carries[view.Forward](t)
+	carries[view.SendHalt](t)
+	carries[view.SendHalted](t)
 	for _, m := range []proto.Message{&Carried{To: "a#1"}, &JoinRequest{}, nil} {
 		if _, _, _, err := CarriedFromProto(wire(t, CarriedToProto("b#1", m))); err == nil {
 			t.Errorf("a %T is carried", m)
@@ -93,7 +101,7 @@ func TestWhatIsSentIsCarried(t *testing.T) {
 }
 
 func TestLocalEffectsAreNotSent(t *testing.T) {
-	for _, e := range []view.Effect{view.Publish{}, view.Lease{}, view.Lead{}, view.Fenced{}, view.Settled{}, view.GaveUp{}, view.Reject{}} {
+	for _, e := range []view.Effect{view.Publish{}, view.Lease{}, view.Lead{}, view.Fenced{}, view.Settled{}, view.GaveUp{}, view.Reject{}, view.Formed{}, view.NotFormed{}} {
 		if to, m := AgreeToProto("a#1", e); to != "" || m != nil {
 			t.Errorf("%T goes to %q as %v", e, to, m)
 		}

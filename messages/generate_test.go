@@ -41,6 +41,7 @@ func config() rapid.MakeConfig {
 			reflect.TypeFor[directory.State]():   upTo(directory.Deleted),
 			reflect.TypeFor[directory.Order]():   upTo(directory.PushSpare),
 			reflect.TypeFor[directory.Maker]():   upTo(directory.ByReduce),
+			reflect.TypeFor[view.HaltRefusal]():  upTo(view.MaxHaltRefusal),
 			reflect.TypeFor[reduce.Reason]():     upTo(reduce.LostUnheld),
 			reflect.TypeFor[phalanx.Op]():        boxed(rapid.Map(id(1), func(s string) phalanx.Op { return phalanx.Op(s) })),
 			reflect.TypeFor[view.Command]():      boxed(rapid.Custom(command)),
@@ -82,6 +83,7 @@ var optionalFields = map[reflect.Type][]string{
 	reflect.TypeFor[directory.Holding]():    {"Upstream"},
 	reflect.TypeFor[directory.List]():       {"After"},
 	reflect.TypeFor[view.Shard]():           {"Owner", "Backup", "Next"},
+	reflect.TypeFor[view.Halted]():          {"To"},
 	reflect.TypeFor[reduce.Peer]():          {"Node"},
 	reflect.TypeFor[reduce.Child]():         {"Node", "Source"},
 }
@@ -146,7 +148,8 @@ func aView(t *rapid.T) view.View {
 	return view.View{Number: rapid.Uint64().Draw(t, "number"), Cluster: anyOf[phalanx.NodeID]().Draw(t, "cluster"),
 		Members: rapid.SliceOfN(anyOf[view.Member](), 0, 5).Draw(t, "members"),
 		Voters:  rapid.SliceOfN(anyOf[phalanx.NodeID](), 0, 3).Draw(t, "voters"),
-		Shards:  rapid.SliceOfN(anyOf[view.Shard](), 1, 8).Draw(t, "shards")}
+		Shards:  rapid.SliceOfN(anyOf[view.Shard](), 1, 8).Draw(t, "shards"),
+		Former:  phalanx.NodeID(id(0).Draw(t, "former")), Left: rapid.Uint64().Draw(t, "left"), Missing: rapid.SliceOfN(anyOf[view.Member](), 0, 3).Draw(t, "missing")}
 }
 
 // normal returns v with nil for every empty slice, which nothing that crosses

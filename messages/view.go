@@ -38,9 +38,12 @@ func CommonFromProto(m *Common) view.Common { return view.Common{Name: m.GetName
 // ViewToProto returns v as a message.
 func ViewToProto(v view.View) *View {
 	m := &View{Number: v.Number, Left: v.Left, Cluster: string(v.Cluster), Common: CommonToProto(v.Common), Voters: fromStrings(v.Voters),
-		Members: make([]*Member, len(v.Members)), Shards: make([]*Shard, len(v.Shards))}
+		Former: string(v.Former), Members: make([]*Member, len(v.Members)), Shards: make([]*Shard, len(v.Shards))}
 	for i, member := range v.Members {
 		m.Members[i] = MemberToProto(member)
+	}
+	for _, member := range v.Missing {
+		m.Missing = append(m.Missing, MemberToProto(member))
 	}
 	for i, s := range v.Shards {
 		m.Shards[i] = &Shard{Epoch: s.Epoch, Owner: string(s.Owner), Backup: string(s.Backup), Next: string(s.Next), LostAt: s.LostAt}
@@ -61,9 +64,12 @@ func (f *fields) view(m *View) view.View {
 		f.missing("view.shards")
 	}
 	v := view.View{Number: m.GetNumber(), Left: m.GetLeft(), Cluster: f.node("view.cluster", m.GetCluster()), Common: CommonFromProto(m.GetCommon()),
-		Voters: f.nodes("view.voters", m.GetVoters())}
+		Voters: f.nodes("view.voters", m.GetVoters()), Former: f.maybeNode("view.former", m.GetFormer())}
 	for _, member := range m.GetMembers() {
 		v.Members = append(v.Members, f.member("view.member", member))
+	}
+	for _, member := range m.GetMissing() {
+		v.Missing = append(v.Missing, f.member("view.missing", member))
 	}
 	for _, s := range m.GetShards() {
 		v.Shards = append(v.Shards, view.Shard{Epoch: s.GetEpoch(), Owner: f.maybeNode("shard.owner", s.GetOwner()),

@@ -246,6 +246,8 @@ type View struct {
 	Shards        []*Shard               `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
 	Left          uint64                 `protobuf:"varint,6,opt,name=left,proto3" json:"left,omitempty"` // the number of the view since which what members hand over counts
 	Common        *Common                `protobuf:"bytes,7,opt,name=common,proto3" json:"common,omitempty"`
+	Former        string                 `protobuf:"bytes,8,opt,name=former,proto3" json:"former,omitempty"`   // who has formed the cluster anew, if somebody has
+	Missing       []*Member              `protobuf:"bytes,9,rep,name=missing,proto3" json:"missing,omitempty"` // then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +327,20 @@ func (x *View) GetLeft() uint64 {
 func (x *View) GetCommon() *Common {
 	if x != nil {
 		return x.Common
+	}
+	return nil
+}
+
+func (x *View) GetFormer() string {
+	if x != nil {
+		return x.Former
+	}
+	return ""
+}
+
+func (x *View) GetMissing() []*Member {
+	if x != nil {
+		return x.Missing
 	}
 	return nil
 }
@@ -1176,6 +1192,184 @@ func (x *BeatReply) GetValid() int64 {
 	return 0
 }
 
+// Halt asks a member to halt, as its sender forms the cluster anew.
+type Halt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	Form          uint32                 `protobuf:"varint,2,opt,name=form,proto3" json:"form,omitempty"`
+	Stamp         int64                  `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`     // on the clock of the sender
+	Release       bool                   `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"` // it need not halt any more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Halt) Reset() {
+	*x = Halt{}
+	mi := &file_messages_view_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Halt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Halt) ProtoMessage() {}
+
+func (x *Halt) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_view_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Halt.ProtoReflect.Descriptor instead.
+func (*Halt) Descriptor() ([]byte, []int) {
+	return file_messages_view_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Halt) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Halt) GetForm() uint32 {
+	if x != nil {
+		return x.Form
+	}
+	return 0
+}
+
+func (x *Halt) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *Halt) GetRelease() bool {
+	if x != nil {
+		return x.Release
+	}
+	return false
+}
+
+// Halted answers a Halt.
+type Halted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	Form          uint32                 `protobuf:"varint,2,opt,name=form,proto3" json:"form,omitempty"`   // of the Halt
+	Stamp         int64                  `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"` // likewise
+	Why           uint32                 `protobuf:"varint,4,opt,name=why,proto3" json:"why,omitempty"`     // it does not halt; view.HaltRefusal
+	Promised      uint32                 `protobuf:"varint,5,opt,name=promised,proto3" json:"promised,omitempty"`
+	To            string                 `protobuf:"bytes,6,opt,name=to,proto3" json:"to,omitempty"`
+	Term          uint64                 `protobuf:"varint,7,opt,name=term,proto3" json:"term,omitempty"`
+	View          *View                  `protobuf:"bytes,8,opt,name=view,proto3" json:"view,omitempty"`
+	Gone          []string               `protobuf:"bytes,9,rep,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Halted) Reset() {
+	*x = Halted{}
+	mi := &file_messages_view_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Halted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Halted) ProtoMessage() {}
+
+func (x *Halted) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_view_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Halted.ProtoReflect.Descriptor instead.
+func (*Halted) Descriptor() ([]byte, []int) {
+	return file_messages_view_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Halted) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Halted) GetForm() uint32 {
+	if x != nil {
+		return x.Form
+	}
+	return 0
+}
+
+func (x *Halted) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *Halted) GetWhy() uint32 {
+	if x != nil {
+		return x.Why
+	}
+	return 0
+}
+
+func (x *Halted) GetPromised() uint32 {
+	if x != nil {
+		return x.Promised
+	}
+	return 0
+}
+
+func (x *Halted) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Halted) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Halted) GetView() *View {
+	if x != nil {
+		return x.View
+	}
+	return nil
+}
+
+func (x *Halted) GetGone() []string {
+	if x != nil {
+		return x.Gone
+	}
+	return nil
+}
+
 // Carried is a message about the view that a member is to bring to another one, to which
 // the link of its sender fails. By is the member that has brought it.
 type Carried struct {
@@ -1189,6 +1383,8 @@ type Carried struct {
 	//	*Carried_Raft
 	//	*Carried_View
 	//	*Carried_Forward
+	//	*Carried_Halt
+	//	*Carried_Halted
 	Message       isCarried_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1196,7 +1392,7 @@ type Carried struct {
 
 func (x *Carried) Reset() {
 	*x = Carried{}
-	mi := &file_messages_view_proto_msgTypes[17]
+	mi := &file_messages_view_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1404,7 @@ func (x *Carried) String() string {
 func (*Carried) ProtoMessage() {}
 
 func (x *Carried) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[17]
+	mi := &file_messages_view_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1417,7 @@ func (x *Carried) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Carried.ProtoReflect.Descriptor instead.
 func (*Carried) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{17}
+	return file_messages_view_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Carried) GetTo() string {
@@ -1290,6 +1486,24 @@ func (x *Carried) GetForward() *Forward {
 	return nil
 }
 
+func (x *Carried) GetHalt() *Halt {
+	if x != nil {
+		if x, ok := x.Message.(*Carried_Halt); ok {
+			return x.Halt
+		}
+	}
+	return nil
+}
+
+func (x *Carried) GetHalted() *Halted {
+	if x != nil {
+		if x, ok := x.Message.(*Carried_Halted); ok {
+			return x.Halted
+		}
+	}
+	return nil
+}
+
 type isCarried_Message interface {
 	isCarried_Message()
 }
@@ -1314,6 +1528,14 @@ type Carried_Forward struct {
 	Forward *Forward `protobuf:"bytes,7,opt,name=forward,proto3,oneof"`
 }
 
+type Carried_Halt struct {
+	Halt *Halt `protobuf:"bytes,8,opt,name=halt,proto3,oneof"`
+}
+
+type Carried_Halted struct {
+	Halted *Halted `protobuf:"bytes,9,opt,name=halted,proto3,oneof"`
+}
+
 func (*Carried_Beat) isCarried_Message() {}
 
 func (*Carried_Reply) isCarried_Message() {}
@@ -1323,6 +1545,10 @@ func (*Carried_Raft) isCarried_Message() {}
 func (*Carried_View) isCarried_Message() {}
 
 func (*Carried_Forward) isCarried_Message() {}
+
+func (*Carried_Halt) isCarried_Message() {}
+
+func (*Carried_Halted) isCarried_Message() {}
 
 type Forward struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1335,7 +1561,7 @@ type Forward struct {
 
 func (x *Forward) Reset() {
 	*x = Forward{}
-	mi := &file_messages_view_proto_msgTypes[18]
+	mi := &file_messages_view_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1573,7 @@ func (x *Forward) String() string {
 func (*Forward) ProtoMessage() {}
 
 func (x *Forward) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[18]
+	mi := &file_messages_view_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1586,7 @@ func (x *Forward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forward.ProtoReflect.Descriptor instead.
 func (*Forward) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{18}
+	return file_messages_view_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Forward) GetFrom() string {
@@ -1397,7 +1623,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_messages_view_proto_msgTypes[19]
+	mi := &file_messages_view_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1635,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_view_proto_msgTypes[19]
+	mi := &file_messages_view_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1648,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_messages_view_proto_rawDescGZIP(), []int{19}
+	return file_messages_view_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Suspicion) GetFrom() string {
@@ -1473,7 +1699,7 @@ const file_messages_view_proto_rawDesc = "" +
 	"\alost_at\x18\x05 \x01(\x04R\x06lostAt\"0\n" +
 	"\x06Common\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04wire\x18\x02 \x01(\tR\x04wire\"\xe0\x01\n" +
+	"\x04wire\x18\x02 \x01(\tR\x04wire\"\xa3\x02\n" +
 	"\x04View\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12)\n" +
@@ -1481,7 +1707,9 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x06voters\x18\x04 \x03(\tR\x06voters\x12&\n" +
 	"\x06shards\x18\x05 \x03(\v2\x0e.phalanx.ShardR\x06shards\x12\x12\n" +
 	"\x04left\x18\x06 \x01(\x04R\x04left\x12'\n" +
-	"\x06common\x18\a \x01(\v2\x0f.phalanx.CommonR\x06common\"\x97\x02\n" +
+	"\x06common\x18\a \x01(\v2\x0f.phalanx.CommonR\x06common\x12\x16\n" +
+	"\x06former\x18\b \x01(\tR\x06former\x12)\n" +
+	"\amissing\x18\t \x03(\v2\x0f.phalanx.MemberR\amissing\"\x97\x02\n" +
 	"\vViewCommand\x123\n" +
 	"\n" +
 	"add_member\x18\x01 \x01(\v2\x12.phalanx.AddMemberH\x00R\taddMember\x12<\n" +
@@ -1537,7 +1765,22 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x12\n" +
 	"\x04view\x18\x03 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05stamp\x18\x04 \x01(\x03R\x05stamp\x12\x14\n" +
-	"\x05valid\x18\x05 \x01(\x03R\x05valid\"\x81\x02\n" +
+	"\x05valid\x18\x05 \x01(\x03R\x05valid\"^\n" +
+	"\x04Halt\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
+	"\x04form\x18\x02 \x01(\rR\x04form\x12\x14\n" +
+	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\x12\x18\n" +
+	"\arelease\x18\x04 \x01(\bR\arelease\"\xcf\x01\n" +
+	"\x06Halted\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
+	"\x04form\x18\x02 \x01(\rR\x04form\x12\x14\n" +
+	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\rR\x03why\x12\x1a\n" +
+	"\bpromised\x18\x05 \x01(\rR\bpromised\x12\x0e\n" +
+	"\x02to\x18\x06 \x01(\tR\x02to\x12\x12\n" +
+	"\x04term\x18\a \x01(\x04R\x04term\x12!\n" +
+	"\x04view\x18\b \x01(\v2\r.phalanx.ViewR\x04view\x12\x12\n" +
+	"\x04gone\x18\t \x03(\tR\x04gone\"\xd1\x02\n" +
 	"\aCarried\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12#\n" +
@@ -1545,7 +1788,9 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x05reply\x18\x04 \x01(\v2\x12.phalanx.BeatReplyH\x00R\x05reply\x12#\n" +
 	"\x04raft\x18\x05 \x01(\v2\r.phalanx.RaftH\x00R\x04raft\x12'\n" +
 	"\x04view\x18\x06 \x01(\v2\x11.phalanx.PushViewH\x00R\x04view\x12,\n" +
-	"\aforward\x18\a \x01(\v2\x10.phalanx.ForwardH\x00R\aforwardB\t\n" +
+	"\aforward\x18\a \x01(\v2\x10.phalanx.ForwardH\x00R\aforward\x12#\n" +
+	"\x04halt\x18\b \x01(\v2\r.phalanx.HaltH\x00R\x04halt\x12)\n" +
+	"\x06halted\x18\t \x01(\v2\x0f.phalanx.HaltedH\x00R\x06haltedB\t\n" +
 	"\amessage\"g\n" +
 	"\aForward\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x18\n" +
@@ -1569,7 +1814,7 @@ func file_messages_view_proto_rawDescGZIP() []byte {
 	return file_messages_view_proto_rawDescData
 }
 
-var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_messages_view_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_messages_view_proto_goTypes = []any{
 	(*Member)(nil),        // 0: phalanx.Member
 	(*Shard)(nil),         // 1: phalanx.Shard
@@ -1588,39 +1833,45 @@ var file_messages_view_proto_goTypes = []any{
 	(*PushView)(nil),      // 14: phalanx.PushView
 	(*Beat)(nil),          // 15: phalanx.Beat
 	(*BeatReply)(nil),     // 16: phalanx.BeatReply
-	(*Carried)(nil),       // 17: phalanx.Carried
-	(*Forward)(nil),       // 18: phalanx.Forward
-	(*Suspicion)(nil),     // 19: phalanx.Suspicion
-	(*Error)(nil),         // 20: phalanx.Error
+	(*Halt)(nil),          // 17: phalanx.Halt
+	(*Halted)(nil),        // 18: phalanx.Halted
+	(*Carried)(nil),       // 19: phalanx.Carried
+	(*Forward)(nil),       // 20: phalanx.Forward
+	(*Suspicion)(nil),     // 21: phalanx.Suspicion
+	(*Error)(nil),         // 22: phalanx.Error
 }
 var file_messages_view_proto_depIdxs = []int32{
 	0,  // 0: phalanx.View.members:type_name -> phalanx.Member
 	1,  // 1: phalanx.View.shards:type_name -> phalanx.Shard
 	2,  // 2: phalanx.View.common:type_name -> phalanx.Common
-	5,  // 3: phalanx.ViewCommand.add_member:type_name -> phalanx.AddMember
-	6,  // 4: phalanx.ViewCommand.remove_member:type_name -> phalanx.RemoveMember
-	7,  // 5: phalanx.ViewCommand.leaving:type_name -> phalanx.LeavingMember
-	8,  // 6: phalanx.ViewCommand.in_sync:type_name -> phalanx.InSync
-	10, // 7: phalanx.ViewCommand.drop:type_name -> phalanx.DropReplica
-	0,  // 8: phalanx.AddMember.member:type_name -> phalanx.Member
-	2,  // 9: phalanx.AddMember.common:type_name -> phalanx.Common
-	9,  // 10: phalanx.InSync.shards:type_name -> phalanx.Synced
-	0,  // 11: phalanx.JoinRequest.member:type_name -> phalanx.Member
-	2,  // 12: phalanx.JoinRequest.common:type_name -> phalanx.Common
-	3,  // 13: phalanx.JoinReply.view:type_name -> phalanx.View
-	20, // 14: phalanx.JoinReply.error:type_name -> phalanx.Error
-	3,  // 15: phalanx.PushView.view:type_name -> phalanx.View
-	15, // 16: phalanx.Carried.beat:type_name -> phalanx.Beat
-	16, // 17: phalanx.Carried.reply:type_name -> phalanx.BeatReply
-	13, // 18: phalanx.Carried.raft:type_name -> phalanx.Raft
-	14, // 19: phalanx.Carried.view:type_name -> phalanx.PushView
-	18, // 20: phalanx.Carried.forward:type_name -> phalanx.Forward
-	4,  // 21: phalanx.Forward.command:type_name -> phalanx.ViewCommand
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	0,  // 3: phalanx.View.missing:type_name -> phalanx.Member
+	5,  // 4: phalanx.ViewCommand.add_member:type_name -> phalanx.AddMember
+	6,  // 5: phalanx.ViewCommand.remove_member:type_name -> phalanx.RemoveMember
+	7,  // 6: phalanx.ViewCommand.leaving:type_name -> phalanx.LeavingMember
+	8,  // 7: phalanx.ViewCommand.in_sync:type_name -> phalanx.InSync
+	10, // 8: phalanx.ViewCommand.drop:type_name -> phalanx.DropReplica
+	0,  // 9: phalanx.AddMember.member:type_name -> phalanx.Member
+	2,  // 10: phalanx.AddMember.common:type_name -> phalanx.Common
+	9,  // 11: phalanx.InSync.shards:type_name -> phalanx.Synced
+	0,  // 12: phalanx.JoinRequest.member:type_name -> phalanx.Member
+	2,  // 13: phalanx.JoinRequest.common:type_name -> phalanx.Common
+	3,  // 14: phalanx.JoinReply.view:type_name -> phalanx.View
+	22, // 15: phalanx.JoinReply.error:type_name -> phalanx.Error
+	3,  // 16: phalanx.PushView.view:type_name -> phalanx.View
+	3,  // 17: phalanx.Halted.view:type_name -> phalanx.View
+	15, // 18: phalanx.Carried.beat:type_name -> phalanx.Beat
+	16, // 19: phalanx.Carried.reply:type_name -> phalanx.BeatReply
+	13, // 20: phalanx.Carried.raft:type_name -> phalanx.Raft
+	14, // 21: phalanx.Carried.view:type_name -> phalanx.PushView
+	20, // 22: phalanx.Carried.forward:type_name -> phalanx.Forward
+	17, // 23: phalanx.Carried.halt:type_name -> phalanx.Halt
+	18, // 24: phalanx.Carried.halted:type_name -> phalanx.Halted
+	4,  // 25: phalanx.Forward.command:type_name -> phalanx.ViewCommand
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_messages_view_proto_init() }
@@ -1636,12 +1887,14 @@ func file_messages_view_proto_init() {
 		(*ViewCommand_InSync)(nil),
 		(*ViewCommand_Drop)(nil),
 	}
-	file_messages_view_proto_msgTypes[17].OneofWrappers = []any{
+	file_messages_view_proto_msgTypes[19].OneofWrappers = []any{
 		(*Carried_Beat)(nil),
 		(*Carried_Reply)(nil),
 		(*Carried_Raft)(nil),
 		(*Carried_View)(nil),
 		(*Carried_Forward)(nil),
+		(*Carried_Halt)(nil),
+		(*Carried_Halted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1649,7 +1902,7 @@ func file_messages_view_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_view_proto_rawDesc), len(file_messages_view_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

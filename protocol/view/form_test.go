@@ -114,7 +114,7 @@ func (w *formWorld) after(n *node, ev Event, out []Effect) {
 				w.leaders[key] = n.id
 			}
 		case Lease:
-			if n.halted() {
+			if now < n.promise.until {
 				w.fail("%s has promised to halt, and has a lease", n.id)
 			}
 			if r, ok := ev.(HearReply); ok && formOf(r.Reply.View) != n.View().Form() {
@@ -133,10 +133,14 @@ func (w *formWorld) after(n *node, ev Event, out []Effect) {
 			w.latest = max(w.latest, e.View.Form())
 		case NotFormed:
 			w.count.Refused++
+		case SendHalted:
+			if e.Halted.Why == Halts && n.lease > now {
+				w.fail("%s halts for %s, and has a lease for %v", n.id, e.To, n.lease-now)
+			}
 		case Fenced:
 			w.count.Fenced++
 		case Send:
-			if n.halted() {
+			if now < n.promise.until {
 				if r, ok := ev.(Receive); ok {
 					w.fail("%s has promised to halt, and answers %s with %v", n.id, Describe(r.Data), e)
 				}
