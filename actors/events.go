@@ -81,6 +81,16 @@ type (
 		Took time.Duration `json:"took_ns"` // since it was lost
 	}
 
+	// ViewFormed says that By has formed the cluster anew, as an operator has told it, without
+	// the Missing members. What they alone had is lost, and LostShards shards of the
+	// directory are rebuilt from the copies of objects that are left.
+	ViewFormed struct {
+		View       uint64           `json:"view"`
+		By         phalanx.NodeID   `json:"by"`
+		Missing    []phalanx.NodeID `json:"missing"` // not to be changed
+		LostShards int              `json:"lost_shards"`
+	}
+
 	// NodeDown says that Node was removed without having left.
 	NodeDown struct {
 		Node  phalanx.NodeID `json:"node"`
@@ -321,7 +331,7 @@ type (
 var kinds = func() map[string]Event {
 	all := map[string]Event{}
 	for _, e := range []Event{
-		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeTrusted{}, NodeDown{}, NodeFenced{}, NodeRejoined{}, ClusterMet{}, MajorityLost{}, MajorityFound{},
+		NodeJoined{}, NodeLeft{}, NodeSuspected{}, NodeTrusted{}, NodeDown{}, NodeFenced{}, NodeRejoined{}, ClusterMet{}, MajorityLost{}, MajorityFound{}, ViewFormed{},
 		SenderLost{}, TransferResumed{}, ObjectLost{}, ObjectReplaced{},
 		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
 		ShardMoved{}, ShardLost{}, ShardWarm{}, MessageUnsendable{},

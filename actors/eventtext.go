@@ -18,6 +18,7 @@ func (NodeRejoined) Kind() string      { return "NodeRejoined" }
 func (ClusterMet) Kind() string        { return "ClusterMet" }
 func (MajorityLost) Kind() string      { return "MajorityLost" }
 func (MajorityFound) Kind() string     { return "MajorityFound" }
+func (ViewFormed) Kind() string        { return "ViewFormed" }
 func (NodeDown) Kind() string          { return "NodeDown" }
 func (SenderLost) Kind() string        { return "SenderLost" }
 func (TransferResumed) Kind() string   { return "TransferResumed" }
@@ -94,6 +95,14 @@ func MissingVoters(voters, missing []phalanx.NodeID) string {
 
 func (e MajorityFound) String() string {
 	return fmt.Sprintf("the majority of the voters is found (view %d)%s", e.View, after(e.Took))
+}
+
+func (e ViewFormed) String() string {
+	names := make([]string, len(e.Missing))
+	for i, id := range e.Missing {
+		names[i] = string(id)
+	}
+	return fmt.Sprintf("node %s has formed the cluster anew (view %d) without %s; %d shards of the directory are lost", e.By, e.View, strings.Join(names, ", "), e.LostShards)
 }
 
 func (e NodeDown) String() string {

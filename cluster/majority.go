@@ -24,7 +24,7 @@ func (l *life) sees(m view.Majority) {
 	}
 	if before := l.majority.Swap(&m); before == nil {
 		lost := actors.MajorityLost{View: number, Voters: m.Voters, Missing: m.Missing}
-		l.log.Error(lost.String() + "; nothing is decided, and what needs the directory waits or fails, until they are back")
+		l.log.Error(lost.String() + "; nothing is decided, and what needs the directory waits or fails, until they are back; if they never are, the command `phalanx recover` forms the cluster anew from the nodes that live")
 		l.n.system.EventStream.Publish(lost)
 	}
 }

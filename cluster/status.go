@@ -36,6 +36,8 @@ type Status struct {
 	View           uint64
 	Members        []view.Member
 	Voters         []phalanx.NodeID
+	Formed         int              // how often the cluster was formed anew (Recover)
+	Missing        []phalanx.NodeID // members that were missing then, and in whose name no node has come since
 	Unready        error            `json:"-"` // why it cannot be given work: it leaves, was removed, or the majority of the voters is lost; nil if it can
 	MajorityLost   bool             // as this node sees it: nothing is decided
 	MissingVoters  []phalanx.NodeID // while it is: those that this node does not hear of
@@ -60,7 +62,7 @@ func (n *Node) Status() Status {
 	l := n.life.Load()
 	v := *l.view.Load()
 	s := Status{Node: l.id, Cluster: n.cfg.Cluster, Version: Version, Uptime: time.Since(n.started), View: v.Number, Members: v.Members,
-		Voters: v.Voters, Fetching: l.store.Fetching(), Reduces: l.reduces.Running(), Places: l.places.Running(),
+		Voters: v.Voters, Formed: v.Form().Round(), Missing: missing(v), Fetching: l.store.Fetching(), Reduces: l.reduces.Running(), Places: l.places.Running(),
 		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Idle: l.store.Pool.Idle(), Peak: n.budget.Peak(), Directory: l.host.Memory()}}
 	s.Memory.Pinned, s.Memory.Reserved = n.budget.Lasting()
 	s.Memory.Waiting, s.Memory.WaitingBytes = n.budget.Waiting()

@@ -17,6 +17,7 @@ func (l *life) learn(v view.View) {
 	l.client.Learn(v)
 	l.host.Learn(v)
 	l.reporter.Learn(v)
+	l.formedAnew(*old, v)
 	l.tellChanges(*old, v)
 	l.detector.Learn(v)
 	if v.Has(l.id) {

@@ -110,10 +110,16 @@ func (n served) Tree(ctx context.Context, id phalanx.ObjectID) (httpapi.Tree, er
 	return out, nil
 }
 
+// Recover forms the cluster anew from the members that live.
+func (n served) Recover(ctx context.Context, force bool) (httpapi.RecoverResult, error) {
+	r, err := n.Node.Recover(ctx, cluster.RecoverOptions{Force: force})
+	return httpapi.RecoverResult{View: r.View, Members: r.Members, Missing: r.Missing, LostShards: r.LostShards}, err
+}
+
 // Status returns what the node is doing.
 func (n served) Status() httpapi.Status {
 	s := n.Node.Status()
-	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters,
+	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters, Formed: s.Formed, MissingMembers: s.Missing,
 		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Idle: s.Memory.Idle, Peak: s.Memory.Peak, Directory: s.Memory.Directory,
 			Waiting: s.Memory.Waiting, WaitingBytes: s.Memory.WaitingBytes},
 		Objects: s.Objects, Complete: s.Complete, Pinned: s.Pinned, Evictions: s.Evictions, Fetching: s.Fetching, Reduces: s.Reduces, Places: s.Places,

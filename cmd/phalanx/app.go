@@ -106,7 +106,7 @@ They take -o json, and exit with the codes of ` + "`phalanx help exit-codes`.",
 	cmd.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "how to print: text or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", completeWords("text", "json")) // it was just added
 	cmd.AddGroup(&cobra.Group{ID: nodes, Title: "Nodes:"}, &cobra.Group{ID: objects, Title: "Objects:"}, &cobra.Group{ID: looks, Title: "Looking:"})
-	cmd.AddCommand(a.nodeCommand(), a.devCommand(), a.demoCommand(), a.soakCommand(), a.configCommand(),
+	cmd.AddCommand(a.nodeCommand(), a.devCommand(), a.demoCommand(), a.soakCommand(), a.recoverCommand(), a.configCommand(),
 		a.putCommand(), a.getCommand(), a.rmCommand(), a.lsCommand(), a.statCommand(), a.prefetchCommand(), a.reduceCommand(),
 		a.statusCommand(), a.eventsCommand(), a.treeCommand(), a.barrierCommand(), a.groupCommand(), a.benchCommand(), a.versionCommand(), exitCodesTopic())
 	return cmd

@@ -117,6 +117,9 @@ func (b *bed) step(t *testing.T, d *datadriven.TestData) string {
 			names = append(names, e.Name())
 		}
 		return strings.Join(names, "\n") + "\n"
+	case "formed": // the node is in a cluster that was formed anew
+		b.node.Info.View, b.node.Info.Formed, b.node.Info.MissingMembers = 1<<42|5<<32|17, 1, []phalanx.NodeID{"n7#7", "n8#8"}
+		return ""
 	case "barriers":
 		b.node.Bars = someBarriers()
 		return ""

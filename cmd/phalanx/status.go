@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/phalanx-go/phalanx/internal/httpapi"
+	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -54,7 +55,7 @@ func report(w io.Writer, s httpapi.Status) {
 	fmt.Fprintf(w, "reduces    %d run here, %d places\n", s.Reduces, s.Places)
 	fmt.Fprintf(w, "traffic    %s sent, %s received; %d streams were told that this node is busy\n", formatSize(int64(s.BytesSent)), formatSize(int64(s.BytesReceived)), s.StreamsBusy)
 	fmt.Fprintf(w, "directory  %d shards owned, %d backed up, %d requests\n", s.ShardsOwned, s.ShardsBackedUp, s.Requests)
-	fmt.Fprintf(w, "view %d, %d members:\n", s.View, len(s.Members))
+	fmt.Fprintf(w, "view %s, %d members:\n", view.Numbered(s.View), len(s.Members))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, m := range s.Members {
 		role := "member"
@@ -70,4 +71,7 @@ func report(w io.Writer, s httpapi.Status) {
 		fmt.Fprintf(t, "  %s\t%s\tcontrol %s\tdata %s\n", m.Node, role, m.Control, m.Data)
 	}
 	_ = t.Flush() // to memory
+	if len(s.MissingMembers) > 0 {
+		fmt.Fprintf(w, "formed anew without, and not back: %s\n", joinNodes(s.MissingMembers))
+	}
 }

@@ -179,6 +179,25 @@ func (s *Server) prefetch(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+func (s *Server) recover(w http.ResponseWriter, r *http.Request) error {
+	const op = "recover"
+	var req RecoverRequest
+	ctx, cancel, err := s.posted(w, r, op, &req)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	res, err := s.node.Recover(ctx, req.Force)
+	if errors.Is(err, phalanx.ErrRefused) {
+		return &refusal{http.StatusConflict, err} // of the cluster as it is, no peer has failed
+	}
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, res)
+	return nil
+}
+
 // members returns the members that are called names: a name without an
 // incarnation is the one that lives now. No names are all members.
 func (s *Server) members(names []phalanx.NodeID) ([]phalanx.NodeID, error) {

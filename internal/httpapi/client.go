@@ -312,6 +312,16 @@ func (c *Client) Prefetch(ctx context.Context, p PrefetchRequest) (done Prefetch
 	return done, err
 }
 
+// Recover has a node form the cluster anew from the members that live.
+func (c *Client) Recover(ctx context.Context, r RecoverRequest) (res RecoverResult, err error) {
+	timeout, err := parseTimeout("recover", "timeout", r.Timeout, 0)
+	if err != nil {
+		return res, err
+	}
+	err = c.post(ctx, request{op: "recover", path: "/v1/recover"}, timeout, r, &res)
+	return res, err
+}
+
 // PutOptions are the optional arguments of Put.
 type PutOptions struct {
 	DType   string

@@ -40,6 +40,8 @@ type Node interface {
 	// Groups returns the groups of the cluster, and with an error what the members that
 	// answer see of them.
 	Groups(ctx context.Context) ([]group.Status, error)
+	// Recover forms the cluster anew from the members that live.
+	Recover(ctx context.Context, force bool) (RecoverResult, error)
 	Status() Status
 	// Events returns what happens from now on, until ctx ends.
 	Events(ctx context.Context) <-chan actors.Event

@@ -41,7 +41,7 @@ var outcomes = []Outcome{
 	{phalanx.ErrUnknownOp, http.StatusNotImplemented, 14, "an op that is not registered on the node that is named"},
 	{phalanx.ErrFenced, http.StatusServiceUnavailable, 15, "this node was removed from the cluster and joins again"},
 	{phalanx.ErrClosed, http.StatusServiceUnavailable, 16, "this node has left the cluster"},
-	{phalanx.ErrRefused, http.StatusBadGateway, 17, "a peer does not speak to this node"},
+	{phalanx.ErrRefused, http.StatusBadGateway, 17, "a peer does not speak to this node; or the cluster does not need what was asked (`recover`)"},
 	{phalanx.ErrLost, http.StatusGone, 18, "the object was final, but every complete copy is gone; put it again"},
 	{phalanx.ErrRevoked, http.StatusConflict, 19, "the group that it belongs to was revoked; go on in another one"},
 	{phalanx.ErrFailed, http.StatusBadGateway, 20, "a member of the group that takes part has failed"},

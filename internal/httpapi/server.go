@@ -183,6 +183,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle(http.MethodPost, "/v1/gather", "gather", s.gather)
 	handle(http.MethodPost, "/v1/prefetch", "prefetch", s.prefetch)
 	handle(http.MethodPost, "/v1/bench", "bench", s.bench)
+	handle(http.MethodPost, "/v1/recover", "recover", s.recover)
 	handle(http.MethodGet, "/v1/status", "status", s.status)
 	handle(http.MethodGet, "/v1/events", "events", s.events)
 	handle(http.MethodGet, "/livez", "livez", s.livez)

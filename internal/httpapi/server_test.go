@@ -437,6 +437,16 @@ func TestCalls(t *testing.T) {
 	if err != nil || tree.Kind != "broadcast" || len(tree.Nodes) != 1 || tree.Edges == nil {
 		t.Errorf("tree: %+v, %v", tree, err)
 	}
+	if _, err := b.client.Recover(ctx, httpapi.RecoverRequest{}); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "missing: n2#2") {
+		t.Errorf("recover: %v", err)
+	}
+	if f, err := b.client.Recover(ctx, httpapi.RecoverRequest{Force: true, Timeout: "5s"}); err != nil || f.View != 1<<52-1 || len(f.Members) != 1 || len(f.Missing) != 1 || f.LostShards != 2 {
+		t.Errorf("recover: %+v, %v", f, err)
+	}
+	b.node.Fail = &phalanx.Error{Op: "recover", Node: "n2#2", Kind: phalanx.ErrRefused, Err: errors.New("it hears the majority of the voters")}
+	refused, said := b.do(t, "POST", "/v1/recover", "{}")
+	wantError(t, refused, said, 409, phalanx.ErrRefused, "it hears the majority")
+	b.node.Fail = nil
 	st, err := b.client.Status(ctx)
 	if err != nil || st.Node != "n1#1" || st.Memory.Cap != 1<<30 || len(st.Members) != 2 {
 		t.Errorf("status: %+v, %v", st, err)

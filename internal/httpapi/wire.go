@@ -154,9 +154,11 @@ type (
 		View           uint64           `json:"view"`
 		Members        []Member         `json:"members"`
 		Voters         []phalanx.NodeID `json:"voters"`
-		Unready        *ErrorInfo       `json:"unready,omitempty"`        // why the node cannot be given work; nil if it can
-		MajorityLost   bool             `json:"majority_lost"`            // of the voters, as the node sees it
-		MissingVoters  []phalanx.NodeID `json:"missing_voters,omitempty"` // while it is: those that the node does not hear of
+		Formed         int              `json:"formed,omitempty"`          // how often the cluster was formed anew
+		MissingMembers []phalanx.NodeID `json:"missing_members,omitempty"` // then, in whose name no node has come since
+		Unready        *ErrorInfo       `json:"unready,omitempty"`         // why the node cannot be given work; nil if it can
+		MajorityLost   bool             `json:"majority_lost"`             // of the voters, as the node sees it
+		MissingVoters  []phalanx.NodeID `json:"missing_voters,omitempty"`  // while it is: those that the node does not hear of
 		ShardsOwned    int              `json:"shards_owned"`
 		ShardsBackedUp int              `json:"shards_backed_up"`
 		Memory         Memory           `json:"memory"`
@@ -171,6 +173,21 @@ type (
 		BytesReceived  uint64           `json:"bytes_received"`
 		Requests       uint64           `json:"requests"`     // of this node to directory shards
 		StreamsBusy    uint64           `json:"streams_busy"` // that nodes asked for beyond what one may have from this node
+	}
+
+	// RecoverRequest has the node form the cluster anew from the members that live. Force:
+	// however few answer.
+	RecoverRequest struct {
+		Force   bool   `json:"force,omitempty"`
+		Timeout string `json:"timeout,omitempty"`
+	}
+
+	// RecoverResult says what has come of it.
+	RecoverResult struct {
+		View       uint64           `json:"view"`
+		Members    []phalanx.NodeID `json:"members"`
+		Missing    []phalanx.NodeID `json:"missing"`
+		LostShards int              `json:"lost_shards"`
 	}
 
 	// Member is a node of the view.
@@ -302,6 +319,8 @@ func (r *ReduceRequest) asks() (string, []phalanx.ObjectID) {
 func (r *GatherRequest) asks() (string, []phalanx.ObjectID) { return r.Timeout, r.Sources }
 
 func (r *BenchRequest) asks() (string, []phalanx.ObjectID) { return r.Timeout, nil }
+
+func (r *RecoverRequest) asks() (string, []phalanx.ObjectID) { return r.Timeout, nil }
 
 func (r *PrefetchRequest) asks() (string, []phalanx.ObjectID) {
 	return r.Timeout, []phalanx.ObjectID{r.ID}

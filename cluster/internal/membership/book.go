@@ -1,6 +1,8 @@
 package membership
 
 import (
+	"slices"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -26,6 +28,9 @@ func (b *book) learn(v view.View) {
 	for _, m := range v.Members {
 		b.at[m.ID] = m.Control
 	}
+	for _, m := range v.Missing { // in case they come back
+		b.at[m.ID] = m.Control
+	}
 	b.trim()
 }
 
@@ -40,7 +45,7 @@ func (b *book) heard(node phalanx.NodeID, address string) {
 
 func (b *book) trim() {
 	for len(b.others) > maxOthers {
-		if id := b.others[0]; !b.view.Has(id) {
+		if id := b.others[0]; !b.view.Has(id) && !slices.ContainsFunc(b.view.Missing, func(m view.Member) bool { return m.ID == id }) {
 			delete(b.at, id)
 		}
 		b.others = b.others[1:]

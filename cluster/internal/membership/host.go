@@ -41,9 +41,13 @@ type (
 		replaces phalanx.NodeID
 		err      error
 	}
-	propose struct{ view.Command }
-	broken  struct{ address string }
-	gather  struct{} // some replicas are in sync
+	propose  struct{ view.Command }
+	broken   struct{ address string }
+	formAnew struct {
+		force bool
+		done  chan<- formed // capacity 1
+	}
+	gather struct{} // some replicas are in sync
 )
 
 // host is what outlives an instance of the actor. Only the actor uses it.
@@ -58,6 +62,7 @@ type host struct {
 	begun   time.Duration       // when it asked first to be let in
 	entered bool                // the view has the node, and the core that joins may not know it yet
 	seeds   map[string]answered // what each has said last
+	forming []chan<- formed     // who waits for what comes of a Recover
 
 	// stepping is true while the core is running, and for ever if it panicked.
 	stepping bool
@@ -135,6 +140,9 @@ func (a *instance) Receive(c actor.Context) {
 		a.refused()
 	case propose:
 		a.step(view.Propose{Command: m.Command, Now: now})
+	case formAnew:
+		a.forming = append(a.forming, m.done)
+		a.step(view.Recover{Force: m.force, Now: now})
 	case broken:
 		if node, ok := a.book.member(m.address); ok {
 			a.step(view.PeerBroken{Node: node, Now: now})
@@ -143,7 +151,7 @@ func (a *instance) Receive(c actor.Context) {
 		c.Respond(a.welcome(m))
 	case *messages.Carried:
 		a.bring(m, now)
-	case *messages.Raft, *messages.PushView, *messages.Beat, *messages.BeatReply, *messages.Forward:
+	case *messages.Raft, *messages.PushView, *messages.Beat, *messages.BeatReply, *messages.Halt, *messages.Halted, *messages.Forward:
 		a.hear(c, m.(proto.Message), now)
 	}
 }
@@ -305,6 +313,10 @@ func (h *host) do(e view.Effect) {
 		if cfg.OnMajority != nil {
 			cfg.OnMajority(e)
 		}
+	case view.Formed:
+		h.recovered(formed{view: e.View})
+	case view.NotFormed:
+		h.recovered(formed{err: e.Err})
 	case view.Settled:
 	case view.GaveUp:
 		cfg.Log.WithField(logging.Cause, e.Command).Warn("a change of the view did not come about")

@@ -22,12 +22,13 @@ func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 // node is one of several in this process, whose shards have nothing to copy.
 type node struct {
 	*Membership
-	t      testing.TB
-	sys    *actor.ActorSystem
-	log    *logtest.Hook
-	lazy   bool // its shards never catch up
-	fenced chan bool
-	leased chan struct{} // closed with the first lease
+	t        testing.TB
+	sys      *actor.ActorSystem
+	log      *logtest.Hook
+	lazy     bool // its shards never catch up
+	fenced   chan bool
+	leased   chan struct{}      // closed with the first lease
+	majority chan view.Majority // what it sees of the voters; the first 16
 
 	mu    sync.Mutex
 	panic bool // with the next view
@@ -37,6 +38,7 @@ type node struct {
 	lost  map[string]func(any)              // by the address to which it is sent: this is called instead
 	vias  map[phalanx.NodeID]phalanx.NodeID // who brings what is for whom
 	told  chan<- phalanx.NodeID             // who has brought something
+	down  map[phalanx.NodeID]bool           // whom it suspects
 }
 
 // common is what the nodes that are started next have in common.
@@ -47,8 +49,8 @@ func start(t testing.TB, name string, seeds ...string) *node { return startOf(t,
 func startOf(t testing.TB, name string, incarnation uint64, seeds ...string) *node {
 	t.Helper()
 	log, hook := logtest.NewNullLogger()
-	n := &node{t: t, log: hook, fenced: make(chan bool, 10), leased: make(chan struct{}), clock: actors.NewClock(), sys: actors.NewSystem(name, log),
-		lost: map[string]func(any){}, vias: map[phalanx.NodeID]phalanx.NodeID{}}
+	n := &node{t: t, log: hook, fenced: make(chan bool, 10), leased: make(chan struct{}), majority: make(chan view.Majority, 16), clock: actors.NewClock(), sys: actors.NewSystem(name, log),
+		lost: map[string]func(any){}, vias: map[phalanx.NodeID]phalanx.NodeID{}, down: map[phalanx.NodeID]bool{}}
 	n.sys.ProcessRegistry.RegisterAddressResolver(n.link) // before that of remoting
 	r, err := remoting.Start(n.sys, remoting.Config{Log: log, OnBroken: func(address string, _ error) {
 		n.mu.Lock()
@@ -63,7 +65,7 @@ func startOf(t testing.TB, name string, incarnation uint64, seeds ...string) *no
 	t.Cleanup(r.Stop)
 	m, err := Start(Config{System: n.sys, Remote: r, Seeds: seeds, Shards: 8, Clock: n.clock, Log: log, Common: common,
 		Self:   view.Member{ID: phalanx.MakeNodeID(name, incarnation), Control: r.Address(), Data: "127.0.0.1:1"},
-		OnView: n.onView, OnLease: n.onLease, Via: n.via, OnBrought: n.onBrought, OnFenced: func() { n.fenced <- true }})
+		OnView: n.onView, OnLease: n.onLease, Via: n.via, Suspects: n.suspects, OnMajority: n.onMajority, OnBrought: n.onBrought, OnFenced: func() { n.fenced <- true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +98,26 @@ func (n *node) via(to phalanx.NodeID) (phalanx.NodeID, bool) {
 	defer n.mu.Unlock()
 	by, ok := n.vias[to]
 	return by, ok
+}
+
+// suspect has n suspect another one.
+func (n *node) suspect(other phalanx.NodeID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down[other] = true
+}
+
+func (n *node) suspects(other phalanx.NodeID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.down[other]
+}
+
+func (n *node) onMajority(m view.Majority) {
+	select {
+	case n.majority <- m:
+	default: // nobody looks
+	}
 }
 
 // heard has the members told that bring something to n.

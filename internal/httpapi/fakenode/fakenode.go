@@ -75,6 +75,17 @@ func (n *Node) ID() phalanx.NodeID { return n.Info.Node }
 // Status returns Info.
 func (n *Node) Status() httpapi.Status { return n.Info }
 
+// Recover says that n2#2 is missing, if it may use force.
+func (n *Node) Recover(_ context.Context, force bool) (httpapi.RecoverResult, error) {
+	if n.Fail != nil {
+		return httpapi.RecoverResult{}, n.Fail
+	}
+	if !force {
+		return httpapi.RecoverResult{}, fail("recover", "", phalanx.ErrUnavailable, "1 of 2 members answer, and 2 are needed; missing: n2#2")
+	}
+	return httpapi.RecoverResult{View: 1<<52 - 1, Members: []phalanx.NodeID{n.Info.Node}, Missing: []phalanx.NodeID{"n2#2"}, LostShards: 2}, nil
+}
+
 func fail(op string, id phalanx.ObjectID, kind phalanx.Kind, text string) error {
 	return &phalanx.Error{Op: op, Object: id, Kind: kind, Err: errors.New(text)}
 }
