@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,24 +61,26 @@ func (a *formTally) add(b formTally) {
 // formWorld is a cluster whose nodes suspect those that they do not reach.
 type formWorld struct {
 	*network
-	t       *testing.T
-	seed    int64
-	rng     *rand.Rand
-	count   formTally
-	views   map[uint64]string
-	leaders map[[2]uint64]phalanx.NodeID // by form and term
-	forms   map[Form]bool
-	latest  Form
-	had     map[phalanx.NodeID]View
-	leases  map[phalanx.NodeID]time.Duration // before the step
-	born    int
-	lives   uint64
+	t        *testing.T
+	seed     int64
+	rng      *rand.Rand
+	count    formTally
+	views    map[uint64]string
+	leaders  map[[2]uint64]phalanx.NodeID // by form and term
+	forms    map[Form]bool
+	latest   Form
+	had      map[phalanx.NodeID]View
+	leases   map[phalanx.NodeID]time.Duration // before the step
+	born     int
+	lives    uint64
+	promised map[phalanx.NodeID]promise
+	in       map[phalanx.NodeID]Form // the form in which it has promised that
 }
 
 func newFormWorld(t *testing.T, seed int64, nodes int) *formWorld {
 	rng := rand.New(rand.NewSource(seed))
 	w := &formWorld{network: newNetwork(Config{Shards: 1 + rng.Intn(6), CompactEvery: 4 + rng.Intn(20)}), t: t, seed: seed, rng: rng, count: formTally{Runs: 1},
-		views: map[uint64]string{}, leaders: map[[2]uint64]phalanx.NodeID{}, forms: map[Form]bool{}, had: map[phalanx.NodeID]View{}, leases: map[phalanx.NodeID]time.Duration{}}
+		views: map[uint64]string{}, leaders: map[[2]uint64]phalanx.NodeID{}, forms: map[Form]bool{}, had: map[phalanx.NodeID]View{}, leases: map[phalanx.NodeID]time.Duration{}, promised: map[phalanx.NodeID]promise{}, in: map[phalanx.NodeID]Form{}}
 	w.network.rng, w.drop, w.dup, w.sync = rng, 0.03, 0.03, true
 	w.onStep = w.after
 	w.boot("n0#1")
@@ -134,23 +137,38 @@ func (w *formWorld) after(n *node, ev Event, out []Effect) {
 		case NotFormed:
 			w.count.Refused++
 		case SendHalted:
-			if e.Halted.Why == Halts && n.lease > now {
-				w.fail("%s halts for %s, and has a lease for %v", n.id, e.To, n.lease-now)
+			if e.Halted.Why == Halts {
+				w.halts(n, e.To, e.Halted.Form)
 			}
 		case Fenced:
 			w.count.Fenced++
 		case Send:
-			if now < n.promise.until {
-				if r, ok := ev.(Receive); ok {
-					w.fail("%s has promised to halt, and answers %s with %v", n.id, Describe(r.Data), e)
-				}
+			if _, received := ev.(Receive); now < n.promise.until && (received || strings.HasPrefix(Describe(e.Data), "Vote ")) {
+				w.fail("%s has promised to halt, and sends %v", n.id, e)
 			}
 		}
 	}
 	w.leases[n.id] = n.lease
+	if h, ok := ev.(HearHalt); ok && h.Halt.Release && w.promised[n.id].to == h.From {
+		w.promised[n.id] = promise{form: w.promised[n.id].form}
+	}
 	if n.lease > now && n.alarm.Lost {
 		w.fail("%s has a lease, and takes the majority for lost", n.id)
 	}
+}
+
+// halts checks that n may promise to halt.
+func (w *formWorld) halts(n *node, by phalanx.NodeID, form Form) {
+	now, was := w.now+n.skew, w.promised[n.id]
+	switch {
+	case n.lease > now:
+		w.fail("%s halts for %s, and has a lease for %v", n.id, by, n.lease-now)
+	case now < was.until && was.to != by && n.View().Form() == w.in[n.id]:
+		w.fail("%s halts for %s, and has promised that to %s until %v", n.id, by, was.to, was.until)
+	case form <= n.View().Form() || form < was.form:
+		w.fail("%s halts for form %d, and knows of %d and %d", n.id, form, n.View().Form(), was.form)
+	}
+	w.promised[n.id], w.in[n.id] = promise{to: by, form: form, until: now + haltFor}, n.View().Form()
 }
 
 // formed checks the first view of a form, which n has made of base.
