@@ -40,7 +40,7 @@ var all = []struct {
 	{actors.MajorityLost{View: 7, Voters: []phalanx.NodeID{"a#1", "b#1", "c#1"}, Missing: []phalanx.NodeID{"a#1", "c#1"}}, "the majority of the voters is lost (view 7): nothing is heard of a#1, c#1, 2 of 3"},
 	{actors.MajorityLost{View: 7, Voters: []phalanx.NodeID{"a#1", "b#1", "c#1"}}, "the majority of the voters is lost (view 7): the 3 of them do not agree, although they answer"},
 	{actors.MajorityLost{View: 7, Voters: []phalanx.NodeID{"a#1", "b#1", "c#1"}, Missing: []phalanx.NodeID{"a#1"}}, "the majority of the voters is lost (view 7): nothing is heard of a#1, 1 of 3, and the others do not agree"},
-	{actors.ViewFormed{View: 7, By: "c#1", Missing: []phalanx.NodeID{"a#1", "b#1"}, LostShards: 3}, "node c#1 has formed the cluster anew (view 7) without a#1, b#1; 3 shards of the directory are lost"},
+	{actors.ViewFormed{View: 1<<42 | 5<<32 | 7, By: "c#1", Missing: []phalanx.NodeID{"a#1", "b#1"}, LostShards: 3}, "node c#1 has formed the cluster anew (view 7 of form 1-5) without a#1, b#1; 3 shards of the directory are lost"},
 	{actors.MajorityFound{View: 7, Took: 1234 * time.Millisecond}, "the majority of the voters is found (view 7) after 1.23s"},
 	{actors.ShardMoved{Shard: 3, Epoch: 5, From: "a#1", To: "b#1"}, "shard 3 moved from node a#1 to node b#1 (epoch 5)"},
 	{actors.ShardMoved{Shard: 3, Epoch: 1, To: "b#1"}, "shard 3 is owned by node b#1 (epoch 1)"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
 // Kind returns the name of the type.
@@ -46,8 +47,8 @@ func (ActorRestarted) Kind() string    { return "ActorRestarted" }
 func (ActorStopped) Kind() string      { return "ActorStopped" }
 func (EventsLost) Kind() string        { return "EventsLost" }
 
-func (e NodeJoined) String() string { return fmt.Sprintf("node %s joined (view %d)", e.Node, e.View) }
-func (e NodeLeft) String() string   { return fmt.Sprintf("node %s left (view %d)", e.Node, e.View) }
+func (e NodeJoined) String() string { return fmt.Sprintf("node %s joined (view %s)", e.Node, view.Numbered(e.View)) }
+func (e NodeLeft) String() string   { return fmt.Sprintf("node %s left (view %s)", e.Node, view.Numbered(e.View)) }
 
 func (e NodeSuspected) String() string {
 	if e.Silent > 0 {
@@ -59,7 +60,7 @@ func (e NodeSuspected) String() string {
 func (e NodeTrusted) String() string { return fmt.Sprintf("node %s answers again", e.Node) }
 
 func (e NodeFenced) String() string {
-	return fmt.Sprintf("node %s is no member of the cluster any more (view %d)", e.Node, e.View)
+	return fmt.Sprintf("node %s is no member of the cluster any more (view %s)", e.Node, view.Numbered(e.View))
 }
 
 func (e ClusterMet) String() string {
@@ -71,7 +72,7 @@ func (e NodeRejoined) String() string {
 }
 
 func (e MajorityLost) String() string {
-	return fmt.Sprintf("the majority of the voters is lost (view %d): %s", e.View, MissingVoters(e.Voters, e.Missing))
+	return fmt.Sprintf("the majority of the voters is lost (view %s): %s", view.Numbered(e.View), MissingVoters(e.Voters, e.Missing))
 }
 
 // MissingVoters says which of the voters do not answer.
@@ -94,7 +95,7 @@ func MissingVoters(voters, missing []phalanx.NodeID) string {
 }
 
 func (e MajorityFound) String() string {
-	return fmt.Sprintf("the majority of the voters is found (view %d)%s", e.View, after(e.Took))
+	return fmt.Sprintf("the majority of the voters is found (view %s)%s", view.Numbered(e.View), after(e.Took))
 }
 
 func (e ViewFormed) String() string {
@@ -102,11 +103,11 @@ func (e ViewFormed) String() string {
 	for i, id := range e.Missing {
 		names[i] = string(id)
 	}
-	return fmt.Sprintf("node %s has formed the cluster anew (view %d) without %s; %d shards of the directory are lost", e.By, e.View, strings.Join(names, ", "), e.LostShards)
+	return fmt.Sprintf("node %s has formed the cluster anew (view %s) without %s; %d shards of the directory are lost", e.By, view.Numbered(e.View), strings.Join(names, ", "), e.LostShards)
 }
 
 func (e NodeDown) String() string {
-	return fmt.Sprintf("node %s is down (view %d)%s%s", e.Node, e.View, after(e.Took), because(e.Cause))
+	return fmt.Sprintf("node %s is down (view %s)%s%s", e.Node, view.Numbered(e.View), after(e.Took), because(e.Cause))
 }
 
 func (e SenderLost) String() string {
