@@ -47,8 +47,12 @@ func (ActorRestarted) Kind() string    { return "ActorRestarted" }
 func (ActorStopped) Kind() string      { return "ActorStopped" }
 func (EventsLost) Kind() string        { return "EventsLost" }
 
-func (e NodeJoined) String() string { return fmt.Sprintf("node %s joined (view %s)", e.Node, view.Numbered(e.View)) }
-func (e NodeLeft) String() string   { return fmt.Sprintf("node %s left (view %s)", e.Node, view.Numbered(e.View)) }
+func (e NodeJoined) String() string {
+	return fmt.Sprintf("node %s joined (view %s)", e.Node, view.Numbered(e.View))
+}
+func (e NodeLeft) String() string {
+	return fmt.Sprintf("node %s left (view %s)", e.Node, view.Numbered(e.View))
+}
 
 func (e NodeSuspected) String() string {
 	if e.Silent > 0 {

@@ -153,3 +153,49 @@ func TestRecover(t *testing.T) {
 	_ = nodes[hung].Wait() // it was killed
 	must(t, nodes[hung].errs.String(), "the cluster has removed this node")
 }
+
+// Three of five voters hang, and could decide among themselves when they go on. The others have
+// formed the cluster anew by then: all three are fenced, and join again.
+func TestVotersThatComeBackTogether(t *testing.T) {
+	nodes, up := members(t, 7)
+	looks := client(t, up[6].HTTP)
+	var voters []phalanx.NodeID
+	until(t, "five vote", func() bool {
+		st, err := looks.Status(t.Context())
+		voters = st.Voters
+		return err == nil && len(voters) == 5
+	})
+	write(t, up[6], "before", "bytes", 4)
+	var hang []*daemon
+	var rest []int
+	for i, r := range up {
+		if slices.Contains(voters[:3], r.Node) {
+			hang = append(hang, nodes[i])
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	signalAll(t, syscall.SIGSTOP, hang...)
+	for _, i := range rest {
+		until(t, "the majority is lost", func() bool {
+			st, err := client(t, up[i].HTTP).Status(t.Context())
+			return err == nil && st.MajorityLost && len(st.MissingVoters) == 3
+		})
+	}
+	b := &bed{addr: up[rest[0]].HTTP, environ: []string{"PHALANX_ADDR=" + up[rest[0]].HTTP}}
+	must(t, b.run(t, "", "recover"), "formed anew", "4 members")
+	write(t, up[rest[1]], "after", "more bytes", 2)
+	signalAll(t, syscall.SIGCONT, hang...)
+	for _, r := range up {
+		until(t, "all are in one cluster again", func() bool {
+			st, err := client(t, r.HTTP).Status(t.Context())
+			return err == nil && st.Unready == nil && st.Formed == 1 && len(st.Members) == 7 && len(st.MissingMembers) == 0 &&
+				!slices.ContainsFunc(st.Members, func(m httpapi.Member) bool { return slices.Contains(voters[:3], m.Node) })
+		})
+	}
+	for _, r := range up {
+		if one, two := read(t, r, "before"), read(t, r, "after"); one != "bytes" || two != "more bytes" {
+			t.Errorf("%s has %q and %q", r.Node, one, two)
+		}
+	}
+}
