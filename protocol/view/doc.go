@@ -28,6 +28,13 @@
 // Without a majority no view is decided and leases end; a node that sees that says so, and
 // which voters are missing (Majority).
 //
+// If that majority is lost for good, an operator has a node form the cluster anew (form.go). Then
+// there are further guarantees:
+//
+//  6. A member of a form counts no lease, vote or view of an earlier one, and a node that learns
+//     a view of a later form never goes back.
+//  7. Without force most members of the view from which the form was made have promised to halt.
+//
 // Raft's own timers draw on process-wide randomness, which no simulation could
 // replay. So only a leader's RawNode is ever ticked, for its heartbeats, and the
 // core itself decides when to campaign (election.go).

@@ -135,6 +135,23 @@ func TestTheNewestViewIsTheGround(t *testing.T) {
 	}
 }
 
+// Also when all answer at once, no lease can be left that one of them has given.
+func TestLeasesEndBeforeTheClusterIsFormed(t *testing.T) {
+	c, v := alone(t)
+	now := c.now
+	who, form := asks(c.Step(Recover{Now: now}))
+	for _, id := range who {
+		now += 10 * time.Millisecond
+		c.Step(HearHalted{From: id, Halted: Halted{Form: form, Stamp: now, View: v}, Now: now})
+	}
+	if runs(c, now+c.cfg.LeaseFor-10*time.Millisecond); c.View().Form() != 0 {
+		t.Errorf("formed after %v", c.now-now)
+	}
+	if runs(c, now+c.cfg.LeaseFor); c.View().Form() != form || len(c.View().Missing) > 0 {
+		t.Errorf("after %v: %v", c.now-now, c.View())
+	}
+}
+
 // A promise that is too old when its answer comes, as this node hung, does not count.
 func TestOldPromisesDoNotCount(t *testing.T) {
 	c, v := alone(t)
