@@ -37,7 +37,7 @@ func TestFormingAnew(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", all)
-	if *formSeedFlag == 0 && (all.Formed < all.Runs/2 || all.Twice == 0 || all.Refused == 0 || all.Fenced == 0 || all.Resumed == 0 || all.Old == 0) {
+	if *formSeedFlag == 0 && (all.Formed < all.Runs/4 || all.Twice == 0 || all.Refused == 0 || all.Fenced == 0 || all.Resumed == 0 || all.Old == 0) {
 		t.Errorf("too little happened to say anything: %+v", all)
 	}
 }
@@ -402,6 +402,14 @@ func (w *formWorld) settleAll() {
 	}
 	if leaders != 1 {
 		w.fail("%d nodes lead", leaders)
+	}
+	if len(v.Voters) != votersOf(len(v.Members)) {
+		w.fail("%d voters of %d members: %v", len(v.Voters), len(v.Members), w.node(v.Voters[0]))
+	}
+	for i, s := range v.Shards {
+		if first, second := wanted(v.Members, i); s.Owner != first || s.Backup != second || s.Next != "" {
+			w.fail("shard %d is %v, wanted are %s and %s", i, s, first, second)
+		}
 	}
 	for _, m := range v.Members {
 		if n := w.node(m.ID); n.dead || n.fenced {

@@ -246,3 +246,20 @@ func TestAnswersThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// One form is never promised to two nodes, also not after the first promise has ended.
+func TestAFormIsPromisedOnce(t *testing.T) {
+	c, _ := alone(t)
+	for _, x := range []struct {
+		from  phalanx.NodeID
+		form  Form
+		after time.Duration
+		want  HaltRefusal
+	}{{"x#1", 2000, 0, NoMember}, {"d#1", 2000, 0, Halts}, {"d#1", 2000, 0, Halts}, {"e#1", 3000, 0, HaltsForOther}, {"d#1", 1999, 0, KnowsLater},
+		{"e#1", 2000, haltFor, KnowsLater}, {"e#1", 2001, 0, Halts}, {"d#1", 0, haltFor, KnowsLater}} {
+		c.now += x.after
+		if why := c.halt(x.from, x.form); why != x.want {
+			t.Errorf("%s asks for %d after %v: %d, not %d", x.from, x.form, x.after, why, x.want)
+		}
+	}
+}
