@@ -24,11 +24,15 @@ func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m prot
 		return e.To, &BeatReply{From: string(from), Term: e.Reply.Term, View: e.Reply.View, Stamp: int64(e.Reply.Stamp),
 			Valid: int64(e.Reply.Valid)}
 	case view.SendHalt:
-		return e.To, &Halt{From: string(from), Form: uint32(e.Halt.Form), Stamp: int64(e.Halt.Stamp), Release: e.Halt.Release}
+		return e.To, &Halt{From: string(from), Form: uint32(e.Halt.Form), Stamp: int64(e.Halt.Stamp), View: e.Halt.View, Release: e.Halt.Release}
 	case view.SendHalted:
 		h := e.Halted
-		return e.To, &Halted{From: string(from), Form: uint32(h.Form), Stamp: int64(h.Stamp), Why: uint32(h.Why), Promised: uint32(h.Promised),
-			To: string(h.To), Term: h.Term, View: ViewToProto(h.View), Gone: fromStrings(h.Gone)}
+		m := &Halted{From: string(from), Form: uint32(h.Form), Stamp: int64(h.Stamp), Why: uint32(h.Why), Promised: uint32(h.Promised),
+			To: string(h.To), Term: h.Term, Gone: fromStrings(h.Gone)}
+		if len(h.View.Shards) > 0 {
+			m.View = ViewToProto(h.View)
+		}
+		return e.To, m
 	case view.Forward:
 		return e.To, &Forward{From: string(from), Relayed: e.Relayed, Command: CommandToProto(e.Command)}
 	}
@@ -111,14 +115,18 @@ func (f *fields) agree(m proto.Message, now time.Duration) view.Event {
 			View: m.GetView(), Stamp: time.Duration(m.GetStamp()), Valid: time.Duration(m.GetValid())}}
 	case *Halt:
 		return view.HearHalt{From: f.node("halt.from", m.GetFrom()), Now: now,
-			Halt: view.Halt{Form: view.Form(m.GetForm()), Stamp: time.Duration(m.GetStamp()), Release: m.GetRelease()}}
+			Halt: view.Halt{Form: view.Form(m.GetForm()), Stamp: time.Duration(m.GetStamp()), View: m.GetView(), Release: m.GetRelease()}}
 	case *Halted:
 		if m.GetWhy() > uint32(view.MaxHaltRefusal) {
 			f.bad("halted.why", "there is no reason %d", m.GetWhy())
 		}
-		return view.HearHalted{From: f.node("halted.from", m.GetFrom()), Now: now, Halted: view.Halted{Form: view.Form(m.GetForm()),
+		h := view.HearHalted{From: f.node("halted.from", m.GetFrom()), Now: now, Halted: view.Halted{Form: view.Form(m.GetForm()),
 			Stamp: time.Duration(m.GetStamp()), Why: view.HaltRefusal(m.GetWhy()), Promised: view.Form(m.GetPromised()),
-			To: f.maybeNode("halted.to", m.GetTo()), Term: m.GetTerm(), View: f.view(m.GetView()), Gone: f.nodes("halted.gone", m.GetGone())}}
+			To: f.maybeNode("halted.to", m.GetTo()), Term: m.GetTerm(), Gone: f.nodes("halted.gone", m.GetGone())}}
+		if m.GetView() != nil {
+			h.Halted.View = f.view(m.GetView())
+		}
+		return h
 	case *Forward:
 		return view.Propose{From: f.node("forward.from", m.GetFrom()), Relayed: m.GetRelayed(),
 			Command: f.command(m.GetCommand()), Now: now}

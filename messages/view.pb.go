@@ -1199,6 +1199,7 @@ type Halt struct {
 	Form          uint32                 `protobuf:"varint,2,opt,name=form,proto3" json:"form,omitempty"`
 	Stamp         int64                  `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`     // on the clock of the sender
 	Release       bool                   `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"` // it need not halt any more
+	View          uint64                 `protobuf:"varint,5,opt,name=view,proto3" json:"view,omitempty"`       // the number of the newest that the sender has
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1261,6 +1262,13 @@ func (x *Halt) GetRelease() bool {
 	return false
 }
 
+func (x *Halt) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
 // Halted answers a Halt.
 type Halted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1271,7 +1279,7 @@ type Halted struct {
 	Promised      uint32                 `protobuf:"varint,5,opt,name=promised,proto3" json:"promised,omitempty"`
 	To            string                 `protobuf:"bytes,6,opt,name=to,proto3" json:"to,omitempty"`
 	Term          uint64                 `protobuf:"varint,7,opt,name=term,proto3" json:"term,omitempty"`
-	View          *View                  `protobuf:"bytes,8,opt,name=view,proto3" json:"view,omitempty"`
+	View          *View                  `protobuf:"bytes,8,opt,name=view,proto3" json:"view,omitempty"` // if it is newer
 	Gone          []string               `protobuf:"bytes,9,rep,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1765,12 +1773,13 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x12\n" +
 	"\x04view\x18\x03 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05stamp\x18\x04 \x01(\x03R\x05stamp\x12\x14\n" +
-	"\x05valid\x18\x05 \x01(\x03R\x05valid\"^\n" +
+	"\x05valid\x18\x05 \x01(\x03R\x05valid\"r\n" +
 	"\x04Halt\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04form\x18\x02 \x01(\rR\x04form\x12\x14\n" +
 	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\x12\x18\n" +
-	"\arelease\x18\x04 \x01(\bR\arelease\"\xcf\x01\n" +
+	"\arelease\x18\x04 \x01(\bR\arelease\x12\x12\n" +
+	"\x04view\x18\x05 \x01(\x04R\x04view\"\xcf\x01\n" +
 	"\x06Halted\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04form\x18\x02 \x01(\rR\x04form\x12\x14\n" +

@@ -94,14 +94,15 @@ func (c *Core) askToHalt(form Form) {
 	c.askAgain()
 }
 
-// askAgain asks those that have not promised yet.
+// askAgain asks all, also those that have promised: a view that the old voters have decided may
+// have reached one of them only now.
 func (c *Core) askAgain() {
 	f, self := c.forming, c.cfg.Self.ID
 	f.asked = c.now
 	f.answers[self] = Halted{Form: f.form, Stamp: c.now, Why: c.halt(self, f.form), Promised: c.latestForm(), To: c.promise.to}
 	for _, m := range c.view.Members {
-		if answer, ok := f.answers[m.ID]; m.ID != self && !(ok && answer.Why == Halts) {
-			c.emit(SendHalt{To: m.ID, Halt: Halt{Form: f.form, Stamp: c.now}})
+		if m.ID != self {
+			c.emit(SendHalt{To: m.ID, Halt: Halt{Form: f.form, Stamp: c.now, View: c.view.Number}})
 		}
 	}
 }
@@ -114,7 +115,9 @@ func (c *Core) hearHalted(from phalanx.NodeID, h Halted) {
 		c.reject(from, err)
 		return
 	}
-	c.learn(Learn{From: from, View: h.View}) // which may end this
+	if h.View.Number > 0 {
+		c.learn(Learn{From: from, View: h.View}) // which may end this
+	}
 	f := c.forming
 	if f == nil || c.fenced || h.Form != f.form || h.Stamp > c.now {
 		return

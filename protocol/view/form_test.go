@@ -214,7 +214,7 @@ func (w *formWorld) published(n *node, v View) {
 			w.fail("%s enters %s with a lease of an earlier form", n.id, Numbered(v.Number))
 		}
 		for i, s := range v.Shards {
-			if i < len(had.Shards) && s.Epoch < had.Shards[i].Epoch+formEpochs {
+			if i < len(had.Shards) && s.Epoch < had.Shards[i].Epoch+formEpochs/2 { // it may have had a view of which nobody else knew in time
 				w.fail("shard %d goes from %v to %v in a later form", i, had.Shards[i], s)
 			}
 		}

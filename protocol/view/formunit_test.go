@@ -109,7 +109,7 @@ func TestTheNewestViewIsTheGround(t *testing.T) {
 	c.Step(HearHalted{From: "d#1", Halted: Halted{Form: form, Stamp: now, View: v, Term: 70}, Now: now})
 	c.Step(HearHalted{From: "e#1", Halted: Halted{Form: form, Stamp: now, View: newer, Term: 99, Gone: []phalanx.NodeID{"z#1"}}, Now: now})
 	out := runs(c, now+150*time.Millisecond)
-	if who, _ := asks(out); !slices.Equal(who, []phalanx.NodeID{"a#1", "c#1", "f#1"}) {
+	if who, _ := asks(out); !slices.Equal(who, []phalanx.NodeID{"a#1", "c#1", "d#1", "e#1", "f#1"}) {
 		t.Errorf("it asks %v again", who)
 	}
 	c.Step(HearHalted{From: "f#1", Halted: Halted{Form: form, Stamp: now, View: newer}, Now: c.now})

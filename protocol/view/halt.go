@@ -19,6 +19,7 @@ const haltFor = 10 * time.Second
 type Halt struct {
 	Form    Form          // in which the asking node would form the cluster
 	Stamp   time.Duration // its clock
+	View    uint64        // the newest view that it has
 	Release bool          // it does not form the cluster: the member need not halt for it any more
 }
 
@@ -31,7 +32,7 @@ type Halted struct {
 	Promised Form             // the latest form that it knows of, or has promised to halt for
 	To       phalanx.NodeID   // whom it has promised that, or ""
 	Term     uint64           // the latest of which it knows
-	View     View             // its own
+	View     View             // its own, if that is newer than the one of the Halt
 	Gone     []phalanx.NodeID // nodes that were removed, if it has voted
 }
 
@@ -102,7 +103,10 @@ func (c *Core) hearHalt(from phalanx.NodeID, h Halt) {
 		c.notFormed(phalanx.ErrRefused, from, errors.New("it was told to form the cluster anew at the same time, and goes first: look at its result"))
 	}
 	answer := Halted{Form: h.Form, Stamp: h.Stamp, Why: c.halt(from, h.Form)}
-	answer.Promised, answer.To, answer.Term, answer.View = c.latestForm(), c.promise.to, c.latestTerm(), c.view
+	answer.Promised, answer.To, answer.Term = c.latestForm(), c.promise.to, c.latestTerm()
+	if c.view.Number > h.View {
+		answer.View = c.view
+	}
 	if c.voter != nil {
 		answer.Gone = c.voter.state.Gone
 	}
