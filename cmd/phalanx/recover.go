@@ -23,8 +23,8 @@ majority of the voters is lost and will not come back. Use it only then: voters 
 or were cut off, go on by themselves when they are back. Run it once, at any living node;
 the node asks all others, which takes about two seconds.
 
-What may be lost: the copies of objects that only missing nodes had; deletions in shards of
-the directory whose owner and backup are both missing; and what missing nodes have
+The cluster may lose the copies of objects that only missing nodes had; deletions in shards
+of the directory whose owner and backup are both missing; and what missing nodes have
 acknowledged since they were cut off from the others, if they live. They learn that they
 were removed as soon as they reach a node, or are reached, and join again with the copies
 that they have.

@@ -134,7 +134,7 @@ func TestRecover(t *testing.T) {
 		return err == nil && len(st.Voters) == 3
 	})
 
-	// What hung learns that it was removed, and joins again.
+	// The node that hung learns that it was removed, and joins again.
 	signalAll(t, syscall.SIGCONT, nodes[hung])
 	until(t, "the voter that hung has joined again", func() bool {
 		st, err := client(t, up[hung].HTTP).Status(t.Context())

@@ -116,10 +116,7 @@ type asked struct {
 }
 
 func (d *deletes) add(node phalanx.NodeID, num uint64, now time.Duration) {
-	for len(d.order) > 0 && d.until[d.order[0]] <= now {
-		delete(d.until, d.order[0])
-		d.order = d.order[1:]
-	}
+	d.expire(now)
 	k := asked{node, num}
 	if _, known := d.until[k]; num == 0 || known {
 		return
@@ -129,6 +126,17 @@ func (d *deletes) add(node phalanx.NodeID, num uint64, now time.Duration) {
 	}
 	d.until[k] = now + endedLife
 	d.order = append(d.order, k)
+}
+
+// expire forgets those whose copies cannot come any more.
+func (d *deletes) expire(now time.Duration) {
+	for len(d.order) > 0 && d.until[d.order[0]] <= now {
+		delete(d.until, d.order[0])
+		d.order = d.order[1:]
+	}
+	if len(d.order) == 0 {
+		*d = deletes{} // a map keeps the room that it once had
+	}
 }
 
 func (d *deletes) has(r Request) bool {

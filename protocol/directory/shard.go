@@ -322,7 +322,7 @@ func (s *Shard) resign(v Configure) {
 	s.warming, s.told, s.flight = nil, nil, nil
 	s.held, s.sure, s.unseen = held{}, false, nil
 	clear(s.streams)
-	s.agenda = nil
+	s.agenda, s.deletes = nil, deletes{}
 	keep := v.Backup == s.cfg.Self || v.Next == s.cfg.Self
 	for id, o := range s.objects {
 		if !keep || o.rec.State == Unbound {
@@ -439,6 +439,7 @@ func (s *Shard) tick() {
 	if !s.acts() {
 		return
 	}
+	s.deletes.expire(s.now)
 	for _, o := range s.met() {
 		s.attend(o)
 		s.stir(o)

@@ -234,7 +234,7 @@ func TestALaterFormIsAskedFor(t *testing.T) {
 	}
 }
 
-// What comes from outside is looked at.
+// The core checks what other nodes answer.
 func TestAnswersThatCannotBe(t *testing.T) {
 	c, v := alone(t)
 	_, form := asks(c.Step(Recover{Now: c.now}))
