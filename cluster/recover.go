@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -32,7 +33,7 @@ type Recovered struct {
 // This node asks all members to halt for it, for two seconds. It is ErrRefused if one of them
 // hears the majority of the voters, or if another node does the same at this time; then
 // nothing has changed. It is ErrUnavailable if no more than half of the members answer,
-// unless Force is given. Otherwise those that have answered are the members of the cluster
+// unless Force is given, and ErrClosed if this node is about to leave. Otherwise those that have answered are the members of the cluster
 // from then on. The others are removed as if they had died: of objects, only the copies that
 // they alone had are lost, and a shard whose owner and backup are missing is rebuilt from the
 // copies that are left. A missing member that comes back learns that it was removed, and joins
@@ -48,6 +49,9 @@ func (n *Node) Recover(ctx context.Context, o RecoverOptions) (Recovered, error)
 	l, err := n.use(op, "")
 	if err != nil {
 		return Recovered{}, err
+	}
+	if n.isLeaving() {
+		return Recovered{}, &phalanx.Error{Op: op, Node: l.id, Kind: phalanx.ErrClosed, Err: errors.New("it is about to leave, and the cluster could end with it; form the cluster anew at a member that stays")}
 	}
 	found, stop := n.found()
 	defer stop()
@@ -70,6 +74,12 @@ func (n *Node) Recover(ctx context.Context, o RecoverOptions) (Recovered, error)
 		}
 	}
 	return r, nil
+}
+
+func (n *Node) isLeaving() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.leaving
 }
 
 // found returns what is closed when this node tells that the majority of the voters is found.

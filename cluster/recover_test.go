@@ -135,3 +135,27 @@ func TestRecoverAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A node that is about to leave does not form the cluster anew, which could end with it. If it
+// could not leave, it does.
+func TestRecoverWhileItLeaves(t *testing.T) {
+	nodes := start(t, 3)
+	steady(t, nodes)
+	last := nodes[2]
+	die(nodes[:2]...)
+	eventually(t, "the majority is lost", func() bool { return last.Status().MajorityLost })
+	ctx, cancel := context.WithCancel(within(t))
+	left := make(chan error, 1)
+	go func() { left <- last.Leave(ctx) }()
+	eventually(t, "refused", func() bool {
+		_, err := last.Recover(within(t), cluster.RecoverOptions{}) // without force it does not succeed before either
+		return errors.Is(err, phalanx.ErrClosed)
+	})
+	cancel()
+	if err := <-left; !errors.Is(err, phalanx.ErrCanceled) {
+		t.Errorf("leave: %v", err)
+	}
+	if r, err := last.Recover(within(t), cluster.RecoverOptions{Force: true}); err != nil || len(r.Members) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

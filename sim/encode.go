@@ -68,7 +68,7 @@ func encode(from, to phalanx.NodeID, m any) (encoded, error) {
 			a := v.(directory.AskLease)
 			return askLease{m.shard, a.Object, a.Lease, a.Move}
 		})
-	case toView, pushView, beat, reply, forward:
+	case toView, pushView, beat, reply, halt, halted, forward:
 		_, p := messages.AgreeToProto(from, effect(to, m))
 		return toActor(p, func(p proto.Message) (any, error) { return agreement(p) })
 	case carried:
@@ -122,6 +122,10 @@ func effect(to phalanx.NodeID, m any) view.Effect {
 		return view.SendBeat{To: to, Beat: m.Beat}
 	case reply:
 		return view.SendReply{To: to, Reply: m.Reply}
+	case halt:
+		return view.SendHalt{To: to, Halt: m.Halt}
+	case halted:
+		return view.SendHalted{To: to, Halted: m.Halted}
 	case forward:
 		return view.Forward{To: to, Relayed: m.relayed, Command: m.cmd}
 	}
@@ -140,6 +144,10 @@ func agreement(p proto.Message) (any, error) {
 		return beat{ev.Beat}, err
 	case view.HearReply:
 		return reply{ev.Reply}, err
+	case view.HearHalt:
+		return halt{ev.Halt}, err
+	case view.HearHalted:
+		return halted{ev.Halted}, err
 	case view.Propose:
 		return forward{ev.Relayed, ev.Command}, err
 	}

@@ -118,10 +118,15 @@ func (a *audit) shardLost(i int, s view.Shard) {
 	if a.w.shape.faults != excessive && !a.w.paired {
 		a.w.fail("(14) shard %d is lost: %v", i, s)
 	}
+	a.forget(i, a.newest)
+}
+
+// forget notes that what only the replicas of a shard knew may be gone.
+func (a *audit) forget(i int, members view.View) {
 	for _, id := range a.w.objects() {
 		if id.Shard(a.w.shape.shards) == i {
 			delete(a.records, id)
-			a.survives(id, a.newest)
+			a.survives(id, members)
 		}
 	}
 }

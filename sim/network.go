@@ -182,7 +182,7 @@ func (w *world) weathered(deliver func()) {
 // there by then. Everything else goes to one incarnation.
 func byAddress(m any) bool {
 	switch m := m.(type) {
-	case toView, pushView, beat, reply, forward, accusation, joinAsk, order:
+	case toView, pushView, beat, reply, halt, halted, forward, accusation, joinAsk, order:
 		return true
 	case carried:
 		return byAddress(m.message)

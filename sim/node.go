@@ -84,6 +84,8 @@ type (
 	}
 	beat    struct{ view.Beat }
 	reply   struct{ view.Reply }
+	halt    struct{ view.Halt }
+	halted  struct{ view.Halted }
 	forward struct {
 		relayed bool
 		cmd     view.Command
@@ -233,6 +235,10 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		n.stepView(view.HearBeat{From: from, Beat: m.Beat, Now: n.clock()})
 	case reply:
 		n.stepView(view.HearReply{From: from, Reply: m.Reply, Now: n.clock()})
+	case halt:
+		n.stepView(view.HearHalt{From: from, Halt: m.Halt, Now: n.clock()})
+	case halted:
+		n.stepView(view.HearHalted{From: from, Halted: m.Halted, Now: n.clock()})
 	case forward:
 		n.stepView(view.Propose{From: from, Relayed: m.relayed, Command: m.cmd, Now: n.clock()})
 	case accusation:
@@ -289,6 +295,15 @@ func (n *node) doView(e view.Effect) {
 		n.post(e.To, beat{e.Beat})
 	case view.SendReply:
 		n.post(e.To, reply{e.Reply})
+	case view.SendHalt:
+		n.post(e.To, halt{e.Halt})
+	case view.SendHalted:
+		n.post(e.To, halted{e.Halted})
+	case view.Formed:
+		n.w.audit.formed(n)
+	case view.NotFormed:
+		n.w.anew.refused = e.Err.Kind
+		n.w.met["forming refused: "+e.Err.Kind.Error()]++
 	case view.Forward:
 		n.post(e.To, forward{e.Relayed, e.Command})
 	case view.Publish:

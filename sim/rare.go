@@ -23,7 +23,7 @@ func Rare() []string {
 		"put fails half-way", "put of equal bytes", "put waits for another", "put final without its caller", "put awaits copies", "copy ordered",
 		"inline", "copy checked after an accusation", "eviction granted", "eviction refused", "eviction spares what is used meanwhile", "report waits for another", "report joins another",
 		"shard moved", "owner is warm again", "ShardLost", "copy outlives its shard", "reduce asked for again after its shard was lost", "object lost", "lost object put again", "lost object replaced by other bytes",
-		"owner says nothing: ErrUnavailable", "majority of the voters lost", "fenced node rejoins", "message of a removed node refused",
+		"owner says nothing: ErrUnavailable", "majority of the voters lost", "cluster formed anew", "forming refused: unavailable", "fenced node rejoins", "message of a removed node refused",
 		"get of a copy that no owner has heard of", "node suspected: silent", "node suspected: connection refused", "node trusted again",
 		"op fails: at a place", "op fails: on small sources", "reduce ended: its op has failed", "reduce inline", "small source is fetched", "target of a reduce is deleted", "reduce attaches to another", "reduce gets the recorded answer", "reduce restarts its target",
 		"reduce: ancestors cleared", "reduce: replaced", "reduce: held", "reduce: completed", "place cleared", "delivered place is not replaced",

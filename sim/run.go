@@ -64,6 +64,7 @@ type world struct {
 	mends  []func()      // end the faults
 	calmed bool          // there are no more
 	lost   bool          // a majority of the voters died
+	anew   anew          // what has come of forming the cluster anew
 	deaths int           // of processes and machines, with all that they had
 	quiet  time.Duration // since when all is as it should be
 
@@ -245,9 +246,15 @@ func (w *world) finish() {
 	if what := w.heal(); what != "" {
 		if w.lost {
 			w.unavailable()
-			return
+			if !w.formAnew() {
+				w.leaveAll()
+				return
+			}
+			what = w.heal()
 		}
-		w.fail("(18, 19, 21, 22) %v after the faults stopped it does not come to this: %s%s", settled, what, w.waiting())
+		if what != "" {
+			w.fail("(18, 19, 21, 22) %v after the faults stopped it does not come to this: %s%s", settled, what, w.waiting())
+		}
 	}
 	w.linkFails()
 	w.putAgain()
@@ -260,16 +267,7 @@ func (w *world) finish() {
 		w.readAll()
 		w.rebuilt()
 	}
-	for _, c := range w.calls {
-		if !c.ended {
-			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
-		}
-	}
-	for _, c := range w.calls {
-		if !c.ended { // it waits for what nobody makes
-			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
-		}
-	}
+	w.leaveAll()
 	w.must(settled, "everything is deleted", w.deleteAll())
 	var left string
 	if !w.until(w.now+settled, func() (ok bool) { left, ok = w.audit.nothingLeft(); return ok }) {
@@ -353,10 +351,12 @@ func (w *world) restartStranded() bool {
 // begun, as a leader asks before, unless most voters hang since they have answered.
 func (w *world) decidable() bool {
 	var newest uint64
+	var form view.Form
 	var decided [][]phalanx.NodeID
 	for _, n := range w.nodes { // those that have ended, too
-		if index, all := n.core.Quorums(); index > newest {
-			newest, decided = index, all
+		index, all := n.core.Quorums()
+		if f := n.view.Form(); f > form || f == form && index > newest {
+			form, newest, decided = f, index, all
 		}
 	}
 	awake := func(n *node) bool { return !n.host.hung }
@@ -408,8 +408,12 @@ func (w *world) unavailable() {
 		}
 		return true
 	})
-	for _, c := range w.calls {
-		if !c.ended {
+}
+
+// leaveAll ends the calls that wait for what nobody makes.
+func (w *world) leaveAll() {
+	for i := 0; i < len(w.calls); i++ { // one that leaves may make another
+		if c := w.calls[i]; !c.ended {
 			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
 		}
 	}
