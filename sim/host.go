@@ -14,6 +14,7 @@ type host struct {
 	name   string
 	lives  uint64        // that began here
 	life   *node         // nil while no process listens
+	next   func()        // begins the next life in the process that the last one has ended in; nil if that process is gone
 	hung   bool          // nothing is handled, what comes is kept
 	frozen []func()      // what was kept
 	off    bool          // without power: it does not even refuse connections
@@ -76,7 +77,7 @@ func (h *host) resume() {
 // the machine that lost its power.
 func (h *host) crash(power bool) {
 	n := h.life
-	h.off, h.hung, h.frozen, h.slow = power, false, nil, 0
+	h.off, h.hung, h.frozen, h.slow, h.next = power, false, nil, 0, nil
 	if n == nil {
 		return
 	}
@@ -105,10 +106,11 @@ func (n *node) disconnect(control bool) {
 	}
 }
 
-// restart begins the next life of a process that ended.
+// restart starts the process again if it has ended. One whose life was removed goes on by
+// itself, with its copies.
 func (h *host) restart() {
 	h.off = false
-	if h.life == nil {
+	if h.life == nil && h.next == nil {
 		h.begin(nil)
 	}
 }
@@ -147,10 +149,11 @@ func (n *node) fenced() {
 	n.end(&phalanx.Error{Kind: phalanx.ErrFenced, Err: fmt.Errorf("the cluster has removed %s", n.id)})
 	h.life = nil
 	n.disconnect(false)
+	h.next = func() { h.begin(kept) }
 	w.after(50*time.Millisecond+w.draw(50*time.Millisecond), func() {
 		h.later(func() {
-			if h.life == nil && !h.off && h.lives == n.life {
-				h.begin(kept)
+			if h.next != nil && h.lives == n.life {
+				h.next()
 			}
 		})
 	})

@@ -101,6 +101,7 @@ func (n *node) clock() time.Duration { return n.w.now - n.born }
 // other machines to be let in.
 func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	w := h.w
+	h.next = nil
 	h.lives++
 	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
 		gone: map[phalanx.NodeID]bool{}, table: map[phalanx.ObjectID]*copied{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}

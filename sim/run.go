@@ -112,13 +112,19 @@ func (w *world) cycle(n *node, id phalanx.ObjectID, p directory.Picture) {
 	w.met["cycle after a move"]++
 }
 
-// Run simulates one cluster from a seed to its end.
-func Run(cfg Config) (res Result) {
+// newWorld returns a world without machines.
+func newWorld(cfg Config) *world {
 	w := &world{seed: cfg.Seed, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), fate: rand.New(rand.NewPCG(cfg.Seed, 0xda942042e4dd58b5)),
 		cut: map[[2]*host]int{}, deaf: map[[2]*host]int{}, byID: map[phalanx.NodeID]*node{},
 		reduced: map[phalanx.ObjectID]reduce.Config{}, leases: map[leaseKey]bool{}, met: map[string]int{}, trace: trace{hash: 14695981039346656037, out: cfg.Trace}}
 	w.oracle = &oracle{w: w, objects: map[phalanx.ObjectID]*model{}}
 	w.audit = newAudit(w)
+	return w
+}
+
+// Run simulates one cluster from a seed to its end.
+func Run(cfg Config) (res Result) {
+	w := newWorld(cfg)
 	defer func() {
 		res = Result{Seed: cfg.Seed, Steps: w.steps, Time: w.now, Hash: w.trace.hash, Met: w.met, Script: w.lines()}
 		for _, l := range w.script {

@@ -1,0 +1,42 @@
+package sim
+
+import (
+	"testing"
+	"time"
+)
+
+// A process whose node was removed joins again with its complete copies, also if everything
+// that has ended is started again meanwhile: it has not ended.
+func TestRemovedNodeKeepsItsCopies(t *testing.T) {
+	w := newWorld(Config{Seed: 1})
+	w.shape = shape{nodes: 3, shards: 1}
+	w.begin()
+	h := w.hosts[2]
+	n := h.life
+	n.table["a"] = &copied{object: "a"}
+	n.fenced()
+	h.restart()
+	w.until(w.now+time.Second, func() bool { return h.life != nil })
+	if h.life == nil || h.life.table["a"] == nil {
+		t.Error("it goes on without its copy")
+	}
+}
+
+// A process that dies while its node was removed takes the copies with it.
+func TestDeadProcessKeepsNothing(t *testing.T) {
+	w := newWorld(Config{Seed: 1})
+	w.shape = shape{nodes: 3, shards: 1}
+	w.begin()
+	h := w.hosts[2]
+	h.life.table["a"] = &copied{object: "a"}
+	h.life.fenced()
+	h.crash(false)
+	w.until(w.now+time.Second, func() bool { return h.life != nil })
+	if h.life != nil {
+		t.Fatal("a process that died goes on")
+	}
+	h.restart()
+	if h.life == nil || h.life.table["a"] != nil {
+		t.Error("what was started again has the copy")
+	}
+}
