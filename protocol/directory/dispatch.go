@@ -58,6 +58,10 @@ func (s *Shard) request(r Request) {
 		}
 		return
 	}
+	if o.overtaken(r) {
+		s.reject(r, o, phalanx.ErrExists, "a later attempt of its coordinator has taken it over")
+		return
+	}
 	switch b := r.Body.(type) {
 	case Cancel:
 		s.cancel(o, r.From, b.Num)
@@ -96,6 +100,22 @@ func (s *Shard) request(r Request) {
 		st := s.stat(o, true)
 		s.reply(r, Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, Stat: &st})
 	}
+}
+
+// overtaken reports whether r would change a binding for an attempt of a coordinator after
+// which a later one has taken the binding over: that one was told the generation, and would
+// go on with it although there is another, or the answer of which it has not heard.
+func (o *object) overtaken(r Request) bool {
+	switch b := r.Body.(type) {
+	case Final, Abort, Restart:
+	case PutInline:
+		if b.Gen.IsZero() {
+			return false
+		}
+	default:
+		return false
+	}
+	return o.rec.State == Begun && o.rec.Run != 0 && o.rec.Origin == r.From && r.Num < o.rec.OriginNum
 }
 
 // binds reports whether what r says of an unbound id, or is told of it, would be wrong
