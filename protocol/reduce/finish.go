@@ -83,7 +83,8 @@ func (c *Coordinator) finaliseRefused(ev FinaliseRefused) {
 	case ev.Kind == phalanx.ErrLost && !c.inline:
 		c.rootGone(ev.Text)
 	default:
-		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target cannot become final: %s", ev.Text), false)
+		c.phase = running // it is not final, and given back if it is still bound to this
+		c.fail(c.fault(c.cfg.Target, ev.Kind, "the target cannot become final: %s", ev.Text), ev.Kind != phalanx.ErrDeleted)
 	}
 }
 
