@@ -160,7 +160,7 @@ func (c *Coordinator) stop() {
 	closing := c.env.forget(c.run)
 	if !c.core.Ended() && !closing && !c.run.gen.IsZero() {
 		d := c.env.Store.Directory
-		d.Request(c.run.req.Target, d.Nums(1), directory.Abort{Gen: c.run.gen}, func(phalanx.NodeID, directory.Result) {})
+		d.Request(c.run.req.Target, d.Nums(1), directory.Abort{Gen: c.run.gen, Run: c.run.number}, func(phalanx.NodeID, directory.Result) {})
 	}
 	if c.failed == nil {
 		c.failed = &phalanx.Error{Node: c.env.Store.Self, Kind: phalanx.ErrInternal, Err: errors.New("the coordinator's actor failed")}

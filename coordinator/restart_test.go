@@ -246,14 +246,14 @@ func TestTooManyFailures(t *testing.T) {
 			reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
 			b.crash()
 		}
-		reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
+		last := reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
 		if len(out) != 0 {
 			t.Fatal("answered too early")
 		}
 		b.crash()
 		failed(t, out, phalanx.ErrInternal, "sum", "the coordinator's actor failed")
-		if a := reply[directory.Abort](b, directory.Result{}); a.Gen != gen(5) {
-			t.Errorf("released %v", a.Gen)
+		if a := reply[directory.Abort](b, directory.Result{}); a.Gen != gen(5) || a.Run != last.Run {
+			t.Errorf("released %v of run %d, begun by run %d", a.Gen, a.Run, last.Run)
 		}
 		none[directory.Begin](b)
 		b.over()

@@ -142,5 +142,5 @@ func (c *Coordinator) finalise(e reduce.Finalise) {
 }
 
 func (c *Coordinator) abort(e reduce.Abort) {
-	c.ask("abort "+e.Gen.String(), directory.Abort{Gen: e.Gen}, func(phalanx.NodeID, directory.Result) reduce.Event { return reduce.Aborted{} })
+	c.ask("abort "+e.Gen.String(), directory.Abort{Gen: e.Gen, Run: c.run.number}, func(phalanx.NodeID, directory.Result) reduce.Event { return reduce.Aborted{} })
 }

@@ -1141,6 +1141,7 @@ func (x *Final) GetView() uint64 {
 type Abort struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"`
+	Run           uint64                 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1180,6 +1181,13 @@ func (x *Abort) GetGen() *Generation {
 		return x.Gen
 	}
 	return nil
+}
+
+func (x *Abort) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
 }
 
 type Restart struct {
@@ -3559,9 +3567,10 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04note\x18\x04 \x01(\fR\x04note\x12\x12\n" +
 	"\x04held\x18\x05 \x01(\bR\x04held\x12\x0e\n" +
 	"\x02at\x18\x06 \x01(\tR\x02at\x12\x12\n" +
-	"\x04view\x18\a \x01(\x04R\x04view\".\n" +
+	"\x04view\x18\a \x01(\x04R\x04view\"@\n" +
 	"\x05Abort\x12%\n" +
-	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"B\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\x04R\x03run\"B\n" +
 	"\aRestart\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x04R\x03run\"\b\n" +

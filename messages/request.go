@@ -25,7 +25,7 @@ func (m *Directory) setRequest(body directory.Body) error {
 	case directory.Cancel:
 		m.Body = &Directory_Cancel{&Cancel{Num: b.Num}}
 	case directory.Abort:
-		m.Body = &Directory_Abort{&Abort{Gen: fromGen(b.Gen)}}
+		m.Body = &Directory_Abort{&Abort{Gen: fromGen(b.Gen), Run: b.Run}}
 	case directory.Restart:
 		m.Body = &Directory_Restart{&Restart{Gen: fromGen(b.Gen), Run: b.Run}}
 	case directory.Delete:
@@ -91,7 +91,7 @@ func (f *fields) body(m *Directory) directory.Body {
 	case *Directory_Cancel:
 		return directory.Cancel{Num: b.Cancel.GetNum()}
 	case *Directory_Abort:
-		return directory.Abort{Gen: toGen(b.Abort.GetGen())}
+		return directory.Abort{Gen: toGen(b.Abort.GetGen()), Run: b.Abort.GetRun()}
 	case *Directory_Restart:
 		return directory.Restart{Gen: toGen(b.Restart.GetGen()), Run: b.Restart.GetRun()}
 	case *Directory_Delete:

@@ -231,7 +231,7 @@ func (c *coordinator) carryOut(e reduce.Effect) {
 	case reduce.Finalise:
 		c.finalise(e)
 	case reduce.Abort:
-		c.ask("abort "+e.Gen.String(), directory.Abort{Gen: e.Gen}, func(directory.Result) reduce.Event { return reduce.Aborted{} })
+		c.ask("abort "+e.Gen.String(), directory.Abort{Gen: e.Gen, Run: c.number}, func(directory.Result) reduce.Event { return reduce.Aborted{} })
 	case reduce.Result:
 		c.result(e)
 	case reduce.Fail:

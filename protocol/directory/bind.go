@@ -265,7 +265,8 @@ func (s *Shard) recreate(o *object) {
 
 // abort releases the binding (specification 1.6).
 func (s *Shard) abort(o *object, r Request, a Abort) {
-	if o.rec.State != Begun || o.rec.Gen != a.Gen {
+	later := a.Run != 0 && a.Run == o.rec.Run && o.rec.Origin == r.From && a.Gen.Less(o.rec.Gen)
+	if o.rec.State != Begun || o.rec.Gen != a.Gen && !later {
 		s.reply(r, s.known(o))
 		return
 	}

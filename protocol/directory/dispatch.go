@@ -59,7 +59,7 @@ func (s *Shard) request(r Request) {
 		return
 	}
 	if o.overtaken(r) {
-		s.reject(r, o, phalanx.ErrExists, "a later attempt of its coordinator has taken it over")
+		s.reject(r, o, phalanx.ErrExists, "%s has bound it again since", r.From)
 		return
 	}
 	switch b := r.Body.(type) {

@@ -68,8 +68,13 @@ type (
 		// older one, to which At is no member, does not answer.
 		View uint64
 	}
-	// Abort releases the binding: the creator cannot go on.
-	Abort struct{ Gen phalanx.Generation }
+	// Abort releases the binding: the creator cannot go on. It compares and swaps on Gen;
+	// but a greater one of the same Run goes too: an attempt before this one has asked for
+	// that, and nobody has heard of it.
+	Abort struct {
+		Gen phalanx.Generation
+		Run uint64 // as in Begin
+	}
 	// Restart replaces generation Gen, which is not final, by a new one. It
 	// compares and swaps on Gen; but if the target has a greater one already, of
 	// the same Run, an earlier attempt has had its way late, and that is the answer.

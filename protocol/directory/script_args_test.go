@@ -119,7 +119,7 @@ func (s script) body() directory.Body {
 	case "final":
 		return directory.Final{Gen: s.gen("gen"), Meta: s.meta(), Digest: s.digest(), Note: []byte(s.str("note")), Held: !s.has("unheld") && !s.has("root"), At: phalanx.NodeID(s.str("root")), View: uint64(s.int("view", 0))}
 	case "abort":
-		return directory.Abort{Gen: s.gen("gen")}
+		return directory.Abort{Gen: s.gen("gen"), Run: uint64(s.int("run", 0))}
 	case "restart":
 		return directory.Restart{Gen: s.gen("gen"), Run: uint64(s.int("run", 0))}
 	case "delete":
