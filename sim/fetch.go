@@ -63,10 +63,10 @@ func (f *fetch) served(c *copied) {
 		caller := f.callers[0]
 		f.callers = f.callers[1:]
 		f.n.w.met["get served by a put here"]++
-		if caller.pin {
+		if caller.pin == c.gen {
 			c.copies = max(c.copies, caller.copies)
 		}
-		if caller.pin && !c.pinned && !f.n.refuses {
+		if caller.pin == c.gen && !c.pinned && !f.n.refuses {
 			c.pinned = true
 			f.n.announceComplete(c)
 		}
@@ -286,10 +286,10 @@ func (f *fetch) complete(e transfer.Complete) {
 	callers := f.callers
 	f.callers = nil
 	delete(n.fetches, f.object)
-	pin := slices.ContainsFunc(callers, func(c *call) bool { return c.pin }) && !n.refuses
+	pin := slices.ContainsFunc(callers, func(c *call) bool { return c.pin == e.Gen }) && !n.refuses
 	f.buf.pinned = f.buf.pinned || pin
 	for _, c := range callers {
-		if c.pin {
+		if c.pin == e.Gen {
 			f.buf.copies = max(f.buf.copies, c.copies)
 		}
 	}

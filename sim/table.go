@@ -135,11 +135,11 @@ func (n *node) copyOrder(p directory.Push) {
 		}
 		return
 	}
-	if f := n.fetches[p.Object]; f != nil && slices.ContainsFunc(f.callers, func(c *call) bool { return c.pin }) {
+	if f := n.fetches[p.Object]; f != nil && slices.ContainsFunc(f.callers, func(c *call) bool { return c.pin == p.Gen }) {
 		return
 	}
 	c := n.w.call("copy", n, p.Object)
-	c.pin, c.copies = true, p.Copies
+	c.pin, c.copies = p.Gen, p.Copies
 	n.w.fetch(c, true)
 	if !c.ended {
 		n.w.bound(c, patience, phalanx.ErrDeadline)
@@ -153,7 +153,7 @@ func (n *node) spared(p directory.Push) {
 		return
 	}
 	for _, c := range slices.Clone(f.callers) {
-		if c.pin {
+		if c.pin == p.Gen {
 			n.w.met["copy that was ordered is not needed"]++
 			c.leave(errorf(phalanx.ErrCanceled, c.object, "enough others have a copy"))
 		}

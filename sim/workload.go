@@ -100,10 +100,10 @@ type call struct {
 	began   time.Duration
 	leave   func(*phalanx.Error) // ends it from outside
 	ended   bool
-	gone    bool // its caller died with it
-	pin     bool // what is fetched is to be kept
-	excused bool // an actor has panicked
-	copies  int  // of a put, and of an order to copy
+	gone    bool               // its caller died with it
+	pin     phalanx.Generation // what is fetched of it is to be kept
+	excused bool               // an actor has panicked
+	copies  int                // of a put, and of an order to copy
 	err     *phalanx.Error
 	gen     phalanx.Generation
 	bytes   []byte

@@ -53,7 +53,7 @@ func (a *arrival) pins() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.calls {
-		if c.pin {
+		if !c.pin.IsZero() {
 			return true
 		}
 	}
@@ -186,9 +186,7 @@ func (s *Store) startFetch(c actor.Context, a *arrival) bool {
 
 // hand gives a complete copy to a caller.
 func (e *Env) hand(c *call, copy *objectCopy) {
-	if c.pin {
-		e.pin(copy)
-	}
+	e.pin(c, copy)
 	if c.reader {
 		if r := newReader(c, e.Table, copy, nil); r != nil {
 			c.answer(nil, r, nil)

@@ -15,8 +15,8 @@ type call struct {
 	op     string
 	object phalanx.ObjectID
 	wait   bool
-	pin    bool // keep the copy pinned
-	reader bool // answer with a Reader as soon as bytes can come
+	pin    phalanx.Generation // a copy of it is to stay pinned; zero: none
+	reader bool               // answer with a Reader as soon as bytes can come
 
 	ctx     context.Context // of the Reader; ends by itself at the deadline
 	idle    time.Duration   // without a deadline: how long the Reader waits for its next byte

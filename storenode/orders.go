@@ -60,8 +60,9 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 		}
 	case p.Order == directory.PushAbort:
 		s.aborted(p, busy)
-	case p.Order == directory.PushReset && !busy:
-		if c := env.Table.lookup(p.Object); c != nil && c.gen.Less(p.Gen) {
+	case p.Order == directory.PushReset:
+		// Whoever is busy drops a part. A complete copy may be that of a fetch that has just ended.
+		if c := env.Table.lookup(p.Object); c != nil && c.gen.Less(p.Gen) && (!busy || c.isOver()) {
 			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Reset, Generation: p.Gen, Node: env.Self})
 			s.reportOutdated(p, c)
 		}
@@ -114,13 +115,14 @@ func (s *Store) settleOrigin(p originFinal) {
 // for as long as it is needed, and may die.
 const orderLasts = 10 * time.Second
 
-// copyOrder fetches an object in order to keep it, pinned.
+// copyOrder fetches an object in order to keep it, pinned. An order that comes late, of a
+// generation that is no more, pins nothing of the present one.
 func (s *Store) copyOrder(c actor.Context, p Pushed) {
 	env := s.env
-	if !s.ordered(p.Object) && !env.Leaves() { // else the owner asks another, when it knows
-		s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: true, deliver: func(g any) {
+	if !s.ordered(p) && !env.Leaves() { // else the owner asks another, when it knows
+		s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: p.Gen, deliver: func(g any) {
 			if got := g.(*Got); got.View != nil {
-				if c := got.View.copy; env.Table.isPinned(c) {
+				if c := got.View.copy; c.gen == p.Gen && env.Table.isPinned(c) {
 					env.Table.keepCopies(p.Object, c.gen, p.Copies)
 					env.report(p.Object, directory.Announce{Gen: c.gen, Complete: true, Pinned: true})
 				}
@@ -131,15 +133,15 @@ func (s *Store) copyOrder(c actor.Context, p Pushed) {
 	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
 }
 
-// ordered reports whether this node awaits a copy that an owner has ordered, and if so
-// awaits it for longer.
-func (s *Store) ordered(id phalanx.ObjectID) bool {
-	a := s.arrival(id)
+// ordered reports whether this node awaits the copy that p orders, and if so awaits it for
+// longer.
+func (s *Store) ordered(p Pushed) bool {
+	a := s.arrival(p.Object)
 	if a == nil {
 		return false
 	}
 	all := a.waiting()
-	i := slices.IndexFunc(all, func(cl *call) bool { return cl.pin })
+	i := slices.IndexFunc(all, func(cl *call) bool { return cl.pin == p.Gen })
 	return i >= 0 && all[i].timer.Reset(orderLasts) // else its deadline has passed
 }
 
@@ -148,7 +150,7 @@ func (s *Store) ordered(id phalanx.ObjectID) bool {
 func (s *Store) spared(c actor.Context, p Pushed) {
 	if a := s.arrival(p.Object); a != nil {
 		for _, cl := range a.waiting() {
-			if cl.pin {
+			if cl.pin == p.Gen {
 				cl.answer(nil, nil, &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrCanceled, Err: errors.New("enough others have a copy")})
 				s.left(c, left{p.Object, cl.id})
 			}
@@ -168,12 +170,12 @@ func (s *Store) leaseAsked(c actor.Context, m LeaseAsked) {
 	s.env.Directory.Tell(m.From, m.Object, directory.LeaseKnown{From: s.env.Self, Object: m.Object, Lease: m.Lease, Known: known})
 }
 
-// pin keeps c until it is deleted, unless the node leaves: whoever relied on it then
-// would do so after the last look at what is here.
-func (e *Env) pin(c *objectCopy) {
+// pin keeps c until it is deleted, if cl is to pin that generation and unless the node
+// leaves: whoever relied on it then would do so after the last look at what is here.
+func (e *Env) pin(cl *call, c *objectCopy) {
 	e.Table.mu.Lock()
 	defer e.Table.mu.Unlock()
-	if !e.Leaves() {
+	if cl.pin == c.gen && !e.Leaves() {
 		e.Table.pinLocked(c)
 	}
 }

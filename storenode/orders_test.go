@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -124,5 +126,68 @@ func TestIfWhole(t *testing.T) {
 	c.asked = true
 	if _, _, ok := table.ifWhole("o0", c.gen, number); ok {
 		t.Error("it counts although leave to evict it is asked for")
+	}
+}
+
+// An order to keep a copy that comes late, of a generation that was deleted since, pins
+// nothing of the present one. Nor does a call that has waited since then.
+func TestLateOrderToKeepACopy(t *testing.T) {
+	second := phalanx.Generation{Epoch: 1, Seq: 2}
+	for name, test := range map[string]struct {
+		has, order phalanx.Generation
+		waited     bool // the copy came after the order
+		pinned     bool
+	}{
+		"in time":      {first, first, false, true},
+		"late":         {second, first, false, false},
+		"early":        {first, second, false, false},
+		"waited":       {first, first, true, true},
+		"another came": {second, first, true, false},
+	} {
+		var all []any
+		env := alone(t)
+		env.Directory = later{told{all: &all}, &[]uint64{1}}
+		s := &Store{env: env}
+		order := Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushCopy, Gen: test.order, Copies: 2, Seq: 7}}
+		enter := func() *objectCopy {
+			env.Table.budget.Force(30)
+			return env.Table.keepInline(Info{Object: "o0", Gen: test.has, Meta: phalanx.Meta{Size: 30}}, make([]byte, 30), "", false)
+		}
+		var c *objectCopy
+		if !test.waited {
+			c = enter()
+		}
+		s.pushed(nil, order)
+		if test.waited {
+			a := s.arrival("o0")
+			c = enter()
+			for _, cl := range a.take() {
+				env.hand(cl, c)
+			}
+		}
+		announced := slices.ContainsFunc(all, func(e any) bool { b, ok := e.(directory.Announce); return ok && b.Pinned })
+		if c.pinned != test.pinned || announced != test.pinned || (c.copies == 2) != test.pinned {
+			t.Errorf("%s: pinned %v, announced %v, %d copies", name, c.pinned, announced, c.copies)
+		}
+		env.Table.release(c)
+	}
+}
+
+// An order to take a newer generation drops an older complete copy, also if whoever has
+// brought it has not ended yet: nobody else would drop it.
+func TestResetOfACopyThatHasJustCome(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		var all []any
+		env := alone(t)
+		env.Directory = told{all: &all}
+		small(t, env.Table, "o0", 30, false)
+		s := &Store{env: env}
+		if busy {
+			env.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {env.System.NewLocalPID("put")}}
+		}
+		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushReset, Gen: phalanx.Generation{Epoch: 1, Seq: 2}, Seq: 1<<32 | 5}})
+		if env.Table.lookup("o0") != nil || len(all) != 1 {
+			t.Errorf("busy %v: the copy stays: %v; it told %+v", busy, env.Table.lookup("o0") != nil, all)
+		}
 	}
 }

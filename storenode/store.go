@@ -218,9 +218,7 @@ func (s *Store) want(c actor.Context, cl *call) {
 		return
 	}
 	if v := s.env.Table.View(cl.object); v != nil {
-		if cl.pin {
-			s.env.pin(v.copy)
-		}
+		s.env.pin(cl, v.copy)
 		if !cl.reader {
 			cl.answer(v, nil, nil)
 			return
