@@ -410,6 +410,30 @@ func TestTheTargetIsDeleted(t *testing.T) {
 	})
 }
 
+// A target that was deleted and put again since ends the reduce too: its watch may never
+// have seen it deleted. What was deleted before the reduce began does not end it.
+func TestTheTargetIsDeletedAndPutAgain(t *testing.T) {
+	bubble(t, 10, func(t *testing.T, b *bed) {
+		out := b.reduce(sumAB)
+		reply[directory.Begin](b, directory.Result{Kind: phalanx.ErrDeleted, Gen: gen(4)})
+		if again := reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)}); again.After != gen(4) {
+			t.Errorf("it begins again with %+v", again)
+		}
+		b.ready("a", large, "n1#1")
+		b.pass(time.Second)
+		b.tell(directory.Readiness{Object: "sum", State: directory.Deleted, Gen: gen(4)}) // late
+		b.tell(directory.Readiness{Object: "sum", State: directory.Begun, Gen: gen(5), After: gen(4)})
+		if len(out) != 0 {
+			t.Error("it ends although the target was deleted before it")
+		}
+		b.place(1)
+		b.tell(directory.Readiness{Object: "sum", State: directory.Finished, Gen: gen(6), After: gen(5)})
+		failed(t, out, phalanx.ErrDeleted, "sum", "it was deleted")
+		none[directory.Abort](b)
+		b.over()
+	})
+}
+
 // A node that leaves answers its callers, and releases nothing: the view does.
 func TestClose(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, b *bed) {

@@ -113,3 +113,21 @@ func TestSourceDeletedWhileTheSurveyWaitsForItsHolder(t *testing.T) {
 		}
 	}
 }
+
+// A source that was deleted and put again while its owner could not tell of it: its watch
+// sees only the later generation, and what was read of the earlier one does not count.
+func TestSurveyOfASourceThatWasDeletedAndPutAgain(t *testing.T) {
+	s := newSurvey([]phalanx.ObjectID{"x"})
+	final := func(gen, after uint64) directory.Readiness {
+		return directory.Readiness{Object: "x", State: directory.Finished, Gen: phalanx.Generation{Epoch: 1, Seq: gen}, After: phalanx.Generation{Epoch: 1, Seq: after},
+			Ready: []directory.Location{{Node: "n1", Complete: true}}}
+	}
+	s.take(0, final(2, 0))
+	got := s.take(0, final(3, 2))
+	want := []reduce.Event{reduce.SourceReset{Source: "x", Gen: phalanx.Generation{Epoch: 1, Seq: 3}},
+		reduce.Ready{Source: "x", Node: "n1", Gen: phalanx.Generation{Epoch: 1, Seq: 3}, Kind: reduce.Complete, Final: true},
+		reduce.SourceFinal{Source: "x", Gen: phalanx.Generation{Epoch: 1, Seq: 3}}}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -132,7 +132,6 @@ func TestIfWhole(t *testing.T) {
 // An order to keep a copy that comes late, of a generation that was deleted since, pins
 // nothing of the present one. Nor does a call that has waited since then.
 func TestLateOrderToKeepACopy(t *testing.T) {
-	second := phalanx.Generation{Epoch: 1, Seq: 2}
 	for name, test := range map[string]struct {
 		has, order phalanx.Generation
 		waited     bool // the copy came after the order
@@ -185,7 +184,7 @@ func TestResetOfACopyThatHasJustCome(t *testing.T) {
 		if busy {
 			env.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {env.System.NewLocalPID("put")}}
 		}
-		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushReset, Gen: phalanx.Generation{Epoch: 1, Seq: 2}, Seq: 1<<32 | 5}})
+		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushReset, Gen: second, Seq: 1<<32 | 5}})
 		if env.Table.lookup("o0") != nil || len(all) != 1 {
 			t.Errorf("busy %v: the copy stays: %v; it told %+v", busy, env.Table.lookup("o0") != nil, all)
 		}

@@ -1,0 +1,195 @@
+package storenode
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+// An id that was deleted may have been put again by the time an order or an answer about
+// its earlier life comes.
+
+// second is the generation of the later life, first that of the earlier one.
+var second = phalanx.Generation{Epoch: 1, Seq: 2}
+
+// answers is scripted, and keeps how the other requests are answered.
+type answers struct {
+	*scripted
+	deliver chan func(phalanx.NodeID, directory.Result)
+}
+
+func (d answers) Request(id phalanx.ObjectID, num uint64, body directory.Body, deliver func(phalanx.NodeID, directory.Result)) {
+	switch body.(type) {
+	case directory.Begin, directory.PutInline, directory.Final, directory.Delete:
+		d.deliver <- deliver
+	default:
+		d.scripted.Request(id, num, body, deliver)
+	}
+}
+
+// answer answers the request that was made last.
+func (d answers) answer(r directory.Result) {
+	synctest.Wait()
+	(<-d.deliver)("o", r)
+	synctest.Wait()
+}
+
+// drop has the owner order e to drop what was deleted.
+func (e *Env) drop(gen phalanx.Generation) {
+	e.send(e.StorePID, Pushed{From: "o", Push: directory.Push{To: e.Self, Object: "x", Order: directory.PushDrop, Gen: gen, Seq: 1<<32 | 9}})
+	synctest.Wait()
+}
+
+// enter gives e a complete copy of x.
+func (e *Env) enter(gen phalanx.Generation) *objectCopy {
+	e.Table.budget.Force(30)
+	c := e.Table.keepInline(Info{Object: "x", Gen: gen, Meta: phalanx.Meta{Size: 30}}, make([]byte, 30), "", false)
+	e.Table.release(c)
+	return c
+}
+
+// An order to drop that comes late drops nothing of the present life: neither a copy,
+// nor one that has just come, nor one that waits for room.
+func TestLateDrop(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+		e.enter(second)
+		if e.drop(first); e.Table.lookup("x") == nil {
+			t.Error("the copy is gone")
+		}
+		if e.drop(second); e.Table.lookup("x") != nil {
+			t.Error("the copy stays although it was deleted")
+		}
+	})
+	for name, dropped := range map[string]phalanx.Generation{"late": first, "in time": second} {
+		storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+			all := e.Pool.Budget().Cap()
+			_ = e.Pool.Budget().TryReserve(all)
+			got := make(chan error, 1)
+			go func() {
+				v, err := e.Get(t.Context(), "x", true)
+				if err == nil {
+					v.Release()
+				}
+				got <- err
+			}()
+			synctest.Wait()
+			d.answers(e.arrivalOf("x").num, directory.Result{State: directory.Finished, Gen: second, Meta: phalanx.Meta{Size: 30}, Inline: make([]byte, 30), IsInline: true})
+			e.drop(dropped)
+			e.Pool.Budget().Release(all)
+			if err := <-got; errors.Is(err, phalanx.ErrDeleted) != (dropped == second) {
+				t.Errorf("%s: a Get that waits for room ends with %v", name, err)
+			}
+			if there := e.Table.lookup("x") != nil; there != (dropped == first) {
+				t.Errorf("%s: the copy that waited for room is there: %v", name, there)
+			}
+		})
+	}
+	for name, dropped := range map[string]phalanx.Generation{"late": first, "in time": second} {
+		storeBubble(t, func(t *testing.T, e *Env, _ *scripted) {
+			c := e.enter(second)
+			f := &fetch{env: e, object: "x", arrival: &arrival{}, core: transfer.NewReceiver(transfer.Config{Object: "x"}), final: c}
+			f.pushed(transfer.Pushed{Order: transfer.OrderDrop, Gen: dropped})
+			if gone := e.Table.isDropped(c); gone != (dropped == second) {
+				t.Errorf("%s: the copy that has just come is gone: %v", name, gone)
+			}
+		})
+	}
+}
+
+// A node that hears late that its Delete was carried out keeps what was put since.
+func TestLateAnswerOfADelete(t *testing.T) {
+	for name, test := range map[string]struct {
+		has   phalanx.Generation
+		stays bool
+	}{"late": {second, true}, "in time": {first, false}} {
+		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 1)}
+			e.Directory = d
+			done := make(chan error, 1)
+			e.Delete("x", time.Minute, func(err error) { done <- err })
+			e.enter(test.has)
+			d.answer(directory.Result{State: directory.Deleted, Gen: first})
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if stays := e.Table.lookup("x") != nil; stays != test.stays {
+				t.Errorf("%s: the copy stays: %v", name, stays)
+			}
+		})
+	}
+}
+
+// A Put may hear that its bytes are deleted before it hears that they were put: it leaves
+// no copy. An order to drop what was there before it does not count.
+func TestDropOvertakesTheAnswerToAPut(t *testing.T) {
+	for name, test := range map[string]struct {
+		small   bool // inline
+		begun   bool // the order comes when the id is bound, before the bytes are final
+		dropped phalanx.Generation
+		stays   bool
+	}{
+		"inline":                 {true, false, second, false},
+		"inline, of before":      {true, false, first, true},
+		"before it is bound":     {false, false, second, false},
+		"before that, of before": {false, false, first, true},
+		"before it is final":     {false, true, second, false},
+		"then, of before":        {false, true, first, true},
+	} {
+		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+			if test.small {
+				e.InlineLimit = 1000
+			}
+			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 1)}
+			e.Directory = d
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := e.Put(t.Context(), Put{Object: "x", Bytes: make([]byte, 30), Meta: phalanx.Meta{Size: 30}})
+				ended <- err
+			}()
+			synctest.Wait()
+			if !test.begun {
+				e.drop(test.dropped)
+			}
+			if !test.small {
+				d.answer(directory.Result{State: directory.Begun, Gen: second})
+			}
+			if test.begun {
+				e.drop(test.dropped)
+			}
+			if test.small || test.stays || test.begun {
+				d.answer(directory.Result{State: directory.Finished, Gen: second})
+			}
+			if err := <-ended; test.stays && err != nil || !test.stays && !errors.Is(err, phalanx.ErrDeleted) {
+				t.Errorf("%s: it ends with %v", name, err)
+			}
+			if stays := e.Table.lookup("x") != nil; stays != test.stays {
+				t.Errorf("%s: its copy stays: %v", name, stays)
+			}
+		})
+	}
+}
+
+// A Put that has its answer, and whose copy is not there yet, hears of no order any more.
+func TestDropBeforeThePutEntersItsCopy(t *testing.T) {
+	for name, dropped := range map[string]phalanx.Generation{"of before": first, "its own": second} {
+		storeBubble(t, func(t *testing.T, e *Env, _ *scripted) {
+			put := e.System.NewLocalPID("put")
+			if err := e.addPut("x", put); err != nil {
+				t.Fatal(err)
+			}
+			e.drop(dropped)
+			buf := e.Pool.TryBuffer(30)
+			_, _ = buf.Write(make([]byte, 30))
+			e.keep(supply{info: Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 30}}, buffer: buf, epoch: 1})
+			if stays := e.Table.lookup("x") != nil; stays != (dropped == first) {
+				t.Errorf("%s: the copy stays: %v", name, stays)
+			}
+			e.removePut("x", put)
+		})
+	}
+}
