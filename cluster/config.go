@@ -48,6 +48,10 @@ type Config struct {
 	ServerTLS, ClientTLS *tls.Config // for the node's own traffic, both or neither
 	Insecure             bool        // allow an address that is not loopback without TLS
 
+	// Waits, if it is set, is told what Join waits for, whenever that changes, until Join
+	// returns. It must not block. Join logs it as well, after two seconds and then every half minute.
+	Waits func(what string)
+
 	Logger logrus.FieldLogger // default: warnings on standard error; of one cause gets ten lines a minute at most, and how many more there were
 	// Kinds are the actors that members may start here by SpawnOn. A kind gets
 	// the node that it is started on, which has joined by then.

@@ -82,7 +82,10 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, started: time.Now(), clock: actors.NewClock(), done: make(chan struct{}), left: make(chan struct{}), leaves: make(chan struct{}, 1), rejoined: make(chan struct{}),
 		log: cfg.Logger.WithField(logging.Node, cfg.Name)}
 	n.background, n.stop = context.WithCancel(context.Background())
-	if err := n.start(ctx); err != nil {
+	told := n.tellWaits()
+	err := n.start(ctx)
+	told()
+	if err != nil {
 		n.shutdown()
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func TestTerminatedAndNobodyHasRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
-		large := &daemon{Cmd: cmd, out: bufio.NewReader(out), errs: &bytes.Buffer{}}
+		large := &daemon{Cmd: cmd, out: bufio.NewReader(out), errs: &errOutput{}}
 		large.line(t, &second)
 		data := random(30 << 20)
 		if _, err := client(t, second.HTTP).Put(t.Context(), "big", bytes.NewReader(data), int64(len(data)), httpapi.PutOptions{}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -85,9 +86,6 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	if l != nil {
-		defer l.Close()
-	}
 	log := logrus.New()
 	log.SetOutput(a.stderr)
 	log.SetLevel(s.logLevel)
@@ -95,23 +93,37 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	s.cluster.Services = []cluster.Service{barrier.Service()}
 	s.cluster.Kinds = map[string]func(*cluster.Node) *actor.Props{bench.Kind: bench.Agent}
 
+	var waits atomic.Value // string
+	waits.Store("the node starts")
+	s.cluster.Waits = func(what string) { waits.Store(what) }
+	options := httpapi.Options{Logger: log, TLS: t, Pprof: s.pprof, Deadline: s.cluster.Deadline}
+	front := httpapi.NewFront(func() error { return errors.New(waits.Load().(string)) }, options)
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	if l != nil {
+		go func() { served <- front.Serve(serving, l) }()
+	}
+	finish := func() error { // of HTTP
+		if stop(); l != nil {
+			return <-served
+		}
+		return nil
+	}
+
 	joining, cancel := context.WithTimeout(ctx, s.joinTimeout)
 	n, err := join(joining, s.cluster)
 	cancel()
 	if err != nil {
-		return joinError(s, err)
+		return errors.Join(joinError(s, err), finish())
 	}
+	front.Open(httpapi.New(servedNode(n), options))
 	r := ready{Node: n.ID(), Control: n.ControlAddr(), Data: n.DataAddr()}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	served := make(chan error, 1)
-	if l != nil {
+	switch {
+	case l == nil:
+	case t != nil:
+		r.HTTP = "https://" + l.Addr().String()
+	default:
 		r.HTTP = "http://" + l.Addr().String()
-		if t != nil {
-			r.HTTP = "https://" + l.Addr().String()
-		}
-		server := httpapi.New(servedNode(n), httpapi.Options{Logger: log, TLS: t, Pprof: s.pprof, Deadline: s.cluster.Deadline})
-		go func() { served <- server.Serve(serving, l) }()
 	}
 	err = a.print(r, func(w io.Writer) {
 		fmt.Fprintf(w, "node %s is ready\n  control  %s\n  data     %s\n", r.Node, r.Control, r.Data)
@@ -128,10 +140,7 @@ func (a *app) node(ctx context.Context, s *settings) error {
 			l = nil
 		}
 	}
-	stop()
-	if l != nil {
-		err = errors.Join(err, <-served)
-	}
+	err = errors.Join(err, finish())
 	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
 		n.Close() // there is nobody to hand over to
 		return err

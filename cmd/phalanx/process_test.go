@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -51,13 +52,31 @@ func build(m *testing.M) int {
 type daemon struct {
 	*exec.Cmd
 	out  *bufio.Reader
-	errs *bytes.Buffer
+	errs *errOutput
+}
+
+// errOutput can be read while it is written.
+type errOutput struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (o *errOutput) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all.Write(b)
+}
+
+func (o *errOutput) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all.String()
 }
 
 // start runs the program; what it prints is read line by line.
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
-	d := &daemon{Cmd: exec.CommandContext(t.Context(), program, args...), errs: &bytes.Buffer{}}
+	d := &daemon{Cmd: exec.CommandContext(t.Context(), program, args...), errs: &errOutput{}}
 	d.Env = clean(os.Environ())
 	d.Stderr = d.errs
 	out, err := d.StdoutPipe()

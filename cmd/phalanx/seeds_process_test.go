@@ -1,11 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 )
 
@@ -74,5 +80,82 @@ func TestASeedWaitsForTheOthers(t *testing.T) {
 		if !strings.Contains(d.errs.String(), "127.0.0.1:"+p) {
 			t.Errorf("%s is missing in %s", p, d.errs)
 		}
+	}
+}
+
+// A seed that waits for another one says so from the beginning: to HTTP at once, whatever is
+// asked, and in its log. Once it is a member the same address serves.
+func TestHTTPOfANodeThatJoins(t *testing.T) {
+	ports := freePorts(t, 4)
+	address := "http://127.0.0.1:" + ports[3]
+	seeds := fmt.Sprintf("--seeds=127.0.0.1:%s,127.0.0.1:%s,127.0.0.1:%s", ports[0], ports[1], ports[2])
+	d := start(t, "node", "-o", "json", "--memory=64MB", "--http=127.0.0.1:"+ports[3], "--name=n1", "--data-port=0", "--control-port="+ports[0], seeds)
+	short := http.Client{Timeout: 5 * time.Second}
+	ask := func(method, path string) (status int, body string) {
+		req, err := http.NewRequestWithContext(t.Context(), method, address+path, strings.NewReader("bytes"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := short.Do(req)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer res.Body.Close()
+		data, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return res.StatusCode, string(data)
+	}
+	until(t, "it says that it lives", func() bool { status, _ := ask("GET", "/livez"); return status == http.StatusOK })
+	until(t, "it has asked the seeds", func() bool { _, body := ask("GET", "/readyz"); return strings.Contains(body, "refused") })
+	for _, path := range []string{"GET /readyz", "GET /v1/status", "GET /metrics", "GET /v1/events", "GET /v1/objects/a", "PUT /v1/objects/a", "POST /v1/recover"} {
+		method, path, _ := strings.Cut(path, " ")
+		status, body := ask(method, path)
+		var told struct{ Error httpapi.ErrorInfo }
+		if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusServiceUnavailable || told.Error.Kind != phalanx.ErrUnavailable.Error() {
+			t.Errorf("%s %s: %d %s", method, path, status, body)
+		}
+		must(t, told.Error.Message, "joining, waiting for the seeds 127.0.0.1:"+ports[1]+", 127.0.0.1:"+ports[2], "seed 127.0.0.1:"+ports[0]+" is this node")
+	}
+	b := &bed{addr: address, environ: []string{"PHALANX_ADDR=" + address}}
+	must(t, b.run(t, "", "status"), "waiting for the seeds", "exit 8")
+	line := ""
+	until(t, "its log says what it waits for", func() bool {
+		line = d.errs.String()
+		return strings.Contains(line, "not ready yet")
+	})
+	must(t, line, "waiting for the seeds 127.0.0.1:"+ports[1]+", 127.0.0.1:"+ports[2])
+	other := start(t, "node", "-o", "json", "--memory=64MB", "--http=off", "--name=n2", "--data-port=0", "--control-port="+ports[1], seeds)
+	var r ready
+	other.line(t, &r)
+	d.line(t, &r)
+	if status, body := ask("GET", "/readyz"); status != http.StatusOK || r.HTTP != address {
+		t.Errorf("%d %s, %s", status, body, r.HTTP)
+	}
+	if status, body := ask("PUT", "/v1/objects/a"); status != http.StatusCreated {
+		t.Errorf("%d %s", status, body)
+	}
+	d.interrupt(t, syscall.SIGTERM)
+	if text := d.errs.String(); strings.Count(text, "not ready yet") != 1 {
+		t.Errorf("it has logged %s", text)
+	}
+}
+
+// A node that is ended while it joins ends at once, and its HTTP as well.
+func TestInterruptWhileItJoins(t *testing.T) {
+	ports := freePorts(t, 2)
+	d := start(t, "node", "--memory=64MB", "--http=127.0.0.1:"+ports[1], "--name=n1", "--data-port=0", "--control-port=0", "--seeds=127.0.0.1:"+ports[0])
+	until(t, "it says that it lives", func() bool {
+		res, err := http.Get("http://127.0.0.1:" + ports[1] + "/livez")
+		if err != nil {
+			return false
+		}
+		return res.Body.Close() == nil
+	})
+	signalAll(t, syscall.SIGTERM, d)
+	err := d.Wait()
+	if code := d.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit %d: %v, %s", code, err, d.errs)
 	}
 }

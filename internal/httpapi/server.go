@@ -3,9 +3,7 @@ package httpapi
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -83,50 +81,9 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // seconds. It returns when everything it started has ended, and must be called
 // at most once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	srv := &http.Server{
-		Handler:           s.onLoopback(l.Addr()),
-		TLSConfig:         s.opts.TLS,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		BaseContext:       func(net.Listener) context.Context { return requests },
-		ErrorLog:          log.New(logWriter{s.opts.Logger}, "", 0),
-	}
-	counted := make(chan struct{})
-	go func() {
-		defer close(counted)
-		s.metrics.countEvents(requests, s.node)
-	}()
-	served := make(chan error, 1)
-	go func() {
-		if s.opts.TLS != nil {
-			served <- srv.ServeTLS(l, "", "")
-		} else {
-			served <- srv.Serve(l)
-		}
-	}()
-	var err error
-	select {
-	case err = <-served:
-		close(s.closing)
-	case <-ctx.Done():
-		close(s.closing)
-		late, stop := context.WithTimeout(requests, grace)
-		if srv.Shutdown(late) != nil {
-			cancel()
-			_ = srv.Close()
-		}
-		stop()
-		err = <-served
-	}
-	cancel()
-	<-counted
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
+	f := NewFront(nil, s.opts)
+	f.Open(s)
+	return f.Serve(ctx, l)
 }
 
 // logWriter writes what net/http complains about to the log.
@@ -139,10 +96,10 @@ func (w logWriter) Write(p []byte) (int, error) {
 
 // onLoopback keeps web pages from reaching a server that listens only on
 // loopback through a name that they resolve to it: such a request names a host.
-func (s *Server) onLoopback(addr net.Addr) http.Handler {
+func onLoopback(addr net.Addr, next http.Handler) http.Handler {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
-		return s.handler
+		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -154,7 +111,7 @@ func (s *Server) onLoopback(addr net.Addr) http.Handler {
 			writeStatus(w, http.StatusMisdirectedRequest, &phalanx.Error{Kind: phalanx.ErrRefused, Err: fmt.Errorf("this address is only for the machine itself: ask for localhost or the IP address, not for %q", host)})
 			return
 		}
-		s.handler.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -463,3 +463,55 @@ func TestCalls(t *testing.T) {
 	res, body := b.do(t, "GET", "/readyz", "")
 	wantError(t, res, body, 503, phalanx.ErrFenced, "removed")
 }
+
+// A front answers at once before its node is a member, and lets its server answer after that;
+// also if it ends before the server comes.
+func TestFront(t *testing.T) {
+	for _, opens := range []bool{true, false} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBed(t, httpapi.Options{})
+		f := httpapi.NewFront(func() error { return errors.New("it waits for a seed") }, httpapi.Options{Logger: quiet()})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- f.Serve(ctx, l) }()
+		ask := func(path, host string) (int, string) {
+			r, _ := http.NewRequest("GET", "http://"+l.Addr().String()+path, nil)
+			r.Host = host
+			res, err := b.http.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, _ := io.ReadAll(res.Body)
+			return res.StatusCode, string(body)
+		}
+		for path, want := range map[string]int{"/livez": 200, "/readyz": 503, "/v1/status": 503, "/nowhere": 503} {
+			if status, body := ask(path, "localhost"); status != want || status == 503 && !strings.Contains(body, "it waits for a seed") {
+				t.Errorf("%s: %d %s", path, status, body)
+			}
+		}
+		if status, body := ask("/readyz", "evil.example"); status != 421 {
+			t.Errorf("%d %s", status, body)
+		}
+		server := httpapi.New(b.node, httpapi.Options{Logger: quiet()})
+		if opens {
+			f.Open(server)
+			for _, path := range []string{"/livez", "/readyz", "/v1/status"} {
+				if status, body := ask(path, "localhost"); status != 200 {
+					t.Errorf("%s: %d %s", path, status, body)
+				}
+			}
+		}
+		b.http.CloseIdleConnections()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if !opens {
+			f.Open(server)
+		}
+	}
+}

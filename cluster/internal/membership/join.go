@@ -7,8 +7,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -38,6 +36,7 @@ func (m *Membership) Join(ctx context.Context) error {
 		} // else seeds go on asking each other: they may meet another cluster
 	}()
 	m.set(func() { m.said = false })
+	m.answers.ask(seeds)
 	m.tell(enter{ctx: asking, seeds: seeds})
 	for {
 		m.mu.Lock()
@@ -117,17 +116,11 @@ func (m *Membership) inquire(ctx context.Context, seed string, num uint64) {
 		a.replaces, a.err = m.replaces(asking, a.view)
 	}
 	if ctx.Err() != nil {
-		m.answers.noteFirst(seed, a.err) // it had no time to say more than before
+		m.answers.noteFirst(a) // it had no time to say more than before
 		return
 	}
 	m.tell(a)
-	switch {
-	case a.err == nil && a.answer.Cluster == "":
-		a.err = errors.New("it is in no cluster either, and waits until most of the seeds are there")
-	case a.err == nil && !a.answer.Ready:
-		a.err = errors.New("it is in a cluster that waits until most of the seeds are in it")
-	}
-	m.answers.note(seed, a.err)
+	m.answers.note(a)
 }
 
 // ask asks one seed after the other of those that its name stands for.
@@ -191,44 +184,4 @@ func (m *Membership) request(ctx context.Context, address string) (*messages.Joi
 		return nil, fmt.Errorf("it answered with a %T", answer)
 	}
 	return reply, nil
-}
-
-// answers are what the seeds said last.
-type answers struct {
-	mu    sync.Mutex
-	seeds []string
-	of    map[string]error
-}
-
-func (a *answers) note(seed string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !slices.Contains(a.seeds, seed) {
-		a.seeds = append(a.seeds, seed)
-		slices.Sort(a.seeds)
-	}
-	a.of[seed] = err
-}
-
-func (a *answers) noteFirst(seed string, err error) {
-	a.mu.Lock()
-	known := slices.Contains(a.seeds, seed)
-	a.mu.Unlock()
-	if !known {
-		a.note(seed, err)
-	}
-}
-
-func (a *answers) String() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var all []string
-	for _, s := range a.seeds {
-		if err := a.of[s]; err != nil {
-			all = append(all, fmt.Sprintf("seed %s: %v", s, err))
-		} else {
-			all = append(all, fmt.Sprintf("seed %s answered, but its cluster did not take this node in", s))
-		}
-	}
-	return strings.Join(all, "; ")
 }

@@ -86,7 +86,7 @@ func Start(cfg Config) (*Membership, error) {
 }
 
 func startWith(cfg Config, core *view.Core) (*Membership, error) {
-	m := &Membership{cfg: cfg, changed: make(chan struct{}), answers: &answers{of: map[string]error{}}}
+	m := &Membership{cfg: cfg, changed: make(chan struct{}), answers: &answers{self: cfg.Self.ID, of: map[string]answered{}}}
 	m.background, m.end = context.WithCancel(context.Background())
 	m.host = &host{m: m, core: core, join: join.New(join.Config{Self: cfg.Self.ID}), book: book{at: map[phalanx.NodeID]string{}}}
 	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host} })

@@ -1,0 +1,91 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// answers are what the seeds said last.
+type answers struct {
+	self phalanx.NodeID
+
+	mu    sync.Mutex
+	asked []string // seeds of which nothing is known before they are in of
+	of    map[string]answered
+}
+
+// ask notes who is asked.
+func (a *answers) ask(seeds []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = seeds
+}
+
+func (a *answers) note(said answered) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.of[said.seed] = said
+}
+
+func (a *answers) noteFirst(said answered) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, known := a.of[said.seed]; !known {
+		a.of[said.seed] = said
+	}
+}
+
+// String says of each seed why it did not help.
+func (a *answers) String() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []string
+	for seed, said := range a.of {
+		all = append(all, "seed "+seed+said.why(a.self))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
+}
+
+// why follows the name of a seed.
+func (s answered) why(self phalanx.NodeID) string {
+	switch {
+	case s.err != nil:
+		return fmt.Sprintf(": %v", s.err)
+	case s.answer.From == self:
+		return " is this node"
+	case s.answer.Cluster == "":
+		return ": it is in no cluster either, and waits until most of the seeds are there"
+	case !s.answer.Ready:
+		return ": it is in a cluster that waits until most of the seeds are in it"
+	}
+	return " answered, but its cluster did not take this node in"
+}
+
+// missing returns the seeds of which there is no answer.
+func (a *answers) missing() (out []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, seed := range a.asked {
+		if said, ok := a.of[seed]; !ok || said.err != nil {
+			out = append(out, seed)
+		}
+	}
+	return out
+}
+
+// Waits says, for people, what Join waits for.
+func (m *Membership) Waits() string {
+	text := "joining"
+	if missing := m.answers.missing(); len(missing) > 0 {
+		text += ", waiting for the seeds " + strings.Join(missing, ", ")
+	}
+	if said := m.answers.String(); said != "" {
+		text += ": " + said
+	}
+	return text
+}

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	waitsEvery     = 100 * time.Millisecond // Config.Waits is told of a change
+	waitsLogged    = 2 * time.Second        // most joins have ended by then
+	waitsLogEvery  = 30 * time.Second
+	waitsRedundant = "it has joined, and waits until the cluster survives the death of one more node"
+)
+
+// tellWaits tells what Join waits for until the function that it returns is called.
+func (n *Node) tellWaits() func() {
+	done := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		look := time.NewTicker(waitsEvery)
+		defer look.Stop()
+		told, logAt := "", n.clock()+waitsLogged
+		for {
+			what := n.waits()
+			if what != told && n.cfg.Waits != nil {
+				n.cfg.Waits(what)
+			}
+			told = what
+			if now := n.clock(); now >= logAt {
+				n.log.Warn("not ready yet: " + what)
+				logAt = now + waitsLogEvery
+			}
+			select {
+			case <-done:
+				return
+			case <-look.C:
+			}
+		}
+	})
+	return func() { close(done); telling.Wait() }
+}
+
+// waits says what Join waits for.
+func (n *Node) waits() string {
+	l := n.life.Load()
+	if l == nil {
+		return "the node starts"
+	}
+	m := l.agreeing.Load()
+	if m == nil {
+		return "the node starts"
+	}
+	select {
+	case <-l.joined:
+		return waitsRedundant
+	default:
+		return m.Waits()
+	}
+}

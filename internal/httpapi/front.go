@@ -1,0 +1,127 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Front listens from the moment that a process starts. Before its node is a member it says
+// that the process lives, and to everything else why the node does not serve yet, at once.
+// After Open the node's server answers.
+type Front struct {
+	opts    Options
+	why     func() error
+	waiting http.Handler
+
+	mu     sync.Mutex
+	closed bool
+	server *Server
+	opened chan struct{} // closed by Open
+}
+
+// NewFront returns a front that has no server yet; why says what the node waits for.
+func NewFront(why func() error, o Options) *Front {
+	f := &Front{opts: o.withDefaults(), why: why, opened: make(chan struct{})}
+	f.waiting = sameOrigin(http.HandlerFunc(f.wait))
+	return f
+}
+
+// Open has s answer from now on. It is called at most once.
+func (f *Front) Open(s *Server) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.server = s
+	close(f.opened)
+	if f.closed {
+		close(s.closing)
+	}
+}
+
+// close tells the server that Serve ends.
+func (f *Front) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.server != nil {
+		close(f.server.closing)
+	}
+}
+
+// ServeHTTP answers a request.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-f.opened:
+		f.server.handler.ServeHTTP(w, r)
+	default:
+		f.waiting.ServeHTTP(w, r)
+	}
+}
+
+// wait answers for a node that is no member yet.
+func (f *Front) wait(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/livez" {
+		_, _ = w.Write([]byte("ok\n"))
+		return
+	}
+	writeError(w, r, &phalanx.Error{Kind: phalanx.ErrUnavailable, Err: f.why()})
+}
+
+// Serve answers requests on l until ctx ends; then those that run have a few
+// seconds. It returns when everything it started has ended, and must be called
+// at most once.
+func (f *Front) Serve(ctx context.Context, l net.Listener) error {
+	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	srv := &http.Server{
+		Handler:           onLoopback(l.Addr(), f),
+		TLSConfig:         f.opts.TLS,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ErrorLog:          log.New(logWriter{f.opts.Logger}, "", 0),
+	}
+	counted := make(chan struct{})
+	go func() {
+		defer close(counted)
+		select {
+		case <-f.opened:
+			f.server.metrics.countEvents(requests, f.server.node)
+		case <-requests.Done():
+		}
+	}()
+	served := make(chan error, 1)
+	go func() {
+		if f.opts.TLS != nil {
+			served <- srv.ServeTLS(l, "", "")
+		} else {
+			served <- srv.Serve(l)
+		}
+	}()
+	var err error
+	select {
+	case err = <-served:
+		f.close()
+	case <-ctx.Done():
+		f.close()
+		late, stop := context.WithTimeout(requests, grace)
+		if srv.Shutdown(late) != nil {
+			cancel()
+			_ = srv.Close()
+		}
+		stop()
+		err = <-served
+	}
+	cancel()
+	<-counted
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
