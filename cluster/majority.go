@@ -24,7 +24,8 @@ func (l *life) sees(m view.Majority) {
 	}
 	if before := l.majority.Swap(&m); before == nil {
 		lost := actors.MajorityLost{View: number, Voters: m.Voters, Missing: m.Missing}
-		l.log.Error(lost.String() + "; nothing is decided, and what needs the directory waits or fails, until they are back; if they never are, the command `phalanx recover` forms the cluster anew from the nodes that live")
+		l.log.Error(lost.String() + "; nothing is decided, and what needs the directory waits or fails, until they are back. Voters that hang or are cut off come back by themselves. " +
+			"Voters that have died do not, also if they are started again, as new members: then run the command `phalanx recover` at one of the nodes that live, which forms the cluster anew")
 		l.n.system.EventStream.Publish(lost)
 	}
 }

@@ -9,6 +9,7 @@ const (
 	waitsEvery     = 100 * time.Millisecond // Config.Waits is told of a change
 	waitsLogged    = 2 * time.Second        // most joins have ended by then
 	waitsLogEvery  = 30 * time.Second
+	waitsLogNews   = 5 * time.Second // or so much after the last time, if it waits for something else
 	waitsRedundant = "it has joined, and waits until the cluster survives the death of one more node"
 )
 
@@ -19,16 +20,16 @@ func (n *Node) tellWaits() func() {
 	telling.Go(func() {
 		look := time.NewTicker(waitsEvery)
 		defer look.Stop()
-		told, logAt := "", n.clock()+waitsLogged
+		told, logged, logAt := "", "", n.clock()+waitsLogged
 		for {
 			what := n.waits()
 			if what != told && n.cfg.Waits != nil {
 				n.cfg.Waits(what)
 			}
 			told = what
-			if now := n.clock(); now >= logAt {
+			if now := n.clock(); now >= logAt || logged != "" && what != logged && now >= logAt-waitsLogEvery+waitsLogNews {
 				n.log.Warn("not ready yet: " + what)
-				logAt = now + waitsLogEvery
+				logged, logAt = what, now+waitsLogEvery
 			}
 			select {
 			case <-done:

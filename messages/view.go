@@ -82,7 +82,7 @@ func (f *fields) view(m *View) view.View {
 // JoinReplyToProto returns the reply that says a, with v if that has members, or err if that
 // is not nil.
 func JoinReplyToProto(a join.Answer, v view.View, err error) *JoinReply {
-	m := &JoinReply{From: string(a.From), Ready: a.Ready, Promise: string(a.Promise)}
+	m := &JoinReply{From: string(a.From), Ready: a.Ready, Promise: string(a.Promise), Stuck: a.Stuck}
 	switch {
 	case err != nil:
 		m.Error = ErrorToProto(err)
@@ -95,7 +95,7 @@ func JoinReplyToProto(a join.Answer, v view.View, err error) *JoinReply {
 // JoinReplyFromProto is the inverse of JoinReplyToProto.
 func JoinReplyFromProto(m *JoinReply) (a join.Answer, v view.View, err error) {
 	f := &fields{}
-	a = join.Answer{From: f.node("join.from", m.GetFrom()), Ready: m.GetReady(), Promise: f.maybeNode("join.promise", m.GetPromise())}
+	a = join.Answer{From: f.node("join.from", m.GetFrom()), Ready: m.GetReady(), Promise: f.maybeNode("join.promise", m.GetPromise()), Stuck: m.GetStuck()}
 	if m.GetView() != nil {
 		v = f.view(m.GetView())
 		a.Cluster = v.Cluster

@@ -873,6 +873,7 @@ type JoinReply struct {
 	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`       // who answers
 	Ready         bool                   `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`    // its cluster is ready, as far as it knows
 	Promise       string                 `protobuf:"bytes,5,opt,name=promise,proto3" json:"promise,omitempty"` // whom it joins if that one begins a cluster; of one that is no member
+	Stuck         string                 `protobuf:"bytes,6,opt,name=stuck,proto3" json:"stuck,omitempty"`     // why its cluster lets nobody in, for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -938,6 +939,13 @@ func (x *JoinReply) GetReady() bool {
 func (x *JoinReply) GetPromise() string {
 	if x != nil {
 		return x.Promise
+	}
+	return ""
+}
+
+func (x *JoinReply) GetStuck() string {
+	if x != nil {
+		return x.Stuck
 	}
 	return ""
 }
@@ -1750,13 +1758,14 @@ const file_messages_view_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"_\n" +
 	"\vJoinRequest\x12'\n" +
 	"\x06member\x18\x01 \x01(\v2\x0f.phalanx.MemberR\x06member\x12'\n" +
-	"\x06common\x18\x02 \x01(\v2\x0f.phalanx.CommonR\x06common\"\x98\x01\n" +
+	"\x06common\x18\x02 \x01(\v2\x0f.phalanx.CommonR\x06common\"\xae\x01\n" +
 	"\tJoinReply\x12!\n" +
 	"\x04view\x18\x01 \x01(\v2\r.phalanx.ViewR\x04view\x12$\n" +
 	"\x05error\x18\x02 \x01(\v2\x0e.phalanx.ErrorR\x05error\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x14\n" +
 	"\x05ready\x18\x04 \x01(\bR\x05ready\x12\x18\n" +
-	"\apromise\x18\x05 \x01(\tR\apromise\".\n" +
+	"\apromise\x18\x05 \x01(\tR\apromise\x12\x14\n" +
+	"\x05stuck\x18\x06 \x01(\tR\x05stuck\".\n" +
 	"\x04Raft\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"U\n" +

@@ -39,6 +39,7 @@ type Answer struct {
 	Cluster phalanx.NodeID // of which it is a member, by the node that has begun it; "": of none
 	Ready   bool           // and that cluster is ready, as far as it knows
 	Promise phalanx.NodeID // whom it joins if that one begins a cluster; "": it has not chosen
+	Stuck   string         // why its cluster lets nobody in, for people; "": nothing is known of that
 }
 
 // Event is something that a Core hears of.

@@ -60,10 +60,25 @@ func (s answered) why(self phalanx.NodeID) string {
 		return " is this node"
 	case s.answer.Cluster == "":
 		return ": it is in no cluster either, and waits until most of the seeds are there"
+	case s.answer.Stuck != "":
+		return fmt.Sprintf(": it is in a cluster that lets nobody in, since %s. A voter that was killed does not come back by being started again, it is a new member. "+
+			"If they do not come back, run `phalanx recover` at one of the nodes that live, which forms the cluster anew; this node joins it then", s.answer.Stuck)
 	case !s.answer.Ready:
 		return ": it is in a cluster that waits until most of the seeds are in it"
 	}
 	return " answered, but its cluster did not take this node in"
+}
+
+// stuck reports whether the cluster of a seed lets nobody in.
+func (a *answers) stuck() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, said := range a.of {
+		if said.err == nil && said.answer.Stuck != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // missing returns the seeds of which there is no answer.

@@ -63,6 +63,7 @@ type host struct {
 	entered bool                // the view has the node, and the core that joins may not know it yet
 	seeds   map[string]answered // what each has said last
 	forming []chan<- formed     // who waits for what comes of a Recover
+	lost    string              // why nothing is decided, for people; "": it is
 
 	// stepping is true while the core is running, and for ever if it panicked.
 	stepping bool
@@ -221,6 +222,7 @@ func (a *instance) welcome(m *messages.JoinRequest) *messages.JoinReply {
 		a.joining(join.Asked{By: member.ID})
 	}
 	says, v := a.join.Answer(), a.core.View()
+	says.Stuck = a.lost
 	if !v.Has(a.m.cfg.Self.ID) { // it is about to be one
 		says.Cluster, says.Ready = "", false
 	}
@@ -310,6 +312,10 @@ func (h *host) do(e view.Effect) {
 		h.m.leader.Store(e.Leader)
 		cfg.Log.WithField(logging.Peer, e.Leader).Debugf("the view has a leader of term %d", e.Term)
 	case view.Majority:
+		h.lost = ""
+		if e.Lost {
+			h.lost = "the majority of its voters is lost: " + actors.MissingVoters(e.Voters, e.Missing)
+		}
 		if cfg.OnMajority != nil {
 			cfg.OnMajority(e)
 		}

@@ -19,7 +19,8 @@ const askFor = 2 * time.Second // how long one seed may take to answer
 
 // Join makes this node a member of the cluster that the seeds are in, or of one that they
 // begin; without seeds, of one of its own. It returns when the node may serve. If ctx ends
-// before, the error says of every seed why it did not help. It fails at once with ErrRefused
+// before, the error says of every seed why it did not help; it is ErrUnavailable if the cluster
+// of one has lost the majority of its voters, and lets nobody in. Join fails at once with ErrRefused
 // if all of them are in a cluster that never lets this node in, and with ErrAnew if the
 // cluster in which it was gave way to another one.
 func (m *Membership) Join(ctx context.Context) error {
@@ -58,6 +59,9 @@ func (m *Membership) Join(ctx context.Context) error {
 			err := fmt.Errorf("%s: %w", m.answers, context.Cause(ctx))
 			if errors.Is(err, context.Canceled) {
 				return m.fail("join", phalanx.ErrCanceled, err)
+			}
+			if m.answers.stuck() {
+				return m.fail("join", phalanx.ErrUnavailable, err)
 			}
 			return m.fail("join", phalanx.ErrDeadline, err)
 		}
