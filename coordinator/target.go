@@ -96,7 +96,7 @@ func (c *Coordinator) begin(e reduce.Begin) {
 		func(owner phalanx.NodeID, r directory.Result) reduce.Event {
 			switch {
 			case r.Kind != 0:
-				return reduce.Rejected{Kind: r.Kind, Text: r.Text, Gen: r.Gen}
+				return reduce.Rejected{Kind: r.Kind, Text: r.Text, Gen: r.Gen, Deleted: r.Deleted}
 			case r.State == directory.Finished && len(r.Note) == 0: // it was lost with the shard
 				return reduce.Attached{Gen: r.Gen, Final: true, Size: r.Meta.Size, Digest: r.Digest}
 			case r.State == directory.Finished:

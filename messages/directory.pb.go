@@ -2060,6 +2060,7 @@ type Reply struct {
 	Origin        string                 `protobuf:"bytes,18,opt,name=origin,proto3" json:"origin,omitempty"`
 	Listed        uint64                 `protobuf:"varint,19,opt,name=listed,proto3" json:"listed,omitempty"`
 	Tag           string                 `protobuf:"bytes,20,opt,name=tag,proto3" json:"tag,omitempty"`
+	Deleted       *Generation            `protobuf:"bytes,21,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2232,6 +2233,13 @@ func (x *Reply) GetTag() string {
 		return x.Tag
 	}
 	return ""
+}
+
+func (x *Reply) GetDeleted() *Generation {
+	if x != nil {
+		return x.Deleted
+	}
+	return nil
 }
 
 type ObjectStat struct {
@@ -3016,6 +3024,7 @@ type Record struct {
 	Evicted       []string               `protobuf:"bytes,14,rep,name=evicted,proto3" json:"evicted,omitempty"`
 	Run           uint64                 `protobuf:"varint,15,opt,name=run,proto3" json:"run,omitempty"`
 	After         *Generation            `protobuf:"bytes,17,opt,name=after,proto3" json:"after,omitempty"`
+	Released      *Generation            `protobuf:"bytes,18,opt,name=released,proto3" json:"released,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3158,6 +3167,13 @@ func (x *Record) GetRun() uint64 {
 func (x *Record) GetAfter() *Generation {
 	if x != nil {
 		return x.After
+	}
+	return nil
+}
+
+func (x *Record) GetReleased() *Generation {
+	if x != nil {
+		return x.Released
 	}
 	return nil
 }
@@ -3620,7 +3636,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x04List\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\fR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\xc2\x04\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\xf1\x04\n" +
 	"\x05Reply\x12!\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\r.phalanx.KindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
@@ -3642,7 +3658,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06beside\x18\x11 \x01(\bR\x06beside\x12\x16\n" +
 	"\x06origin\x18\x12 \x01(\tR\x06origin\x12\x16\n" +
 	"\x06listed\x18\x13 \x01(\x04R\x06listed\x12\x10\n" +
-	"\x03tag\x18\x14 \x01(\tR\x03tag\"\xe9\x02\n" +
+	"\x03tag\x18\x14 \x01(\tR\x03tag\x12-\n" +
+	"\adeleted\x18\x15 \x01(\v2\x13.phalanx.GenerationR\adeleted\"\xe9\x02\n" +
 	"\n" +
 	"ObjectStat\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
@@ -3705,7 +3722,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\achanges\x18\x04 \x03(\v2\x0f.phalanx.ChangeR\achanges\"C\n" +
 	"\x06Change\x12'\n" +
 	"\x06record\x18\x01 \x01(\v2\x0f.phalanx.RecordR\x06record\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\xd4\x03\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\x85\x04\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +
@@ -3724,7 +3741,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x06copies\x18\r \x01(\x03R\x06copies\x12\x18\n" +
 	"\aevicted\x18\x0e \x03(\tR\aevicted\x12\x10\n" +
 	"\x03run\x18\x0f \x01(\x04R\x03run\x12)\n" +
-	"\x05after\x18\x11 \x01(\v2\x13.phalanx.GenerationR\x05afterJ\x04\b\x10\x10\x11\"I\n" +
+	"\x05after\x18\x11 \x01(\v2\x13.phalanx.GenerationR\x05after\x12/\n" +
+	"\breleased\x18\x12 \x01(\v2\x13.phalanx.GenerationR\breleasedJ\x04\b\x10\x10\x11\"I\n" +
 	"\aConfirm\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x10\n" +
@@ -3890,35 +3908,37 @@ var file_messages_directory_proto_depIdxs = []int32{
 	42, // 54: phalanx.Reply.meta:type_name -> phalanx.Meta
 	26, // 55: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
 	26, // 56: phalanx.Reply.list:type_name -> phalanx.ObjectStat
-	1,  // 57: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
-	43, // 58: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
-	42, // 59: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
-	0,  // 60: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
-	27, // 61: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
-	2,  // 62: phalanx.Push.order:type_name -> phalanx.PushOrder
-	43, // 63: phalanx.Push.gen:type_name -> phalanx.Generation
-	42, // 64: phalanx.Push.meta:type_name -> phalanx.Meta
-	1,  // 65: phalanx.Readiness.state:type_name -> phalanx.ObjectState
-	43, // 66: phalanx.Readiness.gen:type_name -> phalanx.Generation
-	42, // 67: phalanx.Readiness.meta:type_name -> phalanx.Meta
-	31, // 68: phalanx.Readiness.ready:type_name -> phalanx.Location
-	0,  // 69: phalanx.Readiness.maker:type_name -> phalanx.Maker
-	43, // 70: phalanx.Readiness.after:type_name -> phalanx.Generation
-	36, // 71: phalanx.Replicate.changes:type_name -> phalanx.Change
-	37, // 72: phalanx.Change.record:type_name -> phalanx.Record
-	1,  // 73: phalanx.Record.state:type_name -> phalanx.ObjectState
-	43, // 74: phalanx.Record.gen:type_name -> phalanx.Generation
-	42, // 75: phalanx.Record.meta:type_name -> phalanx.Meta
-	0,  // 76: phalanx.Record.maker:type_name -> phalanx.Maker
-	43, // 77: phalanx.Record.after:type_name -> phalanx.Generation
-	40, // 78: phalanx.Holdings.holdings:type_name -> phalanx.Holding
-	43, // 79: phalanx.Holding.gen:type_name -> phalanx.Generation
-	42, // 80: phalanx.Holding.meta:type_name -> phalanx.Meta
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	43, // 57: phalanx.Reply.deleted:type_name -> phalanx.Generation
+	1,  // 58: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
+	43, // 59: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
+	42, // 60: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
+	0,  // 61: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
+	27, // 62: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
+	2,  // 63: phalanx.Push.order:type_name -> phalanx.PushOrder
+	43, // 64: phalanx.Push.gen:type_name -> phalanx.Generation
+	42, // 65: phalanx.Push.meta:type_name -> phalanx.Meta
+	1,  // 66: phalanx.Readiness.state:type_name -> phalanx.ObjectState
+	43, // 67: phalanx.Readiness.gen:type_name -> phalanx.Generation
+	42, // 68: phalanx.Readiness.meta:type_name -> phalanx.Meta
+	31, // 69: phalanx.Readiness.ready:type_name -> phalanx.Location
+	0,  // 70: phalanx.Readiness.maker:type_name -> phalanx.Maker
+	43, // 71: phalanx.Readiness.after:type_name -> phalanx.Generation
+	36, // 72: phalanx.Replicate.changes:type_name -> phalanx.Change
+	37, // 73: phalanx.Change.record:type_name -> phalanx.Record
+	1,  // 74: phalanx.Record.state:type_name -> phalanx.ObjectState
+	43, // 75: phalanx.Record.gen:type_name -> phalanx.Generation
+	42, // 76: phalanx.Record.meta:type_name -> phalanx.Meta
+	0,  // 77: phalanx.Record.maker:type_name -> phalanx.Maker
+	43, // 78: phalanx.Record.after:type_name -> phalanx.Generation
+	43, // 79: phalanx.Record.released:type_name -> phalanx.Generation
+	40, // 80: phalanx.Holdings.holdings:type_name -> phalanx.Holding
+	43, // 81: phalanx.Holding.gen:type_name -> phalanx.Generation
+	42, // 82: phalanx.Holding.meta:type_name -> phalanx.Meta
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_messages_directory_proto_init() }

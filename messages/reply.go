@@ -6,7 +6,8 @@ func fromResult(r *directory.Result) *Reply {
 	m := &Reply{Kind: Kind(r.Kind), Text: fromText(r.Text), NotOwner: r.NotOwner, Waiting: r.Waiting,
 		State: ObjectState(r.State), Gen: fromGen(r.Gen), Meta: fromMeta(r.Meta), Digest: fromDigest(r.Digest),
 		Inline: r.Inline, IsInline: r.IsInline, Note: r.Note, Attached: string(r.Attached), Lease: r.Lease,
-		Sender: string(r.Sender), Beside: r.Beside, Origin: string(r.Origin), Listed: r.Listed, Tag: r.Tag}
+		Sender: string(r.Sender), Beside: r.Beside, Origin: string(r.Origin), Listed: r.Listed, Tag: r.Tag,
+		Deleted: fromGen(r.Deleted)}
 	if r.Stat != nil {
 		m.Stat = fromStat(r.Stat)
 	}
@@ -23,7 +24,8 @@ func (f *fields) result(m *Reply) directory.Result {
 		Inline: m.GetInline(), IsInline: m.GetIsInline(), Note: m.GetNote(),
 		Attached: f.maybeNode("reply.attached", m.GetAttached()), Lease: m.GetLease(),
 		Sender: f.maybeNode("reply.sender", m.GetSender()), Beside: m.GetBeside(),
-		Origin: f.maybeNode("reply.origin", m.GetOrigin()), Listed: m.GetListed(), Tag: m.GetTag()}
+		Origin: f.maybeNode("reply.origin", m.GetOrigin()), Listed: m.GetListed(), Tag: m.GetTag(),
+		Deleted: toGen(m.GetDeleted())}
 	if s := m.GetStat(); s != nil {
 		stat := f.stat(s)
 		r.Stat = &stat

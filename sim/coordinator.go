@@ -286,7 +286,7 @@ func (c *coordinator) begin(e reduce.Begin) {
 	c.ask("begin", directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: c.cfg.Request.String(), Run: c.number, After: e.After}, func(r directory.Result) reduce.Event {
 		switch {
 		case r.Kind != 0:
-			return reduce.Rejected{Kind: r.Kind, Text: r.Text, Gen: r.Gen}
+			return reduce.Rejected{Kind: r.Kind, Text: r.Text, Gen: r.Gen, Deleted: r.Deleted}
 		case r.State == directory.Finished && len(r.Note) == 0:
 			c.n.w.met["answer of a reduce lost with its shard"]++
 			if c.n.w.audit.table[c.target.Shard(c.n.w.shape.shards)].LostAt == 0 {

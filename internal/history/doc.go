@@ -15,6 +15,8 @@
 //     was silent) takes effect at any time after it began, or never.
 //   - A Put that fails with ErrDeleted has taken effect before the Delete that it
 //     tells of, which runs beside it: what was deleted before can be put again.
+//   - After a Delete and a Put that failed, the id may be deleted or unbound: the binding
+//     of that Put may have been released.
 //   - An object is lost only if its last complete copy can have been on a node
 //     that died: whoever records the history knows, and adds a Loss. It may be
 //     found again, on a node that was removed and is back, so that after a Loss

@@ -80,7 +80,7 @@ func (s state) put(o Op) (bool, state) {
 func (s state) get(o Op) bool {
 	switch o.Outcome {
 	case phalanx.ErrNotFound:
-		return s.phase == unbound || s.phase == nothing
+		return s.phase == unbound || s.phase == nothing || s.phase == deleted && o.free
 	case phalanx.ErrDeleted:
 		return s.phase == deleted || s.phase == nothing
 	}
@@ -93,7 +93,7 @@ func (s state) get(o Op) bool {
 func (s state) stat(o Op) bool {
 	switch {
 	case o.Outcome == phalanx.ErrNotFound:
-		return s.phase == unbound || s.phase == nothing
+		return s.phase == unbound || s.phase == nothing || s.phase == deleted && o.free
 	case o.Outcome == phalanx.ErrDeleted:
 		return s.phase == deleted || s.phase == nothing
 	case o.State == "begun":

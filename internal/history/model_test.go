@@ -72,6 +72,8 @@ func TestCheck(t *testing.T) {
 		{"bytes after the delete, where it is not known", []Op{put(0, 1, "a"), del(2, 3), op(4, 5, Get, bytes("a"), stale)}, true},
 		{"wrong bytes after the delete", []Op{put(0, 1, "a"), del(2, 3), op(4, 5, Get, bytes("b"), stale)}, false},
 		{"not found after the delete", []Op{put(0, 1, "a"), del(2, 3), nobody(4, 5)}, false},
+		{"not found after the delete, and a put that failed", []Op{put(0, 1, "a"), del(2, 3), unknown(4, 5, "b"), nobody(6, 7)}, true},
+		{"not found before a put failed", []Op{put(0, 1, "a"), del(2, 3), nobody(4, 5), unknown(6, 7, "b")}, false},
 		{"deleted by nobody", []Op{put(0, 1, "a"), gone(2, 3)}, false},
 		{"deleted and back", []Op{put(0, 1, "a"), op(2, 3, Delete, ended(phalanx.ErrDeadline)), gone(4, 5), got(6, 7, "a")}, false},
 		{"a delete of unknown outcome, later", []Op{put(0, 1, "a"), op(2, 3, Delete, ended(phalanx.ErrDeadline)), got(4, 5, "a"), gone(6, 7)}, true},

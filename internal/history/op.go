@@ -45,6 +45,7 @@ type Op struct {
 	Stale   bool          // a Get that may return what was deleted
 
 	doomed uint64 // the bit of a Put that failed since it was deleted
+	free   bool   // a Put that had failed before the end of this Get or Stat may have left a deleted id unbound
 }
 
 // String returns a line for people.
@@ -107,6 +108,7 @@ func prepare(o Op, all []Op) []Op {
 		switch o.Outcome {
 		case 0, phalanx.ErrNotFound, phalanx.ErrDeleted:
 			if o.End != Never {
+				o.free = slices.ContainsFunc(all, func(p Op) bool { return p.Call == Put && p.Begin <= o.End && p.failed() })
 				return []Op{o}
 			}
 		}
@@ -123,13 +125,17 @@ func unknown(o Op) Op {
 	return o
 }
 
+// failed reports whether a Put may have bound the id without making it final.
+func (o Op) failed() bool {
+	return o.End == Never || o.Outcome != 0 && o.Outcome != phalanx.ErrExists && o.Outcome != phalanx.ErrDeleted
+}
+
 // contended reports whether a Put may have met another that was running and
 // could not be of the same bytes.
 func contended(o Op, all []Op) bool {
 	return slices.ContainsFunc(all, func(p Op) bool {
-		unknown := p.Outcome != 0 && p.Outcome != phalanx.ErrExists && p.Outcome != phalanx.ErrDeleted
 		return p.Call == Put && p.Version != o.Version && p.Size != o.Size && p.Size >= 0 && o.Size >= 0 &&
-			p.Begin <= o.End && (p.End >= o.Begin || unknown)
+			p.Begin <= o.End && (p.End >= o.Begin || p.failed())
 	})
 }
 

@@ -44,6 +44,7 @@ const (
 	LeaveOpToDeadline           // reduce: the coordinator does not heed a place whose op has failed
 	ForgetDeleted               // directory: what was asked before a Delete binds the id after it
 	BindBesideOldCopies         // directory: a deleted id is bound while nodes still have the old bytes
+	ReleasedIsDeleted           // directory: a deleted id that is bound and released is told as deleted
 	mistakes
 )
 
@@ -59,7 +60,8 @@ var names = [...]string{"none", "skip the cycle check", "hand out a leased sende
 	"wait for a member that nobody watches",
 	"leave an op that fails to the deadline",
 	"bind a deleted id for a late request",
-	"bind a deleted id beside copies of before"}
+	"bind a deleted id beside copies of before",
+	"tell a released binding of a deleted id as a Delete"}
 
 // String says what the mistake is.
 func (m Mistake) String() string {

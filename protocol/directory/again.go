@@ -9,7 +9,7 @@ import (
 
 // An id that was deleted can be put again as soon as its Delete is answered
 // (specification 1.10). Its tombstone tells who is new from what is late: who is new
-// names the generation that was deleted.
+// names the generation that was deleted, or released since.
 
 // delete leaves a tombstone and has every copy dropped.
 func (s *Shard) delete(o *object, r Request) {
@@ -82,10 +82,10 @@ func (s *Shard) clear(o *object) {
 	}
 }
 
-// rejectDeleted tells r what was deleted. If r is not late it is asked anew.
+// rejectDeleted tells r what it has to name. If r is not late it is asked anew.
 func (s *Shard) rejectDeleted(r Request, o *object) {
 	res := s.rejection(o, phalanx.ErrDeleted, "it was deleted")
-	res.Gen = o.rec.deletedGen()
+	res.Gen = o.rec.stops()
 	s.reply(r, res)
 }
 
@@ -96,7 +96,7 @@ func (o *object) deleted(gen phalanx.Generation) bool {
 
 // deletedGen returns the last generation that was deleted, as far as r tells.
 func (r Record) deletedGen() phalanx.Generation {
-	if r.State == Deleted {
+	if r.State == Deleted && r.Released.IsZero() {
 		return r.Gen
 	}
 	return r.After

@@ -18,9 +18,9 @@ func compatible(m, n phalanx.Meta) bool {
 // begin binds the id, or tells what it is bound to (specification 1.5, 4.1).
 func (s *Shard) begin(o *object, r Request, b Begin) {
 	switch st := s.state(o); {
-	case b.After.Less(o.rec.deletedGen()) && !planted.On(planted.ForgetDeleted):
+	case b.After.Less(o.rec.stops()) && !planted.On(planted.ForgetDeleted):
 		s.rejectDeleted(r, o)
-	case st == Deleted:
+	case o.rec.State == Deleted:
 		s.putAgain(o, r, func() { s.bind(o, r, b) })
 	case st == Unbound:
 		s.bind(o, r, b)
@@ -89,7 +89,7 @@ func (s *Shard) nextGen() phalanx.Generation {
 func (s *Shard) bind(o *object, r Request, b Begin) {
 	old := o.rec
 	rec := Record{Object: o.rec.Object, State: Begun, Gen: s.nextGen(), Meta: b.Meta, Maker: b.Maker, Tag: b.Tag,
-		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies), After: old.deletedGen()}
+		Origin: r.From, OriginNum: r.Num, Run: b.Run, Copies: max(1, b.Copies), After: old.deletedGen(), Released: old.Released}
 	s.commit(o, rec, func() {
 		s.superseded(o, old)
 		s.reply(r, s.known(o))
@@ -130,7 +130,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	st := s.state(o)
 	finish := func(gen phalanx.Generation) {
 		rec := Record{Object: o.rec.Object, State: Finished, Gen: gen, Meta: p.Meta, Digest: p.Digest, Tag: p.Tag, Note: p.Note,
-			Origin: r.From, OriginNum: r.Num, Inline: true, Bytes: p.Bytes, Copies: max(1, p.Copies), After: o.rec.deletedGen()}
+			Origin: r.From, OriginNum: r.Num, Inline: true, Bytes: p.Bytes, Copies: max(1, p.Copies), After: o.rec.deletedGen(), Released: o.rec.Released}
 		if p.Tag != "" {
 			rec.Maker = ByReduce
 		}
@@ -145,9 +145,9 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 		s.reject(r, o, phalanx.ErrInvalid, "it came with %d bytes, not %d", len(p.Bytes), p.Meta.Size)
 	case st == Deleted && !p.Gen.IsZero():
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
-	case p.Gen.IsZero() && p.After.Less(o.rec.deletedGen()) && !planted.On(planted.ForgetDeleted), o.deleted(p.Gen):
+	case p.Gen.IsZero() && p.After.Less(o.rec.stops()) && !planted.On(planted.ForgetDeleted), o.deleted(p.Gen):
 		s.rejectDeleted(r, o)
-	case st == Deleted:
+	case o.rec.State == Deleted && p.Gen.IsZero():
 		s.putAgain(o, r, func() { finish(s.nextGen()) })
 	case st == Unbound && p.Gen.IsZero():
 		finish(s.nextGen())
@@ -186,12 +186,12 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 
 // final finishes a generation (specification 1.4).
 func (s *Shard) final(o *object, r Request, f Final) {
-	switch {
-	case o.rec.State == Deleted:
+	switch st := s.state(o); {
+	case st == Deleted:
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
 	case o.deleted(f.Gen):
 		s.rejectDeleted(r, o)
-	case o.rec.State == Unbound:
+	case st == Unbound:
 		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
 	case o.rec.Gen != f.Gen && !planted.On(planted.IgnoreGeneration):
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", f.Gen, o.rec.Gen)
@@ -283,7 +283,7 @@ func (s *Shard) release(o *object, run uint64, done func()) {
 	}
 	free := Record{Object: old.Object}
 	if !old.After.IsZero() { // who comes late to what was deleted must not bind it
-		free.State, free.Gen = Deleted, old.Gen
+		free.State, free.Gen, free.After, free.Released = Deleted, old.Gen, old.After, old.Gen
 	}
 	s.commit(o, free, func() {
 		holders := o.holders
@@ -305,15 +305,15 @@ func (s *Shard) release(o *object, run uint64, done func()) {
 
 // restart gives a new generation to an object that is made again (5.4).
 func (s *Shard) restart(o *object, r Request, b Restart) {
-	switch {
-	case o.rec.State == Deleted:
+	switch st := s.state(o); {
+	case st == Deleted:
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
 	case o.deleted(b.Gen):
 		s.rejectDeleted(r, o)
-	case o.rec.State == Unbound:
+	case st == Unbound:
 		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
 	case o.rec.State != Begun || o.rec.Origin != r.From:
-		s.reject(r, o, phalanx.ErrExists, "it is %v, by %s", s.state(o), o.rec.Origin)
+		s.reject(r, o, phalanx.ErrExists, "it is %v, by %s", st, o.rec.Origin)
 	case o.rec.OriginNum == r.Num, b.Run != 0 && b.Run == o.rec.Run && b.Gen.Less(o.rec.Gen):
 		s.reply(r, s.known(o))
 	case o.rec.Gen != b.Gen:

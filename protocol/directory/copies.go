@@ -214,10 +214,10 @@ func (s *Shard) outlived(o *object, a AwaitCopies) bool {
 }
 
 func (s *Shard) outlive(o *object, r Request, a AwaitCopies) {
-	switch {
-	case o.rec.State == Deleted, o.deleted(a.Gen):
+	switch st := s.state(o); {
+	case st == Deleted, o.deleted(a.Gen):
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
-	case o.rec.State == Unbound:
+	case st == Unbound:
 		s.reject(r, o, phalanx.ErrLost, "nothing is known of generation %v", a.Gen)
 	default:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", a.Gen, o.rec.Gen)

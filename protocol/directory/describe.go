@@ -49,6 +49,9 @@ func (r Result) String() string {
 			fmt.Fprintf(&b, ", %s", describe(r.Meta))
 		}
 	}
+	if r.Kind == phalanx.ErrDeleted && r.Deleted != r.Gen {
+		fmt.Fprintf(&b, ", %v was deleted and %v released", r.Deleted, r.Gen)
+	}
 	if !r.Digest.IsZero() {
 		fmt.Fprintf(&b, ", digest %s", short(r.Digest))
 	}

@@ -147,7 +147,7 @@ func (s *Shard) reject(r Request, o *object, k phalanx.Kind, format string, args
 }
 
 func (s *Shard) rejection(o *object, k phalanx.Kind, format string, args ...any) Result {
-	return Result{Kind: k, Text: fmt.Sprintf(format, args...), State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta}
+	return Result{Kind: k, Text: fmt.Sprintf(format, args...), State: s.state(o), Gen: o.rec.Gen, Deleted: o.rec.deletedGen(), Meta: o.rec.Meta}
 }
 
 // turnAway answers r, which wanted to bind o and did not. A late copy of it must

@@ -85,11 +85,11 @@ func (s *Shard) holding(of copied) {
 	case rec.State == Unbound && s.rebuild && len(s.warming) > 0: // another member may have all of it
 		o.copies = append(o.copies, of)
 		return
-	case rec.State == Unbound:
+	case rec.State == Unbound, rec.shown() == Unbound && !o.deleted(c.Gen):
 		s.pushGen(o, from, PushAbort, c.Gen)
 		return
 	case rec.State == Deleted: // without its generation if it was deleted while the shard was rebuilt
-		gen := rec.Gen
+		gen := rec.deletedGen()
 		if gen.Less(c.Gen) {
 			gen = c.Gen
 		}
@@ -200,7 +200,7 @@ func (s *Shard) warmed() {
 
 // refuse answers the requests that would not wait, had the shard been warm.
 func (s *Shard) refuse(o *object) {
-	if o.rec.State != Unbound || o.change != nil {
+	if s.state(o) != Unbound || o.change != nil {
 		return
 	}
 	o.waiters = slices.DeleteFunc(o.waiters, func(r Request) bool {

@@ -59,11 +59,11 @@ func (o *object) outdone(r Request) bool {
 
 // answer reports whether it could answer r at once.
 func (s *Shard) answer(o *object, r Request, l Locate) bool {
-	switch {
-	case o.rec.State == Deleted:
+	switch st := s.state(o); {
+	case st == Deleted:
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
 		return true
-	case o.rec.State == Unbound:
+	case st == Unbound:
 		return false
 	case o.rec.Meta.Size > l.Room:
 		s.reply(r, s.known(o))

@@ -15,7 +15,8 @@ import (
 //	   ↑──Abort──────┘  (Delete, from these) → deleted ─20 min→ unbound
 //
 // Begin binds a deleted id too, if it names the generation that was deleted. If that
-// binding is released, the id is deleted as before.
+// binding is released, the record is a tombstone as before, which stops late requests, but
+// others are told that the id is unbound: they wait for another creation.
 type State uint8
 
 // The states of an id.
@@ -44,6 +45,7 @@ type Record struct {
 	State     State // Unbound removes the record
 	Gen       phalanx.Generation
 	After     phalanx.Generation // the last that was deleted, before Gen; zero: none that is remembered
+	Released  phalanx.Generation // the last whose binding was released since then, at most Gen; zero: none
 	Meta      phalanx.Meta
 	Digest    phalanx.Digest
 	Maker     Maker
@@ -56,6 +58,24 @@ type Record struct {
 	Bytes     []byte // if Inline; never changed in place
 	Copies    int
 	Evicted   []phalanx.NodeID // granted, of Gen: a late holding of these is not a copy; at most maxEvicted
+}
+
+// shown returns the state that others are told. A tombstone of a binding that was released
+// is unbound to them, not deleted.
+func (r Record) shown() State {
+	if r.State == Deleted && !r.Released.IsZero() && !planted.On(planted.ReleasedIsDeleted) {
+		return Unbound
+	}
+	return r.State
+}
+
+// stops returns the last generation that was deleted, or released since: a Begin that does
+// not name it is late.
+func (r Record) stops() phalanx.Generation {
+	if gen := r.deletedGen(); r.Released.Less(gen) {
+		return gen
+	}
+	return r.Released
 }
 
 // object is what a replica knows of one id.

@@ -31,7 +31,8 @@ type (
 	// with the coordinator's node, or State final with its Note. While another
 	// creator with equal metadata is at work the request waits. If it was deleted,
 	// the answer is ErrDeleted with the generation, which the creator names in After
-	// when it asks anew: a late copy of what was asked before the Delete cannot.
+	// when it asks anew: a late copy of what was asked before the Delete cannot. The same
+	// holds if it was bound since then, and released.
 	Begin struct {
 		Meta    phalanx.Meta
 		Maker   Maker
@@ -39,7 +40,7 @@ type (
 		Run     uint64             // names the reduce among those of its node, for all attempts of its coordinator; 0: none
 		Copies  int                // complete pinned copies that are to be kept; 0 means 1
 		Replace phalanx.Generation // of a lost object that other bytes are to replace
-		After   phalanx.Generation // From has been told that this one was deleted; zero: nothing
+		After   phalanx.Generation // From has been told that this one was deleted, or released since; zero: nothing
 	}
 	// PutInline binds and finishes a small object in one durable change.
 	PutInline struct {
@@ -218,6 +219,7 @@ type Result struct {
 	Waiting  bool         // the request is queued; State tells why
 	State    State
 	Gen      phalanx.Generation
+	Deleted  phalanx.Generation // of a rejection: the last that was deleted, if it is known; Gen may have been released since
 	Meta     phalanx.Meta
 	Digest   phalanx.Digest // if the object is final
 	Inline   []byte

@@ -429,7 +429,7 @@ func (s *Shard) state(o *object) State {
 	if o.rec.State == Finished && !o.rec.Inline && o.change == nil && s.owner() && len(s.warming) == 0 && o.completeCopies("") == 0 {
 		return Lost
 	}
-	return o.rec.State
+	return o.rec.shown()
 }
 
 func (s *Shard) tick() {

@@ -14,8 +14,9 @@ import (
 // Invariant: no id is in both Shard.tombstones and Shard.objects.
 type tombstone struct {
 	gen     phalanx.Generation
-	by      phalanx.NodeID // who deleted it
-	num     uint64         // by this request
+	after   phalanx.Generation // was deleted, and gen was released; zero: gen was deleted
+	by      phalanx.NodeID     // who deleted it
+	num     uint64             // by this request
 	expires time.Duration
 }
 
@@ -24,7 +25,11 @@ type tombstone struct {
 const tombstoneCost = 160
 
 func (t tombstone) record(id phalanx.ObjectID) Record {
-	return Record{Object: id, State: Deleted, Gen: t.gen, Origin: t.by, OriginNum: t.num}
+	r := Record{Object: id, State: Deleted, Gen: t.gen, Origin: t.by, OriginNum: t.num}
+	if !t.after.IsZero() {
+		r.After, r.Released = t.after, t.gen
+	}
+	return r
 }
 
 // bury makes a tombstone of o, if it rests and nothing else is remembered of it. What
@@ -38,7 +43,7 @@ func (s *Shard) bury(o *object) bool {
 		heap.Push(&s.agenda, appointment{o.expires, id})
 	}
 	delete(s.objects, id)
-	s.tombstones[id] = tombstone{o.rec.Gen, o.rec.Origin, o.rec.OriginNum, o.expires}
+	s.tombstones[id] = tombstone{o.rec.Gen, o.rec.After, o.rec.Origin, o.rec.OriginNum, o.expires}
 	s.memory += tombstoneCost - cost(&o.rec)
 	return true
 }

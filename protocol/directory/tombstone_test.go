@@ -125,6 +125,35 @@ func TestTombstone(t *testing.T) {
 	}
 }
 
+// What is left of a binding that was released after a Delete rests as a tombstone does.
+func TestTombstoneOfAReleasedBinding(t *testing.T) {
+	p := newPair()
+	deleted := p.putAndDelete("x").Gen
+	released := p.ask("x", Begin{Meta: phalanx.Meta{Size: 1 << 20}, After: deleted}).Gen
+	p.ask("x", Abort{Gen: released})
+	p.now += 2 * endedLife
+	p.step(p.owner, Tick{})
+	for range 2 { // as it rests, and woken
+		for name, s := range map[string]*Shard{"owner": p.owner, "backup": p.backup} {
+			pic, _ := s.Inspect("x")
+			if rec := pic.Record; pic.State != Unbound || rec.State != Deleted || rec.Gen != released || rec.After != deleted || rec.Released != released {
+				t.Errorf("%s: %+v", name, pic)
+			}
+			if _, rests := s.tombstones["x"]; !rests {
+				t.Errorf("%s: it does not rest", name)
+			}
+		}
+		if r := p.ask("x", Begin{After: deleted}); r.Kind != phalanx.ErrDeleted || r.Gen != released || r.Deleted != deleted {
+			t.Errorf("a late Begin: %+v", r)
+		}
+		if r := p.ask("x", Locate{}); r.Kind != phalanx.ErrNotFound {
+			t.Errorf("a Get that does not wait: %+v", r)
+		}
+		p.now += 2 * endedLife
+		p.step(p.owner, Tick{})
+	}
+}
+
 // BenchmarkTombstone tells what a deleted object costs an owner and its backup, for
 // tombstoneCost.
 func BenchmarkTombstone(b *testing.B) {

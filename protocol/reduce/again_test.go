@@ -31,19 +31,26 @@ func begins(effects []reduce.Effect) (after []phalanx.Generation, failed *phalan
 // or followed, ends its Reduce.
 func TestADeletedTargetIsBegunAgain(t *testing.T) {
 	deleted := func(seq uint64) reduce.Rejected {
-		return reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: gen(seq)}
+		return reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: gen(seq), Deleted: gen(seq)}
 	}
+	released := func(seq, deleted uint64) reduce.Rejected {
+		return reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: gen(seq), Deleted: gen(deleted)}
+	}
+	follows := reduce.Attached{Gen: gen(5), Coordinator: "b"}
 	for name, c := range map[string]struct {
 		events []reduce.Event
 		after  []phalanx.Generation // of the last step
 		fails  bool
 	}{
-		"before":           {[]reduce.Event{reduce.Start{}, deleted(4)}, []phalanx.Generation{gen(4)}, false},
-		"twice":            {[]reduce.Event{reduce.Start{}, deleted(4), deleted(6)}, []phalanx.Generation{gen(6)}, false},
-		"not known anew":   {[]reduce.Event{reduce.Start{}, deleted(4), deleted(4)}, nil, true},
-		"what is followed": {[]reduce.Event{reduce.Start{}, reduce.Attached{Gen: gen(5), Coordinator: "b"}, deleted(5)}, nil, true},
-		"before that":      {[]reduce.Event{reduce.Start{}, reduce.Attached{Gen: gen(5), Coordinator: "b"}, deleted(4)}, []phalanx.Generation{gen(4)}, false},
-		"its own":          {[]reduce.Event{reduce.Start{}, reduce.Begun{Gen: gen(5)}, reduce.TargetGone{Kind: phalanx.ErrDeleted}}, nil, true},
+		"before":                        {[]reduce.Event{reduce.Start{}, deleted(4)}, []phalanx.Generation{gen(4)}, false},
+		"twice":                         {[]reduce.Event{reduce.Start{}, deleted(4), deleted(6)}, []phalanx.Generation{gen(6)}, false},
+		"not known anew":                {[]reduce.Event{reduce.Start{}, deleted(4), deleted(4)}, nil, true},
+		"what is followed":              {[]reduce.Event{reduce.Start{}, follows, deleted(5)}, nil, true},
+		"before that":                   {[]reduce.Event{reduce.Start{}, follows, deleted(4)}, []phalanx.Generation{gen(4)}, false},
+		"released":                      {[]reduce.Event{reduce.Start{}, follows, released(5, 3)}, []phalanx.Generation{gen(5)}, false},
+		"another released":              {[]reduce.Event{reduce.Start{}, follows, released(7, 3)}, []phalanx.Generation{gen(7)}, false},
+		"deleted, and another released": {[]reduce.Event{reduce.Start{}, follows, released(7, 5)}, nil, true},
+		"its own":                       {[]reduce.Event{reduce.Start{}, reduce.Begun{Gen: gen(5)}, reduce.TargetGone{Kind: phalanx.ErrDeleted}}, nil, true},
 	} {
 		core := ofThree()
 		var after []phalanx.Generation

@@ -142,7 +142,7 @@ func (c *Coordinator) rejected(ev Rejected) {
 		c.stopFound(false)
 	}
 	begins := c.phase == beginning || c.phase == following || c.phase == inspecting
-	if begins && ev.Kind == phalanx.ErrDeleted && c.after.Less(ev.Gen) && c.deletedBefore(ev.Gen) {
+	if begins && ev.Kind == phalanx.ErrDeleted && c.after.Less(ev.Gen) && c.deletedBefore(ev.Deleted) {
 		c.after = ev.Gen
 		c.begin()
 		return
@@ -153,7 +153,8 @@ func (c *Coordinator) rejected(ev Rejected) {
 }
 
 // deletedBefore reports whether a deleted generation of the target was not made by this
-// Reduce, nor by the one that it follows: those end with their target.
+// Reduce, nor by the one that it follows: those end with their target. If the binding of
+// that one was only released, what was deleted is older, and this Reduce goes on.
 func (c *Coordinator) deletedBefore(gen phalanx.Generation) bool {
 	made := cmp.Or(c.reduce, c.following)
 	return made.IsZero() || gen.Less(made)

@@ -102,7 +102,9 @@ type (
 	Rejected struct {
 		Kind phalanx.Kind
 		Text string
-		Gen  phalanx.Generation // that was deleted, if Kind says so
+		Gen  phalanx.Generation // with ErrDeleted: the last that was deleted, or released since
+		// Deleted is the last generation of the target that was deleted.
+		Deleted phalanx.Generation
 	}
 
 	// Ready says that a source can be read at Node: a complete or inline copy

@@ -340,7 +340,7 @@ func (c *Creator) Reason() (node phalanx.NodeID, text string) {
 	switch {
 	case c.step == copying && c.queued:
 		return "", fmt.Sprintf("it has fewer than %d copies", c.cfg.Copies)
-	case c.queued && c.state == Deleted:
+	case c.queued && c.state != Begun:
 		return "", "not all nodes have dropped what was deleted under its id"
 	case c.queued:
 		return "", "another creator of it has not finished"
