@@ -143,8 +143,11 @@ func (m *maker) pushed(p directory.Push) {
 	if m.over || m.buf == nil || m.buf.gen.IsZero() {
 		return
 	}
-	if p.Order == directory.PushDrop && !p.Gen.Less(m.buf.gen) || p.Order == directory.PushAbort && p.Gen == m.buf.gen {
+	switch {
+	case p.Order == directory.PushDrop && !p.Gen.Less(m.buf.gen):
 		m.finish(errorf(phalanx.ErrDeleted, m.object, "it was taken away"))
+	case p.Order == directory.PushAbort && p.Gen == m.buf.gen:
+		m.finish(errorf(phalanx.ErrAborted, m.object, "it was taken away"))
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -28,6 +29,8 @@ type model struct {
 	copies   int                // a Put has returned that promised so many
 	survives phalanx.Generation // was final when the shard was lost, and some member had it
 	deletes  int                // how many Deletes have begun, and not ended well
+	deleter  time.Duration      // when the last of those that ended well did so; 0: none did
+	ceased   time.Duration      // when it was deleted last and was bound then, or released; 0: never
 	ever     bool               // a Delete has begun
 	revived  bool               // one had begun before its shard was lost: who was told of it takes it for deleted
 	tomb                        // while it is deleted
@@ -53,6 +56,19 @@ func (t tomb) before(at time.Duration, g phalanx.Generation, told bool) bool {
 
 // deleting reports whether the object is, or may be, deleted now.
 func (m *model) deleting() bool { return m.deletes > 0 || m.state == directory.Deleted }
+
+// explains reports whether c may have found the object deleted. Whoever makes it, or reads
+// it to make another one, is told only of a Delete that ends after that has begun: what was
+// deleted before can be put again.
+func (m *model) explains(c *call) bool {
+	switch {
+	case m.deletes > 0 || m.revived || m.deleter != 0 && m.deleter >= c.began:
+		return true
+	case c.kind == "get" || c.kind == "copy":
+		return m.state == directory.Deleted || m.ceased != 0 && m.ceased >= c.began
+	}
+	return false
+}
 
 // final is a generation that became final.
 type final struct {
@@ -116,7 +132,12 @@ func (o *oracle) makes(n *node, id phalanx.ObjectID, g phalanx.Generation, b []b
 
 // shows notes what an owner shows of id.
 func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
-	m := o.model(id)
+	m, state := o.model(id), rec.State
+	if state == directory.Deleted && !rec.Released.IsZero() { // its tombstone stops what is late, and no more
+		if state = directory.Unbound; m.state == directory.Begun {
+			o.w.met["put again after a delete, and released"]++
+		}
+	}
 	if m.state == directory.Finished && rec.Gen != m.gen {
 		if f := m.finals[m.gen]; f != nil && f.over == 0 {
 			f.over = o.w.now
@@ -128,16 +149,17 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 	if rec.State == directory.Finished {
 		o.finished(id, rec.Gen, rec.Digest)
 	}
-	switch deleted := rec.State == directory.Deleted; {
+	switch deleted := state == directory.Deleted; {
 	case deleted && m.state == directory.Finished && m.deletes == 0 && !m.revived:
 		o.w.fail("(12) %s has %s@%v as deleted, and nobody deletes it", n.id, id, rec.Gen)
 	case deleted:
 		m.of = rec.Gen
-	case m.state == directory.Deleted && rec.State != directory.Unbound:
+	case m.state == directory.Deleted && state != directory.Unbound:
+		m.ceased = o.w.now
 		o.w.met["put again after a delete"]++
 		m.past, m.tomb = m.tomb, tomb{}
 	}
-	m.state, m.gen, m.inline = rec.State, rec.Gen, rec.Inline
+	m.state, m.gen, m.inline = state, rec.Gen, rec.Inline
 }
 
 // finished notes that an owner calls a generation final.
@@ -247,6 +269,10 @@ func (o *oracle) ended(c *call) {
 		// A reduce that follows one that is given up goes on. One whose result was final
 		// and lost before it heard of it may find its binding released.
 		ends := c.kind == "reduce" && c.err.Kind == phalanx.ErrAborted && !lost && !m.replacedSince(c.began)
+		of := o.model(cmp.Or(c.err.Object, c.object))
+		if c.err.Kind == phalanx.ErrDeleted && !of.explains(c) {
+			o.w.fail("(12) %s of %s at %s ended in %v, and nobody deletes it", c.kind, c.object, c.node.id, c.err)
+		}
 		if broken || ends {
 			o.w.fail("%s of %s at %s ended in %v", c.kind, c.object, c.node.id, c.err)
 		}
@@ -274,7 +300,7 @@ func (o *oracle) ended(c *call) {
 			o.w.fail("(12) %s of %s at %s began after %v was deleted, and ended with %v", c.kind, c.object, c.node.id, m.past.of, c.gen)
 		}
 	case "delete":
-		m.deletes = max(0, m.deletes-1)
+		m.deletes, m.deleter = max(0, m.deletes-1), o.w.now
 		if m.deleted == 0 && m.state == directory.Deleted { // else its shard was lost before this answer came
 			m.deleted = o.w.now
 		}
