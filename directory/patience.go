@@ -10,8 +10,8 @@ import (
 )
 
 // lasts reports whether r goes on until it is answered or forgotten. A request that binds
-// or deletes must not, unless it waits at the owner: once the tombstone has ended, or the
-// owner does not remember the Delete, it would bind or delete anew. Nor does a report, for whose answer nobody waits.
+// must not, unless it waits at the owner: once the tombstone has ended it would bind anew.
+// Nor does a Delete, whose caller's deadline is sooner, or a report, for whose answer nobody waits.
 func (r *request) lasts() bool {
 	switch b := r.Body.(type) {
 	case core.Locate, core.AwaitCopies, core.Final, core.Abort, core.Restart, core.Evict, core.Watch, core.Stat, core.List:

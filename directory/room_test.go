@@ -92,7 +92,7 @@ func TestAnOwnerWithoutRoomMakesSomeOrSaysSo1_9(t *testing.T) {
 	if !s.ask(inline(1, "x", 4000)) || !s.ask(core.Request{From: "a", Num: 3, Object: "x", Body: core.Locate{}}) {
 		t.Error("it was kept out")
 	}
-	if !s.ask(core.Request{From: "a", Num: 4, Object: "x", Body: core.Delete{}}) {
+	if !s.ask(core.Request{From: "a", Num: 4, Object: "x", Body: core.Delete{Gen: phalanx.Generation{Epoch: 9}}}) {
 		t.Error("a delete was kept out")
 	}
 	if !s.ask(inline(5, "y", 3000)) {

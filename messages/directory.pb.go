@@ -1244,6 +1244,7 @@ func (x *Restart) GetRun() uint64 {
 
 type Delete struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gen           *Generation            `protobuf:"bytes,1,opt,name=gen,proto3" json:"gen,omitempty"` // none: what is there?
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1276,6 +1277,13 @@ func (x *Delete) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Delete.ProtoReflect.Descriptor instead.
 func (*Delete) Descriptor() ([]byte, []int) {
 	return file_messages_directory_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Delete) GetGen() *Generation {
+	if x != nil {
+		return x.Gen
+	}
+	return nil
 }
 
 type Announce struct {
@@ -3025,6 +3033,7 @@ type Record struct {
 	Run           uint64                 `protobuf:"varint,15,opt,name=run,proto3" json:"run,omitempty"`
 	After         *Generation            `protobuf:"bytes,17,opt,name=after,proto3" json:"after,omitempty"`
 	Released      *Generation            `protobuf:"bytes,18,opt,name=released,proto3" json:"released,omitempty"`
+	First         *Generation            `protobuf:"bytes,19,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3174,6 +3183,13 @@ func (x *Record) GetAfter() *Generation {
 func (x *Record) GetReleased() *Generation {
 	if x != nil {
 		return x.Released
+	}
+	return nil
+}
+
+func (x *Record) GetFirst() *Generation {
+	if x != nil {
+		return x.First
 	}
 	return nil
 }
@@ -3589,8 +3605,9 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x03run\x18\x02 \x01(\x04R\x03run\"B\n" +
 	"\aRestart\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x10\n" +
-	"\x03run\x18\x02 \x01(\x04R\x03run\"\b\n" +
-	"\x06Delete\"\xd2\x01\n" +
+	"\x03run\x18\x02 \x01(\x04R\x03run\"/\n" +
+	"\x06Delete\x12%\n" +
+	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\"\xd2\x01\n" +
 	"\bAnnounce\x12%\n" +
 	"\x03gen\x18\x01 \x01(\v2\x13.phalanx.GenerationR\x03gen\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x16\n" +
@@ -3722,7 +3739,7 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\achanges\x18\x04 \x03(\v2\x0f.phalanx.ChangeR\achanges\"C\n" +
 	"\x06Change\x12'\n" +
 	"\x06record\x18\x01 \x01(\v2\x0f.phalanx.RecordR\x06record\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\x85\x04\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\xb0\x04\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +
@@ -3742,7 +3759,8 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\aevicted\x18\x0e \x03(\tR\aevicted\x12\x10\n" +
 	"\x03run\x18\x0f \x01(\x04R\x03run\x12)\n" +
 	"\x05after\x18\x11 \x01(\v2\x13.phalanx.GenerationR\x05after\x12/\n" +
-	"\breleased\x18\x12 \x01(\v2\x13.phalanx.GenerationR\breleasedJ\x04\b\x10\x10\x11\"I\n" +
+	"\breleased\x18\x12 \x01(\v2\x13.phalanx.GenerationR\breleased\x12)\n" +
+	"\x05first\x18\x13 \x01(\v2\x13.phalanx.GenerationR\x05firstJ\x04\b\x10\x10\x11\"I\n" +
 	"\aConfirm\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x10\n" +
@@ -3894,51 +3912,53 @@ var file_messages_directory_proto_depIdxs = []int32{
 	42, // 40: phalanx.Final.meta:type_name -> phalanx.Meta
 	43, // 41: phalanx.Abort.gen:type_name -> phalanx.Generation
 	43, // 42: phalanx.Restart.gen:type_name -> phalanx.Generation
-	43, // 43: phalanx.Announce.gen:type_name -> phalanx.Generation
-	42, // 44: phalanx.Announce.meta:type_name -> phalanx.Meta
-	43, // 45: phalanx.Corrupt.gen:type_name -> phalanx.Generation
-	43, // 46: phalanx.Checked.gen:type_name -> phalanx.Generation
-	43, // 47: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
-	43, // 48: phalanx.Done.gen:type_name -> phalanx.Generation
-	43, // 49: phalanx.Evict.gen:type_name -> phalanx.Generation
-	43, // 50: phalanx.Drop.gen:type_name -> phalanx.Generation
-	44, // 51: phalanx.Reply.kind:type_name -> phalanx.Kind
-	1,  // 52: phalanx.Reply.state:type_name -> phalanx.ObjectState
-	43, // 53: phalanx.Reply.gen:type_name -> phalanx.Generation
-	42, // 54: phalanx.Reply.meta:type_name -> phalanx.Meta
-	26, // 55: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
-	26, // 56: phalanx.Reply.list:type_name -> phalanx.ObjectStat
-	43, // 57: phalanx.Reply.deleted:type_name -> phalanx.Generation
-	1,  // 58: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
-	43, // 59: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
-	42, // 60: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
-	0,  // 61: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
-	27, // 62: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
-	2,  // 63: phalanx.Push.order:type_name -> phalanx.PushOrder
-	43, // 64: phalanx.Push.gen:type_name -> phalanx.Generation
-	42, // 65: phalanx.Push.meta:type_name -> phalanx.Meta
-	1,  // 66: phalanx.Readiness.state:type_name -> phalanx.ObjectState
-	43, // 67: phalanx.Readiness.gen:type_name -> phalanx.Generation
-	42, // 68: phalanx.Readiness.meta:type_name -> phalanx.Meta
-	31, // 69: phalanx.Readiness.ready:type_name -> phalanx.Location
-	0,  // 70: phalanx.Readiness.maker:type_name -> phalanx.Maker
-	43, // 71: phalanx.Readiness.after:type_name -> phalanx.Generation
-	36, // 72: phalanx.Replicate.changes:type_name -> phalanx.Change
-	37, // 73: phalanx.Change.record:type_name -> phalanx.Record
-	1,  // 74: phalanx.Record.state:type_name -> phalanx.ObjectState
-	43, // 75: phalanx.Record.gen:type_name -> phalanx.Generation
-	42, // 76: phalanx.Record.meta:type_name -> phalanx.Meta
-	0,  // 77: phalanx.Record.maker:type_name -> phalanx.Maker
-	43, // 78: phalanx.Record.after:type_name -> phalanx.Generation
-	43, // 79: phalanx.Record.released:type_name -> phalanx.Generation
-	40, // 80: phalanx.Holdings.holdings:type_name -> phalanx.Holding
-	43, // 81: phalanx.Holding.gen:type_name -> phalanx.Generation
-	42, // 82: phalanx.Holding.meta:type_name -> phalanx.Meta
-	83, // [83:83] is the sub-list for method output_type
-	83, // [83:83] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	43, // 43: phalanx.Delete.gen:type_name -> phalanx.Generation
+	43, // 44: phalanx.Announce.gen:type_name -> phalanx.Generation
+	42, // 45: phalanx.Announce.meta:type_name -> phalanx.Meta
+	43, // 46: phalanx.Corrupt.gen:type_name -> phalanx.Generation
+	43, // 47: phalanx.Checked.gen:type_name -> phalanx.Generation
+	43, // 48: phalanx.AwaitCopies.gen:type_name -> phalanx.Generation
+	43, // 49: phalanx.Done.gen:type_name -> phalanx.Generation
+	43, // 50: phalanx.Evict.gen:type_name -> phalanx.Generation
+	43, // 51: phalanx.Drop.gen:type_name -> phalanx.Generation
+	44, // 52: phalanx.Reply.kind:type_name -> phalanx.Kind
+	1,  // 53: phalanx.Reply.state:type_name -> phalanx.ObjectState
+	43, // 54: phalanx.Reply.gen:type_name -> phalanx.Generation
+	42, // 55: phalanx.Reply.meta:type_name -> phalanx.Meta
+	26, // 56: phalanx.Reply.stat:type_name -> phalanx.ObjectStat
+	26, // 57: phalanx.Reply.list:type_name -> phalanx.ObjectStat
+	43, // 58: phalanx.Reply.deleted:type_name -> phalanx.Generation
+	1,  // 59: phalanx.ObjectStat.state:type_name -> phalanx.ObjectState
+	43, // 60: phalanx.ObjectStat.gen:type_name -> phalanx.Generation
+	42, // 61: phalanx.ObjectStat.meta:type_name -> phalanx.Meta
+	0,  // 62: phalanx.ObjectStat.maker:type_name -> phalanx.Maker
+	27, // 63: phalanx.ObjectStat.holders:type_name -> phalanx.HolderStat
+	2,  // 64: phalanx.Push.order:type_name -> phalanx.PushOrder
+	43, // 65: phalanx.Push.gen:type_name -> phalanx.Generation
+	42, // 66: phalanx.Push.meta:type_name -> phalanx.Meta
+	1,  // 67: phalanx.Readiness.state:type_name -> phalanx.ObjectState
+	43, // 68: phalanx.Readiness.gen:type_name -> phalanx.Generation
+	42, // 69: phalanx.Readiness.meta:type_name -> phalanx.Meta
+	31, // 70: phalanx.Readiness.ready:type_name -> phalanx.Location
+	0,  // 71: phalanx.Readiness.maker:type_name -> phalanx.Maker
+	43, // 72: phalanx.Readiness.after:type_name -> phalanx.Generation
+	36, // 73: phalanx.Replicate.changes:type_name -> phalanx.Change
+	37, // 74: phalanx.Change.record:type_name -> phalanx.Record
+	1,  // 75: phalanx.Record.state:type_name -> phalanx.ObjectState
+	43, // 76: phalanx.Record.gen:type_name -> phalanx.Generation
+	42, // 77: phalanx.Record.meta:type_name -> phalanx.Meta
+	0,  // 78: phalanx.Record.maker:type_name -> phalanx.Maker
+	43, // 79: phalanx.Record.after:type_name -> phalanx.Generation
+	43, // 80: phalanx.Record.released:type_name -> phalanx.Generation
+	43, // 81: phalanx.Record.first:type_name -> phalanx.Generation
+	40, // 82: phalanx.Holdings.holdings:type_name -> phalanx.Holding
+	43, // 83: phalanx.Holding.gen:type_name -> phalanx.Generation
+	42, // 84: phalanx.Holding.meta:type_name -> phalanx.Meta
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_messages_directory_proto_init() }

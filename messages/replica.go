@@ -30,7 +30,7 @@ func fromRecord(r *directory.Record) *Record {
 	return &Record{Object: string(r.Object), State: ObjectState(r.State), Gen: fromGen(r.Gen), Meta: fromMeta(r.Meta),
 		Digest: fromDigest(r.Digest), Maker: Maker(r.Maker), Tag: []byte(r.Tag), Note: r.Note, Origin: string(r.Origin),
 		OriginNum: r.OriginNum, Inline: r.Inline, Bytes: r.Bytes, Copies: int64(r.Copies), Evicted: fromStrings(r.Evicted), Run: r.Run,
-		After: fromGen(r.After), Released: fromGen(r.Released)}
+		After: fromGen(r.After), Released: fromGen(r.Released), First: fromGen(r.First)}
 }
 
 func (f *fields) record(m *Record) directory.Record {
@@ -40,7 +40,7 @@ func (f *fields) record(m *Record) directory.Record {
 		Maker: enum(f, "record.maker", m.GetMaker(), directory.ByReduce), Tag: string(m.GetTag()), Note: m.GetNote(),
 		Origin: f.maybeNode("record.origin", m.GetOrigin()), OriginNum: m.GetOriginNum(), Inline: m.GetInline(),
 		Bytes: m.GetBytes(), Copies: f.count("record.copies", m.GetCopies()),
-		Evicted: f.nodes("record.evicted", m.GetEvicted()), Run: m.GetRun(), After: toGen(m.GetAfter()), Released: toGen(m.GetReleased())}
+		Evicted: f.nodes("record.evicted", m.GetEvicted()), Run: m.GetRun(), After: toGen(m.GetAfter()), Released: toGen(m.GetReleased()), First: toGen(m.GetFirst())}
 }
 
 func fromHoldings(h directory.Holdings) *Holdings {

@@ -29,7 +29,7 @@ func (m *Directory) setRequest(body directory.Body) error {
 	case directory.Restart:
 		m.Body = &Directory_Restart{&Restart{Gen: fromGen(b.Gen), Run: b.Run}}
 	case directory.Delete:
-		m.Body = &Directory_Delete{&Delete{}}
+		m.Body = &Directory_Delete{&Delete{Gen: fromGen(b.Gen)}}
 	case directory.Watch:
 		m.Body = &Directory_Watch{&Watch{}}
 	case directory.Stat:
@@ -95,7 +95,7 @@ func (f *fields) body(m *Directory) directory.Body {
 	case *Directory_Restart:
 		return directory.Restart{Gen: toGen(b.Restart.GetGen()), Run: b.Restart.GetRun()}
 	case *Directory_Delete:
-		return directory.Delete{}
+		return directory.Delete{Gen: toGen(b.Delete.GetGen())}
 	case *Directory_Watch:
 		return directory.Watch{}
 	case *Directory_Stat:

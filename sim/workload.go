@@ -212,23 +212,29 @@ func (w *world) delete(n *node, object phalanx.ObjectID) *call {
 	m := w.oracle.model(object)
 	m.ever, m.deletes = true, m.deletes+1
 	c.leave = func(err *phalanx.Error) { w.end(c, err, phalanx.Generation{}, nil) }
-	num := n.client.numbers()
-	n.client.ask(num, object, directory.Delete{}, func(_ phalanx.NodeID, r directory.Result) {
-		if c.ended {
-			return
+	n.delete(c, directory.Delete{})
+	return c
+}
+
+func (n *node) delete(c *call, d directory.Delete) {
+	w, num := n.w, n.client.numbers()
+	n.client.ask(num, c.object, d, func(_ phalanx.NodeID, r directory.Result) {
+		next, follows := d.Then(r)
+		switch {
+		case c.ended:
+		case r.Kind != 0:
+			w.end(c, errorf(r.Kind, c.object, "%s", r.Text), phalanx.Generation{}, nil)
+		case follows:
+			n.delete(c, next)
+		default:
+			w.end(c, nil, r.Gen, nil)
 		}
-		if r.Kind != 0 {
-			w.end(c, errorf(r.Kind, object, "%s", r.Text), phalanx.Generation{}, nil)
-			return
-		}
-		w.end(c, nil, r.Gen, nil)
 	})
 	n.client.impatient(num, func(err *phalanx.Error) {
 		if !c.ended {
 			w.end(c, err, phalanx.Generation{}, nil)
 		}
 	})
-	return c
 }
 
 // Of a run that reduces.

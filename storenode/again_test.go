@@ -193,3 +193,38 @@ func TestDropBeforeThePutEntersItsCopy(t *testing.T) {
 		})
 	}
 }
+
+// A Delete asks what there is, and then names that: a copy of it that comes late deletes
+// nothing that was put since.
+func TestADeleteNamesWhatItDeletes(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+		d := asksOf{s, make(chan directory.Body, 1), make(chan func(phalanx.NodeID, directory.Result), 1)}
+		e.Directory = d
+		done := make(chan error, 1)
+		e.Delete("x", time.Minute, func(err error) { done <- err })
+		if b := <-d.asked; b != (directory.Delete{}) {
+			t.Errorf("it asks %+v", b)
+		}
+		(<-d.deliver)("o", directory.Result{State: directory.Finished, Gen: second})
+		if b := <-d.asked; b != (directory.Delete{Gen: second}) || len(done) > 0 {
+			t.Errorf("then it asks %+v", b)
+		}
+		e.enter(second)
+		(<-d.deliver)("o", directory.Result{State: directory.Deleted, Gen: second})
+		if err := <-done; err != nil || e.Table.lookup("x") != nil {
+			t.Errorf("it ends with %v, its copy stays: %v", err, e.Table.lookup("x") != nil)
+		}
+	})
+}
+
+// asksOf is scripted, and keeps what is asked and how it is answered.
+type asksOf struct {
+	*scripted
+	asked   chan directory.Body
+	deliver chan func(phalanx.NodeID, directory.Result)
+}
+
+func (d asksOf) Request(_ phalanx.ObjectID, _ uint64, body directory.Body, deliver func(phalanx.NodeID, directory.Result)) {
+	d.asked <- body
+	d.deliver <- deliver
+}

@@ -202,7 +202,15 @@ func untilDeadline(ctx context.Context) time.Duration {
 // Delete removes the object everywhere and calls done once its tombstone is
 // durable. This node's copy is gone by then; other holders are told.
 func (e *Env) Delete(id phalanx.ObjectID, deadline time.Duration, done func(error)) {
-	e.simple("delete", id, deadline, directory.Delete{}, func(r directory.Result, err error) {
+	e.delete(id, e.Now()+deadline, directory.Delete{}, done)
+}
+
+func (e *Env) delete(id phalanx.ObjectID, until time.Duration, d directory.Delete, done func(error)) {
+	e.simple("delete", id, until-e.Now(), d, func(r directory.Result, err error) {
+		if next, follows := d.Then(r); err == nil && follows {
+			e.delete(id, until, next, done)
+			return
+		}
 		if err == nil { // another may have put it again since
 			e.Table.dropObject(id, r.Gen, errDeletedHere(e.Self))
 		}

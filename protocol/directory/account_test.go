@@ -43,7 +43,7 @@ func TestMemoryIsCounted(t *testing.T) {
 		case 3:
 			r.Body = Begin{Meta: phalanx.Meta{Size: 1 << 20}}
 		case 4:
-			r.Body = Delete{}
+			r.Body = Delete{Gen: anything}
 		case 5:
 			r.Body = Locate{Wait: true}
 		case 6:

@@ -1,7 +1,7 @@
 package directory
 
 import (
-	"time"
+	"cmp"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/planted"
@@ -11,22 +11,22 @@ import (
 // (specification 1.10). Its tombstone tells who is new from what is late: who is new
 // names the generation that was deleted, or released since.
 
-// delete leaves a tombstone and has every copy dropped.
-func (s *Shard) delete(o *object, r Request) {
+// delete leaves a tombstone and has every copy dropped. A Delete that comes again, after
+// others have put the id again, names what is not there any more.
+func (s *Shard) delete(o *object, r Request, d Delete) {
 	switch {
-	case s.deletes.has(r): // a late copy
-		s.reply(r, o.buried())
-		return
-	case o.rec.State == Deleted && o.rec.Origin == r.From && o.rec.OriginNum == r.Num:
-		s.reply(r, o.buried())
-		return
 	case o.rec.State == Deleted, o.rec.State == Unbound:
-		s.deletes.add(r.From, r.Num, s.now)
+		s.reply(r, o.buried())
+		return
+	case d.Gen.IsZero(): // it asks what there is
+		s.reply(r, s.known(o))
+		return
+	case d.Gen.Less(o.rec.begun()):
 		s.reply(r, o.buried())
 		return
 	}
 	old := o.rec
-	s.commit(o, Record{Object: old.Object, State: Deleted, Gen: old.Gen, Origin: r.From, OriginNum: r.Num}, func() {
+	s.commit(o, Record{Object: old.Object, State: Deleted, Gen: old.Gen}, func() {
 		told := o.holders
 		o.holders, o.leases = nil, nil
 		s.pushUngone(o, old, PushDrop, old.Gen)
@@ -94,52 +94,13 @@ func (o *object) deleted(gen phalanx.Generation) bool {
 	return !gen.IsZero() && !o.rec.After.Less(gen)
 }
 
+// begun returns the generation that Begin has given to the present binding.
+func (r Record) begun() phalanx.Generation { return cmp.Or(r.First, r.Gen) }
+
 // deletedGen returns the last generation that was deleted, as far as r tells.
 func (r Record) deletedGen() phalanx.Generation {
 	if r.State == Deleted && r.Released.IsZero() {
 		return r.Gen
 	}
 	return r.After
-}
-
-// deletes remembers the Deletes that an owner has answered lately: a late copy of one
-// must not delete what was put since. The zero value is empty.
-type deletes struct {
-	until map[asked]time.Duration
-	order []asked // the oldest first
-}
-
-// asked names a request of any object.
-type asked struct {
-	node phalanx.NodeID
-	num  uint64
-}
-
-func (d *deletes) add(node phalanx.NodeID, num uint64, now time.Duration) {
-	d.expire(now)
-	k := asked{node, num}
-	if _, known := d.until[k]; num == 0 || known {
-		return
-	}
-	if d.until == nil {
-		d.until = map[asked]time.Duration{}
-	}
-	d.until[k] = now + endedLife
-	d.order = append(d.order, k)
-}
-
-// expire forgets those whose copies cannot come any more.
-func (d *deletes) expire(now time.Duration) {
-	for len(d.order) > 0 && d.until[d.order[0]] <= now {
-		delete(d.until, d.order[0])
-		d.order = d.order[1:]
-	}
-	if len(d.order) == 0 {
-		*d = deletes{} // a map keeps the room that it once had
-	}
-}
-
-func (d *deletes) has(r Request) bool {
-	_, known := d.until[asked{r.From, r.Num}]
-	return known
 }

@@ -106,9 +106,7 @@ func (s *Shard) superseded(o *object, old Record) {
 	if old.State == Finished {
 		s.emit(ObjectReplaced{Object: o.rec.Object, Old: old.Gen, Gen: o.rec.Gen})
 	}
-	if old.State == Deleted {
-		s.deletes.add(old.Origin, old.OriginNum, s.now)
-	} else if o.rec.Origin != old.Origin || o.rec.OriginNum != old.OriginNum { // a late copy of what has bound it binds nothing
+	if o.rec.Origin != old.Origin || o.rec.OriginNum != old.OriginNum { // a late copy of what has bound it binds nothing
 		e := o.end(old.Origin, old.OriginNum, s.now)
 		if e.turned = true; old.Run != o.rec.Run {
 			e.run = old.Run
@@ -135,6 +133,9 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 			rec.Maker = ByReduce
 		}
 		old := o.rec
+		if gen == old.Gen {
+			rec.First = old.First
+		}
 		s.commit(o, rec, func() {
 			s.superseded(o, old)
 			s.finished(o, r, p.Held, "")
@@ -321,7 +322,7 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 	default:
 		o.end(o.rec.Origin, o.rec.OriginNum, s.now) // it was answered, or there would be no Restart
 		rec := o.rec
-		rec.Gen, rec.OriginNum = s.nextGen(), r.Num
+		rec.Gen, rec.First, rec.OriginNum = s.nextGen(), rec.begun(), r.Num
 		if planted.On(planted.RestartInPlace) {
 			rec.Gen = o.rec.Gen
 		}

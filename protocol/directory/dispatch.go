@@ -77,7 +77,7 @@ func (s *Shard) request(r Request) {
 	case Restart:
 		s.restart(o, r, b)
 	case Delete:
-		s.delete(o, r)
+		s.delete(o, r, b)
 	case Announce:
 		s.announce(o, r, b)
 	case Locate:

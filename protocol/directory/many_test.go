@@ -169,7 +169,7 @@ func TestListAmongChanges(t *testing.T) {
 		case 0, 1:
 			m.ask("c", id, PutInline{Meta: phalanx.Meta{Size: 1}, Bytes: []byte{1}, Held: true})
 		case 2:
-			m.ask("c", id, Delete{})
+			m.ask("c", id, Delete{Gen: anything})
 			m.confirm()
 			m.now += tombstoneLife + time.Second
 			m.leased = m.now + time.Hour

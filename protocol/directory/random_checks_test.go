@@ -2,6 +2,7 @@ package directory_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -161,7 +162,7 @@ func (m *model) finish() {
 	from := m.view.Owner
 	for _, id := range ids {
 		m.nums[from]++
-		m.send(directory.Request{From: from, Num: m.nums[from], Object: id, Body: directory.Delete{}})
+		m.send(directory.Request{From: from, Num: m.nums[from], Object: id, Body: directory.Delete{Gen: phalanx.Generation{Epoch: math.MaxUint64}}})
 	}
 	m.settle()
 	m.pass(21 * time.Minute)

@@ -193,7 +193,7 @@ func (m *model) request(t *rapid.T) {
 		if rapid.IntRange(0, 3).Draw(t, "really") > 0 {
 			return
 		}
-		body = directory.Delete{}
+		body = directory.Delete{Gen: rapid.SampledFrom([]phalanx.Generation{{}, c.gen, m.of(id).gen}).Draw(t, "delete")}
 	case 7:
 		body = directory.Announce{Gen: c.gen, Complete: c.complete, Pinned: c.complete, Origin: c.origin, Begun: true}
 	case 8, 9, 10:

@@ -46,12 +46,13 @@ type Record struct {
 	Gen       phalanx.Generation
 	After     phalanx.Generation // the last that was deleted, before Gen; zero: none that is remembered
 	Released  phalanx.Generation // the last whose binding was released since then, at most Gen; zero: none
+	First     phalanx.Generation // that Begin has given, if Restart has given Gen since
 	Meta      phalanx.Meta
 	Digest    phalanx.Digest
 	Maker     Maker
 	Tag       string
 	Note      []byte
-	Origin    phalanx.NodeID // who began it; of a tombstone, who deleted it
+	Origin    phalanx.NodeID // who began it
 	OriginNum uint64         // its request, so that a repeat is answered again
 	Run       uint64         // of Begin
 	Inline    bool

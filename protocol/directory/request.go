@@ -83,9 +83,12 @@ type (
 		Gen phalanx.Generation
 		Run uint64 // as in Begin
 	}
-	// Delete leaves a tombstone; every copy is dropped. Of an id that nobody has bound
-	// it changes nothing.
-	Delete struct{}
+	// Delete leaves a tombstone; every copy is dropped. Its sender asks first, with a zero
+	// Gen, which generation there is: that changes nothing. Then it names that one: what
+	// was put later stays, however late a copy of the Delete comes, and to whichever owner.
+	// Of an id that nobody has bound it changes nothing; the answer's State is unbound or
+	// deleted then, also to the first question.
+	Delete struct{ Gen phalanx.Generation }
 	// Announce lists From's copy. The answer's State tells what to do with it:
 	// unbound or deleted means drop it, a greater Gen replaces it.
 	Announce struct {
@@ -174,6 +177,12 @@ type (
 		Limit  int
 	}
 )
+
+// Then returns the Delete that follows the answer r to d; false if there is none.
+func (d Delete) Then(r Result) (next Delete, follows bool) {
+	follows = r.Kind == 0 && d.Gen.IsZero() && r.State != Unbound && r.State != Deleted
+	return Delete{Gen: r.Gen}, follows
+}
 
 func (Begin) body()       {}
 func (PutInline) body()   {}

@@ -2,6 +2,7 @@ package directory_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -123,7 +124,13 @@ func (s script) body() directory.Body {
 	case "restart":
 		return directory.Restart{Gen: s.gen("gen"), Run: uint64(s.int("run", 0))}
 	case "delete":
-		return directory.Delete{}
+		if s.has("ask") {
+			return directory.Delete{}
+		}
+		if s.has("gen") {
+			return directory.Delete{Gen: s.gen("gen")}
+		}
+		return directory.Delete{Gen: phalanx.Generation{Epoch: math.MaxUint64}} // whatever there is
 	case "announce":
 		return directory.Announce{Gen: s.gen("gen"), Complete: s.has("complete"), Pinned: s.has("pinned"), Origin: s.has("origin"), Begun: s.has("begun"),
 			Retiring: s.has("retiring"), Meta: phalanx.Meta{Size: s.int("makes", 0)}}

@@ -58,7 +58,6 @@ type Shard struct {
 	memory  int64 // see Memory
 
 	tombstones map[phalanx.ObjectID]tombstone // of those that rest
-	deletes    deletes                        // that were answered; as owner
 
 	// As owner.
 	genSeq   uint64 // of the last generation given in this epoch
@@ -322,7 +321,7 @@ func (s *Shard) resign(v Configure) {
 	s.warming, s.told, s.flight = nil, nil, nil
 	s.held, s.sure, s.unseen = held{}, false, nil
 	clear(s.streams)
-	s.agenda, s.deletes = nil, deletes{}
+	s.agenda = nil
 	keep := v.Backup == s.cfg.Self || v.Next == s.cfg.Self
 	for id, o := range s.objects {
 		if !keep || o.rec.State == Unbound {
@@ -439,7 +438,6 @@ func (s *Shard) tick() {
 	if !s.acts() {
 		return
 	}
-	s.deletes.expire(s.now)
 	for _, o := range s.met() {
 		s.attend(o)
 		s.stir(o)

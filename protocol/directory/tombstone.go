@@ -15,8 +15,6 @@ import (
 type tombstone struct {
 	gen     phalanx.Generation
 	after   phalanx.Generation // was deleted, and gen was released; zero: gen was deleted
-	by      phalanx.NodeID     // who deleted it
-	num     uint64             // by this request
 	expires time.Duration
 }
 
@@ -25,7 +23,7 @@ type tombstone struct {
 const tombstoneCost = 160
 
 func (t tombstone) record(id phalanx.ObjectID) Record {
-	r := Record{Object: id, State: Deleted, Gen: t.gen, Origin: t.by, OriginNum: t.num}
+	r := Record{Object: id, State: Deleted, Gen: t.gen}
 	if !t.after.IsZero() {
 		r.After, r.Released = t.after, t.gen
 	}
@@ -43,7 +41,7 @@ func (s *Shard) bury(o *object) bool {
 		heap.Push(&s.agenda, appointment{o.expires, id})
 	}
 	delete(s.objects, id)
-	s.tombstones[id] = tombstone{o.rec.Gen, o.rec.After, o.rec.Origin, o.rec.OriginNum, o.expires}
+	s.tombstones[id] = tombstone{o.rec.Gen, o.rec.After, o.expires}
 	s.memory += tombstoneCost - cost(&o.rec)
 	return true
 }

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 )
+
+// anything is a generation that is after all others.
+var anything = phalanx.Generation{Epoch: math.MaxUint64}
 
 // pair is an owner and its backup.
 type pair struct {
@@ -63,7 +67,7 @@ func (p *pair) putAndDelete(id phalanx.ObjectID) Result {
 	gen := p.ask(id, Begin{Meta: meta}).Gen
 	p.ask(id, Announce{Gen: gen, Origin: true, Begun: true})
 	p.ask(id, Final{Gen: gen, Meta: meta, Held: true})
-	return p.ask(id, Delete{})
+	return p.ask(id, Delete{Gen: gen})
 }
 
 // A tombstone is remembered as an object is: for requests, in what a new replica
@@ -86,7 +90,7 @@ func TestTombstone(t *testing.T) {
 	resting("owner", p.owner)
 	resting("backup", p.backup)
 	for range 100 { // requests wake it, and each time it rests again
-		for _, body := range []Body{Delete{}, Locate{Wait: true}, Begin{}, Drop{Gen: gen}, Announce{Gen: gen, Complete: true}, Stat{}} {
+		for _, body := range []Body{Delete{}, Delete{Gen: gen}, Locate{Wait: true}, Begin{}, Drop{Gen: gen}, Announce{Gen: gen, Complete: true}, Stat{}} {
 			if r := p.ask("x", body); r.Waiting || r.State != Deleted && r.Kind != phalanx.ErrDeleted && r.Kind != 0 {
 				t.Errorf("%T: %+v", body, r)
 			}
