@@ -199,5 +199,5 @@ func (h *Host) configuration(shard int) configured {
 		}
 	}
 	return configured{core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Leaving: leaving,
-		Number: h.view.Number, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}, h.views}
+		Number: h.view.Number, LostAt: s.LostAt}, h.views}
 }

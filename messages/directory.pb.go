@@ -2966,6 +2966,7 @@ type Change struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Record        *Record                `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"` // none at the end of a snapshot
 	End           bool                   `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
+	Rebuilding    bool                   `protobuf:"varint,3,opt,name=rebuilding,proto3" json:"rebuilding,omitempty"` // with end
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3010,6 +3011,13 @@ func (x *Change) GetRecord() *Record {
 func (x *Change) GetEnd() bool {
 	if x != nil {
 		return x.End
+	}
+	return false
+}
+
+func (x *Change) GetRebuilding() bool {
+	if x != nil {
+		return x.Rebuilding
 	}
 	return false
 }
@@ -3736,10 +3744,13 @@ const file_messages_directory_proto_rawDesc = "" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x14\n" +
 	"\x05first\x18\x03 \x01(\x04R\x05first\x12)\n" +
-	"\achanges\x18\x04 \x03(\v2\x0f.phalanx.ChangeR\achanges\"C\n" +
+	"\achanges\x18\x04 \x03(\v2\x0f.phalanx.ChangeR\achanges\"c\n" +
 	"\x06Change\x12'\n" +
 	"\x06record\x18\x01 \x01(\v2\x0f.phalanx.RecordR\x06record\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\xb0\x04\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\x12\x1e\n" +
+	"\n" +
+	"rebuilding\x18\x03 \x01(\bR\n" +
+	"rebuilding\"\xb0\x04\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12*\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x14.phalanx.ObjectStateR\x05state\x12%\n" +

@@ -105,7 +105,7 @@ func metas() *rapid.Generator[phalanx.Meta] {
 
 func change(t *rapid.T) directory.Change {
 	if rapid.Bool().Draw(t, "end") {
-		return directory.Change{End: true}
+		return directory.Change{End: true, Rebuilding: rapid.Bool().Draw(t, "rebuilding")}
 	}
 	return directory.Change{Record: anyOf[directory.Record]().Draw(t, "record")}
 }

@@ -5,7 +5,7 @@ import "github.com/phalanx-go/phalanx/protocol/directory"
 func fromReplicate(r directory.Replicate) *Replicate {
 	m := &Replicate{Epoch: r.Epoch, Stream: r.Stream, First: r.First}
 	for i := range r.Changes {
-		c := &Change{End: r.Changes[i].End}
+		c := &Change{End: r.Changes[i].End, Rebuilding: r.Changes[i].Rebuilding}
 		if !c.End {
 			c.Record = fromRecord(&r.Changes[i].Record)
 		}
@@ -18,7 +18,7 @@ func (f *fields) replicate(m *Replicate) directory.Replicate {
 	r := directory.Replicate{Epoch: m.GetEpoch(), Stream: m.GetStream(), First: m.GetFirst()}
 	for _, c := range m.GetChanges() {
 		if c.GetEnd() {
-			r.Changes = append(r.Changes, directory.Change{End: true})
+			r.Changes = append(r.Changes, directory.Change{End: true, Rebuilding: c.GetRebuilding()})
 			continue
 		}
 		r.Changes = append(r.Changes, directory.Change{Record: f.record(c.GetRecord())})

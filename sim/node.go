@@ -384,7 +384,7 @@ func (n *node) configuration(s view.Shard) directory.Configure {
 		}
 	}
 	return directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Leaving: leaving,
-		Number: n.view.Number, Rebuild: s.LostAt == s.Epoch && s.LostAt != 0}
+		Number: n.view.Number, LostAt: s.LostAt}
 }
 
 func (n *node) newShard(i int, lostIn uint64) *directory.Shard {

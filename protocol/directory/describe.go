@@ -141,7 +141,10 @@ func (e SendReplicate) String() string {
 
 // String returns the record's state, or "end" of the snapshot.
 func (c Change) String() string {
-	if c.End {
+	switch {
+	case c.Rebuilding:
+		return "end, and is rebuilt"
+	case c.End:
 		return "end"
 	}
 	return fmt.Sprintf("[%v]", c.Record)

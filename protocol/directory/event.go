@@ -17,7 +17,7 @@ type (
 		Members             []phalanx.NodeID // every member of the view
 		Leaving             []phalanx.NodeID // of them, those that are about to leave
 		Number              uint64           // of the view
-		Rebuild             bool             // owner and backup were lost: rebuild from the holdings
+		LostAt              uint64           // the last epoch that began since owner and backup were lost; 0: they never were
 	}
 	// Lease tells until when this node may answer and confirm: it has heard from
 	// a majority of the voters.
@@ -76,10 +76,13 @@ type (
 )
 
 // Change is one entry of the stream to a replica. Snapshot entries come first;
-// End closes the snapshot, what the replica had before is then forgotten.
+// End closes the snapshot, what the replica had before is then forgotten. If the owner still
+// rebuilds the shard, members may have copies of what is not among its records. Another End
+// tells when it has ended that.
 type Change struct {
-	Record Record
-	End    bool
+	Record     Record
+	End        bool
+	Rebuilding bool // with End
 }
 
 // Holding is one copy at a node, as it reports it to a new owner. If the shard was

@@ -196,6 +196,22 @@ func (s *Shard) warmed() {
 		s.notify(o)
 		s.keepCopies(o)
 	}
+	s.complete()
+}
+
+// complete ends the rebuilding of a shard that was lost, once all that members have told is
+// among the records, and tells the replicas. One that becomes owner before it knows that
+// rebuilds the shard itself: else it would have the copies dropped that it does not know.
+func (s *Shard) complete() {
+	if s.whole >= s.view.LostAt || s.warming != nil || !s.acts() ||
+		slices.ContainsFunc(s.flight, func(o *object) bool { return len(o.copies) > 0 }) {
+		return
+	}
+	s.whole = s.view.LostAt
+	for _, st := range s.sortedStreams() {
+		st.log = append(st.log, Change{End: true})
+		s.pump(st, false)
+	}
 }
 
 // refuse answers the requests that would not wait, had the shard been warm.

@@ -38,7 +38,7 @@ func (s *Shard) takesPart(v Configure) bool {
 		counted = append(counted, v.Next)
 	}
 	s.lost.out = slices.Contains(counted, s.cfg.Self)
-	if s.lost.out && v.Rebuild && v.Epoch > s.lost.in { // nobody has it
+	if s.lost.out && v.LostAt > s.lost.in { // nobody has it
 		s.lost = lost{}
 	}
 	if s.lost.out {

@@ -127,7 +127,6 @@ func (m *model) lose(t *rapid.T) {
 		m.digests[s.final] = s.digest
 		delete(m.shown, id) // what nobody has all of is gone, and what was deleted may be back
 	}
-	v.Rebuild = true
+	v.LostAt = v.Epoch
 	m.moved()
-	v.Rebuild = false
 }

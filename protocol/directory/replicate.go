@@ -120,6 +120,7 @@ func (s *Shard) settleOne(o *object) {
 		s.release(o, 0, nil)
 	}
 	s.takeCopies(o, func(of copied) bool { return c.failed == "" || of.Gen != c.rec.Gen }) // else the same would fail again, for ever
+	s.complete()
 	if o.change == nil {
 		s.checkLost(o)
 	}
@@ -199,7 +200,7 @@ func (s *Shard) aim(was Configure) {
 				st.log = append(st.log, Change{Record: *r})
 			}
 		}
-		st.log = append(st.log, Change{End: true})
+		st.log = append(st.log, Change{End: true, Rebuilding: s.whole < s.view.LostAt})
 		st.snapshot = uint64(len(st.log))
 		for _, o := range s.flight {
 			if o.change != nil {
@@ -292,18 +293,12 @@ func (s *Shard) replicate(r Replicate) {
 
 func (s *Shard) take(c Change) {
 	if c.End {
-		for id := range s.objects {
-			if !s.in.fresh[id] {
-				s.remove(id)
-			}
+		if !s.in.snapshot {
+			s.endSnapshot()
 		}
-		for id := range s.tombstones {
-			if !s.in.fresh[id] {
-				s.remove(id)
-			}
+		if s.whole = s.view.LostAt; c.Rebuilding {
+			s.whole = 0
 		}
-		s.in.snapshot, s.in.fresh = true, nil
-		s.lost = lost{}
 		return
 	}
 	if !s.in.snapshot {
@@ -314,6 +309,22 @@ func (s *Shard) take(c Change) {
 		return
 	}
 	s.apply(s.object(c.Record.Object), c.Record)
+}
+
+// endSnapshot forgets what was not in the snapshot.
+func (s *Shard) endSnapshot() {
+	for id := range s.objects {
+		if !s.in.fresh[id] {
+			s.remove(id)
+		}
+	}
+	for id := range s.tombstones {
+		if !s.in.fresh[id] {
+			s.remove(id)
+		}
+	}
+	s.in.snapshot, s.in.fresh = true, nil
+	s.lost = lost{}
 }
 
 // confirm notes how far a replica is and acknowledges what has become durable.

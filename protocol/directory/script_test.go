@@ -197,7 +197,9 @@ func (w *world) reconfigure(s script) {
 		w.join(n)
 	}
 	w.view.Epoch = uint64(s.int("epoch", int64(w.view.Epoch)))
-	w.view.Rebuild = s.has("rebuild")
+	if s.has("rebuild") {
+		w.view.LostAt = w.view.Epoch
+	}
 	for key, field := range map[string]*phalanx.NodeID{"owner": &w.view.Owner, "backup": &w.view.Backup, "next": &w.view.Next} {
 		if s.has(key) {
 			*field = phalanx.NodeID(strings.TrimPrefix(s.str(key), "-"))

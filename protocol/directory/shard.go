@@ -68,7 +68,7 @@ type Shard struct {
 	told     map[phalanx.NodeID]*told   // what they have reported so far
 	before   map[phalanx.NodeID]uint64  // Holdings.Before of each
 	since    uint64                     // the epoch in which this replica became owner
-	rebuild  bool                       // its records were lost
+	rebuild  bool                       // its records were lost, and not all were found again before it became owner
 	rates    map[phalanx.NodeID]int64   // bytes per second, as measured by their receivers
 	slowly   map[phalanx.NodeID]bool    // receivers that were slow
 	downs    map[phalanx.NodeID]int64   // bytes per second that each has got at best, as it says
@@ -84,8 +84,9 @@ type Shard struct {
 	stirred  []*object                  // by the present event
 
 	// As a replica.
-	in   incoming
-	lost lost
+	whole uint64 // the Configure.LostAt after which all that members have was added to the records
+	in    incoming
+	lost  lost
 
 	out []Effect
 }
@@ -185,11 +186,10 @@ func (s *Shard) configure(v Configure) {
 	if v.Epoch > was.Epoch+1 {
 		clear(s.streams) // a view was missed: the replicas may have had another owner
 	}
-	assumes, acted := was.Owner != s.cfg.Self, s.acts()
+	assumes, acted := was.Owner != s.cfg.Self || v.LostAt != was.LostAt, s.acts()
 	if assumes {
 		s.assume()
 	}
-	s.rebuild = s.rebuild || v.Rebuild
 	s.aim(was)
 	if assumes {
 		s.forgetAllAbsent(s.sorted())
@@ -242,7 +242,7 @@ func (s *Shard) assume() {
 	}
 	s.in = incoming{}
 	s.sure, s.held, s.unseen = false, held{}, nil
-	s.since, s.rebuild = s.view.Epoch, false
+	s.since, s.rebuild = s.view.Epoch, s.whole < s.view.LostAt
 	s.bookTombstones()
 }
 
@@ -334,6 +334,7 @@ func (s *Shard) resign(v Configure) {
 	}
 	if !keep {
 		clear(s.tombstones)
+		s.whole = 0
 	}
 	s.memory = s.weigh() // changes that were on their way are given up
 	if !keep {

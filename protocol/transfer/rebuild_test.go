@@ -49,7 +49,7 @@ func TestPrefixOutlivesTheRebuildOfAShard(t *testing.T) {
 		}
 	}
 	s.Step(now, directory.Lease{Until: time.Hour})
-	run(directory.Configure{Epoch: 3, Number: 2, Owner: "c", Backup: "d", Members: members, Rebuild: true})
+	run(directory.Configure{Epoch: 3, Number: 2, Owner: "c", Backup: "d", Members: members, LostAt: 3})
 	run(directory.Holdings{From: "e", Epoch: 3, End: true, Holdings: []directory.Holding{{Object: "x", Gen: gen, Begun: true}}})
 	run(directory.Request{From: "e", Num: num, Object: "x", Epoch: 3, Body: directory.Locate{Room: 100, Wait: true}})
 	for _, e := range effects {
