@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,16 @@ func TestLostObjectOverHTTP(t *testing.T) {
 	if took := time.Since(began); took > 40*time.Second { // far below the limit of 60 s
 		t.Errorf("it took %v", took)
 	}
+	var waiting sync.WaitGroup
+	for i := range 40 { // also where the wait is over before anybody has looked
+		waiting.Go(func() {
+			wait := []time.Duration{300 * time.Millisecond, 1}[i%2]
+			if status, e := failed(t, fmt.Sprintf("%s/v1/objects/only?wait=%v", s.URL, wait)); status != http.StatusGone || e.Kind != "lost" || e.Node != origin.ID() {
+				t.Errorf("GET that waits for %v: %d %+v", wait, status, e)
+			}
+		})
+	}
+	waiting.Wait()
 	// The same bytes put again are the object again.
 	go func() {
 		_, _ = nodes[1].Put(t.Context(), "only", data)

@@ -18,8 +18,10 @@ const (
 	firstLook = 100 * time.Millisecond
 	laterLook = 500 * time.Millisecond
 	rareLook  = 4 * time.Second
-	// lookFor bounds one look. A directory that does not answer says nothing.
-	lookFor = 4 * time.Second
+	// lookFor bounds one look, and lastLook the one after a wait for which the client has waited
+	// already. A directory that does not answer says nothing.
+	lookFor  = 4 * time.Second
+	lastLook = time.Second
 )
 
 // lookout ends a download that cannot go on: one whose object is lost, which a node waits
@@ -41,7 +43,7 @@ type lookout struct {
 	busy  bool           // the client takes bytes: that is not the object's silence
 	moved bool           // bytes have come
 	since time.Time      // when the last ones came, or the stream was there
-	lost  *phalanx.Error // the last look has found that it is lost
+	lost  *phalanx.Error // the last look that was answered has found that it is lost
 	why   *phalanx.Error // the download was ended for that
 	stuck bool           // the download was ended since nothing came
 	over  bool
@@ -52,8 +54,8 @@ type lookout struct {
 func (s *Server) lookAfter(search *search, id phalanx.ObjectID, wait time.Duration) *lookout {
 	now := time.Now()
 	l := &lookout{node: s.node, search: search, id: id, until: now.Add(wait), stall: s.opts.Stall, pause: firstLook, since: now}
-	if wait > 0 {
-		l.pause = max(wait-time.Second, wait/2) // one look before the wait ends, however many wait
+	if wait > 0 { // blame looks once when the wait ends, however many wait
+		l.pause = max(wait, firstLook)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,8 +114,9 @@ func (l *lookout) look() {
 	silent := !l.over && !l.busy && time.Since(since) >= l.pause
 	l.mu.Unlock()
 	var lost *phalanx.Error
+	answered := false
 	if silent {
-		lost = l.ask()
+		lost, answered = l.ask(l.search, lookFor)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +126,9 @@ func (l *lookout) look() {
 	case l.busy || l.since != since:
 		l.pause, l.lost = laterLook, nil
 	case silent:
-		l.pause, l.lost = min(max(2*l.pause, firstLook), rareLook), lost
+		if l.pause = min(max(2*l.pause, firstLook), rareLook); answered {
+			l.lost = lost
+		}
 	}
 	next := l.pause
 	if l.lost != nil && !l.busy {
@@ -150,15 +155,28 @@ func (l *lookout) look() {
 	l.arm(next)
 }
 
-// ask returns an error if the object is lost.
-func (l *lookout) ask() *phalanx.Error {
-	ctx, cancel := context.WithTimeout(l.search, lookFor)
+// ask returns an error if the object is lost, and whether the directory has answered.
+func (l *lookout) ask(ctx context.Context, most time.Duration) (lost *phalanx.Error, answered bool) {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	st, err := l.node.Stat(ctx, l.id)
-	if err != nil || st.State != directory.Lost {
-		return nil // it goes on as if nobody had looked
+	if err != nil {
+		return nil, false
 	}
-	return lostError(st.Origin, l.id)
+	if st.State == directory.Lost {
+		return lostError(st.Origin, l.id), true
+	}
+	return nil, true
+}
+
+// finally looks once more where a wait has ended: the object may have been lost meanwhile.
+func (l *lookout) finally() {
+	lost, answered := l.ask(l.search.Context, lastLook)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if answered {
+		l.lost = lost
+	}
 }
 
 // lostError says that every copy of an object is gone that origin had made.
@@ -169,10 +187,13 @@ func lostError(origin phalanx.NodeID, id phalanx.ObjectID) *phalanx.Error {
 
 // blame returns err, with which the download has ended, as the caller is told it.
 func (l *lookout) blame(err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	e := *typed(err)
 	e.Op, e.Object = "get", l.id
+	if e.Kind == phalanx.ErrDeadline {
+		l.finally()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
 	case l.why != nil:
 		return l.why
