@@ -24,7 +24,8 @@ func TestInlineBytesAreCounted(t *testing.T) {
 	put := 0
 	var err error
 	for err == nil && put < 1000 {
-		if _, err = nodes[0].Put(ctx, phalanx.ObjectID(fmt.Sprint("o", put)), data); err == nil {
+		id := phalanx.ObjectID(fmt.Sprint("o", put))
+		if err = insist(ctx, func() error { _, err := nodes[0].Put(ctx, id, data); return err }); err == nil {
 			put++
 		}
 	}
