@@ -26,7 +26,11 @@ func (s *Shard) delete(o *object, r Request, d Delete) {
 		return
 	}
 	old := o.rec
-	s.commit(o, Record{Object: old.Object, State: Deleted, Gen: old.Gen}, func() {
+	tomb := Record{Object: old.Object, State: Deleted, Gen: old.Gen}
+	if old.Inline { // who has put it in one change may not have heard that, and puts it again
+		tomb.Origin, tomb.OriginNum = old.Origin, old.OriginNum
+	}
+	s.commit(o, tomb, func() {
 		told := o.holders
 		o.holders, o.leases = nil, nil
 		s.pushUngone(o, old, PushDrop, old.Gen)
@@ -87,6 +91,12 @@ func (s *Shard) rejectDeleted(r Request, o *object) {
 	res := s.rejection(o, phalanx.ErrDeleted, "it was deleted")
 	res.Gen = o.rec.stops()
 	s.reply(r, res)
+}
+
+// rejectUndone answers the repeat of a Put that has taken effect, and whose bytes were
+// deleted. It names no generation after which its sender could ask anew.
+func (s *Shard) rejectUndone(r Request, o *object) {
+	s.reply(r, Result{Kind: phalanx.ErrDeleted, Text: "it was deleted after it was put", State: s.state(o)})
 }
 
 // deleted reports whether gen was deleted before the present generation was begun.

@@ -111,6 +111,9 @@ func (s *Shard) superseded(o *object, old Record) {
 		if e.turned = true; old.Run != o.rec.Run {
 			e.run = old.Run
 		}
+		if old.State == Deleted {
+			e.kind = phalanx.ErrDeleted
+		}
 	}
 	o.leases, o.lost = nil, false
 	s.awaited(o)
@@ -144,6 +147,8 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	switch {
 	case int64(len(p.Bytes)) != p.Meta.Size:
 		s.reject(r, o, phalanx.ErrInvalid, "it came with %d bytes, not %d", len(p.Bytes), p.Meta.Size)
+	case st == Deleted && o.rec.Origin == r.From && o.rec.OriginNum == r.Num:
+		s.rejectUndone(r, o)
 	case st == Deleted && !p.Gen.IsZero():
 		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
 	case p.Gen.IsZero() && p.After.Less(o.rec.stops()) && !planted.On(planted.ForgetDeleted), o.deleted(p.Gen):

@@ -172,6 +172,8 @@ func (s *Shard) lateCopy(o *object, r Request, e *ended) {
 		}
 		s.reply(r, s.known(o))
 	case !e.turned:
+	case e.kind == phalanx.ErrDeleted:
+		s.rejectUndone(r, o)
 	case e.kind != 0:
 		s.reject(r, o, e.kind, "%s", e.text)
 	case st == Deleted:

@@ -52,7 +52,7 @@ type Record struct {
 	Maker     Maker
 	Tag       string
 	Note      []byte
-	Origin    phalanx.NodeID // who began it
+	Origin    phalanx.NodeID // who began it; of a tombstone, who had put it, if that was inline
 	OriginNum uint64         // its request, so that a repeat is answered again
 	Run       uint64         // of Begin
 	Inline    bool

@@ -50,7 +50,7 @@ type (
 		Tag    string             // as in Begin, for the target of a reduce
 		Note   []byte             // as in Final
 		Gen    phalanx.Generation // finish this generation, if the id was begun before
-		After  phalanx.Generation // as in Begin
+		After  phalanx.Generation // as in Begin; none is told if what was deleted is what this request has put
 		Held   bool               // From keeps a complete pinned copy
 		Copies int
 	}

@@ -15,6 +15,8 @@ import (
 type tombstone struct {
 	gen     phalanx.Generation
 	after   phalanx.Generation // was deleted, and gen was released; zero: gen was deleted
+	origin  phalanx.NodeID     // as in Record
+	num     uint64
 	expires time.Duration
 }
 
@@ -23,7 +25,7 @@ type tombstone struct {
 const tombstoneCost = 160
 
 func (t tombstone) record(id phalanx.ObjectID) Record {
-	r := Record{Object: id, State: Deleted, Gen: t.gen}
+	r := Record{Object: id, State: Deleted, Gen: t.gen, Origin: t.origin, OriginNum: t.num}
 	if !t.after.IsZero() {
 		r.After, r.Released = t.after, t.gen
 	}
@@ -41,7 +43,7 @@ func (s *Shard) bury(o *object) bool {
 		heap.Push(&s.agenda, appointment{o.expires, id})
 	}
 	delete(s.objects, id)
-	s.tombstones[id] = tombstone{o.rec.Gen, o.rec.After, o.expires}
+	s.tombstones[id] = tombstone{o.rec.Gen, o.rec.After, o.rec.Origin, o.rec.OriginNum, o.expires}
 	s.memory += tombstoneCost - cost(&o.rec)
 	return true
 }
