@@ -2,6 +2,7 @@ package directory
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/planted"
@@ -31,14 +32,18 @@ func (s *Shard) delete(o *object, r Request, d Delete) {
 		tomb.Origin, tomb.OriginNum = old.Origin, old.OriginNum
 	}
 	s.commit(o, tomb, func() {
-		told := o.holders
-		o.holders, o.leases = nil, nil
-		s.pushUngone(o, old, PushDrop, old.Gen)
-		for _, h := range told {
+		told := append(s.ungone(o, old, ""), o.given...)
+		for _, h := range o.holders {
 			if planted.On(planted.DeleteKeepsCopies) {
 				break
 			}
-			s.push(o, h.node, PushDrop)
+			told = append(told, h.node)
+		}
+		o.holders, o.leases, o.given = nil, nil, nil
+		for i, n := range told {
+			if !slices.Contains(told[:i], n) {
+				s.push(o, n, PushDrop)
+			}
 		}
 		s.reply(r, o.buried())
 		s.awaited(o)

@@ -100,9 +100,13 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 
 // enlist lists the copy that From has once it gets the inline bytes that answer r, and
 // returns the epoch in which it did. That saves From to announce the copy, which it
-// must where it is not listed, or another epoch has begun by the time it has it.
+// must where it is not listed, or another epoch has begun by the time it has it. A Delete
+// reaches it in any case: before it has announced the copy somebody can read that.
 func (s *Shard) enlist(o *object, r Request) uint64 {
-	if len(s.warming) > 0 || s.absent(r.From) || slices.Contains(o.rec.Evicted, r.From) || o.stale(r) {
+	if absent := s.absent(r.From); absent || len(s.warming) > 0 || slices.Contains(o.rec.Evicted, r.From) || o.stale(r) {
+		if !absent && !slices.Contains(o.given, r.From) {
+			o.given = append(o.given, r.From)
+		}
 		return 0
 	}
 	if h := o.holder(r.From); h == nil || h.gen != o.rec.Gen || !h.complete || !h.told {

@@ -99,6 +99,7 @@ type object struct {
 	reports  []reported
 	over     []ended
 	dropped  []phalanx.NodeID // of rec.Evicted: have told that their copy is gone
+	given    []phalanx.NodeID // were sent the inline bytes and are not listed by that
 	accused  *accusation
 	cleared  time.Duration  // until when no accusation is looked at, after one that was wrong
 	version  uint64         // of what watchers are told

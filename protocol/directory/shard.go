@@ -359,6 +359,7 @@ func (s *Shard) forgetAbsent(o *object) {
 	o.over = slices.DeleteFunc(o.over, func(e ended) bool { return gone(e.node) })
 	o.reports = slices.DeleteFunc(o.reports, func(r reported) bool { return gone(r.node) })
 	o.dropped = slices.DeleteFunc(o.dropped, gone)
+	o.given = slices.DeleteFunc(o.given, gone)
 	if o.accused != nil {
 		o.accused.asked = slices.DeleteFunc(o.accused.asked, func(q *question) bool { return gone(q.to) })
 	}
