@@ -79,7 +79,7 @@ func (f *Front) Serve(ctx context.Context, l net.Listener) error {
 	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	srv := &http.Server{
-		Handler:           onLoopback(l.Addr(), f),
+		Handler:           takesRest(onLoopback(l.Addr(), f)),
 		TLSConfig:         f.opts.TLS,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,

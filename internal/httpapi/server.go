@@ -75,7 +75,7 @@ func New(n Node, o Options) *Server {
 }
 
 // Handler returns what answers the requests.
-func (s *Server) Handler() http.Handler { return s.handler }
+func (s *Server) Handler() http.Handler { return takesRest(s.handler) }
 
 // Serve answers requests on l until ctx ends; then those that run have a few
 // seconds. It returns when everything it started has ended, and must be called
