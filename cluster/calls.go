@@ -138,8 +138,9 @@ func (n *Node) TryOpen(ctx context.Context, id phalanx.ObjectID) (*storenode.Rea
 }
 
 // Delete removes the object everywhere; it returns when that is durable. The
-// id can be put again at once: no Get that begins after that Put has returned
-// gets the bytes of before. To delete an id that nobody has put changes nothing.
+// id can be put again at once: no Get at a member that begins after that Put has returned
+// gets the bytes of before; a node that was removed since it hung or was cut off may still
+// get them. To delete an id that nobody has put changes nothing.
 func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
 	l, err := n.use("delete", id)
 	if err != nil {

@@ -138,7 +138,7 @@ func (c Config) Validate() error {
 	}
 	switch {
 	case c.Memory < 1<<20:
-		return bad("Memory", "%d bytes are less than a mebibyte", c.Memory)
+		return bad("Memory", "%d bytes are less than a mebibyte; give more, or with a unit, such as 64MB", c.Memory)
 	case c.Warm < 0 || c.Warm > c.Memory:
 		return bad("Warm", "%d bytes are not 0 to the %d of Memory", c.Warm, c.Memory)
 	case c.InlineLimit > MaxInlineLimit:

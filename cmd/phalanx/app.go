@@ -53,7 +53,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	var typed *phalanx.Error
 	if !errors.As(err, &typed) { // from cobra: the commands' own errors have a type
-		err = &phalanx.Error{Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%s; see `%s --help`", strings.Join(strings.Fields(err.Error()), " "), cmd.CommandPath())}
+		said := strings.Join(strings.Fields(err.Error()), " ")
+		if strings.Contains(said, ": time: ") { // of the package time, which gives no example
+			said += ": a duration is written like 500ms, 5s or 2m"
+		}
+		err = &phalanx.Error{Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%s; see `%s --help`", said, cmd.CommandPath())}
 		if slices.Contains(args, "-ojson") || slices.Contains(args, "--output=json") || strings.Contains(strings.Join(args, " "), "-o json") {
 			a.output = "json" // the flags may not have been read
 		}

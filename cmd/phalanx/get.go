@@ -77,7 +77,7 @@ func (a *app) get(ctx context.Context, c *connection, id phalanx.ObjectID, file 
 // writeWhole creates file from what write writes, or not at all. What is no
 // plain file, such as a pipe, is written to as it is.
 func writeWhole(file string, write func(io.Writer) error) (err error) {
-	bad := func(err error) error { return localError(file, "cannot be written", err) }
+	bad := func(err error) error { return localError(file, notWritten, err) }
 	if st, err := os.Stat(file); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(file, os.O_WRONLY, 0)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/phalanx-go/phalanx"
@@ -16,6 +17,9 @@ const (
 	standardInput  = "standard input"
 	standardOutput = "standard output"
 )
+
+// notWritten is what localError says of a file that cannot be written.
+const notWritten = "cannot be written"
 
 // localError is what is wrong with a file of this machine, of which no node knows: it is
 // never the store that has no space. Only a reader that has gone is no mistake.
@@ -30,6 +34,8 @@ func localError(file, what string, err error) error {
 	}
 	e := &phalanx.Error{Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%s %s: %w", file, what, err)}
 	switch {
+	case what == notWritten && errors.Is(err, fs.ErrNotExist):
+		e.Err = fmt.Errorf("%s %s: the directory %s does not exist (%w)", file, what, filepath.Dir(file), err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		e.Err = fmt.Errorf("%s %s: there is no space on its disk (%w)", file, what, err)
 	case errors.Is(err, syscall.EPIPE):
@@ -47,7 +53,7 @@ type written struct {
 func (w written) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
 	if err != nil {
-		err = localError(w.name, "cannot be written", err)
+		err = localError(w.name, notWritten, err)
 	}
 	return n, err
 }

@@ -137,7 +137,7 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 	}
 	for _, c := range []struct{ file, says string }{
 		{full, "/dev/full cannot be written: there is no space on its disk"},
-		{"not/there", "not/there cannot be written: no such file or directory"},
+		{"not/there", "not/there cannot be written: the directory not does not exist"},
 		{"plain/f", "plain/f cannot be written: not a directory"},
 		{".", ". cannot be written: is a directory"},
 	} {

@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -71,6 +74,11 @@ func (a *app) put(ctx context.Context, c *connection, file string, id phalanx.Ob
 		return err
 	}
 	in, err := openInput(file, a.stdin)
+	if errors.Is(err, fs.ErrNotExist) {
+		if st, other := os.Stat(string(id)); other == nil && st.Mode().IsRegular() {
+			return invalid("%w; the file comes before the id: phalanx put %s %s", reason(err), id, file)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -129,6 +129,9 @@ func (c *Client) refusal(op string, id phalanx.ObjectID, res *http.Response) err
 	if k, ok := parseKind(res.Header.Get(headerError)); ok {
 		return &phalanx.Error{Op: op, Object: id, Kind: k}
 	}
+	if strings.Contains(string(body), insecureRequest) {
+		return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("%s wants TLS: give --addr as %s", c.Addr(), c.otherScheme())}
+	}
 	return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("%s answers %s: is that a phalanx node? %s", c.Addr(), res.Status, httpPort)}
 }
 
@@ -157,6 +160,9 @@ func (c *Client) failure(ctx context.Context, op string, id phalanx.ObjectID, er
 			err = u.Err
 		}
 		e.Err = &brokenConn{c.Addr(), err}
+		if what := c.remedy(err); what != "" {
+			e.Err = fmt.Errorf("%w: %s", e.Err, what)
+		}
 		if noHTTP(err) {
 			e.Err = fmt.Errorf("%s does not speak HTTP: %s (%w)", c.Addr(), httpPort, err)
 		}

@@ -57,7 +57,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
 	defer look.stop()
 	stream, err := s.node.Open(search, id, wait > 0)
 	if err != nil {
-		return look.blame(err)
+		return advise(look.blame(err), phalanx.ErrNotFound, ifMissing)
 	}
 	defer stream.Close()
 	if err := search.found(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -118,13 +119,21 @@ func query(r *http.Request, op string, allowed ...string) (url.Values, error) {
 	}
 	for name, values := range q {
 		if !slices.Contains(allowed, name) {
-			return nil, invalid(op, "", "there is no parameter %q here", name)
+			return nil, invalid(op, "", "there is no parameter %q: %s", name, those(r, allowed))
 		}
 		if len(values) != 1 {
 			return nil, invalid(op, "", "the parameter %q is there %d times", name, len(values))
 		}
 	}
 	return q, nil
+}
+
+// those says which parameters or headers r may have.
+func those(r *http.Request, known []string) string {
+	if len(known) == 0 {
+		return fmt.Sprintf("there are none of %s here", r.Method)
+	}
+	return fmt.Sprintf("those of %s here are %s", r.Method, strings.Join(known, ", "))
 }
 
 // checkHeaders refuses a Phalanx-… header that r does not have, and a precondition that would be
@@ -134,7 +143,11 @@ func checkHeaders(r *http.Request, op string) error {
 		switch {
 		case strings.HasPrefix(name, "Phalanx-"):
 			if r.Method != http.MethodPut || !slices.ContainsFunc(putHeaders, func(known string) bool { return http.CanonicalHeaderKey(known) == name }) {
-				return invalid(op, "", "there is no request header %s here", name)
+				known := putHeaders
+				if r.Method != http.MethodPut {
+					known = nil
+				}
+				return invalid(op, "", "there is no request header %s: %s", name, those(r, known))
 			}
 			if len(values) != 1 {
 				return invalid(op, "", "the header %s is there %d times", name, len(values))

@@ -71,7 +71,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 		if failed != nil && errors.Is(err, phalanx.ErrAborted) { // say why, not only that
 			return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrAborted, Err: failed}
 		}
-		return err
+		return advise(err, phalanx.ErrExists, ifExists)
 	}
 	status := http.StatusCreated
 	if existed {

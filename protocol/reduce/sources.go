@@ -130,7 +130,11 @@ func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
 		return false
 	}
 	if c.cfg.Op.Builtin() && !c.cfg.Op.Supports(m.DType) {
-		c.hopeless(c.fault(id, phalanx.ErrInvalid, "%s is not defined on %v", c.cfg.Op, m.DType))
+		instead := ""
+		if m.DType == phalanx.Bytes {
+			instead = ": put it as an array, with its element type (--dtype, Phalanx-DType)"
+		}
+		c.hopeless(c.fault(id, phalanx.ErrInvalid, "%s is not defined on %v%s", c.cfg.Op, m.DType, instead))
 		return false
 	}
 	c.fixed, c.meta, c.first = true, m, id

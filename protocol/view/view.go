@@ -67,9 +67,9 @@ type Common struct {
 func (has Common) Admit(c Common) error {
 	switch {
 	case c.Name != has.Name:
-		return fmt.Errorf("this is cluster %q, and the node is of cluster %q", has.Name, c.Name)
+		return fmt.Errorf("this is cluster %q, and the node is of cluster %q: give both the same --cluster, or the node seeds of its own", has.Name, c.Name)
 	case c.Wire != has.Wire:
-		return fmt.Errorf("the nodes of this cluster speak version %q to each other, and the node speaks %q", has.Wire, c.Wire)
+		return fmt.Errorf("the nodes of this cluster speak version %q to each other, and the node speaks %q: run one release of phalanx on all of them", has.Wire, c.Wire)
 	}
 	return nil
 }
