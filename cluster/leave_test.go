@@ -241,9 +241,11 @@ func TestLeaveThatFails(t *testing.T) {
 	if err := <-left; !errors.Is(err, phalanx.ErrCanceled) {
 		t.Fatalf("it says %v", err)
 	}
+	patience := time.Second                                  // longer where the machine is slow
 	eventually(t, "one cannot be handed over", func() bool { // it can be called again
-		short, cancel := context.WithTimeout(ctx, time.Second)
+		short, cancel := context.WithTimeout(within(t), patience)
 		defer cancel()
+		patience *= 2
 		err := leaver.Leave(short)
 		if !errors.Is(err, phalanx.ErrDeadline) {
 			t.Fatalf("it says %v", err)
@@ -263,7 +265,7 @@ func TestLeaveThatFails(t *testing.T) {
 	if v := nodes[1].View(); !v.Has(leaver.ID()) {
 		t.Errorf("it is no member: %v", v)
 	}
-	if err := nodes[1].Delete(ctx, "b"); err != nil {
+	if err := nodes[1].Delete(within(t), "b"); err != nil {
 		t.Fatal(err)
 	}
 	if err := leaver.Leave(within(t)); err != nil {
