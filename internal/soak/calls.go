@@ -45,7 +45,7 @@ func (s *soak) put(p *process, o *object, version int, r order) bool {
 	want := hash(made(r.Seed, r.Size))
 	o.begun()
 	res := s.call(p, o, r)
-	o.ended(res.ok())
+	s.ledger.ended(o, res.ok())
 	op := res.op(history.Put)
 	op.Version, op.Size = want, o.size
 	if r.Unsized {
@@ -68,7 +68,7 @@ func (s *soak) acked(o *object, name string, begin time.Duration, copies int, du
 		name = anywhere
 	}
 	s.faults.hide(o)
-	o.put(name, s.clock(), copies, durable)
+	o.put(name, begin, s.clock(), copies, durable)
 	if s.faults.away[name] == killed && o.died(name) {
 		s.lost(o, 0)
 	}
@@ -124,13 +124,9 @@ func (s *soak) stat(p *process, o *object) result {
 
 // remove has a process delete an object.
 func (s *soak) remove(p *process, o *object) bool {
-	o.mu.Lock()
-	o.deleting = true
-	o.mu.Unlock()
+	d := o.deletes()
 	res := s.call(p, o, order{Do: "delete"})
 	s.record.add(res.op(history.Delete))
-	if res.ok() {
-		s.ledger.freed(o)
-	}
+	s.ledger.freed(o, d, res.ok(), s.clock())
 	return res.ok()
 }

@@ -21,23 +21,26 @@ type object struct {
 
 	mu       sync.Mutex
 	puts     int             // versions that were put
-	acked    time.Duration   // when a put of it first succeeded; 0: none has
+	acked    time.Duration   // when a put of it first succeeded, since it was deleted last; 0: none has
 	copies   bool            // two were acknowledged
 	durable  bool            // no single death can lose it
 	homes    map[string]bool // where a pinned copy must be; "" stands for a node that is not known
 	unsure   bool            // the last complete copy may be gone, or it is not known what became of it
 	making   int             // puts and reduces of it that are under way: readers may hear of their end before
+	endings  int             // how many have ended
 	failed   bool            // one has failed or was canceled
-	deleting bool
-	gone     bool       // deleted for certain
-	made     history.Op // the reduce that made it, if sums has more than one
+	deleting int             // Deletes of it that are under way
+	freed    time.Duration   // when a Delete of it last ended
+	doubtful bool            // a Delete has failed: it may still take effect at any time
+	gone     bool            // deleted for certain, and not put again
+	made     history.Op      // the reduce that made it, if sums has more than one
 }
 
-// free reports whether nobody has begun to delete the object.
+// free reports whether the object may be there and nobody deletes it.
 func (o *object) free() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.deleting
+	return o.deleting == 0 && !o.gone
 }
 
 // anywhere is the home of a copy of which nobody knows where it is.
@@ -47,13 +50,20 @@ const anywhere = ""
 func (o *object) sureSince(t time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.acked > 0 && o.acked <= t && !o.unsure && !o.deleting
+	return o.acked > 0 && o.acked <= t && !o.unsure && o.deleting == 0
 }
 
-// put notes a put that succeeded on a node.
-func (o *object) put(node string, now time.Duration, copies int, durable bool) {
+// put notes a put that was asked for at begin and succeeded on a node. One that ran
+// beside a Delete may have taken effect before it, and then tells nothing of what is there.
+func (o *object) put(node string, begin, now time.Duration, copies int, durable bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.deleting > 0 || o.doubtful || begin < o.freed {
+		return
+	}
+	if o.freed > 0 && o.acked == 0 {
+		o.unsure = false // that was before
+	}
 	o.copies = o.copies || copies > 1
 	if o.acked == 0 {
 		o.acked = now
@@ -147,15 +157,45 @@ func (l *ledger) excess(limit int64) *object {
 	return nil
 }
 
-// freed notes that the object was deleted.
-func (l *ledger) freed(o *object) {
+// deletion is a Delete that is under way.
+type deletion struct{ endings, making int }
+
+// deletes notes that a Delete of the object is asked for.
+func (o *object) deletes() deletion {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.deleting++
+	return deletion{o.endings, o.making}
+}
+
+// freed notes how a Delete has ended. The object is gone for certain only if nobody has put
+// it meanwhile: that may have taken effect later.
+func (l *ledger) freed(o *object, d deletion, ok bool, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.gone {
+	o.deleting--
+	o.freed, o.acked, o.copies, o.durable, o.homes = now, 0, false, false, map[string]bool{}
+	o.doubtful = o.doubtful || !ok
+	if ok && !o.gone && d.making == 0 && o.making == 0 && o.endings == d.endings {
 		o.gone = true
 		l.bytes -= o.size
+	}
+}
+
+// ended notes how a put of the object, or a reduce to it, has ended. It may be there again.
+func (l *ledger) ended(o *object, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.making--
+	o.endings++
+	o.failed = o.failed || !ok
+	if o.gone {
+		o.gone = false
+		l.bytes += o.size
 	}
 }
 
@@ -212,14 +252,6 @@ func (o *object) begun() {
 	o.making++
 }
 
-// ended notes how it has ended.
-func (o *object) ended(ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.making--
-	o.failed = o.failed || !ok
-}
-
 // mayHaveFailed reports whether one has failed, also if that is not known yet.
 func (o *object) mayHaveFailed() bool {
 	o.mu.Lock()
@@ -231,7 +263,7 @@ func (o *object) mayHaveFailed() bool {
 func (o *object) wantsCopies() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.copies && !o.deleting
+	return o.copies && o.deleting == 0
 }
 
 func (o *object) isGone() bool {

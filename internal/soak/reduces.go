@@ -127,7 +127,7 @@ func (s *soak) combine(ctx context.Context, rng *rand.Rand, target *sum, sources
 		}
 		target.begun()
 		res := s.call(p, target.object, order{Do: "reduce", Sources: ids, Num: num})
-		target.ended(res.ok())
+		s.ledger.ended(target.object, res.ok())
 		if res.ok() {
 			if err := s.combined(target, sources, num, begin, attempt > 0, res); err != nil {
 				s.fail(err)

@@ -17,7 +17,7 @@ func TestHides(t *testing.T) {
 	}{{false, []string{"a"}, true}, {false, []string{"a", anywhere}, true}, {false, []string{"a", "b"}, false}, {true, []string{"a"}, false}} {
 		o := &object{homes: map[string]bool{}}
 		for _, home := range c.homes {
-			o.put(home, 1, 1, c.durable)
+			o.put(home, 1, 1, 1, c.durable)
 		}
 		if got := o.hides("a"); got != c.want {
 			t.Errorf("%+v: %v", c, got)
