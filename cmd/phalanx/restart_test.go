@@ -80,6 +80,18 @@ func (f *flagged) unready(i int) string {
 	return string(body)
 }
 
+// waits waits until a node says that it waits for a cluster that has lost its majority.
+func (f *flagged) waits(t *testing.T, i int) {
+	t.Helper()
+	until(t, "it says what it waits for", func() bool {
+		why := f.unready(i)
+		if why == "" {
+			t.Skip("the cluster has replaced one voter before the other one died")
+		}
+		return strings.Contains(why, "phalanx recover")
+	})
+}
+
 // together waits until all nodes are ready members of one cluster.
 func (f *flagged) together(t *testing.T) {
 	t.Helper()
@@ -119,7 +131,7 @@ func TestMostVotersStartAgain(t *testing.T) {
 	f.start(t, 0)
 	f.start(t, 1, "--join-timeout=12s")
 	for _, i := range []int{0, 1} {
-		until(t, "it says what it waits for", func() bool { return strings.Contains(f.unready(i), "phalanx recover") })
+		f.waits(t, i)
 		must(t, f.unready(i), "joining", "lets nobody in", "n1#", "n2#")
 	}
 	for _, i := range []int{2, 3, 4} {
@@ -135,6 +147,9 @@ func TestMostVotersStartAgain(t *testing.T) {
 
 	f.start(t, 1)
 	said := f.recover(t, 3)
+	if strings.Contains(said, "hears the majority") {
+		t.Skip("the cluster has replaced one voter before the other one died")
+	}
 	must(t, said, "formed anew", "3 members")
 	t.Log(said)
 	f.together(t)
@@ -143,7 +158,6 @@ func TestMostVotersStartAgain(t *testing.T) {
 // What was put with three copies is there after two of five nodes were killed and started again,
 // and the cluster was formed anew.
 func TestCopiesAfterMostVotersStartAgain(t *testing.T) {
-	t.Skip("known to fail, in 3 of 11 runs: an object of a shard whose owner and backup were both killed is not found afterwards, although a node that lived must have a copy")
 	f := startFlagged(t, 5, 3)
 	data := strings.Repeat("bytes", 50_000)
 	for i := range f.up {
@@ -153,8 +167,11 @@ func TestCopiesAfterMostVotersStartAgain(t *testing.T) {
 	f.kill(t, 0, 1)
 	f.start(t, 0)
 	f.start(t, 1)
-	until(t, "it says what it waits for", func() bool { return strings.Contains(f.unready(0), "phalanx recover") })
+	f.waits(t, 0)
 	said := f.recover(t, 3)
+	if strings.Contains(said, "hears the majority") {
+		t.Skip("the cluster has replaced one voter before the other one died")
+	}
 	must(t, said, "formed anew", "3 members")
 	t.Log(said)
 	f.together(t)
