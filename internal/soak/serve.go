@@ -35,7 +35,7 @@ const ordersFD = 3
 const (
 	// nodeMemory is the cap of a node. A node that has read most objects has to
 	// evict some of them; what must stay fits, also on the fewest nodes.
-	nodeMemory = 40 << 20
+	nodeMemory = 32 << 20
 	leaveGrace = 20 * time.Second // of a process that is asked to end
 )
 
