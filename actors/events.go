@@ -58,10 +58,11 @@ type (
 		Took time.Duration  `json:"took_ns"` // since it learned that it had been removed
 	}
 
-	// ClusterMet says that a seed of this node is in another cluster: the one that Cluster
-	// has begun, this one was begun by Own. Each answers for itself; one has to be ended.
+	// ClusterMet says that the node at a control address is in another cluster of the same
+	// name: the one that Cluster has begun, this one was begun by Own. It is a seed of this
+	// node, or this one is a seed of it. Each cluster answers for itself; one has to be ended.
 	ClusterMet struct {
-		Seed    string         `json:"seed"`
+		At      string         `json:"at"`
 		Cluster phalanx.NodeID `json:"cluster"`
 		Own     phalanx.NodeID `json:"own"`
 	}

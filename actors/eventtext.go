@@ -68,7 +68,7 @@ func (e NodeFenced) String() string {
 }
 
 func (e ClusterMet) String() string {
-	return fmt.Sprintf("the seed %s is in another cluster, which %s has begun, not in that of %s: one of the two has to be ended", e.Seed, e.Cluster, e.Own)
+	return fmt.Sprintf("the node at %s is in another cluster of this name, which %s has begun, not in that of %s: one of the two has to be ended", e.At, e.Cluster, e.Own)
 }
 
 func (e NodeRejoined) String() string {

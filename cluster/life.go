@@ -108,8 +108,9 @@ func (n *Node) begin() (*life, error) {
 }
 
 // join brings the incarnation into the cluster that the seeds are in or begin, or if there
-// are none into one of its own. With again it was a member before.
-func (l *life) join(ctx context.Context, seeds []string, again bool) error {
+// are none into one of its own. With again it was a member before, together with those at the
+// addresses known.
+func (l *life) join(ctx context.Context, again bool, known ...string) error {
 	n := l.n
 	var err error
 	if l.detector, err = detector.Start(detector.Config{System: n.system, Remote: n.remote, Conns: l.conns, Self: l.id, Clock: n.clock, Log: l.log,
@@ -118,7 +119,7 @@ func (l *life) join(ctx context.Context, seeds []string, again bool) error {
 	}
 	l.watching.Store(l.detector)
 	if l.members, err = membership.Start(membership.Config{
-		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: seeds, Again: again && slices.ContainsFunc(seeds, func(s string) bool { return s != n.remote.Address() }),
+		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: n.cfg.Seeds, Members: known, Again: again && slices.ContainsFunc(slices.Concat(n.cfg.Seeds, known), func(s string) bool { return s != n.remote.Address() }),
 		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, Via: l.via, Suspects: l.suspects, OnMajority: l.sees, OnBrought: l.brought, OnMet: l.met, OnFenced: l.onFenced}); err != nil {
 		return err
 	}

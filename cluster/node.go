@@ -121,7 +121,7 @@ func (n *Node) start(ctx context.Context) error {
 		if err := n.startServices(); err != nil {
 			return err
 		}
-		if err := l.join(ctx, cfg.Seeds, false); !errors.Is(err, membership.ErrAnew) {
+		if err := l.join(ctx, false); !errors.Is(err, membership.ErrAnew) {
 			return err
 		}
 		l.end(true)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -85,7 +84,7 @@ const confirmFor = 3 * time.Second
 // joined again.
 func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 	began := time.Now()
-	seeds := slices.Clone(n.cfg.Seeds)
+	var known []string
 	for _, m := range old.view.Load().Members {
 		switch {
 		case m.ID == old.id:
@@ -94,8 +93,8 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 			go n.finish(&phalanx.Error{Op: "leave", Node: old.id, Kind: phalanx.ErrFenced,
 				Err: fmt.Errorf("the others have removed it, and %s has taken its name: what only it had is lost", m.ID)})
 			return nil
-		case !slices.Contains(seeds, m.Control):
-			seeds = append(seeds, m.Control)
+		default:
+			known = append(known, m.Control)
 		}
 	}
 	if old.failed.Load() {
@@ -116,7 +115,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		l.before = old.totals()
 		ctx, cancel := context.WithTimeout(n.background, rejoinFor)
 		defer cancel()
-		if err := l.join(ctx, seeds, true); err != nil {
+		if err := l.join(ctx, true, known...); err != nil {
 			l.log.WithError(err).Warn("it could not join again yet")
 			l.end(true)
 			if errors.Is(err, phalanx.ErrRefused) {
@@ -155,10 +154,11 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 	return &actors.NodeRejoined{Node: l.id, Was: old.id, Took: time.Since(began)}
 }
 
-// met tells that a seed is in another cluster, which is ready as this one is. What is put in
-// the one is not known in the other: an operator has to end one of the two.
-func (l *life) met(seed string, cluster phalanx.NodeID) {
+// met tells that a node, which is a seed of this one or the reverse, is in another cluster,
+// which is ready as this one is. What is put in the one is not known in the other: an operator
+// has to end one of the two.
+func (l *life) met(at string, cluster phalanx.NodeID) {
 	own := l.view.Load().Cluster
-	l.log.WithField(logging.Address, seed).WithField(logging.Peer, cluster).Errorf("a seed is in another cluster, which %s has begun: end one of the two, this one was begun by %s", cluster, own)
-	l.n.system.EventStream.Publish(actors.ClusterMet{Seed: seed, Cluster: cluster, Own: own})
+	l.log.WithField(logging.Address, at).WithField(logging.Peer, cluster).Errorf("the node at %s is in another cluster of this name, which %s has begun: end the nodes of one of the two, this one was begun by %s", at, cluster, own)
+	l.n.system.EventStream.Publish(actors.ClusterMet{At: at, Cluster: cluster, Own: own})
 }

@@ -123,14 +123,18 @@ func TestEveryCommandCrosses(t *testing.T) {
 func TestJoinCrosses(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		member := anyOf[view.Member]().Draw(rt, "member")
-		asked, err := MemberFromProto(wire(t, &JoinRequest{Member: MemberToProto(member)}).GetMember())
-		if err != nil || !reflect.DeepEqual(asked, member) {
-			rt.Fatalf("%v\n in %+v\nout %+v", err, member, asked)
+		common, by := anyOf[view.Common]().Draw(rt, "common"), join.Answer{From: member.ID, Cluster: anyOf[view.View]().Draw(rt, "of").Cluster, Ready: rapid.Bool().Draw(rt, "ready")}
+		asked, in, says, err := JoinRequestFromProto(wire(t, JoinRequestToProto(member, common, by)))
+		if err != nil || !reflect.DeepEqual(asked, member) || in != common || says != by {
+			rt.Fatalf("%v\n in %+v, %+v, %+v\nout %+v, %+v, %+v", err, member, common, by, asked, in, says)
 		}
 		v := anyOf[view.View]().Draw(rt, "view")
-		says := anyOf[join.Answer]().Draw(rt, "answer")
-		if says.Cluster = v.Cluster; rapid.Bool().Draw(rt, "waits") {
+		says = anyOf[join.Answer]().Draw(rt, "answer")
+		switch says.Cluster = v.Cluster; rapid.IntRange(0, 2).Draw(rt, "what") {
+		case 1: // it waits
 			says.Cluster, v = "", view.View{}
+		case 2: // the other one is a member
+			v = view.View{}
 		}
 		a, got, err := JoinReplyFromProto(wire(t, JoinReplyToProto(says, v, nil)))
 		if err != nil || a != says || !reflect.DeepEqual(got, v) {

@@ -79,14 +79,27 @@ func (f *fields) view(m *View) view.View {
 	return v
 }
 
+// JoinRequestToProto returns the request of a node that says a of itself.
+func JoinRequestToProto(m view.Member, c view.Common, a join.Answer) *JoinRequest {
+	return &JoinRequest{Member: MemberToProto(m), Common: CommonToProto(c), Cluster: string(a.Cluster), Ready: a.Ready}
+}
+
+// JoinRequestFromProto is the inverse of JoinRequestToProto.
+func JoinRequestFromProto(m *JoinRequest) (view.Member, view.Common, join.Answer, error) {
+	member, err := MemberFromProto(m.GetMember())
+	f := &fields{err: err}
+	a := join.Answer{From: member.ID, Cluster: f.maybeNode("join.cluster", m.GetCluster()), Ready: m.GetReady()}
+	return member, CommonFromProto(m.GetCommon()), a, f.err
+}
+
 // JoinReplyToProto returns the reply that says a, with v if that has members, or err if that
 // is not nil.
 func JoinReplyToProto(a join.Answer, v view.View, err error) *JoinReply {
-	m := &JoinReply{From: string(a.From), Ready: a.Ready, Promise: string(a.Promise), Stuck: a.Stuck}
+	m := &JoinReply{From: string(a.From), Ready: a.Ready, Promise: string(a.Promise), Stuck: a.Stuck, Cluster: string(a.Cluster)}
 	switch {
 	case err != nil:
 		m.Error = ErrorToProto(err)
-	case a.Cluster != "":
+	case v.Cluster != "":
 		m.View = ViewToProto(v)
 	}
 	return m
@@ -95,10 +108,12 @@ func JoinReplyToProto(a join.Answer, v view.View, err error) *JoinReply {
 // JoinReplyFromProto is the inverse of JoinReplyToProto.
 func JoinReplyFromProto(m *JoinReply) (a join.Answer, v view.View, err error) {
 	f := &fields{}
-	a = join.Answer{From: f.node("join.from", m.GetFrom()), Ready: m.GetReady(), Promise: f.maybeNode("join.promise", m.GetPromise()), Stuck: m.GetStuck()}
+	a = join.Answer{Cluster: f.maybeNode("join.cluster", m.GetCluster()), From: f.node("join.from", m.GetFrom()), Ready: m.GetReady(), Promise: f.maybeNode("join.promise", m.GetPromise()), Stuck: m.GetStuck()}
 	if m.GetView() != nil {
 		v = f.view(m.GetView())
-		a.Cluster = v.Cluster
+		if a.Cluster != v.Cluster {
+			f.bad("join.cluster", "%q, and the view is of %q", a.Cluster, v.Cluster)
+		}
 	}
 	if f.err != nil {
 		return join.Answer{}, view.View{}, f.err

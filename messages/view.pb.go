@@ -817,6 +817,8 @@ type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *Member                `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
 	Common        *Common                `protobuf:"bytes,2,opt,name=common,proto3" json:"common,omitempty"`
+	Cluster       string                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"` // of which it is a member already, by the node that has begun it
+	Ready         bool                   `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`    // and that cluster is ready
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -865,7 +867,22 @@ func (x *JoinRequest) GetCommon() *Common {
 	return nil
 }
 
-// JoinReply has an error, or what a node says of itself; and the view, if it is a member.
+func (x *JoinRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+// JoinReply has an error, or what a node says of itself; and the view, if it is a member and
+// the one that asks is none.
 type JoinReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	View          *View                  `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
@@ -874,6 +891,7 @@ type JoinReply struct {
 	Ready         bool                   `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`    // its cluster is ready, as far as it knows
 	Promise       string                 `protobuf:"bytes,5,opt,name=promise,proto3" json:"promise,omitempty"` // whom it joins if that one begins a cluster; of one that is no member
 	Stuck         string                 `protobuf:"bytes,6,opt,name=stuck,proto3" json:"stuck,omitempty"`     // why its cluster lets nobody in, for people
+	Cluster       string                 `protobuf:"bytes,7,opt,name=cluster,proto3" json:"cluster,omitempty"` // of which it is a member, by the node that has begun it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -946,6 +964,13 @@ func (x *JoinReply) GetPromise() string {
 func (x *JoinReply) GetStuck() string {
 	if x != nil {
 		return x.Stuck
+	}
+	return ""
+}
+
+func (x *JoinReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
 	}
 	return ""
 }
@@ -1755,17 +1780,20 @@ const file_messages_view_proto_rawDesc = "" +
 	"\vDropReplica\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\"_\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"\x8f\x01\n" +
 	"\vJoinRequest\x12'\n" +
 	"\x06member\x18\x01 \x01(\v2\x0f.phalanx.MemberR\x06member\x12'\n" +
-	"\x06common\x18\x02 \x01(\v2\x0f.phalanx.CommonR\x06common\"\xae\x01\n" +
+	"\x06common\x18\x02 \x01(\v2\x0f.phalanx.CommonR\x06common\x12\x18\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\x12\x14\n" +
+	"\x05ready\x18\x04 \x01(\bR\x05ready\"\xc8\x01\n" +
 	"\tJoinReply\x12!\n" +
 	"\x04view\x18\x01 \x01(\v2\r.phalanx.ViewR\x04view\x12$\n" +
 	"\x05error\x18\x02 \x01(\v2\x0e.phalanx.ErrorR\x05error\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x14\n" +
 	"\x05ready\x18\x04 \x01(\bR\x05ready\x12\x18\n" +
 	"\apromise\x18\x05 \x01(\tR\apromise\x12\x14\n" +
-	"\x05stuck\x18\x06 \x01(\tR\x05stuck\".\n" +
+	"\x05stuck\x18\x06 \x01(\tR\x05stuck\x12\x18\n" +
+	"\acluster\x18\a \x01(\tR\acluster\".\n" +
 	"\x04Raft\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"U\n" +

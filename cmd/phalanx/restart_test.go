@@ -186,3 +186,40 @@ func TestCopiesAfterMostVotersStartAgain(t *testing.T) {
 		}
 	}
 }
+
+// All seeds are killed and started again with their flags, while two other nodes live: they
+// begin no second cluster, but wait and say which command does. After it all five are members
+// of the old one.
+func TestAllSeedsStartAgain(t *testing.T) {
+	f := startFlagged(t, 5, 3)
+	data := strings.Repeat("bytes", 50_000)
+	write(t, f.up[0], "small", "few bytes", 4)
+	write(t, f.up[1], "large", data, 4)
+	f.kill(t, 0, 1, 2)
+	for i := range 3 {
+		f.start(t, i)
+	}
+	for i := range 3 {
+		until(t, "it says what it waits for", func() bool { return strings.Contains(f.unready(i), "phalanx recover") })
+		must(t, f.unready(i), "joining", "member 127.0.0.1:", "lets nobody in")
+	}
+	must(t, f.recover(t, 3, "--force"), "formed anew", "2 members")
+	f.together(t)
+	for _, r := range f.up {
+		if small, large := read(t, r, "small"), read(t, r, "large"); small != "few bytes" || large != data {
+			t.Errorf("%s has %q and %d bytes", r.Node, small, len(large))
+		}
+	}
+}
+
+// The only seed is killed and started again with its flags: it finds the others, which go on.
+func TestTheOnlySeedStartsAgain(t *testing.T) {
+	f := startFlagged(t, 3, 1)
+	write(t, f.up[0], "x", "few bytes", 3)
+	f.kill(t, 0)
+	f.start(t, 0)
+	f.together(t)
+	if got := read(t, f.up[0], "x"); got != "few bytes" {
+		t.Errorf("it has %q", got)
+	}
+}

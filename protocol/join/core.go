@@ -1,6 +1,7 @@
 package join
 
 import (
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -12,8 +13,13 @@ type Core struct {
 	cfg     Config
 	now     time.Duration
 	seeds   []*seed
+	members []*seed // of a cluster that lives, which this node was told of or has left, and are asked too until it is ready
 	num     uint64
+	begun   time.Duration  // when it began
+	waited  bool           // ListenFor has passed since then
 	cluster phalanx.NodeID // of which it is a member, or which it has booted
+	size    int            // how many members that has
+	share   float64        // of this node, in [0, 1)
 	ready   bool
 	over    bool
 
@@ -37,26 +43,57 @@ type seed struct {
 	err    error
 	of     uint64        // the Ask to which that is the answer
 	at     time.Duration // when that was asked
+	spoke  time.Duration // when it has answered last
 	came   time.Duration // when it asked this node last
 	comes  bool          // it has
+	given  bool          // it is one of Config.Members
 }
+
+// maxMembers bounds how many members are remembered that have asked this node.
+const maxMembers = 3
 
 // firstPause is the first between two questions to a seed; each next one is twice as long.
 const firstPause = 20 * time.Millisecond
 
 // New returns a core that has not begun.
 func New(cfg Config) *Core {
-	c := &Core{cfg: cfg.withDefaults()}
+	c := &Core{cfg: cfg.withDefaults(), share: share(cfg.Self)}
 	for _, s := range cfg.Seeds {
 		if !slices.ContainsFunc(c.seeds, func(k *seed) bool { return k.name == s }) {
 			c.seeds = append(c.seeds, &seed{name: s, pause: firstPause})
 		}
 	}
+	for _, m := range cfg.Members {
+		if !c.Asks(m) {
+			c.members = append(c.members, &seed{name: m, pause: firstPause, given: true})
+		}
+	}
 	return c
 }
 
-// Seeds returns how many there are.
-func (c *Core) Seeds() int { return len(c.seeds) }
+// Seeds returns how many there are, with Config.Members.
+func (c *Core) Seeds() int {
+	n := len(c.seeds)
+	for _, m := range c.members {
+		if m.given {
+			n++
+		}
+	}
+	return n
+}
+
+// all returns the seeds and the members.
+func (c *Core) all() []*seed {
+	if len(c.members) == 0 {
+		return c.seeds
+	}
+	return slices.Concat(c.seeds, c.members)
+}
+
+// Asks reports whether the node at an address is asked.
+func (c *Core) Asks(at string) bool {
+	return slices.ContainsFunc(c.all(), func(s *seed) bool { return s.name == at })
+}
 
 // Answer returns what this node says if it is asked.
 func (c *Core) Answer() Answer {
@@ -71,22 +108,20 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 	}
 	switch ev := ev.(type) {
 	case Start:
-		if len(c.seeds) == 0 {
+		c.begun = c.now
+		if len(c.seeds) == 0 && len(c.members) == 0 {
 			c.boot()
 		}
 	case Answered:
 		c.answered(ev)
 	case Asked:
-		if ev.By == c.promise {
-			c.told = c.now
-		}
+		c.askedBy(ev)
+	case Broken:
 		for _, s := range c.seeds {
-			if s.answer.From == ev.By {
-				s.came, s.comes = c.now, true
-			}
+			s.next = min(s.next, c.now+c.retry())
 		}
 	case Viewed:
-		c.cluster = ev.Cluster
+		c.cluster, c.size = ev.Cluster, ev.Members
 	}
 	c.advance()
 	out := c.out
@@ -96,31 +131,109 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 
-func (c *Core) answered(ev Answered) {
-	i := slices.IndexFunc(c.seeds, func(s *seed) bool { return s.name == ev.Seed })
-	if i < 0 || c.seeds[i].num != ev.Num || !c.seeds[i].asks {
-		return
+// askedBy takes note of a node that asks, and of its cluster if that is another one.
+func (c *Core) askedBy(ev Asked) {
+	by := ev.By
+	if by.From == c.promise {
+		c.told = c.now
 	}
-	s := c.seeds[i]
-	s.asks, s.heard, s.answer, s.err, s.of, s.at = false, true, ev.Answer, ev.Err, s.num, s.asked
-	s.next = c.now + s.pause
-	s.pause = min(2*s.pause, c.cfg.AskEvery)
-	if c.ready {
-		s.next = c.now + c.cfg.MeetEvery
+	for _, s := range c.all() {
+		if s.answer.From == by.From || s.name == ev.At {
+			s.came, s.comes = c.now, true
+		}
 	}
-	switch a := s.answer; {
-	case s.err != nil || a.Cluster == "":
+	switch {
+	case !by.Ready || by.Cluster == "" || by.Cluster == c.cluster:
 	case c.cluster == "":
-		c.emit(Enter{Seed: s.name})
-	case c.ready && a.Ready && a.Cluster != c.cluster && a.Cluster != c.met:
-		c.met = a.Cluster
-		c.emit(Met{Seed: s.name, Cluster: a.Cluster})
+		if !c.Asks(ev.At) && len(c.members) < maxMembers {
+			c.members = append(c.members, &seed{name: ev.At, pause: firstPause, came: c.now, comes: true})
+		}
+	case c.ready:
+		c.meets(ev.At, by.Cluster)
+	default:
+		c.abandon()
 	}
 }
 
+// retry returns after what time a member asks a seed again that does not answer, or is in no
+// cluster. Of many members each asks seldom, so that all together ask some seven times a second
+// until there are 67, and each at another moment.
+func (c *Core) retry() time.Duration {
+	d := min(max(c.cfg.RetryEvery, time.Duration(c.size)*retryShare), c.cfg.MeetEvery)
+	return d/2 + time.Duration(float64(d)*c.share)
+}
+
+const retryShare = 150 * time.Millisecond // of each member
+
+// share is a number of [0, 1) that differs from node to node.
+func share(n phalanx.NodeID) float64 {
+	h := fnv.New32a()
+	h.Write([]byte(n))
+	return float64(h.Sum32()*2654435769) / (1 << 32) // names that differ in the last character only are far apart
+}
+
+func (c *Core) meets(at string, cluster phalanx.NodeID) {
+	if cluster != c.met {
+		c.met = cluster
+		c.emit(Met{At: at, Cluster: cluster})
+	}
+}
+
+func (c *Core) abandon() {
+	c.over = true
+	c.emit(Abandon{})
+}
+
+func (c *Core) answered(ev Answered) {
+	all := c.all()
+	i := slices.IndexFunc(all, func(s *seed) bool { return s.name == ev.Seed })
+	if i < 0 || all[i].num != ev.Num || !all[i].asks {
+		return
+	}
+	s := all[i]
+	s.asks, s.heard, s.answer, s.err, s.of, s.at = false, true, ev.Answer, ev.Err, s.num, s.asked
+	s.next = c.now + s.pause
+	s.pause = min(2*s.pause, c.cfg.AskEvery)
+	a := s.answer
+	if c.ready {
+		s.next = c.now + c.cfg.MeetEvery
+		if s.err != nil || a.Cluster == "" || a.Cluster != c.cluster && !a.Ready {
+			s.next = c.now + c.retry() // it may start, and must hear of this cluster before it begins another
+		}
+	}
+	if s.err == nil {
+		s.spoke = c.now
+	}
+	switch {
+	case s.err != nil || a.Cluster == "":
+	case c.cluster == "":
+		c.emit(Enter{Seed: s.name})
+	case c.ready && a.Ready && a.Cluster != c.cluster:
+		c.meets(s.name, a.Cluster)
+	}
+}
+
+// forget drops the members that have gone, or are members no more.
+func (c *Core) forget() {
+	c.members = slices.DeleteFunc(c.members, func(m *seed) bool {
+		gone := c.now-max(m.came, m.spoke) > c.cfg.PromiseFor || m.speaks() && m.answer.Cluster == ""
+		return c.ready || gone && !m.given
+	})
+}
+
 func (c *Core) advance() {
-	for _, s := range c.seeds {
-		if !s.asks && c.now >= s.next && c.curious() {
+	if c.over {
+		return
+	}
+	c.forget()
+	if !c.waited && c.now-c.begun >= c.cfg.ListenFor {
+		c.waited = true
+		for _, s := range c.seeds { // the others may have waited as well
+			s.next, s.pause = c.now, firstPause
+		}
+	}
+	for _, s := range c.all() {
+		if !s.asks && c.now >= s.next {
 			c.num++
 			s.num, s.asked, s.asks = c.num, c.now, true
 			c.emit(Ask{Seed: s.name, Num: c.num})
@@ -151,8 +264,7 @@ func (c *Core) grow() {
 		other := a.Cluster != "" && a.Cluster != c.cluster && (a.Ready || begun && a.Cluster < c.cluster)
 		gone := a.From.Name() == c.cluster.Name() && a.From != c.cluster // it runs anew
 		if s.speaks() && (other || gone) {
-			c.over = true
-			c.emit(Abandon{})
+			c.abandon()
 			return
 		}
 	}
@@ -163,22 +275,15 @@ func (c *Core) boot() {
 	c.emit(Boot{})
 }
 
-// curious reports whether the node still asks: once it is ready only a seed does, as two
-// clusters of the same seeds differ in where their seeds are. A node that has joined again
-// does not: it was given all members as seeds.
-func (c *Core) curious() bool {
-	return !c.ready || !c.cfg.Again && c.some(func(a Answer) bool { return a.From == c.cfg.Self })
-}
-
 // fresh reports whether what the seed has said still binds it.
 func (c *Core) fresh(s *seed) bool { return c.now-s.at <= c.cfg.AskFor+c.cfg.AskEvery }
 
 // speaks reports whether the seed has answered the last time.
 func (s *seed) speaks() bool { return s.heard && s.err == nil }
 
-// some reports whether a seed says what is wanted.
+// some reports whether a seed or a member says what is wanted.
 func (c *Core) some(want func(Answer) bool) bool {
-	return slices.ContainsFunc(c.seeds, func(s *seed) bool { return s.speaks() && want(s.answer) })
+	return slices.ContainsFunc(c.all(), func(s *seed) bool { return s.speaks() && want(s.answer) })
 }
 
 // majority reports whether most of the seeds are as is wanted. Two that are one node count as
@@ -203,13 +308,17 @@ func (c *Core) majority(want func(*seed) bool) bool {
 
 // Due returns when a Tick has something to do; false if nothing waits for time to pass.
 func (c *Core) Due() (at time.Duration, ok bool) {
-	for _, s := range c.seeds {
-		if !s.asks && c.curious() && !c.over && (!ok || s.next < at) {
+	for _, s := range c.all() {
+		if !s.asks && !c.over && (!ok || s.next < at) {
 			at, ok = s.next, true
 		}
 	}
 	if !c.ready && !c.over && len(c.seeds) > 0 { // a promise may have ended
-		if soon := c.now + c.cfg.AskEvery; !ok || soon < at {
+		soon := c.now + c.cfg.AskEvery
+		if !c.waited {
+			soon = min(soon, c.begun+c.cfg.ListenFor)
+		}
+		if !ok || soon < at {
 			at, ok = soon, true
 		}
 	}

@@ -2,6 +2,7 @@ package join
 
 import (
 	"flag"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func in(cluster phalanx.NodeID) (c *Core, answer func(...Answer) []Effect) {
 		return out
 	}
 	step(Start{})
-	step(Viewed{cluster})
+	step(Viewed{cluster, 3})
 	return c, func(answers ...Answer) (out []Effect) {
 		now += time.Minute
 		out = append(out, step(Tick{})...)
@@ -155,11 +156,152 @@ func TestClustersThatMeet(t *testing.T) {
 	self := Answer{From: "a#1", Cluster: "b#1"}
 	answer(Answer{From: "b#1", Cluster: "b#1", Ready: true}, Answer{From: "c#1"}, self)
 	other := Answer{From: "c#1", Cluster: "c#1", Ready: true}
-	if did := answer(Answer{From: "b#1", Cluster: "b#1", Ready: true}, other); !slices.Equal(did, []Effect{Met{Seed: "c", Cluster: "c#1"}}) {
+	if did := answer(Answer{From: "b#1", Cluster: "b#1", Ready: true}, other); !slices.Equal(did, []Effect{Met{At: "c", Cluster: "c#1"}}) {
 		t.Errorf("it does %+v", did)
 	}
 	if did := answer(Answer{From: "b#1", Cluster: "b#1", Ready: true}, other); did != nil {
 		t.Errorf("after that it does %+v", did)
+	}
+}
+
+// A cluster that lives asks a node of another one: that says so as well, once.
+func TestAClusterThatAsks(t *testing.T) {
+	c, answer := in("b#1")
+	asked := Asked{By: Answer{From: "d#1", Cluster: "d#1", Ready: true}, At: "d"}
+	answer(Answer{From: "b#1", Cluster: "b#1", Ready: true})
+	if did := c.Step(time.Minute, asked); !slices.Equal(did, []Effect{Met{At: "d", Cluster: "d#1"}}) {
+		t.Errorf("it does %+v", did)
+	}
+	if did := c.Step(time.Minute, asked); did != nil {
+		t.Errorf("after that it does %+v", did)
+	}
+	young, _ := in("b#1")
+	if did := young.Step(time.Minute, asked); !slices.Equal(did, []Effect{Abandon{}}) {
+		t.Errorf("a young one does %+v", did)
+	}
+}
+
+// A seed is gone for good. However many members there are, all together ask it some ten times
+// a second or each of them every ten, and when it is back it is asked soon.
+func TestASilentSeedIsNotFlooded(t *testing.T) {
+	for members, most := range map[int]int{3: 12, 30: 9, 100: 15, 1000: 120} {
+		asks := make([]int, 60_000) // in each millisecond
+		for i := range members {
+			c := New(Config{Self: phalanx.MakeNodeID(fmt.Sprint("m", i), 1), Seeds: []string{"s"}, Again: true})
+			var step func(at time.Duration, ev Event)
+			step = func(at time.Duration, ev Event) {
+				for _, e := range c.Step(at, ev) {
+					if a, ok := e.(Ask); ok {
+						asks[at/time.Millisecond]++
+						step(at, Answered{Seed: "s", Num: a.Num, Err: phalanx.ErrUnavailable})
+					}
+				}
+			}
+			step(0, Start{})
+			step(0, Viewed{Cluster: "m0#1", Members: members})
+			for at := time.Duration(0); at < time.Minute; {
+				step(at, Tick{})
+				next, ok := c.Due()
+				if !ok {
+					t.Fatal("it does not ask any more")
+				}
+				at = max(next, at+time.Millisecond)
+			}
+		}
+		total, last, gap := 0, 20_000, 0
+		for ms := 20_000; ms < len(asks); ms++ {
+			if total += asks[ms]; asks[ms] > 0 {
+				gap, last = max(gap, ms-last), ms
+			}
+		}
+		if total > 40*most || gap > 1500 {
+			t.Errorf("%d members ask %d times in 40 s, at most %d ms apart", members, total, gap)
+		}
+	}
+}
+
+// A node that is asked by members remembers few of them.
+func TestManyMembersAsk(t *testing.T) {
+	c := New(Config{Self: "a#1", Seeds: []string{"a"}})
+	c.Step(0, Start{})
+	for i := range 100 {
+		c.Step(time.Second, Asked{By: Answer{From: phalanx.MakeNodeID(fmt.Sprint("m", i), 1), Cluster: "b#1", Ready: true}, At: fmt.Sprint(i)})
+	}
+	if len(c.members) != maxMembers {
+		t.Errorf("it asks %d", len(c.members))
+	}
+}
+
+// All seeds are killed and started again, at once or one after the other, while other members
+// live. If one of these lets nodes in, the seeds join it. Otherwise they wait, and begin no
+// second cluster, until the last of those has ended.
+func TestAllSeedsStartAgain(t *testing.T) {
+	for seed := *firstSeed; seed < *firstSeed+*manySeeds/4; seed++ {
+		seeds := 1 + int(seed%3)
+		w := newWorld(seed, seeds+1+int(seed%4), seeds)
+		w.any = seed%2 == 0
+		for _, h := range w.hosts {
+			w.start(h)
+		}
+		w.run(time.Duration(10_000+w.rng.IntN(20_000)) * time.Millisecond)
+		cluster := w.hosts[0].cluster
+		if !w.all() {
+			t.Fatalf("seed %d: they are not in one cluster", seed)
+		}
+		for _, h := range w.hosts[:seeds] {
+			killed := time.Duration(w.rng.IntN(100)) * time.Millisecond
+			w.after(killed, func() { w.stop(h) })
+			w.after(200*time.Millisecond+time.Duration(w.rng.IntN(3))*time.Duration(w.rng.IntN(3000))*time.Millisecond, func() { w.start(h) })
+		}
+		w.run(30 * time.Second)
+		for _, h := range w.hosts[:seeds] {
+			want := phalanx.NodeID("")
+			if w.any {
+				want = cluster
+			}
+			if h.cluster != want || w.any != h.ready {
+				t.Fatalf("seed %d: %s is in the cluster of %q, not %q", seed, h.id, h.cluster, want)
+			}
+		}
+		if !w.any {
+			for _, h := range w.hosts[seeds:] {
+				w.stop(h)
+			}
+			w.run(10 * time.Second)
+			w.hosts = w.hosts[:seeds]
+			if !w.all() {
+				t.Fatalf("seed %d: the seeds have begun nothing", seed)
+			}
+		}
+		if w.wrong != "" {
+			t.Fatalf("seed %d: %s", seed, w.wrong)
+		}
+	}
+}
+
+// All seeds start again while the other members are cut off from them: they begin a second
+// cluster. When the cut ends both hear of it, whoever asks first.
+func TestASecondClusterIsTold(t *testing.T) {
+	w := newWorld(1, 5, 3)
+	for _, h := range w.hosts {
+		w.start(h)
+	}
+	w.run(10 * time.Second)
+	w.meet = true
+	for _, h := range w.hosts[:3] {
+		for _, o := range w.hosts[3:] {
+			w.cut[[2]int{h.at, o.at}], w.cut[[2]int{o.at, h.at}] = true, true
+		}
+		w.start(h)
+	}
+	w.run(20 * time.Second)
+	if w.hosts[0].cluster == w.hosts[3].cluster || !w.hosts[0].ready || w.met != 0 {
+		t.Fatalf("there is no second cluster; %d have met one", w.met)
+	}
+	clear(w.cut)
+	w.run(12 * time.Second)
+	if w.met != 5 {
+		t.Errorf("%d of 5 nodes were told", w.met)
 	}
 }
 

@@ -11,10 +11,16 @@ type Config struct {
 	Self  phalanx.NodeID
 	Seeds []string // each is asked; none: it begins a cluster of its own
 
+	// Members are asked as well until the node is ready. They were members when the node was
+	// one itself, and are no seeds.
+	Members []string
+
 	AskFor     time.Duration // how long a seed may take to answer; 2 s
 	AskEvery   time.Duration // pause between two questions to a seed, at most; 1 s
 	PromiseFor time.Duration // how long a promise holds after it was told last; 5 s, longer than AskFor and AskEvery together
+	ListenFor  time.Duration // how long a node waits, before it promises anything, for members of a cluster that lives; 1.5 s, three times RetryEvery
 	MeetEvery  time.Duration // pause between two questions to a seed once the node is ready; 10 s
+	RetryEvery time.Duration // the same, at least and on average, where the seed does not answer, or is in no cluster; 0.5 s
 
 	// Again says that it was a member before: it begins no cluster, and where it is let in it
 	// may serve.
@@ -25,7 +31,8 @@ func (c Config) withDefaults() Config {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.AskFor, 2 * time.Second}, {&c.AskEvery, time.Second}, {&c.PromiseFor, 5 * time.Second}, {&c.MeetEvery, 10 * time.Second}} {
+	}{{&c.AskFor, 2 * time.Second}, {&c.AskEvery, time.Second}, {&c.PromiseFor, 5 * time.Second}, {&c.ListenFor, 1500 * time.Millisecond},
+		{&c.MeetEvery, 10 * time.Second}, {&c.RetryEvery, 500 * time.Millisecond}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -58,11 +65,21 @@ type (
 	}
 
 	// Asked says that a node asks this one, which is about to answer what Core.Answer is
-	// after that.
-	Asked struct{ By phalanx.NodeID }
+	// after that. By is what the other one would answer itself, At where it can be asked.
+	Asked struct {
+		By Answer
+		At string
+	}
 
-	// Viewed says of which cluster the node's view is, and that it is a member.
-	Viewed struct{ Cluster phalanx.NodeID }
+	// Broken says that a connection with another node has broken: it may have been a seed.
+	Broken struct{}
+
+	// Viewed says of which cluster the node's view is, how many members it has, and that the
+	// node is one of them.
+	Viewed struct {
+		Cluster phalanx.NodeID
+		Members int
+	}
 
 	// Tick lets time pass.
 	Tick struct{}
@@ -71,6 +88,7 @@ type (
 func (Start) event()    {}
 func (Answered) event() {}
 func (Asked) event()    {}
+func (Broken) event()   {}
 func (Viewed) event()   {}
 func (Tick) event()     {}
 
@@ -78,7 +96,7 @@ func (Tick) event()     {}
 type Effect interface{ effect() }
 
 type (
-	// Ask has a seed asked. Each Ask gets one Answered, at most Config.AskFor later.
+	// Ask has a seed or a member asked. Each Ask gets one Answered, at most Config.AskFor later.
 	Ask struct {
 		Seed string
 		Num  uint64
@@ -94,10 +112,11 @@ type (
 	// Ready says that the node may serve. It comes once, and is the last but for Asks.
 	Ready struct{}
 
-	// Met says that a seed is a member of another cluster, which is ready as this one is: an
-	// operator has to end one of the two.
+	// Met says that a node is a member of another cluster, which is ready as this one is: an
+	// operator has to end one of the two. One of the two nodes is a seed of the other, and
+	// both are told.
 	Met struct {
-		Seed    string
+		At      string
 		Cluster phalanx.NodeID
 	}
 

@@ -3,14 +3,15 @@ package join
 import "github.com/phalanx-go/phalanx"
 
 // choose decides to whom this node promises to join it, and boots if a majority of the
-// seeds has promised to join this node.
+// seeds has promised to join this node. It does neither while a member of a cluster lives, nor
+// before such a member had the time to ask this node.
 //
 // The smallest of the nodes that wait is chosen. A promise holds until the one who has it
 // has promised to join another, or has not asked for so long that no answer can count for
 // it any more. Who yields to another counts only what is answered after it has begun to
 // count again.
 func (c *Core) choose() {
-	if c.some(func(a Answer) bool { return a.Cluster != "" }) || !c.heardAll() {
+	if !c.waited || len(c.members) > 0 || c.some(func(a Answer) bool { return a.Cluster != "" }) || !c.heardAll() {
 		return
 	}
 	if best := c.best(); best != "" && (c.promise == "" || c.released()) {

@@ -10,6 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
+var errRefused = errors.New("connection refused")
+
 var errSilent = errors.New("it is silent")
 
 // world runs nodes that join. The one that has begun a cluster lets others in.
@@ -22,6 +24,9 @@ type world struct {
 	seeds []string
 	cut   map[[2]int]bool
 	wrong string
+	any   bool // any member lets others in, and not only the one that has begun the cluster
+	met   int  // how often clusters have met, if they may
+	meet  bool
 }
 
 // host is where a node runs, one life after the other.
@@ -88,9 +93,23 @@ func (w *world) start(h *host) {
 	h.lives++
 	// The name of the first host is not the smallest.
 	id := phalanx.MakeNodeID(fmt.Sprintf("n%d", (h.at*7+3)%10), h.lives)
+	w.stop(h)
 	h.life = &life{id: id, core: New(Config{Self: id, Seeds: w.seeds})}
 	w.step(h, h.life, Start{})
 	w.tick(h, h.life)
+}
+
+// stop ends the life on h. The others notice it, as connections break.
+func (w *world) stop(h *host) {
+	if h.life == nil {
+		return
+	}
+	h.life = nil
+	for _, o := range w.hosts {
+		if t := o.life; t != nil {
+			w.after(w.delay(), func() { w.step(o, t, Broken{}) })
+		}
+	}
 }
 
 func (w *world) tick(h *host, l *life) {
@@ -121,18 +140,20 @@ func (w *world) do(h *host, l *life, e Effect) {
 		w.ask(h, l, e)
 	case Boot:
 		l.cluster = l.id
-		w.step(h, l, Viewed{l.id})
+		w.step(h, l, Viewed{l.id, 3})
 	case Enter:
 		w.enter(h, l, w.hostOf(e.Seed))
 	case Ready:
 		l.ready = true
 		for _, o := range w.hosts {
-			if o.life != nil && o.ready && o.cluster != l.cluster {
+			if o.life != nil && o.ready && o.cluster != l.cluster && !w.meet {
 				w.wrong = fmt.Sprintf("at %v %s is ready in the cluster of %s, and %s in that of %s", w.now, l.id, l.cluster, o.id, o.cluster)
 			}
 		}
 	case Met:
-		w.wrong = fmt.Sprintf("%s has met the cluster of %s", l.id, e.Cluster)
+		if w.met++; !w.meet {
+			w.wrong = fmt.Sprintf("%s has met the cluster of %s", l.id, e.Cluster)
+		}
 	case Abandon:
 		if l.ready {
 			w.wrong = fmt.Sprintf("%s abandons a cluster that is ready for it", l.id)
@@ -165,9 +186,13 @@ func (w *world) ask(h *host, l *life, e Ask) {
 		}
 	}
 	w.after(2*time.Second, func() { end(Answer{}, errSilent) })
+	if to.life == nil && !w.cut[[2]int{h.at, to.at}] {
+		w.after(w.delay(), func() { end(Answer{}, errRefused) })
+	}
 	if !w.reaches(h, to) {
 		return
 	}
+	says := l.core.Answer()
 	var take func(t *life)
 	take = func(t *life) {
 		switch {
@@ -175,7 +200,7 @@ func (w *world) ask(h *host, l *life, e Ask) {
 		case t.hangs > w.now:
 			w.after(t.hangs-w.now, func() { take(t) })
 		default:
-			w.step(to, t, Asked{By: l.id})
+			w.step(to, t, Asked{By: says, At: fmt.Sprint(h.at)})
 			if a := t.core.Answer(); w.reaches(to, h) {
 				w.after(w.delay(), func() { end(a, nil) })
 			}
@@ -192,13 +217,13 @@ func (w *world) enter(h *host, l *life, seed *host) {
 	}
 	cluster := seed.cluster
 	for _, by := range w.hosts {
-		if by.life == nil || by.id != cluster || !w.reaches(h, seed) || !w.reaches(seed, by) || !w.reaches(by, h) || by.hangs > w.now {
+		if by.life == nil || by.id != cluster && !(w.any && by.ready && by.cluster == cluster) || !w.reaches(h, seed) || !w.reaches(seed, by) || !w.reaches(by, h) || by.hangs > w.now {
 			continue
 		}
 		w.after(w.delay(), func() {
-			if h.life == l && l.cluster == "" && by.life != nil && by.id == cluster {
+			if h.life == l && l.cluster == "" && by.life != nil && (by.id == cluster || w.any) {
 				l.cluster = cluster
-				w.step(h, l, Viewed{cluster})
+				w.step(h, l, Viewed{cluster, 3})
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,7 @@ type answers struct {
 	self phalanx.NodeID
 
 	mu    sync.Mutex
-	asked []string // seeds of which nothing is known before they are in of
+	asked []string // the seeds; of also has members that have asked this node
 	of    map[string]answered
 }
 
@@ -45,7 +46,11 @@ func (a *answers) String() string {
 	defer a.mu.Unlock()
 	var all []string
 	for seed, said := range a.of {
-		all = append(all, "seed "+seed+said.why(a.self))
+		if slices.Contains(a.asked, seed) {
+			all = append(all, "seed "+seed+said.why(a.self))
+		} else {
+			all = append(all, "member "+seed+said.why(a.self))
+		}
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")
@@ -62,11 +67,19 @@ func (s answered) why(self phalanx.NodeID) string {
 		return ": it is in no cluster either, and waits until most of the seeds are there"
 	case s.answer.Stuck != "":
 		return fmt.Sprintf(": it is in a cluster that lets nobody in, since %s. A voter that was killed does not come back by being started again, it is a new member. "+
-			"If they do not come back, run `phalanx recover` at one of the nodes that live, which forms the cluster anew; this node joins it then", s.answer.Stuck)
+			"If they do not come back, run `phalanx recover` at one of the nodes that live, which forms the cluster anew; this node joins it then. "+
+			"To begin a new, empty cluster instead, end the nodes that live", s.answer.Stuck)
 	case !s.answer.Ready:
 		return ": it is in a cluster that waits until most of the seeds are in it"
 	}
 	return " answered, but its cluster did not take this node in"
+}
+
+// forget drops what nodes have said that are no longer asked.
+func (a *answers) forget(asks func(at string) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.of, func(at string, _ answered) bool { return !asks(at) && !slices.Contains(a.asked, at) })
 }
 
 // stuck reports whether the cluster of a seed lets nobody in.

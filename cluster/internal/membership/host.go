@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -132,19 +133,21 @@ func (a *instance) Receive(c actor.Context) {
 		panic(m)
 	case enter:
 		a.asking, a.seeds = m.ctx, map[string]answered{}
-		a.join = join.New(join.Config{Self: a.m.cfg.Self.ID, Seeds: m.seeds, AskFor: askFor, Again: a.m.cfg.Again})
+		a.join = join.New(join.Config{Self: a.m.cfg.Self.ID, Seeds: m.seeds, Members: a.m.cfg.Members, AskFor: askFor, Again: a.m.cfg.Again})
 		a.entered = a.core.View().Has(a.m.cfg.Self.ID) // somebody has let it in before it asked
 		a.joining(join.Start{})
 	case answered:
 		a.seeds[m.seed] = m
 		a.joining(join.Answered{Seed: m.seed, Num: m.num, Answer: m.answer, Err: m.err})
 		a.refused()
+		a.forget()
 	case propose:
 		a.step(view.Propose{Command: m.Command, Now: now})
 	case formAnew:
 		a.forming = append(a.forming, m.done)
 		a.step(view.Recover{Force: m.force, Now: now})
 	case broken:
+		a.joining(join.Broken{})
 		if node, ok := a.book.member(m.address); ok {
 			a.step(view.PeerBroken{Node: node, Now: now})
 		}
@@ -164,7 +167,7 @@ func (a *instance) arm(c actor.Context) {
 	}
 	if a.entered {
 		a.entered = false
-		a.joining(join.Viewed{Cluster: a.core.View().Cluster})
+		a.joining(join.Viewed{Cluster: a.core.View().Cluster, Members: len(a.core.View().Members)})
 	}
 	now := a.m.cfg.Clock()
 	if at, ok := a.join.Due(); ok && a.asking != nil && a.asking.Err() == nil && (a.askAt == 0 || at < a.askAt) {
@@ -211,20 +214,23 @@ func (a *instance) hear(c actor.Context, m proto.Message, now time.Duration) {
 // welcome tells a node that wants to join what this one knows, and if it is a member the
 // view, from which it knows whom to ask.
 func (a *instance) welcome(m *messages.JoinRequest) *messages.JoinReply {
-	member, err := messages.MemberFromProto(m.GetMember())
+	member, common, by, err := messages.JoinRequestFromProto(m)
 	if err == nil {
-		if why := a.m.cfg.Common.Admit(messages.CommonFromProto(m.GetCommon())); why != nil {
+		if why := a.m.cfg.Common.Admit(common); why != nil {
 			err = a.m.fail("join", phalanx.ErrRefused, why)
 		}
 	}
 	if err == nil {
 		a.m.cfg.Log.WithField(logging.Peer, member.ID).Debug("a node asks to join")
-		a.joining(join.Asked{By: member.ID})
+		a.joining(join.Asked{By: by, At: member.Control})
 	}
 	says, v := a.join.Answer(), a.core.View()
 	says.Stuck = a.lost
 	if !v.Has(a.m.cfg.Self.ID) { // it is about to be one
 		says.Cluster, says.Ready = "", false
+	}
+	if says.Cluster == "" || by.Cluster != "" { // it is none, or the other one needs no view
+		v = view.View{}
 	}
 	return messages.JoinReplyToProto(says, v, err)
 }
@@ -235,7 +241,7 @@ func (a *instance) joining(ev join.Event) {
 	for _, e := range a.join.Step(now, ev) {
 		switch e := e.(type) {
 		case join.Ask:
-			a.m.inquireSoon(a.asking, e)
+			a.m.inquireSoon(a.asking, e, a.join.Answer())
 		case join.Boot:
 			a.step(view.Boot{Now: now})
 		case join.Enter:
@@ -252,7 +258,7 @@ func (a *instance) joining(ev join.Event) {
 			a.m.set(func() { a.m.ready = true })
 		case join.Met:
 			if a.m.cfg.OnMet != nil {
-				a.m.cfg.OnMet(e.Seed, e.Cluster)
+				a.m.cfg.OnMet(e.At, e.Cluster)
 			}
 		case join.Abandon:
 			a.m.set(func() { a.m.failed = a.m.fail("join", phalanx.ErrUnavailable, ErrAnew) })
@@ -272,9 +278,15 @@ func (a *instance) refused() {
 			return
 		}
 	}
-	if n > 0 && n == len(a.seeds) && n == a.join.Seeds() {
+	if n > 0 && n == len(a.seeds) && n >= a.join.Seeds() {
 		a.m.set(func() { a.m.failed = a.m.fail("join", phalanx.ErrRefused, errors.New(a.m.answers.String())) })
 	}
+}
+
+// forget drops what nodes have said that are no longer asked.
+func (a *instance) forget() {
+	maps.DeleteFunc(a.seeds, func(at string, _ answered) bool { return !a.join.Asks(at) })
+	a.m.answers.forget(a.join.Asks)
 }
 
 func (h *host) step(ev view.Event) {

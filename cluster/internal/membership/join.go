@@ -94,11 +94,11 @@ func (m *Membership) seeds() ([]string, error) {
 }
 
 // inquireSoon asks a seed, unless ctx has ended.
-func (m *Membership) inquireSoon(ctx context.Context, e join.Ask) {
+func (m *Membership) inquireSoon(ctx context.Context, e join.Ask, says join.Answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if ctx.Err() == nil && !m.said {
-		m.inquiries.Go(func() { m.inquire(ctx, e.Seed, e.Num) })
+		m.inquiries.Go(func() { m.inquire(ctx, e.Seed, e.Num, says) })
 	}
 }
 
@@ -110,13 +110,14 @@ func (m *Membership) inquired() {
 	m.inquiries.Wait()
 }
 
-// inquire asks a seed and tells the actor what it has said.
-func (m *Membership) inquire(ctx context.Context, seed string, num uint64) {
+// inquire asks a seed, to which this node says something of itself, and tells the actor what
+// the seed has said.
+func (m *Membership) inquire(ctx context.Context, seed string, num uint64, says join.Answer) {
 	asking, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	a := answered{seed: seed, num: num}
-	a.answer, a.view, a.err = m.ask(asking, seed)
-	if a.err == nil && a.answer.Cluster != "" && m.View().Number == 0 {
+	a.answer, a.view, a.err = m.ask(asking, seed, says)
+	if a.err == nil && len(a.view.Members) > 0 && m.View().Number == 0 {
 		a.replaces, a.err = m.replaces(asking, a.view)
 	}
 	if ctx.Err() != nil {
@@ -128,7 +129,7 @@ func (m *Membership) inquire(ctx context.Context, seed string, num uint64) {
 }
 
 // ask asks one seed after the other of those that its name stands for.
-func (m *Membership) ask(ctx context.Context, seed string) (join.Answer, view.View, error) {
+func (m *Membership) ask(ctx context.Context, seed string, says join.Answer) (join.Answer, view.View, error) {
 	host, port, _ := net.SplitHostPort(seed)
 	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
@@ -136,7 +137,7 @@ func (m *Membership) ask(ctx context.Context, seed string) (join.Answer, view.Vi
 	}
 	var errs []error
 	for _, a := range addresses {
-		reply, err := m.request(ctx, net.JoinHostPort(a, port))
+		reply, err := m.request(ctx, net.JoinHostPort(a, port), says)
 		if err == nil {
 			answer, v, err := messages.JoinReplyFromProto(reply)
 			if err == nil {
@@ -165,7 +166,7 @@ func (m *Membership) replaces(ctx context.Context, v view.View) (phalanx.NodeID,
 
 // Answers reports whether the process of a member answers.
 func (m *Membership) Answers(ctx context.Context, other view.Member) bool {
-	reply, err := m.request(ctx, other.Control)
+	reply, err := m.request(ctx, other.Control, join.Answer{})
 	return err == nil && reply.GetFrom() == string(other.ID)
 }
 
@@ -175,10 +176,10 @@ type refusal struct{ error }
 func (refusal) Is(target error) bool { return target == phalanx.ErrRefused }
 
 // request asks the node at address for the view.
-func (m *Membership) request(ctx context.Context, address string) (*messages.JoinReply, error) {
+func (m *Membership) request(ctx context.Context, address string, says join.Answer) (*messages.JoinReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	request := &messages.JoinRequest{Member: messages.MemberToProto(m.cfg.Self), Common: messages.CommonToProto(m.cfg.Common)}
+	request := messages.JoinRequestToProto(m.cfg.Self, m.cfg.Common, says)
 	answer, err := m.cfg.Remote.Request(ctx, m.cfg.Remote.PID(address, actorName), request)
 	if err != nil {
 		return nil, err

@@ -19,16 +19,17 @@ import (
 
 // Config is what Start needs.
 type Config struct {
-	System *actor.ActorSystem
-	Remote *remoting.Remoting
-	Self   view.Member
-	Common view.Common
-	Shards int      // of a cluster that this node begins; 0: the default
-	Voters int      // at most; 0: the default
-	Seeds  []string // control addresses, host:port, of this node too if it is one; none: a cluster of its own
-	Again  bool     // it was a member before: it begins no cluster
-	Clock  actors.Clock
-	Log    logrus.FieldLogger
+	System  *actor.ActorSystem
+	Remote  *remoting.Remoting
+	Self    view.Member
+	Common  view.Common
+	Shards  int      // of a cluster that this node begins; 0: the default
+	Voters  int      // at most; 0: the default
+	Seeds   []string // control addresses, host:port, of this node too if it is one; none: a cluster of its own
+	Members []string // control addresses that are asked as well until the node is ready; members when it was one
+	Again   bool     // it was a member before: it begins no cluster
+	Clock   actors.Clock
+	Log     logrus.FieldLogger
 
 	// The following are called in order, by one goroutine at a time. They must
 	// not block; if one panics, it is called again. Views are told from the first
@@ -44,8 +45,8 @@ type Config struct {
 	OnMajority func(view.Majority)
 	// OnBrought is told that by has brought something of from.
 	OnBrought func(from, by phalanx.NodeID)
-	OnMet     func(seed string, cluster phalanx.NodeID) // a seed is in another cluster that is ready
-	OnFenced  func()                                    // this node was removed, or cannot take part any more; not told when it leaves
+	OnMet     func(at string, cluster phalanx.NodeID) // a node is in another cluster that is ready; it is a seed of this node, or the reverse
+	OnFenced  func()                                  // this node was removed, or cannot take part any more; not told when it leaves
 }
 
 // Membership is this node's part in the agreement on views. It is safe for

@@ -95,8 +95,8 @@ func TestASeedStartsAgain(t *testing.T) {
 	}
 }
 
-// A seed is in another cluster. The seeds of the first go on asking when they have joined,
-// and say so.
+// A node at the address of a seed was given no seeds, and has begun a cluster of its own at
+// once. The members of the first go on asking when they have joined, and say so.
 func TestAClusterThatIsMet(t *testing.T) {
 	nodes := oneSet(t, 3)
 	met := make(chan phalanx.NodeID, 10)
@@ -104,7 +104,7 @@ func TestAClusterThatIsMet(t *testing.T) {
 		n.cfg.OnMet = func(_ string, cluster phalanx.NodeID) { met <- cluster }
 	}
 	joinAll(t, nodes[:2]...)
-	nodes[2].cfg.Seeds = nodes[2].cfg.Seeds[2:] // it knows of nobody else
+	nodes[2].cfg.Seeds = nil // else it listens for members that live, and joins them
 	joinAll(t, nodes[2])
 	select {
 	case cluster := <-met:
@@ -112,6 +112,6 @@ func TestAClusterThatIsMet(t *testing.T) {
 			t.Errorf("they met the cluster of %s", cluster)
 		}
 	case <-within(t).Done():
-		t.Error("they have met nobody")
+		t.Errorf("they have met nobody; the third is in %v, the first in %v", nodes[2].View(), nodes[0].View())
 	}
 }
