@@ -119,7 +119,7 @@ func (c *Core) hearHalted(from phalanx.NodeID, h Halted) {
 		c.learn(Learn{From: from, View: h.View}) // which may end this
 	}
 	f := c.forming
-	if f == nil || c.fenced || h.Form != f.form || h.Stamp > c.now {
+	if f == nil || c.fenced || h.Form != f.form || h.Stamp > c.now || h.Stamp < f.begun { // an earlier command may have had the same form
 		return
 	}
 	for _, id := range h.Gone {

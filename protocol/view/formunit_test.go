@@ -263,3 +263,41 @@ func TestAFormIsPromisedOnce(t *testing.T) {
 		}
 	}
 }
+
+// A command that is given again takes the same form. What was answered to the first one does
+// not count for it: those members were released.
+func TestAnswersToAnEarlierCommandDoNotCount(t *testing.T) {
+	c, v := alone(t)
+	first := c.now
+	_, form := asks(c.Step(Recover{Now: first}))
+	runs(c, first+formPatience+100*time.Millisecond)
+	if c.forming != nil {
+		t.Fatal("it was not refused")
+	}
+	if _, again := asks(c.Step(Recover{Now: c.now})); again != form {
+		t.Fatalf("form %d, then %d", form, again)
+	}
+	for _, id := range []phalanx.NodeID{"d#1", "e#1"} {
+		c.Step(HearHalted{From: id, Halted: Halted{Form: form, Stamp: first, View: v}, Now: c.now})
+	}
+	if runs(c, c.now+formPatience+100*time.Millisecond); c.View().Form() != 0 {
+		t.Errorf("formed by promises that were released: %v", c.View())
+	}
+}
+
+// A release that comes late does not end what was promised after it was sent.
+func TestALateReleaseEndsNoLaterPromise(t *testing.T) {
+	c, _ := alone(t)
+	halt := Halt{Form: 2000, Stamp: time.Second}
+	release := Halt{Form: 2000, Stamp: 2 * time.Second, Release: true}
+	again := Halt{Form: 2000, Stamp: 3 * time.Second}
+	c.Step(HearHalt{From: "d#1", Halt: halt, Now: c.now})
+	c.Step(HearHalt{From: "d#1", Halt: again, Now: c.now})
+	if c.Step(HearHalt{From: "d#1", Halt: release, Now: c.now}); !c.halted() {
+		t.Error("released by what was sent before the promise")
+	}
+	release.Stamp = 4 * time.Second
+	if c.Step(HearHalt{From: "d#1", Halt: release, Now: c.now}); c.halted() {
+		t.Error("not released")
+	}
+}

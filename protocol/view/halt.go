@@ -57,6 +57,7 @@ type promise struct {
 	to    phalanx.NodeID
 	form  Form
 	until time.Duration
+	asked time.Duration // by the clock of to, the latest of which this node knows
 }
 
 // halted reports whether this node takes part in nothing now.
@@ -95,14 +96,21 @@ func (c *Core) hearHalt(from phalanx.NodeID, h Halt) {
 	case !c.member:
 		return
 	case h.Release:
-		if c.promise.to == from && c.promise.form == h.Form {
+		if c.promise.to == from && c.promise.form == h.Form && h.Stamp >= c.promise.asked {
 			c.promise.until = 0
 		}
 		return
 	case c.forming != nil && h.Form > c.forming.form && c.view.Has(from) && c.alarm.Lost:
 		c.notFormed(phalanx.ErrRefused, from, errors.New("it was told to form the cluster anew at the same time, and goes first: look at its result"))
 	}
+	before := c.promise
 	answer := Halted{Form: h.Form, Stamp: h.Stamp, Why: c.halt(from, h.Form)}
+	if answer.Why == Halts {
+		c.promise.asked = h.Stamp
+		if before.to == from && before.form == h.Form { // what comes late makes nothing older
+			c.promise.asked = max(before.asked, h.Stamp)
+		}
+	}
 	answer.Promised, answer.To, answer.Term = c.latestForm(), c.promise.to, c.latestTerm()
 	if c.view.Number > h.View {
 		answer.View = c.view
