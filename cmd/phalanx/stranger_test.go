@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/phalanx-go/phalanx/internal/httpapi"
+	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
 // A node of another cluster, and a program that speaks another version of the messages, are
@@ -32,7 +34,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		want    string
 	}{
 		{program, []string{"--name=b", "--cluster=other"}, `this is cluster "phalanx", and the node is of cluster "other"`},
-		{newer, []string{"--name=c"}, `the nodes of this cluster speak version "1" to each other, and the node speaks "newer"`},
+		{newer, []string{"--name=c"}, fmt.Sprintf("the nodes of this cluster speak version %q to each other, and the node speaks %q", wire.Version, "newer")},
 	} {
 		cmd := exec.CommandContext(t.Context(), c.program, append(free, c.flags...)...)
 		cmd.Env = clean(cmd.Environ())
