@@ -61,7 +61,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	case p.Order == directory.PushAbort:
 		s.aborted(p, busy)
 	case p.Order == directory.PushReset:
-		// Whoever is busy drops a part. A complete copy may be that of a fetch that has just ended.
+		// A fetch or Put that is busy drops its part itself. A complete copy may be that of a fetch that has just ended.
 		if c := env.Table.lookup(p.Object); c != nil && c.gen.Less(p.Gen) && (!busy || c.isOver()) {
 			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Reset, Generation: p.Gen, Node: env.Self})
 			s.reportOutdated(p, c)

@@ -80,6 +80,16 @@ func (f *flagged) unready(i int) string {
 	return string(body)
 }
 
+// formAnew has the fourth node form the cluster anew from the three that live.
+func (f *flagged) formAnew(t *testing.T) {
+	t.Helper()
+	said := f.recover(t, 3)
+	if strings.Contains(said, "hears the majority") {
+		t.Skip("the cluster has replaced one voter before the other one died")
+	}
+	must(t, said, "formed anew", "3 members")
+}
+
 // waits waits until a node says that it waits for a cluster that has lost its majority.
 func (f *flagged) waits(t *testing.T, i int) {
 	t.Helper()
@@ -146,17 +156,12 @@ func TestMostVotersStartAgain(t *testing.T) {
 	must(t, f.nodes[3].errs.String(), "the majority of the voters is lost", "also if they are started again", "phalanx recover")
 
 	f.start(t, 1)
-	said := f.recover(t, 3)
-	if strings.Contains(said, "hears the majority") {
-		t.Skip("the cluster has replaced one voter before the other one died")
-	}
-	must(t, said, "formed anew", "3 members")
-	t.Log(said)
+	f.formAnew(t)
 	f.together(t)
 }
 
-// What was put with three copies is there after two of five nodes were killed and started again,
-// and the cluster was formed anew.
+// An object that was put with three copies is there after two of five nodes were killed and
+// started again, and the cluster was formed anew.
 func TestCopiesAfterMostVotersStartAgain(t *testing.T) {
 	f := startFlagged(t, 5, 3)
 	data := strings.Repeat("bytes", 50_000)
@@ -168,12 +173,7 @@ func TestCopiesAfterMostVotersStartAgain(t *testing.T) {
 	f.start(t, 0)
 	f.start(t, 1)
 	f.waits(t, 0)
-	said := f.recover(t, 3)
-	if strings.Contains(said, "hears the majority") {
-		t.Skip("the cluster has replaced one voter before the other one died")
-	}
-	must(t, said, "formed anew", "3 members")
-	t.Log(said)
+	f.formAnew(t)
 	f.together(t)
 	for i := range f.up {
 		for k := range f.up {

@@ -22,7 +22,7 @@ func advise(err error, k phalanx.Kind, what string) error {
 	return &out
 }
 
-// What to do about an object that exists, or does not.
+// The advice for an object that exists, or does not.
 const (
 	ifExists  = "objects do not change: put it under another id, or delete this one first"
 	ifMissing = "put it, or wait for it with --wait (wait= over HTTP)"

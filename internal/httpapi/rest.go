@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is taken of a body after the answer, at most.
+// The server takes at most so much of a body after the answer.
 const (
 	restBytes = 256 << 20
 	restTime  = 2 * time.Second

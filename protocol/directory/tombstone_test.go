@@ -129,7 +129,7 @@ func TestTombstone(t *testing.T) {
 	}
 }
 
-// What is left of a binding that was released after a Delete rests as a tombstone does.
+// A binding that was released after a Delete rests as a tombstone does.
 func TestTombstoneOfAReleasedBinding(t *testing.T) {
 	p := newPair()
 	deleted := p.putAndDelete("x").Gen
