@@ -275,6 +275,7 @@ func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 		r.began, r.again = now, now+waitingAfter
 		c.book(r, now)
 	default:
+		c.givenUp.Answered(r.Num, r.Body, rep.Result)
 		if next := c.remove(r); next != nil && c.aim(next, now) {
 			out = next.outgoing()
 			c.book(next, now)

@@ -1,6 +1,7 @@
 package directory_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +35,24 @@ func TestWhatIsGrantedLateIsGivenBack(t *testing.T) {
 		pass(50 * time.Millisecond)
 		if cancels() == 0 {
 			t.Fatal("a lease for a request that was given up is kept")
+		}
+	})
+}
+
+// The late copy of a Locate that was answered without a lease keeps no place in a queue.
+func TestWhatIsGrantedToWhatWasAnsweredIsGivenBack(t *testing.T) {
+	bubble(t, func(c *directory.Client, w *wire) {
+		c.Learn(owned(1, "a"))
+		answers := 0
+		c.Request("x", 7, core.Locate{Wait: true}, func(phalanx.NodeID, core.Result) { answers++ })
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{State: core.Deleted, Kind: phalanx.ErrDeleted}})
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{Waiting: true}})
+		pass(50 * time.Millisecond)
+		if answers != 1 || !slices.ContainsFunc(w.all(), func(s sent) bool {
+			r, ok := s.v.(core.Request)
+			return ok && r.Body == (core.Cancel{Num: 7})
+		}) {
+			t.Fatalf("answered %d times, and asked %v", answers, w.all())
 		}
 	})
 }

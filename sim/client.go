@@ -135,6 +135,7 @@ func (c *client) answered(from phalanx.NodeID, r directory.Reply) {
 	if r.Result.Waiting {
 		p.waiting, p.heard = true, c.n.w.now
 	} else {
+		c.givenUp.Answered(r.Num, p.req.Body, r.Result)
 		c.pending = slices.Delete(c.pending, i, i+1)
 		if directory.IsReport(p.req.Body) {
 			next := c.reports.Over(r.Object, r.Num)

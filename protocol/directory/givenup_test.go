@@ -26,11 +26,27 @@ func TestWhatIsGrantedToARequestThatWasGivenUp(t *testing.T) {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}
+	for num, c := range []struct {
+		body Body
+		res  Result
+		want bool
+	}{
+		{Locate{Wait: true}, Result{Kind: phalanx.ErrDeleted}, true},
+		{Locate{Wait: true}, Result{State: Begun}, true},
+		{Locate{Wait: true}, Result{State: Begun, Lease: 1}, false}, // it is read by that
+		{Begin{}, Result{State: Begun}, false},
+	} {
+		num := uint64(20 + num)
+		g.Answered(num, c.body, c.res)
+		if got := g.Grants(Reply{Num: num, Result: Result{Waiting: true}}); got != c.want {
+			t.Errorf("a place in the queue for %T that was answered by %+v: %v", c.body, c.res, got)
+		}
+	}
 	for num := range uint64(10 * givenUpKept) {
 		g.Add(100 + num)
 	}
-	if len(g.nums) != givenUpKept || g.Grants(Reply{Num: 7, Result: Result{Lease: 1}}) {
-		t.Errorf("%d requests are remembered, at most %d are to be", len(g.nums), givenUpKept)
+	if len(g.given.nums) != givenUpKept || g.Grants(Reply{Num: 7, Result: Result{Lease: 1}}) {
+		t.Errorf("%d requests are remembered, at most %d are to be", len(g.given.nums), givenUpKept)
 	}
 	if last := uint64(100 + 10*givenUpKept - 1); !g.Grants(Reply{Num: last, Result: Result{Lease: 1}}) {
 		t.Error("the last one is forgotten")
