@@ -154,7 +154,7 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 		o.w.fail("(12) %s has %s@%v as deleted, and nobody deletes it", n.id, id, rec.Gen)
 	case deleted:
 		m.of = rec.Gen
-	case m.state == directory.Deleted && state != directory.Unbound:
+	case m.state == directory.Deleted && (state != directory.Unbound || !rec.Released.IsZero()): // bound meanwhile, shown or not
 		m.ceased = o.w.now
 		o.w.met["put again after a delete"]++
 		m.past, m.tomb = m.tomb, tomb{}
