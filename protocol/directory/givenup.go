@@ -36,9 +36,10 @@ func (r *recent) add(num uint64, kept int) {
 // Add notes that the node has given up its request num.
 func (g *GivenUp) Add(num uint64) { g.given.add(num, givenUpKept) }
 
-// Answered notes what has ended request num.
+// Answered notes what has ended request num. One that was answered with inline bytes is not
+// cancelled: that would take the copy off the list which its node made of them.
 func (g *GivenUp) Answered(num uint64, b Body, res Result) {
-	if _, ok := b.(Locate); ok && res.Lease == 0 {
+	if _, ok := b.(Locate); ok && res.Lease == 0 && res.Inline == nil {
 		g.answered.add(num, answeredKept)
 	}
 }
