@@ -132,6 +132,9 @@ func (c *Core) hearHalted(from phalanx.NodeID, h Halted) {
 		c.takeForm(h.Promised)
 		return
 	}
+	if h.Why == NoMember {
+		c.push(from) // it lags behind, and halts once it knows of this node
+	}
 	if was, ok := f.answers[from]; h.Why == Halts && !(ok && was.Why == Halts) {
 		f.last = c.now
 	}
