@@ -187,3 +187,18 @@ func TestAMemberThatLagsBehindStays(t *testing.T) {
 		t.Errorf("formed %v", got)
 	}
 }
+
+// A Halt that comes late, after its release, halts nobody.
+func TestALateHaltHaltsNobody(t *testing.T) {
+	c, _ := alone(t)
+	c.Step(HearHalt{From: "d#1", Halt: Halt{Form: 2000, Stamp: time.Second}, Now: c.now})
+	c.Step(HearHalt{From: "d#1", Halt: Halt{Form: 2000, Stamp: 2 * time.Second, Release: true}, Now: c.now})
+	for _, late := range []time.Duration{time.Second, 2 * time.Second} { // the last Halt may be as old as the release
+		if c.Step(HearHalt{From: "d#1", Halt: Halt{Form: 2000, Stamp: late}, Now: c.now}); c.halted() {
+			t.Error("it halts for what was released")
+		}
+	}
+	if c.Step(HearHalt{From: "d#1", Halt: Halt{Form: 2000, Stamp: 3 * time.Second}, Now: c.now}); !c.halted() {
+		t.Error("it does not halt for the next command")
+	}
+}

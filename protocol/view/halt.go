@@ -97,19 +97,17 @@ func (c *Core) hearHalt(from phalanx.NodeID, h Halt) {
 		return
 	case h.Release:
 		if c.promise.to == from && c.promise.form == h.Form && h.Stamp >= c.promise.asked {
-			c.promise.until = 0
+			c.promise.until, c.promise.asked = 0, h.Stamp
 		}
+		return
+	case c.promise.to == from && c.promise.form == h.Form && h.Stamp <= c.promise.asked: // it comes late, or again
 		return
 	case c.forming != nil && h.Form > c.forming.form && c.view.Has(from) && c.alarm.Lost:
 		c.notFormed(phalanx.ErrRefused, from, errors.New("it was told to form the cluster anew at the same time, and goes first: look at its result"))
 	}
-	before := c.promise
 	answer := Halted{Form: h.Form, Stamp: h.Stamp, Why: c.halt(from, h.Form)}
 	if answer.Why == Halts {
 		c.promise.asked = h.Stamp
-		if before.to == from && before.form == h.Form { // what comes late makes nothing older
-			c.promise.asked = max(before.asked, h.Stamp)
-		}
 	}
 	answer.Promised, answer.To, answer.Term = c.latestForm(), c.promise.to, c.latestTerm()
 	if c.view.Number > h.View {
