@@ -96,22 +96,28 @@ func TestASeedStartsAgain(t *testing.T) {
 }
 
 // A node at the address of a seed was given no seeds, and has begun a cluster of its own at
-// once. The members of the first go on asking when they have joined, and say so.
+// once. The members of the first go on asking when they have joined. Both they and the node
+// that they ask say so, once each.
 func TestAClusterThatIsMet(t *testing.T) {
 	nodes := oneSet(t, 3)
-	met := make(chan phalanx.NodeID, 10)
-	for _, n := range nodes[:2] {
-		n.cfg.OnMet = func(_ string, cluster phalanx.NodeID) { met <- cluster }
+	met := make(chan [2]phalanx.NodeID, 10) // who, and whose cluster
+	for _, n := range nodes {
+		n.cfg.OnMet = func(_ string, cluster phalanx.NodeID) { met <- [2]phalanx.NodeID{n.id(), cluster} }
 	}
 	joinAll(t, nodes[:2]...)
 	nodes[2].cfg.Seeds = nil // else it listens for members that live, and joins them
 	joinAll(t, nodes[2])
-	select {
-	case cluster := <-met:
-		if cluster != nodes[2].id() {
-			t.Errorf("they met the cluster of %s", cluster)
+	first := nodes[0].View().Cluster
+	want := map[[2]phalanx.NodeID]bool{{nodes[0].id(), nodes[2].id()}: true, {nodes[1].id(), nodes[2].id()}: true, {nodes[2].id(), first}: true}
+	for len(want) > 0 {
+		select {
+		case m := <-met:
+			if !want[m] {
+				t.Fatalf("%s met the cluster of %s, or again", m[0], m[1])
+			}
+			delete(want, m)
+		case <-within(t).Done():
+			t.Fatalf("not met: %v; the third is in %v, the first in %v", want, nodes[2].View(), nodes[0].View())
 		}
-	case <-within(t).Done():
-		t.Errorf("they have met nobody; the third is in %v, the first in %v", nodes[2].View(), nodes[0].View())
 	}
 }
