@@ -356,3 +356,52 @@ func (w *world) trouble(met map[string]int) {
 		}
 	}
 }
+
+// Only the answer to the present question counts.
+func TestAnOldAnswerDoesNotCount(t *testing.T) {
+	c := New(Config{Self: "a#1", Seeds: []string{"b"}})
+	ask := c.Step(0, Start{})[0].(Ask)
+	old := Answered{Seed: "b", Num: ask.Num - 1, Answer: Answer{From: "b#1", Cluster: "b#1", Ready: true}}
+	if did := c.Step(0, old); did != nil {
+		t.Errorf("it does %+v", did)
+	}
+	old.Num = ask.Num
+	if did := c.Step(0, old); !slices.Equal(did, []Effect{Enter{Seed: "b"}}) {
+		t.Errorf("it does %+v", did)
+	}
+}
+
+// What a seed said before this node wanted to begin a cluster itself does not count for it: the
+// seed may have joined another one since.
+func TestAnEarlierPromiseDoesNotCount(t *testing.T) {
+	c := New(Config{Self: "a#1", Seeds: []string{"a", "b"}})
+	c.num = 7
+	c.promiseTo("a#1")
+	for of, want := range map[uint64]bool{6: false, 7: false, 8: true} {
+		if got := c.promised(&seed{of: of, answer: Answer{From: "b#1", Promise: "a#1"}}); got != want {
+			t.Errorf("the answer to question %d counts: %v", of, got)
+		}
+	}
+}
+
+// The members that a node knew are asked for as long as it takes, however long they are silent.
+// One that has asked this node is forgotten.
+func TestSilentMembersAreAskedOn(t *testing.T) {
+	c := New(Config{Self: "a#2", Seeds: []string{"s"}, Members: []string{"m"}, Again: true})
+	first := append(c.Step(0, Start{}), c.Step(0, Asked{By: Answer{From: "o#1", Cluster: "b#1", Ready: true}, At: "o"})...)
+	asked := map[string]int{}
+	for now := time.Duration(0); now < time.Minute; now += 100 * time.Millisecond {
+		todo := append(first, c.Step(now, Tick{})...)
+		for first = nil; len(todo) > 0; todo = todo[1:] {
+			if a, ok := todo[0].(Ask); ok {
+				if now > 30*time.Second {
+					asked[a.Seed]++
+				}
+				todo = append(todo, c.Step(now, Answered{Seed: a.Seed, Num: a.Num, Err: errSilent})...)
+			}
+		}
+	}
+	if asked["m"] < 20 || asked["o"] > 0 {
+		t.Errorf("in half a minute it asks %v", asked)
+	}
+}
