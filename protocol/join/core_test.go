@@ -405,3 +405,30 @@ func TestSilentMembersAreAskedOn(t *testing.T) {
 		t.Errorf("in half a minute it asks %v", asked)
 	}
 }
+
+// A promise holds for as long as the one who has it asks.
+func TestAPromiseHoldsWhileItIsAskedFor(t *testing.T) {
+	c := New(Config{Self: "c#1", Seeds: []string{"a", "b"}})
+	c.promiseTo("a#1")
+	c.Step(4*time.Second, Asked{By: Answer{From: "a#1", Promise: "a#1"}, At: "a"})
+	c.Step(8*time.Second, Tick{})
+	if c.released() {
+		t.Error("it ended although it was asked for")
+	}
+	if c.Step(9*time.Second+time.Millisecond, Tick{}); !c.released() {
+		t.Error("it holds for ever")
+	}
+}
+
+// A seed that is in no cluster may begin one: a member asks it again as soon as a silent one.
+func TestASeedInNoClusterIsAskedSoon(t *testing.T) {
+	c, answer := in("b#1")
+	answer(Answer{From: "b#1", Cluster: "b#1", Ready: true}, Answer{From: "c#1"})
+	if !c.ready {
+		t.Fatal("it is not ready")
+	}
+	answer(Answer{From: "b#1", Cluster: "b#1", Ready: true}, Answer{From: "c#1"})
+	if member, none := c.seeds[0].next-c.now, c.seeds[1].next-c.now; member != c.cfg.MeetEvery || none > time.Second {
+		t.Errorf("it asks the member after %v, the other one after %v", member, none)
+	}
+}
