@@ -187,6 +187,9 @@ func (s *Shard) configure(v Configure) {
 		clear(s.streams) // a view was missed: the replicas may have had another owner
 	}
 	assumes, acted := was.Owner != s.cfg.Self || v.LostAt != was.LostAt, s.acts()
+	if v.LostAt != was.LostAt { // others may have changed since what is known here, or this is a part of a snapshot
+		s.resign(v)
+	}
 	if assumes {
 		s.assume()
 	}
