@@ -39,7 +39,7 @@ func (g *GivenUp) Add(num uint64) { g.given.add(num, givenUpKept) }
 // Answered notes what has ended request num. One that was answered with inline bytes is not
 // cancelled: that would take the copy off the list which its node made of them.
 func (g *GivenUp) Answered(num uint64, b Body, res Result) {
-	if _, ok := b.(Locate); ok && res.Lease == 0 && res.Inline == nil {
+	if _, ok := b.(Locate); ok && res.Lease == 0 && !res.IsInline {
 		g.answered.add(num, answeredKept)
 	}
 }

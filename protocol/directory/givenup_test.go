@@ -34,7 +34,7 @@ func TestWhatIsGrantedToARequestThatWasGivenUp(t *testing.T) {
 		{Locate{Wait: true}, Result{Kind: phalanx.ErrDeleted}, true},
 		{Locate{Wait: true}, Result{State: Begun}, true},
 		{Locate{Wait: true}, Result{State: Begun, Lease: 1}, false}, // it is read by that
-		{Locate{Wait: true}, Result{State: Finished, Inline: []byte{}, Listed: 1}, false}, // it has the copy
+		{Locate{Wait: true}, Result{State: Finished, IsInline: true, Listed: 1}, false}, // it has the copy
 		{Begin{}, Result{State: Begun}, false},
 	} {
 		num := uint64(20 + num)
