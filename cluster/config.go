@@ -48,8 +48,9 @@ type Config struct {
 	ServerTLS, ClientTLS *tls.Config // for the node's own traffic, both or neither
 	Insecure             bool        // allow an address that is not loopback without TLS
 
-	// Waits, if it is set, is told what Join waits for, whenever that changes, until Join
-	// returns. It must not block. Join logs it as well, after two seconds and then every half minute.
+	// Waits, if it is set, is told what Join waits for when that has changed, ten times a second at
+	// most, until Join returns. It must not block. Join logs it as well, after two seconds and
+	// then every half minute, or five seconds after the last time if it has changed.
 	Waits func(what string)
 
 	Logger logrus.FieldLogger // default: warnings on standard error; of one cause gets ten lines a minute at most, and how many more there were

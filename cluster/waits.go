@@ -44,17 +44,13 @@ func (n *Node) tellWaits() func() {
 // waits says what Join waits for.
 func (n *Node) waits() string {
 	l := n.life.Load()
-	if l == nil {
-		return "the node starts"
-	}
-	m := l.agreeing.Load()
-	if m == nil {
+	if l == nil || l.agreeing.Load() == nil {
 		return "the node starts"
 	}
 	select {
 	case <-l.joined:
 		return waitsRedundant
 	default:
-		return m.Waits()
+		return l.agreeing.Load().Waits()
 	}
 }

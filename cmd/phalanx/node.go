@@ -34,8 +34,9 @@ again. A second signal ends it at once, and what only it has is lost.
 
 Give all nodes one set of --seeds: the control addresses of one, three or five of them,
 which may name the node itself. The seeds begin the cluster once most of them are there;
-a node that starts again comes back into it, the first one too. Without --seeds a node on
-loopback is a cluster of its own, which others can join; elsewhere that needs --alone.
+a node that starts again comes back into it, the first one too. If most voters were
+killed, those that are left wait for "phalanx recover". Without --seeds a node on loopback
+is a cluster of its own, which others can join; elsewhere that needs --alone.
 
 Each setting can be given by a flag, by an environment variable such as
 PHALANX_CONTROL_PORT, or in the file of --config (YAML, for example "control-port:

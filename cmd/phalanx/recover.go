@@ -21,8 +21,8 @@ func (a *app) recoverCommand() *cobra.Command {
 		Long: `Recover has one living node form the cluster anew from the members that live, where the
 majority of the voters is lost and will not come back. Use it only then: voters that hung,
 or were cut off, go on by themselves when they are back. Voters that were killed do not,
-although they are started again: they are new members, and wait. Run it once, at any living node;
-the node asks all others, which takes about two seconds.
+although they are started again: they are new members, and wait. Run it once, at any
+living node; the node asks all others, which takes about two seconds.
 
 The cluster may lose the copies of objects that only missing nodes had; deletions in shards
 of the directory whose owner and backup are both missing; and what missing nodes have

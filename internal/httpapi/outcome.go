@@ -32,7 +32,7 @@ var outcomes = []Outcome{
 	{phalanx.ErrDeleted, http.StatusGone, 5, "the object was deleted; its id can be put again at once"},
 	{phalanx.ErrMismatch, http.StatusUnprocessableEntity, 6, "sizes, element types or shapes that differ in one reduce"},
 	{phalanx.ErrNoSpace, http.StatusInsufficientStorage, 7, "it does not fit into the node's memory cap"},
-	{phalanx.ErrUnavailable, http.StatusServiceUnavailable, 8, "the cluster cannot decide now, or no node answers; try again"},
+	{phalanx.ErrUnavailable, http.StatusServiceUnavailable, 8, "the cluster cannot decide now, or no node answers; try again, but for what the message says"},
 	{phalanx.ErrDeadline, http.StatusGatewayTimeout, 9, "the deadline passed; the message says what was missing"},
 	{phalanx.ErrCanceled, StatusClosedRequest, 130, "the caller went away, for example by Ctrl-C"},
 	{phalanx.ErrCorrupt, http.StatusInternalServerError, 11, "bytes that do not match their digest"},
