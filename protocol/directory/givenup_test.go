@@ -33,7 +33,7 @@ func TestWhatIsGrantedToARequestThatWasGivenUp(t *testing.T) {
 	}{
 		{Locate{Wait: true}, Result{Kind: phalanx.ErrDeleted}, true},
 		{Locate{Wait: true}, Result{State: Begun}, true},
-		{Locate{Wait: true}, Result{State: Begun, Lease: 1}, false}, // it is read by that
+		{Locate{Wait: true}, Result{State: Begun, Lease: 1}, false},                     // it is read by that
 		{Locate{Wait: true}, Result{State: Finished, IsInline: true, Listed: 1}, false}, // it has the copy
 		{Begin{}, Result{State: Begun}, false},
 	} {
