@@ -2,11 +2,15 @@ package storenode
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
@@ -267,4 +271,46 @@ func TestDropOvertakesInlineBytes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A Put whose actor panics once the owner was asked to record its bytes keeps nothing: when
+// the owner says that it has recorded them it hears that they are not here. Its caller hears
+// of the panic, and the memory is given back.
+func TestAPutThatPanicsBeforeItsAnswer(t *testing.T) {
+	for name, small := range map[string]bool{"inline": true, "larger": false} {
+		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+			if small {
+				e.InlineLimit = 1000
+			}
+			e.Spawn = func(p *actor.Props, name string) (*actor.PID, error) {
+				return e.System.Root.SpawnNamed(actors.StopOnPanic(e.Log).Guard(p), name)
+			}
+			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 1)}
+			e.Directory = d
+			used := e.Pool.Budget().Used()
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := e.Put(t.Context(), Put{Object: "x", Bytes: make([]byte, 30), Meta: phalanx.Meta{Size: 30}})
+				ended <- err
+			}()
+			synctest.Wait()
+			if !small {
+				d.answer(directory.Result{State: directory.Begun, Gen: second})
+			}
+			e.send(e.makers("x")[0], actors.Crash{})
+			if err := <-ended; !errors.Is(err, phalanx.ErrInternal) {
+				t.Errorf("%s: it ends with %v", name, err)
+			}
+			d.answer(directory.Result{State: directory.Finished, Gen: second})
+			if e.Table.lookup("x") != nil || len(e.makers("x")) != 0 {
+				t.Errorf("%s: it leaves its copy", name)
+			}
+			if now := e.Pool.Budget().Used() - e.Pool.Idle(); now != used {
+				t.Errorf("%s: it keeps %d bytes", name, now-used)
+			}
+			if !slices.ContainsFunc(s.reports, func(r directory.Request) bool { return r.Body == (directory.Drop{Gen: second}) }) {
+				t.Errorf("%s: the owner lists a copy that is not here; it was told %+v", name, s.reports)
+			}
+		})
+	}
 }

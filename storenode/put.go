@@ -49,6 +49,8 @@ type put struct {
 	kept    bool         // the copy stays
 	epoch   uint64       // of the object's shard, when it was to become final
 	over    bool         // the caller has its answer
+	// held is the generation that the owner lists as held here, until the core has heard so.
+	held *handover[phalanx.Generation]
 }
 
 // newPut returns the props of a Put. done is called once, after which nothing
@@ -93,6 +95,7 @@ func (p *put) Receive(c actor.Context) {
 	case answered:
 		p.existed = p.existed || m.existed
 		p.do(m.Answered)
+		p.held.take()
 	case pushed:
 		p.do(m.Pushed)
 	case transfer.CreatorEvent:
@@ -104,6 +107,7 @@ func (p *put) Receive(c actor.Context) {
 func (p *put) start(c actor.Context) {
 	p.self = c.Self()
 	p.room = &handover[*dataplane.Buffer]{release: (*dataplane.Buffer).Release}
+	p.held = &handover[phalanx.Generation]{release: func(gen phalanx.Generation) { p.env.reportDrop(p.req.Object, gen) }}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.core = transfer.NewCreator(transfer.CreatorConfig{Self: p.env.Self, Object: p.req.Object, Meta: p.req.Meta,
 		Copies: p.req.Copies, InlineLimit: p.env.InlineLimit, FirstNum: p.env.Directory.Nums(numsPerActor)})
@@ -206,8 +210,15 @@ func (p *put) small() bool {
 }
 
 func (p *put) request(num uint64, body directory.Body) {
-	self, env := p.self, p.env
+	self, env, held, lists := p.self, p.env, p.held, false
+	switch body.(type) {
+	case directory.Final, directory.PutInline:
+		lists = true
+	}
 	env.Directory.Request(p.req.Object, num, body, func(owner phalanx.NodeID, r directory.Result) {
+		if lists && r.Kind == 0 && !r.Waiting {
+			held.give(r.Gen)
+		}
 		env.send(self, answered{Answered: toAnswered(num, owner, r), existed: r.Attached != ""})
 	})
 	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, putFailed{err}) })
@@ -380,6 +391,7 @@ func (p *put) withdraw(err *phalanx.Error) {
 func (p *put) end(err *phalanx.Error) {
 	p.finish(&PutDone{Err: err})
 	p.discard()
+	p.held.close() // after: what stays in the table is held
 	p.room.close()
 	if p.buffer != nil {
 		p.buffer.Release()
