@@ -47,7 +47,9 @@ func (e *Env) reportAs(num uint64, id phalanx.ObjectID, body directory.Body) {
 func (e *Env) outlived(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
 	switch {
 	case r.Kind != 0:
-	case r.State == directory.Unbound || r.State == directory.Deleted:
+	case r.State == directory.Unbound: // it was released, not deleted
+		e.Table.dropObject(id, gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: e.Self})
+	case r.State == directory.Deleted:
 		e.Table.dropObject(id, gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: e.Self})
 	case gen.Less(r.Gen):
 		e.Table.dropObject(id, gen, &dataplane.Ended{Reason: dataplane.Reset, Generation: r.Gen, Node: e.Self})
