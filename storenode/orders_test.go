@@ -190,3 +190,41 @@ func TestResetOfACopyThatHasJustCome(t *testing.T) {
 		}
 	}
 }
+
+// An order that comes late, of a generation that was deleted since, neither ends the wait for
+// the present one nor stands for the order to keep that.
+func TestLateOrdersWhileAnotherIsCarriedOut(t *testing.T) {
+	var all []any
+	env := alone(t)
+	env.Directory = later{told{all: &all}, &[]uint64{1}}
+	s := &Store{env: env}
+	order := func(o directory.Order, gen phalanx.Generation) {
+		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: o, Gen: gen, Copies: 2, Seq: 7}})
+	}
+	waits := func() (gens []phalanx.Generation) {
+		for _, cl := range s.arrival("o0").waiting() {
+			if !cl.answered() {
+				gens = append(gens, cl.pin)
+			}
+		}
+		return gens
+	}
+	order(directory.PushCopy, second)
+	s.arrival("o0").pid = env.System.NewLocalPID("fetch") // it takes no message
+	order(directory.PushSpare, first)
+	if got := waits(); !slices.Equal(got, []phalanx.Generation{second}) {
+		t.Errorf("after an order not to keep what was before, it waits for %v", got)
+	}
+	order(directory.PushCopy, first)
+	order(directory.PushCopy, second) // again
+	if got := waits(); !slices.Equal(got, []phalanx.Generation{second, first}) {
+		t.Errorf("it waits for %v", got)
+	}
+	order(directory.PushSpare, second)
+	if got := waits(); !slices.Equal(got, []phalanx.Generation{first}) {
+		t.Errorf("after an order not to keep it, it waits for %v", got)
+	}
+	for _, cl := range s.arrival("o0").take() {
+		cl.answer(nil, nil, env.Ended())
+	}
+}
