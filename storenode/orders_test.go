@@ -3,6 +3,8 @@ package storenode
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -226,5 +228,71 @@ func TestLateOrdersWhileAnotherIsCarriedOut(t *testing.T) {
 	}
 	for _, cl := range s.arrival("o0").take() {
 		cl.answer(nil, nil, env.Ended())
+	}
+}
+
+// What was not to be kept any more is not fetched for nobody: the fetch hears that its
+// caller has gone.
+func TestASparedCopyIsNotFetched(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+		order := func(o directory.Order) {
+			e.send(e.StorePID, Pushed{From: "o", Push: directory.Push{To: e.Self, Object: "x", Order: o, Gen: first, Copies: 2, Seq: 1<<32 | 9}})
+			synctest.Wait()
+		}
+		order(directory.PushCopy)
+		num := e.arrivalOf("x").num
+		order(directory.PushSpare)
+		if e.Fetching() != 0 || !slices.ContainsFunc(d.reports, func(r directory.Request) bool { return r.Body == (directory.Cancel{Num: num}) }) {
+			t.Errorf("%d objects arrive; the owner was told %+v", e.Fetching(), d.reports)
+		}
+	})
+}
+
+// An order to take a newer generation leaves the part that a fetch has to that fetch: it
+// clears it itself, and goes on.
+func TestResetOfAPartThatArrives(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		var all []any
+		env := alone(t)
+		env.Directory = told{all: &all}
+		arriving(t, env.Pool, env.Table, "o0", first, 30)
+		s := &Store{env: env}
+		if busy {
+			env.active.fetches = map[phalanx.ObjectID]*arrival{"o0": {object: "o0", pid: env.System.NewLocalPID("fetch")}}
+		}
+		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushReset, Gen: second, Seq: 1<<32 | 5}})
+		if stays := env.Table.lookup("o0") != nil; stays != busy {
+			t.Errorf("busy %v: the part stays: %v", busy, stays)
+		}
+	}
+}
+
+// A copy that arrives when the node is about to leave is not pinned: its owner would rely on
+// it after the last look at what is here.
+func TestNoCopyIsPinnedWhileTheNodeLeaves(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		env := alone(t)
+		c := small(t, env.Table, "o0", 30, false)
+		env.leaves.Store(leaves)
+		if env.pin(&call{pin: first}, c); env.Table.isPinned(c) == leaves {
+			t.Errorf("leaves %v: it is pinned: %v", leaves, env.Table.isPinned(c))
+		}
+	}
+}
+
+// What comes for a caller that has its answer already is given back.
+func TestACallThatIsAnsweredTwice(t *testing.T) {
+	env := alone(t)
+	c := small(t, env.Table, "o0", 30, false)
+	got := 0
+	cl := &call{ctx: t.Context(), over: make(chan struct{}), timer: time.AfterFunc(time.Hour, func() {}), deliver: func(any) { got++ }}
+	if !cl.answer(nil, nil, env.Ended()) || cl.timer.Stop() {
+		t.Error("its deadline is waited for although it is answered")
+	}
+	if cl.answer(env.Table.View("o0"), nil, nil) || cl.answer(nil, newReader(cl, env.Table, c, nil), nil) || got != 1 {
+		t.Errorf("it is answered %d times", got)
+	}
+	if c.users != 0 {
+		t.Errorf("%d users keep its bytes", c.users)
 	}
 }
