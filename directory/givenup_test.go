@@ -82,3 +82,20 @@ func TestWatchesThatEndAreNotGivenUp(t *testing.T) {
 		t.Error("a place in a queue is kept for a request that was given up")
 	})
 }
+
+// An answer to an earlier life of this node, whose numbers were the same, is not believed.
+func TestAnAnswerToAnEarlierLife(t *testing.T) {
+	bubble(t, func(c *directory.Client, _ *wire) {
+		c.Learn(owned(1, "a"))
+		answers := 0
+		c.Request("x", 7, core.Locate{}, func(phalanx.NodeID, core.Result) { answers++ })
+		c.Replied("a", core.Reply{To: "me-before", Num: 7, Object: "x", Result: core.Result{State: core.Begun}})
+		if answers != 0 {
+			t.Error("it is believed")
+		}
+		c.Replied("a", core.Reply{To: "me", Num: 7, Object: "x", Result: core.Result{State: core.Begun}})
+		if answers != 1 {
+			t.Errorf("the request is answered %d times", answers)
+		}
+	})
+}
