@@ -219,8 +219,8 @@ func TestAPlaceIsReplaced(t *testing.T) {
 				if started != 1 || !lost || !replaced || !cleared {
 					t.Errorf("published %+v", b.events)
 				}
-				if again := reply[directory.Restart](b, directory.Result{State: directory.Begun, Gen: gen(6)}); again.Gen != gen(5) {
-					t.Errorf("restarted %v", again.Gen)
+				if again := reply[directory.Restart](b, directory.Result{State: directory.Begun, Gen: gen(6)}); again.Gen != gen(5) || again.Run == 0 {
+					t.Errorf("restarted %v of run %d", again.Gen, again.Run)
 				}
 				if _, root := b.place(0); root.state.Children[0].Gen.Compare(p.state.Gen) <= 0 {
 					t.Errorf("the root still reads %+v", root.state.Children)
@@ -298,7 +298,7 @@ func TestCancel(t *testing.T) {
 			_, err := b.env.Run(ctx, sumAB, nil)
 			over <- err
 		}()
-		reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
+		begun := reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5)})
 		b.ready("a", large, "n1#1")
 		b.pass(time.Second)
 		b.place(1)
@@ -306,8 +306,8 @@ func TestCancel(t *testing.T) {
 		if err := <-over; !errors.Is(err, phalanx.ErrCanceled) {
 			t.Errorf("ended with %v", err)
 		}
-		if a := reply[directory.Abort](b, directory.Result{}); a.Gen != gen(5) {
-			t.Errorf("released %v", a.Gen)
+		if a := reply[directory.Abort](b, directory.Result{}); a.Gen != gen(5) || a.Run == 0 || a.Run != begun.Run {
+			t.Errorf("released %v of run %d, begun by run %d", a.Gen, a.Run, begun.Run)
 		}
 		if n := b.running(); n != 0 {
 			t.Errorf("%d places go on", n)
@@ -445,4 +445,38 @@ func TestClose(t *testing.T) {
 		failed(t, b.reduce(sumAB), phalanx.ErrClosed, "sum", "left the cluster")
 		b.over()
 	})
+}
+
+// The binding of the Reduce that this one follows may be released, and what was deleted be
+// older: that does not end it. A delete of what it follows does.
+func TestWhatIsFollowedIsReleased(t *testing.T) {
+	for name, test := range map[string]struct {
+		deleted phalanx.Generation
+		ends    bool
+	}{"released": {gen(3), false}, "deleted": {gen(5), true}} {
+		bubble(t, 10, func(t *testing.T, b *bed) {
+			out := b.reduce(sumAB)
+			reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5), Attached: "n2#1"})
+			b.pass(5 * time.Second)
+			reply[directory.Begin](b, directory.Result{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: gen(5), Deleted: test.deleted})
+			if test.ends {
+				failed(t, out, phalanx.ErrDeleted, "sum", "it was deleted")
+				b.over()
+				return
+			}
+			if again := reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(6)}); again.After != gen(5) {
+				t.Errorf("%s: it begins again with %+v", name, again)
+			}
+			if len(out) != 0 {
+				t.Errorf("%s: it ends", name)
+			}
+			b.ready("a", large, "n1#1")
+			b.ready("b", large, "n2#1")
+			b.pass(time.Second)
+			b.rootDone(phalanx.Digest{9})
+			reply[directory.Final](b, directory.Result{State: directory.Finished, Gen: gen(6)})
+			succeeded(t, out)
+			b.over()
+		})
+	}
 }
