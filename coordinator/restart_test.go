@@ -259,3 +259,18 @@ func TestTooManyFailures(t *testing.T) {
 		b.over()
 	})
 }
+
+// A Begin that is not answered as the coordinator fails is taken back: it would bind what
+// the next instance does not know of.
+func TestABeginThatIsOnItsWay(t *testing.T) {
+	bubble(t, 10, func(t *testing.T, b *bed) {
+		out := b.reduce(sumAB)
+		b.pass(time.Second)
+		b.crash()
+		reply[directory.Cancel](b, directory.Result{})
+		b.pass(time.Second)
+		reply[directory.Begin](b, directory.Result{Kind: phalanx.ErrExists, Text: "taken"})
+		failed(t, out, phalanx.ErrExists, "sum", "taken")
+		b.over()
+	})
+}
