@@ -23,6 +23,9 @@ const Module = "github.com/phalanx-go/phalanx"
 var pure = []string{"bytes", "cmp", "container/heap", "encoding/binary", "errors", "fmt", "hash/fnv", "iter", "maps", "math", "math/bits",
 	"slices", "sort", "strconv", "strings", "time"}
 
+// agenda is a queue that cores share, and as pure as they are.
+const agenda = "protocol/agenda"
+
 // exempt are the imports that single cores may have besides. The view is
 // decided by etcd's raft, whose RawNode is a pure core too.
 var exempt = map[string][]string{
@@ -70,6 +73,7 @@ func (c *checker) imports(imp *ast.ImportSpec) {
 	case imp.Name != nil && imp.Name.Name == ".":
 		c.report(imp, "import %q with a dot, which hides what it uses", p)
 	case p == Module+"/internal/planted": // constants, unless it is tested that mistakes are found
+	case p == Module+"/"+agenda:
 	case strings.HasPrefix(p, Module+"/protocol/") && nested(c.dir, strings.TrimPrefix(p, Module+"/")):
 	case strings.HasPrefix(p, Module+"/protocol/"):
 		c.report(imp, "import another core, %q", p)

@@ -15,13 +15,15 @@ func (c *Core) answered(m Answers) {
 	if !c.heeds(g, m.Term) {
 		return
 	}
+	c.stir(g)
 	if m.Field != "" {
 		if m.Stamp >= g.made { // and not of an earlier one with another configuration
 			c.mismatch(g, m)
 		}
 		return
 	}
-	g.term, g.awaits, g.answered, g.tries, g.heard, g.last = m.Term, false, true, 0, c.now, m.Standing
+	c.heardOf(g)
+	g.term, g.answered, g.heard, g.last = m.Term, true, c.now, m.Standing
 	if m.Unknown {
 		for _, p := range g.parts {
 			if p.stage == waits {
@@ -186,7 +188,7 @@ func (c *Core) mismatch(g *group, m Answers) {
 	for _, id := range g.watches {
 		end(id)
 	}
-	delete(c.groups, g.key)
+	c.end(g)
 }
 
 // question is for the callbacks.
@@ -214,7 +216,7 @@ func (c *Core) passed(m Passed) {
 	if c.queries[m.ID] == nil || m.Term < c.fence {
 		return
 	}
-	delete(c.queries, m.ID)
+	c.endQuery(m.ID)
 	d := Done{ID: m.ID, Term: m.Term, Hosts: m.Hosts, Last: m.Standing}
 	if !m.Known {
 		d.Outcome = Unknown

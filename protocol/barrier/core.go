@@ -90,10 +90,11 @@ func (TookOver) output() {}
 
 // Core is a node's part in all barriers.
 type Core struct {
-	cfg  CoreConfig
-	now  time.Duration
-	view Viewed
-	list []phalanx.NodeID // members that can manage
+	cfg    CoreConfig
+	now    time.Duration
+	view   Viewed
+	list   []phalanx.NodeID            // members that can manage
+	manage map[string][]phalanx.NodeID // and which of them manage the barriers of a name, primary first
 	// Invariant: whatever is of an earlier term is refused.
 	fence uint64
 	out   []Output
@@ -107,7 +108,8 @@ type Core struct {
 func NewCore(cfg CoreConfig) *Core {
 	cfg = cfg.withDefaults()
 	return &Core{cfg: cfg, managing: managing{shelf: newShelf(cfg.Remember)},
-		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{}}}
+		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{},
+			onWay: map[phalanx.NodeID]int{}, queued: map[phalanx.NodeID][]*group{}}}
 }
 
 // Step takes an event at now and returns what is to be done, in that order.
@@ -169,7 +171,7 @@ func (c *Core) viewed(v Viewed) {
 	}
 	old := c.view
 	c.view = v
-	c.list = v.eligible()
+	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
 	if old.Self != v.Self { // the incarnation before was removed, and what it knew is old
 		c.shelf = newShelf(c.cfg.Remember)
 	} else if slices.Equal(old.Members, v.Members) && slices.Equal(old.Leaving, v.Leaving) {
@@ -194,7 +196,22 @@ func ManagersOf(v Viewed, name string) []phalanx.NodeID {
 	return managersOf(name, v.eligible(), CoreConfig{}.withDefaults().Managers)
 }
 
-func (c *Core) managers(k Key) []phalanx.NodeID { return managersOf(k.Name, c.list, c.cfg.Managers) }
+// managersKept bounds of how many names it is remembered who manages their barriers,
+// besides those that are open.
+const managersKept = 4096
+
+// managers returns who manages a barrier, the primary first.
+func (c *Core) managers(k Key) []phalanx.NodeID {
+	list, ok := c.manage[k.Name]
+	if !ok {
+		if len(c.manage) > managersKept+2*(len(c.replicas)+len(c.groups)) {
+			clear(c.manage)
+		}
+		list = managersOf(k.Name, c.list, c.cfg.Managers)
+		c.manage[k.Name] = list
+	}
+	return list
+}
 
 // primary returns the first of a barrier's managers, or "" before there is a view.
 func (c *Core) primary(k Key) phalanx.NodeID {

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
 // entering is who enters on this node.
@@ -14,6 +17,12 @@ type entering struct {
 	turns   uint64
 	waiters map[uint64]waiter // by call
 	queries map[uint64]*query
+	stirred []*group                    // of which there may be something to be sent now
+	onWay   map[phalanx.NodeID]int      // by primary: of how many groups it is asked
+	queued  map[phalanx.NodeID][]*group // and which wait for their turn
+
+	groupsDue  agenda.Agenda[Key] // when the others are looked at
+	queriesDue agenda.Agenda[uint64]
 }
 
 // waiter is who a call waits for.
@@ -44,6 +53,9 @@ type group struct {
 	answered bool // the present primary has
 	term     uint64
 	last     Standing
+	stirred  bool           // it is in entering.stirred
+	held     bool           // and in entering.held
+	to       phalanx.NodeID // who is asked, if it awaits an answer
 }
 
 type stage uint8
@@ -71,16 +83,16 @@ type participant struct {
 
 // query is a CallHosts.
 type query struct {
-	id   uint64
-	key  Key
-	sent time.Duration
-	out  bool
+	id    uint64
+	key   Key
+	tries int
 }
 
 // call takes what the application asks for.
 func (c *Core) call(e Call) {
 	if e.Kind == CallHosts {
 		c.queries[e.ID] = &query{id: e.ID, key: e.Key}
+		c.queriesDue.Set(e.ID, c.now)
 		return
 	}
 	g := c.groups[e.Key]
@@ -97,6 +109,7 @@ func (c *Core) call(e Call) {
 		g = &group{key: e.Key, cfg: e.Config, made: c.now, parts: map[Entry]*participant{}}
 		c.groups[e.Key] = g
 	}
+	c.stir(g)
 	if e.Kind == CallUnwatch {
 		g.watch, g.watching, g.unwatch, g.news = false, false, true, true
 		c.emit(Done{ID: e.ID})
@@ -166,6 +179,7 @@ func (c *Core) releaseCall(g *group, e Call) {
 		c.emit(Done{ID: e.ID, Outcome: NotHeld})
 		return
 	}
+	c.stir(g)
 	p.stage, p.left, g.news = releasing, p.attempt, true
 	p.exits = append(p.exits, e.ID)
 	c.waiters[e.ID] = waiter{g, p}
@@ -174,7 +188,7 @@ func (c *Core) releaseCall(g *group, e Call) {
 // giveUp ends a call that its caller does not wait for any more.
 func (c *Core) giveUp(id uint64) {
 	if q := c.queries[id]; q != nil {
-		delete(c.queries, id)
+		c.endQuery(id)
 		c.emit(GivenUp{ID: id, Primary: c.primary(q.key)})
 		return
 	}
@@ -184,6 +198,7 @@ func (c *Core) giveUp(id uint64) {
 	}
 	delete(c.waiters, id)
 	g, p := w.g, w.p
+	c.stir(g)
 	given := GivenUp{ID: id, Primary: c.primary(g.key), Heard: g.answered && p != nil && slices.Contains(p.calls, id), Last: g.last}
 	defer func() { c.emit(given) }()
 	if p == nil {

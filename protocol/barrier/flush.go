@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/phalanx-go/phalanx"
 )
 
 // warnBy has the group ask once more before p's time is over.
@@ -15,7 +17,11 @@ func (g *group) warnBy(p *participant) {
 
 // newPrimaries has everything asked for again: primaries may be others.
 func (c *Core) newPrimaries() {
-	for _, g := range c.groups {
+	c.onWay, c.queued = map[phalanx.NodeID]int{}, map[phalanx.NodeID][]*group{}
+	for _, k := range sorted(c.groups) {
+		g := c.groups[k]
+		c.stir(g)
+		g.held = false
 		g.awaits, g.answered, g.watching, g.tries, g.news = false, false, false, 0, true
 		for _, p := range g.parts {
 			if p.stage == waits {
@@ -23,8 +29,9 @@ func (c *Core) newPrimaries() {
 			}
 		}
 	}
-	for _, q := range c.queries {
-		q.out = false
+	for _, id := range slices.Sorted(maps.Keys(c.queries)) {
+		c.queries[id].tries = 0
+		c.queriesDue.Set(id, c.now)
 	}
 }
 
@@ -43,40 +50,115 @@ func (g *group) outstanding(all bool) (m Reached, some bool) {
 	return m, m.Watch || m.Unwatch || len(m.Requests) > 0
 }
 
-// flush sends what there is to be asked.
+// stir takes note that there may be something to be sent of g.
+func (c *Core) stir(g *group) {
+	if g != nil && !g.stirred {
+		g.stirred = true
+		c.stirred = append(c.stirred, g)
+	}
+}
+
+// flush sends what there is to be asked. It costs nothing for groups of which nothing
+// was heard, and whose time has not come.
 func (c *Core) flush() {
-	for _, k := range sorted(c.groups) {
-		g := c.groups[k]
-		c.expire(g)
-		if len(g.parts) == 0 && !g.watch && !g.unwatch {
-			delete(c.groups, k)
-			continue
-		}
-		to := c.primary(k)
-		if to == "" || g.awaits && c.now-g.sent < c.again(g.tries) {
-			continue
-		}
-		poll := len(g.parts) > 0 && c.now-max(g.heard, g.sent) >= c.cfg.Poll
-		if !g.awaits && !g.news && !poll && !g.warn(c.now) {
-			continue
-		}
-		m, some := g.outstanding(false)
-		if g.news && !g.awaits && !some && !poll {
-			g.news = false
-			continue
-		}
-		g.sent, g.awaits, g.news = c.now, true, false
-		m.Stamp = c.now
-		g.tries++
-		c.send(to, m)
+	for k, ok := c.groupsDue.Take(c.now); ok; k, ok = c.groupsDue.Take(c.now) {
+		c.stir(c.groups[k])
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.queries)) {
-		q := c.queries[id]
-		if to := c.primary(q.key); to != "" && (!q.out || c.now-q.sent >= c.cfg.Resend) {
-			q.sent, q.out = c.now, true
-			c.send(to, WhoPassed{Key: q.key, ID: id})
+	for i := 0; i < len(c.stirred); i++ { // one that ends may stir another
+		g := c.stirred[i]
+		g.stirred = false
+		if c.groups[g.key] != g {
+			continue
+		}
+		c.ask(g)
+		if at, ok := c.askAt(g); ok && c.groups[g.key] == g {
+			c.groupsDue.Set(g.key, at)
+		} else {
+			c.groupsDue.Cancel(g.key)
 		}
 	}
+	c.stirred = c.stirred[:0]
+	for id, ok := c.queriesDue.Take(c.now); ok; id, ok = c.queriesDue.Take(c.now) {
+		if q := c.queries[id]; c.primary(q.key) != "" {
+			q.tries++
+			c.queriesDue.Set(id, c.now+c.again(q.tries))
+			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id})
+		}
+	}
+}
+
+// window is of how many barriers of one primary the questions of a node are on their way
+// at a time. The others wait for their turn here, and not in the primary's mailbox, where
+// they would be asked again before they were read.
+const window = 256
+
+// ask sends what is to be asked of g.
+func (c *Core) ask(g *group) {
+	c.expire(g)
+	if len(g.parts) == 0 && !g.watch && !g.unwatch {
+		c.end(g)
+		return
+	}
+	to := c.primary(g.key)
+	if to == "" || g.awaits && c.now-g.sent < c.again(g.tries) {
+		return
+	}
+	poll := len(g.parts) > 0 && c.now-max(g.heard, g.sent) >= c.cfg.Poll
+	if !g.awaits && !g.news && !poll && !g.warn(c.now) {
+		return
+	}
+	m, some := g.outstanding(false)
+	if g.news && !g.awaits && !some && !poll {
+		g.news = false
+		return
+	}
+	if !g.awaits {
+		if c.onWay[to] >= window {
+			if !g.held {
+				g.held = true
+				c.queued[to] = append(c.queued[to], g)
+			}
+			return
+		}
+		g.awaits, g.to = true, to
+		c.onWay[to]++
+	}
+	g.sent, g.news = c.now, false
+	m.Stamp = c.now
+	g.tries++
+	c.send(to, m)
+}
+
+// heardOf takes note that what was asked of g is answered: another one may be asked.
+func (c *Core) heardOf(g *group) {
+	g.tries = 0
+	if !g.awaits {
+		return
+	}
+	g.awaits = false
+	c.onWay[g.to]--
+	for list := c.queued[g.to]; len(list) > 0 && c.onWay[g.to] < window; list = c.queued[g.to] {
+		next := list[0]
+		c.queued[g.to] = list[1:]
+		next.held = false
+		if c.groups[next.key] == next {
+			c.stir(next)
+			return
+		}
+	}
+}
+
+// end forgets a group of which nobody wants anything any more.
+func (c *Core) end(g *group) {
+	c.heardOf(g)
+	delete(c.groups, g.key)
+	c.groupsDue.Cancel(g.key)
+}
+
+// endQuery ends a query.
+func (c *Core) endQuery(id uint64) {
+	delete(c.queries, id)
+	c.queriesDue.Cancel(id)
 }
 
 // warning is how long before a participant's time is over it asks once more how
@@ -99,32 +181,35 @@ func (g *group) warn(now time.Duration) bool {
 	return some
 }
 
-// enteringDue is when something is to be sent.
-func (c *Core) enteringDue() (at time.Duration, ok bool) {
+// askAt returns when there is something to be done of g, if nothing is heard of it until
+// then.
+func (c *Core) askAt(g *group) (at time.Duration, ok bool) {
 	least := func(d time.Duration) {
 		if !ok || d < at {
 			at, ok = d, true
 		}
 	}
-	for k, g := range c.groups {
-		if g.untilAt > 0 {
-			least(g.untilAt)
-		}
-		switch {
-		case c.primary(k) == "":
-		case g.awaits:
-			least(g.sent + c.again(g.tries))
-		case len(g.parts) > 0:
-			least(max(g.heard, g.sent) + c.cfg.Poll)
-			if g.warnAt > 0 {
-				least(g.warnAt)
-			}
+	if g.untilAt > 0 {
+		least(g.untilAt)
+	}
+	switch {
+	case c.primary(g.key) == "" || g.held:
+	case g.awaits:
+		least(g.sent + c.again(g.tries))
+	case len(g.parts) > 0:
+		least(max(g.heard, g.sent) + c.cfg.Poll)
+		if g.warnAt > 0 {
+			least(g.warnAt)
 		}
 	}
-	for _, q := range c.queries {
-		if q.out {
-			least(q.sent + c.cfg.Resend)
-		}
+	return at, ok
+}
+
+// enteringDue is when something is to be sent.
+func (c *Core) enteringDue() (at time.Duration, ok bool) {
+	at, ok = c.groupsDue.Due()
+	if d, some := c.queriesDue.Due(); some && (!ok || d < at) {
+		at, ok = d, true
 	}
 	return at, ok
 }

@@ -190,18 +190,7 @@ func (c *Core) serve() {
 	if c.waiting != nil && c.now-c.asked >= c.again(c.asks-1) {
 		c.askAll()
 	}
-	for _, k := range c.activeKeys() {
-		r := c.replicas[k]
-		if r == nil || !c.ready(k) || c.replicas[k] != r || c.now >= c.leased {
-			continue
-		}
-		for again := true; again; {
-			again = c.advance(r)
-		}
-		if r.flight == nil && r.over() {
-			c.lie(r, c.now)
-		}
-	}
+	c.attend()
 	for r := c.forgotten(c.now, c.cfg.Linger); r != nil; r = c.forgotten(c.now, c.cfg.Linger) {
 		c.drop(r)
 	}
@@ -215,6 +204,48 @@ func (c *Core) serve() {
 	}
 }
 
+// attend does what there is to be done now of the barriers whose primary this node is.
+// It costs nothing for the others.
+func (c *Core) attend() {
+	for len(c.woken) > 0 && !c.current(c.woken[0]) {
+		c.woken[0].woken = false
+		c.woken = c.woken[1:]
+	}
+	if len(c.woken) > 0 && !c.ready(c.woken[0].key) || !c.knows || c.now >= c.leased {
+		return
+	}
+	for k, ok := c.replicasDue.Take(c.now); ok; k, ok = c.replicasDue.Take(c.now) {
+		c.wake(c.replicas[k])
+	}
+	for i := 0; i < len(c.woken); i++ { // one may wake another
+		r := c.woken[i]
+		r.woken = false
+		if !c.current(r) {
+			continue
+		}
+		for again := true; again; {
+			again = c.advance(r)
+		}
+		if r.flight == nil && r.over() {
+			c.lie(r, c.now)
+		} else if at, ok := c.dueAt(r); ok {
+			c.replicasDue.Set(r.key, at)
+		} else {
+			c.replicasDue.Cancel(r.key)
+		}
+	}
+	c.woken = c.woken[:0]
+}
+
+// dueAt returns when something is to be done of r, if nothing is heard of it until then.
+func (c *Core) dueAt(r *replica) (time.Duration, bool) {
+	if r.flight != nil {
+		return r.sent + c.again(r.tries), true
+	}
+	at, ok := r.b.Due()
+	return at - r.base + r.began, ok
+}
+
 // advance sends the next batch of changes to the backups, or repeats one. It
 // reports whether there may be another one.
 func (c *Core) advance(r *replica) bool {
@@ -223,7 +254,7 @@ func (c *Core) advance(r *replica) bool {
 			c.commit(r)
 			return true
 		}
-		if c.now-r.sent >= c.cfg.Resend {
+		if c.now-r.sent >= c.again(r.tries) {
 			c.replicateTo(r)
 		}
 		return false
@@ -239,7 +270,7 @@ func (c *Core) advance(r *replica) bool {
 	for i := range r.flight {
 		r.flight[i].At = max(r.b.Now, r.clock(c.now))
 	}
-	r.lacks = map[phalanx.NodeID]bool{}
+	r.lacks, r.tries = map[phalanx.NodeID]bool{}, 0
 	for _, n := range c.managers(r.key)[1:] {
 		r.lacks[n] = true
 	}
@@ -252,7 +283,7 @@ func (c *Core) advance(r *replica) bool {
 }
 
 func (c *Core) replicateTo(r *replica) {
-	r.sent = c.now
+	r.sent, r.tries = c.now, r.tries+1
 	for _, n := range c.managers(r.key)[1:] {
 		if !r.lacks[n] {
 			continue
@@ -282,7 +313,8 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 		return
 	}
 	r.has[from] = true
-	delete(r.lacks, from) // serve goes on
+	delete(r.lacks, from)
+	c.wake(r)
 }
 
 // commit makes the changes that all replicas have, and acts on them.
@@ -372,17 +404,8 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	if len(c.resting) > 0 {
 		least(c.resting[0].at + c.cfg.Linger + 1)
 	}
-	for k := range c.active {
-		switch r := c.replicas[k]; {
-		case !c.knows || c.now >= c.leased:
-			// A message or a lease comes first.
-		case r.flight != nil:
-			least(r.sent + c.cfg.Resend)
-		default:
-			if d, some := r.b.Due(); some {
-				least(d - r.base + r.began)
-			}
-		}
+	if d, some := c.replicasDue.Due(); some && c.knows && c.now < c.leased { // else a message or a lease comes first
+		least(d)
 	}
 	return at, ok
 }

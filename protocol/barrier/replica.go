@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
 // replica is what a node knows of a barrier.
@@ -28,6 +29,8 @@ type replica struct {
 	has     map[phalanx.NodeID]bool // backups that have the state of this term
 	spare   []phalanx.NodeID        // who has a replica and is no backup any more
 	rests   int                     // entries that are counted as remembered; 0: it does not rest
+	tries   int                     // how often the batch was sent
+	woken   bool                    // it is in shelf.woken
 }
 
 // clock is the barrier's clock.
@@ -44,14 +47,16 @@ func (r *replica) over() bool {
 
 // shelf is where a node has its replicas.
 type shelf struct {
-	replicas map[Key]*replica
-	named    map[string][]Key  // generations, in the order in which they came
-	active   map[Key]bool      // whose primary this node is, and that are not over
-	resting  []rest            // those that are over, longest first
-	resters  int               // entries of these
-	remember int               // how many of them there may be: with more, the barriers that have been over for longest are forgotten
-	forgot   map[string]uint64 // by name: the generation before which all are over, and some forgotten
-	swept    time.Duration     // when replicas of others that nobody needs were looked for
+	replicas    map[Key]*replica
+	named       map[string][]Key   // generations, in the order in which they came
+	active      map[Key]bool       // whose primary this node is, and that are not over
+	woken       []*replica         // of them, those of which there may be something to be done now
+	replicasDue agenda.Agenda[Key] // and when the others are looked at
+	resting     []rest             // those that are over, longest first
+	resters     int                // entries of these
+	remember    int                // how many of them there may be: with more, the barriers that have been over for longest are forgotten
+	forgot      map[string]uint64  // by name: the generation before which all are over, and some forgotten
+	swept       time.Duration      // when replicas of others that nobody needs were looked for
 }
 
 // rest is a barrier that was over at a time.
@@ -81,9 +86,8 @@ func (s *shelf) remove(k Key) {
 	if r == nil {
 		return
 	}
-	s.wake(r)
+	s.hand(r)
 	delete(s.replicas, k)
-	delete(s.active, k)
 	left := slices.DeleteFunc(s.named[k.Name], func(x Key) bool { return x == k })
 	if s.named[k.Name] = left; len(left) == 0 {
 		delete(s.named, k.Name)
@@ -96,17 +100,27 @@ func (s *shelf) wake(r *replica) {
 	s.active[r.key] = true
 	s.resters -= r.rests
 	r.rests = 0
+	if !r.woken {
+		r.woken = true
+		s.woken = append(s.woken, r)
+	}
 }
+
+// current reports whether something may be to be done of r still.
+func (s *shelf) current(r *replica) bool { return s.replicas[r.key] == r && s.active[r.key] }
 
 // hand takes note that this node is not the primary of r.
 func (s *shelf) hand(r *replica) {
-	s.wake(r)
+	s.resters -= r.rests
+	r.rests = 0
 	delete(s.active, r.key)
+	s.replicasDue.Cancel(r.key)
 }
 
 // lie takes note that there is nothing more to be done of r.
 func (s *shelf) lie(r *replica, now time.Duration) {
 	delete(s.active, r.key)
+	s.replicasDue.Cancel(r.key)
 	r.rests = max(1, len(r.b.Entrances))
 	s.resters += r.rests
 	s.resting = append(s.resting, rest{r.key, now})
@@ -130,9 +144,6 @@ func (s *shelf) forgotten(now, linger time.Duration) *replica {
 
 // keys returns all in order.
 func (s *shelf) keys() []Key { return sorted(s.replicas) }
-
-// activeKeys returns those that something is to be done of in order.
-func (s *shelf) activeKeys() []Key { return sorted(s.active) }
 
 func sorted[V any](m map[Key]V) []Key {
 	all := make([]Key, 0, len(m))
