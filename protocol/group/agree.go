@@ -76,6 +76,7 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 		a.pause = c.cfg.Resend
 	}
 	a.sending, a.changed, a.due, a.pause = true, false, c.now+a.pause, min(2*a.pause, c.cfg.ResendMax)
+	c.due.Set(errand{group: g.name, num: a.seq}, a.due)
 	c.send(to, c.contribution(g, a))
 }
 
@@ -150,6 +151,7 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	a.took = &d
 	a.pause = c.cfg.Resend // a decision is near
 	a.due = c.now + a.pause
+	c.due.Set(errand{group: g.name, num: a.seq}, a.due)
 	c.send(from, Accept{Group: m.Group, Seq: m.Seq, Term: m.Term})
 }
 

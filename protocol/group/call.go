@@ -180,13 +180,14 @@ func (c *Core) close(e Call) {
 	if g == nil || !slices.Contains(g.local, e.Rank) {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.calls)) {
-		if w := c.calls[id]; w.Kind == CallAgree && w.Group == e.Group && w.Rank == e.Rank {
+	for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
+		id, waits := g.agreed[seq].callers[e.Rank]
+		if w := c.calls[id]; waits && w.Kind == CallAgree {
 			c.finish(w, Done{Outcome: NotMember})
 		}
 	}
 	c.depart(g, []int{e.Rank})
-	c.retire()
+	c.retire(g)
 }
 
 // depart tells all that members here have left.

@@ -60,8 +60,7 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 	}
 	b := a.ballot
 	if b == nil {
-		b = c.newBallot()
-		a.ballot = b
+		b = c.newBallot(g, a)
 	}
 	b.from[from], b.newest = m, max(b.newest, m.View)
 	c.leave(g, slices.DeleteFunc(slices.Clone(m.Gone), func(r int) bool { return g.roster.member(r).Node != from }))
@@ -81,8 +80,16 @@ func (c *Core) missing(g *group, b *ballot) []int {
 
 const countEvery = 10 * time.Millisecond
 
-func (c *Core) newBallot() *ballot {
-	return &ballot{term: c.view.Number, from: map[phalanx.NodeID]Contribute{}, due: c.now + c.cfg.Resend, pause: 2 * c.cfg.Resend}
+func (c *Core) newBallot(g *group, a *agreement) *ballot {
+	a.ballot = &ballot{term: c.view.Number, from: map[phalanx.NodeID]Contribute{}}
+	c.patient(g, a)
+	return a.ballot
+}
+
+// patient has what a coordinator has asked asked again, at first soon.
+func (c *Core) patient(g *group, a *agreement) {
+	a.ballot.due, a.ballot.pause = c.now+c.cfg.Resend, 2*c.cfg.Resend
+	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, a.ballot.due)
 }
 
 // reopen begins again in a new term, with what was contributed.
@@ -92,7 +99,7 @@ func (c *Core) reopen(g *group, a *agreement) {
 	if old == nil || a.decided != nil || c.coordinator(g) != c.view.Self {
 		return
 	}
-	a.ballot = c.newBallot()
+	c.newBallot(g, a)
 	for _, node := range c.live(g) {
 		if m, ok := old.from[node]; ok {
 			a.ballot.from[node], a.ballot.newest = m, max(a.ballot.newest, m.View)
@@ -155,7 +162,7 @@ func (c *Core) weigh(g *group, a *agreement) {
 		b.proposal = &d
 	}
 	b.accepts = map[phalanx.NodeID]bool{}
-	b.due, b.pause = c.now+c.cfg.Resend, 2*c.cfg.Resend
+	c.patient(g, a)
 	c.urge(g, a)
 }
 

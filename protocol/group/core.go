@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
 // Config is what a node's part in all groups needs.
@@ -84,6 +85,7 @@ type Core struct {
 	used   map[string]bool   // names of groups that are over: they are never used again
 	early  map[string][]News // of groups that are not known here yet
 	calls  map[uint64]*call
+	due    agenda.Agenda[errand] // what is repeated if it is not answered
 	out    []Output
 	own    []Message // to this node, not handled yet
 
@@ -121,7 +123,7 @@ func NewCore(cfg Config) *Core {
 		cfg.ResendMax = time.Second
 	}
 	return &Core{cfg: cfg, groups: map[string]*group{}, used: map[string]bool{}, early: map[string][]News{}, calls: map[uint64]*call{},
-		inviting: inviting{invites: map[string]Invite{}}, telling: telling{owed: map[phalanx.NodeID][]*owed{}}}
+		inviting: inviting{invites: map[string]Invite{}}, telling: telling{owed: map[phalanx.NodeID]map[uint64]*owed{}}}
 }
 
 // Step takes an event at now and returns what is to be done, in that order.
@@ -154,27 +156,17 @@ func (c *Core) drain() {
 
 // Due returns when a Tick is wanted.
 func (c *Core) Due() (at time.Duration, ok bool) {
-	soonest := func(d time.Duration) {
-		if !ok || d < at {
-			at, ok = d, true
-		}
-	}
-	for _, list := range c.owed {
-		for _, o := range list {
-			soonest(o.due)
-		}
-	}
-	for _, g := range c.groups {
-		for _, a := range g.agreed {
-			if a.open() {
-				soonest(a.due)
-			}
-			if a.ballot != nil && a.decided == nil {
-				soonest(a.ballot.due)
-			}
-		}
-	}
-	return at, ok
+	return c.due.Due()
+}
+
+// errand is what is repeated: news to a node, or what is said of an agreement by those who
+// contribute to it, or by its coordinator.
+type errand struct {
+	to  phalanx.NodeID // not empty: news
+	num uint64         // of the news, or the agreement
+
+	group string
+	urge  bool // by the coordinator
 }
 
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
@@ -192,21 +184,31 @@ func (c *Core) send(to phalanx.NodeID, m Message) {
 
 // repeat sends again what was not answered.
 func (c *Core) repeat() {
-	if due, ok := c.Due(); !ok || due > c.now {
-		return
-	}
-	c.tellAgain()
-	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
-		g := c.groups[name]
-		for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
-			a := g.agreed[seq]
-			if a.open() && a.due <= c.now {
-				c.contribute(g, a, c.coordinator(g))
+	for e, ok := c.due.Take(c.now); ok; e, ok = c.due.Take(c.now) {
+		if e.to != "" {
+			c.tellAgain(e)
+			continue
+		}
+		g := c.groups[e.group]
+		if g == nil || g.agreed[e.num] == nil {
+			continue
+		}
+		switch a := g.agreed[e.num]; {
+		case !e.urge && a.open() && a.due > c.now:
+			c.due.Set(e, a.due)
+		case !e.urge && a.open():
+			c.contribute(g, a, c.coordinator(g))
+			if a.due <= c.now { // nobody is there to be told
+				a.due = c.now + c.cfg.Resend
+				c.due.Set(e, a.due)
 			}
-			if b := a.ballot; b != nil && a.decided == nil && b.due <= c.now {
-				b.due, b.pause = c.now+b.pause, min(2*b.pause, c.cfg.ResendMax)
-				c.urge(g, a)
-			}
+		case e.urge && a.ballot != nil && a.decided == nil && a.ballot.due > c.now:
+			c.due.Set(e, a.ballot.due)
+		case e.urge && a.ballot != nil && a.decided == nil:
+			b := a.ballot
+			b.due, b.pause = c.now+b.pause, min(2*b.pause, c.cfg.ResendMax)
+			c.due.Set(e, b.due)
+			c.urge(g, a)
 		}
 	}
 }
@@ -269,8 +271,8 @@ func (c *Core) viewed(v Viewed) {
 				c.contribute(g, a, c.coordinator(g))
 			}
 		}
+		c.retire(g)
 	}
-	c.retire()
 }
 
 // removed ends everything: the others go on without this node.
@@ -282,7 +284,7 @@ func (c *Core) removed() {
 		c.used[name] = true
 		c.emit(Ended{name})
 	}
-	c.groups, c.early, c.owed = map[string]*group{}, map[string][]News{}, map[phalanx.NodeID][]*owed{}
+	c.groups, c.early, c.owed = map[string]*group{}, map[string][]News{}, map[phalanx.NodeID]map[uint64]*owed{}
 	c.invites = map[string]Invite{}
 }
 
@@ -345,13 +347,11 @@ func (c *Core) leave(g *group, ranks []int) {
 	}
 }
 
-// retire forgets groups of which nobody is left.
-func (c *Core) retire() {
-	for name, g := range c.groups {
-		if !slices.ContainsFunc(c.live(g), func(node phalanx.NodeID) bool { return g.on(node) }) {
-			delete(c.groups, name)
-			c.used[name] = true
-		}
+// retire forgets a group of which nobody is left.
+func (c *Core) retire(g *group) {
+	if c.groups[g.name] == g && !slices.ContainsFunc(c.live(g), func(node phalanx.NodeID) bool { return g.on(node) }) {
+		delete(c.groups, g.name)
+		c.used[g.name] = true
 	}
 }
 

@@ -1,8 +1,6 @@
 package group
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -10,15 +8,13 @@ import (
 
 // telling is what other nodes are to know for certain.
 type telling struct {
-	owed map[phalanx.NodeID][]*owed // to members only
+	owed map[phalanx.NodeID]map[uint64]*owed // to members only, by number
 	num  uint64
 }
 
 // owed is news that was not acknowledged yet.
 type owed struct {
-	num   uint64
 	news  News
-	due   time.Duration
 	pause time.Duration
 }
 
@@ -32,23 +28,26 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 		return
 	}
 	c.num++
-	c.owed[to] = append(c.owed[to], &owed{num: c.num, news: n, due: c.now + c.cfg.Resend, pause: 2 * c.cfg.Resend})
+	if c.owed[to] == nil {
+		c.owed[to] = map[uint64]*owed{}
+	}
+	c.owed[to][c.num] = &owed{news: n, pause: 2 * c.cfg.Resend}
+	c.due.Set(errand{to: to, num: c.num}, c.now+c.cfg.Resend)
 	c.send(to, Tell{Num: c.num, News: n})
 }
 
-func (c *Core) tellAgain() {
-	for _, to := range slices.Sorted(maps.Keys(c.owed)) {
-		for _, o := range c.owed[to] {
-			if o.due <= c.now {
-				o.due, o.pause = c.now+o.pause, min(2*o.pause, c.cfg.ResendMax)
-				c.send(to, Tell{Num: o.num, News: o.news})
-			}
-		}
+// tellAgain tells what was not acknowledged.
+func (c *Core) tellAgain(e errand) {
+	if o := c.owed[e.to][e.num]; o != nil {
+		c.due.Set(e, c.now+o.pause)
+		o.pause = min(2*o.pause, c.cfg.ResendMax)
+		c.send(e.to, Tell{Num: e.num, News: o.news})
 	}
 }
 
 func (c *Core) acked(from phalanx.NodeID, num uint64) {
-	c.owed[from] = slices.DeleteFunc(c.owed[from], func(o *owed) bool { return o.num == num })
+	delete(c.owed[from], num)
+	c.due.Cancel(errand{to: from, num: num})
 	if len(c.owed[from]) == 0 {
 		delete(c.owed, from)
 	}
@@ -85,7 +84,7 @@ func (c *Core) told(n News) bool {
 			return c.keep(n.Group, n)
 		}
 		c.leave(g, n.Ranks)
-		c.retire()
+		c.retire(g)
 	}
 	return true
 }
