@@ -55,7 +55,7 @@ func (s *service) watching(c actor.Context, m *Watch) {
 
 func (s *service) entry(label, host string) core.Entry {
 	if host == "" {
-		host = string(s.self)
+		host = s.self.Name()
 	}
 	return core.Entry{Host: host, Label: label}
 }

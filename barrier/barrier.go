@@ -96,7 +96,7 @@ type Passage struct {
 
 // Enter enters the barrier and returns when the caller goes on, or when ctx ends, or
 // after a minute if that has no deadline. The host is who enters; if it is empty, the
-// node. What is waited for are the labels, where they are used, and else the hosts. A
+// node, by its name: it counts once, also if it was started again. What is waited for are the labels, where they are used, and else the hosts. A
 // barrier fires once: who enters it after that is late.
 //
 // Entering again is the same entry. An entry of a semaphore is held by one caller at a
@@ -138,7 +138,7 @@ func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
 // do makes a call, with the callbacks that a Watch is for, and waits for its end.
 func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, host string, w *watcher) (core.Done, error) {
 	if host == "" {
-		host = string(b.node.ID())
+		host = b.node.ID().Name() // a node that starts again is no other unit
 	}
 	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: core.Entry{Host: host, Label: label}}
 	if err := invalid(c); err != nil {

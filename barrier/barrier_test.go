@@ -250,3 +250,53 @@ func TestAManagerThatPanics(t *testing.T) {
 		}
 	}
 }
+
+// A node that dies after it has entered, and is started again, counts once.
+func TestANodeThatStartsAgainCountsOnce(t *testing.T) {
+	nodes := start(t, 3)
+	cfg := barrier.Config{Max: 4}
+	last := func() *cluster.Node {
+		c := config("last", nodes[0].ControlAddr())
+		n, err := cluster.Join(within(t), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	first := last()
+	out := make(chan outcome, 4)
+	enter := func(n *cluster.Node) {
+		open(t, n, "restarted", cfg).EnterFunc(within(t), "", "", func(p barrier.Passage, err error) { out <- outcome{string(n.ID()), p, err} })
+	}
+	is := func(k int) {
+		t.Helper()
+		eventually(t, fmt.Sprint(k, " have entered"), func() bool {
+			s, err := barrier.List(within(t), nodes[1])
+			return err == nil && entered(s, "restarted") == k
+		})
+	}
+	enter(nodes[0])
+	enter(first)
+	is(2)
+	first.Close()
+	if o := <-out; o.err == nil {
+		t.Fatalf("%+v", o)
+	}
+	again := last()
+	t.Cleanup(func() { _ = again.Leave(context.Background()) })
+	enter(again)
+	enter(nodes[1])
+	is(3)
+	time.Sleep(200 * ms)
+	select {
+	case o := <-out:
+		t.Fatalf("three nodes pass a barrier of four: %+v", o)
+	default:
+	}
+	enter(nodes[2])
+	for range 4 {
+		if o := <-out; o.err != nil || o.Late {
+			t.Errorf("%+v", o)
+		}
+	}
+}
