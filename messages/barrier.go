@@ -238,7 +238,7 @@ func (f *fields) barrierConfig(m *BarrierConfig) barrier.Config {
 func fromReached(m barrier.Reached) *BarrierReached {
 	r := &BarrierReached{Key: fromKey(m.Key), Config: fromBarrierConfig(m.Config), Watch: m.Watch, Unwatch: m.Unwatch, Stamp: int64(m.Stamp)}
 	for _, q := range m.Requests {
-		r.Requests = append(r.Requests, &BarrierRequest{Entry: fromEntry(q.Entry), Attempt: q.Attempt, Release: q.Release, Holds: q.Holds, Waits: q.Waits})
+		r.Requests = append(r.Requests, &BarrierRequest{Entry: fromEntry(q.Entry), Attempt: q.Attempt, Release: q.Release, Holds: q.Holds, Waits: q.Waits, Ago: int64(q.Ago)})
 	}
 	return r
 }
@@ -246,7 +246,7 @@ func fromReached(m barrier.Reached) *BarrierReached {
 func (f *fields) reached(m *BarrierReached) barrier.Reached {
 	r := barrier.Reached{Key: f.key(m.GetKey()), Config: f.barrierConfig(m.GetConfig()), Watch: m.GetWatch(), Unwatch: m.GetUnwatch(), Stamp: time.Duration(m.GetStamp())}
 	for _, q := range m.GetRequests() {
-		r.Requests = append(r.Requests, barrier.Request{Entry: f.entry(q.GetEntry()), Attempt: q.GetAttempt(), Release: q.GetRelease(), Holds: q.GetHolds(), Waits: q.GetWaits()})
+		r.Requests = append(r.Requests, barrier.Request{Entry: f.entry(q.GetEntry()), Attempt: q.GetAttempt(), Release: q.GetRelease(), Holds: q.GetHolds(), Waits: q.GetWaits(), Ago: max(0, time.Duration(q.GetAgo()))})
 	}
 	return r
 }
@@ -291,7 +291,7 @@ func fromBarrierState(s barrier.State) *BarrierState {
 	m := &BarrierState{Now: int64(s.Now), Begun: s.Begun, Began: int64(s.Began), Units: int64(s.Units), Queue: fromEntries(s.Queue), Cause: uint32(s.Cause),
 		FiredAt: int64(s.FiredAt), Fired: int64(s.Fired), Next: int64(s.Next), Watcher: string(s.Watcher), LastAsk: s.LastAsk, AskedAt: int64(s.AskedAt), Enough: s.Enough,
 		Arrivals: int64(s.Detector.Arrivals), Arr: s.Detector.Arr, Arrvar: s.Detector.Arrvar, Open: s.Detector.Open,
-		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept)}
+		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept), Late: int64(s.Late)}
 	for _, d := range s.Adaptive.Took {
 		m.Took = append(m.Took, int64(d))
 	}
@@ -309,7 +309,7 @@ func (f *fields) barrierState(m *BarrierState) barrier.State {
 		Fired: f.number("state.fired", m.GetFired()), Next: time.Duration(m.GetNext()), Watcher: f.maybeNode("state.watcher", m.GetWatcher()), LastAsk: m.GetLastAsk(),
 		AskedAt: time.Duration(m.GetAskedAt()), Enough: m.GetEnough(),
 		Detector: barrier.Detector{Arrivals: f.number("state.arrivals", m.GetArrivals()), Arr: m.GetArr(), Arrvar: m.GetArrvar(), Open: m.GetOpen()},
-		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept())}
+		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept()), Late: time.Duration(m.GetLate())}
 	for _, d := range m.GetTook() {
 		s.Adaptive.Took = append(s.Adaptive.Took, time.Duration(d))
 	}

@@ -674,6 +674,7 @@ type BarrierRequest struct {
 	Release       bool                   `protobuf:"varint,3,opt,name=release,proto3" json:"release,omitempty"`
 	Holds         bool                   `protobuf:"varint,4,opt,name=holds,proto3" json:"holds,omitempty"`
 	Waits         bool                   `protobuf:"varint,5,opt,name=waits,proto3" json:"waits,omitempty"`
+	Ago           int64                  `protobuf:"varint,6,opt,name=ago,proto3" json:"ago,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -741,6 +742,13 @@ func (x *BarrierRequest) GetWaits() bool {
 		return x.Waits
 	}
 	return false
+}
+
+func (x *BarrierRequest) GetAgo() int64 {
+	if x != nil {
+		return x.Ago
+	}
+	return 0
 }
 
 type BarrierAnswers struct {
@@ -2069,6 +2077,7 @@ type BarrierState struct {
 	Since         int64                  `protobuf:"varint,22,opt,name=since,proto3" json:"since,omitempty"`
 	Holders       []*BarrierEntry        `protobuf:"bytes,23,rep,name=holders,proto3" json:"holders,omitempty"`
 	Swept         int64                  `protobuf:"varint,24,opt,name=swept,proto3" json:"swept,omitempty"`
+	Late          int64                  `protobuf:"varint,25,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2267,6 +2276,13 @@ func (x *BarrierState) GetHolders() []*BarrierEntry {
 func (x *BarrierState) GetSwept() int64 {
 	if x != nil {
 		return x.Swept
+	}
+	return 0
+}
+
+func (x *BarrierState) GetLate() int64 {
+	if x != nil {
+		return x.Late
 	}
 	return 0
 }
@@ -2688,13 +2704,14 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\brequests\x18\x03 \x03(\v2\x17.phalanx.BarrierRequestR\brequests\x12\x14\n" +
 	"\x05watch\x18\x04 \x01(\bR\x05watch\x12\x18\n" +
 	"\aunwatch\x18\x05 \x01(\bR\aunwatch\x12\x14\n" +
-	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"\x9d\x01\n" +
+	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"\xaf\x01\n" +
 	"\x0eBarrierRequest\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
 	"\arelease\x18\x03 \x01(\bR\arelease\x12\x14\n" +
 	"\x05holds\x18\x04 \x01(\bR\x05holds\x12\x14\n" +
-	"\x05waits\x18\x05 \x01(\bR\x05waits\"\x8f\x02\n" +
+	"\x05waits\x18\x05 \x01(\bR\x05waits\x12\x10\n" +
+	"\x03ago\x18\x06 \x01(\x03R\x03ago\"\x8f\x02\n" +
 	"\x0eBarrierAnswers\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12,\n" +
@@ -2797,7 +2814,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x03age\x18\a \x01(\x03R\x03age\"J\n" +
 	"\rBarrierForget\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\x97\x05\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xab\x05\n" +
 	"\fBarrierState\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12\x14\n" +
 	"\x05begun\x18\x02 \x01(\bR\x05begun\x12\x14\n" +
@@ -2823,7 +2840,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x04took\x18\x15 \x03(\x03R\x04took\x12\x14\n" +
 	"\x05since\x18\x16 \x01(\x03R\x05since\x12/\n" +
 	"\aholders\x18\x17 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\x12\x14\n" +
-	"\x05swept\x18\x18 \x01(\x03R\x05swept\"\xc6\x01\n" +
+	"\x05swept\x18\x18 \x01(\x03R\x05swept\x12\x12\n" +
+	"\x04late\x18\x19 \x01(\x03R\x04late\"\xc6\x01\n" +
 	"\x0fBarrierEntrance\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x18\n" +

@@ -16,6 +16,8 @@ type Barrier struct {
 	index   map[Entry]int   // of Entrances
 	units   map[string]bool // that count
 	effects []Effect
+	news    bool          // somebody has entered since the last OpAdvance
+	oldest  time.Duration // and the first of them came then
 }
 
 // New returns a barrier that nobody has entered. The Config must be valid.
@@ -41,12 +43,21 @@ func Restore(cfg Config, s State) *Barrier {
 func (b *Barrier) Config() Config { return b.cfg }
 
 // Apply makes a change, after what time has brought about until then, and returns
-// what is to be done.
+// what is to be done. Knees are looked for by OpAdvance alone: of changes that come together
+// all are made before.
 func (b *Barrier) Apply(op Op) []Effect {
 	b.effects = nil
-	b.advance(op.At)
+	b.advance(op.At, op.Kind == OpAdvance)
 	switch op.Kind {
+	case OpAdvance:
+		if b.news {
+			b.news = false
+			b.Late = min(max(b.Late, op.At-b.oldest), lateMost)
+		}
 	case OpEnter:
+		if !b.news || op.At < b.oldest {
+			b.news, b.oldest = true, op.At
+		}
 		if b.cfg.Semaphore.on() {
 			b.enterSemaphore(op)
 		} else {
@@ -72,19 +83,24 @@ func (b *Barrier) Apply(op Op) []Effect {
 }
 
 // Due returns when time alone changes something.
-func (b *Barrier) Due() (at time.Duration, ok bool) {
-	for _, f := range []func() (time.Duration, bool){b.timeoutDue, b.enoughDue, b.kneeDue, b.askDue, b.gapDue, b.batchDue, b.holderDue} {
+func (b *Barrier) Due() (at time.Duration, ok bool) { return b.due(true) }
+
+func (b *Barrier) due(knees bool) (at time.Duration, ok bool) {
+	for _, f := range []func() (time.Duration, bool){b.timeoutDue, b.enoughDue, b.askDue, b.gapDue, b.batchDue, b.holderDue} {
 		if d, some := f(); some && (!ok || d < at) {
 			at, ok = d, true
 		}
 	}
+	if d, some := b.kneeDue(); knees && some && (!ok || d < at) {
+		at, ok = d, true
+	}
 	return at, ok
 }
 
-// advance lets time pass, one thing after the other.
-func (b *Barrier) advance(to time.Duration) {
+// advance lets time pass, one thing after the other, with knees or without.
+func (b *Barrier) advance(to time.Duration, knees bool) {
 	for {
-		at, ok := b.Due()
+		at, ok := b.due(knees)
 		if !ok || at > to {
 			break
 		}
@@ -98,7 +114,7 @@ func (b *Barrier) advance(to time.Duration) {
 		case is(b.enoughDue):
 			b.Enough = true
 			b.propose(Entry{}, ByPercent)
-		case is(b.kneeDue):
+		case knees && is(b.kneeDue):
 			b.Detector.Found()
 			b.happened(Happened{What: KneeFound})
 			b.propose(Entry{}, ByKnee)

@@ -71,6 +71,7 @@ type participant struct {
 	Entry
 	turn    uint64 // the order in which they came
 	attempt uint64
+	came    time.Duration
 	stage   stage
 	calls   []uint64
 	left    uint64        // the attempt that is to be released, if it is not 0: this one, or the one before
@@ -159,7 +160,7 @@ func (c *Core) call(e Call) {
 
 func (c *Core) add(g *group, e Entry, attempt uint64) *participant {
 	c.turns++
-	p := &participant{Entry: e, turn: c.turns, attempt: attempt}
+	p := &participant{Entry: e, turn: c.turns, attempt: attempt, came: c.now}
 	g.parts[e], g.news = p, true
 	return p
 }

@@ -44,7 +44,7 @@ func (d *drive) apply(op barrier.Op) []barrier.Effect {
 // enter has host n enter at a time.
 func (d *drive) enter(n int, at time.Duration) []barrier.Effect {
 	d.until(at)
-	return d.apply(entering(n, at))
+	return append(d.apply(entering(n, at)), d.apply(barrier.Op{Kind: barrier.OpAdvance, At: at})...)
 }
 
 func host(n int) barrier.Entry { return barrier.Entry{Host: fmt.Sprintf("h%03d", n)} }

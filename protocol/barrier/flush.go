@@ -37,14 +37,14 @@ func (c *Core) newPrimaries() {
 
 // outstanding is what the primary is to know: what it has not answered, or with all
 // what it may have lost too.
-func (g *group) outstanding(all bool) (m Reached, some bool) {
+func (g *group) outstanding(all bool, now time.Duration) (m Reached, some bool) {
 	m = Reached{Key: g.key, Config: g.cfg, Watch: g.watch && (all || !g.watching), Unwatch: g.unwatch}
 	for _, p := range g.all() {
 		if p.left != 0 {
 			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.left, Release: true})
 		}
 		if p.stage == asking || p.stage == waits && all || p.stage == holds && (all || !g.answered || !p.fresh) {
-			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits})
+			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits, Ago: now - p.came})
 		}
 	}
 	return m, m.Watch || m.Unwatch || len(m.Requests) > 0
@@ -107,7 +107,7 @@ func (c *Core) ask(g *group) {
 	if !g.awaits && !g.news && !poll && !g.warn(c.now) {
 		return
 	}
-	m, some := g.outstanding(false)
+	m, some := g.outstanding(false, c.now)
 	if g.news && !g.awaits && !some && !poll {
 		g.news = false
 		return

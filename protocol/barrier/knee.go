@@ -35,9 +35,11 @@ func (d *Detector) Arrive(since time.Duration) {
 }
 
 // Threshold is how long after the first arrival the next one is expected at the
-// latest; ok is false where no knee can be found now.
+// latest; ok is false where no knee can be found now: nobody is late after those who
+// came at the same time.
 func (d *Detector) Threshold() (t time.Duration, ok bool) {
-	return time.Duration(math.Ceil(d.Arr + 4*d.Arrvar)), d.Open
+	t = time.Duration(math.Ceil(d.Arr + 4*d.Arrvar))
+	return t, d.Open && t > 0
 }
 
 // Found notes that the knee has been told: there is no other before the next arrival.

@@ -3,9 +3,11 @@ package barrier_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
@@ -101,4 +103,47 @@ func TestKneeOfSteadyArrivals(t *testing.T) {
 	if threshold, _ := d.Threshold(); !near(float64(threshold-999*7*ms), float64(77*ms)) {
 		t.Errorf("%v after the last", threshold-999*7*ms)
 	}
+}
+
+// Hosts that enter at once on two nodes are not cut in half: all of a message count before a
+// knee is looked for, and the other node's may be on its way.
+func TestNoKneeInsideAMessage(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg := barrier.Config{Max: 20, Knee: barrier.Knee{Percent: 10}}
+	others := slices.DeleteFunc(slices.Clone(c.view.Members), func(id phalanx.NodeID) bool { return id == c.managers()[0] })
+	var ids []uint64
+	for i, on := range others[:2] {
+		for k := range 5 {
+			ids = append(ids, c.enter(on, cfg, fmt.Sprint("h", i, k)))
+		}
+		c.settle()
+		c.pass(ms)
+	}
+	c.pass(time.Second)
+	for _, id := range ids {
+		c.want(id, barrier.Fire)
+	}
+}
+
+// Who enters while a backup hangs has come when it did.
+func TestEntriesAreInTimeWhileABackupHangs(t *testing.T) {
+	c := newCluster(t, 5)
+	cfg := barrier.Config{Max: 5, Timeout: 500 * ms}
+	backup, on := c.managers()[1], c.bystander()
+	ids := []uint64{c.enter(on, cfg, "first")}
+	c.settle()
+	c.lose = func(_, to phalanx.NodeID, m barrier.Message) bool { return to == backup && is[barrier.Replicate](m) }
+	for _, h := range []string{"second", "third"} {
+		c.pass(100 * ms)
+		ids = append(ids, c.enter(on, cfg, h))
+	}
+	c.pass(800 * ms)
+	late := c.enter(on, cfg, "late")
+	c.pass(10 * ms)
+	c.lose = nil
+	c.pass(3 * time.Second)
+	for _, id := range ids {
+		c.want(id, barrier.Fire)
+	}
+	c.want(late, barrier.LateFire)
 }

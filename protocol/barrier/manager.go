@@ -124,7 +124,7 @@ func (c *Core) known(to phalanx.NodeID) []Gathered {
 	}
 	for _, k := range sorted(c.groups) {
 		if c.primary(k) == to {
-			if m, some := c.groups[k].outstanding(true); some {
+			if m, some := c.groups[k].outstanding(true, c.now); some {
 				room(len(m.Requests) + len(m.Config.Expect))
 				g.Reached = append(g.Reached, m)
 			}

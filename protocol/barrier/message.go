@@ -26,9 +26,10 @@ type (
 	Request struct {
 		Entry   Entry
 		Attempt uint64
-		Release bool // it leaves
-		Holds   bool // it was told to hold the semaphore
-		Waits   bool // it was told that it is registered
+		Release bool          // it leaves
+		Holds   bool          // it was told to hold the semaphore
+		Waits   bool          // it was told that it is registered
+		Ago     time.Duration // since it came to its node
 	}
 
 	// Answers is what a primary answers to a Reached, and tells later (FIRE,

@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -75,7 +76,7 @@ func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 	}
 	for _, q := range m.Requests {
 		if _, known := r.b.index[q.Entry]; holders && q.Holds || !holders && q.Waits && !known {
-			r.pending = append(r.pending, Op{Kind: OpEnter, Entry: q.Entry, Node: from, Attempt: q.Attempt, Holds: q.Holds})
+			r.pending = append(r.pending, r.entering(c.now, from, q))
 		}
 	}
 }
@@ -85,6 +86,9 @@ func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 func (c *Core) create(m Reached) *replica {
 	// Batches of a barrier that was dropped are behind those of one that is made anew.
 	r := &replica{key: m.Key, b: New(m.Config), seq: uint64(c.now), primary: c.view.Self, began: c.now, touched: c.now, has: map[phalanx.NodeID]bool{}}
+	for _, q := range m.Requests { // it begins with the first entry
+		r.base = max(r.base, q.Ago)
+	}
 	c.put(r)
 	c.wake(r)
 	for _, k := range slices.Clone(c.named[m.Key.Name]) {
@@ -105,13 +109,23 @@ func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
 		r.pending = append(r.pending, Op{Kind: OpUnwatch, Node: from})
 	}
 	for _, q := range m.Requests {
-		op := Op{Kind: OpEnter, Entry: q.Entry, Node: from, Attempt: q.Attempt, Holds: q.Holds}
+		op := r.entering(c.now, from, q)
 		if q.Release {
 			op.Kind = OpRelease
 		}
 		r.pending = append(r.pending, op)
 	}
 	c.wake(r)
+}
+
+// entering is the change that a request asks for. Its time is that at which the entry came
+// to its node, so that neither the way nor a backup that hangs makes it later.
+func (r *replica) entering(now time.Duration, from phalanx.NodeID, q Request) Op {
+	op := Op{Kind: OpEnter, At: r.clock(now), Entry: q.Entry, Node: from, Attempt: q.Attempt, Holds: q.Holds}
+	if !r.b.cfg.Semaphore.on() {
+		op.At = max(0, op.At-q.Ago)
+	}
+	return op
 }
 
 // reply takes what a callback says.
@@ -267,8 +281,15 @@ func (c *Core) advance(r *replica) bool {
 	}
 	n := min(len(r.pending), partEntries)
 	r.flight, r.pending = r.pending[:n:n], r.pending[n:]
+	now := max(r.b.Now, r.clock(c.now))
 	for i := range r.flight {
-		r.flight[i].At = max(r.b.Now, r.clock(c.now))
+		if op := &r.flight[i]; op.Kind != OpEnter || r.b.cfg.Semaphore.on() {
+			op.At = now
+		}
+	}
+	inOrder(r.flight)
+	if !r.b.cfg.Semaphore.on() && r.flight[n-1].Kind != OpAdvance { // all are there before a knee is looked for
+		r.flight = append(r.flight, Op{Kind: OpAdvance, At: now})
 	}
 	r.lacks, r.tries = map[phalanx.NodeID]bool{}, 0
 	for _, n := range c.managers(r.key)[1:] {
@@ -280,6 +301,18 @@ func (c *Core) advance(r *replica) bool {
 	}
 	c.replicateTo(r)
 	return false
+}
+
+// inOrder puts those who enter one after the other in the order in which they came.
+func inOrder(ops []Op) {
+	for len(ops) > 0 {
+		n := slices.IndexFunc(ops, func(op Op) bool { return op.Kind != OpEnter })
+		if n < 0 {
+			n = len(ops)
+		}
+		slices.SortStableFunc(ops[:n], func(a, b Op) int { return cmp.Compare(a.At, b.At) })
+		ops = ops[min(n+1, len(ops)):]
+	}
 }
 
 func (c *Core) replicateTo(r *replica) {

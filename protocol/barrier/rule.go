@@ -14,23 +14,23 @@ func (b *Barrier) enter(op Op) {
 		e.Phase = Waiting
 		b.answer(e, Registered)
 		b.Queue = append(b.Queue, e.Entry)
-		b.advance(b.Now)
+		b.advance(b.Now, false)
 	case !isNew:
 		b.answer(e, b.standing(e))
 	case b.Cause != NotFired:
 		b.enterLate(e)
 	default:
 		b.answer(e, Registered)
-		b.count(e.Entry)
+		b.count(e.Entry, op.At)
 	}
 }
 
 // count counts an entry's unit, unless another entry of it came before.
-func (b *Barrier) count(e Entry) {
+func (b *Barrier) count(e Entry, came time.Duration) {
 	if !b.units[e.Unit()] {
 		b.units[e.Unit()] = true
 		b.Units++
-		b.Detector.Arrive(b.Now - b.Began)
+		b.Detector.Arrive(max(0, came-b.Began))
 	}
 	b.happened(Happened{What: Entered, Entry: e})
 	switch why := b.ready(); {
@@ -52,7 +52,7 @@ func (b *Barrier) enterLate(e *Entrance) {
 	case b.cfg.Throttle.on():
 		b.answer(e, Registered)
 		b.Queue = append(b.Queue, e.Entry) // a late one does not go around the throttle
-		b.advance(b.Now)
+		b.advance(b.Now, false)
 	default:
 		e.Phase, e.Passed = Through, true
 		b.answer(e, LateFire)
@@ -89,11 +89,18 @@ func (b *Barrier) enoughDue() (time.Duration, bool) {
 	return b.Began + b.cfg.MinWait, b.pending() && !b.Enough && b.cfg.Percent > 0 && b.enough(b.cfg.Percent)
 }
 
+// How much later than the next one should have come a knee is found: as much as news of it
+// may still be on its way, by what news of the others took.
+const (
+	lateTimes = 4
+	lateMost  = 50 * time.Millisecond // one that took longer was held up
+)
+
 // kneeDue is when the next one should have come, if a knee counts by then: one that
 // is found before Knee.Time counts from then on.
 func (b *Barrier) kneeDue() (time.Duration, bool) {
 	t, open := b.Detector.Threshold()
-	return max(b.Now, b.Began+max(t, b.cfg.Knee.Time)), open && b.pending() && b.cfg.Knee.on() && b.enough(b.cfg.Knee.Percent)
+	return max(b.Now, b.Began+max(t+lateTimes*b.Late, b.cfg.Knee.Time)), open && b.pending() && b.cfg.Knee.on() && b.enough(b.cfg.Knee.Percent)
 }
 
 // propose fires the barrier, or asks whether it is to fire.

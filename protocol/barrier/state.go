@@ -59,6 +59,7 @@ type State struct {
 	Enough  bool // Percent and MinWait have been met, and nothing is to be asked for that again
 
 	Detector Detector
+	Late     time.Duration // by how much news of an entry came later than the entry, at most
 	Adaptive Adaptive
 	Holders  []Entry       // of a semaphore, in the order in which they were let through
 	Swept    time.Duration // when those that had left it were forgotten
