@@ -103,8 +103,10 @@ type Passage struct {
 // time, and is released at the node that it entered at; one that enters at another
 // node takes its place.
 //
-// Who gives up has entered nevertheless; but it does not wait for a semaphore any
-// more. The error says who is absent.
+// Who gives up has not entered: its entry is withdrawn, unless the barrier has fired before;
+// then Enter succeeds. It returns a second after the end of ctx at the latest. If the
+// barrier's manager has not answered by then, the error says that the entry may count. Else
+// it says who is absent.
 func (b *Barrier) Enter(ctx context.Context, label, host string) (Passage, error) {
 	d, err := b.do(ctx, "enter", core.CallEnter, label, host, nil)
 	if err != nil {
@@ -144,6 +146,9 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 	if err := invalid(c); err != nil {
 		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
 	}
+	if err := ctx.Err(); err != nil { // nobody waits for it, and nobody enters
+		return core.Done{}, ending{cause: err, given: core.GivenUp{Withdrawn: true}}.err(op, b.key)
+	}
 	ctx, cancel := within(ctx)
 	defer cancel()
 	if at, ok := ctx.Deadline(); ok {
@@ -175,8 +180,9 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 	}
 }
 
-// answerWithin bounds how long after its deadline a call may return.
-const answerWithin = time.Second
+// answerWithin bounds how long after its deadline a call may return: the core waits for half
+// of it to hear what has become of an entry.
+const answerWithin = 2 * time.Second
 
 // defaultDeadline is that of calls whose context has none.
 const defaultDeadline = time.Minute
@@ -206,7 +212,11 @@ func (e ending) err(op string, k core.Key) error {
 		if errors.Is(e.cause, context.Canceled) {
 			kind = phalanx.ErrCanceled
 		}
-		f := failure(op, k, kind, e.waited())
+		why := e.waited()
+		if op == "enter" && e.doubtful() {
+			why = fmt.Errorf("%w; the entry may still count", why)
+		}
+		f := failure(op, k, kind, why)
 		if e.given.Primary != "" && !e.given.Heard {
 			f.Node = e.given.Primary
 		}
@@ -222,6 +232,9 @@ func (e ending) err(op string, k core.Key) error {
 	}
 	return nil
 }
+
+// doubtful reports whether it is not known that an entry that was given up does not count.
+func (e ending) doubtful() bool { return !e.given.Withdrawn && e.given.Frees == 0 }
 
 // waited says what a call that was given up has waited for.
 func (e ending) waited() error {

@@ -300,3 +300,35 @@ func TestANodeThatStartsAgainCountsOnce(t *testing.T) {
 		}
 	}
 }
+
+// Whose context ends has not entered: a strict barrier of three goes on waiting, and can be
+// entered with another Config once nobody waits.
+func TestWhoGivesUpHasNotEntered(t *testing.T) {
+	nodes := start(t, 3)
+	cfg := barrier.Config{Max: 3}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	_, err := open(t, nodes[0], "withdrawn", cfg).Enter(ended, "", "")
+	is(t, err, phalanx.ErrCanceled)
+	out := enter(t, within(t), nodes[1:], "withdrawn", cfg, "a", "b")
+	eventually(t, "two have entered", func() bool { s, err := barrier.List(within(t), nodes[0]); return err == nil && entered(s, "withdrawn") == 2 })
+	ctx, cancel := context.WithTimeout(context.Background(), 300*ms)
+	defer cancel()
+	for _, o := range []outcome{<-enter(t, ctx, nodes[1:], "alone", cfg, "a")} {
+		is(t, o.err, phalanx.ErrDeadline)
+		if strings.Contains(o.err.Error(), "may still count") {
+			t.Error(o.err)
+		}
+	}
+	select {
+	case o := <-out:
+		t.Fatalf("%+v", o)
+	default:
+	}
+	two := barrier.Config{Max: 2}
+	for _, o := range []<-chan outcome{enter(t, within(t), nodes, "alone", two, "b", "c"), enter(t, within(t), nodes, "withdrawn", cfg, "c")} {
+		if o := <-o; o.err != nil || o.Late {
+			t.Errorf("%+v", o)
+		}
+	}
+}

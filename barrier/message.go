@@ -106,6 +106,7 @@ type (
 		taken   atomic.Bool // by its end, or by a caller that has gone
 		id      uint64
 		timer   *time.Timer
+		why     error // it was given up
 	}
 	givenUp struct {
 		*asked

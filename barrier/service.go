@@ -110,7 +110,11 @@ func (s *service) start(c actor.Context) {
 	for h, by := range s.open.freed {
 		again = append(again, core.Call{Kind: core.CallFree, Key: h.key, Config: by.cfg, Entry: h.entry, Attempt: by.n})
 	}
-	for _, a := range s.open.calls {
+	for id, a := range s.open.calls {
+		if a.why != nil { // what was to become of it is not known any more
+			s.finish(c, id, ending{cause: a.why})
+			continue
+		}
 		again = append(again, a.call)
 	}
 	for _, call := range again {
@@ -183,19 +187,23 @@ func (s *service) giveUp(c actor.Context, g *givenUp) {
 	if s.open.calls[g.id] != g.asked {
 		return
 	}
-	out := s.core.Step(s.node.Now(), core.GiveUp{ID: g.id})
-	for i, o := range out {
-		if e, ok := o.(core.GivenUp); ok && e.ID == g.id {
-			if e.Frees != 0 {
-				s.open.freed[hold{g.call.Key, g.call.Entry}] = attempt{g.call.Config, e.Frees}
-			}
-			s.finish(c, g.id, ending{given: e, cause: g.cause})
-			out = append(out[:i:i], out[i+1:]...)
-			break
-		}
+	g.why = g.cause
+	s.step(c, core.GiveUp{ID: g.id})
+	if !s.core.Waits(g.id) { // or the core did not know it
+		s.finish(c, g.id, ending{cause: g.cause})
 	}
-	s.carryOut(c, out)
-	s.finish(c, g.id, ending{cause: g.cause}) // if the core did not know it
+}
+
+// given ends a call that was given up.
+func (s *service) given(c actor.Context, o core.GivenUp) {
+	a := s.open.calls[o.ID]
+	if a == nil {
+		return
+	}
+	if o.Frees != 0 {
+		s.open.freed[hold{a.call.Key, a.call.Entry}] = attempt{a.call.Config, o.Frees}
+	}
+	s.finish(c, o.ID, ending{given: o, cause: a.why})
 }
 
 // finish ends a call. Its caller is told before the core goes on: a panic there does
@@ -247,6 +255,8 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 			}
 		case core.Done:
 			s.finish(c, o.ID, ending{done: o})
+		case core.GivenUp:
+			s.given(c, o)
 		case core.Callback:
 			s.callback(c, o)
 		case core.Notice:

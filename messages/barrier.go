@@ -236,7 +236,10 @@ func (f *fields) barrierConfig(m *BarrierConfig) barrier.Config {
 }
 
 func fromReached(m barrier.Reached) *BarrierReached {
-	r := &BarrierReached{Key: fromKey(m.Key), Config: fromBarrierConfig(m.Config), Watch: m.Watch, Unwatch: m.Unwatch, Stamp: int64(m.Stamp)}
+	r := &BarrierReached{Key: fromKey(m.Key), Watch: m.Watch, Unwatch: m.Unwatch, Stamp: int64(m.Stamp)}
+	if !m.Config.None() {
+		r.Config = fromBarrierConfig(m.Config)
+	}
 	for _, q := range m.Requests {
 		r.Requests = append(r.Requests, &BarrierRequest{Entry: fromEntry(q.Entry), Attempt: q.Attempt, Release: q.Release, Holds: q.Holds, Waits: q.Waits, Ago: int64(q.Ago)})
 	}
@@ -244,7 +247,11 @@ func fromReached(m barrier.Reached) *BarrierReached {
 }
 
 func (f *fields) reached(m *BarrierReached) barrier.Reached {
-	r := barrier.Reached{Key: f.key(m.GetKey()), Config: f.barrierConfig(m.GetConfig()), Watch: m.GetWatch(), Unwatch: m.GetUnwatch(), Stamp: time.Duration(m.GetStamp())}
+	r := barrier.Reached{Key: f.key(m.GetKey()), Watch: m.GetWatch(), Unwatch: m.GetUnwatch(), Stamp: time.Duration(m.GetStamp())}
+	withdraws := !r.Watch && !r.Unwatch && !slices.ContainsFunc(m.GetRequests(), func(q *BarrierRequest) bool { return !q.GetRelease() })
+	if m.GetConfig() != nil || !withdraws { // who only withdraws may not know it
+		r.Config = f.barrierConfig(m.GetConfig())
+	}
 	for _, q := range m.GetRequests() {
 		r.Requests = append(r.Requests, barrier.Request{Entry: f.entry(q.GetEntry()), Attempt: q.GetAttempt(), Release: q.GetRelease(), Holds: q.GetHolds(), Waits: q.GetWaits(), Ago: max(0, time.Duration(q.GetAgo()))})
 	}
@@ -355,7 +362,7 @@ func BarriersSeenFromProto(m *BarrierLooked) ([]barrier.Seen, error) {
 func fromEntrances(all []barrier.Entrance) []*BarrierEntrance {
 	var out []*BarrierEntrance
 	for _, e := range all {
-		out = append(out, &BarrierEntrance{Entry: fromEntry(e.Entry), Nodes: fromStrings(e.Nodes), Attempt: e.Attempt, Phase: uint32(e.Phase), Late: e.Late, Passed: e.Passed, Since: int64(e.Since)})
+		out = append(out, &BarrierEntrance{Entry: fromEntry(e.Entry), Nodes: fromStrings(e.Nodes), Tries: e.Tries, Attempt: e.Attempt, Phase: uint32(e.Phase), Late: e.Late, Passed: e.Passed, Since: int64(e.Since)})
 	}
 	return out
 }
@@ -363,8 +370,11 @@ func fromEntrances(all []barrier.Entrance) []*BarrierEntrance {
 func (f *fields) entrances(all []*BarrierEntrance) []barrier.Entrance {
 	var out []barrier.Entrance
 	for _, e := range all {
-		out = append(out, barrier.Entrance{Entry: f.entry(e.GetEntry()), Nodes: f.nodes("entrance.nodes", e.GetNodes()), Attempt: e.GetAttempt(),
-			Phase: small(f, "entrance.phase", e.GetPhase(), barrier.Expired), Late: e.GetLate(), Passed: e.GetPassed(), Since: time.Duration(e.GetSince())})
+		if len(e.GetTries()) != len(e.GetNodes()) {
+			f.bad("entrance.tries", "%d attempts of %d nodes", len(e.GetTries()), len(e.GetNodes()))
+		}
+		out = append(out, barrier.Entrance{Entry: f.entry(e.GetEntry()), Nodes: f.nodes("entrance.nodes", e.GetNodes()), Tries: e.GetTries(), Attempt: e.GetAttempt(),
+			Phase: small(f, "entrance.phase", e.GetPhase(), barrier.Withdrawn), Late: e.GetLate(), Passed: e.GetPassed(), Since: time.Duration(e.GetSince())})
 	}
 	return out
 }

@@ -2296,6 +2296,7 @@ type BarrierEntrance struct {
 	Late          bool                   `protobuf:"varint,5,opt,name=late,proto3" json:"late,omitempty"`
 	Since         int64                  `protobuf:"varint,6,opt,name=since,proto3" json:"since,omitempty"`
 	Passed        bool                   `protobuf:"varint,7,opt,name=passed,proto3" json:"passed,omitempty"`
+	Tries         []uint64               `protobuf:"varint,8,rep,packed,name=tries,proto3" json:"tries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2377,6 +2378,13 @@ func (x *BarrierEntrance) GetPassed() bool {
 		return x.Passed
 	}
 	return false
+}
+
+func (x *BarrierEntrance) GetTries() []uint64 {
+	if x != nil {
+		return x.Tries
+	}
+	return nil
 }
 
 type BarrierAsking struct {
@@ -2841,7 +2849,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05since\x18\x16 \x01(\x03R\x05since\x12/\n" +
 	"\aholders\x18\x17 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\x12\x14\n" +
 	"\x05swept\x18\x18 \x01(\x03R\x05swept\x12\x12\n" +
-	"\x04late\x18\x19 \x01(\x03R\x04late\"\xc6\x01\n" +
+	"\x04late\x18\x19 \x01(\x03R\x04late\"\xdc\x01\n" +
 	"\x0fBarrierEntrance\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x18\n" +
@@ -2849,7 +2857,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05phase\x18\x04 \x01(\rR\x05phase\x12\x12\n" +
 	"\x04late\x18\x05 \x01(\bR\x04late\x12\x14\n" +
 	"\x05since\x18\x06 \x01(\x03R\x05since\x12\x16\n" +
-	"\x06passed\x18\a \x01(\bR\x06passed\"N\n" +
+	"\x06passed\x18\a \x01(\bR\x06passed\x12\x14\n" +
+	"\x05tries\x18\b \x03(\x04R\x05tries\"N\n" +
 	"\rBarrierAsking\x12+\n" +
 	"\x05asked\x18\x01 \x01(\v2\x15.phalanx.BarrierAskedR\x05asked\x12\x10\n" +
 	"\x03due\x18\x02 \x01(\x03R\x03due\"\r\n" +

@@ -26,7 +26,7 @@ var (
 	aReached   = barrier.Reached{Key: aKey, Config: aConfig, Requests: []barrier.Request{{Entry: anEntry, Attempt: 1, Release: true, Holds: true, Waits: true, Ago: 4}}, Watch: true, Unwatch: true, Stamp: 3}
 	aHappened  = barrier.Happened{What: barrier.HolderExpired, Entry: anEntry, Cause: barrier.ByMax, N: 1, Max: 2, Absent: []string{"a"}, Lost: []string{"l"}, After: 3, Missing: 4}
 	aState     = barrier.State{Now: 1, Begun: true, Began: 2, Units: 3, Queue: []barrier.Entry{anEntry}, Cause: barrier.ByTimeout, FiredAt: 4, Fired: 5, Next: 6, Watcher: "w#1",
-		Entrances: []barrier.Entrance{{Entry: anEntry, Nodes: []phalanx.NodeID{"n#1"}, Attempt: 7, Phase: barrier.Expired, Late: true, Passed: true, Since: 8}},
+		Entrances: []barrier.Entrance{{Entry: anEntry, Nodes: []phalanx.NodeID{"n#1"}, Tries: []uint64{6}, Attempt: 7, Phase: barrier.Expired, Late: true, Passed: true, Since: 8}},
 		Asks:      []barrier.Asking{{Asked: anAsked, Due: 9}}, LastAsk: 10, AskedAt: 11, Enough: true, Detector: barrier.Detector{Arrivals: 12, Arr: 1.5, Arrvar: 2.5, Open: true},
 		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}, Swept: 16, Late: 77}
 	letters = []barrier.Message{

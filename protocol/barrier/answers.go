@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"slices"
 	"time"
 )
 
@@ -12,6 +13,9 @@ func (c *Core) heeds(g *group, term uint64) bool {
 // answered takes what the primary says.
 func (c *Core) answered(m Answers) {
 	g := c.groups[m.Key]
+	if m.Term >= c.fence {
+		c.disown(g, m)
+	}
 	if !c.heeds(g, m.Term) {
 		return
 	}
@@ -53,11 +57,46 @@ func (c *Core) answered(m Answers) {
 	}
 }
 
+// disown withdraws what nobody here has asked for: a late copy may have entered again.
+func (c *Core) disown(g *group, m Answers) {
+	r := Reached{Key: m.Key, Stamp: c.now}
+	for _, a := range m.List {
+		if a.Verdict == Registered && (g == nil || g.parts[a.Entry] == nil) {
+			r.Requests = append(r.Requests, Request{Entry: a.Entry, Attempt: a.Attempt, Release: true})
+		}
+	}
+	if to := c.primary(m.Key); len(r.Requests) > 0 && to != "" {
+		c.send(to, r)
+	}
+}
+
+// withdrawn is what the primary says to a participant that withdraws, or has and enters
+// again. It reports whether there is more to be told.
+func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
+	switch {
+	case a.Verdict == Fire || a.Verdict == LateFire || a.Verdict == Behind:
+		c.finish(g, p, a.Verdict)
+		return false
+	case a.Verdict != Released || a.Attempt < p.left:
+		return true
+	}
+	c.gaveUp(p, true)
+	p.left = 0
+	if p.stage == releasing {
+		delete(g.parts, p.Entry)
+	}
+	return false
+}
+
 // tell is what the primary says to one participant. Of an earlier attempt it says
 // nothing to a later one, if the barrier is a semaphore.
 func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	semaphore := g.cfg.Semaphore.on()
-	if over := a.Verdict == Released || a.Verdict == TimedOut; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
+	if !semaphore {
+		if p.left != 0 && !c.withdrawn(g, p, a) || a.Verdict == Released && a.Attempt < p.attempt {
+			return
+		}
+	} else if over := a.Verdict == Released || a.Verdict == TimedOut; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
 		p.left = 0
 		c.emit(Freed{Key: g.key, Entry: p.Entry})
 		for _, id := range p.exits {
@@ -87,9 +126,6 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	case Registered:
 		if p.stage == asking {
 			p.stage = waits
-			if len(p.calls) == 0 && !semaphore {
-				delete(g.parts, p.Entry)
-			}
 		}
 	case Fire:
 		if !semaphore {
@@ -106,7 +142,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 		}
 		// It held the semaphore, or its node was taken for gone, and it was not told: it
 		// tries again.
-		c.attempt++
+		c.attempt = max(c.attempt, a.Attempt) + 1
 		p.attempt, p.stage = c.attempt, asking
 	}
 }
@@ -162,11 +198,11 @@ func (c *Core) lost(g *group, p *participant) {
 
 // done answers a participant's calls.
 func (c *Core) done(g *group, p *participant, v Verdict) {
-	for _, id := range p.calls {
+	for _, id := range append(p.calls, p.leaving...) {
 		delete(c.waiters, id)
 		c.emit(Done{ID: id, Verdict: v, Last: g.last, Term: g.term, Attempt: p.attempt})
 	}
-	p.calls, p.due = nil, 0
+	p.calls, p.leaving, p.due = nil, nil, 0
 }
 
 func (c *Core) finish(g *group, p *participant, v Verdict) {
@@ -181,7 +217,7 @@ func (c *Core) mismatch(g *group, m Answers) {
 		c.emit(Done{ID: id, Verdict: Mismatch, Field: m.Field, Last: m.Standing, Term: m.Term})
 	}
 	for _, p := range g.all() {
-		for _, id := range append(p.calls, p.exits...) {
+		for _, id := range slices.Concat(p.calls, p.exits, p.leaving) {
 			end(id)
 		}
 	}

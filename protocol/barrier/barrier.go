@@ -32,7 +32,7 @@ func Restore(cfg Config, s State) *Barrier {
 	b := &Barrier{cfg: cfg, State: s, index: map[Entry]int{}, units: map[string]bool{}}
 	for i, e := range s.Entrances {
 		b.index[e.Entry] = i
-		if !e.Late && !cfg.Semaphore.on() {
+		if !e.Late && e.Phase != Withdrawn && !cfg.Semaphore.on() {
 			b.units[e.Unit()] = true
 		}
 	}
@@ -64,7 +64,11 @@ func (b *Barrier) Apply(op Op) []Effect {
 			b.enter(op)
 		}
 	case OpRelease:
-		b.release(op)
+		if b.cfg.Semaphore.on() {
+			b.release(op)
+		} else {
+			b.withdraw(op)
+		}
 	case OpWatch:
 		b.watch(op.Node)
 	case OpUnwatch:
@@ -76,9 +80,7 @@ func (b *Barrier) Apply(op Op) []Effect {
 	case OpGone:
 		b.gone(op.Node)
 	}
-	if b.cfg.Semaphore.on() {
-		b.sweep()
-	}
+	b.sweep()
 	return b.effects
 }
 
@@ -153,7 +155,7 @@ func (b *Barrier) standing(e *Entrance) Verdict {
 		return Fire
 	case TurnedOut:
 		return Behind
-	case Left:
+	case Left, Withdrawn:
 		return Released
 	case Expired:
 		return TimedOut
@@ -179,9 +181,7 @@ func (b *Barrier) find(op Op) (e *Entrance, isNew bool) {
 		b.Entrances = append(b.Entrances, Entrance{Entry: op.Entry, Attempt: op.Attempt, Since: b.Now})
 	}
 	e = &b.Entrances[i]
-	if !slices.Contains(e.Nodes, op.Node) {
-		e.Nodes = append(e.Nodes, op.Node)
-	}
+	e.came(op.Node, op.Attempt)
 	if !b.Begun {
 		b.Begun, b.Began = true, b.Now
 	}

@@ -54,7 +54,7 @@ func (b *Barrier) gapDue() (time.Duration, bool) {
 func (b *Barrier) unanswered() {
 	a := b.Asks[0]
 	b.Asks = slices.Delete(b.Asks, 0, 1)
-	b.decide(a.Asked, a.Would, a.Suggest)
+	b.decide(a.Asked, a.Would && (a.Releasing || a.Knee || b.ready() != NotFired), a.Suggest) // some may have withdrawn since
 }
 
 func (b *Barrier) verdict(op Op) {
@@ -78,10 +78,11 @@ func (b *Barrier) decide(a Asked, yes bool, n int) {
 		return
 	}
 	why := ByCallback
-	if a.Would {
-		if why = b.ready(); why == NotFired {
-			why = ByKnee
-		}
+	switch {
+	case a.Knee && b.ready() == NotFired:
+		why = ByKnee
+	case a.Would && b.ready() != NotFired:
+		why = b.ready()
 	}
 	b.fire(why)
 }

@@ -33,8 +33,9 @@ type Call struct {
 	Attempt uint64
 }
 
-// GiveUp ends a call. Who waited for a semaphore does not any more; who has entered
-// another barrier stays there.
+// GiveUp ends a call. Who waited for a semaphore does not any more. Who has entered another
+// barrier withdraws, and hears what comes of that: GivenUp, or Done if the barrier had fired.
+// A second GiveUp does not wait for it.
 type GiveUp struct{ ID uint64 }
 
 // Replied is what a callback has said to a Callback.
@@ -69,6 +70,9 @@ type (
 		Heard   bool // the primary has answered, and not let it through
 		Last    Standing
 		Frees   uint64 // the attempt that is now taken back from a semaphore; 0: none
+		// Withdrawn says that it has not entered: the barrier had not fired, and does not
+		// count it.
+		Withdrawn bool
 	}
 
 	// Callback asks the application.

@@ -82,6 +82,9 @@ type Semaphore struct {
 	Ask      bool          // whether a callback says how many come after one that releases
 }
 
+// None reports whether there is no configuration.
+func (c Config) None() bool { return c.Max == 0 && !c.Semaphore.on() }
+
 func (s Semaphore) on() bool { return s != Semaphore{} }
 
 // What is accepted from applications and from the wire.

@@ -46,6 +46,7 @@ type group struct {
 	news     bool          // there may be something to be sent
 	untilAt  time.Duration // when the first of those who hold the semaphore does not any more; 0: never
 	warnAt   time.Duration // when the time of one who waits is almost over; 0: never
+	leaveAt  time.Duration // when the first of those who withdraw waits no more for the answer; 0: never
 	sent     time.Duration
 	awaits   bool // an answer to what was sent
 	tries    int  // since the last answer
@@ -64,7 +65,7 @@ const (
 	asking    stage = iota // has no answer
 	waits                  // is registered
 	holds                  // the semaphore
-	releasing              // the semaphore, or gives up waiting for it
+	releasing              // the semaphore, or gives up waiting for it, or withdraws
 )
 
 type participant struct {
@@ -76,6 +77,10 @@ type participant struct {
 	calls   []uint64
 	left    uint64        // the attempt that is to be released, if it is not 0: this one, or the one before
 	exits   []uint64      // calls that wait for that
+	leaving []uint64      // and calls that were given up, and withdraw
+	leaveBy time.Duration // then these are told that it is not known whether they count
+	gave    GivenUp       // what was known when the last of them was given up
+	told    bool          // another node may have heard of it
 	until   time.Duration // then it does not hold the semaphore any more, whatever is heard; 0: for ever
 	fresh   bool          // until is as late as it can be
 	due     time.Duration // of the first call; 0: none
@@ -201,19 +206,70 @@ func (c *Core) giveUp(id uint64) {
 	g, p := w.g, w.p
 	c.stir(g)
 	given := GivenUp{ID: id, Primary: c.primary(g.key), Heard: g.answered && p != nil && slices.Contains(p.calls, id), Last: g.last}
-	defer func() { c.emit(given) }()
+	tell := true
+	defer func() {
+		if tell {
+			c.emit(given)
+		}
+	}()
 	if p == nil {
 		g.watches = slices.DeleteFunc(g.watches, func(c uint64) bool { return c == id })
 		return
 	}
 	gone := func(c uint64) bool { return c == id }
-	p.calls, p.exits = slices.DeleteFunc(p.calls, gone), slices.DeleteFunc(p.exits, gone)
+	p.calls, p.exits, p.leaving = slices.DeleteFunc(p.calls, gone), slices.DeleteFunc(p.exits, gone), slices.DeleteFunc(p.leaving, gone)
 	switch {
 	case len(p.calls) > 0 || p.stage == releasing || p.stage == holds: // others wait; or it goes on
 	case g.cfg.Semaphore.on():
 		p.stage, p.left, g.news = releasing, p.attempt, true // it waits no more, and holds nothing that it does not know of
 		given.Frees = p.attempt
-	case p.stage == waits:
+	case !p.told:
+		given.Withdrawn = true
 		delete(g.parts, p.Entry)
-	} // else it is not known to have entered, and enters nevertheless
+	default: // what comes of it is told when it is known
+		p.stage, p.left, g.news, tell = releasing, p.attempt, true, false
+		p.leaving = append(p.leaving, id)
+		p.leaveBy, p.gave = c.now+withdrawWithin, given
+		if g.leaveAt == 0 {
+			g.leaveAt = p.leaveBy
+		}
+		c.waiters[id] = w
+	}
+}
+
+// withdrawWithin is how long one who withdraws waits to hear whether the barrier had fired.
+const withdrawWithin = time.Second
+
+// leave ends the calls of those who have waited for that long enough. The withdrawing goes on.
+func (c *Core) leave(g *group) {
+	if g.leaveAt == 0 || c.now < g.leaveAt {
+		return
+	}
+	g.leaveAt = 0
+	for _, p := range g.all() {
+		switch {
+		case len(p.leaving) == 0:
+		case c.now >= p.leaveBy:
+			c.gaveUp(p, false)
+		case g.leaveAt == 0 || p.leaveBy < g.leaveAt:
+			g.leaveAt = p.leaveBy
+		}
+	}
+}
+
+// gaveUp ends the calls of one who withdraws, or has.
+func (c *Core) gaveUp(p *participant, withdrawn bool) {
+	for _, id := range p.leaving {
+		delete(c.waiters, id)
+		given := p.gave
+		given.ID, given.Withdrawn = id, withdrawn
+		c.emit(given)
+	}
+	p.leaving = nil
+}
+
+// Waits reports whether a call has not ended.
+func (c *Core) Waits(id uint64) bool {
+	_, ok := c.waiters[id]
+	return ok || c.queries[id] != nil
 }

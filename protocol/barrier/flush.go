@@ -44,6 +44,7 @@ func (g *group) outstanding(all bool, now time.Duration) (m Reached, some bool) 
 			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.left, Release: true})
 		}
 		if p.stage == asking || p.stage == waits && all || p.stage == holds && (all || !g.answered || !p.fresh) {
+			p.told = true
 			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits, Ago: now - p.came})
 		}
 	}
@@ -95,6 +96,7 @@ const window = 256
 // ask sends what is to be asked of g.
 func (c *Core) ask(g *group) {
 	c.expire(g)
+	c.leave(g)
 	if len(g.parts) == 0 && !g.watch && !g.unwatch {
 		c.end(g)
 		return
@@ -191,6 +193,9 @@ func (c *Core) askAt(g *group) (at time.Duration, ok bool) {
 	}
 	if g.untilAt > 0 {
 		least(g.untilAt)
+	}
+	if g.leaveAt > 0 {
+		least(g.leaveAt)
 	}
 	switch {
 	case c.primary(g.key) == "" || g.held:

@@ -23,6 +23,7 @@ type clusterOf struct {
 	lose  func(from, to phalanx.NodeID, m barrier.Message) bool
 	done  map[uint64]barrier.Done
 	said  map[phalanx.NodeID][]barrier.Output // besides messages and what is done
+	given []barrier.GivenUp
 	ids   uint64
 }
 
@@ -76,6 +77,9 @@ func (c *clusterOf) step(id phalanx.NodeID, e barrier.Event) {
 			}
 		case barrier.Done:
 			c.done[o.ID] = o
+		case barrier.GivenUp:
+			c.given = append(c.given, o)
+			c.said[id] = append(c.said[id], o)
 		default:
 			c.said[id] = append(c.said[id], o)
 		}

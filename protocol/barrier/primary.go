@@ -22,6 +22,12 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 	r := c.replicas[m.Key]
 	asks := len(m.Requests) == 0 && !m.Watch && !m.Unwatch // how it stands
+	if m.Config.None() {                                   // it withdraws what it does not know of
+		if r != nil {
+			c.request(r, from, m)
+		}
+		return
+	}
 	switch {
 	case r != nil:
 	case asks:
@@ -33,7 +39,12 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	default:
 		r = c.create(m)
 	}
-	if field, same := r.b.cfg.Equal(m.Config); !same {
+	field, same := r.b.cfg.Equal(m.Config)
+	if !same && !asks && r.b.empty() && r.flight == nil && len(r.pending) == 0 {
+		r.renew(m.Config)
+		same = true
+	}
+	if !same {
 		c.send(from, Answers{Key: m.Key, Term: c.term, Field: field, Standing: c.standing(r), Stamp: m.Stamp})
 		return
 	}
@@ -46,6 +57,18 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		return
 	}
 	c.request(r, from, m)
+}
+
+// renew makes another barrier of one without entries. What was withdrawn stays so.
+func (r *replica) renew(cfg Config) {
+	s := State{Now: r.b.Now, Entrances: r.b.Entrances}
+	s.Adaptive.Level = cfg.Semaphore.Count
+	for i := range s.Entrances {
+		if cfg.Semaphore.on() {
+			s.Entrances[i].Phase = Left
+		}
+	}
+	r.b, r.has = Restore(cfg, s), map[phalanx.NodeID]bool{}
 }
 
 // tooLate answers who comes to a generation that is over and forgotten.
@@ -433,6 +456,9 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	}
 	if c.waiting != nil {
 		least(c.asked + c.again(c.asks-1))
+	}
+	if len(c.emptied) > 0 {
+		least(c.emptied[0].at + restFor + 1)
 	}
 	if len(c.resting) > 0 {
 		least(c.resting[0].at + c.cfg.Linger + 1)

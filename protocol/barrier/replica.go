@@ -53,6 +53,7 @@ type shelf struct {
 	woken       []*replica         // of them, those of which there may be something to be done now
 	replicasDue agenda.Agenda[Key] // and when the others are looked at
 	resting     []rest             // those that are over, longest first
+	emptied     []rest             // and those of which all have withdrawn
 	resters     int                // entries of these
 	remember    int                // how many of them there may be: with more, the barriers that have been over for longest are forgotten
 	forgot      map[string]uint64  // by name: the generation before which all are over, and some forgotten
@@ -123,12 +124,23 @@ func (s *shelf) lie(r *replica, now time.Duration) {
 	s.replicasDue.Cancel(r.key)
 	r.rests = max(1, len(r.b.Entrances))
 	s.resters += r.rests
+	if r.b.empty() {
+		s.emptied = append(s.emptied, rest{r.key, now})
+		return
+	}
 	s.resting = append(s.resting, rest{r.key, now})
 }
 
 // forgotten returns the next barrier that was over for so long, or that there is no
 // more room to remember, if there is one.
 func (s *shelf) forgotten(now, linger time.Duration) *replica {
+	for len(s.emptied) > 0 && now-s.emptied[0].at > restFor {
+		first := s.emptied[0]
+		s.emptied = s.emptied[1:]
+		if r := s.replicas[first.key]; r != nil && r.rests > 0 && r.touched <= first.at {
+			return r
+		}
+	}
 	for len(s.resting) > 0 {
 		first := s.resting[0]
 		if now-first.at <= linger && (s.resters <= s.remember || now-first.at <= restFor) {

@@ -3,10 +3,16 @@ package barrier
 import (
 	"slices"
 	"time"
+
+	"github.com/phalanx-go/phalanx"
 )
 
 // enter takes an entry of a barrier that fires once.
 func (b *Barrier) enter(op Op) {
+	if i, ok := b.index[op.Entry]; ok && b.Entrances[i].Phase == Withdrawn {
+		b.enterAgain(&b.Entrances[i], op)
+		return
+	}
 	e, isNew := b.find(op)
 	e.Attempt = max(e.Attempt, op.Attempt)
 	switch {
@@ -24,6 +30,72 @@ func (b *Barrier) enter(op Op) {
 		b.count(e.Entry, op.At)
 	}
 }
+
+// enterAgain takes an entry that was withdrawn. A late copy of what was withdrawn is none.
+func (b *Barrier) enterAgain(e *Entrance, op Op) {
+	if op.Attempt <= e.Attempt {
+		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: e.Entry, Attempt: e.Attempt, Verdict: Released})
+		return
+	}
+	i := b.index[e.Entry]
+	b.Entrances = slices.Delete(b.Entrances, i, i+1)
+	b.reindex()
+	b.enter(op)
+}
+
+// withdraw takes an entry back whose caller at a node does not wait any more. It counts no
+// more if nobody else waits with it, and goes on counting once the barrier has fired.
+func (b *Barrier) withdraw(op Op) {
+	i, known := b.index[op.Entry]
+	if known && (b.Entrances[i].Phase != Waiting || b.Cause != NotFired) {
+		e := &b.Entrances[i]
+		if e.Phase == Waiting { // for its turn
+			e.Phase, e.Since = Left, b.Now
+			b.unqueue(e.Entry)
+		}
+		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: e.Entry, Attempt: max(op.Attempt, e.Attempt), Verdict: b.standing(e)})
+		return
+	}
+	if !known { // it was overtaken, and does not enter later
+		b.index[op.Entry] = len(b.Entrances)
+		b.Entrances = append(b.Entrances, Entrance{Entry: op.Entry, Attempt: op.Attempt, Phase: Withdrawn, Since: b.Now})
+	} else if e := &b.Entrances[i]; !e.later(op) { // and has not entered again
+		e.Attempt = max(e.Attempt, op.Attempt)
+		was := len(e.Nodes)
+		if e.went(op.Node); was > 0 && len(e.Nodes) == 0 {
+			e.Phase, e.Since = Withdrawn, b.Now
+			b.uncount(e.Unit())
+		}
+	}
+	b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: Released})
+}
+
+// later reports whether a later attempt of the node has come than op's.
+func (e *Entrance) later(op Op) bool {
+	i := slices.Index(e.Nodes, op.Node)
+	return i >= 0 && e.Tries[i] > op.Attempt
+}
+
+// uncount takes a unit back, unless another entry of it is there. A barrier without any
+// begins anew with the next one.
+func (b *Barrier) uncount(unit string) {
+	empty := true
+	for _, e := range b.Entrances {
+		if e.Phase == Waiting && e.Unit() == unit {
+			return
+		}
+		empty = empty && e.Phase != Waiting
+	}
+	delete(b.units, unit)
+	b.Units--
+	b.Enough = b.Enough && b.enough(b.cfg.Percent)
+	if empty {
+		b.Begun, b.Began, b.Units, b.Enough, b.Asks, b.AskedAt, b.Detector, b.Late = false, 0, 0, false, nil, 0, Detector{}, 0
+	}
+}
+
+// empty reports whether nobody has entered a barrier, or all have withdrawn.
+func (b *Barrier) empty() bool { return b.Cause == NotFired && !b.Begun && !b.cfg.Semaphore.on() }
 
 // count counts an entry's unit, unless another entry of it came before.
 func (b *Barrier) count(e Entry, came time.Duration) {
@@ -122,6 +194,9 @@ func (b *Barrier) fire(why Cause) {
 	var lost []string
 	for i := range b.Entrances {
 		e := &b.Entrances[i]
+		if e.Phase == Withdrawn {
+			continue
+		}
 		if len(e.Nodes) == 0 {
 			lost = append(lost, e.Unit())
 		}
@@ -137,7 +212,9 @@ func (b *Barrier) fire(why Cause) {
 		return
 	}
 	for i := range b.Entrances {
-		b.answer(&b.Entrances[i], Fire)
+		if e := &b.Entrances[i]; e.Phase != Withdrawn {
+			b.answer(e, Fire)
+		}
 	}
 }
 

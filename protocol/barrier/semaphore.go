@@ -73,9 +73,6 @@ func (b *Barrier) unqueue(e Entry) {
 // more. One whose time had run out frees nothing. One that has not come, because it
 // was overtaken, is not let in later.
 func (b *Barrier) release(op Op) {
-	if !b.cfg.Semaphore.on() {
-		return
-	}
 	e, isNew := b.find(op)
 	switch {
 	case isNew:
@@ -138,7 +135,7 @@ func (b *Barrier) gone(node phalanx.NodeID) {
 	for i := range b.Entrances {
 		e := &b.Entrances[i]
 		was := len(e.Nodes)
-		e.Nodes = slices.DeleteFunc(e.Nodes, func(n phalanx.NodeID) bool { return n == node })
+		e.went(node)
 		if was == 0 || len(e.Nodes) > 0 {
 			continue
 		}
@@ -155,8 +152,8 @@ func (b *Barrier) gone(node phalanx.NodeID) {
 	b.admit()
 }
 
-// What a semaphore remembers of those that have left it: for as long as what they
-// sent may be on its way.
+// What is remembered of those that have left a semaphore, or have withdrawn: for as long as
+// what they sent may be on its way.
 const (
 	leftFor    = time.Minute
 	sweepEvery = 10 * time.Second
@@ -169,8 +166,13 @@ func (b *Barrier) sweep() {
 	}
 	b.Swept = b.Now
 	b.Entrances = slices.DeleteFunc(b.Entrances, func(e Entrance) bool {
-		return (e.Phase == Left || e.Phase == Expired) && b.Now-e.Since > leftFor
+		gone := e.Phase == Withdrawn || b.cfg.Semaphore.on() && (e.Phase == Left || e.Phase == Expired)
+		return gone && b.Now-e.Since > leftFor
 	})
+	b.reindex()
+}
+
+func (b *Barrier) reindex() {
 	clear(b.index)
 	for i, e := range b.Entrances {
 		b.index[e.Entry] = i

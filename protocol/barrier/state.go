@@ -17,6 +17,7 @@ const (
 	TurnedOut       // it came late, and was told to catch up
 	Left            // of a semaphore: it has released it, or waits no more
 	Expired         // of a semaphore: it held it for too long, or its node is gone
+	Withdrawn       // before the barrier had fired
 	phases
 )
 
@@ -24,11 +25,28 @@ const (
 type Entrance struct {
 	Entry
 	Nodes   []phalanx.NodeID // from which it came, and which are members; owned by the state
-	Attempt uint64
+	Tries   []uint64         // the last attempt of each of them
+	Attempt uint64           // the last of all
 	Phase   Phase
 	Late    bool
 	Passed  bool          // it was let through
 	Since   time.Duration // when it came; of a semaphore: since when it is in its phase
+}
+
+// came notes that the entry came from a node, by an attempt.
+func (e *Entrance) came(node phalanx.NodeID, attempt uint64) {
+	if i := slices.Index(e.Nodes, node); i >= 0 {
+		e.Tries[i] = max(e.Tries[i], attempt)
+		return
+	}
+	e.Nodes, e.Tries = append(e.Nodes, node), append(e.Tries, attempt)
+}
+
+// went notes that it does not wait at a node any more.
+func (e *Entrance) went(node phalanx.NodeID) {
+	if i := slices.Index(e.Nodes, node); i >= 0 {
+		e.Nodes, e.Tries = slices.Delete(e.Nodes, i, i+1), slices.Delete(e.Tries, i, i+1)
+	}
 }
 
 // Asking is a question to a callback that has no answer yet.
@@ -62,14 +80,14 @@ type State struct {
 	Late     time.Duration // by how much news of an entry came later than the entry, at most
 	Adaptive Adaptive
 	Holders  []Entry       // of a semaphore, in the order in which they were let through
-	Swept    time.Duration // when those that had left it were forgotten
+	Swept    time.Duration // when those that had left, or had withdrawn, were forgotten
 }
 
 // Clone returns a copy that shares nothing with s.
 func (s State) Clone() State {
 	s.Entrances = slices.Clone(s.Entrances)
 	for i := range s.Entrances {
-		s.Entrances[i].Nodes = slices.Clone(s.Entrances[i].Nodes)
+		s.Entrances[i].Nodes, s.Entrances[i].Tries = slices.Clone(s.Entrances[i].Nodes), slices.Clone(s.Entrances[i].Tries)
 	}
 	s.Queue, s.Asks, s.Holders = slices.Clone(s.Queue), slices.Clone(s.Asks), slices.Clone(s.Holders)
 	s.Adaptive.Took = slices.Clone(s.Adaptive.Took)

@@ -15,6 +15,7 @@ type checker struct {
 	units    map[barrier.Key]map[string]bool // that were entered
 	doubtful map[barrier.Key]map[string]bool // of them, which may not have been heard of: their nodes died, or they gave up before there was an answer
 	first    map[barrier.Key]time.Duration   // when the first one was
+	out      map[barrier.Key]map[string]bool // units that were told to have withdrawn, and have not entered again
 	fired    map[barrier.Key]int
 	verdicts map[barrier.Key]map[barrier.Entry]barrier.Verdict
 	holding  map[barrier.Key]map[barrier.Entry]*call // who was told to hold a semaphore, and may still
@@ -22,7 +23,7 @@ type checker struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, fired: map[barrier.Key]int{},
+	return &checker{w: w, units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, out: map[barrier.Key]map[string]bool{}, fired: map[barrier.Key]int{},
 		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}}
 }
 
@@ -30,9 +31,11 @@ func newChecker(w *world) *checker {
 func (c *checker) entered(a *call) {
 	if c.units[a.key] == nil {
 		c.units[a.key], c.doubtful[a.key], c.first[a.key] = map[string]bool{}, map[string]bool{}, c.w.Now
+		c.out[a.key] = map[string]bool{}
 		c.verdicts[a.key], c.holding[a.key] = map[barrier.Entry]barrier.Verdict{}, map[barrier.Entry]*call{}
 	}
 	c.units[a.key][a.entry.Unit()] = true
+	delete(c.out[a.key], a.entry.Unit())
 	c.configs[a.key] = a.cfg
 }
 
@@ -47,8 +50,8 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 			if c.fired[o.Key]++; c.fired[o.Key] > 1 {
 				c.w.Failf("(1) %s fires twice", o.Key)
 			}
-			if there := len(c.units[o.Key]); h.N > there {
-				c.w.Failf("(1) %s fires with %d, and %d have entered", o.Key, h.N, there)
+			if there, out := len(c.units[o.Key]), len(c.out[o.Key]); h.N > there-out {
+				c.w.Failf("(1) %s fires with %d, and %d have entered, of whom %d have withdrawn", o.Key, h.N, there, out)
 			}
 			since := c.w.Now - c.first[o.Key]
 			switch {
@@ -93,6 +96,18 @@ func (c *checker) ended(a *call, d barrier.Done) {
 	}
 }
 
+// withdrawn takes note that an entry does not count.
+func (c *checker) withdrawn(a *call) {
+	for _, o := range c.w.work.open {
+		if o.key == a.key && o.entry.Host != "" && o.entry.Unit() == a.entry.Unit() {
+			return // another one waits with it
+		}
+	}
+	if _, passed := c.verdicts[a.key][a.entry]; !passed {
+		c.out[a.key][a.entry.Unit()] = true
+	}
+}
+
 // left takes note that a holder leaves.
 func (c *checker) left(a *call) { delete(c.holding[a.key], a.entry) }
 
@@ -122,7 +137,12 @@ func (c *checker) atEnd() {
 		if a.n.Dead || !c.w.Well(a.n) {
 			continue
 		}
-		units, cfg := len(c.units[a.key])-len(c.doubtful[a.key]), a.cfg
+		units, cfg := 0, a.cfg
+		for u := range c.units[a.key] {
+			if !c.doubtful[a.key][u] && !c.out[a.key][u] {
+				units++
+			}
+		}
 		enough := cfg.Semaphore.Count > 0 || units >= cfg.Max || cfg.Timeout > 0 || cfg.Percent > 0 && 100*units >= cfg.Percent*cfg.Max || c.fired[a.key] > 0
 		if a.entry.Host == "" || enough {
 			c.w.Failf("(4) call %d of %s on %s waits since %v, %d of %d have entered: %+v", a.id, a.key, a.n.ID, a.since, units, cfg.Max, a)

@@ -99,7 +99,7 @@ func (l *workload) start(c *call, kind barrier.CallKind) {
 		l.w.check.entered(c)
 	}
 	l.w.step(c.n, barrier.Call{ID: c.id, Kind: kind, Key: c.key, Config: c.cfg, Entry: c.entry})
-	if id := c.id; kind == barrier.CallEnter && l.w.R.IntN(12) == 0 { // it does not wait for ever
+	if id := c.id; kind == barrier.CallEnter && l.w.R.IntN(6) == 0 { // it does not wait for ever
 		l.w.After(time.Duration(l.w.R.IntN(1000))*ms, func() {
 			if l.open[id] == c && !c.n.Dead {
 				l.w.To(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
@@ -153,7 +153,19 @@ func (l *workload) givenUp(n *stage.Node, g barrier.GivenUp) {
 		return
 	}
 	delete(l.open, g.ID)
-	if c.entry.Host != "" && !g.Heard { // its node may die before it has said so
+	switch {
+	case c.entry.Host == "":
+	case g.Withdrawn:
+		l.w.check.withdrawn(c)
+		if l.w.R.IntN(2) == 0 {
+			next := *c
+			l.w.After(time.Duration(l.w.R.IntN(300))*ms, func() {
+				if l.w.Well(next.n) {
+					l.start(&next, barrier.CallEnter)
+				}
+			})
+		}
+	case !g.Heard: // its node may die before it has said so
 		l.w.check.doubtful[c.key][c.entry.Unit()] = true
 	}
 }

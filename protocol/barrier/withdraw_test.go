@@ -1,0 +1,141 @@
+package barrier_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+// giveUp gives a call up, and returns what came of that.
+func (c *clusterOf) giveUp(on phalanx.NodeID, id uint64) (given barrier.GivenUp, ok bool) {
+	c.given = nil
+	c.step(on, barrier.GiveUp{ID: id})
+	c.settle()
+	for _, g := range c.given {
+		if g.ID == id {
+			return g, true
+		}
+	}
+	return given, false
+}
+
+// Who gives up does not count, until it enters again; and the barrier of which all have
+// withdrawn can be another one.
+func TestWithdraw(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg, on := barrier.Config{Max: 3}, c.bystander()
+	a := c.enter(on, cfg, "a")
+	c.settle()
+	if g, ok := c.giveUp(on, a); !ok || !g.Withdrawn {
+		t.Fatalf("%+v, %v", g, ok)
+	}
+	b, d := c.enter(on, cfg, "b"), c.enter(c.managers()[0], cfg, "d")
+	c.pass(time.Second)
+	c.waits(b, d)
+	a = c.enter(on, cfg, "a")
+	c.pass(10 * ms)
+	for _, id := range []uint64{a, b, d} {
+		c.want(id, barrier.Fire)
+	}
+}
+
+func TestAnotherConfigAfterAllHaveWithdrawn(t *testing.T) {
+	c := newCluster(t, 4)
+	on := c.bystander()
+	id := c.enter(on, barrier.Config{Max: 3}, "a")
+	c.settle()
+	c.giveUp(on, id)
+	two := barrier.Config{Max: 2}
+	a, b := c.enter(on, two, "a"), c.enter(c.managers()[0], two, "b")
+	c.pass(10 * ms)
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
+}
+
+// Who gives up what has fired already is told so, as soon as it can hear it.
+func TestWithdrawAfterItHasFired(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg, on := barrier.Config{Max: 2}, c.bystander()
+	a := c.enter(on, cfg, "a")
+	c.settle()
+	c.lose = func(_, to phalanx.NodeID, m barrier.Message) bool { return to == on && is[barrier.Answers](m) }
+	b := c.enter(c.managers()[0], cfg, "b")
+	c.settle()
+	c.want(b, barrier.Fire)
+	if g, ok := c.giveUp(on, a); ok {
+		t.Fatalf("it is not known what comes of it: %+v", g)
+	}
+	c.lose = nil
+	c.pass(200 * ms)
+	c.want(a, barrier.Fire)
+}
+
+// While nobody answers, who gives up waits for a second, and is not told that it does not
+// count. It withdraws when it can.
+func TestWithdrawUnheard(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg, on := barrier.Config{Max: 2}, c.bystander()
+	a := c.enter(on, cfg, "a")
+	c.settle()
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool { return from == on }
+	if g, ok := c.giveUp(on, a); ok {
+		t.Fatalf("%+v", g)
+	}
+	c.pass(1100 * ms)
+	if len(c.given) != 1 || c.given[0].ID != a || c.given[0].Withdrawn {
+		t.Fatalf("%+v", c.given)
+	}
+	c.lose = nil
+	c.pass(2 * time.Second)
+	b := c.enter(c.managers()[0], cfg, "b")
+	c.pass(time.Second)
+	c.waits(b)
+}
+
+// A late copy of a withdrawal does not take back what has entered since, and a late copy of
+// an entry does not enter again.
+func TestLateCopiesOfAWithdrawal(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg, on := barrier.Config{Max: 2}, c.bystander()
+	var copies []barrier.Message
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool {
+		if from == on && is[barrier.Reached](m) {
+			copies = append(copies, m)
+		}
+		return false
+	}
+	a := c.enter(on, cfg, "a")
+	c.settle()
+	c.giveUp(on, a)
+	again := func() {
+		for _, m := range copies {
+			c.step(c.managers()[0], barrier.Heard{From: on, Message: m})
+			c.settle()
+		}
+	}
+	again() // the entry, and its withdrawal
+	b := c.enter(c.managers()[0], cfg, "b")
+	c.step(c.managers()[0], barrier.Heard{From: on, Message: copies[0]})
+	c.settle()
+	c.pass(time.Second)
+	c.waits(b)
+	a = c.enter(on, barrier.Config{Max: 2}, "a")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
+}
+
+// What is withdrawn is not remembered for long.
+func TestWithdrawnBarriersAreForgotten(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg, on := barrier.Config{Max: 3}, c.bystander()
+	id := c.enter(on, cfg, "a")
+	c.settle()
+	c.giveUp(on, id)
+	c.pass(12 * time.Second)
+	if all := c.cores[c.managers()[0]].Seen(); len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+}
