@@ -2,8 +2,10 @@ package group
 
 import (
 	"context"
+	"errors"
 	"strings"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
 )
 
@@ -35,7 +37,28 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 // barrier that waits for all also ends with phalanx.ErrFailed when a member fails.
 func (b *Barrier) Enter(ctx context.Context, label, host string) (barrier.Passage, error) {
 	host = b.host(host)
-	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.b.Enter(ctx, label, host) }, nil)
+	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, label, host) }, nil)
+}
+
+// enter enters, and does not wait for the withdrawal where the group has ended.
+func (b *Barrier) enter(ctx context.Context, label, host string) (barrier.Passage, error) {
+	type ending struct {
+		barrier.Passage
+		err error
+	}
+	ended := make(chan ending, 1)
+	b.b.EnterFunc(ctx, label, host, func(p barrier.Passage, err error) { ended <- ending{p, err} })
+	select {
+	case e := <-ended:
+		return e.Passage, e.err
+	case <-ctx.Done():
+	}
+	var group *phalanx.Error
+	if errors.As(context.Cause(ctx), &group) {
+		return barrier.Passage{}, ctx.Err()
+	}
+	e := <-ended
+	return e.Passage, e.err
 }
 
 // Release is barrier.Barrier.Release. It works in a group that is revoked, too.

@@ -415,3 +415,35 @@ func TestBarriersOfGroupsAreApart(t *testing.T) {
 	is(t, <-passed, phalanx.ErrDeadline)
 	is(t, <-passed, phalanx.ErrDeadline)
 }
+
+// Who has entered a barrier of a group that is revoked does not stay there.
+func TestEntriesOfARevokedGroupGo(t *testing.T) {
+	nodes := start(t, 3)
+	groups := form(t, "gone", nodes)
+	ended := make(chan error, 2)
+	for _, g := range groups[:2] {
+		b, err := g.Barrier("all", barrier.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, err := b.Enter(within(t), "", "")
+			ended <- err
+		}()
+	}
+	entered := func() int {
+		all, err := barrier.List(within(t), nodes[0])
+		if err != nil || len(all) == 0 {
+			return -1
+		}
+		return all[0].Entered
+	}
+	eventually(t, "two have entered", func() bool { return entered() == 2 })
+	if err := groups[2].Revoke(within(t), "over"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		is(t, <-ended, phalanx.ErrRevoked)
+	}
+	eventually(t, "nobody is entered", func() bool { return entered() <= 0 })
+}
