@@ -15,7 +15,11 @@ type CoreConfig struct {
 	Poll     time.Duration // after which one who waits asks how it stands; 0: 1 s
 	Linger   time.Duration // how long a barrier that has fired is remembered; 0: 10 min
 	Remember int           // entries of barriers that are over that are remembered; 0: 200,000
-	Attempts uint64        // attempts of this node's participants are greater: those of an earlier process are not
+	// Window is of how many barriers of one primary the questions of a node are on their way at
+	// a time; 0: 256. The others wait for their turn here, and not in the primary's mailbox,
+	// where they would be asked again before they were read.
+	Window   int
+	Attempts uint64 // attempts of this node's participants are greater: those of an earlier process are not
 }
 
 func (c CoreConfig) withDefaults() CoreConfig {
@@ -24,6 +28,7 @@ func (c CoreConfig) withDefaults() CoreConfig {
 	c.Poll = cmp.Or(c.Poll, time.Second)
 	c.Linger = cmp.Or(c.Linger, 10*time.Minute)
 	c.Remember = cmp.Or(c.Remember, 200_000)
+	c.Window = cmp.Or(c.Window, 256)
 	return c
 }
 

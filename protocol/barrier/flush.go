@@ -65,7 +65,30 @@ func (c *Core) flush() {
 	for k, ok := c.groupsDue.Take(c.now); ok; k, ok = c.groupsDue.Take(c.now) {
 		c.stir(c.groups[k])
 	}
-	for i := 0; i < len(c.stirred); i++ { // one that ends may stir another
+	c.askStirred()
+	for _, to := range slices.Sorted(maps.Keys(c.queued)) {
+		for len(c.queued[to]) > 0 && c.onWay[to] < c.cfg.Window {
+			next := c.queued[to][0]
+			c.queued[to] = c.queued[to][1:]
+			next.held = false
+			c.stir(next)
+			c.askStirred()
+		}
+		if len(c.queued[to]) == 0 {
+			delete(c.queued, to)
+		}
+	}
+	for id, ok := c.queriesDue.Take(c.now); ok; id, ok = c.queriesDue.Take(c.now) {
+		if q := c.queries[id]; c.primary(q.key) != "" {
+			q.tries++
+			c.queriesDue.Set(id, c.now+c.again(q.tries))
+			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id})
+		}
+	}
+}
+
+func (c *Core) askStirred() {
+	for i := 0; i < len(c.stirred); i++ {
 		g := c.stirred[i]
 		g.stirred = false
 		if c.groups[g.key] != g {
@@ -78,20 +101,9 @@ func (c *Core) flush() {
 			c.groupsDue.Cancel(g.key)
 		}
 	}
+	clear(c.stirred)
 	c.stirred = c.stirred[:0]
-	for id, ok := c.queriesDue.Take(c.now); ok; id, ok = c.queriesDue.Take(c.now) {
-		if q := c.queries[id]; c.primary(q.key) != "" {
-			q.tries++
-			c.queriesDue.Set(id, c.now+c.again(q.tries))
-			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id})
-		}
-	}
 }
-
-// window is of how many barriers of one primary the questions of a node are on their way
-// at a time. The others wait for their turn here, and not in the primary's mailbox, where
-// they would be asked again before they were read.
-const window = 256
 
 // ask sends what is to be asked of g.
 func (c *Core) ask(g *group) {
@@ -105,7 +117,7 @@ func (c *Core) ask(g *group) {
 	if to == "" || g.awaits && c.now-g.sent < c.again(g.tries) {
 		return
 	}
-	poll := len(g.parts) > 0 && c.now-max(g.heard, g.sent) >= c.cfg.Poll
+	poll := len(g.parts) > 0 && c.now-max(g.heard, g.sent) >= c.poll()
 	if !g.awaits && !g.news && !poll && !g.warn(c.now) {
 		return
 	}
@@ -115,7 +127,7 @@ func (c *Core) ask(g *group) {
 		return
 	}
 	if !g.awaits {
-		if c.onWay[to] >= window {
+		if c.onWay[to] >= c.cfg.Window {
 			if !g.held {
 				g.held = true
 				c.queued[to] = append(c.queued[to], g)
@@ -131,7 +143,7 @@ func (c *Core) ask(g *group) {
 	c.send(to, m)
 }
 
-// heardOf takes note that what was asked of g is answered: another one may be asked.
+// heardOf takes note that what was asked of g is answered, or not awaited any more.
 func (c *Core) heardOf(g *group) {
 	g.tries = 0
 	if !g.awaits {
@@ -139,15 +151,12 @@ func (c *Core) heardOf(g *group) {
 	}
 	g.awaits = false
 	c.onWay[g.to]--
-	for list := c.queued[g.to]; len(list) > 0 && c.onWay[g.to] < window; list = c.queued[g.to] {
-		next := list[0]
-		c.queued[g.to] = list[1:]
-		next.held = false
-		if c.groups[next.key] == next {
-			c.stir(next)
-			return
-		}
-	}
+}
+
+// poll is how long a group waits to hear something before it asks how it stands. All
+// together ask a thousand times a second at most.
+func (c *Core) poll() time.Duration {
+	return max(c.cfg.Poll, time.Duration(len(c.groups))*time.Millisecond)
 }
 
 // end forgets a group of which nobody wants anything any more.
@@ -202,7 +211,7 @@ func (c *Core) askAt(g *group) (at time.Duration, ok bool) {
 	case g.awaits:
 		least(g.sent + c.again(g.tries))
 	case len(g.parts) > 0:
-		least(max(g.heard, g.sent) + c.cfg.Poll)
+		least(max(g.heard, g.sent) + c.poll())
 		if g.warnAt > 0 {
 			least(g.warnAt)
 		}

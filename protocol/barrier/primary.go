@@ -271,6 +271,7 @@ func (c *Core) attend() {
 			c.replicasDue.Cancel(r.key)
 		}
 	}
+	clear(c.woken)
 	c.woken = c.woken[:0]
 }
 

@@ -58,7 +58,7 @@ func newWorld(cfg Config) *world {
 
 // NewCore returns a node's part.
 func (w *world) NewCore(i int) stage.Core {
-	return barrier.NewCore(barrier.CoreConfig{Managers: managers, Attempts: uint64(i) << 32})
+	return barrier.NewCore(barrier.CoreConfig{Managers: managers, Window: 1 + int(w.cfg.Seed%3), Attempts: uint64(i) << 32})
 }
 
 // viewed is a view as a core takes it.
