@@ -145,9 +145,10 @@ func (r *Receiver) pushed(p Pushed) {
 		if r.raise(after(p.Gen)); r.gen.IsZero() || p.Gen.Less(r.gen) {
 			return // who waits here hears it from the owner, or of what was put since
 		}
+		leased := r.lease != 0
 		r.closeStream()
-		if r.phase == locating {
-			r.emit(Cancel{Num: r.locate})
+		if leased || r.phase == locating {
+			r.emit(Cancel{Num: r.locate}) // or a late copy of it, as in fail
 		}
 		r.phase = over
 		r.emit(Fail{Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted")}})

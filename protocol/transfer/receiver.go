@@ -253,7 +253,11 @@ func (r *Receiver) closeStream() {
 }
 
 func (r *Receiver) fail(err *phalanx.Error) {
+	leased := r.lease != 0
 	r.closeStream()
+	if leased {
+		r.emit(Cancel{Num: r.locate}) // nobody would withdraw a late copy of what the lease has answered
+	}
 	if !r.gen.IsZero() {
 		r.emit(ReportDrop{Num: r.next(), Gen: r.gen})
 	}
