@@ -122,6 +122,9 @@ func (s *Shard) dueAt(o *object) (time.Duration, bool) {
 	if o.rec.State == Deleted {
 		sooner(o.expires)
 	}
+	if o.weed != 0 {
+		sooner(o.weed)
+	}
 	for _, p := range o.pushes {
 		sooner(p.sent + repeatEvery)
 	}
@@ -167,6 +170,7 @@ func (s *Shard) attend(o *object) {
 	if o.rec.State == Deleted && o.expires <= s.now && o.change == nil && len(o.pushes) == 0 {
 		s.commit(o, Record{Object: o.rec.Object}, func() { s.notify(o) })
 	}
+	s.weedOut(o)
 	s.repeatPushes(o)
 	s.repeatWatches(o)
 	s.askLeases(o)

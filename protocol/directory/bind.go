@@ -75,10 +75,29 @@ func describe(m phalanx.Meta) string {
 
 // waitFor queues r and tells so; a repeat keeps its place.
 func (s *Shard) waitFor(queue *[]Request, r Request, o *object) {
-	if !slices.ContainsFunc(*queue, r.same) {
+	if i := slices.IndexFunc(*queue, r.same); i >= 0 {
+		(*queue)[i].heard = s.now
+	} else {
+		r.heard = s.now
 		*queue = append(*queue, r)
 	}
+	if o.weed == 0 {
+		o.weed = s.now + waitLife
+	}
 	s.reply(r, Result{Waiting: true, State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta})
+}
+
+// weedOut forgets what waits and is repeated no more: late copies of what is over, whose
+// nodes may have nothing to cancel, or whose Cancel was forgotten with the owner before.
+func (s *Shard) weedOut(o *object) {
+	if o.weed == 0 || o.weed > s.now {
+		return
+	}
+	old := func(r Request) bool { return r.heard+waitLife <= s.now }
+	o.waiters, o.creators, o.awaiting = slices.DeleteFunc(o.waiters, old), slices.DeleteFunc(o.creators, old), slices.DeleteFunc(o.awaiting, old)
+	if o.weed = 0; len(o.waiters)+len(o.creators)+len(o.awaiting) > 0 {
+		o.weed = s.now + waitLife
+	}
 }
 
 func (s *Shard) nextGen() phalanx.Generation {

@@ -89,9 +89,10 @@ type object struct {
 	// Soft, at the owner only.
 	holders  []*holder // in the order in which they became available
 	leases   []*lease
-	waiters  []Request // Locate, in the order of arrival
-	creators []Request // Begin, waiting for the present creator
-	awaiting []Request // AwaitCopies
+	waiters  []Request     // Locate, in the order of arrival
+	weed     time.Duration // when those that wait, and were not repeated, are looked for; 0: nothing waits
+	creators []Request     // Begin, waiting for the present creator
+	awaiting []Request     // AwaitCopies
 	orders   []*copyOrder
 	watchers []*watcher
 	bars     []bar

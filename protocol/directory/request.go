@@ -1,6 +1,10 @@
 package directory
 
-import "github.com/phalanx-go/phalanx"
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
 
 // Request asks the owner about one object. (From, Num) identifies it: a
 // repeated request gets the same answer again and changes nothing more.
@@ -10,6 +14,8 @@ type Request struct {
 	Object phalanx.ObjectID
 	Body   Body
 	Epoch  uint64 // of the shard, in the view by which From has sent this; 0: not said
+
+	heard time.Duration // of one that waits: when it came last
 }
 
 // Body is what a Request asks for.

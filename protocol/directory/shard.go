@@ -29,6 +29,7 @@ const (
 	tombstoneLife = 20 * time.Minute
 	repeatEvery   = 100 * time.Millisecond // pushes
 	endedLife     = time.Minute            // how late a copy of a request may come
+	waitLife      = 30 * time.Second       // of a request that waits and is not repeated: its node repeats it every second
 	copyRepeat    = time.Second            // orders to copy
 	askEvery      = time.Second            // about one lease
 	copyPatience  = 30 * time.Second       // then another node is ordered too
