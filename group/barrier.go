@@ -3,6 +3,8 @@ package group
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"strings"
 
 	"github.com/phalanx-go/phalanx"
@@ -19,18 +21,48 @@ type Barrier struct {
 // scopes makes the name of a group a prefix that no other one has.
 var scopes = strings.NewReplacer("%", "%25", "/", "%2F")
 
+// maxScope bounds the prefix: the names of barriers in a group need room too.
+const maxScope = 128
+
+// scopeOf returns the prefix of the barriers of a group. A longer one ends in a digest.
+func scopeOf(group string) string {
+	scope := scopes.Replace(group)
+	if len(scope) <= maxScope {
+		return scope
+	}
+	digest := fnv.New64a()
+	fmt.Fprint(digest, group)
+	end := fmt.Sprintf("%%h%016x", digest.Sum64())
+	return strings.ToValidUTF8(scope[:maxScope-len(end)], "") + end
+}
+
 // Barrier opens a barrier of the group, whose name others may have in theirs. If
-// cfg.Max is 0 it waits for as many as the group has live members.
+// cfg.Max is 0 it waits for as many as the group has live members: after an Acknowledge it is
+// another barrier, and is to be opened again.
 func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option) (*Barrier, error) {
 	waits := cfg.Semaphore == barrier.Semaphore{}
+	key := scopeOf(g.name) + "/" + name
 	if cfg.Max == 0 && waits {
-		cfg.Max = g.Size() - len(g.acknowledged())
+		acknowledged := g.acknowledged()
+		cfg.Max = g.Size() - len(acknowledged)
+		key += without(acknowledged)
 	}
-	b, err := barrier.Open(g.node, scopes.Replace(g.name)+"/"+name, cfg, opts...)
+	b, err := barrier.Open(g.node, key, cfg, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return &Barrier{g, b, waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Ask}, nil
+}
+
+// without is the end of the name of a barrier that waits for all but some ranks. Those who
+// have waited for them too may still be entered in the one before.
+func without(ranks []int) string {
+	if len(ranks) == 0 {
+		return ""
+	}
+	digest := fnv.New32a()
+	fmt.Fprint(digest, ranks)
+	return fmt.Sprintf("~%d-%08x", len(ranks), digest.Sum32())
 }
 
 // Enter is barrier.Barrier.Enter in the group. If host is empty, the member enters. A

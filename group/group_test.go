@@ -447,3 +447,68 @@ func TestEntriesOfARevokedGroupGo(t *testing.T) {
 	}
 	eventually(t, "nobody is entered", func() bool { return entered() <= 0 })
 }
+
+// After a member has failed in the midst of a barrier, those who acknowledge it go on with a
+// barrier of the same name.
+func TestABarrierGoesOnAfterAcknowledge(t *testing.T) {
+	nodes := start(t, 3)
+	dies, err := cluster.Join(within(t), config("dies", nodes[0].ControlAddr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(nodes, dies)
+	for _, n := range all {
+		eventually(t, "a view of all", func() bool { return len(n.View().Members) == 4 })
+	}
+	groups := form(t, "train", all)
+	enter := func(g *group.Group) error {
+		b, err := g.Barrier("step", barrier.Config{})
+		if err == nil {
+			_, err = b.Enter(within(t), "", "")
+		}
+		return err
+	}
+	ended := make(chan error, 3)
+	for _, g := range []*group.Group{groups[0], groups[1], groups[3]} {
+		go func() { ended <- enter(g) }()
+	}
+	eventually(t, "three have entered", func() bool {
+		all, err := barrier.List(within(t), nodes[0])
+		return err == nil && len(all) == 1 && all[0].Entered == 3
+	})
+	dies.Close()
+	for range 3 {
+		if err := <-ended; err == nil {
+			t.Error("a barrier of four passes with three")
+		}
+	}
+	for _, g := range groups[:3] {
+		eventually(t, "the failure is known", func() bool { return len(g.Failed()) == 1 })
+		g.Acknowledge()
+	}
+	_, errs := outcomes(groups[:3], func(_ int, g *group.Group) (struct{}, error) { return struct{}{}, enter(g) })
+	for i, err := range errs {
+		if err != nil {
+			t.Errorf("member %d: %v", i, err)
+		}
+	}
+}
+
+// However long the name of a group, it has barriers of its own.
+func TestBarriersOfGroupsWithLongNames(t *testing.T) {
+	nodes := start(t, 2)
+	long := strings.Repeat("a/", 99)
+	ctx := within(t)
+	for _, name := range []string{long + "x", long + "y"} {
+		each(t, form(t, name, nodes), func(_ int, g *group.Group) (struct{}, error) {
+			b, err := g.Barrier(strings.Repeat("b", 100), barrier.Config{})
+			if err == nil {
+				var p barrier.Passage
+				if p, err = b.Enter(ctx, "", ""); p.Late {
+					t.Error("it is the barrier of another group")
+				}
+			}
+			return struct{}{}, err
+		})
+	}
+}

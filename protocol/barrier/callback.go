@@ -70,6 +70,7 @@ func (b *Barrier) verdict(op Op) {
 // decide does what a callback says.
 func (b *Barrier) decide(a Asked, yes bool, n int) {
 	if a.Releasing {
+		n = min(max(-b.limit(), n), b.limit()) // it may say anything
 		b.Adaptive.Level = min(max(1, b.Adaptive.Level+n-1), b.limit())
 		b.admit()
 		return

@@ -40,7 +40,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		r = c.create(m)
 	}
 	field, same := r.b.cfg.Equal(m.Config)
-	if !same && !asks && r.b.empty() && r.flight == nil && len(r.pending) == 0 {
+	if !same && !asks && r.b.deserted() && r.flight == nil && len(r.pending) == 0 {
 		r.renew(m.Config)
 		same = true
 	}
@@ -59,14 +59,18 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	c.request(r, from, m)
 }
 
-// renew makes another barrier of one without entries. What was withdrawn stays so.
+// renew makes another barrier of one in which nobody waits. What was withdrawn stays so.
 func (r *replica) renew(cfg Config) {
-	s := State{Now: r.b.Now, Entrances: r.b.Entrances}
+	s := State{Now: r.b.Now}
 	s.Adaptive.Level = cfg.Semaphore.Count
-	for i := range s.Entrances {
-		if cfg.Semaphore.on() {
-			s.Entrances[i].Phase = Left
+	for _, e := range r.b.Entrances {
+		if e.Phase != Withdrawn {
+			continue
 		}
+		if cfg.Semaphore.on() {
+			e.Phase = Left
+		}
+		s.Entrances = append(s.Entrances, e)
 	}
 	r.b, r.has = Restore(cfg, s), map[phalanx.NodeID]bool{}
 }

@@ -97,6 +97,12 @@ func (b *Barrier) uncount(unit string) {
 // empty reports whether nobody has entered a barrier, or all have withdrawn.
 func (b *Barrier) empty() bool { return b.Cause == NotFired && !b.Begun && !b.cfg.Semaphore.on() }
 
+// deserted reports whether nobody waits in a barrier that has not fired: all have withdrawn,
+// or their nodes are gone.
+func (b *Barrier) deserted() bool {
+	return b.Cause == NotFired && !b.cfg.Semaphore.on() && len(b.State.members()) == 0
+}
+
 // count counts an entry's unit, unless another entry of it came before.
 func (b *Barrier) count(e Entry, came time.Duration) {
 	if !b.units[e.Unit()] {

@@ -3,6 +3,7 @@ package barrier_test
 import (
 	"cmp"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -71,7 +72,7 @@ func TestReleaseCallback(t *testing.T) {
 		d.enter(i, 0)
 	}
 	left := 0
-	for _, c := range []struct{ say, holders int }{{0, 2}, {0, 1}, {0, 1}, {2, 2}, {1, 2}, {5, 3}} {
+	for _, c := range []struct{ say, holders int }{{0, 2}, {0, 1}, {0, 1}, {2, 2}, {1, 2}, {math.MaxInt, 3}, {math.MinInt, 2}} {
 		asked := 0
 		for _, e := range d.apply(leaving(left, 1, ms)) {
 			if a, ok := e.(barrier.Asked); ok && a.Releasing && a.Suggest == 1 && a.Entry == host(left) {

@@ -1,6 +1,7 @@
 package barrier_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -138,4 +139,31 @@ func TestWithdrawnBarriersAreForgotten(t *testing.T) {
 	if all := c.cores[c.managers()[0]].Seen(); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
+}
+
+// Where only one whose node is gone has entered, who comes with another Config begins anew.
+func TestAnotherConfigAfterTheOthersAreGone(t *testing.T) {
+	c := newCluster(t, 5)
+	managers := c.managers()
+	var others []phalanx.NodeID
+	for _, id := range c.view.Members {
+		if !slices.Contains(managers, id) {
+			others = append(others, id)
+		}
+	}
+	cfg := barrier.Config{Max: 4}
+	c.enter(others[0], cfg, "dies")
+	id := c.enter(others[1], cfg, "lives")
+	c.settle()
+	c.kill(others[0])
+	c.remove(others[0])
+	c.settle()
+	c.pass(100 * ms)
+	c.giveUp(others[1], id)
+	c.pass(10 * ms)
+	two := barrier.Config{Max: 2}
+	a, b := c.enter(others[1], two, "lives"), c.enter(managers[0], two, "too")
+	c.pass(100 * ms)
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
 }
