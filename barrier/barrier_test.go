@@ -311,7 +311,10 @@ func TestWhoGivesUpHasNotEntered(t *testing.T) {
 	_, err := open(t, nodes[0], "withdrawn", cfg).Enter(ended, "", "")
 	is(t, err, phalanx.ErrCanceled)
 	out := enter(t, within(t), nodes[1:], "withdrawn", cfg, "a", "b")
-	eventually(t, "two have entered", func() bool { s, err := barrier.List(within(t), nodes[0]); return err == nil && entered(s, "withdrawn") == 2 })
+	eventually(t, "two have entered", func() bool {
+		s, err := barrier.List(within(t), nodes[0])
+		return err == nil && entered(s, "withdrawn") == 2
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), 300*ms)
 	defer cancel()
 	for _, o := range []outcome{<-enter(t, ctx, nodes[1:], "alone", cfg, "a")} {
