@@ -32,7 +32,9 @@ func start(t testing.TB, k int, change ...func(*cluster.Config)) []*cluster.Node
 		nodes = append(nodes, n)
 		t.Cleanup(func() {
 			defer n.Close()
-			if err := n.Leave(context.Background()); err != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // thousands of objects, on a busy machine
+			defer cancel()
+			if err := n.Leave(ctx); err != nil {
 				t.Errorf("leave: %v", err)
 			}
 		})

@@ -90,7 +90,7 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 	case phalanx.ErrNoSpace: // an object of unknown size cannot wait for room
 		puts := r.order.Do == "put"
 		waited := r.Took >= r.order.Deadline || puts && r.Took >= storenode.MemoryWait
-		return unless((puts || reads) && (waited || noRoom(r.Err)) || puts && r.order.Unsized && r.order.Size >= inlineBelow, errRoom)
+		return unless((puts || reads) && (waited || noRoom(r.Err)) || puts && r.order.Unsized, errRoom)
 	case phalanx.ErrCanceled:
 		return unless(r.order.Cancel > 0, errNever)
 	case phalanx.ErrDeadline:
