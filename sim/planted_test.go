@@ -15,7 +15,7 @@ import (
 )
 
 // enoughSeeds is how many seeds a mistake may take to be found.
-const enoughSeeds = 8000
+const enoughSeeds = 20_000
 
 // TestPlanted has the cores make one mistake after the other, and says after
 // how many seeds the simulator finds it.
