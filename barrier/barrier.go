@@ -96,17 +96,18 @@ type Passage struct {
 
 // Enter enters the barrier and returns when the caller goes on, or when ctx ends, or
 // after a minute if that has no deadline. The host is who enters; if it is empty, the
-// node, by its name: it counts once, also if it was started again. What is waited for are the labels, where they are used, and else the hosts. A
-// barrier fires once: who enters it after that is late.
+// node, by its name: it counts once, also if it was started again. The barrier waits for
+// labels, where they are used, and else for hosts. It fires once: who enters it after that is
+// late.
 //
 // Entering again is the same entry. An entry of a semaphore is held by one caller at a
 // time, and is released at the node that it entered at; one that enters at another
 // node takes its place.
 //
-// Who gives up has not entered: its entry is withdrawn, unless the barrier has fired before;
-// then Enter succeeds. It returns a second after the end of ctx at the latest. If the
-// barrier's manager has not answered by then, the error says that the entry may count. Else
-// it says who is absent.
+// A caller that gives up has not entered: its entry is withdrawn, unless the barrier has
+// fired before; then Enter succeeds. If the barrier's manager does not answer for a second,
+// Enter ends nevertheless, and the error says that the entry may count. It names who is
+// absent in any case.
 func (b *Barrier) Enter(ctx context.Context, label, host string) (Passage, error) {
 	d, err := b.do(ctx, "enter", core.CallEnter, label, host, nil)
 	if err != nil {
@@ -146,7 +147,7 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 	if err := invalid(c); err != nil {
 		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
 	}
-	if err := ctx.Err(); err != nil { // nobody waits for it, and nobody enters
+	if err := ctx.Err(); err != nil { // its caller does not wait, and does not enter
 		return core.Done{}, ending{cause: err, given: core.GivenUp{Withdrawn: true}}.err(op, b.key)
 	}
 	ctx, cancel := within(ctx)

@@ -301,7 +301,7 @@ func TestANodeThatStartsAgainCountsOnce(t *testing.T) {
 	}
 }
 
-// Whose context ends has not entered: a strict barrier of three goes on waiting, and can be
+// A caller whose context ends has not entered: a strict barrier of three goes on waiting, and can be
 // entered with another Config once nobody waits.
 func TestWhoGivesUpHasNotEntered(t *testing.T) {
 	nodes := start(t, 3)

@@ -416,7 +416,7 @@ func TestBarriersOfGroupsAreApart(t *testing.T) {
 	is(t, <-passed, phalanx.ErrDeadline)
 }
 
-// Who has entered a barrier of a group that is revoked does not stay there.
+// Members of a group that is revoked do not stay in its barriers.
 func TestEntriesOfARevokedGroupGo(t *testing.T) {
 	nodes := start(t, 3)
 	groups := form(t, "gone", nodes)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is taken is what a list that is sorted each time has.
+// An agenda gives the same keys as a list that is sorted each time.
 func TestAgenda(t *testing.T) {
 	type entry struct {
 		key int

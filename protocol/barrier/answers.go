@@ -57,7 +57,7 @@ func (c *Core) answered(m Answers) {
 	}
 }
 
-// disown withdraws what nobody here has asked for: a late copy may have entered again.
+// disown withdraws entries that no caller here has asked for: a late copy may have entered.
 func (c *Core) disown(g *group, m Answers) {
 	r := Reached{Key: m.Key, Stamp: c.now}
 	for _, a := range m.List {

@@ -13,8 +13,8 @@ import (
 type Barrier struct {
 	cfg Config
 	State
-	index   map[Entry]int   // of Entrances
-	units   map[string]bool // that count
+	index   map[Entry]int  // of Entrances
+	units   map[string]int // of each that counts, how many entries it has
 	effects []Effect
 	news    bool          // somebody has entered since the last OpAdvance
 	oldest  time.Duration // and the first of them came then
@@ -22,18 +22,18 @@ type Barrier struct {
 
 // New returns a barrier that nobody has entered. The Config must be valid.
 func New(cfg Config) *Barrier {
-	b := &Barrier{cfg: cfg, index: map[Entry]int{}, units: map[string]bool{}}
+	b := &Barrier{cfg: cfg, index: map[Entry]int{}, units: map[string]int{}}
 	b.Adaptive.Level = cfg.Semaphore.Count
 	return b
 }
 
 // Restore returns a barrier with the state of another one, which it takes over.
 func Restore(cfg Config, s State) *Barrier {
-	b := &Barrier{cfg: cfg, State: s, index: map[Entry]int{}, units: map[string]bool{}}
+	b := &Barrier{cfg: cfg, State: s, index: map[Entry]int{}, units: map[string]int{}}
 	for i, e := range s.Entrances {
 		b.index[e.Entry] = i
 		if !e.Late && e.Phase != Withdrawn && !cfg.Semaphore.on() {
-			b.units[e.Unit()] = true
+			b.units[e.Unit()]++
 		}
 	}
 	return b
@@ -55,14 +55,14 @@ func (b *Barrier) Apply(op Op) []Effect {
 			b.Late = min(max(b.Late, op.At-b.oldest), lateMost)
 		}
 	case OpEnter:
+		if b.cfg.Semaphore.on() {
+			b.enterSemaphore(op)
+			break
+		}
 		if !b.news || op.At < b.oldest {
 			b.news, b.oldest = true, op.At
 		}
-		if b.cfg.Semaphore.on() {
-			b.enterSemaphore(op)
-		} else {
-			b.enter(op)
-		}
+		b.enter(op)
 	case OpRelease:
 		if b.cfg.Semaphore.on() {
 			b.release(op)
@@ -192,7 +192,7 @@ func (b *Barrier) find(op Op) (e *Entrance, isNew bool) {
 func (b *Barrier) Absent() []string {
 	var absent []string
 	for _, u := range b.cfg.Expect {
-		if !b.units[u] {
+		if b.units[u] == 0 {
 			absent = append(absent, u)
 		}
 	}

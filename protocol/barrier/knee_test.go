@@ -125,7 +125,7 @@ func TestNoKneeInsideAMessage(t *testing.T) {
 	}
 }
 
-// Who enters while a backup hangs has come when it did.
+// An entry has come when it came to its node, also while a backup hangs.
 func TestEntriesAreInTimeWhileABackupHangs(t *testing.T) {
 	c := newCluster(t, 5)
 	cfg := barrier.Config{Max: 5, Timeout: 500 * ms}

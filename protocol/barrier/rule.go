@@ -9,11 +9,17 @@ import (
 
 // enter takes an entry of a barrier that fires once.
 func (b *Barrier) enter(op Op) {
-	if i, ok := b.index[op.Entry]; ok && b.Entrances[i].Phase == Withdrawn {
-		b.enterAgain(&b.Entrances[i], op)
-		return
+	i, known := b.index[op.Entry]
+	again := known && b.Entrances[i].Phase == Withdrawn
+	if again {
+		if attempt := b.Entrances[i].Attempt; op.Attempt <= attempt { // a late copy of what was withdrawn
+			b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: attempt, Verdict: Released})
+			return
+		}
+		b.Entrances[i] = Entrance{Entry: op.Entry, Since: b.Now}
 	}
 	e, isNew := b.find(op)
+	isNew = isNew || again
 	e.Attempt = max(e.Attempt, op.Attempt)
 	switch {
 	case !isNew && e.Phase == Left: // its node was gone while it waited for its turn, and is back
@@ -29,18 +35,6 @@ func (b *Barrier) enter(op Op) {
 		b.answer(e, Registered)
 		b.count(e.Entry, op.At)
 	}
-}
-
-// enterAgain takes an entry that was withdrawn. A late copy of what was withdrawn is none.
-func (b *Barrier) enterAgain(e *Entrance, op Op) {
-	if op.Attempt <= e.Attempt {
-		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: e.Entry, Attempt: e.Attempt, Verdict: Released})
-		return
-	}
-	i := b.index[e.Entry]
-	b.Entrances = slices.Delete(b.Entrances, i, i+1)
-	b.reindex()
-	b.enter(op)
 }
 
 // withdraw takes an entry back whose caller at a node does not wait any more. It counts no
@@ -76,21 +70,16 @@ func (e *Entrance) later(op Op) bool {
 	return i >= 0 && e.Tries[i] > op.Attempt
 }
 
-// uncount takes a unit back, unless another entry of it is there. A barrier without any
-// begins anew with the next one.
+// uncount takes an entry of a unit back. A barrier without any begins anew with the next one.
 func (b *Barrier) uncount(unit string) {
-	empty := true
-	for _, e := range b.Entrances {
-		if e.Phase == Waiting && e.Unit() == unit {
-			return
-		}
-		empty = empty && e.Phase != Waiting
+	if b.units[unit]--; b.units[unit] > 0 {
+		return
 	}
 	delete(b.units, unit)
 	b.Units--
 	b.Enough = b.Enough && b.enough(b.cfg.Percent)
-	if empty {
-		b.Begun, b.Began, b.Units, b.Enough, b.Asks, b.AskedAt, b.Detector, b.Late = false, 0, 0, false, nil, 0, Detector{}, 0
+	if b.Units == 0 {
+		b.Begun, b.Began, b.Enough, b.Asks, b.AskedAt, b.Detector, b.Late = false, 0, false, nil, 0, Detector{}, 0
 	}
 }
 
@@ -105,8 +94,7 @@ func (b *Barrier) deserted() bool {
 
 // count counts an entry's unit, unless another entry of it came before.
 func (b *Barrier) count(e Entry, came time.Duration) {
-	if !b.units[e.Unit()] {
-		b.units[e.Unit()] = true
+	if b.units[e.Unit()]++; b.units[e.Unit()] == 1 {
 		b.Units++
 		b.Detector.Arrive(max(0, came-b.Began))
 	}

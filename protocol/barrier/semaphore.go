@@ -152,8 +152,8 @@ func (b *Barrier) gone(node phalanx.NodeID) {
 	b.admit()
 }
 
-// What is remembered of those that have left a semaphore, or have withdrawn: for as long as
-// what they sent may be on its way.
+// A barrier remembers those that have left a semaphore, or have withdrawn, for as long as
+// messages of theirs may be on their way.
 const (
 	leftFor    = time.Minute
 	sweepEvery = 10 * time.Second

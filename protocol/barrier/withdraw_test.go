@@ -22,8 +22,7 @@ func (c *clusterOf) giveUp(on phalanx.NodeID, id uint64) (given barrier.GivenUp,
 	return given, false
 }
 
-// Who gives up does not count, until it enters again; and the barrier of which all have
-// withdrawn can be another one.
+// An entry that is given up does not count, until it enters again.
 func TestWithdraw(t *testing.T) {
 	c := newCluster(t, 4)
 	cfg, on := barrier.Config{Max: 3}, c.bystander()
@@ -55,7 +54,7 @@ func TestAnotherConfigAfterAllHaveWithdrawn(t *testing.T) {
 	c.want(b, barrier.Fire)
 }
 
-// Who gives up what has fired already is told so, as soon as it can hear it.
+// A caller that gives up what has fired already is told so, as soon as it can hear it.
 func TestWithdrawAfterItHasFired(t *testing.T) {
 	c := newCluster(t, 4)
 	cfg, on := barrier.Config{Max: 2}, c.bystander()
