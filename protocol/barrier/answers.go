@@ -93,8 +93,11 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	semaphore := g.cfg.Semaphore.on()
 	if !semaphore {
-		if p.left != 0 && !c.withdrawn(g, p, a) || a.Verdict == Released && a.Attempt < p.attempt {
+		if p.left != 0 && !c.withdrawn(g, p, a) {
 			return
+		}
+		if (a.Verdict == Registered || a.Verdict == Released) && a.Attempt < p.attempt {
+			return // it is about what was withdrawn
 		}
 	} else if over := a.Verdict == Released || a.Verdict == TimedOut; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
 		p.left = 0

@@ -166,3 +166,30 @@ func TestAnotherConfigAfterTheOthersAreGone(t *testing.T) {
 	c.want(a, barrier.Fire)
 	c.want(b, barrier.Fire)
 }
+
+// A late answer to an entry that was withdrawn does not count for its next attempt, whose
+// question was lost.
+func TestLateAnswerToAWithdrawnEntry(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg, on := barrier.Config{Max: 2}, c.bystander()
+	primary := c.managers()[0]
+	var late barrier.Message
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool {
+		if a, ok := m.(barrier.Answers); ok && from == primary && late == nil && len(a.List) == 1 && a.List[0].Verdict == barrier.Registered {
+			late = a
+		}
+		return false
+	}
+	a := c.enter(on, cfg, "a")
+	c.settle()
+	c.giveUp(on, a)
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool { return from == on && is[barrier.Reached](m) }
+	a = c.enter(on, cfg, "a")
+	c.settle()
+	c.lose = nil
+	c.step(on, barrier.Heard{From: primary, Message: late})
+	b := c.enter(primary, cfg, "b")
+	c.pass(3 * time.Second)
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
+}
