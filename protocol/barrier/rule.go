@@ -41,7 +41,7 @@ func (b *Barrier) enter(op Op) {
 // more if nobody else waits with it, and goes on counting once the barrier has fired.
 func (b *Barrier) withdraw(op Op) {
 	i, known := b.index[op.Entry]
-	if known && (b.Entrances[i].Phase != Waiting || b.Cause != NotFired) {
+	if known && b.Entrances[i].Phase != Withdrawn && (b.Entrances[i].Phase != Waiting || b.Cause != NotFired) {
 		e := &b.Entrances[i]
 		if e.Phase == Waiting { // for its turn
 			e.Phase, e.Since = Left, b.Now

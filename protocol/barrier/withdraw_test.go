@@ -193,3 +193,23 @@ func TestLateAnswerToAWithdrawnEntry(t *testing.T) {
 	c.want(a, barrier.Fire)
 	c.want(b, barrier.Fire)
 }
+
+// A withdrawal that overtakes its entry keeps that out, also where the entry had withdrawn
+// before.
+func TestWithdrawalThatOvertakesASecondEntry(t *testing.T) {
+	d := newDrive(t, barrier.Config{Max: 2})
+	op := func(kind barrier.OpKind, attempt uint64) {
+		d.apply(barrier.Op{Kind: kind, At: ms, Entry: host(0), Node: "n#1", Attempt: attempt})
+	}
+	op(barrier.OpEnter, 1)
+	op(barrier.OpRelease, 1)
+	op(barrier.OpRelease, 3)
+	op(barrier.OpEnter, 3)
+	if d.enter(1, 2*ms); d.Cause != barrier.NotFired || d.Units != 1 {
+		t.Errorf("%d units, %s", d.Units, d.Cause)
+	}
+	op(barrier.OpEnter, 4)
+	if d.Cause != barrier.ByMax {
+		t.Errorf("%d units, %s", d.Units, d.Cause)
+	}
+}
