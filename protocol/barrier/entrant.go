@@ -56,7 +56,7 @@ type group struct {
 	last     Standing
 	stirred  bool           // it is in entering.stirred
 	held     bool           // and in entering.held
-	to       phalanx.NodeID // who is asked, if it awaits an answer
+	to       phalanx.NodeID // in whose window it has a place; empty: in none
 }
 
 type stage uint8

@@ -21,7 +21,7 @@ func (c *Core) newPrimaries() {
 	for _, k := range sorted(c.groups) {
 		g := c.groups[k]
 		c.stir(g)
-		g.held = false
+		g.held, g.to = false, ""
 		g.awaits, g.answered, g.watching, g.tries, g.news = false, false, false, 0, true
 		for _, p := range g.parts {
 			if p.stage == waits {
@@ -126,6 +126,9 @@ func (c *Core) ask(g *group) {
 		g.news = false
 		return
 	}
+	if g.awaits && g.tries >= yields {
+		c.yield(g)
+	}
 	if !g.awaits {
 		if c.onWay[to] >= c.cfg.Window {
 			if !g.held {
@@ -145,12 +148,19 @@ func (c *Core) ask(g *group) {
 
 // heardOf takes note that what was asked of g is answered, or not awaited any more.
 func (c *Core) heardOf(g *group) {
-	g.tries = 0
-	if !g.awaits {
-		return
+	g.tries, g.awaits = 0, false
+	c.yield(g)
+}
+
+// yields is after how many questions without an answer a group lets others have its turn: a
+// backup of its barrier may hang, and theirs may not.
+const yields = 3
+
+func (c *Core) yield(g *group) {
+	if g.to != "" {
+		c.onWay[g.to]--
+		g.to = ""
 	}
-	g.awaits = false
-	c.onWay[g.to]--
 }
 
 // poll is how long a group waits to hear something before it asks how it stands. All

@@ -434,3 +434,38 @@ func TestPlacement(t *testing.T) {
 		t.Errorf("%v", m)
 	}
 }
+
+// Barriers one of whose backups hangs do not hold up the others of their primary.
+func TestAHangingBackupHoldsUpItsBarriersAlone(t *testing.T) {
+	c := newCluster(t, 8)
+	first, cfg := barrier.ManagersOf(c.view, "0"), barrier.Config{Max: 1}
+	on := c.view.Members[slices.IndexFunc(c.view.Members, func(id phalanx.NodeID) bool { return !slices.Contains(first, id) })]
+	for _, id := range c.view.Members {
+		c.cores[id] = barrier.NewCore(barrier.CoreConfig{Window: 2})
+		c.learn(id)
+		c.step(id, barrier.Leased{Until: time.Hour})
+	}
+	var stuck, free []uint64
+	for i := range 400 {
+		k := barrier.Key{Name: fmt.Sprint(i)}
+		managers := barrier.ManagersOf(c.view, k.Name)
+		if managers[0] != first[0] {
+			continue
+		}
+		id := c.call(on, barrier.Call{Kind: barrier.CallEnter, Key: k, Config: cfg, Entry: barrier.Entry{Host: "h"}})
+		if slices.Contains(managers[1:], first[1]) {
+			stuck = append(stuck, id)
+		} else {
+			free = append(free, id)
+		}
+	}
+	c.lose = func(_, to phalanx.NodeID, m barrier.Message) bool { return to == first[1] && is[barrier.Replicate](m) }
+	c.pass(20 * time.Second)
+	if len(stuck) < 4 || len(free) < 4 {
+		t.Fatalf("%d barriers wait, and %d need not", len(stuck), len(free))
+	}
+	c.waits(stuck...)
+	for _, id := range free {
+		c.want(id, barrier.Fire)
+	}
+}

@@ -22,8 +22,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 	r := c.replicas[m.Key]
 	asks := len(m.Requests) == 0 && !m.Watch && !m.Unwatch // how it stands
-	if m.Config.None() {                                   // it withdraws what it does not know of
-		if r != nil {
+
+	if m.Config.None() {
+		if r != nil { // from withdraws what it does not know of
 			c.request(r, from, m)
 		}
 		return

@@ -165,7 +165,7 @@ func (l *workload) givenUp(n *stage.Node, g barrier.GivenUp) {
 				}
 			})
 		}
-	case !g.Heard: // its node may die before it has said so
+	case !g.Heard || c.cfg.Semaphore.Count == 0: // its node may die before it has said so, or withdraw it later
 		l.w.check.doubtful[c.key][c.entry.Unit()] = true
 	}
 }
