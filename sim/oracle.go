@@ -148,6 +148,7 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 	}
 	if rec.State == directory.Finished {
 		o.finished(id, rec.Gen, rec.Digest)
+		o.returns(m, id, rec.Gen)
 	}
 	switch deleted := state == directory.Deleted; {
 	case deleted && m.state == directory.Finished && m.deletes == 0 && !m.revived:
@@ -160,6 +161,23 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 		m.past, m.tomb = m.tomb, tomb{}
 	}
 	m.state, m.gen, m.inline = state, rec.Gen, rec.Inline
+}
+
+// returns takes note that a generation is back which another one had taken the place of: that
+// one was given up before it was final, and where a shard was lost nobody knew of a copy on a
+// node that came back later.
+func (o *oracle) returns(m *model, id phalanx.ObjectID, g phalanx.Generation) {
+	f := m.finals[g]
+	if f == nil || f.over == 0 || o.w.audit.table[id.Shard(o.w.shape.shards)].LostAt == 0 {
+		return
+	}
+	for later := range m.finals {
+		if later.Compare(g) > 0 {
+			return
+		}
+	}
+	f.over = 0
+	o.w.met["a copy comes back after its lost shard had bound its id again in vain"]++
 }
 
 // finished notes that an owner calls a generation final.
