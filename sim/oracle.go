@@ -163,9 +163,9 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 	m.state, m.gen, m.inline = state, rec.Gen, rec.Inline
 }
 
-// returns takes note that a generation is back which another one had taken the place of: that
-// one was given up before it was final, and where a shard was lost nobody knew of a copy on a
-// node that came back later.
+// returns takes note that an owner shows a final generation again after a later one had taken
+// its place. That is right where the owner had lost the shard and knew of no copy: the later
+// one was given up before it was final, and a node came back with a copy.
 func (o *oracle) returns(m *model, id phalanx.ObjectID, g phalanx.Generation) {
 	f := m.finals[g]
 	if f == nil || f.over == 0 || o.w.audit.table[id.Shard(o.w.shape.shards)].LostAt == 0 {
