@@ -24,7 +24,7 @@ const (
 	following  // a coordinator elsewhere runs it
 	inspecting // after a restart: which places are there?
 	running
-	finalising // Finalise is on its way: losses do not matter any more
+	finalising // Finalise is on its way: losses are noted
 	ended
 )
 
@@ -95,8 +95,9 @@ type Coordinator struct {
 	included, leftOver []phalanx.ObjectID // the answer, once the Reduce is finalising
 	done               *RootDone
 	finalise           retry
-	answer             Effect // Result or Fail
-	final              bool   // it has ended with a final target, whatever the caller was told
+	losses             map[int]loss // by position, while it is finalising
+	answer             Effect       // Result or Fail
+	final              bool         // it has ended with a final target, whatever the caller was told
 	abort              retry
 }
 
@@ -132,8 +133,8 @@ func New(cfg Config) *Coordinator {
 // begun.
 func (c *Coordinator) Reduce() phalanx.Generation { return c.reduce }
 
-// Finalising reports whether the result is about to be recorded: losses do not matter
-// any more, unless the record is refused.
+// Finalising reports whether the result is about to be recorded. A loss matters then only
+// if the record is refused.
 func (c *Coordinator) Finalising() bool { return c.phase == finalising }
 
 // Ended reports whether the caller has its answer and nothing is left to be

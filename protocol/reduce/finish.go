@@ -88,20 +88,6 @@ func (c *Coordinator) finaliseRefused(ev FinaliseRefused) {
 	}
 }
 
-// rootGone goes on without the root, whose node has told the owner that it has ended
-// before this coordinator heard of it.
-func (c *Coordinator) rootGone(text string) {
-	c.phase = running
-	c.finalise, c.done = retry{}, nil
-	c.included, c.leftOver = nil, nil
-	if failed, is := c.answer.(Fail); is { // its caller has gone as it was to become final
-		c.fail(failed.Err, true)
-		return
-	}
-	root := c.places[0]
-	c.lose(root, LostPanic, text, true)
-}
-
 // completed reports whether the target became final.
 func (c *Coordinator) completed() bool { return c.final }
 

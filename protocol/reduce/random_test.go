@@ -49,7 +49,7 @@ func newChaos(t *rapid.T) *chaos {
 	for i, id := range cfg.Sources {
 		c.src[id] = &object{id: id, value: 1 << (4 * i), size: size, gen: phalanx.Generation{Epoch: 1, Seq: 1}, target: i%2 == 1}
 	}
-	c.choose = c.draw
+	c.choose, c.tellsEnd = c.draw, true
 	c.faulty = func() fault { return fault{drop: c.one(10), repeat: c.one(10)} }
 	c.keep = func() bool { return c.one(2) }
 	c.check = c.onlyAncestors

@@ -66,8 +66,14 @@ func (c *Coordinator) repair() {
 // lose takes note that p runs no more. Its place is kept until it is known that
 // nobody has what it made; ask says whether the parent might.
 func (c *Coordinator) lose(p *place, why Reason, text string, ask bool) {
-	if p.life != live || c.phase == finalising && why != LostDown {
+	if p.life != live {
 		return
+	}
+	if c.phase == finalising {
+		c.noteLoss(p, loss{why: why, text: text})
+		if why != LostDown {
+			return
+		}
 	}
 	c.breakRing(p)
 	p.stalled = false
@@ -110,7 +116,11 @@ func (c *Coordinator) askParent(p *place) {
 // their results. A dead place above was held with this contribution inside, so
 // it is of no use either.
 func (c *Coordinator) empty(p *place, why Reason, text string) {
-	if p.life == vacant || c.phase == finalising {
+	if p.life == vacant {
+		return
+	}
+	if c.phase == finalising {
+		c.noteLoss(p, loss{why, text, true})
 		return
 	}
 	c.breakRing(p)

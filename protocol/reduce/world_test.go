@@ -34,6 +34,8 @@ type world struct {
 	src      map[phalanx.ObjectID]*object
 	queue    []message
 	rootGone bool                    // when the target is to become final, its root has ended
+	tellsEnd bool                    // a node tells the owner that its root has ended
+	ended    phalanx.Generation      // of the target, whose root has
 	mute     bool                    // the directory does not answer
 	hold     map[phalanx.NodeID]bool // messages to these nodes wait
 	choose   func(n int) int         // which message is next
@@ -311,8 +313,8 @@ func (w *world) finalise(e reduce.Finalise) {
 		w.step(reduce.FinaliseRefused{Gen: e.Gen, Kind: phalanx.ErrReset, Text: "superseded"})
 		return
 	}
-	if w.rootGone && e.At != "" && w.final == nil {
-		w.rootGone = false
+	if e.At != "" && w.final == nil && (w.rootGone || w.ended == e.Gen || w.tellsEnd && !w.rootRuns(e)) {
+		w.rootGone, w.ended = false, e.Gen
 		w.step(reduce.FinaliseRefused{Gen: e.Gen, Kind: phalanx.ErrLost, Text: "it has ended"})
 		return
 	}
@@ -338,6 +340,13 @@ func (w *world) combineInline(e reduce.CombineInline) {
 		v = v.add(o.made())
 	}
 	w.push(reduce.InlineDone{Seq: e.Seq, Size: e.Meta.Size, Digest: digest(v)})
+}
+
+// rootRuns reports whether the root's node has what is to become final.
+func (w *world) rootRuns(e reduce.Finalise) bool {
+	n := w.node(e.At)
+	r := n.places[0]
+	return n.dead || r != nil && r.core.Runs() && r.out != nil && r.core.State().TargetGen == e.Gen
 }
 
 // digest carries the sum, so that a test can tell what became final.

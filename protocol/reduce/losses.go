@@ -1,0 +1,58 @@
+package reduce
+
+import (
+	"maps"
+	"slices"
+)
+
+// While the target is to become final its places stay as they are: what they have made
+// is complete, and their copies are wanted until the owner has answered. A place that is
+// lost meanwhile is noted. If the root has ended, so that the target does not become
+// final, the Reduce goes on without the places that are noted.
+
+// loss is what happened to a place while the target was to become final.
+type loss struct {
+	why     Reason
+	text    string
+	emptied bool // its source cannot be used either
+}
+
+// noteLoss keeps a loss for later. A place that lost its source stays one that has.
+func (c *Coordinator) noteLoss(p *place, l loss) {
+	if c.losses == nil {
+		c.losses = map[int]loss{}
+	}
+	if c.losses[p.pos].why == 0 || l.emptied {
+		c.losses[p.pos] = l
+	}
+}
+
+// rootGone goes on without the root, whose node has told the owner that it has ended
+// before this coordinator heard of it.
+func (c *Coordinator) rootGone(text string) {
+	c.phase = running
+	c.finalise, c.done = retry{}, nil
+	c.included, c.leftOver = nil, nil
+	losses := c.losses
+	c.losses = nil
+	if failed, is := c.answer.(Fail); is { // its caller has gone as it was to become final
+		c.fail(failed.Err, true)
+		return
+	}
+	root := c.places[0]
+	c.breakRing(root) // also if the root's node has left the view meanwhile
+	c.lose(root, LostPanic, text, false)
+	noted := slices.Sorted(maps.Keys(losses))
+	for _, pos := range noted { // all of them before anybody is asked for what they made
+		if l := losses[pos]; l.emptied {
+			c.empty(c.places[pos], l.why, l.text)
+		} else {
+			c.lose(c.places[pos], l.why, l.text, false)
+		}
+	}
+	for _, pos := range noted {
+		if p := c.places[pos]; p.life == dead {
+			c.consult(p)
+		}
+	}
+}
