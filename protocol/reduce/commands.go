@@ -110,12 +110,16 @@ func (c *Coordinator) refused(ev Refused) {
 	}
 	switch ev.Kind {
 	case phalanx.ErrNotFound, phalanx.ErrLost, phalanx.ErrReset, phalanx.ErrAborted, phalanx.ErrDeleted, phalanx.ErrCorrupt:
-		c.bar(p.source, p.node)
+		c.strike(p)
 		c.empty(p, LostRefused, ev.Text)
 	case phalanx.ErrFenced, phalanx.ErrClosed, phalanx.ErrUnavailable:
-		c.bar(p.source, p.node)
+		c.strike(p)
 		c.lose(p, LostRefused, ev.Text, true)
 	default:
+		if c.phase == finalising { // what it was to make is in the target
+			c.lose(p, LostRefused, ev.Text, true)
+			return
+		}
 		err := c.fault(p.source.id, ev.Kind, "the place of this source: %s", ev.Text)
 		err.Node = ev.Node
 		c.fail(err, true)

@@ -96,6 +96,7 @@ type Coordinator struct {
 	done               *RootDone
 	finalise           retry
 	losses             map[int]loss // by position, while it is finalising
+	unmatched          []Ready      // likewise: do not match
 	answer             Effect       // Result or Fail
 	final              bool         // it has ended with a final target, whatever the caller was told
 	abort              retry

@@ -41,6 +41,9 @@ func (c *Coordinator) rootGone(text string) {
 	}
 	root := c.places[0]
 	c.breakRing(root) // also if the root's node has left the view meanwhile
+	if others := func(h *holder) bool { return h.node != root.node && c.takes(h) }; slices.ContainsFunc(root.source.holders, others) {
+		c.bar(root.source, root.node)
+	}
 	c.lose(root, LostPanic, text, false)
 	noted := slices.Sorted(maps.Keys(losses))
 	for _, pos := range noted { // all of them before anybody is asked for what they made
@@ -50,9 +53,40 @@ func (c *Coordinator) rootGone(text string) {
 			c.lose(c.places[pos], l.why, l.text, false)
 		}
 	}
-	for _, pos := range noted {
-		if p := c.places[pos]; p.life == dead {
+	c.consultDead()
+	unmatched := c.unmatched
+	c.unmatched = nil
+	for _, r := range unmatched {
+		c.ready(r)
+	}
+}
+
+// consultDead asks about every dead place. While the root was done it held all of them, so
+// that nobody was asked.
+func (c *Coordinator) consultDead() {
+	for _, p := range c.places {
+		if p.life == dead && !p.asked.pending {
 			c.consult(p)
 		}
+	}
+}
+
+// keepUnmatched notes a source that does not match the others, while that does not matter.
+func (c *Coordinator) keepUnmatched(ev Ready) {
+	if c.phase != finalising {
+		return
+	}
+	if i := slices.IndexFunc(c.unmatched, func(r Ready) bool { return r.Source == ev.Source }); i >= 0 {
+		c.unmatched[i] = ev
+		return
+	}
+	c.unmatched = append(c.unmatched, ev)
+}
+
+// strike bars the node of a place for its source, once, however often the place says that
+// it is lost while the target is to become final.
+func (c *Coordinator) strike(p *place) {
+	if c.losses[p.pos].why == 0 {
+		c.bar(p.source, p.node)
 	}
 }

@@ -85,6 +85,10 @@ func (c *Coordinator) lose(p *place, why Reason, text string, ask bool) {
 	if ask {
 		c.consult(p)
 	}
+	if p.pos == 0 && c.done != nil && c.phase == running { // it held all that is dead
+		c.done = nil
+		c.consultDead()
+	}
 }
 
 // consult asks the parent of a dead place, if that is alive, whether it has all
@@ -98,7 +102,7 @@ func (c *Coordinator) consult(p *place) {
 		return
 	}
 	above := c.parent(p)
-	if above == nil || above.life != live || !above.told {
+	if above == nil || above.life != live || !above.told || above.cleared {
 		return
 	}
 	p.until = c.now + c.cfg.AskFor
@@ -250,7 +254,7 @@ func (c *Coordinator) placeLost(ev PlaceLost) {
 		}
 		p.delivered, p.kept, p.asked = false, false, retry{}
 		if p.life == live {
-			c.bar(p.source, p.node)
+			c.strike(p)
 			c.lose(p, ev.Reason, ev.Text, false)
 		}
 		return
@@ -261,7 +265,7 @@ func (c *Coordinator) placeLost(ev PlaceLost) {
 	if ev.Reason == LostDown {
 		c.drop(p.source, p.node)
 	} else {
-		c.bar(p.source, p.node)
+		c.strike(p)
 	}
 	if ev.Reason == LostSource {
 		c.empty(p, ev.Reason, ev.Text)

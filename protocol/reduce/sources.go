@@ -96,6 +96,7 @@ func (c *Coordinator) ready(ev Ready) {
 	}
 	c.candidate(ev.Node)
 	if !c.fix(s.id, ev.Meta) {
+		c.keepUnmatched(ev)
 		return
 	}
 	s.making = ev.Kind == Target && !ev.Final
@@ -120,7 +121,7 @@ func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
 			return true
 		}
 		if c.phase == finalising {
-			return false // it is too late to matter
+			return false // it matters only if the root has ended: ready keeps it
 		}
 		c.hopeless(c.fault(id, phalanx.ErrMismatch, "it is %s, but %q is %s", describe(m), string(c.first), describe(c.meta)))
 		return false
