@@ -41,7 +41,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	do := func(m any) any { nodes[1].System().Root.Send(self, m); return <-a.told }
-	cfg := barrier.Config{Max: 5, Ask: true, AskGap: time.Minute}
+	cfg := barrier.Config{Max: 5, Callback: true, CallbackTimeout: time.Minute}
 	if r := do(&barrier.Watch{Name: "messages", Config: cfg}).(*barrier.Watching); r.Err != nil {
 		t.Fatal(r.Err)
 	}

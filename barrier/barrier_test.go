@@ -171,7 +171,7 @@ func TestBadInput(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = b.Watch(within(t), barrier.Callbacks{Enter: func(barrier.Question) bool { return true }})
-	if !errors.As(err, &field) || field.Field != "Ask" {
+	if !errors.As(err, &field) || field.Field != "Callback" {
 		t.Error(err)
 	}
 	if _, err := first.Enter(within(t), "", "b"); err != nil {

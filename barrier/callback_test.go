@@ -16,17 +16,17 @@ import (
 // The callbacks of one node decide about entries at others.
 func TestCallbacks(t *testing.T) {
 	nodes := start(t, 3)
-	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 10 * time.Second, Timeout: time.Minute}
+	cfg := barrier.Config{Max: 2, Callback: true, CallbackTimeout: 10 * time.Second, Timeout: time.Minute}
 	var asked, fired atomic.Int32
 	told := make(chan barrier.Notice, 10)
 	stop, err := open(t, nodes[2], "asks", cfg).Watch(within(t), barrier.Callbacks{
 		Enter: func(q barrier.Question) bool {
-			if n := asked.Add(1); n == 2 && !q.Would {
+			if n := asked.Add(1); n == 2 && !q.WouldRelease {
 				t.Errorf("%+v", q)
 			}
 			return q.Host == "third" // which Max would not have waited for
 		},
-		Told: func(n barrier.Notice) {
+		Notify: func(n barrier.Notice) {
 			fired.Add(1)
 			told <- n
 		},
@@ -58,7 +58,7 @@ func TestCallbacks(t *testing.T) {
 // A callback that panics, and one whose node has gone, have no say.
 func TestACallbackThatPanics(t *testing.T) {
 	nodes := start(t, 2)
-	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 100 * ms}
+	cfg := barrier.Config{Max: 2, Callback: true, CallbackTimeout: 100 * ms}
 	stop, err := open(t, nodes[1], "panics", cfg).Watch(within(t), barrier.Callbacks{Enter: func(barrier.Question) bool { panic("the application's") }})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestAWatchThatIsGivenUp(t *testing.T) {
 	if err := guest.System().Root.StopFuture(silent).Wait(); err != nil {
 		t.Fatal(err)
 	}
-	cfg := barrier.Config{Max: 1, Ask: true, AskGap: 10 * time.Second}
+	cfg := barrier.Config{Max: 1, Callback: true, CallbackTimeout: 10 * time.Second}
 	pid, _ := nodes[0].Service(barrier.Name)
 	first := nodes[0].System().Root.RequestFuture(pid, &barrier.Watch{Name: name, Config: cfg, Deadline: 300 * ms}, 20*time.Second)
 	b := open(t, nodes[0], name, cfg)

@@ -21,7 +21,7 @@
 // Barriers can let participants through a few at a time (Config.Throttle), or as
 // many as may be inside at one time (Config.Semaphore, with Release at the end of what
 // they bound), can fire where arrivals slow down (Config.Knee), and can ask the
-// application (Config.Ask and Watch).
+// application (Config.Callback and Watch).
 //
 // A barrier is managed by three members, of which the view decides; while one of
 // them lives nothing of it is lost. What is decided, and what is guaranteed, is in

@@ -327,7 +327,7 @@ func (s *service) callback(c actor.Context, o core.Callback) {
 	case w.to != nil:
 		a := o.Asked
 		c.RequestWithCustomSender(w.to, &Asked{Name: o.Key.Name, Generation: o.Key.Generation, Ask: a.Ask, Releasing: a.Releasing, Suggested: a.Suggest,
-			Question: Question{Label: a.Entry.Label, Host: a.Entry.Host, Would: a.Would, Knee: a.Knee}}, c.Self())
+			Question: Question{Label: a.Entry.Label, Host: a.Entry.Host, WouldRelease: a.WouldRelease, Knee: a.Knee}}, c.Self())
 	default:
 		w.w.ask(c.ActorSystem().Root, c.Self(), o.Key, o.Asked)
 	}

@@ -51,7 +51,7 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 	if err != nil {
 		return nil, err
 	}
-	return &Barrier{g, b, waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Ask}, nil
+	return &Barrier{g, b, waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Callback}, nil
 }
 
 // without is the end of the name of a barrier that waits for all but some ranks. Those who

@@ -46,7 +46,7 @@ func (c *controller) phase(ctx context.Context, name string, tasks []task) (agai
 	const self = "controller"
 	cfg.Expect = append(cfg.Expect, self)
 	if c.knee {
-		cfg.Knee, cfg.Ask, cfg.AskGap = barrier.Knee{Percent: 50}, true, time.Minute
+		cfg.Knee, cfg.Callback, cfg.CallbackTimeout = barrier.Knee{Percent: 50}, true, time.Minute
 	}
 	c.mu.Lock()
 	c.tasks, c.who, c.done, c.slow, c.again = tasks, map[string]int{}, map[string]bool{}, map[int]bool{}, 0
@@ -92,7 +92,7 @@ func (c *controller) asked(q barrier.Question) bool {
 		c.done[q.Label] = true
 	}
 	if !q.Knee {
-		return q.Would
+		return q.WouldRelease
 	}
 	for _, t := range c.tasks {
 		if !c.done[t.Label] {

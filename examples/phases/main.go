@@ -104,7 +104,7 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	stop, err := start.Watch(ctx, barrier.Callbacks{Told: func(n barrier.Notice) {
+	stop, err := start.Watch(ctx, barrier.Callbacks{Notify: func(n barrier.Notice) {
 		switch n.What {
 		case barrier.Fired:
 			out.printf("%d of %d are ready, and the sender begins: %s", n.N, n.Max, n.Cause)

@@ -273,7 +273,7 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 		c.answered(m)
 	case Question:
 		c.question(m)
-	case Told:
+	case Notify:
 		c.told(m)
 	case Passed:
 		c.passed(m)

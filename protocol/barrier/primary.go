@@ -413,7 +413,7 @@ func (c *Core) commit(r *replica) {
 				}
 				c.emit(Publish{Key: r.key, Happened: e})
 				if w := r.b.Watcher; w != "" && e.What != Entered {
-					c.send(w, Told{Key: r.key, Term: c.term, Happened: e})
+					c.send(w, Notify{Key: r.key, Term: c.term, Happened: e})
 				}
 			}
 		}

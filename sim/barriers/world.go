@@ -144,7 +144,7 @@ func (w *world) step(n *stage.Node, e barrier.Event) {
 		case barrier.Callback:
 			w.After(w.Upto(5*ms), func() {
 				w.To(n, func() {
-					w.step(n, barrier.Replied{Key: o.Key, Ask: o.Asked.Ask, Yes: o.Asked.Would, N: o.Asked.Suggest})
+					w.step(n, barrier.Replied{Key: o.Key, Ask: o.Asked.Ask, Yes: o.Asked.WouldRelease, N: o.Asked.Suggest})
 				})
 			})
 		default:
