@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier/message"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
@@ -15,35 +16,23 @@ import (
 // so; one that panics or is too slow counts as if it were not there.
 type Callbacks struct {
 	// Enter says whether the barrier is to fire, when one enters, when a knee is
-	// found, and with an empty host when it was not called for Config.CallbackTimeout. Without
+	// found, and with an empty entry when it was not called for Config.CallbackTimeout. Without
 	// it the barrier would do what q.WouldRelease says. It can veto all but Config.Timeout.
 	Enter func(q Question) bool
 	// Release says how many come after one that has released a semaphore: 1 leaves the
 	// number of holders as it is, 0 makes it one less, 2 one more, up to Semaphore.Cap.
 	// Without it suggested come.
-	Release func(label, host string, suggested int) int
+	Release func(e Entry, suggested int) int
 	// Notify is told what happens: that the barrier has fired, who comes late, whose
 	// semaphore has run out.
 	Notify func(Notice)
 }
 
-// Question is asked of Callbacks.Enter.
-type Question struct {
-	Label, Host  string
-	WouldRelease bool // the barrier would fire
-	Knee         bool // since a knee was found
-}
-
-// Notice is told to Callbacks.Notify.
-type Notice struct {
-	What   What
-	Label  string // of one that comes late, or held a semaphore for too long
-	Host   string
-	Cause  string   // why the barrier has fired
-	N, Max int      // units that are there, and of how many
-	Absent []string // who is not there: of Config.Expect, or else the members on which nobody has entered
-	Lost   []string // units that are there, and whose nodes are gone: nobody can tell them
-}
+// What callbacks are asked and told.
+type (
+	Question = message.Question
+	Notice   = message.Notice
+)
 
 // What is what a Notice tells.
 type What = core.What
@@ -68,7 +57,7 @@ func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err erro
 		return nil, b.fail("watch", phalanx.ErrInvalid, &FieldError{Field: "Semaphore.Callback", Text: "it is not set, so that Callbacks.Release would not be called"})
 	}
 	w := newWatcher(f)
-	if _, err := b.do(ctx, "watch", core.CallWatch, "", "", w); err != nil {
+	if _, err := b.do(ctx, "watch", core.CallWatch, Entry{}, w); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -123,9 +112,9 @@ func (w *watcher) ask(root *actor.RootContext, to *actor.PID, k core.Key, a core
 		r := core.Replied{Key: k, Ask: a.Ask, Yes: a.WouldRelease, N: a.Suggest}
 		switch {
 		case a.Releasing && w.f.Release != nil:
-			r.N = w.f.Release(a.Entry.Label, a.Entry.Host, a.Suggest)
+			r.N = w.f.Release(a.Entry, a.Suggest)
 		case !a.Releasing && w.f.Enter != nil:
-			r.Yes = w.f.Enter(Question{Label: a.Entry.Label, Host: a.Entry.Host, WouldRelease: a.WouldRelease, Knee: a.Knee})
+			r.Yes = w.f.Enter(Question{Entry: a.Entry, WouldRelease: a.WouldRelease, Knee: a.Knee})
 		}
 		root.Send(to, r)
 	})
@@ -138,7 +127,7 @@ func (w *watcher) tell(h core.Happened) {
 }
 
 func notice(h core.Happened) Notice {
-	n := Notice{What: h.What, Label: h.Entry.Label, Host: h.Entry.Host, N: h.N, Max: h.Max, Absent: h.Absent, Lost: h.Lost}
+	n := Notice{What: h.What, Entry: h.Entry, N: h.N, Max: h.Max, Absent: h.Absent, Lost: h.Lost}
 	if h.What == Fired {
 		n.Cause = h.Cause.String()
 	}

@@ -10,12 +10,12 @@
 //
 //	b, err := barrier.Open(node, "step/17", barrier.Config{Max: 8, Timeout: 5 * time.Second, Percent: 80})
 //	…
-//	passage, err := b.Enter(ctx, "", "worker 3")
+//	passage, err := b.Enter(ctx, barrier.Entry{Host: "worker 3"})
 //
 // A barrier fires once. The next round of a loop takes another name, or the next
 // generation of the same one (WithGeneration).
 //
-// An application actor sends Enter, Release, Hosts and Watch to the actor that
+// An application actor sends the messages of package message to the actor that
 // node.Service(barrier.Name) is, and gets replies.
 //
 // Barriers can let participants through a few at a time (Config.Throttle), or as

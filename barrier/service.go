@@ -7,6 +7,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/barrier/message"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/messages"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
@@ -82,17 +83,17 @@ func (s *service) Receive(c actor.Context) {
 		s.unwatch(c, m)
 	case core.Replied:
 		s.step(c, m)
-	case *Verdict:
+	case *message.Verdict:
 		s.step(c, core.Replied{Key: core.Key{Name: m.Name, Generation: m.Generation}, Ask: m.Ask, Yes: m.Fire, N: m.N})
 	case actors.Crash:
 		panic(m)
-	case *Enter:
+	case *message.Enter:
 		s.entered(c, m)
-	case *Release:
+	case *message.Release:
 		s.released(c, m)
-	case *Hosts:
+	case *message.Hosts:
 		s.hosts(c, m)
-	case *Watch:
+	case *message.Watch:
 		s.watching(c, m)
 	}
 }
@@ -326,8 +327,8 @@ func (s *service) callback(c actor.Context, o core.Callback) {
 	case w == nil:
 	case w.to != nil:
 		a := o.Asked
-		c.RequestWithCustomSender(w.to, &Asked{Name: o.Key.Name, Generation: o.Key.Generation, Ask: a.Ask, Releasing: a.Releasing, Suggested: a.Suggest,
-			Question: Question{Label: a.Entry.Label, Host: a.Entry.Host, WouldRelease: a.WouldRelease, Knee: a.Knee}}, c.Self())
+		c.RequestWithCustomSender(w.to, &message.Asked{Name: o.Key.Name, Generation: o.Key.Generation, Ask: a.Ask, Releasing: a.Releasing, Suggested: a.Suggest,
+			Question: Question{Entry: a.Entry, WouldRelease: a.WouldRelease, Knee: a.Knee}}, c.Self())
 	default:
 		w.w.ask(c.ActorSystem().Root, c.Self(), o.Key, o.Asked)
 	}
@@ -337,7 +338,7 @@ func (s *service) tell(c actor.Context, o core.Notice) {
 	switch w := s.open.watchers[o.Key]; {
 	case w == nil:
 	case w.to != nil:
-		c.Send(w.to, &Told{Name: o.Key.Name, Generation: o.Key.Generation, Notice: notice(o.Happened)})
+		c.Send(w.to, &message.Notified{Name: o.Key.Name, Generation: o.Key.Generation, Notice: notice(o.Happened)})
 	default:
 		w.w.tell(o.Happened)
 	}

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,21 +66,21 @@ func without(ranks []int) string {
 	return fmt.Sprintf("~%d-%08x", len(ranks), digest.Sum32())
 }
 
-// Enter is barrier.Barrier.Enter in the group. If host is empty, the member enters. A
+// Enter is barrier.Barrier.Enter in the group. If e.Host is empty, the member enters. A
 // barrier that waits for all also ends with phalanx.ErrFailed when a member fails.
-func (b *Barrier) Enter(ctx context.Context, label, host string) (barrier.Passage, error) {
-	host = b.host(host)
-	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, label, host) }, nil)
+func (b *Barrier) Enter(ctx context.Context, e barrier.Entry) (barrier.Passage, error) {
+	e = b.entry(e)
+	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, e) }, nil)
 }
 
 // enter enters, and does not wait for the withdrawal where the group has ended.
-func (b *Barrier) enter(ctx context.Context, label, host string) (barrier.Passage, error) {
+func (b *Barrier) enter(ctx context.Context, as barrier.Entry) (barrier.Passage, error) {
 	type ending struct {
 		barrier.Passage
 		err error
 	}
 	ended := make(chan ending, 1)
-	b.b.EnterFunc(ctx, label, host, func(p barrier.Passage, err error) { ended <- ending{p, err} })
+	b.b.EnterFunc(ctx, as, func(p barrier.Passage, err error) { ended <- ending{p, err} })
 	select {
 	case e := <-ended:
 		return e.Passage, e.err
@@ -94,8 +95,8 @@ func (b *Barrier) enter(ctx context.Context, label, host string) (barrier.Passag
 }
 
 // Release is barrier.Barrier.Release. It works in a group that is revoked, too.
-func (b *Barrier) Release(ctx context.Context, label, host string) error {
-	return b.b.Release(ctx, label, b.host(host))
+func (b *Barrier) Release(ctx context.Context, e barrier.Entry) error {
+	return b.b.Release(ctx, b.entry(e))
 }
 
 // Hosts is barrier.Barrier.Hosts in the group.
@@ -108,9 +109,8 @@ func (b *Barrier) Watch(ctx context.Context, f barrier.Callbacks) (stop func(), 
 	return in(ctx, b.g, "watch", false, func(ctx context.Context) (func(), error) { return b.b.Watch(ctx, f) }, func(stop func()) { stop() })
 }
 
-func (b *Barrier) host(host string) string {
-	if host == "" {
-		return b.g.roster.Members()[b.g.rank].String()
-	}
-	return host
+// entry has the member enter where no host is named.
+func (b *Barrier) entry(e barrier.Entry) barrier.Entry {
+	e.Host = cmp.Or(e.Host, b.g.roster.Members()[b.g.rank].String())
+	return e
 }

@@ -70,7 +70,7 @@ func (c *controller) phase(ctx context.Context, name string, tasks []task) (agai
 		c.give(tasks[i], i*len(c.workers)/len(tasks))
 	}
 	c.mu.Unlock()
-	if _, err := b.Enter(ctx, self, self); err != nil {
+	if _, err := b.Enter(ctx, barrier.Entry{Host: self, Label: self}); err != nil {
 		return 0, err
 	}
 	c.mu.Lock()
@@ -88,8 +88,8 @@ func (c *controller) give(t task, worker int) {
 func (c *controller) asked(q barrier.Question) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.Label != "" {
-		c.done[q.Label] = true
+	if q.Entry.Label != "" {
+		c.done[q.Entry.Label] = true
 	}
 	if !q.Knee {
 		return q.WouldRelease
