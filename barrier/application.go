@@ -68,7 +68,7 @@ func (s *service) asks(c actor.Context, op string, call core.Call, within time.D
 		return
 	}
 	if within <= 0 {
-		within = defaultDeadline
+		within = call.Config.Patience()
 	}
 	call.Deadline = s.node.Now() + within
 	a := &asked{call: call, to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}

@@ -92,8 +92,8 @@ func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, e
 	return b, nil
 }
 
-// Enter enters the barrier and returns when the caller goes on, or when ctx ends, or
-// after a minute if that has no deadline. Entry.Host is who enters; if it is empty, the
+// Enter enters the barrier and returns when the caller goes on, or when ctx ends. If that
+// has no deadline, it waits for a minute longer than Config.Timeout. Entry.Host is who enters; if it is empty, the
 // node, by its name: it counts once, also if it was started again. The barrier waits for
 // labels, where they are used, and else for hosts. It fires once: who enters it after that is
 // late.
@@ -146,7 +146,7 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry
 	if err := ctx.Err(); err != nil { // its caller does not wait, and does not enter
 		return core.Done{}, ending{cause: err, given: core.GivenUp{Withdrawn: true}}.err(op, b.key)
 	}
-	ctx, cancel := within(ctx)
+	ctx, cancel := within(ctx, b.cfg)
 	defer cancel()
 	if at, ok := ctx.Deadline(); ok {
 		c.Deadline = b.node.Now() + time.Until(at)
@@ -181,14 +181,12 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry
 // of it to hear what has become of an entry.
 const answerWithin = 2 * time.Second
 
-// defaultDeadline is that of calls whose context has none.
-const defaultDeadline = time.Minute
-
-func within(ctx context.Context) (context.Context, context.CancelFunc) {
+// within gives a context that has no deadline that of cfg.
+func within(ctx context.Context, cfg Config) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, defaultDeadline)
+	return context.WithTimeout(ctx, cfg.Patience())
 }
 
 func (b *Barrier) fail(op string, kind phalanx.Kind, err error) error {

@@ -128,7 +128,7 @@ func (s *service) do(c actor.Context, m *Do) {
 	}
 	to, root := c.Sender(), c.ActorSystem().Root
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(max(0, enter.Deadline), defaultDeadline))
+		ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(max(0, enter.Deadline), enter.Config.Patience()))
 		defer cancel()
 		var p barrier.Passage
 		b, err := m.Group.Barrier(enter.Name, enter.Config, barrier.WithGeneration(enter.Generation))

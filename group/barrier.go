@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
@@ -14,9 +15,10 @@ import (
 
 // Barrier is a barrier.Barrier in a group.
 type Barrier struct {
-	g   *Group
-	b   *barrier.Barrier
-	all bool // it waits for every member
+	g        *Group
+	b        *barrier.Barrier
+	patience time.Duration // of an Enter whose context has no deadline
+	all      bool          // it waits for every member
 }
 
 // scopes makes the name of a group a prefix that no other one has.
@@ -52,7 +54,7 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 	if err != nil {
 		return nil, err
 	}
-	return &Barrier{g, b, waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Callback}, nil
+	return &Barrier{g, b, cfg.Patience(), waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Callback}, nil
 }
 
 // without is the end of the name of a barrier that waits for all but some ranks. Those who
@@ -70,6 +72,11 @@ func without(ranks []int) string {
 // barrier that waits for all also ends with phalanx.ErrFailed when a member fails.
 func (b *Barrier) Enter(ctx context.Context, e barrier.Entry) (barrier.Passage, error) {
 	e = b.entry(e)
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.patience)
+		defer cancel()
+	}
 	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, e) }, nil)
 }
 

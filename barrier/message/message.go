@@ -18,7 +18,7 @@ type (
 
 // What application actors send to the actor that node.Service(Name) is. It answers
 // the actors of its node only, and takes pointers to these. Deadline is for how long
-// it may take, a minute if it is 0; who asks for longer says so.
+// it may take; 0: a minute longer than Config.Timeout.
 type (
 	// Enter enters a barrier; it is answered by Entered, when the sender goes on.
 	Enter struct {

@@ -82,6 +82,12 @@ type Semaphore struct {
 	Callback bool          // whether a callback says how many come after one that releases
 }
 
+// Patience is how long a call may take whose caller does not say it: a minute longer than
+// what the barrier itself waits for.
+func (c Config) Patience() time.Duration {
+	return time.Minute + max(c.Timeout, c.Semaphore.Timeout)
+}
+
 // None reports whether there is no configuration.
 func (c Config) None() bool { return c.Max == 0 && !c.Semaphore.on() }
 
