@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -8,16 +9,17 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier/message"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
 // The messages of application actors.
 
-func (s *service) entered(c actor.Context, m *Enter) {
+func (s *service) entered(c actor.Context, m *message.Enter) {
 	k := core.Key{Name: m.Name, Generation: m.Generation}
 	to, root := c.Sender(), c.ActorSystem().Root
-	s.asks(c, "enter", core.Call{Kind: core.CallEnter, Key: k, Config: m.Config, Entry: s.entry(m.Label, m.Host)}, m.Deadline, nil, func(e ending, err error) {
-		r := &Entered{Err: err, Passage: Passage{Late: e.done.Verdict == core.LateFire || e.done.Verdict == core.Behind, Term: e.done.Term}}
+	s.asks(c, "enter", core.Call{Kind: core.CallEnter, Key: k, Config: m.Config, Entry: s.entry(m.Entry)}, m.Deadline, nil, func(e ending, err error) {
+		r := &message.Entered{Err: err, Passage: Passage{Late: e.done.Verdict == core.LateFire || e.done.Verdict == core.Behind, Term: e.done.Term}}
 		if err == nil && e.done.Verdict == core.Behind {
 			r.Err = failure("enter", k, phalanx.ErrAborted, ErrCatchUp)
 		}
@@ -25,39 +27,37 @@ func (s *service) entered(c actor.Context, m *Enter) {
 	})
 }
 
-func (s *service) released(c actor.Context, m *Release) {
+func (s *service) released(c actor.Context, m *message.Release) {
 	k := core.Key{Name: m.Name, Generation: m.Generation}
 	to, root := c.Sender(), c.ActorSystem().Root
-	s.asks(c, "release", core.Call{Kind: core.CallRelease, Key: k, Config: m.Config, Entry: s.entry(m.Label, m.Host)}, m.Deadline, nil, func(_ ending, err error) {
-		root.Send(to, &Released{Err: err})
+	s.asks(c, "release", core.Call{Kind: core.CallRelease, Key: k, Config: m.Config, Entry: s.entry(m.Entry)}, m.Deadline, nil, func(_ ending, err error) {
+		root.Send(to, &message.Released{Err: err})
 	})
 }
 
-func (s *service) hosts(c actor.Context, m *Hosts) {
+func (s *service) hosts(c actor.Context, m *message.Hosts) {
 	k := core.Key{Name: m.Name, Generation: m.Generation}
 	to, root := c.Sender(), c.ActorSystem().Root
-	s.asks(c, "hosts", core.Call{Kind: core.CallHosts, Key: k, Config: Config{Max: 1}, Entry: s.entry("", "")}, m.Deadline, nil, func(e ending, err error) {
-		root.Send(to, &Passed{Hosts: e.done.Hosts, Err: err})
+	s.asks(c, "hosts", core.Call{Kind: core.CallHosts, Key: k, Config: Config{Max: 1}, Entry: s.entry(Entry{})}, m.Deadline, nil, func(e ending, err error) {
+		root.Send(to, &message.Passed{Hosts: e.done.Hosts, Err: err})
 	})
 }
 
-func (s *service) watching(c actor.Context, m *Watch) {
+func (s *service) watching(c actor.Context, m *message.Watch) {
 	k := core.Key{Name: m.Name, Generation: m.Generation}
 	to, root := c.Sender(), c.ActorSystem().Root
 	target := m.To
 	if target == nil {
 		target = to
 	}
-	s.asks(c, "watch", core.Call{Kind: core.CallWatch, Key: k, Config: m.Config, Entry: s.entry("", "")}, m.Deadline, target, func(_ ending, err error) {
-		root.Send(to, &Watching{Err: err})
+	s.asks(c, "watch", core.Call{Kind: core.CallWatch, Key: k, Config: m.Config, Entry: s.entry(Entry{})}, m.Deadline, target, func(_ ending, err error) {
+		root.Send(to, &message.Watching{Err: err})
 	})
 }
 
-func (s *service) entry(label, host string) core.Entry {
-	if host == "" {
-		host = s.self.Name()
-	}
-	return core.Entry{Host: host, Label: label}
+func (s *service) entry(e Entry) Entry {
+	e.Host = cmp.Or(e.Host, s.self.Name())
+	return e
 }
 
 // asks makes a call for an actor, and gives it up after within.
@@ -68,7 +68,7 @@ func (s *service) asks(c actor.Context, op string, call core.Call, within time.D
 		return
 	}
 	if within <= 0 {
-		within = defaultDeadline
+		within = call.Config.Patience()
 	}
 	call.Deadline = s.node.Now() + within
 	a := &asked{call: call, to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/barrier/message"
 )
 
 // asker is an application actor.
@@ -19,11 +20,11 @@ type asker struct {
 
 func (a *asker) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
-	case *barrier.Asked:
-		c.Respond(&barrier.Verdict{Name: m.Name, Generation: m.Generation, Ask: m.Ask, Fire: m.Host == "b"})
-	case *barrier.Entered, *barrier.Released, *barrier.Passed, *barrier.Watching, *barrier.Told:
+	case *message.Asked:
+		c.Respond(&message.Verdict{Name: m.Name, Generation: m.Generation, Ask: m.Ask, Fire: m.Question.Entry.Host == "b"})
+	case *message.Entered, *message.Released, *message.Passed, *message.Watching, *message.Notified:
 		a.told <- m
-	case *barrier.Enter, *barrier.Release, *barrier.Hosts, *barrier.Watch:
+	case *message.Enter, *message.Release, *message.Hosts, *message.Watch:
 		c.Request(a.pid, m)
 	}
 }
@@ -41,22 +42,22 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	do := func(m any) any { nodes[1].System().Root.Send(self, m); return <-a.told }
-	cfg := barrier.Config{Max: 5, Ask: true, AskGap: time.Minute}
-	if r := do(&barrier.Watch{Name: "messages", Config: cfg}).(*barrier.Watching); r.Err != nil {
+	cfg := barrier.Config{Max: 5, Callback: true, CallbackTimeout: time.Minute}
+	if r := do(&message.Watch{Name: "messages", Config: cfg}).(*message.Watching); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	nodes[1].System().Root.Send(self, &barrier.Enter{Name: "messages", Config: cfg, Host: "a"})
+	nodes[1].System().Root.Send(self, &message.Enter{Name: "messages", Config: cfg, Entry: barrier.Entry{Host: "a"}})
 	out := enter(t, within(t), nodes, "messages", cfg, "b")
 	if o := <-out; o.err != nil {
 		t.Error(o.err)
 	}
 	for range 2 {
 		switch m := (<-a.told).(type) {
-		case *barrier.Entered:
+		case *message.Entered:
 			if m.Err != nil || m.Late {
 				t.Errorf("%+v", m)
 			}
-		case *barrier.Told:
+		case *message.Notified:
 			if m.What != barrier.Fired || m.N != 2 || m.Name != "messages" {
 				t.Errorf("%+v", m)
 			}
@@ -64,26 +65,26 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%T%+v", m, m)
 		}
 	}
-	if p := do(&barrier.Hosts{Name: "messages"}).(*barrier.Passed); p.Err != nil || len(p.Hosts) != 2 {
+	if p := do(&message.Hosts{Name: "messages"}).(*message.Passed); p.Err != nil || len(p.Hosts) != 2 {
 		t.Errorf("%+v", p)
 	}
-	if p := do(&barrier.Hosts{Name: "never"}).(*barrier.Passed); !errors.Is(p.Err, phalanx.ErrNotFound) {
+	if p := do(&message.Hosts{Name: "never"}).(*message.Passed); !errors.Is(p.Err, phalanx.ErrNotFound) {
 		t.Errorf("%+v", p)
 	}
 	slot := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
-	if e := do(&barrier.Enter{Name: "slot", Config: slot, Label: "task"}).(*barrier.Entered); e.Err != nil {
+	if e := do(&message.Enter{Name: "slot", Config: slot, Entry: barrier.Entry{Label: "task"}}).(*message.Entered); e.Err != nil {
 		t.Error(e.Err)
 	}
-	if e := do(&barrier.Enter{Name: "slot", Config: slot, Host: "other", Deadline: 50 * ms}).(*barrier.Entered); !errors.Is(e.Err, phalanx.ErrDeadline) {
+	if e := do(&message.Enter{Name: "slot", Config: slot, Entry: barrier.Entry{Host: "other"}, Deadline: 50 * ms}).(*message.Entered); !errors.Is(e.Err, phalanx.ErrDeadline) {
 		t.Error(e.Err)
 	}
-	if r := do(&barrier.Release{Name: "slot", Config: slot, Label: "task"}).(*barrier.Released); r.Err != nil {
+	if r := do(&message.Release{Name: "slot", Config: slot, Entry: barrier.Entry{Label: "task"}}).(*message.Released); r.Err != nil {
 		t.Error(r.Err)
 	}
-	if e := do(&barrier.Enter{Name: "", Config: slot}).(*barrier.Entered); !errors.Is(e.Err, phalanx.ErrInvalid) {
+	if e := do(&message.Enter{Name: "", Config: slot}).(*message.Entered); !errors.Is(e.Err, phalanx.ErrInvalid) {
 		t.Error(e.Err)
 	}
-	if e := do(&barrier.Enter{Name: "x", Config: barrier.Config{Max: 1, Percent: 101}}).(*barrier.Entered); !errors.Is(e.Err, phalanx.ErrInvalid) {
+	if e := do(&message.Enter{Name: "x", Config: barrier.Config{Max: 1, Percent: 101}}).(*message.Entered); !errors.Is(e.Err, phalanx.ErrInvalid) {
 		t.Error(e.Err)
 	}
 }

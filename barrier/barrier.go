@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier/message"
 	"github.com/phalanx-go/phalanx/cluster"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
@@ -17,6 +19,8 @@ import (
 // What a barrier does, and who enters it.
 type (
 	Config     = core.Config
+	Entry      = core.Entry
+	Passage    = message.Passage
 	Knee       = core.Knee
 	Throttle   = core.Throttle
 	Semaphore  = core.Semaphore
@@ -88,14 +92,8 @@ func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, e
 	return b, nil
 }
 
-// Passage is how one was let through.
-type Passage struct {
-	Late bool   // after the barrier had fired without it
-	Term uint64 // of the manager that said so
-}
-
-// Enter enters the barrier and returns when the caller goes on, or when ctx ends, or
-// after a minute if that has no deadline. The host is who enters; if it is empty, the
+// Enter enters the barrier and returns when the caller goes on, or when ctx ends. If that
+// has no deadline, it waits for a minute longer than Config.Timeout. Entry.Host is who enters; if it is empty, the
 // node, by its name: it counts once, also if it was started again. The barrier waits for
 // labels, where they are used, and else for hosts. It fires once: who enters it after that is
 // late.
@@ -108,8 +106,8 @@ type Passage struct {
 // fired before; then Enter succeeds. If the barrier's manager does not answer for a second,
 // Enter ends nevertheless, and the error says that the entry may count. It names who is
 // absent in any case.
-func (b *Barrier) Enter(ctx context.Context, label, host string) (Passage, error) {
-	d, err := b.do(ctx, "enter", core.CallEnter, label, host, nil)
+func (b *Barrier) Enter(ctx context.Context, e Entry) (Passage, error) {
+	d, err := b.do(ctx, "enter", core.CallEnter, e, nil)
 	if err != nil {
 		return Passage{}, err
 	}
@@ -120,37 +118,35 @@ func (b *Barrier) Enter(ctx context.Context, label, host string) (Passage, error
 }
 
 // EnterFunc is Enter that does not wait: f is called with what it returns.
-func (b *Barrier) EnterFunc(ctx context.Context, label, host string, f func(Passage, error)) {
-	go func() { f(b.Enter(ctx, label, host)) }()
+func (b *Barrier) EnterFunc(ctx context.Context, e Entry, f func(Passage, error)) {
+	go func() { f(b.Enter(ctx, e)) }()
 }
 
 // Release ends what a semaphore bounds, and lets the next one in. It fails with
 // ErrNotHeld if the caller does not hold it any more.
-func (b *Barrier) Release(ctx context.Context, label, host string) error {
-	_, err := b.do(ctx, "release", core.CallRelease, label, host, nil)
+func (b *Barrier) Release(ctx context.Context, e Entry) error {
+	_, err := b.do(ctx, "release", core.CallRelease, e, nil)
 	return err
 }
 
 // Hosts returns who was let through: for each host its labels. It fails with a
 // phalanx.ErrNotFound if nobody has entered.
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
-	d, err := b.do(ctx, "hosts", core.CallHosts, "", "", nil)
+	d, err := b.do(ctx, "hosts", core.CallHosts, Entry{}, nil)
 	return d.Hosts, err
 }
 
 // do makes a call, with the callbacks that a Watch is for, and waits for its end.
-func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, host string, w *watcher) (core.Done, error) {
-	if host == "" {
-		host = b.node.ID().Name() // a node that starts again is no other unit
-	}
-	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: core.Entry{Host: host, Label: label}}
+func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry, w *watcher) (core.Done, error) {
+	e.Host = cmp.Or(e.Host, b.node.ID().Name()) // a node that starts again is no other unit
+	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: e}
 	if err := invalid(c); err != nil {
 		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil { // its caller does not wait, and does not enter
 		return core.Done{}, ending{cause: err, given: core.GivenUp{Withdrawn: true}}.err(op, b.key)
 	}
-	ctx, cancel := within(ctx)
+	ctx, cancel := within(ctx, b.cfg)
 	defer cancel()
 	if at, ok := ctx.Deadline(); ok {
 		c.Deadline = b.node.Now() + time.Until(at)
@@ -185,14 +181,12 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 // of it to hear what has become of an entry.
 const answerWithin = 2 * time.Second
 
-// defaultDeadline is that of calls whose context has none.
-const defaultDeadline = time.Minute
-
-func within(ctx context.Context) (context.Context, context.CancelFunc) {
+// within gives a context that has no deadline that of cfg.
+func within(ctx context.Context, cfg Config) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, defaultDeadline)
+	return context.WithTimeout(ctx, cfg.Patience())
 }
 
 func (b *Barrier) fail(op string, kind phalanx.Kind, err error) error {

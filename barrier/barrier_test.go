@@ -28,7 +28,7 @@ func TestStrict(t *testing.T) {
 			t.Fatalf("%s goes on alone: %+v, %v", o.host, o.Passage, o.err)
 		default:
 		}
-		if p, err := open(t, nodes[3], name, cfg).Enter(within(t), "", "last"); err != nil || p.Late {
+		if p, err := open(t, nodes[3], name, cfg).Enter(within(t), barrier.Entry{Host: "last"}); err != nil || p.Late {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		for range 39 {
@@ -67,7 +67,7 @@ func TestTheAbsentAreNamed(t *testing.T) {
 		eventually(t, c.want, func() bool { // on a busy machine there may be no answer within the deadline
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			_, err := b.Enter(ctx, "", "alpha")
+			_, err := b.Enter(ctx, barrier.Entry{Host: "alpha"})
 			is(t, err, phalanx.ErrDeadline)
 			var absent *barrier.AbsentError
 			return errors.As(err, &absent) && strings.Contains(err.Error(), c.want)
@@ -75,7 +75,7 @@ func TestTheAbsentAreNamed(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*ms, cancel)
-	_, err := open(t, nodes[0], "canceled", barrier.Config{Max: 2}).Enter(ctx, "", "")
+	_, err := open(t, nodes[0], "canceled", barrier.Config{Max: 2}).Enter(ctx, barrier.Entry{})
 	is(t, err, phalanx.ErrCanceled)
 }
 
@@ -91,14 +91,14 @@ func TestTimeoutAndLate(t *testing.T) {
 				t.Errorf("%+v", o)
 			}
 		}
-		p, err := open(t, nodes[2], name, cfg).Enter(within(t), "", "late")
+		p, err := open(t, nodes[2], name, cfg).Enter(within(t), barrier.Entry{Host: "late"})
 		if mode == barrier.CatchUp {
 			is(t, err, barrier.ErrCatchUp)
 			is(t, err, phalanx.ErrAborted)
 		} else if err != nil || !p.Late {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if p, err := open(t, nodes[1], name, cfg).Enter(within(t), "", "a"); err != nil || p.Late {
+		if p, err := open(t, nodes[1], name, cfg).Enter(within(t), barrier.Entry{Host: "a"}); err != nil || p.Late {
 			t.Errorf("again: %+v, %v", p, err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestBadInput(t *testing.T) {
 	_, err := barrier.Open(nodes[0], "", barrier.Config{Max: 1})
 	is(t, err, phalanx.ErrInvalid)
 	b := open(t, nodes[0], "bad", barrier.Config{Max: 1})
-	_, err = b.Enter(within(t), strings.Repeat("x", 257), "")
+	_, err = b.Enter(within(t), barrier.Entry{Label: strings.Repeat("x", 257)})
 	if !errors.As(err, &field) || field.Field != "Label" {
 		t.Error(err)
 	}
@@ -158,23 +158,23 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("%v, %v", all, err)
 	}
 	first := open(t, nodes[0], "two", barrier.Config{Max: 2})
-	first.EnterFunc(within(t), "", "a", func(barrier.Passage, error) {})
+	first.EnterFunc(within(t), barrier.Entry{Host: "a"}, func(barrier.Passage, error) {})
 	eventually(t, "a has entered", func() bool { s, err := barrier.List(within(t), nodes[1]); return err == nil && entered(s, "two") == 1 })
-	_, err = open(t, nodes[1], "two", barrier.Config{Max: 3}).Enter(within(t), "", "b")
+	_, err = open(t, nodes[1], "two", barrier.Config{Max: 3}).Enter(within(t), barrier.Entry{Host: "b"})
 	is(t, err, phalanx.ErrMismatch)
 	var mismatch *barrier.MismatchError
 	if !errors.As(err, &mismatch) || mismatch.Field != "Max" || errors.Is(err, phalanx.ErrInvalid) {
 		t.Error(err)
 	}
-	_, err = open(t, nodes[1], "expected", barrier.Config{Max: 1, Expect: []string{"alpha"}}).Enter(within(t), "", "beta")
+	_, err = open(t, nodes[1], "expected", barrier.Config{Max: 1, Expect: []string{"alpha"}}).Enter(within(t), barrier.Entry{Host: "beta"})
 	if !errors.As(err, &field) || field.Field != "Host" {
 		t.Error(err)
 	}
 	_, err = b.Watch(within(t), barrier.Callbacks{Enter: func(barrier.Question) bool { return true }})
-	if !errors.As(err, &field) || field.Field != "Ask" {
+	if !errors.As(err, &field) || field.Field != "Callback" {
 		t.Error(err)
 	}
-	if _, err := first.Enter(within(t), "", "b"); err != nil {
+	if _, err := first.Enter(within(t), barrier.Entry{Host: "b"}); err != nil {
 		t.Error(err)
 	}
 	plain, err := cluster.Join(within(t), cluster.Config{Name: "plain"})
@@ -194,7 +194,7 @@ func TestGenerations(t *testing.T) {
 		var all sync.WaitGroup
 		for _, n := range nodes {
 			all.Go(func() {
-				if p, err := open(t, n, "loop", cfg, barrier.WithGeneration(g)).Enter(within(t), "", ""); err != nil || p.Late {
+				if p, err := open(t, n, "loop", cfg, barrier.WithGeneration(g)).Enter(within(t), barrier.Entry{}); err != nil || p.Late {
 					t.Errorf("%+v, %v", p, err)
 				}
 			})
@@ -236,7 +236,7 @@ func TestAManagerThatPanics(t *testing.T) {
 			}
 		}
 	}
-	if _, err := open(t, nodes[1], "panic", cfg).Enter(within(t), "", "d"); err != nil {
+	if _, err := open(t, nodes[1], "panic", cfg).Enter(within(t), barrier.Entry{Host: "d"}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -266,7 +266,7 @@ func TestANodeThatStartsAgainCountsOnce(t *testing.T) {
 	first := last()
 	out := make(chan outcome, 4)
 	enter := func(n *cluster.Node) {
-		open(t, n, "restarted", cfg).EnterFunc(within(t), "", "", func(p barrier.Passage, err error) { out <- outcome{string(n.ID()), p, err} })
+		open(t, n, "restarted", cfg).EnterFunc(within(t), barrier.Entry{}, func(p barrier.Passage, err error) { out <- outcome{string(n.ID()), p, err} })
 	}
 	is := func(k int) {
 		t.Helper()
@@ -308,7 +308,7 @@ func TestWhoGivesUpHasNotEntered(t *testing.T) {
 	cfg := barrier.Config{Max: 3}
 	ended, end := context.WithCancel(context.Background())
 	end()
-	_, err := open(t, nodes[0], "withdrawn", cfg).Enter(ended, "", "")
+	_, err := open(t, nodes[0], "withdrawn", cfg).Enter(ended, barrier.Entry{})
 	is(t, err, phalanx.ErrCanceled)
 	out := enter(t, within(t), nodes[1:], "withdrawn", cfg, "a", "b")
 	eventually(t, "two have entered", func() bool {

@@ -101,7 +101,7 @@ func BenchmarkFailover(b *testing.B) {
 		if err := primary.Kill(); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := open(b, n, name, cfg).Enter(within(b), "", "last"); err != nil {
+		if _, err := open(b, n, name, cfg).Enter(within(b), barrier.Entry{Host: "last"}); err != nil {
 			b.Fatal(err)
 		}
 		last := time.Now().UnixNano()

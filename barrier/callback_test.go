@@ -10,23 +10,24 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/barrier/message"
 	"github.com/phalanx-go/phalanx/cluster"
 )
 
 // The callbacks of one node decide about entries at others.
 func TestCallbacks(t *testing.T) {
 	nodes := start(t, 3)
-	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 10 * time.Second, Timeout: time.Minute}
+	cfg := barrier.Config{Max: 2, Callback: true, CallbackTimeout: 10 * time.Second, Timeout: time.Minute}
 	var asked, fired atomic.Int32
 	told := make(chan barrier.Notice, 10)
 	stop, err := open(t, nodes[2], "asks", cfg).Watch(within(t), barrier.Callbacks{
 		Enter: func(q barrier.Question) bool {
-			if n := asked.Add(1); n == 2 && !q.Would {
+			if n := asked.Add(1); n == 2 && !q.WouldRelease {
 				t.Errorf("%+v", q)
 			}
-			return q.Host == "third" // which Max would not have waited for
+			return q.Entry.Host == "third" // which Max would not have waited for
 		},
-		Told: func(n barrier.Notice) {
+		Notify: func(n barrier.Notice) {
 			fired.Add(1)
 			told <- n
 		},
@@ -42,7 +43,7 @@ func TestCallbacks(t *testing.T) {
 		t.Fatalf("vetoed, and %+v", o)
 	case <-time.After(20 * ms):
 	}
-	if _, err := open(t, nodes[0], "asks", cfg).Enter(within(t), "", "third"); err != nil {
+	if _, err := open(t, nodes[0], "asks", cfg).Enter(within(t), barrier.Entry{Host: "third"}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -58,7 +59,7 @@ func TestCallbacks(t *testing.T) {
 // A callback that panics, and one whose node has gone, have no say.
 func TestACallbackThatPanics(t *testing.T) {
 	nodes := start(t, 2)
-	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 100 * ms}
+	cfg := barrier.Config{Max: 2, Callback: true, CallbackTimeout: 100 * ms}
 	stop, err := open(t, nodes[1], "panics", cfg).Watch(within(t), barrier.Callbacks{Enter: func(barrier.Question) bool { panic("the application's") }})
 	if err != nil {
 		t.Fatal(err)
@@ -89,13 +90,13 @@ func TestAWatchThatIsGivenUp(t *testing.T) {
 	if err := guest.System().Root.StopFuture(silent).Wait(); err != nil {
 		t.Fatal(err)
 	}
-	cfg := barrier.Config{Max: 1, Ask: true, AskGap: 10 * time.Second}
+	cfg := barrier.Config{Max: 1, Callback: true, CallbackTimeout: 10 * time.Second}
 	pid, _ := nodes[0].Service(barrier.Name)
-	first := nodes[0].System().Root.RequestFuture(pid, &barrier.Watch{Name: name, Config: cfg, Deadline: 300 * ms}, 20*time.Second)
+	first := nodes[0].System().Root.RequestFuture(pid, &message.Watch{Name: name, Config: cfg, Deadline: 300 * ms}, 20*time.Second)
 	b := open(t, nodes[0], name, cfg)
 	second := make(chan error, 1)
 	go func() {
-		_, err := b.Watch(within(t), barrier.Callbacks{Enter: func(q barrier.Question) bool { return q.Host == "b" }})
+		_, err := b.Watch(within(t), barrier.Callbacks{Enter: func(q barrier.Question) bool { return q.Entry.Host == "b" }})
 		second <- err
 	}()
 	r, err := first.Result()
@@ -103,8 +104,8 @@ func TestAWatchThatIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed *phalanx.Error
-	is(t, r.(*barrier.Watching).Err, phalanx.ErrDeadline)
-	if err := r.(*barrier.Watching).Err; !errors.As(err, &failed) || failed.Node != guest.ID() || !strings.Contains(err.Error(), "has not answered") {
+	is(t, r.(*message.Watching).Err, phalanx.ErrDeadline)
+	if err := r.(*message.Watching).Err; !errors.As(err, &failed) || failed.Node != guest.ID() || !strings.Contains(err.Error(), "has not answered") {
 		t.Error(err)
 	}
 	if err := guest.Leave(within(t)); err != nil {
@@ -114,7 +115,7 @@ func TestAWatchThatIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := enter(t, within(t), nodes[1:], name, cfg, "a")
-	if _, err := open(t, nodes[1], name, cfg).Enter(within(t), "", "b"); err != nil {
+	if _, err := open(t, nodes[1], name, cfg).Enter(within(t), barrier.Entry{Host: "b"}); err != nil {
 		t.Error(err)
 	}
 	if o := <-out; o.err != nil {

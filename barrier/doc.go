@@ -10,18 +10,18 @@
 //
 //	b, err := barrier.Open(node, "step/17", barrier.Config{Max: 8, Timeout: 5 * time.Second, Percent: 80})
 //	…
-//	passage, err := b.Enter(ctx, "", "worker 3")
+//	passage, err := b.Enter(ctx, barrier.Entry{Host: "worker 3"})
 //
 // A barrier fires once. The next round of a loop takes another name, or the next
 // generation of the same one (WithGeneration).
 //
-// An application actor sends Enter, Release, Hosts and Watch to the actor that
+// An application actor sends the messages of package message to the actor that
 // node.Service(barrier.Name) is, and gets replies.
 //
 // Barriers can let participants through a few at a time (Config.Throttle), or as
 // many as may be inside at one time (Config.Semaphore, with Release at the end of what
 // they bound), can fire where arrivals slow down (Config.Knee), and can ask the
-// application (Config.Ask and Watch).
+// application (Config.Callback and Watch).
 //
 // A barrier is managed by three members, of which the view decides; while one of
 // them lives nothing of it is lost. What is decided, and what is guaranteed, is in

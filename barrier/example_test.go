@@ -35,7 +35,7 @@ func ExampleOpen() {
 			for round := range uint64(2) {
 				step, err := barrier.Open(n, "step", barrier.Config{Max: 3}, barrier.WithGeneration(round))
 				if err == nil {
-					_, err = step.Enter(ctx, "", fmt.Sprint("worker ", i))
+					_, err = step.Enter(ctx, barrier.Entry{Host: fmt.Sprint("worker ", i)})
 				}
 				if err != nil {
 					log.Fatal(err)
@@ -61,7 +61,7 @@ func ExampleBarrier_Enter() {
 	}
 	soon, stop := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer stop()
-	_, err = start.Enter(soon, "", "reader")
+	_, err = start.Enter(soon, barrier.Entry{Host: "reader"})
 	var absent *barrier.AbsentError
 	if errors.As(err, &absent) {
 		fmt.Println(absent)
@@ -81,11 +81,11 @@ func ExampleBarrier_Release() {
 		log.Fatal(err)
 	}
 	for _, host := range []string{"first", "second"} {
-		if _, err := slots.Enter(ctx, "", host); err != nil {
+		if _, err := slots.Enter(ctx, barrier.Entry{Host: host}); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(host, "is inside")
-		if err := slots.Release(ctx, "", host); err != nil {
+		if err := slots.Release(ctx, barrier.Entry{Host: host}); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -70,7 +70,7 @@ func TestAKilledManagerLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := within(t)
-		if _, err := open(t, n, name, cfg).Enter(ctx, "", "last"); err != nil {
+		if _, err := open(t, n, name, cfg).Enter(ctx, barrier.Entry{Host: "last"}); err != nil {
 			t.Fatal(err)
 		}
 		for p := range share {

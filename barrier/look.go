@@ -46,7 +46,7 @@ type EntryStatus struct {
 // List returns the barriers that the members know of, by name. Those of members that
 // do not answer are left out, and the error names these.
 func List(ctx context.Context, n *cluster.Node) ([]Status, error) {
-	ctx, cancel := within(ctx)
+	ctx, cancel := within(ctx, Config{})
 	defer cancel()
 	var all []Status
 	var errs []error

@@ -17,7 +17,7 @@ func TestEveryNodeSeesAll(t *testing.T) {
 		managed[barrier.ManagersOf(nodes[0].View(), name)[0]] = name
 	}
 	for _, name := range managed {
-		if _, err := open(t, nodes[0], name, barrier.Config{Max: 1}).Enter(within(t), "", "a"); err != nil {
+		if _, err := open(t, nodes[0], name, barrier.Config{Max: 1}).Enter(within(t), barrier.Entry{Host: "a"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -102,7 +102,7 @@ func enter(t testing.TB, ctx context.Context, nodes []*cluster.Node, name string
 	out := make(chan outcome, len(hosts))
 	for i, h := range hosts {
 		b := open(t, nodes[i%len(nodes)], name, cfg)
-		b.EnterFunc(ctx, "", h, func(p barrier.Passage, err error) { out <- outcome{h, p, err} })
+		b.EnterFunc(ctx, barrier.Entry{Host: h}, func(p barrier.Passage, err error) { out <- outcome{h, p, err} })
 	}
 	return out
 }

@@ -27,7 +27,7 @@ func BenchmarkMany(b *testing.B) {
 				for i := range k {
 					for _, n := range nodes {
 						all.Add(1)
-						open(b, n, fmt.Sprintf("many/%d/%d", round, i), cfg).EnterFunc(ctx, "", "", func(_ barrier.Passage, err error) {
+						open(b, n, fmt.Sprintf("many/%d/%d", round, i), cfg).EnterFunc(ctx, barrier.Entry{}, func(_ barrier.Passage, err error) {
 							if err != nil {
 								b.Error(err)
 							}

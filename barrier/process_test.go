@@ -114,7 +114,7 @@ func carryOut(node *cluster.Node, o order) report {
 				b, err := barrier.Open(node, o.Name, o.Config, barrier.WithGeneration(uint64(g)))
 				if err == nil {
 					var p barrier.Passage
-					p, err = b.Enter(ctx, "", h)
+					p, err = b.Enter(ctx, barrier.Entry{Host: h})
 					last.late = last.late || p.Late
 				}
 				if last.at = time.Now().UnixNano(); g == 0 {
@@ -122,7 +122,7 @@ func carryOut(node *cluster.Node, o order) report {
 				}
 				if err == nil && o.Config.Semaphore.Count > 0 {
 					time.Sleep(o.Hold)
-					err = b.Release(ctx, "", h)
+					err = b.Release(ctx, barrier.Entry{Host: h})
 				}
 				if last.err = err; err != nil {
 					break

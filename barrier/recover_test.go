@@ -41,7 +41,7 @@ func TestBarriersOfAClusterThatIsFormedAnew(t *testing.T) {
 			t.Fatalf("%s passes %s before the last one has come: %+v, %v", o.host, name, o.Passage, o.err)
 		default:
 		}
-		if p, err := open(t, left[i%3], name, cfg).Enter(within(t), "", "last"); err != nil || p.Late {
+		if p, err := open(t, left[i%3], name, cfg).Enter(within(t), barrier.Entry{Host: "last"}); err != nil || p.Late {
 			t.Fatalf("%s: %+v, %v", name, p, err)
 		}
 		for range hosts {

@@ -26,7 +26,7 @@ func TestSemaphore(t *testing.T) {
 		all.Go(func() {
 			b := open(t, nodes[i%3], "slots", cfg)
 			for range 4 {
-				if _, err := b.Enter(within(t), "", h); err != nil {
+				if _, err := b.Enter(within(t), barrier.Entry{Host: h}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -36,7 +36,7 @@ func TestSemaphore(t *testing.T) {
 				time.Sleep(ms)
 				inside.Add(-1)
 				passed.Add(1)
-				if err := b.Release(within(t), "", h); err != nil {
+				if err := b.Release(within(t), barrier.Entry{Host: h}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -47,34 +47,34 @@ func TestSemaphore(t *testing.T) {
 		t.Errorf("%d inside at once, %d passed", most.Load(), passed.Load())
 	}
 	b := open(t, nodes[0], "slots", cfg)
-	if _, err := b.Enter(within(t), "", "twice"); err != nil {
+	if _, err := b.Enter(within(t), barrier.Entry{Host: "twice"}); err != nil {
 		t.Error(err)
 	}
-	_, err := b.Enter(within(t), "", "twice")
+	_, err := b.Enter(within(t), barrier.Entry{Host: "twice"})
 	is(t, err, barrier.ErrHeld)
-	if _, err := open(t, nodes[1], "slots", cfg).Enter(within(t), "", "twice"); err != nil { // takes its place
+	if _, err := open(t, nodes[1], "slots", cfg).Enter(within(t), barrier.Entry{Host: "twice"}); err != nil { // takes its place
 		t.Error(err)
 	}
-	eventually(t, "the first one has lost it", func() bool { return errors.Is(b.Release(within(t), "", "twice"), barrier.ErrNotHeld) })
-	is(t, b.Release(within(t), "", "w000"), barrier.ErrNotHeld)
+	eventually(t, "the first one has lost it", func() bool { return errors.Is(b.Release(within(t), barrier.Entry{Host: "twice"}), barrier.ErrNotHeld) })
+	is(t, b.Release(within(t), barrier.Entry{Host: "w000"}), barrier.ErrNotHeld)
 
 	one := barrier.Config{Semaphore: barrier.Semaphore{Count: 1, Timeout: 3 * time.Second}}
 	b = open(t, nodes[1], "one", one)
-	if _, err := b.Enter(within(t), "", "holder"); err != nil {
+	if _, err := b.Enter(within(t), barrier.Entry{Host: "holder"}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 500*ms)
-	_, err = b.Enter(ctx, "", "impatient")
+	_, err = b.Enter(ctx, barrier.Entry{Host: "impatient"})
 	cancel()
 	is(t, err, phalanx.ErrDeadline)
 	if !strings.Contains(err.Error(), "held by holder") {
 		t.Error(err)
 	}
-	if _, err := b.Enter(within(t), "", "next"); err != nil { // the holder's time is over, the impatient one has left the queue
+	if _, err := b.Enter(within(t), barrier.Entry{Host: "next"}); err != nil { // the holder's time is over, the impatient one has left the queue
 		t.Fatal(err)
 	}
-	is(t, b.Release(within(t), "", "holder"), barrier.ErrNotHeld)
-	if err := b.Release(within(t), "", "next"); err != nil {
+	is(t, b.Release(within(t), barrier.Entry{Host: "holder"}), barrier.ErrNotHeld)
+	if err := b.Release(within(t), barrier.Entry{Host: "next"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -87,7 +87,7 @@ func TestAHolderThatLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, n, "held", cfg).Enter(within(t), "", "guest"); err != nil {
+	if _, err := open(t, n, "held", cfg).Enter(within(t), barrier.Entry{Host: "guest"}); err != nil {
 		t.Fatal(err)
 	}
 	next := enter(t, within(t), nodes, "held", cfg, "next")
@@ -105,7 +105,7 @@ func TestASemaphoreWhoseActorsPanic(t *testing.T) {
 	nodes := start(t, 3)
 	cfg := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
 	b := open(t, nodes[0], "panics", cfg)
-	if _, err := b.Enter(within(t), "", "holder"); err != nil {
+	if _, err := b.Enter(within(t), barrier.Entry{Host: "holder"}); err != nil {
 		t.Fatal(err)
 	}
 	next := enter(t, within(t), nodes[1:], "panics", cfg, "next")
@@ -118,7 +118,7 @@ func TestASemaphoreWhoseActorsPanic(t *testing.T) {
 		t.Fatalf("two hold it: %+v", o)
 	case <-time.After(300 * ms):
 	}
-	if err := b.Release(within(t), "", "holder"); err != nil {
+	if err := b.Release(within(t), barrier.Entry{Host: "holder"}); err != nil {
 		t.Error(err)
 	}
 	if o := <-next; o.err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/barrier/message"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/messages"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
@@ -42,6 +43,7 @@ type service struct {
 	timers actors.Timers[struct{}]
 	self   phalanx.NodeID
 	due    time.Duration // for which the timer is set; 0: it is not
+	batch  core.Batch    // what came since the core's last step
 }
 
 // Receive turns messages into events.
@@ -52,6 +54,8 @@ func (s *service) Receive(c actor.Context) {
 		return
 	}
 	switch m := c.Message().(type) {
+	case turn:
+		s.takeTurn(c)
 	case *actor.Started:
 		s.start(c)
 	case *actor.Stopping:
@@ -64,9 +68,10 @@ func (s *service) Receive(c actor.Context) {
 		s.open.letters++
 		from, to, letter, err := messages.BarrierFromProto(m)
 		if err == nil && to == s.self {
-			s.step(c, core.Heard{From: from, Message: letter})
+			s.later(c, core.Heard{From: from, Message: letter})
 		}
 	case *messages.BarrierLook:
+		s.takeTurn(c)
 		seen := messages.BarriersSeenToProto(s.core.Seen())
 		seen.Letters = s.open.letters
 		c.Respond(seen)
@@ -78,17 +83,17 @@ func (s *service) Receive(c actor.Context) {
 		s.unwatch(c, m)
 	case core.Replied:
 		s.step(c, m)
-	case *Verdict:
+	case *message.Verdict:
 		s.step(c, core.Replied{Key: core.Key{Name: m.Name, Generation: m.Generation}, Ask: m.Ask, Yes: m.Fire, N: m.N})
 	case actors.Crash:
 		panic(m)
-	case *Enter:
+	case *message.Enter:
 		s.entered(c, m)
-	case *Release:
+	case *message.Release:
 		s.released(c, m)
-	case *Hosts:
+	case *message.Hosts:
 		s.hosts(c, m)
-	case *Watch:
+	case *message.Watch:
 		s.watching(c, m)
 	}
 }
@@ -180,7 +185,7 @@ func (s *service) ask(c actor.Context, a *asked) {
 			s.open.watchers[h.key] = a.watch
 		}
 	}
-	s.step(c, a.call)
+	s.later(c, a.call)
 }
 
 func (s *service) giveUp(c actor.Context, g *givenUp) {
@@ -241,9 +246,38 @@ func (s *service) unwatch(c actor.Context, m *unwatch) {
 	}
 }
 
-// step gives the core an event.
+// step gives the core an event, after those that came before it.
 func (s *service) step(c actor.Context, e core.Event) {
+	if len(s.batch) > 0 {
+		s.batch, e = nil, append(s.batch, e)
+	}
 	s.carryOut(c, s.core.Step(s.node.Now(), e))
+}
+
+// turn has the core take its step: it stands in the mailbox behind what was there when
+// the first event of the batch came.
+type turn struct{}
+
+// batchMost bounds a batch.
+const batchMost = 1024
+
+// later gives the core an event together with those that are in the mailbox already.
+// The more there is to do, the more goes into one message to each node.
+func (s *service) later(c actor.Context, e core.Event) {
+	s.batch = append(s.batch, e)
+	switch len(s.batch) {
+	case 1:
+		c.Send(c.Self(), turn{})
+	case batchMost:
+		s.takeTurn(c)
+	}
+}
+
+func (s *service) takeTurn(c actor.Context) {
+	if batch := s.batch; len(batch) > 0 {
+		s.batch = nil
+		s.step(c, batch)
+	}
 }
 
 func (s *service) carryOut(c actor.Context, out []core.Output) {
@@ -293,8 +327,8 @@ func (s *service) callback(c actor.Context, o core.Callback) {
 	case w == nil:
 	case w.to != nil:
 		a := o.Asked
-		c.RequestWithCustomSender(w.to, &Asked{Name: o.Key.Name, Generation: o.Key.Generation, Ask: a.Ask, Releasing: a.Releasing, Suggested: a.Suggest,
-			Question: Question{Label: a.Entry.Label, Host: a.Entry.Host, Would: a.Would, Knee: a.Knee}}, c.Self())
+		c.RequestWithCustomSender(w.to, &message.Asked{Name: o.Key.Name, Generation: o.Key.Generation, Ask: a.Ask, Releasing: a.Releasing, Suggested: a.Suggest,
+			Question: Question{Entry: a.Entry, WouldRelease: a.WouldRelease, Knee: a.Knee}}, c.Self())
 	default:
 		w.w.ask(c.ActorSystem().Root, c.Self(), o.Key, o.Asked)
 	}
@@ -304,7 +338,7 @@ func (s *service) tell(c actor.Context, o core.Notice) {
 	switch w := s.open.watchers[o.Key]; {
 	case w == nil:
 	case w.to != nil:
-		c.Send(w.to, &Told{Name: o.Key.Name, Generation: o.Key.Generation, Notice: notice(o.Happened)})
+		c.Send(w.to, &message.Notified{Name: o.Key.Name, Generation: o.Key.Generation, Notice: notice(o.Happened)})
 	default:
 		w.w.tell(o.Happened)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/barrier/message"
 	core "github.com/phalanx-go/phalanx/protocol/group"
 	"github.com/phalanx-go/phalanx/storenode"
 )
@@ -119,7 +120,7 @@ func (s *service) do(c actor.Context, m *Do) {
 	if r, ok := m.Request.(*storenode.AllReduce); ok {
 		all = needsAll(storenode.Reduce(*r))
 	}
-	enter, ok := m.Request.(*barrier.Enter)
+	enter, ok := m.Request.(*message.Enter)
 	if !ok || enter == nil {
 		in := m.Group.scope(context.Background(), all)
 		c.RequestWithCustomSender(s.node.Store(), &storenode.Within{Context: in, Request: m.Request, Over: in.end}, c.Sender())
@@ -127,13 +128,13 @@ func (s *service) do(c actor.Context, m *Do) {
 	}
 	to, root := c.Sender(), c.ActorSystem().Root
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(max(0, enter.Deadline), defaultDeadline))
+		ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(max(0, enter.Deadline), enter.Config.Patience()))
 		defer cancel()
 		var p barrier.Passage
 		b, err := m.Group.Barrier(enter.Name, enter.Config, barrier.WithGeneration(enter.Generation))
 		if err == nil {
-			p, err = b.Enter(ctx, enter.Label, enter.Host)
+			p, err = b.Enter(ctx, enter.Entry)
 		}
-		root.Send(to, &barrier.Entered{Passage: p, Err: err})
+		root.Send(to, &message.Entered{Passage: p, Err: err})
 	}()
 }

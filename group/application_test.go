@@ -13,6 +13,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/barrier/message"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -107,7 +108,7 @@ func TestActors(t *testing.T) {
 	for i, h := range hands {
 		for _, r := range []any{&storenode.Get{Object: "x"}, &storenode.Open{Object: "x"}, &storenode.Gather{Sources: ids},
 			&storenode.Reduce{Target: "r", Sources: ids, Op: phalanx.Sum}, &storenode.AllReduce{Target: "a", Sources: ids, Op: phalanx.Sum},
-			&barrier.Enter{Name: "b", Config: barrier.Config{Max: 4}}} {
+			&message.Enter{Name: "b", Config: barrier.Config{Max: 4}}} {
 			h.send(&group.Do{Group: groups[i], Request: r})
 		}
 	}
@@ -132,7 +133,7 @@ func TestActors(t *testing.T) {
 				failed += revoked(t, m.Err)
 			case *storenode.AllReduced:
 				failed += revoked(t, m.Err)
-			case *barrier.Entered:
+			case *message.Entered:
 				failed += revoked(t, m.Err)
 			default:
 				t.Errorf("member %d gets %+v", i, m)
@@ -226,7 +227,7 @@ func TestActorsOutOfPlace(t *testing.T) {
 	// One of the members is not known, and until the deadline is not waited for.
 	hands[0].send(&group.FormGroup{Name: "ghosts", Members: append(on(nodes), group.Member{Node: "x#1"}), Rank: -1, Deadline: 20 * ms})
 	is(t, next[*group.Formed](hands[0]).Err, phalanx.ErrDeadline)
-	for _, nonsense := range []any{"nonsense", nil, (*storenode.Get)(nil), (*barrier.Enter)(nil)} {
+	for _, nonsense := range []any{"nonsense", nil, (*storenode.Get)(nil), (*message.Enter)(nil)} {
 		hands[0].send(&group.Do{Group: groups[0], Request: nonsense})
 		is(t, next[*phalanx.Error](hands[0]), phalanx.ErrInvalid)
 	}
@@ -265,7 +266,7 @@ func TestActorsOutOfPlace(t *testing.T) {
 	ids := []phalanx.ObjectID{"x"}
 	for _, r := range []any{&storenode.Put{Object: "o", Bytes: []byte("o")}, &storenode.Get{Object: "x"}, &storenode.Open{Object: "x"}, &storenode.Gather{Sources: ids},
 		&storenode.Reduce{Target: "r", Sources: ids, Op: phalanx.Sum}, &storenode.AllReduce{Target: "a", Sources: ids, Op: phalanx.Sum},
-		&barrier.Enter{Name: "b", Config: barrier.Config{Max: 4}}} {
+		&message.Enter{Name: "b", Config: barrier.Config{Max: 4}}} {
 		hands[1].send(&group.Do{Group: groups[1], Request: r})
 		switch m := next[any](hands[1]).(type) {
 		case *storenode.PutDone:
@@ -280,7 +281,7 @@ func TestActorsOutOfPlace(t *testing.T) {
 			revoked(t, m.Err)
 		case *storenode.AllReduced:
 			revoked(t, m.Err)
-		case *barrier.Entered:
+		case *message.Entered:
 			revoked(t, m.Err)
 		default:
 			t.Errorf("%T is answered by %+v", r, m)

@@ -1,11 +1,13 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
@@ -13,9 +15,10 @@ import (
 
 // Barrier is a barrier.Barrier in a group.
 type Barrier struct {
-	g   *Group
-	b   *barrier.Barrier
-	all bool // it waits for every member
+	g        *Group
+	b        *barrier.Barrier
+	patience time.Duration // of an Enter whose context has no deadline
+	all      bool          // it waits for every member
 }
 
 // scopes makes the name of a group a prefix that no other one has.
@@ -51,7 +54,7 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 	if err != nil {
 		return nil, err
 	}
-	return &Barrier{g, b, waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Ask}, nil
+	return &Barrier{g, b, cfg.Patience(), waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Callback}, nil
 }
 
 // without is the end of the name of a barrier that waits for all but some ranks. Those who
@@ -65,21 +68,26 @@ func without(ranks []int) string {
 	return fmt.Sprintf("~%d-%08x", len(ranks), digest.Sum32())
 }
 
-// Enter is barrier.Barrier.Enter in the group. If host is empty, the member enters. A
+// Enter is barrier.Barrier.Enter in the group. If e.Host is empty, the member enters. A
 // barrier that waits for all also ends with phalanx.ErrFailed when a member fails.
-func (b *Barrier) Enter(ctx context.Context, label, host string) (barrier.Passage, error) {
-	host = b.host(host)
-	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, label, host) }, nil)
+func (b *Barrier) Enter(ctx context.Context, e barrier.Entry) (barrier.Passage, error) {
+	e = b.entry(e)
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.patience)
+		defer cancel()
+	}
+	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, e) }, nil)
 }
 
 // enter enters, and does not wait for the withdrawal where the group has ended.
-func (b *Barrier) enter(ctx context.Context, label, host string) (barrier.Passage, error) {
+func (b *Barrier) enter(ctx context.Context, as barrier.Entry) (barrier.Passage, error) {
 	type ending struct {
 		barrier.Passage
 		err error
 	}
 	ended := make(chan ending, 1)
-	b.b.EnterFunc(ctx, label, host, func(p barrier.Passage, err error) { ended <- ending{p, err} })
+	b.b.EnterFunc(ctx, as, func(p barrier.Passage, err error) { ended <- ending{p, err} })
 	select {
 	case e := <-ended:
 		return e.Passage, e.err
@@ -94,8 +102,8 @@ func (b *Barrier) enter(ctx context.Context, label, host string) (barrier.Passag
 }
 
 // Release is barrier.Barrier.Release. It works in a group that is revoked, too.
-func (b *Barrier) Release(ctx context.Context, label, host string) error {
-	return b.b.Release(ctx, label, b.host(host))
+func (b *Barrier) Release(ctx context.Context, e barrier.Entry) error {
+	return b.b.Release(ctx, b.entry(e))
 }
 
 // Hosts is barrier.Barrier.Hosts in the group.
@@ -108,9 +116,8 @@ func (b *Barrier) Watch(ctx context.Context, f barrier.Callbacks) (stop func(), 
 	return in(ctx, b.g, "watch", false, func(ctx context.Context) (func(), error) { return b.b.Watch(ctx, f) }, func(stop func()) { stop() })
 }
 
-func (b *Barrier) host(host string) string {
-	if host == "" {
-		return b.g.roster.Members()[b.g.rank].String()
-	}
-	return host
+// entry has the member enter where no host is named.
+func (b *Barrier) entry(e barrier.Entry) barrier.Entry {
+	e.Host = cmp.Or(e.Host, b.g.roster.Members()[b.g.rank].String())
+	return e
 }

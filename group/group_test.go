@@ -88,7 +88,7 @@ func TestRevoke(t *testing.T) {
 		"enter": func(g *group.Group) error {
 			b, err := g.Barrier("step", barrier.Config{Max: 4})
 			if err == nil {
-				_, err = b.Enter(ctx, "", "")
+				_, err = b.Enter(ctx, barrier.Entry{})
 			}
 			return err
 		},
@@ -276,7 +276,7 @@ func TestFailureEndsWhatNeedsAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, err := step.Enter(ctx, "", ""); ends <- err }()
+	go func() { _, err := step.Enter(ctx, barrier.Entry{}); ends <- err }()
 	got := make(chan error, 1)
 	go func() { _, err := groups[0].Get(ctx, "z"); got <- err }()
 	time.Sleep(50 * ms)
@@ -303,7 +303,7 @@ func TestFailureEndsWhatNeedsAll(t *testing.T) {
 		if err != nil {
 			return barrier.Passage{}, err
 		}
-		return b.Enter(ctx, "", "")
+		return b.Enter(ctx, barrier.Entry{})
 	}) {
 		if p.Late {
 			t.Errorf("%+v", p)
@@ -410,8 +410,8 @@ func TestBarriersOfGroupsAreApart(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 200*ms)
 	defer cancel()
 	passed := make(chan error, 2)
-	go func() { _, err := one.Enter(short, "", ""); passed <- err }()
-	go func() { _, err := other.Enter(short, "", ""); passed <- err }()
+	go func() { _, err := one.Enter(short, barrier.Entry{}); passed <- err }()
+	go func() { _, err := other.Enter(short, barrier.Entry{}); passed <- err }()
 	is(t, <-passed, phalanx.ErrDeadline)
 	is(t, <-passed, phalanx.ErrDeadline)
 }
@@ -427,7 +427,7 @@ func TestEntriesOfARevokedGroupGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			_, err := b.Enter(within(t), "", "")
+			_, err := b.Enter(within(t), barrier.Entry{})
 			ended <- err
 		}()
 	}
@@ -464,7 +464,7 @@ func TestABarrierGoesOnAfterAcknowledge(t *testing.T) {
 	enter := func(g *group.Group) error {
 		b, err := g.Barrier("step", barrier.Config{})
 		if err == nil {
-			_, err = b.Enter(within(t), "", "")
+			_, err = b.Enter(within(t), barrier.Entry{})
 		}
 		return err
 	}
@@ -504,7 +504,7 @@ func TestBarriersOfGroupsWithLongNames(t *testing.T) {
 			b, err := g.Barrier(strings.Repeat("b", 100), barrier.Config{})
 			if err == nil {
 				var p barrier.Passage
-				if p, err = b.Enter(ctx, "", ""); p.Late {
+				if p, err = b.Enter(ctx, barrier.Entry{}); p.Late {
 					t.Error("it is the barrier of another group")
 				}
 			}

@@ -25,7 +25,7 @@ type (
 	}
 
 	// Do makes a request in a group: a *storenode.Get, Open, Put, Reduce, AllReduce or
-	// Gather, or a *barrier.Enter, whose name is the group's own. It is answered as the
+	// Gather, or a *message.Enter, whose name is the group's own. It is answered as the
 	// request is, and with an error of kind phalanx.ErrRevoked when the group is
 	// revoked.
 	Do struct {

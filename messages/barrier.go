@@ -23,7 +23,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 		l.Message = &BarrierLetter_Answers{a}
 	case barrier.Question:
 		l.Message = &BarrierLetter_Question{&BarrierQuestion{Key: fromKey(m.Key), Term: m.Term, Asked: fromAsked(m.Asked)}}
-	case barrier.Told:
+	case barrier.Notify:
 		l.Message = &BarrierLetter_Told{&BarrierTold{Key: fromKey(m.Key), Term: m.Term, Happened: fromHappened(m.Happened)}}
 	case barrier.Reply:
 		l.Message = &BarrierLetter_Reply{&BarrierReply{Key: fromKey(m.Key), Ask: m.Ask, Yes: m.Yes, N: int64(m.N)}}
@@ -93,7 +93,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 	case *BarrierLetter_Question:
 		return barrier.Question{Key: f.key(m.Question.GetKey()), Term: m.Question.GetTerm(), Asked: f.asked(m.Question.GetAsked())}
 	case *BarrierLetter_Told:
-		return barrier.Told{Key: f.key(m.Told.GetKey()), Term: m.Told.GetTerm(), Happened: f.happened(m.Told.GetHappened())}
+		return barrier.Notify{Key: f.key(m.Told.GetKey()), Term: m.Told.GetTerm(), Happened: f.happened(m.Told.GetHappened())}
 	case *BarrierLetter_Reply:
 		return barrier.Reply{Key: f.key(m.Reply.GetKey()), Ask: m.Reply.GetAsk(), Yes: m.Reply.GetYes(), N: int(m.Reply.GetN())}
 	case *BarrierLetter_WhoPassed:
@@ -215,20 +215,20 @@ func (f *fields) entries(all []*BarrierEntry) []barrier.Entry {
 
 func fromBarrierConfig(c barrier.Config) *BarrierConfig {
 	return &BarrierConfig{Max: int64(c.Max), Timeout: int64(c.Timeout), Percent: int64(c.Percent), MinWait: int64(c.MinWait), Late: uint32(c.Late), Expect: c.Expect,
-		Ask: c.Ask, AskGap: int64(c.AskGap), KneePercent: int64(c.Knee.Percent), KneeTime: int64(c.Knee.Time),
+		Ask: c.Callback, AskGap: int64(c.CallbackTimeout), KneePercent: int64(c.Knee.Percent), KneeTime: int64(c.Knee.Time),
 		ThrottlePercent: int64(c.Throttle.Percent), ThrottleCount: int64(c.Throttle.Count), ThrottlePeriod: int64(c.Throttle.Period),
 		SemaphoreCount: int64(c.Semaphore.Count), SemaphoreTimeout: int64(c.Semaphore.Timeout), SemaphoreAdaptive: c.Semaphore.Adaptive,
-		SemaphoreCap: int64(c.Semaphore.Cap), SemaphoreAsk: c.Semaphore.Ask}
+		SemaphoreCap: int64(c.Semaphore.Cap), SemaphoreAsk: c.Semaphore.Callback}
 }
 
 // barrierConfig decodes a configuration that its own checks let through.
 func (f *fields) barrierConfig(m *BarrierConfig) barrier.Config {
 	c := barrier.Config{Max: int(m.GetMax()), Timeout: time.Duration(m.GetTimeout()), Percent: int(m.GetPercent()), MinWait: time.Duration(m.GetMinWait()),
-		Late: small(f, "config.late", m.GetLate(), barrier.CatchUp), Expect: m.GetExpect(), Ask: m.GetAsk(), AskGap: time.Duration(m.GetAskGap()),
+		Late: small(f, "config.late", m.GetLate(), barrier.CatchUp), Expect: m.GetExpect(), Callback: m.GetAsk(), CallbackTimeout: time.Duration(m.GetAskGap()),
 		Knee:     barrier.Knee{Percent: int(m.GetKneePercent()), Time: time.Duration(m.GetKneeTime())},
 		Throttle: barrier.Throttle{Percent: int(m.GetThrottlePercent()), Count: int(m.GetThrottleCount()), Period: time.Duration(m.GetThrottlePeriod())},
 		Semaphore: barrier.Semaphore{Count: int(m.GetSemaphoreCount()), Timeout: time.Duration(m.GetSemaphoreTimeout()), Adaptive: m.GetSemaphoreAdaptive(),
-			Cap: int(m.GetSemaphoreCap()), Ask: m.GetSemaphoreAsk()}}
+			Cap: int(m.GetSemaphoreCap()), Callback: m.GetSemaphoreAsk()}}
 	if err := c.Validate(); err != nil {
 		f.bad("barrier.config", "%w", err)
 	}
@@ -268,11 +268,11 @@ func (f *fields) standing(m *BarrierStanding) barrier.Standing {
 }
 
 func fromAsked(a barrier.Asked) *BarrierAsked {
-	return &BarrierAsked{Ask: a.Ask, Entry: fromEntry(a.Entry), Would: a.Would, Knee: a.Knee, Releasing: a.Releasing, Suggest: int64(a.Suggest)}
+	return &BarrierAsked{Ask: a.Ask, Entry: fromEntry(a.Entry), Would: a.WouldRelease, Knee: a.Knee, Releasing: a.Releasing, Suggest: int64(a.Suggest)}
 }
 
 func (f *fields) asked(m *BarrierAsked) barrier.Asked {
-	return barrier.Asked{Ask: m.GetAsk(), Entry: f.maybeEntry(m.GetEntry()), Would: m.GetWould(), Knee: m.GetKnee(), Releasing: m.GetReleasing(), Suggest: int(m.GetSuggest())}
+	return barrier.Asked{Ask: m.GetAsk(), Entry: f.maybeEntry(m.GetEntry()), WouldRelease: m.GetWould(), Knee: m.GetKnee(), Releasing: m.GetReleasing(), Suggest: int(m.GetSuggest())}
 }
 
 func fromHappened(h barrier.Happened) *BarrierHappened {

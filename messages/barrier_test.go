@@ -15,12 +15,12 @@ import (
 var (
 	aKey    = barrier.Key{Name: "b", Generation: 7}
 	anEntry = barrier.Entry{Host: "h", Label: "l"}
-	aConfig = barrier.Config{Max: 3, Timeout: 1, Percent: 2, MinWait: 3, Late: barrier.CatchUp, Expect: []string{"x", "y", "z"}, Ask: true, AskGap: 4,
+	aConfig = barrier.Config{Max: 3, Timeout: 1, Percent: 2, MinWait: 3, Late: barrier.CatchUp, Expect: []string{"x", "y", "z"}, Callback: true, CallbackTimeout: 4,
 		Knee: barrier.Knee{Percent: 5, Time: 6}, Throttle: barrier.Throttle{Count: 8, Period: 9}}
 	aThrottle  = barrier.Config{Max: 3, Throttle: barrier.Throttle{Percent: 7, Period: 9}}
 	aSemaphore = barrier.Config{Max: 4, Semaphore: barrier.Semaphore{Count: 10, Timeout: 11, Adaptive: true, Cap: 12}}
-	anAsking   = barrier.Config{Semaphore: barrier.Semaphore{Count: 10, Ask: true}}
-	anAsked    = barrier.Asked{Ask: 1, Entry: anEntry, Would: true, Knee: true, Releasing: true, Suggest: 2}
+	anAsking   = barrier.Config{Semaphore: barrier.Semaphore{Count: 10, Callback: true}}
+	anAsked    = barrier.Asked{Ask: 1, Entry: anEntry, WouldRelease: true, Knee: true, Releasing: true, Suggest: 2}
 	aStanding  = barrier.Standing{N: 1, Max: 2, Absent: []string{"x"}, Cause: barrier.ByKnee, Holders: []barrier.Entry{anEntry}}
 	anOp       = barrier.Op{Kind: barrier.OpVerdict, At: 1, Entry: anEntry, Node: "n#1", Attempt: 2, Holds: true, Ask: 3, Yes: true, N: 4}
 	aReached   = barrier.Reached{Key: aKey, Config: aConfig, Requests: []barrier.Request{{Entry: anEntry, Attempt: 1, Release: true, Holds: true, Waits: true, Ago: 4}}, Watch: true, Unwatch: true, Stamp: 3}
@@ -37,7 +37,7 @@ var (
 		barrier.Answers{Key: aKey, Term: 1, List: []barrier.Answered{{Entry: anEntry, Attempt: 1, Verdict: barrier.Mismatch, Left: 2}}, Standing: aStanding, Watched: true, Unknown: true, Stamp: 4, Field: "Max"},
 		barrier.Question{Key: aKey, Term: 1, Asked: anAsked},
 		barrier.Question{Key: aKey, Term: 1, Asked: barrier.Asked{Ask: 1}},
-		barrier.Told{Key: aKey, Term: 1, Happened: aHappened},
+		barrier.Notify{Key: aKey, Term: 1, Happened: aHappened},
 		barrier.Reply{Key: aKey, Ask: 1, Yes: true, N: 2},
 		barrier.WhoPassed{Key: aKey, ID: 1},
 		barrier.Passed{Key: aKey, ID: 1, Term: 2, Known: true, Hosts: map[string][]string{"h": {"l"}, "i": nil}, Standing: aStanding},

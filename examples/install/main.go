@@ -116,10 +116,10 @@ func install(ctx context.Context, nodes []*cluster.Node, o options, name string,
 			host := fmt.Sprint("host-", i)
 			b, err := barrier.Open(nodes[i%len(nodes)], name, barrier.Config{Semaphore: s})
 			if err == nil {
-				_, err = b.Enter(ctx, "", host)
+				_, err = b.Enter(ctx, barrier.Entry{Host: host})
 			}
 			if err == nil {
-				err = errors.Join(srv.fetch(ctx), b.Release(ctx, "", host))
+				err = errors.Join(srv.fetch(ctx), b.Release(ctx, barrier.Entry{Host: host}))
 			}
 			errs[i] = err
 		})

@@ -46,7 +46,7 @@ func (c *controller) phase(ctx context.Context, name string, tasks []task) (agai
 	const self = "controller"
 	cfg.Expect = append(cfg.Expect, self)
 	if c.knee {
-		cfg.Knee, cfg.Ask, cfg.AskGap = barrier.Knee{Percent: 50}, true, time.Minute
+		cfg.Knee, cfg.Callback, cfg.CallbackTimeout = barrier.Knee{Percent: 50}, true, time.Minute
 	}
 	c.mu.Lock()
 	c.tasks, c.who, c.done, c.slow, c.again = tasks, map[string]int{}, map[string]bool{}, map[int]bool{}, 0
@@ -70,7 +70,7 @@ func (c *controller) phase(ctx context.Context, name string, tasks []task) (agai
 		c.give(tasks[i], i*len(c.workers)/len(tasks))
 	}
 	c.mu.Unlock()
-	if _, err := b.Enter(ctx, self, self); err != nil {
+	if _, err := b.Enter(ctx, barrier.Entry{Host: self, Label: self}); err != nil {
 		return 0, err
 	}
 	c.mu.Lock()
@@ -88,11 +88,11 @@ func (c *controller) give(t task, worker int) {
 func (c *controller) asked(q barrier.Question) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.Label != "" {
-		c.done[q.Label] = true
+	if q.Entry.Label != "" {
+		c.done[q.Entry.Label] = true
 	}
 	if !q.Knee {
-		return q.Would
+		return q.WouldRelease
 	}
 	for _, t := range c.tasks {
 		if !c.done[t.Label] {

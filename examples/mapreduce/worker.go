@@ -102,7 +102,7 @@ func (w *worker) do(t task) {
 		return // the barrier says that the task is absent
 	}
 	if b, err := barrier.Open(w.node, t.Phase, t.Config); err == nil {
-		b.EnterFunc(w.ctx, t.Label, "", func(barrier.Passage, error) {})
+		b.EnterFunc(w.ctx, barrier.Entry{Label: t.Label}, func(barrier.Passage, error) {})
 	}
 }
 

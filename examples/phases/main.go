@@ -104,7 +104,7 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	stop, err := start.Watch(ctx, barrier.Callbacks{Told: func(n barrier.Notice) {
+	stop, err := start.Watch(ctx, barrier.Callbacks{Notify: func(n barrier.Notice) {
 		switch n.What {
 		case barrier.Fired:
 			out.printf("%d of %d are ready, and the sender begins: %s", n.N, n.Max, n.Cause)
@@ -113,7 +113,7 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 				sent <- err
 			}()
 		case barrier.Late:
-			out.printf("%s is late", n.Host)
+			out.printf("%s is late", n.Entry.Host)
 		}
 	}})
 	if err != nil {
@@ -154,7 +154,7 @@ func receive(ctx context.Context, nodes []*cluster.Node, o options, cfg barrier.
 			time.Sleep(ready)
 			b, err := barrier.Open(node, "start", cfg)
 			if err == nil {
-				_, err = b.Enter(ctx, "", fmt.Sprint("receiver-", i))
+				_, err = b.Enter(ctx, barrier.Entry{Host: fmt.Sprint("receiver-", i)})
 			}
 			late := errors.Is(err, barrier.ErrCatchUp)
 			if err == nil {

@@ -108,7 +108,7 @@ func TestAManagerThatHasForgotten(t *testing.T) {
 // says counts.
 func TestACallbackKeepsItsVeto(t *testing.T) {
 	c := newCluster(t, 5)
-	cfg := barrier.Config{Max: 2, Ask: true, AskGap: 300 * ms}
+	cfg := barrier.Config{Max: 2, Callback: true, CallbackTimeout: 300 * ms}
 	primary, on := c.managers()[0], c.bystander()
 	c.call(on, barrier.Call{Kind: barrier.CallWatch, Key: key, Config: cfg})
 	c.settle()

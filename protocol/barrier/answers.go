@@ -245,7 +245,7 @@ func (c *Core) replied(e Replied) {
 	}
 }
 
-func (c *Core) told(m Told) {
+func (c *Core) told(m Notify) {
 	if g := c.groups[m.Key]; c.heeds(g, m.Term) && g.watch {
 		c.emit(Notice{Key: m.Key, Happened: m.Happened})
 	}

@@ -121,7 +121,7 @@ func (b *Barrier) advance(to time.Duration, knees bool) {
 			b.happened(Happened{What: KneeFound})
 			b.propose(Entry{}, ByKnee)
 		case is(b.gapDue):
-			b.ask(Asked{Would: b.ready() != NotFired})
+			b.ask(Asked{WouldRelease: b.ready() != NotFired})
 		case is(b.batchDue):
 			b.letThrough()
 		case is(b.holderDue):

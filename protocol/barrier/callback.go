@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// answerWithin is how long a callback may take where AskGap does not say it.
+// answerWithin is how long a callback may take where CallbackTimeout does not say it.
 const answerWithin = time.Second
 
 // ask asks the callbacks. Who has none yet is asked when it has.
@@ -22,8 +22,8 @@ func (b *Barrier) ask(a Asked) {
 }
 
 func (b *Barrier) answerWithin() time.Duration {
-	if b.cfg.AskGap > 0 {
-		return b.cfg.AskGap
+	if b.cfg.CallbackTimeout > 0 {
+		return b.cfg.CallbackTimeout
 	}
 	return answerWithin
 }
@@ -48,13 +48,13 @@ func (b *Barrier) askDue() (time.Duration, bool) {
 
 // gapDue is when a callback was not called for as long as it may be.
 func (b *Barrier) gapDue() (time.Duration, bool) {
-	return b.AskedAt + b.cfg.AskGap, b.pending() && b.cfg.AskGap > 0 && len(b.Asks) == 0
+	return b.AskedAt + b.cfg.CallbackTimeout, b.pending() && b.cfg.CallbackTimeout > 0 && len(b.Asks) == 0
 }
 
 func (b *Barrier) unanswered() {
 	a := b.Asks[0]
 	b.Asks = slices.Delete(b.Asks, 0, 1)
-	b.decide(a.Asked, a.Would && (a.Releasing || a.Knee || b.ready() != NotFired), a.Suggest) // some may have withdrawn since
+	b.decide(a.Asked, a.WouldRelease && (a.Releasing || a.Knee || b.ready() != NotFired), a.Suggest) // some may have withdrawn since
 }
 
 func (b *Barrier) verdict(op Op) {
@@ -82,7 +82,7 @@ func (b *Barrier) decide(a Asked, yes bool, n int) {
 	switch {
 	case a.Knee && b.ready() == NotFired:
 		why = ByKnee
-	case a.Would && b.ready() != NotFired:
+	case a.WouldRelease && b.ready() != NotFired:
 		why = b.ready()
 	}
 	b.fire(why)

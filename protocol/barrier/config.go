@@ -46,8 +46,8 @@ type Config struct {
 	Late    LateMode
 	Expect  []string // the units that are waited for, if they are known: who is absent is named by them, and nobody else can enter
 
-	Ask    bool          // whether a callback decides
-	AskGap time.Duration // the longest time between two calls of it, and how long it may take; 0: it is not called when nobody comes, and may take a second
+	Callback        bool          // whether a callback decides
+	CallbackTimeout time.Duration // the longest time between two calls of it, and how long it may take; 0: it is not called when nobody comes, and may take a second
 
 	Knee      Knee
 	Throttle  Throttle
@@ -79,7 +79,13 @@ type Semaphore struct {
 	Timeout  time.Duration // after which a holder is taken for failed; 0: never
 	Adaptive bool          // the number follows how long holders take
 	Cap      int           // how many hold it ever, if that changes: by Adaptive, or by a callback (then 0 is Count)
-	Ask      bool          // whether a callback says how many come after one that releases
+	Callback bool          // whether a callback says how many come after one that releases
+}
+
+// Patience is how long a call may take whose caller does not say it: a minute longer than
+// what the barrier itself waits for.
+func (c Config) Patience() time.Duration {
+	return time.Minute + max(c.Timeout, c.Semaphore.Timeout)
 }
 
 // None reports whether there is no configuration.
@@ -114,7 +120,7 @@ func (c Config) Validate() error {
 	for _, t := range []struct {
 		field string
 		d     time.Duration
-	}{{"Timeout", c.Timeout}, {"MinWait", c.MinWait}, {"AskGap", c.AskGap}, {"Knee.Time", c.Knee.Time}, {"Throttle.Period", c.Throttle.Period},
+	}{{"Timeout", c.Timeout}, {"MinWait", c.MinWait}, {"CallbackTimeout", c.CallbackTimeout}, {"Knee.Time", c.Knee.Time}, {"Throttle.Period", c.Throttle.Period},
 		{"Semaphore.Timeout", c.Semaphore.Timeout}} {
 		if t.d < 0 || t.d > maxTimeout {
 			return bad(t.field, "%v is not 0 to %v", t.d, maxTimeout)
@@ -147,11 +153,11 @@ func (c Config) Validate() error {
 		}
 		seen[name] = true
 	}
-	if c.Ask && c.AskGap == 0 && c.Timeout == 0 {
-		return bad("AskGap", "it and Timeout are 0: after a veto nothing could fire the barrier")
+	if c.Callback && c.CallbackTimeout == 0 && c.Timeout == 0 {
+		return bad("CallbackTimeout", "it and Timeout are 0: after a veto nothing could fire the barrier")
 	}
-	if !c.Ask && c.AskGap != 0 {
-		return bad("AskGap", "it says how often a callback is called, and Ask is not set")
+	if !c.Callback && c.CallbackTimeout != 0 {
+		return bad("CallbackTimeout", "it says how often a callback is called, and Callback is not set")
 	}
 	return c.validRelease(bad)
 }
@@ -171,18 +177,18 @@ func (c Config) validRelease(bad func(field, format string, args ...any) error) 
 		return bad("Semaphore", "Throttle and Semaphore are both set")
 	case s.on() && (s.Count < 1 || s.Count > MaxUnits):
 		return bad("Semaphore.Count", "%d is not 1 to %d", s.Count, MaxUnits)
-	case s.on() && (c.Timeout != 0 || c.Percent != 0 || c.MinWait != 0 || c.Ask || c.Knee.on()):
-		return bad("Semaphore", "it waits for no number: Timeout, Percent, MinWait, Ask and Knee say nothing")
+	case s.on() && (c.Timeout != 0 || c.Percent != 0 || c.MinWait != 0 || c.Callback || c.Knee.on()):
+		return bad("Semaphore", "it waits for no number: Timeout, Percent, MinWait, Callback and Knee say nothing")
 	case s.Adaptive && s.Cap < s.Count:
 		return bad("Semaphore.Cap", "%d is less than the %d that begin: set it to how many may ever hold it", s.Cap, s.Count)
-	case !s.Adaptive && !s.Ask && s.Cap != 0:
-		return bad("Semaphore.Cap", "it bounds a number that changes, and neither Adaptive nor Ask is set")
-	case s.Ask && s.Cap != 0 && s.Cap < s.Count:
+	case !s.Adaptive && !s.Callback && s.Cap != 0:
+		return bad("Semaphore.Cap", "it bounds a number that changes, and neither Adaptive nor Callback is set")
+	case s.Callback && s.Cap != 0 && s.Cap < s.Count:
 		return bad("Semaphore.Cap", "%d is less than the %d that begin", s.Cap, s.Count)
 	case s.Cap > MaxUnits:
 		return bad("Semaphore.Cap", "%d is not 1 to %d", s.Cap, MaxUnits)
-	case s.Adaptive && s.Ask:
-		return bad("Semaphore.Ask", "the semaphore is adaptive: it says itself how many come")
+	case s.Adaptive && s.Callback:
+		return bad("Semaphore.Callback", "the semaphore is adaptive: it says itself how many come")
 	}
 	return nil
 }
@@ -207,7 +213,7 @@ func (c Config) Equal(d Config) (field string, same bool) {
 		same bool
 	}{
 		{"Max", c.Max == d.Max}, {"Timeout", c.Timeout == d.Timeout}, {"Percent", c.Percent == d.Percent}, {"MinWait", c.MinWait == d.MinWait},
-		{"Late", c.Late == d.Late}, {"Expect", slices.Equal(c.Expect, d.Expect)}, {"Ask", c.Ask == d.Ask}, {"AskGap", c.AskGap == d.AskGap},
+		{"Late", c.Late == d.Late}, {"Expect", slices.Equal(c.Expect, d.Expect)}, {"Callback", c.Callback == d.Callback}, {"CallbackTimeout", c.CallbackTimeout == d.CallbackTimeout},
 		{"Knee", c.Knee == d.Knee}, {"Throttle", c.Throttle == d.Throttle}, {"Semaphore", c.Semaphore == d.Semaphore},
 	} {
 		if !f.same {

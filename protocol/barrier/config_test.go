@@ -25,8 +25,8 @@ func TestBadConfigs(t *testing.T) {
 		"Expect":             {Max: 2, Expect: []string{"a"}},
 		"Expect ":            {Max: 2, Expect: []string{"a", "a"}},
 		"Expect  ":           {Max: 1, Expect: []string{strings.Repeat("x", 257)}},
-		"AskGap":             {Max: 1, Ask: true},
-		"AskGap ":            {Max: 1, AskGap: time.Second},
+		"CallbackTimeout":    {Max: 1, Callback: true},
+		"CallbackTimeout ":   {Max: 1, CallbackTimeout: time.Second},
 		"Knee.Percent":       {Max: 1, Knee: barrier.Knee{Percent: 101}},
 		"Throttle":           {Max: 1, Throttle: barrier.Throttle{Percent: 10, Count: 1, Period: 1}},
 		"Throttle ":          {Max: 1, Throttle: barrier.Throttle{Period: 1}},
@@ -38,7 +38,7 @@ func TestBadConfigs(t *testing.T) {
 		"Semaphore ":         {Max: 1, Throttle: barrier.Throttle{Count: 1, Period: 1}, Semaphore: semaphore},
 		"Semaphore.Cap":      {Semaphore: barrier.Semaphore{Count: 3, Adaptive: true, Cap: 2}},
 		"Semaphore.Cap ":     {Semaphore: barrier.Semaphore{Count: 3, Cap: 4}},
-		"Semaphore.Ask":      {Semaphore: barrier.Semaphore{Count: 3, Adaptive: true, Cap: 4, Ask: true}},
+		"Semaphore.Callback": {Semaphore: barrier.Semaphore{Count: 3, Adaptive: true, Cap: 4, Callback: true}},
 		"Semaphore.Timeout":  {Semaphore: barrier.Semaphore{Count: 3, Timeout: -1}},
 		"Semaphore.Timeout ": {Semaphore: barrier.Semaphore{Count: 3, Timeout: 1 << 62}},
 	} {
@@ -50,7 +50,7 @@ func TestBadConfigs(t *testing.T) {
 	}
 	for _, c := range []barrier.Config{
 		{Max: 1}, {Max: 10, Percent: 100, Timeout: 1, MinWait: 2, Late: barrier.CatchUp}, {Semaphore: semaphore},
-		{Max: 3, Ask: true, AskGap: 1}, {Max: 3, Ask: true, Timeout: 1}, {Max: 1, Throttle: barrier.Throttle{Percent: 10, Period: 1}},
+		{Max: 3, Callback: true, CallbackTimeout: 1}, {Max: 3, Callback: true, Timeout: 1}, {Max: 1, Throttle: barrier.Throttle{Percent: 10, Period: 1}},
 		{Semaphore: barrier.Semaphore{Count: 3, Adaptive: true, Cap: 3}}, {Max: 2, Expect: []string{"a", "b"}},
 	} {
 		if err := c.Validate(); err != nil {
@@ -89,7 +89,7 @@ func TestConfigsDiffer(t *testing.T) {
 	for want, change := range map[string]func(*barrier.Config){
 		"Max": func(c *barrier.Config) { c.Max++ }, "Timeout": func(c *barrier.Config) { c.Timeout++ }, "Percent": func(c *barrier.Config) { c.Percent++ },
 		"MinWait": func(c *barrier.Config) { c.MinWait++ }, "Late": func(c *barrier.Config) { c.Late++ }, "Expect": func(c *barrier.Config) { c.Expect = nil },
-		"Ask": func(c *barrier.Config) { c.Ask = true }, "AskGap": func(c *barrier.Config) { c.AskGap++ }, "Knee": func(c *barrier.Config) { c.Knee.Percent++ },
+		"Callback": func(c *barrier.Config) { c.Callback = true }, "CallbackTimeout": func(c *barrier.Config) { c.CallbackTimeout++ }, "Knee": func(c *barrier.Config) { c.Knee.Percent++ },
 		"Throttle": func(c *barrier.Config) { c.Throttle.Count++ }, "Semaphore": func(c *barrier.Config) { c.Semaphore.Count++ },
 	} {
 		other := base

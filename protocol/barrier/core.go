@@ -55,12 +55,17 @@ type (
 
 	// Tick says that time has passed.
 	Tick struct{}
+
+	// Batch is several events that came together. What is to be done is decided once all
+	// are taken: who enters one barrier from several nodes goes to its backups together.
+	Batch []Event
 )
 
 func (Viewed) event() {}
 func (Leased) event() {}
 func (Heard) event()  {}
 func (Tick) event()   {}
+func (Batch) event()  {}
 
 // Output is what a Core asks for.
 type Output interface{ output() }
@@ -120,7 +125,28 @@ func NewCore(cfg CoreConfig) *Core {
 // Step takes an event at now and returns what is to be done, in that order.
 func (c *Core) Step(now time.Duration, e Event) []Output {
 	c.out, c.now = nil, max(c.now, now)
+	c.handle(e)
+	for more := true; more; { // what participants here ask for is served with the rest
+		c.flush()
+		if len(c.own) == 0 {
+			c.serve()
+			more = len(c.own) > 0
+		}
+		own := c.own
+		c.own = nil
+		for _, m := range own {
+			c.heard(c.view.Self, m)
+		}
+	}
+	return c.out
+}
+
+func (c *Core) handle(e Event) {
 	switch e := e.(type) {
+	case Batch:
+		for _, one := range e {
+			c.handle(one)
+		}
 	case Viewed:
 		c.viewed(e)
 	case Leased:
@@ -134,16 +160,6 @@ func (c *Core) Step(now time.Duration, e Event) []Output {
 	case Replied:
 		c.replied(e)
 	}
-	c.serve()
-	c.flush()
-	for len(c.own) > 0 {
-		m := c.own[0]
-		c.own = c.own[1:]
-		c.heard(c.view.Self, m)
-		c.serve()
-		c.flush()
-	}
-	return c.out
 }
 
 // Due returns when a Tick is wanted.
@@ -226,12 +242,6 @@ func (c *Core) primary(k Key) phalanx.NodeID {
 	return c.managers(k)[0]
 }
 
-// again is after how long what was sent so many times without an answer is repeated:
-// the more often, the later.
-func (c *Core) again(tries int) time.Duration {
-	return min(c.cfg.Poll, c.cfg.Resend<<min(max(0, tries-1), 10))
-}
-
 func (c *Core) heard(from phalanx.NodeID, m Message) {
 	if !slices.Contains(c.view.Members, from) {
 		return // not yet or not any more
@@ -263,7 +273,7 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 		c.answered(m)
 	case Question:
 		c.question(m)
-	case Told:
+	case Notify:
 		c.told(m)
 	case Passed:
 		c.passed(m)

@@ -23,6 +23,7 @@ type entering struct {
 
 	groupsDue  agenda.Agenda[Key] // when the others are looked at
 	queriesDue agenda.Agenda[uint64]
+	askTrip    trip // from a question to its answer
 }
 
 // waiter is who a call waits for.
@@ -48,8 +49,9 @@ type group struct {
 	warnAt   time.Duration // when the time of one who waits is almost over; 0: never
 	leaveAt  time.Duration // when the first of those who withdraw waits no more for the answer; 0: never
 	sent     time.Duration
-	awaits   bool // an answer to what was sent
-	tries    int  // since the last answer
+	awaits   bool          // an answer to what was sent
+	asked    time.Duration // when it was sent first
+	tries    int           // since the last answer
 	heard    time.Duration
 	answered bool // the present primary has
 	term     uint64

@@ -213,7 +213,7 @@ func TestCallback(t *testing.T) {
 		answer := func(effects []barrier.Effect, at time.Duration) {
 			for _, e := range effects {
 				if a, ok := e.(barrier.Asked); ok {
-					calls = append(calls, call{at, a.Entry.Host, a.Would})
+					calls = append(calls, call{at, a.Entry.Host, a.WouldRelease})
 					d.apply(barrier.Op{Kind: barrier.OpVerdict, At: at, Ask: a.Ask, Yes: say(len(calls))})
 				}
 			}
@@ -231,7 +231,7 @@ func TestCallback(t *testing.T) {
 		return calls, d
 	}
 	t.Run("veto of all, not of the timeout", func(t *testing.T) {
-		calls, d := run(t, barrier.Config{Max: 2, Timeout: 500 * ms, Ask: true}, []time.Duration{0, 100 * ms}, func(int) bool { return false })
+		calls, d := run(t, barrier.Config{Max: 2, Timeout: 500 * ms, Callback: true}, []time.Duration{0, 100 * ms}, func(int) bool { return false })
 		if at, n, why := d.fired(); at != 500*ms || n != 2 || why != barrier.ByTimeout {
 			t.Errorf("fired at %v with %d: %s", at, n, why)
 		}
@@ -240,13 +240,13 @@ func TestCallback(t *testing.T) {
 		}
 	})
 	t.Run("it fires before", func(t *testing.T) {
-		_, d := run(t, barrier.Config{Max: 9, Timeout: time.Second, Ask: true}, []time.Duration{0, 1 * ms, 2 * ms, 3 * ms}, func(n int) bool { return n == 3 })
+		_, d := run(t, barrier.Config{Max: 9, Timeout: time.Second, Callback: true}, []time.Duration{0, 1 * ms, 2 * ms, 3 * ms}, func(n int) bool { return n == 3 })
 		if at, n, why := d.fired(); at != 2*ms || n != 3 || why != barrier.ByCallback {
 			t.Errorf("fired at %v with %d: %s", at, n, why)
 		}
 	})
 	t.Run("gap", func(t *testing.T) {
-		calls, d := run(t, barrier.Config{Max: 2, Ask: true, AskGap: 100 * ms}, []time.Duration{0, 250 * ms}, func(n int) bool { return n == 5 })
+		calls, d := run(t, barrier.Config{Max: 2, Callback: true, CallbackTimeout: 100 * ms}, []time.Duration{0, 250 * ms}, func(n int) bool { return n == 5 })
 		want := []call{{0, "h000", false}, {100 * ms, "", false}, {200 * ms, "", false}, {250 * ms, "h001", true}, {350 * ms, "", true}}
 		if !slices.Equal(calls, want) {
 			t.Errorf("calls %v, want %v", calls, want)
@@ -256,7 +256,7 @@ func TestCallback(t *testing.T) {
 		}
 	})
 	t.Run("percentage is asked for when its time has come", func(t *testing.T) {
-		calls, d := run(t, barrier.Config{Max: 4, Timeout: time.Second, Percent: 50, MinWait: 300 * ms, Ask: true}, []time.Duration{0, 100 * ms}, func(n int) bool { return n == 3 })
+		calls, d := run(t, barrier.Config{Max: 4, Timeout: time.Second, Percent: 50, MinWait: 300 * ms, Callback: true}, []time.Duration{0, 100 * ms}, func(n int) bool { return n == 3 })
 		if want := (call{300 * ms, "", true}); len(calls) != 3 || calls[2] != want {
 			t.Errorf("calls %v", calls)
 		}
@@ -268,7 +268,7 @@ func TestCallback(t *testing.T) {
 
 // Nobody answers: then it is as if there were no callback.
 func TestACallbackThatDoesNotAnswer(t *testing.T) {
-	d := newDrive(t, barrier.Config{Max: 2, Timeout: time.Minute, Ask: true})
+	d := newDrive(t, barrier.Config{Max: 2, Timeout: time.Minute, Callback: true})
 	d.enter(0, 0)
 	d.enter(1, 10*ms)
 	d.until(2 * time.Second)

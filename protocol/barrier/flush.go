@@ -17,6 +17,7 @@ func (g *group) warnBy(p *participant) {
 
 // newPrimaries has everything asked for again: primaries may be others.
 func (c *Core) newPrimaries() {
+	c.askTrip = 0
 	c.onWay, c.queued = map[phalanx.NodeID]int{}, map[phalanx.NodeID][]*group{}
 	for _, k := range sorted(c.groups) {
 		g := c.groups[k]
@@ -81,7 +82,7 @@ func (c *Core) flush() {
 	for id, ok := c.queriesDue.Take(c.now); ok; id, ok = c.queriesDue.Take(c.now) {
 		if q := c.queries[id]; c.primary(q.key) != "" {
 			q.tries++
-			c.queriesDue.Set(id, c.now+c.again(q.tries))
+			c.queriesDue.Set(id, c.now+c.again(q.tries, c.askTrip))
 			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id})
 		}
 	}
@@ -114,7 +115,7 @@ func (c *Core) ask(g *group) {
 		return
 	}
 	to := c.primary(g.key)
-	if to == "" || g.awaits && c.now-g.sent < c.again(g.tries) {
+	if to == "" || g.awaits && c.now-g.sent < c.again(g.tries, c.askTrip) {
 		return
 	}
 	poll := len(g.parts) > 0 && c.now-max(g.heard, g.sent) >= c.poll()
@@ -137,7 +138,7 @@ func (c *Core) ask(g *group) {
 			}
 			return
 		}
-		g.awaits, g.to = true, to
+		g.awaits, g.to, g.asked = true, to, c.now
 		c.onWay[to]++
 	}
 	g.sent, g.news = c.now, false
@@ -148,6 +149,9 @@ func (c *Core) ask(g *group) {
 
 // heardOf takes note that what was asked of g is answered, or not awaited any more.
 func (c *Core) heardOf(g *group) {
+	if g.awaits {
+		c.askTrip.took(c.now - g.asked)
+	}
 	g.tries, g.awaits = 0, false
 	c.yield(g)
 }
@@ -219,7 +223,7 @@ func (c *Core) askAt(g *group) (at time.Duration, ok bool) {
 	switch {
 	case c.primary(g.key) == "" || g.held:
 	case g.awaits:
-		least(g.sent + c.again(g.tries))
+		least(g.sent + c.again(g.tries, c.askTrip))
 	case len(g.parts) > 0:
 		least(max(g.heard, g.sent) + c.poll())
 		if g.warnAt > 0 {

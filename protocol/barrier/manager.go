@@ -10,16 +10,17 @@ import (
 // managing is what a node manages.
 type managing struct {
 	shelf
-	leased  time.Duration                 // until then this node is a member
-	term    uint64                        // the view in which the members were last others
-	since   time.Duration                 // when that was learned
-	knows   bool                          // every member has said what it knows, and heeds this term
-	waiting map[phalanx.NodeID][]Gathered // who has not, and what parts of an answer there are
-	asked   time.Duration                 // when they were
-	asks    int                           // how often; the first repeat comes soon, as some learn of a view later than others
-	found   []finding
-	early   []Heard       // what came before all was gathered
-	said    time.Duration // the stamp of this node's last answer to one who gathers
+	leased    time.Duration                 // until then this node is a member
+	term      uint64                        // the view in which the members were last others
+	since     time.Duration                 // when that was learned
+	knows     bool                          // every member has said what it knows, and heeds this term
+	waiting   map[phalanx.NodeID][]Gathered // who has not, and what parts of an answer there are
+	asked     time.Duration                 // when they were
+	asks      int                           // how often; the first repeat comes soon, as some learn of a view later than others
+	found     []finding
+	early     []Heard       // what came before all was gathered
+	batchTrip trip          // from a batch to the confirmation of one backup
+	said      time.Duration // the stamp of this node's last answer to one who gathers
 }
 
 // finding is what a member has said.
@@ -34,7 +35,7 @@ const earlyLimit = 4096
 // newTerm begins when the members are others: this node does not act before it
 // knows what they know.
 func (c *Core) newTerm(number uint64) {
-	c.term, c.since, c.knows, c.waiting, c.found, c.early, c.asks = number, c.now, false, nil, nil, nil, 0
+	c.term, c.since, c.knows, c.waiting, c.found, c.early, c.asks, c.batchTrip = number, c.now, false, nil, nil, nil, 0, 0
 	for _, k := range c.keys() {
 		r := c.replicas[k]
 		r.pending = append(r.flight, r.pending...)

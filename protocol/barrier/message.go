@@ -68,8 +68,8 @@ type (
 		Asked Asked
 	}
 
-	// Told says to who has the callbacks what has happened.
-	Told struct {
+	// Notify says to who has the callbacks what has happened.
+	Notify struct {
 		Key      Key
 		Term     uint64
 		Happened Happened
@@ -158,7 +158,7 @@ const MaxAbsent = 16
 func (Reached) message()   {}
 func (Answers) message()   {}
 func (Question) message()  {}
-func (Told) message()      {}
+func (Notify) message()    {}
 func (Reply) message()     {}
 func (WhoPassed) message() {}
 func (Passed) message()    {}

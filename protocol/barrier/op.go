@@ -85,15 +85,15 @@ type (
 	}
 
 	// Asked wants to know from the callbacks whether the barrier is to fire, or with
-	// Releasing how many come for one that has left. Without an answer Would, or
+	// Releasing how many come for one that has left. Without an answer WouldRelease, or
 	// Suggest, counts.
 	Asked struct {
-		Ask       uint64
-		Entry     Entry // empty: nobody has entered since the last one
-		Would     bool
-		Knee      bool
-		Releasing bool
-		Suggest   int
+		Ask          uint64
+		Entry        Entry // empty: nobody has entered since the last one
+		WouldRelease bool
+		Knee         bool
+		Releasing    bool
+		Suggest      int
 	}
 
 	// Happened is something that people want to know.

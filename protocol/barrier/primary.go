@@ -229,7 +229,7 @@ func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 // serve makes what is pending, and what is due, of the barriers whose primary this
 // node is.
 func (c *Core) serve() {
-	if c.waiting != nil && c.now-c.asked >= c.again(c.asks-1) {
+	if c.waiting != nil && c.now-c.asked >= c.again(c.asks-1, 0) {
 		c.askAll()
 	}
 	c.attend()
@@ -283,7 +283,7 @@ func (c *Core) attend() {
 // dueAt returns when something is to be done of r, if nothing is heard of it until then.
 func (c *Core) dueAt(r *replica) (time.Duration, bool) {
 	if r.flight != nil {
-		return r.sent + c.again(r.tries), true
+		return r.sent + c.again(r.tries, c.batchTrip), true
 	}
 	at, ok := r.b.Due()
 	return at - r.base + r.began, ok
@@ -297,7 +297,7 @@ func (c *Core) advance(r *replica) bool {
 			c.commit(r)
 			return true
 		}
-		if c.now-r.sent >= c.again(r.tries) {
+		if c.now-r.sent >= c.again(r.tries, c.batchTrip) {
 			c.replicateTo(r)
 		}
 		return false
@@ -320,7 +320,7 @@ func (c *Core) advance(r *replica) bool {
 	if !r.b.cfg.Semaphore.on() && r.flight[n-1].Kind != OpAdvance { // all are there before a knee is looked for
 		r.flight = append(r.flight, Op{Kind: OpAdvance, At: now})
 	}
-	r.lacks, r.tries = map[phalanx.NodeID]bool{}, 0
+	r.lacks, r.tries, r.flew = map[phalanx.NodeID]bool{}, 0, c.now
 	for _, n := range c.managers(r.key)[1:] {
 		r.lacks[n] = true
 	}
@@ -374,6 +374,7 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 	if m.Seq != r.seq+1 {
 		return
 	}
+	c.batchTrip.took(c.now - r.flew)
 	r.has[from] = true
 	delete(r.lacks, from)
 	c.wake(r)
@@ -412,7 +413,7 @@ func (c *Core) commit(r *replica) {
 				}
 				c.emit(Publish{Key: r.key, Happened: e})
 				if w := r.b.Watcher; w != "" && e.What != Entered {
-					c.send(w, Told{Key: r.key, Term: c.term, Happened: e})
+					c.send(w, Notify{Key: r.key, Term: c.term, Happened: e})
 				}
 			}
 		}
@@ -461,7 +462,7 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 		}
 	}
 	if c.waiting != nil {
-		least(c.asked + c.again(c.asks-1))
+		least(c.asked + c.again(c.asks-1, 0))
 	}
 	if len(c.emptied) > 0 {
 		least(c.emptied[0].at + restFor + 1)

@@ -24,6 +24,7 @@ type replica struct {
 	stamps  map[phalanx.NodeID]time.Duration // the last of each node
 	pending []Op                             // to be made
 	flight  []Op                             // on their way to the backups, as batch seq+1; nil: none
+	flew    time.Duration                    // when they were sent first
 	sent    time.Duration
 	lacks   map[phalanx.NodeID]bool // backups that have not confirmed the batch
 	has     map[phalanx.NodeID]bool // backups that have the state of this term

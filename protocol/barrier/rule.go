@@ -100,9 +100,9 @@ func (b *Barrier) count(e Entry, came time.Duration) {
 	}
 	b.happened(Happened{What: Entered, Entry: e})
 	switch why := b.ready(); {
-	case b.cfg.Ask:
+	case b.cfg.Callback:
 		b.Enough = b.Enough || why == ByPercent
-		b.ask(Asked{Entry: e, Would: why != NotFired})
+		b.ask(Asked{Entry: e, WouldRelease: why != NotFired})
 	case why != NotFired:
 		b.fire(why)
 	}
@@ -171,8 +171,8 @@ func (b *Barrier) kneeDue() (time.Duration, bool) {
 
 // propose fires the barrier, or asks whether it is to fire.
 func (b *Barrier) propose(e Entry, why Cause) {
-	if b.cfg.Ask {
-		b.ask(Asked{Entry: e, Would: true, Knee: why == ByKnee})
+	if b.cfg.Callback {
+		b.ask(Asked{Entry: e, WouldRelease: true, Knee: why == ByKnee})
 		return
 	}
 	b.fire(why)

@@ -102,7 +102,7 @@ func (b *Barrier) free(e Entry, took time.Duration) {
 	switch {
 	case b.cfg.Semaphore.Adaptive:
 		b.Adaptive.Done(took, b.limit())
-	case b.cfg.Semaphore.Ask:
+	case b.cfg.Semaphore.Callback:
 		b.ask(Asked{Entry: e, Releasing: true, Suggest: 1})
 	}
 	b.admit()

@@ -66,7 +66,7 @@ func TestAReleaseThatOvertakes(t *testing.T) {
 
 // What a callback says of a release counts, within the semaphore's count.
 func TestReleaseCallback(t *testing.T) {
-	d := newDrive(t, barrier.Config{Semaphore: barrier.Semaphore{Count: 3, Ask: true}})
+	d := newDrive(t, barrier.Config{Semaphore: barrier.Semaphore{Count: 3, Callback: true}})
 	d.apply(barrier.Op{Kind: barrier.OpWatch, Node: "n"})
 	for i := range 10 {
 		d.enter(i, 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-var asks = barrier.Config{Max: 3, Ask: true, AskGap: 300 * ms}
+var asks = barrier.Config{Max: 3, Callback: true, CallbackTimeout: 300 * ms}
 
 func (c *clusterOf) watch(on phalanx.NodeID) uint64 {
 	return c.call(on, barrier.Call{Kind: barrier.CallWatch, Key: key, Config: asks})

@@ -58,7 +58,7 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 			case h.Cause == barrier.ByMax && h.N < cfg.Max,
 				h.Cause == barrier.ByPercent && (100*h.N < cfg.Percent*cfg.Max || since < cfg.MinWait),
 				h.Cause == barrier.ByTimeout && (cfg.Timeout == 0 || since < cfg.Timeout),
-				h.Cause == barrier.ByKnee && (cfg.Knee == barrier.Knee{} || 100*h.N < cfg.Knee.Percent*cfg.Max || since < cfg.Knee.Time), h.Cause == barrier.ByCallback && !cfg.Ask:
+				h.Cause == barrier.ByKnee && (cfg.Knee == barrier.Knee{} || 100*h.N < cfg.Knee.Percent*cfg.Max || since < cfg.Knee.Time), h.Cause == barrier.ByCallback && !cfg.Callback:
 				c.w.Failf("(1) %s fires with %d of %d after %v: %s; %+v", o.Key, h.N, cfg.Max, since, h.Cause, cfg)
 			}
 		case barrier.HolderExpired, barrier.HolderGone:

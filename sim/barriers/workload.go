@@ -39,7 +39,7 @@ func (l *workload) begin(over time.Duration) {
 		} else if w.R.IntN(4) == 0 {
 			n++ // one is late
 		}
-		if cfg.Ask {
+		if cfg.Callback {
 			live := w.Live()
 			l.start(&call{n: live[w.R.IntN(len(live))], key: key, cfg: cfg}, barrier.CallWatch)
 		}
@@ -76,7 +76,7 @@ func (l *workload) config() barrier.Config {
 	case 4:
 		c.Throttle = barrier.Throttle{Count: 1 + r.IntN(3), Period: time.Duration(10+r.IntN(100)) * ms}
 	case 5:
-		c.Ask, c.AskGap = true, time.Duration(100+r.IntN(400))*ms
+		c.Callback, c.CallbackTimeout = true, time.Duration(100+r.IntN(400))*ms
 	case 7:
 		c.Knee = barrier.Knee{Percent: 1 + r.IntN(100), Time: time.Duration(r.IntN(300)) * ms}
 	case 6:

@@ -38,10 +38,11 @@ type world struct {
 	cfg   Config
 	work  *workload
 	check *checker
+	late  map[*stage.Node]barrier.Batch // what came since a core's last step
 }
 
 func newWorld(cfg Config) *world {
-	w := &world{cfg: cfg}
+	w := &world{cfg: cfg, late: map[*stage.Node]barrier.Batch{}}
 	w.Stage = stage.New(cfg.Seed, w, cfg.Trace)
 	w.check = newChecker(w)
 	w.work = &workload{w: w, open: map[uint64]*call{}, cruel: cfg.cruel()}
@@ -86,7 +87,21 @@ func (w *world) Decode(b []byte) (any, error) {
 
 // Heard gives a core a message.
 func (w *world) Heard(n *stage.Node, from phalanx.NodeID, m any) {
-	w.step(n, barrier.Heard{From: from, Message: m.(barrier.Message)})
+	w.later(n, barrier.Heard{From: from, Message: m.(barrier.Message)})
+}
+
+// later gives a core an event together with those that come within a moment.
+func (w *world) later(n *stage.Node, e barrier.Event) {
+	if w.late[n] = append(w.late[n], e); len(w.late[n]) > 1 {
+		return
+	}
+	w.After(w.Upto(ms), func() {
+		w.To(n, func() {
+			if len(w.late[n]) > 0 {
+				w.step(n, barrier.Batch{})
+			}
+		})
+	})
 }
 
 // Tick tells a core that time has passed.
@@ -108,10 +123,15 @@ func (w *world) renew() {
 	w.After(leaseEvery, w.renew)
 }
 
-// step gives a core an event, and carries out what it asks for.
+// step gives a core an event, after those that came before it, and carries out what it
+// asks for.
 func (w *world) step(n *stage.Node, e barrier.Event) {
 	if w.Err != nil {
 		return
+	}
+	if batch := w.late[n]; len(batch) > 0 {
+		delete(w.late, n)
+		e = append(batch, e)
 	}
 	for _, o := range n.Core.(*barrier.Core).Step(w.Clock(n), e) {
 		switch o := o.(type) {
@@ -124,7 +144,7 @@ func (w *world) step(n *stage.Node, e barrier.Event) {
 		case barrier.Callback:
 			w.After(w.Upto(5*ms), func() {
 				w.To(n, func() {
-					w.step(n, barrier.Replied{Key: o.Key, Ask: o.Asked.Ask, Yes: o.Asked.Would, N: o.Asked.Suggest})
+					w.step(n, barrier.Replied{Key: o.Key, Ask: o.Asked.Ask, Yes: o.Asked.WouldRelease, N: o.Asked.Suggest})
 				})
 			})
 		default:
