@@ -2,6 +2,7 @@ package messages
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -16,43 +17,47 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Reached:
 		l.Message = &BarrierLetter_Reached{fromReached(m)}
 	case barrier.Answers:
-		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field}
+		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field, More: m.More}
 		for _, x := range m.List {
-			a.List = append(a.List, &BarrierAnswered{Entry: fromEntry(x.Entry), Attempt: x.Attempt, Verdict: uint32(x.Verdict), Left: int64(x.Left)})
+			a.List = append(a.List, fromAnswered(x))
 		}
 		l.Message = &BarrierLetter_Answers{a}
 	case barrier.Question:
-		l.Message = &BarrierLetter_Question{&BarrierQuestion{Key: fromKey(m.Key), Term: m.Term, Asked: fromAsked(m.Asked)}}
+		q := &BarrierQuestion{Key: fromKey(m.Key), Term: m.Term}
+		for _, a := range m.Asked {
+			q.Asked = append(q.Asked, fromAsked(a))
+		}
+		l.Message = &BarrierLetter_Question{q}
 	case barrier.Notify:
 		l.Message = &BarrierLetter_Told{&BarrierTold{Key: fromKey(m.Key), Term: m.Term, Happened: fromHappened(m.Happened)}}
 	case barrier.Reply:
 		l.Message = &BarrierLetter_Reply{&BarrierReply{Key: fromKey(m.Key), Ask: m.Ask, Yes: m.Yes, N: int64(m.N)}}
 	case barrier.WhoPassed:
-		l.Message = &BarrierLetter_WhoPassed{&BarrierWhoPassed{Key: fromKey(m.Key), Id: m.ID}}
+		l.Message = &BarrierLetter_WhoPassed{&BarrierWhoPassed{Key: fromKey(m.Key), Id: m.ID, After: fromEntry(m.After)}}
 	case barrier.Passed:
-		p := &BarrierPassed{Key: fromKey(m.Key), Id: m.ID, Term: m.Term, Known: m.Known, Standing: fromStanding(m.Standing)}
+		p := &BarrierPassed{Key: fromKey(m.Key), Id: m.ID, Term: m.Term, Known: m.Known, Standing: fromStanding(m.Standing),
+			After: fromEntry(m.After), Last: fromEntry(m.Last), Anew: m.Anew}
 		for _, h := range slices.Sorted(maps.Keys(m.Hosts)) {
 			p.Hosts = append(p.Hosts, &BarrierHost{Host: h, Labels: m.Hosts[h]})
 		}
 		l.Message = &BarrierLetter_Passed{p}
 	case barrier.Replicate:
-		r := &BarrierReplicate{Key: fromKey(m.Key), Config: fromBarrierConfig(m.Config), Term: m.Term, Seq: m.Seq}
+		r := &BarrierReplicate{Key: fromKey(m.Key), Config: fromSomeConfig(m.Config), Term: m.Term, Seq: m.Seq, Stamp: int64(m.Stamp), From: int64(m.From), Total: int64(m.Total)}
 		if m.State != nil {
 			r.State = fromBarrierState(*m.State)
 		}
 		for _, op := range m.Ops {
-			r.Ops = append(r.Ops, &BarrierOp{Kind: uint32(op.Kind), At: int64(op.At), Entry: fromEntry(op.Entry), Node: string(op.Node), Attempt: op.Attempt,
-				Holds: op.Holds, Ask: op.Ask, Yes: op.Yes, N: int64(op.N)})
+			r.Ops = append(r.Ops, fromOp(op))
 		}
 		l.Message = &BarrierLetter_Replicate{r}
 	case barrier.Confirm:
-		l.Message = &BarrierLetter_Confirm{&BarrierConfirm{Key: fromKey(m.Key), Term: m.Term, Seq: m.Seq, Need: m.Need}}
+		l.Message = &BarrierLetter_Confirm{&BarrierConfirm{Key: fromKey(m.Key), Term: m.Term, Seq: m.Seq, Need: m.Need, Have: int64(m.Have), Stamp: int64(m.Stamp)}}
 	case barrier.Gather:
-		l.Message = &BarrierLetter_GatherTerm{m.Term}
+		l.Message = &BarrierLetter_Gather{&BarrierGather{Term: m.Term, Stamp: int64(m.Stamp), Part: int64(m.Part)}}
 	case barrier.Gathered:
-		g := &BarrierGathered{Term: m.Term, Part: int64(m.Part), Parts: int64(m.Parts), Stamp: int64(m.Stamp)}
+		g := &BarrierGathered{Term: m.Term, Part: int64(m.Part), More: m.More, Stamp: int64(m.Stamp), Said: int64(m.Said)}
 		for _, h := range m.Replicas {
-			g.Replicas = append(g.Replicas, &BarrierHeld{Key: fromKey(h.Key), Config: fromBarrierConfig(h.Config), Primary: string(h.Primary), Term: h.Term,
+			g.Replicas = append(g.Replicas, &BarrierHeld{Key: fromKey(h.Key), Config: fromSomeConfig(h.Config), Primary: string(h.Primary), Term: h.Term, From: int64(h.From), Total: int64(h.Total),
 				Seq: h.Seq, State: fromBarrierState(h.State), Age: int64(h.Age)})
 		}
 		for _, r := range m.Reached {
@@ -84,22 +89,27 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return f.reached(m.Reached)
 	case *BarrierLetter_Answers:
 		a := barrier.Answers{Key: f.key(m.Answers.GetKey()), Term: m.Answers.GetTerm(), Standing: f.standing(m.Answers.GetStanding()), Watched: m.Answers.GetWatched(),
-			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField()}
+			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField(), More: m.Answers.GetMore()}
 		for _, x := range m.Answers.GetList() {
 			a.List = append(a.List, barrier.Answered{Entry: f.entry(x.GetEntry()), Attempt: x.GetAttempt(),
 				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Mismatch), Left: time.Duration(x.GetLeft())})
 		}
 		return a
 	case *BarrierLetter_Question:
-		return barrier.Question{Key: f.key(m.Question.GetKey()), Term: m.Question.GetTerm(), Asked: f.asked(m.Question.GetAsked())}
+		q := barrier.Question{Key: f.key(m.Question.GetKey()), Term: m.Question.GetTerm()}
+		for _, a := range m.Question.GetAsked() {
+			q.Asked = append(q.Asked, f.asked(a))
+		}
+		return q
 	case *BarrierLetter_Told:
 		return barrier.Notify{Key: f.key(m.Told.GetKey()), Term: m.Told.GetTerm(), Happened: f.happened(m.Told.GetHappened())}
 	case *BarrierLetter_Reply:
 		return barrier.Reply{Key: f.key(m.Reply.GetKey()), Ask: m.Reply.GetAsk(), Yes: m.Reply.GetYes(), N: int(m.Reply.GetN())}
 	case *BarrierLetter_WhoPassed:
-		return barrier.WhoPassed{Key: f.key(m.WhoPassed.GetKey()), ID: m.WhoPassed.GetId()}
+		return barrier.WhoPassed{Key: f.key(m.WhoPassed.GetKey()), ID: m.WhoPassed.GetId(), After: f.maybeEntry(m.WhoPassed.GetAfter())}
 	case *BarrierLetter_Passed:
-		p := barrier.Passed{Key: f.key(m.Passed.GetKey()), ID: m.Passed.GetId(), Term: m.Passed.GetTerm(), Known: m.Passed.GetKnown(), Standing: f.standing(m.Passed.GetStanding())}
+		p := barrier.Passed{Key: f.key(m.Passed.GetKey()), ID: m.Passed.GetId(), Term: m.Passed.GetTerm(), Known: m.Passed.GetKnown(), Standing: f.standing(m.Passed.GetStanding()),
+			After: f.maybeEntry(m.Passed.GetAfter()), Last: f.maybeEntry(m.Passed.GetLast()), Anew: m.Passed.GetAnew()}
 		for _, h := range m.Passed.GetHosts() {
 			if p.Hosts == nil {
 				p.Hosts = map[string][]string{}
@@ -108,7 +118,8 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		}
 		return p
 	case *BarrierLetter_Replicate:
-		r := barrier.Replicate{Key: f.key(m.Replicate.GetKey()), Config: f.barrierConfig(m.Replicate.GetConfig()), Term: m.Replicate.GetTerm(), Seq: m.Replicate.GetSeq()}
+		r := barrier.Replicate{Key: f.key(m.Replicate.GetKey()), Config: f.someConfig(m.Replicate.GetConfig()), Term: m.Replicate.GetTerm(), Seq: m.Replicate.GetSeq(),
+			Stamp: time.Duration(m.Replicate.GetStamp()), From: f.items("replicate.from", m.Replicate.GetFrom()), Total: f.items("replicate.total", m.Replicate.GetTotal())}
 		if s := m.Replicate.GetState(); s != nil {
 			state := f.barrierState(s)
 			r.State = &state
@@ -118,17 +129,15 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		}
 		return r
 	case *BarrierLetter_Confirm:
-		return barrier.Confirm{Key: f.key(m.Confirm.GetKey()), Term: m.Confirm.GetTerm(), Seq: m.Confirm.GetSeq(), Need: m.Confirm.GetNeed()}
-	case *BarrierLetter_GatherTerm:
-		return barrier.Gather{Term: m.GatherTerm}
+		return barrier.Confirm{Key: f.key(m.Confirm.GetKey()), Term: m.Confirm.GetTerm(), Seq: m.Confirm.GetSeq(), Need: m.Confirm.GetNeed(),
+			Have: f.items("confirm.have", m.Confirm.GetHave()), Stamp: time.Duration(m.Confirm.GetStamp())}
+	case *BarrierLetter_Gather:
+		return barrier.Gather{Term: m.Gather.GetTerm(), Stamp: time.Duration(m.Gather.GetStamp()), Part: f.items("gather.part", m.Gather.GetPart())}
 	case *BarrierLetter_Gathered:
-		g := barrier.Gathered{Term: m.Gathered.GetTerm(), Part: f.number("gathered.part", m.Gathered.GetPart()), Parts: f.number("gathered.parts", m.Gathered.GetParts()),
-			Stamp: time.Duration(m.Gathered.GetStamp())}
-		if g.Part >= g.Parts {
-			f.bad("gathered.part", "%d is none of %d", g.Part, g.Parts)
-		}
+		g := barrier.Gathered{Term: m.Gathered.GetTerm(), Part: f.items("gathered.part", m.Gathered.GetPart()), More: m.Gathered.GetMore(),
+			Stamp: time.Duration(m.Gathered.GetStamp()), Said: time.Duration(m.Gathered.GetSaid())}
 		for _, h := range m.Gathered.GetReplicas() {
-			g.Replicas = append(g.Replicas, barrier.Held{Key: f.key(h.GetKey()), Config: f.barrierConfig(h.GetConfig()), Primary: f.maybeNode("held.primary", h.GetPrimary()),
+			g.Replicas = append(g.Replicas, barrier.Held{Key: f.key(h.GetKey()), Config: f.someConfig(h.GetConfig()), From: f.items("held.from", h.GetFrom()), Total: f.items("held.total", h.GetTotal()), Primary: f.maybeNode("held.primary", h.GetPrimary()),
 				Term: h.GetTerm(), Seq: h.GetSeq(), State: f.barrierState(h.GetState()), Age: time.Duration(h.GetAge())})
 		}
 		for _, r := range m.Gathered.GetReached() {
@@ -157,6 +166,15 @@ func small[T ~uint8](f *fields, name string, v uint32, last T) T {
 func (f *fields) number(name string, n int64) int {
 	if n < 0 || n > barrier.MaxUnits*4 {
 		f.bad(name, "%d is no number of units", n)
+		return 0
+	}
+	return int(n)
+}
+
+// items decodes a number of things that nothing bounds but memory. Nothing is allocated for it.
+func (f *fields) items(name string, n int64) int {
+	if n < 0 || n > math.MaxInt32 {
+		f.bad(name, "%d is no number of items", n)
 		return 0
 	}
 	return int(n)
@@ -221,6 +239,21 @@ func fromBarrierConfig(c barrier.Config) *BarrierConfig {
 		SemaphoreCap: int64(c.Semaphore.Cap), SemaphoreAsk: c.Semaphore.Callback}
 }
 
+// fromSomeConfig is fromBarrierConfig of one that may be none.
+func fromSomeConfig(c barrier.Config) *BarrierConfig {
+	if c.None() {
+		return nil
+	}
+	return fromBarrierConfig(c)
+}
+
+func (f *fields) someConfig(m *BarrierConfig) barrier.Config {
+	if m == nil {
+		return barrier.Config{}
+	}
+	return f.barrierConfig(m)
+}
+
 // barrierConfig decodes a configuration that its own checks let through.
 func (f *fields) barrierConfig(m *BarrierConfig) barrier.Config {
 	c := barrier.Config{Max: int(m.GetMax()), Timeout: time.Duration(m.GetTimeout()), Percent: int(m.GetPercent()), MinWait: time.Duration(m.GetMinWait()),
@@ -237,9 +270,7 @@ func (f *fields) barrierConfig(m *BarrierConfig) barrier.Config {
 
 func fromReached(m barrier.Reached) *BarrierReached {
 	r := &BarrierReached{Key: fromKey(m.Key), Watch: m.Watch, Unwatch: m.Unwatch, Stamp: int64(m.Stamp)}
-	if !m.Config.None() {
-		r.Config = fromBarrierConfig(m.Config)
-	}
+	r.Config = fromSomeConfig(m.Config)
 	for _, q := range m.Requests {
 		r.Requests = append(r.Requests, &BarrierRequest{Entry: fromEntry(q.Entry), Attempt: q.Attempt, Release: q.Release, Holds: q.Holds, Waits: q.Waits, Ago: int64(q.Ago)})
 	}
@@ -256,6 +287,10 @@ func (f *fields) reached(m *BarrierReached) barrier.Reached {
 		r.Requests = append(r.Requests, barrier.Request{Entry: f.entry(q.GetEntry()), Attempt: q.GetAttempt(), Release: q.GetRelease(), Holds: q.GetHolds(), Waits: q.GetWaits(), Ago: max(0, time.Duration(q.GetAgo()))})
 	}
 	return r
+}
+
+func fromAnswered(a barrier.Answered) *BarrierAnswered {
+	return &BarrierAnswered{Entry: fromEntry(a.Entry), Attempt: a.Attempt, Verdict: uint32(a.Verdict), Left: int64(a.Left)}
 }
 
 func fromStanding(s barrier.Standing) *BarrierStanding {
@@ -285,6 +320,11 @@ func (f *fields) happened(m *BarrierHappened) barrier.Happened {
 		N: f.number("happened.n", m.GetN()), Max: f.number("happened.max", m.GetMax()), Absent: m.GetAbsent(), Lost: m.GetLost(), After: time.Duration(m.GetAfter()), Missing: f.number("happened.missing", m.GetMissing())}
 }
 
+func fromOp(op barrier.Op) *BarrierOp {
+	return &BarrierOp{Kind: uint32(op.Kind), At: int64(op.At), Entry: fromEntry(op.Entry), Node: string(op.Node), Attempt: op.Attempt,
+		Holds: op.Holds, Ask: op.Ask, Yes: op.Yes, N: int64(op.N)}
+}
+
 func (f *fields) op(m *BarrierOp) barrier.Op {
 	op := barrier.Op{Kind: small(f, "op.kind", m.GetKind(), barrier.OpGone), At: time.Duration(m.GetAt()), Entry: f.maybeEntry(m.GetEntry()),
 		Node: f.maybeNode("op.node", m.GetNode()), Attempt: m.GetAttempt(), Holds: m.GetHolds(), Ask: m.GetAsk(), Yes: m.GetYes(), N: int(m.GetN())}
@@ -309,7 +349,7 @@ func fromBarrierState(s barrier.State) *BarrierState {
 	return m
 }
 
-// state decodes a state in which what refers to an entrance finds it.
+// barrierState decodes a state, or a piece of one.
 func (f *fields) barrierState(m *BarrierState) barrier.State {
 	s := barrier.State{Now: time.Duration(m.GetNow()), Begun: m.GetBegun(), Began: time.Duration(m.GetBegan()), Units: f.number("state.units", m.GetUnits()),
 		Queue: f.entries(m.GetQueue()), Cause: small(f, "state.cause", m.GetCause(), barrier.ByCallback), FiredAt: time.Duration(m.GetFiredAt()),
@@ -320,16 +360,7 @@ func (f *fields) barrierState(m *BarrierState) barrier.State {
 	for _, d := range m.GetTook() {
 		s.Adaptive.Took = append(s.Adaptive.Took, time.Duration(d))
 	}
-	known := map[barrier.Entry]bool{}
 	s.Entrances = f.entrances(m.GetEntrances())
-	for _, e := range s.Entrances {
-		known[e.Entry] = true
-	}
-	for _, e := range append(slices.Clone(s.Queue), s.Holders...) {
-		if !known[e] {
-			f.bad("state.entry", "%s has not entered", e)
-		}
-	}
 	for _, a := range m.GetAsks() {
 		s.Asks = append(s.Asks, barrier.Asking{Asked: f.asked(a.GetAsked()), Due: time.Duration(a.GetDue())})
 	}

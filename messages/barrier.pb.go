@@ -39,10 +39,10 @@ type BarrierLetter struct {
 	//	*BarrierLetter_Passed
 	//	*BarrierLetter_Replicate
 	//	*BarrierLetter_Confirm
-	//	*BarrierLetter_GatherTerm
 	//	*BarrierLetter_Gathered
 	//	*BarrierLetter_RefusedTerm
 	//	*BarrierLetter_Forget
+	//	*BarrierLetter_Gather
 	Message       isBarrierLetter_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -180,15 +180,6 @@ func (x *BarrierLetter) GetConfirm() *BarrierConfirm {
 	return nil
 }
 
-func (x *BarrierLetter) GetGatherTerm() uint64 {
-	if x != nil {
-		if x, ok := x.Message.(*BarrierLetter_GatherTerm); ok {
-			return x.GatherTerm
-		}
-	}
-	return 0
-}
-
 func (x *BarrierLetter) GetGathered() *BarrierGathered {
 	if x != nil {
 		if x, ok := x.Message.(*BarrierLetter_Gathered); ok {
@@ -211,6 +202,15 @@ func (x *BarrierLetter) GetForget() *BarrierForget {
 	if x != nil {
 		if x, ok := x.Message.(*BarrierLetter_Forget); ok {
 			return x.Forget
+		}
+	}
+	return nil
+}
+
+func (x *BarrierLetter) GetGather() *BarrierGather {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_Gather); ok {
+			return x.Gather
 		}
 	}
 	return nil
@@ -256,10 +256,6 @@ type BarrierLetter_Confirm struct {
 	Confirm *BarrierConfirm `protobuf:"bytes,11,opt,name=confirm,proto3,oneof"`
 }
 
-type BarrierLetter_GatherTerm struct {
-	GatherTerm uint64 `protobuf:"varint,12,opt,name=gather_term,json=gatherTerm,proto3,oneof"`
-}
-
 type BarrierLetter_Gathered struct {
 	Gathered *BarrierGathered `protobuf:"bytes,13,opt,name=gathered,proto3,oneof"`
 }
@@ -270,6 +266,10 @@ type BarrierLetter_RefusedTerm struct {
 
 type BarrierLetter_Forget struct {
 	Forget *BarrierForget `protobuf:"bytes,15,opt,name=forget,proto3,oneof"`
+}
+
+type BarrierLetter_Gather struct {
+	Gather *BarrierGather `protobuf:"bytes,16,opt,name=gather,proto3,oneof"`
 }
 
 func (*BarrierLetter_Reached) isBarrierLetter_Message() {}
@@ -290,13 +290,13 @@ func (*BarrierLetter_Replicate) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_Confirm) isBarrierLetter_Message() {}
 
-func (*BarrierLetter_GatherTerm) isBarrierLetter_Message() {}
-
 func (*BarrierLetter_Gathered) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_RefusedTerm) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_Forget) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_Gather) isBarrierLetter_Message() {}
 
 type BarrierKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -761,6 +761,7 @@ type BarrierAnswers struct {
 	Stamp         int64                  `protobuf:"varint,6,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	Field         string                 `protobuf:"bytes,7,opt,name=field,proto3" json:"field,omitempty"`
 	Unknown       bool                   `protobuf:"varint,8,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	More          bool                   `protobuf:"varint,9,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +848,13 @@ func (x *BarrierAnswers) GetField() string {
 func (x *BarrierAnswers) GetUnknown() bool {
 	if x != nil {
 		return x.Unknown
+	}
+	return false
+}
+
+func (x *BarrierAnswers) GetMore() bool {
+	if x != nil {
+		return x.More
 	}
 	return false
 }
@@ -1083,7 +1091,7 @@ type BarrierQuestion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
-	Asked         *BarrierAsked          `protobuf:"bytes,3,opt,name=asked,proto3" json:"asked,omitempty"`
+	Asked         []*BarrierAsked        `protobuf:"bytes,3,rep,name=asked,proto3" json:"asked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,7 +1140,7 @@ func (x *BarrierQuestion) GetTerm() uint64 {
 	return 0
 }
 
-func (x *BarrierQuestion) GetAsked() *BarrierAsked {
+func (x *BarrierQuestion) GetAsked() []*BarrierAsked {
 	if x != nil {
 		return x.Asked
 	}
@@ -1379,6 +1387,7 @@ type BarrierWhoPassed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Id            uint64                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	After         *BarrierEntry          `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1427,6 +1436,13 @@ func (x *BarrierWhoPassed) GetId() uint64 {
 	return 0
 }
 
+func (x *BarrierWhoPassed) GetAfter() *BarrierEntry {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
 type BarrierPassed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1435,6 +1451,9 @@ type BarrierPassed struct {
 	Known         bool                   `protobuf:"varint,4,opt,name=known,proto3" json:"known,omitempty"`
 	Hosts         []*BarrierHost         `protobuf:"bytes,5,rep,name=hosts,proto3" json:"hosts,omitempty"` // by host
 	Standing      *BarrierStanding       `protobuf:"bytes,6,opt,name=standing,proto3" json:"standing,omitempty"`
+	After         *BarrierEntry          `protobuf:"bytes,7,opt,name=after,proto3" json:"after,omitempty"`
+	Last          *BarrierEntry          `protobuf:"bytes,8,opt,name=last,proto3" json:"last,omitempty"`
+	Anew          bool                   `protobuf:"varint,9,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1511,6 +1530,27 @@ func (x *BarrierPassed) GetStanding() *BarrierStanding {
 	return nil
 }
 
+func (x *BarrierPassed) GetAfter() *BarrierEntry {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *BarrierPassed) GetLast() *BarrierEntry {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *BarrierPassed) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
+}
+
 type BarrierHost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
@@ -1571,6 +1611,9 @@ type BarrierReplicate struct {
 	Seq           uint64                 `protobuf:"varint,4,opt,name=seq,proto3" json:"seq,omitempty"`
 	State         *BarrierState          `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	Ops           []*BarrierOp           `protobuf:"bytes,6,rep,name=ops,proto3" json:"ops,omitempty"`
+	Stamp         int64                  `protobuf:"varint,7,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	From          int64                  `protobuf:"varint,8,opt,name=from,proto3" json:"from,omitempty"`
+	Total         int64                  `protobuf:"varint,9,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1645,6 +1688,27 @@ func (x *BarrierReplicate) GetOps() []*BarrierOp {
 		return x.Ops
 	}
 	return nil
+}
+
+func (x *BarrierReplicate) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *BarrierReplicate) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *BarrierReplicate) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
 }
 
 type BarrierOp struct {
@@ -1761,6 +1825,8 @@ type BarrierConfirm struct {
 	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
 	Seq           uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	Need          bool                   `protobuf:"varint,4,opt,name=need,proto3" json:"need,omitempty"`
+	Have          int64                  `protobuf:"varint,5,opt,name=have,proto3" json:"have,omitempty"`
+	Stamp         int64                  `protobuf:"varint,6,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1823,21 +1889,96 @@ func (x *BarrierConfirm) GetNeed() bool {
 	return false
 }
 
+func (x *BarrierConfirm) GetHave() int64 {
+	if x != nil {
+		return x.Have
+	}
+	return 0
+}
+
+func (x *BarrierConfirm) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+type BarrierGather struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Stamp         int64                  `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Part          int64                  `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierGather) Reset() {
+	*x = BarrierGather{}
+	mi := &file_messages_barrier_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierGather) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierGather) ProtoMessage() {}
+
+func (x *BarrierGather) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierGather.ProtoReflect.Descriptor instead.
+func (*BarrierGather) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *BarrierGather) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *BarrierGather) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *BarrierGather) GetPart() int64 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
 type BarrierGathered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
 	Replicas      []*BarrierHeld         `protobuf:"bytes,2,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	Reached       []*BarrierReached      `protobuf:"bytes,3,rep,name=reached,proto3" json:"reached,omitempty"`
 	Part          int64                  `protobuf:"varint,4,opt,name=part,proto3" json:"part,omitempty"`
-	Parts         int64                  `protobuf:"varint,5,opt,name=parts,proto3" json:"parts,omitempty"`
 	Stamp         int64                  `protobuf:"varint,6,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	More          bool                   `protobuf:"varint,7,opt,name=more,proto3" json:"more,omitempty"`
+	Said          int64                  `protobuf:"varint,8,opt,name=said,proto3" json:"said,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BarrierGathered) Reset() {
 	*x = BarrierGathered{}
-	mi := &file_messages_barrier_proto_msgTypes[20]
+	mi := &file_messages_barrier_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1990,7 @@ func (x *BarrierGathered) String() string {
 func (*BarrierGathered) ProtoMessage() {}
 
 func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[20]
+	mi := &file_messages_barrier_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +2003,7 @@ func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierGathered.ProtoReflect.Descriptor instead.
 func (*BarrierGathered) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BarrierGathered) GetTerm() uint64 {
@@ -1893,16 +2034,23 @@ func (x *BarrierGathered) GetPart() int64 {
 	return 0
 }
 
-func (x *BarrierGathered) GetParts() int64 {
+func (x *BarrierGathered) GetStamp() int64 {
 	if x != nil {
-		return x.Parts
+		return x.Stamp
 	}
 	return 0
 }
 
-func (x *BarrierGathered) GetStamp() int64 {
+func (x *BarrierGathered) GetMore() bool {
 	if x != nil {
-		return x.Stamp
+		return x.More
+	}
+	return false
+}
+
+func (x *BarrierGathered) GetSaid() int64 {
+	if x != nil {
+		return x.Said
 	}
 	return 0
 }
@@ -1916,13 +2064,15 @@ type BarrierHeld struct {
 	Seq           uint64                 `protobuf:"varint,5,opt,name=seq,proto3" json:"seq,omitempty"`
 	State         *BarrierState          `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	Age           int64                  `protobuf:"varint,7,opt,name=age,proto3" json:"age,omitempty"`
+	From          int64                  `protobuf:"varint,8,opt,name=from,proto3" json:"from,omitempty"`
+	Total         int64                  `protobuf:"varint,9,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BarrierHeld) Reset() {
 	*x = BarrierHeld{}
-	mi := &file_messages_barrier_proto_msgTypes[21]
+	mi := &file_messages_barrier_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2084,7 @@ func (x *BarrierHeld) String() string {
 func (*BarrierHeld) ProtoMessage() {}
 
 func (x *BarrierHeld) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[21]
+	mi := &file_messages_barrier_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2097,7 @@ func (x *BarrierHeld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierHeld.ProtoReflect.Descriptor instead.
 func (*BarrierHeld) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{21}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BarrierHeld) GetKey() *BarrierKey {
@@ -1999,6 +2149,20 @@ func (x *BarrierHeld) GetAge() int64 {
 	return 0
 }
 
+func (x *BarrierHeld) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *BarrierHeld) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 type BarrierForget struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -2009,7 +2173,7 @@ type BarrierForget struct {
 
 func (x *BarrierForget) Reset() {
 	*x = BarrierForget{}
-	mi := &file_messages_barrier_proto_msgTypes[22]
+	mi := &file_messages_barrier_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2185,7 @@ func (x *BarrierForget) String() string {
 func (*BarrierForget) ProtoMessage() {}
 
 func (x *BarrierForget) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[22]
+	mi := &file_messages_barrier_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2198,7 @@ func (x *BarrierForget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierForget.ProtoReflect.Descriptor instead.
 func (*BarrierForget) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{22}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BarrierForget) GetKey() *BarrierKey {
@@ -2084,7 +2248,7 @@ type BarrierState struct {
 
 func (x *BarrierState) Reset() {
 	*x = BarrierState{}
-	mi := &file_messages_barrier_proto_msgTypes[23]
+	mi := &file_messages_barrier_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2096,7 +2260,7 @@ func (x *BarrierState) String() string {
 func (*BarrierState) ProtoMessage() {}
 
 func (x *BarrierState) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[23]
+	mi := &file_messages_barrier_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2109,7 +2273,7 @@ func (x *BarrierState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierState.ProtoReflect.Descriptor instead.
 func (*BarrierState) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{23}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BarrierState) GetNow() int64 {
@@ -2303,7 +2467,7 @@ type BarrierEntrance struct {
 
 func (x *BarrierEntrance) Reset() {
 	*x = BarrierEntrance{}
-	mi := &file_messages_barrier_proto_msgTypes[24]
+	mi := &file_messages_barrier_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2479,7 @@ func (x *BarrierEntrance) String() string {
 func (*BarrierEntrance) ProtoMessage() {}
 
 func (x *BarrierEntrance) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[24]
+	mi := &file_messages_barrier_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2492,7 @@ func (x *BarrierEntrance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierEntrance.ProtoReflect.Descriptor instead.
 func (*BarrierEntrance) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{24}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BarrierEntrance) GetEntry() *BarrierEntry {
@@ -2397,7 +2561,7 @@ type BarrierAsking struct {
 
 func (x *BarrierAsking) Reset() {
 	*x = BarrierAsking{}
-	mi := &file_messages_barrier_proto_msgTypes[25]
+	mi := &file_messages_barrier_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2573,7 @@ func (x *BarrierAsking) String() string {
 func (*BarrierAsking) ProtoMessage() {}
 
 func (x *BarrierAsking) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[25]
+	mi := &file_messages_barrier_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2586,7 @@ func (x *BarrierAsking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierAsking.ProtoReflect.Descriptor instead.
 func (*BarrierAsking) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{25}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BarrierAsking) GetAsked() *BarrierAsked {
@@ -2448,7 +2612,7 @@ type BarrierLook struct {
 
 func (x *BarrierLook) Reset() {
 	*x = BarrierLook{}
-	mi := &file_messages_barrier_proto_msgTypes[26]
+	mi := &file_messages_barrier_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2624,7 @@ func (x *BarrierLook) String() string {
 func (*BarrierLook) ProtoMessage() {}
 
 func (x *BarrierLook) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[26]
+	mi := &file_messages_barrier_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2637,7 @@ func (x *BarrierLook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierLook.ProtoReflect.Descriptor instead.
 func (*BarrierLook) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{26}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{27}
 }
 
 type BarrierLooked struct {
@@ -2486,7 +2650,7 @@ type BarrierLooked struct {
 
 func (x *BarrierLooked) Reset() {
 	*x = BarrierLooked{}
-	mi := &file_messages_barrier_proto_msgTypes[27]
+	mi := &file_messages_barrier_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2662,7 @@ func (x *BarrierLooked) String() string {
 func (*BarrierLooked) ProtoMessage() {}
 
 func (x *BarrierLooked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[27]
+	mi := &file_messages_barrier_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2675,7 @@ func (x *BarrierLooked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierLooked.ProtoReflect.Descriptor instead.
 func (*BarrierLooked) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{27}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BarrierLooked) GetSeen() []*BarrierSeen {
@@ -2547,7 +2711,7 @@ type BarrierSeen struct {
 
 func (x *BarrierSeen) Reset() {
 	*x = BarrierSeen{}
-	mi := &file_messages_barrier_proto_msgTypes[28]
+	mi := &file_messages_barrier_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +2723,7 @@ func (x *BarrierSeen) String() string {
 func (*BarrierSeen) ProtoMessage() {}
 
 func (x *BarrierSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[28]
+	mi := &file_messages_barrier_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +2736,7 @@ func (x *BarrierSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierSeen.ProtoReflect.Descriptor instead.
 func (*BarrierSeen) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{28}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BarrierSeen) GetKey() *BarrierKey {
@@ -2656,7 +2820,7 @@ var File_messages_barrier_proto protoreflect.FileDescriptor
 
 const file_messages_barrier_proto_rawDesc = "" +
 	"\n" +
-	"\x16messages/barrier.proto\x12\aphalanx\"\xcb\x05\n" +
+	"\x16messages/barrier.proto\x12\aphalanx\"\xe0\x05\n" +
 	"\rBarrierLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x123\n" +
@@ -2670,13 +2834,12 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x06passed\x18\t \x01(\v2\x16.phalanx.BarrierPassedH\x00R\x06passed\x129\n" +
 	"\treplicate\x18\n" +
 	" \x01(\v2\x19.phalanx.BarrierReplicateH\x00R\treplicate\x123\n" +
-	"\aconfirm\x18\v \x01(\v2\x17.phalanx.BarrierConfirmH\x00R\aconfirm\x12!\n" +
-	"\vgather_term\x18\f \x01(\x04H\x00R\n" +
-	"gatherTerm\x126\n" +
+	"\aconfirm\x18\v \x01(\v2\x17.phalanx.BarrierConfirmH\x00R\aconfirm\x126\n" +
 	"\bgathered\x18\r \x01(\v2\x18.phalanx.BarrierGatheredH\x00R\bgathered\x12#\n" +
 	"\frefused_term\x18\x0e \x01(\x04H\x00R\vrefusedTerm\x120\n" +
-	"\x06forget\x18\x0f \x01(\v2\x16.phalanx.BarrierForgetH\x00R\x06forgetB\t\n" +
-	"\amessage\"@\n" +
+	"\x06forget\x18\x0f \x01(\v2\x16.phalanx.BarrierForgetH\x00R\x06forget\x120\n" +
+	"\x06gather\x18\x10 \x01(\v2\x16.phalanx.BarrierGatherH\x00R\x06gatherB\t\n" +
+	"\amessageJ\x04\b\f\x10\r\"@\n" +
 	"\n" +
 	"BarrierKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
@@ -2719,7 +2882,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\arelease\x18\x03 \x01(\bR\arelease\x12\x14\n" +
 	"\x05holds\x18\x04 \x01(\bR\x05holds\x12\x14\n" +
 	"\x05waits\x18\x05 \x01(\bR\x05waits\x12\x10\n" +
-	"\x03ago\x18\x06 \x01(\x03R\x03ago\"\x8f\x02\n" +
+	"\x03ago\x18\x06 \x01(\x03R\x03ago\"\xa3\x02\n" +
 	"\x0eBarrierAnswers\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12,\n" +
@@ -2728,7 +2891,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\awatched\x18\x05 \x01(\bR\awatched\x12\x14\n" +
 	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\x12\x14\n" +
 	"\x05field\x18\a \x01(\tR\x05field\x12\x18\n" +
-	"\aunknown\x18\b \x01(\bR\aunknown\"\x86\x01\n" +
+	"\aunknown\x18\b \x01(\bR\aunknown\x12\x12\n" +
+	"\x04more\x18\t \x01(\bR\x04more\"\x86\x01\n" +
 	"\x0fBarrierAnswered\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
@@ -2750,7 +2914,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x0fBarrierQuestion\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12+\n" +
-	"\x05asked\x18\x03 \x01(\v2\x15.phalanx.BarrierAskedR\x05asked\"\xe4\x01\n" +
+	"\x05asked\x18\x03 \x03(\v2\x15.phalanx.BarrierAskedR\x05asked\"\xe4\x01\n" +
 	"\x0fBarrierHappened\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\rR\x04what\x12+\n" +
 	"\x05entry\x18\x02 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
@@ -2769,27 +2933,34 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x10\n" +
 	"\x03ask\x18\x02 \x01(\x04R\x03ask\x12\x10\n" +
 	"\x03yes\x18\x03 \x01(\bR\x03yes\x12\f\n" +
-	"\x01n\x18\x04 \x01(\x03R\x01n\"I\n" +
+	"\x01n\x18\x04 \x01(\x03R\x01n\"v\n" +
 	"\x10BarrierWhoPassed\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\x04R\x02id\"\xd2\x01\n" +
+	"\x02id\x18\x02 \x01(\x04R\x02id\x12+\n" +
+	"\x05after\x18\x03 \x01(\v2\x15.phalanx.BarrierEntryR\x05after\"\xbe\x02\n" +
 	"\rBarrierPassed\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x14\n" +
 	"\x05known\x18\x04 \x01(\bR\x05known\x12*\n" +
 	"\x05hosts\x18\x05 \x03(\v2\x14.phalanx.BarrierHostR\x05hosts\x124\n" +
-	"\bstanding\x18\x06 \x01(\v2\x18.phalanx.BarrierStandingR\bstanding\"9\n" +
+	"\bstanding\x18\x06 \x01(\v2\x18.phalanx.BarrierStandingR\bstanding\x12+\n" +
+	"\x05after\x18\a \x01(\v2\x15.phalanx.BarrierEntryR\x05after\x12)\n" +
+	"\x04last\x18\b \x01(\v2\x15.phalanx.BarrierEntryR\x04last\x12\x12\n" +
+	"\x04anew\x18\t \x01(\bR\x04anew\"9\n" +
 	"\vBarrierHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
-	"\x06labels\x18\x02 \x03(\tR\x06labels\"\xe2\x01\n" +
+	"\x06labels\x18\x02 \x03(\tR\x06labels\"\xa2\x02\n" +
 	"\x10BarrierReplicate\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12.\n" +
 	"\x06config\x18\x02 \x01(\v2\x16.phalanx.BarrierConfigR\x06config\x12\x12\n" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x10\n" +
 	"\x03seq\x18\x04 \x01(\x04R\x03seq\x12+\n" +
 	"\x05state\x18\x05 \x01(\v2\x15.phalanx.BarrierStateR\x05state\x12$\n" +
-	"\x03ops\x18\x06 \x03(\v2\x12.phalanx.BarrierOpR\x03ops\"\xd2\x01\n" +
+	"\x03ops\x18\x06 \x03(\v2\x12.phalanx.BarrierOpR\x03ops\x12\x14\n" +
+	"\x05stamp\x18\a \x01(\x03R\x05stamp\x12\x12\n" +
+	"\x04from\x18\b \x01(\x03R\x04from\x12\x14\n" +
+	"\x05total\x18\t \x01(\x03R\x05total\"\xd2\x01\n" +
 	"\tBarrierOp\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\x03R\x02at\x12+\n" +
@@ -2799,19 +2970,26 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05holds\x18\x06 \x01(\bR\x05holds\x12\x10\n" +
 	"\x03ask\x18\a \x01(\x04R\x03ask\x12\x10\n" +
 	"\x03yes\x18\b \x01(\bR\x03yes\x12\f\n" +
-	"\x01n\x18\t \x01(\x03R\x01n\"q\n" +
+	"\x01n\x18\t \x01(\x03R\x01n\"\x9b\x01\n" +
 	"\x0eBarrierConfirm\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04need\x18\x04 \x01(\bR\x04need\"\xca\x01\n" +
+	"\x04need\x18\x04 \x01(\bR\x04need\x12\x12\n" +
+	"\x04have\x18\x05 \x01(\x03R\x04have\x12\x14\n" +
+	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"M\n" +
+	"\rBarrierGather\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x14\n" +
+	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\x03R\x04part\"\xe2\x01\n" +
 	"\x0fBarrierGathered\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x120\n" +
 	"\breplicas\x18\x02 \x03(\v2\x14.phalanx.BarrierHeldR\breplicas\x121\n" +
 	"\areached\x18\x03 \x03(\v2\x17.phalanx.BarrierReachedR\areached\x12\x12\n" +
 	"\x04part\x18\x04 \x01(\x03R\x04part\x12\x14\n" +
-	"\x05parts\x18\x05 \x01(\x03R\x05parts\x12\x14\n" +
-	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"\xe3\x01\n" +
+	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\x12\x12\n" +
+	"\x04more\x18\a \x01(\bR\x04more\x12\x12\n" +
+	"\x04said\x18\b \x01(\x03R\x04saidJ\x04\b\x05\x10\x06\"\x8d\x02\n" +
 	"\vBarrierHeld\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12.\n" +
 	"\x06config\x18\x02 \x01(\v2\x16.phalanx.BarrierConfigR\x06config\x12\x18\n" +
@@ -2819,7 +2997,9 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x10\n" +
 	"\x03seq\x18\x05 \x01(\x04R\x03seq\x12+\n" +
 	"\x05state\x18\x06 \x01(\v2\x15.phalanx.BarrierStateR\x05state\x12\x10\n" +
-	"\x03age\x18\a \x01(\x03R\x03age\"J\n" +
+	"\x03age\x18\a \x01(\x03R\x03age\x12\x12\n" +
+	"\x04from\x18\b \x01(\x03R\x04from\x12\x14\n" +
+	"\x05total\x18\t \x01(\x03R\x05total\"J\n" +
 	"\rBarrierForget\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\"\xab\x05\n" +
@@ -2892,7 +3072,7 @@ func file_messages_barrier_proto_rawDescGZIP() []byte {
 	return file_messages_barrier_proto_rawDescData
 }
 
-var file_messages_barrier_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_messages_barrier_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_messages_barrier_proto_goTypes = []any{
 	(*BarrierLetter)(nil),    // 0: phalanx.BarrierLetter
 	(*BarrierKey)(nil),       // 1: phalanx.BarrierKey
@@ -2914,15 +3094,16 @@ var file_messages_barrier_proto_goTypes = []any{
 	(*BarrierReplicate)(nil), // 17: phalanx.BarrierReplicate
 	(*BarrierOp)(nil),        // 18: phalanx.BarrierOp
 	(*BarrierConfirm)(nil),   // 19: phalanx.BarrierConfirm
-	(*BarrierGathered)(nil),  // 20: phalanx.BarrierGathered
-	(*BarrierHeld)(nil),      // 21: phalanx.BarrierHeld
-	(*BarrierForget)(nil),    // 22: phalanx.BarrierForget
-	(*BarrierState)(nil),     // 23: phalanx.BarrierState
-	(*BarrierEntrance)(nil),  // 24: phalanx.BarrierEntrance
-	(*BarrierAsking)(nil),    // 25: phalanx.BarrierAsking
-	(*BarrierLook)(nil),      // 26: phalanx.BarrierLook
-	(*BarrierLooked)(nil),    // 27: phalanx.BarrierLooked
-	(*BarrierSeen)(nil),      // 28: phalanx.BarrierSeen
+	(*BarrierGather)(nil),    // 20: phalanx.BarrierGather
+	(*BarrierGathered)(nil),  // 21: phalanx.BarrierGathered
+	(*BarrierHeld)(nil),      // 22: phalanx.BarrierHeld
+	(*BarrierForget)(nil),    // 23: phalanx.BarrierForget
+	(*BarrierState)(nil),     // 24: phalanx.BarrierState
+	(*BarrierEntrance)(nil),  // 25: phalanx.BarrierEntrance
+	(*BarrierAsking)(nil),    // 26: phalanx.BarrierAsking
+	(*BarrierLook)(nil),      // 27: phalanx.BarrierLook
+	(*BarrierLooked)(nil),    // 28: phalanx.BarrierLooked
+	(*BarrierSeen)(nil),      // 29: phalanx.BarrierSeen
 }
 var file_messages_barrier_proto_depIdxs = []int32{
 	4,  // 0: phalanx.BarrierLetter.reached:type_name -> phalanx.BarrierReached
@@ -2934,56 +3115,60 @@ var file_messages_barrier_proto_depIdxs = []int32{
 	15, // 6: phalanx.BarrierLetter.passed:type_name -> phalanx.BarrierPassed
 	17, // 7: phalanx.BarrierLetter.replicate:type_name -> phalanx.BarrierReplicate
 	19, // 8: phalanx.BarrierLetter.confirm:type_name -> phalanx.BarrierConfirm
-	20, // 9: phalanx.BarrierLetter.gathered:type_name -> phalanx.BarrierGathered
-	22, // 10: phalanx.BarrierLetter.forget:type_name -> phalanx.BarrierForget
-	1,  // 11: phalanx.BarrierReached.key:type_name -> phalanx.BarrierKey
-	2,  // 12: phalanx.BarrierReached.config:type_name -> phalanx.BarrierConfig
-	5,  // 13: phalanx.BarrierReached.requests:type_name -> phalanx.BarrierRequest
-	3,  // 14: phalanx.BarrierRequest.entry:type_name -> phalanx.BarrierEntry
-	1,  // 15: phalanx.BarrierAnswers.key:type_name -> phalanx.BarrierKey
-	7,  // 16: phalanx.BarrierAnswers.list:type_name -> phalanx.BarrierAnswered
-	8,  // 17: phalanx.BarrierAnswers.standing:type_name -> phalanx.BarrierStanding
-	3,  // 18: phalanx.BarrierAnswered.entry:type_name -> phalanx.BarrierEntry
-	3,  // 19: phalanx.BarrierStanding.holders:type_name -> phalanx.BarrierEntry
-	3,  // 20: phalanx.BarrierAsked.entry:type_name -> phalanx.BarrierEntry
-	1,  // 21: phalanx.BarrierQuestion.key:type_name -> phalanx.BarrierKey
-	9,  // 22: phalanx.BarrierQuestion.asked:type_name -> phalanx.BarrierAsked
-	3,  // 23: phalanx.BarrierHappened.entry:type_name -> phalanx.BarrierEntry
-	1,  // 24: phalanx.BarrierTold.key:type_name -> phalanx.BarrierKey
-	11, // 25: phalanx.BarrierTold.happened:type_name -> phalanx.BarrierHappened
-	1,  // 26: phalanx.BarrierReply.key:type_name -> phalanx.BarrierKey
-	1,  // 27: phalanx.BarrierWhoPassed.key:type_name -> phalanx.BarrierKey
-	1,  // 28: phalanx.BarrierPassed.key:type_name -> phalanx.BarrierKey
-	16, // 29: phalanx.BarrierPassed.hosts:type_name -> phalanx.BarrierHost
-	8,  // 30: phalanx.BarrierPassed.standing:type_name -> phalanx.BarrierStanding
-	1,  // 31: phalanx.BarrierReplicate.key:type_name -> phalanx.BarrierKey
-	2,  // 32: phalanx.BarrierReplicate.config:type_name -> phalanx.BarrierConfig
-	23, // 33: phalanx.BarrierReplicate.state:type_name -> phalanx.BarrierState
-	18, // 34: phalanx.BarrierReplicate.ops:type_name -> phalanx.BarrierOp
-	3,  // 35: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
-	1,  // 36: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
-	21, // 37: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
-	4,  // 38: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
-	1,  // 39: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
-	2,  // 40: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
-	23, // 41: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
-	1,  // 42: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
-	24, // 43: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
-	3,  // 44: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
-	25, // 45: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
-	3,  // 46: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
-	3,  // 47: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
-	9,  // 48: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
-	28, // 49: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
-	1,  // 50: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
-	2,  // 51: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
-	8,  // 52: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
-	24, // 53: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	21, // 9: phalanx.BarrierLetter.gathered:type_name -> phalanx.BarrierGathered
+	23, // 10: phalanx.BarrierLetter.forget:type_name -> phalanx.BarrierForget
+	20, // 11: phalanx.BarrierLetter.gather:type_name -> phalanx.BarrierGather
+	1,  // 12: phalanx.BarrierReached.key:type_name -> phalanx.BarrierKey
+	2,  // 13: phalanx.BarrierReached.config:type_name -> phalanx.BarrierConfig
+	5,  // 14: phalanx.BarrierReached.requests:type_name -> phalanx.BarrierRequest
+	3,  // 15: phalanx.BarrierRequest.entry:type_name -> phalanx.BarrierEntry
+	1,  // 16: phalanx.BarrierAnswers.key:type_name -> phalanx.BarrierKey
+	7,  // 17: phalanx.BarrierAnswers.list:type_name -> phalanx.BarrierAnswered
+	8,  // 18: phalanx.BarrierAnswers.standing:type_name -> phalanx.BarrierStanding
+	3,  // 19: phalanx.BarrierAnswered.entry:type_name -> phalanx.BarrierEntry
+	3,  // 20: phalanx.BarrierStanding.holders:type_name -> phalanx.BarrierEntry
+	3,  // 21: phalanx.BarrierAsked.entry:type_name -> phalanx.BarrierEntry
+	1,  // 22: phalanx.BarrierQuestion.key:type_name -> phalanx.BarrierKey
+	9,  // 23: phalanx.BarrierQuestion.asked:type_name -> phalanx.BarrierAsked
+	3,  // 24: phalanx.BarrierHappened.entry:type_name -> phalanx.BarrierEntry
+	1,  // 25: phalanx.BarrierTold.key:type_name -> phalanx.BarrierKey
+	11, // 26: phalanx.BarrierTold.happened:type_name -> phalanx.BarrierHappened
+	1,  // 27: phalanx.BarrierReply.key:type_name -> phalanx.BarrierKey
+	1,  // 28: phalanx.BarrierWhoPassed.key:type_name -> phalanx.BarrierKey
+	3,  // 29: phalanx.BarrierWhoPassed.after:type_name -> phalanx.BarrierEntry
+	1,  // 30: phalanx.BarrierPassed.key:type_name -> phalanx.BarrierKey
+	16, // 31: phalanx.BarrierPassed.hosts:type_name -> phalanx.BarrierHost
+	8,  // 32: phalanx.BarrierPassed.standing:type_name -> phalanx.BarrierStanding
+	3,  // 33: phalanx.BarrierPassed.after:type_name -> phalanx.BarrierEntry
+	3,  // 34: phalanx.BarrierPassed.last:type_name -> phalanx.BarrierEntry
+	1,  // 35: phalanx.BarrierReplicate.key:type_name -> phalanx.BarrierKey
+	2,  // 36: phalanx.BarrierReplicate.config:type_name -> phalanx.BarrierConfig
+	24, // 37: phalanx.BarrierReplicate.state:type_name -> phalanx.BarrierState
+	18, // 38: phalanx.BarrierReplicate.ops:type_name -> phalanx.BarrierOp
+	3,  // 39: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
+	1,  // 40: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
+	22, // 41: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
+	4,  // 42: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
+	1,  // 43: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
+	2,  // 44: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
+	24, // 45: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
+	1,  // 46: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
+	25, // 47: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
+	3,  // 48: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
+	26, // 49: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
+	3,  // 50: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
+	3,  // 51: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
+	9,  // 52: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
+	29, // 53: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
+	1,  // 54: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
+	2,  // 55: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
+	8,  // 56: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
+	25, // 57: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_messages_barrier_proto_init() }
@@ -3001,10 +3186,10 @@ func file_messages_barrier_proto_init() {
 		(*BarrierLetter_Passed)(nil),
 		(*BarrierLetter_Replicate)(nil),
 		(*BarrierLetter_Confirm)(nil),
-		(*BarrierLetter_GatherTerm)(nil),
 		(*BarrierLetter_Gathered)(nil),
 		(*BarrierLetter_RefusedTerm)(nil),
 		(*BarrierLetter_Forget)(nil),
+		(*BarrierLetter_Gather)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3012,7 +3197,7 @@ func file_messages_barrier_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_barrier_proto_rawDesc), len(file_messages_barrier_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -146,7 +146,7 @@ func TestMuchIsGatheredInParts(t *testing.T) {
 	parts := 0
 	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool {
 		if g, ok := m.(barrier.Gathered); ok {
-			parts = max(parts, g.Parts)
+			parts = max(parts, g.Part+1)
 		}
 		return false
 	}

@@ -26,7 +26,9 @@ func (c *Core) answered(m Answers) {
 		}
 		return
 	}
-	c.heardOf(g)
+	if !m.More {
+		c.heardOf(g)
+	}
 	g.term, g.answered, g.heard, g.last = m.Term, true, c.now, m.Standing
 	if m.Unknown {
 		for _, p := range g.parts {
@@ -39,6 +41,9 @@ func (c *Core) answered(m Answers) {
 		if p := g.parts[a.Entry]; p != nil {
 			c.tell(g, p, a, m.Stamp)
 		}
+	}
+	if m.More {
+		return // what it says not of others, the next part may say
 	}
 	for _, p := range g.parts {
 		g.news = g.news || p.stage == asking || p.left != 0 || p.stage == holds && !p.fresh
@@ -230,10 +235,12 @@ func (c *Core) mismatch(g *group, m Answers) {
 	c.end(g)
 }
 
-// question is for the callbacks.
-func (c *Core) question(m Question) {
+// questioned is for the callbacks.
+func (c *Core) questioned(m Question) {
 	if g := c.groups[m.Key]; c.heeds(g, m.Term) && g.watch {
-		c.emit(Callback{Key: m.Key, Asked: m.Asked})
+		for _, a := range m.Asked {
+			c.emit(Callback{Key: m.Key, Asked: a})
+		}
 	}
 }
 
@@ -249,16 +256,4 @@ func (c *Core) told(m Notify) {
 	if g := c.groups[m.Key]; c.heeds(g, m.Term) && g.watch {
 		c.emit(Notice{Key: m.Key, Happened: m.Happened})
 	}
-}
-
-func (c *Core) passed(m Passed) {
-	if c.queries[m.ID] == nil || m.Term < c.fence {
-		return
-	}
-	c.endQuery(m.ID)
-	d := Done{ID: m.ID, Term: m.Term, Hosts: m.Hosts, Last: m.Standing}
-	if !m.Known {
-		d.Outcome = Unknown
-	}
-	c.emit(d)
 }

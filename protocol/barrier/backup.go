@@ -16,10 +16,14 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 	}
 	switch follows := r != nil && r.term == m.Term && r.seq+1 == m.Seq; {
 	case m.State != nil:
-		r = &replica{key: m.Key, b: Restore(m.Config, m.State.Clone())}
+		a, complete := c.arrive(from, m)
+		if !complete {
+			return
+		}
+		r = &replica{key: m.Key, b: Restore(a.cfg, a.state)}
 		c.put(r)
 	case !follows:
-		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq, Need: true})
+		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq, Stamp: m.Stamp, Need: true})
 		return
 	}
 	for _, op := range m.Ops {
@@ -33,5 +37,6 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 func (c *Core) forget(from phalanx.NodeID, m Forget) {
 	if r := c.replicas[m.Key]; r != nil && m.Term >= r.term && (r.primary == from || c.primary(m.Key) == from) && c.primary(m.Key) != c.view.Self {
 		c.remove(m.Key)
+		delete(c.arriving, m.Key)
 	}
 }

@@ -198,18 +198,3 @@ func (b *Barrier) Absent() []string {
 	}
 	return absent
 }
-
-// Passed returns who was let through: the labels of each host.
-func (b *Barrier) Passed() map[string][]string {
-	passed := map[string][]string{}
-	for _, e := range b.Entrances {
-		if e.Passed {
-			if e.Label != "" {
-				passed[e.Host] = append(passed[e.Host], e.Label)
-			} else if passed[e.Host] == nil {
-				passed[e.Host] = []string{}
-			}
-		}
-	}
-	return passed
-}

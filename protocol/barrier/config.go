@@ -97,6 +97,7 @@ func (s Semaphore) on() bool { return s != Semaphore{} }
 const (
 	MaxLabel   = 256     // bytes of a label, a host or a name
 	MaxUnits   = 1 << 16 // of Max
+	MaxExpect  = 1 << 20 // bytes of the names in Expect, with 3 for each: they go in one message
 	maxTimeout = 10000 * time.Hour
 )
 
@@ -143,7 +144,10 @@ func (c Config) Validate() error {
 	if len(c.Expect) > 0 && len(c.Expect) != c.Max {
 		return bad("Expect", "%d are named, and Max is %d", len(c.Expect), c.Max)
 	}
-	seen := map[string]bool{}
+	if w := expectWeight(c.Expect); w > MaxExpect {
+		return bad("Expect", "its %d names have %d bytes, with 3 for each, and %d are the limit: give shorter names, or leave it out", len(c.Expect), w, MaxExpect)
+	}
+	seen := make(map[string]bool, len(c.Expect))
 	for _, name := range c.Expect {
 		if err := validName("Expect", name); err != nil {
 			return err

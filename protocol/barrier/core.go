@@ -19,6 +19,7 @@ type CoreConfig struct {
 	// a time; 0: 256. The others wait for their turn here, and not in the primary's mailbox,
 	// where they would be asked again before they were read.
 	Window   int
+	Part     int    // bytes of a message that can be long, about; 0: 256 KiB
 	Attempts uint64 // attempts of this node's participants are greater: those of an earlier process are not
 }
 
@@ -28,6 +29,7 @@ func (c CoreConfig) withDefaults() CoreConfig {
 	c.Poll = cmp.Or(c.Poll, time.Second)
 	c.Linger = cmp.Or(c.Linger, 10*time.Minute)
 	c.Remember = cmp.Or(c.Remember, 200_000)
+	c.Part = cmp.Or(c.Part, defaultPart)
 	c.Window = cmp.Or(c.Window, 256)
 	return c
 }
@@ -272,7 +274,7 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 		}
 		c.answered(m)
 	case Question:
-		c.question(m)
+		c.questioned(m)
 	case Notify:
 		c.told(m)
 	case Passed:

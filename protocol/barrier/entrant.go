@@ -94,6 +94,8 @@ type query struct {
 	id    uint64
 	key   Key
 	tries int
+	after Entry // those up to it have come
+	hosts map[string][]string
 }
 
 // call takes what the application asks for.

@@ -2,6 +2,7 @@ package barrier
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -39,8 +40,26 @@ func (c *Core) newPrimaries() {
 // outstanding is what the primary is to know: what it has not answered, or with all
 // what it may have lost too.
 func (g *group) outstanding(all bool, now time.Duration) (m Reached, some bool) {
-	m = Reached{Key: g.key, Config: g.cfg, Watch: g.watch && (all || !g.watching), Unwatch: g.unwatch}
+	m, some, _ = g.asks(all, now, 0, math.MaxInt)
+	return m, some
+}
+
+// asks is a part of that: of those who came after turn, as many as weigh no more than room, and
+// at least one. It returns the turn after which there are more, or 0.
+func (g *group) asks(all bool, now time.Duration, turn uint64, room int) (m Reached, some bool, last uint64) {
+	m = Reached{Key: g.key, Config: g.cfg}
+	if turn == 0 {
+		m.Watch, m.Unwatch = g.watch && (all || !g.watching), g.unwatch
+	}
 	for _, p := range g.all() {
+		if p.turn <= turn {
+			continue
+		}
+		if room < 0 && len(m.Requests) > 0 {
+			return m, true, last
+		}
+		last = p.turn
+		was := len(m.Requests)
 		if p.left != 0 {
 			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.left, Release: true})
 		}
@@ -48,8 +67,11 @@ func (g *group) outstanding(all bool, now time.Duration) (m Reached, some bool) 
 			p.told = true
 			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits, Ago: now - p.came})
 		}
+		for i := range m.Requests[was:] {
+			room -= m.Requests[was+i].Weight()
+		}
 	}
-	return m, m.Watch || m.Unwatch || len(m.Requests) > 0
+	return m, m.Watch || m.Unwatch || len(m.Requests) > 0, 0
 }
 
 // stir takes note that there may be something to be sent of g.
@@ -83,7 +105,7 @@ func (c *Core) flush() {
 		if q := c.queries[id]; c.primary(q.key) != "" {
 			q.tries++
 			c.queriesDue.Set(id, c.now+c.again(q.tries, c.askTrip))
-			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id})
+			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id, After: q.after})
 		}
 	}
 }
@@ -122,7 +144,7 @@ func (c *Core) ask(g *group) {
 	if !g.awaits && !g.news && !poll && !g.warn(c.now) {
 		return
 	}
-	m, some := g.outstanding(false, c.now)
+	m, some, _ := g.asks(false, c.now, 0, c.cfg.Part)
 	if g.news && !g.awaits && !some && !poll {
 		g.news = false
 		return

@@ -37,9 +37,20 @@ func newGathering(t *testing.T) *gathering {
 
 func (g *gathering) step(e barrier.Event) { g.out = append(g.out, g.core.Step(0, e)...) }
 
+// asked returns the last question, and forgets those before.
+func (g *gathering) asked() (m barrier.Gather, some bool) {
+	for _, o := range g.out {
+		if s, ok := o.(barrier.Send); ok && is[barrier.Gather](s.Message) {
+			m, some = s.Message.(barrier.Gather), true
+		}
+	}
+	return m, some
+}
+
 // part hears a part of an answer; with holder that of who holds the semaphore is in it.
-func (g *gathering) part(stamp time.Duration, part, parts int, holder bool) {
-	m := barrier.Gathered{Term: 1, Stamp: stamp, Part: part, Parts: parts}
+func (g *gathering) part(said time.Duration, part, parts int, holder bool) {
+	q, _ := g.asked()
+	m := barrier.Gathered{Term: 1, Stamp: q.Stamp, Said: said, Part: part, More: part+1 < parts}
 	if holder {
 		m.Reached = []barrier.Reached{{Key: g.held, Config: slot, Requests: []barrier.Request{{Entry: barrier.Entry{Host: "holder"}, Attempt: 1, Holds: true}}}}
 	}
@@ -67,9 +78,9 @@ func TestPartsOfOneAnswer(t *testing.T) {
 	}
 	for name, all := range map[string][]heard{
 		"repeated":                          {{1, 0, 2, false}, {1, 0, 2, false}, {1, 1, 2, true}},
-		"in another order":                  {{1, 2, 3, true}, {1, 0, 3, false}, {1, 1, 3, false}},
+		"one has been overtaken":            {{1, 0, 3, false}, {1, 2, 3, false}, {1, 1, 3, false}, {1, 2, 3, true}},
 		"fewer than before":                 {{1, 0, 3, false}, {1, 1, 3, false}, {2, 0, 1, true}},
-		"more than before":                  {{1, 0, 2, false}, {2, 0, 3, false}, {2, 2, 3, false}, {2, 1, 3, true}},
+		"more than before":                  {{1, 0, 2, false}, {2, 0, 3, false}, {2, 1, 3, false}, {2, 2, 3, true}},
 		"as many, and the holder has moved": {{1, 0, 2, false}, {2, 0, 2, true}, {2, 1, 2, false}},
 		"an earlier one is late":            {{2, 0, 2, true}, {1, 1, 2, false}, {1, 0, 2, false}, {2, 1, 2, false}},
 	} {

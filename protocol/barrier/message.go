@@ -42,6 +42,7 @@ type (
 		Watched  bool          // the callbacks are known to be there
 		Stamp    time.Duration // the last that came from the node: what is said was true after it
 		Unknown  bool          // there is no such barrier
+		More     bool          // another part of the answer follows: it is long
 		Field    string        // of the configuration, which differs: nobody has entered
 	}
 
@@ -65,7 +66,7 @@ type (
 	Question struct {
 		Key   Key
 		Term  uint64
-		Asked Asked
+		Asked []Asked
 	}
 
 	// Notify says to who has the callbacks what has happened.
@@ -83,62 +84,83 @@ type (
 		N   int
 	}
 
-	// WhoPassed asks the primary who was let through, and Passed answers.
+	// WhoPassed asks the primary who was let through after After, in the order in which they
+	// came, and Passed answers with a part of them.
 	WhoPassed struct {
-		Key Key
-		ID  uint64
+		Key   Key
+		ID    uint64
+		After Entry // empty: from the start
 	}
 	Passed struct {
 		Key      Key
 		ID       uint64
 		Term     uint64
-		Known    bool // there is such a barrier
+		Known    bool  // there is such a barrier
+		After    Entry // the WhoPassed's
+		Anew     bool  // these are the first ones: After is not known any more
+		Last     Entry // the next part comes after this one; empty: there is none
 		Hosts    map[string][]string
 		Standing Standing
 	}
 
 	// Replicate has a backup make the changes Ops, the batch Seq of the primary of
-	// Term, after the batch Seq-1, whose state is given to one that may not have it.
+	// Term, after the batch Seq-1, whose state is given to one that may not have it. The state
+	// comes in pieces, each when the backup has confirmed those before it; the changes come with
+	// the last one.
 	Replicate struct {
 		Key    Key
-		Config Config
+		Config Config // with the first piece
 		Term   uint64
 		Seq    uint64
-		State  *State
+		Stamp  time.Duration // of all pieces of one state
+		State  *State        // a piece, with the items from the item From on, of Total
+		From   int
+		Total  int
 		Ops    []Op
 	}
 
 	// Confirm says that all batches up to Seq are there; with Need that the state
-	// before Seq is not.
+	// before Seq is not, and how many of its items are.
 	Confirm struct {
-		Key  Key
-		Term uint64
-		Seq  uint64
-		Need bool
+		Key   Key
+		Term  uint64
+		Seq   uint64
+		Need  bool
+		Have  int
+		Stamp time.Duration // of the pieces that are there
 	}
 
 	// Gather asks for all that a member knows of the barriers whose primary the
-	// asking one is, and for the promise to heed nobody of an earlier Term.
-	Gather struct{ Term uint64 }
+	// asking one is, and for the promise to heed nobody of an earlier Term. It asks for one
+	// part of the answer: for the next one when those before it have come.
+	Gather struct {
+		Term  uint64
+		Stamp time.Duration // of all questions for one answer
+		Part  int           // from 0
+	}
 
-	// Gathered answers a Gather, in parts.
+	// Gathered is a part of the answer to a Gather.
 	Gathered struct {
 		Term     uint64
-		Part     int // of Parts, from 0: all that a member knows may be too much for one message
-		Parts    int
-		Stamp    time.Duration // of all parts of one answer, about the member's clock; that of a later answer is greater
+		Part     int
+		More     bool          // it is not the last one
+		Stamp    time.Duration // the Gather's
+		Said     time.Duration // of all parts of one answer, about the member's clock; that of a later answer is greater
 		Replicas []Held
 		Reached  []Reached // of the member's participants
 	}
 
-	// Held is a replica.
+	// Held is a replica, or a piece of one: the items of its state from the item From on, of
+	// Total.
 	Held struct {
 		Key     Key
-		Config  Config
+		Config  Config         // with the first piece
 		Primary phalanx.NodeID // who made the last batch
 		Term    uint64
 		Seq     uint64
 		State   State
+		From    int
+		Total   int
 		Age     time.Duration // since the last change
 	}
 

@@ -12,7 +12,8 @@ import (
 // reached takes what participants of a node ask for.
 func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	if !c.ready(m.Key) {
-		if c.primary(m.Key) == c.view.Self && len(c.early) < earlyLimit {
+		if w := m.Weight(); c.primary(m.Key) == c.view.Self && len(c.early) < earlyLimit && c.earlyBy+w <= earlyWeight {
+			c.earlyBy += w
 			c.early = append(c.early, Heard{From: from, Message: m})
 		}
 		return
@@ -173,7 +174,21 @@ func (c *Core) tellAll(r *replica, node phalanx.NodeID) {
 			a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: r.b.standing(&e), Left: c.left(r, e.Entry)})
 		}
 	}
-	c.send(node, a)
+	c.sendAnswers(node, a)
+}
+
+// sendAnswers sends answers in as many parts as they need. Each is for itself.
+func (c *Core) sendAnswers(to phalanx.NodeID, a Answers) {
+	all := a.List
+	for {
+		n := parcel(all, c.cfg.Part, (*Answered).Weight)
+		a.List, all = all[:n:n], all[n:]
+		a.More = len(all) > 0
+		c.send(to, a)
+		if !a.More {
+			return
+		}
+	}
 }
 
 // left is how long an entry may hold the semaphore, at least a nanosecond.
@@ -214,24 +229,10 @@ func (c *Core) absent(r *replica) []string {
 	return names
 }
 
-// whoPassed answers who was let through.
-func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
-	if !c.ready(m.Key) {
-		return // it is asked again
-	}
-	p := Passed{Key: m.Key, ID: m.ID, Term: c.term}
-	if r := c.replicas[m.Key]; r != nil {
-		p.Known, p.Hosts, p.Standing = true, r.b.Passed(), c.standing(r)
-	}
-	c.send(from, p)
-}
-
 // serve makes what is pending, and what is due, of the barriers whose primary this
 // node is.
 func (c *Core) serve() {
-	if c.waiting != nil && c.now-c.asked >= c.again(c.asks-1, 0) {
-		c.askAll()
-	}
+	c.askAgain()
 	c.attend()
 	for r := c.forgotten(c.now, c.cfg.Linger); r != nil; r = c.forgotten(c.now, c.cfg.Linger) {
 		c.drop(r)
@@ -308,7 +309,7 @@ func (c *Core) advance(r *replica) bool {
 	if len(r.pending) == 0 {
 		return false
 	}
-	n := min(len(r.pending), partEntries)
+	n := parcel(r.pending, c.cfg.Part, (*Op).Weight)
 	r.flight, r.pending = r.pending[:n:n], r.pending[n:]
 	now := max(r.b.Now, r.clock(c.now))
 	for i := range r.flight {
@@ -317,10 +318,11 @@ func (c *Core) advance(r *replica) bool {
 		}
 	}
 	inOrder(r.flight)
-	if !r.b.cfg.Semaphore.on() && r.flight[n-1].Kind != OpAdvance { // all are there before a knee is looked for
+	if !r.b.cfg.Semaphore.on() && r.flight[n-1].Kind != OpAdvance && len(r.pending) == 0 { // all are there before a knee is looked for
 		r.flight = append(r.flight, Op{Kind: OpAdvance, At: now})
 	}
-	r.lacks, r.tries, r.flew = map[phalanx.NodeID]bool{}, 0, c.now
+	r.lacks, r.copied, r.tries = map[phalanx.NodeID]bool{}, map[phalanx.NodeID]int{}, 0
+	r.stamp, r.flew = max(r.stamp+1, c.now), c.now
 	for _, n := range c.managers(r.key)[1:] {
 		r.lacks[n] = true
 	}
@@ -344,42 +346,6 @@ func inOrder(ops []Op) {
 	}
 }
 
-func (c *Core) replicateTo(r *replica) {
-	r.sent, r.tries = c.now, r.tries+1
-	for _, n := range c.managers(r.key)[1:] {
-		if !r.lacks[n] {
-			continue
-		}
-		m := Replicate{Key: r.key, Config: r.b.cfg, Term: c.term, Seq: r.seq + 1, Ops: slices.Clone(r.flight)}
-		if !r.has[n] {
-			s := r.b.State.Clone()
-			m.State = &s
-		}
-		c.send(n, m)
-	}
-}
-
-func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
-	r := c.replicas[m.Key]
-	if r == nil || m.Term != c.term || !c.knows || r.flight == nil || c.primary(m.Key) != c.view.Self || !r.lacks[from] {
-		return
-	}
-	if m.Need {
-		if m.Seq == r.seq+1 && r.has[from] {
-			delete(r.has, from)
-			c.replicateTo(r)
-		}
-		return
-	}
-	if m.Seq != r.seq+1 {
-		return
-	}
-	c.batchTrip.took(c.now - r.flew)
-	r.has[from] = true
-	delete(r.lacks, from)
-	c.wake(r)
-}
-
 // commit makes the changes that all replicas have, and acts on them.
 func (c *Core) commit(r *replica) {
 	ops := r.flight
@@ -394,6 +360,7 @@ func (c *Core) commit(r *replica) {
 		}
 		return answers[n]
 	}
+	var asked []Asked
 	for _, op := range ops {
 		if op.Kind == OpWatch || op.Kind == OpUnwatch {
 			answer(op.Node)
@@ -406,18 +373,20 @@ func (c *Core) commit(r *replica) {
 					a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: e.Verdict, Left: c.left(r, e.Entry)})
 				}
 			case Asked:
-				c.send(r.b.Watcher, Question{Key: r.key, Term: c.term, Asked: e})
+				asked = append(asked, e)
 			case Happened:
 				if e.What == HasFired || e.What == KneeFound {
 					e.Absent = c.absent(r)
 				}
 				c.emit(Publish{Key: r.key, Happened: e})
 				if w := r.b.Watcher; w != "" && e.What != Entered {
+					e.Absent, e.Lost = c.shorten(e.Absent), c.shorten(e.Lost)
 					c.send(w, Notify{Key: r.key, Term: c.term, Happened: e})
 				}
 			}
 		}
 	}
+	c.question(r, asked)
 	for _, n := range r.spare {
 		c.send(n, Forget{Key: r.key, Term: c.term})
 	}
@@ -427,8 +396,27 @@ func (c *Core) commit(r *replica) {
 		a := answers[n]
 		a.List = latest(a.List)
 		a.Standing, a.Watched, a.Stamp = standing, r.b.Watcher == n, r.stamps[n]
-		c.send(n, *a)
+		c.sendAnswers(n, *a)
 	}
+}
+
+// question asks the callbacks, in as many messages as it takes.
+func (c *Core) question(r *replica, all []Asked) {
+	for len(all) > 0 && r.b.Watcher != "" {
+		n := parcel(all, c.cfg.Part, (*Asked).Weight)
+		c.send(r.b.Watcher, Question{Key: r.key, Term: c.term, Asked: all[:n:n]})
+		all = all[n:]
+	}
+}
+
+// shorten returns the first names of a list, and how many others there are, if it is too long for
+// a message.
+func (c *Core) shorten(names []string) []string {
+	n := parcel(names, c.cfg.Part, func(name *string) int { return len(*name) + 3 })
+	if n == len(names) {
+		return names
+	}
+	return append(names[:n:n], fmt.Sprintf("and %d others", len(names)-n))
 }
 
 // latest leaves of several answers to an entry the last one.
@@ -461,8 +449,8 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 			at, ok = d, true
 		}
 	}
-	if c.waiting != nil {
-		least(c.asked + c.again(c.asks-1, 0))
+	for _, h := range c.waiting {
+		least(c.askAgainAt(h))
 	}
 	if len(c.emptied) > 0 {
 		least(c.emptied[0].at + restFor + 1)

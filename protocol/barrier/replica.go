@@ -24,10 +24,12 @@ type replica struct {
 	stamps  map[phalanx.NodeID]time.Duration // the last of each node
 	pending []Op                             // to be made
 	flight  []Op                             // on their way to the backups, as batch seq+1; nil: none
-	flew    time.Duration                    // when they were sent first
+	stamp   time.Duration                    // of this batch
+	flew    time.Duration                    // when it was sent first
 	sent    time.Duration
 	lacks   map[phalanx.NodeID]bool // backups that have not confirmed the batch
 	has     map[phalanx.NodeID]bool // backups that have the state of this term
+	copied  map[phalanx.NodeID]int  // of the others, how many items of it they have
 	spare   []phalanx.NodeID        // who has a replica and is no backup any more
 	rests   int                     // entries that are counted as remembered; 0: it does not rest
 	tries   int                     // how often the batch was sent

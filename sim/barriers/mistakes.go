@@ -12,6 +12,7 @@ const (
 	SendsNoState           // a new backup does not get the state, and does not say that it lacks it
 	ForgetsHolders         // a node does not say who holds semaphores there
 	ActsAlone              // a primary does not wait for its backups, which know nothing
+	HalvesState            // a new backup takes the first piece of a state for all of it
 	mistakes
 )
 
@@ -29,6 +30,9 @@ func (m Mistake) bend(msg barrier.Message) barrier.Message {
 	case barrier.Replicate:
 		if m == SendsNoState {
 			x.State = nil
+		}
+		if s := x.State; m == HalvesState && s != nil && x.From == 0 {
+			x.Total = len(s.Entrances) + len(s.Queue) + len(s.Holders) + len(s.Asks) + len(s.Adaptive.Took)
 		}
 		return x
 	case barrier.Confirm:

@@ -1,6 +1,7 @@
 package barriers
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -19,6 +20,8 @@ const ms = time.Millisecond
 const (
 	leaseEvery = 50 * ms
 	managers   = 3
+	part       = 400  // bytes: what is long goes in parts here that are tiny
+	longest    = 1600 // bytes that the network takes: a piece of a state and the changes after it, and what goes with them
 )
 
 // Config says what to simulate.
@@ -59,7 +62,7 @@ func newWorld(cfg Config) *world {
 
 // NewCore returns a node's part.
 func (w *world) NewCore(i int) stage.Core {
-	return barrier.NewCore(barrier.CoreConfig{Managers: managers, Window: 1 + int(w.cfg.Seed%3), Attempts: uint64(i) << 32})
+	return barrier.NewCore(barrier.CoreConfig{Managers: managers, Part: part, Window: 1 + int(w.cfg.Seed%3), Attempts: uint64(i) << 32})
 }
 
 // viewed is a view as a core takes it.
@@ -72,7 +75,11 @@ func (w *world) Learned(n *stage.Node) { w.step(n, viewed(n.ID, n.View)) }
 
 // Encode returns a message as nodes send it.
 func (w *world) Encode(from, to phalanx.NodeID, m any) ([]byte, error) {
-	return proto.Marshal(messages.BarrierToProto(from, to, m.(barrier.Message)))
+	b, err := proto.Marshal(messages.BarrierToProto(from, to, m.(barrier.Message)))
+	if err == nil && len(b) > longest {
+		err = fmt.Errorf("it has %d bytes, at most %d can be sent", len(b), longest)
+	}
+	return b, err
 }
 
 // Decode is the inverse of Encode.

@@ -1,0 +1,78 @@
+package barrier
+
+import (
+	"math"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// whoPassed answers with a part of those who were let through.
+func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
+	if !c.ready(m.Key) {
+		return // it is asked again
+	}
+	p := Passed{Key: m.Key, ID: m.ID, Term: c.term, After: m.After, Anew: true}
+	if r := c.replicas[m.Key]; r != nil {
+		p.Known, p.Standing = true, c.standing(r)
+		i := 0
+		if at, ok := r.b.index[m.After]; ok {
+			i, p.Anew = at+1, false
+		}
+		p.Hosts, p.Last = r.b.passed(i, c.cfg.Part)
+	}
+	c.send(from, p)
+}
+
+// passed returns who was let through, from the entrance i on, as long as that weighs no more
+// than room; and the entrance after which there are more, if there are.
+func (b *Barrier) passed(i, room int) (hosts map[string][]string, last Entry) {
+	hosts = map[string][]string{}
+	for some := false; i < len(b.Entrances); i++ {
+		e := &b.Entrances[i]
+		if !e.Passed {
+			continue
+		}
+		if room -= e.Entry.weight(); room < 0 && some {
+			return hosts, b.Entrances[i-1].Entry
+		}
+		some = true
+		if e.Label != "" {
+			hosts[e.Host] = append(hosts[e.Host], e.Label)
+		} else if hosts[e.Host] == nil {
+			hosts[e.Host] = []string{}
+		}
+	}
+	return hosts, Entry{}
+}
+
+// Passed returns who was let through: the labels of each host.
+func (b *Barrier) Passed() map[string][]string {
+	hosts, _ := b.passed(0, math.MaxInt)
+	return hosts
+}
+
+// passed takes a part of the answer, and asks for the next one.
+func (c *Core) passed(m Passed) {
+	q := c.queries[m.ID]
+	if q == nil || m.Term < c.fence || m.After != q.after {
+		return
+	}
+	if m.Anew {
+		q.hosts = map[string][]string{}
+	}
+	for h, labels := range m.Hosts {
+		q.hosts[h] = append(slices.Grow(q.hosts[h], len(labels)), labels...)
+	}
+	if m.Known && m.Last != (Entry{}) {
+		q.after, q.tries = m.Last, 0
+		c.queriesDue.Set(m.ID, c.now)
+		return
+	}
+	c.endQuery(m.ID)
+	d := Done{ID: m.ID, Term: m.Term, Hosts: q.hosts, Last: m.Standing}
+	if !m.Known {
+		d.Outcome = Unknown
+	}
+	c.emit(d)
+}

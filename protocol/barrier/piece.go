@@ -1,0 +1,86 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+)
+
+// A state is copied in pieces, as that of a big barrier is too long for one message. Its
+// items are what its lists have: entrances first, then those of the other lists.
+
+// items is how many items a state has.
+func (s *State) items() int {
+	return len(s.Entrances) + len(s.Queue) + len(s.Holders) + len(s.Asks) + len(s.Adaptive.Took)
+}
+
+// piece returns a copy of s with some items alone: those from one on, at least one and as
+// many as weigh no more than room. It says how many they are.
+func (s *State) piece(from, room int) (p State, n int) {
+	p = *s
+	c := cut{skip: from, room: room}
+	p.Entrances = take(&c, s.Entrances, (*Entrance).Weight)
+	p.Queue = take(&c, s.Queue, func(e *Entry) int { return e.weight() })
+	p.Holders = take(&c, s.Holders, func(e *Entry) int { return e.weight() })
+	p.Asks = take(&c, s.Asks, func(a *Asking) int { return a.Asked.Weight() + 16 })
+	p.Adaptive.Took = take(&c, s.Adaptive.Took, func(*time.Duration) int { return 10 })
+	return p.Clone(), c.n
+}
+
+// cut is how far a piece has come.
+type cut struct {
+	skip, room, n int
+	full          bool
+}
+
+func take[T any](c *cut, all []T, weight func(*T) int) []T {
+	first := min(c.skip, len(all))
+	c.skip -= first
+	end := first
+	for end < len(all) && !c.full {
+		w := weight(&all[end])
+		if c.full = c.n > 0 && w > c.room; !c.full {
+			c.room -= w
+			c.n++
+			end++
+		}
+	}
+	return all[first:end:end]
+}
+
+// add appends the next piece.
+func (s *State) add(p State) {
+	old := *s
+	*s = p
+	s.Entrances, s.Queue, s.Holders = append(old.Entrances, p.Entrances...), append(old.Queue, p.Queue...), append(old.Holders, p.Holders...)
+	s.Asks, s.Adaptive.Took = append(old.Asks, p.Asks...), append(old.Adaptive.Took, p.Adaptive.Took...)
+}
+
+// sound reports whether what refers to an entrance finds it.
+func (s *State) sound() bool {
+	known := make(map[Entry]bool, len(s.Entrances))
+	for _, e := range s.Entrances {
+		known[e.Entry] = true
+	}
+	unknown := func(e Entry) bool { return !known[e] }
+	return len(known) == len(s.Entrances) && !slices.ContainsFunc(s.Queue, unknown) && !slices.ContainsFunc(s.Holders, unknown)
+}
+
+// pieces collects the pieces of one state.
+type pieces struct {
+	cfg   Config
+	state State
+	total int  // items
+	begun bool // the first piece has come
+}
+
+// next takes a piece, from the item on, of so many in all. It reports whether the state is
+// complete now, and ignores a piece that is not the next one.
+func (p *pieces) next(cfg Config, s State, from, total int) (complete bool) {
+	if from == 0 && !p.begun {
+		p.cfg, p.total, p.begun = cfg, total, true
+	}
+	if p.begun && from == p.state.items() && total == p.total {
+		p.state.add(s)
+	}
+	return p.begun && p.state.items() == p.total
+}

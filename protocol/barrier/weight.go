@@ -1,0 +1,65 @@
+package barrier
+
+// Weights are bounds of how long things are when they are encoded, in bytes. The core knows
+// no encoding, and cuts what it sends by them.
+
+// defaultPart is how much goes in one message, besides a configuration.
+const defaultPart = 256 << 10
+
+// parcel is how many of all go together: as many as weigh no more than room, and at least one.
+func parcel[T any](all []T, room int, weight func(*T) int) int {
+	for i := range all {
+		if room -= weight(&all[i]); room < 0 && i > 0 {
+			return i
+		}
+	}
+	return len(all)
+}
+
+func (e Entry) weight() int { return len(e.Host) + len(e.Label) + 12 }
+
+// Weight bounds an encoded entrance.
+func (e *Entrance) Weight() int {
+	w := e.Entry.weight() + 56
+	for _, n := range e.Nodes {
+		w += len(n) + 14 // with its try
+	}
+	return w
+}
+
+// Weight bounds an encoded change.
+func (op *Op) Weight() int { return op.Entry.weight() + len(op.Node) + 72 }
+
+// Weight bounds an encoded request.
+func (q *Request) Weight() int { return q.Entry.weight() + 40 }
+
+// Weight bounds an encoded answer.
+func (a *Answered) Weight() int { return a.Entry.weight() + 40 }
+
+// Weight bounds an encoded question.
+func (a *Asked) Weight() int { return a.Entry.weight() + 44 }
+
+// Weight bounds an encoded configuration.
+func (c *Config) Weight() int { return 220 + expectWeight(c.Expect) }
+
+func expectWeight(names []string) int {
+	w := 0
+	for _, name := range names {
+		w += len(name) + 3
+	}
+	return w
+}
+
+// Weight bounds what is encoded of a state besides its items.
+func (s *State) Weight() int { return 240 + len(s.Watcher) }
+
+// Weight bounds an encoded Reached.
+func (m *Reached) Weight() int {
+	w := m.Config.Weight() + m.Key.weight() + 24
+	for i := range m.Requests {
+		w += m.Requests[i].Weight()
+	}
+	return w
+}
+
+func (k Key) weight() int { return len(k.Name) + 20 }
