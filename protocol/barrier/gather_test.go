@@ -83,7 +83,7 @@ func TestPartsOfOneAnswer(t *testing.T) {
 		"more than before":                  {{1, 0, 2, false}, {2, 0, 3, false}, {2, 1, 3, false}, {2, 2, 3, true}},
 		"as many, and the holder has moved": {{1, 0, 2, false}, {2, 0, 2, true}, {2, 1, 2, false}},
 		"an earlier one is late":            {{2, 0, 2, true}, {1, 1, 2, false}, {1, 0, 2, false}, {2, 1, 2, false}},
-		} {
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGathering(t)
 			for _, h := range all {
