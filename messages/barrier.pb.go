@@ -2242,6 +2242,8 @@ type BarrierState struct {
 	Holders       []*BarrierEntry        `protobuf:"bytes,23,rep,name=holders,proto3" json:"holders,omitempty"`
 	Swept         int64                  `protobuf:"varint,24,opt,name=swept,proto3" json:"swept,omitempty"`
 	Late          int64                  `protobuf:"varint,25,opt,name=late,proto3" json:"late,omitempty"`
+	Before        uint64                 `protobuf:"varint,26,opt,name=before,proto3" json:"before,omitempty"`
+	Closed        bool                   `protobuf:"varint,27,opt,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2449,6 +2451,20 @@ func (x *BarrierState) GetLate() int64 {
 		return x.Late
 	}
 	return 0
+}
+
+func (x *BarrierState) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *BarrierState) GetClosed() bool {
+	if x != nil {
+		return x.Closed
+	}
+	return false
 }
 
 type BarrierEntrance struct {
@@ -3002,7 +3018,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05total\x18\t \x01(\x03R\x05total\"J\n" +
 	"\rBarrierForget\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\xab\x05\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xdb\x05\n" +
 	"\fBarrierState\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12\x14\n" +
 	"\x05begun\x18\x02 \x01(\bR\x05begun\x12\x14\n" +
@@ -3029,7 +3045,9 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05since\x18\x16 \x01(\x03R\x05since\x12/\n" +
 	"\aholders\x18\x17 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\x12\x14\n" +
 	"\x05swept\x18\x18 \x01(\x03R\x05swept\x12\x12\n" +
-	"\x04late\x18\x19 \x01(\x03R\x04late\"\xdc\x01\n" +
+	"\x04late\x18\x19 \x01(\x03R\x04late\x12\x16\n" +
+	"\x06before\x18\x1a \x01(\x04R\x06before\x12\x16\n" +
+	"\x06closed\x18\x1b \x01(\bR\x06closed\"\xdc\x01\n" +
 	"\x0fBarrierEntrance\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x18\n" +

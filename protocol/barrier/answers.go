@@ -88,7 +88,7 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	c.gaveUp(p, true)
 	p.left = 0
 	if p.stage == releasing {
-		delete(g.parts, p.Entry)
+		g.remove(p)
 	}
 	return false
 }
@@ -113,7 +113,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 		}
 		p.exits = nil
 		if p.stage == releasing {
-			delete(g.parts, p.Entry)
+			g.remove(p)
 			return
 		}
 	}
@@ -201,7 +201,7 @@ func (c *Core) expire(g *group) {
 
 func (c *Core) lost(g *group, p *participant) {
 	c.emit(Lost{Key: g.key, Entry: p.Entry})
-	delete(g.parts, p.Entry)
+	g.remove(p)
 }
 
 // done answers a participant's calls.
@@ -215,7 +215,7 @@ func (c *Core) done(g *group, p *participant, v Verdict) {
 
 func (c *Core) finish(g *group, p *participant, v Verdict) {
 	c.done(g, p, v)
-	delete(g.parts, p.Entry)
+	g.remove(p)
 }
 
 // mismatch ends all calls: the barrier is another one than they took it for.

@@ -79,6 +79,8 @@ func (b *Barrier) Apply(op Op) []Effect {
 		b.verdict(op)
 	case OpGone:
 		b.gone(op.Node)
+	case OpClose:
+		b.close()
 	}
 	b.sweep()
 	return b.effects

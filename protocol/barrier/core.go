@@ -14,7 +14,7 @@ type CoreConfig struct {
 	Resend   time.Duration // after which an unanswered message is repeated; 0: 50 ms
 	Poll     time.Duration // after which one who waits asks how it stands; 0: 1 s
 	Linger   time.Duration // how long a barrier that has fired is remembered; 0: 10 min
-	Remember int           // entries of barriers that are over that are remembered; 0: 200,000
+	Remember int           // entries of barriers that are over that are remembered, and barriers without theirs; 0: 200,000
 	// Window is of how many barriers of one primary the questions of a node are on their way at
 	// a time; 0: 256. The others wait for their turn here, and not in the primary's mailbox,
 	// where they would be asked again before they were read.

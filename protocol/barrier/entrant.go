@@ -1,8 +1,6 @@
 package barrier
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -39,6 +37,7 @@ type group struct {
 	cfg      Config
 	made     time.Duration
 	parts    map[Entry]*participant
+	order    []*participant // as they came, with some that are gone
 	watches  []uint64
 	watch    bool          // the callbacks are here
 	watching bool          // the primary knows
@@ -86,6 +85,7 @@ type participant struct {
 	until   time.Duration // then it does not hold the semaphore any more, whatever is heard; 0: for ever
 	fresh   bool          // until is as late as it can be
 	due     time.Duration // of the first call; 0: none
+	gone    bool          // it is a participant no more
 	warned  bool          // has asked how things stand, as its time is almost over
 }
 
@@ -170,13 +170,21 @@ func (c *Core) call(e Call) {
 func (c *Core) add(g *group, e Entry, attempt uint64) *participant {
 	c.turns++
 	p := &participant{Entry: e, turn: c.turns, attempt: attempt, came: c.now}
-	g.parts[e], g.news = p, true
+	g.parts[e], g.order, g.news = p, append(g.order, p), true
 	return p
 }
 
 // all returns the participants in the order in which they came.
 func (g *group) all() []*participant {
-	return slices.SortedFunc(maps.Values(g.parts), func(a, b *participant) int { return cmp.Compare(a.turn, b.turn) })
+	if len(g.order) > len(g.parts) {
+		g.order = slices.DeleteFunc(g.order, func(p *participant) bool { return p.gone })
+	}
+	return g.order[:len(g.order):len(g.order)]
+}
+
+func (g *group) remove(p *participant) {
+	p.gone = true
+	delete(g.parts, p.Entry)
 }
 
 // releaseCall has a participant leave the semaphore.
@@ -229,7 +237,7 @@ func (c *Core) giveUp(id uint64) {
 		given.Frees = p.attempt
 	case !p.told:
 		given.Withdrawn = true
-		delete(g.parts, p.Entry)
+		g.remove(p)
 	default: // what comes of it is told when it is known
 		p.stage, p.left, g.news, tell = releasing, p.attempt, true, false
 		p.leaving = append(p.leaving, id)

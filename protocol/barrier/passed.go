@@ -13,7 +13,7 @@ func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 		return // it is asked again
 	}
 	p := Passed{Key: m.Key, ID: m.ID, Term: c.term, After: m.After, Anew: true}
-	if r := c.replicas[m.Key]; r != nil {
+	if r := c.replicas[m.Key]; r != nil && !r.b.Closed {
 		p.Known, p.Standing = true, c.standing(r)
 		i := 0
 		if at, ok := r.b.index[m.After]; ok {

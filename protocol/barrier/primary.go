@@ -35,7 +35,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	case asks:
 		c.send(from, Answers{Key: m.Key, Term: c.term, Unknown: true, Stamp: m.Stamp})
 		return
-	case m.Key.Generation < c.forgot[m.Key.Name]:
+	case m.Key.Generation < c.before(m.Key.Name):
 		c.tooLate(from, m)
 		return
 	default:
@@ -63,7 +63,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 
 // renew makes another barrier of one in which nobody waits. What was withdrawn stays so.
 func (r *replica) renew(cfg Config) {
-	s := State{Now: r.b.Now}
+	s := State{Now: r.b.Now, Before: r.b.Before}
 	s.Adaptive.Level = cfg.Semaphore.Count
 	for _, e := range r.b.Entrances {
 		if e.Phase != Withdrawn {
@@ -122,8 +122,8 @@ func (c *Core) create(m Reached) *replica {
 	c.wake(r)
 	for _, k := range slices.Clone(c.named[m.Key.Name]) {
 		if k.Generation+1 < m.Key.Generation && c.replicas[k].over() {
+			r.b.Before = max(r.b.Before, k.Generation+1, c.replicas[k].b.Before)
 			c.drop(c.replicas[k])
-			c.forgot[k.Name] = max(c.forgot[k.Name], k.Generation+1)
 		}
 	}
 	return r
@@ -233,14 +233,21 @@ func (c *Core) absent(r *replica) []string {
 // node is.
 func (c *Core) serve() {
 	c.askAgain()
-	c.attend()
-	for r := c.forgotten(c.now, c.cfg.Linger); r != nil; r = c.forgotten(c.now, c.cfg.Linger) {
-		c.drop(r)
+	for r, close := c.forgotten(c.now, c.cfg.Linger); r != nil; r, close = c.forgotten(c.now, c.cfg.Linger) {
+		if !close {
+			c.drop(r)
+			continue
+		}
+		r.pending = append(r.pending, Op{Kind: OpClose})
+		c.wake(r)
 	}
+	c.attend()
 	if c.now-c.swept > c.cfg.Linger { // a primary may have died before it said that they are not needed
 		c.swept = c.now
 		for _, k := range c.keys() {
-			if c.now-c.replicas[k].touched > 2*c.cfg.Linger && c.primary(k) != c.view.Self {
+			r := c.replicas[k]
+			needed := c.primary(k) == c.view.Self || !r.over() && slices.Contains(c.managers(k), c.view.Self)
+			if c.now-r.touched > 2*c.cfg.Linger && !needed {
 				c.remove(k)
 			}
 		}
@@ -455,8 +462,10 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	if len(c.emptied) > 0 {
 		least(c.emptied[0].at + restFor + 1)
 	}
-	if len(c.resting) > 0 {
-		least(c.resting[0].at + c.cfg.Linger + 1)
+	for _, list := range [][]rest{c.resting, c.closed} {
+		if len(list) > 0 {
+			least(list[0].at + c.cfg.Linger + 1)
+		}
 	}
 	if d, some := c.replicasDue.Due(); some && c.knows && c.now < c.leased { // else a message or a lease comes first
 		least(d)

@@ -31,6 +31,7 @@ type replica struct {
 	has     map[phalanx.NodeID]bool // backups that have the state of this term
 	copied  map[phalanx.NodeID]int  // of the others, how many items of it they have
 	spare   []phalanx.NodeID        // who has a replica and is no backup any more
+	closed  bool                    // it rests in shelf.closed
 	rests   int                     // entries that are counted as remembered; 0: it does not rest
 	tries   int                     // how often the batch was sent
 	woken   bool                    // it is in shelf.woken
@@ -57,9 +58,10 @@ type shelf struct {
 	replicasDue agenda.Agenda[Key] // and when the others are looked at
 	resting     []rest             // those that are over, longest first
 	emptied     []rest             // and those of which all have withdrawn
-	resters     int                // entries of these
-	remember    int                // how many of them there may be: with more, the barriers that have been over for longest are forgotten
-	forgot      map[string]uint64  // by name: the generation before which all are over, and some forgotten
+	closed      []rest             // those whose entries are forgotten
+	closers     int                // how many these are, at most as many as remember
+	resters     int                // entries of the others
+	remember    int                // how many of them there may be: with more, those of the barriers that have been over for longest are forgotten
 	swept       time.Duration      // when replicas of others that nobody needs were looked for
 }
 
@@ -73,12 +75,12 @@ type rest struct {
 const restFor = 10 * time.Second
 
 func newShelf(remember int) shelf {
-	return shelf{remember: remember, replicas: map[Key]*replica{}, named: map[string][]Key{}, forgot: map[string]uint64{}, active: map[Key]bool{}}
+	return shelf{remember: remember, replicas: map[Key]*replica{}, named: map[string][]Key{}, active: map[Key]bool{}}
 }
 
 func (s *shelf) put(r *replica) {
 	if old := s.replicas[r.key]; old != nil {
-		s.resters -= old.rests
+		s.unrest(old)
 	} else {
 		s.named[r.key.Name] = append(s.named[r.key.Name], r.key)
 	}
@@ -102,8 +104,7 @@ func (s *shelf) remove(k Key) {
 // is.
 func (s *shelf) wake(r *replica) {
 	s.active[r.key] = true
-	s.resters -= r.rests
-	r.rests = 0
+	s.unrest(r)
 	if !r.woken {
 		r.woken = true
 		s.woken = append(s.woken, r)
@@ -115,8 +116,7 @@ func (s *shelf) current(r *replica) bool { return s.replicas[r.key] == r && s.ac
 
 // hand takes note that this node is not the primary of r.
 func (s *shelf) hand(r *replica) {
-	s.resters -= r.rests
-	r.rests = 0
+	s.unrest(r)
 	delete(s.active, r.key)
 	s.replicasDue.Cancel(r.key)
 }
@@ -125,6 +125,12 @@ func (s *shelf) hand(r *replica) {
 func (s *shelf) lie(r *replica, now time.Duration) {
 	delete(s.active, r.key)
 	s.replicasDue.Cancel(r.key)
+	if r.b.Closed {
+		r.rests, r.closed = 1, true
+		s.closers++
+		s.closed = append(s.closed, rest{r.key, now})
+		return
+	}
 	r.rests = max(1, len(r.b.Entrances))
 	s.resters += r.rests
 	if r.b.empty() {
@@ -134,25 +140,59 @@ func (s *shelf) lie(r *replica, now time.Duration) {
 	s.resting = append(s.resting, rest{r.key, now})
 }
 
-// forgotten returns the next barrier that was over for so long, or that there is no
-// more room to remember, if there is one.
-func (s *shelf) forgotten(now, linger time.Duration) *replica {
+// unrest takes note that r does not rest.
+func (s *shelf) unrest(r *replica) {
+	if r.closed {
+		s.closers -= r.rests
+	} else {
+		s.resters -= r.rests
+	}
+	r.rests, r.closed = 0, false
+}
+
+// before returns the generation of a name before which all are over, and some forgotten.
+func (s *shelf) before(name string) uint64 {
+	g := uint64(0)
+	for _, k := range s.named[name] {
+		g = max(g, s.replicas[k].b.Before)
+	}
+	return g
+}
+
+// forgotten returns the next barrier that was over for so long, if there is one; or one whose
+// entries there is no more room to remember: with close, it is remembered that it is over.
+func (s *shelf) forgotten(now, linger time.Duration) (r *replica, close bool) {
 	for len(s.emptied) > 0 && now-s.emptied[0].at > restFor {
 		first := s.emptied[0]
 		s.emptied = s.emptied[1:]
-		if r := s.replicas[first.key]; r != nil && r.rests > 0 && r.touched <= first.at {
-			return r
+		if r := s.rested(first); r != nil {
+			return r, false
+		}
+	}
+	for len(s.closed) > 0 && (now-s.closed[0].at > linger || s.closers > s.remember) {
+		first := s.closed[0]
+		s.closed = s.closed[1:]
+		if r := s.rested(first); r != nil {
+			return r, false
 		}
 	}
 	for len(s.resting) > 0 {
 		first := s.resting[0]
 		if now-first.at <= linger && (s.resters <= s.remember || now-first.at <= restFor) {
-			return nil
+			return nil, false
 		}
 		s.resting = s.resting[1:]
-		if r := s.replicas[first.key]; r != nil && r.rests > 0 && r.touched <= first.at {
-			return r
+		if r := s.rested(first); r != nil {
+			return r, now-first.at <= linger && r.b.Cause != NotFired
 		}
+	}
+	return nil, false
+}
+
+// rested returns the barrier that was over then, if it still is.
+func (s *shelf) rested(x rest) *replica {
+	if r := s.replicas[x.key]; r != nil && r.rests > 0 && r.touched <= x.at {
+		return r
 	}
 	return nil
 }

@@ -108,6 +108,17 @@ func (b *Barrier) count(e Entry, came time.Duration) {
 	}
 }
 
+// close forgets the entries of a barrier that has fired, if nobody waits for its turn. Who comes
+// is late.
+func (b *Barrier) close() {
+	if b.Cause == NotFired || len(b.Queue) > 0 || b.cfg.Semaphore.on() {
+		return
+	}
+	b.Closed, b.Entrances, b.Detector = true, nil, Detector{}
+	clear(b.index)
+	clear(b.units)
+}
+
 func (b *Barrier) enterLate(e *Entrance) {
 	e.Late = true
 	b.happened(Happened{What: CameLate, Entry: e.Entry})

@@ -51,7 +51,7 @@ func expectWeight(names []string) int {
 }
 
 // Weight bounds what is encoded of a state besides its items.
-func (s *State) Weight() int { return 240 + len(s.Watcher) }
+func (s *State) Weight() int { return 260 + len(s.Watcher) }
 
 // Weight bounds an encoded Reached.
 func (m *Reached) Weight() int {
