@@ -9,13 +9,14 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
+	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
 // Barrier is a barrier.Barrier in a group.
 type Barrier struct {
-	g   *Group
-	b   *barrier.Barrier
-	all bool // it waits for every member
+	g     *Group
+	b     *barrier.Barrier
+	needs core.Needs
 }
 
 // scopes makes the name of a group a prefix that no other one has.
@@ -51,7 +52,7 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 	if err != nil {
 		return nil, err
 	}
-	return &Barrier{g, b, waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Ask}, nil
+	return &Barrier{g, b, core.Needs{Parts: cfg.Least()}}, nil
 }
 
 // without is the end of the name of a barrier that waits for all but some ranks. Those who
@@ -60,16 +61,17 @@ func without(ranks []int) string {
 	if len(ranks) == 0 {
 		return ""
 	}
-	digest := fnv.New32a()
+	digest := fnv.New64a()
 	fmt.Fprint(digest, ranks)
-	return fmt.Sprintf("~%d-%08x", len(ranks), digest.Sum32())
+	return fmt.Sprintf("~%d-%016x", len(ranks), digest.Sum64())
 }
 
-// Enter is barrier.Barrier.Enter in the group. If host is empty, the member enters. A
-// barrier that waits for all also ends with phalanx.ErrFailed when a member fails.
+// Enter is barrier.Barrier.Enter in the group. If host is empty, the member enters. It
+// also ends with phalanx.ErrFailed when a member has failed, and the members that are left are
+// too few for the barrier to fire, by one unit each.
 func (b *Barrier) Enter(ctx context.Context, label, host string) (barrier.Passage, error) {
 	host = b.host(host)
-	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, label, host) }, nil)
+	return in(ctx, b.g, "enter", b.needs, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, label, host) }, nil)
 }
 
 // enter enters, and does not wait for the withdrawal where the group has ended.
@@ -100,12 +102,12 @@ func (b *Barrier) Release(ctx context.Context, label, host string) error {
 
 // Hosts is barrier.Barrier.Hosts in the group.
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
-	return in(ctx, b.g, "hosts", false, b.b.Hosts, nil)
+	return in(ctx, b.g, "hosts", nobody, b.b.Hosts, nil)
 }
 
 // Watch is barrier.Barrier.Watch.
 func (b *Barrier) Watch(ctx context.Context, f barrier.Callbacks) (stop func(), err error) {
-	return in(ctx, b.g, "watch", false, func(ctx context.Context) (func(), error) { return b.b.Watch(ctx, f) }, func(stop func()) { stop() })
+	return in(ctx, b.g, "watch", nobody, func(ctx context.Context) (func(), error) { return b.b.Watch(ctx, f) }, func(stop func()) { stop() })
 }
 
 func (b *Barrier) host(host string) string {
