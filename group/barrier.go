@@ -9,6 +9,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
+	rules "github.com/phalanx-go/phalanx/protocol/barrier"
 	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
@@ -47,6 +48,10 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 		acknowledged := g.acknowledged()
 		cfg.Max = g.Size() - len(acknowledged)
 		key += without(acknowledged)
+	}
+	if room := rules.MaxLabel - len(key) + len(name); len(name) > room {
+		return nil, failure("barrier", g.name, phalanx.ErrInvalid, &barrier.FieldError{Field: "Name",
+			Text: fmt.Sprintf("%d bytes are more than the %d that are left beside the name of the group", len(name), room)})
 	}
 	b, err := barrier.Open(g.node, key, cfg, opts...)
 	if err != nil {
