@@ -113,16 +113,31 @@ func (s *service) asks(c actor.Context, op string, call core.Call, members []Mem
 	}()
 }
 
+// needs returns what a request to the store needs.
+func needs(request any) core.Needs {
+	switch r := request.(type) {
+	case *storenode.Reduce:
+		if r != nil {
+			return sources(*r)
+		}
+	case *storenode.AllReduce:
+		if r != nil {
+			return sources(storenode.Reduce(*r))
+		}
+	case *storenode.Gather:
+		if r != nil {
+			return core.NeedsSources(r.Num, len(r.Sources))
+		}
+	}
+	return nobody
+}
+
 // do has the store, or the barriers, do a request in a group. All that fails is
 // answered as the request is.
 func (s *service) do(c actor.Context, m *Do) {
-	all := false
-	if r, ok := m.Request.(*storenode.AllReduce); ok {
-		all = needsAll(storenode.Reduce(*r))
-	}
 	enter, ok := m.Request.(*message.Enter)
 	if !ok || enter == nil {
-		in := m.Group.scope(context.Background(), all)
+		in := m.Group.scope(context.Background(), needs(m.Request))
 		c.RequestWithCustomSender(s.node.Store(), &storenode.Within{Context: in, Request: m.Request, Over: in.end}, c.Sender())
 		return
 	}

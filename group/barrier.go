@@ -11,6 +11,8 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier"
+	rules "github.com/phalanx-go/phalanx/protocol/barrier"
+	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
 // Barrier is a barrier.Barrier in a group.
@@ -18,7 +20,7 @@ type Barrier struct {
 	g        *Group
 	b        *barrier.Barrier
 	patience time.Duration // of an Enter whose context has no deadline
-	all      bool          // it waits for every member
+	needs    core.Needs
 }
 
 // scopes makes the name of a group a prefix that no other one has.
@@ -50,11 +52,15 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 		cfg.Max = g.Size() - len(acknowledged)
 		key += without(acknowledged)
 	}
+	if room := rules.MaxLabel - len(key) + len(name); len(name) > room {
+		return nil, failure("barrier", g.name, phalanx.ErrInvalid, &barrier.FieldError{Field: "Name",
+			Text: fmt.Sprintf("%d bytes are more than the %d that are left beside the name of the group", len(name), room)})
+	}
 	b, err := barrier.Open(g.node, key, cfg, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return &Barrier{g, b, cfg.Patience(), waits && cfg.Timeout == 0 && cfg.Percent == 0 && cfg.Knee == barrier.Knee{} && !cfg.Callback}, nil
+	return &Barrier{g, b, cfg.Patience(), core.Needs{Parts: cfg.Least()}}, nil
 }
 
 // without is the end of the name of a barrier that waits for all but some ranks. Those who
@@ -63,13 +69,14 @@ func without(ranks []int) string {
 	if len(ranks) == 0 {
 		return ""
 	}
-	digest := fnv.New32a()
+	digest := fnv.New64a()
 	fmt.Fprint(digest, ranks)
-	return fmt.Sprintf("~%d-%08x", len(ranks), digest.Sum32())
+	return fmt.Sprintf("~%d-%016x", len(ranks), digest.Sum64())
 }
 
-// Enter is barrier.Barrier.Enter in the group. If e.Host is empty, the member enters. A
-// barrier that waits for all also ends with phalanx.ErrFailed when a member fails.
+// Enter is barrier.Barrier.Enter in the group. If e.Host is empty, the member enters. It
+// also ends with phalanx.ErrFailed when a member has failed, and the members that are left are
+// too few for the barrier to fire, by one unit each.
 func (b *Barrier) Enter(ctx context.Context, e barrier.Entry) (barrier.Passage, error) {
 	e = b.entry(e)
 	if _, ok := ctx.Deadline(); !ok {
@@ -77,7 +84,7 @@ func (b *Barrier) Enter(ctx context.Context, e barrier.Entry) (barrier.Passage, 
 		ctx, cancel = context.WithTimeout(ctx, b.patience)
 		defer cancel()
 	}
-	return in(ctx, b.g, "enter", b.all, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, e) }, nil)
+	return in(ctx, b.g, "enter", b.needs, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, e) }, nil)
 }
 
 // enter enters, and does not wait for the withdrawal where the group has ended.
@@ -108,12 +115,12 @@ func (b *Barrier) Release(ctx context.Context, e barrier.Entry) error {
 
 // Hosts is barrier.Barrier.Hosts in the group.
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
-	return in(ctx, b.g, "hosts", false, b.b.Hosts, nil)
+	return in(ctx, b.g, "hosts", nobody, b.b.Hosts, nil)
 }
 
 // Watch is barrier.Barrier.Watch.
 func (b *Barrier) Watch(ctx context.Context, f barrier.Callbacks) (stop func(), err error) {
-	return in(ctx, b.g, "watch", false, func(ctx context.Context) (func(), error) { return b.b.Watch(ctx, f) }, func(stop func()) { stop() })
+	return in(ctx, b.g, "watch", nobody, func(ctx context.Context) (func(), error) { return b.b.Watch(ctx, f) }, func(stop func()) { stop() })
 }
 
 // entry has the member enter where no host is named.

@@ -15,10 +15,12 @@
 //		g, err = g.Shrink(ctx)                       // those who are left
 //	}
 //
-// Failure alone interrupts only what needs every member: AllReduce of all sources,
-// AllGather, and barriers that wait for all. These fail with phalanx.ErrFailed and a
-// MemberError as soon as this node knows; after Acknowledge they go on without the
-// failed. All else ends when it is revoked, or by its deadline.
+// A call fails with phalanx.ErrFailed and a MemberError when it can no longer end well without
+// members that have failed and are not acknowledged, as soon as this node knows: Reduce,
+// AllReduce, Gather and AllGather of all sources, and barriers that those who are left cannot
+// meet. A Reduce of some of its sources goes on while enough members are left to bring them, as
+// many each. After Acknowledge the same calls can be made for those who are left. All else ends
+// when it is revoked, or by its deadline.
 //
 // Source: "Logarithmic Revoke Routine" (ULFM 1.0); protocol/group has the core.
 package group

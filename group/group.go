@@ -34,15 +34,13 @@ type Group struct {
 	over    error // it was left, or this node was removed
 	revoked *RevokedError
 	failed  map[int]bool
-	acked   map[int]bool
-	alarm   context.Context // of what needs every member
-	ring    context.CancelCauseFunc
+	acked   map[int]bool // Invariant: those have failed
+	waits   map[*needing]struct{}
 }
 
 func newGroup(n *cluster.Node, pid *actor.PID, d core.Done) *Group {
-	g := &Group{node: n, pid: pid, name: d.Group, rank: d.Rank, roster: d.Roster, failed: map[int]bool{}, acked: map[int]bool{}}
+	g := &Group{node: n, pid: pid, name: d.Group, rank: d.Rank, roster: d.Roster, failed: map[int]bool{}, acked: map[int]bool{}, waits: map[*needing]struct{}{}}
 	g.ctx, g.end = context.WithCancelCause(context.Background())
-	g.alarm, g.ring = context.WithCancelCause(g.ctx)
 	g.fail(d.Failed)
 	return g
 }
@@ -79,17 +77,13 @@ func (g *Group) Failed() []int {
 	return slices.Sorted(maps.Keys(g.failed))
 }
 
-// Acknowledge accepts the failures that are known, and returns their ranks: calls
-// that need every member go on without them, and agreements do not report them as
-// unacknowledged.
+// Acknowledge accepts the failures that are known, and returns their ranks: no later call
+// fails because of them, and agreements do not report them as unacknowledged.
 func (g *Group) Acknowledge() []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for rank := range g.failed {
 		g.acked[rank] = true
-	}
-	if g.alarm.Err() != nil && g.ctx.Err() == nil {
-		g.alarm, g.ring = context.WithCancelCause(g.ctx)
 	}
 	return slices.Sorted(maps.Keys(g.acked))
 }
@@ -104,24 +98,36 @@ func (g *Group) Revocation() *RevokedError {
 	return g.revoked
 }
 
-// fail notes failures, and interrupts what needs every member.
+// fail notes failures, and interrupts what can no longer end well.
 func (g *Group) fail(ranks []int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, rank := range ranks {
 		g.failed[rank] = true
 	}
+	for w := range g.waits {
+		if g.lost(w.Needs) {
+			w.end(g.failure())
+		}
+	}
+}
+
+// lost reports whether a call can no longer end well without members that have failed and
+// are not acknowledged. The caller holds mu.
+func (g *Group) lost(n core.Needs) bool { return n.Lost(g.Size(), len(g.failed), len(g.acked)) }
+
+// failure names the members that have failed and are not acknowledged. There are some, and
+// the caller holds mu.
+func (g *Group) failure() error {
 	e := &MemberError{Group: g.name}
 	for _, rank := range slices.Sorted(maps.Keys(g.failed)) {
 		if !g.acked[rank] {
 			e.Ranks, e.Members = append(e.Ranks, rank), append(e.Members, g.roster.Members()[rank])
 		}
 	}
-	if len(e.Ranks) > 0 {
-		f := failure("member", g.name, phalanx.ErrFailed, e)
-		f.Node = e.Members[0].Node
-		g.ring(f)
-	}
+	f := failure("member", g.name, phalanx.ErrFailed, e)
+	f.Node = e.Members[0].Node
+	return f
 }
 
 // revoke notes a revocation, and interrupts everything.

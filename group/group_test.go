@@ -494,13 +494,24 @@ func TestABarrierGoesOnAfterAcknowledge(t *testing.T) {
 	}
 }
 
-// However long the name of a group, it has barriers of its own.
+// However long the name of a group, it has barriers of its own, and calls; so have those that
+// come of it.
 func TestBarriersOfGroupsWithLongNames(t *testing.T) {
 	nodes := start(t, 2)
-	long := strings.Repeat("a/", 99)
+	long := strings.Repeat("a/", 96)[:191]
 	ctx := within(t)
-	for _, name := range []string{long + "x", long + "y"} {
-		each(t, form(t, name, nodes), func(_ int, g *group.Group) (struct{}, error) {
+	use := func(groups []*group.Group) {
+		t.Helper()
+		id := phalanx.ObjectID("of " + groups[0].Name()[len(long):])
+		if _, err := groups[0].Put(ctx, id, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		each(t, groups, func(_ int, g *group.Group) (struct{}, error) {
+			v, err := g.Get(ctx, id)
+			if err != nil {
+				return struct{}{}, err
+			}
+			v.Release()
 			b, err := g.Barrier(strings.Repeat("b", 100), barrier.Config{})
 			if err == nil {
 				var p barrier.Passage
@@ -510,5 +521,15 @@ func TestBarriersOfGroupsWithLongNames(t *testing.T) {
 			}
 			return struct{}{}, err
 		})
+	}
+	for _, name := range []string{long + "x", long + "y"} {
+		groups := form(t, name, nodes)
+		use(groups)
+		use(each(t, groups, func(_ int, g *group.Group) (*group.Group, error) { return g.Shrink(ctx) }))
+		_, err := groups[0].Barrier(strings.Repeat("b", 200), barrier.Config{Max: 2})
+		is(t, err, phalanx.ErrInvalid)
+		if err == nil || !strings.Contains(err.Error(), "200 bytes are more than the 127") {
+			t.Errorf("it names no limit: %v", err)
+		}
 	}
 }

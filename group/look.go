@@ -157,7 +157,7 @@ func seenOn(ctx context.Context, n *cluster.Node, pid *actor.PID) ([]core.Seen, 
 	}
 	seen, more, err := messages.GroupsSeenFromProto(m)
 	if err == nil && more > 0 {
-		err = fmt.Errorf("it leaves out %d groups: all together have too many members", more)
+		err = fmt.Errorf("it leaves out %d groups: it names at most %d members in all", more, core.MaxSeen)
 	}
 	return seen, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
 // defaultDeadline is that of calls whose context has none.
@@ -18,29 +19,53 @@ func within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, defaultDeadline)
 }
 
-// scope is a context in which a call is made. It ends with the caller's, and when the
-// group is revoked or left; with all also when a member fails that was not
-// acknowledged. The cause says why.
+// scope is a context in which a call is made. It ends with the caller's, when the group is
+// revoked or left, and when the call can no longer end well without members that have
+// failed and are not acknowledged. The cause says why.
 type scope struct {
 	context.Context
-	over context.Context // the group's
+	over context.Context // the group's, or one that ends with it
 	end  func()
 }
 
-func (g *Group) scope(ctx context.Context, all bool) scope {
-	over := g.ctx
-	if all && over.Err() == nil { // in a revoked group nothing else counts
-		g.mu.Lock()
-		over = g.alarm // which ends with the other one
-		g.mu.Unlock()
+// needing is a call under way that needs members.
+type needing struct {
+	core.Needs
+	end context.CancelCauseFunc
+}
+
+func (g *Group) scope(ctx context.Context, needs core.Needs) scope {
+	over, done := g.ctx, func() {}
+	if needs.Parts > 0 && over.Err() == nil { // in a revoked group nothing else counts
+		over, done = g.need(needs)
 	}
 	scoped, cancel := context.WithCancelCause(ctx)
 	if over.Err() != nil { // AfterFunc would begin a goroutine
 		cancel(context.Cause(over))
+		done()
 		return scope{scoped, over, func() {}}
 	}
 	stop := context.AfterFunc(over, func() { cancel(context.Cause(over)) })
-	return scope{scoped, over, func() { stop(); cancel(nil) }}
+	return scope{scoped, over, func() { stop(); cancel(nil); done() }}
+}
+
+// need returns a context that ends with the group, and when what is needed is lost; done
+// ends it.
+func (g *Group) need(needs core.Needs) (over context.Context, done func()) {
+	w := &needing{Needs: needs}
+	over, w.end = context.WithCancelCause(g.ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lost(needs) {
+		w.end(g.failure())
+	}
+	g.waits[w] = struct{}{}
+	return over, func() {
+		g.mu.Lock()
+		delete(g.waits, w)
+		g.mu.Unlock()
+		w.end(nil)
+	}
 }
 
 // interrupted returns why the group has ended the scope, as the error of call op, or
@@ -53,8 +78,8 @@ func (s scope) interrupted(op string) error {
 }
 
 // in makes a call in the group. What it returns once the group has ended is dropped.
-func in[T any](ctx context.Context, g *Group, op string, all bool, call func(context.Context) (T, error), drop func(T)) (T, error) {
-	s := g.scope(ctx, all)
+func in[T any](ctx context.Context, g *Group, op string, needs core.Needs, call func(context.Context) (T, error), drop func(T)) (T, error) {
+	s := g.scope(ctx, needs)
 	defer s.end()
 	var zero T
 	if why := s.interrupted(op); why != nil {
@@ -62,7 +87,7 @@ func in[T any](ctx context.Context, g *Group, op string, all bool, call func(con
 	}
 	v, err := call(s)
 	why := s.interrupted(op)
-	if why == nil {
+	if why == nil || err == nil && g.ctx.Err() == nil { // it has ended well, whoever has failed meanwhile
 		return v, err
 	}
 	if err == nil && drop != nil {

@@ -58,7 +58,7 @@ func NewRoster(members []Member) (*Roster, error) {
 			return nil, &RosterError{Rank: rank, Text: "its label " + err}
 		}
 		if bytes += len(m.Node) + len(m.Label) + 8; bytes > maxBytes {
-			return nil, &RosterError{Rank: rank, Text: "the labels are too long for so many members"}
+			return nil, &RosterError{Rank: rank, Text: fmt.Sprintf("up to here, nodes and labels have %d bytes; a list may have %d", bytes, maxBytes)}
 		}
 		seen[m] = rank
 		if r.ranks[m.Node] == nil {
@@ -134,7 +134,7 @@ func childName(parent string, seq uint64) string {
 	root, rest, _ := strings.Cut(parent, mark)
 	number, _, _ := strings.Cut(rest, "-")
 	generation, _ := strconv.Atoi(number) // 0 if it came of no other
-	digest := fnv.New32a()
+	digest := fnv.New64a()
 	fmt.Fprint(digest, parent, mark, seq)
-	return fmt.Sprintf("%s%s%d-%08x", root, mark, generation+1, digest.Sum32())
+	return fmt.Sprintf("%s%s%d-%016x", root, mark, generation+1, digest.Sum64())
 }

@@ -15,8 +15,8 @@ type Seen struct {
 	Sent    int // messages of its revoke that this node's members have sent
 }
 
-// maxSeen bounds how many members Seen names in all: they go in one message.
-const maxSeen = 2 * MaxMembers
+// MaxSeen bounds how many members Seen names in all: they go in one message.
+const MaxSeen = 2 * MaxMembers
 
 // Seen returns the groups that have members here, by name, and how many are left out
 // because all together have too many members.
@@ -27,7 +27,7 @@ func (c *Core) Seen() (all []Seen, more int) {
 		if !g.formed || len(g.local) == 0 {
 			continue
 		}
-		if members += g.roster.Len(); members > maxSeen {
+		if members += g.roster.Len(); members > MaxSeen {
 			more++
 			continue
 		}
