@@ -36,6 +36,8 @@ type Group struct {
 	failed  map[int]bool
 	acked   map[int]bool // Invariant: those have failed
 	waits   map[*needing]struct{}
+
+	rounds rounds // of functions that Go has started
 }
 
 func newGroup(n *cluster.Node, pid *actor.PID, d core.Done) *Group {
