@@ -17,7 +17,7 @@ import (
 type controller struct {
 	nodes   []*cluster.Node
 	workers []*actor.PID
-	index   map[string]int // of workers, by the names of their nodes
+	index   map[string]int // of workers, by their names
 	knee    bool
 	began   time.Time
 
@@ -38,10 +38,11 @@ type phase struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-func newController(ctx context.Context, nodes []*cluster.Node, knee bool) (*controller, error) {
-	c := &controller{nodes: nodes, knee: knee, began: time.Now(), index: map[string]int{}, who: newScheduler(len(nodes))}
-	for i, n := range nodes {
-		pid, err := nodes[0].SpawnOn(ctx, n.ID(), "worker", "")
+// newController starts workers on nodes, in turn.
+func newController(ctx context.Context, nodes []*cluster.Node, workers int, knee bool) (*controller, error) {
+	c := &controller{nodes: nodes, knee: knee, began: time.Now(), index: map[string]int{}, who: newScheduler(workers)}
+	for i := range workers {
+		pid, err := nodes[0].SpawnOn(ctx, nodes[i%len(nodes)].ID(), workerName(i), "")
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,7 @@ import (
 // options say what to do.
 type options struct {
 	workers int
+	nodes   int // that they are on, in turn; 0: each on one of its own
 	maps    int // tasks of the first phase
 	reduces int // and of the second
 	pace    time.Duration
@@ -37,7 +38,8 @@ type options struct {
 
 func main() {
 	o := options{}
-	flag.IntVar(&o.workers, "workers", 8, "how many workers, each on a node of its own")
+	flag.IntVar(&o.workers, "workers", 8, "how many workers")
+	flag.IntVar(&o.nodes, "nodes", 0, "how many nodes the workers are on, in turn; 0: each on one of its own")
 	flag.IntVar(&o.maps, "maps", 128, "map tasks")
 	flag.IntVar(&o.reduces, "reduces", 128, "reduce tasks")
 	flag.DurationVar(&o.pace, "pace", 30*time.Millisecond, "time that a task takes at least")
@@ -88,7 +90,7 @@ func total(phases []phase) (seconds float64) {
 
 // run does the work with the knee and without it.
 func run(ctx context.Context, out io.Writer, o options) (r result, err error) {
-	if o.workers < 2 || o.maps < o.workers || o.reduces < o.workers || o.slower < 1 || o.slow < 0 || o.slow >= o.workers {
+	if o.workers < 2 || o.maps < o.workers || o.reduces < o.workers || o.slower < 1 || o.slow < 0 || o.slow >= o.workers || o.nodes < 0 {
 		return r, errors.New("it takes two workers, one of them fast, and a task of each kind for each")
 	}
 	text, err := load(o.text)
@@ -122,9 +124,15 @@ func once(ctx context.Context, out io.Writer, o options, text string, knee bool)
 			err = errors.Join(err, nodes[len(nodes)-1-i].Leave(context.Background()))
 		}
 	}()
-	for i := range o.workers {
-		cfg := cluster.Config{Name: workerName(i), Services: []cluster.Service{barrier.Service()},
-			Kinds: map[string]func(*cluster.Node) *actor.Props{"worker": func(n *cluster.Node) *actor.Props { return newWorker(n, o.paceOf(i)) }}}
+	count := o.nodes
+	if count == 0 {
+		count = o.workers
+	}
+	for i := range count {
+		cfg := cluster.Config{Name: fmt.Sprint("node-", i+1), Services: []cluster.Service{barrier.Service()}, Kinds: map[string]func(*cluster.Node) *actor.Props{}}
+		for w := i; w < o.workers; w += count {
+			cfg.Kinds[workerName(w)] = func(n *cluster.Node) *actor.Props { return newWorker(n, workerName(w), o.paceOf(w)) }
+		}
 		if i > 0 {
 			cfg.Seeds = []string{nodes[0].ControlAddr()}
 		}
@@ -134,7 +142,7 @@ func once(ctx context.Context, out io.Writer, o options, text string, knee bool)
 		}
 		nodes = append(nodes, n)
 	}
-	c, err := newController(ctx, nodes, knee)
+	c, err := newController(ctx, nodes, o.workers, knee)
 	if err != nil {
 		return nil, err
 	}

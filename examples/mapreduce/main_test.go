@@ -13,7 +13,7 @@ func TestRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var out strings.Builder
-	r, err := run(ctx, &out, options{workers: 4, maps: 32, reduces: 32, pace: 5 * time.Millisecond, slow: 1, slower: 16})
+	r, err := run(ctx, &out, options{workers: 4, nodes: 3, maps: 32, reduces: 32, pace: 5 * time.Millisecond, slow: 1, slower: 16})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}

@@ -51,6 +51,7 @@ func (t task) message() *wrapperspb.StringValue {
 // worker does its tasks one after the other, each in a goroutine beside the actor.
 type worker struct {
 	node  *cluster.Node
+	name  string
 	pace  time.Duration
 	queue []task
 	doing string // label of the task that it does; empty: none
@@ -61,8 +62,8 @@ type worker struct {
 
 type finished struct{}
 
-func newWorker(n *cluster.Node, pace time.Duration) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &worker{node: n, pace: pace} })
+func newWorker(n *cluster.Node, name string, pace time.Duration) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &worker{node: n, name: name, pace: pace} })
 }
 
 // Receive takes tasks.
@@ -114,7 +115,7 @@ func (w *worker) do(ctx context.Context, t task) {
 		return // the barrier says that the task is absent
 	}
 	if b, err := barrier.Open(w.node, t.Phase, t.Config); err == nil {
-		b.EnterFunc(w.ctx, t.Label, "", func(barrier.Passage, error) {})
+		b.EnterFunc(w.ctx, t.Label, w.name, func(barrier.Passage, error) {})
 	}
 }
 
