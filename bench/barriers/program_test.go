@@ -10,7 +10,7 @@ import (
 // Whoever passes has the object, and all others were told to leave: at least 60 % were awaited,
 // and none of those that come long after the rest.
 func TestDistribution(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	p, err := compile(ctx, "phases")
 	if err != nil {
@@ -65,7 +65,7 @@ func TestMapReduceFigures(t *testing.T) {
 // The example prints what the benchmark reads, and with the knee a task is given to others at most
 // as often as there are others.
 func TestMapReduceRuns(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	p, err := compile(ctx, "mapreduce")
 	if err != nil {

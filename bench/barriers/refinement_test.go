@@ -114,7 +114,7 @@ func TestMove(t *testing.T) {
 // On real nodes all tasks are done, and at most those that were not done at 60 % move. How many
 // depends on how busy the machine is.
 func TestRefinement(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	nodes, leave, err := startNodes(ctx, 3)
 	if err != nil {
