@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -21,6 +22,7 @@ type task struct {
 	Index   int
 	Maps    int // of a reduce task: how many parts there are
 	Reduces int
+	Drop    bool // another worker has done it
 }
 
 func mapTasks(n int) (all []task) {
@@ -49,17 +51,19 @@ func (t task) message() *wrapperspb.StringValue {
 // worker does its tasks one after the other, each in a goroutine beside the actor.
 type worker struct {
 	node  *cluster.Node
+	name  string
 	pace  time.Duration
 	queue []task
-	busy  bool
+	doing string // label of the task that it does; empty: none
+	drop  context.CancelFunc
 	ctx   context.Context
 	stop  context.CancelFunc
 }
 
 type finished struct{}
 
-func newWorker(n *cluster.Node, pace time.Duration) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &worker{node: n, pace: pace} })
+func newWorker(n *cluster.Node, name string, pace time.Duration) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &worker{node: n, name: name, pace: pace} })
 }
 
 // Receive takes tasks.
@@ -71,46 +75,55 @@ func (w *worker) Receive(c actor.Context) {
 		w.stop()
 	case *wrapperspb.StringValue:
 		var t task
-		if json.Unmarshal([]byte(m.GetValue()), &t) == nil {
+		switch {
+		case json.Unmarshal([]byte(m.GetValue()), &t) != nil: // nobody else sends anything
+		case !t.Drop:
 			w.queue = append(w.queue, t)
+		case t.Label == w.doing:
+			w.drop()
+		default:
+			w.queue = slices.DeleteFunc(w.queue, func(queued task) bool { return queued.Label == t.Label })
 		}
 	case finished:
-		w.busy = false
+		w.drop()
+		w.doing = ""
 	}
-	if w.busy || len(w.queue) == 0 {
+	if w.doing != "" || len(w.queue) == 0 {
 		return
 	}
 	t := w.queue[0]
-	w.queue, w.busy = w.queue[1:], true
+	w.queue, w.doing = w.queue[1:], t.Label
+	var ctx context.Context
+	ctx, w.drop = context.WithCancel(w.ctx)
 	root, self := c.ActorSystem().Root, c.Self()
 	go func() {
-		w.do(t)
+		w.do(ctx, t)
 		root.Send(self, finished{})
 	}()
 }
 
 // do does a task, and enters the barrier of its phase. It does not wait there.
-func (w *worker) do(t task) {
+func (w *worker) do(ctx context.Context, t task) {
 	began := time.Now()
-	err := w.work(t)
+	err := w.work(ctx, t)
 	select {
 	case <-time.After(w.pace - time.Since(began)):
-	case <-w.ctx.Done():
+	case <-ctx.Done():
 		return
 	}
 	if err != nil {
 		return // the barrier says that the task is absent
 	}
 	if b, err := barrier.Open(w.node, t.Phase, t.Config); err == nil {
-		b.EnterFunc(w.ctx, barrier.Entry{Label: t.Label}, func(barrier.Passage, error) {})
+		b.EnterFunc(w.ctx, barrier.Entry{Label: t.Label, Host: w.name}, func(barrier.Passage, error) {})
 	}
 }
 
 // work is what the task is about. Copies of a task leave the same bytes.
-func (w *worker) work(t task) error {
+func (w *worker) work(ctx context.Context, t task) error {
 	sum, id := map[string]int{}, middleID(t.Index)
 	if t.Maps == 0 {
-		v, err := w.node.Get(w.ctx, splitID(t.Index))
+		v, err := w.node.Get(ctx, splitID(t.Index))
 		if err != nil {
 			return err
 		}
@@ -119,7 +132,7 @@ func (w *worker) work(t task) error {
 	} else {
 		id = resultID(t.Index)
 		for i := range t.Maps {
-			c, err := counts(w.ctx, w.node, middleID(i))
+			c, err := counts(ctx, w.node, middleID(i))
 			if err != nil {
 				return err
 			}
@@ -132,7 +145,7 @@ func (w *worker) work(t task) error {
 	}
 	b, err := json.Marshal(sum)
 	if err == nil {
-		_, err = w.node.Put(w.ctx, id, b)
+		_, err = w.node.Put(ctx, id, b)
 	}
 	return err
 }

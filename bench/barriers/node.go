@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/children"
+)
+
+// nodeVar has the program be a node, with this configuration.
+const nodeVar = "PHALANX_BARRIERS_NODE"
+
+// patience bounds whatever a node does.
+const patience = 2 * time.Minute
+
+const memory = 256 << 20 // of each node
+
+type nodeConfig struct {
+	Name string
+	Seed string // control address of another node; empty: it is the first
+}
+
+// order is what a node is asked to do, one line of JSON. It answers each with one line. It waits
+// until Nodes members have joined, looks for the Wanted names, or has Hosts pass barriers.
+type order struct {
+	Nodes   int              `json:",omitempty"`
+	Prefix  string           `json:",omitempty"` // of wanted names
+	Wanted  []phalanx.NodeID `json:",omitempty"` // the members that are to manage them
+	Hosts   []int            `json:",omitempty"`
+	Passage passage
+}
+
+type answer struct {
+	Err     string         `json:",omitempty"`
+	Control string         `json:",omitempty"` // of the first answer: where others join
+	Node    phalanx.NodeID `json:",omitempty"`
+	Names   [][2]string    `json:",omitempty"`
+	Times   []times        `json:",omitempty"`
+}
+
+func join(ctx context.Context, c nodeConfig) (*cluster.Node, error) {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	cfg := cluster.Config{Name: c.Name, Memory: memory, Deadline: patience, Logger: log, Services: []cluster.Service{barrier.Service()}}
+	if c.Seed != "" {
+		cfg.Seeds = []string{c.Seed}
+	}
+	return cluster.Join(ctx, cfg)
+}
+
+// beNode is a node until the parent process ends it.
+func beNode(config string) error {
+	var c nodeConfig
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return err
+	}
+	ctx, end := children.Lifetime(time.Second)
+	defer end()
+	node, err := join(ctx, c)
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(os.Stdout)
+	if err := out.Encode(answer{Control: node.ControlAddr(), Node: node.ID()}); err != nil {
+		return err
+	}
+	in := bufio.NewScanner(os.NewFile(3, "orders"))
+	in.Buffer(nil, maxLine)
+	for in.Scan() {
+		var o order
+		if err := json.Unmarshal(in.Bytes(), &o); err != nil {
+			return err
+		}
+		a, err := o.carryOut(ctx, node)
+		if err != nil {
+			a.Err = err.Error()
+		}
+		if err := out.Encode(a); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+const maxLine = 16 << 20 // bytes of an order or an answer
+
+func (o order) carryOut(ctx context.Context, n *cluster.Node) (a answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	switch {
+	case o.Nodes > 0:
+		return a, joined(ctx, n, o.Nodes)
+	case len(o.Wanted) > 0:
+		a.Names = managedBy(n, o.Prefix, o.Wanted)
+		return a, nil
+	}
+	a.Times, err = o.Passage.run(ctx, n, o.Hosts)
+	return a, err
+}
+
+// joined returns when so many members are in the node's view.
+func joined(ctx context.Context, n *cluster.Node, nodes int) error {
+	for len(n.View().Members) != nodes {
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return fmt.Errorf("%d of %d nodes have joined: %w", len(n.View().Members), nodes, err)
+		}
+	}
+	return nil
+}
+
+// managedBy returns names of barriers that members are the primary managers of, two for each.
+func managedBy(n *cluster.Node, prefix string, members []phalanx.NodeID) [][2]string {
+	v := n.View()
+	names := make([][2]string, len(members))
+	for h, id := range members {
+		for found, try := 0, 0; found < len(names[h]); try++ { // each member manages one name of as many as there are members
+			name := fmt.Sprintf("%s/%d/%d", prefix, h, try)
+			if barrier.ManagersOf(v, name)[0] == id {
+				names[h][found] = name
+				found++
+			}
+		}
+	}
+	return names
+}
