@@ -5,4 +5,4 @@ package wire
 // that a program can be built that speaks another:
 //
 //	go build -ldflags "-X github.com/phalanx-go/phalanx/internal/wire.Version=3" ./cmd/phalanx
-var Version = "2"
+var Version = "3"
