@@ -106,7 +106,7 @@ func TestMove(t *testing.T) {
 	if r.there != 2 {
 		t.Errorf("%d tasks were done at the knee", r.there)
 	}
-	if !r.asked(barrier.Question{Entry: barrier.Entry{Label: "task-0"}, Would: true}) {
+	if !r.asked(barrier.Question{Entry: barrier.Entry{Label: "task-0"}, WouldRelease: true}) {
 		t.Error("it does not fire when all are done")
 	}
 }
