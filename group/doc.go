@@ -20,5 +20,8 @@
 // MemberError as soon as this node knows; after Acknowledge they go on without the
 // failed. All else ends when it is revoked, or by its deadline.
 //
+// A member runs what it does beside its calls by Go and Wait, as with an errgroup: the
+// functions end with the group, or when one of them fails.
+//
 // Source: "Logarithmic Revoke Routine" (ULFM 1.0); protocol/group has the core.
 package group

@@ -37,6 +37,8 @@ type Group struct {
 	acked   map[int]bool
 	alarm   context.Context // of what needs every member
 	ring    context.CancelCauseFunc
+
+	rounds rounds // of functions that Go has started
 }
 
 func newGroup(n *cluster.Node, pid *actor.PID, d core.Done) *Group {
