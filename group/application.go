@@ -119,6 +119,10 @@ func (s *service) do(c actor.Context, m *Do) {
 	if r, ok := m.Request.(*storenode.AllReduce); ok {
 		all = needsAll(storenode.Reduce(*r))
 	}
+	if p, ok := m.Request.(*storenode.Prefetch); ok && p != nil {
+		prefetch(c, m.Group, *p)
+		return
+	}
 	enter, ok := m.Request.(*barrier.Enter)
 	if !ok || enter == nil {
 		in := m.Group.scope(context.Background(), all)

@@ -38,7 +38,8 @@ type Group struct {
 	alarm   context.Context // of what needs every member
 	ring    context.CancelCauseFunc
 
-	rounds rounds // of functions that Go has started
+	needs  map[*need]struct{} // calls that need some nodes
+	rounds rounds             // functions that Go has started
 }
 
 func newGroup(n *cluster.Node, pid *actor.PID, d core.Done) *Group {
@@ -112,6 +113,9 @@ func (g *Group) fail(ranks []int) {
 	defer g.mu.Unlock()
 	for _, rank := range ranks {
 		g.failed[rank] = true
+	}
+	for n := range g.needs {
+		n.look()
 	}
 	e := &MemberError{Group: g.name}
 	for _, rank := range slices.Sorted(maps.Keys(g.failed)) {
