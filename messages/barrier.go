@@ -16,7 +16,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Reached:
 		l.Message = &BarrierLetter_Reached{fromReached(m)}
 	case barrier.Answers:
-		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field}
+		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field, Batch: m.Batch}
 		for _, x := range m.List {
 			a.List = append(a.List, &BarrierAnswered{Entry: fromEntry(x.Entry), Attempt: x.Attempt, Verdict: uint32(x.Verdict), Left: int64(x.Left)})
 		}
@@ -28,7 +28,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Reply:
 		l.Message = &BarrierLetter_Reply{&BarrierReply{Key: fromKey(m.Key), Ask: m.Ask, Yes: m.Yes, N: int64(m.N)}}
 	case barrier.WhoPassed:
-		l.Message = &BarrierLetter_WhoPassed{&BarrierWhoPassed{Key: fromKey(m.Key), Id: m.ID}}
+		l.Message = &BarrierLetter_WhoPassed{&BarrierWhoPassed{Key: fromKey(m.Key), Id: m.ID, Brief: m.Brief}}
 	case barrier.Passed:
 		p := &BarrierPassed{Key: fromKey(m.Key), Id: m.ID, Term: m.Term, Known: m.Known, Standing: fromStanding(m.Standing)}
 		for _, h := range slices.Sorted(maps.Keys(m.Hosts)) {
@@ -84,7 +84,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return f.reached(m.Reached)
 	case *BarrierLetter_Answers:
 		a := barrier.Answers{Key: f.key(m.Answers.GetKey()), Term: m.Answers.GetTerm(), Standing: f.standing(m.Answers.GetStanding()), Watched: m.Answers.GetWatched(),
-			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField()}
+			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField(), Batch: m.Answers.GetBatch()}
 		for _, x := range m.Answers.GetList() {
 			a.List = append(a.List, barrier.Answered{Entry: f.entry(x.GetEntry()), Attempt: x.GetAttempt(),
 				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Mismatch), Left: time.Duration(x.GetLeft())})
@@ -97,7 +97,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 	case *BarrierLetter_Reply:
 		return barrier.Reply{Key: f.key(m.Reply.GetKey()), Ask: m.Reply.GetAsk(), Yes: m.Reply.GetYes(), N: int(m.Reply.GetN())}
 	case *BarrierLetter_WhoPassed:
-		return barrier.WhoPassed{Key: f.key(m.WhoPassed.GetKey()), ID: m.WhoPassed.GetId()}
+		return barrier.WhoPassed{Key: f.key(m.WhoPassed.GetKey()), ID: m.WhoPassed.GetId(), Brief: m.WhoPassed.GetBrief()}
 	case *BarrierLetter_Passed:
 		p := barrier.Passed{Key: f.key(m.Passed.GetKey()), ID: m.Passed.GetId(), Term: m.Passed.GetTerm(), Known: m.Passed.GetKnown(), Standing: f.standing(m.Passed.GetStanding())}
 		for _, h := range m.Passed.GetHosts() {

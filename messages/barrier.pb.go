@@ -761,6 +761,7 @@ type BarrierAnswers struct {
 	Stamp         int64                  `protobuf:"varint,6,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	Field         string                 `protobuf:"bytes,7,opt,name=field,proto3" json:"field,omitempty"`
 	Unknown       bool                   `protobuf:"varint,8,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	Batch         uint64                 `protobuf:"varint,9,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -849,6 +850,13 @@ func (x *BarrierAnswers) GetUnknown() bool {
 		return x.Unknown
 	}
 	return false
+}
+
+func (x *BarrierAnswers) GetBatch() uint64 {
+	if x != nil {
+		return x.Batch
+	}
+	return 0
 }
 
 type BarrierAnswered struct {
@@ -1379,6 +1387,7 @@ type BarrierWhoPassed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Id            uint64                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	Brief         bool                   `protobuf:"varint,3,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1425,6 +1434,13 @@ func (x *BarrierWhoPassed) GetId() uint64 {
 		return x.Id
 	}
 	return 0
+}
+
+func (x *BarrierWhoPassed) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 type BarrierPassed struct {
@@ -2719,7 +2735,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\arelease\x18\x03 \x01(\bR\arelease\x12\x14\n" +
 	"\x05holds\x18\x04 \x01(\bR\x05holds\x12\x14\n" +
 	"\x05waits\x18\x05 \x01(\bR\x05waits\x12\x10\n" +
-	"\x03ago\x18\x06 \x01(\x03R\x03ago\"\x8f\x02\n" +
+	"\x03ago\x18\x06 \x01(\x03R\x03ago\"\xa5\x02\n" +
 	"\x0eBarrierAnswers\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12,\n" +
@@ -2728,7 +2744,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\awatched\x18\x05 \x01(\bR\awatched\x12\x14\n" +
 	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\x12\x14\n" +
 	"\x05field\x18\a \x01(\tR\x05field\x12\x18\n" +
-	"\aunknown\x18\b \x01(\bR\aunknown\"\x86\x01\n" +
+	"\aunknown\x18\b \x01(\bR\aunknown\x12\x14\n" +
+	"\x05batch\x18\t \x01(\x04R\x05batch\"\x86\x01\n" +
 	"\x0fBarrierAnswered\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
@@ -2769,10 +2786,11 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x10\n" +
 	"\x03ask\x18\x02 \x01(\x04R\x03ask\x12\x10\n" +
 	"\x03yes\x18\x03 \x01(\bR\x03yes\x12\f\n" +
-	"\x01n\x18\x04 \x01(\x03R\x01n\"I\n" +
+	"\x01n\x18\x04 \x01(\x03R\x01n\"_\n" +
 	"\x10BarrierWhoPassed\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\x04R\x02id\"\xd2\x01\n" +
+	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05brief\x18\x03 \x01(\bR\x05brief\"\xd2\x01\n" +
 	"\rBarrierPassed\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x12\n" +

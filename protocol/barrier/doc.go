@@ -29,6 +29,9 @@
 //     act: a new one has every member's promise to refuse the old one first, and
 //     who is no member any more has no lease.
 //
+//  6. From holder to holder of a semaphore of one, the term and the batch of the answer
+//     rise: who checks them refuses a holder that does not know yet that it is none.
+//
 // A Core is a Manager and an Entrant that share a view. It is not for concurrent
 // use.
 package barrier

@@ -53,6 +53,7 @@ type group struct {
 	heard    time.Duration
 	answered bool // the present primary has
 	term     uint64
+	batch    uint64
 	last     Standing
 	stirred  bool           // it is in entering.stirred
 	held     bool           // and in entering.held
@@ -91,13 +92,14 @@ type participant struct {
 type query struct {
 	id    uint64
 	key   Key
+	brief bool // how it stands is enough
 	tries int
 }
 
 // call takes what the application asks for.
 func (c *Core) call(e Call) {
-	if e.Kind == CallHosts {
-		c.queries[e.ID] = &query{id: e.ID, key: e.Key}
+	if e.Kind == CallHosts || e.Kind == CallStanding {
+		c.queries[e.ID] = &query{id: e.ID, key: e.Key, brief: e.Kind == CallStanding}
 		c.queriesDue.Set(e.ID, c.now)
 		return
 	}

@@ -82,7 +82,7 @@ func (c *Core) flush() {
 		if q := c.queries[id]; c.primary(q.key) != "" {
 			q.tries++
 			c.queriesDue.Set(id, c.now+c.again(q.tries))
-			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id})
+			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id, Brief: q.brief})
 		}
 	}
 }

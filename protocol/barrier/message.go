@@ -33,10 +33,12 @@ type (
 	}
 
 	// Answers is what a primary answers to a Reached, and tells later (FIRE,
-	// LATE_FIRE, CATCH_UP).
+	// LATE_FIRE, CATCH_UP). Batch rises within the Term with every batch of changes: an
+	// answer after one has a greater Batch than all before it.
 	Answers struct {
 		Key      Key
 		Term     uint64
+		Batch    uint64
 		List     []Answered
 		Standing Standing
 		Watched  bool          // the callbacks are known to be there
@@ -83,10 +85,12 @@ type (
 		N   int
 	}
 
-	// WhoPassed asks the primary who was let through, and Passed answers.
+	// WhoPassed asks the primary who was let through, and Passed answers. A Brief one
+	// asks only how the barrier stands.
 	WhoPassed struct {
-		Key Key
-		ID  uint64
+		Key   Key
+		ID    uint64
+		Brief bool
 	}
 	Passed struct {
 		Key      Key
