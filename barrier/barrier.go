@@ -90,9 +90,13 @@ func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, e
 
 // Passage is how one was let through.
 type Passage struct {
-	Late bool   // after the barrier had fired without it
-	Term uint64 // of the manager that said so
+	Late  bool   // after the barrier had fired without it
+	Term  uint64 // of the manager that said so
+	Batch uint64 // within the term, of what the manager had decided until then
 }
+
+// Fence returns the number of the passage.
+func (p Passage) Fence() Fence { return Fence{p.Term, p.Batch} }
 
 // Enter enters the barrier and returns when the caller goes on, or when ctx ends, or
 // after a minute if that has no deadline. The host is who enters; if it is empty, the
@@ -109,14 +113,14 @@ type Passage struct {
 // Enter ends nevertheless, and the error says that the entry may count. It names who is
 // absent in any case.
 func (b *Barrier) Enter(ctx context.Context, label, host string) (Passage, error) {
-	d, err := b.do(ctx, "enter", core.CallEnter, label, host, nil)
+	d, err := b.do(ctx, "enter", core.CallEnter, label, host, nil, nil)
 	if err != nil {
 		return Passage{}, err
 	}
 	if d.Verdict == core.Behind {
-		return Passage{Late: true, Term: d.Term}, b.fail("enter", phalanx.ErrAborted, ErrCatchUp)
+		return Passage{Late: true, Term: d.Term, Batch: d.Batch}, b.fail("enter", phalanx.ErrAborted, ErrCatchUp)
 	}
-	return Passage{Late: d.Verdict == core.LateFire, Term: d.Term}, nil
+	return Passage{Late: d.Verdict == core.LateFire, Term: d.Term, Batch: d.Batch}, nil
 }
 
 // EnterFunc is Enter that does not wait: f is called with what it returns.
@@ -127,23 +131,29 @@ func (b *Barrier) EnterFunc(ctx context.Context, label, host string, f func(Pass
 // Release ends what a semaphore bounds, and lets the next one in. It fails with
 // ErrNotHeld if the caller does not hold it any more.
 func (b *Barrier) Release(ctx context.Context, label, host string) error {
-	_, err := b.do(ctx, "release", core.CallRelease, label, host, nil)
+	_, err := b.do(ctx, "release", core.CallRelease, label, host, nil, nil)
 	return err
 }
 
 // Hosts returns who was let through: for each host its labels. It fails with a
 // phalanx.ErrNotFound if nobody has entered.
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
-	d, err := b.do(ctx, "hosts", core.CallHosts, "", "", nil)
+	d, err := b.do(ctx, "hosts", core.CallHosts, "", "", nil, nil)
 	return d.Hosts, err
 }
 
-// do makes a call, with the callbacks that a Watch is for, and waits for its end.
-func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, host string, w *watcher) (core.Done, error) {
+// entry returns the entry of a caller.
+func (b *Barrier) entry(label, host string) core.Entry {
 	if host == "" {
 		host = b.node.ID().Name() // a node that starts again is no other unit
 	}
-	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: core.Entry{Host: host, Label: label}}
+	return core.Entry{Host: host, Label: label}
+}
+
+// do makes a call, with the callbacks that a Watch is for, or the Hold that it is to make, and
+// waits for its end.
+func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, host string, w *watcher, h *Hold) (core.Done, error) {
+	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: b.entry(label, host)}
 	if err := invalid(c); err != nil {
 		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
 	}
@@ -156,7 +166,7 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, label, 
 		c.Deadline = b.node.Now() + time.Until(at)
 	}
 	ended := make(chan ending, 1)
-	m := &asked{call: c, watcher: w, end: func(e ending) { ended <- e }}
+	m := &asked{call: c, watcher: w, hold: h, end: func(e ending) { ended <- e }}
 	root := b.node.System().Root
 	root.Send(b.pid, m)
 	select {

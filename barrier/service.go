@@ -29,7 +29,7 @@ func Service() cluster.Service { return Settings{}.Service() }
 // Service is Service with other settings than the default ones.
 func (s Settings) Service() cluster.Service {
 	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
-		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]attempt{}, freed: map[hold]attempt{}, watchers: map[core.Key]*watch{}}
+		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]attempt{}, freed: map[hold]attempt{}, watchers: map[core.Key]*watch{}, holds: newHolds(n, n.System().Root)}
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
 	}}
 }
@@ -42,6 +42,7 @@ type service struct {
 	timers actors.Timers[struct{}]
 	self   phalanx.NodeID
 	due    time.Duration // for which the timer is set; 0: it is not
+	leaves bool          // the node is about to leave
 }
 
 // Receive turns messages into events.
@@ -59,6 +60,7 @@ func (s *service) Receive(c actor.Context) {
 	case cluster.Viewed:
 		s.viewed(c, m)
 	case cluster.Leased:
+		s.open.holds.leased(m.Until)
 		s.step(c, core.Leased{Until: m.Until})
 	case *messages.BarrierLetter:
 		s.open.letters++
@@ -74,6 +76,8 @@ func (s *service) Receive(c actor.Context) {
 		s.ask(c, m)
 	case *givenUp:
 		s.giveUp(c, m)
+	case *loosened:
+		s.loosen(c, m.h)
 	case *unwatch:
 		s.unwatch(c, m)
 	case core.Replied:
@@ -135,6 +139,10 @@ func (s *service) end() {
 			w.w.close()
 		}
 	}
+	for _, by := range s.open.held {
+		s.lose(by, phalanx.ErrClosed, errLeft)
+	}
+	s.open.holds.stop()
 }
 
 func (a *asked) stop() {
@@ -144,6 +152,7 @@ func (a *asked) stop() {
 }
 
 func (s *service) viewed(c actor.Context, m cluster.Viewed) {
+	s.holdsIn(c, m)
 	s.self = m.Self
 	s.step(c, viewed(m.Self, m.View))
 }
@@ -201,7 +210,7 @@ func (s *service) given(c actor.Context, o core.GivenUp) {
 		return
 	}
 	if o.Frees != 0 {
-		s.open.freed[hold{a.call.Key, a.call.Entry}] = attempt{a.call.Config, o.Frees}
+		s.open.freed[hold{a.call.Key, a.call.Entry}] = attempt{a.call.Config, o.Frees, nil}
 	}
 	s.finish(c, o.ID, ending{given: o, cause: a.why})
 }
@@ -219,7 +228,13 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 	h := hold{a.call.Key, a.call.Entry}
 	holds := a.call.Kind == core.CallEnter && a.call.Config.Semaphore != Semaphore{} && e.cause == nil && e.done.Verdict == core.Fire
 	if holds {
-		s.open.held[h] = attempt{a.call.Config, e.done.Attempt}
+		s.open.held[h] = attempt{a.call.Config, e.done.Attempt, a.hold}
+		if waits && a.hold != nil {
+			s.open.holds.add(a.hold)
+		}
+		if s.leaves && a.hold != nil {
+			defer s.loseAll(c, errLeaves)
+		}
 	}
 	mismatch := e.done.Verdict == core.Mismatch
 	gone := a.watch != nil && !s.open.watched(h.key, a.watch, waits && e.cause == nil && !mismatch)
@@ -230,7 +245,7 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 		s.step(c, core.Call{Kind: core.CallUnwatch, Key: h.key, Config: a.call.Config})
 	}
 	if holds && !waits {
-		s.ask(c, &asked{call: core.Call{Kind: core.CallRelease, Key: h.key, Config: a.call.Config, Entry: h.entry}, end: func(ending) {}})
+		s.let(c, h, a.call.Config)
 	}
 }
 
@@ -268,7 +283,9 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 		case core.Freed:
 			delete(s.open.freed, hold{o.Key, o.Entry})
 		case core.Lost:
-			delete(s.open.held, hold{o.Key, o.Entry})
+			at := hold{o.Key, o.Entry}
+			s.lose(s.open.held[at], phalanx.ErrAborted, errTaken)
+			delete(s.open.held, at)
 		}
 	}
 	s.wake(c)
