@@ -107,14 +107,14 @@ func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, e
 // Enter ends nevertheless, and the error says that the entry may count. It names who is
 // absent in any case.
 func (b *Barrier) Enter(ctx context.Context, e Entry) (Passage, error) {
-	d, err := b.do(ctx, "enter", core.CallEnter, e, nil)
+	d, err := b.do(ctx, "enter", core.CallEnter, e, nil, nil)
 	if err != nil {
 		return Passage{}, err
 	}
 	if d.Verdict == core.Behind {
-		return Passage{Late: true, Term: d.Term}, b.fail("enter", phalanx.ErrAborted, ErrCatchUp)
+		return Passage{Late: true, Term: d.Term, Batch: d.Batch}, b.fail("enter", phalanx.ErrAborted, ErrCatchUp)
 	}
-	return Passage{Late: d.Verdict == core.LateFire, Term: d.Term}, nil
+	return Passage{Late: d.Verdict == core.LateFire, Term: d.Term, Batch: d.Batch}, nil
 }
 
 // EnterFunc is Enter that does not wait: f is called with what it returns.
@@ -125,21 +125,27 @@ func (b *Barrier) EnterFunc(ctx context.Context, e Entry, f func(Passage, error)
 // Release ends what a semaphore bounds, and lets the next one in. It fails with
 // ErrNotHeld if the caller does not hold it any more.
 func (b *Barrier) Release(ctx context.Context, e Entry) error {
-	_, err := b.do(ctx, "release", core.CallRelease, e, nil)
+	_, err := b.do(ctx, "release", core.CallRelease, e, nil, nil)
 	return err
 }
 
 // Hosts returns who was let through: for each host its labels. It fails with a
 // phalanx.ErrNotFound if nobody has entered.
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
-	d, err := b.do(ctx, "hosts", core.CallHosts, Entry{}, nil)
+	d, err := b.do(ctx, "hosts", core.CallHosts, Entry{}, nil, nil)
 	return d.Hosts, err
 }
 
-// do makes a call, with the callbacks that a Watch is for, and waits for its end.
-func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry, w *watcher) (core.Done, error) {
+// entry has the node enter where no host is named.
+func (b *Barrier) entry(e Entry) Entry {
 	e.Host = cmp.Or(e.Host, b.node.ID().Name()) // a node that starts again is no other unit
-	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: e}
+	return e
+}
+
+// do makes a call, with the callbacks that a Watch is for, or the Hold that it is to make, and
+// waits for its end.
+func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry, w *watcher, h *Hold) (core.Done, error) {
+	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: b.entry(e)}
 	if err := invalid(c); err != nil {
 		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
 	}
@@ -152,7 +158,7 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry
 		c.Deadline = b.node.Now() + time.Until(at)
 	}
 	ended := make(chan ending, 1)
-	m := &asked{call: c, watcher: w, end: func(e ending) { ended <- e }}
+	m := &asked{call: c, watcher: w, hold: h, end: func(e ending) { ended <- e }}
 	root := b.node.System().Root
 	root.Send(b.pid, m)
 	select {

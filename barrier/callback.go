@@ -57,7 +57,7 @@ func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err erro
 		return nil, b.fail("watch", phalanx.ErrInvalid, &FieldError{Field: "Semaphore.Callback", Text: "it is not set, so that Callbacks.Release would not be called"})
 	}
 	w := newWatcher(f)
-	if _, err := b.do(ctx, "watch", core.CallWatch, Entry{}, w); err != nil {
+	if _, err := b.do(ctx, "watch", core.CallWatch, Entry{}, w, nil); err != nil {
 		w.close()
 		return nil, err
 	}

@@ -16,6 +16,7 @@ type (
 		watcher *watcher
 		to      *actor.PID // of an actor that watches
 		watch   *watch
+		hold    *Hold // that it makes
 		end     func(ending)
 		taken   atomic.Bool // by its end, or by a caller that has gone
 		id      uint64

@@ -17,6 +17,7 @@ type open struct {
 	held     map[hold]attempt // what callers here hold
 	freed    map[hold]attempt // what they do not hold any more, and the primary may not know
 	watchers map[core.Key]*watch
+	holds    *holds
 }
 
 type hold struct {
@@ -26,8 +27,9 @@ type hold struct {
 
 // attempt is by which an entry holds a semaphore.
 type attempt struct {
-	cfg Config
-	n   uint64
+	cfg  Config
+	n    uint64
+	hold *Hold // nil: it was entered without
 }
 
 // watch is who has a barrier's callbacks: functions, or an actor.

@@ -30,7 +30,7 @@ func Service() cluster.Service { return Settings{}.Service() }
 // Service is Service with other settings than the default ones.
 func (s Settings) Service() cluster.Service {
 	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
-		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]attempt{}, freed: map[hold]attempt{}, watchers: map[core.Key]*watch{}}
+		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]attempt{}, freed: map[hold]attempt{}, watchers: map[core.Key]*watch{}, holds: newHolds(n, n.System().Root)}
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
 	}}
 }
@@ -44,6 +44,7 @@ type service struct {
 	self   phalanx.NodeID
 	due    time.Duration // for which the timer is set; 0: it is not
 	batch  core.Batch    // what came since the core's last step
+	leaves bool          // the node is about to leave
 }
 
 // Receive turns messages into events.
@@ -63,6 +64,7 @@ func (s *service) Receive(c actor.Context) {
 	case cluster.Viewed:
 		s.viewed(c, m)
 	case cluster.Leased:
+		s.open.holds.leased(m.Until)
 		s.step(c, core.Leased{Until: m.Until})
 	case *messages.BarrierLetter:
 		s.open.letters++
@@ -79,6 +81,8 @@ func (s *service) Receive(c actor.Context) {
 		s.ask(c, m)
 	case *givenUp:
 		s.giveUp(c, m)
+	case *loosened:
+		s.loosen(c, m.h)
 	case *unwatch:
 		s.unwatch(c, m)
 	case core.Replied:
@@ -140,6 +144,10 @@ func (s *service) end() {
 			w.w.close()
 		}
 	}
+	for _, by := range s.open.held {
+		s.lose(by, phalanx.ErrClosed, errLeft)
+	}
+	s.open.holds.stop()
 }
 
 func (a *asked) stop() {
@@ -149,6 +157,7 @@ func (a *asked) stop() {
 }
 
 func (s *service) viewed(c actor.Context, m cluster.Viewed) {
+	s.holdsIn(c, m)
 	s.self = m.Self
 	s.step(c, viewed(m.Self, m.View))
 }
@@ -206,7 +215,7 @@ func (s *service) given(c actor.Context, o core.GivenUp) {
 		return
 	}
 	if o.Frees != 0 {
-		s.open.freed[hold{a.call.Key, a.call.Entry}] = attempt{a.call.Config, o.Frees}
+		s.open.freed[hold{a.call.Key, a.call.Entry}] = attempt{a.call.Config, o.Frees, nil}
 	}
 	s.finish(c, o.ID, ending{given: o, cause: a.why})
 }
@@ -224,7 +233,13 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 	h := hold{a.call.Key, a.call.Entry}
 	holds := a.call.Kind == core.CallEnter && a.call.Config.Semaphore != Semaphore{} && e.cause == nil && e.done.Verdict == core.Fire
 	if holds {
-		s.open.held[h] = attempt{a.call.Config, e.done.Attempt}
+		s.open.held[h] = attempt{a.call.Config, e.done.Attempt, a.hold}
+		if waits && a.hold != nil {
+			s.open.holds.add(a.hold)
+		}
+		if s.leaves && a.hold != nil {
+			defer s.loseAll(c, errLeaves)
+		}
 	}
 	mismatch := e.done.Verdict == core.Mismatch
 	gone := a.watch != nil && !s.open.watched(h.key, a.watch, waits && e.cause == nil && !mismatch)
@@ -235,7 +250,7 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 		s.step(c, core.Call{Kind: core.CallUnwatch, Key: h.key, Config: a.call.Config})
 	}
 	if holds && !waits {
-		s.ask(c, &asked{call: core.Call{Kind: core.CallRelease, Key: h.key, Config: a.call.Config, Entry: h.entry}, end: func(ending) {}})
+		s.let(c, h, a.call.Config)
 	}
 }
 
@@ -302,7 +317,9 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 		case core.Freed:
 			delete(s.open.freed, hold{o.Key, o.Entry})
 		case core.Lost:
-			delete(s.open.held, hold{o.Key, o.Entry})
+			at := hold{o.Key, o.Entry}
+			s.lose(s.open.held[at], phalanx.ErrAborted, errTaken)
+			delete(s.open.held, at)
 		}
 	}
 	s.wake(c)

@@ -135,6 +135,10 @@ func needs(request any) core.Needs {
 // do has the store, or the barriers, do a request in a group. All that fails is
 // answered as the request is.
 func (s *service) do(c actor.Context, m *Do) {
+	if p, ok := m.Request.(*storenode.Prefetch); ok && p != nil {
+		prefetch(c, m.Group, *p)
+		return
+	}
 	enter, ok := m.Request.(*message.Enter)
 	if !ok || enter == nil {
 		in := m.Group.scope(context.Background(), needs(m.Request))

@@ -25,5 +25,9 @@
 // A member runs what it does beside its calls by Go and Wait, as with an errgroup: the
 // functions end with the group, or when one of them fails.
 //
+// A member runs what it does beside its calls by Go and Wait, as with an errgroup: the
+// functions end with the group, or when one of them fails. Stat, List, Watch and Prefetch
+// are those of the node; Prefetch needs the nodes of the members that it is for.
+//
 // Source: "Logarithmic Revoke Routine" (ULFM 1.0); protocol/group has the core.
 package group

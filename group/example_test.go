@@ -73,3 +73,29 @@ func ExampleGroup_Go() {
 	}
 	// Output: member 1 has revoked it: there is a better plan
 }
+
+// Prefetch has the nodes of all members fetch an object; Watch tells when they have it.
+func ExampleGroup_Prefetch() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	g, _, leave := pair(ctx)
+	defer leave()
+
+	if _, err := g.Put(ctx, "model", make([]byte, 1<<20)); err != nil {
+		log.Fatal(err)
+	}
+	if err := g.Prefetch(ctx, "model"); err != nil {
+		log.Fatal(err)
+	}
+	err := g.Watch(ctx, "model", func(at cluster.Locations) bool {
+		if len(at.Complete) < 2 {
+			return true // it is called again when that changes
+		}
+		fmt.Println(len(at.Complete), "nodes have it")
+		return false
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: 2 nodes have it
+}

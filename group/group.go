@@ -37,7 +37,8 @@ type Group struct {
 	acked   map[int]bool // Invariant: those have failed
 	waits   map[*needing]struct{}
 
-	rounds rounds // of functions that Go has started
+	nodesNeeds map[*nodesNeed]struct{} // calls that need some nodes
+	rounds     rounds                  // of functions that Go has started
 }
 
 func newGroup(n *cluster.Node, pid *actor.PID, d core.Done) *Group {
@@ -111,6 +112,9 @@ func (g *Group) fail(ranks []int) {
 		if g.lost(w.Needs) {
 			w.end(g.failure())
 		}
+	}
+	for n := range g.nodesNeeds {
+		n.look()
 	}
 }
 

@@ -24,8 +24,8 @@ type (
 		Deadline time.Duration
 	}
 
-	// Do makes a request in a group: a *storenode.Get, Open, Put, Reduce, AllReduce or
-	// Gather, or a *message.Enter, whose name is the group's own. It is answered as the
+	// Do makes a request in a group: a *storenode.Get, Open, Put, Reduce, AllReduce, Gather
+	// or Prefetch, or a *message.Enter, whose name is the group's own. It is answered as the
 	// request is, and with an error of kind phalanx.ErrRevoked when the group is
 	// revoked.
 	Do struct {

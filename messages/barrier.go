@@ -17,7 +17,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Reached:
 		l.Message = &BarrierLetter_Reached{fromReached(m)}
 	case barrier.Answers:
-		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field, More: m.More}
+		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field, More: m.More, Batch: m.Batch}
 		for _, x := range m.List {
 			a.List = append(a.List, fromAnswered(x))
 		}
@@ -33,7 +33,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Reply:
 		l.Message = &BarrierLetter_Reply{&BarrierReply{Key: fromKey(m.Key), Ask: m.Ask, Yes: m.Yes, N: int64(m.N)}}
 	case barrier.WhoPassed:
-		l.Message = &BarrierLetter_WhoPassed{&BarrierWhoPassed{Key: fromKey(m.Key), Id: m.ID, After: fromEntry(m.After)}}
+		l.Message = &BarrierLetter_WhoPassed{&BarrierWhoPassed{Key: fromKey(m.Key), Id: m.ID, After: fromEntry(m.After), Brief: m.Brief}}
 	case barrier.Passed:
 		p := &BarrierPassed{Key: fromKey(m.Key), Id: m.ID, Term: m.Term, Known: m.Known, Standing: fromStanding(m.Standing),
 			After: fromEntry(m.After), Last: fromEntry(m.Last), Anew: m.Anew}
@@ -89,7 +89,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return f.reached(m.Reached)
 	case *BarrierLetter_Answers:
 		a := barrier.Answers{Key: f.key(m.Answers.GetKey()), Term: m.Answers.GetTerm(), Standing: f.standing(m.Answers.GetStanding()), Watched: m.Answers.GetWatched(),
-			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField(), More: m.Answers.GetMore()}
+			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField(), More: m.Answers.GetMore(), Batch: m.Answers.GetBatch()}
 		for _, x := range m.Answers.GetList() {
 			a.List = append(a.List, barrier.Answered{Entry: f.entry(x.GetEntry()), Attempt: x.GetAttempt(),
 				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Mismatch), Left: time.Duration(x.GetLeft())})
@@ -106,7 +106,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 	case *BarrierLetter_Reply:
 		return barrier.Reply{Key: f.key(m.Reply.GetKey()), Ask: m.Reply.GetAsk(), Yes: m.Reply.GetYes(), N: int(m.Reply.GetN())}
 	case *BarrierLetter_WhoPassed:
-		return barrier.WhoPassed{Key: f.key(m.WhoPassed.GetKey()), ID: m.WhoPassed.GetId(), After: f.maybeEntry(m.WhoPassed.GetAfter())}
+		return barrier.WhoPassed{Key: f.key(m.WhoPassed.GetKey()), ID: m.WhoPassed.GetId(), After: f.maybeEntry(m.WhoPassed.GetAfter()), Brief: m.WhoPassed.GetBrief()}
 	case *BarrierLetter_Passed:
 		p := barrier.Passed{Key: f.key(m.Passed.GetKey()), ID: m.Passed.GetId(), Term: m.Passed.GetTerm(), Known: m.Passed.GetKnown(), Standing: f.standing(m.Passed.GetStanding()),
 			After: f.maybeEntry(m.Passed.GetAfter()), Last: f.maybeEntry(m.Passed.GetLast()), Anew: m.Passed.GetAnew()}

@@ -762,6 +762,7 @@ type BarrierAnswers struct {
 	Field         string                 `protobuf:"bytes,7,opt,name=field,proto3" json:"field,omitempty"`
 	Unknown       bool                   `protobuf:"varint,8,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	More          bool                   `protobuf:"varint,9,opt,name=more,proto3" json:"more,omitempty"`
+	Batch         uint64                 `protobuf:"varint,10,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -857,6 +858,13 @@ func (x *BarrierAnswers) GetMore() bool {
 		return x.More
 	}
 	return false
+}
+
+func (x *BarrierAnswers) GetBatch() uint64 {
+	if x != nil {
+		return x.Batch
+	}
+	return 0
 }
 
 type BarrierAnswered struct {
@@ -1388,6 +1396,7 @@ type BarrierWhoPassed struct {
 	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Id            uint64                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
 	After         *BarrierEntry          `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	Brief         bool                   `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1441,6 +1450,13 @@ func (x *BarrierWhoPassed) GetAfter() *BarrierEntry {
 		return x.After
 	}
 	return nil
+}
+
+func (x *BarrierWhoPassed) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 type BarrierPassed struct {
@@ -2898,7 +2914,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\arelease\x18\x03 \x01(\bR\arelease\x12\x14\n" +
 	"\x05holds\x18\x04 \x01(\bR\x05holds\x12\x14\n" +
 	"\x05waits\x18\x05 \x01(\bR\x05waits\x12\x10\n" +
-	"\x03ago\x18\x06 \x01(\x03R\x03ago\"\xa3\x02\n" +
+	"\x03ago\x18\x06 \x01(\x03R\x03ago\"\xb9\x02\n" +
 	"\x0eBarrierAnswers\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12,\n" +
@@ -2908,7 +2924,9 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\x12\x14\n" +
 	"\x05field\x18\a \x01(\tR\x05field\x12\x18\n" +
 	"\aunknown\x18\b \x01(\bR\aunknown\x12\x12\n" +
-	"\x04more\x18\t \x01(\bR\x04more\"\x86\x01\n" +
+	"\x04more\x18\t \x01(\bR\x04more\x12\x14\n" +
+	"\x05batch\x18\n" +
+	" \x01(\x04R\x05batch\"\x86\x01\n" +
 	"\x0fBarrierAnswered\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
@@ -2949,11 +2967,12 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x10\n" +
 	"\x03ask\x18\x02 \x01(\x04R\x03ask\x12\x10\n" +
 	"\x03yes\x18\x03 \x01(\bR\x03yes\x12\f\n" +
-	"\x01n\x18\x04 \x01(\x03R\x01n\"v\n" +
+	"\x01n\x18\x04 \x01(\x03R\x01n\"\x8c\x01\n" +
 	"\x10BarrierWhoPassed\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12+\n" +
-	"\x05after\x18\x03 \x01(\v2\x15.phalanx.BarrierEntryR\x05after\"\xbe\x02\n" +
+	"\x05after\x18\x03 \x01(\v2\x15.phalanx.BarrierEntryR\x05after\x12\x14\n" +
+	"\x05brief\x18\x04 \x01(\bR\x05brief\"\xbe\x02\n" +
 	"\rBarrierPassed\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x12\n" +

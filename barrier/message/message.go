@@ -102,9 +102,13 @@ type (
 
 // Passage is how one was let through.
 type Passage struct {
-	Late bool   // after the barrier had fired without it
-	Term uint64 // of the manager that said so
+	Late  bool   // after the barrier had fired without it
+	Term  uint64 // of the manager that said so
+	Batch uint64 // within the term, of what the manager had decided until then
 }
+
+// Fence returns the number of the passage.
+func (p Passage) Fence() Fence { return Fence{p.Term, p.Batch} }
 
 // Question asks whether the barrier is to fire.
 type Question struct {

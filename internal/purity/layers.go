@@ -32,7 +32,7 @@ var layers = []layer{
 	{folders: []string{"coordinator"}},
 	{folders: []string{"cluster"}},
 	{folders: []string{"barrier"}},
-	{folders: []string{"group", "workflow"}},
+	{folders: []string{"group", "leader", "workflow"}},
 	{folders: []string{"sim"}, below: []string{".", "protocol", "messages"}},
 	{folders: []string{"cmd", "examples", "bench"}},
 }

@@ -29,7 +29,7 @@ func (c *Core) answered(m Answers) {
 	if !m.More {
 		c.heardOf(g)
 	}
-	g.term, g.answered, g.heard, g.last = m.Term, true, c.now, m.Standing
+	g.term, g.batch, g.answered, g.heard, g.last = m.Term, m.Batch, true, c.now, m.Standing
 	if m.Unknown {
 		for _, p := range g.parts {
 			if p.stage == waits {
@@ -208,7 +208,7 @@ func (c *Core) lost(g *group, p *participant) {
 func (c *Core) done(g *group, p *participant, v Verdict) {
 	for _, id := range append(p.calls, p.leaving...) {
 		delete(c.waiters, id)
-		c.emit(Done{ID: id, Verdict: v, Last: g.last, Term: g.term, Attempt: p.attempt})
+		c.emit(Done{ID: id, Verdict: v, Last: g.last, Term: g.term, Batch: g.batch, Attempt: p.attempt})
 	}
 	p.calls, p.leaving, p.due = nil, nil, 0
 }

@@ -11,12 +11,13 @@ type CallKind uint8
 
 // What an application asks of its node.
 const (
-	CallEnter   CallKind = iota // Done when the entry is let through, or cannot be
-	CallRelease                 // of a semaphore; Done when its slot is free
-	CallWatch                   // has the callbacks of the barrier called here; Done when the primary knows
-	CallFree                    // with an Attempt: it is not held any more; answered by Freed
-	CallUnwatch                 // takes that back; Done at once
-	CallHosts                   // Done with who was let through
+	CallEnter    CallKind = iota // Done when the entry is let through, or cannot be
+	CallRelease                  // of a semaphore; Done when its slot is free
+	CallWatch                    // has the callbacks of the barrier called here; Done when the primary knows
+	CallFree                     // with an Attempt: it is not held any more; answered by Freed
+	CallUnwatch                  // takes that back; Done at once
+	CallHosts                    // Done with who was let through
+	CallStanding                 // Done with how the barrier stands
 )
 
 // Call is what an application asks for. It is answered by one Done with its ID,
@@ -58,6 +59,7 @@ type (
 		Outcome Outcome
 		Field   string // of the configuration, which differs from what the others gave; with Mismatch
 		Term    uint64
+		Batch   uint64 // of Term: with it, it rises from holder to holder of a semaphore of one
 		Attempt uint64 // of an entry
 		Hosts   map[string][]string
 		Last    Standing // the last that is known

@@ -21,13 +21,20 @@
 // Guarantees:
 //
 //  1. A barrier fires only by its rule.
+//
 //  2. An entry is let through once, by one verdict, whoever the primary is.
+//
 //  3. No more participants hold a semaphore than its count.
+//
 //  4. What was answered is known as long as one of the barrier's managers lives.
 //     If all die at once, holders are known by the nodes that they are on.
+//
 //  5. Two primaries, one of which does not know yet that it is none, do not both
 //     act: a new one has every member's promise to refuse the old one first, and
 //     who is no member any more has no lease.
+//
+//  6. From holder to holder of a semaphore of one, the term and the batch of the answer
+//     rise: who checks them refuses a holder that does not know yet that it is none.
 //
 // A Core is a Manager and an Entrant that share a view. It is not for concurrent
 // use.

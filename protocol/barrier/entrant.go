@@ -54,6 +54,7 @@ type group struct {
 	heard    time.Duration
 	answered bool // the present primary has
 	term     uint64
+	batch    uint64
 	last     Standing
 	stirred  bool           // it is in entering.stirred
 	held     bool           // and in entering.held
@@ -93,6 +94,7 @@ type participant struct {
 type query struct {
 	id    uint64
 	key   Key
+	brief bool // how it stands is enough
 	tries int
 	after Entry // those up to it have come
 	hosts map[string][]string
@@ -100,8 +102,8 @@ type query struct {
 
 // call takes what the application asks for.
 func (c *Core) call(e Call) {
-	if e.Kind == CallHosts {
-		c.queries[e.ID] = &query{id: e.ID, key: e.Key}
+	if e.Kind == CallHosts || e.Kind == CallStanding {
+		c.queries[e.ID] = &query{id: e.ID, key: e.Key, brief: e.Kind == CallStanding}
 		c.queriesDue.Set(e.ID, c.now)
 		return
 	}

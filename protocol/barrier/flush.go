@@ -105,7 +105,7 @@ func (c *Core) flush() {
 		if q := c.queries[id]; c.primary(q.key) != "" {
 			q.tries++
 			c.queriesDue.Set(id, c.now+c.again(q.tries, c.askTrip))
-			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id, After: q.after})
+			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id, After: q.after, Brief: q.brief})
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (c *Core) take(h Held, clock time.Duration) {
 		r.b = Restore(h.Config, h.State.Clone())
 	}
 	c.wake(r)
-	r.seq, r.base, r.began, r.touched = h.Seq, max(clock, r.b.Now), c.now, c.now
+	r.seq, r.base, r.began, r.touched, r.made = h.Seq, max(clock, r.b.Now), c.now, c.now, 0
 	watched := r.b.Watcher != "" && slices.Contains(c.view.Members, r.b.Watcher)
 	if watched && len(r.b.Asks) > 0 { // the time in which nobody could ask does not count
 		r.base = r.b.Now

@@ -33,10 +33,12 @@ type (
 	}
 
 	// Answers is what a primary answers to a Reached, and tells later (FIRE,
-	// LATE_FIRE, CATCH_UP).
+	// LATE_FIRE, CATCH_UP). Batch rises within the Term with every batch of changes: an
+	// answer after one has a greater Batch than all before it.
 	Answers struct {
 		Key      Key
 		Term     uint64
+		Batch    uint64
 		List     []Answered
 		Standing Standing
 		Watched  bool          // the callbacks are known to be there
@@ -85,11 +87,13 @@ type (
 	}
 
 	// WhoPassed asks the primary who was let through after After, in the order in which they
-	// came, and Passed answers with a part of them.
+	// came, and Passed answers with a part of them. A Brief one asks only how the barrier
+	// stands.
 	WhoPassed struct {
 		Key   Key
 		ID    uint64
 		After Entry // empty: from the start
+		Brief bool
 	}
 	Passed struct {
 		Key      Key

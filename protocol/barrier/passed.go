@@ -15,6 +15,10 @@ func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 	p := Passed{Key: m.Key, ID: m.ID, Term: c.term, After: m.After, Anew: true}
 	if r := c.replicas[m.Key]; r != nil && !r.b.Closed {
 		p.Known, p.Standing = true, c.standing(r)
+		if m.Brief {
+			c.send(from, p)
+			return
+		}
 		i := 0
 		if at, ok := r.b.index[m.After]; ok {
 			i, p.Anew = at+1, false

@@ -168,7 +168,7 @@ func (c *Core) reply(m Reply) {
 // tellAll answers a node's participants that have an answer, and says how the
 // barrier stands.
 func (c *Core) tellAll(r *replica, node phalanx.NodeID) {
-	a := Answers{Key: r.key, Term: c.term, Standing: c.standing(r), Watched: r.b.Watcher == node, Stamp: r.stamps[node]}
+	a := Answers{Key: r.key, Term: c.term, Batch: r.batch(), Standing: c.standing(r), Watched: r.b.Watcher == node, Stamp: r.stamps[node]}
 	for _, e := range r.b.Entrances {
 		if slices.Contains(e.Nodes, node) {
 			a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: r.b.standing(&e), Left: c.left(r, e.Entry)})
@@ -358,11 +358,12 @@ func (c *Core) commit(r *replica) {
 	ops := r.flight
 	r.flight = nil
 	r.seq, r.term, r.touched, r.primary = r.seq+1, c.term, c.now, c.view.Self
+	r.made++
 	answers := map[phalanx.NodeID]*Answers{}
 	var order []phalanx.NodeID
 	answer := func(n phalanx.NodeID) *Answers {
 		if answers[n] == nil {
-			answers[n] = &Answers{Key: r.key, Term: c.term}
+			answers[n] = &Answers{Key: r.key, Term: c.term, Batch: r.batch()}
 			order = append(order, n)
 		}
 		return answers[n]

@@ -21,6 +21,7 @@ type replica struct {
 	touched time.Duration // when it was last changed
 
 	// Of the primary alone.
+	made    uint64                           // batches since began
 	stamps  map[phalanx.NodeID]time.Duration // the last of each node
 	pending []Op                             // to be made
 	flight  []Op                             // on their way to the backups, as batch seq+1; nil: none
@@ -39,6 +40,11 @@ type replica struct {
 
 // clock is the barrier's clock.
 func (r *replica) clock(now time.Duration) time.Duration { return r.base + now - r.began }
+
+// batch is the number of the last batch that the primary has acted on. It rises within a term,
+// also if the barrier was forgotten meanwhile, or the primary's Core is another one: a batch
+// takes longer than the nanosecond by which it raises the time at which it began.
+func (r *replica) batch() uint64 { return uint64(r.began) + r.made }
 
 // over reports whether nobody waits for anything of the barrier.
 func (r *replica) over() bool {

@@ -20,11 +20,12 @@ type checker struct {
 	verdicts map[barrier.Key]map[barrier.Entry]barrier.Verdict
 	holding  map[barrier.Key]map[barrier.Entry]*call // who was told to hold a semaphore, and may still
 	configs  map[barrier.Key]barrier.Config
+	last     map[barrier.Key]barrier.Done // of a semaphore of one: how its last holder was answered
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, out: map[barrier.Key]map[string]bool{}, fired: map[barrier.Key]int{},
-		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}}
+		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}, last: map[barrier.Key]barrier.Done{}}
 }
 
 // entered takes note that somebody enters.
@@ -81,6 +82,10 @@ func (c *checker) ended(a *call, d barrier.Done) {
 		switch {
 		case d.Verdict == barrier.Fire:
 			c.holding[a.key][a.entry] = a
+			if old := c.last[a.key]; a.cfg.Semaphore.Count == 1 && (d.Term < old.Term || d.Term == old.Term && d.Batch <= old.Batch) {
+				c.w.Failf("(6) %s holds %s by term %d, batch %d; the holder before it by term %d, batch %d", a.entry, a.key, d.Term, d.Batch, old.Term, old.Batch)
+			}
+			c.last[a.key] = d
 		case slices.Contains(c.w.View.Members, a.n.ID):
 			c.w.Failf("(4) %s enters %s and is answered %s", a.entry, a.key, d.Verdict)
 		}

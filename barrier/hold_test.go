@@ -1,0 +1,148 @@
+package barrier_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/barrier"
+	"github.com/phalanx-go/phalanx/cluster"
+)
+
+var one = barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+
+// acquire returns the Hold of a semaphore.
+func acquire(t testing.TB, n *cluster.Node, name, host string) *barrier.Hold {
+	t.Helper()
+	h, err := open(t, n, name, one).Acquire(within(t), barrier.Entry{Host: host})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// lost waits until a Hold has ended, and returns why.
+func lost(t testing.TB, h *barrier.Hold) error {
+	t.Helper()
+	select {
+	case <-h.Context().Done():
+	case <-within(t).Done():
+		t.Fatal("it is held still")
+	}
+	if h.Held() {
+		t.Error("it is held though its context has ended")
+	}
+	return context.Cause(h.Context())
+}
+
+// A Hold goes from one to the next with a greater Fence each time, and says so to all.
+func TestHold(t *testing.T) {
+	nodes := start(t, 3)
+	b := open(t, nodes[2], "s", one)
+	if all, err := b.Holders(within(t)); err != nil || len(all) != 0 {
+		t.Errorf("nobody has entered: %v, %v", all, err)
+	}
+	var last barrier.Fence
+	for i := range 9 {
+		h := acquire(t, nodes[i%3], "s", "h")
+		if h.Fence().Compare(last) <= 0 || h.Fence().String() <= last.String() || !h.Held() {
+			t.Errorf("%v after %v; held: %v", h.Fence(), last, h.Held())
+		}
+		last = h.Fence()
+		if all, err := b.Holders(within(t)); err != nil || len(all) != 1 || all[0] != (barrier.Entry{Host: "h"}) {
+			t.Errorf("%v, %v", all, err)
+		}
+		if err := h.Release(within(t)); err != nil {
+			t.Error(err)
+		}
+		if !errors.Is(lost(t, h), context.Canceled) {
+			t.Error(context.Cause(h.Context()))
+		}
+		is(t, h.Release(within(t)), barrier.ErrNotHeld)
+	}
+	if all, err := b.Holders(within(t)); err != nil || len(all) != 0 {
+		t.Errorf("all have released it: %v, %v", all, err)
+	}
+	_, err := open(t, nodes[0], "b", barrier.Config{Max: 2}).Acquire(within(t), barrier.Entry{Host: "h"})
+	is(t, err, phalanx.ErrInvalid)
+}
+
+// A Release whose context has ended releases the semaphore nevertheless.
+func TestReleaseWithoutTime(t *testing.T) {
+	nodes := start(t, 3)
+	h := acquire(t, nodes[0], "s", "h")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	is(t, h.Release(ctx), phalanx.ErrCanceled)
+	acquire(t, nodes[1], "s", "next")
+}
+
+// The actor's panic takes no Hold away; a node that leaves gives its Holds up before it goes,
+// and takes no new ones.
+func TestHoldOfANodeThatLeaves(t *testing.T) {
+	nodes := start(t, 3)
+	guest, err := cluster.Join(within(t), config("guest", nodes[0].ControlAddr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := acquire(t, guest, "s", "guest")
+	pid, _ := guest.Service(barrier.Name)
+	guest.System().Root.Send(pid, actors.Crash{})
+	if all, err := open(t, guest, "s", one).Holders(within(t)); err != nil || len(all) != 1 || !h.Held() {
+		t.Errorf("%v, %v; held: %v", all, err, h.Held())
+	}
+	next := make(chan *barrier.Hold, 1)
+	go func() { next <- acquire(t, nodes[1], "s", "next") }()
+	if err := guest.Leave(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	err = lost(t, h)
+	is(t, err, barrier.ErrNotHeld)
+	is(t, err, phalanx.ErrAborted)
+	if n := <-next; n.Fence().Compare(h.Fence()) <= 0 {
+		t.Errorf("%v after %v", n.Fence(), h.Fence())
+	}
+}
+
+// A node that dies loses its Holds, and those of a node that is removed and joins again
+// belong to others; the first one knows.
+func TestHoldOfANodeThatIsClosed(t *testing.T) {
+	nodes := start(t, 3)
+	guest, err := cluster.Join(within(t), config("guest", nodes[0].ControlAddr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := acquire(t, guest, "s", "guest")
+	guest.Close()
+	is(t, lost(t, h), phalanx.ErrClosed)
+	if n := acquire(t, nodes[1], "s", "next"); n.Fence().Compare(h.Fence()) <= 0 {
+		t.Errorf("%v after %v", n.Fence(), h.Fence())
+	}
+}
+
+// The majority of the voters dies: a Hold on another node ends with its lease, though
+// nothing can be decided.
+func TestHoldWithoutAMajority(t *testing.T) {
+	var nodes []*cluster.Node
+	for _, name := range []string{"v0", "v1", "v2"} {
+		cfg := config(name)
+		if len(nodes) > 0 {
+			cfg.Seeds = []string{nodes[0].ControlAddr()}
+		}
+		n, err := cluster.Join(within(t), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		nodes = append(nodes, n)
+	}
+	eventually(t, "three voters", func() bool { return len(nodes[0].Status().Voters) == 3 })
+	h := acquire(t, nodes[0], "s", "h")
+	nodes[1].Close()
+	nodes[2].Close()
+	err := lost(t, h)
+	is(t, err, phalanx.ErrAborted)
+	is(t, err, barrier.ErrNotHeld)
+}

@@ -1,0 +1,152 @@
+package barrier
+
+import (
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/cluster"
+	core "github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+// holds are the Holds of a node. They end with its lease by a timer of their own, and not
+// behind what waits for the actor.
+type holds struct {
+	now  func() time.Duration
+	tell func(loosened) // has the actor release it
+
+	mu    sync.Mutex
+	until time.Duration // then the lease ends
+	all   map[*Hold]struct{}
+	timer *time.Timer // nil: there was no Hold yet
+	armed bool
+}
+
+// loosened tells the actor of a Hold that has ended with the lease.
+type loosened struct{ h *Hold }
+
+func newHolds(n *cluster.Node, root *actor.RootContext) *holds {
+	return &holds{now: n.Now, all: map[*Hold]struct{}{}, tell: func(m loosened) {
+		if pid, ok := n.Service(Name); ok {
+			root.Send(pid, &m)
+		}
+	}}
+}
+
+// leased takes note of a lease. It costs the same however many Holds there are.
+func (s *holds) leased(until time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until = max(s.until, until)
+}
+
+// sure reports whether this node is a member for certain.
+func (s *holds) sure() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now() < s.until
+}
+
+func (s *holds) add(h *Hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.among = s
+	s.all[h] = struct{}{}
+	s.arm()
+}
+
+// arm has the timer look when the lease may have ended. The caller holds mu.
+func (s *holds) arm() {
+	if s.armed || len(s.all) == 0 {
+		return
+	}
+	s.armed = true
+	wait := max(0, s.until-s.now())
+	if s.timer == nil {
+		s.timer = time.AfterFunc(wait, s.look)
+	} else {
+		s.timer.Reset(wait)
+	}
+}
+
+// look ends all Holds if the lease has ended.
+func (s *holds) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.armed = false
+	if s.now() < s.until {
+		s.arm()
+		return
+	}
+	for h := range s.all {
+		s.remove(h, h.lost(phalanx.ErrAborted, errUnsure))
+		s.tell(loosened{h})
+	}
+}
+
+// drop ends a Hold. It reports whether it was one.
+func (s *holds) drop(h *Hold, why error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.remove(h, why)
+}
+
+func (s *holds) remove(h *Hold, why error) bool {
+	if _, ok := s.all[h]; !ok {
+		return false
+	}
+	delete(s.all, h)
+	h.end(why)
+	return true
+}
+
+// stop ends the timer, when no Hold is left.
+func (s *holds) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// lose ends the Hold of an entry, if it has one.
+func (s *service) lose(by attempt, kind phalanx.Kind, why error) bool {
+	return by.hold != nil && s.open.holds.drop(by.hold, by.hold.lost(kind, why))
+}
+
+// loosen releases what a Hold has held.
+func (s *service) loosen(c actor.Context, h *Hold) {
+	at := hold{h.b.key, h.entry}
+	if by, ok := s.open.held[at]; ok && by.hold == h {
+		s.let(c, at, by.cfg)
+	}
+}
+
+// let releases a semaphore for which nobody waits.
+func (s *service) let(c actor.Context, at hold, cfg Config) {
+	s.ask(c, &asked{call: core.Call{Kind: core.CallRelease, Key: at.key, Config: cfg, Entry: at.entry}, end: func(ending) {}})
+}
+
+// loseAll ends all Holds, and releases what they have held: the node leaves, or has another
+// incarnation.
+func (s *service) loseAll(c actor.Context, why error) {
+	for at, by := range s.open.held {
+		if s.lose(by, phalanx.ErrAborted, why) {
+			s.let(c, at, by.cfg)
+		}
+	}
+}
+
+// holdsIn looks what a view does to the Holds.
+func (s *service) holdsIn(c actor.Context, m cluster.Viewed) {
+	self, ok := m.View.Member(m.Self)
+	s.leaves = ok && self.Leaving
+	if s.self != "" && s.self != m.Self {
+		s.loseAll(c, errRemoved)
+	}
+	if s.leaves {
+		s.loseAll(c, errLeaves)
+	}
+}
