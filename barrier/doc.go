@@ -24,7 +24,9 @@
 // application (Config.Ask and Watch).
 //
 // A barrier is managed by three members, of which the view decides; while one of
-// them lives nothing of it is lost. What is decided, and what is guaranteed, is in
+// them lives nothing of it is lost. If all die at once, nobody knows whether the barrier
+// had fired: Enter fails with ErrManagersLost, a phalanx.ErrUnknown, and nobody passes
+// twice. What is decided, and what is guaranteed, is in
 // package protocol/barrier.
 //
 // Source: Albrecht et al., "Loose Synchronization for Large-Scale Networked Systems".
