@@ -33,6 +33,7 @@ const (
 	ErrLost                        // final, but every complete copy is gone
 	ErrRevoked                     // the group that it belongs to was revoked
 	ErrFailed                      // a member of the group that takes part has failed
+	ErrUnknown                     // all who knew whether it has happened have died
 )
 
 var kinds = [...]string{
@@ -40,7 +41,7 @@ var kinds = [...]string{
 	ErrDeleted: "deleted", ErrMismatch: "mismatch", ErrNoSpace: "no space", ErrUnavailable: "unavailable",
 	ErrDeadline: "deadline", ErrCanceled: "canceled", ErrCorrupt: "corrupt", ErrAborted: "aborted",
 	ErrReset: "reset", ErrUnknownOp: "unknown op", ErrFenced: "fenced", ErrClosed: "closed",
-	ErrRefused: "refused", ErrLost: "lost", ErrRevoked: "revoked", ErrFailed: "member failed",
+	ErrRefused: "refused", ErrLost: "lost", ErrRevoked: "revoked", ErrFailed: "member failed", ErrUnknown: "unknown",
 }
 
 // Kinds returns every kind, in the order of their values.

@@ -47,6 +47,10 @@ var (
 	// ErrNotHeld says that the caller does not hold the semaphore: it has not
 	// entered, has released it, or has held it for longer than Semaphore.Timeout.
 	ErrNotHeld = errors.New("it does not hold the semaphore")
+	// ErrManagersLost says that all managers of the barrier died at once, and that nobody knows
+	// whether it had fired: others may have passed. Nobody passes it any more. It is a
+	// phalanx.ErrUnknown.
+	ErrManagersLost = errors.New("all its managers have died, and whether it had fired is not known: go on with another name or generation")
 )
 
 var errLeft = errors.New("this node has left the cluster")
@@ -224,6 +228,8 @@ func (e ending) err(op string, k core.Key) error {
 		return f
 	case e.done.Verdict == core.Mismatch:
 		return failure(op, k, phalanx.ErrMismatch, &MismatchError{Field: e.done.Field})
+	case e.done.Verdict == core.Doubtful:
+		return failure(op, k, phalanx.ErrUnknown, ErrManagersLost)
 	case e.done.Outcome == core.HeldAlready:
 		return failure(op, k, phalanx.ErrInvalid, ErrHeld)
 	case e.done.Outcome == core.NotHeld:

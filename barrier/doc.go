@@ -24,7 +24,9 @@
 // application (Config.Callback and Watch).
 //
 // A barrier is managed by three members, of which the view decides; while one of
-// them lives nothing of it is lost. What is decided, and what is guaranteed, is in
+// them lives nothing of it is lost. If all die at once, nobody knows whether the barrier
+// had fired: Enter fails with ErrManagersLost, a phalanx.ErrUnknown, while somebody waits
+// who had entered. If nobody does, the name is as new. What is decided, and what is guaranteed, is in
 // package protocol/barrier.
 //
 // Source: Albrecht et al., "Loose Synchronization for Large-Scale Networked Systems".

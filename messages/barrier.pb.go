@@ -2260,6 +2260,7 @@ type BarrierState struct {
 	Late          int64                  `protobuf:"varint,25,opt,name=late,proto3" json:"late,omitempty"`
 	Before        uint64                 `protobuf:"varint,26,opt,name=before,proto3" json:"before,omitempty"`
 	Closed        bool                   `protobuf:"varint,27,opt,name=closed,proto3" json:"closed,omitempty"`
+	Doubt         bool                   `protobuf:"varint,28,opt,name=doubt,proto3" json:"doubt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2479,6 +2480,13 @@ func (x *BarrierState) GetBefore() uint64 {
 func (x *BarrierState) GetClosed() bool {
 	if x != nil {
 		return x.Closed
+	}
+	return false
+}
+
+func (x *BarrierState) GetDoubt() bool {
+	if x != nil {
+		return x.Doubt
 	}
 	return false
 }
@@ -3037,7 +3045,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05total\x18\t \x01(\x03R\x05total\"J\n" +
 	"\rBarrierForget\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\xdb\x05\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xf1\x05\n" +
 	"\fBarrierState\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12\x14\n" +
 	"\x05begun\x18\x02 \x01(\bR\x05begun\x12\x14\n" +
@@ -3066,7 +3074,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05swept\x18\x18 \x01(\x03R\x05swept\x12\x12\n" +
 	"\x04late\x18\x19 \x01(\x03R\x04late\x12\x16\n" +
 	"\x06before\x18\x1a \x01(\x04R\x06before\x12\x16\n" +
-	"\x06closed\x18\x1b \x01(\bR\x06closed\"\xdc\x01\n" +
+	"\x06closed\x18\x1b \x01(\bR\x06closed\x12\x14\n" +
+	"\x05doubt\x18\x1c \x01(\bR\x05doubt\"\xdc\x01\n" +
 	"\x0fBarrierEntrance\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x18\n" +

@@ -127,6 +127,7 @@ const (
 	Kind_KIND_LOST          Kind = 18
 	Kind_KIND_REVOKED       Kind = 19
 	Kind_KIND_MEMBER_FAILED Kind = 20
+	Kind_KIND_UNKNOWN       Kind = 21
 )
 
 // Enum value maps for Kind.
@@ -153,6 +154,7 @@ var (
 		18: "KIND_LOST",
 		19: "KIND_REVOKED",
 		20: "KIND_MEMBER_FAILED",
+		21: "KIND_UNKNOWN",
 	}
 	Kind_value = map[string]int32{
 		"KIND_NONE":          0,
@@ -176,6 +178,7 @@ var (
 		"KIND_LOST":          18,
 		"KIND_REVOKED":       19,
 		"KIND_MEMBER_FAILED": 20,
+		"KIND_UNKNOWN":       21,
 	}
 )
 
@@ -485,7 +488,7 @@ const file_messages_common_proto_rawDesc = "" +
 	"\fDTYPE_UINT16\x10\n" +
 	"\x12\x10\n" +
 	"\fDTYPE_UINT32\x10\v\x12\x10\n" +
-	"\fDTYPE_UINT64\x10\f*\x89\x03\n" +
+	"\fDTYPE_UINT64\x10\f*\x9b\x03\n" +
 	"\x04Kind\x12\r\n" +
 	"\tKIND_NONE\x10\x00\x12\x11\n" +
 	"\rKIND_INTERNAL\x10\x01\x12\x10\n" +
@@ -509,7 +512,8 @@ const file_messages_common_proto_rawDesc = "" +
 	"\fKIND_REFUSED\x10\x11\x12\r\n" +
 	"\tKIND_LOST\x10\x12\x12\x10\n" +
 	"\fKIND_REVOKED\x10\x13\x12\x16\n" +
-	"\x12KIND_MEMBER_FAILED\x10\x14B(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
+	"\x12KIND_MEMBER_FAILED\x10\x14\x12\x10\n" +
+	"\fKIND_UNKNOWN\x10\x15B(Z&github.com/phalanx-go/phalanx/messagesb\x06proto3"
 
 var (
 	file_messages_common_proto_rawDescOnce sync.Once

@@ -161,7 +161,7 @@ func (f *fields) digest(name string, b []byte) (d phalanx.Digest) {
 	return d
 }
 
-func (f *fields) kind(name string, k Kind) phalanx.Kind { return enum(f, name, k, phalanx.ErrFailed) }
+func (f *fields) kind(name string, k Kind) phalanx.Kind { return enum(f, name, k, phalanx.ErrUnknown) }
 
 // count decodes a number of things.
 func (f *fields) count(name string, n int64) int {

@@ -54,7 +54,7 @@ func ErrorFromProto(m *Error) error {
 func errorFromProto(m *Error) *phalanx.Error {
 	e := &phalanx.Error{Op: m.GetOp(), Object: phalanx.ObjectID(m.GetObject()), Node: phalanx.NodeID(m.GetNode()),
 		Kind: phalanx.ErrInternal}
-	if k := m.GetKind(); k > 0 && k <= Kind(phalanx.ErrFailed) {
+	if k := m.GetKind(); k > 0 && k <= Kind(phalanx.ErrUnknown) {
 		e.Kind = phalanx.Kind(k)
 	}
 	if m.GetText() != "" {

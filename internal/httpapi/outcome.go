@@ -45,6 +45,7 @@ var outcomes = []Outcome{
 	{phalanx.ErrLost, http.StatusGone, 18, "the object was final, but every complete copy is gone; put it again"},
 	{phalanx.ErrRevoked, http.StatusConflict, 19, "the group that it belongs to was revoked; go on in another one"},
 	{phalanx.ErrFailed, http.StatusBadGateway, 20, "a member of the group that takes part has failed"},
+	{phalanx.ErrUnknown, http.StatusServiceUnavailable, 21, "all who knew whether it has happened have died; go on under another name"},
 }
 
 // Outcomes returns the outcome of every kind, in the order of their values.

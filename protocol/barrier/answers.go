@@ -79,7 +79,7 @@ func (c *Core) disown(g *group, m Answers) {
 // again. It reports whether there is more to be told.
 func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	switch {
-	case a.Verdict == Fire || a.Verdict == LateFire || a.Verdict == Behind:
+	case a.Verdict == Fire || a.Verdict == LateFire || a.Verdict == Behind || a.Verdict == Doubtful:
 		c.finish(g, p, a.Verdict)
 		return false
 	case a.Verdict != Released || a.Attempt < p.left:
@@ -132,6 +132,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	}
 	switch a.Verdict {
 	case Registered:
+		p.counted = !semaphore
 		if p.stage == asking {
 			p.stage = waits
 		}
@@ -141,7 +142,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 			return
 		}
 		c.admitted(g, p, a.Left, stamp)
-	case LateFire, Behind:
+	case LateFire, Behind, Doubtful:
 		c.finish(g, p, a.Verdict)
 	case Released, TimedOut:
 		if p.stage == holds {
@@ -151,7 +152,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 		// It held the semaphore, or its node was taken for gone, and it was not told: it
 		// tries again.
 		c.attempt = max(c.attempt, a.Attempt) + 1
-		p.attempt, p.stage = c.attempt, asking
+		p.attempt, p.stage, p.counted = c.attempt, asking, false
 	}
 }
 

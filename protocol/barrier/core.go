@@ -192,6 +192,7 @@ func (c *Core) viewed(v Viewed) {
 	if v.Number <= c.view.Number && v.Self == c.view.Self {
 		return
 	}
+	c.orphan(v)
 	old := c.view
 	c.view = v
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}

@@ -27,7 +27,8 @@
 //  3. No more participants hold a semaphore than its count.
 //
 //  4. What was answered is known as long as one of the barrier's managers lives.
-//     If all die at once, holders are known by the nodes that they are on.
+//     If all die at once, holders are known by the nodes that they are on. Of another
+//     barrier it is not known then whether it has fired: it fires no more.
 //
 //  5. Two primaries, one of which does not know yet that it is none, do not both
 //     act: a new one has every member's promise to refuse the old one first, and

@@ -82,6 +82,7 @@ type participant struct {
 	leaving []uint64      // and calls that were given up, and withdraw
 	leaveBy time.Duration // then these are told that it is not known whether they count
 	gave    GivenUp       // what was known when the last of them was given up
+	counted bool          // managers that are gone may have counted it, or the present ones have
 	told    bool          // another node may have heard of it
 	until   time.Duration // then it does not hold the semaphore any more, whatever is heard; 0: for ever
 	fresh   bool          // until is as late as it can be
@@ -159,7 +160,7 @@ func (c *Core) call(e Call) {
 	}
 	if p.stage == releasing { // again, before the last release is known
 		c.attempt++
-		p.attempt, p.stage, g.news = c.attempt, asking, true
+		p.attempt, p.stage, p.counted, g.news = c.attempt, asking, false, true
 	}
 	p.calls = append(p.calls, e.ID)
 	c.waiters[e.ID] = waiter{g, p}

@@ -16,6 +16,20 @@ func (g *group) warnBy(p *participant) {
 	}
 }
 
+// orphan notes whose managers are all gone in the next view: they may have counted what they
+// were asked, and nobody is left of those who know.
+func (c *Core) orphan(next Viewed) {
+	gone := func(id phalanx.NodeID) bool { return !slices.Contains(next.Members, id) }
+	for k, g := range c.groups {
+		if len(c.list) == 0 || g.cfg.Semaphore.on() || !gone(c.primary(k)) || slices.ContainsFunc(c.managers(k), func(id phalanx.NodeID) bool { return !gone(id) }) {
+			continue
+		}
+		for _, p := range g.parts {
+			p.counted = p.counted || p.told
+		}
+	}
+}
+
 // newPrimaries has everything asked for again: primaries may be others.
 func (c *Core) newPrimaries() {
 	c.askTrip = 0
@@ -61,11 +75,11 @@ func (g *group) asks(all bool, now time.Duration, turn uint64, room int) (m Reac
 		last = p.turn
 		was := len(m.Requests)
 		if p.left != 0 {
-			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.left, Release: true})
+			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.left, Release: true, Waits: p.counted})
 		}
 		if p.stage == asking || p.stage == waits && all || p.stage == holds && (all || !g.answered || !p.fresh) {
 			p.told = true
-			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits, Ago: now - p.came})
+			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits || p.counted, Ago: now - p.came})
 		}
 		for i := range m.Requests[was:] {
 			room -= m.Requests[was+i].Weight()

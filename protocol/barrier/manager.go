@@ -84,6 +84,7 @@ func (c *Core) install() {
 	}
 	found, early := c.found, c.early
 	c.found, c.early, c.earlyBy = nil, nil, 0
+	c.doubt(found)
 	for _, holders := range []bool{true, false} { // nobody is let in before all who are in are known
 		for _, g := range found {
 			for _, m := range g.reached {

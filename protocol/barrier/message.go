@@ -28,7 +28,7 @@ type (
 		Attempt uint64
 		Release bool          // it leaves
 		Holds   bool          // it was told to hold the semaphore
-		Waits   bool          // it was told that it is registered
+		Waits   bool          // it was told that it is registered, or managers that are gone may have counted it
 		Ago     time.Duration // since it came to its node
 	}
 

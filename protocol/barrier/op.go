@@ -18,6 +18,7 @@ const (
 	OpUnwatch               // Node: they are no more
 	OpVerdict               // Ask, Yes, N: what a callback has said
 	OpGone                  // Node: it is no member any more
+	OpDoubt                 // those that managed it before have died with all that they knew
 	OpClose                 // nobody waits, and its entries are forgotten
 	opKinds
 )
@@ -48,11 +49,12 @@ const (
 	Released                  // it does not hold the semaphore any more, and does not wait for it
 	TimedOut                  // the semaphore was taken from it
 	Mismatch                  // the barrier is another one; Field says in what
+	Doubtful                  // all managers of the barrier have died, and whether it had fired is not known
 	verdicts
 )
 
 func (v Verdict) String() string {
-	return [...]string{"registered", "fire", "late fire", "catch up", "released", "timed out", "mismatch"}[v]
+	return [...]string{"registered", "fire", "late fire", "catch up", "released", "timed out", "mismatch", "unknown"}[v]
 }
 
 // Cause is why a barrier has fired.

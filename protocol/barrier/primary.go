@@ -39,7 +39,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		c.tooLate(from, m)
 		return
 	default:
-		r = c.create(m)
+		if r = c.create(m); m.doubtful() {
+			r.pending = append(r.pending, Op{Kind: OpDoubt})
+		}
 	}
 	field, same := r.b.cfg.Equal(m.Config)
 	if !same && !asks && r.b.deserted() && r.flight == nil && len(r.pending) == 0 {
@@ -93,6 +95,24 @@ func (c *Core) tooLate(from phalanx.NodeID, m Reached) {
 	c.send(from, a)
 }
 
+// doubtful reports whether managers that are gone may have counted one of those who ask, so
+// that nobody knows whether a barrier of which there is no replica has fired.
+func (m *Reached) doubtful() bool {
+	return !m.Config.Semaphore.on() && slices.ContainsFunc(m.Requests, func(q Request) bool { return q.Waits })
+}
+
+// doubt makes the barriers of which all that managed them have died.
+func (c *Core) doubt(found []finding) {
+	for _, g := range found {
+		for _, m := range g.reached {
+			if c.replicas[m.Key] == nil && m.doubtful() {
+				r := c.create(m)
+				r.pending = append(r.pending, Op{Kind: OpDoubt})
+			}
+		}
+	}
+}
+
 // takeReached is reached for what was gathered: who holds a semaphore, and who waits
 // for a barrier of which nobody else knows any more.
 func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
@@ -104,7 +124,7 @@ func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 		return
 	}
 	for _, q := range m.Requests {
-		if _, known := r.b.index[q.Entry]; holders && q.Holds || !holders && q.Waits && !known {
+		if _, known := r.b.index[q.Entry]; holders && q.Holds || !holders && q.Waits && !q.Release && !known {
 			r.pending = append(r.pending, r.entering(c.now, from, q))
 		}
 	}

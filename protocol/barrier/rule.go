@@ -9,6 +9,10 @@ import (
 
 // enter takes an entry of a barrier that fires once.
 func (b *Barrier) enter(op Op) {
+	if b.Doubt {
+		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: Doubtful})
+		return
+	}
 	i, known := b.index[op.Entry]
 	again := known && b.Entrances[i].Phase == Withdrawn
 	if again {
@@ -40,6 +44,10 @@ func (b *Barrier) enter(op Op) {
 // withdraw takes an entry back whose caller at a node does not wait any more. It counts no
 // more if nobody else waits with it, and goes on counting once the barrier has fired.
 func (b *Barrier) withdraw(op Op) {
+	if b.Doubt {
+		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: Doubtful})
+		return
+	}
 	i, known := b.index[op.Entry]
 	if known && b.Entrances[i].Phase != Withdrawn && (b.Entrances[i].Phase != Waiting || b.Cause != NotFired) {
 		e := &b.Entrances[i]
@@ -84,12 +92,14 @@ func (b *Barrier) uncount(unit string) {
 }
 
 // empty reports whether nobody has entered a barrier, or all have withdrawn.
-func (b *Barrier) empty() bool { return b.Cause == NotFired && !b.Begun && !b.cfg.Semaphore.on() }
+func (b *Barrier) empty() bool {
+	return b.Cause == NotFired && !b.Doubt && !b.Begun && !b.cfg.Semaphore.on()
+}
 
 // deserted reports whether nobody waits in a barrier that has not fired: all have withdrawn,
 // or their nodes are gone.
 func (b *Barrier) deserted() bool {
-	return b.Cause == NotFired && !b.cfg.Semaphore.on() && len(b.State.members()) == 0
+	return b.Cause == NotFired && !b.Doubt && !b.cfg.Semaphore.on() && len(b.State.members()) == 0
 }
 
 // count counts an entry's unit, unless another entry of it came before.

@@ -21,7 +21,7 @@ func TestPlantedMistakes(t *testing.T) {
 	}
 	for m := None + 1; m < mistakes; m++ {
 		found := false
-		for seed := uint64(0); seed < 1500 && !found; seed++ {
+		for seed := uint64(0); seed < 2500 && !found; seed++ {
 			found = Run(Config{Seed: seed, Mistake: m}) != nil
 		}
 		if !found {

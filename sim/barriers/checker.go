@@ -18,13 +18,16 @@ type checker struct {
 	out      map[barrier.Key]map[string]bool // units that were told to have withdrawn, and have not entered again
 	fired    map[barrier.Key]int
 	verdicts map[barrier.Key]map[barrier.Entry]barrier.Verdict
+	counted  map[barrier.Key]map[barrier.Entry]bool  // that a primary has said to have entered
+	through  map[barrier.Key]map[barrier.Entry]bool  // of them, those with which it has fired
 	holding  map[barrier.Key]map[barrier.Entry]*call // who was told to hold a semaphore, and may still
 	configs  map[barrier.Key]barrier.Config
 	last     map[barrier.Key]barrier.Done // of a semaphore of one: how its last holder was answered
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, out: map[barrier.Key]map[string]bool{}, fired: map[barrier.Key]int{},
+	return &checker{w: w, counted: map[barrier.Key]map[barrier.Entry]bool{}, through: map[barrier.Key]map[barrier.Entry]bool{},
+		units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, out: map[barrier.Key]map[string]bool{}, fired: map[barrier.Key]int{},
 		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}, last: map[barrier.Key]barrier.Done{}}
 }
 
@@ -33,6 +36,7 @@ func (c *checker) entered(a *call) {
 	if c.units[a.key] == nil {
 		c.units[a.key], c.doubtful[a.key], c.first[a.key] = map[string]bool{}, map[string]bool{}, c.w.Now
 		c.out[a.key] = map[string]bool{}
+		c.counted[a.key], c.through[a.key] = map[barrier.Entry]bool{}, map[barrier.Entry]bool{}
 		c.verdicts[a.key], c.holding[a.key] = map[barrier.Entry]barrier.Verdict{}, map[barrier.Entry]*call{}
 	}
 	c.units[a.key][a.entry.Unit()] = true
@@ -46,10 +50,20 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 	case barrier.Publish:
 		h, cfg := o.Happened, c.configs[o.Key]
 		switch h.What {
+		case barrier.Entered:
+			if c.through[o.Key][h.Entry] && cfg.Semaphore.Count == 0 {
+				c.w.Failf("(2) %s counts again in %s, which has fired with it", h.Entry, o.Key)
+			}
+			c.counted[o.Key][h.Entry] = true
 		case barrier.HasFired:
 			c.w.Tracef("%s fires %s: %+v", n.ID, o.Key, h)
-			if c.fired[o.Key]++; c.fired[o.Key] > 1 {
+			if c.fired[o.Key]++; c.fired[o.Key] > 1 && !c.w.work.cruel {
 				c.w.Failf("(1) %s fires twice", o.Key)
+			}
+			for e := range c.counted[o.Key] {
+				if !c.out[o.Key][e.Unit()] {
+					c.through[o.Key][e] = true
+				}
 			}
 			if there, out := len(c.units[o.Key]), len(c.out[o.Key]); h.N > there-out {
 				c.w.Failf("(1) %s fires with %d, and %d have entered, of whom %d have withdrawn", o.Key, h.N, there, out)
@@ -96,6 +110,12 @@ func (c *checker) ended(a *call, d barrier.Done) {
 		c.w.Failf("(2) %s of %s is answered %s after %s", a.entry, a.key, d.Verdict, old)
 	}
 	c.verdicts[a.key][a.entry] = d.Verdict
+	if d.Verdict == barrier.Doubtful {
+		if !c.w.work.cruel {
+			c.w.Failf("(4) %s of %s is told that nobody knows whether it has fired", a.entry, a.key)
+		}
+		return
+	}
 	if c.fired[a.key] == 0 {
 		c.w.Failf("(1) %s of %s is answered %s, and it has not fired", a.entry, a.key, d.Verdict)
 	}

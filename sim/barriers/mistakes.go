@@ -13,6 +13,7 @@ const (
 	ForgetsHolders         // a node does not say who holds semaphores there
 	ActsAlone              // a primary does not wait for its backups, which know nothing
 	HalvesState            // a new backup takes the first piece of a state for all of it
+	ForgetsWaiting         // a node does not say that managers which are gone may have counted who waits there
 	mistakes
 )
 
@@ -25,6 +26,11 @@ func (m Mistake) bend(msg barrier.Message) barrier.Message {
 		}
 		if m == ForgetsHolders {
 			x.Reached = nil
+		}
+		if m == ForgetsWaiting {
+			for _, r := range x.Reached {
+				forgetWaiting(r.Requests)
+			}
 		}
 		return x
 	case barrier.Replicate:
@@ -46,7 +52,16 @@ func (m Mistake) bend(msg barrier.Message) barrier.Message {
 				x.Requests[i].Holds = false
 			}
 		}
+		if m == ForgetsWaiting {
+			forgetWaiting(x.Requests)
+		}
 		return x
 	}
 	return msg
+}
+
+func forgetWaiting(all []barrier.Request) {
+	for i := range all {
+		all[i].Waits = false
+	}
 }
