@@ -107,8 +107,9 @@ func (e *Election) Lead(ctx context.Context, name string, f func(ctx context.Con
 	defer cancel(nil)
 	defer context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })()
 	defer func() { // also if f panics
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignWithin)
-		defer cancel()
+		cancel(context.Canceled) // before another one can lead
+		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), resignWithin)
+		defer done()
 		if resigned := l.Resign(ctx); err == nil {
 			err = resigned
 		}

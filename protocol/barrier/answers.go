@@ -27,6 +27,9 @@ func (c *Core) answered(m Answers) {
 		return
 	}
 	if !m.More {
+		if g.awaits {
+			c.askTrip.took(min(c.now-g.asked, c.cfg.Poll))
+		}
 		c.heardOf(g)
 	}
 	g.term, g.batch, g.answered, g.heard, g.last = m.Term, m.Batch, true, c.now, m.Standing

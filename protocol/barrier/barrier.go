@@ -79,8 +79,6 @@ func (b *Barrier) Apply(op Op) []Effect {
 		b.verdict(op)
 	case OpGone:
 		b.gone(op.Node)
-	case OpDoubt:
-		b.Doubt = !b.cfg.Semaphore.on()
 	case OpClose:
 		b.close()
 	}

@@ -46,7 +46,7 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 	}
 	switch {
 	case !m.Need:
-		c.batchTrip.took(c.now - r.flew)
+		c.batchTrip.took(min(c.now-r.flew, c.cfg.Poll))
 		r.has[from] = true
 		delete(r.lacks, from)
 		c.wake(r)

@@ -52,7 +52,8 @@ type group struct {
 	asked    time.Duration // when it was sent first
 	tries    int           // since the last answer
 	heard    time.Duration
-	answered bool // the present primary has
+	answered bool             // the present primary has
+	knew     []phalanx.NodeID // who managed it when a primary answered last, and has not died
 	term     uint64
 	batch    uint64
 	last     Standing

@@ -21,7 +21,13 @@ func (g *group) warnBy(p *participant) {
 func (c *Core) orphan(next Viewed) {
 	gone := func(id phalanx.NodeID) bool { return !slices.Contains(next.Members, id) }
 	for k, g := range c.groups {
-		if len(c.list) == 0 || g.cfg.Semaphore.on() || !gone(c.primary(k)) || slices.ContainsFunc(c.managers(k), func(id phalanx.NodeID) bool { return !gone(id) }) {
+		if len(c.list) == 0 || g.cfg.Semaphore.on() {
+			continue
+		}
+		if g.answered || len(g.knew) == 0 { // else the managers of now may have learned nothing yet
+			g.knew = slices.Clone(c.managers(k))
+		}
+		if g.knew = slices.DeleteFunc(g.knew, gone); len(g.knew) > 0 {
 			continue
 		}
 		for _, p := range g.parts {
@@ -185,9 +191,6 @@ func (c *Core) ask(g *group) {
 
 // heardOf takes note that what was asked of g is answered, or not awaited any more.
 func (c *Core) heardOf(g *group) {
-	if g.awaits {
-		c.askTrip.took(c.now - g.asked)
-	}
 	g.tries, g.awaits = 0, false
 	c.yield(g)
 }

@@ -2,7 +2,9 @@ package barrier_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
@@ -87,5 +89,45 @@ func TestABatchIsOneChange(t *testing.T) {
 	}
 	if len(to) != 2 || to[c.managers()[1]] != 1 {
 		t.Errorf("backups were sent %v", to)
+	}
+}
+
+// soon as before.
+func TestOneThatHangsDoesNotSlowRepeats(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.bystander()
+	sem := barrier.Config{Semaphore: barrier.Semaphore{Count: 1, Timeout: 5 * time.Second}}
+	id := c.enter(on, sem, "h")
+	c.settle()
+	c.want(id, barrier.Fire)
+	primary := c.managers()[0]
+	var k barrier.Key
+	for i := 0; ; i++ {
+		k = barrier.Key{Name: fmt.Sprint("other/", i)}
+		if m := barrier.ManagersOf(c.view, k.Name); !slices.Contains(m, primary) && !slices.Contains(m, on) {
+			break
+		}
+	}
+	before := c.call(on, barrier.Call{Kind: barrier.CallEnter, Key: k, Config: barrier.Config{Max: 1}, Entry: barrier.Entry{Host: "x"}})
+	c.settle()
+	c.want(before, barrier.Fire)
+	k.Generation = 1
+	c.lose = func(from, to phalanx.NodeID, _ barrier.Message) bool { return to == primary }
+	c.pass(10 * time.Second) // the holder polls, and then its time is over
+	lost := false
+	c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool {
+		if r, ok := m.(barrier.Reached); ok && r.Key == k && !lost {
+			lost = true
+			return true
+		}
+		return to == primary
+	}
+	other := c.call(on, barrier.Call{Kind: barrier.CallEnter, Key: k, Config: barrier.Config{Max: 1}, Entry: barrier.Entry{Host: "x"}})
+	began := c.now
+	for c.done[other].ID == 0 && c.now-began < 3*time.Second {
+		c.pass(ms)
+	}
+	if d := c.now - began; d > 100*ms {
+		t.Errorf("a lost question is repeated after %v", d)
 	}
 }

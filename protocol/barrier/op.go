@@ -18,7 +18,6 @@ const (
 	OpUnwatch               // Node: they are no more
 	OpVerdict               // Ask, Yes, N: what a callback has said
 	OpGone                  // Node: it is no member any more
-	OpDoubt                 // those that managed it before have died with all that they knew
 	OpClose                 // nobody waits, and its entries are forgotten
 	opKinds
 )

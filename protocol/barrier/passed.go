@@ -62,7 +62,7 @@ func (c *Core) passed(m Passed) {
 	if q == nil || m.Term < c.fence || m.After != q.after {
 		return
 	}
-	if m.Anew {
+	if m.Anew || q.hosts == nil {
 		q.hosts = map[string][]string{}
 	}
 	for h, labels := range m.Hosts {
@@ -74,7 +74,10 @@ func (c *Core) passed(m Passed) {
 		return
 	}
 	c.endQuery(m.ID)
-	d := Done{ID: m.ID, Term: m.Term, Hosts: q.hosts, Last: m.Standing}
+	d := Done{ID: m.ID, Term: m.Term, Last: m.Standing}
+	if !q.brief {
+		d.Hosts = q.hosts
+	}
 	if !m.Known {
 		d.Outcome = Unknown
 	}

@@ -40,7 +40,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		return
 	default:
 		if r = c.create(m); m.doubtful() {
-			r.pending = append(r.pending, Op{Kind: OpDoubt})
+			r.b.Doubt = true // from the start: a later primary may find it before it has made a change
 		}
 	}
 	field, same := r.b.cfg.Equal(m.Config)
@@ -106,8 +106,7 @@ func (c *Core) doubt(found []finding) {
 	for _, g := range found {
 		for _, m := range g.reached {
 			if c.replicas[m.Key] == nil && m.doubtful() {
-				r := c.create(m)
-				r.pending = append(r.pending, Op{Kind: OpDoubt})
+				c.create(m).b.Doubt = true
 			}
 		}
 	}

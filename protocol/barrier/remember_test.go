@@ -146,3 +146,52 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 		t.Errorf("%s still has %d replicas", old[2], gathered)
 	}
 }
+
+// 10,000 come late to a barrier that is over and whose entries were forgotten: nothing of them stays.
+func TestLateEntriesOfAClosedBarrier(t *testing.T) {
+	c := newCluster(t, 4)
+	for i, id := range c.view.Members {
+		c.cores[id] = barrier.NewCore(barrier.CoreConfig{Remember: 10, Attempts: uint64(i) << 20})
+		c.learn(id)
+		c.step(id, barrier.Leased{Until: 2 * time.Hour})
+	}
+	on := c.bystander()
+	for i := range 20 {
+		c.enter(on, barrier.Config{Max: 20}, fmt.Sprint("e", i))
+	}
+	c.settle()
+	c.jump(11 * time.Second)
+	c.jump(time.Second)
+	for i := range 10_000 {
+		id := c.enter(on, barrier.Config{Max: 20}, fmt.Sprint("late", i))
+		c.settle()
+		c.want(id, barrier.LateFire)
+	}
+	c.jump(11 * time.Second)
+	c.jump(time.Second)
+	weight := 0
+	c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool {
+		if g, ok := m.(barrier.Gathered); ok {
+			for _, h := range g.Replicas {
+				weight = max(weight, h.Total)
+			}
+		}
+		return false
+	}
+	c.fail(c.managers()[0])
+	if weight > 100 {
+		t.Errorf("a closed barrier has %d entries", weight)
+	}
+}
+
+// An answer of a build that knows no parts is taken, and stops nobody.
+func TestAnAnswerWithoutParts(t *testing.T) {
+	c := newCluster(t, 3)
+	on := c.bystander()
+	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.WhoPassed](m) }
+	id := c.call(on, barrier.Call{Kind: barrier.CallHosts, Key: key})
+	c.step(on, barrier.Heard{From: c.managers()[0], Message: barrier.Passed{Key: key, ID: id, Term: 1, Known: true, Hosts: map[string][]string{"a": {"x"}}}})
+	if d := c.done[id]; len(d.Hosts) != 1 {
+		t.Errorf("%+v", d)
+	}
+}

@@ -132,8 +132,8 @@ func (s *shelf) lie(r *replica, now time.Duration) {
 	delete(s.active, r.key)
 	s.replicasDue.Cancel(r.key)
 	if r.b.Closed {
-		r.rests, r.closed = 1, true
-		s.closers++
+		r.rests, r.closed = max(1, len(r.b.Entrances)), true
+		s.closers += r.rests
 		s.closed = append(s.closed, rest{r.key, now})
 		return
 	}

@@ -13,6 +13,15 @@ func (b *Barrier) enter(op Op) {
 		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: Doubtful})
 		return
 	}
+	if b.Closed && !b.cfg.Throttle.on() { // nobody remembers who comes now
+		v := LateFire
+		if b.cfg.Late == CatchUp {
+			v = Behind
+		}
+		b.happened(Happened{What: CameLate, Entry: op.Entry})
+		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: v})
+		return
+	}
 	i, known := b.index[op.Entry]
 	again := known && b.Entrances[i].Phase == Withdrawn
 	if again {
