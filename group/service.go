@@ -67,10 +67,8 @@ func (s *service) Receive(c actor.Context) {
 	case cluster.Viewed:
 		s.self = m.Self
 		s.step(c, viewed(m.Self, m.View))
-		for _, here := range s.open.groups { // a node may go whose member had left before
-			for _, g := range here {
-				g.viewed()
-			}
+		for _, g := range s.open.groups { // a node may go whose member had left before
+			g.viewed()
 		}
 	case *messages.GroupLetter:
 		from, to, letter, err := messages.GroupFromProto(m)
