@@ -48,7 +48,9 @@ func validReason(reason string) error {
 }
 
 // Close has this member leave the group: the others are told, and count it as failed.
-// What it has under way in the group fails with phalanx.ErrClosed.
+// What it has under way in the group fails with phalanx.ErrClosed. A Reduce, AllReduce or Gather
+// of all sources that others have not finished ends with phalanx.ErrFailed, also if this member
+// has its result: members pass a barrier before they leave.
 func (g *Group) Close() error {
 	g.leave(phalanx.ErrClosed, errClosed)
 	g.node.System().Root.Send(g.pid, &closing{g})

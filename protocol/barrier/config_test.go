@@ -2,6 +2,7 @@ package barrier_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -97,5 +98,24 @@ func TestConfigsDiffer(t *testing.T) {
 		if field, same := base.Equal(other); same || field != want {
 			t.Errorf("%s: %q, %v", want, field, same)
 		}
+	}
+}
+
+// TestExpectIsBounded checks that names which do not go in one message are refused when the
+// barrier is opened, and that the error says how many bytes may be there.
+func TestExpectIsBounded(t *testing.T) {
+	named := func(n, length int) barrier.Config {
+		c := barrier.Config{Max: n}
+		for i := range n {
+			c.Expect = append(c.Expect, fmt.Sprintf("%0*d", length, i))
+		}
+		return c
+	}
+	var bad *barrier.FieldError
+	if err := named(40_000, 250).Validate(); !errors.As(err, &bad) || bad.Field != "Expect" || !strings.Contains(err.Error(), fmt.Sprint(barrier.MaxExpect)) {
+		t.Errorf("40,000 names of 250 bytes: %v", err)
+	}
+	if err := named(4_000, 250).Validate(); err != nil {
+		t.Errorf("4,000 names of 250 bytes: %v", err)
 	}
 }
