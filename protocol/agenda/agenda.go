@@ -49,6 +49,18 @@ func (a *Agenda[K]) Cancel(k K) {
 	if i := a.items[k]; i != nil {
 		heap.Remove(&a.queue, i.index)
 		delete(a.items, k)
+		a.shrink()
+	}
+}
+
+// maxIdle is how much room an agenda without appointments keeps.
+const maxIdle = 256
+
+// shrink returns the room of an agenda that has had many appointments and has none: maps keep
+// theirs.
+func (a *Agenda[K]) shrink() {
+	if len(a.queue) == 0 && cap(a.queue) > maxIdle {
+		a.queue, a.items = nil, nil
 	}
 }
 
@@ -67,6 +79,7 @@ func (a *Agenda[K]) Take(now time.Duration) (k K, ok bool) {
 	}
 	i := heap.Pop(&a.queue).(*item[K])
 	delete(a.items, i.key)
+	a.shrink()
 	return i.key, true
 }
 
