@@ -168,7 +168,7 @@ func TestDirectoryRefusesWhatItGets(t *testing.T) {
 		{"final.digest", full(&Directory_Final{&Final{Digest: make([]byte, 17)}})},
 		{"list.after", full(&Directory_List{&List{After: long}})},
 		{"list.limit", full(&Directory_List{&List{Limit: -1}})},
-		{"reply.kind", full(&Directory_Reply{&Reply{Kind: 21}})},
+		{"reply.kind", full(&Directory_Reply{&Reply{Kind: Kind(phalanx.ErrUnknown) + 1}})},
 		{"reply.state", full(&Directory_Reply{&Reply{State: 5}})},
 		{"reply.meta", full(&Directory_Reply{&Reply{Meta: &Meta{Dtype: 13}}})},
 		{"reply.digest", full(&Directory_Reply{&Reply{Digest: []byte{1}}})},

@@ -141,7 +141,7 @@ func TestReduceRefusesWhatItGets(t *testing.T) {
 		{"report.body", report(nil)},
 		{"acked.place", report(&PlaceReport_Acked{&PlaceAcked{Place: far}})},
 		{"refused.place", report(&PlaceReport_Refused{&PlaceRefused{Place: far}})},
-		{"refused.kind", report(&PlaceReport_Refused{&PlaceRefused{Kind: 21}})},
+		{"refused.kind", report(&PlaceReport_Refused{&PlaceRefused{Kind: Kind(phalanx.ErrUnknown) + 1}})},
 		{"stopped.place", report(&PlaceReport_Stopped{&PlaceStopped{Place: far}})},
 		{"delivered.parent", report(&PlaceReport_Delivered{&PlaceDelivered{Parent: far}})},
 		{"delivered.child", report(&PlaceReport_Delivered{&PlaceDelivered{Child: far}})},
