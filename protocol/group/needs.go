@@ -25,7 +25,7 @@ func (n Needs) Lost(size, failed, acknowledged int) bool {
 	if n.Parts <= 0 || failed <= acknowledged {
 		return false
 	}
-	left := size - failed
+	size, left := size-acknowledged, size-failed // the lists of those that are left are theirs
 	switch {
 	case n.Of == 0:
 		return n.Parts > left
