@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -87,7 +86,8 @@ func (b *Barrier) Enter(ctx context.Context, e barrier.Entry) (barrier.Passage, 
 	return in(ctx, b.g, "enter", b.needs, func(ctx context.Context) (barrier.Passage, error) { return b.enter(ctx, e) }, nil)
 }
 
-// enter enters, and does not wait for the withdrawal where the group has ended.
+// enter enters. It does not wait for the withdrawal where the group has ended; where members
+// have failed it does, since the barrier may have fired before.
 func (b *Barrier) enter(ctx context.Context, as barrier.Entry) (barrier.Passage, error) {
 	type ending struct {
 		barrier.Passage
@@ -100,8 +100,7 @@ func (b *Barrier) enter(ctx context.Context, as barrier.Entry) (barrier.Passage,
 		return e.Passage, e.err
 	case <-ctx.Done():
 	}
-	var group *phalanx.Error
-	if errors.As(context.Cause(ctx), &group) {
+	if b.g.ctx.Err() != nil {
 		return barrier.Passage{}, ctx.Err()
 	}
 	e := <-ended
