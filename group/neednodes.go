@@ -53,6 +53,15 @@ func (n *nodesNeed) look() {
 	}
 }
 
+// viewed ends calls that need nodes which are no members any more.
+func (g *Group) viewed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for n := range g.nodesNeeds {
+		n.look()
+	}
+}
+
 // missing returns why the call has ended before its time, or nil.
 func (n *nodesNeed) missing() error {
 	n.g.mu.Lock()

@@ -152,6 +152,31 @@ func TestPrefetchWithoutAMember(t *testing.T) {
 	is(t, g.Prefetch(soon, "x", dies.ID()), phalanx.ErrInvalid) // it is no member of the cluster
 }
 
+// A Prefetch ends with ErrFailed when a node goes whose member had left the group before.
+func TestPrefetchOfANodeThatGoesAfterItsMember(t *testing.T) {
+	nodes := start(t, 2)
+	ctx := within(t)
+	dies, err := cluster.Join(ctx, config("dies", nodes[0].ControlAddr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all are there", func() bool { return len(nodes[0].View().Members) == 3 })
+	groups := form(t, "g", append(slices.Clone(nodes), dies))
+	if err := groups[2].Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is known", func() bool { return slices.Equal(groups[0].Failed(), []int{2}) })
+	ended := make(chan error, 1)
+	go func() { ended <- groups[0].Prefetch(ctx, "never") }()
+	select {
+	case err := <-ended:
+		t.Fatalf("its node is there: %v", err)
+	case <-time.After(100 * ms):
+	}
+	dies.Close()
+	is(t, <-ended, phalanx.ErrFailed)
+}
+
 // An actor has nodes fetch an object in its group, until that is revoked.
 func TestPrefetchByAnActor(t *testing.T) {
 	nodes := start(t, 2)

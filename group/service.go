@@ -103,6 +103,11 @@ func (s *service) Receive(c actor.Context) {
 	case cluster.Viewed:
 		s.self = m.Self
 		s.step(c, viewed(m.Self, m.View))
+		for _, here := range s.open.groups { // a node may go whose member had left before
+			for _, g := range here {
+				g.viewed()
+			}
+		}
 	case *messages.GroupLetter:
 		from, to, letter, err := messages.GroupFromProto(m)
 		if err == nil && to == s.self {
