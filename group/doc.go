@@ -23,9 +23,6 @@
 // when it is revoked, or by its deadline.
 //
 // A member runs what it does beside its calls by Go and Wait, as with an errgroup: the
-// functions end with the group, or when one of them fails.
-//
-// A member runs what it does beside its calls by Go and Wait, as with an errgroup: the
 // functions end with the group, or when one of them fails. Stat, List, Watch and Prefetch
 // are those of the node; Prefetch needs the nodes of the members that it is for.
 //
