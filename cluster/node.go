@@ -59,8 +59,9 @@ type Node struct {
 	services []*actor.PID // in the order of the configuration's
 
 	mu         sync.Mutex
-	apps       []*actor.PID // actors of the application, to be stopped on Leave; some may have ended
-	appRoom    int          // of apps, before those that have ended are taken out
+	held       map[string]int64 // bytes that each service holds
+	apps       []*actor.PID     // actors of the application, to be stopped on Leave; some may have ended
+	appRoom    int              // of apps, before those that have ended are taken out
 	leaving    bool
 	rejoined   chan struct{} // closed, and replaced, when it is a member again
 	rejoining  sync.WaitGroup

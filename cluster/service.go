@@ -51,6 +51,37 @@ func (n *Node) stopServices() {
 	}
 }
 
+// Holds counts what a service holds against the node's memory cap: bytes in all, in place of
+// what it said before. A service cannot be refused what others have accepted for it; copies
+// are evicted for it, and Puts wait. The count of a service ends with the node.
+func (n *Node) Holds(service string, bytes int64) {
+	n.mu.Lock()
+	if n.held == nil {
+		n.held = map[string]int64{}
+	}
+	more := bytes - n.held[service]
+	n.held[service] = bytes
+	n.mu.Unlock()
+	switch {
+	case more > 0:
+		n.budget.Force(more)
+	case more < 0:
+		n.budget.Release(-more)
+	}
+	n.budget.Last(0, more)
+}
+
+// heldByServices is what all services hold, in bytes.
+func (n *Node) heldByServices() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sum := int64(0)
+	for _, bytes := range n.held {
+		sum += bytes
+	}
+	return sum
+}
+
 // features are the names of the services.
 func (n *Node) features() []string {
 	var names []string

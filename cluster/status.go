@@ -19,9 +19,10 @@ type Memory struct {
 	Peak int64
 
 	Directory int64 // of Used: records and inline bytes of the shards that this node owns or backs up
+	Services  int64 // of Used: what services hold, such as barriers and groups
 
 	Pinned   int64 // of Used: copies that are not evicted
-	Reserved int64 // of Used: what is being put, and Directory
+	Reserved int64 // of Used: what is being put, Directory and Services
 
 	Waiting      int   // requests that wait for memory
 	WaitingBytes int64 // for which they wait
@@ -63,7 +64,7 @@ func (n *Node) Status() Status {
 	v := *l.view.Load()
 	s := Status{Node: l.id, Cluster: n.cfg.Cluster, Version: Version, Uptime: time.Since(n.started), View: v.Number, Members: v.Members,
 		Voters: v.Voters, Formed: v.Form().Round(), Missing: missing(v), Fetching: l.store.Fetching(), Reduces: l.reduces.Running(), Places: l.places.Running(),
-		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Idle: l.store.Pool.Idle(), Peak: n.budget.Peak(), Directory: l.host.Memory()}}
+		Memory: Memory{Cap: n.budget.Cap(), Used: n.budget.Used(), Idle: l.store.Pool.Idle(), Peak: n.budget.Peak(), Directory: l.host.Memory(), Services: n.heldByServices()}}
 	s.Memory.Pinned, s.Memory.Reserved = n.budget.Lasting()
 	s.Memory.Waiting, s.Memory.WaitingBytes = n.budget.Waiting()
 	if why := n.unready(); why != nil {

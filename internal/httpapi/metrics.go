@@ -163,6 +163,7 @@ var measures = []measure{
 	newMeasure("fetches", "Objects that are arriving.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Fetching) }),
 	newMeasure("reduces", "Reduces that this node coordinates.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Reduces) }),
 	newMeasure("places", "Places of reduces on this node.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Places) }),
+	newMeasure("memory_services_bytes", "Used memory of services: what is known of barriers and groups.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Memory.Services) }),
 	newMeasure("shards_owned", "Directory shards that this node owns.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.ShardsOwned) }),
 	newMeasure("shards_backed_up", "Directory shards that this node backs up.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.ShardsBackedUp) }),
 	newMeasure("directory_requests_total", "Requests of this node to directory shards.", prometheus.CounterValue, func(s Status) float64 { return float64(s.Requests) }),

@@ -205,6 +205,7 @@ type (
 		Used      int64 `json:"used"`
 		Idle      int64 `json:"idle"`      // of Used: kept for reuse, given up as soon as there is need
 		Directory int64 `json:"directory"` // of Used: records and inline bytes
+		Services  int64 `json:"services"`  // of Used: what is known of barriers and groups
 		Peak      int64 `json:"peak"`
 
 		Waiting      int   `json:"waiting"` // requests that wait for memory
