@@ -234,6 +234,8 @@ func (e ending) err(op string, k core.Key) error {
 		return failure(op, k, phalanx.ErrInvalid, ErrHeld)
 	case e.done.Outcome == core.NotHeld:
 		return failure(op, k, phalanx.ErrInvalid, ErrNotHeld)
+	case e.done.Outcome == core.Forgotten:
+		return failure(op, k, phalanx.ErrNotFound, errors.New("it has fired, and who has passed it is not remembered any more (Settings.Keep)"))
 	case e.done.Outcome == core.Unknown:
 		return failure(op, k, phalanx.ErrNotFound, errors.New("nobody has entered it"))
 	}

@@ -21,7 +21,8 @@ const Name = "barriers"
 // Settings are those of all barriers of a cluster, the same on every node.
 type Settings struct {
 	Managers int           // members that manage a barrier; default 3
-	Linger   time.Duration // how long a barrier that has fired is remembered; default 10 min
+	Keep     time.Duration // how long it is known who has passed a barrier that is over, for Hosts and List; default 10 s
+	Linger   time.Duration // how long it is known that it has fired, at least, while a node is there that has entered it; default 10 min
 }
 
 // Service has a node take part in barriers: it belongs into cluster.Config.Services.
@@ -45,6 +46,7 @@ type service struct {
 	due    time.Duration // for which the timer is set; 0: it is not
 	batch  core.Batch    // what came since the core's last step
 	leaves bool          // the node is about to leave
+	held   int           // bytes that the node counts for the core
 }
 
 // Receive turns messages into events.
@@ -105,7 +107,7 @@ func (s *service) Receive(c actor.Context) {
 // start begins with a new core: what this node managed comes from the other
 // managers, and what its callers wait for is asked again.
 func (s *service) start(c actor.Context) {
-	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Linger: s.open.settings.Linger, Attempts: uint64(time.Now().UnixNano())})
+	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Keep: s.open.settings.Keep, Linger: s.open.settings.Linger, Attempts: uint64(time.Now().UnixNano())})
 	if v := s.node.View(); v.Has(s.node.ID()) {
 		s.viewed(c, cluster.Viewed{Self: s.node.ID(), View: v})
 	}
@@ -267,6 +269,16 @@ func (s *service) step(c actor.Context, e core.Event) {
 		s.batch, e = nil, append(s.batch, e)
 	}
 	s.carryOut(c, s.core.Step(s.node.Now(), e))
+	s.hold()
+}
+
+// hold has the node count what the core takes in memory, if that is not as it was.
+func (s *service) hold() {
+	m := s.core.Memory()
+	if by := max(m-s.held, s.held-m); by > max(4<<10, s.held/16) || m == 0 && by > 0 {
+		s.held = m
+		s.node.Holds(Name, int64(m))
+	}
 }
 
 // turn has the core take its step: it stands in the mailbox behind what was there when

@@ -36,7 +36,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 		l.Message = &BarrierLetter_WhoPassed{&BarrierWhoPassed{Key: fromKey(m.Key), Id: m.ID, After: fromEntry(m.After), Brief: m.Brief}}
 	case barrier.Passed:
 		p := &BarrierPassed{Key: fromKey(m.Key), Id: m.ID, Term: m.Term, Known: m.Known, Standing: fromStanding(m.Standing),
-			After: fromEntry(m.After), Last: fromEntry(m.Last), Anew: m.Anew}
+			After: fromEntry(m.After), Last: fromEntry(m.Last), Anew: m.Anew, Over: m.Over}
 		for _, h := range slices.Sorted(maps.Keys(m.Hosts)) {
 			p.Hosts = append(p.Hosts, &BarrierHost{Host: h, Labels: m.Hosts[h]})
 		}
@@ -51,7 +51,15 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 		}
 		l.Message = &BarrierLetter_Replicate{r}
 	case barrier.Confirm:
-		l.Message = &BarrierLetter_Confirm{&BarrierConfirm{Key: fromKey(m.Key), Term: m.Term, Seq: m.Seq, Need: m.Need, Have: int64(m.Have), Stamp: int64(m.Stamp)}}
+		l.Message = &BarrierLetter_Confirm{&BarrierConfirm{Key: fromKey(m.Key), Term: m.Term, Seq: m.Seq, Need: m.Need, Have: int64(m.Have), Stamp: int64(m.Stamp), Fired: fromStrings(m.Fired)}}
+	case barrier.Over:
+		o := &BarrierOver{Num: m.Num}
+		for _, c := range m.Crowds {
+			o.Crowds = append(o.Crowds, &BarrierCrowd{Nodes: fromStrings(c.Nodes), Digests: c.Digests, Places: c.Places})
+		}
+		l.Message = &BarrierLetter_Over{o}
+	case barrier.OverKnown:
+		l.Message = &BarrierLetter_OverKnown{m.Num}
 	case barrier.Gather:
 		l.Message = &BarrierLetter_Gather{&BarrierGather{Term: m.Term, Stamp: int64(m.Stamp), Part: int64(m.Part)}}
 	case barrier.Gathered:
@@ -109,7 +117,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return barrier.WhoPassed{Key: f.key(m.WhoPassed.GetKey()), ID: m.WhoPassed.GetId(), After: f.maybeEntry(m.WhoPassed.GetAfter()), Brief: m.WhoPassed.GetBrief()}
 	case *BarrierLetter_Passed:
 		p := barrier.Passed{Key: f.key(m.Passed.GetKey()), ID: m.Passed.GetId(), Term: m.Passed.GetTerm(), Known: m.Passed.GetKnown(), Standing: f.standing(m.Passed.GetStanding()),
-			After: f.maybeEntry(m.Passed.GetAfter()), Last: f.maybeEntry(m.Passed.GetLast()), Anew: m.Passed.GetAnew()}
+			After: f.maybeEntry(m.Passed.GetAfter()), Last: f.maybeEntry(m.Passed.GetLast()), Anew: m.Passed.GetAnew(), Over: m.Passed.GetOver()}
 		for _, h := range m.Passed.GetHosts() {
 			if p.Hosts == nil {
 				p.Hosts = map[string][]string{}
@@ -130,7 +138,18 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return r
 	case *BarrierLetter_Confirm:
 		return barrier.Confirm{Key: f.key(m.Confirm.GetKey()), Term: m.Confirm.GetTerm(), Seq: m.Confirm.GetSeq(), Need: m.Confirm.GetNeed(),
-			Have: f.items("confirm.have", m.Confirm.GetHave()), Stamp: time.Duration(m.Confirm.GetStamp())}
+			Have: f.items("confirm.have", m.Confirm.GetHave()), Stamp: time.Duration(m.Confirm.GetStamp()), Fired: f.nodes("confirm.fired", m.Confirm.GetFired())}
+	case *BarrierLetter_Over:
+		o := barrier.Over{Num: m.Over.GetNum()}
+		for _, c := range m.Over.GetCrowds() {
+			if len(c.GetDigests()) != len(c.GetPlaces()) {
+				f.bad("over.places", "%d places of %d barriers", len(c.GetPlaces()), len(c.GetDigests()))
+			}
+			o.Crowds = append(o.Crowds, barrier.Crowd{Nodes: f.nodes("over.nodes", c.GetNodes()), Digests: c.GetDigests(), Places: c.GetPlaces()})
+		}
+		return o
+	case *BarrierLetter_OverKnown:
+		return barrier.OverKnown{Num: m.OverKnown}
 	case *BarrierLetter_Gather:
 		return barrier.Gather{Term: m.Gather.GetTerm(), Stamp: time.Duration(m.Gather.GetStamp()), Part: f.items("gather.part", m.Gather.GetPart())}
 	case *BarrierLetter_Gathered:
@@ -338,7 +357,7 @@ func fromBarrierState(s barrier.State) *BarrierState {
 	m := &BarrierState{Now: int64(s.Now), Begun: s.Begun, Began: int64(s.Began), Units: int64(s.Units), Queue: fromEntries(s.Queue), Cause: uint32(s.Cause),
 		FiredAt: int64(s.FiredAt), Fired: int64(s.Fired), Next: int64(s.Next), Watcher: string(s.Watcher), LastAsk: s.LastAsk, AskedAt: int64(s.AskedAt), Enough: s.Enough,
 		Arrivals: int64(s.Detector.Arrivals), Arr: s.Detector.Arr, Arrvar: s.Detector.Arrvar, Open: s.Detector.Open,
-		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept), Late: int64(s.Late), Before: s.Before, Closed: s.Closed, Doubt: s.Doubt}
+		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept), Late: int64(s.Late), Doubt: s.Doubt}
 	for _, d := range s.Adaptive.Took {
 		m.Took = append(m.Took, int64(d))
 	}
@@ -356,7 +375,7 @@ func (f *fields) barrierState(m *BarrierState) barrier.State {
 		Fired: f.number("state.fired", m.GetFired()), Next: time.Duration(m.GetNext()), Watcher: f.maybeNode("state.watcher", m.GetWatcher()), LastAsk: m.GetLastAsk(),
 		AskedAt: time.Duration(m.GetAskedAt()), Enough: m.GetEnough(),
 		Detector: barrier.Detector{Arrivals: f.number("state.arrivals", m.GetArrivals()), Arr: m.GetArr(), Arrvar: m.GetArrvar(), Open: m.GetOpen()},
-		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept()), Late: time.Duration(m.GetLate()), Before: m.GetBefore(), Closed: m.GetClosed(), Doubt: m.GetDoubt()}
+		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept()), Late: time.Duration(m.GetLate()), Doubt: m.GetDoubt()}
 	for _, d := range m.GetTook() {
 		s.Adaptive.Took = append(s.Adaptive.Took, time.Duration(d))
 	}

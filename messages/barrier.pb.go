@@ -43,6 +43,8 @@ type BarrierLetter struct {
 	//	*BarrierLetter_RefusedTerm
 	//	*BarrierLetter_Forget
 	//	*BarrierLetter_Gather
+	//	*BarrierLetter_Over
+	//	*BarrierLetter_OverKnown
 	Message       isBarrierLetter_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -216,6 +218,24 @@ func (x *BarrierLetter) GetGather() *BarrierGather {
 	return nil
 }
 
+func (x *BarrierLetter) GetOver() *BarrierOver {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_Over); ok {
+			return x.Over
+		}
+	}
+	return nil
+}
+
+func (x *BarrierLetter) GetOverKnown() uint64 {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_OverKnown); ok {
+			return x.OverKnown
+		}
+	}
+	return 0
+}
+
 type isBarrierLetter_Message interface {
 	isBarrierLetter_Message()
 }
@@ -272,6 +292,14 @@ type BarrierLetter_Gather struct {
 	Gather *BarrierGather `protobuf:"bytes,16,opt,name=gather,proto3,oneof"`
 }
 
+type BarrierLetter_Over struct {
+	Over *BarrierOver `protobuf:"bytes,17,opt,name=over,proto3,oneof"`
+}
+
+type BarrierLetter_OverKnown struct {
+	OverKnown uint64 `protobuf:"varint,18,opt,name=over_known,json=overKnown,proto3,oneof"`
+}
+
 func (*BarrierLetter_Reached) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_Answers) isBarrierLetter_Message() {}
@@ -297,6 +325,10 @@ func (*BarrierLetter_RefusedTerm) isBarrierLetter_Message() {}
 func (*BarrierLetter_Forget) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_Gather) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_Over) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_OverKnown) isBarrierLetter_Message() {}
 
 type BarrierKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1470,6 +1502,7 @@ type BarrierPassed struct {
 	After         *BarrierEntry          `protobuf:"bytes,7,opt,name=after,proto3" json:"after,omitempty"`
 	Last          *BarrierEntry          `protobuf:"bytes,8,opt,name=last,proto3" json:"last,omitempty"`
 	Anew          bool                   `protobuf:"varint,9,opt,name=anew,proto3" json:"anew,omitempty"`
+	Over          bool                   `protobuf:"varint,10,opt,name=over,proto3" json:"over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1563,6 +1596,13 @@ func (x *BarrierPassed) GetLast() *BarrierEntry {
 func (x *BarrierPassed) GetAnew() bool {
 	if x != nil {
 		return x.Anew
+	}
+	return false
+}
+
+func (x *BarrierPassed) GetOver() bool {
+	if x != nil {
+		return x.Over
 	}
 	return false
 }
@@ -1843,6 +1883,7 @@ type BarrierConfirm struct {
 	Need          bool                   `protobuf:"varint,4,opt,name=need,proto3" json:"need,omitempty"`
 	Have          int64                  `protobuf:"varint,5,opt,name=have,proto3" json:"have,omitempty"`
 	Stamp         int64                  `protobuf:"varint,6,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Fired         []string               `protobuf:"bytes,7,rep,name=fired,proto3" json:"fired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1919,6 +1960,127 @@ func (x *BarrierConfirm) GetStamp() int64 {
 	return 0
 }
 
+func (x *BarrierConfirm) GetFired() []string {
+	if x != nil {
+		return x.Fired
+	}
+	return nil
+}
+
+// BarrierOver tells of barriers that have fired.
+type BarrierOver struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Num           uint64                 `protobuf:"varint,1,opt,name=num,proto3" json:"num,omitempty"`
+	Crowds        []*BarrierCrowd        `protobuf:"bytes,2,rep,name=crowds,proto3" json:"crowds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierOver) Reset() {
+	*x = BarrierOver{}
+	mi := &file_messages_barrier_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierOver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierOver) ProtoMessage() {}
+
+func (x *BarrierOver) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierOver.ProtoReflect.Descriptor instead.
+func (*BarrierOver) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *BarrierOver) GetNum() uint64 {
+	if x != nil {
+		return x.Num
+	}
+	return 0
+}
+
+func (x *BarrierOver) GetCrowds() []*BarrierCrowd {
+	if x != nil {
+		return x.Crowds
+	}
+	return nil
+}
+
+// BarrierCrowd is barriers that were entered from the same nodes.
+type BarrierCrowd struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nodes         []string               `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Digests       []uint64               `protobuf:"fixed64,2,rep,packed,name=digests,proto3" json:"digests,omitempty"`
+	Places        []uint32               `protobuf:"fixed32,3,rep,packed,name=places,proto3" json:"places,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierCrowd) Reset() {
+	*x = BarrierCrowd{}
+	mi := &file_messages_barrier_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierCrowd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierCrowd) ProtoMessage() {}
+
+func (x *BarrierCrowd) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierCrowd.ProtoReflect.Descriptor instead.
+func (*BarrierCrowd) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *BarrierCrowd) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *BarrierCrowd) GetDigests() []uint64 {
+	if x != nil {
+		return x.Digests
+	}
+	return nil
+}
+
+func (x *BarrierCrowd) GetPlaces() []uint32 {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
 type BarrierGather struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -1930,7 +2092,7 @@ type BarrierGather struct {
 
 func (x *BarrierGather) Reset() {
 	*x = BarrierGather{}
-	mi := &file_messages_barrier_proto_msgTypes[20]
+	mi := &file_messages_barrier_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2104,7 @@ func (x *BarrierGather) String() string {
 func (*BarrierGather) ProtoMessage() {}
 
 func (x *BarrierGather) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[20]
+	mi := &file_messages_barrier_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2117,7 @@ func (x *BarrierGather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierGather.ProtoReflect.Descriptor instead.
 func (*BarrierGather) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BarrierGather) GetTerm() uint64 {
@@ -1994,7 +2156,7 @@ type BarrierGathered struct {
 
 func (x *BarrierGathered) Reset() {
 	*x = BarrierGathered{}
-	mi := &file_messages_barrier_proto_msgTypes[21]
+	mi := &file_messages_barrier_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2168,7 @@ func (x *BarrierGathered) String() string {
 func (*BarrierGathered) ProtoMessage() {}
 
 func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[21]
+	mi := &file_messages_barrier_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2181,7 @@ func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierGathered.ProtoReflect.Descriptor instead.
 func (*BarrierGathered) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{21}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BarrierGathered) GetTerm() uint64 {
@@ -2088,7 +2250,7 @@ type BarrierHeld struct {
 
 func (x *BarrierHeld) Reset() {
 	*x = BarrierHeld{}
-	mi := &file_messages_barrier_proto_msgTypes[22]
+	mi := &file_messages_barrier_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2262,7 @@ func (x *BarrierHeld) String() string {
 func (*BarrierHeld) ProtoMessage() {}
 
 func (x *BarrierHeld) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[22]
+	mi := &file_messages_barrier_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2275,7 @@ func (x *BarrierHeld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierHeld.ProtoReflect.Descriptor instead.
 func (*BarrierHeld) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{22}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BarrierHeld) GetKey() *BarrierKey {
@@ -2189,7 +2351,7 @@ type BarrierForget struct {
 
 func (x *BarrierForget) Reset() {
 	*x = BarrierForget{}
-	mi := &file_messages_barrier_proto_msgTypes[23]
+	mi := &file_messages_barrier_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2363,7 @@ func (x *BarrierForget) String() string {
 func (*BarrierForget) ProtoMessage() {}
 
 func (x *BarrierForget) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[23]
+	mi := &file_messages_barrier_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2376,7 @@ func (x *BarrierForget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierForget.ProtoReflect.Descriptor instead.
 func (*BarrierForget) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{23}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BarrierForget) GetKey() *BarrierKey {
@@ -2258,8 +2420,6 @@ type BarrierState struct {
 	Holders       []*BarrierEntry        `protobuf:"bytes,23,rep,name=holders,proto3" json:"holders,omitempty"`
 	Swept         int64                  `protobuf:"varint,24,opt,name=swept,proto3" json:"swept,omitempty"`
 	Late          int64                  `protobuf:"varint,25,opt,name=late,proto3" json:"late,omitempty"`
-	Before        uint64                 `protobuf:"varint,26,opt,name=before,proto3" json:"before,omitempty"`
-	Closed        bool                   `protobuf:"varint,27,opt,name=closed,proto3" json:"closed,omitempty"`
 	Doubt         bool                   `protobuf:"varint,28,opt,name=doubt,proto3" json:"doubt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2267,7 +2427,7 @@ type BarrierState struct {
 
 func (x *BarrierState) Reset() {
 	*x = BarrierState{}
-	mi := &file_messages_barrier_proto_msgTypes[24]
+	mi := &file_messages_barrier_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2279,7 +2439,7 @@ func (x *BarrierState) String() string {
 func (*BarrierState) ProtoMessage() {}
 
 func (x *BarrierState) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[24]
+	mi := &file_messages_barrier_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2292,7 +2452,7 @@ func (x *BarrierState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierState.ProtoReflect.Descriptor instead.
 func (*BarrierState) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{24}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BarrierState) GetNow() int64 {
@@ -2470,20 +2630,6 @@ func (x *BarrierState) GetLate() int64 {
 	return 0
 }
 
-func (x *BarrierState) GetBefore() uint64 {
-	if x != nil {
-		return x.Before
-	}
-	return 0
-}
-
-func (x *BarrierState) GetClosed() bool {
-	if x != nil {
-		return x.Closed
-	}
-	return false
-}
-
 func (x *BarrierState) GetDoubt() bool {
 	if x != nil {
 		return x.Doubt
@@ -2507,7 +2653,7 @@ type BarrierEntrance struct {
 
 func (x *BarrierEntrance) Reset() {
 	*x = BarrierEntrance{}
-	mi := &file_messages_barrier_proto_msgTypes[25]
+	mi := &file_messages_barrier_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2665,7 @@ func (x *BarrierEntrance) String() string {
 func (*BarrierEntrance) ProtoMessage() {}
 
 func (x *BarrierEntrance) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[25]
+	mi := &file_messages_barrier_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2678,7 @@ func (x *BarrierEntrance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierEntrance.ProtoReflect.Descriptor instead.
 func (*BarrierEntrance) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{25}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BarrierEntrance) GetEntry() *BarrierEntry {
@@ -2601,7 +2747,7 @@ type BarrierAsking struct {
 
 func (x *BarrierAsking) Reset() {
 	*x = BarrierAsking{}
-	mi := &file_messages_barrier_proto_msgTypes[26]
+	mi := &file_messages_barrier_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2759,7 @@ func (x *BarrierAsking) String() string {
 func (*BarrierAsking) ProtoMessage() {}
 
 func (x *BarrierAsking) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[26]
+	mi := &file_messages_barrier_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2772,7 @@ func (x *BarrierAsking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierAsking.ProtoReflect.Descriptor instead.
 func (*BarrierAsking) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{26}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BarrierAsking) GetAsked() *BarrierAsked {
@@ -2652,7 +2798,7 @@ type BarrierLook struct {
 
 func (x *BarrierLook) Reset() {
 	*x = BarrierLook{}
-	mi := &file_messages_barrier_proto_msgTypes[27]
+	mi := &file_messages_barrier_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2810,7 @@ func (x *BarrierLook) String() string {
 func (*BarrierLook) ProtoMessage() {}
 
 func (x *BarrierLook) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[27]
+	mi := &file_messages_barrier_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2823,7 @@ func (x *BarrierLook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierLook.ProtoReflect.Descriptor instead.
 func (*BarrierLook) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{27}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{29}
 }
 
 type BarrierLooked struct {
@@ -2690,7 +2836,7 @@ type BarrierLooked struct {
 
 func (x *BarrierLooked) Reset() {
 	*x = BarrierLooked{}
-	mi := &file_messages_barrier_proto_msgTypes[28]
+	mi := &file_messages_barrier_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2848,7 @@ func (x *BarrierLooked) String() string {
 func (*BarrierLooked) ProtoMessage() {}
 
 func (x *BarrierLooked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[28]
+	mi := &file_messages_barrier_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2861,7 @@ func (x *BarrierLooked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierLooked.ProtoReflect.Descriptor instead.
 func (*BarrierLooked) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{28}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BarrierLooked) GetSeen() []*BarrierSeen {
@@ -2751,7 +2897,7 @@ type BarrierSeen struct {
 
 func (x *BarrierSeen) Reset() {
 	*x = BarrierSeen{}
-	mi := &file_messages_barrier_proto_msgTypes[29]
+	mi := &file_messages_barrier_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2763,7 +2909,7 @@ func (x *BarrierSeen) String() string {
 func (*BarrierSeen) ProtoMessage() {}
 
 func (x *BarrierSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[29]
+	mi := &file_messages_barrier_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2776,7 +2922,7 @@ func (x *BarrierSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierSeen.ProtoReflect.Descriptor instead.
 func (*BarrierSeen) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{29}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BarrierSeen) GetKey() *BarrierKey {
@@ -2860,7 +3006,7 @@ var File_messages_barrier_proto protoreflect.FileDescriptor
 
 const file_messages_barrier_proto_rawDesc = "" +
 	"\n" +
-	"\x16messages/barrier.proto\x12\aphalanx\"\xe0\x05\n" +
+	"\x16messages/barrier.proto\x12\aphalanx\"\xad\x06\n" +
 	"\rBarrierLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x123\n" +
@@ -2878,7 +3024,10 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\bgathered\x18\r \x01(\v2\x18.phalanx.BarrierGatheredH\x00R\bgathered\x12#\n" +
 	"\frefused_term\x18\x0e \x01(\x04H\x00R\vrefusedTerm\x120\n" +
 	"\x06forget\x18\x0f \x01(\v2\x16.phalanx.BarrierForgetH\x00R\x06forget\x120\n" +
-	"\x06gather\x18\x10 \x01(\v2\x16.phalanx.BarrierGatherH\x00R\x06gatherB\t\n" +
+	"\x06gather\x18\x10 \x01(\v2\x16.phalanx.BarrierGatherH\x00R\x06gather\x12*\n" +
+	"\x04over\x18\x11 \x01(\v2\x14.phalanx.BarrierOverH\x00R\x04over\x12\x1f\n" +
+	"\n" +
+	"over_known\x18\x12 \x01(\x04H\x00R\toverKnownB\t\n" +
 	"\amessageJ\x04\b\f\x10\r\"@\n" +
 	"\n" +
 	"BarrierKey\x12\x12\n" +
@@ -2980,7 +3129,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12+\n" +
 	"\x05after\x18\x03 \x01(\v2\x15.phalanx.BarrierEntryR\x05after\x12\x14\n" +
-	"\x05brief\x18\x04 \x01(\bR\x05brief\"\xbe\x02\n" +
+	"\x05brief\x18\x04 \x01(\bR\x05brief\"\xd2\x02\n" +
 	"\rBarrierPassed\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x12\n" +
@@ -2990,7 +3139,9 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\bstanding\x18\x06 \x01(\v2\x18.phalanx.BarrierStandingR\bstanding\x12+\n" +
 	"\x05after\x18\a \x01(\v2\x15.phalanx.BarrierEntryR\x05after\x12)\n" +
 	"\x04last\x18\b \x01(\v2\x15.phalanx.BarrierEntryR\x04last\x12\x12\n" +
-	"\x04anew\x18\t \x01(\bR\x04anew\"9\n" +
+	"\x04anew\x18\t \x01(\bR\x04anew\x12\x12\n" +
+	"\x04over\x18\n" +
+	" \x01(\bR\x04over\"9\n" +
 	"\vBarrierHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06labels\x18\x02 \x03(\tR\x06labels\"\xa2\x02\n" +
@@ -3013,14 +3164,22 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05holds\x18\x06 \x01(\bR\x05holds\x12\x10\n" +
 	"\x03ask\x18\a \x01(\x04R\x03ask\x12\x10\n" +
 	"\x03yes\x18\b \x01(\bR\x03yes\x12\f\n" +
-	"\x01n\x18\t \x01(\x03R\x01n\"\x9b\x01\n" +
+	"\x01n\x18\t \x01(\x03R\x01n\"\xb1\x01\n" +
 	"\x0eBarrierConfirm\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04need\x18\x04 \x01(\bR\x04need\x12\x12\n" +
 	"\x04have\x18\x05 \x01(\x03R\x04have\x12\x14\n" +
-	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"M\n" +
+	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\x12\x14\n" +
+	"\x05fired\x18\a \x03(\tR\x05fired\"N\n" +
+	"\vBarrierOver\x12\x10\n" +
+	"\x03num\x18\x01 \x01(\x04R\x03num\x12-\n" +
+	"\x06crowds\x18\x02 \x03(\v2\x15.phalanx.BarrierCrowdR\x06crowds\"V\n" +
+	"\fBarrierCrowd\x12\x14\n" +
+	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x18\n" +
+	"\adigests\x18\x02 \x03(\x06R\adigests\x12\x16\n" +
+	"\x06places\x18\x03 \x03(\aR\x06places\"M\n" +
 	"\rBarrierGather\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x14\n" +
 	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\x12\x12\n" +
@@ -3045,7 +3204,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05total\x18\t \x01(\x03R\x05total\"J\n" +
 	"\rBarrierForget\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\xf1\x05\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xcd\x05\n" +
 	"\fBarrierState\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12\x14\n" +
 	"\x05begun\x18\x02 \x01(\bR\x05begun\x12\x14\n" +
@@ -3072,10 +3231,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05since\x18\x16 \x01(\x03R\x05since\x12/\n" +
 	"\aholders\x18\x17 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\x12\x14\n" +
 	"\x05swept\x18\x18 \x01(\x03R\x05swept\x12\x12\n" +
-	"\x04late\x18\x19 \x01(\x03R\x04late\x12\x16\n" +
-	"\x06before\x18\x1a \x01(\x04R\x06before\x12\x16\n" +
-	"\x06closed\x18\x1b \x01(\bR\x06closed\x12\x14\n" +
-	"\x05doubt\x18\x1c \x01(\bR\x05doubt\"\xdc\x01\n" +
+	"\x04late\x18\x19 \x01(\x03R\x04late\x12\x14\n" +
+	"\x05doubt\x18\x1c \x01(\bR\x05doubtJ\x04\b\x1a\x10\x1bJ\x04\b\x1b\x10\x1c\"\xdc\x01\n" +
 	"\x0fBarrierEntrance\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x18\n" +
@@ -3118,7 +3275,7 @@ func file_messages_barrier_proto_rawDescGZIP() []byte {
 	return file_messages_barrier_proto_rawDescData
 }
 
-var file_messages_barrier_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_messages_barrier_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_messages_barrier_proto_goTypes = []any{
 	(*BarrierLetter)(nil),    // 0: phalanx.BarrierLetter
 	(*BarrierKey)(nil),       // 1: phalanx.BarrierKey
@@ -3140,16 +3297,18 @@ var file_messages_barrier_proto_goTypes = []any{
 	(*BarrierReplicate)(nil), // 17: phalanx.BarrierReplicate
 	(*BarrierOp)(nil),        // 18: phalanx.BarrierOp
 	(*BarrierConfirm)(nil),   // 19: phalanx.BarrierConfirm
-	(*BarrierGather)(nil),    // 20: phalanx.BarrierGather
-	(*BarrierGathered)(nil),  // 21: phalanx.BarrierGathered
-	(*BarrierHeld)(nil),      // 22: phalanx.BarrierHeld
-	(*BarrierForget)(nil),    // 23: phalanx.BarrierForget
-	(*BarrierState)(nil),     // 24: phalanx.BarrierState
-	(*BarrierEntrance)(nil),  // 25: phalanx.BarrierEntrance
-	(*BarrierAsking)(nil),    // 26: phalanx.BarrierAsking
-	(*BarrierLook)(nil),      // 27: phalanx.BarrierLook
-	(*BarrierLooked)(nil),    // 28: phalanx.BarrierLooked
-	(*BarrierSeen)(nil),      // 29: phalanx.BarrierSeen
+	(*BarrierOver)(nil),      // 20: phalanx.BarrierOver
+	(*BarrierCrowd)(nil),     // 21: phalanx.BarrierCrowd
+	(*BarrierGather)(nil),    // 22: phalanx.BarrierGather
+	(*BarrierGathered)(nil),  // 23: phalanx.BarrierGathered
+	(*BarrierHeld)(nil),      // 24: phalanx.BarrierHeld
+	(*BarrierForget)(nil),    // 25: phalanx.BarrierForget
+	(*BarrierState)(nil),     // 26: phalanx.BarrierState
+	(*BarrierEntrance)(nil),  // 27: phalanx.BarrierEntrance
+	(*BarrierAsking)(nil),    // 28: phalanx.BarrierAsking
+	(*BarrierLook)(nil),      // 29: phalanx.BarrierLook
+	(*BarrierLooked)(nil),    // 30: phalanx.BarrierLooked
+	(*BarrierSeen)(nil),      // 31: phalanx.BarrierSeen
 }
 var file_messages_barrier_proto_depIdxs = []int32{
 	4,  // 0: phalanx.BarrierLetter.reached:type_name -> phalanx.BarrierReached
@@ -3161,60 +3320,62 @@ var file_messages_barrier_proto_depIdxs = []int32{
 	15, // 6: phalanx.BarrierLetter.passed:type_name -> phalanx.BarrierPassed
 	17, // 7: phalanx.BarrierLetter.replicate:type_name -> phalanx.BarrierReplicate
 	19, // 8: phalanx.BarrierLetter.confirm:type_name -> phalanx.BarrierConfirm
-	21, // 9: phalanx.BarrierLetter.gathered:type_name -> phalanx.BarrierGathered
-	23, // 10: phalanx.BarrierLetter.forget:type_name -> phalanx.BarrierForget
-	20, // 11: phalanx.BarrierLetter.gather:type_name -> phalanx.BarrierGather
-	1,  // 12: phalanx.BarrierReached.key:type_name -> phalanx.BarrierKey
-	2,  // 13: phalanx.BarrierReached.config:type_name -> phalanx.BarrierConfig
-	5,  // 14: phalanx.BarrierReached.requests:type_name -> phalanx.BarrierRequest
-	3,  // 15: phalanx.BarrierRequest.entry:type_name -> phalanx.BarrierEntry
-	1,  // 16: phalanx.BarrierAnswers.key:type_name -> phalanx.BarrierKey
-	7,  // 17: phalanx.BarrierAnswers.list:type_name -> phalanx.BarrierAnswered
-	8,  // 18: phalanx.BarrierAnswers.standing:type_name -> phalanx.BarrierStanding
-	3,  // 19: phalanx.BarrierAnswered.entry:type_name -> phalanx.BarrierEntry
-	3,  // 20: phalanx.BarrierStanding.holders:type_name -> phalanx.BarrierEntry
-	3,  // 21: phalanx.BarrierAsked.entry:type_name -> phalanx.BarrierEntry
-	1,  // 22: phalanx.BarrierQuestion.key:type_name -> phalanx.BarrierKey
-	9,  // 23: phalanx.BarrierQuestion.asked:type_name -> phalanx.BarrierAsked
-	3,  // 24: phalanx.BarrierHappened.entry:type_name -> phalanx.BarrierEntry
-	1,  // 25: phalanx.BarrierTold.key:type_name -> phalanx.BarrierKey
-	11, // 26: phalanx.BarrierTold.happened:type_name -> phalanx.BarrierHappened
-	1,  // 27: phalanx.BarrierReply.key:type_name -> phalanx.BarrierKey
-	1,  // 28: phalanx.BarrierWhoPassed.key:type_name -> phalanx.BarrierKey
-	3,  // 29: phalanx.BarrierWhoPassed.after:type_name -> phalanx.BarrierEntry
-	1,  // 30: phalanx.BarrierPassed.key:type_name -> phalanx.BarrierKey
-	16, // 31: phalanx.BarrierPassed.hosts:type_name -> phalanx.BarrierHost
-	8,  // 32: phalanx.BarrierPassed.standing:type_name -> phalanx.BarrierStanding
-	3,  // 33: phalanx.BarrierPassed.after:type_name -> phalanx.BarrierEntry
-	3,  // 34: phalanx.BarrierPassed.last:type_name -> phalanx.BarrierEntry
-	1,  // 35: phalanx.BarrierReplicate.key:type_name -> phalanx.BarrierKey
-	2,  // 36: phalanx.BarrierReplicate.config:type_name -> phalanx.BarrierConfig
-	24, // 37: phalanx.BarrierReplicate.state:type_name -> phalanx.BarrierState
-	18, // 38: phalanx.BarrierReplicate.ops:type_name -> phalanx.BarrierOp
-	3,  // 39: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
-	1,  // 40: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
-	22, // 41: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
-	4,  // 42: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
-	1,  // 43: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
-	2,  // 44: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
-	24, // 45: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
-	1,  // 46: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
-	25, // 47: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
-	3,  // 48: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
-	26, // 49: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
-	3,  // 50: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
-	3,  // 51: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
-	9,  // 52: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
-	29, // 53: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
-	1,  // 54: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
-	2,  // 55: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
-	8,  // 56: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
-	25, // 57: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	23, // 9: phalanx.BarrierLetter.gathered:type_name -> phalanx.BarrierGathered
+	25, // 10: phalanx.BarrierLetter.forget:type_name -> phalanx.BarrierForget
+	22, // 11: phalanx.BarrierLetter.gather:type_name -> phalanx.BarrierGather
+	20, // 12: phalanx.BarrierLetter.over:type_name -> phalanx.BarrierOver
+	1,  // 13: phalanx.BarrierReached.key:type_name -> phalanx.BarrierKey
+	2,  // 14: phalanx.BarrierReached.config:type_name -> phalanx.BarrierConfig
+	5,  // 15: phalanx.BarrierReached.requests:type_name -> phalanx.BarrierRequest
+	3,  // 16: phalanx.BarrierRequest.entry:type_name -> phalanx.BarrierEntry
+	1,  // 17: phalanx.BarrierAnswers.key:type_name -> phalanx.BarrierKey
+	7,  // 18: phalanx.BarrierAnswers.list:type_name -> phalanx.BarrierAnswered
+	8,  // 19: phalanx.BarrierAnswers.standing:type_name -> phalanx.BarrierStanding
+	3,  // 20: phalanx.BarrierAnswered.entry:type_name -> phalanx.BarrierEntry
+	3,  // 21: phalanx.BarrierStanding.holders:type_name -> phalanx.BarrierEntry
+	3,  // 22: phalanx.BarrierAsked.entry:type_name -> phalanx.BarrierEntry
+	1,  // 23: phalanx.BarrierQuestion.key:type_name -> phalanx.BarrierKey
+	9,  // 24: phalanx.BarrierQuestion.asked:type_name -> phalanx.BarrierAsked
+	3,  // 25: phalanx.BarrierHappened.entry:type_name -> phalanx.BarrierEntry
+	1,  // 26: phalanx.BarrierTold.key:type_name -> phalanx.BarrierKey
+	11, // 27: phalanx.BarrierTold.happened:type_name -> phalanx.BarrierHappened
+	1,  // 28: phalanx.BarrierReply.key:type_name -> phalanx.BarrierKey
+	1,  // 29: phalanx.BarrierWhoPassed.key:type_name -> phalanx.BarrierKey
+	3,  // 30: phalanx.BarrierWhoPassed.after:type_name -> phalanx.BarrierEntry
+	1,  // 31: phalanx.BarrierPassed.key:type_name -> phalanx.BarrierKey
+	16, // 32: phalanx.BarrierPassed.hosts:type_name -> phalanx.BarrierHost
+	8,  // 33: phalanx.BarrierPassed.standing:type_name -> phalanx.BarrierStanding
+	3,  // 34: phalanx.BarrierPassed.after:type_name -> phalanx.BarrierEntry
+	3,  // 35: phalanx.BarrierPassed.last:type_name -> phalanx.BarrierEntry
+	1,  // 36: phalanx.BarrierReplicate.key:type_name -> phalanx.BarrierKey
+	2,  // 37: phalanx.BarrierReplicate.config:type_name -> phalanx.BarrierConfig
+	26, // 38: phalanx.BarrierReplicate.state:type_name -> phalanx.BarrierState
+	18, // 39: phalanx.BarrierReplicate.ops:type_name -> phalanx.BarrierOp
+	3,  // 40: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
+	1,  // 41: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
+	21, // 42: phalanx.BarrierOver.crowds:type_name -> phalanx.BarrierCrowd
+	24, // 43: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
+	4,  // 44: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
+	1,  // 45: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
+	2,  // 46: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
+	26, // 47: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
+	1,  // 48: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
+	27, // 49: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
+	3,  // 50: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
+	28, // 51: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
+	3,  // 52: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
+	3,  // 53: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
+	9,  // 54: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
+	31, // 55: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
+	1,  // 56: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
+	2,  // 57: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
+	8,  // 58: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
+	27, // 59: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_messages_barrier_proto_init() }
@@ -3236,6 +3397,8 @@ func file_messages_barrier_proto_init() {
 		(*BarrierLetter_RefusedTerm)(nil),
 		(*BarrierLetter_Forget)(nil),
 		(*BarrierLetter_Gather)(nil),
+		(*BarrierLetter_Over)(nil),
+		(*BarrierLetter_OverKnown)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3243,7 +3406,7 @@ func file_messages_barrier_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_barrier_proto_rawDesc), len(file_messages_barrier_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -28,7 +28,7 @@ var (
 	aState     = barrier.State{Now: 1, Begun: true, Began: 2, Units: 3, Queue: []barrier.Entry{anEntry}, Cause: barrier.ByTimeout, FiredAt: 4, Fired: 5, Next: 6, Watcher: "w#1",
 		Entrances: []barrier.Entrance{{Entry: anEntry, Nodes: []phalanx.NodeID{"n#1"}, Tries: []uint64{6}, Attempt: 7, Phase: barrier.Expired, Late: true, Passed: true, Since: 8}},
 		Asks:      []barrier.Asking{{Asked: anAsked, Due: 9}}, LastAsk: 10, AskedAt: 11, Enough: true, Detector: barrier.Detector{Arrivals: 12, Arr: 1.5, Arrvar: 2.5, Open: true},
-		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}, Swept: 16, Late: 77, Before: 78, Closed: true, Doubt: true}
+		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}, Swept: 16, Late: 77, Doubt: true}
 	letters = []barrier.Message{
 		aReached,
 		barrier.Reached{Key: aKey, Config: aThrottle},
@@ -40,10 +40,12 @@ var (
 		barrier.Notify{Key: aKey, Term: 1, Happened: aHappened},
 		barrier.Reply{Key: aKey, Ask: 1, Yes: true, N: 2},
 		barrier.WhoPassed{Key: aKey, ID: 1, After: anEntry, Brief: true},
-		barrier.Passed{Key: aKey, ID: 1, Term: 2, Known: true, Hosts: map[string][]string{"h": {"l"}, "i": nil}, Standing: aStanding, After: anEntry, Anew: true, Last: anEntry},
+		barrier.Passed{Key: aKey, ID: 1, Term: 2, Known: true, Hosts: map[string][]string{"h": {"l"}, "i": nil}, Standing: aStanding, After: anEntry, Anew: true, Over: true, Last: anEntry},
 		barrier.Replicate{Key: aKey, Config: aConfig, Term: 1, Seq: 2, Stamp: 3, State: &aState, From: 4, Total: 5, Ops: []barrier.Op{anOp}},
 		barrier.Replicate{Key: aKey, Term: 1, Seq: 2, Ops: []barrier.Op{{Kind: barrier.OpAdvance, At: 1}}},
-		barrier.Confirm{Key: aKey, Term: 1, Seq: 2, Need: true, Have: 3, Stamp: 4},
+		barrier.Confirm{Key: aKey, Term: 1, Seq: 2, Need: true, Have: 3, Stamp: 4, Fired: []phalanx.NodeID{"n#1"}},
+		barrier.Over{Num: 1, Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Digests: []uint64{2}, Places: []uint32{3}}}},
+		barrier.OverKnown{Num: 1},
 		barrier.Gather{Term: 1, Stamp: 2, Part: 3},
 		barrier.Gathered{Term: 1, Part: 1, More: true, Stamp: 3, Said: 4, Replicas: []barrier.Held{{Key: aKey, Config: aConfig, Primary: "p#1", Term: 1, Seq: 2, State: aState, From: 4, Total: 5, Age: 3}}, Reached: []barrier.Reached{aReached}},
 		barrier.Refused{Term: 1},
@@ -121,7 +123,9 @@ func TestBadBarrierLetters(t *testing.T) {
 		"enter whom": bad(func(l *BarrierLetter) { o := l.GetReplicate().Ops[0]; o.Kind, o.Entry = uint32(barrier.OpEnter), nil }, replicate),
 		"from":       bad(func(l *BarrierLetter) { l.GetReplicate().From = -1 }, replicate),
 		"units":      bad(func(l *BarrierLetter) { l.GetReplicate().State.Units = -1 }, replicate),
-		"phase":      bad(func(l *BarrierLetter) { l.GetReplicate().State.Entrances[0].Phase = 77 }, replicate),
+		"places": bad(func(l *BarrierLetter) { l.GetOver().Crowds[0].Places = nil },
+			barrier.Over{Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Digests: []uint64{2}, Places: []uint32{3}}}}),
+		"phase": bad(func(l *BarrierLetter) { l.GetReplicate().State.Entrances[0].Phase = 77 }, replicate),
 	} {
 		if _, _, m, err := BarrierFromProto(wire(t, l)); !errors.Is(err, phalanx.ErrInternal) {
 			t.Errorf("%s: %+v, %v", name, m, err)

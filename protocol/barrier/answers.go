@@ -91,7 +91,7 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	c.gaveUp(p, true)
 	p.left = 0
 	if p.stage == releasing {
-		g.remove(p)
+		c.quit(g, p)
 	}
 	return false
 }
@@ -116,7 +116,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 		}
 		p.exits = nil
 		if p.stage == releasing {
-			g.remove(p)
+			c.quit(g, p)
 			return
 		}
 	}
@@ -205,7 +205,7 @@ func (c *Core) expire(g *group) {
 
 func (c *Core) lost(g *group, p *participant) {
 	c.emit(Lost{Key: g.key, Entry: p.Entry})
-	g.remove(p)
+	c.quit(g, p)
 }
 
 // done answers a participant's calls.
@@ -219,7 +219,7 @@ func (c *Core) done(g *group, p *participant, v Verdict) {
 
 func (c *Core) finish(g *group, p *participant, v Verdict) {
 	c.done(g, p, v)
-	g.remove(p)
+	c.quit(g, p)
 }
 
 // mismatch ends all calls: the barrier is another one than they took it for.

@@ -15,6 +15,9 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 		return
 	}
 	switch follows := r != nil && r.term == m.Term && r.seq+1 == m.Seq; {
+	case r == nil && c.past.knows(m.Key.digest()):
+		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq, Fired: c.past.nodes(m.Key.digest())})
+		return
 	case m.State != nil:
 		a, complete := c.arrive(from, m)
 		if !complete {
@@ -30,6 +33,10 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 		r.b.Apply(op)
 	}
 	r.term, r.seq, r.primary, r.touched = m.Term, m.Seq, from, c.now
+	c.weigh(r)
+	if r.b.closed {
+		c.bury(r)
+	}
 	c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq})
 }
 

@@ -18,6 +18,7 @@ type Barrier struct {
 	effects []Effect
 	news    bool          // somebody has entered since the last OpAdvance
 	oldest  time.Duration // and the first of them came then
+	closed  bool          // it is over, and only that is to be remembered
 }
 
 // New returns a barrier that nobody has entered. The Config must be valid.
@@ -80,7 +81,10 @@ func (b *Barrier) Apply(op Op) []Effect {
 	case OpGone:
 		b.gone(op.Node)
 	case OpClose:
-		b.close()
+		b.closed = b.over()
+	}
+	if op.Kind != OpClose && op.Kind != OpAdvance {
+		b.closed = false
 	}
 	b.sweep()
 	return b.effects

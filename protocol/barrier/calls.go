@@ -111,6 +111,7 @@ const (
 	NotHeld             // a release of what is not held
 	HeldAlready         // the entry holds the semaphore already, or waits for it
 	Unknown             // nobody has entered such a barrier
+	Forgotten           // it has fired, and who has passed it is not known any more
 )
 
 func (Done) output()     {}

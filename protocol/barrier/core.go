@@ -13,8 +13,9 @@ type CoreConfig struct {
 	Managers int           // of a barrier; 0: 3
 	Resend   time.Duration // after which an unanswered message is repeated; 0: 50 ms
 	Poll     time.Duration // after which one who waits asks how it stands; 0: 1 s
-	Linger   time.Duration // how long a barrier that has fired is remembered; 0: 10 min
-	Remember int           // entries of barriers that are over that are remembered, and barriers without theirs; 0: 200,000
+	Keep     time.Duration // how long it is known who has passed a barrier that is over; 0: 10 s
+	Linger   time.Duration // how long it is known that a barrier has fired, at least; 0: 10 min
+	Remember int           // of how many barriers that is known; 0: 200,000
 	// Window is of how many barriers of one primary the questions of a node are on their way at
 	// a time; 0: 256. The others wait for their turn here, and not in the primary's mailbox,
 	// where they would be asked again before they were read.
@@ -27,6 +28,7 @@ func (c CoreConfig) withDefaults() CoreConfig {
 	c.Managers = cmp.Or(c.Managers, 3)
 	c.Resend = cmp.Or(c.Resend, 50*time.Millisecond)
 	c.Poll = cmp.Or(c.Poll, time.Second)
+	c.Keep = cmp.Or(c.Keep, 10*time.Second)
 	c.Linger = cmp.Or(c.Linger, 10*time.Minute)
 	c.Remember = cmp.Or(c.Remember, 200_000)
 	c.Part = cmp.Or(c.Part, defaultPart)
@@ -106,6 +108,7 @@ type Core struct {
 	now    time.Duration
 	view   Viewed
 	list   []phalanx.NodeID            // members that can manage
+	ring   ring                        // of them
 	manage map[string][]phalanx.NodeID // and which of them manage the barriers of a name, primary first
 	// Invariant: whatever is of an earlier term is refused.
 	fence uint64
@@ -114,12 +117,14 @@ type Core struct {
 
 	managing // what it manages
 	entering // who enters here
+	past     past
+	spreading
 }
 
 // NewCore returns a node's part before it is in a view.
 func NewCore(cfg CoreConfig) *Core {
 	cfg = cfg.withDefaults()
-	return &Core{cfg: cfg, managing: managing{shelf: newShelf(cfg.Remember)},
+	return &Core{cfg: cfg, managing: managing{shelf: newShelf()}, past: newPast(cfg.Remember),
 		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{},
 			onWay: map[phalanx.NodeID]int{}, queued: map[phalanx.NodeID][]*group{}}}
 }
@@ -130,6 +135,7 @@ func (c *Core) Step(now time.Duration, e Event) []Output {
 	c.handle(e)
 	for more := true; more; { // what participants here ask for is served with the rest
 		c.flush()
+		c.tellOver()
 		if len(c.own) == 0 {
 			c.serve()
 			more = len(c.own) > 0
@@ -166,7 +172,7 @@ func (c *Core) handle(e Event) {
 
 // Due returns when a Tick is wanted.
 func (c *Core) Due() (at time.Duration, ok bool) {
-	for _, f := range []func() (time.Duration, bool){c.managingDue, c.enteringDue} {
+	for _, f := range []func() (time.Duration, bool){c.managingDue, c.enteringDue, c.spreadingDue} {
 		if d, some := f(); some && (!ok || d < at) {
 			at, ok = d, true
 		}
@@ -193,14 +199,17 @@ func (c *Core) viewed(v Viewed) {
 		return
 	}
 	c.orphan(v)
-	old := c.view
+	old, managed := c.view, c.list
 	c.view = v
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
+	c.ring = newRing(c.list)
 	if old.Self != v.Self { // the incarnation before was removed, and what it knew is old
-		c.shelf = newShelf(c.cfg.Remember)
+		c.shelf, c.past, c.spreading = newShelf(), newPast(c.cfg.Remember), spreading{}
 	} else if slices.Equal(old.Members, v.Members) && slices.Equal(old.Leaving, v.Leaving) {
 		return
 	}
+	c.past.learn(v.Members)
+	c.spread(managed)
 	c.newTerm(v.Number)
 	c.newPrimaries()
 }
@@ -217,12 +226,12 @@ func (v Viewed) eligible() []phalanx.NodeID {
 // ManagersOf returns the members that manage the barriers called name, the primary
 // first, with the default number of managers.
 func ManagersOf(v Viewed, name string) []phalanx.NodeID {
-	return managersOf(name, v.eligible(), CoreConfig{}.withDefaults().Managers)
+	return newRing(v.eligible()).managers(place(name), CoreConfig{}.withDefaults().Managers)
 }
 
 // managersKept bounds of how many names it is remembered who manages their barriers,
 // besides those that are open.
-const managersKept = 4096
+const managersKept = 512
 
 // managers returns who manages a barrier, the primary first.
 func (c *Core) managers(k Key) []phalanx.NodeID {
@@ -231,7 +240,7 @@ func (c *Core) managers(k Key) []phalanx.NodeID {
 		if len(c.manage) > managersKept+2*(len(c.replicas)+len(c.groups)) {
 			clear(c.manage)
 		}
-		list = managersOf(k.Name, c.list, c.cfg.Managers)
+		list = c.ring.managers(place(k.Name), c.cfg.Managers)
 		c.manage[k.Name] = list
 	}
 	return list
@@ -268,6 +277,10 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 		c.refused(m)
 	case Forget:
 		c.forget(from, m)
+	case Over:
+		c.over(from, m)
+	case OverKnown:
+		c.overKnown(from, m)
 	case Answers:
 		if m.Term < c.fence { // the primary does not know of a later term, in which it may still be one
 			c.send(from, Refused{Term: c.fence})

@@ -11,6 +11,8 @@ import (
 // entering is who enters on this node.
 type entering struct {
 	groups  map[Key]*group
+	most    int    // calls that waited, or barriers, since the maps were made
+	parts   int    // participants of all
 	attempt uint64 // the last one
 	turns   uint64
 	waiters map[uint64]waiter // by call
@@ -104,6 +106,7 @@ type query struct {
 
 // call takes what the application asks for.
 func (c *Core) call(e Call) {
+	c.entering.most = max(c.entering.most, len(c.waiters)+1, len(c.groups)+1)
 	if e.Kind == CallHosts || e.Kind == CallStanding {
 		c.queries[e.ID] = &query{id: e.ID, key: e.Key, brief: e.Kind == CallStanding}
 		c.queriesDue.Set(e.ID, c.now)
@@ -173,6 +176,7 @@ func (c *Core) call(e Call) {
 
 func (c *Core) add(g *group, e Entry, attempt uint64) *participant {
 	c.turns++
+	c.parts++
 	p := &participant{Entry: e, turn: c.turns, attempt: attempt, came: c.now}
 	g.parts[e], g.order, g.news = p, append(g.order, p), true
 	return p
@@ -186,7 +190,10 @@ func (g *group) all() []*participant {
 	return g.order[:len(g.order):len(g.order)]
 }
 
-func (g *group) remove(p *participant) {
+func (c *Core) quit(g *group, p *participant) {
+	if !p.gone {
+		c.parts--
+	}
 	p.gone = true
 	delete(g.parts, p.Entry)
 }
@@ -241,7 +248,7 @@ func (c *Core) giveUp(id uint64) {
 		given.Frees = p.attempt
 	case !p.told:
 		given.Withdrawn = true
-		g.remove(p)
+		c.quit(g, p)
 	default: // what comes of it is told when it is known
 		p.stage, p.left, g.news, tell = releasing, p.attempt, true, false
 		p.leaving = append(p.leaving, id)

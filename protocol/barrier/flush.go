@@ -215,6 +215,7 @@ func (c *Core) poll() time.Duration {
 // end forgets a group of which nobody wants anything any more.
 func (c *Core) end(g *group) {
 	c.heardOf(g)
+	c.parts -= len(g.parts)
 	delete(c.groups, g.key)
 	c.groupsDue.Cancel(g.key)
 }

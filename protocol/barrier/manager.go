@@ -111,6 +111,7 @@ func (c *Core) take(h Held, clock time.Duration) {
 	if r.b == nil || was != c.view.Self || h.Primary != c.view.Self {
 		r.b = Restore(h.Config, h.State.Clone())
 	}
+	c.weigh(r)
 	c.wake(r)
 	r.seq, r.base, r.began, r.touched, r.made = h.Seq, max(clock, r.b.Now), c.now, c.now, 0
 	watched := r.b.Watcher != "" && slices.Contains(c.view.Members, r.b.Watcher)

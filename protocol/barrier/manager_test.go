@@ -313,8 +313,11 @@ func TestAllManagersDie(t *testing.T) {
 	c.waits(ids[2], ids[3])
 	c.call(rest[1], barrier.Call{Kind: barrier.CallRelease, Key: key, Config: cfg, Entry: barrier.Entry{Host: "h1"}})
 	c.pass(100 * ms)
-	c.want(ids[2], barrier.Fire)
-	c.waits(ids[3])
+	if _, first := c.done[ids[2]]; first { // nobody knows any more who was to be the next one
+		c.waits(ids[3])
+	} else {
+		c.want(ids[3], barrier.Fire)
+	}
 }
 
 // An answer of an earlier term that comes late does not count: who is let through by
@@ -370,12 +373,12 @@ func TestWhatIsOverIsForgotten(t *testing.T) {
 	}
 }
 
-// A loop whose barriers have a name each does not fill the memory: those that have been
-// over for longest are forgotten.
+// A loop whose barriers have a name each does not fill the memory: who has passed is known for
+// ten seconds, and that it has fired of so many.
 func TestThoseThatAreOverAreBounded(t *testing.T) {
 	c := newCluster(t, 1)
 	on := c.view.Members[0]
-	c.cores[on] = barrier.NewCore(barrier.CoreConfig{Remember: 20_000})
+	c.cores[on] = barrier.NewCore(barrier.CoreConfig{Remember: 1000})
 	c.learn(on)
 	c.step(on, barrier.Leased{Until: time.Hour})
 	cfg := barrier.Config{Max: 10}
@@ -388,13 +391,12 @@ func TestThoseThatAreOverAreBounded(t *testing.T) {
 	for id := range uint64(30_000) {
 		c.want(id+1, barrier.Fire)
 	}
-	known := func(i int) bool {
+	for i, want := range map[int]barrier.Outcome{2999: barrier.OK, 2100: barrier.OK, 1900: barrier.Forgotten, 1600: barrier.Forgotten, 900: barrier.Unknown, 0: barrier.Unknown} {
 		id := c.call(on, barrier.Call{Kind: barrier.CallHosts, Key: barrier.Key{Name: fmt.Sprint("step/", i)}})
 		c.settle()
-		return c.done[id].Outcome == barrier.OK
-	}
-	if !known(2999) || !known(2000) || known(0) || known(500) {
-		t.Errorf("known are 2999: %v, 2000: %v, 500: %v, 0: %v", known(2999), known(2000), known(500), known(0))
+		if o := c.done[id].Outcome; o != want {
+			t.Errorf("%d: the outcome is %d, not %d", i, o, want)
+		}
 	}
 }
 

@@ -100,6 +100,7 @@ type (
 		ID       uint64
 		Term     uint64
 		Known    bool  // there is such a barrier
+		Over     bool  // it has fired; if it is not Known, who has passed it is forgotten
 		After    Entry // the WhoPassed's
 		Anew     bool  // these are the first ones: After is not known any more
 		Last     Entry // the next part comes after this one; empty: there is none
@@ -124,7 +125,8 @@ type (
 	}
 
 	// Confirm says that all batches up to Seq are there; with Need that the state
-	// before Seq is not, and how many of its items are.
+	// before Seq is not, and how many of its items are. With Fired it refuses a barrier that is
+	// new to the primary: it has fired, and was entered from these nodes.
 	Confirm struct {
 		Key   Key
 		Term  uint64
@@ -132,6 +134,7 @@ type (
 		Need  bool
 		Have  int
 		Stamp time.Duration // of the pieces that are there
+		Fired []phalanx.NodeID
 	}
 
 	// Gather asks for all that a member knows of the barriers whose primary the

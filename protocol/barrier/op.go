@@ -18,7 +18,7 @@ const (
 	OpUnwatch               // Node: they are no more
 	OpVerdict               // Ask, Yes, N: what a callback has said
 	OpGone                  // Node: it is no member any more
-	OpClose                 // nobody waits, and its entries are forgotten
+	OpClose                 // it is over, and is forgotten but for that
 	opKinds
 )
 

@@ -13,7 +13,8 @@ func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 		return // it is asked again
 	}
 	p := Passed{Key: m.Key, ID: m.ID, Term: c.term, After: m.After, Anew: true}
-	if r := c.replicas[m.Key]; r != nil && !r.b.Closed {
+	p.Over = c.past.knows(m.Key.digest())
+	if r := c.replicas[m.Key]; r != nil {
 		p.Known, p.Standing = true, c.standing(r)
 		if m.Brief {
 			c.send(from, p)
@@ -78,7 +79,10 @@ func (c *Core) passed(m Passed) {
 	if !q.brief {
 		d.Hosts = q.hosts
 	}
-	if !m.Known {
+	switch {
+	case !m.Known && m.Over:
+		d.Outcome = Forgotten
+	case !m.Known:
 		d.Outcome = Unknown
 	}
 	c.emit(d)

@@ -35,7 +35,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	case asks:
 		c.send(from, Answers{Key: m.Key, Term: c.term, Unknown: true, Stamp: m.Stamp})
 		return
-	case m.Key.Generation < c.before(m.Key.Name):
+	case c.past.knows(m.Key.digest()):
 		c.tooLate(from, m)
 		return
 	default:
@@ -44,7 +44,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		}
 	}
 	field, same := r.b.cfg.Equal(m.Config)
-	if !same && !asks && r.b.deserted() && r.flight == nil && len(r.pending) == 0 {
+	if !asks && r.b.deserted() && (!same || r.b.Cause != NotFired) && r.flight == nil && len(r.pending) == 0 {
 		r.renew(m.Config)
 		same = true
 	}
@@ -63,9 +63,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	c.request(r, from, m)
 }
 
-// renew makes another barrier of one in which nobody waits. What was withdrawn stays so.
+// renew makes another barrier of one that is deserted. What was withdrawn stays so.
 func (r *replica) renew(cfg Config) {
-	s := State{Now: r.b.Now, Before: r.b.Before}
+	s := State{Now: r.b.Now}
 	s.Adaptive.Level = cfg.Semaphore.Count
 	for _, e := range r.b.Entrances {
 		if e.Phase != Withdrawn {
@@ -79,20 +79,27 @@ func (r *replica) renew(cfg Config) {
 	r.b, r.has = Restore(cfg, s), map[phalanx.NodeID]bool{}
 }
 
-// tooLate answers who comes to a generation that is over and forgotten.
+// tooLate answers whoever comes to a barrier that has fired and is forgotten. An entry that a
+// manager had registered has passed with it. A throttle does not hold late ones up any more.
 func (c *Core) tooLate(from phalanx.NodeID, m Reached) {
-	a := Answers{Key: m.Key, Term: c.term, Stamp: m.Stamp}
-	v := LateFire
-	switch {
-	case m.Config.Semaphore.on():
-		v = Released
-	case m.Config.Late == CatchUp:
-		v = Behind
+	a := Answers{Key: m.Key, Term: c.term, Stamp: m.Stamp, Watched: !m.Unwatch} // there is nothing more to watch
+	if m.Config.Semaphore.on() {
+		a.Field = "Semaphore"
+		c.send(from, a)
+		return
+	}
+	late := LateFire
+	if m.Config.Late == CatchUp {
+		late = Behind
 	}
 	for _, q := range m.Requests {
+		v := late
+		if q.Waits {
+			v = Fire
+		}
 		a.List = append(a.List, Answered{Entry: q.Entry, Attempt: q.Attempt, Verdict: v})
 	}
-	c.send(from, a)
+	c.sendAnswers(from, a)
 }
 
 // doubtful reports whether managers that are gone may have counted one of those who ask, so
@@ -105,7 +112,7 @@ func (m *Reached) doubtful() bool {
 func (c *Core) doubt(found []finding) {
 	for _, g := range found {
 		for _, m := range g.reached {
-			if c.replicas[m.Key] == nil && m.doubtful() {
+			if c.replicas[m.Key] == nil && m.doubtful() && !c.past.knows(m.Key.digest()) {
 				c.create(m).b.Doubt = true
 			}
 		}
@@ -116,6 +123,9 @@ func (c *Core) doubt(found []finding) {
 // for a barrier of which nobody else knows any more.
 func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 	r := c.replicas[m.Key]
+	if r == nil && c.past.knows(m.Key.digest()) {
+		return // it is answered when it asks again
+	}
 	if r == nil {
 		r = c.create(m)
 	}
@@ -129,8 +139,8 @@ func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 	}
 }
 
-// create makes a barrier that is new. Earlier generations of it are not needed, but
-// for the last one.
+// create makes a barrier that is new. Of its earlier generations, but for the last one, it is
+// enough to know that they have fired.
 func (c *Core) create(m Reached) *replica {
 	// Batches of a barrier that was dropped are behind those of one that is made anew.
 	r := &replica{key: m.Key, b: New(m.Config), seq: uint64(c.now), primary: c.view.Self, began: c.now, touched: c.now, has: map[phalanx.NodeID]bool{}}
@@ -140,9 +150,8 @@ func (c *Core) create(m Reached) *replica {
 	c.put(r)
 	c.wake(r)
 	for _, k := range slices.Clone(c.named[m.Key.Name]) {
-		if k.Generation+1 < m.Key.Generation && c.replicas[k].over() {
-			r.b.Before = max(r.b.Before, k.Generation+1, c.replicas[k].b.Before)
-			c.drop(c.replicas[k])
+		if k.Generation+1 < m.Key.Generation && c.replicas[k].b.over() {
+			c.close(c.replicas[k])
 		}
 	}
 	return r
@@ -164,6 +173,7 @@ func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
 		r.pending = append(r.pending, op)
 	}
 	c.wake(r)
+	c.weigh(r)
 }
 
 // entering is the change that a request asks for. Its time is that at which the entry came
@@ -251,21 +261,18 @@ func (c *Core) absent(r *replica) []string {
 // serve makes what is pending, and what is due, of the barriers whose primary this
 // node is.
 func (c *Core) serve() {
+	c.tidy()
 	c.askAgain()
-	for r, close := c.forgotten(c.now, c.cfg.Linger); r != nil; r, close = c.forgotten(c.now, c.cfg.Linger) {
-		if !close {
-			c.drop(r)
-			continue
-		}
-		r.pending = append(r.pending, Op{Kind: OpClose})
-		c.wake(r)
+	c.past.age(c.now, c.cfg.Linger)
+	for k, ok := c.restsDue.Take(c.now); ok; k, ok = c.restsDue.Take(c.now) {
+		c.close(c.replicas[k])
 	}
 	c.attend()
 	if c.now-c.swept > c.cfg.Linger { // a primary may have died before it said that they are not needed
 		c.swept = c.now
 		for _, k := range c.keys() {
 			r := c.replicas[k]
-			needed := c.primary(k) == c.view.Self || !r.over() && slices.Contains(c.managers(k), c.view.Self)
+			needed := c.primary(k) == c.view.Self || !r.b.over() && slices.Contains(c.managers(k), c.view.Self)
 			if c.now-r.touched > 2*c.cfg.Linger && !needed {
 				c.remove(k)
 			}
@@ -295,8 +302,11 @@ func (c *Core) attend() {
 		for again := true; again; {
 			again = c.advance(r)
 		}
-		if r.flight == nil && r.over() {
-			c.lie(r, c.now)
+		if !c.current(r) {
+			continue // it was forgotten
+		}
+		if r.flight == nil && r.b.over() {
+			c.lie(r, c.now+c.keep(r))
 		} else if at, ok := c.dueAt(r); ok {
 			c.replicasDue.Set(r.key, at)
 		} else {
@@ -418,6 +428,10 @@ func (c *Core) commit(r *replica) {
 		c.send(n, Forget{Key: r.key, Term: c.term})
 	}
 	r.spare = nil
+	c.weigh(r)
+	if r.b.closed {
+		c.bury(r)
+	}
 	standing := c.standing(r)
 	for _, n := range order {
 		a := answers[n]
@@ -461,6 +475,25 @@ func latest(list []Answered) []Answered {
 	return kept
 }
 
+// keep is how long a barrier that is over is known as it is: messages about it may be on their
+// way. A semaphore that is adaptive has learned something that is worth more.
+func (c *Core) keep(r *replica) time.Duration {
+	if r.b.cfg.Semaphore.Adaptive {
+		return c.cfg.Linger
+	}
+	return c.cfg.Keep
+}
+
+// close forgets a barrier that is over. If it has fired, its managers remember that.
+func (c *Core) close(r *replica) {
+	if r.b.cfg.Semaphore.on() || r.b.Cause == NotFired {
+		c.drop(r)
+		return
+	}
+	r.pending = append(r.pending, Op{Kind: OpClose})
+	c.wake(r)
+}
+
 // drop forgets a barrier, here and on the backups.
 func (c *Core) drop(r *replica) {
 	c.remove(r.key)
@@ -479,13 +512,8 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	for _, h := range c.waiting {
 		least(c.askAgainAt(h))
 	}
-	if len(c.emptied) > 0 {
-		least(c.emptied[0].at + restFor + 1)
-	}
-	for _, list := range [][]rest{c.resting, c.closed} {
-		if len(list) > 0 {
-			least(list[0].at + c.cfg.Linger + 1)
-		}
+	if d, some := c.restsDue.Due(); some {
+		least(d)
 	}
 	if d, some := c.replicasDue.Due(); some && c.knows && c.now < c.leased { // else a message or a lease comes first
 		least(d)

@@ -57,7 +57,7 @@ func TestAForgottenGenerationIsKnownAfterAFailover(t *testing.T) {
 func TestAStragglerIsLateAfterManyBarriers(t *testing.T) {
 	c := newCluster(t, 4)
 	for i, id := range c.view.Members {
-		c.cores[id] = barrier.NewCore(barrier.CoreConfig{Remember: 100, Attempts: uint64(i) << 20})
+		c.cores[id] = barrier.NewCore(barrier.CoreConfig{Attempts: uint64(i) << 20})
 		c.learn(id)
 		c.step(id, barrier.Leased{Until: 2 * time.Hour})
 	}
@@ -84,7 +84,7 @@ func TestAStragglerIsLateAfterManyBarriers(t *testing.T) {
 	id = enter(0, "another one")
 	c.pass(time.Second)
 	c.want(id, barrier.Behind)
-	c.jump(11 * time.Minute)
+	c.jump(21 * time.Minute)
 	id = enter(0, "after all")
 	c.settle()
 	c.waits(id)
@@ -151,7 +151,7 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 func TestLateEntriesOfAClosedBarrier(t *testing.T) {
 	c := newCluster(t, 4)
 	for i, id := range c.view.Members {
-		c.cores[id] = barrier.NewCore(barrier.CoreConfig{Remember: 10, Attempts: uint64(i) << 20})
+		c.cores[id] = barrier.NewCore(barrier.CoreConfig{Attempts: uint64(i) << 20})
 		c.learn(id)
 		c.step(id, barrier.Leased{Until: 2 * time.Hour})
 	}

@@ -32,10 +32,9 @@ type replica struct {
 	has     map[phalanx.NodeID]bool // backups that have the state of this term
 	copied  map[phalanx.NodeID]int  // of the others, how many items of it they have
 	spare   []phalanx.NodeID        // who has a replica and is no backup any more
-	closed  bool                    // it rests in shelf.closed
-	rests   int                     // entries that are counted as remembered; 0: it does not rest
 	tries   int                     // how often the batch was sent
 	woken   bool                    // it is in shelf.woken
+	weight  int                     // in shelf.weight
 }
 
 // clock is the barrier's clock.
@@ -46,15 +45,6 @@ func (r *replica) clock(now time.Duration) time.Duration { return r.base + now -
 // takes longer than the nanosecond by which it raises the time at which it began.
 func (r *replica) batch() uint64 { return uint64(r.began) + r.made }
 
-// over reports whether nobody waits for anything of the barrier.
-func (r *replica) over() bool {
-	b := r.b
-	if b.cfg.Semaphore.on() {
-		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
-	}
-	return b.Cause != NotFired && len(b.Queue) == 0 || len(b.State.members()) == 0
-}
-
 // shelf is where a node has its replicas.
 type shelf struct {
 	replicas    map[Key]*replica
@@ -62,35 +52,27 @@ type shelf struct {
 	active      map[Key]bool       // whose primary this node is, and that are not over
 	woken       []*replica         // of them, those of which there may be something to be done now
 	replicasDue agenda.Agenda[Key] // and when the others are looked at
-	resting     []rest             // those that are over, longest first
-	emptied     []rest             // and those of which all have withdrawn
-	closed      []rest             // those whose entries are forgotten
-	closers     int                // how many these are, at most as many as remember
-	resters     int                // entries of the others
-	remember    int                // how many of them there may be: with more, those of the barriers that have been over for longest are forgotten
+	restsDue    agenda.Agenda[Key] // when those that are over are forgotten
+	weight      int                // of all replicas, in bytes
+	most        int                // replicas that there were since the maps were made
 	swept       time.Duration      // when replicas of others that nobody needs were looked for
 }
 
-// rest is a barrier that was over at a time.
-type rest struct {
-	key Key
-	at  time.Duration
-}
-
-// restFor is how long a barrier that is over is remembered whatever others there are.
-const restFor = 10 * time.Second
-
-func newShelf(remember int) shelf {
-	return shelf{remember: remember, replicas: map[Key]*replica{}, named: map[string][]Key{}, active: map[Key]bool{}}
+func newShelf() shelf {
+	return shelf{replicas: map[Key]*replica{}, named: map[string][]Key{}, active: map[Key]bool{}}
 }
 
 func (s *shelf) put(r *replica) {
+	s.restsDue.Cancel(r.key)
 	if old := s.replicas[r.key]; old != nil {
-		s.unrest(old)
+		s.weight -= old.weight
 	} else {
 		s.named[r.key.Name] = append(s.named[r.key.Name], r.key)
 	}
 	s.replicas[r.key] = r
+	s.most = max(s.most, len(s.replicas))
+	r.weight = 0
+	s.weigh(r)
 }
 
 func (s *shelf) remove(k Key) {
@@ -99,6 +81,7 @@ func (s *shelf) remove(k Key) {
 		return
 	}
 	s.hand(r)
+	s.weight -= r.weight
 	delete(s.replicas, k)
 	left := slices.DeleteFunc(s.named[k.Name], func(x Key) bool { return x == k })
 	if s.named[k.Name] = left; len(left) == 0 {
@@ -110,7 +93,7 @@ func (s *shelf) remove(k Key) {
 // is.
 func (s *shelf) wake(r *replica) {
 	s.active[r.key] = true
-	s.unrest(r)
+	s.restsDue.Cancel(r.key)
 	if !r.woken {
 		r.woken = true
 		s.woken = append(s.woken, r)
@@ -122,85 +105,16 @@ func (s *shelf) current(r *replica) bool { return s.replicas[r.key] == r && s.ac
 
 // hand takes note that this node is not the primary of r.
 func (s *shelf) hand(r *replica) {
-	s.unrest(r)
+	s.restsDue.Cancel(r.key)
 	delete(s.active, r.key)
 	s.replicasDue.Cancel(r.key)
 }
 
-// lie takes note that there is nothing more to be done of r.
-func (s *shelf) lie(r *replica, now time.Duration) {
+// lie takes note that r is over, and is to be forgotten at a time.
+func (s *shelf) lie(r *replica, until time.Duration) {
 	delete(s.active, r.key)
 	s.replicasDue.Cancel(r.key)
-	if r.b.Closed {
-		r.rests, r.closed = max(1, len(r.b.Entrances)), true
-		s.closers += r.rests
-		s.closed = append(s.closed, rest{r.key, now})
-		return
-	}
-	r.rests = max(1, len(r.b.Entrances))
-	s.resters += r.rests
-	if r.b.empty() {
-		s.emptied = append(s.emptied, rest{r.key, now})
-		return
-	}
-	s.resting = append(s.resting, rest{r.key, now})
-}
-
-// unrest takes note that r does not rest.
-func (s *shelf) unrest(r *replica) {
-	if r.closed {
-		s.closers -= r.rests
-	} else {
-		s.resters -= r.rests
-	}
-	r.rests, r.closed = 0, false
-}
-
-// before returns the generation of a name before which all are over, and some forgotten.
-func (s *shelf) before(name string) uint64 {
-	g := uint64(0)
-	for _, k := range s.named[name] {
-		g = max(g, s.replicas[k].b.Before)
-	}
-	return g
-}
-
-// forgotten returns the next barrier that was over for so long, if there is one; or one whose
-// entries there is no more room to remember: with close, it is remembered that it is over.
-func (s *shelf) forgotten(now, linger time.Duration) (r *replica, close bool) {
-	for len(s.emptied) > 0 && now-s.emptied[0].at > restFor {
-		first := s.emptied[0]
-		s.emptied = s.emptied[1:]
-		if r := s.rested(first); r != nil {
-			return r, false
-		}
-	}
-	for len(s.closed) > 0 && (now-s.closed[0].at > linger || s.closers > s.remember) {
-		first := s.closed[0]
-		s.closed = s.closed[1:]
-		if r := s.rested(first); r != nil {
-			return r, false
-		}
-	}
-	for len(s.resting) > 0 {
-		first := s.resting[0]
-		if now-first.at <= linger && (s.resters <= s.remember || now-first.at <= restFor) {
-			return nil, false
-		}
-		s.resting = s.resting[1:]
-		if r := s.rested(first); r != nil {
-			return r, now-first.at <= linger && r.b.Cause != NotFired
-		}
-	}
-	return nil, false
-}
-
-// rested returns the barrier that was over then, if it still is.
-func (s *shelf) rested(x rest) *replica {
-	if r := s.replicas[x.key]; r != nil && r.rests > 0 && r.touched <= x.at {
-		return r
-	}
-	return nil
+	s.restsDue.Set(r.key, until)
 }
 
 // keys returns all in order.

@@ -13,15 +13,6 @@ func (b *Barrier) enter(op Op) {
 		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: Doubtful})
 		return
 	}
-	if b.Closed && !b.cfg.Throttle.on() { // nobody remembers who comes now
-		v := LateFire
-		if b.cfg.Late == CatchUp {
-			v = Behind
-		}
-		b.happened(Happened{What: CameLate, Entry: op.Entry})
-		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: v})
-		return
-	}
 	i, known := b.index[op.Entry]
 	again := known && b.Entrances[i].Phase == Withdrawn
 	if again {
@@ -105,10 +96,18 @@ func (b *Barrier) empty() bool {
 	return b.Cause == NotFired && !b.Doubt && !b.Begun && !b.cfg.Semaphore.on()
 }
 
-// deserted reports whether nobody waits in a barrier that has not fired: all have withdrawn,
-// or their nodes are gone.
+// deserted reports whether a barrier is as new to whoever comes: all who have entered have
+// withdrawn, or their nodes are gone, also if it has fired.
 func (b *Barrier) deserted() bool {
-	return b.Cause == NotFired && !b.Doubt && !b.cfg.Semaphore.on() && len(b.State.members()) == 0
+	return !b.Doubt && !b.cfg.Semaphore.on() && len(b.State.members()) == 0
+}
+
+// over reports whether nobody waits for anything of the barrier.
+func (b *Barrier) over() bool {
+	if b.cfg.Semaphore.on() {
+		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
+	}
+	return b.Cause != NotFired && len(b.Queue) == 0 || len(b.State.members()) == 0
 }
 
 // count counts an entry's unit, unless another entry of it came before.
@@ -125,17 +124,6 @@ func (b *Barrier) count(e Entry, came time.Duration) {
 	case why != NotFired:
 		b.fire(why)
 	}
-}
-
-// close forgets the entries of a barrier that has fired, if nobody waits for its turn. Who comes
-// is late.
-func (b *Barrier) close() {
-	if b.Cause == NotFired || len(b.Queue) > 0 || b.cfg.Semaphore.on() {
-		return
-	}
-	b.Closed, b.Entrances, b.Detector = true, nil, Detector{}
-	clear(b.index)
-	clear(b.units)
 }
 
 func (b *Barrier) enterLate(e *Entrance) {

@@ -1,6 +1,8 @@
 package barrier
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -37,11 +39,15 @@ func (c *Core) Seen() []Seen {
 	for k := range c.active {
 		shown[k] = true
 	}
-	for i, n := len(c.resting)-1, 0; i >= 0 && n < seenOver; i-- {
-		if k := c.resting[i].key; !shown[k] && c.replicas[k] != nil {
-			shown[k] = true
-			n++
+	var over []*replica
+	for k, r := range c.replicas {
+		if !shown[k] && c.primary(k) == c.view.Self {
+			over = append(over, r)
 		}
+	}
+	slices.SortFunc(over, func(a, b *replica) int { return cmp.Or(cmp.Compare(b.touched, a.touched), compareKeys(a.key, b.key)) })
+	for _, r := range over[:min(len(over), seenOver)] {
+		shown[r.key] = true
 	}
 	var all []Seen
 	for _, k := range sorted(shown) {

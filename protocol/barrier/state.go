@@ -80,9 +80,7 @@ type State struct {
 	Late     time.Duration // by how much news of an entry came later than the entry, at most
 	Adaptive Adaptive
 	Holders  []Entry       // of a semaphore, in the order in which they were let through
-	Before   uint64        // of the earlier generations, those before this one are over, and some of them forgotten
 	Doubt    bool          // whether it has fired is not known: nobody passes it
-	Closed   bool          // it has fired, and its entries are forgotten: there is room for those of others
 	Swept    time.Duration // when those that had left, or had withdrawn, were forgotten
 }
 

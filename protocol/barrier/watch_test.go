@@ -31,7 +31,7 @@ func TestWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
 	slots := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
 	for _, call := range []barrier.Call{
 		{Kind: barrier.CallWatch, Key: key, Config: asks},
-		{Kind: barrier.CallRelease, Key: barrier.Key{Name: "slots"}, Config: slots, Entry: barrier.Entry{Host: "a"}},
+		{Kind: barrier.CallRelease, Key: barrier.Key{Name: "slots/2"}, Config: slots, Entry: barrier.Entry{Host: "a"}},
 	} {
 		enter := call
 		enter.Kind, enter.Entry = barrier.CallEnter, barrier.Entry{Host: "a"}

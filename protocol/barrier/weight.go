@@ -63,3 +63,36 @@ func (m *Reached) Weight() int {
 }
 
 func (k Key) weight() int { return len(k.Name) + 20 }
+
+// What a replica, an entrance and a change take in memory, in bytes, besides their names; what a
+// barrier takes at a node from which it is entered, and each who enters.
+const (
+	replicaCost = 2000
+	entryCost   = 500
+	opCost      = 170
+	groupCost   = 900
+	partCost    = 700
+	queryCost   = 250
+)
+
+// weigh takes note of what r takes in memory. Labels are taken to be as long as the first one.
+func (s *shelf) weigh(r *replica) {
+	if s.replicas[r.key] != r || r.b == nil {
+		return
+	}
+	w := replicaCost + 3*len(r.key.Name) + 2*expectWeight(r.b.cfg.Expect) + opCost*(len(r.pending)+len(r.flight))
+	if n := len(r.b.Entrances); n > 0 {
+		w += n * (entryCost + r.b.Entrances[0].Entry.weight())
+	}
+	s.weight += w - r.weight
+	r.weight = w
+}
+
+// Memory is about how many bytes the core takes. It costs nothing to ask.
+func (c *Core) Memory() int {
+	w := c.weight + c.earlyBy + c.past.weight() + groupCost*len(c.groups) + partCost*c.parts + queryCost*len(c.queries)
+	for _, o := range c.owing {
+		w += 8 * len(o.digests)
+	}
+	return w
+}

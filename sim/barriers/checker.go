@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 	"github.com/phalanx-go/phalanx/sim/stage"
 )
@@ -22,13 +23,26 @@ type checker struct {
 	through  map[barrier.Key]map[barrier.Entry]bool  // of them, those with which it has fired
 	holding  map[barrier.Key]map[barrier.Entry]*call // who was told to hold a semaphore, and may still
 	configs  map[barrier.Key]barrier.Config
-	last     map[barrier.Key]barrier.Done // of a semaphore of one: how its last holder was answered
+	last     map[barrier.Key]barrier.Done            // of a semaphore of one: how its last holder was answered
+	passed   map[barrier.Key]map[phalanx.NodeID]bool // nodes that were told that it has fired
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, counted: map[barrier.Key]map[barrier.Entry]bool{}, through: map[barrier.Key]map[barrier.Entry]bool{},
 		units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, out: map[barrier.Key]map[string]bool{}, fired: map[barrier.Key]int{},
-		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}, last: map[barrier.Key]barrier.Done{}}
+		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}, last: map[barrier.Key]barrier.Done{},
+		passed: map[barrier.Key]map[phalanx.NodeID]bool{}}
+}
+
+// known reports whether somebody is left to whom a barrier was said to have fired. If nobody is,
+// its name is as new.
+func (c *checker) known(k barrier.Key) bool {
+	for id := range c.passed[k] {
+		if slices.Contains(c.w.View.Members, id) {
+			return true
+		}
+	}
+	return false
 }
 
 // entered takes note that somebody enters.
@@ -57,7 +71,7 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 			c.counted[o.Key][h.Entry] = true
 		case barrier.HasFired:
 			c.w.Tracef("%s fires %s: %+v", n.ID, o.Key, h)
-			if c.fired[o.Key]++; c.fired[o.Key] > 1 && !c.w.work.cruel {
+			if c.fired[o.Key]++; c.fired[o.Key] > 1 && !c.w.work.cruel && c.known(o.Key) {
 				c.w.Failf("(1) %s fires twice", o.Key)
 			}
 			for e := range c.counted[o.Key] {
@@ -119,6 +133,10 @@ func (c *checker) ended(a *call, d barrier.Done) {
 	if c.fired[a.key] == 0 {
 		c.w.Failf("(1) %s of %s is answered %s, and it has not fired", a.entry, a.key, d.Verdict)
 	}
+	if c.passed[a.key] == nil {
+		c.passed[a.key] = map[phalanx.NodeID]bool{}
+	}
+	c.passed[a.key][a.n.ID] = true
 }
 
 // withdrawn takes note that an entry does not count.
@@ -156,6 +174,17 @@ func (c *checker) holders() {
 	}
 }
 
+// waiting is how many units wait at nodes that live.
+func (c *checker) waiting(k barrier.Key) int {
+	units := map[string]bool{}
+	for _, a := range c.w.work.open {
+		if a.key == k && a.entry.Host != "" && c.w.Well(a.n) {
+			units[a.entry.Unit()] = true
+		}
+	}
+	return len(units)
+}
+
 // atEnd checks, when all faults are long over, that nobody waits who need not.
 func (c *checker) atEnd() {
 	for _, a := range c.w.work.open {
@@ -168,7 +197,10 @@ func (c *checker) atEnd() {
 				units++
 			}
 		}
-		enough := cfg.Semaphore.Count > 0 || units >= cfg.Max || cfg.Timeout > 0 || cfg.Percent > 0 && 100*units >= cfg.Percent*cfg.Max || c.fired[a.key] > 0
+		if c.fired[a.key] > 0 && !c.known(a.key) {
+			units = c.waiting(a.key)
+		}
+		enough := cfg.Semaphore.Count > 0 || units >= cfg.Max || cfg.Timeout > 0 || cfg.Percent > 0 && 100*units >= cfg.Percent*cfg.Max || c.known(a.key)
 		if a.entry.Host == "" || enough {
 			c.w.Failf("(4) call %d of %s on %s waits since %v, %d of %d have entered: %+v", a.id, a.key, a.n.ID, a.since, units, cfg.Max, a)
 			return

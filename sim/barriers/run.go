@@ -29,6 +29,13 @@ func Run(cfg Config) error {
 			w.Run(2 * time.Second) // it is noticed, and what depended on it has been repaired
 		}
 	}
+	if w.R.IntN(2) == 0 { // what is over is known as such alone, and its managers are others then
+		w.Run(keep)
+		for range 1 + w.R.IntN(4) {
+			w.Fault()
+			w.Run(2 * time.Second)
+		}
+	}
 	w.Quiet(15 * time.Second)
 	if w.Err == nil && !w.work.cruel {
 		w.check.atEnd()

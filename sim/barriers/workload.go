@@ -39,6 +39,11 @@ func (l *workload) begin(over time.Duration) {
 		} else if w.R.IntN(4) == 0 {
 			n++ // one is late
 		}
+		after := -1 // this one comes when it is long over
+		if w.R.IntN(3) == 0 {
+			after = n
+			n++
+		}
 		if cfg.Callback {
 			live := w.Live()
 			l.start(&call{n: live[w.R.IntN(len(live))], key: key, cfg: cfg}, barrier.CallWatch)
@@ -48,7 +53,11 @@ func (l *workload) begin(over time.Duration) {
 			if w.R.IntN(2) == 0 {
 				c.entry.Label = fmt.Sprint("task", k)
 			}
-			w.After(time.Duration(w.R.Int64N(int64(over))), func() {
+			at := w.Upto(over)
+			if k == after {
+				at = over + keep + w.Upto(3*keep)
+			}
+			w.After(at, func() {
 				live := w.Live()
 				if len(live) == 0 {
 					return

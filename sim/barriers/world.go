@@ -20,8 +20,9 @@ const ms = time.Millisecond
 const (
 	leaseEvery = 50 * ms
 	managers   = 3
-	part       = 400  // bytes: what is long goes in parts here that are tiny
-	longest    = 1600 // bytes that the network takes: a piece of a state and the changes after it, and what goes with them
+	keep       = 3 * time.Second // longer than any message is on its way
+	part       = 400             // bytes: what is long goes in parts here that are tiny
+	longest    = 1600            // bytes that the network takes: a piece of a state and the changes after it, and what goes with them
 )
 
 // Config says what to simulate.
@@ -62,7 +63,7 @@ func newWorld(cfg Config) *world {
 
 // NewCore returns a node's part.
 func (w *world) NewCore(i int) stage.Core {
-	return barrier.NewCore(barrier.CoreConfig{Managers: managers, Part: part, Window: 1 + int(w.cfg.Seed%3), Attempts: uint64(i) << 32})
+	return barrier.NewCore(barrier.CoreConfig{Managers: managers, Keep: keep, Linger: time.Minute, Part: part, Window: 1 + int(w.cfg.Seed%3), Attempts: uint64(i) << 32})
 }
 
 // viewed is a view as a core takes it.

@@ -1,0 +1,167 @@
+package barrier
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// past is what a manager remembers of barriers that have fired and that it has forgotten
+// otherwise: whoever comes to one is late. That holds for cfg.Linger at least, and as long as
+// one of the nodes is a member from which somebody had entered: after that nobody can mean
+// the old barrier, and its name is as new.
+//
+// There may be very many, so that each takes some 20 bytes: a digest stands for its key, and
+// barriers that were entered from the same nodes share the list of these.
+type past struct {
+	most       int // barriers in all
+	young, old map[uint64]fired
+	began      time.Duration // when young was begun
+	crowds     map[uint32]*crowd
+	ids        map[string]uint32 // of crowds, by their nodes
+	last       uint32
+	named      int // bytes that the crowds take
+}
+
+// fired is a barrier that has fired.
+type fired struct {
+	place uint32 // of its name
+	crowd uint32
+}
+
+// crowd is the nodes from which barriers were entered.
+type crowd struct {
+	name     string // of ids
+	nodes    []phalanx.NodeID
+	barriers int
+	gone     bool // none of them is a member any more
+}
+
+func newPast(most int) past {
+	return past{most: most, young: map[uint64]fired{}, old: map[uint64]fired{}, crowds: map[uint32]*crowd{}, ids: map[string]uint32{}}
+}
+
+// digest stands for a key. Two keys have the same one with a probability of 2^-64.
+func (k Key) digest() uint64 { return mix(hash(k.Name) ^ mix(k.Generation)) }
+
+// len is how many barriers are remembered.
+func (p *past) len() int { return len(p.young) + len(p.old) }
+
+// knows reports whether whoever comes to a barrier now is late.
+func (p *past) knows(digest uint64) bool {
+	f, ok := p.young[digest]
+	if !ok {
+		f, ok = p.old[digest]
+	}
+	return ok && !p.crowds[f.crowd].gone
+}
+
+// nodes are those from which a barrier was entered.
+func (p *past) nodes(digest uint64) []phalanx.NodeID {
+	f, ok := p.young[digest]
+	if !ok {
+		f = p.old[digest]
+	}
+	if c := p.crowds[f.crowd]; c != nil {
+		return c.nodes
+	}
+	return nil
+}
+
+// add remembers a barrier that was entered from nodes.
+func (p *past) add(digest uint64, place uint32, nodes []phalanx.NodeID, now time.Duration) {
+	p.forget(digest)
+	if p.len() == 0 {
+		p.began = now
+	}
+	if len(p.young) >= max(1, p.most/2) {
+		p.turn(now)
+	}
+	id := p.crowd(nodes)
+	p.crowds[id].barriers++
+	p.young[digest] = fired{place, id}
+}
+
+// crowd returns the number of a list of nodes.
+func (p *past) crowd(nodes []phalanx.NodeID) uint32 {
+	nodes = slices.Sorted(slices.Values(nodes))
+	var name strings.Builder
+	for _, n := range nodes {
+		name.WriteString(string(n))
+		name.WriteByte(0)
+	}
+	id, ok := p.ids[name.String()]
+	if !ok {
+		p.last++
+		id = p.last
+		p.ids[name.String()], p.crowds[id] = id, &crowd{name: name.String(), nodes: nodes}
+		p.named += crowdCost + 2*name.Len()
+	}
+	return id
+}
+
+// forget has a barrier be as new.
+func (p *past) forget(digest uint64) {
+	for _, m := range []map[uint64]fired{p.young, p.old} {
+		if f, ok := m[digest]; ok {
+			delete(m, digest)
+			p.leave(f)
+		}
+	}
+}
+
+func (p *past) leave(f fired) {
+	c := p.crowds[f.crowd]
+	if c.barriers--; c.barriers == 0 {
+		delete(p.crowds, f.crowd)
+		delete(p.ids, c.name)
+		p.named -= crowdCost + 2*len(c.name)
+	}
+}
+
+// turn forgets the older half.
+func (p *past) turn(now time.Duration) {
+	for _, f := range p.old {
+		p.leave(f)
+	}
+	p.old, p.young, p.began = p.young, map[uint64]fired{}, now
+}
+
+// age forgets what is older than twice linger, at the latest.
+func (p *past) age(now, linger time.Duration) {
+	for at, ok := p.due(linger); ok && now >= at; at, ok = p.due(linger) {
+		p.turn(at)
+	}
+}
+
+func (p *past) due(linger time.Duration) (time.Duration, bool) { return p.began + linger, p.len() > 0 }
+
+// learn takes the members of a new view.
+func (p *past) learn(members []phalanx.NodeID) {
+	if len(p.crowds) == 0 {
+		return
+	}
+	there := make(map[phalanx.NodeID]bool, len(members))
+	for _, m := range members {
+		there[m] = true
+	}
+	for _, c := range p.crowds {
+		c.gone = c.gone || !slices.ContainsFunc(c.nodes, func(n phalanx.NodeID) bool { return there[n] })
+	}
+}
+
+// crowdCost is what a crowd takes in memory besides its names.
+const crowdCost = 250
+
+// weight is about how many bytes it takes.
+func (p *past) weight() int { return 28*p.len() + p.named }
+
+// bury remembers of a barrier that it has fired, and nothing else.
+func (c *Core) bury(r *replica) {
+	c.remove(r.key)
+	if nodes := r.b.State.members(); len(nodes) > 0 {
+		c.past.add(r.key.digest(), place(r.key.Name), nodes, c.now)
+	}
+}
