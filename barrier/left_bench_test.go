@@ -33,6 +33,7 @@ func BenchmarkManyLeft(b *testing.B) {
 		b.Run(kind.name, func(b *testing.B) {
 			for range b.N {
 				nodes := start(b, 3)
+				goroutines(30_000)
 				many(b, nodes[:kind.by], "warm", 1000, kind.cfg, kind.gone)
 				before := heapAfter(b, 20*time.Second, 0)
 				many(b, nodes[:kind.by], "b", 10_000, kind.cfg, kind.gone)
@@ -49,6 +50,17 @@ func BenchmarkManyLeft(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// goroutines has as many run at once as callers will wait: what Go keeps of them is theirs.
+func goroutines(k int) {
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for range k {
+		all.Go(func() { <-begin })
+	}
+	close(begin)
+	all.Wait()
 }
 
 // many has k barriers entered once from each node, and waits until all callers have gone on, or

@@ -1,6 +1,8 @@
 package barrier
 
 import (
+	"maps"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
@@ -18,6 +20,7 @@ type open struct {
 	freed    map[hold]attempt // what they do not hold any more, and the primary may not know
 	watchers map[core.Key]*watch
 	holds    *holds
+	most     int // bytes that the core has taken since the maps were made
 }
 
 type hold struct {
@@ -37,6 +40,23 @@ type watch struct {
 	cfg Config
 	w   *watcher
 	to  *actor.PID
+}
+
+// tidy gives back the room of maps that had much in them and have little, when the core takes so
+// many bytes.
+func (o *open) tidy(bytes int) {
+	if o.most = max(o.most, bytes); bytes > o.most/4 {
+		return
+	}
+	o.most = bytes
+	o.calls, o.held, o.freed = smaller(o.calls), smaller(o.held), smaller(o.freed)
+}
+
+// smaller returns a map with what m has, and no more room than that takes.
+func smaller[K comparable, V any](m map[K]V) map[K]V {
+	out := make(map[K]V, len(m))
+	maps.Copy(out, m)
+	return out
 }
 
 func (o *open) next() uint64 { o.ids++; return o.ids }

@@ -278,6 +278,7 @@ func (s *service) hold() {
 	if by := max(m-s.held, s.held-m); by > max(4<<10, s.held/16) || m == 0 && by > 0 {
 		s.held = m
 		s.node.Holds(Name, int64(m))
+		s.open.tidy(m)
 	}
 }
 
