@@ -82,7 +82,7 @@ func (c *Core) disown(g *group, m Answers) {
 // again. It reports whether there is more to be told.
 func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	switch {
-	case a.Verdict == Fire || a.Verdict == LateFire || a.Verdict == Behind || a.Verdict == Doubtful:
+	case a.Verdict == Fire || a.Verdict == LateFire || a.Verdict == Behind || a.Verdict == Doubtful || a.Verdict == Deleted && a.Attempt >= p.left:
 		c.finish(g, p, a.Verdict)
 		return false
 	case a.Verdict != Released || a.Attempt < p.left:
@@ -96,15 +96,37 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	return false
 }
 
+// leaves is what the primary says to one that leaves a double barrier. That it has passed, it
+// knows.
+func (c *Core) leaves(g *group, p *participant, a Answered) {
+	switch a.Verdict {
+	case Registered:
+		if p.stage = waits; len(p.calls) == 0 { // it was given up
+			c.quit(g, p)
+		}
+	case Departed, Outside, Doubtful, Deleted:
+		c.finish(g, p, a.Verdict)
+	}
+}
+
 // tell is what the primary says to one participant. Of an earlier attempt it says
 // nothing to a later one, if the barrier is a semaphore.
 func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	semaphore := g.cfg.Semaphore.on()
+	if p.leave {
+		if a.Attempt >= p.attempt {
+			c.leaves(g, p, a)
+		}
+		return
+	}
+	if a.Verdict == Departed { // another one of the same entry has left, too
+		a.Verdict = Fire
+	}
 	if !semaphore {
 		if p.left != 0 && !c.withdrawn(g, p, a) {
 			return
 		}
-		if (a.Verdict == Registered || a.Verdict == Released) && a.Attempt < p.attempt {
+		if (a.Verdict == Registered || a.Verdict == Released || a.Verdict == Deleted) && a.Attempt < p.attempt {
 			return // it is about what was withdrawn
 		}
 	} else if over := a.Verdict == Released || a.Verdict == TimedOut; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
@@ -145,7 +167,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 			return
 		}
 		c.admitted(g, p, a.Left, stamp)
-	case LateFire, Behind, Doubtful:
+	case LateFire, Behind, Doubtful, Deleted:
 		c.finish(g, p, a.Verdict)
 	case Released, TimedOut:
 		if p.stage == holds {

@@ -15,7 +15,7 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 		return
 	}
 	switch follows := r != nil && r.term == m.Term && r.seq+1 == m.Seq; {
-	case r == nil && c.past.knows(m.Key.digest()):
+	case r == nil && c.past.knows(m.Key.digest()) && !(m.State != nil && m.State.Anew):
 		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq, Fired: c.past.nodes(m.Key.digest())})
 		return
 	case m.State != nil:
@@ -23,6 +23,7 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 		if !complete {
 			return
 		}
+		c.past.forget(m.Key.digest())
 		r = &replica{key: m.Key, b: Restore(a.cfg, a.state)}
 		c.put(r)
 	case !follows:

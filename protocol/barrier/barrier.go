@@ -14,6 +14,7 @@ type Barrier struct {
 	cfg Config
 	State
 	index   map[Entry]int  // of Entrances
+	tombs   map[grave]int  // of Tombs
 	units   map[string]int // of each that counts, how many entries it has
 	effects []Effect
 	news    bool          // somebody has entered since the last OpAdvance
@@ -31,6 +32,7 @@ func New(cfg Config) *Barrier {
 // Restore returns a barrier with the state of another one, which it takes over.
 func Restore(cfg Config, s State) *Barrier {
 	b := &Barrier{cfg: cfg, State: s, index: map[Entry]int{}, units: map[string]int{}}
+	b.bury()
 	for i, e := range s.Entrances {
 		b.index[e.Entry] = i
 		if !e.Late && e.Phase != Withdrawn && !cfg.Semaphore.on() {
@@ -55,7 +57,16 @@ func (b *Barrier) Apply(op Op) []Effect {
 			b.news = false
 			b.Late = min(max(b.Late, op.At-b.oldest), lateMost)
 		}
+	case OpRemove:
+		b.remove(op)
+	case OpLeave:
+		if !b.was(op) {
+			b.leave(op)
+		}
 	case OpEnter:
+		if b.was(op) {
+			break
+		}
 		if b.cfg.Semaphore.on() {
 			b.enterSemaphore(op)
 			break
@@ -65,6 +76,9 @@ func (b *Barrier) Apply(op Op) []Effect {
 		}
 		b.enter(op)
 	case OpRelease:
+		if b.was(op) {
+			break
+		}
 		if b.cfg.Semaphore.on() {
 			b.release(op)
 		} else {
@@ -81,7 +95,7 @@ func (b *Barrier) Apply(op Op) []Effect {
 	case OpGone:
 		b.gone(op.Node)
 	case OpClose:
-		b.closed = b.over()
+		b.closed = b.idle()
 	}
 	if op.Kind != OpClose && op.Kind != OpAdvance {
 		b.closed = false
@@ -155,6 +169,9 @@ func (b *Barrier) answer(e *Entrance, v Verdict) {
 func (b *Barrier) standing(e *Entrance) Verdict {
 	switch e.Phase {
 	case Through:
+		if e.Leaving {
+			return Registered
+		}
 		if e.Late {
 			return LateFire
 		}
@@ -162,6 +179,9 @@ func (b *Barrier) standing(e *Entrance) Verdict {
 	case TurnedOut:
 		return Behind
 	case Left, Withdrawn:
+		if e.Leaving {
+			return Departed
+		}
 		return Released
 	case Expired:
 		return TimedOut

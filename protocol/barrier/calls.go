@@ -18,6 +18,8 @@ const (
 	CallUnwatch                  // takes that back; Done at once
 	CallHosts                    // Done with who was let through
 	CallStanding                 // Done with how the barrier stands
+	CallRemove                   // ends the barrier; Done when nobody waits in it any more
+	CallLeave                    // of a double barrier; Done when all who are inside leave, too
 )
 
 // Call is what an application asks for. It is answered by one Done with its ID,

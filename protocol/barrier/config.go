@@ -44,6 +44,7 @@ type Config struct {
 	Percent int           // of Max that are enough, 1 to 100; 0: all
 	MinWait time.Duration // after the first entry, before Percent is enough
 	Late    LateMode
+	Double  bool     // those who have passed leave together (Leave): a double barrier
 	Expect  []string // the units that are waited for, if they are known: who is absent is named by them, and nobody else can enter
 
 	Callback        bool          // whether a callback decides
@@ -183,6 +184,8 @@ func (c Config) validRelease(bad func(field, format string, args ...any) error) 
 		return bad("Semaphore.Count", "%d is not 1 to %d", s.Count, MaxUnits)
 	case s.on() && (c.Timeout != 0 || c.Percent != 0 || c.MinWait != 0 || c.Callback || c.Knee.on()):
 		return bad("Semaphore", "it waits for no number: Timeout, Percent, MinWait, Callback and Knee say nothing")
+	case s.on() && c.Double:
+		return bad("Double", "those who hold a semaphore leave it one by one: Double and Semaphore are both set")
 	case s.Adaptive && s.Cap < s.Count:
 		return bad("Semaphore.Cap", "%d is less than the %d that begin: set it to how many may ever hold it", s.Cap, s.Count)
 	case !s.Adaptive && !s.Callback && s.Cap != 0:
@@ -217,7 +220,7 @@ func (c Config) Equal(d Config) (field string, same bool) {
 		same bool
 	}{
 		{"Max", c.Max == d.Max}, {"Timeout", c.Timeout == d.Timeout}, {"Percent", c.Percent == d.Percent}, {"MinWait", c.MinWait == d.MinWait},
-		{"Late", c.Late == d.Late}, {"Expect", slices.Equal(c.Expect, d.Expect)}, {"Callback", c.Callback == d.Callback}, {"CallbackTimeout", c.CallbackTimeout == d.CallbackTimeout},
+		{"Late", c.Late == d.Late}, {"Double", c.Double == d.Double}, {"Expect", slices.Equal(c.Expect, d.Expect)}, {"Callback", c.Callback == d.Callback}, {"CallbackTimeout", c.CallbackTimeout == d.CallbackTimeout},
 		{"Knee", c.Knee == d.Knee}, {"Throttle", c.Throttle == d.Throttle}, {"Semaphore", c.Semaphore == d.Semaphore},
 	} {
 		if !f.same {

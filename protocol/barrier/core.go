@@ -277,6 +277,10 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 		c.refused(m)
 	case Forget:
 		c.forget(from, m)
+	case Remove:
+		c.removeAsked(from, m)
+	case Removed:
+		c.removed(m)
 	case Over:
 		c.over(from, m)
 	case OverKnown:

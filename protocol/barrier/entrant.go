@@ -89,6 +89,7 @@ type participant struct {
 	told    bool          // another node may have heard of it
 	until   time.Duration // then it does not hold the semaphore any more, whatever is heard; 0: for ever
 	fresh   bool          // until is as late as it can be
+	leave   bool          // it has passed a double barrier, and leaves
 	due     time.Duration // of the first call; 0: none
 	gone    bool          // it is a participant no more
 	warned  bool          // has asked how things stand, as its time is almost over
@@ -96,19 +97,20 @@ type participant struct {
 
 // query is a CallHosts.
 type query struct {
-	id    uint64
-	key   Key
-	brief bool // how it stands is enough
-	tries int
-	after Entry // those up to it have come
-	hosts map[string][]string
+	id     uint64
+	key    Key
+	brief  bool // how it stands is enough
+	remove bool // it is a CallRemove
+	tries  int
+	after  Entry // those up to it have come
+	hosts  map[string][]string
 }
 
 // call takes what the application asks for.
 func (c *Core) call(e Call) {
 	c.entering.most = max(c.entering.most, len(c.waiters)+1, len(c.groups)+1)
-	if e.Kind == CallHosts || e.Kind == CallStanding {
-		c.queries[e.ID] = &query{id: e.ID, key: e.Key, brief: e.Kind == CallStanding}
+	if e.Kind == CallHosts || e.Kind == CallStanding || e.Kind == CallRemove {
+		c.queries[e.ID] = &query{id: e.ID, key: e.Key, brief: e.Kind == CallStanding, remove: e.Kind == CallRemove}
 		c.queriesDue.Set(e.ID, c.now)
 		return
 	}
@@ -154,9 +156,14 @@ func (c *Core) call(e Call) {
 		return
 	}
 	p := g.parts[e.Entry]
+	if p != nil && p.leave != (e.Kind == CallLeave) { // it waits for the one, and is asked for the other
+		c.emit(Done{ID: e.ID, Outcome: HeldAlready, Last: g.last})
+		return
+	}
 	if p == nil {
 		c.attempt++
 		p = c.add(g, e.Entry, c.attempt)
+		p.leave = e.Kind == CallLeave
 	}
 	if g.cfg.Semaphore.on() && (p.stage == holds || len(p.calls) > 0) {
 		c.emit(Done{ID: e.ID, Outcome: HeldAlready, Last: g.last})
@@ -243,6 +250,10 @@ func (c *Core) giveUp(id uint64) {
 	p.calls, p.exits, p.leaving = slices.DeleteFunc(p.calls, gone), slices.DeleteFunc(p.exits, gone), slices.DeleteFunc(p.leaving, gone)
 	switch {
 	case len(p.calls) > 0 || p.stage == releasing || p.stage == holds: // others wait; or it goes on
+	case p.leave: // it has left nevertheless, once the primary has heard so
+		if p.due = 0; p.stage == waits {
+			c.quit(g, p)
+		}
 	case g.cfg.Semaphore.on():
 		p.stage, p.left, g.news = releasing, p.attempt, true // it waits no more, and holds nothing that it does not know of
 		given.Frees = p.attempt

@@ -31,7 +31,7 @@ func (c *Core) orphan(next Viewed) {
 			continue
 		}
 		for _, p := range g.parts {
-			p.counted = p.counted || p.told
+			p.counted = p.counted || p.told && !p.leave
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (g *group) asks(all bool, now time.Duration, turn uint64, room int) (m Reac
 		}
 		if p.stage == asking || p.stage == waits && all || p.stage == holds && (all || !g.answered || !p.fresh) {
 			p.told = true
-			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits || p.counted, Ago: now - p.came})
+			m.Requests = append(m.Requests, Request{Entry: p.Entry, Attempt: p.attempt, Holds: p.stage == holds, Waits: p.stage == waits || p.counted, Ago: now - p.came, Leave: p.leave})
 		}
 		for i := range m.Requests[was:] {
 			room -= m.Requests[was+i].Weight()
@@ -125,6 +125,10 @@ func (c *Core) flush() {
 		if q := c.queries[id]; c.primary(q.key) != "" {
 			q.tries++
 			c.queriesDue.Set(id, c.now+c.again(q.tries, c.askTrip))
+			if q.remove {
+				c.send(c.primary(q.key), Remove{Key: q.key, ID: id})
+				continue
+			}
 			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id, After: q.after, Brief: q.brief})
 		}
 	}

@@ -30,6 +30,7 @@ type (
 		Holds   bool          // it was told to hold the semaphore
 		Waits   bool          // it was told that it is registered, or managers that are gone may have counted it
 		Ago     time.Duration // since it came to its node
+		Leave   bool          // it is inside a double barrier, and leaves
 	}
 
 	// Answers is what a primary answers to a Reached, and tells later (FIRE,
@@ -61,7 +62,8 @@ type (
 		N, Max  int
 		Absent  []string // who is not there, up to MaxAbsent: units that are expected, or else members on which nobody has entered
 		Cause   Cause
-		Holders []Entry // of a semaphore, up to MaxAbsent
+		Holders []Entry  // of a semaphore, up to MaxAbsent
+		Inside  []string // units that are inside a double barrier, and do not leave yet, up to MaxAbsent
 	}
 
 	// Question asks the callbacks.
@@ -106,6 +108,18 @@ type (
 		Last     Entry // the next part comes after this one; empty: there is none
 		Hosts    map[string][]string
 		Standing Standing
+	}
+
+	// Remove ends a barrier, and Removed says that it has ended. The number is greater than those
+	// of the node before it, and is the same when it is repeated.
+	Remove struct {
+		Key Key
+		ID  uint64
+	}
+	Removed struct {
+		Key   Key
+		ID    uint64
+		Known bool // there was such a barrier
 	}
 
 	// Replicate has a backup make the changes Ops, the batch Seq of the primary of
@@ -191,6 +205,8 @@ func (Notify) message()    {}
 func (Reply) message()     {}
 func (WhoPassed) message() {}
 func (Passed) message()    {}
+func (Remove) message()    {}
+func (Removed) message()   {}
 func (Replicate) message() {}
 func (Confirm) message()   {}
 func (Gather) message()    {}

@@ -19,6 +19,8 @@ const (
 	OpVerdict               // Ask, Yes, N: what a callback has said
 	OpGone                  // Node: it is no member any more
 	OpClose                 // it is over, and is forgotten but for that
+	OpRemove                // Node, Attempt: it ends, and its name is as new
+	OpLeave                 // Entry, Node, Attempt: it leaves a double barrier
 	opKinds
 )
 
@@ -49,11 +51,14 @@ const (
 	TimedOut                  // the semaphore was taken from it
 	Mismatch                  // the barrier is another one; Field says in what
 	Doubtful                  // all managers of the barrier have died, and whether it had fired is not known
+	Deleted                   // the barrier was removed while it waited
+	Departed                  // all who were inside a double barrier have left it
+	Outside                   // it is not inside a double barrier, and cannot leave it
 	verdicts
 )
 
 func (v Verdict) String() string {
-	return [...]string{"registered", "fire", "late fire", "catch up", "released", "timed out", "mismatch", "unknown"}[v]
+	return [...]string{"registered", "fire", "late fire", "catch up", "released", "timed out", "mismatch", "unknown", "deleted", "departed", "outside"}[v]
 }
 
 // Cause is why a barrier has fired.
@@ -84,6 +89,12 @@ type (
 		Entry   Entry
 		Attempt uint64
 		Verdict Verdict
+	}
+
+	// Ended tells a node that the barrier was removed, as its Attempt wanted.
+	Ended struct {
+		Node    phalanx.NodeID
+		Attempt uint64
 	}
 
 	// Asked wants to know from the callbacks whether the barrier is to fire, or with
@@ -123,9 +134,12 @@ const (
 	HolderExpired
 	HolderGone
 	KneeFound
+	WasRemoved
+	HasEmptied // all who were inside a double barrier have left it
 	whats
 )
 
+func (Ended) effect()    {}
 func (Answer) effect()   {}
 func (Asked) effect()    {}
 func (Happened) effect() {}

@@ -10,7 +10,7 @@ import (
 
 // items is how many items a state has.
 func (s *State) items() int {
-	return len(s.Entrances) + len(s.Queue) + len(s.Holders) + len(s.Asks) + len(s.Adaptive.Took)
+	return len(s.Entrances) + len(s.Queue) + len(s.Holders) + len(s.Asks) + len(s.Adaptive.Took) + len(s.Tombs)
 }
 
 // piece returns a copy of s with some items alone: those from one on, at least one and as
@@ -23,6 +23,7 @@ func (s *State) piece(from, room int) (p State, n int) {
 	p.Holders = take(&c, s.Holders, func(e *Entry) int { return e.weight() })
 	p.Asks = take(&c, s.Asks, func(a *Asking) int { return a.Asked.Weight() + 16 })
 	p.Adaptive.Took = take(&c, s.Adaptive.Took, func(*time.Duration) int { return 10 })
+	p.Tombs = take(&c, s.Tombs, (*Tomb).Weight)
 	return p.Clone(), c.n
 }
 
@@ -52,7 +53,7 @@ func (s *State) add(p State) {
 	old := *s
 	*s = p
 	s.Entrances, s.Queue, s.Holders = append(old.Entrances, p.Entrances...), append(old.Queue, p.Queue...), append(old.Holders, p.Holders...)
-	s.Asks, s.Adaptive.Took = append(old.Asks, p.Asks...), append(old.Adaptive.Took, p.Adaptive.Took...)
+	s.Asks, s.Adaptive.Took, s.Tombs = append(old.Asks, p.Asks...), append(old.Adaptive.Took, p.Adaptive.Took...), append(old.Tombs, p.Tombs...)
 }
 
 // sound reports whether what refers to an entrance finds it.

@@ -38,6 +38,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	case c.past.knows(m.Key.digest()):
 		c.tooLate(from, m)
 		return
+	case m.leaves():
+		c.nobodyInside(from, m)
+		return
 	default:
 		if r = c.create(m); m.doubtful() {
 			r.b.Doubt = true // from the start: a later primary may find it before it has made a change
@@ -65,7 +68,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 
 // renew makes another barrier of one that is deserted. What was withdrawn stays so.
 func (r *replica) renew(cfg Config) {
-	s := State{Now: r.b.Now}
+	s := State{Now: r.b.Now, Removals: r.b.Removals, Tombs: r.b.Tombs, Anew: r.b.Anew}
 	s.Adaptive.Level = cfg.Semaphore.Count
 	for _, e := range r.b.Entrances {
 		if e.Phase != Withdrawn {
@@ -94,7 +97,10 @@ func (c *Core) tooLate(from phalanx.NodeID, m Reached) {
 	}
 	for _, q := range m.Requests {
 		v := late
-		if q.Waits {
+		switch {
+		case q.Leave:
+			v = Departed
+		case q.Waits:
 			v = Fire
 		}
 		a.List = append(a.List, Answered{Entry: q.Entry, Attempt: q.Attempt, Verdict: v})
@@ -167,8 +173,11 @@ func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
 	}
 	for _, q := range m.Requests {
 		op := r.entering(c.now, from, q)
-		if q.Release {
+		switch {
+		case q.Release:
 			op.Kind = OpRelease
+		case q.Leave:
+			op.Kind = OpLeave
 		}
 		r.pending = append(r.pending, op)
 	}
@@ -239,6 +248,9 @@ func (c *Core) standing(r *replica) Standing {
 		s.Absent = append(s.Absent[:MaxAbsent:MaxAbsent], fmt.Sprintf("and %d others", n-MaxAbsent))
 	}
 	s.Holders = slices.Clone(r.b.Holders[:min(len(r.b.Holders), MaxAbsent)])
+	if s.Inside = r.b.stays(); len(s.Inside) > MaxAbsent {
+		s.Inside = append(s.Inside[:MaxAbsent:MaxAbsent], fmt.Sprintf("and %d others", len(s.Inside)-MaxAbsent))
+	}
 	return s
 }
 
@@ -305,7 +317,7 @@ func (c *Core) attend() {
 		if !c.current(r) {
 			continue // it was forgotten
 		}
-		if r.flight == nil && r.b.over() {
+		if r.flight == nil && r.b.idle() {
 			c.lie(r, c.now+c.keep(r))
 		} else if at, ok := c.dueAt(r); ok {
 			c.replicasDue.Set(r.key, at)
@@ -409,6 +421,8 @@ func (c *Core) commit(r *replica) {
 					a := answer(n)
 					a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: e.Verdict, Left: c.left(r, e.Entry)})
 				}
+			case Ended:
+				c.send(e.Node, Removed{Key: r.key, ID: e.Attempt, Known: true})
 			case Asked:
 				asked = append(asked, e)
 			case Happened:
@@ -476,9 +490,10 @@ func latest(list []Answered) []Answered {
 }
 
 // keep is how long a barrier that is over is known as it is: messages about it may be on their
-// way. A semaphore that is adaptive has learned something that is worth more.
+// way. A semaphore that is adaptive has learned something that is worth more; and those who
+// are inside a double barrier may leave it.
 func (c *Core) keep(r *replica) time.Duration {
-	if r.b.cfg.Semaphore.Adaptive {
+	if r.b.cfg.Semaphore.Adaptive || !r.b.over() {
 		return c.cfg.Linger
 	}
 	return c.cfg.Keep

@@ -107,7 +107,12 @@ func (b *Barrier) over() bool {
 	if b.cfg.Semaphore.on() {
 		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
 	}
-	return b.Cause != NotFired && len(b.Queue) == 0 || len(b.State.members()) == 0
+	return b.Cause != NotFired && len(b.Queue) == 0 && !b.inside() || len(b.State.members()) == 0
+}
+
+// idle reports whether nobody waits, though some may be inside.
+func (b *Barrier) idle() bool {
+	return b.over() || b.cfg.Double && b.Cause != NotFired && len(b.Queue) == 0 && !slices.ContainsFunc(b.Entrances, func(e Entrance) bool { return e.Phase == Through && e.Leaving })
 }
 
 // count counts an entry's unit, unless another entry of it came before.

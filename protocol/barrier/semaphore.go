@@ -150,6 +150,7 @@ func (b *Barrier) gone(node phalanx.NodeID) {
 		}
 	}
 	b.admit()
+	b.depart()
 }
 
 // A barrier remembers those that have left a semaphore, or have withdrawn, for as long as
@@ -170,6 +171,8 @@ func (b *Barrier) sweep() {
 		return gone && b.Now-e.Since > leftFor
 	})
 	b.reindex()
+	b.Tombs = slices.DeleteFunc(b.Tombs, func(t Tomb) bool { return b.Now-t.At > leftFor })
+	b.bury()
 }
 
 func (b *Barrier) reindex() {

@@ -30,6 +30,7 @@ type Entrance struct {
 	Phase   Phase
 	Late    bool
 	Passed  bool          // it was let through
+	Leaving bool          // it waits until all who are inside have left
 	Since   time.Duration // when it came; of a semaphore: since when it is in its phase
 }
 
@@ -81,6 +82,9 @@ type State struct {
 	Adaptive Adaptive
 	Holders  []Entry       // of a semaphore, in the order in which they were let through
 	Doubt    bool          // whether it has fired is not known: nobody passes it
+	Removals []Removal     // the last of each node
+	Tombs    []Tomb        // who had come before the barrier was removed, in order
+	Anew     bool          // what managers remember of it from before it was removed does not count
 	Swept    time.Duration // when those that had left, or had withdrawn, were forgotten
 }
 
@@ -92,5 +96,6 @@ func (s State) Clone() State {
 	}
 	s.Queue, s.Asks, s.Holders = slices.Clone(s.Queue), slices.Clone(s.Asks), slices.Clone(s.Holders)
 	s.Adaptive.Took = slices.Clone(s.Adaptive.Took)
+	s.Removals, s.Tombs = slices.Clone(s.Removals), slices.Clone(s.Tombs)
 	return s
 }

@@ -50,8 +50,17 @@ func expectWeight(names []string) int {
 	return w
 }
 
+// Weight bounds an encoded Tomb.
+func (t *Tomb) Weight() int { return t.Entry.weight() + len(t.Node) + 40 }
+
 // Weight bounds what is encoded of a state besides its items.
-func (s *State) Weight() int { return 260 + len(s.Watcher) }
+func (s *State) Weight() int {
+	w := 270 + len(s.Watcher)
+	for _, r := range s.Removals {
+		w += len(r.Node) + 32
+	}
+	return w
+}
 
 // Weight bounds an encoded Reached.
 func (m *Reached) Weight() int {
@@ -81,6 +90,7 @@ func (s *shelf) weigh(r *replica) {
 		return
 	}
 	w := replicaCost + 3*len(r.key.Name) + 2*expectWeight(r.b.cfg.Expect) + opCost*(len(r.pending)+len(r.flight))
+	w += entryCost * len(r.b.Tombs)
 	if n := len(r.b.Entrances); n > 0 {
 		w += n * (entryCost + r.b.Entrances[0].Entry.weight())
 	}

@@ -1,0 +1,86 @@
+package barrier
+
+import (
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Of a double barrier those who have passed leave together: each says that it leaves, and goes
+// on when all have said so who are inside. Nobody waits for those whose nodes are gone.
+
+// leaves reports whether it asks only for who leaves.
+func (m *Reached) leaves() bool {
+	return len(m.Requests) > 0 && !m.Watch && !m.Unwatch && !slices.ContainsFunc(m.Requests, func(q Request) bool { return !q.Leave })
+}
+
+// nobodyInside answers those who leave a barrier of which nothing is known: its managers have
+// died, or they have never passed it.
+func (c *Core) nobodyInside(from phalanx.NodeID, m Reached) {
+	a := Answers{Key: m.Key, Term: c.term, Stamp: m.Stamp}
+	for _, q := range m.Requests {
+		a.List = append(a.List, Answered{Entry: q.Entry, Attempt: q.Attempt, Verdict: Doubtful})
+	}
+	c.sendAnswers(from, a)
+}
+
+// leave takes note that an entry leaves.
+func (b *Barrier) leave(op Op) {
+	i, known := b.index[op.Entry]
+	var e *Entrance
+	if known {
+		e = &b.Entrances[i]
+	}
+	answer := func(v Verdict) {
+		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: v})
+	}
+	switch {
+	case b.Doubt:
+		answer(Doubtful)
+	case known && e.Phase == Left && e.Leaving:
+		answer(Departed)
+	case !known || e.Phase != Through || !b.cfg.Double:
+		answer(Outside)
+	default:
+		e.came(op.Node, op.Attempt)
+		e.Attempt, e.Leaving = max(e.Attempt, op.Attempt), true
+		answer(Registered)
+		b.depart()
+	}
+}
+
+// inside reports whether somebody is inside a double barrier.
+func (b *Barrier) inside() bool {
+	return b.cfg.Double && slices.ContainsFunc(b.Entrances, func(e Entrance) bool { return e.Phase == Through && len(e.Nodes) > 0 })
+}
+
+// stays returns the units that are inside and do not leave yet.
+func (b *Barrier) stays() []string {
+	var all []string
+	if !b.cfg.Double {
+		return nil
+	}
+	for i := range b.Entrances {
+		if e := &b.Entrances[i]; e.Phase == Through && !e.Leaving && len(e.Nodes) > 0 {
+			all = append(all, e.Unit())
+		}
+	}
+	return all
+}
+
+// depart lets those go who leave, if nobody stays, and nobody is to come in any more.
+func (b *Barrier) depart() {
+	if !b.cfg.Double || len(b.Queue) > 0 || len(b.stays()) > 0 {
+		return
+	}
+	some := false
+	for i := range b.Entrances {
+		if e := &b.Entrances[i]; e.Phase == Through && e.Leaving {
+			e.Phase, e.Since, some = Left, b.Now, true
+			b.answer(e, Departed)
+		}
+	}
+	if some {
+		b.happened(Happened{What: HasEmptied})
+	}
+}

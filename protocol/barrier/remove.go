@@ -1,0 +1,127 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// A barrier that is removed ends: who waits is told so, and its name is as new. Who holds a
+// semaphore goes on holding it, and those who come later wait for it.
+
+// Removal is what a node wanted removed: a copy of it that comes late removes nothing more.
+type Removal struct {
+	Node    phalanx.NodeID
+	Attempt uint64
+	At      time.Duration
+}
+
+// Tomb is what an entry was told that had come from a node before the barrier was removed: what
+// is late of that attempt, or of one before it, does not come to the barrier that is there now.
+type Tomb struct {
+	Entry   Entry
+	Node    phalanx.NodeID
+	Attempt uint64
+	Verdict Verdict
+	At      time.Duration
+}
+
+// grave is whose Tomb it is.
+type grave struct {
+	entry Entry
+	node  phalanx.NodeID
+}
+
+// bury makes the index of the Tombs. Of one grave the last counts.
+func (b *Barrier) bury() {
+	b.tombs = nil
+	for i, t := range b.Tombs {
+		if b.tombs == nil {
+			b.tombs = make(map[grave]int, len(b.Tombs))
+		}
+		b.tombs[grave{t.Entry, t.Node}] = i
+	}
+}
+
+// was answers what is of before the barrier was removed.
+func (b *Barrier) was(op Op) bool {
+	i, ok := b.tombs[grave{op.Entry, op.Node}]
+	if !ok || b.Tombs[i].Attempt < op.Attempt {
+		return false
+	}
+	b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: b.Tombs[i].Verdict})
+	return true
+}
+
+// remove ends the barrier.
+func (b *Barrier) remove(op Op) {
+	i := slices.IndexFunc(b.Removals, func(r Removal) bool { return r.Node == op.Node })
+	b.emit(Ended{Node: op.Node, Attempt: op.Attempt})
+	switch {
+	case i >= 0 && b.Removals[i].Attempt >= op.Attempt:
+		return
+	case i >= 0:
+		b.Removals = slices.Delete(b.Removals, i, i+1)
+	}
+	b.Removals = append(slices.DeleteFunc(b.Removals, func(r Removal) bool { return b.Now-r.At > leftFor }), Removal{op.Node, op.Attempt, b.Now})
+	b.happened(Happened{What: WasRemoved})
+	semaphore := b.cfg.Semaphore.on()
+	var stay []Entrance
+	for i := range b.Entrances {
+		e := &b.Entrances[i]
+		if e.Phase == Withdrawn || semaphore && e.Phase != Waiting {
+			stay = append(stay, *e)
+			continue
+		}
+		v := b.standing(e)
+		if e.Phase == Waiting || e.Leaving && e.Phase == Through {
+			v = Deleted
+			b.answer(e, v)
+		}
+		for k, node := range e.Nodes {
+			b.Tombs = append(b.Tombs, Tomb{Entry: e.Entry, Node: node, Attempt: e.Tries[k], Verdict: v, At: b.Now})
+		}
+	}
+	b.bury()
+	b.Entrances, b.Queue = stay, nil
+	b.reindex()
+	if semaphore {
+		return
+	}
+	clear(b.units)
+	b.Begun, b.Began, b.Units, b.Cause, b.FiredAt, b.Fired, b.Next = false, 0, 0, NotFired, 0, 0, 0
+	b.Asks, b.AskedAt, b.Enough, b.Detector, b.Late, b.Doubt, b.news = nil, 0, false, Detector{}, 0, false, false
+}
+
+// removeAsked is what a node asks the primary for.
+func (c *Core) removeAsked(from phalanx.NodeID, m Remove) {
+	if !c.ready(m.Key) || c.now >= c.leased {
+		return // it is asked again
+	}
+	r := c.replicas[m.Key]
+	if r == nil {
+		if !c.past.knows(m.Key.digest()) {
+			c.send(from, Removed{Key: m.Key, ID: m.ID})
+			return
+		}
+		r = c.create(Reached{Key: m.Key, Config: Config{Max: 1}}) // deserted, so that any other takes its place
+		r.b.Anew = true
+	}
+	r.pending = append(r.pending, Op{Kind: OpRemove, Node: from, Attempt: m.ID})
+	c.wake(r)
+}
+
+// removed is what the primary answers.
+func (c *Core) removed(m Removed) {
+	q := c.queries[m.ID]
+	if q == nil || !q.remove || q.key != m.Key {
+		return
+	}
+	c.endQuery(m.ID)
+	d := Done{ID: m.ID}
+	if !m.Known {
+		d.Outcome = Unknown
+	}
+	c.emit(d)
+}
