@@ -18,6 +18,7 @@ const (
 	CallUnwatch                  // takes that back; Done at once
 	CallHosts                    // Done with who was let through
 	CallStanding                 // Done with how the barrier stands
+	CallConfig                   // Done with the Config that somebody has given, once somebody has; with a Config: that one was refused
 )
 
 // Call is what an application asks for. It is answered by one Done with its ID,
@@ -63,6 +64,7 @@ type (
 		Attempt uint64 // of an entry
 		Hosts   map[string][]string
 		Last    Standing // the last that is known
+		Config  Config   // that the barrier goes by; of a CallConfig
 	}
 
 	// GivenUp answers a GiveUp, with what is known of why it had to wait.
@@ -75,6 +77,9 @@ type (
 		// Withdrawn says that it has not entered: the barrier had not fired, and does not
 		// count it.
 		Withdrawn bool
+		// Unopened says that nobody has given the barrier's Config, or that no answer to the
+		// question for it has come. It has not entered then.
+		Unopened bool
 	}
 
 	// Callback asks the application.

@@ -109,6 +109,10 @@ func (c *Core) call(e Call) {
 		c.queriesDue.Set(e.ID, c.now)
 		return
 	}
+	if e.Kind == CallConfig {
+		c.join(e)
+		return
+	}
 	g := c.groups[e.Key]
 	if e.Kind == CallRelease {
 		c.releaseCall(g, e)
@@ -214,6 +218,9 @@ func (c *Core) giveUp(id uint64) {
 		c.emit(GivenUp{ID: id, Primary: c.primary(q.key)})
 		return
 	}
+	if c.giveUpJoin(id) {
+		return
+	}
 	w, ok := c.waiters[id]
 	if !ok {
 		return
@@ -287,5 +294,5 @@ func (c *Core) gaveUp(p *participant, withdrawn bool) {
 // Waits reports whether a call has not ended.
 func (c *Core) Waits(id uint64) bool {
 	_, ok := c.waiters[id]
-	return ok || c.queries[id] != nil
+	return ok || c.queries[id] != nil || c.joiners[id] != nil
 }

@@ -12,10 +12,7 @@ import (
 // reached takes what participants of a node ask for.
 func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	if !c.ready(m.Key) {
-		if w := m.Weight(); c.primary(m.Key) == c.view.Self && len(c.early) < earlyLimit && c.earlyBy+w <= earlyWeight {
-			c.earlyBy += w
-			c.early = append(c.early, Heard{From: from, Message: m})
-		}
+		c.keep(from, m.Key, m, m.Weight())
 		return
 	}
 	if c.now >= c.leased {
@@ -61,6 +58,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		return
 	}
 	c.request(r, from, m)
+	if m.opens() {
+		c.tellAskers(r.key, r.b.cfg)
+	}
 }
 
 // renew makes another barrier of one in which nobody waits. What was withdrawn stays so.
@@ -252,6 +252,7 @@ func (c *Core) absent(r *replica) []string {
 // node is.
 func (c *Core) serve() {
 	c.askAgain()
+	c.forgetAskers()
 	for r, close := c.forgotten(c.now, c.cfg.Linger); r != nil; r, close = c.forgotten(c.now, c.cfg.Linger) {
 		if !close {
 			c.drop(r)
@@ -478,6 +479,9 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	}
 	for _, h := range c.waiting {
 		least(c.askAgainAt(h))
+	}
+	if at, some := c.askersDue.Due(); some {
+		least(at)
 	}
 	if len(c.emptied) > 0 {
 		least(c.emptied[0].at + restFor + 1)

@@ -46,13 +46,14 @@ func (r *replica) clock(now time.Duration) time.Duration { return r.base + now -
 // takes longer than the nanosecond by which it raises the time at which it began.
 func (r *replica) batch() uint64 { return uint64(r.began) + r.made }
 
-// over reports whether nobody waits for anything of the barrier.
+// over reports whether nobody waits for anything of the barrier. One whose callbacks are there
+// waits for those who enter.
 func (r *replica) over() bool {
 	b := r.b
 	if b.cfg.Semaphore.on() {
 		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
 	}
-	return b.Cause != NotFired && len(b.Queue) == 0 || len(b.State.members()) == 0
+	return b.Cause != NotFired && len(b.Queue) == 0 || len(b.State.members()) == 0 && b.Watcher == ""
 }
 
 // shelf is where a node has its replicas.
