@@ -41,6 +41,10 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 			p.Hosts = append(p.Hosts, &BarrierHost{Host: h, Labels: m.Hosts[h]})
 		}
 		l.Message = &BarrierLetter_Passed{p}
+	case barrier.WhoOpened:
+		l.Message = &BarrierLetter_WhoOpened{&BarrierWhoOpened{Key: fromKey(m.Key), Stamp: int64(m.Stamp)}}
+	case barrier.Opened:
+		l.Message = &BarrierLetter_Opened{&BarrierOpened{Key: fromKey(m.Key), Term: m.Term, Stamp: int64(m.Stamp), Config: fromSomeConfig(m.Config)}}
 	case barrier.Replicate:
 		r := &BarrierReplicate{Key: fromKey(m.Key), Config: fromSomeConfig(m.Config), Term: m.Term, Seq: m.Seq, Stamp: int64(m.Stamp), From: int64(m.From), Total: int64(m.Total)}
 		if m.State != nil {
@@ -117,6 +121,10 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 			p.Hosts[h.GetHost()] = h.GetLabels()
 		}
 		return p
+	case *BarrierLetter_WhoOpened:
+		return barrier.WhoOpened{Key: f.key(m.WhoOpened.GetKey()), Stamp: time.Duration(m.WhoOpened.GetStamp())}
+	case *BarrierLetter_Opened:
+		return barrier.Opened{Key: f.key(m.Opened.GetKey()), Term: m.Opened.GetTerm(), Stamp: time.Duration(m.Opened.GetStamp()), Config: f.someConfig(m.Opened.GetConfig())}
 	case *BarrierLetter_Replicate:
 		r := barrier.Replicate{Key: f.key(m.Replicate.GetKey()), Config: f.someConfig(m.Replicate.GetConfig()), Term: m.Replicate.GetTerm(), Seq: m.Replicate.GetSeq(),
 			Stamp: time.Duration(m.Replicate.GetStamp()), From: f.items("replicate.from", m.Replicate.GetFrom()), Total: f.items("replicate.total", m.Replicate.GetTotal())}

@@ -43,6 +43,8 @@ type BarrierLetter struct {
 	//	*BarrierLetter_RefusedTerm
 	//	*BarrierLetter_Forget
 	//	*BarrierLetter_Gather
+	//	*BarrierLetter_WhoOpened
+	//	*BarrierLetter_Opened
 	Message       isBarrierLetter_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -216,6 +218,24 @@ func (x *BarrierLetter) GetGather() *BarrierGather {
 	return nil
 }
 
+func (x *BarrierLetter) GetWhoOpened() *BarrierWhoOpened {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_WhoOpened); ok {
+			return x.WhoOpened
+		}
+	}
+	return nil
+}
+
+func (x *BarrierLetter) GetOpened() *BarrierOpened {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_Opened); ok {
+			return x.Opened
+		}
+	}
+	return nil
+}
+
 type isBarrierLetter_Message interface {
 	isBarrierLetter_Message()
 }
@@ -272,6 +292,14 @@ type BarrierLetter_Gather struct {
 	Gather *BarrierGather `protobuf:"bytes,16,opt,name=gather,proto3,oneof"`
 }
 
+type BarrierLetter_WhoOpened struct {
+	WhoOpened *BarrierWhoOpened `protobuf:"bytes,17,opt,name=who_opened,json=whoOpened,proto3,oneof"`
+}
+
+type BarrierLetter_Opened struct {
+	Opened *BarrierOpened `protobuf:"bytes,18,opt,name=opened,proto3,oneof"`
+}
+
 func (*BarrierLetter_Reached) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_Answers) isBarrierLetter_Message() {}
@@ -297,6 +325,10 @@ func (*BarrierLetter_RefusedTerm) isBarrierLetter_Message() {}
 func (*BarrierLetter_Forget) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_Gather) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_WhoOpened) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_Opened) isBarrierLetter_Message() {}
 
 type BarrierKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1567,6 +1599,126 @@ func (x *BarrierPassed) GetAnew() bool {
 	return false
 }
 
+type BarrierWhoOpened struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Stamp         int64                  `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierWhoOpened) Reset() {
+	*x = BarrierWhoOpened{}
+	mi := &file_messages_barrier_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierWhoOpened) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierWhoOpened) ProtoMessage() {}
+
+func (x *BarrierWhoOpened) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierWhoOpened.ProtoReflect.Descriptor instead.
+func (*BarrierWhoOpened) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *BarrierWhoOpened) GetKey() *BarrierKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BarrierWhoOpened) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+type BarrierOpened struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	Stamp         int64                  `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Config        *BarrierConfig         `protobuf:"bytes,4,opt,name=config,proto3" json:"config,omitempty"` // none: nobody has given it yet
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierOpened) Reset() {
+	*x = BarrierOpened{}
+	mi := &file_messages_barrier_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierOpened) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierOpened) ProtoMessage() {}
+
+func (x *BarrierOpened) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierOpened.ProtoReflect.Descriptor instead.
+func (*BarrierOpened) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *BarrierOpened) GetKey() *BarrierKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BarrierOpened) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *BarrierOpened) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *BarrierOpened) GetConfig() *BarrierConfig {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
 type BarrierHost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
@@ -1577,7 +1729,7 @@ type BarrierHost struct {
 
 func (x *BarrierHost) Reset() {
 	*x = BarrierHost{}
-	mi := &file_messages_barrier_proto_msgTypes[16]
+	mi := &file_messages_barrier_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1741,7 @@ func (x *BarrierHost) String() string {
 func (*BarrierHost) ProtoMessage() {}
 
 func (x *BarrierHost) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[16]
+	mi := &file_messages_barrier_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1754,7 @@ func (x *BarrierHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierHost.ProtoReflect.Descriptor instead.
 func (*BarrierHost) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{16}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BarrierHost) GetHost() string {
@@ -1636,7 +1788,7 @@ type BarrierReplicate struct {
 
 func (x *BarrierReplicate) Reset() {
 	*x = BarrierReplicate{}
-	mi := &file_messages_barrier_proto_msgTypes[17]
+	mi := &file_messages_barrier_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1800,7 @@ func (x *BarrierReplicate) String() string {
 func (*BarrierReplicate) ProtoMessage() {}
 
 func (x *BarrierReplicate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[17]
+	mi := &file_messages_barrier_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1813,7 @@ func (x *BarrierReplicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierReplicate.ProtoReflect.Descriptor instead.
 func (*BarrierReplicate) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{17}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BarrierReplicate) GetKey() *BarrierKey {
@@ -1744,7 +1896,7 @@ type BarrierOp struct {
 
 func (x *BarrierOp) Reset() {
 	*x = BarrierOp{}
-	mi := &file_messages_barrier_proto_msgTypes[18]
+	mi := &file_messages_barrier_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1908,7 @@ func (x *BarrierOp) String() string {
 func (*BarrierOp) ProtoMessage() {}
 
 func (x *BarrierOp) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[18]
+	mi := &file_messages_barrier_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1921,7 @@ func (x *BarrierOp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierOp.ProtoReflect.Descriptor instead.
 func (*BarrierOp) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{18}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BarrierOp) GetKind() uint32 {
@@ -1849,7 +2001,7 @@ type BarrierConfirm struct {
 
 func (x *BarrierConfirm) Reset() {
 	*x = BarrierConfirm{}
-	mi := &file_messages_barrier_proto_msgTypes[19]
+	mi := &file_messages_barrier_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +2013,7 @@ func (x *BarrierConfirm) String() string {
 func (*BarrierConfirm) ProtoMessage() {}
 
 func (x *BarrierConfirm) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[19]
+	mi := &file_messages_barrier_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +2026,7 @@ func (x *BarrierConfirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierConfirm.ProtoReflect.Descriptor instead.
 func (*BarrierConfirm) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{19}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BarrierConfirm) GetKey() *BarrierKey {
@@ -1930,7 +2082,7 @@ type BarrierGather struct {
 
 func (x *BarrierGather) Reset() {
 	*x = BarrierGather{}
-	mi := &file_messages_barrier_proto_msgTypes[20]
+	mi := &file_messages_barrier_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2094,7 @@ func (x *BarrierGather) String() string {
 func (*BarrierGather) ProtoMessage() {}
 
 func (x *BarrierGather) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[20]
+	mi := &file_messages_barrier_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2107,7 @@ func (x *BarrierGather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierGather.ProtoReflect.Descriptor instead.
 func (*BarrierGather) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BarrierGather) GetTerm() uint64 {
@@ -1994,7 +2146,7 @@ type BarrierGathered struct {
 
 func (x *BarrierGathered) Reset() {
 	*x = BarrierGathered{}
-	mi := &file_messages_barrier_proto_msgTypes[21]
+	mi := &file_messages_barrier_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2158,7 @@ func (x *BarrierGathered) String() string {
 func (*BarrierGathered) ProtoMessage() {}
 
 func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[21]
+	mi := &file_messages_barrier_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2171,7 @@ func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierGathered.ProtoReflect.Descriptor instead.
 func (*BarrierGathered) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{21}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BarrierGathered) GetTerm() uint64 {
@@ -2088,7 +2240,7 @@ type BarrierHeld struct {
 
 func (x *BarrierHeld) Reset() {
 	*x = BarrierHeld{}
-	mi := &file_messages_barrier_proto_msgTypes[22]
+	mi := &file_messages_barrier_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2252,7 @@ func (x *BarrierHeld) String() string {
 func (*BarrierHeld) ProtoMessage() {}
 
 func (x *BarrierHeld) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[22]
+	mi := &file_messages_barrier_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2265,7 @@ func (x *BarrierHeld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierHeld.ProtoReflect.Descriptor instead.
 func (*BarrierHeld) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{22}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BarrierHeld) GetKey() *BarrierKey {
@@ -2189,7 +2341,7 @@ type BarrierForget struct {
 
 func (x *BarrierForget) Reset() {
 	*x = BarrierForget{}
-	mi := &file_messages_barrier_proto_msgTypes[23]
+	mi := &file_messages_barrier_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2353,7 @@ func (x *BarrierForget) String() string {
 func (*BarrierForget) ProtoMessage() {}
 
 func (x *BarrierForget) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[23]
+	mi := &file_messages_barrier_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2366,7 @@ func (x *BarrierForget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierForget.ProtoReflect.Descriptor instead.
 func (*BarrierForget) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{23}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BarrierForget) GetKey() *BarrierKey {
@@ -2267,7 +2419,7 @@ type BarrierState struct {
 
 func (x *BarrierState) Reset() {
 	*x = BarrierState{}
-	mi := &file_messages_barrier_proto_msgTypes[24]
+	mi := &file_messages_barrier_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2279,7 +2431,7 @@ func (x *BarrierState) String() string {
 func (*BarrierState) ProtoMessage() {}
 
 func (x *BarrierState) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[24]
+	mi := &file_messages_barrier_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2292,7 +2444,7 @@ func (x *BarrierState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierState.ProtoReflect.Descriptor instead.
 func (*BarrierState) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{24}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BarrierState) GetNow() int64 {
@@ -2507,7 +2659,7 @@ type BarrierEntrance struct {
 
 func (x *BarrierEntrance) Reset() {
 	*x = BarrierEntrance{}
-	mi := &file_messages_barrier_proto_msgTypes[25]
+	mi := &file_messages_barrier_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2671,7 @@ func (x *BarrierEntrance) String() string {
 func (*BarrierEntrance) ProtoMessage() {}
 
 func (x *BarrierEntrance) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[25]
+	mi := &file_messages_barrier_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2684,7 @@ func (x *BarrierEntrance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierEntrance.ProtoReflect.Descriptor instead.
 func (*BarrierEntrance) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{25}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BarrierEntrance) GetEntry() *BarrierEntry {
@@ -2601,7 +2753,7 @@ type BarrierAsking struct {
 
 func (x *BarrierAsking) Reset() {
 	*x = BarrierAsking{}
-	mi := &file_messages_barrier_proto_msgTypes[26]
+	mi := &file_messages_barrier_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2765,7 @@ func (x *BarrierAsking) String() string {
 func (*BarrierAsking) ProtoMessage() {}
 
 func (x *BarrierAsking) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[26]
+	mi := &file_messages_barrier_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2778,7 @@ func (x *BarrierAsking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierAsking.ProtoReflect.Descriptor instead.
 func (*BarrierAsking) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{26}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BarrierAsking) GetAsked() *BarrierAsked {
@@ -2652,7 +2804,7 @@ type BarrierLook struct {
 
 func (x *BarrierLook) Reset() {
 	*x = BarrierLook{}
-	mi := &file_messages_barrier_proto_msgTypes[27]
+	mi := &file_messages_barrier_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2816,7 @@ func (x *BarrierLook) String() string {
 func (*BarrierLook) ProtoMessage() {}
 
 func (x *BarrierLook) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[27]
+	mi := &file_messages_barrier_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2829,7 @@ func (x *BarrierLook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierLook.ProtoReflect.Descriptor instead.
 func (*BarrierLook) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{27}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{29}
 }
 
 type BarrierLooked struct {
@@ -2690,7 +2842,7 @@ type BarrierLooked struct {
 
 func (x *BarrierLooked) Reset() {
 	*x = BarrierLooked{}
-	mi := &file_messages_barrier_proto_msgTypes[28]
+	mi := &file_messages_barrier_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2854,7 @@ func (x *BarrierLooked) String() string {
 func (*BarrierLooked) ProtoMessage() {}
 
 func (x *BarrierLooked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[28]
+	mi := &file_messages_barrier_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2867,7 @@ func (x *BarrierLooked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierLooked.ProtoReflect.Descriptor instead.
 func (*BarrierLooked) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{28}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BarrierLooked) GetSeen() []*BarrierSeen {
@@ -2751,7 +2903,7 @@ type BarrierSeen struct {
 
 func (x *BarrierSeen) Reset() {
 	*x = BarrierSeen{}
-	mi := &file_messages_barrier_proto_msgTypes[29]
+	mi := &file_messages_barrier_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2763,7 +2915,7 @@ func (x *BarrierSeen) String() string {
 func (*BarrierSeen) ProtoMessage() {}
 
 func (x *BarrierSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[29]
+	mi := &file_messages_barrier_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2776,7 +2928,7 @@ func (x *BarrierSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierSeen.ProtoReflect.Descriptor instead.
 func (*BarrierSeen) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{29}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BarrierSeen) GetKey() *BarrierKey {
@@ -2860,7 +3012,7 @@ var File_messages_barrier_proto protoreflect.FileDescriptor
 
 const file_messages_barrier_proto_rawDesc = "" +
 	"\n" +
-	"\x16messages/barrier.proto\x12\aphalanx\"\xe0\x05\n" +
+	"\x16messages/barrier.proto\x12\aphalanx\"\xce\x06\n" +
 	"\rBarrierLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x123\n" +
@@ -2878,7 +3030,10 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\bgathered\x18\r \x01(\v2\x18.phalanx.BarrierGatheredH\x00R\bgathered\x12#\n" +
 	"\frefused_term\x18\x0e \x01(\x04H\x00R\vrefusedTerm\x120\n" +
 	"\x06forget\x18\x0f \x01(\v2\x16.phalanx.BarrierForgetH\x00R\x06forget\x120\n" +
-	"\x06gather\x18\x10 \x01(\v2\x16.phalanx.BarrierGatherH\x00R\x06gatherB\t\n" +
+	"\x06gather\x18\x10 \x01(\v2\x16.phalanx.BarrierGatherH\x00R\x06gather\x12:\n" +
+	"\n" +
+	"who_opened\x18\x11 \x01(\v2\x19.phalanx.BarrierWhoOpenedH\x00R\twhoOpened\x120\n" +
+	"\x06opened\x18\x12 \x01(\v2\x16.phalanx.BarrierOpenedH\x00R\x06openedB\t\n" +
 	"\amessageJ\x04\b\f\x10\r\"@\n" +
 	"\n" +
 	"BarrierKey\x12\x12\n" +
@@ -2990,7 +3145,15 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\bstanding\x18\x06 \x01(\v2\x18.phalanx.BarrierStandingR\bstanding\x12+\n" +
 	"\x05after\x18\a \x01(\v2\x15.phalanx.BarrierEntryR\x05after\x12)\n" +
 	"\x04last\x18\b \x01(\v2\x15.phalanx.BarrierEntryR\x04last\x12\x12\n" +
-	"\x04anew\x18\t \x01(\bR\x04anew\"9\n" +
+	"\x04anew\x18\t \x01(\bR\x04anew\"O\n" +
+	"\x10BarrierWhoOpened\x12%\n" +
+	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x14\n" +
+	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\"\x90\x01\n" +
+	"\rBarrierOpened\x12%\n" +
+	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x14\n" +
+	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\x12.\n" +
+	"\x06config\x18\x04 \x01(\v2\x16.phalanx.BarrierConfigR\x06config\"9\n" +
 	"\vBarrierHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06labels\x18\x02 \x03(\tR\x06labels\"\xa2\x02\n" +
@@ -3118,7 +3281,7 @@ func file_messages_barrier_proto_rawDescGZIP() []byte {
 	return file_messages_barrier_proto_rawDescData
 }
 
-var file_messages_barrier_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_messages_barrier_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_messages_barrier_proto_goTypes = []any{
 	(*BarrierLetter)(nil),    // 0: phalanx.BarrierLetter
 	(*BarrierKey)(nil),       // 1: phalanx.BarrierKey
@@ -3136,20 +3299,22 @@ var file_messages_barrier_proto_goTypes = []any{
 	(*BarrierReply)(nil),     // 13: phalanx.BarrierReply
 	(*BarrierWhoPassed)(nil), // 14: phalanx.BarrierWhoPassed
 	(*BarrierPassed)(nil),    // 15: phalanx.BarrierPassed
-	(*BarrierHost)(nil),      // 16: phalanx.BarrierHost
-	(*BarrierReplicate)(nil), // 17: phalanx.BarrierReplicate
-	(*BarrierOp)(nil),        // 18: phalanx.BarrierOp
-	(*BarrierConfirm)(nil),   // 19: phalanx.BarrierConfirm
-	(*BarrierGather)(nil),    // 20: phalanx.BarrierGather
-	(*BarrierGathered)(nil),  // 21: phalanx.BarrierGathered
-	(*BarrierHeld)(nil),      // 22: phalanx.BarrierHeld
-	(*BarrierForget)(nil),    // 23: phalanx.BarrierForget
-	(*BarrierState)(nil),     // 24: phalanx.BarrierState
-	(*BarrierEntrance)(nil),  // 25: phalanx.BarrierEntrance
-	(*BarrierAsking)(nil),    // 26: phalanx.BarrierAsking
-	(*BarrierLook)(nil),      // 27: phalanx.BarrierLook
-	(*BarrierLooked)(nil),    // 28: phalanx.BarrierLooked
-	(*BarrierSeen)(nil),      // 29: phalanx.BarrierSeen
+	(*BarrierWhoOpened)(nil), // 16: phalanx.BarrierWhoOpened
+	(*BarrierOpened)(nil),    // 17: phalanx.BarrierOpened
+	(*BarrierHost)(nil),      // 18: phalanx.BarrierHost
+	(*BarrierReplicate)(nil), // 19: phalanx.BarrierReplicate
+	(*BarrierOp)(nil),        // 20: phalanx.BarrierOp
+	(*BarrierConfirm)(nil),   // 21: phalanx.BarrierConfirm
+	(*BarrierGather)(nil),    // 22: phalanx.BarrierGather
+	(*BarrierGathered)(nil),  // 23: phalanx.BarrierGathered
+	(*BarrierHeld)(nil),      // 24: phalanx.BarrierHeld
+	(*BarrierForget)(nil),    // 25: phalanx.BarrierForget
+	(*BarrierState)(nil),     // 26: phalanx.BarrierState
+	(*BarrierEntrance)(nil),  // 27: phalanx.BarrierEntrance
+	(*BarrierAsking)(nil),    // 28: phalanx.BarrierAsking
+	(*BarrierLook)(nil),      // 29: phalanx.BarrierLook
+	(*BarrierLooked)(nil),    // 30: phalanx.BarrierLooked
+	(*BarrierSeen)(nil),      // 31: phalanx.BarrierSeen
 }
 var file_messages_barrier_proto_depIdxs = []int32{
 	4,  // 0: phalanx.BarrierLetter.reached:type_name -> phalanx.BarrierReached
@@ -3159,62 +3324,67 @@ var file_messages_barrier_proto_depIdxs = []int32{
 	13, // 4: phalanx.BarrierLetter.reply:type_name -> phalanx.BarrierReply
 	14, // 5: phalanx.BarrierLetter.who_passed:type_name -> phalanx.BarrierWhoPassed
 	15, // 6: phalanx.BarrierLetter.passed:type_name -> phalanx.BarrierPassed
-	17, // 7: phalanx.BarrierLetter.replicate:type_name -> phalanx.BarrierReplicate
-	19, // 8: phalanx.BarrierLetter.confirm:type_name -> phalanx.BarrierConfirm
-	21, // 9: phalanx.BarrierLetter.gathered:type_name -> phalanx.BarrierGathered
-	23, // 10: phalanx.BarrierLetter.forget:type_name -> phalanx.BarrierForget
-	20, // 11: phalanx.BarrierLetter.gather:type_name -> phalanx.BarrierGather
-	1,  // 12: phalanx.BarrierReached.key:type_name -> phalanx.BarrierKey
-	2,  // 13: phalanx.BarrierReached.config:type_name -> phalanx.BarrierConfig
-	5,  // 14: phalanx.BarrierReached.requests:type_name -> phalanx.BarrierRequest
-	3,  // 15: phalanx.BarrierRequest.entry:type_name -> phalanx.BarrierEntry
-	1,  // 16: phalanx.BarrierAnswers.key:type_name -> phalanx.BarrierKey
-	7,  // 17: phalanx.BarrierAnswers.list:type_name -> phalanx.BarrierAnswered
-	8,  // 18: phalanx.BarrierAnswers.standing:type_name -> phalanx.BarrierStanding
-	3,  // 19: phalanx.BarrierAnswered.entry:type_name -> phalanx.BarrierEntry
-	3,  // 20: phalanx.BarrierStanding.holders:type_name -> phalanx.BarrierEntry
-	3,  // 21: phalanx.BarrierAsked.entry:type_name -> phalanx.BarrierEntry
-	1,  // 22: phalanx.BarrierQuestion.key:type_name -> phalanx.BarrierKey
-	9,  // 23: phalanx.BarrierQuestion.asked:type_name -> phalanx.BarrierAsked
-	3,  // 24: phalanx.BarrierHappened.entry:type_name -> phalanx.BarrierEntry
-	1,  // 25: phalanx.BarrierTold.key:type_name -> phalanx.BarrierKey
-	11, // 26: phalanx.BarrierTold.happened:type_name -> phalanx.BarrierHappened
-	1,  // 27: phalanx.BarrierReply.key:type_name -> phalanx.BarrierKey
-	1,  // 28: phalanx.BarrierWhoPassed.key:type_name -> phalanx.BarrierKey
-	3,  // 29: phalanx.BarrierWhoPassed.after:type_name -> phalanx.BarrierEntry
-	1,  // 30: phalanx.BarrierPassed.key:type_name -> phalanx.BarrierKey
-	16, // 31: phalanx.BarrierPassed.hosts:type_name -> phalanx.BarrierHost
-	8,  // 32: phalanx.BarrierPassed.standing:type_name -> phalanx.BarrierStanding
-	3,  // 33: phalanx.BarrierPassed.after:type_name -> phalanx.BarrierEntry
-	3,  // 34: phalanx.BarrierPassed.last:type_name -> phalanx.BarrierEntry
-	1,  // 35: phalanx.BarrierReplicate.key:type_name -> phalanx.BarrierKey
-	2,  // 36: phalanx.BarrierReplicate.config:type_name -> phalanx.BarrierConfig
-	24, // 37: phalanx.BarrierReplicate.state:type_name -> phalanx.BarrierState
-	18, // 38: phalanx.BarrierReplicate.ops:type_name -> phalanx.BarrierOp
-	3,  // 39: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
-	1,  // 40: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
-	22, // 41: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
-	4,  // 42: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
-	1,  // 43: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
-	2,  // 44: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
-	24, // 45: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
-	1,  // 46: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
-	25, // 47: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
-	3,  // 48: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
-	26, // 49: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
-	3,  // 50: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
-	3,  // 51: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
-	9,  // 52: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
-	29, // 53: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
-	1,  // 54: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
-	2,  // 55: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
-	8,  // 56: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
-	25, // 57: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	19, // 7: phalanx.BarrierLetter.replicate:type_name -> phalanx.BarrierReplicate
+	21, // 8: phalanx.BarrierLetter.confirm:type_name -> phalanx.BarrierConfirm
+	23, // 9: phalanx.BarrierLetter.gathered:type_name -> phalanx.BarrierGathered
+	25, // 10: phalanx.BarrierLetter.forget:type_name -> phalanx.BarrierForget
+	22, // 11: phalanx.BarrierLetter.gather:type_name -> phalanx.BarrierGather
+	16, // 12: phalanx.BarrierLetter.who_opened:type_name -> phalanx.BarrierWhoOpened
+	17, // 13: phalanx.BarrierLetter.opened:type_name -> phalanx.BarrierOpened
+	1,  // 14: phalanx.BarrierReached.key:type_name -> phalanx.BarrierKey
+	2,  // 15: phalanx.BarrierReached.config:type_name -> phalanx.BarrierConfig
+	5,  // 16: phalanx.BarrierReached.requests:type_name -> phalanx.BarrierRequest
+	3,  // 17: phalanx.BarrierRequest.entry:type_name -> phalanx.BarrierEntry
+	1,  // 18: phalanx.BarrierAnswers.key:type_name -> phalanx.BarrierKey
+	7,  // 19: phalanx.BarrierAnswers.list:type_name -> phalanx.BarrierAnswered
+	8,  // 20: phalanx.BarrierAnswers.standing:type_name -> phalanx.BarrierStanding
+	3,  // 21: phalanx.BarrierAnswered.entry:type_name -> phalanx.BarrierEntry
+	3,  // 22: phalanx.BarrierStanding.holders:type_name -> phalanx.BarrierEntry
+	3,  // 23: phalanx.BarrierAsked.entry:type_name -> phalanx.BarrierEntry
+	1,  // 24: phalanx.BarrierQuestion.key:type_name -> phalanx.BarrierKey
+	9,  // 25: phalanx.BarrierQuestion.asked:type_name -> phalanx.BarrierAsked
+	3,  // 26: phalanx.BarrierHappened.entry:type_name -> phalanx.BarrierEntry
+	1,  // 27: phalanx.BarrierTold.key:type_name -> phalanx.BarrierKey
+	11, // 28: phalanx.BarrierTold.happened:type_name -> phalanx.BarrierHappened
+	1,  // 29: phalanx.BarrierReply.key:type_name -> phalanx.BarrierKey
+	1,  // 30: phalanx.BarrierWhoPassed.key:type_name -> phalanx.BarrierKey
+	3,  // 31: phalanx.BarrierWhoPassed.after:type_name -> phalanx.BarrierEntry
+	1,  // 32: phalanx.BarrierPassed.key:type_name -> phalanx.BarrierKey
+	18, // 33: phalanx.BarrierPassed.hosts:type_name -> phalanx.BarrierHost
+	8,  // 34: phalanx.BarrierPassed.standing:type_name -> phalanx.BarrierStanding
+	3,  // 35: phalanx.BarrierPassed.after:type_name -> phalanx.BarrierEntry
+	3,  // 36: phalanx.BarrierPassed.last:type_name -> phalanx.BarrierEntry
+	1,  // 37: phalanx.BarrierWhoOpened.key:type_name -> phalanx.BarrierKey
+	1,  // 38: phalanx.BarrierOpened.key:type_name -> phalanx.BarrierKey
+	2,  // 39: phalanx.BarrierOpened.config:type_name -> phalanx.BarrierConfig
+	1,  // 40: phalanx.BarrierReplicate.key:type_name -> phalanx.BarrierKey
+	2,  // 41: phalanx.BarrierReplicate.config:type_name -> phalanx.BarrierConfig
+	26, // 42: phalanx.BarrierReplicate.state:type_name -> phalanx.BarrierState
+	20, // 43: phalanx.BarrierReplicate.ops:type_name -> phalanx.BarrierOp
+	3,  // 44: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
+	1,  // 45: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
+	24, // 46: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
+	4,  // 47: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
+	1,  // 48: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
+	2,  // 49: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
+	26, // 50: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
+	1,  // 51: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
+	27, // 52: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
+	3,  // 53: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
+	28, // 54: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
+	3,  // 55: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
+	3,  // 56: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
+	9,  // 57: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
+	31, // 58: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
+	1,  // 59: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
+	2,  // 60: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
+	8,  // 61: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
+	27, // 62: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_messages_barrier_proto_init() }
@@ -3236,6 +3406,8 @@ func file_messages_barrier_proto_init() {
 		(*BarrierLetter_RefusedTerm)(nil),
 		(*BarrierLetter_Forget)(nil),
 		(*BarrierLetter_Gather)(nil),
+		(*BarrierLetter_WhoOpened)(nil),
+		(*BarrierLetter_Opened)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3243,7 +3415,7 @@ func file_messages_barrier_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_barrier_proto_rawDesc), len(file_messages_barrier_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

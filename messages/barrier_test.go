@@ -47,6 +47,9 @@ var (
 		barrier.Gather{Term: 1, Stamp: 2, Part: 3},
 		barrier.Gathered{Term: 1, Part: 1, More: true, Stamp: 3, Said: 4, Replicas: []barrier.Held{{Key: aKey, Config: aConfig, Primary: "p#1", Term: 1, Seq: 2, State: aState, From: 4, Total: 5, Age: 3}}, Reached: []barrier.Reached{aReached}},
 		barrier.Refused{Term: 1},
+		barrier.WhoOpened{Key: aKey, Stamp: 1},
+		barrier.Opened{Key: aKey, Term: 1, Stamp: 2, Config: aConfig},
+		barrier.Opened{Key: aKey, Term: 1, Stamp: 2},
 		barrier.Forget{Key: aKey, Term: 1},
 	}
 )
@@ -121,6 +124,8 @@ func TestBadBarrierLetters(t *testing.T) {
 		"enter whom": bad(func(l *BarrierLetter) { o := l.GetReplicate().Ops[0]; o.Kind, o.Entry = uint32(barrier.OpEnter), nil }, replicate),
 		"from":       bad(func(l *BarrierLetter) { l.GetReplicate().From = -1 }, replicate),
 		"units":      bad(func(l *BarrierLetter) { l.GetReplicate().State.Units = -1 }, replicate),
+		"opened":     bad(func(l *BarrierLetter) { l.GetOpened().Config.Max = 0 }, barrier.Opened{Key: aKey, Config: barrier.Config{Max: 1}}),
+		"who opened": bad(func(l *BarrierLetter) { l.GetWhoOpened().Key.Name = "" }, barrier.WhoOpened{Key: aKey}),
 		"phase":      bad(func(l *BarrierLetter) { l.GetReplicate().State.Entrances[0].Phase = 77 }, replicate),
 	} {
 		if _, _, m, err := BarrierFromProto(wire(t, l)); !errors.Is(err, phalanx.ErrInternal) {
