@@ -62,16 +62,20 @@ func (s *service) entry(e Entry) Entry {
 
 // asks makes a call for an actor, and gives it up after within.
 func (s *service) asks(c actor.Context, op string, call core.Call, within time.Duration, watcher *actor.PID, reply func(ending, error)) {
-	err := errors.Join(call.Key.Validate(), call.Config.Validate(), invalid(call))
+	a := &asked{call: call, joins: zero(call.Config), to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}
+	err := errors.Join(call.Key.Validate(), a.invalid())
+	if !a.joins {
+		err = errors.Join(err, call.Config.Validate())
+	}
 	if err != nil {
 		reply(ending{}, failure(op, call.Key, phalanx.ErrInvalid, err))
 		return
 	}
-	if within <= 0 {
+	if a.patient = within <= 0; a.patient {
 		within = call.Config.Patience()
 	}
-	call.Deadline = s.node.Now() + within
-	a := &asked{call: call, to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}
+	a.began = s.node.Now()
+	a.call.Deadline = a.began + within
 	root, self := c.ActorSystem().Root, c.Self()
 	a.timer = time.AfterFunc(within, func() { root.Send(self, &givenUp{a, context.DeadlineExceeded}) })
 	s.ask(c, a)

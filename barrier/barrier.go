@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -61,10 +62,12 @@ type Barrier struct {
 	node *cluster.Node
 	pid  *actor.PID
 	key  core.Key
-	cfg  Config
+	// joins says that the Config is the one that others give, and may be another one later.
+	joins bool
+	cfg   atomic.Pointer[Config] // nil: it is not known yet
 }
 
-// Option is an optional argument of Open.
+// Option is an optional argument of Open and Join.
 type Option func(*Barrier)
 
 // WithGeneration opens one of many barriers with a name: a barrier fires once, and the
@@ -73,24 +76,32 @@ type Option func(*Barrier)
 // who comes to one of them is late.
 func WithGeneration(g uint64) Option { return func(b *Barrier) { b.key.Generation = g } }
 
-// Open returns the barrier called name. All who open it give the same Config. It
-// fails with a FieldError if that cannot be, and nothing is created before somebody
-// enters.
+// Open returns the barrier called name. All who open it give the same Config; who does not
+// know it uses Join. It fails with a FieldError if that cannot be, and nothing is created before
+// somebody enters.
 func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, error) {
-	b := &Barrier{node: n, key: core.Key{Name: name}, cfg: cfg}
+	return named("open", n, name, opts, &cfg)
+}
+
+// named returns the barrier called name. Without a Config it is joined.
+func named(op string, n *cluster.Node, name string, opts []Option, cfg *Config) (*Barrier, error) {
+	b := &Barrier{node: n, key: core.Key{Name: name}, joins: cfg == nil}
 	for _, o := range opts {
 		o(b)
 	}
 	err := b.key.Validate()
-	if err == nil {
-		err = cfg.Validate()
+	if cfg != nil {
+		b.cfg.Store(cfg)
+		if err == nil {
+			err = cfg.Validate()
+		}
 	}
 	if err != nil {
-		return nil, b.fail("open", phalanx.ErrInvalid, err)
+		return nil, b.fail(op, phalanx.ErrInvalid, err)
 	}
 	pid, ok := n.Service(Name)
 	if !ok {
-		return nil, b.fail("open", phalanx.ErrInvalid, errors.New("this node has no barriers: add barrier.Service() to cluster.Config.Services"))
+		return nil, b.fail(op, phalanx.ErrInvalid, errors.New("this node has no barriers: add barrier.Service() to cluster.Config.Services"))
 	}
 	b.pid = pid
 	return b, nil
@@ -149,41 +160,42 @@ func (b *Barrier) entry(e Entry) Entry {
 // do makes a call, with the callbacks that a Watch is for, or the Hold that it is to make, and
 // waits for its end.
 func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry, w *watcher, h *Hold) (core.Done, error) {
-	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: b.entry(e)}
-	if err := invalid(c); err != nil {
+	ended := make(chan ending, 1)
+	m := &asked{call: core.Call{Kind: kind, Key: b.key, Config: b.known(), Entry: b.entry(e)}, joins: b.joins, watcher: w, hold: h, end: func(e ending) { ended <- e }}
+	if err := m.invalid(); err != nil {
 		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil { // its caller does not wait, and does not enter
 		return core.Done{}, ending{cause: err, given: core.GivenUp{Withdrawn: true}}.err(op, b.key)
 	}
-	ctx, cancel := within(ctx, b.cfg)
+	ctx, cancel := m.bound(ctx, b.node.Now())
 	defer cancel()
-	if at, ok := ctx.Deadline(); ok {
-		c.Deadline = b.node.Now() + time.Until(at)
+	over := func(e ending) (core.Done, error) {
+		if b.joins && !zero(e.done.Config) {
+			b.cfg.Store(&e.done.Config)
+		}
+		return e.done, e.err(op, b.key)
 	}
-	ended := make(chan ending, 1)
-	m := &asked{call: c, watcher: w, hold: h, end: func(e ending) { ended <- e }}
 	root := b.node.System().Root
 	root.Send(b.pid, m)
 	select {
 	case e := <-ended:
-		return e.done, e.err(op, b.key)
+		return over(e)
 	case <-b.node.Done():
 		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
 	case <-ctx.Done():
 	}
-	root.Send(b.pid, &givenUp{m, ctx.Err()})
+	root.Send(b.pid, &givenUp{m, causeOf(ctx)})
 	select {
 	case e := <-ended:
-		return e.done, e.err(op, b.key)
+		return over(e)
 	case <-b.node.Done():
 		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
 	case <-time.After(answerWithin): // the actor is not there: it is restarted
 		if m.taken.CompareAndSwap(false, true) {
-			return core.Done{}, ending{cause: ctx.Err()}.err(op, b.key)
+			return core.Done{}, ending{cause: causeOf(ctx)}.err(op, b.key)
 		}
-		e := <-ended
-		return e.done, e.err(op, b.key)
+		return over(<-ended)
 	}
 }
 
@@ -212,6 +224,8 @@ func (e ending) err(op string, k core.Key) error {
 	switch {
 	case errors.Is(e.cause, errLeft):
 		return failure(op, k, phalanx.ErrClosed, errLeft)
+	case e.bad != nil:
+		return failure(op, k, phalanx.ErrInvalid, e.bad)
 	case e.cause != nil:
 		kind := phalanx.ErrDeadline
 		if errors.Is(e.cause, context.Canceled) {
@@ -247,6 +261,10 @@ func (e ending) doubtful() bool { return !e.given.Withdrawn && e.given.Frees == 
 func (e ending) waited() error {
 	g, s := e.given, e.given.Last
 	switch {
+	case g.Unopened && !g.Heard && g.Primary != "":
+		return fmt.Errorf("%w: its manager %s has not answered", ErrNotOpened, g.Primary)
+	case g.Unopened:
+		return ErrNotOpened
 	case !g.Heard && g.Primary == "":
 		return errors.New("there is no answer yet")
 	case !g.Heard:
@@ -278,16 +296,24 @@ func (e *MismatchError) Error() string {
 	return "those who entered before have another " + e.Field + " in their Config"
 }
 
-// invalid returns what is wrong with a call, or nil.
-func invalid(c core.Call) error {
+// invalid returns what is wrong with a call, or nil. What its Config says is not looked at
+// before that is known.
+func (a *asked) invalid() error {
+	c := a.call
 	if err := c.Entry.Validate(); err != nil {
 		return err
 	}
-	if c.Kind == core.CallEnter {
+	semaphore := c.Config.Semaphore != Semaphore{}
+	switch {
+	case a.joins && zero(c.Config):
+	case a.hold != nil && !semaphore:
+		return &FieldError{Field: "Semaphore", Text: "the barrier has none that could be acquired"}
+	case c.Kind == core.CallEnter:
 		return c.Config.Expects(c.Entry)
-	}
-	if c.Kind == core.CallRelease && c.Config.Semaphore == (Semaphore{}) {
+	case c.Kind == core.CallRelease && !semaphore:
 		return &FieldError{Field: "Semaphore", Text: "the barrier has none that could be released"}
+	case a.watcher != nil:
+		return a.watcher.f.invalid(c.Config)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (s *service) start(c actor.Context) {
 			s.finish(c, id, ending{cause: a.why})
 			continue
 		}
-		again = append(again, a.call)
+		again = append(again, a.next())
 	}
 	for _, call := range again {
 		s.step(c, call)
@@ -182,6 +182,15 @@ func (s *service) ask(c actor.Context, a *asked) {
 	a.id = s.open.next()
 	a.call.ID = a.id
 	s.open.calls[a.id] = a
+	s.begin(c, a)
+}
+
+// begin gives the core a call, or asks it for the Config first.
+func (s *service) begin(c actor.Context, a *asked) {
+	if a.lacksConfig() {
+		s.later(c, a.next())
+		return
+	}
 	switch h := (hold{a.call.Key, a.call.Entry}); a.call.Kind {
 	case core.CallRelease:
 		if by, ok := s.open.held[h]; ok {
@@ -189,7 +198,10 @@ func (s *service) ask(c actor.Context, a *asked) {
 			s.open.freed[h] = by
 		}
 	case core.CallWatch:
-		a.watch = &watch{cfg: a.call.Config, w: a.watcher, to: a.to}
+		if a.watch == nil {
+			a.watch = &watch{w: a.watcher, to: a.to}
+		}
+		a.watch.cfg = a.call.Config
 		if s.open.watchers[h.key] == nil { // it may be asked before it is told that it watches
 			s.open.watchers[h.key] = a.watch
 		}
@@ -229,6 +241,7 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 	}
 	delete(s.open.calls, id)
 	a.stop()
+	e.done.Config = a.call.Config
 	waits := a.taken.CompareAndSwap(false, true) // its caller does, still
 	h := hold{a.call.Key, a.call.Entry}
 	holds := a.call.Kind == core.CallEnter && a.call.Config.Semaphore != Semaphore{} && e.cause == nil && e.done.Verdict == core.Fire
@@ -241,12 +254,12 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 			defer s.loseAll(c, errLeaves)
 		}
 	}
-	mismatch := e.done.Verdict == core.Mismatch
-	gone := a.watch != nil && !s.open.watched(h.key, a.watch, waits && e.cause == nil && !mismatch)
+	refused := e.done.Verdict == core.Mismatch || e.bad != nil
+	gone := a.watch != nil && !s.open.watched(h.key, a.watch, waits && e.cause == nil && !refused)
 	if waits {
 		a.end(e)
 	}
-	if gone && !mismatch {
+	if gone && !refused {
 		s.step(c, core.Call{Kind: core.CallUnwatch, Key: h.key, Config: a.call.Config})
 	}
 	if holds && !waits {
@@ -303,7 +316,9 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 				c.Send(pid, messages.BarrierToProto(s.self, o.To, o.Message))
 			}
 		case core.Done:
-			s.finish(c, o.ID, ending{done: o})
+			if !s.joined(c, o) {
+				s.finish(c, o.ID, ending{done: o})
+			}
 		case core.GivenUp:
 			s.given(c, o)
 		case core.Callback:

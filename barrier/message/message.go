@@ -18,7 +18,8 @@ type (
 
 // What application actors send to the actor that node.Service(Name) is. It answers
 // the actors of its node only, and takes pointers to these. Deadline is for how long
-// it may take; 0: a minute longer than Config.Timeout.
+// it may take; 0: a minute longer than Config.Timeout. A Config that is zero is the one that
+// others give, as that of barrier.Join.
 type (
 	// Enter enters a barrier; it is answered by Entered, when the sender goes on.
 	Enter struct {
