@@ -34,7 +34,9 @@ func newAwaited() awaited { return awaited{askers: map[Key]map[phalanx.NodeID]ti
 // when there is.
 func (c *Core) whoOpened(from phalanx.NodeID, m WhoOpened) {
 	if !c.ready(m.Key) {
-		c.keep(from, m.Key, m, m.Key.weight())
+		if len(c.early) < earlyLimit/2 { // the other half is for those who enter
+			c.keep(from, m.Key, m, m.Key.weight())
+		}
 		return
 	}
 	cfg := c.configOf(m.Key)
