@@ -267,6 +267,20 @@ type (
 		After   time.Duration `json:"after_ns"` // the first entry
 	}
 
+	// BarrierRemoved says that somebody has removed Barrier, which Entered of Max had entered.
+	BarrierRemoved struct {
+		Barrier string `json:"barrier"`
+		Entered int    `json:"entered"`
+		Max     int    `json:"max,omitempty"`
+	}
+
+	// BarrierEmptied says that all who were inside Barrier, a double one, have left it together,
+	// so long after its first entry.
+	BarrierEmptied struct {
+		Barrier string        `json:"barrier"`
+		After   time.Duration `json:"after_ns"`
+	}
+
 	// BarrierTookOver says that this node manages Barrier now, after From.
 	BarrierTookOver struct {
 		Barrier string         `json:"barrier"`
@@ -336,7 +350,7 @@ var kinds = func() map[string]Event {
 		SenderLost{}, TransferResumed{}, ObjectLost{}, ObjectReplaced{},
 		ReduceStarted{}, ReduceCompleted{}, PlaceLost{}, PlaceReplaced{}, AncestorsCleared{},
 		ShardMoved{}, ShardLost{}, ShardWarm{}, MessageUnsendable{},
-		BarrierEntered{}, BarrierFired{}, BarrierLate{}, BarrierExpired{}, BarrierKnee{}, BarrierTookOver{},
+		BarrierEntered{}, BarrierFired{}, BarrierLate{}, BarrierExpired{}, BarrierKnee{}, BarrierRemoved{}, BarrierEmptied{}, BarrierTookOver{},
 		GroupFormed{}, GroupRevoked{}, GroupMemberFailed{},
 		ActorRestarted{}, ActorStopped{}, EventsLost{},
 	} {

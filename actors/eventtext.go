@@ -39,6 +39,8 @@ func (BarrierFired) Kind() string      { return "BarrierFired" }
 func (BarrierLate) Kind() string       { return "BarrierLate" }
 func (BarrierExpired) Kind() string    { return "BarrierExpired" }
 func (BarrierKnee) Kind() string       { return "BarrierKnee" }
+func (BarrierRemoved) Kind() string    { return "BarrierRemoved" }
+func (BarrierEmptied) Kind() string    { return "BarrierEmptied" }
 func (BarrierTookOver) Kind() string   { return "BarrierTookOver" }
 func (GroupFormed) Kind() string       { return "GroupFormed" }
 func (GroupRevoked) Kind() string      { return "GroupRevoked" }
@@ -236,6 +238,16 @@ func (e BarrierLate) String() string {
 
 func (e BarrierExpired) String() string {
 	return fmt.Sprintf("barrier %q: taken from %s after %v: %s", e.Barrier, unit(e.Host, e.Label), round(e.Held), e.Cause)
+}
+
+// String returns one line.
+func (e BarrierRemoved) String() string {
+	return fmt.Sprintf("barrier %q was removed; %d had entered", e.Barrier, e.Entered)
+}
+
+// String returns one line.
+func (e BarrierEmptied) String() string {
+	return fmt.Sprintf("barrier %q: all have left, %s after the first entry", e.Barrier, e.After.Round(time.Millisecond))
 }
 
 func (e BarrierKnee) String() string {

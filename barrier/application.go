@@ -35,6 +35,22 @@ func (s *service) released(c actor.Context, m *message.Release) {
 	})
 }
 
+func (s *service) leaving(c actor.Context, m *message.Leave) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, "leave", core.Call{Kind: core.CallLeave, Key: k, Config: m.Config, Entry: s.entry(m.Entry)}, m.Deadline, nil, func(_ ending, err error) {
+		root.Send(to, &message.Left{Err: err})
+	})
+}
+
+func (s *service) removing(c actor.Context, m *message.Remove) {
+	k := core.Key{Name: m.Name, Generation: m.Generation}
+	to, root := c.Sender(), c.ActorSystem().Root
+	s.asks(c, "remove", core.Call{Kind: core.CallRemove, Key: k, Config: Config{Max: 1}, Entry: s.entry(Entry{})}, m.Deadline, nil, func(_ ending, err error) {
+		root.Send(to, &message.Removed{Err: err})
+	})
+}
+
 func (s *service) hosts(c actor.Context, m *message.Hosts) {
 	k := core.Key{Name: m.Name, Generation: m.Generation}
 	to, root := c.Sender(), c.ActorSystem().Root
@@ -62,16 +78,20 @@ func (s *service) entry(e Entry) Entry {
 
 // asks makes a call for an actor, and gives it up after within.
 func (s *service) asks(c actor.Context, op string, call core.Call, within time.Duration, watcher *actor.PID, reply func(ending, error)) {
-	err := errors.Join(call.Key.Validate(), call.Config.Validate(), invalid(call))
+	a := &asked{call: call, joins: zero(call.Config), to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}
+	err := errors.Join(call.Key.Validate(), a.invalid())
+	if !a.joins {
+		err = errors.Join(err, call.Config.Validate())
+	}
 	if err != nil {
 		reply(ending{}, failure(op, call.Key, phalanx.ErrInvalid, err))
 		return
 	}
-	if within <= 0 {
+	if a.patient = within <= 0; a.patient {
 		within = call.Config.Patience()
 	}
-	call.Deadline = s.node.Now() + within
-	a := &asked{call: call, to: watcher, end: func(e ending) { reply(e, e.err(op, call.Key)) }}
+	a.began = s.node.Now()
+	a.call.Deadline = a.began + within
 	root, self := c.ActorSystem().Root, c.Self()
 	a.timer = time.AfterFunc(within, func() { root.Send(self, &givenUp{a, context.DeadlineExceeded}) })
 	s.ask(c, a)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -47,6 +48,13 @@ var (
 	// ErrNotHeld says that the caller does not hold the semaphore: it has not
 	// entered, has released it, or has held it for longer than Semaphore.Timeout.
 	ErrNotHeld = errors.New("it does not hold the semaphore")
+	// ErrRemoved says that somebody has removed the barrier while the caller waited in it. It is a
+	// phalanx.ErrDeleted.
+	ErrRemoved = errors.New("it was removed")
+	// ErrOutside says that the caller is not inside a double barrier, which it wants to leave.
+	ErrOutside = errors.New("it is not inside the barrier: an entry enters it before it leaves it")
+	// ErrLeaves says that the entry is leaving a double barrier, and cannot enter it.
+	ErrLeaves = errors.New("the same entry is leaving the barrier: it can enter when all have left")
 	// ErrManagersLost says that all managers of the barrier died at once, and that nobody knows
 	// whether it had fired: others may have passed. Nobody passes it any more. It is a
 	// phalanx.ErrUnknown.
@@ -61,10 +69,12 @@ type Barrier struct {
 	node *cluster.Node
 	pid  *actor.PID
 	key  core.Key
-	cfg  Config
+	// joins says that the Config is the one that others give, and may be another one later.
+	joins bool
+	cfg   atomic.Pointer[Config] // nil: it is not known yet
 }
 
-// Option is an optional argument of Open.
+// Option is an optional argument of Open and Join.
 type Option func(*Barrier)
 
 // WithGeneration opens one of many barriers with a name: a barrier fires once, and the
@@ -73,24 +83,32 @@ type Option func(*Barrier)
 // who comes to one of them is late.
 func WithGeneration(g uint64) Option { return func(b *Barrier) { b.key.Generation = g } }
 
-// Open returns the barrier called name. All who open it give the same Config. It
-// fails with a FieldError if that cannot be, and nothing is created before somebody
-// enters.
+// Open returns the barrier called name. All who open it give the same Config; who does not
+// know it uses Join. It fails with a FieldError if that cannot be, and nothing is created before
+// somebody enters.
 func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, error) {
-	b := &Barrier{node: n, key: core.Key{Name: name}, cfg: cfg}
+	return named("open", n, name, opts, &cfg)
+}
+
+// named returns the barrier called name. Without a Config it is joined.
+func named(op string, n *cluster.Node, name string, opts []Option, cfg *Config) (*Barrier, error) {
+	b := &Barrier{node: n, key: core.Key{Name: name}, joins: cfg == nil}
 	for _, o := range opts {
 		o(b)
 	}
 	err := b.key.Validate()
-	if err == nil {
-		err = cfg.Validate()
+	if cfg != nil {
+		b.cfg.Store(cfg)
+		if err == nil {
+			err = cfg.Validate()
+		}
 	}
 	if err != nil {
-		return nil, b.fail("open", phalanx.ErrInvalid, err)
+		return nil, b.fail(op, phalanx.ErrInvalid, err)
 	}
 	pid, ok := n.Service(Name)
 	if !ok {
-		return nil, b.fail("open", phalanx.ErrInvalid, errors.New("this node has no barriers: add barrier.Service() to cluster.Config.Services"))
+		return nil, b.fail(op, phalanx.ErrInvalid, errors.New("this node has no barriers: add barrier.Service() to cluster.Config.Services"))
 	}
 	b.pid = pid
 	return b, nil
@@ -133,8 +151,29 @@ func (b *Barrier) Release(ctx context.Context, e Entry) error {
 	return err
 }
 
+// Leave has the caller, which has passed a double barrier (Config.Double), leave it, and returns
+// when all have said so who are inside, or when ctx ends. Nobody waits for those whose nodes are
+// no members any more. It fails with ErrOutside if the caller has not passed the barrier. A caller
+// that gives up has left nevertheless; the error, an InsideError, names who is inside.
+//
+// Ten minutes after the barrier was used last (Settings.Linger) it is forgotten who is inside:
+// who leaves then waits for nobody.
+func (b *Barrier) Leave(ctx context.Context, e Entry) error {
+	_, err := b.do(ctx, "leave", core.CallLeave, e, nil, nil)
+	return err
+}
+
+// Remove ends the barrier: those who wait in it fail with ErrRemoved, a phalanx.ErrDeleted, and
+// the next one who enters it begins a new one. Who holds a semaphore goes on holding it, and
+// those who come later wait for it. It fails with a phalanx.ErrNotFound if nobody has entered.
+func (b *Barrier) Remove(ctx context.Context) error {
+	_, err := b.do(ctx, "remove", core.CallRemove, Entry{}, nil, nil)
+	return err
+}
+
 // Hosts returns who was let through: for each host its labels. It fails with a
-// phalanx.ErrNotFound if nobody has entered.
+// phalanx.ErrNotFound if nobody has entered, or if the barrier has been over for ten seconds
+// (Settings.Keep).
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
 	d, err := b.do(ctx, "hosts", core.CallHosts, Entry{}, nil, nil)
 	return d.Hosts, err
@@ -149,41 +188,42 @@ func (b *Barrier) entry(e Entry) Entry {
 // do makes a call, with the callbacks that a Watch is for, or the Hold that it is to make, and
 // waits for its end.
 func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry, w *watcher, h *Hold) (core.Done, error) {
-	c := core.Call{Kind: kind, Key: b.key, Config: b.cfg, Entry: b.entry(e)}
-	if err := invalid(c); err != nil {
+	ended := make(chan ending, 1)
+	m := &asked{call: core.Call{Kind: kind, Key: b.key, Config: b.known(), Entry: b.entry(e)}, joins: b.joins, watcher: w, hold: h, end: func(e ending) { ended <- e }}
+	if err := m.invalid(); err != nil {
 		return core.Done{}, b.fail(op, phalanx.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil { // its caller does not wait, and does not enter
 		return core.Done{}, ending{cause: err, given: core.GivenUp{Withdrawn: true}}.err(op, b.key)
 	}
-	ctx, cancel := within(ctx, b.cfg)
+	ctx, cancel := m.bound(ctx, b.node.Now())
 	defer cancel()
-	if at, ok := ctx.Deadline(); ok {
-		c.Deadline = b.node.Now() + time.Until(at)
+	over := func(e ending) (core.Done, error) {
+		if b.joins && !zero(e.done.Config) {
+			b.cfg.Store(&e.done.Config)
+		}
+		return e.done, e.err(op, b.key)
 	}
-	ended := make(chan ending, 1)
-	m := &asked{call: c, watcher: w, hold: h, end: func(e ending) { ended <- e }}
 	root := b.node.System().Root
 	root.Send(b.pid, m)
 	select {
 	case e := <-ended:
-		return e.done, e.err(op, b.key)
+		return over(e)
 	case <-b.node.Done():
 		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
 	case <-ctx.Done():
 	}
-	root.Send(b.pid, &givenUp{m, ctx.Err()})
+	root.Send(b.pid, &givenUp{m, causeOf(ctx)})
 	select {
 	case e := <-ended:
-		return e.done, e.err(op, b.key)
+		return over(e)
 	case <-b.node.Done():
 		return core.Done{}, b.fail(op, phalanx.ErrClosed, errLeft)
 	case <-time.After(answerWithin): // the actor is not there: it is restarted
 		if m.taken.CompareAndSwap(false, true) {
-			return core.Done{}, ending{cause: ctx.Err()}.err(op, b.key)
+			return core.Done{}, ending{cause: causeOf(ctx)}.err(op, b.key)
 		}
-		e := <-ended
-		return e.done, e.err(op, b.key)
+		return over(<-ended)
 	}
 }
 
@@ -212,6 +252,8 @@ func (e ending) err(op string, k core.Key) error {
 	switch {
 	case errors.Is(e.cause, errLeft):
 		return failure(op, k, phalanx.ErrClosed, errLeft)
+	case e.bad != nil:
+		return failure(op, k, phalanx.ErrInvalid, e.bad)
 	case e.cause != nil:
 		kind := phalanx.ErrDeadline
 		if errors.Is(e.cause, context.Canceled) {
@@ -228,14 +270,22 @@ func (e ending) err(op string, k core.Key) error {
 		return f
 	case e.done.Verdict == core.Mismatch:
 		return failure(op, k, phalanx.ErrMismatch, &MismatchError{Field: e.done.Field})
+	case e.done.Verdict == core.Deleted:
+		return failure(op, k, phalanx.ErrDeleted, ErrRemoved)
+	case e.done.Verdict == core.Outside:
+		return failure(op, k, phalanx.ErrInvalid, ErrOutside)
+	case e.done.Outcome == core.Leaves:
+		return failure(op, k, phalanx.ErrInvalid, ErrLeaves)
 	case e.done.Verdict == core.Doubtful:
 		return failure(op, k, phalanx.ErrUnknown, ErrManagersLost)
 	case e.done.Outcome == core.HeldAlready:
 		return failure(op, k, phalanx.ErrInvalid, ErrHeld)
 	case e.done.Outcome == core.NotHeld:
 		return failure(op, k, phalanx.ErrInvalid, ErrNotHeld)
+	case e.done.Outcome == core.Forgotten && (op == "enter" || op == "leave"): // it joins what has fired: it is late
+		return nil
 	case e.done.Outcome == core.Forgotten:
-		return failure(op, k, phalanx.ErrNotFound, errors.New("it has fired, and who has passed it is not remembered any more (Settings.Keep)"))
+		return failure(op, k, phalanx.ErrNotFound, errors.New("it has fired, and only that is remembered of it (Settings.Keep)"))
 	case e.done.Outcome == core.Unknown:
 		return failure(op, k, phalanx.ErrNotFound, errors.New("nobody has entered it"))
 	}
@@ -249,10 +299,16 @@ func (e ending) doubtful() bool { return !e.given.Withdrawn && e.given.Frees == 
 func (e ending) waited() error {
 	g, s := e.given, e.given.Last
 	switch {
+	case g.Unopened && !g.Heard && g.Primary != "":
+		return fmt.Errorf("%w: its manager %s has not answered", ErrNotOpened, g.Primary)
+	case g.Unopened:
+		return ErrNotOpened
 	case !g.Heard && g.Primary == "":
 		return errors.New("there is no answer yet")
 	case !g.Heard:
 		return fmt.Errorf("its manager %s has not answered yet", g.Primary)
+	case g.Leaves && len(s.Inside) > 0:
+		return &InsideError{Inside: s.Inside}
 	case len(s.Holders) > 0:
 		return fmt.Errorf("it is held by %s", join(s.Holders))
 	case len(s.Absent) > 0:
@@ -272,6 +328,13 @@ func (e *AbsentError) Error() string {
 	return fmt.Sprintf("%d of %d have entered; absent: %s", e.N, e.Max, strings.Join(e.Absent, ", "))
 }
 
+// InsideError names who is inside a double barrier and does not leave it yet.
+type InsideError struct{ Inside []string }
+
+func (e *InsideError) Error() string {
+	return "still inside: " + strings.Join(e.Inside, ", ")
+}
+
 // MismatchError says in which field of the Config those who entered a barrier before
 // have another value.
 type MismatchError struct{ Field string }
@@ -280,16 +343,26 @@ func (e *MismatchError) Error() string {
 	return "those who entered before have another " + e.Field + " in their Config"
 }
 
-// invalid returns what is wrong with a call, or nil.
-func invalid(c core.Call) error {
+// invalid returns what is wrong with a call, or nil. What its Config says is not looked at
+// before that is known.
+func (a *asked) invalid() error {
+	c := a.call
 	if err := c.Entry.Validate(); err != nil {
 		return err
 	}
-	if c.Kind == core.CallEnter {
+	semaphore := c.Config.Semaphore != Semaphore{}
+	switch {
+	case a.joins && zero(c.Config):
+	case a.hold != nil && !semaphore:
+		return &FieldError{Field: "Semaphore", Text: "the barrier has none that could be acquired"}
+	case c.Kind == core.CallLeave && !c.Config.Double:
+		return &FieldError{Field: "Double", Text: "it is not set: those who have passed do not leave together"}
+	case c.Kind == core.CallEnter:
 		return c.Config.Expects(c.Entry)
-	}
-	if c.Kind == core.CallRelease && c.Config.Semaphore == (Semaphore{}) {
+	case c.Kind == core.CallRelease && !semaphore:
 		return &FieldError{Field: "Semaphore", Text: "the barrier has none that could be released"}
+	case a.watcher != nil:
+		return a.watcher.f.invalid(c.Config)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier/message"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
@@ -50,20 +49,26 @@ const (
 // node leaves. There is one who watches, the last. It returns when the barrier's
 // manager knows.
 func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err error) {
-	if f.Enter != nil && !b.cfg.Callback {
-		return nil, b.fail("watch", phalanx.ErrInvalid, &FieldError{Field: "Callback", Text: "it is not set, so that Callbacks.Enter would not be called"})
-	}
-	if f.Release != nil && !b.cfg.Semaphore.Callback {
-		return nil, b.fail("watch", phalanx.ErrInvalid, &FieldError{Field: "Semaphore.Callback", Text: "it is not set, so that Callbacks.Release would not be called"})
-	}
 	w := newWatcher(f)
-	if _, err := b.do(ctx, "watch", core.CallWatch, Entry{}, w, nil); err != nil {
+	d, err := b.do(ctx, "watch", core.CallWatch, Entry{}, w, nil)
+	if err != nil {
 		w.close()
 		return nil, err
 	}
 	return func() {
-		b.node.System().Root.Send(b.pid, &unwatch{b.key, b.cfg, w})
+		b.node.System().Root.Send(b.pid, &unwatch{b.key, d.Config, w})
 	}, nil
+}
+
+// invalid returns which of f would not be called by cfg, or nil.
+func (f Callbacks) invalid(cfg Config) error {
+	if f.Enter != nil && !cfg.Callback {
+		return &FieldError{Field: "Callback", Text: "it is not set, so that Callbacks.Enter would not be called"}
+	}
+	if f.Release != nil && !cfg.Semaphore.Callback {
+		return &FieldError{Field: "Semaphore.Callback", Text: "it is not set, so that Callbacks.Release would not be called"}
+	}
+	return nil
 }
 
 // watcher calls callbacks, one after the other, beside the actor.

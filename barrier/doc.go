@@ -5,12 +5,14 @@
 //
 //	node, err := cluster.Join(ctx, cluster.Config{Services: []cluster.Service{barrier.Service()}})
 //
-// Who takes part in a barrier opens it by its name, with the same Config, and enters
-// it; Enter returns when the barrier fires:
+// A participant opens a barrier by its name and enters it; Enter returns when the barrier fires:
 //
 //	b, err := barrier.Open(node, "step/17", barrier.Config{Max: 8, Timeout: 5 * time.Second, Percent: 80})
 //	…
 //	passage, err := b.Enter(ctx, barrier.Entry{Host: "worker 3"})
+//
+// All who open it give the same Config. The others join it by its name alone (Join), and wait for
+// one who has opened it if they come first.
 //
 // A barrier fires once. The next round of a loop takes another name, or the next
 // generation of the same one (WithGeneration).

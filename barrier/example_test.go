@@ -48,6 +48,40 @@ func ExampleOpen() {
 	// Output: all have done two rounds
 }
 
+// One opens the barrier with its Config, and the others join with its name alone, in whatever
+// order they come.
+func ExampleJoin() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	a := node(ctx, "a")
+	defer a.Leave(ctx)
+	b := node(ctx, "b", a.ControlAddr())
+	defer b.Leave(ctx)
+
+	var all sync.WaitGroup
+	for i, n := range []*cluster.Node{a, b} {
+		all.Go(func() {
+			start, err := barrier.Join(n, "start")
+			if err == nil {
+				_, err = start.Enter(ctx, barrier.Entry{Host: fmt.Sprint("worker ", i)})
+			}
+			if err != nil {
+				log.Fatal(err)
+			}
+		})
+	}
+	start, err := barrier.Open(a, "start", barrier.Config{Max: 3})
+	if err == nil {
+		_, err = start.Enter(ctx, barrier.Entry{Host: "coordinator"})
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	all.Wait()
+	fmt.Println("all have started")
+	// Output: all have started
+}
+
 // Who does not come is named.
 func ExampleBarrier_Enter() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

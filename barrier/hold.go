@@ -33,9 +33,6 @@ type Hold struct {
 // Acquire is Enter of a semaphore, with a Hold that says when it is lost. Enter holds it
 // until it is released, or the cluster has removed the node, and does not say.
 func (b *Barrier) Acquire(ctx context.Context, e Entry) (*Hold, error) {
-	if b.cfg.Semaphore == (Semaphore{}) {
-		return nil, b.fail("acquire", phalanx.ErrInvalid, &FieldError{Field: "Semaphore", Text: "the barrier has none that could be acquired"})
-	}
 	h := &Hold{b: b, entry: b.entry(e)}
 	h.ctx, h.end = context.WithCancelCause(context.Background())
 	d, err := b.do(ctx, "acquire", core.CallEnter, e, nil, h)

@@ -30,6 +30,7 @@ type processConfig struct {
 type order struct {
 	Name   string
 	Config barrier.Config
+	Join   bool     // without the Config
 	Hosts  []string // who enter, each on its own
 	Rounds int      // of generations, one after the other
 	Hold   time.Duration
@@ -97,6 +98,14 @@ func configOf(p processConfig) cluster.Config {
 	return cfg
 }
 
+// barrier returns the barrier of a round.
+func (o *order) barrier(node *cluster.Node, g uint64) (*barrier.Barrier, error) {
+	if o.Join {
+		return barrier.Join(node, o.Name, barrier.WithGeneration(g))
+	}
+	return barrier.Open(node, o.Name, o.Config, barrier.WithGeneration(g))
+}
+
 // carryOut has all hosts of an order enter, and says when each has passed.
 func carryOut(node *cluster.Node, o order) report {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -111,7 +120,7 @@ func carryOut(node *cluster.Node, o order) report {
 		go func() {
 			var last one
 			for g := range max(1, o.Rounds) {
-				b, err := barrier.Open(node, o.Name, o.Config, barrier.WithGeneration(uint64(g)))
+				b, err := o.barrier(node, uint64(g))
 				if err == nil {
 					var p barrier.Passage
 					p, err = b.Enter(ctx, barrier.Entry{Host: h})

@@ -97,6 +97,10 @@ func (s *service) Receive(c actor.Context) {
 		s.entered(c, m)
 	case *message.Release:
 		s.released(c, m)
+	case *message.Leave:
+		s.leaving(c, m)
+	case *message.Remove:
+		s.removing(c, m)
 	case *message.Hosts:
 		s.hosts(c, m)
 	case *message.Watch:
@@ -126,7 +130,7 @@ func (s *service) start(c actor.Context) {
 			s.finish(c, id, ending{cause: a.why})
 			continue
 		}
-		again = append(again, a.call)
+		again = append(again, a.next())
 	}
 	for _, call := range again {
 		s.step(c, call)
@@ -184,6 +188,15 @@ func (s *service) ask(c actor.Context, a *asked) {
 	a.id = s.open.next()
 	a.call.ID = a.id
 	s.open.calls[a.id] = a
+	s.begin(c, a)
+}
+
+// begin gives the core a call, or asks it for the Config first.
+func (s *service) begin(c actor.Context, a *asked) {
+	if a.lacksConfig() {
+		s.later(c, a.next())
+		return
+	}
 	switch h := (hold{a.call.Key, a.call.Entry}); a.call.Kind {
 	case core.CallRelease:
 		if by, ok := s.open.held[h]; ok {
@@ -191,7 +204,10 @@ func (s *service) ask(c actor.Context, a *asked) {
 			s.open.freed[h] = by
 		}
 	case core.CallWatch:
-		a.watch = &watch{cfg: a.call.Config, w: a.watcher, to: a.to}
+		if a.watch == nil {
+			a.watch = &watch{w: a.watcher, to: a.to}
+		}
+		a.watch.cfg = a.call.Config
 		if s.open.watchers[h.key] == nil { // it may be asked before it is told that it watches
 			s.open.watchers[h.key] = a.watch
 		}
@@ -231,6 +247,7 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 	}
 	delete(s.open.calls, id)
 	a.stop()
+	e.done.Config = a.call.Config
 	waits := a.taken.CompareAndSwap(false, true) // its caller does, still
 	h := hold{a.call.Key, a.call.Entry}
 	holds := a.call.Kind == core.CallEnter && a.call.Config.Semaphore != Semaphore{} && e.cause == nil && e.done.Verdict == core.Fire
@@ -243,12 +260,12 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 			defer s.loseAll(c, errLeaves)
 		}
 	}
-	mismatch := e.done.Verdict == core.Mismatch
-	gone := a.watch != nil && !s.open.watched(h.key, a.watch, waits && e.cause == nil && !mismatch)
+	refused := e.done.Verdict == core.Mismatch || e.bad != nil
+	gone := a.watch != nil && !s.open.watched(h.key, a.watch, waits && e.cause == nil && !refused)
 	if waits {
 		a.end(e)
 	}
-	if gone && !mismatch {
+	if gone && !refused {
 		s.step(c, core.Call{Kind: core.CallUnwatch, Key: h.key, Config: a.call.Config})
 	}
 	if holds && !waits {
@@ -316,7 +333,9 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 				c.Send(pid, messages.BarrierToProto(s.self, o.To, o.Message))
 			}
 		case core.Done:
-			s.finish(c, o.ID, ending{done: o})
+			if !s.joined(c, o) {
+				s.finish(c, o.ID, ending{done: o})
+			}
 		case core.GivenUp:
 			s.given(c, o)
 		case core.Callback:
@@ -389,6 +408,10 @@ func (s *service) publish(o core.Publish) {
 		publish(actors.BarrierExpired{Barrier: k, Host: h.Entry.Host, Label: h.Entry.Label, Cause: "timeout", Held: h.After})
 	case core.HolderGone:
 		publish(actors.BarrierExpired{Barrier: k, Host: h.Entry.Host, Label: h.Entry.Label, Cause: "its node is gone", Held: h.After})
+	case core.WasRemoved:
+		publish(actors.BarrierRemoved{Barrier: k, Entered: h.N, Max: h.Max})
+	case core.HasEmptied:
+		publish(actors.BarrierEmptied{Barrier: k, After: h.After})
 	case core.KneeFound:
 		publish(actors.BarrierKnee{Barrier: k, Entered: h.N, Max: h.Max, Absent: h.Absent, After: h.After})
 	}

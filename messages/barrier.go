@@ -41,6 +41,14 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 			p.Hosts = append(p.Hosts, &BarrierHost{Host: h, Labels: m.Hosts[h]})
 		}
 		l.Message = &BarrierLetter_Passed{p}
+	case barrier.WhoOpened:
+		l.Message = &BarrierLetter_WhoOpened{&BarrierWhoOpened{Key: fromKey(m.Key), Stamp: int64(m.Stamp)}}
+	case barrier.Opened:
+		l.Message = &BarrierLetter_Opened{&BarrierOpened{Key: fromKey(m.Key), Term: m.Term, Stamp: int64(m.Stamp), Config: fromSomeConfig(m.Config), Fired: m.Fired, Late: uint32(m.Late)}}
+	case barrier.Remove:
+		l.Message = &BarrierLetter_Remove{&BarrierRemove{Key: fromKey(m.Key), Id: m.ID}}
+	case barrier.Removed:
+		l.Message = &BarrierLetter_Removed{&BarrierRemove{Key: fromKey(m.Key), Id: m.ID, Known: m.Known}}
 	case barrier.Replicate:
 		r := &BarrierReplicate{Key: fromKey(m.Key), Config: fromSomeConfig(m.Config), Term: m.Term, Seq: m.Seq, Stamp: int64(m.Stamp), From: int64(m.From), Total: int64(m.Total)}
 		if m.State != nil {
@@ -55,7 +63,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Over:
 		o := &BarrierOver{Num: m.Num}
 		for _, c := range m.Crowds {
-			o.Crowds = append(o.Crowds, &BarrierCrowd{Nodes: fromStrings(c.Nodes), Digests: c.Digests, Places: c.Places})
+			o.Crowds = append(o.Crowds, &BarrierCrowd{Nodes: fromStrings(c.Nodes), Late: uint32(c.Late), Digests: c.Digests, Places: c.Places})
 		}
 		l.Message = &BarrierLetter_Over{o}
 	case barrier.OverKnown:
@@ -100,7 +108,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField(), More: m.Answers.GetMore(), Batch: m.Answers.GetBatch()}
 		for _, x := range m.Answers.GetList() {
 			a.List = append(a.List, barrier.Answered{Entry: f.entry(x.GetEntry()), Attempt: x.GetAttempt(),
-				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Doubtful), Left: time.Duration(x.GetLeft())})
+				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Outside), Left: time.Duration(x.GetLeft())})
 		}
 		return a
 	case *BarrierLetter_Question:
@@ -125,6 +133,15 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 			p.Hosts[h.GetHost()] = h.GetLabels()
 		}
 		return p
+	case *BarrierLetter_WhoOpened:
+		return barrier.WhoOpened{Key: f.key(m.WhoOpened.GetKey()), Stamp: time.Duration(m.WhoOpened.GetStamp())}
+	case *BarrierLetter_Opened:
+		return barrier.Opened{Key: f.key(m.Opened.GetKey()), Term: m.Opened.GetTerm(), Stamp: time.Duration(m.Opened.GetStamp()), Config: f.someConfig(m.Opened.GetConfig()),
+			Fired: m.Opened.GetFired(), Late: small(f, "opened.late", m.Opened.GetLate(), barrier.CatchUp)}
+	case *BarrierLetter_Remove:
+		return barrier.Remove{Key: f.key(m.Remove.GetKey()), ID: m.Remove.GetId()}
+	case *BarrierLetter_Removed:
+		return barrier.Removed{Key: f.key(m.Removed.GetKey()), ID: m.Removed.GetId(), Known: m.Removed.GetKnown()}
 	case *BarrierLetter_Replicate:
 		r := barrier.Replicate{Key: f.key(m.Replicate.GetKey()), Config: f.someConfig(m.Replicate.GetConfig()), Term: m.Replicate.GetTerm(), Seq: m.Replicate.GetSeq(),
 			Stamp: time.Duration(m.Replicate.GetStamp()), From: f.items("replicate.from", m.Replicate.GetFrom()), Total: f.items("replicate.total", m.Replicate.GetTotal())}
@@ -145,7 +162,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 			if len(c.GetDigests()) != len(c.GetPlaces()) {
 				f.bad("over.places", "%d places of %d barriers", len(c.GetPlaces()), len(c.GetDigests()))
 			}
-			o.Crowds = append(o.Crowds, barrier.Crowd{Nodes: f.nodes("over.nodes", c.GetNodes()), Digests: c.GetDigests(), Places: c.GetPlaces()})
+			o.Crowds = append(o.Crowds, barrier.Crowd{Nodes: f.nodes("over.nodes", c.GetNodes()), Digests: c.GetDigests(), Places: c.GetPlaces(), Late: small(f, "over.late", c.GetLate(), barrier.CatchUp)})
 		}
 		return o
 	case *BarrierLetter_OverKnown:
@@ -255,7 +272,7 @@ func fromBarrierConfig(c barrier.Config) *BarrierConfig {
 		Ask: c.Callback, AskGap: int64(c.CallbackTimeout), KneePercent: int64(c.Knee.Percent), KneeTime: int64(c.Knee.Time),
 		ThrottlePercent: int64(c.Throttle.Percent), ThrottleCount: int64(c.Throttle.Count), ThrottlePeriod: int64(c.Throttle.Period),
 		SemaphoreCount: int64(c.Semaphore.Count), SemaphoreTimeout: int64(c.Semaphore.Timeout), SemaphoreAdaptive: c.Semaphore.Adaptive,
-		SemaphoreCap: int64(c.Semaphore.Cap), SemaphoreAsk: c.Semaphore.Callback}
+		SemaphoreCap: int64(c.Semaphore.Cap), SemaphoreAsk: c.Semaphore.Callback, Double: c.Double}
 }
 
 // fromSomeConfig is fromBarrierConfig of one that may be none.
@@ -276,7 +293,7 @@ func (f *fields) someConfig(m *BarrierConfig) barrier.Config {
 // barrierConfig decodes a configuration that its own checks let through.
 func (f *fields) barrierConfig(m *BarrierConfig) barrier.Config {
 	c := barrier.Config{Max: int(m.GetMax()), Timeout: time.Duration(m.GetTimeout()), Percent: int(m.GetPercent()), MinWait: time.Duration(m.GetMinWait()),
-		Late: small(f, "config.late", m.GetLate(), barrier.CatchUp), Expect: m.GetExpect(), Callback: m.GetAsk(), CallbackTimeout: time.Duration(m.GetAskGap()),
+		Late: small(f, "config.late", m.GetLate(), barrier.CatchUp), Expect: m.GetExpect(), Callback: m.GetAsk(), Double: m.GetDouble(), CallbackTimeout: time.Duration(m.GetAskGap()),
 		Knee:     barrier.Knee{Percent: int(m.GetKneePercent()), Time: time.Duration(m.GetKneeTime())},
 		Throttle: barrier.Throttle{Percent: int(m.GetThrottlePercent()), Count: int(m.GetThrottleCount()), Period: time.Duration(m.GetThrottlePeriod())},
 		Semaphore: barrier.Semaphore{Count: int(m.GetSemaphoreCount()), Timeout: time.Duration(m.GetSemaphoreTimeout()), Adaptive: m.GetSemaphoreAdaptive(),
@@ -291,7 +308,7 @@ func fromReached(m barrier.Reached) *BarrierReached {
 	r := &BarrierReached{Key: fromKey(m.Key), Watch: m.Watch, Unwatch: m.Unwatch, Stamp: int64(m.Stamp)}
 	r.Config = fromSomeConfig(m.Config)
 	for _, q := range m.Requests {
-		r.Requests = append(r.Requests, &BarrierRequest{Entry: fromEntry(q.Entry), Attempt: q.Attempt, Release: q.Release, Holds: q.Holds, Waits: q.Waits, Ago: int64(q.Ago)})
+		r.Requests = append(r.Requests, &BarrierRequest{Entry: fromEntry(q.Entry), Attempt: q.Attempt, Release: q.Release, Holds: q.Holds, Waits: q.Waits, Ago: int64(q.Ago), Leave: q.Leave})
 	}
 	return r
 }
@@ -303,7 +320,7 @@ func (f *fields) reached(m *BarrierReached) barrier.Reached {
 		r.Config = f.barrierConfig(m.GetConfig())
 	}
 	for _, q := range m.GetRequests() {
-		r.Requests = append(r.Requests, barrier.Request{Entry: f.entry(q.GetEntry()), Attempt: q.GetAttempt(), Release: q.GetRelease(), Holds: q.GetHolds(), Waits: q.GetWaits(), Ago: max(0, time.Duration(q.GetAgo()))})
+		r.Requests = append(r.Requests, barrier.Request{Entry: f.entry(q.GetEntry()), Attempt: q.GetAttempt(), Release: q.GetRelease(), Holds: q.GetHolds(), Waits: q.GetWaits(), Ago: max(0, time.Duration(q.GetAgo())), Leave: q.GetLeave()})
 	}
 	return r
 }
@@ -313,12 +330,12 @@ func fromAnswered(a barrier.Answered) *BarrierAnswered {
 }
 
 func fromStanding(s barrier.Standing) *BarrierStanding {
-	return &BarrierStanding{N: int64(s.N), Max: int64(s.Max), Absent: s.Absent, Cause: uint32(s.Cause), Holders: fromEntries(s.Holders)}
+	return &BarrierStanding{N: int64(s.N), Max: int64(s.Max), Absent: s.Absent, Cause: uint32(s.Cause), Holders: fromEntries(s.Holders), Inside: s.Inside}
 }
 
 func (f *fields) standing(m *BarrierStanding) barrier.Standing {
 	return barrier.Standing{N: f.number("standing.n", m.GetN()), Max: f.number("standing.max", m.GetMax()), Absent: m.GetAbsent(),
-		Cause: small(f, "standing.cause", m.GetCause(), barrier.ByCallback), Holders: f.entries(m.GetHolders())}
+		Cause: small(f, "standing.cause", m.GetCause(), barrier.ByCallback), Holders: f.entries(m.GetHolders()), Inside: m.GetInside()}
 }
 
 func fromAsked(a barrier.Asked) *BarrierAsked {
@@ -335,7 +352,7 @@ func fromHappened(h barrier.Happened) *BarrierHappened {
 }
 
 func (f *fields) happened(m *BarrierHappened) barrier.Happened {
-	return barrier.Happened{What: small(f, "happened.what", m.GetWhat(), barrier.KneeFound), Entry: f.maybeEntry(m.GetEntry()), Cause: small(f, "happened.cause", m.GetCause(), barrier.ByCallback),
+	return barrier.Happened{What: small(f, "happened.what", m.GetWhat(), barrier.HasEmptied), Entry: f.maybeEntry(m.GetEntry()), Cause: small(f, "happened.cause", m.GetCause(), barrier.ByCallback),
 		N: f.number("happened.n", m.GetN()), Max: f.number("happened.max", m.GetMax()), Absent: m.GetAbsent(), Lost: m.GetLost(), After: time.Duration(m.GetAfter()), Missing: f.number("happened.missing", m.GetMissing())}
 }
 
@@ -345,9 +362,9 @@ func fromOp(op barrier.Op) *BarrierOp {
 }
 
 func (f *fields) op(m *BarrierOp) barrier.Op {
-	op := barrier.Op{Kind: small(f, "op.kind", m.GetKind(), barrier.OpClose), At: time.Duration(m.GetAt()), Entry: f.maybeEntry(m.GetEntry()),
+	op := barrier.Op{Kind: small(f, "op.kind", m.GetKind(), barrier.OpLeave), At: time.Duration(m.GetAt()), Entry: f.maybeEntry(m.GetEntry()),
 		Node: f.maybeNode("op.node", m.GetNode()), Attempt: m.GetAttempt(), Holds: m.GetHolds(), Ask: m.GetAsk(), Yes: m.GetYes(), N: int(m.GetN())}
-	if entered := op.Kind == barrier.OpEnter || op.Kind == barrier.OpRelease; entered && op.Entry.Host == "" {
+	if entered := op.Kind == barrier.OpEnter || op.Kind == barrier.OpRelease || op.Kind == barrier.OpLeave; entered && op.Entry.Host == "" {
 		f.missing("op.entry")
 	}
 	return op
@@ -357,7 +374,13 @@ func fromBarrierState(s barrier.State) *BarrierState {
 	m := &BarrierState{Now: int64(s.Now), Begun: s.Begun, Began: int64(s.Began), Units: int64(s.Units), Queue: fromEntries(s.Queue), Cause: uint32(s.Cause),
 		FiredAt: int64(s.FiredAt), Fired: int64(s.Fired), Next: int64(s.Next), Watcher: string(s.Watcher), LastAsk: s.LastAsk, AskedAt: int64(s.AskedAt), Enough: s.Enough,
 		Arrivals: int64(s.Detector.Arrivals), Arr: s.Detector.Arr, Arrvar: s.Detector.Arrvar, Open: s.Detector.Open,
-		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept), Late: int64(s.Late), Doubt: s.Doubt}
+		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept), Late: int64(s.Late), Doubt: s.Doubt, Anew: s.Anew}
+	for _, r := range s.Removals {
+		m.Removals = append(m.Removals, &BarrierRemoval{Node: string(r.Node), Attempt: r.Attempt, At: int64(r.At)})
+	}
+	for _, t := range s.Tombs {
+		m.Tombs = append(m.Tombs, &BarrierTomb{Entry: fromEntry(t.Entry), Node: string(t.Node), Attempt: t.Attempt, Verdict: uint32(t.Verdict), At: int64(t.At)})
+	}
 	for _, d := range s.Adaptive.Took {
 		m.Took = append(m.Took, int64(d))
 	}
@@ -375,7 +398,14 @@ func (f *fields) barrierState(m *BarrierState) barrier.State {
 		Fired: f.number("state.fired", m.GetFired()), Next: time.Duration(m.GetNext()), Watcher: f.maybeNode("state.watcher", m.GetWatcher()), LastAsk: m.GetLastAsk(),
 		AskedAt: time.Duration(m.GetAskedAt()), Enough: m.GetEnough(),
 		Detector: barrier.Detector{Arrivals: f.number("state.arrivals", m.GetArrivals()), Arr: m.GetArr(), Arrvar: m.GetArrvar(), Open: m.GetOpen()},
-		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept()), Late: time.Duration(m.GetLate()), Doubt: m.GetDoubt()}
+		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept()), Late: time.Duration(m.GetLate()), Doubt: m.GetDoubt(), Anew: m.GetAnew()}
+	for _, r := range m.GetRemovals() {
+		s.Removals = append(s.Removals, barrier.Removal{Node: f.node("removal.node", r.GetNode()), Attempt: r.GetAttempt(), At: time.Duration(r.GetAt())})
+	}
+	for _, t := range m.GetTombs() {
+		s.Tombs = append(s.Tombs, barrier.Tomb{Entry: f.entry(t.GetEntry()), Node: f.node("tomb.node", t.GetNode()), Attempt: t.GetAttempt(),
+			Verdict: small(f, "tomb.verdict", t.GetVerdict(), barrier.Outside), At: time.Duration(t.GetAt())})
+	}
 	for _, d := range m.GetTook() {
 		s.Adaptive.Took = append(s.Adaptive.Took, time.Duration(d))
 	}
@@ -412,7 +442,7 @@ func BarriersSeenFromProto(m *BarrierLooked) ([]barrier.Seen, error) {
 func fromEntrances(all []barrier.Entrance) []*BarrierEntrance {
 	var out []*BarrierEntrance
 	for _, e := range all {
-		out = append(out, &BarrierEntrance{Entry: fromEntry(e.Entry), Nodes: fromStrings(e.Nodes), Tries: e.Tries, Attempt: e.Attempt, Phase: uint32(e.Phase), Late: e.Late, Passed: e.Passed, Since: int64(e.Since)})
+		out = append(out, &BarrierEntrance{Entry: fromEntry(e.Entry), Nodes: fromStrings(e.Nodes), Tries: e.Tries, Attempt: e.Attempt, Phase: uint32(e.Phase), Late: e.Late, Passed: e.Passed, Since: int64(e.Since), Leaving: e.Leaving})
 	}
 	return out
 }
@@ -424,7 +454,7 @@ func (f *fields) entrances(all []*BarrierEntrance) []barrier.Entrance {
 			f.bad("entrance.tries", "%d attempts of %d nodes", len(e.GetTries()), len(e.GetNodes()))
 		}
 		out = append(out, barrier.Entrance{Entry: f.entry(e.GetEntry()), Nodes: f.nodes("entrance.nodes", e.GetNodes()), Tries: e.GetTries(), Attempt: e.GetAttempt(),
-			Phase: small(f, "entrance.phase", e.GetPhase(), barrier.Withdrawn), Late: e.GetLate(), Passed: e.GetPassed(), Since: time.Duration(e.GetSince())})
+			Phase: small(f, "entrance.phase", e.GetPhase(), barrier.Withdrawn), Late: e.GetLate(), Passed: e.GetPassed(), Since: time.Duration(e.GetSince()), Leaving: e.GetLeaving()})
 	}
 	return out
 }

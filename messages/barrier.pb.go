@@ -45,6 +45,10 @@ type BarrierLetter struct {
 	//	*BarrierLetter_Gather
 	//	*BarrierLetter_Over
 	//	*BarrierLetter_OverKnown
+	//	*BarrierLetter_Remove
+	//	*BarrierLetter_Removed
+	//	*BarrierLetter_WhoOpened
+	//	*BarrierLetter_Opened
 	Message       isBarrierLetter_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -236,6 +240,42 @@ func (x *BarrierLetter) GetOverKnown() uint64 {
 	return 0
 }
 
+func (x *BarrierLetter) GetRemove() *BarrierRemove {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_Remove); ok {
+			return x.Remove
+		}
+	}
+	return nil
+}
+
+func (x *BarrierLetter) GetRemoved() *BarrierRemove {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_Removed); ok {
+			return x.Removed
+		}
+	}
+	return nil
+}
+
+func (x *BarrierLetter) GetWhoOpened() *BarrierWhoOpened {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_WhoOpened); ok {
+			return x.WhoOpened
+		}
+	}
+	return nil
+}
+
+func (x *BarrierLetter) GetOpened() *BarrierOpened {
+	if x != nil {
+		if x, ok := x.Message.(*BarrierLetter_Opened); ok {
+			return x.Opened
+		}
+	}
+	return nil
+}
+
 type isBarrierLetter_Message interface {
 	isBarrierLetter_Message()
 }
@@ -300,6 +340,22 @@ type BarrierLetter_OverKnown struct {
 	OverKnown uint64 `protobuf:"varint,18,opt,name=over_known,json=overKnown,proto3,oneof"`
 }
 
+type BarrierLetter_Remove struct {
+	Remove *BarrierRemove `protobuf:"bytes,19,opt,name=remove,proto3,oneof"`
+}
+
+type BarrierLetter_Removed struct {
+	Removed *BarrierRemove `protobuf:"bytes,20,opt,name=removed,proto3,oneof"`
+}
+
+type BarrierLetter_WhoOpened struct {
+	WhoOpened *BarrierWhoOpened `protobuf:"bytes,21,opt,name=who_opened,json=whoOpened,proto3,oneof"`
+}
+
+type BarrierLetter_Opened struct {
+	Opened *BarrierOpened `protobuf:"bytes,22,opt,name=opened,proto3,oneof"`
+}
+
 func (*BarrierLetter_Reached) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_Answers) isBarrierLetter_Message() {}
@@ -329,6 +385,14 @@ func (*BarrierLetter_Gather) isBarrierLetter_Message() {}
 func (*BarrierLetter_Over) isBarrierLetter_Message() {}
 
 func (*BarrierLetter_OverKnown) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_Remove) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_Removed) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_WhoOpened) isBarrierLetter_Message() {}
+
+func (*BarrierLetter_Opened) isBarrierLetter_Message() {}
 
 type BarrierKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -403,6 +467,7 @@ type BarrierConfig struct {
 	SemaphoreAdaptive bool                   `protobuf:"varint,16,opt,name=semaphore_adaptive,json=semaphoreAdaptive,proto3" json:"semaphore_adaptive,omitempty"`
 	SemaphoreCap      int64                  `protobuf:"varint,17,opt,name=semaphore_cap,json=semaphoreCap,proto3" json:"semaphore_cap,omitempty"`
 	SemaphoreAsk      bool                   `protobuf:"varint,18,opt,name=semaphore_ask,json=semaphoreAsk,proto3" json:"semaphore_ask,omitempty"`
+	Double            bool                   `protobuf:"varint,19,opt,name=double,proto3" json:"double,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -563,6 +628,13 @@ func (x *BarrierConfig) GetSemaphoreAsk() bool {
 	return false
 }
 
+func (x *BarrierConfig) GetDouble() bool {
+	if x != nil {
+		return x.Double
+	}
+	return false
+}
+
 type BarrierEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
@@ -707,6 +779,7 @@ type BarrierRequest struct {
 	Holds         bool                   `protobuf:"varint,4,opt,name=holds,proto3" json:"holds,omitempty"`
 	Waits         bool                   `protobuf:"varint,5,opt,name=waits,proto3" json:"waits,omitempty"`
 	Ago           int64                  `protobuf:"varint,6,opt,name=ago,proto3" json:"ago,omitempty"`
+	Leave         bool                   `protobuf:"varint,7,opt,name=leave,proto3" json:"leave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -781,6 +854,13 @@ func (x *BarrierRequest) GetAgo() int64 {
 		return x.Ago
 	}
 	return 0
+}
+
+func (x *BarrierRequest) GetLeave() bool {
+	if x != nil {
+		return x.Leave
+	}
+	return false
 }
 
 type BarrierAnswers struct {
@@ -974,6 +1054,7 @@ type BarrierStanding struct {
 	Absent        []string               `protobuf:"bytes,3,rep,name=absent,proto3" json:"absent,omitempty"`
 	Cause         uint32                 `protobuf:"varint,4,opt,name=cause,proto3" json:"cause,omitempty"`
 	Holders       []*BarrierEntry        `protobuf:"bytes,5,rep,name=holders,proto3" json:"holders,omitempty"`
+	Inside        []string               `protobuf:"bytes,6,rep,name=inside,proto3" json:"inside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1039,6 +1120,13 @@ func (x *BarrierStanding) GetCause() uint32 {
 func (x *BarrierStanding) GetHolders() []*BarrierEntry {
 	if x != nil {
 		return x.Holders
+	}
+	return nil
+}
+
+func (x *BarrierStanding) GetInside() []string {
+	if x != nil {
+		return x.Inside
 	}
 	return nil
 }
@@ -1607,6 +1695,142 @@ func (x *BarrierPassed) GetOver() bool {
 	return false
 }
 
+type BarrierWhoOpened struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Stamp         int64                  `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierWhoOpened) Reset() {
+	*x = BarrierWhoOpened{}
+	mi := &file_messages_barrier_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierWhoOpened) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierWhoOpened) ProtoMessage() {}
+
+func (x *BarrierWhoOpened) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierWhoOpened.ProtoReflect.Descriptor instead.
+func (*BarrierWhoOpened) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *BarrierWhoOpened) GetKey() *BarrierKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BarrierWhoOpened) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+type BarrierOpened struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	Stamp         int64                  `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Config        *BarrierConfig         `protobuf:"bytes,4,opt,name=config,proto3" json:"config,omitempty"` // none: nobody has given it yet
+	Fired         bool                   `protobuf:"varint,5,opt,name=fired,proto3" json:"fired,omitempty"`
+	Late          uint32                 `protobuf:"varint,6,opt,name=late,proto3" json:"late,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierOpened) Reset() {
+	*x = BarrierOpened{}
+	mi := &file_messages_barrier_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierOpened) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierOpened) ProtoMessage() {}
+
+func (x *BarrierOpened) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierOpened.ProtoReflect.Descriptor instead.
+func (*BarrierOpened) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *BarrierOpened) GetKey() *BarrierKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BarrierOpened) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *BarrierOpened) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *BarrierOpened) GetConfig() *BarrierConfig {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *BarrierOpened) GetFired() bool {
+	if x != nil {
+		return x.Fired
+	}
+	return false
+}
+
+func (x *BarrierOpened) GetLate() uint32 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
 type BarrierHost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
@@ -1617,7 +1841,7 @@ type BarrierHost struct {
 
 func (x *BarrierHost) Reset() {
 	*x = BarrierHost{}
-	mi := &file_messages_barrier_proto_msgTypes[16]
+	mi := &file_messages_barrier_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1853,7 @@ func (x *BarrierHost) String() string {
 func (*BarrierHost) ProtoMessage() {}
 
 func (x *BarrierHost) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[16]
+	mi := &file_messages_barrier_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1866,7 @@ func (x *BarrierHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierHost.ProtoReflect.Descriptor instead.
 func (*BarrierHost) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{16}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BarrierHost) GetHost() string {
@@ -1676,7 +1900,7 @@ type BarrierReplicate struct {
 
 func (x *BarrierReplicate) Reset() {
 	*x = BarrierReplicate{}
-	mi := &file_messages_barrier_proto_msgTypes[17]
+	mi := &file_messages_barrier_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1912,7 @@ func (x *BarrierReplicate) String() string {
 func (*BarrierReplicate) ProtoMessage() {}
 
 func (x *BarrierReplicate) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[17]
+	mi := &file_messages_barrier_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1925,7 @@ func (x *BarrierReplicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierReplicate.ProtoReflect.Descriptor instead.
 func (*BarrierReplicate) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{17}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BarrierReplicate) GetKey() *BarrierKey {
@@ -1784,7 +2008,7 @@ type BarrierOp struct {
 
 func (x *BarrierOp) Reset() {
 	*x = BarrierOp{}
-	mi := &file_messages_barrier_proto_msgTypes[18]
+	mi := &file_messages_barrier_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +2020,7 @@ func (x *BarrierOp) String() string {
 func (*BarrierOp) ProtoMessage() {}
 
 func (x *BarrierOp) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[18]
+	mi := &file_messages_barrier_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +2033,7 @@ func (x *BarrierOp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierOp.ProtoReflect.Descriptor instead.
 func (*BarrierOp) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{18}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BarrierOp) GetKind() uint32 {
@@ -1890,7 +2114,7 @@ type BarrierConfirm struct {
 
 func (x *BarrierConfirm) Reset() {
 	*x = BarrierConfirm{}
-	mi := &file_messages_barrier_proto_msgTypes[19]
+	mi := &file_messages_barrier_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +2126,7 @@ func (x *BarrierConfirm) String() string {
 func (*BarrierConfirm) ProtoMessage() {}
 
 func (x *BarrierConfirm) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[19]
+	mi := &file_messages_barrier_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +2139,7 @@ func (x *BarrierConfirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierConfirm.ProtoReflect.Descriptor instead.
 func (*BarrierConfirm) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{19}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BarrierConfirm) GetKey() *BarrierKey {
@@ -1978,7 +2202,7 @@ type BarrierOver struct {
 
 func (x *BarrierOver) Reset() {
 	*x = BarrierOver{}
-	mi := &file_messages_barrier_proto_msgTypes[20]
+	mi := &file_messages_barrier_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2214,7 @@ func (x *BarrierOver) String() string {
 func (*BarrierOver) ProtoMessage() {}
 
 func (x *BarrierOver) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[20]
+	mi := &file_messages_barrier_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2227,7 @@ func (x *BarrierOver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierOver.ProtoReflect.Descriptor instead.
 func (*BarrierOver) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{20}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BarrierOver) GetNum() uint64 {
@@ -2026,13 +2250,14 @@ type BarrierCrowd struct {
 	Nodes         []string               `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Digests       []uint64               `protobuf:"fixed64,2,rep,packed,name=digests,proto3" json:"digests,omitempty"`
 	Places        []uint32               `protobuf:"fixed32,3,rep,packed,name=places,proto3" json:"places,omitempty"`
+	Late          uint32                 `protobuf:"varint,4,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BarrierCrowd) Reset() {
 	*x = BarrierCrowd{}
-	mi := &file_messages_barrier_proto_msgTypes[21]
+	mi := &file_messages_barrier_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2269,7 @@ func (x *BarrierCrowd) String() string {
 func (*BarrierCrowd) ProtoMessage() {}
 
 func (x *BarrierCrowd) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[21]
+	mi := &file_messages_barrier_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2282,7 @@ func (x *BarrierCrowd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierCrowd.ProtoReflect.Descriptor instead.
 func (*BarrierCrowd) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{21}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BarrierCrowd) GetNodes() []string {
@@ -2081,6 +2306,73 @@ func (x *BarrierCrowd) GetPlaces() []uint32 {
 	return nil
 }
 
+func (x *BarrierCrowd) GetLate() uint32 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
+type BarrierRemove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *BarrierKey            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Id            uint64                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	Known         bool                   `protobuf:"varint,3,opt,name=known,proto3" json:"known,omitempty"` // of the answer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierRemove) Reset() {
+	*x = BarrierRemove{}
+	mi := &file_messages_barrier_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierRemove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierRemove) ProtoMessage() {}
+
+func (x *BarrierRemove) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierRemove.ProtoReflect.Descriptor instead.
+func (*BarrierRemove) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *BarrierRemove) GetKey() *BarrierKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BarrierRemove) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *BarrierRemove) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
 type BarrierGather struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -2092,7 +2384,7 @@ type BarrierGather struct {
 
 func (x *BarrierGather) Reset() {
 	*x = BarrierGather{}
-	mi := &file_messages_barrier_proto_msgTypes[22]
+	mi := &file_messages_barrier_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2396,7 @@ func (x *BarrierGather) String() string {
 func (*BarrierGather) ProtoMessage() {}
 
 func (x *BarrierGather) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[22]
+	mi := &file_messages_barrier_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2409,7 @@ func (x *BarrierGather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierGather.ProtoReflect.Descriptor instead.
 func (*BarrierGather) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{22}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BarrierGather) GetTerm() uint64 {
@@ -2156,7 +2448,7 @@ type BarrierGathered struct {
 
 func (x *BarrierGathered) Reset() {
 	*x = BarrierGathered{}
-	mi := &file_messages_barrier_proto_msgTypes[23]
+	mi := &file_messages_barrier_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2460,7 @@ func (x *BarrierGathered) String() string {
 func (*BarrierGathered) ProtoMessage() {}
 
 func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[23]
+	mi := &file_messages_barrier_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2473,7 @@ func (x *BarrierGathered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierGathered.ProtoReflect.Descriptor instead.
 func (*BarrierGathered) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{23}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BarrierGathered) GetTerm() uint64 {
@@ -2250,7 +2542,7 @@ type BarrierHeld struct {
 
 func (x *BarrierHeld) Reset() {
 	*x = BarrierHeld{}
-	mi := &file_messages_barrier_proto_msgTypes[24]
+	mi := &file_messages_barrier_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +2554,7 @@ func (x *BarrierHeld) String() string {
 func (*BarrierHeld) ProtoMessage() {}
 
 func (x *BarrierHeld) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[24]
+	mi := &file_messages_barrier_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2567,7 @@ func (x *BarrierHeld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierHeld.ProtoReflect.Descriptor instead.
 func (*BarrierHeld) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{24}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BarrierHeld) GetKey() *BarrierKey {
@@ -2351,7 +2643,7 @@ type BarrierForget struct {
 
 func (x *BarrierForget) Reset() {
 	*x = BarrierForget{}
-	mi := &file_messages_barrier_proto_msgTypes[25]
+	mi := &file_messages_barrier_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2655,7 @@ func (x *BarrierForget) String() string {
 func (*BarrierForget) ProtoMessage() {}
 
 func (x *BarrierForget) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[25]
+	mi := &file_messages_barrier_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2668,7 @@ func (x *BarrierForget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierForget.ProtoReflect.Descriptor instead.
 func (*BarrierForget) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{25}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BarrierForget) GetKey() *BarrierKey {
@@ -2421,13 +2713,16 @@ type BarrierState struct {
 	Swept         int64                  `protobuf:"varint,24,opt,name=swept,proto3" json:"swept,omitempty"`
 	Late          int64                  `protobuf:"varint,25,opt,name=late,proto3" json:"late,omitempty"`
 	Doubt         bool                   `protobuf:"varint,28,opt,name=doubt,proto3" json:"doubt,omitempty"`
+	Removals      []*BarrierRemoval      `protobuf:"bytes,29,rep,name=removals,proto3" json:"removals,omitempty"`
+	Tombs         []*BarrierTomb         `protobuf:"bytes,30,rep,name=tombs,proto3" json:"tombs,omitempty"`
+	Anew          bool                   `protobuf:"varint,31,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BarrierState) Reset() {
 	*x = BarrierState{}
-	mi := &file_messages_barrier_proto_msgTypes[26]
+	mi := &file_messages_barrier_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2734,7 @@ func (x *BarrierState) String() string {
 func (*BarrierState) ProtoMessage() {}
 
 func (x *BarrierState) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[26]
+	mi := &file_messages_barrier_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2747,7 @@ func (x *BarrierState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierState.ProtoReflect.Descriptor instead.
 func (*BarrierState) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{26}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BarrierState) GetNow() int64 {
@@ -2637,6 +2932,27 @@ func (x *BarrierState) GetDoubt() bool {
 	return false
 }
 
+func (x *BarrierState) GetRemovals() []*BarrierRemoval {
+	if x != nil {
+		return x.Removals
+	}
+	return nil
+}
+
+func (x *BarrierState) GetTombs() []*BarrierTomb {
+	if x != nil {
+		return x.Tombs
+	}
+	return nil
+}
+
+func (x *BarrierState) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
+}
+
 type BarrierEntrance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Entry         *BarrierEntry          `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
@@ -2647,13 +2963,14 @@ type BarrierEntrance struct {
 	Since         int64                  `protobuf:"varint,6,opt,name=since,proto3" json:"since,omitempty"`
 	Passed        bool                   `protobuf:"varint,7,opt,name=passed,proto3" json:"passed,omitempty"`
 	Tries         []uint64               `protobuf:"varint,8,rep,packed,name=tries,proto3" json:"tries,omitempty"`
+	Leaving       bool                   `protobuf:"varint,9,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BarrierEntrance) Reset() {
 	*x = BarrierEntrance{}
-	mi := &file_messages_barrier_proto_msgTypes[27]
+	mi := &file_messages_barrier_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2982,7 @@ func (x *BarrierEntrance) String() string {
 func (*BarrierEntrance) ProtoMessage() {}
 
 func (x *BarrierEntrance) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[27]
+	mi := &file_messages_barrier_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2995,7 @@ func (x *BarrierEntrance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierEntrance.ProtoReflect.Descriptor instead.
 func (*BarrierEntrance) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{27}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BarrierEntrance) GetEntry() *BarrierEntry {
@@ -2737,6 +3054,149 @@ func (x *BarrierEntrance) GetTries() []uint64 {
 	return nil
 }
 
+func (x *BarrierEntrance) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+type BarrierRemoval struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	At            int64                  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierRemoval) Reset() {
+	*x = BarrierRemoval{}
+	mi := &file_messages_barrier_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierRemoval) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierRemoval) ProtoMessage() {}
+
+func (x *BarrierRemoval) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierRemoval.ProtoReflect.Descriptor instead.
+func (*BarrierRemoval) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *BarrierRemoval) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *BarrierRemoval) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *BarrierRemoval) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+type BarrierTomb struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entry         *BarrierEntry          `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Attempt       uint64                 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Verdict       uint32                 `protobuf:"varint,4,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	At            int64                  `protobuf:"varint,5,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierTomb) Reset() {
+	*x = BarrierTomb{}
+	mi := &file_messages_barrier_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierTomb) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierTomb) ProtoMessage() {}
+
+func (x *BarrierTomb) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_barrier_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierTomb.ProtoReflect.Descriptor instead.
+func (*BarrierTomb) Descriptor() ([]byte, []int) {
+	return file_messages_barrier_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *BarrierTomb) GetEntry() *BarrierEntry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *BarrierTomb) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *BarrierTomb) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *BarrierTomb) GetVerdict() uint32 {
+	if x != nil {
+		return x.Verdict
+	}
+	return 0
+}
+
+func (x *BarrierTomb) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
 type BarrierAsking struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Asked         *BarrierAsked          `protobuf:"bytes,1,opt,name=asked,proto3" json:"asked,omitempty"`
@@ -2747,7 +3207,7 @@ type BarrierAsking struct {
 
 func (x *BarrierAsking) Reset() {
 	*x = BarrierAsking{}
-	mi := &file_messages_barrier_proto_msgTypes[28]
+	mi := &file_messages_barrier_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +3219,7 @@ func (x *BarrierAsking) String() string {
 func (*BarrierAsking) ProtoMessage() {}
 
 func (x *BarrierAsking) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[28]
+	mi := &file_messages_barrier_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +3232,7 @@ func (x *BarrierAsking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierAsking.ProtoReflect.Descriptor instead.
 func (*BarrierAsking) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{28}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BarrierAsking) GetAsked() *BarrierAsked {
@@ -2798,7 +3258,7 @@ type BarrierLook struct {
 
 func (x *BarrierLook) Reset() {
 	*x = BarrierLook{}
-	mi := &file_messages_barrier_proto_msgTypes[29]
+	mi := &file_messages_barrier_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +3270,7 @@ func (x *BarrierLook) String() string {
 func (*BarrierLook) ProtoMessage() {}
 
 func (x *BarrierLook) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[29]
+	mi := &file_messages_barrier_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +3283,7 @@ func (x *BarrierLook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierLook.ProtoReflect.Descriptor instead.
 func (*BarrierLook) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{29}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{34}
 }
 
 type BarrierLooked struct {
@@ -2836,7 +3296,7 @@ type BarrierLooked struct {
 
 func (x *BarrierLooked) Reset() {
 	*x = BarrierLooked{}
-	mi := &file_messages_barrier_proto_msgTypes[30]
+	mi := &file_messages_barrier_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +3308,7 @@ func (x *BarrierLooked) String() string {
 func (*BarrierLooked) ProtoMessage() {}
 
 func (x *BarrierLooked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[30]
+	mi := &file_messages_barrier_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +3321,7 @@ func (x *BarrierLooked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierLooked.ProtoReflect.Descriptor instead.
 func (*BarrierLooked) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{30}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BarrierLooked) GetSeen() []*BarrierSeen {
@@ -2897,7 +3357,7 @@ type BarrierSeen struct {
 
 func (x *BarrierSeen) Reset() {
 	*x = BarrierSeen{}
-	mi := &file_messages_barrier_proto_msgTypes[31]
+	mi := &file_messages_barrier_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +3369,7 @@ func (x *BarrierSeen) String() string {
 func (*BarrierSeen) ProtoMessage() {}
 
 func (x *BarrierSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_barrier_proto_msgTypes[31]
+	mi := &file_messages_barrier_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +3382,7 @@ func (x *BarrierSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierSeen.ProtoReflect.Descriptor instead.
 func (*BarrierSeen) Descriptor() ([]byte, []int) {
-	return file_messages_barrier_proto_rawDescGZIP(), []int{31}
+	return file_messages_barrier_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BarrierSeen) GetKey() *BarrierKey {
@@ -3006,7 +3466,7 @@ var File_messages_barrier_proto protoreflect.FileDescriptor
 
 const file_messages_barrier_proto_rawDesc = "" +
 	"\n" +
-	"\x16messages/barrier.proto\x12\aphalanx\"\xad\x06\n" +
+	"\x16messages/barrier.proto\x12\aphalanx\"\x81\b\n" +
 	"\rBarrierLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x123\n" +
@@ -3027,14 +3487,19 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x06gather\x18\x10 \x01(\v2\x16.phalanx.BarrierGatherH\x00R\x06gather\x12*\n" +
 	"\x04over\x18\x11 \x01(\v2\x14.phalanx.BarrierOverH\x00R\x04over\x12\x1f\n" +
 	"\n" +
-	"over_known\x18\x12 \x01(\x04H\x00R\toverKnownB\t\n" +
+	"over_known\x18\x12 \x01(\x04H\x00R\toverKnown\x120\n" +
+	"\x06remove\x18\x13 \x01(\v2\x16.phalanx.BarrierRemoveH\x00R\x06remove\x122\n" +
+	"\aremoved\x18\x14 \x01(\v2\x16.phalanx.BarrierRemoveH\x00R\aremoved\x12:\n" +
+	"\n" +
+	"who_opened\x18\x15 \x01(\v2\x19.phalanx.BarrierWhoOpenedH\x00R\twhoOpened\x120\n" +
+	"\x06opened\x18\x16 \x01(\v2\x16.phalanx.BarrierOpenedH\x00R\x06openedB\t\n" +
 	"\amessageJ\x04\b\f\x10\r\"@\n" +
 	"\n" +
 	"BarrierKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\"\xd1\x04\n" +
+	"generation\"\xe9\x04\n" +
 	"\rBarrierConfig\x12\x10\n" +
 	"\x03max\x18\x01 \x01(\x03R\x03max\x12\x18\n" +
 	"\atimeout\x18\x02 \x01(\x03R\atimeout\x12\x18\n" +
@@ -3054,7 +3519,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x11semaphore_timeout\x18\x0f \x01(\x03R\x10semaphoreTimeout\x12-\n" +
 	"\x12semaphore_adaptive\x18\x10 \x01(\bR\x11semaphoreAdaptive\x12#\n" +
 	"\rsemaphore_cap\x18\x11 \x01(\x03R\fsemaphoreCap\x12#\n" +
-	"\rsemaphore_ask\x18\x12 \x01(\bR\fsemaphoreAsk\"8\n" +
+	"\rsemaphore_ask\x18\x12 \x01(\bR\fsemaphoreAsk\x12\x16\n" +
+	"\x06double\x18\x13 \x01(\bR\x06double\"8\n" +
 	"\fBarrierEntry\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\"\xe2\x01\n" +
@@ -3064,14 +3530,15 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\brequests\x18\x03 \x03(\v2\x17.phalanx.BarrierRequestR\brequests\x12\x14\n" +
 	"\x05watch\x18\x04 \x01(\bR\x05watch\x12\x18\n" +
 	"\aunwatch\x18\x05 \x01(\bR\aunwatch\x12\x14\n" +
-	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"\xaf\x01\n" +
+	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\"\xc5\x01\n" +
 	"\x0eBarrierRequest\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
 	"\arelease\x18\x03 \x01(\bR\arelease\x12\x14\n" +
 	"\x05holds\x18\x04 \x01(\bR\x05holds\x12\x14\n" +
 	"\x05waits\x18\x05 \x01(\bR\x05waits\x12\x10\n" +
-	"\x03ago\x18\x06 \x01(\x03R\x03ago\"\xb9\x02\n" +
+	"\x03ago\x18\x06 \x01(\x03R\x03ago\x12\x14\n" +
+	"\x05leave\x18\a \x01(\bR\x05leave\"\xb9\x02\n" +
 	"\x0eBarrierAnswers\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12,\n" +
@@ -3088,13 +3555,14 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
 	"\averdict\x18\x03 \x01(\rR\averdict\x12\x12\n" +
-	"\x04left\x18\x04 \x01(\x03R\x04left\"\x90\x01\n" +
+	"\x04left\x18\x04 \x01(\x03R\x04left\"\xa8\x01\n" +
 	"\x0fBarrierStanding\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x03R\x01n\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\x12\x16\n" +
 	"\x06absent\x18\x03 \x03(\tR\x06absent\x12\x14\n" +
 	"\x05cause\x18\x04 \x01(\rR\x05cause\x12/\n" +
-	"\aholders\x18\x05 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\"\xaf\x01\n" +
+	"\aholders\x18\x05 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\x12\x16\n" +
+	"\x06inside\x18\x06 \x03(\tR\x06inside\"\xaf\x01\n" +
 	"\fBarrierAsked\x12\x10\n" +
 	"\x03ask\x18\x01 \x01(\x04R\x03ask\x12+\n" +
 	"\x05entry\x18\x02 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
@@ -3141,7 +3609,17 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x04last\x18\b \x01(\v2\x15.phalanx.BarrierEntryR\x04last\x12\x12\n" +
 	"\x04anew\x18\t \x01(\bR\x04anew\x12\x12\n" +
 	"\x04over\x18\n" +
-	" \x01(\bR\x04over\"9\n" +
+	" \x01(\bR\x04over\"O\n" +
+	"\x10BarrierWhoOpened\x12%\n" +
+	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x14\n" +
+	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\"\xba\x01\n" +
+	"\rBarrierOpened\x12%\n" +
+	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x14\n" +
+	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\x12.\n" +
+	"\x06config\x18\x04 \x01(\v2\x16.phalanx.BarrierConfigR\x06config\x12\x14\n" +
+	"\x05fired\x18\x05 \x01(\bR\x05fired\x12\x12\n" +
+	"\x04late\x18\x06 \x01(\rR\x04late\"9\n" +
 	"\vBarrierHost\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06labels\x18\x02 \x03(\tR\x06labels\"\xa2\x02\n" +
@@ -3175,11 +3653,16 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05fired\x18\a \x03(\tR\x05fired\"N\n" +
 	"\vBarrierOver\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\x12-\n" +
-	"\x06crowds\x18\x02 \x03(\v2\x15.phalanx.BarrierCrowdR\x06crowds\"V\n" +
+	"\x06crowds\x18\x02 \x03(\v2\x15.phalanx.BarrierCrowdR\x06crowds\"j\n" +
 	"\fBarrierCrowd\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x18\n" +
 	"\adigests\x18\x02 \x03(\x06R\adigests\x12\x16\n" +
-	"\x06places\x18\x03 \x03(\aR\x06places\"M\n" +
+	"\x06places\x18\x03 \x03(\aR\x06places\x12\x12\n" +
+	"\x04late\x18\x04 \x01(\rR\x04late\"\\\n" +
+	"\rBarrierRemove\x12%\n" +
+	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05known\x18\x03 \x01(\bR\x05known\"M\n" +
 	"\rBarrierGather\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x14\n" +
 	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\x12\x12\n" +
@@ -3204,7 +3687,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05total\x18\t \x01(\x03R\x05total\"J\n" +
 	"\rBarrierForget\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\xcd\x05\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xc2\x06\n" +
 	"\fBarrierState\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12\x14\n" +
 	"\x05begun\x18\x02 \x01(\bR\x05begun\x12\x14\n" +
@@ -3232,7 +3715,10 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\aholders\x18\x17 \x03(\v2\x15.phalanx.BarrierEntryR\aholders\x12\x14\n" +
 	"\x05swept\x18\x18 \x01(\x03R\x05swept\x12\x12\n" +
 	"\x04late\x18\x19 \x01(\x03R\x04late\x12\x14\n" +
-	"\x05doubt\x18\x1c \x01(\bR\x05doubtJ\x04\b\x1a\x10\x1bJ\x04\b\x1b\x10\x1c\"\xdc\x01\n" +
+	"\x05doubt\x18\x1c \x01(\bR\x05doubt\x123\n" +
+	"\bremovals\x18\x1d \x03(\v2\x17.phalanx.BarrierRemovalR\bremovals\x12*\n" +
+	"\x05tombs\x18\x1e \x03(\v2\x14.phalanx.BarrierTombR\x05tombs\x12\x12\n" +
+	"\x04anew\x18\x1f \x01(\bR\x04anewJ\x04\b\x1a\x10\x1bJ\x04\b\x1b\x10\x1c\"\xf6\x01\n" +
 	"\x0fBarrierEntrance\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x18\n" +
@@ -3241,7 +3727,18 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x04late\x18\x05 \x01(\bR\x04late\x12\x14\n" +
 	"\x05since\x18\x06 \x01(\x03R\x05since\x12\x16\n" +
 	"\x06passed\x18\a \x01(\bR\x06passed\x12\x14\n" +
-	"\x05tries\x18\b \x03(\x04R\x05tries\"N\n" +
+	"\x05tries\x18\b \x03(\x04R\x05tries\x12\x18\n" +
+	"\aleaving\x18\t \x01(\bR\aleaving\"N\n" +
+	"\x0eBarrierRemoval\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x03R\x02at\"\x92\x01\n" +
+	"\vBarrierTomb\x12+\n" +
+	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\aattempt\x18\x03 \x01(\x04R\aattempt\x12\x18\n" +
+	"\averdict\x18\x04 \x01(\rR\averdict\x12\x0e\n" +
+	"\x02at\x18\x05 \x01(\x03R\x02at\"N\n" +
 	"\rBarrierAsking\x12+\n" +
 	"\x05asked\x18\x01 \x01(\v2\x15.phalanx.BarrierAskedR\x05asked\x12\x10\n" +
 	"\x03due\x18\x02 \x01(\x03R\x03due\"\r\n" +
@@ -3275,7 +3772,7 @@ func file_messages_barrier_proto_rawDescGZIP() []byte {
 	return file_messages_barrier_proto_rawDescData
 }
 
-var file_messages_barrier_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_messages_barrier_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_messages_barrier_proto_goTypes = []any{
 	(*BarrierLetter)(nil),    // 0: phalanx.BarrierLetter
 	(*BarrierKey)(nil),       // 1: phalanx.BarrierKey
@@ -3293,22 +3790,27 @@ var file_messages_barrier_proto_goTypes = []any{
 	(*BarrierReply)(nil),     // 13: phalanx.BarrierReply
 	(*BarrierWhoPassed)(nil), // 14: phalanx.BarrierWhoPassed
 	(*BarrierPassed)(nil),    // 15: phalanx.BarrierPassed
-	(*BarrierHost)(nil),      // 16: phalanx.BarrierHost
-	(*BarrierReplicate)(nil), // 17: phalanx.BarrierReplicate
-	(*BarrierOp)(nil),        // 18: phalanx.BarrierOp
-	(*BarrierConfirm)(nil),   // 19: phalanx.BarrierConfirm
-	(*BarrierOver)(nil),      // 20: phalanx.BarrierOver
-	(*BarrierCrowd)(nil),     // 21: phalanx.BarrierCrowd
-	(*BarrierGather)(nil),    // 22: phalanx.BarrierGather
-	(*BarrierGathered)(nil),  // 23: phalanx.BarrierGathered
-	(*BarrierHeld)(nil),      // 24: phalanx.BarrierHeld
-	(*BarrierForget)(nil),    // 25: phalanx.BarrierForget
-	(*BarrierState)(nil),     // 26: phalanx.BarrierState
-	(*BarrierEntrance)(nil),  // 27: phalanx.BarrierEntrance
-	(*BarrierAsking)(nil),    // 28: phalanx.BarrierAsking
-	(*BarrierLook)(nil),      // 29: phalanx.BarrierLook
-	(*BarrierLooked)(nil),    // 30: phalanx.BarrierLooked
-	(*BarrierSeen)(nil),      // 31: phalanx.BarrierSeen
+	(*BarrierWhoOpened)(nil), // 16: phalanx.BarrierWhoOpened
+	(*BarrierOpened)(nil),    // 17: phalanx.BarrierOpened
+	(*BarrierHost)(nil),      // 18: phalanx.BarrierHost
+	(*BarrierReplicate)(nil), // 19: phalanx.BarrierReplicate
+	(*BarrierOp)(nil),        // 20: phalanx.BarrierOp
+	(*BarrierConfirm)(nil),   // 21: phalanx.BarrierConfirm
+	(*BarrierOver)(nil),      // 22: phalanx.BarrierOver
+	(*BarrierCrowd)(nil),     // 23: phalanx.BarrierCrowd
+	(*BarrierRemove)(nil),    // 24: phalanx.BarrierRemove
+	(*BarrierGather)(nil),    // 25: phalanx.BarrierGather
+	(*BarrierGathered)(nil),  // 26: phalanx.BarrierGathered
+	(*BarrierHeld)(nil),      // 27: phalanx.BarrierHeld
+	(*BarrierForget)(nil),    // 28: phalanx.BarrierForget
+	(*BarrierState)(nil),     // 29: phalanx.BarrierState
+	(*BarrierEntrance)(nil),  // 30: phalanx.BarrierEntrance
+	(*BarrierRemoval)(nil),   // 31: phalanx.BarrierRemoval
+	(*BarrierTomb)(nil),      // 32: phalanx.BarrierTomb
+	(*BarrierAsking)(nil),    // 33: phalanx.BarrierAsking
+	(*BarrierLook)(nil),      // 34: phalanx.BarrierLook
+	(*BarrierLooked)(nil),    // 35: phalanx.BarrierLooked
+	(*BarrierSeen)(nil),      // 36: phalanx.BarrierSeen
 }
 var file_messages_barrier_proto_depIdxs = []int32{
 	4,  // 0: phalanx.BarrierLetter.reached:type_name -> phalanx.BarrierReached
@@ -3318,64 +3820,75 @@ var file_messages_barrier_proto_depIdxs = []int32{
 	13, // 4: phalanx.BarrierLetter.reply:type_name -> phalanx.BarrierReply
 	14, // 5: phalanx.BarrierLetter.who_passed:type_name -> phalanx.BarrierWhoPassed
 	15, // 6: phalanx.BarrierLetter.passed:type_name -> phalanx.BarrierPassed
-	17, // 7: phalanx.BarrierLetter.replicate:type_name -> phalanx.BarrierReplicate
-	19, // 8: phalanx.BarrierLetter.confirm:type_name -> phalanx.BarrierConfirm
-	23, // 9: phalanx.BarrierLetter.gathered:type_name -> phalanx.BarrierGathered
-	25, // 10: phalanx.BarrierLetter.forget:type_name -> phalanx.BarrierForget
-	22, // 11: phalanx.BarrierLetter.gather:type_name -> phalanx.BarrierGather
-	20, // 12: phalanx.BarrierLetter.over:type_name -> phalanx.BarrierOver
-	1,  // 13: phalanx.BarrierReached.key:type_name -> phalanx.BarrierKey
-	2,  // 14: phalanx.BarrierReached.config:type_name -> phalanx.BarrierConfig
-	5,  // 15: phalanx.BarrierReached.requests:type_name -> phalanx.BarrierRequest
-	3,  // 16: phalanx.BarrierRequest.entry:type_name -> phalanx.BarrierEntry
-	1,  // 17: phalanx.BarrierAnswers.key:type_name -> phalanx.BarrierKey
-	7,  // 18: phalanx.BarrierAnswers.list:type_name -> phalanx.BarrierAnswered
-	8,  // 19: phalanx.BarrierAnswers.standing:type_name -> phalanx.BarrierStanding
-	3,  // 20: phalanx.BarrierAnswered.entry:type_name -> phalanx.BarrierEntry
-	3,  // 21: phalanx.BarrierStanding.holders:type_name -> phalanx.BarrierEntry
-	3,  // 22: phalanx.BarrierAsked.entry:type_name -> phalanx.BarrierEntry
-	1,  // 23: phalanx.BarrierQuestion.key:type_name -> phalanx.BarrierKey
-	9,  // 24: phalanx.BarrierQuestion.asked:type_name -> phalanx.BarrierAsked
-	3,  // 25: phalanx.BarrierHappened.entry:type_name -> phalanx.BarrierEntry
-	1,  // 26: phalanx.BarrierTold.key:type_name -> phalanx.BarrierKey
-	11, // 27: phalanx.BarrierTold.happened:type_name -> phalanx.BarrierHappened
-	1,  // 28: phalanx.BarrierReply.key:type_name -> phalanx.BarrierKey
-	1,  // 29: phalanx.BarrierWhoPassed.key:type_name -> phalanx.BarrierKey
-	3,  // 30: phalanx.BarrierWhoPassed.after:type_name -> phalanx.BarrierEntry
-	1,  // 31: phalanx.BarrierPassed.key:type_name -> phalanx.BarrierKey
-	16, // 32: phalanx.BarrierPassed.hosts:type_name -> phalanx.BarrierHost
-	8,  // 33: phalanx.BarrierPassed.standing:type_name -> phalanx.BarrierStanding
-	3,  // 34: phalanx.BarrierPassed.after:type_name -> phalanx.BarrierEntry
-	3,  // 35: phalanx.BarrierPassed.last:type_name -> phalanx.BarrierEntry
-	1,  // 36: phalanx.BarrierReplicate.key:type_name -> phalanx.BarrierKey
-	2,  // 37: phalanx.BarrierReplicate.config:type_name -> phalanx.BarrierConfig
-	26, // 38: phalanx.BarrierReplicate.state:type_name -> phalanx.BarrierState
-	18, // 39: phalanx.BarrierReplicate.ops:type_name -> phalanx.BarrierOp
-	3,  // 40: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
-	1,  // 41: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
-	21, // 42: phalanx.BarrierOver.crowds:type_name -> phalanx.BarrierCrowd
-	24, // 43: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
-	4,  // 44: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
-	1,  // 45: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
-	2,  // 46: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
-	26, // 47: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
-	1,  // 48: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
-	27, // 49: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
-	3,  // 50: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
-	28, // 51: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
-	3,  // 52: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
-	3,  // 53: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
-	9,  // 54: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
-	31, // 55: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
-	1,  // 56: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
-	2,  // 57: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
-	8,  // 58: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
-	27, // 59: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	19, // 7: phalanx.BarrierLetter.replicate:type_name -> phalanx.BarrierReplicate
+	21, // 8: phalanx.BarrierLetter.confirm:type_name -> phalanx.BarrierConfirm
+	26, // 9: phalanx.BarrierLetter.gathered:type_name -> phalanx.BarrierGathered
+	28, // 10: phalanx.BarrierLetter.forget:type_name -> phalanx.BarrierForget
+	25, // 11: phalanx.BarrierLetter.gather:type_name -> phalanx.BarrierGather
+	22, // 12: phalanx.BarrierLetter.over:type_name -> phalanx.BarrierOver
+	24, // 13: phalanx.BarrierLetter.remove:type_name -> phalanx.BarrierRemove
+	24, // 14: phalanx.BarrierLetter.removed:type_name -> phalanx.BarrierRemove
+	16, // 15: phalanx.BarrierLetter.who_opened:type_name -> phalanx.BarrierWhoOpened
+	17, // 16: phalanx.BarrierLetter.opened:type_name -> phalanx.BarrierOpened
+	1,  // 17: phalanx.BarrierReached.key:type_name -> phalanx.BarrierKey
+	2,  // 18: phalanx.BarrierReached.config:type_name -> phalanx.BarrierConfig
+	5,  // 19: phalanx.BarrierReached.requests:type_name -> phalanx.BarrierRequest
+	3,  // 20: phalanx.BarrierRequest.entry:type_name -> phalanx.BarrierEntry
+	1,  // 21: phalanx.BarrierAnswers.key:type_name -> phalanx.BarrierKey
+	7,  // 22: phalanx.BarrierAnswers.list:type_name -> phalanx.BarrierAnswered
+	8,  // 23: phalanx.BarrierAnswers.standing:type_name -> phalanx.BarrierStanding
+	3,  // 24: phalanx.BarrierAnswered.entry:type_name -> phalanx.BarrierEntry
+	3,  // 25: phalanx.BarrierStanding.holders:type_name -> phalanx.BarrierEntry
+	3,  // 26: phalanx.BarrierAsked.entry:type_name -> phalanx.BarrierEntry
+	1,  // 27: phalanx.BarrierQuestion.key:type_name -> phalanx.BarrierKey
+	9,  // 28: phalanx.BarrierQuestion.asked:type_name -> phalanx.BarrierAsked
+	3,  // 29: phalanx.BarrierHappened.entry:type_name -> phalanx.BarrierEntry
+	1,  // 30: phalanx.BarrierTold.key:type_name -> phalanx.BarrierKey
+	11, // 31: phalanx.BarrierTold.happened:type_name -> phalanx.BarrierHappened
+	1,  // 32: phalanx.BarrierReply.key:type_name -> phalanx.BarrierKey
+	1,  // 33: phalanx.BarrierWhoPassed.key:type_name -> phalanx.BarrierKey
+	3,  // 34: phalanx.BarrierWhoPassed.after:type_name -> phalanx.BarrierEntry
+	1,  // 35: phalanx.BarrierPassed.key:type_name -> phalanx.BarrierKey
+	18, // 36: phalanx.BarrierPassed.hosts:type_name -> phalanx.BarrierHost
+	8,  // 37: phalanx.BarrierPassed.standing:type_name -> phalanx.BarrierStanding
+	3,  // 38: phalanx.BarrierPassed.after:type_name -> phalanx.BarrierEntry
+	3,  // 39: phalanx.BarrierPassed.last:type_name -> phalanx.BarrierEntry
+	1,  // 40: phalanx.BarrierWhoOpened.key:type_name -> phalanx.BarrierKey
+	1,  // 41: phalanx.BarrierOpened.key:type_name -> phalanx.BarrierKey
+	2,  // 42: phalanx.BarrierOpened.config:type_name -> phalanx.BarrierConfig
+	1,  // 43: phalanx.BarrierReplicate.key:type_name -> phalanx.BarrierKey
+	2,  // 44: phalanx.BarrierReplicate.config:type_name -> phalanx.BarrierConfig
+	29, // 45: phalanx.BarrierReplicate.state:type_name -> phalanx.BarrierState
+	20, // 46: phalanx.BarrierReplicate.ops:type_name -> phalanx.BarrierOp
+	3,  // 47: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
+	1,  // 48: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
+	23, // 49: phalanx.BarrierOver.crowds:type_name -> phalanx.BarrierCrowd
+	1,  // 50: phalanx.BarrierRemove.key:type_name -> phalanx.BarrierKey
+	27, // 51: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
+	4,  // 52: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
+	1,  // 53: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
+	2,  // 54: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
+	29, // 55: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
+	1,  // 56: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
+	30, // 57: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
+	3,  // 58: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
+	33, // 59: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
+	3,  // 60: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
+	31, // 61: phalanx.BarrierState.removals:type_name -> phalanx.BarrierRemoval
+	32, // 62: phalanx.BarrierState.tombs:type_name -> phalanx.BarrierTomb
+	3,  // 63: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
+	3,  // 64: phalanx.BarrierTomb.entry:type_name -> phalanx.BarrierEntry
+	9,  // 65: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
+	36, // 66: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
+	1,  // 67: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
+	2,  // 68: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
+	8,  // 69: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
+	30, // 70: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
+	71, // [71:71] is the sub-list for method output_type
+	71, // [71:71] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_messages_barrier_proto_init() }
@@ -3399,6 +3912,10 @@ func file_messages_barrier_proto_init() {
 		(*BarrierLetter_Gather)(nil),
 		(*BarrierLetter_Over)(nil),
 		(*BarrierLetter_OverKnown)(nil),
+		(*BarrierLetter_Remove)(nil),
+		(*BarrierLetter_Removed)(nil),
+		(*BarrierLetter_WhoOpened)(nil),
+		(*BarrierLetter_Opened)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3406,7 +3923,7 @@ func file_messages_barrier_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_barrier_proto_rawDesc), len(file_messages_barrier_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -3,6 +3,8 @@ package messages
 import (
 	"fmt"
 	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/phalanx-go/phalanx"
+	limits "github.com/phalanx-go/phalanx/internal/wire"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
@@ -183,6 +186,26 @@ func TestLargeBarriersCrossInParts(t *testing.T) {
 	}
 }
 
+// The longest Config is told in one message to those who join.
+func TestTheLongestConfigCanBeTold(t *testing.T) {
+	cfg := barrier.Config{Timeout: time.Hour, MinWait: time.Hour}
+	for i := range barrier.MaxExpect / (200 + 3) {
+		cfg.Expect = append(cfg.Expect, fmt.Sprintf("%0200d", i))
+	}
+	cfg.Max = len(cfg.Expect)
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	m := barrier.Opened{Key: barrier.Key{Name: strings.Repeat("n", barrier.MaxLabel), Generation: math.MaxUint64}, Term: math.MaxUint64, Stamp: math.MaxInt64, Config: cfg}
+	l := BarrierToProto(phalanx.NodeID(longest(1)), phalanx.NodeID(longest(2)), m)
+	if n := proto.Size(l); n < barrier.MaxExpect || n > limits.MaxControl {
+		t.Errorf("it has %d bytes, %d can be sent", n, limits.MaxControl)
+	}
+	if _, _, got, err := BarrierFromProto(wire(t, l)); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("it does not cross: %v", err)
+	}
+}
+
 // What barriers send is cut by weights, since their core knows no encoding.
 func TestNothingOfABarrierIsLongerThanItsWeight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -207,6 +230,10 @@ func TestNothingOfABarrierIsLongerThanItsWeight(t *testing.T) {
 		check(fromAsked(q), q.Weight())
 		s := anyOf[barrier.State]().Draw(t, "state")
 		s.Entrances, s.Queue, s.Holders, s.Asks, s.Adaptive.Took = nil, nil, nil, nil, nil
+		for _, tomb := range s.Tombs {
+			check(fromBarrierState(barrier.State{Tombs: []barrier.Tomb{tomb}}).GetTombs()[0], tomb.Weight())
+		}
+		s.Tombs = nil
 		check(fromBarrierState(s), s.Weight())
 	})
 }

@@ -15,20 +15,21 @@ import (
 var (
 	aKey    = barrier.Key{Name: "b", Generation: 7}
 	anEntry = barrier.Entry{Host: "h", Label: "l"}
-	aConfig = barrier.Config{Max: 3, Timeout: 1, Percent: 2, MinWait: 3, Late: barrier.CatchUp, Expect: []string{"x", "y", "z"}, Callback: true, CallbackTimeout: 4,
+	aConfig = barrier.Config{Max: 3, Timeout: 1, Percent: 2, MinWait: 3, Late: barrier.CatchUp, Expect: []string{"x", "y", "z"}, Callback: true, CallbackTimeout: 4, Double: true,
 		Knee: barrier.Knee{Percent: 5, Time: 6}, Throttle: barrier.Throttle{Count: 8, Period: 9}}
 	aThrottle  = barrier.Config{Max: 3, Throttle: barrier.Throttle{Percent: 7, Period: 9}}
 	aSemaphore = barrier.Config{Max: 4, Semaphore: barrier.Semaphore{Count: 10, Timeout: 11, Adaptive: true, Cap: 12}}
 	anAsking   = barrier.Config{Semaphore: barrier.Semaphore{Count: 10, Callback: true}}
 	anAsked    = barrier.Asked{Ask: 1, Entry: anEntry, WouldRelease: true, Knee: true, Releasing: true, Suggest: 2}
-	aStanding  = barrier.Standing{N: 1, Max: 2, Absent: []string{"x"}, Cause: barrier.ByKnee, Holders: []barrier.Entry{anEntry}}
+	aStanding  = barrier.Standing{N: 1, Max: 2, Absent: []string{"x"}, Cause: barrier.ByKnee, Holders: []barrier.Entry{anEntry}, Inside: []string{"y"}}
 	anOp       = barrier.Op{Kind: barrier.OpVerdict, At: 1, Entry: anEntry, Node: "n#1", Attempt: 2, Holds: true, Ask: 3, Yes: true, N: 4}
-	aReached   = barrier.Reached{Key: aKey, Config: aConfig, Requests: []barrier.Request{{Entry: anEntry, Attempt: 1, Release: true, Holds: true, Waits: true, Ago: 4}}, Watch: true, Unwatch: true, Stamp: 3}
+	aReached   = barrier.Reached{Key: aKey, Config: aConfig, Requests: []barrier.Request{{Entry: anEntry, Attempt: 1, Release: true, Holds: true, Waits: true, Ago: 4, Leave: true}}, Watch: true, Unwatch: true, Stamp: 3}
 	aHappened  = barrier.Happened{What: barrier.HolderExpired, Entry: anEntry, Cause: barrier.ByMax, N: 1, Max: 2, Absent: []string{"a"}, Lost: []string{"l"}, After: 3, Missing: 4}
 	aState     = barrier.State{Now: 1, Begun: true, Began: 2, Units: 3, Queue: []barrier.Entry{anEntry}, Cause: barrier.ByTimeout, FiredAt: 4, Fired: 5, Next: 6, Watcher: "w#1",
-		Entrances: []barrier.Entrance{{Entry: anEntry, Nodes: []phalanx.NodeID{"n#1"}, Tries: []uint64{6}, Attempt: 7, Phase: barrier.Expired, Late: true, Passed: true, Since: 8}},
+		Entrances: []barrier.Entrance{{Entry: anEntry, Nodes: []phalanx.NodeID{"n#1"}, Tries: []uint64{6}, Attempt: 7, Phase: barrier.Expired, Late: true, Passed: true, Since: 8, Leaving: true}},
 		Asks:      []barrier.Asking{{Asked: anAsked, Due: 9}}, LastAsk: 10, AskedAt: 11, Enough: true, Detector: barrier.Detector{Arrivals: 12, Arr: 1.5, Arrvar: 2.5, Open: true},
-		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}, Swept: 16, Late: 77, Doubt: true}
+		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}, Swept: 16, Late: 77, Doubt: true, Anew: true,
+		Removals: []barrier.Removal{{Node: "n#1", Attempt: 17, At: 18}}, Tombs: []barrier.Tomb{{Entry: anEntry, Node: "n#1", Attempt: 19, Verdict: barrier.Deleted, At: 20}}}
 	letters = []barrier.Message{
 		aReached,
 		barrier.Reached{Key: aKey, Config: aThrottle},
@@ -44,11 +45,16 @@ var (
 		barrier.Replicate{Key: aKey, Config: aConfig, Term: 1, Seq: 2, Stamp: 3, State: &aState, From: 4, Total: 5, Ops: []barrier.Op{anOp}},
 		barrier.Replicate{Key: aKey, Term: 1, Seq: 2, Ops: []barrier.Op{{Kind: barrier.OpAdvance, At: 1}}},
 		barrier.Confirm{Key: aKey, Term: 1, Seq: 2, Need: true, Have: 3, Stamp: 4, Fired: []phalanx.NodeID{"n#1"}},
-		barrier.Over{Num: 1, Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Digests: []uint64{2}, Places: []uint32{3}}}},
+		barrier.Over{Num: 1, Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Late: barrier.CatchUp, Digests: []uint64{2}, Places: []uint32{3}}}},
+		barrier.Remove{Key: aKey, ID: 1},
+		barrier.Removed{Key: aKey, ID: 1, Known: true},
 		barrier.OverKnown{Num: 1},
 		barrier.Gather{Term: 1, Stamp: 2, Part: 3},
 		barrier.Gathered{Term: 1, Part: 1, More: true, Stamp: 3, Said: 4, Replicas: []barrier.Held{{Key: aKey, Config: aConfig, Primary: "p#1", Term: 1, Seq: 2, State: aState, From: 4, Total: 5, Age: 3}}, Reached: []barrier.Reached{aReached}},
 		barrier.Refused{Term: 1},
+		barrier.WhoOpened{Key: aKey, Stamp: 1},
+		barrier.Opened{Key: aKey, Term: 1, Stamp: 2, Config: aConfig, Fired: true, Late: barrier.CatchUp},
+		barrier.Opened{Key: aKey, Term: 1, Stamp: 2},
 		barrier.Forget{Key: aKey, Term: 1},
 	}
 )
@@ -125,7 +131,9 @@ func TestBadBarrierLetters(t *testing.T) {
 		"units":      bad(func(l *BarrierLetter) { l.GetReplicate().State.Units = -1 }, replicate),
 		"places": bad(func(l *BarrierLetter) { l.GetOver().Crowds[0].Places = nil },
 			barrier.Over{Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Digests: []uint64{2}, Places: []uint32{3}}}}),
-		"phase": bad(func(l *BarrierLetter) { l.GetReplicate().State.Entrances[0].Phase = 77 }, replicate),
+		"opened":     bad(func(l *BarrierLetter) { l.GetOpened().Config.Max = 0 }, barrier.Opened{Key: aKey, Config: barrier.Config{Max: 1}}),
+		"who opened": bad(func(l *BarrierLetter) { l.GetWhoOpened().Key.Name = "" }, barrier.WhoOpened{Key: aKey}),
+		"phase":      bad(func(l *BarrierLetter) { l.GetReplicate().State.Entrances[0].Phase = 77 }, replicate),
 	} {
 		if _, _, m, err := BarrierFromProto(wire(t, l)); !errors.Is(err, phalanx.ErrInternal) {
 			t.Errorf("%s: %+v, %v", name, m, err)

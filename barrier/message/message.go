@@ -18,7 +18,8 @@ type (
 
 // What application actors send to the actor that node.Service(Name) is. It answers
 // the actors of its node only, and takes pointers to these. Deadline is for how long
-// it may take; 0: a minute longer than Config.Timeout.
+// it may take; 0: a minute longer than Config.Timeout. A Config that is zero is the one that
+// others give, as that of barrier.Join.
 type (
 	// Enter enters a barrier; it is answered by Entered, when the sender goes on.
 	Enter struct {
@@ -35,6 +36,22 @@ type (
 		Generation uint64
 		Config     Config
 		Entry      Entry
+		Deadline   time.Duration
+	}
+
+	// Leave leaves a double barrier; it is answered by Left, when all have who are inside.
+	Leave struct {
+		Name       string
+		Generation uint64
+		Config     Config
+		Entry      Entry
+		Deadline   time.Duration
+	}
+
+	// Remove ends a barrier; it is answered by Removed.
+	Remove struct {
+		Name       string
+		Generation uint64
 		Deadline   time.Duration
 	}
 
@@ -63,6 +80,8 @@ type (
 		Err error
 	}
 	Released struct{ Err error }
+	Left     struct{ Err error }
+	Removed  struct{ Err error }
 	Passed   struct {
 		Hosts map[string][]string
 		Err   error

@@ -20,6 +20,7 @@ const (
 	CallStanding                 // Done with how the barrier stands
 	CallRemove                   // ends the barrier; Done when nobody waits in it any more
 	CallLeave                    // of a double barrier; Done when all who are inside leave, too
+	CallConfig                   // Done with the Config that somebody has given, once somebody has; with a Config: that one was refused
 )
 
 // Call is what an application asks for. It is answered by one Done with its ID,
@@ -65,6 +66,7 @@ type (
 		Attempt uint64 // of an entry
 		Hosts   map[string][]string
 		Last    Standing // the last that is known
+		Config  Config   // that the barrier goes by; of a CallConfig
 	}
 
 	// GivenUp answers a GiveUp, with what is known of why it had to wait.
@@ -77,6 +79,10 @@ type (
 		// Withdrawn says that it has not entered: the barrier had not fired, and does not
 		// count it.
 		Withdrawn bool
+		Leaves    bool // it was a CallLeave
+		// Unopened says that nobody has given the barrier's Config, or that no answer to the
+		// question for it has come. It has not entered then.
+		Unopened bool
 	}
 
 	// Callback asks the application.
@@ -113,6 +119,7 @@ const (
 	NotHeld             // a release of what is not held
 	HeldAlready         // the entry holds the semaphore already, or waits for it
 	Unknown             // nobody has entered such a barrier
+	Leaves              // of a double barrier: the entry leaves it, and can enter it when it has
 	Forgotten           // it has fired, and who has passed it is not known any more
 )
 

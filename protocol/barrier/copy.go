@@ -47,7 +47,7 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 	switch {
 	case len(m.Fired) > 0:
 		if slices.ContainsFunc(m.Fired, func(n phalanx.NodeID) bool { return slices.Contains(c.view.Members, n) }) { // else it has an old view
-			c.past.add(r.key.digest(), place(r.key.Name), m.Fired, c.now)
+			c.past.add(r.key.digest(), place(r.key.Name), m.Fired, r.b.cfg.Late, c.now)
 			c.drop(r) // who waits asks again, and is told
 		}
 	case !m.Need:

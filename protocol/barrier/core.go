@@ -119,12 +119,14 @@ type Core struct {
 	entering // who enters here
 	past     past
 	spreading
+	joining // who waits for a Config here
+	awaited // and elsewhere, for what it manages
 }
 
 // NewCore returns a node's part before it is in a view.
 func NewCore(cfg CoreConfig) *Core {
 	cfg = cfg.withDefaults()
-	return &Core{cfg: cfg, managing: managing{shelf: newShelf()}, past: newPast(cfg.Remember),
+	return &Core{cfg: cfg, joining: newJoining(), awaited: newAwaited(), managing: managing{shelf: newShelf()}, past: newPast(cfg.Remember),
 		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{},
 			onWay: map[phalanx.NodeID]int{}, queued: map[phalanx.NodeID][]*group{}}}
 }
@@ -297,5 +299,9 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 		c.told(m)
 	case Passed:
 		c.passed(m)
+	case WhoOpened:
+		c.whoOpened(from, m)
+	case Opened:
+		c.opened(m)
 	}
 }

@@ -17,6 +17,7 @@
 //     others of the list before it acts on it.
 //   - Entrant is a node's participants: it sends what they ask for to the primary,
 //     all that waits in one message, until it is answered.
+//     A participant that does not know the barrier's Config asks the primary for it first.
 //
 // Guarantees:
 //

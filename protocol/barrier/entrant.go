@@ -114,6 +114,10 @@ func (c *Core) call(e Call) {
 		c.queriesDue.Set(e.ID, c.now)
 		return
 	}
+	if e.Kind == CallConfig {
+		c.join(e)
+		return
+	}
 	g := c.groups[e.Key]
 	if e.Kind == CallRelease {
 		c.releaseCall(g, e)
@@ -156,8 +160,13 @@ func (c *Core) call(e Call) {
 		return
 	}
 	p := g.parts[e.Entry]
-	if p != nil && p.leave != (e.Kind == CallLeave) { // it waits for the one, and is asked for the other
-		c.emit(Done{ID: e.ID, Outcome: HeldAlready, Last: g.last})
+	switch leaves := e.Kind == CallLeave; {
+	case p == nil || p.leave == leaves:
+	case leaves: // it has not passed yet
+		c.emit(Done{ID: e.ID, Verdict: Outside, Last: g.last})
+		return
+	default:
+		c.emit(Done{ID: e.ID, Outcome: Leaves, Last: g.last})
 		return
 	}
 	if p == nil {
@@ -228,6 +237,9 @@ func (c *Core) giveUp(id uint64) {
 		c.emit(GivenUp{ID: id, Primary: c.primary(q.key)})
 		return
 	}
+	if c.giveUpJoin(id) {
+		return
+	}
 	w, ok := c.waiters[id]
 	if !ok {
 		return
@@ -251,6 +263,7 @@ func (c *Core) giveUp(id uint64) {
 	switch {
 	case len(p.calls) > 0 || p.stage == releasing || p.stage == holds: // others wait; or it goes on
 	case p.leave: // it has left nevertheless, once the primary has heard so
+		given.Leaves = true
 		if p.due = 0; p.stage == waits {
 			c.quit(g, p)
 		}
@@ -305,5 +318,5 @@ func (c *Core) gaveUp(p *participant, withdrawn bool) {
 // Waits reports whether a call has not ended.
 func (c *Core) Waits(id uint64) bool {
 	_, ok := c.waiters[id]
-	return ok || c.queries[id] != nil
+	return ok || c.queries[id] != nil || c.joiners[id] != nil
 }

@@ -55,6 +55,7 @@ func (c *Core) newPrimaries() {
 		c.queries[id].tries = 0
 		c.queriesDue.Set(id, c.now)
 	}
+	c.joinAnew()
 }
 
 // outstanding is what the primary is to know: what it has not answered, or with all
@@ -132,6 +133,7 @@ func (c *Core) flush() {
 			c.send(c.primary(q.key), WhoPassed{Key: q.key, ID: id, After: q.after, Brief: q.brief})
 		}
 	}
+	c.askJoins()
 }
 
 func (c *Core) askStirred() {
@@ -280,8 +282,10 @@ func (c *Core) askAt(g *group) (at time.Duration, ok bool) {
 // enteringDue is when something is to be sent.
 func (c *Core) enteringDue() (at time.Duration, ok bool) {
 	at, ok = c.groupsDue.Due()
-	if d, some := c.queriesDue.Due(); some && (!ok || d < at) {
-		at, ok = d, true
+	for _, f := range []func() (time.Duration, bool){c.queriesDue.Due, c.joinsDue.Due} {
+		if d, some := f(); some && (!ok || d < at) {
+			at, ok = d, true
+		}
 	}
 	return at, ok
 }

@@ -32,10 +32,19 @@ const (
 	earlyWeight = 16 << 20
 )
 
+// keep keeps a message of a barrier whose primary this node is until it knows what others know.
+func (c *Core) keep(from phalanx.NodeID, k Key, m Message, weight int) {
+	if c.primary(k) == c.view.Self && len(c.early) < earlyLimit && c.earlyBy+weight <= earlyWeight {
+		c.earlyBy += weight
+		c.early = append(c.early, Heard{From: from, Message: m})
+	}
+}
+
 // newTerm begins when the members are others: this node does not act before it
 // knows what they know.
 func (c *Core) newTerm(number uint64) {
 	c.term, c.since, c.knows, c.waiting, c.found, c.early, c.earlyBy, c.batchTrip = number, c.now, false, nil, nil, nil, 0, 0
+	c.awaited = newAwaited()
 	c.telling, c.arriving = map[phalanx.NodeID]*telling{}, map[Key]*arrival{}
 	for _, k := range c.keys() {
 		r := c.replicas[k]

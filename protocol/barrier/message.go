@@ -122,6 +122,21 @@ type (
 		Known bool // there was such a barrier
 	}
 
+	// WhoOpened asks the primary for the Config that a barrier goes by. Opened answers with it, or
+	// with none if nobody has given it yet: the primary sends another one when somebody does.
+	WhoOpened struct {
+		Key   Key
+		Stamp time.Duration // of all repeats of a question; that of a later question is greater
+	}
+	Opened struct {
+		Key    Key
+		Term   uint64
+		Stamp  time.Duration // the WhoOpened's
+		Config Config
+		Fired  bool // it has fired, and of its Config nothing is known any more but Late
+		Late   LateMode
+	}
+
 	// Replicate has a backup make the changes Ops, the batch Seq of the primary of
 	// Term, after the batch Seq-1, whose state is given to one that may not have it. The state
 	// comes in pieces, each when the backup has confirmed those before it; the changes come with
@@ -207,6 +222,8 @@ func (WhoPassed) message() {}
 func (Passed) message()    {}
 func (Remove) message()    {}
 func (Removed) message()   {}
+func (WhoOpened) message() {}
+func (Opened) message()    {}
 func (Replicate) message() {}
 func (Confirm) message()   {}
 func (Gather) message()    {}

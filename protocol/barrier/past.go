@@ -28,8 +28,12 @@ type past struct {
 // fired is a barrier that has fired.
 type fired struct {
 	place uint32 // of its name
-	crowd uint32
+	of    uint32 // the number of its crowd, twice, and one more if its late mode is CatchUp
 }
+
+func (f fired) crowd() uint32 { return f.of / 2 }
+
+func (f fired) late() LateMode { return LateMode(f.of % 2) }
 
 // crowd is the nodes from which barriers were entered.
 type crowd struct {
@@ -49,29 +53,29 @@ func (k Key) digest() uint64 { return mix(hash(k.Name) ^ mix(k.Generation)) }
 // len is how many barriers are remembered.
 func (p *past) len() int { return len(p.young) + len(p.old) }
 
-// knows reports whether whoever comes to a barrier now is late.
-func (p *past) knows(digest uint64) bool {
-	f, ok := p.young[digest]
-	if !ok {
+func (p *past) find(digest uint64) (f fired, ok bool) {
+	if f, ok = p.young[digest]; !ok {
 		f, ok = p.old[digest]
 	}
-	return ok && !p.crowds[f.crowd].gone
+	return f, ok
+}
+
+// knows reports whether whoever comes to a barrier now is late.
+func (p *past) knows(digest uint64) bool {
+	f, ok := p.find(digest)
+	return ok && !p.crowds[f.crowd()].gone
 }
 
 // nodes are those from which a barrier was entered.
 func (p *past) nodes(digest uint64) []phalanx.NodeID {
-	f, ok := p.young[digest]
-	if !ok {
-		f = p.old[digest]
-	}
-	if c := p.crowds[f.crowd]; c != nil {
-		return c.nodes
+	if f, ok := p.find(digest); ok {
+		return p.crowds[f.crowd()].nodes
 	}
 	return nil
 }
 
 // add remembers a barrier that was entered from nodes.
-func (p *past) add(digest uint64, place uint32, nodes []phalanx.NodeID, now time.Duration) {
+func (p *past) add(digest uint64, place uint32, nodes []phalanx.NodeID, late LateMode, now time.Duration) {
 	p.forget(digest)
 	if p.len() == 0 {
 		p.began = now
@@ -81,7 +85,7 @@ func (p *past) add(digest uint64, place uint32, nodes []phalanx.NodeID, now time
 	}
 	id := p.crowd(nodes)
 	p.crowds[id].barriers++
-	p.young[digest] = fired{place, id}
+	p.young[digest] = fired{place, 2*id + uint32(late)}
 }
 
 // crowd returns the number of a list of nodes.
@@ -113,9 +117,9 @@ func (p *past) forget(digest uint64) {
 }
 
 func (p *past) leave(f fired) {
-	c := p.crowds[f.crowd]
+	c := p.crowds[f.crowd()]
 	if c.barriers--; c.barriers == 0 {
-		delete(p.crowds, f.crowd)
+		delete(p.crowds, f.crowd())
 		delete(p.ids, c.name)
 		p.named -= crowdCost + 2*len(c.name)
 	}
@@ -162,6 +166,6 @@ func (p *past) weight() int { return 28*p.len() + p.named }
 func (c *Core) bury(r *replica) {
 	c.remove(r.key)
 	if nodes := r.b.State.members(); len(nodes) > 0 {
-		c.past.add(r.key.digest(), place(r.key.Name), nodes, c.now)
+		c.past.add(r.key.digest(), place(r.key.Name), nodes, r.b.cfg.Late, c.now)
 	}
 }

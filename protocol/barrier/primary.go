@@ -12,10 +12,7 @@ import (
 // reached takes what participants of a node ask for.
 func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	if !c.ready(m.Key) {
-		if w := m.Weight(); c.primary(m.Key) == c.view.Self && len(c.early) < earlyLimit && c.earlyBy+w <= earlyWeight {
-			c.earlyBy += w
-			c.early = append(c.early, Heard{From: from, Message: m})
-		}
+		c.keep(from, m.Key, m, m.Weight())
 		return
 	}
 	if c.now >= c.leased {
@@ -64,6 +61,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		return
 	}
 	c.request(r, from, m)
+	if m.opens() {
+		c.tellAskers(r.key, r.b.cfg)
+	}
 }
 
 // renew makes another barrier of one that is deserted. What was withdrawn stays so.
@@ -129,7 +129,7 @@ func (c *Core) doubt(found []finding) {
 // for a barrier of which nobody else knows any more.
 func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 	r := c.replicas[m.Key]
-	if r == nil && c.past.knows(m.Key.digest()) {
+	if r == nil && (c.past.knows(m.Key.digest()) || m.leaves()) {
 		return // it is answered when it asks again
 	}
 	if r == nil {
@@ -275,6 +275,7 @@ func (c *Core) absent(r *replica) []string {
 func (c *Core) serve() {
 	c.tidy()
 	c.askAgain()
+	c.forgetAskers()
 	c.past.age(c.now, c.cfg.Linger)
 	for k, ok := c.restsDue.Take(c.now); ok; k, ok = c.restsDue.Take(c.now) {
 		c.close(c.replicas[k])
@@ -318,7 +319,7 @@ func (c *Core) attend() {
 			continue // it was forgotten
 		}
 		if r.flight == nil && r.b.idle() {
-			c.lie(r, c.now+c.keep(r))
+			c.lie(r, c.now+c.remembers(r))
 		} else if at, ok := c.dueAt(r); ok {
 			c.replicasDue.Set(r.key, at)
 		} else {
@@ -489,10 +490,10 @@ func latest(list []Answered) []Answered {
 	return kept
 }
 
-// keep is how long a barrier that is over is known as it is: messages about it may be on their
+// remembers is how long a barrier that is over is known as it is: messages about it may be on their
 // way. A semaphore that is adaptive has learned something that is worth more; and those who
 // are inside a double barrier may leave it.
-func (c *Core) keep(r *replica) time.Duration {
+func (c *Core) remembers(r *replica) time.Duration {
 	if r.b.cfg.Semaphore.Adaptive || !r.b.over() {
 		return c.cfg.Linger
 	}
@@ -526,6 +527,9 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	}
 	for _, h := range c.waiting {
 		least(c.askAgainAt(h))
+	}
+	if at, some := c.askersDue.Due(); some {
+		least(at)
 	}
 	if d, some := c.restsDue.Due(); some {
 		least(d)

@@ -107,6 +107,7 @@ func (c *Core) removeAsked(from phalanx.NodeID, m Remove) {
 		}
 		r = c.create(Reached{Key: m.Key, Config: Config{Max: 1}}) // deserted, so that any other takes its place
 		r.b.Anew = true
+		c.past.forget(m.Key.digest())
 	}
 	r.pending = append(r.pending, Op{Kind: OpRemove, Node: from, Attempt: m.ID})
 	c.wake(r)

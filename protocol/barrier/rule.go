@@ -102,12 +102,13 @@ func (b *Barrier) deserted() bool {
 	return !b.Doubt && !b.cfg.Semaphore.on() && len(b.State.members()) == 0
 }
 
-// over reports whether nobody waits for anything of the barrier.
+// over reports whether nobody waits for anything of the barrier. One whose callbacks are there
+// waits for those who enter.
 func (b *Barrier) over() bool {
 	if b.cfg.Semaphore.on() {
 		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
 	}
-	return b.Cause != NotFired && len(b.Queue) == 0 && !b.inside() || len(b.State.members()) == 0
+	return b.Cause != NotFired && len(b.Queue) == 0 && !b.inside() || len(b.State.members()) == 0 && b.Watcher == ""
 }
 
 // idle reports whether nobody waits, though some may be inside.

@@ -33,9 +33,10 @@ type Over struct {
 // OverKnown answers an Over.
 type OverKnown struct{ Num uint64 }
 
-// Crowd is barriers that have fired, and that were entered from the same nodes.
+// Crowd is barriers of one late mode that have fired, and that were entered from the same nodes.
 type Crowd struct {
 	Nodes   []phalanx.NodeID
+	Late    LateMode
 	Digests []uint64 // of the barriers' keys
 	Places  []uint32 // and of their names, which say who manages them
 }
@@ -59,7 +60,7 @@ func (c *Core) spread(before []phalanx.NodeID) {
 		for digest, f := range m {
 			had := old.managers(f.place, c.cfg.Managers)
 			for _, to := range now.managers(f.place, c.cfg.Managers) {
-				if to != c.view.Self && !slices.Contains(had, to) && !c.past.crowds[f.crowd].gone {
+				if to != c.view.Self && !slices.Contains(had, to) && !c.past.crowds[f.crowd()].gone {
 					c.owe(to).digests = append(c.owe(to).digests, digest)
 				}
 			}
@@ -106,18 +107,17 @@ func (p *past) crowdsOf(digests []uint64, room int) (all []Crowd, n int) {
 		if room <= 0 {
 			return all, i
 		}
-		f, ok := p.young[digest]
+		f, ok := p.find(digest)
 		if !ok {
-			if f, ok = p.old[digest]; !ok {
-				continue
-			}
+			continue
 		}
-		k, ok := at[f.crowd]
+		k, ok := at[f.of]
 		if !ok {
 			k = len(all)
-			at[f.crowd] = k
-			all = append(all, Crowd{Nodes: p.crowds[f.crowd].nodes})
-			room -= 16 + len(p.crowds[f.crowd].name) + 3*len(p.crowds[f.crowd].nodes)
+			at[f.of] = k
+			crowd := p.crowds[f.crowd()]
+			all = append(all, Crowd{Nodes: crowd.nodes, Late: f.late()})
+			room -= 18 + len(crowd.name) + 3*len(crowd.nodes)
 		}
 		all[k].Digests, all[k].Places = append(all[k].Digests, digest), append(all[k].Places, f.place)
 		room -= 12
@@ -131,7 +131,7 @@ func (c *Core) over(from phalanx.NodeID, m Over) {
 			continue
 		}
 		for i, digest := range crowd.Digests {
-			c.past.add(digest, crowd.Places[i], crowd.Nodes, c.now)
+			c.past.add(digest, crowd.Places[i], crowd.Nodes, crowd.Late, c.now)
 		}
 	}
 	c.send(from, OverKnown{m.Num})

@@ -142,7 +142,7 @@ func (c *checker) ended(a *call, d barrier.Done) {
 // withdrawn takes note that an entry does not count.
 func (c *checker) withdrawn(a *call) {
 	for _, o := range c.w.work.open {
-		if o.key == a.key && o.entry.Host != "" && o.entry.Unit() == a.entry.Unit() {
+		if o.key == a.key && o.entry.Host != "" && !o.joins && o.entry.Unit() == a.entry.Unit() {
 			return // another one waits with it
 		}
 	}
@@ -189,6 +189,10 @@ func (c *checker) waiting(k barrier.Key) int {
 func (c *checker) atEnd() {
 	for _, a := range c.w.work.open {
 		if a.n.Dead || !c.w.Well(a.n) {
+			continue
+		}
+		if a.joins {
+			c.joiner(a)
 			continue
 		}
 		units, cfg := 0, a.cfg

@@ -14,6 +14,7 @@ const (
 	ActsAlone              // a primary does not wait for its backups, which know nothing
 	HalvesState            // a new backup takes the first piece of a state for all of it
 	ForgetsWaiting         // a node does not say that managers which are gone may have counted who waits there
+	HidesConfig            // a primary says of a barrier that somebody has entered that nobody has
 	mistakes
 )
 
@@ -44,6 +45,11 @@ func (m Mistake) bend(msg barrier.Message) barrier.Message {
 	case barrier.Confirm:
 		if m == SendsNoState {
 			x.Need = false
+		}
+		return x
+	case barrier.Opened:
+		if m == HidesConfig {
+			x.Config = barrier.Config{}
 		}
 		return x
 	case barrier.Reached:

@@ -16,15 +16,17 @@ type call struct {
 	cfg    barrier.Config
 	entry  barrier.Entry
 	since  time.Duration
-	rounds int // of a semaphore, that are left
+	rounds int  // of a semaphore, that are left
+	joins  bool // it waits for the Config that others give, and has not entered
 }
 
 // workload is what the applications do.
 type workload struct {
-	w     *world
-	ids   uint64
-	open  map[uint64]*call
-	cruel bool // so many nodes die at once that all that is known of a barrier may be lost
+	w       *world
+	ids     uint64
+	open    map[uint64]*call
+	watched map[barrier.Key]bool // whose callbacks are somewhere
+	cruel   bool                 // so many nodes die at once that all that is known of a barrier may be lost
 }
 
 // begin has all participants of some barriers come, at times of their own.
@@ -46,6 +48,7 @@ func (l *workload) begin(over time.Duration) {
 		}
 		if cfg.Callback {
 			live := w.Live()
+			l.watched[key] = true
 			l.start(&call{n: live[w.R.IntN(len(live))], key: key, cfg: cfg}, barrier.CallWatch)
 		}
 		for k := range n {
@@ -53,6 +56,7 @@ func (l *workload) begin(over time.Duration) {
 			if w.R.IntN(2) == 0 {
 				c.entry.Label = fmt.Sprint("task", k)
 			}
+			joins := w.R.IntN(3) == 0
 			at := w.Upto(over)
 			if k == after {
 				at = over + keep + w.Upto(3*keep)
@@ -63,6 +67,10 @@ func (l *workload) begin(over time.Duration) {
 					return
 				}
 				c.n = live[w.R.IntN(len(live))]
+				if joins {
+					l.join(c)
+					return
+				}
 				l.start(c, barrier.CallEnter)
 			})
 		}
@@ -124,6 +132,10 @@ func (l *workload) done(n *stage.Node, d barrier.Done) {
 		return
 	}
 	delete(l.open, d.ID)
+	if c.joins {
+		l.joined(c, d)
+		return
+	}
 	if c.entry.Host == "" { // of callbacks
 		return
 	}
@@ -163,6 +175,10 @@ func (l *workload) givenUp(n *stage.Node, g barrier.GivenUp) {
 	}
 	delete(l.open, g.ID)
 	switch {
+	case g.Unopened != c.joins:
+		l.w.Failf("call %d on %s, which joins: %v, is given up so: %+v", g.ID, n.ID, c.joins, g)
+	case c.joins:
+		l.joinAgain(c)
 	case c.entry.Host == "":
 	case g.Withdrawn:
 		l.w.check.withdrawn(c)
@@ -184,7 +200,7 @@ func (l *workload) nodeGone(n *stage.Node) {
 	for id, c := range l.open {
 		if c.n == n {
 			delete(l.open, id)
-			if c.entry.Host != "" {
+			if c.entry.Host != "" && !c.joins {
 				l.w.check.doubtful[c.key][c.entry.Unit()] = true
 			}
 		}

@@ -49,7 +49,7 @@ func newWorld(cfg Config) *world {
 	w := &world{cfg: cfg, late: map[*stage.Node]barrier.Batch{}}
 	w.Stage = stage.New(cfg.Seed, w, cfg.Trace)
 	w.check = newChecker(w)
-	w.work = &workload{w: w, open: map[uint64]*call{}, cruel: cfg.cruel()}
+	w.work = &workload{w: w, open: map[uint64]*call{}, watched: map[barrier.Key]bool{}, cruel: cfg.cruel()}
 	n := 2 + w.R.IntN(6)
 	if cfg.cruel() {
 		n += 4 // so that all managers of a barrier may be among those who die

@@ -1,0 +1,146 @@
+package barrier_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+func double(n int) barrier.Config { return barrier.Config{Max: n, Double: true} }
+
+func (c *clusterOf) leave(on phalanx.NodeID, cfg barrier.Config, host string) uint64 {
+	return c.call(on, barrier.Call{Kind: barrier.CallLeave, Key: key, Config: cfg, Entry: barrier.Entry{Host: host}})
+}
+
+// Those who have passed a double barrier leave it together, whoever manages it then.
+func TestDouble(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(3)
+	outside := c.leave(on[0], cfg, "h0")
+	c.settle()
+	c.want(outside, barrier.Doubtful) // nothing is known of the barrier
+	for i := range 3 {
+		c.enter(on[i], cfg, fmt.Sprint("h", i))
+	}
+	c.settle()
+	first := c.leave(on[0], cfg, "h0")
+	stranger := c.leave(on[3], cfg, "stranger")
+	c.settle()
+	c.waits(first)
+	c.want(stranger, barrier.Outside)
+	second := c.leave(on[1], cfg, "h1")
+	c.settle()
+	c.waits(first, second)
+	c.fail(c.managers()[0])
+	c.waits(first, second)
+	third := c.leave(on[2], cfg, "h2")
+	c.pass(time.Second)
+	for _, id := range []uint64{first, second, third} {
+		c.want(id, barrier.Departed)
+	}
+	again := c.leave(on[2], cfg, "h2")
+	c.settle()
+	c.want(again, barrier.Departed)
+}
+
+// Nobody waits for those whose nodes are gone, nor for those who have given up to leave.
+func TestDoubleWithoutTheDead(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(4)
+	for i := range 4 {
+		c.enter(on[i], cfg, fmt.Sprint("h", i))
+	}
+	c.settle()
+	a := c.leave(on[0], cfg, "h0")
+	gone := c.leave(on[1], cfg, "h1")
+	c.settle()
+	c.step(on[1], barrier.GiveUp{ID: gone})
+	c.settle()
+	if g := c.given[0]; !g.Leaves || len(g.Last.Inside) == 0 {
+		t.Errorf("%+v", g)
+	}
+	d := c.leave(on[3], cfg, "h3")
+	c.settle()
+	c.waits(a, d)
+	c.fail(on[2])
+	c.pass(time.Second)
+	c.want(a, barrier.Departed)
+	c.want(d, barrier.Departed)
+}
+
+// One that leaves and whose first message is lost, or that gives up before it was sent, has left.
+func TestDoubleGivenUpUnheard(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(2)
+	c.enter(on[0], cfg, "h0")
+	c.enter(on[1], cfg, "h1")
+	c.settle()
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool { return from == on[0] && is[barrier.Reached](m) }
+	id := c.leave(on[0], cfg, "h0")
+	c.settle()
+	c.step(on[0], barrier.GiveUp{ID: id})
+	c.settle()
+	c.lose = nil
+	b := c.leave(on[1], cfg, "h1")
+	c.settle()
+	c.waits(b)
+	c.pass(2 * time.Second)
+	c.want(b, barrier.Departed)
+}
+
+// A double barrier that nobody leaves is forgotten after a while, and those who leave it then
+// wait for nobody. Until then it is known who is inside.
+func TestDoubleThatNobodyLeaves(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(2)
+	c.enter(on[0], cfg, "h0")
+	c.enter(on[1], cfg, "h1")
+	c.settle()
+	for range 9 {
+		c.jump(time.Minute)
+	}
+	a := c.leave(on[0], cfg, "h0")
+	c.pass(2 * time.Second)
+	c.waits(a)
+	b := c.leave(on[1], cfg, "h1")
+	c.settle()
+	c.want(a, barrier.Departed)
+	c.want(b, barrier.Departed)
+
+	c = newCluster(t, 7)
+	c.enter(on[0], cfg, "h0")
+	c.enter(on[1], cfg, "h1")
+	c.settle()
+	for range 11 {
+		c.jump(time.Minute)
+	}
+	for id, core := range c.cores {
+		if m := core.Memory(); m > 1000 {
+			t.Errorf("%s holds %d bytes", id, m)
+		}
+	}
+	a = c.leave(on[0], cfg, "h0")
+	c.settle()
+	c.want(a, barrier.Departed)
+}
+
+// Those who are late go in where the barrier lets them, and leave with the others.
+func TestDoubleLate(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(2)
+	cfg.Percent = 50
+	c.enter(on[0], cfg, "h0")
+	c.settle()
+	a := c.leave(on[0], cfg, "h0")
+	c.settle()
+	c.want(a, barrier.Departed)
+	late := c.enter(on[1], cfg, "h1")
+	c.settle()
+	c.want(late, barrier.LateFire)
+	b := c.leave(on[1], cfg, "h1")
+	c.settle()
+	c.want(b, barrier.Departed)
+}

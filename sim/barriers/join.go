@@ -1,0 +1,62 @@
+package barriers
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/barrier"
+)
+
+// join has a participant enter by the Config that others give.
+func (l *workload) join(c *call) {
+	l.ids++
+	c.id, c.since, c.joins = l.ids, l.w.Now, true
+	l.open[c.id] = c
+	l.w.step(c.n, barrier.Call{ID: c.id, Kind: barrier.CallConfig, Key: c.key})
+	if id := c.id; l.w.R.IntN(6) == 0 { // it does not wait for ever
+		l.w.After(time.Duration(l.w.R.IntN(1000))*ms, func() {
+			if l.open[id] == c && !c.n.Dead {
+				l.w.To(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
+			}
+		})
+	}
+}
+
+// joined has it enter.
+func (l *workload) joined(c *call, d barrier.Done) {
+	if _, same := d.Config.Equal(c.cfg); !same || len(l.w.check.units[c.key]) == 0 && !l.watched[c.key] {
+		l.w.Failf("(7) %s joins %s with %+v; %d have opened it with %+v", c.n.ID, c.key, d.Config, len(l.w.check.units[c.key]), c.cfg)
+		return
+	}
+	c.cfg, c.joins = d.Config, false
+	l.w.After(0, func() { // once all that the core has said is heard
+		l.w.To(c.n, func() { l.start(c, barrier.CallEnter) })
+	})
+}
+
+// joinAgain has one that gave up try again, or not.
+func (l *workload) joinAgain(c *call) {
+	if l.w.R.IntN(2) > 0 {
+		return
+	}
+	next := *c
+	l.w.After(time.Duration(l.w.R.IntN(300))*ms, func() {
+		if l.w.Well(next.n) {
+			l.join(&next)
+		}
+	})
+}
+
+// joiner checks, when all faults are long over, that a participant does not wait for the
+// Config of a barrier that others have entered, or have callbacks of.
+func (c *checker) joiner(a *call) {
+	opened := c.fired[a.key] > 0
+	for u := range c.units[a.key] {
+		opened = opened || !c.doubtful[a.key][u] && !c.out[a.key][u]
+	}
+	for _, o := range c.w.work.open {
+		opened = opened || o.key == a.key && !o.joins && c.w.Well(o.n)
+	}
+	if opened {
+		c.w.Failf("(7) call %d of %s on %s waits since %v for a Config that was given", a.id, a.key, a.n.ID, a.since)
+	}
+}
