@@ -108,7 +108,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField(), More: m.Answers.GetMore(), Batch: m.Answers.GetBatch()}
 		for _, x := range m.Answers.GetList() {
 			a.List = append(a.List, barrier.Answered{Entry: f.entry(x.GetEntry()), Attempt: x.GetAttempt(),
-				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Outside), Left: time.Duration(x.GetLeft())})
+				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Outside), Left: time.Duration(x.GetLeft()), Old: x.GetOld()})
 		}
 		return a
 	case *BarrierLetter_Question:
@@ -326,7 +326,7 @@ func (f *fields) reached(m *BarrierReached) barrier.Reached {
 }
 
 func fromAnswered(a barrier.Answered) *BarrierAnswered {
-	return &BarrierAnswered{Entry: fromEntry(a.Entry), Attempt: a.Attempt, Verdict: uint32(a.Verdict), Left: int64(a.Left)}
+	return &BarrierAnswered{Entry: fromEntry(a.Entry), Attempt: a.Attempt, Verdict: uint32(a.Verdict), Left: int64(a.Left), Old: a.Old}
 }
 
 func fromStanding(s barrier.Standing) *BarrierStanding {

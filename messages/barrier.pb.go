@@ -985,6 +985,7 @@ type BarrierAnswered struct {
 	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Verdict       uint32                 `protobuf:"varint,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	Left          int64                  `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
+	Old           bool                   `protobuf:"varint,5,opt,name=old,proto3" json:"old,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1045,6 +1046,13 @@ func (x *BarrierAnswered) GetLeft() int64 {
 		return x.Left
 	}
 	return 0
+}
+
+func (x *BarrierAnswered) GetOld() bool {
+	if x != nil {
+		return x.Old
+	}
+	return false
 }
 
 type BarrierStanding struct {
@@ -3550,12 +3558,13 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\aunknown\x18\b \x01(\bR\aunknown\x12\x12\n" +
 	"\x04more\x18\t \x01(\bR\x04more\x12\x14\n" +
 	"\x05batch\x18\n" +
-	" \x01(\x04R\x05batch\"\x86\x01\n" +
+	" \x01(\x04R\x05batch\"\x98\x01\n" +
 	"\x0fBarrierAnswered\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +
 	"\averdict\x18\x03 \x01(\rR\averdict\x12\x12\n" +
-	"\x04left\x18\x04 \x01(\x03R\x04left\"\xa8\x01\n" +
+	"\x04left\x18\x04 \x01(\x03R\x04left\x12\x10\n" +
+	"\x03old\x18\x05 \x01(\bR\x03old\"\xa8\x01\n" +
 	"\x0fBarrierStanding\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x03R\x01n\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\x12\x16\n" +

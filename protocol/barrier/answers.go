@@ -113,6 +113,9 @@ func (c *Core) leaves(g *group, p *participant, a Answered) {
 // nothing to a later one, if the barrier is a semaphore.
 func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	semaphore := g.cfg.Semaphore.on()
+	if a.Old && a.Attempt != p.attempt && a.Attempt != p.left {
+		return
+	}
 	if p.leave {
 		if a.Attempt >= p.attempt {
 			c.leaves(g, p, a)
@@ -240,8 +243,13 @@ func (c *Core) done(g *group, p *participant, v Verdict) {
 }
 
 func (c *Core) finish(g *group, p *participant, v Verdict) {
+	told := len(p.calls)+len(p.leaving) > 0
 	c.done(g, p, v)
 	c.quit(g, p)
+	if !told && !p.leave && g.cfg.Double && (v == Fire || v == LateFire) { // nobody here knows that it is inside: others must not wait for it
+		c.attempt++
+		c.add(g, p.Entry, c.attempt).leave = true
+	}
 }
 
 // mismatch ends all calls: the barrier is another one than they took it for.

@@ -144,3 +144,51 @@ func TestDoubleLate(t *testing.T) {
 	c.settle()
 	c.want(b, barrier.Departed)
 }
+
+// One whose caller has gone when it hears that it has passed leaves by itself.
+func TestDoubleWithoutItsCaller(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(2)
+	gone := c.enter(on[0], cfg, "h0")
+	c.settle()
+	c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool { return from == on[0] || to == on[0] }
+	c.step(on[0], barrier.GiveUp{ID: gone})
+	c.settle()
+	c.enter(on[1], cfg, "h1")
+	c.pass(1500 * ms)
+	if len(c.given) == 0 || c.given[0].Withdrawn {
+		t.Fatalf("%+v", c.given)
+	}
+	b := c.leave(on[1], cfg, "h1")
+	c.settle()
+	c.waits(b)
+	c.lose = nil
+	c.pass(3 * time.Second)
+	c.want(b, barrier.Departed)
+}
+
+// A late copy of an entry that has entered and left does not come in again.
+func TestDoubleIsEnteredOnce(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(1)
+	var late flying
+	c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool {
+		if is[barrier.Reached](m) && late.m == nil {
+			late = flying{from, to, m}
+		}
+		return false
+	}
+	c.enter(on[0], cfg, "h0")
+	c.settle()
+	a := c.leave(on[0], cfg, "h0")
+	c.settle()
+	c.want(a, barrier.Departed)
+	c.queue = append(c.queue, late)
+	c.settle()
+	b := c.enter(on[1], cfg, "h1")
+	c.settle()
+	c.want(b, barrier.LateFire)
+	d := c.leave(on[1], cfg, "h1")
+	c.settle()
+	c.want(d, barrier.Departed)
+}

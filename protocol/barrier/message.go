@@ -55,6 +55,7 @@ type (
 		Attempt uint64
 		Verdict Verdict
 		Left    time.Duration // how long it may hold the semaphore; 0: for ever
+		Old     bool          // it is of before the barrier was removed, and for that attempt alone
 	}
 
 	// Standing is how a barrier stands.

@@ -89,6 +89,7 @@ type (
 		Entry   Entry
 		Attempt uint64
 		Verdict Verdict
+		Old     bool // it is of before the barrier was removed
 	}
 
 	// Ended tells a node that the barrier was removed, as its Attempt wanted.

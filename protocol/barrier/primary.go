@@ -207,6 +207,7 @@ func (c *Core) reply(m Reply) {
 // barrier stands.
 func (c *Core) tellAll(r *replica, node phalanx.NodeID) {
 	a := Answers{Key: r.key, Term: c.term, Batch: r.batch(), Standing: c.standing(r), Watched: r.b.Watcher == node, Stamp: r.stamps[node]}
+	a.List = r.b.buried(node)
 	for _, e := range r.b.Entrances {
 		if slices.Contains(e.Nodes, node) {
 			a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: r.b.standing(&e), Left: c.left(r, e.Entry)})
@@ -420,7 +421,7 @@ func (c *Core) commit(r *replica) {
 			case Answer:
 				for _, n := range e.Nodes {
 					a := answer(n)
-					a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: e.Verdict, Left: c.left(r, e.Entry)})
+					a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: e.Verdict, Left: c.left(r, e.Entry), Old: e.Old})
 				}
 			case Ended:
 				c.send(e.Node, Removed{Key: r.key, ID: e.Attempt, Known: true})

@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -50,8 +51,24 @@ func (b *Barrier) was(op Op) bool {
 	if !ok || b.Tombs[i].Attempt < op.Attempt {
 		return false
 	}
-	b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: b.Tombs[i].Verdict})
+	b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: b.Tombs[i].Verdict, Old: true})
 	return true
+}
+
+// buried returns what those were told who had come from a node before the barrier was removed, and
+// have not come again.
+func (b *Barrier) buried(node phalanx.NodeID) []Answered {
+	var all []Answered
+	for g, i := range b.tombs {
+		if k, again := b.index[g.entry]; g.node == node && !(again && slices.Contains(b.Entrances[k].Nodes, node)) {
+			t := b.Tombs[i]
+			all = append(all, Answered{Entry: t.Entry, Attempt: t.Attempt, Verdict: t.Verdict, Old: true})
+		}
+	}
+	slices.SortFunc(all, func(x, y Answered) int {
+		return cmp.Or(cmp.Compare(x.Entry.Host, y.Entry.Host), cmp.Compare(x.Entry.Label, y.Entry.Label))
+	})
+	return all
 }
 
 // remove ends the barrier.

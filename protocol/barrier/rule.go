@@ -26,7 +26,7 @@ func (b *Barrier) enter(op Op) {
 	isNew = isNew || again
 	e.Attempt = max(e.Attempt, op.Attempt)
 	switch {
-	case !isNew && e.Phase == Left: // its node was gone while it waited for its turn, and is back
+	case !isNew && e.Phase == Left && !e.Leaving: // its node was gone while it waited for its turn, and is back
 		e.Phase = Waiting
 		b.answer(e, Registered)
 		b.Queue = append(b.Queue, e.Entry)

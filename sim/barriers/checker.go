@@ -25,13 +25,15 @@ type checker struct {
 	configs  map[barrier.Key]barrier.Config
 	last     map[barrier.Key]barrier.Done            // of a semaphore of one: how its last holder was answered
 	passed   map[barrier.Key]map[phalanx.NodeID]bool // nodes that were told that it has fired
+	removed  map[barrier.Key]bool                    // somebody has wanted to remove it
+	inside   map[barrier.Key]map[barrier.Entry]*call // who has passed a double barrier, and has not said that it leaves
 }
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, counted: map[barrier.Key]map[barrier.Entry]bool{}, through: map[barrier.Key]map[barrier.Entry]bool{},
 		units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, out: map[barrier.Key]map[string]bool{}, fired: map[barrier.Key]int{},
 		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}, last: map[barrier.Key]barrier.Done{},
-		passed: map[barrier.Key]map[phalanx.NodeID]bool{}}
+		passed: map[barrier.Key]map[phalanx.NodeID]bool{}, removed: map[barrier.Key]bool{}, inside: map[barrier.Key]map[barrier.Entry]*call{}}
 }
 
 // known reports whether somebody is left to whom a barrier was said to have fired. If nobody is,
@@ -65,13 +67,13 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 		h, cfg := o.Happened, c.configs[o.Key]
 		switch h.What {
 		case barrier.Entered:
-			if c.through[o.Key][h.Entry] && cfg.Semaphore.Count == 0 {
+			if c.through[o.Key][h.Entry] && cfg.Semaphore.Count == 0 && !c.removed[o.Key] {
 				c.w.Failf("(2) %s counts again in %s, which has fired with it", h.Entry, o.Key)
 			}
 			c.counted[o.Key][h.Entry] = true
 		case barrier.HasFired:
 			c.w.Tracef("%s fires %s: %+v", n.ID, o.Key, h)
-			if c.fired[o.Key]++; c.fired[o.Key] > 1 && !c.w.work.cruel && c.known(o.Key) {
+			if c.fired[o.Key]++; c.fired[o.Key] > 1 && !c.w.work.cruel && c.known(o.Key) && !c.removed[o.Key] {
 				c.w.Failf("(1) %s fires twice", o.Key)
 			}
 			for e := range c.counted[o.Key] {
@@ -79,7 +81,7 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 					c.through[o.Key][e] = true
 				}
 			}
-			if there, out := len(c.units[o.Key]), len(c.out[o.Key]); h.N > there-out {
+			if there, out := len(c.units[o.Key]), len(c.out[o.Key]); h.N > there-out && !c.removed[o.Key] {
 				c.w.Failf("(1) %s fires with %d, and %d have entered, of whom %d have withdrawn", o.Key, h.N, there, out)
 			}
 			since := c.w.Now - c.first[o.Key]
@@ -89,6 +91,12 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 				h.Cause == barrier.ByTimeout && (cfg.Timeout == 0 || since < cfg.Timeout),
 				h.Cause == barrier.ByKnee && (cfg.Knee == barrier.Knee{} || 100*h.N < cfg.Knee.Percent*cfg.Max || since < cfg.Knee.Time), h.Cause == barrier.ByCallback && !cfg.Callback:
 				c.w.Failf("(1) %s fires with %d of %d after %v: %s; %+v", o.Key, h.N, cfg.Max, since, h.Cause, cfg)
+			}
+		case barrier.HasEmptied:
+			for e, a := range c.inside[o.Key] {
+				if slices.Contains(c.w.View.Members, a.n.ID) && !c.removed[o.Key] && !c.w.work.cruel {
+					c.w.Failf("(7) all have left %s, and %s is inside on %s", o.Key, e, a.n.ID)
+				}
 			}
 		case barrier.HolderExpired, barrier.HolderGone:
 			delete(c.holding[o.Key], h.Entry)
@@ -106,6 +114,12 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 // ended takes note of what a participant was answered.
 func (c *checker) ended(a *call, d barrier.Done) {
 	c.w.Tracef("%s: %s of %s: %s", a.n.ID, a.entry, a.key, d.Verdict)
+	if d.Verdict == barrier.Deleted {
+		if !c.removed[a.key] {
+			c.w.Failf("(8) %s of %s is told that it was removed", a.entry, a.key)
+		}
+		return
+	}
 	if a.cfg.Semaphore.Count > 0 {
 		switch {
 		case d.Verdict == barrier.Fire:
@@ -119,7 +133,16 @@ func (c *checker) ended(a *call, d barrier.Done) {
 		}
 		return
 	}
+	if a.cfg.Double && (d.Verdict == barrier.Fire || d.Verdict == barrier.LateFire) {
+		if c.inside[a.key] == nil {
+			c.inside[a.key] = map[barrier.Entry]*call{}
+		}
+		c.inside[a.key][a.entry] = a
+	}
 	old, ok := c.verdicts[a.key][a.entry]
+	if c.removed[a.key] {
+		ok = false
+	}
 	if ok && old != d.Verdict {
 		c.w.Failf("(2) %s of %s is answered %s after %s", a.entry, a.key, d.Verdict, old)
 	}
@@ -139,10 +162,24 @@ func (c *checker) ended(a *call, d barrier.Done) {
 	c.passed[a.key][a.n.ID] = true
 }
 
+// leaves takes note that one leaves a double barrier.
+func (c *checker) leaves(a *call) { delete(c.inside[a.key], a.entry) }
+
+// departed looks at one that has left a double barrier.
+func (c *checker) departed(a *call, d barrier.Done) {
+	c.w.Tracef("%s: %s leaves %s: %s", a.n.ID, a.entry, a.key, d.Verdict)
+	if c.removed[a.key] || c.w.work.cruel {
+		return
+	}
+	if d.Verdict != barrier.Departed {
+		c.w.Failf("(7) %s leaves %s, and is answered %s", a.entry, a.key, d.Verdict)
+	}
+}
+
 // withdrawn takes note that an entry does not count.
 func (c *checker) withdrawn(a *call) {
 	for _, o := range c.w.work.open {
-		if o.key == a.key && o.entry.Host != "" && !o.joins && o.entry.Unit() == a.entry.Unit() {
+		if o.key == a.key && o.entry.Host != "" && !o.joins && !o.leaves && o.entry.Unit() == a.entry.Unit() {
 			return // another one waits with it
 		}
 	}
@@ -156,6 +193,13 @@ func (c *checker) left(a *call) { delete(c.holding[a.key], a.entry) }
 
 // nodeGone holds the holders on a node for failed: it has died, or was removed.
 func (c *checker) nodeGone(n *stage.Node) {
+	for _, all := range c.inside {
+		for e, a := range all {
+			if a.n == n {
+				delete(all, e)
+			}
+		}
+	}
 	for _, all := range c.holding {
 		for e, a := range all {
 			if a.n == n {
@@ -178,7 +222,7 @@ func (c *checker) holders() {
 func (c *checker) waiting(k barrier.Key) int {
 	units := map[string]bool{}
 	for _, a := range c.w.work.open {
-		if a.key == k && a.entry.Host != "" && c.w.Well(a.n) {
+		if a.key == k && a.entry.Host != "" && !a.leaves && c.w.Well(a.n) {
 			units[a.entry.Unit()] = true
 		}
 	}
@@ -201,10 +245,16 @@ func (c *checker) atEnd() {
 				units++
 			}
 		}
-		if c.fired[a.key] > 0 && !c.known(a.key) {
+		if a.leaves {
+			if len(c.inside[a.key]) == 0 && !c.removed[a.key] {
+				c.w.Failf("(7) %s leaves %s on %s since %v, and nobody is inside", a.entry, a.key, a.n.ID, a.since)
+			}
+			continue
+		}
+		if c.fired[a.key] > 0 && !c.known(a.key) || c.removed[a.key] {
 			units = c.waiting(a.key)
 		}
-		enough := cfg.Semaphore.Count > 0 || units >= cfg.Max || cfg.Timeout > 0 || cfg.Percent > 0 && 100*units >= cfg.Percent*cfg.Max || c.known(a.key)
+		enough := cfg.Semaphore.Count > 0 || units >= cfg.Max || cfg.Timeout > 0 || cfg.Percent > 0 && 100*units >= cfg.Percent*cfg.Max || c.known(a.key) && !c.removed[a.key]
 		if a.entry.Host == "" || enough {
 			c.w.Failf("(4) call %d of %s on %s waits since %v, %d of %d have entered: %+v", a.id, a.key, a.n.ID, a.since, units, cfg.Max, a)
 			return

@@ -23,6 +23,12 @@ func (l *workload) join(c *call) {
 
 // joined has it enter.
 func (l *workload) joined(c *call, d barrier.Done) {
+	if d.Outcome == barrier.Forgotten { // it is late
+		if late := c.cfg.Late == barrier.CatchUp; l.w.check.fired[c.key] == 0 || late != (d.Verdict == barrier.Behind) {
+			l.w.Failf("(7) %s joins %s, and is told that it is %s", c.n.ID, c.key, d.Verdict)
+		}
+		return
+	}
 	if _, same := d.Config.Equal(c.cfg); !same || len(l.w.check.units[c.key]) == 0 && !l.watched[c.key] {
 		l.w.Failf("(7) %s joins %s with %+v; %d have opened it with %+v", c.n.ID, c.key, d.Config, len(l.w.check.units[c.key]), c.cfg)
 		return
@@ -49,12 +55,13 @@ func (l *workload) joinAgain(c *call) {
 // joiner checks, when all faults are long over, that a participant does not wait for the
 // Config of a barrier that others have entered, or have callbacks of.
 func (c *checker) joiner(a *call) {
-	opened := c.fired[a.key] > 0
+	anew := c.removed[a.key] || a.cfg.Semaphore.Count > 0 || c.fired[a.key] > 0 && !c.known(a.key)
+	opened := c.fired[a.key] > 0 && !anew
 	for u := range c.units[a.key] {
-		opened = opened || !c.doubtful[a.key][u] && !c.out[a.key][u]
+		opened = opened || !c.doubtful[a.key][u] && !c.out[a.key][u] && !anew
 	}
 	for _, o := range c.w.work.open {
-		opened = opened || o.key == a.key && !o.joins && c.w.Well(o.n)
+		opened = opened || o.key == a.key && !o.joins && !o.leaves && o.entry.Host != "" && c.w.Well(o.n)
 	}
 	if opened {
 		c.w.Failf("(7) call %d of %s on %s waits since %v for a Config that was given", a.id, a.key, a.n.ID, a.since)

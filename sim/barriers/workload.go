@@ -17,6 +17,7 @@ type call struct {
 	entry  barrier.Entry
 	since  time.Duration
 	rounds int  // of a semaphore, that are left
+	leaves bool // it leaves a double barrier
 	joins  bool // it waits for the Config that others give, and has not entered
 }
 
@@ -45,6 +46,9 @@ func (l *workload) begin(over time.Duration) {
 		if w.R.IntN(3) == 0 {
 			after = n
 			n++
+		}
+		if w.R.IntN(6) == 0 {
+			w.After(w.Upto(over), func() { l.remove(key) })
 		}
 		if cfg.Callback {
 			live := w.Live()
@@ -105,6 +109,7 @@ func (l *workload) config() barrier.Config {
 	if r.IntN(2) == 0 && c.Semaphore.Count == 0 {
 		c.Late = barrier.CatchUp
 	}
+	c.Double = c.Semaphore.Count == 0 && r.IntN(3) == 0
 	return c
 }
 
@@ -139,13 +144,55 @@ func (l *workload) done(n *stage.Node, d barrier.Done) {
 	if c.entry.Host == "" { // of callbacks
 		return
 	}
+	if c.leaves {
+		l.w.check.departed(c, d)
+		return
+	}
 	l.w.check.ended(c, d)
+	if c.cfg.Double && (d.Verdict == barrier.Fire || d.Verdict == barrier.LateFire) {
+		l.w.After(l.w.Upto(400*ms), func() {
+			l.w.To(c.n, func() { l.depart(c) })
+		})
+		return
+	}
 	if c.cfg.Semaphore.Count == 0 || d.Verdict != barrier.Fire {
 		return
 	}
 	l.w.After(time.Duration(l.w.R.IntN(300))*ms, func() {
 		l.w.To(c.n, func() { l.leave(c) })
 	})
+}
+
+// depart leaves a double barrier.
+func (l *workload) depart(c *call) {
+	if c.n.Dead {
+		return
+	}
+	l.w.check.leaves(c)
+	l.ids++
+	id := l.ids
+	l.open[id] = &call{id: id, n: c.n, key: c.key, cfg: c.cfg, entry: c.entry, since: l.w.Now, leaves: true}
+	l.w.step(c.n, barrier.Call{ID: id, Kind: barrier.CallLeave, Key: c.key, Config: c.cfg, Entry: c.entry})
+	if l.w.R.IntN(8) == 0 {
+		l.w.After(l.w.Upto(500*ms), func() {
+			if l.open[id] != nil && !c.n.Dead {
+				l.w.To(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
+			}
+		})
+	}
+}
+
+// remove has somebody remove a barrier.
+func (l *workload) remove(k barrier.Key) {
+	live := l.w.Live()
+	if len(live) == 0 {
+		return
+	}
+	l.w.check.removed[k] = true
+	l.ids++
+	c := &call{id: l.ids, n: live[l.w.R.IntN(len(live))], key: k, since: l.w.Now}
+	l.open[c.id] = c
+	l.w.step(c.n, barrier.Call{ID: c.id, Kind: barrier.CallRemove, Key: k})
 }
 
 // leave releases a semaphore, and may enter it again.
@@ -179,7 +226,7 @@ func (l *workload) givenUp(n *stage.Node, g barrier.GivenUp) {
 		l.w.Failf("call %d on %s, which joins: %v, is given up so: %+v", g.ID, n.ID, c.joins, g)
 	case c.joins:
 		l.joinAgain(c)
-	case c.entry.Host == "":
+	case c.entry.Host == "" || c.leaves:
 	case g.Withdrawn:
 		l.w.check.withdrawn(c)
 		if l.w.R.IntN(2) == 0 {
@@ -200,7 +247,7 @@ func (l *workload) nodeGone(n *stage.Node) {
 	for id, c := range l.open {
 		if c.n == n {
 			delete(l.open, id)
-			if c.entry.Host != "" && !c.joins {
+			if c.entry.Host != "" && !c.joins && !c.leaves {
 				l.w.check.doubtful[c.key][c.entry.Unit()] = true
 			}
 		}
