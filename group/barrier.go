@@ -112,6 +112,17 @@ func (b *Barrier) Release(ctx context.Context, e barrier.Entry) error {
 	return b.b.Release(ctx, b.entry(e))
 }
 
+// Leave is barrier.Barrier.Leave in the group. If e.Host is empty, the member leaves. It goes on
+// whoever fails: nobody waits for those whose nodes are gone.
+func (b *Barrier) Leave(ctx context.Context, e barrier.Entry) error {
+	e = b.entry(e)
+	_, err := in(ctx, b.g, "leave", nobody, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.b.Leave(ctx, e) }, nil)
+	return err
+}
+
+// Remove is barrier.Barrier.Remove. It works in a group that is revoked, too.
+func (b *Barrier) Remove(ctx context.Context) error { return b.b.Remove(ctx) }
+
 // Hosts is barrier.Barrier.Hosts in the group.
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
 	return in(ctx, b.g, "hosts", nobody, b.b.Hosts, nil)

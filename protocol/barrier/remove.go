@@ -51,7 +51,11 @@ func (b *Barrier) was(op Op) bool {
 	if !ok || b.Tombs[i].Attempt < op.Attempt {
 		return false
 	}
-	b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: b.Tombs[i].Verdict, Old: true})
+	v := b.Tombs[i].Verdict
+	if op.Kind == OpRelease && b.cfg.Semaphore.on() {
+		v = Released
+	}
+	b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: v, Old: true})
 	return true
 }
 

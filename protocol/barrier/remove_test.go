@@ -131,3 +131,33 @@ func TestMemoryOfWhatIsRemoved(t *testing.T) {
 		}
 	}
 }
+
+// A release that is late, of an entry that has waited again when the semaphore was removed, ends.
+func TestReleaseAfterRemove(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()
+	cfg := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+	a := c.enter(on[0], cfg, "a")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool {
+		r, ok := m.(barrier.Reached)
+		return ok && from == on[0] && len(r.Requests) == 1
+	}
+	release := c.call(on[0], barrier.Call{Kind: barrier.CallRelease, Key: key, Config: cfg, Entry: barrier.Entry{Host: "a"}})
+	c.settle()
+	c.enter(on[1], cfg, "b")
+	c.settle()
+	again := c.enter(on[0], cfg, "a")
+	c.settle()
+	c.removeBarrier(on[2])
+	c.settle()
+	c.lose = nil
+	c.pass(3 * time.Second)
+	if _, ok := c.done[release]; !ok {
+		t.Error("the release does not end")
+	}
+	if d, ok := c.done[again]; !ok || d.Verdict != barrier.Deleted && d.Verdict != barrier.Fire {
+		t.Errorf("%+v, %v", d, ok)
+	}
+}

@@ -15,6 +15,9 @@ const (
 	HalvesState            // a new backup takes the first piece of a state for all of it
 	ForgetsWaiting         // a node does not say that managers which are gone may have counted who waits there
 	HidesConfig            // a primary says of a barrier that somebody has entered that nobody has
+	ForgetsFired           // nobody says of a barrier that is forgotten that it has fired
+	LeavesAlone            // a new backup believes that all who are inside a double barrier leave
+	ForgetsTombs           // a new primary does not know who had come before a barrier was removed
 	mistakes
 )
 
@@ -22,6 +25,9 @@ const (
 func (m Mistake) bend(msg barrier.Message) barrier.Message {
 	switch x := msg.(type) {
 	case barrier.Gathered:
+		for i := range x.Replicas {
+			m.spoil(&x.Replicas[i].State)
+		}
 		if m == ForgetsState {
 			x.Replicas = nil
 		}
@@ -35,6 +41,9 @@ func (m Mistake) bend(msg barrier.Message) barrier.Message {
 		}
 		return x
 	case barrier.Replicate:
+		if x.State != nil {
+			m.spoil(x.State)
+		}
 		if m == SendsNoState {
 			x.State = nil
 		}
@@ -45,6 +54,14 @@ func (m Mistake) bend(msg barrier.Message) barrier.Message {
 	case barrier.Confirm:
 		if m == SendsNoState {
 			x.Need = false
+		}
+		if m == ForgetsFired {
+			x.Fired = nil
+		}
+		return x
+	case barrier.Over:
+		if m == ForgetsFired {
+			x.Crowds = nil
 		}
 		return x
 	case barrier.Opened:
@@ -69,5 +86,17 @@ func (m Mistake) bend(msg barrier.Message) barrier.Message {
 func forgetWaiting(all []barrier.Request) {
 	for i := range all {
 		all[i].Waits = false
+	}
+}
+
+// spoil makes the mistake in a state.
+func (m Mistake) spoil(s *barrier.State) {
+	if m == LeavesAlone {
+		for i := range s.Entrances {
+			s.Entrances[i].Leaving = s.Entrances[i].Phase == barrier.Through
+		}
+	}
+	if m == ForgetsTombs {
+		s.Tombs = nil
 	}
 }
