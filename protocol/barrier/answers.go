@@ -100,7 +100,7 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 // knows.
 func (c *Core) leaves(g *group, p *participant, a Answered) {
 	switch a.Verdict {
-	case Registered:
+	case Leaving:
 		if p.stage = waits; len(p.calls) == 0 { // it was given up
 			c.quit(g, p)
 		}
@@ -122,7 +122,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 		}
 		return
 	}
-	if a.Verdict == Departed { // another one of the same entry has left, too
+	if a.Verdict == Leaving || a.Verdict == Departed { // it has passed, and another one of the same entry leaves
 		a.Verdict = Fire
 	}
 	if !semaphore {

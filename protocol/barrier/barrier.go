@@ -170,7 +170,7 @@ func (b *Barrier) standing(e *Entrance) Verdict {
 	switch e.Phase {
 	case Through:
 		if e.Leaving {
-			return Registered
+			return Leaving
 		}
 		if e.Late {
 			return LateFire

@@ -44,7 +44,7 @@ func (b *Barrier) leave(op Op) {
 	default:
 		e.came(op.Node, op.Attempt)
 		e.Attempt, e.Leaving = max(e.Attempt, op.Attempt), true
-		answer(Registered)
+		answer(Leaving)
 		b.depart()
 	}
 }

@@ -65,6 +65,17 @@ func TestDoubleWithoutTheDead(t *testing.T) {
 	d := c.leave(on[3], cfg, "h3")
 	c.settle()
 	c.waits(a, d)
+	asked := 0
+	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool {
+		if is[barrier.Reached](m) {
+			asked++
+		}
+		return false
+	}
+	c.pass(5 * time.Second)
+	if asked > 20 {
+		t.Errorf("%d questions in 5 s", asked)
+	}
 	c.fail(on[2])
 	c.pass(time.Second)
 	c.want(a, barrier.Departed)
@@ -189,6 +200,35 @@ func TestDoubleIsEnteredOnce(t *testing.T) {
 	c.settle()
 	c.want(b, barrier.LateFire)
 	d := c.leave(on[1], cfg, "h1")
+	c.settle()
+	c.want(d, barrier.Departed)
+}
+
+// An entry that has given up to wait for its turn does not come in by a late copy of its first
+// message: nobody would know that it is inside.
+func TestALateCopyDoesNotQueueAgain(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(2)
+	cfg.Throttle = barrier.Throttle{Count: 1, Period: time.Second}
+	var late []flying
+	c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool {
+		if from == on[1] && is[barrier.Reached](m) {
+			late = append(late, flying{from, to, m})
+		}
+		return false
+	}
+	a := c.enter(on[0], cfg, "h0")
+	c.settle()
+	b := c.enter(on[1], cfg, "h1")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.waits(b)
+	c.step(on[1], barrier.GiveUp{ID: b})
+	c.settle()
+	c.queue = append(c.queue, late[0])
+	c.settle()
+	c.pass(3 * time.Second)
+	d := c.leave(on[0], cfg, "h0")
 	c.settle()
 	c.want(d, barrier.Departed)
 }

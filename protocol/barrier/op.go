@@ -52,13 +52,14 @@ const (
 	Mismatch                  // the barrier is another one; Field says in what
 	Doubtful                  // all managers of the barrier have died, and whether it had fired is not known
 	Deleted                   // the barrier was removed while it waited
-	Departed                  // all who were inside a double barrier have left it
+	Leaving                 // it leaves a double barrier, and waits until all leave who are inside
+	Departed                // all who were inside a double barrier have left it
 	Outside                   // it is not inside a double barrier, and cannot leave it
 	verdicts
 )
 
 func (v Verdict) String() string {
-	return [...]string{"registered", "fire", "late fire", "catch up", "released", "timed out", "mismatch", "unknown", "deleted", "departed", "outside"}[v]
+	return [...]string{"registered", "fire", "late fire", "catch up", "released", "timed out", "mismatch", "unknown", "deleted", "leaving", "departed", "outside"}[v]
 }
 
 // Cause is why a barrier has fired.

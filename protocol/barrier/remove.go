@@ -18,8 +18,9 @@ type Removal struct {
 	At      time.Duration
 }
 
-// Tomb is what an entry was told that had come from a node before the barrier was removed: what
-// is late of that attempt, or of one before it, does not come to the barrier that is there now.
+// Tomb is what an entry was told that had come from a node before the barrier was removed, or
+// that has taken itself out of a throttle's queue: what is late of that attempt, or of one before
+// it, does not come to the barrier any more.
 type Tomb struct {
 	Entry   Entry
 	Node    phalanx.NodeID
@@ -45,7 +46,15 @@ func (b *Barrier) bury() {
 	}
 }
 
-// was answers what is of before the barrier was removed.
+func (b *Barrier) entomb(t Tomb) {
+	if b.tombs == nil {
+		b.tombs = map[grave]int{}
+	}
+	b.tombs[grave{t.Entry, t.Node}] = len(b.Tombs)
+	b.Tombs = append(b.Tombs, t)
+}
+
+// was answers what has a Tomb.
 func (b *Barrier) was(op Op) bool {
 	i, ok := b.tombs[grave{op.Entry, op.Node}]
 	if !ok || b.Tombs[i].Attempt < op.Attempt {
@@ -101,10 +110,9 @@ func (b *Barrier) remove(op Op) {
 			b.answer(e, v)
 		}
 		for k, node := range e.Nodes {
-			b.Tombs = append(b.Tombs, Tomb{Entry: e.Entry, Node: node, Attempt: e.Tries[k], Verdict: v, At: b.Now})
+			b.entomb(Tomb{Entry: e.Entry, Node: node, Attempt: e.Tries[k], Verdict: v, At: b.Now})
 		}
 	}
-	b.bury()
 	b.Entrances, b.Queue = stay, nil
 	b.reindex()
 	if semaphore {
