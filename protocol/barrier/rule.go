@@ -54,7 +54,9 @@ func (b *Barrier) withdraw(op Op) {
 		if e.Phase == Waiting { // for its turn
 			e.Phase, e.Since = Left, b.Now
 			b.unqueue(e.Entry)
-			b.entomb(Tomb{Entry: op.Entry, Node: op.Node, Attempt: op.Attempt, Verdict: Released, At: b.Now}) // a late copy does not queue again
+		}
+		if e.Phase == Left && !e.Leaving { // a late copy does not queue again
+			b.entomb(Tomb{Entry: op.Entry, Node: op.Node, Attempt: op.Attempt, Verdict: Released, At: b.Now})
 		}
 		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: e.Entry, Attempt: max(op.Attempt, e.Attempt), Verdict: b.standing(e)})
 		return
