@@ -20,6 +20,14 @@
 // An application actor sends the messages of package message to the actor that
 // node.Service(barrier.Name) is, and gets replies.
 //
+// A barrier is remembered for ten seconds after it is over (Settings.Keep), with those who have
+// passed. After that its managers know for ten minutes or longer (Settings.Linger) that it has
+// fired, so that whoever comes is late; its name is as new once no node is left from which it was
+// entered. Remove ends a barrier at any time, and has its name serve again. A semaphore that
+// nobody holds or waits for is forgotten after ten seconds; one that adapts after Linger.
+//
+// Those who have passed a double barrier (Config.Double) leave it together by Leave.
+//
 // Barriers can let participants through a few at a time (Config.Throttle), or as
 // many as may be inside at one time (Config.Semaphore, with Release at the end of what
 // they bound), can fire where arrivals slow down (Config.Knee), and can ask the

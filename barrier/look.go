@@ -40,7 +40,7 @@ type EntryStatus struct {
 	Label string           `json:"label,omitempty"`
 	Host  string           `json:"host"`
 	Nodes []phalanx.NodeID `json:"nodes"`
-	State string           `json:"state"` // waiting, through, holding, late, told to catch up, left, expired
+	State string           `json:"state"` // waiting, through, holding, late, told to catch up, leaving, left, expired
 }
 
 // List returns the barriers that the members know of, by name. Those of members that
@@ -86,6 +86,8 @@ func status(s core.Seen) Status {
 
 func state(e core.Entrance, semaphore bool) string {
 	switch {
+	case e.Phase == core.Through && e.Leaving:
+		return "leaving"
 	case e.Phase == core.Through && semaphore:
 		return "holding"
 	case e.Phase == core.Through && e.Late:
