@@ -132,7 +132,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 		if (a.Verdict == Registered || a.Verdict == Released || a.Verdict == Deleted) && a.Attempt < p.attempt {
 			return // it is about what was withdrawn
 		}
-	} else if over := a.Verdict == Released || a.Verdict == TimedOut; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
+	} else if over := a.Verdict == Released || a.Verdict == TimedOut || a.Verdict == Deleted; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
 		p.left = 0
 		c.emit(Freed{Key: g.key, Entry: p.Entry})
 		for _, id := range p.exits {

@@ -161,3 +161,42 @@ func TestReleaseAfterRemove(t *testing.T) {
 		t.Errorf("%+v, %v", d, ok)
 	}
 }
+
+// A release ends, and what is given up is freed, also if the entry waited again when the semaphore
+// was removed, and its caller has gone.
+func TestReleaseOfWhatIsRemoved(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()
+	cfg := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+	c.enter(on[0], cfg, "a")
+	c.settle()
+	mute := true
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool { return mute && from == on[0] && is[barrier.Reached](m) }
+	release := c.call(on[0], barrier.Call{Kind: barrier.CallRelease, Key: key, Config: cfg, Entry: barrier.Entry{Host: "a"}})
+	again := c.enter(on[0], cfg, "a")
+	c.settle()
+	other := c.enter(on[1], cfg, "b")
+	c.settle()
+	c.waits(other)
+	mute = false
+	c.pass(200 * ms)
+	c.want(other, barrier.Fire)
+	mute = true
+	c.step(on[0], barrier.GiveUp{ID: again})
+	c.removeBarrier(on[2])
+	c.settle()
+	mute = false
+	c.pass(3 * time.Second)
+	if _, ok := c.done[release]; !ok {
+		t.Error("the release does not end")
+	}
+	freed := 0
+	for _, o := range c.said[on[0]] {
+		if _, ok := o.(barrier.Freed); ok {
+			freed++
+		}
+	}
+	if freed == 0 {
+		t.Error("nothing is freed")
+	}
+}
