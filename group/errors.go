@@ -20,8 +20,10 @@ var (
 	// ErrAlone says that a group needs two members. One that has lost all others is a
 	// group nevertheless.
 	ErrAlone = errors.New("a group is formed of two members or more")
-	// ErrUsed says that the name of a group was used: it is not used again.
-	ErrUsed = errors.New("the name was used; names of groups are not used again")
+	// ErrUsed says that members on this node are in a group of that name; or that the group
+	// was formed after the call of this member had been given up. The name can be used again
+	// when no member of that group is left.
+	ErrUsed = errors.New("the name is used: members of a group of that name are left")
 	// ErrDiffers says that the members' calls do not fit together.
 	ErrDiffers = errors.New("the calls of the members differ")
 )

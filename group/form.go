@@ -53,8 +53,9 @@ func Labeled(label string) Option { return func(i *identity) { i.label = label }
 
 // Form forms a group: all members call it, with the same name and the same members in
 // the same order, and it returns when all live ones have. Members whose nodes are no
-// members of the cluster count as failed. A name is used once, in the life of a
-// cluster.
+// members of the cluster count as failed. A name can be used again when no member of the
+// group of that name is left: a Form of members that have left it waits for the others to
+// leave, and those that are still in it are named as absent.
 //
 // It fails with a phalanx.Error of kind ErrInvalid (ErrNotMember, ErrAlone, a
 // RosterError), ErrExists (ErrUsed), ErrMismatch (ErrDiffers: others give other

@@ -81,9 +81,9 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 }
 
 func (c *Core) contribution(g *group, a *agreement) Contribute {
-	m := Contribute{Group: g.name, Seq: a.seq, View: c.view.Number}
+	m := Contribute{Group: g.name, Life: g.life, Seq: a.seq, View: c.view.Number}
 	if a.seq == 0 {
-		m.Roster = g.roster
+		m.Roster, m.Try, m.Idle = g.roster, g.try, len(a.callers) == 0
 	}
 	if !g.behind(a.seq) {
 		for _, rank := range slices.Sorted(maps.Keys(a.mine)) {
@@ -101,30 +101,38 @@ func (c *Core) contribution(g *group, a *agreement) Contribute {
 // asked answers a coordinator.
 func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	g := c.groups[m.Group]
-	if g == nil {
+	switch {
+	case g == nil:
 		return
-	}
-	if g.roster.digest != m.Roster {
-		c.send(from, Declined{m.Group})
+	case g.formed && g.life != m.Life: // members here are in another group of that name
+		if m.Seq == 0 && g.without(from, m.Roster) {
+			c.send(from, Decide{Group: g.name, Life: g.life, Try: m.Life, Decision: *g.agreed[0].decided})
+		}
+		return
+	case g.roster.digest != m.Roster:
+		c.send(from, Declined{m.Group, m.Life})
 		return
 	}
 	a := g.agreement(m.Seq)
 	switch {
 	case a == nil:
 	case a.decided != nil:
-		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: *a.decided})
 	default:
 		c.send(from, c.contribution(g, a))
 	}
 }
 
 // standing takes note of who is absent.
-func (c *Core) standing(m Standing) {
+func (c *Core) standing(from phalanx.NodeID, m Standing) {
 	g := c.groups[m.Group]
-	if g == nil || g.agreed[m.Seq] == nil {
+	if g == nil || g.agreed[m.Seq] == nil || m.Of != g.life {
 		return
 	}
 	a := g.agreed[m.Seq]
+	if m.Life != g.life && (from != c.coordinator(g) || !c.relive(g, a, m.Life)) {
+		return
+	}
 	a.sending = false
 	a.absent = slices.DeleteFunc(slices.Clone(m.Absent), func(r int) bool { return r < 0 || r >= a.roster.Len() })
 	if a.changed {
@@ -135,7 +143,7 @@ func (c *Core) standing(m Standing) {
 // proposed accepts what a coordinator proposes, unless a later one is known.
 func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	g := c.groups[m.Group]
-	if g == nil || m.Term < c.fence {
+	if g == nil || g.life != m.Life || m.Term < c.fence {
 		return
 	}
 	c.fence = m.Term
@@ -144,7 +152,7 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 		return
 	}
 	if a.decided != nil {
-		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: *a.decided})
 		return
 	}
 	d := m.Decision
@@ -152,7 +160,7 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	a.pause = c.cfg.Resend // a decision is near
 	a.due = c.now + a.pause
 	c.due.Set(errand{group: g.name, num: a.seq}, a.due)
-	c.send(from, Accept{Group: m.Group, Seq: m.Seq, Term: m.Term})
+	c.send(from, Accept{Group: m.Group, Life: m.Life, Seq: m.Seq, Term: m.Term})
 }
 
 // declined ends the forming of a group whose name stands for others.
@@ -165,6 +173,7 @@ func (c *Core) declined(g *group) {
 	for _, rank := range slices.Sorted(maps.Keys(a.callers)) {
 		c.finish(c.calls[a.callers[rank]], Done{Outcome: Mismatch})
 	}
+	c.due.Set(errand{group: g.name, end: true}, c.now+4*c.cfg.ResendMax) // until then those who repeat themselves are told
 }
 
 // decide takes what was decided. A group is formed here when this node's view has all
@@ -180,7 +189,7 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 	if a.ballot != nil {
 		for _, node := range c.live(g) {
 			if node != c.view.Self {
-				c.send(node, Decide{Group: g.name, Seq: a.seq, Decision: d})
+				c.send(node, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: d})
 			}
 		}
 		a.ballot = nil
@@ -199,7 +208,7 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 		c.formed(g, a)
 	case d.For == ForAgree:
 		for _, w := range c.waiting(a) {
-			c.finish(w, Done{Group: g.name, Roster: g.roster, Rank: w.Rank, Decision: d})
+			c.finish(w, Done{Group: g.name, Life: g.life, Roster: g.roster, Rank: w.Rank, Decision: d})
 		}
 	default:
 		c.child(g, a, d)
@@ -232,9 +241,7 @@ func (c *Core) formed(g *group, a *agreement) {
 		if _, waits := a.callers[rank]; !waits {
 			left = append(left, rank)
 		}
-		if label := g.roster.members[rank].Label; c.invites[label].Group == g.name {
-			delete(c.invites, label)
-		}
+		c.take(g, g.roster.members[rank].Label)
 	}
 	for _, w := range c.waiting(a) {
 		if slices.Contains(a.decided.Failed, w.Rank) {
@@ -243,9 +250,9 @@ func (c *Core) formed(g *group, a *agreement) {
 			continue
 		}
 		g.taken[w.Rank] = true
-		c.finish(w, Done{Group: g.name, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
+		c.finish(w, Done{Group: g.name, Life: g.life, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
 	}
-	c.catchUp(g.name)
+	c.catchUp(g)
 	c.depart(g, left)
 }
 
@@ -259,7 +266,7 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 	n := c.groups[d.Group]
 	if n == nil && len(d.Roster.RanksOn(c.view.Self)) > 0 {
 		n = c.know(d.Group, d.Roster)
-		n.formed = true
+		n.formed, n.life, n.of, n.ofSeq = true, g.life, g.name, a.seq
 		c.notice(n)
 	}
 	for _, w := range c.waiting(a) {
@@ -269,12 +276,12 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 			continue
 		}
 		n.taken[rank] = true
-		c.finish(w, Done{Group: n.name, Roster: n.roster, Rank: rank, Decision: d, Failed: slices.Sorted(maps.Keys(n.failed))})
+		c.finish(w, Done{Group: n.name, Life: n.life, Roster: n.roster, Rank: rank, Decision: d, Failed: slices.Sorted(maps.Keys(n.failed))})
 	}
 	if n == nil {
 		return
 	}
-	c.catchUp(n.name) // it may have been revoked before it was known here
+	c.catchUp(n) // it may have been revoked before it was known here
 	c.depart(n, slices.DeleteFunc(slices.Clone(n.local), func(r int) bool { return n.taken[r] }))
 }
 

@@ -26,25 +26,12 @@ type ballot struct {
 // contributed takes what a node contributes.
 func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 	g := c.groups[m.Group]
-	switch {
-	case g == nil && c.used[m.Group]:
-		c.send(from, Declined{m.Group})
-		return
-	case g == nil:
-		if m.Roster == nil {
-			return // it is not known here yet
-		}
-		g = c.know(m.Group, m.Roster)
-	case m.Roster != nil && m.Roster.digest != g.roster.digest && !g.formed && g.roster.ranks[from] != nil:
-		for _, node := range c.live(g) { // it would be waited for in vain
-			c.send(node, Declined{m.Group})
-		}
-		return
-	case m.Roster != nil && m.Roster.digest != g.roster.digest, g.decline:
-		c.send(from, Declined{m.Group})
+	if m.Seq == 0 {
+		g = c.forming(from, m)
+	} else if g != nil && g.life != m.Life {
 		return
 	}
-	if g.roster.ranks[from] == nil {
+	if g == nil || g.roster.ranks[from] == nil {
 		return
 	}
 	a := g.agreement(m.Seq)
@@ -52,7 +39,7 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		return
 	}
 	if a.decided != nil {
-		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Try: m.Try, Decision: *a.decided})
 		return
 	}
 	if c.coordinator(g) != c.view.Self {
@@ -62,11 +49,15 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 	if b == nil {
 		b = c.newBallot(g, a)
 	}
+	if a.seq == 0 && m.Life != g.life { // it may be of an earlier group
+		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Absent: c.missing(g, b)})
+		return
+	}
 	b.from[from], b.newest = m, max(b.newest, m.View)
 	c.leave(g, slices.DeleteFunc(slices.Clone(m.Gone), func(r int) bool { return g.roster.member(r).Node != from }))
 	c.weigh(g, a)
 	if a.decided == nil {
-		c.send(from, Standing{Group: g.name, Seq: a.seq, Absent: c.missing(g, b)})
+		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Seq: a.seq, Absent: c.missing(g, b)})
 	}
 }
 
@@ -172,10 +163,10 @@ func (c *Core) urge(g *group, a *agreement) {
 	for _, node := range c.live(g) {
 		if b.proposal == nil {
 			if _, ok := b.from[node]; !ok {
-				c.send(node, Ask{Group: g.name, Seq: a.seq, Roster: g.roster.digest})
+				c.send(node, Ask{Group: g.name, Life: g.life, Seq: a.seq, Roster: g.roster.digest})
 			}
 		} else if !b.accepts[node] {
-			c.send(node, Propose{Group: g.name, Seq: a.seq, Term: b.term, Decision: *b.proposal})
+			c.send(node, Propose{Group: g.name, Life: g.life, Seq: a.seq, Term: b.term, Decision: *b.proposal})
 		}
 	}
 }
@@ -183,7 +174,7 @@ func (c *Core) urge(g *group, a *agreement) {
 // accepted counts who has accepted. What all live nodes have is decided.
 func (c *Core) accepted(from phalanx.NodeID, m Accept) {
 	g := c.groups[m.Group]
-	if g == nil || g.agreed[m.Seq] == nil {
+	if g == nil || g.life != m.Life || g.agreed[m.Seq] == nil {
 		return
 	}
 	a := g.agreed[m.Seq]
@@ -272,5 +263,5 @@ func (c *Core) regroup(g *group, a *agreement, newcomers []Member, d *Decision) 
 		d.Mismatch = err.Error()
 		return
 	}
-	d.Group, d.Roster = childName(g.name, a.seq), r
+	d.Group, d.Roster = childName(g.name, g.life, a.seq), r
 }

@@ -8,6 +8,20 @@ import (
 // inviting is what newcomers here are invited to.
 type inviting struct {
 	invites map[string]Invite // the last one of each label
+	taken   []string          // names of groups that newcomers here have formed, the last ones: other members may still invite
+}
+
+// maxTaken bounds how many of those names are remembered.
+const maxTaken = 1024
+
+// take notes that a newcomer here has come.
+func (i *inviting) take(g *group, label string) {
+	if i.invites[label].Group == g.name {
+		delete(i.invites, label)
+	}
+	if isChild(g.name) && !slices.Contains(i.taken, g.name) {
+		i.taken = append(i.taken[max(0, len(i.taken)-maxTaken+1):], g.name)
+	}
 }
 
 // invite tells those who are new in a group of it.
@@ -22,7 +36,7 @@ func (c *Core) invite(g *group, d Decision) {
 // invited takes an invitation. Who waits for one, or for a group of an earlier one,
 // takes it.
 func (c *Core) invited(m Invite) {
-	if c.used[m.Group] || c.groups[m.Group] != nil && c.groups[m.Group].formed {
+	if slices.Contains(c.taken, m.Group) || c.groups[m.Group] != nil && c.groups[m.Group].formed {
 		return
 	}
 	if m.Rank < 0 || m.Rank >= m.Roster.Len() || m.Roster.members[m.Rank].Node != c.view.Self {
@@ -48,7 +62,7 @@ func (c *Core) await(w *call) {
 		return
 	}
 	g := c.groups[m.Group]
-	if c.used[m.Group] || g != nil && (g.formed || g.decline) {
+	if slices.Contains(c.taken, m.Group) || g != nil && (g.formed || g.decline) {
 		delete(c.invites, w.Label)
 		return
 	}

@@ -130,11 +130,11 @@ const mark = "~"
 
 // childName returns the name of the group that comes of agreement seq of a group: the
 // first one's name, in which generation it is, and what no other one has.
-func childName(parent string, seq uint64) string {
+func childName(parent string, life, seq uint64) string {
 	root, rest, _ := strings.Cut(parent, mark)
 	number, _, _ := strings.Cut(rest, "-")
 	generation, _ := strconv.Atoi(number) // 0 if it came of no other
 	digest := fnv.New64a()
-	fmt.Fprint(digest, parent, mark, seq)
+	fmt.Fprint(digest, parent, mark, life, mark, seq)
 	return fmt.Sprintf("%s%s%d-%016x", root, mark, generation+1, digest.Sum64())
 }

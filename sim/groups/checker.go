@@ -48,8 +48,17 @@ func newChecker(w *world) *checker {
 	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, hasty: map[string]bool{}, silent: map[string]bool{}}
 }
 
+// keyOf is what the checker knows a group by: a name may be used again.
+func keyOf(name string, life uint64) string {
+	if strings.Contains(name, "~") {
+		return name
+	}
+	return fmt.Sprint(name, "/", life)
+}
+
 func family(name string) string {
 	root, _, _ := strings.Cut(name, "~")
+	root, _, _ = strings.Cut(root, "/")
 	return root
 }
 
@@ -80,11 +89,12 @@ func (c *checker) ended(call *waiting, d group.Done) {
 	if c.hasty[m.me.Label[:2]] && !slices.Contains(c.w.View.Members, m.id) {
 		return // a node that was removed goes on without those that it did not know
 	}
-	if d.Group == m.in {
+	key := keyOf(d.Group, d.Life)
+	if key == m.key {
 		c.same(call, d)
 		return
 	}
-	f := c.group(d.Group, d.Roster)
+	f := c.group(key, d.Roster)
 	if !slices.Equal(f.roster.Members(), d.Roster.Members()) {
 		c.w.Failf("(1) %s is told that %s are %v, others %v", m.me, d.Group, d.Roster.Members(), f.roster.Members())
 	}
@@ -93,13 +103,13 @@ func (c *checker) ended(call *waiting, d group.Done) {
 	}
 	f.seats[d.Rank] = m
 	for _, rank := range d.Failed {
-		c.told(d.Group, m.n, rank)
+		c.told(key, m.n, rank)
 	}
 }
 
 // same compares the results of an agreement. Each member makes one after the other.
 func (c *checker) same(call *waiting, d group.Done) {
-	key := fmt.Sprint(call.in, "/", call.nth)
+	key := fmt.Sprint(call.key, "/", call.nth)
 	first := c.agreed[key]
 	if first == nil {
 		c.agreed[key] = &d.Decision
@@ -112,10 +122,10 @@ func (c *checker) same(call *waiting, d group.Done) {
 
 func (c *checker) revoked(n *stage.Node, o group.Revoked) {
 	c.w.Tracef("%s: %+v", n.ID, o)
-	if !c.revokes[o.Group] {
+	if key := keyOf(o.Group, o.Life); !c.revokes[key] {
 		c.w.Failf("(2) %s hears of a revoke of %s that nobody has made", n.ID, o.Group)
 	}
-	f := c.formed[o.Group]
+	f := c.formed[keyOf(o.Group, o.Life)]
 	if f == nil {
 		return // nobody there has formed it yet
 	}
@@ -130,7 +140,7 @@ func (c *checker) revoked(n *stage.Node, o group.Revoked) {
 func (c *checker) failed(n *stage.Node, o group.Failed) {
 	c.w.Tracef("%s: failed %+v", n.ID, o)
 	for _, rank := range o.Ranks {
-		c.told(o.Group, n, rank)
+		c.told(keyOf(o.Group, o.Life), n, rank)
 	}
 }
 
@@ -153,7 +163,7 @@ func (c *checker) told(name string, n *stage.Node, rank int) {
 
 // left takes note that a member leaves.
 func (c *checker) left(m *member) {
-	if f := c.formed[m.in]; f != nil {
+	if f := c.formed[m.key]; f != nil {
 		f.left[m.rank] = true
 	}
 }
@@ -166,6 +176,10 @@ func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 		name = m.me.Label[:2] // of the group that it would have been in
 	}
 	if c.w.Now-call.since < patience {
+		c.silent[family(name)] = true
+		return
+	}
+	if call.Kind == group.CallForm && m.gaveUp { // the others may have formed it, and left it, without it
 		c.silent[family(name)] = true
 		return
 	}

@@ -22,6 +22,10 @@ type member struct {
 	plan []group.Contribution // what is left of it
 
 	in     string // the group
+	key    string // the same, as the checker knows it
+	gaveUp bool   // it has once
+	again  int    // how often it forms the group again
+	first  group.Call
 	rank   int
 	roster *group.Roster
 	over   bool
@@ -76,12 +80,13 @@ func (l *workload) group(name string, over time.Duration) {
 		return
 	}
 	plan := l.plan(name, live)
+	again := w.R.IntN(3)
 	hasty := w.R.IntN(8) == 0 // it does not wait until it knows all
 	if hasty {
 		w.check.hasty[name] = true
 	}
 	for rank, n := range on {
-		m := &member{n: n, id: n.ID, me: members[rank], plan: plan}
+		m := &member{n: n, id: n.ID, me: members[rank], plan: plan, again: again}
 		// It knows that all are members.
 		var come func()
 		come = func() {
@@ -92,7 +97,8 @@ func (l *workload) group(name string, over time.Duration) {
 					return
 				}
 			}
-			l.call(m, group.Call{Kind: group.CallForm, Group: name, Roster: roster, Rank: rank})
+			m.first = group.Call{Kind: group.CallForm, Group: name, Roster: roster, Rank: rank}
+			l.call(m, m.first)
 		}
 		w.After(w.Upto(50*ms), come)
 		if w.R.IntN(4) == 0 {
@@ -188,14 +194,19 @@ func (l *workload) done(n *stage.Node, d group.Done) {
 		l.leave(m)
 		return
 	}
-	if d.Group != m.in {
+	if key := keyOf(d.Group, d.Life); key != m.key {
 		old := *m
-		m.in, m.rank, m.roster, m.nth = d.Group, d.Rank, d.Roster, 0
+		m.key, m.in, m.rank, m.roster, m.nth = key, d.Group, d.Rank, d.Roster, 0
 		if old.in != "" {
 			l.leave(&old)
 		}
 	}
 	if m.waits > 0 {
+		return
+	}
+	if len(m.plan) == 0 && m.again > 0 { // as a training that begins again
+		m.again--
+		l.w.After(l.w.Upto(300*ms), func() { l.restart(m) })
 		return
 	}
 	l.w.After(l.w.Upto(300*ms), func() {
@@ -214,6 +225,17 @@ func (l *workload) done(n *stage.Node, d group.Done) {
 	})
 }
 
+// restart has a member leave its group, and form one of the same name and members.
+func (l *workload) restart(m *member) {
+	if !m.alive() {
+		return
+	}
+	old := *m
+	m.key, m.in = "", ""
+	l.leave(&old)
+	l.call(m, m.first)
+}
+
 // leave has a member leave its group.
 func (l *workload) leave(m *member) {
 	if m.in != "" && m.n.ID == m.id {
@@ -228,7 +250,7 @@ func (l *workload) revoke(m *member) {
 	}
 	l.w.To(m.n, func() {
 		if m.alive() {
-			l.w.check.revokes[m.in] = true
+			l.w.check.revokes[m.key] = true
 			l.w.step(m.n, group.Call{Kind: group.CallRevoke, Group: m.in, Rank: m.rank, Revocation: group.Revocation{By: m.rank}})
 		}
 	})
@@ -249,6 +271,7 @@ func (l *workload) givenUp(n *stage.Node, g group.GivenUp) {
 		return
 	}
 	if call.Kind == group.CallForm && l.w.Now-call.since < patience && l.w.R.IntN(2) == 0 {
+		m.gaveUp = true
 		again := call.Call
 		l.w.After(l.w.Upto(300*ms), func() { l.call(m, again) })
 		return

@@ -136,7 +136,15 @@ func (w *world) send(n *stage.Node, o group.Send) {
 			w.To(n, func() { w.step(n, group.Heard{From: o.To, Message: answer}) })
 		})
 	}
-	if m != nil {
-		w.Send(n, o.To, m)
+	if m == nil {
+		return
+	}
+	w.Send(n, o.To, m)
+	if as := n.ID; w.Faulty && w.R.IntN(30) == 0 { // it comes once more, perhaps to a later group of that name
+		w.After(w.Upto(3000*ms), func() {
+			if !n.Dead && n.ID == as {
+				w.Send(n, o.To, m)
+			}
+		})
 	}
 }

@@ -1,0 +1,198 @@
+package group
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// The life of a group tells it apart from earlier and later ones of its name: all that
+// remembers a group ends with it, and messages of it may come when there is another one.
+//
+// The coordinator of the forming of a group chooses its life. A node that contributes does
+// not know it at first. What it contributes then does not count, since it may be a late
+// message of an earlier group, but is answered with the life; the node contributes again, and
+// that is certain to be of this group. What nodes say of a group that is formed has the life,
+// and is heeded by members of that group only.
+
+// nonce returns a number that no other attempt has, of this node or another one.
+func (c *Core) nonce() uint64 {
+	c.nonces++
+	digest := fnv.New64a()
+	fmt.Fprint(digest, c.view.Self, mark, c.nonces)
+	return max(1, digest.Sum64())
+}
+
+// isChild reports whether a group came of another one: then no other group has its name.
+func isChild(name string) bool { return strings.Contains(name, mark) }
+
+// named returns what news of the group calls it.
+func (g *group) named() Named { return Named{Group: g.name, Life: g.life, Of: g.of, Seq: g.ofSeq} }
+
+// forming returns the group that a contribution is for which may be late, or nil: it is
+// answered. Its life is that which this node gives the group if it coordinates it.
+func (c *Core) forming(from phalanx.NodeID, m Contribute) *group {
+	g := c.groups[m.Group]
+	switch {
+	case g == nil && m.Life != 0:
+		c.send(from, Standing{Group: m.Group, Of: m.Life})
+		return nil
+	case g == nil:
+		if m.Roster == nil || m.Roster.ranks[from] == nil || c.first(m.Roster.nodes) != c.view.Self {
+			return nil // one of us has an old view
+		}
+		g = c.know(m.Group, m.Roster)
+	case g.formed && g.life == m.Life:
+		return g
+	case g.formed:
+		if m.Roster != nil && g.without(from, m.Roster.digest) {
+			return g
+		}
+		var here []int // they may leave, and come
+		if m.Roster != nil {
+			here = m.Roster.RanksOn(c.view.Self)
+		}
+		c.send(from, Standing{Group: m.Group, Of: m.Life, Absent: here[:min(len(here), maxAbsent)]})
+		return nil
+	case g.decline, m.Roster != nil && m.Roster.digest != g.roster.digest:
+		c.differs(g, from, m)
+		return nil
+	}
+	if g.life == 0 && c.coordinator(g) == c.view.Self {
+		g.life = c.nonce()
+		if from == c.view.Self { // this is no late message
+			a := g.agreement(0)
+			a.sending = false
+			c.contribute(g, a, from)
+		}
+	}
+	return g
+}
+
+// without reports whether the group was formed of a list of members without a node in it.
+func (g *group) without(node phalanx.NodeID, roster uint64) bool {
+	return g.agreed[0] != nil && roster == g.roster.digest && !slices.Contains(g.nodes, node)
+}
+
+// differs answers a node that has another list of members. It is asked again first: a late
+// message of an earlier group has other members too.
+func (c *Core) differs(g *group, from phalanx.NodeID, m Contribute) {
+	if m.Life != g.try {
+		c.send(from, Standing{Group: g.name, Life: g.try, Of: m.Life})
+		return
+	}
+	c.send(from, Declined{g.name, m.Life})
+	if g.decline || g.roster.ranks[from] == nil {
+		return
+	}
+	for _, node := range c.live(g) { // from would be waited for in vain
+		if node != from {
+			c.send(node, Declined{g.name, g.life})
+		}
+	}
+	c.declined(g)
+}
+
+// relive takes the life that a coordinator gives a group which is not formed; it reports
+// whether somebody here still contributes to it. The coordinator knows nothing of an earlier
+// life that this node has accepted something in, so that nothing was decided there.
+func (c *Core) relive(g *group, a *agreement, life uint64) bool {
+	if g.formed || a.seq != 0 || a.decided != nil {
+		return false
+	}
+	if g.life != 0 {
+		a.took = nil
+	}
+	g.life = life
+	if life == 0 && len(a.callers) == 0 && len(g.gone) == 0 {
+		c.drop(g)
+		return false
+	}
+	a.sending = false
+	a.changed = life != 0
+	return true
+}
+
+// formAgain has a Form wait for the end of a group of that name, if its member has left it.
+func (c *Core) formAgain(g *group, w *call) {
+	same := g.roster.digest == w.Roster.digest
+	switch {
+	case same && !g.taken[w.Rank] && !g.gone[w.Rank] && g.agreed[0] != nil: // it was formed without this member
+		c.finish(w, Done{Outcome: LeftBehind, Decision: *g.agreed[0].decided})
+	case same && !g.taken[w.Rank], g.on(c.view.Self):
+		c.finish(w, Done{Outcome: Used})
+	default:
+		c.held[g.name] = append(c.held[g.name], w.ID)
+	}
+}
+
+// unhold takes a call from those that wait for the end of a group.
+func (c *Core) unhold(w *call) {
+	if left := slices.DeleteFunc(c.held[w.Group], func(id uint64) bool { return id == w.ID }); len(left) > 0 {
+		c.held[w.Group] = left
+		return
+	}
+	delete(c.held, w.Group)
+}
+
+// drop forgets a group, and has those form another one of its name who wait for that.
+func (c *Core) drop(g *group) {
+	delete(c.groups, g.name)
+	for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
+		c.due.Cancel(errand{group: g.name, num: seq})
+		c.due.Cancel(errand{group: g.name, num: seq, urge: true})
+	}
+	c.due.Cancel(errand{group: g.name, end: true})
+	held := c.held[g.name]
+	delete(c.held, g.name)
+	for _, id := range held {
+		c.form(c.calls[id])
+	}
+}
+
+// idle tells the coordinator that nobody waits here for a group that is being formed.
+func (c *Core) idle(g *group, a *agreement) {
+	if a.open() {
+		a.sending = false
+		c.contribute(g, a, c.coordinator(g))
+	}
+}
+
+// deserted reports whether nobody waits any more, on any node, for a group that this node has
+// formed.
+func (c *Core) deserted(g *group, a *agreement) bool {
+	if a.seq != 0 || g.decline || a.decided != nil || a.took != nil || len(a.callers)+len(g.gone) > 0 || a.ballot == nil || a.ballot.proposal != nil {
+		return false
+	}
+	for _, m := range a.ballot.from {
+		if !m.Idle {
+			return false
+		}
+	}
+	return true
+}
+
+// left returns the first ranks that are left in a group, at most so many.
+func (g *group) left(most int) []int {
+	var all []int
+	for rank := range g.roster.members {
+		if !g.failed[rank] && len(all) < most {
+			all = append(all, rank)
+		}
+	}
+	return all
+}
+
+// first returns the first of nodes that is a member of the cluster.
+func (c *Core) first(nodes []phalanx.NodeID) phalanx.NodeID {
+	for _, node := range nodes {
+		if c.view.Members[node] {
+			return node
+		}
+	}
+	return ""
+}
