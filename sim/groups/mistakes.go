@@ -26,7 +26,7 @@ func (m Mistake) bend(msg group.Message) (out group.Message, answers []group.Mes
 		return x, nil
 	case group.Propose:
 		if m == DecidesAlone {
-			return x, []group.Message{group.Accept{Group: x.Group, Seq: x.Seq, Term: x.Term}}
+			return x, []group.Message{group.Accept{Group: x.Group, Life: x.Life, Seq: x.Seq, Term: x.Term}}
 		}
 	case group.Tell:
 		if m == NotRepeated {
