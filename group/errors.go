@@ -114,9 +114,5 @@ func outcome(op, group string, d core.Done) error {
 	case core.Removed:
 		return failure(op, group, phalanx.ErrFenced, errFenced)
 	}
-	text := d.Decision.Mismatch
-	if text == "" {
-		text = "others give other members for that name"
-	}
-	return failure(op, group, phalanx.ErrMismatch, fmt.Errorf("%w: %s", ErrDiffers, text))
+	return failure(op, group, phalanx.ErrMismatch, fmt.Errorf("%w: %s", ErrDiffers, d.Decision.Mismatch))
 }

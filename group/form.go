@@ -55,7 +55,9 @@ func Labeled(label string) Option { return func(i *identity) { i.label = label }
 // the same order, and it returns when all live ones have. Members whose nodes are no
 // members of the cluster count as failed. A name can be used again when no member of the
 // group of that name is left: a Form of members that have left it waits for the others to
-// leave, and those that are still in it are named as absent.
+// leave, and those that are still in it are named as absent. A Form of other members waits for
+// that too, but for some two seconds only if no member of the other group has left it or failed:
+// then it fails with ErrDiffers, which names them.
 //
 // It fails with a phalanx.Error of kind ErrInvalid (ErrNotMember, ErrAlone, a
 // RosterError), ErrExists (ErrUsed), ErrMismatch (ErrDiffers: others give other

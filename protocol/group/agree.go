@@ -107,6 +107,8 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	case g.formed && g.life != m.Life: // members here are in another group of that name
 		if m.Seq == 0 && g.without(from, m.Roster) {
 			c.send(from, Decide{Group: g.name, Life: g.life, Try: m.Life, Decision: *g.agreed[0].decided})
+		} else if m.Seq == 0 && c.inUse(g, m.Roster) {
+			c.send(from, Decide{Group: g.name, Life: m.Life, Try: m.Life, Decision: g.clash()})
 		}
 		return
 	case g.roster.digest != m.Roster:
@@ -163,15 +165,19 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	c.send(from, Accept{Group: m.Group, Life: m.Life, Seq: m.Seq, Term: m.Term})
 }
 
+// differ is the decision of a group whose members give different lists of them.
+var differ = Decision{For: ForForm, Mismatch: "others give other members for that name"}
+
 // declined ends the forming of a group whose name stands for others.
 func (c *Core) declined(g *group) {
 	g.decline = true
 	a := g.agreement(0)
 	if a.decided == nil {
-		a.decided = &Decision{For: ForForm, Mismatch: "members"}
+		d := differ
+		a.decided = &d
 	}
 	for _, rank := range slices.Sorted(maps.Keys(a.callers)) {
-		c.finish(c.calls[a.callers[rank]], Done{Outcome: Mismatch})
+		c.finish(c.calls[a.callers[rank]], Done{Outcome: Mismatch, Decision: *a.decided})
 	}
 	c.due.Set(errand{group: g.name, end: true}, c.now+4*c.cfg.ResendMax) // until then those who repeat themselves are told
 }
@@ -200,6 +206,8 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 		c.contribute(g, later, c.coordinator(g))
 	}
 	switch {
+	case d.Mismatch != "" && d.For == ForForm:
+		c.declined(g)
 	case d.Mismatch != "":
 		for _, w := range c.waiting(a) {
 			c.finish(w, Done{Outcome: Mismatch, Decision: d})

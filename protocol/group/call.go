@@ -113,7 +113,7 @@ func (c *Core) form(w *call) {
 	case g == nil:
 		g = c.know(w.Group, w.Roster)
 	case g.roster.digest != w.Roster.digest:
-		c.finish(w, Done{Outcome: Mismatch})
+		c.finish(w, Done{Outcome: Mismatch, Decision: differ})
 		return
 	}
 	c.join(g, 0, w, Contribution{For: ForForm})

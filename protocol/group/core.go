@@ -104,6 +104,7 @@ type group struct {
 	ofSeq   uint64
 	roster  *Roster
 	formed  bool
+	claim   claim
 	decline bool // the name stands for other members elsewhere: it cannot be formed
 	local   []int
 	taken   map[int]bool       // local ranks that somebody has formed

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -52,6 +53,10 @@ func (c *Core) forming(from phalanx.NodeID, m Contribute) *group {
 		if m.Roster != nil && g.without(from, m.Roster.digest) {
 			return g
 		}
+		if m.Roster != nil && c.inUse(g, m.Roster.digest) {
+			c.refuse(g, from, m, g.clash())
+			return nil
+		}
 		var here []int // they may leave, and come
 		if m.Roster != nil {
 			here = m.Roster.RanksOn(c.view.Self)
@@ -78,14 +83,60 @@ func (g *group) without(node phalanx.NodeID, roster uint64) bool {
 	return g.agreed[0] != nil && roster == g.roster.digest && !slices.Contains(g.nodes, node)
 }
 
-// differs answers a node that has another list of members. It is asked again first: a late
-// message of an earlier group has other members too.
-func (c *Core) differs(g *group, from phalanx.NodeID, m Contribute) {
+// usedFor is for how long all members of a group stay in it before others are told that its
+// name is in use: a training that begins again with other members waits for the present ones,
+// who may be about to leave.
+const usedFor = 2 * time.Second
+
+// claim is what is known of others that want the name of a group.
+type claim struct {
+	since, last time.Duration
+}
+
+// inUse reports whether nobody can form a group of that name and of another list of members:
+// for some time others have wanted to, and no member of the present group has left it or
+// failed.
+func (c *Core) inUse(g *group, roster uint64) bool {
+	if roster == g.roster.digest || len(g.failed) > 0 {
+		return false
+	}
+	if c.now > g.claim.last+4*c.cfg.ResendMax {
+		g.claim.since = c.now
+	}
+	g.claim.last = c.now
+	return c.now >= g.claim.since+usedFor
+}
+
+// clash is the decision of a group that cannot be formed beside g.
+func (g *group) clash() Decision {
+	const most = 8
+	text := "the name is used by a group of " + strings.Join(g.roster.Names(g.left(most)), ", ")
+	if more := g.roster.Len() - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return Decision{For: ForForm, Mismatch: text + ", and none of them has left it"}
+}
+
+// refuse tells a node that the group it contributes to cannot be; it reports whether it has. It
+// asks again first: a late message of an earlier group has other members too.
+func (c *Core) refuse(g *group, from phalanx.NodeID, m Contribute, why Decision) bool {
 	if m.Life != g.try {
 		c.send(from, Standing{Group: g.name, Life: g.try, Of: m.Life})
+		return false
+	}
+	c.send(from, Decide{Group: g.name, Life: m.Life, Try: m.Life, Decision: why})
+	return true
+}
+
+// differs answers a node that has another list of members.
+func (c *Core) differs(g *group, from phalanx.NodeID, m Contribute) {
+	why := differ
+	if g.decline {
+		why = *g.agreed[0].decided
+	}
+	if !c.refuse(g, from, m, why) {
 		return
 	}
-	c.send(from, Declined{g.name, m.Life})
 	if g.decline || g.roster.ranks[from] == nil {
 		return
 	}
