@@ -26,6 +26,7 @@ type checker struct {
 	agreed  map[string]*group.Decision // of each group and number
 	hasty   map[string]bool            // families of groups that were formed by nodes that may not have known all members
 	silent  map[string]bool            // families in which somebody has gone without a word
+	never   map[string]bool            // families in which somebody's call has failed: it never forms its group again
 }
 
 // formed is a group that some have formed.
@@ -45,7 +46,7 @@ type seat struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, hasty: map[string]bool{}, silent: map[string]bool{}}
+	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, hasty: map[string]bool{}, silent: map[string]bool{}, never: map[string]bool{}}
 }
 
 // keyOf is what the checker knows a group by: a name may be used again.
@@ -72,6 +73,9 @@ func (c *checker) group(name string, r *group.Roster) *formed {
 // ended looks at how a call has ended.
 func (c *checker) ended(call *waiting, d group.Done) {
 	m := call.member
+	if d.Outcome != group.OK {
+		c.never[m.me.Label[:2]] = true
+	}
 	switch {
 	case d.Outcome == group.Used && call.Kind == group.CallForm: // it had given up, and the others have not waited
 		c.silent[family(call.Group)] = true
@@ -180,6 +184,10 @@ func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 		return
 	}
 	if call.Kind == group.CallForm && m.gaveUp { // the others may have formed it, and left it, without it
+		c.silent[family(name)] = true
+		return
+	}
+	if call.Kind == group.CallForm && m.restarted && c.never[m.me.Label[:2]] { // the others of its group do not all come
 		c.silent[family(name)] = true
 		return
 	}

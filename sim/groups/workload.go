@@ -21,16 +21,17 @@ type member struct {
 	me   group.Member
 	plan []group.Contribution // what is left of it
 
-	in     string // the group
-	key    string // the same, as the checker knows it
-	gaveUp bool   // it has once
-	again  int    // how often it forms the group again
-	first  group.Call
-	rank   int
-	roster *group.Roster
-	over   bool
-	nth    int // of its agreements in the group, the last one that it has called
-	waits  int // how many of its calls have not ended
+	in        string // the group
+	key       string // the same, as the checker knows it
+	gaveUp    bool   // it has once
+	again     int    // how often it forms the group again
+	first     group.Call
+	restarted bool // it forms the group again, or has
+	rank      int
+	roster    *group.Roster
+	over      bool
+	nth       int // of its agreements in the group, the last one that it has called
+	waits     int // how many of its calls have not ended
 }
 
 // waiting is a call that has not ended.
@@ -231,7 +232,7 @@ func (l *workload) restart(m *member) {
 		return
 	}
 	old := *m
-	m.key, m.in = "", ""
+	m.key, m.in, m.restarted = "", "", true
 	l.leave(&old)
 	l.call(m, m.first)
 }
