@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"time"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/group"
 )
@@ -14,7 +16,7 @@ func GroupToProto(from, to phalanx.NodeID, m group.Message) *GroupLetter {
 		c := &GroupContribute{Group: m.Group, Try: m.Try, Idle: m.Idle, Seq: m.Seq, View: m.View, Gone: fromRanks(m.Gone), Roster: fromRoster(m.Roster)}
 		for _, p := range m.Parts {
 			c.Parts = append(c.Parts, &GroupPart{Rank: uint32(p.Rank), Purpose: uint32(p.For), Value: p.Value, Op: uint32(p.Op), Acked: fromRanks(p.Acked),
-				Newcomers: fromMembers(p.Newcomers)})
+				Newcomers: fromMembers(p.Newcomers), AtLeast: uint32(p.AtLeast), JoinTimeout: int64(p.JoinTimeout)})
 		}
 		l.Message = &GroupLetter_Contribute{c}
 	case group.Ask:
@@ -22,10 +24,10 @@ func GroupToProto(from, to phalanx.NodeID, m group.Message) *GroupLetter {
 		l.Message = &GroupLetter_Ask{&GroupAsk{Group: m.Group, Seq: m.Seq, Roster: m.Roster}}
 	case group.Standing:
 		l.Life = m.Life
-		l.Message = &GroupLetter_Standing{&GroupStanding{Of: m.Of, Group: m.Group, Seq: m.Seq, Absent: fromRanks(m.Absent)}}
+		l.Message = &GroupLetter_Standing{&GroupStanding{Of: m.Of, Try: m.Try, Group: m.Group, Seq: m.Seq, Absent: fromRanks(m.Absent)}}
 	case group.Propose:
 		l.Life = m.Life
-		l.Message = &GroupLetter_Propose{&GroupPropose{Group: m.Group, Seq: m.Seq, Term: m.Term, Decision: fromDecision(m.Decision)}}
+		l.Message = &GroupLetter_Propose{&GroupPropose{Group: m.Group, Seq: m.Seq, Term: m.Term, Decision: fromDecision(m.Decision), Roster: fromRoster(m.Roster)}}
 	case group.Accept:
 		l.Life = m.Life
 		l.Message = &GroupLetter_Accept{&GroupAccept{Group: m.Group, Seq: m.Seq, Term: m.Term}}
@@ -121,15 +123,17 @@ func (f *fields) group(l *GroupLetter) group.Message {
 			Roster: f.maybeRoster(m.Contribute.GetRoster())}
 		for _, p := range m.Contribute.GetParts() {
 			c.Parts = append(c.Parts, group.Part{Rank: f.rank(p.GetRank()), Contribution: group.Contribution{For: f.purpose(p.GetPurpose()), Value: p.GetValue(),
-				Op: small(f, "part.op", p.GetOp(), group.Max), Acked: f.ranks(p.GetAcked()), Newcomers: f.members(p.GetNewcomers())}})
+				Op: small(f, "part.op", p.GetOp(), group.Max), Acked: f.ranks(p.GetAcked()), Newcomers: f.members(p.GetNewcomers()),
+				Quorum: group.Quorum{AtLeast: f.rank(p.GetAtLeast()), JoinTimeout: max(0, time.Duration(p.GetJoinTimeout()))}}})
 		}
 		return c
 	case *GroupLetter_Ask:
 		return group.Ask{Life: l.GetLife(), Group: m.Ask.GetGroup(), Seq: m.Ask.GetSeq(), Roster: m.Ask.GetRoster()}
 	case *GroupLetter_Standing:
-		return group.Standing{Life: l.GetLife(), Of: m.Standing.GetOf(), Group: m.Standing.GetGroup(), Seq: m.Standing.GetSeq(), Absent: f.ranks(m.Standing.GetAbsent())}
+		return group.Standing{Life: l.GetLife(), Of: m.Standing.GetOf(), Try: m.Standing.GetTry(), Group: m.Standing.GetGroup(), Seq: m.Standing.GetSeq(), Absent: f.ranks(m.Standing.GetAbsent())}
 	case *GroupLetter_Propose:
-		return group.Propose{Life: l.GetLife(), Group: m.Propose.GetGroup(), Seq: m.Propose.GetSeq(), Term: m.Propose.GetTerm(), Decision: f.decision(m.Propose.GetDecision())}
+		return group.Propose{Life: l.GetLife(), Group: m.Propose.GetGroup(), Seq: m.Propose.GetSeq(), Term: m.Propose.GetTerm(), Decision: f.decision(m.Propose.GetDecision()),
+			Roster: f.maybeRoster(m.Propose.GetRoster())}
 	case *GroupLetter_Accept:
 		return group.Accept{Life: l.GetLife(), Group: m.Accept.GetGroup(), Seq: m.Accept.GetSeq(), Term: m.Accept.GetTerm()}
 	case *GroupLetter_Decide:

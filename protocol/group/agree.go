@@ -18,6 +18,7 @@ type agreement struct {
 
 	took     *Decision // what was accepted
 	decided  *Decision
+	asked    bool // a coordinator has proposed it that waits for nobody here
 	sending  bool // a Contribute is not answered
 	changed  bool // and there is more to say
 	due      time.Duration
@@ -55,12 +56,16 @@ func (g *group) behind(seq uint64) bool {
 // forget forgets what nobody asks for when a is decided.
 func (g *group) forget(a *agreement) {
 	for ; g.over+kept <= a.seq; g.over++ {
-		delete(g.agreed, g.over)
+		if g.over > 0 { // nodes that have no part in the group ask for the first one
+			delete(g.agreed, g.over)
+		}
 	}
 }
 
 // open reports whether the node has to hear of more.
-func (a *agreement) open() bool { return a.decided == nil && (len(a.mine) > 0 || a.took != nil) }
+func (a *agreement) open() bool {
+	return a.decided == nil && (len(a.mine) > 0 || a.took != nil || a.asked)
+}
 
 // contribute tells the coordinator what is contributed here. While it does not answer,
 // that is repeated, and what comes later waits for the answer.
@@ -87,6 +92,9 @@ func (c *Core) contribution(g *group, a *agreement) Contribute {
 	}
 	if !g.behind(a.seq) {
 		for _, rank := range slices.Sorted(maps.Keys(a.mine)) {
+			if _, waits := a.callers[rank]; !waits && a.mine[rank].AtLeast > 0 {
+				continue // a quorum is of members that have come, and are still there
+			}
 			m.Parts = append(m.Parts, Part{rank, a.mine[rank]})
 		}
 	}
@@ -105,11 +113,13 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	case g == nil:
 		return
 	case g.formed && g.life != m.Life: // members here are in another group of that name
-		if m.Seq == 0 && g.without(from, m.Roster) {
+		if m.Seq == 0 && c.without(g, from, m.Roster) {
 			c.send(from, Decide{Group: g.name, Life: g.life, Try: m.Life, Decision: *g.agreed[0].decided})
 		} else if m.Seq == 0 && c.inUse(g, m.Roster) {
 			c.send(from, Decide{Group: g.name, Life: m.Life, Try: m.Life, Decision: g.clash()})
 		}
+		return
+	case m.Seq > 0 && (!g.formed || g.life != m.Life): // it is late, or comes again
 		return
 	case g.roster.digest != m.Roster:
 		c.send(from, Declined{m.Group, m.Life})
@@ -132,7 +142,16 @@ func (c *Core) standing(from phalanx.NodeID, m Standing) {
 		return
 	}
 	a := g.agreed[m.Seq]
-	if m.Life != g.life && (from != c.coordinator(g) || !c.relive(g, a, m.Life)) {
+	if m.Life == 0 && from != c.view.Self && c.coordinator(g) == c.view.Self {
+		c.void(g, a, from, m.Of)
+		return
+	}
+	now := m.Try == g.try && from == c.coordinator(g) // and no late message, of what was formed here before
+	switch {
+	case now && m.Life == 0 && g.unwanted(a):
+		c.drop(g)
+		return
+	case m.Life != g.life && (!now || !c.relive(g, a, m.Life)):
 		return
 	}
 	a.sending = false
@@ -145,7 +164,11 @@ func (c *Core) standing(from phalanx.NodeID, m Standing) {
 // proposed accepts what a coordinator proposes, unless a later one is known.
 func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	g := c.groups[m.Group]
-	if g == nil || g.life != m.Life || m.Term < c.fence {
+	if g == nil || g.life != m.Life {
+		c.unknown(from, m)
+		return
+	}
+	if m.Term < c.fence {
 		return
 	}
 	c.fence = m.Term
@@ -235,7 +258,7 @@ func (c *Core) waiting(a *agreement) []*call {
 // formed begins a group. Members here of which nobody waits any more have left; those
 // that count as failed were not known to be members of the cluster.
 func (c *Core) formed(g *group, a *agreement) {
-	g.formed = true
+	c.begin(g)
 	for _, rank := range a.decided.Failed {
 		g.failed[rank] = true
 	}
@@ -243,10 +266,13 @@ func (c *Core) formed(g *group, a *agreement) {
 		return !slices.ContainsFunc(g.roster.ranks[node], func(rank int) bool { return !slices.Contains(a.decided.Failed, rank) })
 	})
 	g.liveIn = 0
+	if !slices.Contains(g.nodes, c.view.Self) {
+		c.due.Set(errand{group: g.name, end: true}, c.now+forgetAfter)
+	}
 	c.notice(g)
 	var left []int
 	for _, rank := range g.local {
-		if _, waits := a.callers[rank]; !waits {
+		if _, waits := a.callers[rank]; !waits && !slices.Contains(a.decided.Failed, rank) {
 			left = append(left, rank)
 		}
 		c.take(g, g.roster.members[rank].Label)
@@ -254,7 +280,6 @@ func (c *Core) formed(g *group, a *agreement) {
 	for _, w := range c.waiting(a) {
 		if slices.Contains(a.decided.Failed, w.Rank) {
 			c.finish(w, Done{Outcome: LeftBehind, Decision: *a.decided})
-			left = append(left, w.Rank)
 			continue
 		}
 		g.taken[w.Rank] = true
@@ -262,6 +287,7 @@ func (c *Core) formed(g *group, a *agreement) {
 	}
 	c.catchUp(g)
 	c.depart(g, left)
+	c.retire(g)
 }
 
 // child begins the group that comes of a Shrink, or has the one that comes of a Grow
@@ -274,7 +300,9 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 	n := c.groups[d.Group]
 	if n == nil && len(d.Roster.RanksOn(c.view.Self)) > 0 {
 		n = c.know(d.Group, d.Roster)
-		n.formed, n.life, n.of, n.ofSeq = true, g.life, g.name, a.seq
+		delete(n.agreed, 0)
+		n.life, n.of, n.ofSeq = g.life, g.name, a.seq
+		c.begin(n)
 		c.notice(n)
 	}
 	for _, w := range c.waiting(a) {

@@ -103,6 +103,12 @@ func (c *Core) called(e Call) {
 func (c *Core) form(w *call) {
 	g := c.groups[w.Group]
 	if g != nil && g.decline {
+		a := g.agreed[0]
+		if _, knows := a.mine[w.Rank]; !knows && g.roster.digest == w.Roster.digest { // it hears so once, as the others have
+			a.mine[w.Rank] = Contribution{}
+			c.finish(w, Done{Outcome: Mismatch, Decision: *a.decided})
+			return
+		}
 		c.drop(g)
 		g = nil
 	}
@@ -116,7 +122,7 @@ func (c *Core) form(w *call) {
 		c.finish(w, Done{Outcome: Mismatch, Decision: differ})
 		return
 	}
-	c.join(g, 0, w, Contribution{For: ForForm})
+	c.join(g, 0, w, Contribution{For: ForForm, Quorum: w.Quorum})
 }
 
 // agree has a member contribute to its next agreement.
@@ -183,7 +189,7 @@ func (c *Core) giveUp(id uint64) {
 	on := w.on
 	w.forget()
 	c.emit(given)
-	if on != nil && on.seq == 0 && len(on.callers) == 0 && g != nil && g.agreed[0] == on {
+	if on != nil && on.seq == 0 && (len(on.callers) == 0 || w.AtLeast > 0) && g != nil && g.agreed[0] == on {
 		c.idle(g, on)
 	}
 }

@@ -18,6 +18,7 @@ type ballot struct {
 	accepts  map[phalanx.NodeID]bool
 	due      time.Duration
 	pause    time.Duration
+	joining
 
 	missing []int // the absent as of then
 	counted time.Duration
@@ -50,14 +51,25 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		b = c.newBallot(g, a)
 	}
 	if a.seq == 0 && m.Life != g.life { // it may be of an earlier group
-		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Absent: c.missing(g, b)})
+		if a.took != nil && a.took.counts(g.roster, from) { // or the sender has forgotten this one
+			c.weigh(g, a)
+			c.propose(g, a, from)
+			return
+		}
+		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Try: m.Try, Absent: c.missing(g, b)})
 		return
 	}
 	b.from[from], b.newest = m, max(b.newest, m.View)
 	c.leave(g, slices.DeleteFunc(slices.Clone(m.Gone), func(r int) bool { return g.roster.member(r).Node != from }))
+	if a.seq == 0 {
+		c.joined(g, a, m.Parts)
+	}
+	if b.proposal != nil && a.seq == 0 && !b.accepts[from] { // it was asked what it knows nothing of
+		c.propose(g, a, from)
+	}
 	c.weigh(g, a)
 	if a.decided == nil {
-		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Seq: a.seq, Absent: c.missing(g, b)})
+		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Try: m.Try, Seq: a.seq, Absent: c.missing(g, b)})
 	}
 }
 
@@ -91,6 +103,7 @@ func (c *Core) reopen(g *group, a *agreement) {
 		return
 	}
 	c.newBallot(g, a)
+	a.ballot.joining = old.joining
 	for _, node := range c.live(g) {
 		if m, ok := old.from[node]; ok {
 			a.ballot.from[node], a.ballot.newest = m, max(a.ballot.newest, m.View)
@@ -143,7 +156,7 @@ func (c *Core) weigh(g *group, a *agreement) {
 	switch {
 	case a.took != nil:
 		b.proposal = a.took
-	case b.newest > c.view.Number || len(c.absent(g, b)) > 0:
+	case b.newest > c.view.Number || len(c.absent(g, b)) > 0 && !c.enough(g, a):
 		return
 	default:
 		d := c.conclude(g, a, b)
@@ -166,9 +179,22 @@ func (c *Core) urge(g *group, a *agreement) {
 				c.send(node, Ask{Group: g.name, Life: g.life, Seq: a.seq, Roster: g.roster.digest})
 			}
 		} else if !b.accepts[node] {
-			c.send(node, Propose{Group: g.name, Life: g.life, Seq: a.seq, Term: b.term, Decision: *b.proposal})
+			c.propose(g, a, node)
 		}
 	}
+}
+
+// propose sends a node what this one proposes.
+func (c *Core) propose(g *group, a *agreement, to phalanx.NodeID) {
+	b := a.ballot
+	if b == nil || b.proposal == nil {
+		return
+	}
+	m := Propose{Group: g.name, Life: g.life, Seq: a.seq, Term: b.term, Decision: *b.proposal}
+	if _, knows := b.from[to]; !knows && a.seq == 0 {
+		m.Roster = g.roster
+	}
+	c.send(to, m)
 }
 
 // accepted counts who has accepted. What all live nodes have is decided.
@@ -217,6 +243,8 @@ func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 			d.For, d.Value = p.For, p.Value
 		case first.For != p.For:
 			d.Mismatch = fmt.Sprintf("some members call %s, others %s", first.For, p.For)
+		case first.Quorum != p.Quorum:
+			d.Mismatch = fmt.Sprintf("some members form it of %s, others of %s", first.Quorum, p.Quorum)
 		case first.Op != p.Op:
 			d.Mismatch = fmt.Sprintf("some members agree by %s, others by %s", first.Op, p.Op)
 		case p.For == ForAgree:
@@ -228,7 +256,8 @@ func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 		newcomers = append(newcomers, p.Newcomers...)
 	}
 	for rank, m := range g.roster.members {
-		if !c.view.Members[m.Node] || g.failed[rank] {
+		_, came := parts[rank]
+		if !c.view.Members[m.Node] || g.failed[rank] || !came && d.For == ForForm {
 			d.Failed = append(d.Failed, rank)
 			if acked[rank] < len(parts) {
 				d.Unacknowledged = append(d.Unacknowledged, rank)

@@ -176,7 +176,8 @@ type errand struct {
 
 	group string
 	urge  bool // by the coordinator
-	end   bool // of what remembers that the members' lists differ
+	join  bool // a join timeout of it has passed
+	end   bool // of what remembers that the members' lists differ, or a group that nobody forms
 }
 
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
@@ -205,9 +206,9 @@ func (c *Core) repeat() {
 		}
 		switch a := g.agreed[e.num]; {
 		case e.end:
-			if g.decline {
-				c.drop(g)
-			}
+			c.expire(g, a)
+		case e.join:
+			c.weigh(g, a)
 		case e.urge && c.deserted(g, a):
 			c.drop(g)
 		case !e.urge && a.open() && a.due > c.now:
@@ -318,6 +319,8 @@ func (c *Core) know(name string, r *Roster) *group {
 		g.next[rank] = 1 // 0 forms it
 	}
 	c.groups[name] = g
+	g.agreement(0)
+	c.due.Set(errand{group: name, end: true}, c.now+forgetAfter)
 	return g
 }
 

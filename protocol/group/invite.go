@@ -24,10 +24,11 @@ func (i *inviting) take(g *group, label string) {
 	}
 }
 
-// invite tells those who are new in a group of it.
+// invite tells those who are new in a group of it, and those who come back: the group that it
+// came of was formed without them, or they have left that.
 func (c *Core) invite(g *group, d Decision) {
 	for rank, m := range d.Roster.members {
-		if !slices.Contains(g.roster.members, m) {
+		if old := slices.Index(g.roster.members, m); old < 0 || slices.Contains(d.Failed, old) {
 			c.tell(m.Node, Invite{Group: d.Group, Roster: d.Roster, Rank: rank})
 		}
 	}

@@ -39,8 +39,8 @@ func (g *group) named() Named { return Named{Group: g.name, Life: g.life, Of: g.
 func (c *Core) forming(from phalanx.NodeID, m Contribute) *group {
 	g := c.groups[m.Group]
 	switch {
-	case g == nil && m.Life != 0:
-		c.send(from, Standing{Group: m.Group, Of: m.Life})
+	case g == nil && (m.Life != 0 || m.Idle):
+		c.send(from, Standing{Group: m.Group, Of: m.Life, Try: m.Try})
 		return nil
 	case g == nil:
 		if m.Roster == nil || m.Roster.ranks[from] == nil || c.first(m.Roster.nodes) != c.view.Self {
@@ -50,7 +50,7 @@ func (c *Core) forming(from phalanx.NodeID, m Contribute) *group {
 	case g.formed && g.life == m.Life:
 		return g
 	case g.formed:
-		if m.Roster != nil && g.without(from, m.Roster.digest) {
+		if m.Roster != nil && c.without(g, from, m.Roster.digest) {
 			return g
 		}
 		if m.Roster != nil && c.inUse(g, m.Roster.digest) {
@@ -61,7 +61,7 @@ func (c *Core) forming(from phalanx.NodeID, m Contribute) *group {
 		if m.Roster != nil {
 			here = m.Roster.RanksOn(c.view.Self)
 		}
-		c.send(from, Standing{Group: m.Group, Of: m.Life, Absent: here[:min(len(here), maxAbsent)]})
+		c.send(from, Standing{Group: m.Group, Of: m.Life, Try: m.Try, Absent: here[:min(len(here), maxAbsent)]})
 		return nil
 	case g.decline, m.Roster != nil && m.Roster.digest != g.roster.digest:
 		c.differs(g, from, m)
@@ -78,9 +78,11 @@ func (c *Core) forming(from phalanx.NodeID, m Contribute) *group {
 	return g
 }
 
-// without reports whether the group was formed of a list of members without a node in it.
-func (g *group) without(node phalanx.NodeID, roster uint64) bool {
-	return g.agreed[0] != nil && roster == g.roster.digest && !slices.Contains(g.nodes, node)
+// without reports whether the group was formed of a list of members without a node in it. It
+// does on nodes only that have members in the group: for all that others know, it may be over,
+// and the node has forgotten it.
+func (c *Core) without(g *group, node phalanx.NodeID, roster uint64) bool {
+	return g.agreed[0] != nil && roster == g.roster.digest && !slices.Contains(g.nodes, node) && g.on(c.view.Self)
 }
 
 // usedFor is for how long all members of a group stay in it before others are told that its
@@ -121,7 +123,7 @@ func (g *group) clash() Decision {
 // asks again first: a late message of an earlier group has other members too.
 func (c *Core) refuse(g *group, from phalanx.NodeID, m Contribute, why Decision) bool {
 	if m.Life != g.try {
-		c.send(from, Standing{Group: g.name, Life: g.try, Of: m.Life})
+		c.send(from, Standing{Group: g.name, Life: g.try, Of: m.Life, Try: m.Try})
 		return false
 	}
 	c.send(from, Decide{Group: g.name, Life: m.Life, Try: m.Life, Decision: why})
@@ -157,6 +159,7 @@ func (c *Core) relive(g *group, a *agreement, life uint64) bool {
 	}
 	if g.life != 0 {
 		a.took = nil
+		g.revive()
 	}
 	g.life = life
 	if life == 0 && len(a.callers) == 0 && len(g.gone) == 0 {
@@ -166,6 +169,20 @@ func (c *Core) relive(g *group, a *agreement, life uint64) bool {
 	a.sending = false
 	a.changed = life != 0
 	return true
+}
+
+// revive forgets who has left in an earlier life. No other group has the name of one that came
+// of another group: members that have left it do not come.
+func (g *group) revive() {
+	if !isChild(g.name) {
+		clear(g.gone)
+		clear(g.failed)
+	}
+}
+
+// unwanted reports whether nobody here waits, or has waited, for a group that is being formed.
+func (g *group) unwanted(a *agreement) bool {
+	return !g.formed && a.seq == 0 && a.decided == nil && a.took == nil && len(a.mine)+len(a.callers)+len(g.gone) == 0
 }
 
 // formAgain has a Form wait for the end of a group of that name, if its member has left it.
@@ -198,11 +215,57 @@ func (c *Core) drop(g *group) {
 		c.due.Cancel(errand{group: g.name, num: seq, urge: true})
 	}
 	c.due.Cancel(errand{group: g.name, end: true})
+	c.due.Cancel(errand{group: g.name, join: true})
 	held := c.held[g.name]
 	delete(c.held, g.name)
 	for _, id := range held {
 		c.form(c.calls[id])
 	}
+}
+
+// forgetAfter is for how long a group is remembered which is not formed, and for which nobody
+// waits any more. Until then others that form it hear of the members here that have left it. For
+// as long a node that has no part in a group tells late callers so by itself; later these hear
+// it from a node that has.
+const forgetAfter = 10 * time.Second
+
+// begin has a group be formed.
+func (c *Core) begin(g *group) {
+	g.formed = true
+	c.due.Cancel(errand{group: g.name, end: true})
+}
+
+// expire forgets a group that nobody forms.
+func (c *Core) expire(g *group, a *agreement) {
+	switch {
+	case g.formed && slices.Contains(g.nodes, c.view.Self):
+	case g.formed, g.decline, c.abandoned(g, a):
+		c.drop(g)
+	default:
+		c.due.Set(errand{group: g.name, end: true}, c.now+forgetAfter)
+	}
+}
+
+// abandoned reports whether nobody waits for a group that is being formed, as far as this node
+// knows. While its coordinator counts on what members here have contributed, it is remembered.
+func (c *Core) abandoned(g *group, a *agreement) bool {
+	if len(a.callers) > 0 || a.took != nil || a.decided != nil {
+		return false
+	}
+	if c.coordinator(g) != c.view.Self {
+		return !a.open() || g.life == 0
+	}
+	return a.ballot == nil || a.ballot.idle()
+}
+
+// idle reports whether no caller waits on any node that has contributed.
+func (b *ballot) idle() bool {
+	for _, m := range b.from {
+		if !m.Idle {
+			return false
+		}
+	}
+	return true
 }
 
 // idle tells the coordinator that nobody waits here for a group that is being formed.
@@ -219,12 +282,7 @@ func (c *Core) deserted(g *group, a *agreement) bool {
 	if a.seq != 0 || g.decline || a.decided != nil || a.took != nil || len(a.callers)+len(g.gone) > 0 || a.ballot == nil || a.ballot.proposal != nil {
 		return false
 	}
-	for _, m := range a.ballot.from {
-		if !m.Idle {
-			return false
-		}
-	}
-	return true
+	return a.ballot.idle()
 }
 
 // left returns the first ranks that are left in a group, at most so many.

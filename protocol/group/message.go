@@ -27,23 +27,26 @@ type (
 	}
 
 	// Standing answers a Contribute: who has not contributed yet. A Contribute that was not
-	// of the present life did not count. A Life of 0 says that the coordinator knows no
-	// group of that life which is being formed.
+	// of the present life did not count. A Life of 0 says that the sender knows no group of
+	// that life which is being formed; it also answers a Propose.
 	Standing struct {
 		Group  string
 		Life   uint64
 		Of     uint64 // the life in the Contribute
+		Try    uint64 // the attempt that it is of
 		Seq    uint64
 		Absent []int
 	}
 
-	// Propose asks a node to accept a decision. Term is the coordinator's view.
+	// Propose asks a node to accept a decision. Term is the coordinator's view. Roster is
+	// for a node that may not know the group: it has contributed nothing to its forming.
 	Propose struct {
 		Group    string
 		Life     uint64
 		Seq      uint64
 		Term     uint64
 		Decision Decision
+		Roster   *Roster
 	}
 
 	// Accept says that the sender has accepted what was proposed in Term.
@@ -212,6 +215,7 @@ type Contribution struct {
 	Op        Op       // of an Agree
 	Acked     []int    // failed ranks that the member has acknowledged
 	Newcomers []Member // of a Grow
+	Quorum             // of a Form
 }
 
 // Decision is what was agreed.
@@ -220,7 +224,7 @@ type Decision struct {
 	View           uint64 // in which it was made
 	Mismatch       string // what the calls differ in: then there is nothing else
 	Value          int64
-	Failed         []int // ranks that had failed, or had left
+	Failed         []int // ranks that had failed, or had left; of a Form with a quorum also those that had not come
 	Unacknowledged []int // of them, those that not all have acknowledged
 	Group          string
 	Roster         *Roster // of Group, the one that comes of a Shrink or a Grow

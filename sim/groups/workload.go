@@ -21,17 +21,17 @@ type member struct {
 	me   group.Member
 	plan []group.Contribution // what is left of it
 
-	in        string // the group
-	key       string // the same, as the checker knows it
-	gaveUp    bool   // it has once
-	again     int    // how often it forms the group again
-	first     group.Call
-	restarted bool // it forms the group again, or has
-	rank      int
-	roster    *group.Roster
-	over      bool
-	nth       int // of its agreements in the group, the last one that it has called
-	waits     int // how many of its calls have not ended
+	in     string // the group
+	key    string // the same, as the checker knows it
+	gaveUp bool   // it has once
+	again  int    // how often it forms the group again
+	first  group.Call
+	rank   int
+	roster *group.Roster
+	over   bool
+	never  bool // it never comes
+	nth    int  // of its agreements in the group, the last one that it has called
+	waits  int  // how many of its calls have not ended
 }
 
 // waiting is a call that has not ended.
@@ -44,12 +44,15 @@ type waiting struct {
 
 // workload is what the applications do.
 type workload struct {
-	w    *world
-	ids  uint64
-	open map[uint64]*waiting
+	w     *world
+	ids   uint64
+	open  map[uint64]*waiting
+	first map[string]string // the first group of each name, as the checker knows it
 }
 
-func newWorkload(w *world) *workload { return &workload{w: w, open: map[uint64]*waiting{}} }
+func newWorkload(w *world) *workload {
+	return &workload{w: w, open: map[uint64]*waiting{}, first: map[string]string{}}
+}
 
 // begin has members come that form groups.
 func (l *workload) begin(over time.Duration) {
@@ -82,12 +85,13 @@ func (l *workload) group(name string, over time.Duration) {
 	}
 	plan := l.plan(name, live)
 	again := w.R.IntN(3)
+	quorum := l.quorum(len(members))
 	hasty := w.R.IntN(8) == 0 // it does not wait until it knows all
 	if hasty {
 		w.check.hasty[name] = true
 	}
 	for rank, n := range on {
-		m := &member{n: n, id: n.ID, me: members[rank], plan: plan, again: again}
+		m := &member{n: n, id: n.ID, me: members[rank], plan: plan, again: again, never: quorum.AtLeast > 0 && w.R.IntN(4) == 0}
 		// It knows that all are members.
 		var come func()
 		come = func() {
@@ -98,14 +102,28 @@ func (l *workload) group(name string, over time.Duration) {
 					return
 				}
 			}
-			m.first = group.Call{Kind: group.CallForm, Group: name, Roster: roster, Rank: rank}
+			m.first = group.Call{Kind: group.CallForm, Group: name, Roster: roster, Rank: rank, Contribution: group.Contribution{Quorum: quorum}}
 			l.call(m, m.first)
 		}
-		w.After(w.Upto(50*ms), come)
+		late := 50 * ms
+		if quorum.AtLeast > 0 && w.R.IntN(4) == 0 {
+			late = 2000 * ms
+		}
+		if !m.never {
+			w.After(w.Upto(late), come)
+		}
 		if w.R.IntN(4) == 0 {
 			w.After(w.Upto(over), func() { l.revoke(m) })
 		}
 	}
+}
+
+// quorum is of how many members a group can be formed: of some, all of them come.
+func (l *workload) quorum(members int) group.Quorum {
+	if members < 2 || l.w.R.IntN(2) == 0 {
+		return group.Quorum{}
+	}
+	return group.Quorum{AtLeast: 2 + l.w.R.IntN(members-1), JoinTimeout: l.w.Upto(300 * ms)}
 }
 
 // plan is what all members of a group do, one after the other.
@@ -198,6 +216,12 @@ func (l *workload) done(n *stage.Node, d group.Done) {
 	if key := keyOf(d.Group, d.Life); key != m.key {
 		old := *m
 		m.key, m.in, m.rank, m.roster, m.nth = key, d.Group, d.Rank, d.Roster, 0
+		if l.first[d.Group] == "" {
+			l.first[d.Group] = key
+		}
+		if l.first[d.Group] != key { // the plan is for the first group of a name, also of a member that came late
+			m.plan = nil
+		}
 		if old.in != "" {
 			l.leave(&old)
 		}
@@ -232,7 +256,7 @@ func (l *workload) restart(m *member) {
 		return
 	}
 	old := *m
-	m.key, m.in, m.restarted = "", "", true
+	m.key, m.in = "", ""
 	l.leave(&old)
 	l.call(m, m.first)
 }
