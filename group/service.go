@@ -21,7 +21,8 @@ const Name = "groups"
 func Service() cluster.Service {
 	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
 		o := &open{core: core.NewCore(core.Config{}), calls: map[uint64]*asked{}, groups: map[string]map[int]*Group{}, actors: map[seat]*actor.PID{}, seats: map[string]map[seat]struct{}{}}
-		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
+		// The other mailbox keeps the room of the most messages that it has ever had.
+		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} }, actor.WithMailbox(actor.UnboundedLockfree()))
 	}}
 }
 
@@ -34,6 +35,19 @@ type open struct {
 	groups map[string]map[int]*Group    // of members here that have not left, by name and rank
 	actors map[seat]*actor.PID          // of them, those that are actors
 	seats  map[string]map[seat]struct{} // of an actor, by its id
+	said   int64                        // bytes that the node counts against its memory cap
+	most   int                          // groups or calls that there were since the maps were made
+}
+
+// maxRoom is for how many groups and calls maps that are empty keep room.
+const maxRoom = 256
+
+// fit gives back the room of groups and calls when none is left: maps keep theirs.
+func (o *open) fit() {
+	o.most = max(o.most, len(o.groups), len(o.calls), len(o.actors))
+	if o.most > maxRoom && len(o.groups)+len(o.calls)+len(o.actors) == 0 {
+		o.calls, o.groups, o.actors, o.seats, o.most = map[uint64]*asked{}, map[string]map[int]*Group{}, map[seat]*actor.PID{}, map[string]map[seat]struct{}{}, 0
+	}
 }
 
 // enter takes a member that may be an actor.
@@ -251,7 +265,23 @@ func (s *service) step(c actor.Context, e core.Event) {
 			s.removed(o.Group)
 		}
 	}
+	s.open.fit()
+	s.hold(s.open.core.Bytes())
 	s.wake(c)
+}
+
+// minMore is by how many bytes what the core holds has to change before the node counts it anew.
+const minMore = 4 << 10
+
+// hold has the node count what the core holds against its memory cap, if that has changed by
+// more than a sixteenth, or is nothing any more.
+func (s *service) hold(bytes int64) {
+	more := max(bytes-s.open.said, s.open.said-bytes)
+	if more <= max(minMore, s.open.said/16) && (bytes > 0 || more == 0) {
+		return
+	}
+	s.open.said = bytes
+	s.node.Holds(Name, bytes)
 }
 
 // wake has the core ticked when it wants to be.

@@ -81,6 +81,7 @@ type call struct {
 
 // called takes a call.
 func (c *Core) called(e Call) {
+	c.touch(c.groups[e.Group])
 	switch e.Kind {
 	case CallForm:
 		c.calls[e.ID] = &call{Call: e}
@@ -141,6 +142,8 @@ func (c *Core) agree(e Call) {
 
 // join has a call wait for an agreement, and contribute to it.
 func (c *Core) join(g *group, seq uint64, w *call, part Contribution) {
+	c.touch(g)
+	w.Roster = g.roster
 	a := g.agreement(seq)
 	if id, waits := a.callers[w.Rank]; waits && id != w.ID { // its place is taken
 		c.finish(c.calls[id], Done{Outcome: Used})
@@ -178,6 +181,7 @@ func (c *Core) giveUp(id uint64) {
 	}
 	given := GivenUp{ID: id}
 	g := c.groups[w.Group]
+	c.touch(g)
 	switch {
 	case w.on != nil:
 		given.Absent = w.on.roster.Names(w.on.absent)

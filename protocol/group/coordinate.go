@@ -18,6 +18,7 @@ type ballot struct {
 	accepts  map[phalanx.NodeID]bool
 	due      time.Duration
 	pause    time.Duration
+	bytes    int64 // of from
 	joining
 
 	missing []int // the absent as of then
@@ -59,7 +60,12 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Try: m.Try, Absent: c.missing(g, b)})
 		return
 	}
+	m.Roster = nil // it is the group's
+	if old, ok := b.from[from]; ok {
+		b.bytes -= old.count()
+	}
 	b.from[from], b.newest = m, max(b.newest, m.View)
+	b.bytes += m.count()
 	c.leave(g, slices.DeleteFunc(slices.Clone(m.Gone), func(r int) bool { return g.roster.member(r).Node != from }))
 	if a.seq == 0 {
 		c.joined(g, a, m.Parts)
@@ -107,6 +113,7 @@ func (c *Core) reopen(g *group, a *agreement) {
 	for _, node := range c.live(g) {
 		if m, ok := old.from[node]; ok {
 			a.ballot.from[node], a.ballot.newest = m, max(a.ballot.newest, m.View)
+			a.ballot.bytes += m.count()
 		}
 	}
 	c.weigh(g, a)

@@ -93,6 +93,8 @@ type Core struct {
 
 	inviting
 	telling
+	counting
+	rooms
 }
 
 // group is one that this node knows of.
@@ -117,6 +119,7 @@ type group struct {
 	over    uint64            // agreements below are over, and forgotten
 	early   map[string][]News // of this group, and of those that will come of it
 	kept    int               // Invariant: how many news early has
+	bytes   int64             // as was counted
 
 	nodes    []phalanx.NodeID // but for those that had failed when it was formed
 	liveList []phalanx.NodeID // the live nodes in view liveIn
@@ -132,6 +135,7 @@ func NewCore(cfg Config) *Core {
 		cfg.ResendMax = time.Second
 	}
 	return &Core{cfg: cfg, groups: map[string]*group{}, calls: map[uint64]*call{}, held: map[string][]uint64{},
+		counting: counting{touched: map[*group]struct{}{}, rosters: map[uint64]*shared{}},
 		inviting: inviting{invites: map[string]Invite{}}, telling: telling{owed: map[phalanx.NodeID]map[uint64]*owed{}}}
 }
 
@@ -151,6 +155,8 @@ func (c *Core) Step(now time.Duration, e Event) []Output {
 	c.drain()
 	c.repeat()
 	c.drain()
+	c.count()
+	c.fit()
 	return c.out
 }
 
@@ -204,6 +210,7 @@ func (c *Core) repeat() {
 		if g == nil || g.agreed[e.num] == nil {
 			continue
 		}
+		c.touch(g)
 		switch a := g.agreed[e.num]; {
 		case e.end:
 			c.expire(g, a)
@@ -234,6 +241,7 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 	if !c.view.Members[from] {
 		return // not yet, or not any more
 	}
+	c.touch(c.groups[about(m)])
 	switch m := m.(type) {
 	case Contribute:
 		c.contributed(from, m)
@@ -283,6 +291,7 @@ func (c *Core) viewed(v Viewed) {
 	c.forgetGone()
 	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
 		g := c.groups[name]
+		c.touch(g)
 		c.notice(g)
 		for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
 			a := g.agreed[seq]
@@ -309,16 +318,18 @@ func (c *Core) removed() {
 	}
 	c.groups, c.held, c.owed = map[string]*group{}, map[string][]uint64{}, map[phalanx.NodeID]map[uint64]*owed{}
 	c.invites = map[string]Invite{}
+	c.ofGroups, c.ofNews, c.rosters = 0, 0, map[uint64]*shared{}
 }
 
 // know notes a group.
 func (c *Core) know(name string, r *Roster) *group {
-	g := &group{name: name, try: c.nonce(), early: map[string][]News{}, roster: r, nodes: r.nodes, local: r.RanksOn(c.view.Self), taken: map[int]bool{}, failed: map[int]bool{}, gone: map[int]bool{},
+	g := &group{name: name, try: c.nonce(), early: map[string][]News{}, roster: c.share(r), nodes: r.nodes, local: r.RanksOn(c.view.Self), taken: map[int]bool{}, failed: map[int]bool{}, gone: map[int]bool{},
 		wave: map[int]Revocation{}, next: map[int]uint64{}, agreed: map[uint64]*agreement{}}
 	for _, rank := range g.local {
 		g.next[rank] = 1 // 0 forms it
 	}
 	c.groups[name] = g
+	c.touch(g)
 	g.agreement(0)
 	c.due.Set(errand{group: name, end: true}, c.now+forgetAfter)
 	return g

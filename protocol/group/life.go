@@ -210,6 +210,8 @@ func (c *Core) unhold(w *call) {
 // drop forgets a group, and has those form another one of its name who wait for that.
 func (c *Core) drop(g *group) {
 	delete(c.groups, g.name)
+	c.ofGroups -= g.bytes
+	c.unshare(g.roster)
 	for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
 		c.due.Cancel(errand{group: g.name, num: seq})
 		c.due.Cancel(errand{group: g.name, num: seq, urge: true})

@@ -37,6 +37,7 @@ type Roster struct {
 	nodes   []phalanx.NodeID         // in the order of their lowest ranks
 	ranks   map[phalanx.NodeID][]int // of each node
 	digest  uint64
+	text    int // bytes of nodes and labels
 }
 
 // NewRoster returns the roster of members; it fails with a RosterError.
@@ -67,7 +68,7 @@ func NewRoster(members []Member) (*Roster, error) {
 		r.ranks[m.Node] = append(r.ranks[m.Node], rank)
 		fmt.Fprintf(digest, "%s\x00%s\x01", m.Node, m.Label)
 	}
-	r.digest = digest.Sum64()
+	r.digest, r.text = digest.Sum64(), bytes
 	return r, nil
 }
 

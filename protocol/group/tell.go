@@ -32,6 +32,7 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 		c.owed[to] = map[uint64]*owed{}
 	}
 	c.owed[to][c.num] = &owed{news: n, pause: 2 * c.cfg.Resend}
+	c.ofNews += countNews(n)
 	c.due.Set(errand{to: to, num: c.num}, c.now+c.cfg.Resend)
 	c.send(to, Tell{Num: c.num, News: n})
 }
@@ -46,6 +47,9 @@ func (c *Core) tellAgain(e errand) {
 }
 
 func (c *Core) acked(from phalanx.NodeID, num uint64) {
+	if o := c.owed[from][num]; o != nil {
+		c.ofNews -= countNews(o.news)
+	}
 	delete(c.owed[from], num)
 	c.due.Cancel(errand{to: from, num: num})
 	if len(c.owed[from]) == 0 {
@@ -57,6 +61,10 @@ func (c *Core) acked(from phalanx.NodeID, num uint64) {
 func (c *Core) forgetGone() {
 	for to := range c.owed {
 		if !c.view.Members[to] {
+			for num, o := range c.owed[to] {
+				c.ofNews -= countNews(o.news)
+				c.due.Cancel(errand{to: to, num: num})
+			}
 			delete(c.owed, to)
 		}
 	}
@@ -79,7 +87,7 @@ func (c *Core) told(n News) bool {
 		case g.formed:
 			c.wave(g, n.Hops, n.Revocation)
 		case !g.decline:
-			return g.keep(g.name, n)
+			return c.keep(g, g.name, n)
 		}
 	case Gone:
 		g := c.named(n.Named)
@@ -95,6 +103,7 @@ func (c *Core) told(n News) bool {
 // named returns the group that news is of, or nil: it is over, or not known here yet.
 func (c *Core) named(n Named) *group {
 	g := c.groups[n.Group]
+	c.touch(g)
 	if g == nil || g.life != n.Life && !isChild(n.Group) {
 		return nil
 	}
@@ -112,14 +121,15 @@ func (c *Core) early(n Named, news News) bool {
 	if a := of.agreement(n.Seq); a == nil || a.resolved {
 		return true
 	}
-	return of.keep(n.Group, news)
+	return c.keep(of, n.Group, news)
 }
 
 // keep keeps news of a group until that is formed here.
-func (g *group) keep(name string, n News) bool {
+func (c *Core) keep(g *group, name string, n News) bool {
 	if g.kept >= maxEarly {
 		return false
 	}
+	c.touch(g)
 	g.kept++
 	g.early[name] = append(g.early[name], n)
 	return true
@@ -131,6 +141,7 @@ func (c *Core) catchUp(g *group) {
 		if keeper == nil {
 			continue
 		}
+		c.touch(keeper)
 		early := keeper.early[g.name]
 		delete(keeper.early, g.name)
 		keeper.kept -= len(early)
