@@ -42,6 +42,9 @@ func TestFormWithoutAMember(t *testing.T) {
 		_, err := group.Form(ctx, nodes[out], "train", on(nodes), opts...)
 		is(t, err, group.ErrFormedWithout)
 		is(t, err, group.ErrNotMember)
+		if _, err := groups[0].Grow(ctx, group.Member{Node: come[1].ID()}); err == nil {
+			t.Errorf("a member that is there comes in again")
+		}
 		is(t, err, phalanx.ErrInvalid)
 		type grown struct {
 			*group.Group

@@ -326,7 +326,7 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 func (c *Core) grown(g *group, a *agreement, d Decision) {
 	var left []int
 	for _, rank := range g.local {
-		if _, waits := a.callers[rank]; waits {
+		if _, waits := a.callers[rank]; waits || slices.Contains(d.Failed, rank) { // it comes back, if it is named
 			continue
 		}
 		if r := slices.Index(d.Roster.members, g.roster.members[rank]); r >= 0 {

@@ -60,7 +60,10 @@ func TestBytesOfManyGroups(t *testing.T) {
 	if said := w.bytes(); said != 0 {
 		t.Errorf("when all groups are over, the nodes hold %d bytes", said)
 	}
-	if left := heap() - before; left > took/20 {
+	left := heap() - before
+	runtime.KeepAlive(w)
+	t.Logf("when all are over, %d bytes are left", left)
+	if left > 500_000 { // the room of three maps is more
 		t.Errorf("when all groups are over, %d bytes of %d are left", left, took)
 	}
 }

@@ -58,6 +58,7 @@ func (c *Core) joined(g *group, a *agreement, parts []Part) {
 			b.joining = joining{begun: true, since: c.now, quorum: p.Quorum}
 			if p.AtLeast > 0 {
 				c.due.Set(errand{group: g.name, num: a.seq, join: true}, c.now+p.JoinTimeout)
+				c.urge(g, a) // others may wait already, and say so again seldom
 			}
 		}
 		b.mixed = b.mixed || p.Quorum != b.quorum

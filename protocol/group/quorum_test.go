@@ -181,12 +181,25 @@ func TestTheCoordinatorOfSomeDies(t *testing.T) {
 	}
 }
 
-// A member that was left out comes in by Grow, though its node has no part in the group.
+// A member that was left out comes in by Grow, though its node has no part in the group; so does
+// one that has left it.
 func TestGrowTakesInWhoWasLeftOut(t *testing.T) {
 	w := newNet(t, 3)
 	r := roster(t, on(3, 3)...)
 	w.formSome(r, Quorum{2, 50 * ms}, 1, 2)
 	w.run(100 * ms)
+	w.growBy0(r)
+
+	w = newNet(t, 3)
+	r = w.formed("g", roster(t, on(3, 3)...))
+	w.call(0, Call{Kind: CallClose, Group: "g", Rank: 0})
+	w.run(50 * ms)
+	w.growBy0(r)
+}
+
+// growBy0 has members 1 and 2 take in member 0.
+func (w *net) growBy0(r *Roster) {
+	w.t.Helper()
 	ids := []uint64{w.call(0, Call{Kind: CallAwait})}
 	for rank := 1; rank < 3; rank++ {
 		ids = append(ids, w.call(rank, Call{Kind: CallAgree, Group: "g", Rank: rank, Contribution: Contribution{For: ForGrow, Newcomers: []Member{r.members[0]}}}))
@@ -194,8 +207,63 @@ func TestGrowTakesInWhoWasLeftOut(t *testing.T) {
 	w.run(200 * ms)
 	for i, id := range ids {
 		if d, ok := w.done[id]; !ok || d.Outcome != OK || d.Roster.Len() != 3 || len(d.Failed) > 0 {
-			t.Errorf("call %d: %+v, %v", i, d, ok)
+			w.t.Errorf("call %d: %+v, %v", i, d, ok)
 		}
+	}
+}
+
+// What holds up a Form of some: a node that has members in an earlier group of the name until
+// they leave it, a node that hangs until it is out of the view, and the death of the coordinator
+// for another join timeout.
+func TestWhatHoldsUpAGroupOfSome(t *testing.T) {
+	r := roster(t, on(3, 3)...)
+	for name, test := range map[string]struct {
+		before, after func(w *net)
+		come          []int
+	}{
+		"in an earlier group": {
+			func(w *net) {
+				w.formed("g", r)
+				w.call(0, Call{Kind: CallClose, Group: "g", Rank: 0})
+				w.call(1, Call{Kind: CallClose, Group: "g", Rank: 1})
+				w.run(50 * ms)
+			},
+			func(w *net) { w.call(2, Call{Kind: CallClose, Group: "g", Rank: 2}) },
+			[]int{0, 1},
+		},
+		"hangs": {
+			func(w *net) { w.lose = func(from, _ nodeID, _ Message) bool { return from == node(2) } },
+			func(w *net) { w.kill(2) },
+			[]int{0, 1},
+		},
+	} {
+		w := newNet(t, 3)
+		test.before(w)
+		ids := w.formSome(r, Quorum{2, 50 * ms}, test.come...)
+		w.run(3 * time.Second)
+		if n := w.endedOf(ids); n > 0 {
+			t.Errorf("%s: the group is formed before", name)
+		}
+		test.after(w)
+		w.run(3 * time.Second)
+		if d := w.same(r, ids); d.Outcome != OK || !slices.Equal(d.Decision.Failed, []int{2}) {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+
+	w := newNet(t, 3)
+	ids := w.formSome(r, Quorum{2, 100 * ms}, 1, 2)
+	w.run(80 * ms)
+	w.kill(0)
+	w.lose = func(_, _ nodeID, m Message) bool { _, is := m.(Propose); return is } // all that are live have called
+	w.run(10 * ms)
+	if b := w.nodes[node(1)].groups["g"].agreed[0].ballot; b == nil || b.begun && b.since < 80*ms {
+		t.Errorf("the next coordinator counts from before: %+v", b)
+	}
+	w.lose = nil
+	w.run(time.Second)
+	if d := w.same(r, ids); d.Outcome != OK || !slices.Equal(d.Decision.Failed, []int{0}) {
+		t.Errorf("%+v", d)
 	}
 }
 
@@ -246,5 +314,109 @@ func TestAGroupOfSomeEnds(t *testing.T) {
 	w.run(50 * ms)
 	if d := w.same(r, ids); d.Outcome != OK || len(d.Failed) > 0 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A node that has no part in a group hears of the decision at any time, and can forget what it
+// has accepted.
+func TestTheDecisionIsToldLater(t *testing.T) {
+	w := newNet(t, 3)
+	r := roster(t, on(3, 3)...)
+	w.lose = func(_, to nodeID, m Message) bool { _, is := m.(Decide); return is && to == node(2) }
+	w.formSome(r, Quorum{2, 50 * ms}, 0, 1)
+	w.run(100 * ms)
+	for range 2 * kept {
+		for rank := range 2 {
+			w.call(rank, Call{Kind: CallAgree, Group: "g", Rank: rank, Contribution: Contribution{For: ForAgree, Op: Max}})
+		}
+		w.run(5 * ms)
+	}
+	w.lose = nil
+	w.run(3 * time.Second)
+	if g := w.nodes[node(2)].groups["g"]; g == nil || !g.formed {
+		t.Errorf("node 2 does not hear of the decision: %+v", g)
+	}
+}
+
+// A coordinator that has not heard that a group is over does not tell those who were left out
+// that it was formed without them: they have forgotten it.
+func TestAGroupThatIsOverLeavesNobodyOut(t *testing.T) {
+	w := newNet(t, 3)
+	r := roster(t, on(3, 3)...)
+	q := Quorum{2, 50 * ms}
+	w.formSome(r, q, 0, 1)
+	w.run(100 * ms)
+	w.lose = func(from, to nodeID, m Message) bool {
+		_, is := m.(Tell)
+		return is && from == node(1) && to == node(0)
+	}
+	for rank := range 2 {
+		w.call(rank, Call{Kind: CallClose, Group: "g", Rank: rank})
+	}
+	w.run(50 * ms)
+	ids := w.formSome(r, q, 2)
+	w.run(50 * ms)
+	if n := w.endedOf(ids); n > 0 {
+		t.Errorf("its call ends before all have left: %+v", w.done[ids[2]])
+	}
+	w.lose = nil
+	for rank, id := range w.formSome(r, q, 0, 1) {
+		ids[rank] = id
+	}
+	w.run(3 * time.Second)
+	if d := w.same(r, ids); d.Outcome != OK || len(d.Failed) > 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A coordinator that has accepted that a group is formed, and has not heard of it until it was
+// over, forms no such group again: members that were in it have forgotten it.
+func TestAGroupThatIsOverIsNotFormedAgain(t *testing.T) {
+	for _, call := range []bool{false, true} {
+		w := newNet(t, 4)
+		r := roster(t, on(4, 4)...)
+		q := Quorum{3, 50 * ms}
+		w.lose = func(_, to nodeID, m Message) bool { _, is := m.(Decide); return is && to == node(1) }
+		w.formSome(r, q, 0, 2, 3)
+		w.run(60 * ms)
+		w.lose = func(from, _ nodeID, _ Message) bool { return from == node(1) }
+		w.kill(0)
+		for rank := 2; rank < 4; rank++ {
+			w.call(rank, Call{Kind: CallClose, Group: "g", Rank: rank})
+		}
+		w.run(20 * ms)
+		ids := map[int]uint64{}
+		if call {
+			ids = w.formSome(r, q, 1, 2, 3)
+		}
+		w.lose = nil
+		w.run(3 * time.Second)
+		for rank, id := range ids {
+			if d, ok := w.done[id]; !ok || d.Outcome != OK || !slices.Equal(d.Failed, []int{0}) {
+				t.Errorf("rank %d: %+v, %v", rank, d, ok)
+			}
+		}
+		for i := 1; i < 4; i++ {
+			if n := len(w.nodes[node(i)].groups); !call && n > 0 {
+				t.Errorf("node %d remembers the group", i)
+			}
+		}
+	}
+}
+
+// A group of which all members have died before a node hears that it was formed is over there.
+func TestAGroupOfTheDead(t *testing.T) {
+	w := newNet(t, 4)
+	r := roster(t, on(4, 4)...)
+	w.lose = func(_, to nodeID, m Message) bool { _, is := m.(Decide); return is && to == node(3) }
+	w.formSome(r, Quorum{2, 50 * ms}, 0, 1)
+	w.run(60 * ms)
+	for i := range 3 {
+		w.dead[node(i)] = true
+	}
+	w.newView()
+	w.run(50 * ms)
+	if n := len(w.nodes[node(3)].groups); n > 0 {
+		t.Errorf("node 3 remembers a group of the dead")
 	}
 }
