@@ -29,7 +29,7 @@ type member struct {
 	rank   int
 	roster *group.Roster
 	over   bool
-	never  bool // it never comes
+	never  bool // it does not form it
 	nth    int  // of its agreements in the group, the last one that it has called
 	waits  int  // how many of its calls have not ended
 }
@@ -83,15 +83,23 @@ func (l *workload) group(name string, over time.Duration) {
 		w.Failf("%v", err)
 		return
 	}
-	plan := l.plan(name, live)
 	again := w.R.IntN(3)
 	quorum := l.quorum(len(members))
+	never := make([]bool, len(members))
+	for rank := range members {
+		never[rank] = quorum.AtLeast > 0 && w.R.IntN(4) == 0
+	}
+	var later *member // the others take it in
+	if rank := slices.Index(never, true); rank >= 0 && w.R.IntN(2) == 0 {
+		later = &member{n: on[rank], id: on[rank].ID, me: members[rank]}
+	}
+	plan := l.plan(name, live, later)
 	hasty := w.R.IntN(8) == 0 // it does not wait until it knows all
 	if hasty {
 		w.check.hasty[name] = true
 	}
 	for rank, n := range on {
-		m := &member{n: n, id: n.ID, me: members[rank], plan: plan, again: again, never: quorum.AtLeast > 0 && w.R.IntN(4) == 0}
+		m := &member{n: n, id: n.ID, me: members[rank], plan: plan, again: again, never: never[rank]}
 		// It knows that all are members.
 		var come func()
 		come = func() {
@@ -126,8 +134,9 @@ func (l *workload) quorum(members int) group.Quorum {
 	return group.Quorum{AtLeast: 2 + l.w.R.IntN(members-1), JoinTimeout: l.w.Upto(300 * ms)}
 }
 
-// plan is what all members of a group do, one after the other.
-func (l *workload) plan(name string, live []*stage.Node) []group.Contribution {
+// plan is what all members of a group do, one after the other. In the end they take in a member
+// that has not formed the group, if there is one.
+func (l *workload) plan(name string, live []*stage.Node, later *member) []group.Contribution {
 	var plan []group.Contribution
 	newcomers := map[int]*member{}
 	if l.w.R.IntN(30) == 0 {
@@ -147,6 +156,10 @@ func (l *workload) plan(name string, live []*stage.Node) []group.Contribution {
 			plan = append(plan, group.Contribution{For: group.ForGrow, Newcomers: []group.Member{m}})
 			newcomers[i] = &member{n: n, id: n.ID, me: m}
 		}
+	}
+	if later != nil {
+		newcomers[len(plan)] = later
+		plan = append(plan, group.Contribution{For: group.ForGrow, Newcomers: []group.Member{later.me}})
 	}
 	for _, i := range slices.Sorted(maps.Keys(newcomers)) { // they do what the others do next
 		m := newcomers[i]
