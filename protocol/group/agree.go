@@ -121,6 +121,8 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 		return
 	case m.Seq > 0 && (!g.formed || g.life != m.Life): // it is late, or comes again
 		return
+	case g.roster.digest != m.Roster && g.forgets():
+		return
 	case g.roster.digest != m.Roster:
 		c.send(from, Declined{m.Group, m.Life})
 		return

@@ -185,6 +185,12 @@ func (g *group) unwanted(a *agreement) bool {
 	return !g.formed && a.seq == 0 && a.decided == nil && a.took == nil && len(a.mine)+len(a.callers)+len(g.gone) == 0
 }
 
+// forgets reports whether nobody here waits any more for a group that is being formed: others can
+// soon have its name.
+func (g *group) forgets() bool {
+	return !g.formed && !g.decline && g.agreed[0] != nil && len(g.agreed[0].callers) == 0
+}
+
 // formAgain has a Form wait for the end of a group of that name, if its member has left it.
 func (c *Core) formAgain(g *group, w *call) {
 	same := g.roster.digest == w.Roster.digest

@@ -107,7 +107,9 @@ func (c *Core) unknown(from phalanx.NodeID, m Propose) {
 	case g != nil && (g.formed || g.decline):
 		// The members here can leave that group.
 	case g != nil && g.roster.digest != m.Roster.digest:
-		c.send(from, Declined{m.Group, m.Life})
+		if !g.forgets() {
+			c.send(from, Declined{m.Group, m.Life})
+		}
 	case g == nil:
 		g = c.know(m.Group, m.Roster)
 		a := g.agreement(0)

@@ -420,3 +420,23 @@ func TestAGroupOfTheDead(t *testing.T) {
 		t.Errorf("node 3 remembers a group of the dead")
 	}
 }
+
+// A node on which somebody waits to form another group of the name refuses; one on which nobody
+// does any more accepts soon.
+func TestANodeThatFormsAnotherGroup(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		w := newNet(t, 4)
+		other := w.call(2, Call{Kind: CallForm, Group: "g", Roster: roster(t, on(4, 4)[2:]...)})
+		w.run(10 * ms)
+		if !waits {
+			w.step(node(2), GiveUp{ID: other})
+		}
+		r := roster(t, on(4, 3)[:3]...)
+		ids := w.formSome(r, Quorum{2, 5 * ms}, 0, 1)
+		w.run(3 * time.Second)
+		d := w.same(r, ids)
+		if want := map[bool]Outcome{true: Mismatch, false: OK}[waits]; d.Outcome != want {
+			t.Errorf("somebody waits: %v: %+v", waits, d)
+		}
+	}
+}
