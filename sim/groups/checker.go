@@ -266,6 +266,10 @@ func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 		c.silent[family(name)] = true
 		return
 	}
+	if call.Kind == group.CallForm && c.hasty[family(name)] { // others may have formed it, and left it, that did not know its node
+		c.silent[family(name)] = true
+		return
+	}
 	if call.Kind == group.CallForm && (call.AtLeast > 0 || c.never[m.me.Label[:2]]) { // the others of its group do not all come
 		c.silent[family(name)] = true
 		return
