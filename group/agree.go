@@ -53,7 +53,7 @@ func (g *Group) Shrink(ctx context.Context) (*Group, error) {
 
 // Grow returns a new group of the members that are left and, behind them, newcomers.
 // All members call it, with the newcomers that they know of: those that any of them
-// names come in. It returns when these have called Await. The old group goes on as it
+// names come in, also members that have left this one or have no part in it. It returns when these have called Await. The old group goes on as it
 // is.
 func (g *Group) Grow(ctx context.Context, newcomers ...Member) (*Group, error) {
 	if err := g.validNewcomers(newcomers); err != nil {
@@ -86,8 +86,9 @@ func (g *Group) validNewcomers(newcomers []Member) error {
 		return nil
 	}
 	_, err := core.NewRoster(newcomers)
+	failed := g.Failed() // those can come back
 	for rank, m := range newcomers {
-		if old := slices.Index(g.roster.Members(), m); old >= 0 && err == nil {
+		if old := slices.Index(g.roster.Members(), m); old >= 0 && err == nil && !slices.Contains(failed, old) {
 			err = &RosterError{Rank: rank, Text: fmt.Sprintf("%s is rank %d of the group already", m, old)}
 		}
 	}

@@ -27,7 +27,7 @@ func (s *service) application(c actor.Context) {
 	}
 	switch m := c.Message().(type) {
 	case *FormGroup:
-		call, err := formCall(s.node, m.Name, m.Members, identity{rank: m.Rank})
+		call, err := formCall(s.node, m.Name, m.Members, identity{rank: m.Rank, some: m.AtLeast != 0 || m.JoinTimeout != 0, quorum: core.Quorum{AtLeast: m.AtLeast, JoinTimeout: m.JoinTimeout}})
 		if err != nil {
 			c.Respond(&Formed{Err: failure("form", m.Name, phalanx.ErrInvalid, err)})
 			return

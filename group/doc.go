@@ -22,6 +22,9 @@
 // many each. After Acknowledge the same calls can be made for those who are left. All else ends
 // when it is revoked, or by its deadline.
 //
+// A group can be formed without members that do not come, by AtLeast and JoinTimeout: they
+// count as failed in it, and those who are in it can take them in later, by Grow.
+//
 // A member runs what it does beside its calls by Go and Wait, as with an errgroup: the
 // functions end with the group, or when one of them fails. Stat, List, Watch and Prefetch
 // are those of the node; Prefetch needs the nodes of the members that it is for.

@@ -11,17 +11,22 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
-// What calls fail with, in a phalanx.Error: the first three of kind ErrInvalid or
-// ErrExists, ErrDiffers of kind ErrMismatch.
+// What calls fail with, in a phalanx.Error: of kind ErrInvalid, but for ErrUsed, of kind
+// ErrExists, and ErrDiffers, of kind ErrMismatch.
 var (
 	// ErrNotMember says that the caller is not in the group: not in the list that it
 	// forms it of, or not any more.
 	ErrNotMember = errors.New("it is no member of the group")
+	// ErrFormedWithout says that the others have formed the group without this member, which is
+	// ErrNotMember too: it came too late, or its node was no member of the cluster yet.
+	ErrFormedWithout = fmt.Errorf("the group was formed without it: %w", ErrNotMember)
 	// ErrAlone says that a group needs two members. One that has lost all others is a
 	// group nevertheless.
 	ErrAlone = errors.New("a group is formed of two members or more")
-	// ErrUsed says that the name of a group was used: it is not used again.
-	ErrUsed = errors.New("the name was used; names of groups are not used again")
+	// ErrUsed says that members on this node are in a group of that name; or that the group
+	// was formed after the call of this member had been given up. The name can be used again
+	// when no member of that group is left.
+	ErrUsed = errors.New("the name is used: members of a group of that name are left")
 	// ErrDiffers says that the members' calls do not fit together.
 	ErrDiffers = errors.New("the calls of the members differ")
 )
@@ -107,14 +112,15 @@ func outcome(op, group string, d core.Done) error {
 		return nil
 	case core.Used:
 		return failure(op, group, phalanx.ErrExists, ErrUsed)
-	case core.NotMember, core.LeftBehind:
+	case core.LeftBehind:
+		if op == "form" || op == "await" {
+			return failure(op, group, phalanx.ErrInvalid, ErrFormedWithout)
+		}
+		return failure(op, group, phalanx.ErrInvalid, ErrNotMember)
+	case core.NotMember:
 		return failure(op, group, phalanx.ErrInvalid, ErrNotMember)
 	case core.Removed:
 		return failure(op, group, phalanx.ErrFenced, errFenced)
 	}
-	text := d.Decision.Mismatch
-	if text == "" {
-		text = "others give other members for that name"
-	}
-	return failure(op, group, phalanx.ErrMismatch, fmt.Errorf("%w: %s", ErrDiffers, text))
+	return failure(op, group, phalanx.ErrMismatch, fmt.Errorf("%w: %s", ErrDiffers, d.Decision.Mismatch))
 }

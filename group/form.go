@@ -38,10 +38,12 @@ func Everyone(n *cluster.Node, labels ...string) []Member {
 // Option is an optional argument of Form and Await.
 type Option func(*identity)
 
-// identity is which of the members calls.
+// identity is which of the members calls, and what else it says.
 type identity struct {
-	rank  int // -1: the only one of this node
-	label string
+	rank   int // -1: the only one of this node
+	label  string
+	some   bool // it does not wait for all
+	quorum core.Quorum
 }
 
 // AtRank says which of the members calls Form: it is needed if several are on this
@@ -51,14 +53,40 @@ func AtRank(rank int) Option { return func(i *identity) { i.rank = rank } }
 // Labeled says which member on this node calls Await.
 func Labeled(label string) Option { return func(i *identity) { i.label = label } }
 
+// AtLeast has Form go on without members that do not come: the group is formed once all live
+// ones have called Form, or once at least n have and the JoinTimeout has passed. Callers whose
+// context has ended do not count. The others count as failed in the group, as Failed says, and
+// nothing waits for them: after Acknowledge the calls in the group are made for those who are
+// in it. All members give the same numbers, else all calls fail with ErrDiffers.
+//
+// A member that comes later fails with ErrFormedWithout, for as long as the group has members.
+// These can take it in, if they name it as a newcomer in Grow and it calls Await.
+//
+// All live nodes of the list agree to it, also those whose members do not come. One that hangs
+// holds Form up until it is out of the view. One that still has members in an earlier group of
+// that name does so until they leave that: where members may hang in a group, those who go on
+// need another name.
+func AtLeast(n int) Option { return func(i *identity) { i.some, i.quorum.AtLeast = true, n } }
+
+// JoinTimeout is for how long members can come to a Form with AtLeast, from the first call of
+// one of them; without it, the group is formed when enough have called. When the node that
+// gathers the calls fails, another one waits anew.
+func JoinTimeout(d time.Duration) Option {
+	return func(i *identity) { i.some, i.quorum.JoinTimeout = true, d }
+}
+
 // Form forms a group: all members call it, with the same name and the same members in
 // the same order, and it returns when all live ones have. Members whose nodes are no
-// members of the cluster count as failed. A name is used once, in the life of a
-// cluster.
+// members of the cluster count as failed. A name can be used again when no member of the
+// group of that name is left: a Form of members that have left it waits for the others to
+// leave, and those that are still in it are named as absent. A Form of other members waits for
+// that too, but for some two seconds only if no member of the other group has left it or failed:
+// then it fails with ErrDiffers, which names them.
 //
 // It fails with a phalanx.Error of kind ErrInvalid (ErrNotMember, ErrAlone, a
 // RosterError), ErrExists (ErrUsed), ErrMismatch (ErrDiffers: others give other
-// members), ErrDeadline or ErrCanceled (an AbsentError says who has not come).
+// members), ErrInvalid (ErrFormedWithout: the others have formed it without this member),
+// ErrDeadline or ErrCanceled (an AbsentError says who has not come).
 func Form(ctx context.Context, n *cluster.Node, name string, members []Member, opts ...Option) (*Group, error) {
 	id := identity{rank: -1}
 	for _, o := range opts {
@@ -117,6 +145,10 @@ func formCall(n *cluster.Node, name string, members []Member, id identity) (core
 	if len(members) < 2 {
 		return c, ErrAlone
 	}
+	if text := id.quorum.Valid(len(members)); id.some && text != "" {
+		return c, errors.New(text)
+	}
+	c.Quorum = id.quorum
 	c.Roster = r
 	c.Rank, err = rankOf(r, n.ID(), id)
 	return c, err

@@ -48,7 +48,7 @@ func newGroup(n *cluster.Node, pid *actor.PID, d core.Done) *Group {
 	return g
 }
 
-// Name returns the name of the group, which no other one ever has.
+// Name returns the name of the group, which no other one has that has members left.
 func (g *Group) Name() string { return g.name }
 
 // Rank returns which of the members this one is, from 0.

@@ -10,12 +10,15 @@ import "time"
 // and has left the group when it ends.
 type (
 	// FormGroup is Form; it is answered by Formed. Rank is -1 for the only member on
-	// this node.
+	// this node. AtLeast and JoinTimeout are the options of that name; an AtLeast of 0 says
+	// all live members.
 	FormGroup struct {
-		Name     string
-		Members  []Member
-		Rank     int
-		Deadline time.Duration
+		Name        string
+		Members     []Member
+		Rank        int
+		AtLeast     int
+		JoinTimeout time.Duration
+		Deadline    time.Duration
 	}
 
 	// AwaitGroup is Await; it is answered by Formed.

@@ -37,6 +37,9 @@ type order struct {
 	Rounds  int            // of each plan
 	Size    int            // of an array, in bytes
 	Breaks  bool           // it revokes plan A
+
+	AtLeast     int           `json:",omitempty"` // of a form
+	JoinTimeout time.Duration `json:",omitempty"`
 }
 
 // report is what comes of it.
@@ -123,7 +126,14 @@ func (w *worker) carryOut(ctx context.Context, o order) (report, error) {
 	defer cancel()
 	switch o.Do {
 	case "form":
-		return report{Group: o.Group}, w.form(ctx, o)
+		err := w.form(ctx, o)
+		r := report{Group: o.Group}
+		if err == nil {
+			for _, g := range w.of(o.Group) {
+				r.Failed = g.Failed()
+			}
+		}
+		return r, err
 	case "wait":
 		return w.wait(ctx, o)
 	case "revoke":
@@ -150,11 +160,15 @@ func (w *worker) form(ctx context.Context, o order) error {
 	}
 	all := make(chan one)
 	n := 0
+	var opts []group.Option
+	if o.AtLeast > 0 {
+		opts = []group.Option{group.AtLeast(o.AtLeast), group.JoinTimeout(o.JoinTimeout)}
+	}
 	for rank, m := range o.Members {
 		if m.Node == w.node.ID() {
 			n++
 			go func() {
-				g, err := group.Form(ctx, w.node, o.Group, o.Members, group.AtRank(rank))
+				g, err := group.Form(ctx, w.node, o.Group, o.Members, append(opts[:len(opts):len(opts)], group.AtRank(rank))...)
 				all <- one{g, err}
 			}()
 		}

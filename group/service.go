@@ -20,8 +20,9 @@ const Name = "groups"
 // Service has a node take part in groups: it belongs into cluster.Config.Services.
 func Service() cluster.Service {
 	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
-		o := &open{core: core.NewCore(core.Config{}), calls: map[uint64]*asked{}, groups: map[seat]*Group{}, actors: map[seat]*actor.PID{}}
-		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
+		o := &open{core: core.NewCore(core.Config{}), calls: map[uint64]*asked{}, groups: map[string]map[int]*Group{}, actors: map[seat]*actor.PID{}, seats: map[string]map[seat]struct{}{}}
+		// The other mailbox keeps the room of the most messages that it has ever had.
+		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} }, actor.WithMailbox(actor.UnboundedLockfree()))
 	}}
 }
 
@@ -31,8 +32,57 @@ type open struct {
 	core   *core.Core
 	ids    uint64
 	calls  map[uint64]*asked
-	groups map[seat]*Group     // of members here that have not left
-	actors map[seat]*actor.PID // of them, those that are actors
+	groups map[string]map[int]*Group    // of members here that have not left, by name and rank
+	actors map[seat]*actor.PID          // of them, those that are actors
+	seats  map[string]map[seat]struct{} // of an actor, by its id
+	said   int64                        // bytes that the node counts against its memory cap
+	most   int                          // groups or calls that there were since the maps were made
+}
+
+// maxRoom is for how many groups and calls maps that are empty keep room.
+const maxRoom = 256
+
+// fit gives back the room of groups and calls when none is left: maps keep theirs.
+func (o *open) fit() {
+	o.most = max(o.most, len(o.groups), len(o.calls), len(o.actors))
+	if o.most > maxRoom && len(o.groups)+len(o.calls)+len(o.actors) == 0 {
+		o.calls, o.groups, o.actors, o.seats, o.most = map[uint64]*asked{}, map[string]map[int]*Group{}, map[seat]*actor.PID{}, map[string]map[seat]struct{}{}, 0
+	}
+}
+
+// enter takes a member that may be an actor.
+func (o *open) enter(g *Group, member *actor.PID) {
+	if o.groups[g.name] == nil {
+		o.groups[g.name] = map[int]*Group{}
+	}
+	o.groups[g.name][g.rank] = g
+	if member == nil {
+		return
+	}
+	at := seat{g.name, g.rank}
+	o.actors[at] = member
+	if o.seats[member.String()] == nil {
+		o.seats[member.String()] = map[seat]struct{}{}
+	}
+	o.seats[member.String()][at] = struct{}{}
+}
+
+// leave takes a member away; it reports whether it was there.
+func (o *open) leave(g *Group) bool {
+	if o.groups[g.name][g.rank] != g {
+		return false
+	}
+	if delete(o.groups[g.name], g.rank); len(o.groups[g.name]) == 0 {
+		delete(o.groups, g.name)
+	}
+	at := seat{g.name, g.rank}
+	if pid := o.actors[at]; pid != nil {
+		delete(o.actors, at)
+		if delete(o.seats[pid.String()], at); len(o.seats[pid.String()]) == 0 {
+			delete(o.seats, pid.String())
+		}
+	}
+	return true
 }
 
 // seat is a member's place in a group.
@@ -67,8 +117,10 @@ func (s *service) Receive(c actor.Context) {
 	case cluster.Viewed:
 		s.self = m.Self
 		s.step(c, viewed(m.Self, m.View))
-		for _, g := range s.open.groups { // a node may go whose member had left before
-			g.viewed()
+		for _, members := range s.open.groups { // a node may go whose member had left before
+			for _, g := range members {
+				g.viewed()
+			}
 		}
 	case *messages.GroupLetter:
 		from, to, letter, err := messages.GroupFromProto(m)
@@ -114,9 +166,11 @@ func (s *service) end() {
 		delete(s.open.calls, id)
 		a.finish(ending{cause: errLeft})
 	}
-	for at, g := range s.open.groups {
-		delete(s.open.groups, at)
-		g.leave(phalanx.ErrClosed, errLeft)
+	for _, here := range s.open.groups {
+		for _, g := range here {
+			s.open.leave(g)
+			g.leave(phalanx.ErrClosed, errLeft)
+		}
 	}
 }
 
@@ -162,10 +216,8 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 	delete(s.open.calls, id)
 	if made := e.done.Outcome == core.OK && e.cause == nil && e.done.Group != "" && !a.inside(); made {
 		e.group = newGroup(s.node, c.Self(), e.done)
-		at := seat{e.group.name, e.group.rank}
-		s.open.groups[at] = e.group
+		s.open.enter(e.group, a.actor)
 		if a.actor != nil {
-			s.open.actors[at] = a.actor
 			c.Watch(a.actor)
 		}
 		s.publish(actors.GroupFormed{Group: e.group.name, Of: a.of(), Members: e.group.Size(), Took: time.Since(a.since)})
@@ -177,22 +229,17 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 
 // closing has a member leave.
 func (s *service) closing(c actor.Context, g *Group) {
-	at := seat{g.name, g.rank}
-	if s.open.groups[at] != g {
+	if !s.open.leave(g) {
 		return
 	}
-	delete(s.open.groups, at)
-	delete(s.open.actors, at)
 	g.leave(phalanx.ErrClosed, errClosed)
 	s.step(c, core.Call{Kind: core.CallClose, Group: g.name, Rank: g.rank})
 }
 
 // ended has the members leave that were an actor.
 func (s *service) ended(c actor.Context, who *actor.PID) {
-	for at, pid := range s.open.actors {
-		if pid.Equal(who) {
-			s.closing(c, s.open.groups[at])
-		}
+	for at := range s.open.seats[who.String()] {
+		s.closing(c, s.open.groups[at.group][at.rank])
 	}
 }
 
@@ -218,7 +265,23 @@ func (s *service) step(c actor.Context, e core.Event) {
 			s.removed(o.Group)
 		}
 	}
+	s.open.fit()
+	s.hold(s.open.core.Bytes())
 	s.wake(c)
+}
+
+// minMore is by how many bytes what the core holds has to change before the node counts it anew.
+const minMore = 4 << 10
+
+// hold has the node count what the core holds against its memory cap, if that has changed by
+// more than a sixteenth, or is nothing any more.
+func (s *service) hold(bytes int64) {
+	more := max(bytes-s.open.said, s.open.said-bytes)
+	if more <= max(minMore, s.open.said/16) && (bytes > 0 || more == 0) {
+		return
+	}
+	s.open.said = bytes
+	s.node.Holds(Name, bytes)
 }
 
 // wake has the core ticked when it wants to be.
@@ -238,11 +301,10 @@ func (s *service) wake(c actor.Context) {
 func (s *service) revoked(c actor.Context, o core.Revoked) {
 	var told *Group
 	for _, rank := range o.Ranks {
-		at := seat{o.Group, rank}
-		if g := s.open.groups[at]; g != nil {
+		if g := s.open.groups[o.Group][rank]; g != nil {
 			told = g
 			g.revoke(o.Revocation)
-			if pid := s.open.actors[at]; pid != nil {
+			if pid := s.open.actors[seat{o.Group, rank}]; pid != nil {
 				c.Send(pid, &Interrupted{Group: g, Revocation: g.Revocation()})
 			}
 		}
@@ -256,13 +318,10 @@ func (s *service) revoked(c actor.Context, o core.Revoked) {
 // failed tells members here of failures.
 func (s *service) failed(c actor.Context, o core.Failed) {
 	var told *Group
-	for at, g := range s.open.groups {
-		if at.group != o.Group {
-			continue
-		}
+	for rank, g := range s.open.groups[o.Group] {
 		told = g
 		g.fail(o.Ranks)
-		if pid := s.open.actors[at]; pid != nil {
+		if pid := s.open.actors[seat{o.Group, rank}]; pid != nil {
 			c.Send(pid, &MembersFailed{Group: g, Ranks: o.Ranks, Left: o.Left})
 		}
 	}
@@ -273,12 +332,9 @@ func (s *service) failed(c actor.Context, o core.Failed) {
 
 // removed ends a group that goes on without this node.
 func (s *service) removed(group string) {
-	for at, g := range s.open.groups {
-		if at.group == group {
-			delete(s.open.groups, at)
-			delete(s.open.actors, at)
-			g.leave(phalanx.ErrFenced, errFenced)
-		}
+	for _, g := range s.open.groups[group] {
+		s.open.leave(g)
+		g.leave(phalanx.ErrFenced, errFenced)
 	}
 }
 

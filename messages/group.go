@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"time"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/group"
 )
@@ -10,43 +12,61 @@ func GroupToProto(from, to phalanx.NodeID, m group.Message) *GroupLetter {
 	l := &GroupLetter{From: string(from), To: string(to)}
 	switch m := m.(type) {
 	case group.Contribute:
-		c := &GroupContribute{Group: m.Group, Seq: m.Seq, View: m.View, Gone: fromRanks(m.Gone), Roster: fromRoster(m.Roster)}
+		l.Life = m.Life
+		c := &GroupContribute{Group: m.Group, Try: m.Try, Idle: m.Idle, Seq: m.Seq, View: m.View, Gone: fromRanks(m.Gone), Roster: fromRoster(m.Roster)}
 		for _, p := range m.Parts {
 			c.Parts = append(c.Parts, &GroupPart{Rank: uint32(p.Rank), Purpose: uint32(p.For), Value: p.Value, Op: uint32(p.Op), Acked: fromRanks(p.Acked),
-				Newcomers: fromMembers(p.Newcomers)})
+				Newcomers: fromMembers(p.Newcomers), AtLeast: uint32(p.AtLeast), JoinTimeout: int64(p.JoinTimeout)})
 		}
 		l.Message = &GroupLetter_Contribute{c}
 	case group.Ask:
+		l.Life = m.Life
 		l.Message = &GroupLetter_Ask{&GroupAsk{Group: m.Group, Seq: m.Seq, Roster: m.Roster}}
 	case group.Standing:
-		l.Message = &GroupLetter_Standing{&GroupStanding{Group: m.Group, Seq: m.Seq, Absent: fromRanks(m.Absent)}}
+		l.Life = m.Life
+		l.Message = &GroupLetter_Standing{&GroupStanding{Of: m.Of, Try: m.Try, Group: m.Group, Seq: m.Seq, Absent: fromRanks(m.Absent)}}
 	case group.Propose:
-		l.Message = &GroupLetter_Propose{&GroupPropose{Group: m.Group, Seq: m.Seq, Term: m.Term, Decision: fromDecision(m.Decision)}}
+		l.Life = m.Life
+		l.Message = &GroupLetter_Propose{&GroupPropose{Group: m.Group, Seq: m.Seq, Term: m.Term, Decision: fromDecision(m.Decision), Roster: fromRoster(m.Roster)}}
 	case group.Accept:
+		l.Life = m.Life
 		l.Message = &GroupLetter_Accept{&GroupAccept{Group: m.Group, Seq: m.Seq, Term: m.Term}}
 	case group.Decide:
-		l.Message = &GroupLetter_Decide{&GroupDecide{Group: m.Group, Seq: m.Seq, Decision: fromDecision(m.Decision)}}
+		l.Life = m.Life
+		l.Message = &GroupLetter_Decide{&GroupDecide{Try: m.Try, Group: m.Group, Seq: m.Seq, Decision: fromDecision(m.Decision)}}
 	case group.Declined:
+		l.Life = m.Life
 		l.Message = &GroupLetter_Declined{m.Group}
 	case group.Tell:
-		l.Message = &GroupLetter_Tell{fromTell(m)}
+		l.Message, l.Life = &GroupLetter_Tell{fromTell(m)}, lifeOf(m.News)
 	case group.Ack:
 		l.Message = &GroupLetter_Ack{m.Num}
 	}
 	return l
 }
 
+// lifeOf returns the life of the group that news is of.
+func lifeOf(n group.News) uint64 {
+	switch n := n.(type) {
+	case group.Revoke:
+		return n.Life
+	case group.Gone:
+		return n.Life
+	}
+	return 0
+}
+
 func fromTell(m group.Tell) *GroupTell {
 	t := &GroupTell{Num: m.Num}
 	switch n := m.News.(type) {
 	case group.Revoke:
-		r := &GroupRevoke{Group: n.Group, Revocation: fromRevocation(n.Revocation)}
+		r := &GroupRevoke{Group: n.Group, Of: n.Of, OfSeq: n.Seq, Revocation: fromRevocation(n.Revocation)}
 		for _, h := range n.Hops {
 			r.Hops = append(r.Hops, uint32(h.From+1), uint32(h.To))
 		}
 		t.News = &GroupTell_Revoke{r}
 	case group.Gone:
-		t.News = &GroupTell_Gone{&GroupGone{Group: n.Group, Ranks: fromRanks(n.Ranks)}}
+		t.News = &GroupTell_Gone{&GroupGone{Group: n.Group, Of: n.Of, OfSeq: n.Seq, Ranks: fromRanks(n.Ranks)}}
 	case group.Invite:
 		t.News = &GroupTell_Invite{&GroupInvite{Group: n.Group, Roster: fromRoster(n.Roster), Rank: uint32(n.Rank)}}
 	}
@@ -99,27 +119,29 @@ func GroupFromProto(l *GroupLetter) (from, to phalanx.NodeID, m group.Message, e
 func (f *fields) group(l *GroupLetter) group.Message {
 	switch m := l.GetMessage().(type) {
 	case *GroupLetter_Contribute:
-		c := group.Contribute{Group: m.Contribute.GetGroup(), Seq: m.Contribute.GetSeq(), View: m.Contribute.GetView(), Gone: f.ranks(m.Contribute.GetGone()),
+		c := group.Contribute{Life: l.GetLife(), Try: m.Contribute.GetTry(), Idle: m.Contribute.GetIdle(), Group: m.Contribute.GetGroup(), Seq: m.Contribute.GetSeq(), View: m.Contribute.GetView(), Gone: f.ranks(m.Contribute.GetGone()),
 			Roster: f.maybeRoster(m.Contribute.GetRoster())}
 		for _, p := range m.Contribute.GetParts() {
 			c.Parts = append(c.Parts, group.Part{Rank: f.rank(p.GetRank()), Contribution: group.Contribution{For: f.purpose(p.GetPurpose()), Value: p.GetValue(),
-				Op: small(f, "part.op", p.GetOp(), group.Max), Acked: f.ranks(p.GetAcked()), Newcomers: f.members(p.GetNewcomers())}})
+				Op: small(f, "part.op", p.GetOp(), group.Max), Acked: f.ranks(p.GetAcked()), Newcomers: f.members(p.GetNewcomers()),
+				Quorum: group.Quorum{AtLeast: f.rank(p.GetAtLeast()), JoinTimeout: max(0, time.Duration(p.GetJoinTimeout()))}}})
 		}
 		return c
 	case *GroupLetter_Ask:
-		return group.Ask{Group: m.Ask.GetGroup(), Seq: m.Ask.GetSeq(), Roster: m.Ask.GetRoster()}
+		return group.Ask{Life: l.GetLife(), Group: m.Ask.GetGroup(), Seq: m.Ask.GetSeq(), Roster: m.Ask.GetRoster()}
 	case *GroupLetter_Standing:
-		return group.Standing{Group: m.Standing.GetGroup(), Seq: m.Standing.GetSeq(), Absent: f.ranks(m.Standing.GetAbsent())}
+		return group.Standing{Life: l.GetLife(), Of: m.Standing.GetOf(), Try: m.Standing.GetTry(), Group: m.Standing.GetGroup(), Seq: m.Standing.GetSeq(), Absent: f.ranks(m.Standing.GetAbsent())}
 	case *GroupLetter_Propose:
-		return group.Propose{Group: m.Propose.GetGroup(), Seq: m.Propose.GetSeq(), Term: m.Propose.GetTerm(), Decision: f.decision(m.Propose.GetDecision())}
+		return group.Propose{Life: l.GetLife(), Group: m.Propose.GetGroup(), Seq: m.Propose.GetSeq(), Term: m.Propose.GetTerm(), Decision: f.decision(m.Propose.GetDecision()),
+			Roster: f.maybeRoster(m.Propose.GetRoster())}
 	case *GroupLetter_Accept:
-		return group.Accept{Group: m.Accept.GetGroup(), Seq: m.Accept.GetSeq(), Term: m.Accept.GetTerm()}
+		return group.Accept{Life: l.GetLife(), Group: m.Accept.GetGroup(), Seq: m.Accept.GetSeq(), Term: m.Accept.GetTerm()}
 	case *GroupLetter_Decide:
-		return group.Decide{Group: m.Decide.GetGroup(), Seq: m.Decide.GetSeq(), Decision: f.decision(m.Decide.GetDecision())}
+		return group.Decide{Life: l.GetLife(), Try: m.Decide.GetTry(), Group: m.Decide.GetGroup(), Seq: m.Decide.GetSeq(), Decision: f.decision(m.Decide.GetDecision())}
 	case *GroupLetter_Declined:
-		return group.Declined{Group: m.Declined}
+		return group.Declined{Group: m.Declined, Life: l.GetLife()}
 	case *GroupLetter_Tell:
-		return group.Tell{Num: m.Tell.GetNum(), News: f.news(m.Tell)}
+		return group.Tell{Num: m.Tell.GetNum(), News: f.news(m.Tell, l.GetLife())}
 	case *GroupLetter_Ack:
 		return group.Ack{Num: m.Ack}
 	}
@@ -127,10 +149,10 @@ func (f *fields) group(l *GroupLetter) group.Message {
 	return nil
 }
 
-func (f *fields) news(t *GroupTell) group.News {
+func (f *fields) news(t *GroupTell, life uint64) group.News {
 	switch n := t.GetNews().(type) {
 	case *GroupTell_Revoke:
-		r := group.Revoke{Group: n.Revoke.GetGroup(), Revocation: f.revocation(n.Revoke.GetRevocation())}
+		r := group.Revoke{Named: group.Named{Group: n.Revoke.GetGroup(), Life: life, Of: n.Revoke.GetOf(), Seq: n.Revoke.GetOfSeq()}, Revocation: f.revocation(n.Revoke.GetRevocation())}
 		hops := n.Revoke.GetHops()
 		if len(hops)%2 != 0 {
 			f.bad("revoke.hops", "%d numbers are no pairs", len(hops))
@@ -141,7 +163,7 @@ func (f *fields) news(t *GroupTell) group.News {
 		}
 		return r
 	case *GroupTell_Gone:
-		return group.Gone{Group: n.Gone.GetGroup(), Ranks: f.ranks(n.Gone.GetRanks())}
+		return group.Gone{Named: group.Named{Group: n.Gone.GetGroup(), Life: life, Of: n.Gone.GetOf(), Seq: n.Gone.GetOfSeq()}, Ranks: f.ranks(n.Gone.GetRanks())}
 	case *GroupTell_Invite:
 		return group.Invite{Group: n.Invite.GetGroup(), Roster: f.roster(n.Invite.GetRoster()), Rank: f.rank(n.Invite.GetRank())}
 	}

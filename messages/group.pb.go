@@ -40,6 +40,7 @@ type GroupLetter struct {
 	//	*GroupLetter_Tell
 	//	*GroupLetter_Ack
 	Message       isGroupLetter_Message `protobuf_oneof:"message"`
+	Life          uint64                `protobuf:"varint,12,opt,name=life,proto3" json:"life,omitempty"` // of the group; 0: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -172,6 +173,13 @@ func (x *GroupLetter) GetAck() uint64 {
 		if x, ok := x.Message.(*GroupLetter_Ack); ok {
 			return x.Ack
 		}
+	}
+	return 0
+}
+
+func (x *GroupLetter) GetLife() uint64 {
+	if x != nil {
+		return x.Life
 	}
 	return 0
 }
@@ -338,6 +346,8 @@ type GroupContribute struct {
 	Parts         []*GroupPart           `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
 	Gone          []uint32               `protobuf:"varint,5,rep,packed,name=gone,proto3" json:"gone,omitempty"`
 	Roster        *GroupRoster           `protobuf:"bytes,6,opt,name=roster,proto3" json:"roster,omitempty"`
+	Try           uint64                 `protobuf:"varint,7,opt,name=try,proto3" json:"try,omitempty"`
+	Idle          bool                   `protobuf:"varint,8,opt,name=idle,proto3" json:"idle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +424,20 @@ func (x *GroupContribute) GetRoster() *GroupRoster {
 	return nil
 }
 
+func (x *GroupContribute) GetTry() uint64 {
+	if x != nil {
+		return x.Try
+	}
+	return 0
+}
+
+func (x *GroupContribute) GetIdle() bool {
+	if x != nil {
+		return x.Idle
+	}
+	return false
+}
+
 type GroupPart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
@@ -422,6 +446,8 @@ type GroupPart struct {
 	Op            uint32                 `protobuf:"varint,4,opt,name=op,proto3" json:"op,omitempty"`
 	Acked         []uint32               `protobuf:"varint,5,rep,packed,name=acked,proto3" json:"acked,omitempty"`
 	Newcomers     []*GroupMember         `protobuf:"bytes,6,rep,name=newcomers,proto3" json:"newcomers,omitempty"`
+	AtLeast       uint32                 `protobuf:"varint,7,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`             // members of which a group can be formed
+	JoinTimeout   int64                  `protobuf:"varint,8,opt,name=join_timeout,json=joinTimeout,proto3" json:"join_timeout,omitempty"` // in nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -498,6 +524,20 @@ func (x *GroupPart) GetNewcomers() []*GroupMember {
 	return nil
 }
 
+func (x *GroupPart) GetAtLeast() uint32 {
+	if x != nil {
+		return x.AtLeast
+	}
+	return 0
+}
+
+func (x *GroupPart) GetJoinTimeout() int64 {
+	if x != nil {
+		return x.JoinTimeout
+	}
+	return 0
+}
+
 type GroupAsk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -563,6 +603,8 @@ type GroupStanding struct {
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	Absent        []uint32               `protobuf:"varint,3,rep,packed,name=absent,proto3" json:"absent,omitempty"`
+	Of            uint64                 `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`   // the life in what it answers
+	Try           uint64                 `protobuf:"varint,5,opt,name=try,proto3" json:"try,omitempty"` // of the GroupContribute that it answers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -616,6 +658,20 @@ func (x *GroupStanding) GetAbsent() []uint32 {
 		return x.Absent
 	}
 	return nil
+}
+
+func (x *GroupStanding) GetOf() uint64 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *GroupStanding) GetTry() uint64 {
+	if x != nil {
+		return x.Try
+	}
+	return 0
 }
 
 type GroupDecision struct {
@@ -724,6 +780,7 @@ type GroupPropose struct {
 	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	Term          uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
 	Decision      *GroupDecision         `protobuf:"bytes,4,opt,name=decision,proto3" json:"decision,omitempty"`
+	Roster        *GroupRoster           `protobuf:"bytes,5,opt,name=roster,proto3" json:"roster,omitempty"` // for a node that may not know the group
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -782,6 +839,13 @@ func (x *GroupPropose) GetTerm() uint64 {
 func (x *GroupPropose) GetDecision() *GroupDecision {
 	if x != nil {
 		return x.Decision
+	}
+	return nil
+}
+
+func (x *GroupPropose) GetRoster() *GroupRoster {
+	if x != nil {
+		return x.Roster
 	}
 	return nil
 }
@@ -851,6 +915,7 @@ type GroupDecide struct {
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	Decision      *GroupDecision         `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
+	Try           uint64                 `protobuf:"varint,4,opt,name=try,proto3" json:"try,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -904,6 +969,13 @@ func (x *GroupDecide) GetDecision() *GroupDecision {
 		return x.Decision
 	}
 	return nil
+}
+
+func (x *GroupDecide) GetTry() uint64 {
+	if x != nil {
+		return x.Try
+	}
+	return 0
 }
 
 type GroupTell struct {
@@ -1077,6 +1149,8 @@ type GroupRevoke struct {
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	Revocation    *GroupRevocation       `protobuf:"bytes,2,opt,name=revocation,proto3" json:"revocation,omitempty"`
 	Hops          []uint32               `protobuf:"varint,3,rep,packed,name=hops,proto3" json:"hops,omitempty"` // pairs: from, one higher and 0 for nobody; to
+	Of            string                 `protobuf:"bytes,4,opt,name=of,proto3" json:"of,omitempty"`             // the group that it came of by a Shrink
+	OfSeq         uint64                 `protobuf:"varint,5,opt,name=of_seq,json=ofSeq,proto3" json:"of_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,10 +1206,26 @@ func (x *GroupRevoke) GetHops() []uint32 {
 	return nil
 }
 
+func (x *GroupRevoke) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *GroupRevoke) GetOfSeq() uint64 {
+	if x != nil {
+		return x.OfSeq
+	}
+	return 0
+}
+
 type GroupGone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	Ranks         []uint32               `protobuf:"varint,2,rep,packed,name=ranks,proto3" json:"ranks,omitempty"`
+	Of            string                 `protobuf:"bytes,3,opt,name=of,proto3" json:"of,omitempty"` // the group that it came of by a Shrink
+	OfSeq         uint64                 `protobuf:"varint,4,opt,name=of_seq,json=ofSeq,proto3" json:"of_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1182,6 +1272,20 @@ func (x *GroupGone) GetRanks() []uint32 {
 		return x.Ranks
 	}
 	return nil
+}
+
+func (x *GroupGone) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *GroupGone) GetOfSeq() uint64 {
+	if x != nil {
+		return x.OfSeq
+	}
+	return 0
 }
 
 type GroupInvite struct {
@@ -1421,7 +1525,7 @@ var File_messages_group_proto protoreflect.FileDescriptor
 
 const file_messages_group_proto_rawDesc = "" +
 	"\n" +
-	"\x14messages/group.proto\x12\aphalanx\"\xc4\x03\n" +
+	"\x14messages/group.proto\x12\aphalanx\"\xd8\x03\n" +
 	"\vGroupLetter\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12:\n" +
@@ -1436,35 +1540,42 @@ const file_messages_group_proto_rawDesc = "" +
 	"\bdeclined\x18\t \x01(\tH\x00R\bdeclined\x12(\n" +
 	"\x04tell\x18\n" +
 	" \x01(\v2\x12.phalanx.GroupTellH\x00R\x04tell\x12\x12\n" +
-	"\x03ack\x18\v \x01(\x04H\x00R\x03ackB\t\n" +
+	"\x03ack\x18\v \x01(\x04H\x00R\x03ack\x12\x12\n" +
+	"\x04life\x18\f \x01(\x04R\x04lifeB\t\n" +
 	"\amessage\"7\n" +
 	"\vGroupMember\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\"=\n" +
 	"\vGroupRoster\x12.\n" +
-	"\amembers\x18\x01 \x03(\v2\x14.phalanx.GroupMemberR\amembers\"\xb9\x01\n" +
+	"\amembers\x18\x01 \x03(\v2\x14.phalanx.GroupMemberR\amembers\"\xdf\x01\n" +
 	"\x0fGroupContribute\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04view\x18\x03 \x01(\x04R\x04view\x12(\n" +
 	"\x05parts\x18\x04 \x03(\v2\x12.phalanx.GroupPartR\x05parts\x12\x12\n" +
 	"\x04gone\x18\x05 \x03(\rR\x04gone\x12,\n" +
-	"\x06roster\x18\x06 \x01(\v2\x14.phalanx.GroupRosterR\x06roster\"\xa9\x01\n" +
+	"\x06roster\x18\x06 \x01(\v2\x14.phalanx.GroupRosterR\x06roster\x12\x10\n" +
+	"\x03try\x18\a \x01(\x04R\x03try\x12\x12\n" +
+	"\x04idle\x18\b \x01(\bR\x04idle\"\xe7\x01\n" +
 	"\tGroupPart\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x18\n" +
 	"\apurpose\x18\x02 \x01(\rR\apurpose\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\x03R\x05value\x12\x0e\n" +
 	"\x02op\x18\x04 \x01(\rR\x02op\x12\x14\n" +
 	"\x05acked\x18\x05 \x03(\rR\x05acked\x122\n" +
-	"\tnewcomers\x18\x06 \x03(\v2\x14.phalanx.GroupMemberR\tnewcomers\"J\n" +
+	"\tnewcomers\x18\x06 \x03(\v2\x14.phalanx.GroupMemberR\tnewcomers\x12\x19\n" +
+	"\bat_least\x18\a \x01(\rR\aatLeast\x12!\n" +
+	"\fjoin_timeout\x18\b \x01(\x03R\vjoinTimeout\"J\n" +
 	"\bGroupAsk\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06roster\x18\x03 \x01(\x04R\x06roster\"O\n" +
+	"\x06roster\x18\x03 \x01(\x04R\x06roster\"q\n" +
 	"\rGroupStanding\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06absent\x18\x03 \x03(\rR\x06absent\"\xf3\x01\n" +
+	"\x06absent\x18\x03 \x03(\rR\x06absent\x12\x0e\n" +
+	"\x02of\x18\x04 \x01(\x04R\x02of\x12\x10\n" +
+	"\x03try\x18\x05 \x01(\x04R\x03try\"\xf3\x01\n" +
 	"\rGroupDecision\x12\x18\n" +
 	"\apurpose\x18\x01 \x01(\rR\apurpose\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x1a\n" +
@@ -1473,20 +1584,22 @@ const file_messages_group_proto_rawDesc = "" +
 	"\x06failed\x18\x05 \x03(\rR\x06failed\x12&\n" +
 	"\x0eunacknowledged\x18\x06 \x03(\rR\x0eunacknowledged\x12\x14\n" +
 	"\x05group\x18\a \x01(\tR\x05group\x12,\n" +
-	"\x06roster\x18\b \x01(\v2\x14.phalanx.GroupRosterR\x06roster\"~\n" +
+	"\x06roster\x18\b \x01(\v2\x14.phalanx.GroupRosterR\x06roster\"\xac\x01\n" +
 	"\fGroupPropose\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x122\n" +
-	"\bdecision\x18\x04 \x01(\v2\x16.phalanx.GroupDecisionR\bdecision\"I\n" +
+	"\bdecision\x18\x04 \x01(\v2\x16.phalanx.GroupDecisionR\bdecision\x12,\n" +
+	"\x06roster\x18\x05 \x01(\v2\x14.phalanx.GroupRosterR\x06roster\"I\n" +
 	"\vGroupAccept\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04term\x18\x03 \x01(\x04R\x04term\"i\n" +
+	"\x04term\x18\x03 \x01(\x04R\x04term\"{\n" +
 	"\vGroupDecide\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x122\n" +
-	"\bdecision\x18\x03 \x01(\v2\x16.phalanx.GroupDecisionR\bdecision\"\xaf\x01\n" +
+	"\bdecision\x18\x03 \x01(\v2\x16.phalanx.GroupDecisionR\bdecision\x12\x10\n" +
+	"\x03try\x18\x04 \x01(\x04R\x03try\"\xaf\x01\n" +
 	"\tGroupTell\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\x12.\n" +
 	"\x06revoke\x18\x02 \x01(\v2\x14.phalanx.GroupRevokeH\x00R\x06revoke\x12(\n" +
@@ -1496,16 +1609,20 @@ const file_messages_group_proto_rawDesc = "" +
 	"\x0fGroupRevocation\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\rR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02at\x18\x03 \x01(\x03R\x02at\"q\n" +
+	"\x02at\x18\x03 \x01(\x03R\x02at\"\x98\x01\n" +
 	"\vGroupRevoke\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x128\n" +
 	"\n" +
 	"revocation\x18\x02 \x01(\v2\x18.phalanx.GroupRevocationR\n" +
 	"revocation\x12\x12\n" +
-	"\x04hops\x18\x03 \x03(\rR\x04hops\"7\n" +
+	"\x04hops\x18\x03 \x03(\rR\x04hops\x12\x0e\n" +
+	"\x02of\x18\x04 \x01(\tR\x02of\x12\x15\n" +
+	"\x06of_seq\x18\x05 \x01(\x04R\x05ofSeq\"^\n" +
 	"\tGroupGone\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x14\n" +
-	"\x05ranks\x18\x02 \x03(\rR\x05ranks\"e\n" +
+	"\x05ranks\x18\x02 \x03(\rR\x05ranks\x12\x0e\n" +
+	"\x02of\x18\x03 \x01(\tR\x02of\x12\x15\n" +
+	"\x06of_seq\x18\x04 \x01(\x04R\x05ofSeq\"e\n" +
 	"\vGroupInvite\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12,\n" +
 	"\x06roster\x18\x02 \x01(\v2\x14.phalanx.GroupRosterR\x06roster\x12\x12\n" +
@@ -1570,20 +1687,21 @@ var file_messages_group_proto_depIdxs = []int32{
 	1,  // 10: phalanx.GroupPart.newcomers:type_name -> phalanx.GroupMember
 	2,  // 11: phalanx.GroupDecision.roster:type_name -> phalanx.GroupRoster
 	7,  // 12: phalanx.GroupPropose.decision:type_name -> phalanx.GroupDecision
-	7,  // 13: phalanx.GroupDecide.decision:type_name -> phalanx.GroupDecision
-	13, // 14: phalanx.GroupTell.revoke:type_name -> phalanx.GroupRevoke
-	14, // 15: phalanx.GroupTell.gone:type_name -> phalanx.GroupGone
-	15, // 16: phalanx.GroupTell.invite:type_name -> phalanx.GroupInvite
-	12, // 17: phalanx.GroupRevoke.revocation:type_name -> phalanx.GroupRevocation
-	2,  // 18: phalanx.GroupInvite.roster:type_name -> phalanx.GroupRoster
-	18, // 19: phalanx.GroupLooked.seen:type_name -> phalanx.GroupSeen
-	2,  // 20: phalanx.GroupSeen.roster:type_name -> phalanx.GroupRoster
-	12, // 21: phalanx.GroupSeen.revoked:type_name -> phalanx.GroupRevocation
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	2,  // 13: phalanx.GroupPropose.roster:type_name -> phalanx.GroupRoster
+	7,  // 14: phalanx.GroupDecide.decision:type_name -> phalanx.GroupDecision
+	13, // 15: phalanx.GroupTell.revoke:type_name -> phalanx.GroupRevoke
+	14, // 16: phalanx.GroupTell.gone:type_name -> phalanx.GroupGone
+	15, // 17: phalanx.GroupTell.invite:type_name -> phalanx.GroupInvite
+	12, // 18: phalanx.GroupRevoke.revocation:type_name -> phalanx.GroupRevocation
+	2,  // 19: phalanx.GroupInvite.roster:type_name -> phalanx.GroupRoster
+	18, // 20: phalanx.GroupLooked.seen:type_name -> phalanx.GroupSeen
+	2,  // 21: phalanx.GroupSeen.roster:type_name -> phalanx.GroupRoster
+	12, // 22: phalanx.GroupSeen.revoked:type_name -> phalanx.GroupRevocation
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_messages_group_proto_init() }

@@ -13,22 +13,24 @@ import (
 
 var (
 	aRoster       = rosterOf(group.Member{Node: "a#1", Label: "x"}, group.Member{Node: "b#1"}, group.Member{Node: "c#1"})
-	aContribution = group.Contribution{For: group.ForAgree, Value: -5, Op: group.Max, Acked: []int{1, 2}, Newcomers: []group.Member{{Node: "d#1", Label: "y"}}}
-	aDecision     = group.Decision{For: group.ForGrow, View: 1, Mismatch: "m", Value: -2, Failed: []int{1}, Unacknowledged: []int{2}, Group: "g~1", Roster: aRoster}
-	aRevocation   = group.Revocation{By: 2, Reason: "because", At: 3}
+	aContribution = group.Contribution{For: group.ForAgree, Value: -5, Op: group.Max, Acked: []int{1, 2}, Newcomers: []group.Member{{Node: "d#1", Label: "y"}},
+		Quorum: group.Quorum{AtLeast: 2, JoinTimeout: 3}}
+	aDecision   = group.Decision{For: group.ForGrow, View: 1, Mismatch: "m", Value: -2, Failed: []int{1}, Unacknowledged: []int{2}, Group: "g~1", Roster: aRoster}
+	aName       = group.Named{Group: "g", Life: 1 << 63, Of: "f", Seq: 4}
+	aRevocation = group.Revocation{By: 2, Reason: "because", At: 3}
 
 	groupLetters = []group.Message{
-		group.Contribute{Group: "g", Seq: 1, View: 2, Parts: []group.Part{{Rank: 1, Contribution: aContribution}}, Gone: []int{2}, Roster: aRoster},
+		group.Contribute{Group: "g", Life: 7, Seq: 1, View: 2, Try: 8, Idle: true, Parts: []group.Part{{Rank: 1, Contribution: aContribution}}, Gone: []int{2}, Roster: aRoster},
 		group.Contribute{Group: "g"},
-		group.Ask{Group: "g", Seq: 1, Roster: 2},
-		group.Standing{Group: "g", Seq: 1, Absent: []int{1}},
-		group.Propose{Group: "g", Seq: 1, Term: 2, Decision: aDecision},
-		group.Accept{Group: "g", Seq: 1, Term: 2},
-		group.Decide{Group: "g", Seq: 1, Decision: aDecision},
+		group.Ask{Group: "g", Life: 7, Seq: 1, Roster: 2},
+		group.Standing{Group: "g", Life: 7, Of: 6, Try: 5, Seq: 1, Absent: []int{1}},
+		group.Propose{Group: "g", Life: 7, Seq: 1, Term: 2, Decision: aDecision, Roster: aRoster},
+		group.Accept{Group: "g", Life: 7, Seq: 1, Term: 2},
+		group.Decide{Group: "g", Life: 7, Try: 8, Seq: 1, Decision: aDecision},
 		group.Decide{Group: "g", Seq: 1, Decision: group.Decision{For: group.ForForm}},
-		group.Declined{Group: "g"},
-		group.Tell{Num: 1, News: group.Revoke{Group: "g", Revocation: aRevocation, Hops: []group.Hop{{From: 1, To: 2}, {From: -1, To: 0}}}},
-		group.Tell{Num: 1, News: group.Gone{Group: "g", Ranks: []int{1}}},
+		group.Declined{Group: "g", Life: 7},
+		group.Tell{Num: 1, News: group.Revoke{Named: aName, Revocation: aRevocation, Hops: []group.Hop{{From: 1, To: 2}, {From: -1, To: 0}}}},
+		group.Tell{Num: 1, News: group.Gone{Named: aName, Ranks: []int{1}}},
 		group.Tell{Num: 1, News: group.Invite{Group: "g", Roster: aRoster, Rank: 1}},
 		group.Ack{Num: 1},
 	}

@@ -18,6 +18,7 @@ type agreement struct {
 
 	took     *Decision // what was accepted
 	decided  *Decision
+	asked    bool // a coordinator has proposed it that waits for nobody here
 	sending  bool // a Contribute is not answered
 	changed  bool // and there is more to say
 	due      time.Duration
@@ -55,12 +56,16 @@ func (g *group) behind(seq uint64) bool {
 // forget forgets what nobody asks for when a is decided.
 func (g *group) forget(a *agreement) {
 	for ; g.over+kept <= a.seq; g.over++ {
-		delete(g.agreed, g.over)
+		if g.over > 0 { // nodes that have no part in the group ask for the first one
+			delete(g.agreed, g.over)
+		}
 	}
 }
 
 // open reports whether the node has to hear of more.
-func (a *agreement) open() bool { return a.decided == nil && (len(a.mine) > 0 || a.took != nil) }
+func (a *agreement) open() bool {
+	return a.decided == nil && (len(a.mine) > 0 || a.took != nil || a.asked)
+}
 
 // contribute tells the coordinator what is contributed here. While it does not answer,
 // that is repeated, and what comes later waits for the answer.
@@ -81,12 +86,15 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 }
 
 func (c *Core) contribution(g *group, a *agreement) Contribute {
-	m := Contribute{Group: g.name, Seq: a.seq, View: c.view.Number}
+	m := Contribute{Group: g.name, Life: g.life, Seq: a.seq, View: c.view.Number}
 	if a.seq == 0 {
-		m.Roster = g.roster
+		m.Roster, m.Try, m.Idle = g.roster, g.try, len(a.callers) == 0
 	}
 	if !g.behind(a.seq) {
 		for _, rank := range slices.Sorted(maps.Keys(a.mine)) {
+			if _, waits := a.callers[rank]; !waits && a.mine[rank].AtLeast > 0 {
+				continue // a quorum is of members that have come, and are still there
+			}
 			m.Parts = append(m.Parts, Part{rank, a.mine[rank]})
 		}
 	}
@@ -101,30 +109,53 @@ func (c *Core) contribution(g *group, a *agreement) Contribute {
 // asked answers a coordinator.
 func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	g := c.groups[m.Group]
-	if g == nil {
+	switch {
+	case g == nil:
 		return
-	}
-	if g.roster.digest != m.Roster {
-		c.send(from, Declined{m.Group})
+	case g.formed && g.life != m.Life: // members here are in another group of that name
+		if m.Seq == 0 && c.without(g, from, m.Roster) {
+			c.send(from, Decide{Group: g.name, Life: g.life, Try: m.Life, Decision: *g.agreed[0].decided})
+		} else if m.Seq == 0 && c.inUse(g, m.Roster) {
+			c.send(from, Decide{Group: g.name, Life: m.Life, Try: m.Life, Decision: g.clash()})
+		}
+		return
+	case m.Seq > 0 && (!g.formed || g.life != m.Life): // it is late, or comes again
+		return
+	case g.roster.digest != m.Roster && g.forgets():
+		return
+	case g.roster.digest != m.Roster:
+		c.send(from, Declined{m.Group, m.Life})
 		return
 	}
 	a := g.agreement(m.Seq)
 	switch {
 	case a == nil:
 	case a.decided != nil:
-		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: *a.decided})
 	default:
 		c.send(from, c.contribution(g, a))
 	}
 }
 
 // standing takes note of who is absent.
-func (c *Core) standing(m Standing) {
+func (c *Core) standing(from phalanx.NodeID, m Standing) {
 	g := c.groups[m.Group]
-	if g == nil || g.agreed[m.Seq] == nil {
+	if g == nil || g.agreed[m.Seq] == nil || m.Of != g.life {
 		return
 	}
 	a := g.agreed[m.Seq]
+	if m.Life == 0 && from != c.view.Self && c.coordinator(g) == c.view.Self {
+		c.void(g, a, from, m.Of)
+		return
+	}
+	now := m.Try == g.try && from == c.coordinator(g) // and no late message, of what was formed here before
+	switch {
+	case now && m.Life == 0 && g.unwanted(a):
+		c.drop(g)
+		return
+	case m.Life != g.life && (!now || !c.relive(g, a, m.Life)):
+		return
+	}
 	a.sending = false
 	a.absent = slices.DeleteFunc(slices.Clone(m.Absent), func(r int) bool { return r < 0 || r >= a.roster.Len() })
 	if a.changed {
@@ -135,7 +166,11 @@ func (c *Core) standing(m Standing) {
 // proposed accepts what a coordinator proposes, unless a later one is known.
 func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	g := c.groups[m.Group]
-	if g == nil || m.Term < c.fence {
+	if g == nil || g.life != m.Life {
+		c.unknown(from, m)
+		return
+	}
+	if m.Term < c.fence {
 		return
 	}
 	c.fence = m.Term
@@ -144,7 +179,7 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 		return
 	}
 	if a.decided != nil {
-		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: *a.decided})
 		return
 	}
 	d := m.Decision
@@ -152,19 +187,24 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	a.pause = c.cfg.Resend // a decision is near
 	a.due = c.now + a.pause
 	c.due.Set(errand{group: g.name, num: a.seq}, a.due)
-	c.send(from, Accept{Group: m.Group, Seq: m.Seq, Term: m.Term})
+	c.send(from, Accept{Group: m.Group, Life: m.Life, Seq: m.Seq, Term: m.Term})
 }
+
+// differ is the decision of a group whose members give different lists of them.
+var differ = Decision{For: ForForm, Mismatch: "others give other members for that name"}
 
 // declined ends the forming of a group whose name stands for others.
 func (c *Core) declined(g *group) {
 	g.decline = true
 	a := g.agreement(0)
 	if a.decided == nil {
-		a.decided = &Decision{For: ForForm, Mismatch: "members"}
+		d := differ
+		a.decided = &d
 	}
 	for _, rank := range slices.Sorted(maps.Keys(a.callers)) {
-		c.finish(c.calls[a.callers[rank]], Done{Outcome: Mismatch})
+		c.finish(c.calls[a.callers[rank]], Done{Outcome: Mismatch, Decision: *a.decided})
 	}
+	c.due.Set(errand{group: g.name, end: true}, c.now+4*c.cfg.ResendMax) // until then those who repeat themselves are told
 }
 
 // decide takes what was decided. A group is formed here when this node's view has all
@@ -180,7 +220,7 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 	if a.ballot != nil {
 		for _, node := range c.live(g) {
 			if node != c.view.Self {
-				c.send(node, Decide{Group: g.name, Seq: a.seq, Decision: d})
+				c.send(node, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: d})
 			}
 		}
 		a.ballot = nil
@@ -191,6 +231,8 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 		c.contribute(g, later, c.coordinator(g))
 	}
 	switch {
+	case d.Mismatch != "" && d.For == ForForm:
+		c.declined(g)
 	case d.Mismatch != "":
 		for _, w := range c.waiting(a) {
 			c.finish(w, Done{Outcome: Mismatch, Decision: d})
@@ -199,7 +241,7 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 		c.formed(g, a)
 	case d.For == ForAgree:
 		for _, w := range c.waiting(a) {
-			c.finish(w, Done{Group: g.name, Roster: g.roster, Rank: w.Rank, Decision: d})
+			c.finish(w, Done{Group: g.name, Life: g.life, Roster: g.roster, Rank: w.Rank, Decision: d})
 		}
 	default:
 		c.child(g, a, d)
@@ -218,7 +260,7 @@ func (c *Core) waiting(a *agreement) []*call {
 // formed begins a group. Members here of which nobody waits any more have left; those
 // that count as failed were not known to be members of the cluster.
 func (c *Core) formed(g *group, a *agreement) {
-	g.formed = true
+	c.begin(g)
 	for _, rank := range a.decided.Failed {
 		g.failed[rank] = true
 	}
@@ -226,27 +268,28 @@ func (c *Core) formed(g *group, a *agreement) {
 		return !slices.ContainsFunc(g.roster.ranks[node], func(rank int) bool { return !slices.Contains(a.decided.Failed, rank) })
 	})
 	g.liveIn = 0
+	if !slices.Contains(g.nodes, c.view.Self) {
+		c.due.Set(errand{group: g.name, end: true}, c.now+forgetAfter)
+	}
 	c.notice(g)
 	var left []int
 	for _, rank := range g.local {
-		if _, waits := a.callers[rank]; !waits {
+		if _, waits := a.callers[rank]; !waits && !slices.Contains(a.decided.Failed, rank) {
 			left = append(left, rank)
 		}
-		if label := g.roster.members[rank].Label; c.invites[label].Group == g.name {
-			delete(c.invites, label)
-		}
+		c.take(g, g.roster.members[rank].Label)
 	}
 	for _, w := range c.waiting(a) {
 		if slices.Contains(a.decided.Failed, w.Rank) {
 			c.finish(w, Done{Outcome: LeftBehind, Decision: *a.decided})
-			left = append(left, w.Rank)
 			continue
 		}
 		g.taken[w.Rank] = true
-		c.finish(w, Done{Group: g.name, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
+		c.finish(w, Done{Group: g.name, Life: g.life, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
 	}
-	c.catchUp(g.name)
+	c.catchUp(g)
 	c.depart(g, left)
+	c.retire(g)
 }
 
 // child begins the group that comes of a Shrink, or has the one that comes of a Grow
@@ -259,7 +302,9 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 	n := c.groups[d.Group]
 	if n == nil && len(d.Roster.RanksOn(c.view.Self)) > 0 {
 		n = c.know(d.Group, d.Roster)
-		n.formed = true
+		delete(n.agreed, 0)
+		n.life, n.of, n.ofSeq = g.life, g.name, a.seq
+		c.begin(n)
 		c.notice(n)
 	}
 	for _, w := range c.waiting(a) {
@@ -269,12 +314,12 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 			continue
 		}
 		n.taken[rank] = true
-		c.finish(w, Done{Group: n.name, Roster: n.roster, Rank: rank, Decision: d, Failed: slices.Sorted(maps.Keys(n.failed))})
+		c.finish(w, Done{Group: n.name, Life: n.life, Roster: n.roster, Rank: rank, Decision: d, Failed: slices.Sorted(maps.Keys(n.failed))})
 	}
 	if n == nil {
 		return
 	}
-	c.catchUp(n.name) // it may have been revoked before it was known here
+	c.catchUp(n) // it may have been revoked before it was known here
 	c.depart(n, slices.DeleteFunc(slices.Clone(n.local), func(r int) bool { return n.taken[r] }))
 }
 
@@ -283,7 +328,7 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 func (c *Core) grown(g *group, a *agreement, d Decision) {
 	var left []int
 	for _, rank := range g.local {
-		if _, waits := a.callers[rank]; waits {
+		if _, waits := a.callers[rank]; waits || slices.Contains(d.Failed, rank) { // it comes back, if it is named
 			continue
 		}
 		if r := slices.Index(d.Roster.members, g.roster.members[rank]); r >= 0 {

@@ -43,6 +43,7 @@ type Done struct {
 	ID       uint64
 	Outcome  Outcome
 	Group    string
+	Life     uint64 // tells groups of one name apart, one after the other
 	Roster   *Roster
 	Rank     int
 	Decision Decision
@@ -66,7 +67,7 @@ type Outcome uint8
 const (
 	OK         Outcome = iota
 	Mismatch           // the calls of the members differ: Decision.Mismatch, or for a Form the members
-	Used               // the name was used
+	Used               // members of an earlier group of that name are left, or others have formed it without waiting
 	NotMember          // there is no such group here, or the rank has left it
 	LeftBehind         // it counted as failed when it was decided
 	Removed            // the cluster has removed this node
@@ -80,6 +81,7 @@ type call struct {
 
 // called takes a call.
 func (c *Core) called(e Call) {
+	c.touch(c.groups[e.Group])
 	switch e.Kind {
 	case CallForm:
 		c.calls[e.ID] = &call{Call: e}
@@ -101,17 +103,27 @@ func (c *Core) called(e Call) {
 // form has a member contribute to the forming of a group.
 func (c *Core) form(w *call) {
 	g := c.groups[w.Group]
+	if g != nil && g.decline {
+		a := g.agreed[0]
+		if _, knows := a.mine[w.Rank]; !knows && g.roster.digest == w.Roster.digest { // it hears so once, as the others have
+			a.mine[w.Rank] = Contribution{}
+			c.finish(w, Done{Outcome: Mismatch, Decision: *a.decided})
+			return
+		}
+		c.drop(g)
+		g = nil
+	}
 	switch {
-	case c.used[w.Group], g != nil && g.formed:
-		c.finish(w, Done{Outcome: Used})
+	case g != nil && g.formed:
+		c.formAgain(g, w)
 		return
 	case g == nil:
 		g = c.know(w.Group, w.Roster)
-	case g.decline, g.roster.digest != w.Roster.digest:
-		c.finish(w, Done{Outcome: Mismatch})
+	case g.roster.digest != w.Roster.digest:
+		c.finish(w, Done{Outcome: Mismatch, Decision: differ})
 		return
 	}
-	c.join(g, 0, w, Contribution{For: ForForm})
+	c.join(g, 0, w, Contribution{For: ForForm, Quorum: w.Quorum})
 }
 
 // agree has a member contribute to its next agreement.
@@ -130,6 +142,8 @@ func (c *Core) agree(e Call) {
 
 // join has a call wait for an agreement, and contribute to it.
 func (c *Core) join(g *group, seq uint64, w *call, part Contribution) {
+	c.touch(g)
+	w.Roster = g.roster
 	a := g.agreement(seq)
 	if id, waits := a.callers[w.Rank]; waits && id != w.ID { // its place is taken
 		c.finish(c.calls[id], Done{Outcome: Used})
@@ -166,12 +180,22 @@ func (c *Core) giveUp(id uint64) {
 		return
 	}
 	given := GivenUp{ID: id}
-	if w.on != nil {
+	g := c.groups[w.Group]
+	c.touch(g)
+	switch {
+	case w.on != nil:
 		given.Absent = w.on.roster.Names(w.on.absent)
+	case w.Kind == CallForm && g != nil: // it waits for an earlier group's end
+		c.unhold(w)
+		given.Absent = g.roster.Names(g.left(maxAbsent))
 	}
 	delete(c.calls, id)
+	on := w.on
 	w.forget()
 	c.emit(given)
+	if on != nil && on.seq == 0 && (len(on.callers) == 0 || w.AtLeast > 0) && g != nil && g.agreed[0] == on {
+		c.idle(g, on)
+	}
 }
 
 // close has a member leave a group.
@@ -198,7 +222,7 @@ func (c *Core) depart(g *group, ranks []int) {
 	c.leave(g, ranks)
 	for _, node := range g.roster.nodes {
 		if node != c.view.Self {
-			c.tell(node, Gone{Group: g.name, Ranks: ranks})
+			c.tell(node, Gone{Named: g.named(), Ranks: ranks})
 		}
 	}
 }

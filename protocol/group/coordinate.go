@@ -18,6 +18,8 @@ type ballot struct {
 	accepts  map[phalanx.NodeID]bool
 	due      time.Duration
 	pause    time.Duration
+	bytes    int64 // of from
+	joining
 
 	missing []int // the absent as of then
 	counted time.Duration
@@ -26,25 +28,12 @@ type ballot struct {
 // contributed takes what a node contributes.
 func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 	g := c.groups[m.Group]
-	switch {
-	case g == nil && c.used[m.Group]:
-		c.send(from, Declined{m.Group})
-		return
-	case g == nil:
-		if m.Roster == nil {
-			return // it is not known here yet
-		}
-		g = c.know(m.Group, m.Roster)
-	case m.Roster != nil && m.Roster.digest != g.roster.digest && !g.formed && g.roster.ranks[from] != nil:
-		for _, node := range c.live(g) { // it would be waited for in vain
-			c.send(node, Declined{m.Group})
-		}
-		return
-	case m.Roster != nil && m.Roster.digest != g.roster.digest, g.decline:
-		c.send(from, Declined{m.Group})
+	if m.Seq == 0 {
+		g = c.forming(from, m)
+	} else if g != nil && g.life != m.Life {
 		return
 	}
-	if g.roster.ranks[from] == nil {
+	if g == nil || g.roster.ranks[from] == nil {
 		return
 	}
 	a := g.agreement(m.Seq)
@@ -52,7 +41,7 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		return
 	}
 	if a.decided != nil {
-		c.send(from, Decide{Group: g.name, Seq: a.seq, Decision: *a.decided})
+		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Try: m.Try, Decision: *a.decided})
 		return
 	}
 	if c.coordinator(g) != c.view.Self {
@@ -62,11 +51,31 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 	if b == nil {
 		b = c.newBallot(g, a)
 	}
+	if a.seq == 0 && m.Life != g.life { // it may be of an earlier group
+		if a.took != nil && a.took.counts(g.roster, from) { // or the sender has forgotten this one
+			c.weigh(g, a)
+			c.propose(g, a, from)
+			return
+		}
+		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Try: m.Try, Absent: c.missing(g, b)})
+		return
+	}
+	m.Roster = nil // it is the group's
+	if old, ok := b.from[from]; ok {
+		b.bytes -= old.count()
+	}
 	b.from[from], b.newest = m, max(b.newest, m.View)
+	b.bytes += m.count()
 	c.leave(g, slices.DeleteFunc(slices.Clone(m.Gone), func(r int) bool { return g.roster.member(r).Node != from }))
+	if a.seq == 0 {
+		c.joined(g, a, m.Parts)
+	}
+	if b.proposal != nil && a.seq == 0 && !b.accepts[from] { // it was asked what it knows nothing of
+		c.propose(g, a, from)
+	}
 	c.weigh(g, a)
 	if a.decided == nil {
-		c.send(from, Standing{Group: g.name, Seq: a.seq, Absent: c.missing(g, b)})
+		c.send(from, Standing{Group: g.name, Life: g.life, Of: m.Life, Try: m.Try, Seq: a.seq, Absent: c.missing(g, b)})
 	}
 }
 
@@ -100,9 +109,11 @@ func (c *Core) reopen(g *group, a *agreement) {
 		return
 	}
 	c.newBallot(g, a)
+	a.ballot.joining = old.joining
 	for _, node := range c.live(g) {
 		if m, ok := old.from[node]; ok {
 			a.ballot.from[node], a.ballot.newest = m, max(a.ballot.newest, m.View)
+			a.ballot.bytes += m.count()
 		}
 	}
 	c.weigh(g, a)
@@ -152,7 +163,7 @@ func (c *Core) weigh(g *group, a *agreement) {
 	switch {
 	case a.took != nil:
 		b.proposal = a.took
-	case b.newest > c.view.Number || len(c.absent(g, b)) > 0:
+	case b.newest > c.view.Number || len(c.absent(g, b)) > 0 && !c.enough(g, a):
 		return
 	default:
 		d := c.conclude(g, a, b)
@@ -172,18 +183,31 @@ func (c *Core) urge(g *group, a *agreement) {
 	for _, node := range c.live(g) {
 		if b.proposal == nil {
 			if _, ok := b.from[node]; !ok {
-				c.send(node, Ask{Group: g.name, Seq: a.seq, Roster: g.roster.digest})
+				c.send(node, Ask{Group: g.name, Life: g.life, Seq: a.seq, Roster: g.roster.digest})
 			}
 		} else if !b.accepts[node] {
-			c.send(node, Propose{Group: g.name, Seq: a.seq, Term: b.term, Decision: *b.proposal})
+			c.propose(g, a, node)
 		}
 	}
+}
+
+// propose sends a node what this one proposes.
+func (c *Core) propose(g *group, a *agreement, to phalanx.NodeID) {
+	b := a.ballot
+	if b == nil || b.proposal == nil {
+		return
+	}
+	m := Propose{Group: g.name, Life: g.life, Seq: a.seq, Term: b.term, Decision: *b.proposal}
+	if _, knows := b.from[to]; !knows && a.seq == 0 {
+		m.Roster = g.roster
+	}
+	c.send(to, m)
 }
 
 // accepted counts who has accepted. What all live nodes have is decided.
 func (c *Core) accepted(from phalanx.NodeID, m Accept) {
 	g := c.groups[m.Group]
-	if g == nil || g.agreed[m.Seq] == nil {
+	if g == nil || g.life != m.Life || g.agreed[m.Seq] == nil {
 		return
 	}
 	a := g.agreed[m.Seq]
@@ -226,6 +250,8 @@ func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 			d.For, d.Value = p.For, p.Value
 		case first.For != p.For:
 			d.Mismatch = fmt.Sprintf("some members call %s, others %s", first.For, p.For)
+		case first.Quorum != p.Quorum:
+			d.Mismatch = fmt.Sprintf("some members form it of %s, others of %s", first.Quorum, p.Quorum)
 		case first.Op != p.Op:
 			d.Mismatch = fmt.Sprintf("some members agree by %s, others by %s", first.Op, p.Op)
 		case p.For == ForAgree:
@@ -237,7 +263,8 @@ func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 		newcomers = append(newcomers, p.Newcomers...)
 	}
 	for rank, m := range g.roster.members {
-		if !c.view.Members[m.Node] || g.failed[rank] {
+		_, came := parts[rank]
+		if !c.view.Members[m.Node] || g.failed[rank] || !came && d.For == ForForm {
 			d.Failed = append(d.Failed, rank)
 			if acked[rank] < len(parts) {
 				d.Unacknowledged = append(d.Unacknowledged, rank)
@@ -272,5 +299,5 @@ func (c *Core) regroup(g *group, a *agreement, newcomers []Member, d *Decision) 
 		d.Mismatch = err.Error()
 		return
 	}
-	d.Group, d.Roster = childName(g.name, a.seq), r
+	d.Group, d.Roster = childName(g.name, g.life, a.seq), r
 }

@@ -53,6 +53,7 @@ type (
 	// Revoked tells that a group is revoked at members here.
 	Revoked struct {
 		Group string
+		Life  uint64
 		Ranks []int
 		Revocation
 	}
@@ -61,6 +62,7 @@ type (
 	// cluster any more, or they have left the group.
 	Failed struct {
 		Group string
+		Life  uint64
 		Ranks []int
 		Left  bool
 	}
@@ -82,22 +84,29 @@ type Core struct {
 	view   Viewed
 	fence  uint64 // Invariant: what is of an earlier term is not heeded
 	groups map[string]*group
-	used   map[string]bool   // names of groups that are over: they are never used again
-	early  map[string][]News // of groups that are not known here yet
 	calls  map[uint64]*call
+	held   map[string][]uint64 // Forms that wait for the end of an earlier group of that name
+	nonces uint64
 	due    agenda.Agenda[errand] // what is repeated if it is not answered
 	out    []Output
 	own    []Message // to this node, not handled yet
 
 	inviting
 	telling
+	counting
+	rooms
 }
 
 // group is one that this node knows of.
 type group struct {
 	name    string
+	life    uint64 // tells groups of one name apart; 0: the coordinator has not said it yet
+	try     uint64 // the same for this node's attempts to form it
+	of      string // the group that it came of by a Shrink
+	ofSeq   uint64
 	roster  *Roster
 	formed  bool
+	claim   claim
 	decline bool // the name stands for other members elsewhere: it cannot be formed
 	local   []int
 	taken   map[int]bool       // local ranks that somebody has formed
@@ -107,7 +116,10 @@ type group struct {
 	sent    int                // messages of waves
 	next    map[int]uint64     // by local rank: the next agreement
 	agreed  map[uint64]*agreement
-	over    uint64 // agreements below are over, and forgotten
+	over    uint64            // agreements below are over, and forgotten
+	early   map[string][]News // of this group, and of those that will come of it
+	kept    int               // Invariant: how many news early has
+	bytes   int64             // as was counted
 
 	nodes    []phalanx.NodeID // but for those that had failed when it was formed
 	liveList []phalanx.NodeID // the live nodes in view liveIn
@@ -122,7 +134,8 @@ func NewCore(cfg Config) *Core {
 	if cfg.ResendMax == 0 {
 		cfg.ResendMax = time.Second
 	}
-	return &Core{cfg: cfg, groups: map[string]*group{}, used: map[string]bool{}, early: map[string][]News{}, calls: map[uint64]*call{},
+	return &Core{cfg: cfg, groups: map[string]*group{}, calls: map[uint64]*call{}, held: map[string][]uint64{},
+		counting: counting{touched: map[*group]struct{}{}, rosters: map[uint64]*shared{}},
 		inviting: inviting{invites: map[string]Invite{}}, telling: telling{owed: map[phalanx.NodeID]map[uint64]*owed{}}}
 }
 
@@ -142,6 +155,8 @@ func (c *Core) Step(now time.Duration, e Event) []Output {
 	c.drain()
 	c.repeat()
 	c.drain()
+	c.count()
+	c.fit()
 	return c.out
 }
 
@@ -167,6 +182,8 @@ type errand struct {
 
 	group string
 	urge  bool // by the coordinator
+	join  bool // a join timeout of it has passed
+	end   bool // of what remembers that the members' lists differ, or a group that nobody forms
 }
 
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
@@ -193,7 +210,14 @@ func (c *Core) repeat() {
 		if g == nil || g.agreed[e.num] == nil {
 			continue
 		}
+		c.touch(g)
 		switch a := g.agreed[e.num]; {
+		case e.end:
+			c.expire(g, a)
+		case e.join:
+			c.weigh(g, a)
+		case e.urge && c.deserted(g, a):
+			c.drop(g)
 		case !e.urge && a.open() && a.due > c.now:
 			c.due.Set(e, a.due)
 		case !e.urge && a.open():
@@ -217,23 +241,31 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 	if !c.view.Members[from] {
 		return // not yet, or not any more
 	}
+	c.touch(c.groups[about(m)])
 	switch m := m.(type) {
 	case Contribute:
 		c.contributed(from, m)
 	case Ask:
 		c.asked(from, m)
 	case Standing:
-		c.standing(m)
+		c.standing(from, m)
 	case Propose:
 		c.proposed(from, m)
 	case Accept:
 		c.accepted(from, m)
 	case Decide:
-		if g := c.groups[m.Group]; g != nil && g.agreed[m.Seq] != nil {
+		g := c.groups[m.Group]
+		if g == nil || g.agreed[m.Seq] == nil {
+			return
+		}
+		if m.Seq == 0 && !g.formed && m.Try != 0 && (m.Try == g.try || m.Try == g.life) { // it answers this attempt
+			g.life = m.Life
+		}
+		if g.life == m.Life {
 			c.decide(g, g.agreed[m.Seq], m.Decision)
 		}
 	case Declined:
-		if g := c.groups[m.Group]; g != nil && !g.formed {
+		if g := c.groups[m.Group]; g != nil && !g.formed && g.life == m.Life {
 			c.declined(g)
 		}
 	case Tell:
@@ -259,6 +291,7 @@ func (c *Core) viewed(v Viewed) {
 	c.forgetGone()
 	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
 		g := c.groups[name]
+		c.touch(g)
 		c.notice(g)
 		for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
 			a := g.agreed[seq]
@@ -281,22 +314,24 @@ func (c *Core) removed() {
 		c.finish(c.calls[id], Done{Outcome: Removed})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
-		c.used[name] = true
 		c.emit(Ended{name})
 	}
-	c.groups, c.early, c.owed = map[string]*group{}, map[string][]News{}, map[phalanx.NodeID]map[uint64]*owed{}
+	c.groups, c.held, c.owed = map[string]*group{}, map[string][]uint64{}, map[phalanx.NodeID]map[uint64]*owed{}
 	c.invites = map[string]Invite{}
+	c.ofGroups, c.ofNews, c.rosters = 0, 0, map[uint64]*shared{}
 }
 
 // know notes a group.
 func (c *Core) know(name string, r *Roster) *group {
-	g := &group{name: name, roster: r, nodes: r.nodes, local: r.RanksOn(c.view.Self), taken: map[int]bool{}, failed: map[int]bool{}, gone: map[int]bool{},
+	g := &group{name: name, try: c.nonce(), early: map[string][]News{}, roster: c.share(r), nodes: r.nodes, local: r.RanksOn(c.view.Self), taken: map[int]bool{}, failed: map[int]bool{}, gone: map[int]bool{},
 		wave: map[int]Revocation{}, next: map[int]uint64{}, agreed: map[uint64]*agreement{}}
 	for _, rank := range g.local {
 		g.next[rank] = 1 // 0 forms it
 	}
 	c.groups[name] = g
-	c.catchUp(name)
+	c.touch(g)
+	g.agreement(0)
+	c.due.Set(errand{group: name, end: true}, c.now+forgetAfter)
 	return g
 }
 
@@ -319,7 +354,7 @@ func (c *Core) notice(g *group) {
 	}
 	if len(ranks) > 0 && len(g.local) > 0 {
 		slices.Sort(ranks)
-		c.emit(Failed{Group: g.name, Ranks: ranks})
+		c.emit(Failed{Group: g.name, Life: g.life, Ranks: ranks})
 	}
 }
 
@@ -340,7 +375,7 @@ func (c *Core) leave(g *group, ranks []int) {
 		return
 	}
 	if g.formed && len(g.local) > 0 {
-		c.emit(Failed{Group: g.name, Ranks: left, Left: true})
+		c.emit(Failed{Group: g.name, Life: g.life, Ranks: left, Left: true})
 	}
 	for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
 		c.weigh(g, g.agreed[seq]) // nobody waits for them any more
@@ -350,8 +385,7 @@ func (c *Core) leave(g *group, ranks []int) {
 // retire forgets a group of which nobody is left.
 func (c *Core) retire(g *group) {
 	if c.groups[g.name] == g && !slices.ContainsFunc(c.live(g), func(node phalanx.NodeID) bool { return g.on(node) }) {
-		delete(c.groups, g.name)
-		c.used[g.name] = true
+		c.drop(g)
 	}
 }
 

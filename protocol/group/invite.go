@@ -8,12 +8,27 @@ import (
 // inviting is what newcomers here are invited to.
 type inviting struct {
 	invites map[string]Invite // the last one of each label
+	taken   []string          // names of groups that newcomers here have formed, the last ones: other members may still invite
 }
 
-// invite tells those who are new in a group of it.
+// maxTaken bounds how many of those names are remembered.
+const maxTaken = 1024
+
+// take notes that a newcomer here has come.
+func (i *inviting) take(g *group, label string) {
+	if i.invites[label].Group == g.name {
+		delete(i.invites, label)
+	}
+	if isChild(g.name) && !slices.Contains(i.taken, g.name) {
+		i.taken = append(i.taken[max(0, len(i.taken)-maxTaken+1):], g.name)
+	}
+}
+
+// invite tells those who are new in a group of it, and those who come back: the group that it
+// came of was formed without them, or they have left that.
 func (c *Core) invite(g *group, d Decision) {
 	for rank, m := range d.Roster.members {
-		if !slices.Contains(g.roster.members, m) {
+		if old := slices.Index(g.roster.members, m); old < 0 || slices.Contains(d.Failed, old) {
 			c.tell(m.Node, Invite{Group: d.Group, Roster: d.Roster, Rank: rank})
 		}
 	}
@@ -22,7 +37,7 @@ func (c *Core) invite(g *group, d Decision) {
 // invited takes an invitation. Who waits for one, or for a group of an earlier one,
 // takes it.
 func (c *Core) invited(m Invite) {
-	if c.used[m.Group] || c.groups[m.Group] != nil && c.groups[m.Group].formed {
+	if slices.Contains(c.taken, m.Group) || c.groups[m.Group] != nil && c.groups[m.Group].formed {
 		return
 	}
 	if m.Rank < 0 || m.Rank >= m.Roster.Len() || m.Roster.members[m.Rank].Node != c.view.Self {
@@ -48,7 +63,7 @@ func (c *Core) await(w *call) {
 		return
 	}
 	g := c.groups[m.Group]
-	if c.used[m.Group] || g != nil && (g.formed || g.decline) {
+	if slices.Contains(c.taken, m.Group) || g != nil && (g.formed || g.decline) {
 		delete(c.invites, w.Label)
 		return
 	}

@@ -7,39 +7,52 @@ type (
 	// Contribute tells a coordinator what a node's members contribute to an agreement.
 	Contribute struct {
 		Group  string
+		Life   uint64 // as the coordinator has said; 0: the sender asks for it
 		Seq    uint64
 		View   uint64 // that the node knows
 		Parts  []Part
 		Gone   []int   // members there that have left
 		Roster *Roster // of a group that is being formed
+		Try    uint64  // tells the sender's attempts to form it apart
+		Idle   bool    // no caller waits for what it contributes
 	}
 
 	// Ask asks for a Contribute. Roster is the digest of the roster that the
 	// coordinator goes by.
 	Ask struct {
 		Group  string
+		Life   uint64
 		Seq    uint64
 		Roster uint64
 	}
 
-	// Standing answers a Contribute: who has not contributed yet.
+	// Standing answers a Contribute: who has not contributed yet. A Contribute that was not
+	// of the present life did not count. A Life of 0 says that the sender knows no group of
+	// that life which is being formed; it also answers a Propose.
 	Standing struct {
 		Group  string
+		Life   uint64
+		Of     uint64 // the life in the Contribute
+		Try    uint64 // the attempt that it is of
 		Seq    uint64
 		Absent []int
 	}
 
-	// Propose asks a node to accept a decision. Term is the coordinator's view.
+	// Propose asks a node to accept a decision. Term is the coordinator's view. Roster is
+	// for a node that may not know the group: it has contributed nothing to its forming.
 	Propose struct {
 		Group    string
+		Life     uint64
 		Seq      uint64
 		Term     uint64
 		Decision Decision
+		Roster   *Roster
 	}
 
 	// Accept says that the sender has accepted what was proposed in Term.
 	Accept struct {
 		Group string
+		Life  uint64
 		Seq   uint64
 		Term  uint64
 	}
@@ -47,13 +60,18 @@ type (
 	// Decide tells what was decided.
 	Decide struct {
 		Group    string
+		Life     uint64
 		Seq      uint64
+		Try      uint64 // of the Contribute, or life of the Ask, that it answers
 		Decision Decision
 	}
 
 	// Declined says that the group of a Contribute or an Ask cannot be: the name
 	// stands for other members.
-	Declined struct{ Group string }
+	Declined struct {
+		Group string
+		Life  uint64 // of the Contribute or Ask
+	}
 
 	// Tell is repeated until it is acknowledged, or its receiver is no member any
 	// more.
@@ -88,14 +106,14 @@ type News interface{ news() }
 type (
 	// Revoke is the wave of a revoke: one message for each of Hops.
 	Revoke struct {
-		Group string
+		Named
 		Revocation
 		Hops []Hop
 	}
 
 	// Gone tells that members have left a group.
 	Gone struct {
-		Group string
+		Named
 		Ranks []int
 	}
 
@@ -110,6 +128,15 @@ type (
 func (Revoke) news() {}
 func (Gone) news()   {}
 func (Invite) news() {}
+
+// Named says which group news is of. One that came of a Shrink may not be known yet where the
+// group is that it came of.
+type Named struct {
+	Group string
+	Life  uint64
+	Of    string // the group that it came of, if that was a Shrink
+	Seq   uint64 // the number of that Shrink
+}
 
 // Hop is a message of a wave from one rank to another.
 type Hop struct{ From, To int }
@@ -188,6 +215,7 @@ type Contribution struct {
 	Op        Op       // of an Agree
 	Acked     []int    // failed ranks that the member has acknowledged
 	Newcomers []Member // of a Grow
+	Quorum             // of a Form
 }
 
 // Decision is what was agreed.
@@ -196,7 +224,7 @@ type Decision struct {
 	View           uint64 // in which it was made
 	Mismatch       string // what the calls differ in: then there is nothing else
 	Value          int64
-	Failed         []int // ranks that had failed, or had left
+	Failed         []int // ranks that had failed, or had left; of a Form with a quorum also those that had not come
 	Unacknowledged []int // of them, those that not all have acknowledged
 	Group          string
 	Roster         *Roster // of Group, the one that comes of a Shrink or a Grow

@@ -17,9 +17,9 @@ func TestChildrenHaveNamesOfTheirOwn(t *testing.T) {
 	}
 	seen := map[string]of{}
 	for one := range uint64(1000) {
-		parent := childName("train", one+1)
+		parent := childName("train", 1, one+1)
 		for seq := uint64(1); seq <= 300; seq++ {
-			name := childName(parent, seq)
+			name := childName(parent, 1, seq)
 			if old, ok := seen[name]; ok {
 				t.Fatalf("agreement %d of %s and %d of %s both make %s", old.seq, old.parent, seq, parent, name)
 			}

@@ -37,6 +37,7 @@ type Roster struct {
 	nodes   []phalanx.NodeID         // in the order of their lowest ranks
 	ranks   map[phalanx.NodeID][]int // of each node
 	digest  uint64
+	text    int // bytes of nodes and labels
 }
 
 // NewRoster returns the roster of members; it fails with a RosterError.
@@ -67,7 +68,7 @@ func NewRoster(members []Member) (*Roster, error) {
 		r.ranks[m.Node] = append(r.ranks[m.Node], rank)
 		fmt.Fprintf(digest, "%s\x00%s\x01", m.Node, m.Label)
 	}
-	r.digest = digest.Sum64()
+	r.digest, r.text = digest.Sum64(), bytes
 	return r, nil
 }
 
@@ -130,11 +131,11 @@ const mark = "~"
 
 // childName returns the name of the group that comes of agreement seq of a group: the
 // first one's name, in which generation it is, and what no other one has.
-func childName(parent string, seq uint64) string {
+func childName(parent string, life, seq uint64) string {
 	root, rest, _ := strings.Cut(parent, mark)
 	number, _, _ := strings.Cut(rest, "-")
 	generation, _ := strconv.Atoi(number) // 0 if it came of no other
 	digest := fnv.New64a()
-	fmt.Fprint(digest, parent, mark, seq)
+	fmt.Fprint(digest, parent, mark, life, mark, seq)
 	return fmt.Sprintf("%s%s%d-%016x", root, mark, generation+1, digest.Sum64())
 }

@@ -32,6 +32,7 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 		c.owed[to] = map[uint64]*owed{}
 	}
 	c.owed[to][c.num] = &owed{news: n, pause: 2 * c.cfg.Resend}
+	c.ofNews += countNews(n)
 	c.due.Set(errand{to: to, num: c.num}, c.now+c.cfg.Resend)
 	c.send(to, Tell{Num: c.num, News: n})
 }
@@ -46,6 +47,9 @@ func (c *Core) tellAgain(e errand) {
 }
 
 func (c *Core) acked(from phalanx.NodeID, num uint64) {
+	if o := c.owed[from][num]; o != nil {
+		c.ofNews -= countNews(o.news)
+	}
 	delete(c.owed[from], num)
 	c.due.Cancel(errand{to: from, num: num})
 	if len(c.owed[from]) == 0 {
@@ -57,12 +61,17 @@ func (c *Core) acked(from phalanx.NodeID, num uint64) {
 func (c *Core) forgetGone() {
 	for to := range c.owed {
 		if !c.view.Members[to] {
+			for num, o := range c.owed[to] {
+				c.ofNews -= countNews(o.news)
+				c.due.Cancel(errand{to: to, num: num})
+			}
 			delete(c.owed, to)
 		}
 	}
 }
 
-// maxEarly bounds of how many groups that are not known here news is kept.
+// maxEarly bounds how much news of groups that are not formed here yet is kept beside one
+// group.
 const maxEarly = 1024
 
 // told takes news, or if there is no room for it now does not: then it comes again.
@@ -72,16 +81,18 @@ func (c *Core) told(n News) bool {
 		c.invited(n)
 	case Revoke:
 		// Before the group is formed here, neighbours may be no members of the view yet.
-		switch g := c.groups[n.Group]; {
-		case g == nil, !g.formed && !g.decline:
-			return c.keep(n.Group, n)
+		switch g := c.named(n.Named); {
+		case g == nil:
+			return c.early(n.Named, n)
 		case g.formed:
 			c.wave(g, n.Hops, n.Revocation)
+		case !g.decline:
+			return c.keep(g, g.name, n)
 		}
 	case Gone:
-		g := c.groups[n.Group]
+		g := c.named(n.Named)
 		if g == nil {
-			return c.keep(n.Group, n)
+			return c.early(n.Named, n)
 		}
 		c.leave(g, n.Ranks)
 		c.retire(g)
@@ -89,23 +100,53 @@ func (c *Core) told(n News) bool {
 	return true
 }
 
-// keep keeps news of a group until more is known of that.
-func (c *Core) keep(name string, n News) bool {
-	if c.used[name] {
+// named returns the group that news is of, or nil: it is over, or not known here yet.
+func (c *Core) named(n Named) *group {
+	g := c.groups[n.Group]
+	c.touch(g)
+	if g == nil || g.life != n.Life && !isChild(n.Group) {
+		return nil
+	}
+	return g
+}
+
+// early keeps news of a group that comes of a Shrink which is not decided here yet. All other
+// news of groups that are not known here is of those that are over, or that this node has no
+// part in.
+func (c *Core) early(n Named, news News) bool {
+	of := c.groups[n.Of]
+	if of == nil || of.life != n.Life || !of.formed {
 		return true
 	}
-	if len(c.early) >= maxEarly && c.early[name] == nil {
+	if a := of.agreement(n.Seq); a == nil || a.resolved {
+		return true
+	}
+	return c.keep(of, n.Group, news)
+}
+
+// keep keeps news of a group until that is formed here.
+func (c *Core) keep(g *group, name string, n News) bool {
+	if g.kept >= maxEarly {
 		return false
 	}
-	c.early[name] = append(c.early[name], n)
+	c.touch(g)
+	g.kept++
+	g.early[name] = append(g.early[name], n)
 	return true
 }
 
 // catchUp takes the news of a group that was kept.
-func (c *Core) catchUp(name string) {
-	early := c.early[name]
-	delete(c.early, name)
-	for _, n := range early {
-		c.told(n)
+func (c *Core) catchUp(g *group) {
+	for _, keeper := range []*group{c.groups[g.of], g} {
+		if keeper == nil {
+			continue
+		}
+		c.touch(keeper)
+		early := keeper.early[g.name]
+		delete(keeper.early, g.name)
+		keeper.kept -= len(early)
+		for _, n := range early {
+			c.told(n)
+		}
 	}
 }

@@ -91,8 +91,12 @@ func TestMemberThatIsNotKnownYet(t *testing.T) {
 func TestNewsWithoutRoom(t *testing.T) {
 	w := newNet(t, 2)
 	r := w.formed("g", roster(t, on(2, 2)...))
+	life := w.nodes[node(1)].groups["g"].life
 	for i := range maxEarly {
-		w.step(node(1), Heard{From: node(0), Message: Tell{News: Gone{Group: fmt.Sprint("never", i), Ranks: []int{0}}}})
+		w.step(node(1), Heard{From: node(0), Message: Tell{News: Gone{Named: Named{Group: fmt.Sprint("g~never", i), Life: life, Of: "g", Seq: 1}, Ranks: []int{0}}}})
+	}
+	if kept := w.nodes[node(1)].groups["g"].kept; kept != maxEarly {
+		t.Fatalf("%d news are kept", kept)
 	}
 	w.lose = func(from, to nodeID, m Message) bool { _, is := m.(Decide); return is && to == node(1) }
 	ids := w.everyone("g", r, func(int) Contribution { return Contribution{For: ForShrink} })

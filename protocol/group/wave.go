@@ -39,11 +39,11 @@ func (c *Core) wave(g *group, hops []Hop, why Revocation) {
 	}
 	for _, node := range nodes {
 		for part := range slices.Chunk(w.to[node], maxHops) {
-			c.tell(node, Revoke{Group: g.name, Revocation: why, Hops: part})
+			c.tell(node, Revoke{Named: g.named(), Revocation: why, Hops: part})
 		}
 	}
 	slices.Sort(w.reached)
-	c.emit(Revoked{Group: g.name, Ranks: w.reached, Revocation: why})
+	c.emit(Revoked{Group: g.name, Life: g.life, Ranks: w.reached, Revocation: why})
 }
 
 // spread is a wave at a node.

@@ -17,6 +17,7 @@ type call struct {
 	entry  barrier.Entry
 	since  time.Duration
 	rounds int  // of a semaphore, that are left
+	late   bool // it was told that the barrier had fired without it
 	leaves bool // it leaves a double barrier
 	joins  bool // it waits for the Config that others give, and has not entered
 }
@@ -171,7 +172,7 @@ func (l *workload) depart(c *call) {
 	l.w.check.leaves(c)
 	l.ids++
 	id := l.ids
-	l.open[id] = &call{id: id, n: c.n, key: c.key, cfg: c.cfg, entry: c.entry, since: l.w.Now, leaves: true}
+	l.open[id] = &call{id: id, n: c.n, key: c.key, cfg: c.cfg, entry: c.entry, since: l.w.Now, leaves: true, late: c.late}
 	l.w.step(c.n, barrier.Call{ID: id, Kind: barrier.CallLeave, Key: c.key, Config: c.cfg, Entry: c.entry})
 	if l.w.R.IntN(8) == 0 {
 		l.w.After(l.w.Upto(500*ms), func() {

@@ -18,7 +18,9 @@ import (
 //     that was not made.
 //  3. Members are told of failures of those alone who have died, or were removed, or
 //     have left; and of all of them.
-//  4. Every call ends, when faults do, unless somebody has gone without a word.
+//  4. Every call ends, when faults do, unless somebody has gone without a word. A Form
+//     ends when as many have called as it needs, also for those whom it does not wait for.
+//  5. Of one name there are no two groups that have members.
 type checker struct {
 	w       *world
 	revokes map[string]bool
@@ -26,6 +28,7 @@ type checker struct {
 	agreed  map[string]*group.Decision // of each group and number
 	hasty   map[string]bool            // families of groups that were formed by nodes that may not have known all members
 	silent  map[string]bool            // families in which somebody has gone without a word
+	never   map[string]bool            // families in which somebody's call has failed: it never forms its group again
 }
 
 // formed is a group that some have formed.
@@ -35,6 +38,8 @@ type formed struct {
 	left   map[int]bool
 	heard  map[int]bool // of its revoke
 	failed map[seat]bool
+	name   string
+	told   *group.Decision // of its forming
 }
 
 // seat is a member as another one's node sees it.
@@ -45,17 +50,26 @@ type seat struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, hasty: map[string]bool{}, silent: map[string]bool{}}
+	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, hasty: map[string]bool{}, silent: map[string]bool{}, never: map[string]bool{}}
+}
+
+// keyOf is what the checker knows a group by: a name may be used again.
+func keyOf(name string, life uint64) string {
+	if strings.Contains(name, "~") {
+		return name
+	}
+	return fmt.Sprint(name, "/", life)
 }
 
 func family(name string) string {
 	root, _, _ := strings.Cut(name, "~")
+	root, _, _ = strings.Cut(root, "/")
 	return root
 }
 
 func (c *checker) group(name string, r *group.Roster) *formed {
 	if c.formed[name] == nil {
-		c.formed[name] = &formed{roster: r, seats: map[int]*member{}, left: map[int]bool{}, heard: map[int]bool{}, failed: map[seat]bool{}}
+		c.formed[name] = &formed{name: name, roster: r, seats: map[int]*member{}, left: map[int]bool{}, heard: map[int]bool{}, failed: map[seat]bool{}}
 	}
 	return c.formed[name]
 }
@@ -63,6 +77,9 @@ func (c *checker) group(name string, r *group.Roster) *formed {
 // ended looks at how a call has ended.
 func (c *checker) ended(call *waiting, d group.Done) {
 	m := call.member
+	if d.Outcome != group.OK {
+		c.never[m.me.Label[:2]] = true
+	}
 	switch {
 	case d.Outcome == group.Used && call.Kind == group.CallForm: // it had given up, and the others have not waited
 		c.silent[family(call.Group)] = true
@@ -71,6 +88,8 @@ func (c *checker) ended(call *waiting, d group.Done) {
 		c.w.Failf("(4) %s is told that its node was removed", m.me)
 	case d.Outcome == group.Mismatch && c.hasty[m.me.Label[:2]]: // of members that did not know it, none is left
 		return
+	case d.Outcome == group.LeftBehind && call.Kind == group.CallForm && !slices.Contains(d.Decision.Failed, call.Rank):
+		c.w.Failf("(1) %s is told that %s was formed without it, and of those that had failed: %v", m.me, call.Group, d.Decision.Failed)
 	case d.Outcome == group.Removed, d.Outcome == group.LeftBehind && d.Decision.View > 0:
 		return
 	case d.Outcome != group.OK:
@@ -80,26 +99,95 @@ func (c *checker) ended(call *waiting, d group.Done) {
 	if c.hasty[m.me.Label[:2]] && !slices.Contains(c.w.View.Members, m.id) {
 		return // a node that was removed goes on without those that it did not know
 	}
-	if d.Group == m.in {
+	key := keyOf(d.Group, d.Life)
+	if key == m.key {
 		c.same(call, d)
 		return
 	}
-	f := c.group(d.Group, d.Roster)
+	f := c.group(key, d.Roster)
 	if !slices.Equal(f.roster.Members(), d.Roster.Members()) {
 		c.w.Failf("(1) %s is told that %s are %v, others %v", m.me, d.Group, d.Roster.Members(), f.roster.Members())
 	}
 	if d.Roster.Members()[d.Rank] != m.me {
 		c.w.Failf("(1) %s is told that it is rank %d of %v", m.me, d.Rank, d.Roster.Members())
 	}
+	if f.told == nil {
+		f.told = &d.Decision
+		c.alone(f)
+	}
+	if x := d.Decision; x.View != f.told.View || !slices.Equal(x.Failed, f.told.Failed) {
+		c.w.Failf("(1) %s is told that %s was formed by %+v, others by %+v", m.me, d.Group, x, *f.told)
+	}
 	f.seats[d.Rank] = m
 	for _, rank := range d.Failed {
-		c.told(d.Group, m.n, rank)
+		c.told(key, m.n, rank)
 	}
+}
+
+// alone checks that no other group of a name has members, when one is formed.
+func (c *checker) alone(f *formed) {
+	name, _, _ := strings.Cut(f.name, "/")
+	for _, key := range slices.Sorted(maps.Keys(c.formed)) {
+		other, _, root := strings.Cut(key, "/")
+		if !root || other != name || key == f.name || c.hasty[family(key)] {
+			continue
+		}
+		if rank, ok := c.formed[key].peopled(c.w); ok {
+			c.w.Failf("(5) %s is formed, and rank %d of %s has not left", f.name, rank, key)
+		}
+	}
+}
+
+// peopled returns a member that has not left.
+func (f *formed) peopled(w *world) (rank int, ok bool) {
+	for _, rank := range slices.Sorted(maps.Keys(f.seats)) {
+		if m := f.seats[rank]; m.key == f.name && m.alive() && !f.left[rank] && slices.Contains(w.View.Members, m.id) {
+			return rank, true
+		}
+	}
+	return 0, false
+}
+
+// hangs returns why a Form should have ended that has been given up: those that it needs all
+// wait, or have formed the group without it.
+func (c *checker) hangs(call *waiting) string {
+	live, called := 0, 1
+	for _, other := range call.Roster.Members() {
+		if slices.Contains(c.w.View.Members, other.Node) {
+			live++
+		}
+	}
+	for _, o := range c.w.work.open {
+		if o.Kind == group.CallForm && o.Group == call.Group && o.Roster == call.Roster && o.Rank != call.Rank && c.w.Well(o.n) && o.since+patience/2 < c.w.Now {
+			called++
+		}
+	}
+	needed := live
+	if call.AtLeast > 0 {
+		needed = min(live, call.AtLeast)
+	}
+	in := false
+	for _, key := range slices.Sorted(maps.Keys(c.formed)) {
+		if name, _, root := strings.Cut(key, "/"); !root || name != call.Group {
+			continue
+		}
+		f := c.formed[key]
+		if rank, ok := f.peopled(c.w); ok {
+			in = true
+			if f.seats[call.Rank] == nil && slices.Equal(f.roster.Members(), call.Roster.Members()) {
+				return fmt.Sprintf("%s was formed without it, and rank %d is there", key, rank)
+			}
+		}
+	}
+	if called >= needed && !in {
+		return fmt.Sprintf("%d of %d wait", called, needed)
+	}
+	return ""
 }
 
 // same compares the results of an agreement. Each member makes one after the other.
 func (c *checker) same(call *waiting, d group.Done) {
-	key := fmt.Sprint(call.in, "/", call.nth)
+	key := fmt.Sprint(call.key, "/", call.nth)
 	first := c.agreed[key]
 	if first == nil {
 		c.agreed[key] = &d.Decision
@@ -112,10 +200,10 @@ func (c *checker) same(call *waiting, d group.Done) {
 
 func (c *checker) revoked(n *stage.Node, o group.Revoked) {
 	c.w.Tracef("%s: %+v", n.ID, o)
-	if !c.revokes[o.Group] {
+	if key := keyOf(o.Group, o.Life); !c.revokes[key] {
 		c.w.Failf("(2) %s hears of a revoke of %s that nobody has made", n.ID, o.Group)
 	}
-	f := c.formed[o.Group]
+	f := c.formed[keyOf(o.Group, o.Life)]
 	if f == nil {
 		return // nobody there has formed it yet
 	}
@@ -130,7 +218,7 @@ func (c *checker) revoked(n *stage.Node, o group.Revoked) {
 func (c *checker) failed(n *stage.Node, o group.Failed) {
 	c.w.Tracef("%s: failed %+v", n.ID, o)
 	for _, rank := range o.Ranks {
-		c.told(o.Group, n, rank)
+		c.told(keyOf(o.Group, o.Life), n, rank)
 	}
 }
 
@@ -153,7 +241,7 @@ func (c *checker) told(name string, n *stage.Node, rank int) {
 
 // left takes note that a member leaves.
 func (c *checker) left(m *member) {
-	if f := c.formed[m.in]; f != nil {
+	if f := c.formed[m.key]; f != nil {
 		f.left[m.rank] = true
 	}
 }
@@ -166,6 +254,23 @@ func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 		name = m.me.Label[:2] // of the group that it would have been in
 	}
 	if c.w.Now-call.since < patience {
+		c.silent[family(name)] = true
+		return
+	}
+	if call.Kind == group.CallForm && call.Roster != nil && c.w.Well(m.n) && !c.hasty[family(name)] {
+		if why := c.hangs(call); why != "" {
+			c.w.Failf("(4) %s waits for %v to form %q, and %s; absent are %v", m.me, c.w.Now-call.since, call.Group, why, g.Absent)
+		}
+	}
+	if call.Kind == group.CallForm && m.gaveUp { // the others may have formed it, and left it, without it
+		c.silent[family(name)] = true
+		return
+	}
+	if call.Kind == group.CallForm && c.hasty[family(name)] { // others may have formed it, and left it, that did not know its node
+		c.silent[family(name)] = true
+		return
+	}
+	if call.Kind == group.CallForm && (call.AtLeast > 0 || c.never[m.me.Label[:2]]) { // the others of its group do not all come
 		c.silent[family(name)] = true
 		return
 	}

@@ -12,6 +12,9 @@ const (
 	ForgetsGone          // who leaves a group says so to nobody
 	TellsNobody          // who hears of a revoke does not tell its neighbours
 	NotRepeated          // news counts as acknowledged that has not come
+	FormsAlone           // a coordinator does not ask nodes whose members have not called Form
+	OmitsRoster          // a coordinator proposes a group to such nodes without its members
+	HidesAbsent          // a decision to form a group does not name the members that have not come
 	mistakes
 )
 
@@ -26,8 +29,20 @@ func (m Mistake) bend(msg group.Message) (out group.Message, answers []group.Mes
 		return x, nil
 	case group.Propose:
 		if m == DecidesAlone {
-			return x, []group.Message{group.Accept{Group: x.Group, Seq: x.Seq, Term: x.Term}}
+			return x, []group.Message{group.Accept{Group: x.Group, Life: x.Life, Seq: x.Seq, Term: x.Term}}
 		}
+		if m == FormsAlone && x.Roster != nil {
+			return nil, []group.Message{group.Accept{Group: x.Group, Life: x.Life, Seq: x.Seq, Term: x.Term}}
+		}
+		if m == OmitsRoster {
+			x.Roster = nil
+		}
+		return x, nil
+	case group.Decide:
+		if m == HidesAbsent && x.Decision.For == group.ForForm {
+			x.Decision.Failed = nil
+		}
+		return x, nil
 	case group.Tell:
 		if m == NotRepeated {
 			return x, []group.Message{group.Ack{Num: x.Num}}

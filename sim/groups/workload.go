@@ -22,11 +22,16 @@ type member struct {
 	plan []group.Contribution // what is left of it
 
 	in     string // the group
+	key    string // the same, as the checker knows it
+	gaveUp bool   // it has once
+	again  int    // how often it forms the group again
+	first  group.Call
 	rank   int
 	roster *group.Roster
 	over   bool
-	nth    int // of its agreements in the group, the last one that it has called
-	waits  int // how many of its calls have not ended
+	never  bool // it does not form it
+	nth    int  // of its agreements in the group, the last one that it has called
+	waits  int  // how many of its calls have not ended
 }
 
 // waiting is a call that has not ended.
@@ -39,12 +44,15 @@ type waiting struct {
 
 // workload is what the applications do.
 type workload struct {
-	w    *world
-	ids  uint64
-	open map[uint64]*waiting
+	w     *world
+	ids   uint64
+	open  map[uint64]*waiting
+	first map[string]string // the first group of each name, as the checker knows it
 }
 
-func newWorkload(w *world) *workload { return &workload{w: w, open: map[uint64]*waiting{}} }
+func newWorkload(w *world) *workload {
+	return &workload{w: w, open: map[uint64]*waiting{}, first: map[string]string{}}
+}
 
 // begin has members come that form groups.
 func (l *workload) begin(over time.Duration) {
@@ -75,13 +83,23 @@ func (l *workload) group(name string, over time.Duration) {
 		w.Failf("%v", err)
 		return
 	}
-	plan := l.plan(name, live)
+	again := w.R.IntN(3)
+	quorum := l.quorum(len(members))
+	never := make([]bool, len(members))
+	for rank := range members {
+		never[rank] = quorum.AtLeast > 0 && w.R.IntN(4) == 0
+	}
+	var later *member // the others take it in
+	if rank := slices.Index(never, true); rank >= 0 && w.R.IntN(2) == 0 {
+		later = &member{n: on[rank], id: on[rank].ID, me: members[rank]}
+	}
+	plan := l.plan(name, live, later)
 	hasty := w.R.IntN(8) == 0 // it does not wait until it knows all
 	if hasty {
 		w.check.hasty[name] = true
 	}
 	for rank, n := range on {
-		m := &member{n: n, id: n.ID, me: members[rank], plan: plan}
+		m := &member{n: n, id: n.ID, me: members[rank], plan: plan, again: again, never: never[rank]}
 		// It knows that all are members.
 		var come func()
 		come = func() {
@@ -92,17 +110,33 @@ func (l *workload) group(name string, over time.Duration) {
 					return
 				}
 			}
-			l.call(m, group.Call{Kind: group.CallForm, Group: name, Roster: roster, Rank: rank})
+			m.first = group.Call{Kind: group.CallForm, Group: name, Roster: roster, Rank: rank, Contribution: group.Contribution{Quorum: quorum}}
+			l.call(m, m.first)
 		}
-		w.After(w.Upto(50*ms), come)
+		late := 50 * ms
+		if quorum.AtLeast > 0 && w.R.IntN(4) == 0 {
+			late = 2000 * ms
+		}
+		if !m.never {
+			w.After(w.Upto(late), come)
+		}
 		if w.R.IntN(4) == 0 {
 			w.After(w.Upto(over), func() { l.revoke(m) })
 		}
 	}
 }
 
-// plan is what all members of a group do, one after the other.
-func (l *workload) plan(name string, live []*stage.Node) []group.Contribution {
+// quorum is of how many members a group can be formed: of some, all of them come.
+func (l *workload) quorum(members int) group.Quorum {
+	if members < 2 || l.w.R.IntN(2) == 0 {
+		return group.Quorum{}
+	}
+	return group.Quorum{AtLeast: 2 + l.w.R.IntN(members-1), JoinTimeout: l.w.Upto(300 * ms)}
+}
+
+// plan is what all members of a group do, one after the other. In the end they take in a member
+// that has not formed the group, if there is one.
+func (l *workload) plan(name string, live []*stage.Node, later *member) []group.Contribution {
 	var plan []group.Contribution
 	newcomers := map[int]*member{}
 	if l.w.R.IntN(30) == 0 {
@@ -122,6 +156,10 @@ func (l *workload) plan(name string, live []*stage.Node) []group.Contribution {
 			plan = append(plan, group.Contribution{For: group.ForGrow, Newcomers: []group.Member{m}})
 			newcomers[i] = &member{n: n, id: n.ID, me: m}
 		}
+	}
+	if later != nil {
+		newcomers[len(plan)] = later
+		plan = append(plan, group.Contribution{For: group.ForGrow, Newcomers: []group.Member{later.me}})
 	}
 	for _, i := range slices.Sorted(maps.Keys(newcomers)) { // they do what the others do next
 		m := newcomers[i]
@@ -188,14 +226,25 @@ func (l *workload) done(n *stage.Node, d group.Done) {
 		l.leave(m)
 		return
 	}
-	if d.Group != m.in {
+	if key := keyOf(d.Group, d.Life); key != m.key {
 		old := *m
-		m.in, m.rank, m.roster, m.nth = d.Group, d.Rank, d.Roster, 0
+		m.key, m.in, m.rank, m.roster, m.nth = key, d.Group, d.Rank, d.Roster, 0
+		if l.first[d.Group] == "" {
+			l.first[d.Group] = key
+		}
+		if l.first[d.Group] != key { // the plan is for the first group of a name, also of a member that came late
+			m.plan = nil
+		}
 		if old.in != "" {
 			l.leave(&old)
 		}
 	}
 	if m.waits > 0 {
+		return
+	}
+	if len(m.plan) == 0 && m.again > 0 { // as a training that begins again
+		m.again--
+		l.w.After(l.w.Upto(300*ms), func() { l.restart(m) })
 		return
 	}
 	l.w.After(l.w.Upto(300*ms), func() {
@@ -214,6 +263,17 @@ func (l *workload) done(n *stage.Node, d group.Done) {
 	})
 }
 
+// restart has a member leave its group, and form one of the same name and members.
+func (l *workload) restart(m *member) {
+	if !m.alive() {
+		return
+	}
+	old := *m
+	m.key, m.in = "", ""
+	l.leave(&old)
+	l.call(m, m.first)
+}
+
 // leave has a member leave its group.
 func (l *workload) leave(m *member) {
 	if m.in != "" && m.n.ID == m.id {
@@ -228,7 +288,7 @@ func (l *workload) revoke(m *member) {
 	}
 	l.w.To(m.n, func() {
 		if m.alive() {
-			l.w.check.revokes[m.in] = true
+			l.w.check.revokes[m.key] = true
 			l.w.step(m.n, group.Call{Kind: group.CallRevoke, Group: m.in, Rank: m.rank, Revocation: group.Revocation{By: m.rank}})
 		}
 	})
@@ -249,6 +309,7 @@ func (l *workload) givenUp(n *stage.Node, g group.GivenUp) {
 		return
 	}
 	if call.Kind == group.CallForm && l.w.Now-call.since < patience && l.w.R.IntN(2) == 0 {
+		m.gaveUp = true
 		again := call.Call
 		l.w.After(l.w.Upto(300*ms), func() { l.call(m, again) })
 		return

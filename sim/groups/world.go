@@ -26,7 +26,7 @@ type Config struct {
 type world struct {
 	*stage.Stage
 	mistake Mistake
-	cruel   bool // coordinators die while they tell what was decided
+	cruel   bool // coordinators die while they propose a group to nodes that do not know it, or tell what was decided
 	work    *workload
 	check   *checker
 }
@@ -125,9 +125,21 @@ func (w *world) step(n *stage.Node, e group.Event) {
 	w.Wake(n)
 }
 
+// crucial reports whether it matters that a coordinator dies before it has sent the message to
+// all: it tells what was decided, or asks nodes that know nothing of a group yet.
+func crucial(m group.Message) bool {
+	switch m := m.(type) {
+	case group.Decide:
+		return true
+	case group.Propose:
+		return m.Roster != nil
+	}
+	return false
+}
+
 // send sends a message, or makes the mistake that was planted.
 func (w *world) send(n *stage.Node, o group.Send) {
-	if _, decides := o.Message.(group.Decide); decides && w.cruel && w.R.IntN(30) == 0 && w.Well(n) && len(w.Live()) > 1 {
+	if crucial(o.Message) && w.cruel && w.R.IntN(30) == 0 && w.Well(n) && len(w.Live()) > 1 {
 		w.Crash(n)
 	}
 	m, heard := w.mistake.bend(o.Message)
@@ -136,7 +148,15 @@ func (w *world) send(n *stage.Node, o group.Send) {
 			w.To(n, func() { w.step(n, group.Heard{From: o.To, Message: answer}) })
 		})
 	}
-	if m != nil {
-		w.Send(n, o.To, m)
+	if m == nil {
+		return
+	}
+	w.Send(n, o.To, m)
+	if as := n.ID; w.Faulty && w.R.IntN(30) == 0 { // it comes once more, perhaps to a later group of that name
+		w.After(w.Upto(3000*ms), func() {
+			if !n.Dead && n.ID == as {
+				w.Send(n, o.To, m)
+			}
+		})
 	}
 }

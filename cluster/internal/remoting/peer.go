@@ -53,14 +53,26 @@ func (p *peer) put(l letter) bool {
 }
 
 // take returns what is queued, which is p's to fill again when it is asked the
-// next time: buffer is the last that it returned.
+// next time: buffer is the last that it returned, emptied.
 func (p *peer) take(buffer []letter) []letter {
-	clear(buffer)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.queue
 	p.queue = buffer[:0]
 	return all
+}
+
+// maxIdle is how many letters a buffer has room for that is kept.
+const maxIdle = 1024
+
+// emptied returns a buffer of what was sent, to be filled again, or nil if it was so large that a
+// quiet connection should not keep it.
+func emptied(buffer []letter) []letter {
+	if cap(buffer) > maxIdle {
+		return nil
+	}
+	clear(buffer)
+	return buffer[:0]
 }
 
 // close returns what was not sent.
@@ -187,6 +199,7 @@ func (p *peer) pump(stream remote.Remoting_ReceiveClient, ended <-chan error) er
 			}
 			rest = rest[n:]
 		}
+		letters = emptied(letters)
 	}
 }
 

@@ -1,0 +1,116 @@
+package group
+
+import (
+	"testing"
+	"time"
+)
+
+// again has node 1 of two leave a group of which node 0 does not hear that, and form it again.
+// It returns the life of the group, what node 1 has sent to form it, and its second call.
+func again(t *testing.T) (w *net, r *Roster, life uint64, first Contribute, id uint64) {
+	w = newNet(t, 2)
+	r = roster(t, on(2, 2)...)
+	w.lose = func(_, _ nodeID, m Message) bool {
+		if m, ok := m.(Contribute); ok && m.Life == 0 && first.Try == 0 {
+			first = m
+		}
+		return false
+	}
+	w.formed("g", r)
+	life = w.nodes[node(0)].groups["g"].life
+	w.call(0, Call{Kind: CallClose, Group: "g", Rank: 0})
+	w.run(10 * ms)
+	w.lose = func(_, to nodeID, m Message) bool { _, is := m.(Tell); return is && to == node(0) }
+	w.call(1, Call{Kind: CallClose, Group: "g", Rank: 1})
+	id = w.call(1, Call{Kind: CallForm, Group: "g", Roster: r, Rank: 1})
+	w.run(10 * ms)
+	return w, r, life, first, id
+}
+
+// A late answer of the coordinator does not take a member into the group that it has left.
+func TestALateAnswerIsOfTheGroupBefore(t *testing.T) {
+	w, _, life, first, id := again(t)
+	if first.Try == 0 || first.Try == w.nodes[node(1)].groups["g"].try {
+		t.Fatalf("the attempts are not told apart: %+v", first)
+	}
+	w.step(node(1), Heard{From: node(0), Message: Standing{Group: "g", Life: life, Try: first.Try}})
+	w.run(200 * ms)
+	if d, ok := w.done[id]; ok {
+		t.Errorf("it forms the group that it has left: %+v", d)
+	}
+}
+
+// A late question of an earlier group is not answered by one that is being formed: nobody would
+// ever contribute to what its coordinator began.
+func TestALateQuestionIsOfTheGroupBefore(t *testing.T) {
+	w, r, life, _, _ := again(t)
+	w.lose = nil
+	w.run(2 * time.Second) // now it is being formed by node 0
+	w.step(node(1), Heard{From: node(0), Message: Ask{Group: "g", Life: life, Seq: 1, Roster: r.digest}})
+	w.run(200 * ms)
+	for i := range 2 {
+		if a := w.nodes[node(i)].groups["g"].agreed[1]; a != nil {
+			t.Errorf("node %d begins agreement 1 of a group that is not formed", i)
+		}
+	}
+}
+
+// Members that have left a group are not missing in the next one of its name.
+func TestWhoHasLeftTheGroupBeforeIsInTheNext(t *testing.T) {
+	w := newNet(t, 3)
+	r := roster(t, on(3, 3)...)
+	w.lose = func(_, to nodeID, m Message) bool { _, is := m.(Decide); return is && to == node(2) } // it accepts, and does not hear of the decision
+	w.formSome(r, Quorum{2, 50 * ms}, 0, 1)
+	w.run(100 * ms)
+	for rank := range 2 {
+		w.call(rank, Call{Kind: CallClose, Group: "g", Rank: rank})
+	}
+	w.run(20 * ms)
+	ids := w.formSome(r, Quorum{2, 50 * ms}, 0, 1, 2)
+	w.lose = nil
+	w.run(3 * time.Second)
+	for rank, id := range ids {
+		if d, ok := w.done[id]; !ok || d.Outcome != OK || len(d.Failed) > 0 {
+			t.Errorf("rank %d: %+v, %v", rank, d, ok)
+		}
+	}
+}
+
+// A late contribution begins no group that is remembered for ever: not of a name of which a
+// member has left, and not of one.
+func TestALateContributionBeginsNothing(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		w := newNet(t, 2)
+		r := roster(t, on(2, 2)...)
+		late := Contribute{Group: "g~1-0", View: 1, Roster: r, Try: 5, Parts: []Part{{1, Contribution{For: ForForm}}}}
+		w.step(node(0), Heard{From: node(1), Message: late})
+		if gone {
+			w.step(node(0), Heard{From: node(1), Message: Tell{Num: 1, News: Gone{Named: Named{Group: "g~1-0", Life: 9}, Ranks: []int{1}}}})
+		}
+		w.run(forgetAfter + 5*time.Second)
+		if _, due := w.nodes[node(0)].Due(); due || len(w.nodes[node(0)].groups) > 0 {
+			t.Errorf("the group is remembered; a member has left: %v", gone)
+		}
+	}
+}
+
+// A Grow whose newcomers do not come, and whose callers have given up, leaves nothing behind.
+func TestAGrowThatAllHaveGivenUp(t *testing.T) {
+	w := newNet(t, 3)
+	r := w.formed("g", roster(t, on(2, 2)...))
+	ids := w.everyone("g", r, func(int) Contribution {
+		return Contribution{For: ForGrow, Newcomers: []Member{{Node: node(2), Label: "new"}}}
+	})
+	w.run(100 * ms)
+	for rank, id := range ids {
+		w.step(node(rank), GiveUp{ID: id})
+		w.call(rank, Call{Kind: CallClose, Group: "g", Rank: rank})
+	}
+	w.run(3 * forgetAfter)
+	for i := range 3 {
+		c := w.nodes[node(i)]
+		if _, due := c.Due(); due || len(c.groups)+len(c.calls)+len(c.held)+len(c.owed) > 0 {
+			t.Errorf("node %d remembers %d groups, calls %v, news %v; due: %v", i, len(c.groups), c.calls, c.owed, due)
+		}
+	}
+}
