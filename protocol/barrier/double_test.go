@@ -232,3 +232,41 @@ func TestALateCopyDoesNotQueueAgain(t *testing.T) {
 	c.settle()
 	c.want(d, barrier.Departed)
 }
+
+// Those who leave a double barrier do not wait for entries in a throttle's queue that are given
+// up, or whose nodes are gone.
+func TestDoubleWithAThrottle(t *testing.T) {
+	for _, how := range []string{"given up", "gone", "gone before it fired"} {
+		c := newCluster(t, 7)
+		on, cfg := c.outsiders(), double(2)
+		cfg.Throttle = barrier.Throttle{Count: 1, Period: time.Second}
+		if how == "gone before it fired" { // it counts
+			cfg.Max = 3
+		}
+		a := c.enter(on[0], cfg, "h0")
+		if cfg.Max == 3 {
+			gone := c.enter(on[2], cfg, "h2")
+			c.settle()
+			c.waits(gone)
+			c.fail(on[2])
+		}
+		b := c.enter(on[1], cfg, "h1")
+		c.settle()
+		c.want(a, barrier.Fire)
+		d := c.leave(on[0], cfg, "h0")
+		c.settle()
+		c.waits(d)
+		switch how {
+		case "given up":
+			c.step(on[1], barrier.GiveUp{ID: b})
+		case "gone":
+			c.fail(on[1])
+		}
+		c.pass(4 * time.Second)
+		if cfg.Max == 3 {
+			c.leave(on[1], cfg, "h1")
+			c.pass(time.Second)
+		}
+		c.want(d, barrier.Departed)
+	}
+}

@@ -52,8 +52,8 @@ const (
 	Mismatch                  // the barrier is another one; Field says in what
 	Doubtful                  // all managers of the barrier have died, and whether it had fired is not known
 	Deleted                   // the barrier was removed while it waited
-	Leaving                 // it leaves a double barrier, and waits until all leave who are inside
-	Departed                // all who were inside a double barrier have left it
+	Leaving                   // it leaves a double barrier, and waits until all leave who are inside
+	Departed                  // all who were inside a double barrier have left it
 	Outside                   // it is not inside a double barrier, and cannot leave it
 	verdicts
 )

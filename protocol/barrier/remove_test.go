@@ -171,7 +171,9 @@ func TestReleaseOfWhatIsRemoved(t *testing.T) {
 	c.enter(on[0], cfg, "a")
 	c.settle()
 	mute := true
-	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool { return mute && from == on[0] && is[barrier.Reached](m) }
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool {
+		return mute && from == on[0] && is[barrier.Reached](m)
+	}
 	release := c.call(on[0], barrier.Call{Kind: barrier.CallRelease, Key: key, Config: cfg, Entry: barrier.Entry{Host: "a"}})
 	again := c.enter(on[0], cfg, "a")
 	c.settle()

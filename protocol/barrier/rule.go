@@ -54,6 +54,7 @@ func (b *Barrier) withdraw(op Op) {
 		if e.Phase == Waiting { // for its turn
 			e.Phase, e.Since = Left, b.Now
 			b.unqueue(e.Entry)
+			b.depart()
 		}
 		if e.Phase == Left && !e.Leaving { // a late copy does not queue again
 			b.entomb(Tomb{Entry: op.Entry, Node: op.Node, Attempt: op.Attempt, Verdict: Released, At: b.Now})
@@ -254,4 +255,5 @@ func (b *Barrier) letThrough() {
 	}
 	b.Queue = slices.Delete(b.Queue, 0, n)
 	b.Next = b.Now + b.cfg.Throttle.Period
+	b.depart() // these may be gone already
 }
