@@ -19,6 +19,7 @@ type open struct {
 	held     map[hold]attempt // what callers here hold
 	freed    map[hold]attempt // what they do not hold any more, and the primary may not know
 	watchers map[core.Key]*watch
+	past     core.Past
 	holds    *holds
 	most     int // bytes that the core has taken since the maps were made
 }

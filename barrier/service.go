@@ -111,7 +111,7 @@ func (s *service) Receive(c actor.Context) {
 // start begins with a new core: what this node managed comes from the other
 // managers, and what its callers wait for is asked again.
 func (s *service) start(c actor.Context) {
-	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Keep: s.open.settings.Keep, Linger: s.open.settings.Linger, Attempts: uint64(time.Now().UnixNano())})
+	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Keep: s.open.settings.Keep, Linger: s.open.settings.Linger, Past: &s.open.past, Attempts: uint64(time.Now().UnixNano())})
 	if v := s.node.View(); v.Has(s.node.ID()) {
 		s.viewed(c, cluster.Viewed{Self: s.node.ID(), View: v})
 	}

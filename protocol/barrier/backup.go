@@ -35,7 +35,7 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 	}
 	r.term, r.seq, r.primary, r.touched = m.Term, m.Seq, from, c.now
 	c.weigh(r)
-	if r.b.closed {
+	if c.outlive(r); r.b.closed {
 		c.bury(r)
 	}
 	c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq})

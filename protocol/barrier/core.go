@@ -21,6 +21,7 @@ type CoreConfig struct {
 	// where they would be asked again before they were read.
 	Window   int
 	Part     int    // bytes of a message that can be long, about; 0: 256 KiB
+	Past     *Past  // what an earlier Core of this node has remembered of barriers that are over; nil: nothing
 	Attempts uint64 // attempts of this node's participants are greater: those of an earlier process are not
 }
 
@@ -31,6 +32,12 @@ func (c CoreConfig) withDefaults() CoreConfig {
 	c.Keep = cmp.Or(c.Keep, 10*time.Second)
 	c.Linger = cmp.Or(c.Linger, 10*time.Minute)
 	c.Remember = cmp.Or(c.Remember, 200_000)
+	if c.Past == nil {
+		c.Past = new(Past)
+	}
+	if c.Past.most == 0 {
+		*c.Past = newPast(c.Remember)
+	}
 	c.Part = cmp.Or(c.Part, defaultPart)
 	c.Window = cmp.Or(c.Window, 256)
 	return c
@@ -117,7 +124,7 @@ type Core struct {
 
 	managing // what it manages
 	entering // who enters here
-	past     past
+	past     *Past
 	spreading
 	joining // who waits for a Config here
 	awaited // and elsewhere, for what it manages
@@ -126,7 +133,7 @@ type Core struct {
 // NewCore returns a node's part before it is in a view.
 func NewCore(cfg CoreConfig) *Core {
 	cfg = cfg.withDefaults()
-	return &Core{cfg: cfg, joining: newJoining(), awaited: newAwaited(), managing: managing{shelf: newShelf()}, past: newPast(cfg.Remember),
+	return &Core{cfg: cfg, joining: newJoining(), awaited: newAwaited(), managing: managing{shelf: newShelf()}, past: cfg.Past,
 		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{},
 			onWay: map[phalanx.NodeID]int{}, queued: map[phalanx.NodeID][]*group{}}}
 }
@@ -206,7 +213,10 @@ func (c *Core) viewed(v Viewed) {
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
 	c.ring = newRing(c.list)
 	if old.Self != v.Self { // the incarnation before was removed, and what it knew is old
-		c.shelf, c.past, c.spreading = newShelf(), newPast(c.cfg.Remember), spreading{}
+		c.shelf, c.spreading = newShelf(), spreading{}
+		if old.Self != "" {
+			*c.past = newPast(c.cfg.Remember)
+		}
 	} else if slices.Equal(old.Members, v.Members) && slices.Equal(old.Leaving, v.Leaving) {
 		return
 	}

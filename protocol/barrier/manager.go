@@ -54,6 +54,7 @@ func (c *Core) newTerm(number uint64) {
 			c.wake(r)
 		} else {
 			c.hand(r)
+			c.outlive(r)
 		}
 	}
 }

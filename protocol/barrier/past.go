@@ -8,14 +8,14 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// past is what a manager remembers of barriers that have fired and that it has forgotten
+// Past is what a manager remembers of barriers that have fired and that it has forgotten
 // otherwise: whoever comes to one is late. That holds for cfg.Linger at least, and as long as
 // one of the nodes is a member from which somebody had entered: after that nobody can mean
 // the old barrier, and its name is as new.
 //
 // There may be very many, so that each takes some 20 bytes: a digest stands for its key, and
 // barriers that were entered from the same nodes share the list of these.
-type past struct {
+type Past struct {
 	most       int // barriers in all
 	young, old map[uint64]fired
 	began      time.Duration // when young was begun
@@ -43,17 +43,17 @@ type crowd struct {
 	gone     bool // none of them is a member any more
 }
 
-func newPast(most int) past {
-	return past{most: most, young: map[uint64]fired{}, old: map[uint64]fired{}, crowds: map[uint32]*crowd{}, ids: map[string]uint32{}}
+func newPast(most int) Past {
+	return Past{most: most, young: map[uint64]fired{}, old: map[uint64]fired{}, crowds: map[uint32]*crowd{}, ids: map[string]uint32{}}
 }
 
 // digest stands for a key. Two keys have the same one with a probability of 2^-64.
 func (k Key) digest() uint64 { return mix(hash(k.Name) ^ mix(k.Generation)) }
 
 // len is how many barriers are remembered.
-func (p *past) len() int { return len(p.young) + len(p.old) }
+func (p *Past) len() int { return len(p.young) + len(p.old) }
 
-func (p *past) find(digest uint64) (f fired, ok bool) {
+func (p *Past) find(digest uint64) (f fired, ok bool) {
 	if f, ok = p.young[digest]; !ok {
 		f, ok = p.old[digest]
 	}
@@ -61,13 +61,13 @@ func (p *past) find(digest uint64) (f fired, ok bool) {
 }
 
 // knows reports whether whoever comes to a barrier now is late.
-func (p *past) knows(digest uint64) bool {
+func (p *Past) knows(digest uint64) bool {
 	f, ok := p.find(digest)
 	return ok && !p.crowds[f.crowd()].gone
 }
 
 // nodes are those from which a barrier was entered.
-func (p *past) nodes(digest uint64) []phalanx.NodeID {
+func (p *Past) nodes(digest uint64) []phalanx.NodeID {
 	if f, ok := p.find(digest); ok {
 		return p.crowds[f.crowd()].nodes
 	}
@@ -75,7 +75,7 @@ func (p *past) nodes(digest uint64) []phalanx.NodeID {
 }
 
 // add remembers a barrier that was entered from nodes.
-func (p *past) add(digest uint64, place uint32, nodes []phalanx.NodeID, late LateMode, now time.Duration) {
+func (p *Past) add(digest uint64, place uint32, nodes []phalanx.NodeID, late LateMode, now time.Duration) {
 	p.forget(digest)
 	if p.len() == 0 {
 		p.began = now
@@ -89,7 +89,7 @@ func (p *past) add(digest uint64, place uint32, nodes []phalanx.NodeID, late Lat
 }
 
 // crowd returns the number of a list of nodes.
-func (p *past) crowd(nodes []phalanx.NodeID) uint32 {
+func (p *Past) crowd(nodes []phalanx.NodeID) uint32 {
 	nodes = slices.Sorted(slices.Values(nodes))
 	var name strings.Builder
 	for _, n := range nodes {
@@ -107,7 +107,7 @@ func (p *past) crowd(nodes []phalanx.NodeID) uint32 {
 }
 
 // forget has a barrier be as new.
-func (p *past) forget(digest uint64) {
+func (p *Past) forget(digest uint64) {
 	for _, m := range []map[uint64]fired{p.young, p.old} {
 		if f, ok := m[digest]; ok {
 			delete(m, digest)
@@ -116,7 +116,7 @@ func (p *past) forget(digest uint64) {
 	}
 }
 
-func (p *past) leave(f fired) {
+func (p *Past) leave(f fired) {
 	c := p.crowds[f.crowd()]
 	if c.barriers--; c.barriers == 0 {
 		delete(p.crowds, f.crowd())
@@ -126,7 +126,7 @@ func (p *past) leave(f fired) {
 }
 
 // turn forgets the older half.
-func (p *past) turn(now time.Duration) {
+func (p *Past) turn(now time.Duration) {
 	for _, f := range p.old {
 		p.leave(f)
 	}
@@ -134,16 +134,16 @@ func (p *past) turn(now time.Duration) {
 }
 
 // age forgets what is older than twice linger, at the latest.
-func (p *past) age(now, linger time.Duration) {
+func (p *Past) age(now, linger time.Duration) {
 	for at, ok := p.due(linger); ok && now >= at; at, ok = p.due(linger) {
 		p.turn(at)
 	}
 }
 
-func (p *past) due(linger time.Duration) (time.Duration, bool) { return p.began + linger, p.len() > 0 }
+func (p *Past) due(linger time.Duration) (time.Duration, bool) { return p.began + linger, p.len() > 0 }
 
 // learn takes the members of a new view.
-func (p *past) learn(members []phalanx.NodeID) {
+func (p *Past) learn(members []phalanx.NodeID) {
 	if len(p.crowds) == 0 {
 		return
 	}
@@ -160,7 +160,17 @@ func (p *past) learn(members []phalanx.NodeID) {
 const crowdCost = 250
 
 // weight is about how many bytes it takes.
-func (p *past) weight() int { return 28*p.len() + p.named }
+func (p *Past) weight() int { return 28*p.len() + p.named }
+
+// outlive has this node, which is not the primary of r, remember that it has fired if no primary
+// says so in time: one that has become the primary since may not know of it.
+func (c *Core) outlive(r *replica) {
+	if !r.b.cfg.Semaphore.on() && r.b.Cause != NotFired && r.b.over() {
+		c.restsDue.Set(r.key, c.now+2*c.cfg.Keep)
+	} else {
+		c.restsDue.Cancel(r.key)
+	}
+}
 
 // bury remembers of a barrier that it has fired, and nothing else.
 func (c *Core) bury(r *replica) {

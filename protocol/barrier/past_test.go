@@ -210,3 +210,38 @@ func TestAWatchOfWhatHasFired(t *testing.T) {
 		c.pass(time.Second)
 	}
 }
+
+// A barrier that has fired, and whose managers are others before it is forgotten, is known as fired
+// to these also if they have nothing to do until the ones before them are gone.
+func TestFiredIsKnownToManagersThatHadNothingToDo(t *testing.T) {
+	c := newCluster(t, 5)
+	on := c.outsiders()[0]
+	c.enter(on, partial, "a")
+	c.enter(on, partial, "b")
+	c.settle()
+	old := c.managers()
+	for i := 0; ; i++ { // others join, until none of the managers is one any more
+		left := false
+		for _, m := range c.managers() {
+			for _, o := range old {
+				left = left || m == o
+			}
+		}
+		if !left {
+			break
+		}
+		c.add(phalanx.MakeNodeID(fmt.Sprint("new", i), uint64(100+i)))
+	}
+	c.jump(21 * time.Second)
+	c.jump(time.Second)
+	for _, m := range old {
+		if m != on {
+			c.kill(m)
+			c.remove(m)
+			c.pass(100 * ms)
+		}
+	}
+	id := c.enter(on, partial, "late")
+	c.pass(time.Second)
+	c.want(id, barrier.Behind)
+}

@@ -503,6 +503,11 @@ func (c *Core) remembers(r *replica) time.Duration {
 
 // close forgets a barrier that is over. If it has fired, its managers remember that.
 func (c *Core) close(r *replica) {
+	if c.primary(r.key) != c.view.Self {
+		c.bury(r)
+		c.spreadOne(r.key)
+		return
+	}
 	if r.b.cfg.Semaphore.on() || r.b.Cause == NotFired {
 		c.drop(r)
 		return

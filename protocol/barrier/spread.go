@@ -71,6 +71,18 @@ func (c *Core) spread(before []phalanx.NodeID) {
 	}
 }
 
+// spreadOne has the managers of a barrier told that it has fired.
+func (c *Core) spreadOne(k Key) {
+	if !c.past.knows(k.digest()) {
+		return
+	}
+	for _, to := range c.managers(k) {
+		if to != c.view.Self {
+			c.owe(to).digests = append(c.owe(to).digests, k.digest())
+		}
+	}
+}
+
 func (c *Core) owe(to phalanx.NodeID) *owing {
 	if c.owing == nil {
 		c.owing = map[phalanx.NodeID]*owing{}
@@ -101,7 +113,7 @@ func (c *Core) tellOver() {
 
 // crowdsOf sorts barriers by their nodes: the first n of them, which weigh no more than room, or
 // one. Those that were forgotten meanwhile are left out.
-func (p *past) crowdsOf(digests []uint64, room int) (all []Crowd, n int) {
+func (p *Past) crowdsOf(digests []uint64, room int) (all []Crowd, n int) {
 	at := map[uint32]int{}
 	for i, digest := range digests {
 		if room <= 0 {

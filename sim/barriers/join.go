@@ -11,11 +11,12 @@ func (l *workload) join(c *call) {
 	l.ids++
 	c.id, c.since, c.joins = l.ids, l.w.Now, true
 	l.open[c.id] = c
-	l.w.step(c.n, barrier.Call{ID: c.id, Kind: barrier.CallConfig, Key: c.key})
+	c.asked = barrier.Call{ID: c.id, Kind: barrier.CallConfig, Key: c.key}
+	l.w.step(c.n, c.asked)
 	if id := c.id; l.w.R.IntN(6) == 0 { // it does not wait for ever
 		l.w.After(time.Duration(l.w.R.IntN(1000))*ms, func() {
 			if l.open[id] == c && !c.n.Dead {
-				l.w.To(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
+				l.w.To(c.n, func() { l.giveUp(c.n, id) })
 			}
 		})
 	}

@@ -24,7 +24,14 @@ func Run(cfg Config) error {
 			w.Change(func(*stage.View) {}) // something that is not about members
 		}
 		t += step
-		if w.R.IntN(3) > 0 { // of a barrier's managers one is left
+		switch w.R.IntN(6) { // of a barrier's managers one is left
+		case 0, 1:
+		case 2:
+			if live := w.Live(); len(live) > managers && w.restarts == 0 { // a second one may lose what the first has not got back yet
+				w.work.restart(live[w.R.IntN(len(live))])
+			}
+			w.Run(2 * time.Second)
+		default:
 			w.Fault()
 			w.Run(2 * time.Second) // it is noticed, and what depended on it has been repaired
 		}

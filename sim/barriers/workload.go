@@ -11,12 +11,14 @@ import (
 // call is one that an application made.
 type call struct {
 	id     uint64
+	asked  barrier.Call // of the core
 	n      *stage.Node
 	key    barrier.Key
 	cfg    barrier.Config
 	entry  barrier.Entry
 	since  time.Duration
 	rounds int  // of a semaphore, that are left
+	gave   bool // it is given up
 	late   bool // it was told that the barrier had fired without it
 	leaves bool // it leaves a double barrier
 	joins  bool // it waits for the Config that others give, and has not entered
@@ -28,6 +30,8 @@ type workload struct {
 	ids     uint64
 	open    map[uint64]*call
 	watched map[barrier.Key]bool // whose callbacks are somewhere
+	held    map[holding]attempt  // entries that hold semaphores
+	freed   map[holding]attempt  // and that do not any more, as the primary may not know
 	cruel   bool                 // so many nodes die at once that all that is known of a barrier may be lost
 }
 
@@ -121,11 +125,12 @@ func (l *workload) start(c *call, kind barrier.CallKind) {
 	if kind == barrier.CallEnter {
 		l.w.check.entered(c)
 	}
-	l.w.step(c.n, barrier.Call{ID: c.id, Kind: kind, Key: c.key, Config: c.cfg, Entry: c.entry})
+	c.asked = barrier.Call{ID: c.id, Kind: kind, Key: c.key, Config: c.cfg, Entry: c.entry}
+	l.w.step(c.n, c.asked)
 	if id := c.id; kind == barrier.CallEnter && l.w.R.IntN(6) == 0 { // it does not wait for ever
 		l.w.After(time.Duration(l.w.R.IntN(1000))*ms, func() {
 			if l.open[id] == c && !c.n.Dead {
-				l.w.To(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
+				l.w.To(c.n, func() { l.giveUp(c.n, id) })
 			}
 		})
 	}
@@ -148,6 +153,9 @@ func (l *workload) done(n *stage.Node, d barrier.Done) {
 	if c.leaves {
 		l.w.check.departed(c, d)
 		return
+	}
+	if c.cfg.Semaphore.Count > 0 && d.Verdict == barrier.Fire {
+		l.held[holding{c.n, c.key, c.entry}] = attempt{d.Attempt, c.cfg}
 	}
 	l.w.check.ended(c, d)
 	if c.cfg.Double && (d.Verdict == barrier.Fire || d.Verdict == barrier.LateFire) {
@@ -172,12 +180,13 @@ func (l *workload) depart(c *call) {
 	l.w.check.leaves(c)
 	l.ids++
 	id := l.ids
-	l.open[id] = &call{id: id, n: c.n, key: c.key, cfg: c.cfg, entry: c.entry, since: l.w.Now, leaves: true, late: c.late}
-	l.w.step(c.n, barrier.Call{ID: id, Kind: barrier.CallLeave, Key: c.key, Config: c.cfg, Entry: c.entry})
+	ask := barrier.Call{ID: id, Kind: barrier.CallLeave, Key: c.key, Config: c.cfg, Entry: c.entry}
+	l.open[id] = &call{id: id, asked: ask, n: c.n, key: c.key, cfg: c.cfg, entry: c.entry, since: l.w.Now, leaves: true, late: c.late}
+	l.w.step(c.n, ask)
 	if l.w.R.IntN(8) == 0 {
 		l.w.After(l.w.Upto(500*ms), func() {
 			if l.open[id] != nil && !c.n.Dead {
-				l.w.To(c.n, func() { l.w.step(c.n, barrier.GiveUp{ID: id}) })
+				l.w.To(c.n, func() { l.giveUp(c.n, id) })
 			}
 		})
 	}
@@ -191,9 +200,9 @@ func (l *workload) remove(k barrier.Key) {
 	}
 	l.w.check.removed[k] = true
 	l.ids++
-	c := &call{id: l.ids, n: live[l.w.R.IntN(len(live))], key: k, since: l.w.Now}
+	c := &call{id: l.ids, n: live[l.w.R.IntN(len(live))], key: k, since: l.w.Now, asked: barrier.Call{ID: l.ids, Kind: barrier.CallRemove, Key: k}}
 	l.open[c.id] = c
-	l.w.step(c.n, barrier.Call{ID: c.id, Kind: barrier.CallRemove, Key: k})
+	l.w.step(c.n, c.asked)
 }
 
 // leave releases a semaphore, and may enter it again.
@@ -203,8 +212,14 @@ func (l *workload) leave(c *call) {
 	}
 	l.w.check.left(c)
 	l.ids++
-	l.open[l.ids] = &call{id: l.ids, n: c.n, key: c.key, cfg: c.cfg, since: l.w.Now}
-	l.w.step(c.n, barrier.Call{ID: l.ids, Kind: barrier.CallRelease, Key: c.key, Config: c.cfg, Entry: c.entry})
+	h := holding{c.n, c.key, c.entry}
+	if a, ok := l.held[h]; ok {
+		delete(l.held, h)
+		l.freed[h] = a
+	}
+	ask := barrier.Call{ID: l.ids, Kind: barrier.CallRelease, Key: c.key, Config: c.cfg, Entry: c.entry}
+	l.open[l.ids] = &call{id: l.ids, asked: ask, n: c.n, key: c.key, cfg: c.cfg, since: l.w.Now}
+	l.w.step(c.n, ask)
 	if c.rounds--; c.rounds > 0 {
 		next := *c
 		l.w.After(time.Duration(l.w.R.IntN(50))*ms, func() {
@@ -222,6 +237,9 @@ func (l *workload) givenUp(n *stage.Node, g barrier.GivenUp) {
 		return
 	}
 	delete(l.open, g.ID)
+	if g.Frees != 0 {
+		l.freed[holding{n, c.key, c.entry}] = attempt{g.Frees, c.cfg}
+	}
 	switch {
 	case g.Unopened != c.joins:
 		l.w.Failf("call %d on %s, which joins: %v, is given up so: %+v", g.ID, n.ID, c.joins, g)

@@ -43,13 +43,16 @@ type world struct {
 	work  *workload
 	check *checker
 	late  map[*stage.Node]barrier.Batch // what came since a core's last step
+
+	restarts uint64          // of actors
+	pasts    []*barrier.Past // by node
 }
 
 func newWorld(cfg Config) *world {
 	w := &world{cfg: cfg, late: map[*stage.Node]barrier.Batch{}}
 	w.Stage = stage.New(cfg.Seed, w, cfg.Trace)
 	w.check = newChecker(w)
-	w.work = &workload{w: w, open: map[uint64]*call{}, watched: map[barrier.Key]bool{}, cruel: cfg.cruel()}
+	w.work = &workload{w: w, held: map[holding]attempt{}, freed: map[holding]attempt{}, open: map[uint64]*call{}, watched: map[barrier.Key]bool{}, cruel: cfg.cruel()}
 	n := 2 + w.R.IntN(6)
 	if cfg.cruel() {
 		n += 4 // so that all managers of a barrier may be among those who die
@@ -63,7 +66,13 @@ func newWorld(cfg Config) *world {
 
 // NewCore returns a node's part.
 func (w *world) NewCore(i int) stage.Core {
-	return barrier.NewCore(barrier.CoreConfig{Managers: managers, Keep: keep, Linger: time.Minute, Part: part, Window: 1 + int(w.cfg.Seed%3), Attempts: uint64(i) << 32})
+	w.pasts = append(w.pasts, new(barrier.Past))
+	return w.newCore(i, 0)
+}
+
+// newCore returns the core of a node's actor that was started again so many times in all.
+func (w *world) newCore(i int, restarts uint64) *barrier.Core {
+	return barrier.NewCore(barrier.CoreConfig{Managers: managers, Keep: keep, Linger: time.Minute, Part: part, Window: 1 + int(w.cfg.Seed%3), Past: w.pasts[i], Attempts: uint64(i)<<32 + restarts<<20})
 }
 
 // viewed is a view as a core takes it.
@@ -149,6 +158,8 @@ func (w *world) step(n *stage.Node, e barrier.Event) {
 			w.work.done(n, o)
 		case barrier.GivenUp:
 			w.work.givenUp(n, o)
+		case barrier.Freed:
+			delete(w.work.freed, holding{n, o.Key, o.Entry})
 		case barrier.Callback:
 			w.After(w.Upto(5*ms), func() {
 				w.To(n, func() {
