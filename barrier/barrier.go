@@ -156,8 +156,9 @@ func (b *Barrier) Release(ctx context.Context, e Entry) error {
 // no members any more. It fails with ErrOutside if the caller has not passed the barrier. A caller
 // that gives up has left nevertheless; the error, an InsideError, names who is inside.
 //
-// Ten minutes after the barrier was used last (Settings.Linger) it is forgotten who is inside:
-// who leaves then waits for nobody.
+// Ten minutes after somebody has entered or left last (Settings.Linger) it is forgotten who is
+// inside: who leaves then waits for nobody. When not even that is known any more that the barrier
+// has fired, ten to twenty minutes later, Leave fails with ErrManagersLost.
 func (b *Barrier) Leave(ctx context.Context, e Entry) error {
 	_, err := b.do(ctx, "leave", core.CallLeave, e, nil, nil)
 	return err

@@ -21,6 +21,7 @@ type open struct {
 	watchers map[core.Key]*watch
 	past     core.Past
 	holds    *holds
+	counted  int // bytes that the node counts for the core
 	most     int // bytes that the core has taken since the maps were made
 }
 

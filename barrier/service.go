@@ -46,7 +46,6 @@ type service struct {
 	due    time.Duration // for which the timer is set; 0: it is not
 	batch  core.Batch    // what came since the core's last step
 	leaves bool          // the node is about to leave
-	held   int           // bytes that the node counts for the core
 }
 
 // Receive turns messages into events.
@@ -292,8 +291,8 @@ func (s *service) step(c actor.Context, e core.Event) {
 // hold has the node count what the core takes in memory, if that is not as it was.
 func (s *service) hold() {
 	m := s.core.Memory()
-	if by := max(m-s.held, s.held-m); by > max(4<<10, s.held/16) || m == 0 && by > 0 {
-		s.held = m
+	if by := max(m-s.open.counted, s.open.counted-m); by > max(4<<10, s.open.counted/16) || m == 0 && by > 0 {
+		s.open.counted = m
 		s.node.Holds(Name, int64(m))
 		s.open.tidy(m)
 	}

@@ -2204,6 +2204,8 @@ type BarrierOver struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Num           uint64                 `protobuf:"varint,1,opt,name=num,proto3" json:"num,omitempty"`
 	Crowds        []*BarrierCrowd        `protobuf:"bytes,2,rep,name=crowds,proto3" json:"crowds,omitempty"`
+	View          uint64                 `protobuf:"varint,3,opt,name=view,proto3" json:"view,omitempty"`
+	Anew          []uint64               `protobuf:"fixed64,4,rep,packed,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2248,6 +2250,20 @@ func (x *BarrierOver) GetNum() uint64 {
 func (x *BarrierOver) GetCrowds() []*BarrierCrowd {
 	if x != nil {
 		return x.Crowds
+	}
+	return nil
+}
+
+func (x *BarrierOver) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *BarrierOver) GetAnew() []uint64 {
+	if x != nil {
+		return x.Anew
 	}
 	return nil
 }
@@ -3659,10 +3675,12 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x04need\x18\x04 \x01(\bR\x04need\x12\x12\n" +
 	"\x04have\x18\x05 \x01(\x03R\x04have\x12\x14\n" +
 	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\x12\x14\n" +
-	"\x05fired\x18\a \x03(\tR\x05fired\"N\n" +
+	"\x05fired\x18\a \x03(\tR\x05fired\"v\n" +
 	"\vBarrierOver\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\x12-\n" +
-	"\x06crowds\x18\x02 \x03(\v2\x15.phalanx.BarrierCrowdR\x06crowds\"j\n" +
+	"\x06crowds\x18\x02 \x03(\v2\x15.phalanx.BarrierCrowdR\x06crowds\x12\x12\n" +
+	"\x04view\x18\x03 \x01(\x04R\x04view\x12\x12\n" +
+	"\x04anew\x18\x04 \x03(\x06R\x04anew\"j\n" +
 	"\fBarrierCrowd\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x18\n" +
 	"\adigests\x18\x02 \x03(\x06R\adigests\x12\x16\n" +

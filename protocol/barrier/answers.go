@@ -113,8 +113,15 @@ func (c *Core) leaves(g *group, p *participant, a Answered) {
 // nothing to a later one, if the barrier is a semaphore.
 func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	semaphore := g.cfg.Semaphore.on()
-	if a.Old && a.Attempt != p.attempt && a.Attempt != p.left {
-		return
+	if a.Old && a.Attempt != p.left {
+		switch {
+		case a.Attempt < p.attempt:
+			return
+		case a.Attempt > p.attempt: // the clock, from which attempts begin, went back
+			c.attempt = max(c.attempt, a.Attempt) + 1
+			p.attempt, p.stage, p.counted = c.attempt, asking, false
+			return
+		}
 	}
 	if p.leave {
 		if a.Attempt >= p.attempt {
@@ -246,7 +253,14 @@ func (c *Core) finish(g *group, p *participant, v Verdict) {
 	told := len(p.calls)+len(p.leaving) > 0
 	c.done(g, p, v)
 	c.quit(g, p)
-	if !told && !p.leave && g.cfg.Double && (v == Fire || v == LateFire) { // nobody here knows that it is inside: others must not wait for it
+	passed := !p.leave && g.cfg.Double && (v == Fire || v == LateFire)
+	_, inside := c.insiders[insider{g.key, p.Entry}]
+	switch {
+	case p.leave:
+		delete(c.insiders, insider{g.key, p.Entry})
+	case passed && told:
+		c.passes(g.key, p.Entry)
+	case passed && !inside: // nobody here knows that it is inside: others must not wait for it
 		c.attempt++
 		c.add(g, p.Entry, c.attempt).leave = true
 	}

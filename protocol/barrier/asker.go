@@ -62,7 +62,7 @@ func (c *Core) whoOpened(from phalanx.NodeID, m WhoOpened) {
 // withdrawn from goes by none: the next one may give another.
 func (c *Core) configOf(k Key) Config {
 	r := c.replicas[k]
-	if r == nil || r.b.deserted() && (r.b.Cause != NotFired || !r.b.Begun) && r.b.Watcher == "" && r.flight == nil && len(r.pending) == 0 {
+	if r == nil || r.b.deserted() && (r.b.Cause != NotFired || !r.b.Begun) && r.b.Watcher == "" && !r.begins() {
 		return Config{}
 	}
 	return r.b.cfg

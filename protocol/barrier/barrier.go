@@ -19,6 +19,7 @@ type Barrier struct {
 	effects []Effect
 	news    bool          // somebody has entered since the last OpAdvance
 	oldest  time.Duration // and the first of them came then
+	stayer  int           // of Entrances: it was inside a double barrier, and did not leave
 	closed  bool          // it is over, and only that is to be remembered
 }
 
@@ -108,7 +109,7 @@ func (b *Barrier) Apply(op Op) []Effect {
 func (b *Barrier) Due() (at time.Duration, ok bool) { return b.due(true) }
 
 func (b *Barrier) due(knees bool) (at time.Duration, ok bool) {
-	for _, f := range []func() (time.Duration, bool){b.timeoutDue, b.enoughDue, b.askDue, b.gapDue, b.batchDue, b.holderDue} {
+	for _, f := range []func() (time.Duration, bool){b.timeoutDue, b.enoughDue, b.askDue, b.gapDue, b.batchDue, b.holderDue, b.tombsDue} {
 		if d, some := f(); some && (!ok || d < at) {
 			at, ok = d, true
 		}
@@ -146,6 +147,8 @@ func (b *Barrier) advance(to time.Duration, knees bool) {
 			b.letThrough()
 		case is(b.holderDue):
 			b.expire()
+		case is(b.tombsDue):
+			b.sweepTombs()
 		}
 	}
 	b.Now = max(b.Now, to)

@@ -54,14 +54,26 @@ func (b *Barrier) inside() bool {
 	return b.cfg.Double && slices.ContainsFunc(b.Entrances, func(e Entrance) bool { return e.Phase == Through && len(e.Nodes) > 0 })
 }
 
-// stays returns the units that are inside and do not leave yet.
-func (b *Barrier) stays() []string {
-	var all []string
-	if !b.cfg.Double {
-		return nil
+// stays reports whether an entry is inside and does not leave yet.
+func (e *Entrance) stays() bool { return e.Phase == Through && !e.Leaving && len(e.Nodes) > 0 }
+
+// someStay reports whether somebody is inside and does not leave yet. It looks first at the one
+// whom it has found last, so that it costs little however many there are.
+func (b *Barrier) someStay() bool {
+	for k := range b.Entrances {
+		if i := (b.stayer + k) % len(b.Entrances); b.Entrances[i].stays() {
+			b.stayer = i
+			return true
+		}
 	}
+	return false
+}
+
+// staying returns the units that are inside and do not leave yet, and no more than most.
+func (b *Barrier) staying(most int) []string {
+	var all []string
 	for i := range b.Entrances {
-		if e := &b.Entrances[i]; e.Phase == Through && !e.Leaving && len(e.Nodes) > 0 {
+		if e := &b.Entrances[i]; b.cfg.Double && e.stays() && len(all) < most {
 			all = append(all, e.Unit())
 		}
 	}
@@ -70,7 +82,7 @@ func (b *Barrier) stays() []string {
 
 // depart lets those go who leave, if nobody stays, and nobody is to come in any more.
 func (b *Barrier) depart() {
-	if !b.cfg.Double || len(b.Queue) > 0 || len(b.stays()) > 0 {
+	if !b.cfg.Double || len(b.Queue) > 0 || b.someStay() {
 		return
 	}
 	some := false

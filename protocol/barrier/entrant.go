@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -10,20 +11,43 @@ import (
 
 // entering is who enters on this node.
 type entering struct {
-	groups  map[Key]*group
-	most    int    // calls that waited, or barriers, since the maps were made
-	parts   int    // participants of all
-	attempt uint64 // the last one
-	turns   uint64
-	waiters map[uint64]waiter // by call
-	queries map[uint64]*query
-	stirred []*group                    // of which there may be something to be sent now
-	onWay   map[phalanx.NodeID]int      // by primary: of how many groups it is asked
-	queued  map[phalanx.NodeID][]*group // and which wait for their turn
+	groups   map[Key]*group
+	most     int                       // calls that waited, or barriers, since the maps were made
+	insiders map[insider]time.Duration // entries that have passed a double barrier here, and since when
+	parts    int                       // participants of all
+	words    int                       // bytes of what the configurations name, and the barriers' names
+	attempt  uint64                    // the last one
+	turns    uint64
+	waiters  map[uint64]waiter // by call
+	queries  map[uint64]*query
+	stirred  []*group                    // of which there may be something to be sent now
+	onWay    map[phalanx.NodeID]int      // by primary: of how many groups it is asked
+	queued   map[phalanx.NodeID][]*group // and which wait for their turn
 
 	groupsDue  agenda.Agenda[Key] // when the others are looked at
 	queriesDue agenda.Agenda[uint64]
 	askTrip    trip // from a question to its answer
+}
+
+// insider is an entry that has passed a double barrier.
+type insider struct {
+	key   Key
+	entry Entry
+}
+
+// insidersKept is of how many entries a node remembers that they are inside, however long ago they
+// have passed.
+const insidersKept = 1000
+
+// passes takes note that an entry is inside a double barrier: its caller was told.
+func (c *Core) passes(k Key, e Entry) {
+	if len(c.insiders) > insidersKept {
+		maps.DeleteFunc(c.insiders, func(_ insider, since time.Duration) bool { return c.now-since > 2*c.cfg.Linger })
+	}
+	if c.insiders == nil {
+		c.insiders = map[insider]time.Duration{}
+	}
+	c.insiders[insider{k, e}] = c.now
 }
 
 // waiter is who a call waits for.
@@ -130,6 +154,7 @@ func (c *Core) call(e Call) {
 		}
 	} else {
 		g = &group{key: e.Key, cfg: e.Config, made: c.now, parts: map[Entry]*participant{}}
+		c.words += 2*expectWeight(g.cfg.Expect) + 2*len(g.key.Name)
 		c.groups[e.Key] = g
 	}
 	c.stir(g)

@@ -222,6 +222,9 @@ func (c *Core) poll() time.Duration {
 func (c *Core) end(g *group) {
 	c.heardOf(g)
 	c.parts -= len(g.parts)
+	if c.groups[g.key] == g {
+		c.words -= 2*expectWeight(g.cfg.Expect) + 2*len(g.key.Name)
+	}
 	delete(c.groups, g.key)
 	c.groupsDue.Cancel(g.key)
 }

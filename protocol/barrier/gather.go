@@ -118,6 +118,9 @@ func (c *Core) gather(from phalanx.NodeID, m Gather) {
 		return // it will be asked again
 	}
 	c.fence = m.Term
+	if c.tellsFirst(from, m) {
+		return
+	}
 	t := c.telling[from]
 	switch {
 	case t == nil || t.term < m.Term || t.stamp < m.Stamp:

@@ -76,16 +76,27 @@ func (p *Past) nodes(digest uint64) []phalanx.NodeID {
 
 // add remembers a barrier that was entered from nodes.
 func (p *Past) add(digest uint64, place uint32, nodes []phalanx.NodeID, late LateMode, now time.Duration) {
-	p.forget(digest)
-	if p.len() == 0 {
-		p.began = now
+	p.addAll(Crowd{Nodes: nodes, Late: late, Digests: []uint64{digest}, Places: []uint32{place}}, now)
+}
+
+func (p *Past) addAll(c Crowd, now time.Duration) {
+	if len(c.Digests) == 0 {
+		return
 	}
-	if len(p.young) >= max(1, p.most/2) {
-		p.turn(now)
+	id := p.crowd(c.Nodes)
+	p.crowds[id].barriers++ // it is kept while others are forgotten
+	for i, digest := range c.Digests {
+		p.forget(digest)
+		if p.len() == 0 {
+			p.began = now
+		}
+		if len(p.young) >= max(1, p.most/2) {
+			p.turn(now)
+		}
+		p.crowds[id].barriers++
+		p.young[digest] = fired{c.Places[i], 2*id + uint32(c.Late)}
 	}
-	id := p.crowd(nodes)
-	p.crowds[id].barriers++
-	p.young[digest] = fired{place, 2*id + uint32(late)}
+	p.leave(fired{of: 2 * id})
 }
 
 // crowd returns the number of a list of nodes.

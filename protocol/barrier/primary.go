@@ -44,7 +44,10 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		}
 	}
 	field, same := r.b.cfg.Equal(m.Config)
-	if !asks && r.b.deserted() && (!same || r.b.Cause != NotFired) && r.flight == nil && len(r.pending) == 0 {
+	if !asks && r.b.deserted() && (!same || r.b.Cause != NotFired) {
+		if r.flight != nil || len(r.pending) > 0 {
+			return // it is as new when these changes are made, and is asked again
+		}
 		r.renew(m.Config)
 		same = true
 	}
@@ -68,7 +71,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 
 // renew makes another barrier of one that is deserted. What was withdrawn stays so.
 func (r *replica) renew(cfg Config) {
-	s := State{Now: r.b.Now, Removals: r.b.Removals, Tombs: r.b.Tombs, Anew: r.b.Anew}
+	s := State{Now: r.b.Now, Removals: r.b.Removals, Tombs: r.b.Tombs, Anew: r.b.Anew, Watcher: r.b.Watcher, LastAsk: r.b.LastAsk}
 	s.Adaptive.Level = cfg.Semaphore.Count
 	for _, e := range r.b.Entrances {
 		if e.Phase != Withdrawn {
@@ -156,7 +159,7 @@ func (c *Core) create(m Reached) *replica {
 	c.put(r)
 	c.wake(r)
 	for _, k := range slices.Clone(c.named[m.Key.Name]) {
-		if k.Generation+1 < m.Key.Generation && c.replicas[k].b.over() {
+		if k.Generation < m.Key.Generation && m.Key.Generation-k.Generation > 1 && c.replicas[k].b.over() {
 			c.close(c.replicas[k])
 		}
 	}
@@ -168,8 +171,11 @@ func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
 	if m.Watch {
 		r.pending = append(r.pending, Op{Kind: OpWatch, Node: from})
 	}
-	if m.Unwatch && r.b.Watcher == from {
+	switch {
+	case m.Unwatch && r.b.Watcher == from:
 		r.pending = append(r.pending, Op{Kind: OpUnwatch, Node: from})
+	case m.Unwatch: // another one has taken its place
+		c.send(from, Answers{Key: r.key, Term: c.term, Batch: r.batch(), Standing: c.standing(r), Stamp: m.Stamp, More: len(m.Requests) > 0})
 	}
 	for _, q := range m.Requests {
 		op := r.entering(c.now, from, q)
@@ -249,8 +255,8 @@ func (c *Core) standing(r *replica) Standing {
 		s.Absent = append(s.Absent[:MaxAbsent:MaxAbsent], fmt.Sprintf("and %d others", n-MaxAbsent))
 	}
 	s.Holders = slices.Clone(r.b.Holders[:min(len(r.b.Holders), MaxAbsent)])
-	if s.Inside = r.b.stays(); len(s.Inside) > MaxAbsent {
-		s.Inside = append(s.Inside[:MaxAbsent:MaxAbsent], fmt.Sprintf("and %d others", len(s.Inside)-MaxAbsent))
+	if s.Inside = r.b.staying(MaxAbsent + 1); len(s.Inside) > MaxAbsent {
+		s.Inside = append(s.Inside[:MaxAbsent:MaxAbsent], "and others")
 	}
 	return s
 }

@@ -50,8 +50,25 @@ func (b *Barrier) entomb(t Tomb) {
 	if b.tombs == nil {
 		b.tombs = map[grave]int{}
 	}
+	if i, ok := b.tombs[grave{t.Entry, t.Node}]; ok {
+		b.Tombs[i] = t
+		return
+	}
 	b.tombs[grave{t.Entry, t.Node}] = len(b.Tombs)
 	b.Tombs = append(b.Tombs, t)
+}
+
+// tombsDue is when some Tombs are not needed any more.
+func (b *Barrier) tombsDue() (time.Duration, bool) {
+	if len(b.Tombs) == 0 {
+		return 0, false
+	}
+	return b.Tombs[0].At + leftFor + 1, true
+}
+
+func (b *Barrier) sweepTombs() {
+	b.Tombs = slices.DeleteFunc(b.Tombs, func(t Tomb) bool { return b.Now-t.At > leftFor })
+	b.bury()
 }
 
 // was answers what has a Tomb.
@@ -64,7 +81,7 @@ func (b *Barrier) was(op Op) bool {
 	if op.Kind == OpRelease && b.cfg.Semaphore.on() {
 		v = Released
 	}
-	b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: v, Old: true})
+	b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: b.Tombs[i].Attempt, Verdict: v, Old: true})
 	return true
 }
 
@@ -136,7 +153,7 @@ func (c *Core) removeAsked(from phalanx.NodeID, m Remove) {
 		}
 		r = c.create(Reached{Key: m.Key, Config: Config{Max: 1}}) // deserted, so that any other takes its place
 		r.b.Anew = true
-		c.past.forget(m.Key.digest())
+		c.renewed(m.Key)
 	}
 	r.pending = append(r.pending, Op{Kind: OpRemove, Node: from, Attempt: m.ID})
 	c.wake(r)

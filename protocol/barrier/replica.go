@@ -37,6 +37,12 @@ type replica struct {
 	weight  int                     // in shelf.weight
 }
 
+// begins reports whether somebody is about to enter, or to watch.
+func (r *replica) begins() bool {
+	starts := func(op Op) bool { return op.Kind == OpEnter || op.Kind == OpWatch }
+	return slices.ContainsFunc(r.flight, starts) || slices.ContainsFunc(r.pending, starts)
+}
+
 // clock is the barrier's clock.
 func (r *replica) clock(now time.Duration) time.Duration { return r.base + now - r.began }
 

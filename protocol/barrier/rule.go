@@ -115,9 +115,9 @@ func (b *Barrier) over() bool {
 	return b.Cause != NotFired && len(b.Queue) == 0 && !b.inside() || len(b.State.members()) == 0 && b.Watcher == ""
 }
 
-// idle reports whether nobody waits, though some may be inside.
+// idle reports whether nobody waits to come in, though some may be inside.
 func (b *Barrier) idle() bool {
-	return b.over() || b.cfg.Double && b.Cause != NotFired && len(b.Queue) == 0 && !slices.ContainsFunc(b.Entrances, func(e Entrance) bool { return e.Phase == Through && e.Leaving })
+	return b.over() || b.cfg.Double && b.Cause != NotFired && len(b.Queue) == 0
 }
 
 // count counts an entry's unit, unless another entry of it came before.
@@ -242,7 +242,7 @@ func (b *Barrier) fire(why Cause) {
 
 // batchDue is when a throttle lets the next ones through.
 func (b *Barrier) batchDue() (time.Duration, bool) {
-	return max(b.Now, b.Next), len(b.Queue) > 0 && b.Cause != NotFired
+	return max(b.Now, b.Next), len(b.Queue) > 0 && b.Cause != NotFired && b.cfg.Throttle.on()
 }
 
 // letThrough lets through the next ones of the queue.

@@ -171,8 +171,7 @@ func (b *Barrier) sweep() {
 		return gone && b.Now-e.Since > leftFor
 	})
 	b.reindex()
-	b.Tombs = slices.DeleteFunc(b.Tombs, func(t Tomb) bool { return b.Now-t.At > leftFor })
-	b.bury()
+	b.sweepTombs()
 }
 
 func (b *Barrier) reindex() {

@@ -12,13 +12,17 @@ import (
 // them now and did not before.
 type spreading struct {
 	owing map[phalanx.NodeID]*owing
-	overs uint64 // the number of the last Over
+	overs uint64                    // the number of the last Over
+	asked map[phalanx.NodeID]Gather // of primaries that have to be told first
 }
 
 // owing is what a node is to be told. The next part waits for the answer to the last one.
 type owing struct {
 	digests []uint64 // of barriers, in order
-	part    int      // how many of the first of them are on their way
+	anew    []uint64 // of those that were removed
+	part    int      // how many of the first of digests are on their way
+	anews   int      // and of anew
+	onWay   bool
 	num     uint64
 	sent    time.Duration
 	tries   int
@@ -27,7 +31,9 @@ type owing struct {
 // Over tells a node of barriers that have fired. It is repeated until an OverKnown answers.
 type Over struct {
 	Num    uint64
+	View   uint64 // of the sender: one with an earlier one may not know the nodes
 	Crowds []Crowd
+	Anew   []uint64 // digests of the keys of barriers that were removed: they are as new
 }
 
 // OverKnown answers an Over.
@@ -50,6 +56,7 @@ func (c *Core) spread(before []phalanx.NodeID) {
 	for to := range c.owing {
 		if !slices.Contains(c.view.Members, to) {
 			delete(c.owing, to)
+			delete(c.spreading.asked, to)
 		}
 	}
 	if c.past.len() == 0 || slices.Equal(before, c.list) {
@@ -67,7 +74,11 @@ func (c *Core) spread(before []phalanx.NodeID) {
 		}
 	}
 	for _, o := range c.owing {
-		slices.Sort(o.digests[o.part:])
+		if o.onWay {
+			slices.Sort(o.digests[o.part:])
+		} else {
+			slices.Sort(o.digests)
+		}
 	}
 }
 
@@ -97,14 +108,14 @@ func (c *Core) owe(to phalanx.NodeID) *owing {
 func (c *Core) tellOver() {
 	for _, to := range slices.Sorted(maps.Keys(c.owing)) {
 		o := c.owing[to]
-		if o.part > 0 && c.now < o.sent+c.again(o.tries, 0) {
+		if o.onWay && c.now < o.sent+c.again(o.tries, 0) {
 			continue
 		}
-		if o.part == 0 {
+		if !o.onWay {
 			c.overs++
-			o.num, o.tries, o.part = c.overs, 0, len(o.digests)
+			o.onWay, o.num, o.tries, o.part, o.anews = true, c.overs, 0, len(o.digests), min(len(o.anew), max(1, c.cfg.Part/10))
 		}
-		m := Over{Num: o.num}
+		m := Over{Num: o.num, View: c.view.Number, Anew: o.anew[:o.anews:o.anews]}
 		m.Crowds, o.part = c.past.crowdsOf(o.digests[:o.part], c.cfg.Part)
 		o.sent, o.tries = c.now, o.tries+1
 		c.send(to, m)
@@ -138,25 +149,58 @@ func (p *Past) crowdsOf(digests []uint64, room int) (all []Crowd, n int) {
 }
 
 func (c *Core) over(from phalanx.NodeID, m Over) {
+	if m.View > c.view.Number {
+		return // it is told again
+	}
+	for _, digest := range m.Anew {
+		c.past.forget(digest)
+	}
 	for _, crowd := range m.Crowds {
 		if !slices.ContainsFunc(crowd.Nodes, func(n phalanx.NodeID) bool { return slices.Contains(c.view.Members, n) }) {
 			continue
 		}
-		for i, digest := range crowd.Digests {
-			c.past.add(digest, crowd.Places[i], crowd.Nodes, crowd.Late, c.now)
-		}
+		c.past.addAll(crowd, c.now)
 	}
 	c.send(from, OverKnown{m.Num})
 }
 
 func (c *Core) overKnown(from phalanx.NodeID, m OverKnown) {
 	o := c.owing[from]
-	if o == nil || o.part == 0 || o.num != m.Num {
+	if o == nil || !o.onWay || o.num != m.Num {
 		return
 	}
-	o.digests, o.part = o.digests[o.part:], 0
-	if len(o.digests) == 0 {
-		delete(c.owing, from)
+	o.digests, o.anew, o.onWay = o.digests[o.part:], o.anew[o.anews:], false
+	if len(o.digests)+len(o.anew) > 0 {
+		return
+	}
+	delete(c.owing, from)
+	if g, ok := c.spreading.asked[from]; ok {
+		delete(c.spreading.asked, from)
+		c.gather(from, g)
+	}
+}
+
+// tellsFirst reports whether a primary that gathers is to be told first of what has fired: it lets
+// nobody in before. It is answered then.
+func (c *Core) tellsFirst(from phalanx.NodeID, m Gather) bool {
+	if c.owing[from] == nil {
+		return false
+	}
+	if c.spreading.asked == nil {
+		c.spreading.asked = map[phalanx.NodeID]Gather{}
+	}
+	c.spreading.asked[from] = m
+	return true
+}
+
+// renewed has all members forget that a barrier has fired: it was removed, and some may have managed it once.
+func (c *Core) renewed(k Key) {
+	c.past.forget(k.digest())
+	for _, to := range c.view.Members {
+		if to != c.view.Self {
+			o := c.owe(to)
+			o.anew = append(o.anew, k.digest())
+		}
 	}
 }
 
@@ -164,7 +208,7 @@ func (c *Core) overKnown(from phalanx.NodeID, m OverKnown) {
 func (c *Core) spreadingDue() (at time.Duration, ok bool) {
 	at, ok = c.past.due(c.cfg.Linger)
 	for _, o := range c.owing {
-		if d := o.sent + c.again(o.tries, 0); o.part > 0 && (!ok || d < at) {
+		if d := o.sent + c.again(o.tries, 0); o.onWay && (!ok || d < at) {
 			at, ok = d, true
 		}
 	}
