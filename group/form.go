@@ -53,8 +53,8 @@ func AtRank(rank int) Option { return func(i *identity) { i.rank = rank } }
 // Labeled says which member on this node calls Await.
 func Labeled(label string) Option { return func(i *identity) { i.label = label } }
 
-// AtLeast has Form go on without members that do not come: the group is formed once all live
-// ones have called Form, or once at least n have and the JoinTimeout has passed. Callers whose
+// AtLeast has Form go on without members that do not come: the group is formed once at least n have
+// called Form, and either all live ones have, or the JoinTimeout has passed. Callers whose
 // context has ended do not count. The others count as failed in the group, as Failed says, and
 // nothing waits for them: after Acknowledge the calls in the group are made for those who are
 // in it. All members give the same numbers, else all calls fail with ErrDiffers.

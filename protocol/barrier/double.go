@@ -39,6 +39,8 @@ func (b *Barrier) leave(op Op) {
 		answer(Doubtful)
 	case known && e.Phase == Left && e.Leaving:
 		answer(Departed)
+	case !known && b.outlived(op):
+		answer(Deleted)
 	case !known || e.Phase != Through || !b.cfg.Double:
 		answer(Outside)
 	default:
@@ -47,6 +49,12 @@ func (b *Barrier) leave(op Op) {
 		answer(Leaving)
 		b.depart()
 	}
+}
+
+// outlived reports whether an entry was inside when the barrier was removed.
+func (b *Barrier) outlived(op Op) bool {
+	_, ok := b.tombs[grave{op.Entry, op.Node}]
+	return ok
 }
 
 // inside reports whether somebody is inside a double barrier.

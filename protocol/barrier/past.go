@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,8 @@ type Past struct {
 	crowds     map[uint32]*crowd
 	ids        map[string]uint32 // of crowds, by their nodes
 	last       uint32
-	named      int // bytes that the crowds take
+	named      int                      // bytes that the crowds take
+	removed    map[uint64]time.Duration // barriers that were removed, until when older news of them may come
 }
 
 // fired is a barrier that has fired.
@@ -86,6 +88,9 @@ func (p *Past) addAll(c Crowd, now time.Duration) {
 	id := p.crowd(c.Nodes)
 	p.crowds[id].barriers++ // it is kept while others are forgotten
 	for i, digest := range c.Digests {
+		if until, ok := p.removed[digest]; ok && until >= now {
+			continue
+		}
 		p.forget(digest)
 		if p.len() == 0 {
 			p.began = now
@@ -136,6 +141,16 @@ func (p *Past) leave(f fired) {
 	}
 }
 
+// renew has a barrier be as new that was removed. Until then what is told of it is older.
+func (p *Past) renew(digest uint64, now, until time.Duration) {
+	p.forget(digest)
+	maps.DeleteFunc(p.removed, func(_ uint64, until time.Duration) bool { return until < now })
+	if p.removed == nil {
+		p.removed = map[uint64]time.Duration{}
+	}
+	p.removed[digest] = until
+}
+
 // turn forgets the older half.
 func (p *Past) turn(now time.Duration) {
 	for _, f := range p.old {
@@ -148,10 +163,13 @@ func (p *Past) turn(now time.Duration) {
 func (p *Past) age(now, linger time.Duration) {
 	for at, ok := p.due(linger); ok && now >= at; at, ok = p.due(linger) {
 		p.turn(at)
+		maps.DeleteFunc(p.removed, func(_ uint64, until time.Duration) bool { return until < now })
 	}
 }
 
-func (p *Past) due(linger time.Duration) (time.Duration, bool) { return p.began + linger, p.len() > 0 }
+func (p *Past) due(linger time.Duration) (time.Duration, bool) {
+	return p.began + linger, p.len()+len(p.removed) > 0
+}
 
 // learn takes the members of a new view.
 func (p *Past) learn(members []phalanx.NodeID) {
@@ -171,7 +189,7 @@ func (p *Past) learn(members []phalanx.NodeID) {
 const crowdCost = 250
 
 // weight is about how many bytes it takes.
-func (p *Past) weight() int { return 28*p.len() + p.named }
+func (p *Past) weight() int { return 28*p.len() + p.named + 40*len(p.removed) }
 
 // outlive has this node, which is not the primary of r, remember that it has fired if no primary
 // says so in time: one that has become the primary since may not know of it.

@@ -44,6 +44,10 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		}
 	}
 	field, same := r.b.cfg.Equal(m.Config)
+	if !asks && !same && r.b.unheld() && r.flight == nil && len(r.pending) == 0 {
+		r.renew(m.Config)
+		same = true
+	}
 	if !asks && r.b.deserted() && (!same || r.b.Cause != NotFired) {
 		if r.flight != nil || len(r.pending) > 0 {
 			return // it is as new when these changes are made, and is asked again
@@ -74,11 +78,13 @@ func (r *replica) renew(cfg Config) {
 	s := State{Now: r.b.Now, Removals: r.b.Removals, Tombs: r.b.Tombs, Anew: r.b.Anew, Watcher: r.b.Watcher, LastAsk: r.b.LastAsk}
 	s.Adaptive.Level = cfg.Semaphore.Count
 	for _, e := range r.b.Entrances {
-		if e.Phase != Withdrawn {
+		switch held := r.b.cfg.Semaphore.on(); {
+		case !held && e.Phase != Withdrawn:
 			continue
-		}
-		if cfg.Semaphore.on() {
+		case cfg.Semaphore.on():
 			e.Phase = Left
+		default:
+			e.Phase = Withdrawn
 		}
 		s.Entrances = append(s.Entrances, e)
 	}

@@ -140,6 +140,10 @@ func (b *Barrier) remove(op Op) {
 	b.Asks, b.AskedAt, b.Enough, b.Detector, b.Late, b.Doubt, b.news = nil, 0, false, Detector{}, 0, false, false
 }
 
+// unheld reports whether it is a semaphore that was removed, and that nobody holds or waits for: it
+// is as new.
+func (b *Barrier) unheld() bool { return b.cfg.Semaphore.on() && len(b.Removals) > 0 && b.over() }
+
 // removeAsked is what a node asks the primary for.
 func (c *Core) removeAsked(from phalanx.NodeID, m Remove) {
 	if !c.ready(m.Key) || c.now >= c.leased {

@@ -324,3 +324,59 @@ func TestAQueueWithoutAThrottle(t *testing.T) {
 	b := barrier.Restore(barrier.Config{Max: 1}, barrier.State{Cause: barrier.ByMax, Queue: []barrier.Entry{e}, Entrances: []barrier.Entrance{{Entry: e}}})
 	b.Apply(barrier.Op{Kind: barrier.OpAdvance, At: 1})
 }
+
+// News of a barrier that has fired, that comes late, after it was removed, says nothing.
+func TestLateNewsOfWhatWasRemoved(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()[0]
+	c.firedAndForgotten(on)
+	var late []flying
+	c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool {
+		if is[barrier.Over](m) {
+			late = append(late, flying{from, to, m})
+		}
+		return false
+	}
+	c.add(c.freshManager())
+	if len(late) == 0 {
+		t.Fatal("nothing is told")
+	}
+	c.removeBarrier(on)
+	c.pass(time.Second)
+	c.queue = append(c.queue, late...)
+	c.settle()
+	c.jump(11 * time.Second)
+	c.jump(time.Second)
+	id := c.enter(on, partial, "late")
+	c.pass(time.Second)
+	c.waits(id)
+}
+
+// A semaphore that was removed and that nobody holds is as new: another Config may be given.
+func TestRemoveAnIdleSemaphore(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()
+	cfg := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+	c.want2(c.enter(on[0], cfg, "a"))
+	c.call(on[0], barrier.Call{Kind: barrier.CallRelease, Key: key, Config: cfg, Entry: barrier.Entry{Host: "a"}})
+	c.settle()
+	c.removeBarrier(on[2])
+	c.settle()
+	b := c.enter(on[1], barrier.Config{Semaphore: barrier.Semaphore{Count: 2}}, "b")
+	c.settle()
+	c.want(b, barrier.Fire)
+}
+
+// Those who were inside a double barrier when it was removed are told so when they leave.
+func TestLeaveWhatWasRemoved(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()
+	c.enter(on[0], double(2), "a")
+	c.enter(on[1], double(2), "b")
+	c.settle()
+	c.removeBarrier(on[2])
+	c.settle()
+	a := c.leave(on[0], double(2), "a")
+	c.pass(time.Second)
+	c.want(a, barrier.Deleted)
+}

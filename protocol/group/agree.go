@@ -16,11 +16,13 @@ type agreement struct {
 	callers map[int]uint64       // who waits, by local rank
 	absent  []int                // as the coordinator has said
 
-	took     *Decision // what was accepted
+	took     *Decision                 // what was accepted
+	denied   map[phalanx.NodeID]uint64 // nodes that had not decided that, and in which view they had not
 	decided  *Decision
-	asked    bool // a coordinator has proposed it that waits for nobody here
-	sending  bool // a Contribute is not answered
-	changed  bool // and there is more to say
+	asked    bool          // a coordinator has proposed it that waits for nobody here
+	sending  bool          // a Contribute is not answered
+	told     time.Duration // when the coordinator was told at once that a caller has gone
+	changed  bool          // and there is more to say
 	due      time.Duration
 	pause    time.Duration
 	resolved bool // its callers know
@@ -110,6 +112,9 @@ func (c *Core) contribution(g *group, a *agreement) Contribute {
 func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	g := c.groups[m.Group]
 	switch {
+	case g == nil && m.Seq == 0 && m.Life != 0:
+		c.send(from, Standing{Group: m.Group, Of: m.Life})
+		return
 	case g == nil:
 		return
 	case g.formed && g.life != m.Life: // members here are in another group of that name
@@ -150,6 +155,11 @@ func (c *Core) standing(from phalanx.NodeID, m Standing) {
 	}
 	now := m.Try == g.try && from == c.coordinator(g) // and no late message, of what was formed here before
 	switch {
+	case m.Life == 0 && from != c.coordinator(g) && a.took != nil:
+		c.deny(g, a, from)
+		return
+	case now && m.Life == 0 && !g.formed && a.took != nil && !a.took.counts(g.roster, from) && !c.decidedByNone(g, a):
+		return // it was no member when that was accepted here
 	case now && m.Life == 0 && g.unwanted(a):
 		c.drop(g)
 		return

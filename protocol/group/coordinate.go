@@ -45,6 +45,9 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		return
 	}
 	if c.coordinator(g) != c.view.Self {
+		if m.Life == g.life && m.View >= c.view.Number {
+			c.deny(g, a, from)
+		}
 		return // one of us has an old view
 	}
 	b := a.ballot
@@ -163,7 +166,9 @@ func (c *Core) weigh(g *group, a *agreement) {
 	switch {
 	case a.took != nil:
 		b.proposal = a.took
-	case b.newest > c.view.Number || len(c.absent(g, b)) > 0 && !c.enough(g, a):
+	case b.newest > c.view.Number || a.seq == 0 && b.begun && b.quorum.AtLeast > 0 && b.called(g) < b.quorum.AtLeast && !c.enough(g, a):
+		return
+	case len(c.absent(g, b)) > 0 && !c.enough(g, a):
 		return
 	default:
 		d := c.conclude(g, a, b)

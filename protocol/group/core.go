@@ -241,6 +241,9 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 	if !c.view.Members[from] {
 		return // not yet, or not any more
 	}
+	if c.odd(m) {
+		return
+	}
 	c.touch(c.groups[about(m)])
 	switch m := m.(type) {
 	case Contribute:
@@ -319,6 +322,7 @@ func (c *Core) removed() {
 	c.groups, c.held, c.owed = map[string]*group{}, map[string][]uint64{}, map[phalanx.NodeID]map[uint64]*owed{}
 	c.invites = map[string]Invite{}
 	c.ofGroups, c.ofNews, c.rosters = 0, 0, map[uint64]*shared{}
+	c.due = agenda.Agenda[errand]{}
 }
 
 // know notes a group.

@@ -278,10 +278,16 @@ func (b *ballot) idle() bool {
 
 // idle tells the coordinator that nobody waits here for a group that is being formed.
 func (c *Core) idle(g *group, a *agreement) {
-	if a.open() {
-		a.sending = false
-		c.contribute(g, a, c.coordinator(g))
+	if !a.open() {
+		return
 	}
+	if a.told == c.now { // others give up with it
+		a.sending, a.changed = true, true
+	} else {
+		a.sending = false
+	}
+	a.told = c.now
+	c.contribute(g, a, c.coordinator(g))
 }
 
 // deserted reports whether nobody waits any more, on any node, for a group that this node has

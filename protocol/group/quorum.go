@@ -36,10 +36,25 @@ func (q Quorum) Valid(members int) string {
 	switch {
 	case q.AtLeast < 2 || q.AtLeast > members:
 		return fmt.Sprintf("a group of %d can be formed of at least 2 to %d members, and not of at least %d", members, members, q.AtLeast)
-	case q.JoinTimeout < 0:
+	case q.JoinTimeout < 0 || q.JoinTimeout > maxJoinTimeout:
 		return fmt.Sprintf("the join timeout is %v", q.JoinTimeout)
 	}
 	return ""
+}
+
+const maxJoinTimeout = 10000 * time.Hour
+
+// called is how many members have called Form that have not failed.
+func (b *ballot) called(g *group) int {
+	n := 0
+	for _, m := range b.from {
+		for _, p := range m.Parts {
+			if !g.failed[p.Rank] {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // joining is what a coordinator knows of the callers of a Form.
@@ -110,6 +125,8 @@ func (c *Core) unknown(from phalanx.NodeID, m Propose) {
 		if !g.forgets() {
 			c.send(from, Declined{m.Group, m.Life})
 		}
+	case g != nil:
+		c.send(from, c.contribution(g, g.agreement(0)))
 	case g == nil:
 		g = c.know(m.Group, m.Roster)
 		a := g.agreement(0)

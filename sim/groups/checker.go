@@ -164,7 +164,7 @@ func (c *checker) hangs(call *waiting) string {
 	}
 	needed := live
 	if call.AtLeast > 0 {
-		needed = min(live, call.AtLeast)
+		needed = call.AtLeast
 	}
 	in := false
 	for _, key := range slices.Sorted(maps.Keys(c.formed)) {
