@@ -46,7 +46,7 @@ func TestRemove(t *testing.T) {
 	c.settle()
 	c.waits(other)
 	for range 2 {
-		id = c.removeBarrier(on[1])
+		c.removeBarrier(on[1])
 		c.settle()
 	}
 	c.want(other, barrier.Deleted)

@@ -95,11 +95,6 @@ func (b *Barrier) uncount(unit string) {
 	}
 }
 
-// empty reports whether nobody has entered a barrier, or all have withdrawn.
-func (b *Barrier) empty() bool {
-	return b.Cause == NotFired && !b.Doubt && !b.Begun && !b.cfg.Semaphore.on()
-}
-
 // deserted reports whether a barrier is as new to whoever comes: all who have entered have
 // withdrawn, or their nodes are gone, also if it has fired.
 func (b *Barrier) deserted() bool {
