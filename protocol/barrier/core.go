@@ -266,6 +266,16 @@ func (c *Core) primary(k Key) phalanx.NodeID {
 	return c.managers(k)[0]
 }
 
+// refuses tells a primary of an earlier term that there is a later one, in which it may be the
+// primary still, and reports whether it has.
+func (c *Core) refuses(from phalanx.NodeID, term uint64) bool {
+	if term >= c.fence {
+		return false
+	}
+	c.send(from, Refused{Term: c.fence})
+	return true
+}
+
 func (c *Core) heard(from phalanx.NodeID, m Message) {
 	if !slices.Contains(c.view.Members, from) {
 		return // not yet or not any more
@@ -298,20 +308,22 @@ func (c *Core) heard(from phalanx.NodeID, m Message) {
 	case OverKnown:
 		c.overKnown(from, m)
 	case Answers:
-		if m.Term < c.fence { // the primary does not know of a later term, in which it may still be one
-			c.send(from, Refused{Term: c.fence})
-			return
+		if !c.refuses(from, m.Term) {
+			c.answered(m)
 		}
-		c.answered(m)
 	case Question:
 		c.questioned(m)
 	case Notify:
 		c.told(m)
 	case Passed:
-		c.passed(m)
+		if !c.refuses(from, m.Term) {
+			c.passed(m)
+		}
 	case WhoOpened:
 		c.whoOpened(from, m)
 	case Opened:
-		c.opened(m)
+		if !c.refuses(from, m.Term) {
+			c.opened(m)
+		}
 	}
 }

@@ -24,6 +24,7 @@ type Past struct {
 	ids        map[string]uint32 // of crowds, by their nodes
 	last       uint32
 	named      int                      // bytes that the crowds take
+	members    []phalanx.NodeID         // of the present view
 	removed    map[uint64]time.Duration // barriers that were removed, until when older news of them may come
 }
 
@@ -116,7 +117,7 @@ func (p *Past) crowd(nodes []phalanx.NodeID) uint32 {
 	if !ok {
 		p.last++
 		id = p.last
-		p.ids[name.String()], p.crowds[id] = id, &crowd{name: name.String(), nodes: nodes}
+		p.ids[name.String()], p.crowds[id] = id, &crowd{name: name.String(), nodes: nodes, gone: p.gone(nodes)}
 		p.named += crowdCost + 2*name.Len()
 	}
 	return id
@@ -173,6 +174,7 @@ func (p *Past) due(linger time.Duration) (time.Duration, bool) {
 
 // learn takes the members of a new view.
 func (p *Past) learn(members []phalanx.NodeID) {
+	p.members = members
 	if len(p.crowds) == 0 {
 		return
 	}
@@ -185,6 +187,11 @@ func (p *Past) learn(members []phalanx.NodeID) {
 	}
 }
 
+// gone reports whether none of nodes is a member.
+func (p *Past) gone(nodes []phalanx.NodeID) bool {
+	return !slices.ContainsFunc(nodes, func(n phalanx.NodeID) bool { return slices.Contains(p.members, n) })
+}
+
 // crowdCost is what a crowd takes in memory besides its names.
 const crowdCost = 250
 
@@ -195,7 +202,7 @@ func (p *Past) weight() int { return 28*p.len() + p.named + 40*len(p.removed) }
 // says so in time: one that has become the primary since may not know of it.
 func (c *Core) outlive(r *replica) {
 	if !r.b.cfg.Semaphore.on() && r.b.Cause != NotFired && r.b.over() {
-		c.restsDue.Set(r.key, c.now+2*c.cfg.Keep)
+		c.restsDue.Set(r.key, r.touched+2*c.cfg.Keep)
 	} else {
 		c.restsDue.Cancel(r.key)
 	}

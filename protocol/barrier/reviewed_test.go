@@ -380,3 +380,79 @@ func TestLeaveWhatWasRemoved(t *testing.T) {
 	c.pass(time.Second)
 	c.want(a, barrier.Deleted)
 }
+
+// A node whose actor was started again since the members changed last hears the primary: who has
+// passed, and by which Config to enter.
+func TestARestartedNodeHearsThePrimary(t *testing.T) {
+	for _, kind := range []barrier.CallKind{barrier.CallHosts, barrier.CallStanding, barrier.CallConfig} {
+		c := newCluster(t, 5)
+		on := c.outsiders()
+		c.enter(on[0], partial, "a")
+		c.enter(on[0], partial, "b") // it fires, and nobody asks any more
+		c.settle()
+		c.view.Number++ // the members are as before
+		for _, id := range c.view.Members {
+			c.learn(id)
+		}
+		c.cores[on[1]] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40})
+		c.learn(on[1])
+		c.step(on[1], barrier.Leased{Until: c.now + time.Hour})
+		for i := range 20 { // it becomes the primary of some
+			c.named(on[1], fmt.Sprint("other/", i), partial, "x")
+		}
+		c.pass(time.Second)
+		id := c.call(on[1], barrier.Call{Kind: kind, Key: key})
+		c.pass(3 * time.Second)
+		if d, ok := c.done[id]; !ok || d.Outcome != barrier.OK {
+			t.Errorf("call %d: %+v, %v", kind, d, ok)
+		}
+	}
+}
+
+// A primary that was started again before a barrier was forgotten is told by its backups that it has
+// fired, also if the members change often meanwhile.
+func TestABackupOutlivesItsPrimary(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()[0]
+	c.enter(on, partial, "a")
+	c.enter(on, partial, "b")
+	c.settle()
+	managers := c.managers()
+	c.cores[managers[0]] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40})
+	c.learn(managers[0])
+	c.step(managers[0], barrier.Leased{Until: c.now + time.Hour})
+	for i := range 6 {
+		c.jump(4 * time.Second)
+		c.add(phalanx.MakeNodeID(fmt.Sprint("new", i), uint64(100+i)))
+	}
+	for _, id := range managers[1:] {
+		c.kill(id)
+		c.remove(id)
+		c.pass(100 * ms)
+	}
+	id := c.enter(on, partial, "late")
+	c.pass(time.Second)
+	c.want(id, barrier.Behind)
+}
+
+// A backup that remembers by itself that a barrier has fired, when the nodes are gone from which it
+// was entered, does not refuse the next one.
+func TestABackupOutlivesAllWhoHadEntered(t *testing.T) {
+	c := newCluster(t, 8)
+	on := c.outsiders()
+	c.enter(on[0], partial, "a")
+	c.enter(on[1], partial, "b")
+	c.settle()
+	primary := c.managers()[0]
+	c.cores[primary] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40}) // it knows nothing of the barrier
+	c.learn(primary)
+	c.step(primary, barrier.Leased{Until: c.now + time.Hour})
+	c.fail(on[0])
+	c.fail(on[1])
+	c.jump(21 * time.Second)
+	c.jump(time.Second)
+	a, b := c.enter(on[2], partial, "a"), c.enter(on[3], partial, "b")
+	c.pass(3 * time.Second)
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
+}
