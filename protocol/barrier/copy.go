@@ -49,6 +49,7 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 		if slices.ContainsFunc(m.Fired, func(n phalanx.NodeID) bool { return slices.Contains(c.view.Members, n) }) { // else it has an old view
 			c.past.add(r.key.digest(), place(r.key.Name), m.Fired, r.b.cfg.Late, c.now)
 			c.drop(r) // who waits asks again, and is told
+			c.spreadOne(r.key)
 		}
 	case !m.Need:
 		c.batchTrip.took(min(c.now-r.flew, c.cfg.Poll))
