@@ -125,8 +125,10 @@ func (c *Core) gather(from phalanx.NodeID, m Gather) {
 	switch {
 	case t == nil || t.term < m.Term || t.stamp < m.Stamp:
 		t = c.tellAnew(from, m)
-	case t.term != m.Term || t.stamp != m.Stamp || m.Part != t.part && m.Part != t.part+1 || m.Part == t.part+1 && !t.last.More:
+	case t.term != m.Term || t.stamp != m.Stamp || m.Part < t.part:
 		return // it is late
+	case m.Part > t.part+1 || m.Part == t.part+1 && !t.last.More: // it has heard an answer before this one, and not yet of this one
+		t = c.tellAnew(from, m)
 	case m.Part == t.part+1:
 		t.part++
 		c.nextPart(t)

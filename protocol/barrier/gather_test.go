@@ -125,3 +125,26 @@ func TestPartsAgainstAnything(t *testing.T) {
 		}
 	}
 }
+
+// A member that has begun its answer anew, and whose first part is lost, begins again when it is
+// asked for a part that this answer does not have.
+func TestAnAnswerThatIsBegunAnew(t *testing.T) {
+	for part := range 5 {
+		c := newCluster(t, 2)
+		asks, answers := c.view.Members[0], c.view.Members[1]
+		heard := 0
+		c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool {
+			if g, ok := m.(barrier.Gathered); ok && from == answers && g.Part == 0 {
+				heard++
+			}
+			return false
+		}
+		q := barrier.Gather{Term: 1, Stamp: 7 * time.Hour}
+		c.step(answers, barrier.Heard{From: asks, Message: q})
+		q.Part = part
+		c.step(answers, barrier.Heard{From: asks, Message: q})
+		if heard != 2 {
+			t.Errorf("asked for part %d of one, it answers %d times from the start", part, heard)
+		}
+	}
+}
