@@ -69,7 +69,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.OverKnown:
 		l.Message = &BarrierLetter_OverKnown{m.Num}
 	case barrier.Gather:
-		l.Message = &BarrierLetter_Gather{&BarrierGather{Term: m.Term, Stamp: int64(m.Stamp), Part: int64(m.Part)}}
+		l.Message = &BarrierLetter_Gather{&BarrierGather{Term: m.Term, Stamp: int64(m.Stamp), Part: int64(m.Part), Said: int64(m.Said)}}
 	case barrier.Gathered:
 		g := &BarrierGathered{Term: m.Term, Part: int64(m.Part), More: m.More, Stamp: int64(m.Stamp), Said: int64(m.Said)}
 		for _, h := range m.Replicas {
@@ -168,7 +168,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 	case *BarrierLetter_OverKnown:
 		return barrier.OverKnown{Num: m.OverKnown}
 	case *BarrierLetter_Gather:
-		return barrier.Gather{Term: m.Gather.GetTerm(), Stamp: time.Duration(m.Gather.GetStamp()), Part: f.items("gather.part", m.Gather.GetPart())}
+		return barrier.Gather{Term: m.Gather.GetTerm(), Stamp: time.Duration(m.Gather.GetStamp()), Part: f.items("gather.part", m.Gather.GetPart()), Said: time.Duration(m.Gather.GetSaid())}
 	case *BarrierLetter_Gathered:
 		g := barrier.Gathered{Term: m.Gathered.GetTerm(), Part: f.items("gathered.part", m.Gathered.GetPart()), More: m.Gathered.GetMore(),
 			Stamp: time.Duration(m.Gathered.GetStamp()), Said: time.Duration(m.Gathered.GetSaid())}

@@ -2402,6 +2402,7 @@ type BarrierGather struct {
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
 	Stamp         int64                  `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	Part          int64                  `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
+	Said          int64                  `protobuf:"varint,4,opt,name=said,proto3" json:"said,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2453,6 +2454,13 @@ func (x *BarrierGather) GetStamp() int64 {
 func (x *BarrierGather) GetPart() int64 {
 	if x != nil {
 		return x.Part
+	}
+	return 0
+}
+
+func (x *BarrierGather) GetSaid() int64 {
+	if x != nil {
+		return x.Said
 	}
 	return 0
 }
@@ -3689,11 +3697,12 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\rBarrierRemove\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05known\x18\x03 \x01(\bR\x05known\"M\n" +
+	"\x05known\x18\x03 \x01(\bR\x05known\"a\n" +
 	"\rBarrierGather\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x14\n" +
 	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\x12\x12\n" +
-	"\x04part\x18\x03 \x01(\x03R\x04part\"\xe2\x01\n" +
+	"\x04part\x18\x03 \x01(\x03R\x04part\x12\x12\n" +
+	"\x04said\x18\x04 \x01(\x03R\x04said\"\xe2\x01\n" +
 	"\x0fBarrierGathered\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x120\n" +
 	"\breplicas\x18\x02 \x03(\v2\x14.phalanx.BarrierHeldR\breplicas\x121\n" +

@@ -49,7 +49,7 @@ var (
 		barrier.Remove{Key: aKey, ID: 1},
 		barrier.Removed{Key: aKey, ID: 1, Known: true},
 		barrier.OverKnown{Num: 1},
-		barrier.Gather{Term: 1, Stamp: 2, Part: 3},
+		barrier.Gather{Term: 1, Stamp: 2, Said: 4, Part: 3},
 		barrier.Gathered{Term: 1, Part: 1, More: true, Stamp: 3, Said: 4, Replicas: []barrier.Held{{Key: aKey, Config: aConfig, Primary: "p#1", Term: 1, Seq: 2, State: aState, From: 4, Total: 5, Age: 3}}, Reached: []barrier.Reached{aReached}},
 		barrier.Refused{Term: 1},
 		barrier.WhoOpened{Key: aKey, Stamp: 1},

@@ -91,7 +91,7 @@ func (r *replica) held(now time.Duration) Held {
 func (c *Core) askNext(m phalanx.NodeID) {
 	h := c.waiting[m]
 	h.asked, h.asks = c.now, h.asks+1
-	c.send(m, Gather{Term: c.term, Stamp: c.stamp, Part: h.part})
+	c.send(m, Gather{Term: c.term, Stamp: c.stamp, Said: h.said, Part: h.part})
 }
 
 // askAgain repeats questions that have got no answer.
@@ -125,13 +125,15 @@ func (c *Core) gather(from phalanx.NodeID, m Gather) {
 	switch {
 	case t == nil || t.term < m.Term || t.stamp < m.Stamp:
 		t = c.tellAnew(from, m)
-	case t.term != m.Term || t.stamp != m.Stamp || m.Part < t.part:
+	case t.term != m.Term || t.stamp != m.Stamp:
 		return // it is late
-	case m.Part > t.part+1 || m.Part == t.part+1 && !t.last.More: // it has heard an answer before this one, and not yet of this one
+	case m.Said != t.said && t.part > 0: // it has heard nothing of this answer, whose first part was lost
 		t = c.tellAnew(from, m)
-	case m.Part == t.part+1:
+	case m.Said == t.said && m.Part == t.part+1 && t.last.More:
 		t.part++
 		c.nextPart(t)
+	case m.Said == t.said && m.Part != t.part:
+		return // it is late
 	}
 	c.send(from, t.last)
 }

@@ -126,25 +126,61 @@ func TestPartsAgainstAnything(t *testing.T) {
 	}
 }
 
-// A member that has begun its answer anew, and whose first part is lost, begins again when it is
-// asked for a part that this answer does not have.
-func TestAnAnswerThatIsBegunAnew(t *testing.T) {
-	for part := range 5 {
-		c := newCluster(t, 2)
-		asks, answers := c.view.Members[0], c.view.Members[1]
-		heard := 0
-		c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool {
-			if g, ok := m.(barrier.Gathered); ok && from == answers && g.Part == 0 {
-				heard++
+// A primary goes on to gather whatever copies of answers come late, and whichever are lost: also if a
+// member begins its answer anew in between.
+func TestGatheringWithLossesAndLateCopies(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := newCluster(t, 4)
+		for i, id := range c.view.Members {
+			c.cores[id] = barrier.NewCore(barrier.CoreConfig{Part: 300, Attempts: uint64(i) << 20})
+			c.learn(id)
+			c.step(id, barrier.Leased{Until: time.Hour})
+		}
+		on := c.bystander()
+		var ids []uint64
+		for i := range 6 {
+			ids = append(ids, c.enter(on, barrier.Config{Max: 7}, fmt.Sprint("h", i)))
+		}
+		c.settle()
+		var late []flying
+		c.lose = func(from, to phalanx.NodeID, m barrier.Message) bool {
+			switch m.(type) {
+			case barrier.Gather, barrier.Gathered:
+				if r.IntN(3) == 0 {
+					late = append(late, flying{from, to, m})
+				}
+				return r.IntN(4) == 0
 			}
 			return false
 		}
-		q := barrier.Gather{Term: 1, Stamp: 7 * time.Hour}
-		c.step(answers, barrier.Heard{From: asks, Message: q})
-		q.Part = part
-		c.step(answers, barrier.Heard{From: asks, Message: q})
-		if heard != 2 {
-			t.Errorf("asked for part %d of one, it answers %d times from the start", part, heard)
+		c.kill(c.managers()[0])
+		c.remove(c.managers()[0])
+		c.view.Number++ // the members are as before; some learn of the term late, and begin their answers anew
+		for _, id := range c.view.Members {
+			c.learn(id)
+		}
+		refused := barrier.Heard{From: c.view.Members[0], Message: barrier.Refused{Term: c.view.Number}}
+		c.step(c.managers()[0], refused)
+		for range 30 {
+			c.pass(50 * ms)
+			if len(late) > 0 {
+				i := r.IntN(len(late))
+				c.queue = append(c.queue, late[i])
+				c.settle()
+			}
+			if r.IntN(5) == 0 {
+				c.step(c.view.Members[r.IntN(3)], refused)
+			}
+		}
+		c.lose = nil
+		c.pass(3 * time.Second)
+		last := c.enter(on, barrier.Config{Max: 7}, "last")
+		c.pass(2 * time.Second)
+		for _, id := range append(ids, last) {
+			if d, ok := c.done[id]; !ok || d.Verdict != barrier.Fire {
+				t.Fatalf("seed %d: call %d: %+v, %v", seed, id, d.Verdict, ok)
+			}
 		}
 	}
 }

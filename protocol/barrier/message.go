@@ -173,6 +173,7 @@ type (
 	Gather struct {
 		Term  uint64
 		Stamp time.Duration // of all questions for one answer
+		Said  time.Duration // the Gathered's of which there are parts; 0: there are none yet
 		Part  int           // from 0
 	}
 
