@@ -28,7 +28,7 @@ func (c *Core) answered(m Answers) {
 	}
 	if !m.More {
 		if g.awaits {
-			c.askTrip.took(min(c.now-g.asked, c.cfg.Poll))
+			c.askTrip.Took(min(c.now-g.asked, c.cfg.Poll))
 		}
 		c.heardOf(g)
 	}

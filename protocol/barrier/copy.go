@@ -52,7 +52,7 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 			c.spreadOne(r.key)
 		}
 	case !m.Need:
-		c.batchTrip.took(min(c.now-r.flew, c.cfg.Poll))
+		c.batchTrip.Took(min(c.now-r.flew, c.cfg.Poll))
 		r.has[from] = true
 		delete(r.lacks, from)
 		c.wake(r)

@@ -26,7 +26,7 @@ type entering struct {
 
 	groupsDue  agenda.Agenda[Key] // when the others are looked at
 	queriesDue agenda.Agenda[uint64]
-	askTrip    trip // from a question to its answer
+	askTrip    agenda.Trip // from a question to its answer
 }
 
 // insider is an entry that has passed a double barrier.

@@ -87,7 +87,7 @@ func (c *Core) opened(m Opened) {
 		return
 	}
 	if !j.heard {
-		c.askTrip.took(min(c.now-j.asked, c.cfg.Poll))
+		c.askTrip.Took(min(c.now-j.asked, c.cfg.Poll))
 	}
 	d := Done{Term: m.Term, Config: m.Config}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
 // managing is what a node manages.
@@ -17,9 +18,9 @@ type managing struct {
 	waiting   map[phalanx.NodeID]*hearing // of those that have not
 	stamp     time.Duration               // of this node's questions for that
 	found     []finding
-	early     []Heard // what came before all was gathered
-	earlyBy   int     // how much that weighs
-	batchTrip trip    // from a batch to the confirmation of one backup
+	early     []Heard     // what came before all was gathered
+	earlyBy   int         // how much that weighs
+	batchTrip agenda.Trip // from a batch to the confirmation of one backup
 
 	telling  map[phalanx.NodeID]*telling // answers to those who gather
 	said     time.Duration               // the stamp of the last of them

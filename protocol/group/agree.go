@@ -23,8 +23,9 @@ type agreement struct {
 	sending  bool          // a Contribute is not answered
 	told     time.Duration // when the coordinator was told at once that a caller has gone
 	changed  bool          // and there is more to say
-	due      time.Duration
-	pause    time.Duration
+	first    time.Duration // when it was sent first
+	sent     time.Duration // and last
+	tries    int
 	resolved bool // its callers know
 
 	ballot *ballot // if this node coordinates it
@@ -75,17 +76,24 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 	if to == "" || !a.open() {
 		return
 	}
-	if a.sending && a.due > c.now {
+	if a.sending && c.now < c.repeatAt(a) {
 		a.changed = true
 		return
 	}
-	if a.pause == 0 || a.changed {
-		a.pause = c.cfg.Resend
+	if a.changed {
+		a.tries = 0
 	}
-	a.sending, a.changed, a.due, a.pause = true, false, c.now+a.pause, min(2*a.pause, c.cfg.ResendMax)
-	c.due.Set(errand{group: g.name, num: a.seq}, a.due)
+	if !a.sending {
+		a.first = c.now
+	}
+	a.sending, a.changed, a.sent = true, false, c.now
+	a.tries++
+	c.due.Set(errand{group: g.name, num: a.seq}, c.repeatAt(a))
 	c.send(to, c.contribution(g, a))
 }
+
+// repeatAt returns when what is contributed here is said again, if nothing is heard.
+func (c *Core) repeatAt(a *agreement) time.Duration { return a.sent + c.again(a.tries) }
 
 func (c *Core) contribution(g *group, a *agreement) Contribute {
 	m := Contribute{Group: g.name, Life: g.life, Seq: a.seq, View: c.view.Number}
@@ -137,6 +145,8 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	case a == nil:
 	case a.decided != nil:
 		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: *a.decided})
+	case a.sending && from == c.coordinator(g) && c.now < c.repeatAt(a):
+		// It is on its way.
 	default:
 		c.send(from, c.contribution(g, a))
 	}
@@ -166,6 +176,9 @@ func (c *Core) standing(from phalanx.NodeID, m Standing) {
 	case m.Life != g.life && (!now || !c.relive(g, a, m.Life)):
 		return
 	}
+	if a.sending && from != c.view.Self {
+		c.took(a.first)
+	}
 	a.sending = false
 	a.absent = slices.DeleteFunc(slices.Clone(m.Absent), func(r int) bool { return r < 0 || r >= a.roster.Len() })
 	if a.changed {
@@ -194,9 +207,8 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	}
 	d := m.Decision
 	a.took = &d
-	a.pause = c.cfg.Resend // a decision is near
-	a.due = c.now + a.pause
-	c.due.Set(errand{group: g.name, num: a.seq}, a.due)
+	a.sent, a.tries = c.now, 1 // a decision is near
+	c.due.Set(errand{group: g.name, num: a.seq}, c.repeatAt(a))
 	c.send(from, Accept{Group: m.Group, Life: m.Life, Seq: m.Seq, Term: m.Term})
 }
 

@@ -16,8 +16,9 @@ type ballot struct {
 	newest   uint64 // view that one of them knows, which may have members that are not known here yet
 	proposal *Decision
 	accepts  map[phalanx.NodeID]bool
-	due      time.Duration
-	pause    time.Duration
+	proposed time.Duration
+	sent     time.Duration // when those who had not answered were asked last
+	tries    int
 	bytes    int64 // of from
 	joining
 
@@ -64,7 +65,8 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 		return
 	}
 	m.Roster = nil // it is the group's
-	if old, ok := b.from[from]; ok {
+	old, came := b.from[from]
+	if came {
 		b.bytes -= old.count()
 	}
 	b.from[from], b.newest = m, max(b.newest, m.View)
@@ -73,7 +75,7 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 	if a.seq == 0 {
 		c.joined(g, a, m.Parts)
 	}
-	if b.proposal != nil && a.seq == 0 && !b.accepts[from] { // it was asked what it knows nothing of
+	if b.proposal != nil && a.seq == 0 && !came && !b.accepts[from] { // it was asked what it knows nothing of
 		c.propose(g, a, from)
 	}
 	c.weigh(g, a)
@@ -100,8 +102,18 @@ func (c *Core) newBallot(g *group, a *agreement) *ballot {
 
 // patient has what a coordinator has asked asked again, at first soon.
 func (c *Core) patient(g *group, a *agreement) {
-	a.ballot.due, a.ballot.pause = c.now+c.cfg.Resend, 2*c.cfg.Resend
-	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, a.ballot.due)
+	a.ballot.sent, a.ballot.tries = c.now, 1
+	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, c.urgeAt(a.ballot))
+}
+
+// urgeAt returns when those who have not answered are asked again.
+// Those that have not contributed are asked less soon: what they send on their own may wait in
+// a mailbox, and they repeat it if it is lost.
+func (c *Core) urgeAt(b *ballot) time.Duration {
+	if b.proposal == nil {
+		return b.sent + c.again(b.tries+2)
+	}
+	return b.sent + c.again(b.tries)
 }
 
 // reopen begins again in a new term, with what was contributed.
@@ -177,7 +189,7 @@ func (c *Core) weigh(g *group, a *agreement) {
 		}
 		b.proposal = &d
 	}
-	b.accepts = map[phalanx.NodeID]bool{}
+	b.accepts, b.proposed = map[phalanx.NodeID]bool{}, c.now
 	c.patient(g, a)
 	c.urge(g, a)
 }
@@ -219,6 +231,9 @@ func (c *Core) accepted(from phalanx.NodeID, m Accept) {
 	b := a.ballot
 	if b == nil || b.proposal == nil || b.term != m.Term || a.decided != nil {
 		return
+	}
+	if !b.accepts[from] && from != c.view.Self {
+		c.took(b.proposed)
 	}
 	b.accepts[from] = true
 	if len(b.accepts) < len(c.live(g)) {

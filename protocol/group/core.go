@@ -88,6 +88,7 @@ type Core struct {
 	held   map[string][]uint64 // Forms that wait for the end of an earlier group of that name
 	nonces uint64
 	due    agenda.Agenda[errand] // what is repeated if it is not answered
+	trip   agenda.Trip           // of what is asked of other nodes
 	out    []Output
 	own    []Message // to this node, not handled yet
 
@@ -199,6 +200,21 @@ func (c *Core) send(to phalanx.NodeID, m Message) {
 	}
 }
 
+// repeatsApart bounds how often all that is not answered is repeated: once in that time on
+// average, once each was repeated some times.
+const repeatsApart = 250 * time.Microsecond
+
+// again is after how long what was sent so many times without an answer is repeated.
+func (c *Core) again(tries int) time.Duration {
+	return c.trip.Again(tries, c.cfg.Resend, max(c.cfg.ResendMax, time.Duration(c.due.Len())*repeatsApart))
+}
+
+// took takes note that another node has answered what it was asked first at a time, or has not
+// when that is repeated first: many answers may be late before one of them has come.
+func (c *Core) took(asked time.Duration) {
+	c.trip.Took(min(c.now-asked, c.cfg.ResendMax))
+}
+
 // repeat sends again what was not answered.
 func (c *Core) repeat() {
 	for e, ok := c.due.Take(c.now); ok; e, ok = c.due.Take(c.now) {
@@ -218,20 +234,27 @@ func (c *Core) repeat() {
 			c.weigh(g, a)
 		case e.urge && c.deserted(g, a):
 			c.drop(g)
-		case !e.urge && a.open() && a.due > c.now:
-			c.due.Set(e, a.due)
+		case !e.urge && a.open() && c.repeatAt(a) > c.now:
+			c.due.Set(e, c.repeatAt(a))
 		case !e.urge && a.open():
-			c.contribute(g, a, c.coordinator(g))
-			if a.due <= c.now { // nobody is there to be told
-				a.due = c.now + c.cfg.Resend
-				c.due.Set(e, a.due)
+			if a.sending && a.tries == 1 {
+				c.took(a.first) // so far
 			}
-		case e.urge && a.ballot != nil && a.decided == nil && a.ballot.due > c.now:
-			c.due.Set(e, a.ballot.due)
+			c.contribute(g, a, c.coordinator(g))
+			if c.repeatAt(a) <= c.now { // nobody is there to be told
+				a.sent = c.now
+				c.due.Set(e, c.repeatAt(a))
+			}
+		case e.urge && a.ballot != nil && a.decided == nil && c.urgeAt(a.ballot) > c.now:
+			c.due.Set(e, c.urgeAt(a.ballot))
 		case e.urge && a.ballot != nil && a.decided == nil:
 			b := a.ballot
-			b.due, b.pause = c.now+b.pause, min(2*b.pause, c.cfg.ResendMax)
-			c.due.Set(e, b.due)
+			if b.proposal != nil && b.tries == 1 {
+				c.took(b.proposed)
+			}
+			b.sent = c.now
+			b.tries++
+			c.due.Set(e, c.urgeAt(b))
 			c.urge(g, a)
 		}
 	}

@@ -15,7 +15,9 @@ type telling struct {
 // owed is news that was not acknowledged yet.
 type owed struct {
 	news  News
-	pause time.Duration
+	first time.Duration // when it was told first
+	sent  time.Duration // and last
+	tries int
 }
 
 // tell has a node hear of news, at once and again until it has.
@@ -31,24 +33,35 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 	if c.owed[to] == nil {
 		c.owed[to] = map[uint64]*owed{}
 	}
-	c.owed[to][c.num] = &owed{news: n, pause: 2 * c.cfg.Resend}
+	c.owed[to][c.num] = &owed{news: n, first: c.now, sent: c.now, tries: 1}
 	c.ofNews += countNews(n)
-	c.due.Set(errand{to: to, num: c.num}, c.now+c.cfg.Resend)
+	c.due.Set(errand{to: to, num: c.num}, c.now+c.again(1))
 	c.send(to, Tell{Num: c.num, News: n})
 }
 
 // tellAgain tells what was not acknowledged.
 func (c *Core) tellAgain(e errand) {
-	if o := c.owed[e.to][e.num]; o != nil {
-		c.due.Set(e, c.now+o.pause)
-		o.pause = min(2*o.pause, c.cfg.ResendMax)
-		c.send(e.to, Tell{Num: e.num, News: o.news})
+	o := c.owed[e.to][e.num]
+	if o == nil {
+		return
 	}
+	if at := o.sent + c.again(o.tries); at > c.now { // answers take longer now
+		c.due.Set(e, at)
+		return
+	}
+	if o.tries == 1 {
+		c.took(o.first)
+	}
+	o.sent = c.now
+	o.tries++
+	c.due.Set(e, c.now+c.again(o.tries))
+	c.send(e.to, Tell{Num: e.num, News: o.news})
 }
 
 func (c *Core) acked(from phalanx.NodeID, num uint64) {
 	if o := c.owed[from][num]; o != nil {
 		c.ofNews -= countNews(o.news)
+		c.took(o.first)
 	}
 	delete(c.owed[from], num)
 	c.due.Cancel(errand{to: from, num: num})
