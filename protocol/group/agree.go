@@ -80,11 +80,14 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 		a.changed = true
 		return
 	}
+	switch {
+	case !a.sending:
+		a.first = c.now
+	case a.tries == 1:
+		c.took(a.first) // so far
+	}
 	if a.changed {
 		a.tries = 0
-	}
-	if !a.sending {
-		a.first = c.now
 	}
 	a.sending, a.changed, a.sent = true, false, c.now
 	a.tries++

@@ -237,9 +237,6 @@ func (c *Core) repeat() {
 		case !e.urge && a.open() && c.repeatAt(a) > c.now:
 			c.due.Set(e, c.repeatAt(a))
 		case !e.urge && a.open():
-			if a.sending && a.tries == 1 {
-				c.took(a.first) // so far
-			}
 			c.contribute(g, a, c.coordinator(g))
 			if c.repeatAt(a) <= c.now { // nobody is there to be told
 				a.sent = c.now

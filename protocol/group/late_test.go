@@ -76,6 +76,48 @@ func TestWhoHasLeftTheGroupBeforeIsInTheNext(t *testing.T) {
 	}
 }
 
+// A late decision of an earlier group does not leave out a member that now contributes to the
+// next one: the others would wait for its node until it has forgotten that group.
+func TestALateDecisionIsOfTheGroupBefore(t *testing.T) {
+	w := newNet(t, 3)
+	r := roster(t, on(3, 3)...)
+	var late []Decide
+	w.lose = func(_, to nodeID, m Message) bool {
+		d, is := m.(Decide)
+		if is && to == node(2) {
+			late = append(late, d)
+		}
+		return is && to == node(2)
+	}
+	q := Quorum{2, 50 * ms}
+	w.formSome(r, q, 0, 1)
+	w.run(60 * ms)
+	ids := w.formSome(r, q, 2)
+	w.run(100 * ms)
+	if len(late) < 2 {
+		t.Fatalf("node 2 was sent %+v", late)
+	}
+	for rank := range 2 {
+		w.call(rank, Call{Kind: CallClose, Group: "g", Rank: rank})
+	}
+	w.run(10 * ms)
+	life := w.nodes[node(2)].groups["g"].life
+	again := w.formSome(r, q, 0, 1)
+	for i := 0; i < 2000 && w.nodes[node(2)].groups["g"].life == life; i++ {
+		w.run(ms)
+	}
+	w.lose = nil
+	for _, d := range late {
+		w.step(node(2), Heard{From: node(0), Message: d})
+	}
+	w.run(2 * time.Second)
+	for rank, id := range again {
+		if d, ok := w.done[id]; !ok || d.Outcome != OK {
+			t.Errorf("rank %d: %+v, %v; node 2's: %+v", rank, d, ok, w.done[ids[2]])
+		}
+	}
+}
+
 // A late contribution begins no group that is remembered for ever: not of a name of which a
 // member has left, and not of one.
 func TestALateContributionBeginsNothing(t *testing.T) {

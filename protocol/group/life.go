@@ -158,7 +158,7 @@ func (c *Core) relive(g *group, a *agreement, life uint64) bool {
 		return false
 	}
 	if g.life != 0 {
-		a.took = nil
+		a.took, g.try = nil, c.nonce() // late answers are of the earlier one
 		g.revive()
 	}
 	g.life = life

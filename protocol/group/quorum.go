@@ -147,7 +147,7 @@ func (c *Core) void(g *group, a *agreement, from phalanx.NodeID, life uint64) {
 	if g.formed || a.seq != 0 || a.decided != nil || a.took == nil || g.life != life || !a.took.counts(g.roster, from) {
 		return
 	}
-	a.took, a.ballot, g.life = nil, nil, 0
+	a.took, a.ballot, g.life, g.try = nil, nil, 0, c.nonce()
 	g.revive()
 	if len(a.callers) == 0 && len(g.gone) == 0 {
 		c.drop(g)
