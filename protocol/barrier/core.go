@@ -169,6 +169,9 @@ func (c *Core) handle(e Event) {
 		c.viewed(e)
 	case Leased:
 		c.leased = max(c.leased, e.Until)
+		if c.knows && c.now < c.leased {
+			c.hearEarly()
+		}
 	case Heard:
 		c.heard(e.From, e.Message)
 	case Call:

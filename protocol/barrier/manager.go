@@ -18,7 +18,7 @@ type managing struct {
 	waiting   map[phalanx.NodeID]*hearing // of those that have not
 	stamp     time.Duration               // of this node's questions for that
 	found     []finding
-	early     []Heard     // what came before all was gathered
+	early     []Heard     // what came before all was gathered, or this node was a member for certain
 	earlyBy   int         // how much that weighs
 	batchTrip agenda.Trip // from a batch to the confirmation of one backup
 
@@ -33,7 +33,8 @@ const (
 	earlyWeight = 16 << 20
 )
 
-// keep keeps a message of a barrier whose primary this node is until it knows what others know.
+// keep keeps a message of a barrier whose primary this node is until it knows what others know,
+// and has a lease. Who has just joined has none yet.
 func (c *Core) keep(from phalanx.NodeID, k Key, m Message, weight int) {
 	if c.primary(k) == c.view.Self && len(c.early) < earlyLimit && c.earlyBy+weight <= earlyWeight {
 		c.earlyBy += weight
@@ -93,8 +94,8 @@ func (c *Core) install() {
 			}
 		}
 	}
-	found, early := c.found, c.early
-	c.found, c.early, c.earlyBy = nil, nil, 0
+	found := c.found
+	c.found = nil
 	c.doubt(found)
 	for _, holders := range []bool{true, false} { // nobody is let in before all who are in are known
 		for _, g := range found {
@@ -103,6 +104,13 @@ func (c *Core) install() {
 			}
 		}
 	}
+	c.hearEarly()
+}
+
+// hearEarly hears what was kept.
+func (c *Core) hearEarly() {
+	early := c.early
+	c.early, c.earlyBy = nil, 0
 	for _, h := range early {
 		c.heard(h.From, h.Message)
 	}

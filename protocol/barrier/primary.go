@@ -11,12 +11,9 @@ import (
 
 // reached takes what participants of a node ask for.
 func (c *Core) reached(from phalanx.NodeID, m Reached) {
-	if !c.ready(m.Key) {
+	if !c.ready(m.Key) || c.now >= c.leased {
 		c.keep(from, m.Key, m, m.Weight())
 		return
-	}
-	if c.now >= c.leased {
-		return // it could not be acted on, and is sent again
 	}
 	r := c.replicas[m.Key]
 	asks := len(m.Requests) == 0 && !m.Watch && !m.Unwatch // how it stands
