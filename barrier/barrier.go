@@ -122,7 +122,7 @@ func named(op string, n *cluster.Node, name string, opts []Option, cfg *Config) 
 //
 // Entering again is the same entry. An entry of a semaphore is held by one caller at a
 // time, and is released at the node that it entered at; one that enters at another
-// node takes its place.
+// node takes its place, and who waits there gets ErrHeld.
 //
 // A caller that gives up has not entered: its entry is withdrawn, unless the barrier has
 // fired before; then Enter succeeds. If the barrier's manager does not answer for a second,

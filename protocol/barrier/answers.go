@@ -156,9 +156,11 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 		switch p.stage {
 		case holds: // which has taken its place
 			c.lost(g, p)
-		case asking, waits:
+		case waits: // would both try with greater attempts, they would do so for ever
+			c.overtaken(g, p)
+		case asking:
 			c.attempt = max(c.attempt, a.Attempt) + 1
-			p.attempt, p.stage = c.attempt, asking
+			p.attempt = c.attempt
 		}
 		return
 	}
@@ -237,6 +239,17 @@ func (c *Core) expire(g *group) {
 
 func (c *Core) lost(g *group, p *participant) {
 	c.emit(Lost{Key: g.key, Entry: p.Entry})
+	c.quit(g, p)
+}
+
+// overtaken ends the wait of a participant whose entry has come to the semaphore at another node
+// since.
+func (c *Core) overtaken(g *group, p *participant) {
+	for _, id := range p.calls {
+		delete(c.waiters, id)
+		c.emit(Done{ID: id, Outcome: HeldAlready, Last: g.last, Term: g.term})
+	}
+	p.calls = nil
 	c.quit(g, p)
 }
 

@@ -218,3 +218,29 @@ func TestSemaphoreAgainstAnything(t *testing.T) {
 		}
 	}
 }
+
+// An entry that waits for a semaphore at two nodes waits at the one where it came last. Both
+// took turns to ask with greater attempts for as long as they waited.
+func TestAnEntryWaitsAtOneNode(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()
+	sem := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+	holder := c.enter(on[0], sem, "holder")
+	c.settle()
+	c.want(holder, barrier.Fire)
+	first := c.enter(on[1], sem, "e")
+	c.pass(10 * ms)
+	sent := 0
+	c.lose = func(phalanx.NodeID, phalanx.NodeID, barrier.Message) bool { sent++; return sent > 1000 }
+	second := c.enter(on[2], sem, "e")
+	c.pass(10 * ms)
+	if sent > 50 {
+		t.Fatalf("%d messages are sent within 10 ms", sent)
+	}
+	if d := c.done[first]; d.Outcome != barrier.HeldAlready {
+		t.Errorf("where it came first it ends with %+v", d)
+	}
+	c.call(on[0], barrier.Call{Kind: barrier.CallRelease, Key: key, Entry: barrier.Entry{Host: "holder"}})
+	c.pass(10 * ms)
+	c.want(second, barrier.Fire)
+}
