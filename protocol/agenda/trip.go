@@ -15,10 +15,13 @@ func (t *Trip) Took(d time.Duration) {
 	*t += (Trip(d) - *t) / 8
 }
 
-// Again is after how long what was sent so many times without an answer is repeated: the
-// more often, and the longer answers take now, the later, but not before least nor after
-// most.
+// Again is after how long what was sent so many times without an answer is repeated: at first
+// after least, or more if answers take long now, then each time after twice as long, and after
+// most at most.
 func (t Trip) Again(tries int, least, most time.Duration) time.Duration {
-	first := max(least, tripsWaited*time.Duration(t))
-	return min(most, first<<min(max(0, tries-1), 10))
+	wait := max(least, tripsWaited*time.Duration(t))
+	for ; tries > 1 && wait < most; tries-- {
+		wait *= 2
+	}
+	return min(wait, most)
 }

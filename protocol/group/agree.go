@@ -76,7 +76,7 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 	if to == "" || !a.open() {
 		return
 	}
-	if a.sending && c.now < c.repeatAt(a) {
+	if a.sending && c.now < c.repeatAt(g, a) {
 		a.changed = true
 		return
 	}
@@ -84,19 +84,21 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 	case !a.sending:
 		a.first = c.now
 	case a.tries == 1:
-		c.took(a.first) // so far
+		c.unanswered(to, a.first)
 	}
 	if a.changed {
 		a.tries = 0
 	}
 	a.sending, a.changed, a.sent = true, false, c.now
 	a.tries++
-	c.due.Set(errand{group: g.name, num: a.seq}, c.repeatAt(a))
+	c.due.Set(errand{group: g.name, num: a.seq}, c.repeatAt(g, a))
 	c.send(to, c.contribution(g, a))
 }
 
 // repeatAt returns when what is contributed here is said again, if nothing is heard.
-func (c *Core) repeatAt(a *agreement) time.Duration { return a.sent + c.again(a.tries) }
+func (c *Core) repeatAt(g *group, a *agreement) time.Duration {
+	return a.sent + c.again(c.coordinator(g), a.tries)
+}
 
 func (c *Core) contribution(g *group, a *agreement) Contribute {
 	m := Contribute{Group: g.name, Life: g.life, Seq: a.seq, View: c.view.Number}
@@ -148,7 +150,7 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	case a == nil:
 	case a.decided != nil:
 		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: *a.decided})
-	case a.sending && from == c.coordinator(g) && c.now < c.repeatAt(a):
+	case a.sending && from == c.coordinator(g) && c.now < c.repeatAt(g, a):
 		// It is on its way.
 	default:
 		c.send(from, c.contribution(g, a))
@@ -179,8 +181,8 @@ func (c *Core) standing(from phalanx.NodeID, m Standing) {
 	case m.Life != g.life && (!now || !c.relive(g, a, m.Life)):
 		return
 	}
-	if a.sending && from != c.view.Self {
-		c.took(a.first)
+	if a.sending {
+		c.took(from, a.first)
 	}
 	a.sending = false
 	a.absent = slices.DeleteFunc(slices.Clone(m.Absent), func(r int) bool { return r < 0 || r >= a.roster.Len() })
@@ -211,7 +213,7 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	d := m.Decision
 	a.took = &d
 	a.sent, a.tries = c.now, 1 // a decision is near
-	c.due.Set(errand{group: g.name, num: a.seq}, c.repeatAt(a))
+	c.due.Set(errand{group: g.name, num: a.seq}, c.repeatAt(g, a))
 	c.send(from, Accept{Group: m.Group, Life: m.Life, Seq: m.Seq, Term: m.Term})
 }
 
@@ -242,6 +244,8 @@ func (c *Core) decide(g *group, a *agreement, d Decision) {
 		return
 	}
 	a.resolved = true
+	c.due.Cancel(errand{group: g.name, num: a.seq})
+	c.due.Cancel(errand{group: g.name, num: a.seq, urge: true})
 	if a.ballot != nil {
 		for _, node := range c.live(g) {
 			if node != c.view.Self {

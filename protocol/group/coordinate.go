@@ -103,17 +103,23 @@ func (c *Core) newBallot(g *group, a *agreement) *ballot {
 // patient has what a coordinator has asked asked again, at first soon.
 func (c *Core) patient(g *group, a *agreement) {
 	a.ballot.sent, a.ballot.tries = c.now, 1
-	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, c.urgeAt(a.ballot))
+	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, c.urgeAt(g, a.ballot))
 }
 
 // urgeAt returns when those who have not answered are asked again.
 // Those that have not contributed are asked less soon: what they send on their own may wait in
 // a mailbox, and they repeat it if it is lost.
-func (c *Core) urgeAt(b *ballot) time.Duration {
+func (c *Core) urgeAt(g *group, b *ballot) time.Duration {
 	if b.proposal == nil {
-		return b.sent + c.again(b.tries+2)
+		return b.sent + c.again("", b.tries+2)
 	}
-	return b.sent + c.again(b.tries)
+	least := 2 * c.cfg.ResendMax
+	for _, node := range c.live(g) {
+		if !b.accepts[node] {
+			least = min(least, c.again(node, b.tries))
+		}
+	}
+	return b.sent + least
 }
 
 // reopen begins again in a new term, with what was contributed.
@@ -232,8 +238,8 @@ func (c *Core) accepted(from phalanx.NodeID, m Accept) {
 	if b == nil || b.proposal == nil || b.term != m.Term || a.decided != nil {
 		return
 	}
-	if !b.accepts[from] && from != c.view.Self {
-		c.took(b.proposed)
+	if !b.accepts[from] {
+		c.took(from, b.proposed)
 	}
 	b.accepts[from] = true
 	if len(b.accepts) < len(c.live(g)) {

@@ -11,8 +11,8 @@ import (
 
 // Config is what a node's part in all groups needs.
 type Config struct {
-	Resend    time.Duration // after which an unanswered message is repeated, then less often; 0: 50 ms
-	ResendMax time.Duration // 0: 1 s
+	Resend    time.Duration // after which an unanswered message is repeated, if answers do not take longer now, then less often; 0: 50 ms
+	ResendMax time.Duration // after which at most, or twice that where very much is repeated; 0: 1 s
 }
 
 // Event is what a Core is told: one of these, or a call.
@@ -87,8 +87,8 @@ type Core struct {
 	calls  map[uint64]*call
 	held   map[string][]uint64 // Forms that wait for the end of an earlier group of that name
 	nonces uint64
-	due    agenda.Agenda[errand] // what is repeated if it is not answered
-	trip   agenda.Trip           // of what is asked of other nodes
+	due    agenda.Agenda[errand]           // what is repeated if it is not answered
+	trips  map[phalanx.NodeID]*agenda.Trip // of what members are asked
 	out    []Output
 	own    []Message // to this node, not handled yet
 
@@ -135,7 +135,7 @@ func NewCore(cfg Config) *Core {
 	if cfg.ResendMax == 0 {
 		cfg.ResendMax = time.Second
 	}
-	return &Core{cfg: cfg, groups: map[string]*group{}, calls: map[uint64]*call{}, held: map[string][]uint64{},
+	return &Core{cfg: cfg, groups: map[string]*group{}, calls: map[uint64]*call{}, held: map[string][]uint64{}, trips: map[phalanx.NodeID]*agenda.Trip{},
 		counting: counting{touched: map[*group]struct{}{}, rosters: map[uint64]*shared{}},
 		inviting: inviting{invites: map[string]Invite{}}, telling: telling{owed: map[phalanx.NodeID]map[uint64]*owed{}}}
 }
@@ -200,19 +200,36 @@ func (c *Core) send(to phalanx.NodeID, m Message) {
 	}
 }
 
-// repeatsApart bounds how often all that is not answered is repeated: once in that time on
-// average, once each was repeated some times.
+// repeatsApart is how far apart all repeats together are on average, if no message is to be
+// repeated less often for that than after twice ResendMax.
 const repeatsApart = 250 * time.Microsecond
 
-// again is after how long what was sent so many times without an answer is repeated.
-func (c *Core) again(tries int) time.Duration {
-	return c.trip.Again(tries, c.cfg.Resend, max(c.cfg.ResendMax, time.Duration(c.due.Len())*repeatsApart))
+// again is after how long what was sent to a node so many times without an answer is repeated.
+func (c *Core) again(to phalanx.NodeID, tries int) time.Duration {
+	var t agenda.Trip
+	if of := c.trips[to]; of != nil {
+		t = *of
+	}
+	most := max(c.cfg.ResendMax, time.Duration(c.due.Len())*repeatsApart)
+	return t.Again(tries, c.cfg.Resend, min(most, 2*c.cfg.ResendMax))
 }
 
-// took takes note that another node has answered what it was asked first at a time, or has not
-// when that is repeated first: many answers may be late before one of them has come.
-func (c *Core) took(asked time.Duration) {
-	c.trip.Took(min(c.now-asked, c.cfg.ResendMax))
+// took takes note that a node has answered what it was asked first at a time.
+func (c *Core) took(from phalanx.NodeID, asked time.Duration) {
+	if from == c.view.Self || !c.view.Members[from] {
+		return
+	}
+	if c.trips[from] == nil {
+		c.trips[from] = new(agenda.Trip)
+	}
+	c.trips[from].Took(min(c.now-asked, c.cfg.ResendMax))
+}
+
+// unanswered takes note that a node has not answered something when that is repeated first. Many
+// answers may be late before one of them has come; but if messages were lost, it says nothing of
+// how long answers take.
+func (c *Core) unanswered(to phalanx.NodeID, asked time.Duration) {
+	c.took(to, max(asked, c.now-c.cfg.Resend))
 }
 
 // repeat sends again what was not answered.
@@ -234,24 +251,26 @@ func (c *Core) repeat() {
 			c.weigh(g, a)
 		case e.urge && c.deserted(g, a):
 			c.drop(g)
-		case !e.urge && a.open() && c.repeatAt(a) > c.now:
-			c.due.Set(e, c.repeatAt(a))
+		case !e.urge && a.open() && c.repeatAt(g, a) > c.now:
+			c.due.Set(e, c.repeatAt(g, a))
 		case !e.urge && a.open():
 			c.contribute(g, a, c.coordinator(g))
-			if c.repeatAt(a) <= c.now { // nobody is there to be told
+			if c.repeatAt(g, a) <= c.now { // nobody is there to be told
 				a.sent = c.now
-				c.due.Set(e, c.repeatAt(a))
+				c.due.Set(e, c.repeatAt(g, a))
 			}
-		case e.urge && a.ballot != nil && a.decided == nil && c.urgeAt(a.ballot) > c.now:
-			c.due.Set(e, c.urgeAt(a.ballot))
+		case e.urge && a.ballot != nil && a.decided == nil && c.urgeAt(g, a.ballot) > c.now:
+			c.due.Set(e, c.urgeAt(g, a.ballot))
 		case e.urge && a.ballot != nil && a.decided == nil:
 			b := a.ballot
-			if b.proposal != nil && b.tries == 1 {
-				c.took(b.proposed)
+			for _, node := range c.live(g) {
+				if b.proposal != nil && b.tries == 1 && !b.accepts[node] {
+					c.unanswered(node, b.proposed)
+				}
 			}
 			b.sent = c.now
 			b.tries++
-			c.due.Set(e, c.urgeAt(b))
+			c.due.Set(e, c.urgeAt(g, b))
 			c.urge(g, a)
 		}
 	}
@@ -323,7 +342,7 @@ func (c *Core) viewed(v Viewed) {
 				c.decide(g, a, *a.decided) // of this view
 			}
 			if a.open() {
-				a.sending = false
+				a.sending, a.tries = false, 0 // the coordinator may learn of the view a little later
 				c.contribute(g, a, c.coordinator(g))
 			}
 		}

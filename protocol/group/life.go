@@ -241,6 +241,7 @@ const forgetAfter = 10 * time.Second
 func (c *Core) begin(g *group) {
 	g.formed = true
 	c.due.Cancel(errand{group: g.name, end: true})
+	c.due.Cancel(errand{group: g.name, join: true})
 }
 
 // expire forgets a group that nobody forms.

@@ -35,7 +35,7 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 	}
 	c.owed[to][c.num] = &owed{news: n, first: c.now, sent: c.now, tries: 1}
 	c.ofNews += countNews(n)
-	c.due.Set(errand{to: to, num: c.num}, c.now+c.again(1))
+	c.due.Set(errand{to: to, num: c.num}, c.now+c.again(to, 1))
 	c.send(to, Tell{Num: c.num, News: n})
 }
 
@@ -45,23 +45,23 @@ func (c *Core) tellAgain(e errand) {
 	if o == nil {
 		return
 	}
-	if at := o.sent + c.again(o.tries); at > c.now { // answers take longer now
+	if at := o.sent + c.again(e.to, o.tries); at > c.now { // answers take longer now
 		c.due.Set(e, at)
 		return
 	}
 	if o.tries == 1 {
-		c.took(o.first)
+		c.unanswered(e.to, o.first)
 	}
 	o.sent = c.now
 	o.tries++
-	c.due.Set(e, c.now+c.again(o.tries))
+	c.due.Set(e, c.now+c.again(e.to, o.tries))
 	c.send(e.to, Tell{Num: e.num, News: o.news})
 }
 
 func (c *Core) acked(from phalanx.NodeID, num uint64) {
 	if o := c.owed[from][num]; o != nil {
 		c.ofNews -= countNews(o.news)
-		c.took(o.first)
+		c.took(from, o.first)
 	}
 	delete(c.owed[from], num)
 	c.due.Cancel(errand{to: from, num: num})
@@ -72,6 +72,11 @@ func (c *Core) acked(from phalanx.NodeID, num uint64) {
 
 // forgetGone drops what was for nodes that are no members any more.
 func (c *Core) forgetGone() {
+	for node := range c.trips {
+		if !c.view.Members[node] {
+			delete(c.trips, node)
+		}
+	}
 	for to := range c.owed {
 		if !c.view.Members[to] {
 			for num, o := range c.owed[to] {
