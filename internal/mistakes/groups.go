@@ -53,7 +53,7 @@ var inGroups = []Mistake{
 		"protocol/group/coordinate.go", `	a.ballot.joining = old.joining
 `, ""),
 	mistake(Groups, "a contribution that is not answered is not repeated when answers take longer",
-		"protocol/group/core.go", `			c.due.Set(e, c.repeatAt(g, a))
+		"protocol/group/core.go", `			c.due.Set(e, c.sayAt(g, a))
 		case !e.urge && a.open():`, "\t\tcase !e.urge && a.open():"),
 	mistake(Tests, "what waits in a mailbox is repeated",
 		"protocol/group/core.go", `	c.trips[from].Took(min(c.now-asked, c.cfg.ResendMax))

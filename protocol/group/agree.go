@@ -23,9 +23,7 @@ type agreement struct {
 	sending  bool          // a Contribute is not answered
 	told     time.Duration // when the coordinator was told at once that a caller has gone
 	changed  bool          // and there is more to say
-	first    time.Duration // when it was sent first
-	sent     time.Duration // and last
-	tries    int
+	said     question
 	resolved bool // its callers know
 
 	ballot *ballot // if this node coordinates it
@@ -76,28 +74,48 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 	if to == "" || !a.open() {
 		return
 	}
-	if a.sending && c.now < c.repeatAt(g, a) {
+	if a.sending && c.now < a.said.sent+c.again(to, a.said.tries) {
 		a.changed = true
 		return
 	}
-	switch {
-	case !a.sending:
-		a.first = c.now
-	case a.tries == 1:
-		c.unanswered(to, a.first)
-	}
-	if a.changed {
-		a.tries = 0
-	}
-	a.sending, a.changed, a.sent = true, false, c.now
-	a.tries++
-	c.due.Set(errand{group: g.name, num: a.seq}, c.repeatAt(g, a))
-	c.send(to, c.contribution(g, a))
+	c.say(g, a, to)
 }
 
-// repeatAt returns when what is contributed here is said again, if nothing is heard.
-func (c *Core) repeatAt(g *group, a *agreement) time.Duration {
-	return a.sent + c.again(c.coordinator(g), a.tries)
+// say tells it, or looks again later if nobody is there to be told.
+func (c *Core) say(g *group, a *agreement, to phalanx.NodeID) {
+	q := &a.said
+	if !a.sending {
+		q.first = c.now
+	}
+	if a.changed {
+		q.tries = 0
+	}
+	q.sent, q.looks = c.now, 0
+	q.tries++
+	c.due.Set(errand{group: g.name, num: a.seq}, c.lookAt(*q, to))
+	if to != "" {
+		a.sending, a.changed = true, false
+		c.send(to, c.contribution(g, a))
+	}
+}
+
+// sayAt returns when it is seen whether it is time to say it again.
+func (c *Core) sayAt(g *group, a *agreement) time.Duration {
+	to := c.coordinator(g)
+	if a.sending {
+		return c.lookAt(a.said, to)
+	}
+	return a.said.sent + c.again(to, a.said.tries)
+}
+
+// saysAgain reports whether it is time to say it again: it is not answered, or may be, but
+// nothing was heard since.
+func (c *Core) saysAgain(g *group, a *agreement) bool {
+	to := c.coordinator(g)
+	if a.sending {
+		return c.overdue(&a.said, to)
+	}
+	return c.now >= c.sayAt(g, a)
 }
 
 func (c *Core) contribution(g *group, a *agreement) Contribute {
@@ -150,7 +168,7 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	case a == nil:
 	case a.decided != nil:
 		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: *a.decided})
-	case a.sending && from == c.coordinator(g) && c.now < c.repeatAt(g, a):
+	case a.sending && from == c.coordinator(g) && c.now < a.said.sent+c.again(from, a.said.tries):
 		// It is on its way.
 	default:
 		c.send(from, c.contribution(g, a))
@@ -182,7 +200,7 @@ func (c *Core) standing(from phalanx.NodeID, m Standing) {
 		return
 	}
 	if a.sending {
-		c.took(from, a.first)
+		c.answered(from, a.said)
 	}
 	a.sending = false
 	a.absent = slices.DeleteFunc(slices.Clone(m.Absent), func(r int) bool { return r < 0 || r >= a.roster.Len() })
@@ -212,8 +230,8 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	}
 	d := m.Decision
 	a.took = &d
-	a.sent, a.tries = c.now, 1 // a decision is near
-	c.due.Set(errand{group: g.name, num: a.seq}, c.repeatAt(g, a))
+	a.said.sent, a.said.tries = c.now, 1 // a decision is near
+	c.due.Set(errand{group: g.name, num: a.seq}, c.lookAt(a.said, from))
 	c.send(from, Accept{Group: m.Group, Life: m.Life, Seq: m.Seq, Term: m.Term})
 }
 

@@ -16,10 +16,8 @@ type ballot struct {
 	newest   uint64 // view that one of them knows, which may have members that are not known here yet
 	proposal *Decision
 	accepts  map[phalanx.NodeID]bool
-	proposed time.Duration
-	sent     time.Duration // when those who had not answered were asked last
-	tries    int
-	bytes    int64 // of from
+	asked    question // or proposed
+	bytes    int64    // of from
 	joining
 
 	missing []int // the absent as of then
@@ -102,24 +100,47 @@ func (c *Core) newBallot(g *group, a *agreement) *ballot {
 
 // patient has what a coordinator has asked asked again, at first soon.
 func (c *Core) patient(g *group, a *agreement) {
-	a.ballot.sent, a.ballot.tries = c.now, 1
+	a.ballot.asked = question{first: c.now, sent: c.now, tries: 1}
 	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, c.urgeAt(g, a.ballot))
 }
 
-// urgeAt returns when those who have not answered are asked again.
-// Those that have not contributed are asked less soon: what they send on their own may wait in
-// a mailbox, and they repeat it if it is lost.
+// urgeAt returns when it is seen whether those who have not answered are asked again.
 func (c *Core) urgeAt(g *group, b *ballot) time.Duration {
 	if b.proposal == nil {
-		return b.sent + c.again("", b.tries+2)
+		return b.asked.sent + c.patience(b)
 	}
-	least := 2 * c.cfg.ResendMax
+	at := b.asked.sent + 2*c.cfg.ResendMax
 	for _, node := range c.live(g) {
 		if !b.accepts[node] {
-			least = min(least, c.again(node, b.tries))
+			at = min(at, c.lookAt(b.asked, node))
 		}
 	}
-	return b.sent + least
+	return at
+}
+
+// patience is after how long those are asked who have not contributed. What they send on their own
+// may wait in a mailbox, and they repeat it if it is lost.
+func (c *Core) patience(b *ballot) time.Duration { return c.again("", b.asked.tries+2) }
+
+// urgeAgain asks those who have not answered again, if it is time.
+func (c *Core) urgeAgain(g *group, a *agreement) {
+	b := a.ballot
+	due := b.proposal == nil && c.now >= b.asked.sent+c.patience(b)
+	if b.proposal != nil {
+		q := b.asked
+		for _, node := range c.live(g) {
+			if one := q; !b.accepts[node] && c.overdue(&one, node) {
+				due = true
+			}
+		}
+		b.asked.looks++
+	}
+	if due {
+		b.asked.sent = c.now
+		b.asked.tries++
+		c.urge(g, a)
+	}
+	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, max(c.urgeAt(g, b), c.now+c.cfg.Resend/8))
 }
 
 // reopen begins again in a new term, with what was contributed.
@@ -195,7 +216,7 @@ func (c *Core) weigh(g *group, a *agreement) {
 		}
 		b.proposal = &d
 	}
-	b.accepts, b.proposed = map[phalanx.NodeID]bool{}, c.now
+	b.accepts = map[phalanx.NodeID]bool{}
 	c.patient(g, a)
 	c.urge(g, a)
 }
@@ -239,7 +260,7 @@ func (c *Core) accepted(from phalanx.NodeID, m Accept) {
 		return
 	}
 	if !b.accepts[from] {
-		c.took(from, b.proposed)
+		c.answered(from, b.asked)
 	}
 	b.accepts[from] = true
 	if len(b.accepts) < len(c.live(g)) {

@@ -87,8 +87,8 @@ type Core struct {
 	calls  map[uint64]*call
 	held   map[string][]uint64 // Forms that wait for the end of an earlier group of that name
 	nonces uint64
-	due    agenda.Agenda[errand]           // what is repeated if it is not answered
-	trips  map[phalanx.NodeID]*agenda.Trip // of what members are asked
+	due    agenda.Agenda[errand] // what is repeated if it is not answered
+	peers  map[phalanx.NodeID]peer
 	out    []Output
 	own    []Message // to this node, not handled yet
 
@@ -135,7 +135,7 @@ func NewCore(cfg Config) *Core {
 	if cfg.ResendMax == 0 {
 		cfg.ResendMax = time.Second
 	}
-	return &Core{cfg: cfg, groups: map[string]*group{}, calls: map[uint64]*call{}, held: map[string][]uint64{}, trips: map[phalanx.NodeID]*agenda.Trip{},
+	return &Core{cfg: cfg, groups: map[string]*group{}, calls: map[uint64]*call{}, held: map[string][]uint64{}, peers: map[phalanx.NodeID]peer{},
 		counting: counting{touched: map[*group]struct{}{}, rosters: map[uint64]*shared{}},
 		inviting: inviting{invites: map[string]Invite{}}, telling: telling{owed: map[phalanx.NodeID]map[uint64]*owed{}}}
 }
@@ -200,38 +200,6 @@ func (c *Core) send(to phalanx.NodeID, m Message) {
 	}
 }
 
-// repeatsApart is how far apart all repeats together are on average, if no message is to be
-// repeated less often for that than after twice ResendMax.
-const repeatsApart = 250 * time.Microsecond
-
-// again is after how long what was sent to a node so many times without an answer is repeated.
-func (c *Core) again(to phalanx.NodeID, tries int) time.Duration {
-	var t agenda.Trip
-	if of := c.trips[to]; of != nil {
-		t = *of
-	}
-	most := max(c.cfg.ResendMax, time.Duration(c.due.Len())*repeatsApart)
-	return t.Again(tries, c.cfg.Resend, min(most, 2*c.cfg.ResendMax))
-}
-
-// took takes note that a node has answered what it was asked first at a time.
-func (c *Core) took(from phalanx.NodeID, asked time.Duration) {
-	if from == c.view.Self || !c.view.Members[from] {
-		return
-	}
-	if c.trips[from] == nil {
-		c.trips[from] = new(agenda.Trip)
-	}
-	c.trips[from].Took(min(c.now-asked, c.cfg.ResendMax))
-}
-
-// unanswered takes note that a node has not answered something when that is repeated first. Many
-// answers may be late before one of them has come; but if messages were lost, it says nothing of
-// how long answers take.
-func (c *Core) unanswered(to phalanx.NodeID, asked time.Duration) {
-	c.took(to, max(asked, c.now-c.cfg.Resend))
-}
-
 // repeat sends again what was not answered.
 func (c *Core) repeat() {
 	for e, ok := c.due.Take(c.now); ok; e, ok = c.due.Take(c.now) {
@@ -251,27 +219,12 @@ func (c *Core) repeat() {
 			c.weigh(g, a)
 		case e.urge && c.deserted(g, a):
 			c.drop(g)
-		case !e.urge && a.open() && c.repeatAt(g, a) > c.now:
-			c.due.Set(e, c.repeatAt(g, a))
+		case !e.urge && a.open() && !c.saysAgain(g, a):
+			c.due.Set(e, c.sayAt(g, a))
 		case !e.urge && a.open():
-			c.contribute(g, a, c.coordinator(g))
-			if c.repeatAt(g, a) <= c.now { // nobody is there to be told
-				a.sent = c.now
-				c.due.Set(e, c.repeatAt(g, a))
-			}
-		case e.urge && a.ballot != nil && a.decided == nil && c.urgeAt(g, a.ballot) > c.now:
-			c.due.Set(e, c.urgeAt(g, a.ballot))
+			c.say(g, a, c.coordinator(g))
 		case e.urge && a.ballot != nil && a.decided == nil:
-			b := a.ballot
-			for _, node := range c.live(g) {
-				if b.proposal != nil && b.tries == 1 && !b.accepts[node] {
-					c.unanswered(node, b.proposed)
-				}
-			}
-			b.sent = c.now
-			b.tries++
-			c.due.Set(e, c.urgeAt(g, b))
-			c.urge(g, a)
+			c.urgeAgain(g, a)
 		}
 	}
 }
@@ -342,7 +295,7 @@ func (c *Core) viewed(v Viewed) {
 				c.decide(g, a, *a.decided) // of this view
 			}
 			if a.open() {
-				a.sending, a.tries = false, 0 // the coordinator may learn of the view a little later
+				a.sending, a.said.tries = false, 0 // the coordinator may learn of the view a little later
 				c.contribute(g, a, c.coordinator(g))
 			}
 		}

@@ -57,12 +57,12 @@ func loaded(t *testing.T, groups int) (messages int) {
 	return messages
 }
 
-// TestRepeatsDoNotFillMailboxes checks that few messages are repeated because they wait in a
-// mailbox: no more than there are without repeats, also before the first answer has come. A group
-// of three takes 14 messages without.
+// TestRepeatsDoNotFillMailboxes checks that hardly a message is repeated because it waits in a
+// mailbox. A group of three takes 14 messages, and some more if its coordinator asks for those
+// that wait for long.
 func TestRepeatsDoNotFillMailboxes(t *testing.T) {
 	for _, k := range []int{10, 1000, 4000} {
-		if sent := loaded(t, k); sent > 28*k {
+		if sent := loaded(t, k); sent > 18*k {
 			t.Errorf("a group of three takes %d messages among %d", sent/k, k)
 		}
 	}

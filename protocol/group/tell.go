@@ -1,10 +1,6 @@
 package group
 
-import (
-	"time"
-
-	"github.com/phalanx-go/phalanx"
-)
+import "github.com/phalanx-go/phalanx"
 
 // telling is what other nodes are to know for certain.
 type telling struct {
@@ -14,10 +10,8 @@ type telling struct {
 
 // owed is news that was not acknowledged yet.
 type owed struct {
-	news  News
-	first time.Duration // when it was told first
-	sent  time.Duration // and last
-	tries int
+	question
+	news News
 }
 
 // tell has a node hear of news, at once and again until it has.
@@ -33,7 +27,7 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 	if c.owed[to] == nil {
 		c.owed[to] = map[uint64]*owed{}
 	}
-	c.owed[to][c.num] = &owed{news: n, first: c.now, sent: c.now, tries: 1}
+	c.owed[to][c.num] = &owed{news: n, question: question{first: c.now, sent: c.now, tries: 1}}
 	c.ofNews += countNews(n)
 	c.due.Set(errand{to: to, num: c.num}, c.now+c.again(to, 1))
 	c.send(to, Tell{Num: c.num, News: n})
@@ -45,23 +39,20 @@ func (c *Core) tellAgain(e errand) {
 	if o == nil {
 		return
 	}
-	if at := o.sent + c.again(e.to, o.tries); at > c.now { // answers take longer now
-		c.due.Set(e, at)
+	if !c.overdue(&o.question, e.to) {
+		c.due.Set(e, c.lookAt(o.question, e.to))
 		return
-	}
-	if o.tries == 1 {
-		c.unanswered(e.to, o.first)
 	}
 	o.sent = c.now
 	o.tries++
-	c.due.Set(e, c.now+c.again(e.to, o.tries))
+	c.due.Set(e, c.lookAt(o.question, e.to))
 	c.send(e.to, Tell{Num: e.num, News: o.news})
 }
 
 func (c *Core) acked(from phalanx.NodeID, num uint64) {
 	if o := c.owed[from][num]; o != nil {
 		c.ofNews -= countNews(o.news)
-		c.took(from, o.first)
+		c.answered(from, o.question)
 	}
 	delete(c.owed[from], num)
 	c.due.Cancel(errand{to: from, num: num})
@@ -72,11 +63,7 @@ func (c *Core) acked(from phalanx.NodeID, num uint64) {
 
 // forgetGone drops what was for nodes that are no members any more.
 func (c *Core) forgetGone() {
-	for node := range c.trips {
-		if !c.view.Members[node] {
-			delete(c.trips, node)
-		}
-	}
+	c.forgetPeers()
 	for to := range c.owed {
 		if !c.view.Members[to] {
 			for num, o := range c.owed[to] {

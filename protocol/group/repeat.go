@@ -1,0 +1,86 @@
+package group
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/agenda"
+)
+
+// What is asked of a node is repeated if it was lost. It may also wait in a mailbox, among very
+// much else, and must not make that longer. Nodes answer in the order in which they are asked: once
+// something is answered that was sent later, a message is lost. Until then it is repeated after
+// some times as long as answers take.
+
+// peer is how a node answers.
+type peer struct {
+	trip agenda.Trip
+	upTo time.Duration // when the latest of what it has answered was sent
+}
+
+// question is something that another node has not answered.
+type question struct {
+	first, sent time.Duration // when it was sent first, and last
+	tries       int
+	looks       int // how often it was seen that it is not answered, since it was sent first
+}
+
+// repeatsApart is how far apart all repeats together are on average, if no message is to be
+// repeated less often for that than after twice ResendMax.
+const repeatsApart = 250 * time.Microsecond
+
+// again is after how long what was sent to a node so many times without an answer is repeated.
+func (c *Core) again(to phalanx.NodeID, tries int) time.Duration {
+	most := max(c.cfg.ResendMax, time.Duration(c.due.Len())*repeatsApart)
+	return c.peers[to].trip.Again(tries, c.cfg.Resend, min(most, 2*c.cfg.ResendMax))
+}
+
+// lookAt returns when it is seen whether a question is to be repeated.
+func (c *Core) lookAt(q question, to phalanx.NodeID) time.Duration {
+	wait := c.again(to, q.tries)
+	if q.tries == 1 {
+		wait = min(wait, c.cfg.Resend<<min(q.looks, 10))
+	}
+	return q.sent + wait
+}
+
+// overdue reports whether a question is to be repeated that a node has not answered.
+func (c *Core) overdue(q *question, to phalanx.NodeID) bool {
+	waited := c.now >= q.sent+c.again(to, q.tries)
+	switch {
+	case q.tries > 1 || c.peers[to].upTo > q.sent:
+		return waited || q.tries == 1
+	case waited:
+		c.took(to, q.first) // so far: many answers may be late before one of them has come
+		return true
+	}
+	q.looks++
+	return false
+}
+
+// took takes note that a node has answered what it was asked first at a time.
+func (c *Core) took(from phalanx.NodeID, asked time.Duration) {
+	if from != c.view.Self && c.view.Members[from] {
+		p := c.peers[from]
+		p.trip.Took(min(c.now-asked, c.cfg.ResendMax))
+		c.peers[from] = p
+	}
+}
+
+// answered takes note that a node has answered a question.
+func (c *Core) answered(from phalanx.NodeID, q question) {
+	c.took(from, q.first)
+	if p, ok := c.peers[from]; ok {
+		p.upTo = max(p.upTo, q.first) // the answer may be to the first one, if it was repeated
+		c.peers[from] = p
+	}
+}
+
+// forgetPeers forgets how those answered who are no members any more.
+func (c *Core) forgetPeers() {
+	for node := range c.peers {
+		if !c.view.Members[node] {
+			delete(c.peers, node)
+		}
+	}
+}
