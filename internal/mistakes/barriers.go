@@ -15,7 +15,7 @@ var inBarriers = []Mistake{
 		"protocol/barrier/core.go", `		if c.knows && c.now < c.leased {
 			c.hearEarly()
 `, `		if c.knows && c.now < c.leased {
-			c.early, c.earlyBy = nil, 0
+			c.early = early{}
 `),
 	mistake(Tests, "a late copy of an entry that was withdrawn enters again",
 		"protocol/barrier/rule.go", "op.Attempt <= attempt {", "op.Attempt < attempt {"),
@@ -81,7 +81,7 @@ var inBarriers = []Mistake{
 	}
 `, ""),
 	mistake(Tests, "what is kept for a primary that is not ready has no bound",
-		"protocol/barrier/manager.go", " && len(c.early) < earlyLimit && c.earlyBy+weight <= earlyWeight", ""),
+		"protocol/barrier/early.go", "!again && len(e.all) < earlyLimit && e.weight+weight <= earlyWeight", "!again"),
 	mistake(Barriers, "an entry that managers who are gone may have counted is entered again",
 		"protocol/barrier/flush.go", `			p.counted = p.counted || p.told && !p.leave
 `, ""),

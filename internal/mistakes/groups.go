@@ -56,7 +56,7 @@ var inGroups = []Mistake{
 		"protocol/group/core.go", `			c.due.Set(e, c.sayAt(g, a))
 		case !e.urge && a.open():`, "\t\tcase !e.urge && a.open():"),
 	mistake(Tests, "what waits in a mailbox is repeated",
-		"protocol/group/core.go", `	c.trips[from].Took(min(c.now-asked, c.cfg.ResendMax))
+		"protocol/group/repeat.go", `		p.trip.Took(min(c.now-asked, c.cfg.ResendMax))
 `, ""),
 	mistake(Tests, "a member that has left makes calls",
 		"protocol/group/call.go", " || g.gone[e.Rank] {", " {"),

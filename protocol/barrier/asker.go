@@ -34,7 +34,7 @@ func newAwaited() awaited { return awaited{askers: map[Key]map[phalanx.NodeID]ti
 // when there is.
 func (c *Core) whoOpened(from phalanx.NodeID, m WhoOpened) {
 	if !c.ready(m.Key) {
-		if len(c.early) < earlyLimit/2 { // the other half is for those who enter
+		if len(c.early.all) < earlyLimit/2 { // the other half is for those who enter
 			c.keep(from, m.Key, m, m.Key.weight())
 		}
 		return

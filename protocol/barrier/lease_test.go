@@ -1,9 +1,11 @@
 package barrier_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
@@ -24,4 +26,112 @@ func TestAPrimaryWithoutALeaseKeepsWhatItIsAsked(t *testing.T) {
 	c.settle() // time stands still
 	c.want(a, barrier.Fire)
 	c.want(b, barrier.Fire)
+}
+
+// unleased is a primary that has gathered, and has no lease.
+func (c *clusterOf) unleased() phalanx.NodeID {
+	primary := c.managers()[0]
+	c.cores[primary] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40})
+	c.learn(primary)
+	for i := range 200 {
+		if name := fmt.Sprint("other/", i); barrier.ManagersOf(c.view, name)[0] == primary {
+			c.named(c.outsiders()[0], name, barrier.Config{Max: 9}, "x")
+			break
+		}
+	}
+	c.pass(20 * ms)
+	return primary
+}
+
+// A barrier's time begins when somebody enters, and not when its primary has a lease.
+func TestTimeCountsWhileALeaseIsAwaited(t *testing.T) {
+	c := newCluster(t, 6)
+	primary := c.unleased()
+	began := c.now
+	a := c.enter(c.outsiders()[0], barrier.Config{Max: 3, Timeout: 4 * time.Second}, "a")
+	c.pass(3560 * ms)
+	c.step(primary, barrier.Leased{Until: c.now + time.Hour})
+	c.settle()
+	for c.done[a].ID == 0 && c.now-began < 12*time.Second {
+		c.pass(10 * ms)
+	}
+	if took := c.now - began; took > 4100*ms {
+		t.Errorf("it times out after %v, and its timeout is 4s", took)
+	}
+}
+
+// What somebody has asked a primary without a lease who has given up is not heard later.
+func TestWhoHasGivenUpDoesNotEnterWithTheLease(t *testing.T) {
+	c := newCluster(t, 6)
+	primary := c.unleased()
+	on := c.outsiders()
+	cfg := barrier.Config{Max: 2}
+	a := c.enter(on[0], cfg, "a")
+	c.pass(time.Second)
+	c.lose = func(from, to phalanx.NodeID, _ barrier.Message) bool { return from == on[0] && to == primary }
+	c.step(on[0], barrier.GiveUp{ID: a})
+	c.pass(3 * time.Second)
+	b := c.enter(on[1], cfg, "b")
+	c.pass(time.Second)
+	c.step(primary, barrier.Leased{Until: c.now + time.Hour})
+	c.settle()
+	c.waits(b)
+}
+
+// Repeats of a question are kept once.
+func TestARepeatIsKeptOnce(t *testing.T) {
+	c := newCluster(t, 6)
+	primary := c.unleased()
+	c.enter(c.outsiders()[0], barrier.Config{Max: 3}, "a")
+	c.pass(10 * time.Second)
+	before := c.cores[primary].Memory()
+	ops := 0
+	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool {
+		if r, ok := m.(barrier.Replicate); ok && r.Key == key {
+			ops = max(ops, len(r.Ops))
+		}
+		return false
+	}
+	c.step(primary, barrier.Leased{Until: c.now + time.Hour})
+	c.settle()
+	if ops != 2 || before > 4000 {
+		t.Errorf("%d changes are made in a batch; %d bytes were kept", ops, before)
+	}
+}
+
+// joinAs has a member join that becomes a backup of the barrier; the primary stays.
+func (c *clusterOf) joinAs(incarnation uint64) {
+	before := c.managers()
+	for i := 0; ; i++ {
+		id := phalanx.MakeNodeID(fmt.Sprint("new", incarnation, "-", i), incarnation)
+		v := c.view
+		v.Members = append(append([]phalanx.NodeID(nil), v.Members...), id)
+		if now := barrier.ManagersOf(v, key.Name); now[0] == before[0] && (now[1] == id || now[2] == id) {
+			c.add(id)
+			return
+		}
+	}
+}
+
+// A member that was a backup, and has not heard that a barrier was removed, does not have those
+// pass who enter it anew.
+func TestAFormerBackupDoesNotHearOfARemoval(t *testing.T) {
+	c := newCluster(t, 8)
+	on := c.outsiders()[0]
+	c.enter(on, partial, "a")
+	c.enter(on, partial, "b")
+	c.settle()
+	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.Forget](m) }
+	c.joinAs(100)
+	c.pass(time.Second)
+	c.lose = nil
+	c.removeBarrier(on)
+	c.pass(time.Second)
+	again := c.enter(on, partial, "c") // alone, and two are needed
+	c.pass(100 * ms)
+	c.jump(20 * time.Second)
+	c.pass(time.Second)
+	c.joinAs(200)
+	c.pass(3 * time.Second)
+	c.waits(again)
 }

@@ -18,8 +18,7 @@ type managing struct {
 	waiting   map[phalanx.NodeID]*hearing // of those that have not
 	stamp     time.Duration               // of this node's questions for that
 	found     []finding
-	early     []Heard     // what came before all was gathered, or this node was a member for certain
-	earlyBy   int         // how much that weighs
+	early     early
 	batchTrip agenda.Trip // from a batch to the confirmation of one backup
 
 	telling  map[phalanx.NodeID]*telling // answers to those who gather
@@ -27,25 +26,10 @@ type managing struct {
 	arriving map[Key]*arrival            // states that backups get in pieces
 }
 
-// What is kept until all is gathered. What is more is repeated by its sender.
-const (
-	earlyLimit  = 4096
-	earlyWeight = 16 << 20
-)
-
-// keep keeps a message of a barrier whose primary this node is until it knows what others know,
-// and has a lease. Who has just joined has none yet.
-func (c *Core) keep(from phalanx.NodeID, k Key, m Message, weight int) {
-	if c.primary(k) == c.view.Self && len(c.early) < earlyLimit && c.earlyBy+weight <= earlyWeight {
-		c.earlyBy += weight
-		c.early = append(c.early, Heard{From: from, Message: m})
-	}
-}
-
 // newTerm begins when the members are others: this node does not act before it
 // knows what they know.
 func (c *Core) newTerm(number uint64) {
-	c.term, c.since, c.knows, c.waiting, c.found, c.early, c.earlyBy, c.batchTrip = number, c.now, false, nil, nil, nil, 0, 0
+	c.term, c.since, c.knows, c.waiting, c.found, c.early, c.batchTrip = number, c.now, false, nil, nil, early{}, 0
 	c.awaited = newAwaited()
 	c.telling, c.arriving = map[phalanx.NodeID]*telling{}, map[Key]*arrival{}
 	for _, k := range c.keys() {
@@ -105,15 +89,6 @@ func (c *Core) install() {
 		}
 	}
 	c.hearEarly()
-}
-
-// hearEarly hears what was kept.
-func (c *Core) hearEarly() {
-	early := c.early
-	c.early, c.earlyBy = nil, 0
-	for _, h := range early {
-		c.heard(h.From, h.Message)
-	}
 }
 
 // take becomes the primary of what was found. If that is what this node made itself

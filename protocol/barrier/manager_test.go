@@ -185,7 +185,7 @@ func TestWhatIsLostIsRepeated(t *testing.T) {
 	for i, on := range c.view.Members {
 		ids = append(ids, c.enter(on, cfg, fmt.Sprint("h", i)))
 	}
-	c.pass(time.Minute) // what was lost often is repeated rarely
+	c.pass(3 * time.Minute) // what was lost often is repeated rarely
 	for _, id := range ids {
 		c.want(id, barrier.Fire)
 	}

@@ -397,8 +397,11 @@ func TestARestartedNodeHearsThePrimary(t *testing.T) {
 		c.cores[on[1]] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40})
 		c.learn(on[1])
 		c.step(on[1], barrier.Leased{Until: c.now + time.Hour})
-		for i := range 20 { // it becomes the primary of some
-			c.named(on[1], fmt.Sprint("other/", i), partial, "x")
+		for i := range 200 { // it is the primary of one, and asks no other primary
+			if name := fmt.Sprint("other/", i); barrier.ManagersOf(c.view, name)[0] == on[1] {
+				c.named(on[1], name, partial, "x")
+				break
+			}
 		}
 		c.pass(time.Second)
 		id := c.call(on[1], barrier.Call{Kind: kind, Key: key})

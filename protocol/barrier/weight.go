@@ -100,7 +100,7 @@ func (s *shelf) weigh(r *replica) {
 
 // Memory is about how many bytes the core takes. It costs nothing to ask.
 func (c *Core) Memory() int {
-	w := c.weight + c.earlyBy + c.words + c.past.weight() + groupCost*len(c.groups) + partCost*c.parts + queryCost*len(c.insiders) + queryCost*(len(c.queries)+len(c.joiners)+len(c.joins)+c.askersDue.Len())
+	w := c.weight + c.early.weight + c.words + c.past.weight() + groupCost*len(c.groups) + partCost*c.parts + queryCost*len(c.insiders) + queryCost*(len(c.queries)+len(c.joiners)+len(c.joins)+c.askersDue.Len())
 	for _, o := range c.owing {
 		w += 8 * (len(o.digests) + len(o.anew))
 	}

@@ -1,0 +1,82 @@
+package barrier
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// early is what a primary is asked before it can act: until all that others know is gathered, and
+// it is a member for certain. Who has just joined has no lease yet.
+type early struct {
+	all    []kept
+	at     map[source]int // where in all the question of a node about a barrier is
+	weight int
+}
+
+type kept struct {
+	Heard
+	weight int
+	since  time.Duration
+}
+
+// source is a node that asks about a barrier: what it asks last has all that it asked before.
+type source struct {
+	from phalanx.NodeID
+	key  Key
+}
+
+// What is kept. What is more is repeated by its sender.
+const (
+	earlyLimit  = 4096
+	earlyWeight = 16 << 20
+)
+
+// keep keeps a message of a barrier whose primary this node is, in the place of an earlier one.
+func (c *Core) keep(from phalanx.NodeID, k Key, m Message, weight int) {
+	e := &c.early
+	if c.primary(k) != c.view.Self {
+		return
+	}
+	one := kept{Heard{From: from, Message: m}, weight, c.now}
+	question, is := m.(Reached)
+	i, again := e.at[source{from, k}]
+	again = again && is
+	switch {
+	case again && e.all[i].Message.(Reached).Stamp > question.Stamp: // it is late
+	case again && e.weight-e.all[i].weight+weight <= earlyWeight:
+		e.weight += weight - e.all[i].weight
+		e.all[i] = one
+	case !again && len(e.all) < earlyLimit && e.weight+weight <= earlyWeight:
+		e.weight += weight
+		if is {
+			if e.at == nil {
+				e.at = map[source]int{}
+			}
+			e.at[source{from, k}] = len(e.all)
+		}
+		e.all = append(e.all, one)
+	}
+}
+
+// hearEarly hears what was kept. What was not repeated for some times as long as its sender waits
+// until it repeats it, nobody may want any more.
+func (c *Core) hearEarly() {
+	all := c.early.all
+	c.early = early{}
+	for _, one := range all {
+		waited := c.now - one.since
+		if waited > 3*c.cfg.Poll {
+			continue
+		}
+		if m, is := one.Message.(Reached); is {
+			m.Requests = slices.Clone(m.Requests)
+			for i := range m.Requests {
+				m.Requests[i].Ago += waited
+			}
+			one.Message = m
+		}
+		c.heard(one.From, one.Message)
+	}
+}
