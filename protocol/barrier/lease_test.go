@@ -99,6 +99,30 @@ func TestARepeatIsKeptOnce(t *testing.T) {
 	}
 }
 
+// A holder that has released a semaphore does not hold it again when a former backup that has not
+// heard of that is the only one that knows the semaphore.
+func TestAFormerBackupDoesNotHearOfARelease(t *testing.T) {
+	c := newCluster(t, 8)
+	on := c.outsiders()
+	sem := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+	h := c.enter(on[0], sem, "h")
+	c.settle()
+	c.want(h, barrier.Fire)
+	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.Forget](m) }
+	c.joinAs(100)
+	c.pass(time.Second)
+	c.lose = nil
+	c.call(on[0], barrier.Call{Kind: barrier.CallRelease, Key: key, Entry: barrier.Entry{Host: "h"}})
+	c.pass(time.Second)
+	c.jump(12 * time.Second)
+	c.pass(time.Second)
+	c.joinAs(200)
+	c.pass(time.Second)
+	next := c.enter(on[1], sem, "x")
+	c.pass(time.Second)
+	c.want(next, barrier.Fire)
+}
+
 // joinAs has a member join that becomes a backup of the barrier; the primary stays.
 func (c *clusterOf) joinAs(incarnation uint64) {
 	before := c.managers()

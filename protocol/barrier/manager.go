@@ -81,6 +81,7 @@ func (c *Core) install() {
 	found := c.found
 	c.found = nil
 	c.doubt(found)
+	c.freeUnclaimed(found)
 	for _, holders := range []bool{true, false} { // nobody is let in before all who are in are known
 		for _, g := range found {
 			for _, m := range g.reached {

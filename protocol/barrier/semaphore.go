@@ -180,3 +180,31 @@ func (b *Barrier) reindex() {
 		b.index[e.Entry] = i
 	}
 }
+
+// freeUnclaimed releases entries of semaphores that no member has a participant for: a former
+// backup that has not heard of their release may be the last one that knows the semaphore.
+func (c *Core) freeUnclaimed(found []finding) {
+	claimed := map[Key]map[Entry]bool{}
+	for _, f := range found {
+		for _, m := range f.reached {
+			if claimed[m.Key] == nil {
+				claimed[m.Key] = map[Entry]bool{}
+			}
+			for _, q := range m.Requests {
+				claimed[m.Key][q.Entry] = true
+			}
+		}
+	}
+	for _, k := range c.keys() {
+		r := c.replicas[k]
+		if c.primary(k) != c.view.Self || !r.b.cfg.Semaphore.on() {
+			continue
+		}
+		for _, e := range r.b.Entrances {
+			if (e.Phase == Waiting || e.Phase == Through) && len(e.Nodes) > 0 && !claimed[k][e.Entry] {
+				r.pending = append(r.pending, Op{Kind: OpRelease, Node: e.Nodes[0], Entry: e.Entry, Attempt: e.Attempt})
+				c.wake(r)
+			}
+		}
+	}
+}
