@@ -104,7 +104,13 @@ func (c *Core) leaves(g *group, p *participant, a Answered) {
 		if p.stage = waits; len(p.calls) == 0 { // it was given up
 			c.quit(g, p)
 		}
-	case Departed, Outside, Doubtful, Deleted:
+	case Outside:
+		if _, inside := c.insiders[insider{g.key, p.Entry}]; inside { // the others have gone, with all that knew the barrier
+			c.finish(g, p, Departed)
+			return
+		}
+		c.finish(g, p, Outside)
+	case Departed, Doubtful, Deleted:
 		c.finish(g, p, a.Verdict)
 	}
 }

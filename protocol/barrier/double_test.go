@@ -270,3 +270,29 @@ func TestDoubleWithAThrottle(t *testing.T) {
 		c.want(d, barrier.Departed)
 	}
 }
+
+// One that came late leaves a double barrier although all others have gone, and their nodes: the
+// name is as new then.
+func TestTheLastOneLeaves(t *testing.T) {
+	c := newCluster(t, 7)
+	on, cfg := c.outsiders(), double(2)
+	for _, h := range []string{"a", "b"} {
+		c.enter(on[0], cfg, h)
+	}
+	c.settle()
+	for _, h := range []string{"a", "b"} {
+		c.leave(on[0], cfg, h)
+	}
+	c.settle()
+	c.jump(11 * time.Second)
+	c.jump(time.Second)
+	late := c.enter(on[1], cfg, "late")
+	c.settle()
+	c.want(late, barrier.LateFire)
+	c.fail(on[0])
+	c.call(on[2], barrier.Call{Kind: barrier.CallWatch, Key: key, Config: cfg})
+	c.pass(time.Second)
+	id := c.leave(on[1], cfg, "late")
+	c.pass(time.Second)
+	c.want(id, barrier.Departed)
+}
