@@ -132,7 +132,7 @@ func CheckLayers(imports map[string][]string) []string {
 		}
 		if folder == "." || folder == "protocol" {
 			for _, target := range imports[dir] {
-				if internal(target) {
+				if internal(target) && target != planted {
 					found = append(found, fmt.Sprintf("%s must not import %s", dir, target))
 				}
 			}
@@ -141,6 +141,9 @@ func CheckLayers(imports map[string][]string) []string {
 	slices.Sort(found)
 	return found
 }
+
+// planted has the switches by which a test build of the cores goes wrong.
+const planted = "internal/planted"
 
 // internal reports whether dir lies under internal/.
 func internal(dir string) bool { return strings.HasPrefix(dir, "internal/") }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // enough is how many witnesses a removal takes, where there are so many.
@@ -38,6 +39,9 @@ func (c *Core) judge() {
 		return
 	}
 	need := min(enough, len(c.members)-1)
+	if planted.On(planted.OneWitness) {
+		need = 1
+	}
 	for _, id := range c.members {
 		p := c.peers[id]
 		if p == nil {

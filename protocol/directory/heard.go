@@ -1,5 +1,7 @@
 package directory
 
+import "github.com/phalanx-go/phalanx/internal/planted"
+
 // Heard is what a watch has been told. The version of a readiness rises over the
 // owners of a shard, and carries the epoch in which it was told: so what a former
 // owner says late is known as such.
@@ -17,7 +19,10 @@ func (h *Heard) Version() uint64 { return h.version }
 // count, news are those that tell something.
 func (h *Heard) Take(r Readiness) (counts, news bool) {
 	if r.Version>>32 < h.Epoch {
-		return false, false
+		if !planted.On(planted.HearFormerOwner) {
+			return false, false
+		}
+		h.version = 0
 	}
 	if r.Version <= h.version {
 		return true, false
