@@ -10,14 +10,14 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 )
 
-// A barrier of 45,000 entries with labels of 200 bytes goes to new managers when a node joins.
+// A barrier of 15,000 entries with labels of 200 bytes goes to new managers when a node joins.
 // All others go on, whoever their primary is, and so does that one.
 func TestALargeBarrierHoldsUpNoOther(t *testing.T) {
 	if testing.Short() {
-		t.Skip("45,000 entries")
+		t.Skip("15,000 entries")
 	}
 	nodes := start(t, 3)
-	const entries = 45_000
+	const entries = 15_000
 	ctx := within(t)
 	cfg := barrier.Config{Max: entries + 1}
 	var in sync.WaitGroup
