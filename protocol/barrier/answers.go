@@ -105,8 +105,8 @@ func (c *Core) leaves(g *group, p *participant, a Answered) {
 			c.quit(g, p)
 		}
 	case Outside:
-		if _, inside := c.insiders[insider{g.key, p.Entry}]; inside { // the others have gone, with all that knew the barrier
-			c.finish(g, p, Departed)
+		if _, inside := c.insiders[insider{g.key, p.Entry}]; inside { // the managers that knew it have gone
+			c.finish(g, p, Doubtful)
 			return
 		}
 		c.finish(g, p, Outside)

@@ -271,8 +271,8 @@ func TestDoubleWithAThrottle(t *testing.T) {
 	}
 }
 
-// One that came late leaves a double barrier although all others have gone, and their nodes: the
-// name is as new then.
+// One that came late to a double barrier is told that nothing is known of it any more when all
+// others have gone, and their nodes: the name is as new then.
 func TestTheLastOneLeaves(t *testing.T) {
 	c := newCluster(t, 7)
 	on, cfg := c.outsiders(), double(2)
@@ -294,5 +294,5 @@ func TestTheLastOneLeaves(t *testing.T) {
 	c.pass(time.Second)
 	id := c.leave(on[1], cfg, "late")
 	c.pass(time.Second)
-	c.want(id, barrier.Departed)
+	c.want(id, barrier.Doubtful)
 }

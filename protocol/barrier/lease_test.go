@@ -137,25 +137,26 @@ func (c *clusterOf) joinAs(incarnation uint64) {
 	}
 }
 
-// A member that was a backup, and has not heard that a barrier was removed, does not have those
-// pass who enter it anew.
-func TestAFormerBackupDoesNotHearOfARemoval(t *testing.T) {
-	c := newCluster(t, 8)
-	on := c.outsiders()[0]
-	c.enter(on, partial, "a")
-	c.enter(on, partial, "b")
+// Callers of the primary's own node hold a semaphore on, when its actor is started again and hears
+// of them one after the other.
+func TestAPrimaryThatIsStartedAgainKeepsItsHolders(t *testing.T) {
+	c := newCluster(t, 6)
+	p := c.managers()[0]
+	sem := barrier.Config{Semaphore: barrier.Semaphore{Count: 2}}
+	h1, h2 := c.enter(p, sem, "h1"), c.enter(p, sem, "h2")
 	c.settle()
-	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.Forget](m) }
-	c.joinAs(100)
+	c.want(h1, barrier.Fire)
+	c.want(h2, barrier.Fire)
+	w := c.enter(c.outsiders()[0], sem, "w")
+	c.settle()
+	c.waits(w)
+	c.pass(10 * ms)
+	c.cores[p] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40})
+	c.learn(p)
+	c.step(p, barrier.Leased{Until: c.now + time.Hour})
+	for id, h := range map[uint64]string{h1: "h1", h2: "h2"} {
+		c.step(p, barrier.Call{Kind: barrier.CallEnter, Key: key, Config: sem, Entry: barrier.Entry{Host: h}, Attempt: c.done[id].Attempt})
+	}
 	c.pass(time.Second)
-	c.lose = nil
-	c.removeBarrier(on)
-	c.pass(time.Second)
-	again := c.enter(on, partial, "c") // alone, and two are needed
-	c.pass(100 * ms)
-	c.jump(20 * time.Second)
-	c.pass(time.Second)
-	c.joinAs(200)
-	c.pass(3 * time.Second)
-	c.waits(again)
+	c.waits(w)
 }

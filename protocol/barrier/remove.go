@@ -136,7 +136,6 @@ func (b *Barrier) remove(op Op) {
 		return
 	}
 	clear(b.units)
-	b.Anew = b.Anew || b.Cause != NotFired // managers of before may remember that it has fired
 	b.Begun, b.Began, b.Units, b.Cause, b.FiredAt, b.Fired, b.Next = false, 0, 0, NotFired, 0, 0, 0
 	b.Asks, b.AskedAt, b.Enough, b.Detector, b.Late, b.Doubt, b.news = nil, 0, false, Detector{}, 0, false, false
 }

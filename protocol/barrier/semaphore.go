@@ -182,7 +182,8 @@ func (b *Barrier) reindex() {
 }
 
 // freeUnclaimed releases entries of semaphores that no member has a participant for: a former
-// backup that has not heard of their release may be the last one that knows the semaphore.
+// backup that has not heard of their release may be the last one that knows the semaphore. Of its
+// own participants this node may not have heard yet, if its actor was restarted.
 func (c *Core) freeUnclaimed(found []finding) {
 	claimed := map[Key]map[Entry]bool{}
 	for _, f := range found {
@@ -201,7 +202,7 @@ func (c *Core) freeUnclaimed(found []finding) {
 			continue
 		}
 		for _, e := range r.b.Entrances {
-			if (e.Phase == Waiting || e.Phase == Through) && len(e.Nodes) > 0 && !claimed[k][e.Entry] {
+			if (e.Phase == Waiting || e.Phase == Through) && len(e.Nodes) > 0 && !slices.Contains(e.Nodes, c.view.Self) && !claimed[k][e.Entry] {
 				r.pending = append(r.pending, Op{Kind: OpRelease, Node: e.Nodes[0], Entry: e.Entry, Attempt: e.Attempt})
 				c.wake(r)
 			}

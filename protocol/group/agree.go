@@ -230,7 +230,7 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	}
 	d := m.Decision
 	a.took = &d
-	a.said.sent, a.said.tries = c.now, 1 // a decision is near
+	a.said.sent, a.said.tries, a.said.looks = c.now, 1, 0 // a decision is near
 	c.due.Set(errand{group: g.name, num: a.seq}, c.lookAt(a.said, from))
 	c.send(from, Accept{Group: m.Group, Life: m.Life, Seq: m.Seq, Term: m.Term})
 }

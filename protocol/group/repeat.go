@@ -35,11 +35,15 @@ func (c *Core) again(to phalanx.NodeID, tries int) time.Duration {
 	return c.peers[to].trip.Again(tries, c.cfg.Resend, min(most, 2*c.cfg.ResendMax))
 }
 
+// maxLooks bounds how often it is seen whether a question is to be repeated before answers are
+// overdue: each time after twice as long.
+const maxLooks = 10
+
 // lookAt returns when it is seen whether a question is to be repeated.
 func (c *Core) lookAt(q question, to phalanx.NodeID) time.Duration {
 	wait := c.again(to, q.tries)
-	if q.tries == 1 {
-		wait = min(wait, c.cfg.Resend<<min(q.looks, 10))
+	if q.tries == 1 && q.looks < maxLooks {
+		wait = min(wait, c.cfg.Resend<<q.looks)
 	}
 	return q.sent + wait
 }

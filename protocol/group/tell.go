@@ -27,9 +27,10 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 	if c.owed[to] == nil {
 		c.owed[to] = map[uint64]*owed{}
 	}
-	c.owed[to][c.num] = &owed{news: n, question: question{first: c.now, sent: c.now, tries: 1}}
+	o := &owed{news: n, question: question{first: c.now, sent: c.now, tries: 1}}
+	c.owed[to][c.num] = o
 	c.ofNews += countNews(n)
-	c.due.Set(errand{to: to, num: c.num}, c.now+c.again(to, 1))
+	c.due.Set(errand{to: to, num: c.num}, c.lookAt(o.question, to))
 	c.send(to, Tell{Num: c.num, News: n})
 }
 
