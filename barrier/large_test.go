@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
@@ -35,6 +36,7 @@ func TestALargeBarrierHoldsUpNoOther(t *testing.T) {
 		enter(nodes[i%3], i)
 	}
 	eventually(t, "all entries", func() bool {
+		time.Sleep(20 * ms) // a List looks at all
 		all, err := barrier.List(ctx, nodes[0])
 		return err == nil && len(all) == 1 && all[0].Entered == entries
 	})

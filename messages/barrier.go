@@ -61,7 +61,10 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Confirm:
 		l.Message = &BarrierLetter_Confirm{&BarrierConfirm{Key: fromKey(m.Key), Term: m.Term, Seq: m.Seq, Need: m.Need, Have: int64(m.Have), Stamp: int64(m.Stamp), Fired: fromStrings(m.Fired)}}
 	case barrier.Over:
-		o := &BarrierOver{Num: m.Num, View: m.View, Anew: m.Anew}
+		o := &BarrierOver{Num: m.Num, View: m.View}
+		for _, k := range m.Anew {
+			o.Anew = append(o.Anew, fromKey(k))
+		}
 		for _, c := range m.Crowds {
 			o.Crowds = append(o.Crowds, &BarrierCrowd{Nodes: fromStrings(c.Nodes), Late: uint32(c.Late), Digests: c.Digests, Places: c.Places})
 		}
@@ -157,7 +160,10 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return barrier.Confirm{Key: f.key(m.Confirm.GetKey()), Term: m.Confirm.GetTerm(), Seq: m.Confirm.GetSeq(), Need: m.Confirm.GetNeed(),
 			Have: f.items("confirm.have", m.Confirm.GetHave()), Stamp: time.Duration(m.Confirm.GetStamp()), Fired: f.nodes("confirm.fired", m.Confirm.GetFired())}
 	case *BarrierLetter_Over:
-		o := barrier.Over{Num: m.Over.GetNum(), View: m.Over.GetView(), Anew: m.Over.GetAnew()}
+		o := barrier.Over{Num: m.Over.GetNum(), View: m.Over.GetView()}
+		for _, k := range m.Over.GetAnew() {
+			o.Anew = append(o.Anew, f.key(k))
+		}
 		for _, c := range m.Over.GetCrowds() {
 			if len(c.GetDigests()) != len(c.GetPlaces()) {
 				f.bad("over.places", "%d places of %d barriers", len(c.GetPlaces()), len(c.GetDigests()))
@@ -374,7 +380,7 @@ func fromBarrierState(s barrier.State) *BarrierState {
 	m := &BarrierState{Now: int64(s.Now), Begun: s.Begun, Began: int64(s.Began), Units: int64(s.Units), Queue: fromEntries(s.Queue), Cause: uint32(s.Cause),
 		FiredAt: int64(s.FiredAt), Fired: int64(s.Fired), Next: int64(s.Next), Watcher: string(s.Watcher), LastAsk: s.LastAsk, AskedAt: int64(s.AskedAt), Enough: s.Enough,
 		Arrivals: int64(s.Detector.Arrivals), Arr: s.Detector.Arr, Arrvar: s.Detector.Arrvar, Open: s.Detector.Open,
-		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept), Late: int64(s.Late), Doubt: s.Doubt, Anew: s.Anew}
+		Level: int64(s.Adaptive.Level), Since: int64(s.Adaptive.Since), Holders: fromEntries(s.Holders), Swept: int64(s.Swept), Late: int64(s.Late), Doubt: s.Doubt, Anew: int64(s.Anew)}
 	for _, r := range s.Removals {
 		m.Removals = append(m.Removals, &BarrierRemoval{Node: string(r.Node), Attempt: r.Attempt, At: int64(r.At)})
 	}
@@ -398,7 +404,7 @@ func (f *fields) barrierState(m *BarrierState) barrier.State {
 		Fired: f.number("state.fired", m.GetFired()), Next: time.Duration(m.GetNext()), Watcher: f.maybeNode("state.watcher", m.GetWatcher()), LastAsk: m.GetLastAsk(),
 		AskedAt: time.Duration(m.GetAskedAt()), Enough: m.GetEnough(),
 		Detector: barrier.Detector{Arrivals: f.number("state.arrivals", m.GetArrivals()), Arr: m.GetArr(), Arrvar: m.GetArrvar(), Open: m.GetOpen()},
-		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept()), Late: time.Duration(m.GetLate()), Doubt: m.GetDoubt(), Anew: m.GetAnew()}
+		Adaptive: barrier.Adaptive{Level: f.number("state.level", m.GetLevel()), Since: f.number("state.since", m.GetSince())}, Holders: f.entries(m.GetHolders()), Swept: time.Duration(m.GetSwept()), Late: time.Duration(m.GetLate()), Doubt: m.GetDoubt(), Anew: time.Duration(m.GetAnew())}
 	for _, r := range m.GetRemovals() {
 		s.Removals = append(s.Removals, barrier.Removal{Node: f.node("removal.node", r.GetNode()), Attempt: r.GetAttempt(), At: time.Duration(r.GetAt())})
 	}

@@ -28,7 +28,7 @@ var (
 	aState     = barrier.State{Now: 1, Begun: true, Began: 2, Units: 3, Queue: []barrier.Entry{anEntry}, Cause: barrier.ByTimeout, FiredAt: 4, Fired: 5, Next: 6, Watcher: "w#1",
 		Entrances: []barrier.Entrance{{Entry: anEntry, Nodes: []phalanx.NodeID{"n#1"}, Tries: []uint64{6}, Attempt: 7, Phase: barrier.Expired, Late: true, Passed: true, Since: 8, Leaving: true}},
 		Asks:      []barrier.Asking{{Asked: anAsked, Due: 9}}, LastAsk: 10, AskedAt: 11, Enough: true, Detector: barrier.Detector{Arrivals: 12, Arr: 1.5, Arrvar: 2.5, Open: true},
-		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}, Swept: 16, Late: 77, Doubt: true, Anew: true,
+		Adaptive: barrier.Adaptive{Level: 13, Took: []time.Duration{14}, Since: 15}, Holders: []barrier.Entry{anEntry}, Swept: 16, Late: 77, Doubt: true, Anew: 21,
 		Removals: []barrier.Removal{{Node: "n#1", Attempt: 17, At: 18}}, Tombs: []barrier.Tomb{{Entry: anEntry, Node: "n#1", Attempt: 19, Verdict: barrier.Deleted, At: 20}}}
 	letters = []barrier.Message{
 		aReached,
@@ -45,7 +45,7 @@ var (
 		barrier.Replicate{Key: aKey, Config: aConfig, Term: 1, Seq: 2, Stamp: 3, State: &aState, From: 4, Total: 5, Ops: []barrier.Op{anOp}},
 		barrier.Replicate{Key: aKey, Term: 1, Seq: 2, Ops: []barrier.Op{{Kind: barrier.OpAdvance, At: 1}}},
 		barrier.Confirm{Key: aKey, Term: 1, Seq: 2, Need: true, Have: 3, Stamp: 4, Fired: []phalanx.NodeID{"n#1"}},
-		barrier.Over{Num: 1, View: 4, Anew: []uint64{5}, Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Late: barrier.CatchUp, Digests: []uint64{2}, Places: []uint32{3}}}},
+		barrier.Over{Num: 1, View: 4, Anew: []barrier.Key{aKey}, Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Late: barrier.CatchUp, Digests: []uint64{2}, Places: []uint32{3}}}},
 		barrier.Remove{Key: aKey, ID: 1},
 		barrier.Removed{Key: aKey, ID: 1, Known: true},
 		barrier.OverKnown{Num: 1},

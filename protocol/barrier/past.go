@@ -26,6 +26,7 @@ type Past struct {
 	named      int                      // bytes that the crowds take
 	members    []phalanx.NodeID         // of the present view
 	removed    map[uint64]time.Duration // barriers that were removed, until when older news of them may come
+	kept       int                      // of removed, when the others were last forgotten
 }
 
 // fired is a barrier that has fired.
@@ -145,11 +146,19 @@ func (p *Past) leave(f fired) {
 // renew has a barrier be as new that was removed. Until then what is told of it is older.
 func (p *Past) renew(digest uint64, now, until time.Duration) {
 	p.forget(digest)
-	maps.DeleteFunc(p.removed, func(_ uint64, until time.Duration) bool { return until < now })
+	if len(p.removed) > 2*p.kept { // else each would look at all
+		p.expire(now)
+	}
 	if p.removed == nil {
 		p.removed = map[uint64]time.Duration{}
 	}
 	p.removed[digest] = until
+}
+
+// expire forgets the removals of which no older news can come.
+func (p *Past) expire(now time.Duration) {
+	maps.DeleteFunc(p.removed, func(_ uint64, until time.Duration) bool { return until < now })
+	p.kept = len(p.removed)
 }
 
 // turn forgets the older half.
@@ -164,7 +173,7 @@ func (p *Past) turn(now time.Duration) {
 func (p *Past) age(now, linger time.Duration) {
 	for at, ok := p.due(linger); ok && now >= at; at, ok = p.due(linger) {
 		p.turn(at)
-		maps.DeleteFunc(p.removed, func(_ uint64, until time.Duration) bool { return until < now })
+		p.expire(now)
 	}
 }
 
@@ -212,6 +221,7 @@ func (c *Core) outlive(r *replica) {
 func (c *Core) bury(r *replica) {
 	c.remove(r.key)
 	if nodes := r.b.State.members(); len(nodes) > 0 {
+		delete(c.past.removed, r.key.digest()) // that was before
 		c.past.add(r.key.digest(), place(r.key.Name), nodes, r.b.cfg.Late, c.now)
 	}
 }

@@ -84,7 +84,7 @@ type State struct {
 	Doubt    bool          // whether it has fired is not known: nobody passes it
 	Removals []Removal     // the last of each node
 	Tombs    []Tomb        // who had come before the barrier was removed, in order
-	Anew     bool          // what managers remember of it from before it was removed does not count
+	Anew     time.Duration // until then what managers remember of it does not count: it was removed
 	Swept    time.Duration // when those that had left, or had withdrawn, were forgotten
 }
 
