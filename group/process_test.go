@@ -279,7 +279,7 @@ func (w *worker) plan(ctx context.Context, o order) (r report, err error) {
 			break
 		}
 		if err != nil || i == o.Rounds-1 {
-			return r, fmt.Errorf("round %d of plan A: %v", i, err)
+			return r, fmt.Errorf("round %d of plan A ends with %v", i, err)
 		}
 	}
 	for i := range o.Rounds {
@@ -291,15 +291,18 @@ func (w *worker) plan(ctx context.Context, o order) (r report, err error) {
 	return r, nil
 }
 
-// allReduce makes one, or revokes the group.
+// allReduce makes one, or revokes the group: then the member's own source is missing, so that
+// nobody's can end before they hear of that.
 func allReduce(ctx context.Context, g *group.Group, round, size int, revokes bool) (time.Duration, error) {
 	id := func(what any) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprint(g.Name(), "/", round, "/", what)) }
 	var sources []phalanx.ObjectID
 	for rank := range g.Size() {
 		sources = append(sources, id(rank))
 	}
-	if _, err := g.Put(ctx, id(g.Rank()), make([]byte, size), cluster.WithArray(phalanx.Float32, int64(size/4))); err != nil {
-		return 0, err
+	if !revokes {
+		if _, err := g.Put(ctx, id(g.Rank()), make([]byte, size), cluster.WithArray(phalanx.Float32, int64(size/4))); err != nil {
+			return 0, err
+		}
 	}
 	began := time.Now()
 	if revokes {
