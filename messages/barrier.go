@@ -61,10 +61,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Confirm:
 		l.Message = &BarrierLetter_Confirm{&BarrierConfirm{Key: fromKey(m.Key), Term: m.Term, Seq: m.Seq, Need: m.Need, Have: int64(m.Have), Stamp: int64(m.Stamp), Fired: fromStrings(m.Fired)}}
 	case barrier.Over:
-		o := &BarrierOver{Num: m.Num, View: m.View}
-		for _, k := range m.Anew {
-			o.Anew = append(o.Anew, fromKey(k))
-		}
+		o := &BarrierOver{Num: m.Num, View: m.View, Anew: m.Anew}
 		for _, c := range m.Crowds {
 			o.Crowds = append(o.Crowds, &BarrierCrowd{Nodes: fromStrings(c.Nodes), Late: uint32(c.Late), Digests: c.Digests, Places: c.Places})
 		}
@@ -160,10 +157,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return barrier.Confirm{Key: f.key(m.Confirm.GetKey()), Term: m.Confirm.GetTerm(), Seq: m.Confirm.GetSeq(), Need: m.Confirm.GetNeed(),
 			Have: f.items("confirm.have", m.Confirm.GetHave()), Stamp: time.Duration(m.Confirm.GetStamp()), Fired: f.nodes("confirm.fired", m.Confirm.GetFired())}
 	case *BarrierLetter_Over:
-		o := barrier.Over{Num: m.Over.GetNum(), View: m.Over.GetView()}
-		for _, k := range m.Over.GetAnew() {
-			o.Anew = append(o.Anew, f.key(k))
-		}
+		o := barrier.Over{Num: m.Over.GetNum(), View: m.Over.GetView(), Anew: m.Over.GetAnew()}
 		for _, c := range m.Over.GetCrowds() {
 			if len(c.GetDigests()) != len(c.GetPlaces()) {
 				f.bad("over.places", "%d places of %d barriers", len(c.GetPlaces()), len(c.GetDigests()))

@@ -2205,7 +2205,7 @@ type BarrierOver struct {
 	Num           uint64                 `protobuf:"varint,1,opt,name=num,proto3" json:"num,omitempty"`
 	Crowds        []*BarrierCrowd        `protobuf:"bytes,2,rep,name=crowds,proto3" json:"crowds,omitempty"`
 	View          uint64                 `protobuf:"varint,3,opt,name=view,proto3" json:"view,omitempty"`
-	Anew          []*BarrierKey          `protobuf:"bytes,4,rep,name=anew,proto3" json:"anew,omitempty"`
+	Anew          []uint64               `protobuf:"fixed64,4,rep,packed,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2261,7 +2261,7 @@ func (x *BarrierOver) GetView() uint64 {
 	return 0
 }
 
-func (x *BarrierOver) GetAnew() []*BarrierKey {
+func (x *BarrierOver) GetAnew() []uint64 {
 	if x != nil {
 		return x.Anew
 	}
@@ -3683,12 +3683,12 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x04need\x18\x04 \x01(\bR\x04need\x12\x12\n" +
 	"\x04have\x18\x05 \x01(\x03R\x04have\x12\x14\n" +
 	"\x05stamp\x18\x06 \x01(\x03R\x05stamp\x12\x14\n" +
-	"\x05fired\x18\a \x03(\tR\x05fired\"\x8b\x01\n" +
+	"\x05fired\x18\a \x03(\tR\x05fired\"v\n" +
 	"\vBarrierOver\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\x12-\n" +
 	"\x06crowds\x18\x02 \x03(\v2\x15.phalanx.BarrierCrowdR\x06crowds\x12\x12\n" +
-	"\x04view\x18\x03 \x01(\x04R\x04view\x12'\n" +
-	"\x04anew\x18\x04 \x03(\v2\x13.phalanx.BarrierKeyR\x04anew\"j\n" +
+	"\x04view\x18\x03 \x01(\x04R\x04view\x12\x12\n" +
+	"\x04anew\x18\x04 \x03(\x06R\x04anew\"j\n" +
 	"\fBarrierCrowd\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x18\n" +
 	"\adigests\x18\x02 \x03(\x06R\adigests\x12\x16\n" +
@@ -3899,33 +3899,32 @@ var file_messages_barrier_proto_depIdxs = []int32{
 	3,  // 47: phalanx.BarrierOp.entry:type_name -> phalanx.BarrierEntry
 	1,  // 48: phalanx.BarrierConfirm.key:type_name -> phalanx.BarrierKey
 	23, // 49: phalanx.BarrierOver.crowds:type_name -> phalanx.BarrierCrowd
-	1,  // 50: phalanx.BarrierOver.anew:type_name -> phalanx.BarrierKey
-	1,  // 51: phalanx.BarrierRemove.key:type_name -> phalanx.BarrierKey
-	27, // 52: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
-	4,  // 53: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
-	1,  // 54: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
-	2,  // 55: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
-	29, // 56: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
-	1,  // 57: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
-	30, // 58: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
-	3,  // 59: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
-	33, // 60: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
-	3,  // 61: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
-	31, // 62: phalanx.BarrierState.removals:type_name -> phalanx.BarrierRemoval
-	32, // 63: phalanx.BarrierState.tombs:type_name -> phalanx.BarrierTomb
-	3,  // 64: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
-	3,  // 65: phalanx.BarrierTomb.entry:type_name -> phalanx.BarrierEntry
-	9,  // 66: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
-	36, // 67: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
-	1,  // 68: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
-	2,  // 69: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
-	8,  // 70: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
-	30, // 71: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	1,  // 50: phalanx.BarrierRemove.key:type_name -> phalanx.BarrierKey
+	27, // 51: phalanx.BarrierGathered.replicas:type_name -> phalanx.BarrierHeld
+	4,  // 52: phalanx.BarrierGathered.reached:type_name -> phalanx.BarrierReached
+	1,  // 53: phalanx.BarrierHeld.key:type_name -> phalanx.BarrierKey
+	2,  // 54: phalanx.BarrierHeld.config:type_name -> phalanx.BarrierConfig
+	29, // 55: phalanx.BarrierHeld.state:type_name -> phalanx.BarrierState
+	1,  // 56: phalanx.BarrierForget.key:type_name -> phalanx.BarrierKey
+	30, // 57: phalanx.BarrierState.entrances:type_name -> phalanx.BarrierEntrance
+	3,  // 58: phalanx.BarrierState.queue:type_name -> phalanx.BarrierEntry
+	33, // 59: phalanx.BarrierState.asks:type_name -> phalanx.BarrierAsking
+	3,  // 60: phalanx.BarrierState.holders:type_name -> phalanx.BarrierEntry
+	31, // 61: phalanx.BarrierState.removals:type_name -> phalanx.BarrierRemoval
+	32, // 62: phalanx.BarrierState.tombs:type_name -> phalanx.BarrierTomb
+	3,  // 63: phalanx.BarrierEntrance.entry:type_name -> phalanx.BarrierEntry
+	3,  // 64: phalanx.BarrierTomb.entry:type_name -> phalanx.BarrierEntry
+	9,  // 65: phalanx.BarrierAsking.asked:type_name -> phalanx.BarrierAsked
+	36, // 66: phalanx.BarrierLooked.seen:type_name -> phalanx.BarrierSeen
+	1,  // 67: phalanx.BarrierSeen.key:type_name -> phalanx.BarrierKey
+	2,  // 68: phalanx.BarrierSeen.config:type_name -> phalanx.BarrierConfig
+	8,  // 69: phalanx.BarrierSeen.standing:type_name -> phalanx.BarrierStanding
+	30, // 70: phalanx.BarrierSeen.entrances:type_name -> phalanx.BarrierEntrance
+	71, // [71:71] is the sub-list for method output_type
+	71, // [71:71] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_messages_barrier_proto_init() }

@@ -45,7 +45,7 @@ var (
 		barrier.Replicate{Key: aKey, Config: aConfig, Term: 1, Seq: 2, Stamp: 3, State: &aState, From: 4, Total: 5, Ops: []barrier.Op{anOp}},
 		barrier.Replicate{Key: aKey, Term: 1, Seq: 2, Ops: []barrier.Op{{Kind: barrier.OpAdvance, At: 1}}},
 		barrier.Confirm{Key: aKey, Term: 1, Seq: 2, Need: true, Have: 3, Stamp: 4, Fired: []phalanx.NodeID{"n#1"}},
-		barrier.Over{Num: 1, View: 4, Anew: []barrier.Key{aKey}, Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Late: barrier.CatchUp, Digests: []uint64{2}, Places: []uint32{3}}}},
+		barrier.Over{Num: 1, View: 4, Anew: []uint64{5}, Crowds: []barrier.Crowd{{Nodes: []phalanx.NodeID{"n#1"}, Late: barrier.CatchUp, Digests: []uint64{2}, Places: []uint32{3}}}},
 		barrier.Remove{Key: aKey, ID: 1},
 		barrier.Removed{Key: aKey, ID: 1, Known: true},
 		barrier.OverKnown{Num: 1},

@@ -15,7 +15,7 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 		return
 	}
 	switch follows := r != nil && r.term == m.Term && r.seq+1 == m.Seq; {
-	case r == nil && c.past.knows(m.Key.digest()) && !(m.State != nil && m.Stamp < m.State.Anew):
+	case r == nil && m.From == 0 && c.past.knows(m.Key.digest()) && !(m.State != nil && m.State.Anew > 0):
 		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq, Fired: c.past.nodes(m.Key.digest())})
 		return
 	case m.State != nil:

@@ -25,6 +25,9 @@ func (c *Core) replicateOne(r *replica, n phalanx.NodeID) {
 		m.Total = r.b.State.items()
 		m.From = min(r.copied[n], m.Total)
 		s, k := r.b.State.piece(m.From, c.cfg.Part)
+		if s.Anew <= r.clock(c.now) {
+			s.Anew = 0
+		}
 		m.State = &s
 		if m.From == 0 {
 			m.Config = r.b.cfg

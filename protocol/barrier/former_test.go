@@ -1,6 +1,7 @@
 package barrier_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,64 +17,94 @@ func (c *clusterOf) unforgotten() {
 	c.lose = nil
 }
 
-// What a former backup knows of a barrier that has fired, and was removed since, does not
-// count. Nobody who enters under the name is late, and nobody passes alone.
-func TestAFormerBackupOfARemovedBarrier(t *testing.T) {
-	c := newCluster(t, 8)
-	on := c.outsiders()[0]
-	c.enter(on, partial, "a")
-	c.enter(on, partial, "b")
-	c.settle()
-	c.unforgotten()
-	c.removeBarrier(on)
-	c.pass(time.Second)
-	x := c.enter(on, partial, "c")
-	c.pass(100 * ms)
-	c.jump(25 * time.Second)
-	c.pass(time.Second)
-	c.waits(x)
-	c.step(on, barrier.GiveUp{ID: x})
-	c.pass(time.Second)
-	for range 3 {
-		c.jump(61 * time.Second)
+// joinAsPrimary has a member join that becomes the barrier's primary, and whose clock begins.
+func (c *clusterOf) joinAsPrimary() {
+	for i := 0; ; i++ {
+		id := phalanx.MakeNodeID(fmt.Sprint("p", i), 300)
+		v := c.view
+		v.Members = append(v.Members[:len(v.Members):len(v.Members)], id)
+		if barrier.ManagersOf(v, key.Name)[0] == id {
+			c.behind[id] = c.now
+			c.add(id)
+			return
+		}
 	}
-	z := c.enter(on, partial, "e")
-	c.pass(time.Second)
-	c.waits(z)
 }
 
 // A former backup has a barrier as it was before it fired. When it is all that is left of it,
-// it does not fire again, also if the name had been removed once.
+// it does not fire again, also if the name had been removed once, and whatever the age of the
+// node that becomes its primary.
 func TestAFormerBackupOfABarrierThatFires(t *testing.T) {
 	for _, removed := range []bool{false, true} {
-		c := newCluster(t, 8)
-		on := c.outsiders()[0]
-		if removed {
-			c.enter(on, partial, "a")
-			c.enter(on, partial, "b")
+		for _, young := range []bool{false, true} {
+			c := newCluster(t, 8)
+			on := c.outsiders()[0]
+			if removed {
+				c.enter(on, partial, "a")
+				c.enter(on, partial, "b")
+				c.settle()
+				c.jump(11 * time.Second)
+				c.jump(time.Second)
+				c.removeBarrier(on)
+				c.pass(time.Second)
+			}
+			x := c.enter(on, partial, "c")
 			c.settle()
+			c.waits(x)
+			c.unforgotten()
+			y := c.enter(on, partial, "d")
+			c.pass(time.Second)
+			c.want(x, barrier.Fire)
+			c.want(y, barrier.Fire)
 			c.jump(11 * time.Second)
 			c.jump(time.Second)
-			c.removeBarrier(on)
 			c.pass(time.Second)
+			if young {
+				c.joinAsPrimary()
+			} else {
+				c.joinAs(200) // there is a gathering
+			}
+			c.pass(3 * time.Second)
+			z := c.enter(on, partial, "e")
+			c.pass(time.Second)
+			if d := c.done[z]; d.Verdict != barrier.Behind {
+				t.Errorf("removed: %v, a new primary: %v: the third is told %+v", removed, young, d)
+			}
 		}
-		x := c.enter(on, partial, "c")
-		c.settle()
-		c.waits(x)
-		c.unforgotten()
-		y := c.enter(on, partial, "d")
-		c.pass(time.Second)
-		c.want(x, barrier.Fire)
-		c.want(y, barrier.Fire)
-		c.jump(11 * time.Second)
-		c.jump(time.Second)
-		c.pass(time.Second)
-		c.joinAs(200) // there is a gathering
-		c.pass(3 * time.Second)
-		z := c.enter(on, partial, "e")
-		c.pass(time.Second)
-		if c.want(z, barrier.Behind); t.Failed() {
-			t.Fatalf("removed: %v", removed)
+	}
+}
+
+// Barriers that have fired and are forgotten are removed at once, also while it takes long to
+// tell all members of the first.
+func TestRemovalsOfForgottenBarriers(t *testing.T) {
+	c := newCluster(t, 3)
+	primary, on := c.view.Members[0], c.view.Members[1]
+	var names []string
+	for i := 0; len(names) < 4; i++ {
+		if name := fmt.Sprint("many/", i); barrier.ManagersOf(c.view, name)[0] == primary {
+			names = append(names, name)
+			c.named(on, name, partial, "a")
+			c.named(on, name, partial, "b")
+			c.settle()
+		}
+	}
+	c.jump(12 * time.Second)
+	c.jump(time.Second)
+	lost := 0
+	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool {
+		if is[barrier.Over](m) {
+			lost++
+		}
+		return is[barrier.Over](m) && lost <= 5
+	}
+	var calls []uint64
+	for _, name := range names {
+		calls = append(calls, c.call(on, barrier.Call{Kind: barrier.CallRemove, Key: barrier.Key{Name: name}}))
+	}
+	c.pass(2 * time.Second)
+	for i, id := range calls {
+		if d, ok := c.done[id]; !ok || d.Outcome != barrier.OK {
+			t.Errorf("removal %d: %+v, %v", i, d, ok)
 		}
 	}
 }

@@ -25,6 +25,8 @@ type clusterOf struct {
 	said  map[phalanx.NodeID][]barrier.Output // besides messages and what is done
 	given []barrier.GivenUp
 	ids   uint64
+
+	behind map[phalanx.NodeID]time.Duration // by how much a node's clock is
 }
 
 type flying struct {
@@ -33,7 +35,7 @@ type flying struct {
 }
 
 func newCluster(t *testing.T, n int) *clusterOf {
-	c := &clusterOf{t: t, cores: map[phalanx.NodeID]*barrier.Core{}, done: map[uint64]barrier.Done{}, said: map[phalanx.NodeID][]barrier.Output{}}
+	c := &clusterOf{t: t, cores: map[phalanx.NodeID]*barrier.Core{}, done: map[uint64]barrier.Done{}, said: map[phalanx.NodeID][]barrier.Output{}, behind: map[phalanx.NodeID]time.Duration{}}
 	for i := range n {
 		id := phalanx.MakeNodeID(fmt.Sprint("n", i), uint64(i+1))
 		c.cores[id] = barrier.NewCore(barrier.CoreConfig{Attempts: uint64(i) << 20})
@@ -69,7 +71,7 @@ func (c *clusterOf) step(id phalanx.NodeID, e barrier.Event) {
 	if core == nil {
 		return
 	}
-	for _, o := range core.Step(c.now, e) {
+	for _, o := range core.Step(c.now-c.behind[id], e) {
 		switch o := o.(type) {
 		case barrier.Send:
 			if c.lose == nil || !c.lose(id, o.To, o.Message) {
@@ -100,7 +102,7 @@ func (c *clusterOf) pass(d time.Duration) {
 	for end := c.now + d; c.now < end; {
 		c.now += ms
 		for _, id := range slices.Sorted(maps.Keys(c.cores)) {
-			if at, ok := c.cores[id].Due(); ok && at <= c.now {
+			if at, ok := c.cores[id].Due(); ok && at <= c.now-c.behind[id] {
 				c.step(id, barrier.Tick{})
 			}
 		}

@@ -221,7 +221,6 @@ func (c *Core) outlive(r *replica) {
 func (c *Core) bury(r *replica) {
 	c.remove(r.key)
 	if nodes := r.b.State.members(); len(nodes) > 0 {
-		delete(c.past.removed, r.key.digest()) // that was before
 		c.past.add(r.key.digest(), place(r.key.Name), nodes, r.b.cfg.Late, c.now)
 	}
 }

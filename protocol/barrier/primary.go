@@ -422,7 +422,6 @@ func (c *Core) commit(r *replica) {
 	}
 	var asked []Asked
 	for _, op := range ops {
-		fired := r.b.Cause != NotFired
 		if op.Kind == OpWatch || op.Kind == OpUnwatch {
 			answer(op.Node)
 		}
@@ -434,9 +433,6 @@ func (c *Core) commit(r *replica) {
 					a.List = append(a.List, Answered{Entry: e.Entry, Attempt: e.Attempt, Verdict: e.Verdict, Left: c.left(r, e.Entry), Old: e.Old})
 				}
 			case Ended:
-				if fired {
-					c.renewed(r.key)
-				}
 				c.send(e.Node, Removed{Key: r.key, ID: e.Attempt, Known: true})
 			case Asked:
 				asked = append(asked, e)

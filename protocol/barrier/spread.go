@@ -19,7 +19,7 @@ type spreading struct {
 // owing is what a node is to be told. The next part waits for the answer to the last one.
 type owing struct {
 	digests []uint64 // of barriers, in order
-	anew    []Key    // that were removed
+	anew    []uint64 // of those that were removed
 	part    int      // how many of the first of digests are on their way
 	anews   int      // and of anew
 	onWay   bool
@@ -33,7 +33,7 @@ type Over struct {
 	Num    uint64
 	View   uint64 // of the sender: one with an earlier one may not know the nodes
 	Crowds []Crowd
-	Anew   []Key // were removed: they are as new
+	Anew   []uint64 // digests of the keys of barriers that were removed: they are as new
 }
 
 // OverKnown answers an Over.
@@ -113,7 +113,7 @@ func (c *Core) tellOver() {
 		}
 		if !o.onWay {
 			c.overs++
-			o.onWay, o.num, o.tries, o.part, o.anews = true, c.overs, 0, len(o.digests), parcel(o.anew, c.cfg.Part/2, func(k *Key) int { return k.weight() })
+			o.onWay, o.num, o.tries, o.part, o.anews = true, c.overs, 0, len(o.digests), min(len(o.anew), max(1, c.cfg.Part/10))
 		}
 		m := Over{Num: o.num, View: c.view.Number, Anew: o.anew[:o.anews:o.anews]}
 		m.Crowds, o.part = c.past.crowdsOf(o.digests[:o.part], c.cfg.Part)
@@ -152,11 +152,8 @@ func (c *Core) over(from phalanx.NodeID, m Over) {
 	if m.View > c.view.Number {
 		return // it is told again
 	}
-	for _, k := range m.Anew {
-		c.past.renew(k.digest(), c.now, c.now+c.cfg.Keep)
-		if r := c.replicas[k]; r != nil && r.b.Cause != NotFired && !slices.Contains(c.managers(k), c.view.Self) {
-			c.remove(k) // as it was before
-		}
+	for _, digest := range m.Anew {
+		c.past.renew(digest, c.now, c.now+c.cfg.Keep)
 	}
 	for _, crowd := range m.Crowds {
 		if !slices.ContainsFunc(crowd.Nodes, func(n phalanx.NodeID) bool { return slices.Contains(c.view.Members, n) }) {
@@ -202,7 +199,7 @@ func (c *Core) renewed(k Key) {
 	for _, to := range c.view.Members {
 		if to != c.view.Self {
 			o := c.owe(to)
-			o.anew = append(o.anew, k)
+			o.anew = append(o.anew, k.digest())
 		}
 	}
 }

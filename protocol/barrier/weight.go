@@ -102,7 +102,7 @@ func (s *shelf) weigh(r *replica) {
 func (c *Core) Memory() int {
 	w := c.weight + c.early.weight + c.words + c.past.weight() + groupCost*len(c.groups) + partCost*c.parts + queryCost*len(c.insiders) + queryCost*(len(c.queries)+len(c.joiners)+len(c.joins)+c.askersDue.Len())
 	for _, o := range c.owing {
-		w += 8*len(o.digests) + 24*len(o.anew)
+		w += 8 * (len(o.digests) + len(o.anew))
 	}
 	return w
 }
