@@ -36,7 +36,7 @@ func TestALargeBarrierHoldsUpNoOther(t *testing.T) {
 		enter(nodes[i%3], i)
 	}
 	eventually(t, "all entries", func() bool {
-		time.Sleep(20 * ms) // a List looks at all
+		time.Sleep(20 * ms) // each List looks at all entries
 		all, err := barrier.List(ctx, nodes[0])
 		return err == nil && len(all) == 1 && all[0].Entered == entries
 	})

@@ -279,7 +279,7 @@ func (w *worker) plan(ctx context.Context, o order) (r report, err error) {
 			break
 		}
 		if err != nil || i == o.Rounds-1 {
-			return r, fmt.Errorf("round %d of plan A ends with %v", i, err)
+			return r, fmt.Errorf("round %d of plan A ends, and not since the group is revoked: %v", i, err)
 		}
 	}
 	for i := range o.Rounds {
@@ -291,8 +291,8 @@ func (w *worker) plan(ctx context.Context, o order) (r report, err error) {
 	return r, nil
 }
 
-// allReduce makes one, or revokes the group: then the member's own source is missing, so that
-// nobody's can end before they hear of that.
+// allReduce makes one, or revokes the group. A member that revokes puts no source, so that no
+// other's AllReduce can end before it hears of the revoke.
 func allReduce(ctx context.Context, g *group.Group, round, size int, revokes bool) (time.Duration, error) {
 	id := func(what any) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprint(g.Name(), "/", round, "/", what)) }
 	var sources []phalanx.ObjectID

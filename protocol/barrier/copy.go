@@ -25,7 +25,7 @@ func (c *Core) replicateOne(r *replica, n phalanx.NodeID) {
 		m.Total = r.b.State.items()
 		m.From = min(r.copied[n], m.Total)
 		s, k := r.b.State.piece(m.From, c.cfg.Part)
-		if s.Anew <= r.clock(c.now) {
+		if s.Anew <= r.clock(c.now) { // what is remembered may be of the barrier that followed
 			s.Anew = 0
 		}
 		m.State = &s

@@ -31,9 +31,9 @@ func (c *clusterOf) joinAsPrimary() {
 	}
 }
 
-// A former backup has a barrier as it was before it fired. When it is all that is left of it,
-// it does not fire again, also if the name had been removed once, and whatever the age of the
-// node that becomes its primary.
+// A former backup has a barrier as it was before it fired. When nobody else has a replica, the
+// barrier does not fire again, also if its name had been removed once, and whatever the age of
+// the node that becomes its primary.
 func TestAFormerBackupOfABarrierThatFires(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		for _, young := range []bool{false, true} {
@@ -106,5 +106,32 @@ func TestRemovalsOfForgottenBarriers(t *testing.T) {
 		if d, ok := c.done[id]; !ok || d.Outcome != barrier.OK {
 			t.Errorf("removal %d: %+v, %v", i, d, ok)
 		}
+	}
+}
+
+// Who enters after a removal waits in a new barrier, also if managers hear late of the removal
+// and remember that the old one has fired.
+func TestAnEntryAfterARemovalThatIsHeardLate(t *testing.T) {
+	for _, up := range []time.Duration{0, time.Minute} {
+		c := newCluster(t, 8)
+		c.jump(up)
+		on := c.outsiders()[0]
+		c.enter(on, partial, "a")
+		c.enter(on, partial, "b")
+		c.settle()
+		c.jump(12 * time.Second)
+		c.jump(time.Second)
+		c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.Over](m) }
+		c.removeBarrier(on)
+		x := c.enter(on, partial, "c")
+		c.pass(100 * ms)
+		c.waits(x)
+		c.lose = nil
+		c.pass(time.Second)
+		c.waits(x)
+		y := c.enter(on, partial, "d")
+		c.pass(time.Second)
+		c.want(x, barrier.Fire)
+		c.want(y, barrier.Fire)
 	}
 }

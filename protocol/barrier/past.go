@@ -26,7 +26,7 @@ type Past struct {
 	named      int                      // bytes that the crowds take
 	members    []phalanx.NodeID         // of the present view
 	removed    map[uint64]time.Duration // barriers that were removed, until when older news of them may come
-	kept       int                      // of removed, when the others were last forgotten
+	kept       int                      // how many of removed the last expire left
 }
 
 // fired is a barrier that has fired.
@@ -146,7 +146,7 @@ func (p *Past) leave(f fired) {
 // renew has a barrier be as new that was removed. Until then what is told of it is older.
 func (p *Past) renew(digest uint64, now, until time.Duration) {
 	p.forget(digest)
-	if len(p.removed) > 2*p.kept { // else each would look at all
+	if len(p.removed) > 2*p.kept { // a look at all of them each time would take too long
 		p.expire(now)
 	}
 	if p.removed == nil {

@@ -156,7 +156,7 @@ func (c *Core) removeAsked(from phalanx.NodeID, m Remove) {
 			return
 		}
 		r = c.create(Reached{Key: m.Key, Config: Config{Max: 1}}) // deserted, so that any other takes its place
-		r.b.Anew = r.clock(c.now) + c.cfg.Keep                    // it takes longer to fire and to be remembered again
+		r.b.Anew = r.clock(c.now) + c.cfg.Keep                    // managers remember nothing later any sooner
 		c.renewed(m.Key)
 	}
 	r.pending = append(r.pending, Op{Kind: OpRemove, Node: from, Attempt: m.ID})

@@ -84,7 +84,7 @@ type State struct {
 	Doubt    bool          // whether it has fired is not known: nobody passes it
 	Removals []Removal     // the last of each node
 	Tombs    []Tomb        // who had come before the barrier was removed, in order
-	Anew     time.Duration // until then what managers remember of it does not count: it was removed; 0: it counts
+	Anew     time.Duration // it was removed: until then, by Now, what managers remember of it does not count; 0: that counts
 	Swept    time.Duration // when those that had left, or had withdrawn, were forgotten
 }
 
