@@ -97,7 +97,7 @@ func TestAHoldingThatCannotBeToldIsLeftOut(t *testing.T) {
 		r.Learn(view.View{Number: 1, Shards: []view.Shard{{Owner: "o", Epoch: 1}}})
 		for round := range 3 {
 			out.sent = nil
-			r.send()
+			r.tell()
 			var told []phalanx.ObjectID
 			for part, v := range out.sent {
 				h := v.(core.Holdings)

@@ -154,7 +154,7 @@ func (c *coordinator) watchTarget() {
 
 func (c *coordinator) unwatch() {
 	if c.watch != 0 {
-		c.n.client.unwatch(c.watch, c.target)
+		c.n.client.forget(c.watch)
 	}
 	c.watchAt, c.watch = 0, 0
 }

@@ -152,7 +152,7 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 	cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = g, m, d, true, false
 	cr.buf.copies = cr.plan.copies
 	cr.n.keep(cr.buf)
-	told := cr.n.client.reports.Open(cr.object) || m.Size >= cr.n.w.shape.inline // that another copy is gone, perhaps
+	told := len(cr.n.client.reports(cr.object)) > 0 || m.Size >= cr.n.w.shape.inline // that another copy is gone, perhaps
 	if told && cr.n.table[cr.object] == cr.buf {
 		cr.n.announceComplete(cr.buf)
 	}

@@ -23,7 +23,8 @@
 // After every step the invariants of the specification that can be looked at
 // from outside are checked (invariants.go); the oracle (oracle.go) is a dumb
 // model of what was put. In the end the faults stop: whatever can end must end,
-// and once everything was deleted nothing may be left.
+// once everything was deleted nothing may be left, and a world in which nothing is left to
+// do must be silent (silence.go).
 //
 // A run is determined by its seed: the same one gives the same trace, whose
 // hash Result holds. Nothing here is safe for concurrent use, but runs are

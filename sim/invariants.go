@@ -348,10 +348,9 @@ func (a *audit) mayReplace(n *node, id phalanx.ObjectID, rec directory.Record) b
 }
 
 // watched checks (15) at a watcher: what it is told does not go back.
-func (a *audit) watched(n *node, w *watch, r directory.Readiness) {
-	old := w.last
+func (a *audit) watched(n *node, old, r directory.Readiness) {
 	switch {
-	case a.table[w.shard].LostAt > old.Version>>32 || old.Gen.IsZero() || r.Gen.IsZero():
+	case a.table[r.Object.Shard(a.w.shape.shards)].LostAt > old.Version>>32 || old.Gen.IsZero() || r.Gen.IsZero():
 	case r.Gen.Less(old.Gen), r.Gen == old.Gen && old.State == directory.Finished && r.State == directory.Begun:
 		a.w.fail("(15) %s was told that %s is %v@%v, and now that it is %v@%v", n.id, r.Object, old.State, old.Gen, r.State, r.Gen)
 	}
@@ -412,11 +411,11 @@ func (a *audit) nothingLeft() (left string, ok bool) {
 			return w.sprintf("%s makes %s", n.id, n.makers[0].object), false
 		case n.memory.used != 0 || len(n.memory.queue) > 0:
 			return w.sprintf("%s has %d bytes reserved and %d wishes", n.id, n.memory.used, len(n.memory.queue)), false
-		case len(n.client.pending) > 0:
-			p := n.client.pending[0].req
-			return w.sprintf("%s waits for an answer to %T%+v about %s", n.id, p.Body, p.Body, p.Object), false
 		case n.reduces.left() != "":
 			return w.sprintf("%s has %s", n.id, n.reduces.left()), false
+		}
+		for r := range n.client.core.Unanswered() {
+			return w.sprintf("%s waits for an answer to %T%+v about %s", n.id, r.Body, r.Body, r.Object), false
 		}
 		for _, o := range n.out {
 			if !o.over {

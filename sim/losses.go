@@ -39,11 +39,8 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 		return
 	}
 	to := a.w.byID[r.To]
-	i := slices.IndexFunc(to.client.pending, func(p *pending) bool { return p.req.Num == r.Num })
-	if i < 0 {
-		return
-	}
-	e, ok := to.client.pending[i].req.Body.(directory.Evict)
+	asked, _ := to.client.core.Request(r.Num)
+	e, ok := asked.Body.(directory.Evict)
 	c := to.table[r.Object]
 	if !ok || c == nil || !c.evicting || c.gen != e.Gen || r.Result.Gen != e.Gen || r.Result.IsInline {
 		return
@@ -121,9 +118,9 @@ func (a *audit) lost(n *node, e directory.ObjectLost) {
 // way: a place that has ended unheard was begun again, and only its end is known yet.
 func (a *audit) announced(e directory.ObjectLost) bool {
 	return slices.ContainsFunc(a.w.alive(), func(n *node) bool {
-		return slices.ContainsFunc(n.client.pending, func(p *pending) bool {
-			b, ok := p.req.Body.(directory.Announce)
-			return ok && p.req.Object == e.Object && b.Gen == e.Gen
+		return slices.ContainsFunc(n.client.reports(e.Object), func(r directory.Request) bool {
+			b, ok := r.Body.(directory.Announce)
+			return ok && b.Gen == e.Gen
 		})
 	})
 }

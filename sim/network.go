@@ -126,6 +126,7 @@ func (w *world) send(from, to phalanx.NodeID, m any) {
 	if n == nil {
 		w.fail("a message to %s, which never was", to)
 	}
+	w.overhear(from, to, m)
 	if from == to {
 		n.after(0, func() { n.receive(from, m) })
 		return

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/ask"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/leave"
@@ -33,8 +34,6 @@ type node struct {
 	overdue  *detect.Overdue
 	gone     map[phalanx.NodeID]bool // who was removed from the view
 	shards   []*directory.Shard      // nil where it has no part
-	owed     []directory.Owed        // to the owner of each shard
-	round    uint64                  // of the last list of holdings
 
 	client  *client
 	memory  *memory
@@ -112,7 +111,6 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	n.detector = detect.New(detect.Config{Self: n.id})
 	n.routes, n.overdue = detect.NewRoutes(n.id), detect.NewOverdue()
 	n.shards = make([]*directory.Shard, w.shape.shards)
-	n.owed = make([]directory.Owed, w.shape.shards)
 	for _, id := range sortedObjects(kept) {
 		c := kept[id]
 		n.table[id] = c
@@ -177,7 +175,6 @@ func (n *node) tick() {
 		n.leaver.tick()
 	}
 	n.tickStreams()
-	n.tickHoldings()
 	n.memory.tick()
 	n.reduces.tick()
 	n.after(tickEvery, n.tick)
@@ -210,11 +207,9 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		n.pushed(m.Push)
 		n.post(from, toShard{m.shard, directory.PushAcked{From: n.id, Object: m.Object, Seq: m.Seq}})
 	case toWatcher:
-		if n.client.readiness(from, m.Readiness) {
-			n.post(from, toShard{m.shard, directory.WatchAcked{From: n.id, Num: m.Num, Object: m.Object, Version: m.Version}})
-		}
+		n.client.readiness(from, m.Readiness)
 	case ackHoldings:
-		n.owed[m.shard].Take(from, m.epoch)
+		n.client.owing.Step(n.clock(), ask.Taken{From: from, Shard: m.shard, Epoch: m.epoch})
 	case askLease:
 		f := n.fetches[m.object]
 		known := f != nil && (f.core.Locating() != 0 || f.lease == m.lease) // it may be on its way
@@ -337,11 +332,10 @@ func (n *node) publish(v view.View) {
 	old := n.view
 	n.view = v
 	n.member = n.member || v.Has(n.id)
+	n.client.learn(v)
 	for i, s := range v.Shards {
 		n.configure(i, s)
-		n.owed[i].Learn(s.Owner, s.Epoch, s.LostAt, v.Number == old.Number+1)
 	}
-	n.client.learn(old, v)
 	n.changed(v)
 	for _, m := range old.Members {
 		if !v.Has(m.ID) && m.ID != n.id {
@@ -352,7 +346,7 @@ func (n *node) publish(v view.View) {
 		}
 	}
 	n.reduces.tellLeaving()
-	n.tickHoldings()
+	n.client.tell()
 	if n.leaver != nil {
 		n.leaver.viewed()
 	}
@@ -435,36 +429,4 @@ func (n *node) stepShard(i int, ev directory.Event) {
 	if _, tick := ev.(directory.Tick); n.shards[i] == s && (!tick || len(effects) > 0) { // a new view may have taken it away
 		n.w.audit.shard(n, i)
 	}
-}
-
-// tickHoldings tells the owners of shards that moved what this node has,
-// until they acknowledge it.
-func (n *node) tickHoldings() {
-	if !n.view.Has(n.id) {
-		return
-	}
-	for i := range n.owed {
-		o := &n.owed[i]
-		if !o.Tell(n.w.now) {
-			continue
-		}
-		n.round++
-		h := directory.Holdings{From: n.id, Epoch: o.Epoch, Round: n.round, Before: n.client.block<<20 + 1}
-		n.tellHoldings(i, o.Owner, h, n.holdings(i))
-	}
-}
-
-// tellHoldings sends the holdings that the node has just listed, in parts. That takes a
-// while, in which the node goes on.
-func (n *node) tellHoldings(shard int, owner phalanx.NodeID, h directory.Holdings, all []directory.Holding) {
-	n.after(n.w.draw(20*time.Millisecond), func() {
-		const chunk = 2
-		k := min(chunk, len(all))
-		h.Holdings, h.End = all[:k:k], k == len(all)
-		n.post(owner, toShard{shard, h})
-		if !h.End {
-			h.Part++
-			n.tellHoldings(shard, owner, h, all[k:])
-		}
-	})
 }

@@ -57,16 +57,17 @@ type world struct {
 	audit  *audit
 	leases map[leaseKey]bool // that were seen
 
-	script []*line
-	doing  *line
-	paired bool          // owner and backup of a shard were struck at once
-	busy   bool          // something is struck at the moment
-	mends  []func()      // end the faults
-	calmed bool          // there are no more
-	lost   bool          // a majority of the voters died
-	anew   anew          // what has come of forming the cluster anew
-	deaths int           // of processes and machines, with all that they had
-	quiet  time.Duration // since when all is as it should be
+	script  []*line
+	doing   *line
+	paired  bool          // owner and backup of a shard were struck at once
+	busy    bool          // something is struck at the moment
+	mends   []func()      // end the faults
+	calmed  bool          // there are no more
+	lost    bool          // a majority of the voters died
+	anew    anew          // what has come of forming the cluster anew
+	deaths  int           // of processes and machines, with all that they had
+	quiet   time.Duration // since when all is as it should be
+	listens bool          // whether a message is one too many
 
 	reduced map[phalanx.ObjectID]reduce.Config // what has made a target, as asked for last
 	calls   []*call
@@ -97,7 +98,7 @@ func (w *world) step(n *node, what string) {
 	w.trace.add(uint64(w.now))
 	w.trace.text(string(n.id))
 	w.trace.text(what)
-	w.trace.add(uint64(len(n.client.pending))<<40 | uint64(len(n.table))<<20 | uint64(n.memory.used))
+	w.trace.add(n.client.core.Asked()<<40 | uint64(len(n.table))<<20 | uint64(n.memory.used))
 	if n.memory.used < 0 || n.memory.cap > 0 && n.memory.used > n.memory.cap {
 		w.fail("%s has %d bytes reserved under a cap of %d", n.id, n.memory.used, n.memory.cap)
 	}
@@ -274,11 +275,15 @@ func (w *world) finish() {
 		w.rebuilt()
 	}
 	w.leaveAll()
+	if w.shape.cap == 0 { // else a copy may be ordered for which there is no room
+		w.silence()
+	}
 	w.must(settled, "everything is deleted", w.deleteAll())
 	var left string
 	if !w.until(w.now+settled, func() (ok bool) { left, ok = w.audit.nothingLeft(); return ok }) {
 		w.fail("(23) %s", left)
 	}
+	w.silence()
 }
 
 // deleteAll begins a Delete of every object, and returns what reports whether all have

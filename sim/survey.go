@@ -39,7 +39,7 @@ func (s *survey) begin() {
 func (s *survey) end() {
 	for i, num := range s.nums {
 		if num != 0 {
-			s.c.n.client.unwatch(num, s.ids[i])
+			s.c.n.client.forget(num)
 			s.nums[i] = 0
 		}
 	}

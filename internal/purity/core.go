@@ -75,7 +75,8 @@ func (c *checker) imports(imp *ast.ImportSpec) {
 	case p == Module+"/internal/planted": // constants, unless it is tested that mistakes are found
 	case p == Module+"/"+agenda:
 	case strings.HasPrefix(p, Module+"/protocol/") && nested(c.dir, strings.TrimPrefix(p, Module+"/")):
-	case strings.HasPrefix(p, Module+"/protocol/"):
+	case strings.HasPrefix(p, Module+"/protocol/") && strings.HasPrefix(c.dir, "node/"): // a node has cores
+	case strings.HasPrefix(p, Module+"/protocol/"), strings.HasPrefix(p, Module+"/node/"):
 		c.report(imp, "import another core, %q", p)
 	case p != Module && !slices.Contains(pure, p) && !slices.Contains(exempt[c.dir], p):
 		c.report(imp, "import %q", p)

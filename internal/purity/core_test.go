@@ -14,7 +14,7 @@ var module = os.DirFS("../..")
 
 func TestCoresArePure(t *testing.T) {
 	checked := 0
-	err := fs.WalkDir(module, "protocol", func(name string, e fs.DirEntry, err error) error {
+	check := func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
@@ -28,12 +28,15 @@ func TestCoresArePure(t *testing.T) {
 			t.Error(f)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	if checked == 0 {
-		t.Error("no core was found")
+	for _, dir := range []string{"protocol", "node"} {
+		checked = 0
+		if err := fs.WalkDir(module, dir, check); err != nil {
+			t.Fatal(err)
+		}
+		if checked == 0 {
+			t.Errorf("no core was found in %s", dir)
+		}
 	}
 }
 

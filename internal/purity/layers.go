@@ -26,6 +26,7 @@ type layer struct {
 var layers = []layer{
 	{folders: []string{"."}},
 	{folders: []string{"protocol"}},
+	{folders: []string{"node"}},
 	{folders: []string{"messages"}},
 	{folders: []string{"actors", "storenode/dataplane"}},
 	{folders: []string{"directory", "storenode"}},
@@ -33,7 +34,7 @@ var layers = []layer{
 	{folders: []string{"cluster"}},
 	{folders: []string{"barrier"}},
 	{folders: []string{"group", "leader", "workflow"}},
-	{folders: []string{"sim"}, below: []string{".", "protocol", "messages"}},
+	{folders: []string{"sim"}, below: []string{".", "protocol", "node", "messages"}},
 	{folders: []string{"cmd", "examples", "bench"}},
 }
 
@@ -126,11 +127,11 @@ func CheckLayers(imports map[string][]string) []string {
 		}
 		may := allowed(folder, at)
 		for target, via := range reach(dir, imports) {
-			if to, _ := place(target); to != folder && !slices.Contains(may, to) || folder == "protocol" && to == folder && target != agenda && !nested(dir, target) {
+			if to, _ := place(target); to != folder && !slices.Contains(may, to) || (folder == "protocol" || folder == "node") && to == folder && target != agenda && !nested(dir, target) {
 				found = append(found, fmt.Sprintf("%s must not import %s%s", dir, target, via))
 			}
 		}
-		if folder == "." || folder == "protocol" {
+		if folder == "." || folder == "protocol" || folder == "node" {
 			for _, target := range imports[dir] {
 				if internal(target) && target != planted {
 					found = append(found, fmt.Sprintf("%s must not import %s", dir, target))

@@ -1,32 +1,33 @@
-package directory
+package ask
 
 import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/planted"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// Reports keeps what a node tells the owner about its copy of an object in order:
+// reports keeps what a node tells the owner about its copy of an object in order:
 // of one object one report is under way at a time, those of different objects do not
 // wait for each other. Two that are under way beside each other can be taken in the
 // wrong order, and the owner ignores the older one then: it would not hear that a
 // copy is complete which its node asks to evict.
 //
 // The zero value is empty. It is not safe for concurrent use.
-type Reports struct {
+type reports struct {
 	lines map[phalanx.ObjectID][]line // the first of each is under way, the others wait in the order of their numbers
 }
 
 type line struct {
 	num  uint64
-	body Body
+	body directory.Body
 }
 
 // IsReport reports whether b is what a node tells about its copy.
-func IsReport(b Body) bool {
+func IsReport(b directory.Body) bool {
 	switch b.(type) {
-	case Announce, Done, Drop, Evict, Corrupt:
+	case directory.Announce, directory.Done, directory.Drop, directory.Evict, directory.Corrupt:
 		return true
 	}
 	return false
@@ -35,7 +36,7 @@ func IsReport(b Body) bool {
 // Add takes a report. It is to be sent now, or once Over returns its number. If the
 // last one that waits says the same, joins is the number of that, whose answer is the
 // answer to both: so a line grows no longer than what happens to the copy.
-func (r *Reports) Add(id phalanx.ObjectID, num uint64, body Body) (now bool, joins uint64) {
+func (r *reports) Add(id phalanx.ObjectID, num uint64, body directory.Body) (now bool, joins uint64) {
 	if planted.On(planted.EvictOvertakes) {
 		return true, 0
 	}
@@ -54,9 +55,9 @@ func (r *Reports) Add(id phalanx.ObjectID, num uint64, body Body) (now bool, joi
 	return at == 0, 0
 }
 
-func sameReport(a, b Body) bool {
-	x, announces := a.(Announce)
-	y, too := b.(Announce)
+func sameReport(a, b directory.Body) bool {
+	x, announces := a.(directory.Announce)
+	y, too := b.(directory.Announce)
 	if announces && too {
 		return x.Gen == y.Gen && x.Complete == y.Complete && x.Pinned == y.Pinned && x.Origin == y.Origin && x.Begun == y.Begun &&
 			x.Retiring == y.Retiring && x.Meta.Equal(y.Meta)
@@ -66,7 +67,7 @@ func sameReport(a, b Body) bool {
 
 // Over notes that report num of an object was answered, or given up. It returns the
 // number of the one that is to be sent now, or 0.
-func (r *Reports) Over(id phalanx.ObjectID, num uint64) (next uint64) {
+func (r *reports) Over(id phalanx.ObjectID, num uint64) (next uint64) {
 	waits := r.lines[id]
 	at := slices.IndexFunc(waits, func(l line) bool { return l.num == num })
 	if at < 0 {
@@ -82,6 +83,3 @@ func (r *Reports) Over(id phalanx.ObjectID, num uint64) (next uint64) {
 	}
 	return waits[0].num
 }
-
-// Open reports whether anything about an object is still to be told.
-func (r *Reports) Open(id phalanx.ObjectID) bool { return len(r.lines[id]) > 0 }

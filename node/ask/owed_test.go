@@ -1,14 +1,12 @@
-package directory_test
+package ask
 
 import (
 	"testing"
 	"time"
-
-	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
 func TestWhatIsOwedToAnOwner(t *testing.T) {
-	var o directory.Owed
+	var o owed
 	tells := func(at time.Duration, want bool) {
 		t.Helper()
 		if got := o.Tell(at * time.Millisecond); got != want {

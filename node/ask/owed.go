@@ -1,4 +1,4 @@
-package directory
+package ask
 
 import (
 	"time"
@@ -11,10 +11,10 @@ const (
 	tellMax   = 800 * time.Millisecond // at most: an owner with much to do must not get more of it
 )
 
-// Owed is what a node owes the owner of a shard: to tell it what it holds, until
+// owed is what a node owes the owner of a shard: to tell it what it holds, until
 // that has taken it (specification 2.6). What it was told counts for as long as
 // it is the owner, and the shard is not rebuilt.
-type Owed struct {
+type owed struct {
 	Owner phalanx.NodeID
 	Epoch uint64 // the newest that is known
 
@@ -28,28 +28,28 @@ type Owed struct {
 
 // Learn takes the shard's row in a new view. next says that no view was missed:
 // there was no other owner in between.
-func (o *Owed) Learn(owner phalanx.NodeID, epoch, lostAt uint64, next bool) {
+func (o *owed) Learn(owner phalanx.NodeID, epoch, lostAt uint64, next bool) {
 	switch {
 	case o.Owner == owner && o.Epoch == epoch:
 	case next && o.Owner == owner && o.lostAt == lostAt:
 		o.Epoch = epoch
 	default:
-		*o = Owed{Owner: owner, Epoch: epoch, first: epoch, lostAt: lostAt}
+		*o = owed{Owner: owner, Epoch: epoch, first: epoch, lostAt: lostAt}
 	}
 }
 
 // Take notes that owner has taken what it was told in epoch.
-func (o *Owed) Take(owner phalanx.NodeID, epoch uint64) {
+func (o *owed) Take(owner phalanx.NodeID, epoch uint64) {
 	if owner == o.Owner && epoch >= o.first && epoch <= o.Epoch {
 		o.taken = true
 	}
 }
 
 // Open reports whether the owner has not taken it yet.
-func (o *Owed) Open() bool { return o.Owner != "" && !o.taken }
+func (o *owed) Open() bool { return o.Owner != "" && !o.taken }
 
 // Tell reports whether the owner is to be told now, and counts that as done.
-func (o *Owed) Tell(now time.Duration) bool {
+func (o *owed) Tell(now time.Duration) bool {
 	switch {
 	case !o.Open() || o.told && now < o.again:
 		return false

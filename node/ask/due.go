@@ -1,0 +1,73 @@
+package ask
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// Due returns when a Tick has something to do; now or earlier: at once.
+func (c *Requests) Due() (at time.Duration, ok bool) {
+	at, ok = c.agenda.Due()
+	return max(at, c.ticked+grain), ok
+}
+
+// book puts r, which is pending, where it belongs in the agenda. Each change of a field
+// that due looks at is followed by book.
+func (c *Requests) book(r *request) { c.agenda.Set(r.Num, c.due(r)) }
+
+// due returns when something is to be done about r.
+func (c *Requests) due(r *request) time.Duration {
+	at := r.again
+	if up, ok := r.givenUpAt(); ok {
+		at = min(at, up)
+	}
+	if complains, ok := c.complainsAt(r); ok {
+		at = min(at, complains)
+	}
+	if r.ackTo != "" {
+		at = min(at, r.ackAt)
+	}
+	return at
+}
+
+// tick does what is due: requests go out in the order of their numbers, and callers hear
+// last of what has taken too long.
+func (c *Requests) tick(late time.Duration) {
+	c.late, c.ticked = late, c.now
+	var again []*request
+	var tell []Effect
+	for range atOnce {
+		num, ok := c.agenda.Take(c.now)
+		if !ok {
+			break
+		}
+		r := c.pending[num]
+		if up, ok := r.givenUpAt(); ok && up <= c.now {
+			tell = append(tell, c.giveUp(r)...)
+			continue
+		}
+		if complains, ok := c.complainsAt(r); ok && complains <= c.now {
+			r.told = c.now
+			tell = append(tell, Silent{By: r.impatient, Err: c.unavailable(r)})
+		}
+		if r.ackTo != "" && r.ackAt <= c.now {
+			c.emit(Send{To: r.ackTo, Shard: r.shard, What: directory.WatchAcked{From: c.cfg.Self, Num: r.Num, Object: r.Object, Version: r.watched.Version()}})
+			r.ackTo = ""
+		}
+		if r.again <= c.now && c.aim(r) {
+			again = append(again, r)
+		}
+		c.book(r)
+	}
+	slices.SortFunc(again, byNum)
+	for _, r := range again {
+		c.send(r)
+	}
+	c.out = append(c.out, tell...)
+}
+
+// byNum orders requests as they were made.
+func byNum(a, b *request) int { return cmp.Compare(a.Num, b.Num) }

@@ -1,0 +1,96 @@
+package ask
+
+import (
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// Owing has new owners told what this node holds (specification 2.6), until they
+// acknowledge it.
+type Owing struct {
+	self  phalanx.NodeID
+	view  uint64 // the number of the last that was learned
+	owed  []owed // to the owner of each shard
+	round uint64 // of the last list
+}
+
+// NewOwing returns what a node owes before its first view: nothing.
+func NewOwing(self phalanx.NodeID) *Owing { return &Owing{self: self} }
+
+// OwingEvent is what happens to Owing.
+type OwingEvent interface{ owingEvent() }
+
+// The events of Owing, besides Learn.
+type (
+	// Taken says that a node has taken the holdings of a shard.
+	Taken struct {
+		From  phalanx.NodeID
+		Shard int
+		Epoch uint64
+	}
+	// Tell is due when Due says so. Next is the next number of a request: what all of
+	// smaller numbers reported is in the holdings that the host lists after this.
+	Tell struct{ Next uint64 }
+)
+
+func (Learn) owingEvent() {}
+func (Taken) owingEvent() {}
+func (Tell) owingEvent()  {}
+
+// List has the host tell the owner of a shard all that this node has of it: Head, with the
+// holdings in parts.
+type List struct {
+	To    phalanx.NodeID
+	Shard int
+	Head  directory.Holdings
+}
+
+// Step takes an event and returns what is to be listed.
+func (o *Owing) Step(now time.Duration, ev OwingEvent) []List {
+	switch ev := ev.(type) {
+	case Learn:
+		o.learn(ev.View)
+	case Taken:
+		if ev.Shard < len(o.owed) {
+			o.owed[ev.Shard].Take(ev.From, ev.Epoch)
+		}
+	case Tell:
+		return o.tell(now, ev.Next)
+	}
+	return nil
+}
+
+func (o *Owing) learn(v view.View) {
+	if len(o.owed) != len(v.Shards) {
+		o.owed = make([]owed, len(v.Shards))
+	}
+	for i, s := range v.Shards {
+		o.owed[i].Learn(s.Owner, s.Epoch, s.LostAt, v.Number == o.view+1)
+	}
+	o.view = v.Number
+}
+
+func (o *Owing) tell(now time.Duration, next uint64) (out []List) {
+	for i := range o.owed {
+		to := &o.owed[i]
+		if !to.Tell(now) {
+			continue
+		}
+		o.round++
+		out = append(out, List{To: to.Owner, Shard: i, Head: directory.Holdings{From: o.self, Epoch: to.Epoch, Round: o.round, Before: next}})
+	}
+	return out
+}
+
+// Due returns when there is something to tell; now or earlier: at once.
+func (o *Owing) Due() (at time.Duration, ok bool) {
+	for i := range o.owed {
+		if to := &o.owed[i]; to.Open() && (!ok || to.again < at) {
+			at, ok = to.again, true
+		}
+	}
+	return at, ok
+}

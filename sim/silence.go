@@ -1,0 +1,42 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+const (
+	restFor   = 12 * time.Second // until the last repeat and the last look at a lease are over
+	silentFor = 5 * time.Second
+	listened  = 8 // one of so many runs: it takes long
+)
+
+// silence checks (25): a world in which nothing is left to do sends nothing but what keeps
+// members and views together.
+func (w *world) silence() {
+	if w.seed%listened != 0 {
+		return
+	}
+	never := func() bool { return false }
+	w.until(w.now+restFor, never)
+	w.listens = true
+	w.until(w.now+silentFor, never)
+	w.listens = false
+	w.met["silence"]++
+}
+
+// overhear looks at a message that is sent while all should be silent.
+func (w *world) overhear(from, to phalanx.NodeID, m any) {
+	if !w.listens {
+		return
+	}
+	switch m := m.(type) {
+	case toView, pushView, beat, reply:
+	case carried:
+		w.overhear(m.from, m.to, m.message)
+	default:
+		w.fail("(25) nothing is left to do, and %s sends %s to %s", from, fmt.Sprintf("%T%+v", m, m), to)
+	}
+}
