@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
@@ -19,7 +20,9 @@ type create struct {
 	plan   putPlan
 	wish   *wish
 	kept   bool
-	begun  bool // it was announced that its first piece is here
+	begun  bool   // it was announced that its first piece is here
+	shown  bool   // others can read it while it is made
+	epoch  uint64 // of the shard, when it was to become final
 }
 
 // putPlan is what the workload wants of a Put.
@@ -87,8 +90,10 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		if cr.begun {
 			n.w.fail("(5) %s finishes %s@%v inline, of which others may have a part", n.id, cr.object, e.Gen)
 		}
+		cr.epoch = n.client.epoch(cr.object)
 		cr.ask(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: cr.buf.bytes, Gen: e.Gen, After: e.After, Held: true, Copies: e.Copies})
 	case transfer.Finish:
+		cr.epoch = n.client.epoch(cr.object)
 		cr.ask(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
 	case transfer.AwaitCopies:
 		n.w.met["put awaits copies"]++
@@ -109,7 +114,7 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	case transfer.Fill:
 		n.after(cr.plan.pace, cr.fill)
 	case transfer.Show:
-		cr.buf.gen = e.Gen
+		cr.buf.gen, cr.shown = e.Gen, true
 		n.w.oracle.makes(n, cr.object, e.Gen, cr.plan.bytes)
 		n.pump(cr.buf)
 	case transfer.Created:
@@ -152,8 +157,8 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 	cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = g, m, d, true, false
 	cr.buf.copies = cr.plan.copies
 	cr.n.keep(cr.buf)
-	told := len(cr.n.client.reports(cr.object)) > 0 || m.Size >= cr.n.w.shape.inline // that another copy is gone, perhaps
-	if told && cr.n.table[cr.object] == cr.buf {
+	put := copies.Put{Shown: cr.shown, Epoch: cr.epoch, Size: m.Size}
+	if put.Announced(cr.n.client.epoch(cr.object), cr.n.w.shape.inline) && cr.n.table[cr.object] == cr.buf {
 		cr.n.announceComplete(cr.buf)
 	}
 }

@@ -200,12 +200,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	case toClient:
 		n.client.answered(from, m.Reply)
 	case toHolder:
-		if m.Outdated(n.client.epoch(m.Object)) {
-			n.w.met["order of a former epoch"]++
-			break
-		}
-		n.pushed(m.Push)
-		n.post(from, toShard{m.shard, directory.PushAcked{From: n.id, Object: m.Object, Seq: m.Seq}})
+		n.pushed(from, m.shard, m.Push)
 	case toWatcher:
 		n.client.readiness(from, m.Readiness)
 	case ackHoldings:

@@ -358,16 +358,3 @@ func (p *place) finish(root *copied) {
 		p.r.n.client.report(root.object, directory.Drop{Gen: root.gen}, nil)
 	}
 }
-
-// pushed hears of the target from its owner.
-func (p *place) pushed(o directory.Push) {
-	root := p.root
-	switch {
-	case root == nil || !root.whole || root.complete:
-	case o.Order == directory.PushFinal && o.Gen == root.gen && root.digest == o.Digest:
-		p.finish(root)
-	case o.Order == directory.PushDrop && !o.Gen.Less(root.gen):
-		p.r.n.w.met["root dropped before it is kept"]++
-		p.hide(phalanx.Generation{})
-	}
-}

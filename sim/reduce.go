@@ -222,14 +222,14 @@ func (r *reduces) objects(all map[phalanx.ObjectID]bool) {
 
 // pushed hands an order to the places that make the object, and reports whether one
 // has a copy of it.
-func (r *reduces) pushed(p directory.Push) (has bool) {
-	for _, pl := range r.sortedPlaces() {
-		if pl.key.target == p.Object {
-			has = has || pl.root != nil
-			pl.pushed(p)
+// root returns the place that makes a copy of object, or nil.
+func (r *reduces) root(object phalanx.ObjectID) *place {
+	for _, p := range r.sortedPlaces() {
+		if p.key.target == object && p.root != nil && !p.root.complete {
+			return p
 		}
 	}
-	return has
+	return nil
 }
 
 func (r *reduces) expects(object phalanx.ObjectID) bool {

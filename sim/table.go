@@ -9,6 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
@@ -122,96 +123,6 @@ func (n *node) holdings(shard int) []directory.Holding {
 	return all
 }
 
-// copyOrder fetches an object in order to keep it, pinned.
-func (n *node) copyOrder(p directory.Push) {
-	n.w.met["copy ordered"]++
-	if n.refuses {
-		return // the owner asks another when it knows
-	}
-	if c := n.table[p.Object]; c != nil {
-		if c.gen == p.Gen {
-			c.pinned, c.copies = true, max(c.copies, p.Copies)
-			n.announceComplete(c)
-		}
-		return
-	}
-	if f := n.fetches[p.Object]; f != nil && slices.ContainsFunc(f.callers, func(c *call) bool { return c.pin == p.Gen }) {
-		return
-	}
-	c := n.w.call("copy", n, p.Object)
-	c.pin, c.copies = p.Gen, p.Copies
-	n.w.fetch(c, true)
-	if !c.ended {
-		n.w.bound(c, patience, phalanx.ErrDeadline)
-	}
-}
-
-// spared ends what copyOrder has begun.
-func (n *node) spared(p directory.Push) {
-	f := n.fetches[p.Object]
-	if f == nil {
-		return
-	}
-	for _, c := range slices.Clone(f.callers) {
-		if c.pin == p.Gen {
-			n.w.met["copy that was ordered is not needed"]++
-			c.leave(errorf(phalanx.ErrCanceled, c.object, "enough others have a copy"))
-		}
-	}
-}
-
-// pushed carries out an order of an owner; twice is the same as once.
-func (n *node) pushed(p directory.Push) {
-	switch p.Order {
-	case directory.PushCopy:
-		n.copyOrder(p)
-		return
-	case directory.PushSpare:
-		n.spared(p)
-		return
-	case directory.PushCheck:
-		n.check(p)
-		return
-	}
-	busy := n.reduces.pushed(p)
-	if f := n.fetches[p.Object]; f != nil {
-		f.pushed(p)
-		busy = true
-	}
-	for _, c := range slices.Clone(n.creates) {
-		if c.object == p.Object {
-			c.pushed(p)
-			busy = true
-		}
-	}
-	for _, m := range slices.Clone(n.makers) {
-		if m.object == p.Object {
-			m.pushed(p)
-			busy = true
-		}
-	}
-	c := n.table[p.Object]
-	if c == nil {
-		if !busy && p.Order == directory.PushFinal { // a root that has been lost since
-			n.w.met["final root is gone"]++
-			n.client.report(p.Object, directory.Drop{Gen: p.Gen}, nil)
-		}
-		return
-	}
-	switch {
-	case p.Order == directory.PushDrop && !p.Gen.Less(c.gen),
-		p.Order == directory.PushAbort && !p.Gen.Less(c.gen),
-		p.Order == directory.PushReset && c.gen.Less(p.Gen):
-		n.drop(c)
-		if p.Order == directory.PushAbort && c.whole { // a report that it is complete may be on its way
-			n.client.report(p.Object, directory.Drop{Gen: c.gen}, nil)
-		}
-	case p.Order == directory.PushFinal && p.Gen == c.gen: // the owner does not know that it is complete
-		c.again = true
-		n.announceComplete(c)
-	}
-}
-
 // check looks at the bytes of the own copy, and tells their digest.
 func (n *node) check(p directory.Push) {
 	n.w.met["copy checked after an accusation"]++
@@ -232,15 +143,15 @@ func (n *node) announceComplete(c *copied) {
 
 // listed looks at the answer to an announcement of a complete copy.
 func (n *node) listed(c *copied, r directory.Result) {
-	if n.table[c.object] != c || r.Waiting {
+	if n.table[c.object] != c {
 		return
 	}
-	if r.Kind == 0 && r.State == directory.Finished && r.Gen == c.gen && r.Tag != "" {
+	if copies.Tells(c.gen, r) {
 		if c.tag = r.Tag; c.pinned && c.note == nil {
 			c.note = r.Note
 		}
 	}
-	if r.Kind != 0 || r.State == directory.Unbound || r.State == directory.Deleted || c.gen.Less(r.Gen) {
+	if copies.Answered(c.gen, r) != copies.Stays {
 		n.drop(c)
 	}
 }

@@ -2,6 +2,7 @@ package storenode
 
 import (
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
@@ -28,7 +29,7 @@ func (t *Table) keepCopies(id phalanx.ObjectID, gen phalanx.Generation, copies i
 
 // learn notes what the answer to a report of a copy of generation gen says about it.
 func (t *Table) learn(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
-	if r.Kind != 0 || r.State != directory.Finished || r.Gen != gen || r.Tag == "" {
+	if !copies.Tells(gen, r) {
 		return
 	}
 	t.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -16,80 +17,85 @@ import (
 // pushed routes an order of an owner to whoever works on the object, carries
 // out what is left, and acknowledges.
 func (s *Store) pushed(c actor.Context, p Pushed) {
-	env := s.env
-	switch p.Order {
-	case directory.PushCopy:
-		s.copyOrder(c, p)
-		return
-	case directory.PushSpare:
-		s.spared(c, p)
-		return
-	case directory.PushCheck:
-		env.check(p.Object, p.Gen)
-		return
+	env, epoch := s.env, s.env.Directory.Epoch(p.Object)
+	a, makers := s.arrival(p.Object), s.env.makers(p.Object)
+	if p.Order == directory.PushDrop && !p.Outdated(epoch) {
+		env.noteDelete(p.Object, p.Gen) // before the table is looked at: whoever enters a copy after this looks
 	}
-	if p.Outdated(env.Directory.Epoch(p.Object)) {
-		return // not even acknowledged: the owner repeats in the new epoch what still counts
-	}
-	order := pushed{transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}}
-	busy := false
-	if a := s.arrival(p.Object); a != nil {
-		s.tell(c, a, order)
-		busy = true
-	}
-	for _, pid := range env.makers(p.Object) {
-		env.send(pid, order)
-		busy = true
+	here := copies.Here{Busy: a != nil || len(makers) > 0, Awaited: s.awaited(a, p), Leaves: env.Leaves()}
+	v, mine := env.obey(p.Push, epoch, here)
+	if v.Forward {
+		s.forward(c, a, makers, p)
 	}
 	switch {
-	case p.Order == directory.PushFinal && !busy && env.Table.lookup(p.Object) == nil: // a root that has been lost since
-		env.report(p.Object, directory.Drop{Gen: p.Gen})
-	case p.Order == directory.PushFinal:
+	case v.Check:
+		env.check(p.Object, p.Gen)
+	case v.Fetch:
+		s.fetchOrdered(c, p)
+	case v.Spare:
+		s.spare(c, p, a)
+	case v.Settle:
 		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
-		if c := env.Table.lookup(p.Object); c != nil && c.gen == p.Gen && !c.origin && c.isOver() { // the owner does not know that it is complete
-			c.again.Store(true)
-			env.report(p.Object, directory.Announce{Gen: p.Gen, Complete: true, Pinned: env.Table.isPinned(c)})
-			if env.Table.isDropped(c) { // by leave that was asked for before
-				env.report(p.Object, directory.Drop{Gen: p.Gen})
-			}
-		}
-	case p.Order == directory.PushDrop:
-		env.noteDelete(p.Object, p.Gen) // before: whoever enters a copy after this looks
-		if c := env.Table.dropObject(p.Object, p.Gen, errDeletedHere(env.Self)); c != nil {
-			s.reportOutdated(p, c)
-		}
-	case p.Order == directory.PushAbort:
-		s.aborted(p, busy)
-	case p.Order == directory.PushReset:
-		// A fetch or Put that is busy drops its part itself. A complete copy may be that of a fetch that has just ended.
-		if c := env.Table.lookup(p.Object); c != nil && c.gen.Less(p.Gen) && (!busy || c.isOver()) {
-			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Reset, Generation: p.Gen, Node: env.Self})
-			s.reportOutdated(p, c)
-		}
 	}
-	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
-}
-
-// reportOutdated tells that c is gone if another owner than the one that had it dropped may
-// have heard of it meanwhile.
-func (s *Store) reportOutdated(p Pushed, c *objectCopy) {
-	if p.Outdated(s.env.Directory.Epoch(p.Object)) {
-		s.env.report(p.Object, directory.Drop{Gen: c.gen})
+	if v.Drop != copies.Stays && p.Outdated(env.Directory.Epoch(p.Object)) { // another owner may have heard of it meanwhile
+		v.Gone = mine.gen
+	}
+	if v.Announce {
+		s.announceAgain(mine)
+	}
+	if !v.Gone.IsZero() {
+		env.report(p.Object, directory.Drop{Gen: v.Gone})
+	}
+	if v.Ack {
+		env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
 	}
 }
 
-// aborted drops what an owner takes back. Of a complete copy the owner is told that it is
-// gone: a report that it is complete may be on its way.
-func (s *Store) aborted(p Pushed, busy bool) {
-	env := s.env
-	gone := &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self}
-	c := env.Table.lookup(p.Object)
-	whole := c != nil && c.isOver()
-	if busy && !whole { // who is busy drops it
-		return
+// obey decides about an order, and drops the copy that it is about if it goes.
+func (e *Env) obey(p directory.Push, epoch uint64, here copies.Here) (copies.Verdict, *objectCopy) {
+	t := e.Table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.copies[p.Object]
+	if c != nil {
+		here.Gen, here.Whole, here.Origin = c.gen, c.complete, c.origin
 	}
-	if c := env.Table.dropObject(p.Object, p.Gen, gone); c != nil && whole {
-		env.report(p.Object, directory.Drop{Gen: c.gen})
+	v := copies.Obey(p, epoch, here)
+	if v.Drop != copies.Stays {
+		t.dropLocked(c, e.ended(v.Drop, p.Gen))
+	}
+	return v, c
+}
+
+// forward hands an order to who works on the object.
+func (s *Store) forward(c actor.Context, a *arrival, makers []*actor.PID, p Pushed) {
+	order := pushed{transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}}
+	if a != nil {
+		s.tell(c, a, order)
+	}
+	for _, pid := range makers {
+		s.env.send(pid, order)
+	}
+}
+
+// ended returns what readers of a copy hear that goes for an owner.
+func (e *Env) ended(why copies.Why, gen phalanx.Generation) error {
+	switch why {
+	case copies.Deleted:
+		return errDeletedHere(e.Self)
+	case copies.Reset:
+		return &dataplane.Ended{Reason: dataplane.Reset, Generation: gen, Node: e.Self}
+	}
+	return &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: e.Self}
+}
+
+// announceAgain tells the owner that c is complete. Leave to evict it that was asked for
+// before is void.
+func (s *Store) announceAgain(c *objectCopy) {
+	c.again.Store(true)
+	s.env.report(c.object, directory.Announce{Gen: c.gen, Complete: true, Pinned: s.env.Table.isPinned(c)})
+	if s.env.Table.isDropped(c) { // by leave that was asked for before
+		s.env.report(c.object, directory.Drop{Gen: c.gen})
 	}
 }
 
@@ -115,48 +121,41 @@ func (s *Store) settleOrigin(p originFinal) {
 // for as long as it is needed, and may die.
 const orderLasts = 10 * time.Second
 
-// copyOrder fetches an object in order to keep it, pinned. An order that comes late, of a
+// fetchOrdered fetches an object in order to keep it, pinned. An order that comes late, of a
 // generation that is no more, pins nothing of the present one.
-func (s *Store) copyOrder(c actor.Context, p Pushed) {
+func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
 	env := s.env
-	if !s.ordered(p) && !env.Leaves() { // else the owner asks another, when it knows
-		s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: p.Gen, deliver: func(g any) {
-			if got := g.(*Got); got.View != nil {
-				if c := got.View.copy; c.gen == p.Gen && env.Table.isPinned(c) {
-					env.Table.keepCopies(p.Object, c.gen, p.Copies)
-					env.report(p.Object, directory.Announce{Gen: c.gen, Complete: true, Pinned: true})
-				}
-				got.View.Release()
+	s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: p.Gen, deliver: func(g any) {
+		if got := g.(*Got); got.View != nil {
+			if c := got.View.copy; c.gen == p.Gen && env.Table.isPinned(c) {
+				env.Table.keepCopies(p.Object, c.gen, p.Copies)
+				env.report(p.Object, directory.Announce{Gen: c.gen, Complete: true, Pinned: true})
 			}
-		}}, orderLasts)
-	}
-	env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
+			got.View.Release()
+		}
+	}}, orderLasts)
 }
 
-// ordered reports whether this node awaits the copy that p orders, and if so awaits it for
-// longer.
-func (s *Store) ordered(p Pushed) bool {
-	a := s.arrival(p.Object)
-	if a == nil {
+// awaited reports whether a call waits for the copy which p orders or spares. One that p
+// orders again waits for longer from now on.
+func (s *Store) awaited(a *arrival, p Pushed) bool {
+	if a == nil || p.Order != directory.PushCopy && p.Order != directory.PushSpare {
 		return false
 	}
 	all := a.waiting()
 	i := slices.IndexFunc(all, func(cl *call) bool { return cl.pin == p.Gen })
-	return i >= 0 && all[i].timer.Reset(orderLasts) // else its deadline has passed
+	return i >= 0 && (p.Order == directory.PushSpare || all[i].timer.Reset(orderLasts)) // else its deadline has passed
 }
 
-// spared ends the call that copyOrder has begun. Other calls of this node that wait for
-// the object go on.
-func (s *Store) spared(c actor.Context, p Pushed) {
-	if a := s.arrival(p.Object); a != nil {
-		for _, cl := range a.waiting() {
-			if cl.pin == p.Gen {
-				cl.answer(nil, nil, &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrCanceled, Err: errors.New("enough others have a copy")})
-				s.left(c, left{p.Object, cl.id})
-			}
+// spare ends what fetchOrdered has begun. Other calls of this node that wait for the object
+// go on.
+func (s *Store) spare(c actor.Context, p Pushed, a *arrival) {
+	for _, cl := range a.waiting() {
+		if cl.pin == p.Gen {
+			cl.answer(nil, nil, &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrCanceled, Err: errors.New("enough others have a copy")})
+			s.left(c, left{p.Object, cl.id})
 		}
 	}
-	s.env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: s.env.Self, Object: p.Object, Seq: p.Seq})
 }
 
 // leaseAsked tells whether this node reads under a lease. While a Locate waits for

@@ -31,7 +31,7 @@ func TestNoOrderIsCarriedOutWhileTheNodeLeaves(t *testing.T) {
 	env.Directory = told{all: &all}
 	env.leaves.Store(true)
 	s := &Store{env: env}
-	s.copyOrder(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "x", Order: directory.PushCopy, Gen: first, Seq: 7}})
+	s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "x", Order: directory.PushCopy, Gen: first, Seq: 7}})
 	if s.arrival("x") != nil {
 		t.Error("it fetches the object")
 	}
@@ -86,32 +86,21 @@ func TestOrderOfAFormerEpoch(t *testing.T) {
 }
 
 // An owner that takes a complete copy back hears that it is gone: it would list it by a
-// report that comes after the order was given.
+// report that comes after the order was given. One that takes an older generation back says
+// nothing about the present copy.
 func TestAbortOfACompleteCopy(t *testing.T) {
-	for _, busy := range []bool{false, true} {
-		table := NewTable(dataplane.NewBudget(1 << 20))
-		c := small(t, table, "o0", 30, false)
-		d := open{asked: map[phalanx.NodeID][]asked{}}
-		s := &Store{env: &Env{Self: "me", Table: table, Directory: d}}
-		s.aborted(Pushed{From: "owner0", Push: directory.Push{To: "me", Object: "o0", Order: directory.PushAbort, Gen: c.gen}}, busy)
-		told := d.asked["owner0"]
-		if table.lookup("o0") != nil || len(told) != 1 || told[0].body != (directory.Drop{Gen: c.gen}) {
-			t.Errorf("busy %v: it told %+v", busy, told)
-		}
-	}
-}
-
-// An owner that takes an older generation back says nothing about the present copy.
-func TestAbortOfAnOlderGeneration(t *testing.T) {
-	for _, busy := range []bool{false, true} {
-		table := NewTable(dataplane.NewBudget(1 << 20))
-		c := small(t, table, "o0", 30, false)
-		d := open{asked: map[phalanx.NodeID][]asked{}}
-		s := &Store{env: &Env{Self: "me", Table: table, Directory: d}}
-		older := phalanx.Generation{Epoch: c.gen.Epoch - 1, Seq: 9}
-		s.aborted(Pushed{From: "owner0", Push: directory.Push{To: "me", Object: "o0", Order: directory.PushAbort, Gen: older}}, busy)
-		if told := d.asked["owner0"]; table.lookup("o0") != c || len(told) != 0 {
-			t.Errorf("busy %v: it told %+v", busy, told)
+	older := phalanx.Generation{Epoch: first.Epoch - 1, Seq: 9}
+	acked := directory.PushAcked{From: "n1#1", Object: "o0", Seq: 5}
+	for gen, want := range map[phalanx.Generation][]any{first: {directory.Drop{Gen: first}, acked}, older: {acked}} {
+		var all []any
+		env := alone(t)
+		env.Directory = later{told{all: &all}, &[]uint64{0}}
+		c := small(t, env.Table, "o0", 30, false)
+		c.gen = first
+		s := &Store{env: env}
+		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushAbort, Gen: gen, Seq: 5}})
+		if stays := env.Table.lookup("o0") != nil; stays != (gen == older) || !slices.Equal(all, want) {
+			t.Errorf("abort of %v: the copy stays: %v; it told %+v", gen, stays, all)
 		}
 	}
 }

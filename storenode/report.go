@@ -2,8 +2,8 @@ package storenode
 
 import (
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // report tells the owner of an object about this node's copy. Reports are
@@ -45,13 +45,7 @@ func (e *Env) reportAs(num uint64, id phalanx.ObjectID, body directory.Body) {
 // outlived drops a complete copy of generation gen, if its owner's answer says
 // that there is no such object any more, or another generation of it.
 func (e *Env) outlived(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
-	switch {
-	case r.Kind != 0:
-	case r.State == directory.Unbound: // it was released, not deleted
-		e.Table.dropObject(id, gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: e.Self})
-	case r.State == directory.Deleted:
-		e.Table.dropObject(id, gen, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrDeleted, Node: e.Self})
-	case gen.Less(r.Gen):
-		e.Table.dropObject(id, gen, &dataplane.Ended{Reason: dataplane.Reset, Generation: r.Gen, Node: e.Self})
+	if why := copies.Answered(gen, r); why != copies.Stays {
+		e.Table.dropObject(id, gen, e.ended(why, r.Gen))
 	}
 }

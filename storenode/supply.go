@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -30,9 +31,8 @@ func (e *Env) keep(s supply) {
 		switch {
 		case ok: // the table has the reference now
 			e.Table.finish(c, s.info.Meta, s.info.Digest, true)
-			// The next owner may have asked what is here before it was; or a fetch of it
-			// has told the owner that it gives up.
-			if e.Directory.Epoch(s.info.Object) != s.epoch || s.info.Meta.Size >= e.InlineLimit {
+			put := copies.Put{Epoch: s.epoch, Size: s.info.Meta.Size}
+			if put.Announced(e.Directory.Epoch(s.info.Object), e.InlineLimit) {
 				e.report(s.info.Object, directory.Announce{Gen: s.info.Gen, Complete: true, Pinned: true})
 			}
 		case c.gen == s.info.Gen && !c.origin && !c.isOver():

@@ -1,0 +1,88 @@
+package copies
+
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// Here is what a node has of an object.
+type Here struct {
+	Gen     phalanx.Generation // of its copy; zero: it has none
+	Whole   bool               // the copy is complete
+	Origin  bool               // this node makes it
+	Busy    bool               // a fetch or a Put works on the object
+	Awaited bool               // a call waits for the copy that the order is about
+	Leaves  bool               // the node is about to leave the cluster, and takes nothing new
+}
+
+// Verdict is what follows from an order of an owner, to be carried out from the first field
+// to the last. The zero Verdict ignores it: the owner repeats what still counts.
+type Verdict struct {
+	Forward  bool               // a fetch and the Puts that work on the object have it as well
+	Check    bool               // look at the bytes, and tell their digest; that is the answer
+	Fetch    bool               // fetch the object in order to keep it, pinned
+	Spare    bool               // end that call
+	Settle   bool               // the copy of the origin is complete, if it has the order's digest
+	Drop     Why                // the copy goes, and why
+	Announce bool               // tell the owner that the copy is complete
+	Gone     phalanx.Generation // tell the owner that there is no copy of it; zero: of none
+	Ack      bool               // tell the owner that it was carried out
+}
+
+// Why says why a copy goes.
+type Why uint8
+
+// The reasons.
+const (
+	Stays   Why = iota
+	Deleted     // the object was deleted
+	Aborted     // its creator gave up, or its binding was released
+	Reset       // there is a newer generation
+)
+
+// Obey decides about an order. Epoch is that of the object's shard in the view that the node
+// knows.
+func Obey(p directory.Push, epoch uint64, here Here) Verdict {
+	switch {
+	case p.Outdated(epoch):
+		return Verdict{}
+	case p.Order == directory.PushCheck:
+		return Verdict{Check: true}
+	case p.Order == directory.PushCopy:
+		// One that leaves fetches nothing: the owner asks another, when it knows.
+		return Verdict{Fetch: !here.Awaited && !here.Leaves, Ack: true}
+	case p.Order == directory.PushSpare:
+		return Verdict{Spare: here.Awaited, Ack: true}
+	}
+	v := Verdict{Forward: true, Ack: true}
+	has := !here.Gen.IsZero()
+	switch p.Order {
+	case directory.PushFinal:
+		switch {
+		case !has && !here.Busy: // a root that has been lost since
+			v.Gone = p.Gen
+		case has && here.Gen == p.Gen && here.Origin:
+			v.Settle = true
+		case has && here.Gen == p.Gen && here.Whole: // the owner does not know that it is complete
+			v.Announce = true
+		}
+	case directory.PushDrop:
+		if has && !p.Gen.Less(here.Gen) {
+			v.Drop = Deleted
+		}
+	case directory.PushAbort:
+		// Who is busy drops a part itself. Of a complete copy the owner is told that it is
+		// gone: a report that it is complete may be on its way.
+		if has && !p.Gen.Less(here.Gen) && (here.Whole || !here.Busy) {
+			if v.Drop = Aborted; here.Whole {
+				v.Gone = here.Gen
+			}
+		}
+	case directory.PushReset:
+		// A complete copy may be that of a fetch that has just ended.
+		if has && here.Gen.Less(p.Gen) && (here.Whole || !here.Busy) {
+			v.Drop = Reset
+		}
+	}
+	return v
+}
