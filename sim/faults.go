@@ -427,7 +427,7 @@ func (w *world) pressed(r *rand.Rand) string {
 	if last == nil {
 		return "nobody evicts"
 	}
-	worst.memory.evictCopy(last, true)
+	worst.memory.press(last)
 	if r.IntN(2) == 0 { // somebody begins to read it before the answer comes, or right after it
 		worst.after(drawn(r, 5*time.Millisecond), func() {
 			if worst.table[last.object] == last {

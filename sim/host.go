@@ -142,7 +142,7 @@ func (n *node) fenced() {
 	kept := map[phalanx.ObjectID]*copied{}
 	for _, id := range sortedObjects(n.table) {
 		c := *n.table[id]
-		c.upstream, c.path, c.evicting, c.listed, c.readers = nil, nil, false, false, 0
+		c.upstream, c.path, c.evicting, c.refused, c.listed, c.readers = nil, nil, false, false, false, 0
 		c.born = w.now
 		kept[id] = &c
 	}

@@ -105,7 +105,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
 		gone: map[phalanx.NodeID]bool{}, table: map[phalanx.ObjectID]*copied{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
 	n.client = newClient(n)
-	n.memory = &memory{n: n, cap: w.shape.cap}
+	n.memory = newMemory(n)
 	n.reduces = newReduces(n)
 	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter})
 	n.detector = detect.New(detect.Config{Self: n.id})

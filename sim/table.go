@@ -29,9 +29,9 @@ type copied struct {
 	origin   bool
 	room     int64 // reserved
 	used     time.Duration
-	readers  int // callers that look at it
-	evicting bool
-	asked    time.Duration                   // when leave to evict it was asked for
+	readers  int                             // callers that look at it
+	evicting bool                            // leave to evict it is asked for
+	refused  bool                            // its owner wants it to stay, since the evictor looked last
 	evicted  bool                            // it was dropped with that leave
 	again    bool                            // announced since it was asked for leave to evict it
 	gone     bool                            // was dropped

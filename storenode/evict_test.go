@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -63,12 +64,12 @@ const (
 
 // evicting starts the evictor of a node with a cap of capacity bytes.
 func evicting(t *testing.T, capacity int64) (g *grants, pool *dataplane.Pool, table *Table) {
-	system := actor.NewActorSystem()
+	system, start := actor.NewActorSystem(), time.Now()
 	g = &grants{asked: make(chan asked, 100), shards: 1}
 	pool = dataplane.NewPool(dataplane.NewBudget(capacity))
 	g.pool = pool
 	table = NewTable(pool.Budget())
-	pid := system.Root.Spawn(NewEvictor(&Env{Self: "n", System: system, Table: table, Pool: pool, Directory: g}))
+	pid := system.Root.Spawn(NewEvictor(&Env{Self: "n", System: system, Table: table, Pool: pool, Directory: g, Now: func() time.Duration { return time.Since(start) }}))
 	pool.Budget().OnPressure(func(need int64) { Press(system, pid, need) })
 	t.Cleanup(func() {
 		_ = system.Root.StopFuture(pid).Wait()
@@ -197,15 +198,15 @@ func spread(t *testing.T, n int, need int64) (*grants, *Table, []phalanx.ObjectI
 
 func TestEvictorAsksSeveralOwnersAtOnce(t *testing.T) {
 	g, table, ids, ended := spread(t, 20, 18*one)
-	first := make([]asked, evictAtOnce)
+	first := make([]asked, 16)
 	for i := range first {
 		if first[i] = <-g.asked; first[i].id != ids[i] {
 			t.Errorf("%s is asked about, not %s", first[i].id, ids[i])
 		}
 	}
 	first[3].deliver("owner", directory.Result{})
-	if next := <-g.asked; next.id != ids[evictAtOnce] {
-		t.Errorf("%s is asked about, not %s", next.id, ids[evictAtOnce])
+	if next := <-g.asked; next.id != ids[16] {
+		t.Errorf("%s is asked about, not %s", next.id, ids[16])
 	} else {
 		next.deliver("owner", directory.Result{})
 	}
@@ -214,7 +215,7 @@ func TestEvictorAsksSeveralOwnersAtOnce(t *testing.T) {
 			a.deliver("owner", directory.Result{})
 		}
 	}
-	g.answer(t, ids[evictAtOnce+1], 0)
+	g.answer(t, ids[16+1], 0)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
