@@ -5,6 +5,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/ask"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -53,6 +54,24 @@ func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(
 		c.n.w.met["report joins another"]++
 	case before > 0:
 		c.n.w.met["report waits for another"]++
+	}
+}
+
+// message sends something to the owner of an object that only the table hears the answer of.
+func (n *node) message(id phalanx.ObjectID, m owner.Message) {
+	switch {
+	case m.How == owner.Withdraw:
+		n.client.cancel(m.Num, id)
+	case m.How == owner.Keep:
+		n.client.report(id, m.Body, func(_ phalanx.NodeID, r directory.Result) {
+			if c := n.table[id]; c != nil && c.gen == m.Gen {
+				n.listed(c, r)
+			}
+		})
+	case ask.IsReport(m.Body):
+		n.client.report(id, m.Body, nil)
+	default:
+		n.client.ask(n.client.numbers(), id, m.Body, nil)
 	}
 }
 

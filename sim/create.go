@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
@@ -61,8 +62,8 @@ func (n *node) put(c *call, plan putPlan) {
 }
 
 func (cr *create) pushed(p directory.Push) {
-	if p.Order <= directory.PushDrop {
-		cr.step(transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest})
+	if heard, ok := owner.Order(p); ok {
+		cr.step(heard)
 	}
 }
 
@@ -82,35 +83,21 @@ func (cr *create) step(ev transfer.CreatorEvent) {
 }
 
 func (cr *create) carryOut(e transfer.CreatorEffect) {
-	n, c := cr.n, cr.n.client
+	n := cr.n
+	if m, ok := owner.OfPut(e, func() []byte { return cr.buf.bytes }); ok {
+		cr.message(m)
+	}
 	switch e := e.(type) {
-	case transfer.Bind:
-		cr.ask(e.Num, directory.Begin{Meta: e.Meta, Copies: e.Copies, Replace: e.Replace, After: e.After})
 	case transfer.BindInline:
 		if cr.begun {
 			n.w.fail("(5) %s finishes %s@%v inline, of which others may have a part", n.id, cr.object, e.Gen)
 		}
-		cr.epoch = n.client.epoch(cr.object)
-		cr.ask(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: cr.buf.bytes, Gen: e.Gen, After: e.After, Held: true, Copies: e.Copies})
-	case transfer.Finish:
-		cr.epoch = n.client.epoch(cr.object)
-		cr.ask(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
 	case transfer.AwaitCopies:
 		n.w.met["put awaits copies"]++
-		cr.ask(e.Num, directory.AwaitCopies{Gen: e.Gen, Copies: e.Copies})
 	case transfer.Withdraw:
 		n.w.met["put withdrawn"]++
-		c.ask(e.Num, cr.object, directory.Abort{Gen: e.Gen}, nil)
 	case transfer.Announce:
 		cr.begun = cr.begun || e.Begun
-		c.report(cr.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun},
-			func(_ phalanx.NodeID, r directory.Result) {
-				if t := n.table[cr.object]; t == cr.buf {
-					n.listed(t, r)
-				}
-			})
-	case transfer.Cancel:
-		c.cancel(e.Num, cr.object)
 	case transfer.Fill:
 		n.after(cr.plan.pace, cr.fill)
 	case transfer.Show:
@@ -140,12 +127,23 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	}
 }
 
-// ask sends a request that the core waits for. An owner that says nothing ends
-// the Put.
-func (cr *create) ask(num uint64, body directory.Body) {
+// message sends something to the owner. One that says nothing ends the Put.
+func (cr *create) message(m owner.Message) {
+	if m.How != owner.Await {
+		cr.n.message(cr.object, m)
+		return
+	}
 	c := cr.n.client
-	c.ask(num, cr.object, body, cr.answered(num))
-	c.impatient(num, func(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) })
+	if owner.Lists(m.Body) {
+		cr.epoch = c.epoch(cr.object)
+	}
+	c.ask(m.Num, cr.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
+		if r.Waiting {
+			cr.n.w.met["put waits for another"]++
+		}
+		cr.step(owner.Answered(m.Num, from, r))
+	})
+	c.impatient(m.Num, func(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) })
 }
 
 // keep makes the buffer the node's complete and pinned copy, once.
@@ -160,16 +158,6 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 	put := copies.Put{Shown: cr.shown, Epoch: cr.epoch, Size: m.Size}
 	if put.Announced(cr.n.client.epoch(cr.object), cr.n.w.shape.inline) && cr.n.table[cr.object] == cr.buf {
 		cr.n.announceComplete(cr.buf)
-	}
-}
-
-func (cr *create) answered(num uint64) func(phalanx.NodeID, directory.Result) {
-	return func(from phalanx.NodeID, r directory.Result) {
-		if r.Waiting {
-			cr.n.w.met["put waits for another"]++
-		}
-		cr.step(transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: from, Waiting: r.Waiting, State: transfer.State(r.State),
-			Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Lease: r.Lease, Sender: r.Sender})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
@@ -115,10 +116,9 @@ func (f *fetch) leave(c *call, err *phalanx.Error) {
 }
 
 func (f *fetch) pushed(p directory.Push) {
-	if p.Order > directory.PushDrop {
-		return
+	if heard, ok := owner.Order(p); ok {
+		f.step(heard)
 	}
-	f.step(transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest})
 }
 
 func (f *fetch) step(ev transfer.Event) {
@@ -134,29 +134,18 @@ func (f *fetch) step(ev transfer.Event) {
 }
 
 func (f *fetch) carryOut(e transfer.Effect) {
-	n, c := f.n, f.n.client
+	n := f.n
+	if m, ok := owner.OfFetch(e); ok {
+		f.message(m)
+	}
 	switch e := e.(type) {
-	case transfer.Locate:
-		f.locate = e.Num
-		c.ask(e.Num, f.object, directory.Locate{Room: e.Room, Wait: e.Wait, Failed: e.Failed}, f.answered(e.Num))
-		c.impatient(e.Num, func(err *phalanx.Error) { f.silent(e.Num, err) })
-	case transfer.Cancel:
-		c.cancel(e.Num, f.object)
 	case transfer.ReportDone:
-		c.report(f.object, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete}, f.listed(e.Gen))
 		f.stream, f.sender, f.lease = 0, "", 0
 	case transfer.ReportFailed:
 		n.w.met["sender lost: "+firstWord(e.Reason)]++
-		c.ask(e.Num, f.object, directory.Failed{Lease: e.Lease, Reason: e.Reason}, nil)
 		f.stream, f.sender, f.lease = 0, "", 0
 	case transfer.ReportCorrupt:
 		n.w.fail("(3) %s has every piece of %s@%v and the digest %v", n.id, f.object, e.Gen, e.Digest)
-	case transfer.ReportDrop:
-		if others := n.copies(f.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != f.buf && o.gen == e.Gen }) {
-			c.report(f.object, directory.Drop{Gen: e.Gen}, nil)
-		}
-	case transfer.Announce:
-		c.report(f.object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring}, f.listed(e.Gen))
 	case transfer.Reserve:
 		f.reserve(e.Bytes)
 	case transfer.Open:
@@ -207,23 +196,28 @@ func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 		if r.Waiting {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}
-		f.step(toAnswered(num, from, r))
+		f.step(owner.Answered(num, from, r))
 	}
 }
 
-func toAnswered(num uint64, from phalanx.NodeID, r directory.Result) transfer.Answered {
-	return transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: from, Waiting: r.Waiting, State: transfer.State(r.State),
-		Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.IsInline && int64(len(r.Inline)) == r.Meta.Size, Origin: r.Origin, Lease: r.Lease, Sender: r.Sender,
-		Beside: r.Beside}
-}
-
-// listed looks at what the owner says about an announced copy.
-func (f *fetch) listed(gen phalanx.Generation) func(phalanx.NodeID, directory.Result) {
-	return func(from phalanx.NodeID, r directory.Result) {
-		if c := f.n.table[f.object]; c != nil && c.gen == gen {
-			f.n.listed(c, r)
+// message sends something to the owner.
+func (f *fetch) message(m owner.Message) {
+	c := f.n.client
+	switch m.How {
+	case owner.Await:
+		f.locate = m.Num
+		c.ask(m.Num, f.object, m.Body, f.answered(m.Num))
+		c.impatient(m.Num, func(err *phalanx.Error) { f.silent(m.Num, err) })
+	case owner.List:
+		c.report(f.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
+			f.step(transfer.Listed{Of: m.Gen, Answered: owner.Answered(0, from, r)})
+		})
+	case owner.Unkeep:
+		if others := f.n.copies(f.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != f.buf && o.gen == m.Gen }) {
+			c.report(f.object, m.Body, nil)
 		}
-		f.step(transfer.Listed{Of: gen, Answered: toAnswered(0, from, r)})
+	default:
+		f.n.message(f.object, m)
 	}
 }
 
@@ -294,7 +288,7 @@ func (f *fetch) complete(e transfer.Complete) {
 		}
 	}
 	n.keep(f.buf)
-	unlisted := inline && (f.inlineIn == 0 || f.inlineIn != n.client.epoch(f.object))
+	unlisted := inline && owner.Unlisted(f.inlineIn, n.client.epoch(f.object))
 	if inline && !unlisted {
 		n.w.met["inline, listed by the answer"]++
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
@@ -115,8 +116,8 @@ func (s *Store) lookUp(cl *call) {
 	}
 	env.active.fetches[cl.object] = a
 	env.active.mu.Unlock()
-	env.Directory.Request(a.object, a.num, locate, func(owner phalanx.NodeID, r directory.Result) {
-		env.send(env.StorePID, lookedUp{a, answered{Answered: toAnswered(a.num, owner, r), smallBytes: smallOf(r)}})
+	env.Directory.Request(a.object, a.num, locate, func(from phalanx.NodeID, r directory.Result) {
+		env.send(env.StorePID, lookedUp{a, answered{Answered: owner.Answered(a.num, from, r), smallBytes: smallOf(r)}})
 	})
 	env.Directory.Impatient(a.num, func(err *phalanx.Error) { env.send(env.StorePID, unanswered{a, silent{a.num, err}}) })
 }

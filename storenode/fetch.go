@@ -10,6 +10,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -292,26 +293,11 @@ func (f *fetch) do(ev transfer.Event) {
 }
 
 func (f *fetch) carryOut(e transfer.Effect) {
+	if m, ok := owner.OfFetch(e); ok {
+		f.message(m)
+		return
+	}
 	switch e := e.(type) {
-	case transfer.Locate:
-		f.locate = e.Num
-		if e.Num == f.arrival.num { // that is the look-up
-			return
-		}
-		f.request(e.Num, directory.Locate{Room: e.Room, Wait: e.Wait, Down: f.env.down.known(f.env.Now()), Failed: e.Failed})
-	case transfer.Cancel:
-		f.env.Directory.Forget(e.Num)
-		f.env.report(f.object, directory.Cancel{Num: e.Num})
-	case transfer.ReportDone:
-		f.tell(e.Gen, e.Complete, directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate})
-	case transfer.ReportFailed:
-		f.env.report(f.object, directory.Failed{Lease: e.Lease, Reason: e.Reason})
-	case transfer.ReportCorrupt:
-		f.env.report(f.object, directory.Corrupt{Gen: e.Gen, Digest: e.Digest})
-	case transfer.ReportDrop:
-		f.env.reportDrop(f.object, e.Gen)
-	case transfer.Announce:
-		f.tell(e.Gen, e.Complete, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
 	case transfer.Reserve:
 		f.reserve(e.Bytes)
 	case transfer.Open:
@@ -349,25 +335,28 @@ func (f *fetch) genHeld() phalanx.Generation {
 	return f.copy.gen
 }
 
-// request sends a request whose answer the core awaits.
-func (f *fetch) request(num uint64, body directory.Body) {
+// message sends something to the owner.
+func (f *fetch) message(m owner.Message) {
 	self, env := f.self, f.env
-	env.Directory.Request(f.object, num, body, func(owner phalanx.NodeID, r directory.Result) {
-		env.send(self, answered{Answered: toAnswered(num, owner, r), smallBytes: smallOf(r)})
-	})
-	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, silent{num, err}) })
-}
-
-// tell reports on the copy. The core, unless it is done with it, hears the answer.
-func (f *fetch) tell(gen phalanx.Generation, complete bool, body directory.Body) {
-	if complete {
-		f.env.report(f.object, body)
-		return
+	switch m.How {
+	case owner.Await:
+		if f.locate = m.Num; m.Num == f.arrival.num { // that is the look-up
+			return
+		}
+		locate := m.Body.(directory.Locate)
+		locate.Down = env.down.known(env.Now())
+		env.Directory.Request(f.object, m.Num, locate, func(from phalanx.NodeID, r directory.Result) {
+			env.send(self, answered{Answered: owner.Answered(m.Num, from, r), smallBytes: smallOf(r)})
+		})
+		env.Directory.Impatient(m.Num, func(err *phalanx.Error) { env.send(self, silent{m.Num, err}) })
+	case owner.List:
+		num, gen := env.Directory.Nums(1), m.Gen
+		env.Directory.Request(f.object, num, m.Body, func(from phalanx.NodeID, r directory.Result) {
+			env.send(self, transfer.Listed{Of: gen, Answered: owner.Answered(num, from, r)})
+		})
+	default:
+		env.message(f.object, m)
 	}
-	self, env, num := f.self, f.env, f.env.Directory.Nums(1)
-	env.Directory.Request(f.object, num, body, func(owner phalanx.NodeID, r directory.Result) {
-		env.send(self, transfer.Listed{Of: gen, Answered: toAnswered(num, owner, r)})
-	})
 }
 
 // silent turns every caller away, if this is still what they wait for.
@@ -388,12 +377,6 @@ func (f *fetch) turnAway(err *phalanx.Error) {
 		}
 		f.do(transfer.Leave{Caller: id})
 	}
-}
-
-func toAnswered(num uint64, owner phalanx.NodeID, r directory.Result) transfer.Answered {
-	return transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: owner, Waiting: r.Waiting, State: transfer.State(r.State),
-		Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.Inline != nil || r.IsInline && r.Meta.Size == 0, Origin: r.Origin,
-		Lease: r.Lease, Sender: r.Sender, Beside: r.Beside}
 }
 
 // complete makes the copy complete and answers everyone.

@@ -1,6 +1,9 @@
 package storenode
 
-import "github.com/phalanx-go/phalanx/protocol/directory"
+import (
+	"github.com/phalanx-go/phalanx/node/owner"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
 
 // smallBytes is a small object as it comes with the directory's answer.
 type smallBytes struct {
@@ -75,12 +78,11 @@ func (f *fetch) keepInline(info Info) {
 	f.reserved = 0
 }
 
-// keepInline enters a copy whose room is reserved, and retains it. It is announced if its owner has
-// not listed it, or if another epoch has begun, in which this node may have reported
-// what it holds without it: a Delete reaches only those that are listed.
+// keepInline enters a copy whose room is reserved, and retains it. It is announced if its owner may
+// not list it.
 func (e *Env) keepInline(info Info, small smallBytes) *objectCopy {
 	c := e.Table.keepInline(info, small.bytes, small.tag, false)
-	if small.listed == 0 || e.Directory.Epoch(info.Object) != small.listed {
+	if owner.Unlisted(small.listed, e.Directory.Epoch(info.Object)) {
 		e.report(info.Object, directory.Announce{Gen: info.Gen, Complete: true, Begun: true})
 	}
 	return c

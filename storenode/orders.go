@@ -9,6 +9,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -69,7 +70,8 @@ func (e *Env) obey(p directory.Push, epoch uint64, here copies.Here) (copies.Ver
 
 // forward hands an order to who works on the object.
 func (s *Store) forward(c actor.Context, a *arrival, makers []*actor.PID, p Pushed) {
-	order := pushed{transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}}
+	heard, _ := owner.Order(p.Push)
+	order := pushed{heard}
 	if a != nil {
 		s.tell(c, a, order)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -161,25 +162,16 @@ func (p *put) do(ev transfer.CreatorEvent) {
 }
 
 func (p *put) carryOut(e transfer.CreatorEffect) {
+	m, ok := owner.OfPut(e, func() []byte { return append([]byte(nil), p.buffer.Bytes(0, p.buffer.Size())...) })
+	switch {
+	case ok && m.How == owner.Await:
+		p.request(m.Num, m.Body)
+		return
+	case ok:
+		p.env.message(p.req.Object, m)
+		return
+	}
 	switch e := e.(type) {
-	case transfer.Bind:
-		p.request(e.Num, directory.Begin{Meta: e.Meta, Maker: directory.ByPut, Copies: e.Copies, Replace: e.Replace, After: e.After})
-	case transfer.BindInline:
-		bytes := append([]byte(nil), p.buffer.Bytes(0, e.Meta.Size)...)
-		p.epoch = p.env.Directory.Epoch(p.req.Object)
-		p.request(e.Num, directory.PutInline{Meta: e.Meta, Digest: e.Digest, Bytes: bytes, Gen: e.Gen, After: e.After, Held: true, Copies: e.Copies})
-	case transfer.Finish:
-		p.epoch = p.env.Directory.Epoch(p.req.Object)
-		p.request(e.Num, directory.Final{Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Held: true})
-	case transfer.AwaitCopies:
-		p.request(e.Num, directory.AwaitCopies{Gen: e.Gen, Copies: e.Copies})
-	case transfer.Withdraw:
-		p.env.report(p.req.Object, directory.Abort{Gen: e.Gen})
-	case transfer.Announce:
-		p.env.report(p.req.Object, directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring})
-	case transfer.Cancel:
-		p.env.Directory.Forget(e.Num)
-		p.env.report(p.req.Object, directory.Cancel{Num: e.Num})
 	case transfer.Fill:
 		p.buffer.Retain()
 		p.filler.Add(1)
@@ -210,16 +202,15 @@ func (p *put) small() bool {
 }
 
 func (p *put) request(num uint64, body directory.Body) {
-	self, env, held, lists := p.self, p.env, p.held, false
-	switch body.(type) {
-	case directory.Final, directory.PutInline:
-		lists = true
+	self, env, held, lists := p.self, p.env, p.held, owner.Lists(body)
+	if lists {
+		p.epoch = env.Directory.Epoch(p.req.Object)
 	}
-	env.Directory.Request(p.req.Object, num, body, func(owner phalanx.NodeID, r directory.Result) {
+	env.Directory.Request(p.req.Object, num, body, func(from phalanx.NodeID, r directory.Result) {
 		if lists && r.Kind == 0 && !r.Waiting {
 			held.give(r.Gen)
 		}
-		env.send(self, answered{Answered: toAnswered(num, owner, r), existed: r.Attached != ""})
+		env.send(self, answered{Answered: owner.Answered(num, from, r), existed: r.Attached != ""})
 	})
 	env.Directory.Impatient(num, func(err *phalanx.Error) { env.send(self, putFailed{err}) })
 }

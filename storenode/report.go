@@ -3,6 +3,7 @@ package storenode
 import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
@@ -12,6 +13,19 @@ import (
 // nobody would tell this node to drop what it did not list.
 func (e *Env) report(id phalanx.ObjectID, body directory.Body) {
 	e.reportAs(e.Directory.Nums(1), id, body)
+}
+
+// message sends something to the owner of an object that only the table hears the answer of.
+func (e *Env) message(id phalanx.ObjectID, m owner.Message) {
+	switch m.How {
+	case owner.Withdraw:
+		e.Directory.Forget(m.Num)
+		e.report(id, m.Body)
+	case owner.Unkeep:
+		e.reportDrop(id, m.Gen)
+	default:
+		e.report(id, m.Body)
+	}
 }
 
 // reportDrop tells that a fetch has given up its part of a generation, unless this

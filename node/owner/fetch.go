@@ -1,0 +1,32 @@
+package owner
+
+import (
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+// OfFetch returns what an effect of a transfer.Receiver has for the owner; false: nothing.
+// The host adds to a directory.Locate how fast it has received (specification 2.13).
+func OfFetch(e transfer.Effect) (Message, bool) {
+	switch e := e.(type) {
+	case transfer.Locate:
+		return Message{How: Await, Num: e.Num, Body: directory.Locate{Room: e.Room, Wait: e.Wait, Failed: e.Failed}}, true
+	case transfer.Cancel:
+		return cancel(e.Num), true
+	case transfer.ReportDone:
+		how := List
+		if e.Complete {
+			how = Keep
+		}
+		return Message{How: how, Gen: e.Gen, Body: directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate}}, true
+	case transfer.ReportFailed:
+		return Message{How: Tell, Body: directory.Failed{Lease: e.Lease, Reason: e.Reason}}, true
+	case transfer.ReportCorrupt:
+		return Message{How: Tell, Body: directory.Corrupt{Gen: e.Gen, Digest: e.Digest}}, true
+	case transfer.ReportDrop:
+		return Message{How: Unkeep, Gen: e.Gen, Body: directory.Drop{Gen: e.Gen}}, true
+	case transfer.Announce:
+		return announce(e), true
+	}
+	return Message{}, false
+}
