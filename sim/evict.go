@@ -44,7 +44,7 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 				if n.inUse(e.Copy) {
 					n.w.met["eviction spares what is used meanwhile"]++
 				}
-				m.do(m.evictor.Step(n.clock(), copies.Used[*copied]{Copy: e.Copy}))
+				m.do(m.evictor.Step(n.clock(), copies.Used[*copied](e)))
 				continue
 			}
 			n.w.met["eviction granted"]++

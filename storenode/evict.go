@@ -99,7 +99,7 @@ func (v *evictor) do(c actor.Context, effects []copies.EvictorEffect[*objectCopy
 			env.Table.keep(e.Copy, e.Refused)
 		case copies.Evict[*objectCopy]:
 			if !env.Table.evict(e.Copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNotFound, Node: env.Self}) {
-				v.do(c, v.core.Step(env.Now(), copies.Used[*objectCopy]{Copy: e.Copy}))
+				v.do(c, v.core.Step(env.Now(), copies.Used[*objectCopy](e)))
 				continue
 			}
 			v.going = append(v.going, going{e.Copy, env.Now() + goingFor})

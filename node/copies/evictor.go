@@ -141,7 +141,7 @@ func (v *Evictor[C]) Step(now time.Duration, ev EvictorEvent) []EvictorEffect[C]
 	case Granted[C]:
 		v.granted(ev)
 	case Used[C]:
-		v.emit(Stay[C]{ev.Copy})
+		v.emit(Stay[C](ev))
 	case Tick:
 		v.tick()
 	case Room:
