@@ -85,8 +85,8 @@ func TestAnswered(t *testing.T) {
 			t.Errorf("%+v: %+v", c.r, got)
 		}
 	}
-	r := directory.Result{Kind: phalanx.ErrLost, Text: "text", Waiting: true, State: directory.Lost, Gen: gen, Meta: meta, Digest: digest, Origin: true, Lease: 8, Sender: "s", Beside: "b"}
-	want := transfer.Answered{Num: 1, Node: "a", Kind: phalanx.ErrLost, Text: "text", Waiting: true, State: transfer.Lost, Gen: gen, Meta: meta, Digest: digest, Origin: true, Lease: 8, Sender: "s", Beside: "b"}
+	r := directory.Result{Kind: phalanx.ErrLost, Text: "text", Waiting: true, State: directory.Lost, Gen: gen, Meta: meta, Digest: digest, Origin: "o", Lease: 8, Sender: "s", Beside: true}
+	want := transfer.Answered{Num: 1, Node: "a", Kind: phalanx.ErrLost, Text: "text", Waiting: true, State: transfer.Lost, Gen: gen, Meta: meta, Digest: digest, Origin: "o", Lease: 8, Sender: "s", Beside: true}
 	if got := Answered(1, "a", r); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
