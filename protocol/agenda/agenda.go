@@ -26,6 +26,9 @@ type item[K comparable] struct {
 // Len returns how many appointments there are.
 func (a *Agenda[K]) Len() int { return len(a.queue) }
 
+// Has reports whether k has an appointment.
+func (a *Agenda[K]) Has(k K) bool { return a.items[k] != nil }
+
 // Set has k looked at at the given time, and not at the one that was set before.
 func (a *Agenda[K]) Set(k K, at time.Duration) {
 	a.seq++

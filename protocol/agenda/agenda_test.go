@@ -31,6 +31,9 @@ func TestAgenda(t *testing.T) {
 				}
 				a.Set(k, at)
 			}
+			if has := slices.ContainsFunc(list, func(e entry) bool { return e.key == k }); a.Has(k) != has {
+				t.Fatalf("seed %d, at %d: it has %d: %v; want %v", seed, now, k, a.Has(k), has)
+			}
 			slices.SortStableFunc(list, func(a, b entry) int { return int(a.at - b.at) })
 			if at, ok := a.Due(); ok != (len(list) > 0) || ok && at != list[0].at || a.Len() != len(list) {
 				t.Fatalf("seed %d, at %d: due at %d, %v, of %d; want %v", seed, now, at, ok, a.Len(), list)

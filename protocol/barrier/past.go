@@ -1,12 +1,12 @@
 package barrier
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
 // Past is what a manager remembers of barriers that have fired and that it has forgotten
@@ -23,10 +23,9 @@ type Past struct {
 	crowds     map[uint32]*crowd
 	ids        map[string]uint32 // of crowds, by their nodes
 	last       uint32
-	named      int                      // bytes that the crowds take
-	members    []phalanx.NodeID         // of the present view
-	removed    map[uint64]time.Duration // barriers that were removed, until when older news of them may come
-	kept       int                      // how many of removed the last expire left
+	named      int                   // bytes that the crowds take
+	members    []phalanx.NodeID      // of the present view
+	removed    agenda.Agenda[uint64] // barriers that were removed, until when older news of them may come
 }
 
 // fired is a barrier that has fired.
@@ -87,10 +86,11 @@ func (p *Past) addAll(c Crowd, now time.Duration) {
 	if len(c.Digests) == 0 {
 		return
 	}
+	p.expire(now)
 	id := p.crowd(c.Nodes)
 	p.crowds[id].barriers++ // it is kept while others are forgotten
 	for i, digest := range c.Digests {
-		if until, ok := p.removed[digest]; ok && until >= now {
+		if p.removed.Has(digest) {
 			continue
 		}
 		p.forget(digest)
@@ -144,21 +144,16 @@ func (p *Past) leave(f fired) {
 }
 
 // renew has a barrier be as new that was removed. Until then what is told of it is older.
-func (p *Past) renew(digest uint64, now, until time.Duration) {
+func (p *Past) renew(digest uint64, until time.Duration) {
 	p.forget(digest)
-	if len(p.removed) > 2*p.kept { // a look at all of them each time would take too long
-		p.expire(now)
-	}
-	if p.removed == nil {
-		p.removed = map[uint64]time.Duration{}
-	}
-	p.removed[digest] = until
+	p.removed.Set(digest, until)
 }
 
-// expire forgets the removals of which no older news can come.
+// expire forgets the removals of which no older news can come. It looks at no others.
 func (p *Past) expire(now time.Duration) {
-	maps.DeleteFunc(p.removed, func(_ uint64, until time.Duration) bool { return until < now })
-	p.kept = len(p.removed)
+	for ok := true; ok; {
+		_, ok = p.removed.Take(now)
+	}
 }
 
 // turn forgets the older half.
@@ -169,16 +164,21 @@ func (p *Past) turn(now time.Duration) {
 	p.old, p.young, p.began = p.young, map[uint64]fired{}, now
 }
 
-// age forgets what is older than twice linger, at the latest.
+// age forgets what is older than twice linger, at the latest, and removals whose time is over.
 func (p *Past) age(now, linger time.Duration) {
-	for at, ok := p.due(linger); ok && now >= at; at, ok = p.due(linger) {
-		p.turn(at)
-		p.expire(now)
+	p.expire(now)
+	for p.len() > 0 && now >= p.began+linger {
+		p.turn(p.began + linger)
 	}
 }
 
-func (p *Past) due(linger time.Duration) (time.Duration, bool) {
-	return p.began + linger, p.len()+len(p.removed) > 0
+// due is when age has something to forget, if nothing else is added.
+func (p *Past) due(linger time.Duration) (at time.Duration, ok bool) {
+	at, ok = p.removed.Due()
+	if p.len() > 0 && (!ok || p.began+linger < at) {
+		return p.began + linger, true
+	}
+	return at, ok
 }
 
 // learn takes the members of a new view.
@@ -201,11 +201,14 @@ func (p *Past) gone(nodes []phalanx.NodeID) bool {
 	return !slices.ContainsFunc(nodes, func(n phalanx.NodeID) bool { return slices.Contains(p.members, n) })
 }
 
-// crowdCost is what a crowd takes in memory besides its names.
-const crowdCost = 250
+// What a crowd takes in memory besides its names, and what a removal takes, in bytes.
+const (
+	crowdCost   = 250
+	removalCost = 80
+)
 
 // weight is about how many bytes it takes.
-func (p *Past) weight() int { return 28*p.len() + p.named + 40*len(p.removed) }
+func (p *Past) weight() int { return 28*p.len() + p.named + removalCost*p.removed.Len() }
 
 // outlive has this node, which is not the primary of r, remember that it has fired if no primary
 // says so in time: one that has become the primary since may not know of it.

@@ -132,6 +132,40 @@ func TestMemoryOfWhatIsRemoved(t *testing.T) {
 	}
 }
 
+// Removals of 10,000 barriers of which only that was known that they had fired are forgotten once no
+// older news of them can come, though nobody uses a barrier any more.
+func TestMemoryOfRemovalsOfForgottenBarriers(t *testing.T) {
+	const n = 10_000
+	c := newCluster(t, 3)
+	keyOf := func(i int) barrier.Key { return barrier.Key{Name: fmt.Sprint("many/", i)} }
+	for i := range n {
+		for h := range 2 {
+			c.named(c.view.Members[h], keyOf(i).Name, partial, fmt.Sprint("h", h))
+		}
+		c.settle()
+	}
+	c.jump(11 * time.Second)
+	c.jump(time.Second)
+	for i := range n {
+		c.call(c.view.Members[i%3], barrier.Call{Kind: barrier.CallRemove, Key: keyOf(i)})
+		c.settle()
+	}
+	for id, core := range c.cores {
+		if m := core.Memory(); m < 8*n {
+			t.Errorf("%s: %d bytes for %d removals", id, m, n)
+		}
+	}
+	c.pass(12 * time.Second)
+	for id, core := range c.cores {
+		if m := core.Memory(); m != 0 {
+			t.Errorf("%s: %d bytes", id, m)
+		}
+		if at, ok := core.Due(); ok {
+			t.Errorf("%s wants to be ticked at %v", id, at)
+		}
+	}
+}
+
 // A release that is late, of an entry that has waited again when the semaphore was removed, ends.
 func TestReleaseAfterRemove(t *testing.T) {
 	c := newCluster(t, 6)

@@ -153,7 +153,7 @@ func (c *Core) over(from phalanx.NodeID, m Over) {
 		return // it is told again
 	}
 	for _, digest := range m.Anew {
-		c.past.renew(digest, c.now, c.now+c.cfg.Keep)
+		c.past.renew(digest, c.now+c.cfg.Keep)
 	}
 	for _, crowd := range m.Crowds {
 		if !slices.ContainsFunc(crowd.Nodes, func(n phalanx.NodeID) bool { return slices.Contains(c.view.Members, n) }) {
@@ -195,7 +195,7 @@ func (c *Core) tellsFirst(from phalanx.NodeID, m Gather) bool {
 
 // renewed has all members forget that a barrier has fired: it was removed, and some may have managed it once.
 func (c *Core) renewed(k Key) {
-	c.past.renew(k.digest(), c.now, c.now+c.cfg.Keep)
+	c.past.renew(k.digest(), c.now+c.cfg.Keep)
 	for _, to := range c.view.Members {
 		if to != c.view.Self {
 			o := c.owe(to)
