@@ -168,12 +168,8 @@ func TestCallsWaitForRoom(t *testing.T) {
 	put(t, n, "a", data)
 	put(t, nodes[0], "far", data)
 	numbers := []string{`get "far"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free"), "are pinned", "are reserved", "nothing that can be evicted", "delete objects", "--memory"}
-	began := time.Now()
 	_, err := n.Get(within(t), "far")
-	refused(t, "Get", err, phalanx.ErrNoSpace, numbers...)
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("Get took %v", took)
-	}
+	refused(t, "Get", err, phalanx.ErrNoSpace, numbers...) // and not for its deadline
 	// Nobody knows whether what is still to come of a stream would ever fit.
 	_, err = n.PutReader(within(t), "b", bytes.NewReader(data), phalanx.UnknownSize)
 	refused(t, "a stream", err, phalanx.ErrNoSpace, string(n.ID()), "bytes are needed", "it cannot wait", `put "b"`)
@@ -211,6 +207,7 @@ func TestCallsWaitForRoom(t *testing.T) {
 	put(t, nodes[0], "other", data)
 	err = briefly(phalanx.ErrNoSpace, func(ctx context.Context) error { _, err := n.Get(ctx, "other"); return err })
 	refused(t, "a Get that is late", err, phalanx.ErrNoSpace, `get "other"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), "deadline")
+	eventually(t, "it waits for room no more", func() bool { return !n.WaitsForRoom() }) // its wait ends a moment later
 	waits("small/1", func() (err error) { other, err = n.Get(within(t), "other"); return err }, far.Release)
 	waits("small/2", func() error { _, err := n.Put(within(t), "b", data); return err }, other.Release)
 	empty(t, nodes, "far", "other", "b")
