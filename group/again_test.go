@@ -15,8 +15,8 @@ import (
 // the old one at the same time.
 func TestANameIsUsedAgain(t *testing.T) {
 	nodes := start(t, 3)
-	ctx := within(t)
 	for round := range 20 {
+		ctx := within(t)
 		groups := form(t, "train", nodes)
 		_, err := group.Form(ctx, nodes[0], "train", on(nodes))
 		is(t, err, group.ErrUsed)
