@@ -272,20 +272,24 @@ func (w *worker) rounds(ctx context.Context, o order) (r report, err error) {
 // member revokes instead of taking part; and then in another one.
 func (w *worker) plan(ctx context.Context, o order) (r report, err error) {
 	a, b := w.of(o.Group)[0], w.of(o.B)[0]
-	for i := range o.Rounds {
+	revoked := false
+	for i := 0; i < o.Rounds && !revoked; i++ {
 		took, err := allReduce(ctx, a, i, o.Size, o.Breaks && i == o.Rounds-1)
 		r.A = append(r.A, took)
-		if errors.Is(err, phalanx.ErrRevoked) { // also if the one before was not over here
-			break
+		switch revoked = errors.Is(err, phalanx.ErrRevoked); {
+		case revoked && i < o.Rounds-2: // the one before the last may not be over here
+			return r, fmt.Errorf("member %d: round %d of %d of plan A is revoked too early: %w", a.Rank(), i, o.Rounds, err)
+		case !revoked && err != nil:
+			return r, fmt.Errorf("member %d: round %d of %d of plan A fails: %w", a.Rank(), i, o.Rounds, err)
 		}
-		if err != nil || i == o.Rounds-1 {
-			return r, fmt.Errorf("round %d of plan A ends, and not since the group is revoked: %v", i, err)
-		}
+	}
+	if !revoked {
+		return r, fmt.Errorf("member %d: all %d rounds of plan A end well, and the last one is to be revoked", a.Rank(), o.Rounds)
 	}
 	for i := range o.Rounds {
 		took, err := allReduce(ctx, b, i, o.Size, false)
 		if r.B = append(r.B, took); err != nil {
-			return r, err
+			return r, fmt.Errorf("member %d: round %d of %d of plan B fails: %w", b.Rank(), i, o.Rounds, err)
 		}
 	}
 	return r, nil
