@@ -60,6 +60,8 @@ type Config struct {
 	Ops   map[phalanx.Op]CombineFunc // ops of the application; the same on every node
 	// Services run here as long as the node does, such as barrier.Service.
 	Services []Service
+
+	turnWait time.Duration // dataplane.Config.TurnWait; tests set it
 }
 
 // DefaultInlineLimit is the size in bytes below which objects live in the

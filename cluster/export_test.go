@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
+
+// Patient has streams to a node wait for their turn however long it takes.
+func Patient(c *Config) { c.turnWait = time.Hour }
 
 // Oust has the voters remove a node that lives.
 func (n *Node) Oust(node phalanx.NodeID) {

@@ -223,7 +223,7 @@ func (l *life) startData() error {
 		Lookup: l.dataAddr, View: func() uint64 { return l.view.Load().Number }, Admit: l.admit,
 		OnMessage: l.received, OnBroken: l.dataBroken,
 		OnStream:   func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) { l.store.Serve(from, req, w) },
-		MaxStreams: n.cfg.Streams, Logger: l.log})
+		MaxStreams: n.cfg.Streams, TurnWait: n.cfg.turnWait, Logger: l.log})
 	return err
 }
 

@@ -58,6 +58,7 @@ type Config struct {
 	Stall        time.Duration // 1s of silence on a stream that is received
 	WaitEvery    time.Duration // 200ms between a sender's signs of life
 	WriteStall   time.Duration // 10s in which a receiver takes nothing
+	TurnWait     time.Duration // 1s that a stream waits for its turn before it is opened all the same
 	MaxIdle      int           // 4 idle connections for streams per peer
 	MaxQueue     int           // 16 MiB of messages waiting per peer
 	MaxStreams   int           // DefaultStreams that a peer has from here at a time, but for those of places that run here
@@ -79,6 +80,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Stall, time.Second)
 	def(&c.WaitEvery, 200*time.Millisecond)
 	def(&c.WriteStall, 10*time.Second)
+	def(&c.TurnWait, time.Second)
 	if c.MaxIdle == 0 {
 		c.MaxIdle = 4
 	}
@@ -119,7 +121,7 @@ func (c Config) validate() error {
 		return bad("MaxStreams is %d, MaxHellos %d, MaxStrangers %d", c.MaxStreams, c.MaxHellos, c.MaxStrangers)
 	}
 	for name, d := range map[string]time.Duration{"HelloTimeout": c.HelloTimeout, "DialTimeout": c.DialTimeout,
-		"RedialAfter": c.RedialAfter, "Stall": c.Stall, "WaitEvery": c.WaitEvery, "WriteStall": c.WriteStall} {
+		"RedialAfter": c.RedialAfter, "Stall": c.Stall, "WaitEvery": c.WaitEvery, "WriteStall": c.WriteStall, "TurnWait": c.TurnWait} {
 		if d < 0 {
 			return bad("%s is %v", name, d)
 		}

@@ -33,9 +33,6 @@ const (
 // errYields ends a stream whose seat another one has.
 var errYields = errors.New("the stream had nothing to send, and its receiver wants others")
 
-// gatePatience is how long a stream waits for its turn before it is opened all the same.
-const gatePatience = time.Second
-
 // pass has streams of objects from the peer take turns before they are opened, where there
 // are nearly as many as the peer has seats for: it takes one up again only a moment after its
 // stream has ended here. It reports whether the stream has a turn to give back. One that
@@ -47,7 +44,7 @@ func (p *peer) pass(ctx context.Context) bool {
 		return true
 	default:
 	}
-	t := time.NewTimer(gatePatience)
+	t := time.NewTimer(p.c.cfg.TurnWait)
 	defer t.Stop()
 	select {
 	case p.gate <- struct{}{}:

@@ -73,7 +73,7 @@ func TestStreamsTakeTurns(t *testing.T) {
 	var w town
 	src := filled(t, pool(t, 64*mb), random(mb))
 	var streams running
-	few := func(c *Config) { c.MaxStreams = 8 }
+	few := func(c *Config) { c.MaxStreams, c.TurnWait = 8, time.Hour }
 	b := w.node(t, "b#1", func(c *Config) {
 		few(c)
 		c.OnStream = func(_ phalanx.NodeID, r Request, out *Writer) {
