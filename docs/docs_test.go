@@ -16,12 +16,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // tree is what documents may name, by slash-separated paths from the module's
 // root.
 type tree struct {
 	paths    map[string]bool            // files and folders
+	anchors  map[string]map[string]bool // document → anchors of its headings
 	tests    map[string]map[string]bool // folder → test functions
 	packages map[string]map[string]bool // name of a package → exported names, and Type.Member
 }
@@ -29,7 +31,7 @@ type tree struct {
 // load walks the module. Packages of one name share their names.
 func load(t *testing.T, root string) *tree {
 	t.Helper()
-	m := &tree{paths: map[string]bool{}, tests: map[string]map[string]bool{}, packages: map[string]map[string]bool{}}
+	m := &tree{paths: map[string]bool{}, anchors: map[string]map[string]bool{}, tests: map[string]map[string]bool{}, packages: map[string]map[string]bool{}}
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) { // gone meanwhile
@@ -41,6 +43,13 @@ func load(t *testing.T, root string) *tree {
 			return fs.SkipDir
 		}
 		m.paths[name] = true
+		if strings.HasSuffix(name, ".md") {
+			text, err := os.ReadFile(path.Join(root, name))
+			if err != nil {
+				return err
+			}
+			m.anchors[name] = anchors(string(text))
+		}
 		if !strings.HasSuffix(name, ".go") || strings.Contains(name, "/testdata/") {
 			return nil
 		}
@@ -54,6 +63,24 @@ func load(t *testing.T, root string) *tree {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// anchors returns those of the headings of a document, as GitHub makes them.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, h := range title.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		kept := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, h[1])
+		all[kept] = true
+	}
+	return all
 }
 
 func (m *tree) file(name string, f *ast.File) {
@@ -115,8 +142,9 @@ func receiver(e ast.Expr) string {
 var (
 	fence  = regexp.MustCompile("(?ms)^```.*?^```$")
 	span   = regexp.MustCompile("`([^`\n]+)`")
-	link   = regexp.MustCompile(`\]\(([^)\s#]+)(?:#[^)]*)?\)`)
-	source = regexp.MustCompile(`<(?:img|source)[^>]*?src(?:set)?="([^"]+)"`)
+	link   = regexp.MustCompile(`\]\(([^)\s#]*)(?:#([^)]*))?\)`)
+	title  = regexp.MustCompile(`(?m)^#+ (.*?) *$`)
+	source = regexp.MustCompile(`<(?:img|source)[^>]*?src(?:set)?="([^"]+)()"`)
 
 	likePath = regexp.MustCompile(`^[\w*.-]+(/[\w*.-]+)*/?$`)
 	likeTest = regexp.MustCompile(`^(?:([\w/.-]+):)?((?:Test|Fuzz|Benchmark)[A-Z]\w*)$`)
@@ -132,8 +160,16 @@ func (m *tree) missing(name, text string) []string {
 	text = fence.ReplaceAllString(text, "")
 	for _, re := range []*regexp.Regexp{link, source} {
 		for _, l := range re.FindAllStringSubmatch(text, -1) {
-			if target := path.Join(path.Dir(name), l[1]); !strings.Contains(l[1], ":") && !m.paths[target] {
+			target := path.Join(path.Dir(name), l[1])
+			if l[1] == "" {
+				target = name
+			}
+			switch heads, ours := m.anchors[target]; {
+			case strings.Contains(l[1], ":"):
+			case !m.paths[target]:
 				report(l[1], "there is no "+target)
+			case ours && l[2] != "" && !heads[l[2]]:
+				report(l[1], target+" has no heading "+l[2])
 			}
 		}
 	}
@@ -214,7 +250,7 @@ func (m *tree) path(from, s string) bool {
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "docs/spec/*.md"} {
 		found, err := fs.Glob(os.DirFS(".."), pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -243,27 +279,31 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 func TestMissingFinds(t *testing.T) {
 	m := &tree{
 		paths:    map[string]bool{".": true, "a": true, "a/b.go": true, "docs": true, "docs/x.md": true, "docs/p.svg": true},
+		anchors:  map[string]map[string]bool{"docs/x.md": anchors("# A b's (1)\n\n```\n# c\n```\n")},
 		tests:    map[string]map[string]bool{"a": {"TestB": true}},
 		packages: map[string]map[string]bool{"a": {"T": true, "T.F": true}},
 	}
 	for text, want := range map[string]int{
 		"`a/b.go` `b.go` `a/` `a/*.go` [x](x.md) [b](../a/b.go#L1) `TestB` `a:TestB` `a.T` `a.T.F` `a.T{…}`": 0,
 		"`io.Reader` `text/plain` `go.etcd.io/raft/v3` [w](https://example.org/x.md) `/v1/x` `1/2 of it`":    0,
-		"```\n`a/c.go`\n```":         0,
-		"`a/c.go`":                   1,
-		"`c.go`":                     1,
-		"`c/`":                       1,
-		"`a/*.txt`":                  1,
-		"[x](y.md)":                  1,
-		"![p](q.svg)":                1,
-		`<img src="q.svg">`:          1,
-		"`TestC`":                    1,
-		"`docs:TestB`":               1,
-		"`a.U`":                      1,
-		"`a.T.G`":                    1,
-		"`a/c.go` and `a/d.go`":      2,
-		"| `a/b.go` | `a:TestC` |":   1,
-		"`a/b.go` and [x](../x.md) ": 1,
+		"```\n`a/c.go`\n```":            0,
+		"`a/c.go`":                      1,
+		"`c.go`":                        1,
+		"`c/`":                          1,
+		"`a/*.txt`":                     1,
+		"[x](x.md#a-bs-1) [y](#a-bs-1)": 0,
+		"[x](x.md#c)":                   1,
+		"[x](#a)":                       1,
+		"[x](y.md)":                     1,
+		"![p](q.svg)":                   1,
+		`<img src="q.svg">`:             1,
+		"`TestC`":                       1,
+		"`docs:TestB`":                  1,
+		"`a.U`":                         1,
+		"`a.T.G`":                       1,
+		"`a/c.go` and `a/d.go`":         2,
+		"| `a/b.go` | `a:TestC` |":      1,
+		"`a/b.go` and [x](../x.md) ":    1,
 	} {
 		if got := m.missing("docs/x.md", text); len(got) != want {
 			t.Errorf("%s: found %q, want %d", text, got, want)

@@ -10,8 +10,8 @@ import (
 )
 
 // BenchmarkRevoke says how long it takes from a Revoke until the last member has left
-// its call, and how many messages between members that took, next to the table of the
-// specification. There are 8 processes; "dead" with as many killed, unnoticed, as the nodes'
+// its call, and how many messages between members that took, next to the table of group
+// specification 1. There are 8 processes; "dead" with as many killed, unnoticed, as the nodes'
 // graph bears.
 func BenchmarkRevoke(b *testing.B) {
 	for _, n := range []int{8, 100, 1000} {

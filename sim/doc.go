@@ -20,7 +20,7 @@
 // every promise of the specification has to hold. In an excessive run they come as
 // they were drawn, and only safety is checked, and that calls end.
 //
-// After every step the invariants of the specification that can be looked at
+// After every step the invariants of specification 7 that can be looked at
 // from outside are checked (invariants.go); the oracle (oracle.go) is a dumb
 // model of what was put. In the end the faults stop: whatever can end must end,
 // once everything was deleted nothing may be left, and a world in which nothing is left to

@@ -161,7 +161,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	case transfer.TakeInline:
 		n.w.met["inline"]++
 		if f.buf.gen == e.Gen && len(f.buf.bytes) > 0 { // those that read it here would lose it
-			n.w.fail("(5) %s has read %d bytes of %s@%v, which is inline", n.id, len(f.buf.bytes), f.object, e.Gen)
+			n.w.fail("(25) %s has read %d bytes of %s@%v, which is inline", n.id, len(f.buf.bytes), f.object, e.Gen)
 		}
 		f.clear()
 		f.buf.gen, f.buf.meta, f.buf.bytes = e.Gen, e.Meta, f.inline

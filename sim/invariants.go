@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// audit checks the invariants, numbered as in the specification, section 7.
+// audit checks the invariants of specification 7, by their numbers.
 type audit struct {
 	w       *world
 	views   map[uint64]string

@@ -58,7 +58,7 @@ func (d *drive) fired() (at time.Duration, n int, why barrier.Cause) {
 	return d.FiredAt, d.Fired, d.Cause
 }
 
-// The table of section "When it fires" of the specification.
+// The table of barrier specification 2.
 func TestWhenItFires(t *testing.T) {
 	every := func(n int, gap time.Duration) (at []time.Duration) {
 		for i := range n {

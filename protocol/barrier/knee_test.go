@@ -13,7 +13,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-6*max(1, math.Abs(b)) }
 
-// The averages after each arrival, in the specification's vectors.
+// The averages after each arrival, in the vectors of barrier specification 5.
 func TestKneeVectors(t *testing.T) {
 	var d barrier.Detector
 	type row struct{ arr, arrvar, threshold float64 }

@@ -151,8 +151,7 @@ func (b *Barrier) enterLate(e *Entrance) {
 // enough reports whether p percent are there.
 func (b *Barrier) enough(p int) bool { return 100*b.Units >= p*b.cfg.Max }
 
-// ready returns why the barrier would fire now: rules 1 and 3 of the
-// specification.
+// ready returns why the barrier would fire now (barrier specification 2.1, 2.3).
 func (b *Barrier) ready() Cause {
 	switch {
 	case b.Units >= b.cfg.Max:
@@ -168,7 +167,7 @@ func (b *Barrier) pending() bool {
 	return b.Begun && b.Cause == NotFired && !b.cfg.Semaphore.on()
 }
 
-// timeoutDue is when rule 2 fires the barrier.
+// timeoutDue is when the timeout (barrier specification 2.2) fires the barrier.
 func (b *Barrier) timeoutDue() (time.Duration, bool) {
 	return b.Began + b.cfg.Timeout, b.pending() && b.cfg.Timeout > 0
 }

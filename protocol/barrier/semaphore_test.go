@@ -86,7 +86,7 @@ func TestReleaseCallback(t *testing.T) {
 	}
 }
 
-// The vectors of the specification.
+// The vectors of barrier specification 6.
 func TestAdaptiveVectors(t *testing.T) {
 	for x, want := range map[time.Duration]int{160: 14, 150: 15, 120: 15, 110: 16, 100: 16} {
 		a := barrier.Adaptive{Level: 1 << 30}

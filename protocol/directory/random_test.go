@@ -14,7 +14,7 @@ import (
 
 // TestRandom drives the replicas of one shard with random requests, copies of
 // old ones, lost and reordered replication, deaths and view changes, and checks
-// after every step what section 7 of the specification says of the directory:
+// after every step what specification 7 says of the directory:
 // (2), (4), (5) and (14); and in the end (20) and (23). A second run of the same
 // events must have the same effects.
 func TestRandom(t *testing.T) {

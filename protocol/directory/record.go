@@ -30,7 +30,7 @@ const (
 
 var states = [...]string{"unbound", "begun", "final", "lost", "deleted"}
 
-// String returns the specification's word for s.
+// String returns the word of specification 1.3 for s.
 func (s State) String() string {
 	if int(s) >= len(states) {
 		return fmt.Sprintf("state(%d)", uint8(s))

@@ -24,7 +24,7 @@ type Config struct {
 	LostIn uint64
 }
 
-// The times of the specification.
+// Durations (specification 1.10, 2.7, 2.9, 2.10, 2.13).
 const (
 	tombstoneLife = 20 * time.Minute
 	repeatEvery   = 100 * time.Millisecond // pushes

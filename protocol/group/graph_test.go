@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The table of the specification.
+// The table of group specification 1.
 var table = []struct{ n, degree, diameter, all, notEchoing int }{
 	{2, 1, 1, 2, 1}, {3, 2, 1, 6, 4}, {4, 3, 1, 12, 9}, {5, 4, 1, 20, 16}, {8, 5, 2, 40, 33}, {12, 6, 2, 72, 61},
 	{16, 7, 2, 112, 97}, {32, 9, 3, 288, 257}, {48, 10, 3, 480, 433}, {64, 11, 3, 704, 641}, {100, 14, 3, 1400, 1301},

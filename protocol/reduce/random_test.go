@@ -56,7 +56,7 @@ func newChaos(t *rapid.T) *chaos {
 	return c
 }
 
-// onlyAncestors checks invariants 8 and 10 of the specification after a step:
+// onlyAncestors checks invariants 8 and 10 after a step:
 // every source has one place at most, and exactly the ancestors of places that
 // lost their source have a new label.
 func (c *chaos) onlyAncestors(ev reduce.Event, before, after []reduce.PlaceInfo) {
