@@ -137,7 +137,7 @@ func (m Meta) Validate() error {
 		n *= d
 	}
 	if n != m.Size/m.DType.Size() {
-		return bad("the shape %v has %d elements, the object %d", m.Shape, n, m.Size/m.DType.Size())
+		return bad("the shape %v has %d elements, the object has %d", m.Shape, n, m.Size/m.DType.Size())
 	}
 	return nil
 }

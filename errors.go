@@ -14,26 +14,26 @@ type Kind uint8
 // The kinds of errors.
 const (
 	ErrInternal    Kind = iota + 1 // a bug, or a peer that breaks the protocol
-	ErrInvalid                     // an argument or a setting that cannot be
+	ErrInvalid                     // an argument or a setting is invalid
 	ErrNotFound                    // nobody has announced the object
 	ErrExists                      // the id is bound to other bytes, or to another reduce
 	ErrDeleted                     // the object was deleted
-	ErrMismatch                    // sizes, dtypes or shapes that differ in one reduce
-	ErrNoSpace                     // it does not fit into the memory cap
+	ErrMismatch                    // the sources of a reduce differ in size, dtype or shape
+	ErrNoSpace                     // the request does not fit into the memory cap
 	ErrUnavailable                 // no majority, or no owner: the cluster cannot decide now
 	ErrDeadline                    // the call's deadline passed; is context.DeadlineExceeded as well
 	ErrCanceled                    // the caller went away; is context.Canceled as well
-	ErrCorrupt                     // bytes that do not match their digest
+	ErrCorrupt                     // the bytes do not match their digest
 	ErrAborted                     // the creator gave up or died while it was writing
-	ErrReset                       // a stream that was read while it was made starts over
-	ErrUnknownOp                   // an op that is not registered on a node
+	ErrReset                       // an object that was read while it was made starts over
+	ErrUnknownOp                   // the op is not registered on a node
 	ErrFenced                      // this node was removed from the cluster
 	ErrClosed                      // this node has left the cluster
 	ErrRefused                     // a peer does not speak to us
-	ErrLost                        // final, but every complete copy is gone
-	ErrRevoked                     // the group that it belongs to was revoked
+	ErrLost                        // the object was final, but every complete copy is gone
+	ErrRevoked                     // the group of the call was revoked
 	ErrFailed                      // a member of the group that takes part has failed
-	ErrUnknown                     // all who knew whether it has happened have died
+	ErrUnknown                     // all nodes that knew the outcome have died
 )
 
 var kinds = [...]string{
@@ -72,13 +72,13 @@ func (k Kind) Error() string {
 	return kinds[k]
 }
 
-// Error is what every public call fails with. Fields that do not apply are zero.
+// Error is the error of every public call. Fields that do not apply are zero.
 type Error struct {
 	Op     string   // the call: "get", "put", "reduce" …
-	Object ObjectID // the culprit, if it is an object
-	Node   NodeID   // the culprit, if it is a node
+	Object ObjectID // the culprit, if an object is
+	Node   NodeID   // the culprit, if a node is
 	Kind   Kind
-	Err    error // says what happened and, if it can be told, what to do
+	Err    error // says what happened and, where possible, what to do
 }
 
 // Error returns, for example, `get "weights/7": deadline: nobody has announced it`.

@@ -41,24 +41,24 @@ const (
 var (
 	// ErrCatchUp says that the barrier has fired without the caller, and that its
 	// Config says that such a one does not go on.
-	ErrCatchUp = errors.New("the barrier has fired without it")
+	ErrCatchUp = errors.New("the barrier has fired without this entry")
 	// ErrHeld says that the entry holds the semaphore already, or waits for it. Each
 	// holder is an entry of its own.
-	ErrHeld = errors.New("it holds the semaphore already, or waits for it: give each holder a label or a host of its own")
+	ErrHeld = errors.New("the entry holds the semaphore already, or waits for it: give each holder a label or a host of its own")
 	// ErrNotHeld says that the caller does not hold the semaphore: it has not
 	// entered, has released it, or has held it for longer than Semaphore.Timeout.
-	ErrNotHeld = errors.New("it does not hold the semaphore")
+	ErrNotHeld = errors.New("the entry does not hold the semaphore")
 	// ErrRemoved says that somebody has removed the barrier while the caller waited in it. It is a
 	// phalanx.ErrDeleted.
 	ErrRemoved = errors.New("it was removed")
 	// ErrOutside says that the caller is not inside a double barrier, which it wants to leave.
-	ErrOutside = errors.New("it is not inside the barrier: an entry enters it before it leaves it")
+	ErrOutside = errors.New("the entry is not inside the barrier: enter it before you leave it")
 	// ErrLeaves says that the entry is leaving a double barrier, and cannot enter it.
-	ErrLeaves = errors.New("the same entry is leaving the barrier: it can enter when all have left")
+	ErrLeaves = errors.New("the same entry is leaving the barrier: it can enter when all entries have left")
 	// ErrManagersLost says that all managers of the barrier died at once, and that nobody knows
 	// whether it had fired: others may have passed. Nobody passes it any more. It is a
 	// phalanx.ErrUnknown.
-	ErrManagersLost = errors.New("all its managers have died, and whether it had fired is not known: go on with another name or generation")
+	ErrManagersLost = errors.New("all managers of the barrier have died, and no node knows whether it had fired: go on with another name or generation")
 )
 
 var errLeft = errors.New("this node has left the cluster")
@@ -286,9 +286,9 @@ func (e ending) err(op string, k core.Key) error {
 	case e.done.Outcome == core.Forgotten && (op == "enter" || op == "leave"): // it joins what has fired: it is late
 		return nil
 	case e.done.Outcome == core.Forgotten:
-		return failure(op, k, phalanx.ErrNotFound, errors.New("it has fired, and only that is remembered of it (Settings.Keep)"))
+		return failure(op, k, phalanx.ErrNotFound, errors.New("the barrier has fired, and its managers remember only that (Settings.Keep)"))
 	case e.done.Outcome == core.Unknown:
-		return failure(op, k, phalanx.ErrNotFound, errors.New("nobody has entered it"))
+		return failure(op, k, phalanx.ErrNotFound, errors.New("no participant has entered the barrier"))
 	}
 	return nil
 }
@@ -305,13 +305,13 @@ func (e ending) waited() error {
 	case g.Unopened:
 		return ErrNotOpened
 	case !g.Heard && g.Primary == "":
-		return errors.New("there is no answer yet")
+		return errors.New("the manager has not answered yet")
 	case !g.Heard:
 		return fmt.Errorf("its manager %s has not answered yet", g.Primary)
 	case g.Leaves && len(s.Inside) > 0:
 		return &InsideError{Inside: s.Inside}
 	case len(s.Holders) > 0:
-		return fmt.Errorf("it is held by %s", join(s.Holders))
+		return fmt.Errorf("the semaphore is held by %s", join(s.Holders))
 	case len(s.Absent) > 0:
 		return &AbsentError{N: s.N, Max: s.Max, Absent: s.Absent}
 	}
@@ -355,13 +355,13 @@ func (a *asked) invalid() error {
 	switch {
 	case a.joins && zero(c.Config):
 	case a.hold != nil && !semaphore:
-		return &FieldError{Field: "Semaphore", Text: "the barrier has none that could be acquired"}
+		return &FieldError{Field: "Semaphore", Text: "the barrier has no semaphore to acquire"}
 	case c.Kind == core.CallLeave && !c.Config.Double:
-		return &FieldError{Field: "Double", Text: "it is not set: those who have passed do not leave together"}
+		return &FieldError{Field: "Double", Text: "the barrier is not double: its participants do not leave together"}
 	case c.Kind == core.CallEnter:
 		return c.Config.Expects(c.Entry)
 	case c.Kind == core.CallRelease && !semaphore:
-		return &FieldError{Field: "Semaphore", Text: "the barrier has none that could be released"}
+		return &FieldError{Field: "Semaphore", Text: "the barrier has no semaphore to release"}
 	case a.watcher != nil:
 		return a.watcher.f.invalid(c.Config)
 	}

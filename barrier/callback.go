@@ -63,10 +63,10 @@ func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err erro
 // invalid returns which of f would not be called by cfg, or nil.
 func (f Callbacks) invalid(cfg Config) error {
 	if f.Enter != nil && !cfg.Callback {
-		return &FieldError{Field: "Callback", Text: "it is not set, so that Callbacks.Enter would not be called"}
+		return &FieldError{Field: "Callback", Text: "the field is not set, so that Callbacks.Enter would not be called"}
 	}
 	if f.Release != nil && !cfg.Semaphore.Callback {
-		return &FieldError{Field: "Semaphore.Callback", Text: "it is not set, so that Callbacks.Release would not be called"}
+		return &FieldError{Field: "Semaphore.Callback", Text: "the field is not set, so that Callbacks.Release would not be called"}
 	}
 	return nil
 }

@@ -77,8 +77,8 @@ func (h *Hold) lost(kind phalanx.Kind, why error) error {
 }
 
 var (
-	errTaken   = errors.New("its time has run out, its node was taken for gone, or it was acquired again at another node")
-	errUnsure  = errors.New("the node's lease has ended: it cannot be sure to be a member of the cluster")
+	errTaken   = errors.New("the time of the hold has run out, its node was taken for gone, or the entry acquired the semaphore again at another node")
+	errUnsure  = errors.New("the node's lease has ended: the node cannot be sure to be a member of the cluster")
 	errRemoved = errors.New("the cluster has removed this node")
 	errLeaves  = errors.New("the node is about to leave the cluster")
 )

@@ -14,7 +14,7 @@ import (
 
 // ErrNotOpened says that a caller has joined a barrier of which nobody had given the Config when
 // its context ended. It has not entered.
-var ErrNotOpened = errors.New("nobody has given its configuration yet")
+var ErrNotOpened = errors.New("no participant has given the barrier's configuration yet")
 
 // Join returns the barrier called name, which goes by the Config that others give: somebody has
 // to enter or watch it by Open. It fails if there can be no such name.

@@ -109,7 +109,7 @@ func state(e core.Entrance, semaphore bool) string {
 func Letters(ctx context.Context, n *cluster.Node, id phalanx.NodeID) (uint64, error) {
 	pid, ok := n.ServiceOn(id, Name)
 	if !ok {
-		return 0, &phalanx.Error{Op: "barrier letters", Node: id, Kind: phalanx.ErrInvalid, Err: errors.New("it is no member that has the service")}
+		return 0, &phalanx.Error{Op: "barrier letters", Node: id, Kind: phalanx.ErrInvalid, Err: errors.New("the node is no member that has the service")}
 	}
 	m, err := look(ctx, n, pid)
 	return m.GetLetters(), err
@@ -136,7 +136,7 @@ func look(ctx context.Context, n *cluster.Node, pid *actor.PID) (*messages.Barri
 	}
 	m, ok := r.(*messages.BarrierLooked)
 	if !ok {
-		return nil, fmt.Errorf("it answers with a %T", r)
+		return nil, fmt.Errorf("the node answers with a %T", r)
 	}
 	return m, nil
 }

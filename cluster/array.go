@@ -82,7 +82,7 @@ func GetArray[T Element](ctx context.Context, n *Node, id phalanx.ObjectID) (*Ar
 // releases the view.
 func ArrayOf[T Element](v *storenode.View) (*Array[T], error) {
 	if d := v.Meta().DType; d != DTypeOf[T]() {
-		return nil, &phalanx.Error{Op: "get", Object: v.Info().Object, Kind: phalanx.ErrMismatch, Err: fmt.Errorf("it holds %v, not %v", d, DTypeOf[T]())}
+		return nil, &phalanx.Error{Op: "get", Object: v.Info().Object, Kind: phalanx.ErrMismatch, Err: fmt.Errorf("the object holds %v, not %v", d, DTypeOf[T]())}
 	}
 	a := &Array[T]{view: v}
 	b := v.Bytes()

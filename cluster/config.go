@@ -135,7 +135,7 @@ func (c Config) Validate() error {
 	seen := map[string]bool{storeName: true, placesName: true, looksName: true}
 	for _, s := range c.Services {
 		if s.Name == "" || seen[s.Name] || s.Actor == nil {
-			return bad("Services", "%q is no name of one service", s.Name)
+			return bad("Services", "%q is empty or taken, or the service has no actor", s.Name)
 		}
 		seen[s.Name] = true
 	}
@@ -145,7 +145,7 @@ func (c Config) Validate() error {
 	case c.Warm < 0 || c.Warm > c.Memory:
 		return bad("Warm", "%d bytes are not 0 to the %d of Memory", c.Warm, c.Memory)
 	case c.InlineLimit > MaxInlineLimit:
-		return bad("InlineLimit", "%d bytes are more than the %d that a message carries well", c.InlineLimit, MaxInlineLimit)
+		return bad("InlineLimit", "%d bytes are more than the maximum of %d", c.InlineLimit, MaxInlineLimit)
 	case c.Shards < 1 || c.Shards > 4096:
 		return bad("Shards", "%d are not 1 to 4096", c.Shards)
 	case c.Voters < 0 || c.Voters > 7 || c.Voters != 0 && c.Voters%2 == 0:
@@ -157,13 +157,13 @@ func (c Config) Validate() error {
 	case c.Deadline < 0:
 		return bad("Deadline", "%v is negative", c.Deadline)
 	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
-		return bad("ServerTLS", "it and ClientTLS are needed together")
+		return bad("ServerTLS", "ServerTLS and ClientTLS have to be set together")
 	case c.ServerTLS == nil && !c.Insecure && (!loopback(c.Bind) || !loopback(c.Advertise)):
 		return bad("Bind", "%s is not a loopback address and there is no TLS: give ServerTLS and ClientTLS (--tls-cert, --tls-key, --tls-ca), or set Insecure (--insecure) on a closed network", c.Bind)
 	case c.Alone && len(c.Seeds) > 0:
-		return bad("Alone", "a node with Seeds (--seeds) is not alone")
+		return bad("Alone", "Alone (--alone) and Seeds (--seeds) are both set")
 	case len(c.Seeds) == 0 && !c.Alone && (!loopback(c.Bind) || !loopback(c.Advertise)):
-		return bad("Seeds", "without them the node would begin a cluster of its own each time it starts, beside one that lives: name the nodes that begin the cluster, this one among them, the same for all nodes (--seeds), or set Alone (--alone)")
+		return bad("Seeds", "without seeds the node would begin a cluster of its own each time it starts, beside a running one: name the nodes that begin the cluster, this one among them, the same for all nodes (--seeds), or set Alone (--alone)")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (l *life) short(p *storenode.Put) *phalanx.Error {
 		names = append(names, "…")
 	}
 	return &phalanx.Error{Op: "put", Object: p.Object, Kind: phalanx.ErrUnavailable,
-		Err: fmt.Errorf("it is to have %d copies, each on another node, and there are %d members (%s): ask for fewer, or put it when more have joined", p.Copies, len(there), strings.Join(names, ", "))}
+		Err: fmt.Errorf("%d copies need as many nodes, and the cluster has %d members (%s): ask for fewer, or put the object when more nodes have joined", p.Copies, len(there), strings.Join(names, ", "))}
 }
 
 // enough returns nil once there are as many members as p asks copies of. It gives up as soon

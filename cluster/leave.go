@@ -45,7 +45,7 @@ func (n *Node) Leave(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		e := storenode.ContextError("leave", "", context.Cause(ctx), "", "nothing was handed over")
+		e := storenode.ContextError("leave", "", context.Cause(ctx), "", "the node handed nothing over")
 		e.Node = n.ID()
 		return e
 	}
@@ -96,7 +96,7 @@ func (n *Node) asMember(ctx context.Context) (*life, error) {
 			return nil, n.ended()
 		case <-ctx.Done():
 			return nil, &phalanx.Error{Op: "leave", Node: l.id, Kind: phalanx.ErrFenced,
-				Err: fmt.Errorf("the others have removed it, and it has not joined again yet: nothing was handed over: %w", context.Cause(ctx))}
+				Err: fmt.Errorf("the other members have removed the node, and it has not joined again yet: it handed nothing over: %w", context.Cause(ctx))}
 		}
 	}
 }
@@ -151,17 +151,17 @@ func (l *life) leave(ctx context.Context) (stays bool, err error) {
 		if e.Canceled {
 			kind = phalanx.ErrCanceled
 		}
-		return true, fail(kind, fmt.Errorf("it goes on being a member: %w", e.Remains))
+		return true, fail(kind, fmt.Errorf("the node stays a member: %w", e.Remains))
 	case leave.Left:
 		switch {
 		case e.Fenced:
-			return true, fail(phalanx.ErrFenced, errors.New("it was removed before it had handed over everything; it joins again"))
+			return true, fail(phalanx.ErrFenced, errors.New("the voters removed the node before it had handed over everything; it joins again"))
 		case e.Unseen:
 			kind := phalanx.ErrDeadline
 			if errors.Is(ctx.Err(), context.Canceled) {
 				kind = phalanx.ErrCanceled
 			}
-			return false, fail(kind, errors.New("all is handed over, but the others have not agreed to remove it"))
+			return false, fail(kind, errors.New("the node has handed over everything, but the voters have not agreed to remove it"))
 		}
 	}
 	return false, nil

@@ -147,7 +147,7 @@ func TestLeaveThatEndsBeforeItHasJoinedAgain(t *testing.T) {
 	leaver.Fence()
 	cancel()
 	if err := leaver.Leave(ctx); err == nil {
-		t.Fatal("nothing was handed over")
+		t.Fatal("the node handed nothing over")
 	}
 	eventually(t, "it has joined again", func() bool { return leaver.ID() != was && nodes[0].View().Has(leaver.ID()) })
 }

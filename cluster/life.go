@@ -140,7 +140,7 @@ func (l *life) entered(ctx context.Context) error {
 	case <-l.joined:
 		return nil
 	case <-ctx.Done():
-		err := storenode.ContextError("join", "", ctx.Err(), "", "the cluster has not taken this node into its view")
+		err := storenode.ContextError("join", "", ctx.Err(), "", "the cluster has not admitted this node to its view")
 		err.Node = l.id
 		return err
 	}
@@ -201,7 +201,7 @@ func (l *life) over() {
 func (l *life) err(op string, id phalanx.ObjectID) error {
 	e := &phalanx.Error{Op: op, Object: id, Node: l.id, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
 	if l.fenced.Load() {
-		e.Kind, e.Err = phalanx.ErrFenced, errors.New("the cluster has removed this node, which joins again unless another has taken its name")
+		e.Kind, e.Err = phalanx.ErrFenced, errors.New("the cluster has removed this node, which joins again unless another process has taken its name")
 	}
 	return e
 }

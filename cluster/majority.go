@@ -24,8 +24,8 @@ func (l *life) sees(m view.Majority) {
 	}
 	if before := l.majority.Swap(&m); before == nil {
 		lost := actors.MajorityLost{View: number, Voters: m.Voters, Missing: m.Missing}
-		l.log.Error(lost.String() + "; nothing is decided, and what needs the directory waits or fails, until they are back. Voters that hang or are cut off come back by themselves. " +
-			"Voters that have died do not, also if they are started again, as new members: then run the command `phalanx recover` at one of the nodes that live, which forms the cluster anew")
+		l.log.Error(lost.String() + "; the cluster decides nothing, and calls that need the directory wait or fail, until they are back. Voters that hang or are cut off come back by themselves. " +
+			"Voters that have died do not, also if they are started again, as new members: then run the command `phalanx recover` at one of the living nodes, which forms the cluster anew")
 		l.n.system.EventStream.Publish(lost)
 	}
 }
@@ -66,9 +66,9 @@ func (n *Node) unready() *phalanx.Error {
 	m, ok := l.view.Load().Member(l.id)
 	switch {
 	case !ok:
-		return refuse(phalanx.ErrUnavailable, errors.New("it is not a member of the cluster"))
+		return refuse(phalanx.ErrUnavailable, errors.New("the node is not a member of the cluster"))
 	case m.Leaving:
-		return refuse(phalanx.ErrClosed, errors.New("it is leaving the cluster"))
+		return refuse(phalanx.ErrClosed, errors.New("the node is leaving the cluster"))
 	}
 	if lost := l.errMajority(); lost != nil {
 		return refuse(phalanx.ErrUnavailable, lost)

@@ -167,12 +167,12 @@ func TestCallsWaitForRoom(t *testing.T) {
 	data := random(roomOf/4*3, 1)
 	put(t, n, "a", data)
 	put(t, nodes[0], "far", data)
-	numbers := []string{`get "far"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free"), "are pinned", "are reserved", "nothing that can be evicted", "delete objects", "--memory"}
+	numbers := []string{`get "far"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free"), "are pinned", "are reserved", "evictions cannot make room", "delete objects", "--memory"}
 	_, err := n.Get(within(t), "far")
 	refused(t, "Get", err, phalanx.ErrNoSpace, numbers...) // and not for its deadline
 	// Nobody knows whether what is still to come of a stream would ever fit.
 	_, err = n.PutReader(within(t), "b", bytes.NewReader(data), phalanx.UnknownSize)
-	refused(t, "a stream", err, phalanx.ErrNoSpace, string(n.ID()), "bytes are needed", "it cannot wait", `put "b"`)
+	refused(t, "a stream", err, phalanx.ErrNoSpace, string(n.ID()), "bytes are needed", "the request cannot wait", `put "b"`)
 
 	waits := func(small phalanx.ObjectID, call func() error, makeRoom func()) {
 		t.Helper()
@@ -233,7 +233,7 @@ func TestPutsDoNotWaitForLong(t *testing.T) {
 	}
 	for name, call := range puts {
 		began := time.Now()
-		refused(t, name, call(cluster.WaitForMemory(time.Hour)), phalanx.ErrNoSpace, append(numbers, "nothing that can be evicted", "delete objects", "--memory")...)
+		refused(t, name, call(cluster.WaitForMemory(time.Hour)), phalanx.ErrNoSpace, append(numbers, "evictions cannot make room", "delete objects", "--memory")...)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("%s took %v", name, took)
 		}
@@ -255,7 +255,7 @@ func TestPutsDoNotWaitForLong(t *testing.T) {
 	}
 	v.Release()
 	// The view's copy could be evicted, but not without waiting for its owner.
-	refused(t, "without waiting", puts["Put"](cluster.WaitForMemory(0)), phalanx.ErrNoSpace, append(numbers, "it cannot wait")...)
+	refused(t, "without waiting", puts["Put"](cluster.WaitForMemory(0)), phalanx.ErrNoSpace, append(numbers, "the request cannot wait")...)
 	if v, err := n.TryGet(within(t), "far"); err != nil || n.Status().Evictions != 0 {
 		t.Errorf("%v, %d evictions", err, n.Status().Evictions)
 	} else {

@@ -51,7 +51,7 @@ func (n *Node) Recover(ctx context.Context, o RecoverOptions) (Recovered, error)
 		return Recovered{}, err
 	}
 	if n.isLeaving() {
-		return Recovered{}, &phalanx.Error{Op: op, Node: l.id, Kind: phalanx.ErrClosed, Err: errors.New("it is about to leave, and the cluster could end with it; form the cluster anew at a member that stays")}
+		return Recovered{}, &phalanx.Error{Op: op, Node: l.id, Kind: phalanx.ErrClosed, Err: errors.New("the node is about to leave, and the cluster could end with it; form the cluster anew at a member that stays")}
 	}
 	found, stop := n.found()
 	defer stop()

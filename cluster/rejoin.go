@@ -62,7 +62,7 @@ func (n *Node) fenced(l *life) {
 // removed: what has led there may be gone with the incarnation.
 func (l *life) onStopped(who *actor.PID) {
 	l.failed.Store(true) // before: who joins looks at it afterwards
-	l.log.WithField(logging.Actor, who.GetId()).Error("an actor that the node needs panicked too often, it joins again without what it was doing")
+	l.log.WithField(logging.Actor, who.GetId()).Error("an actor that the node needs panicked too often: the node joins again, and its pending calls end")
 	l.onFenced()
 }
 
@@ -89,9 +89,9 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		switch {
 		case m.ID == old.id:
 		case m.ID.Name() == old.id.Name(): // to join again would remove it
-			old.log.WithField(logging.Peer, m.ID).Warn("another process has taken this node's name; it does not join again")
+			old.log.WithField(logging.Peer, m.ID).Warn("another process has taken this node's name: this node does not join again")
 			go n.finish(&phalanx.Error{Op: "leave", Node: old.id, Kind: phalanx.ErrFenced,
-				Err: fmt.Errorf("the others have removed it, and %s has taken its name: what only it had is lost", m.ID)})
+				Err: fmt.Errorf("the other members have removed the node, and %s has taken its name: objects that only this node had are lost", m.ID)})
 			return nil
 		default:
 			known = append(known, m.Control)
@@ -100,7 +100,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 	if old.failed.Load() {
 		ctx, cancel := context.WithTimeout(n.background, giveUpFor)
 		if err := old.members.Leave(ctx); err != nil {
-			old.log.WithError(err).Warn("it could not leave before it joins again")
+			old.log.WithError(err).Warn("the node could not leave before it joins again")
 		}
 		cancel()
 	}
@@ -116,7 +116,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		ctx, cancel := context.WithTimeout(n.background, rejoinFor)
 		defer cancel()
 		if err := l.join(ctx, true, known...); err != nil {
-			l.log.WithError(err).Warn("it could not join again yet")
+			l.log.WithError(err).Warn("the node could not join again yet")
 			l.end(true)
 			if errors.Is(err, phalanx.ErrRefused) {
 				return nil, backoff.Permanent(err)
@@ -130,7 +130,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
 	if errors.Is(err, phalanx.ErrRefused) {
 		go n.finish(&phalanx.Error{Op: "leave", Node: old.id, Kind: phalanx.ErrFenced,
-			Err: fmt.Errorf("the others have removed it, and do not let it in again: what only it had is lost: %w", err)})
+			Err: fmt.Errorf("the other members have removed the node, and do not admit it again: objects that only this node had are lost: %w", err)})
 		return nil
 	}
 	if err != nil {

@@ -71,7 +71,7 @@ func (n *Node) SpawnOn(ctx context.Context, member phalanx.NodeID, kind, name st
 	}
 	m, ok := l.view.Load().Member(member)
 	if !ok {
-		return nil, &phalanx.Error{Op: "spawn", Node: member, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
+		return nil, &phalanx.Error{Op: "spawn", Node: member, Kind: phalanx.ErrInvalid, Err: errors.New("the node is not a member of the cluster")}
 	}
 	return n.remote.Spawn(ctx, m.Control, kind, name)
 }

@@ -30,7 +30,7 @@ func (t transport) Send(to phalanx.NodeID, shard int, v any) error {
 	b, err := messages.MarshalDirectory(shard, v)
 	if err == nil && len(b) > maxDirectory {
 		err = &phalanx.Error{Op: "send", Object: directory.Subject(v), Node: to, Kind: phalanx.ErrInvalid,
-			Err: fmt.Errorf("a %T of %d bytes, at most %d can be sent", v, len(b), maxDirectory)}
+			Err: fmt.Errorf("a %T has %d bytes, at most %d can be sent", v, len(b), maxDirectory)}
 	}
 	by, relayed := t.l.via(to)
 	switch {

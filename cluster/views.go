@@ -133,7 +133,7 @@ func (l *life) admit(from phalanx.NodeID, _ uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gone[from] {
-		return &phalanx.Error{Node: from, Kind: phalanx.ErrFenced, Err: fmt.Errorf("it was removed from the cluster")}
+		return &phalanx.Error{Node: from, Kind: phalanx.ErrFenced, Err: fmt.Errorf("the node was removed from the cluster")}
 	}
 	return nil
 }

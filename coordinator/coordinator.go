@@ -339,7 +339,7 @@ func (c *Coordinator) fromPlace(ctx actor.Context, m *messages.PlaceReport) {
 			if _, known := c.places[key]; !known {
 				ctx.Watch(ctx.Sender())
 			}
-			c.places[key] = reduce.PlaceLost{Place: a.Place, Gen: gen, Reason: reduce.LostPanic, Text: "its actor ended"}
+			c.places[key] = reduce.PlaceLost{Place: a.Place, Gen: gen, Reason: reduce.LostPanic, Text: "the place's actor ended"}
 		}
 	}
 	c.do(ctx, r.Event)

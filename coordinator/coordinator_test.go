@@ -325,7 +325,7 @@ func TestTheDeadlineNamesWhatIsMissing(t *testing.T) {
 		do     func(b *bed)
 	}{
 		{"the directory", "sum", "the directory has not answered yet", func(*bed) {}},
-		{"another coordinator", "sum", "another coordinator has not finished it yet", func(b *bed) {
+		{"another coordinator", "sum", "another coordinator has not finished the target yet", func(b *bed) {
 			reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5), Attached: "other#1"})
 		}},
 		{"a source", "b", "1 of 2 sources are ready, 2 are needed", func(b *bed) {
@@ -401,7 +401,7 @@ func TestTheTargetIsDeleted(t *testing.T) {
 		b.tell(directory.Readiness{Object: "sum", State: directory.Begun, Gen: gen(5)})
 		b.place(1)
 		b.tell(directory.Readiness{Object: "sum", State: directory.Deleted, Gen: gen(5)})
-		failed(t, out, phalanx.ErrDeleted, "sum", "it was deleted")
+		failed(t, out, phalanx.ErrDeleted, "sum", "the object was deleted")
 		if n := b.running(); n != 0 {
 			t.Errorf("%d places go on", n)
 		}
@@ -428,7 +428,7 @@ func TestTheTargetIsDeletedAndPutAgain(t *testing.T) {
 		}
 		b.place(1)
 		b.tell(directory.Readiness{Object: "sum", State: directory.Finished, Gen: gen(6), After: gen(5)})
-		failed(t, out, phalanx.ErrDeleted, "sum", "it was deleted")
+		failed(t, out, phalanx.ErrDeleted, "sum", "the object was deleted")
 		none[directory.Abort](b)
 		b.over()
 	})
@@ -458,9 +458,9 @@ func TestWhatIsFollowedIsReleased(t *testing.T) {
 			out := b.reduce(sumAB)
 			reply[directory.Begin](b, directory.Result{State: directory.Begun, Gen: gen(5), Attached: "n2#1"})
 			b.pass(5 * time.Second)
-			reply[directory.Begin](b, directory.Result{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: gen(5), Deleted: test.deleted})
+			reply[directory.Begin](b, directory.Result{Kind: phalanx.ErrDeleted, Text: "the object was deleted", Gen: gen(5), Deleted: test.deleted})
 			if test.ends {
-				failed(t, out, phalanx.ErrDeleted, "sum", "it was deleted")
+				failed(t, out, phalanx.ErrDeleted, "sum", "the object was deleted")
 				b.over()
 				return
 			}

@@ -62,7 +62,7 @@ func (e *Env) fold(ctx context.Context, c reduce.CombineInline, inputs [][]byte)
 		}
 		defer v.Release()
 		if info := v.Info(); info.Gen != in.Gen {
-			return nil, failed(in.Source, fmt.Errorf("it has generation %v by now", info.Gen), phalanx.ErrReset)
+			return nil, failed(in.Source, fmt.Errorf("the source has generation %v by now", info.Gen), phalanx.ErrReset)
 		}
 		inputs[i] = v.Bytes()
 	}

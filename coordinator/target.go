@@ -78,7 +78,7 @@ func (c *Coordinator) watchTarget() {
 	c.run.watches = append(c.run.watches, num)
 	c.env.Watcher.Watch(c.run.req.Target, num, func(r directory.Readiness) {
 		if r.Deleted(gen) {
-			later(happened{reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"}})
+			later(happened{reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "the object was deleted"}})
 		}
 	})
 	c.impatient(num)

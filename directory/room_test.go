@@ -78,7 +78,7 @@ func TestAnOwnerWithoutRoomMakesSomeOrSaysSo1_9(t *testing.T) {
 	if !errors.Is(r.Kind, phalanx.ErrNoSpace) {
 		t.Errorf("%v", r.Kind)
 	}
-	for _, says := range []string{"its owner a", "0 of 10000 are free", "bytes are needed"} {
+	for _, says := range []string{"the owner a", "0 of 10000 are free", "bytes are needed"} {
 		if !strings.Contains(r.Text, says) {
 			t.Errorf("%q does not say %q", r.Text, says)
 		}

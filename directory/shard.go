@@ -113,7 +113,7 @@ func (s *shard) honest(r core.Request) bool {
 		return true
 	}
 	s.host.cfg.Transport.Send(r.From, s.number, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{Kind: phalanx.ErrCorrupt,
-		Text: fmt.Sprintf("its bytes came with digest %v, and have %v", p.Digest, digest)}})
+		Text: fmt.Sprintf("the object came with digest %v, but its bytes have %v", p.Digest, digest)}})
 	return false
 }
 

@@ -16,17 +16,17 @@ import (
 var (
 	// ErrNotMember says that the caller is not in the group: not in the list that it
 	// forms it of, or not any more.
-	ErrNotMember = errors.New("it is no member of the group")
+	ErrNotMember = errors.New("the caller is no member of the group")
 	// ErrFormedWithout says that the others have formed the group without this member, which is
 	// ErrNotMember too: it came too late, or its node was no member of the cluster yet.
-	ErrFormedWithout = fmt.Errorf("the group was formed without it: %w", ErrNotMember)
+	ErrFormedWithout = fmt.Errorf("the group was formed without this member: %w", ErrNotMember)
 	// ErrAlone says that a group needs two members. One that has lost all others is a
 	// group nevertheless.
-	ErrAlone = errors.New("a group is formed of two members or more")
+	ErrAlone = errors.New("a group needs two members or more")
 	// ErrUsed says that members on this node are in a group of that name; or that the group
 	// was formed after the call of this member had been given up. The name can be used again
 	// when no member of that group is left.
-	ErrUsed = errors.New("the name is used: members of a group of that name are left")
+	ErrUsed = errors.New("the name is in use: members of a group of that name are left")
 	// ErrDiffers says that the members' calls do not fit together.
 	ErrDiffers = errors.New("the calls of the members differ")
 )
@@ -64,7 +64,7 @@ type MemberError struct {
 }
 
 func (e *MemberError) Error() string {
-	return fmt.Sprintf("of group %q there have failed, or left, %s", e.Group, names(e.Members))
+	return fmt.Sprintf("members of group %q have failed or left: %s", e.Group, names(e.Members))
 }
 
 // AbsentError says who has not made a call that all members have to. It is in the
@@ -76,9 +76,9 @@ type AbsentError struct {
 
 func (e *AbsentError) Error() string {
 	if len(e.Absent) == 0 {
-		return "the member that gathers the others' calls has not answered yet"
+		return "the coordinator of the call has not answered yet"
 	}
-	return "not there yet: " + strings.Join(e.Absent, ", ")
+	return "absent members: " + strings.Join(e.Absent, ", ")
 }
 
 // RosterError says what is wrong with a list of members, or with a rank.

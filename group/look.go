@@ -153,11 +153,11 @@ func seenOn(ctx context.Context, n *cluster.Node, pid *actor.PID) ([]core.Seen, 
 	}
 	m, ok := r.(*messages.GroupLooked)
 	if !ok {
-		return nil, fmt.Errorf("it answers with a %T", r)
+		return nil, fmt.Errorf("the node answers with a %T", r)
 	}
 	seen, more, err := messages.GroupsSeenFromProto(m)
 	if err == nil && more > 0 {
-		err = fmt.Errorf("it leaves out %d groups: it names at most %d members in all", more, core.MaxSeen)
+		err = fmt.Errorf("the answer leaves out %d groups: it names at most %d members in all", more, core.MaxSeen)
 	}
 	return seen, err
 }

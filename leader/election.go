@@ -26,7 +26,7 @@ const prefix = "leader/"
 // fails with phalanx.ErrInvalid if the node has no barriers.
 func Open(n *cluster.Node, name string) (*Election, error) {
 	if name == "" {
-		return nil, failure("open", name, phalanx.ErrInvalid, errors.New("an election has a name"))
+		return nil, failure("open", name, phalanx.ErrInvalid, errors.New("an election needs a name"))
 	}
 	slot, err := barrier.Open(n, prefix+name, barrier.Config{Semaphore: barrier.Semaphore{Count: 1}})
 	if err != nil {

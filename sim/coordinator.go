@@ -167,7 +167,7 @@ func (c *coordinator) told(r directory.Readiness) {
 	}
 	if r.Deleted(c.gen) {
 		c.n.w.met["target of a reduce is deleted"]++
-		c.step(reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"})
+		c.step(reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "the object was deleted"})
 	}
 }
 

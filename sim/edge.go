@@ -60,7 +60,7 @@ func (p *place) openEdge(e reduce.OpenEdge) {
 	p.edges[e.Stream] = ed
 	if p.core.State().Ring > 0 {
 		if p.pulled {
-			n.after(0, func() { p.endEdge(ed, false, "what came before cannot be taken again") })
+			n.after(0, func() { p.endEdge(ed, false, "the ring cannot take its earlier bytes again") })
 			return
 		}
 		p.pulled = true

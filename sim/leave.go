@@ -265,7 +265,7 @@ func (n *node) here(all bool) leave.Here {
 
 // leaves is the error of what a node that leaves does not do.
 func (n *node) leaves(why string) *phalanx.Error {
-	return &phalanx.Error{Node: n.id, Kind: phalanx.ErrClosed, Err: fmt.Errorf("it is leaving the cluster: %s", why)}
+	return &phalanx.Error{Node: n.id, Kind: phalanx.ErrClosed, Err: fmt.Errorf("the node is leaving the cluster: %s", why)}
 }
 
 // refused ends a call that the node does not take any more.

@@ -312,7 +312,7 @@ func (o *oracle) ended(c *call) {
 		}
 		if m.gone != 0 && m.gone < c.began && o.w.audit.steady(c.node, m.gone) ||
 			m.deleted != 0 && m.deleted < c.began && c.kind != "get" && c.kind != "copy" {
-			o.w.fail("(12) %s of %s at %s began after it was deleted everywhere and ended well", c.kind, c.object, c.node.id)
+			o.w.fail("(12) %s of %s at %s began after the object was deleted everywhere and ended well", c.kind, c.object, c.node.id)
 		}
 		if m.past.before(c.began, c.gen, c.kind != "get" && c.kind != "copy") && o.w.audit.steady(c.node, m.past.gone) {
 			o.w.fail("(12) %s of %s at %s began after %v was deleted, and ended with %v", c.kind, c.object, c.node.id, m.past.of, c.gen)

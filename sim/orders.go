@@ -109,7 +109,7 @@ func (n *node) spare(p directory.Push) {
 	for _, c := range slices.Clone(n.fetches[p.Object].callers) {
 		if c.pin == p.Gen {
 			n.w.met["copy that was ordered is not needed"]++
-			c.leave(errorf(phalanx.ErrCanceled, c.object, "enough others have a copy"))
+			c.leave(errorf(phalanx.ErrCanceled, c.object, "enough other nodes have a copy"))
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (r *reduces) ordered(from phalanx.NodeID, e reduce.Effect) {
 			return
 		}
 		r.n.w.met["lost place found by asking"]++
-		r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.PlaceLost{Place: e.Place, Gen: e.Gen, Reason: reduce.LostPanic, Text: "it does not run any more"}})
+		r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.PlaceLost{Place: e.Place, Gen: e.Gen, Reason: reduce.LostPanic, Text: "the place does not run any more"}})
 	case reduce.Inspect:
 		const page = 2 // places in one answer
 		in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}

@@ -66,7 +66,7 @@ func TestLateDrop(t *testing.T) {
 			t.Error("the copy is gone")
 		}
 		if e.drop(second); e.Table.lookup("x") != nil {
-			t.Error("the copy stays although it was deleted")
+			t.Error("the copy stays although the object was deleted")
 		}
 	})
 	for name, dropped := range map[string]phalanx.Generation{"late": first, "in time": second} {

@@ -231,7 +231,7 @@ func (e *Env) Stat(id phalanx.ObjectID, deadline time.Duration, done func(Object
 		case r.Stat == nil || r.Stat.State == directory.Unbound:
 			done(ObjectStat{}, &phalanx.Error{Op: "stat", Object: id, Kind: phalanx.ErrNotFound, Err: errors.New("nobody has announced it")})
 		case r.Stat.State == directory.Deleted:
-			done(*r.Stat, &phalanx.Error{Op: "stat", Object: id, Kind: phalanx.ErrDeleted, Err: errors.New("it was deleted")})
+			done(*r.Stat, &phalanx.Error{Op: "stat", Object: id, Kind: phalanx.ErrDeleted, Err: errors.New("the object was deleted")})
 		default:
 			done(*r.Stat, nil)
 		}

@@ -197,5 +197,5 @@ func (e *Env) hand(c *call, copy *objectCopy) {
 		c.answer(v, nil, nil)
 		return
 	}
-	c.answer(nil, nil, &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("it was deleted as it arrived")})
+	c.answer(nil, nil, &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("the object was deleted while it arrived")})
 }

@@ -99,7 +99,7 @@ func (g Gather) validate() *phalanx.Error {
 			return e
 		}
 		if seen[id] {
-			err := bad("it is a source twice")
+			err := bad("the source was given twice")
 			err.Object = id
 			return err
 		}

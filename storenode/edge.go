@@ -31,7 +31,7 @@ type foldedBad struct {
 // have combined the bytes are cleared (specification 3.4).
 func (p *place) foldedBad(m foldedBad) {
 	if p.out != nil && p.out.gen == m.gen && p.source != nil {
-		p.do(reduce.SourceFailed{Gen: p.source.gen, Text: "what it had combined was bad: " + m.err.Error()})
+		p.do(reduce.SourceFailed{Gen: p.source.gen, Text: "the place had combined a bad piece: " + m.err.Error()})
 	}
 }
 

@@ -277,7 +277,7 @@ func (f *fetch) pushed(p transfer.Pushed) {
 	}
 	if w := f.whole; w != nil && !p.Gen.Less(w.Gen) {
 		f.whole = nil
-		f.result = &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("it was deleted as it arrived")}
+		f.result = &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("the object was deleted while it arrived")}
 		f.finish()
 	}
 	if f.final != nil && !p.Gen.Less(f.final.gen) {
@@ -438,7 +438,7 @@ func (f *fetch) discard() {
 		f.setCopy(nil)
 	}
 	if f.result == nil {
-		f.result = &phalanx.Error{Kind: phalanx.ErrCanceled, Err: errors.New("nobody waits for it any more")}
+		f.result = &phalanx.Error{Kind: phalanx.ErrCanceled, Err: errors.New("no caller waits for the object any more")}
 		f.finish()
 	}
 }

@@ -33,7 +33,7 @@ func (f *fetch) openStream(o transfer.Open) {
 }
 
 // errFull says that what was reserved for the object is spent.
-var errFull = errors.New("there is no room for it under the memory cap")
+var errFull = errors.New("the object does not fit under the memory cap")
 
 // noCopy gives the lease back.
 func (f *fetch) noCopy(o transfer.Open, err error) {
@@ -51,7 +51,7 @@ func (f *fetch) noCopy(o transfer.Open, err error) {
 
 // errOwn says that this node has the object in another way: whoever waits for
 // the fetch will hear of that.
-var errOwn = errors.New("this node makes it itself")
+var errOwn = errors.New("this node makes the object itself")
 
 func (f *fetch) makeCopy(o transfer.Open) error {
 	var buf *dataplane.Buffer

@@ -38,7 +38,7 @@ func (e *Env) Fence() { e.fenced.Store(true) }
 // Ended returns the error of what waits as the node ends.
 func (e *Env) Ended() *phalanx.Error {
 	if e.fenced.Load() {
-		return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrFenced, Err: errors.New("the cluster has removed this node, which joins again unless another has taken its name")}
+		return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrFenced, Err: errors.New("the cluster has removed this node, which joins again unless another process has taken its name")}
 	}
 	return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
 }

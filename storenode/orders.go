@@ -154,7 +154,7 @@ func (s *Store) awaited(a *arrival, p Pushed) bool {
 func (s *Store) spare(c actor.Context, p Pushed, a *arrival) {
 	for _, cl := range a.waiting() {
 		if cl.pin == p.Gen {
-			cl.answer(nil, nil, &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrCanceled, Err: errors.New("enough others have a copy")})
+			cl.answer(nil, nil, &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrCanceled, Err: errors.New("enough other nodes have a copy")})
 			s.left(c, left{p.Object, cl.id})
 		}
 	}

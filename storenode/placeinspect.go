@@ -151,6 +151,6 @@ func (h *Places) warnSlow(key placeKey) {
 	}
 	h.mu.Unlock()
 	if warn {
-		h.env.Log.WithField("object", key.target).Warnf("place %d of the reduce does not say within %v what it does, and is asked again", key.place, inspectPatience)
+		h.env.Log.WithField("object", key.target).Warnf("place %d of the reduce has not reported its state within %v: the node asks again", key.place, inspectPatience)
 	}
 }

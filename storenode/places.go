@@ -95,7 +95,7 @@ func (h *Places) Runs(from *actor.PID, a reduce.AskRuns) {
 		h.env.send(pid, placeEvent{reduce.AskedRuns{Place: a.Place, Gen: a.Gen}, from})
 		return
 	}
-	h.report(nil, from, key, reduce.PlaceLost{Place: a.Place, Gen: a.Gen, Reason: reduce.LostPanic, Text: "it does not run any more"})
+	h.report(nil, from, key, reduce.PlaceLost{Place: a.Place, Gen: a.Gen, Reason: reduce.LostPanic, Text: "the place does not run any more"})
 }
 
 // report sends an event to a coordinator, from a place or from its node.

@@ -62,7 +62,7 @@ func (e *Env) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes []phalanx
 func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.ObjectID, deadline time.Duration) error {
 	pid, ok := e.StoreOn(n)
 	if !ok {
-		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
+		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInvalid, Err: errors.New("the node is not a member of the cluster")}
 	}
 	req := messages.PrefetchToProto(messages.Prefetch{Objects: []phalanx.ObjectID{id}, Timeout: deadline})
 	caller := ctx
@@ -80,11 +80,11 @@ func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.Objec
 	}
 	if err != nil {
 		kind, _ := kindOf(err)
-		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: kind, Err: fmt.Errorf("it did not answer: %w", err)}
+		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: kind, Err: fmt.Errorf("the node did not answer: %w", err)}
 	}
 	rep, ok := res.(*messages.PrefetchReply)
 	if !ok {
-		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInternal, Err: fmt.Errorf("it answered with a %T", res)}
+		return &phalanx.Error{Op: "prefetch", Object: id, Node: n, Kind: phalanx.ErrInternal, Err: fmt.Errorf("the node answered with a %T", res)}
 	}
 	errs := messages.PrefetchReplyFromProto(rep)
 	if len(errs) == 0 {

@@ -301,7 +301,7 @@ func (s *source) Read(b []byte) (int, error) {
 	s.tell()
 	n, err := s.read(b)
 	if err == io.EOF && s.req.Meta.Size >= 0 && s.buf.Arrived()+int64(n) < s.req.Meta.Size {
-		return n, fmt.Errorf("it ended after %d of %d bytes: %w", s.buf.Arrived()+int64(n), s.req.Meta.Size, io.ErrUnexpectedEOF)
+		return n, fmt.Errorf("the reader ended after %d of %d bytes: %w", s.buf.Arrived()+int64(n), s.req.Meta.Size, io.ErrUnexpectedEOF)
 	}
 	return n, err
 }

@@ -176,7 +176,7 @@ func (r *Reader) next() ([]byte, error) {
 		case <-r.sub.C:
 		case <-r.patience():
 			node, why := r.table.awaits(c)
-			return nil, &phalanx.Error{Op: "open", Object: c.object, Node: node, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("%s: nothing has come for %v", why, r.idle)}
+			return nil, &phalanx.Error{Op: "open", Object: c.object, Node: node, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("%s: no bytes have come for %v", why, r.idle)}
 		case <-over:
 			if c.buffer.Err() == nil {
 				return nil, io.EOF

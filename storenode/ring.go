@@ -40,7 +40,7 @@ func (p *place) turn() {
 			return
 		}
 		if s.buffer.Size() != o.meta.Size {
-			p.tell(reduce.SourceFailed{Gen: s.gen, Text: fmt.Sprintf("it has %d bytes, not %d", s.buffer.Size(), o.meta.Size)})
+			p.tell(reduce.SourceFailed{Gen: s.gen, Text: fmt.Sprintf("the source has %d bytes, not %d", s.buffer.Size(), o.meta.Size)})
 			return
 		}
 		s.buffer.Retain()
@@ -106,7 +106,7 @@ func (p *place) pullRing(o *output, e *edge) {
 
 func (p *place) circulate(o *output, e *edge) error {
 	if o.turning.pulled {
-		return errors.New("what came before cannot be taken again")
+		return errors.New("the ring cannot take its earlier bytes again")
 	}
 	s, closed, err := p.streamOf(o, e, 0)
 	if err != nil {

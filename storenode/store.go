@@ -339,9 +339,9 @@ func (s *Store) expire(c actor.Context, cl *call) {
 		s.tell(c, a, expired{cl})
 		return
 	}
-	err := &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrDeadline, Err: errors.New("it has not arrived")}
+	err := &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrDeadline, Err: errors.New("the object has not arrived")}
 	if c := s.env.Table.lookup(cl.object); c != nil && c.origin && !c.isOver() {
-		err.Err = errors.New("it is not final: its creator has not finished")
+		err.Err = errors.New("the object is not final: its creator has not finished")
 	}
 	cl.answer(nil, nil, err)
 }

@@ -466,7 +466,7 @@ func (t *Table) awaits(c *objectCopy) (node phalanx.NodeID, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.buffer.Complete() {
-		return c.maker, "it is not final: its creator has not finished"
+		return c.maker, "the object is not final: its creator has not finished"
 	}
 	return c.upstream, "its bytes have not all arrived"
 }

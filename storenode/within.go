@@ -63,7 +63,7 @@ func (e *Env) do(ctx context.Context, request any) any {
 }
 
 func notWithin(request any) *phalanx.Error {
-	return &phalanx.Error{Op: "within", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("a %T is no request that can be given up", request)}
+	return &phalanx.Error{Op: "within", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("a caller cannot give up a %T", request)}
 }
 
 // open is Open with a deadline until the reader is there; the reader ends with ctx.

@@ -86,7 +86,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "phalanx",
 		Short: "A fault-tolerant object store with broadcast and reduce",
 		Long: `Phalanx moves large immutable objects between machines and combines arrays
-from whichever are ready.
+as they become ready.
 
   phalanx dev --nodes 3                  a cluster on this machine, until Ctrl-C
   phalanx put model.bin models/7         in another terminal

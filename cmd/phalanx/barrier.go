@@ -23,9 +23,9 @@ func (a *app) barrierCommand() *cobra.Command {
 		Use:     "barrier [PREFIX]",
 		Short:   "Show the partial barriers",
 		GroupID: looks,
-		Long: `Barrier shows the partial barriers of the cluster whose names begin with PREFIX: how
-many have entered, who is in, who is missing, why it has fired, who manages it, and
-when a knee of the arrivals will be found if nobody comes. Any node can be asked.`,
+		Long: `Barrier shows the partial barriers of the cluster whose names begin with PREFIX: its
+entries, the absent units, why it has fired, its managers, and when they will find a
+knee of the arrivals if no participant enters before. Any node can be asked.`,
 		Example: "  phalanx barrier\n  phalanx barrier step/ -o json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: action(func(ctx context.Context, args []string) error {

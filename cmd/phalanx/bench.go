@@ -25,8 +25,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Short:   "Measure a collective on the cluster as it is",
 		GroupID: looks,
 		Long: `Bench has the nodes of the cluster carry out an operation, some runs for each size
-after one that warms up, checks every element of what they get, and tells how long
-they took: from the first message to a node until the last node has answered.
+after one to warm up, checks every element of the results, and prints the time of
+the runs: from the first message to a node until the last node has answered.
 
   broadcast  the first node has an object, and all others get it
   gather     each node has one, and the first gets all
@@ -34,7 +34,7 @@ they took: from the first message to a node until the last node has answered.
   allreduce  each node has an array, and all get their sum
   roundtrip  the first node puts an object that the second gets, and back
 
-The first node is the one that is asked. Columns are as in nccl-tests: algbw is size
+The first node is the one that gets the request. Columns are as in nccl-tests: algbw is size
 by time (of gather the size of all objects), busbw what a link carries for that: of
 allreduce 2(n-1)/n of the size, of gather (n-1)/n of all.`,
 		Example:   "  phalanx bench allreduce --sizes 1MB,32MB --runs 10\n  phalanx bench broadcast --nodes 8 -o json",
@@ -73,9 +73,9 @@ allreduce 2(n-1)/n of the size, of gather (n-1)/n of all.`,
 	}
 	c.flags(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&sizes, "sizes", sizes, "of an object")
+	f.StringSliceVar(&sizes, "sizes", sizes, "sizes of an object")
 	f.IntVar(&req.Nodes, "nodes", 0, "how many nodes take part (default all)")
-	f.IntVar(&req.Runs, "runs", 5, "runs of each size, of which the median is taken")
+	f.IntVar(&req.Runs, "runs", 5, "runs of each size; bench prints their median")
 	return cmd
 }
 

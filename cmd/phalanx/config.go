@@ -201,10 +201,10 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Settings of a node", GroupID: nodes}
 	show := &cobra.Command{
 		Use:   "show",
-		Short: "Show every setting and where its value comes from",
-		Long: `Show prints every setting of a node with its value, and whether that comes from a
-flag, the environment (PHALANX_…), the file (--config) or is the default: the
-first that has one counts. It takes the flags of phalanx node.`,
+		Short: "Show every setting and the source of its value",
+		Long: `Show prints every setting of a node with its value and the source of that: a flag,
+the environment (PHALANX_…), the file (--config) or the default. The first source
+that has a value counts. It takes the flags of phalanx node.`,
 		Example: "  phalanx config show --config phalanx.yaml\n  PHALANX_MEMORY=4GB phalanx config show --shards 128",
 		Args:    cobra.NoArgs,
 	}

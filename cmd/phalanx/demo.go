@@ -62,16 +62,16 @@ func (a *app) demoCommand() *cobra.Command {
 	var cfg demoConfig
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "Show what it does, on this machine, in less than a minute",
+		Short:   "Show broadcast, reduce and recovery on this machine, in less than a minute",
 		GroupID: nodes,
 		Long: `Demo starts a cluster of real processes (this one and --nodes - 1 others),
 broadcasts a file to all of them and checks every copy, then trains a classifier
 of handwritten digits: each node computes gradients on its part of the samples,
-and each round adds up the first --num of them. Every sum is compared with one
-that is computed anew. With --kill some of the processes die by SIGKILL, the
+and each round adds up the first --num of them. Demo compares every sum with one
+that it computes anew. With --kill some of the processes die by SIGKILL, the
 first in the middle of the broadcast, the others each in the middle of a reduce,
-and what the cluster does about it is shown. It exits with 0 only if everything
-was right. The classifier has to reach an accuracy of 0.90 only where it can: in 30
+and demo prints how the cluster recovers. It exits with 0 only if every check
+passed. The classifier has to reach an accuracy of 0.90 only in runs of 30
 rounds or more, with half of the gradients or more.`,
 		Example: "  phalanx demo\n  phalanx demo --kill 2\n  phalanx demo --nodes 4 --file big.iso\n  phalanx demo -o json",
 		Args:    cobra.NoArgs,
@@ -84,10 +84,10 @@ rounds or more, with half of the gradients or more.`,
 		}),
 	}
 	cmd.Flags().IntVar(&cfg.nodes, "nodes", 8, "how many nodes, this process among them")
-	cmd.Flags().StringVar(&cfg.file, "file", "", "what to broadcast (default this program)")
+	cmd.Flags().StringVar(&cfg.file, "file", "", "file to broadcast (default this program)")
 	cmd.Flags().IntVar(&cfg.num, "num", 0, "gradients that a round waits for (default three in four)")
 	cmd.Flags().IntVar(&cfg.rounds, "rounds", 60, "rounds of training")
-	cmd.Flags().IntVar(&cfg.kill, "kill", 0, "how many nodes die on the way, never this process")
+	cmd.Flags().IntVar(&cfg.kill, "kill", 0, "how many nodes die during the demo, never this process")
 	cmd.AddCommand(a.demoNodeCommand())
 	return cmd
 }

@@ -147,7 +147,7 @@ func (k *killer) restored(node phalanx.NodeID) error {
 		case <-look.C:
 		case <-ctx.Done():
 			return &phalanx.Error{Op: "demo", Node: node, Kind: phalanx.ErrDeadline,
-				Err: fmt.Errorf("it was killed, and after %v the cluster has not recovered: %d voters, %d shards without a backup", killPatience, len(v.Voters), v.Bare())}
+				Err: fmt.Errorf("the node was killed, and after %v the cluster has not recovered: %d voters, %d shards without a backup", killPatience, len(v.Voters), v.Bare())}
 		}
 	}
 }

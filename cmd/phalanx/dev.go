@@ -35,8 +35,8 @@ func (a *app) devCommand() *cobra.Command {
 		GroupID: nodes,
 		Long: `Dev runs nodes n1, n2 … as processes of their own on loopback, until Ctrl-C, which
 ends them all. The first serves HTTP at the default address, so that other
-commands find it; the others on free ports. A node that dies is reported, and the
-others go on: try kill -9.
+commands find it; the others on free ports. When a node dies, dev reports it, and
+the other nodes go on: try kill -9.
 
 ` + inMemory,
 		Example: "  phalanx dev --nodes 5\n  phalanx dev --nodes 3 --memory 1GB --log-level warning",

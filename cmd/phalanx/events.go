@@ -14,11 +14,11 @@ func (a *app) eventsCommand() *cobra.Command {
 	var c connection
 	cmd := &cobra.Command{
 		Use:     "events",
-		Short:   "Follow what happens on a node",
+		Short:   "Follow the events of a node",
 		GroupID: looks,
-		Long: `Events prints what happens on a node from now on, until Ctrl-C: nodes that come
-and go, the majority of the voters that is lost and found again, transfers and reduces
-that recover, shards that move, actors that were restarted. With -o json, one object per line.`,
+		Long: `Events prints the events of a node from now on, until Ctrl-C: nodes that join and
+leave, loss and return of the majority of the voters, recovery of transfers and
+reduces, moves of shards, restarts of actors. With -o json, one object per line.`,
 		Example: "  phalanx events\n  phalanx events -o json | jq .kind",
 		Args:    cobra.NoArgs,
 		RunE: action(func(ctx context.Context, _ []string) error {

@@ -20,5 +20,5 @@ func exitCodesTopic() *cobra.Command {
 		fmt.Fprintf(t, "%d\t%d\t%v\t%s\n", o.Exit, o.Status, o.Kind, o.Meaning)
 	}
 	_ = t.Flush() // to memory
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSuffix(b.String(), "\n")}
+	return &cobra.Command{Use: "exit-codes", Short: "Meanings of the exit codes", Long: strings.TrimSuffix(b.String(), "\n")}
 }

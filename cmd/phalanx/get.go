@@ -23,7 +23,7 @@ func (a *app) getCommand() *cobra.Command {
 		GroupID: objects,
 		Long: `Get writes the object ID to FILE, or to standard output if FILE is "-", as its
 bytes arrive. FILE appears once the object is final and whole. An object that
-nobody has announced is an error (exit code 3), unless --wait says for how long
+nobody has announced is an error (exit code 3), unless --wait says how long
 to wait for it.`,
 		Example: `  phalanx get models/7 model.bin
   phalanx get models/8 model.bin --wait 5m

@@ -23,9 +23,9 @@ func (a *app) groupCommand() *cobra.Command {
 		Use:     "group [PREFIX]",
 		Short:   "Show the groups",
 		GroupID: looks,
-		Long: `Group shows the groups of the cluster whose names begin with PREFIX: who is in, by
-rank, who has failed or left, and who has revoked it, when and why. Any node can be
-asked.`,
+		Long: `Group shows the groups of the cluster whose names begin with PREFIX: the
+members by rank, which of them have failed or left, and which one has revoked the
+group, when and why. Any node can be asked.`,
 		Example: "  phalanx group\n  phalanx group train -o json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: action(func(ctx context.Context, args []string) error {

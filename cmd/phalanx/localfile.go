@@ -39,7 +39,7 @@ func localError(file, what string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		e.Err = fmt.Errorf("%s %s: there is no space on its disk (%w)", file, what, err)
 	case errors.Is(err, syscall.EPIPE):
-		e.Kind, e.Err = phalanx.ErrCanceled, fmt.Errorf("%s %s: nobody reads it any more (%w)", file, what, err)
+		e.Kind, e.Err = phalanx.ErrCanceled, fmt.Errorf("%s %s: no process reads it any more (%w)", file, what, err)
 	}
 	return e
 }

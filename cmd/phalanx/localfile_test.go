@@ -169,7 +169,7 @@ func TestStandardOutputThatCannotBeWritten(t *testing.T) {
 		exit int
 	}{
 		{full, "invalid: standard output cannot be written: there is no space on its disk", 2},
-		{gone, "canceled: standard output cannot be written: nobody reads it any more", 130},
+		{gone, "canceled: standard output cannot be written: no process reads it any more", 130},
 	} {
 		for _, args := range [][]string{{"get", "a", "-"}, {"ls"}, {"stat", "a", "-o", "json"}, {"status"}} {
 			var errs bytes.Buffer

@@ -27,23 +27,24 @@ func (a *app) nodeCommand() *cobra.Command {
 		Use:     "node",
 		Short:   "Run a node",
 		GroupID: nodes,
-		Long: `Node runs a node until it is interrupted (SIGINT, SIGTERM); then it hands over what
-only it has and leaves the cluster. If it cannot within --leave-timeout, since others
-have no room for example, it says what remains, goes on serving other nodes, and tries
-again. A second signal ends it at once, and what only it has is lost.
+		Long: `Node runs a node until it is interrupted (SIGINT, SIGTERM); then it hands over the
+objects that only it has, and leaves the cluster. If it cannot within --leave-timeout,
+since other nodes have no memory for example, it prints what remains, goes on serving
+other nodes, and tries again. A second signal ends it at once; objects that only it has
+are lost then.
 
 Give all nodes one set of --seeds: the control addresses of one, three or five of them,
-which may name the node itself. The seeds begin the cluster once most of them are there;
-a node that starts again comes back into it, the first one too. If most voters were
-killed, those that are left wait for "phalanx recover". Without --seeds a node on loopback
+which may name the node itself. The seeds begin the cluster once most of them run; a
+node that starts again rejoins it, the first one too. If most voters were killed, the
+other nodes wait for "phalanx recover". Without --seeds a node on loopback
 is a cluster of its own, which others can join; elsewhere that needs --alone.
 
-Each setting can be given by a flag, by an environment variable such as
+Give each setting by a flag, by an environment variable such as
 PHALANX_CONTROL_PORT, or in the file of --config (YAML, for example "control-port:
-7421"); the first of these counts. phalanx config show tells what results.
+7421"); the first of these counts. phalanx config show prints the result.
 
-Everything listens on loopback unless told otherwise. Another address is refused
-without TLS (--tls-cert, --tls-key, --tls-ca), or --insecure on a closed network.
+The node listens on loopback by default. Another address needs TLS (--tls-cert,
+--tls-key, --tls-ca), or --insecure on a closed network.
 
 ` + inMemory,
 		Example: `  phalanx node

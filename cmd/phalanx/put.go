@@ -28,12 +28,12 @@ func (a *app) putCommand() *cobra.Command {
 		Short:   "Create an object from a file, or from standard input (-)",
 		GroupID: objects,
 		Long: `Put creates the object ID from FILE, or from standard input if FILE is "-".
-Others can read it while it is written. Objects are immutable: the same bytes
+Other nodes can read it while it is written. Objects are immutable: the same bytes
 under the same id succeed again, other bytes fail (exit code 4). A FILE that shrinks
 or grows meanwhile creates nothing (exit code 2). If there are fewer nodes than
 --copies, put fails at once (exit code 8). If the node has no memory for it, put
-waits as long as --memory-wait says; what pinned objects leave no room for fails at
-once (exit code 7).`,
+waits as long as --memory-wait says; if pinned objects leave no memory for it, put
+fails at once (exit code 7).`,
 		Example: `  phalanx put model.bin models/7
   phalanx put grad.f32 grad/1 --dtype float32 --shape 1000,250
   tar c data | phalanx put - data.tar

@@ -16,26 +16,25 @@ func (a *app) recoverCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:     "recover",
-		Short:   "Form the cluster anew where most voters are lost for good",
+		Short:   "Form the cluster anew when most voters are lost for good",
 		GroupID: nodes,
-		Long: `Recover has one living node form the cluster anew from the members that live, where the
+		Long: `Recover has one living node form the cluster anew from the living members, when the
 majority of the voters is lost and will not come back. Use it only then: voters that hung,
 or were cut off, go on by themselves when they are back. Voters that were killed do not,
-although they are started again: they are new members, and wait. Run it once, at any
+also if they start again: they are new members, and wait. Run it once, at any
 living node; the node asks all others, which takes about two seconds.
 
 The cluster may lose the copies of objects that only missing nodes had; deletions in shards
-of the directory whose owner and backup are both missing; and what missing nodes have
-acknowledged since they were cut off from the others, if they live. They learn that they
-were removed as soon as they reach a node, or are reached, and join again with the copies
-that they have.
+of the directory whose owner and backup are both missing; and changes that living missing nodes
+have acknowledged since they were cut off. Those nodes learn of their removal as soon as
+they exchange a message with a member, and join again with the copies that they have.
 
-It is refused, and nothing changes, if one of the members hears the majority of the voters,
-or if another node does the same just now (exit code 17). If no more than half of the
-members answer it is refused as well (exit code 8), unless --force is given. With --force
-be sure that the others do not live: two parts of one cluster that do not reach each other
-could both be formed anew, and when they meet one of them gives way, and loses what was put
-in it alone.`,
+The node refuses, and changes nothing, if a member hears the majority of the voters, or if
+another node forms the cluster at this time (exit code 17). It also refuses if no more than
+half of the members answer (exit code 8), unless you give --force. With --force be sure
+that the other members do not live: two parts of one cluster that do not reach each other
+could both be formed anew, and when they meet one of them gives way, and loses the objects
+that were put in it alone.`,
 		Example: "  phalanx recover --addr 10.0.0.4:7420\n  phalanx recover --addr 10.0.0.4:7420 --force -o json",
 		Args:    cobra.NoArgs,
 		RunE: action(func(ctx context.Context, _ []string) error {
@@ -60,6 +59,6 @@ in it alone.`,
 		}),
 	}
 	c.flags(cmd)
-	cmd.Flags().BoolVar(&force, "force", false, "form it however few members answer")
+	cmd.Flags().BoolVar(&force, "force", false, "form the cluster however few members answer")
 	return cmd
 }

@@ -20,7 +20,7 @@ func (a *app) reduceCommand() *cobra.Command {
 		Short:   "Combine arrays into a new one",
 		GroupID: objects,
 		Long: `Reduce creates TARGET from the first --num of the sources that become ready, all
-by default, and tells which are in it. Sources may not exist yet. They must be
+by default, and prints which sources are in it. Sources may not exist yet. They must be
 arrays of one type and shape.`,
 		Example:           "  phalanx reduce sum grad/1 grad/2 grad/3 --op sum --num 2",
 		Args:              cobra.MinimumNArgs(2),

@@ -16,7 +16,7 @@ func (a *app) rmCommand() *cobra.Command {
 		Use:               "rm ID...",
 		Short:             "Remove objects everywhere",
 		GroupID:           objects,
-		Long:              "Rm removes every copy of each object. What is not there is no error. The id can be\nput again at once.",
+		Long:              "Rm removes every copy of each object. An id without an object is no error. The id can\nbe put again at once.",
 		Example:           "  phalanx rm models/7 models/8",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeIDs(&c, 0, 0),

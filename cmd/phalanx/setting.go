@@ -47,21 +47,21 @@ func allSettings() []setting {
 			set: func(s *settings, v string) error { s.cluster.Bind = v; return nil }},
 		{key: "advertise", field: "Advertise", kind: "address", note: "bind", usage: "address that others dial, without port",
 			set: func(s *settings, v string) error { s.cluster.Advertise = v; return nil }},
-		{key: "control-port", field: "ControlPort", kind: "port", value: "7421", usage: "for control messages, what seeds name; 0 takes a free one",
+		{key: "control-port", field: "ControlPort", kind: "port", value: "7421", usage: "port of control messages, which seeds name; 0 takes a free one",
 			set: func(s *settings, v string) error { return port(&s.cluster.ControlPort, v) }},
-		{key: "data-port", field: "DataPort", kind: "port", value: "7422", usage: "for objects; 0 takes a free one",
+		{key: "data-port", field: "DataPort", kind: "port", value: "7422", usage: "port of objects; 0 takes a free one",
 			set: func(s *settings, v string) error { return port(&s.cluster.DataPort, v) }},
 		{key: "seeds", field: "Seeds", kind: "host:port,...", note: "a cluster of its own", usage: "control addresses (--control-port) of the nodes that begin the cluster, the same for all nodes, these too; or of any members",
 			set: func(s *settings, v string) error { s.cluster.Seeds = list(v); return nil }},
 		{key: "alone", field: "Alone", kind: "bool", value: "false", usage: "without --seeds and off loopback: begin a cluster of its own, each time it starts",
 			set: func(s *settings, v string) error { return boolean(&s.cluster.Alone, v) }},
-		{key: "http", kind: "host:port", value: httpapi.DefaultAddr, usage: "where HTTP is served, or off",
+		{key: "http", kind: "host:port", value: httpapi.DefaultAddr, usage: "address of the HTTP interface, or off",
 			set: func(s *settings, v string) error { s.http = v; return httpAddr(v) }},
 		{key: "memory", field: "Memory", kind: "size", note: "a quarter of the machine's", usage: "cap on everything that the store holds, such as 4GB",
 			set: func(s *settings, v string) error { return size(&s.cluster.Memory, v) }},
 		{key: "inline-limit", field: "InlineLimit", kind: "size", value: "64KB", usage: "objects below this size, at most 256KB, live in the directory; 0 for none",
 			set: func(s *settings, v string) error { return inlineLimit(&s.cluster.InlineLimit, v) }},
-		{key: "shards", field: "Shards", kind: "number", value: "64", usage: "of the directory; the first node decides",
+		{key: "shards", field: "Shards", kind: "number", value: "64", usage: "shards of the directory; the first node decides",
 			set: func(s *settings, v string) error { return number(&s.cluster.Shards, v) }},
 		{key: "voters", field: "Voters", kind: "number", value: "0", usage: "members that decide on views: 1, 3, 5 or 7; 0 goes by the number of members",
 			set: func(s *settings, v string) error {
@@ -73,11 +73,11 @@ func allSettings() []setting {
 			}},
 		{key: "fanout", field: "Fanout", kind: "number", value: "1", usage: "receivers of one object that a sender serves at a time",
 			set: func(s *settings, v string) error { return number(&s.cluster.Fanout, v) }},
-		{key: "deadline", field: "Deadline", kind: "duration", value: "1m0s", usage: "of calls that have none",
+		{key: "deadline", field: "Deadline", kind: "duration", value: "1m0s", usage: "deadline of calls that have none",
 			set: func(s *settings, v string) error { return duration(&s.cluster.Deadline, v) }},
 		{key: "join-timeout", kind: "duration", value: "1m0s", usage: "how long to try to join",
 			set: func(s *settings, v string) error { return duration(&s.joinTimeout, v) }},
-		{key: "leave-timeout", kind: "duration", value: "30s", usage: "how long handing over may take before it is told what remains",
+		{key: "leave-timeout", kind: "duration", value: "30s", usage: "how long handing over may take before the node prints what remains",
 			set: func(s *settings, v string) error { return duration(&s.leaveTimeout, v) }},
 		{key: "tls-cert", kind: "file", note: "no TLS", usage: "certificate of this node, PEM",
 			set: func(s *settings, v string) error { s.files.cert = v; return nil }},
@@ -129,7 +129,7 @@ func size(field *int64, v string) error {
 	}
 	n, err := parseSize(v)
 	if err == nil && n == 0 {
-		err = fmt.Errorf("%q is nothing", v)
+		err = fmt.Errorf("%q is no size above 0", v)
 	}
 	*field = n
 	return err

@@ -43,17 +43,17 @@ func (a *app) soakCommand() *cobra.Command {
 prefetch, delete and reduce at random, while they are killed, stopped for a while,
 leave and join, one at a time. Memory is short, so that nodes evict copies while
 slow readers are in others. It checks every byte, every sum against the sources
-that it says are in it, that every call ends by its deadline and fails only as
-what died allows, and that what all have seen of each object has an order
-(linearizability). Every minute faults stop: then everything that is left must
-finish, everything is deleted, and no process may keep anything of it, or have
-grown. A node that is removed although nothing was done to it is wrong, too, unless
-it or the driver stood still; so is one that cannot leave in good order, unless
-the host of a virtual machine gave a fifth of the cores' time to others.
+in it, that every call ends by its deadline and fails only for a fault that was
+made, and that the history of each object is linearizable. Every minute faults
+stop: then all calls must finish, soak deletes all objects, and no process may keep
+memory of them, or have grown. Soak also fails if a node is removed
+without a fault, unless that node or the driver stood still, and if a node cannot
+leave in good order, unless the host of a virtual machine gave a fifth of the
+cores' time to others.
 
-It prints a line every 10 s. It exits with 0 only if everything was right, else
-it prints what was wrong and the last that each process told. The choices follow
-from the seed, what comes of them depends on the times, too.`,
+It prints a line every 10 s. It exits with 0 only if every check passed; else it
+prints the failed checks and the last lines of each process. The seed determines
+the choices; their effects depend on timing, too.`,
 		Example: "  phalanx soak --for 10m\n  phalanx soak --for 1h --nodes 8 --seed 7 -o json",
 	}
 	cmd.RunE = action(func(ctx context.Context, _ []string) error {
@@ -69,8 +69,8 @@ from the seed, what comes of them depends on the times, too.`,
 		return a.soak(ctx, cfg)
 	})
 	cmd.Flags().IntVar(&cfg.nodes, "nodes", 8, "how many nodes, each a process")
-	cmd.Flags().DurationVar(&cfg.time, "for", 10*time.Minute, "how long; what is running then still ends")
-	cmd.Flags().Uint64Var(&cfg.seed, "seed", 0, "of all choices (default another one each time)")
+	cmd.Flags().DurationVar(&cfg.time, "for", 10*time.Minute, "how long; calls that run then still end")
+	cmd.Flags().Uint64Var(&cfg.seed, "seed", 0, "seed of all choices (default another one each time)")
 	cmd.AddCommand(a.soakNodeCommand())
 	return cmd
 }

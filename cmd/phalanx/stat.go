@@ -15,9 +15,9 @@ func (a *app) statCommand() *cobra.Command {
 	var c connection
 	cmd := &cobra.Command{
 		Use:               "stat ID",
-		Short:             "Tell what is known of an object, and who has it",
+		Short:             "Show the state of an object and its holders",
 		GroupID:           objects,
-		Long:              "Stat tells an object's state, size, type and digest, which nodes have a copy, and\nwhich wait for one.",
+		Long:              "Stat prints an object's state, size, type and digest, which nodes have a copy, and\nwhich wait for one.",
 		Example:           "  phalanx stat models/7",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeIDs(&c, 0, 1),

@@ -18,11 +18,11 @@ func (a *app) statusCommand() *cobra.Command {
 	var c connection
 	cmd := &cobra.Command{
 		Use:     "status",
-		Short:   "Tell how a node and its cluster are",
+		Short:   "Show the state of a node and its cluster",
 		GroupID: looks,
-		Long: `Status tells what a node is doing, and what it sees of its cluster: the members, which
-of them vote, and while the majority of the voters is lost, which are missing. NOT READY
-stands before why the node cannot be given work.`,
+		Long: `Status prints what a node does, and its view of the cluster: the members, which of them
+vote, and the missing voters while their majority is lost. After NOT READY it prints why
+the node takes no work.`,
 		Example: "  phalanx status\n  phalanx status --addr 10.0.0.2:7420 -o json",
 		Args:    cobra.NoArgs,
 		RunE: action(func(ctx context.Context, _ []string) error {

@@ -17,9 +17,9 @@ func (a *app) treeCommand() *cobra.Command {
 		Use:     "tree ID",
 		Short:   "Draw the live broadcast or reduce of an object",
 		GroupID: looks,
-		Long: `Tree draws who sends an object to whom at this moment; or, while a reduce makes
-it, the reduce's tree: the root on top, below each place those that it reads from,
-each with its source, the label of what it makes, and how much of that is made.
+		Long: `Tree draws the senders and receivers of an object at this moment; or, while a reduce
+makes it, the reduce's tree: the root on top, below each place its children, each
+with its source, the label of its output, and how much of that it has made.
 Any node can be asked.`,
 		Example:           "  phalanx tree models/7",
 		Args:              cobra.ExactArgs(1),

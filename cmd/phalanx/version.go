@@ -15,7 +15,7 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Tell which program this is",
+		Short: "Print the version of the program",
 		Args:  cobra.NoArgs,
 		RunE: action(func(context.Context, []string) error {
 			v := struct {

@@ -212,7 +212,7 @@ func (s *Server) members(names []phalanx.NodeID) ([]phalanx.NodeID, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(m Member) bool { return m.Node == name || m.Node.Name() == string(name) })
 		if i < 0 {
-			return nil, &phalanx.Error{Op: "prefetch", Node: name, Kind: phalanx.ErrInvalid, Err: errors.New("it is not a member of the cluster")}
+			return nil, &phalanx.Error{Op: "prefetch", Node: name, Kind: phalanx.ErrInvalid, Err: errors.New("the node is not a member of the cluster")}
 		}
 		found = append(found, all[i].Node)
 	}
@@ -237,7 +237,7 @@ func (s *Server) livez(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case <-s.closing:
-		return &phalanx.Error{Node: s.node.ID(), Kind: phalanx.ErrClosed, Err: errors.New("it is about to end")}
+		return &phalanx.Error{Node: s.node.ID(), Kind: phalanx.ErrClosed, Err: errors.New("the node is about to end")}
 	default:
 	}
 	if why := s.node.Status().Unready; why != nil {

@@ -102,7 +102,7 @@ const becameFor = 6 * time.Second
 func (d *Download) broken() error {
 	e := &phalanx.Error{Op: "get", Object: d.ID, Kind: phalanx.ErrAborted}
 	if !time.Now().Before(d.over) { // which ends the stream at the node
-		e.Kind, e.Err = phalanx.ErrDeadline, fmt.Errorf("%d bytes of it had come in time", d.at)
+		e.Kind, e.Err = phalanx.ErrDeadline, fmt.Errorf("%d bytes of the object had come in time", d.at)
 		return e
 	}
 	o, err := d.client.Stat(d.ctx, d.ID, becameFor)
@@ -116,22 +116,22 @@ func (d *Download) broken() error {
 	same := o.Generation == d.Generation && err == nil
 	switch kind := why.Kind; {
 	case kind == phalanx.ErrDeleted:
-		e.Kind, e.Err = phalanx.ErrDeleted, fmt.Errorf("it was deleted after %d bytes had come", d.at)
+		e.Kind, e.Err = phalanx.ErrDeleted, fmt.Errorf("the object was deleted after %d bytes had come", d.at)
 	case kind == phalanx.ErrUnavailable, kind == phalanx.ErrDeadline, kind == phalanx.ErrFenced, kind == phalanx.ErrClosed:
 		e.Kind, e.Node = phalanx.ErrUnavailable, why.Node
-		e.Err = fmt.Errorf("the stream of the node at %s broke off after %d bytes, and it is not known why: %s", d.client.Addr(), d.at, err)
+		e.Err = fmt.Errorf("the stream of the node at %s broke off after %d bytes, for an unknown reason: %s", d.client.Addr(), d.at, err)
 	case err == nil && o.State == directory.Lost.String():
 		e.Kind, e.Node = phalanx.ErrLost, o.Origin
-		e.Err = fmt.Errorf("it was made there, and every complete copy of it was gone after %d bytes had come; put it again", d.at)
+		e.Err = fmt.Errorf("the node had made the object, and every complete copy was gone after %d bytes had come; put it again", d.at)
 	case same && o.State == directory.Begun.String():
 		e.Node = o.Origin
-		e.Err = fmt.Errorf("it is written there, and the stream broke off after %d bytes since no more came", d.at)
+		e.Err = fmt.Errorf("the node writes the object, and the stream broke off after %d bytes since no more came", d.at)
 	case same:
 		e.Kind = phalanx.ErrUnavailable
 		e.Err = fmt.Errorf("the stream of the node at %s broke off after %d bytes, although the object is there; get it again", d.client.Addr(), d.at)
 	case err == nil:
 		e.Node = o.Origin
-		e.Err = fmt.Errorf("it is made again there, and the stream broke off after %d bytes of what was before", d.at)
+		e.Err = fmt.Errorf("the node makes the object again, and the stream broke off after %d bytes of the generation before", d.at)
 	default:
 		e.Err = fmt.Errorf("the stream broke off after %d bytes: the object was given up", d.at)
 	}

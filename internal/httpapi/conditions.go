@@ -119,5 +119,5 @@ func onlyNew(r *http.Request, op string) (bool, error) {
 }
 
 func exists(op string, id phalanx.ObjectID) error {
-	return precondition(&phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrExists, Err: errors.New("it exists, and If-None-Match: * asks for a new one")})
+	return precondition(&phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrExists, Err: errors.New("the object exists, and If-None-Match: * asks for a new one")})
 }

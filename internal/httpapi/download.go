@@ -61,7 +61,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer stream.Close()
 	if err := search.found(); err != nil {
-		return look.blame(&phalanx.Error{Kind: typed(err).Kind, Err: errors.New("it was found too late")})
+		return look.blame(&phalanx.Error{Kind: typed(err).Kind, Err: errors.New("the object was found too late")})
 	}
 	look.opened()
 	return s.send(w, r, stream, only, look)
@@ -176,7 +176,7 @@ func (o *outlet) Write(p []byte) (int, error) {
 
 // notTaken says that err is the client's end, or its connection's.
 func notTaken(err error) error {
-	return &phalanx.Error{Kind: phalanx.ErrCanceled, Err: fmt.Errorf("the client takes no more: %w", err)}
+	return &phalanx.Error{Kind: phalanx.ErrCanceled, Err: fmt.Errorf("the client reads no more: %w", err)}
 }
 
 // begin writes the headers.

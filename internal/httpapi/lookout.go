@@ -182,7 +182,7 @@ func (l *lookout) finally() {
 // lostError says that every copy of an object is gone that origin had made.
 func lostError(origin phalanx.NodeID, id phalanx.ObjectID) *phalanx.Error {
 	return &phalanx.Error{Op: "get", Object: id, Node: origin, Kind: phalanx.ErrLost,
-		Err: errors.New("it was made there, and every complete copy of it is gone; put it again")}
+		Err: errors.New("the node had made the object, and every complete copy is gone; put it again")}
 }
 
 // blame returns err, with which the download has ended, as the caller is told it.
@@ -202,7 +202,7 @@ func (l *lookout) blame(err error) error {
 		if e.Err == nil {
 			e.Err = errors.New("its bytes have not all arrived")
 		}
-		e.Err = fmt.Errorf("%w: nothing has come for %v", e.Err, l.stall)
+		e.Err = fmt.Errorf("%w: no bytes have come for %v", e.Err, l.stall)
 	case e.Kind == phalanx.ErrDeadline && l.lost != nil:
 		return l.lost
 	}

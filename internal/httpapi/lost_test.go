@@ -77,7 +77,7 @@ func (b *bed) upload(t *testing.T, id phalanx.ObjectID, first string) *io.PipeWr
 	return feed
 }
 
-// A download of which nothing has come can still be answered with an error.
+// A download of which no bytes have come can still be answered with an error.
 func TestDownloadOfWhatHasNoByteYet(t *testing.T) {
 	b := newBed(t, httpapi.Options{})
 	conn, err := net.Dial("tcp", b.server.Listener.Addr().String())
@@ -111,7 +111,7 @@ func TestStalledDownload(t *testing.T) {
 	b.node.Lack("none", 30, "")
 	began := time.Now()
 	res, body := b.do(t, "GET", "/v1/objects/none", "")
-	wantError(t, res, body, 504, phalanx.ErrDeadline, "nothing has come for 50ms")
+	wantError(t, res, body, 504, phalanx.ErrDeadline, "no bytes have come for 50ms")
 	d, err := b.client.Get(t.Context(), "some", 0, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -122,14 +122,14 @@ func TestStalledDownload(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	res, body = b.do(t, "GET", "/v1/objects/some", "", "Range", "bytes=20-29")
-	wantError(t, res, body, 504, phalanx.ErrDeadline, "nothing has come for 50ms")
+	wantError(t, res, body, 504, phalanx.ErrDeadline, "no bytes have come for 50ms")
 	if took := time.Since(began); took > soon {
 		t.Errorf("it took %v", took)
 	}
 	// A caller may wait for the first byte for longer.
 	began = time.Now()
 	res, body = b.do(t, "GET", "/v1/objects/none?wait=300ms", "")
-	wantError(t, res, body, 504, phalanx.ErrDeadline, "nothing has come")
+	wantError(t, res, body, 504, phalanx.ErrDeadline, "no bytes have come")
 	if took := time.Since(began); took < 300*time.Millisecond {
 		t.Errorf("it waited only for %v", took)
 	}

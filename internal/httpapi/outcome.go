@@ -10,11 +10,11 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// StatusClosedRequest is the status that is logged and counted for a caller who
-// went away. Nobody receives it.
+// StatusClosedRequest is the status that the node logs and counts for a caller that
+// went away. No client receives it.
 const StatusClosedRequest = 499
 
-// Outcome is what a kind of error is to HTTP and to a shell.
+// Outcome is the HTTP status and the exit code of a kind of error.
 type Outcome struct {
 	Kind    phalanx.Kind
 	Status  int    // of the HTTP answer
@@ -22,30 +22,30 @@ type Outcome struct {
 	Meaning string // and what to do, in a line
 }
 
-// outcomes is the one place where this is decided. docs/http.md and `phalanx
-// help exit-codes` are written from it. Exit codes are never given again.
+// outcomes is the only list of them: docs/http.md and `phalanx help exit-codes` are
+// written from it. An exit code keeps its meaning.
 var outcomes = []Outcome{
 	{phalanx.ErrInternal, http.StatusInternalServerError, 1, "a bug, or a peer that breaks the protocol"},
-	{phalanx.ErrInvalid, http.StatusBadRequest, 2, "an argument or a setting that cannot be; a file of the caller's that cannot be read or written; wrong usage"},
+	{phalanx.ErrInvalid, http.StatusBadRequest, 2, "an argument or a setting is invalid, a file of the caller's cannot be read or written, or the usage is wrong"},
 	{phalanx.ErrNotFound, http.StatusNotFound, 3, "nobody has announced the object"},
 	{phalanx.ErrExists, http.StatusConflict, 4, "the id is bound to other bytes, or to another reduce"},
 	{phalanx.ErrDeleted, http.StatusGone, 5, "the object was deleted; its id can be put again at once"},
-	{phalanx.ErrMismatch, http.StatusUnprocessableEntity, 6, "sizes, element types or shapes that differ in one reduce"},
-	{phalanx.ErrNoSpace, http.StatusInsufficientStorage, 7, "it does not fit into the node's memory cap"},
+	{phalanx.ErrMismatch, http.StatusUnprocessableEntity, 6, "the sources of a reduce differ in size, element type or shape"},
+	{phalanx.ErrNoSpace, http.StatusInsufficientStorage, 7, "the request does not fit into the node's memory cap"},
 	{phalanx.ErrUnavailable, http.StatusServiceUnavailable, 8, "the cluster cannot decide now, or no node answers; try again, but for what the message says"},
 	{phalanx.ErrDeadline, http.StatusGatewayTimeout, 9, "the deadline passed; the message says what was missing"},
 	{phalanx.ErrCanceled, StatusClosedRequest, 130, "the caller went away, for example by Ctrl-C"},
-	{phalanx.ErrCorrupt, http.StatusInternalServerError, 11, "bytes that do not match their digest"},
+	{phalanx.ErrCorrupt, http.StatusInternalServerError, 11, "the bytes do not match their digest"},
 	{phalanx.ErrAborted, http.StatusBadGateway, 12, "the object's creator gave up or died while it was writing; or the upload broke off"},
-	{phalanx.ErrReset, http.StatusServiceUnavailable, 13, "a stream that was read while it was made starts over; read it again"},
-	{phalanx.ErrUnknownOp, http.StatusNotImplemented, 14, "an op that is not registered on the node that is named"},
+	{phalanx.ErrReset, http.StatusServiceUnavailable, 13, "an object that was read while it was made starts over; read it again"},
+	{phalanx.ErrUnknownOp, http.StatusNotImplemented, 14, "the op is not registered on the named node"},
 	{phalanx.ErrFenced, http.StatusServiceUnavailable, 15, "this node was removed from the cluster and joins again"},
 	{phalanx.ErrClosed, http.StatusServiceUnavailable, 16, "this node has left the cluster"},
-	{phalanx.ErrRefused, http.StatusBadGateway, 17, "a peer does not speak to this node; or the cluster does not need what was asked (`recover`)"},
+	{phalanx.ErrRefused, http.StatusBadGateway, 17, "a peer does not speak to this node; or the cluster does not need the request (`recover`)"},
 	{phalanx.ErrLost, http.StatusGone, 18, "the object was final, but every complete copy is gone; put it again"},
-	{phalanx.ErrRevoked, http.StatusConflict, 19, "the group that it belongs to was revoked; go on in another one"},
+	{phalanx.ErrRevoked, http.StatusConflict, 19, "the group of the call was revoked; go on in another one"},
 	{phalanx.ErrFailed, http.StatusBadGateway, 20, "a member of the group that takes part has failed"},
-	{phalanx.ErrUnknown, http.StatusServiceUnavailable, 21, "all who knew whether it has happened have died; go on under another name"},
+	{phalanx.ErrUnknown, http.StatusServiceUnavailable, 21, "all nodes that knew the outcome have died; go on under another name"},
 }
 
 // Outcomes returns the outcome of every kind, in the order of their values.

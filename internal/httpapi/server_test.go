@@ -274,7 +274,7 @@ func TestBadRequests(t *testing.T) {
 		{"GET", "/v1/objects/a?wait=1s&wait=2s", "", nil, 400, "2 times"},
 		{"HEAD", "/v1/objects/a?wait=5s", "", nil, 400, ""},
 		{"PUT", "/v1/objects/a", "12345678", []string{"Phalanx-DType", "float"}, 400, `Phalanx-DType: there is no dtype \"float\"`},
-		{"PUT", "/v1/objects/a", "12345678", []string{"Phalanx-DType", "float32", "Phalanx-Shape", "3"}, 400, "the shape [3] has 3 elements, the object 2"},
+		{"PUT", "/v1/objects/a", "12345678", []string{"Phalanx-DType", "float32", "Phalanx-Shape", "3"}, 400, "the shape [3] has 3 elements, the object has 2"},
 		{"PUT", "/v1/objects/a", "12345678", []string{"Phalanx-Shape", "1,x"}, 400, "Phalanx-Shape"},
 		{"PUT", "/v1/objects/a", "1234567", []string{"Phalanx-DType", "float32"}, 400, "no multiple"},
 		{"PUT", "/v1/objects/a", "1", []string{"Phalanx-Copies", "0"}, 400, "Phalanx-Copies"},

@@ -214,7 +214,7 @@ func TestStalledUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, _ := io.ReadAll(res.Body)
-	wantError(t, res, string(body), 502, phalanx.ErrAborted, "stopped after 5 of 10 bytes: nothing came for 20ms")
+	wantError(t, res, string(body), 502, phalanx.ErrAborted, "stopped after 5 of 10 bytes: no more came for 20ms")
 }
 
 func TestWait(t *testing.T) {

@@ -155,7 +155,7 @@ func (u *upload) broken(err error) error {
 		of = fmt.Sprintf(" of %d", u.size)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("the upload stopped after %d%s bytes: nothing came for %v", u.at, of, u.stall)
+		return fmt.Errorf("the upload stopped after %d%s bytes: no more came for %v", u.at, of, u.stall)
 	}
 	return fmt.Errorf("the upload broke off after %d%s bytes: %w", u.at, of, err)
 }

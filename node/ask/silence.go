@@ -75,7 +75,7 @@ func (c *Requests) unavailable(r *request) *phalanx.Error {
 	case c.cfg.Self:
 		e.Err = fmt.Errorf("this node owns directory shard %d, but it cannot reach a majority of the voters or the shard's backup", r.shard)
 	default:
-		e.Err = fmt.Errorf("it owns directory shard %d, and has not answered for %v; the change may still take effect",
+		e.Err = fmt.Errorf("the node owns directory shard %d, and has not answered for %v; the change may still take effect",
 			r.shard, (c.now - r.heard).Round(100*time.Millisecond))
 	}
 	return e

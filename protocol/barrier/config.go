@@ -143,7 +143,7 @@ func (c Config) Validate() error {
 		return bad("Late", "%d is no late mode", c.Late)
 	}
 	if len(c.Expect) > 0 && len(c.Expect) != c.Max {
-		return bad("Expect", "%d are named, and Max is %d", len(c.Expect), c.Max)
+		return bad("Expect", "%d units are named, and Max is %d", len(c.Expect), c.Max)
 	}
 	if w := expectWeight(c.Expect); w > MaxExpect {
 		return bad("Expect", "its %d names have %d bytes, with 3 for each, and %d are the limit: give shorter names, or leave it out", len(c.Expect), w, MaxExpect)
@@ -154,15 +154,15 @@ func (c Config) Validate() error {
 			return err
 		}
 		if seen[name] {
-			return bad("Expect", "%q is there twice", name)
+			return bad("Expect", "%q is named twice", name)
 		}
 		seen[name] = true
 	}
 	if c.Callback && c.CallbackTimeout == 0 && c.Timeout == 0 {
-		return bad("CallbackTimeout", "it and Timeout are 0: after a veto nothing could fire the barrier")
+		return bad("CallbackTimeout", "CallbackTimeout and Timeout are 0: after a veto nothing could fire the barrier")
 	}
 	if !c.Callback && c.CallbackTimeout != 0 {
-		return bad("CallbackTimeout", "it says how often a callback is called, and Callback is not set")
+		return bad("CallbackTimeout", "there is no callback to call: Callback is not set")
 	}
 	return c.validRelease(bad)
 }
@@ -183,19 +183,19 @@ func (c Config) validRelease(bad func(field, format string, args ...any) error) 
 	case s.on() && (s.Count < 1 || s.Count > MaxUnits):
 		return bad("Semaphore.Count", "%d is not 1 to %d", s.Count, MaxUnits)
 	case s.on() && (c.Timeout != 0 || c.Percent != 0 || c.MinWait != 0 || c.Callback || c.Knee.on()):
-		return bad("Semaphore", "it waits for no number: Timeout, Percent, MinWait, Callback and Knee say nothing")
+		return bad("Semaphore", "a semaphore waits for no number of entries: leave out Timeout, Percent, MinWait, Callback and Knee")
 	case s.on() && c.Double:
-		return bad("Double", "those who hold a semaphore leave it one by one: Double and Semaphore are both set")
+		return bad("Double", "holders leave a semaphore one by one: Double and Semaphore are both set")
 	case s.Adaptive && s.Cap < s.Count:
-		return bad("Semaphore.Cap", "%d is less than the %d that begin: set it to how many may ever hold it", s.Cap, s.Count)
+		return bad("Semaphore.Cap", "%d is less than Count, %d: set it to the greatest number of holders", s.Cap, s.Count)
 	case !s.Adaptive && !s.Callback && s.Cap != 0:
-		return bad("Semaphore.Cap", "it bounds a number that changes, and neither Adaptive nor Callback is set")
+		return bad("Semaphore.Cap", "Cap bounds a number that changes, and neither Adaptive nor Callback is set")
 	case s.Callback && s.Cap != 0 && s.Cap < s.Count:
-		return bad("Semaphore.Cap", "%d is less than the %d that begin", s.Cap, s.Count)
+		return bad("Semaphore.Cap", "%d is less than Count, %d", s.Cap, s.Count)
 	case s.Cap > MaxUnits:
 		return bad("Semaphore.Cap", "%d is not 1 to %d", s.Cap, MaxUnits)
 	case s.Adaptive && s.Callback:
-		return bad("Semaphore.Callback", "the semaphore is adaptive: it says itself how many come")
+		return bad("Semaphore.Callback", "an adaptive semaphore decides itself how many enter")
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (c Config) Expects(e Entry) error {
 	if e.Label != "" {
 		field = "Label"
 	}
-	return &FieldError{Field: field, Text: fmt.Sprintf("%q is none of those that Expect names", e.Unit())}
+	return &FieldError{Field: field, Text: fmt.Sprintf("Expect does not name %q", e.Unit())}
 }
 
 // Equal reports whether both are the same, and if not which field differs.

@@ -48,7 +48,7 @@ func (s *Shard) delete(o *object, r Request, d Delete) {
 		s.reply(r, o.buried())
 		s.awaited(o)
 		for _, w := range o.waiters {
-			s.reject(w, o, phalanx.ErrDeleted, "it was deleted")
+			s.reject(w, o, phalanx.ErrDeleted, "the object was deleted")
 		}
 		o.waiters = nil
 		s.recreate(o)
@@ -93,7 +93,7 @@ func (s *Shard) clear(o *object) {
 
 // rejectDeleted tells r what it has to name. If r is not late it is asked anew.
 func (s *Shard) rejectDeleted(r Request, o *object) {
-	res := s.rejection(o, phalanx.ErrDeleted, "it was deleted")
+	res := s.rejection(o, phalanx.ErrDeleted, "the object was deleted")
 	res.Gen = o.rec.stops()
 	s.reply(r, res)
 }
@@ -101,7 +101,7 @@ func (s *Shard) rejectDeleted(r Request, o *object) {
 // rejectUndone answers the repeat of a Put that has taken effect, and whose bytes were
 // deleted. It names no generation after which its sender could ask anew.
 func (s *Shard) rejectUndone(r Request, o *object) {
-	s.reply(r, Result{Kind: phalanx.ErrDeleted, Text: "it was deleted after it was put", State: s.state(o)})
+	s.reply(r, Result{Kind: phalanx.ErrDeleted, Text: "the object was deleted after it was put", State: s.state(o)})
 }
 
 // deleted reports whether gen was deleted before the present generation was begun.

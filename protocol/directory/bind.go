@@ -37,7 +37,7 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 	case st == Lost && (b.Replace == o.rec.Gen || !compatible(b.Meta, o.rec.Meta)):
 		s.bind(o, r, b) // other bytes than the lost ones
 	case !compatible(b.Meta, o.rec.Meta):
-		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(b.Meta)))
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the object is %v with %s, not %s", st, describe(o.rec.Meta), describe(b.Meta)))
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
 	default:
@@ -165,11 +165,11 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	}
 	switch {
 	case int64(len(p.Bytes)) != p.Meta.Size:
-		s.reject(r, o, phalanx.ErrInvalid, "it came with %d bytes, not %d", len(p.Bytes), p.Meta.Size)
+		s.reject(r, o, phalanx.ErrInvalid, "the object came with %d bytes, not %d", len(p.Bytes), p.Meta.Size)
 	case st == Deleted && o.rec.Origin == r.From && o.rec.OriginNum == r.Num:
 		s.rejectUndone(r, o)
 	case st == Deleted && !p.Gen.IsZero():
-		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+		s.reject(r, o, phalanx.ErrDeleted, "the object was deleted")
 	case p.Gen.IsZero() && p.After.Less(o.rec.stops()) && !planted.On(planted.ForgetDeleted), o.deleted(p.Gen):
 		s.rejectDeleted(r, o)
 	case o.rec.State == Deleted && p.Gen.IsZero():
@@ -177,7 +177,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	case st == Unbound && p.Gen.IsZero():
 		finish(s.nextGen())
 	case st == Unbound:
-		s.turnAway(r, o, s.rejection(o, phalanx.ErrAborted, "the binding was released"))
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrAborted, "the owner has released the binding"))
 	case st == Begun && p.Gen == o.rec.Gen:
 		finish(p.Gen)
 	case !p.Gen.IsZero() && p.Gen != o.rec.Gen:
@@ -185,7 +185,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	case st == Lost && !compatible(p.Meta, o.rec.Meta):
 		finish(s.nextGen())
 	case !compatible(p.Meta, o.rec.Meta):
-		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "it is %v with %s, not %s", st, describe(o.rec.Meta), describe(p.Meta)))
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the object is %v with %s, not %s", st, describe(o.rec.Meta), describe(p.Meta)))
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
 	case p.Digest == o.rec.Digest:
@@ -205,7 +205,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	case st == Lost:
 		finish(s.nextGen())
 	default:
-		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "it is final with other bytes (digest %v)", o.rec.Digest))
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the object is final with other bytes (digest %v)", o.rec.Digest))
 	}
 }
 
@@ -213,11 +213,11 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 func (s *Shard) final(o *object, r Request, f Final) {
 	switch st := s.state(o); {
 	case st == Deleted:
-		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+		s.reject(r, o, phalanx.ErrDeleted, "the object was deleted")
 	case o.deleted(f.Gen):
 		s.rejectDeleted(r, o)
 	case st == Unbound:
-		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
+		s.reject(r, o, phalanx.ErrAborted, "the owner has released the binding")
 	case o.rec.Gen != f.Gen && !planted.On(planted.IgnoreGeneration):
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", f.Gen, o.rec.Gen)
 	case o.rec.State == Finished && o.rec.Digest == f.Digest:
@@ -304,7 +304,7 @@ func (s *Shard) release(o *object, run uint64, done func()) {
 	old := o.rec
 	if o.rec.OriginNum != 0 {
 		e := o.end(o.rec.Origin, o.rec.OriginNum, s.now)
-		e.run, e.turned, e.kind, e.text = run, true, phalanx.ErrAborted, "the binding was released"
+		e.run, e.turned, e.kind, e.text = run, true, phalanx.ErrAborted, "the owner has released the binding"
 	}
 	free := Record{Object: old.Object}
 	if !old.After.IsZero() { // who comes late to what was deleted must not bind it
@@ -332,13 +332,13 @@ func (s *Shard) release(o *object, run uint64, done func()) {
 func (s *Shard) restart(o *object, r Request, b Restart) {
 	switch st := s.state(o); {
 	case st == Deleted:
-		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+		s.reject(r, o, phalanx.ErrDeleted, "the object was deleted")
 	case o.deleted(b.Gen):
 		s.rejectDeleted(r, o)
 	case st == Unbound:
-		s.reject(r, o, phalanx.ErrAborted, "the binding was released")
+		s.reject(r, o, phalanx.ErrAborted, "the owner has released the binding")
 	case o.rec.State != Begun || o.rec.Origin != r.From:
-		s.reject(r, o, phalanx.ErrExists, "it is %v, by %s", st, o.rec.Origin)
+		s.reject(r, o, phalanx.ErrExists, "the object is %v, by %s", st, o.rec.Origin)
 	case o.rec.OriginNum == r.Num, b.Run != 0 && b.Run == o.rec.Run && b.Gen.Less(o.rec.Gen):
 		s.reply(r, s.known(o))
 	case o.rec.Gen != b.Gen:

@@ -216,9 +216,9 @@ func (s *Shard) outlived(o *object, a AwaitCopies) bool {
 func (s *Shard) outlive(o *object, r Request, a AwaitCopies) {
 	switch st := s.state(o); {
 	case st == Deleted, o.deleted(a.Gen):
-		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+		s.reject(r, o, phalanx.ErrDeleted, "the object was deleted")
 	case st == Unbound:
-		s.reject(r, o, phalanx.ErrLost, "nothing is known of generation %v", a.Gen)
+		s.reject(r, o, phalanx.ErrLost, "the owner does not know generation %v", a.Gen)
 	default:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", a.Gen, o.rec.Gen)
 	}

@@ -59,7 +59,7 @@ func (s *Shard) request(r Request) {
 		return
 	}
 	if o.overtaken(r) {
-		s.reject(r, o, phalanx.ErrExists, "%s has bound it again since", r.From)
+		s.reject(r, o, phalanx.ErrExists, "%s has bound the object again since", r.From)
 		return
 	}
 	switch b := r.Body.(type) {
@@ -177,7 +177,7 @@ func (s *Shard) lateCopy(o *object, r Request, e *ended) {
 	case e.kind != 0:
 		s.reject(r, o, e.kind, "%s", e.text)
 	case st == Deleted:
-		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+		s.reject(r, o, phalanx.ErrDeleted, "the object was deleted")
 	case o.sameReduce(r) && st != Lost:
 		s.reply(r, s.recorded(o))
 	case e.attached != "": // what it follows has ended, and is not there: it asks anew
@@ -189,7 +189,7 @@ func (s *Shard) lateCopy(o *object, r Request, e *ended) {
 	case st == Finished || st == Lost:
 		s.reply(r, s.known(o))
 	default:
-		s.reject(r, o, phalanx.ErrAborted, "what there was when this was asked first is gone")
+		s.reject(r, o, phalanx.ErrAborted, "the generation that this request asked for first is gone")
 	}
 }
 

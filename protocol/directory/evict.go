@@ -32,13 +32,13 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 	}
 	switch {
 	case o.stale(r):
-		refuse("it has reported another copy since")
+		refuse("the node has reported another copy since")
 	case o.wasRefused(r): // From keeps its copy: leave that comes now would take it off the list
-		refuse("it was refused before")
+		refuse("the owner has refused the request before")
 	case granted && (again || r.Num < s.before[r.From] || len(s.warming) > 0):
 		s.reply(r, s.known(o)) // granted before
 	case r.Num < s.before[r.From]: // an answer of the former owner's may have come, and the copy be another
-		refuse("it has reported its copies since")
+		refuse("the node has reported its copies since")
 	case len(s.warming) > 0: // the copy may not have been reported yet, nor the others
 		refuse("the shard is warming")
 	case o.rec.Gen != e.Gen || o.rec.State != Finished:
@@ -54,7 +54,7 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 	default:
 		rec := o.rec
 		if rec.Evicted = s.ungone(o, o.rec, r.From); len(rec.Evicted) >= maxEvicted {
-			refuse(fmt.Sprintf("%d nodes have got leave, and not told yet that their copy is gone", len(rec.Evicted)))
+			refuse(fmt.Sprintf("%d nodes have leave to evict, and have not reported yet that their copies are gone", len(rec.Evicted)))
 			return
 		}
 		rec.Evicted = append(rec.Evicted, r.From)

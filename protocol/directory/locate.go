@@ -61,7 +61,7 @@ func (o *object) outdone(r Request) bool {
 func (s *Shard) answer(o *object, r Request, l Locate) bool {
 	switch st := s.state(o); {
 	case st == Deleted:
-		s.reject(r, o, phalanx.ErrDeleted, "it was deleted")
+		s.reject(r, o, phalanx.ErrDeleted, "the object was deleted")
 		return true
 	case st == Unbound:
 		return false

@@ -111,7 +111,7 @@ func (s *Shard) settleOne(o *object) {
 			c.done()
 		}
 	case c.asked.Num != 0:
-		s.reject(c.asked, o, phalanx.ErrInvalid, "the directory cannot record it: %s", c.failed)
+		s.reject(c.asked, o, phalanx.ErrInvalid, "the directory cannot record the change: %s", c.failed)
 	}
 	if c.failed != "" && c.undo != nil {
 		c.undo()

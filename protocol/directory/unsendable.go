@@ -70,7 +70,7 @@ type uncopied struct {
 func (o *object) isUncopied() bool { return o.uncopied != nil && o.uncopied.gen == o.rec.Gen }
 
 func (s *Shard) rejectUncopied(o *object, r Request) {
-	s.reject(r, o, phalanx.ErrInvalid, "no node can be told to make a copy of %s: %s", o.rec.Object, o.uncopied.text)
+	s.reject(r, o, phalanx.ErrInvalid, "the owner can order no node to make a copy of %s: %s", o.rec.Object, o.uncopied.text)
 }
 
 // unsendableChanges finds the change that cannot be sent. The replica gets the record as

@@ -31,10 +31,10 @@ func begins(effects []reduce.Effect) (after []phalanx.Generation, failed *phalan
 // or followed, ends its Reduce.
 func TestADeletedTargetIsBegunAgain(t *testing.T) {
 	deleted := func(seq uint64) reduce.Rejected {
-		return reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: gen(seq), Deleted: gen(seq)}
+		return reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "the object was deleted", Gen: gen(seq), Deleted: gen(seq)}
 	}
 	released := func(seq, deleted uint64) reduce.Rejected {
-		return reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: gen(seq), Deleted: gen(deleted)}
+		return reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "the object was deleted", Gen: gen(seq), Deleted: gen(deleted)}
 	}
 	follows := reduce.Attached{Gen: gen(5), Coordinator: "b"}
 	for name, c := range map[string]struct {

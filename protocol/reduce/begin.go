@@ -115,7 +115,7 @@ func (c *Coordinator) attached(ev Attached) {
 	}
 	if len(ev.In) == 0 {
 		if c.cfg.Num < len(c.sources) {
-			c.end(Fail{Err: c.fault(c.cfg.Target, phalanx.ErrLost, "it was made by this request, and can be read; which of the sources are in it was lost with the target's directory shard")}, true)
+			c.end(Fail{Err: c.fault(c.cfg.Target, phalanx.ErrLost, "this request made the target, which can be read; the list of its sources was lost with the target's directory shard")}, true)
 			return
 		}
 		ev.In = c.cfg.Sources
@@ -180,7 +180,7 @@ func (c *Coordinator) expired() {
 	err := c.fault(c.cfg.Target, phalanx.ErrDeadline, "the directory has not answered yet")
 	if c.phase == inspecting && !c.ask.pending && len(c.resumed.waiting) > 0 {
 		err.Node = c.resumed.waiting[0].node
-		err.Err = fmt.Errorf("it has not said which places it runs, which a restarted coordinator has to know")
+		err.Err = fmt.Errorf("the node has not reported the places it runs, which a restarted coordinator has to know")
 	}
 	if c.phase == running {
 		ready := 0
@@ -199,7 +199,7 @@ func (c *Coordinator) expired() {
 			err.Err = fmt.Errorf("%d sources are ready, but the result is not complete yet", ready)
 			if p := c.inNeed(); p != nil {
 				err.Node = p.node
-				err.Err = fmt.Errorf("place %d waits for room for what it makes of %q: %s", p.pos, string(p.source.id), p.waiting.Text)
+				err.Err = fmt.Errorf("place %d waits for memory for its output of %q: %s", p.pos, string(p.source.id), p.waiting.Text)
 			}
 			if p := c.blocked(); p != nil {
 				err.Node = p.node
@@ -213,7 +213,7 @@ func (c *Coordinator) expired() {
 	}
 	if c.phase == following {
 		err.Node = c.leader
-		err.Err = fmt.Errorf("another coordinator has not finished it yet")
+		err.Err = fmt.Errorf("another coordinator has not finished the target yet")
 	}
 	c.fail(err, true)
 }

@@ -74,15 +74,15 @@ func (c Config) validate() *phalanx.Error {
 	}
 	switch {
 	case c.Op == "":
-		return bad(c.Target, "no op was given")
+		return bad(c.Target, "the request names no op")
 	case len(c.Sources) == 0:
-		return bad(c.Target, "no source was given")
+		return bad(c.Target, "the request names no source")
 	case len(c.Sources) > MaxSources:
-		return bad(c.Target, "it has %d sources, at most %d are allowed", len(c.Sources), MaxSources)
+		return bad(c.Target, "the request has %d sources, at most %d are allowed", len(c.Sources), MaxSources)
 	case c.Num < 1:
-		return bad(c.Target, "%d sources were asked for, at least 1 is needed", c.Num)
+		return bad(c.Target, "the request asks for %d sources, at least 1 is needed", c.Num)
 	case c.Num > len(c.Sources):
-		return bad(c.Target, "%d of %d sources were asked for", c.Num, len(c.Sources))
+		return bad(c.Target, "the request asks for %d of %d sources", c.Num, len(c.Sources))
 	case c.Attempt < 1:
 		return bad(c.Target, "attempts start at 1")
 	case c.Degree < 0 || c.Degree > MaxDegree:

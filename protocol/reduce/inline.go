@@ -62,7 +62,7 @@ func (c *Coordinator) inlineDone(ev InlineDone) {
 		return
 	}
 	if ev.Size != c.meta.Size {
-		c.fail(c.fault(c.cfg.Target, phalanx.ErrInternal, "it was combined to %d bytes, the sources have %d", ev.Size, c.meta.Size), true)
+		c.fail(c.fault(c.cfg.Target, phalanx.ErrInternal, "the coordinator made %d bytes of the sources, which have %d", ev.Size, c.meta.Size), true)
 		return
 	}
 	c.combine.pending, c.combine.digest = false, ev.Digest
@@ -76,7 +76,7 @@ func (c *Coordinator) inlineFailed(ev InlineFailed) {
 	}
 	s := c.byID[ev.Source]
 	if s == nil || ev.Op {
-		err := c.fault(ev.Source, ev.Kind, "it cannot be combined into %q: %s", string(c.cfg.Target), ev.Text)
+		err := c.fault(ev.Source, ev.Kind, "the source cannot be combined into %q: %s", string(c.cfg.Target), ev.Text)
 		err.Node = c.cfg.Node
 		c.fail(err, true)
 		return

@@ -45,7 +45,7 @@ func (c *Coordinator) combineFailed(ev CombineFailed) {
 	if c.byID[source] == nil {
 		source = p.source.id
 	}
-	err := c.fault(source, ev.Kind, "it cannot be combined into %q: %s", string(c.cfg.Target), ev.Text)
+	err := c.fault(source, ev.Kind, "the source cannot be combined into %q: %s", string(c.cfg.Target), ev.Text)
 	if ev.Kind == 0 {
 		err.Kind = phalanx.ErrInternal
 	}

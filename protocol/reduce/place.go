@@ -163,12 +163,12 @@ func (p *Place) commanded(ev Commanded) {
 			p.ack()
 		}
 	case s.Gen.Compare(p.ended) <= 0:
-		p.refuse(s, phalanx.ErrClosed, "it was stopped")
+		p.refuse(s, phalanx.ErrClosed, "the place was stopped")
 	case ev.Unable != 0:
 		p.floor = s.Attempt
 		p.refuse(s, ev.Unable, "%s", ev.Text)
 	case p.relabels(s):
-		p.refuse(s, phalanx.ErrInternal, "the output %v would be made of something else", s.Gen)
+		p.refuse(s, phalanx.ErrInternal, "the output %v would have other inputs", s.Gen)
 	default:
 		p.floor = s.Attempt
 		p.apply(s)

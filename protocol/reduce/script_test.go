@@ -273,14 +273,14 @@ func (s *script) raw(t *testing.T, cmd string, arg func(string, string) string, 
 	case "rejected": // [released=yes] [deleted=yes]
 		switch older := (phalanx.Generation{Seq: 9}); { // than s.gen, of epoch 1
 		case arg("released", "") != "":
-			s.step(reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: s.gen, Deleted: older})
+			s.step(reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "the object was deleted", Gen: s.gen, Deleted: older})
 		case arg("deleted", "") != "":
-			s.step(reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "it was deleted", Gen: s.gen, Deleted: s.gen})
+			s.step(reduce.Rejected{Kind: phalanx.ErrDeleted, Text: "the object was deleted", Gen: s.gen, Deleted: s.gen})
 		default:
 			s.step(reduce.Rejected{Kind: phalanx.ErrExists, Text: "another reduce makes it"})
 		}
 	case "targetgone":
-		s.step(reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "it was deleted"})
+		s.step(reduce.TargetGone{Kind: phalanx.ErrDeleted, Text: "the object was deleted"})
 	case "begun":
 		s.step(reduce.Begun{Gen: s.gen})
 	case "refuse": // R1 kind=op|space|gone|attempt

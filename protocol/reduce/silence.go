@@ -20,5 +20,5 @@ func (p *Place) askedRuns(ev AskedRuns) {
 		p.ack()
 		return
 	}
-	p.report(PlaceLost{Place: ev.Place, Gen: ev.Gen, Reason: LostPanic, Text: "it does not run"})
+	p.report(PlaceLost{Place: ev.Place, Gen: ev.Gen, Reason: LostPanic, Text: "the place does not run"})
 }

@@ -123,7 +123,7 @@ func (c *Coordinator) fix(id phalanx.ObjectID, m phalanx.Meta) bool {
 		if c.phase == finalising {
 			return false // it matters only if the root has ended: ready keeps it
 		}
-		c.hopeless(c.fault(id, phalanx.ErrMismatch, "it is %s, but %q is %s", describe(m), string(c.first), describe(c.meta)))
+		c.hopeless(c.fault(id, phalanx.ErrMismatch, "the source is %s, but %q is %s", describe(m), string(c.first), describe(c.meta)))
 		return false
 	}
 	if err := m.Validate(); err != nil {

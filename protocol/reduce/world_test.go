@@ -243,7 +243,7 @@ func (w *world) carryOut(e reduce.Effect) {
 				w.place(r, reduce.AskedRuns{Place: e.Place, Gen: e.Gen})
 				return
 			}
-			w.push(reduce.PlaceLost{Place: e.Place, Gen: e.Gen, Reason: reduce.LostPanic, Text: "it does not run any more"})
+			w.push(reduce.PlaceLost{Place: e.Place, Gen: e.Gen, Reason: reduce.LostPanic, Text: "the place does not run any more"})
 		})
 	case reduce.Inspect:
 		w.send(e.Node, func() { w.inspect(e) })

@@ -246,7 +246,7 @@ func (c *Creator) again(deleted phalanx.Generation) {
 }
 
 func (c *Creator) deleted() *phalanx.Error {
-	return &phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted while it was put")}
+	return &phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("the object was deleted while it was put")}
 }
 
 // compare decides about bytes that were put under an id that is final (1.5) or
@@ -263,7 +263,7 @@ func (c *Creator) compare() {
 		c.bind(t.Gen)
 	default:
 		c.fail(&phalanx.Error{Object: c.cfg.Object, Kind: phalanx.ErrExists,
-			Err: fmt.Errorf("it is final with other bytes (%d bytes, digest %v)", t.Meta.Size, t.Digest)})
+			Err: fmt.Errorf("the object is final with other bytes (%d bytes, digest %v)", t.Meta.Size, t.Digest)})
 	}
 }
 
@@ -349,5 +349,5 @@ func (c *Creator) Reason() (node phalanx.NodeID, text string) {
 	case c.step == making || c.step == comparing || c.step == filling:
 		return c.cfg.Self, "its source has not ended"
 	}
-	return c.cfg.Self, "there is no room for it under the memory cap"
+	return c.cfg.Self, "the object does not fit under the memory cap"
 }

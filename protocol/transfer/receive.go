@@ -111,7 +111,7 @@ func (r *Receiver) settle() {
 	if r.final.Digest != r.digest { // each piece passed its check: its origin is to blame
 		r.emit(ReportCorrupt{Num: r.next(), Gen: r.gen, Digest: r.digest})
 		r.fail(&phalanx.Error{Object: r.cfg.Object, Node: r.origin, Kind: phalanx.ErrCorrupt,
-			Err: fmt.Errorf("its origin finished it with digest %v, its bytes have %v", r.final.Digest, r.digest)})
+			Err: fmt.Errorf("the origin finished the object with digest %v, but its bytes have %v", r.final.Digest, r.digest)})
 		return
 	}
 	if r.lease != 0 {
@@ -151,7 +151,7 @@ func (r *Receiver) pushed(p Pushed) {
 			r.emit(Cancel{Num: r.locate}) // or a late copy of it, as in fail
 		}
 		r.phase = over
-		r.emit(Fail{Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("it was deleted")}})
+		r.emit(Fail{Err: &phalanx.Error{Object: r.cfg.Object, Kind: phalanx.ErrDeleted, Err: fmt.Errorf("the object was deleted")}})
 		r.emit(Discard{})
 	}
 }

@@ -289,7 +289,7 @@ func (r *Receiver) answered(a Answered) {
 	case a.Gen.Less(r.top): // the shard was lost, and rebuilt of what is left
 		r.emit(Cancel{Num: r.locate})
 		r.fail(&phalanx.Error{Object: r.cfg.Object, Node: a.Node, Kind: phalanx.ErrLost,
-			Err: fmt.Errorf("of it there is %v, which is older than the %v that was read here", a.Gen, r.top)})
+			Err: fmt.Errorf("the directory has generation %v, which is older than %v, which this node has read", a.Gen, r.top)})
 	case a.Inline:
 		r.adopt(a.Gen, a.Meta)
 		r.phase = over
@@ -366,11 +366,11 @@ func (r *Receiver) Reason() (node phalanx.NodeID, text string) {
 		}
 		return "", "no sender of it is free"
 	case reserving:
-		return r.cfg.Self, "there is no room for it under the memory cap"
+		return r.cfg.Self, "the object does not fit under the memory cap"
 	case reading:
 		return r.sender, "its bytes have not all arrived"
 	case whole:
-		return r.origin, "it is not final: its creator has not finished"
+		return r.origin, "the object is not final: its creator has not finished"
 	}
 	return "", "it has not been asked for"
 }

@@ -174,7 +174,7 @@ func (c *Core) learn(ev Learn) {
 		return
 	}
 	if c.view.Cluster != "" && c.view.Cluster != ev.View.Cluster {
-		c.reject(ev.From, fmt.Errorf("it belongs to the cluster of %s, this node to that of %s", ev.View.Cluster, c.view.Cluster))
+		c.reject(ev.From, fmt.Errorf("the view belongs to the cluster of %s, this node to that of %s", ev.View.Cluster, c.view.Cluster))
 		return
 	}
 	if err := ev.View.Common.Admit(c.cfg.Common); err != nil {

@@ -67,7 +67,7 @@ func (c *Core) startForming(force bool) {
 		c.notFormed(phalanx.ErrUnavailable, "", errors.New("this node is not a member of the cluster"))
 		return
 	case !c.alarm.Lost:
-		c.notFormed(phalanx.ErrRefused, c.cfg.Self.ID, fmt.Errorf("it hears the majority of the voters %s: the cluster works, and needs no other view", list(c.view.Voters)))
+		c.notFormed(phalanx.ErrRefused, c.cfg.Self.ID, fmt.Errorf("the node hears the majority of the voters %s: the cluster works, and needs no other view", list(c.view.Voters)))
 		return
 	}
 	c.forming = &forming{force: force, begun: c.now}
@@ -169,7 +169,7 @@ func (c *Core) tickForming() {
 	for _, id := range append([]phalanx.NodeID{c.cfg.Self.ID}, missing...) {
 		switch answer := f.answers[id]; answer.Why {
 		case HearsMajority:
-			c.notFormed(phalanx.ErrRefused, id, errors.New("it hears the majority of the voters: the cluster works, and needs no other view; where this node does not hear it, look for the link that fails"))
+			c.notFormed(phalanx.ErrRefused, id, errors.New("the node hears the majority of the voters: the cluster works, and needs no other view; where this node does not hear it, look for the link that fails"))
 			return
 		case HaltsForOther:
 			c.notFormed(phalanx.ErrRefused, id, fmt.Errorf("%s forms the cluster anew just now: look at its result, or try again after %v", answer.To, haltFor))
@@ -177,7 +177,7 @@ func (c *Core) tickForming() {
 		}
 	}
 	if all := len(c.view.Members); !f.force && 2*len(promised) <= all {
-		c.notFormed(phalanx.ErrUnavailable, c.cfg.Self.ID, fmt.Errorf("%d of %d members answer, and %d are needed; missing: %s. Start the command where more nodes answer; or use force, if those will not come back",
+		c.notFormed(phalanx.ErrUnavailable, c.cfg.Self.ID, fmt.Errorf("%d of %d members answer, and %d are needed; missing: %s. Start the command where more nodes answer; or use force, if the others will not come back",
 			len(promised), all, all/2+1, strings.Trim(list(missing), "[]")))
 		return
 	}
@@ -233,7 +233,7 @@ func (c *Core) forsake() {
 func (c *Core) enterForm(v View) {
 	c.forsake()
 	if c.forming != nil {
-		c.notFormed(phalanx.ErrRefused, v.Former, fmt.Errorf("it has formed the cluster anew already: view %s", Numbered(v.Number)))
+		c.notFormed(phalanx.ErrRefused, v.Former, fmt.Errorf("the node has formed the cluster anew already: view %s", Numbered(v.Number)))
 	}
 }
 

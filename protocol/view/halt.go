@@ -103,7 +103,7 @@ func (c *Core) hearHalt(from phalanx.NodeID, h Halt) {
 	case c.promise.to == from && c.promise.form == h.Form && h.Stamp <= c.promise.asked: // it comes late, or again
 		return
 	case c.forming != nil && h.Form > c.forming.form && c.view.Has(from) && c.alarm.Lost:
-		c.notFormed(phalanx.ErrRefused, from, errors.New("it was told to form the cluster anew at the same time, and goes first: look at its result"))
+		c.notFormed(phalanx.ErrRefused, from, errors.New("the node forms the cluster anew at the same time, and goes first: look at its result"))
 	}
 	answer := Halted{Form: h.Form, Stamp: h.Stamp, Why: c.halt(from, h.Form)}
 	if answer.Why == Halts {

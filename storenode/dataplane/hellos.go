@@ -26,7 +26,7 @@ func (c *Conns) await(l *link) (done func()) {
 	if oldest != nil {
 		oldest.ours.Store(true)
 		oldest.drop()
-		c.cfg.Logger.Infof("%d connections have not said yet whose they are, or for what: the oldest is closed", c.cfg.MaxHellos)
+		c.cfg.Logger.Infof("%d connections have not sent a hello or a request yet: the node closes the oldest", c.cfg.MaxHellos)
 	}
 	return func() {
 		h.mu.Lock()

@@ -75,7 +75,7 @@ func (p *peer) dial(ctx context.Context, use role) (*link, error) {
 	defer stop()
 	addr, ok := c.cfg.Lookup(node)
 	if !ok {
-		return nil, withNode(errors.New("its address is not known"), "connect", node)
+		return nil, withNode(errors.New("the node's address is not known"), "connect", node)
 	}
 	conn, err := c.connect(ctx, addr)
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *Conns) admit(h hello) error {
 	case h.cluster != c.cfg.Cluster:
 		return refused("this is cluster %q, not %q", c.cfg.Cluster, h.cluster)
 	case h.to != c.cfg.Self:
-		return &phalanx.Error{Op: "hello", Kind: phalanx.ErrClosed, Err: fmt.Errorf("node %s is not here any more, this is %s", h.to, c.cfg.Self)}
+		return &phalanx.Error{Op: "hello", Kind: phalanx.ErrClosed, Err: fmt.Errorf("node %s does not run here any more, this is %s", h.to, c.cfg.Self)}
 	case h.from == "":
 		return refused("the peer has no name")
 	case c.cfg.Admit != nil:

@@ -49,7 +49,7 @@ func (c *Conns) Post(to phalanx.NodeID, payload []byte) error {
 	if len(payload) > MaxMessage {
 		c.peer(to).dropped.Add(1)
 		return &phalanx.Error{Op: "post", Node: to, Kind: phalanx.ErrInvalid,
-			Err: fmt.Errorf("a message of %d bytes, at most %d are allowed", len(payload), MaxMessage)}
+			Err: fmt.Errorf("a message has %d bytes, at most %d are allowed", len(payload), MaxMessage)}
 	}
 	p := c.peer(to)
 	p.mu.Lock()
@@ -58,7 +58,7 @@ func (c *Conns) Post(to phalanx.NodeID, payload []byte) error {
 		p.mu.Unlock()
 		p.dropped.Add(1)
 		return &phalanx.Error{Op: "post", Node: to, Kind: phalanx.ErrUnavailable,
-			Err: fmt.Errorf("%d bytes of messages wait for it", full)}
+			Err: fmt.Errorf("%d bytes of messages wait for the node", full)}
 	}
 	p.queue = appendFrame(p.queue, kindMessage, payload)
 	p.queued++

@@ -130,7 +130,7 @@ func below(n *atomic.Int64, limit int) bool {
 }
 
 // errIdle closes a connection whose peer has enough others.
-var errIdle = fmt.Errorf("its peer has enough idle ones: %w", net.ErrClosed)
+var errIdle = fmt.Errorf("the peer has enough idle connections: %w", net.ErrClosed)
 
 // settle has the connection wait for a request, as one of the few that may for long, or a new one as
 // one that has to ask soon. It returns what ends that.
@@ -152,7 +152,7 @@ func (l *link) settle(p *peer, first bool) (over func() error, err error) {
 func (w *Writer) TurnAway() error {
 	p := w.p
 	p.c.turned.Add(1)
-	p.c.cfg.Logger.WithField(logging.Peer, p.node).Infof("a node has all of its %d streams from here: further ones are told that this node is busy", p.c.cfg.MaxStreams)
+	p.c.cfg.Logger.WithField(logging.Peer, p.node).Infof("a node has all of its %d streams from this node, which answers further ones with BUSY", p.c.cfg.MaxStreams)
 	return w.Busy()
 }
 

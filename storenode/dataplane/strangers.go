@@ -38,7 +38,7 @@ func (c *Conns) meet(l *link, node phalanx.NodeID) error {
 	}
 	if len(s.links) >= c.cfg.MaxStrangers {
 		return &phalanx.Error{Op: "hello", Node: node, Kind: phalanx.ErrUnavailable,
-			Err: fmt.Errorf("it is no member that this node knows, and %d connections of such nodes are open", len(s.links))}
+			Err: fmt.Errorf("this node knows no such member, and %d connections of such nodes are open", len(s.links))}
 	}
 	if s.links == nil {
 		s.links = map[*link]phalanx.NodeID{}

@@ -301,7 +301,7 @@ func TestHowStreamsEnd(t *testing.T) {
 	handlers := map[phalanx.ObjectID]func(w *Writer){
 		"busy":    func(w *Writer) { _ = w.Busy() },
 		"reset":   func(w *Writer) { _ = w.Reset(g) },
-		"gone":    func(w *Writer) { _ = w.Gone(phalanx.ErrDeleted, "it was deleted") },
+		"gone":    func(w *Writer) { _ = w.Gone(phalanx.ErrDeleted, "the object was deleted") },
 		"failed":  func(w *Writer) { _ = w.SendBuffer(w.Context(), failed, 0, SendOptions{}) },
 		"renewed": func(w *Writer) { _ = w.SendBuffer(w.Context(), reset, 0, SendOptions{}) },
 		"nothing": func(*Writer) {},
@@ -328,7 +328,7 @@ func TestHowStreamsEnd(t *testing.T) {
 	}{
 		{"busy", Busy, phalanx.ErrUnavailable, "busy", true},
 		{"reset", Reset, phalanx.ErrReset, "2.9", true},
-		{"gone", Gone, phalanx.ErrDeleted, "it was deleted", true},
+		{"gone", Gone, phalanx.ErrDeleted, "the object was deleted", true},
 		{"failed", Gone, phalanx.ErrAborted, "the creator gave up", true},
 		{"renewed", Reset, phalanx.ErrReset, "2.9", true},
 		{"stopped", Gone, phalanx.ErrCanceled, "told to stop", true},

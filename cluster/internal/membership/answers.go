@@ -67,7 +67,7 @@ func (s answered) why(self phalanx.NodeID) string {
 		return ": it is in no cluster either, and waits until most of the seeds are there"
 	case s.answer.Stuck != "":
 		return fmt.Sprintf(": it is in a cluster that lets nobody in, since %s. A voter that was killed does not come back by being started again, it is a new member. "+
-			"If they do not come back, run `phalanx recover` at one of the nodes that live, which forms the cluster anew; this node joins it then. "+
+			"If they do not come back, run `phalanx recover` at one of the living nodes, which forms the cluster anew; this node joins it then. "+
 			"To begin a new, empty cluster instead, end the nodes that live", s.answer.Stuck)
 	case !s.answer.Ready:
 		return ": it is in a cluster that waits until most of the seeds are in it"

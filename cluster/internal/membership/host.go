@@ -377,7 +377,7 @@ func (a *instance) bring(c *messages.Carried, now time.Duration) {
 	cfg := &a.m.cfg
 	to, by, m, err := messages.CarriedFromProto(c)
 	if err == nil && by == "" && to == cfg.Self.ID {
-		err = errors.New("it is for this node, and nobody has brought it")
+		err = errors.New("the message is for this node, but no relay has brought it")
 	}
 	if err != nil {
 		cfg.Log.WithError(err).Warn("refused a message about the view")

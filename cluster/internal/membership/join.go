@@ -70,7 +70,7 @@ func (m *Membership) Join(ctx context.Context) error {
 
 // ErrAnew says that the cluster in which a node was gave way to another one before it was
 // ready: the node is to join as a new incarnation.
-var ErrAnew = errors.New("its cluster, which was not ready, gave way to another one")
+var ErrAnew = errors.New("the node's cluster, which was not ready, gave way to another one")
 
 // seeds returns the seeds, and fails if one cannot be an address.
 func (m *Membership) seeds() ([]string, error) {
@@ -78,7 +78,7 @@ func (m *Membership) seeds() ([]string, error) {
 	for _, s := range m.cfg.Seeds {
 		host, port, err := net.SplitHostPort(s)
 		if err == nil && host == "" {
-			err = errors.New("it names no host")
+			err = errors.New("the address names no host")
 		}
 		if n, bad := strconv.Atoi(port); err == nil && (bad != nil || n < 1 || n > 65535) {
 			err = fmt.Errorf("%q is not a port from 1 to 65535", port)
@@ -186,7 +186,7 @@ func (m *Membership) request(ctx context.Context, address string, says join.Answ
 	}
 	reply, ok := answer.(*messages.JoinReply)
 	if !ok {
-		return nil, fmt.Errorf("it answered with a %T", answer)
+		return nil, fmt.Errorf("the node answered with a %T", answer)
 	}
 	return reply, nil
 }

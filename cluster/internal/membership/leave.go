@@ -44,7 +44,7 @@ func (m *Membership) Leave(ctx context.Context) error {
 	}
 	_, err := m.insist(ctx, view.RemoveMember{Node: self}, func(v view.View) bool { return !v.Has(self) })
 	if err != nil {
-		err = fmt.Errorf("the others did not agree to it: %w", err)
+		err = fmt.Errorf("the voters did not agree to it: %w", err)
 	}
 	if err = errors.Join(unfinished, err); err != nil {
 		return m.fail("leave", phalanx.ErrDeadline, err)

@@ -104,7 +104,7 @@ func TestWrongSeedsAreNamed(t *testing.T) {
 func TestSeedsThatCannotBe(t *testing.T) {
 	for seed, want := range map[string]string{
 		"host":        `seed "host": address host: missing port`,
-		":7000":       `seed ":7000": it names no host`,
+		":7000":       `seed ":7000": the address names no host`,
 		"host:0":      `"0" is not a port`,
 		"host:peanut": `"peanut" is not a port`,
 	} {

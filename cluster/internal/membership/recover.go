@@ -25,7 +25,7 @@ func (m *Membership) Recover(ctx context.Context, force bool) (view.View, error)
 		fenced, changed := m.fenced, m.changed
 		m.mu.Unlock()
 		if fenced {
-			return view.View{}, m.fail("recover", phalanx.ErrFenced, errors.New("the others have removed this node: run the command at another one"))
+			return view.View{}, m.fail("recover", phalanx.ErrFenced, errors.New("the other members have removed this node: run the command at another node"))
 		}
 		select {
 		case f := <-done:
@@ -36,7 +36,7 @@ func (m *Membership) Recover(ctx context.Context, force bool) (view.View, error)
 			if errors.Is(ctx.Err(), context.Canceled) {
 				kind = phalanx.ErrCanceled
 			}
-			return view.View{}, m.fail("recover", kind, errors.New("the members were still asked; look at the status of this node for what came of it"))
+			return view.View{}, m.fail("recover", kind, errors.New("the node was still asking the members: its status shows the result"))
 		}
 	}
 }

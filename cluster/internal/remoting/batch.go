@@ -37,7 +37,7 @@ func newEncoder() *encoder {
 
 func (e *encoder) add(l letter) error {
 	if n := proto.Size(l.message); n > maxMessage {
-		return fmt.Errorf("a %s of %d bytes, at most %d can be sent", proto.MessageName(l.message), n, maxMessage)
+		return fmt.Errorf("a %s has %d bytes, at most %d can be sent", proto.MessageName(l.message), n, maxMessage)
 	}
 	data, err := proto.Marshal(l.message)
 	if err != nil {

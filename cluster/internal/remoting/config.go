@@ -81,7 +81,7 @@ func (c Config) listen() (net.Listener, string, error) {
 			return nil, "", err
 		}
 		if public == "" {
-			return nil, "", invalid("cannot advertise %q: it names no host", c.Advertise)
+			return nil, "", invalid("cannot advertise %q: the address names no host", c.Advertise)
 		}
 	}
 	l, err := net.Listen("tcp", c.Bind)

@@ -108,7 +108,7 @@ func (p *peer) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return c, nil
 }
 
-var errGivenUp = errors.New("this node has broken with it")
+var errGivenUp = errors.New("this node has closed its connections to the peer")
 
 func (p *peer) send() error {
 	ctx, cancel := context.WithCancel(p.r.ctx)
@@ -161,7 +161,7 @@ func (p *peer) open(ctx context.Context, conn *grpc.ClientConn) (remote.Remoting
 		return nil, err
 	}
 	if m.GetConnectResponse() == nil {
-		return nil, errors.New("it does not answer as a node does")
+		return nil, errors.New("the peer does not answer as a node does")
 	}
 	return stream, nil
 }
@@ -177,9 +177,9 @@ func (p *peer) stranger(err error) error {
 	case !reached || strings.Contains(text, "authentication handshake failed"):
 		return err
 	case strings.Contains(text, "looked like an HTTP/1.1 header"), strings.Contains(text, "unexpected HTTP status code"):
-		return fmt.Errorf("HTTP is served there, the control port of a node is wanted (%w)", err)
+		return fmt.Errorf("the port serves HTTP: give the control port of a node (%w)", err)
 	}
-	return fmt.Errorf("what listens there has not answered as the control port of a node does (%w)", err)
+	return fmt.Errorf("the process that listens there has not answered as the control port of a node does (%w)", err)
 }
 
 func (p *peer) pump(stream remote.Remoting_ReceiveClient, ended <-chan error) error {

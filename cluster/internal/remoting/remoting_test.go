@@ -200,7 +200,7 @@ func TestAddressesThatCannotBe(t *testing.T) {
 		{":0", "", ":0 is every address"},
 		{"[::]:0", "", "[::]:0 is every address"},
 		{"127.0.0.1:0", "host:port", `cannot advertise "host:port": "port" is not a port`},
-		{"127.0.0.1:0", ":7000", `cannot advertise ":7000": it names no host`},
+		{"127.0.0.1:0", ":7000", `cannot advertise ":7000": the address names no host`},
 	} {
 		log := quiet()
 		_, err := remoting.Start(actors.NewSystem("a", log), remoting.Config{Bind: c.bind, Advertise: c.advertise, Log: log})
@@ -290,7 +290,7 @@ func TestAStrangerIsNoNode(t *testing.T) {
 			server.Start()
 		}
 		_, err := from.Request(within(t), from.PID(server.Listener.Addr().String(), "echo"), text("hello"))
-		if !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "HTTP is served there, the control port of a node is wanted") {
+		if !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "the port serves HTTP: give the control port of a node") {
 			t.Errorf("HTTP/2 %v: %v", h2, err)
 		}
 		server.CloseClientConnections()

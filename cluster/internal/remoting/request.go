@@ -57,9 +57,9 @@ func (r *Remoting) Request(ctx context.Context, to *actor.PID, message any) (any
 			return nil, fail(m.Kind, m.Err)
 		case *messages.Unsendable: // or it cannot be read there, or its answer cannot be sent
 			if e := m.GetError(); e.GetOp() == reading {
-				return nil, fail(phalanx.ErrInvalid, fmt.Errorf("it cannot read the request: %s", e.GetText()))
+				return nil, fail(phalanx.ErrInvalid, fmt.Errorf("the node cannot read the request: %s", e.GetText()))
 			}
-			return nil, fail(phalanx.ErrInvalid, fmt.Errorf("its answer cannot be sent: %w", messages.ErrorFromProto(m.GetError())))
+			return nil, fail(phalanx.ErrInvalid, fmt.Errorf("the node cannot send its answer: %w", messages.ErrorFromProto(m.GetError())))
 		}
 		if _, dead := m.(*actor.DeadLetterResponse); !dead {
 			return m, nil
@@ -68,7 +68,7 @@ func (r *Remoting) Request(ctx context.Context, to *actor.PID, message any) (any
 		case err := <-broken: // is why it became one
 			return nil, lost(err)
 		default:
-			return nil, lost(errors.New("there is no such actor, or too much waits for that node"))
+			return nil, lost(errors.New("there is no such actor, or too many messages wait for that node"))
 		}
 	case err := <-broken:
 		return nil, lost(err)

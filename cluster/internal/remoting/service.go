@@ -40,7 +40,7 @@ func (s service) Receive(stream remote.Remoting_ReceiveServer) error {
 	}
 	err = s.serve(address, stream)
 	if errors.Is(err, io.EOF) {
-		s.r.broken(address, errors.New("it closed the connection"))
+		s.r.broken(address, errors.New("the peer closed the connection"))
 		return nil
 	}
 	s.r.broken(address, err)
@@ -73,7 +73,7 @@ func (s service) deliver(address string, b *remote.MessageBatch, e *remote.Messa
 		if p := recover(); p != nil {
 			s.r.cfg.Log.WithFields(logrus.Fields{logging.Address: address, logging.Cause: p, "stack": string(debug.Stack())}).
 				Error("a control message could not be handled")
-			err = fmt.Errorf("it cannot be handled: %v", p)
+			err = fmt.Errorf("the message cannot be handled: %v", p)
 		}
 	}()
 	l, err := decode(b, e)

@@ -73,7 +73,7 @@ func (r *Remoting) Spawn(ctx context.Context, address, kind, name string) (*acto
 	}
 	reply, ok := m.(*remote.ActorPidResponse)
 	if !ok {
-		return nil, fail(phalanx.ErrInternal, fmt.Errorf("it answered with a %T", m))
+		return nil, fail(phalanx.ErrInternal, fmt.Errorf("the node answered with a %T", m))
 	}
 	switch remote.ResponseStatusCode(reply.GetStatusCode()) {
 	case remote.ResponseStatusCodeOK:
@@ -83,5 +83,5 @@ func (r *Remoting) Spawn(ctx context.Context, address, kind, name string) (*acto
 	case remote.ResponseStatusCodePROCESSNAMEALREADYEXIST:
 		return nil, fail(phalanx.ErrExists, fmt.Errorf("there is an actor %q already", name))
 	}
-	return nil, fail(phalanx.ErrInternal, errors.New("it could not be made"))
+	return nil, fail(phalanx.ErrInternal, errors.New("the actor could not be spawned"))
 }

@@ -42,7 +42,7 @@ func TestSpawnOnAnotherNode(t *testing.T) {
 	}{
 		{b.Address(), "whisper", "", phalanx.ErrInvalid, "whisper at " + b.Address() + ": the kind is not registered there"},
 		{b.Address(), "shout", "loud", phalanx.ErrExists, `there is an actor "loud" already`},
-		{b.Address(), "broken", "", phalanx.ErrInternal, "it could not be made"},
+		{b.Address(), "broken", "", phalanx.ErrInternal, "the actor could not be spawned"},
 		{a.Address(), "shout", "", phalanx.ErrInvalid, "not registered"},
 		{unused(t), "shout", "", phalanx.ErrUnavailable, "refused"},
 	} {

@@ -235,7 +235,7 @@ func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if o := n.objects[id]; o != nil {
-		o.err = fail("get", id, phalanx.ErrDeleted, "it was deleted")
+		o.err = fail("get", id, phalanx.ErrDeleted, "the object was deleted")
 		n.deleted[id] = true
 	}
 	delete(n.objects, id)
@@ -252,7 +252,7 @@ func (n *Node) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectS
 	defer n.mu.Unlock()
 	o := n.objects[id]
 	if n.deleted[id] {
-		return storenode.ObjectStat{}, fail("stat", id, phalanx.ErrDeleted, "it was deleted")
+		return storenode.ObjectStat{}, fail("stat", id, phalanx.ErrDeleted, "the object was deleted")
 	}
 	if o == nil {
 		return storenode.ObjectStat{}, fail("stat", id, phalanx.ErrNotFound, "nobody has announced it")
