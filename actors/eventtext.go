@@ -93,7 +93,7 @@ func MissingVoters(voters, missing []phalanx.NodeID) string {
 	for i, id := range missing {
 		names[i] = string(id)
 	}
-	text := fmt.Sprintf("nothing is heard of %s, %d of %d", strings.Join(names, ", "), len(missing), len(voters))
+	text := fmt.Sprintf("this node does not hear of %s, %d of %d", strings.Join(names, ", "), len(missing), len(voters))
 	if 2*len(missing) < len(voters) {
 		text += ", and the others do not agree"
 	}
@@ -216,9 +216,9 @@ func unit(host, label string) string {
 
 func (e BarrierEntered) String() string {
 	if e.Max == 0 {
-		return fmt.Sprintf("barrier %q: %s has come, as the %d. of all", e.Barrier, unit(e.Host, e.Label), e.Entered)
+		return fmt.Sprintf("barrier %q: %s has entered, as number %d", e.Barrier, unit(e.Host, e.Label), e.Entered)
 	}
-	return fmt.Sprintf("barrier %q: %s has come, %d of %d are there", e.Barrier, unit(e.Host, e.Label), e.Entered, e.Max)
+	return fmt.Sprintf("barrier %q: %s has entered, %d of %d are there", e.Barrier, unit(e.Host, e.Label), e.Entered, e.Max)
 }
 
 func (e BarrierFired) String() string {
@@ -227,7 +227,7 @@ func (e BarrierFired) String() string {
 		s += "; absent: " + strings.Join(e.Absent, ", ")
 	}
 	if len(e.Lost) > 0 {
-		s += "; there, and not to be told, as their nodes are gone: " + strings.Join(e.Lost, ", ")
+		s += "; entered, but cannot be told, since their nodes are gone: " + strings.Join(e.Lost, ", ")
 	}
 	return s
 }
@@ -256,9 +256,9 @@ func (e BarrierKnee) String() string {
 
 func (e BarrierTookOver) String() string {
 	if e.From == "" {
-		return fmt.Sprintf("barrier %q is managed here now (%v), %d are there", e.Barrier, round(e.Took), e.Entered)
+		return fmt.Sprintf("this node manages barrier %q now (%v), %d are there", e.Barrier, round(e.Took), e.Entered)
 	}
-	return fmt.Sprintf("barrier %q is managed here now and not by %s (%v), %d are there", e.Barrier, e.From, round(e.Took), e.Entered)
+	return fmt.Sprintf("this node manages barrier %q now, after %s (%v), %d are there", e.Barrier, e.From, round(e.Took), e.Entered)
 }
 
 func (e GroupFormed) String() string {

@@ -10,7 +10,7 @@ const (
 	waitsLogged    = 2 * time.Second        // most joins have ended by then
 	waitsLogEvery  = 30 * time.Second
 	waitsLogNews   = 5 * time.Second // or so much after the last time, if it waits for something else
-	waitsRedundant = "it has joined, and waits until the cluster survives the death of one more node"
+	waitsRedundant = "the node has joined, and waits until the cluster survives the death of one more node"
 )
 
 // tellWaits tells what Join waits for until the function that it returns is called.

@@ -53,7 +53,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{[]string{"get", "nothing", "f"}, "put it, or wait for it with --wait (wait= over HTTP)"},
 		{[]string{"get", "taken", "not/there"}, "the directory not does not exist"},
 		{[]string{"ls", "--timeout", "1"}, "a duration is written like 500ms, 5s or 2m"},
-		{[]string{"ls", "--addr", mute.Addr().String()}, "if that happens each time, this is no port of --http"},
+		{[]string{"ls", "--addr", mute.Addr().String()}, "if that happens each time, this is not the port of --http"},
 		{[]string{"ls", "--addr", secure.Listener.Addr().String()}, "give --addr as https://" + secure.Listener.Addr().String()},
 		{[]string{"ls", "--addr", secure.URL}, "give the authority of its certificate with --tls-ca"},
 		{[]string{"ls", "--addr", secure.URL, "--tls-ca=ca.pem"}, "the node asks for a certificate: give one with --tls-cert and --tls-key"},

@@ -142,7 +142,7 @@ func TestMostVotersStartAgain(t *testing.T) {
 	f.start(t, 1, "--join-timeout=12s")
 	for _, i := range []int{0, 1} {
 		f.waits(t, i)
-		must(t, f.unready(i), "joining", "lets nobody in", "n1#", "n2#")
+		must(t, f.unready(i), "joining", "admits no node", "n1#", "n2#")
 	}
 	for _, i := range []int{2, 3, 4} {
 		until(t, "it says that the majority is lost", func() bool { return strings.Contains(f.unready(i), "the majority of the voters is lost") })
@@ -201,7 +201,7 @@ func TestAllSeedsStartAgain(t *testing.T) {
 	}
 	for i := range 3 {
 		until(t, "it says what it waits for", func() bool { return strings.Contains(f.unready(i), "phalanx recover") })
-		must(t, f.unready(i), "joining", "member 127.0.0.1:", "lets nobody in")
+		must(t, f.unready(i), "joining", "member 127.0.0.1:", "admits no node")
 	}
 	must(t, f.recover(t, 3, "--force"), "formed anew", "2 members")
 	f.together(t)

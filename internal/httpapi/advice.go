@@ -42,9 +42,9 @@ func (c *Client) remedy(err error) string {
 	case strings.Contains(text, "certificate required"):
 		return "the node asks for a certificate: give one with --tls-cert and --tls-key"
 	case strings.Contains(text, "HTTP response to HTTPS client"):
-		return "it has no TLS: give --addr as " + c.otherScheme()
+		return "the node has no TLS: give --addr as " + c.otherScheme()
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return "if that happens each time, this is no port of --http, which is 7420 unless told otherwise"
+		return "if that happens each time, this is not the port of --http, which is 7420 by default"
 	}
 	return ""
 }

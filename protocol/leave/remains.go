@@ -62,7 +62,7 @@ func (r Remains) Error() string {
 		all = append(all, fmt.Sprintf("%d shards were not handed over", r.Shards))
 	}
 	if len(all) == 0 {
-		return "it had not looked at everything yet"
+		return "the node had not looked at everything yet"
 	}
 	return strings.Join(all, "; ")
 }

@@ -64,15 +64,15 @@ func (s answered) why(self phalanx.NodeID) string {
 	case s.answer.From == self:
 		return " is this node"
 	case s.answer.Cluster == "":
-		return ": it is in no cluster either, and waits until most of the seeds are there"
+		return ": the node is in no cluster either, and waits until most of the seeds are there"
 	case s.answer.Stuck != "":
-		return fmt.Sprintf(": it is in a cluster that lets nobody in, since %s. A voter that was killed does not come back by being started again, it is a new member. "+
+		return fmt.Sprintf(": the node is in a cluster that admits no node, since %s. A voter that was killed is a new member when it starts again. "+
 			"If they do not come back, run `phalanx recover` at one of the living nodes, which forms the cluster anew; this node joins it then. "+
-			"To begin a new, empty cluster instead, end the nodes that live", s.answer.Stuck)
+			"To begin a new, empty cluster instead, end the living nodes", s.answer.Stuck)
 	case !s.answer.Ready:
-		return ": it is in a cluster that waits until most of the seeds are in it"
+		return ": the node is in a cluster that waits until most of the seeds are in it"
 	}
-	return " answered, but its cluster did not take this node in"
+	return " answered, but its cluster did not admit this node"
 }
 
 // forget drops what nodes have said that are no longer asked.

@@ -91,7 +91,7 @@ func TestWrongSeedsAreNamed(t *testing.T) {
 	}
 	for _, want := range []string{
 		"seed " + silent + ": ",
-		"seed " + alone.address() + ": it is in no cluster either",
+		"seed " + alone.address() + ": the node is in no cluster either",
 		"seed " + gone.Addr().String() + ": ", "connection refused",
 		"seed no-such-host.invalid:7000: ", "lookup",
 	} {
