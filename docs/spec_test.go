@@ -83,10 +83,10 @@ func home(folder string) (document, section string) {
 // unresolved returns what text, of a file in folder, refers to and is not there.
 func (s specification) unresolved(folder, text string) []string {
 	var bad []string
+	text = strings.Join(strings.Fields(text), " ")
 	if !strings.Contains(text, "pecification") && !strings.Contains(text, "of section") && !strings.Contains(text, "nvariant") {
 		return nil // most texts
 	}
-	text = strings.Join(strings.Fields(text), " ")
 	look := func(document, list, within string) {
 		if document = strings.ToLower(document); document == "" {
 			document = "store"
