@@ -167,7 +167,7 @@ func TestCallsWaitForRoom(t *testing.T) {
 	data := random(roomOf/4*3, 1)
 	put(t, n, "a", data)
 	put(t, nodes[0], "far", data)
-	numbers := []string{`get "far"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free"), "are pinned", "are reserved", "evictions cannot make room", "delete objects", "--memory"}
+	numbers := []string{`get "far"`, string(n.ID()), fmt.Sprint(len(data), " bytes are needed"), fmt.Sprint("of ", roomOf, " are free"), "are pinned", "are reserved", "evictions cannot free enough memory", "delete objects", "--memory"}
 	_, err := n.Get(within(t), "far")
 	refused(t, "Get", err, phalanx.ErrNoSpace, numbers...) // and not for its deadline
 	// Nobody knows whether what is still to come of a stream would ever fit.
@@ -233,7 +233,7 @@ func TestPutsDoNotWaitForLong(t *testing.T) {
 	}
 	for name, call := range puts {
 		began := time.Now()
-		refused(t, name, call(cluster.WaitForMemory(time.Hour)), phalanx.ErrNoSpace, append(numbers, "evictions cannot make room", "delete objects", "--memory")...)
+		refused(t, name, call(cluster.WaitForMemory(time.Hour)), phalanx.ErrNoSpace, append(numbers, "evictions cannot free enough memory", "delete objects", "--memory")...)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("%s took %v", name, took)
 		}

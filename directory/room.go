@@ -70,6 +70,6 @@ func (s *shard) room(r core.Request) bool {
 	}
 	delete(s.wanted, key)
 	_ = s.host.cfg.Transport.Send(r.From, s.number, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
-		Kind: phalanx.ErrNoSpace, Text: fmt.Sprintf("the owner %s has no room for the object: %v", s.host.cfg.Self, err)}})
+		Kind: phalanx.ErrNoSpace, Text: fmt.Sprintf("the owner %s has no memory for the object: %v", s.host.cfg.Self, err)}})
 	return false
 }

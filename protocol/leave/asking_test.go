@@ -74,7 +74,7 @@ func TestCopiesThatFitNowhere(t *testing.T) {
 	if len(asked) < 9*usualAtOnce {
 		t.Errorf("only %d were asked about", len(asked))
 	}
-	if f, ok := h.ended.(Failed); !ok || !strings.Contains(f.Remains.Error(), "owner o has not found enough members with room for them") {
+	if f, ok := h.ended.(Failed); !ok || !strings.Contains(f.Remains.Error(), "owner o has not found enough members with memory for them") {
 		t.Errorf("%#v", h.ended)
 	}
 }

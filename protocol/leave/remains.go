@@ -50,7 +50,7 @@ func (r Remains) Error() string {
 		all = append(all, fmt.Sprintf("owner %s has not answered", n))
 	}
 	for _, n := range r.Waiting {
-		all = append(all, fmt.Sprintf("owner %s has not found enough members with room for them", n))
+		all = append(all, fmt.Sprintf("owner %s has not found enough members with memory for them", n))
 	}
 	if r.Why != nil {
 		all = append(all, fmt.Sprintf("%s said of %q: %v: %s", r.Why.Node, string(r.Why.Object), r.Why.Kind, r.Why.Text))

@@ -12,7 +12,7 @@ import (
 // These tell a caller why it gets no memory, and what it can do.
 var (
 	errNotNow  = errors.New("the request cannot wait")
-	errLasting = errors.New("evictions cannot make room for it: delete objects, use another node, or start the node with a larger --memory")
+	errLasting = errors.New("evictions cannot free enough memory: delete objects, use another node, or start the node with a larger --memory")
 )
 
 // waited is why a request ends that has waited for so long.
@@ -48,7 +48,7 @@ func (b *Budget) Lack(n int64, why error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.queue.Waits(n) {
-		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("the node had room for %d bytes, but the call had no time to begin", n)}
+		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrDeadline, Err: fmt.Errorf("the node had %d bytes of free memory, but the call had no time to begin", n)}
 	}
 	return b.full(n, why)
 }
