@@ -140,7 +140,7 @@ func TestNoRoomForRoot(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	_, err := nodes[0].Reduce(short, storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum, Degree: 1})
-	refused(t, "a reduce without room", err, phalanx.ErrDeadline, "waits for room", fmt.Sprint(size), fmt.Sprint(size+1<<20), string(nodes[1].ID()))
+	refused(t, "a reduce without room", err, phalanx.ErrDeadline, "waits for memory", fmt.Sprint(size), fmt.Sprint(size+1<<20), string(nodes[1].ID()))
 	for _, id := range sources {
 		if err := nodes[0].Delete(ctx, id); err != nil {
 			t.Error(err)

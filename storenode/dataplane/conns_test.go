@@ -135,7 +135,7 @@ func TestHelloIsRefused(t *testing.T) {
 		kind phalanx.Kind
 		text string
 	}{
-		"another incarnation": {nil, "b#1", phalanx.ErrClosed, "node b#1 is not here any more, this is b#2"},
+		"another incarnation": {nil, "b#1", phalanx.ErrClosed, "node b#1 does not run here any more, this is b#2"},
 		"another cluster":     {func(c *Config) { c.Cluster = "other" }, "b#2", phalanx.ErrRefused, `this is cluster "other"`},
 		"a removed peer": {func(c *Config) {
 			c.Admit = func(from phalanx.NodeID, view uint64) error {

@@ -345,7 +345,7 @@ func TestStrangersLeaveRoomForMembers(t *testing.T) {
 		}
 		open = append(open, conn)
 	}
-	if _, err := greets(t, b, "z9#1"); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "no member") {
+	if _, err := greets(t, b, "z9#1"); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "no such member") {
 		t.Errorf("one more: %v", err)
 	}
 	if _, err := asks(t, w.node(t, "a#1", nil), "b#1"); err != nil {

@@ -36,7 +36,7 @@ func TestWhatIsTooLongFailsItsRequestAtOnce(t *testing.T) {
 		if !errors.Is(err, phalanx.ErrInvalid) || !strings.Contains(err.Error(), "at most 8388608") || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
-		if s := <-told; !strings.Contains(s, "StringValue of 8388613 bytes") {
+		if s := <-told; !strings.Contains(s, "StringValue has 8388613 bytes") {
 			t.Errorf("%s: it was made known as %q", name, s)
 		}
 		a.ask(t, b, "and the next")
