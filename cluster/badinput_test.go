@@ -157,7 +157,7 @@ func TestBadPuts(t *testing.T) {
 		{"a reader of unknown size over the cap", storenode.Put{Reader: bytes.NewReader(large), Meta: phalanx.Meta{Size: phalanx.UnknownSize}}, phalanx.ErrNoSpace, []string{"bytes", "4194304"}},
 		{"a dtype that is none", storenode.Put{Bytes: large[:4], Meta: phalanx.Meta{DType: 99}}, phalanx.ErrInvalid, []string{"dtype(99)"}},
 		{"half an element", storenode.Put{Bytes: large[:6], Meta: phalanx.Meta{DType: phalanx.Float32}}, phalanx.ErrInvalid, []string{"6 bytes", "float32"}},
-		{"a shape that does not fit", storenode.Put{Bytes: large[:16], Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{3}}}, phalanx.ErrInvalid, []string{"[3]", "the object 4"}},
+		{"a shape that does not fit", storenode.Put{Bytes: large[:16], Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{3}}}, phalanx.ErrInvalid, []string{"[3]", "the object has 4"}},
 		{"a shape out of range", storenode.Put{Bytes: large[:16], Meta: phalanx.Meta{DType: phalanx.Float32, Shape: []int64{-1, 4}}}, phalanx.ErrInvalid, []string{"[-1 4]"}},
 		{"too many dimensions", storenode.Put{Bytes: large[:16], Meta: phalanx.Meta{Shape: make([]int64, 33)}}, phalanx.ErrInvalid, []string{"33 dimensions"}},
 		{"a negative size", storenode.Put{Reader: bytes.NewReader(nil), Meta: phalanx.Meta{Size: -2}}, phalanx.ErrInvalid, []string{"-2"}},

@@ -37,7 +37,7 @@ func TestPutOfAStreamThatIsNoArray(t *testing.T) {
 		text string
 	}{
 		{413, cluster.WithArray(phalanx.Float32), "413 bytes are no multiple"},
-		{400, cluster.WithArray(phalanx.Float32, 99), "the shape [99] has 99 elements, the object 100"},
+		{400, cluster.WithArray(phalanx.Float32, 99), "the shape [99] has 99 elements, the object has 100"},
 		{1 << 20, cluster.WithArray(phalanx.Float32, 3), "the shape [3]"},
 	} {
 		_, err := nodes[1].PutReader(ctx, "a", bytes.NewReader(random(c.size, 1)), phalanx.UnknownSize, c.as)
