@@ -13,7 +13,7 @@ const (
 	listened  = 8 // one of so many runs: it takes long
 )
 
-// silence checks (25): a world in which nothing is left to do sends nothing but what keeps
+// silence checks (26): a world in which nothing is left to do sends nothing but what keeps
 // members and views together.
 func (w *world) silence() {
 	if w.seed%listened != 0 {
@@ -37,6 +37,6 @@ func (w *world) overhear(from, to phalanx.NodeID, m any) {
 	case carried:
 		w.overhear(m.from, m.to, m.message)
 	default:
-		w.fail("(25) nothing is left to do, and %s sends %s to %s", from, fmt.Sprintf("%T%+v", m, m), to)
+		w.fail("(26) nothing is left to do, and %s sends %s to %s", from, fmt.Sprintf("%T%+v", m, m), to)
 	}
 }
