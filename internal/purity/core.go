@@ -72,7 +72,6 @@ func (c *checker) imports(imp *ast.ImportSpec) {
 	switch {
 	case imp.Name != nil && imp.Name.Name == ".":
 		c.report(imp, "import %q with a dot, which hides what it uses", p)
-	case p == Module+"/internal/planted": // constants, unless it is tested that mistakes are found
 	case p == Module+"/"+agenda:
 	case strings.HasPrefix(p, Module+"/protocol/") && nested(c.dir, strings.TrimPrefix(p, Module+"/")):
 	case strings.HasPrefix(p, Module+"/protocol/") && strings.HasPrefix(c.dir, "node/"): // a node has cores

@@ -133,7 +133,7 @@ func CheckLayers(imports map[string][]string) []string {
 		}
 		if folder == "." || folder == "protocol" || folder == "node" {
 			for _, target := range imports[dir] {
-				if internal(target) && target != planted {
+				if internal(target) {
 					found = append(found, fmt.Sprintf("%s must not import %s", dir, target))
 				}
 			}
@@ -142,9 +142,6 @@ func CheckLayers(imports map[string][]string) []string {
 	slices.Sort(found)
 	return found
 }
-
-// planted has the switches by which a test build of the cores goes wrong.
-const planted = "internal/planted"
 
 // internal reports whether dir lies under internal/.
 func internal(dir string) bool { return strings.HasPrefix(dir, "internal/") }

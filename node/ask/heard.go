@@ -1,9 +1,6 @@
 package ask
 
-import (
-	"github.com/phalanx-go/phalanx/internal/planted"
-	"github.com/phalanx-go/phalanx/protocol/directory"
-)
+import "github.com/phalanx-go/phalanx/protocol/directory"
 
 // heard is what a watch has been told. The version of a readiness rises over the
 // owners of a shard, and carries the epoch in which it was told: so what a former
@@ -22,10 +19,7 @@ func (h *heard) Version() uint64 { return h.version }
 // count, news are those that tell something.
 func (h *heard) Take(r directory.Readiness) (counts, news bool) {
 	if r.Version>>32 < h.Epoch {
-		if !planted.On(planted.HearFormerOwner) {
-			return false, false
-		}
-		h.version = 0
+		return false, false
 	}
 	if r.Version <= h.version {
 		return true, false

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
@@ -37,9 +36,6 @@ func IsReport(b directory.Body) bool {
 // last one that waits says the same, joins is the number of that, whose answer is the
 // answer to both: so a line grows no longer than what happens to the copy.
 func (r *reports) Add(id phalanx.ObjectID, num uint64, body directory.Body) (now bool, joins uint64) {
-	if planted.On(planted.EvictOvertakes) {
-		return true, 0
-	}
 	waits := r.lines[id]
 	if n := len(waits); n > 1 && waits[n-1].num < num && sameReport(waits[n-1].body, body) {
 		return false, waits[n-1].num

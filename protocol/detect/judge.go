@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // enough is how many witnesses a removal takes, where there are so many.
@@ -39,9 +38,6 @@ func (c *Core) judge() {
 		return
 	}
 	need := min(enough, len(c.members)-1)
-	if planted.On(planted.OneWitness) {
-		need = 1
-	}
 	for _, id := range c.members {
 		p := c.peers[id]
 		if p == nil {

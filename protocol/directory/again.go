@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // An id that was deleted can be put again as soon as its Delete is answered
@@ -34,9 +33,6 @@ func (s *Shard) delete(o *object, r Request, d Delete) {
 	s.commit(o, tomb, func() {
 		told := append(s.ungone(o, old, ""), o.given...)
 		for _, h := range o.holders {
-			if planted.On(planted.DeleteKeepsCopies) {
-				break
-			}
 			told = append(told, h.node)
 		}
 		o.holders, o.leases, o.given = nil, nil, nil
@@ -67,7 +63,7 @@ func (o *object) buried() Result {
 // putAgain binds a deleted id for r once no member has a copy any more: until then
 // somebody could read what was deleted.
 func (s *Shard) putAgain(o *object, r Request, bind func()) {
-	if s.cleared(o) || planted.On(planted.BindBesideOldCopies) {
+	if s.cleared(o) {
 		bind()
 		return
 	}

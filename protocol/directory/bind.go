@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // compatible reports whether m and n can describe the same bytes, as far as
@@ -18,7 +17,7 @@ func compatible(m, n phalanx.Meta) bool {
 // begin binds the id, or tells what it is bound to (specification 1.5, 4.1).
 func (s *Shard) begin(o *object, r Request, b Begin) {
 	switch st := s.state(o); {
-	case b.After.Less(o.rec.stops()) && !planted.On(planted.ForgetDeleted):
+	case b.After.Less(o.rec.stops()):
 		s.rejectDeleted(r, o)
 	case o.rec.State == Deleted:
 		s.putAgain(o, r, func() { s.bind(o, r, b) })
@@ -170,7 +169,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 		s.rejectUndone(r, o)
 	case st == Deleted && !p.Gen.IsZero():
 		s.reject(r, o, phalanx.ErrDeleted, "the object was deleted")
-	case p.Gen.IsZero() && p.After.Less(o.rec.stops()) && !planted.On(planted.ForgetDeleted), o.deleted(p.Gen):
+	case p.Gen.IsZero() && p.After.Less(o.rec.stops()), o.deleted(p.Gen):
 		s.rejectDeleted(r, o)
 	case o.rec.State == Deleted && p.Gen.IsZero():
 		s.putAgain(o, r, func() { finish(s.nextGen()) })
@@ -218,7 +217,7 @@ func (s *Shard) final(o *object, r Request, f Final) {
 		s.rejectDeleted(r, o)
 	case st == Unbound:
 		s.reject(r, o, phalanx.ErrAborted, "the owner has released the binding")
-	case o.rec.Gen != f.Gen && !planted.On(planted.IgnoreGeneration):
+	case o.rec.Gen != f.Gen:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", f.Gen, o.rec.Gen)
 	case o.rec.State == Finished && o.rec.Digest == f.Digest:
 		if f.Held && s.readmit(o, r.From, func() { s.final(o, r, f) }) {
@@ -347,9 +346,6 @@ func (s *Shard) restart(o *object, r Request, b Restart) {
 		o.end(o.rec.Origin, o.rec.OriginNum, s.now) // it was answered, or there would be no Restart
 		rec := o.rec
 		rec.Gen, rec.First, rec.OriginNum = s.nextGen(), rec.begun(), r.Num
-		if planted.On(planted.RestartInPlace) {
-			rec.Gen = o.rec.Gen
-		}
 		old := o.rec
 		s.commit(o, rec, func() {
 			s.superseded(o, old)

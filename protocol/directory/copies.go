@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // copyOrder is a node's order to get a complete pinned copy (specification 1.8).
@@ -23,7 +22,7 @@ type copyOrder struct {
 func (s *Shard) pinnedCopies(o *object) int {
 	n := 0
 	for _, h := range o.holders {
-		if h.pinnedCopy(o.rec.Gen) && (!s.leaves(h.node) || planted.On(planted.CountLeaver)) {
+		if h.pinnedCopy(o.rec.Gen) && !s.leaves(h.node) {
 			n++
 		}
 	}

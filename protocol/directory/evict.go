@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // evict grants leave to drop a complete copy while another one is listed
@@ -45,11 +44,7 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		s.reply(r, s.known(o)) // nothing that has to be kept
 	case h != nil && h.gen == e.Gen && (h.pinned || o.readFrom(r.From)):
 		refuse("the copy is in use")
-	case h != nil && !h.complete && planted.On(planted.EvictOvertakes):
-		o.unlist(r.From)
-		s.reply(r, s.known(o))
-		s.serve(o)
-	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0 && !planted.On(planted.EvictOnlyCopy):
+	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0:
 		keep("no other complete copy is listed")
 	default:
 		rec := o.rec
@@ -61,7 +56,7 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		o.dropped = slices.DeleteFunc(o.dropped, func(n phalanx.NodeID) bool { return n == r.From })
 		o.unlist(r.From) // at once: nobody is sent to it any more
 		s.commit(o, rec, func() {
-			if o.rec.Inline || s.stayingCopies(o, "") > 0 || s.absent(r.From) || planted.On(planted.EvictOnlyCopy) {
+			if o.rec.Inline || s.stayingCopies(o, "") > 0 || s.absent(r.From) {
 				s.reply(r, s.known(o))
 				s.notify(o)
 				return

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // told is how much of its holdings a member has reported.
@@ -154,9 +153,7 @@ func rebuilt(from phalanx.NodeID, c Holding, old Record) Record {
 	if rec.State == Unbound {
 		rec = Record{Object: c.Object, State: Finished, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Origin: from}
 	}
-	if rec.Copies = max(1, rec.Copies, c.Copies); planted.On(planted.ForgetCopies) {
-		rec.Copies = 1
-	}
+	rec.Copies = max(1, rec.Copies, c.Copies)
 	if rec.Tag == "" && c.Tag != "" {
 		rec.Tag, rec.Maker = c.Tag, ByReduce
 	}

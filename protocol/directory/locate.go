@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // lease is the permission for one receiver to read from one sender.
@@ -131,8 +130,8 @@ func (s *Shard) choose(o *object, receiver phalanx.NodeID) *holder {
 	var best *holder
 	for _, h := range o.holders {
 		switch {
-		case h.gen != o.rec.Gen || h.retiring && !h.complete || h.node == receiver || o.leasedTo(h.node) >= s.cfg.Fanout && !planted.On(planted.HandOutLeased) || s.barred(o, h.node, receiver):
-		case !h.complete && (len(s.warming) > 0 || !o.flows(h, receiver) && !planted.On(planted.SkipCycleCheck)):
+		case h.gen != o.rec.Gen || h.retiring && !h.complete || h.node == receiver || o.leasedTo(h.node) >= s.cfg.Fanout || s.barred(o, h.node, receiver):
+		case !h.complete && (len(s.warming) > 0 || !o.flows(h, receiver)):
 		case best == nil || h.complete && !best.complete:
 			best = h
 		case h.complete != best.complete:
@@ -224,9 +223,6 @@ func (s *Shard) serve(o *object) {
 
 // announce lists From's copy (2.8).
 func (s *Shard) announce(o *object, r Request, a Announce) {
-	if planted.On(planted.IgnoreGeneration) {
-		a.Gen = o.rec.Gen
-	}
 	if (o.rec.State == Begun || o.rec.State == Finished) && o.rec.Gen == a.Gen && !o.stale(r) {
 		if a.Complete && s.readmit(o, r.From, func() { s.announce(o, r, a) }) {
 			return
@@ -297,9 +293,6 @@ func (s *Shard) fail(o *object, l *lease) {
 	o.end(l.receiver, l.num, s.now) // its receiver had the answer, whoever reports
 	o.endLease(l)
 	s.bar(o, l.sender, l.receiver)
-	if planted.On(planted.ReportDelists) {
-		o.unlist(l.sender)
-	}
 }
 
 func (s *Shard) bar(o *object, sender, receiver phalanx.NodeID) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // State is the state of an id.
@@ -64,7 +63,7 @@ type Record struct {
 // shown returns the state that others are told. A tombstone of a binding that was released
 // is unbound to them, not deleted.
 func (r Record) shown() State {
-	if r.State == Deleted && !r.Released.IsZero() && !planted.On(planted.ReleasedIsDeleted) {
+	if r.State == Deleted && !r.Released.IsZero() {
 		return Unbound
 	}
 	return r.State
@@ -319,7 +318,7 @@ func (o *object) hold(n phalanx.NodeID, g phalanx.Generation) *holder {
 func (o *object) unlist(n phalanx.NodeID) {
 	o.holders = slices.DeleteFunc(o.holders, func(h *holder) bool { return h.node == n })
 	for _, l := range slices.Clone(o.leases) {
-		if l.sender == n && !planted.On(planted.KeepStaleLease) || l.receiver == n {
+		if l.sender == n || l.receiver == n {
 			o.endLease(l)
 		}
 	}

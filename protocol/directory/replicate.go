@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 const (
@@ -140,7 +139,7 @@ func (s *Shard) requeue(o *object) {
 // was reported to have caught up can become the backup at any time, so it has
 // to confirm too.
 func (s *Shard) durable(c *change) bool {
-	if s.alone() || planted.On(planted.AckWithoutBackup) {
+	if s.alone() {
 		return true
 	}
 	if s.view.Backup == "" {
@@ -196,9 +195,7 @@ func (s *Shard) aim(was Configure) {
 		}
 		st := &stream{to: n, began: s.view.Epoch, base: 1, patience: replicateEvery}
 		for _, r := range s.records() {
-			if !(r.State == Deleted && planted.On(planted.LoseTombstone)) {
-				st.log = append(st.log, Change{Record: *r})
-			}
+			st.log = append(st.log, Change{Record: *r})
 		}
 		st.log = append(st.log, Change{End: true, Rebuilding: s.whole < s.view.LostAt})
 		st.snapshot = uint64(len(st.log))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // Config fixes the shape of a shard replica.
@@ -168,9 +167,6 @@ func (s *Shard) configure(v Configure) {
 	}
 	was := s.view
 	s.view = v
-	if planted.On(planted.LoseWaiter) {
-		s.loseWaiters()
-	}
 	members := slices.Equal(v.Members, was.Members) && slices.Equal(v.Leaving, was.Leaving)
 	switch {
 	case !s.owner() && was.Owner != s.cfg.Self && (v.Backup == s.cfg.Self || v.Next == s.cfg.Self):
@@ -211,16 +207,6 @@ func (s *Shard) configure(v Configure) {
 		return
 	}
 	s.resume()
-}
-
-// loseWaiters is a mistake that is planted.
-func (s *Shard) loseWaiters() {
-	for _, o := range s.sorted() {
-		for _, r := range o.waiters {
-			o.over = append(o.over, ended{node: r.From, num: r.Num, until: s.now + tombstoneLife})
-		}
-		o.waiters = nil
-	}
 }
 
 // forgetAllAbsent removes what names a node outside of the view.

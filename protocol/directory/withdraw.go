@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 const (
@@ -60,10 +59,6 @@ func (s *Shard) corrupt(o *object, r Request, c Corrupt) {
 		return
 	}
 	o.stale(r) // from now on older reports are
-	if planted.On(planted.BelieveAccuser) {
-		s.withdraw(o, r)
-		return
-	}
 	if h := o.holder(r.From); h != nil {
 		if h.complete { // it had told that this copy is right
 			s.pushGen(o, h.node, PushAbort, c.Gen)

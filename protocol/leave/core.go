@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 const (
@@ -103,8 +102,7 @@ func (c *Core) viewed(v Viewed) {
 	if c.known && v.Left != c.view.Left {
 		c.forget()
 		clear(c.kept)
-		c.fresh, c.closing, c.closed = false, false, 0
-		c.removing = c.removing && planted.On(planted.GoByOldProposal)
+		c.fresh, c.closing, c.closed, c.removing = false, false, 0, false
 		if c.marked != 0 { // perhaps anew, after the mark of an attempt before was taken back
 			c.marked = v.Number
 		}
@@ -245,7 +243,7 @@ func (c *Core) handOver() {
 		if c.now >= c.allAt+lookForGone {
 			c.search(true)
 		}
-	case c.fresh && !c.here.runs() && len(c.unkept()) == 0 || planted.On(planted.LeaveAfterOneLook) && len(c.unkept()) == 0:
+	case c.fresh && !c.here.runs() && len(c.unkept()) == 0:
 		switch {
 		case c.view.Shards > 0:
 		case !c.closing: // Gets that came meanwhile have left copies

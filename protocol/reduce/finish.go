@@ -2,7 +2,6 @@ package reduce
 
 import (
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 func (c *Coordinator) rootDone(ev RootDone) {
@@ -29,7 +28,7 @@ func (c *Coordinator) tryFinalise() {
 		return
 	}
 	for range c.places { // from the one on that was waited for
-		if p := c.places[c.unsure]; p.life == vacant || !p.final && !planted.On(planted.FinaliseEarly) {
+		if p := c.places[c.unsure]; p.life == vacant || !p.final {
 			return
 		}
 		c.unsure = (c.unsure + 1) % len(c.places)

@@ -2,7 +2,6 @@ package reduce
 
 import (
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // An op is the application's code. It can fail, on the bytes of any source, and it
@@ -38,7 +37,7 @@ func (p *Place) reportOp() {
 // heard: what it had combined may be of a source that has started over.
 func (c *Coordinator) combineFailed(ev CombineFailed) {
 	p := c.at(ev.Place)
-	if c.phase != running || p == nil || p.life != live || p.gen != ev.Gen || planted.On(planted.LeaveOpToDeadline) {
+	if c.phase != running || p == nil || p.life != live || p.gen != ev.Gen {
 		return
 	}
 	source := ev.Source

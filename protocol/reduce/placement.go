@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // life is whether a place has a source, and whether it runs.
@@ -145,9 +144,6 @@ func (c *Coordinator) putAs(what Notice, p *place, s *source, n phalanx.NodeID) 
 	p.gen = c.nextGen()
 	p.born = p.gen
 	p.delivered, p.kept, p.stalled, p.told, p.asked = false, false, false, false, retry{}
-	if what == NoteReplaced && planted.On(planted.AddTwice) {
-		s.position = -1
-	}
 	c.changed(s)
 	c.touch(p)
 	c.emit(Notify{What: what, Place: p.pos, Source: s.id, Node: n, Gen: p.gen})

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // verdict is whether the contribution of a dead place is still held.
@@ -49,7 +48,7 @@ func (c *Coordinator) repair() {
 		slices.SortFunc(c.dead, byPosition) // the root first
 		c.dead = slices.Compact(c.dead)
 		for _, p := range c.dead {
-			if p.life == dead && c.held(p) == notHeld && !planted.On(planted.LeaveEmpty) {
+			if p.life == dead && c.held(p) == notHeld {
 				c.empty(p, LostUnheld, "")
 				changed = true
 			}
@@ -137,9 +136,6 @@ func (c *Coordinator) disown(p *place) {
 	for a := c.parent(p); a != nil; a = c.parent(a) {
 		switch a.life {
 		case live:
-			if planted.On(planted.SkipClear) {
-				continue
-			}
 			c.clear(a)
 		case dead:
 			c.vacate(a, LostUnheld, "")

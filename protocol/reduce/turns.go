@@ -2,8 +2,6 @@ package reduce
 
 import (
 	"container/heap"
-
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // turns is a heap of the ranks of the empty places. Some ranks may be of places that are
@@ -26,16 +24,10 @@ func (t *turns) Pop() any {
 
 // turn returns the rank of p: the empty place with the lowest rank is filled first.
 func (c *Coordinator) turn(p *place) int {
-	if planted.On(planted.OutOfOrder) {
-		return p.pos
-	}
 	return c.tree.Rank(p.pos)
 }
 
 func (c *Coordinator) atTurn(turn int) *place {
-	if planted.On(planted.OutOfOrder) {
-		return c.places[turn]
-	}
 	return c.places[c.tree.Position(turn)]
 }
 

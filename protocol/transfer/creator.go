@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // CreatorConfig fixes one Creator.
@@ -164,7 +163,7 @@ func (c *Creator) small() bool { return c.filled && c.meta.Size < c.cfg.InlineLi
 // finish records the object. What others may have a part of is never inline: a
 // generation's bytes come in one way only, so that each of them goes on reading.
 func (c *Creator) finish() {
-	if c.small() && (!c.shown || planted.On(planted.InlineAfterAll)) {
+	if c.small() && !c.shown {
 		c.inline()
 		return
 	}

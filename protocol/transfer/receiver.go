@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // Config fixes one Receiver.
@@ -318,7 +317,7 @@ func (r *Receiver) answered(a Answered) {
 // adopt goes over to generation g; bytes of an older one are forgotten.
 func (r *Receiver) adopt(g phalanx.Generation, m phalanx.Meta) {
 	if r.gen.Less(g) {
-		if !r.gen.IsZero() && !planted.On(planted.KeepPrefix) {
+		if !r.gen.IsZero() {
 			r.emit(Clear{Before: g, Kind: phalanx.ErrReset})
 		}
 		r.gen, r.final, r.digest, r.own, r.readers = g, nil, phalanx.Digest{}, false, 0

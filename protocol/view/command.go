@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // Command is a change of the view that somebody asks for. Delivery is at most
@@ -101,7 +100,7 @@ func (c AddMember) settled(v View) bool {
 }
 
 func (c RemoveMember) settled(v View) bool {
-	return !v.Has(c.Node) || c.HandedOver != 0 && v.Left > c.HandedOver && !planted.On(planted.GoByOldProposal)
+	return !v.Has(c.Node) || c.HandedOver != 0 && v.Left > c.HandedOver
 }
 
 func (c Leaving) settled(v View) bool {

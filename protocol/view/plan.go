@@ -2,7 +2,6 @@ package view
 
 import (
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/internal/planted"
 )
 
 // plan moves every shard as far towards its wanted pair as it can go without
@@ -65,9 +64,6 @@ func (s Shard) without(id phalanx.NodeID) Shard {
 	switch id {
 	case s.Owner:
 		s.Owner, s.Backup = s.Backup, ""
-		if s.Next != "" && planted.On(planted.PromoteNext) {
-			s.Owner, s.Next = s.Next, ""
-		}
 	case s.Backup:
 		s.Backup = ""
 	case s.Next:

@@ -1,0 +1,114 @@
+package mistakes
+
+// inDirectory are about what the owners of shards decide.
+var inDirectory = []Mistake{
+	mistake(Store, "a sender is chosen that reads from its receiver",
+		"protocol/directory/locate.go", " || !o.flows(h, receiver)):", "):"),
+	mistake(Store, "a sender is given to a second receiver",
+		"protocol/directory/locate.go", " || o.leasedTo(h.node) >= s.cfg.Fanout", ""),
+	mistake(Store, "a failure report takes the sender off the list",
+		"protocol/directory/locate.go", `	s.bar(o, l.sender, l.receiver)
+`, `	s.bar(o, l.sender, l.receiver)
+	o.unlist(l.sender)
+`),
+	mistake(Store, "a lease outlives its sender",
+		"protocol/directory/record.go", `if l.sender == n || l.receiver == n {
+			o.endLease(l)`, `if l.receiver == n {
+			o.endLease(l)`),
+	mistake(Store, "a change is acknowledged before the backup has it",
+		"protocol/directory/replicate.go", `	if s.alone() {
+		return true
+	}
+	if s.view.Backup == ""`, `	if true {
+		return true
+	}
+	if s.view.Backup == ""`),
+	mistake(Store, "a snapshot for a new replica leaves tombstones out",
+		"protocol/directory/replicate.go", `			st.log = append(st.log, Change{Record: *r})
+`, `			if r.State != Deleted {
+				st.log = append(st.log, Change{Record: *r})
+			}
+`),
+	mistake(Store, "a waiting Get is forgotten when the view changes",
+		"protocol/directory/shard.go", `	was := s.view
+	s.view = v
+`, `	was := s.view
+	s.view = v
+	for _, o := range s.sorted() {
+		for _, r := range o.waiters {
+			o.over = append(o.over, ended{node: r.From, num: r.Num, until: s.now + tombstoneLife})
+		}
+		o.waiters = nil
+	}
+`),
+	mistake(Store, "Final and Announce count for another generation than they name",
+		"protocol/directory/locate.go", "	if (o.rec.State == Begun || o.rec.State == Finished) && o.rec.Gen == a.Gen && !o.stale(r) {", `	a.Gen = o.rec.Gen
+	if (o.rec.State == Begun || o.rec.State == Finished) && !o.stale(r) {`,
+		"protocol/directory/bind.go", `	case o.rec.Gen != f.Gen:
+`, `	case false:
+`),
+	mistake(Store, "leave to evict is given whatever else is listed",
+		"protocol/directory/evict.go", `	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0:
+`, `	case false:
+`,
+		"protocol/directory/evict.go", `			if o.rec.Inline || s.stayingCopies(o, "") > 0 || s.absent(r.From) {
+`, `			if true {
+`),
+	mistake(Store, "a Restart keeps the generation",
+		"protocol/directory/bind.go", "rec.Gen, rec.First, rec.OriginNum = s.nextGen(), rec.begun(), r.Num", "rec.First, rec.OriginNum = rec.begun(), r.Num"),
+	mistake(Store, "holders are not told of a Delete",
+		"protocol/directory/again.go", `			told = append(told, h.node)
+`, `			_ = h
+`),
+	mistake(Store, "a watch takes what a former owner says late",
+		"protocol/directory/heard.go", `		return false, false
+	}
+	if r.Version <=`, `		h.version = 0
+	}
+	if r.Version <=`),
+	mistake(Store, "an Evict is sent beside the report that the copy is complete, and no other copy is looked for",
+		"protocol/directory/reports.go", `	waits := r.lines[id]
+	if n := len(waits); n > 1`, `	return true, 0
+	waits := r.lines[id]
+	if n := len(waits); n > 1`,
+		"protocol/directory/evict.go", `	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0:
+`, `	case h != nil && !h.complete:
+		o.unlist(r.From)
+		s.reply(r, s.known(o))
+		s.serve(o)
+	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0:
+`),
+	mistake(Store, "an object of a lost shard is to have one copy",
+		"protocol/directory/holdings.go", `	rec.Copies = max(1, rec.Copies, c.Copies)
+`, `	rec.Copies = 1
+`),
+	mistake(Store, "one node that finds a digest wrong is believed",
+		"protocol/directory/withdraw.go", `	o.stale(r) // from now on older reports are
+`, `	o.stale(r) // from now on older reports are
+	if true {
+		s.withdraw(o, r)
+		return
+	}
+`),
+	mistake(Store, "the copy of a member that leaves counts as one that stays",
+		"protocol/directory/copies.go", " && !s.leaves(h.node) {", " {"),
+	mistake(Store, "what was asked before a Delete binds the id after it",
+		"protocol/directory/bind.go", `	case b.After.Less(o.rec.stops()):
+`, `	case false:
+`,
+		"protocol/directory/bind.go", `	case p.Gen.IsZero() && p.After.Less(o.rec.stops()), o.deleted(p.Gen):
+`, `	case o.deleted(p.Gen):
+`),
+	mistake(Store, "a deleted id is bound while nodes still have the old bytes",
+		"protocol/directory/again.go", `	if s.cleared(o) {
+		bind()`, `	if true {
+		bind()`),
+	mistake(Store, "a deleted id that is bound and released is told as deleted",
+		"protocol/directory/record.go", `	if r.State == Deleted && !r.Released.IsZero() {
+		return Unbound`, `	if false {
+		return Unbound`),
+	mistake(Store, "an older report lists a copy",
+		"protocol/directory/locate.go", ` && o.rec.Gen == a.Gen && !o.stale(r) {
+		if a.Complete`, ` && o.rec.Gen == a.Gen {
+		if a.Complete`),
+}

@@ -1,0 +1,92 @@
+//go:build mistakes
+
+package mistakes
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	only  = flag.String("mistakes.only", "", "make only the mistakes whose finder and description match")
+	seeds = flag.Int("mistakes.seeds", 0, "how many seeds to run at most; 0: as many as are enough")
+)
+
+// Every mistake is found by what the table says: by a simulation, or by the tests of a package
+// (go test -short). A mistake that the table calls a survivor is looked for in fewer seeds.
+func TestFound(t *testing.T) {
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := All()
+	b := build(t, all)
+	found, of := map[Finder]int{}, map[Finder]int{}
+	var mu sync.Mutex
+	jobs := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for number := range jobs {
+				m := all[number-1]
+				v := b.look(number, m)
+				mu.Lock()
+				of[m.By]++
+				if v.found {
+					found[m.By]++
+				}
+				report(t, m, v)
+				mu.Unlock()
+			}
+		})
+	}
+	for i, m := range all {
+		if pattern.MatchString(string(m.By) + ": " + m.What) {
+			jobs <- i + 1
+		}
+	}
+	close(jobs)
+	workers.Wait()
+	shares(t, found, of)
+}
+
+// verdict is what a finder says of a mistake.
+type verdict struct {
+	found bool
+	how   string        // it was found, or looked for
+	took  time.Duration // of a processor
+	err   error         // with the search
+}
+
+func report(t *testing.T, m Mistake, v verdict) {
+	t.Helper()
+	took := v.took.Round(10 * time.Millisecond)
+	switch {
+	case v.err != nil:
+		t.Errorf("%s: %s: %v", m.By, m.What, v.err)
+	case v.found && m.Survives != "":
+		t.Errorf("%s: %s: the table says that it survives, but %s", m.By, m.What, v.how)
+	case m.Survives != "":
+		t.Logf("%s: %s: not found (%s, %v), since %s", m.By, m.What, v.how, took, m.Survives)
+	case !v.found:
+		t.Errorf("%s: %s: NOT FOUND (%s, %v)", m.By, m.What, v.how, took)
+	default:
+		t.Logf("%s: %s: %s (%v)", m.By, m.What, v.how, took)
+	}
+}
+
+// shares logs how many mistakes were found.
+func shares(t *testing.T, found, of map[Finder]int) {
+	t.Helper()
+	text, n, all := "", 0, 0
+	for _, by := range sorted(of) {
+		text += fmt.Sprintf("; %s %d of %d", by, found[by], of[by])
+		n, all = n+found[by], all+of[by]
+	}
+	t.Logf("found %d of %d%s", n, all, text)
+}

@@ -1,0 +1,74 @@
+package mistakes
+
+// inGroups are about groups.
+var inGroups = []Mistake{
+	mistake(Groups, "a message of who is no member counts",
+		"protocol/group/core.go", `	if !c.view.Members[from] {
+		return // not yet, or not any more
+	}
+`, ""),
+	mistake(Groups, "a coordinator of an earlier term is heeded",
+		"protocol/group/agree.go", `	if m.Term < c.fence {
+		return
+	}
+	c.fence`, "\tc.fence"),
+	mistake(Groups, "an acceptance of an earlier term counts",
+		"protocol/group/coordinate.go", "|| b.term != m.Term || a.decided != nil", "|| a.decided != nil"),
+	mistake(Groups, "a late contribution of an earlier group counts",
+		"protocol/group/coordinate.go", "\tif a.seq == 0 && m.Life != g.life { // it may", "\tif false { // it may"),
+	mistake(Groups, "a coordinator forgets what it has accepted",
+		"protocol/group/coordinate.go", `	case a.took != nil:
+		b.proposal = a.took
+`, ""),
+	mistake(Groups, "a coordinator decides without members that it does not know yet",
+		"protocol/group/coordinate.go", "\tcase b.newest > c.view.Number || a.seq == 0", "\tcase a.seq == 0"),
+	mistake(Groups, "one member that knows of a failure speaks for all",
+		"protocol/group/coordinate.go", `			if acked[rank] < len(parts) {
+`, `			if acked[rank] == 0 {
+`),
+	mistake(Groups, "a revoke that comes before its group is lost",
+		"protocol/group/agree.go", `		g.taken[w.Rank] = true
+		c.finish(w, Done{Group: g.name, Life: g.life, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
+	}
+	c.catchUp(g)
+`, `		g.taken[w.Rank] = true
+		c.finish(w, Done{Group: g.name, Life: g.life, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
+	}
+`),
+	mistake(Tests, "who has given up counts for the number of a quorum",
+		"protocol/group/agree.go", `!waits && a.mine[rank].AtLeast > 0 {
+				continue`, `false && !waits {
+				continue`),
+	mistake(Tests, "a late decision of an earlier group leaves a member out of the next one",
+		"protocol/group/life.go", "\t\ta.took, g.try = nil, c.nonce() // late", "\t\ta.took = nil // late"),
+	mistake(Tests, "the name of a group whose members leave is in use",
+		"protocol/group/life.go", "roster == g.roster.digest || len(g.failed) > 0 {", "roster == g.roster.digest {"),
+	mistake(Groups, "what is said of an earlier group counts for the present one",
+		"protocol/group/agree.go", " || m.Of != g.life {", " {"),
+	mistake(Tests, "a late answer takes a member into the group that it has left",
+		"protocol/group/agree.go", "\tnow := m.Try == g.try && from == c.coordinator(g)", "\tnow := from == c.coordinator(g)"),
+	mistake(Tests, "a group is formed of fewer than its quorum",
+		"protocol/group/quorum.go", "b.quorum.AtLeast > 0 && called >= b.quorum.AtLeast &&", "b.quorum.AtLeast > 0 &&"),
+	mistake(Tests, "a new coordinator begins the join timeout anew",
+		"protocol/group/coordinate.go", `	a.ballot.joining = old.joining
+`, ""),
+	mistake(Groups, "a contribution that is not answered is not repeated when answers take longer",
+		"protocol/group/core.go", `			c.due.Set(e, c.sayAt(g, a))
+		case !e.urge && a.open():`, "\t\tcase !e.urge && a.open():"),
+	mistake(Tests, "what waits in a mailbox is repeated",
+		"protocol/group/repeat.go", `		p.trip.Took(min(c.now-asked, c.cfg.ResendMax))
+`, ""),
+	mistake(Tests, "a member that has left makes calls",
+		"protocol/group/call.go", " || g.gone[e.Rank] {", " {"),
+	mistake(Groups, "a node goes by who was live in an earlier view",
+		"protocol/group/core.go", "\tif g.liveIn == c.view.Number && g.liveIn > 0 {", "\tif g.liveIn > 0 {"),
+	mistake(Groups, "a group is formed in a view that does not have all its members yet",
+		"protocol/group/agree.go", "a.resolved || a.decided.For == ForForm && a.decided.View > c.view.Number {", "a.resolved {"),
+	mistake(Groups, "a wave does not reach the other members of a node",
+		"protocol/group/wave.go", `	for _, rank := range g.local {
+		w.reach(Hop{nobody, rank})
+	}
+`, ""),
+	mistake(Groups, "an agreement that is over answers as a new one",
+		"protocol/group/agree.go", "a != nil || seq < g.over {", "a != nil {"),
+}
