@@ -2,7 +2,7 @@ package mistakes
 
 // inDirectory are about what the owners of shards decide.
 var inDirectory = []Mistake{
-	mistake(Store, "a sender is chosen that reads from its receiver",
+	mistake(Tests, "a sender is chosen that reads from its receiver",
 		"protocol/directory/locate.go", " || !o.flows(h, receiver)):", "):"),
 	mistake(Store, "a sender is given to a second receiver",
 		"protocol/directory/locate.go", " || o.leasedTo(h.node) >= s.cfg.Fanout", ""),
@@ -66,7 +66,7 @@ var inDirectory = []Mistake{
 	if r.Version <=`, `		h.version = 0
 	}
 	if r.Version <=`),
-	mistake(Store, "an Evict is sent beside the report that the copy is complete, and no other copy is looked for",
+	mistake(Tests, "an Evict is sent beside the report that the copy is complete, and no other copy is looked for",
 		"protocol/directory/reports.go", `	waits := r.lines[id]
 	if n := len(waits); n > 1`, `	return true, 0
 	waits := r.lines[id]
@@ -78,7 +78,7 @@ var inDirectory = []Mistake{
 		s.serve(o)
 	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0:
 `),
-	mistake(Store, "an object of a lost shard is to have one copy",
+	mistake(Tests, "an object of a lost shard is to have one copy",
 		"protocol/directory/holdings.go", `	rec.Copies = max(1, rec.Copies, c.Copies)
 `, `	rec.Copies = 1
 `),
@@ -92,7 +92,7 @@ var inDirectory = []Mistake{
 `),
 	mistake(Store, "the copy of a member that leaves counts as one that stays",
 		"protocol/directory/copies.go", " && !s.leaves(h.node) {", " {"),
-	mistake(Store, "what was asked before a Delete binds the id after it",
+	mistake(Tests, "what was asked before a Delete binds the id after it",
 		"protocol/directory/bind.go", `	case b.After.Less(o.rec.stops()):
 `, `	case false:
 `,
@@ -103,12 +103,28 @@ var inDirectory = []Mistake{
 		"protocol/directory/again.go", `	if s.cleared(o) {
 		bind()`, `	if true {
 		bind()`),
-	mistake(Store, "a deleted id that is bound and released is told as deleted",
+	mistake(Tests, "a deleted id that is bound and released is told as deleted",
 		"protocol/directory/record.go", `	if r.State == Deleted && !r.Released.IsZero() {
 		return Unbound`, `	if false {
 		return Unbound`),
-	mistake(Store, "an older report lists a copy",
+	mistake(Tests, "an older report lists a copy",
 		"protocol/directory/locate.go", ` && o.rec.Gen == a.Gen && !o.stale(r) {
 		if a.Complete`, ` && o.rec.Gen == a.Gen {
 		if a.Complete`),
+	mistake(Tests, "an owner that has missed a view goes on with the streams of before",
+		"protocol/directory/shard.go", "		clear(s.streams) // a view was missed: the replicas may have had another owner\n", ""),
+	mistake(Tests, "a shard goes back to an earlier view",
+		"protocol/directory/shard.go", "if v.Epoch < s.view.Epoch || !s.takesPart(v) {", "if !s.takesPart(v) {"),
+	mistake(Tests, "an owner whose lease has ended answers",
+		"protocol/directory/shard.go", "return s.now <= s.leased", "return true"),
+	mistake(Tests, "a replica that has lost its state takes part",
+		"protocol/directory/lost.go", "	if s.lost.in == 0 {\n", "	if true {\n"),
+	mistake(Tests, "what acknowledges an earlier telling of a watch counts for the last",
+		"protocol/directory/watch.go", "w.acked = max(w.acked, min(a.Version, o.version))", "w.acked = max(w.acked, o.version)"),
+	mistake(Tests, "memory for a Put that was accepted is asked for again",
+		"protocol/directory/account.go", "c.rec.Origin == r.From && c.rec.OriginNum == r.Num {", "false {"),
+	mistake(Tests, "a request that was given up takes effect after its object was deleted",
+		"protocol/directory/tombstone.go", "if !o.rests() || len(o.over) > 0 {", "if !o.rests() {"),
+	mistake(Tests, "a report is sent before the one that waits for an answer",
+		"protocol/directory/reports.go", "	if at > 0 {\n\t\treturn 0\n\t}\n", ""),
 }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,7 +33,7 @@ var enoughSeeds = map[Finder]int{Store: 5_000, Barriers: 20_000, Groups: 20_000}
 // built are programs with all mistakes.
 type built struct {
 	root, dir string
-	slow      sync.Map // by package, a func() (string, error) that returns a pattern of tests
+	slow      sync.Map // by Finder, a func() (string, error) that returns a pattern of tests
 }
 
 // build builds the programs that mistakes are looked for with.
@@ -49,15 +48,18 @@ func build(t *testing.T, all []Mistake) *built {
 	if text, err := b.command("go", "build", "-overlay", overlay, "-o", b.dir, "./internal/mistakes/hunt").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	packages := map[Finder]bool{}
+	packages := map[string]bool{}
 	for _, m := range all {
-		if !m.By.Simulates() && !packages[m.By] {
-			packages[m.By] = true
-			b.slow.Store(m.By, sync.OnceValues(func() (string, error) { return b.slowTests(m.By) }))
+		if m.By.Simulates() {
+			continue
 		}
-	}
-	for _, p := range sorted(packages) {
-		if text, err := b.command("go", "test", "-c", "-overlay", overlay, "-o", b.test(p), "./"+string(p)).CombinedOutput(); err != nil {
+		b.slow.LoadOrStore(m.By, sync.OnceValues(func() (string, error) { return b.slowTests(m.By) }))
+		p, _ := m.By.Package()
+		if packages[p] {
+			continue
+		}
+		packages[p] = true
+		if text, err := b.command("go", "test", "-c", "-overlay", overlay, "-o", b.test(p), "./"+p).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
@@ -74,8 +76,8 @@ func (b *built) command(name string, args ...string) *exec.Cmd {
 }
 
 // test is the file of the tests of a package.
-func (b *built) test(p Finder) string {
-	return filepath.Join(b.dir, strings.ReplaceAll(string(p), "/", "_")+".test")
+func (b *built) test(p string) string {
+	return filepath.Join(b.dir, strings.ReplaceAll(p, "/", "_")+".test")
 }
 
 // look looks for a mistake.
@@ -125,7 +127,7 @@ func (b *built) runTests(number int, p Finder) (v verdict) {
 	}
 	passes := [][]string{{"-test.skip", pattern}, {"-test.run", pattern}}
 	if pattern == "" {
-		passes = [][]string{nil}
+		passes = [][]string{{}}
 	}
 	for _, flags := range passes {
 		text, took, err := b.testsOf(p, number, append(flags, "-test.failfast")...)
@@ -144,10 +146,14 @@ func (b *built) runTests(number int, p Finder) (v verdict) {
 	return v
 }
 
-// testsOf runs the tests of a package.
+// testsOf runs tests.
 func (b *built) testsOf(p Finder, number int, flags ...string) (string, time.Duration, error) {
-	cmd := exec.Command(b.test(p), append(flags, "-test.short", "-test.timeout", testsWithin.String())...)
-	cmd.Dir = path.Join(b.root, string(p))
+	folder, pattern := p.Package()
+	if pattern != "" && !slices.Contains(flags, "-test.run") {
+		flags = append(flags, "-test.run", pattern)
+	}
+	cmd := exec.Command(b.test(folder), append(flags, "-test.short", "-test.timeout", testsWithin.String())...)
+	cmd.Dir = filepath.Join(b.root, folder)
 	cmd.Env = append(os.Environ(), switchedOn(number))
 	text, err := cmd.CombinedOutput()
 	return string(text), took(cmd), err

@@ -6,6 +6,7 @@ package mistakes
 import (
 	"path"
 	"slices"
+	"strings"
 )
 
 // Mistake is one that somebody could make.
@@ -20,6 +21,7 @@ type Mistake struct {
 type Edit struct{ File, Old, New string }
 
 // Finder is the folder of what finds a mistake: of a simulation, or of a package with tests.
+// After a space there may be a pattern of those tests that look for it.
 type Finder string
 
 // The simulations, and the tests of the package that the mistake is in.
@@ -32,6 +34,12 @@ const (
 
 // Simulates reports whether f runs seeds, and not tests.
 func (f Finder) Simulates() bool { return f == Store || f == Barriers || f == Groups }
+
+// Package returns the folder of the tests, and the pattern of their names, which may be "".
+func (f Finder) Package() (folder, pattern string) {
+	folder, pattern, _ = strings.Cut(string(f), " ")
+	return folder, pattern
+}
 
 // mistake is one with an edit for each three texts: file, old, new. By is a folder
 // afterwards.
@@ -54,5 +62,5 @@ func survivor(why string, m Mistake) Mistake {
 
 // All returns all mistakes. The number of one is its place, counted from 1.
 func All() []Mistake {
-	return slices.Concat(inDirectory, inTransfer, inReduce, inMembership, inBarriers, inGroups)
+	return slices.Concat(inDirectory, inTransfer, inReduce, inMembership, inBarriers, inGroups, inHosts)
 }
