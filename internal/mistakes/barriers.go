@@ -4,9 +4,9 @@ package mistakes
 var inBarriers = []Mistake{
 	mistake(Barriers, "a confirmation of an earlier change counts for the present one",
 		"protocol/barrier/copy.go", " || m.Seq != r.seq+1 {", " {"),
-	mistake(Barriers, "a confirmation of an earlier term counts",
+	mistake(Tests, "a confirmation of an earlier term counts",
 		"protocol/barrier/copy.go", "r == nil || m.Term != c.term || !c.knows", "r == nil || !c.knows"),
-	mistake(Barriers, "a primary acts without a lease",
+	mistake(Tests, "a primary acts without a lease",
 		"protocol/barrier/primary.go", `	if !c.ready(m.Key) || c.now >= c.leased {
 `, `	if !c.ready(m.Key) {
 `,
@@ -33,9 +33,9 @@ var inBarriers = []Mistake{
 	} else if`),
 	mistake(Tests, "one that has withdrawn at one node leaves at all",
 		"protocol/barrier/rule.go", "if e.went(op.Node); was > 0 && len(e.Nodes) == 0 {", "if e.went(op.Node); was > 0 {"),
-	mistake(Barriers, "an older replica of a term is taken for the newest",
+	mistake(Tests, "an older replica of a term is taken for the newest",
 		"protocol/barrier/manager.go", "h.Term == old.Term && h.Seq > old.Seq", "h.Term == old.Term && h.Seq < old.Seq"),
-	mistake(Barriers, "a member answers a primary of an earlier term that gathers",
+	mistake(Tests, "a member answers a primary of an earlier term that gathers",
 		"protocol/barrier/gather.go", `	if m.Term < c.term || m.Term < c.fence {
 `, `	if false {
 `),
@@ -54,7 +54,7 @@ var inBarriers = []Mistake{
 `, `			c.attempt = max(c.attempt, a.Attempt) + 1
 			p.attempt, p.stage = c.attempt, asking
 `),
-	mistake(Barriers, "a participant believes a primary of an earlier term",
+	mistake(Tests, "a participant believes a primary of an earlier term",
 		"protocol/barrier/answers.go", "g != nil && term >= c.fence && term >= g.term", "g != nil"),
 	mistake(Tests, "what is said of a withdrawn attempt counts for the next one",
 		"protocol/barrier/answers.go", `a.Verdict == Deleted) && a.Attempt < p.attempt {
@@ -69,9 +69,9 @@ var inBarriers = []Mistake{
 		"protocol/barrier/answers.go", " || c.now >= c.leased && p.stage != holds {", " {"),
 	mistake(Tests, "those who leave a double barrier do not wait for those who stay",
 		"protocol/barrier/double.go", " || b.someStay() {", " {"),
-	mistake(Barriers, "a Remove that comes twice ends the next barrier",
+	mistake(Tests, "a Remove that comes twice ends the next barrier",
 		"protocol/barrier/remove.go", "b.Removals[i].Attempt >= op.Attempt:", "b.Removals[i].Attempt > op.Attempt:"),
-	mistake(Barriers, "an old record says that a removed barrier has fired",
+	mistake(Tests, "an old record says that a removed barrier has fired",
 		"protocol/barrier/past.go", `ok && until >= now {
 			continue`, `ok && until >= now && false {
 			continue`),
@@ -82,9 +82,9 @@ var inBarriers = []Mistake{
 `, ""),
 	mistake(Tests, "what is kept for a primary that is not ready has no bound",
 		"protocol/barrier/early.go", "!again && len(e.all) < earlyLimit && e.weight+weight <= earlyWeight", "!again"),
-	mistake(Barriers, "an entry that managers who are gone may have counted is entered again",
+	mistake(Tests, "an entry that managers who are gone may have counted is entered again",
 		"protocol/barrier/flush.go", "p.counted = p.counted || p.told && !p.leave", "_ = p"),
-	mistake(Barriers, "a backup lets a primary go on that does not know that the barrier has fired",
+	mistake(Tests, "a backup lets a primary go on that does not know that the barrier has fired",
 		"protocol/barrier/copy.go", `	case len(m.Fired) > 0:
 `, `	case false:
 `),

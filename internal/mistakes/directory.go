@@ -123,8 +123,6 @@ var inDirectory = []Mistake{
 		"protocol/directory/watch.go", "w.acked = max(w.acked, min(a.Version, o.version))", "w.acked = max(w.acked, o.version)"),
 	mistake(Tests, "memory for a Put that was accepted is asked for again",
 		"protocol/directory/account.go", "c.rec.Origin == r.From && c.rec.OriginNum == r.Num {", "false {"),
-	mistake(Tests, "a request that was given up takes effect after its object was deleted",
-		"protocol/directory/tombstone.go", "if !o.rests() || len(o.over) > 0 {", "if !o.rests() {"),
 	mistake(Tests, "a report is sent before the one that waits for an answer",
 		"protocol/directory/reports.go", "	if at > 0 {\n\t\treturn 0\n\t}\n", ""),
 }

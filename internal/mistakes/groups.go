@@ -96,8 +96,6 @@ var inGroups = []Mistake{
 		"protocol/group/invite.go", " || m.Roster.members[m.Rank].Node != c.view.Self {", " {"),
 	mistake(Tests, "news of an earlier group of the same name counts",
 		"protocol/group/tell.go", "	if g == nil || g.life != n.Life && !isChild(n.Group) {", "	if g == nil {"),
-	mistake(Tests, "an answer that comes twice is taken for that to a repeat",
-		"protocol/group/tell.go", "	if o := c.owed[from][num]; o != nil {", "	if o := c.owed[from][num]; o != nil || true {\n\t\tif o == nil {\n\t\t\to = &owed{news: Gone{}}\n\t\t}"),
 	mistake(Tests, "a group that has other members is joined by a name that is in use",
 		"protocol/group/call.go", "case g.roster.digest != w.Roster.digest:", "case false:"),
 	mistake(Tests, "a node that was removed goes on in its groups",

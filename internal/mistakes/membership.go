@@ -50,8 +50,6 @@ var inMembership = []Mistake{
 		"protocol/leave/core.go", "		clear(c.kept)\n", ""),
 	mistake(Tests, "a copy of an earlier generation that others keep counts for the present one",
 		"protocol/leave/core.go", "		if c.kept[cp.Object] != cp {", "		if _, kept := c.kept[cp.Object]; !kept {"),
-	mistake(Tests, "an answer of before a member was gone counts after it",
-		"protocol/leave/asking.go", "	if k == nil || k.later {\n\t\treturn false", "	if k == nil {\n\t\treturn !again\n\t}\n\tif k.later {\n\t\treturn false"),
 	mistake(Tests, "the mark of an attempt to leave that was given up counts for the next one",
 		"protocol/leave/core.go", "case !v.Marked && c.marked != 0:", "case false:"),
 	mistake(Tests, "a node that hears that its mark is new does not look again",

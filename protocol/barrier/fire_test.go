@@ -309,3 +309,25 @@ func TestWhoIsGoneIsLost(t *testing.T) {
 	}
 	t.Error("it has not fired")
 }
+
+// A withdrawal that overtakes its entry undoes it, and one at one of two nodes does not.
+func TestWithdrawalsOfAnEntry(t *testing.T) {
+	d := newDrive(t, barrier.Config{Max: 1})
+	e := entering(1, 0)
+	d.apply(barrier.Op{Kind: barrier.OpRelease, Entry: e.Entry, Node: e.Node, Attempt: 1})
+	d.apply(e)
+	if _, _, why := d.fired(); why != barrier.NotFired {
+		t.Error("it has fired with an entry that was withdrawn before")
+	}
+
+	d = newDrive(t, barrier.Config{Max: 2})
+	here, there := entering(1, 0), entering(1, 0)
+	there.Node = "another"
+	d.apply(here)
+	d.apply(there)
+	d.apply(barrier.Op{Kind: barrier.OpRelease, Entry: here.Entry, Node: here.Node, Attempt: 1})
+	d.enter(2, 0)
+	if _, n, why := d.fired(); why != barrier.ByMax || n != 2 {
+		t.Errorf("it has fired with %d: %v, although the entry waits at another node", n, why)
+	}
+}

@@ -346,3 +346,33 @@ func TestTheMarkOfAnAttemptBefore(t *testing.T) {
 		}
 	}
 }
+
+// A view that comes late does not undo a newer one.
+func TestAnOlderViewChangesNothing(t *testing.T) {
+	h := begin(t, 10*time.Second, 2)
+	h.what = Here{Puts: []phalanx.ObjectID{"x1"}}
+	older := h.view
+	h.learn(func(v *Viewed) { v.Marked, v.Shards = true, 0 })
+	h.did = nil
+	h.step(older)
+	h.what = Here{}
+	h.tick(time.Second)
+	if h.proposed("Mark") || !h.proposed("Remove") {
+		t.Errorf("%v", h.did)
+	}
+}
+
+// Others keep a generation of an object, and not the one that was put here since.
+func TestACopyIsKeptInItsGeneration(t *testing.T) {
+	h := begin(t, 10*time.Second, 2)
+	first, second := copyOf(1), copyOf(1)
+	second.Gen.Seq++
+	h.what = Here{Puts: []phalanx.ObjectID{"x1"}, Copies: []Copy{first}}
+	h.learn(func(v *Viewed) { v.Marked, v.Shards = true, 0 })
+	h.answer(0)
+	h.what = Here{Copies: []Copy{second}}
+	h.tick(time.Second)
+	if len(h.asked) != 1 || h.asked[0].Copy != second || h.proposed("Remove") {
+		t.Errorf("asked %v: %v", h.asked, h.did)
+	}
+}

@@ -1,0 +1,166 @@
+package barrier
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+var termsKey = Key{Name: "b"}
+
+// inTerm is a core in a view of a term, as the primary of a barrier or as its first backup.
+func inTerm(number uint64, primary bool) (c *Core, others []phalanx.NodeID) {
+	v := Viewed{Number: number, Members: []phalanx.NodeID{"a#1", "b#1", "c#1"}}
+	all := ManagersOf(v, termsKey.Name)
+	if v.Self = all[1]; primary {
+		v.Self = all[0]
+	}
+	c = NewCore(CoreConfig{})
+	c.Step(0, v)
+	c.Step(0, Leased{Until: time.Hour})
+	return c, slices.DeleteFunc(all, func(n phalanx.NodeID) bool { return n == v.Self })
+}
+
+// sentTo returns the messages of one kind among what a core asks for.
+func sentTo[M Message](out []Output) (all []M) {
+	for _, o := range out {
+		if s, ok := o.(Send); ok {
+			if m, ok := s.Message.(M); ok {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// A member tells a primary of an earlier term that there is a later one, and nothing else.
+func TestAPrimaryOfAnEarlierTermGathersNothing(t *testing.T) {
+	c, others := inTerm(5, false)
+	out := c.Step(0, Heard{From: others[0], Message: Gather{Term: 4}})
+	if len(sentTo[Refused](out)) != 1 || len(sentTo[Gathered](out)) > 0 {
+		t.Errorf("%+v", out)
+	}
+}
+
+// A participant that has heard of a term believes no primary of an earlier one.
+func TestAPrimaryOfAnEarlierTermIsNotBelieved(t *testing.T) {
+	c, others := inTerm(5, false)
+	e := Entry{Host: "h"}
+	out := c.Step(0, Call{ID: 1, Kind: CallEnter, Key: termsKey, Config: Config{Max: 2}, Entry: e, Deadline: time.Hour})
+	asks := sentTo[Reached](out)
+	if len(asks) != 1 {
+		t.Fatalf("%+v", out)
+	}
+	says := func(term uint64, v Verdict) []Output {
+		return c.Step(0, Heard{From: others[0], Message: Answers{Key: termsKey, Term: term, Stamp: asks[0].Stamp,
+			List: []Answered{{Entry: e, Attempt: asks[0].Requests[0].Attempt, Verdict: v}}}})
+	}
+	done := func(out []Output) bool {
+		return slices.ContainsFunc(out, func(o Output) bool { _, is := o.(Done); return is })
+	}
+	says(5, Registered)
+	if out := says(4, Fire); done(out) {
+		t.Errorf("%+v", out)
+	}
+	if out := says(5, Fire); !done(out) {
+		t.Errorf("%+v", out)
+	}
+}
+
+// What a backup confirmed in an earlier term says nothing of what is on its way in this one.
+func TestAConfirmationOfAnEarlierTerm(t *testing.T) {
+	c, others := inTerm(5, true)
+	r := &replica{key: termsKey, b: New(Config{Max: 2}), seq: 7, flight: []Op{{Kind: OpAdvance}}, has: map[phalanx.NodeID]bool{},
+		lacks: map[phalanx.NodeID]bool{others[0]: true, others[1]: true}}
+	c.knows = true
+	c.put(r)
+	for term, counts := range map[uint64]bool{4: false, 5: true} {
+		r.lacks[others[0]] = true
+		c.confirm(others[0], Confirm{Key: termsKey, Term: term, Seq: 8})
+		if r.lacks[others[0]] == counts {
+			t.Errorf("in term %d: it counts: %v", term, !counts)
+		}
+	}
+}
+
+// Of the replicas that are found, that of the latest term counts, and in it the newest.
+func TestTheNewestReplicaIsTaken(t *testing.T) {
+	for name, found := range map[string][2]Held{
+		"later change": {{Term: 3, Seq: 7}, {Term: 3, Seq: 6}},
+		"later term":   {{Term: 4, Seq: 7}, {Term: 3, Seq: 9}},
+	} {
+		for newest := range 2 {
+			c, others := inTerm(5, true)
+			for i := range 2 {
+				h := found[(i+newest)%2]
+				h.Key, h.Config, h.Primary = termsKey, Config{Max: 2}, others[0]
+				c.found = append(c.found, finding{from: others[i], replicas: []Held{h}})
+			}
+			c.install()
+			if r := c.replicas[termsKey]; r == nil || r.seq != 7 {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+}
+
+// That a removed barrier has fired is not learned from one that remembers it: its name is as new.
+func TestAnOldRecordOfARemovedBarrier(t *testing.T) {
+	c, others := inTerm(5, true)
+	digest := termsKey.digest()
+	c.past.renew(digest, 0, time.Second)
+	old := Crowd{Nodes: others, Digests: []uint64{digest}, Places: []uint32{place(termsKey.Name)}}
+	if c.past.addAll(old, time.Millisecond); c.past.knows(digest) {
+		t.Error("it is told that it has fired")
+	}
+	if c.past.addAll(old, 2*time.Second); !c.past.knows(digest) {
+		t.Error("it may be of the barrier that followed, and is not taken")
+	}
+}
+
+// What answers an earlier question of this term says nothing of what was asked last.
+func TestAnAnswerToAnEarlierQuestion(t *testing.T) {
+	c, others := inTerm(5, true)
+	c.Step(time.Second, Call{ID: 1, Kind: CallEnter, Key: termsKey, Config: Config{Max: 2}, Entry: Entry{Host: "h"}})
+	if c.knows || len(c.waiting) != 2 {
+		t.Fatalf("it knows: %v, and waits for %d", c.knows, len(c.waiting))
+	}
+	for _, stamp := range []time.Duration{c.stamp - 1, c.stamp} {
+		for _, from := range others {
+			c.Step(time.Second, Heard{From: from, Message: Gathered{Term: 5, Stamp: stamp, Said: 1}})
+		}
+		if early := stamp < c.stamp; c.knows == early {
+			t.Errorf("stamp %v of %v: it knows: %v", stamp, c.stamp, c.knows)
+		}
+	}
+}
+
+// A primary that has heard nothing of an answer, whose first part was lost, gets all of it anew.
+func TestAnAnswerBeginsAnew(t *testing.T) {
+	c, others := inTerm(5, false)
+	c.telling[others[0]] = &telling{term: 5, stamp: 1, said: 3, part: 1}
+	out := sentTo[Gathered](c.Step(0, Heard{From: others[0], Message: Gather{Term: 5, Stamp: 1}}))
+	if len(out) != 1 || out[0].Part != 0 || out[0].Said <= 3 {
+		t.Errorf("%+v", out)
+	}
+}
+
+// What is kept for a primary that is not ready has a bound, by number and by weight.
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	c, others := inTerm(5, true)
+	for i := range earlyLimit + 10 {
+		c.keep(others[0], termsKey, Remove{Key: termsKey, ID: uint64(i)}, 1)
+	}
+	if n := len(c.early.all); n != earlyLimit {
+		t.Errorf("%d are kept", n)
+	}
+	c.early = early{}
+	for i := range 3 {
+		c.keep(others[0], termsKey, Remove{Key: termsKey, ID: uint64(i)}, earlyWeight/2)
+	}
+	if n := len(c.early.all); n != 2 {
+		t.Errorf("%d large ones are kept", n)
+	}
+}
