@@ -7,12 +7,12 @@ var inGroups = []Mistake{
 		return // not yet, or not any more
 	}
 `, ""),
-	mistake(Groups, "a coordinator of an earlier term is heeded",
+	mistake(Tests, "a coordinator of an earlier term is heeded",
 		"protocol/group/agree.go", `	if m.Term < c.fence {
 		return
 	}
 	c.fence`, "\tc.fence"),
-	mistake(Groups, "an acceptance of an earlier term counts",
+	mistake(Tests, "an acceptance of an earlier term counts",
 		"protocol/group/coordinate.go", "|| b.term != m.Term || a.decided != nil", "|| a.decided != nil"),
 	mistake(Groups, "a late contribution of an earlier group counts",
 		"protocol/group/coordinate.go", "\tif a.seq == 0 && m.Life != g.life { // it may", "\tif false { // it may"),
@@ -22,11 +22,11 @@ var inGroups = []Mistake{
 `, ""),
 	mistake(Groups, "a coordinator decides without members that it does not know yet",
 		"protocol/group/coordinate.go", "\tcase b.newest > c.view.Number || a.seq == 0", "\tcase a.seq == 0"),
-	mistake(Groups, "one member that knows of a failure speaks for all",
+	mistake(Tests, "one member that knows of a failure speaks for all",
 		"protocol/group/coordinate.go", `			if acked[rank] < len(parts) {
 `, `			if acked[rank] == 0 {
 `),
-	mistake(Groups, "a revoke that comes before its group is lost",
+	mistake(Tests, "a revoke that comes before its group is lost",
 		"protocol/group/agree.go", `		g.taken[w.Rank] = true
 		c.finish(w, Done{Group: g.name, Life: g.life, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
 	}
@@ -52,7 +52,7 @@ var inGroups = []Mistake{
 	mistake(Tests, "a new coordinator begins the join timeout anew",
 		"protocol/group/coordinate.go", `	a.ballot.joining = old.joining
 `, ""),
-	mistake(Groups, "a contribution that is not answered is not repeated when answers take longer",
+	mistake(Tests, "a contribution that is not answered is not repeated when answers take longer",
 		"protocol/group/core.go", `			c.due.Set(e, c.sayAt(g, a))
 		case !e.urge && a.open():`, "\t\tcase !e.urge && a.open():"),
 	mistake(Tests, "what waits in a mailbox is repeated",
@@ -60,9 +60,9 @@ var inGroups = []Mistake{
 `, ""),
 	mistake(Tests, "a member that has left makes calls",
 		"protocol/group/call.go", " || g.gone[e.Rank] {", " {"),
-	mistake(Groups, "a node goes by who was live in an earlier view",
+	mistake(Tests, "a node goes by who was live in an earlier view",
 		"protocol/group/core.go", "\tif g.liveIn == c.view.Number && g.liveIn > 0 {", "\tif g.liveIn > 0 {"),
-	mistake(Groups, "a group is formed in a view that does not have all its members yet",
+	mistake(Tests, "a group is formed in a view that does not have all its members yet",
 		"protocol/group/agree.go", "a.resolved || a.decided.For == ForForm && a.decided.View > c.view.Number {", "a.resolved {"),
 	mistake(Groups, "a wave does not reach the other members of a node",
 		"protocol/group/wave.go", `	for _, rank := range g.local {

@@ -1,7 +1,10 @@
 package mistakes
 
-// Leaving is the tests of nodes that leave, or are removed.
-const Leaving Finder = "cluster Leave|Removed|Taken"
+// Some of the tests of a package, where all take long.
+const (
+	Leaving  Finder = "cluster Leave|Removed"
+	Entering Finder = "barrier Join|Hold|Callback"
+)
 
 // inHosts are about the actors that carry out what cores decide.
 var inHosts = []Mistake{
@@ -39,32 +42,20 @@ var inHosts = []Mistake{
 		"storenode/table.go", "if c == nil || gen.Less(c.gen) {\n\t\treturn nil", "if c == nil {\n\t\treturn nil"),
 	mistake(Tests, "a leave to evict counts for a copy that has come since",
 		"storenode/evict.go", "case now != m.copy:", "case false:"),
-	mistake(Tests, "a copy that the owner does not let go is dropped",
-		"storenode/evict.go", "case !m.ok:\n\t\tv.env.Table.keep(m.copy, true)", "case !m.ok && v.short() <= 0:\n\t\tv.env.Table.keep(m.copy, true)"),
-	mistake(Tests, "a place is made of a later generation of its source than it was told",
-		"storenode/placesource.go", "case gen.Less(c.gen):", "case false:"),
 	mistake(Tests, "inline bytes that were deleted while they waited for room are kept",
 		"storenode/fetch.go", "w != nil && !p.Gen.Less(w.Gen) {", "w != nil && false {"),
-	mistake(Tests, "a fetch that ends gives its room back twice",
-		"storenode/fetch.go", "\tf.env.Pool.Budget().Release(f.reserved)\n\tf.reserved = 0", "\tf.env.Pool.Budget().Release(f.reserved)"),
 	mistake(Leaving, "Leave returns nil although the node was not removed",
 		"cluster/leave.go", "\tif closed := n.ended(); closed != nil {\n\t\treturn closed\n\t}\n\treturn err", "\tif closed := n.ended(); closed != nil {\n\t\treturn closed\n\t}\n\treturn nil"),
 	mistake(Leaving, "Leave swallows that the node goes on being a member",
 		"cluster/leave.go", "if stays && n.stay(l) {\n\t\treturn err", "if stays && n.stay(l) {\n\t\treturn nil"),
 	mistake(Leaving, "a node that was removed as it left says that it has left",
 		"cluster/leave.go", "case e.Fenced:\n\t\t\treturn true, fail", "case e.Fenced && false:\n\t\t\treturn true, fail"),
-	mistake(Leaving, "a node joins again although another process has its name",
-		"cluster/rejoin.go", "case m.ID.Name() == old.id.Name():", "case false:"),
-	mistake(Leaving, "an answer to a question that a leaver has taken back counts",
-		"cluster/leaver.go", "		if lv.nums[ev.Copy] == ev.num {\n\t\t\tdelete", "		if true {\n\t\t\tdelete"),
-	mistake(Tests, "a call that was given up succeeds",
+	mistake(Entering, "a call that was given up succeeds",
 		"barrier/barrier.go", "	case e.cause != nil:\n", "	case e.cause != nil && e.given.Primary == \"\":\n"),
-	mistake(Tests, "a node that leaves goes on holding semaphores",
+	mistake(Entering, "a node that leaves goes on holding semaphores",
 		"barrier/holds.go", "	if s.leaves {\n\t\ts.loseAll", "	if false {\n\t\ts.loseAll"),
-	mistake(Tests, "a Hold is kept by a node that was removed",
-		"barrier/holds.go", "if s.self != \"\" && s.self != m.Self {", "if false {"),
-	mistake(Tests, "a callback that panics ends those after it",
+	mistake(Entering, "a callback that panics ends those after it",
 		"barrier/callback.go", "		defer func() { _ = recover() }() // the application's mistake costs it its say\n", ""),
-	mistake(Tests, "an entry that was not expected enters a barrier that is joined",
+	mistake(Entering, "an entry that was not expected enters a barrier that is joined",
 		"barrier/join.go", "if err := a.invalid(); err != nil {", "if err := a.invalid(); err != nil && false {"),
 }

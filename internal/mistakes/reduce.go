@@ -59,8 +59,6 @@ var inReduce = []Mistake{
 		"protocol/reduce/sources.go", " || ev.Gen.Less(s.gen) || c.gone[ev.Node] {", " || c.gone[ev.Node] {"),
 	mistake(Tests, "a late word that a source is gone counts after it was put again",
 		"protocol/reduce/sources.go", "if s == nil || ev.Gen.Less(s.gen) {", "if s == nil {"),
-	mistake(Tests, "a part of an answer that comes twice is taken twice",
-		"protocol/reduce/recover.go", "case i >= 0 && c.resumed.waiting[i].from != ev.From, i < 0 && c.phase == inspecting:", "case i < 0 && c.phase == inspecting:"),
 	mistake(Tests, "places are put on a node that is gone",
 		"protocol/reduce/sources.go", " || c.gone[ev.Node] {", " {"),
 }

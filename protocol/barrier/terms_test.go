@@ -140,6 +140,7 @@ func TestAnAnswerToAnEarlierQuestion(t *testing.T) {
 // A primary that has heard nothing of an answer, whose first part was lost, gets all of it anew.
 func TestAnAnswerBeginsAnew(t *testing.T) {
 	c, others := inTerm(5, false)
+	c.said = 3
 	c.telling[others[0]] = &telling{term: 5, stamp: 1, said: 3, part: 1}
 	out := sentTo[Gathered](c.Step(0, Heard{From: others[0], Message: Gather{Term: 5, Stamp: 1}}))
 	if len(out) != 1 || out[0].Part != 0 || out[0].Said <= 3 {

@@ -3,6 +3,8 @@ package group
 import (
 	"testing"
 	"time"
+
+	"github.com/phalanx-go/phalanx"
 )
 
 // again has node 1 of two leave a group of which node 0 does not hear that, and form it again.
@@ -153,6 +155,34 @@ func TestAGrowThatAllHaveGivenUp(t *testing.T) {
 		c := w.nodes[node(i)]
 		if _, due := c.Due(); due || len(c.groups)+len(c.calls)+len(c.held)+len(c.owed) > 0 {
 			t.Errorf("node %d remembers %d groups, calls %v, news %v; due: %v", i, len(c.groups), c.calls, c.owed, due)
+		}
+	}
+}
+
+// A node accepts nothing of an earlier term, and what was accepted in one is not decided in the
+// present one.
+func TestWhatIsOfAnEarlierTerm(t *testing.T) {
+	w := newNet(t, 2)
+	r := w.formed("g", roster(t, on(2, 2)...))
+	w.newView()
+	g, life := w.nodes[node(1)].groups["g"], w.nodes[node(1)].groups["g"].life
+	propose := func(term uint64) {
+		w.step(node(1), Heard{From: node(0), Message: Propose{Group: "g", Life: life, Seq: 1, Term: term, Decision: Decision{For: ForAgree}}})
+	}
+	if propose(w.view - 1); g.agreed[1] != nil && g.agreed[1].took != nil {
+		t.Error("it accepts what a coordinator of an earlier term proposes")
+	}
+	w.lose = func(_, _ phalanx.NodeID, m Message) bool { _, is := m.(Propose); return is }
+	w.everyone("g", r, func(int) Contribution { return Contribution{For: ForAgree} })
+	w.run(20 * time.Millisecond)
+	a := w.nodes[node(0)].groups["g"].agreed[1]
+	if a.ballot == nil || a.ballot.proposal == nil {
+		t.Fatal("nothing is proposed")
+	}
+	for _, term := range []uint64{w.view - 1, w.view} {
+		w.step(node(0), Heard{From: node(1), Message: Accept{Group: "g", Life: life, Seq: 1, Term: term}})
+		if decided := a.decided != nil; decided != (term == w.view) {
+			t.Errorf("accepted in term %d, in term %d it is decided: %v", term, w.view, decided)
 		}
 	}
 }
