@@ -118,4 +118,9 @@ var inBarriers = []Mistake{
 		"protocol/barrier/manager.go", "	if m.Term > c.term && m.Term <= c.view.Number {", "	if m.Term > c.term {"),
 	mistake(Tests, "the state of a barrier is dropped by a primary of before",
 		"protocol/barrier/backup.go", "r != nil && m.Term >= r.term && (", "r != nil && ("),
+	mistake(Barriers, "a primary says of a barrier that somebody has opened that nobody has",
+		"protocol/barrier/asker.go", "	cfg := c.configOf(m.Key)\n", "	cfg := Config{}\n",
+		"protocol/barrier/asker.go", "Stamp: stamps[n], Config: cfg})", "Stamp: stamps[n], Config: Config{}})"),
+	mistake(Barriers, "a new backup believes that all who are inside a double barrier leave",
+		"protocol/barrier/copy.go", "		m.State = &s\n", "		for i := range s.Entrances {\n\t\t\ts.Entrances[i].Leaving = s.Entrances[i].Phase == Through\n\t\t}\n\t\tm.State = &s\n"),
 }

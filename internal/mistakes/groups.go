@@ -100,4 +100,7 @@ var inGroups = []Mistake{
 		"protocol/group/call.go", "case g.roster.digest != w.Roster.digest:", "case false:"),
 	mistake(Tests, "a node that was removed goes on in its groups",
 		"protocol/group/core.go", "if old.Self != \"\" && old.Self != v.Self {", "if old.Self != \"\" && false {"),
+	mistake(Groups, "a coordinator forms a group without asking nodes whose members have not called Form",
+		"protocol/group/coordinate.go", "	if len(b.accepts) < len(c.live(g)) {\n\t\treturn\n\t}\n\tfor _, node := range c.live(g) {\n\t\tif !b.accepts[node] {",
+		"	for _, node := range c.live(g) {\n\t\tif _, called := b.from[node]; called && !b.accepts[node] {"),
 }

@@ -18,7 +18,7 @@ import (
 
 var (
 	seedFlag = flag.Int64("view.seed", 0, "run only this seed of TestFaults")
-	seeds    = flag.Int64("view.seeds", 150, "how many seeds TestFaults runs")
+	seeds    = flag.Int64("view.seeds", 800, "how many seeds TestFaults runs")
 )
 
 // TestFaults runs a cluster over a network that loses, repeats and reorders,

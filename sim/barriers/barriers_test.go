@@ -13,19 +13,3 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 }
-
-// What is planted is found.
-func TestPlantedMistakes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
-	for m := None + 1; m < mistakes; m++ {
-		found := false
-		for seed := uint64(0); seed < 2500 && !found; seed++ {
-			found = Run(Config{Seed: seed, Mistake: m}) != nil
-		}
-		if !found {
-			t.Errorf("mistake %d is not found", m)
-		}
-	}
-}

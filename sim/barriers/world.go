@@ -29,8 +29,6 @@ const (
 type Config struct {
 	Seed  uint64
 	Trace io.Writer // nil: nothing is written
-	// Mistake is planted, so that it is seen whether it is found.
-	Mistake Mistake
 }
 
 // cruel says that so many nodes die at once that all managers of a barrier may.
@@ -153,7 +151,7 @@ func (w *world) step(n *stage.Node, e barrier.Event) {
 	for _, o := range n.Core.(*barrier.Core).Step(w.Clock(n), e) {
 		switch o := o.(type) {
 		case barrier.Send:
-			w.send(n, o.To, w.cfg.Mistake.bend(o.Message))
+			w.Send(n, o.To, o.Message)
 		case barrier.Done:
 			w.work.done(n, o)
 		case barrier.GivenUp:
@@ -172,20 +170,6 @@ func (w *world) step(n *stage.Node, e barrier.Event) {
 		w.check.holders()
 	}
 	w.Wake(n)
-}
-
-// send sends a message. A primary that acts alone answers for its backups.
-func (w *world) send(n *stage.Node, to phalanx.NodeID, m barrier.Message) {
-	r, ok := m.(barrier.Replicate)
-	if !ok || w.cfg.Mistake != ActsAlone {
-		w.Send(n, to, m)
-		return
-	}
-	w.After(0, func() {
-		w.To(n, func() {
-			w.step(n, barrier.Heard{From: to, Message: barrier.Confirm{Key: r.Key, Term: r.Term, Seq: r.Seq}})
-		})
-	})
 }
 
 // massacre kills all managers of a barrier at once.

@@ -18,22 +18,19 @@ const ms = time.Millisecond
 type Config struct {
 	Seed  uint64
 	Trace io.Writer // nil: nothing is written
-	// Mistake is planted, so that it is seen whether it is found.
-	Mistake Mistake
 }
 
 // world is the whole cluster.
 type world struct {
 	*stage.Stage
-	mistake Mistake
-	cruel   bool // coordinators die while they propose a group to nodes that do not know it, or tell what was decided
-	work    *workload
-	check   *checker
+	cruel bool // coordinators die while they propose a group to nodes that do not know it, or tell what was decided
+	work  *workload
+	check *checker
 }
 
 // Run simulates one seed. It returns an error that says what was wrong.
 func Run(cfg Config) error {
-	w := &world{mistake: cfg.Mistake}
+	w := &world{}
 	w.Stage = stage.New(cfg.Seed, w, cfg.Trace)
 	w.Rejoin = true
 	w.check = newChecker(w)
@@ -137,25 +134,16 @@ func crucial(m group.Message) bool {
 	return false
 }
 
-// send sends a message, or makes the mistake that was planted.
+// send sends a message, sometimes once more, or the node dies before it.
 func (w *world) send(n *stage.Node, o group.Send) {
 	if crucial(o.Message) && w.cruel && w.R.IntN(30) == 0 && w.Well(n) && len(w.Live()) > 1 {
 		w.Crash(n)
 	}
-	m, heard := w.mistake.bend(o.Message)
-	for _, answer := range heard { // that nobody gave
-		w.After(0, func() {
-			w.To(n, func() { w.step(n, group.Heard{From: o.To, Message: answer}) })
-		})
-	}
-	if m == nil {
-		return
-	}
-	w.Send(n, o.To, m)
+	w.Send(n, o.To, o.Message)
 	if as := n.ID; w.Faulty && w.R.IntN(30) == 0 { // it comes once more, perhaps to a later group of that name
 		w.After(w.Upto(3000*ms), func() {
 			if !n.Dead && n.ID == as {
-				w.Send(n, o.To, m)
+				w.Send(n, o.To, o.Message)
 			}
 		})
 	}
