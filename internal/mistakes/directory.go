@@ -29,7 +29,7 @@ var inDirectory = []Mistake{
 				st.log = append(st.log, Change{Record: *r})
 			}
 `),
-	mistake(Store, "a waiting Get is forgotten when the view changes",
+	mistake(Tests, "a waiting Get is forgotten when the view changes",
 		"protocol/directory/shard.go", `	was := s.view
 	s.view = v
 `, `	was := s.view

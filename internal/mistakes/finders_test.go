@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,18 +49,24 @@ func build(t *testing.T, all []Mistake) *built {
 	if text, err := b.command("go", "build", "-overlay", overlay, "-o", b.dir, "./internal/mistakes/hunt").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	packages := map[string]bool{}
+	packages := map[string][]string{} // by the folder that they are in: there they have different names
 	for _, m := range all {
 		if m.By.Simulates() {
 			continue
 		}
 		b.slow.LoadOrStore(m.By, sync.OnceValues(func() (string, error) { return b.slowTests(m.By) }))
 		p, _ := m.By.Package()
-		if packages[p] {
-			continue
+		if in := path.Dir(p); !slices.Contains(packages[in], "./"+p) {
+			packages[in] = append(packages[in], "./"+p)
 		}
-		packages[p] = true
-		if text, err := b.command("go", "test", "-c", "-overlay", overlay, "-o", b.test(p), "./"+p).CombinedOutput(); err != nil {
+	}
+	for in, all := range packages {
+		to := filepath.Join(b.dir, in) + "/"
+		if err := os.MkdirAll(to, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		args := append([]string{"test", "-c", "-overlay", overlay, "-o", to}, all...)
+		if text, err := b.command("go", args...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
@@ -73,11 +80,6 @@ func (b *built) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
 	c.Dir = b.root
 	return c
-}
-
-// test is the file of the tests of a package.
-func (b *built) test(p string) string {
-	return filepath.Join(b.dir, strings.ReplaceAll(p, "/", "_")+".test")
 }
 
 // look looks for a mistake.
@@ -152,7 +154,7 @@ func (b *built) testsOf(p Finder, number int, flags ...string) (string, time.Dur
 	if pattern != "" && !slices.Contains(flags, "-test.run") {
 		flags = append(flags, "-test.run", pattern)
 	}
-	cmd := exec.Command(b.test(folder), append(flags, "-test.short", "-test.timeout", testsWithin.String())...)
+	cmd := exec.Command(filepath.Join(b.dir, folder+".test"), append(flags, "-test.short", "-test.timeout", testsWithin.String())...)
 	cmd.Dir = filepath.Join(b.root, folder)
 	cmd.Env = append(os.Environ(), switchedOn(number))
 	text, err := cmd.CombinedOutput()
@@ -160,7 +162,12 @@ func (b *built) testsOf(p Finder, number int, flags ...string) (string, time.Dur
 }
 
 // took is how long a command had a processor.
-func took(c *exec.Cmd) time.Duration { return c.ProcessState.UserTime() + c.ProcessState.SystemTime() }
+func took(c *exec.Cmd) time.Duration {
+	if c.ProcessState == nil { // it has not begun
+		return 0
+	}
+	return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+}
 
 var passed = regexp.MustCompile(`(?m)^--- PASS: (\S+) \((\S+)s\)`)
 

@@ -20,7 +20,7 @@ var inGroups = []Mistake{
 		"protocol/group/coordinate.go", `	case a.took != nil:
 		b.proposal = a.took
 `, ""),
-	mistake(Groups, "a coordinator decides without members that it does not know yet",
+	mistake(Tests, "a coordinator decides without members that it does not know yet",
 		"protocol/group/coordinate.go", "\tcase b.newest > c.view.Number || a.seq == 0", "\tcase a.seq == 0"),
 	mistake(Tests, "one member that knows of a failure speaks for all",
 		"protocol/group/coordinate.go", `			if acked[rank] < len(parts) {

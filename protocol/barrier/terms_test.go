@@ -165,3 +165,51 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		t.Errorf("%d large ones are kept", n)
 	}
 }
+
+// Pieces of one state have one sender, term, change and stamp.
+func TestPiecesOfOneState(t *testing.T) {
+	a := arrival{from: "a#1", term: 5, seq: 7, stamp: 2}
+	if !a.of("a#1", Replicate{Term: 5, Seq: 7, Stamp: 2}) {
+		t.Error("the next piece is of another state")
+	}
+	if a.of("b#1", Replicate{Term: 5, Seq: 7, Stamp: 2}) {
+		t.Error("a piece of another primary is of this state")
+	}
+	for _, m := range []Replicate{{Term: 4, Seq: 7, Stamp: 2}, {Term: 5, Seq: 6, Stamp: 2}, {Term: 5, Seq: 7, Stamp: 1}} {
+		if a.of("a#1", m) {
+			t.Errorf("%+v is of this state", m)
+		}
+	}
+}
+
+// What was released is the attempt that the participant withdraws, or a later one.
+func TestWhatIsReleased(t *testing.T) {
+	c, _ := inTerm(5, false)
+	for attempt, more := range map[uint64]bool{2: true, 3: false, 4: false} {
+		p := &participant{left: 3, stage: releasing}
+		g := &group{key: termsKey, parts: map[Entry]*participant{{}: p}}
+		if got := c.withdrawn(g, p, Answered{Verdict: Released, Attempt: attempt}); got != more {
+			t.Errorf("attempt %d is released, and there is more to be told: %v", attempt, got)
+		}
+	}
+}
+
+// A node begins no term of a view that it does not have.
+func TestATermOfAViewThatIsNotKnown(t *testing.T) {
+	c, others := inTerm(5, false)
+	if c.Step(0, Heard{From: others[0], Message: Refused{Term: 9}}); c.term != 5 {
+		t.Errorf("it is in term %d", c.term)
+	}
+}
+
+// A primary of an earlier term does not have a replica dropped that a later one needs.
+func TestALateForget(t *testing.T) {
+	c, others := inTerm(5, false)
+	c.put(&replica{key: termsKey, b: New(Config{Max: 2}), term: 5, primary: others[0]})
+	for _, term := range []uint64{4, 5} {
+		c.Step(0, Heard{From: others[0], Message: Forget{Key: termsKey, Term: term}})
+		if there := c.replicas[termsKey] != nil; there != (term < 5) {
+			t.Errorf("after one of term %d it is there: %v", term, there)
+		}
+	}
+}

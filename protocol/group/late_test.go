@@ -186,3 +186,21 @@ func TestWhatIsOfAnEarlierTerm(t *testing.T) {
 		}
 	}
 }
+
+// A coordinator does not decide before it has the view of a member that knows a later one: that
+// may have members that it waits for.
+func TestACoordinatorWithAnOlderView(t *testing.T) {
+	w := newNet(t, 2)
+	r := w.formed("g", roster(t, on(2, 2)...))
+	w.lose = func(_, _ phalanx.NodeID, m Message) bool { return true }
+	ids := w.everyone("g", r, func(int) Contribution { return Contribution{For: ForAgree} })
+	g := w.nodes[node(0)].groups["g"]
+	w.step(node(0), Heard{From: node(1), Message: Contribute{Group: "g", Life: g.life, Seq: 1, View: w.view + 1, Parts: []Part{{1, Contribution{For: ForAgree}}}}})
+	if b := g.agreed[1].ballot; b == nil || b.proposal != nil {
+		t.Fatalf("%+v", b)
+	}
+	w.lose = nil
+	w.newView()
+	w.run(time.Second)
+	w.same(r, ids)
+}
