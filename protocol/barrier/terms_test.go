@@ -213,3 +213,24 @@ func TestALateForget(t *testing.T) {
 		}
 	}
 }
+
+// A backup makes no changes of a primary of an earlier term, and none before those that it has
+// missed: it asks for the state.
+func TestChangesThatDoNotFollow(t *testing.T) {
+	c, others := inTerm(5, false)
+	r := &replica{key: termsKey, b: New(Config{Max: 2}), term: 5, seq: 7, primary: others[0]}
+	c.put(r)
+	sends := func(term, seq uint64) []Output {
+		return c.Step(0, Heard{From: others[0], Message: Replicate{Key: termsKey, Term: term, Seq: seq, Ops: []Op{{Kind: OpAdvance}}}})
+	}
+	c.fence = 5
+	if out := sends(4, 8); len(sentTo[Refused](out)) != 1 || r.seq != 7 {
+		t.Errorf("of an earlier term: %+v", out)
+	}
+	if out := sentTo[Confirm](sends(5, 9)); len(out) != 1 || !out[0].Need || r.seq != 7 {
+		t.Errorf("after what it has missed: %+v", out)
+	}
+	if out := sentTo[Confirm](sends(5, 8)); len(out) != 1 || out[0].Need || r.seq != 8 {
+		t.Errorf("the next ones: %+v", out)
+	}
+}
