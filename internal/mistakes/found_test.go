@@ -25,7 +25,13 @@ func TestFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := All()
-	b := build(t, all)
+	var chosen []int // by number
+	for i, m := range all {
+		if pattern.MatchString(string(m.By) + ": " + m.What) {
+			chosen = append(chosen, i+1)
+		}
+	}
+	b := build(t, all, chosen)
 	found, of := map[Finder]int{}, map[Finder]int{}
 	var mu sync.Mutex
 	jobs := make(chan int)
@@ -45,10 +51,8 @@ func TestFound(t *testing.T) {
 			}
 		})
 	}
-	for i, m := range all {
-		if pattern.MatchString(string(m.By) + ": " + m.What) {
-			jobs <- i + 1
-		}
+	for _, number := range chosen {
+		jobs <- number
 	}
 	close(jobs)
 	workers.Wait()
