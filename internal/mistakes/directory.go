@@ -61,13 +61,13 @@ var inDirectory = []Mistake{
 `, `			_ = h
 `),
 	mistake(Store, "a watch takes what a former owner says late",
-		"protocol/directory/heard.go", `		return false, false
+		"node/ask/heard.go", `		return false, false
 	}
 	if r.Version <=`, `		h.version = 0
 	}
 	if r.Version <=`),
 	mistake(Tests, "an Evict is sent beside the report that the copy is complete, and no other copy is looked for",
-		"protocol/directory/reports.go", `	waits := r.lines[id]
+		"node/ask/reports.go", `	waits := r.lines[id]
 	if n := len(waits); n > 1`, `	return true, 0
 	waits := r.lines[id]
 	if n := len(waits); n > 1`,
@@ -124,5 +124,5 @@ var inDirectory = []Mistake{
 	mistake(Tests, "memory for a Put that was accepted is asked for again",
 		"protocol/directory/account.go", "c.rec.Origin == r.From && c.rec.OriginNum == r.Num {", "false {"),
 	mistake(Tests, "a report is sent before the one that waits for an answer",
-		"protocol/directory/reports.go", "	if at > 0 {\n\t\treturn 0\n\t}\n", ""),
+		"node/ask/reports.go", "	if at > 0 {\n\t\treturn 0\n\t}\n", ""),
 }

@@ -44,7 +44,7 @@ var inHosts = []Mistake{
 	mistake(Tests, "an old order to drop an object drops what was put since",
 		"storenode/table.go", "if c == nil || gen.Less(c.gen) {\n\t\treturn nil", "if c == nil {\n\t\treturn nil"),
 	mistake(Tests, "a leave to evict counts for a copy that has come since",
-		"storenode/evict.go", "case now != m.copy:", "case false:"),
+		"node/copies/evictor.go", "case g.Is == Replaced:", "case false:"),
 	mistake(Tests, "inline bytes that were deleted while they waited for room are kept",
 		"storenode/fetch.go", "w != nil && !p.Gen.Less(w.Gen) {", "w != nil && false {"),
 	survivor("no test has the others agree to nothing once a node has handed over",
