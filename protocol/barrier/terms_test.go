@@ -110,7 +110,7 @@ func TestTheNewestReplicaIsTaken(t *testing.T) {
 func TestAnOldRecordOfARemovedBarrier(t *testing.T) {
 	c, others := inTerm(5, true)
 	digest := termsKey.digest()
-	c.past.renew(digest, 0, time.Second)
+	c.past.renew(digest, time.Second)
 	old := Crowd{Nodes: others, Digests: []uint64{digest}, Places: []uint32{place(termsKey.Name)}}
 	if c.past.addAll(old, time.Millisecond); c.past.knows(digest) {
 		t.Error("it is told that it has fired")
