@@ -20,7 +20,7 @@ var inNode = []Mistake{
 		"node/ask/silence.go", "append([]any{r.by}, r.joined...)", "[]any{r.by}"),
 	mistake(Tests, "an owner is flooded after a new view",
 		"node/ask/owners.go", "if i >= atOnce {", "if false {"),
-	mistake("directory", "a watch that was told something counts as silent",
+	mistake(Tests, "a watch that was told something counts as silent",
 		"node/ask/silence.go", "r.impatient == nil || r.content()", "r.impatient == nil"),
 	mistake("directory", "holdings that were not taken are told once",
 		"node/ask/owing.go", "to.Open() && (!ok || to.again < at)", "to.Open() && !to.told && (!ok || to.again < at)"),

@@ -261,3 +261,29 @@ func TestAHeldReportIsNotSilent(t *testing.T) {
 		t.Errorf("told %d times", told)
 	}
 }
+
+// An owner that has lost a shard and got it again has forgotten what waited.
+func TestAnOwnerThatIsTheSameAgainIsAskedAtOnce(t *testing.T) {
+	a := newAsking(t)
+	a.step(Ask{Num: 1, Object: "x", Body: directory.Locate{Wait: true}})
+	a.step(Replied{"a", directory.Reply{To: "me", Num: 1, Object: "x", Epoch: 1, Result: directory.Result{Waiting: true}}})
+	a.want(a.step(Learn{owned(2, "a")}), n(1))
+	a.want(a.step(Learn{owned(2, "a")}))
+}
+
+// A watch that was told something waits for nothing: its owner is not silent until it has been
+// asked again, and has said nothing to that.
+func TestAWatchThatWasToldIsContent(t *testing.T) {
+	a := newAsking(t)
+	a.step(Ask{Num: 1, Object: "x", Body: directory.Watch{}})
+	a.step(Told{"a", directory.Readiness{To: "me", Num: 1, Object: "x", Version: 1<<32 + 1}})
+	a.step(Impatient{Num: 1, By: "impatient"})
+	for _, e := range a.pass(watchAgain + silentAfter) {
+		if _, ok := e.(Silent); ok {
+			t.Fatal("its owner is called silent too early")
+		}
+	}
+	if out := a.pass(100 * ms); len(out) == 0 || out[len(out)-1].(Silent).By != "impatient" {
+		t.Errorf("%v", out)
+	}
+}
