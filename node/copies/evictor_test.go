@@ -254,3 +254,29 @@ func TestEvictorRandom(t *testing.T) {
 		}
 	}
 }
+
+// An answer to an instance that has panicked is not the answer to what was asked since about
+// another copy of that shard.
+func TestAnAnswerToAnEarlierInstance(t *testing.T) {
+	e := newEvicting(t, 2, 1)
+	e.room.Missing = 1
+	e.want(e.step(Tick{}), Ask[int]{0, 0})
+	e.want(e.step(Granted[int]{Copy: 7, Bytes: 1}), Keep[int]{7, true})
+	e.want(e.step(granted(0, 0)), Evict[int]{0})
+}
+
+// After a grant the next rest is a short one again.
+func TestAGrantEndsTheLongRests(t *testing.T) {
+	e := newEvicting(t, 2, 1)
+	e.room.Missing = 2
+	no := func(c int) Granted[int] { return Granted[int]{Copy: c, Bytes: 1} }
+	e.want(e.step(Tick{}), Ask[int]{0, 0})
+	for _, pause := range []time.Duration{evictAgain, 2 * evictAgain} {
+		e.want(e.step(no(0)), Keep[int]{0, true}, Ask[int]{1, 0})
+		e.want(e.step(no(1)), Keep[int]{1, true})
+		e.want(e.wait(pause), Ask[int]{0, 0})
+	}
+	e.want(e.step(granted(0, 0)), Evict[int]{0}, Ask[int]{1, 0})
+	e.want(e.step(no(1)), Keep[int]{1, true})
+	e.want(e.wait(evictAgain), Ask[int]{1, 0})
+}
