@@ -74,7 +74,7 @@ func (m *memory) ask(a copies.Ask[*copied]) {
 		default:
 			is = copies.Replaced
 		}
-		m.step(copies.Granted[*copied]{Copy: a.Copy, Shard: a.Shard, Bytes: a.Copy.room, OK: r.Kind == 0, Is: is})
+		m.step(copies.Granted[*copied]{Copy: a.Copy, Shard: a.Shard, Bytes: a.Copy.room, OK: r.Kind == 0, Is: is, Room: copies.Room{Missing: m.short()}})
 	})
 }
 

@@ -12,12 +12,13 @@ import (
 func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	c, root := n.table[p.Object], n.reduces.root(p.Object)
 	here := n.standing(c, root, p)
-	v := copies.Obey(p, n.client.epoch(p.Object), here)
+	epoch := n.client.epoch(p.Object)
+	if copies.Forwarded(p, epoch) {
+		n.forward(p)
+	}
+	v := copies.Obey(p, epoch, here)
 	if v == (copies.Verdict{}) {
 		n.w.met["order of a former epoch"]++
-	}
-	if v.Forward {
-		n.forward(p)
 	}
 	switch {
 	case v.Check:

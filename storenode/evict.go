@@ -74,14 +74,14 @@ func (v *evictor) Receive(c actor.Context) {
 	case pressed:
 		v.step(c, copies.Pressed{Need: m.need})
 	case granted:
-		v.step(c, copies.Granted[*objectCopy]{Copy: m.copy, Shard: m.shard, Bytes: m.copy.size() + copyCost, OK: m.ok, Is: v.env.Table.standing(m.copy)})
+		v.step(c, copies.Granted[*objectCopy]{Copy: m.copy, Shard: m.shard, Bytes: m.copy.size() + copyCost, OK: m.ok, Is: v.env.Table.standing(m.copy), Room: v.room()})
 	}
 }
 
 // step takes an event, and asks about as much as is missing then.
 func (v *evictor) step(c actor.Context, ev copies.EvictorEvent) {
 	v.do(c, v.core.Step(v.env.Now(), ev))
-	v.do(c, v.core.Step(v.env.Now(), copies.Room{Missing: v.env.Pool.Budget().Missing(), Coming: v.coming()}))
+	v.do(c, v.core.Step(v.env.Now(), v.room()))
 	if at, ok := v.core.Due(); ok {
 		v.timers.Set(c, struct{}{}, at-v.env.Now())
 	} else {
@@ -126,6 +126,11 @@ func (v *evictor) ask(c actor.Context, a copies.Ask[*objectCopy]) {
 				env.send(self, granted{a.Copy, a.Shard, r.Kind == 0})
 			}
 		})
+}
+
+// room says what is missing.
+func (v *evictor) room() copies.Room {
+	return copies.Room{Missing: v.env.Pool.Budget().Missing(), Coming: v.coming()}
 }
 
 // coming returns how many bytes will be free once nobody uses those of the copies

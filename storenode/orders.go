@@ -20,14 +20,14 @@ import (
 func (s *Store) pushed(c actor.Context, p Pushed) {
 	env, epoch := s.env, s.env.Directory.Epoch(p.Object)
 	a, makers := s.arrival(p.Object), s.env.makers(p.Object)
+	here := copies.Here{Busy: a != nil || len(makers) > 0, Awaited: s.awaited(a, p), Leaves: env.Leaves()}
+	if copies.Forwarded(p.Push, epoch) {
+		s.forward(c, a, makers, p)
+	}
 	if p.Order == directory.PushDrop && !p.Outdated(epoch) {
 		env.noteDelete(p.Object, p.Gen) // before the table is looked at: whoever enters a copy after this looks
 	}
-	here := copies.Here{Busy: a != nil || len(makers) > 0, Awaited: s.awaited(a, p), Leaves: env.Leaves()}
 	v, mine := env.obey(p.Push, epoch, here)
-	if v.Forward {
-		s.forward(c, a, makers, p)
-	}
 	switch {
 	case v.Check:
 		env.check(p.Object, p.Gen)

@@ -33,12 +33,12 @@ func (c *Requests) due(r *request) time.Duration {
 	return at
 }
 
-// tick does what is due: requests go out in the order of their numbers, and callers hear
-// last of what has taken too long.
+// tick does what is due: requests go out in the order of their numbers, then what watches
+// acknowledge, for which nobody waits, and callers hear last of what has taken too long.
 func (c *Requests) tick(late time.Duration) {
 	c.late, c.ticked = late, c.now
 	var again []*request
-	var tell []Effect
+	var acks, tell []Effect
 	for range atOnce {
 		num, ok := c.agenda.Take(c.now)
 		if !ok {
@@ -54,7 +54,7 @@ func (c *Requests) tick(late time.Duration) {
 			tell = append(tell, Silent{By: r.impatient, Err: c.unavailable(r)})
 		}
 		if r.ackTo != "" && r.ackAt <= c.now {
-			c.emit(Send{To: r.ackTo, Shard: r.shard, What: directory.WatchAcked{From: c.cfg.Self, Num: r.Num, Object: r.Object, Version: r.watched.Version()}})
+			acks = append(acks, Send{To: r.ackTo, Shard: r.shard, What: directory.WatchAcked{From: c.cfg.Self, Num: r.Num, Object: r.Object, Version: r.watched.Version()}})
 			r.ackTo = ""
 		}
 		if r.again <= c.now && c.aim(r) {
@@ -66,7 +66,7 @@ func (c *Requests) tick(late time.Duration) {
 	for _, r := range again {
 		c.send(r)
 	}
-	c.out = append(c.out, tell...)
+	c.out = append(append(c.out, acks...), tell...)
 }
 
 // byNum orders requests as they were made.

@@ -68,6 +68,7 @@ type (
 		Bytes int64 // that it takes
 		OK    bool
 		Is    Standing
+		Room  Room // as it is now: somebody may wait no longer
 	}
 	// Used says that a copy was not dropped: somebody uses it, or it was pinned, since it
 	// was asked about.
@@ -187,6 +188,7 @@ func (v *Evictor[C]) granted(g Granted[C]) {
 	if a := v.asked[g.Shard]; a != nil && a.copy == g.Copy {
 		delete(v.asked, g.Shard)
 	}
+	v.room = g.Room
 	switch {
 	case !g.OK:
 		v.emit(Keep[C]{g.Copy, true})

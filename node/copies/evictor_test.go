@@ -65,6 +65,10 @@ func (e *evicting) step(ev EvictorEvent) (out []EvictorEffect[int]) {
 			out = append(out, x)
 		}
 	}
+	if g, ok := ev.(Granted[int]); ok {
+		g.Room = e.room
+		ev = g
+	}
 	carry(e.v.Step(e.now, ev))
 	carry(e.v.Step(e.now, e.room))
 	return out

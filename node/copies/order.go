@@ -18,7 +18,6 @@ type Here struct {
 // Verdict is what follows from an order of an owner, to be carried out from the first field
 // to the last. The zero Verdict ignores it: the owner repeats what still counts.
 type Verdict struct {
-	Forward  bool               // a fetch and the Puts that work on the object have it as well
 	Check    bool               // look at the bytes, and tell their digest; that is the answer
 	Fetch    bool               // fetch the object in order to keep it, pinned
 	Spare    bool               // end that call
@@ -40,8 +39,13 @@ const (
 	Reset       // there is a newer generation
 )
 
-// Obey decides about an order. Epoch is that of the object's shard in the view that the node
-// knows.
+// Forwarded reports whether a fetch and the Puts that work on the object have an order as well,
+// and before it is obeyed. Epoch is that of the object's shard in the view that the node knows.
+func Forwarded(p directory.Push, epoch uint64) bool {
+	return p.Order <= directory.PushDrop && !p.Outdated(epoch)
+}
+
+// Obey decides about an order.
 func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 	switch {
 	case p.Outdated(epoch):
@@ -54,7 +58,7 @@ func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 	case p.Order == directory.PushSpare:
 		return Verdict{Spare: here.Awaited, Ack: true}
 	}
-	v := Verdict{Forward: true, Ack: true}
+	v := Verdict{Ack: true}
 	has := !here.Gen.IsZero()
 	switch p.Order {
 	case directory.PushFinal:

@@ -15,7 +15,7 @@ var (
 
 func TestObey(t *testing.T) {
 	const epoch = 5
-	forward := Verdict{Forward: true, Ack: true}
+	forward := Verdict{Ack: true}
 	with := func(change func(v *Verdict)) Verdict {
 		v := forward
 		change(&v)
@@ -69,6 +69,9 @@ func TestObey(t *testing.T) {
 		p := directory.Push{Object: "x", Gen: g2, Order: c.order, Seq: epoch << 32}
 		if got := Obey(p, epoch, c.here); got != c.want {
 			t.Errorf("%v: %s: %+v, want %+v", c.order, c.what, got, c.want)
+		}
+		if Forwarded(p, epoch) != (c.order <= directory.PushDrop) || Forwarded(p, epoch+1) {
+			t.Errorf("%v: it is forwarded: %v, in the next epoch: %v", c.order, Forwarded(p, epoch), Forwarded(p, epoch+1))
 		}
 		late := Obey(p, epoch+1, c.here)
 		if counts := c.order > directory.PushDrop; counts != (late == c.want) || !counts && late != (Verdict{}) {

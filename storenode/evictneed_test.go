@@ -1,0 +1,43 @@
+package storenode
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// Leave that comes when nobody waits for room any more is given back: what is missing counts
+// as it is when the answer comes, and not as it was when the evictor looked last.
+func TestAGrantIsGivenBackOnceNobodyWaits(t *testing.T) {
+	for name, ends := range map[string]func(table *Table, leave func()){
+		"who waits leaves":    func(_ *Table, leave func()) { leave() },
+		"there is room since": func(table *Table, _ func()) { table.budget.Release(one) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, pool, table := evicting(t, 4*one)
+			table.budget.Force(one) // of somebody who gives it back
+			for i := range 3 {
+				small(t, table, phalanx.ObjectID(fmt.Sprint("o", i)), 30, false)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			ended := make(chan error, 1)
+			go func() { ended <- pool.Budget().Reserve(ctx, one) }()
+			for i := range 3 { // after that only what is missing counts
+				g.answer(t, phalanx.ObjectID(fmt.Sprint("o", i)), phalanx.ErrUnavailable)
+			}
+			a := <-g.asked
+			ends(table, leave)
+			<-ended
+			a.deliver("owner", directory.Result{})
+			g.handled()
+			if table.lookup("o0") == nil {
+				t.Fatal("a copy was dropped for nobody")
+			}
+			g.announced(t, "o0")
+		})
+	}
+}
