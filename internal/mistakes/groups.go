@@ -64,12 +64,12 @@ var inGroups = []Mistake{
 		"protocol/group/core.go", "\tif g.liveIn == c.view.Number && g.liveIn > 0 {", "\tif g.liveIn > 0 {"),
 	mistake(Tests, "a group is formed in a view that does not have all its members yet",
 		"protocol/group/agree.go", "a.resolved || a.decided.For == ForForm && a.decided.View > c.view.Number {", "a.resolved {"),
-	mistake(Groups, "a wave does not reach the other members of a node",
+	mistake(Tests, "a wave does not reach the other members of a node",
 		"protocol/group/wave.go", `	for _, rank := range g.local {
 		w.reach(Hop{nobody, rank})
 	}
 `, ""),
-	mistake(Groups, "an agreement that is over answers as a new one",
+	mistake(Tests, "an agreement that is over answers as a new one",
 		"protocol/group/agree.go", "a != nil || seq < g.over {", "a != nil {"),
 	mistake(Groups, "a coordinator decides before all have accepted",
 		"protocol/group/coordinate.go", "	if len(b.accepts) < len(c.live(g)) {\n\t\treturn\n\t}\n\tfor _, node := range c.live(g) {\n\t\tif !b.accepts[node] {",

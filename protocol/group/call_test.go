@@ -114,3 +114,11 @@ func TestAllHaveLeft(t *testing.T) {
 		}
 	}
 }
+
+// An agreement that is over and forgotten is none that begins.
+func TestAnAgreementThatIsOver(t *testing.T) {
+	g := &group{agreed: map[uint64]*agreement{}, over: 70}
+	if g.agreement(69) != nil || g.agreement(70) == nil {
+		t.Error("one that is over begins, or the next one does not")
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/phalanx-go/phalanx"
 )
 
 // All members are told, by as many messages as the table has.
@@ -144,5 +146,17 @@ func TestRevokeComesBeforeTheGroup(t *testing.T) {
 	w.run(time.Second)
 	if got := w.revoked[d.Group][node(2)]; !slices.Equal(got, []int{2}) {
 		t.Errorf("rank 2 is told %v", got)
+	}
+}
+
+// All members of a node hear of a revoke as soon as one does: others may be their only
+// neighbours, and have failed.
+func TestRevokeOnOneNode(t *testing.T) {
+	w := newNet(t, 3)
+	w.formed("g", roster(t, on(3, 24)...))
+	w.lose = func(_, _ phalanx.NodeID, _ Message) bool { return true }
+	w.call(0, Call{Kind: CallRevoke, Group: "g", Rank: 0})
+	if got := w.revoked["g"][node(0)]; len(got) != 8 {
+		t.Errorf("of eight members %v hear of it", got)
 	}
 }
