@@ -192,3 +192,31 @@ func TestOddNumbers(t *testing.T) {
 	}
 	w.call(1, Call{Kind: CallAgree, Group: "g", Rank: 1, Contribution: Contribution{For: ForAgree, Op: And}})
 }
+
+// A coordinator that begins again in a new view goes on with the join timeout of before.
+func TestTheJoinTimeoutGoesOn(t *testing.T) {
+	w := newNet(t, 2)
+	w.lose = func(_, _ phalanx.NodeID, _ Message) bool { return true }
+	w.call(0, Call{Kind: CallForm, Group: "g", Roster: roster(t, on(2, 2)...), Contribution: Contribution{Quorum: Quorum{AtLeast: 1, JoinTimeout: time.Minute}}})
+	joined := func() joining { return w.nodes[node(0)].groups["g"].agreed[0].ballot.joining }
+	w.run(10 * time.Millisecond)
+	before := joined()
+	w.newView()
+	if after := joined(); !before.begun || after != before {
+		t.Errorf("%+v in one view, %+v in the next", before, after)
+	}
+}
+
+// Where answers take long now, what is not answered is repeated later.
+func TestRepeatsComeLaterWhereAnswersTakeLong(t *testing.T) {
+	w := newNet(t, 2)
+	c := w.nodes[node(0)]
+	before := c.again(node(1), 1)
+	for range 20 {
+		c.now += 10 * time.Second
+		c.answered(node(1), question{first: c.now - time.Second, sent: c.now, tries: 1})
+	}
+	if after := c.again(node(1), 1); after <= before {
+		t.Errorf("after %v, and no later than before: %v", after, before)
+	}
+}
