@@ -48,3 +48,32 @@ func TestAnAnswerToAnEarlierAttempt(t *testing.T) {
 		}
 	}
 }
+
+// A node that was removed may still be told of as a holder: nothing is placed there.
+func TestAHolderThatIsGone(t *testing.T) {
+	c := ofOne(1)
+	c.Step(reduce.Start{})
+	c.Step(reduce.Begun{Gen: gen(1)})
+	c.Step(reduce.NodeGone{Node: "N1", Down: true})
+	if did := c.Step(readyIn(1)); len(did) > 0 {
+		t.Errorf("ready at a node that is gone: %v", did)
+	}
+	at := readyIn(1)
+	at.Node = "N2"
+	if did := c.Step(at); len(did) == 0 {
+		t.Error("nothing is placed at a node that lives")
+	}
+}
+
+// An output of an earlier label is not told as that of the present one.
+func TestAnOutputOfAnEarlierLabel(t *testing.T) {
+	p := reduce.NewPlace(reduce.PlaceConfig{})
+	p.Step(reduce.Commanded{State: reduce.State{Target: "T", Reduce: gen(1), Attempt: 1, Version: 1, Gen: reduce.PlaceGen{Attempt: 1, Seq: 2},
+		Source: "R1", SourceGen: gen(1), Op: phalanx.Sum, Meta: meta(4096), Root: true, TargetGen: gen(1)}})
+	for seq := range uint64(4) {
+		did := p.Step(reduce.OutputDone{Gen: reduce.PlaceGen{Attempt: 1, Seq: seq}, Size: 4096})
+		if told := len(did) > 0; told != (seq == 2) {
+			t.Errorf("an output of label %d: %v", seq, did)
+		}
+	}
+}
