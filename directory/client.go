@@ -21,7 +21,6 @@ type Client struct {
 	to   Transport
 	self phalanx.NodeID
 	now  func() time.Duration
-	late func() time.Duration
 	nums atomic.Uint64
 
 	mu    sync.Mutex
@@ -32,8 +31,8 @@ type Client struct {
 // NewClient returns a client without a view: requests wait for the first. late says
 // by how much later than usual this node notices that another is silent.
 func NewClient(self phalanx.NodeID, to Transport, now, late func() time.Duration) *Client {
-	c := &Client{to: to, self: self, now: now, late: late, alarm: actors.NewAlarm(now)}
-	c.core = ask.NewRequests(ask.Config{Self: self, Nums: func() uint64 { return c.Nums(1) }})
+	c := &Client{to: to, self: self, now: now, alarm: actors.NewAlarm(now)}
+	c.core = ask.NewRequests(ask.Config{Self: self, Nums: func() uint64 { return c.Nums(1) }, Late: late})
 	return c
 }
 
@@ -106,7 +105,7 @@ func (c *Client) Run(ctx context.Context) {
 			c.mu.Lock()
 			c.alarm.Rang()
 			c.mu.Unlock()
-			c.step(ask.Tick{Late: c.late()})
+			c.step(ask.Tick{})
 		}
 	}
 }
@@ -147,7 +146,7 @@ func (c *Client) send(s ask.Send) {
 	if err == nil || !ok {
 		return
 	}
-	why := ask.Unsendable{Num: r.Num, Kind: phalanx.ErrInternal, Why: err}
+	why := ask.Unsendable{Num: r.Num, To: s.To, Kind: phalanx.ErrInternal, Why: err}
 	var e *phalanx.Error
 	if errors.As(err, &e) && e.Err != nil {
 		why.Kind, why.Why = e.Kind, e.Err

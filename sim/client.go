@@ -21,7 +21,7 @@ type client struct {
 
 func newClient(n *node) *client {
 	c := &client{n: n, owing: ask.NewOwing(n.id)}
-	c.core = ask.NewRequests(ask.Config{Self: n.id, Nums: c.numbers})
+	c.core = ask.NewRequests(ask.Config{Self: n.id, Nums: c.numbers, Late: func() time.Duration { return 0 }})
 	return c
 }
 

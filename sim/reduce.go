@@ -220,8 +220,6 @@ func (r *reduces) objects(all map[phalanx.ObjectID]bool) {
 	}
 }
 
-// pushed hands an order to the places that make the object, and reports whether one
-// has a copy of it.
 // root returns the place that makes a copy of object, or nil.
 func (r *reduces) root(object phalanx.ObjectID) *place {
 	for _, p := range r.sortedPlaces() {

@@ -35,8 +35,8 @@ func (c *Requests) due(r *request) time.Duration {
 
 // tick does what is due: requests go out in the order of their numbers, then what watches
 // acknowledge, for which nobody waits, and callers hear last of what has taken too long.
-func (c *Requests) tick(late time.Duration) {
-	c.late, c.ticked = late, c.now
+func (c *Requests) tick() {
+	c.ticked = c.now
 	var again []*request
 	var acks, tell []Effect
 	for range atOnce {

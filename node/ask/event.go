@@ -1,8 +1,6 @@
 package ask
 
 import (
-	"time"
-
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
@@ -42,15 +40,15 @@ type (
 	}
 	// Learn brings a new view.
 	Learn struct{ View view.View }
-	// Unsendable says that request Num can never be sent, and why.
+	// Unsendable says that request Num can never be sent to a node, and why.
 	Unsendable struct {
 		Num  uint64
+		To   phalanx.NodeID
 		Kind phalanx.Kind
 		Why  error
 	}
-	// Tick is due when Due says so. Late is by how much later than usual this node
-	// notices that another is silent.
-	Tick struct{ Late time.Duration }
+	// Tick is due when Due says so.
+	Tick struct{}
 )
 
 func (Ask) event()        {}

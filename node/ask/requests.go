@@ -23,6 +23,8 @@ const (
 type Config struct {
 	Self phalanx.NodeID
 	Nums func() uint64 // returns the next request number that is nobody else's
+	// Late returns by how much later than usual this node notices now that another is silent.
+	Late func() time.Duration
 }
 
 // Requests has the requests of a node to the owners of objects. Delivery is at most once,
@@ -31,7 +33,6 @@ type Config struct {
 type Requests struct {
 	cfg     Config
 	now     time.Duration
-	late    time.Duration // by how much later than usual this node notices that another is silent
 	ticked  time.Duration
 	view    view.View
 	pending map[uint64]*request
@@ -67,7 +68,7 @@ func (c *Requests) Step(now time.Duration, ev Event) []Effect {
 	case Unsendable:
 		c.unsendable(ev)
 	case Tick:
-		c.tick(ev.Late)
+		c.tick()
 	}
 	out := c.out
 	c.out = nil
@@ -170,8 +171,8 @@ func (c *Requests) unsendable(ev Unsendable) {
 	c.remove(r)
 	switch {
 	case !r.watch:
-		c.answer(r, r.owner, directory.Result{Kind: ev.Kind, Text: ev.Why.Error()})
+		c.answer(r, ev.To, directory.Result{Kind: ev.Kind, Text: ev.Why.Error()})
 	case r.impatient != nil:
-		c.emit(Silent{By: r.impatient, Err: &phalanx.Error{Object: r.Object, Node: r.owner, Kind: ev.Kind, Err: ev.Why}})
+		c.emit(Silent{By: r.impatient, Err: &phalanx.Error{Object: r.Object, Node: ev.To, Kind: ev.Kind, Err: ev.Why}})
 	}
 }

@@ -58,7 +58,7 @@ func (c *Requests) complainsAt(r *request) (at time.Duration, ok bool) {
 	if r.impatient == nil || r.content() {
 		return 0, false
 	}
-	silence := silentAfter + c.late
+	silence := silentAfter + c.cfg.Late()
 	at = max(r.heard+silence, min(r.heard+busyFor, c.spoke[r.owner]+silence))
 	if r.told != 0 {
 		at = max(at, r.told+silence)

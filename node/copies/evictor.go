@@ -30,8 +30,8 @@ type Evictor[C comparable] struct {
 
 	looks bool          // at all copies, since round
 	round time.Duration // when the present look at all copies began
-	rests bool          // until restAt: nothing can be asked about
-	timed bool          // restAt counts
+	rests bool          // until rest: nothing can be asked about
+	timed bool          // rest counts
 	rest  time.Duration // when it looks again
 	pause time.Duration // before the next look
 	out   []EvictorEffect[C]
