@@ -78,6 +78,20 @@ func (l *life) dataBroken(peer phalanx.NodeID, err error) {
 	}
 }
 
+// beaten hears a heartbeat of another node.
+func (l *life) beaten(peer phalanx.NodeID) {
+	if d := l.watching.Load(); d != nil {
+		d.Beaten(peer)
+	}
+}
+
+// beatsEnded hears that no more heartbeats of a node come on a connection.
+func (l *life) beatsEnded(peer phalanx.NodeID) {
+	if d := l.watching.Load(); d != nil {
+		d.BeatsEnded(peer)
+	}
+}
+
 // asked notes that a node was sent, directly, what it has to answer.
 func (l *life) asked(node phalanx.NodeID) {
 	if d := l.watching.Load(); d != nil {

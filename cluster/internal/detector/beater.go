@@ -124,6 +124,7 @@ func (b *beater) converse(ctx context.Context, conn *dataplane.Beats) {
 			b.echoed()
 		}
 	})
+	defer context.AfterFunc(ctx, conn.Close)() // a heartbeat waits if the peer reads none
 	defer func() { conn.Close(); <-ended }()
 	for {
 		select {

@@ -2,7 +2,6 @@ package detector
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,6 +95,15 @@ func (d *Detector) Broken(node phalanx.NodeID) {
 	d.tell(detect.Broken{Node: node, Now: d.cfg.Clock()})
 }
 
+// Beaten tells that a heartbeat of node came.
+func (d *Detector) Beaten(node phalanx.NodeID) {
+	d.tell(detect.Heard{Node: node, Now: d.cfg.Clock()})
+}
+
+// BeatsEnded tells that the connection for heartbeats of node has ended by itself. If this
+// node does not watch that one, that one may only have ceased to watch this one.
+func (d *Detector) BeatsEnded(node phalanx.NodeID) { d.tell(ended{node}) }
+
 // Asked notes that node was sent, directly, what it has to answer.
 func (d *Detector) Asked(node phalanx.NodeID) {
 	now := d.cfg.Clock()
@@ -138,8 +146,11 @@ func (d *Detector) Late() time.Duration { return time.Duration(d.late.Load()) }
 
 func (d *Detector) tell(message any) { d.cfg.System.Root.Send(d.pid, message) }
 
-// learn is a message to the actor.
-type learn struct{ view.View }
+// Messages to the actor.
+type (
+	learn struct{ view.View }
+	ended struct{ node phalanx.NodeID }
+)
 
 // instance is the actor.
 type instance struct {
@@ -157,7 +168,7 @@ func (a *instance) Receive(c actor.Context) {
 	defer a.arm(c)
 	if _, due := a.timers.Due(c); due {
 		a.tickAt = 0
-		a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Overdue: a.d.quiet(now), Now: now})
+		a.tick(now)
 		return
 	}
 	switch m := c.Message().(type) {
@@ -166,7 +177,7 @@ func (a *instance) Receive(c actor.Context) {
 		a.d.mu.Lock()
 		v := a.d.view
 		a.d.mu.Unlock()
-		a.step(changed(a.d.cfg.Self, v, now))
+		a.step(changed(v, now))
 	case *actor.Stopping, *actor.Restarting:
 		a.over = true
 		for _, b := range a.beaters {
@@ -175,8 +186,15 @@ func (a *instance) Receive(c actor.Context) {
 	case actors.Crash:
 		panic(m)
 	case learn:
-		a.step(changed(a.d.cfg.Self, m.View, now))
+		a.step(changed(m.View, now))
 	case detect.Echoed:
+		a.d.Heard(m.Node)
+		a.step(m)
+	case ended:
+		if a.core.Watches(m.node) {
+			a.step(detect.Broken{Node: m.node, Now: now})
+		}
+	case detect.Heard:
 		a.d.Heard(m.Node)
 		a.step(m)
 	case detect.Broken:
@@ -202,34 +220,35 @@ func members(v view.View) []phalanx.NodeID {
 }
 
 // changed returns a view as the core wants it.
-func changed(self phalanx.NodeID, v view.View, now time.Duration) detect.Changed {
-	ev := detect.Changed{Members: members(v), Voters: v.Voters, Now: now}
-	pair := func(id phalanx.NodeID) {
-		if id != "" && id != self && !slices.Contains(ev.Pairs, id) {
-			ev.Pairs = append(ev.Pairs, id)
-		}
-	}
-	for _, s := range v.Shards {
-		if s.Owner == self || s.Backup == self || s.Next == self {
-			pair(s.Owner)
-			pair(s.Backup)
-			pair(s.Next)
-		}
-	}
-	return ev
+func changed(v view.View, now time.Duration) detect.Changed {
+	return detect.Changed{Members: members(v), Voters: v.Voters, Now: now}
 }
 
-// arm sets the timer of the next tick, unless one comes early enough.
+// arm sets the timer of the next tick, or ticks if that is due. A timer that comes in vain
+// costs as much as one that does not, so it is moved as well if the tick is due later.
 func (a *instance) arm(c actor.Context) {
 	if a.over || a.core == nil {
 		return
 	}
-	at := a.core.Due()
-	if a.tickAt != 0 && a.tickAt <= at {
-		return
+	at, ok := a.core.Due()
+	now := a.d.cfg.Clock()
+	if ok && at <= now {
+		a.tick(now)
+		at, ok = a.core.Due()
 	}
-	a.tickAt = at
-	a.timers.Set(c, struct{}{}, max(at-a.d.cfg.Clock(), 0))
+	switch {
+	case ok && at == a.tickAt:
+	case ok:
+		a.tickAt = at
+		a.timers.Set(c, struct{}{}, max(at-now, 0))
+	case a.tickAt != 0:
+		a.tickAt = 0
+		a.timers.Cancel(struct{}{})
+	}
+}
+
+func (a *instance) tick(now time.Duration) {
+	a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Overdue: a.d.quiet(now), Now: now})
 }
 
 func (a *instance) step(ev detect.Event) {
