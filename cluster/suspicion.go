@@ -24,12 +24,21 @@ func (l *life) suspect(s detect.Suspect) {
 	if m, ok := l.view.Load().Member(s.Node); ok {
 		l.n.remote.ClosePeer(m.Control)
 	}
+	l.lookAgain()
+}
+
+// lookAgain has the view's part of this node see whom it suspects.
+func (l *life) lookAgain() {
+	if m := l.agreeing.Load(); m != nil {
+		m.Look()
+	}
 }
 
 // trust takes suspect back. Connections are made again when they are needed.
 func (l *life) trust(node phalanx.NodeID) {
 	l.routes.forget(node)
 	l.n.system.EventStream.Publish(actors.NodeTrusted{Node: node})
+	l.lookAgain()
 }
 
 // condemn asks the voters to remove a node.
