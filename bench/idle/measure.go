@@ -86,6 +86,7 @@ func (o options) run(ctx context.Context) (r result, err error) {
 			Node:     n.Node,
 			Percent:  100 * (after.core - before[i].core).Seconds() / r.Seconds,
 			Switches: float64(after.switches-before[i].switches) / r.Seconds,
+			Forced:   float64(after.forced-before[i].forced) / r.Seconds,
 		})
 	}
 	return r, o.roles(ctx, &r, nodes.Nodes[0].HTTP)

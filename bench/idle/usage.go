@@ -12,7 +12,8 @@ import (
 // usage is what a process has used since it began.
 type usage struct {
 	core     time.Duration // on a core
-	switches int           // voluntary and forced ones
+	switches int           // since it waited, or forced
+	forced   int           // of them, since the core was given to another
 }
 
 // read returns the usage of a process, of all its threads. Threads that have ended are
@@ -40,6 +41,7 @@ func read(pid int) (u usage, err error) {
 		}
 		u.core += one.core
 		u.switches += one.switches
+		u.forced += one.forced
 	}
 	return u, nil
 }
@@ -64,6 +66,9 @@ func parse(schedstat, status string) (u usage, err error) {
 			return u, fmt.Errorf("status: %w", err)
 		}
 		u.switches += n
+		if name == "nonvoluntary_ctxt_switches" {
+			u.forced += n
+		}
 		found++
 	}
 	if found != 2 {

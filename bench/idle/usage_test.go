@@ -8,7 +8,7 @@ import (
 
 func TestParse(t *testing.T) {
 	const status = "Name:\tphalanx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n"
-	if u, err := parse("264683 895651 2\n", status); err != nil || u != (usage{core: 264683 * time.Nanosecond, switches: 15}) {
+	if u, err := parse("264683 895651 2\n", status); err != nil || u != (usage{core: 264683 * time.Nanosecond, switches: 15, forced: 3}) {
 		t.Error(u, err)
 	}
 	for _, bad := range [][2]string{{"", status}, {"1 2 3", ""}, {"1 2 3", "voluntary_ctxt_switches: 1\n"}, {"1 2 3", "voluntary_ctxt_switches: x\n"}} {
