@@ -10,7 +10,7 @@ import (
 // Config is what a Core is made with. Zero fields stand for the defaults.
 type Config struct {
 	Self         phalanx.NodeID
-	Every        time.Duration // between heartbeats of two members that watch each other; 200 ms
+	Every        time.Duration // between heartbeats of two members that watch each other; 250 ms
 	LookEvery    time.Duration // between heartbeats to a peer that is looked at, and between repeats of an accusation; 100 ms
 	SilentAfter  time.Duration // a peer without a round trip for so long is suspected; 500 ms
 	PatienceMax  time.Duration // the most that SilentAfter grows to where round trips take long; 3 s
@@ -27,7 +27,7 @@ func (c Config) withDefaults() Config {
 			*d = v
 		}
 	}
-	def(&c.Every, 200*time.Millisecond)
+	def(&c.Every, 250*time.Millisecond)
 	def(&c.LookEvery, 100*time.Millisecond)
 	def(&c.SilentAfter, 500*time.Millisecond)
 	def(&c.PatienceMax, 3*time.Second)

@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
 	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/internal/timer"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/view"
@@ -150,14 +151,15 @@ func (d *Detector) tell(message any) { d.cfg.System.Root.Send(d.pid, message) }
 type (
 	learn struct{ view.View }
 	ended struct{ node phalanx.NodeID }
+	rang  struct{ of *instance } // its timer has come due
 )
 
 // instance is the actor.
 type instance struct {
 	d       *Detector
 	core    *detect.Core
-	timers  actors.Timers[struct{}]
-	tickAt  time.Duration
+	timer   *timer.Timer
+	tickAt  time.Duration // for which it is set; 0: it is not
 	beaters map[phalanx.NodeID]*beater
 	over    bool
 }
@@ -165,14 +167,10 @@ type instance struct {
 // Receive turns messages into events.
 func (a *instance) Receive(c actor.Context) {
 	now := a.d.cfg.Clock()
-	defer a.arm(c)
-	if _, due := a.timers.Due(c); due {
-		a.tickAt = 0
-		a.tick(now)
-		return
-	}
+	defer a.arm()
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		a.timer = timer.New(func() { a.d.tell(rang{a}) })
 		a.core, a.beaters = detect.New(detect.Config{Self: a.d.cfg.Self}), map[phalanx.NodeID]*beater{}
 		a.d.mu.Lock()
 		v := a.d.view
@@ -180,6 +178,7 @@ func (a *instance) Receive(c actor.Context) {
 		a.step(changed(v, now))
 	case *actor.Stopping, *actor.Restarting:
 		a.over = true
+		a.timer.Close()
 		for _, b := range a.beaters {
 			b.stop()
 		}
@@ -190,6 +189,10 @@ func (a *instance) Receive(c actor.Context) {
 	case detect.Echoed:
 		a.d.Heard(m.Node)
 		a.step(m)
+	case rang:
+		if m.of == a {
+			a.tickAt = 0
+		}
 	case ended:
 		if a.core.Watches(m.node) {
 			a.step(detect.Broken{Node: m.node, Now: now})
@@ -224,9 +227,8 @@ func changed(v view.View, now time.Duration) detect.Changed {
 	return detect.Changed{Members: members(v), Voters: v.Voters, Now: now}
 }
 
-// arm sets the timer of the next tick, or ticks if that is due. A timer that comes in vain
-// costs as much as one that does not, so it is moved as well if the tick is due later.
-func (a *instance) arm(c actor.Context) {
+// arm sets the timer of the next tick, or ticks if that is due.
+func (a *instance) arm() {
 	if a.over || a.core == nil {
 		return
 	}
@@ -240,10 +242,10 @@ func (a *instance) arm(c actor.Context) {
 	case ok && at == a.tickAt:
 	case ok:
 		a.tickAt = at
-		a.timers.Set(c, struct{}{}, max(at-now, 0))
+		a.timer.Set(at - a.d.cfg.Clock())
 	case a.tickAt != 0:
 		a.tickAt = 0
-		a.timers.Cancel(struct{}{})
+		a.timer.Stop()
 	}
 }
 
