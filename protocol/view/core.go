@@ -163,8 +163,9 @@ func (c *Core) boot() {
 func (c *Core) tick(ev Tick) {
 	behind := c.behind
 	c.behind = 0
-	if c.hung(behind) { // so what it did not hear says nothing of the others
+	if c.hung(behind) { // so what it did not hear says nothing of the others, and who wanted a lease may not have said so
 		c.hearLeader()
+		c.wanted = c.now
 	}
 	c.watchMajority(ev.Suspects, behind)
 	c.retry()
