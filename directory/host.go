@@ -25,10 +25,10 @@ type HostConfig struct {
 	Log         logrus.FieldLogger
 	// Spawn starts a supervised actor.
 	Spawn func(props *actor.Props, name string) (*actor.PID, error)
-	// CaughtUp tells the view that node has all of the shard's state.
 	// Want is called whenever a replica is asked for something, or does something by itself,
 	// which takes a lease. It must not block; nil: there always is one.
-	Want     func()
+	Want func()
+	// CaughtUp tells the view that node has all of the shard's state.
 	CaughtUp func(shard int, epoch uint64, node phalanx.NodeID)
 	// LostState asks the view to drop this node's replica, which has lost its state.
 	LostState func(shard int, epoch uint64)
