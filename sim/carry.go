@@ -35,7 +35,7 @@ func asks(m any) bool {
 		return directory.Asks(m.Push)
 	case toWatcher:
 		return directory.Asks(m.Readiness)
-	case askLease, beat:
+	case askLease:
 		return true
 	}
 	return false

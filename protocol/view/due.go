@@ -9,14 +9,14 @@ import (
 const forever time.Duration = math.MaxInt64 / 2
 
 // Due returns when the core has to hear of the time again, at the latest; every
-// Step can make that earlier or later. A Step that comes much later shows that this node
-// hung.
+// Step can make that earlier. While all is well that is rarer than Stagger, but
+// often enough to tell a hung node from a quiet one.
 func (c *Core) Due() time.Duration {
 	soon := c.now + c.cfg.Stagger
 	switch {
 	case c.fenced:
 		return forever
-	case !c.member || len(c.own) > 0 || c.election.on || c.forming != nil || c.halted() || c.alarm.rings():
+	case !c.member || len(c.own) > 0 || c.election.on || c.forming != nil:
 		return soon
 	case c.lead != nil:
 		if len(c.lead.held) > 0 {
@@ -27,20 +27,9 @@ func (c *Core) Due() time.Duration {
 				return soon
 			}
 		}
-		due := c.lead.beat + c.voterEvery()
-		if len(c.view.Missing) > 0 {
-			due = min(due, c.lead.reminded+remindEvery)
-		}
-		return due
-	case c.leader == "" || c.quiet() >= c.cfg.SilentAfter:
+		return c.lead.beat + c.cfg.VoterEvery
+	case c.leader == "" || c.now-c.heard >= c.cfg.SilentAfter:
 		return soon
 	}
-	due := c.beat + c.beatEvery()
-	if c.asked > 0 {
-		due = min(due, max(c.heard, c.asked)+c.cfg.SilentAfter)
-	}
-	if c.cfg.IdleAfter == 0 {
-		due = min(due, c.heard+c.cfg.SilentAfter)
-	}
-	return due
+	return min(c.now+2*c.cfg.VoterEvery, c.beat+c.cfg.HeartbeatEvery, c.heard+c.cfg.SilentAfter)
 }

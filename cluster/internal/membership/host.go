@@ -49,8 +49,6 @@ type (
 		done  chan<- formed // capacity 1
 	}
 	gather struct{} // some replicas are in sync
-	want   struct{}
-	look   struct{}
 )
 
 // host is what outlives an instance of the actor. Only the actor uses it.
@@ -99,7 +97,7 @@ func (a *instance) Receive(c actor.Context) {
 		switch t {
 		case tick:
 			a.tickAt = 0
-			a.tick(now)
+			a.step(view.Tick{Suspects: a.suspects(), Now: now})
 			return
 		case asks:
 			a.askAt = 0
@@ -143,10 +141,6 @@ func (a *instance) Receive(c actor.Context) {
 		a.joining(join.Answered{Seed: m.seed, Num: m.num, Answer: m.answer, Err: m.err})
 		a.refused()
 		a.forget()
-	case want:
-		a.step(view.Want{Now: now})
-	case look:
-		a.tick(now)
 	case propose:
 		a.step(view.Propose{Command: m.Command, Now: now})
 	case formAnew:
@@ -166,7 +160,7 @@ func (a *instance) Receive(c actor.Context) {
 	}
 }
 
-// arm sets the timer of the next tick, unless one comes early enough and not much too early.
+// arm sets the timer of the next tick, unless one comes early enough.
 func (a *instance) arm(c actor.Context) {
 	if a.stepping || a.over {
 		return
@@ -184,17 +178,12 @@ func (a *instance) arm(c actor.Context) {
 	due := a.core.Due()
 	a.stepping = false
 	at := max(due, now+time.Millisecond)
-	if a.tickAt != 0 && a.tickAt <= at && at-a.tickAt < worthMoving {
+	if a.tickAt != 0 && a.tickAt <= at {
 		return
 	}
 	a.tickAt = at
 	a.timers.Set(c, tick, at-now)
 }
-
-// worthMoving is by how much later a tick has to be due for its timer to be moved.
-const worthMoving = 50 * time.Millisecond
-
-func (a *instance) tick(now time.Duration) { a.step(view.Tick{Suspects: a.suspects(), Now: now}) }
 
 // suspects returns the voters that this node suspects.
 func (a *instance) suspects() (out []phalanx.NodeID) {
@@ -218,9 +207,6 @@ func (a *instance) hear(c actor.Context, m proto.Message, now time.Duration) {
 	}
 	if from, ok := m.(interface{ GetFrom() string }); ok && c.Sender() != nil {
 		a.book.heard(phalanx.NodeID(from.GetFrom()), c.Sender().GetAddress())
-		if a.m.cfg.OnHeard != nil {
-			a.m.cfg.OnHeard(phalanx.NodeID(from.GetFrom()))
-		}
 	}
 	a.step(ev)
 }
@@ -364,9 +350,6 @@ func (h *host) do(e view.Effect) {
 			return
 		}
 		if address, ok := h.book.at[to]; ok {
-			if _, asks := e.(view.SendBeat); asks && cfg.OnAsked != nil {
-				cfg.OnAsked(to)
-			}
 			cfg.System.Root.RequestWithCustomSender(cfg.Remote.PID(address, actorName), m, h.m.pid)
 		}
 	}

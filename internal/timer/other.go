@@ -1,5 +1,0 @@
-//go:build !linux
-
-package timer
-
-func newImpl(fire func()) impl { return &usual{fire: fire} }
