@@ -45,7 +45,7 @@ func TestAlarm(t *testing.T) {
 	})
 }
 
-// What has rung and is not heard yet does not ring again for what is due later.
+// Stop takes back a ring that nobody has heard yet, and the alarm can be set again.
 func TestAlarmThatIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -44,7 +44,7 @@ func TestBytesHaveTheirDigest(t *testing.T) {
 	}
 }
 
-// Who asks a node that has no replica of the shard hears at once that it does not own it.
+// A node that has no replica of a shard answers at once that it does not own it.
 func TestANodeWithoutTheShard(t *testing.T) {
 	out := new(outbox)
 	h := NewHost(HostConfig{Self: "a", Transport: out})

@@ -157,8 +157,10 @@ func (c *client) tick() {
 	if at, ok := c.core.Due(); ok && at <= c.n.clock() {
 		effects := c.core.Step(c.n.clock(), ask.Tick{})
 		for _, e := range effects {
-			if s, ok := e.(ask.Send); ok && s.What != nil {
-				c.n.w.met["request repeated"]++
+			if s, ok := e.(ask.Send); ok {
+				if _, ok := s.What.(directory.Request); ok {
+					c.n.w.met["request repeated"]++
+				}
 			}
 		}
 		c.do(effects)

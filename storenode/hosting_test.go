@@ -24,7 +24,7 @@ func noting(t *testing.T) (env *Env, all *[]any) {
 	return env, all
 }
 
-// What has become of a copy while its owner was asked.
+// A copy can be dropped or replaced while its owner is asked for leave to evict it.
 func TestStanding(t *testing.T) {
 	table := NewTable(dataplane.NewBudget(1 << 20))
 	c := small(t, table, "o0", 30, false)
@@ -98,8 +98,8 @@ func TestAnOrderToCopyIsRepeatedTooLate(t *testing.T) {
 	}
 }
 
-// What a core has for the owner: a request that is withdrawn is forgotten first, and of a
-// generation that is here as a whole nobody says that it is gone.
+// A node forgets a request before it withdraws it, and does not call a generation gone of which
+// it has all.
 func TestMessagesToTheOwner(t *testing.T) {
 	env, all := noting(t)
 	env.message("o0", owner.Message{How: owner.Withdraw, Num: 9, Body: directory.Cancel{Num: 9}})

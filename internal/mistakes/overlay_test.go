@@ -121,7 +121,7 @@ func TestOneProgramMakesEveryMistake(t *testing.T) {
 	}
 }
 
-// What is not said clearly, or cannot be made, is refused.
+// The overlay refuses a mistake whose text is ambiguous, missing or outside of a function.
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct{ old, want string }{
 		"twice":                  {"int", "times, and not once"},

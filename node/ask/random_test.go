@@ -21,9 +21,9 @@ type asked struct {
 	impatient bool
 }
 
-// Whatever is lost, repeated or late, and whoever owns: each request has one answer unless
-// it is forgotten, reports about one object follow each other, nothing is told to who has gone
-// away, and when all has been answered nothing is left and nothing is due.
+// The network loses, repeats and delays, and owners change: each request has one answer unless
+// its caller forgets it, reports about one object follow each other, a caller that has gone away
+// hears nothing, and when all has been answered nothing is left and nothing is due.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		random(t, rand.New(rand.NewPCG(seed, 3)), seed)
@@ -60,7 +60,7 @@ func random(t *testing.T, r *rand.Rand, seed uint64) {
 		wire = append(wire, Replied{s.To, directory.Reply{To: "me", Num: q.Num, Object: q.Object, Epoch: epoch, Result: res}})
 	}
 	carry = func(out []Effect) {
-		// What an answer lets go out is sent before the caller hears of the answer.
+		// The core sends the next report before the caller hears the answer to the one before.
 		slices.SortStableFunc(out, func(x, y Effect) int {
 			_, first := x.(Answer)
 			_, second := y.(Answer)

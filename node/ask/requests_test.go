@@ -159,7 +159,7 @@ func TestWhatIsGivenUp(t *testing.T) {
 	}
 }
 
-// What binds may have bound: it is withdrawn when it is given up.
+// A Begin may have bound the id: the node withdraws it when it gives up.
 func TestABeginThatIsGivenUpIsWithdrawn(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Begin{}, By: "begin"})
@@ -236,8 +236,8 @@ func TestRequestsWaitForAView(t *testing.T) {
 	a.want(a.step(Learn{owned(1, "a")}), n(1))
 }
 
-// Who is impatient about a report that is held hears nothing until it is sent: its owner has
-// not been asked.
+// An impatient caller of a report that is held hears nothing until it is sent: the node has not
+// asked the owner.
 func TestAHeldReportIsNotSilent(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Announce{}})

@@ -118,7 +118,7 @@ func TestAsManyAsAreNeeded(t *testing.T) {
 	}
 }
 
-// What will be free soon is not asked for; but looked at again, it may not become free.
+// The evictor does not ask for bytes that are free soon, but looks again: they may stay in use.
 func TestWhatComesIsWaitedFor(t *testing.T) {
 	e := newEvicting(t, 1, 1)
 	e.room = Room{Missing: 1, Coming: 1}
@@ -167,7 +167,7 @@ func TestASilentOwnerHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// What becomes of a grant that is about a copy which has gone, or was used, meanwhile.
+// A grant comes too late if the copy has gone, was replaced, or is in use by then.
 func TestGrantsThatComeTooLate(t *testing.T) {
 	e := newEvicting(t, 1, 1)
 	e.room.Missing = 1
@@ -197,8 +197,8 @@ func TestPressureFromElsewhere(t *testing.T) {
 	}
 }
 
-// Whatever owners do: one copy of a shard is asked about at a time, a copy is asked about once
-// at a time, and where they grant, as much is dropped as is missing, and no more.
+// The evictor asks about one copy of a shard at a time, whatever owners answer, and where they
+// grant, it drops as much as is missing, and no more.
 func TestEvictorRandom(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))

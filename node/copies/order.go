@@ -53,7 +53,7 @@ func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 	case p.Order == directory.PushCheck:
 		return Verdict{Check: true}
 	case p.Order == directory.PushCopy:
-		// One that leaves fetches nothing: the owner asks another, when it knows.
+		// A node that leaves fetches nothing: the owner asks another one, once it knows.
 		return Verdict{Fetch: !here.Awaited && !here.Leaves, Ack: true}
 	case p.Order == directory.PushSpare:
 		return Verdict{Spare: here.Awaited, Ack: true}
@@ -75,8 +75,8 @@ func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 			v.Drop = Deleted
 		}
 	case directory.PushAbort:
-		// Who is busy drops a part itself. Of a complete copy the owner is told that it is
-		// gone: a report that it is complete may be on its way.
+		// A fetch or a Put that is busy drops a part itself. The owner hears that a complete
+		// copy is gone: a report that it is complete may be on its way.
 		if has && !p.Gen.Less(here.Gen) && (here.Whole || !here.Busy) {
 			if v.Drop = Aborted; here.Whole {
 				v.Gone = here.Gen

@@ -201,7 +201,7 @@ func (p *Past) gone(nodes []phalanx.NodeID) bool {
 	return !slices.ContainsFunc(nodes, func(n phalanx.NodeID) bool { return slices.Contains(p.members, n) })
 }
 
-// What a crowd takes in memory besides its names, and what a removal takes, in bytes.
+// The memory that a crowd takes besides its names, and that a removal takes, in bytes.
 const (
 	crowdCost   = 250
 	removalCost = 80

@@ -69,7 +69,7 @@ func TestAPrimaryOfAnEarlierTermIsNotBelieved(t *testing.T) {
 	}
 }
 
-// What a backup confirmed in an earlier term says nothing of what is on its way in this one.
+// A confirmation of an earlier term says nothing of the batch that is on its way in this one.
 func TestAConfirmationOfAnEarlierTerm(t *testing.T) {
 	c, others := inTerm(5, true)
 	r := &replica{key: termsKey, b: New(Config{Max: 2}), seq: 7, flight: []Op{{Kind: OpAdvance}}, has: map[phalanx.NodeID]bool{},
@@ -120,7 +120,7 @@ func TestAnOldRecordOfARemovedBarrier(t *testing.T) {
 	}
 }
 
-// What answers an earlier question of this term says nothing of what was asked last.
+// An answer to an earlier question of this term does not answer the last one.
 func TestAnAnswerToAnEarlierQuestion(t *testing.T) {
 	c, others := inTerm(5, true)
 	c.Step(time.Second, Call{ID: 1, Kind: CallEnter, Key: termsKey, Config: Config{Max: 2}, Entry: Entry{Host: "h"}})
@@ -148,7 +148,7 @@ func TestAnAnswerBeginsAnew(t *testing.T) {
 	}
 }
 
-// What is kept for a primary that is not ready has a bound, by number and by weight.
+// A manager keeps messages for a primary that is not ready up to a number and a weight.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	c, others := inTerm(5, true)
 	for i := range earlyLimit + 10 {
@@ -182,7 +182,7 @@ func TestPiecesOfOneState(t *testing.T) {
 	}
 }
 
-// What was released is the attempt that the participant withdraws, or a later one.
+// A release ends a withdrawal if it is of the attempt that the participant withdraws, or a later one.
 func TestWhatIsReleased(t *testing.T) {
 	c, _ := inTerm(5, false)
 	for attempt, more := range map[uint64]bool{2: true, 3: false, 4: false} {

@@ -42,7 +42,7 @@ func TestAnAcceptedPutNeedsNoMoreMemory(t *testing.T) {
 	}
 }
 
-// What acknowledges an earlier state does not acknowledge the last one, which was lost.
+// An acknowledgement of an earlier state does not count for the last one, which was lost.
 func TestALateAcknowledgement(t *testing.T) {
 	p := newPair()
 	told := func(ev Event) (last *Readiness) {

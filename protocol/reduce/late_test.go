@@ -15,8 +15,8 @@ func readyIn(seq uint64) reduce.Ready {
 	return reduce.Ready{Source: "R1", Node: "N1", Gen: gen(seq), Meta: meta(4096), Kind: reduce.Complete}
 }
 
-// What is told late of an earlier generation of a source changes nothing: neither that it is
-// ready, nor that it is gone.
+// Late news of an earlier generation of a source change nothing: neither that it is ready, nor
+// that it is gone.
 func TestAnEarlierGenerationOfASource(t *testing.T) {
 	c := ofOne(1)
 	c.Step(reduce.Start{})

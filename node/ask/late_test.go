@@ -20,8 +20,8 @@ func cancels(out []Effect, to phalanx.NodeID) (nums []uint64) {
 	return nums
 }
 
-// What is told to an earlier instance of the node, or about another object, tells a watch of
-// the same number nothing, and is ended where it comes from.
+// A watch does not hear news for an earlier instance of the node, or about another object, though
+// they have its number. The node has their owner end that watch.
 func TestReadinessThatIsNotForAWatch(t *testing.T) {
 	for name, told := range map[string]directory.Readiness{
 		"an earlier instance": {To: "me#1", Object: "x"},
@@ -55,7 +55,7 @@ func TestAnOwnerOfANewEpochIsNew(t *testing.T) {
 	}
 }
 
-// What a watch has heard is acknowledged to who has told it last.
+// A node acknowledges to the owner that has told its watch last.
 func TestAnAcknowledgementGoesToTheNewOwner(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Watch{}, By: "watcher"})
