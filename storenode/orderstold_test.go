@@ -79,3 +79,40 @@ func TestADeleteIsNotedForPuts(t *testing.T) {
 		}
 	}
 }
+
+// A verdict is carried out from its first field to its last: who works on an object has the
+// order before the copy goes.
+func TestAnOrderIsForwardedBeforeTheCopyGoes(t *testing.T) {
+	for order, gen := range map[directory.Order]phalanx.Generation{directory.PushDrop: first, directory.PushReset: second, directory.PushAbort: first} {
+		env := alone(t)
+		c := small(t, env.Table, "o0", 30, false)
+		c.gen = first
+		heard, here := 0, false
+		put := env.System.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			if _, ok := c.Message().(pushed); ok {
+				heard++
+				here = env.Table.lookup("o0") != nil
+			}
+		}, actor.WithDispatcher(actor.NewSynchronizedDispatcher(300))))
+		env.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {put}}
+		s := &Store{env: env}
+		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: order, Gen: gen, Seq: 1<<32 | 5}})
+		if heard != 1 || !here || env.Table.lookup("o0") != nil {
+			t.Errorf("%v: heard %d times, the copy was here: %v", order, heard, here)
+		}
+	}
+}
+
+// A part that is taken back as an epoch begins: the owner that has given the order hears that
+// it was carried out, and the next one, which may have been told of the part, that it is gone.
+func TestAbortOfAPartAsAnEpochBegins(t *testing.T) {
+	var all []any
+	env := alone(t)
+	env.Directory = later{told{all: &all}, &[]uint64{7, 10}}
+	arriving(t, env.Pool, env.Table, "o0", first, 30)
+	s := &Store{env: env}
+	s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushAbort, Gen: first, Seq: 7<<32 | 5}})
+	if want := []any{directory.Drop{Gen: first}, directory.PushAcked{From: "n1#1", Object: "o0", Seq: 7<<32 | 5}}; env.Table.lookup("o0") != nil || !slices.Equal(all, want) {
+		t.Errorf("it told %+v", all)
+	}
+}
