@@ -40,6 +40,8 @@ func TestANameIsUsedAgain(t *testing.T) {
 			if len(g.Failed()) > 0 || g.IsRevoked() {
 				t.Errorf("round %d: member %d begins with failures %v, revoked: %v", round, i, g.Failed(), g.IsRevoked())
 			}
+		}
+		for _, g := range again {
 			if err := g.Close(); err != nil {
 				t.Fatal(err)
 			}
