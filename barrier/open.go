@@ -25,6 +25,11 @@ type open struct {
 	most     int // bytes that the core has taken since the maps were made
 }
 
+// busy reports whether somebody waits, or holds something.
+func (o *open) busy() bool {
+	return len(o.calls) > 0 || len(o.held) > 0 || len(o.freed) > 0 || len(o.watchers) > 0
+}
+
 type hold struct {
 	key   core.Key
 	entry core.Entry

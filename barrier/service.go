@@ -52,9 +52,11 @@ type service struct {
 func (s *service) Receive(c actor.Context) {
 	if _, due := s.timers.Due(c); due {
 		s.due = 0
+		s.node.WantLease()
 		s.step(c, core.Tick{})
 		return
 	}
+	s.want(c.Message())
 	switch m := c.Message().(type) {
 	case turn:
 		s.takeTurn(c)
@@ -104,6 +106,20 @@ func (s *service) Receive(c actor.Context) {
 		s.hosts(c, m)
 	case *message.Watch:
 		s.watching(c, m)
+	}
+}
+
+// want has the node keep its lease for as long as something is asked of it, or somebody
+// waits for it. A lease that comes asks for the next one.
+func (s *service) want(message any) {
+	switch message.(type) {
+	case cluster.Leased:
+		if s.open.busy() || s.core != nil && !s.core.Idle() {
+			s.node.WantLease()
+		}
+	case cluster.Viewed, *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting, *messages.BarrierLook:
+	default:
+		s.node.WantLease()
 	}
 }
 

@@ -50,6 +50,8 @@ type life struct {
 	own      []*actor.PID       // actors that nothing else stops
 	vital    *actors.Supervisor // of actors without which the node does not work
 
+	leasedUntil, wanted atomic.Int64 // by the clock: when the lease ends, and when one was last wanted
+
 	view   atomic.Pointer[view.View]
 	joined chan struct{} // closed once this node is in its view
 	enter  sync.Once
@@ -120,7 +122,7 @@ func (l *life) join(ctx context.Context, again bool, known ...string) error {
 	l.watching.Store(l.detector)
 	if l.members, err = membership.Start(membership.Config{
 		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: n.cfg.Seeds, Members: known, Again: again && slices.ContainsFunc(slices.Concat(n.cfg.Seeds, known), func(s string) bool { return s != n.remote.Address() }),
-		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, Via: l.via, Suspects: l.suspects, OnMajority: l.sees, OnBrought: l.brought, OnMet: l.met, OnFenced: l.onFenced}); err != nil {
+		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, IdleAfter: idleAfter, OnAsked: l.asked, OnHeard: l.heard, Via: l.via, Suspects: l.suspects, OnMajority: l.sees, OnBrought: l.brought, OnMet: l.met, OnFenced: l.onFenced}); err != nil {
 		return err
 	}
 	l.agreeing.Store(l.members)
@@ -221,7 +223,7 @@ func (l *life) startData() error {
 	l.conns, err = dataplane.New(dataplane.Config{
 		Self: l.id, Cluster: n.cfg.Cluster, Bind: hostPort(n.cfg.Bind, n.cfg.DataPort), ServerTLS: n.cfg.ServerTLS, ClientTLS: n.cfg.ClientTLS,
 		Lookup: l.dataAddr, View: func() uint64 { return l.view.Load().Number }, Admit: l.admit,
-		OnMessage: l.received, OnBroken: l.dataBroken,
+		OnMessage: l.received, OnBroken: l.dataBroken, OnBeat: l.beaten, OnBeatsEnd: l.beatsEnded,
 		OnStream:   func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) { l.store.Serve(from, req, w) },
 		MaxStreams: n.cfg.Streams, TurnWait: n.cfg.turnWait, Logger: l.log})
 	return err
@@ -249,6 +251,7 @@ func (l *life) startStore() error {
 	l.reporter = directory.NewReporter(l.id, t, n.clock, l.client.Next, l.store.Table.Holdings)
 	l.host = directory.NewHost(directory.HostConfig{Self: l.id, System: n.system, Transport: t, Now: n.clock, InlineLimit: max(0, n.cfg.InlineLimit),
 		Fanout: n.cfg.Fanout, Log: l.log, Spawn: n.spawner(l.vital), Publish: publish, Memory: n.budget,
+		Want:      l.want,
 		CaughtUp:  func(shard int, epoch uint64, node phalanx.NodeID) { l.members.InSync(shard, epoch, node) },
 		LostState: func(shard int, epoch uint64) { l.members.Drop(shard, epoch, l.id) }})
 	var err error

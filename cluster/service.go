@@ -114,8 +114,36 @@ func (n *Node) Service(name string) (pid *actor.PID, ok bool) {
 	return nil, false
 }
 
+// WantLease has this node keep a lease (Leased) for the next two seconds. A service calls
+// it whenever it is asked for something, and with each Leased for as long as it answers for
+// something: a node on which nobody does has no lease.
+func (n *Node) WantLease() {
+	if l := n.life.Load(); l != nil {
+		l.want()
+	}
+}
+
+const (
+	idleAfter = 2 * time.Second
+	wantEvery = idleAfter / 4        // while there is a lease
+	wantSoon  = 5 * time.Millisecond // while there is none
+)
+
+// want tells that this node is asked for what takes a lease. It is called for every request.
+func (l *life) want() {
+	now, every := l.n.clock(), wantEvery
+	if now >= time.Duration(l.leasedUntil.Load()) {
+		every = wantSoon
+	}
+	last := l.wanted.Load()
+	if m := l.agreeing.Load(); m != nil && now-time.Duration(last) >= every && l.wanted.CompareAndSwap(last, int64(now)) {
+		m.Want()
+	}
+}
+
 // leased takes note of a lease.
 func (l *life) leased(until time.Duration) {
+	l.leasedUntil.Store(int64(until))
 	l.host.Leased(until)
 	l.n.tellServices(Leased{Until: until})
 }

@@ -24,12 +24,21 @@ func (l *life) suspect(s detect.Suspect) {
 	if m, ok := l.view.Load().Member(s.Node); ok {
 		l.n.remote.ClosePeer(m.Control)
 	}
+	l.lookAgain()
+}
+
+// lookAgain has the view's part of this node see whom it suspects.
+func (l *life) lookAgain() {
+	if m := l.agreeing.Load(); m != nil {
+		m.Look()
+	}
 }
 
 // trust takes suspect back. Connections are made again when they are needed.
 func (l *life) trust(node phalanx.NodeID) {
 	l.routes.forget(node)
 	l.n.system.EventStream.Publish(actors.NodeTrusted{Node: node})
+	l.lookAgain()
 }
 
 // condemn asks the voters to remove a node.
@@ -75,6 +84,20 @@ func (l *life) dataBroken(peer phalanx.NodeID, err error) {
 	l.log.WithError(err).WithField(logging.Peer, peer).Debug("a data connection broke")
 	if d := l.watching.Load(); d != nil {
 		d.Broken(peer)
+	}
+}
+
+// beaten hears a heartbeat of another node.
+func (l *life) beaten(peer phalanx.NodeID) {
+	if d := l.watching.Load(); d != nil {
+		d.Beaten(peer)
+	}
+}
+
+// beatsEnded hears that no more heartbeats of a node come on a connection.
+func (l *life) beatsEnded(peer phalanx.NodeID) {
+	if d := l.watching.Load(); d != nil {
+		d.BeatsEnded(peer)
 	}
 }
 

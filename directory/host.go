@@ -25,6 +25,9 @@ type HostConfig struct {
 	Log         logrus.FieldLogger
 	// Spawn starts a supervised actor.
 	Spawn func(props *actor.Props, name string) (*actor.PID, error)
+	// Want is called whenever a replica is asked for something, or does something by itself,
+	// which takes a lease. It must not block; nil: there always is one.
+	Want func()
 	// CaughtUp tells the view that node has all of the shard's state.
 	CaughtUp func(shard int, epoch uint64, node phalanx.NodeID)
 	// LostState asks the view to drop this node's replica, which has lost its state.
@@ -58,6 +61,9 @@ type Host struct {
 	view   view.View
 	views  uint64 // how many were learned
 	closed bool
+
+	held   []heldEvent   // Invariant: without a lease
+	lacked time.Duration // since when there is no lease although one is wanted; 0: there is one
 }
 
 // lease says until when this node may answer and confirm. It was given after so
@@ -94,6 +100,7 @@ func (h *Host) Learn(v view.View) {
 	}
 	h.view = v
 	h.views++
+	h.want()
 	for i, s := range v.Shards {
 		pid := h.shards[i]
 		mine := s.Owner == h.cfg.Self || s.Backup == h.cfg.Self || s.Next == h.cfg.Self
@@ -133,6 +140,8 @@ func (h *Host) Leased(until time.Duration) {
 	for _, pid := range h.shards {
 		h.cfg.System.Root.Send(pid, leased{})
 	}
+	h.lacked = 0
+	h.release()
 }
 
 // Handle hands an event to this node's replica of a shard. A request for a
@@ -140,9 +149,14 @@ func (h *Host) Leased(until time.Duration) {
 func (h *Host) Handle(shard int, ev core.Event) {
 	h.mu.Lock()
 	pid := h.shards[shard]
+	if pid != nil {
+		h.want()
+		if !h.hold(shard, ev) {
+			h.cfg.System.Root.Send(pid, ev)
+		}
+	}
 	h.mu.Unlock()
 	if pid != nil {
-		h.cfg.System.Root.Send(pid, ev)
 		return
 	}
 	if r, ok := ev.(core.Request); ok {

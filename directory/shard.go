@@ -52,6 +52,7 @@ func (h *Host) props(number int) *actor.Props {
 func (s *shard) Receive(c actor.Context) {
 	if _, due := s.timers.Due(c); due {
 		s.armed = false
+		s.host.want()
 		s.handle(c, core.Tick{})
 		return
 	}

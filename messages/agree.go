@@ -19,7 +19,7 @@ func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m prot
 	case view.Push:
 		return e.To, &PushView{From: string(from), Term: e.Term, View: ViewToProto(e.View)}
 	case view.SendBeat:
-		return e.To, &Beat{From: string(from), View: e.Beat.View, Stamp: int64(e.Beat.Stamp)}
+		return e.To, &Beat{From: string(from), View: e.Beat.View, Stamp: int64(e.Beat.Stamp), Idle: e.Beat.Idle}
 	case view.SendReply:
 		return e.To, &BeatReply{From: string(from), Term: e.Reply.Term, View: e.Reply.View, Stamp: int64(e.Reply.Stamp),
 			Valid: int64(e.Reply.Valid)}
@@ -109,7 +109,7 @@ func (f *fields) agree(m proto.Message, now time.Duration) view.Event {
 		return view.Learn{From: f.node("push_view.from", m.GetFrom()), Term: m.GetTerm(), View: f.view(m.GetView()), Now: now}
 	case *Beat:
 		return view.HearBeat{From: f.node("beat.from", m.GetFrom()), Now: now,
-			Beat: view.Beat{View: m.GetView(), Stamp: time.Duration(m.GetStamp())}}
+			Beat: view.Beat{View: m.GetView(), Stamp: time.Duration(m.GetStamp()), Idle: m.GetIdle()}}
 	case *BeatReply:
 		return view.HearReply{From: f.node("beat_reply.from", m.GetFrom()), Now: now, Reply: view.Reply{Term: m.GetTerm(),
 			View: m.GetView(), Stamp: time.Duration(m.GetStamp()), Valid: time.Duration(m.GetValid())}}

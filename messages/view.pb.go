@@ -1094,6 +1094,7 @@ type Beat struct {
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
 	View          uint64                 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
 	Stamp         int64                  `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Idle          bool                   `protobuf:"varint,4,opt,name=idle,proto3" json:"idle,omitempty"` // it needs no lease
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1147,6 +1148,13 @@ func (x *Beat) GetStamp() int64 {
 		return x.Stamp
 	}
 	return 0
+}
+
+func (x *Beat) GetIdle() bool {
+	if x != nil {
+		return x.Idle
+	}
+	return false
 }
 
 type BeatReply struct {
@@ -1800,11 +1808,12 @@ const file_messages_view_proto_rawDesc = "" +
 	"\bPushView\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12!\n" +
-	"\x04view\x18\x03 \x01(\v2\r.phalanx.ViewR\x04view\"D\n" +
+	"\x04view\x18\x03 \x01(\v2\r.phalanx.ViewR\x04view\"X\n" +
 	"\x04Beat\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x14\n" +
-	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\"s\n" +
+	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\x12\x12\n" +
+	"\x04idle\x18\x04 \x01(\bR\x04idle\"s\n" +
 	"\tBeatReply\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x12\n" +

@@ -35,7 +35,7 @@ func asks(m any) bool {
 		return directory.Asks(m.Push)
 	case toWatcher:
 		return directory.Asks(m.Readiness)
-	case askLease:
+	case askLease, beat:
 		return true
 	}
 	return false

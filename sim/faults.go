@@ -504,6 +504,9 @@ func (w *world) undecided() string {
 	}
 	settled := false
 	for _, n := range alive {
+		n.want()
+	}
+	for _, n := range alive {
 		settled = settled || n.core.Settled()
 		switch {
 		case !v.Has(n.id) || n.view.Number != v.Number:

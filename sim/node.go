@@ -33,6 +33,9 @@ type node struct {
 	routes   *detect.Routes
 	overdue  *detect.Overdue
 	gone     map[phalanx.NodeID]bool // who was removed from the view
+	wanted   time.Duration           // when a lease was last wanted
+	lacked   time.Duration           // since when there is none; 0: there is, or none is wanted
+	held     []toShard               // what waits for one
 	shards   []*directory.Shard      // nil where it has no part
 
 	client  *client
@@ -107,7 +110,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	n.client = newClient(n)
 	n.memory = newMemory(n)
 	n.reduces = newReduces(n)
-	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter})
+	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter, IdleAfter: idleAfter})
 	n.detector = detect.New(detect.Config{Self: n.id})
 	n.routes, n.overdue = detect.NewRoutes(n.id), detect.NewOverdue()
 	n.shards = make([]*directory.Shard, w.shape.shards)
@@ -167,6 +170,7 @@ func (n *node) tick() {
 			continue
 		}
 		if at, ok := s.Due(); ok && at <= n.clock() {
+			n.want()
 			n.stepShard(i, directory.Tick{})
 		}
 	}
@@ -196,7 +200,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 			}
 			break
 		}
-		n.stepShard(m.shard, m.ev)
+		n.toReplica(m.shard, m.ev)
 	case toClient:
 		n.client.answered(from, m.Reply)
 	case toHolder:
@@ -306,6 +310,8 @@ func (n *node) doView(e view.Effect) {
 				n.stepShard(i, directory.Lease{Until: e.Until})
 			}
 		}
+		n.lacked = 0
+		n.release()
 	case view.Fenced:
 		if n.leaver != nil {
 			n.leaver.step(leave.Viewed{Number: math.MaxUint64})
@@ -356,6 +362,7 @@ func (n *node) configure(i int, s view.Shard) {
 		}
 		n.shards[i] = n.newShard(i, 0)
 	}
+	n.want()
 	n.stepShard(i, n.configuration(s))
 	if !mine {
 		n.shards[i] = nil

@@ -59,6 +59,9 @@ func (n *node) beat(to phalanx.NodeID) {
 			back(func() detect.Event { return detect.Refuses{Node: to, Now: n.clock()} })
 		default:
 			dest.life.after(0, func() {
+				if w.linked(dest, from) { // else TCP brings no more of them: it hears of none that came
+					dest.life.stepDetector(detect.Heard{Node: n.id, Now: dest.life.clock()})
+				}
 				back(func() detect.Event {
 					n.overdue.Hear(to)
 					return detect.Echoed{Node: to, Now: n.clock()}
@@ -72,7 +75,7 @@ func w2host(w *world, id phalanx.NodeID) *host { return w.byID[id].host }
 
 // watched tells the detector of the time and of open streams.
 func (n *node) watched() {
-	if n.detector.Due() > n.clock() {
+	if at, ok := n.detector.Due(); !ok || at > n.clock() {
 		return
 	}
 	var streams []phalanx.NodeID
@@ -95,18 +98,6 @@ func (n *node) changed(v view.View) {
 	ev := detect.Changed{Voters: v.Voters, Now: n.clock()}
 	for _, m := range v.Members {
 		ev.Members = append(ev.Members, m.ID)
-	}
-	pair := func(id phalanx.NodeID) {
-		if id != "" && id != n.id && !slices.Contains(ev.Pairs, id) {
-			ev.Pairs = append(ev.Pairs, id)
-		}
-	}
-	for _, s := range v.Shards {
-		if s.Owner == n.id || s.Backup == n.id || s.Next == n.id {
-			pair(s.Owner)
-			pair(s.Backup)
-			pair(s.Next)
-		}
 	}
 	n.routes.Learn(ev.Members)
 	n.overdue.Learn(ev.Members)

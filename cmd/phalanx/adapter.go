@@ -119,7 +119,7 @@ func (n served) Recover(ctx context.Context, force bool) (httpapi.RecoverResult,
 // Status returns what the node is doing.
 func (n served) Status() httpapi.Status {
 	s := n.Node.Status()
-	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters, Formed: s.Formed, MissingMembers: s.Missing,
+	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters, Leader: n.Leader(), Formed: s.Formed, MissingMembers: s.Missing,
 		ShardsOwned: s.ShardsOwned, ShardsBackedUp: s.ShardsBackedUp, Memory: httpapi.Memory{Cap: s.Memory.Cap, Used: s.Memory.Used, Idle: s.Memory.Idle, Peak: s.Memory.Peak, Directory: s.Memory.Directory, Services: s.Memory.Services,
 			Waiting: s.Memory.Waiting, WaitingBytes: s.Memory.WaitingBytes},
 		Objects: s.Objects, Complete: s.Complete, Pinned: s.Pinned, Evictions: s.Evictions, Fetching: s.Fetching, Reduces: s.Reduces, Places: s.Places,

@@ -154,6 +154,7 @@ type (
 		View           uint64           `json:"view"`
 		Members        []Member         `json:"members"`
 		Voters         []phalanx.NodeID `json:"voters"`
+		Leader         phalanx.NodeID   `json:"leader,omitempty"`          // of the voters; absent while the node knows of none
 		Formed         int              `json:"formed,omitempty"`          // how often the cluster was formed anew
 		MissingMembers []phalanx.NodeID `json:"missing_members,omitempty"` // then, in whose name no node has come since
 		Unready        *ErrorInfo       `json:"unready,omitempty"`         // why the node cannot be given work; nil if it can

@@ -193,6 +193,12 @@ func (c *Core) Due() (at time.Duration, ok bool) {
 	return at, ok
 }
 
+// Idle reports whether nobody waits here, and this node decides about no barrier: it needs
+// no lease before it is told something.
+func (c *Core) Idle() bool {
+	return len(c.waiting) == 0 && len(c.active) == 0 && len(c.groups) == 0 && len(c.joins) == 0
+}
+
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
 
 // again is after how long what was sent so many times without an answer is repeated.

@@ -160,3 +160,37 @@ func TestAPrimaryThatIsStartedAgainKeepsItsHolders(t *testing.T) {
 	c.pass(time.Second)
 	c.waits(w)
 }
+
+// A node is idle, and needs no lease, unless somebody waits there or it decides about a
+// barrier that is not over.
+func TestIdle(t *testing.T) {
+	c := newCluster(t, 6)
+	busy := func() (out []phalanx.NodeID) {
+		for _, id := range c.view.Members {
+			if !c.cores[id].Idle() {
+				out = append(out, id)
+			}
+		}
+		return out
+	}
+	if all := busy(); len(all) > 0 {
+		t.Errorf("%v are not idle before anything has happened", all)
+	}
+	on := c.outsiders()
+	primary := c.managers()[0]
+	a := c.enter(on[0], barrier.Config{Max: 2}, "a")
+	c.settle()
+	for _, id := range []phalanx.NodeID{primary, on[0]} {
+		if c.cores[id].Idle() {
+			t.Errorf("%s is idle while somebody waits", id)
+		}
+	}
+	b := c.enter(on[1], barrier.Config{Max: 2}, "b")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
+	c.pass(time.Second)
+	if all := busy(); len(all) > 0 {
+		t.Errorf("%v are not idle although the barrier has fired", all)
+	}
+}

@@ -10,13 +10,14 @@ import (
 // Config is what a Core is made with. Zero fields stand for the defaults.
 type Config struct {
 	Self         phalanx.NodeID
-	Every        time.Duration // between heartbeats to a peer, and between repeats of an accusation; 100 ms
+	Every        time.Duration // between heartbeats of two members that watch each other; 250 ms
+	LookEvery    time.Duration // between heartbeats to a peer that is looked at, and between repeats of an accusation; 100 ms
 	SilentAfter  time.Duration // a peer without a round trip for so long is suspected; 500 ms
 	PatienceMax  time.Duration // the most that SilentAfter grows to where round trips take long; 3 s
 	LateAfter    time.Duration // a tick that comes so much later than due voids what was not heard; 100 ms
 	LookAgain    time.Duration // between attempts to reach a peer whose connection broke; 5 ms
 	ForgetAfter  time.Duration // an accusation that is not repeated; 400 ms
-	Successors   int           // how many next members are watched; 3
+	Successors   int           // how many next members are watched, and how many before; 2
 	ProposeAfter time.Duration // until a removal that is not in the view is proposed again; 200 ms
 }
 
@@ -26,7 +27,8 @@ func (c Config) withDefaults() Config {
 			*d = v
 		}
 	}
-	def(&c.Every, 100*time.Millisecond)
+	def(&c.Every, 250*time.Millisecond)
+	def(&c.LookEvery, 100*time.Millisecond)
 	def(&c.SilentAfter, 500*time.Millisecond)
 	def(&c.PatienceMax, 3*time.Second)
 	def(&c.LateAfter, 100*time.Millisecond)
@@ -34,7 +36,7 @@ func (c Config) withDefaults() Config {
 	def(&c.ForgetAfter, 400*time.Millisecond)
 	def(&c.ProposeAfter, 200*time.Millisecond)
 	if c.Successors == 0 {
-		c.Successors = 3
+		c.Successors = 2
 	}
 	return c
 }
@@ -45,14 +47,16 @@ func (c Config) Validate() error {
 	switch {
 	case c.Self == "":
 		return fmt.Errorf("detect: the node has no name")
-	case c.Every < 0 || c.LateAfter < 0 || c.LookAgain < 0 || c.ProposeAfter < 0 || c.Successors < 0:
+	case c.Every < 0 || c.LookEvery < 0 || c.LateAfter < 0 || c.LookAgain < 0 || c.ProposeAfter < 0 || c.Successors < 0:
 		return fmt.Errorf("detect: an interval or number is negative")
 	case c.PatienceMax < c.SilentAfter:
 		return fmt.Errorf("detect: patience ends at %v, before silence of %v is one", c.PatienceMax, c.SilentAfter)
+	case c.LookEvery > c.Every:
+		return fmt.Errorf("detect: a peer that is looked at would have a heartbeat every %v, others every %v", c.LookEvery, c.Every)
 	case c.SilentAfter < 2*c.Every:
 		return fmt.Errorf("detect: silence of %v is shorter than two heartbeats %v apart", c.SilentAfter, c.Every)
-	case c.ForgetAfter < 2*c.Every:
-		return fmt.Errorf("detect: accusations repeated every %v would be forgotten after %v", c.Every, c.ForgetAfter)
+	case c.ForgetAfter < 2*c.LookEvery:
+		return fmt.Errorf("detect: accusations repeated every %v would be forgotten after %v", c.LookEvery, c.ForgetAfter)
 	}
 	return nil
 }

@@ -10,17 +10,17 @@ import (
 
 // Core is what one node thinks of the others.
 type Core struct {
-	cfg Config
-	now time.Duration
-	due time.Duration // when the next tick is expected
-	lag time.Duration // how late own ticks lately came; fades
-	out []Effect
+	cfg    Config
+	now    time.Duration
+	ticked time.Duration
+	due    time.Duration // when the next tick is expected; 0: there is no other member
+	lag    time.Duration // how late own ticks lately came; fades
+	out    []Effect
 
 	behind time.Duration // how much later than due something came since the last tick
 
 	members []phalanx.NodeID // of the view, in its order; without Self: none of this is done
 	voters  []phalanx.NodeID
-	pairs   []phalanx.NodeID
 	streams []phalanx.NodeID
 	peers   map[phalanx.NodeID]*peer // all members but Self
 }
@@ -29,10 +29,10 @@ type Core struct {
 type peer struct {
 	watched  bool
 	look     time.Duration // until when it is watched because a connection broke, or an answer was overdue
-	beat     time.Duration // the last heartbeat to it
+	beat     time.Duration // the last heartbeat to it, or from it
 	asked    time.Duration // the first heartbeat that has not come back; 0: all have
 	slow     time.Duration // how long round trips lately took at most; fades
-	heard    time.Duration // the last round trip, or when this node began to listen for one
+	heard    time.Duration // the last round trip or heartbeat of its own, or when this node began to listen for one
 	cause    Cause         // why this node suspects it
 	told     time.Duration // when the voters were told so
 	again    time.Duration // a connection broke: when to try the next; 0: none did
@@ -88,6 +88,8 @@ func (c *Core) Step(ev Event) []Effect {
 		c.tick(ev)
 	case Echoed:
 		c.echoed(ev)
+	case Heard:
+		c.hear(ev)
 	case Broken:
 		c.broken(ev.Node)
 	case Refuses:
@@ -102,13 +104,14 @@ func (c *Core) Step(ev Event) []Effect {
 	return out
 }
 
-// Due returns when the core has to hear of the time again, at the latest.
-func (c *Core) Due() time.Duration { return c.due }
+// Due returns when the core has to hear of the time again, at the latest; every Step
+// can make that earlier or later. It is not ok while there is nobody to watch.
+func (c *Core) Due() (at time.Duration, ok bool) { return c.due, c.due != 0 }
 
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 
 func (c *Core) changed(ev Changed) {
-	c.members, c.voters, c.pairs = slices.Clone(ev.Members), slices.Clone(ev.Voters), slices.Clone(ev.Pairs)
+	c.members, c.voters = slices.Clone(ev.Members), slices.Clone(ev.Voters)
 	member := slices.Contains(c.members, c.cfg.Self)
 	for _, id := range c.members {
 		if id != c.cfg.Self && c.peers[id] == nil && member {
@@ -135,6 +138,7 @@ func (c *Core) changed(ev Changed) {
 
 // tick sends heartbeats and looks for silence.
 func (c *Core) tick(ev Tick) {
+	c.ticked = c.now
 	c.streams = slices.Clone(ev.Streams)
 	behind := c.behind
 	c.behind = 0
@@ -151,7 +155,7 @@ func (c *Core) tick(ev Tick) {
 		if p.watched && p.cause == Trusted && c.now-p.heard >= c.patience(p) {
 			c.suspect(id, p, Silent)
 		}
-		if p.cause != Trusted && c.now-p.told >= c.cfg.Every {
+		if p.cause != Trusted && c.now-p.told >= c.cfg.LookEvery {
 			c.tell(id, p)
 		}
 		for by, a := range p.accusers {
@@ -167,7 +171,7 @@ func (c *Core) tick(ev Tick) {
 	}
 	c.watch()
 	for _, id := range c.members { // all at once, so that a node wakes once for all of them
-		if p := c.peers[id]; p != nil && p.watched && (c.now-p.beat >= c.cfg.Every/2 || p.again != 0 && c.now >= p.again) {
+		if p := c.peers[id]; p != nil && p.watched && (c.now-p.beat >= c.early(id, p) || p.again != 0 && c.now >= p.again) {
 			c.beat(id, p)
 		}
 	}
@@ -206,25 +210,31 @@ func (c *Core) Late() time.Duration {
 // busyFactor is how many times longer than it lately did a round trip may take.
 const busyFactor = 8
 
-// fade lets a worst case be forgotten, by half in some twenty heartbeats.
-func fade(d time.Duration) time.Duration { return d - d/32 }
+// fade lets a worst case be forgotten, by half in some ten heartbeats.
+func fade(d time.Duration) time.Duration { return d - d/16 }
 
 // plan says when the next tick is due.
 func (c *Core) plan() {
-	c.due = c.now + c.cfg.Every
+	if len(c.peers) == 0 {
+		c.due = 0
+		return
+	}
+	c.due = c.ticked + c.pace()
 	for _, p := range c.peers {
 		if !p.watched {
 			continue
 		}
-		c.due = min(c.due, max(p.beat, c.now-c.cfg.Every)+c.cfg.Every)
+		c.due = min(c.due, max(p.beat, c.now-c.latest(p))+c.latest(p))
 		if p.again != 0 {
 			c.due = min(c.due, p.again)
 		}
 		if p.cause == Trusted {
 			c.due = min(c.due, p.heard+c.patience(p))
+		} else {
+			c.due = min(c.due, p.told+c.cfg.LookEvery)
 		}
 	}
-	c.due = max(c.due, c.now)
+	c.due = max(c.due, c.now, 1)
 }
 
 // echoed notes a round trip.

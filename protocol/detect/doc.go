@@ -8,10 +8,10 @@
 // member, one witness is enough. Two refusals are proof that the process is
 // gone: its lease need not be waited for.
 //
-// Heartbeats are round trips: to the next members in the view, to owners and
-// backups of common shards, to peers with open streams, and between every member
-// and the voters. A connection that breaks is no verdict, but a reason to look
-// at once; an answer that is overdue is one too.
+// Heartbeats are round trips: between the next members in the view, between voters, and
+// with peers that have open streams (pace.go says who sends them, and when). A connection
+// that breaks is no verdict, but a reason to look at once; an answer that is overdue is one
+// too.
 //
 // How long silence has to last grows where round trips lately took long: on busy
 // machines everything is late.

@@ -11,12 +11,10 @@ import (
 type Event interface{ at() time.Duration }
 
 type (
-	// Changed tells who is in the view, in its order, and which of them share a
-	// shard with this node.
+	// Changed tells who is in the view, in its order.
 	Changed struct {
 		Members []phalanx.NodeID
 		Voters  []phalanx.NodeID
-		Pairs   []phalanx.NodeID
 		Now     time.Duration
 	}
 
@@ -30,6 +28,12 @@ type (
 
 	// Echoed says that a heartbeat of this node to Node came back.
 	Echoed struct {
+		Node phalanx.NodeID
+		Now  time.Duration
+	}
+
+	// Heard says that a heartbeat of Node came, which the host sends back.
+	Heard struct {
 		Node phalanx.NodeID
 		Now  time.Duration
 	}
@@ -63,6 +67,7 @@ type (
 func (e Changed) at() time.Duration { return e.Now }
 func (e Tick) at() time.Duration    { return e.Now }
 func (e Echoed) at() time.Duration  { return e.Now }
+func (e Heard) at() time.Duration   { return e.Now }
 func (e Broken) at() time.Duration  { return e.Now }
 func (e Refuses) at() time.Duration { return e.Now }
 func (e Accused) at() time.Duration { return e.Now }

@@ -15,10 +15,10 @@ import (
 
 // TestScripts replays testdata/*; run with -rewrite, then read the diff.
 //
-// "node" makes a core. "view", "tick", "echo", "broken", "refuses" and "accused"
+// "node" makes a core. "view", "tick", "echo", "hear", "broken", "refuses" and "accused"
 // are its events, at=5 at the millisecond 5. "run until=700 echo=(b,c)" ticks
 // when the core is due, and echoes the heartbeats of b and c at once; overdue=(d) says
-// each time that an answer of d is.
+// each time that an answer of d is. "due" says when that is.
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -59,11 +59,17 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 	case "node":
 		w.core = detect.New(detect.Config{Self: id})
 	case "view":
-		w.step(detect.Changed{Members: ids(d, "members"), Voters: ids(d, "voters"), Pairs: ids(d, "pairs"), Now: now})
+		w.step(detect.Changed{Members: ids(d, "members"), Voters: ids(d, "voters"), Now: now})
 	case "tick":
 		w.step(detect.Tick{Streams: ids(d, "streams"), Overdue: ids(d, "overdue"), Now: now})
 	case "echo":
 		w.step(detect.Echoed{Node: id, Now: now})
+	case "hear":
+		w.step(detect.Heard{Node: id, Now: now})
+	case "due":
+		if at, ok := w.core.Due(); ok {
+			fmt.Fprintln(&w.out, at)
+		}
 	case "broken":
 		w.step(detect.Broken{Node: id, Now: now})
 	case "refuses":
@@ -104,8 +110,11 @@ func (w *world) step(ev detect.Event) {
 
 // until ticks whenever the core is due. Heartbeats are not shown.
 func (w *world) until(end time.Duration, echo, overdue []phalanx.NodeID) {
-	for w.core.Due() <= end {
-		now := w.core.Due()
+	for {
+		now, ok := w.core.Due()
+		if !ok || now > end {
+			return
+		}
 		effects := w.core.Step(detect.Tick{Overdue: overdue, Now: now})
 		for len(effects) > 0 {
 			e := effects[0]

@@ -28,15 +28,6 @@ func (c *Core) watch() {
 }
 
 func (c *Core) wanted(id phalanx.NodeID, p *peer) bool {
-	self := c.cfg.Self
-	return slices.Contains(c.voters, self) || slices.Contains(c.voters, id) || slices.Contains(c.pairs, id) ||
-		slices.Contains(c.streams, id) || c.follows(id) || c.now < p.look ||
-		p.cause != Trusted || len(p.accusers) > 0
-}
-
-// follows reports whether id is one of the next members in the ring of the view.
-func (c *Core) follows(id phalanx.NodeID) bool {
-	at, self := slices.Index(c.members, id), slices.Index(c.members, c.cfg.Self)
-	n := len(c.members)
-	return at >= 0 && self >= 0 && (at-self+n)%n <= c.cfg.Successors
+	return c.near(id) || slices.Contains(c.voters, c.cfg.Self) && slices.Contains(c.voters, id) ||
+		slices.Contains(c.streams, id) || c.doubted(p)
 }

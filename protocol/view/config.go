@@ -19,6 +19,12 @@ type Config struct {
 	Stagger        time.Duration // between the campaigns of one voter and the next; 10 ms
 	GiveUpAfter    time.Duration // until an own command that does not become visible is given up; 10 s
 	CompactEvery   int           // entries of the log; 128
+
+	// IdleAfter is how long a node keeps a lease since it was last wanted (Want), and
+	// IdleEvery how often it tells the leader, and the leader the voters, that it is there
+	// when none is. Zero: it always keeps one.
+	IdleAfter time.Duration
+	IdleEvery time.Duration // 2 s
 }
 
 func (c Config) withDefaults() Config {
@@ -33,6 +39,7 @@ func (c Config) withDefaults() Config {
 	def(&c.SilentAfter, 500*time.Millisecond)
 	def(&c.Stagger, 10*time.Millisecond)
 	def(&c.GiveUpAfter, 10*time.Second)
+	def(&c.IdleEvery, 2*time.Second)
 	if c.Shards == 0 {
 		c.Shards = 64
 	}
@@ -54,6 +61,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("view: %d voters, the number must be odd", c.Voters)
 	case c.VoterEvery < 0 || c.HeartbeatEvery < 0 || c.Stagger < 0 || c.GiveUpAfter < 0:
 		return fmt.Errorf("view: an interval is negative")
+	case c.IdleAfter < 0 || c.IdleEvery < c.HeartbeatEvery:
+		return fmt.Errorf("view: a node that is idle after %v has heartbeats every %v, others every %v", c.IdleAfter, c.IdleEvery, c.HeartbeatEvery)
 	case c.LeaseFor < c.HeartbeatEvery+c.VoterEvery:
 		return fmt.Errorf("view: a lease of %v would end between heartbeats %v apart", c.LeaseFor, c.HeartbeatEvery+c.VoterEvery)
 	case c.SilentAfter < c.LeaseFor:

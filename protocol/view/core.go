@@ -23,15 +23,18 @@ type Core struct {
 	fenced bool                      // for ever
 	peers  map[uint64]phalanx.NodeID // raft's names
 
-	leader phalanx.NodeID // of term, or "": not known, or somebody else campaigns
-	term   uint64         // the highest that is known to have a leader
-	heard  time.Duration  // when something was last heard of the leader, or this node's own clock was late
-	ticked time.Duration
-	woke   time.Duration  // when this node went on after it had hung
-	beat   time.Duration  // when the last own heartbeat was sent
-	turn   int            // which voter is asked when the leader is not known
-	seed   phalanx.NodeID // asked before any of them: it answered
-	lease  time.Duration
+	leader   phalanx.NodeID // of term, or "": not known, or somebody else campaigns
+	term     uint64         // the highest that is known to have a leader
+	heard    time.Duration  // when something was last heard of the leader, or this node's own clock was late
+	asked    time.Duration  // when the first own heartbeat was sent since then; 0: none was
+	expected time.Duration  // when the next Step was expected
+	behind   time.Duration  // by how much one came later, since the last tick
+	woke     time.Duration  // when this node went on after it had hung
+	wanted   time.Duration  // when a lease was last wanted
+	beat     time.Duration  // when the last own heartbeat was sent
+	turn     int            // which voter is asked when the leader is not known
+	seed     phalanx.NodeID // asked before any of them: it answered
+	lease    time.Duration
 
 	own      []proposal
 	leaving  bool          // this node has asked to leave
@@ -64,7 +67,7 @@ func New(cfg Config) *Core {
 		panic(err)
 	}
 	cfg = cfg.withDefaults()
-	c := &Core{cfg: cfg, id: raftID(cfg.Self.ID), peers: map[uint64]phalanx.NodeID{}, woke: never}
+	c := &Core{cfg: cfg, id: raftID(cfg.Self.ID), peers: map[uint64]phalanx.NodeID{}, woke: never, wanted: never}
 	c.peers[c.id] = cfg.Self.ID
 	return c
 }
@@ -86,15 +89,15 @@ func (c *Core) Step(ev Event) []Effect {
 	if c.fenced {
 		return nil
 	}
-	before := c.now
-	if c.now = max(c.now, ev.at()); c.now-before > c.cfg.VoterEvery+c.cfg.HeartbeatEvery {
-		c.woke = c.now
-	}
+	c.now = max(c.now, ev.at())
+	c.wake()
 	switch ev := ev.(type) {
 	case Boot:
 		c.boot()
 	case Tick:
 		c.tick(ev)
+	case Want:
+		c.want()
 	case Learn:
 		c.learn(ev)
 	case Receive:
@@ -115,10 +118,24 @@ func (c *Core) Step(ev Event) []Effect {
 		c.hearHalted(ev.From, ev.Halted)
 	}
 	c.settle()
+	c.expected = c.Due()
 	out := c.out
 	c.out = nil
 	return out
 }
+
+// wake notes by how much this Step came later than expected.
+func (c *Core) wake() {
+	if late := c.now - c.expected; c.expected > 0 && late > 0 {
+		c.behind = max(c.behind, late)
+		if c.hung(late) {
+			c.woke = c.now
+		}
+	}
+}
+
+// hung reports whether this node hung if it came so late.
+func (c *Core) hung(late time.Duration) bool { return late > c.cfg.VoterEvery+c.cfg.HeartbeatEvery }
 
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 
@@ -144,13 +161,13 @@ func (c *Core) boot() {
 }
 
 func (c *Core) tick(ev Tick) {
-	hung := c.now - c.ticked
-	late := hung > c.cfg.VoterEvery+c.cfg.HeartbeatEvery
-	c.ticked = c.now
-	if late { // this node hung, so what it did not hear says nothing of the others
-		c.heard = c.now
+	behind := c.behind
+	c.behind = 0
+	if c.hung(behind) { // so what it did not hear says nothing of the others, and who wanted a lease may not have said so
+		c.hearLeader()
+		c.wanted = c.now
 	}
-	c.watchMajority(ev.Suspects, hung)
+	c.watchMajority(ev.Suspects, behind)
 	c.retry()
 	c.goOn()
 	c.tickForming()
@@ -162,10 +179,13 @@ func (c *Core) tick(ev Tick) {
 	default:
 		c.tickElection()
 	}
-	if c.member && c.now-c.beat >= c.cfg.HeartbeatEvery {
+	if c.member && c.now-c.beat >= c.beatEvery() {
 		c.sendBeat()
 	}
 }
+
+// hearLeader notes a sign of life of the leader.
+func (c *Core) hearLeader() { c.heard, c.asked = c.now, 0 }
 
 // learn takes over a view that came from outside, and who leads.
 func (c *Core) learn(ev Learn) {
@@ -218,6 +238,7 @@ func (c *Core) know(v View) {
 	}
 	if c.member && !was {
 		c.alarm.entered(c.now)
+		c.wanted = c.now
 	}
 	c.emit(Publish{View: v})
 	c.settleOwn()
@@ -245,7 +266,7 @@ func (c *Core) heed(leader phalanx.NodeID, term uint64) {
 	if leader != c.leader {
 		return
 	}
-	c.heard = c.now
+	c.hearLeader()
 	if c.voter != nil && c.voter.node.BasicStatus().GetTerm() < term {
 		c.voter.heartbeat(raftID(leader), c.id, term)
 	}
@@ -255,7 +276,7 @@ func (c *Core) heed(leader phalanx.NodeID, term uint64) {
 func (c *Core) follow(leader phalanx.NodeID, term uint64) {
 	if term > c.term || term == c.term && c.leader == "" {
 		c.leader, c.term = leader, term
-		c.heard = c.now
+		c.hearLeader()
 		c.emit(Lead{Term: term, Leader: leader})
 	}
 }

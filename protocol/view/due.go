@@ -9,14 +9,14 @@ import (
 const forever time.Duration = math.MaxInt64 / 2
 
 // Due returns when the core has to hear of the time again, at the latest; every
-// Step can make that earlier. While all is well that is rarer than Stagger, but
-// often enough to tell a hung node from a quiet one.
+// Step can make that earlier or later. A Step that comes much later shows that this node
+// hung.
 func (c *Core) Due() time.Duration {
 	soon := c.now + c.cfg.Stagger
 	switch {
 	case c.fenced:
 		return forever
-	case !c.member || len(c.own) > 0 || c.election.on || c.forming != nil:
+	case !c.member || len(c.own) > 0 || c.election.on || c.forming != nil || c.halted() || c.alarm.rings():
 		return soon
 	case c.lead != nil:
 		if len(c.lead.held) > 0 {
@@ -27,9 +27,20 @@ func (c *Core) Due() time.Duration {
 				return soon
 			}
 		}
-		return c.lead.beat + c.cfg.VoterEvery
-	case c.leader == "" || c.now-c.heard >= c.cfg.SilentAfter:
+		due := c.lead.beat + c.voterEvery()
+		if len(c.view.Missing) > 0 {
+			due = min(due, c.lead.reminded+remindEvery)
+		}
+		return due
+	case c.leader == "" || c.quiet() >= c.cfg.SilentAfter:
 		return soon
 	}
-	return min(c.now+2*c.cfg.VoterEvery, c.beat+c.cfg.HeartbeatEvery, c.heard+c.cfg.SilentAfter)
+	due := c.beat + c.beatEvery()
+	if c.asked > 0 {
+		due = min(due, max(c.heard, c.asked)+c.cfg.SilentAfter)
+	}
+	if c.cfg.IdleAfter == 0 {
+		due = min(due, c.heard+c.cfg.SilentAfter)
+	}
+	return due
 }

@@ -48,7 +48,7 @@ func (c *Core) tickElection() {
 	case c.election.on:
 	case c.leader == "": // somebody is campaigning, perhaps in vain
 		c.elect(c.now + c.wait(1))
-	case c.now-c.heard >= c.cfg.SilentAfter:
+	case c.quiet() >= c.cfg.SilentAfter:
 		c.elect(c.now + time.Duration(c.place())*c.cfg.Stagger)
 	}
 	c.stand()

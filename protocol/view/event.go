@@ -15,11 +15,15 @@ type (
 	Boot struct{ Now time.Duration }
 
 	// Tick says that time passed, and which voters of the view this node suspects; others
-	// that it names do not matter. It comes every Config.Stagger or so.
+	// that it names do not matter. It comes when Due says so, or whom it suspects changes.
 	Tick struct {
 		Suspects []phalanx.NodeID
 		Now      time.Duration
 	}
+
+	// Want says that the own node is asked for what takes a lease. It has to come again
+	// within Config.IdleAfter for as long as that is so.
+	Want struct{ Now time.Duration }
 
 	// Learn brings a view: from a seed, with Term 0, or what a Push brought.
 	Learn struct {
@@ -92,6 +96,7 @@ type (
 type Beat struct {
 	View  uint64        // the newest view that the member has
 	Stamp time.Duration // the member's clock
+	Idle  bool          // it needs no lease
 }
 
 // Reply is the leader's answer to a Beat.
@@ -104,6 +109,7 @@ type Reply struct {
 
 func (e Boot) at() time.Duration       { return e.Now }
 func (e Tick) at() time.Duration       { return e.Now }
+func (e Want) at() time.Duration       { return e.Now }
 func (e Learn) at() time.Duration      { return e.Now }
 func (e Receive) at() time.Duration    { return e.Now }
 func (e Propose) at() time.Duration    { return e.Now }

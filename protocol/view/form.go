@@ -225,7 +225,8 @@ func (c *Core) formAnew(living []phalanx.NodeID) {
 // has ended at every member that halts.
 func (c *Core) forsake() {
 	c.voter, c.lead, c.election = nil, nil, election{}
-	c.leader, c.term, c.heard = "", 0, c.now
+	c.leader, c.term = "", 0
+	c.hearLeader()
 	c.promise.until = 0
 }
 

@@ -21,6 +21,8 @@ type leading struct {
 	pushed  map[phalanx.NodeID]time.Duration // when it was last sent the newest
 	heard   map[phalanx.NodeID]time.Duration
 	leases  map[phalanx.NodeID]time.Duration // no lease that this leader gave ends later
+	pending map[phalanx.NodeID]pending       // heartbeats that wait for a majority
+	stirred time.Duration                    // when something was last decided
 	held    []held
 
 	reminded time.Duration // when the missing were last told that there is a later view
@@ -52,7 +54,8 @@ func (c *Core) observe() {
 	}
 	if status.RaftState != raft.StateLeader {
 		if c.lead != nil { // it cannot have heard the next leader yet
-			c.lead, c.heard = nil, c.now
+			c.lead = nil
+			c.hearLeader()
 		}
 		return
 	}
@@ -66,6 +69,8 @@ func (c *Core) observe() {
 		pushed:  map[phalanx.NodeID]time.Duration{},
 		heard:   map[phalanx.NodeID]time.Duration{},
 		leases:  map[phalanx.NodeID]time.Duration{},
+		pending: map[phalanx.NodeID]pending{},
+		stirred: c.now,
 	}
 	if c.voter.booted {
 		c.lead.since, c.voter.booted = never, false // there was no leader before
@@ -78,10 +83,10 @@ func (c *Core) observe() {
 }
 
 func (c *Core) tickLeader() {
-	if c.now-c.lead.beat >= c.cfg.VoterEvery {
+	if c.now-c.lead.beat >= c.voterEvery() {
 		c.freeSnapshots()
-		c.askVoters()
 		c.seek()
+		c.askVoters()
 	}
 	c.remindMissing()
 	for _, m := range c.view.Members {
@@ -215,6 +220,7 @@ func (c *Core) pushAll(old View) {
 			delete(c.lead.pushed, m.ID)
 			delete(c.lead.heard, m.ID)
 			delete(c.lead.leases, m.ID)
+			delete(c.lead.pending, m.ID)
 		}
 	}
 }

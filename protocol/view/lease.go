@@ -75,7 +75,7 @@ const lonelyAfter = 4
 // the voters in turn, and after long to all members: any of them has a newer view.
 func (c *Core) sendBeat() {
 	to := c.leader
-	switch quiet := c.now - c.heard; {
+	switch quiet := c.quiet(); {
 	case quiet >= lonelyAfter*c.cfg.SilentAfter && c.seed == "":
 		to = c.next(c.memberIDs())
 	case to == "" || quiet >= c.cfg.SilentAfter:
@@ -86,15 +86,18 @@ func (c *Core) sendBeat() {
 
 // seek has a leader that has no majority any more ask whether there is another view.
 func (c *Core) seek() {
-	if c.now-c.majority() >= lonelyAfter*c.cfg.SilentAfter && c.now-c.beat >= c.cfg.HeartbeatEvery {
+	if c.majority() < c.lead.beat && c.now-c.majority() >= lonelyAfter*c.cfg.SilentAfter && c.now-c.beat >= c.cfg.HeartbeatEvery {
 		c.beatTo(c.next(c.memberIDs()))
 	}
 }
 
 func (c *Core) beatTo(to phalanx.NodeID) {
 	c.beat = c.now
+	if c.asked == 0 {
+		c.asked = c.now
+	}
 	if to != "" && to != c.cfg.Self.ID {
-		c.emit(SendBeat{To: to, Beat: Beat{View: c.view.Number, Stamp: c.now}})
+		c.emit(SendBeat{To: to, Beat: Beat{View: c.view.Number, Stamp: c.now, Idle: !c.wants()}})
 	}
 }
 
@@ -146,8 +149,31 @@ func (c *Core) hearBeat(from phalanx.NodeID, beat Beat) {
 	if at, ok := l.pushed[from]; beat.View < c.view.Number && (!ok || c.now-at >= c.cfg.HeartbeatEvery) {
 		c.push(from)
 	}
-	valid := c.majority() + c.cfg.LeaseFor - c.now
-	if valid <= 0 || c.halted() || c.condemned(from) || !c.voter.current(l.term) {
+	switch {
+	case beat.Idle:
+		delete(l.pending, from)
+		c.greet(from, beat)
+	case c.cfg.IdleAfter == 0 || c.majority() >= c.now-c.cfg.VoterEvery:
+		delete(l.pending, from)
+		c.grant(from, beat)
+	default:
+		l.pending[from] = pending{beat, c.now}
+		if c.now-l.beat >= c.cfg.VoterEvery {
+			c.askVoters()
+		}
+	}
+}
+
+// grant gives from a lease, if it may have one.
+func (c *Core) grant(from phalanx.NodeID, beat Beat) {
+	if valid := c.majority() + c.cfg.LeaseFor - c.now; valid > 0 {
+		c.answer(from, beat, valid)
+	}
+}
+
+func (c *Core) answer(from phalanx.NodeID, beat Beat, valid time.Duration) {
+	l := c.lead
+	if c.halted() || c.condemned(from) || !c.voter.current(l.term) {
 		return
 	}
 	l.leases[from] = max(l.leases[from], c.now+valid)

@@ -22,7 +22,12 @@ type alarm struct {
 	Majority
 	heard time.Duration // until then there was no reason for it: the lease, or this node has only just come or gone on
 	quiet time.Duration // since when most voters are missing
+	idle  time.Duration // until then no lease was wanted
+	some  bool          // a voter is missing
 }
+
+// rings reports whether time alone can change what this node sees of the majority.
+func (a *alarm) rings() bool { return a.Lost || a.some }
 
 // Majority is what a node sees of the majority of the voters. The zero value says that all
 // is well.
@@ -57,13 +62,23 @@ func (c *Core) watchMajority(suspects []phalanx.NodeID, hung time.Duration) {
 			missing = append(missing, id)
 		}
 	}
-	if most := len(missing) > 0 && 2*len(missing) >= len(c.view.Voters); !most { // a view may name none for a moment
+	a.some = len(missing) > 0
+	switch most := a.some && 2*len(missing) >= len(c.view.Voters); { // a view may name none for a moment
+	case !most:
 		a.quiet = c.now
+	case !c.wants(): // whether there is one is to be seen
+		a.heard = max(a.heard, c.now+c.cfg.LeaseFor)
+		c.want()
+	default:
+		c.want()
+	}
+	if !c.wants() {
+		a.idle = c.now
 	}
 	gone := c.now-max(a.quiet, a.heard) >= confirmAfter*c.cfg.HeartbeatEvery
 	switch {
 	case !c.member:
-	case a.Lost && !slices.Equal(a.Missing, missing), !a.Lost && (gone || c.now-a.heard >= stuckAfter*c.cfg.SilentAfter):
+	case a.Lost && !slices.Equal(a.Missing, missing), !a.Lost && (gone || c.now-max(a.heard, a.idle) >= stuckAfter*c.cfg.SilentAfter):
 		if !a.Lost {
 			a.Since = a.heard
 		}

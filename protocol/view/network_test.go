@@ -38,6 +38,7 @@ type node struct {
 	fenced   bool
 	lease    time.Duration
 	suspects []phalanx.NodeID // that its detector tells it of
+	ticks    int              // how often its timer was set, if it ticks when it is due
 	hungAt   time.Duration
 	hung     bool                            // what comes is kept
 	kept     []func(now time.Duration) Event // that came while it hung
@@ -114,6 +115,10 @@ func (w *network) propose(id phalanx.NodeID, cmd Command) {
 	w.step(w.node(id), func(now time.Duration) Event { return Propose{Command: cmd, Now: now} })
 }
 
+func (w *network) want(id phalanx.NodeID) {
+	w.step(w.node(id), func(now time.Duration) Event { return Want{Now: now} })
+}
+
 func (w *network) broken(at, peer phalanx.NodeID) {
 	w.step(w.node(at), func(now time.Duration) Event { return PeerBroken{Node: peer, Now: now} })
 }
@@ -174,12 +179,27 @@ func (w *network) step(n *node, make func(time.Duration) Event) {
 		return
 	}
 	ev := make(w.now + n.skew)
+	if ev == nil { // a timer that was set again
+		return
+	}
 	if tick, ok := ev.(Tick); ok {
 		tick.Suspects = n.suspects
 		ev = tick
-		w.at(w.now+10*time.Millisecond, n.id, func(now time.Duration) Event { return Tick{Now: now} })
+		if w.cfg.IdleAfter == 0 {
+			w.at(w.now+10*time.Millisecond, n.id, func(now time.Duration) Event { return Tick{Now: now} })
+		}
 	}
 	out := n.Step(ev)
+	if w.cfg.IdleAfter > 0 {
+		n.ticks++
+		set := n.ticks
+		w.at(max(n.Due()-n.skew, w.now+time.Millisecond), n.id, func(now time.Duration) Event {
+			if n.ticks != set {
+				return nil
+			}
+			return Tick{Now: now}
+		})
+	}
 	for _, e := range out {
 		w.carry(n, e)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/phalanx-go/phalanx"
@@ -67,13 +68,14 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 	switch m.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgSnap:
 		if m.GetTerm() >= status.GetTerm() {
-			c.heard = c.now
+			c.hearLeader()
 		} else { // an older leader, or one that this node campaigned against in vain: it must be elected again
 			c.send(&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: new(c.id), To: m.From, Term: new(status.GetTerm())})
 		}
 	case raftpb.MsgHeartbeatResp:
 		if at, ok := stamped(m); ok && c.lead != nil && m.GetTerm() == c.lead.term {
 			c.lead.contacted(m.GetFrom(), min(at, c.now))
+			c.grantAll()
 		}
 		m.Context = nil // raft would take it for its own
 	case raftpb.MsgVote:
@@ -172,6 +174,9 @@ func (c *Core) restore(s *raftpb.Snapshot) {
 func (c *Core) apply(e *raftpb.Entry) {
 	v := c.voter
 	v.applied = e.GetIndex()
+	if c.lead != nil {
+		c.lead.stirred = c.now
+	}
 	changed := false
 	switch {
 	case e.GetType() == raftpb.EntryConfChangeV2:
@@ -263,3 +268,14 @@ func (quiet) Panicf(f string, v ...any) { panic(fmt.Sprintf(f, v...)) }
 
 // never is before every time that can be heard of.
 const never = math.MinInt64 / 2
+
+// level reports whether every other voter has the whole log of this leader, and what of it
+// is decided is applied.
+func (v *voter) level() bool {
+	last := v.last()
+	level := v.applied == last
+	v.node.WithProgress(func(_ uint64, _ raft.ProgressType, p tracker.Progress) {
+		level = level && p.Match == last
+	})
+	return level
+}

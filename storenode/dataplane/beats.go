@@ -13,10 +13,9 @@ import (
 // Beats is a connection of its own for heartbeats to a peer, whose listener
 // sends each back: they never wait behind other bytes.
 type Beats struct {
-	l     *link
-	stall time.Duration
-	trip  *trip
-	sent  atomic.Pointer[time.Time] // when the heartbeat was sent that has not come back; nil: none
+	l    *link
+	trip *trip
+	sent atomic.Pointer[time.Time] // when the heartbeat was sent that has not come back; nil: none
 }
 
 // OpenBeats connects to a peer. Its hello was a round trip already.
@@ -26,14 +25,13 @@ func (c *Conns) OpenBeats(ctx context.Context, node phalanx.NodeID) (*Beats, err
 	if err != nil {
 		return nil, err
 	}
-	return &Beats{l: l, stall: c.cfg.Stall, trip: &p.trip}, nil
+	return &Beats{l: l, trip: &p.trip}, nil
 }
 
-// Send sends one heartbeat.
+// Send sends one heartbeat. It waits only if the peer has not read thousands of them; then
+// Close ends that. A deadline would be a timer for each heartbeat, which costs more than
+// the heartbeat.
 func (b *Beats) Send() error {
-	if err := b.l.conn.SetWriteDeadline(time.Now().Add(b.stall)); err != nil {
-		return err
-	}
 	now := time.Now()
 	b.sent.CompareAndSwap(nil, &now)
 	_, err := b.l.conn.Write(appendFrame(nil, kindMessage, nil))
@@ -78,18 +76,18 @@ func (l *link) beat() error {
 	return err
 }
 
-// echo sends heartbeats back until the connection ends.
-func (l *link) echo() error {
+// echo sends heartbeats of peer back until the connection ends.
+func (l *link) echo(peer phalanx.NodeID) error {
 	back := appendFrame(nil, kindMessage, nil)
 	for {
 		if err := l.beat(); err != nil {
 			return err
 		}
-		if err := l.conn.SetWriteDeadline(time.Now().Add(l.c.cfg.WriteStall)); err != nil {
-			return err
-		}
 		if _, err := l.conn.Write(back); err != nil {
 			return err
+		}
+		if l.c.cfg.OnBeat != nil {
+			l.c.cfg.OnBeat(peer)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -42,6 +43,47 @@ func TestHeartbeatsComeBackUntilThePeerEnds(t *testing.T) {
 	}
 	if _, err = a.OpenBeats(deadline(t), "b#1"); !IsGone(err) {
 		t.Errorf("%v is no proof that nobody is there", err)
+	}
+}
+
+// A node hears of each heartbeat that comes, and of the end of the connection, unless it
+// has ended that itself.
+func TestHeartbeatsAreHeard(t *testing.T) {
+	var w town
+	beats, ends := make(chan phalanx.NodeID, 10), make(chan phalanx.NodeID, 10)
+	b := w.node(t, "b#1", func(c *Config) {
+		c.OnBeat = func(from phalanx.NodeID) { beats <- from }
+		c.OnBeatsEnd = func(from phalanx.NodeID) { ends <- from }
+	})
+	for _, id := range []phalanx.NodeID{"a#1", "c#1"} {
+		conn, err := w.node(t, id, nil).OpenBeats(deadline(t), "b#1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := errors.Join(conn.Send(), conn.Receive()); err != nil {
+				t.Fatal(err)
+			}
+			if from := <-beats; from != id {
+				t.Errorf("a heartbeat of %s", from)
+			}
+		}
+		if id == "c#1" {
+			b.ClosePeer(id)
+			_ = conn.Receive() // ends
+		}
+		conn.Close()
+		if id == "a#1" {
+			if from := <-ends; from != id {
+				t.Errorf("the end of those of %s", from)
+			}
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(ends) > 0 {
+		t.Errorf("the end of those of %s, which the node has ended", <-ends)
 	}
 }
 

@@ -46,6 +46,10 @@ type Config struct {
 	// or cannot be made, unless ClosePeer or Close ended it. A refused
 	// connection unwraps to syscall.ECONNREFUSED.
 	OnBroken func(peer phalanx.NodeID, err error)
+	// OnBeat is called for each heartbeat of a peer, once it was sent back, and
+	// OnBeatsEnd when a peer's connection for heartbeats ends, unless ClosePeer or Close
+	// ended it. They must not block; nil is no call.
+	OnBeat, OnBeatsEnd func(peer phalanx.NodeID)
 	// OnStream serves a request on the goroutine of its connection. It ends the
 	// stream by one of the Writer's calls; the connection is closed if it does not.
 	// The stream of an Object has a seat; for that of a Place it asks Writer.Seat, or

@@ -61,7 +61,10 @@ func (c *Conns) serve(conn net.Conn) {
 		c.broken(l, h.from, withNode(l.messages(p), "receive", h.from))
 		return
 	case roleBeats:
-		_ = l.echo() // whoever sends them takes note of the end
+		_ = l.echo(h.from)
+		if c.ctx.Err() == nil && !l.ours.Load() && c.cfg.OnBeatsEnd != nil {
+			c.cfg.OnBeatsEnd(h.from)
+		}
 		return
 	}
 	if err := l.requests(p); err != nil && !hangUp(err) && c.ctx.Err() == nil && !l.ours.Load() {

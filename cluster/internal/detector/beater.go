@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,11 +23,12 @@ const (
 	dialAgain = 150 * time.Millisecond
 )
 
-// beater sends the heartbeats to one peer, on a goroutine of its own.
+// beater sends the heartbeats to one peer, and connects on a goroutine of its own.
 type beater struct {
 	d      *Detector
 	node   phalanx.NodeID
-	wanted chan struct{} // capacity 1
+	conn   atomic.Pointer[dataplane.Beats] // nil: there is none
+	wanted chan struct{}                   // capacity 1
 	cancel context.CancelFunc
 }
 
@@ -37,8 +39,14 @@ func (d *Detector) newBeater(node phalanx.NodeID) *beater {
 	return b
 }
 
-// beat asks for a heartbeat. It does not wait.
+// beat sends a heartbeat, or asks for a connection. To have a goroutine send it would wake
+// another thread. It does not wait: a peer that reads none is suspected, and its connection
+// closed, long before there is no room for another one.
 func (b *beater) beat() {
+	if conn := b.conn.Load(); conn != nil {
+		_ = conn.Send() // whoever reads hears of the end
+		return
+	}
 	select {
 	case b.wanted <- struct{}{}:
 	default: // one is on its way
@@ -115,34 +123,18 @@ func (b *beater) connect(ctx context.Context) (*dataplane.Beats, error) {
 	}
 }
 
-// converse sends heartbeats until the connection ends.
+// converse has heartbeats sent until the connection ends.
 func (b *beater) converse(ctx context.Context, conn *dataplane.Beats) {
-	ended := make(chan struct{})
-	b.d.beats.Go(func() {
-		defer close(ended)
-		for conn.Receive() == nil {
-			b.echoed()
-		}
-	})
-	defer func() { conn.Close(); <-ended }()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ended:
-			if ctx.Err() == nil && !conn.Ours() {
-				b.d.Broken(b.node)
-			}
-			return
-		case <-b.wanted:
-			if conn.Send() != nil {
-				if ctx.Err() == nil && !conn.Ours() {
-					b.d.Broken(b.node)
-				}
-				return
-			}
-		}
+	defer context.AfterFunc(ctx, conn.Close)()
+	b.conn.Store(conn)
+	for conn.Receive() == nil {
+		b.echoed()
 	}
+	b.conn.Store(nil)
+	if ctx.Err() == nil && !conn.Ours() {
+		b.d.Broken(b.node)
+	}
+	conn.Close()
 }
 
 func (b *beater) echoed() { b.d.tell(detect.Echoed{Node: b.node, Now: b.d.cfg.Clock()}) }

@@ -2,7 +2,6 @@ package detector
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
 	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/internal/timer"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/view"
@@ -96,6 +96,15 @@ func (d *Detector) Broken(node phalanx.NodeID) {
 	d.tell(detect.Broken{Node: node, Now: d.cfg.Clock()})
 }
 
+// Beaten tells that a heartbeat of node came.
+func (d *Detector) Beaten(node phalanx.NodeID) {
+	d.tell(detect.Heard{Node: node, Now: d.cfg.Clock()})
+}
+
+// BeatsEnded tells that the connection for heartbeats of node has ended by itself. If this
+// node does not watch that one, that one may only have ceased to watch this one.
+func (d *Detector) BeatsEnded(node phalanx.NodeID) { d.tell(ended{node}) }
+
 // Asked notes that node was sent, directly, what it has to answer.
 func (d *Detector) Asked(node phalanx.NodeID) {
 	now := d.cfg.Clock()
@@ -138,15 +147,19 @@ func (d *Detector) Late() time.Duration { return time.Duration(d.late.Load()) }
 
 func (d *Detector) tell(message any) { d.cfg.System.Root.Send(d.pid, message) }
 
-// learn is a message to the actor.
-type learn struct{ view.View }
+// Messages to the actor.
+type (
+	learn struct{ view.View }
+	ended struct{ node phalanx.NodeID }
+	rang  struct{ of *instance } // its timer has come due
+)
 
 // instance is the actor.
 type instance struct {
 	d       *Detector
 	core    *detect.Core
-	timers  actors.Timers[struct{}]
-	tickAt  time.Duration
+	timer   *timer.Timer
+	tickAt  time.Duration // for which it is set; 0: it is not
 	beaters map[phalanx.NodeID]*beater
 	over    bool
 }
@@ -154,29 +167,37 @@ type instance struct {
 // Receive turns messages into events.
 func (a *instance) Receive(c actor.Context) {
 	now := a.d.cfg.Clock()
-	defer a.arm(c)
-	if _, due := a.timers.Due(c); due {
-		a.tickAt = 0
-		a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Overdue: a.d.quiet(now), Now: now})
-		return
-	}
+	defer a.arm()
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		a.timer = timer.New(func() { a.d.tell(rang{a}) })
 		a.core, a.beaters = detect.New(detect.Config{Self: a.d.cfg.Self}), map[phalanx.NodeID]*beater{}
 		a.d.mu.Lock()
 		v := a.d.view
 		a.d.mu.Unlock()
-		a.step(changed(a.d.cfg.Self, v, now))
+		a.step(changed(v, now))
 	case *actor.Stopping, *actor.Restarting:
 		a.over = true
+		a.timer.Close()
 		for _, b := range a.beaters {
 			b.stop()
 		}
 	case actors.Crash:
 		panic(m)
 	case learn:
-		a.step(changed(a.d.cfg.Self, m.View, now))
+		a.step(changed(m.View, now))
 	case detect.Echoed:
+		a.d.Heard(m.Node)
+		a.step(m)
+	case rang:
+		if m.of == a {
+			a.tickAt = 0
+		}
+	case ended:
+		if a.core.Watches(m.node) {
+			a.step(detect.Broken{Node: m.node, Now: now})
+		}
+	case detect.Heard:
 		a.d.Heard(m.Node)
 		a.step(m)
 	case detect.Broken:
@@ -202,34 +223,34 @@ func members(v view.View) []phalanx.NodeID {
 }
 
 // changed returns a view as the core wants it.
-func changed(self phalanx.NodeID, v view.View, now time.Duration) detect.Changed {
-	ev := detect.Changed{Members: members(v), Voters: v.Voters, Now: now}
-	pair := func(id phalanx.NodeID) {
-		if id != "" && id != self && !slices.Contains(ev.Pairs, id) {
-			ev.Pairs = append(ev.Pairs, id)
-		}
-	}
-	for _, s := range v.Shards {
-		if s.Owner == self || s.Backup == self || s.Next == self {
-			pair(s.Owner)
-			pair(s.Backup)
-			pair(s.Next)
-		}
-	}
-	return ev
+func changed(v view.View, now time.Duration) detect.Changed {
+	return detect.Changed{Members: members(v), Voters: v.Voters, Now: now}
 }
 
-// arm sets the timer of the next tick, unless one comes early enough.
-func (a *instance) arm(c actor.Context) {
+// arm sets the timer of the next tick, or ticks if that is due.
+func (a *instance) arm() {
 	if a.over || a.core == nil {
 		return
 	}
-	at := a.core.Due()
-	if a.tickAt != 0 && a.tickAt <= at {
-		return
+	at, ok := a.core.Due()
+	now := a.d.cfg.Clock()
+	if ok && at <= now {
+		a.tick(now)
+		at, ok = a.core.Due()
 	}
-	a.tickAt = at
-	a.timers.Set(c, struct{}{}, max(at-a.d.cfg.Clock(), 0))
+	switch {
+	case ok && at == a.tickAt:
+	case ok:
+		a.tickAt = at
+		a.timer.Set(at - a.d.cfg.Clock())
+	case a.tickAt != 0:
+		a.tickAt = 0
+		a.timer.Stop()
+	}
+}
+
+func (a *instance) tick(now time.Duration) {
+	a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Overdue: a.d.quiet(now), Now: now})
 }
 
 func (a *instance) step(ev detect.Event) {

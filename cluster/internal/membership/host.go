@@ -49,6 +49,8 @@ type (
 		done  chan<- formed // capacity 1
 	}
 	gather struct{} // some replicas are in sync
+	want   struct{}
+	look   struct{}
 )
 
 // host is what outlives an instance of the actor. Only the actor uses it.
@@ -97,7 +99,7 @@ func (a *instance) Receive(c actor.Context) {
 		switch t {
 		case tick:
 			a.tickAt = 0
-			a.step(view.Tick{Suspects: a.suspects(), Now: now})
+			a.tick(now)
 			return
 		case asks:
 			a.askAt = 0
@@ -141,6 +143,10 @@ func (a *instance) Receive(c actor.Context) {
 		a.joining(join.Answered{Seed: m.seed, Num: m.num, Answer: m.answer, Err: m.err})
 		a.refused()
 		a.forget()
+	case want:
+		a.step(view.Want{Now: now})
+	case look:
+		a.tick(now)
 	case propose:
 		a.step(view.Propose{Command: m.Command, Now: now})
 	case formAnew:
@@ -160,7 +166,7 @@ func (a *instance) Receive(c actor.Context) {
 	}
 }
 
-// arm sets the timer of the next tick, unless one comes early enough.
+// arm sets the timer of the next tick, unless one comes early enough and not much too early.
 func (a *instance) arm(c actor.Context) {
 	if a.stepping || a.over {
 		return
@@ -178,12 +184,17 @@ func (a *instance) arm(c actor.Context) {
 	due := a.core.Due()
 	a.stepping = false
 	at := max(due, now+time.Millisecond)
-	if a.tickAt != 0 && a.tickAt <= at {
+	if a.tickAt != 0 && a.tickAt <= at && at-a.tickAt < worthMoving {
 		return
 	}
 	a.tickAt = at
 	a.timers.Set(c, tick, at-now)
 }
+
+// worthMoving is by how much later a tick has to be due for its timer to be moved.
+const worthMoving = 50 * time.Millisecond
+
+func (a *instance) tick(now time.Duration) { a.step(view.Tick{Suspects: a.suspects(), Now: now}) }
 
 // suspects returns the voters that this node suspects.
 func (a *instance) suspects() (out []phalanx.NodeID) {
@@ -207,6 +218,9 @@ func (a *instance) hear(c actor.Context, m proto.Message, now time.Duration) {
 	}
 	if from, ok := m.(interface{ GetFrom() string }); ok && c.Sender() != nil {
 		a.book.heard(phalanx.NodeID(from.GetFrom()), c.Sender().GetAddress())
+		if a.m.cfg.OnHeard != nil {
+			a.m.cfg.OnHeard(phalanx.NodeID(from.GetFrom()))
+		}
 	}
 	a.step(ev)
 }
@@ -350,6 +364,9 @@ func (h *host) do(e view.Effect) {
 			return
 		}
 		if address, ok := h.book.at[to]; ok {
+			if _, asks := e.(view.SendBeat); asks && cfg.OnAsked != nil {
+				cfg.OnAsked(to)
+			}
 			cfg.System.Root.RequestWithCustomSender(cfg.Remote.PID(address, actorName), m, h.m.pid)
 		}
 	}

@@ -36,6 +36,11 @@ type Config struct {
 	// that has this node.
 	OnView  func(view.View)
 	OnLease func(until time.Duration) // when this node may answer and confirm, by Clock
+	// IdleAfter is how long there are leases after the last Want; 0: always.
+	IdleAfter time.Duration
+	// OnAsked is told that a member was sent what it has to answer, and OnHeard that
+	// something came from one, both directly.
+	OnAsked, OnHeard func(phalanx.NodeID)
 	// Via returns the member by way of which one is reached to which the link fails.
 	Via func(to phalanx.NodeID) (by phalanx.NodeID, ok bool)
 	// Suspects reports whether this node suspects a voter. It may be called at any time.
@@ -79,7 +84,7 @@ type Membership struct {
 
 // Start spawns the actor. The node is no member before Join.
 func Start(cfg Config) (*Membership, error) {
-	core := view.Config{Self: cfg.Self, Common: cfg.Common, Shards: cfg.Shards, Voters: cfg.Voters}
+	core := view.Config{Self: cfg.Self, Common: cfg.Common, Shards: cfg.Shards, Voters: cfg.Voters, IdleAfter: cfg.IdleAfter}
 	if err := core.Validate(); err != nil {
 		return nil, &phalanx.Error{Op: "join", Node: cfg.Self.ID, Kind: phalanx.ErrInvalid, Err: err}
 	}
@@ -139,6 +144,13 @@ func (m *Membership) Drop(shard int, epoch uint64, node phalanx.NodeID) {
 
 // Propose asks for c until the view shows it, or for ten seconds.
 func (m *Membership) Propose(c view.Command) { m.tell(propose{c}) }
+
+// Want tells that this node is asked for what takes a lease. It has to be told again within
+// Config.IdleAfter for as long as that is so.
+func (m *Membership) Want() { m.tell(want{}) }
+
+// Look tells that this node suspects others than before.
+func (m *Membership) Look() { m.tell(look{}) }
 
 // Broken tells that the control connection with the node at address broke.
 func (m *Membership) Broken(address string) { m.tell(broken{address}) }

@@ -16,6 +16,9 @@ const (
 	batchBytes = 1 << 20 // after which a batch is sent
 	maxMessage = wire.MaxControl
 	maxReceive = 16 << 20
+	// window is how many bytes a peer may send before this node has taken them. It is fixed,
+	// since gRPC would measure the link otherwise, by two more frames for each message.
+	window = maxReceive
 )
 
 // encoder fills a batch: names and PIDs that repeat are sent once.

@@ -116,6 +116,8 @@ func (p *peer) send() error {
 	conn, err := grpc.NewClient("passthrough:///"+p.address,
 		grpc.WithTransportCredentials(p.r.client),
 		grpc.WithContextDialer(p.dial),
+		grpc.WithStaticStreamWindowSize(window),
+		grpc.WithStaticConnWindowSize(window),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: dialTimeout}),
 	)
 	if err != nil {

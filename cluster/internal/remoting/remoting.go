@@ -55,6 +55,8 @@ func Start(sys *actor.ActorSystem, cfg Config) (*Remoting, error) {
 	r.server = grpc.NewServer(
 		grpc.Creds(tracking{server, r.conns}),
 		grpc.MaxRecvMsgSize(maxReceive),
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(window),
 		grpc.WaitForHandlers(true),
 		grpc.ConnectionTimeout(10*time.Second), // of a peer that connects and says nothing
 	)

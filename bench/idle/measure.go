@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// ready is the line with which dev tells of its nodes.
+type ready struct {
+	Nodes []struct {
+		Node string `json:"node"`
+		PID  int    `json:"pid"`
+		HTTP string `json:"http"`
+	} `json:"nodes"`
+}
+
+const (
+	starting = time.Minute
+	ending   = 10 * time.Second
+)
+
+func measure(ctx context.Context, o options) (r result, err error) {
+	dir, err := os.MkdirTemp("", "phalanx-idle")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if o.program == "" {
+		o.program = filepath.Join(dir, "phalanx")
+		if said, err := exec.CommandContext(ctx, "go", "build", "-o", o.program, "github.com/phalanx-go/phalanx/cmd/phalanx").CombinedOutput(); err != nil {
+			return r, fmt.Errorf("phalanx cannot be built: %w: %s", err, said)
+		}
+	}
+	return o.run(ctx)
+}
+
+// run starts the nodes and measures them.
+func (o options) run(ctx context.Context) (r result, err error) {
+	dev := exec.CommandContext(ctx, o.program, "dev", fmt.Sprint("--nodes=", o.nodes), "--http=127.0.0.1:0", "--log-level=error", "-o", "json")
+	dev.Cancel = func() error { return dev.Process.Signal(os.Interrupt) }
+	dev.WaitDelay, dev.Stderr = ending, os.Stderr
+	out, err := dev.StdoutPipe()
+	if err != nil {
+		return r, err
+	}
+	if err := dev.Start(); err != nil {
+		return r, err
+	}
+	defer func() {
+		_ = dev.Process.Signal(os.Interrupt)
+		_ = dev.Wait()
+	}()
+	nodes, err := started(ctx, out)
+	if err != nil {
+		return r, err
+	}
+	if err := pause(ctx, o.settle); err != nil {
+		return r, err
+	}
+	before := make([]usage, len(nodes.Nodes))
+	began := time.Now()
+	for i, n := range nodes.Nodes {
+		if before[i], err = read(n.PID); err != nil {
+			return r, err
+		}
+	}
+	if err := pause(ctx, o.length); err != nil {
+		return r, err
+	}
+	r.Seconds = time.Since(began).Seconds()
+	for i, n := range nodes.Nodes {
+		after, err := read(n.PID)
+		if err != nil {
+			return r, err
+		}
+		r.add(node{
+			Node:     n.Node,
+			Percent:  100 * (after.core - before[i].core).Seconds() / r.Seconds,
+			Switches: float64(after.switches-before[i].switches) / r.Seconds,
+			Forced:   float64(after.forced-before[i].forced) / r.Seconds,
+		})
+	}
+	return r, o.roles(ctx, &r, nodes.Nodes[0].HTTP)
+}
+
+// started waits until dev says that all nodes are ready.
+func started(ctx context.Context, out io.Reader) (nodes ready, err error) {
+	ctx, cancel := context.WithTimeout(ctx, starting)
+	defer cancel()
+	lines := make(chan string, 1)
+	go func() {
+		in := bufio.NewScanner(out)
+		in.Buffer(nil, 1<<20)
+		if in.Scan() {
+			lines <- in.Text()
+		}
+		close(lines)
+		_, _ = io.Copy(io.Discard, out)
+	}()
+	select {
+	case line, ok := <-lines:
+		if !ok {
+			return nodes, errors.New("dev has ended")
+		}
+		err := json.Unmarshal([]byte(line), &nodes)
+		if err == nil && len(nodes.Nodes) == 0 {
+			err = fmt.Errorf("dev says %q", line)
+		}
+		return nodes, err
+	case <-ctx.Done():
+		return nodes, fmt.Errorf("the nodes are not ready: %w", context.Cause(ctx))
+	}
+}
+
+// roles asks a node who leads and who votes, once all is measured.
+func (o options) roles(ctx context.Context, r *result, at string) error {
+	said, err := exec.CommandContext(ctx, o.program, "status", "--addr", at, "-o", "json").Output()
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	var st struct {
+		Leader string   `json:"leader"`
+		Voters []string `json:"voters"`
+	}
+	if err := json.Unmarshal(said, &st); err != nil {
+		return err
+	}
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		switch {
+		case n.Node == st.Leader:
+			n.Role = "leader"
+		case slices.Contains(st.Voters, n.Node):
+			n.Role = "voter"
+		default:
+			n.Role = "member"
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package timer
+
+func newImpl(fire func()) impl { return &usual{fire: fire} }
