@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/idle"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -123,20 +124,16 @@ func (n *Node) WantLease() {
 	}
 }
 
-const (
-	idleAfter = 2 * time.Second
-	wantEvery = idleAfter / 4        // while there is a lease
-	wantSoon  = 5 * time.Millisecond // while there is none
-)
+// idleAfter is how long a node keeps its lease after the last request for what takes one.
+const idleAfter = 2 * time.Second
 
 // want tells that this node is asked for what takes a lease. It is called for every request.
 func (l *life) want() {
-	now, every := l.n.clock(), wantEvery
-	if now >= time.Duration(l.leasedUntil.Load()) {
-		every = wantSoon
+	now, last := l.n.clock(), l.wanted.Load()
+	if !idle.Wants(now, time.Duration(last), time.Duration(l.leasedUntil.Load()), idleAfter) {
+		return
 	}
-	last := l.wanted.Load()
-	if m := l.agreeing.Load(); m != nil && now-time.Duration(last) >= every && l.wanted.CompareAndSwap(last, int64(now)) {
+	if m := l.agreeing.Load(); m != nil && l.wanted.CompareAndSwap(last, int64(max(now, 1))) {
 		m.Want()
 	}
 }

@@ -1,18 +1,7 @@
 package directory
 
 import (
-	"time"
-
 	core "github.com/phalanx-go/phalanx/protocol/directory"
-)
-
-// A node that nobody has asked for anything lately has no lease. Its shards would drop what
-// comes first, and it would be repeated late; so it waits here for the lease, for which the
-// node has asked by then.
-
-const (
-	holdFor  = 200 * time.Millisecond // then there is no lease to be had, and shards do without
-	mostHeld = 1000                   // events
 )
 
 // heldEvent is one that waits for a lease.
@@ -28,30 +17,56 @@ func (h *Host) want() {
 	}
 }
 
-// hold keeps ev until there is a lease, and reports whether it does. The caller holds mu.
+// hold keeps ev until there is a lease, and reports whether it does. If not, all that was kept
+// goes on before ev. The caller holds mu.
 func (h *Host) hold(shard int, ev core.Event) bool {
-	now := h.cfg.Now()
-	if h.cfg.Want == nil || now < h.lease.Load().until {
-		h.lacked = 0
+	if h.cfg.Want == nil {
 		return false
 	}
-	if h.lacked == 0 {
-		h.lacked = now
+	if !h.gate.Open(h.cfg.Now()) {
+		if n := core.Takes(ev); h.cfg.Memory.TryReserve(n) {
+			if h.gate.Keep(heldEvent{shard, ev}, n) {
+				h.alarm.Set(h.gate.Due())
+				return true
+			}
+			h.cfg.Memory.Release(n)
+		}
 	}
-	if now-h.lacked >= holdFor || len(h.held) >= mostHeld {
-		h.release()
-		return false
-	}
-	h.held = append(h.held, heldEvent{shard, ev})
-	return true
+	h.release()
+	return false
 }
 
 // release gives the shards what was kept, in its order. The caller holds mu.
 func (h *Host) release() {
-	for _, e := range h.held {
+	for _, e := range h.drain() {
 		if pid := h.shards[e.shard]; pid != nil {
 			h.cfg.System.Root.Send(pid, e.ev)
 		}
 	}
-	h.held = nil
+}
+
+// drain empties the gate. The caller holds mu.
+func (h *Host) drain() []heldEvent {
+	if n := h.gate.Bytes(); n > 0 {
+		h.cfg.Memory.Release(n)
+	}
+	return h.gate.All()
+}
+
+// overdue gives the shards what has waited for a lease for long enough, until the host closes.
+func (h *Host) overdue() {
+	for {
+		select {
+		case <-h.ended:
+			return
+		case <-h.alarm.C():
+			h.mu.Lock()
+			h.alarm.Rang()
+			if h.gate.Open(h.cfg.Now()) {
+				h.release()
+			}
+			h.alarm.Set(h.gate.Due())
+			h.mu.Unlock()
+		}
+	}
 }

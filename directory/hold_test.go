@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -12,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	core "github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // What comes to a node without a lease waits for the lease that the node wants now, in its
@@ -31,7 +33,12 @@ func TestWhatComesWaitsForALease(t *testing.T) {
 	}))
 	defer func() { _ = system.Root.StopFuture(pid).Wait() }()
 	now, wants := time.Second, 0
-	h := NewHost(HostConfig{Self: "a", System: system, Now: func() time.Duration { return now }, Want: func() { wants++ }})
+	budget := dataplane.NewBudget(1000)
+	h := NewHost(HostConfig{Self: "a", System: system, Now: func() time.Duration { return now }, Want: func() { wants++ }, Memory: budget})
+	defer func() {
+		delete(h.shards, 0)
+		h.Close()
+	}()
 	h.shards[0] = pid
 	ask := func(num uint64) { h.Handle(0, core.Request{From: "b", Num: num, Object: phalanx.ObjectID("x")}) }
 	expect := func(nums ...uint64) {
@@ -48,8 +55,8 @@ func TestWhatComesWaitsForALease(t *testing.T) {
 	}
 	ask(1)
 	ask(2)
-	if len(h.held) != 2 || wants != 2 {
-		t.Fatalf("%d wait, a lease was wanted %d times", len(h.held), wants)
+	if _, waits := h.gate.Due(); !waits || wants != 2 {
+		t.Fatalf("a lease was wanted %d times, something waits: %v", wants, waits)
 	}
 	h.Leased(now + 300*time.Millisecond)
 	expect(1, 2)
@@ -58,21 +65,44 @@ func TestWhatComesWaitsForALease(t *testing.T) {
 
 	now += time.Second // the lease has ended
 	ask(4)
-	now += holdFor
 	ask(5)
-	expect(4, 5)
+	if budget.Used() == 0 {
+		t.Error("what waits does not count against the memory cap")
+	}
+	now += 200 * time.Millisecond // there is none to be had
 	ask(6)
-	expect(6)
+	expect(4, 5, 6)
 	h.Leased(now + 300*time.Millisecond)
 	now += time.Second
-	for n := range uint64(mostHeld) {
-		ask(n)
+	ask(7)
+	if err := budget.ReserveNow(700); err != nil {
+		t.Fatal(err)
 	}
-	if len(h.held) != mostHeld {
-		t.Errorf("%d wait", len(h.held))
+	ask(8) // there is no room for it to wait
+	expect(7, 8)
+	if budget.Used() != 700 {
+		t.Errorf("%d bytes are reserved, 700 of them by others", budget.Used())
 	}
-	ask(mostHeld)
-	if len(h.held) != 0 {
-		t.Errorf("%d more wait", len(h.held))
-	}
+}
+
+// What waits for a lease that does not come goes on by itself.
+func TestWhatWaitsInVainGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, budget := time.Now(), dataplane.NewBudget(1000)
+		h := NewHost(HostConfig{Self: "a", Now: func() time.Duration { return time.Since(began) }, Want: func() {}, Memory: budget})
+		defer h.Close()
+		hold := func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.hold(0, core.Request{From: "b", Num: 1, Object: "x"})
+		}
+		if !hold() || budget.Used() == 0 {
+			t.Fatal("it does not wait")
+		}
+		time.Sleep(201 * time.Millisecond)
+		synctest.Wait()
+		if budget.Used() != 0 || hold() {
+			t.Fatal("it waits for ever")
+		}
+	})
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/idle"
 	core "github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -62,8 +64,9 @@ type Host struct {
 	views  uint64 // how many were learned
 	closed bool
 
-	held   []heldEvent   // Invariant: without a lease
-	lacked time.Duration // since when there is no lease although one is wanted; 0: there is one
+	gate  idle.Gate[heldEvent]
+	alarm *actors.Alarm // for what the gate keeps
+	ended chan struct{} // closed by Close
 }
 
 // lease says until when this node may answer and confirm. It was given after so
@@ -85,8 +88,11 @@ type (
 
 // NewHost returns a host without shards.
 func NewHost(cfg HostConfig) *Host {
-	h := &Host{cfg: cfg, shards: map[int]*actor.PID{}}
+	h := &Host{cfg: cfg, shards: map[int]*actor.PID{}, alarm: actors.NewAlarm(cfg.Now), ended: make(chan struct{})}
 	h.lease.Store(&lease{})
+	if cfg.Want != nil {
+		go h.overdue()
+	}
 	return h
 }
 
@@ -134,13 +140,13 @@ func (h *Host) Leased(until time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was := h.lease.Swap(&lease{until, h.views})
+	h.gate.Leased(until)
 	if was.until-h.cfg.Now() > leaseAlmostOver {
 		return
 	}
 	for _, pid := range h.shards {
 		h.cfg.System.Root.Send(pid, leased{})
 	}
-	h.lacked = 0
 	h.release()
 }
 
@@ -186,7 +192,12 @@ func (h *Host) Memory() int64 { return h.memory.Load() }
 // Close stops every replica and returns when they have ended.
 func (h *Host) Close() {
 	h.mu.Lock()
+	if !h.closed {
+		close(h.ended)
+		h.alarm.Stop()
+	}
 	h.closed = true
+	h.drain()
 	pids := h.shards
 	h.shards = map[int]*actor.PID{}
 	h.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/ask"
+	"github.com/phalanx-go/phalanx/node/idle"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/leave"
@@ -34,8 +35,7 @@ type node struct {
 	overdue  *detect.Overdue
 	gone     map[phalanx.NodeID]bool // who was removed from the view
 	wanted   time.Duration           // when a lease was last wanted
-	lacked   time.Duration           // since when there is none; 0: there is, or none is wanted
-	held     []toShard               // what waits for one
+	gate     idle.Gate[toShard]      // what waits for one
 	shards   []*directory.Shard      // nil where it has no part
 
 	client  *client
@@ -165,6 +165,7 @@ func (n *node) tick() {
 		n.stepView(view.Tick{Now: n.clock()})
 	}
 	n.watched()
+	n.releaseLate()
 	for i, s := range n.shards {
 		if s == nil {
 			continue
@@ -310,7 +311,7 @@ func (n *node) doView(e view.Effect) {
 				n.stepShard(i, directory.Lease{Until: e.Until})
 			}
 		}
-		n.lacked = 0
+		n.gate.Leased(e.Until)
 		n.release()
 	case view.Fenced:
 		if n.leaver != nil {

@@ -3,23 +3,17 @@ package sim
 import (
 	"time"
 
+	"github.com/phalanx-go/phalanx/node/idle"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-const (
-	idleAfter = 300 * time.Millisecond // often in a run, and seldom enough for it to be another time otherwise
-	wantEvery = idleAfter / 4
-	holdFor   = 200 * time.Millisecond
-)
+// idleAfter is often over in a run, and seldom enough for it not to be over at other times.
+const idleAfter = 300 * time.Millisecond
 
 // want tells the core of the view that this node is asked for what takes a lease.
 func (n *node) want() {
-	every := wantEvery
-	if n.client.lease <= n.clock() {
-		every = tickEvery
-	}
-	if n.wanted == 0 || n.clock()-n.wanted >= every {
+	if idle.Wants(n.clock(), n.wanted, n.client.lease, idleAfter) {
 		n.wanted = max(n.clock(), 1)
 		n.stepView(view.Want{Now: n.clock()})
 	}
@@ -28,15 +22,8 @@ func (n *node) want() {
 // toReplica hands an event to a replica, or keeps it for as long as there may be a lease.
 func (n *node) toReplica(shard int, ev directory.Event) {
 	n.want()
-	switch {
-	case n.client.lease > n.clock():
-		n.lacked = 0
-	case n.lacked == 0:
-		n.lacked = n.clock()
-		fallthrough
-	case n.clock()-n.lacked < holdFor:
+	if !n.gate.Open(n.clock()) && n.gate.Keep(toShard{shard, ev}, directory.Takes(ev)) {
 		n.w.met["event waits for a lease"]++
-		n.held = append(n.held, toShard{shard, ev})
 		return
 	}
 	n.release()
@@ -45,11 +32,17 @@ func (n *node) toReplica(shard int, ev directory.Event) {
 
 // release hands over what waits for a lease.
 func (n *node) release() {
-	held := n.held
-	n.held = nil
-	for _, m := range held {
+	for _, m := range n.gate.All() {
 		if n.shards[m.shard] != nil {
 			n.stepShard(m.shard, m.ev)
 		}
+	}
+}
+
+// releaseLate hands over what has waited for a lease for long enough.
+func (n *node) releaseLate() {
+	if at, ok := n.gate.Due(); ok && at <= n.clock() {
+		n.w.met["event has waited for a lease in vain"]++
+		n.release()
 	}
 }

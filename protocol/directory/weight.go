@@ -87,6 +87,24 @@ func Subject(v any) (id phalanx.ObjectID) {
 	return id
 }
 
+// Takes returns how many bytes ev, which came from another node, takes in memory, roughly.
+func Takes(ev Event) int64 {
+	n := fixedWeight
+	switch ev := ev.(type) {
+	case Request:
+		n += ev.payload()
+	case Replicate:
+		for _, c := range ev.Changes {
+			n += c.Weight()
+		}
+	case Holdings:
+		for i := range ev.Holdings {
+			n += ev.Holdings[i].Weight()
+		}
+	}
+	return int64(n)
+}
+
 // payload returns how many bytes of a request's own would be in a record.
 func (r Request) payload() int {
 	n := len(r.Object) + len(r.From)
