@@ -92,8 +92,6 @@ var inMembership = []Mistake{
 		"protocol/view/want.go", "c.majority() >= p.at-c.cfg.VoterEvery", "true"),
 	mistake(Tests, "a node that nobody asks keeps its lease",
 		"protocol/view/want.go", "c.now-c.wanted < c.cfg.IdleAfter", "true"),
-	mistake(Tests, "an idle leader says that it leads though it has not heard of the voters",
-		"protocol/view/want.go", "if c.now-majority <= c.cfg.IdleEvery+c.cfg.SilentAfter {", "if true {"),
 	mistake(Tests, "a heartbeat of a member that is doubted counts as its answer",
 		"protocol/detect/pace.go", "if !c.doubted(p) {", "if true {"),
 }

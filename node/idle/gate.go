@@ -25,7 +25,6 @@ func (g *Gate[E]) Leased(until time.Duration) { g.until, g.lacks = until, false 
 // none to be had.
 func (g *Gate[E]) Open(now time.Duration) bool {
 	if now < g.until {
-		g.lacks = false
 		return true
 	}
 	if !g.lacks {

@@ -9,8 +9,10 @@ import (
 
 // idling returns a cluster of five that nobody has asked for anything for long. Its nodes
 // tick when they are due.
-func idling(t *testing.T) *network {
-	w := newNetwork(Config{Shards: 4, IdleAfter: 500 * time.Millisecond})
+func idling(t *testing.T) *network { return idlingWith(t, 3) }
+
+func idlingWith(t *testing.T, voters int) *network {
+	w := newNetwork(Config{Shards: 4, Voters: voters, IdleAfter: 500 * time.Millisecond})
 	w.sync = true
 	w.boot("a#1")
 	for _, id := range []phalanx.NodeID{"b#1", "c#1", "d#1", "e#1"} {
@@ -80,6 +82,39 @@ func TestWantedLease(t *testing.T) {
 		if w.leased(id) {
 			t.Errorf("%s still has a lease", id)
 		}
+	}
+}
+
+// With five voters the first answer to the leader is no majority: who waits, waits on.
+func TestWantedLeaseOfFiveVoters(t *testing.T) {
+	w := idlingWith(t, 5)
+	if n := len(w.newest().Voters); n != 5 {
+		t.Fatalf("%d voters", n)
+	}
+	for _, id := range []phalanx.NodeID{"c#1", "d#1", "e#1"} {
+		w.cut[[2]phalanx.NodeID{"a#1", id}] = true
+	}
+	w.want("e#1")
+	w.run(20 * w.delay)
+	if w.leased("e#1") {
+		t.Fatal("e has a lease of two voters")
+	}
+	clear(w.cut)
+	w.run(w.node("a#1").cfg.VoterEvery + 4*w.delay)
+	if !w.leased("e#1") {
+		t.Error("e has no lease, though it was to wait for one")
+	}
+}
+
+// An idle member hears of the new leader although the one before still answers it.
+func TestIdleMemberLeavesALeaderWithoutVoters(t *testing.T) {
+	w := idling(t)
+	for _, id := range []phalanx.NodeID{"b#1", "c#1"} {
+		w.cut[[2]phalanx.NodeID{id, "a#1"}], w.cut[[2]phalanx.NodeID{"a#1", id}] = true, true
+	}
+	w.run(12 * time.Second)
+	if to := w.node("e#1").Leader(); to != "b#1" && to != "c#1" {
+		t.Errorf("e takes %q for the leader", to)
 	}
 }
 
