@@ -77,8 +77,8 @@ func (w *world) afterwards(c *call, f func()) {
 func (c *coordinator) joining() reduce.Joined {
 	j := reduce.Joined{Node: c.n.id}
 	for _, id := range c.cfg.Sources {
-		if t := c.n.table[id]; t != nil && t.complete {
-			j.Has = append(j.Has, reduce.Ready{Source: id, Node: c.n.id, Gen: t.gen, Meta: t.meta, Kind: reduce.Complete, Final: true})
+		if t := c.n.table[id]; t != nil && t.Complete {
+			j.Has = append(j.Has, reduce.Ready{Source: id, Node: c.n.id, Gen: t.Gen, Meta: t.Meta, Kind: reduce.Complete, Final: true})
 		}
 	}
 	return j

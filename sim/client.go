@@ -64,7 +64,7 @@ func (n *node) message(id phalanx.ObjectID, m owner.Message) {
 		n.client.cancel(m.Num, id)
 	case m.How == owner.Keep:
 		n.client.report(id, m.Body, func(_ phalanx.NodeID, r directory.Result) {
-			if c := n.table[id]; c != nil && c.gen == m.Gen {
+			if c := n.table[id]; c != nil && c.Gen == m.Gen {
 				n.listed(c, r)
 			}
 		})

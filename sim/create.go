@@ -40,7 +40,7 @@ func (n *node) put(c *call, plan putPlan) {
 	if plan.unknown {
 		meta.Size = phalanx.UnknownSize
 	}
-	cr := &create{n: n, object: c.object, call: c, plan: plan, buf: &copied{object: c.object, meta: meta, origin: true}}
+	cr := &create{n: n, object: c.object, call: c, plan: plan, buf: &copied{Object: c.object, Meta: meta, Origin: true}}
 	cr.core = transfer.NewCreator(transfer.CreatorConfig{Self: n.id, Object: c.object, Meta: meta, Copies: plan.copies,
 		InlineLimit: n.w.shape.inline, FirstNum: n.client.numbers()})
 	n.creates = append(n.creates, cr)
@@ -101,7 +101,7 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	case transfer.Fill:
 		n.after(cr.plan.pace, cr.fill)
 	case transfer.Show:
-		cr.buf.gen, cr.shown = e.Gen, true
+		cr.buf.Gen, cr.shown = e.Gen, true
 		n.w.oracle.makes(n, cr.object, e.Gen, cr.plan.bytes)
 		n.pump(cr.buf)
 	case transfer.Created:
@@ -152,8 +152,8 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 		return // before its other copies were made
 	}
 	cr.kept = true
-	cr.buf.gen, cr.buf.meta, cr.buf.digest, cr.buf.pinned, cr.buf.origin = g, m, d, true, false
-	cr.buf.copies = cr.plan.copies
+	cr.buf.Gen, cr.buf.Meta, cr.buf.Digest, cr.buf.Pinned, cr.buf.Origin = g, m, d, true, false
+	cr.buf.Copies = cr.plan.copies
 	cr.n.keep(cr.buf)
 	put := copies.Put{Shown: cr.shown, Epoch: cr.epoch, Size: m.Size}
 	if put.Announced(cr.n.client.epoch(cr.object), cr.n.w.shape.inline) && cr.n.table[cr.object] == cr.buf {
@@ -188,8 +188,8 @@ func (cr *create) fill() {
 		n.after(time.Duration(n.w.rng.Int64N(int64(cr.plan.pace)+1)), cr.fill)
 		return
 	}
-	cr.buf.whole, cr.buf.digest = true, digestOf(all)
+	cr.buf.whole, cr.buf.Digest = true, digestOf(all)
 	cr.buf.begun = true
 	n.pump(cr.buf)
-	cr.step(transfer.Filled{Size: int64(len(all)), Digest: cr.buf.digest})
+	cr.step(transfer.Filled{Size: int64(len(all)), Digest: cr.buf.Digest})
 }

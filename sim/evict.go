@@ -40,7 +40,7 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 				n.w.met["eviction refused"]++
 			}
 		case copies.Evict[*copied]:
-			if e.Copy.evicting = false; e.Copy.pinned || n.inUse(e.Copy) {
+			if e.Copy.evicting = false; e.Copy.Pinned || n.inUse(e.Copy) {
 				if n.inUse(e.Copy) {
 					n.w.met["eviction spares what is used meanwhile"]++
 				}
@@ -50,24 +50,24 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 			n.w.met["eviction granted"]++
 			e.Copy.evicted = true
 			n.drop(e.Copy)
-			n.client.report(e.Copy.object, directory.Drop{Gen: e.Copy.gen, Granted: !e.Copy.again}, nil)
+			n.client.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: !e.Copy.again}, nil)
 		case copies.Stay[*copied]:
 			n.announceComplete(e.Copy)
 		case copies.Forget[*copied]:
 			n.w.met["leave for a copy that is gone"]++
-			n.client.report(e.Copy.object, directory.Drop{Gen: e.Copy.gen, Granted: true}, nil)
+			n.client.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: true}, nil)
 		}
 	}
 }
 
 func (m *memory) ask(a copies.Ask[*copied]) {
 	a.Copy.again = false
-	m.n.client.report(a.Copy.object, directory.Evict{Gen: a.Copy.gen}, func(_ phalanx.NodeID, r directory.Result) {
+	m.n.client.report(a.Copy.Object, directory.Evict{Gen: a.Copy.Gen}, func(_ phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
 			return
 		}
 		is := copies.Present
-		switch m.n.table[a.Copy.object] {
+		switch m.n.table[a.Copy.Object] {
 		case a.Copy:
 		case nil:
 			is = copies.Dropped
@@ -83,7 +83,7 @@ func (m *memory) Victim(busy func(shard int) bool) (victim *copied, shard int, b
 	for _, id := range sortedObjects(m.n.table) {
 		c := m.n.table[id]
 		switch {
-		case c.evicting || c.pinned || busy(m.shard(c)):
+		case c.evicting || c.Pinned || busy(m.shard(c)):
 		case c == m.forced: // somebody may have begun to use it since it was chosen
 			victim = c
 		case c.refused || m.n.inUse(c) || victim != nil && (victim == m.forced || victim.used <= c.used):
@@ -105,4 +105,4 @@ func (m *memory) Reconsider() {
 	}
 }
 
-func (m *memory) shard(c *copied) int { return c.object.Shard(m.n.w.shape.shards) }
+func (m *memory) shard(c *copied) int { return c.Object.Shard(m.n.w.shape.shards) }

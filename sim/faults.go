@@ -416,7 +416,7 @@ func (w *world) pressed(r *rand.Rand) string {
 	for _, n := range w.alive() {
 		for _, id := range sortedObjects(n.table) {
 			c := n.table[id]
-			if c.pinned || c.evicting || n.serving(c) > 0 != read || c.readers > 0 || n.reduces.uses(c) || n.host.hung {
+			if c.Pinned || c.evicting || n.serving(c) > 0 != read || c.readers > 0 || n.reduces.uses(c) || n.host.hung {
 				continue
 			}
 			if k := w.holders(c) + r.IntN(2); last == nil || k < least {
@@ -430,19 +430,19 @@ func (w *world) pressed(r *rand.Rand) string {
 	worst.memory.press(last)
 	if r.IntN(2) == 0 { // somebody begins to read it before the answer comes, or right after it
 		worst.after(drawn(r, 5*time.Millisecond), func() {
-			if worst.table[last.object] == last {
+			if worst.table[last.Object] == last {
 				worst.read(last)
 			}
 			w.step(worst, "read")
 		})
 	}
-	return fmt.Sprintf("%s wants to evict %s", worst.id, last.object)
+	return fmt.Sprintf("%s wants to evict %s", worst.id, last.Object)
 }
 
 // holders counts who has a complete copy like c.
 func (w *world) holders(c *copied) (k int) {
 	for _, n := range w.alive() {
-		if t := n.table[c.object]; t != nil && t.gen == c.gen {
+		if t := n.table[c.Object]; t != nil && t.Gen == c.Gen {
 			k++
 		}
 	}
@@ -564,7 +564,7 @@ func (w *world) copiesThere(o *node, shard int, nodes []*node) bool {
 		}
 		k := 0
 		for _, n := range nodes {
-			if c := n.table[id]; c != nil && c.gen == m.gen && c.pinned && c.listed {
+			if c := n.table[id]; c != nil && c.Gen == m.gen && c.Pinned && c.listed {
 				k++
 			}
 		}

@@ -38,12 +38,12 @@ func (n *node) get(c *call, wait bool) {
 	if have := n.table[c.object]; have != nil {
 		have.used = n.w.now
 		n.w.met["get of a local copy"]++
-		n.w.end(c, nil, have.gen, have.bytes)
+		n.w.end(c, nil, have.Gen, have.bytes)
 		return
 	}
 	f := n.fetches[c.object]
 	if f == nil {
-		f = &fetch{n: n, object: c.object, buf: &copied{object: c.object}}
+		f = &fetch{n: n, object: c.object, buf: &copied{Object: c.object}}
 		f.buf.upstream = func() (phalanx.NodeID, uint64) { return f.sender, f.lease }
 		room := int64(0)
 		if n.memory.try(f.buf, n.w.shape.inline) {
@@ -64,14 +64,14 @@ func (f *fetch) served(c *copied) {
 		caller := f.callers[0]
 		f.callers = f.callers[1:]
 		f.n.w.met["get served by a put here"]++
-		if caller.pin == c.gen {
-			c.copies = max(c.copies, caller.copies)
+		if caller.pin == c.Gen {
+			c.Copies = max(c.Copies, caller.copies)
 		}
-		if caller.pin == c.gen && !c.pinned && !f.n.refuses {
-			c.pinned = true
+		if caller.pin == c.Gen && !c.Pinned && !f.n.refuses {
+			c.Pinned = true
 			f.n.announceComplete(c)
 		}
-		f.n.w.end(caller, nil, c.gen, c.bytes)
+		f.n.w.end(caller, nil, c.Gen, c.bytes)
 		f.step(transfer.Leave{Caller: caller.id})
 	}
 }
@@ -97,8 +97,8 @@ func (f *fetch) panics() {
 	delete(n.fetches, f.object)
 	n.drop(f.buf)
 	n.client.cancel(f.locate, f.object)
-	if !f.buf.gen.IsZero() {
-		f.carryOut(transfer.ReportDrop{Gen: f.buf.gen})
+	if !f.buf.Gen.IsZero() {
+		f.carryOut(transfer.ReportDrop{Gen: f.buf.Gen})
 	}
 	callers := f.callers
 	f.callers = nil
@@ -154,17 +154,17 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		n.in[e.Stream].pipe.write(closing{e.Stream})
 		f.stream, f.sender, f.lease = 0, "", 0
 	case transfer.Clear:
-		if f.buf.gen.Less(e.Before) {
+		if f.buf.Gen.Less(e.Before) {
 			n.w.met["prefix cleared: "+e.Kind.Error()]++
 			f.clear()
 		}
 	case transfer.TakeInline:
 		n.w.met["inline"]++
-		if f.buf.gen == e.Gen && len(f.buf.bytes) > 0 { // those that read it here would lose it
+		if f.buf.Gen == e.Gen && len(f.buf.bytes) > 0 { // those that read it here would lose it
 			n.w.fail("(25) %s has read %d bytes of %s@%v, which is inline", n.id, len(f.buf.bytes), f.object, e.Gen)
 		}
 		f.clear()
-		f.buf.gen, f.buf.meta, f.buf.bytes = e.Gen, e.Meta, f.inline
+		f.buf.Gen, f.buf.Meta, f.buf.bytes = e.Gen, e.Meta, f.inline
 	case transfer.Complete:
 		f.complete(e)
 	case transfer.Discard:
@@ -213,7 +213,7 @@ func (f *fetch) message(m owner.Message) {
 			f.step(transfer.Listed{Of: m.Gen, Answered: owner.Answered(0, from, r)})
 		})
 	case owner.Unkeep:
-		if others := f.n.copies(f.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != f.buf && o.gen == m.Gen }) {
+		if others := f.n.copies(f.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != f.buf && o.Gen == m.Gen }) {
 			c.report(f.object, m.Body, nil)
 		}
 	default:
@@ -251,8 +251,8 @@ func (f *fetch) forgetWish() {
 // clear forgets the bytes of the present generation; its room stays.
 func (f *fetch) clear() {
 	f.n.cutStreams(f.buf)
-	f.buf.bytes, f.buf.whole, f.buf.digest = nil, false, phalanx.Digest{}
-	f.buf.gen = phalanx.Generation{}
+	f.buf.bytes, f.buf.whole, f.buf.Digest = nil, false, phalanx.Digest{}
+	f.buf.Gen = phalanx.Generation{}
 }
 
 func (f *fetch) open(e transfer.Open) {
@@ -261,7 +261,7 @@ func (f *fetch) open(e transfer.Open) {
 		n.w.fail("(15) %s opens %s@%v after %v", n.id, f.object, e.Gen, f.gen)
 	}
 	f.gen = e.Gen
-	f.buf.gen, f.buf.meta = e.Gen, e.Meta
+	f.buf.Gen, f.buf.Meta = e.Gen, e.Meta
 	f.stream, f.sender, f.lease = e.Stream, e.Sender, e.Lease
 	f.pathChanged([]phalanx.NodeID{e.Sender})
 	in := &incoming{f: f, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
@@ -273,7 +273,7 @@ func (f *fetch) open(e transfer.Open) {
 func (f *fetch) complete(e transfer.Complete) {
 	n := f.n
 	inline := e.Meta.Size < n.w.shape.inline && !f.buf.whole
-	f.buf.gen, f.buf.meta, f.buf.digest = e.Gen, e.Meta, e.Digest
+	f.buf.Gen, f.buf.Meta, f.buf.Digest = e.Gen, e.Meta, e.Digest
 	f.stream, f.sender, f.lease = 0, "", 0
 	f.buf.upstream = nil
 	f.forgetWish()
@@ -281,10 +281,10 @@ func (f *fetch) complete(e transfer.Complete) {
 	f.callers = nil
 	delete(n.fetches, f.object)
 	pin := slices.ContainsFunc(callers, func(c *call) bool { return c.pin == e.Gen }) && !n.refuses
-	f.buf.pinned = f.buf.pinned || pin
+	f.buf.Pinned = f.buf.Pinned || pin
 	for _, c := range callers {
 		if c.pin == e.Gen {
-			f.buf.copies = max(f.buf.copies, c.copies)
+			f.buf.Copies = max(f.buf.Copies, c.copies)
 		}
 	}
 	n.keep(f.buf)

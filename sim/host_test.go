@@ -13,7 +13,7 @@ func TestRemovedNodeKeepsItsCopies(t *testing.T) {
 	w.begin()
 	h := w.hosts[2]
 	n := h.life
-	n.table["a"] = &copied{object: "a"}
+	n.table["a"] = &copied{Object: "a"}
 	n.fenced()
 	h.restart()
 	w.until(w.now+time.Second, func() bool { return h.life != nil })
@@ -28,7 +28,7 @@ func TestDeadProcessKeepsNothing(t *testing.T) {
 	w.shape = shape{nodes: 3, shards: 1}
 	w.begin()
 	h := w.hosts[2]
-	h.life.table["a"] = &copied{object: "a"}
+	h.life.table["a"] = &copied{Object: "a"}
 	h.life.fenced()
 	h.crash(false)
 	w.until(w.now+time.Second, func() bool { return h.life != nil })

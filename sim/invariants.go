@@ -261,7 +261,7 @@ func (a *audit) dead(n *node, shard int, id phalanx.ObjectID, p directory.Pictur
 	}
 	for _, h := range p.Holders {
 		is(h.Node, "location")
-		if c := a.w.byID[h.Node].table[id]; h.Complete && c != nil && c.gen == p.Record.Gen {
+		if c := a.w.byID[h.Node].table[id]; h.Complete && c != nil && c.Gen == p.Record.Gen {
 			c.listed = true
 		}
 	}
@@ -322,8 +322,8 @@ func (a *audit) dropped(n *node, id phalanx.ObjectID, deleted phalanx.Generation
 	for _, o := range a.w.alive() {
 		c := o.table[id]
 		kept := c != nil && c.born != 0 && !c.listed // over its removal: the owner hears of that later
-		if c != nil && n.view.Has(o.id) && !kept && !deleted.Less(c.gen) {
-			a.w.fail("(12) %s has %s put again, and %s has a copy of %v, which was deleted", n.id, id, o.id, c.gen)
+		if c != nil && n.view.Has(o.id) && !kept && !deleted.Less(c.Gen) {
+			a.w.fail("(12) %s has %s put again, and %s has a copy of %v, which was deleted", n.id, id, o.id, c.Gen)
 		}
 	}
 }
@@ -340,7 +340,7 @@ func (a *audit) mayReplace(n *node, id phalanx.ObjectID, rec directory.Record) b
 		if c != nil && c.evicting && slices.Contains(rec.Evicted, o.id) {
 			continue
 		}
-		if c != nil && c.gen == rec.Gen && c.listed && n.view.Has(o.id) && o.view.Has(o.id) && a.steady(o, 0) {
+		if c != nil && c.Gen == rec.Gen && c.listed && n.view.Has(o.id) && o.view.Has(o.id) && a.steady(o, 0) {
 			return false
 		}
 	}
@@ -358,21 +358,21 @@ func (a *audit) watched(n *node, old, r directory.Readiness) {
 
 // complete checks (3).
 func (a *audit) complete(n *node, c *copied) {
-	f := a.w.oracle.model(c.object).finals[c.gen]
+	f := a.w.oracle.model(c.Object).finals[c.Gen]
 	if f == nil || f.digest != digestOf(c.bytes) {
-		a.w.fail("(3) %s has a complete copy of %s@%v with %v, final is %+v", n.id, c.object, c.gen, digestOf(c.bytes), f)
+		a.w.fail("(3) %s has a complete copy of %s@%v with %v, final is %+v", n.id, c.Object, c.Gen, digestOf(c.bytes), f)
 	}
 }
 
 // arrived checks (9): the prefix is one of this generation.
 func (a *audit) arrived(n *node, c *copied, p piece) {
-	made, ok := a.w.oracle.model(c.object).made[c.gen]
+	made, ok := a.w.oracle.model(c.Object).made[c.Gen]
 	if !ok {
 		return
 	}
 	end := int(p.offset) + len(p.bytes)
 	if end > len(made) || string(made[p.offset:end]) != string(p.bytes) {
-		a.w.fail("(9) %s has other bytes of %s@%v at %d than its origin made", n.id, c.object, c.gen, p.offset)
+		a.w.fail("(9) %s has other bytes of %s@%v at %d than its origin made", n.id, c.Object, c.Gen, p.offset)
 	}
 }
 

@@ -198,7 +198,7 @@ func (w *world) heirDies(l *leaver) {
 	var heirs []*host
 	for _, o := range w.alive() {
 		m, _ := n.view.Member(o.id)
-		keeps := slices.ContainsFunc(sortedObjects(n.table), func(id phalanx.ObjectID) bool { return o.table[id] != nil && o.table[id].pinned })
+		keeps := slices.ContainsFunc(sortedObjects(n.table), func(id phalanx.ObjectID) bool { return o.table[id] != nil && o.table[id].Pinned })
 		if o != n && m.ID == o.id && !m.Leaving && keeps && !o.host.hung {
 			heirs = append(heirs, o.host)
 		}
@@ -257,7 +257,7 @@ func (n *node) here(all bool) leave.Here {
 	}
 	if all {
 		for _, id := range sortedObjects(n.table) {
-			h.Copies = append(h.Copies, leave.Copy{Object: id, Gen: n.table[id].gen, Shard: id.Shard(n.w.shape.shards)})
+			h.Copies = append(h.Copies, leave.Copy{Object: id, Gen: n.table[id].Gen, Shard: id.Shard(n.w.shape.shards)})
 		}
 	}
 	return h
@@ -348,7 +348,7 @@ func (a *audit) handedOver(n *node) {
 	}
 	for _, id := range sortedObjects(n.table) {
 		c, m := n.table[id], a.w.oracle.model(id)
-		if !m.final() || m.gen != c.gen || m.inline || m.deleting() || m.revived {
+		if !m.final() || m.gen != c.Gen || m.inline || m.deleting() || m.revived {
 			continue
 		}
 		has, keep := 0, 0
@@ -357,17 +357,17 @@ func (a *audit) handedOver(n *node) {
 				continue
 			}
 			t := o.table[id]
-			here, made := t != nil && t.gen == c.gen, o.made(id, c.digest)
+			here, made := t != nil && t.Gen == c.Gen, o.made(id, c.Digest)
 			if here || made {
 				has++ // the last of those that stay is not evicted
 			}
-			if here && t.pinned || made {
+			if here && t.Pinned || made {
 				keep++
 			}
 		}
 		short := keep < min(m.copies, stay) && slices.Contains(n.leaver.had, c)
 		if has == 0 || short {
-			a.w.fail("(2.1) %s goes, and of %d others that have %s@%v only %d keep it, of which there are to be %d copies", n.id, has, id, c.gen, keep, m.copies)
+			a.w.fail("(2.1) %s goes, and of %d others that have %s@%v only %d keep it, of which there are to be %d copies", n.id, has, id, c.Gen, keep, m.copies)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 	asked, _ := to.client.core.Request(r.Num)
 	e, ok := asked.Body.(directory.Evict)
 	c := to.table[r.Object]
-	if !ok || c == nil || !c.evicting || c.gen != e.Gen || r.Result.Gen != e.Gen || r.Result.IsInline {
+	if !ok || c == nil || !c.evicting || c.Gen != e.Gen || r.Result.Gen != e.Gen || r.Result.IsInline {
 		return
 	}
 	if slices.ContainsFunc(a.before[r.Object].Holders, func(h directory.HolderStat) bool { return h.Node == to.id && h.Pinned }) {
@@ -56,7 +56,7 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 	if slices.Contains(was.Record.Evicted, to.id) {
 		return // it was granted before, when there was another: the copy may have been dropped then
 	}
-	if c.pinned { // since it asked: its owner could not know, and it keeps the copy
+	if c.Pinned { // since it asked: its owner could not know, and it keeps the copy
 		return
 	}
 	for _, o := range a.w.nodes {
@@ -64,7 +64,7 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 			continue
 		}
 		for _, t := range o.copies(r.Object) {
-			if t.gen == c.gen && t.whole {
+			if t.Gen == c.Gen && t.whole {
 				return
 			}
 		}
@@ -79,7 +79,7 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 // digest, and they are in no table yet. The owner may list them: the answer to that
 // Final is on its way.
 func (n *node) made(id phalanx.ObjectID, digest phalanx.Digest) bool {
-	is := func(c *copied) bool { return c != nil && c.whole && c.digest == digest }
+	is := func(c *copied) bool { return c != nil && c.whole && c.Digest == digest }
 	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id && is(cr.buf) }) ||
 		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id && is(m.buf) }) || is(n.reduces.target(id))
 }
@@ -130,7 +130,7 @@ func (a *audit) announced(e directory.ObjectLost) bool {
 // owner cannot know until then that this was not the root.
 func (a *audit) comes(e directory.ObjectLost) bool {
 	return (a.newest.Left != 0 || a.w.met["left"] > 0) && slices.ContainsFunc(a.w.alive(), func(n *node) bool {
-		return slices.ContainsFunc(n.copies(e.Object), func(c *copied) bool { return c.gen == e.Gen && c.whole })
+		return slices.ContainsFunc(n.copies(e.Object), func(c *copied) bool { return c.Gen == e.Gen && c.whole })
 	})
 }
 

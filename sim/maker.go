@@ -29,7 +29,7 @@ type maker struct {
 func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
 	m := &maker{n: n, object: c.object, call: c, bytes: bytes, restarts: restarts, pace: pace, begin: n.client.numbers()}
 	n.makers = append(n.makers, m)
-	buf := &copied{object: c.object, origin: true, meta: metaOf(c.object, len(bytes))}
+	buf := &copied{Object: c.object, Origin: true, Meta: metaOf(c.object, len(bytes))}
 	if !n.memory.try(buf, int64(len(bytes))) {
 		m.finish(errorf(phalanx.ErrNoSpace, c.object, "no room to make it"))
 		return
@@ -66,7 +66,7 @@ func (m *maker) bind(after phalanx.Generation) {
 
 // show begins to fill generation g with bytes that no other generation has.
 func (m *maker) show(g phalanx.Generation) {
-	m.buf.gen = g
+	m.buf.Gen = g
 	m.bytes = slices.Clone(m.bytes)
 	for i := range m.bytes {
 		m.bytes[i] += byte(g.Seq*7 + g.Epoch)
@@ -78,7 +78,7 @@ func (m *maker) show(g phalanx.Generation) {
 
 func (m *maker) fill(g phalanx.Generation) {
 	n := m.n
-	if m.over || m.buf.gen != g {
+	if m.over || m.buf.Gen != g {
 		return
 	}
 	defer n.w.step(n, "made")
@@ -91,21 +91,21 @@ func (m *maker) fill(g phalanx.Generation) {
 		m.buf.bytes = append(m.buf.bytes, m.bytes[have:min(have+int(n.w.shape.piece), len(m.bytes))]...)
 		n.pump(m.buf)
 		if have == 0 {
-			n.client.report(m.object, directory.Announce{Gen: g, Origin: true, Begun: true, Meta: m.buf.meta}, nil)
+			n.client.report(m.object, directory.Announce{Gen: g, Origin: true, Begun: true, Meta: m.buf.Meta}, nil)
 		}
 		n.after(time.Duration(n.w.rng.Int64N(int64(m.pace)+1)), func() { m.fill(g) })
 		return
 	}
-	m.buf.whole, m.buf.digest = true, digestOf(m.bytes)
+	m.buf.whole, m.buf.Digest = true, digestOf(m.bytes)
 	n.pump(m.buf)
 	m.final = true
-	n.client.ask(n.client.numbers(), m.object, directory.Final{Gen: g, Meta: m.buf.meta, Digest: m.buf.digest, Held: true}, func(_ phalanx.NodeID, r directory.Result) {
+	n.client.ask(n.client.numbers(), m.object, directory.Final{Gen: g, Meta: m.buf.Meta, Digest: m.buf.Digest, Held: true}, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
-		case m.over || m.buf.gen != g:
+		case m.over || m.buf.Gen != g:
 		case r.Kind != 0:
 			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
 		default:
-			m.buf.pinned, m.buf.origin = true, false
+			m.buf.Pinned, m.buf.Origin = true, false
 			m.over = true
 			n.keep(m.buf)
 			m.end(nil)
@@ -118,10 +118,10 @@ func (m *maker) restart(g phalanx.Generation) {
 	n := m.n
 	m.restarts--
 	n.w.met["restart"]++
-	m.buf.bytes, m.buf.whole, m.buf.gen = nil, false, phalanx.Generation{}
+	m.buf.bytes, m.buf.whole, m.buf.Gen = nil, false, phalanx.Generation{}
 	n.client.ask(n.client.numbers(), m.object, directory.Restart{Gen: g}, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
-		case m.over || !m.buf.gen.IsZero():
+		case m.over || !m.buf.Gen.IsZero():
 		case m.left && r.Kind == 0:
 			n.client.ask(n.client.numbers(), m.object, directory.Abort{Gen: r.Gen}, nil)
 			m.finish(nil)
@@ -140,13 +140,13 @@ func (m *maker) restart(g phalanx.Generation) {
 }
 
 func (m *maker) pushed(p directory.Push) {
-	if m.over || m.buf == nil || m.buf.gen.IsZero() {
+	if m.over || m.buf == nil || m.buf.Gen.IsZero() {
 		return
 	}
 	switch {
-	case p.Order == directory.PushDrop && !p.Gen.Less(m.buf.gen):
+	case p.Order == directory.PushDrop && !p.Gen.Less(m.buf.Gen):
 		m.finish(errorf(phalanx.ErrDeleted, m.object, "it was taken away"))
-	case p.Order == directory.PushAbort && p.Gen == m.buf.gen:
+	case p.Order == directory.PushAbort && p.Gen == m.buf.Gen:
 		m.finish(errorf(phalanx.ErrAborted, m.object, "it was taken away"))
 	}
 }
@@ -155,11 +155,11 @@ func (m *maker) pushed(p directory.Push) {
 func (m *maker) leave(err *phalanx.Error) {
 	switch {
 	case m.over || m.left:
-	case m.final || m.buf.gen.IsZero(): // an answer is on its way, and has to be known
+	case m.final || m.buf.Gen.IsZero(): // an answer is on its way, and has to be known
 		m.left = true
 		m.n.w.end(m.call, err, phalanx.Generation{}, nil)
 	default:
-		m.n.client.ask(m.n.client.numbers(), m.object, directory.Abort{Gen: m.buf.gen}, nil)
+		m.n.client.ask(m.n.client.numbers(), m.object, directory.Abort{Gen: m.buf.Gen}, nil)
 		m.finish(err)
 	}
 }
@@ -181,5 +181,5 @@ func (m *maker) end(err *phalanx.Error) {
 		m.n.w.end(m.call, err, phalanx.Generation{}, nil)
 		return
 	}
-	m.n.w.end(m.call, nil, m.buf.gen, m.buf.bytes)
+	m.n.w.end(m.call, nil, m.buf.Gen, m.buf.bytes)
 }

@@ -38,7 +38,7 @@ type wish struct {
 // can never be.
 func (m *memory) reserve(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
 	if m.cap > 0 && bytes > m.cap {
-		done(&phalanx.Error{Object: c.object, Node: m.n.id, Kind: phalanx.ErrNoSpace,
+		done(&phalanx.Error{Object: c.Object, Node: m.n.id, Kind: phalanx.ErrNoSpace,
 			Err: fmt.Errorf("%d bytes do not fit under the cap of %d", bytes, m.cap)})
 		return nil
 	}

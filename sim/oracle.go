@@ -109,11 +109,11 @@ func (o *oracle) available(id phalanx.ObjectID) bool {
 		return true
 	}
 	for _, n := range o.w.alive() {
-		if c := n.table[id]; c != nil && c.gen == m.gen && n.member {
+		if c := n.table[id]; c != nil && c.Gen == m.gen && n.member {
 			return true
 		}
 		for _, c := range n.copies(id) {
-			if c.gen == m.gen && c.whole && n.member {
+			if c.Gen == m.gen && c.whole && n.member {
 				return true
 			}
 		}

@@ -27,7 +27,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 		n.fetchOrdered(p)
 	case v.Spare:
 		n.spare(p)
-	case v.Settle && root.root.whole && root.root.digest == p.Digest:
+	case v.Settle && root.root.whole && root.root.Digest == p.Digest:
 		root.finish(root.root)
 	}
 	switch {
@@ -35,7 +35,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	case here.Origin && root.root != nil:
 		n.w.met["root dropped before it is kept"]++
 		root.hide(phalanx.Generation{})
-	case c != nil && !c.gone:
+	case c != nil && !c.Dropped:
 		n.drop(c)
 	}
 	if v.Announce {
@@ -62,10 +62,10 @@ func (n *node) standing(c *copied, root *place, p directory.Push) copies.Here {
 		h.Busy, h.Awaited = true, slices.ContainsFunc(f.callers, func(c *call) bool { return c.pin == p.Gen })
 	}
 	switch {
-	case root != nil && (c == nil || c.gen.Less(root.root.gen)):
-		h.Gen, h.Origin = root.root.gen, true
+	case root != nil && (c == nil || c.Gen.Less(root.root.Gen)):
+		h.Gen, h.Origin = root.root.Gen, true
 	case c != nil:
-		h.Gen, h.Whole = c.gen, true
+		h.Gen, h.Whole = c.Gen, true
 	}
 	return h
 }
@@ -91,8 +91,8 @@ func (n *node) forward(p directory.Push) {
 func (n *node) fetchOrdered(p directory.Push) {
 	n.w.met["copy ordered"]++
 	if c := n.table[p.Object]; c != nil {
-		if c.gen == p.Gen {
-			c.pinned, c.copies = true, max(c.copies, p.Copies)
+		if c.Gen == p.Gen {
+			c.Pinned, c.Copies = true, max(c.Copies, p.Copies)
 			n.announceComplete(c)
 		}
 		return

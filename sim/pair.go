@@ -75,12 +75,12 @@ func (a *audit) survives(id phalanx.ObjectID, members view.View) {
 	}
 	for _, n := range a.w.alive() {
 		c := n.table[id]
-		if c == nil || c.gen != gen || c.evicting || !members.Has(n.id) {
+		if c == nil || c.Gen != gen || c.evicting || !members.Has(n.id) {
 			continue
 		}
 		a.w.met["copy outlives its shard"]++
 		m.survives = gen
-		if c.pinned && c.copies >= copies {
+		if c.Pinned && c.Copies >= copies {
 			m.copies = copies
 		}
 	}
@@ -95,7 +95,7 @@ func (w *world) rebuilt() {
 			continue
 		}
 		for _, n := range w.alive() {
-			if c := n.table[id]; c != nil && c.gen == m.survives {
+			if c := n.table[id]; c != nil && c.Gen == m.survives {
 				w.fail("(18) %s, whose shard was lost, is %v, and %s has a complete copy", id, m.state, n.id)
 			}
 		}
@@ -118,6 +118,6 @@ func (w *world) rebuilt() {
 func (w *world) tagged(id phalanx.ObjectID, g phalanx.Generation) bool {
 	return slices.ContainsFunc(w.alive(), func(n *node) bool {
 		c := n.table[id]
-		return c != nil && c.gen == g && c.tag != "" && n.view.Has(n.id)
+		return c != nil && c.Gen == g && c.Tag != "" && n.view.Has(n.id)
 	}) && w.oracle.model(id).state == directory.Finished
 }

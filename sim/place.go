@@ -43,7 +43,7 @@ type place struct {
 
 func newPlace(r *reduces, key placeKey) *place {
 	r.instances++
-	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{object: key.target}}
+	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{Object: key.target}}
 	p.clear()
 	p.step(reduce.PlaceTick{Now: r.n.clock()})
 	return p
@@ -74,7 +74,7 @@ func (p *place) tick() {
 // copyOf returns this node's copy of generation g of a source.
 func (p *place) copyOf(object phalanx.ObjectID, g phalanx.Generation) *copied {
 	for _, c := range p.r.n.copies(object) {
-		if c.gen == g && (c.complete || c.origin) {
+		if c.Gen == g && (c.Complete || c.Origin) {
 			return c
 		}
 	}
@@ -168,7 +168,7 @@ func (p *place) sourceMoved() {
 	if !p.core.Runs() || p.source == nil {
 		return
 	}
-	if p.source.gone || p.source.gen != s.SourceGen {
+	if p.source.Dropped || p.source.Gen != s.SourceGen {
 		if c := p.copyOf(s.Source, s.SourceGen); c != nil {
 			p.source = c
 		} else {
@@ -262,25 +262,25 @@ func (p *place) show() {
 	if !p.serve.Root || p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen {
 		return
 	}
-	if p.root == nil || p.root.gen != p.serve.TargetGen {
+	if p.root == nil || p.root.Gen != p.serve.TargetGen {
 		if p.root != nil {
 			p.hide(p.serve.TargetGen)
 		}
-		p.root = &copied{object: p.key.target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: true, room: p.room.room}
+		p.root = &copied{Object: p.key.target, Gen: p.serve.TargetGen, Meta: p.combine.Meta, Origin: true, room: p.room.room}
 		p.room.room = 0
 		p.began = false
-		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Meta: p.root.meta}, nil)
+		n.client.report(p.key.target, directory.Announce{Gen: p.root.Gen, Origin: true, Meta: p.root.Meta}, nil)
 	}
-	if p.root.complete {
+	if p.root.Complete {
 		return
 	}
 	if !p.began && len(p.out) > 0 {
 		p.began = true
-		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
+		n.client.report(p.key.target, directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.root.Meta}, nil)
 	}
 	p.root.bytes = p.out
 	if len(p.out) == int(p.combine.Meta.Size) {
-		p.root.whole, p.root.digest = true, digestOf(p.out)
+		p.root.whole, p.root.Digest = true, digestOf(p.out)
 	}
 	n.pump(p.root)
 }
@@ -296,7 +296,7 @@ func (p *place) hide(next phalanx.Generation) {
 			}
 		}
 	}
-	p.root.gone = true
+	p.root.Dropped = true
 	p.room.room, p.root.room = p.root.room, 0
 	p.root = nil
 }
@@ -309,7 +309,7 @@ func (p *place) resetOutput() {
 			delete(p.apart, e.gen)
 		}
 	}
-	if p.root != nil && !p.root.complete {
+	if p.root != nil && !p.root.Complete {
 		p.hide(phalanx.Generation{})
 	}
 	for _, f := range p.r.feeds { // readers of other labels are turned away
@@ -328,12 +328,12 @@ func (p *place) release(keepTarget bool) {
 		p.keepRing()
 		return
 	}
-	if root := p.root; root != nil && !root.complete {
+	if root := p.root; root != nil && !root.Complete {
 		if keepTarget && root.whole {
 			p.finish(root)
 		} else {
-			if others := n.copies(root.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != root && o.gen == root.gen }) {
-				n.client.report(root.object, directory.Drop{Gen: root.gen}, nil)
+			if others := n.copies(root.Object); !slices.ContainsFunc(others, func(o *copied) bool { return o != root && o.Gen == root.Gen }) {
+				n.client.report(root.Object, directory.Drop{Gen: root.Gen}, nil)
 			}
 			p.hide(phalanx.Generation{})
 		}
@@ -350,11 +350,11 @@ func (p *place) release(keepTarget bool) {
 
 // finish makes the root's copy the node's complete one.
 func (p *place) finish(root *copied) {
-	root.origin, root.pinned = false, p.serve.Root
+	root.Origin, root.Pinned = false, p.serve.Root
 	// In this order: once it is complete, leave to evict it may be asked for.
 	p.r.n.announceComplete(root)
 	p.r.n.keep(root)
-	if p.r.n.table[root.object] != root {
-		p.r.n.client.report(root.object, directory.Drop{Gen: root.gen}, nil)
+	if p.r.n.table[root.Object] != root {
+		p.r.n.client.report(root.Object, directory.Drop{Gen: root.Gen}, nil)
 	}
 }

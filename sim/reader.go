@@ -11,7 +11,7 @@ func (n *node) read(c *copied) {
 	n.after(n.w.draw(readFor), func() {
 		c.readers--
 		if c.evicted {
-			n.w.fail("(13) %s has evicted %s@%v, which was read", n.id, c.object, c.gen)
+			n.w.fail("(13) %s has evicted %s@%v, which was read", n.id, c.Object, c.Gen)
 		}
 		n.memory.serve()
 		n.w.step(n, "read")

@@ -207,7 +207,7 @@ func (r *reduces) readiness(rd directory.Readiness) {
 // target returns the copy that a root on this node makes of object, if any.
 func (r *reduces) target(object phalanx.ObjectID) *copied {
 	for _, p := range r.sortedPlaces() {
-		if p.key.target == object && p.root != nil && p.serve.Root && !p.root.gone && !p.root.complete {
+		if p.key.target == object && p.root != nil && p.serve.Root && !p.root.Dropped && !p.root.Complete {
 			return p.root
 		}
 	}
@@ -223,7 +223,7 @@ func (r *reduces) objects(all map[phalanx.ObjectID]bool) {
 // root returns the place that makes a copy of object, or nil.
 func (r *reduces) root(object phalanx.ObjectID) *place {
 	for _, p := range r.sortedPlaces() {
-		if p.key.target == object && p.root != nil && !p.root.complete {
+		if p.key.target == object && p.root != nil && !p.root.Complete {
 			return p
 		}
 	}
@@ -251,7 +251,7 @@ func (r *reduces) moved(object phalanx.ObjectID) {
 // uses reports whether a place reads c, so that it must not be evicted.
 func (r *reduces) uses(c *copied) bool {
 	for _, p := range r.places {
-		if p.core.Runs() && p.core.State().Source == c.object && p.core.State().SourceGen == c.gen {
+		if p.core.Runs() && p.core.State().Source == c.Object && p.core.State().SourceGen == c.Gen {
 			return true
 		}
 	}

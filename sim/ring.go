@@ -102,7 +102,7 @@ func (p *place) showRing() {
 	if p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen || p.root != nil {
 		return
 	}
-	p.root = &copied{object: p.key.target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: p.serve.Root, room: p.room.room}
+	p.root = &copied{Object: p.key.target, Gen: p.serve.TargetGen, Meta: p.combine.Meta, Origin: p.serve.Root, room: p.room.room}
 	p.room.room = 0
 	p.wholeRing()
 }
@@ -125,7 +125,7 @@ func (p *place) wholeRing() {
 		return
 	}
 	b := p.circle.result()
-	p.root.bytes, p.root.whole, p.root.digest = b, true, digestOf(b)
+	p.root.bytes, p.root.whole, p.root.Digest = b, true, digestOf(b)
 }
 
 // keepRing has a place whose target is final go on by itself, until it and the
@@ -140,7 +140,7 @@ func (p *place) keepRing() {
 // goRound looks at whether such a place is done, or gets nothing for long.
 func (p *place) goRound() {
 	c := p.circle
-	if root := p.root; root != nil && c.whole && !root.complete {
+	if root := p.root; root != nil && c.whole && !root.Complete {
 		p.finish(root)
 	}
 	switch late := p.r.n.w.now-c.heard > 5*time.Second; {
@@ -154,7 +154,7 @@ func (p *place) goRound() {
 
 // leaveRing ends a place that went on by itself.
 func (p *place) leaveRing(why string) {
-	if p.root != nil && !p.root.complete {
+	if p.root != nil && !p.root.Complete {
 		p.hide(phalanx.Generation{})
 	}
 	for _, f := range p.r.feeds {
@@ -191,7 +191,7 @@ func (p *place) ringEnded(ed *edge, complete bool, text string) {
 	p.step(reduce.EdgeEnded{Child: ed.Place, Gen: ed.gen, Stream: ed.Stream, Complete: complete, Text: text})
 	if complete && p.core.Runs() && p.circle != nil {
 		if p.root != nil && p.serve.Root {
-			p.r.n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
+			p.r.n.client.report(p.key.target, directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.root.Meta}, nil)
 		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.circle.result())})
 	}

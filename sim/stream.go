@@ -121,9 +121,9 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 	}
 	all := n.copies(m.object)
 	switch {
-	case len(all) > 0 && m.gen.Less(all[0].gen):
-		o.end(&ending{why: transfer.Superseded, gen: all[0].gen})
-	case len(all) > 0 && all[0].gen == m.gen:
+	case len(all) > 0 && m.gen.Less(all[0].Gen):
+		o.end(&ending{why: transfer.Superseded, gen: all[0].Gen})
+	case len(all) > 0 && all[0].Gen == m.gen:
 		o.c = all[0]
 		o.c.used = n.w.now
 		n.streamsChanged(o.c)
@@ -167,20 +167,20 @@ func (n *node) closed(from phalanx.NodeID, stream uint64) {
 // pump goes on with the streams that read from c, and those that wait for its
 // generation.
 func (n *node) pump(c *copied) {
-	n.reduces.moved(c.object)
+	n.reduces.moved(c.Object)
 	for _, o := range slices.Clone(n.out) {
-		if o.over || o.open.object != c.object {
+		if o.over || o.open.object != c.Object {
 			continue
 		}
-		if o.c == nil && o.open.gen == c.gen {
+		if o.c == nil && o.open.gen == c.Gen {
 			o.c = c
 			n.streamsChanged(c)
 		}
 		if o.c == c {
 			o.pump()
 		}
-		if o.c == nil && o.open.gen.Less(c.gen) {
-			o.end(&ending{why: transfer.Superseded, gen: c.gen})
+		if o.c == nil && o.open.gen.Less(c.Gen) {
+			o.end(&ending{why: transfer.Superseded, gen: c.Gen})
 		}
 	}
 }
@@ -191,8 +191,8 @@ func (n *node) switchStreams(from, to *copied) {
 	for _, o := range n.out {
 		if o.c == from && !o.over {
 			o.c = to
-			if from.gen != to.gen {
-				o.end(&ending{why: transfer.Superseded, gen: to.gen})
+			if from.Gen != to.Gen {
+				o.end(&ending{why: transfer.Superseded, gen: to.Gen})
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (n *node) cutStreams(c *copied) {
 
 // streamsChanged tells the receiver that fills c how many read from it.
 func (n *node) streamsChanged(c *copied) {
-	if f := n.fetches[c.object]; f != nil && f.buf == c {
+	if f := n.fetches[c.Object]; f != nil && f.buf == c {
 		f.downstream()
 	}
 }
@@ -224,7 +224,7 @@ func (o *outgoing) pump() {
 		o.end(&ending{why: transfer.AllSent, size: int64(len(o.c.bytes))})
 	case o.next < int64(len(o.c.bytes)):
 		end := min(o.next-o.next%w.shape.piece+w.shape.piece, int64(len(o.c.bytes)))
-		p := piece{stream: o.open.stream, gen: o.c.gen, offset: o.next, bytes: o.c.bytes[o.next:end:end]}
+		p := piece{stream: o.open.stream, gen: o.c.Gen, offset: o.next, bytes: o.c.bytes[o.next:end:end]}
 		p.check = xxh3.Hash(p.bytes)
 		if w.chance(w.weather.flipped) {
 			p.bytes = slices.Clone(p.bytes)
@@ -319,8 +319,8 @@ func (n *node) arrived(from phalanx.NodeID, m piece) {
 	}
 	f := in.f
 	in.heard = n.w.now
-	if m.gen != f.buf.gen {
-		n.w.fail("(9) %s has %s@%v and gets a piece of %v", n.id, f.object, f.buf.gen, m.gen)
+	if m.gen != f.buf.Gen {
+		n.w.fail("(9) %s has %s@%v and gets a piece of %v", n.id, f.object, f.buf.Gen, m.gen)
 	}
 	if m.offset != int64(len(f.buf.bytes)) {
 		n.w.fail("(6) %s has %d bytes of %s and gets a piece at %d", n.id, len(f.buf.bytes), f.object, m.offset)
@@ -381,8 +381,8 @@ func (n *node) streamEnds(from phalanx.NodeID, m ending) {
 		return
 	}
 	f.ended(transfer.AllSent, m.gen)
-	f.buf.whole, f.buf.digest = true, digestOf(f.buf.bytes)
-	gen, size, digest := f.buf.gen, int64(len(f.buf.bytes)), f.buf.digest
+	f.buf.whole, f.buf.Digest = true, digestOf(f.buf.bytes)
+	gen, size, digest := f.buf.Gen, int64(len(f.buf.bytes)), f.buf.Digest
 	f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest})
 	n.pump(f.buf)
 }

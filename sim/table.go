@@ -15,18 +15,18 @@ import (
 
 // copied is a buffer with the bytes, or some of them, of one object.
 type copied struct {
-	object   phalanx.ObjectID
-	gen      phalanx.Generation
-	meta     phalanx.Meta
-	digest   phalanx.Digest // if all bytes are there
+	Object   phalanx.ObjectID
+	Gen      phalanx.Generation
+	Meta     phalanx.Meta
+	Digest   phalanx.Digest // if all bytes are there
 	bytes    []byte         // the prefix that is there
 	whole    bool           // every byte is there
-	complete bool           // and it is final
-	pinned   bool
-	copies   int    // that are to be kept, as far as is known
-	tag      string // of the reduce that has made it, as far as is known
-	note     []byte // its answer, if pinned
-	origin   bool
+	Complete bool           // and it is final
+	Pinned   bool
+	Copies   int    // that are to be kept, as far as is known
+	Tag      string // of the reduce that has made it, as far as is known
+	Note     []byte // its answer, if pinned
+	Origin   bool
 	room     int64 // reserved
 	used     time.Duration
 	readers  int                             // callers that look at it
@@ -34,7 +34,7 @@ type copied struct {
 	refused  bool                            // its owner wants it to stay, since the evictor looked last
 	evicted  bool                            // it was dropped with that leave
 	again    bool                            // announced since it was asked for leave to evict it
-	gone     bool                            // was dropped
+	Dropped     bool                            // was dropped
 	listed   bool                            // an owner has it in its list
 	born     time.Duration                   // when the life began that has kept it; 0: in the one that got it
 	path     []phalanx.NodeID                // from here to the origin, as last heard
@@ -59,12 +59,12 @@ func (n *node) copies(object phalanx.ObjectID) []*copied {
 		all = append(all, c)
 	}
 	for _, c := range n.creates {
-		if c.object == object && !c.buf.gen.IsZero() && !c.buf.gone && !c.core.Over() {
+		if c.object == object && !c.buf.Gen.IsZero() && !c.buf.Dropped && !c.core.Over() {
 			all = append(all, c.buf)
 		}
 	}
 	for _, m := range n.makers {
-		if m.object == object && m.buf != nil && !m.buf.gen.IsZero() && !m.buf.gone && !m.over {
+		if m.object == object && m.buf != nil && !m.buf.Gen.IsZero() && !m.buf.Dropped && !m.over {
 			all = append(all, m.buf)
 		}
 	}
@@ -75,7 +75,7 @@ func (n *node) copies(object phalanx.ObjectID) []*copied {
 		all = append(all, f.buf)
 	}
 	slices.SortStableFunc(all, func(a, b *copied) int {
-		order := b.gen.Compare(a.gen)
+		order := b.Gen.Compare(a.Gen)
 		return cmp.Or(order, cmp.Compare(len(b.bytes), len(a.bytes)))
 	})
 	return all
@@ -107,13 +107,13 @@ func (n *node) holdings(shard int) []directory.Holding {
 			continue
 		}
 		c := cs[0]
-		if c.gen.IsZero() {
+		if c.Gen.IsZero() {
 			continue
 		}
-		h := directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Complete: c.complete, Pinned: c.pinned, Origin: c.origin,
-			Begun: len(c.bytes) > 0 || c.whole, Copies: c.copies, Tag: c.tag, Note: c.note}
-		if c.complete {
-			h.Digest = c.digest
+		h := directory.Holding{Object: id, Gen: c.Gen, Meta: c.Meta, Complete: c.Complete, Pinned: c.Pinned, Origin: c.Origin,
+			Begun: len(c.bytes) > 0 || c.whole, Copies: c.Copies, Tag: c.Tag, Note: c.Note}
+		if c.Complete {
+			h.Digest = c.Digest
 		}
 		if c.upstream != nil {
 			h.Upstream, h.Lease = c.upstream()
@@ -128,7 +128,7 @@ func (n *node) check(p directory.Push) {
 	n.w.met["copy checked after an accusation"]++
 	c := directory.Checked{Gen: p.Gen}
 	for _, t := range n.copies(p.Object) {
-		if t.gen == p.Gen && t.whole {
+		if t.Gen == p.Gen && t.whole {
 			c.Digest = digestOf(t.bytes)
 			break
 		}
@@ -137,21 +137,21 @@ func (n *node) check(p directory.Push) {
 }
 
 func (n *node) announceComplete(c *copied) {
-	n.client.report(c.object, directory.Announce{Gen: c.gen, Complete: true, Pinned: c.pinned, Begun: true},
+	n.client.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: c.Pinned, Begun: true},
 		func(_ phalanx.NodeID, r directory.Result) { n.listed(c, r) })
 }
 
 // listed looks at the answer to an announcement of a complete copy.
 func (n *node) listed(c *copied, r directory.Result) {
-	if n.table[c.object] != c {
+	if n.table[c.Object] != c {
 		return
 	}
-	if copies.Tells(c.gen, r) {
-		if c.tag = r.Tag; c.pinned && c.note == nil {
-			c.note = r.Note
+	if copies.Tells(c.Gen, r) {
+		if c.Tag = r.Tag; c.Pinned && c.Note == nil {
+			c.Note = r.Note
 		}
 	}
-	if copies.Answered(c.gen, r) != copies.Stays {
+	if copies.Answered(c.Gen, r) != copies.Stays {
 		n.drop(c)
 	}
 }
@@ -159,25 +159,25 @@ func (n *node) listed(c *copied, r directory.Result) {
 // keep puts a complete copy into the table. If there is one already its room is
 // given back.
 func (n *node) keep(c *copied) {
-	c.complete, c.whole = true, true
+	c.Complete, c.whole = true, true
 	c.used = n.w.now
 	n.memory.resize(c, int64(len(c.bytes)))
 	n.w.audit.complete(n, c)
-	if old := n.table[c.object]; old != nil && old != c {
-		if old.gen.Compare(c.gen) > 0 {
+	if old := n.table[c.Object]; old != nil && old != c {
+		if old.Gen.Compare(c.Gen) > 0 {
 			n.drop(c)
 			return
 		}
-		if old.gen == c.gen {
-			c.pinned, c.copies = c.pinned || old.pinned, max(c.copies, old.copies)
+		if old.Gen == c.Gen {
+			c.Pinned, c.Copies = c.Pinned || old.Pinned, max(c.Copies, old.Copies)
 		}
-		old.gone = true
+		old.Dropped = true
 		n.memory.release(old)
 		n.switchStreams(old, c)
 	}
-	n.table[c.object] = c
+	n.table[c.Object] = c
 	n.pump(c)
-	if f := n.fetches[c.object]; f != nil && f.buf != c {
+	if f := n.fetches[c.Object]; f != nil && f.buf != c {
 		n.switchStreams(f.buf, c) // nobody else may have the rest of what they read
 		f.served(c)
 		f.downstream()
@@ -186,11 +186,11 @@ func (n *node) keep(c *copied) {
 
 // drop forgets a copy; whoever reads it is told.
 func (n *node) drop(c *copied) {
-	c.gone = true
-	if n.table[c.object] == c {
-		delete(n.table, c.object)
+	c.Dropped = true
+	if n.table[c.Object] == c {
+		delete(n.table, c.Object)
 	}
 	n.memory.release(c)
 	n.cutStreams(c)
-	n.reduces.moved(c.object)
+	n.reduces.moved(c.Object)
 }

@@ -137,7 +137,7 @@ func (w *world) end(c *call, err *phalanx.Error, g phalanx.Generation, bytes []b
 		w.trace.say(w.now, string(c.node.id), "call %d: %s %s ended: %v", c.id, c.kind, c.object, err)
 	}
 	w.oracle.ended(c)
-	if t := c.node.table[c.object]; err == nil && c.kind == "get" && t != nil && t.gen == g {
+	if t := c.node.table[c.object]; err == nil && c.kind == "get" && t != nil && t.Gen == g {
 		c.node.read(t)
 	}
 }

@@ -105,14 +105,14 @@ func (v *evictor) do(c actor.Context, effects []copies.EvictorEffect[*objectCopy
 			v.going = append(v.going, going{e.Copy, env.Now() + goingFor})
 			// An announcement since may have come after the leave was given. Without one the
 			// owner hears that it can forget the leave.
-			env.report(e.Copy.object, directory.Drop{Gen: e.Copy.gen, Granted: !e.Copy.again.Load()})
+			env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: !e.Copy.again.Load()})
 		case copies.Stay[*objectCopy]:
-			env.report(e.Copy.object, directory.Announce{Gen: e.Copy.gen, Complete: true, Pinned: env.Table.isPinned(e.Copy)})
+			env.report(e.Copy.Object, directory.Announce{Gen: e.Copy.Gen, Complete: true, Pinned: env.Table.isPinned(e.Copy)})
 			if env.Table.isDropped(e.Copy) { // by an order, which the owner need not repeat
-				env.report(e.Copy.object, directory.Drop{Gen: e.Copy.gen})
+				env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen})
 			}
 		case copies.Forget[*objectCopy]:
-			env.report(e.Copy.object, directory.Drop{Gen: e.Copy.gen, Granted: true})
+			env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: true})
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (v *evictor) do(c actor.Context, effects []copies.EvictorEffect[*objectCopy
 func (v *evictor) ask(c actor.Context, a copies.Ask[*objectCopy]) {
 	a.Copy.again.Store(false)
 	self, env := c.Self(), v.env
-	env.Directory.Request(a.Copy.object, env.Directory.Nums(1), directory.Evict{Gen: a.Copy.gen},
+	env.Directory.Request(a.Copy.Object, env.Directory.Nums(1), directory.Evict{Gen: a.Copy.Gen},
 		func(_ phalanx.NodeID, r directory.Result) {
 			if !r.Waiting {
 				env.send(self, granted{a.Copy, a.Shard, r.Kind == 0})
@@ -159,14 +159,3 @@ func (i idleOf) Victim(busy func(shard int) bool) (c *objectCopy, shard int, byt
 	return c, shard, c.size() + copyCost, true
 }
 func (i idleOf) Reconsider() { i.env.Table.reconsider() }
-
-// standing says what has become of a copy.
-func (t *Table) standing(c *objectCopy) copies.Standing {
-	switch t.lookup(c.object) {
-	case c:
-		return copies.Present
-	case nil:
-		return copies.Dropped
-	}
-	return copies.Replaced
-}

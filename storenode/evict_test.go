@@ -132,7 +132,7 @@ func TestEvictorWaitsForWhatComes(t *testing.T) {
 	if _, err := big.buffer.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	table.finish(big, big.meta, phalanx.Digest{}, false)
+	table.finish(big, big.Meta, phalanx.Digest{}, false)
 	small(t, table, "other", 30, false)
 	big.buffer.Retain()
 	ended := wait(pool, size)
@@ -319,7 +319,7 @@ func TestEvictionSparesWhatIsUsedMeanwhile(t *testing.T) {
 				_ = r.Close()
 			}
 		}},
-		{"by a view", func(_ *testing.T, table *Table, c *objectCopy) func() { return table.View(c.object).Release }},
+		{"by a view", func(_ *testing.T, table *Table, c *objectCopy) func() { return table.View(c.Object).Release }},
 		{"by a stream", func(t *testing.T, table *Table, c *objectCopy) func() {
 			if !table.serve(c, 1) {
 				t.Fatal("it cannot be served")
@@ -327,7 +327,7 @@ func TestEvictionSparesWhatIsUsedMeanwhile(t *testing.T) {
 			return func() { table.served(c) }
 		}},
 		{"by a place", func(t *testing.T, table *Table, c *objectCopy) func() {
-			got, err := (&Env{Table: table}).retainSource(c.object, c.gen)
+			got, err := (&Env{Table: table}).retainSource(c.Object, c.Gen)
 			if err != nil || got != c {
 				t.Fatal(err)
 			}
@@ -340,7 +340,7 @@ func TestEvictionSparesWhatIsUsedMeanwhile(t *testing.T) {
 			if _, err := used.buffer.Write(make([]byte, 30)); err != nil {
 				t.Fatal(err)
 			}
-			table.finish(used, used.meta, phalanx.Digest{}, false)
+			table.finish(used, used.Meta, phalanx.Digest{}, false)
 			ended := wait(pool, one)
 			a := <-g.asked
 			over := c.use(t, table, used)
@@ -365,7 +365,7 @@ func TestNothingIsEvictedBeforeItIsHanded(t *testing.T) {
 	table.budget.TryReserve(30)
 	c := table.keepInline(Info{Object: "o", Gen: first, Meta: phalanx.Meta{Size: 30}}, make([]byte, 30), "", false)
 	if victim, _ := table.victim(1, nobody); victim != nil {
-		t.Errorf("%s is chosen", victim.object)
+		t.Errorf("%s is chosen", victim.Object)
 	}
 	table.release(c)
 	if victim, _ := table.victim(1, nobody); victim != c {
@@ -382,7 +382,7 @@ func TestVictimInAnotherNumberOfShards(t *testing.T) {
 	}
 	for i, shards := range []int{64, 3, 4096, 1} {
 		c, shard := table.victim(shards, nobody)
-		if c == nil || c.object != ids[i] || shard != ids[i].Shard(shards) {
+		if c == nil || c.Object != ids[i] || shard != ids[i].Shard(shards) {
 			t.Fatalf("of %d shards: %v in shard %d, not %s", shards, c, shard, ids[i])
 		}
 	}

@@ -280,7 +280,7 @@ func (f *fetch) pushed(p transfer.Pushed) {
 		f.result = &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("the object was deleted while it arrived")}
 		f.finish()
 	}
-	if f.final != nil && !p.Gen.Less(f.final.gen) {
+	if f.final != nil && !p.Gen.Less(f.final.Gen) {
 		f.env.Table.drop(f.final, errDeletedHere(f.env.Self))
 	}
 }
@@ -332,7 +332,7 @@ func (f *fetch) genHeld() phalanx.Generation {
 	if f.copy == nil {
 		return phalanx.Generation{}
 	}
-	return f.copy.gen
+	return f.copy.Gen
 }
 
 // message sends something to the owner.
@@ -444,7 +444,7 @@ func (f *fetch) discard() {
 }
 
 func (f *fetch) clear(e transfer.Clear) {
-	if f.copy == nil || !f.copy.gen.Less(e.Before) {
+	if f.copy == nil || !f.copy.Gen.Less(e.Before) {
 		return
 	}
 	err := &dataplane.Ended{Reason: dataplane.Reset, Generation: e.Before, Kind: e.Kind, Node: f.env.Self}

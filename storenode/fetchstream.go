@@ -102,7 +102,7 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 			e.send(self, transfer.Ended{Stream: o.Stream, Why: why, Gen: gen, Held: c.buffer.Watermark(), Text: text})
 		}
 	}
-	s, err := e.Conns.Open(ctx, o.Sender, dataplane.Request{Kind: dataplane.Object, Object: c.object, Generation: o.Gen,
+	s, err := e.Conns.Open(ctx, o.Sender, dataplane.Request{Kind: dataplane.Object, Object: c.Object, Generation: o.Gen,
 		Offset: c.buffer.Arrived(), Checked: checkedTo(c, o), Lease: o.Lease, Beside: o.Beside})
 	if err != nil {
 		ended(transfer.Broken, o.Gen, err.Error())

@@ -46,7 +46,7 @@ func TestACopyThatStays(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		env, all := noting(t)
 		c := small(t, env.Table, "o0", 30, false)
-		c.gen = first
+		c.Gen = first
 		want := 1
 		if dropped {
 			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone})
@@ -105,7 +105,7 @@ func TestMessagesToTheOwner(t *testing.T) {
 	env.message("o0", owner.Message{How: owner.Withdraw, Num: 9, Body: directory.Cancel{Num: 9}})
 	drop := owner.Message{How: owner.Unkeep, Gen: first, Body: directory.Drop{Gen: first}}
 	env.message("o0", drop)
-	small(t, env.Table, "o0", 30, false).gen = first
+	small(t, env.Table, "o0", 30, false).Gen = first
 	env.message("o0", drop)
 	if want := []any{uint64(9), directory.Cancel{Num: 9}, directory.Drop{Gen: first}}; !slices.Equal(*all, want) {
 		t.Errorf("%+v, want %+v", *all, want)

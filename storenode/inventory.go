@@ -11,24 +11,10 @@ import (
 // Holdings returns what this node has of each shard that is marked in of, which has
 // all of them, by object: for their new owners.
 func (t *Table) Holdings(of []bool) [][]directory.Holding {
-	out := make([][]directory.Holding, len(of))
 	t.mu.Lock()
-	for id, c := range t.copies {
-		if i := id.Shard(len(of)); of[i] {
-			out[i] = append(out[i], directory.Holding{Object: id, Gen: c.gen, Meta: c.meta, Digest: c.digest, Complete: c.complete,
-				Pinned: c.pinned, Origin: c.origin && !c.complete && !c.ring, Begun: c.begun(), Lease: c.lease, Upstream: c.upstream,
-				Copies: c.copies, Tag: c.tag, Note: c.note})
-		}
-	}
-	t.mu.Unlock()
-	for _, list := range out {
-		slices.SortFunc(list, func(a, b directory.Holding) int { return cmp.Compare(a.Object, b.Object) })
-	}
-	return out
+	defer t.mu.Unlock()
+	return t.core.Holdings(of)
 }
-
-// begun reports whether c has its first piece.
-func (c *objectCopy) begun() bool { return c.complete || c.buffer != nil && c.buffer.Watermark() > 0 }
 
 // Everything returns what this node has of all shards.
 func (t *Table) Everything() []directory.Holding { return t.Holdings([]bool{true})[0] }
@@ -37,15 +23,15 @@ func (t *Table) Everything() []directory.Holding { return t.Holdings([]bool{true
 func (t *Table) Counts() (all, complete, pinned int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range t.copies {
-		if c.complete {
+	for c := range t.core.All() {
+		if c.Complete {
 			complete++
 		}
-		if c.pinned {
+		if c.Pinned {
 			pinned++
 		}
 	}
-	return len(t.copies), complete, pinned
+	return t.core.Len(), complete, pinned
 }
 
 // Held returns how many checked bytes of id are here.
@@ -65,9 +51,9 @@ func (t *Table) Complete() []Info {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []Info
-	for _, c := range t.copies {
-		if c.complete {
-			out = append(out, c.info())
+	for c := range t.core.All() {
+		if c.Complete {
+			out = append(out, copyOf(c).info())
 		}
 	}
 	slices.SortFunc(out, func(a, b Info) int { return cmp.Compare(a.Object, b.Object) })
@@ -79,9 +65,9 @@ func (t *Table) making() []phalanx.ObjectID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []phalanx.ObjectID
-	for id, c := range t.copies {
-		if !c.complete && (c.origin || c.ring) {
-			out = append(out, id)
+	for c := range t.core.All() {
+		if !c.Complete && (c.Origin || c.Ring) {
+			out = append(out, c.Object)
 		}
 	}
 	slices.Sort(out)

@@ -15,11 +15,11 @@ func TestLearnWhileItIsAsked(t *testing.T) {
 	c := small(t, table, "target", 30, true)
 	var learning sync.WaitGroup
 	learning.Go(func() {
-		table.learn("target", c.gen, directory.Result{State: directory.Finished, Gen: c.gen, Tag: "tag", Note: []byte("answer")})
+		table.learn("target", c.Gen, directory.Result{State: directory.Finished, Gen: c.Gen, Tag: "tag", Note: []byte("answer")})
 	})
 	before := table.isTagged(c, "other")
 	learning.Wait()
 	if before || table.isTagged(c, "other") || !table.isTagged(c, "tag") {
-		t.Errorf("it is tagged %q", c.tag)
+		t.Errorf("it is tagged %q", c.Tag)
 	}
 }

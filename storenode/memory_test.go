@@ -43,7 +43,7 @@ func TestVictim1_8(t *testing.T) {
 	is := func(what string, want phalanx.ObjectID, not ...phalanx.ObjectID) {
 		t.Helper()
 		for _, id := range not { // the owner refuses
-			if c, _ := table.victim(1, nobody); c == nil || c.object != id {
+			if c, _ := table.victim(1, nobody); c == nil || c.Object != id {
 				t.Fatalf("%s: %v is chosen, not %s", what, c, id)
 			} else {
 				table.keep(c, true)
@@ -51,7 +51,7 @@ func TestVictim1_8(t *testing.T) {
 		}
 		got := phalanx.ObjectID("")
 		if c, _ := table.victim(1, nobody); c != nil {
-			got = c.object
+			got = c.Object
 			table.keep(c, false)
 		}
 		table.reconsider()
@@ -81,7 +81,7 @@ func TestVictim1_8(t *testing.T) {
 	is("b is read", "a")
 	table.release(b)
 	is("read last", "a")
-	table.finish(part, part.meta, phalanx.Digest{}, false)
+	table.finish(part, part.Meta, phalanx.Digest{}, false)
 	is("one has arrived, which makes it the last", "a")
 	for _, id := range []phalanx.ObjectID{"b", "a"} {
 		table.View(id).Release()
@@ -135,7 +135,7 @@ func TestTableGivesBack(t *testing.T) {
 		}, 100, 1},
 		{"the same inline bytes twice", func(t *testing.T, pool *dataplane.Pool, table *Table) {
 			a, b := small(t, table, "o", 20, false), small(t, table, "o", 20, true)
-			if a != b || !a.pinned {
+			if a != b || !a.Pinned {
 				t.Error("there are two, or it is not pinned")
 			}
 		}, 20, 1},
@@ -144,7 +144,7 @@ func TestTableGivesBack(t *testing.T) {
 			if _, err := o.buffer.Write([]byte("abcd")); err != nil {
 				t.Fatal(err)
 			}
-			table.finish(o, o.meta, phalanx.Digest{}, false)
+			table.finish(o, o.Meta, phalanx.Digest{}, false)
 			v := table.View("o")
 			table.dropObject("o", first, errOver)
 			table.dropObject("o", first, errOver)

@@ -39,7 +39,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 		s.settleOrigin(originFinal{p.Object, p.Gen, p.Meta, p.Digest})
 	}
 	if v.Drop != copies.Stays && p.Outdated(env.Directory.Epoch(p.Object)) { // another owner may have heard of it meanwhile
-		v.Gone = mine.gen
+		v.Gone = mine.Gen
 	}
 	if v.Announce {
 		s.announceAgain(mine)
@@ -57,15 +57,12 @@ func (e *Env) obey(p directory.Push, epoch uint64, here copies.Here) (copies.Ver
 	t := e.Table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.copies[p.Object]
-	if c != nil {
-		here.Gen, here.Whole, here.Origin = c.gen, c.complete, c.origin
-	}
-	v := copies.Obey(p, epoch, here)
+	c := t.core.Of(p.Object)
+	v := copies.Obey(p, epoch, here.Of(c))
 	if v.Drop != copies.Stays {
-		t.dropLocked(c, e.ended(v.Drop, p.Gen))
+		t.core.Drop(c, e.ended(v.Drop, p.Gen))
 	}
-	return v, c
+	return v, copyOf(c)
 }
 
 // forward hands an order to who works on the object.
@@ -95,9 +92,9 @@ func (e *Env) ended(why copies.Why, gen phalanx.Generation) error {
 // before is void.
 func (s *Store) announceAgain(c *objectCopy) {
 	c.again.Store(true)
-	s.env.report(c.object, directory.Announce{Gen: c.gen, Complete: true, Pinned: s.env.Table.isPinned(c)})
+	s.env.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: s.env.Table.isPinned(c)})
 	if s.env.Table.isDropped(c) { // by leave that was asked for before
-		s.env.report(c.object, directory.Drop{Gen: c.gen})
+		s.env.report(c.Object, directory.Drop{Gen: c.Gen})
 	}
 }
 
@@ -106,15 +103,15 @@ func (s *Store) announceAgain(c *objectCopy) {
 func (s *Store) settleOrigin(p originFinal) {
 	env := s.env
 	c := env.Table.lookup(p.object)
-	if c == nil || c.gen != p.gen || !c.origin || c.buffer == nil {
+	if c == nil || c.Gen != p.gen || !c.Origin || c.buffer == nil {
 		return
 	}
 	if digest, ok := c.buffer.Digest(); !ok || digest != p.digest {
 		return
 	}
 	// In this order: once it is complete, leave to evict it may be asked for.
-	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: !c.ring})
-	if !env.Table.finish(c, p.meta, p.digest, !c.ring) {
+	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: !c.Ring})
+	if !env.Table.finish(c, p.meta, p.digest, !c.Ring) {
 		env.report(p.object, directory.Drop{Gen: p.gen})
 	}
 }
@@ -129,9 +126,9 @@ func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
 	env := s.env
 	s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: p.Gen, deliver: func(g any) {
 		if got := g.(*Got); got.View != nil {
-			if c := got.View.copy; c.gen == p.Gen && env.Table.isPinned(c) {
-				env.Table.keepCopies(p.Object, c.gen, p.Copies)
-				env.report(p.Object, directory.Announce{Gen: c.gen, Complete: true, Pinned: true})
+			if c := got.View.copy; c.Gen == p.Gen && env.Table.isPinned(c) {
+				env.Table.keepCopies(p.Object, c.Gen, p.Copies)
+				env.report(p.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: true})
 			}
 			got.View.Release()
 		}
@@ -173,10 +170,4 @@ func (s *Store) leaseAsked(c actor.Context, m LeaseAsked) {
 
 // pin keeps c until it is deleted, if cl is to pin that generation and unless the node
 // leaves: whoever relied on it then would do so after the last look at what is here.
-func (e *Env) pin(cl *call, c *objectCopy) {
-	e.Table.mu.Lock()
-	defer e.Table.mu.Unlock()
-	if cl.pin == c.gen && !e.Leaves() {
-		e.Table.pinLocked(c)
-	}
-}
+func (e *Env) pin(cl *call, c *objectCopy) { e.Table.want(c, cl.pin, e.Leaves) }

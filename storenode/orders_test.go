@@ -76,7 +76,7 @@ func TestOrderOfAFormerEpoch(t *testing.T) {
 		env := alone(t)
 		env.Directory = later{told{all: &all}, &test.epochs}
 		c := small(t, env.Table, "o0", 30, false)
-		c.gen = first
+		c.Gen = first
 		s := &Store{env: env}
 		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushDrop, Gen: first, Seq: 7<<32 | 5}})
 		if stays := env.Table.lookup("o0") != nil; stays != test.stays || !slices.Equal(all, test.told) {
@@ -96,7 +96,7 @@ func TestAbortOfACompleteCopy(t *testing.T) {
 		env := alone(t)
 		env.Directory = later{told{all: &all}, &[]uint64{0}}
 		c := small(t, env.Table, "o0", 30, false)
-		c.gen = first
+		c.Gen = first
 		s := &Store{env: env}
 		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushAbort, Gen: gen, Seq: 5}})
 		if stays := env.Table.lookup("o0") != nil; stays != (gen == older) || !slices.Equal(all, want) {
@@ -111,11 +111,13 @@ func TestIfWhole(t *testing.T) {
 	table := NewTable(dataplane.NewBudget(1 << 20))
 	c := small(t, table, "o0", 30, false)
 	number := func() uint64 { return 7 }
-	if num, _, ok := table.ifWhole("o0", c.gen, number); !ok || num != 7 {
+	if num, _, ok := table.ifWhole("o0", c.Gen, number); !ok || num != 7 {
 		t.Errorf("%d, %v", num, ok)
 	}
-	c.asked = true
-	if _, _, ok := table.ifWhole("o0", c.gen, number); ok {
+	if v, _ := table.victim(1, func(int) bool { return false }); v != c {
+		t.Fatalf("leave to evict %v is asked for", v)
+	}
+	if _, _, ok := table.ifWhole("o0", c.Gen, number); ok {
 		t.Error("it counts although leave to evict it is asked for")
 	}
 }
@@ -156,8 +158,8 @@ func TestLateOrderToKeepACopy(t *testing.T) {
 			}
 		}
 		announced := slices.ContainsFunc(all, func(e any) bool { b, ok := e.(directory.Announce); return ok && b.Pinned })
-		if c.pinned != test.pinned || announced != test.pinned || (c.copies == 2) != test.pinned {
-			t.Errorf("%s: pinned %v, announced %v, %d copies", name, c.pinned, announced, c.copies)
+		if c.Pinned != test.pinned || announced != test.pinned || (c.Copies == 2) != test.pinned {
+			t.Errorf("%s: pinned %v, announced %v, %d copies", name, c.Pinned, announced, c.Copies)
 		}
 		env.Table.release(c)
 	}
@@ -281,7 +283,7 @@ func TestACallThatIsAnsweredTwice(t *testing.T) {
 	if cl.answer(env.Table.View("o0"), nil, nil) || cl.answer(nil, newReader(cl, env.Table, c, nil), nil) || got != 1 {
 		t.Errorf("it is answered %d times", got)
 	}
-	if c.users != 0 {
-		t.Errorf("%d users keep its bytes", c.users)
+	if c.Users() != 0 {
+		t.Errorf("%d users keep its bytes", c.Users())
 	}
 }

@@ -47,7 +47,7 @@ func TestACompleteCopyThatItsOwnerDoesNotKnow(t *testing.T) {
 		env := alone(t)
 		env.Directory = later{told{all: &all}, &[]uint64{1}}
 		c := small(t, env.Table, "o0", 30, true)
-		c.gen = first
+		c.Gen = first
 		s := &Store{env: env}
 		want := []any{directory.Announce{Gen: first, Complete: true, Pinned: true}}
 		if dropped {
@@ -86,7 +86,7 @@ func TestAnOrderIsForwardedBeforeTheCopyGoes(t *testing.T) {
 	for order, gen := range map[directory.Order]phalanx.Generation{directory.PushDrop: first, directory.PushReset: second, directory.PushAbort: first} {
 		env := alone(t)
 		c := small(t, env.Table, "o0", 30, false)
-		c.gen = first
+		c.Gen = first
 		heard, here := 0, false
 		put := env.System.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 			if _, ok := c.Message().(pushed); ok {

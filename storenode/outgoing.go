@@ -51,7 +51,7 @@ type outflow struct {
 
 // begin notes a stream.
 func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane.Request) *outflow {
-	f := &outflow{flow: flow{to: to, lease: req.Lease}, object: c.object}
+	f := &outflow{flow: flow{to: to, lease: req.Lease}, object: c.Object}
 	f.flow.of = f
 	o.mu.Lock()
 	defer o.mu.Unlock()

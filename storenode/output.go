@@ -238,7 +238,7 @@ func (o *output) tellFirst() {
 				case <-sub.C:
 				}
 			}
-			p.announce(directory.Announce{Gen: root.gen, Origin: true, Begun: true, Meta: o.meta})
+			p.announce(directory.Announce{Gen: root.Gen, Origin: true, Begun: true, Meta: o.meta})
 		}()
 	})
 }

@@ -215,7 +215,7 @@ func (p *place) show() {
 		p.hub.show(p.key, p.self, p.out)
 		return
 	}
-	if p.serving.TargetGen.IsZero() || p.root != nil && p.root.gen == p.serving.TargetGen {
+	if p.serving.TargetGen.IsZero() || p.root != nil && p.root.Gen == p.serving.TargetGen {
 		return
 	}
 	buf := p.out.vessel.buffer // the root's position is for ever the root's: it never is a window
@@ -227,7 +227,7 @@ func (p *place) show() {
 	}
 	p.env.send(p.env.StorePID, ownShown{p.key.target})
 	p.root, p.began = c, false
-	p.announce(directory.Announce{Gen: c.gen, Origin: true, Meta: p.out.meta})
+	p.announce(directory.Announce{Gen: c.Gen, Origin: true, Meta: p.out.meta})
 	p.out.tellFirst()
 }
 
@@ -259,7 +259,7 @@ func (p *place) release(keepTarget bool) {
 	whole := p.root != nil && p.env.Table.isComplete(p.root) // and stays, whatever becomes of the place
 	if p.root != nil && !keepTarget && !whole {
 		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
-		p.env.reportDrop(p.root.object, p.root.gen) // its digest may be on the way to the owner, who would count on this copy
+		p.env.reportDrop(p.root.Object, p.root.Gen) // its digest may be on the way to the owner, who would count on this copy
 	}
 	p.root = nil
 	if p.out != nil {

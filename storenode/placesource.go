@@ -66,14 +66,14 @@ func (e *Env) sourceBuffer(id phalanx.ObjectID, gen phalanx.Generation) (*datapl
 func (e *Env) retainSource(id phalanx.ObjectID, gen phalanx.Generation) (*objectCopy, error) {
 	e.Table.mu.Lock()
 	defer e.Table.mu.Unlock()
-	c := e.Table.copies[id]
+	c := copyOf(e.Table.core.Of(id))
 	switch {
-	case c == nil || c.gen.Less(gen):
+	case c == nil || c.Gen.Less(gen):
 		return nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("generation %v of the source is not on this node", gen)}
-	case gen.Less(c.gen):
-		return nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrReset, Err: fmt.Errorf("the source is in generation %v here", c.gen)}
+	case gen.Less(c.Gen):
+		return nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrReset, Err: fmt.Errorf("the source is in generation %v here", c.Gen)}
 	}
-	e.Table.retainLocked(c)
+	e.Table.useLocked(c)
 	return c, nil
 }
 

@@ -127,7 +127,7 @@ func (e *Env) missed(c *objectCopy, stop <-chan struct{}) *phalanx.Error {
 				e.Directory.Forget(num)
 				num, held = 0, now
 			case num == 0:
-				num = e.probe(c.object, func(m probed) {
+				num = e.probe(c.Object, func(m probed) {
 					select {
 					case answers <- m:
 					default: // an earlier one says the same

@@ -46,7 +46,7 @@ func newReader(cl *call, t *Table, c *objectCopy, leave func()) *Reader {
 	if !t.retain(c) {
 		return nil
 	}
-	r := &Reader{ctx: cl.ctx, idle: cl.idle, object: c.object, copy: c, table: t, leave: leave, end: make(chan struct{})}
+	r := &Reader{ctx: cl.ctx, idle: cl.idle, object: c.Object, copy: c, table: t, leave: leave, end: make(chan struct{})}
 	if c.buffer != nil {
 		r.sub = c.buffer.Subscribe()
 	}
@@ -82,7 +82,7 @@ func (r *Reader) done() {
 func (r *Reader) Meta() phalanx.Meta {
 	r.table.mu.Lock()
 	defer r.table.mu.Unlock()
-	return r.copy.meta
+	return r.copy.Meta
 }
 
 // Info describes the object; its digest is zero as long as it is not final.
@@ -176,7 +176,7 @@ func (r *Reader) next() ([]byte, error) {
 		case <-r.sub.C:
 		case <-r.patience():
 			node, why := r.table.awaits(c)
-			return nil, &phalanx.Error{Op: "open", Object: c.object, Node: node, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("%s: no bytes have come for %v", why, r.idle)}
+			return nil, &phalanx.Error{Op: "open", Object: c.Object, Node: node, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("%s: no bytes have come for %v", why, r.idle)}
 		case <-over:
 			if c.buffer.Err() == nil {
 				return nil, io.EOF
@@ -185,7 +185,7 @@ func (r *Reader) next() ([]byte, error) {
 			return nil, r.ended()
 		case <-r.ctx.Done():
 			node, why := r.table.awaits(c)
-			return nil, ContextError("open", c.object, context.Cause(r.ctx), node, why)
+			return nil, ContextError("open", c.Object, context.Cause(r.ctx), node, why)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
@@ -46,7 +47,7 @@ func TestWhomAReaderBlames(t *testing.T) {
 
 // A Reader's error is of the kind for which its bytes were dropped.
 func TestAReadersErrorIsOfTheKindOfTheDrop(t *testing.T) {
-	r := &Reader{copy: &objectCopy{object: "x"}}
+	r := &Reader{copy: &objectCopy{Copy: copies.Copy{Object: "x"}}}
 	for want, end := range map[phalanx.Kind]error{
 		phalanx.ErrDeleted: errDeletedHere("n"),
 		phalanx.ErrAborted: &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted},
@@ -73,7 +74,7 @@ func TestAReaderGoesOnWithTheCopyThatTakesThePlaceOfAPart(t *testing.T) {
 			if _, err := whole.Write(data); err != nil {
 				t.Fatal(err)
 			}
-			if c, ok := table.supplant(info, whole, errOver); !ok || !c.pinned {
+			if c, ok := table.supplant(info, whole, errOver); !ok || !c.Pinned {
 				t.Error("it does not take the place of the part")
 			}
 		},

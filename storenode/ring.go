@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -70,8 +71,8 @@ func (p *place) showRing() {
 		return
 	}
 	o.turning.result.Retain()
-	c, ok := p.env.Table.showCopy(&objectCopy{object: p.key.target, gen: p.serving.TargetGen, meta: o.meta, buffer: o.turning.result,
-		origin: true, ring: !p.serving.Root})
+	c, ok := p.env.Table.showCopy(p.env.Table.newCopy(copies.Copy{Object: p.key.target, Gen: p.serving.TargetGen, Meta: o.meta,
+		Origin: true, Ring: !p.serving.Root}, o.turning.result, nil))
 	if !ok {
 		o.turning.result.Release()
 		return
@@ -124,7 +125,7 @@ func (p *place) circulate(o *output, e *edge) error {
 // announceRing tells the target's owner of the root's copy, which is whole.
 func (p *place) announceRing(made reduce.PlaceGen) {
 	if p.root != nil && p.serving.Root && p.out.turning != nil && p.out.gen == made {
-		p.announce(directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.out.meta})
+		p.announce(directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.out.meta})
 	}
 }
 
@@ -156,9 +157,9 @@ func (p *place) keepRing() {
 				defer env.Table.release(c)
 			}
 			// In this order: once it is complete, leave to evict it may be asked for.
-			env.report(key.target, directory.Announce{Gen: c.gen, Complete: true, Pinned: pinned})
+			env.report(key.target, directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned})
 			if !env.Table.finish(c, o.meta, digest, pinned) {
-				env.report(key.target, directory.Drop{Gen: c.gen})
+				env.report(key.target, directory.Drop{Gen: c.Gen})
 			}
 		}
 		if whole {

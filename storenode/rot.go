@@ -17,22 +17,22 @@ import (
 // dropped, what arrives starts over, and what is made here fails.
 func (e *Env) rotten(c *objectCopy, bad *dataplane.BadPiece) {
 	err := &phalanx.Error{Node: e.Self, Kind: phalanx.ErrCorrupt, Err: fmt.Errorf("its bytes in memory have changed: %w", bad)}
-	log := e.Log.WithError(err).WithField("object", c.object)
+	log := e.Log.WithError(err).WithField("object", c.Object)
 	if !c.isOver() {
 		log.Warn("an object has changed in memory while it was made")
-		if pid := e.fetching(c.object); pid != nil {
-			e.send(pid, transfer.Rotten{Gen: c.gen})
+		if pid := e.fetching(c.Object); pid != nil {
+			e.send(pid, transfer.Rotten{Gen: c.Gen})
 		}
-		for _, pid := range e.makers(c.object) {
+		for _, pid := range e.makers(c.Object) {
 			e.send(pid, putFailed{err})
 		}
 		return
 	}
-	if !e.Table.discard(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the copy was bad")}) {
+	if !e.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the copy was bad")}) {
 		return // somebody was faster
 	}
 	log.Warn("a copy has changed in memory, and is dropped")
-	e.report(c.object, directory.Drop{Gen: c.gen})
+	e.report(c.Object, directory.Drop{Gen: c.Gen})
 }
 
 // check looks at every byte of this node's complete copy of a generation, beside the
@@ -86,7 +86,7 @@ func (e *Env) beginCheck(id phalanx.ObjectID) bool {
 // again; zero if they are not all here, or are bad.
 func (e *Env) digest(id phalanx.ObjectID, gen phalanx.Generation) phalanx.Digest {
 	c := e.Table.lookup(id)
-	if c == nil || c.gen != gen || !e.Table.retain(c) {
+	if c == nil || c.Gen != gen || !e.Table.retain(c) {
 		return phalanx.Digest{}
 	}
 	defer e.Table.release(c)
@@ -108,15 +108,6 @@ func (e *Env) digest(id phalanx.ObjectID, gen phalanx.Generation) phalanx.Digest
 		return phalanx.Digest{}
 	}
 	return digest // each piece is as it was made, and the digest that is kept beside them is not theirs
-}
-
-// discard is drop, and reports whether c was not dropped before.
-func (t *Table) discard(c *objectCopy, err error) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	was := c.dropped
-	t.dropLocked(c, err)
-	return !was
 }
 
 // fetching returns the fetch that brings an object, or nil.

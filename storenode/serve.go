@@ -32,8 +32,8 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 	case c == nil:
 		_ = w.Gone(phalanx.ErrNotFound, "there is no copy of it here")
 		return
-	case req.Generation.Less(c.gen):
-		_ = w.Reset(c.gen)
+	case req.Generation.Less(c.Gen):
+		_ = w.Reset(c.Gen)
 		return
 	}
 	if !e.slot(w.Context(), c, req.Beside) {
@@ -51,7 +51,7 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 	case errors.As(err, &bad):
 		e.rotten(c, bad)
 	}
-	e.Log.WithError(err).WithField("object", c.object).WithField("peer", from).Debug("a stream was not finished")
+	e.Log.WithError(err).WithField("object", c.Object).WithField("peer", from).Debug("a stream was not finished")
 }
 
 // stream sends c, and keeps account of the lease.
@@ -96,7 +96,7 @@ func (e *Env) sendable(c *objectCopy) (*dataplane.Buffer, error) {
 // readersChanged tells the fetch that fills c, if one does.
 func (e *Env) readersChanged(c *objectCopy) {
 	if !c.isOver() {
-		e.send(e.StorePID, streamsChanged{c.object})
+		e.send(e.StorePID, streamsChanged{c.Object})
 	}
 }
 
@@ -104,7 +104,7 @@ func (e *Env) readersChanged(c *objectCopy) {
 func (t *Table) readers(c *objectCopy) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.streams
+	return c.Streams()
 }
 
 // find returns this node's copy of the generation that is asked for, or of a
@@ -130,7 +130,7 @@ func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
 
 // streamable returns the copy that answers req, or nil.
 func (e *Env) streamable(req dataplane.Request) *objectCopy {
-	if c := e.Table.lookup(req.Object); c != nil && !c.gen.Less(req.Generation) {
+	if c := e.Table.lookup(req.Object); c != nil && !c.Gen.Less(req.Generation) {
 		return c
 	}
 	return nil

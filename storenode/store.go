@@ -230,7 +230,7 @@ func (s *Store) want(c actor.Context, cl *call) {
 			return
 		}
 	}
-	if c := s.env.Table.lookup(cl.object); c != nil && c.origin && !c.isOver() {
+	if c := s.env.Table.lookup(cl.object); c != nil && c.Origin && !c.isOver() {
 		s.wantOwn(cl, c)
 		return
 	}
@@ -340,7 +340,7 @@ func (s *Store) expire(c actor.Context, cl *call) {
 		return
 	}
 	err := &phalanx.Error{Node: s.env.Self, Kind: phalanx.ErrDeadline, Err: errors.New("the object has not arrived")}
-	if c := s.env.Table.lookup(cl.object); c != nil && c.origin && !c.isOver() {
+	if c := s.env.Table.lookup(cl.object); c != nil && c.Origin && !c.isOver() {
 		err.Err = errors.New("the object is not final: its creator has not finished")
 	}
 	cl.answer(nil, nil, err)

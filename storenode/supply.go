@@ -26,28 +26,21 @@ type supply struct {
 // keep makes what is supplied this node's complete and pinned copy, or hands it to
 // the fetch that has begun one.
 func (e *Env) keep(s supply) {
-	for {
-		c, ok := e.Table.show(s.info.Object, s.info.Gen, s.info.Meta, s.buffer, false)
-		switch {
-		case ok: // the table has the reference now
-			e.Table.finish(c, s.info.Meta, s.info.Digest, true)
-			put := copies.Put{Epoch: s.epoch, Size: s.info.Meta.Size}
-			if put.Announced(e.Directory.Epoch(s.info.Object), e.InlineLimit) {
-				e.report(s.info.Object, directory.Announce{Gen: s.info.Gen, Complete: true, Pinned: true})
-			}
-		case c.gen == s.info.Gen && !c.origin && !c.isOver():
-			e.send(e.StorePID, s)
-			return
-		case !e.Table.pinned(s.info.Object, s.info.Gen):
-			continue // it is gone since
-		default:
-			s.buffer.Release()
+	switch e.Table.supply(s.info, s.buffer) {
+	case copies.Kept: // the table has the reference now
+		put := copies.Put{Epoch: s.epoch, Size: s.info.Meta.Size}
+		if put.Announced(e.Directory.Epoch(s.info.Object), e.InlineLimit) {
+			e.report(s.info.Object, directory.Announce{Gen: s.info.Gen, Complete: true, Pinned: true})
 		}
-		e.Table.keepCopies(s.info.Object, s.info.Gen, s.copies)
-		e.Table.dropObject(s.info.Object, e.deletedMeanwhile(s.info.Object), errDeletedHere(e.Self))
-		e.send(e.StorePID, ownShown{s.info.Object})
+	case copies.Rest:
+		e.send(e.StorePID, s)
 		return
+	case copies.Had:
+		s.buffer.Release()
 	}
+	e.Table.keepCopies(s.info.Object, s.info.Gen, s.copies)
+	e.Table.dropObject(s.info.Object, e.deletedMeanwhile(s.info.Object), errDeletedHere(e.Self))
+	e.send(e.StorePID, ownShown{s.info.Object})
 }
 
 func (s *Store) supply(c actor.Context, m supply) {
@@ -79,8 +72,8 @@ func (f *fetch) takeSupply() {
 	}
 	c, env, self, ctx := f.copy, f.env, f.self, f.ctx
 	c.buffer.Retain()
-	f.env.Table.pinned(f.object, c.gen)
-	f.env.Table.keepCopies(f.object, c.gen, m.copies)
+	f.env.Table.pinned(f.object, c.Gen)
+	f.env.Table.keepCopies(f.object, c.Gen, m.copies)
 	if f.growing != nil {
 		f.growing()
 	}
@@ -92,7 +85,7 @@ func (f *fetch) takeSupply() {
 		}
 		digest, _ := c.buffer.Digest()
 		m.buffer.Release()
-		env.send(self, transfer.Whole{Gen: c.gen, Size: c.buffer.Size(), Digest: digest})
+		env.send(self, transfer.Whole{Gen: c.Gen, Size: c.buffer.Size(), Digest: digest})
 	})
 }
 
@@ -106,7 +99,7 @@ func (f *fetch) putSupply(m supply) {
 		m.buffer.Release()
 		return
 	}
-	f.env.Table.keepCopies(f.object, c.gen, m.copies)
+	f.env.Table.keepCopies(f.object, c.Gen, m.copies)
 	f.setCopy(c)
 	f.do(transfer.Whole{Gen: m.info.Gen, Size: m.info.Meta.Size, Digest: m.info.Digest})
 }

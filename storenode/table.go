@@ -5,36 +5,20 @@ import (
 	"sync/atomic"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // objectCopy is what this node has of one generation of an object. The table's
 // lock guards it, except for what is atomic; its bytes are in buffer, or inline.
 type objectCopy struct {
-	object phalanx.ObjectID
-	gen    phalanx.Generation
+	copies.Copy
+	table  *Table
 	buffer *dataplane.Buffer // nil if the bytes are inline
 	inline []byte
 	over   chan struct{} // closed once the copy is complete, or dropped
 
-	lore
-
-	meta     phalanx.Meta
-	digest   phalanx.Digest // once complete
-	complete bool
-	pinned   bool
-	origin   bool
-	ring     bool // made here, but the owner is not told of it before it is whole
-	dropped  bool
-	lease    uint64
-	upstream phalanx.NodeID
-	maker    phalanx.NodeID // of what comes from upstream, if that is known
-	streams  int            // receivers that read from it
-	users    int            // readers, views and places of this node that are in it
-	used     uint64         // the table's count of uses, when the last one ended
-	asked    bool           // leave to evict it is asked for
-	at       neighbours     // in the list of copies that may be evicted
-	lasting  lasting        // as the budget was told
+	lasting lasting // as the budget was told
 
 	again atomic.Bool // announced since leave to evict it was asked for
 	path  upstreams
@@ -48,18 +32,17 @@ type lasting struct{ pinned, reserved int64 }
 // since the bytes are here already.
 const copyCost = 740
 
-// info describes a complete copy.
-func (c *objectCopy) info() Info {
-	return Info{Object: c.object, Gen: c.gen, Meta: c.meta, Digest: c.digest}
+// copyOf returns the host of c; nil for nil.
+func copyOf(c *copies.Copy) *objectCopy {
+	if c == nil {
+		return nil
+	}
+	return c.Bytes.(*objectCopy)
 }
 
-// is reports whether all bytes are here, and are those of digest.
-func (c *objectCopy) is(digest phalanx.Digest) bool {
-	if c.complete {
-		return c.digest == digest
-	}
-	mine, whole := c.buffer.Digest()
-	return whole && mine == digest
+// info describes a complete copy.
+func (c *objectCopy) info() Info {
+	return Info{Object: c.Object, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest}
 }
 
 // bytes returns how many bytes the object has, or phalanx.UnknownSize.
@@ -78,18 +61,14 @@ func (c *objectCopy) size() int64 {
 	return c.buffer.Held()
 }
 
-// Table holds the copies of this node. It is safe for concurrent use and
-// outlives the actors that work on it.
+// Table holds the copies of this node: it hosts copies.Table. It is safe for concurrent
+// use and outlives the actors that work on it.
 type Table struct {
 	budget *dataplane.Budget
 
 	mu      sync.Mutex
-	copies  map[phalanx.ObjectID]*objectCopy
+	core    *copies.Table
 	arrival map[phalanx.ObjectID]*awaited // who waits for a copy to be shown
-	uses    uint64
-	lanes   []lane // by directory shard
-
-	evictions uint64 // copies that were dropped for room
 }
 
 // awaited is an object of which somebody waits for a copy to be shown. The last who
@@ -101,91 +80,63 @@ type awaited struct {
 
 // NewTable returns an empty table.
 func NewTable(budget *dataplane.Budget) *Table {
-	return &Table{budget: budget, copies: map[phalanx.ObjectID]*objectCopy{}, arrival: map[phalanx.ObjectID]*awaited{}, lanes: make([]lane, 1)}
+	return &Table{budget: budget, core: copies.NewTable(), arrival: map[phalanx.ObjectID]*awaited{}}
+}
+
+// newCopy returns a copy that is not in the table yet.
+func (t *Table) newCopy(c copies.Copy, buffer *dataplane.Buffer, inline []byte) *objectCopy {
+	out := &objectCopy{Copy: c, table: t, buffer: buffer, inline: inline, over: make(chan struct{})}
+	out.Bytes = out
+	return out
 }
 
 // show makes buffer readable by others as generation gen. It takes over the
 // caller's reference. A copy of an older generation is dropped; show reports
 // false, and keeps the reference, if there is a newer one.
 func (t *Table) show(id phalanx.ObjectID, gen phalanx.Generation, meta phalanx.Meta, buffer *dataplane.Buffer, origin bool) (*objectCopy, bool) {
-	return t.showCopy(&objectCopy{object: id, gen: gen, meta: meta, buffer: buffer, origin: origin})
+	return t.showCopy(t.newCopy(copies.Copy{Object: id, Gen: gen, Meta: meta, Origin: origin}, buffer, nil))
 }
 
 func (t *Table) showCopy(c *objectCopy) (*objectCopy, bool) {
-	id, gen := c.object, c.gen
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if old := t.copies[id]; old != nil {
-		if !old.gen.Less(gen) {
-			return old, false
-		}
-		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: gen})
-	}
-	c.over = make(chan struct{})
-	t.insert(c)
-	return c, true
-}
-
-func (t *Table) insert(c *objectCopy) {
-	t.budget.Force(copyCost)
-	t.count(c)
-	t.copies[c.object] = c
-	if a := t.arrival[c.object]; a != nil {
-		close(a.shown)
-		delete(t.arrival, c.object)
-	}
+	now, ok := t.core.Show(&c.Copy)
+	return copyOf(now), ok
 }
 
 // keepInline keeps a complete copy of a small object, and retains it for the caller.
 // The caller has reserved room for the bytes, which the table takes over. If this
 // node has a newer generation by now, what is returned counts as dropped.
 func (t *Table) keepInline(info Info, bytes []byte, tag string, pinned bool) *objectCopy {
+	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest, Pinned: pinned, Lore: copies.Lore{Tag: tag}}, nil, bytes)
+	close(c.over)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, digest: info.Digest, inline: bytes, lore: lore{tag: tag},
-		complete: true, pinned: pinned, over: make(chan struct{})}
-	close(c.over)
-	old := t.copies[info.Object]
-	switch {
-	case old != nil && info.Gen.Less(old.gen):
-		c.dropped = true
-	case old != nil && old.gen == info.Gen && old.is(info.Digest):
-		t.finishLocked(old, info.Meta, info.Digest, pinned || old.origin)
+	kept := copyOf(t.core.Enter(&c.Copy))
+	if kept != c {
 		t.budget.Release(int64(len(bytes)))
-		c = old
-	case old != nil && old.gen == info.Gen: // a part
-		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted})
-		t.insert(c)
-	case old != nil:
-		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: info.Gen})
-		t.insert(c)
-	default:
-		t.insert(c)
 	}
-	t.retainLocked(c)
-	return c
+	t.useLocked(kept)
+	return kept
+}
+
+// supply keeps all bytes of a Put, and takes over the caller's reference of buffer if the copy is
+// one of it.
+func (t *Table) supply(info Info, buffer *dataplane.Buffer) copies.Supplied {
+	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest}, buffer, nil)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Supply(&c.Copy)
 }
 
 // supplant makes buffer, which has all bytes, this node's pinned copy in place of a
 // part of them: err tells other nodes that read the part, and readers here go on with
 // the copy. It reports false if there is a complete copy, or a newer generation.
 func (t *Table) supplant(info Info, buffer *dataplane.Buffer, err error) (*objectCopy, bool) {
+	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest}, buffer, nil)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := t.copies[info.Object]
-	switch {
-	case old == nil:
-	case info.Gen.Less(old.gen), old.gen == info.Gen && old.complete:
-		return old, false
-	case old.gen == info.Gen:
-		t.dropLocked(old, err)
-	default:
-		t.dropLocked(old, &dataplane.Ended{Reason: dataplane.Reset, Generation: info.Gen})
-	}
-	c := &objectCopy{object: info.Object, gen: info.Gen, meta: info.Meta, buffer: buffer, over: make(chan struct{})}
-	t.insert(c)
-	t.finishLocked(c, info.Meta, info.Digest, true)
-	return c, true
+	return c, t.core.Supplant(&c.Copy, err)
 }
 
 // successor retains the complete copy of the same generation that has taken the place
@@ -193,11 +144,10 @@ func (t *Table) supplant(info Info, buffer *dataplane.Buffer, err error) (*objec
 func (t *Table) successor(c *objectCopy) *objectCopy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next := t.copies[c.object]
-	if next == nil || next == c || next.gen != c.gen || !next.complete {
-		return nil
+	next := copyOf(t.core.Successor(&c.Copy))
+	if next != nil {
+		t.useLocked(next)
 	}
-	t.retainLocked(next)
 	return next
 }
 
@@ -205,25 +155,14 @@ func (t *Table) successor(c *objectCopy) *objectCopy {
 func (t *Table) digestOf(c *objectCopy) phalanx.Digest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.digest
+	return c.Digest
 }
 
 // finish makes c complete, and reports whether it is here at all.
 func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.finishLocked(c, meta, digest, pinned)
-}
-
-func (t *Table) finishLocked(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) bool {
-	c.pinned = c.pinned || pinned
-	defer t.arrange(c)
-	if c.complete || c.dropped {
-		return !c.dropped
-	}
-	c.meta, c.digest, c.complete, c.upstream, c.lease = meta, digest, true, "", 0
-	close(c.over)
-	return true
+	return t.core.Finish(&c.Copy, meta, digest, pinned)
 }
 
 // unlessWhole calls number and returns what it did, unless this node has all of a
@@ -232,7 +171,7 @@ func (t *Table) finishLocked(c *objectCopy, meta phalanx.Meta, digest phalanx.Di
 func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number func() uint64) (num uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.copies[id]; c != nil && c.gen == gen && (c.complete || c.origin) {
+	if t.core.Whole(id, gen) {
 		return 0, false
 	}
 	return number(), true
@@ -243,23 +182,23 @@ func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number 
 func (t *Table) ifWhole(id phalanx.ObjectID, gen phalanx.Generation, number func() uint64) (num uint64, pinned, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.copies[id]
-	if c == nil || c.gen != gen || !c.complete || c.asked {
+	c := t.core.Sure(id, gen)
+	if c == nil {
 		return 0, false, false
 	}
-	return number(), c.pinned, true
+	return number(), c.Pinned, true
 }
 
 func (t *Table) isDropped(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.dropped
+	return c.Dropped
 }
 
 func (t *Table) isPinned(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.pinned
+	return c.Pinned
 }
 
 // pinned pins the copy of id that is of generation gen or a newer one, and
@@ -267,84 +206,54 @@ func (t *Table) isPinned(c *objectCopy) bool {
 func (t *Table) pinned(id phalanx.ObjectID, gen phalanx.Generation) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.copies[id]
-	if c == nil || c.gen.Less(gen) {
-		return false
-	}
-	t.pinLocked(c)
-	return true
+	return t.core.Pin(id, gen)
 }
 
-func (t *Table) pinLocked(c *objectCopy) {
-	c.pinned = true
-	t.arrange(c)
-}
-
-// drop forgets c; err tells its readers why. Views keep their bytes.
-func (t *Table) drop(c *objectCopy, err error) {
+// want pins c if a call is to pin that generation. Leaves is looked at with the lock held.
+func (t *Table) want(c *objectCopy, gen phalanx.Generation, leaves func() bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropLocked(c, err)
+	t.core.Want(&c.Copy, gen, leaves())
 }
 
-func (t *Table) dropLocked(c *objectCopy, err error) {
-	if c.dropped {
-		return
-	}
-	c.dropped = true
-	t.arrange(c)
-	t.budget.Release(copyCost + int64(len(c.note)))
-	if t.copies[c.object] == c {
-		delete(t.copies, c.object)
-	}
-	if !c.complete {
-		close(c.over)
-	}
-	if c.buffer != nil {
-		c.buffer.Fail(err)
-		c.buffer.Release()
-		return
-	}
-	if c.users == 0 { // else the last user gives them back
-		t.budget.Release(int64(len(c.inline)))
-	}
+// drop forgets c, and reports whether it was here; err tells its readers why. Views keep their
+// bytes.
+func (t *Table) drop(c *objectCopy, err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Drop(&c.Copy, err)
 }
 
 // dropObject forgets the copy of id if its generation is before, or is, gen, and returns it.
 func (t *Table) dropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) *objectCopy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.copies[id]
-	if c == nil || gen.Less(c.gen) {
-		return nil
-	}
-	t.dropLocked(c, err)
-	return c
+	return copyOf(t.core.DropObject(id, gen, err))
 }
 
 // lookup returns the copy of id, or nil.
 func (t *Table) lookup(id phalanx.ObjectID) *objectCopy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.copies[id]
+	return copyOf(t.core.Of(id))
 }
 
 // View returns a view of id if this node has a complete copy, else nil.
 func (t *Table) View(id phalanx.ObjectID) *View {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.copies[id]
-	if c == nil || !c.complete {
+	c := t.core.Of(id)
+	if c == nil || !c.Complete {
 		return nil
 	}
-	return t.viewLocked(c)
+	return t.viewLocked(copyOf(c))
 }
 
 func (t *Table) viewLocked(c *objectCopy) *View {
-	t.retainLocked(c)
+	t.useLocked(c)
 	v := &View{info: c.info(), bytes: c.inline, copy: c, table: t}
 	if c.buffer != nil {
-		v.bytes = c.buffer.Bytes(0, c.meta.Size)
+		v.bytes = c.buffer.Bytes(0, c.Meta.Size)
 	}
 	return v
 }
@@ -353,18 +262,18 @@ func (t *Table) viewLocked(c *objectCopy) *View {
 func (t *Table) Whole(id phalanx.ObjectID) (Info, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.copies[id]
-	if c == nil || !c.complete {
+	c := t.core.Of(id)
+	if c == nil || !c.Complete {
 		return Info{}, false
 	}
-	return c.info(), true
+	return copyOf(c).info(), true
 }
 
 // viewOf returns a view of c, which is complete, or nil if it was dropped.
 func (t *Table) viewOf(c *objectCopy) *View {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.dropped {
+	if c.Dropped {
 		return nil
 	}
 	return t.viewLocked(c)
@@ -375,16 +284,16 @@ func (t *Table) viewOf(c *objectCopy) *View {
 func (t *Table) retain(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.dropped {
+	if c.Dropped {
 		return false
 	}
-	t.retainLocked(c)
+	t.useLocked(c)
 	return true
 }
 
-func (t *Table) retainLocked(c *objectCopy) {
-	c.users++
-	t.arrange(c)
+// useLocked is retain for a copy that may count as dropped.
+func (t *Table) useLocked(c *objectCopy) {
+	t.core.Use(&c.Copy)
 	if c.buffer != nil {
 		c.buffer.Retain()
 	}
@@ -393,9 +302,7 @@ func (t *Table) retainLocked(c *objectCopy) {
 // release ends what retain began.
 func (t *Table) release(c *objectCopy) {
 	t.mu.Lock()
-	c.users--
-	t.arrange(c)
-	last := c.dropped && c.users == 0
+	last := t.core.Unuse(&c.Copy)
 	t.mu.Unlock()
 	switch {
 	case c.buffer != nil:
@@ -430,11 +337,9 @@ func (t *Table) arrived(id phalanx.ObjectID) (shown <-chan struct{}, leave func(
 func (t *Table) serve(c *objectCopy, fanout int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.dropped || c.streams >= fanout {
+	if !t.core.Serve(&c.Copy, fanout) {
 		return false
 	}
-	c.streams++
-	t.arrange(c)
 	if c.buffer != nil {
 		c.buffer.Retain()
 	}
@@ -445,19 +350,17 @@ func (t *Table) serve(c *objectCopy, fanout int) bool {
 func (t *Table) served(c *objectCopy) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.streams--
-	t.arrange(c)
 	if c.buffer != nil {
 		c.buffer.Release()
 	}
-	return c.streams
+	return t.core.Served(&c.Copy)
 }
 
 // reading notes whom c is read from.
 func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64, maker phalanx.NodeID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.upstream, c.lease, c.maker = upstream, lease, maker
+	t.core.Reading(&c.Copy, upstream, lease, maker)
 	c.path.set([]phalanx.NodeID{upstream})
 }
 
@@ -466,32 +369,31 @@ func (t *Table) awaits(c *objectCopy) (node phalanx.NodeID, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.buffer.Complete() {
-		return c.maker, "the object is not final: its creator has not finished"
+		return c.Maker, "the object is not final: its creator has not finished"
 	}
-	return c.upstream, "its bytes have not all arrived"
+	return c.Upstream, "its bytes have not all arrived"
 }
 
 // leased reports whether the copy of id is read under a lease.
 func (t *Table) leased(id phalanx.ObjectID, lease uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.copies[id]
-	return c != nil && c.lease == lease
+	return t.core.Leased(id, lease)
 }
 
 // isComplete reports whether c is complete, and was not dropped.
 func (t *Table) isComplete(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.complete && !c.dropped
+	return c.Complete && !c.Dropped
 }
 
 // Close drops every copy.
 func (t *Table) Close(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range t.copies {
-		t.dropLocked(c, err)
+	for c := range t.core.All() {
+		t.core.Drop(c, err)
 	}
 }
 
@@ -499,9 +401,5 @@ func (t *Table) Close(err error) {
 func (t *Table) KeepComplete(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range t.copies {
-		if !c.complete {
-			t.dropLocked(c, err)
-		}
-	}
+	t.core.DropParts(err)
 }

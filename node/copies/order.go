@@ -15,6 +15,14 @@ type Here struct {
 	Leaves  bool               // the node is about to leave the cluster, and takes nothing new
 }
 
+// Of returns h with what c, the node's copy, says of it; nil: there is none.
+func (h Here) Of(c *Copy) Here {
+	if c != nil {
+		h.Gen, h.Whole, h.Origin = c.Gen, c.Complete, c.Origin
+	}
+	return h
+}
+
 // Verdict is what follows from an order of an owner, to be carried out from the first field
 // to the last. The zero Verdict ignores it: the owner repeats what still counts.
 type Verdict struct {

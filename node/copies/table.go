@@ -1,0 +1,310 @@
+package copies
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// Table has the copies of a node, one of an object at most, and decides which one that is. It is
+// not safe for concurrent use.
+type Table struct {
+	copies    map[phalanx.ObjectID]*Copy
+	uses      uint64
+	lanes     []lane // by directory shard
+	evictions uint64
+}
+
+// NewTable returns an empty table.
+func NewTable() *Table {
+	return &Table{copies: map[phalanx.ObjectID]*Copy{}, lanes: make([]lane, 1)}
+}
+
+// Of returns the copy of an object, or nil.
+func (t *Table) Of(id phalanx.ObjectID) *Copy { return t.copies[id] }
+
+// All returns every copy, in no order.
+func (t *Table) All() iter.Seq[*Copy] { return maps.Values(t.copies) }
+
+// Len returns how many there are.
+func (t *Table) Len() int { return len(t.copies) }
+
+// Show lets others read c, a part. A copy of an older generation goes; if there is one that is not
+// older, that is returned, and false.
+func (t *Table) Show(c *Copy) (now *Copy, ok bool) {
+	if old := t.copies[c.Object]; old != nil {
+		if !old.Gen.Less(c.Gen) {
+			return old, false
+		}
+		t.Drop(old, &Ended{Reset, c.Gen})
+	}
+	t.insert(c)
+	return c, true
+}
+
+func (t *Table) insert(c *Copy) {
+	t.copies[c.Object] = c
+	c.Bytes.Shown()
+	c.Bytes.Counts()
+}
+
+// Enter keeps c, all bytes of a small object with their digest, and returns the copy that whoever
+// waits for it gets: c, or what is here of the same bytes. If this node has a newer generation by
+// now, c counts as dropped.
+func (t *Table) Enter(c *Copy) *Copy {
+	c.Complete = true
+	switch old := t.copies[c.Object]; {
+	case old != nil && c.Gen.Less(old.Gen):
+		c.Dropped = true
+		return c
+	case old != nil && old.Gen == c.Gen && old.is(c.Digest):
+		t.Finish(old, c.Meta, c.Digest, c.Pinned || old.Origin)
+		return old
+	case old != nil && old.Gen == c.Gen: // a part
+		t.Drop(old, &Ended{Why: Aborted})
+	case old != nil:
+		t.Drop(old, &Ended{Reset, c.Gen})
+	}
+	t.insert(c)
+	t.arrange(c)
+	return c
+}
+
+// Supplied says what became of all bytes of a Put.
+type Supplied uint8
+
+// The ways.
+const (
+	Kept Supplied = iota // they are the copy, pinned
+	Rest                 // a fetch has a part of them, which others read: it is to take the rest
+	Had                  // there was a copy of them, or of a newer generation, which is pinned now
+)
+
+// Supply keeps c, all bytes of a Put whose owner lists them as held here.
+func (t *Table) Supply(c *Copy) Supplied {
+	old, ok := t.Show(c)
+	switch {
+	case ok:
+		t.Finish(c, c.Meta, c.Digest, true)
+		return Kept
+	case old.Gen == c.Gen && !old.Origin && !old.Complete:
+		return Rest
+	}
+	t.pin(old)
+	return Had
+}
+
+// Supplant makes c, all bytes of a Put, the node's pinned copy in place of a part of them: err is
+// for the nodes that read the part, and readers here go on with c. It reports false if there is a
+// complete copy, or a newer generation.
+func (t *Table) Supplant(c *Copy, err error) bool {
+	switch old := t.copies[c.Object]; {
+	case old == nil:
+	case c.Gen.Less(old.Gen), old.Gen == c.Gen && old.Complete:
+		return false
+	case old.Gen == c.Gen:
+		t.Drop(old, err)
+	default:
+		t.Drop(old, &Ended{Reset, c.Gen})
+	}
+	t.insert(c)
+	t.Finish(c, c.Meta, c.Digest, true)
+	return true
+}
+
+// Finish makes c complete, and reports whether it is here at all.
+func (t *Table) Finish(c *Copy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) bool {
+	c.Pinned = c.Pinned || pinned
+	if !c.Complete && !c.Dropped {
+		c.Meta, c.Digest, c.Complete, c.Upstream, c.Lease = meta, digest, true, "", 0
+		c.Bytes.Whole()
+	}
+	t.arrange(c)
+	return !c.Dropped
+}
+
+// Pin pins the copy of id that is of generation gen or a newer one, and reports whether there
+// is one.
+func (t *Table) Pin(id phalanx.ObjectID, gen phalanx.Generation) bool {
+	c := t.copies[id]
+	if c == nil || c.Gen.Less(gen) {
+		return false
+	}
+	t.pin(c)
+	return true
+}
+
+func (t *Table) pin(c *Copy) {
+	c.Pinned = true
+	t.arrange(c)
+}
+
+// Want pins c if a call is to pin that generation, unless the node leaves: whoever relied on it
+// then would do so after the last look at what is here.
+func (t *Table) Want(c *Copy, gen phalanx.Generation, leaves bool) {
+	if gen == c.Gen && !leaves {
+		t.pin(c)
+	}
+}
+
+// Drop forgets c, and reports whether that was not done before.
+func (t *Table) Drop(c *Copy, err error) bool {
+	if c.Dropped {
+		return false
+	}
+	c.Dropped = true
+	t.arrange(c)
+	if t.copies[c.Object] == c {
+		delete(t.copies, c.Object)
+	}
+	c.Bytes.Gone(err)
+	return true
+}
+
+// DropObject forgets the copy of id if its generation is before, or is, gen, and returns it.
+func (t *Table) DropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) *Copy {
+	c := t.copies[id]
+	if c == nil || gen.Less(c.Gen) {
+		return nil
+	}
+	t.Drop(c, err)
+	return c
+}
+
+// DropParts forgets what is not complete.
+func (t *Table) DropParts(err error) {
+	for _, c := range t.copies {
+		if !c.Complete {
+			t.Drop(c, err)
+		}
+	}
+}
+
+// Use keeps c for one more reader of this node, if it was not dropped: it is not evicted until
+// Unuse.
+func (t *Table) Use(c *Copy) bool {
+	if c.Dropped {
+		return false
+	}
+	c.users++
+	t.arrange(c)
+	return true
+}
+
+// Unuse ends what Use began, and reports whether nobody of this node reads any more what was
+// dropped.
+func (t *Table) Unuse(c *Copy) (last bool) {
+	c.users--
+	t.arrange(c)
+	return c.Dropped && c.users == 0
+}
+
+// Serve counts one more receiver of c, if it has fewer than fanout and was not dropped.
+func (t *Table) Serve(c *Copy, fanout int) bool {
+	if c.Dropped || c.streams >= fanout {
+		return false
+	}
+	c.streams++
+	t.arrange(c)
+	return true
+}
+
+// Served ends what Serve began and returns how many receivers are left.
+func (t *Table) Served(c *Copy) int {
+	c.streams--
+	t.arrange(c)
+	return c.streams
+}
+
+// Reading notes whom c is read from.
+func (t *Table) Reading(c *Copy, upstream phalanx.NodeID, lease uint64, maker phalanx.NodeID) {
+	c.Upstream, c.Lease, c.Maker = upstream, lease, maker
+}
+
+// Leased reports whether the copy of id is read under a lease.
+func (t *Table) Leased(id phalanx.ObjectID, lease uint64) bool {
+	c := t.copies[id]
+	return c != nil && c.Lease == lease
+}
+
+// Whole reports whether this node has all of a generation, or makes it: then its owner is not
+// told that a part of it is gone.
+func (t *Table) Whole(id phalanx.ObjectID, gen phalanx.Generation) bool {
+	c := t.copies[id]
+	return c != nil && c.Gen == gen && (c.Complete || c.Origin)
+}
+
+// Sure returns the complete copy of a generation if no leave to evict it is asked for, or nil.
+func (t *Table) Sure(id phalanx.ObjectID, gen phalanx.Generation) *Copy {
+	c := t.copies[id]
+	if c == nil || c.Gen != gen || !c.Complete || c.asked {
+		return nil
+	}
+	return c
+}
+
+// Successor returns the complete copy of the same generation that has taken the place of c, which
+// was dropped; nil if there is none.
+func (t *Table) Successor(c *Copy) *Copy {
+	next := t.copies[c.Object]
+	if next == nil || next == c || next.Gen != c.Gen || !next.Complete {
+		return nil
+	}
+	return next
+}
+
+// Standing says what has become of c.
+func (t *Table) Standing(c *Copy) Standing {
+	switch t.copies[c.Object] {
+	case c:
+		return Present
+	case nil:
+		return Dropped
+	}
+	return Replaced
+}
+
+// KeepCopies notes that so many copies of a generation are to be kept.
+func (t *Table) KeepCopies(id phalanx.ObjectID, gen phalanx.Generation, copies int) {
+	if c := t.copies[id]; c != nil && c.Gen == gen && copies > 1 {
+		c.Copies = max(c.Copies, copies)
+	}
+}
+
+// maxNote bounds the answer of a Reduce that is kept beside a copy: it has to fit into
+// a message. A longer one is lost with the shard.
+const maxNote = 128 << 10
+
+// Learn notes what the answer to a report of a complete copy of generation gen says about it, and
+// returns how many bytes more it takes.
+func (t *Table) Learn(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) int {
+	c := t.copies[id]
+	if c == nil || c.Gen != gen || !Tells(gen, r) {
+		return 0
+	}
+	c.Tag = r.Tag
+	if c.Pinned && c.Note == nil && len(r.Note) <= maxNote {
+		c.Note = r.Note
+		return len(c.Note)
+	}
+	return 0
+}
+
+// Holdings returns what this node has of each shard that is marked in of, which has all of them,
+// by object: for their new owners.
+func (t *Table) Holdings(of []bool) [][]directory.Holding {
+	out := make([][]directory.Holding, len(of))
+	for id, c := range t.copies {
+		if i := id.Shard(len(of)); of[i] {
+			out[i] = append(out[i], c.holding())
+		}
+	}
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b directory.Holding) int { return cmp.Compare(a.Object, b.Object) })
+	}
+	return out
+}
