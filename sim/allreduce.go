@@ -77,7 +77,7 @@ func (w *world) afterwards(c *call, f func()) {
 func (c *coordinator) joining() reduce.Joined {
 	j := reduce.Joined{Node: c.n.id}
 	for _, id := range c.cfg.Sources {
-		if t := c.n.table[id]; t != nil && t.Complete {
+		if t := c.n.whole(id); t != nil {
 			j.Has = append(j.Has, reduce.Ready{Source: id, Node: c.n.id, Gen: t.Gen, Meta: t.Meta, Kind: reduce.Complete, Final: true})
 		}
 	}

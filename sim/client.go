@@ -63,11 +63,9 @@ func (n *node) message(id phalanx.ObjectID, m owner.Message) {
 	case m.How == owner.Withdraw:
 		n.client.cancel(m.Num, id)
 	case m.How == owner.Keep:
-		n.client.report(id, m.Body, func(_ phalanx.NodeID, r directory.Result) {
-			if c := n.table[id]; c != nil && c.Gen == m.Gen {
-				n.listed(c, r)
-			}
-		})
+		n.client.report(id, m.Body, n.listed(id, m.Gen))
+	case m.How == owner.Unkeep:
+		n.reportDrop(id, m.Gen)
 	case ask.IsReport(m.Body):
 		n.client.report(id, m.Body, nil)
 	default:

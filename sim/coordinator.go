@@ -333,7 +333,7 @@ func (c *coordinator) combine(e reduce.CombineInline) {
 	var ev reduce.Event
 	for i, in := range e.Inputs {
 		b, ok := c.survey.bytes(in.Source, in.Gen)
-		if t := n.table[in.Source]; !ok && t != nil && t.Gen == in.Gen {
+		if t := n.whole(in.Source); !ok && t != nil && t.Gen == in.Gen {
 			b, ok = t.bytes, true
 		}
 		if !ok { // a shard that was rebuilt, and makers here, have small objects that are not inline

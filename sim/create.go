@@ -40,7 +40,7 @@ func (n *node) put(c *call, plan putPlan) {
 	if plan.unknown {
 		meta.Size = phalanx.UnknownSize
 	}
-	cr := &create{n: n, object: c.object, call: c, plan: plan, buf: &copied{Object: c.object, Meta: meta, Origin: true}}
+	cr := &create{n: n, object: c.object, call: c, plan: plan, buf: n.copyFor(copies.Copy{Object: c.object, Meta: meta})}
 	cr.core = transfer.NewCreator(transfer.CreatorConfig{Self: n.id, Object: c.object, Meta: meta, Copies: plan.copies,
 		InlineLimit: n.w.shape.inline, FirstNum: n.client.numbers()})
 	n.creates = append(n.creates, cr)
@@ -101,9 +101,7 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 	case transfer.Fill:
 		n.after(cr.plan.pace, cr.fill)
 	case transfer.Show:
-		cr.buf.Gen, cr.shown = e.Gen, true
-		n.w.oracle.makes(n, cr.object, e.Gen, cr.plan.bytes)
-		n.pump(cr.buf)
+		cr.show(e.Gen)
 	case transfer.Created:
 		if e.Existed {
 			n.w.met["put of equal bytes"]++
@@ -123,7 +121,13 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		if cr.wish != nil {
 			n.memory.forget(cr.wish)
 		}
-		n.drop(cr.buf)
+		switch {
+		case cr.kept:
+		case cr.shown:
+			n.table.Drop(&cr.buf.Copy, nil)
+		default:
+			n.memory.release(cr.buf)
+		}
 	}
 }
 
@@ -146,19 +150,37 @@ func (cr *create) message(m owner.Message) {
 	c.impatient(m.Num, func(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) })
 }
 
+// show lets others read what is made.
+func (cr *create) show(gen phalanx.Generation) {
+	n := cr.n
+	if cr.shown {
+		return
+	}
+	cr.buf.Gen, cr.buf.Origin = gen, true
+	if _, ok := n.table.Show(&cr.buf.Copy); !ok {
+		n.w.met["put finds a newer generation"]++
+		cr.step(transfer.Stop{Err: errorf(phalanx.ErrAborted, cr.object, "this node has a newer generation of it already")})
+		return
+	}
+	cr.shown = true
+	n.w.oracle.makes(n, cr.object, gen, cr.plan.bytes)
+	n.ownShown(cr.object)
+}
+
 // keep makes the buffer the node's complete and pinned copy, once.
 func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 	if cr.kept {
 		return // before its other copies were made
 	}
 	cr.kept = true
-	cr.buf.Gen, cr.buf.Meta, cr.buf.Digest, cr.buf.Pinned, cr.buf.Origin = g, m, d, true, false
-	cr.buf.Copies = cr.plan.copies
-	cr.n.keep(cr.buf)
-	put := copies.Put{Shown: cr.shown, Epoch: cr.epoch, Size: m.Size}
-	if put.Announced(cr.n.client.epoch(cr.object), cr.n.w.shape.inline) && cr.n.table[cr.object] == cr.buf {
-		cr.n.announceComplete(cr.buf)
+	if !cr.shown {
+		cr.buf.Gen, cr.buf.Meta, cr.buf.Digest, cr.buf.Origin = g, m, d, false
+		cr.n.supply(supply{cr.buf, cr.epoch, cr.plan.copies})
+		return
 	}
+	cr.n.table.Finish(&cr.buf.Copy, m, d, true)
+	cr.n.table.KeepCopies(cr.object, g, cr.plan.copies)
+	cr.n.ownShown(cr.object)
 }
 
 // fill reads the next piece of the source.
@@ -188,8 +210,7 @@ func (cr *create) fill() {
 		n.after(time.Duration(n.w.rng.Int64N(int64(cr.plan.pace)+1)), cr.fill)
 		return
 	}
-	cr.buf.whole, cr.buf.Digest = true, digestOf(all)
-	cr.buf.begun = true
+	cr.buf.fill(cr.buf.bytes)
 	n.pump(cr.buf)
-	cr.step(transfer.Filled{Size: int64(len(all)), Digest: cr.buf.Digest})
+	cr.step(transfer.Filled{Size: int64(len(all)), Digest: cr.buf.sum})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// press has the evictor look for room although there is some, and for that of c first.
+// press has the evictor look for room although there is some, and in the shard of c first.
 func (m *memory) press(c *copied) {
 	m.forced = c
 	m.step(copies.Pressed{Need: 1})
@@ -36,20 +36,18 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 		case copies.Ask[*copied]:
 			m.ask(e)
 		case copies.Keep[*copied]:
-			if e.Copy.evicting, e.Copy.refused = false, e.Refused; e.Refused {
+			n.table.Keep(&e.Copy.Copy, e.Refused)
+			if e.Refused {
 				n.w.met["eviction refused"]++
 			}
 		case copies.Evict[*copied]:
-			if e.Copy.evicting = false; e.Copy.Pinned || n.inUse(e.Copy) {
-				if n.inUse(e.Copy) {
-					n.w.met["eviction spares what is used meanwhile"]++
-				}
+			if !n.table.Evict(&e.Copy.Copy, nil) {
+				n.w.met["eviction spares what is used meanwhile"]++
 				m.do(m.evictor.Step(n.clock(), copies.Used[*copied](e)))
 				continue
 			}
 			n.w.met["eviction granted"]++
 			e.Copy.evicted = true
-			n.drop(e.Copy)
 			n.client.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: !e.Copy.again}, nil)
 		case copies.Stay[*copied]:
 			n.announceComplete(e.Copy)
@@ -66,43 +64,27 @@ func (m *memory) ask(a copies.Ask[*copied]) {
 		if r.Waiting {
 			return
 		}
-		is := copies.Present
-		switch m.n.table[a.Copy.Object] {
-		case a.Copy:
-		case nil:
-			is = copies.Dropped
-		default:
-			is = copies.Replaced
-		}
+		is := m.n.table.Standing(&a.Copy.Copy)
 		m.step(copies.Granted[*copied]{Copy: a.Copy, Shard: a.Shard, Bytes: a.Copy.room, OK: r.Kind == 0, Is: is, Room: copies.Room{Missing: m.short()}})
 	})
 }
 
-// Victim and Reconsider implement copies.Idle.
+// Victim and Reconsider implement copies.Idle. A shard that is to be looked at first is.
 func (m *memory) Victim(busy func(shard int) bool) (victim *copied, shard int, bytes int64, ok bool) {
-	for _, id := range sortedObjects(m.n.table) {
-		c := m.n.table[id]
-		switch {
-		case c.evicting || c.Pinned || busy(m.shard(c)):
-		case c == m.forced: // somebody may have begun to use it since it was chosen
-			victim = c
-		case c.refused || m.n.inUse(c) || victim != nil && (victim == m.forced || victim.used <= c.used):
-		default:
-			victim = c
-		}
+	t, shards, first := m.n.table, m.n.w.shape.shards, m.forced
+	m.forced = nil
+	var v *copies.Copy
+	if first != nil {
+		v, shard = t.Victim(shards, func(s int) bool { return busy(s) || s != first.Object.Shard(shards) })
 	}
-	if victim == nil {
+	if v == nil {
+		v, shard = t.Victim(shards, busy)
+	}
+	if v == nil {
 		return nil, 0, 0, false
 	}
-	victim.evicting, m.forced = true, nil
-	return victim, m.shard(victim), victim.room, true
+	return copyOf(v), shard, copyOf(v).room, true
 }
 
 // Reconsider lets Victim choose what was refused.
-func (m *memory) Reconsider() {
-	for _, c := range m.n.table {
-		c.refused = false
-	}
-}
-
-func (m *memory) shard(c *copied) int { return c.Object.Shard(m.n.w.shape.shards) }
+func (m *memory) Reconsider() { m.n.table.Reconsider() }

@@ -396,7 +396,7 @@ func (w *world) accused(r *rand.Rand) string {
 	}
 	for _, id := range w.objects() {
 		m := w.oracle.model(id)
-		if !m.final() || n.table[id] != nil || n.fetches[id] != nil || n.making(id) || r.IntN(3) == 0 {
+		if !m.final() || n.whole(id) != nil || n.fetches[id] != nil || n.making(id) || r.IntN(3) == 0 {
 			continue
 		}
 		w.met["fault: false accuser"]++
@@ -408,15 +408,14 @@ func (w *world) accused(r *rand.Rand) string {
 
 // pressed has a node look for room although there is some. A copy that is the
 // last one is the most interesting to evict. Somebody may begin to read one between
-// the choice and the question, so now and then it is one that is read.
+// the choice and the answer.
 func (w *world) pressed(r *rand.Rand) string {
 	var worst *node
 	var last *copied
-	least, read := 0, r.IntN(3) == 0
+	least := 0
 	for _, n := range w.alive() {
-		for _, id := range sortedObjects(n.table) {
-			c := n.table[id]
-			if c.Pinned || c.evicting || n.serving(c) > 0 != read || c.readers > 0 || n.reduces.uses(c) || n.host.hung {
+		for _, c := range n.wholes() {
+			if c.Pinned || c.Asked() || c.Used() || n.host.hung {
 				continue
 			}
 			if k := w.holders(c) + r.IntN(2); last == nil || k < least {
@@ -430,7 +429,7 @@ func (w *world) pressed(r *rand.Rand) string {
 	worst.memory.press(last)
 	if r.IntN(2) == 0 { // somebody begins to read it before the answer comes, or right after it
 		worst.after(drawn(r, 5*time.Millisecond), func() {
-			if worst.table[last.Object] == last {
+			if worst.of(last.Object) == last {
 				worst.read(last)
 			}
 			w.step(worst, "read")
@@ -442,7 +441,7 @@ func (w *world) pressed(r *rand.Rand) string {
 // holders counts who has a complete copy like c.
 func (w *world) holders(c *copied) (k int) {
 	for _, n := range w.alive() {
-		if t := n.table[c.Object]; t != nil && t.Gen == c.Gen {
+		if t := n.whole(c.Object); t != nil && t.Gen == c.Gen {
 			k++
 		}
 	}
@@ -564,7 +563,7 @@ func (w *world) copiesThere(o *node, shard int, nodes []*node) bool {
 		}
 		k := 0
 		for _, n := range nodes {
-			if c := n.table[id]; c != nil && c.Gen == m.gen && c.Pinned && c.listed {
+			if c := n.whole(id); c != nil && c.Gen == m.gen && c.Pinned && c.listed {
 				k++
 			}
 		}

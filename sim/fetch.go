@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -19,12 +20,16 @@ type fetch struct {
 	n        *node
 	object   phalanx.ObjectID
 	core     *transfer.Receiver
-	buf      *copied
+	buf      *copied // in the table if it has a generation; else it has the room that is reserved
 	callers  []*call
 	wish     *wish
-	inline   []byte // that came with the last answer
-	inlineIn uint64 // the epoch in which its owner lists this node with them
-	dead     bool   // it has panicked
+	needed   int64                // of room, for a buffer that could not be made
+	inline   []byte               // that came with the last answer
+	inlineIn uint64               // the epoch in which its owner lists this node with them
+	small    *transfer.TakeInline // inline bytes for which there is no room yet
+	entered  bool                 // inline bytes are in the table
+	supply   *supply              // that the core has not taken yet
+	dead     bool                 // it has panicked
 
 	stream uint64
 	sender phalanx.NodeID
@@ -33,18 +38,20 @@ type fetch struct {
 	locate uint64             // the last
 }
 
-// get begins to fetch for a caller, or joins what is on its way.
+// get gives a caller its object: from the table, or by the fetch that brings it.
 func (n *node) get(c *call, wait bool) {
-	if have := n.table[c.object]; have != nil {
-		have.used = n.w.now
+	if have := n.of(c.object); have != nil && have.Complete {
 		n.w.met["get of a local copy"]++
-		n.w.end(c, nil, have.Gen, have.bytes)
+		n.hand(c, have)
+		return
+	} else if have != nil && have.Origin {
+		n.w.met["get of what is made here"]++
+		n.owns[c.object] = append(n.owns[c.object], ownWait{c, wait})
 		return
 	}
 	f := n.fetches[c.object]
 	if f == nil {
-		f = &fetch{n: n, object: c.object, buf: &copied{Object: c.object}}
-		f.buf.upstream = func() (phalanx.NodeID, uint64) { return f.sender, f.lease }
+		f = &fetch{n: n, object: c.object, buf: n.copyFor(copies.Copy{Object: c.object})}
 		room := int64(0)
 		if n.memory.try(f.buf, n.w.shape.inline) {
 			room = n.w.shape.inline
@@ -55,25 +62,62 @@ func (n *node) get(c *call, wait bool) {
 		n.w.met["get joins a transfer"]++
 	}
 	f.callers = append(f.callers, c)
-	f.step(transfer.Want{Caller: c.id, Wait: wait})
+	if f.small == nil {
+		f.step(transfer.Want{Caller: c.id, Wait: wait})
+	}
 }
 
-// served gives every caller the complete copy that a Put has made here.
-func (f *fetch) served(c *copied) {
-	for len(f.callers) > 0 {
-		caller := f.callers[0]
-		f.callers = f.callers[1:]
-		f.n.w.met["get served by a put here"]++
-		if caller.pin == c.Gen {
-			c.Copies = max(c.Copies, caller.copies)
-		}
-		if caller.pin == c.Gen && !c.Pinned && !f.n.refuses {
-			c.Pinned = true
-			f.n.announceComplete(c)
-		}
-		f.n.w.end(caller, nil, c.Gen, c.bytes)
-		f.step(transfer.Leave{Caller: caller.id})
+// hand gives a complete copy to a caller.
+func (n *node) hand(c *call, have *copied) {
+	n.table.Want(&have.Copy, c.pin, n.refuses)
+	if have.Dropped {
+		n.w.end(c, errorf(phalanx.ErrDeleted, c.object, "it was deleted while it arrived"), phalanx.Generation{}, nil)
+		return
 	}
+	if c.pin == have.Gen && have.Pinned {
+		n.table.KeepCopies(have.Object, have.Gen, c.copies)
+		n.announceComplete(have)
+	}
+	n.w.end(c, nil, have.Gen, have.bytes)
+}
+
+// ownWait is a caller that waits for what its node makes.
+type ownWait struct {
+	*call
+	wait bool
+}
+
+// awaited has those go on who waited for what this node made: it is complete, or gone.
+func (n *node) awaited(id phalanx.ObjectID) {
+	if c := n.of(id); c != nil && c.Origin && !c.Complete {
+		return
+	}
+	all := n.owns[id]
+	delete(n.owns, id)
+	for _, w := range all {
+		if !w.ended {
+			n.get(w.call, w.wait)
+		}
+	}
+}
+
+// ownShown has those who wait for an object from elsewhere wait for this node's own, which has
+// just begun.
+func (n *node) ownShown(id phalanx.ObjectID) {
+	n.after(0, func() {
+		f := n.fetches[id]
+		if f == nil || f.small != nil {
+			return
+		}
+		callers := f.callers
+		f.callers = nil
+		for _, c := range callers {
+			n.w.met["get waits for what is made here"]++
+			f.step(transfer.Leave{Caller: c.id})
+			n.get(c, true)
+		}
+		n.w.step(n, "own shown")
+	})
 }
 
 // silent turns every caller away if this is still what they wait for.
@@ -95,10 +139,16 @@ func (f *fetch) panics() {
 	f.forgetWish()
 	f.dead = true
 	delete(n.fetches, f.object)
-	n.drop(f.buf)
-	n.client.cancel(f.locate, f.object)
-	if !f.buf.Gen.IsZero() {
-		f.carryOut(transfer.ReportDrop{Gen: f.buf.Gen})
+	gen, small := f.buf.Gen, f.small
+	f.dropBuf(nil)
+	switch {
+	case small != nil:
+		n.client.report(f.object, directory.Drop{Gen: small.Gen}, nil)
+	default:
+		n.client.cancel(f.locate, f.object)
+		if !gen.IsZero() {
+			n.reportDrop(f.object, gen)
+		}
 	}
 	callers := f.callers
 	f.callers = nil
@@ -113,11 +163,25 @@ func (f *fetch) leave(c *call, err *phalanx.Error) {
 	f.callers = slices.DeleteFunc(f.callers, func(x *call) bool { return x == c })
 	f.n.w.end(c, err, phalanx.Generation{}, nil)
 	f.step(transfer.Leave{Caller: c.id})
+	if f.small != nil && len(f.callers) == 0 { // the core has ended already
+		f.giveUpInline()
+		f.over()
+	}
 }
 
+// pushed hears an order of the owner. A delete can come when inline bytes have just been taken,
+// which the core does not follow any more.
 func (f *fetch) pushed(p directory.Push) {
-	if heard, ok := owner.Order(p); ok {
-		f.step(heard)
+	heard, ok := owner.Order(p)
+	if !ok {
+		return
+	}
+	f.step(heard)
+	if s := f.small; s != nil && p.Order == directory.PushDrop && !p.Gen.Less(s.Gen) {
+		f.n.w.met["inline bytes deleted while they wait for room"]++
+		f.small = nil
+		f.fail(errorf(phalanx.ErrDeleted, f.object, "it was deleted while it arrived"))
+		f.over()
 	}
 }
 
@@ -128,9 +192,43 @@ func (f *fetch) step(ev transfer.Event) {
 	for _, e := range f.core.Step(f.n.clock(), ev) {
 		f.carryOut(e)
 	}
-	if f.core.Over() && f.n.fetches[f.object] == f {
+	if f.core.Over() && f.small == nil {
+		f.over()
+	}
+}
+
+// over ends a fetch.
+func (f *fetch) over() {
+	f.forgetWish()
+	f.letGo()
+	if f.n.fetches[f.object] == f {
 		delete(f.n.fetches, f.object)
 	}
+}
+
+// letGo gives the room of the buffer back if it is not in the table: an order may have dropped it.
+func (f *fetch) letGo() {
+	if b := f.buf; (b.Gen.IsZero() || b.Dropped) && b.Users() == 0 {
+		f.n.memory.release(b)
+	}
+}
+
+// fail tells every caller of an error.
+func (f *fetch) fail(err *phalanx.Error) {
+	callers := f.callers
+	f.callers = nil
+	for _, c := range callers {
+		f.n.w.end(c, err, phalanx.Generation{}, nil)
+	}
+}
+
+// dropBuf drops what has arrived, and begins with an empty buffer.
+func (f *fetch) dropBuf(why error) {
+	if !f.buf.Gen.IsZero() {
+		f.n.table.Drop(&f.buf.Copy, why)
+	}
+	f.letGo()
+	f.buf = f.n.copyFor(copies.Copy{Object: f.object})
 }
 
 func (f *fetch) carryOut(e transfer.Effect) {
@@ -154,28 +252,29 @@ func (f *fetch) carryOut(e transfer.Effect) {
 		n.in[e.Stream].pipe.write(closing{e.Stream})
 		f.stream, f.sender, f.lease = 0, "", 0
 	case transfer.Clear:
-		if f.buf.Gen.Less(e.Before) {
+		if f.buf.Gen.Less(e.Before) && !f.buf.Gen.IsZero() {
 			n.w.met["prefix cleared: "+e.Kind.Error()]++
-			f.clear()
+			if e.Kind == phalanx.ErrReset {
+				f.dropBuf(&copies.Ended{Why: copies.Reset, Gen: e.Before})
+			} else { // the same generation may come again
+				f.dropBuf(nil)
+			}
 		}
+	case transfer.Supply:
+		f.takeSupply()
 	case transfer.TakeInline:
 		n.w.met["inline"]++
 		if f.buf.Gen == e.Gen && len(f.buf.bytes) > 0 { // those that read it here would lose it
 			n.w.fail("(25) %s has read %d bytes of %s@%v, which is inline", n.id, len(f.buf.bytes), f.object, e.Gen)
 		}
-		f.clear()
-		f.buf.Gen, f.buf.Meta, f.buf.bytes = e.Gen, e.Meta, f.inline
+		f.takeInline(e)
 	case transfer.Complete:
 		f.complete(e)
 	case transfer.Discard:
 		f.forgetWish()
-		n.drop(f.buf)
+		f.dropBuf(nil)
 	case transfer.Fail:
-		callers := f.callers
-		f.callers = nil
-		for _, c := range callers {
-			n.w.end(c, e.Err, phalanx.Generation{}, nil)
-		}
+		f.fail(e.Err)
 	case transfer.Refuse:
 		i := slices.IndexFunc(f.callers, func(c *call) bool { return c.id == e.Caller })
 		c := f.callers[i]
@@ -212,24 +311,28 @@ func (f *fetch) message(m owner.Message) {
 		c.report(f.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
 			f.step(transfer.Listed{Of: m.Gen, Answered: owner.Answered(0, from, r)})
 		})
-	case owner.Unkeep:
-		if others := f.n.copies(f.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != f.buf && o.Gen == m.Gen }) {
-			c.report(f.object, m.Body, nil)
-		}
 	default:
 		f.n.message(f.object, m)
 	}
 }
 
+// reserve waits for room: for a step more of an object of unknown size, for a buffer that could
+// not be made, or for the whole.
 func (f *fetch) reserve(bytes int64) {
-	n := f.n
-	if bytes == phalanx.UnknownSize {
-		bytes = f.buf.room + growStep
-	} else if len(f.buf.bytes) == 0 {
-		n.memory.release(f.buf) // nothing is held while waiting for the whole
+	n, room := f.n, bytes
+	switch {
+	case bytes != phalanx.UnknownSize:
+	case !f.buf.Gen.IsZero():
+		room = f.buf.room + growStep
+	default:
+		room = f.needed
 	}
-	f.wish = n.memory.reserve(f.buf, bytes, func(err *phalanx.Error) {
-		f.wish = nil
+	f.needed = 0
+	buf := f.buf
+	done := func(err *phalanx.Error) {
+		if f.wish = nil; buf != f.buf { // it was dropped meanwhile
+			n.memory.release(buf)
+		}
 		n.after(0, func() { // not in the middle of a step
 			if err != nil {
 				f.step(transfer.NoRoom{Err: err})
@@ -238,7 +341,15 @@ func (f *fetch) reserve(bytes int64) {
 			}
 			n.w.step(n, "room")
 		})
-	})
+	}
+	if room == 0 {
+		done(nil)
+		return
+	}
+	if f.buf.Gen.IsZero() {
+		n.memory.release(f.buf) // nothing is held while waiting for the whole
+	}
+	f.wish = n.memory.reserve(f.buf, room, done)
 }
 
 func (f *fetch) forgetWish() {
@@ -248,20 +359,16 @@ func (f *fetch) forgetWish() {
 	}
 }
 
-// clear forgets the bytes of the present generation; its room stays.
-func (f *fetch) clear() {
-	f.n.cutStreams(f.buf)
-	f.buf.bytes, f.buf.whole, f.buf.Digest = nil, false, phalanx.Digest{}
-	f.buf.Gen = phalanx.Generation{}
-}
-
 func (f *fetch) open(e transfer.Open) {
 	n := f.n
 	if e.Gen.Less(f.gen) {
 		n.w.fail("(15) %s opens %s@%v after %v", n.id, f.object, e.Gen, f.gen)
 	}
 	f.gen = e.Gen
-	f.buf.Gen, f.buf.Meta = e.Gen, e.Meta
+	if f.buf.Gen.IsZero() && !f.makeCopy(e) {
+		return
+	}
+	n.table.Reading(&f.buf.Copy, e.Sender, e.Lease, f.core.Origin())
 	f.stream, f.sender, f.lease = e.Stream, e.Sender, e.Lease
 	f.pathChanged([]phalanx.NodeID{e.Sender})
 	in := &incoming{f: f, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
@@ -270,39 +377,162 @@ func (f *fetch) open(e transfer.Open) {
 		lease: e.Lease, beside: e.Beside, checked: e.Checked})
 }
 
+// makeCopy shows an empty buffer of a generation. It gives the lease back if there is no room for
+// one, or this node has the object in another way.
+func (f *fetch) makeCopy(e transfer.Open) bool {
+	n, size := f.n, e.Meta.Size
+	switch {
+	case size == phalanx.UnknownSize:
+		n.memory.release(f.buf)
+	case f.buf.room >= size:
+		n.memory.resize(f.buf, size)
+	case !n.memory.try(f.buf, size):
+		f.needed = size
+		n.w.met["what was reserved is spent"]++
+		f.step(transfer.Ended{Stream: e.Stream, Why: transfer.Full, Gen: e.Gen})
+		return false
+	}
+	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta})
+	if _, ok := n.table.Show(&c.Copy); !ok {
+		n.w.met["fetch finds what is made here"]++
+		f.step(transfer.Ended{Stream: e.Stream, Why: transfer.Superseded, Gen: e.Gen})
+		return false
+	}
+	c.room, f.buf.room = f.buf.room, 0
+	f.buf = c
+	return true
+}
+
 func (f *fetch) complete(e transfer.Complete) {
-	n := f.n
-	inline := e.Meta.Size < n.w.shape.inline && !f.buf.whole
-	f.buf.Gen, f.buf.Meta, f.buf.Digest = e.Gen, e.Meta, e.Digest
 	f.stream, f.sender, f.lease = 0, "", 0
-	f.buf.upstream = nil
+	if f.small != nil || f.entered { // once there is room, or inline bytes
+		return
+	}
 	f.forgetWish()
+	f.n.table.Finish(&f.buf.Copy, e.Meta, e.Digest, false)
+	f.answer(f.buf)
+}
+
+// answer gives every caller the complete copy.
+func (f *fetch) answer(c *copied) {
 	callers := f.callers
 	f.callers = nil
-	delete(n.fetches, f.object)
-	pin := slices.ContainsFunc(callers, func(c *call) bool { return c.pin == e.Gen }) && !n.refuses
-	f.buf.Pinned = f.buf.Pinned || pin
-	for _, c := range callers {
-		if c.pin == e.Gen {
-			f.buf.Copies = max(f.buf.Copies, c.copies)
-		}
+	f.n.table.Use(&c.Copy) // before it can be evicted
+	for _, caller := range callers {
+		f.n.hand(caller, c)
 	}
-	n.keep(f.buf)
-	unlisted := inline && owner.Unlisted(f.inlineIn, n.client.epoch(f.object))
-	if inline && !unlisted {
+	f.n.unuse(c)
+}
+
+// takeInline keeps bytes that came with the owner's answer. If there is no room for them now they
+// wait for it, as other bytes do.
+func (f *fetch) takeInline(e transfer.TakeInline) {
+	n, size := f.n, int64(len(f.inline))
+	if !f.buf.Gen.IsZero() { // the table sees what becomes of the part
+		f.letGo()
+		f.buf = n.copyFor(copies.Copy{Object: f.object})
+	}
+	if f.buf.room > size {
+		n.memory.resize(f.buf, size)
+	}
+	if n.memory.try(f.buf, size) {
+		f.enter(e)
+		return
+	}
+	n.w.met["inline bytes wait for room"]++
+	f.small = &e
+	n.memory.release(f.buf)
+	f.wish = n.memory.reserve(f.buf, size, func(err *phalanx.Error) {
+		f.wish = nil
+		n.after(0, func() {
+			if f.small == nil || f.dead {
+				return
+			}
+			f.small = nil
+			if err != nil {
+				n.client.report(f.object, directory.Drop{Gen: e.Gen}, nil)
+				f.fail(err)
+			} else {
+				f.enter(e)
+			}
+			f.over()
+			n.w.step(n, "room for inline bytes")
+		})
+	})
+}
+
+// giveUpInline forgets the bytes that room was waited for. Their owner may list them.
+func (f *fetch) giveUpInline() {
+	f.n.client.report(f.object, directory.Drop{Gen: f.small.Gen}, nil)
+	f.small = nil
+}
+
+// enter makes inline bytes the copy. It is announced if its owner may not list it.
+func (f *fetch) enter(e transfer.TakeInline) {
+	n := f.n
+	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest})
+	c.fill(f.inline)
+	f.entered = true
+	c.room, f.buf.room = f.buf.room, 0
+	kept := copyOf(n.table.Enter(&c.Copy))
+	switch {
+	case kept != c || c.Dropped:
+		n.memory.release(c)
+	default:
+		n.w.audit.complete(n, c)
+	}
+	if owner.Unlisted(f.inlineIn, n.client.epoch(f.object)) {
+		n.client.report(f.object, directory.Announce{Gen: e.Gen, Complete: true, Begun: true}, n.listed(f.object, e.Gen))
+	} else {
 		n.w.met["inline, listed by the answer"]++
 	}
-	if (pin || unlisted) && n.table[f.object] == f.buf {
-		n.announceComplete(f.buf)
+	f.answer(kept)
+}
+
+// supplied takes the rest of the object from a Put, if it is of the same generation.
+func (f *fetch) supplied(s supply) {
+	f.supply = &s
+	f.step(transfer.Supplied{Gen: s.c.Gen, Meta: s.c.Meta, Digest: s.c.Digest})
+	if f.supply != nil {
+		f.supply = nil
+		f.n.w.met["fetch does not take what a put supplies"]++
+		f.n.after(f.n.w.short(), func() { f.n.supply(s); f.n.w.step(f.n, "supply") })
 	}
-	for _, c := range callers {
-		n.w.end(c, nil, e.Gen, f.buf.bytes)
+}
+
+// takeSupply copies what is missing; if there is no room for two copies, what is supplied becomes
+// the copy.
+func (f *fetch) takeSupply() {
+	n, s := f.n, *f.supply
+	f.supply = nil
+	size, part := int64(len(s.c.bytes)), f.buf
+	if part.Gen.IsZero() || !n.memory.try(part, max(part.room, size)) {
+		n.w.met["put supplants a part"]++
+		if !n.table.Supplant(&s.c.Copy, nil) {
+			n.memory.release(s.c)
+			return
+		}
+		if part.Gen.IsZero() {
+			n.memory.release(part)
+		}
+		f.buf = s.c
+	} else {
+		n.table.Pin(f.object, part.Gen)
+		n.memory.release(s.c)
+		part.fill(s.c.bytes)
+		n.pump(part)
 	}
+	n.table.KeepCopies(f.object, f.buf.Gen, s.copies)
+	gen, digest := f.buf.Gen, f.buf.sum
+	n.after(0, func() {
+		f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest})
+		n.w.step(n, "supplied")
+	})
 }
 
 // downstream tells the core how many read from it.
 func (f *fetch) downstream() {
-	f.step(transfer.Downstream{Streams: f.n.serving(f.buf)})
+	f.step(transfer.Downstream{Streams: f.buf.Streams()})
 }
 
 func firstWord(s string) string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 )
 
 // host is a machine, with an address of its own, that runs one life of a node
@@ -140,11 +141,11 @@ func (n *node) fenced() {
 		w.met["fenced node rejoins"]++
 	}
 	kept := map[phalanx.ObjectID]*copied{}
-	for _, id := range sortedObjects(n.table) {
-		c := *n.table[id]
-		c.upstream, c.path, c.evicting, c.refused, c.listed, c.readers = nil, nil, false, false, false, 0
-		c.born = w.now
-		kept[id] = &c
+	for _, c := range n.wholes() {
+		k := n.copyFor(copies.Copy{Object: c.Object, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Pinned: c.Pinned, Lore: c.Lore})
+		k.fill(c.bytes)
+		k.room, k.born = c.room, w.now
+		kept[c.Object] = k
 	}
 	n.end(&phalanx.Error{Kind: phalanx.ErrFenced, Err: fmt.Errorf("the cluster has removed %s", n.id)})
 	h.life = nil

@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"github.com/phalanx-go/phalanx/node/copies"
 )
 
 // A process whose node was removed joins again with its complete copies, also if everything
@@ -13,11 +15,11 @@ func TestRemovedNodeKeepsItsCopies(t *testing.T) {
 	w.begin()
 	h := w.hosts[2]
 	n := h.life
-	n.table["a"] = &copied{Object: "a"}
+	n.table.Enter(&n.copyFor(copies.Copy{Object: "a"}).Copy)
 	n.fenced()
 	h.restart()
 	w.until(w.now+time.Second, func() bool { return h.life != nil })
-	if h.life == nil || h.life.table["a"] == nil {
+	if h.life == nil || h.life.of("a") == nil {
 		t.Error("it goes on without its copy")
 	}
 }
@@ -28,7 +30,7 @@ func TestDeadProcessKeepsNothing(t *testing.T) {
 	w.shape = shape{nodes: 3, shards: 1}
 	w.begin()
 	h := w.hosts[2]
-	h.life.table["a"] = &copied{Object: "a"}
+	h.life.table.Enter(&h.life.copyFor(copies.Copy{Object: "a"}).Copy)
 	h.life.fenced()
 	h.crash(false)
 	w.until(w.now+time.Second, func() bool { return h.life != nil })
@@ -36,7 +38,7 @@ func TestDeadProcessKeepsNothing(t *testing.T) {
 		t.Fatal("a process that died goes on")
 	}
 	h.restart()
-	if h.life == nil || h.life.table["a"] != nil {
+	if h.life == nil || h.life.of("a") != nil {
 		t.Error("what was started again has the copy")
 	}
 }

@@ -261,7 +261,7 @@ func (a *audit) dead(n *node, shard int, id phalanx.ObjectID, p directory.Pictur
 	}
 	for _, h := range p.Holders {
 		is(h.Node, "location")
-		if c := a.w.byID[h.Node].table[id]; h.Complete && c != nil && c.Gen == p.Record.Gen {
+		if c := a.w.byID[h.Node].whole(id); h.Complete && c != nil && c.Gen == p.Record.Gen {
 			c.listed = true
 		}
 	}
@@ -320,7 +320,7 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 // dropped checks (12) where a deleted id is put again: no member has a copy of before.
 func (a *audit) dropped(n *node, id phalanx.ObjectID, deleted phalanx.Generation) {
 	for _, o := range a.w.alive() {
-		c := o.table[id]
+		c := o.whole(id)
 		kept := c != nil && c.born != 0 && !c.listed // over its removal: the owner hears of that later
 		if c != nil && n.view.Has(o.id) && !kept && !deleted.Less(c.Gen) {
 			a.w.fail("(12) %s has %s put again, and %s has a copy of %v, which was deleted", n.id, id, o.id, c.Gen)
@@ -336,8 +336,8 @@ func (a *audit) mayReplace(n *node, id phalanx.ObjectID, rec directory.Record) b
 		return false
 	}
 	for _, o := range a.w.alive() {
-		c := o.table[id]
-		if c != nil && c.evicting && slices.Contains(rec.Evicted, o.id) {
+		c := o.whole(id)
+		if c != nil && c.Asked() && slices.Contains(rec.Evicted, o.id) {
 			continue
 		}
 		if c != nil && c.Gen == rec.Gen && c.listed && n.view.Has(o.id) && o.view.Has(o.id) && a.steady(o, 0) {
@@ -399,8 +399,8 @@ func (a *audit) nothingLeft() (left string, ok bool) {
 	w := a.w
 	for _, n := range w.alive() {
 		switch {
-		case len(n.table) > 0:
-			return w.sprintf("%s has a copy of %s", n.id, sortedObjects(n.table)[0]), false
+		case n.table.Len() > 0:
+			return w.sprintf("%s has a copy", n.id), false
 		case len(n.fetches) > 0:
 			node, why := n.fetches[sortedObjects(n.fetches)[0]].core.Reason()
 			return w.sprintf("%s fetches %s: %s %s", n.id, sortedObjects(n.fetches)[0], node, why), false

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -148,7 +147,7 @@ func (l *leaver) do(e leave.Effect) {
 		if !l.gone {
 			w.heirDies(l)
 		}
-		l.gone, l.asOf, l.had = true, e.View, slices.Collect(maps.Values(n.table))
+		l.gone, l.asOf, l.had = true, e.View, n.wholes()
 		if w.audit.newest.Left <= e.View { // else it is void
 			w.audit.handedOver(n)
 		}
@@ -198,7 +197,7 @@ func (w *world) heirDies(l *leaver) {
 	var heirs []*host
 	for _, o := range w.alive() {
 		m, _ := n.view.Member(o.id)
-		keeps := slices.ContainsFunc(sortedObjects(n.table), func(id phalanx.ObjectID) bool { return o.table[id] != nil && o.table[id].Pinned })
+		keeps := slices.ContainsFunc(n.wholes(), func(c *copied) bool { k := o.whole(c.Object); return k != nil && k.Pinned })
 		if o != n && m.ID == o.id && !m.Leaving && keeps && !o.host.hung {
 			heirs = append(heirs, o.host)
 		}
@@ -256,8 +255,8 @@ func (n *node) here(all bool) leave.Here {
 		}
 	}
 	if all {
-		for _, id := range sortedObjects(n.table) {
-			h.Copies = append(h.Copies, leave.Copy{Object: id, Gen: n.table[id].Gen, Shard: id.Shard(n.w.shape.shards)})
+		for _, c := range n.wholes() {
+			h.Copies = append(h.Copies, leave.Copy{Object: c.Object, Gen: c.Gen, Shard: c.Object.Shard(n.w.shape.shards)})
 		}
 	}
 	return h
@@ -346,8 +345,8 @@ func (a *audit) handedOver(n *node) {
 	if stay == 0 {
 		return
 	}
-	for _, id := range sortedObjects(n.table) {
-		c, m := n.table[id], a.w.oracle.model(id)
+	for _, c := range n.wholes() {
+		id, m := c.Object, a.w.oracle.model(c.Object)
 		if !m.final() || m.gen != c.Gen || m.inline || m.deleting() || m.revived {
 			continue
 		}
@@ -356,7 +355,7 @@ func (a *audit) handedOver(n *node) {
 			if o == n || o.left() || !n.view.Has(o.id) && !a.newest.Has(o.id) {
 				continue
 			}
-			t := o.table[id]
+			t := o.whole(id)
 			here, made := t != nil && t.Gen == c.Gen, o.made(id, c.Digest)
 			if here || made {
 				has++ // the last of those that stay is not evicted

@@ -41,8 +41,8 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 	to := a.w.byID[r.To]
 	asked, _ := to.client.core.Request(r.Num)
 	e, ok := asked.Body.(directory.Evict)
-	c := to.table[r.Object]
-	if !ok || c == nil || !c.evicting || c.Gen != e.Gen || r.Result.Gen != e.Gen || r.Result.IsInline {
+	c := to.whole(r.Object)
+	if !ok || c == nil || !c.Asked() || c.Gen != e.Gen || r.Result.Gen != e.Gen || r.Result.IsInline {
 		return
 	}
 	if slices.ContainsFunc(a.before[r.Object].Holders, func(h directory.HolderStat) bool { return h.Node == to.id && h.Pinned }) {
@@ -63,10 +63,8 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 		if o == to || !n.view.Has(o.id) {
 			continue
 		}
-		for _, t := range o.copies(r.Object) {
-			if t.Gen == c.Gen && t.whole {
-				return
-			}
+		if o.has(r.Object, c.Gen) {
+			return
 		}
 		if o.made(r.Object, r.Result.Digest) {
 			return
@@ -79,16 +77,16 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 // digest, and they are in no table yet. The owner may list them: the answer to that
 // Final is on its way.
 func (n *node) made(id phalanx.ObjectID, digest phalanx.Digest) bool {
-	is := func(c *copied) bool { return c != nil && c.whole && c.Digest == digest }
+	is := func(c *copied) bool { return c != nil && c.whole && c.sum == digest }
 	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id && is(cr.buf) }) ||
-		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id && is(m.buf) }) || is(n.reduces.target(id))
+		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id && is(m.buf) }) || is(n.of(id))
 }
 
 // making reports whether the object is being made on the node: by a Put, by a maker or
 // at the root of a reduce.
 func (n *node) making(id phalanx.ObjectID) bool {
 	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id }) ||
-		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id }) || n.reduces.target(id) != nil
+		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id }) || n.makes(id)
 }
 
 // lost checks what is called lost: nothing that is inline or that promised more
@@ -130,7 +128,7 @@ func (a *audit) announced(e directory.ObjectLost) bool {
 // owner cannot know until then that this was not the root.
 func (a *audit) comes(e directory.ObjectLost) bool {
 	return (a.newest.Left != 0 || a.w.met["left"] > 0) && slices.ContainsFunc(a.w.alive(), func(n *node) bool {
-		return slices.ContainsFunc(n.copies(e.Object), func(c *copied) bool { return c.Gen == e.Gen && c.whole })
+		return n.has(e.Object, e.Gen)
 	})
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
 // maker is an origin that starts over, as the root of a repaired reduce does: it
@@ -21,6 +21,7 @@ type maker struct {
 	restarts int
 	pace     time.Duration
 	begin    uint64 // number of the Begin
+	again    bool   // a new generation is asked for
 	final    bool   // the owner was asked to make it final
 	left     bool   // the caller has gone meanwhile
 	over     bool
@@ -29,7 +30,7 @@ type maker struct {
 func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
 	m := &maker{n: n, object: c.object, call: c, bytes: bytes, restarts: restarts, pace: pace, begin: n.client.numbers()}
 	n.makers = append(n.makers, m)
-	buf := &copied{Object: c.object, Origin: true, Meta: metaOf(c.object, len(bytes))}
+	buf := n.copyFor(copies.Copy{Object: c.object, Origin: true, Meta: metaOf(c.object, len(bytes))})
 	if !n.memory.try(buf, int64(len(bytes))) {
 		m.finish(errorf(phalanx.ErrNoSpace, c.object, "no room to make it"))
 		return
@@ -66,19 +67,28 @@ func (m *maker) bind(after phalanx.Generation) {
 
 // show begins to fill generation g with bytes that no other generation has.
 func (m *maker) show(g phalanx.Generation) {
-	m.buf.Gen = g
+	n, old := m.n, m.buf
+	m.buf = n.copyFor(copies.Copy{Object: m.object, Gen: g, Origin: true, Meta: old.Meta})
+	m.buf.room, old.room = old.room, 0
+	if _, ok := n.table.Show(&m.buf.Copy); !ok {
+		n.memory.release(m.buf)
+		m.buf = nil
+		n.client.ask(n.client.numbers(), m.object, directory.Abort{Gen: g}, nil)
+		m.finish(errorf(phalanx.ErrAborted, m.object, "this node has a newer generation of it already"))
+		return
+	}
 	m.bytes = slices.Clone(m.bytes)
 	for i := range m.bytes {
 		m.bytes[i] += byte(g.Seq*7 + g.Epoch)
 	}
-	m.n.w.oracle.makes(m.n, m.object, g, m.bytes)
-	m.n.pump(m.buf)
-	m.n.after(m.pace, func() { m.fill(g) })
+	n.w.oracle.makes(n, m.object, g, m.bytes)
+	n.ownShown(m.object)
+	n.after(m.pace, func() { m.fill(g) })
 }
 
 func (m *maker) fill(g phalanx.Generation) {
 	n := m.n
-	if m.over || m.buf.Gen != g {
+	if m.over || m.buf.Gen != g || m.again {
 		return
 	}
 	defer n.w.step(n, "made")
@@ -96,18 +106,17 @@ func (m *maker) fill(g phalanx.Generation) {
 		n.after(time.Duration(n.w.rng.Int64N(int64(m.pace)+1)), func() { m.fill(g) })
 		return
 	}
-	m.buf.whole, m.buf.Digest = true, digestOf(m.bytes)
+	m.buf.fill(m.buf.bytes)
 	n.pump(m.buf)
 	m.final = true
-	n.client.ask(n.client.numbers(), m.object, directory.Final{Gen: g, Meta: m.buf.Meta, Digest: m.buf.Digest, Held: true}, func(_ phalanx.NodeID, r directory.Result) {
+	n.client.ask(n.client.numbers(), m.object, directory.Final{Gen: g, Meta: m.buf.Meta, Digest: m.buf.sum, Held: true}, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
 		case m.over || m.buf.Gen != g:
 		case r.Kind != 0:
 			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
 		default:
-			m.buf.Pinned, m.buf.Origin = true, false
 			m.over = true
-			n.keep(m.buf)
+			n.table.Finish(&m.buf.Copy, m.buf.Meta, m.buf.sum, true)
 			m.end(nil)
 		}
 	})
@@ -118,22 +127,18 @@ func (m *maker) restart(g phalanx.Generation) {
 	n := m.n
 	m.restarts--
 	n.w.met["restart"]++
-	m.buf.bytes, m.buf.whole, m.buf.Gen = nil, false, phalanx.Generation{}
+	m.again = true
 	n.client.ask(n.client.numbers(), m.object, directory.Restart{Gen: g}, func(_ phalanx.NodeID, r directory.Result) {
 		switch {
-		case m.over || !m.buf.Gen.IsZero():
+		case m.over || !m.again:
 		case m.left && r.Kind == 0:
 			n.client.ask(n.client.numbers(), m.object, directory.Abort{Gen: r.Gen}, nil)
 			m.finish(nil)
 		case r.Kind != 0:
 			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
 		default:
-			for _, o := range slices.Clone(n.out) { // who reads the old one starts over
-				if o.c == m.buf && !o.over {
-					o.end(&ending{why: transfer.Superseded, gen: r.Gen})
-				}
-			}
-			m.show(r.Gen)
+			m.again = false
+			m.show(r.Gen) // who reads the old one starts over
 			n.client.report(m.object, directory.Announce{Gen: r.Gen, Origin: true}, nil)
 		}
 	})
@@ -155,7 +160,7 @@ func (m *maker) pushed(p directory.Push) {
 func (m *maker) leave(err *phalanx.Error) {
 	switch {
 	case m.over || m.left:
-	case m.final || m.buf.Gen.IsZero(): // an answer is on its way, and has to be known
+	case m.final || m.again || m.buf.Gen.IsZero(): // an answer is on its way, and has to be known
 		m.left = true
 		m.n.w.end(m.call, err, phalanx.Generation{}, nil)
 	default:
@@ -166,8 +171,12 @@ func (m *maker) leave(err *phalanx.Error) {
 
 func (m *maker) finish(err *phalanx.Error) {
 	m.over = true
-	if m.buf != nil {
-		m.n.drop(m.buf)
+	switch {
+	case m.buf == nil:
+	case m.buf.Gen.IsZero():
+		m.n.memory.release(m.buf)
+	default:
+		m.n.table.Drop(&m.buf.Copy, nil)
 	}
 	m.end(err)
 }

@@ -18,7 +18,7 @@ type memory struct {
 	used    int64
 	queue   []*wish
 	evictor *copies.Evictor[*copied]
-	forced  *copied // the next to be asked about, whatever else is idle
+	forced  *copied // one of its shard is the next to be asked about
 	evicts  bool    // the evictor is at work
 }
 

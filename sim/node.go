@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/ask"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/idle"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
@@ -40,7 +41,8 @@ type node struct {
 
 	client  *client
 	memory  *memory
-	table   map[phalanx.ObjectID]*copied // complete copies
+	table   *copies.Table
+	owns    map[phalanx.ObjectID][]ownWait // for what this node makes
 	fetches map[phalanx.ObjectID]*fetch
 	creates []*create
 	makers  []*maker
@@ -106,7 +108,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	h.next = nil
 	h.lives++
 	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
-		gone: map[phalanx.NodeID]bool{}, table: map[phalanx.ObjectID]*copied{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
+		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID][]ownWait{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
 	n.client = newClient(n)
 	n.memory = newMemory(n)
 	n.reduces = newReduces(n)
@@ -116,8 +118,9 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	n.shards = make([]*directory.Shard, w.shape.shards)
 	for _, id := range sortedObjects(kept) {
 		c := kept[id]
-		n.table[id] = c
+		c.n = n
 		n.memory.used += c.room
+		n.table.Enter(&c.Copy)
 	}
 	w.nodes = append(w.nodes, n)
 	w.byID[n.id] = n
@@ -212,15 +215,11 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		n.client.owing.Step(n.clock(), ask.Taken{From: from, Shard: m.shard, Epoch: m.epoch})
 	case askLease:
 		f := n.fetches[m.object]
-		known := f != nil && (f.core.Locating() != 0 || f.lease == m.lease) // it may be on its way
+		known := f != nil && f.core.Locating() != 0 || n.table.Leased(m.object, m.lease) // it may be on its way
 		n.w.met["lease asked about"]++
 		if f != nil && m.move {
 			n.w.met["receiver moved"]++
-			move := transfer.Move{Lease: m.lease}
-			if f.buf != nil {
-				move.Held = int64(len(f.buf.bytes))
-			}
-			f.step(move)
+			f.step(transfer.Move{Lease: m.lease, Held: int64(len(f.buf.bytes))})
 		}
 		n.post(from, toShard{m.shard, directory.LeaseKnown{From: n.id, Object: m.object, Lease: m.lease, Known: known}})
 	case toView:

@@ -109,13 +109,8 @@ func (o *oracle) available(id phalanx.ObjectID) bool {
 		return true
 	}
 	for _, n := range o.w.alive() {
-		if c := n.table[id]; c != nil && c.Gen == m.gen && n.member {
+		if n.has(id, m.gen) && n.member {
 			return true
-		}
-		for _, c := range n.copies(id) {
-			if c.Gen == m.gen && c.whole && n.member {
-				return true
-			}
 		}
 	}
 	return false
@@ -303,7 +298,7 @@ func (o *oracle) ended(c *call) {
 			o.w.fail("(1) %s of %s at %s ended with bytes of %v that are not the final ones", c.kind, c.object, c.node.id, c.gen)
 			return
 		}
-		if t := c.node.table[c.object]; t != nil && t.born != 0 && !t.listed {
+		if t := c.node.whole(c.object); t != nil && t.born != 0 && !t.listed {
 			o.w.met["get of a copy that no owner has heard of"]++
 			return
 		}

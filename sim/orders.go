@@ -10,13 +10,21 @@ import (
 
 // pushed carries out an order of an owner; twice is the same as once.
 func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
-	c, root := n.table[p.Object], n.reduces.root(p.Object)
-	here := n.standing(c, root, p)
+	here := copies.Here{Leaves: n.refuses, Busy: n.puts(p.Object)}
+	if f := n.fetches[p.Object]; f != nil {
+		here.Busy, here.Awaited = true, slices.ContainsFunc(f.callers, func(c *call) bool { return c.pin == p.Gen })
+	}
 	epoch := n.client.epoch(p.Object)
 	if copies.Forwarded(p, epoch) {
 		n.forward(p)
 	}
-	v := copies.Obey(p, epoch, here)
+	c := n.of(p.Object)
+	var v copies.Verdict
+	if c == nil {
+		v = copies.Obey(p, epoch, here)
+	} else {
+		v = copies.Obey(p, epoch, here.Of(&c.Copy))
+	}
 	if v == (copies.Verdict{}) {
 		n.w.met["order of a former epoch"]++
 	}
@@ -27,16 +35,12 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 		n.fetchOrdered(p)
 	case v.Spare:
 		n.spare(p)
-	case v.Settle && root.root.whole && root.root.Digest == p.Digest:
-		root.finish(root.root)
+	case v.Settle:
+		n.settle(p)
 	}
-	switch {
-	case v.Drop == copies.Stays:
-	case here.Origin && root.root != nil:
-		n.w.met["root dropped before it is kept"]++
-		root.hide(phalanx.Generation{})
-	case c != nil && !c.Dropped:
-		n.drop(c)
+	if v.Drop != copies.Stays {
+		n.w.met["dropped by order"]++
+		n.table.Drop(&c.Copy, &copies.Ended{Why: v.Drop, Gen: p.Gen})
 	}
 	if v.Announce {
 		c.again = true
@@ -53,21 +57,10 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	}
 }
 
-// standing says what the node has of an object: the newer one of its complete copy and of what a
-// root makes.
-func (n *node) standing(c *copied, root *place, p directory.Push) copies.Here {
-	h := copies.Here{Leaves: n.refuses, Busy: slices.ContainsFunc(n.creates, func(c *create) bool { return c.object == p.Object }) ||
-		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == p.Object })}
-	if f := n.fetches[p.Object]; f != nil {
-		h.Busy, h.Awaited = true, slices.ContainsFunc(f.callers, func(c *call) bool { return c.pin == p.Gen })
-	}
-	switch {
-	case root != nil && (c == nil || c.Gen.Less(root.root.Gen)):
-		h.Gen, h.Origin = root.root.Gen, true
-	case c != nil:
-		h.Gen, h.Whole = c.Gen, true
-	}
-	return h
+// puts reports whether a Put or a maker works on an object.
+func (n *node) puts(id phalanx.ObjectID) bool {
+	return slices.ContainsFunc(n.creates, func(c *create) bool { return c.object == id }) ||
+		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id })
 }
 
 // forward hands an order to who works on the object.
@@ -90,13 +83,6 @@ func (n *node) forward(p directory.Push) {
 // fetchOrdered fetches an object in order to keep it, pinned.
 func (n *node) fetchOrdered(p directory.Push) {
 	n.w.met["copy ordered"]++
-	if c := n.table[p.Object]; c != nil {
-		if c.Gen == p.Gen {
-			c.Pinned, c.Copies = true, max(c.Copies, p.Copies)
-			n.announceComplete(c)
-		}
-		return
-	}
 	c := n.w.call("copy", n, p.Object)
 	c.pin, c.copies = p.Gen, p.Copies
 	n.w.fetch(c, true)

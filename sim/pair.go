@@ -74,8 +74,8 @@ func (a *audit) survives(id phalanx.ObjectID, members view.View) {
 		return
 	}
 	for _, n := range a.w.alive() {
-		c := n.table[id]
-		if c == nil || c.Gen != gen || c.evicting || !members.Has(n.id) {
+		c := n.whole(id)
+		if c == nil || c.Gen != gen || c.Asked() || !members.Has(n.id) {
 			continue
 		}
 		a.w.met["copy outlives its shard"]++
@@ -95,7 +95,7 @@ func (w *world) rebuilt() {
 			continue
 		}
 		for _, n := range w.alive() {
-			if c := n.table[id]; c != nil && c.Gen == m.survives {
+			if c := n.whole(id); c != nil && c.Gen == m.survives {
 				w.fail("(18) %s, whose shard was lost, is %v, and %s has a complete copy", id, m.state, n.id)
 			}
 		}
@@ -117,7 +117,7 @@ func (w *world) rebuilt() {
 // tagged reports whether a copy of an object knows which reduce has made it.
 func (w *world) tagged(id phalanx.ObjectID, g phalanx.Generation) bool {
 	return slices.ContainsFunc(w.alive(), func(n *node) bool {
-		c := n.table[id]
+		c := n.whole(id)
 		return c != nil && c.Gen == g && c.Tag != "" && n.view.Has(n.id)
 	}) && w.oracle.model(id).state == directory.Finished
 }

@@ -19,7 +19,7 @@ func (a *audit) phantom() string {
 					continue
 				}
 				for _, h := range p.Holders {
-					if at := a.w.byID[h.Node]; h.Complete && at != nil && len(at.copies(id)) == 0 {
+					if at := a.w.byID[h.Node]; h.Complete && at != nil && at.of(id) == nil {
 						return a.w.sprintf("%s lists a complete copy of %s at %s, which has none", n.id, id, h.Node)
 					}
 				}

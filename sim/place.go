@@ -2,13 +2,12 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
-	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
 // place hosts one place of a Reduce on the node that has its source.
@@ -43,14 +42,14 @@ type place struct {
 
 func newPlace(r *reduces, key placeKey) *place {
 	r.instances++
-	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{Object: key.target}}
+	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: r.n.copyFor(copies.Copy{Object: key.target})}
 	p.clear()
 	p.step(reduce.PlaceTick{Now: r.n.clock()})
 	return p
 }
 
 func (p *place) clear() {
-	p.source, p.whole, p.moved = nil, false, 0
+	p.from(nil)
 	p.edges, p.apart = map[uint64]*edge{}, map[reduce.PlaceGen][]byte{}
 	p.combine, p.out, p.made = reduce.Combine{}, nil, false
 	p.serve, p.root, p.began = reduce.Serve{}, nil, false
@@ -73,12 +72,21 @@ func (p *place) tick() {
 
 // copyOf returns this node's copy of generation g of a source.
 func (p *place) copyOf(object phalanx.ObjectID, g phalanx.Generation) *copied {
-	for _, c := range p.r.n.copies(object) {
-		if c.Gen == g && (c.Complete || c.Origin) {
-			return c
-		}
+	if p.r.n.table.Whole(object, g) {
+		return p.r.n.of(object)
 	}
 	return nil
+}
+
+// from has the place read from c from now on, which is not evicted until it reads from another
+// one, or none.
+func (p *place) from(c *copied) {
+	if p.source != nil {
+		p.r.n.unuse(p.source)
+	}
+	if p.source, p.whole, p.moved = nil, false, 0; c != nil && p.r.n.table.Use(&c.Copy) {
+		p.source = c
+	}
 }
 
 // commanded says what keeps this node from carrying out a command, and hands it
@@ -118,13 +126,13 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 	}
 	switch e := e.(type) {
 	case reduce.OpenSource:
-		p.source, p.whole, p.moved = p.copyOf(e.Source, e.Gen), false, 0
-		if p.source != nil && p.r.target(e.Source) == p.source {
+		p.from(p.copyOf(e.Source, e.Gen))
+		if p.source != nil && p.source.Origin {
 			n.w.met["target streams into another reduce"]++
 		}
 		n.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
 	case reduce.CloseSource:
-		p.source = nil
+		p.from(nil)
 	case reduce.OpenEdge:
 		p.openEdge(e)
 	case reduce.CloseEdge:
@@ -169,10 +177,9 @@ func (p *place) sourceMoved() {
 		return
 	}
 	if p.source.Dropped || p.source.Gen != s.SourceGen {
-		if c := p.copyOf(s.Source, s.SourceGen); c != nil {
-			p.source = c
-		} else {
-			p.source = nil
+		moved, whole := p.moved, p.whole
+		p.from(p.copyOf(s.Source, s.SourceGen))
+		if p.moved, p.whole = moved, whole; p.source == nil {
 			p.r.n.w.met["source of a place failed"]++
 			p.step(reduce.SourceFailed{Gen: s.SourceGen, Text: "its copy is gone"})
 			return
@@ -263,42 +270,65 @@ func (p *place) show() {
 		return
 	}
 	if p.root == nil || p.root.Gen != p.serve.TargetGen {
-		if p.root != nil {
-			p.hide(p.serve.TargetGen)
+		p.hide(p.serve.TargetGen)
+		if !p.showRoot(copies.Copy{Object: p.key.target, Gen: p.serve.TargetGen, Meta: p.combine.Meta, Origin: true}) {
+			return
 		}
-		p.root = &copied{Object: p.key.target, Gen: p.serve.TargetGen, Meta: p.combine.Meta, Origin: true, room: p.room.room}
-		p.room.room = 0
 		p.began = false
-		n.client.report(p.key.target, directory.Announce{Gen: p.root.Gen, Origin: true, Meta: p.root.Meta}, nil)
+		p.announce(directory.Announce{Gen: p.root.Gen, Origin: true, Meta: p.root.Meta})
 	}
-	if p.root.Complete {
+	if p.root.Complete || p.root.Dropped {
 		return
 	}
 	if !p.began && len(p.out) > 0 {
 		p.began = true
-		n.client.report(p.key.target, directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.root.Meta}, nil)
+		p.announce(directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.root.Meta})
 	}
 	p.root.bytes = p.out
 	if len(p.out) == int(p.combine.Meta.Size) {
-		p.root.whole, p.root.Digest = true, digestOf(p.out)
+		p.root.fill(p.out)
 	}
 	n.pump(p.root)
 }
 
+// showRoot lets this node read the target, and with a root everyone.
+func (p *place) showRoot(c copies.Copy) bool {
+	n := p.r.n
+	root := n.copyFor(c)
+	root.room, p.room.room = p.room.room, 0
+	root.back = p.room
+	if _, ok := n.table.Show(&root.Copy); !ok {
+		n.w.met["root finds a newer generation"]++
+		p.room.room, root.room = root.room, 0
+		return false
+	}
+	p.root = root
+	n.ownShown(p.key.target)
+	return true
+}
+
+// announce tells the target's owner about the root's copy. If the target is final by now the owner
+// may not have known whom to tell.
+func (p *place) announce(a directory.Announce) {
+	n, target := p.r.n, p.key.target
+	n.client.report(target, a, func(_ phalanx.NodeID, r directory.Result) {
+		if r.State == directory.Finished && r.Gen == a.Gen {
+			n.settle(directory.Push{Object: target, Gen: r.Gen, Meta: r.Meta, Digest: r.Digest})
+		}
+	})
+}
+
 // hide takes the root's copy from its readers; those of next start over with it.
 func (p *place) hide(next phalanx.Generation) {
-	for _, o := range p.r.n.out {
-		if o.c == p.root && !o.over {
-			if next.IsZero() {
-				o.end(&ending{why: transfer.Gone})
-			} else {
-				o.end(&ending{why: transfer.Superseded, gen: next})
-			}
-		}
-	}
-	p.root.Dropped = true
-	p.room.room, p.root.room = p.root.room, 0
+	root := p.root
 	p.root = nil
+	switch {
+	case root == nil:
+	case next.IsZero():
+		p.r.n.table.Drop(&root.Copy, nil)
+	default:
+		p.r.n.table.Drop(&root.Copy, &copies.Ended{Why: copies.Reset, Gen: next})
+	}
 }
 
 func (p *place) resetOutput() {
@@ -328,14 +358,12 @@ func (p *place) release(keepTarget bool) {
 		p.keepRing()
 		return
 	}
-	if root := p.root; root != nil && !root.Complete {
-		if keepTarget && root.whole {
-			p.finish(root)
-		} else {
-			if others := n.copies(root.Object); !slices.ContainsFunc(others, func(o *copied) bool { return o != root && o.Gen == root.Gen }) {
-				n.client.report(root.Object, directory.Drop{Gen: root.Gen}, nil)
-			}
+	if root := p.root; root != nil {
+		if !root.Complete && !(keepTarget && root.whole && p.serve.Root) {
 			p.hide(phalanx.Generation{})
+			n.reportDrop(root.Object, root.Gen) // its digest may be on the way to the owner, who would count on this copy
+		} else {
+			root.back = nil // it stays, and its owner tells that it is final
 		}
 	}
 	for _, f := range p.r.feeds {
@@ -346,15 +374,4 @@ func (p *place) release(keepTarget bool) {
 	p.clear()
 	n.memory.release(p.room)
 	n.w.met["place released"]++
-}
-
-// finish makes the root's copy the node's complete one.
-func (p *place) finish(root *copied) {
-	root.Origin, root.Pinned = false, p.serve.Root
-	// In this order: once it is complete, leave to evict it may be asked for.
-	p.r.n.announceComplete(root)
-	p.r.n.keep(root)
-	if p.r.n.table[root.Object] != root {
-		p.r.n.client.report(root.Object, directory.Drop{Gen: root.Gen}, nil)
-	}
 }

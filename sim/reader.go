@@ -7,9 +7,11 @@ const readFor = 300 * time.Millisecond
 
 // read has a caller hold a complete copy for a while, as a View or a Reader does.
 func (n *node) read(c *copied) {
-	c.readers++
+	if !n.table.Use(&c.Copy) {
+		return
+	}
 	n.after(n.w.draw(readFor), func() {
-		c.readers--
+		n.unuse(c)
 		if c.evicted {
 			n.w.fail("(13) %s has evicted %s@%v, which was read", n.id, c.Object, c.Gen)
 		}
@@ -18,7 +20,9 @@ func (n *node) read(c *copied) {
 	})
 }
 
-// inUse reports whether a reader, a stream or a place of this node is in c.
-func (n *node) inUse(c *copied) bool {
-	return c.readers > 0 || n.serving(c) > 0 || n.reduces.uses(c)
+// unuse ends a use of a copy. What was dropped gives its room back then.
+func (n *node) unuse(c *copied) {
+	if n.table.Unuse(&c.Copy) {
+		n.memory.release(c)
+	}
 }

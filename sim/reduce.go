@@ -204,41 +204,6 @@ func (r *reduces) readiness(rd directory.Readiness) {
 	}
 }
 
-// target returns the copy that a root on this node makes of object, if any.
-func (r *reduces) target(object phalanx.ObjectID) *copied {
-	for _, p := range r.sortedPlaces() {
-		if p.key.target == object && p.root != nil && p.serve.Root && !p.root.Dropped && !p.root.Complete {
-			return p.root
-		}
-	}
-	return nil
-}
-
-func (r *reduces) objects(all map[phalanx.ObjectID]bool) {
-	for key := range r.places {
-		all[key.target] = true
-	}
-}
-
-// root returns the place that makes a copy of object, or nil.
-func (r *reduces) root(object phalanx.ObjectID) *place {
-	for _, p := range r.sortedPlaces() {
-		if p.key.target == object && p.root != nil && !p.root.Complete {
-			return p
-		}
-	}
-	return nil
-}
-
-func (r *reduces) expects(object phalanx.ObjectID) bool {
-	for key, p := range r.places {
-		if key.target == object && p.core.Runs() && p.core.State().Root {
-			return true
-		}
-	}
-	return false
-}
-
 // moved tells the places that bytes of a source have come, or are gone.
 func (r *reduces) moved(object phalanx.ObjectID) {
 	for _, p := range r.sortedPlaces() {
@@ -246,16 +211,6 @@ func (r *reduces) moved(object phalanx.ObjectID) {
 			p.sourceMoved()
 		}
 	}
-}
-
-// uses reports whether a place reads c, so that it must not be evicted.
-func (r *reduces) uses(c *copied) bool {
-	for _, p := range r.places {
-		if p.core.Runs() && p.core.State().Source == c.Object && p.core.State().SourceGen == c.Gen {
-			return true
-		}
-	}
-	return false
 }
 
 // left says what has not ended, or "".

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
@@ -102,9 +103,9 @@ func (p *place) showRing() {
 	if p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen || p.root != nil {
 		return
 	}
-	p.root = &copied{Object: p.key.target, Gen: p.serve.TargetGen, Meta: p.combine.Meta, Origin: p.serve.Root, room: p.room.room}
-	p.room.room = 0
-	p.wholeRing()
+	if p.showRoot(copies.Copy{Object: p.key.target, Gen: p.serve.TargetGen, Meta: p.combine.Meta, Origin: true, Ring: !p.serve.Root}) {
+		p.wholeRing()
+	}
 }
 
 // cameRound notes that everything of the place before has come.
@@ -124,14 +125,15 @@ func (p *place) wholeRing() {
 	if p.root == nil || !p.circle.whole || p.root.whole {
 		return
 	}
-	b := p.circle.result()
-	p.root.bytes, p.root.whole, p.root.Digest = b, true, digestOf(b)
+	p.root.fill(p.circle.result())
+	p.r.n.pump(p.root)
 }
 
 // keepRing has a place whose target is final go on by itself, until it and the
 // place behind have everything.
 func (p *place) keepRing() {
-	p.kept, p.source = true, nil
+	p.kept = true
+	p.from(nil)
 	p.circle.heard = p.r.n.w.now
 	p.r.n.w.met["place in a ring goes on alone"]++
 	p.goRound()
@@ -140,8 +142,9 @@ func (p *place) keepRing() {
 // goRound looks at whether such a place is done, or gets nothing for long.
 func (p *place) goRound() {
 	c := p.circle
-	if root := p.root; root != nil && c.whole && !root.Complete {
-		p.finish(root)
+	if root := p.root; root != nil && c.whole && !root.Complete && !root.Dropped {
+		root.back = nil
+		p.r.n.keepOrigin(root, p.combine.Meta, p.serve.Root)
 	}
 	switch late := p.r.n.w.now-c.heard > 5*time.Second; {
 	case c.whole && c.given, late:
@@ -191,7 +194,7 @@ func (p *place) ringEnded(ed *edge, complete bool, text string) {
 	p.step(reduce.EdgeEnded{Child: ed.Place, Gen: ed.gen, Stream: ed.Stream, Complete: complete, Text: text})
 	if complete && p.core.Runs() && p.circle != nil {
 		if p.root != nil && p.serve.Root {
-			p.r.n.client.report(p.key.target, directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.root.Meta}, nil)
+			p.announce(directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.root.Meta})
 		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.circle.result())})
 	}

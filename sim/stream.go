@@ -76,17 +76,6 @@ type incoming struct {
 	over  bool
 }
 
-// serving counts the streams that read from c.
-func (n *node) serving(c *copied) int {
-	count := 0
-	for _, o := range n.out {
-		if o.c == c && !o.over {
-			count++
-		}
-	}
-	return count
-}
-
 // opened answers a receiver that wants to read.
 func (n *node) opened(from phalanx.NodeID, m open) {
 	for _, o := range n.out {
@@ -95,65 +84,51 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 		}
 	}
 	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hoped: n.w.now, lacks: n.w.now}
-	var others int
 	for _, p := range n.out {
-		if p.over || p.open.object != m.object {
-			continue
+		if !p.over && p.open.object == m.object && p.pipe.to == from {
+			p.end(nil) // a new stream to the same receiver replaces the old one
 		}
-		if p.pipe.to == from { // a new stream to the same receiver replaces the old one
-			p.end(nil)
-			continue
-		}
-		others++
 	}
 	n.out = append(n.out, o)
-	limit := max(1, n.w.shape.fanout)
 	if m.beside {
 		n.w.met["stream beside a slow one"]++
-		limit++
 	}
 	if m.checked {
 		n.w.met["bad piece asked for again"]++
 	}
-	if others >= limit {
-		o.end(&ending{why: transfer.Busy})
-		return
-	}
-	all := n.copies(m.object)
-	switch {
-	case len(all) > 0 && m.gen.Less(all[0].Gen):
-		o.end(&ending{why: transfer.Superseded, gen: all[0].Gen})
-	case len(all) > 0 && all[0].Gen == m.gen:
-		o.c = all[0]
-		o.c.used = n.w.now
-		n.streamsChanged(o.c)
-		o.pump()
+	switch c := n.of(m.object); {
+	case c != nil && m.gen.Less(c.Gen):
+		o.end(&ending{why: transfer.Superseded, gen: c.Gen})
+	case c != nil && c.Gen == m.gen:
+		o.attach(c)
 	case n.expects(m.object, m.gen):
 		n.w.met["sender behind"]++
 		o.wait(true)
-	default:
-		o.end(&ending{why: transfer.Gone})
-		n.client.report(m.object, directory.Drop{Gen: m.gen}, nil) // whoever sent it here was wrong
+	default: // a copy that is about to be shown, perhaps
+		n.w.met["sender has nothing"]++
+		o.wait(true)
 	}
 	n.w.audit.streams(n, m.object)
 }
 
 // expects reports whether generation g of an object can still come here.
 func (n *node) expects(object phalanx.ObjectID, g phalanx.Generation) bool {
-	if n.fetches[object] != nil {
-		return true
+	return n.fetches[object] != nil || n.puts(object)
+}
+
+// attach begins to send c, unless it has receivers enough.
+func (o *outgoing) attach(c *copied) {
+	limit := max(1, o.n.w.shape.fanout)
+	if o.open.beside {
+		limit++
 	}
-	for _, m := range n.makers {
-		if m.object == object && !m.over {
-			return true
-		}
+	if !o.n.table.Serve(&c.Copy, limit) {
+		o.end(&ending{why: transfer.Busy})
+		return
 	}
-	for _, c := range n.creates {
-		if c.object == object && !c.core.Over() {
-			return true
-		}
-	}
-	return n.reduces.expects(object)
+	o.c = c
+	o.n.streamsChanged(c)
+	o.pump()
 }
 
 func (n *node) closed(from phalanx.NodeID, stream uint64) {
@@ -172,37 +147,14 @@ func (n *node) pump(c *copied) {
 		if o.over || o.open.object != c.Object {
 			continue
 		}
-		if o.c == nil && o.open.gen == c.Gen {
-			o.c = c
-			n.streamsChanged(c)
-		}
-		if o.c == c {
+		switch {
+		case o.c == c:
 			o.pump()
-		}
-		if o.c == nil && o.open.gen.Less(c.Gen) {
+		case o.c != nil || n.of(c.Object) != c: // c is not shown, or gone
+		case o.open.gen == c.Gen:
+			o.attach(c)
+		case o.open.gen.Less(c.Gen):
 			o.end(&ending{why: transfer.Superseded, gen: c.Gen})
-		}
-	}
-}
-
-// switchStreams has the readers of one buffer go on with another of the same
-// generation.
-func (n *node) switchStreams(from, to *copied) {
-	for _, o := range n.out {
-		if o.c == from && !o.over {
-			o.c = to
-			if from.Gen != to.Gen {
-				o.end(&ending{why: transfer.Superseded, gen: to.Gen})
-			}
-		}
-	}
-}
-
-// cutStreams ends the streams that read from c: its bytes are gone.
-func (n *node) cutStreams(c *copied) {
-	for _, o := range slices.Clone(n.out) {
-		if o.c == c && !o.over {
-			o.end(&ending{why: transfer.Gone})
 		}
 	}
 }
@@ -282,6 +234,7 @@ func (o *outgoing) end(last *ending) {
 	}
 	if o.c != nil {
 		c := o.c
+		o.n.table.Served(&c.Copy)
 		o.n.after(0, func() { o.n.streamsChanged(c); o.n.w.step(o.n, "stream ended") })
 	}
 }
@@ -381,8 +334,8 @@ func (n *node) streamEnds(from phalanx.NodeID, m ending) {
 		return
 	}
 	f.ended(transfer.AllSent, m.gen)
-	f.buf.whole, f.buf.Digest = true, digestOf(f.buf.bytes)
-	gen, size, digest := f.buf.Gen, int64(len(f.buf.bytes)), f.buf.Digest
+	f.buf.fill(f.buf.bytes)
+	gen, size, digest := f.buf.Gen, int64(len(f.buf.bytes)), f.buf.sum
 	f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest})
 	n.pump(f.buf)
 }

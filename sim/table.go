@@ -11,36 +11,83 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// copied is a buffer with the bytes, or some of them, of one object.
+// copied is a copy with its bytes, or some of them.
 type copied struct {
-	Object   phalanx.ObjectID
-	Gen      phalanx.Generation
-	Meta     phalanx.Meta
-	Digest   phalanx.Digest // if all bytes are there
-	bytes    []byte         // the prefix that is there
-	whole    bool           // every byte is there
-	Complete bool           // and it is final
-	Pinned   bool
-	Copies   int    // that are to be kept, as far as is known
-	Tag      string // of the reduce that has made it, as far as is known
-	Note     []byte // its answer, if pinned
-	Origin   bool
-	room     int64 // reserved
-	used     time.Duration
-	readers  int                             // callers that look at it
-	evicting bool                            // leave to evict it is asked for
-	refused  bool                            // its owner wants it to stay, since the evictor looked last
-	evicted  bool                            // it was dropped with that leave
-	again    bool                            // announced since it was asked for leave to evict it
-	Dropped     bool                            // was dropped
-	listed   bool                            // an owner has it in its list
-	born     time.Duration                   // when the life began that has kept it; 0: in the one that got it
-	path     []phalanx.NodeID                // from here to the origin, as last heard
-	begun    bool                            // Origin: it has its first piece
-	upstream func() (phalanx.NodeID, uint64) // the sender and the lease, if it is arriving
+	copies.Copy
+	n       *node
+	bytes   []byte         // the prefix that is there
+	whole   bool           // every byte is there
+	sum     phalanx.Digest // of them then
+	room    int64          // reserved
+	evicted bool           // it was dropped with leave
+	again   bool           // announced since it was asked for leave to evict it
+	listed  bool           // an owner has it in its list
+	born    time.Duration  // when the life began that has kept it; 0: in the one that got it
+	path    []phalanx.NodeID
+	back    *copied // gets the room when the copy goes: a place makes it again
 }
+
+// copyFor returns a copy that is not in the table.
+func (n *node) copyFor(c copies.Copy) *copied {
+	out := &copied{Copy: c, n: n}
+	out.Bytes = out
+	return out
+}
+
+func copyOf(c *copies.Copy) *copied {
+	if c == nil {
+		return nil
+	}
+	return c.Bytes.(*copied)
+}
+
+// fill gives a copy all its bytes.
+func (c *copied) fill(b []byte) { c.bytes, c.whole, c.sum = b, true, digestOf(b) }
+
+// What follows implements copies.Bytes.
+
+// Are reports whether all bytes are here, and are those of digest.
+func (c *copied) Are(digest phalanx.Digest) bool { return c.whole && c.sum == digest }
+
+// Begun reports whether the first piece is here.
+func (c *copied) Begun() bool { return len(c.bytes) > 0 }
+
+// Shown has those go on who wait for a copy, once the table is done.
+func (c *copied) Shown() { c.n.after(0, func() { c.n.pump(c); c.n.w.step(c.n, "shown") }) }
+
+// Whole checks what is complete.
+func (c *copied) Whole() {
+	c.whole, c.back = true, nil
+	c.n.memory.resize(c, int64(len(c.bytes)))
+	c.n.w.audit.complete(c.n, c)
+	c.n.after(0, func() { c.n.pump(c); c.n.awaited(c.Object); c.n.w.step(c.n, "complete") })
+}
+
+// Gone tells who reads the copy, and gives its room back once nobody of this node uses it.
+func (c *copied) Gone(why error) {
+	n, end := c.n, ending{why: transfer.Gone}
+	if e, ok := why.(*copies.Ended); ok && e.Why == copies.Reset {
+		end = ending{why: transfer.Superseded, gen: e.Gen}
+	}
+	for _, o := range slices.Clone(n.out) {
+		if o.c == c && !o.over {
+			o.end(new(end))
+		}
+	}
+	if c.back != nil {
+		c.back.room, c.room = c.back.room+c.room, 0
+	}
+	if c.Users() == 0 {
+		n.memory.release(c)
+	}
+	n.after(0, func() { n.reduces.moved(c.Object); n.awaited(c.Object); n.w.step(n, "copy gone") })
+}
+
+// Counts has nothing to count: the simulated memory knows pinned copies.
+func (c *copied) Counts() {}
 
 func digestOf(b []byte) phalanx.Digest { return xxh3.Hash128(b).Bytes() }
 
@@ -52,145 +99,130 @@ func sortedObjects[V any](m map[phalanx.ObjectID]V) []phalanx.ObjectID {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// copies returns every buffer for object that others may read, the best first.
-func (n *node) copies(object phalanx.ObjectID) []*copied {
-	var all []*copied
-	if c := n.table[object]; c != nil {
-		all = append(all, c)
+// of returns what the node has of an object, or nil.
+func (n *node) of(id phalanx.ObjectID) *copied { return copyOf(n.table.Of(id)) }
+
+// whole returns the node's complete copy of an object, or nil.
+func (n *node) whole(id phalanx.ObjectID) *copied {
+	if c := n.of(id); c != nil && c.Complete {
+		return c
 	}
-	for _, c := range n.creates {
-		if c.object == object && !c.buf.Gen.IsZero() && !c.buf.Dropped && !c.core.Over() {
-			all = append(all, c.buf)
+	return nil
+}
+
+// wholes returns all complete copies in order.
+func (n *node) wholes() (all []*copied) {
+	for c := range n.table.All() {
+		if c.Complete {
+			all = append(all, copyOf(c))
 		}
 	}
-	for _, m := range n.makers {
-		if m.object == object && m.buf != nil && !m.buf.Gen.IsZero() && !m.buf.Dropped && !m.over {
-			all = append(all, m.buf)
-		}
-	}
-	if c := n.reduces.target(object); c != nil {
-		all = append(all, c)
-	}
-	if f := n.fetches[object]; f != nil && f.buf != nil {
-		all = append(all, f.buf)
-	}
-	slices.SortStableFunc(all, func(a, b *copied) int {
-		order := b.Gen.Compare(a.Gen)
-		return cmp.Or(order, cmp.Compare(len(b.bytes), len(a.bytes)))
-	})
+	slices.SortFunc(all, func(a, b *copied) int { return cmp.Compare(a.Object, b.Object) })
 	return all
+}
+
+// makes reports whether the node makes an object that is not final yet.
+func (n *node) makes(id phalanx.ObjectID) bool {
+	c := n.of(id)
+	return c != nil && c.Origin && !c.Complete
+}
+
+// has reports whether the node has every byte of a generation.
+func (n *node) has(id phalanx.ObjectID, gen phalanx.Generation) bool {
+	c := n.of(id)
+	return c != nil && c.Gen == gen && c.whole
 }
 
 // holdings lists what this node has of a shard's objects.
 func (n *node) holdings(shard int) []directory.Holding {
-	objects := map[phalanx.ObjectID]bool{}
-	for id := range n.table {
-		objects[id] = true
-	}
-	for id := range n.fetches {
-		objects[id] = true
-	}
-	for _, c := range n.creates {
-		objects[c.object] = true
-	}
-	for _, m := range n.makers {
-		objects[m.object] = true
-	}
-	n.reduces.objects(objects)
-	var all []directory.Holding
-	for _, id := range sortedObjects(objects) {
-		if id.Shard(n.w.shape.shards) != shard {
-			continue
-		}
-		cs := n.copies(id)
-		if len(cs) == 0 {
-			continue
-		}
-		c := cs[0]
-		if c.Gen.IsZero() {
-			continue
-		}
-		h := directory.Holding{Object: id, Gen: c.Gen, Meta: c.Meta, Complete: c.Complete, Pinned: c.Pinned, Origin: c.Origin,
-			Begun: len(c.bytes) > 0 || c.whole, Copies: c.Copies, Tag: c.Tag, Note: c.Note}
-		if c.Complete {
-			h.Digest = c.Digest
-		}
-		if c.upstream != nil {
-			h.Upstream, h.Lease = c.upstream()
-		}
-		all = append(all, h)
-	}
-	return all
+	of := make([]bool, n.w.shape.shards)
+	of[shard] = true
+	return n.table.Holdings(of)[shard]
 }
 
 // check looks at the bytes of the own copy, and tells their digest.
 func (n *node) check(p directory.Push) {
 	n.w.met["copy checked after an accusation"]++
 	c := directory.Checked{Gen: p.Gen}
-	for _, t := range n.copies(p.Object) {
-		if t.Gen == p.Gen && t.whole {
-			c.Digest = digestOf(t.bytes)
-			break
-		}
+	if n.has(p.Object, p.Gen) {
+		c.Digest = digestOf(n.of(p.Object).bytes)
 	}
 	n.client.ask(n.client.numbers(), p.Object, c, nil)
 }
 
 func (n *node) announceComplete(c *copied) {
-	n.client.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: c.Pinned, Begun: true},
-		func(_ phalanx.NodeID, r directory.Result) { n.listed(c, r) })
+	n.client.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: c.Pinned, Begun: true}, n.listed(c.Object, c.Gen))
 }
 
-// listed looks at the answer to an announcement of a complete copy.
-func (n *node) listed(c *copied, r directory.Result) {
-	if n.table[c.Object] != c {
-		return
-	}
-	if copies.Tells(c.Gen, r) {
-		if c.Tag = r.Tag; c.Pinned && c.Note == nil {
-			c.Note = r.Note
-		}
-	}
-	if copies.Answered(c.Gen, r) != copies.Stays {
-		n.drop(c)
-	}
-}
-
-// keep puts a complete copy into the table. If there is one already its room is
-// given back.
-func (n *node) keep(c *copied) {
-	c.Complete, c.whole = true, true
-	c.used = n.w.now
-	n.memory.resize(c, int64(len(c.bytes)))
-	n.w.audit.complete(n, c)
-	if old := n.table[c.Object]; old != nil && old != c {
-		if old.Gen.Compare(c.Gen) > 0 {
-			n.drop(c)
+// listed returns what looks at the answer to a report of a complete copy.
+func (n *node) listed(id phalanx.ObjectID, gen phalanx.Generation) func(phalanx.NodeID, directory.Result) {
+	return func(_ phalanx.NodeID, r directory.Result) {
+		if r.Waiting {
 			return
 		}
-		if old.Gen == c.Gen {
-			c.Pinned, c.Copies = c.Pinned || old.Pinned, max(c.Copies, old.Copies)
+		n.table.Learn(id, gen, r)
+		if copies.Answered(gen, r) != copies.Stays {
+			n.table.DropObject(id, gen, nil)
 		}
-		old.Dropped = true
-		n.memory.release(old)
-		n.switchStreams(old, c)
-	}
-	n.table[c.Object] = c
-	n.pump(c)
-	if f := n.fetches[c.Object]; f != nil && f.buf != c {
-		n.switchStreams(f.buf, c) // nobody else may have the rest of what they read
-		f.served(c)
-		f.downstream()
 	}
 }
 
-// drop forgets a copy; whoever reads it is told.
-func (n *node) drop(c *copied) {
-	c.Dropped = true
-	if n.table[c.Object] == c {
-		delete(n.table, c.Object)
+// supply is all bytes of a Put, on their way into the table.
+type supply struct {
+	c      *copied
+	epoch  uint64 // of the object's shard, when its owner was told
+	copies int    // that are to be kept
+}
+
+// supply keeps all bytes of a Put, or hands them to the fetch that has a part of them.
+func (n *node) supply(s supply) {
+	c := s.c
+	switch n.table.Supply(&c.Copy) {
+	case copies.Kept:
+		put := copies.Put{Epoch: s.epoch, Size: c.Meta.Size}
+		if put.Announced(n.client.epoch(c.Object), n.w.shape.inline) {
+			n.announceComplete(c)
+		}
+	case copies.Rest:
+		n.w.met["put supplies a fetch"]++
+		n.after(0, func() {
+			if f := n.fetches[c.Object]; f != nil {
+				f.supplied(s)
+			} else {
+				n.supply(s)
+			}
+			n.w.step(n, "supplied")
+		})
+		return
+	case copies.Had:
+		n.memory.release(c)
 	}
-	n.memory.release(c)
-	n.cutStreams(c)
-	n.reduces.moved(c.Object)
+	n.table.KeepCopies(c.Object, c.Gen, s.copies)
+	n.ownShown(c.Object)
+}
+
+// settle makes the copy of an origin complete, if it has all bytes: the root of a reduce hears
+// that its target is final.
+func (n *node) settle(p directory.Push) {
+	c := n.of(p.Object)
+	if c == nil || c.Gen != p.Gen || !c.Origin || !c.Are(p.Digest) {
+		return
+	}
+	n.keepOrigin(c, p.Meta, !c.Ring)
+}
+
+// keepOrigin makes a copy complete that was made here. In this order: once it is complete, leave
+// to evict it may be asked for.
+func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
+	n.client.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned}, n.listed(c.Object, c.Gen))
+	if !n.table.Finish(&c.Copy, meta, c.sum, pinned) {
+		n.client.report(c.Object, directory.Drop{Gen: c.Gen}, nil)
+	}
+}
+
+// reportDrop tells that a part of a generation is gone, unless this node has all of it.
+func (n *node) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
+	if !n.table.Whole(id, gen) {
+		n.client.report(id, directory.Drop{Gen: gen}, nil)
+	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -137,7 +138,7 @@ func (w *world) end(c *call, err *phalanx.Error, g phalanx.Generation, bytes []b
 		w.trace.say(w.now, string(c.node.id), "call %d: %s %s ended: %v", c.id, c.kind, c.object, err)
 	}
 	w.oracle.ended(c)
-	if t := c.node.table[c.object]; err == nil && c.kind == "get" && t != nil && t.Gen == g {
+	if t := c.node.whole(c.object); err == nil && c.kind == "get" && t != nil && t.Gen == g {
 		c.node.read(t)
 	}
 }
@@ -168,9 +169,12 @@ func (w *world) get(n *node, object phalanx.ObjectID, wait bool) *call {
 func (w *world) fetch(c *call, wait bool) {
 	n, object := c.node, c.object
 	c.leave = func(err *phalanx.Error) {
-		if f := n.fetches[object]; f != nil {
+		switch f := n.fetches[object]; {
+		case f != nil && slices.Contains(f.callers, c):
 			f.leave(c, err)
-		} else {
+		case slices.ContainsFunc(n.owns[object], func(o ownWait) bool { return o.call == c }):
+			w.end(c, err, phalanx.Generation{}, nil)
+		default:
 			w.fail("(22) nothing is left of call %d, get of %s at %s", c.id, object, n.id)
 		}
 	}

@@ -125,4 +125,6 @@ var inDirectory = []Mistake{
 		"protocol/directory/account.go", "c.rec.Origin == r.From && c.rec.OriginNum == r.Num {", "false {"),
 	mistake(Tests, "a report is sent before the one that waits for an answer",
 		"node/ask/reports.go", "	if at > 0 {\n\t\treturn 0\n\t}\n", ""),
+	mistake(Tests, "a node that is no member any more gets leave to evict the last copy",
+		"protocol/directory/evict.go", "case s.absent(r.From): // it may join", "case false: // it may join"),
 }

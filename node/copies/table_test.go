@@ -175,6 +175,12 @@ func TestDropped(t *testing.T) {
 	if !table.Unuse(&c.Copy) {
 		t.Error("its last user is not the last")
 	}
+	arriving := part("y", 1)
+	table.Show(&arriving.Copy)
+	table.Drop(&arriving.Copy, nil)
+	if table.Finish(&arriving.Copy, c.Meta, c.Digest, true) || arriving.Complete || slices.Contains(arriving.told, "whole") {
+		t.Error("a part that was dropped becomes complete")
+	}
 	next := whole(table, "x", 2)
 	if table.DropObject("x", c.Gen, nil) != nil || table.DropObject("x", next.Gen, nil) != &next.Copy || !next.Dropped {
 		t.Error("an order to drop an older generation drops the present one, or one to drop it does not")

@@ -56,9 +56,13 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		o.dropped = slices.DeleteFunc(o.dropped, func(n phalanx.NodeID) bool { return n == r.From })
 		o.unlist(r.From) // at once: nobody is sent to it any more
 		s.commit(o, rec, func() {
-			if o.rec.Inline || s.stayingCopies(o, "") > 0 || s.absent(r.From) {
+			switch {
+			case o.rec.Inline || s.stayingCopies(o, "") > 0:
 				s.reply(r, s.known(o))
 				s.notify(o)
+				return
+			case s.absent(r.From): // it may join again with its copy, the last one
+				s.reject(r, o, phalanx.ErrUnavailable, "the node is no member any more")
 				return
 			}
 			keep("no other complete copy is listed any more") // the others have gone while the backup was told
