@@ -51,8 +51,8 @@ var inDirectory = []Mistake{
 		"protocol/directory/evict.go", `	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0:
 `, `	case false:
 `,
-		"protocol/directory/evict.go", `			if o.rec.Inline || s.stayingCopies(o, "") > 0 || s.absent(r.From) {
-`, `			if true {
+		"protocol/directory/evict.go", `			case o.rec.Inline || s.stayingCopies(o, "") > 0:
+`, `			case true:
 `),
 	mistake(Store, "a Restart keeps the generation",
 		"protocol/directory/bind.go", "rec.Gen, rec.First, rec.OriginNum = s.nextGen(), rec.begun(), r.Num", "rec.First, rec.OriginNum = rec.begun(), r.Num"),
