@@ -9,17 +9,17 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/messages"
-	node "github.com/phalanx-go/phalanx/node/reduce"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Coordinator hosts one attempt of a node.Run.
+// Coordinator hosts one attempt of a rnode.Run.
 type Coordinator struct {
 	env    *Env
 	run    *run
-	core   *node.Run
+	core   *rnode.Run
 	self   *actor.PID
 	timers actors.Timers[struct{}]
 	cancel context.CancelFunc // of the last Combine; nil: there was none
@@ -34,7 +34,7 @@ type run struct {
 	done     func(storenode.Reduced)
 	once     sync.Once
 	pid      *actor.PID // of the actor; for Close
-	memory   node.Memory
+	memory   rnode.Memory
 	tree     *treeState
 	replaced int
 }
@@ -45,26 +45,26 @@ func (r *run) answer(d storenode.Reduced) { r.once.Do(func() { r.done(d) }) }
 // Receive turns messages into events.
 func (c *Coordinator) Receive(ctx actor.Context) {
 	if _, due := c.timers.Due(ctx); due {
-		c.step(ctx, node.Tick{})
+		c.step(ctx, rnode.Tick{})
 		return
 	}
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		c.start(ctx)
 	case *actor.Stopping:
-		c.step(ctx, node.Stopped{Closing: c.env.forget(c.run)})
+		c.step(ctx, rnode.Stopped{Closing: c.env.forget(c.run)})
 		c.stopCombining()
 	case *actor.Restarting:
-		c.step(ctx, node.Failed{})
+		c.step(ctx, rnode.Failed{})
 		c.stopCombining()
-	case node.Event:
+	case rnode.Event:
 		c.step(ctx, m)
 	case actors.Crash:
 		panic(m)
 	case *messages.PlaceReport:
 		c.fromPlace(ctx, m)
 	case *actor.Terminated:
-		c.step(ctx, node.PlaceEnded{Place: m.Who.String(), Broke: m.Why == actor.TerminatedReason_AddressTerminated})
+		c.step(ctx, rnode.PlaceEnded{Place: m.Who.String(), Broke: m.Why == actor.TerminatedReason_AddressTerminated})
 	}
 }
 
@@ -72,70 +72,70 @@ func (c *Coordinator) start(ctx actor.Context) {
 	c.self = ctx.Self()
 	r := c.run.req
 	latency, bandwidth, paths := c.env.Network()
-	c.core = node.New(c.env.Now(), node.Config{Within: r.Deadline, Config: reduce.Config{Target: r.Target, Sources: r.Sources, Num: r.Num, Op: r.Op,
+	c.core = rnode.New(c.env.Now(), rnode.Config{Within: r.Deadline, Config: reduce.Config{Target: r.Target, Sources: r.Sources, Num: r.Num, Op: r.Op,
 		Request: r.Fingerprint(), Node: c.env.Store.Self, Room: c.env.Store.Free(), Shared: c.run.shared, Degree: r.Degree, Latency: latency,
 		Bandwidth: bandwidth, Paths: paths, InlineLimit: c.env.Store.InlineLimit}}, &c.run.memory, around{c.env})
-	c.step(ctx, node.Start{Leaving: c.env.leavers()})
+	c.step(ctx, rnode.Start{Leaving: c.env.leavers()})
 }
 
 // step takes an event, and has the next tick come when it is due.
-func (c *Coordinator) step(ctx actor.Context, ev node.Event) {
+func (c *Coordinator) step(ctx actor.Context, ev rnode.Event) {
 	for _, e := range c.core.Step(c.env.Now(), ev) {
 		c.carryOut(ctx, e)
 	}
 	switch ev.(type) {
-	case node.Start, node.Tick: // no other event changes it
+	case rnode.Start, rnode.Tick: // no other event changes it
 		if at, ok := c.core.Due(); ok {
 			c.timers.Set(ctx, struct{}{}, at-c.env.Now())
 		}
 	}
 }
 
-func (c *Coordinator) carryOut(ctx actor.Context, e node.Effect) {
+func (c *Coordinator) carryOut(ctx actor.Context, e rnode.Effect) {
 	d := c.env.Store.Directory
 	switch e := e.(type) {
-	case node.Does:
+	case rnode.Does:
 		c.does(e.Effect)
-	case node.Ask:
+	case rnode.Ask:
 		d.Request(c.run.req.Target, e.Num, e.Body, func(owner phalanx.NodeID, r directory.Result) {
-			c.tell(node.Answered{Num: e.Num, From: owner, Result: r})
+			c.tell(rnode.Answered{Num: e.Num, From: owner, Result: r})
 		})
 		c.impatient(e.Num)
-	case node.Withdraw:
+	case rnode.Withdraw:
 		d.Request(c.run.req.Target, e.Num, e.Body, func(phalanx.NodeID, directory.Result) {})
-	case node.Watch:
-		c.env.Watcher.Watch(e.Object, e.Num, func(r directory.Readiness) { c.tell(node.Told{Num: e.Num, Readiness: r}) })
+	case rnode.Watch:
+		c.env.Watcher.Watch(e.Object, e.Num, func(r directory.Readiness) { c.tell(rnode.Told{Num: e.Num, Readiness: r}) })
 		if e.Object == c.run.req.Target {
 			c.impatient(e.Num)
 		}
-	case node.Forget:
+	case rnode.Forget:
 		d.Forget(e.Num)
-	case node.Order:
+	case rnode.Order:
 		if pid, ok := c.env.PlacesOn(e.To); ok {
 			_, m := messages.OrderToProto(c.env.Store.Self, e.Order)
 			ctx.Request(pid, m)
 		}
-	case node.Join:
+	case rnode.Join:
 		if pid, ok := c.env.PlacesOn(e.To); ok {
 			ctx.Send(pid, messages.ReportToProto(messages.Report{Target: c.run.req.Target, Reduce: e.Reduce, Node: c.env.Store.Self, Event: e.Joined}))
 		}
-	case node.WatchPlace:
+	case rnode.WatchPlace:
 		ctx.Watch(ctx.Sender())
-	case node.Combine:
+	case rnode.Combine:
 		c.combine(e)
-	case node.Answer:
+	case rnode.Answer:
 		c.run.answer(answerOf(c.run.req.Target, e))
-	case node.End:
+	case rnode.End:
 		ctx.Stop(c.self)
 	}
 }
 
 // tell brings an event from beside the actor to it. Numbers tell the core to which instance
 // it belongs.
-func (c *Coordinator) tell(ev node.Event) { c.env.Store.System.Root.Send(c.self, ev) }
+func (c *Coordinator) tell(ev rnode.Event) { c.env.Store.System.Root.Send(c.self, ev) }
 
 func (c *Coordinator) impatient(num uint64) {
-	c.env.Store.Directory.Impatient(num, func(err *phalanx.Error) { c.tell(node.Silent{Num: num, Err: err}) })
+	c.env.Store.Directory.Impatient(num, func(err *phalanx.Error) { c.tell(rnode.Silent{Num: num, Err: err}) })
 }
 
 // fromPlace takes a report.
@@ -145,14 +145,14 @@ func (c *Coordinator) fromPlace(ctx actor.Context, m *messages.PlaceReport) {
 		c.env.Store.Log.WithError(err).Warn("a place's report cannot be read")
 		return
 	}
-	ev := node.Reported{Target: r.Target, Reduce: r.Reduce, Event: r.Event}
+	ev := rnode.Reported{Target: r.Target, Reduce: r.Reduce, Event: r.Event}
 	if ctx.Sender() != nil {
 		ev.Place = ctx.Sender().String()
 	}
 	c.step(ctx, ev)
 }
 
-func answerOf(target phalanx.ObjectID, a node.Answer) storenode.Reduced {
+func answerOf(target phalanx.ObjectID, a rnode.Answer) storenode.Reduced {
 	if a.Err != nil {
 		return storenode.Reduced{Target: target, Err: a.Err}
 	}
@@ -163,7 +163,7 @@ func answerOf(target phalanx.ObjectID, a node.Answer) storenode.Reduced {
 // around is the node of a Run.
 type around struct{ env *Env }
 
-var _ node.Node = around{}
+var _ rnode.Node = around{}
 
 func (a around) Num() uint64  { return a.env.Store.Directory.Nums(1) }
 func (a around) Shards() int  { return a.env.Store.Directory.Shards() }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
-	node "github.com/phalanx-go/phalanx/node/reduce"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -52,7 +52,7 @@ func (e *Env) Reduce(r storenode.Reduce, done func(storenode.Reduced)) {
 }
 
 // start begins a reduce and returns how to cancel it, and how to tell it something.
-func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced)) (cancel func(*phalanx.Error), tell func(node.Event), err error) {
+func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced)) (cancel func(*phalanx.Error), tell func(rnode.Event), err error) {
 	if r.Num == 0 {
 		r.Num = len(r.Sources)
 	}
@@ -88,8 +88,8 @@ func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced
 	}
 	work.pid = pid
 	e.runs.add(work)
-	tell = func(m node.Event) { e.Store.System.Root.Send(pid, m) }
-	return func(err *phalanx.Error) { tell(node.Canceled{Err: err}) }, tell, nil
+	tell = func(m rnode.Event) { e.Store.System.Root.Send(pid, m) }
+	return func(err *phalanx.Error) { tell(rnode.Canceled{Err: err}) }, tell, nil
 }
 
 // Close ends every reduce that this node coordinates; its callers are answered.
@@ -129,7 +129,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 		case d := <-ch:
 			return d.Result, d.Err
 		case target := <-shared:
-			tell(node.Made{Gen: target.Gen, Meta: target.Meta, Digest: target.Digest})
+			tell(rnode.Made{Gen: target.Gen, Meta: target.Meta, Digest: target.Digest})
 		case <-ctx.Done():
 			waiting = false
 		}
@@ -155,7 +155,7 @@ func (e *Env) NodeGone(id phalanx.NodeID, down bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range e.runs.all() {
-		e.Store.System.Root.Send(r.pid, node.NodeGone{Node: id, Down: down})
+		e.Store.System.Root.Send(r.pid, rnode.NodeGone{Node: id, Down: down})
 	}
 }
 
@@ -168,7 +168,7 @@ func (e *Env) Leaving(nodes []phalanx.NodeID) {
 	}
 	e.leaving = nodes
 	for _, r := range e.runs.all() {
-		e.Store.System.Root.Send(r.pid, node.Leaving{Nodes: nodes})
+		e.Store.System.Root.Send(r.pid, rnode.Leaving{Nodes: nodes})
 	}
 }
 
@@ -196,7 +196,7 @@ func (e *Env) GiveUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range e.runs.all() {
-		e.Store.System.Root.Send(r.pid, node.Canceled{Err: e.Store.Leaving()})
+		e.Store.System.Root.Send(r.pid, rnode.Canceled{Err: e.Store.Leaving()})
 	}
 }
 

@@ -7,19 +7,19 @@ import (
 	"fmt"
 
 	"github.com/phalanx-go/phalanx"
-	node "github.com/phalanx-go/phalanx/node/reduce"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
 
 // combine folds small sources beside the actor.
-func (c *Coordinator) combine(e node.Combine) {
+func (c *Coordinator) combine(e rnode.Combine) {
 	c.stopCombining()
 	var ctx context.Context
 	ctx, c.cancel = context.WithTimeout(context.Background(), e.Until-c.env.Now())
 	go func() {
-		done := node.Combined{Attempt: e.Attempt, Seq: e.Seq}
+		done := rnode.Combined{Attempt: e.Attempt, Seq: e.Seq}
 		out, failed := c.env.fold(ctx, e.CombineInline, e.Bytes)
 		if failed != nil {
 			done.Event = *failed

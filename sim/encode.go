@@ -95,6 +95,8 @@ func encode(from, to phalanx.NodeID, m any) (encoded, error) {
 			r, err := messages.ReportFromProto(p)
 			return report{m.from, r.Event}, err
 		})
+	case watchPlace, placeEnded: // of the actor system
+		return encoded{}, nil
 	}
 	return encoded{}, fmt.Errorf("encode does not know it")
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/directory"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
@@ -45,7 +45,17 @@ type (
 		from  reader
 		event reduce.Event
 	}
+	watchPlace struct{ reader } // has its end told
+	placeEnded struct{ reader }
 )
+
+// actor names the instance of a place on a node; "" is none.
+func (r reader) actor(on phalanx.NodeID) string {
+	if r.instance == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d", on, r.instance)
+}
 
 func newReduces(n *node) *reduces {
 	return &reduces{n: n, places: map[placeKey]*place{}, unheard: map[reader]bool{}}
@@ -79,6 +89,10 @@ func (r *reduces) receive(from phalanx.NodeID, m any) {
 		r.ordered(from, m.Effect)
 	case report:
 		r.reported(from, m)
+	case watchPlace:
+		r.watchPlace(from, m)
+	case placeEnded:
+		r.placeEnded(from, m)
 	case openEdge:
 		r.openEdge(from, m)
 	case closeEdge:
@@ -176,19 +190,16 @@ func (r *reduces) reported(from phalanx.NodeID, m report) {
 			return ended == m.from || ended.placeKey == m.from.placeKey && m.from.instance == 0
 		})
 	}
-	if _, joined := m.event.(reduce.Joined); joined {
-		for _, c := range slices.Clone(r.coords) {
-			if c.target == m.from.target {
-				c.step(m.event)
-			}
+	known := false
+	for _, c := range slices.Clone(r.coords) {
+		if c.target == m.from.target {
+			known = known || c.core.Reduce() == m.from.reduce
+			c.sender, c.place = from, m.from
+			c.step(rnode.Reported{Target: m.from.target, Reduce: m.from.reduce, Place: m.from.actor(from), Event: m.event})
 		}
-		return
 	}
-	for _, c := range r.coords {
-		if c.target == m.from.target && c.core.Reduce() == m.from.reduce {
-			c.step(m.event)
-			return
-		}
+	if known {
+		return
 	}
 	if _, runs := m.event.(reduce.Acked); runs {
 		r.n.w.met["orphaned place stopped"]++
@@ -197,11 +208,35 @@ func (r *reduces) reported(from phalanx.NodeID, m report) {
 	}
 }
 
-// readiness hands what a watch was told to its coordinator.
-func (r *reduces) readiness(rd directory.Readiness) {
-	for _, c := range slices.Clone(r.coords) {
-		c.told(rd)
+// watchPlace tells a coordinator at once that an actor has ended, if it has. Else the actor tells.
+func (r *reduces) watchPlace(from phalanx.NodeID, m watchPlace) {
+	if p := r.places[m.placeKey]; p == nil || p.instance != m.instance {
+		r.n.w.send(r.n.id, from, placeEnded(m))
 	}
+}
+
+// placeEnded tells who watches the actor of a place that it has ended.
+func (r *reduces) placeEnded(from phalanx.NodeID, m placeEnded) {
+	for _, c := range slices.Clone(r.coords) {
+		if c.placeEnded(m.actor(from), false) {
+			delete(r.n.w.byID[from].reduces.unheard, m.reader)
+		}
+	}
+}
+
+// The node of a Run.
+
+var _ rnode.Node = (*reduces)(nil)
+
+func (r *reduces) Num() uint64                   { return r.n.client.numbers() }
+func (r *reduces) Shards() int                   { return r.n.w.shape.shards }
+func (r *reduces) View() uint64                  { return r.n.view.Number }
+func (r *reduces) Member(id phalanx.NodeID) bool { return r.n.view.Has(id) }
+func (r *reduces) Whole(id phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, bool) {
+	if t := r.n.table[id]; t != nil && t.complete {
+		return t.gen, t.meta, true
+	}
+	return phalanx.Generation{}, phalanx.Meta{}, false
 }
 
 // target returns the copy that a root on this node makes of object, if any.

@@ -139,6 +139,9 @@ func (r *Run) handle(ev Event) {
 		r.cancel(ev.Err)
 	case Failed:
 		r.release()
+		if r.failed != nil { // the next attempt would not know why
+			r.answer(Answer{Err: r.failed})
+		}
 	case Stopped:
 		r.stopped(ev)
 	case Tick:
