@@ -64,7 +64,7 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 	case *messages.PlaceReport:
 		c.fromPlace(ctx, m)
 	case *actor.Terminated:
-		c.step(ctx, rnode.PlaceEnded{Place: m.Who.String(), Broke: m.Why == actor.TerminatedReason_AddressTerminated})
+		c.step(ctx, rnode.PlaceEnded{Place: nameOf(m.Who), Broke: m.Why == actor.TerminatedReason_AddressTerminated})
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *Coordinator) fromPlace(ctx actor.Context, m *messages.PlaceReport) {
 	}
 	ev := rnode.Reported{Target: r.Target, Reduce: r.Reduce, Event: r.Event}
 	if ctx.Sender() != nil {
-		ev.Place = ctx.Sender().String()
+		ev.Place = nameOf(ctx.Sender())
 	}
 	c.step(ctx, ev)
 }
@@ -178,3 +178,6 @@ func (a around) Whole(id phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, bo
 	h, ok := a.env.Store.Table.Whole(id)
 	return h.Gen, h.Meta, ok
 }
+
+// nameOf names an actor. Its String would go by reflection.
+func nameOf(pid *actor.PID) string { return pid.Address + "/" + pid.Id }

@@ -31,6 +31,15 @@ type coordinator struct {
 	watched map[string]phalanx.NodeID // actors of places, and where they run
 	sender  phalanx.NodeID            // of the report that is handled
 	place   reader                    // that has made it
+	name    string                    // of its actor
+
+	watchers []watcher // places that hear of its end
+}
+
+// watcher is the actor of a place on a node.
+type watcher struct {
+	on phalanx.NodeID
+	reader
 }
 
 // someRequest is what is asked of a target: the same for all calls, or nearly.
@@ -77,7 +86,8 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	if w.shape.cap > 0 {
 		cfg.Room = w.shape.cap - n.memory.used
 	}
-	co.cfg = cfg
+	n.reduces.instances++
+	co.cfg, co.name = cfg, fmt.Sprintf("%s/%d", n.id, n.reduces.instances)
 	n.reduces.coords = append(n.reduces.coords, co)
 	c.sources, c.num = sources, num
 	c.leave = func(err *phalanx.Error) { co.step(rnode.Canceled{Err: err}) }
@@ -140,12 +150,16 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 	case rnode.Forget:
 		n.client.forget(e.Num)
 	case rnode.Order:
-		w.send(n.id, e.To, order{e.Order})
+		w.send(n.id, e.To, order{c.name, e.Order})
 	case rnode.Join:
 		w.met["reduce joins another"]++
-		w.send(n.id, e.To, report{reader{placeKey: placeKey{c.target, e.Reduce, 0}}, e.Joined})
+		w.send(n.id, e.To, report{reader{placeKey: placeKey{Target: c.target, Reduce: e.Reduce, Place: 0}}, e.Joined})
 	case rnode.WatchPlace:
 		c.watched[e.Place] = c.sender
+		if w.byID[c.sender].over {
+			n.after(w.short(), func() { c.placeEnded(e.Place, true) })
+			return
+		}
 		w.send(n.id, c.sender, watchPlace{c.place})
 	case rnode.Combine:
 		c.combine(e)
@@ -153,6 +167,9 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 		w.end(c.call, e.Err, e.Result.Gen, nil)
 	case rnode.End:
 		n.reduces.coords = slices.DeleteFunc(n.reduces.coords, func(x *coordinator) bool { return x == c })
+		for _, o := range c.watchers {
+			w.send(n.id, o.on, coordinatorEnded{c.name, o.reader})
+		}
 	}
 }
 

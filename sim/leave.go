@@ -252,7 +252,7 @@ func (n *node) here(all bool) leave.Here {
 	}
 	for _, p := range n.reduces.sortedPlaces() {
 		if p.core.Runs() || p.kept {
-			h.Places = append(h.Places, p.key.target)
+			h.Places = append(h.Places, p.key.Target)
 		}
 	}
 	if all {
@@ -289,8 +289,8 @@ func (n *node) giveUp(err *phalanx.Error) {
 		c.step(rnode.Canceled{Err: err})
 	}
 	for _, p := range n.reduces.sortedPlaces() {
-		if p.core.Runs() && p.core.Expendable() {
-			n.reduces.lose(p, "its node leaves")
+		if !p.kept {
+			p.happens(rnode.GivenUp{})
 		}
 	}
 }

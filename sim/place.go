@@ -3,9 +3,9 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -17,9 +17,10 @@ type place struct {
 	key         placeKey
 	name        string // the key, for sorting
 	instance    uint64
-	core        *reduce.Place
-	coordinator phalanx.NodeID
-	ticked      time.Duration
+	run         *rnode.Place
+	core        *reduce.Place  // of run
+	coordinator phalanx.NodeID // where it runs
+	by          string         // its actor
 
 	source *copied // while the source is open
 	whole  bool    // it was told so
@@ -43,9 +44,10 @@ type place struct {
 
 func newPlace(r *reduces, key placeKey) *place {
 	r.instances++
-	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: &copied{object: key.target}}
+	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, room: &copied{object: key.Target}}
+	p.run = rnode.NewPlace(r.n.clock(), rnode.PlaceConfig{Node: r.n.id, Grain: ringGrain, Can: func(phalanx.Op, phalanx.DType) bool { return true }})
+	p.core = p.run.Core()
 	p.clear()
-	p.step(reduce.PlaceTick{Now: r.n.clock()})
 	return p
 }
 
@@ -58,17 +60,15 @@ func (p *place) clear() {
 }
 
 func (p *place) tick() {
-	if p.r.n.w.now-p.ticked < 50*time.Millisecond {
-		return
-	}
-	p.ticked = p.r.n.w.now
 	if p.kept {
 		p.goRound()
 		return
 	}
-	p.step(reduce.PlaceTick{Now: p.r.n.clock()})
-	p.sourceMoved()
-	p.edgesTick()
+	if at, ok := p.run.Due(); ok && at <= p.r.n.clock() {
+		p.happens(rnode.PlaceTick{})
+		p.sourceMoved()
+		p.edgesTick()
+	}
 }
 
 // copyOf returns this node's copy of generation g of a source.
@@ -81,19 +81,14 @@ func (p *place) copyOf(object phalanx.ObjectID, g phalanx.Generation) *copied {
 	return nil
 }
 
-// commanded says what keeps this node from carrying out a command, and hands it
-// on.
-func (p *place) commanded(e reduce.Command) {
-	ev := reduce.Commanded{State: e.State}
-	held := p.core.State()
-	if p.copyOf(e.State.Source, e.State.SourceGen) == nil && !(p.core.Runs() && held.Source == e.State.Source && held.SourceGen == e.State.SourceGen) {
-		p.r.n.w.met["place without its source"]++
-		ev.Unable, ev.Text = phalanx.ErrNotFound, "there is no copy here"
+// ordered takes an order of a coordinator.
+func (p *place) ordered(from phalanx.NodeID, by string, ev reduce.PlaceEvent) {
+	if cmd, ok := ev.(reduce.Commanded); ok && (cmd.State.Root || cmd.State.Ring > 0) && p.root == nil && !p.r.n.memory.try(p.room, cmd.State.Meta.Size) {
+		cmd.Unable, cmd.Text = phalanx.ErrNoSpace, "there is no room for the target"
+		ev = cmd
 	}
-	if (e.State.Root || e.State.Ring > 0) && p.root == nil && !p.r.n.memory.try(p.room, e.State.Meta.Size) {
-		ev.Unable, ev.Text = phalanx.ErrNoSpace, "there is no room for the target"
-	}
-	p.step(ev)
+	p.coordinator, p.by = from, by
+	p.happens(rnode.Ordered{Coordinator: by, Event: ev})
 	p.advance()
 	p.free()
 }
@@ -105,21 +100,52 @@ func (p *place) free() {
 	}
 }
 
-func (p *place) step(ev reduce.PlaceEvent) {
-	for _, e := range p.core.Step(ev) {
-		p.carryOut(e)
+// step tells what has become of the bytes.
+func (p *place) step(ev reduce.PlaceEvent) { p.happens(rnode.Happened{Event: ev}) }
+
+func (p *place) happens(ev rnode.PlaceEvent) {
+	n := p.r.n
+	for _, e := range p.run.Step(n.clock(), ev) {
+		switch e := e.(type) {
+		case rnode.Carry:
+			p.carryOut(e.Effect)
+		case rnode.Tell:
+			if r, ok := e.Event.(reduce.Refused); ok {
+				n.w.met["place refuses: "+r.Kind.Error()]++
+			}
+			n.w.send(n.id, p.coordinator, report{p.reader(), e.Event})
+		case rnode.WatchCoordinator:
+			p.watch(p.coordinator, p.by)
+		case rnode.Gone:
+			p.r.gone(p, ev)
+		}
 	}
+}
+
+// watch has the place hear of the end of its coordinator.
+func (p *place) watch(on phalanx.NodeID, by string) {
+	n := p.r.n
+	if n.w.byID[on].over {
+		n.after(n.w.short(), func() { p.happens(rnode.CoordinatorEnded{Coordinator: by}) })
+		return
+	}
+	n.w.send(n.id, on, watchCoordinator{by, p.reader()})
 }
 
 func (p *place) carryOut(e reduce.PlaceEffect) {
 	n := p.r.n
 	if n.w.trace.out != nil {
-		n.w.trace.say(n.w.now, string(n.id), "place %d of %s: %T%+v", p.key.place, p.key.target, e, e)
+		n.w.trace.say(n.w.now, string(n.id), "place %d of %s: %T%+v", p.key.Place, p.key.Target, e, e)
 	}
 	switch e := e.(type) {
 	case reduce.OpenSource:
 		p.source, p.whole, p.moved = p.copyOf(e.Source, e.Gen), false, 0
-		if p.source != nil && p.r.target(e.Source) == p.source {
+		if p.source == nil {
+			n.w.met["place without its source"]++
+			n.after(0, func() { p.step(reduce.SourceFailed{Gen: e.Gen, Text: "there is no copy here"}) })
+			return
+		}
+		if p.r.target(e.Source) == p.source {
 			n.w.met["target streams into another reduce"]++
 		}
 		n.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
@@ -140,26 +166,7 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		p.show()
 	case reduce.Release:
 		p.release(e.KeepTarget)
-	case reduce.Report:
-		p.report(e.Event)
 	}
-}
-
-func (p *place) report(ev reduce.Event) {
-	n := p.r.n
-	switch e := ev.(type) {
-	case reduce.Acked:
-		e.Node = n.id
-		ev = e
-	case reduce.Refused:
-		n.w.met["place refuses: "+e.Kind.Error()]++
-		e.Node = n.id
-		ev = e
-	case reduce.Stopped:
-		e.Node = n.id
-		ev = e
-	}
-	n.w.send(n.id, p.coordinator, report{p.reader(), ev})
 }
 
 // sourceMoved looks at how far the source is.
@@ -236,7 +243,7 @@ func (p *place) advance() {
 	if !p.made && len(p.out) == int(p.combine.Meta.Size) {
 		p.made = true
 		if p.serve.Root {
-			m := p.r.n.w.oracle.model(p.key.target)
+			m := p.r.n.w.oracle.model(p.key.Target)
 			m.tried = append(m.tried, p.out)
 		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.out)})
@@ -266,17 +273,17 @@ func (p *place) show() {
 		if p.root != nil {
 			p.hide(p.serve.TargetGen)
 		}
-		p.root = &copied{object: p.key.target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: true, room: p.room.room}
+		p.root = &copied{object: p.key.Target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: true, room: p.room.room}
 		p.room.room = 0
 		p.began = false
-		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Meta: p.root.meta}, nil)
+		n.client.report(p.key.Target, directory.Announce{Gen: p.root.gen, Origin: true, Meta: p.root.meta}, nil)
 	}
 	if p.root.complete {
 		return
 	}
 	if !p.began && len(p.out) > 0 {
 		p.began = true
-		n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
+		n.client.report(p.key.Target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
 	}
 	p.root.bytes = p.out
 	if len(p.out) == int(p.combine.Meta.Size) {

@@ -25,11 +25,7 @@ type reduces struct {
 }
 
 // placeKey names one place of one Reduce.
-type placeKey struct {
-	target phalanx.ObjectID
-	reduce phalanx.Generation
-	place  int
-}
+type placeKey = rnode.Key
 
 // reader is one instance of a place: another one after a panic does not take what
 // was sent to the first, nor have what that had.
@@ -40,13 +36,25 @@ type reader struct {
 
 // Messages between coordinators and places.
 type (
-	order  struct{ reduce.Effect } // Command, Stop, AskDelivered, Inspect
+	order struct {
+		by string // the actor of the coordinator
+		reduce.Effect
+	}
 	report struct {
 		from  reader
 		event reduce.Event
 	}
 	watchPlace struct{ reader } // has its end told
 	placeEnded struct{ reader }
+
+	watchCoordinator struct { // likewise
+		by string
+		reader
+	}
+	coordinatorEnded struct {
+		by string
+		reader
+	}
 )
 
 // actor names the instance of a place on a node; "" is none.
@@ -86,13 +94,19 @@ func (r *reduces) tick() {
 func (r *reduces) receive(from phalanx.NodeID, m any) {
 	switch m := m.(type) {
 	case order:
-		r.ordered(from, m.Effect)
+		r.ordered(from, m)
 	case report:
 		r.reported(from, m)
 	case watchPlace:
 		r.watchPlace(from, m)
 	case placeEnded:
 		r.placeEnded(from, m)
+	case watchCoordinator:
+		r.watchCoordinator(from, m)
+	case coordinatorEnded:
+		if p := r.places[m.placeKey]; p != nil && p.instance == m.instance && !p.kept {
+			p.happens(rnode.CoordinatorEnded{Coordinator: m.by})
+		}
 	case openEdge:
 		r.openEdge(from, m)
 	case closeEdge:
@@ -110,101 +124,78 @@ func (r *reduces) receive(from phalanx.NodeID, m any) {
 	}
 }
 
-// ordered hands an effect of a coordinator to a place. Only a Command makes one: a place
-// that is not here has ended, and has nothing.
-func (r *reduces) ordered(from phalanx.NodeID, e reduce.Effect) {
-	switch e := e.(type) {
-	case reduce.Command:
-		key := placeKey{e.State.Target, e.State.Reduce, e.State.Place}
-		if p := r.places[key]; r.n.refuses && (p == nil || !p.core.Runs()) {
-			r.n.w.met["refused by a node that leaves: place"]++
-			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.Refused{Place: key.place, Node: r.n.id, Attempt: e.State.Attempt,
-				Version: e.State.Version, Kind: phalanx.ErrClosed, Text: "the node is leaving"}})
-			return
-		}
-		p := r.place(key, from)
-		p.commanded(e)
-	case reduce.Stop:
-		key := placeKey{e.Target, e.Reduce, e.Place}
-		if r.places[key] == nil { // it has ended
-			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.Stopped{Place: e.Place, Node: r.n.id, Gen: e.Gen}})
-			return
-		}
-		p := r.place(placeKey{e.Target, e.Reduce, e.Place}, from)
-		p.step(reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final, TargetGen: e.TargetGen})
-	case reduce.AskDelivered:
-		key := placeKey{e.Target, e.Reduce, e.Parent}
-		if r.places[key] == nil {
-			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.NotDelivered{Parent: e.Parent, ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen}})
-			return
-		}
-		p := r.place(placeKey{e.Target, e.Reduce, e.Parent}, from)
-		p.step(reduce.Asked{ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen})
-	case reduce.AskRuns:
-		key := placeKey{e.Target, e.Reduce, e.Place}
-		if p := r.places[key]; p != nil {
-			p.step(reduce.AskedRuns{Place: e.Place, Gen: e.Gen})
-			return
-		}
+// ordered hands an order of a coordinator to a place.
+func (r *reduces) ordered(from phalanx.NodeID, m order) {
+	if in, ok := m.Effect.(reduce.Inspect); ok {
+		r.inspected(from, in)
+		return
+	}
+	v := rnode.Obey(m.Effect, r.n.id, r.n.refuses, func(key placeKey) bool { return r.places[key] != nil && !r.places[key].kept })
+	switch v.Answer.(type) {
+	case reduce.Refused:
+		r.n.w.met["refused by a node that leaves: place"]++
+	case reduce.PlaceLost:
 		r.n.w.met["lost place found by asking"]++
-		r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.PlaceLost{Place: e.Place, Gen: e.Gen, Reason: reduce.LostPanic, Text: "the place does not run any more"}})
-	case reduce.Inspect:
-		const page = 2 // places in one answer
-		in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}
-		for _, p := range r.sortedPlaces() {
-			if p.key.target == e.Target && p.key.reduce == e.Reduce {
-				p.step(reduce.Inspecting{Attempt: e.Attempt})
-				if p.core.Runs() && p.key.place >= e.From {
-					in.Places = append(in.Places, p.core.Held())
-				}
+	}
+	if v.Answer != nil {
+		r.n.w.send(r.n.id, from, report{reader{placeKey: v.Key}, v.Answer})
+		return
+	}
+	if v.Starts {
+		if r.places[v.Key] != nil { // one of a ring that goes on by itself: the order gets lost
+			return
+		}
+		r.places[v.Key] = newPlace(r, v.Key)
+	}
+	r.places[v.Key].ordered(from, m.by, v.Event)
+}
+
+// inspected says which places of a Reduce run here.
+func (r *reduces) inspected(from phalanx.NodeID, e reduce.Inspect) {
+	const page = 2 // places in one answer
+	in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}
+	for _, p := range r.sortedPlaces() {
+		if p.key.Target == e.Target && p.key.Reduce == e.Reduce && !p.kept {
+			p.step(reduce.Inspecting{Attempt: e.Attempt})
+			if p.core.Runs() && p.key.Place >= e.From {
+				in.Places = append(in.Places, p.core.Held())
 			}
 		}
-		slices.SortFunc(in.Places, func(a, b reduce.Held) int { return cmp.Compare(a.State.Place, b.State.Place) })
-		if len(in.Places) > page {
-			in.Next, in.Places = in.Places[page].State.Place, in.Places[:page]
-			r.n.w.met["places told in parts"]++
+	}
+	slices.SortFunc(in.Places, func(a, b reduce.Held) int { return cmp.Compare(a.State.Place, b.State.Place) })
+	if len(in.Places) > page {
+		in.Next, in.Places = in.Places[page].State.Place, in.Places[:page]
+		r.n.w.met["places told in parts"]++
+	}
+	r.n.w.send(r.n.id, from, report{reader{placeKey: placeKey{Target: e.Target, Reduce: e.Reduce, Place: 0}}, in})
+}
+
+// watchCoordinator tells a place when a coordinator ends, at once if it has ended.
+func (r *reduces) watchCoordinator(from phalanx.NodeID, m watchCoordinator) {
+	w := watcher{from, m.reader}
+	for _, c := range r.coords {
+		if c.name == m.by {
+			if !slices.Contains(c.watchers, w) {
+				c.watchers = append(c.watchers, w)
+			}
+			return
 		}
-		r.n.w.send(r.n.id, from, report{reader{placeKey: placeKey{e.Target, e.Reduce, 0}}, in})
 	}
+	r.n.w.send(r.n.id, from, coordinatorEnded(m))
 }
 
-// place returns the place called key, a new one if there is none.
-func (r *reduces) place(key placeKey, from phalanx.NodeID) *place {
-	p := r.places[key]
-	if p == nil {
-		p = newPlace(r, key)
-		r.places[key] = p
-	}
-	p.coordinator = from
-	if r.n.w.byID[from].over { // to watch it tells so
-		r.n.after(r.n.w.short(), func() { r.connectionBroke(from) })
-	}
-	return p
-}
-
-// reported hands a report to its coordinator. A place that nobody wants any more
-// is stopped.
+// reported hands a report to the coordinators of its target.
 func (r *reduces) reported(from phalanx.NodeID, m report) {
 	if e, ok := m.event.(reduce.PlaceLost); ok && e.Reason == reduce.LostPanic {
 		maps.DeleteFunc(r.n.w.byID[from].reduces.unheard, func(ended reader, _ bool) bool {
 			return ended == m.from || ended.placeKey == m.from.placeKey && m.from.instance == 0
 		})
 	}
-	known := false
 	for _, c := range slices.Clone(r.coords) {
-		if c.target == m.from.target {
-			known = known || c.core.Reduce() == m.from.reduce
+		if c.target == m.from.Target {
 			c.sender, c.place = from, m.from
-			c.step(rnode.Reported{Target: m.from.target, Reduce: m.from.reduce, Place: m.from.actor(from), Event: m.event})
+			c.step(rnode.Reported{Target: m.from.Target, Reduce: m.from.Reduce, Place: m.from.actor(from), Event: m.event})
 		}
-	}
-	if known {
-		return
-	}
-	if _, runs := m.event.(reduce.Acked); runs {
-		r.n.w.met["orphaned place stopped"]++
-		last := reduce.PlaceGen{Attempt: ^uint64(0), Seq: ^uint64(0)}
-		r.n.w.send(r.n.id, from, order{reduce.Stop{Node: from, Target: m.from.target, Reduce: m.from.reduce, Attempt: ^uint64(0), Place: m.from.place, Gen: last}})
 	}
 }
 
@@ -242,7 +233,7 @@ func (r *reduces) Whole(id phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, 
 // target returns the copy that a root on this node makes of object, if any.
 func (r *reduces) target(object phalanx.ObjectID) *copied {
 	for _, p := range r.sortedPlaces() {
-		if p.key.target == object && p.root != nil && p.serve.Root && !p.root.gone && !p.root.complete {
+		if p.key.Target == object && p.root != nil && p.serve.Root && !p.root.gone && !p.root.complete {
 			return p.root
 		}
 	}
@@ -251,14 +242,14 @@ func (r *reduces) target(object phalanx.ObjectID) *copied {
 
 func (r *reduces) objects(all map[phalanx.ObjectID]bool) {
 	for key := range r.places {
-		all[key.target] = true
+		all[key.Target] = true
 	}
 }
 
 // root returns the place that makes a copy of object, or nil.
 func (r *reduces) root(object phalanx.ObjectID) *place {
 	for _, p := range r.sortedPlaces() {
-		if p.key.target == object && p.root != nil && !p.root.complete {
+		if p.key.Target == object && p.root != nil && !p.root.complete {
 			return p
 		}
 	}
@@ -267,7 +258,7 @@ func (r *reduces) root(object phalanx.ObjectID) *place {
 
 func (r *reduces) expects(object phalanx.ObjectID) bool {
 	for key, p := range r.places {
-		if key.target == object && p.core.Runs() && p.core.State().Root {
+		if key.Target == object && p.core.Runs() && p.core.State().Root {
 			return true
 		}
 	}
@@ -300,12 +291,12 @@ func (r *reduces) left() string {
 	}
 	for _, p := range r.sortedPlaces() {
 		if p.core.Runs() || p.kept {
-			return fmt.Sprintf("place %d of %s: %v", p.key.place, p.key.target, p.core.State())
+			return fmt.Sprintf("place %d of %s: %v", p.key.Place, p.key.Target, p.core.State())
 		}
 	}
 	for _, f := range r.feeds {
 		if !f.over {
-			return fmt.Sprintf("a stream of place %d of %s", f.open.child.place, f.open.child.target)
+			return fmt.Sprintf("a stream of place %d of %s", f.open.child.Place, f.open.child.Target)
 		}
 	}
 	return ""

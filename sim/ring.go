@@ -76,7 +76,7 @@ func (p *place) turn() {
 		if p.source == nil || !p.source.whole {
 			return
 		}
-		p.circle = &circle{pos: p.key.place, n: p.combine.Ring, own: p.source.bytes, heard: p.r.n.w.now}
+		p.circle = &circle{pos: p.key.Place, n: p.combine.Ring, own: p.source.bytes, heard: p.r.n.w.now}
 		p.r.n.w.met["place in a ring"]++
 	}
 	for _, s := range sortedStreams(p.edges) {
@@ -102,7 +102,7 @@ func (p *place) showRing() {
 	if p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen || p.root != nil {
 		return
 	}
-	p.root = &copied{object: p.key.target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: p.serve.Root, room: p.room.room}
+	p.root = &copied{object: p.key.Target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: p.serve.Root, room: p.room.room}
 	p.room.room = 0
 	p.wholeRing()
 }
@@ -111,10 +111,10 @@ func (p *place) showRing() {
 func (p *place) cameRound() {
 	c := p.circle
 	if len(c.in) != c.takes() {
-		p.r.n.w.fail("(9) place %d of %s gets %d bytes of a ring, and not %d", p.key.place, p.key.target, len(c.in), c.takes())
+		p.r.n.w.fail("(9) place %d of %s gets %d bytes of a ring, and not %d", p.key.Place, p.key.Target, len(c.in), c.takes())
 	}
 	c.whole = true
-	m := p.r.n.w.oracle.model(p.key.target)
+	m := p.r.n.w.oracle.model(p.key.Target)
 	m.tried = append(m.tried, c.result())
 	p.wholeRing()
 }
@@ -169,6 +169,9 @@ func (p *place) leaveRing(why string) {
 	}
 	p.clear()
 	p.r.n.memory.release(p.room)
+	if p.r.places[p.key] == p {
+		delete(p.r.places, p.key)
+	}
 }
 
 // ringEnded takes the end of the stream of the place before.
@@ -191,7 +194,7 @@ func (p *place) ringEnded(ed *edge, complete bool, text string) {
 	p.step(reduce.EdgeEnded{Child: ed.Place, Gen: ed.gen, Stream: ed.Stream, Complete: complete, Text: text})
 	if complete && p.core.Runs() && p.circle != nil {
 		if p.root != nil && p.serve.Root {
-			p.r.n.client.report(p.key.target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
+			p.r.n.client.report(p.key.Target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
 		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.circle.result())})
 	}

@@ -168,9 +168,25 @@ func (r *reduces) connectionBroke(id phalanx.NodeID) {
 	}
 	for _, p := range r.sortedPlaces() {
 		if p.coordinator == id && !p.kept {
-			r.lose(p, "its coordinator is gone")
+			p.happens(rnode.CoordinatorEnded{Coordinator: p.by})
 		}
 	}
+}
+
+// gone ends a place that has ended by itself, because of ev.
+func (r *reduces) gone(p *place, ev rnode.PlaceEvent) {
+	if p.kept { // and goes on without an actor
+		r.tellLost(p)
+		return
+	}
+	why := "it is stopped"
+	switch ev.(type) {
+	case rnode.CoordinatorEnded:
+		why = "its coordinator is gone"
+	case rnode.GivenUp:
+		why = "its node leaves"
+	}
+	r.lose(p, why)
 }
 
 // lose ends a place at once. Whoever watches it hears of it if its node can be
@@ -189,8 +205,8 @@ func (r *reduces) lose(p *place, why string) {
 	delete(r.places, p.key)
 	if runs {
 		r.unheard[p.reader()] = true
-		r.tellLost(p)
 	}
+	r.tellLost(p)
 }
 
 // tellLost tells the coordinator of a place that it has ended, once: whoever watches

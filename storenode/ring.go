@@ -44,7 +44,7 @@ func (p *place) turn() {
 			return
 		}
 		s.buffer.Retain()
-		o.vessel.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.place, o.turning.places, func(dst, src []byte) error {
+		o.vessel.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.Place, o.turning.places, func(dst, src []byte) error {
 			err := o.apply(&o.turning.call, dst, src)
 			if err != nil {
 				o.turning.failed = &opFailed{o, -1, err}
@@ -70,14 +70,14 @@ func (p *place) showRing() {
 		return
 	}
 	o.turning.result.Retain()
-	c, ok := p.env.Table.showCopy(&objectCopy{object: p.key.target, gen: p.serving.TargetGen, meta: o.meta, buffer: o.turning.result,
+	c, ok := p.env.Table.showCopy(&objectCopy{object: p.key.Target, gen: p.serving.TargetGen, meta: o.meta, buffer: o.turning.result,
 		origin: true, ring: !p.serving.Root})
 	if !ok {
 		o.turning.result.Release()
 		return
 	}
 	p.root = c
-	p.env.send(p.env.StorePID, ownShown{p.key.target})
+	p.env.send(p.env.StorePID, ownShown{p.key.Target})
 }
 
 // pullRing takes the stream of the place before.
@@ -156,9 +156,9 @@ func (p *place) keepRing() {
 				defer env.Table.release(c)
 			}
 			// In this order: once it is complete, leave to evict it may be asked for.
-			env.report(key.target, directory.Announce{Gen: c.gen, Complete: true, Pinned: pinned})
+			env.report(key.Target, directory.Announce{Gen: c.gen, Complete: true, Pinned: pinned})
 			if !env.Table.finish(c, o.meta, digest, pinned) {
-				env.report(key.target, directory.Drop{Gen: c.gen})
+				env.report(key.Target, directory.Drop{Gen: c.gen})
 			}
 		}
 		if whole {
