@@ -33,6 +33,9 @@ type place struct {
 	made    bool
 	serve   reduce.Serve
 	room    *copied         // holds the room of the target while there is no root
+	wish    *wish           // for that; nil: there is none
+	wanted  reduce.PlaceGen // the output that room was asked for
+	roomy   reduce.PlaceGen // the output that has it
 	root    *copied         // the target, at the root
 	began   bool            // the target's first piece was announced
 	circle  *circle         // in a ring
@@ -83,21 +86,46 @@ func (p *place) copyOf(object phalanx.ObjectID, g phalanx.Generation) *copied {
 
 // ordered takes an order of a coordinator.
 func (p *place) ordered(from phalanx.NodeID, by string, ev reduce.PlaceEvent) {
-	if cmd, ok := ev.(reduce.Commanded); ok && (cmd.State.Root || cmd.State.Ring > 0) && p.root == nil && !p.r.n.memory.try(p.room, cmd.State.Meta.Size) {
-		cmd.Unable, cmd.Text = phalanx.ErrNoSpace, "there is no room for the target"
-		ev = cmd
-	}
 	p.coordinator, p.by = from, by
 	p.happens(rnode.Ordered{Coordinator: by, Event: ev})
 	p.advance()
-	p.free()
 }
 
-// free gives back the room that is held for a target when it is not wanted.
-func (p *place) free() {
-	if !p.kept && (!p.core.Runs() || !p.core.State().Root && p.core.State().Ring == 0) {
-		p.r.n.memory.release(p.room)
+// reserve gets room for the target where that is made; it can take long. An inner place makes
+// do with little.
+func (p *place) reserve(e reduce.Combine) {
+	m, s := p.r.n.memory, p.core.State()
+	if e.Gen == p.wanted {
+		return
 	}
+	p.giveBack()
+	p.wanted = e.Gen
+	if !s.Root && s.Ring == 0 || m.try(p.room, e.Meta.Size) {
+		p.roomy = e.Gen
+		return
+	}
+	later := func(ev reduce.PlaceEvent) { p.r.n.after(0, func() { p.step(ev); p.advance() }) }
+	later(reduce.OutputWaits{Gen: e.Gen, Text: "there is no room for the target"})
+	p.wish = m.reserve(p.room, e.Meta.Size, func(err *phalanx.Error) {
+		p.wish = nil
+		if err != nil {
+			later(reduce.SourceFailed{Gen: s.SourceGen, Text: err.Error()})
+			return
+		}
+		p.r.n.w.met["place has waited for room"]++
+		p.roomy = e.Gen
+		later(reduce.OutputWaits{Gen: e.Gen})
+	})
+}
+
+// giveBack gives the room for the target back, and waits for none.
+func (p *place) giveBack() {
+	if p.wish != nil {
+		p.r.n.memory.forget(p.wish)
+		p.wish = nil
+	}
+	p.wanted, p.roomy = reduce.PlaceGen{}, reduce.PlaceGen{}
+	p.r.n.memory.release(p.room)
 }
 
 // step tells what has become of the bytes.
@@ -160,6 +188,7 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		p.resetOutput()
 	case reduce.Combine:
 		p.combine = e
+		p.reserve(e)
 		n.after(0, func() { p.advance(); n.w.step(n, "combine") })
 	case reduce.Serve:
 		p.serve = e
@@ -212,7 +241,7 @@ func (p *place) input(in reduce.CombineInput) ([]byte, bool) {
 
 // advance combines what has come, and shows it.
 func (p *place) advance() {
-	if !p.core.Runs() || p.combine.Gen.IsZero() || len(p.combine.Inputs) == 0 {
+	if !p.core.Runs() || p.combine.Gen.IsZero() || len(p.combine.Inputs) == 0 || p.roomy != p.combine.Gen {
 		return
 	}
 	if p.combine.Ring > 0 {
@@ -266,7 +295,7 @@ func (p *place) show() {
 		p.showRing()
 		return
 	}
-	if !p.serve.Root || p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen {
+	if !p.serve.Root || p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen || p.roomy != p.combine.Gen {
 		return
 	}
 	if p.root == nil || p.root.gen != p.serve.TargetGen {
@@ -319,6 +348,7 @@ func (p *place) resetOutput() {
 	if p.root != nil && !p.root.complete {
 		p.hide(phalanx.Generation{})
 	}
+	p.giveBack()
 	for _, f := range p.r.feeds { // readers of other labels are turned away
 		if f.open.child == p.key && !f.over {
 			f.check()
@@ -351,7 +381,7 @@ func (p *place) release(keepTarget bool) {
 		}
 	}
 	p.clear()
-	n.memory.release(p.room)
+	p.giveBack()
 	n.w.met["place released"]++
 }
 

@@ -168,7 +168,7 @@ func (p *place) leaveRing(why string) {
 		}
 	}
 	p.clear()
-	p.r.n.memory.release(p.room)
+	p.giveBack()
 	if p.r.places[p.key] == p {
 		delete(p.r.places, p.key)
 	}
