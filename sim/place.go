@@ -31,7 +31,6 @@ type place struct {
 	combine reduce.Combine
 	out     []byte // what was combined of combine.Gen
 	made    bool
-	serve   reduce.Serve
 	room    *copied         // holds the room of the target while there is no root
 	wish    *wish           // for that; nil: there is none
 	wanted  reduce.PlaceGen // the output that room was asked for
@@ -58,7 +57,7 @@ func (p *place) clear() {
 	p.source, p.whole, p.moved = nil, false, 0
 	p.edges, p.apart = map[uint64]*edge{}, map[reduce.PlaceGen][]byte{}
 	p.combine, p.out, p.made = reduce.Combine{}, nil, false
-	p.serve, p.root, p.began = reduce.Serve{}, nil, false
+	p.root, p.began = nil, false
 	p.circle, p.pulled, p.kept = nil, false, false
 }
 
@@ -101,7 +100,7 @@ func (p *place) reserve(e reduce.Combine) {
 	p.giveBack()
 	p.wanted = e.Gen
 	if !s.Root && s.Ring == 0 || m.try(p.room, e.Meta.Size) {
-		p.roomy = e.Gen
+		p.hasRoom(e.Gen)
 		return
 	}
 	later := func(ev reduce.PlaceEvent) { p.r.n.after(0, func() { p.step(ev); p.advance() }) }
@@ -113,9 +112,16 @@ func (p *place) reserve(e reduce.Combine) {
 			return
 		}
 		p.r.n.w.met["place has waited for room"]++
-		p.roomy = e.Gen
+		p.hasRoom(e.Gen)
 		later(reduce.OutputWaits{Gen: e.Gen})
 	})
+}
+
+func (p *place) hasRoom(gen reduce.PlaceGen) {
+	p.roomy = gen
+	if p.core.State().Ring == 0 { // a ring begins with its source as well
+		p.happens(rnode.Roomy{Gen: gen})
+	}
 }
 
 // giveBack gives the room for the target back, and waits for none.
@@ -144,6 +150,14 @@ func (p *place) happens(ev rnode.PlaceEvent) {
 			n.w.send(n.id, p.coordinator, report{p.reader(), e.Event})
 		case rnode.WatchCoordinator:
 			p.watch(p.coordinator, p.by)
+		case rnode.ShowTarget:
+			p.showTarget(e)
+		case rnode.HideTarget:
+			if p.root != nil && !p.root.complete { // no order has hidden it before
+				p.hide(phalanx.Generation{})
+			}
+		case rnode.Announce:
+			n.client.report(p.key.Target, e.Announce, nil)
 		case rnode.Gone:
 			p.r.gone(p, ev)
 		}
@@ -190,9 +204,6 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		p.combine = e
 		p.reserve(e)
 		n.after(0, func() { p.advance(); n.w.step(n, "combine") })
-	case reduce.Serve:
-		p.serve = e
-		p.show()
 	case reduce.Release:
 		p.release(e.KeepTarget)
 	}
@@ -268,10 +279,10 @@ func (p *place) advance() {
 		}
 		p.out = append(p.out, sum)
 	}
-	p.show()
+	p.grow()
 	if !p.made && len(p.out) == int(p.combine.Meta.Size) {
 		p.made = true
-		if p.serve.Root {
+		if p.core.State().Root {
 			m := p.r.n.w.oracle.model(p.key.Target)
 			m.tried = append(m.tried, p.out)
 		}
@@ -288,37 +299,35 @@ func (p *place) pumpFeeds() {
 	}
 }
 
-// show lets everyone read the target at the root, once it has a generation.
-func (p *place) show() {
-	n := p.r.n
+// showTarget lets others read the output as the target: at the root everyone.
+func (p *place) showTarget(e rnode.ShowTarget) {
+	if p.root != nil {
+		p.hide(e.Gen)
+	}
+	p.root = &copied{object: p.key.Target, gen: e.Gen, meta: p.combine.Meta, origin: e.Root, room: p.room.room}
+	p.room.room = 0
+	p.happens(rnode.Shown{Gen: e.Gen})
+	p.grow()
+}
+
+// grow shows what is made by now.
+func (p *place) grow() {
 	if p.circle != nil {
-		p.showRing()
+		p.wholeRing()
 		return
 	}
-	if !p.serve.Root || p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen || p.roomy != p.combine.Gen {
-		return
-	}
-	if p.root == nil || p.root.gen != p.serve.TargetGen {
-		if p.root != nil {
-			p.hide(p.serve.TargetGen)
-		}
-		p.root = &copied{object: p.key.Target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: true, room: p.room.room}
-		p.room.room = 0
-		p.began = false
-		n.client.report(p.key.Target, directory.Announce{Gen: p.root.gen, Origin: true, Meta: p.root.meta}, nil)
-	}
-	if p.root.complete {
-		return
-	}
-	if !p.began && len(p.out) > 0 {
+	if !p.began && (len(p.out) > 0 || p.combine.Meta.Size == 0) {
 		p.began = true
-		n.client.report(p.key.Target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
+		p.happens(rnode.PieceMade{Gen: p.combine.Gen})
+	}
+	if p.root == nil || p.root.complete {
+		return
 	}
 	p.root.bytes = p.out
 	if len(p.out) == int(p.combine.Meta.Size) {
 		p.root.whole, p.root.digest = true, digestOf(p.out)
 	}
-	n.pump(p.root)
+	p.r.n.pump(p.root)
 }
 
 // hide takes the root's copy from its readers; those of next start over with it.
@@ -338,15 +347,12 @@ func (p *place) hide(next phalanx.Generation) {
 }
 
 func (p *place) resetOutput() {
-	p.out, p.made = nil, false
+	p.out, p.made, p.began = nil, false, false
 	p.circle, p.pulled = nil, false
 	for _, e := range p.edges {
 		if e.complete && !e.keep {
 			delete(p.apart, e.gen)
 		}
-	}
-	if p.root != nil && !p.root.complete {
-		p.hide(phalanx.Generation{})
 	}
 	p.giveBack()
 	for _, f := range p.r.feeds { // readers of other labels are turned away
@@ -387,7 +393,7 @@ func (p *place) release(keepTarget bool) {
 
 // finish makes the root's copy the node's complete one.
 func (p *place) finish(root *copied) {
-	root.origin, root.pinned = false, p.serve.Root
+	root.origin, root.pinned = false, p.core.State().Root
 	// In this order: once it is complete, leave to evict it may be asked for.
 	p.r.n.announceComplete(root)
 	p.r.n.keep(root)

@@ -233,7 +233,7 @@ func (r *reduces) Whole(id phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, 
 // target returns the copy that a root on this node makes of object, if any.
 func (r *reduces) target(object phalanx.ObjectID) *copied {
 	for _, p := range r.sortedPlaces() {
-		if p.key.Target == object && p.root != nil && p.serve.Root && !p.root.gone && !p.root.complete {
+		if p.key.Target == object && p.root != nil && p.core.State().Root && !p.root.gone && !p.root.complete {
 			return p.root
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/directory"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
@@ -78,6 +78,7 @@ func (p *place) turn() {
 		}
 		p.circle = &circle{pos: p.key.Place, n: p.combine.Ring, own: p.source.bytes, heard: p.r.n.w.now}
 		p.r.n.w.met["place in a ring"]++
+		p.happens(rnode.Roomy{Gen: p.combine.Gen})
 	}
 	for _, s := range sortedStreams(p.edges) {
 		ed := p.edges[s]
@@ -93,18 +94,7 @@ func (p *place) turn() {
 	}
 	stream := p.circle.stream()
 	p.out = stream[:min(len(stream), p.circle.sends())]
-	p.showRing()
 	p.pumpFeeds()
-}
-
-// showRing keeps room for the target where it is made: at every place.
-func (p *place) showRing() {
-	if p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen || p.root != nil {
-		return
-	}
-	p.root = &copied{object: p.key.Target, gen: p.serve.TargetGen, meta: p.combine.Meta, origin: p.serve.Root, room: p.room.room}
-	p.room.room = 0
-	p.wholeRing()
 }
 
 // cameRound notes that everything of the place before has come.
@@ -193,9 +183,6 @@ func (p *place) ringEnded(ed *edge, complete bool, text string) {
 	}
 	p.step(reduce.EdgeEnded{Child: ed.Place, Gen: ed.gen, Stream: ed.Stream, Complete: complete, Text: text})
 	if complete && p.core.Runs() && p.circle != nil {
-		if p.root != nil && p.serve.Root {
-			p.r.n.client.report(p.key.Target, directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.root.meta}, nil)
-		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.circle.result())})
 	}
 }

@@ -46,14 +46,12 @@ type place struct {
 	timers      actors.Timers[struct{}]
 	coordinator *actor.PID
 
-	source  *placeSource
-	edges   map[int]*edge // by position of the child
-	out     *output
-	tight   bool // it was told to give its output up
-	serving reduce.Serve
-	root    *objectCopy // the target, at the root
-	began   bool        // the target's first piece was announced
-	kept    bool        // what it held goes on without it
+	source *placeSource
+	edges  map[int]*edge // by position of the child
+	out    *output
+	tight  bool        // it was told to give its output up
+	root   *objectCopy // the target, at the root
+	kept   bool        // what it held goes on without it
 }
 
 // Receive turns messages into events.
@@ -79,11 +77,10 @@ func (p *place) Receive(c actor.Context) {
 	case ordered:
 		p.coordinator = m.from
 		p.step(c, rnode.Ordered{Coordinator: keyOf(m.from), Event: m.event})
+	case rnode.PlaceEvent:
+		p.happens(m)
 	case reduce.PlaceEvent:
-		switch ev := m.(type) {
-		case reduce.OutputDone:
-			p.announceRing(ev.Gen)
-		case reduce.SourceComplete:
+		if _, ok := m.(reduce.SourceComplete); ok {
 			p.fold() // a ring waits for it
 		}
 		p.do(m)
@@ -132,8 +129,11 @@ func (p *place) step(c actor.Context, ev rnode.PlaceEvent) {
 }
 
 // do takes what happened to the bytes.
-func (p *place) do(ev reduce.PlaceEvent) {
-	for _, e := range p.run.Step(p.env.Now(), rnode.Happened{Event: ev}) {
+func (p *place) do(ev reduce.PlaceEvent) { p.happens(rnode.Happened{Event: ev}) }
+
+// happens takes an event that is none of the coordinator's.
+func (p *place) happens(ev rnode.PlaceEvent) {
+	for _, e := range p.run.Step(p.env.Now(), ev) {
 		p.carryOut(e)
 	}
 }
@@ -147,6 +147,17 @@ func (p *place) carryOut(e rnode.PlaceEffect) {
 		p.carry(e.Effect)
 	case rnode.Tell:
 		p.hub.report(p.self, p.coordinator, p.key, e.Event)
+	case rnode.ShowOutput:
+		if !p.out.given {
+			p.hub.show(p.key, p.self, p.out)
+		}
+	case rnode.ShowTarget:
+		p.showTarget(e)
+	case rnode.HideTarget:
+		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrReset, Node: p.env.Self})
+		p.root = nil
+	case rnode.Announce:
+		p.announce(e.Announce)
 	case rnode.Gone:
 		p.hub.forget(p.key, p.self)
 		p.env.System.Root.Stop(p.self)
@@ -167,46 +178,31 @@ func (p *place) carry(e reduce.PlaceEffect) {
 		p.resetOutput(e.Gen)
 	case reduce.Combine:
 		p.combine(e)
-	case reduce.Serve:
-		p.serve(e)
 	case reduce.Release:
 		p.release(e.KeepTarget)
 	}
 }
 
-// serve lets the parent, or at the root everyone, read the output.
-func (p *place) serve(s reduce.Serve) {
-	p.serving = s
-	p.show()
-}
-
-// show makes the output readable once both it and its readers are known.
-func (p *place) show() {
-	if p.out == nil || p.out.vessel.isZero() || p.out.given || p.out.gen != p.serving.Gen {
-		return
-	}
+// showTarget lets all who ask for the target read the output.
+func (p *place) showTarget(e rnode.ShowTarget) {
+	c := &objectCopy{object: p.key.Target, gen: e.Gen, meta: p.out.meta, origin: true}
 	if p.out.turning != nil {
-		p.showRing()
-		return
+		c.buffer, c.ring = p.out.turning.result, !e.Root
+	} else {
+		c.buffer = p.out.vessel.buffer // the root's position is for ever the root's: it never is a window
 	}
-	if !p.serving.Root {
-		p.hub.show(p.key, p.self, p.out)
-		return
-	}
-	if p.serving.TargetGen.IsZero() || p.root != nil && p.root.gen == p.serving.TargetGen {
-		return
-	}
-	buf := p.out.vessel.buffer // the root's position is for ever the root's: it never is a window
-	buf.Retain()
-	c, ok := p.env.Table.show(p.key.Target, p.serving.TargetGen, p.out.meta, buf, true)
-	if !ok {
-		buf.Release()
+	c.buffer.Retain()
+	if _, ok := p.env.Table.showCopy(c); !ok {
+		c.buffer.Release()
 		return
 	}
 	p.env.send(p.env.StorePID, ownShown{p.key.Target})
-	p.root, p.began = c, false
-	p.announce(directory.Announce{Gen: c.gen, Origin: true, Meta: p.out.meta})
-	p.out.tellFirst()
+	p.root = c
+	p.happens(rnode.Shown{Gen: e.Gen})
+	if p.out.turning == nil {
+		c.buffer.Retain()
+		go p.out.firstPiece(c.buffer)
+	}
 }
 
 // announce tells the target's owner about the root's copy. If the target is
@@ -241,7 +237,7 @@ func (p *place) release(keepTarget bool) {
 	}
 	p.root = nil
 	if p.out != nil {
-		p.out.close(whole || keepTarget && p.serving.Root)
+		p.out.close(whole || keepTarget && p.core.State().Root)
 		p.out = nil
 	}
 	p.closeSource()

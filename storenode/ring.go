@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -51,7 +52,7 @@ func (p *place) turn() {
 			}
 			return err
 		})
-		p.show()
+		p.happens(rnode.Roomy{Gen: o.gen})
 	}
 	for _, e := range p.edges {
 		if !e.used {
@@ -60,24 +61,6 @@ func (p *place) turn() {
 			go p.pullRing(o, e)
 		}
 	}
-}
-
-// showRing lets the next place read, and those on this node wait for the target.
-func (p *place) showRing() {
-	o := p.out
-	p.hub.show(p.key, p.self, o)
-	if p.serving.TargetGen.IsZero() || p.root != nil {
-		return
-	}
-	o.turning.result.Retain()
-	c, ok := p.env.Table.showCopy(&objectCopy{object: p.key.Target, gen: p.serving.TargetGen, meta: o.meta, buffer: o.turning.result,
-		origin: true, ring: !p.serving.Root})
-	if !ok {
-		o.turning.result.Release()
-		return
-	}
-	p.root = c
-	p.env.send(p.env.StorePID, ownShown{p.key.Target})
 }
 
 // pullRing takes the stream of the place before.
@@ -121,22 +104,15 @@ func (p *place) circulate(o *output, e *edge) error {
 	return nil
 }
 
-// announceRing tells the target's owner of the root's copy, which is whole.
-func (p *place) announceRing(made reduce.PlaceGen) {
-	if p.root != nil && p.serving.Root && p.out.turning != nil && p.out.gen == made {
-		p.announce(directory.Announce{Gen: p.root.gen, Origin: true, Begun: true, Meta: p.out.meta})
-	}
-}
-
 // ringPatience is for how long nothing may move in a ring whose target is final.
 const ringPatience = 5 * time.Second
 
 // keepRing has a place whose target is final go on by itself: until it has all of
 // it, which makes it a copy, and the place behind has what it needs for that.
 func (p *place) keepRing() {
-	o, c, cancel, edges, pinned := p.out, p.root, p.cancel, p.edges, p.serving.Root
+	o, c, cancel, edges, pinned := p.out, p.root, p.cancel, p.edges, p.core.State().Root
 	key, env, hub := p.key, p.env, p.hub
-	p.out, p.root, p.cancel, p.edges, p.serving = nil, nil, func() {}, map[int]*edge{}, reduce.Serve{}
+	p.out, p.root, p.cancel, p.edges = nil, nil, func() {}, map[int]*edge{}
 	p.kept = true
 	p.closeSource()
 	var over <-chan struct{} // of the one stream

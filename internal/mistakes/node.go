@@ -92,4 +92,12 @@ var inNode = []Mistake{
 		"node/reduce/place.go", "if p.core.Expendable() {", "if true {"),
 	mistake(Tests, "a source counts as standing still because its place is new",
 		"node/reduce/place.go", "	p.core.Step(core.PlaceTick{Now: now})", "	p.core.Step(core.PlaceTick{})"),
+	mistake(Tests, "memory for an earlier output shows the present one",
+		"node/reduce/place.go", "if ev.Gen == p.output.is.Gen {\n\t\t\tp.output.roomy", "if true {\n\t\t\tp.output.roomy"),
+	mistake(Tests, "a target that starts over stays readable",
+		"node/reduce/root.go", "if !p.output.target.IsZero() {", "if p.output.target.IsZero() && false {"),
+	mistake(Tests, "an owner sends receivers to a root that has nothing yet",
+		"node/reduce/root.go", "o.begun && !o.told &&", "!o.told &&"),
+	mistake(Tests, "an owner takes any place of a ring for the root",
+		"node/reduce/root.go", " && o.serving.Root {", " {"),
 }

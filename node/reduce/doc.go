@@ -8,6 +8,10 @@
 // in their order. Due says when Step wants a Tick. A Run that has panicked is not used again:
 // the host ends it with Failed and begins a new one with the same Memory.
 //
+// On the nodes that have the sources, Obey decides what follows from a coordinator's order, and
+// a Place what a place does around its core: when it ends, what the node cannot do, and when
+// others may read its output. The place's actor in package storenode hosts it.
+//
 // Of the bytes of small sources a Run has only those that came from their owners. The host
 // combines them.
 package reduce

@@ -29,6 +29,7 @@ type Place struct {
 	coordinator string // names the actor that has sent the last order; "": none has
 	now, ticked time.Duration
 	asked       time.Duration // when it was asked last whether its coordinator has ended
+	output      output
 	ends, gone  bool
 	out         []PlaceEffect
 }
@@ -104,7 +105,19 @@ func (p *Place) Step(now time.Duration, ev PlaceEvent) []PlaceEffect {
 	case Ordered:
 		p.ordered(ev)
 	case Happened:
+		if done, ok := ev.Event.(core.OutputDone); ok && p.output.is.Ring > 0 {
+			p.pieceMade(done.Gen)
+		}
 		p.do(ev.Event)
+	case Roomy:
+		if ev.Gen == p.output.is.Gen {
+			p.output.roomy = true
+			p.show()
+		}
+	case Shown:
+		p.shown(ev.Gen)
+	case PieceMade:
+		p.pieceMade(ev.Gen)
 	case CoordinatorEnded:
 		if ev.Coordinator == p.coordinator { // nobody wants the result any more
 			p.ends = true
@@ -166,9 +179,18 @@ func (p *Place) do(ev core.PlaceEvent) {
 		switch e := e.(type) {
 		case core.Report:
 			p.report(e.Event)
+		case core.Serve:
+			p.output.serving = e
+			p.show()
+		case core.Combine:
+			p.combines(e)
+			p.emit(Carry{e})
+		case core.ResetOutput:
+			p.startsOver()
+			p.emit(Carry{e})
 		case core.Release:
 			p.emit(Carry{e})
-			p.ends = true
+			p.output, p.ends = output{}, true
 		default:
 			p.emit(Carry{e})
 		}
