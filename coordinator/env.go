@@ -11,8 +11,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/messages"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -52,7 +52,7 @@ func (e *Env) Reduce(r storenode.Reduce, done func(storenode.Reduced)) {
 }
 
 // start begins a reduce and returns how to cancel it, and how to tell it something.
-func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced)) (cancel func(*phalanx.Error), tell func(any), err error) {
+func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced)) (cancel func(*phalanx.Error), tell func(rnode.Event), err error) {
 	if r.Num == 0 {
 		r.Num = len(r.Sources)
 	}
@@ -81,15 +81,15 @@ func (e *Env) start(r storenode.Reduce, shared bool, done func(storenode.Reduced
 	}
 	e.spawned++
 	pid, err := e.Spawn(actor.PropsFromProducer(func() actor.Actor {
-		return &Coordinator{env: e, run: work, beat: actors.NewTicker(tickEvery)}
+		return &Coordinator{env: e, run: work}
 	}), fmt.Sprintf("reduce-%d", e.spawned))
 	if err != nil {
 		return nil, nil, fail(&phalanx.Error{Kind: phalanx.ErrInternal, Err: err})
 	}
 	work.pid = pid
 	e.runs.add(work)
-	tell = func(m any) { e.Store.System.Root.Send(pid, m) }
-	return func(err *phalanx.Error) { tell(canceled{err}) }, tell, nil
+	tell = func(m rnode.Event) { e.Store.System.Root.Send(pid, m) }
+	return func(err *phalanx.Error) { tell(rnode.Canceled{Err: err}) }, tell, nil
 }
 
 // Close ends every reduce that this node coordinates; its callers are answered.
@@ -129,7 +129,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 		case d := <-ch:
 			return d.Result, d.Err
 		case target := <-shared:
-			tell(made{target})
+			tell(rnode.Made{Gen: target.Gen, Meta: target.Meta, Digest: target.Digest})
 		case <-ctx.Done():
 			waiting = false
 		}
@@ -151,11 +151,11 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 
 // NodeGone tells every reduce that a node is suspected, or with down that it has
 // left the view.
-func (e *Env) NodeGone(node phalanx.NodeID, down bool) {
+func (e *Env) NodeGone(id phalanx.NodeID, down bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range e.runs.all() {
-		e.Store.System.Root.Send(r.pid, reduce.NodeGone{Node: node, Down: down})
+		e.Store.System.Root.Send(r.pid, rnode.NodeGone{Node: id, Down: down})
 	}
 }
 
@@ -168,7 +168,7 @@ func (e *Env) Leaving(nodes []phalanx.NodeID) {
 	}
 	e.leaving = nodes
 	for _, r := range e.runs.all() {
-		e.Store.System.Root.Send(r.pid, reduce.Leaving{Nodes: nodes})
+		e.Store.System.Root.Send(r.pid, rnode.Leaving{Nodes: nodes})
 	}
 }
 
@@ -196,7 +196,7 @@ func (e *Env) GiveUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range e.runs.all() {
-		e.Store.System.Root.Send(r.pid, canceled{e.Store.Leaving()})
+		e.Store.System.Root.Send(r.pid, rnode.Canceled{Err: e.Store.Leaving()})
 	}
 }
 

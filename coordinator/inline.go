@@ -7,39 +7,33 @@ import (
 	"fmt"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
 
-// combineInline folds small sources beside the actor. Their bytes came with
-// their readiness, unless their owner has only locations: a shard that was
-// rebuilt has no bytes of its own.
-func (c *Coordinator) combineInline(e reduce.CombineInline) {
-	c.seq = e.Seq
-	later := c.later()
-	inputs := make([][]byte, len(e.Inputs))
-	for i, in := range e.Inputs {
-		if b, ok := c.survey.bytes(in.Source, in.Gen); ok {
-			inputs[i] = b
-			if b == nil { // there are none
-				inputs[i] = []byte{}
-			}
+// combine folds small sources beside the actor.
+func (c *Coordinator) combine(e rnode.Combine) {
+	c.stopCombining()
+	var ctx context.Context
+	ctx, c.cancel = context.WithTimeout(context.Background(), e.Until-c.env.Now())
+	go func() {
+		done := rnode.Combined{Attempt: e.Attempt, Seq: e.Seq}
+		out, failed := c.env.fold(ctx, e.CombineInline, e.Bytes)
+		if failed != nil {
+			done.Event = *failed
+		} else {
+			done.Event, done.Bytes = reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: dataplane.DigestBytes(out)}, out
 		}
-	}
+		c.tell(done)
+	}()
+}
+
+func (c *Coordinator) stopCombining() {
 	if c.cancel != nil {
 		c.cancel()
 	}
-	var ctx context.Context
-	ctx, c.cancel = context.WithTimeout(context.Background(), c.run.began+c.run.req.Deadline-c.env.Now())
-	go func() {
-		out, failed := c.env.fold(ctx, e, inputs)
-		if failed != nil {
-			later(combined{event: *failed, seq: e.Seq})
-			return
-		}
-		later(combined{event: reduce.InlineDone{Seq: e.Seq, Size: int64(len(out)), Digest: dataplane.DigestBytes(out)}, bytes: out, seq: e.Seq})
-	}()
 }
 
 // fold returns the combination of the inputs. Those that are nil it gets.

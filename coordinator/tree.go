@@ -17,8 +17,7 @@ type treeState struct {
 	nodes  map[int]phalanx.NodeID
 	empty  map[int]time.Duration // since when
 	degree int
-	meta   *phalanx.Meta // of the target; the actor's own
-	over   bool          // likewise
+	begun  bool
 }
 
 func newTreeState() *treeState {
@@ -32,10 +31,13 @@ func (t *treeState) command(c reduce.Command) {
 	t.nodes[c.State.Place] = c.Node
 }
 
-func (t *treeState) planted(degree int) {
+// planted reports whether the tree was not planted before.
+func (t *treeState) planted(degree int) (first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.degree = degree
+	first = !t.begun
+	t.degree, t.begun = degree, true
+	return first
 }
 
 func (t *treeState) place(n reduce.Notify) {
@@ -59,14 +61,6 @@ func (t *treeState) since(place int, now time.Duration) time.Duration {
 		return now - at
 	}
 	return 0
-}
-
-// genOf returns the label that the place on node was last told.
-func (t *treeState) genOf(place int, node phalanx.NodeID) (reduce.PlaceGen, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s, ok := t.places[place]
-	return s.Gen, ok && t.nodes[place] == node
 }
 
 // Tree is a running reduce.

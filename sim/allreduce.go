@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
@@ -49,14 +50,14 @@ func (w *world) allReduce(r *rand.Rand, i int) string {
 // target while it is made.
 func (w *world) oneOfAll(n *node, cfg reduce.Config) {
 	co := w.reduce(n, cfg)
-	if co.core == nil { // the node leaves
+	if co.run == nil { // the node leaves
 		return
 	}
 	w.bound(co.call, patience, phalanx.ErrDeadline)
 	got := w.get(n, cfg.Target, true)
 	w.bound(got, patience, phalanx.ErrDeadline)
 	w.afterwards(got, func() {
-		co.step(reduce.Made{Now: n.clock(), Gen: got.gen, Size: int64(len(got.bytes)), Digest: digestOf(got.bytes)})
+		co.step(rnode.Made{Gen: got.gen, Meta: phalanx.Meta{Size: int64(len(got.bytes))}, Digest: digestOf(got.bytes)})
 	})
 	w.step(n, "one of all")
 }
@@ -71,15 +72,4 @@ func (w *world) afterwards(c *call, f func()) {
 			f()
 		}
 	})
-}
-
-// joining tells what this node has of the sources.
-func (c *coordinator) joining() reduce.Joined {
-	j := reduce.Joined{Node: c.n.id}
-	for _, id := range c.cfg.Sources {
-		if t := c.n.whole(id); t != nil {
-			j.Has = append(j.Has, reduce.Ready{Source: id, Node: c.n.id, Gen: t.Gen, Meta: t.Meta, Kind: reduce.Complete, Final: true})
-		}
-	}
-	return j
 }

@@ -92,13 +92,13 @@ func (c *client) cancel(num uint64, object phalanx.ObjectID) {
 	c.ask(c.numbers(), object, directory.Cancel{Num: num}, nil)
 }
 
-// watch has an object's readiness told to the coordinators of this node.
-func (c *client) watch(num uint64, object phalanx.ObjectID) {
+// watch has an object's readiness told.
+func (c *client) watch(num uint64, object phalanx.ObjectID, told func(directory.Readiness)) {
 	var last directory.Readiness
 	c.step(ask.Ask{Num: num, Object: object, Body: directory.Watch{}, By: func(r directory.Readiness) {
 		c.n.w.audit.watched(c.n, last, r)
 		last = r
-		c.n.reduces.readiness(r)
+		told(r)
 	}})
 }
 

@@ -78,7 +78,7 @@ func (p *place) ask(ed *edge) {
 		p.apart[ed.gen] = []byte{}
 	}
 	child := p.key
-	child.place = ed.Place
+	child.Place = ed.Place
 	ed.heard = p.r.n.w.now
 	ed.pipe.write(openEdge{parent: p.reader(), child: child, gen: ed.gen, stream: ed.Stream, offset: len(p.apart[ed.gen])})
 }
@@ -103,7 +103,7 @@ func (p *place) edgePiece(m edgePiece) {
 		return
 	}
 	if m.gen != ed.gen || m.offset != len(p.apart[ed.gen]) {
-		p.r.n.w.fail("(9) place %d of %s has %d bytes of %v of place %d, and gets %v from %d", p.key.place, p.key.target, len(p.apart[ed.gen]), ed.gen, ed.Place, m.gen, m.offset)
+		p.r.n.w.fail("(9) place %d of %s has %d bytes of %v of place %d, and gets %v from %d", p.key.Place, p.key.Target, len(p.apart[ed.gen]), ed.gen, ed.Place, m.gen, m.offset)
 	}
 	ed.heard = p.r.n.w.now
 	p.apart[ed.gen] = append(p.apart[ed.gen], m.bytes...)

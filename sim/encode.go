@@ -87,14 +87,16 @@ func encode(from, to phalanx.NodeID, m any) (encoded, error) {
 		_, p := messages.OrderToProto(from, m.Effect)
 		return toActor(p, func(p *messages.PlaceOrder) (any, error) {
 			_, e, err := messages.OrderFromProto(p)
-			return order{e}, err
+			return order{m.by, e}, err
 		})
 	case report:
-		r := messages.Report{Target: m.from.target, Reduce: m.from.reduce, Node: from, Event: m.event}
+		r := messages.Report{Target: m.from.Target, Reduce: m.from.Reduce, Node: from, Event: m.event}
 		return toActor(messages.ReportToProto(r), func(p *messages.PlaceReport) (any, error) {
 			r, err := messages.ReportFromProto(p)
 			return report{m.from, r.Event}, err
 		})
+	case watchPlace, placeEnded, watchCoordinator, coordinatorEnded: // of the actor system
+		return encoded{}, nil
 	}
 	return encoded{}, fmt.Errorf("encode does not know it")
 }

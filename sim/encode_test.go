@@ -42,8 +42,8 @@ func TestWhatArrivesIsWhatWasSent(t *testing.T) {
 		carried{from: "c#3", to: "b#2", message: toView{[]byte("raft")}, brought: true},
 		carried{from: "a#1", to: "c#3", message: ackHoldings{3, 4}},
 		accusation{"c#3", 1, 5},
-		order{reduce.Inspect{Node: "b#2", Target: "t", Reduce: gen, Attempt: 1}},
-		report{reader{placeKey{"t", gen, 1}, 7}, reduce.Stopped{Place: 1, Node: "a#1", Gen: reduce.PlaceGen{Attempt: 1, Seq: 1}}},
+		order{"a#1/7", reduce.Inspect{Node: "b#2", Target: "t", Reduce: gen, Attempt: 1}},
+		report{reader{placeKey{Target: "t", Reduce: gen, Place: 1}, 7}, reduce.Stopped{Place: 1, Node: "a#1", Gen: reduce.PlaceGen{Attempt: 1, Seq: 1}}},
 	} {
 		if got, wrong := crossing(m); wrong != "" || !reflect.DeepEqual(got, m) {
 			t.Errorf("%T: sent %+v, got %+v: %s", m, m, got, wrong)

@@ -305,7 +305,7 @@ func (w *world) panics(r *rand.Rand) string {
 				if p.core.Runs() && !m.host.hung {
 					w.met["panic: place"]++
 					m.reduces.lose(p, "panic")
-					return fmt.Sprintf("place %d of %s at %s panics", p.key.place, p.key.target, m.id)
+					return fmt.Sprintf("place %d of %s at %s panics", p.key.Place, p.key.Target, m.id)
 				}
 			}
 		}
@@ -333,7 +333,7 @@ func (w *world) quietDeath() string {
 			if c.ended || c.call.ended || len(places) == 0 || places[0].State != "live" || !places[0].Acked || n.host.hung {
 				continue
 			}
-			key := placeKey{c.target, c.core.Reduce(), 0}
+			key := placeKey{Target: c.target, Reduce: c.core.Reduce(), Place: 0}
 			if p := w.byID[places[0].Node].reduces.places[key]; p != nil {
 				p.quiet = true
 				if w.placePanics(places[0].Node, key) {
@@ -356,7 +356,7 @@ func (w *world) familyTragedy(r *rand.Rand) string {
 				if p.Parent < 0 || p.State != "live" || !p.Held {
 					continue
 				}
-				if !w.placePanics(p.Node, placeKey{c.target, c.core.Reduce(), p.Place}) {
+				if !w.placePanics(p.Node, placeKey{Target: c.target, Reduce: c.core.Reduce(), Place: p.Place}) {
 					continue
 				}
 				w.met["panic: place that has delivered"]++
@@ -366,7 +366,7 @@ func (w *world) familyTragedy(r *rand.Rand) string {
 						return
 					}
 					up := c.core.Places()[above]
-					if up.State == "live" && w.placePanics(up.Node, placeKey{c.target, c.core.Reduce(), above}) {
+					if up.State == "live" && w.placePanics(up.Node, placeKey{Target: c.target, Reduce: c.core.Reduce(), Place: above}) {
 						w.met["panic: parent of a delivered place"]++
 					}
 				})

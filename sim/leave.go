@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/leave"
-	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -251,7 +251,7 @@ func (n *node) here(all bool) leave.Here {
 	}
 	for _, p := range n.reduces.sortedPlaces() {
 		if p.core.Runs() || p.kept {
-			h.Places = append(h.Places, p.key.target)
+			h.Places = append(h.Places, p.key.Target)
 		}
 	}
 	if all {
@@ -285,15 +285,11 @@ func (n *node) giveUp(err *phalanx.Error) {
 		m.leave(err)
 	}
 	for _, c := range slices.Clone(n.reduces.coords) {
-		if c.call.ended {
-			c.step(reduce.Cancel{})
-		} else {
-			c.call.leave(err)
-		}
+		c.step(rnode.Canceled{Err: err})
 	}
 	for _, p := range n.reduces.sortedPlaces() {
-		if p.core.Runs() && p.core.Expendable() {
-			n.reduces.lose(p, "its node leaves")
+		if !p.kept {
+			p.happens(rnode.GivenUp{})
 		}
 	}
 }
@@ -321,7 +317,7 @@ func (r *reduces) tellLeaving() {
 	}
 	r.leaving = now
 	for _, c := range slices.Clone(r.coords) {
-		c.step(reduce.Leaving{Nodes: now})
+		c.step(rnode.Leaving{Nodes: now})
 	}
 }
 

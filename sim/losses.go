@@ -155,7 +155,7 @@ func (a *audit) contributions(c *coordinator) {
 		if holder.over || holder.host.hung {
 			continue
 		}
-		key := placeKey{c.target, c.core.Reduce(), above.Place}
+		key := placeKey{Target: c.target, Reduce: c.core.Reduce(), Place: above.Place}
 		at := holder.reduces.places[key]
 		if at == nil || !at.core.Runs() || at.core.State().Gen != above.Gen || holder.reduces.forgot(key) {
 			continue // it has ended, or has news on the way

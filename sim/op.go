@@ -58,11 +58,11 @@ func (p *place) refuses(k int) phalanx.ObjectID {
 	if len(p.combine.Inputs) < 2 && p.combine.Ring == 0 {
 		return "" // nothing is combined
 	}
-	if op.fails(p.key.target, s.Source, k) {
+	if op.fails(p.key.Target, s.Source, k) {
 		return s.Source
 	}
 	for _, c := range s.Children {
-		if op.fails(p.key.target, c.Source, k) {
+		if op.fails(p.key.Target, c.Source, k) {
 			return c.Source
 		}
 	}
@@ -84,8 +84,8 @@ func (p *place) opFailed(source phalanx.ObjectID) {
 			return
 		}
 		for _, c := range there.reduces.coords {
-			if c.target == key.target && c.core.Reduce() == key.reduce && !c.call.ended && c.core.Places()[key.place].Gen == gen {
-				w.fail("(19) the op has failed on %s at %s, and %v later the reduce of %s goes on", source, here.id, soon, key.target)
+			if c.target == key.Target && c.core.Reduce() == key.Reduce && !c.call.ended && c.core.Places()[key.Place].Gen == gen {
+				w.fail("(19) the op has failed on %s at %s, and %v later the reduce of %s goes on", source, here.id, soon, key.Target)
 			}
 		}
 	})

@@ -2,10 +2,10 @@ package sim
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
@@ -16,9 +16,10 @@ type place struct {
 	key         placeKey
 	name        string // the key, for sorting
 	instance    uint64
-	core        *reduce.Place
-	coordinator phalanx.NodeID
-	ticked      time.Duration
+	run         *rnode.Place
+	core        *reduce.Place  // of run
+	coordinator phalanx.NodeID // where it runs
+	by          string         // its actor
 
 	source *copied // while the source is open
 	whole  bool    // it was told so
@@ -29,8 +30,10 @@ type place struct {
 	combine reduce.Combine
 	out     []byte // what was combined of combine.Gen
 	made    bool
-	serve   reduce.Serve
 	room    *copied         // holds the room of the target while there is no root
+	wish    *wish           // for that; nil: there is none
+	wanted  reduce.PlaceGen // the output that room was asked for
+	roomy   reduce.PlaceGen // the output that has it
 	root    *copied         // the target, at the root
 	began   bool            // the target's first piece was announced
 	circle  *circle         // in a ring
@@ -42,9 +45,10 @@ type place struct {
 
 func newPlace(r *reduces, key placeKey) *place {
 	r.instances++
-	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, core: reduce.NewPlace(reduce.PlaceConfig{}), room: r.n.copyFor(copies.Copy{Object: key.target})}
+	p := &place{r: r, key: key, name: fmt.Sprint(key), instance: r.instances, room: r.n.copyFor(copies.Copy{Object: key.Target})}
+	p.run = rnode.NewPlace(r.n.clock(), rnode.PlaceConfig{Node: r.n.id, Grain: ringGrain, Can: func(phalanx.Op, phalanx.DType) bool { return true }})
+	p.core = p.run.Core()
 	p.clear()
-	p.step(reduce.PlaceTick{Now: r.n.clock()})
 	return p
 }
 
@@ -52,22 +56,20 @@ func (p *place) clear() {
 	p.from(nil)
 	p.edges, p.apart = map[uint64]*edge{}, map[reduce.PlaceGen][]byte{}
 	p.combine, p.out, p.made = reduce.Combine{}, nil, false
-	p.serve, p.root, p.began = reduce.Serve{}, nil, false
+	p.root, p.began = nil, false
 	p.circle, p.pulled, p.kept = nil, false, false
 }
 
 func (p *place) tick() {
-	if p.r.n.w.now-p.ticked < 50*time.Millisecond {
-		return
-	}
-	p.ticked = p.r.n.w.now
 	if p.kept {
 		p.goRound()
 		return
 	}
-	p.step(reduce.PlaceTick{Now: p.r.n.clock()})
-	p.sourceMoved()
-	p.edgesTick()
+	if at, ok := p.run.Due(); ok && at <= p.r.n.clock() {
+		p.happens(rnode.PlaceTick{})
+		p.sourceMoved()
+		p.edgesTick()
+	}
 }
 
 // copyOf returns this node's copy of generation g of a source.
@@ -89,45 +91,111 @@ func (p *place) from(c *copied) {
 	}
 }
 
-// commanded says what keeps this node from carrying out a command, and hands it
-// on.
-func (p *place) commanded(e reduce.Command) {
-	ev := reduce.Commanded{State: e.State}
-	held := p.core.State()
-	if p.copyOf(e.State.Source, e.State.SourceGen) == nil && !(p.core.Runs() && held.Source == e.State.Source && held.SourceGen == e.State.SourceGen) {
-		p.r.n.w.met["place without its source"]++
-		ev.Unable, ev.Text = phalanx.ErrNotFound, "there is no copy here"
-	}
-	if (e.State.Root || e.State.Ring > 0) && p.root == nil && !p.r.n.memory.try(p.room, e.State.Meta.Size) {
-		ev.Unable, ev.Text = phalanx.ErrNoSpace, "there is no room for the target"
-	}
-	p.step(ev)
+// ordered takes an order of a coordinator.
+func (p *place) ordered(from phalanx.NodeID, by string, ev reduce.PlaceEvent) {
+	p.coordinator, p.by = from, by
+	p.happens(rnode.Ordered{Coordinator: by, Event: ev})
 	p.advance()
-	p.free()
 }
 
-// free gives back the room that is held for a target when it is not wanted.
-func (p *place) free() {
-	if !p.kept && (!p.core.Runs() || !p.core.State().Root && p.core.State().Ring == 0) {
-		p.r.n.memory.release(p.room)
+// reserve gets room for the target where that is made; it can take long. An inner place makes
+// do with little.
+func (p *place) reserve(e reduce.Combine) {
+	m, s := p.r.n.memory, p.core.State()
+	if e.Gen == p.wanted {
+		return
+	}
+	p.giveBack()
+	p.wanted = e.Gen
+	if !s.Root && s.Ring == 0 || m.try(p.room, e.Meta.Size) {
+		p.hasRoom(e.Gen)
+		return
+	}
+	later := func(ev reduce.PlaceEvent) { p.r.n.after(0, func() { p.step(ev); p.advance() }) }
+	later(reduce.OutputWaits{Gen: e.Gen, Text: "there is no room for the target"})
+	p.wish = m.reserve(p.room, e.Meta.Size, func(err *phalanx.Error) {
+		p.wish = nil
+		if err != nil {
+			later(reduce.SourceFailed{Gen: s.SourceGen, Text: err.Error()})
+			return
+		}
+		p.r.n.w.met["place has waited for room"]++
+		p.hasRoom(e.Gen)
+		later(reduce.OutputWaits{Gen: e.Gen})
+	})
+}
+
+func (p *place) hasRoom(gen reduce.PlaceGen) {
+	p.roomy = gen
+	if p.core.State().Ring == 0 { // a ring begins with its source as well
+		p.happens(rnode.Roomy{Gen: gen})
 	}
 }
 
-func (p *place) step(ev reduce.PlaceEvent) {
-	for _, e := range p.core.Step(ev) {
-		p.carryOut(e)
+// giveBack gives the room for the target back, and waits for none.
+func (p *place) giveBack() {
+	if p.wish != nil {
+		p.r.n.memory.forget(p.wish)
+		p.wish = nil
 	}
+	p.wanted, p.roomy = reduce.PlaceGen{}, reduce.PlaceGen{}
+	p.r.n.memory.release(p.room)
+}
+
+// step tells what has become of the bytes.
+func (p *place) step(ev reduce.PlaceEvent) { p.happens(rnode.Happened{Event: ev}) }
+
+func (p *place) happens(ev rnode.PlaceEvent) {
+	n := p.r.n
+	for _, e := range p.run.Step(n.clock(), ev) {
+		switch e := e.(type) {
+		case rnode.Carry:
+			p.carryOut(e.Effect)
+		case rnode.Tell:
+			if r, ok := e.Event.(reduce.Refused); ok {
+				n.w.met["place refuses: "+r.Kind.Error()]++
+			}
+			n.w.send(n.id, p.coordinator, report{p.reader(), e.Event})
+		case rnode.WatchCoordinator:
+			p.watch(p.coordinator, p.by)
+		case rnode.ShowTarget:
+			p.showTarget(e)
+		case rnode.HideTarget:
+			if p.root != nil && !p.root.Complete { // no order has hidden it before
+				p.hide(phalanx.Generation{})
+			}
+		case rnode.Announce:
+			p.announce(e.Announce)
+		case rnode.Gone:
+			p.r.gone(p, ev)
+		}
+	}
+}
+
+// watch has the place hear of the end of its coordinator.
+func (p *place) watch(on phalanx.NodeID, by string) {
+	n := p.r.n
+	if n.w.byID[on].over {
+		n.after(n.w.short(), func() { p.happens(rnode.CoordinatorEnded{Coordinator: by}) })
+		return
+	}
+	n.w.send(n.id, on, watchCoordinator{by, p.reader()})
 }
 
 func (p *place) carryOut(e reduce.PlaceEffect) {
 	n := p.r.n
 	if n.w.trace.out != nil {
-		n.w.trace.say(n.w.now, string(n.id), "place %d of %s: %T%+v", p.key.place, p.key.target, e, e)
+		n.w.trace.say(n.w.now, string(n.id), "place %d of %s: %T%+v", p.key.Place, p.key.Target, e, e)
 	}
 	switch e := e.(type) {
 	case reduce.OpenSource:
 		p.from(p.copyOf(e.Source, e.Gen))
-		if p.source != nil && p.source.Origin {
+		if p.source == nil {
+			n.w.met["place without its source"]++
+			n.after(0, func() { p.step(reduce.SourceFailed{Gen: e.Gen, Text: "there is no copy here"}) })
+			return
+		}
+		if p.source.Origin {
 			n.w.met["target streams into another reduce"]++
 		}
 		n.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
@@ -142,32 +210,11 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		p.resetOutput()
 	case reduce.Combine:
 		p.combine = e
+		p.reserve(e)
 		n.after(0, func() { p.advance(); n.w.step(n, "combine") })
-	case reduce.Serve:
-		p.serve = e
-		p.show()
 	case reduce.Release:
 		p.release(e.KeepTarget)
-	case reduce.Report:
-		p.report(e.Event)
 	}
-}
-
-func (p *place) report(ev reduce.Event) {
-	n := p.r.n
-	switch e := ev.(type) {
-	case reduce.Acked:
-		e.Node = n.id
-		ev = e
-	case reduce.Refused:
-		n.w.met["place refuses: "+e.Kind.Error()]++
-		e.Node = n.id
-		ev = e
-	case reduce.Stopped:
-		e.Node = n.id
-		ev = e
-	}
-	n.w.send(n.id, p.coordinator, report{p.reader(), ev})
 }
 
 // sourceMoved looks at how far the source is.
@@ -212,7 +259,7 @@ func (p *place) input(in reduce.CombineInput) ([]byte, bool) {
 
 // advance combines what has come, and shows it.
 func (p *place) advance() {
-	if !p.core.Runs() || p.combine.Gen.IsZero() || len(p.combine.Inputs) == 0 {
+	if !p.core.Runs() || p.combine.Gen.IsZero() || len(p.combine.Inputs) == 0 || p.roomy != p.combine.Gen {
 		return
 	}
 	if p.combine.Ring > 0 {
@@ -239,11 +286,11 @@ func (p *place) advance() {
 		}
 		p.out = append(p.out, sum)
 	}
-	p.show()
+	p.grow()
 	if !p.made && len(p.out) == int(p.combine.Meta.Size) {
 		p.made = true
-		if p.serve.Root {
-			m := p.r.n.w.oracle.model(p.key.target)
+		if p.core.State().Root {
+			m := p.r.n.w.oracle.model(p.key.Target)
 			m.tried = append(m.tried, p.out)
 		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.out)})
@@ -259,58 +306,48 @@ func (p *place) pumpFeeds() {
 	}
 }
 
-// show lets everyone read the target at the root, once it has a generation.
-func (p *place) show() {
+// showTarget lets others read the output as the target: at the root everyone.
+func (p *place) showTarget(e rnode.ShowTarget) {
 	n := p.r.n
-	if p.circle != nil {
-		p.showRing()
-		return
-	}
-	if !p.serve.Root || p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen {
-		return
-	}
-	if p.root == nil || p.root.Gen != p.serve.TargetGen {
-		p.hide(p.serve.TargetGen)
-		if !p.showRoot(copies.Copy{Object: p.key.target, Gen: p.serve.TargetGen, Meta: p.combine.Meta, Origin: true}) {
-			return
-		}
-		p.began = false
-		p.announce(directory.Announce{Gen: p.root.Gen, Origin: true, Meta: p.root.Meta})
-	}
-	if p.root.Complete || p.root.Dropped {
-		return
-	}
-	if !p.began && len(p.out) > 0 {
-		p.began = true
-		p.announce(directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.root.Meta})
-	}
-	p.root.bytes = p.out
-	if len(p.out) == int(p.combine.Meta.Size) {
-		p.root.fill(p.out)
-	}
-	n.pump(p.root)
-}
-
-// showRoot lets this node read the target, and with a root everyone.
-func (p *place) showRoot(c copies.Copy) bool {
-	n := p.r.n
-	root := n.copyFor(c)
+	root := n.copyFor(copies.Copy{Object: p.key.Target, Gen: e.Gen, Meta: p.combine.Meta, Origin: true, Ring: !e.Root})
+	p.hide(e.Gen)
 	root.room, p.room.room = p.room.room, 0
 	root.back = p.room
 	if _, ok := n.table.Show(&root.Copy); !ok {
 		n.w.met["root finds a newer generation"]++
 		p.room.room, root.room = root.room, 0
-		return false
+		return
 	}
 	p.root = root
-	n.ownShown(p.key.target)
-	return true
+	n.ownShown(p.key.Target)
+	p.happens(rnode.Shown{Gen: e.Gen})
+	p.grow()
+}
+
+// grow shows what is made by now.
+func (p *place) grow() {
+	if p.circle != nil {
+		p.wholeRing()
+		return
+	}
+	if !p.began && (len(p.out) > 0 || p.combine.Meta.Size == 0) {
+		p.began = true
+		p.happens(rnode.PieceMade{Gen: p.combine.Gen})
+	}
+	if p.root == nil || p.root.Complete || p.root.Dropped {
+		return
+	}
+	p.root.bytes = p.out
+	if len(p.out) == int(p.combine.Meta.Size) {
+		p.root.fill(p.out)
+	}
+	p.r.n.pump(p.root)
 }
 
 // announce tells the target's owner about the root's copy. If the target is final by now the owner
 // may not have known whom to tell.
 func (p *place) announce(a directory.Announce) {
-	n, target := p.r.n, p.key.target
+	n, target := p.r.n, p.key.Target
 	n.client.report(target, a, func(_ phalanx.NodeID, r directory.Result) {
 		if r.State == directory.Finished && r.Gen == a.Gen {
 			n.settle(directory.Push{Object: target, Gen: r.Gen, Meta: r.Meta, Digest: r.Digest})
@@ -332,16 +369,14 @@ func (p *place) hide(next phalanx.Generation) {
 }
 
 func (p *place) resetOutput() {
-	p.out, p.made = nil, false
+	p.out, p.made, p.began = nil, false, false
 	p.circle, p.pulled = nil, false
 	for _, e := range p.edges {
 		if e.complete && !e.keep {
 			delete(p.apart, e.gen)
 		}
 	}
-	if p.root != nil && !p.root.Complete {
-		p.hide(phalanx.Generation{})
-	}
+	p.giveBack()
 	for _, f := range p.r.feeds { // readers of other labels are turned away
 		if f.open.child == p.key && !f.over {
 			f.check()
@@ -359,7 +394,7 @@ func (p *place) release(keepTarget bool) {
 		return
 	}
 	if root := p.root; root != nil {
-		if !root.Complete && !(keepTarget && root.whole && p.serve.Root) {
+		if !root.Complete && !(keepTarget && root.whole && p.core.State().Root) {
 			p.hide(phalanx.Generation{})
 			n.reportDrop(root.Object, root.Gen) // its digest may be on the way to the owner, who would count on this copy
 		} else {
@@ -372,6 +407,6 @@ func (p *place) release(keepTarget bool) {
 		}
 	}
 	p.clear()
-	n.memory.release(p.room)
+	p.giveBack()
 	n.w.met["place released"]++
 }

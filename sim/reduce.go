@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/directory"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
@@ -25,11 +25,7 @@ type reduces struct {
 }
 
 // placeKey names one place of one Reduce.
-type placeKey struct {
-	target phalanx.ObjectID
-	reduce phalanx.Generation
-	place  int
-}
+type placeKey = rnode.Key
 
 // reader is one instance of a place: another one after a panic does not take what
 // was sent to the first, nor have what that had.
@@ -40,12 +36,34 @@ type reader struct {
 
 // Messages between coordinators and places.
 type (
-	order  struct{ reduce.Effect } // Command, Stop, AskDelivered, Inspect
+	order struct {
+		by string // the actor of the coordinator
+		reduce.Effect
+	}
 	report struct {
 		from  reader
 		event reduce.Event
 	}
+	watchPlace struct{ reader } // has its end told
+	placeEnded struct{ reader }
+
+	watchCoordinator struct { // likewise
+		by string
+		reader
+	}
+	coordinatorEnded struct {
+		by string
+		reader
+	}
 )
+
+// actor names the instance of a place on a node; "" is none.
+func (r reader) actor(on phalanx.NodeID) string {
+	if r.instance == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d", on, r.instance)
+}
 
 func newReduces(n *node) *reduces {
 	return &reduces{n: n, places: map[placeKey]*place{}, unheard: map[reader]bool{}}
@@ -76,9 +94,19 @@ func (r *reduces) tick() {
 func (r *reduces) receive(from phalanx.NodeID, m any) {
 	switch m := m.(type) {
 	case order:
-		r.ordered(from, m.Effect)
+		r.ordered(from, m)
 	case report:
 		r.reported(from, m)
+	case watchPlace:
+		r.watchPlace(from, m)
+	case placeEnded:
+		r.placeEnded(from, m)
+	case watchCoordinator:
+		r.watchCoordinator(from, m)
+	case coordinatorEnded:
+		if p := r.places[m.placeKey]; p != nil && p.instance == m.instance && !p.kept {
+			p.happens(rnode.CoordinatorEnded{Coordinator: m.by})
+		}
 	case openEdge:
 		r.openEdge(from, m)
 	case closeEdge:
@@ -96,112 +124,110 @@ func (r *reduces) receive(from phalanx.NodeID, m any) {
 	}
 }
 
-// ordered hands an effect of a coordinator to a place. Only a Command makes one: a place
-// that is not here has ended, and has nothing.
-func (r *reduces) ordered(from phalanx.NodeID, e reduce.Effect) {
-	switch e := e.(type) {
-	case reduce.Command:
-		key := placeKey{e.State.Target, e.State.Reduce, e.State.Place}
-		if p := r.places[key]; r.n.refuses && (p == nil || !p.core.Runs()) {
-			r.n.w.met["refused by a node that leaves: place"]++
-			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.Refused{Place: key.place, Node: r.n.id, Attempt: e.State.Attempt,
-				Version: e.State.Version, Kind: phalanx.ErrClosed, Text: "the node is leaving"}})
-			return
-		}
-		p := r.place(key, from)
-		p.commanded(e)
-	case reduce.Stop:
-		key := placeKey{e.Target, e.Reduce, e.Place}
-		if r.places[key] == nil { // it has ended
-			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.Stopped{Place: e.Place, Node: r.n.id, Gen: e.Gen}})
-			return
-		}
-		p := r.place(placeKey{e.Target, e.Reduce, e.Place}, from)
-		p.step(reduce.Stopping{Place: e.Place, Attempt: e.Attempt, Gen: e.Gen, Final: e.Final, TargetGen: e.TargetGen})
-	case reduce.AskDelivered:
-		key := placeKey{e.Target, e.Reduce, e.Parent}
-		if r.places[key] == nil {
-			r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.NotDelivered{Parent: e.Parent, ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen}})
-			return
-		}
-		p := r.place(placeKey{e.Target, e.Reduce, e.Parent}, from)
-		p.step(reduce.Asked{ParentGen: e.ParentGen, Child: e.Child, ChildGen: e.ChildGen})
-	case reduce.AskRuns:
-		key := placeKey{e.Target, e.Reduce, e.Place}
-		if p := r.places[key]; p != nil {
-			p.step(reduce.AskedRuns{Place: e.Place, Gen: e.Gen})
-			return
-		}
+// ordered hands an order of a coordinator to a place.
+func (r *reduces) ordered(from phalanx.NodeID, m order) {
+	if in, ok := m.Effect.(reduce.Inspect); ok {
+		r.inspected(from, in)
+		return
+	}
+	v := rnode.Obey(m.Effect, r.n.id, r.n.refuses, func(key placeKey) bool { return r.places[key] != nil && !r.places[key].kept })
+	switch v.Answer.(type) {
+	case reduce.Refused:
+		r.n.w.met["refused by a node that leaves: place"]++
+	case reduce.PlaceLost:
 		r.n.w.met["lost place found by asking"]++
-		r.n.w.send(r.n.id, from, report{reader{placeKey: key}, reduce.PlaceLost{Place: e.Place, Gen: e.Gen, Reason: reduce.LostPanic, Text: "the place does not run any more"}})
-	case reduce.Inspect:
-		const page = 2 // places in one answer
-		in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}
-		for _, p := range r.sortedPlaces() {
-			if p.key.target == e.Target && p.key.reduce == e.Reduce {
-				p.step(reduce.Inspecting{Attempt: e.Attempt})
-				if p.core.Runs() && p.key.place >= e.From {
-					in.Places = append(in.Places, p.core.Held())
-				}
+	}
+	if v.Answer != nil {
+		r.n.w.send(r.n.id, from, report{reader{placeKey: v.Key}, v.Answer})
+		return
+	}
+	if v.Starts {
+		if r.places[v.Key] != nil { // one of a ring that goes on by itself: the order gets lost
+			return
+		}
+		r.places[v.Key] = newPlace(r, v.Key)
+	}
+	r.places[v.Key].ordered(from, m.by, v.Event)
+}
+
+// inspected says which places of a Reduce run here.
+func (r *reduces) inspected(from phalanx.NodeID, e reduce.Inspect) {
+	const page = 2 // places in one answer
+	in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}
+	for _, p := range r.sortedPlaces() {
+		if p.key.Target == e.Target && p.key.Reduce == e.Reduce && !p.kept {
+			p.step(reduce.Inspecting{Attempt: e.Attempt})
+			if p.core.Runs() && p.key.Place >= e.From {
+				in.Places = append(in.Places, p.core.Held())
 			}
 		}
-		slices.SortFunc(in.Places, func(a, b reduce.Held) int { return cmp.Compare(a.State.Place, b.State.Place) })
-		if len(in.Places) > page {
-			in.Next, in.Places = in.Places[page].State.Place, in.Places[:page]
-			r.n.w.met["places told in parts"]++
+	}
+	slices.SortFunc(in.Places, func(a, b reduce.Held) int { return cmp.Compare(a.State.Place, b.State.Place) })
+	if len(in.Places) > page {
+		in.Next, in.Places = in.Places[page].State.Place, in.Places[:page]
+		r.n.w.met["places told in parts"]++
+	}
+	r.n.w.send(r.n.id, from, report{reader{placeKey: placeKey{Target: e.Target, Reduce: e.Reduce, Place: 0}}, in})
+}
+
+// watchCoordinator tells a place when a coordinator ends, at once if it has ended.
+func (r *reduces) watchCoordinator(from phalanx.NodeID, m watchCoordinator) {
+	w := watcher{from, m.reader}
+	for _, c := range r.coords {
+		if c.name == m.by {
+			if !slices.Contains(c.watchers, w) {
+				c.watchers = append(c.watchers, w)
+			}
+			return
 		}
-		r.n.w.send(r.n.id, from, report{reader{placeKey: placeKey{e.Target, e.Reduce, 0}}, in})
 	}
+	r.n.w.send(r.n.id, from, coordinatorEnded(m))
 }
 
-// place returns the place called key, a new one if there is none.
-func (r *reduces) place(key placeKey, from phalanx.NodeID) *place {
-	p := r.places[key]
-	if p == nil {
-		p = newPlace(r, key)
-		r.places[key] = p
-	}
-	p.coordinator = from
-	if r.n.w.byID[from].over { // to watch it tells so
-		r.n.after(r.n.w.short(), func() { r.connectionBroke(from) })
-	}
-	return p
-}
-
-// reported hands a report to its coordinator. A place that nobody wants any more
-// is stopped.
+// reported hands a report to the coordinators of its target.
 func (r *reduces) reported(from phalanx.NodeID, m report) {
 	if e, ok := m.event.(reduce.PlaceLost); ok && e.Reason == reduce.LostPanic {
 		maps.DeleteFunc(r.n.w.byID[from].reduces.unheard, func(ended reader, _ bool) bool {
 			return ended == m.from || ended.placeKey == m.from.placeKey && m.from.instance == 0
 		})
 	}
-	if _, joined := m.event.(reduce.Joined); joined {
-		for _, c := range slices.Clone(r.coords) {
-			if c.target == m.from.target {
-				c.step(m.event)
-			}
+	for _, c := range slices.Clone(r.coords) {
+		if c.target == m.from.Target {
+			c.sender, c.place = from, m.from
+			c.step(rnode.Reported{Target: m.from.Target, Reduce: m.from.Reduce, Place: m.from.actor(from), Event: m.event})
 		}
-		return
-	}
-	for _, c := range r.coords {
-		if c.target == m.from.target && c.core.Reduce() == m.from.reduce {
-			c.step(m.event)
-			return
-		}
-	}
-	if _, runs := m.event.(reduce.Acked); runs {
-		r.n.w.met["orphaned place stopped"]++
-		last := reduce.PlaceGen{Attempt: ^uint64(0), Seq: ^uint64(0)}
-		r.n.w.send(r.n.id, from, order{reduce.Stop{Node: from, Target: m.from.target, Reduce: m.from.reduce, Attempt: ^uint64(0), Place: m.from.place, Gen: last}})
 	}
 }
 
-// readiness hands what a watch was told to its coordinator.
-func (r *reduces) readiness(rd directory.Readiness) {
-	for _, c := range slices.Clone(r.coords) {
-		c.told(rd)
+// watchPlace tells a coordinator at once that an actor has ended, if it has. Else the actor tells.
+func (r *reduces) watchPlace(from phalanx.NodeID, m watchPlace) {
+	if p := r.places[m.placeKey]; p == nil || p.instance != m.instance {
+		r.n.w.send(r.n.id, from, placeEnded(m))
 	}
+}
+
+// placeEnded tells who watches the actor of a place that it has ended.
+func (r *reduces) placeEnded(from phalanx.NodeID, m placeEnded) {
+	for _, c := range slices.Clone(r.coords) {
+		if c.placeEnded(m.actor(from), false) {
+			delete(r.n.w.byID[from].reduces.unheard, m.reader)
+		}
+	}
+}
+
+// The node of a Run.
+
+var _ rnode.Node = (*reduces)(nil)
+
+func (r *reduces) Num() uint64                   { return r.n.client.numbers() }
+func (r *reduces) Shards() int                   { return r.n.w.shape.shards }
+func (r *reduces) View() uint64                  { return r.n.view.Number }
+func (r *reduces) Member(id phalanx.NodeID) bool { return r.n.view.Has(id) }
+func (r *reduces) Whole(id phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, bool) {
+	if t := r.n.whole(id); t != nil {
+		return t.Gen, t.Meta, true
+	}
+	return phalanx.Generation{}, phalanx.Meta{}, false
 }
 
 // moved tells the places that bytes of a source have come, or are gone.
@@ -220,12 +246,12 @@ func (r *reduces) left() string {
 	}
 	for _, p := range r.sortedPlaces() {
 		if p.core.Runs() || p.kept {
-			return fmt.Sprintf("place %d of %s: %v", p.key.place, p.key.target, p.core.State())
+			return fmt.Sprintf("place %d of %s: %v", p.key.Place, p.key.Target, p.core.State())
 		}
 	}
 	for _, f := range r.feeds {
 		if !f.over {
-			return fmt.Sprintf("a stream of place %d of %s", f.open.child.place, f.open.child.target)
+			return fmt.Sprintf("a stream of place %d of %s", f.open.child.Place, f.open.child.Target)
 		}
 	}
 	return ""

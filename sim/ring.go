@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/node/copies"
-	"github.com/phalanx-go/phalanx/protocol/directory"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
@@ -77,8 +76,9 @@ func (p *place) turn() {
 		if p.source == nil || !p.source.whole {
 			return
 		}
-		p.circle = &circle{pos: p.key.place, n: p.combine.Ring, own: p.source.bytes, heard: p.r.n.w.now}
+		p.circle = &circle{pos: p.key.Place, n: p.combine.Ring, own: p.source.bytes, heard: p.r.n.w.now}
 		p.r.n.w.met["place in a ring"]++
+		p.happens(rnode.Roomy{Gen: p.combine.Gen})
 	}
 	for _, s := range sortedStreams(p.edges) {
 		ed := p.edges[s]
@@ -94,28 +94,17 @@ func (p *place) turn() {
 	}
 	stream := p.circle.stream()
 	p.out = stream[:min(len(stream), p.circle.sends())]
-	p.showRing()
 	p.pumpFeeds()
-}
-
-// showRing keeps room for the target where it is made: at every place.
-func (p *place) showRing() {
-	if p.serve.TargetGen.IsZero() || p.serve.Gen != p.combine.Gen || p.root != nil {
-		return
-	}
-	if p.showRoot(copies.Copy{Object: p.key.target, Gen: p.serve.TargetGen, Meta: p.combine.Meta, Origin: true, Ring: !p.serve.Root}) {
-		p.wholeRing()
-	}
 }
 
 // cameRound notes that everything of the place before has come.
 func (p *place) cameRound() {
 	c := p.circle
 	if len(c.in) != c.takes() {
-		p.r.n.w.fail("(9) place %d of %s gets %d bytes of a ring, and not %d", p.key.place, p.key.target, len(c.in), c.takes())
+		p.r.n.w.fail("(9) place %d of %s gets %d bytes of a ring, and not %d", p.key.Place, p.key.Target, len(c.in), c.takes())
 	}
 	c.whole = true
-	m := p.r.n.w.oracle.model(p.key.target)
+	m := p.r.n.w.oracle.model(p.key.Target)
 	m.tried = append(m.tried, c.result())
 	p.wholeRing()
 }
@@ -144,7 +133,7 @@ func (p *place) goRound() {
 	c := p.circle
 	if root := p.root; root != nil && c.whole && !root.Complete && !root.Dropped {
 		root.back = nil
-		p.r.n.keepOrigin(root, p.combine.Meta, p.serve.Root)
+		p.r.n.keepOrigin(root, p.combine.Meta, p.core.State().Root)
 	}
 	switch late := p.r.n.w.now-c.heard > 5*time.Second; {
 	case c.whole && c.given, late:
@@ -171,7 +160,10 @@ func (p *place) leaveRing(why string) {
 		}
 	}
 	p.clear()
-	p.r.n.memory.release(p.room)
+	p.giveBack()
+	if p.r.places[p.key] == p {
+		delete(p.r.places, p.key)
+	}
 }
 
 // ringEnded takes the end of the stream of the place before.
@@ -193,9 +185,6 @@ func (p *place) ringEnded(ed *edge, complete bool, text string) {
 	}
 	p.step(reduce.EdgeEnded{Child: ed.Place, Gen: ed.gen, Stream: ed.Stream, Complete: complete, Text: text})
 	if complete && p.core.Runs() && p.circle != nil {
-		if p.root != nil && p.serve.Root {
-			p.announce(directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.root.Meta})
-		}
 		p.step(reduce.OutputDone{Gen: p.combine.Gen, Size: p.combine.Meta.Size, Digest: digestOf(p.circle.result())})
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/detect"
-	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -154,7 +154,7 @@ func (n *node) streamsBroke(id phalanx.NodeID) {
 // nodeGone tells the coordinators here of a node.
 func (r *reduces) nodeGone(id phalanx.NodeID, down bool) {
 	for _, c := range slices.Clone(r.coords) {
-		c.step(reduce.NodeGone{Node: id, Down: down})
+		c.step(rnode.NodeGone{Node: id, Down: down})
 	}
 }
 
@@ -162,17 +162,31 @@ func (r *reduces) nodeGone(id phalanx.NodeID, down bool) {
 // of their places there, places end whose coordinator was there.
 func (r *reduces) connectionBroke(id phalanx.NodeID) {
 	for _, c := range slices.Clone(r.coords) {
-		for _, p := range c.core.Places() {
-			if p.Node == id && p.State == "live" && p.Acked {
-				c.step(reduce.PlaceLost{Place: p.Place, Gen: p.Gen, Reason: reduce.LostSuspected, Text: "the connection to its node broke"})
-			}
+		for _, name := range c.actorsAt(id) {
+			c.placeEnded(name, true)
 		}
 	}
 	for _, p := range r.sortedPlaces() {
 		if p.coordinator == id && !p.kept {
-			r.lose(p, "its coordinator is gone")
+			p.happens(rnode.CoordinatorEnded{Coordinator: p.by})
 		}
 	}
+}
+
+// gone ends a place that has ended by itself, because of ev.
+func (r *reduces) gone(p *place, ev rnode.PlaceEvent) {
+	if p.kept { // and goes on without an actor
+		r.tellLost(p)
+		return
+	}
+	why := "it is stopped"
+	switch ev.(type) {
+	case rnode.CoordinatorEnded:
+		why = "its coordinator is gone"
+	case rnode.GivenUp:
+		why = "its node leaves"
+	}
+	r.lose(p, why)
 }
 
 // lose ends a place at once. Whoever watches it hears of it if its node can be
@@ -181,7 +195,6 @@ func (r *reduces) lose(p *place, why string) {
 	if p.core.Runs() {
 		r.n.w.met["place ended: "+why]++
 	}
-	gen := p.core.State().Gen
 	runs := p.core.Runs()
 	for _, s := range sortedStreams(p.edges) {
 		if ed := p.edges[s]; !ed.complete {
@@ -192,13 +205,13 @@ func (r *reduces) lose(p *place, why string) {
 	delete(r.places, p.key)
 	if runs {
 		r.unheard[p.reader()] = true
-		r.tellLost(p, reduce.PlaceLost{Place: p.key.place, Gen: gen, Reason: reduce.LostPanic, Text: why})
 	}
+	r.tellLost(p)
 }
 
 // tellLost tells the coordinator of a place that it has ended, once: whoever watches
 // an actor hears of its end if that message is not lost.
-func (r *reduces) tellLost(p *place, lost reduce.PlaceLost) {
+func (r *reduces) tellLost(p *place) {
 	if r.n.w.byID[p.coordinator].over {
 		delete(r.unheard, p.reader())
 		return
@@ -206,7 +219,7 @@ func (r *reduces) tellLost(p *place, lost reduce.PlaceLost) {
 	if p.quiet {
 		return
 	}
-	r.n.w.send(r.n.id, p.coordinator, report{p.reader(), lost})
+	r.n.w.send(r.n.id, p.coordinator, placeEnded{p.reader()})
 }
 
 // streamsBroke ends the streams between places here and on another node.

@@ -93,8 +93,8 @@ func (p *place) foldEdge(o *output, f, before *folder, last bool, e *edge) {
 // streamOf asks the child of an edge for its output from an offset on. The stream
 // is closed by closed, and when the edge or the output is given up.
 func (p *place) streamOf(o *output, e *edge, from int64) (s *dataplane.Stream, closed func(), err error) {
-	s, err = p.env.Conns.Open(e.ctx, e.open.Node, dataplane.Request{Kind: dataplane.Place, Object: p.key.target, Generation: p.key.reduce,
-		Offset: from, Reduce: p.key.reduce.String(), Place: e.open.Place,
+	s, err = p.env.Conns.Open(e.ctx, e.open.Node, dataplane.Request{Kind: dataplane.Place, Object: p.key.Target, Generation: p.key.Reduce,
+		Offset: from, Reduce: p.key.Reduce.String(), Place: e.open.Place,
 		PlaceGeneration: dataplane.PlaceGeneration{Attempt: e.open.Gen.Attempt, Seq: e.open.Gen.Seq}})
 	if err != nil {
 		return nil, nil, err

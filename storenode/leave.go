@@ -57,7 +57,7 @@ func (h *Places) Targets() []phalanx.ObjectID {
 	defer h.mu.Unlock()
 	var out []phalanx.ObjectID
 	for key := range h.actors {
-		out = append(out, key.target)
+		out = append(out, key.Target)
 	}
 	slices.Sort(out)
 	return out

@@ -43,7 +43,7 @@ func (p *place) opFailed(m opFailed) {
 	}
 	source := p.sourceOf(m.place)
 	kind, text := combine.Failure(m.err)
-	p.env.LogOp(p.key.target, source, m.err)
+	p.env.LogOp(p.key.Target, source, m.err)
 	p.do(reduce.OpFailed{Gen: m.output.gen, Source: source, Kind: kind, Text: text})
 }
 

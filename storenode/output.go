@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/directory"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -36,7 +36,6 @@ type output struct {
 	space  []byte // of the whole buffer, nil in a window; only folders write it
 	inputs []*folder
 	left   atomic.Int64 // inputs that have not ended
-	first  sync.Once
 
 	delivered atomic.Bool // a parent was sent everything
 	given     bool        // the vessel was given up since
@@ -55,10 +54,6 @@ type folder struct {
 // resetOutput drops the output. Who asks for the one labelled gen waits for it.
 func (p *place) resetOutput(gen reduce.PlaceGen) {
 	p.hub.expect(p.key, gen)
-	if p.root != nil {
-		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrReset, Node: p.env.Self})
-		p.root = nil
-	}
 	if p.out != nil {
 		p.out.close(false)
 		p.out = nil
@@ -123,7 +118,7 @@ func (p *place) begin(cb reduce.Combine) {
 		// A leaf: the output is the source itself.
 		o.shared, o.vessel.buffer = true, p.source.buffer
 		o.vessel.retain()
-		p.show()
+		p.happens(rnode.Roomy{Gen: o.gen})
 		return
 	}
 	self, env, size, need := p.self, p.env, cb.Meta.Size, anyVessel
@@ -173,7 +168,7 @@ func (p *place) room(r outputRoom) {
 	if v.buffer != nil {
 		o.space = v.buffer.Space(int(o.meta.Size))
 	}
-	p.show()
+	p.happens(rnode.Roomy{Gen: o.gen})
 	p.fold()
 }
 
@@ -186,9 +181,6 @@ func (p *place) fold() {
 	}
 	if o == nil || o.vessel.isZero() || o.shared || o.given {
 		return
-	}
-	if p.serving.Root {
-		o.tellFirst()
 	}
 	for i, f := range o.inputs {
 		if f.begun {
@@ -217,30 +209,19 @@ func (p *place) fold() {
 	}
 }
 
-// tellFirst announces the target once its first piece is there.
-func (o *output) tellFirst() {
-	p := o.place
-	buf := o.vessel.buffer
-	if p.root == nil || buf == nil {
-		return
+// firstPiece tells when the first piece of the target is there. It holds a reference to buf.
+func (o *output) firstPiece(buf *dataplane.Buffer) {
+	defer buf.Release()
+	sub := buf.Subscribe()
+	defer sub.Close()
+	for buf.Watermark() == 0 && !buf.Complete() {
+		select {
+		case <-o.ctx.Done():
+			return
+		case <-sub.C:
+		}
 	}
-	root := p.root
-	o.first.Do(func() {
-		buf.Retain()
-		go func() {
-			defer buf.Release()
-			sub := buf.Subscribe()
-			defer sub.Close()
-			for buf.Watermark() == 0 && !buf.Complete() {
-				select {
-				case <-o.ctx.Done():
-					return
-				case <-sub.C:
-				}
-			}
-			p.announce(directory.Announce{Gen: root.Gen, Origin: true, Begun: true, Meta: o.meta})
-		}()
-	})
+	o.place.env.send(o.place.self, rnode.PieceMade{Gen: o.gen})
 }
 
 // await returns how far the folder may go: as far as the one before it or, the

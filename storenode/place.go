@@ -2,34 +2,26 @@ package storenode
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/copies"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// placeTick is how often a place's core hears of the time.
-const placeTick = 50 * time.Millisecond
-
 // placeKey names a place of one Reduce on this node.
-type placeKey struct {
-	target phalanx.ObjectID
-	reduce phalanx.Generation
-	place  int
-}
+type placeKey = rnode.Key
 
 // Messages to a place.
 type (
-	// placeEvent is an event of the coordinator, or of what runs beside the place.
-	placeEvent struct {
-		reduce.PlaceEvent
-		coordinator *actor.PID // if it came from one
+	ordered struct { // by a coordinator
+		event reduce.PlaceEvent
+		from  *actor.PID
 	}
 	inspectPlace struct {
 		attempt uint64
@@ -41,37 +33,34 @@ type (
 	}
 )
 
-// place hosts a reduce.Place: one position of a reduce tree, on the node that
-// holds its source.
+// place hosts a rnode.Place: one position of a reduce tree, on the node that holds its source.
 type place struct {
 	env *Env
 	key placeKey
 	hub *Places
 
-	core        *reduce.Place
+	run         *rnode.Place
+	core        *reduce.Place // of run
 	self        *actor.PID
 	ctx         context.Context // of what runs beside the actor
 	cancel      context.CancelFunc
-	beat        *actors.Ticker
+	timers      actors.Timers[struct{}]
 	coordinator *actor.PID
-	watched     time.Duration // when its end was asked about last
 
-	source  *placeSource
-	edges   map[int]*edge // by position of the child
-	out     *output
-	tight   bool // it was told to give its output up
-	serving reduce.Serve
-	root    *objectCopy // the target, at the root
-	began   bool        // the target's first piece was announced
-	kept    bool        // what it held goes on without it
+	source *placeSource
+	edges  map[int]*edge // by position of the child
+	out    *output
+	tight  bool        // it was told to give its output up
+	root   *objectCopy // the target, at the root
+	kept   bool        // what it held goes on without it
 }
 
 // Receive turns messages into events.
 func (p *place) Receive(c actor.Context) {
-	if p.beat.Due(c) {
+	if _, due := p.timers.Due(c); due {
 		p.watchOp()
-		p.watch(c)
-		p.do(reduce.PlaceTick{Now: p.env.Now()})
+		p.step(c, rnode.PlaceTick{})
+		p.wake(c)
 		return
 	}
 	switch m := c.Message().(type) {
@@ -79,35 +68,25 @@ func (p *place) Receive(c actor.Context) {
 		p.self = c.Self()
 		p.ctx, p.cancel = context.WithCancel(context.Background())
 		p.edges = map[int]*edge{}
-		p.core = reduce.NewPlace(reduce.PlaceConfig{})
+		p.run = rnode.NewPlace(p.env.Now(), rnode.PlaceConfig{Node: p.env.Self, Can: p.hub.ops.Has})
+		p.core = p.run.Core()
+		p.wake(c)
 	case *actor.Stopping, *actor.Restarting:
 		p.release(false)
 		p.cancel()
 		p.hub.forget(p.key, p.self) // also after a panic: the next command starts a new one
-	case placeEvent:
-		if m.coordinator != nil && !m.coordinator.Equal(p.coordinator) {
-			p.coordinator, p.watched = m.coordinator, -watchEvery
-			p.watch(c)
-		}
-		if cmd, ok := m.PlaceEvent.(reduce.Commanded); ok {
-			m.PlaceEvent = p.able(cmd)
-		}
-		switch ev := m.PlaceEvent.(type) {
-		case reduce.OutputDone:
-			p.announceRing(ev.Gen)
-		case reduce.SourceComplete:
+	case ordered:
+		p.coordinator = m.from
+		p.step(c, rnode.Ordered{Coordinator: keyOf(m.from), Event: m.event})
+	case rnode.PlaceEvent:
+		p.happens(m)
+	case reduce.PlaceEvent:
+		if _, ok := m.(reduce.SourceComplete); ok {
 			p.fold() // a ring waits for it
 		}
-		p.do(m.PlaceEvent)
-		if _, ok := m.PlaceEvent.(reduce.Stopping); ok && !p.core.Runs() { // also one that has refused its command
-			p.hub.forget(p.key, p.self)
-			c.Stop(p.self)
-		}
-	case *actor.Terminated: // nobody wants the result any more
-		if m.Who.Equal(p.coordinator) {
-			p.hub.forget(p.key, p.self)
-			c.Stop(p.self)
-		}
+		p.do(m)
+	case *actor.Terminated:
+		p.step(c, rnode.CoordinatorEnded{Coordinator: keyOf(m.Who)})
 	case opFailed:
 		p.opFailed(m)
 	case foldedBad:
@@ -119,10 +98,7 @@ func (p *place) Receive(c actor.Context) {
 	case tighten:
 		p.tighten()
 	case givenUp:
-		if p.core.Expendable() {
-			p.hub.forget(p.key, p.self)
-			c.Stop(p.self) // the coordinator watches it
-		}
+		p.step(c, rnode.GivenUp{})
 	case actors.Crash:
 		panic(m)
 	case inspectPlace:
@@ -135,41 +111,61 @@ func (p *place) Receive(c actor.Context) {
 	}
 }
 
-// watchEvery is how often a place asks whether its coordinator has ended: that it has
-// is told once, and may get lost.
-const watchEvery = 2 * time.Second
-
-// watch has the place hear of the end of its coordinator, also of one that has ended
-// before.
-func (p *place) watch(c actor.Context) {
-	if now := p.env.Now(); p.coordinator != nil && now-p.watched >= watchEvery {
-		p.watched = now
-		c.Watch(p.coordinator)
+// wake has the next tick come when it is due.
+func (p *place) wake(c actor.Context) {
+	if at, ok := p.run.Due(); ok {
+		p.timers.Set(c, struct{}{}, at-p.env.Now())
 	}
 }
 
-// able says what keeps this node from carrying out a command.
-func (p *place) able(cmd reduce.Commanded) reduce.Commanded {
-	if s := cmd.State; s.Ring != 0 && (s.Ring < 2 || s.Place >= s.Ring || len(s.Children) != 1 || s.Meta.Size < int64(s.Ring)*reduce.RingGrain) {
-		cmd.Unable, cmd.Text = phalanx.ErrInvalid, fmt.Sprintf("place %d of a ring of %d, with %d before it, for %d bytes", s.Place, s.Ring, len(s.Children), s.Meta.Size)
-		return cmd
+// step takes an event of the place's own.
+func (p *place) step(c actor.Context, ev rnode.PlaceEvent) {
+	for _, e := range p.run.Step(p.env.Now(), ev) {
+		if _, ok := e.(rnode.WatchCoordinator); ok {
+			c.Watch(p.coordinator)
+			continue
+		}
+		p.carryOut(e)
 	}
-	if !p.hub.ops.Has(cmd.State.Op, cmd.State.Meta.DType) {
-		cmd.Unable, cmd.Text = phalanx.ErrUnknownOp, "the op "+string(cmd.State.Op)+" for "+cmd.State.Meta.DType.String()+" is not known on node "+string(p.env.Self)
-	}
-	return cmd
 }
 
-func (p *place) do(ev reduce.PlaceEvent) {
-	for _, e := range p.core.Step(ev) {
+// do takes what happened to the bytes.
+func (p *place) do(ev reduce.PlaceEvent) { p.happens(rnode.Happened{Event: ev}) }
+
+// happens takes an event that is none of the coordinator's.
+func (p *place) happens(ev rnode.PlaceEvent) {
+	for _, e := range p.run.Step(p.env.Now(), ev) {
 		p.carryOut(e)
 	}
 }
 
 // tell brings an event from beside the actor to it.
-func (p *place) tell(ev reduce.PlaceEvent) { p.env.send(p.self, placeEvent{PlaceEvent: ev}) }
+func (p *place) tell(ev reduce.PlaceEvent) { p.env.send(p.self, ev) }
 
-func (p *place) carryOut(e reduce.PlaceEffect) {
+func (p *place) carryOut(e rnode.PlaceEffect) {
+	switch e := e.(type) {
+	case rnode.Carry:
+		p.carry(e.Effect)
+	case rnode.Tell:
+		p.hub.report(p.self, p.coordinator, p.key, e.Event)
+	case rnode.ShowOutput:
+		if !p.out.given {
+			p.hub.show(p.key, p.self, p.out)
+		}
+	case rnode.ShowTarget:
+		p.showTarget(e)
+	case rnode.HideTarget:
+		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrReset, Node: p.env.Self})
+		p.root = nil
+	case rnode.Announce:
+		p.announce(e.Announce)
+	case rnode.Gone:
+		p.hub.forget(p.key, p.self)
+		p.env.System.Root.Stop(p.self)
+	}
+}
+
+func (p *place) carry(e reduce.PlaceEffect) {
 	switch e := e.(type) {
 	case reduce.OpenSource:
 		p.openSource(e)
@@ -183,58 +179,37 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		p.resetOutput(e.Gen)
 	case reduce.Combine:
 		p.combine(e)
-	case reduce.Serve:
-		p.serve(e)
 	case reduce.Release:
 		p.release(e.KeepTarget)
-		p.hub.forget(p.key, p.self)
-		p.env.System.Root.Stop(p.self)
-	case reduce.Report:
-		if p.coordinator != nil {
-			p.hub.report(p.self, p.coordinator, p.key, e.Event)
-		}
 	}
 }
 
-// serve lets the parent, or at the root everyone, read the output.
-func (p *place) serve(s reduce.Serve) {
-	p.serving = s
-	p.show()
-}
-
-// show makes the output readable once both it and its readers are known.
-func (p *place) show() {
-	if p.out == nil || p.out.vessel.isZero() || p.out.given || p.out.gen != p.serving.Gen {
-		return
-	}
-	if p.out.turning != nil {
-		p.showRing()
-		return
-	}
-	if !p.serving.Root {
-		p.hub.show(p.key, p.self, p.out)
-		return
-	}
-	if p.serving.TargetGen.IsZero() || p.root != nil && p.root.Gen == p.serving.TargetGen {
-		return
-	}
+// showTarget lets all who ask for the target read the output.
+func (p *place) showTarget(e rnode.ShowTarget) {
+	made := copies.Copy{Object: p.key.Target, Gen: e.Gen, Meta: p.out.meta, Origin: true}
 	buf := p.out.vessel.buffer // the root's position is for ever the root's: it never is a window
-	buf.Retain()
-	c, ok := p.env.Table.show(p.key.target, p.serving.TargetGen, p.out.meta, buf, true)
-	if !ok {
-		buf.Release()
+	if p.out.turning != nil {
+		buf, made.Ring = p.out.turning.result, !e.Root
+	}
+	c := p.env.Table.newCopy(made, buf, nil)
+	c.buffer.Retain()
+	if _, ok := p.env.Table.showCopy(c); !ok {
+		c.buffer.Release()
 		return
 	}
-	p.env.send(p.env.StorePID, ownShown{p.key.target})
-	p.root, p.began = c, false
-	p.announce(directory.Announce{Gen: c.Gen, Origin: true, Meta: p.out.meta})
-	p.out.tellFirst()
+	p.env.send(p.env.StorePID, ownShown{p.key.Target})
+	p.root = c
+	p.happens(rnode.Shown{Gen: e.Gen})
+	if p.out.turning == nil {
+		c.buffer.Retain()
+		go p.out.firstPiece(c.buffer)
+	}
 }
 
 // announce tells the target's owner about the root's copy. If the target is
 // final by now the owner may not have known whom to tell.
 func (p *place) announce(a directory.Announce) {
-	env, target := p.env, p.key.target
+	env, target := p.env, p.key.Target
 	env.Directory.Request(target, env.Directory.Nums(1), a, func(_ phalanx.NodeID, r directory.Result) {
 		if r.State == directory.Finished && r.Gen == a.Gen {
 			env.send(env.StorePID, originFinal{target, r.Gen, r.Meta, r.Digest})
@@ -263,7 +238,7 @@ func (p *place) release(keepTarget bool) {
 	}
 	p.root = nil
 	if p.out != nil {
-		p.out.close(whole || keepTarget && p.serving.Root)
+		p.out.close(whole || keepTarget && p.core.State().Root)
 		p.out = nil
 	}
 	p.closeSource()

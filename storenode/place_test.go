@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
@@ -20,7 +19,7 @@ func TestARootThatEndsLeavesTheTargetReadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.buffer.Retain()
-		p := &place{env: env, hub: hub, key: placeKey{target: "x"}, root: c, serving: reduce.Serve{Root: true}}
+		p := &place{env: env, hub: hub, key: placeKey{Target: "x"}, root: c}
 		p.out = &output{place: p, vessel: vessel{buffer: c.buffer}, room: &handover[vessel]{release: vessel.release}, cancel: func() {}}
 		if whole {
 			env.Table.finish(c, phalanx.Meta{Size: 8}, phalanx.Digest{1}, true)

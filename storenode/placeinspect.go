@@ -32,7 +32,7 @@ type pass struct {
 // Inspect answers which places of a Reduce run here, and has them refuse lesser
 // attempts.
 func (h *Places) Inspect(from *actor.PID, in reduce.Inspect) {
-	key, asked := placeKey{in.Target, in.Reduce, 0}, inspection{from, in}
+	key, asked := placeKey{Target: in.Target, Reduce: in.Reduce, Place: 0}, inspection{from, in}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.passes[key]
@@ -78,11 +78,11 @@ func (h *Places) placesOf(in reduce.Inspect) []placed {
 	defer h.mu.Unlock()
 	var out []placed
 	for key, pid := range h.actors {
-		if key.target == in.Target && key.reduce == in.Reduce && key.place >= in.From {
+		if key.Target == in.Target && key.Reduce == in.Reduce && key.Place >= in.From {
 			out = append(out, placed{key, pid})
 		}
 	}
-	slices.SortFunc(out, func(a, b placed) int { return cmp.Compare(a.key.place, b.key.place) })
+	slices.SortFunc(out, func(a, b placed) int { return cmp.Compare(a.key.Place, b.key.Place) })
 	return out
 }
 
@@ -101,7 +101,7 @@ func (h *Places) ask(in reduce.Inspect) (held reduce.Inspected, ok bool) {
 			return held, true
 		case slow != nil:
 			h.warnSlow(slow.key)
-			held.Next = slow.key.place
+			held.Next = slow.key.Place
 			return held, held.Next > in.From
 		}
 		places = places[n:]
@@ -151,6 +151,6 @@ func (h *Places) warnSlow(key placeKey) {
 	}
 	h.mu.Unlock()
 	if warn {
-		h.env.Log.WithField("object", key.target).Warnf("place %d of the reduce has not reported its state within %v: the node asks again", key.place, inspectPatience)
+		h.env.Log.WithField("object", key.Target).Warnf("place %d of the reduce has not reported its state within %v: the node asks again", key.Place, inspectPatience)
 	}
 }

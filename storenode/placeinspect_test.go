@@ -60,7 +60,7 @@ func inspectBubble(t *testing.T, places int, source phalanx.ObjectID, f func(t *
 			}
 		}))
 		for i := range places {
-			s.actors[placeKey{"sum", first, i}] = root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			s.actors[placeKey{Target: "sum", Reduce: first, Place: i}] = root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 				if m, ok := c.Message().(inspectPlace); ok {
 					s.asked[i]++
 					if !s.silent[i] {
@@ -103,7 +103,7 @@ func TestAPlaceThatEndsMeanwhileIsLeftOut(t *testing.T) {
 		s.silent[1] = true
 		s.inspect(0)
 		synctest.Wait()
-		key := placeKey{"sum", first, 1}
+		key := placeKey{Target: "sum", Reduce: first, Place: 1}
 		pid := s.find(key)
 		s.forget(key, pid)
 		s.env.System.Root.Stop(pid)

@@ -22,10 +22,10 @@ func (h *Places) Made(target phalanx.ObjectID) []Made {
 	defer h.mu.Unlock()
 	var all []Made
 	for key, out := range h.outputs {
-		if key.target != target {
+		if key.Target != target {
 			continue
 		}
-		m := Made{Place: key.place, Gen: out.gen}
+		m := Made{Place: key.Place, Gen: out.gen}
 		switch {
 		case !out.vessel.isZero():
 			m.Bytes = out.vessel.watermark()

@@ -12,6 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/messages"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
@@ -39,72 +40,39 @@ func NewPlaces(env *Env, ops *combine.Registry) *Places {
 	return &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]servedOutput{}, passes: map[placeKey]*pass{}, attended: map[placeKey]int{}, changed: make(chan struct{})}
 }
 
-// Command carries out a coordinator's command; the place is started if there is
-// none.
-func (h *Places) Command(from *actor.PID, s reduce.State) {
-	key := placeKey{s.Target, s.Reduce, s.Place}
+// Order carries out a coordinator's order, or answers it.
+func (h *Places) Order(from *actor.PID, order reduce.Effect) {
+	if in, ok := order.(reduce.Inspect); ok {
+		h.Inspect(from, in)
+		return
+	}
 	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		return
-	}
-	pid := h.actors[key]
-	if pid == nil && h.env.Leaves() {
-		h.mu.Unlock()
-		h.report(nil, from, key, reduce.Refused{Place: s.Place, Node: h.env.Self, Attempt: s.Attempt, Version: s.Version, Kind: phalanx.ErrClosed, Text: "the node is leaving the cluster"})
-		return
-	}
-	if pid == nil {
+	v := rnode.Obey(order, h.env.Self, h.env.Leaves(), func(key placeKey) bool { return h.actors[key] != nil })
+	pid := h.actors[v.Key]
+	if v.Starts && !h.closed {
 		var err error
 		pid, err = h.env.Spawn(actor.PropsFromProducer(func() actor.Actor {
-			return &place{env: h.env, hub: h, key: key, beat: actors.NewTicker(placeTick)}
+			return &place{env: h.env, hub: h, key: v.Key}
 		}), fmt.Sprintf("place-%d", h.env.nums.Add(1)))
 		if err != nil {
-			h.mu.Unlock()
-			h.report(nil, from, key, reduce.Refused{Place: s.Place, Node: h.env.Self, Attempt: s.Attempt, Version: s.Version, Kind: phalanx.ErrInternal, Text: err.Error()})
-			return
+			s := order.(reduce.Command).State
+			v.Answer = reduce.Refused{Place: s.Place, Node: h.env.Self, Attempt: s.Attempt, Version: s.Version, Kind: phalanx.ErrInternal, Text: err.Error()}
+		} else {
+			h.actors[v.Key] = pid
 		}
-		h.actors[key] = pid
 	}
 	h.mu.Unlock()
-	h.env.send(pid, placeEvent{reduce.Commanded{State: s}, from})
-}
-
-// Stop ends a place; one that is not here has ended.
-func (h *Places) Stop(from *actor.PID, s reduce.Stop) {
-	if pid := h.find(placeKey{s.Target, s.Reduce, s.Place}); pid != nil {
-		h.env.send(pid, placeEvent{reduce.Stopping{Place: s.Place, Attempt: s.Attempt, Gen: s.Gen, Final: s.Final, TargetGen: s.TargetGen}, from})
-		return
+	switch {
+	case v.Answer != nil:
+		h.report(nil, from, v.Key, v.Answer)
+	case pid != nil:
+		h.env.send(pid, ordered{v.Event, from})
 	}
-	h.report(nil, from, placeKey{s.Target, s.Reduce, s.Place}, reduce.Stopped{Place: s.Place, Node: h.env.Self, Gen: s.Gen})
-}
-
-// Ask asks a place whether it has all of a child's output.
-func (h *Places) Ask(from *actor.PID, a reduce.AskDelivered) {
-	if pid := h.find(placeKey{a.Target, a.Reduce, a.Parent}); pid != nil {
-		h.env.send(pid, placeEvent{reduce.Asked{ParentGen: a.ParentGen, Child: a.Child, ChildGen: a.ChildGen}, from})
-		return
-	}
-	h.report(nil, from, placeKey{a.Target, a.Reduce, a.Parent}, reduce.NotDelivered{Parent: a.Parent, ParentGen: a.ParentGen, Child: a.Child, ChildGen: a.ChildGen})
-}
-
-// Runs asks a place whether it runs.
-func (h *Places) Runs(from *actor.PID, a reduce.AskRuns) {
-	key := placeKey{a.Target, a.Reduce, a.Place}
-	if pid := h.find(key); pid != nil {
-		h.env.send(pid, placeEvent{reduce.AskedRuns{Place: a.Place, Gen: a.Gen}, from})
-		return
-	}
-	h.report(nil, from, key, reduce.PlaceLost{Place: a.Place, Gen: a.Gen, Reason: reduce.LostPanic, Text: "the place does not run any more"})
 }
 
 // report sends an event to a coordinator, from a place or from its node.
 func (h *Places) report(from, to *actor.PID, key placeKey, ev reduce.Event) {
-	if a, ok := ev.(reduce.Acked); ok {
-		a.Node = h.env.Self
-		ev = a
-	}
-	h.env.System.Root.RequestWithCustomSender(to, messages.ReportToProto(messages.Report{Target: key.target, Reduce: key.reduce, Node: h.env.Self, Event: ev}), from)
+	h.env.System.Root.RequestWithCustomSender(to, messages.ReportToProto(messages.Report{Target: key.Target, Reduce: key.Reduce, Node: h.env.Self, Event: ev}), from)
 }
 
 // Running returns how many places run on this node.
@@ -165,16 +133,5 @@ func (a *placesActor) Receive(c actor.Context) {
 		a.hub.env.Log.WithError(err).Warn("a coordinator's order cannot be read")
 		return
 	}
-	switch o := order.(type) {
-	case reduce.Command:
-		a.hub.Command(c.Sender(), o.State)
-	case reduce.Stop:
-		a.hub.Stop(c.Sender(), o)
-	case reduce.AskDelivered:
-		a.hub.Ask(c.Sender(), o)
-	case reduce.AskRuns:
-		a.hub.Runs(c.Sender(), o)
-	case reduce.Inspect:
-		a.hub.Inspect(c.Sender(), o)
-	}
+	a.hub.Order(c.Sender(), order)
 }

@@ -12,7 +12,7 @@ import (
 // runs. However often it asks, only two of its streams need no seat.
 func TestUnreadEdgesEndWithTheirPlace(t *testing.T) {
 	b := newBench(t, 2*benchSize+benchRoom)
-	key := placeKey{"sum", first, 1}
+	key := placeKey{Target: "sum", Reduce: first, Place: 1}
 	attended := func() int {
 		b.places.mu.Lock()
 		defer b.places.mu.Unlock()
@@ -27,7 +27,7 @@ func TestUnreadEdgesEndWithTheirPlace(t *testing.T) {
 	if n := attended(); n != parents {
 		t.Errorf("%d streams need no seat", n)
 	}
-	b.places.Stop(b.self, reduce.Stop{Target: "sum", Reduce: first, Attempt: 1, Place: 1, Gen: label})
+	b.places.Order(b.self, reduce.Stop{Target: "sum", Reduce: first, Attempt: 1, Place: 1, Gen: label})
 	for deadline := time.Now().Add(20 * time.Second); attended() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d streams still run", attended())

@@ -86,7 +86,7 @@ const sayWait = 200 * time.Millisecond
 // starts the place may still be on its way; the output may be waiting for room,
 // or be made again.
 func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
-	key := placeKey{req.Object, req.Generation, req.Place}
+	key := placeKey{Target: req.Object, Reduce: req.Generation, Place: req.Place}
 	want := reduce.PlaceGen{Attempt: req.PlaceGeneration.Attempt, Seq: req.PlaceGeneration.Seq}
 	log := h.env.Log.WithField("peer", from).WithField("reduce", req.Object)
 	path := func() []phalanx.NodeID { return []phalanx.NodeID{h.env.Self} }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/node/copies"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -45,14 +45,14 @@ func (p *place) turn() {
 			return
 		}
 		s.buffer.Retain()
-		o.vessel.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.place, o.turning.places, func(dst, src []byte) error {
+		o.vessel.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.Place, o.turning.places, func(dst, src []byte) error {
 			err := o.apply(&o.turning.call, dst, src)
 			if err != nil {
 				o.turning.failed = &opFailed{o, -1, err}
 			}
 			return err
 		})
-		p.show()
+		p.happens(rnode.Roomy{Gen: o.gen})
 	}
 	for _, e := range p.edges {
 		if !e.used {
@@ -61,24 +61,6 @@ func (p *place) turn() {
 			go p.pullRing(o, e)
 		}
 	}
-}
-
-// showRing lets the next place read, and those on this node wait for the target.
-func (p *place) showRing() {
-	o := p.out
-	p.hub.show(p.key, p.self, o)
-	if p.serving.TargetGen.IsZero() || p.root != nil {
-		return
-	}
-	o.turning.result.Retain()
-	c, ok := p.env.Table.showCopy(p.env.Table.newCopy(copies.Copy{Object: p.key.target, Gen: p.serving.TargetGen, Meta: o.meta,
-		Origin: true, Ring: !p.serving.Root}, o.turning.result, nil))
-	if !ok {
-		o.turning.result.Release()
-		return
-	}
-	p.root = c
-	p.env.send(p.env.StorePID, ownShown{p.key.target})
 }
 
 // pullRing takes the stream of the place before.
@@ -122,22 +104,15 @@ func (p *place) circulate(o *output, e *edge) error {
 	return nil
 }
 
-// announceRing tells the target's owner of the root's copy, which is whole.
-func (p *place) announceRing(made reduce.PlaceGen) {
-	if p.root != nil && p.serving.Root && p.out.turning != nil && p.out.gen == made {
-		p.announce(directory.Announce{Gen: p.root.Gen, Origin: true, Begun: true, Meta: p.out.meta})
-	}
-}
-
 // ringPatience is for how long nothing may move in a ring whose target is final.
 const ringPatience = 5 * time.Second
 
 // keepRing has a place whose target is final go on by itself: until it has all of
 // it, which makes it a copy, and the place behind has what it needs for that.
 func (p *place) keepRing() {
-	o, c, cancel, edges, pinned := p.out, p.root, p.cancel, p.edges, p.serving.Root
+	o, c, cancel, edges, pinned := p.out, p.root, p.cancel, p.edges, p.core.State().Root
 	key, env, hub := p.key, p.env, p.hub
-	p.out, p.root, p.cancel, p.edges, p.serving = nil, nil, func() {}, map[int]*edge{}, reduce.Serve{}
+	p.out, p.root, p.cancel, p.edges = nil, nil, func() {}, map[int]*edge{}
 	p.kept = true
 	p.closeSource()
 	var over <-chan struct{} // of the one stream
@@ -157,9 +132,9 @@ func (p *place) keepRing() {
 				defer env.Table.release(c)
 			}
 			// In this order: once it is complete, leave to evict it may be asked for.
-			env.report(key.target, directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned})
+			env.report(key.Target, directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned})
 			if !env.Table.finish(c, o.meta, digest, pinned) {
-				env.report(key.target, directory.Drop{Gen: c.Gen})
+				env.report(key.Target, directory.Drop{Gen: c.Gen})
 			}
 		}
 		if whole {

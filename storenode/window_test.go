@@ -111,10 +111,10 @@ func newBench(t *testing.T, memory int64) *bench {
 	if b.self, err = system.Root.SpawnNamed(actor.PropsFromFunc(b.coordinate), "coordinator"); err != nil {
 		t.Fatal(err)
 	}
-	b.places.Command(b.self, reduce.State{Target: "sum", Reduce: first, Attempt: 1, Version: 1, Place: 1, Gen: label,
+	b.places.Order(b.self, reduce.Command{State: reduce.State{Target: "sum", Reduce: first, Attempt: 1, Version: 1, Place: 1, Gen: label,
 		Source: "source", SourceGen: first, Op: phalanx.Sum, Meta: phalanx.Meta{Size: benchSize, DType: phalanx.Uint64},
 		Parent:   reduce.Peer{Place: 0, Node: "test"},
-		Children: []reduce.Child{{Order: 0, Place: 3, Node: "test", Gen: label, Source: "other", SourceGen: first}}})
+		Children: []reduce.Child{{Order: 0, Place: 3, Node: "test", Gen: label, Source: "other", SourceGen: first}}}})
 	return b
 }
 

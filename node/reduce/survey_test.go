@@ -1,4 +1,4 @@
-package coordinator
+package reduce
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/protocol/reduce"
+	core "github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
 // A coordinator that goes on with what another has begun must hear of every source what
@@ -64,9 +64,9 @@ func TestSurveyWaitsForTheHolders(t *testing.T) {
 		got := -1
 		for _, ev := range s.take(c.source, c.told) {
 			switch ev := ev.(type) {
-			case reduce.Surveyed:
+			case core.Surveyed:
 				got = len(ev.Ready)
-			case reduce.Ready:
+			case core.Ready:
 				t.Errorf("%s is handed over before the others", ev.Source)
 			}
 		}
@@ -80,18 +80,18 @@ func TestSurveyWaitsForTheHolders(t *testing.T) {
 // has told. The Reduce must fail at once, as it does if the holder had told before.
 func TestSourceDeletedWhileTheSurveyWaitsForItsHolder(t *testing.T) {
 	for name, ready := range map[string][]directory.Location{"located": {{Node: "a", Complete: true}}, "not yet": nil} {
-		cfg := reduce.Config{Target: "t", Sources: []phalanx.ObjectID{"x", "y"}, Num: 2, Op: phalanx.Sum, Node: "a", Room: 1 << 30, Attempt: 1, Degree: 2}
-		core := reduce.New(cfg)
+		cfg := core.Config{Target: "t", Sources: []phalanx.ObjectID{"x", "y"}, Num: 2, Op: phalanx.Sum, Node: "a", Room: 1 << 30, Attempt: 1, Degree: 2}
+		c := core.New(cfg)
 		var failed *phalanx.Error
-		step := func(ev reduce.Event) {
-			for _, e := range core.Step(ev) {
-				if f, ok := e.(reduce.Fail); ok {
+		step := func(ev core.Event) {
+			for _, e := range c.Step(ev) {
+				if f, ok := e.(core.Fail); ok {
 					failed = f.Err
 				}
 			}
 		}
-		step(reduce.Start{})
-		step(reduce.Begun{Gen: phalanx.Generation{Epoch: 1, Seq: 9}})
+		step(core.Start{})
+		step(core.Begun{Gen: phalanx.Generation{Epoch: 1, Seq: 9}})
 		s := newSurvey(cfg.Sources)
 		g := phalanx.Generation{Epoch: 1, Seq: 2}
 		for _, r := range []directory.Readiness{
@@ -103,7 +103,8 @@ func TestSourceDeletedWhileTheSurveyWaitsForItsHolder(t *testing.T) {
 				step(ev)
 			}
 		}
-		if ev := s.end(); ev != nil {
+		s.watches.begin(1, func(int) uint64 { return 1 })
+		for _, ev := range s.tick(surveyFor) {
 			step(ev)
 		}
 		if failed == nil {
@@ -124,9 +125,9 @@ func TestSurveyOfASourceThatWasDeletedAndPutAgain(t *testing.T) {
 	}
 	s.take(0, final(2, 0))
 	got := s.take(0, final(3, 2))
-	want := []reduce.Event{reduce.SourceReset{Source: "x", Gen: phalanx.Generation{Epoch: 1, Seq: 3}},
-		reduce.Ready{Source: "x", Node: "n1", Gen: phalanx.Generation{Epoch: 1, Seq: 3}, Kind: reduce.Complete, Final: true},
-		reduce.SourceFinal{Source: "x", Gen: phalanx.Generation{Epoch: 1, Seq: 3}}}
+	want := []core.Event{core.SourceReset{Source: "x", Gen: phalanx.Generation{Epoch: 1, Seq: 3}},
+		core.Ready{Source: "x", Node: "n1", Gen: phalanx.Generation{Epoch: 1, Seq: 3}, Kind: core.Complete, Final: true},
+		core.SourceFinal{Source: "x", Gen: phalanx.Generation{Epoch: 1, Seq: 3}}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}

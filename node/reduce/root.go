@@ -1,0 +1,116 @@
+package reduce
+
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	core "github.com/phalanx-go/phalanx/protocol/reduce"
+)
+
+// Events about the output of a place.
+type (
+	// Roomy says that the output Gen has its memory.
+	Roomy struct{ Gen core.PlaceGen }
+	// Shown says that a ShowTarget was carried out.
+	Shown struct{ Gen phalanx.Generation }
+	// PieceMade says that the first piece of the output Gen is made.
+	PieceMade struct{ Gen core.PlaceGen }
+)
+
+func (Roomy) placeEvent()     {}
+func (Shown) placeEvent()     {}
+func (PieceMade) placeEvent() {}
+
+// Effects about the output of a place.
+type (
+	// ShowOutput lets the parent read the output.
+	ShowOutput struct{}
+	// ShowTarget lets all who ask for the target read the output, as generation Gen of it,
+	// and is answered by Shown if the node has nothing newer. Root is false in a ring, where
+	// others make the same: then only those on this node read it.
+	ShowTarget struct {
+		Gen  phalanx.Generation
+		Root bool
+	}
+	// HideTarget takes it from them, since it starts over.
+	HideTarget struct{}
+	// Announce tells the target's owner of the output.
+	Announce struct{ Announce directory.Announce }
+)
+
+func (ShowOutput) placeEffect() {}
+func (ShowTarget) placeEffect() {}
+func (HideTarget) placeEffect() {}
+func (Announce) placeEffect()   {}
+
+// output is what a place makes, and who sees it.
+type output struct {
+	is      core.Combine
+	roomy   bool
+	begun   bool               // its first piece is there; in a ring: all of it
+	serving core.Serve         // who may read it
+	target  phalanx.Generation // as which it is shown; zero: it is not
+	told    bool               // the owner knows that it has begun
+}
+
+// combines takes what an output is made of.
+func (p *Place) combines(e core.Combine) {
+	if e.Gen != p.output.is.Gen {
+		p.startsOver()
+	}
+	p.output.is = e
+}
+
+// startsOver drops the output.
+func (p *Place) startsOver() {
+	if !p.output.target.IsZero() {
+		p.emit(HideTarget{})
+	}
+	p.output = output{serving: p.output.serving}
+}
+
+// show makes the output readable once it has its memory and its readers are known. At the root
+// it is the target, as soon as that has a generation.
+func (p *Place) show() {
+	o, s := &p.output, p.output.serving
+	if !o.roomy || o.is.Gen != s.Gen {
+		return
+	}
+	ring := o.is.Ring > 0
+	if ring || !s.Root {
+		p.emit(ShowOutput{})
+	}
+	if !ring && !s.Root || s.TargetGen.IsZero() || s.TargetGen == o.target || ring && !o.target.IsZero() {
+		return
+	}
+	p.emit(ShowTarget{s.TargetGen, s.Root})
+}
+
+// shown announces the target. In a ring the owner has nothing of it before it is whole, since
+// nobody could read it.
+func (p *Place) shown(gen phalanx.Generation) {
+	p.output.target, p.output.told = gen, false
+	if p.output.is.Ring == 0 {
+		p.announce(false)
+	}
+	p.begins()
+}
+
+// pieceMade notes that there is something to read.
+func (p *Place) pieceMade(gen core.PlaceGen) {
+	if gen == p.output.is.Gen {
+		p.output.begun = true
+		p.begins()
+	}
+}
+
+// begins tells the owner, once, that receivers can be sent here.
+func (p *Place) begins() {
+	if o := &p.output; o.begun && !o.told && !o.target.IsZero() && o.serving.Root {
+		o.told = true
+		p.announce(true)
+	}
+}
+
+func (p *Place) announce(begun bool) {
+	p.emit(Announce{directory.Announce{Gen: p.output.target, Origin: true, Begun: begun, Meta: p.output.is.Meta}})
+}
