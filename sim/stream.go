@@ -7,6 +7,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
@@ -14,11 +15,6 @@ import (
 const (
 	waitEvery  = 200 * time.Millisecond
 	stallAfter = time.Second
-	// showPatience is how long a sender waits for a copy that cannot come any more,
-	// as far as it knows.
-	showPatience = time.Second
-	// expectFor is how long it waits for one that may come, as far as it knows.
-	expectFor = 2 * time.Second
 )
 
 // Messages of a stream of bytes. A receiver opens and closes; pieces, waits and
@@ -62,8 +58,7 @@ type outgoing struct {
 	next   int64   // offset
 	busy   bool    // a piece is on its way to the pipe
 	waited time.Duration
-	lacks  time.Duration // since when there is no copy
-	hoped  time.Duration // when there was a copy last, or one was to be expected
+	hope   copies.Hope // that there will be a copy
 	path   []phalanx.NodeID
 	over   bool
 }
@@ -83,7 +78,7 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 			return // it came twice
 		}
 	}
-	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hoped: n.w.now, lacks: n.w.now}
+	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hope: copies.NewHope(n.w.now)}
 	for _, p := range n.out {
 		if !p.over && p.open.object == m.object && p.pipe.to == from {
 			p.end(nil) // a new stream to the same receiver replaces the old one
@@ -101,18 +96,15 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 		o.end(&ending{why: transfer.Superseded, gen: c.Gen})
 	case c != nil && c.Gen == m.gen:
 		o.attach(c)
-	case n.expects(m.object, m.gen):
+	default: // one that is about to be shown, perhaps
 		n.w.met["sender behind"]++
-		o.wait(true)
-	default: // a copy that is about to be shown, perhaps
-		n.w.met["sender has nothing"]++
 		o.wait(true)
 	}
 	n.w.audit.streams(n, m.object)
 }
 
-// expects reports whether generation g of an object can still come here.
-func (n *node) expects(object phalanx.ObjectID, g phalanx.Generation) bool {
+// expects reports whether a generation of an object can still come here.
+func (n *node) expects(object phalanx.ObjectID) bool {
 	return n.fetches[object] != nil || n.puts(object)
 }
 
@@ -243,12 +235,7 @@ func (o *outgoing) end(last *ending) {
 func (n *node) tickStreams() {
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })
 	for _, o := range slices.Clone(n.out) {
-		if o.c != nil {
-			o.lacks = n.w.now
-		}
-		if o.over || o.c != nil || n.expects(o.open.object, o.open.gen) && n.w.now-o.lacks <= expectFor {
-			o.hoped = n.w.now
-		} else if n.w.now-o.hoped > showPatience {
+		if !o.over && o.c == nil && o.hope.Ends(n.w.now, n.expects(o.open.object)) {
 			n.w.met["sender has waited in vain"]++
 			o.end(&ending{why: transfer.Gone})
 		}

@@ -2,6 +2,7 @@ package storenode
 
 import (
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -48,7 +49,7 @@ func TestArrivedIsLeft(t *testing.T) {
 // Streams of objects that are here keep nothing of them in the table.
 func TestStreamsKeepNoArrivals(t *testing.T) {
 	pool := dataplane.NewPool(dataplane.NewBudget(1 << 20))
-	env := &Env{Table: NewTable(pool.Budget())}
+	env := &Env{Now: func() time.Duration { return 0 }, Table: NewTable(pool.Budget())}
 	arriving(t, pool, env.Table, "o", first, 1000)
 	if env.find(dataplane.Request{Object: "o", Generation: first}, nil) == nil {
 		t.Error("it is not found")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
@@ -16,7 +17,7 @@ const (
 	// busyPatience is how long that goes on. A sender is busy for an edge only as long as
 	// it does not know the place: after this time the edge counts as one that has
 	// ended, as where the sender says that there is no such place.
-	busyPatience = 2 * showPatience
+	busyPatience = 2 * copies.ShowPatience
 )
 
 // whileBusy pulls an edge, again while its sender says that it is busy, until one of the contexts ends.

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -90,7 +91,7 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 	want := reduce.PlaceGen{Attempt: req.PlaceGeneration.Attempt, Seq: req.PlaceGeneration.Seq}
 	log := h.env.Log.WithField("peer", from).WithField("reduce", req.Object)
 	path := func() []phalanx.NodeID { return []phalanx.NodeID{h.env.Self} }
-	command := time.NewTimer(showPatience)
+	command := time.NewTimer(copies.ShowPatience)
 	defer command.Stop()
 	var past *output // which does not have the bytes any more
 	in := attendance{hub: h, key: key, w: w}

@@ -6,20 +6,13 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-const (
-	// showPatience is how long a sender waits for its own first bytes: the
-	// directory names it as soon as it was answered, which it may not know yet.
-	showPatience = time.Second
-	// expectFor is how long a sender has a receiver wait since a fetch or a Put of its
-	// own may still show that generation.
-	expectFor = 2 * time.Second
-	// slotPatience is how long a sender waits for a receiver that is about to
-	// end before it says BUSY.
-	slotPatience = 100 * time.Millisecond
-)
+// slotPatience is how long a sender waits for a receiver that is about to
+// end before it says BUSY.
+const slotPatience = 100 * time.Millisecond
 
 // Serve answers a request for a stream, on the goroutine of its connection.
 func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
@@ -112,14 +105,12 @@ func (t *Table) readers(c *objectCopy) int {
 // fetch of this node may wait for a later generation than the receiver does. Else it waits
 // only a little for one that is about to be shown.
 func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
-	began, patience := time.Now(), time.Now().Add(showPatience)
+	hope := copies.NewHope(e.Now())
 	for {
 		if c := e.streamable(req); c != nil {
 			return c
 		}
-		if e.expects(req.Object) && time.Since(began) <= expectFor {
-			patience = time.Now().Add(showPatience)
-		} else if time.Now().After(patience) {
+		if hope.Ends(e.Now(), e.expects(req.Object)) {
 			return nil
 		}
 		if !e.awaitShown(req, w) {

@@ -52,6 +52,8 @@ var inNode = []Mistake{
 		"node/copies/idle.go", "if !c.Dropped && (c.Pinned || c.Used()) {", "if !c.Dropped && c.Pinned {"),
 	mistake(Tests, "a copy that was used meanwhile stays the next to go",
 		"node/copies/idle.go", "case !idle && c.at.in != nil:", "case c.Dropped && c.at.in != nil:"),
+	mistake(Tests, "a receiver waits for a copy for as long as the node fetches the object",
+		"node/copies/hope.go", "if expected && now-h.began <= expectFor {", "if expected {"),
 	mistake(Tests, "an answer with an error drops the copy",
 		"node/copies/answer.go", "case r.Kind != 0, r.Waiting:", "case r.Waiting:"),
 	mistake(Tests, "a copy that the next owner may not have heard of is not announced",
