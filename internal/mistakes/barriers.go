@@ -109,7 +109,7 @@ var inBarriers = []Mistake{
 	mistake(Tests, "members that are gone stay in a barrier of a new primary",
 		"protocol/barrier/manager.go", "if n != \"\" && !slices.Contains(c.view.Members, n) {", "if false {"),
 	mistake(Tests, "an Over that comes twice ends the present one",
-		"protocol/barrier/spread.go", "	if o == nil || !o.onWay || o.num != m.Num {", "	if o == nil || !o.onWay {"),
+		"protocol/barrier/spread.go", "	if o == nil || !o.sends.Waits() || o.num != m.Num {", "	if o == nil || !o.sends.Waits() {"),
 	mistake(Tests, "a term that this node has no view of begins",
 		"protocol/barrier/manager.go", "	if m.Term > c.term && m.Term <= c.view.Number {", "	if m.Term > c.term {"),
 	mistake(Tests, "the state of a barrier is dropped by a primary of before",

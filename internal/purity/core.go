@@ -23,8 +23,19 @@ const Module = "github.com/phalanx-go/phalanx"
 var pure = []string{"bytes", "cmp", "container/heap", "encoding/binary", "errors", "fmt", "hash/fnv", "iter", "maps", "math", "math/bits",
 	"slices", "sort", "strconv", "strings", "time"}
 
-// agenda is a queue that cores share, and as pure as they are.
-const agenda = "protocol/agenda"
+// shared are packages that every core may import, and as pure as cores: a queue, and when
+// something is sent again.
+var shared = []string{"protocol/agenda", "protocol/retry"}
+
+// parts are the cores that single cores are made of, besides what all share.
+var parts = map[string][]string{
+	"protocol/barrier": {"protocol/replica"},
+}
+
+// uses reports whether the core in dir may import the core target.
+func uses(dir, target string) bool {
+	return slices.Contains(shared, target) || slices.Contains(parts[dir], target) || nested(dir, target)
+}
 
 // exempt are the imports that single cores may have besides. The view is
 // decided by etcd's raft, whose RawNode is a pure core too.
@@ -72,8 +83,7 @@ func (c *checker) imports(imp *ast.ImportSpec) {
 	switch {
 	case imp.Name != nil && imp.Name.Name == ".":
 		c.report(imp, "import %q with a dot, which hides what it uses", p)
-	case p == Module+"/"+agenda:
-	case strings.HasPrefix(p, Module+"/protocol/") && nested(c.dir, strings.TrimPrefix(p, Module+"/")):
+	case strings.HasPrefix(p, Module+"/protocol/") && uses(c.dir, strings.TrimPrefix(p, Module+"/")):
 	case strings.HasPrefix(p, Module+"/protocol/") && strings.HasPrefix(c.dir, "node/"): // a node has cores
 	case strings.HasPrefix(p, Module+"/protocol/"), strings.HasPrefix(p, Module+"/node/"):
 		c.report(imp, "import another core, %q", p)

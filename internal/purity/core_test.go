@@ -53,6 +53,7 @@ func TestCheckCoreFinds(t *testing.T) {
 		{"actor", `import "github.com/asynkron/protoactor-go/actor"; var p actor.PID`, `import "github.com/asynkron/protoactor-go/actor"`},
 		{"messages", `import _ "github.com/phalanx-go/phalanx/messages"`, `import "github.com/phalanx-go/phalanx/messages"`},
 		{"core", `import _ "github.com/phalanx-go/phalanx/protocol/view"`, `import another core, "github.com/phalanx-go/phalanx/protocol/view"`},
+		{"part", `import _ "github.com/phalanx-go/phalanx/protocol/replica"`, `import another core, "github.com/phalanx-go/phalanx/protocol/replica"`},
 		{"like", `import _ "github.com/phalanx-go/phalanx/protocol/reducer"`, `import another core, "github.com/phalanx-go/phalanx/protocol/reducer"`},
 		{"dot", `import . "time"; var d = Now()`, `import "time" with a dot, which hides what it uses`},
 		{"clock", `import "time"; var now = time.Now()`, `use time.Now`},
@@ -83,6 +84,8 @@ func TestCheckCoreFinds(t *testing.T) {
 func TestCheckCoreAllows(t *testing.T) {
 	for name, src := range map[string]string{
 		"protocol/reduce/a.go":       `import ("cmp"; "fmt"; "time"; "github.com/phalanx-go/phalanx"); func (x X) init() time.Duration { return 3 * time.Second }`,
+		"protocol/reduce/d.go":       `import ("github.com/phalanx-go/phalanx/protocol/agenda"; "github.com/phalanx-go/phalanx/protocol/retry")`,
+		"protocol/barrier/e.go":      `import "github.com/phalanx-go/phalanx/protocol/replica"`,
 		"protocol/reduce/b.go":       `import "github.com/phalanx-go/phalanx/protocol/reduce/tree"`,
 		"protocol/reduce/tree/c.go":  `import "maps"; func f(t T) { t.time.Now() }`,
 		"protocol/view/replicate.go": `import ("go.etcd.io/raft/v3"; "go.etcd.io/raft/v3/raftpb")`,

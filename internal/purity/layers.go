@@ -127,7 +127,7 @@ func CheckLayers(imports map[string][]string) []string {
 		}
 		may := allowed(folder, at)
 		for target, via := range reach(dir, imports) {
-			if to, _ := place(target); to != folder && !slices.Contains(may, to) || (folder == "protocol" || folder == "node") && to == folder && target != agenda && !nested(dir, target) {
+			if to, _ := place(target); to != folder && !slices.Contains(may, to) || (folder == "protocol" || folder == "node") && to == folder && !uses(dir, target) {
 				found = append(found, fmt.Sprintf("%s must not import %s%s", dir, target, via))
 			}
 		}

@@ -4,12 +4,12 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-const (
-	tellAgain = 100 * time.Millisecond // holdings that were not taken, then twice as late
-	tellMax   = 800 * time.Millisecond // at most: an owner with much to do must not get more of it
-)
+// tellPauses are after how long holdings are told again that were not taken. An owner with much to
+// do must not get more of it.
+var tellPauses = retry.Pauses{First: 100 * time.Millisecond, Most: 800 * time.Millisecond}
 
 // owed is what a node owes the owner of a shard: to tell it what it holds, until
 // that has taken it (specification 2.6). What it was told counts for as long as
@@ -21,9 +21,7 @@ type owed struct {
 	first  uint64 // the epoch since which it is known to be the owner
 	lostAt uint64
 	taken  bool
-	told   bool
-	again  time.Duration // when it is told again
-	wait   time.Duration // and how long after that
+	told   retry.Backoff
 }
 
 // Learn takes the shard's row in a new view. next says that no view was missed:
@@ -50,14 +48,17 @@ func (o *owed) Open() bool { return o.Owner != "" && !o.taken }
 
 // Tell reports whether the owner is to be told now, and counts that as done.
 func (o *owed) Tell(now time.Duration) bool {
-	switch {
-	case !o.Open() || o.told && now < o.again:
+	if !o.Open() || now < o.at() {
 		return false
-	case !o.told:
-		o.told, o.wait = true, tellAgain
-	default:
-		o.wait = min(2*o.wait, tellMax)
 	}
-	o.again = now + o.wait
+	o.told.Sent(now)
 	return true
+}
+
+// at returns when the owner is told: at once the first time.
+func (o *owed) at() time.Duration {
+	if !o.told.Waits() {
+		return 0
+	}
+	return o.told.At(tellPauses)
 }

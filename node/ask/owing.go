@@ -88,8 +88,8 @@ func (o *Owing) tell(now time.Duration, next uint64) (out []List) {
 // Due returns when there is something to tell; now or earlier: at once.
 func (o *Owing) Due() (at time.Duration, ok bool) {
 	for i := range o.owed {
-		if to := &o.owed[i]; to.Open() && (!ok || to.again < at) {
-			at, ok = to.again, true
+		if to := &o.owed[i]; to.Open() && (!ok || to.at() < at) {
+			at, ok = to.at(), true
 		}
 	}
 	return at, ok

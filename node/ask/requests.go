@@ -6,6 +6,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/agenda"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -105,7 +106,7 @@ func (c *Requests) ask(a Ask) {
 // aim sets whom r goes to and when it is repeated; false if there is no owner yet. The
 // caller books r.
 func (c *Requests) aim(r *request) bool {
-	r.again = c.now + min(repeatAfter<<min(r.times, 16), repeatMax)
+	r.again = c.now + retry.Pauses{First: repeatAfter, Most: repeatMax}.After(r.times+1)
 	if len(c.view.Shards) == 0 {
 		return false
 	}

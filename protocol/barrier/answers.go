@@ -27,7 +27,7 @@ func (c *Core) answered(m Answers) {
 		return
 	}
 	if !m.More {
-		if g.awaits {
+		if g.sends.Waits() {
 			c.askTrip.Took(min(c.now-g.asked, c.cfg.Poll))
 		}
 		c.heardOf(g)

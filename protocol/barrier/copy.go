@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // replicateTo sends the changes on their way to the backups that have not confirmed them.
 func (c *Core) replicateTo(r *replica) {
-	r.sent, r.tries = c.now, r.tries+1
+	r.sends.Sent(c.now)
 	for _, n := range c.managers(r.key)[1:] {
 		if r.lacks[n] {
 			c.replicateOne(r, n)
@@ -64,7 +65,7 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 		c.replicateOne(r, from)
 	case m.Stamp == r.stamp && m.Have != r.copied[from]: // else it is repeated when it is time
 		r.copied[from] = m.Have
-		r.flew, r.sent, r.tries = c.now, c.now, 1
+		r.flew, r.sends = c.now, retry.Once(c.now)
 		c.replicateOne(r, from)
 		c.wake(r)
 	}

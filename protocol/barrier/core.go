@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/agenda"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // CoreConfig is what a node's part in all barriers needs.
@@ -201,10 +201,8 @@ func (c *Core) Idle() bool {
 
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
 
-// again is after how long what was sent so many times without an answer is repeated.
-func (c *Core) again(tries int, t agenda.Trip) time.Duration {
-	return t.Again(tries, c.cfg.Resend, c.cfg.Poll)
-}
+// pauses are after how long what was sent without an answer is repeated.
+func (c *Core) pauses(t retry.Trip) retry.Pauses { return t.Pauses(c.cfg.Resend, c.cfg.Poll) }
 
 // send sends m; to this node itself by way of own, and to who is no member not at
 // all.

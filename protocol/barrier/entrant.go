@@ -7,6 +7,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/agenda"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // entering is who enters on this node.
@@ -26,7 +27,7 @@ type entering struct {
 
 	groupsDue  agenda.Agenda[Key] // when the others are looked at
 	queriesDue agenda.Agenda[uint64]
-	askTrip    agenda.Trip // from a question to its answer
+	askTrip    retry.Trip // from a question to its answer
 }
 
 // insider is an entry that has passed a double barrier.
@@ -73,10 +74,8 @@ type group struct {
 	untilAt  time.Duration // when the first of those who hold the semaphore does not any more; 0: never
 	warnAt   time.Duration // when the time of one who waits is almost over; 0: never
 	leaveAt  time.Duration // when the first of those who withdraw waits no more for the answer; 0: never
-	sent     time.Duration
-	awaits   bool          // an answer to what was sent
-	asked    time.Duration // when it was sent first
-	tries    int           // since the last answer
+	sends    retry.Backoff // what was sent since the last answer
+	asked    time.Duration // when that was sent first
 	heard    time.Duration
 	answered bool             // the present primary has
 	knew     []phalanx.NodeID // who managed it when a primary answered last, and has not died
@@ -125,7 +124,7 @@ type query struct {
 	key    Key
 	brief  bool // how it stands is enough
 	remove bool // it is a CallRemove
-	tries  int
+	asks   retry.Backoff
 	after  Entry // those up to it have come
 	hosts  map[string][]string
 }

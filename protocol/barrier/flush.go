@@ -44,7 +44,8 @@ func (c *Core) newPrimaries() {
 		g := c.groups[k]
 		c.stir(g)
 		g.held, g.to = false, ""
-		g.awaits, g.answered, g.watching, g.tries, g.news = false, false, false, 0, true
+		g.answered, g.watching, g.news = false, false, true
+		g.sends.Answered()
 		for _, p := range g.parts {
 			if p.stage == waits {
 				p.stage = asking
@@ -52,7 +53,7 @@ func (c *Core) newPrimaries() {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.queries)) {
-		c.queries[id].tries = 0
+		c.queries[id].asks.Answered()
 		c.queriesDue.Set(id, c.now)
 	}
 	c.joinAnew()
@@ -124,8 +125,8 @@ func (c *Core) flush() {
 	}
 	for id, ok := c.queriesDue.Take(c.now); ok; id, ok = c.queriesDue.Take(c.now) {
 		if q := c.queries[id]; c.primary(q.key) != "" {
-			q.tries++
-			c.queriesDue.Set(id, c.now+c.again(q.tries, c.askTrip))
+			q.asks.Sent(c.now)
+			c.queriesDue.Set(id, q.asks.At(c.pauses(c.askTrip)))
 			if q.remove {
 				c.send(c.primary(q.key), Remove{Key: q.key, ID: id})
 				continue
@@ -163,22 +164,22 @@ func (c *Core) ask(g *group) {
 		return
 	}
 	to := c.primary(g.key)
-	if to == "" || g.awaits && c.now-g.sent < c.again(g.tries, c.askTrip) {
+	if to == "" || g.sends.Waits() && c.now < g.sends.At(c.pauses(c.askTrip)) {
 		return
 	}
-	poll := len(g.parts) > 0 && c.now-max(g.heard, g.sent) >= c.poll()
-	if !g.awaits && !g.news && !poll && !g.warn(c.now) {
+	poll := len(g.parts) > 0 && c.now-max(g.heard, g.sends.Last()) >= c.poll()
+	if !g.sends.Waits() && !g.news && !poll && !g.warn(c.now) {
 		return
 	}
 	m, some, _ := g.asks(false, c.now, 0, c.cfg.Part)
-	if g.news && !g.awaits && !some && !poll {
+	if g.news && !g.sends.Waits() && !some && !poll {
 		g.news = false
 		return
 	}
-	if g.awaits && g.tries >= yields {
+	if g.sends.Times() >= yields {
 		c.yield(g)
 	}
-	if !g.awaits {
+	if !g.sends.Waits() {
 		if c.onWay[to] >= c.cfg.Window {
 			if !g.held {
 				g.held = true
@@ -186,18 +187,18 @@ func (c *Core) ask(g *group) {
 			}
 			return
 		}
-		g.awaits, g.to, g.asked = true, to, c.now
+		g.to, g.asked = to, c.now
 		c.onWay[to]++
 	}
-	g.sent, g.news = c.now, false
+	g.news = false
 	m.Stamp = c.now
-	g.tries++
+	g.sends.Sent(c.now)
 	c.send(to, m)
 }
 
 // heardOf takes note that what was asked of g is answered, or not awaited any more.
 func (c *Core) heardOf(g *group) {
-	g.tries, g.awaits = 0, false
+	g.sends.Answered()
 	c.yield(g)
 }
 
@@ -271,10 +272,10 @@ func (c *Core) askAt(g *group) (at time.Duration, ok bool) {
 	}
 	switch {
 	case c.primary(g.key) == "" || g.held:
-	case g.awaits:
-		least(g.sent + c.again(g.tries, c.askTrip))
+	case g.sends.Waits():
+		least(g.sends.At(c.pauses(c.askTrip)))
 	case len(g.parts) > 0:
-		least(max(g.heard, g.sent) + c.poll())
+		least(max(g.heard, g.sends.Last()) + c.poll())
 		if g.warnAt > 0 {
 			least(g.warnAt)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // finding is what a member knows.
@@ -21,8 +22,7 @@ type hearing struct {
 	said  time.Duration // the answer's
 	held  Held          // a replica of which not all pieces have come
 	begun bool          // there is one
-	asked time.Duration // when the next part was
-	asks  int           // how often; the first repeat comes soon, as some learn of a view later than others
+	asks  retry.Backoff // for the next part
 }
 
 // telling is a member's answer to a primary that gathers. Nothing that is of the answer
@@ -90,7 +90,7 @@ func (r *replica) held(now time.Duration) Held {
 // askNext asks a member for the next part of its answer.
 func (c *Core) askNext(m phalanx.NodeID) {
 	h := c.waiting[m]
-	h.asked, h.asks = c.now, h.asks+1
+	h.asks.Sent(c.now)
 	c.send(m, Gather{Term: c.term, Stamp: c.stamp, Said: h.said, Part: h.part})
 }
 
@@ -106,7 +106,11 @@ func (c *Core) askAgain() {
 	}
 }
 
-func (c *Core) askAgainAt(h *hearing) time.Duration { return h.asked + c.again(h.asks-1, 0) }
+// askAgainAt is when a question is repeated: the second time as soon as the first, as some learn of a
+// view later than others.
+func (c *Core) askAgainAt(h *hearing) time.Duration {
+	return h.asks.Last() + c.pauses(0).After(h.asks.Times()-1)
+}
 
 // gather answers a primary that begins, if this node's view is as new.
 func (c *Core) gather(from phalanx.NodeID, m Gather) {
@@ -222,7 +226,8 @@ func (c *Core) gathered(from phalanx.NodeID, m Gathered) {
 	if m.Said != h.said || m.Part != h.part {
 		return
 	}
-	h.part, h.asks = h.part+1, 0
+	h.part++
+	h.asks.Answered()
 	for _, piece := range m.Replicas {
 		h.take(piece)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx/protocol/agenda"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // joining are this node's calls that wait for the Config of a barrier (CallConfig).
@@ -21,7 +22,7 @@ type join struct {
 	calls []uint64
 	made  time.Duration // the Stamp of its questions
 	asked time.Duration // when the first of them was sent
-	tries int
+	asks  retry.Backoff
 	heard bool // the present primary has answered: nobody has given a Config yet, and it will tell
 }
 
@@ -51,7 +52,8 @@ func (c *Core) join(e Call) {
 func (c *Core) joinAnew() {
 	for _, k := range sorted(c.joins) {
 		j := c.joins[k]
-		j.made, j.tries, j.heard = max(j.made+1, c.now), 0, false
+		j.made, j.heard = max(j.made+1, c.now), false
+		j.asks.Answered()
 		c.joinsDue.Set(k, c.now)
 	}
 }
@@ -63,9 +65,10 @@ func (c *Core) askJoins() {
 		if to == "" {
 			continue // the first view comes
 		}
-		if j.tries++; j.tries == 1 {
+		if !j.asks.Waits() {
 			j.asked = c.now
 		}
+		j.asks.Sent(c.now)
 		c.joinsDue.Set(k, c.now+c.joinAgain(j))
 		c.send(to, WhoOpened{Key: k, Stamp: j.made})
 	}
@@ -77,7 +80,7 @@ func (c *Core) joinAgain(j *join) time.Duration {
 	if j.heard {
 		return max(c.cfg.Poll, time.Duration(len(c.joins))*time.Millisecond)
 	}
-	return c.again(j.tries, c.askTrip)
+	return c.pauses(c.askTrip).After(j.asks.Times())
 }
 
 // opened takes the primary's answer.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/agenda"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // managing is what a node manages.
@@ -19,7 +19,7 @@ type managing struct {
 	stamp     time.Duration               // of this node's questions for that
 	found     []finding
 	early     early
-	batchTrip agenda.Trip // from a batch to the confirmation of one backup
+	batchTrip retry.Trip // from a batch to the confirmation of one backup
 
 	telling  map[phalanx.NodeID]*telling // answers to those who gather
 	said     time.Duration               // the stamp of the last of them

@@ -70,7 +70,8 @@ func (c *Core) passed(m Passed) {
 		q.hosts[h] = append(slices.Grow(q.hosts[h], len(labels)), labels...)
 	}
 	if m.Known && m.Last != (Entry{}) {
-		q.after, q.tries = m.Last, 0
+		q.after = m.Last
+		q.asks.Answered()
 		c.queriesDue.Set(m.ID, c.now)
 		return
 	}

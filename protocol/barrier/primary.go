@@ -343,7 +343,7 @@ func (c *Core) attend() {
 // dueAt returns when something is to be done of r, if nothing is heard of it until then.
 func (c *Core) dueAt(r *replica) (time.Duration, bool) {
 	if r.flight != nil {
-		return r.sent + c.again(r.tries, c.batchTrip), true
+		return r.sends.At(c.pauses(c.batchTrip)), true
 	}
 	at, ok := r.b.Due()
 	return at - r.base + r.began, ok
@@ -357,7 +357,7 @@ func (c *Core) advance(r *replica) bool {
 			c.commit(r)
 			return true
 		}
-		if c.now-r.sent >= c.again(r.tries, c.batchTrip) {
+		if c.now >= r.sends.At(c.pauses(c.batchTrip)) {
 			c.replicateTo(r)
 		}
 		return false
@@ -380,7 +380,8 @@ func (c *Core) advance(r *replica) bool {
 	if !r.b.cfg.Semaphore.on() && r.flight[n-1].Kind != OpAdvance && len(r.pending) == 0 { // all are there before a knee is looked for
 		r.flight = append(r.flight, Op{Kind: OpAdvance, At: now})
 	}
-	r.lacks, r.copied, r.tries = map[phalanx.NodeID]bool{}, map[phalanx.NodeID]int{}, 0
+	r.lacks, r.copied = map[phalanx.NodeID]bool{}, map[phalanx.NodeID]int{}
+	r.sends.Answered()
 	r.stamp, r.flew = max(r.stamp+1, c.now), c.now
 	for _, n := range c.managers(r.key)[1:] {
 		r.lacks[n] = true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/agenda"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // replica is what a node knows of a barrier.
@@ -27,12 +28,11 @@ type replica struct {
 	flight  []Op                             // on their way to the backups, as batch seq+1; nil: none
 	stamp   time.Duration                    // of this batch
 	flew    time.Duration                    // when it was sent first
-	sent    time.Duration
+	sends   retry.Backoff
 	lacks   map[phalanx.NodeID]bool // backups that have not confirmed the batch
 	has     map[phalanx.NodeID]bool // backups that have the state of this term
 	copied  map[phalanx.NodeID]int  // of the others, how many items of it they have
 	spare   []phalanx.NodeID        // who has a replica and is no backup any more
-	tries   int                     // how often the batch was sent
 	woken   bool                    // it is in shelf.woken
 	weight  int                     // in shelf.weight
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // spreading is what this node has to tell of barriers that have fired, to those who manage
@@ -22,10 +23,8 @@ type owing struct {
 	anew    []uint64 // of those that were removed
 	part    int      // how many of the first of digests are on their way
 	anews   int      // and of anew
-	onWay   bool
+	sends   retry.Backoff
 	num     uint64
-	sent    time.Duration
-	tries   int
 }
 
 // Over tells a node of barriers that have fired. It is repeated until an OverKnown answers.
@@ -74,7 +73,7 @@ func (c *Core) spread(before []phalanx.NodeID) {
 		}
 	}
 	for _, o := range c.owing {
-		if o.onWay {
+		if o.sends.Waits() {
 			slices.Sort(o.digests[o.part:])
 		} else {
 			slices.Sort(o.digests)
@@ -108,16 +107,16 @@ func (c *Core) owe(to phalanx.NodeID) *owing {
 func (c *Core) tellOver() {
 	for _, to := range slices.Sorted(maps.Keys(c.owing)) {
 		o := c.owing[to]
-		if o.onWay && c.now < o.sent+c.again(o.tries, 0) {
+		if o.sends.Waits() && c.now < o.sends.At(c.pauses(0)) {
 			continue
 		}
-		if !o.onWay {
+		if !o.sends.Waits() {
 			c.overs++
-			o.onWay, o.num, o.tries, o.part, o.anews = true, c.overs, 0, len(o.digests), min(len(o.anew), max(1, c.cfg.Part/10))
+			o.num, o.part, o.anews = c.overs, len(o.digests), min(len(o.anew), max(1, c.cfg.Part/10))
 		}
 		m := Over{Num: o.num, View: c.view.Number, Anew: o.anew[:o.anews:o.anews]}
 		m.Crowds, o.part = c.past.crowdsOf(o.digests[:o.part], c.cfg.Part)
-		o.sent, o.tries = c.now, o.tries+1
+		o.sends.Sent(c.now)
 		c.send(to, m)
 	}
 }
@@ -166,10 +165,11 @@ func (c *Core) over(from phalanx.NodeID, m Over) {
 
 func (c *Core) overKnown(from phalanx.NodeID, m OverKnown) {
 	o := c.owing[from]
-	if o == nil || !o.onWay || o.num != m.Num {
+	if o == nil || !o.sends.Waits() || o.num != m.Num {
 		return
 	}
-	o.digests, o.anew, o.onWay = o.digests[o.part:], o.anew[o.anews:], false
+	o.digests, o.anew = o.digests[o.part:], o.anew[o.anews:]
+	o.sends.Answered()
 	if len(o.digests)+len(o.anew) > 0 {
 		return
 	}
@@ -208,7 +208,7 @@ func (c *Core) renewed(k Key) {
 func (c *Core) spreadingDue() (at time.Duration, ok bool) {
 	at, ok = c.past.due(c.cfg.Linger)
 	for _, o := range c.owing {
-		if d := o.sent + c.again(o.tries, 0); o.onWay && (!ok || d < at) {
+		if d := o.sends.At(c.pauses(0)); o.sends.Waits() && (!ok || d < at) {
 			at, ok = d, true
 		}
 	}

@@ -130,7 +130,7 @@ func (s *Shard) dueAt(o *object) (time.Duration, bool) {
 	}
 	for _, w := range o.watchers {
 		if w.acked < w.last.Version {
-			sooner(w.sent + w.again)
+			sooner(w.told.At(watchPauses))
 		}
 	}
 	for _, l := range o.leases {
@@ -158,7 +158,7 @@ func (s *Shard) dueAt(o *object) (time.Duration, bool) {
 		sooner(min(a.since+checkPatience, a.began+checkLimit))
 		for _, q := range a.asked {
 			if !q.over {
-				sooner(q.sent + q.wait)
+				sooner(q.sent.At(checkPauses))
 			}
 		}
 	}

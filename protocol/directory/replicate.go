@@ -5,16 +5,14 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-const (
-	window = 4 << 20 // bytes that may be on their way to one replica
+const window = 4 << 20 // bytes that may be on their way to one replica
 
-	// What a replica does not confirm is sent again after replicateEvery, then twice
-	// as late. A replica that is only slow must not get ever more to do.
-	replicateEvery = 20 * time.Millisecond
-	replicateMax   = 320 * time.Millisecond
-)
+// replicatePauses are after how long what a replica does not confirm is sent again. A replica
+// that is only slow must not get ever more to do.
+var replicatePauses = retry.Pauses{First: 20 * time.Millisecond, Most: 320 * time.Millisecond}
 
 // change is a durable change on its way: it is applied and shown once the
 // in-sync backup confirmed it.
@@ -38,7 +36,7 @@ type stream struct {
 	sent      uint64        // highest sequence number that was sent, and counts as on its way
 	flying    int           // bytes on their way
 	again     time.Duration // when they count as lost
-	patience  time.Duration // how long after the last sign of the replica that is
+	losses    int           // how often they did since the last sign of the replica
 	probing   bool          // some were lost: one batch is sent, and the rest once that is confirmed
 	snapshot  uint64        // sequence number of the snapshot's End
 	told      time.Duration
@@ -188,12 +186,12 @@ func (s *Shard) aim(was Configure) {
 		if st := s.streams[n]; st != nil {
 			if s.view.Epoch != was.Epoch { // what was sent in an older epoch was refused
 				st.goBack()
-				st.probing, st.patience = false, replicateEvery
+				st.probing, st.losses = false, 0
 			}
 			s.pump(st, false)
 			continue
 		}
-		st := &stream{to: n, began: s.view.Epoch, base: 1, patience: replicateEvery}
+		st := &stream{to: n, began: s.view.Epoch, base: 1}
 		for _, r := range s.records() {
 			st.log = append(st.log, Change{Record: *r})
 		}
@@ -239,7 +237,7 @@ func (s *Shard) pump(st *stream, tick bool) {
 	}
 	if tick && st.sent > st.confirmed && s.now >= st.again {
 		st.goBack()
-		st.probing, st.patience = true, min(2*st.patience, replicateMax)
+		st.probing, st.losses = true, st.losses+1
 		s.sendBatch(st)
 	}
 	for !st.probing && st.sent < st.end() && st.flying < window {
@@ -261,7 +259,7 @@ func (s *Shard) sendBatch(st *stream) {
 		First: first, Changes: slices.Clone(st.log[i : i+n])}})
 	st.sent += uint64(n)
 	st.flying += bytes
-	st.again = s.now + st.patience
+	st.again = s.now + replicatePauses.After(st.losses+1)
 }
 
 // replicate takes a part of the owner's stream. Only the next entry in order is
@@ -336,7 +334,7 @@ func (s *Shard) confirm(c Confirm) {
 	}
 	st.log = st.log[n:]
 	st.base, st.confirmed, st.sent = c.Seq+1, c.Seq, max(st.sent, c.Seq)
-	st.probing, st.patience, st.again = false, replicateEvery, s.now+replicateEvery
+	st.probing, st.losses, st.again = false, 0, s.now+replicatePauses.First
 	s.pump(st, false)
 	if !st.caughtUp && st.confirmed >= max(st.snapshot, st.acked) {
 		st.caughtUp = true

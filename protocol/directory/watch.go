@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // watcher is told the whole readiness of an object whenever it changes.
@@ -12,14 +13,13 @@ type watcher struct {
 	to    phalanx.NodeID
 	num   uint64
 	acked uint64
-	sent  time.Duration
-	again time.Duration // how long after sent it is told once more, if it has not acknowledged
+	told  retry.Backoff // of last, which is told once more if it is not acknowledged
 	last  Readiness
 }
 
-// watchRepeatMax bounds how long a watcher that does not acknowledge waits until it is
-// told once more. It is less than what a client takes for silence.
-const watchRepeatMax = 2 * time.Second
+// watchPauses are how long a watcher that does not acknowledge waits until it is told once
+// more. Their bound is less than what a client takes for silence.
+var watchPauses = retry.Pauses{First: repeatEvery, Most: 2 * time.Second}
 
 func (s *Shard) watch(o *object, r Request) {
 	for _, w := range o.watchers {
@@ -45,7 +45,7 @@ func (s *Shard) answerWatch(o *object, w *watcher) {
 		alive := w.last
 		alive.Bytes = nil
 		s.emit(alive)
-	case s.now-w.sent >= repeatEvery: // else it is on its way
+	case s.now-w.told.Last() >= repeatEvery: // else it is on its way
 		s.tellAgain(o, w)
 	}
 }
@@ -74,16 +74,17 @@ func (s *Shard) tell(o *object, w *watcher) {
 	if o.version < s.view.Epoch<<32 {
 		o.version = s.nextVersion(o)
 	}
-	w.last, w.sent, w.again = s.readiness(o, w), s.now, repeatEvery
+	w.last, w.told = s.readiness(o, w), retry.Once(s.now)
 	s.emit(w.last)
 }
 
 // tellAgain tells a watcher once more what it has not acknowledged, each time after twice
 // as long: its node may have much to do.
 func (s *Shard) tellAgain(o *object, w *watcher) {
-	again := min(2*w.again, watchRepeatMax)
+	told := w.told
+	told.Sent(s.now)
 	s.tell(o, w)
-	w.again = again
+	w.told = told
 }
 
 func (s *Shard) readiness(o *object, w *watcher) Readiness {
@@ -123,7 +124,7 @@ func (s *Shard) watchAcked(a WatchAcked) {
 
 func (s *Shard) repeatWatches(o *object) {
 	for _, w := range o.watchers {
-		if w.acked < w.last.Version && s.now-w.sent >= w.again {
+		if w.acked < w.last.Version && s.now >= w.told.At(watchPauses) {
 			s.tellAgain(o, w)
 		}
 	}

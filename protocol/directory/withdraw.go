@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 const (
-	checkRepeat    = time.Second      // until a question to a holder is repeated, then twice as long
-	checkRepeatMax = 30 * time.Second // at most
-	checkPatience  = 10 * time.Second // until another holder is asked too; and for so long after a wrong accusation the next ones do not count
-	checkLimit     = 10 * time.Minute // until an accusation is given up
+	checkPatience = 10 * time.Second // until another holder is asked too; and for so long after a wrong accusation the next ones do not count
+	checkLimit    = 10 * time.Minute // until an accusation is given up
 )
+
+// checkPauses are until a question to a holder is repeated.
+var checkPauses = retry.Pauses{First: time.Second, Most: 30 * time.Second}
 
 // accusation is what a node has told of the bytes of a generation: that each piece
 // is as its origin made it, and their digest is not what was recorded (3.4). Holders of
@@ -30,9 +32,8 @@ type accusation struct {
 // question is what one holder was asked.
 type question struct {
 	to   phalanx.NodeID
-	sent time.Duration
-	wait time.Duration // after sent, until it is repeated
-	over bool          // it was answered, or cannot be sent
+	sent retry.Backoff
+	over bool // it was answered, or cannot be sent
 }
 
 // question returns what n was asked, or nil.
@@ -83,7 +84,7 @@ func (s *Shard) examine(o *object) {
 	a.since = s.now
 	for _, h := range o.holders {
 		if h.complete && h.gen == a.gen && h.node != a.by && a.question(h.node) == nil {
-			q := &question{to: h.node, wait: checkRepeat}
+			q := &question{to: h.node}
 			a.asked = append(a.asked, q)
 			s.askCheck(o, q)
 			return
@@ -95,7 +96,7 @@ func (s *Shard) examine(o *object) {
 }
 
 func (s *Shard) askCheck(o *object, q *question) {
-	q.sent = s.now
+	q.sent.Sent(s.now)
 	s.emit(Push{To: q.to, Seq: s.nextPush(), Object: o.rec.Object, Order: PushCheck, Gen: o.accused.gen,
 		Meta: o.rec.Meta, Digest: o.rec.Digest})
 }
@@ -146,8 +147,7 @@ func (s *Shard) recheck(o *object) {
 		return
 	}
 	for _, q := range o.accused.asked {
-		if !q.over && s.now-q.sent >= q.wait {
-			q.wait = min(2*q.wait, checkRepeatMax)
+		if !q.over && s.now >= q.sent.At(checkPauses) {
 			s.askCheck(o, q)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // agreement is one of a group, as one of its nodes sees it.
@@ -74,7 +75,7 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 	if to == "" || !a.open() {
 		return
 	}
-	if a.sending && c.now < a.said.sent+c.again(to, a.said.tries) {
+	if a.sending && c.now < a.said.At(c.pauses(to)) {
 		a.changed = true
 		return
 	}
@@ -88,10 +89,10 @@ func (c *Core) say(g *group, a *agreement, to phalanx.NodeID) {
 		q.first = c.now
 	}
 	if a.changed {
-		q.tries = 0
+		q.Answered()
 	}
-	q.sent, q.looks = c.now, 0
-	q.tries++
+	q.Sent(c.now)
+	q.looks = 0
 	c.due.Set(errand{group: g.name, num: a.seq}, c.lookAt(*q, to))
 	if to != "" {
 		a.sending, a.changed = true, false
@@ -105,7 +106,7 @@ func (c *Core) sayAt(g *group, a *agreement) time.Duration {
 	if a.sending {
 		return c.lookAt(a.said, to)
 	}
-	return a.said.sent + c.again(to, a.said.tries)
+	return a.said.At(c.pauses(to))
 }
 
 // saysAgain reports whether it is time to say it again: it is not answered, or may be, but
@@ -168,7 +169,7 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	case a == nil:
 	case a.decided != nil:
 		c.send(from, Decide{Group: g.name, Life: g.life, Seq: a.seq, Decision: *a.decided})
-	case a.sending && from == c.coordinator(g) && c.now < a.said.sent+c.again(from, a.said.tries):
+	case a.sending && from == c.coordinator(g) && c.now < a.said.At(c.pauses(from)):
 		// It is on its way.
 	default:
 		c.send(from, c.contribution(g, a))
@@ -230,7 +231,7 @@ func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	}
 	d := m.Decision
 	a.took = &d
-	a.said.sent, a.said.tries, a.said.looks = c.now, 1, 0 // a decision is near
+	a.said.Backoff, a.said.looks = retry.Once(c.now), 0 // a decision is near
 	c.due.Set(errand{group: g.name, num: a.seq}, c.lookAt(a.said, from))
 	c.send(from, Accept{Group: m.Group, Life: m.Life, Seq: m.Seq, Term: m.Term})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // ballot is a coordinator's part in an agreement, in one term.
@@ -100,16 +101,16 @@ func (c *Core) newBallot(g *group, a *agreement) *ballot {
 
 // patient has what a coordinator has asked asked again, at first soon.
 func (c *Core) patient(g *group, a *agreement) {
-	a.ballot.asked = question{first: c.now, sent: c.now, tries: 1}
+	a.ballot.asked = question{first: c.now, Backoff: retry.Once(c.now)}
 	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, c.urgeAt(g, a.ballot))
 }
 
 // urgeAt returns when it is seen whether those who have not answered are asked again.
 func (c *Core) urgeAt(g *group, b *ballot) time.Duration {
 	if b.proposal == nil {
-		return b.asked.sent + c.patience(b)
+		return b.asked.Last() + c.patience(b)
 	}
-	at := b.asked.sent + 2*c.cfg.ResendMax
+	at := b.asked.Last() + 2*c.cfg.ResendMax
 	for _, node := range c.live(g) {
 		if !b.accepts[node] {
 			at = min(at, c.lookAt(b.asked, node))
@@ -120,12 +121,12 @@ func (c *Core) urgeAt(g *group, b *ballot) time.Duration {
 
 // patience is after how long those are asked who have not contributed. What they send on their own
 // may wait in a mailbox, and they repeat it if it is lost.
-func (c *Core) patience(b *ballot) time.Duration { return c.again("", b.asked.tries+2) }
+func (c *Core) patience(b *ballot) time.Duration { return c.pauses("").After(b.asked.Times() + 2) }
 
 // urgeAgain asks those who have not answered again, if it is time.
 func (c *Core) urgeAgain(g *group, a *agreement) {
 	b := a.ballot
-	due := b.proposal == nil && c.now >= b.asked.sent+c.patience(b)
+	due := b.proposal == nil && c.now >= b.asked.Last()+c.patience(b)
 	if b.proposal != nil {
 		q := b.asked
 		for _, node := range c.live(g) {
@@ -136,8 +137,7 @@ func (c *Core) urgeAgain(g *group, a *agreement) {
 		b.asked.looks++
 	}
 	if due {
-		b.asked.sent = c.now
-		b.asked.tries++
+		b.asked.Sent(c.now)
 		c.urge(g, a)
 	}
 	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, max(c.urgeAt(g, b), c.now+c.cfg.Resend/8))

@@ -295,7 +295,8 @@ func (c *Core) viewed(v Viewed) {
 				c.decide(g, a, *a.decided) // of this view
 			}
 			if a.open() {
-				a.sending, a.said.tries = false, 0 // the coordinator may learn of the view a little later
+				a.sending = false
+				a.said.Answered() // the coordinator may learn of the view a little later
 				c.contribute(g, a, c.coordinator(g))
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/agenda"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // What is asked of a node is repeated if it was lost. It may also wait in a mailbox, among very
@@ -14,25 +14,25 @@ import (
 
 // peer is how a node answers.
 type peer struct {
-	trip agenda.Trip
+	trip retry.Trip
 	upTo time.Duration // when the latest of what it has answered was sent
 }
 
 // question is something that another node has not answered.
 type question struct {
-	first, sent time.Duration // when it was sent first, and last
-	tries       int
-	looks       int // how often it was seen that it is not answered, since it was sent first
+	retry.Backoff
+	first time.Duration // when it was sent first
+	looks int           // how often it was seen that it is not answered, since it was sent first
 }
 
 // repeatsApart is how far apart all repeats together are on average, if no message is to be
 // repeated less often for that than after twice ResendMax.
 const repeatsApart = 250 * time.Microsecond
 
-// again is after how long what was sent to a node so many times without an answer is repeated.
-func (c *Core) again(to phalanx.NodeID, tries int) time.Duration {
+// pauses are after how long what was sent to a node without an answer is repeated.
+func (c *Core) pauses(to phalanx.NodeID) retry.Pauses {
 	most := max(c.cfg.ResendMax, time.Duration(c.due.Len())*repeatsApart)
-	return c.peers[to].trip.Again(tries, c.cfg.Resend, min(most, 2*c.cfg.ResendMax))
+	return c.peers[to].trip.Pauses(c.cfg.Resend, min(most, 2*c.cfg.ResendMax))
 }
 
 // maxLooks bounds how often it is seen whether a question is to be repeated before answers are
@@ -41,19 +41,19 @@ const maxLooks = 10
 
 // lookAt returns when it is seen whether a question is to be repeated.
 func (c *Core) lookAt(q question, to phalanx.NodeID) time.Duration {
-	wait := c.again(to, q.tries)
-	if q.tries == 1 && q.looks < maxLooks {
+	wait := c.pauses(to).After(q.Times())
+	if q.Times() == 1 && q.looks < maxLooks {
 		wait = min(wait, c.cfg.Resend<<q.looks)
 	}
-	return q.sent + wait
+	return q.Last() + wait
 }
 
 // overdue reports whether a question is to be repeated that a node has not answered.
 func (c *Core) overdue(q *question, to phalanx.NodeID) bool {
-	waited := c.now >= q.sent+c.again(to, q.tries)
+	waited := c.now >= q.At(c.pauses(to))
 	switch {
-	case q.tries > 1 || c.peers[to].upTo > q.sent:
-		return waited || q.tries == 1
+	case q.Times() > 1 || c.peers[to].upTo > q.Last():
+		return waited || q.Times() == 1
 	case waited:
 		c.took(to, q.first) // so far: many answers may be late before one of them has come
 		return true

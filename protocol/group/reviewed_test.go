@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // A member of a group that is formed hears of it, though a new node has become the coordinator, and
@@ -211,12 +212,12 @@ func TestTheJoinTimeoutGoesOn(t *testing.T) {
 func TestRepeatsComeLaterWhereAnswersTakeLong(t *testing.T) {
 	w := newNet(t, 2)
 	c := w.nodes[node(0)]
-	before := c.again(node(1), 1)
+	before := c.pauses(node(1)).First
 	for range 20 {
 		c.now += 10 * time.Second
-		c.answered(node(1), question{first: c.now - time.Second, sent: c.now, tries: 1})
+		c.answered(node(1), question{first: c.now - time.Second, Backoff: retry.Once(c.now)})
 	}
-	if after := c.again(node(1), 1); after <= before {
+	if after := c.pauses(node(1)).First; after <= before {
 		t.Errorf("after %v, and no later than before: %v", after, before)
 	}
 }

@@ -1,6 +1,9 @@
 package group
 
-import "github.com/phalanx-go/phalanx"
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
+)
 
 // telling is what other nodes are to know for certain.
 type telling struct {
@@ -27,7 +30,7 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 	if c.owed[to] == nil {
 		c.owed[to] = map[uint64]*owed{}
 	}
-	o := &owed{news: n, question: question{first: c.now, sent: c.now, tries: 1}}
+	o := &owed{news: n, question: question{first: c.now, Backoff: retry.Once(c.now)}}
 	c.owed[to][c.num] = o
 	c.ofNews += countNews(n)
 	c.due.Set(errand{to: to, num: c.num}, c.lookAt(o.question, to))
@@ -44,8 +47,7 @@ func (c *Core) tellAgain(e errand) {
 		c.due.Set(e, c.lookAt(o.question, e.to))
 		return
 	}
-	o.sent = c.now
-	o.tries++
+	o.Sent(c.now)
 	c.due.Set(e, c.lookAt(o.question, e.to))
 	c.send(e.to, Tell{Num: e.num, News: o.news})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // Core is how one life of a node joins.
@@ -37,8 +38,8 @@ type seed struct {
 	asked  time.Duration // when
 	asks   bool          // and that is not answered
 	next   time.Duration // when it is asked again
-	pause  time.Duration
-	heard  bool // an answer, or that there was none, to the last Ask but the present one
+	pauses int           // how often there was one
+	heard  bool          // an answer, or that there was none, to the last Ask but the present one
 	answer Answer
 	err    error
 	of     uint64        // the Ask to which that is the answer
@@ -60,12 +61,12 @@ func New(cfg Config) *Core {
 	c := &Core{cfg: cfg.withDefaults(), share: share(cfg.Self)}
 	for _, s := range cfg.Seeds {
 		if !slices.ContainsFunc(c.seeds, func(k *seed) bool { return k.name == s }) {
-			c.seeds = append(c.seeds, &seed{name: s, pause: firstPause})
+			c.seeds = append(c.seeds, &seed{name: s})
 		}
 	}
 	for _, m := range cfg.Members {
 		if !c.Asks(m) {
-			c.members = append(c.members, &seed{name: m, pause: firstPause, given: true})
+			c.members = append(c.members, &seed{name: m, given: true})
 		}
 	}
 	return c
@@ -146,7 +147,7 @@ func (c *Core) askedBy(ev Asked) {
 	case !by.Ready || by.Cluster == "" || by.Cluster == c.cluster:
 	case c.cluster == "":
 		if !c.Asks(ev.At) && len(c.members) < maxMembers {
-			c.members = append(c.members, &seed{name: ev.At, pause: firstPause, came: c.now, comes: true})
+			c.members = append(c.members, &seed{name: ev.At, came: c.now, comes: true})
 		}
 	case c.ready:
 		c.meets(ev.At, by.Cluster)
@@ -192,8 +193,8 @@ func (c *Core) answered(ev Answered) {
 	}
 	s := all[i]
 	s.asks, s.heard, s.answer, s.err, s.of, s.at = false, true, ev.Answer, ev.Err, s.num, s.asked
-	s.next = c.now + s.pause
-	s.pause = min(2*s.pause, c.cfg.AskEvery)
+	s.pauses++
+	s.next = c.now + retry.Pauses{First: firstPause, Most: c.cfg.AskEvery}.After(s.pauses)
 	a := s.answer
 	if c.ready {
 		s.next = c.now + c.cfg.MeetEvery
@@ -229,7 +230,7 @@ func (c *Core) advance() {
 	if !c.waited && c.now-c.begun >= c.cfg.ListenFor {
 		c.waited = true
 		for _, s := range c.seeds { // the others may have waited as well
-			s.next, s.pause = c.now, firstPause
+			s.next, s.pauses = c.now, 0
 		}
 	}
 	for _, s := range c.all() {

@@ -1,4 +1,4 @@
-package agenda
+package retry
 
 import "time"
 
@@ -15,13 +15,7 @@ func (t *Trip) Took(d time.Duration) {
 	*t += (Trip(d) - *t) / 8
 }
 
-// Again is after how long what was sent so many times without an answer is repeated: at first
-// after least, or more if answers take long now, then each time after twice as long, and after
-// most at most.
-func (t Trip) Again(tries int, least, most time.Duration) time.Duration {
-	wait := max(least, tripsWaited*time.Duration(t))
-	for ; tries > 1 && wait < most; tries-- {
-		wait *= 2
-	}
-	return min(wait, most)
+// Pauses returns pauses that begin with least, or with more if answers take long now.
+func (t Trip) Pauses(least, most time.Duration) Pauses {
+	return Pauses{First: max(least, tripsWaited*time.Duration(t)), Most: most}
 }
