@@ -7,13 +7,13 @@ import (
 
 // heeds reports whether what a primary of term says counts, and notes it.
 func (c *Core) heeds(g *group, term uint64) bool {
-	return g != nil && term >= c.fence && term >= g.term
+	return g != nil && !c.terms.Outdated(term) && term >= g.term
 }
 
 // answered takes what the primary says.
 func (c *Core) answered(m Answers) {
 	g := c.groups[m.Key]
-	if m.Term >= c.fence {
+	if !c.terms.Outdated(m.Term) {
 		c.disown(g, m)
 	}
 	if !c.heeds(g, m.Term) {

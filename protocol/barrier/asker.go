@@ -41,7 +41,7 @@ func (c *Core) whoOpened(from phalanx.NodeID, m WhoOpened) {
 	}
 	cfg := c.configOf(m.Key)
 	if f, ok := c.past.find(m.Key.digest()); ok && cfg.None() && c.past.knows(m.Key.digest()) {
-		c.send(from, Opened{Key: m.Key, Term: c.term, Stamp: m.Stamp, Fired: true, Late: f.late()})
+		c.send(from, Opened{Key: m.Key, Term: c.terms.Term, Stamp: m.Stamp, Fired: true, Late: f.late()})
 		return
 	}
 	if who := (asker{m.Key, from}); cfg.None() {
@@ -55,7 +55,7 @@ func (c *Core) whoOpened(from phalanx.NodeID, m WhoOpened) {
 	} else {
 		c.forgetAsker(who)
 	}
-	c.send(from, Opened{Key: m.Key, Term: c.term, Stamp: m.Stamp, Config: cfg})
+	c.send(from, Opened{Key: m.Key, Term: c.terms.Term, Stamp: m.Stamp, Config: cfg})
 }
 
 // configOf returns the Config that a barrier goes by, or none. A barrier that all have
@@ -72,7 +72,7 @@ func (c *Core) configOf(k Key) Config {
 func (c *Core) tellAskers(k Key, cfg Config) {
 	stamps := c.askers[k]
 	for _, n := range slices.Sorted(maps.Keys(stamps)) {
-		c.send(n, Opened{Key: k, Term: c.term, Stamp: stamps[n], Config: cfg})
+		c.send(n, Opened{Key: k, Term: c.terms.Term, Stamp: stamps[n], Config: cfg})
 		c.forgetAsker(asker{k, n})
 	}
 }

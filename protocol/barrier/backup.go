@@ -1,20 +1,23 @@
 package barrier
 
-import "github.com/phalanx-go/phalanx"
+import (
+	"github.com/phalanx-go/phalanx"
+	repl "github.com/phalanx-go/phalanx/protocol/replica"
+)
 
 // replicate makes the changes of a primary, which acts on them when all backups
 // have made them.
 func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
-	if m.Term < c.fence || m.Term < c.term && c.primary(m.Key) != from {
-		c.send(from, Refused{Term: max(c.fence, c.term)})
+	if !c.terms.Heeds(m.Term, c.primary(m.Key) == from) {
+		c.send(from, Refused{Term: c.terms.Latest()})
 		return
 	}
-	r := c.replicas[m.Key]
-	if r != nil && r.term == m.Term && r.seq >= m.Seq {
+	r, batch := c.replicas[m.Key], repl.Version{Term: m.Term, Seq: m.Seq}
+	if r != nil && r.Has(batch) {
 		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq})
 		return
 	}
-	switch follows := r != nil && r.term == m.Term && r.seq+1 == m.Seq; {
+	switch follows := r != nil && r.Follows(batch); {
 	case r == nil && m.From == 0 && c.past.knows(m.Key.digest()) && !(m.State != nil && m.State.Anew > 0):
 		c.send(from, Confirm{Key: m.Key, Term: m.Term, Seq: m.Seq, Fired: c.past.nodes(m.Key.digest())})
 		return
@@ -33,7 +36,7 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 	for _, op := range m.Ops {
 		r.b.Apply(op)
 	}
-	r.term, r.seq, r.primary, r.touched = m.Term, m.Seq, from, c.now
+	r.Copy, r.touched = repl.Copy{Version: batch, Primary: from}, c.now
 	c.weigh(r)
 	if c.outlive(r); r.b.closed {
 		c.bury(r)
@@ -43,8 +46,8 @@ func (c *Core) replicate(from phalanx.NodeID, m Replicate) {
 
 // forget drops a replica that its primary does not need any more.
 func (c *Core) forget(from phalanx.NodeID, m Forget) {
-	if r := c.replicas[m.Key]; r != nil && m.Term >= r.term && (r.primary == from || c.primary(m.Key) == from) && c.primary(m.Key) != c.view.Self {
+	if r := c.replicas[m.Key]; r != nil && r.Forgets(from, m.Term, c.primary(m.Key)) && c.primary(m.Key) != c.view.Self {
 		c.remove(m.Key)
-		delete(c.arriving, m.Key)
+		c.arriving.End(m.Key)
 	}
 }

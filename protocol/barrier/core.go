@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	repl "github.com/phalanx-go/phalanx/protocol/replica"
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
@@ -118,10 +119,9 @@ type Core struct {
 	list   []phalanx.NodeID            // members that can manage
 	ring   ring                        // of them
 	manage map[string][]phalanx.NodeID // and which of them manage the barriers of a name, primary first
-	// Invariant: whatever is of an earlier term is refused.
-	fence uint64
-	out   []Output
-	own   []Message // to this node, not handled yet
+	terms  repl.Terms
+	out    []Output
+	own    []Message // to this node, not handled yet
 
 	managing // what it manages
 	entering // who enters here
@@ -169,7 +169,7 @@ func (c *Core) handle(e Event) {
 		c.viewed(e)
 	case Leased:
 		c.leased = max(c.leased, e.Until)
-		if c.knows && c.now < c.leased {
+		if c.gathering.Done() && c.now < c.leased {
 			c.hearEarly()
 		}
 	case Heard:
@@ -196,7 +196,7 @@ func (c *Core) Due() (at time.Duration, ok bool) {
 // Idle reports whether nobody waits here, and this node decides about no barrier: it needs
 // no lease before it is told something.
 func (c *Core) Idle() bool {
-	return len(c.waiting) == 0 && len(c.active) == 0 && len(c.groups) == 0 && len(c.joins) == 0
+	return c.gathering.Waits() == 0 && len(c.active) == 0 && len(c.groups) == 0 && len(c.joins) == 0
 }
 
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
@@ -282,10 +282,10 @@ func (c *Core) primary(k Key) phalanx.NodeID {
 // refuses tells a primary of an earlier term that there is a later one, in which it may be the
 // primary still, and reports whether it has.
 func (c *Core) refuses(from phalanx.NodeID, term uint64) bool {
-	if term >= c.fence {
+	if !c.terms.Outdated(term) {
 		return false
 	}
-	c.send(from, Refused{Term: c.fence})
+	c.send(from, Refused{Term: c.terms.Fence})
 	return true
 }
 

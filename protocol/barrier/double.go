@@ -17,7 +17,7 @@ func (m *Reached) leaves() bool {
 // nobodyInside answers those who leave a barrier of which nothing is known: its managers have
 // died, or they have never passed it.
 func (c *Core) nobodyInside(from phalanx.NodeID, m Reached) {
-	a := Answers{Key: m.Key, Term: c.term, Stamp: m.Stamp}
+	a := Answers{Key: m.Key, Term: c.terms.Term, Stamp: m.Stamp}
 	for _, q := range m.Requests {
 		a.List = append(a.List, Answered{Entry: q.Entry, Attempt: q.Attempt, Verdict: Doubtful})
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/protocol/retry"
+	repl "github.com/phalanx-go/phalanx/protocol/replica"
 )
 
 // finding is what a member knows.
@@ -13,29 +13,17 @@ type finding struct {
 	from     phalanx.NodeID
 	replicas []Held
 	reached  []Reached
+	held     Held // a replica of which not all pieces have come
+	pieces   repl.Pieces
 }
 
-// hearing is what has come of a member's answer to this node, which gathers.
-type hearing struct {
-	finding
-	part  int           // the next one
-	said  time.Duration // the answer's
-	held  Held          // a replica of which not all pieces have come
-	begun bool          // there is one
-	asks  retry.Backoff // for the next part
-}
-
-// telling is a member's answer to a primary that gathers. Nothing that is of the answer
-// changes while it is given: the member heeds no earlier primary any more.
-type telling struct {
-	term        uint64
-	stamp, said time.Duration
-	keys        []Key // whose replicas are not in the parts before part
-	groups      []Key // and whose participants are not
-	part        int
-	last        Gathered // the part
-	item        int      // of the first of keys, the pieces before it have been given
-	turn        uint64   // of the first of groups, those up to it
+// tale is a member's answer to a primary that gathers.
+type tale struct {
+	keys   []Key    // whose replicas are not in the parts before this one
+	groups []Key    // and whose participants are not
+	item   int      // of the first of keys, the pieces before it have been given
+	turn   uint64   // of the first of groups, those up to it
+	last   Gathered // the part
 }
 
 // ready reports whether this node may act as the barrier's primary. It begins to
@@ -44,24 +32,18 @@ func (c *Core) ready(k Key) bool {
 	if c.primary(k) != c.view.Self {
 		return false
 	}
-	if !c.knows && c.waiting == nil {
-		c.fence = max(c.fence, c.term)
-		c.waiting = map[phalanx.NodeID]*hearing{}
-		c.stamp = max(c.stamp+1, c.now)
+	if g := &c.gathering; !g.Begun() {
+		c.terms.Lead()
+		g.Begin(c.now, c.terms.Term, c.view.Self, c.view.Members)
 		own := finding{from: c.view.Self}
 		own.replicas, own.reached = c.known()
 		c.found = []finding{own}
-		for _, m := range c.view.Members {
-			if m != c.view.Self {
-				c.waiting[m] = &hearing{finding: finding{from: m}}
-				c.askNext(m)
-			}
-		}
-		if len(c.waiting) == 0 {
+		c.askMembers()
+		if g.Done() {
 			c.install()
 		}
 	}
-	return c.knows
+	return c.gathering.Done()
 }
 
 // known is what this node knows itself of the barriers whose primary it is.
@@ -84,78 +66,54 @@ func (c *Core) known() (replicas []Held, reached []Reached) {
 }
 
 func (r *replica) held(now time.Duration) Held {
-	return Held{Key: r.key, Primary: r.primary, Term: r.term, Seq: r.seq, Total: r.b.State.items(), Age: now - r.touched}
+	return Held{Key: r.key, Primary: r.Primary, Term: r.Term, Seq: r.Seq, Total: r.b.State.items(), Age: now - r.touched}
+}
+
+func (h *Held) version() repl.Version { return repl.Version{Term: h.Term, Seq: h.Seq} }
+
+// askMembers asks those that are to be asked now, for the first time or again.
+func (c *Core) askMembers() {
+	for _, m := range c.gathering.Late(c.now, c.pauses(0)) {
+		c.askNext(m)
+	}
 }
 
 // askNext asks a member for the next part of its answer.
 func (c *Core) askNext(m phalanx.NodeID) {
-	h := c.waiting[m]
-	h.asks.Sent(c.now)
-	c.send(m, Gather{Term: c.term, Stamp: c.stamp, Said: h.said, Part: h.part})
-}
-
-// askAgain repeats questions that have got no answer.
-func (c *Core) askAgain() {
-	if c.waiting == nil {
-		return
-	}
-	for _, m := range c.view.Members {
-		if h := c.waiting[m]; h != nil && c.now >= c.askAgainAt(h) {
-			c.askNext(m)
-		}
-	}
-}
-
-// askAgainAt is when a question is repeated: the second time as soon as the first, as some learn of a
-// view later than others.
-func (c *Core) askAgainAt(h *hearing) time.Duration {
-	return h.asks.Last() + c.pauses(0).After(h.asks.Times()-1)
+	q := c.gathering.Ask(c.now, m)
+	c.send(m, Gather{Term: q.Term, Stamp: q.Stamp, Said: q.Said, Part: q.Part})
 }
 
 // gather answers a primary that begins, if this node's view is as new.
 func (c *Core) gather(from phalanx.NodeID, m Gather) {
-	if m.Term < c.term || m.Term < c.fence {
-		c.send(from, Refused{Term: max(c.term, c.fence)})
+	switch c.terms.Gather(m.Term, c.view.Number) {
+	case repl.Refuses:
+		c.send(from, Refused{Term: c.terms.Latest()})
+		return
+	case repl.Defers:
 		return
 	}
-	if m.Term > c.view.Number {
-		return // it will be asked again
-	}
-	c.fence = m.Term
 	if c.tellsFirst(from, m) {
 		return
 	}
-	t := c.telling[from]
-	switch {
-	case t == nil || t.term < m.Term || t.stamp < m.Stamp:
-		t = c.tellAnew(from, m)
-	case t.term != m.Term || t.stamp != m.Stamp:
-		return // it is late
-	case m.Said != t.said && t.part > 0: // it has heard nothing of this answer, whose first part was lost
-		t = c.tellAnew(from, m)
-	case m.Said == t.said && m.Part == t.part+1 && t.last.More:
-		t.part++
+	t, do := c.tellings.Asked(c.now, from, repl.Question{Term: m.Term, Stamp: m.Stamp, Said: m.Said, Part: m.Part})
+	switch do {
+	case repl.TellNothing:
+		return
+	case repl.TellAnew:
+		mine := func(k Key) bool { return c.primary(k) != from }
+		t.Answer.keys, t.Answer.groups = slices.DeleteFunc(c.keys(), mine), slices.DeleteFunc(sorted(c.groups), mine)
 		c.nextPart(t)
-	case m.Said == t.said && m.Part != t.part:
-		return // it is late
+	case repl.TellNext:
+		c.nextPart(t)
 	}
-	c.send(from, t.last)
-}
-
-// tellAnew begins an answer.
-func (c *Core) tellAnew(from phalanx.NodeID, m Gather) *telling {
-	c.said = max(c.said+1, c.now)
-	t := &telling{term: m.Term, stamp: m.Stamp, said: c.said}
-	mine := func(k Key) bool { return c.primary(k) != from }
-	t.keys, t.groups = slices.DeleteFunc(c.keys(), mine), slices.DeleteFunc(sorted(c.groups), mine)
-	c.telling[from] = t
-	c.nextPart(t)
-	return t
+	c.send(from, t.Answer.last)
 }
 
 // nextPart makes the next part of an answer: pieces of replicas, and then participants.
-func (c *Core) nextPart(t *telling) {
-	g := Gathered{Term: t.term, Part: t.part, Stamp: t.stamp, Said: t.said}
+func (c *Core) nextPart(of *repl.Telling[tale]) {
+	t, head := &of.Answer, of.Head()
+	g := Gathered{Term: head.Term, Part: head.Part, Stamp: head.Stamp, Said: head.Said}
 	room := c.cfg.Part
 	some := false
 	for len(t.keys) > 0 && (!some || room > 0) {
@@ -210,53 +168,44 @@ func (c *Core) nextPart(t *telling) {
 		}
 	}
 	g.More = len(t.keys) > 0 || len(t.groups) > 0
-	t.last = g
+	t.last, of.More = g, g.More
 }
 
-// gathered takes a part of what a member knows. Only parts of one answer count
-// together.
+// gathered takes a part of what a member knows.
 func (c *Core) gathered(from phalanx.NodeID, m Gathered) {
-	h := c.waiting[from]
-	if h == nil || m.Term != c.term || m.Stamp != c.stamp {
+	head := repl.Part{Question: repl.Question{Term: m.Term, Stamp: m.Stamp, Said: m.Said, Part: m.Part}, More: m.More}
+	f := c.gathering.Take(from, head)
+	if f == nil {
 		return
 	}
-	if m.Part == 0 && m.Said > h.said { // its manager was restarted
-		*h = hearing{finding: finding{from: from}, said: m.Said}
-	}
-	if m.Said != h.said || m.Part != h.part {
-		return
-	}
-	h.part++
-	h.asks.Answered()
 	for _, piece := range m.Replicas {
-		h.take(piece)
+		f.take(piece)
 	}
-	h.reached = append(h.reached, m.Reached...)
+	f.reached = append(f.reached, m.Reached...)
 	if m.More {
 		c.askNext(from)
 		return
 	}
-	delete(c.waiting, from)
-	c.found = append(c.found, h.finding)
-	if len(c.waiting) == 0 {
+	f.from = from
+	c.found = append(c.found, *f)
+	if c.gathering.Done() {
 		c.install()
 	}
 }
 
 // take puts a piece of a replica to those before it.
-func (h *hearing) take(piece Held) {
-	switch {
-	case piece.From == 0:
-		h.held, h.begun = piece, true
-	case h.begun && piece.Key == h.held.Key && piece.Total == h.held.Total && piece.From == h.held.State.items():
-		h.held.State.add(piece.State)
-	default:
-		h.begun = false
+func (f *finding) take(piece Held) {
+	if piece.From == 0 {
+		f.held, f.pieces = piece, repl.Pieces{}
+		f.held.State = State{}
 	}
-	if h.begun && h.held.State.items() >= h.held.Total {
-		if h.begun = false; h.held.State.sound() {
-			h.replicas = append(h.replicas, h.held)
+	if piece.Key != f.held.Key || !f.pieces.Next(piece.From, piece.State.items(), piece.Total) {
+		return
+	}
+	if f.held.State.add(piece.State); f.pieces.Whole() {
+		if f.held.State.sound() {
+			f.replicas = append(f.replicas, f.held)
 		}
-		h.held = Held{}
+		f.held, f.pieces = Held{}, repl.Pieces{}
 	}
 }

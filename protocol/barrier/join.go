@@ -86,7 +86,7 @@ func (c *Core) joinAgain(j *join) time.Duration {
 // opened takes the primary's answer.
 func (c *Core) opened(m Opened) {
 	j := c.joins[m.Key]
-	if j == nil || m.Term < c.fence || m.Stamp != j.made {
+	if j == nil || c.terms.Outdated(m.Term) || m.Stamp != j.made {
 		return
 	}
 	if !j.heard {

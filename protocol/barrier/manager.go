@@ -5,37 +5,37 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	repl "github.com/phalanx-go/phalanx/protocol/replica"
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
 // managing is what a node manages.
 type managing struct {
 	shelf
-	leased    time.Duration               // until then this node is a member
-	term      uint64                      // the view in which the members were last others
-	since     time.Duration               // when that was learned
-	knows     bool                        // every member has said what it knows, and heeds this term
-	waiting   map[phalanx.NodeID]*hearing // of those that have not
-	stamp     time.Duration               // of this node's questions for that
+	leased    time.Duration           // until then this node is a member
+	since     time.Duration           // when the term was learned
+	gathering repl.Gathering[finding] // when it is done, every member heeds this term
 	found     []finding
 	early     early
 	batchTrip retry.Trip // from a batch to the confirmation of one backup
 
-	telling  map[phalanx.NodeID]*telling // answers to those who gather
-	said     time.Duration               // the stamp of the last of them
-	arriving map[Key]*arrival            // states that backups get in pieces
+	tellings repl.Tellings[tale]         // answers to those who gather
+	arriving repl.Arrivals[Key, arrival] // states that backups get in pieces
 }
 
 // newTerm begins when the members are others: this node does not act before it
 // knows what they know.
 func (c *Core) newTerm(number uint64) {
-	c.term, c.since, c.knows, c.waiting, c.found, c.early, c.batchTrip = number, c.now, false, nil, nil, early{}, 0
+	c.terms.Term, c.since, c.found, c.early, c.batchTrip = number, c.now, nil, early{}, 0
+	c.gathering.Reset()
+	c.tellings.Reset()
+	c.arriving.Reset()
 	c.awaited = newAwaited()
-	c.telling, c.arriving = map[phalanx.NodeID]*telling{}, map[Key]*arrival{}
 	for _, k := range c.keys() {
 		r := c.replicas[k]
 		r.pending = append(r.flight, r.pending...)
-		r.flight, r.lacks, r.has, r.copied, r.spare = nil, nil, nil, nil, nil
+		r.flight, r.spare = nil, nil
+		r.backups.Forget()
 		if c.primary(k) == c.view.Self {
 			c.wake(r)
 		} else {
@@ -48,7 +48,7 @@ func (c *Core) newTerm(number uint64) {
 // refused says that somebody knows of a later term: of a view that this node will
 // learn, or that it has as one in which nothing changed for it.
 func (c *Core) refused(m Refused) {
-	if m.Term > c.term && m.Term <= c.view.Number {
+	if c.terms.Begins(m.Term, c.view.Number) {
 		c.newTerm(m.Term)
 	}
 }
@@ -56,13 +56,12 @@ func (c *Core) refused(m Refused) {
 // install makes replicas of what was gathered, the newest of each, and hears what
 // came too early.
 func (c *Core) install() {
-	c.knows, c.waiting = true, nil
 	best := map[Key]Held{}
 	age := map[Key]time.Duration{}
 	for _, g := range c.found {
 		for _, h := range g.replicas {
 			old, ok := best[h.Key]
-			if !ok || h.Term > old.Term || h.Term == old.Term && h.Seq > old.Seq {
+			if !ok || h.version().Newer(old.version()) {
 				best[h.Key] = h
 			}
 			age[h.Key] = max(age[h.Key], h.State.Now+h.Age)
@@ -101,23 +100,23 @@ func (c *Core) take(h Held, clock time.Duration) {
 		r = &replica{key: h.Key}
 		c.put(r)
 	} else {
-		was = r.primary
+		was = r.Primary
 	}
 	if r.b == nil || was != c.view.Self || h.Primary != c.view.Self {
 		r.b = Restore(h.Config, h.State.Clone())
 	}
 	c.weigh(r)
 	c.wake(r)
-	r.seq, r.base, r.began, r.touched, r.made = h.Seq, max(clock, r.b.Now), c.now, c.now, 0
+	r.Seq, r.base, r.began, r.touched, r.made = h.Seq, max(clock, r.b.Now), c.now, c.now, 0
 	watched := r.b.Watcher != "" && slices.Contains(c.view.Members, r.b.Watcher)
 	if watched && len(r.b.Asks) > 0 { // the time in which nobody could ask does not count
 		r.base = r.b.Now
 	}
-	r.has = map[phalanx.NodeID]bool{}
+	r.backups.Forget()
 	if was != c.view.Self {
-		c.emit(TookOver{Key: h.Key, From: was, Term: c.term, Took: c.now - c.since, Standing: c.standing(r)})
+		c.emit(TookOver{Key: h.Key, From: was, Term: c.terms.Term, Took: c.now - c.since, Standing: c.standing(r)})
 	}
-	r.primary = c.view.Self
+	r.Primary = c.view.Self
 	var gone []Op // before anything is let through that is not there any more
 	for _, n := range append(r.b.State.members(), r.b.Watcher) {
 		if n != "" && !slices.Contains(c.view.Members, n) {

@@ -12,7 +12,7 @@ func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 	if !c.ready(m.Key) {
 		return // it is asked again
 	}
-	p := Passed{Key: m.Key, ID: m.ID, Term: c.term, After: m.After, Anew: true}
+	p := Passed{Key: m.Key, ID: m.ID, Term: c.terms.Term, After: m.After, Anew: true}
 	p.Over = c.past.knows(m.Key.digest())
 	if r := c.replicas[m.Key]; r != nil {
 		p.Known, p.Standing = true, c.standing(r)
@@ -60,7 +60,7 @@ func (b *Barrier) Passed() map[string][]string {
 // passed takes a part of the answer, and asks for the next one.
 func (c *Core) passed(m Passed) {
 	q := c.queries[m.ID]
-	if q == nil || m.Term < c.fence || m.After != q.after {
+	if q == nil || c.terms.Outdated(m.Term) || m.After != q.after {
 		return
 	}
 	if m.Anew || q.hosts == nil {

@@ -65,23 +65,3 @@ func (s *State) sound() bool {
 	unknown := func(e Entry) bool { return !known[e] }
 	return len(known) == len(s.Entrances) && !slices.ContainsFunc(s.Queue, unknown) && !slices.ContainsFunc(s.Holders, unknown)
 }
-
-// pieces collects the pieces of one state.
-type pieces struct {
-	cfg   Config
-	state State
-	total int  // items
-	begun bool // the first piece has come
-}
-
-// next takes a piece, from the item on, of so many in all. It reports whether the state is
-// complete now, and ignores a piece that is not the next one.
-func (p *pieces) next(cfg Config, s State, from, total int) (complete bool) {
-	if from == 0 && !p.begun {
-		p.cfg, p.total, p.begun = cfg, total, true
-	}
-	if p.begun && from == p.state.items() && total == p.total {
-		p.state.add(s)
-	}
-	return p.begun && p.state.items() == p.total
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	repl "github.com/phalanx-go/phalanx/protocol/replica"
 )
 
 // reached takes what participants of a node ask for.
@@ -27,7 +28,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	switch {
 	case r != nil:
 	case asks:
-		c.send(from, Answers{Key: m.Key, Term: c.term, Unknown: true, Stamp: m.Stamp})
+		c.send(from, Answers{Key: m.Key, Term: c.terms.Term, Unknown: true, Stamp: m.Stamp})
 		return
 	case c.past.knows(m.Key.digest()):
 		c.tooLate(from, m)
@@ -53,7 +54,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		same = true
 	}
 	if !same {
-		c.send(from, Answers{Key: m.Key, Term: c.term, Field: field, Standing: c.standing(r), Stamp: m.Stamp})
+		c.send(from, Answers{Key: m.Key, Term: c.terms.Term, Field: field, Standing: c.standing(r), Stamp: m.Stamp})
 		return
 	}
 	if r.stamps == nil {
@@ -85,13 +86,14 @@ func (r *replica) renew(cfg Config) {
 		}
 		s.Entrances = append(s.Entrances, e)
 	}
-	r.b, r.has = Restore(cfg, s), map[phalanx.NodeID]bool{}
+	r.b = Restore(cfg, s)
+	r.backups.Forget()
 }
 
 // tooLate answers whoever comes to a barrier that has fired and is forgotten. An entry that a
 // manager had registered has passed with it. A throttle does not hold late ones up any more.
 func (c *Core) tooLate(from phalanx.NodeID, m Reached) {
-	a := Answers{Key: m.Key, Term: c.term, Stamp: m.Stamp, Watched: !m.Unwatch} // there is nothing more to watch
+	a := Answers{Key: m.Key, Term: c.terms.Term, Stamp: m.Stamp, Watched: !m.Unwatch} // there is nothing more to watch
 	if m.Config.Semaphore.on() {
 		a.Field = "Semaphore"
 		c.send(from, a)
@@ -155,7 +157,8 @@ func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 // enough to know that they have fired.
 func (c *Core) create(m Reached) *replica {
 	// Batches of a barrier that was dropped are behind those of one that is made anew.
-	r := &replica{key: m.Key, b: New(m.Config), seq: uint64(c.now), primary: c.view.Self, began: c.now, touched: c.now, has: map[phalanx.NodeID]bool{}}
+	r := &replica{key: m.Key, b: New(m.Config), began: c.now, touched: c.now}
+	r.Seq, r.Primary = uint64(c.now), c.view.Self
 	for _, q := range m.Requests { // it begins with the first entry
 		r.base = max(r.base, q.Ago)
 	}
@@ -178,7 +181,7 @@ func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
 	case m.Unwatch && r.b.Watcher == from:
 		r.pending = append(r.pending, Op{Kind: OpUnwatch, Node: from})
 	case m.Unwatch: // another one has taken its place
-		c.send(from, Answers{Key: r.key, Term: c.term, Batch: r.batch(), Standing: c.standing(r), Stamp: m.Stamp, More: len(m.Requests) > 0})
+		c.send(from, Answers{Key: r.key, Term: c.terms.Term, Batch: r.batch(), Standing: c.standing(r), Stamp: m.Stamp, More: len(m.Requests) > 0})
 	}
 	for _, q := range m.Requests {
 		op := r.entering(c.now, from, q)
@@ -215,7 +218,7 @@ func (c *Core) reply(m Reply) {
 // tellAll answers a node's participants that have an answer, and says how the
 // barrier stands.
 func (c *Core) tellAll(r *replica, node phalanx.NodeID) {
-	a := Answers{Key: r.key, Term: c.term, Batch: r.batch(), Standing: c.standing(r), Watched: r.b.Watcher == node, Stamp: r.stamps[node]}
+	a := Answers{Key: r.key, Term: c.terms.Term, Batch: r.batch(), Standing: c.standing(r), Watched: r.b.Watcher == node, Stamp: r.stamps[node]}
 	a.List = r.b.buried(node)
 	for _, e := range r.b.Entrances {
 		if slices.Contains(e.Nodes, node) {
@@ -284,7 +287,7 @@ func (c *Core) absent(r *replica) []string {
 // node is.
 func (c *Core) serve() {
 	c.tidy()
-	c.askAgain()
+	c.askMembers()
 	c.forgetAskers()
 	c.past.age(c.now, c.cfg.Linger)
 	for k, ok := c.restsDue.Take(c.now); ok; k, ok = c.restsDue.Take(c.now) {
@@ -310,7 +313,7 @@ func (c *Core) attend() {
 		c.woken[0].woken = false
 		c.woken = c.woken[1:]
 	}
-	if len(c.woken) > 0 && !c.ready(c.woken[0].key) || !c.knows || c.now >= c.leased {
+	if len(c.woken) > 0 && !c.ready(c.woken[0].key) || !c.gathering.Done() || c.now >= c.leased {
 		return
 	}
 	for k, ok := c.replicasDue.Take(c.now); ok; k, ok = c.replicasDue.Take(c.now) {
@@ -343,7 +346,7 @@ func (c *Core) attend() {
 // dueAt returns when something is to be done of r, if nothing is heard of it until then.
 func (c *Core) dueAt(r *replica) (time.Duration, bool) {
 	if r.flight != nil {
-		return r.sends.At(c.pauses(c.batchTrip)), true
+		return r.backups.At(c.pauses(c.batchTrip)), true
 	}
 	at, ok := r.b.Due()
 	return at - r.base + r.began, ok
@@ -353,11 +356,11 @@ func (c *Core) dueAt(r *replica) (time.Duration, bool) {
 // reports whether there may be another one.
 func (c *Core) advance(r *replica) bool {
 	if r.flight != nil {
-		if len(r.lacks) == 0 { // it waited for a lease
+		if r.backups.Confirmed() { // it waited for a lease
 			c.commit(r)
 			return true
 		}
-		if c.now >= r.sends.At(c.pauses(c.batchTrip)) {
+		if c.now >= r.backups.At(c.pauses(c.batchTrip)) {
 			c.replicateTo(r)
 		}
 		return false
@@ -380,13 +383,8 @@ func (c *Core) advance(r *replica) bool {
 	if !r.b.cfg.Semaphore.on() && r.flight[n-1].Kind != OpAdvance && len(r.pending) == 0 { // all are there before a knee is looked for
 		r.flight = append(r.flight, Op{Kind: OpAdvance, At: now})
 	}
-	r.lacks, r.copied = map[phalanx.NodeID]bool{}, map[phalanx.NodeID]int{}
-	r.sends.Answered()
-	r.stamp, r.flew = max(r.stamp+1, c.now), c.now
-	for _, n := range c.managers(r.key)[1:] {
-		r.lacks[n] = true
-	}
-	if len(r.lacks) == 0 {
+	r.backups.Begin(c.now, r.next(c.terms.Term), c.managers(r.key)[1:])
+	if r.backups.Confirmed() {
 		c.commit(r)
 		return true
 	}
@@ -410,13 +408,13 @@ func inOrder(ops []Op) {
 func (c *Core) commit(r *replica) {
 	ops := r.flight
 	r.flight = nil
-	r.seq, r.term, r.touched, r.primary = r.seq+1, c.term, c.now, c.view.Self
+	r.Copy, r.touched = repl.Copy{Version: r.next(c.terms.Term), Primary: c.view.Self}, c.now
 	r.made++
 	answers := map[phalanx.NodeID]*Answers{}
 	var order []phalanx.NodeID
 	answer := func(n phalanx.NodeID) *Answers {
 		if answers[n] == nil {
-			answers[n] = &Answers{Key: r.key, Term: c.term, Batch: r.batch()}
+			answers[n] = &Answers{Key: r.key, Term: c.terms.Term, Batch: r.batch()}
 			order = append(order, n)
 		}
 		return answers[n]
@@ -444,14 +442,14 @@ func (c *Core) commit(r *replica) {
 				c.emit(Publish{Key: r.key, Happened: e})
 				if w := r.b.Watcher; w != "" && e.What != Entered {
 					e.Absent, e.Lost = c.shorten(e.Absent), c.shorten(e.Lost)
-					c.send(w, Notify{Key: r.key, Term: c.term, Happened: e})
+					c.send(w, Notify{Key: r.key, Term: c.terms.Term, Happened: e})
 				}
 			}
 		}
 	}
 	c.question(r, asked)
 	for _, n := range r.spare {
-		c.send(n, Forget{Key: r.key, Term: c.term})
+		c.send(n, Forget{Key: r.key, Term: c.terms.Term})
 	}
 	r.spare = nil
 	c.weigh(r)
@@ -471,7 +469,7 @@ func (c *Core) commit(r *replica) {
 func (c *Core) question(r *replica, all []Asked) {
 	for len(all) > 0 && r.b.Watcher != "" {
 		n := parcel(all, c.cfg.Part, (*Asked).Weight)
-		c.send(r.b.Watcher, Question{Key: r.key, Term: c.term, Asked: all[:n:n]})
+		c.send(r.b.Watcher, Question{Key: r.key, Term: c.terms.Term, Asked: all[:n:n]})
 		all = all[n:]
 	}
 }
@@ -530,7 +528,7 @@ func (c *Core) close(r *replica) {
 func (c *Core) drop(r *replica) {
 	c.remove(r.key)
 	for _, n := range c.managers(r.key)[1:] {
-		c.send(n, Forget{Key: r.key, Term: c.term})
+		c.send(n, Forget{Key: r.key, Term: c.terms.Term})
 	}
 }
 
@@ -541,8 +539,8 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 			at, ok = d, true
 		}
 	}
-	for _, h := range c.waiting {
-		least(c.askAgainAt(h))
+	if at, some := c.gathering.Due(c.pauses(0)); some {
+		least(at)
 	}
 	if at, some := c.askersDue.Due(); some {
 		least(at)
@@ -550,7 +548,7 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	if d, some := c.restsDue.Due(); some {
 		least(d)
 	}
-	if d, some := c.replicasDue.Due(); some && c.knows && c.now < c.leased { // else a message or a lease comes first
+	if d, some := c.replicasDue.Due(); some && c.gathering.Done() && c.now < c.leased { // else a message or a lease comes first
 		least(d)
 	}
 	return at, ok

@@ -7,17 +7,15 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/agenda"
-	"github.com/phalanx-go/phalanx/protocol/retry"
+	repl "github.com/phalanx-go/phalanx/protocol/replica"
 )
 
 // replica is what a node knows of a barrier.
 type replica struct {
+	repl.Copy
 	key     Key
 	b       *Barrier
-	term    uint64         // of the primary that made the last batch
-	seq     uint64         // of the last batch that b has
-	primary phalanx.NodeID // who made it
-	base    time.Duration  // the barrier's clock at began
+	base    time.Duration // the barrier's clock at began
 	began   time.Duration
 	touched time.Duration // when it was last changed
 
@@ -25,16 +23,11 @@ type replica struct {
 	made    uint64                           // batches since began
 	stamps  map[phalanx.NodeID]time.Duration // the last of each node
 	pending []Op                             // to be made
-	flight  []Op                             // on their way to the backups, as batch seq+1; nil: none
-	stamp   time.Duration                    // of this batch
-	flew    time.Duration                    // when it was sent first
-	sends   retry.Backoff
-	lacks   map[phalanx.NodeID]bool // backups that have not confirmed the batch
-	has     map[phalanx.NodeID]bool // backups that have the state of this term
-	copied  map[phalanx.NodeID]int  // of the others, how many items of it they have
-	spare   []phalanx.NodeID        // who has a replica and is no backup any more
-	woken   bool                    // it is in shelf.woken
-	weight  int                     // in shelf.weight
+	flight  []Op                             // on their way to the backups, as batch Seq+1; nil: none
+	backups repl.Backups
+	spare   []phalanx.NodeID // who has a replica and is no backup any more
+	woken   bool             // it is in shelf.woken
+	weight  int              // in shelf.weight
 }
 
 // begins reports whether somebody is about to enter, or to watch.
@@ -42,6 +35,9 @@ func (r *replica) begins() bool {
 	starts := func(op Op) bool { return op.Kind == OpEnter || op.Kind == OpWatch }
 	return slices.ContainsFunc(r.flight, starts) || slices.ContainsFunc(r.pending, starts)
 }
+
+// next is the version that the replica has when the changes on their way are made.
+func (r *replica) next(term uint64) repl.Version { return repl.Version{Term: term, Seq: r.Seq + 1} }
 
 // clock is the barrier's clock.
 func (r *replica) clock(now time.Duration) time.Duration { return r.base + now - r.began }

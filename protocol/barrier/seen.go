@@ -32,7 +32,7 @@ const (
 // Seen returns the barriers whose primary this node is: those that are open, and the
 // last ones that are over.
 func (c *Core) Seen() []Seen {
-	if !c.knows {
+	if !c.gathering.Done() {
 		return nil
 	}
 	shown := map[Key]bool{}

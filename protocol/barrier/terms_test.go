@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	repl "github.com/phalanx-go/phalanx/protocol/replica"
 )
 
 var termsKey = Key{Name: "b"}
@@ -72,14 +73,12 @@ func TestAPrimaryOfAnEarlierTermIsNotBelieved(t *testing.T) {
 // A confirmation of an earlier term says nothing of the batch that is on its way in this one.
 func TestAConfirmationOfAnEarlierTerm(t *testing.T) {
 	c, others := inTerm(5, true)
-	r := &replica{key: termsKey, b: New(Config{Max: 2}), seq: 7, flight: []Op{{Kind: OpAdvance}}, has: map[phalanx.NodeID]bool{},
-		lacks: map[phalanx.NodeID]bool{others[0]: true, others[1]: true}}
-	c.knows = true
+	r := &replica{key: termsKey, b: New(Config{Max: 2}), flight: []Op{{Kind: OpAdvance}}}
 	c.put(r)
 	for term, counts := range map[uint64]bool{4: false, 5: true} {
-		r.lacks[others[0]] = true
+		r.backups.Begin(c.now, repl.Version{Term: 5, Seq: 8}, others)
 		c.confirm(others[0], Confirm{Key: termsKey, Term: term, Seq: 8})
-		if r.lacks[others[0]] == counts {
+		if r.backups.Lacks(others[0]) == counts {
 			t.Errorf("in term %d: it counts: %v", term, !counts)
 		}
 	}
@@ -99,7 +98,7 @@ func TestTheNewestReplicaIsTaken(t *testing.T) {
 				c.found = append(c.found, finding{from: others[i], replicas: []Held{h}})
 			}
 			c.install()
-			if r := c.replicas[termsKey]; r == nil || r.seq != 7 {
+			if r := c.replicas[termsKey]; r == nil || r.Seq != 7 {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}
@@ -124,15 +123,15 @@ func TestAnOldRecordOfARemovedBarrier(t *testing.T) {
 func TestAnAnswerToAnEarlierQuestion(t *testing.T) {
 	c, others := inTerm(5, true)
 	c.Step(time.Second, Call{ID: 1, Kind: CallEnter, Key: termsKey, Config: Config{Max: 2}, Entry: Entry{Host: "h"}})
-	if c.knows || len(c.waiting) != 2 {
-		t.Fatalf("it knows: %v, and waits for %d", c.knows, len(c.waiting))
+	if c.gathering.Done() || c.gathering.Waits() != 2 {
+		t.Fatalf("it knows: %v, and waits for %d", c.gathering.Done(), c.gathering.Waits())
 	}
-	for _, stamp := range []time.Duration{c.stamp - 1, c.stamp} {
+	for _, stamp := range []time.Duration{c.gathering.Stamp - 1, c.gathering.Stamp} {
 		for _, from := range others {
 			c.Step(time.Second, Heard{From: from, Message: Gathered{Term: 5, Stamp: stamp, Said: 1}})
 		}
-		if early := stamp < c.stamp; c.knows == early {
-			t.Errorf("stamp %v of %v: it knows: %v", stamp, c.stamp, c.knows)
+		if early := stamp < c.gathering.Stamp; c.gathering.Done() == early {
+			t.Errorf("stamp %v of %v: it knows: %v", stamp, c.gathering.Stamp, c.gathering.Done())
 		}
 	}
 }
@@ -140,8 +139,7 @@ func TestAnAnswerToAnEarlierQuestion(t *testing.T) {
 // A primary that has heard nothing of an answer, whose first part was lost, gets all of it anew.
 func TestAnAnswerBeginsAnew(t *testing.T) {
 	c, others := inTerm(5, false)
-	c.said = 3
-	c.telling[others[0]] = &telling{term: 5, stamp: 1, said: 3, part: 1}
+	c.tellings = repl.Tellings[tale]{Said: 3, Of: map[phalanx.NodeID]*repl.Telling[tale]{others[0]: {Term: 5, Stamp: 1, Said: 3, Part: 1}}}
 	out := sentTo[Gathered](c.Step(0, Heard{From: others[0], Message: Gather{Term: 5, Stamp: 1}}))
 	if len(out) != 1 || out[0].Part != 0 || out[0].Said <= 3 {
 		t.Errorf("%+v", out)
@@ -168,16 +166,24 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 
 // Pieces of one state have one sender, term, change and stamp.
 func TestPiecesOfOneState(t *testing.T) {
-	a := arrival{from: "a#1", term: 5, seq: 7, stamp: 2}
-	if !a.of("a#1", Replicate{Term: 5, Seq: 7, Stamp: 2}) {
-		t.Error("the next piece is of another state")
-	}
-	if a.of("b#1", Replicate{Term: 5, Seq: 7, Stamp: 2}) {
-		t.Error("a piece of another primary is of this state")
-	}
-	for _, m := range []Replicate{{Term: 4, Seq: 7, Stamp: 2}, {Term: 5, Seq: 6, Stamp: 2}, {Term: 5, Seq: 7, Stamp: 1}} {
-		if a.of("a#1", m) {
-			t.Errorf("%+v is of this state", m)
+	state := func(piece ...Entrance) *State { return &State{Entrances: piece} }
+	first, last := Entrance{Entry: Entry{Host: "1"}}, Entrance{Entry: Entry{Host: "2"}}
+	for _, m := range []struct {
+		from phalanx.NodeID
+		Replicate
+		same bool
+	}{
+		{"a#1", Replicate{Term: 5, Seq: 7, Stamp: 2}, true},
+		{"b#1", Replicate{Term: 5, Seq: 7, Stamp: 2}, false},
+		{"a#1", Replicate{Term: 4, Seq: 7, Stamp: 2}, false},
+		{"a#1", Replicate{Term: 5, Seq: 6, Stamp: 2}, false},
+		{"a#1", Replicate{Term: 5, Seq: 7, Stamp: 1}, false},
+	} {
+		c, _ := inTerm(5, false)
+		c.arrive("a#1", Replicate{Key: termsKey, Term: 5, Seq: 7, Stamp: 2, Config: Config{Max: 2}, State: state(first), Total: 2})
+		m.Key, m.State, m.From, m.Total = termsKey, state(last), 1, 2
+		if _, complete := c.arrive(m.from, m.Replicate); complete != m.same {
+			t.Errorf("%+v: it is of this state: %v", m, complete)
 		}
 	}
 }
@@ -197,15 +203,15 @@ func TestWhatIsReleased(t *testing.T) {
 // A node begins no term of a view that it does not have.
 func TestATermOfAViewThatIsNotKnown(t *testing.T) {
 	c, others := inTerm(5, false)
-	if c.Step(0, Heard{From: others[0], Message: Refused{Term: 9}}); c.term != 5 {
-		t.Errorf("it is in term %d", c.term)
+	if c.Step(0, Heard{From: others[0], Message: Refused{Term: 9}}); c.terms.Term != 5 {
+		t.Errorf("it is in term %d", c.terms.Term)
 	}
 }
 
 // A primary of an earlier term does not have a replica dropped that a later one needs.
 func TestALateForget(t *testing.T) {
 	c, others := inTerm(5, false)
-	c.put(&replica{key: termsKey, b: New(Config{Max: 2}), term: 5, primary: others[0]})
+	c.put(&replica{key: termsKey, b: New(Config{Max: 2}), Copy: repl.Copy{Version: repl.Version{Term: 5}, Primary: others[0]}})
 	for _, term := range []uint64{4, 5} {
 		c.Step(0, Heard{From: others[0], Message: Forget{Key: termsKey, Term: term}})
 		if there := c.replicas[termsKey] != nil; there != (term < 5) {
@@ -218,19 +224,19 @@ func TestALateForget(t *testing.T) {
 // missed: it asks for the state.
 func TestChangesThatDoNotFollow(t *testing.T) {
 	c, others := inTerm(5, false)
-	r := &replica{key: termsKey, b: New(Config{Max: 2}), term: 5, seq: 7, primary: others[0]}
+	r := &replica{key: termsKey, b: New(Config{Max: 2}), Copy: repl.Copy{Version: repl.Version{Term: 5, Seq: 7}, Primary: others[0]}}
 	c.put(r)
 	sends := func(term, seq uint64) []Output {
 		return c.Step(0, Heard{From: others[0], Message: Replicate{Key: termsKey, Term: term, Seq: seq, Ops: []Op{{Kind: OpAdvance}}}})
 	}
-	c.fence = 5
-	if out := sends(4, 8); len(sentTo[Refused](out)) != 1 || r.seq != 7 {
+	c.terms.Fence = 5
+	if out := sends(4, 8); len(sentTo[Refused](out)) != 1 || r.Seq != 7 {
 		t.Errorf("of an earlier term: %+v", out)
 	}
-	if out := sentTo[Confirm](sends(5, 9)); len(out) != 1 || !out[0].Need || r.seq != 7 {
+	if out := sentTo[Confirm](sends(5, 9)); len(out) != 1 || !out[0].Need || r.Seq != 7 {
 		t.Errorf("after what it has missed: %+v", out)
 	}
-	if out := sentTo[Confirm](sends(5, 8)); len(out) != 1 || out[0].Need || r.seq != 8 {
+	if out := sentTo[Confirm](sends(5, 8)); len(out) != 1 || out[0].Need || r.Seq != 8 {
 		t.Errorf("the next ones: %+v", out)
 	}
 }
