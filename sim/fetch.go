@@ -409,19 +409,21 @@ func (f *fetch) complete(e transfer.Complete) {
 		return
 	}
 	f.forgetWish()
+	used := f.n.table.Use(&f.buf.Copy) // before it can be evicted
 	f.n.table.Finish(&f.buf.Copy, e.Meta, e.Digest, false)
 	f.answer(f.buf)
+	if used {
+		f.n.unuse(f.buf)
+	}
 }
 
 // answer gives every caller the complete copy.
 func (f *fetch) answer(c *copied) {
 	callers := f.callers
 	f.callers = nil
-	f.n.table.Use(&c.Copy) // before it can be evicted
 	for _, caller := range callers {
 		f.n.hand(caller, c)
 	}
-	f.n.unuse(c)
 }
 
 // takeInline keeps bytes that came with the owner's answer. If there is no room for them now they
@@ -476,9 +478,9 @@ func (f *fetch) enter(e transfer.TakeInline) {
 	c.room, f.buf.room = f.buf.room, 0
 	kept := copyOf(n.table.Enter(&c.Copy))
 	switch {
-	case kept != c || c.Dropped:
+	case kept != c:
 		n.memory.release(c)
-	default:
+	case !c.Dropped:
 		n.w.audit.complete(n, c)
 	}
 	if owner.Unlisted(f.inlineIn, n.client.epoch(f.object)) {
@@ -487,6 +489,7 @@ func (f *fetch) enter(e transfer.TakeInline) {
 		n.w.met["inline, listed by the answer"]++
 	}
 	f.answer(kept)
+	n.unuse(kept)
 }
 
 // supplied takes the rest of the object from a Put, if it is of the same generation.

@@ -121,6 +121,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 		c.n = n
 		n.memory.used += c.room
 		n.table.Enter(&c.Copy)
+		n.table.Unuse(&c.Copy)
 	}
 	w.nodes = append(w.nodes, n)
 	w.byID[n.id] = n

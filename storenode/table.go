@@ -116,7 +116,9 @@ func (t *Table) keepInline(info Info, bytes []byte, tag string, pinned bool) *ob
 	if kept != c {
 		t.budget.Release(int64(len(bytes)))
 	}
-	t.useLocked(kept)
+	if kept.buffer != nil {
+		kept.buffer.Retain()
+	}
 	return kept
 }
 
@@ -291,7 +293,7 @@ func (t *Table) retain(c *objectCopy) bool {
 	return true
 }
 
-// useLocked is retain for a copy that may count as dropped.
+// useLocked is retain for a copy that was not dropped.
 func (t *Table) useLocked(c *objectCopy) {
 	t.core.Use(&c.Copy)
 	if c.buffer != nil {

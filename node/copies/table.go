@@ -54,8 +54,15 @@ func (t *Table) insert(c *Copy) {
 
 // Enter keeps c, all bytes of a small object with their digest, and returns the copy that whoever
 // waits for it gets: c, or what is here of the same bytes. If this node has a newer generation by
-// now, c counts as dropped.
+// now, c counts as dropped. What is returned is in use until Unuse.
 func (t *Table) Enter(c *Copy) *Copy {
+	kept := t.enter(c)
+	kept.users++
+	t.arrange(kept)
+	return kept
+}
+
+func (t *Table) enter(c *Copy) *Copy {
 	c.Complete = true
 	switch old := t.copies[c.Object]; {
 	case old != nil && c.Gen.Less(old.Gen):
@@ -70,7 +77,6 @@ func (t *Table) Enter(c *Copy) *Copy {
 		t.Drop(old, &Ended{Reset, c.Gen})
 	}
 	t.insert(c)
-	t.arrange(c)
 	return c
 }
 

@@ -41,6 +41,7 @@ func origin(id phalanx.ObjectID, seq uint64) *had {
 func whole(t *Table, id phalanx.ObjectID, seq uint64) *had {
 	h := part(id, seq)
 	t.Enter(&h.Copy)
+	t.Unuse(&h.Copy)
 	return h
 }
 
@@ -102,6 +103,9 @@ func TestEnterInlineBytes(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		case c.why != Ended{}:
 			c.old.replaced(t, c.why)
+		}
+		if last := table.Unuse(got); last != c.dropped || got.Used() {
+			t.Errorf("%s: who gets it is the last to use what was dropped: %v", name, last)
 		}
 	}
 }
