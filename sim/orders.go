@@ -27,8 +27,8 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 		n.fetchOrdered(p)
 	case v.Spare:
 		n.spare(p)
-	case v.Settle && root.root.whole && root.root.digest == p.Digest:
-		root.finish(root.root)
+	case v.Settle:
+		root.settle(p.Gen, p.Digest)
 	}
 	switch {
 	case v.Drop == copies.Stays:

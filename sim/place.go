@@ -157,7 +157,11 @@ func (p *place) happens(ev rnode.PlaceEvent) {
 				p.hide(phalanx.Generation{})
 			}
 		case rnode.Announce:
-			n.client.report(p.key.Target, e.Announce, nil)
+			n.client.report(p.key.Target, e.Announce, func(_ phalanx.NodeID, r directory.Result) {
+				if r.State == directory.Finished { // its owner may not have known whom to tell
+					p.settle(r.Gen, r.Digest)
+				}
+			})
 		case rnode.Gone:
 			p.r.gone(p, ev)
 		}
@@ -344,6 +348,17 @@ func (p *place) hide(next phalanx.Generation) {
 	p.root.gone = true
 	p.room.room, p.root.room = p.root.room, 0
 	p.root = nil
+	if p.r.settled(p) {
+		p.giveBack()
+	}
+}
+
+// settle makes the root's copy the node's, if it is what has become final.
+func (p *place) settle(gen phalanx.Generation, digest phalanx.Digest) {
+	if root := p.root; root != nil && !root.complete && root.gen == gen && root.whole && root.digest == digest {
+		p.finish(root)
+		p.r.settled(p)
+	}
 }
 
 func (p *place) resetOutput() {
@@ -364,22 +379,19 @@ func (p *place) resetOutput() {
 
 func (p *place) release(keepTarget bool) {
 	n := p.r.n
-	if p.kept {
+	if p.kept || slices.Contains(p.r.settling, p) {
 		return
 	}
 	if keepTarget && p.circle != nil {
 		p.keepRing()
 		return
 	}
-	if root := p.root; root != nil && !root.complete {
-		if keepTarget && root.whole {
-			p.finish(root)
-		} else {
-			if others := n.copies(root.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != root && o.gen == root.gen }) {
-				n.client.report(root.object, directory.Drop{Gen: root.gen}, nil)
-			}
-			p.hide(phalanx.Generation{})
+	root := p.root
+	if root != nil && !root.complete && !keepTarget {
+		if others := n.copies(root.object); !slices.ContainsFunc(others, func(o *copied) bool { return o != root && o.gen == root.gen }) {
+			n.client.report(root.object, directory.Drop{Gen: root.gen}, nil)
 		}
+		p.hide(phalanx.Generation{})
 	}
 	for _, f := range p.r.feeds {
 		if f.open.child == p.key {
@@ -388,6 +400,10 @@ func (p *place) release(keepTarget bool) {
 	}
 	p.clear()
 	p.giveBack()
+	if root != nil && !root.complete && keepTarget { // until the owner says that it is final
+		p.root = root
+		p.r.settling = append(p.r.settling, p)
+	}
 	n.w.met["place released"]++
 }
 

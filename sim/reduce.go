@@ -19,7 +19,8 @@ type reduces struct {
 	coords    []*coordinator
 	places    map[placeKey]*place
 	instances uint64
-	feeds     []*feed // outputs that parents elsewhere read
+	settling  []*place // roots that have ended, and the target's owner is yet to say that it is final
+	feeds     []*feed  // outputs that parents elsewhere read
 	leaving   []phalanx.NodeID
 	unheard   map[reader]bool // places that ended, and their coordinator does not know it
 }
@@ -76,6 +77,26 @@ func (r *reduces) sortedPlaces() []*place {
 	all := slices.Collect(maps.Values(r.places))
 	slices.SortFunc(all, func(a, b *place) int { return strings.Compare(a.name, b.name) })
 	return all
+}
+
+// roots returns the places that may have the target.
+func (r *reduces) roots() []*place { return append(r.sortedPlaces(), r.settling...) }
+
+// settled takes note that a root has nothing more to wait for. It reports whether it had ended.
+func (r *reduces) settled(p *place) bool {
+	was := len(r.settling)
+	r.settling = slices.DeleteFunc(r.settling, func(x *place) bool { return x == p })
+	return len(r.settling) < was
+}
+
+// superseded drops the same or an older target that a root had made, whose readers go on with c.
+func (r *reduces) superseded(c *copied) {
+	for _, p := range slices.Clone(r.settling) {
+		if p.root != c && p.key.Target == c.object && !c.gen.Less(p.root.gen) {
+			r.n.switchStreams(p.root, c)
+			p.hide(c.gen)
+		}
+	}
 }
 
 func (r *reduces) tick() {
@@ -232,7 +253,7 @@ func (r *reduces) Whole(id phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, 
 
 // target returns the copy that a root on this node makes of object, if any.
 func (r *reduces) target(object phalanx.ObjectID) *copied {
-	for _, p := range r.sortedPlaces() {
+	for _, p := range r.roots() {
 		if p.key.Target == object && p.root != nil && p.core.State().Root && !p.root.gone && !p.root.complete {
 			return p.root
 		}
@@ -241,14 +262,14 @@ func (r *reduces) target(object phalanx.ObjectID) *copied {
 }
 
 func (r *reduces) objects(all map[phalanx.ObjectID]bool) {
-	for key := range r.places {
-		all[key.Target] = true
+	for _, p := range r.roots() {
+		all[p.key.Target] = true
 	}
 }
 
 // root returns the place that makes a copy of object, or nil.
 func (r *reduces) root(object phalanx.ObjectID) *place {
-	for _, p := range r.sortedPlaces() {
+	for _, p := range r.roots() {
 		if p.key.Target == object && p.root != nil && !p.root.complete {
 			return p
 		}
@@ -293,6 +314,9 @@ func (r *reduces) left() string {
 		if p.core.Runs() || p.kept {
 			return fmt.Sprintf("place %d of %s: %v", p.key.Place, p.key.Target, p.core.State())
 		}
+	}
+	for _, p := range r.settling {
+		return fmt.Sprintf("the target %s, of which it does not know that it is final", p.key.Target)
 	}
 	for _, f := range r.feeds {
 		if !f.over {

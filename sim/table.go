@@ -176,6 +176,7 @@ func (n *node) keep(c *copied) {
 		n.switchStreams(old, c)
 	}
 	n.table[c.object] = c
+	n.reduces.superseded(c)
 	n.pump(c)
 	if f := n.fetches[c.object]; f != nil && f.buf != c {
 		n.switchStreams(f.buf, c) // nobody else may have the rest of what they read
