@@ -143,7 +143,18 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 	case rnode.Withdraw:
 		n.client.ask(e.Num, c.target, e.Body, nil)
 	case rnode.Watch:
-		n.client.watch(e.Num, e.Object, func(r directory.Readiness) { c.step(rnode.Told{Num: e.Num, Readiness: r}) })
+		var last directory.Readiness
+		n.client.watch(e.Num, e.Object, func(r directory.Readiness) {
+			switch {
+			case e.Object == c.target || last.Gen.IsZero():
+			case r.State == directory.Lost && last.State != directory.Lost:
+				w.met["source of a reduce lost"]++
+			case last.Gen.Less(r.Gen):
+				w.met["source of a reduce starts over"]++
+			}
+			last = r
+			c.step(rnode.Told{Num: e.Num, Readiness: r})
+		})
 		if e.Object == c.target {
 			c.impatient(e.Num)
 		}
