@@ -116,6 +116,14 @@ func (c *coordinator) panics() {
 	c.start()
 }
 
+// dies ends the actor, since it has failed too often.
+func (c *coordinator) dies() {
+	c.n.w.met["coordinator failed too often"]++
+	c.ended, c.call.excused = true, true
+	c.step(rnode.Stopped{})
+	c.over()
+}
+
 func (c *coordinator) tick() {
 	if at, ok := c.run.Due(); ok && at <= c.n.clock() {
 		c.step(rnode.Tick{})
@@ -177,10 +185,16 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 	case rnode.Answer:
 		w.end(c.call, e.Err, e.Result.Gen, nil)
 	case rnode.End:
-		n.reduces.coords = slices.DeleteFunc(n.reduces.coords, func(x *coordinator) bool { return x == c })
-		for _, o := range c.watchers {
-			w.send(n.id, o.on, coordinatorEnded{c.name, o.reader})
-		}
+		c.over()
+	}
+}
+
+// over ends the actor, of which places hear that watch it.
+func (c *coordinator) over() {
+	n := c.n
+	n.reduces.coords = slices.DeleteFunc(n.reduces.coords, func(x *coordinator) bool { return x == c })
+	for _, o := range c.watchers {
+		n.w.send(n.id, o.on, coordinatorEnded{c.name, o.reader})
 	}
 }
 
