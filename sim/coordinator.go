@@ -116,6 +116,14 @@ func (c *coordinator) panics() {
 	c.start()
 }
 
+// dies ends the actor, since it has failed too often.
+func (c *coordinator) dies() {
+	c.n.w.met["coordinator failed too often"]++
+	c.ended, c.call.excused = true, true
+	c.step(rnode.Stopped{})
+	c.over()
+}
+
 func (c *coordinator) tick() {
 	if at, ok := c.run.Due(); ok && at <= c.n.clock() {
 		c.step(rnode.Tick{})
@@ -143,7 +151,18 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 	case rnode.Withdraw:
 		n.client.ask(e.Num, c.target, e.Body, nil)
 	case rnode.Watch:
-		n.client.watch(e.Num, e.Object, func(r directory.Readiness) { c.step(rnode.Told{Num: e.Num, Readiness: r}) })
+		var last directory.Readiness
+		n.client.watch(e.Num, e.Object, func(r directory.Readiness) {
+			switch {
+			case e.Object == c.target || last.Gen.IsZero():
+			case r.State == directory.Lost && last.State != directory.Lost:
+				w.met["source of a reduce lost"]++
+			case last.Gen.Less(r.Gen):
+				w.met["source of a reduce starts over"]++
+			}
+			last = r
+			c.step(rnode.Told{Num: e.Num, Readiness: r})
+		})
 		if e.Object == c.target {
 			c.impatient(e.Num)
 		}
@@ -166,10 +185,16 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 	case rnode.Answer:
 		w.end(c.call, e.Err, e.Result.Gen, nil)
 	case rnode.End:
-		n.reduces.coords = slices.DeleteFunc(n.reduces.coords, func(x *coordinator) bool { return x == c })
-		for _, o := range c.watchers {
-			w.send(n.id, o.on, coordinatorEnded{c.name, o.reader})
-		}
+		c.over()
+	}
+}
+
+// over ends the actor, of which places hear that watch it.
+func (c *coordinator) over() {
+	n := c.n
+	n.reduces.coords = slices.DeleteFunc(n.reduces.coords, func(x *coordinator) bool { return x == c })
+	for _, o := range c.watchers {
+		n.w.send(n.id, o.on, coordinatorEnded{c.name, o.reader})
 	}
 }
 

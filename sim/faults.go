@@ -295,6 +295,10 @@ func (w *world) panics(r *rand.Rand) string {
 			if len(m.reduces.coords) > 0 && !m.host.hung {
 				w.met["panic: coordinator"]++
 				c := m.reduces.coords[r.IntN(len(m.reduces.coords))]
+				if r.IntN(8) == 0 {
+					c.dies()
+					return fmt.Sprintf("the coordinator of %s at %s fails for good", c.target, m.id)
+				}
 				c.panics()
 				return fmt.Sprintf("the coordinator of %s at %s panics", c.target, m.id)
 			}

@@ -394,7 +394,7 @@ func (p *place) release(keepTarget bool) {
 		return
 	}
 	if root := p.root; root != nil {
-		if !root.Complete && !(keepTarget && root.whole && p.core.State().Root) {
+		if !root.Complete && !keepTarget {
 			p.hide(phalanx.Generation{})
 			n.reportDrop(root.Object, root.Gen) // its digest may be on the way to the owner, who would count on this copy
 		} else {

@@ -249,6 +249,11 @@ func (r *reduces) left() string {
 			return fmt.Sprintf("place %d of %s: %v", p.key.Place, p.key.Target, p.core.State())
 		}
 	}
+	for c := range r.n.table.All() {
+		if c.Origin && !c.Complete {
+			return fmt.Sprintf("%s, of which it does not know that it is final", c.Object)
+		}
+	}
 	for _, f := range r.feeds {
 		if !f.over {
 			return fmt.Sprintf("a stream of place %d of %s", f.open.child.Place, f.open.child.Target)

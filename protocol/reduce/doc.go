@@ -52,8 +52,8 @@
 // of one Reduce in an envelope with its target and its Reduce generation
 // (Coordinator.Reduce, State.Reduce), and drop those of another Reduce: labels
 // are unique only within one. Keep the watch of the directory alive across
-// moves of a shard. Make a Place for a Stop as well as for a Command, and keep
-// it for a minute, so that it refuses commands that were delayed. Places say
-// from time to time that they run (Acked): where no coordinator knows the
-// Reduce any more, answer with a Stop of the greatest attempt and Gen.
+// moves of a shard. Only a Command makes a Place, and a Place that was stopped
+// may be forgotten: a command that was delayed makes another one, which says
+// that it runs (Acked) and is stopped by its coordinator, or ends with it. A
+// host tells a new Place the time before anything else.
 package reduce

@@ -190,8 +190,7 @@ type (
 	// Release asks for everything to be freed: the source's pin, the output and
 	// what is kept of children. KeepTarget: the output is the final target,
 	// which stays, pinned at the root; a place of a ring that does not have all of
-	// it yet, or was not asked for all of it, goes on until then. The Place is best remembered for a minute, since it
-	// refuses commands that were delayed.
+	// it yet, or was not asked for all of it, goes on until then.
 	Release struct{ KeepTarget bool }
 
 	// Report asks for the event to be sent to the coordinator: Acked, Refused,
