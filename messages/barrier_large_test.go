@@ -114,7 +114,11 @@ func (c *crossing) call(on phalanx.NodeID, call barrier.Call) uint64 {
 // barriers of its primary go on.
 func TestLargeBarriersCrossInParts(t *testing.T) {
 	const most = 2*(256<<10) + 4096 // a piece of the state, the changes after it, and what goes with them
-	for _, n := range []int{17_000, 45_000} {
+	sizes := []int{17_000, 45_000}
+	if testing.Short() {
+		sizes = []int{5000}
+	}
+	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			c := newCrossing(t, 4)
 			key := barrier.Key{Name: "large"}

@@ -139,7 +139,11 @@ func (p *pair) step(at phalanx.NodeID, ev directory.Event) (caughtUp bool) {
 // A new backup gets every record, however many nodes have evicted their copies.
 func TestASnapshotAfterManyEvictionsCanBeSent(t *testing.T) {
 	for _, acked := range []bool{false, true} {
-		const nodes, objects = 64, 600
+		const nodes = 64
+		objects := 600
+		if testing.Short() {
+			objects = 200
+		}
 		var members []phalanx.NodeID
 		for i := range nodes {
 			members = append(members, phalanx.NodeID(fmt.Sprintf("worker-%02d#18ea6c3c4dc38cfe", i)))

@@ -129,7 +129,11 @@ func TestPartsAgainstAnything(t *testing.T) {
 // A primary goes on to gather whatever copies of answers come late, and whichever are lost: also if a
 // member begins its answer anew in between.
 func TestGatheringWithLossesAndLateCopies(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 60
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		c := newCluster(t, 4)
 		for i, id := range c.view.Members {

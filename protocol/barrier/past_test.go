@@ -137,7 +137,10 @@ func TestARegisteredEntryHasPassed(t *testing.T) {
 // What is known of barriers that are over takes next to no memory, whatever became of them, and
 // it is known of those alone that have fired with somebody left to mean them.
 func TestMemoryOfWhatIsOver(t *testing.T) {
-	const n = 5000
+	n := 5000
+	if testing.Short() {
+		n = 1000
+	}
 	semaphore := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
 	enter := func(cfg barrier.Config, hosts int) func(c *clusterOf, on []phalanx.NodeID, i int) {
 		return func(c *clusterOf, on []phalanx.NodeID, i int) {

@@ -135,7 +135,10 @@ func TestMemoryOfWhatIsRemoved(t *testing.T) {
 // Removals of 10,000 barriers of which only that was known that they had fired are forgotten once no
 // older news of them can come, though nobody uses a barrier any more.
 func TestMemoryOfRemovalsOfForgottenBarriers(t *testing.T) {
-	const n = 10_000
+	n := 10_000
+	if testing.Short() {
+		n = 2000
+	}
 	c := newCluster(t, 3)
 	keyOf := func(i int) barrier.Key { return barrier.Key{Name: fmt.Sprint("many/", i)} }
 	for i := range n {

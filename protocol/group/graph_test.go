@@ -90,6 +90,10 @@ func seq(from, to int) []int {
 func disjointPaths(n, from, to int) int {
 	type edge struct{ a, b int }
 	flow := map[edge]int{}
+	neighbours := make([][]int, n)
+	for v := range neighbours {
+		neighbours[v] = Neighbours(v, n)
+	}
 	room := func(a, b int) int {
 		c := 0
 		switch {
@@ -98,14 +102,14 @@ func disjointPaths(n, from, to int) int {
 			if a/2 == from || a/2 == to {
 				c = n
 			}
-		case a%2 == 1 && b%2 == 0 && slices.Contains(Neighbours(a/2, n), b/2):
+		case a%2 == 1 && b%2 == 0 && slices.Contains(neighbours[a/2], b/2):
 			c = 1
 		}
 		return c - flow[edge{a, b}]
 	}
 	next := func(a int) []int {
 		all := []int{a ^ 1}
-		for _, v := range Neighbours(a/2, n) {
+		for _, v := range neighbours[a/2] {
 			all = append(all, 2*v+1-a%2)
 		}
 		return all

@@ -15,6 +15,14 @@ var (
 	manySeeds = flag.Uint64("join.seeds", 2000, "how many random worlds")
 )
 
+// worlds is how many random worlds a test runs.
+func worlds() uint64 {
+	if testing.Short() {
+		return *manySeeds / 10
+	}
+	return *manySeeds
+}
+
 // all reports whether all nodes are ready in one cluster.
 func (w *world) all() bool {
 	for _, h := range w.hosts {
@@ -236,7 +244,7 @@ func TestManyMembersAsk(t *testing.T) {
 // live. If one of these lets nodes in, the seeds join it. Otherwise they wait, and begin no
 // second cluster, until the last of those has ended.
 func TestAllSeedsStartAgain(t *testing.T) {
-	for seed := *firstSeed; seed < *firstSeed+*manySeeds/4; seed++ {
+	for seed := *firstSeed; seed < *firstSeed+worlds()/4; seed++ {
 		seeds := 1 + int(seed%3)
 		w := newWorld(seed, seeds+1+int(seed%4), seeds)
 		w.any = seed%2 == 0
@@ -310,7 +318,7 @@ func TestASecondClusterIsTold(t *testing.T) {
 // are in one.
 func TestRandomWorlds(t *testing.T) {
 	met := map[string]int{}
-	for seed := *firstSeed; seed < *firstSeed+*manySeeds; seed++ {
+	for seed := *firstSeed; seed < *firstSeed+worlds(); seed++ {
 		seeds := 1 + int(seed%5)
 		w := newWorld(seed, seeds+int(seed%3), seeds)
 		for _, h := range w.hosts {
