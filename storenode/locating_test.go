@@ -3,6 +3,8 @@ package storenode
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +25,7 @@ type scripted struct {
 	mu      sync.Mutex
 	nums    uint64
 	locates map[uint64]func(phalanx.NodeID, directory.Result)
+	asked   []directory.Locate
 	known   []bool // answers to questions about leases
 	reports []directory.Request
 }
@@ -37,8 +40,8 @@ func (d *scripted) Nums(n uint64) uint64 {
 func (d *scripted) Request(id phalanx.ObjectID, num uint64, body directory.Body, deliver func(phalanx.NodeID, directory.Result)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, ok := body.(directory.Locate); ok {
-		d.locates[num] = deliver
+	if l, ok := body.(directory.Locate); ok {
+		d.locates[num], d.asked = deliver, append(d.asked, l)
 		return
 	}
 	d.reports = append(d.reports, directory.Request{Num: num, Object: id, Body: body})
@@ -117,6 +120,32 @@ func TestALeaseIsKnownWhileItIsLocatedOrRead(t *testing.T) {
 		synctest.Wait()
 		if known() {
 			t.Error("a lease is known after everyone went away")
+		}
+	})
+}
+
+// A node says in each Locate how fast it has got bytes. When its fetch ends before the object
+// is here, the last of them is canceled.
+func TestAFetchThatLocatesAgain(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+		e.down.received(40<<20, time.Second, 0, 0)
+		_ = e.Pool.Budget().TryReserve(6 << 20)
+		for range 2 { // the second one starts a fetch
+			go func() { _, _ = e.Get(t.Context(), "x", true) }()
+			synctest.Wait()
+		}
+		a := e.arrivalOf("x")
+		d.answers(a.num, directory.Result{State: directory.Finished, Gen: first, Meta: phalanx.Meta{Size: 4 << 20}})
+		e.Pool.Budget().Release(6 << 20)
+		synctest.Wait()
+		if len(d.asked) != 2 || d.asked[0].Down != 40<<20 || d.asked[1].Down != 40<<20 {
+			t.Errorf("it has asked %+v", d.asked)
+		}
+		last := slices.Max(slices.Collect(maps.Keys(d.locates)))
+		e.System.Root.Stop(a.pid)
+		synctest.Wait()
+		if !slices.ContainsFunc(d.reports, func(r directory.Request) bool { return r.Body == (directory.Cancel{Num: last}) }) {
+			t.Errorf("Locate %d is not canceled; it tells %+v", last, d.reports)
 		}
 	})
 }

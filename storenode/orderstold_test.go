@@ -3,6 +3,7 @@ package storenode
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -78,6 +79,29 @@ func TestADeleteIsNotedForPuts(t *testing.T) {
 			t.Errorf("in epoch %d: %v was deleted, want %v", epoch, got, want)
 		}
 	}
+}
+
+// A delete is noted before the table is looked at: a Put that enters its copy after that look
+// hears of it.
+func TestADeleteIsNotedBeforeTheTableIsLookedAt(t *testing.T) {
+	env, _ := noting(t)
+	env.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {env.System.NewLocalPID("put")}}
+	s, over := &Store{env: env}, make(chan struct{})
+	env.Table.mu.Lock()
+	go func() {
+		defer close(over)
+		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushDrop, Gen: first, Seq: 1<<32 | 5}})
+	}()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(10 * time.Second); env.deletedMeanwhile("o0") != first; <-again.C {
+		if time.Now().After(end) {
+			t.Error("the table is looked at first")
+			break
+		}
+	}
+	env.Table.mu.Unlock()
+	<-over
 }
 
 // A verdict is carried out from its first field to its last: who works on an object has the

@@ -123,6 +123,8 @@ var inDirectory = []Mistake{
 		"protocol/directory/watch.go", "w.acked = max(w.acked, min(a.Version, o.version))", "w.acked = max(w.acked, o.version)"),
 	mistake(Tests, "memory for a Put that was accepted is asked for again",
 		"protocol/directory/account.go", "c.rec.Origin == r.From && c.rec.OriginNum == r.Num {", "false {"),
+	mistake(Tests, "copies of a generation are waited for while a newer one is final",
+		"protocol/directory/copies.go", "return o.rec.State != Finished || o.rec.Gen != a.Gen", "return o.rec.State != Finished"),
 	mistake(Tests, "a report is sent before the one that waits for an answer",
 		"node/ask/reports.go", "	if at > 0 {\n\t\treturn 0\n\t}\n", ""),
 	mistake(Tests, "a node that is no member any more gets leave to evict the last copy",
