@@ -166,10 +166,18 @@ type instance struct {
 
 // Receive turns messages into events.
 func (a *instance) Receive(c actor.Context) {
+	if a.over {
+		return
+	}
 	now := a.d.cfg.Clock()
 	defer a.arm()
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		// The library can restart an actor that was stopped while it waited for its restart, and
+		// does not stop it again.
+		if a.over = a.d.ctx.Err() != nil; a.over {
+			return
+		}
 		a.timer = timer.New(func() { a.d.tell(rang{a}) })
 		a.core, a.beaters = detect.New(detect.Config{Self: a.d.cfg.Self}), map[phalanx.NodeID]*beater{}
 		a.d.mu.Lock()
