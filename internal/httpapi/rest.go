@@ -9,7 +9,7 @@ import (
 // The server takes at most so much of a body after the answer.
 const (
 	restBytes = 256 << 20
-	restTime  = 2 * time.Second
+	restTime  = 10 * time.Second
 )
 
 // takesRest takes what a client still sends after its answer, for a while: many clients read
