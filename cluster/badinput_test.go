@@ -39,7 +39,7 @@ func eventually(t testing.TB, what string, done func() bool) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatalf("not %s after 30 s", what)
+			t.Fatalf("not %s after a minute", what)
 		}
 	}
 }

@@ -55,7 +55,9 @@ func twoOfAShard(node *cluster.Node, name string) (first, second phalanx.ObjectI
 // recorded, whoever asks again gets it, and the target's shard goes on.
 func TestReduceOfManySources(t *testing.T) {
 	counts := []int{10, 1000, 4300}
-
+	if testing.Short() {
+		counts = counts[:2]
+	}
 	nodes := start(t, 3, silent, func(c *cluster.Config) { c.Memory = 1 << 30 })
 	steady(t, nodes)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)

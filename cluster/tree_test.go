@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -39,12 +38,7 @@ func TestTreeOfAReduceFromAnyNode(t *testing.T) {
 			root, leaf := tree.Nodes[0], tree.Nodes[1]
 			return leaf.Held == size && root.Held == 0 && len(tree.Edges) == 1 // a leaf makes its source; the root lacks the other leaf
 		}
-		for !shown() {
-			if ctx.Err() != nil {
-				t.Fatalf("%s shows %+v", n.ID(), tree)
-			}
-			runtime.Gosched()
-		}
+		eventually(t, fmt.Sprintf("%s shows a leaf that is full", n.ID()), shown)
 		root, leaf := tree.Nodes[0], tree.Nodes[1]
 		if tree.Degree != 2 || tree.Size != size || tree.State != "begun" {
 			t.Errorf("%s shows %+v", n.ID(), tree)
@@ -66,10 +60,10 @@ func TestTreeOfAReduceFromAnyNode(t *testing.T) {
 	if err := <-over; err != nil {
 		t.Fatal(err)
 	}
-	tree, err := nodes[4].Tree(ctx, "sum")
-	if err != nil || tree.Kind != "broadcast" || tree.State != "final" || len(tree.Nodes) != 1 || tree.Nodes[0].Held != size {
-		t.Errorf("%+v, %v", tree, err)
-	}
+	eventually(t, "nodes[4] shows the one copy of the sum", func() bool { // a node that is busy does not answer soon
+		tree, err := nodes[4].Tree(ctx, "sum")
+		return err == nil && tree.Kind == "broadcast" && tree.State == "final" && len(tree.Nodes) == 1 && tree.Nodes[0].Held == size
+	})
 }
 
 // While the last source arrives the tree shows how far the root has come.
