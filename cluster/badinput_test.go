@@ -317,6 +317,7 @@ func must(t *testing.T) func(storenode.Info, error) {
 }
 
 func TestGetOfWhatIsNeverPut(t *testing.T) {
+	t.Parallel() // it mostly waits
 	nodes := start(t, 2)
 	n := nodes[1]
 	do, _ := spawnAsker(t, n)

@@ -117,6 +117,7 @@ func allReduced(t *testing.T, n *cluster.Node, r storenode.Reduce) ([]int64, sto
 // The node that began an allreduce dies. Another that asked for the same takes it
 // over.
 func TestAllReduceIsTakenOver(t *testing.T) {
+	t.Parallel() // it mostly waits
 	nodes := start(t, 4)
 	put := func(id phalanx.ObjectID, n *cluster.Node) {
 		t.Helper()
@@ -144,9 +145,7 @@ func TestAllReduceIsTakenOver(t *testing.T) {
 		})
 	}
 	eventually(t, "followed", func() bool { return nodes[0].Status().Reduces+nodes[1].Status().Reduces+nodes[2].Status().Reduces == 3 })
-	if err := nodes[3].Leave(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	leaveSoon(t, nodes[3])
 	if err := <-first; !errors.Is(err, phalanx.ErrClosed) && !errors.Is(err, phalanx.ErrUnavailable) {
 		t.Errorf("the call at the node that left ended with %v", err)
 	}

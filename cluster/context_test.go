@@ -27,6 +27,7 @@ func (m mutely) Read([]byte) (int, error) {
 // Every call whose context ends fails with an error that is that of the context too, which
 // is what Go programs ask for.
 func TestErrorsOfAContextThatEnds(t *testing.T) {
+	t.Parallel() // it mostly waits
 	silentKind := actor.PropsFromFunc(func(actor.Context) {})
 	nodes := start(t, 3, silent, tight)
 	steady(t, nodes)

@@ -21,6 +21,7 @@ func (u unread) Read([]byte) (int, error) {
 // A Put of more copies than there are members says so and puts nothing. It does not wait
 // to its deadline.
 func TestMoreCopiesThanMembers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	nodes := start(t, 2)
 	ctx, n := within(t), nodes[1]
 	do, _ := spawnAsker(t, n)

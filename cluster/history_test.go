@@ -151,7 +151,7 @@ func (r *recorder) agree(t *testing.T, ids []phalanx.ObjectID) {
 	t.Helper()
 	for _, id := range ids {
 		var seen []string
-		for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			seen = seen[:0]
 			for _, n := range r.nodes {
 				seen = append(seen, saw(n, id))
@@ -170,7 +170,7 @@ func (r *recorder) agree(t *testing.T, ids []phalanx.ObjectID) {
 
 // saw says what a node has of an object.
 func saw(n *cluster.Node, id phalanx.ObjectID) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	v, err := n.TryGet(ctx, id)
 	var pe *phalanx.Error

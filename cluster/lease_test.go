@@ -136,6 +136,7 @@ func TestLastCallerGone(t *testing.T) {
 // TestSenderThatIsBehind asks a sender for a generation that it does not have yet:
 // it says WAIT as long as one can come, and never sends older bytes (3.2).
 func TestSenderThatIsBehind(t *testing.T) {
+	t.Parallel() // it mostly waits
 	nodes := start(t, 2)
 	ctx := within(t)
 	source, end := io.Pipe()

@@ -14,6 +14,7 @@ import (
 // A node that has handed over everything ends when its time is over, though nobody is left to
 // agree that it is removed; Leave says so.
 func TestLeaveOfANodeThatNobodyRemoves(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for patience := 4 * time.Second; ; patience *= 2 {
 		err := leaveUnseen(t, patience)
 		if err == nil && patience < 20*time.Second { // on a busy machine it can have left before the others died

@@ -69,7 +69,7 @@ func told(ctx context.Context, n *cluster.Node) <-chan actors.Event {
 // its log, names the three, and is not ready; what waits for the directory says it too.
 func TestTheMajorityIsLost(t *testing.T) {
 	log := &lines{of: map[string][]string{}}
-	nodes := start(t, 9, log.logged)
+	nodes := start(t, 7, log.logged)
 	steady(t, nodes)
 	voters := nodes[0].Status().Voters
 	if len(voters) != 5 {
@@ -176,6 +176,7 @@ func names(err error, ids []phalanx.NodeID) bool {
 // Voters that die one after the other are replaced: the majority is never lost. Nor is it to
 // a node that joins, or is alone.
 func TestTheMajorityIsKept(t *testing.T) {
+	t.Parallel() // it mostly waits
 	alone := start(t, 1)[0]
 	only := told(within(t), alone)
 	nodes := start(t, 5)

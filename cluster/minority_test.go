@@ -130,6 +130,7 @@ func TestUnfinishedInAMinority(t *testing.T) {
 
 // A source that pauses keeps its readers waiting, as long as the owner is there.
 func TestASourceThatPauses(t *testing.T) {
+	t.Parallel() // it mostly waits
 	nodes := start(t, 3)
 	steady(t, nodes)
 	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)

@@ -65,6 +65,7 @@ func TestOpenThatEndsAsItIsAnswered(t *testing.T) {
 // TestReaderWithoutADeadline has one whose creator stops half way: its context never
 // ends, and neither would its wait.
 func TestReaderWithoutADeadline(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const patience = time.Second
 	nodes := start(t, 2, func(c *cluster.Config) { c.Deadline = patience })
 	steady(t, nodes)

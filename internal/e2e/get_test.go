@@ -12,7 +12,7 @@ import (
 var sizes = []int64{0, 1, 1 << 10, 64<<10 - 1, 64 << 10, 1 << 20, 1<<20 + 1, 5_000_011, 20 << 20}
 
 // largest is the size of the largest object in a short test.
-const largest = 6 << 20
+const largest = 2 << 20
 
 func TestEveryActorGetsEveryByte(t *testing.T) {
 	for i, size := range sizes {

@@ -113,7 +113,7 @@ func (w *world) stop(h *host) {
 }
 
 func (w *world) tick(h *host, l *life) {
-	w.after(10*time.Millisecond, func() {
+	w.after(20*time.Millisecond, func() {
 		if h.life == l {
 			w.step(h, l, Tick{})
 			w.tick(h, l)

@@ -283,7 +283,7 @@ func greets(t testing.TB, to *Conns, from phalanx.NodeID) (net.Conn, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	h := hello{role: roleStreams, cluster: "test", from: from, to: to.cfg.Self}
