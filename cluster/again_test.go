@@ -67,7 +67,7 @@ func TestReadersOfWhatIsPutAgain(t *testing.T) {
 				for !over.Load() {
 					least := there.Load()
 					v, err := n.Get(ctx, id)
-					if errors.Is(err, phalanx.ErrDeleted) {
+					if errors.Is(err, phalanx.ErrDeleted) || errors.Is(err, phalanx.ErrUnavailable) { // as insist
 						continue
 					}
 					if err != nil {
@@ -84,10 +84,10 @@ func TestReadersOfWhatIsPutAgain(t *testing.T) {
 		}
 		for i := int64(1); i <= 25 && !t.Failed(); i++ {
 			n := nodes[i%4]
-			if err := n.Delete(ctx, id); err != nil {
+			if err := insist(ctx, func() error { return n.Delete(ctx, id) }); err != nil {
 				t.Error(err)
 			}
-			if _, err := nodes[(i+1)%4].Put(ctx, id, version(i)); err != nil {
+			if err := insist(ctx, func() error { _, err := nodes[(i+1)%4].Put(ctx, id, version(i)); return err }); err != nil {
 				t.Errorf("put of version %d: %v", i, err)
 			}
 			there.Store(i)

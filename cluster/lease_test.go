@@ -10,13 +10,15 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // holds reports whether the owner of an object lists a node's copy.
 func holds(t testing.TB, ask *cluster.Node, id phalanx.ObjectID, holder phalanx.NodeID) bool {
 	t.Helper()
-	st, err := ask.Stat(within(t), id)
-	if err != nil {
+	ctx := within(t)
+	var st storenode.ObjectStat
+	if err := insist(ctx, func() (err error) { st, err = ask.Stat(ctx, id); return err }); err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range st.Holders {

@@ -26,8 +26,9 @@ func tight(c *cluster.Config) {
 // has fetches an object at n and checks it.
 func has(t *testing.T, n *cluster.Node, id phalanx.ObjectID, data []byte) {
 	t.Helper()
-	v, err := n.Get(within(t), id)
-	if err != nil {
+	ctx := within(t)
+	var v *storenode.View
+	if err := insist(ctx, func() (err error) { v, err = n.Get(ctx, id); return err }); err != nil {
 		t.Fatal(err)
 	}
 	defer v.Release()
@@ -38,7 +39,8 @@ func has(t *testing.T, n *cluster.Node, id phalanx.ObjectID, data []byte) {
 
 func put(t *testing.T, n *cluster.Node, id phalanx.ObjectID, data []byte) {
 	t.Helper()
-	if _, err := n.Put(within(t), id, data); err != nil {
+	ctx := within(t)
+	if err := insist(ctx, func() error { _, err := n.Put(ctx, id, data); return err }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,8 +48,9 @@ func put(t *testing.T, n *cluster.Node, id phalanx.ObjectID, data []byte) {
 // holders returns who has a complete copy.
 func holders(t *testing.T, n *cluster.Node, id phalanx.ObjectID) []phalanx.NodeID {
 	t.Helper()
-	st, err := n.Stat(within(t), id)
-	if err != nil {
+	ctx := within(t)
+	var st storenode.ObjectStat
+	if err := insist(ctx, func() (err error) { st, err = n.Stat(ctx, id); return err }); err != nil {
 		t.Fatal(err)
 	}
 	var out []phalanx.NodeID
@@ -64,7 +67,8 @@ func holders(t *testing.T, n *cluster.Node, id phalanx.ObjectID) []phalanx.NodeI
 func empty(t *testing.T, nodes []*cluster.Node, ids ...phalanx.ObjectID) {
 	t.Helper()
 	for _, id := range ids {
-		if err := nodes[0].Delete(within(t), id); err != nil {
+		ctx := within(t)
+		if err := insist(ctx, func() error { return nodes[0].Delete(ctx, id) }); err != nil {
 			t.Fatal(err)
 		}
 	}

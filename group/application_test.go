@@ -112,7 +112,7 @@ func TestActors(t *testing.T) {
 			h.send(&group.Do{Group: groups[i], Request: r})
 		}
 	}
-	time.Sleep(50 * ms)
+	busy(t, nodes...)
 	hands[1].send(&group.RevokeGroup{Group: groups[1], Reason: "enough"})
 	for i, h := range hands {
 		told, failed := 0, 0

@@ -107,7 +107,7 @@ func TestRevoke(t *testing.T) {
 	}
 	elsewhere := make(chan error, 1)
 	go func() { _, err := others[2].Get(ctx, "late"); elsewhere <- err }()
-	time.Sleep(100 * ms)
+	busy(t, nodes...)
 	select {
 	case e := <-ends:
 		t.Fatalf("%s has ended before: %v", e.call, e.err)
@@ -279,7 +279,7 @@ func TestFailureEndsWhatNeedsAll(t *testing.T) {
 	go func() { _, err := step.Enter(ctx, barrier.Entry{}); ends <- err }()
 	got := make(chan error, 1)
 	go func() { _, err := groups[0].Get(ctx, "z"); got <- err }()
-	time.Sleep(50 * ms)
+	busy(t, nodes[0])
 	if err := groups[2].Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestLeave(t *testing.T) {
 	ended := make(chan error, 2)
 	go func() { _, err := groups[2].Get(ctx, "never"); ended <- err }()
 	go func() { _, err := groups[2].Shrink(ctx); ended <- err }()
-	time.Sleep(20 * ms)
+	eventually(t, "it waits", func() bool { return leaver.Status().Fetching > 0 })
 	if err := leaver.Leave(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -81,6 +81,14 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
+// busy waits until a Get and a Reduce run on each node.
+func busy(t testing.TB, nodes ...*cluster.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		eventually(t, "a Get and a Reduce", func() bool { s := n.Status(); return s.Fetching > 0 && s.Reduces > 0 })
+	}
+}
+
 // on returns a member on each node.
 func on(nodes []*cluster.Node) []group.Member {
 	var all []group.Member

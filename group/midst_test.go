@@ -15,7 +15,10 @@ import (
 // nodes, with what they have moved. They cannot be over before: half of an object has
 // not come yet.
 func TestRevokeInTheMidst(t *testing.T) {
-	const size = 64 << 20
+	size := 64 << 20
+	if testing.Short() {
+		size = 16 << 20
+	}
 	for name, call := range map[string]func(g *group.Group, sources []phalanx.ObjectID) error{
 		"allreduce": func(g *group.Group, sources []phalanx.ObjectID) error {
 			_, _, err := g.AllReduce(t.Context(), storenode.Reduce{Target: "sum", Sources: sources, Op: phalanx.Sum})
@@ -35,13 +38,13 @@ func TestRevokeInTheMidst(t *testing.T) {
 			for i, n := range nodes {
 				id := phalanx.ObjectID(fmt.Sprint("x/", i))
 				sources = append(sources, id)
-				if array := cluster.WithArray(phalanx.Float32, size/4); i > 0 {
+				if array := cluster.WithArray(phalanx.Float32, int64(size/4)); i > 0 {
 					if _, err := n.Put(ctx, id, make([]byte, size), array); err != nil {
 						t.Fatal(err)
 					}
 				} else {
 					go func() {
-						_, err := n.PutReader(ctx, id, &halting{size: size, more: more}, size, array)
+						_, err := n.PutReader(ctx, id, &halting{size: size, more: more}, int64(size), array)
 						put <- err
 					}()
 				}
@@ -66,7 +69,7 @@ func TestRevokeInTheMidst(t *testing.T) {
 				for i, n := range nodes {
 					received += n.Status().BytesReceived - before[i].BytesReceived
 				}
-				return received > size/2
+				return received > uint64(size/2)
 			})
 			if err := groups[3].Revoke(ctx, ""); err != nil {
 				t.Fatal(err)
