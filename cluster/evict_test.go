@@ -43,7 +43,7 @@ func TestEvictionCutsNoRead(t *testing.T) {
 						abandon(n, id)
 						continue
 					}
-					if err := read(t, n, id, data[id], r%2 == 0); err != nil {
+					if err := insist(t.Context(), func() error { return read(t, n, id, data[id], r%2 == 0) }); err != nil {
 						t.Errorf("%s reads %s: %v", n.ID(), id, err)
 					}
 				}

@@ -54,7 +54,7 @@ func version(id phalanx.ObjectID, n int) []byte {
 
 // call makes one random call.
 func (r *recorder) call(ctx context.Context, rng *rand.Rand, id phalanx.ObjectID) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	n := r.nodes[rng.IntN(len(r.nodes))]
 	op := history.Op{Object: id, Node: n.ID().Name(), Begin: r.clock()}
@@ -203,7 +203,7 @@ func (r *recorder) wasCut(node string, from, to time.Duration) bool {
 // come back, and shards' actors die.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	r := &recorder{t: t, nodes: start(t, 5, silent), began: time.Now()}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	rounds := 12
 	if testing.Short() {
