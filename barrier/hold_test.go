@@ -3,6 +3,7 @@ package barrier_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/phalanx-go/phalanx"
@@ -123,8 +124,8 @@ func TestHoldOfANodeThatLeaves(t *testing.T) {
 func heldOverAPanic(t *testing.T, n *cluster.Node) *barrier.Hold {
 	t.Helper()
 	pid, _ := n.Service(barrier.Name)
-	for range 10 {
-		h := acquire(t, n, "s", "guest")
+	for i := range 10 {
+		h := acquire(t, n, "s", fmt.Sprint("guest", i)) // the actor may not have released the last one yet
 		n.System().Root.Send(pid, actors.Crash{})
 		all, err := open(t, n, "s", one).Holders(within(t))
 		if err != nil {
