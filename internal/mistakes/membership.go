@@ -94,4 +94,10 @@ var inMembership = []Mistake{
 		"protocol/view/want.go", "c.now-c.wanted < c.cfg.IdleAfter", "true"),
 	mistake(Tests, "a heartbeat of a member that is doubted counts as its answer",
 		"protocol/detect/pace.go", "if !c.doubted(p) {", "if true {"),
+	mistake(Tests, "a slow round trip is never forgotten where the other node sends the heartbeats",
+		"protocol/detect/pace.go", "		p.slow = fade(p.slow) // there may be no more round trips that this node can measure\n", ""),
+	mistake(Tests, "a heartbeat of a member that is not watched counts",
+		"protocol/detect/pace.go", "p == nil || !p.watched {", "p == nil {"),
+	mistake(Tests, "neither of two opposite members of the ring sends heartbeats",
+		"protocol/detect/pace.go", "2*steps == n && slices.Index(c.members, c.cfg.Self) < n/2", "false"),
 }

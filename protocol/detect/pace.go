@@ -29,6 +29,7 @@ func (c *Core) hear(ev Heard) {
 	}
 	if !c.doubted(p) {
 		p.heard, p.beat = max(p.heard, ev.Now), max(p.beat, ev.Now)
+		p.slow = fade(p.slow) // there may be no more round trips that this node can measure
 	}
 	c.plan()
 	if c.now-c.ticked >= c.cfg.Every/2 {
