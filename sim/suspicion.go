@@ -90,7 +90,8 @@ func (n *node) watched() {
 		}
 	}
 	slices.Sort(streams)
-	n.stepDetector(detect.Tick{Streams: slices.Compact(streams), Overdue: n.overdue.At(n.clock()), Now: n.clock()})
+	overdue, next := n.overdue.At(n.clock())
+	n.stepDetector(detect.Tick{Streams: slices.Compact(streams), Overdue: overdue, Owed: next, Now: n.clock()})
 }
 
 // changed tells the detector of a new view.

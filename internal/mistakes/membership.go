@@ -25,7 +25,7 @@ var inMembership = []Mistake{
 `, `	return !v.Has(c.Node)
 `),
 	mistake(Tests, "nobody looks at a member whose answer is overdue",
-		"protocol/detect/overdue.go", "now-at >= answerIn {", "now-at < 0 {"),
+		"protocol/detect/overdue.go", "case due <= now:", "case false:"),
 	mistake(Tests, "a lease of an earlier leader counts",
 		"protocol/view/lease.go", "\tif r.Term < c.term || c.lead != nil", "\tif c.lead != nil"),
 	mistake(Tests, "a lease counts with an older view",
@@ -94,6 +94,8 @@ var inMembership = []Mistake{
 		"protocol/view/want.go", "c.now-c.wanted < c.cfg.IdleAfter", "true"),
 	mistake(Tests, "a heartbeat of a member that is doubted counts as its answer",
 		"protocol/detect/pace.go", "if !c.doubted(p) {", "if true {"),
+	mistake(Tests, "a node hears of an overdue answer with its next tick only",
+		"protocol/detect/core.go", "if c.owed > c.ticked {", "if false {"),
 	mistake(Tests, "a slow round trip is never forgotten where the other node sends the heartbeats",
 		"protocol/detect/pace.go", "		p.slow = fade(p.slow) // there may be no more round trips that this node can measure\n", ""),
 	mistake(Tests, "a heartbeat of a member that is not watched counts",

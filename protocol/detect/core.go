@@ -14,6 +14,7 @@ type Core struct {
 	now    time.Duration
 	ticked time.Duration
 	due    time.Duration // when the next tick is expected; 0: there is no other member
+	owed   time.Duration // when an answer will be overdue, as of the last tick; 0: none is owed
 	lag    time.Duration // how late own ticks lately came; fades
 	out    []Effect
 
@@ -139,7 +140,7 @@ func (c *Core) changed(ev Changed) {
 // tick sends heartbeats and looks for silence.
 func (c *Core) tick(ev Tick) {
 	c.ticked = c.now
-	c.streams = slices.Clone(ev.Streams)
+	c.streams, c.owed = slices.Clone(ev.Streams), ev.Owed
 	behind := c.behind
 	c.behind = 0
 	c.lag = max(behind, fade(c.lag))
@@ -220,6 +221,9 @@ func (c *Core) plan() {
 		return
 	}
 	c.due = c.ticked + c.pace()
+	if c.owed > c.ticked {
+		c.due = min(c.due, c.owed)
+	}
 	for _, p := range c.peers {
 		if !p.watched {
 			continue

@@ -18,11 +18,12 @@ type (
 		Now     time.Duration
 	}
 
-	// Tick tells the time, which peers have open streams, and from which an answer
-	// is overdue.
+	// Tick tells the time, which peers have open streams, from which an answer is
+	// overdue, and when that of another one will be (0: none is owed).
 	Tick struct {
 		Streams []phalanx.NodeID
 		Overdue []phalanx.NodeID
+		Owed    time.Duration
 		Now     time.Duration
 	}
 

@@ -9,7 +9,10 @@ import (
 )
 
 // answerIn is how long a member may take to say anything to this node, after that has
-// sent it what is to be answered, before this node looks whether their link works.
+// sent it what is to be answered, before this node looks whether their link works. A tick
+// sees that something is owed, and plans the next one for that time: a question that is
+// answered wakes nobody. So the look comes at the end of answerIn, or with the first tick
+// after the question if that is later.
 const answerIn = 200 * time.Millisecond
 
 // Overdue notes which members owe this node an answer. Most pairs of members do not
@@ -38,14 +41,17 @@ func (o *Overdue) Learn(members []phalanx.NodeID) {
 	maps.DeleteFunc(o.asked, func(id phalanx.NodeID, _ time.Duration) bool { return !slices.Contains(members, id) })
 }
 
-// At returns by ids from whom an answer is overdue.
-func (o *Overdue) At(now time.Duration) []phalanx.NodeID {
-	var out []phalanx.NodeID
+// At returns from whom an answer is overdue, ordered by their ids, and when the next one will
+// be; 0 if nobody else owes one.
+func (o *Overdue) At(now time.Duration) (from []phalanx.NodeID, next time.Duration) {
 	for id, at := range o.asked {
-		if now-at >= answerIn {
-			out = append(out, id)
+		switch due := at + answerIn; {
+		case due <= now:
+			from = append(from, id)
+		case next == 0 || due < next:
+			next = due
 		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(from)
+	return from, next
 }

@@ -120,8 +120,8 @@ func (d *Detector) Heard(node phalanx.NodeID) {
 	d.overdue.Hear(node)
 }
 
-// quiet returns from whom an answer is overdue.
-func (d *Detector) quiet(now time.Duration) []phalanx.NodeID {
+// quiet returns from whom an answer is overdue, and when the next one will be.
+func (d *Detector) quiet(now time.Duration) (from []phalanx.NodeID, next time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.overdue.At(now)
@@ -258,7 +258,8 @@ func (a *instance) arm() {
 }
 
 func (a *instance) tick(now time.Duration) {
-	a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Overdue: a.d.quiet(now), Now: now})
+	overdue, next := a.d.quiet(now)
+	a.step(detect.Tick{Streams: a.d.cfg.Conns.Streaming(), Overdue: overdue, Owed: next, Now: now})
 }
 
 func (a *instance) step(ev detect.Event) {
