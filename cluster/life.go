@@ -291,7 +291,7 @@ const (
 )
 
 // network returns what a reduce is planned with: the paths to other members, as far
-// as heartbeats and streams have measured them, and what is usual.
+// as heartbeats, hellos and streams have measured them, and what is usual.
 func (l *life) network() (time.Duration, float64, map[phalanx.NodeID]reduce.Path) {
 	paths := map[phalanx.NodeID]reduce.Path{}
 	for _, m := range l.view.Load().Members {

@@ -17,9 +17,7 @@ func TestHeartbeatsComeBackUntilThePeerEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer beats.Close()
-	if took := a.RoundTrip("b#1"); took != 0 {
-		t.Errorf("a round trip took %v before there was one", took)
-	}
+	hello := a.RoundTrip("b#1")
 	began := time.Now()
 	for range 3 {
 		if err := beats.Send(); err != nil {
@@ -29,8 +27,8 @@ func TestHeartbeatsComeBackUntilThePeerEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := a.RoundTrip("b#1"); took <= 0 || took > time.Since(began)/3 {
-		t.Errorf("the shortest of three round trips took %v of %v", took, time.Since(began))
+	if took := a.RoundTrip("b#1"); took <= 0 || took > min(hello, time.Since(began)/3) {
+		t.Errorf("the shortest of three round trips took %v of %v, and the hello %v", took, time.Since(began), hello)
 	}
 	if took := a.RoundTrip("c#1"); took != 0 {
 		t.Errorf("a round trip to a node that is not known took %v", took)

@@ -86,7 +86,9 @@ func (p *peer) dial(ctx context.Context, use role) (*link, error) {
 		return nil, err
 	}
 	hung := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	began := time.Now()
 	err = l.greet(use)
+	took := time.Since(began)
 	if !hung() && err == nil {
 		err = context.Cause(ctx)
 	}
@@ -94,6 +96,7 @@ func (p *peer) dial(ctx context.Context, use role) (*link, error) {
 		l.drop()
 		return nil, withNode(err, "connect", node)
 	}
+	p.trip.took(took)
 	return l, nil
 }
 
