@@ -167,6 +167,9 @@ func (c *Core) tick(ev Tick) {
 		c.hearLeader()
 		c.wanted = c.now
 	}
+	if c.apart() { // requests may have come meanwhile, and services ask again only with a lease
+		c.wanted = c.now
+	}
 	c.watchMajority(ev.Suspects, behind)
 	c.retry()
 	c.goOn()

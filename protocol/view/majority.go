@@ -21,9 +21,10 @@ import (
 type alarm struct {
 	Majority
 	heard time.Duration // until then there was no reason for it: the lease, or this node has only just come or gone on
-	quiet time.Duration // since when most voters are missing
+	quiet time.Duration // since when most voters are missing, if they are
 	idle  time.Duration // until then no lease was wanted
 	some  bool          // a voter is missing
+	most  bool          // so many are that the others are no majority
 }
 
 // rings reports whether time alone can change what this node sees of the majority.
@@ -62,20 +63,23 @@ func (c *Core) watchMajority(suspects []phalanx.NodeID, hung time.Duration) {
 			missing = append(missing, id)
 		}
 	}
+	most := a.most
 	a.some = len(missing) > 0
-	switch most := a.some && 2*len(missing) >= len(c.view.Voters); { // a view may name none for a moment
-	case !most:
+	// A view may name no voters for a moment.
+	a.most = a.some && 2*len(missing) >= len(c.view.Voters)
+	if a.most && !most { // at the last tick they were not, and that may be long ago
 		a.quiet = c.now
-	case !c.wants(): // whether there is one is to be seen
-		a.heard = max(a.heard, c.now+c.cfg.LeaseFor)
-		c.want()
-	default:
+	}
+	if a.most {
+		if !c.wants() { // whether there is one is to be seen
+			a.heard = max(a.heard, c.now+c.cfg.LeaseFor)
+		}
 		c.want()
 	}
 	if !c.wants() {
 		a.idle = c.now
 	}
-	gone := c.now-max(a.quiet, a.heard) >= confirmAfter*c.cfg.HeartbeatEvery
+	gone := a.most && c.now-max(a.quiet, a.heard) >= confirmAfter*c.cfg.HeartbeatEvery
 	switch {
 	case !c.member:
 	case a.Lost && !slices.Equal(a.Missing, missing), !a.Lost && (gone || c.now-max(a.heard, a.idle) >= stuckAfter*c.cfg.SilentAfter):
@@ -88,7 +92,7 @@ func (c *Core) watchMajority(suspects []phalanx.NodeID, hung time.Duration) {
 }
 
 // entered is told that this node has become a member. It has no lease yet.
-func (a *alarm) entered(now time.Duration) { a.heard, a.quiet = now, now }
+func (a *alarm) entered(now time.Duration) { a.heard = now }
 
 // foundMajority is told that the voters have agreed to something.
 func (c *Core) foundMajority() {

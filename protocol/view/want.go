@@ -35,8 +35,13 @@ func (c *Core) apart() bool {
 	return c.leader == "" || c.quiet() >= c.cfg.SilentAfter
 }
 
-// want asks for a lease at once if this node has none.
+// want asks for a lease at once if this node has none, and nobody has wanted one lately. After
+// that the leader is asked every HeartbeatEvery.
 func (c *Core) want() {
+	first := !c.wants()
+	if first {
+		c.alarm.idle = c.now
+	}
 	c.wanted = c.now
 	switch {
 	case c.cfg.IdleAfter == 0 || !c.member || c.now < c.lease:
@@ -44,7 +49,7 @@ func (c *Core) want() {
 		if c.now-c.lead.beat >= c.cfg.VoterEvery {
 			c.askVoters()
 		}
-	case c.now-c.beat >= c.cfg.Stagger:
+	case first:
 		c.sendBeat()
 	}
 }

@@ -152,7 +152,11 @@ func TestIdleNodeMissesTheMajority(t *testing.T) {
 	w.node("a#1").dead, w.node("b#1").dead = true, true
 	w.node("e#1").suspects = []phalanx.NodeID{"a#1", "b#1"}
 	w.step(w.node("e#1"), func(now time.Duration) Event { return Tick{Now: now} }) // its detector has told of them
-	w.run(w.node("e#1").cfg.LeaseFor + 300*time.Millisecond)
+	w.run(w.node("e#1").cfg.LeaseFor + 150*time.Millisecond)
+	if w.node("e#1").alarm.Lost {
+		t.Error("e misses the majority before it can have got a lease by another way")
+	}
+	w.run(150 * time.Millisecond)
 	if !w.node("e#1").alarm.Lost {
 		t.Error("e does not miss the majority")
 	}
@@ -177,5 +181,169 @@ func TestIdleNodeLearnsWhatItMissed(t *testing.T) {
 	w.run(5 * time.Second)
 	if !w.node("e#1").fenced {
 		t.Errorf("e does not know that it was removed: %v", w.node("e#1").View())
+	}
+}
+
+// A node that suspects most voters for a moment only does not miss the majority, however long
+// ago it has looked before.
+func TestAMomentIsNoReasonForAnAlarm(t *testing.T) {
+	w := idling(t)
+	w.run(1500 * time.Millisecond)
+	lost := false
+	w.onStep = func(n *node, _ Event, out []Effect) {
+		for _, e := range out {
+			if m, ok := e.(Majority); ok {
+				lost = lost || m.Lost
+			}
+		}
+	}
+	e := w.node("e#1")
+	w.want("e#1") // so that it has to see no more whether there is a lease
+	e.suspects = []phalanx.NodeID{"a#1", "b#1"}
+	w.step(e, func(now time.Duration) Event { return Tick{Now: now} })
+	w.run(150 * time.Millisecond)
+	e.suspects = nil
+	w.step(e, func(now time.Duration) Event { return Tick{Now: now} })
+	w.run(time.Second)
+	if lost {
+		t.Error("e misses the majority")
+	}
+}
+
+// However often a lease is wanted, the leader is asked for it no more often than by a node
+// that has one.
+func TestALeaseThatDoesNotComeIsAskedForSeldom(t *testing.T) {
+	w := idling(t)
+	w.node("a#1").dead, w.node("b#1").dead = true, true
+	sent := 0
+	w.onStep = func(n *node, _ Event, out []Effect) {
+		for _, e := range out {
+			if _, ok := e.(SendBeat); ok && n.id == "e#1" {
+				sent++
+			}
+		}
+	}
+	for range 1000 {
+		w.want("e#1")
+		w.run(5 * time.Millisecond)
+	}
+	if every := w.node("e#1").cfg.HeartbeatEvery; sent > int(5*time.Second/every)+1 {
+		t.Errorf("%d heartbeats in 5 s, more than one every %v", sent, every)
+	}
+}
+
+// A lease that is wanted just after an idle node's heartbeat comes as soon as at other times.
+func TestALeaseIsWantedJustAfterAHeartbeat(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 9 * time.Millisecond} {
+		w := idling(t)
+		e, beats := w.node("e#1"), false
+		w.onStep = func(n *node, _ Event, out []Effect) {
+			for _, e := range out {
+				if _, ok := e.(SendBeat); ok && n.id == "e#1" {
+					beats = true
+				}
+			}
+		}
+		for end := w.now + 2*e.cfg.IdleEvery; !beats && w.now < end; {
+			w.run(time.Millisecond)
+		}
+		w.run(after)
+		w.want("e#1")
+		w.run(4 * w.delay)
+		if !beats || !w.leased("e#1") {
+			t.Errorf("e has no lease, %v after its heartbeat (%v)", after, beats)
+		}
+	}
+}
+
+// A service that wants a lease with each lease has one again after an outage, also after one
+// that was longer than a lease is wanted for.
+func TestAServiceHasALeaseAgainAfterAnOutage(t *testing.T) {
+	for _, id := range []phalanx.NodeID{"a#1", "b#1", "e#1"} { // leader, voter, member
+		w := idling(t)
+		w.onStep = func(n *node, _ Event, out []Effect) {
+			for _, e := range out {
+				if _, ok := e.(Lease); ok && n.id == id {
+					w.at(w.now, id, func(now time.Duration) Event { return Want{Now: now} })
+				}
+			}
+		}
+		w.want(id)
+		w.run(2 * time.Second)
+		if !w.leased(id) {
+			t.Fatalf("%s has no lease", id)
+		}
+		for _, v := range []phalanx.NodeID{"a#1", "b#1", "c#1"} {
+			for _, n := range w.live() {
+				w.cut[[2]phalanx.NodeID{v, n.id}], w.cut[[2]phalanx.NodeID{n.id, v}] = true, true
+			}
+		}
+		w.run(4 * time.Second)
+		if w.leased(id) {
+			t.Fatalf("%s has a lease of voters that are cut off", id)
+		}
+		clear(w.cut)
+		w.run(2 * time.Second)
+		if !w.leased(id) {
+			t.Errorf("%s has no lease after the outage", id)
+		}
+	}
+}
+
+// A node that hung has a lease as soon as it goes on: what wanted one may not have been told.
+func TestANodeThatHungWantsALease(t *testing.T) {
+	for _, id := range []phalanx.NodeID{"b#1", "e#1"} { // voter, member
+		w := idling(t)
+		n := w.node(id)
+		n.hung = true
+		w.run(5 * time.Second)
+		w.resume(n)
+		w.run(4 * w.delay)
+		if !w.leased(id) {
+			t.Errorf("%s has no lease", id)
+		}
+	}
+}
+
+// A voter to which the news gets lost that something was decided hears it with the leader's next
+// heartbeat, which comes soon although nobody asks the leader for anything.
+func TestAnIdleVoterHearsWhatWasDecided(t *testing.T) {
+	w := idling(t)
+	a, b := w.node("a#1").Core, w.node("b#1").Core
+	before := a.voter.applied
+	w.swallow = func(from phalanx.NodeID, e Effect) bool {
+		s, ok := e.(Send)
+		return ok && from == "a#1" && s.To == "b#1" && a.voter.applied > before && a.voter.applied == a.voter.last()
+	}
+	w.propose("a#1", Leaving{Node: "d#1"})
+	w.run(10 * w.delay)
+	if w.swallow = nil; b.voter.applied >= a.voter.applied {
+		t.Fatalf("a has applied %d, b %d, before it was %d: nothing got lost", a.voter.applied, b.voter.applied, before)
+	}
+	w.run(a.cfg.VoterEvery + 4*w.delay)
+	if b.voter.applied != a.voter.applied {
+		t.Errorf("a has applied %d, and b %d", a.voter.applied, b.voter.applied)
+	}
+}
+
+// An idle node that gets no lease, though it suspects nobody, misses the majority five seconds
+// after it has wanted one, and not after its last tick.
+func TestAnIdleNodeIsStuckSinceItWantsALease(t *testing.T) {
+	w := idling(t)
+	e := w.node("e#1")
+	for e.beat+1900*time.Millisecond > w.now {
+		w.run(10 * time.Millisecond)
+	}
+	for _, n := range w.live() {
+		w.cut[[2]phalanx.NodeID{n.id, "e#1"}] = true
+	}
+	w.want("e#1")
+	w.run(stuckAfter*e.cfg.SilentAfter - 50*time.Millisecond)
+	if e.alarm.Lost {
+		t.Error("e misses the majority too early")
+	}
+	w.run(100 * time.Millisecond)
+	if !e.alarm.Lost {
+		t.Error("e does not miss the majority")
 	}
 }
