@@ -36,12 +36,26 @@ func (h *Host) hold(shard int, ev core.Event) bool {
 	return false
 }
 
-// release gives the shards what was kept, in its order. The caller holds mu.
+// release gives the shards what was kept, in its order. The caller holds mu, and ends with
+// unlock.
 func (h *Host) release() {
 	for _, e := range h.drain() {
 		if pid := h.shards[e.shard]; pid != nil {
 			h.cfg.System.Root.Send(pid, e.ev)
+		} else {
+			h.strays = append(h.strays, e)
 		}
+	}
+}
+
+// unlock gives mu back, and then answers what was kept for shards that have left. The
+// Transport may bring an answer to a caller on this node, which may call the Host.
+func (h *Host) unlock() {
+	strays := h.strays
+	h.strays = nil
+	h.mu.Unlock()
+	for _, e := range strays {
+		h.notHere(e.shard, e.ev)
 	}
 }
 
@@ -66,7 +80,7 @@ func (h *Host) overdue() {
 				h.release()
 			}
 			h.alarm.Set(h.gate.Due())
-			h.mu.Unlock()
+			h.unlock()
 		}
 	}
 }

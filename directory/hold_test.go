@@ -89,7 +89,7 @@ func TestWhatComesWaitsForALease(t *testing.T) {
 func TestWhatWaitsInVainGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, budget := time.Now(), dataplane.NewBudget(1000)
-		h := NewHost(HostConfig{Self: "a", Now: func() time.Duration { return time.Since(began) }, Want: func() {}, Memory: budget})
+		h := NewHost(HostConfig{Self: "a", Now: func() time.Duration { return time.Since(began) }, Want: func() {}, Transport: &outbox{}, Memory: budget})
 		defer h.Close()
 		hold := func() bool {
 			h.mu.Lock()
@@ -105,4 +105,63 @@ func TestWhatWaitsInVainGoesOn(t *testing.T) {
 			t.Fatal("it waits for ever")
 		}
 	})
+}
+
+// A request that waits for a lease is answered if the shard has left the node meanwhile. The
+// answer may call the Host.
+func TestWhatWaitsForAShardThatLeavesIsAnswered(t *testing.T) {
+	for name, lease := range map[string]bool{"with a lease": true, "without one": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, out := time.Now(), &calling{}
+				now := func() time.Duration { return time.Since(began) }
+				h := NewHost(HostConfig{Self: "a", Now: now, Want: func() {}, Transport: out, Memory: dataplane.NewBudget(1000)})
+				defer h.Close()
+				out.h, h.shards = h, map[int]*actor.PID{0: {}}
+				h.Handle(0, core.Request{From: "b", Num: 7, Object: "x"})
+				h.mu.Lock()
+				clear(h.shards)
+				h.mu.Unlock()
+				time.Sleep(100 * time.Millisecond)
+				if sent := out.all(); len(sent) > 0 {
+					t.Fatalf("it does not wait: %v", sent)
+				}
+				if lease {
+					h.Leased(now() + 300*time.Millisecond)
+				} else {
+					time.Sleep(101 * time.Millisecond)
+					synctest.Wait()
+				}
+				sent := out.all()
+				if len(sent) != 1 {
+					t.Fatalf("%v are sent", sent)
+				}
+				if r, ok := sent[0].(core.Reply); !ok || r.To != "b" || r.Num != 7 || !r.Result.NotOwner {
+					t.Errorf("the answer is %v", sent[0])
+				}
+			})
+		})
+	}
+}
+
+// calling is a Transport that asks a Host whenever it is to send something.
+type calling struct {
+	h *Host
+
+	mu   sync.Mutex
+	sent []any
+}
+
+func (c *calling) Send(_ phalanx.NodeID, _ int, v any) error {
+	c.h.Roles()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent = append(c.sent, v)
+	return nil
+}
+
+func (c *calling) all() []any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sent
 }

@@ -64,9 +64,10 @@ type Host struct {
 	views  uint64 // how many were learned
 	closed bool
 
-	gate  idle.Gate[heldEvent]
-	alarm *actors.Alarm // for what the gate keeps
-	ended chan struct{} // closed by Close
+	gate   idle.Gate[heldEvent]
+	strays []heldEvent   // that the gate has kept for shards that are not here any more
+	alarm  *actors.Alarm // for what the gate keeps
+	ended  chan struct{} // closed by Close
 }
 
 // lease says until when this node may answer and confirm. It was given after so
@@ -138,7 +139,7 @@ const leaseAlmostOver = 50 * time.Millisecond
 // at it with every event. Only one that was without it has to be told.
 func (h *Host) Leased(until time.Duration) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	defer h.unlock()
 	was := h.lease.Swap(&lease{until, h.views})
 	h.gate.Leased(until)
 	if was.until-h.cfg.Now() > leaseAlmostOver {
@@ -161,10 +162,14 @@ func (h *Host) Handle(shard int, ev core.Event) {
 			h.cfg.System.Root.Send(pid, ev)
 		}
 	}
-	h.mu.Unlock()
-	if pid != nil {
-		return
+	h.unlock()
+	if pid == nil {
+		h.notHere(shard, ev)
 	}
+}
+
+// notHere answers a request for a shard of which this node has no replica.
+func (h *Host) notHere(shard int, ev core.Event) {
 	if r, ok := ev.(core.Request); ok {
 		_ = h.cfg.Transport.Send(r.From, shard, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
 			Kind: phalanx.ErrUnavailable, NotOwner: true, Text: fmt.Sprintf("%s does not own shard %d", h.cfg.Self, shard)}})
