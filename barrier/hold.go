@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/barrier/message"
@@ -28,6 +29,8 @@ type Hold struct {
 	ctx     context.Context
 	end     context.CancelCauseFunc
 	among   *holds
+	leased  <-chan struct{} // closed with the lease that it waits for; nil: there was one
+	waits   time.Duration   // by the node's clock: until then it does
 }
 
 // Acquire is Enter of a semaphore, with a Hold that says when it is lost. Enter holds it
@@ -41,6 +44,12 @@ func (b *Barrier) Acquire(ctx context.Context, e Entry) (*Hold, error) {
 		return nil, err
 	}
 	h.passage = Passage{Term: d.Term, Batch: d.Batch}
+	if h.leased != nil { // it comes, or the hold is lost, within idle.HoldFor
+		select {
+		case <-h.leased:
+		case <-h.ctx.Done():
+		}
+	}
 	if h.ctx.Err() != nil { // it was lost meanwhile
 		return nil, context.Cause(h.ctx)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/node/idle"
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
@@ -20,7 +21,8 @@ type holds struct {
 	mu    sync.Mutex
 	until time.Duration // then the lease ends
 	all   map[*Hold]struct{}
-	timer *time.Timer // nil: there was no Hold yet
+	came  chan struct{} // closed with the lease that Holds wait for; nil: none does
+	timer *time.Timer   // nil: there was no Hold yet
 	armed bool
 }
 
@@ -40,6 +42,11 @@ func (s *holds) leased(until time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.until = max(s.until, until)
+	if s.came != nil && s.now() < s.until {
+		close(s.came)
+		s.came, s.armed = nil, false
+		s.arm()
+	}
 }
 
 // sure reports whether this node is a member for certain.
@@ -49,10 +56,18 @@ func (s *holds) sure() bool {
 	return s.now() < s.until
 }
 
+// add takes a Hold that was granted. If this node was idle, its lease may come later than the
+// grant: the Hold waits for it.
 func (s *holds) add(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.among = s
+	if now := s.now(); now >= s.until {
+		if s.came == nil {
+			s.came = make(chan struct{})
+		}
+		h.leased, h.waits = s.came, now+idle.HoldFor
+	}
 	s.all[h] = struct{}{}
 	s.arm()
 }
@@ -63,7 +78,15 @@ func (s *holds) arm() {
 		return
 	}
 	s.armed = true
-	wait := max(0, s.until-s.now())
+	now := s.now()
+	at := s.until
+	if now >= at {
+		at = now + idle.HoldFor
+		for h := range s.all {
+			at = min(at, s.waits(h))
+		}
+	}
+	wait := max(0, at-now)
 	if s.timer == nil {
 		s.timer = time.AfterFunc(wait, s.look)
 	} else {
@@ -71,19 +94,28 @@ func (s *holds) arm() {
 	}
 }
 
-// look ends all Holds if the lease has ended.
+// waits returns until when a Hold waits for a lease; 0: there was one.
+func (s *holds) waits(h *Hold) time.Duration {
+	if h.leased != nil && h.leased == s.came {
+		return h.waits
+	}
+	return 0
+}
+
+// look ends all Holds if the lease has ended, but for those that still wait for it.
 func (s *holds) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.armed = false
-	if s.now() < s.until {
-		s.arm()
-		return
+	if now := s.now(); now >= s.until {
+		for h := range s.all {
+			if now >= s.waits(h) {
+				s.remove(h, h.lost(phalanx.ErrAborted, errUnsure))
+				s.tell(loosened{h})
+			}
+		}
 	}
-	for h := range s.all {
-		s.remove(h, h.lost(phalanx.ErrAborted, errUnsure))
-		s.tell(loosened{h})
-	}
+	s.arm()
 }
 
 // drop ends a Hold. It reports whether it was one.

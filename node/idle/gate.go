@@ -2,10 +2,13 @@ package idle
 
 import "time"
 
+// HoldFor is how long whatever takes a lease waits for one on a node that had none. Then there
+// is none to be had.
+const HoldFor = 200 * time.Millisecond
+
 const (
-	holdFor   = 200 * time.Millisecond // then there is no lease to be had, and shards do without
-	mostHeld  = 1000                   // events
-	mostBytes = 4 << 20                // of them
+	mostHeld  = 1000    // events
+	mostBytes = 4 << 20 // of them
 )
 
 // Gate keeps what comes for the shards of a node without a lease. They would drop it, and it
@@ -30,7 +33,7 @@ func (g *Gate[E]) Open(now time.Duration) bool {
 	if !g.lacks {
 		g.lacks, g.lacked = true, now
 	}
-	return now-g.lacked >= holdFor
+	return now-g.lacked >= HoldFor
 }
 
 // Keep keeps ev, of so many bytes, and reports whether it does. If not, there is too much.
@@ -55,5 +58,5 @@ func (g *Gate[E]) All() []E {
 
 // Due returns when what is kept goes on without a lease; false: nothing is kept.
 func (g *Gate[E]) Due() (time.Duration, bool) {
-	return g.lacked + holdFor, len(g.held) > 0
+	return g.lacked + HoldFor, len(g.held) > 0
 }

@@ -14,7 +14,7 @@ func TestWhatComesWaitsForALease(t *testing.T) {
 	if g.Open(0) || !g.Keep(1, 10) || g.Open(50*ms) || !g.Keep(2, 10) || g.Bytes() != 20 {
 		t.Fatal("it goes on without a lease")
 	}
-	if at, ok := g.Due(); !ok || at != holdFor {
+	if at, ok := g.Due(); !ok || at != HoldFor {
 		t.Fatalf("it goes on at %v, %v", at, ok)
 	}
 	g.Leased(300 * ms)
