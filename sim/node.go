@@ -199,10 +199,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	case toShard:
 		if n.shards[m.shard] == nil { // not told yet, or none any more
 			n.w.met["shard not there yet"]++
-			if r, ok := m.ev.(directory.Request); ok {
-				n.post(from, toClient{directory.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: directory.Result{
-					Kind: phalanx.ErrUnavailable, NotOwner: true}}})
-			}
+			n.notHere(m)
 			break
 		}
 		n.toReplica(m.shard, m.ev)

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/idle"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
@@ -35,7 +36,17 @@ func (n *node) release() {
 	for _, m := range n.gate.All() {
 		if n.shards[m.shard] != nil {
 			n.stepShard(m.shard, m.ev)
+		} else {
+			n.notHere(m)
 		}
+	}
+}
+
+// notHere answers a request for a shard of which the node has no replica.
+func (n *node) notHere(m toShard) {
+	if r, ok := m.ev.(directory.Request); ok {
+		n.post(r.From, toClient{directory.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: directory.Result{
+			Kind: phalanx.ErrUnavailable, NotOwner: true}}})
 	}
 }
 

@@ -73,7 +73,7 @@ var inNode = []Mistake{
 	mistake(Tests, "a lease that comes lets nothing go on",
 		"node/idle/gate.go", "g.until, g.lacks = until, false", "g.lacks = false"),
 	mistake(Tests, "a node waits for a lease that is not to be had",
-		"node/idle/gate.go", "return now-g.lacked >= holdFor", "return false"),
+		"node/idle/gate.go", "return now-g.lacked >= HoldFor", "return false"),
 	mistake(Tests, "what waits for a lease may take any memory",
 		"node/idle/gate.go", " || g.bytes+bytes > mostBytes", ""),
 	mistake("directory", "what waits for a lease does not count against the memory cap",
