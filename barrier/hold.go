@@ -34,7 +34,8 @@ type Hold struct {
 }
 
 // Acquire is Enter of a semaphore, with a Hold that says when it is lost. Enter holds it
-// until it is released, or the cluster has removed the node, and does not say.
+// until it is released, or the cluster has removed the node, and does not say. On a node that was
+// idle Acquire returns when the node has a lease.
 func (b *Barrier) Acquire(ctx context.Context, e Entry) (*Hold, error) {
 	h := &Hold{b: b, entry: b.entry(e)}
 	h.ctx, h.end = context.WithCancelCause(context.Background())

@@ -3,4 +3,5 @@
 // there is one.
 //
 // Package directory hosts the Gate, and package cluster asks Wants; package sim hosts both.
+// Package barrier has what is granted without a lease wait for HoldFor.
 package idle
