@@ -197,8 +197,13 @@ func TestDropped(t *testing.T) {
 func TestServeWithinFanout(t *testing.T) {
 	table := NewTable()
 	c := whole(table, "x", 1)
-	if !table.Serve(&c.Copy, 2) || !table.Serve(&c.Copy, 2) || table.Serve(&c.Copy, 2) || table.Served(&c.Copy) != 1 || !table.Serve(&c.Copy, 2) {
-		t.Error("more receivers than the fan-out, or fewer")
+	for i, want := range []bool{true, true, false} {
+		if got := table.Serve(&c.Copy, 2); got != want {
+			t.Errorf("receiver %d is served: %v", i, got)
+		}
+	}
+	if table.Served(&c.Copy) != 1 || !table.Serve(&c.Copy, 2) {
+		t.Error("the end of one makes no room for another")
 	}
 }
 
