@@ -23,6 +23,7 @@ type Coordinator struct {
 	self   *actor.PID
 	timers actors.Timers[struct{}]
 	cancel context.CancelFunc // of the last Combine; nil: there was none
+	left   []rnode.Effect     // of a step that is not over; nil if none is, and not if the actor has panicked there
 	lost   string             // what happened to the last place that was
 }
 
@@ -80,9 +81,22 @@ func (c *Coordinator) start(ctx actor.Context) {
 
 // step takes an event, and has the next tick come when it is due.
 func (c *Coordinator) step(ctx actor.Context, ev rnode.Event) {
-	for _, e := range c.core.Step(c.env.Now(), ev) {
+	if left := c.left; left != nil { // it has panicked in the midst of a step
+		if !rnode.Ends(ev) {
+			return // it is still told of places that end
+		}
+		for _, e := range left {
+			if rnode.Lasts(e) {
+				c.carryOut(ctx, e)
+			}
+		}
+	}
+	for c.left = c.core.Step(c.env.Now(), ev); len(c.left) > 0; {
+		e := c.left[0]
+		c.left = c.left[1:] // not nil
 		c.carryOut(ctx, e)
 	}
+	c.left = nil
 	switch ev.(type) {
 	case rnode.Start, rnode.Tick: // no other event changes it
 		if at, ok := c.core.Due(); ok {

@@ -6,7 +6,8 @@
 // The coordinator's actor in package coordinator hosts a Run, and so does package sim. A host
 // gives each event to Step, with the time since the node's start, and carries out the effects
 // in their order. Due says when Step wants a Tick. A Run that has panicked is not used again:
-// the host ends it with Failed and begins a new one with the same Memory.
+// the host carries out what Lasts of the step that it was in, ends it with Failed and begins a new
+// one with the same Memory.
 //
 // On the nodes that have the sources, Obey decides what follows from a coordinator's order, and
 // a Place what a place does around its core: when it ends, what the node cannot do, and when

@@ -133,11 +133,16 @@ func (p *Place) Step(now time.Duration, ev PlaceEvent) []PlaceEffect {
 		}
 		p.do(core.PlaceTick{Now: now})
 	}
+	p.leave()
+	return p.out
+}
+
+// leave has the place go, once, if it ends.
+func (p *Place) leave() {
 	if p.ends && !p.gone {
 		p.gone = true
 		p.emit(Gone{})
 	}
-	return p.out
 }
 
 func (p *Place) emit(e PlaceEffect) { p.out = append(p.out, e) }
@@ -191,6 +196,7 @@ func (p *Place) do(ev core.PlaceEvent) {
 		case core.Release:
 			p.emit(Carry{e})
 			p.output, p.ends = output{}, true
+			p.leave() // before the coordinator hears of it, which may order a new one
 		default:
 			p.emit(Carry{e})
 		}

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -54,15 +55,16 @@ type Config struct {
 
 // Run runs one attempt of one Reduce. It hosts the core.
 type Run struct {
-	cfg    Config
-	mem    *Memory
-	node   Node
-	core   *core.Coordinator
-	survey *survey
-	now    time.Duration
-	ticked time.Duration
-	out    []Effect
-	ended  bool // the core has, or the host
+	cfg      Config
+	mem      *Memory
+	node     Node
+	core     *core.Coordinator
+	survey   *survey
+	now      time.Duration
+	ticked   time.Duration
+	out      []Effect
+	ended    bool // the core has, or the host
+	stepping bool // in Step, or it has panicked there
 
 	asked   map[topic]uint64 // the numbers of requests that are not answered
 	watchAt time.Duration    // when the target is to be watched, if begun
@@ -103,12 +105,41 @@ func (m *Memory) Began() time.Duration { return m.began }
 // Due returns when it wants a Tick.
 func (r *Run) Due() (at time.Duration, ok bool) { return r.ticked + tickEvery, !r.ended }
 
+// Ends reports whether ev is the last one of an attempt: Failed or Stopped. Of an attempt that has
+// panicked in a step, or whose host has as it carried one out, it is the only one that counts.
+func Ends(ev Event) bool {
+	switch ev.(type) {
+	case Failed, Stopped:
+		return true
+	}
+	return false
+}
+
+// Lasts reports whether e, an effect of a step that was not carried out to its end, is to be
+// carried out as the attempt ends. The Memory says that it was.
+func Lasts(e Effect) bool {
+	switch e.(type) {
+	case Does, Forget, Withdraw, Answer:
+		return true
+	}
+	return false
+}
+
 // Step takes an event and returns what is to be done.
 func (r *Run) Step(now time.Duration, ev Event) []Effect {
-	r.now, r.out = now, nil // also of a Step that has panicked
+	switch {
+	case !r.stepping:
+		r.out = nil
+	case !Ends(ev): // it has panicked: what others still tell it is for the next attempt
+		return nil
+	default:
+		r.out = slices.DeleteFunc(r.out, func(e Effect) bool { return !Lasts(e) })
+	}
+	r.now, r.stepping = now, true
 	if !r.ended {
 		r.handle(ev)
 	}
+	r.stepping = false
 	return r.out
 }
 

@@ -146,6 +146,9 @@ func (r *Run) watchTarget() {
 	if r.ended || !r.begun || r.now < r.watchAt {
 		return
 	}
+	if r.watch != 0 { // the target was begun again
+		r.emit(Forget{r.watch})
+	}
 	r.begun, r.watched = false, r.mem.gen
 	r.watch = r.open(r.cfg.Target)
 }
