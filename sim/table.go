@@ -137,7 +137,9 @@ func (n *node) has(id phalanx.ObjectID, gen phalanx.Generation) bool {
 func (n *node) holdings(shard int) []directory.Holding {
 	of := make([]bool, n.w.shape.shards)
 	of[shard] = true
-	return n.table.Holdings(of)[shard]
+	all := n.table.Holdings(of)
+	copies.Sort(all)
+	return all[shard]
 }
 
 // check looks at the bytes of the own copy, and tells their digest.

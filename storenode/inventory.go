@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
@@ -12,8 +13,10 @@ import (
 // all of them, by object: for their new owners.
 func (t *Table) Holdings(of []bool) [][]directory.Holding {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.core.Holdings(of)
+	out := t.core.Holdings(of)
+	t.mu.Unlock()
+	copies.Sort(out)
+	return out
 }
 
 // Everything returns what this node has of all shards.

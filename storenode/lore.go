@@ -16,7 +16,9 @@ func (t *Table) keepCopies(id phalanx.ObjectID, gen phalanx.Generation, copies i
 func (t *Table) learn(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.budget.Force(int64(t.core.Learn(id, gen, r)))
+	if n := t.core.Learn(id, gen, r); n > 0 { // to force nothing presses the evictor too
+		t.budget.Force(int64(n))
+	}
 }
 
 // isTagged reports whether c is known to be made by the Reduce whose digest is tag. Its

@@ -295,8 +295,7 @@ func (t *Table) retain(c *objectCopy) bool {
 
 // useLocked is retain for a copy that was not dropped.
 func (t *Table) useLocked(c *objectCopy) {
-	t.core.Use(&c.Copy)
-	if c.buffer != nil {
+	if t.core.Use(&c.Copy) && c.buffer != nil {
 		c.buffer.Retain()
 	}
 }

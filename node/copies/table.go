@@ -301,7 +301,7 @@ func (t *Table) Learn(id phalanx.ObjectID, gen phalanx.Generation, r directory.R
 }
 
 // Holdings returns what this node has of each shard that is marked in of, which has all of them,
-// by object: for their new owners.
+// in no order: for their new owners.
 func (t *Table) Holdings(of []bool) [][]directory.Holding {
 	out := make([][]directory.Holding, len(of))
 	for id, c := range t.copies {
@@ -309,8 +309,13 @@ func (t *Table) Holdings(of []bool) [][]directory.Holding {
 			out[i] = append(out[i], c.holding())
 		}
 	}
-	for _, list := range out {
+	return out
+}
+
+// Sort sorts what Holdings has returned by object. It needs no lock: that takes long with many
+// copies.
+func Sort(holdings [][]directory.Holding) {
+	for _, list := range holdings {
 		slices.SortFunc(list, func(a, b directory.Holding) int { return cmp.Compare(a.Object, b.Object) })
 	}
-	return out
 }

@@ -237,7 +237,9 @@ func TestHoldings(t *testing.T) {
 		{Object: "c", Gen: made.Gen, Digest: made.Digest, Origin: true},
 		{Object: "d", Gen: ring.Gen, Digest: ring.Digest},
 	}
-	got := table.Holdings([]bool{true})[0]
+	all := table.Holdings([]bool{true})
+	Sort(all)
+	got := all[0]
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
