@@ -125,6 +125,7 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		case cr.kept:
 		case cr.shown:
 			n.table.Drop(&cr.buf.Copy, nil)
+			fallthrough // it grows also after another one has taken its place
 		default:
 			n.memory.release(cr.buf)
 		}
@@ -178,7 +179,9 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 		cr.n.supply(supply{cr.buf, cr.epoch, cr.plan.copies})
 		return
 	}
-	cr.n.table.Finish(&cr.buf.Copy, m, d, true)
+	if !cr.n.table.Finish(&cr.buf.Copy, m, d, true) {
+		cr.n.memory.release(cr.buf)
+	}
 	cr.n.table.KeepCopies(cr.object, g, cr.plan.copies)
 	cr.n.ownShown(cr.object)
 }
