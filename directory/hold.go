@@ -26,6 +26,7 @@ func (h *Host) hold(shard int, ev core.Event) bool {
 	if !h.gate.Open(h.cfg.Now()) {
 		if n := core.Takes(ev); h.cfg.Memory.TryReserve(n) {
 			if h.gate.Keep(heldEvent{shard, ev}, n) {
+				h.memory.Add(n)
 				h.alarm.Set(h.gate.Due())
 				return true
 			}
@@ -63,6 +64,7 @@ func (h *Host) unlock() {
 func (h *Host) drain() []heldEvent {
 	if n := h.gate.Bytes(); n > 0 {
 		h.cfg.Memory.Release(n)
+		h.memory.Add(-n)
 	}
 	return h.gate.All()
 }

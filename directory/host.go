@@ -56,7 +56,7 @@ type Host struct {
 	cfg HostConfig
 
 	lease  atomic.Pointer[lease] // the newest, which the shards look at
-	memory atomic.Int64          // that the replicas hold
+	memory atomic.Int64          // that the replicas hold, and what waits for them
 
 	mu     sync.Mutex
 	shards map[int]*actor.PID
@@ -191,7 +191,8 @@ func (h *Host) Roles() (owned, backedUp int) {
 	return owned, backedUp
 }
 
-// Memory returns how many bytes the replicas hold: records and inline bytes.
+// Memory returns how many bytes the replicas hold: records and inline bytes, and what waits for
+// them.
 func (h *Host) Memory() int64 { return h.memory.Load() }
 
 // Close stops every replica and returns when they have ended.
