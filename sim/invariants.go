@@ -381,7 +381,7 @@ func (a *audit) streams(n *node, object phalanx.ObjectID) {
 	count, limit := 0, max(1, a.w.shape.fanout)
 	beside := false
 	for _, o := range n.out {
-		if o.open.object == object && !o.over {
+		if o.open.object == object && o.c != nil && !o.over { // one that waits for a copy gets no bytes
 			count++
 			beside = beside || o.open.beside
 		}
