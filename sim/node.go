@@ -35,6 +35,7 @@ type node struct {
 	routes   *detect.Routes
 	overdue  *detect.Overdue
 	gone     map[phalanx.NodeID]bool // who was removed from the view
+	viewDue  time.Duration           // when the view's core is to hear of the time; 0: not looked at since
 	wanted   time.Duration           // when a lease was last wanted
 	gate     idle.Gate[toShard]      // what waits for one
 	shards   []*directory.Shard      // nil where it has no part
@@ -165,8 +166,8 @@ func (n *node) tick() {
 	if n.over {
 		return
 	}
-	if n.core.Due() <= n.clock() {
-		n.stepView(view.Tick{Now: n.clock()})
+	if n.tickView(); n.over {
+		return
 	}
 	n.watched()
 	n.releaseLate()
@@ -188,6 +189,19 @@ func (n *node) tick() {
 	n.reduces.tick()
 	n.after(tickEvery, n.tick)
 	n.w.step(n, "tick")
+}
+
+// tickView has the view's core hear of the time when it is due. As in a node the timer is not
+// moved for a little: what comes all the time would put it off for ever.
+func (n *node) tickView() {
+	const worthMoving = 50 * time.Millisecond
+	if due := n.core.Due(); n.viewDue == 0 || due < n.viewDue || due-n.viewDue >= worthMoving {
+		n.viewDue = due
+	}
+	if n.viewDue <= n.clock() {
+		n.viewDue = 0
+		n.stepView(view.Tick{Now: n.clock()})
+	}
 }
 
 // receive carries out one message.
