@@ -57,7 +57,7 @@ func TestPanicAsACallerGoesAway(t *testing.T) {
 	}
 }
 
-// What an observer does with the end of a Reduce fails. Its caller has the result all the same.
+// An observer panics when it hears of the end of a Reduce. The caller has the result all the same.
 func TestPanicAsTheResultIsPublished(t *testing.T) {
 	for _, limit := range []int{10, 0} {
 		bubble(t, limit, func(t *testing.T, b *bed) {

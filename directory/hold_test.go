@@ -16,7 +16,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// What comes to a node without a lease waits for the lease that the node wants now, in its
+// A host without a lease keeps what comes until there is the lease that the node wants now, in its
 // order, but not for long: then shards do without, as there is none to be had.
 func TestWhatComesWaitsForALease(t *testing.T) {
 	system := actors.NewSystem("a", logrus.New())
@@ -85,7 +85,7 @@ func TestWhatComesWaitsForALease(t *testing.T) {
 	}
 }
 
-// What waits for a lease that does not come goes on by itself.
+// The host hands on what it has kept when no lease comes, without another request.
 func TestWhatWaitsInVainGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, budget := time.Now(), dataplane.NewBudget(1000)

@@ -169,40 +169,6 @@ func (n *node) listed(id phalanx.ObjectID, gen phalanx.Generation) func(phalanx.
 	}
 }
 
-// supply is all bytes of a Put, on their way into the table.
-type supply struct {
-	c      *copied
-	epoch  uint64 // of the object's shard, when its owner was told
-	copies int    // that are to be kept
-}
-
-// supply keeps all bytes of a Put, or hands them to the fetch that has a part of them.
-func (n *node) supply(s supply) {
-	c := s.c
-	switch n.table.Supply(&c.Copy) {
-	case copies.Kept:
-		put := copies.Put{Epoch: s.epoch, Size: c.Meta.Size}
-		if put.Announced(n.client.epoch(c.Object), n.w.shape.inline) {
-			n.announceComplete(c)
-		}
-	case copies.Rest:
-		n.w.met["put supplies a fetch"]++
-		n.after(0, func() {
-			if f := n.fetches[c.Object]; f != nil {
-				f.supplied(s)
-			} else {
-				n.supply(s)
-			}
-			n.w.step(n, "supplied")
-		})
-		return
-	case copies.Had:
-		n.memory.release(c)
-	}
-	n.table.KeepCopies(c.Object, c.Gen, s.copies)
-	n.ownShown(c.Object)
-}
-
 // settle makes the copy of an origin complete, if it has all bytes: the root of a reduce hears
 // that its target is final.
 func (n *node) settle(p directory.Push) {

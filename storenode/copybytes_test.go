@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// Whoever gets inline bytes that are here already, in a buffer, has a reference of it.
+// A caller that gets inline bytes which are here already, in a buffer, has a reference of it.
 func TestInlineBytesThatAreHereInABuffer(t *testing.T) {
 	pool := dataplane.NewPool(dataplane.NewBudget(1 << 20))
 	table := NewTable(pool.Budget())
@@ -28,7 +28,7 @@ func TestInlineBytesThatAreHereInABuffer(t *testing.T) {
 	}
 }
 
-// What is kept beside a copy takes memory, and gives it back.
+// A note beside a copy takes memory, and gives it back.
 func TestANoteTakesMemory(t *testing.T) {
 	table := NewTable(dataplane.NewBudget(1 << 20))
 	c := small(t, table, "o", 30, true)

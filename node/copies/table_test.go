@@ -166,7 +166,7 @@ func TestSupplant(t *testing.T) {
 	}
 }
 
-// What a node drops readers of it keep, and nothing brings it back.
+// Readers keep a copy that the node has dropped, and nothing brings it back into the table.
 func TestDropped(t *testing.T) {
 	table := NewTable()
 	c := whole(table, "x", 1)
@@ -257,7 +257,7 @@ func TestHoldings(t *testing.T) {
 	}
 }
 
-// Whatever is done, Victim chooses the copy that may be evicted and was used longest ago.
+// Victim chooses the copy that may be evicted and was used longest ago, whatever has happened to the others.
 func TestVictim(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -8,7 +8,7 @@ import (
 
 const ms = time.Millisecond
 
-// What comes without a lease is kept in its order until there is one.
+// The gate keeps what comes without a lease, in its order, until there is one.
 func TestWhatComesWaitsForALease(t *testing.T) {
 	var g Gate[int]
 	if g.Open(0) || !g.Keep(1, 10) || g.Open(50*ms) || !g.Keep(2, 10) || g.Bytes() != 20 {

@@ -363,7 +363,7 @@ func TestAnErrorOutlivesItsAttempt(t *testing.T) {
 	none[Answer](b)
 }
 
-// Whatever happens, the caller hears of one end.
+// A caller hears of one end of its Reduce, whatever happens.
 func TestTheCallerHasOneAnswer(t *testing.T) {
 	b := newBed(t)
 	b.planted()
@@ -419,7 +419,7 @@ func TestTheTargetIsWatched(t *testing.T) {
 	b.fails(phalanx.ErrUnavailable, "sum")
 }
 
-// What an owner answers to a Begin, and what a Reduce does then.
+// A Reduce goes on as the owner has answered its Begin.
 func TestAnswersToBegin(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    directory.Result

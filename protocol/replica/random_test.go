@@ -116,8 +116,8 @@ func (c *chaos) step() {
 	}
 }
 
-// Whatever is lost, doubled or late, and whichever views hosts miss, what was answered stays. When
-// faults end all is answered.
+// A primary keeps what it has answered, whatever is lost, doubled or late, and whichever views hosts
+// miss. It answers all when faults end.
 func TestWhatIsAnsweredStays(t *testing.T) {
 	seeds := uint64(2000)
 	if testing.Short() {

@@ -25,7 +25,7 @@ type Tellings[A any] struct {
 // Tell is what a member does about a question.
 type Tell uint8
 
-// What a member does.
+// A member answers in one of these ways.
 const (
 	TellNothing Tell = iota // the question is late
 	TellSame                // the same part again

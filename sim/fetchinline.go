@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/owner"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+// takeInline keeps bytes that came with the owner's answer. If there is no room for them now they
+// wait for it, as other bytes do.
+func (f *fetch) takeInline(e transfer.TakeInline) {
+	n, size := f.n, int64(len(f.inline))
+	if !f.buf.Gen.IsZero() { // the table sees what becomes of the part
+		f.letGo()
+		f.buf = n.copyFor(copies.Copy{Object: f.object})
+	}
+	if f.buf.room > size {
+		n.memory.resize(f.buf, size)
+	}
+	if n.memory.try(f.buf, size) {
+		f.enter(e)
+		return
+	}
+	n.w.met["inline bytes wait for room"]++
+	f.small = &e
+	n.memory.release(f.buf)
+	f.wish = n.memory.reserve(f.buf, size, func(err *phalanx.Error) {
+		f.wish = nil
+		n.after(0, func() {
+			if f.small == nil || f.dead {
+				return
+			}
+			f.small = nil
+			if err != nil {
+				n.client.report(f.object, directory.Drop{Gen: e.Gen}, nil)
+				f.fail(err)
+			} else {
+				f.enter(e)
+			}
+			f.over()
+			n.w.step(n, "room for inline bytes")
+		})
+	})
+}
+
+// giveUpInline forgets the bytes that room was waited for. Their owner may list them.
+func (f *fetch) giveUpInline() {
+	f.n.client.report(f.object, directory.Drop{Gen: f.small.Gen}, nil)
+	f.small = nil
+}
+
+// enter makes inline bytes the copy. It is announced if its owner may not list it.
+func (f *fetch) enter(e transfer.TakeInline) {
+	n := f.n
+	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest})
+	c.fill(f.inline)
+	f.entered = true
+	c.room, f.buf.room = f.buf.room, 0
+	kept := copyOf(n.table.Enter(&c.Copy))
+	switch {
+	case kept != c:
+		n.memory.release(c)
+	case !c.Dropped:
+		n.w.audit.complete(n, c)
+	}
+	if owner.Unlisted(f.inlineIn, n.client.epoch(f.object)) {
+		n.client.report(f.object, directory.Announce{Gen: e.Gen, Complete: true, Begun: true}, n.listed(f.object, e.Gen))
+	} else {
+		n.w.met["inline, listed by the answer"]++
+	}
+	f.answer(kept)
+	n.unuse(kept)
+}

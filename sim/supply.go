@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+)
+
+// supply is all bytes of a Put, on their way into the table.
+type supply struct {
+	c      *copied
+	epoch  uint64 // of the object's shard, when its owner was told
+	copies int    // that are to be kept
+}
+
+// supply keeps all bytes of a Put, or hands them to the fetch that has a part of them.
+func (n *node) supply(s supply) {
+	c := s.c
+	switch n.table.Supply(&c.Copy) {
+	case copies.Kept:
+		put := copies.Put{Epoch: s.epoch, Size: c.Meta.Size}
+		if put.Announced(n.client.epoch(c.Object), n.w.shape.inline) {
+			n.announceComplete(c)
+		}
+	case copies.Rest:
+		n.w.met["put supplies a fetch"]++
+		n.after(0, func() {
+			if f := n.fetches[c.Object]; f != nil {
+				f.supplied(s)
+			} else {
+				n.supply(s)
+			}
+			n.w.step(n, "supplied")
+		})
+		return
+	case copies.Had:
+		n.memory.release(c)
+	}
+	n.table.KeepCopies(c.Object, c.Gen, s.copies)
+	n.ownShown(c.Object)
+}
+
+// supplied takes the rest of the object from a Put, if it is of the same generation.
+func (f *fetch) supplied(s supply) {
+	f.supply = &s
+	f.step(transfer.Supplied{Gen: s.c.Gen, Meta: s.c.Meta, Digest: s.c.Digest})
+	if f.supply != nil {
+		f.supply = nil
+		f.n.w.met["fetch does not take what a put supplies"]++
+		f.n.after(f.n.w.short(), func() { f.n.supply(s); f.n.w.step(f.n, "supply") })
+	}
+}
+
+// takeSupply copies what is missing; if there is no room for two copies, what is supplied becomes
+// the copy.
+func (f *fetch) takeSupply() {
+	n, s := f.n, *f.supply
+	f.supply = nil
+	size, part := int64(len(s.c.bytes)), f.buf
+	if part.Gen.IsZero() || !n.memory.try(part, max(part.room, size)) {
+		n.w.met["put supplants a part"]++
+		if !n.table.Supplant(&s.c.Copy, nil) {
+			n.memory.release(s.c)
+			return
+		}
+		if part.Gen.IsZero() {
+			n.memory.release(part)
+		}
+		f.buf = s.c
+	} else {
+		n.table.Pin(f.object, part.Gen)
+		n.memory.release(s.c)
+		part.fill(s.c.bytes)
+		n.pump(part)
+	}
+	n.table.KeepCopies(f.object, f.buf.Gen, s.copies)
+	gen, digest := f.buf.Gen, f.buf.sum
+	n.after(0, func() {
+		f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest})
+		n.w.step(n, "supplied")
+	})
+}
