@@ -118,4 +118,6 @@ var inMembership = []Mistake{
 		"protocol/detect/pace.go", "p == nil || !p.watched {", "p == nil {"),
 	mistake(Tests, "neither of two opposite members of the ring sends heartbeats",
 		"protocol/detect/pace.go", "2*steps == n && slices.Index(c.members, c.cfg.Self) < n/2", "false"),
+	mistake(Tests, "a node forgets that it wanted a lease, and had none",
+		"protocol/view/want.go", " || c.member && c.lease < c.wanted ||", " ||"),
 }

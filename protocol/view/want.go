@@ -20,10 +20,10 @@ type pending struct {
 	at   time.Duration
 }
 
-// wants reports whether this node keeps a lease: it is asked for what takes one, or it has
-// to see whether there is one to be had.
+// wants reports whether this node keeps a lease: it is asked for what takes one, it was and has
+// had none since, or it has to see whether there is one to be had.
 func (c *Core) wants() bool {
-	return c.cfg.IdleAfter == 0 || c.now-c.wanted < c.cfg.IdleAfter || c.alarm.Lost || c.apart()
+	return c.cfg.IdleAfter == 0 || c.now-c.wanted < c.cfg.IdleAfter || c.member && c.lease < c.wanted || c.alarm.Lost || c.apart()
 }
 
 // apart reports whether this node hears nothing of a leader, or as the leader not of most

@@ -169,6 +169,27 @@ func TestIdleNodeMissesTheMajority(t *testing.T) {
 	}
 }
 
+// A node that wanted a lease, and had none, misses the majority though nobody asks it again, and
+// though it hears a leader that has lost its voters.
+func TestALeaseThatDidNotComeIsWantedOn(t *testing.T) {
+	w := idling(t)
+	for _, id := range []phalanx.NodeID{"a#1", "b#1", "d#1", "e#1"} {
+		w.cut[[2]phalanx.NodeID{id, "c#1"}], w.cut[[2]phalanx.NodeID{"c#1", id}] = true, true
+	}
+	w.cut[[2]phalanx.NodeID{"b#1", "a#1"}] = true // b hears the leader, which does not hear b
+	w.run(5 * time.Second)
+	w.want("b#1")
+	w.run(7 * time.Second)
+	if b := w.node("b#1"); !b.Core.alarm.Lost || b.Leader() != "a#1" {
+		t.Errorf("b misses the majority: %v, its leader is %q", b.Core.alarm.Lost, b.Leader())
+	}
+	clear(w.cut)
+	w.run(time.Second)
+	if b := w.node("b#1"); b.Core.alarm.Lost {
+		t.Error("b misses the majority although it is there")
+	}
+}
+
 // A view that got lost reaches an idle node that was cut off.
 func TestIdleNodeLearnsWhatItMissed(t *testing.T) {
 	w := idling(t)
