@@ -116,6 +116,7 @@ type Core struct {
 	cfg    CoreConfig
 	now    time.Duration
 	view   Viewed
+	began  time.Duration               // when it learned the first view with this incarnation
 	list   []phalanx.NodeID            // members that can manage
 	ring   ring                        // of them
 	manage map[string][]phalanx.NodeID // and which of them manage the barriers of a name, primary first
@@ -226,7 +227,7 @@ func (c *Core) viewed(v Viewed) {
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
 	c.ring = newRing(c.list)
 	if old.Self != v.Self { // the incarnation before was removed, and what it knew is old
-		c.shelf, c.spreading = newShelf(), spreading{}
+		c.shelf, c.spreading, c.began = newShelf(), spreading{}, c.now
 		if old.Self != "" {
 			*c.past = newPast(c.cfg.Remember)
 		}

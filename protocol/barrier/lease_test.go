@@ -100,27 +100,32 @@ func TestARepeatIsKeptOnce(t *testing.T) {
 }
 
 // A holder that has released a semaphore does not hold it again when a former backup that has not
-// heard of that is the only one that knows the semaphore.
+// heard of that is the only one that knows the semaphore, wherever the holder is.
 func TestAFormerBackupDoesNotHearOfARelease(t *testing.T) {
-	c := newCluster(t, 8)
-	on := c.outsiders()
-	sem := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
-	h := c.enter(on[0], sem, "h")
-	c.settle()
-	c.want(h, barrier.Fire)
-	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.Forget](m) }
-	c.joinAs(100)
-	c.pass(time.Second)
-	c.lose = nil
-	c.call(on[0], barrier.Call{Kind: barrier.CallRelease, Key: key, Entry: barrier.Entry{Host: "h"}})
-	c.pass(time.Second)
-	c.jump(12 * time.Second)
-	c.pass(time.Second)
-	c.joinAs(200)
-	c.pass(time.Second)
-	next := c.enter(on[1], sem, "x")
-	c.pass(time.Second)
-	c.want(next, barrier.Fire)
+	for _, onPrimary := range []bool{false, true} {
+		c := newCluster(t, 8)
+		on := c.outsiders()[0]
+		if onPrimary {
+			on = c.managers()[0]
+		}
+		sem := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+		h := c.enter(on, sem, "h")
+		c.settle()
+		c.want(h, barrier.Fire)
+		c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool { return is[barrier.Forget](m) }
+		c.joinAs(100)
+		c.pass(time.Second)
+		c.lose = nil
+		c.call(on, barrier.Call{Kind: barrier.CallRelease, Key: key, Entry: barrier.Entry{Host: "h"}})
+		c.pass(time.Second)
+		c.jump(12 * time.Second)
+		c.pass(time.Second)
+		c.joinAs(200)
+		c.pass(time.Second)
+		next := c.enter(c.outsiders()[1], sem, "x")
+		c.pass(time.Second)
+		c.want(next, barrier.Fire)
+	}
 }
 
 // joinAs has a member join that becomes a backup of the barrier; the primary stays.
