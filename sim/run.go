@@ -497,7 +497,8 @@ func (w *world) readAll() {
 	}
 	w.must(settled, "every object can be read everywhere", func() bool {
 		for _, c := range gets {
-			if !c.ended && (w.canEnd(c) || w.oracle.model(c.object).state == directory.Unbound) {
+			unknown := w.oracle.model(c.object).state == directory.Unbound && !c.node.makes(c.object)
+			if !c.ended && (w.canEnd(c) || unknown) {
 				return false
 			}
 		}
