@@ -6,6 +6,6 @@
 // into messages, timers and calls. A panic in it is a bug: its supervisor
 // publishes it, and restarts or stops the actor.
 //
-// Supervisors, bridges and clocks are safe for concurrent use. Tickers and
-// Timers belong to one instance of an actor.
+// Supervisors, bridges and clocks are safe for concurrent use. A Wakeup
+// belongs to one instance of an actor.
 package actors

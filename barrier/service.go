@@ -41,17 +41,15 @@ type service struct {
 	node   *cluster.Node
 	open   *open
 	core   *core.Core
-	timers actors.Timers[struct{}]
+	wakeup actors.Wakeup
 	self   phalanx.NodeID
-	due    time.Duration // for which the timer is set; 0: it is not
-	batch  core.Batch    // what came since the core's last step
-	leaves bool          // the node is about to leave
+	batch  core.Batch // what came since the core's last step
+	leaves bool       // the node is about to leave
 }
 
 // Receive turns messages into events.
 func (s *service) Receive(c actor.Context) {
-	if _, due := s.timers.Due(c); due {
-		s.due = 0
+	if s.wakeup.Due(c) {
 		s.node.WantLease()
 		s.step(c, core.Tick{})
 		return
@@ -374,15 +372,8 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 
 // wake has the core ticked when it wants to be.
 func (s *service) wake(c actor.Context) {
-	due, ok := s.core.Due()
-	switch {
-	case !ok:
-		s.timers.Cancel(struct{}{})
-		s.due = 0
-	case s.due == 0 || due < s.due:
-		s.due = max(due, 1)
-		s.timers.Set(c, struct{}{}, max(0, due-s.node.Now()))
-	}
+	at, ok := s.core.Due()
+	s.wakeup.Set(c, s.node.Now(), at, ok)
 }
 
 func (s *service) callback(c actor.Context, o core.Callback) {

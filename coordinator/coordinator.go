@@ -21,7 +21,7 @@ type Coordinator struct {
 	run    *run
 	core   *rnode.Run
 	self   *actor.PID
-	timers actors.Timers[struct{}]
+	wakeup actors.Wakeup
 	cancel context.CancelFunc // of the last Combine; nil: there was none
 	left   []rnode.Effect     // of a step that is not over; nil if none is, and not if the actor has panicked there
 	lost   string             // what happened to the last place that was
@@ -45,7 +45,7 @@ func (r *run) answer(d storenode.Reduced) { r.once.Do(func() { r.done(d) }) }
 
 // Receive turns messages into events.
 func (c *Coordinator) Receive(ctx actor.Context) {
-	if _, due := c.timers.Due(ctx); due {
+	if c.wakeup.Due(ctx) {
 		c.step(ctx, rnode.Tick{})
 		return
 	}
@@ -99,9 +99,8 @@ func (c *Coordinator) step(ctx actor.Context, ev rnode.Event) {
 	c.left = nil
 	switch ev.(type) {
 	case rnode.Start, rnode.Tick: // no other event changes it
-		if at, ok := c.core.Due(); ok {
-			c.timers.Set(ctx, struct{}{}, at-c.env.Now())
-		}
+		at, ok := c.core.Due()
+		c.wakeup.Set(ctx, c.env.Now(), at, ok)
 	}
 }
 

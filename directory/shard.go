@@ -28,9 +28,7 @@ type shard struct {
 	since  time.Duration             // it does
 	views  uint64                    // how many the host had learned when it configured this replica
 	lease  *lease                    // that the core knows
-	timers actors.Timers[struct{}]
-	armed  bool          // for a tick
-	tickAt time.Duration // when it comes
+	wakeup actors.Wakeup
 }
 
 func (h *Host) props(number int) *actor.Props {
@@ -50,8 +48,7 @@ func (h *Host) props(number int) *actor.Props {
 
 // Receive turns messages into events.
 func (s *shard) Receive(c actor.Context) {
-	if _, due := s.timers.Due(c); due {
-		s.armed = false
+	if s.wakeup.Due(c) {
 		s.host.want()
 		s.handle(c, core.Tick{})
 		return
@@ -187,14 +184,6 @@ func (s *shard) stepOnce(ev core.Event) (failed []core.Event) {
 // earlier than what is set.
 func (s *shard) arm(c actor.Context) {
 	at, ok := s.core.Due()
-	if !ok {
-		return
-	}
 	now := s.host.cfg.Now()
-	at = max(at, now+tickEvery)
-	if s.armed && s.tickAt <= at {
-		return
-	}
-	s.armed, s.tickAt = true, at
-	s.timers.Set(c, struct{}{}, at-now)
+	s.wakeup.Set(c, now, max(at, now+tickEvery), ok)
 }

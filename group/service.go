@@ -95,15 +95,13 @@ type seat struct {
 type service struct {
 	node   *cluster.Node
 	open   *open
-	timers actors.Timers[struct{}]
+	wakeup actors.Wakeup
 	self   phalanx.NodeID
-	due    time.Duration // for which the timer is set; 0: it is not
 }
 
 // Receive turns messages into events.
 func (s *service) Receive(c actor.Context) {
-	if _, due := s.timers.Due(c); due {
-		s.due = 0
+	if s.wakeup.Due(c) {
 		s.step(c, core.Tick{})
 		return
 	}
@@ -286,15 +284,8 @@ func (s *service) hold(bytes int64) {
 
 // wake has the core ticked when it wants to be.
 func (s *service) wake(c actor.Context) {
-	due, ok := s.open.core.Due()
-	switch {
-	case !ok:
-		s.timers.Cancel(struct{}{})
-		s.due = 0
-	case s.due == 0 || due < s.due:
-		s.due = max(due, 1)
-		s.timers.Set(c, struct{}{}, max(0, due-s.node.Now()))
-	}
+	at, ok := s.open.core.Due()
+	s.wakeup.Set(c, s.node.Now(), at, ok)
 }
 
 // revoked interrupts what members here have under way.

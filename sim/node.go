@@ -192,10 +192,9 @@ func (n *node) tick() {
 }
 
 // tickView has the view's core hear of the time when it is due. As in a node the timer is not
-// moved for a little: what comes all the time would put it off for ever.
+// put off: what comes all the time would put it off for ever.
 func (n *node) tickView() {
-	const worthMoving = 50 * time.Millisecond
-	if due := n.core.Due(); n.viewDue == 0 || due < n.viewDue || due-n.viewDue >= worthMoving {
+	if due := n.core.Due(); n.viewDue == 0 || due < n.viewDue {
 		n.viewDue = due
 	}
 	if n.viewDue <= n.clock() {

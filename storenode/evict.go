@@ -28,7 +28,7 @@ type evictor struct {
 	env    *Env
 	core   *copies.Evictor[*objectCopy]
 	going  []going
-	timers actors.Timers[struct{}]
+	wakeup actors.Wakeup
 
 	restarted bool
 }
@@ -58,7 +58,7 @@ func Press(sys *actor.ActorSystem, pid *actor.PID, need int64) { sys.Root.Send(p
 
 // Receive asks for evictions until there is room.
 func (v *evictor) Receive(c actor.Context) {
-	if _, due := v.timers.Due(c); due {
+	if v.wakeup.Due(c) {
 		v.step(c, copies.Tick{})
 		return
 	}
@@ -82,11 +82,8 @@ func (v *evictor) Receive(c actor.Context) {
 func (v *evictor) step(c actor.Context, ev copies.EvictorEvent) {
 	v.do(c, v.core.Step(v.env.Now(), ev))
 	v.do(c, v.core.Step(v.env.Now(), v.room()))
-	if at, ok := v.core.Due(); ok {
-		v.timers.Set(c, struct{}{}, at-v.env.Now())
-	} else {
-		v.timers.Cancel(struct{}{})
-	}
+	at, ok := v.core.Due()
+	v.wakeup.Set(c, v.env.Now(), at, ok)
 }
 
 func (v *evictor) do(c actor.Context, effects []copies.EvictorEffect[*objectCopy]) {

@@ -44,7 +44,7 @@ type place struct {
 	self        *actor.PID
 	ctx         context.Context // of what runs beside the actor
 	cancel      context.CancelFunc
-	timers      actors.Timers[struct{}]
+	wakeup      actors.Wakeup
 	coordinator *actor.PID
 
 	source *placeSource
@@ -57,7 +57,7 @@ type place struct {
 
 // Receive turns messages into events.
 func (p *place) Receive(c actor.Context) {
-	if _, due := p.timers.Due(c); due {
+	if p.wakeup.Due(c) {
 		p.watchOp()
 		p.step(c, rnode.PlaceTick{})
 		p.wake(c)
@@ -113,9 +113,8 @@ func (p *place) Receive(c actor.Context) {
 
 // wake has the next tick come when it is due.
 func (p *place) wake(c actor.Context) {
-	if at, ok := p.run.Due(); ok {
-		p.timers.Set(c, struct{}{}, at-p.env.Now())
-	}
+	at, ok := p.run.Due()
+	p.wakeup.Set(c, p.env.Now(), at, ok)
 }
 
 // step takes an event of the place's own.

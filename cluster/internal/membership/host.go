@@ -75,41 +75,17 @@ type host struct {
 // instance is the actor.
 type instance struct {
 	*host
-	timers actors.Timers[timer]
-	tickAt time.Duration // when the next tick comes; 0: it is not set
-	askAt  time.Duration // when seeds are asked next; 0: likewise
-
-	gathering bool
+	wakeup    actors.Wakeup
+	gathering time.Duration // until then it gathers replicas that are in sync; 0: it does not
 	over      bool
 }
-
-type timer uint8
-
-const (
-	tick timer = iota
-	gathered
-	asks
-)
 
 // Receive turns messages into events.
 func (a *instance) Receive(c actor.Context) {
 	now := a.m.cfg.Clock()
 	defer a.arm(c)
-	if t, due := a.timers.Due(c); due {
-		switch t {
-		case tick:
-			a.tickAt = 0
-			a.tick(now)
-			return
-		case asks:
-			a.askAt = 0
-			a.joining(join.Tick{})
-			return
-		}
-		a.gathering = false
-		if synced := a.m.takeSynced(); len(synced) > 0 {
-			a.step(view.Propose{Command: view.InSync{Shards: synced}, Now: now})
-		}
+	if a.wakeup.Due(c) {
+		a.woken(now)
 		return
 	}
 	switch m := c.Message().(type) {
@@ -127,9 +103,8 @@ func (a *instance) Receive(c actor.Context) {
 			a.m.fence()
 		}
 	case gather:
-		if !a.gathering {
-			a.gathering = true
-			a.timers.Set(c, gathered, gatherFor)
+		if a.gathering == 0 {
+			a.gathering = now + gatherFor
 		}
 	case actors.Crash:
 		panic(m)
@@ -166,7 +141,39 @@ func (a *instance) Receive(c actor.Context) {
 	}
 }
 
-// arm sets the timer of the next tick, unless one comes early enough and not much too early.
+// woken does what is due.
+func (a *instance) woken(now time.Duration) {
+	if at, ok := a.asks(); ok && at <= now {
+		a.joining(join.Tick{})
+	}
+	if a.gathering != 0 && a.gathering <= now {
+		a.gathering = 0
+		if synced := a.m.takeSynced(); len(synced) > 0 {
+			a.step(view.Propose{Command: view.InSync{Shards: synced}, Now: now})
+		}
+	}
+	if a.due() <= now {
+		a.tick(now)
+	}
+}
+
+// asks returns when seeds are asked next.
+func (a *instance) asks() (at time.Duration, ok bool) {
+	if a.asking == nil || a.asking.Err() != nil {
+		return 0, false
+	}
+	return a.join.Due()
+}
+
+// due returns when the core is to hear of the time.
+func (a *instance) due() time.Duration {
+	a.stepping = true
+	at := a.core.Due()
+	a.stepping = false
+	return at
+}
+
+// arm has it woken when something is due.
 func (a *instance) arm(c actor.Context) {
 	if a.stepping || a.over {
 		return
@@ -175,24 +182,16 @@ func (a *instance) arm(c actor.Context) {
 		a.entered = false
 		a.joining(join.Viewed{Cluster: a.core.View().Cluster, Members: len(a.core.View().Members)})
 	}
+	at := a.due()
+	if asks, ok := a.asks(); ok {
+		at = min(at, asks)
+	}
+	if a.gathering != 0 {
+		at = min(at, a.gathering)
+	}
 	now := a.m.cfg.Clock()
-	if at, ok := a.join.Due(); ok && a.asking != nil && a.asking.Err() == nil && (a.askAt == 0 || at < a.askAt) {
-		a.askAt = max(at, now+time.Millisecond)
-		a.timers.Set(c, asks, a.askAt-now)
-	}
-	a.stepping = true
-	due := a.core.Due()
-	a.stepping = false
-	at := max(due, now+time.Millisecond)
-	if a.tickAt != 0 && a.tickAt <= at && at-a.tickAt < worthMoving {
-		return
-	}
-	a.tickAt = at
-	a.timers.Set(c, tick, at-now)
+	a.wakeup.Set(c, now, max(at, now+time.Millisecond), true)
 }
-
-// worthMoving is by how much later a tick has to be due for its timer to be moved.
-const worthMoving = 50 * time.Millisecond
 
 func (a *instance) tick(now time.Duration) { a.step(view.Tick{Suspects: a.suspects(), Now: now}) }
 
