@@ -84,7 +84,7 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	cfg.InlineLimit, cfg.Latency, cfg.Bandwidth, cfg.Grain = w.shape.inline, time.Millisecond, 1e5, ringGrain
 	cfg.Room = int64(w.shape.largest)
 	if w.shape.cap > 0 {
-		cfg.Room = w.shape.cap - n.memory.used
+		cfg.Room = w.shape.cap - n.memory.used()
 	}
 	n.reduces.instances++
 	co.cfg, co.name = cfg, fmt.Sprintf("%s/%d", n.id, n.reduces.instances)

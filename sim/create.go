@@ -48,7 +48,7 @@ func (n *node) put(c *call, plan putPlan) {
 		cr.step(transfer.Start{})
 		return
 	}
-	cr.wish = n.memory.reserve(cr.buf, meta.Size, func(err *phalanx.Error) {
+	cr.wish = n.memory.reserveIfPossible(cr.buf, meta.Size, func(err *phalanx.Error) {
 		cr.wish = nil
 		n.after(0, func() {
 			if err != nil {

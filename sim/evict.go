@@ -9,7 +9,7 @@ import (
 // press has the evictor look for room although there is some, and in the shard of c first.
 func (m *memory) press(c *copied) {
 	m.forced = c
-	m.step(copies.Pressed{Need: 1})
+	m.evict(copies.Pressed{Need: 1})
 }
 
 // room tells the evictor what is missing. What it drops for that may let others go on, who
@@ -23,8 +23,8 @@ func (m *memory) room() {
 	m.do(m.evictor.Step(m.n.clock(), copies.Room{Missing: m.short()}))
 }
 
-// step takes an event, and asks about as much as is missing then.
-func (m *memory) step(ev copies.EvictorEvent) {
+// evict gives the evictor an event, and asks about as much as is missing then.
+func (m *memory) evict(ev copies.EvictorEvent) {
 	m.do(m.evictor.Step(m.n.clock(), ev))
 	m.room()
 }
@@ -34,7 +34,7 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case copies.Ask[*copied]:
-			m.ask(e)
+			m.leave(e)
 		case copies.Keep[*copied]:
 			n.table.Keep(&e.Copy.Copy, e.Refused)
 			if e.Refused {
@@ -58,14 +58,15 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 	}
 }
 
-func (m *memory) ask(a copies.Ask[*copied]) {
+// leave asks for leave to evict a copy.
+func (m *memory) leave(a copies.Ask[*copied]) {
 	a.Copy.again = false
 	m.n.client.report(a.Copy.Object, directory.Evict{Gen: a.Copy.Gen}, func(_ phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
 			return
 		}
 		is := m.n.table.Standing(&a.Copy.Copy)
-		m.step(copies.Granted[*copied]{Copy: a.Copy, Shard: a.Shard, Bytes: a.Copy.room, OK: r.Kind == 0, Is: is, Room: copies.Room{Missing: m.short()}})
+		m.evict(copies.Granted[*copied]{Copy: a.Copy, Shard: a.Shard, Bytes: a.Copy.room, OK: r.Kind == 0, Is: is, Room: copies.Room{Missing: m.short()}})
 	})
 }
 

@@ -349,7 +349,20 @@ func (f *fetch) reserve(bytes int64) {
 	if f.buf.Gen.IsZero() {
 		n.memory.release(f.buf) // nothing is held while waiting for the whole
 	}
-	f.wish = n.memory.reserve(f.buf, room, done)
+	if bytes == phalanx.UnknownSize && !f.buf.Gen.IsZero() {
+		f.wish = n.memory.reserve(f.buf, room, done)
+	} else {
+		f.wish = f.wait()(f.buf, room, done)
+	}
+}
+
+// wait returns how the fetch waits for room: a copy that is to be kept for others waits also until
+// something is deleted.
+func (f *fetch) wait() func(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
+	if slices.ContainsFunc(f.callers, func(c *call) bool { return !c.pin.IsZero() }) {
+		return f.n.memory.reserve
+	}
+	return f.n.memory.reserveIfPossible
 }
 
 func (f *fetch) forgetWish() {

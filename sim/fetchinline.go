@@ -26,7 +26,7 @@ func (f *fetch) takeInline(e transfer.TakeInline) {
 	n.w.met["inline bytes wait for room"]++
 	f.small = &e
 	n.memory.release(f.buf)
-	f.wish = n.memory.reserve(f.buf, size, func(err *phalanx.Error) {
+	f.wish = f.wait()(f.buf, size, func(err *phalanx.Error) {
 		f.wish = nil
 		n.after(0, func() {
 			if f.small == nil || f.dead {

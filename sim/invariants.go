@@ -409,8 +409,8 @@ func (a *audit) nothingLeft() (left string, ok bool) {
 			return w.sprintf("%s puts %s: %s", n.id, n.creates[0].object, why), false
 		case len(n.makers) > 0:
 			return w.sprintf("%s makes %s", n.id, n.makers[0].object), false
-		case n.memory.used != 0 || len(n.memory.queue) > 0:
-			return w.sprintf("%s has %d bytes reserved and %d wishes", n.id, n.memory.used, len(n.memory.queue)), false
+		case n.memory.used() != 0 || len(n.memory.wishes) > 0:
+			return w.sprintf("%s has %d bytes reserved and %d wishes", n.id, n.memory.used(), len(n.memory.wishes)), false
 		case n.reduces.left() != "":
 			return w.sprintf("%s has %s", n.id, n.reduces.left()), false
 		}

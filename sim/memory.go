@@ -2,49 +2,63 @@ package sim
 
 import (
 	"fmt"
-	"slices"
+	"math"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	core "github.com/phalanx-go/phalanx/protocol/memory"
 )
 
-// memory gives out a node's room in the order in which it was asked for, and
-// evicts when there is none.
+// memory hosts a node's memory.Queue, which decides whose room is next, and the evictor that makes
+// some.
 //
-// Invariant: used is the sum of what is reserved, at most cap.
+// Invariant: the queue's bytes are the sum of what copies have as their room, at most cap.
 type memory struct {
 	n       *node
 	cap     int64 // 0: none
-	used    int64
-	queue   []*wish
+	queue   *core.Queue
+	wishes  map[uint64]*wish // that wait
+	last    uint64           // the number of the last wish
 	evictor *copies.Evictor[*copied]
 	forced  *copied // one of its shard is the next to be asked about
 	evicts  bool    // the evictor is at work
 }
 
 func newMemory(n *node) *memory {
-	m := &memory{n: n, cap: n.w.shape.cap}
+	m := &memory{n: n, cap: n.w.shape.cap, wishes: map[uint64]*wish{}}
+	all := m.cap
+	if all == 0 {
+		all = math.MaxInt64 / 2
+	}
+	m.queue = core.New(core.Config{Cap: all})
 	m.evictor = copies.NewEvictor[*copied](m)
 	return m
 }
 
+// wish is a request for room.
 type wish struct {
+	id    uint64
 	c     *copied
-	bytes int64 // in all
+	bytes int64 // more than it has
 	done  func(err *phalanx.Error)
 }
 
 // reserve asks for room for c, bytes in all, and calls done when it is there or
 // can never be.
 func (m *memory) reserve(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
-	if m.cap > 0 && bytes > m.cap {
-		done(&phalanx.Error{Object: c.Object, Node: m.n.id, Kind: phalanx.ErrNoSpace,
-			Err: fmt.Errorf("%d bytes do not fit under the cap of %d", bytes, m.cap)})
-		return nil
-	}
-	w := &wish{c, bytes, done}
-	m.queue = append(m.queue, w)
-	m.serve()
+	return m.ask(c, bytes, core.Waits, done)
+}
+
+// reserveIfPossible is reserve that fails at once if what lasts leaves no room.
+func (m *memory) reserveIfPossible(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
+	return m.ask(c, bytes, core.Bounded, done)
+}
+
+func (m *memory) ask(c *copied, bytes int64, how core.Patience, done func(*phalanx.Error)) *wish {
+	m.last++
+	w := &wish{m.last, c, bytes - c.room, done}
+	m.wishes[w.id] = w
+	m.step(core.Ask{ID: w.id, Bytes: w.bytes, Patience: how})
 	return w
 }
 
@@ -53,53 +67,90 @@ func (m *memory) try(c *copied, bytes int64) bool {
 	if bytes <= c.room {
 		return true
 	}
-	if len(m.queue) > 0 || m.cap > 0 && m.used+bytes-c.room > m.cap {
-		m.n.w.met["no room at once"]++
-		return false
+	m.last++
+	for _, e := range m.queue.Step(m.n.clock(), core.Ask{ID: m.last, Bytes: bytes - c.room, Patience: core.Tries}) {
+		if _, granted := e.(core.Grant); granted {
+			c.room = bytes
+			return true
+		}
 	}
-	m.resize(c, bytes)
-	return true
+	m.n.w.met["no room at once"]++
+	return false
 }
 
+// forget ends a wish that waits.
 func (m *memory) forget(w *wish) {
-	m.queue = slices.DeleteFunc(m.queue, func(x *wish) bool { return x == w })
-	m.serve()
+	if m.wishes[w.id] != nil {
+		delete(m.wishes, w.id)
+		m.step(core.Gone{ID: w.id})
+	}
 }
 
+// resize gives back what c has too much, or takes what it has more without asking.
 func (m *memory) resize(c *copied, bytes int64) {
-	m.used += bytes - c.room
+	more := bytes - c.room
 	c.room = bytes
-	m.serve()
+	switch {
+	case more > 0:
+		m.step(taken(more))
+	case more < 0:
+		m.step(core.Freed{Bytes: -more})
+	}
 }
+
+// taken is room that was not asked for.
+func taken(bytes int64) core.Event { return core.Taken{Bytes: bytes} }
 
 func (m *memory) release(c *copied) { m.resize(c, 0) }
 
-func (m *memory) serve() {
-	for len(m.queue) > 0 {
-		w := m.queue[0]
-		if m.cap > 0 && m.used+w.bytes-w.c.room > m.cap {
-			m.room()
-			return
+// lasts takes note of how much of the room of c eviction does not give back.
+func (m *memory) lasts(c *copied) {
+	var now int64
+	if pinned, reserved := c.Lasts(); pinned || reserved {
+		now = c.room
+	}
+	if was := c.lasting; now != was {
+		c.lasting = now
+		m.step(core.Lasts{Bytes: now - was})
+	}
+}
+
+func (m *memory) used() int64 { return m.queue.Used() }
+
+func (m *memory) step(ev core.Event) {
+	short := false
+	for _, e := range m.queue.Step(m.n.clock(), ev) {
+		switch e := e.(type) {
+		case core.Grant:
+			w := m.wishes[e.ID]
+			delete(m.wishes, e.ID)
+			w.c.room += w.bytes
+			w.done(nil)
+		case core.Refuse:
+			w := m.wishes[e.ID]
+			delete(m.wishes, e.ID)
+			w.done(&phalanx.Error{Object: w.c.Object, Node: m.n.id, Kind: phalanx.ErrNoSpace,
+				Err: fmt.Errorf("%d bytes more do not fit under the cap of %d: %v", w.bytes, m.cap, e.Why)})
+		case core.Evict:
+			short = true
 		}
-		m.queue = m.queue[1:]
-		m.used += w.bytes - w.c.room
-		w.c.room = w.bytes
-		w.done(nil)
+	}
+	if m.queue.Turn() {
+		m.n.w.met["wish has its turn"]++
+	}
+	if short {
+		m.room()
 	}
 }
 
 func (m *memory) tick() {
 	if at, ok := m.evictor.Due(); ok && at <= m.n.clock() {
-		m.step(copies.Tick{})
+		m.evict(copies.Tick{})
 	}
-	m.serve()
+	if at, ok := m.queue.Due(); ok && at <= m.n.clock() {
+		m.step(core.Tick{})
+	}
 }
 
-// short returns how many bytes are missing for the first that waits.
-func (m *memory) short() int64 {
-	if len(m.queue) == 0 || m.cap == 0 {
-		return 0
-	}
-	w := m.queue[0]
-	return max(0, m.used+w.bytes-w.c.room-m.cap)
-}
+// short returns how many bytes are missing for those that wait and can be met.
+func (m *memory) short() int64 { return max(0, m.queue.Need()) }

@@ -120,7 +120,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	for _, id := range sortedObjects(kept) {
 		c := kept[id]
 		c.n = n
-		n.memory.used += c.room
+		n.memory.step(taken(c.room))
 		n.table.Enter(&c.Copy)
 		n.table.Unuse(&c.Copy)
 	}

@@ -15,7 +15,6 @@ func (n *node) read(c *copied) {
 		if c.evicted {
 			n.w.fail("(13) %s has evicted %s@%v, which was read", n.id, c.Object, c.Gen)
 		}
-		n.memory.serve()
 		n.w.step(n, "read")
 	})
 }

@@ -98,9 +98,9 @@ func (w *world) step(n *node, what string) {
 	w.trace.add(uint64(w.now))
 	w.trace.text(string(n.id))
 	w.trace.text(what)
-	w.trace.add(n.client.core.Asked()<<40 | uint64(n.table.Len())<<20 | uint64(n.memory.used))
-	if n.memory.used < 0 || n.memory.cap > 0 && n.memory.used > n.memory.cap {
-		w.fail("%s has %d bytes reserved under a cap of %d", n.id, n.memory.used, n.memory.cap)
+	w.trace.add(n.client.core.Asked()<<40 | uint64(n.table.Len())<<20 | uint64(n.memory.used()))
+	if n.memory.cap > 0 && n.memory.used() > n.memory.cap {
+		w.fail("%s has %d bytes reserved under a cap of %d", n.id, n.memory.used(), n.memory.cap)
 	}
 }
 

@@ -22,6 +22,7 @@ type copied struct {
 	whole   bool           // every byte is there
 	sum     phalanx.Digest // of them then
 	room    int64          // reserved
+	lasting int64          // of it, as the memory was told
 	evicted bool           // it was dropped with leave
 	again   bool           // announced since it was asked for leave to evict it
 	listed  bool           // an owner has it in its list
@@ -86,8 +87,8 @@ func (c *copied) Gone(why error) {
 	n.after(0, func() { n.reduces.moved(c.Object); n.awaited(c.Object); n.w.step(n, "copy gone") })
 }
 
-// Counts has nothing to count: the simulated memory knows pinned copies.
-func (c *copied) Counts() {}
+// Counts tells how much of its room lasts.
+func (c *copied) Counts() { c.n.memory.lasts(c) }
 
 func digestOf(b []byte) phalanx.Digest { return xxh3.Hash128(b).Bytes() }
 
