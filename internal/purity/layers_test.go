@@ -1,9 +1,12 @@
 package purity_test
 
 import (
+	"io/fs"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -74,4 +77,46 @@ func TestImports(t *testing.T) {
 	if _, err := purity.Imports(fstest.MapFS{"a.go": file("no Go")}); err == nil {
 		t.Error("a file that cannot be parsed passed")
 	}
+}
+
+// Each core says in its package's documentation who hosts it, or of which cores it is a part.
+func TestCoresNameTheirHosts(t *testing.T) {
+	imports, err := purity.Imports(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`(?m)^// (?:Hosts|Used by): (.+)\.$`)
+	for dir := range imports {
+		if !strings.HasPrefix(dir, "protocol/") && !strings.HasPrefix(dir, "node/") {
+			continue
+		}
+		hosts := named.FindStringSubmatch(documentation(t, dir))
+		if hosts == nil {
+			t.Errorf("package %s does not say who hosts it: end its documentation with \"Hosts: directory, sim.\"", dir)
+			continue
+		}
+		for host := range strings.SplitSeq(hosts[1], ", ") {
+			if !slices.Contains(imports[host], dir) {
+				t.Errorf("package %s says that %s hosts it, which does not import it", dir, host)
+			}
+		}
+	}
+}
+
+// documentation returns the files of a package up to their package clauses.
+func documentation(t *testing.T, dir string) string {
+	files, err := fs.Glob(module, dir+"/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the files of %s: %v, %v", dir, files, err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		src, err := fs.ReadFile(module, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(string(src), "\npackage ")
+		all.WriteString(head + "\n")
+	}
+	return all.String()
 }

@@ -5,4 +5,6 @@
 // Package directory hosts both in a node (Client and Reporter), package sim in a simulated
 // one. A host gives each event to Step, with the time since the node's start, and carries out
 // the effects in their order. Due says when Step wants a Tick.
+//
+// Hosts: directory, sim.
 package ask

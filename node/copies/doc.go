@@ -2,4 +2,6 @@
 // order and from an answer of an owner, and what the owner is told.
 //
 // Package storenode carries that out on its table of buffers, package sim on a simulated one.
+//
+// Hosts: storenode, sim.
 package copies

@@ -4,4 +4,6 @@
 //
 // Package directory hosts the Gate, and package cluster asks Wants; package sim hosts both.
 // Package barrier has what is granted without a lease wait for HoldFor.
+//
+// Hosts: directory, cluster, barrier, sim.
 package idle

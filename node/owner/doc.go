@@ -3,4 +3,6 @@
 // an event.
 //
 // The actors of fetches and Puts in package storenode carry it out, and package sim.
+//
+// Used by: storenode, sim.
 package owner

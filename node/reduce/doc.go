@@ -15,4 +15,6 @@
 //
 // Of the bytes of small sources a Run has only those that came from their owners. The host
 // combines them.
+//
+// Hosts: coordinator, storenode, sim.
 package reduce

@@ -1,5 +1,7 @@
 // Package agenda says which of many things is to be looked at next, and when, so that
 // the others cost nothing until their time has come.
+//
+// Used by: node/ask, protocol/barrier, protocol/group.
 package agenda
 
 import (

@@ -40,4 +40,6 @@
 //
 // A Core is a Manager and an Entrant that share a view. It is not for concurrent
 // use.
+//
+// Hosts: barrier, sim/barriers.
 package barrier

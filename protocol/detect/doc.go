@@ -18,4 +18,6 @@
 //
 // A node whose own clock was late gives no verdict about others: what it did not
 // hear may wait in its own queues.
+//
+// Hosts: cluster/internal/detector, sim.
 package detect

@@ -14,4 +14,6 @@
 // reads from itself, directly or through others.
 //
 // A Shard is not safe for concurrent use; one actor owns it.
+//
+// Hosts: directory, sim.
 package directory

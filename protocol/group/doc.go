@@ -16,4 +16,6 @@
 // nobody accepts what is of an earlier view than its own. A coordinator of a later view
 // proposes what it has accepted itself, if it has: without that nothing was decided
 // before, and nothing will be.
+//
+// Hosts: group, sim/groups.
 package group

@@ -17,4 +17,6 @@
 // Guarantee: as long as no seed that has promised or joined is started anew, at most one
 // cluster of the same seeds becomes ready. A majority of the seeds that start anew while all
 // others are cut off begin another one: all is in memory, and nothing could tell them.
+//
+// Hosts: cluster/internal/membership, sim.
 package join

@@ -18,4 +18,6 @@
 //
 // Guarantee: whatever was acknowledged as put or made here is kept by as many members
 // that stay as were promised, unless these fail after they said so.
+//
+// Hosts: cluster, sim.
 package leave

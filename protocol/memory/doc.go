@@ -14,4 +14,6 @@
 //
 // To meet or to enter a request takes a time that grows with the logarithm of how many
 // wait. A Queue is not safe for concurrent use.
+//
+// Hosts: storenode/dataplane, sim.
 package memory

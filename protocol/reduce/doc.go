@@ -56,4 +56,6 @@
 // may be forgotten: a command that was delayed makes another one, which says
 // that it runs (Acked) and is stopped by its coordinator, or ends with it. A
 // host tells a new Place the time before anything else.
+//
+// Hosts: node/reduce, storenode, sim.
 package reduce

@@ -24,4 +24,6 @@
 //     sent again, the others are refused or ignored.
 //
 // All are values of one host, which gives them the time. They are not for concurrent use.
+//
+// Used by: protocol/barrier.
 package replica

@@ -4,4 +4,6 @@
 // adapts the pauses to how long answers take. The sender says what the time is.
 //
 // Values are copied as they are. They are not for concurrent use.
+//
+// Used by: node/ask, protocol/barrier, protocol/directory, protocol/group, protocol/join, protocol/replica.
 package retry

@@ -10,6 +10,8 @@
 //
 // Neither moves a byte: they say what to open, reserve and report. Neither is
 // safe for concurrent use; one actor owns each.
+//
+// Hosts: storenode, sim.
 package transfer
 
 import "github.com/phalanx-go/phalanx"

@@ -44,4 +44,6 @@
 //
 // A Core is not safe for concurrent use, and it imports, as the only one of the
 // cores, a protocol library and its protobuf.
+//
+// Hosts: cluster/internal/membership, sim.
 package view
