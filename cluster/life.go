@@ -243,11 +243,9 @@ func (l *life) startStore() error {
 		Now: n.clock, Log: l.log, Deadline: n.cfg.Deadline, InlineLimit: max(0, n.cfg.InlineLimit), Fanout: n.cfg.Fanout,
 		Spawn: n.spawner(n.oneShot), Publish: publish, Members: l.memberIDs, Staying: l.stayingIDs, StoreOn: l.on(storeName), Request: n.remote.Request}
 	l.places = storenode.NewPlaces(l.store, ops)
-	l.store.ServePlace = l.places.Serve
 	l.reduces = &coordinator.Env{Store: l.store, Watcher: l.client, Ops: ops, Now: n.clock, Spawn: n.spawner(n.restarting),
 		PlacesOn: l.on(placesName), Network: l.network}
-	l.places.Coordinators = l.reduces.Heard
-	l.store.Coordinate, l.store.RunReduce = l.reduces.Reduce, l.reduces.Run
+	l.store.Coordinators = l.reduces
 	l.reporter = directory.NewReporter(l.id, t, n.clock, l.client.Next, l.store.Table.Holdings)
 	l.host = directory.NewHost(directory.HostConfig{Self: l.id, System: n.system, Transport: t, Now: n.clock, InlineLimit: max(0, n.cfg.InlineLimit),
 		Fanout: n.cfg.Fanout, Log: l.log, Spawn: n.spawner(l.vital), Publish: publish, Memory: n.budget,

@@ -44,7 +44,7 @@ func (e *Env) AllReduce(ctx context.Context, r AllReduce) AllReduced {
 		case <-time.After(reduce.FollowFor):
 		}
 	}
-	result, err := e.RunReduce(ctx, Reduce(r), shared)
+	result, err := e.Coordinators.Run(ctx, Reduce(r), shared)
 	if err != nil {
 		cancel()
 	}

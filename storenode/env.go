@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -40,6 +41,17 @@ type Directory interface {
 	Tell(node phalanx.NodeID, id phalanx.ObjectID, ev directory.Event)
 }
 
+// Coordinators is how the store hands on what is for whoever coordinates a Reduce on this node.
+type Coordinators interface {
+	// Reduce runs r and calls done once.
+	Reduce(r Reduce, done func(Reduced))
+	// Run is Reduce for ordinary Go code: it ends with ctx. If others ask for the same, shared
+	// is not nil, and brings the target when it is here.
+	Run(ctx context.Context, r Reduce, shared <-chan Info) (ReduceResult, error)
+	// Heard takes a place's report.
+	Heard(*messages.PlaceReport)
+}
+
 // Env is what the actors of one node's store share. It outlives them all.
 type Env struct {
 	Self        phalanx.NodeID
@@ -66,17 +78,13 @@ type Env struct {
 	// Request sends a message to an actor, also of another node, and returns its
 	// answer. Its errors have a Kind.
 	Request func(ctx context.Context, to *actor.PID, message any) (any, error)
-	// Coordinate runs a Reduce and calls done once; RunReduce does it for ordinary
-	// Go code, and ends with ctx; if others ask for the same, shared is not nil, and
-	// brings the target when it is here.
-	Coordinate func(r Reduce, done func(Reduced))
-	RunReduce  func(ctx context.Context, r Reduce, shared <-chan Info) (ReduceResult, error)
-	// Serve answers a stream request for a reduce place.
-	ServePlace func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer)
+	// Coordinators run the Reduces that are asked for on this node.
+	Coordinators Coordinators
 
 	// StorePID is the node's store actor.
 	StorePID *actor.PID
 
+	places *Places
 	nums   atomic.Uint64
 	down   downlink
 	leaves atomic.Bool // see Leave

@@ -22,8 +22,6 @@ import (
 type Places struct {
 	env *Env
 	ops *combine.Registry
-	// Coordinators takes reports that are for whoever runs a Reduce on this node.
-	Coordinators func(*messages.PlaceReport)
 
 	mu       sync.Mutex
 	closed   bool
@@ -35,9 +33,10 @@ type Places struct {
 	warned   time.Duration    // when it was logged last that a place does not say what it does; 0: never
 }
 
-// NewPlaces returns a node without places.
+// NewPlaces gives a node that has none its places.
 func NewPlaces(env *Env, ops *combine.Registry) *Places {
-	return &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]servedOutput{}, passes: map[placeKey]*pass{}, attended: map[placeKey]int{}, changed: make(chan struct{})}
+	env.places = &Places{env: env, ops: ops, actors: map[placeKey]*actor.PID{}, outputs: map[placeKey]servedOutput{}, passes: map[placeKey]*pass{}, attended: map[placeKey]int{}, changed: make(chan struct{})}
+	return env.places
 }
 
 // Order carries out a coordinator's order, or answers it.
@@ -119,7 +118,7 @@ func (h *Places) Actor() *actor.Props {
 func (a *placesActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *messages.PlaceReport:
-		a.hub.Coordinators(m)
+		a.hub.env.Coordinators.Heard(m)
 		return
 	case actors.Crash:
 		panic(m)

@@ -17,7 +17,7 @@ const slotPatience = 100 * time.Millisecond
 // Serve answers a request for a stream, on the goroutine of its connection.
 func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
 	if req.Kind == dataplane.Place {
-		e.ServePlace(from, req, w)
+		e.places.Serve(from, req, w)
 		return
 	}
 	c := e.find(req, w)

@@ -93,7 +93,7 @@ func (s *Store) Receive(c actor.Context) {
 		respond := responder(c)
 		r := *m
 		r.Deadline = s.deadline(r.Deadline)
-		s.env.Coordinate(r, func(d Reduced) { respond(&d) })
+		s.env.Coordinators.Reduce(r, func(d Reduced) { respond(&d) })
 	case *Gather:
 		give, g := s.giver(c), *m
 		go s.env.bounded(g.Deadline, func(ctx context.Context) { d := s.env.Gather(ctx, g, "gather"); give(&d) })

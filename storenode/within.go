@@ -46,7 +46,7 @@ func (e *Env) do(ctx context.Context, request any) any {
 	case *Reduce:
 		ctx, cancel := bounded(r.Deadline)
 		defer cancel()
-		result, err := e.RunReduce(ctx, *r, nil)
+		result, err := e.Coordinators.Run(ctx, *r, nil)
 		return &Reduced{Target: r.Target, Result: result, Err: err}
 	case *Gather:
 		ctx, cancel := bounded(r.Deadline)
