@@ -254,6 +254,7 @@ func (n *node) here(all bool) leave.Here {
 			h.Places = append(h.Places, p.key.Target)
 		}
 	}
+	h.Making = slices.DeleteFunc(n.table.Making(), func(id phalanx.ObjectID) bool { return slices.Contains(h.Puts, id) })
 	if all {
 		for _, c := range n.wholes() {
 			h.Copies = append(h.Copies, leave.Copy{Object: c.Object, Gen: c.Gen, Shard: c.Object.Shard(n.w.shape.shards)})

@@ -58,6 +58,7 @@ func (f *fetch) takeSupply() {
 	size, part := int64(len(s.c.bytes)), f.buf
 	if part.Gen.IsZero() || !n.memory.try(part, max(part.room, size)) {
 		n.w.met["put supplants a part"]++
+		f.forgetWish() // what the part gives back would go to it
 		if !n.table.Supplant(&s.c.Copy, nil) {
 			n.memory.release(s.c)
 			return

@@ -67,12 +67,5 @@ func (t *Table) Complete() []Info {
 func (t *Table) making() []phalanx.ObjectID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []phalanx.ObjectID
-	for c := range t.core.All() {
-		if !c.Complete && (c.Origin || c.Ring) {
-			out = append(out, c.Object)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return t.core.Making()
 }

@@ -33,6 +33,18 @@ func (t *Table) All() iter.Seq[*Copy] { return maps.Values(t.copies) }
 // Len returns how many there are.
 func (t *Table) Len() int { return len(t.copies) }
 
+// Making returns the objects that are made here and are not final yet, in order.
+func (t *Table) Making() []phalanx.ObjectID {
+	var out []phalanx.ObjectID
+	for c := range t.All() {
+		if !c.Complete && (c.Origin || c.Ring) {
+			out = append(out, c.Object)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Show lets others read c, a part. A copy of an older generation goes; if there is one that is not
 // older, that is returned, and false.
 func (t *Table) Show(c *Copy) (now *Copy, ok bool) {
