@@ -39,14 +39,14 @@ type fetch struct {
 }
 
 // get gives a caller its object: from the table, or by the fetch that brings it.
-func (n *node) get(c *call, wait bool) {
+func (n *node) get(c *call) {
 	if have := n.of(c.object); have != nil && have.Complete {
 		n.w.met["get of a local copy"]++
 		n.hand(c, have)
 		return
 	} else if have != nil && have.Origin {
 		n.w.met["get of what is made here"]++
-		n.owns[c.object] = append(n.owns[c.object], ownWait{c, wait})
+		n.owns[c.object] = append(n.owns[c.object], c)
 		return
 	}
 	f := n.fetches[c.object]
@@ -63,7 +63,7 @@ func (n *node) get(c *call, wait bool) {
 	}
 	f.callers = append(f.callers, c)
 	if f.small == nil {
-		f.step(transfer.Want{Caller: c.id, Wait: wait})
+		f.step(transfer.Want{Caller: c.id, Wait: c.wait})
 	}
 }
 
@@ -81,12 +81,6 @@ func (n *node) hand(c *call, have *copied) {
 	n.w.end(c, nil, have.Gen, have.bytes)
 }
 
-// ownWait is a caller that waits for what its node makes.
-type ownWait struct {
-	*call
-	wait bool
-}
-
 // awaited has those go on who waited for what this node made: it is complete, or gone.
 func (n *node) awaited(id phalanx.ObjectID) {
 	if c := n.of(id); c != nil && c.Origin && !c.Complete {
@@ -96,7 +90,7 @@ func (n *node) awaited(id phalanx.ObjectID) {
 	delete(n.owns, id)
 	for _, w := range all {
 		if !w.ended {
-			n.get(w.call, w.wait)
+			n.get(w)
 		}
 	}
 }
@@ -114,7 +108,7 @@ func (n *node) ownShown(id phalanx.ObjectID) {
 		for _, c := range callers {
 			n.w.met["get waits for what is made here"]++
 			f.step(transfer.Leave{Caller: c.id})
-			n.get(c, true)
+			n.get(c)
 		}
 		n.w.step(n, "own shown")
 	})

@@ -43,7 +43,7 @@ type node struct {
 	client  *client
 	memory  *memory
 	table   *copies.Table
-	owns    map[phalanx.ObjectID][]ownWait // for what this node makes
+	owns    map[phalanx.ObjectID][]*call // for what this node makes
 	fetches map[phalanx.ObjectID]*fetch
 	creates []*create
 	makers  []*maker
@@ -109,7 +109,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	h.next = nil
 	h.lives++
 	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
-		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID][]ownWait{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
+		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID][]*call{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
 	n.client = newClient(n)
 	n.memory = newMemory(n)
 	n.reduces = newReduces(n)

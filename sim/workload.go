@@ -100,6 +100,7 @@ type call struct {
 	object  phalanx.ObjectID
 	began   time.Duration
 	leave   func(*phalanx.Error) // ends it from outside
+	wait    bool                 // of a get: also for an object that does not exist yet
 	ended   bool
 	gone    bool               // its caller died with it
 	pin     phalanx.Generation // what is fetched of it is to be kept
@@ -172,13 +173,14 @@ func (w *world) fetch(c *call, wait bool) {
 		switch f := n.fetches[object]; {
 		case f != nil && slices.Contains(f.callers, c):
 			f.leave(c, err)
-		case slices.ContainsFunc(n.owns[object], func(o ownWait) bool { return o.call == c }):
+		case slices.Contains(n.owns[object], c):
 			w.end(c, err, phalanx.Generation{}, nil)
 		default:
 			w.fail("(22) nothing is left of call %d, get of %s at %s", c.id, object, n.id)
 		}
 	}
-	n.get(c, wait)
+	c.wait = wait
+	n.get(c)
 }
 
 func (w *world) put(n *node, object phalanx.ObjectID, plan putPlan) *call {
