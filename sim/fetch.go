@@ -137,7 +137,7 @@ func (f *fetch) panics() {
 	f.dropBuf(nil)
 	switch {
 	case small != nil:
-		n.client.report(f.object, directory.Drop{Gen: small.Gen}, nil)
+		n.reportDrop(f.object, small.Gen)
 	default:
 		n.client.cancel(f.locate, f.object)
 		if !gen.IsZero() {

@@ -34,7 +34,7 @@ func (f *fetch) takeInline(e transfer.TakeInline) {
 			}
 			f.small = nil
 			if err != nil {
-				n.client.report(f.object, directory.Drop{Gen: e.Gen}, nil)
+				n.reportDrop(f.object, e.Gen)
 				f.fail(err)
 			} else {
 				f.enter(e)
@@ -47,7 +47,7 @@ func (f *fetch) takeInline(e transfer.TakeInline) {
 
 // giveUpInline forgets the bytes that room was waited for. Their owner may list them.
 func (f *fetch) giveUpInline() {
-	f.n.client.report(f.object, directory.Drop{Gen: f.small.Gen}, nil)
+	f.n.reportDrop(f.object, f.small.Gen) // a Put may have brought the same bytes
 	f.small = nil
 }
 

@@ -68,7 +68,7 @@ func (f *fetch) inlineRoom(err error) {
 
 // giveUpInline forgets the bytes that room was waited for. Their owner may list them.
 func (f *fetch) giveUpInline() {
-	f.env.report(f.object, directory.Drop{Gen: f.whole.Gen})
+	f.env.reportDrop(f.object, f.whole.Gen) // a Put may have brought the same bytes
 	f.whole = nil
 }
 
