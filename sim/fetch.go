@@ -289,7 +289,11 @@ func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 		if r.Waiting {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}
-		f.step(owner.Answered(num, from, r))
+		a := owner.Answered(num, from, r)
+		if a.Waiting && (a.State == transfer.Unbound || a.State == transfer.Lost) && f.buf.Gen.IsZero() && f.wish == nil {
+			f.n.memory.release(f.buf) // it may take for ever: others need the room
+		}
+		f.step(a)
 	}
 }
 
