@@ -68,7 +68,7 @@ type weather struct {
 	broken        float64 // share of pieces at which the stream breaks
 	echo          float64 // share that arrives once more, much later
 	flipped       float64 // share of pieces that arrive with a wrong bit
-	slow          float64 // share of pieces at which a sender finds its receiver slow
+	slow          float64 // share of streams whose receiver is slow
 }
 
 // calm is the weather in which everything must come to an end.
@@ -95,7 +95,7 @@ func someWeather(r *rand.Rand) weather {
 		w.flipped = 0.03 * r.Float64()
 	}
 	if r.IntN(4) == 0 {
-		w.slow = 0.1 * r.Float64()
+		w.slow = 0.6 * r.Float64()
 	}
 	return w
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/node/ask"
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/idle"
+	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/leave"
@@ -47,6 +48,7 @@ type node struct {
 	fetches map[phalanx.ObjectID]*fetch
 	creates []*create
 	makers  []*maker
+	pace    *pace.Pace  // of those in out
 	out     []*outgoing // streams to others, and to local readers
 	in      map[uint64]*incoming
 	reduces *reduces
@@ -111,7 +113,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
 		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID][]*call{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
 	n.client = newClient(n)
-	n.memory = newMemory(n)
+	n.memory, n.pace = newMemory(n), pace.New(paceLimits)
 	n.reduces = newReduces(n)
 	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter, IdleAfter: idleAfter})
 	n.detector = detect.New(detect.Config{Self: n.id})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
@@ -61,6 +62,10 @@ type outgoing struct {
 	hope   copies.Hope // that there will be a copy
 	path   []phalanx.NodeID
 	over   bool
+
+	flow  pace.Flow
+	slow  bool   // the receiver is
+	waits uint64 // how often there was nothing to send
 }
 
 // incoming is a stream that this node reads.
@@ -118,7 +123,9 @@ func (o *outgoing) attach(c *copied) {
 		o.end(&ending{why: transfer.Busy})
 		return
 	}
-	o.c = c
+	o.c, o.slow = c, o.n.w.chance(o.n.w.weather.slow)
+	o.flow = pace.Flow{To: o.pipe.to, By: o}
+	o.n.pace.Add(&o.flow, o.n.w.now, o.look())
 	o.n.streamsChanged(c)
 	o.pump()
 }
@@ -174,10 +181,6 @@ func (o *outgoing) pump() {
 			p.bytes = slices.Clone(p.bytes)
 			p.bytes[0] ^= 1
 		}
-		if w.chance(w.weather.slow) {
-			w.met["receiver found slow"]++
-			o.n.client.ask(o.n.client.numbers(), o.open.object, directory.Slow{Lease: o.open.lease}, nil)
-		}
 		if w.chance(w.weather.broken) {
 			w.met["stream broken"]++
 			if w.chance(0.5) { // the sender sees it too
@@ -188,7 +191,11 @@ func (o *outgoing) pump() {
 		}
 		o.next, o.busy = end, true
 		o.pipe.write(p)
-		o.n.after(time.Duration(w.rng.Int64N(int64(w.shape.pieceTime)+1)), func() {
+		takes := time.Duration(w.rng.Int64N(int64(w.shape.pieceTime) + 1))
+		if o.slow {
+			takes *= slowTakes
+		}
+		o.n.after(takes, func() {
 			o.busy = false
 			if !o.over {
 				o.pump()
@@ -196,6 +203,7 @@ func (o *outgoing) pump() {
 			w.step(o.n, "piece sent")
 		})
 	default:
+		o.waits++
 		o.wait(true)
 	}
 }
@@ -226,6 +234,7 @@ func (o *outgoing) end(last *ending) {
 	}
 	if o.c != nil {
 		c := o.c
+		o.n.pace.Remove(&o.flow, o.n.w.now, o.look())
 		o.n.table.Served(&c.Copy)
 		o.n.after(0, func() { o.n.streamsChanged(c); o.n.w.step(o.n, "stream ended") })
 	}
@@ -233,6 +242,7 @@ func (o *outgoing) end(last *ending) {
 
 // tickStreams sends what is due, and gives up on senders that are silent.
 func (n *node) tickStreams() {
+	n.reportSlow()
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })
 	for _, o := range slices.Clone(n.out) {
 		if !o.over && o.c == nil && o.hope.Ends(n.w.now, n.expects(o.open.object)) {

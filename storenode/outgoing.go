@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -14,8 +15,6 @@ const (
 	// report for itself, before it reports that a connection has broken: closing
 	// one is how a receiver ends a stream, too.
 	breakGrace = 300 * time.Millisecond
-	// paceEvery is how often the speed of receivers is looked at.
-	paceEvery = 50 * time.Millisecond
 	// paceFrom is how many bytes a transfer has at least whose speed counts.
 	paceFrom = 1 << 20
 )
@@ -25,8 +24,8 @@ const (
 type outgoing struct {
 	mu      sync.Mutex
 	leases  map[leaseKey]*using
-	pace    pace
-	running bool // somebody looks at the pace
+	pace    *pace.Pace // made with the first stream
+	running bool       // somebody looks at the pace
 }
 
 // leaseKey names a lease. Its number is unique only in one epoch of one shard: two
@@ -44,17 +43,21 @@ type using struct {
 
 // outflow is one stream to a receiver.
 type outflow struct {
-	flow
+	pace.Flow
+	lease  uint64
 	object phalanx.ObjectID
 	meter  dataplane.Meter
 }
 
 // begin notes a stream.
 func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane.Request) *outflow {
-	f := &outflow{flow: flow{to: to, lease: req.Lease}, object: c.Object}
-	f.flow.of = f
+	f := &outflow{Flow: pace.Flow{To: to}, lease: req.Lease, object: c.Object}
+	f.By = f
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.pace == nil {
+		o.pace = pace.New(pace.Default)
+	}
 	if req.Lease != 0 {
 		u := o.leases[f.key()]
 		if u == nil {
@@ -70,7 +73,7 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 	if size := c.bytes(); size != phalanx.UnknownSize && size-req.Offset < paceFrom {
 		return f
 	}
-	o.pace.add(&f.flow, e.Now(), f.look())
+	o.pace.Add(&f.Flow, e.Now(), f.look())
 	if !o.running && e.alive().ctx.Err() == nil {
 		o.running = true
 		go e.watchPace()
@@ -82,7 +85,7 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 // not come back, the lease is reported.
 func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 	o.mu.Lock()
-	o.pace.remove(&f.flow, e.Now(), f.look())
+	o.pace.Remove(&f.Flow, e.Now(), f.look())
 	u := o.leases[f.key()]
 	if u == nil {
 		o.mu.Unlock()
@@ -117,16 +120,16 @@ func (o *outgoing) release(lease leaseKey) {
 
 func (f *outflow) key() leaseKey { return leaseKey{f.object, f.lease} }
 
-func (f *outflow) look() sample {
+func (f *outflow) look() pace.Sample {
 	waits, now := f.meter.Waits()
-	return sample{sent: f.meter.Sent(), waits: waits, waiting: now}
+	return pace.Sample{Sent: f.meter.Sent(), Waits: waits, Waiting: now}
 }
 
 // watchPace looks at the streams that run until there are none, and reports the
 // leases of receivers that are slow.
 func (e *Env) watchPace() {
 	o := &e.outgoing
-	t := time.NewTicker(paceEvery)
+	t := time.NewTicker(pace.Default.Every)
 	defer t.Stop()
 	for {
 		select {
@@ -134,16 +137,17 @@ func (e *Env) watchPace() {
 		case <-e.leaving():
 		}
 		o.mu.Lock()
-		if len(o.pace.flows) == 0 || e.alive().ctx.Err() != nil {
+		if o.pace.Idle() || e.alive().ctx.Err() != nil {
 			o.running = false
 			o.mu.Unlock()
 			return
 		}
-		slow := o.pace.observe(e.Now(), func(f *flow) sample { return f.of.look() })
+		slow := o.pace.Observe(e.Now(), func(f *pace.Flow) pace.Sample { return f.By.(*outflow).look() })
 		o.mu.Unlock()
-		for _, f := range slow {
-			e.Log.WithField("object", f.of.object).WithField("peer", f.to).Debug("a receiver is slow")
-			e.report(f.of.object, directory.Slow{Lease: f.lease})
+		for _, s := range slow {
+			f := s.By.(*outflow)
+			e.Log.WithField("object", f.object).WithField("peer", f.To).Debug("a receiver is slow")
+			e.report(f.object, directory.Slow{Lease: f.lease})
 		}
 	}
 }

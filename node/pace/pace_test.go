@@ -1,4 +1,4 @@
-package storenode
+package pace
 
 import (
 	"fmt"
@@ -11,31 +11,31 @@ import (
 
 // street drives a pace with receivers that take bytes at given rates.
 type street struct {
-	pace pace
+	pace *Pace
 	now  time.Duration
 	all  map[phalanx.NodeID]*taker
 }
 
 type taker struct {
-	flow flow
+	flow Flow
 	rate int64 // bytes per second
-	s    sample
+	s    Sample
 }
 
 func (w *street) begin(n phalanx.NodeID, rate int64) {
 	if w.all == nil {
 		w.all = map[phalanx.NodeID]*taker{}
 	}
-	k := &taker{flow: flow{to: n}, rate: rate}
+	k := &taker{flow: Flow{To: n}, rate: rate}
 	if w.all[n] != nil { // a second object
 		n += "'"
 	}
 	w.all[n] = k
-	w.pace.add(&k.flow, w.now, k.s)
+	w.pace.Add(&k.flow, w.now, k.s)
 }
 
 func (w *street) end(n phalanx.NodeID) {
-	w.pace.remove(&w.all[n].flow, w.now, w.all[n].s)
+	w.pace.Remove(&w.all[n].flow, w.now, w.all[n].s)
 	delete(w.all, n)
 }
 
@@ -44,17 +44,17 @@ func (w *street) pass(d, step time.Duration) (slow []phalanx.NodeID) {
 	for end := w.now + d; w.now < end; {
 		w.now += step
 		for _, k := range w.all {
-			k.s.sent += int64(float64(k.rate) * step.Seconds())
+			k.s.Sent += int64(float64(k.rate) * step.Seconds())
 		}
-		for _, f := range w.pace.observe(w.now, func(f *flow) sample {
+		for _, f := range w.pace.Observe(w.now, func(f *Flow) Sample {
 			for _, k := range w.all {
 				if &k.flow == f {
 					return k.s
 				}
 			}
-			return sample{}
+			return Sample{}
 		}) {
-			slow = append(slow, f.to)
+			slow = append(slow, f.To)
 		}
 	}
 	return slow
@@ -69,132 +69,138 @@ func TestSlowReceivers(t *testing.T) {
 	}{
 		"alone, and nothing is known": {func(w *street) []phalanx.NodeID {
 			w.begin("r", gb/100)
-			return w.pass(time.Second, paceEvery)
+			return w.pass(time.Second, Default.Every)
 		}, nil},
 		"slow beside a fast one, told once a second": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
 			w.begin("r", gb/100)
-			return w.pass(paceRepeat+2*paceWindow, paceEvery)
+			return w.pass(Default.Repeat+2*Default.Window, Default.Every)
 		}, []phalanx.NodeID{"r", "r"}},
 		"slow after a fast one that was looked at too late": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(2*paceLate, paceLate+time.Millisecond)
+			w.pass(4*Default.Every, 2*Default.Every+time.Millisecond)
 			w.end("f")
 			w.begin("r", gb/100)
-			return w.pass(paceRepeat, paceEvery)
+			return w.pass(Default.Repeat, Default.Every)
 		}, []phalanx.NodeID{"r"}},
 		"slow after a fast one": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
 			w.begin("r", gb/5)
-			return w.pass(100*time.Millisecond, paceEvery)
+			return w.pass(100*time.Millisecond, Default.Every)
 		}, []phalanx.NodeID{"r"}},
 		"slow after a short fast one": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
 			w.now += 50 * time.Millisecond
-			w.all["f"].s.sent += gb / 20
+			w.all["f"].s.Sent += gb / 20
 			w.end("f")
 			w.begin("r", gb/5)
-			return w.pass(100*time.Millisecond, paceEvery)
+			return w.pass(100*time.Millisecond, Default.Every)
 		}, []phalanx.NodeID{"r"}},
 		"a few bytes at once tell nothing": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
 			w.now += time.Millisecond
-			w.all["f"].s.sent += 4 << 20
+			w.all["f"].s.Sent += 4 << 20
 			w.end("f")
 			w.begin("r", gb/5)
-			return w.pass(time.Second, paceEvery)
+			return w.pass(time.Second, Default.Every)
 		}, nil},
 		"so do those at the beginning": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb/10)
 			w.now += 50 * time.Millisecond
-			w.all["f"].s.sent += 8 << 20
-			w.pass(200*time.Millisecond, paceEvery)
+			w.all["f"].s.Sent += 8 << 20
+			w.pass(200*time.Millisecond, Default.Every)
 			w.begin("r", gb/50)
-			return w.pass(time.Second, paceEvery)
+			return w.pass(time.Second, Default.Every)
 		}, nil},
 		"not for a whole window": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
 			w.begin("r", gb/100)
-			slow := w.pass(50*time.Millisecond, paceEvery)
+			slow := w.pass(50*time.Millisecond, Default.Every)
 			w.end("r")
 			return slow
 		}, nil},
 		"a third of what was": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
 			w.begin("r", gb/3)
-			return w.pass(time.Second, paceEvery)
+			return w.pass(time.Second, Default.Every)
+		}, nil},
+		"slower than it was itself": {func(w *street) []phalanx.NodeID {
+			w.begin("r", gb)
+			w.pass(200*time.Millisecond, Default.Every)
+			w.all["r"].rate = gb / 100
+			return w.pass(time.Second, Default.Every)
 		}, nil},
 		"long ago": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
-			w.now += 2 * paceMemory
+			w.now += 2 * Default.Memory
 			w.begin("r", gb/100)
-			return w.pass(time.Second, paceEvery)
+			return w.pass(time.Second, Default.Every)
 		}, nil},
 		"the sender itself waits": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.begin("r", gb/100)
 			var slow []phalanx.NodeID
 			for range 20 {
-				w.all["r"].s.waits++
-				slow = append(slow, w.pass(paceEvery, paceEvery)...)
+				w.all["r"].s.Waits++
+				slow = append(slow, w.pass(Default.Every, Default.Every)...)
 			}
-			w.all["r"].s.waiting = true
-			return append(slow, w.pass(time.Second, paceEvery)...)
+			w.all["r"].s.Waiting = true
+			return append(slow, w.pass(time.Second, Default.Every)...)
 		}, nil},
 		"this node was held up": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
 			w.begin("r", gb/100)
-			return w.pass(2*time.Second, 3*paceEvery)
+			return w.pass(2*time.Second, 3*Default.Every)
 		}, nil},
 		"ten that share": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
 			for i := range 10 {
 				w.begin(phalanx.NodeID(fmt.Sprint("r", i)), gb/10)
 			}
-			return w.pass(time.Second, paceEvery)
+			return w.pass(time.Second, Default.Every)
 		}, nil},
 		"all are slow": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
 			w.begin("r1", gb/100)
 			w.begin("r2", gb/100)
-			return w.pass(time.Second, paceEvery)
+			return w.pass(time.Second, Default.Every)
 		}, nil},
 		"both objects of a slow one": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
-			w.pass(200*time.Millisecond, paceEvery)
+			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
 			w.begin("r", gb/100)
 			w.begin("r", gb/100)
-			return w.pass(2*paceWindow, paceEvery)
+			return w.pass(2*Default.Window, Default.Every)
 		}, []phalanx.NodeID{"r", "r"}},
 		"a slow network: the window is longer": {func(w *street) []phalanx.NodeID {
 			w.begin("f", 4<<20)
-			w.pass(time.Second, paceEvery)
+			w.pass(time.Second, Default.Every)
 			w.end("f")
 			w.begin("r", 1<<19)
-			if early := w.pass(900*time.Millisecond, paceEvery); len(early) > 0 {
+			if early := w.pass(900*time.Millisecond, Default.Every); len(early) > 0 {
 				return append(early, "too early")
 			}
-			return w.pass(200*time.Millisecond, paceEvery)
+			return w.pass(200*time.Millisecond, Default.Every)
 		}, []phalanx.NodeID{"r"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.do(&street{}); !slices.Equal(got, c.want) {
+			if got := c.do(&street{pace: New(Default)}); !slices.Equal(got, c.want) {
 				t.Errorf("%v were found slow, want %v", got, c.want)
 			}
 		})

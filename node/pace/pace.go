@@ -1,0 +1,195 @@
+package pace
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Limits say what counts as slow. Objects of a simulation are smaller than those of a program.
+type Limits struct {
+	// Every is how often the speed of receivers is looked at.
+	Every time.Duration
+	// Window is how long a lease has to be slow, at least.
+	Window time.Duration
+	// Grain is how much a window has to tell apart: the bytes of a few writes,
+	// of which the one that is on its way is not counted.
+	Grain int64
+	// Memory is how long a rate of a receiver is worth comparing with.
+	Memory time.Duration
+	// Burst is what a short transfer, or the first window of another, must have
+	// to be compared with: less may lie in the buffers of the kernels.
+	Burst int64
+	// Repeat is how often a receiver is reported that stays slow: the owner
+	// may be a new one.
+	Repeat time.Duration
+}
+
+// Default are the limits of a program.
+var Default = Limits{Every: 50 * time.Millisecond, Window: 100 * time.Millisecond, Grain: 1 << 20,
+	Memory: time.Minute, Burst: 32 << 20, Repeat: time.Second}
+
+// ratio is how much slower than a sender could send a slow receiver is.
+const ratio = 4
+
+// Pace decides which receivers are slow (specification 2.13). What a sender can
+// do is what it served another receiver with, in the last minute; what is free of
+// that for a lease is its share among those that run. A lease is slow if it took
+// less than a quarter of that for a whole window in which the sender always had
+// bytes for it. Without another receiver to compare with none is, nor when all of
+// several are.
+//
+// Its methods are called with the host's lock held.
+type Pace struct {
+	limits Limits
+	flows  []*Flow
+	best   map[phalanx.NodeID]rated
+	looked time.Duration
+}
+
+// rated is the best rate of a receiver, and when it was seen.
+type rated struct {
+	rate int64 // bytes per second
+	at   time.Duration
+}
+
+// New returns a Pace that observes nothing yet.
+func New(limits Limits) *Pace { return &Pace{limits: limits} }
+
+// Flow is a stream to a receiver.
+type Flow struct {
+	To phalanx.NodeID
+	By any // means nothing here: the host's stream
+
+	since    time.Duration // the sender has always had bytes from here on
+	first    Sample        // then
+	from     time.Duration // the window's begin
+	was      Sample        // then
+	rate     int64         // bytes per second in the last window
+	measured bool          // it was a whole one, and the sender has had bytes since
+	reported bool
+	told     time.Duration // when it was reported last
+}
+
+// Sample is what the meter of a Flow shows.
+type Sample struct {
+	Sent    int64
+	Waits   uint64
+	Waiting bool // the sender has nothing to send
+}
+
+// Add begins to observe f.
+func (p *Pace) Add(f *Flow, now time.Duration, s Sample) {
+	f.since, f.first, f.from, f.was = now, s, now, s
+	if len(p.flows) == 0 {
+		p.looked = now
+	}
+	p.flows = append(p.flows, f)
+}
+
+// Remove ends that. A transfer whose windows were too short, or looked at too
+// late, can still tell as a whole how fast its receiver is.
+func (p *Pace) Remove(f *Flow, now time.Duration, s Sample) {
+	i := slices.Index(p.flows, f)
+	if i < 0 {
+		return // it was too small
+	}
+	p.flows = slices.Delete(p.flows, i, i+1)
+	if steady(f.first, s) && s.Sent-f.first.Sent >= p.limits.Burst && now > f.since {
+		p.note(f.To, per(s.Sent-f.first.Sent, now-f.since), now)
+	}
+}
+
+// Idle reports whether no stream is observed.
+func (p *Pace) Idle() bool { return len(p.flows) == 0 }
+
+// steady reports whether the sender always had bytes between two samples.
+func steady(a, b Sample) bool { return !a.Waiting && !b.Waiting && a.Waits == b.Waits }
+
+func per(bytes int64, d time.Duration) int64 {
+	return int64(float64(bytes) / d.Seconds())
+}
+
+// note remembers the best rate of a receiver.
+func (p *Pace) note(n phalanx.NodeID, rate int64, now time.Duration) {
+	if p.best == nil {
+		p.best = map[phalanx.NodeID]rated{}
+	}
+	if old, ok := p.best[n]; !ok || rate >= old.rate || now-old.at > p.limits.Memory {
+		p.best[n] = rated{rate, now}
+	}
+}
+
+// Observe looks at all flows and returns those that were found slow just now.
+func (p *Pace) Observe(now time.Duration, look func(*Flow) Sample) []*Flow {
+	late := now-p.looked > 2*p.limits.Every // this node was held up itself
+	p.looked = now
+	var found []*Flow
+	for _, f := range p.flows {
+		s, took := look(f), now-f.from
+		if !steady(f.first, s) {
+			f.since, f.first = now, s
+		}
+		switch {
+		case late || !steady(f.was, s):
+			f.from, f.was, f.measured = now, s, false
+		case took < p.limits.Window || took < p.enough(f, now):
+		default:
+			sent := s.Sent - f.was.Sent
+			f.rate = per(sent, took)
+			if f.measured || sent >= p.limits.Burst { // else much of it may still lie in the kernels
+				p.note(f.To, f.rate, now)
+			}
+			f.from, f.was, f.measured = now, s, true
+			found = append(found, f)
+		}
+	}
+	if p.allSlow(now) {
+		return nil
+	}
+	found = slices.DeleteFunc(found, func(f *Flow) bool { return f.reported && now-f.told < p.limits.Repeat || !p.isSlow(f, now) })
+	for _, f := range found {
+		f.reported, f.told = true, now
+	}
+	return found
+}
+
+// allSlow reports whether there are several receivers and all of them are slow:
+// then it is the sender.
+func (p *Pace) allSlow(now time.Duration) bool {
+	var slow []phalanx.NodeID
+	for _, f := range p.flows {
+		switch {
+		case !f.measured:
+		case !p.isSlow(f, now):
+			return false
+		case !slices.Contains(slow, f.To):
+			slow = append(slow, f.To)
+		}
+	}
+	return len(slow) > 1
+}
+
+func (p *Pace) isSlow(f *Flow, now time.Duration) bool { return f.rate < p.least(f, now) }
+
+// enough returns how long a window of f has to be.
+func (p *Pace) enough(f *Flow, now time.Duration) time.Duration {
+	least := p.least(f, now)
+	if least == 0 {
+		return 0
+	}
+	return time.Duration(float64(p.limits.Grain) / float64(least) * float64(time.Second))
+}
+
+// least returns the rate below which f is slow: 0 if nothing is known to compare
+// it with.
+func (p *Pace) least(f *Flow, now time.Duration) int64 {
+	best := int64(0)
+	for n, r := range p.best {
+		if n != f.To && now-r.at <= p.limits.Memory {
+			best = max(best, r.rate)
+		}
+	}
+	return best / int64(len(p.flows)) / ratio
+}
