@@ -8,6 +8,7 @@ import (
 
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/children/nodes"
 )
 
 // BenchmarkTwoBarriers has participants on 8 processes pass two barriers in a row:
@@ -36,7 +37,7 @@ func BenchmarkTwoBarriers(b *testing.B) {
 			most := 0.0
 			for i, p := range all {
 				each := float64(after[i]-before[i]) / float64(rounds)
-				if p.node == primary {
+				if p.ID == primary {
 					b.ReportMetric(each, "messages/primary")
 				} else {
 					most = max(most, each)
@@ -55,13 +56,13 @@ func turns(b *testing.B, all []*process, name string, cfg barrier.Config, partic
 	b.Helper()
 	hosts := names(participants)
 	for i, p := range all {
-		p.tell(b, order{Name: name, Config: cfg, Rounds: rounds, Hosts: hosts[len(hosts)*i/len(all) : len(hosts)*(i+1)/len(all)]})
+		p.Tell(b, order{Name: name, Config: cfg, Rounds: rounds, Hosts: hosts[len(hosts)*i/len(all) : len(hosts)*(i+1)/len(all)]})
 	}
 	first, last := int64(0), int64(0)
 	for _, p := range all {
-		r := p.await(b)
+		r := p.Await(b)
 		if r.Err != "" || r.Late > 0 {
-			b.Fatalf("%s: %d late, %s", p.node, r.Late, r.Err)
+			b.Fatalf("%s: %d late, %s", p.ID, r.Late, r.Err)
 		}
 		first, last = max(first, slices.Max(r.First)), max(last, slices.Max(r.Passed))
 	}
@@ -72,7 +73,7 @@ func letters(b *testing.B, n *cluster.Node, all []*process) []uint64 {
 	b.Helper()
 	var counts []uint64
 	for _, p := range all {
-		k, err := barrier.Letters(within(b), n, p.node)
+		k, err := barrier.Letters(within(b), n, p.ID)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -94,7 +95,7 @@ func BenchmarkFailover(b *testing.B) {
 		primary := primaryOf(b, n, all, name, cfg)
 		others := slices.DeleteFunc(slices.Clone(all), func(p *process) bool { return p == primary })
 		for k, p := range others {
-			p.tell(b, order{Name: name, Config: cfg, Hosts: names(20)[k*19/len(others) : (k+1)*19/len(others)]})
+			p.Tell(b, order{Name: name, Config: cfg, Hosts: names(20)[k*19/len(others) : (k+1)*19/len(others)]})
 		}
 		managed(b, n, name, 19)
 		began := time.Now()
@@ -106,14 +107,14 @@ func BenchmarkFailover(b *testing.B) {
 		}
 		last := time.Now().UnixNano()
 		for _, p := range others {
-			r := p.await(b)
+			r := p.Await(b)
 			if r.Err != "" || r.Late > 0 {
-				b.Fatalf("%s: %+v", p.node, r)
+				b.Fatalf("%s: %+v", p.ID, r)
 			}
 			last = max(last, slices.Max(r.Passed))
 		}
 		took = append(took, time.Duration(last-began.UnixNano()))
-		all = append(others, launchOne(b, processConfig{Name: fmt.Sprint("q", i), Seed: n.ControlAddr()}))
+		all = append(others, nodes.Join[order, report](b, fmt.Sprint("q", i), n.ControlAddr()))
 		eventually(b, "the new one is a member", func() bool { return len(n.View().Members) == len(all)+1 })
 	}
 	slices.Sort(took)

@@ -15,7 +15,7 @@ import (
 // manages what.
 func observer(t testing.TB, all []*process) *cluster.Node {
 	t.Helper()
-	n, err := cluster.Join(within(t), config("observer", all[0].control))
+	n, err := cluster.Join(within(t), config("observer", all[0].Control))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAKilledManagerLosesNothing(t *testing.T) {
 	cfg := barrier.Config{Max: 30}
 	for round := range 2 { // the second time after the first primary is gone
 		name := managedByAProcess(t, n, all, fmt.Sprint("killed/", round))
-		live := slices.DeleteFunc(slices.Clone(all), func(p *process) bool { return p.Err() != nil || !n.View().Has(p.node) })
+		live := slices.DeleteFunc(slices.Clone(all), func(p *process) bool { return p.Err() != nil || !n.View().Has(p.ID) })
 		hosts := names(29)
 		// Those on the primary die with it: it has none.
 		primary := primaryOf(t, n, live, name, cfg)
@@ -62,7 +62,7 @@ func TestAKilledManagerLosesNothing(t *testing.T) {
 			share[p] = append(share[p], h)
 		}
 		for p, some := range share {
-			p.tell(t, order{Name: name, Config: cfg, Hosts: some})
+			p.Tell(t, order{Name: name, Config: cfg, Hosts: some})
 		}
 		managed(t, n, name, 29)
 		began := time.Now()
@@ -74,8 +74,8 @@ func TestAKilledManagerLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for p := range share {
-			if r := p.await(t); r.Err != "" || r.Late > 0 || len(r.Passed) != len(share[p]) {
-				t.Errorf("%s: %+v", p.node, r)
+			if r := p.Await(t); r.Err != "" || r.Late > 0 || len(r.Passed) != len(share[p]) {
+				t.Errorf("%s: %+v", p.ID, r)
 			}
 		}
 		t.Logf("%v from the kill until all had passed", time.Since(began))
@@ -100,7 +100,7 @@ func primaryOf(t testing.TB, n *cluster.Node, live []*process, name string, cfg 
 	t.Helper()
 	id := barrier.ManagersOf(n.View(), name)[0]
 	for _, p := range live {
-		if p.node == id {
+		if p.ID == id {
 			return p
 		}
 	}
@@ -118,15 +118,15 @@ func TestASemaphoreWhoseManagersAreKilled(t *testing.T) {
 	primary := primaryOf(t, n, all, name, cfg)
 	others := slices.DeleteFunc(slices.Clone(all), func(p *process) bool { return p == primary })
 	for i, p := range others {
-		p.tell(t, order{Name: name, Config: cfg, Hosts: []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}, Rounds: 1, Hold: 100 * ms})
+		p.Tell(t, order{Name: name, Config: cfg, Hosts: []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}, Rounds: 1, Hold: 100 * ms})
 	}
 	managed(t, n, name, 12)
 	if err := primary.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range others {
-		if r := p.await(t); r.Err != "" {
-			t.Errorf("%s: %s", p.node, r.Err)
+		if r := p.Await(t); r.Err != "" {
+			t.Errorf("%s: %s", p.ID, r.Err)
 		}
 	}
 }

@@ -375,10 +375,10 @@ func TestAKilledManagerOfThoseWhoJoin(t *testing.T) {
 	primary := primaryOf(t, n, all, name, cfg)
 	others := slices.DeleteFunc(slices.Clone(all), func(p *process) bool { return p == primary })
 	for i, p := range others {
-		p.tell(t, order{Name: name, Join: true, Hosts: []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}})
+		p.Tell(t, order{Name: name, Join: true, Hosts: []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}})
 	}
 	eventually(t, "all have asked it", func() bool {
-		letters, err := barrier.Letters(within(t), n, primary.node)
+		letters, err := barrier.Letters(within(t), n, primary.ID)
 		return err == nil && letters >= uint64(len(others))
 	})
 	if err := primary.Kill(); err != nil {
@@ -388,8 +388,8 @@ func TestAKilledManagerOfThoseWhoJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range others {
-		if r := p.await(t); r.Err != "" || r.Late > 0 || len(r.Passed) != 2 {
-			t.Errorf("%s: %+v", p.node, r)
+		if r := p.Await(t); r.Err != "" || r.Late > 0 || len(r.Passed) != 2 {
+			t.Errorf("%s: %+v", p.ID, r)
 		}
 	}
 }

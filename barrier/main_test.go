@@ -13,12 +13,13 @@ import (
 
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/children/nodes"
 	"github.com/phalanx-go/phalanx/internal/leaks"
 )
 
 func TestMain(m *testing.M) {
-	if config := os.Getenv(processVar); config != "" {
-		if err := beProcess(config); err != nil {
+	if place := os.Getenv(nodes.Variable); place != "" {
+		if err := nodes.Be(place, time.Minute, func(name string) cluster.Config { return config(name) }, setup); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -22,7 +22,7 @@ func BenchmarkRevoke(b *testing.B) {
 			for i := range b.N {
 				name := fmt.Sprint("g", i)
 				took = append(took, revoke(b, processes, processes, name, n, nil))
-				processes[0].tell(b, order{Do: "look", Group: name})
+				processes[0].Tell(b, order{Do: "look", Group: name})
 				sent += processes[0].await(b).Sent
 			}
 			metrics(b, took)
@@ -59,14 +59,14 @@ func revoke(b *testing.B, processes, live []*process, name string, n int, before
 	b.Helper()
 	all(b, processes, order{Do: "form", Group: name, Members: members(processes, n)})
 	for _, p := range live {
-		p.tell(b, order{Do: "wait", Group: name})
+		p.Tell(b, order{Do: "wait", Group: name})
 	}
 	time.Sleep(200 * ms)
 	if before != nil {
 		before()
 	}
 	last := live[len(live)-1]
-	last.tell(b, order{Do: "revoke", Group: name})
+	last.Tell(b, order{Do: "revoke", Group: name})
 	var began, end int64
 	for _, p := range live {
 		reports := []report{p.await(b)}

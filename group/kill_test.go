@@ -15,11 +15,11 @@ func TestKilledMembers(t *testing.T) {
 	processes := launch(t, 6)
 	all(t, processes, order{Do: "form", Group: "g", Members: members(processes, 6)})
 	for _, p := range processes {
-		p.tell(t, order{Do: "wait", Group: "g"})
+		p.Tell(t, order{Do: "wait", Group: "g"})
 	}
 	time.Sleep(200 * ms)
 	_ = processes[4].Kill() // no voter: then two may die at once
-	processes[5].tell(t, order{Do: "revoke", Group: "g"})
+	processes[5].Tell(t, order{Do: "revoke", Group: "g"})
 	left := []*process{processes[0], processes[1], processes[2], processes[3], processes[5]}
 	for i, p := range left {
 		kinds := p.await(t).Kinds
@@ -31,7 +31,7 @@ func TestKilledMembers(t *testing.T) {
 		}
 	}
 	for _, p := range left {
-		p.tell(t, order{Do: "shrink", Group: "g"})
+		p.Tell(t, order{Do: "shrink", Group: "g"})
 	}
 	_ = processes[0].Kill() // who makes the decision, perhaps when it has
 	name, size := "", 0
@@ -68,7 +68,7 @@ func runPlans(t testing.TB, processes []*process, rounds, size int, run string) 
 		all(t, processes, order{Do: "form", Group: name, Members: members(processes, len(processes))})
 	}
 	for i, p := range processes {
-		p.tell(t, order{Do: "plan", Group: "A" + run, B: "B" + run, Rounds: rounds, Size: size, Breaks: i == len(processes)-1})
+		p.Tell(t, order{Do: "plan", Group: "A" + run, B: "B" + run, Rounds: rounds, Size: size, Breaks: i == len(processes)-1})
 	}
 	var reports []report
 	for _, p := range processes {
@@ -84,7 +84,7 @@ func TestKilledAndStopped(t *testing.T) {
 	processes := launch(t, 6)
 	all(t, processes, order{Do: "form", Group: "g", Members: members(processes, 6)})
 	for _, p := range processes {
-		p.tell(t, order{Do: "rounds", Group: "g", Rounds: 500})
+		p.Tell(t, order{Do: "rounds", Group: "g", Rounds: 500})
 	}
 	time.Sleep(20 * ms)
 	if err := syscall.Kill(processes[4].PID(), syscall.SIGSTOP); err != nil {

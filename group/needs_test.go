@@ -34,7 +34,7 @@ func TestCallsEndThatAKilledMemberIsNeededFor(t *testing.T) {
 		}
 	})
 	for i := range 3 {
-		n, err := cluster.Join(within(t), config(fmt.Sprint("n", i), process.control))
+		n, err := cluster.Join(within(t), config(fmt.Sprint("n", i), process.Control))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,8 +43,8 @@ func TestCallsEndThatAKilledMemberIsNeededFor(t *testing.T) {
 	for _, n := range nodes {
 		eventually(t, "a view of all", func() bool { return len(n.View().Members) == 4 })
 	}
-	members := append(on(nodes), group.Member{Node: process.node})
-	process.tell(t, order{Do: "form", Group: "g", Members: members})
+	members := append(on(nodes), group.Member{Node: process.ID})
+	process.Tell(t, order{Do: "form", Group: "g", Members: members})
 	ctx := within(t)
 	groups := each(t, make([]*group.Group, 3), func(i int, _ *group.Group) (*group.Group, error) {
 		return group.Form(ctx, nodes[i], "g", members)

@@ -1,13 +1,9 @@
 package group_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"testing"
@@ -16,17 +12,9 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/group"
-	"github.com/phalanx-go/phalanx/internal/children"
+	"github.com/phalanx-go/phalanx/internal/children/nodes"
 	"github.com/phalanx-go/phalanx/storenode"
 )
-
-// processVar has the test binary be a node, with this configuration.
-const processVar = "PHALANX_GROUP_PROCESS"
-
-type processConfig struct {
-	Name string
-	Seed string
-}
 
 // order is what a process is to do, one line of JSON.
 type order struct {
@@ -44,52 +32,28 @@ type order struct {
 
 // report is what comes of it.
 type report struct {
-	Control string         `json:",omitempty"`
-	Node    phalanx.NodeID `json:",omitempty"`
-	Group   string         // that was formed
-	Size    int
-	Sent    int // messages of the group's revoke
-	Rank    int
-	Failed  []int
-	At      int64 // when, by the machine's clock
-	Kinds   []phalanx.Kind
-	A, B    []time.Duration // of each AllReduce of the plans; the last one of A was interrupted
-	Told    []string        `json:",omitempty"` // what the rounds came to
-	Err     string          `json:",omitempty"`
+	Group  string // that was formed
+	Size   int
+	Sent   int // messages of the group's revoke
+	Rank   int
+	Failed []int
+	At     int64 // when, by the machine's clock
+	Kinds  []phalanx.Kind
+	A, B   []time.Duration // of each AllReduce of the plans; the last one of A was interrupted
+	Told   []string        `json:",omitempty"` // what the rounds came to
+	Err    string          `json:",omitempty"`
 }
 
-// beProcess is a node until its standard input ends.
-func beProcess(config string) error {
-	var p processConfig
-	if err := json.Unmarshal([]byte(config), &p); err != nil {
-		return err
-	}
-	ctx, end := children.Lifetime(3 * time.Minute)
-	defer end()
-	cfg := configOf(p)
-	node, err := cluster.Join(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(report{Control: node.ControlAddr(), Node: node.ID()}); err != nil {
-		return err
-	}
-	w := &worker{node: node, groups: map[string][]*group.Group{}}
-	var mu sync.Mutex
-	for in := bufio.NewScanner(os.NewFile(3, "orders")); in.Scan(); {
-		var o order
-		if err := json.Unmarshal(in.Bytes(), &o); err != nil {
-			return err
-		}
+// setup has a process carry out orders: those to form a group one after the other.
+func setup(ctx context.Context, self *nodes.Self[report]) func(order) {
+	w := &worker{node: self.Node, groups: map[string][]*group.Group{}}
+	return func(o order) {
 		carryOut := func() {
 			r, err := w.carryOut(ctx, o)
 			if err != nil {
 				r.Err = err.Error()
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			_ = out.Encode(r)
+			self.Report(r)
 		}
 		if o.Do == "form" {
 			carryOut()
@@ -97,15 +61,6 @@ func beProcess(config string) error {
 			go carryOut()
 		}
 	}
-	return nil
-}
-
-func configOf(p processConfig) cluster.Config {
-	cfg := config(p.Name)
-	if p.Seed != "" {
-		cfg.Seeds = []string{p.Seed}
-	}
-	return cfg
 }
 
 // worker is a process's application.
@@ -323,113 +278,32 @@ func allReduce(ctx context.Context, g *group.Group, round, size int, revokes boo
 }
 
 // process is a node as the tests see it.
-type process struct {
-	*children.Child
-	node    phalanx.NodeID
-	control string
-	orders  *os.File
-	done    chan report
-}
+type process struct{ *nodes.Node[order, report] }
 
-// launch starts nodes, each a process of its own.
 func launch(t testing.TB, n int) []*process {
 	t.Helper()
 	var all []*process
-	for i := range n {
-		p := processConfig{Name: fmt.Sprint("p", i)}
-		if i > 0 {
-			p.Seed = all[0].control
-		}
-		all = append(all, launchOne(t, p))
+	for _, p := range nodes.Launch[order, report](t, n) {
+		all = append(all, &process{p})
 	}
 	return all
 }
 
-func launchOne(t testing.TB, cfg processConfig) *process {
-	t.Helper()
-	text, err := json.Marshal(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, said, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), processVar+"="+string(text))
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = said, os.Stderr, []*os.File{read}
-	p := &process{orders: write, done: make(chan report, 1000)}
-	if p.Child, err = children.Run(cmd); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = read.Close(), said.Close()
-	joined, gone := make(chan report, 1), make(chan struct{})
-	go func() {
-		defer close(gone)
-		in := bufio.NewScanner(out)
-		in.Buffer(nil, 64<<20)
-		for in.Scan() {
-			var r report
-			switch err := json.Unmarshal(in.Bytes(), &r); {
-			case err != nil:
-			case r.Control != "":
-				joined <- r
-			default:
-				p.done <- r
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = p.Kill()
-		_ = write.Close()
-		<-gone
-		_ = out.Close()
-	})
-	select {
-	case r := <-joined:
-		p.node, p.control = r.Node, r.Control
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s does not join", cfg.Name)
-	}
-	return p
-}
-
-// tell gives an order.
-func (p *process) tell(t testing.TB, o order) {
-	t.Helper()
-	b, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.orders.Write(append(b, '\n')); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// await returns what becomes of an order.
+// await returns what becomes of an order, which is to succeed.
 func (p *process) await(t testing.TB) report {
 	t.Helper()
-	select {
-	case r := <-p.done:
-		if r.Err != "" {
-			t.Fatalf("%s: %s", p.node, r.Err)
-		}
-		return r
-	case <-time.After(time.Minute):
-		t.Fatalf("%s does not answer", p.node)
-		return report{}
+	r := p.Await(t)
+	if r.Err != "" {
+		t.Fatalf("%s: %s", p.ID, r.Err)
 	}
+	return r
 }
 
 // all gives processes an order, and returns what becomes of it.
 func all(t testing.TB, processes []*process, o order) []report {
 	t.Helper()
 	for _, p := range processes {
-		p.tell(t, o)
+		p.Tell(t, o)
 	}
 	var reports []report
 	for _, p := range processes {
@@ -442,7 +316,7 @@ func all(t testing.TB, processes []*process, o order) []report {
 func members(processes []*process, n int) []group.Member {
 	var all []group.Member
 	for i := range n {
-		m := group.Member{Node: processes[i%len(processes)].node}
+		m := group.Member{Node: processes[i%len(processes)].ID}
 		if n > len(processes) {
 			m.Label = fmt.Sprint("w", i)
 		}

@@ -129,17 +129,17 @@ func TestActorsFormWithoutOne(t *testing.T) {
 func TestKilledWhileItWaits(t *testing.T) {
 	processes := launch(t, 5)
 	o := order{Do: "form", Group: "train", Members: members(processes, 5), AtLeast: 3, JoinTimeout: 200 * ms}
-	processes[1].tell(t, o)
-	processes[2].tell(t, o)
+	processes[1].Tell(t, o)
+	processes[2].Tell(t, o)
 	_ = processes[0].Kill()
-	processes[3].tell(t, o)
+	processes[3].Tell(t, o)
 	for i, p := range processes[1:4] {
 		if r := p.await(t); !slices.Equal(r.Failed, []int{0, 4}) {
 			t.Errorf("process %d is in a group in which %v have failed", i+1, r.Failed)
 		}
 	}
-	processes[4].tell(t, o)
-	if r := <-processes[4].done; !strings.Contains(r.Err, group.ErrFormedWithout.Error()) {
+	processes[4].Tell(t, o)
+	if r := processes[4].Await(t); !strings.Contains(r.Err, group.ErrFormedWithout.Error()) {
 		t.Errorf("process 4 comes late: %+v", r)
 	}
 }

@@ -1,0 +1,144 @@
+// Package nodes starts copies of a test's own binary as the nodes of a cluster.
+// A test writes orders to them, one line of JSON each, and reads their reports.
+// No node survives its test, and a test that fails shows what its nodes logged.
+package nodes
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/children"
+)
+
+// Variable has the test binary be a node: TestMain passes its value to Be.
+const Variable = "PHALANX_TEST_NODE"
+
+// place is where a node joins.
+type place struct{ Name, Seed string }
+
+// line is what a node writes: that it has joined, an event, or a report.
+type line[R any] struct {
+	Control string         `json:",omitempty"`
+	Node    phalanx.NodeID `json:",omitempty"`
+	Event   *R             `json:",omitempty"`
+	Report  *R             `json:",omitempty"`
+}
+
+// Node is a node as a test sees it. It takes orders O and gives reports R.
+type Node[O, R any] struct {
+	*children.Child
+	ID      phalanx.NodeID
+	Events  chan R
+	Control string
+	reports chan R
+	orders  *os.File
+}
+
+// Launch starts n nodes, each a process of its own, one after the other. The
+// last one knows all when Launch returns; the others learn of it soon.
+func Launch[O, R any](t testing.TB, n int) []*Node[O, R] {
+	t.Helper()
+	var all []*Node[O, R]
+	for i := range n {
+		seed := ""
+		if i > 0 {
+			seed = all[0].Control
+		}
+		all = append(all, Join[O, R](t, fmt.Sprint("p", i), seed))
+	}
+	return all
+}
+
+// Join starts one node, which joins the cluster of a seed.
+func Join[O, R any](t testing.TB, name, seed string) *Node[O, R] {
+	t.Helper()
+	text, err := json.Marshal(place{name, seed})
+	must(t, err)
+	read, write, err := os.Pipe()
+	must(t, err)
+	out, said, err := os.Pipe()
+	must(t, err)
+	var log bytes.Buffer
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), Variable+"="+string(text))
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = said, &log, []*os.File{read}
+	p := &Node[O, R]{orders: write, reports: make(chan R, 1000), Events: make(chan R, 1000)}
+	p.Child, err = children.Run(cmd)
+	must(t, err)
+	_, _ = read.Close(), said.Close()
+	joined, gone := make(chan line[R], 1), make(chan struct{})
+	go func() {
+		defer close(gone)
+		p.read(out, joined)
+	}()
+	t.Cleanup(func() {
+		_ = p.Kill()
+		_ = write.Close()
+		<-gone
+		_ = out.Close()
+		if t.Failed() && log.Len() > 0 {
+			t.Logf("the log of %s:\n%s", name, log.Bytes())
+		}
+	})
+	select {
+	case l := <-joined:
+		p.ID, p.Control = l.Node, l.Control
+	case <-p.Done():
+		t.Fatalf("%s ends instead of joining: %s", name, children.How(p.Err()))
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s does not join", name)
+	}
+	return p
+}
+
+func (p *Node[O, R]) read(out *os.File, joined chan<- line[R]) {
+	in := bufio.NewScanner(out)
+	in.Buffer(nil, 64<<20)
+	for in.Scan() {
+		var l line[R]
+		switch err := json.Unmarshal(in.Bytes(), &l); {
+		case err != nil: // the test binary itself writes, too
+		case l.Control != "":
+			joined <- l
+		case l.Event != nil:
+			p.Events <- *l.Event
+		case l.Report != nil:
+			p.reports <- *l.Report
+		}
+	}
+}
+
+// Tell gives an order.
+func (p *Node[O, R]) Tell(t testing.TB, o O) {
+	t.Helper()
+	b, err := json.Marshal(o)
+	must(t, err)
+	_, err = p.orders.Write(append(b, '\n'))
+	must(t, err)
+}
+
+// Await returns what becomes of an order.
+func (p *Node[O, R]) Await(t testing.TB) R {
+	t.Helper()
+	select {
+	case r := <-p.reports:
+		return r
+	case <-time.After(time.Minute):
+		t.Fatalf("%s does not answer", p.ID)
+		panic("unreachable")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
