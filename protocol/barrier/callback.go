@@ -46,9 +46,11 @@ func (b *Barrier) askDue() (time.Duration, bool) {
 	return b.Asks[0].Due, true
 }
 
-// gapDue is when a callback was not called for as long as it may be.
+// gapDue is when a callback was not called for as long as it may be. A barrier that has neither
+// callbacks nor a participant whose node is there waits for one of them.
 func (b *Barrier) gapDue() (time.Duration, bool) {
-	return b.AskedAt + b.cfg.CallbackTimeout, b.pending() && b.cfg.CallbackTimeout > 0 && len(b.Asks) == 0
+	waits := b.pending() && b.cfg.CallbackTimeout > 0 && len(b.Asks) == 0
+	return b.AskedAt + b.cfg.CallbackTimeout, waits && (b.Watcher != "" || len(b.State.members()) > 0)
 }
 
 func (b *Barrier) unanswered() {

@@ -102,3 +102,28 @@ func TestAnAnswerToAnEarlierWatch(t *testing.T) {
 		t.Errorf("%d questions", n)
 	}
 }
+
+// A barrier whose callbacks' node and participants' nodes are gone costs nothing, and its callbacks
+// are called again when somebody has them.
+func TestNobodyIsThereToCall(t *testing.T) {
+	d := newDrive(t, asks)
+	d.apply(barrier.Op{Kind: barrier.OpWatch, Node: "w"})
+	d.enter(0, 0)
+	d.apply(barrier.Op{Kind: barrier.OpGone, At: ms, Node: "w"})
+	d.until(2000 * ms)
+	if _, ok := d.Due(); !ok {
+		t.Error("nothing is due while somebody waits")
+	}
+	d.apply(barrier.Op{Kind: barrier.OpGone, At: 2001 * ms, Node: "nh000"})
+	d.until(3000 * ms)
+	if at, ok := d.Due(); ok {
+		t.Errorf("something is due at %v with nobody there", at)
+	}
+	d.apply(barrier.Op{Kind: barrier.OpWatch, At: 3001 * ms, Node: "w"})
+	for _, e := range d.apply(barrier.Op{Kind: barrier.OpAdvance, At: 3001 * ms}) {
+		if _, ok := e.(barrier.Asked); ok {
+			return
+		}
+	}
+	t.Error("the callbacks are not called again")
+}
