@@ -1,6 +1,10 @@
 package barriers
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/phalanx-go/phalanx/sim"
+)
 
 func TestSeeds(t *testing.T) {
 	n := uint64(1000)
@@ -8,8 +12,8 @@ func TestSeeds(t *testing.T) {
 		n = 100
 	}
 	for seed := range n {
-		if err := Run(Config{Seed: seed}); err != nil {
-			t.Fatal(err)
+		if r := sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{Kind}, Alone: true}); r.Err != nil {
+			t.Fatalf("seed %d: %v", seed, r.Err)
 		}
 	}
 }
