@@ -7,7 +7,7 @@ import (
 )
 
 func TestSeeds(t *testing.T) {
-	n := uint64(1000)
+	n := uint64(200)
 	if testing.Short() {
 		n = 100
 	}

@@ -74,6 +74,16 @@ func (l *workload) busy(n *sim.Process) bool {
 	return false
 }
 
+// loseAll releases what is held on a node that leaves, or has another incarnation.
+func (l *workload) loseAll(n *sim.Process) {
+	for _, h := range sortedHoldings(l.held) {
+		if c := l.held[h].by; h.n == n && !c.lost {
+			l.leave(c)
+			c.lost = true
+		}
+	}
+}
+
 // giveUp has a call given up.
 func (l *workload) giveUp(n *sim.Process, id uint64) {
 	if c := l.open[id]; c != nil {
@@ -92,4 +102,5 @@ func sortedHoldings(all map[holding]attempt) []holding {
 type attempt struct {
 	n   uint64
 	cfg barrier.Config
+	by  *call
 }

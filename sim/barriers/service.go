@@ -43,6 +43,7 @@ type service struct {
 // host is what there is of a process.
 type host struct {
 	number uint64
+	as     phalanx.NodeID
 	past   barrier.Past
 	core   *barrier.Core
 	late   barrier.Batch // what came since the core's last step
@@ -76,6 +77,10 @@ func (s *service) Learned(p *sim.Process) {
 		s.hosts[p] = &host{number: uint64(len(s.hosts))}
 		s.begin(s.hosts[p])
 	}
+	if m, _ := p.View.Member(p.Self); m.Leaving || s.hosts[p].as != p.Self {
+		s.work.loseAll(p)
+	}
+	s.hosts[p].as = p.Self
 	s.step(p, viewed(p.Self, p.View))
 }
 

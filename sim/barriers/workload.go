@@ -20,6 +20,7 @@ type call struct {
 	entry  barrier.Entry
 	since  time.Duration
 	rounds int  // of a semaphore, that are left
+	lost   bool // what it held was released for it
 	gave   bool // it is given up
 	late   bool // it was told that the barrier had fired without it
 	leaves bool // it leaves a double barrier
@@ -186,7 +187,7 @@ func (l *workload) done(n *sim.Process, d barrier.Done) {
 		return
 	}
 	if c.cfg.Semaphore.Count > 0 && d.Verdict == barrier.Fire {
-		l.held[holding{c.n, c.key, c.entry}] = attempt{d.Attempt, c.cfg}
+		l.held[holding{c.n, c.key, c.entry}] = attempt{d.Attempt, c.cfg, c}
 	}
 	l.w.check.ended(c, d)
 	if c.cfg.Double && (d.Verdict == barrier.Fire || d.Verdict == barrier.LateFire) {
@@ -234,7 +235,7 @@ func (l *workload) remove(n *sim.Process, k barrier.Key) {
 
 // leave releases a semaphore, and may enter it again.
 func (l *workload) leave(c *call) {
-	if c.n.Dead {
+	if c.n.Dead || c.lost {
 		return
 	}
 	l.w.check.left(c)
@@ -265,7 +266,7 @@ func (l *workload) givenUp(n *sim.Process, g barrier.GivenUp) {
 	}
 	delete(l.open, g.ID)
 	if g.Frees != 0 {
-		l.freed[holding{n, c.key, c.entry}] = attempt{g.Frees, c.cfg}
+		l.freed[holding{n, c.key, c.entry}] = attempt{g.Frees, c.cfg, c}
 	}
 	switch {
 	case g.Unopened != c.joins:
