@@ -298,10 +298,13 @@ func (s *service) Missing() string {
 	return ""
 }
 
-// GiveUp ends the calls that wait for others who do not come, and the callbacks.
+// GiveUp ends the calls that wait for others who do not come, and the callbacks. A barrier that
+// has lost who has its callbacks, and an entry with its node, goes on looking for both.
 func (s *service) GiveUp() bool {
 	s.work.ends = true
+	silent := true
 	for _, c := range s.work.watchers {
+		silent = silent && !c.n.Dead
 		s.To(c.n, func() { s.ask(c.n, barrier.Call{Kind: barrier.CallUnwatch, Key: c.key, Config: c.cfg}) })
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.work.open)) {
@@ -309,5 +312,5 @@ func (s *service) GiveUp() bool {
 			s.To(c.n, func() { s.work.giveUp(c.n, id) })
 		}
 	}
-	return true
+	return silent
 }
