@@ -155,6 +155,9 @@ func Run(cfg Config) (res Result) {
 		w.shape, bad = cfg.Services[0].shape(cfg.Seed)
 	}
 	w.shape.over = max(w.shape.over, w.shape.length/2)
+	if len(cfg.Services) > 0 && w.shape.faults == bounded && !w.alone {
+		w.shape.length += w.shape.length / 4 // one fault comes longer after the other
+	}
 	w.newServices(cfg.Services)
 	w.met["run: "+w.shape.faults.String()]++
 	w.giveUpAfter = someGiveUp(cfg.Seed)
