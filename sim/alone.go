@@ -12,13 +12,14 @@ func (k Kind) shape(seed uint64) (shape, weather) {
 	if k.Crowded {
 		s.faults, s.troubles, s.joins = crowded, r.IntN(8), r.IntN(4)
 	} else {
-		s.faults, s.troubles = bounded, 1+r.IntN(4)
-		s.length += time.Duration(s.troubles) * 1500 * time.Millisecond
+		s.faults, s.troubles = bounded, r.IntN(4)
 	}
-	s.over = s.length
-	if late := r.IntN(5); !k.Crowded && r.IntN(2) == 0 { // what is over is remembered by other nodes then
-		s.troubles += late
-		s.length += 3*time.Second + time.Duration(late)*1500*time.Millisecond
+	if s.over = s.length; !k.Crowded { // the faults come while applications begin, and one after the other
+		s.length += time.Duration(s.troubles) * 2 * time.Second
+	}
+	if !k.Crowded && r.IntN(2) == 0 { // what is over is remembered by other nodes then
+		s.late = 1 + r.IntN(4)
+		s.length += 3*time.Second + time.Duration(s.late)*2*time.Second
 	}
 	if k.cruel(seed) {
 		s.nodes += 4

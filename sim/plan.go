@@ -20,9 +20,13 @@ type action struct {
 // plan draws the schedule: joins, calls and faults, in the order of time.
 func (w *world) plan() []action {
 	var all []action
+	span := w.shape.length
+	if w.alone {
+		span = w.shape.over
+	}
 	add := func(k int, do func(*rand.Rand) string) {
 		for range k {
-			all = append(all, action{at: drawn(w.fate, w.shape.length), seed: w.fate.Uint64(), do: do})
+			all = append(all, action{at: drawn(w.fate, span), seed: w.fate.Uint64(), do: do})
 		}
 	}
 	changes := func(do func(*rand.Rand) string) func(*rand.Rand) string {
@@ -43,7 +47,7 @@ func (w *world) plan() []action {
 	}
 	if r := rand.New(rand.NewPCG(w.seed, 0x1f83d9abfb41bd6b)); len(w.services) > 0 && w.shape.faults != faultless {
 		for range r.IntN(3) {
-			all = append(all, action{at: drawn(r, w.shape.length), seed: r.Uint64(), do: w.gated(w.panicsService)})
+			all = append(all, action{at: drawn(r, span), seed: r.Uint64(), do: w.gated(w.panicsService)})
 		}
 	}
 	r, leaves := newLeaves(w.seed, w.shape)
@@ -51,7 +55,10 @@ func (w *world) plan() []action {
 		leaves = r.IntN(2)
 	}
 	for range leaves {
-		all = append(all, action{at: drawn(r, w.shape.length), seed: r.Uint64(), do: changes(w.leaves)})
+		all = append(all, action{at: drawn(r, span), seed: r.Uint64(), do: changes(w.leaves)})
+	}
+	for range w.shape.late {
+		all = append(all, action{at: span + 3*time.Second + drawn(r, w.shape.length/2), seed: r.Uint64(), do: w.someFault})
 	}
 	for _, s := range w.services {
 		s.service.Plan(w.shape.over, func(at time.Duration, do func() string) {

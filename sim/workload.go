@@ -32,6 +32,7 @@ type shape struct {
 	rings        int           // AllReduces
 	pairs        int           // owner and backup of a shard at once
 	accusers     int           // nodes that find a digest wrong, and are wrong
+	late         int           // faults that come long after the others
 	over         time.Duration // in which applications begin to use services
 }
 
