@@ -12,7 +12,7 @@ func (k Kind) shape(seed uint64) (shape, weather) {
 	if k.Crowded {
 		s.faults, s.troubles, s.joins = crowded, r.IntN(8), r.IntN(4)
 	} else {
-		s.faults, s.troubles = bounded, r.IntN(4)
+		s.faults, s.troubles = bounded, 1+r.IntN(4)
 	}
 	if s.over = s.length; !k.Crowded { // the faults come while applications begin, and one after the other
 		s.length += time.Duration(s.troubles) * 2 * time.Second

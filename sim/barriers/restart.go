@@ -84,6 +84,17 @@ func (l *workload) loseAll(n *sim.Process) {
 	}
 }
 
+// givesUp reports whether an entry is about to be withdrawn: its caller is told after others may
+// have gone on without it.
+func (l *workload) givesUp(k barrier.Key, e barrier.Entry) bool {
+	for _, c := range l.open {
+		if c.gave && c.key == k && c.entry == e {
+			return true
+		}
+	}
+	return false
+}
+
 // giveUp has a call given up.
 func (l *workload) giveUp(n *sim.Process, id uint64) {
 	if c := l.open[id]; c != nil {
