@@ -1,19 +1,15 @@
 package barriers
 
-import (
-	"testing"
-
-	"github.com/phalanx-go/phalanx/sim"
-)
+import "testing"
 
 func TestSeeds(t *testing.T) {
-	n := uint64(200)
+	n := uint64(1000)
 	if testing.Short() {
 		n = 100
 	}
 	for seed := range n {
-		if r := sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{Kind}, Alone: true}); r.Err != nil {
-			t.Fatalf("seed %d: %v", seed, r.Err)
+		if err := Run(Config{Seed: seed}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package groups has the nodes of package sim host groups that can be revoked: the core of each
-// node, as package group hosts it, and members that form groups, agree, revoke, shrink and grow.
+// Package groups simulates groups that can be revoked: the real cores of many nodes,
+// and members that form groups, agree, revoke, shrink and grow while nodes fail.
 //
-// The checker (checker.go) looks at what the groups promise.
+// What has to hold is in checker.go.
 package groups
