@@ -193,7 +193,7 @@ func (l *life) end(keep bool) {
 // over has calls on this incarnation end. They end only once.
 func (l *life) over() {
 	l.ending.Do(func() {
-		l.n.gate.Lock() // what the door has let through is with the store now
+		l.n.gate.Lock() // what the proxy has let through is with the store now
 		defer l.n.gate.Unlock()
 		close(l.done)
 	})

@@ -47,8 +47,8 @@ type Node struct {
 
 	unsent said // of messages that cannot be sent
 
-	door *actor.PID   // to which the application's actors send what is for the store
-	gate sync.RWMutex // held as one hands a message on, and as an incarnation ends
+	storeProxy *actor.PID   // to which the application's actors send what is for the store
+	gate       sync.RWMutex // held as one hands a message on, and as an incarnation ends
 
 	done   chan struct{} // closed when the node leaves
 	leaves chan struct{} // capacity 1: one Leave at a time
@@ -107,7 +107,7 @@ func (n *Node) start(ctx context.Context) error {
 		Server: cfg.ServerTLS, Client: cfg.ClientTLS, Kinds: kinds, OnSpawn: n.adopt, OnBroken: n.controlBroken, OnUnsendable: n.unsendable, Log: n.log}); err != nil {
 		return err
 	}
-	n.door, _ = n.system.ProcessRegistry.Add(door{n}, doorName)
+	n.storeProxy, _ = n.system.ProcessRegistry.Add(storeProxy{n}, storeProxyName)
 	n.budget = dataplane.NewBudget(cfg.Memory)
 	n.pool, n.table = dataplane.NewPool(n.budget), storenode.NewTable(n.budget)
 	if cfg.Warm > 0 {
@@ -179,7 +179,7 @@ func (n *Node) System() *actor.ActorSystem { return n.system }
 // Store returns the actor that takes the messages of package storenode. It
 // serves the actors of this node only, and is the same for all incarnations: while
 // the node has been removed, each is answered with ErrFenced.
-func (n *Node) Store() *actor.PID { return n.door }
+func (n *Node) Store() *actor.PID { return n.storeProxy }
 
 // View returns the view of the cluster that this node goes by. It must not be
 // changed.

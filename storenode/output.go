@@ -23,9 +23,9 @@ type output struct {
 	gen    reduce.PlaceGen
 	op     phalanx.Op
 	meta   phalanx.Meta
-	room   *handover[vessel]
-	vessel vessel
-	shared bool // the vessel is the source's own buffer
+	room   *handover[sink]
+	sink   sink
+	shared bool // the sink is the source's own buffer
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -38,7 +38,7 @@ type output struct {
 	left   atomic.Int64 // inputs that have not ended
 
 	delivered atomic.Bool // a parent was sent everything
-	given     bool        // the vessel was given up since
+	given     bool        // the sink was given up since
 }
 
 // folder folds one input into an output.
@@ -65,23 +65,23 @@ func (p *place) resetOutput(gen reduce.PlaceGen) {
 func (o *output) close(keep bool) {
 	defer o.cancel() // after readers can see why
 	o.room.close()
-	if o.turning != nil && o.vessel.isZero() && o.turning.result != nil {
+	if o.turning != nil && o.sink.isZero() && o.turning.result != nil {
 		o.turning.result.Release()
 		o.turning.result = nil
 	}
-	if o.vessel.isZero() || o.given {
+	if o.sink.isZero() || o.given {
 		return
 	}
 	if !o.shared && !keep {
-		o.vessel.fail(&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: o.place.env.Self})
+		o.sink.fail(&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: o.place.env.Self})
 	}
 	go o.letGo()
 }
 
-// letGo releases the vessel once nobody folds into it any more.
+// letGo releases the sink once nobody folds into it any more.
 func (o *output) letGo() {
 	o.done.Wait()
-	o.vessel.release()
+	o.sink.release()
 }
 
 // combine starts the output, or adds what is known by now of its inputs.
@@ -108,7 +108,7 @@ func (p *place) begin(cb reduce.Combine) {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	o := &output{gen: cb.Gen, op: cb.Op, meta: cb.Meta, ctx: ctx, cancel: cancel, place: p,
-		room: &handover[vessel]{release: vessel.release}}
+		room: &handover[sink]{release: sink.release}}
 	o.left.Store(int64(len(cb.Inputs)))
 	p.out = o
 	// Who reads it is told only after this: ask the core whether it is the root.
@@ -116,30 +116,30 @@ func (p *place) begin(cb reduce.Combine) {
 	p.hub.expect(p.key, o.gen)
 	if len(cb.Inputs) == 1 && cb.Inputs[0].Self && !root && p.source != nil {
 		// A leaf: the output is the source itself.
-		o.shared, o.vessel.buffer = true, p.source.buffer
-		o.vessel.retain()
+		o.shared, o.sink.buffer = true, p.source.buffer
+		o.sink.retain()
 		p.happens(rnode.Roomy{Gen: o.gen})
 		return
 	}
-	self, env, size, need := p.self, p.env, cb.Meta.Size, anyVessel
+	self, env, size, need := p.self, p.env, cb.Meta.Size, anySink
 	if cb.Ring > 0 {
 		o.turning = newTurning(cb.Ring)
 	}
 	switch {
 	case root || cb.Ring > 0:
-		need = wholeVessel
+		need = wholeSink
 	case p.tight:
-		need = smallVessel
+		need = smallSink
 	}
-	if v := env.tryVessel(size, need); !v.isZero() {
+	if v := env.trySink(size, need); !v.isZero() {
 		o.room.give(v)
 		p.room(outputRoom{output: o})
 		return
 	}
-	p.hub.Tighten()
+	p.hub.ShrinkOutputs()
 	p.tell(reduce.OutputWaits{Gen: o.gen, Text: env.missingRoom(size, need)})
 	go func() {
-		v, err := env.newVessel(ctx, size, need)
+		v, err := env.newSink(ctx, size, need)
 		if err == nil {
 			o.room.give(v)
 			p.tell(reduce.OutputWaits{Gen: o.gen})
@@ -148,7 +148,7 @@ func (p *place) begin(cb reduce.Combine) {
 	}()
 }
 
-// room takes the vessel of an output.
+// room takes the sink of an output.
 func (p *place) room(r outputRoom) {
 	o := r.output
 	v, ok := o.room.take()
@@ -164,7 +164,7 @@ func (p *place) room(r outputRoom) {
 		p.turn()
 		return
 	}
-	o.vessel = v
+	o.sink = v
 	if v.buffer != nil {
 		o.space = v.buffer.Space(int(o.meta.Size))
 	}
@@ -179,7 +179,7 @@ func (p *place) fold() {
 		p.turn()
 		return
 	}
-	if o == nil || o.vessel.isZero() || o.shared || o.given {
+	if o == nil || o.sink.isZero() || o.shared || o.given {
 		return
 	}
 	for i, f := range o.inputs {
@@ -233,8 +233,8 @@ func (o *output) await(ctx context.Context, f, before *folder) (int64, bool) {
 	switch {
 	case before != nil:
 		wake = before.wake
-	case o.vessel.window != nil:
-		wake = o.vessel.window.Room()
+	case o.sink.window != nil:
+		wake = o.sink.window.Room()
 	default:
 		return size, true
 	}
@@ -243,7 +243,7 @@ func (o *output) await(ctx context.Context, f, before *folder) (int64, bool) {
 		if before != nil {
 			at = before.passed.Load()
 		} else {
-			at = o.vessel.window.Granted()
+			at = o.sink.window.Granted()
 		}
 		if at > f.passed.Load() || at == size {
 			return at, true
@@ -264,7 +264,7 @@ func (o *output) at(lo, hi int64) []byte {
 	if o.space != nil {
 		return o.space[lo:hi]
 	}
-	return o.vessel.window.At(lo, hi)
+	return o.sink.window.At(lo, hi)
 }
 
 // advance notes n more bytes of f, commits them if it is the last, and wakes
@@ -272,7 +272,7 @@ func (o *output) at(lo, hi int64) []byte {
 func (o *output) advance(f *folder, n int, last bool) {
 	f.passed.Add(int64(n))
 	if last {
-		o.vessel.commit(n)
+		o.sink.commit(n)
 		return
 	}
 	select {
@@ -285,7 +285,7 @@ func (o *output) advance(f *folder, n int, last bool) {
 // is made when all are.
 func (o *output) ended() {
 	if o.left.Add(-1) == 0 {
-		o.place.tell(reduce.OutputDone{Gen: o.gen, Size: o.meta.Size, Digest: o.vessel.digest()})
+		o.place.tell(reduce.OutputDone{Gen: o.gen, Size: o.meta.Size, Digest: o.sink.digest()})
 	}
 }
 

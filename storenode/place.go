@@ -95,8 +95,8 @@ func (p *place) Receive(c actor.Context) {
 		p.room(m)
 	case missing:
 		p.missing(m)
-	case tighten:
-		p.tighten()
+	case shrinkOutput:
+		p.shrinkOutput()
 	case givenUp:
 		p.step(c, rnode.GivenUp{})
 	case actors.Crash:
@@ -186,7 +186,7 @@ func (p *place) carry(e reduce.PlaceEffect) {
 // showTarget lets all who ask for the target read the output.
 func (p *place) showTarget(e rnode.ShowTarget) {
 	made := copies.Copy{Object: p.key.Target, Gen: e.Gen, Meta: p.out.meta, Origin: true}
-	buf := p.out.vessel.buffer // the root's position is for ever the root's: it never is a window
+	buf := p.out.sink.buffer // the root's position is for ever the root's: it never is a window
 	if p.out.turning != nil {
 		buf, made.Ring = p.out.turning.result, !e.Root
 	}
@@ -221,7 +221,7 @@ func (p *place) release(keepTarget bool) {
 	if p.kept {
 		return
 	}
-	if keepTarget && p.out != nil && p.out.vessel.ring != nil {
+	if keepTarget && p.out != nil && p.out.sink.ring != nil {
 		p.keepRing()
 		return
 	}

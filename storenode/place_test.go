@@ -20,7 +20,7 @@ func TestARootThatEndsLeavesTheTargetReadable(t *testing.T) {
 		}
 		c.buffer.Retain()
 		p := &place{env: env, hub: hub, key: placeKey{Target: "x"}, root: c}
-		p.out = &output{place: p, vessel: vessel{buffer: c.buffer}, room: &handover[vessel]{release: vessel.release}, cancel: func() {}}
+		p.out = &output{place: p, sink: sink{buffer: c.buffer}, room: &handover[sink]{release: sink.release}, cancel: func() {}}
 		if whole {
 			env.Table.finish(c, phalanx.Meta{Size: 8}, phalanx.Digest{1}, true)
 		}

@@ -27,8 +27,8 @@ func (h *Places) Made(target phalanx.ObjectID) []Made {
 		}
 		m := Made{Place: key.Place, Gen: out.gen}
 		switch {
-		case !out.vessel.isZero():
-			m.Bytes = out.vessel.watermark()
+		case !out.sink.isZero():
+			m.Bytes = out.sink.watermark()
 		case out.output != nil && out.output.delivered.Load(): // and given up since
 			m.Bytes = out.output.meta.Size
 		}

@@ -16,17 +16,17 @@ import (
 // The side of a place that its parent sees: outputs, and who asks for them.
 
 // servedOutput is what there is of the output that a parent asks for. It has a
-// reference to the vessel.
+// reference to the sink.
 type servedOutput struct {
 	gen    reduce.PlaceGen
 	place  *actor.PID
 	output *output // nil: it is waiting for room
-	vessel vessel  // of output; zero: it is not kept
+	sink   sink    // of output; zero: it is not kept
 }
 
 func (s servedOutput) release() {
-	if !s.vessel.isZero() {
-		s.vessel.release()
+	if !s.sink.isZero() {
+		s.sink.release()
 	}
 }
 
@@ -37,13 +37,13 @@ func (h *Places) expect(key placeKey, gen reduce.PlaceGen) {
 
 // show lets others read the output of a place.
 func (h *Places) show(key placeKey, pid *actor.PID, o *output) {
-	o.vessel.retain()
-	h.replace(key, servedOutput{o.gen, pid, o, o.vessel})
+	o.sink.retain()
+	h.replace(key, servedOutput{o.gen, pid, o, o.sink})
 }
 
 // gone has the output of a place made again when somebody asks for it.
 func (h *Places) gone(key placeKey, pid *actor.PID, o *output) {
-	h.replace(key, servedOutput{o.gen, pid, o, vessel{}})
+	h.replace(key, servedOutput{o.gen, pid, o, sink{}})
 }
 
 func (h *Places) replace(key placeKey, s servedOutput) {
@@ -69,13 +69,13 @@ func (h *Places) hideOutput(key placeKey, o *output) {
 	}
 }
 
-// shown returns the output of a place with a reference to its vessel, and a
+// shown returns the output of a place with a reference to its sink, and a
 // channel that tells when it may be another.
 func (h *Places) shown(key placeKey) (out servedOutput, ok bool, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if out, ok = h.outputs[key]; ok && !out.vessel.isZero() {
-		out.vessel.retain()
+	if out, ok = h.outputs[key]; ok && !out.sink.isZero() {
+		out.sink.retain()
 	}
 	return out, ok, h.changed
 }
@@ -112,7 +112,7 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 			out.release()
 		default:
 			err := dataplane.ErrDropped
-			if !out.vessel.isZero() {
+			if !out.sink.isZero() {
 				err = h.stream(out, req, path, w)
 			}
 			if errors.Is(err, dataplane.ErrDropped) {
@@ -154,7 +154,7 @@ func (h *Places) stream(out servedOutput, req dataplane.Request, path func() []p
 	defer cancel()
 	defer context.AfterFunc(out.output.ctx, cancel)()
 	// The parent takes nothing while it has no room, or waits for another input.
-	err := out.vessel.send(ctx, w, req.Offset, dataplane.SendOptions{Checked: req.Checked, WaitPath: path, Patient: true})
+	err := out.sink.send(ctx, w, req.Offset, dataplane.SendOptions{Checked: req.Checked, WaitPath: path, Patient: true})
 	if err == nil && !out.output.delivered.Swap(true) && out.output.turning != nil {
 		close(out.output.turning.went)
 	}

@@ -19,7 +19,7 @@ import (
 // turning is what an output in a ring has besides.
 type turning struct {
 	places int
-	result *dataplane.Buffer // to be the target: by room, and then held by the vessel
+	result *dataplane.Buffer // to be the target: by room, and then held by the sink
 	pulled bool              // the stream of the place before was read: it cannot be again
 	came   chan struct{}     // closed when everything of it came
 	went   chan struct{}     // closed when the place behind has everything
@@ -35,7 +35,7 @@ func newTurning(places int) *turning {
 // the target, and the stream of the place before.
 func (p *place) turn() {
 	o := p.out
-	if o.vessel.isZero() {
+	if o.sink.isZero() {
 		s := p.source
 		if s == nil || o.turning.result == nil || !s.buffer.Complete() {
 			return
@@ -45,7 +45,7 @@ func (p *place) turn() {
 			return
 		}
 		s.buffer.Retain()
-		o.vessel.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.Place, o.turning.places, func(dst, src []byte) error {
+		o.sink.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.Place, o.turning.places, func(dst, src []byte) error {
 			err := o.apply(&o.turning.call, dst, src)
 			if err != nil {
 				o.turning.failed = &opFailed{o, -1, err}
@@ -96,7 +96,7 @@ func (p *place) circulate(o *output, e *edge) error {
 		return err
 	}
 	defer closed()
-	end := s.ReceiveRing(o.vessel.ring, dataplane.Progress{})
+	end := s.ReceiveRing(o.sink.ring, dataplane.Progress{})
 	o.turning.pulled = end.Reason != dataplane.Busy // which comes before the first byte
 	if end.Reason != dataplane.Complete {
 		return end
@@ -166,7 +166,7 @@ func (o *output) awaitRing(happens, over <-chan struct{}) bool {
 			}
 		case <-look.C:
 		}
-		now := o.vessel.ring.Moved()
+		now := o.sink.ring.Moved()
 		if now == moved {
 			return false
 		}

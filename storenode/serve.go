@@ -42,7 +42,7 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 	case err == nil:
 		return
 	case errors.As(err, &bad):
-		e.rotten(c, bad)
+		e.corrupted(c, bad)
 	}
 	e.Log.WithError(err).WithField("object", c.Object).WithField("peer", from).Debug("a stream was not finished")
 }

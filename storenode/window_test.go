@@ -211,9 +211,9 @@ func TestHeldUpChild(t *testing.T) {
 	}
 }
 
-// TestTightened has a place that keeps its whole output give it up, before its
+// TestShrunkOutput has a place that keeps its whole output give it up, before its
 // parent has read it and after.
-func TestTightened(t *testing.T) {
+func TestShrunkOutput(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		t.Run(fmt.Sprintf("read %v", done), func(t *testing.T) {
 			b := newBench(t, 2*benchSize+benchRoom)
@@ -223,7 +223,7 @@ func TestTightened(t *testing.T) {
 			} else {
 				same(t, s, 0, dataplane.PieceSize)
 			}
-			b.places.Tighten()
+			b.places.ShrinkOutputs()
 			// Room for a whole object, which there is only once the output is gone.
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()

@@ -33,8 +33,8 @@ type (
 		Lease uint64
 		Held  int64 // bytes, checked
 	}
-	// Rotten tells that bytes of Gen which had passed their check do not any more.
-	Rotten struct{ Gen phalanx.Generation }
+	// Corrupted tells that bytes of Gen which had passed their check do not any more.
+	Corrupted struct{ Gen phalanx.Generation }
 	// Listed is the owner's answer to ReportDone or Announce of generation Of. It is as
 	// good as an order, and may be all that comes: orders go to those whom the owner
 	// lists, and this copy may be new to one that has just taken over.
@@ -88,7 +88,7 @@ func (Reserved) event()   {}
 func (NoRoom) event()     {}
 func (Ended) event()      {}
 func (Move) event()       {}
-func (Rotten) event()     {}
+func (Corrupted) event()  {}
 func (Supplied) event()   {}
 func (Whole) event()      {}
 func (Pushed) event()     {}

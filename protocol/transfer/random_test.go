@@ -97,7 +97,7 @@ func TestReceiverRandom(t *testing.T) {
 					ev = transfer.Move{Lease: held[0]}
 				}
 			case 12:
-				ev = transfer.Rotten{Gen: gens.Draw(t, "of")}
+				ev = transfer.Corrupted{Gen: gens.Draw(t, "of")}
 			case 13:
 				ev = transfer.Listed{Of: gens.Draw(t, "of"), Answered: answers(t, 0)}
 			default:

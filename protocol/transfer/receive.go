@@ -215,8 +215,8 @@ func (r *Receiver) move(m Move) {
 	r.search()
 }
 
-// rotten starts over: the prefix is not what it was when it was checked.
-func (r *Receiver) rotten(e Rotten) {
+// corrupted starts over: the prefix is not what it was when it was checked.
+func (r *Receiver) corrupted(e Corrupted) {
 	if e.Gen == r.gen && !r.gen.IsZero() {
 		if r.lease != 0 {
 			r.emit(Cancel{Num: r.locate})

@@ -131,8 +131,8 @@ func (r *Receiver) Step(now time.Duration, ev Event) []Effect {
 		r.end(ev)
 	case Move:
 		r.move(ev)
-	case Rotten:
-		r.rotten(ev)
+	case Corrupted:
+		r.corrupted(ev)
 	case Supplied:
 		r.supply(ev)
 	case Whole:

@@ -232,8 +232,8 @@ func (s script) event() transfer.Event {
 				transfer.Broken, transfer.BadPiece, transfer.Cycle, transfer.Full)}
 	case "move":
 		return transfer.Move{Lease: s.lease(), Held: s.int("held", 0)}
-	case "rotten":
-		return transfer.Rotten{Gen: s.gen()}
+	case "corrupted":
+		return transfer.Corrupted{Gen: s.gen()}
 	case "supplied":
 		return transfer.Supplied{Gen: s.gen(), Meta: phalanx.Meta{Size: s.int("size", 100)}, Digest: s.digest()}
 	case "whole":

@@ -12,16 +12,16 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// rotten gives up c, which was good and is not any more: a receiver found a piece
+// corrupted gives up c, which was good and is not any more: a receiver found a piece
 // bad, and so did this node's own check (specification 3.4). What is complete is
 // dropped, what arrives starts over, and what is made here fails.
-func (e *Env) rotten(c *objectCopy, bad *dataplane.BadPiece) {
+func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 	err := &phalanx.Error{Node: e.Self, Kind: phalanx.ErrCorrupt, Err: fmt.Errorf("its bytes in memory have changed: %w", bad)}
 	log := e.Log.WithError(err).WithField("object", c.Object)
 	if !c.isOver() {
 		log.Warn("an object has changed in memory while it was made")
 		if pid := e.fetching(c.Object); pid != nil {
-			e.send(pid, transfer.Rotten{Gen: c.Gen})
+			e.send(pid, transfer.Corrupted{Gen: c.Gen})
 		}
 		for _, pid := range e.makers(c.Object) {
 			e.send(pid, putFailed{err})
@@ -104,7 +104,7 @@ func (e *Env) digest(id phalanx.ObjectID, gen phalanx.Generation) phalanx.Digest
 	}
 	bad := &dataplane.BadPiece{}
 	if c.buffer == nil || errors.As(c.buffer.Recheck(), &bad) {
-		e.rotten(c, bad)
+		e.corrupted(c, bad)
 		return phalanx.Digest{}
 	}
 	return digest // each piece is as it was made, and the digest that is kept beside them is not theirs

@@ -8,20 +8,20 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// doorName is the name of the process that Node.Store returns.
-const doorName = "objects"
+// storeProxyName is the name of the process that Node.Store returns.
+const storeProxyName = "objects"
 
-// door is what the actors of the application send the messages of package storenode
+// storeProxy is what the actors of the application send the messages of package storenode
 // to. It outlives the incarnations of the node: it hands a message to the store
 // of the present one, on the goroutine of the sender, and answers it itself while
 // a call of Node would fail too, since there is no store, or one that does not yet
 // know which of its copies were deleted.
-type door struct{ n *Node }
+type storeProxy struct{ n *Node }
 
-var _ actor.Process = door{}
+var _ actor.Process = storeProxy{}
 
 // SendUserMessage hands a message on.
-func (d door) SendUserMessage(_ *actor.PID, message any) {
+func (d storeProxy) SendUserMessage(_ *actor.PID, message any) {
 	l := d.n.life.Load()
 	ctx, p := putIn(context.Background(), actor.UnwrapEnvelopeMessage(message))
 	if l.short(p) == nil {
@@ -51,7 +51,7 @@ func putIn(ctx context.Context, request any) (context.Context, *storenode.Put) {
 }
 
 // answer tells the sender of a message that it ends with err, if that is not nil.
-func (d door) answer(message any, err error) {
+func (d storeProxy) answer(message any, err error) {
 	if err == nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (d door) answer(message any, err error) {
 	}
 }
 
-func (d door) pass(message any) error {
+func (d storeProxy) pass(message any) error {
 	d.n.gate.RLock()
 	defer d.n.gate.RUnlock()
 	l, err := d.n.use("", "")
@@ -72,9 +72,9 @@ func (d door) pass(message any) error {
 	return nil
 }
 
-// SendSystemMessage does nothing: nobody stops the door, and who watches it ends with
+// SendSystemMessage does nothing: nobody stops the storeProxy, and who watches it ends with
 // the node.
-func (d door) SendSystemMessage(*actor.PID, any) {}
+func (d storeProxy) SendSystemMessage(*actor.PID, any) {}
 
 // Stop does nothing.
-func (d door) Stop(*actor.PID) {}
+func (d storeProxy) Stop(*actor.PID) {}

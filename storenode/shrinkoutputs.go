@@ -8,27 +8,27 @@ import (
 // on the node has to wait for room, memory does not: the output is given up, and
 // made again in a window if it is still needed.
 
-// tighten asks a place to give up what it keeps.
-type tighten struct{}
+// shrinkOutput asks a place to give up what it keeps.
+type shrinkOutput struct{}
 
 // missing tells a place that the parent asks for bytes of an output that are not
 // kept.
 type missing struct{ output *output }
 
-// Tighten has the inner places of this node give up the outputs that they keep.
-func (h *Places) Tighten() {
+// ShrinkOutputs has the inner places of this node give up the outputs that they keep.
+func (h *Places) ShrinkOutputs() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, pid := range h.actors {
-		h.env.send(pid, tighten{})
+		h.env.send(pid, shrinkOutput{})
 	}
 }
 
-// tighten gives the output up, unless it is the target or costs nothing. One that
+// shrinkOutput gives the output up, unless it is the target or costs nothing. One that
 // its parent has is made again only if it is asked for.
-func (p *place) tighten() {
+func (p *place) shrinkOutput() {
 	o := p.out
-	if o == nil || o.shared || o.given || o.turning != nil || o.vessel.isZero() || p.core.State().Root {
+	if o == nil || o.shared || o.given || o.turning != nil || o.sink.isZero() || p.core.State().Root {
 		return
 	}
 	if o.delivered.Load() && len(p.core.Held().Delivered) == len(p.core.State().Children) {
@@ -37,7 +37,7 @@ func (p *place) tighten() {
 		go o.letGo()
 		return
 	}
-	if o.vessel.buffer != nil && o.meta.Size > leastVessel {
+	if o.sink.buffer != nil && o.meta.Size > leastSink {
 		p.tight = true
 		p.do(reduce.OutputMissing{Gen: o.gen})
 	}
