@@ -65,16 +65,27 @@ func told(ctx context.Context, n *cluster.Node) <-chan actors.Event {
 	return out
 }
 
+// voting waits until so many of the nodes are voters and all nodes know them, and returns them.
+func voting(t *testing.T, nodes []*cluster.Node, want int) []phalanx.NodeID {
+	t.Helper()
+	eventually(t, fmt.Sprint(want, " voters"), func() bool {
+		for _, n := range nodes {
+			if v := n.View(); len(v.Voters) != want || v.Number != nodes[0].View().Number || len(v.Members) != len(nodes) {
+				return false
+			}
+		}
+		return true
+	})
+	return nodes[0].Status().Voters
+}
+
 // Three of five voters die at once. Every other node tells it once, by an event and a line of
 // its log, names the three, and is not ready; what waits for the directory says it too.
 func TestTheMajorityIsLost(t *testing.T) {
 	log := &lines{of: map[string][]string{}}
 	nodes := start(t, 7, log.logged)
 	steady(t, nodes)
-	voters := nodes[0].Status().Voters
-	if len(voters) != 5 {
-		t.Fatalf("the voters are %v", voters)
-	}
+	voters := voting(t, nodes, 5)
 	var dead, left []*cluster.Node
 	var missing []phalanx.NodeID
 	for _, n := range nodes {
@@ -132,10 +143,7 @@ func TestTheMajorityIsLost(t *testing.T) {
 func TestTwoOfFiveVotersDie(t *testing.T) {
 	nodes := start(t, 9)
 	steady(t, nodes)
-	voters := nodes[0].Status().Voters
-	if len(voters) != 5 {
-		t.Fatalf("the voters are %v", voters)
-	}
+	voting(t, nodes, 5)
 	says := told(within(t), nodes[8])
 	die(nodes[:2]...)
 	eventually(t, "removed", func() bool {
