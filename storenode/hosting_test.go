@@ -112,6 +112,23 @@ func TestMessagesToTheOwner(t *testing.T) {
 	}
 }
 
+// A Get that gives up waiting for room of inline bytes calls them gone, unless a Put has brought the
+// same ones meanwhile.
+func TestInlineBytesThatAreGivenUp(t *testing.T) {
+	for _, put := range []bool{false, true} {
+		env, all := noting(t)
+		want := []any{directory.Drop{Gen: first}}
+		if put {
+			small(t, env.Table, "o0", 30, false).Gen = first
+			want = nil
+		}
+		(&fetch{env: env, object: "o0", whole: &Info{Object: "o0", Gen: first}}).giveUpInline()
+		if !slices.Equal(*all, want) {
+			t.Errorf("put %v: it told %+v", put, *all)
+		}
+	}
+}
+
 // A Put notes in which epoch it asked the owner to list this node, and gives it bytes of its
 // own.
 func TestWhatAPutAsksOfTheOwner(t *testing.T) {
