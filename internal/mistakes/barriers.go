@@ -65,7 +65,7 @@ var inBarriers = []Mistake{
 	}
 `, ""),
 	mistake(Barriers, "a node holds a semaphore without a lease",
-		"protocol/barrier/answers.go", " || c.now >= c.leased && p.stage != holds {", " {"),
+		"protocol/barrier/answers.go", "	case c.now >= c.leased && p.stage != holds:\n", "	case false:\n"),
 	mistake(Tests, "those who leave a double barrier do not wait for those who stay",
 		"protocol/barrier/double.go", " || b.someStay() {", " {"),
 	mistake(Tests, "a Remove that comes twice ends the next barrier",

@@ -200,16 +200,24 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 }
 
 // admitted lets a participant hold the semaphore, for as long as it surely does: what
-// the primary said was true after the stamp. If that is over it asks again; and also if
-// this node is not surely a member: what it holds may have been taken for free.
+// the primary said was true after the stamp. If that is over it asks again; and also, once
+// there is a lease, if this node is not surely a member: what it holds may have been taken for free.
 func (c *Core) admitted(g *group, p *participant, left, stamp time.Duration) {
 	until := time.Duration(0)
 	if left > 0 {
 		until = stamp + left
 	}
-	if left > 0 && until <= c.now || c.now >= c.leased && p.stage != holds {
+	switch {
+	case left > 0 && until <= c.now:
 		if p.stage == waits {
 			p.stage = asking
+		}
+		return
+	case c.now >= c.leased && p.stage != holds:
+		p.stage = waits
+		if !g.unleased {
+			g.unleased = true
+			c.unleased = append(c.unleased, g)
 		}
 		return
 	}
@@ -223,6 +231,20 @@ func (c *Core) admitted(g *group, p *participant, left, stamp time.Duration) {
 	if p.until > 0 && (g.untilAt == 0 || p.until < g.untilAt) {
 		g.untilAt = p.until
 	}
+}
+
+// askUnleased has those ask again who could not be let in without a lease.
+func (c *Core) askUnleased() {
+	for _, g := range c.unleased {
+		g.unleased = false
+		for _, p := range g.parts {
+			if p.stage == waits {
+				p.stage, g.news = asking, true
+			}
+		}
+		c.stir(g)
+	}
+	c.unleased = nil
 }
 
 // expire ends what is held for too long.

@@ -173,6 +173,9 @@ func (c *Core) handle(e Event) {
 		if c.gathering.Done() && c.now < c.leased {
 			c.hearEarly()
 		}
+		if c.now < c.leased {
+			c.askUnleased()
+		}
 	case Heard:
 		c.heard(e.From, e.Message)
 	case Call:

@@ -22,6 +22,7 @@ type entering struct {
 	waiters  map[uint64]waiter // by call
 	queries  map[uint64]*query
 	stirred  []*group                    // of which there may be something to be sent now
+	unleased []*group                    // with participants that are let in as soon as there is a lease
 	onWay    map[phalanx.NodeID]int      // by primary: of how many groups it is asked
 	queued   map[phalanx.NodeID][]*group // and which wait for their turn
 
@@ -84,6 +85,7 @@ type group struct {
 	last     Standing
 	stirred  bool           // it is in entering.stirred
 	held     bool           // and in entering.held
+	unleased bool           // and in entering.unleased
 	to       phalanx.NodeID // in whose window it has a place; empty: in none
 }
 

@@ -78,6 +78,31 @@ func TestWhoHasGivenUpDoesNotEnterWithTheLease(t *testing.T) {
 	c.waits(b)
 }
 
+// A node that has no lease lets nobody hold a semaphore before it has one, and does not ask again
+// and again until then.
+func TestAHolderWithoutALease(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()[0]
+	c.cores[on] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 50})
+	c.learn(on)
+	asked := 0
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool {
+		if from == on && is[barrier.Reached](m) {
+			asked++
+		}
+		return asked > 100
+	}
+	id := c.enter(on, barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}, "h")
+	c.pass(10 * time.Second)
+	c.waits(id)
+	if asked > 20 {
+		t.Errorf("it has asked %d times in ten seconds", asked)
+	}
+	c.step(on, barrier.Leased{Until: c.now + time.Hour})
+	c.settle()
+	c.want(id, barrier.Fire)
+}
+
 // Repeats of a question are kept once.
 func TestARepeatIsKeptOnce(t *testing.T) {
 	c := newCluster(t, 6)
