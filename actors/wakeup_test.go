@@ -28,8 +28,8 @@ func (s *sleeper) Receive(c actor.Context) {
 	}
 }
 
-// woken returns when an actor is woken that does each of these, one after the other.
-func woken(t *testing.T, do ...func(set func(ms time.Duration, ok bool))) []time.Duration {
+// woken returns when an actor is woken that does each of these, with a pause after each.
+func woken(t *testing.T, pause time.Duration, do ...func(set func(ms time.Duration, ok bool))) []time.Duration {
 	got := make(chan time.Duration, 100)
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -40,6 +40,7 @@ func woken(t *testing.T, do ...func(set func(ms time.Duration, ok bool))) []time
 		})))
 		for _, f := range do {
 			sys.Root.Send(pid, f)
+			time.Sleep(pause)
 		}
 		time.Sleep(time.Second)
 		_ = sys.Root.StopFuture(pid).Wait()
@@ -70,7 +71,7 @@ func TestWakeup(t *testing.T) {
 		"it ends with the actor":     {func(set func(time.Duration, bool)) { set(5000, true) }, nil},
 		"it ends with the instance":  {func(set func(time.Duration, bool)) { set(10, true); panic("oops") }, nil},
 	} {
-		if got := woken(t, c.do); !slices.Equal(got, c.want) {
+		if got := woken(t, 0, c.do); !slices.Equal(got, c.want) {
 			t.Errorf("%s: woken at %v ms, want %v", name, got, c.want)
 		}
 	}
@@ -80,7 +81,29 @@ func TestWakeup(t *testing.T) {
 func TestWakeupOfASlowActor(t *testing.T) {
 	sets := func(set func(time.Duration, bool)) { set(10, true) }
 	slow := func(set func(time.Duration, bool)) { time.Sleep(25 * time.Millisecond); set(30, true) }
-	if got, want := woken(t, sets, slow), []time.Duration{25}; !slices.Equal(got, want) {
+	if got, want := woken(t, 0, sets, slow), []time.Duration{25}; !slices.Equal(got, want) {
+		t.Errorf("woken at %v ms, want %v", got, want)
+	}
+}
+
+// An earlier time counts also if it is set after a later one, and the actor was woken before.
+func TestWakeupIsMovedForward(t *testing.T) {
+	first := func(set func(time.Duration, bool)) { set(20, true) }
+	then := func(set func(time.Duration, bool)) { set(300, true); set(200, true) }
+	if got, want := woken(t, 100*time.Millisecond, first, then), []time.Duration{20, 200}; !slices.Equal(got, want) {
+		t.Errorf("woken at %v ms, want %v", got, want)
+	}
+}
+
+// A message to an instance that has ended does not wake the next one.
+func TestWakeupOfTheInstanceBefore(t *testing.T) {
+	dies := func(set func(time.Duration, bool)) {
+		set(0, true)
+		time.Sleep(time.Millisecond) // the message is in the mailbox
+		panic("oops")
+	}
+	next := func(set func(time.Duration, bool)) { set(500, true) }
+	if got, want := woken(t, 0, dies, next), []time.Duration{500}; !slices.Equal(got, want) {
 		t.Errorf("woken at %v ms, want %v", got, want)
 	}
 }

@@ -115,7 +115,7 @@ func (s *service) want(message any) {
 		if s.open.busy() || s.core != nil && !s.core.Idle() {
 			s.node.WantLease()
 		}
-	case cluster.Viewed, *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting, *messages.BarrierLook:
+	case cluster.Viewed, *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting, *actors.Woken, *messages.BarrierLook:
 	default:
 		s.node.WantLease()
 	}

@@ -59,7 +59,7 @@ func (m *memory) ask(c *copied, bytes int64, how core.Patience, done func(*phala
 	w := &wish{m.last, c, bytes - c.room, done}
 	m.wishes[w.id] = w
 	m.step(core.Ask{ID: w.id, Bytes: w.bytes, Patience: how})
-	return w
+	return m.wishes[w.id] // nil: it does not wait
 }
 
 // try reserves at once or not at all.

@@ -99,13 +99,15 @@ func (b *Budget) reserve(ctx context.Context, n int64, patience memory.Patience)
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if _, waits := b.granted[id]; !waits {
+		b.mu.Unlock()
 		return nil // met meanwhile
 	}
 	delete(b.granted, id)
-	b.step(memory.Gone{ID: id})
-	return b.full(n, context.Cause(ctx))
+	_, _, evict = b.step(memory.Gone{ID: id})
+	err := b.full(n, context.Cause(ctx))
+	b.unlock(evict)
+	return err
 }
 
 // ReserveNow takes n bytes if they are free, also while nobody is to pass one that
@@ -180,8 +182,18 @@ func (b *Budget) Missing() int64 {
 // Release gives n bytes back.
 func (b *Budget) Release(n int64) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.step(memory.Freed{Bytes: n})
+	_, _, evict := b.step(memory.Freed{Bytes: n})
+	b.unlock(evict)
+}
+
+// unlock gives mu back, and with evict asks for room to be made. Its callers may have locks of
+// their own: unused memory is given back by whoever makes room.
+func (b *Budget) unlock(evict bool) {
+	need, press := b.queue.Need(), b.pressure
+	b.mu.Unlock()
+	if evict && need > 0 && press != nil {
+		press(need)
+	}
 }
 
 // Last says that of the bytes that are taken so many more, or less, are pinned, and

@@ -227,3 +227,30 @@ func TestBudgetLack(t *testing.T) {
 		}
 	})
 }
+
+// Bytes that are given back before a tick that is late give a request its turn: room is made for the
+// rest of it then, too.
+func TestATurnThatBeginsWithARelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		b.OnPressure(func(n int64) { b.Release(n) })
+		if !b.TryReserve(60) || !b.TryReserve(40) {
+			t.Fatal("nothing is free")
+		}
+		b.Last(60, 0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { done <- b.Reserve(ctx, 80) }()
+		synctest.Wait()
+		b.Last(-60, 0)
+		b.mu.Lock()
+		b.timer.Stop()
+		b.mu.Unlock()
+		time.Sleep(3 * time.Second)
+		b.Release(60)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
