@@ -17,7 +17,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// What a barrier does, and who enters it.
+// The configuration and the entries of a barrier.
 type (
 	Config     = core.Config
 	Entry      = core.Entry
@@ -35,12 +35,12 @@ const (
 	CatchUp     = core.CatchUp
 )
 
-// What Enter and Release fail with, in a phalanx.Error of kind ErrAborted or
+// Enter and Release fail with these, in a phalanx.Error of kind ErrAborted or
 // ErrInvalid. Calls also fail with errors of kind ErrDeadline and ErrCanceled (with an
 // AbsentError), ErrMismatch (with a MismatchError), ErrNotFound and ErrClosed.
 var (
 	// ErrCatchUp says that the barrier has fired without the caller, and that its
-	// Config says that such a one does not go on.
+	// Config does not let a late caller go on.
 	ErrCatchUp = errors.New("the barrier has fired without this entry")
 	// ErrHeld says that the entry holds the semaphore already, or waits for it. Each
 	// holder is an entry of its own.
@@ -55,8 +55,8 @@ var (
 	ErrOutside = errors.New("the entry is not inside the barrier: enter it before you leave it")
 	// ErrLeaves says that the entry is leaving a double barrier, and cannot enter it.
 	ErrLeaves = errors.New("the same entry is leaving the barrier: it can enter when all entries have left")
-	// ErrManagersLost says that all managers of the barrier died at once, and that nobody knows
-	// whether it had fired: others may have passed. Nobody passes it any more. It is a
+	// ErrManagersLost says that all managers of the barrier died at once, and that no node knows
+	// whether it had fired: others may have passed. No participant passes it any more. It is a
 	// phalanx.ErrUnknown.
 	ErrManagersLost = errors.New("all managers of the barrier have died, and no node knows whether it had fired: go on with another name or generation")
 )
@@ -69,7 +69,7 @@ type Barrier struct {
 	node *cluster.Node
 	pid  *actor.PID
 	key  core.Key
-	// joins says that the Config is the one that others give, and may be another one later.
+	// joins says that other participants give the Config, which may change later.
 	joins bool
 	cfg   atomic.Pointer[Config] // nil: it is not known yet
 }
@@ -79,13 +79,13 @@ type Option func(*Barrier)
 
 // WithGeneration opens one of many barriers with a name: a barrier fires once, and the
 // next round of a loop needs the next generation, or another name. Once a generation
-// has been entered, those that came two before it are forgotten when they have fired;
-// who comes to one of them is late.
+// has been entered, the managers forget fired generations two or more before it;
+// a participant that enters one of them is late.
 func WithGeneration(g uint64) Option { return func(b *Barrier) { b.key.Generation = g } }
 
-// Open returns the barrier called name. All who open it give the same Config; who does not
-// know it uses Join. It fails with a FieldError if that cannot be, and nothing is created before
-// somebody enters.
+// Open returns the barrier called name. All callers of Open give the same Config; a caller that
+// does not know it uses Join. Open fails with a FieldError if the Config is invalid. The first
+// entry creates the barrier.
 func Open(n *cluster.Node, name string, cfg Config, opts ...Option) (*Barrier, error) {
 	return named("open", n, name, opts, &cfg)
 }
@@ -114,20 +114,20 @@ func named(op string, n *cluster.Node, name string, opts []Option, cfg *Config) 
 	return b, nil
 }
 
-// Enter enters the barrier and returns when the caller goes on, or when ctx ends. If that
-// has no deadline, it waits for a minute longer than Config.Timeout. Entry.Host is who enters; if it is empty, the
-// node, by its name: it counts once, also if it was started again. The barrier waits for
-// labels, where they are used, and else for hosts. It fires once: who enters it after that is
-// late.
+// Enter enters the barrier and returns when the caller goes on, or when ctx ends. If ctx
+// has no deadline, it waits for a minute longer than Config.Timeout. Entry.Host names the
+// participant; if it is empty, the node enters by its name, and counts once, also if it was
+// started again. The barrier waits for labels, where they are used, and else for hosts. It fires
+// once: a participant that enters after that is late.
 //
-// Entering again is the same entry. An entry of a semaphore is held by one caller at a
-// time, and is released at the node that it entered at; one that enters at another
-// node takes its place, and who waits there gets ErrHeld.
+// Entering again is the same entry. One caller at a time holds an entry of a semaphore, and
+// releases it at the node where it entered. A caller that enters it at another node takes
+// its place, and a caller that waits at the first node gets ErrHeld.
 //
 // A caller that gives up has not entered: its entry is withdrawn, unless the barrier has
 // fired before; then Enter succeeds. If the barrier's manager does not answer for a second,
-// Enter ends nevertheless, and the error says that the entry may count. It names who is
-// absent in any case.
+// Enter ends nevertheless, and the error says that the entry may count. The error always
+// names the absent participants.
 func (b *Barrier) Enter(ctx context.Context, e Entry) (Passage, error) {
 	d, err := b.do(ctx, "enter", core.CallEnter, e, nil, nil)
 	if err != nil {
@@ -139,12 +139,12 @@ func (b *Barrier) Enter(ctx context.Context, e Entry) (Passage, error) {
 	return Passage{Late: d.Verdict == core.LateFire, Term: d.Term, Batch: d.Batch}, nil
 }
 
-// EnterFunc is Enter that does not wait: f is called with what it returns.
+// EnterFunc enters without waiting, and calls f with the results of Enter.
 func (b *Barrier) EnterFunc(ctx context.Context, e Entry, f func(Passage, error)) {
 	go func() { f(b.Enter(ctx, e)) }()
 }
 
-// Release ends what a semaphore bounds, and lets the next one in. It fails with
+// Release ends the work that a semaphore bounds, and admits the next participant. It fails with
 // ErrNotHeld if the caller does not hold it any more.
 func (b *Barrier) Release(ctx context.Context, e Entry) error {
 	_, err := b.do(ctx, "release", core.CallRelease, e, nil, nil)
@@ -152,29 +152,29 @@ func (b *Barrier) Release(ctx context.Context, e Entry) error {
 }
 
 // Leave has the caller, which has passed a double barrier (Config.Double), leave it, and returns
-// when all have said so who are inside, or when ctx ends. Nobody waits for those whose nodes are
-// no members any more. It fails with ErrOutside if the caller has not passed the barrier. A caller
-// that gives up has left nevertheless; the error, an InsideError, names who is inside.
+// when all participants inside have called Leave, or when ctx ends. It does not wait for participants
+// on nodes that are no members any more. It fails with ErrOutside if the caller has not passed the
+// barrier. A caller that gives up has left nevertheless; the error, an InsideError, names those inside.
 //
-// Ten minutes after somebody has entered or left last (Settings.Linger) it is forgotten who is
-// inside: who leaves then waits for nobody. When not even that is known any more that the barrier
-// has fired, ten to twenty minutes later, Leave fails with ErrManagersLost.
+// Ten minutes after the last entry or Leave (Settings.Linger) the managers forget the participants
+// inside: a later Leave does not wait. Ten to twenty minutes after that they also forget that
+// the barrier has fired, and Leave fails with ErrManagersLost.
 func (b *Barrier) Leave(ctx context.Context, e Entry) error {
 	_, err := b.do(ctx, "leave", core.CallLeave, e, nil, nil)
 	return err
 }
 
-// Remove ends the barrier: those who wait in it fail with ErrRemoved, a phalanx.ErrDeleted, and
-// the next one who enters it begins a new one. Who holds a semaphore goes on holding it, and
-// those who come later wait for it. It fails with a phalanx.ErrNotFound if nobody has entered.
+// Remove ends the barrier: calls that wait in it fail with ErrRemoved, a phalanx.ErrDeleted, and
+// the next entry begins a new one. Holders of a semaphore go on holding it, and later entries
+// wait for them. Remove fails with a phalanx.ErrNotFound if no participant has entered.
 func (b *Barrier) Remove(ctx context.Context) error {
 	_, err := b.do(ctx, "remove", core.CallRemove, Entry{}, nil, nil)
 	return err
 }
 
-// Hosts returns who was let through: for each host its labels. It fails with a
-// phalanx.ErrNotFound if nobody has entered, or if the barrier has been over for ten seconds
-// (Settings.Keep).
+// Hosts returns the hosts that were let through, each with its labels. It fails with a
+// phalanx.ErrNotFound if no participant has entered, or if the barrier has been over for ten
+// seconds (Settings.Keep).
 func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
 	d, err := b.do(ctx, "hosts", core.CallHosts, Entry{}, nil, nil)
 	return d.Hosts, err
@@ -182,7 +182,7 @@ func (b *Barrier) Hosts(ctx context.Context) (map[string][]string, error) {
 
 // entry has the node enter where no host is named.
 func (b *Barrier) entry(e Entry) Entry {
-	e.Host = cmp.Or(e.Host, b.node.ID().Name()) // a node that starts again is no other unit
+	e.Host = cmp.Or(e.Host, b.node.ID().Name()) // a node that starts again is the same unit
 	return e
 }
 
@@ -232,7 +232,7 @@ func (b *Barrier) do(ctx context.Context, op string, kind core.CallKind, e Entry
 // of it to hear what has become of an entry.
 const answerWithin = 2 * time.Second
 
-// within gives a context that has no deadline that of cfg.
+// within gives a context without a deadline the deadline of cfg.
 func within(ctx context.Context, cfg Config) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
@@ -293,10 +293,10 @@ func (e ending) err(op string, k core.Key) error {
 	return nil
 }
 
-// doubtful reports whether it is not known that an entry that was given up does not count.
+// doubtful reports whether an entry that was given up may still count.
 func (e ending) doubtful() bool { return !e.given.Withdrawn && e.given.Frees == 0 }
 
-// waited says what a call that was given up has waited for.
+// waited says why a call that was given up had to wait.
 func (e ending) waited() error {
 	g, s := e.given, e.given.Last
 	switch {
@@ -318,8 +318,8 @@ func (e ending) waited() error {
 	return fmt.Errorf("%d of %d have entered", s.N, s.Max)
 }
 
-// AbsentError names who a barrier waits for: what Config.Expect has and has not
-// come; or without that, the members of the cluster on which nobody has entered.
+// AbsentError names the absent participants: units of Config.Expect that have not come,
+// or without an Expect the members of the cluster from which no participant has entered.
 type AbsentError struct {
 	N, Max int // units that have come, and of how many
 	Absent []string
@@ -329,23 +329,23 @@ func (e *AbsentError) Error() string {
 	return fmt.Sprintf("%d of %d have entered; absent: %s", e.N, e.Max, strings.Join(e.Absent, ", "))
 }
 
-// InsideError names who is inside a double barrier and does not leave it yet.
+// InsideError names the participants inside a double barrier that have not left it yet.
 type InsideError struct{ Inside []string }
 
 func (e *InsideError) Error() string {
 	return "still inside: " + strings.Join(e.Inside, ", ")
 }
 
-// MismatchError says in which field of the Config those who entered a barrier before
-// have another value.
+// MismatchError names the field of the Config for which earlier participants gave another
+// value.
 type MismatchError struct{ Field string }
 
 func (e *MismatchError) Error() string {
-	return "those who entered before have another " + e.Field + " in their Config"
+	return "earlier participants gave another " + e.Field + " in their Config"
 }
 
-// invalid returns what is wrong with a call, or nil. What its Config says is not looked at
-// before that is known.
+// invalid returns the mistake in a call, or nil. It does not check a Config that is not known
+// yet.
 func (a *asked) invalid() error {
 	c := a.call
 	if err := c.Entry.Validate(); err != nil {

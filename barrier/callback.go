@@ -10,33 +10,33 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// Callbacks are what a barrier asks and tells the application. They are called one
-// after the other. Enter and Release are asked if Config.Callback and Semaphore.Callback say
-// so; one that panics or is too slow counts as if it were not there.
+// Callbacks are the application's functions that a barrier calls, one after the other. It
+// calls Enter and Release if Config.Callback and Semaphore.Callback say so; a callback that
+// panics or is too slow counts as absent.
 type Callbacks struct {
-	// Enter says whether the barrier is to fire, when one enters, when a knee is
+	// Enter says whether the barrier is to fire, when a participant enters, when a knee is
 	// found, and with an empty entry when it was not called for Config.CallbackTimeout. Without
-	// it the barrier would do what q.WouldRelease says. It can veto all but Config.Timeout.
+	// it the barrier follows q.WouldRelease. It can veto every cause but Config.Timeout.
 	Enter func(q Question) bool
-	// Release says how many come after one that has released a semaphore: 1 leaves the
+	// Release says how many entries replace one that has released a semaphore: 1 leaves the
 	// number of holders as it is, 0 makes it one less, 2 one more, up to Semaphore.Cap.
-	// Without it suggested come.
+	// Without it suggested entries do.
 	Release func(e Entry, suggested int) int
-	// Notify is told what happens: that the barrier has fired, who comes late, whose
-	// semaphore has run out.
+	// Notify learns that the barrier has fired, that a participant comes late, and that a
+	// semaphore's holder has run out of time.
 	Notify func(Notice)
 }
 
-// What callbacks are asked and told.
+// The arguments of callbacks.
 type (
 	Question = message.Question
 	Notice   = message.Notice
 )
 
-// What is what a Notice tells.
+// What is the event that a Notice tells.
 type What = core.What
 
-// What is told.
+// The events of a Notice.
 const (
 	Fired   = core.HasFired
 	Late    = core.CameLate
@@ -45,9 +45,9 @@ const (
 	AtKnee  = core.KneeFound
 )
 
-// Watch has the callbacks of the barrier called here, until stop is called or the
-// node leaves. There is one who watches, the last. It returns when the barrier's
-// manager knows.
+// Watch has the barrier's callbacks called here, until stop is called or the node
+// leaves. The last Watch replaces all others. It returns when the barrier's manager
+// knows.
 func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err error) {
 	w := newWatcher(f)
 	d, err := b.do(ctx, "watch", core.CallWatch, Entry{}, w, nil)
@@ -60,7 +60,7 @@ func (b *Barrier) Watch(ctx context.Context, f Callbacks) (stop func(), err erro
 	}, nil
 }
 
-// invalid returns which of f would not be called by cfg, or nil.
+// invalid returns an error for a callback of f that cfg would never call, or nil.
 func (f Callbacks) invalid(cfg Config) error {
 	if f.Enter != nil && !cfg.Callback {
 		return &FieldError{Field: "Callback", Text: "the field is not set, so that Callbacks.Enter would not be called"}
@@ -79,8 +79,8 @@ type watcher struct {
 	over  sync.Once
 }
 
-// watchRoom is how many calls of callbacks wait. What is more is not asked: it
-// counts as if there were no callback.
+// watchRoom is how many calls of callbacks wait. Further calls are not made: they
+// count as if there were no callback.
 const watchRoom = 1 << 14
 
 func newWatcher(f Callbacks) *watcher {
@@ -98,7 +98,7 @@ func newWatcher(f Callbacks) *watcher {
 	return w
 }
 
-// close ends it. A caller that gives its Watch up and the actor may both do that.
+// close ends the watcher. A caller that gives its Watch up and the actor may both close it.
 func (w *watcher) close() { w.over.Do(func() { close(w.done) }) }
 
 func (w *watcher) do(call func()) {
@@ -111,7 +111,7 @@ func (w *watcher) do(call func()) {
 	}
 }
 
-// ask asks the callbacks, and sends the actor what they say.
+// ask calls the callbacks, and sends the actor their answer.
 func (w *watcher) ask(root *actor.RootContext, to *actor.PID, k core.Key, a core.Asked) {
 	w.do(func() {
 		r := core.Replied{Key: k, Ask: a.Ask, Yes: a.WouldRelease, N: a.Suggest}

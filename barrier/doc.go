@@ -11,8 +11,8 @@
 //	…
 //	passage, err := b.Enter(ctx, barrier.Entry{Host: "worker 3"})
 //
-// All who open it give the same Config. The others join it by its name alone (Join), and wait for
-// one who has opened it if they come first.
+// All participants that open it give the same Config. Others join it by its name alone (Join),
+// and wait until a participant has opened it.
 //
 // A barrier fires once. The next round of a loop takes another name, or the next
 // generation of the same one (WithGeneration).
@@ -20,24 +20,24 @@
 // An application actor sends the messages of package message to the actor that
 // node.Service(barrier.Name) is, and gets replies.
 //
-// A barrier is remembered for ten seconds after it is over (Settings.Keep), with those who have
-// passed. After that its managers know for ten minutes or longer (Settings.Linger) that it has
-// fired, so that whoever comes is late; its name is as new once no node is left from which it was
-// entered. Remove ends a barrier at any time, and has its name serve again. A semaphore that
-// nobody holds or waits for is forgotten after ten seconds; one that adapts after Linger.
+// The managers remember a barrier and its entries for ten seconds after it is over
+// (Settings.Keep). After that they know for ten minutes or longer (Settings.Linger) that it has
+// fired, and new participants are late. Its name is as new once no node is left from which it was
+// entered. Remove ends a barrier at any time, and frees its name. The managers forget an
+// idle semaphore after ten seconds, and an adaptive one after Linger.
 //
-// Those who have passed a double barrier (Config.Double) leave it together by Leave.
+// Participants that have passed a double barrier (Config.Double) leave it together by Leave.
 //
 // Barriers can let participants through a few at a time (Config.Throttle), or as
-// many as may be inside at one time (Config.Semaphore, with Release at the end of what
-// they bound), can fire where arrivals slow down (Config.Knee), and can ask the
+// many as may be inside at one time (Config.Semaphore, with Release at the end of the
+// bounded work), can fire where arrivals slow down (Config.Knee), and can ask the
 // application (Config.Callback and Watch).
 //
-// A barrier is managed by three members, of which the view decides; while one of
-// them lives nothing of it is lost. If all die at once, nobody knows whether the barrier
-// had fired: Enter fails with ErrManagersLost, a phalanx.ErrUnknown, while somebody waits
-// who had entered. If nobody does, the name is as new. What is decided, and what is guaranteed, is in
-// package protocol/barrier.
+// Three members, chosen by the view, manage a barrier; while one of them lives nothing of
+// it is lost. If all die at once, no node knows whether the barrier had fired: Enter fails
+// with ErrManagersLost, a phalanx.ErrUnknown, while a participant waits that had entered.
+// If none waits, the name is as new. Package protocol/barrier has the decisions and the
+// guarantees.
 //
 // Source: Albrecht et al., "Loose Synchronization for Large-Scale Networked Systems".
 package barrier

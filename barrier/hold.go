@@ -17,11 +17,11 @@ type Fence = message.Fence
 // Hold is a semaphore that was acquired, as its holder sees it.
 //
 // The node counts it as lost when it cannot be sure any more to be a member of the cluster,
-// which may give the semaphore to the next one: when its lease ends, 0.3 s after it was last
+// which may give the semaphore to the next entry: when its lease ends, 0.3 s after it was last
 // in touch with a majority; when it was removed; and when it is about to leave. It then
 // releases the semaphore. A node that owns no part of the directory may be removed 0.2 s
 // before its lease ends, and a process that is stopped notices nothing before it goes on: the
-// next one may hold the semaphore at the same time. The Fence is what tells them apart.
+// next holder may hold the semaphore at the same time. The Fence tells them apart.
 type Hold struct {
 	passage Passage
 	b       *Barrier
@@ -30,7 +30,7 @@ type Hold struct {
 	end     context.CancelCauseFunc
 	among   *holds
 	leased  <-chan struct{} // closed with the lease that it waits for; nil: there was one
-	waits   time.Duration   // by the node's clock: until then it does
+	waits   time.Duration   // by the node's clock: the end of that wait
 }
 
 // Acquire is Enter of a semaphore, with a Hold that says when it is lost. Enter holds it
@@ -93,7 +93,7 @@ var (
 	errLeaves  = errors.New("the node is about to leave the cluster")
 )
 
-// Holders returns who holds the semaphore, the first 16. Nobody may, since nobody has entered.
+// Holders returns the first 16 holders of the semaphore. There may be none.
 func (b *Barrier) Holders(ctx context.Context) ([]Entry, error) {
 	d, err := b.do(ctx, "holders", core.CallStanding, Entry{}, nil, nil)
 	if errors.Is(err, phalanx.ErrNotFound) {

@@ -12,14 +12,14 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// holds are the Holds of a node. They end with its lease by a timer of their own, and not
-// behind what waits for the actor.
+// holds are the Holds of a node. They end with its lease by a timer of their own, not
+// behind the actor's mailbox.
 type holds struct {
 	now  func() time.Duration
 	tell func(loosened) // has the actor release it
 
 	mu    sync.Mutex
-	until time.Duration // then the lease ends
+	until time.Duration // the end of the lease
 	all   map[*Hold]struct{}
 	came  chan struct{} // closed with the lease that Holds wait for; nil: none does
 	timer *time.Timer   // nil: there was no Hold yet
@@ -102,7 +102,7 @@ func (s *holds) waits(h *Hold) time.Duration {
 	return 0
 }
 
-// look ends all Holds if the lease has ended, but for those that still wait for it.
+// look ends all Holds if the lease has ended, except Holds that still wait for it.
 func (s *holds) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *holds) look() {
 	s.arm()
 }
 
-// drop ends a Hold. It reports whether it was one.
+// drop ends a Hold. It reports whether there was one.
 func (s *holds) drop(h *Hold, why error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *service) lose(by attempt, kind phalanx.Kind, why error) bool {
 	return by.hold != nil && s.open.holds.drop(by.hold, by.hold.lost(kind, why))
 }
 
-// loosen releases what a Hold has held.
+// loosen releases the semaphore of a Hold.
 func (s *service) loosen(c actor.Context, h *Hold) {
 	at := hold{h.b.key, h.entry}
 	if by, ok := s.open.held[at]; ok && by.hold == h {
@@ -156,12 +156,12 @@ func (s *service) loosen(c actor.Context, h *Hold) {
 	}
 }
 
-// let releases a semaphore for which nobody waits.
+// let releases a semaphore without waiting for the answer.
 func (s *service) let(c actor.Context, at hold, cfg Config) {
 	s.ask(c, &asked{call: core.Call{Kind: core.CallRelease, Key: at.key, Config: cfg, Entry: at.entry}, end: func(ending) {}})
 }
 
-// loseAll ends all Holds, and releases what they have held: the node leaves, or has another
+// loseAll ends all Holds, and releases their semaphores: the node leaves, or has another
 // incarnation.
 func (s *service) loseAll(c actor.Context, why error) {
 	for at, by := range s.open.held {
@@ -171,7 +171,7 @@ func (s *service) loseAll(c actor.Context, why error) {
 	}
 }
 
-// holdsIn looks what a view does to the Holds.
+// holdsIn ends the Holds that a view ends.
 func (s *service) holdsIn(c actor.Context, m cluster.Viewed) {
 	self, ok := m.View.Member(m.Self)
 	s.leaves = ok && self.Leaving

@@ -12,27 +12,27 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// ErrNotOpened says that a caller has joined a barrier of which nobody had given the Config when
-// its context ended. It has not entered.
+// ErrNotOpened says that no participant had given the barrier's Config when the context of a
+// caller that joins ended. The caller has not entered.
 var ErrNotOpened = errors.New("no participant has given the barrier's configuration yet")
 
-// Join returns the barrier called name, which goes by the Config that others give: somebody has
-// to enter or watch it by Open. It fails if there can be no such name.
+// Join returns the barrier called name, which uses the Config that other participants give: one
+// of them has to enter or watch it by Open. Join fails if the name is invalid.
 //
-// Enter, Leave, Acquire and Watch wait until somebody does, for a minute if their context has no
-// deadline, and fail with ErrNotOpened if nobody has. Then they do what they do for those who
-// have opened it, from then on: an entry counts since the Config is known. What a Config can
-// forbid, an entry that Config.Expect does not name or a Watch with a callback that it does not
-// ask for, they refuse then.
+// Enter, Leave, Acquire and Watch wait for the Config, for a minute if their context has no
+// deadline, and then fail with ErrNotOpened. Once they have it they work as on an opened
+// barrier: an entry counts since the Config is known. Then they also refuse calls that the Config
+// forbids: an entry that Config.Expect does not name, or a Watch with a callback that it does not
+// ask for.
 //
-// If the barrier has ended, and others have opened another one by the name, the next call goes
-// by their Config.
+// If the barrier has ended, and others have opened another one by the name, the next call uses
+// their Config.
 func Join(n *cluster.Node, name string, opts ...Option) (*Barrier, error) {
 	return named("join", n, name, opts, nil)
 }
 
-// Config returns the Config that the barrier goes by: the one that it was opened with, or that
-// others have given. It waits for it as Enter does.
+// Config returns the barrier's Config, given to Open or by other participants. It waits for it
+// as Enter does.
 func (b *Barrier) Config(ctx context.Context) (Config, error) {
 	cfg := b.known()
 	if zero(cfg) {
@@ -46,7 +46,7 @@ func (b *Barrier) Config(ctx context.Context) (Config, error) {
 	return cfg, nil
 }
 
-// known returns the Config that the barrier goes by, or none.
+// known returns the barrier's Config, or the zero Config.
 func (b *Barrier) known() Config {
 	if cfg := b.cfg.Load(); cfg != nil {
 		return *cfg
@@ -54,20 +54,20 @@ func (b *Barrier) known() Config {
 	return Config{}
 }
 
-// zero reports whether nobody has given cfg: its barrier is joined.
+// zero reports whether cfg was not given: its barrier is joined.
 func zero(cfg Config) bool {
 	_, same := cfg.Equal(Config{})
 	return same
 }
 
-// lacksConfig reports whether a call has to know the Config first. A Release need not: it is of
-// what this node holds.
+// lacksConfig reports whether a call has to know the Config first. A Release need not: this node
+// knows its own holders.
 func (a *asked) lacksConfig() bool {
 	k := a.call.Kind
 	return a.joins && zero(a.call.Config) && (k == core.CallEnter || k == core.CallLeave || k == core.CallWatch || k == core.CallConfig)
 }
 
-// next is what the core is asked for a call: its Config, if it lacks one.
+// next returns the core's next call: the request for a Config, if the caller lacks one.
 func (a *asked) next() core.Call {
 	if a.lacksConfig() {
 		return core.Call{ID: a.id, Kind: core.CallConfig, Key: a.call.Key, Config: a.refused}
@@ -75,8 +75,8 @@ func (a *asked) next() core.Call {
 	return a.call
 }
 
-// joined goes on with a call that joins, if the core has said by which Config, or that the one
-// that it went by is of an earlier barrier. It reports whether the call goes on.
+// joined continues a call that joins, if the core has returned its Config, or says that the call
+// used the Config of an earlier barrier. It reports whether the call continues.
 func (s *service) joined(c actor.Context, d core.Done) bool {
 	a := s.open.calls[d.ID]
 	switch {
@@ -105,8 +105,8 @@ func (s *service) joined(c actor.Context, d core.Done) bool {
 	return true
 }
 
-// learn has a call go by a Config. A caller that did not say how long it waits waits for as long
-// as the Config says, since it has called.
+// learn gives a call its Config. A caller without a deadline waits for as long as the Config
+// says, counted from its call.
 func (a *asked) learn(cfg Config, now time.Duration) {
 	a.call.Config = cfg
 	if !a.patient {

@@ -17,25 +17,25 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Status is how a barrier stands.
+// Status is the state of a barrier.
 type Status struct {
 	Name       string           `json:"name"`
 	Generation uint64           `json:"generation,omitempty"`
 	Managers   []phalanx.NodeID `json:"managers"` // the primary first
 	Entered    int              `json:"entered"`
 	Max        int              `json:"max,omitempty"`
-	Fired      string           `json:"fired,omitempty"` // why; empty: it has not
+	Fired      string           `json:"fired,omitempty"` // the cause; empty: it has not fired
 	Absent     []string         `json:"absent,omitempty"`
 	Semaphore  int              `json:"semaphore,omitempty"`    // how many may hold it now
 	Holding    int              `json:"holding,omitempty"`      // how many do
 	Age        time.Duration    `json:"age_ns"`                 // since the first entry
-	Knee       time.Duration    `json:"knee_ns,omitempty"`      // after the first entry, when a knee is found if nobody comes
+	Knee       time.Duration    `json:"knee_ns,omitempty"`      // after the first entry, when a knee is found without further entries
 	KneeFrom   int              `json:"knee_percent,omitempty"` // and so many percent are there
 	Entries    []EntryStatus    `json:"entries"`                // the first thousand
 	More       int              `json:"more,omitempty"`         // entries that are left out
 }
 
-// EntryStatus is how an entry stands.
+// EntryStatus is the state of an entry.
 type EntryStatus struct {
 	Label string           `json:"label,omitempty"`
 	Host  string           `json:"host"`
@@ -43,8 +43,8 @@ type EntryStatus struct {
 	State string           `json:"state"` // waiting, through, holding, late, told to catch up, leaving, left, expired
 }
 
-// List returns the barriers that the members know of, by name. Those of members that
-// do not answer are left out, and the error names these.
+// List returns the barriers that the members know of, by name. It leaves out barriers of
+// members that do not answer, and the error names these members.
 func List(ctx context.Context, n *cluster.Node) ([]Status, error) {
 	ctx, cancel := within(ctx, Config{})
 	defer cancel()
@@ -104,8 +104,8 @@ func state(e core.Entrance, semaphore bool) string {
 	return "waiting"
 }
 
-// Letters returns how many messages about barriers a member has got from others: what
-// they cost it.
+// Letters returns how many messages about barriers a member has received from others: the
+// cost of barriers to it.
 func Letters(ctx context.Context, n *cluster.Node, id phalanx.NodeID) (uint64, error) {
 	pid, ok := n.ServiceOn(id, Name)
 	if !ok {
@@ -115,7 +115,7 @@ func Letters(ctx context.Context, n *cluster.Node, id phalanx.NodeID) (uint64, e
 	return m.GetLetters(), err
 }
 
-// lookFor bounds how long one member may take to say what it sees.
+// lookFor bounds how long one member may take to list its barriers.
 const lookFor = 2 * time.Second
 
 func seenOn(ctx context.Context, n *cluster.Node, pid *actor.PID) ([]core.Seen, error) {

@@ -9,7 +9,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// Messages of this package to the actor.
+// The package's own messages to the actor.
 type (
 	asked struct {
 		call    core.Call
@@ -20,8 +20,8 @@ type (
 		end     func(ending)
 		taken   atomic.Bool // by its end, or by a caller that has gone
 		id      uint64
-		joins   bool          // its Config is the one that others give
-		refused Config        // of these, the one that the barrier does not go by any more
+		joins   bool          // other participants give its Config
+		refused Config        // a Config of theirs that the barrier does not use any more
 		began   time.Duration // by the node's clock
 		patient bool          // its caller does not say how long it may take
 		timer   *time.Timer
@@ -38,11 +38,11 @@ type (
 	}
 )
 
-// ending is how a call ends: with what the core says and the Config that it went by, or given up
-// for a cause.
+// ending is the end of a call: the core's answer and the Config that it used, or the cause for
+// giving up.
 type ending struct {
 	done  core.Done
 	given core.GivenUp
 	cause error
-	bad   error // what is wrong with it, by the Config that others gave
+	bad   error // its mistake, by the Config that others gave
 }

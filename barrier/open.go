@@ -8,16 +8,16 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// open is what the node's callers wait for and hold. It lies outside of the actor,
-// which asks for it again when it was restarted. It needs no lock: one instance of the
+// open has the calls and holds of the node's callers. It lies outside of the actor,
+// which makes them again after a restart. It needs no lock: one instance of the
 // actor has it, and the next one begins when that has ended.
 type open struct {
 	settings Settings
 	letters  uint64 // of other members
 	ids      uint64
 	calls    map[uint64]*asked
-	held     map[hold]attempt // what callers here hold
-	freed    map[hold]attempt // what they do not hold any more, and the primary may not know
+	held     map[hold]attempt // semaphores that callers here hold
+	freed    map[hold]attempt // semaphores that they have released, and the primary may not know
 	watchers map[core.Key]*watch
 	past     core.Past
 	holds    *holds
@@ -25,7 +25,7 @@ type open struct {
 	most     int // bytes that the core has taken since the maps were made
 }
 
-// busy reports whether somebody waits, or holds something.
+// busy reports whether a caller waits, or holds something.
 func (o *open) busy() bool {
 	return len(o.calls) > 0 || len(o.held) > 0 || len(o.freed) > 0 || len(o.watchers) > 0
 }
@@ -35,22 +35,21 @@ type hold struct {
 	entry core.Entry
 }
 
-// attempt is by which an entry holds a semaphore.
+// attempt is the attempt by which an entry holds a semaphore.
 type attempt struct {
 	cfg  Config
 	n    uint64
 	hold *Hold // nil: it was entered without
 }
 
-// watch is who has a barrier's callbacks: functions, or an actor.
+// watch has a barrier's callbacks: functions, or an actor.
 type watch struct {
 	cfg Config
 	w   *watcher
 	to  *actor.PID
 }
 
-// tidy gives back the room of maps that had much in them and have little, when the core takes so
-// many bytes.
+// tidy gives back the memory of maps that have shrunk, when the core takes so many bytes.
 func (o *open) tidy(bytes int) {
 	if o.most = max(o.most, bytes); bytes > o.most/4 {
 		return
@@ -59,7 +58,7 @@ func (o *open) tidy(bytes int) {
 	o.calls, o.held, o.freed = smaller(o.calls), smaller(o.held), smaller(o.freed)
 }
 
-// smaller returns a map with what m has, and no more room than that takes.
+// smaller returns a copy of m with no spare capacity.
 func smaller[K comparable, V any](m map[K]V) map[K]V {
 	out := make(map[K]V, len(m))
 	maps.Copy(out, m)
@@ -68,8 +67,8 @@ func smaller[K comparable, V any](m map[K]V) map[K]V {
 
 func (o *open) next() uint64 { o.ids++; return o.ids }
 
-// watched has the callbacks of a Watch called from now on if it has succeeded. One
-// that failed leaves those before it in place. It reports whether there are any.
+// watched has the callbacks of a Watch called from now on if it has succeeded. A Watch
+// that failed leaves earlier callbacks in place. It reports whether there are any.
 func (o *open) watched(k core.Key, w *watch, won bool) bool {
 	switch old := o.watchers[k]; {
 	case won:
@@ -83,8 +82,8 @@ func (o *open) watched(k core.Key, w *watch, won bool) bool {
 	return true
 }
 
-// unwatched takes a barrier's callbacks away. It reports whether there are others: of
-// a Watch that waits.
+// unwatched takes a barrier's callbacks away. It reports whether a waiting Watch has
+// others.
 func (o *open) unwatched(k core.Key) bool {
 	delete(o.watchers, k)
 	for _, a := range o.calls {

@@ -14,15 +14,15 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Name is that of the service's actor, and of the feature that members have in the
+// Name is the name of the service's actor, and of the feature that members have in the
 // view.
 const Name = "barriers"
 
-// Settings are those of all barriers of a cluster, the same on every node.
+// Settings apply to all barriers of a cluster, and are the same on every node.
 type Settings struct {
 	Managers int           // members that manage a barrier; default 3
-	Keep     time.Duration // how long it is known who has passed a barrier that is over, for Hosts and List; default 10 s
-	Linger   time.Duration // how long it is known that it has fired, at least, while a node is there that has entered it; default 10 min
+	Keep     time.Duration // how long managers remember the entries of a barrier that is over, for Hosts and List; default 10 s
+	Linger   time.Duration // how long they remember at least that it has fired, while a node is there that has entered it; default 10 min
 }
 
 // Service has a node take part in barriers: it belongs into cluster.Config.Services.
@@ -43,7 +43,7 @@ type service struct {
 	core   *core.Core
 	wakeup actors.Wakeup
 	self   phalanx.NodeID
-	batch  core.Batch // what came since the core's last step
+	batch  core.Batch // events since the core's last step
 	leaves bool       // the node is about to leave
 }
 
@@ -107,8 +107,8 @@ func (s *service) Receive(c actor.Context) {
 	}
 }
 
-// want has the node keep its lease for as long as something is asked of it, or somebody
-// waits for it. A lease that comes asks for the next one.
+// want has the node keep its lease for as long as it has requests or waiting callers.
+// A lease that comes asks for the next one.
 func (s *service) want(message any) {
 	switch message.(type) {
 	case cluster.Leased:
@@ -121,8 +121,8 @@ func (s *service) want(message any) {
 	}
 }
 
-// start begins with a new core: what this node managed comes from the other
-// managers, and what its callers wait for is asked again.
+// start begins with a new core: barriers that this node managed come from the other
+// managers, and the actor makes its callers' calls again.
 func (s *service) start(c actor.Context) {
 	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Keep: s.open.settings.Keep, Linger: s.open.settings.Linger, Past: &s.open.past, Attempts: uint64(time.Now().UnixNano())})
 	if v := s.node.View(); v.Has(s.node.ID()) {
@@ -139,7 +139,7 @@ func (s *service) start(c actor.Context) {
 		again = append(again, core.Call{Kind: core.CallFree, Key: h.key, Config: by.cfg, Entry: h.entry, Attempt: by.n})
 	}
 	for id, a := range s.open.calls {
-		if a.why != nil { // what was to become of it is not known any more
+		if a.why != nil { // the actor does not know its outcome any more
 			s.finish(c, id, ending{cause: a.why})
 			continue
 		}
@@ -150,7 +150,7 @@ func (s *service) start(c actor.Context) {
 	}
 }
 
-// end fails who waits: the node leaves.
+// end fails waiting calls: the node leaves.
 func (s *service) end() {
 	for id, a := range s.open.calls {
 		delete(s.open.calls, id)
@@ -221,7 +221,7 @@ func (s *service) begin(c actor.Context, a *asked) {
 			a.watch = &watch{w: a.watcher, to: a.to}
 		}
 		a.watch.cfg = a.call.Config
-		if s.open.watchers[h.key] == nil { // it may be asked before it is told that it watches
+		if s.open.watchers[h.key] == nil { // a question may come before the answer to the Watch
 			s.open.watchers[h.key] = a.watch
 		}
 	}
@@ -293,7 +293,7 @@ func (s *service) unwatch(c actor.Context, m *unwatch) {
 	}
 }
 
-// step gives the core an event, after those that came before it.
+// step gives the core an event, after all earlier events.
 func (s *service) step(c actor.Context, e core.Event) {
 	if len(s.batch) > 0 {
 		s.batch, e = nil, append(s.batch, e)
@@ -302,7 +302,7 @@ func (s *service) step(c actor.Context, e core.Event) {
 	s.hold()
 }
 
-// hold has the node count what the core takes in memory, if that is not as it was.
+// hold has the node count the core's memory, if that has changed.
 func (s *service) hold() {
 	m := s.core.Memory()
 	if by := max(m-s.open.counted, s.open.counted-m); by > max(4<<10, s.open.counted/16) || m == 0 && by > 0 {
@@ -312,8 +312,8 @@ func (s *service) hold() {
 	}
 }
 
-// turn has the core take its step: it stands in the mailbox behind what was there when
-// the first event of the batch came.
+// turn has the core take its step: it stands in the mailbox behind all messages that came
+// before the first event of the batch.
 type turn struct{}
 
 // batchMost bounds a batch.
@@ -399,7 +399,7 @@ func (s *service) tell(c actor.Context, o core.Notice) {
 	}
 }
 
-// publish puts what has happened on the event stream.
+// publish puts the core's events on the event stream.
 func (s *service) publish(o core.Publish) {
 	k, h := o.Key.String(), o.Happened
 	publish := s.node.System().EventStream.Publish

@@ -1,5 +1,5 @@
-// Package message has what application actors and the barriers of their node send to
-// each other: the calls of package barrier as messages.
+// Package message has the messages between application actors and the barriers of their
+// node: the calls of package barrier as messages.
 package message
 
 import (
@@ -10,16 +10,16 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// Of package barrier.
+// Types of package barrier.
 type (
 	Config = core.Config
 	Entry  = core.Entry
 )
 
-// What application actors send to the actor that node.Service(Name) is. It answers
-// the actors of its node only, and takes pointers to these. Deadline is for how long
-// it may take; 0: a minute longer than Config.Timeout. A Config that is zero is the one that
-// others give, as that of barrier.Join.
+// Application actors send these to the actor node.Service(Name). It answers the
+// actors of its node only, and takes pointers to these. Deadline bounds the call's
+// duration; 0: a minute longer than Config.Timeout. With a zero Config the sender takes the
+// Config that others give, as barrier.Join does.
 type (
 	// Enter enters a barrier; it is answered by Entered, when the sender goes on.
 	Enter struct {
@@ -39,7 +39,7 @@ type (
 		Deadline   time.Duration
 	}
 
-	// Leave leaves a double barrier; it is answered by Left, when all have who are inside.
+	// Leave leaves a double barrier; Left answers it, when all participants inside have left.
 	Leave struct {
 		Name       string
 		Generation uint64
@@ -55,15 +55,15 @@ type (
 		Deadline   time.Duration
 	}
 
-	// Hosts asks who was let through; it is answered by Passed.
+	// Hosts asks for the hosts that were let through; Passed answers it.
 	Hosts struct {
 		Name       string
 		Generation uint64
 		Deadline   time.Duration
 	}
 
-	// Watch has the barrier's callbacks sent to To, or to the sender: an Asked, whose
-	// sender is to be sent the Verdict, and Notified. It is answered by Watching.
+	// Watch has the barrier's callbacks sent to To, or to the sender: Notified, and Asked,
+	// whose sender needs a Verdict. Watching answers it.
 	Watch struct {
 		Name       string
 		Generation uint64
@@ -89,16 +89,16 @@ type (
 	Watching struct{ Err error }
 )
 
-// What is sent to an actor that watches.
+// Messages to an actor that watches, and its answer.
 type (
-	// Asked is a question of the barrier called Name. Its sender is to be sent a
-	// Verdict with the same Ask.
+	// Asked is a question of the barrier called Name. The actor answers its sender with
+	// a Verdict of the same Ask.
 	Asked struct {
 		Name       string
 		Generation uint64
 		Ask        uint64
 		Question
-		Releasing bool // it is asked how many come after one that has released a semaphore
+		Releasing bool // the question is how many entries replace one that has released a semaphore
 		Suggested int
 	}
 
@@ -108,7 +108,7 @@ type (
 		Generation uint64
 		Ask        uint64
 		Fire       bool // false is a veto
-		N          int  // how many come, if it was asked for a release
+		N          int  // how many entries come, after a release
 	}
 
 	// Notified is a Notice of the barrier called Name.
@@ -119,11 +119,11 @@ type (
 	}
 )
 
-// Passage is how one was let through.
+// Passage says how an entry was let through.
 type Passage struct {
 	Late  bool   // after the barrier had fired without it
 	Term  uint64 // of the manager that said so
-	Batch uint64 // within the term, of what the manager had decided until then
+	Batch uint64 // within the term: the manager's last batch of changes until then
 }
 
 // Fence returns the number of the passage.
@@ -131,17 +131,17 @@ func (p Passage) Fence() Fence { return Fence{p.Term, p.Batch} }
 
 // Question asks whether the barrier is to fire.
 type Question struct {
-	Entry        Entry // who enters; empty if the callback was not called for Config.CallbackTimeout
+	Entry        Entry // the new entry; empty if the callback was not called for Config.CallbackTimeout
 	WouldRelease bool  // the barrier would fire
-	Knee         bool  // since a knee was found
+	Knee         bool  // the cause is a knee
 }
 
-// Notice says what has happened.
+// Notice tells an event.
 type Notice struct {
 	What   core.What
 	Entry  Entry    // that comes late, or held a semaphore for too long
 	Cause  string   // why the barrier has fired
 	N, Max int      // units that are there, and of how many
-	Absent []string // who is not there: of Config.Expect, or else the members on which nobody has entered
-	Lost   []string // units that are there, and whose nodes are gone: nobody can tell them
+	Absent []string // missing units of Config.Expect, or else the members from which no participant has entered
+	Lost   []string // units that have entered, and whose nodes are gone
 }
