@@ -21,15 +21,15 @@ const (
 	Max = core.Max
 )
 
-// Agreement is what all members are told that return from an Agree.
+// Agreement is the result of an Agree, the same for all members that return from it.
 type Agreement struct {
 	Value          int64
 	Failed         []int // ranks that had failed, and do not count
-	Unacknowledged []int // of them, those that not all members have acknowledged
+	Unacknowledged []int // failed ranks that not all members have acknowledged
 }
 
 // Agree returns the values of all live members, folded by op: the same to all. It
-// works in a group that is revoked, too, and whoever fails meanwhile. Members make
+// also works in a revoked group, and when members fail meanwhile. Members make
 // their calls of Agree, Shrink and Grow in the same order.
 func (g *Group) Agree(ctx context.Context, value int64, op Op) (Agreement, error) {
 	if !op.Valid() {
@@ -52,9 +52,9 @@ func (g *Group) Shrink(ctx context.Context) (*Group, error) {
 }
 
 // Grow returns a new group of the members that are left and, behind them, newcomers.
-// All members call it, with the newcomers that they know of: those that any of them
-// names come in, also members that have left this one or have no part in it. It returns when these have called Await. The old group goes on as it
-// is.
+// All members call it, with the newcomers that they know of. Each newcomer that a member names
+// comes in, also one that has left this group or was never in it. Grow returns when the
+// newcomers have called Await. The old group goes on as it is.
 func (g *Group) Grow(ctx context.Context, newcomers ...Member) (*Group, error) {
 	if err := g.validNewcomers(newcomers); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (s *service) application(c actor.Context) {
 		return
 	}
 	if _, ok := c.Message().(*RevokeGroup); c.Sender() == nil && !ok {
-		return // nobody is there for the answer
+		return // the message has no sender to answer
 	}
 	switch m := c.Message().(type) {
 	case *FormGroup:
@@ -87,7 +87,7 @@ func missesGroup(message any) bool {
 	return false
 }
 
-// forming makes a call whose end is a new group, with the sender as its member.
+// forming makes a call that ends in a new group, with the sender as its member.
 func (s *service) forming(c actor.Context, op string, call core.Call, members []Member, deadline time.Duration) {
 	to, root := c.Sender(), c.ActorSystem().Root
 	s.asks(c, op, call, members, deadline, func(e ending, err error) { root.Send(to, &Formed{Group: e.group, Err: err}) })
@@ -113,7 +113,7 @@ func (s *service) asks(c actor.Context, op string, call core.Call, members []Mem
 	}()
 }
 
-// needs returns what a request to the store needs.
+// needs returns the members that a request to the store needs.
 func needs(request any) core.Needs {
 	switch r := request.(type) {
 	case *storenode.Reduce:
@@ -132,8 +132,8 @@ func needs(request any) core.Needs {
 	return nobody
 }
 
-// do has the store, or the barriers, do a request in a group. All that fails is
-// answered as the request is.
+// do has the store, or the barriers, do a request in a group. It answers a failure as the
+// request would be answered.
 func (s *service) do(c actor.Context, m *Do) {
 	if p, ok := m.Request.(*storenode.Prefetch); ok && p != nil {
 		prefetch(c, m.Group, *p)

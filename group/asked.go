@@ -13,13 +13,13 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
-// Messages of this package to the service's actor.
+// The package's own messages to the service's actor.
 type (
 	// asked is a call that waits.
 	asked struct {
 		call  core.Call
 		since time.Time
-		actor *actor.PID // who has called, if it is an actor
+		actor *actor.PID // the caller, if it is an actor
 		why   error      // it is given up
 		end   func(ending)
 		taken atomic.Bool // by its end, or by a caller that has gone
@@ -36,7 +36,7 @@ type (
 	closing struct{ g *Group }
 )
 
-// ending is how a call ends: with what the core says, or for a cause.
+// ending is the end of a call: the core's answer, or the cause for giving up.
 type ending struct {
 	done   core.Done
 	group  *Group // that it has made
@@ -59,7 +59,7 @@ func (a *asked) finish(e ending) bool {
 // inside reports whether the call makes no group: it is an Agree.
 func (a *asked) inside() bool { return a.call.Contribution.For == core.ForAgree }
 
-// of returns the group that the one that is made comes of.
+// of returns the group from which the new group is made.
 func (a *asked) of() string {
 	if a.call.Kind == core.CallAgree {
 		return a.call.Group

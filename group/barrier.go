@@ -22,7 +22,7 @@ type Barrier struct {
 	needs    core.Needs
 }
 
-// scopes makes the name of a group a prefix that no other one has.
+// scopes makes the name of a group a prefix that no other group has.
 var scopes = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // maxScope bounds the prefix: the names of barriers in a group need room too.
@@ -40,9 +40,9 @@ func scopeOf(group string) string {
 	return strings.ToValidUTF8(scope[:maxScope-len(end)], "") + end
 }
 
-// Barrier opens a barrier of the group, whose name others may have in theirs. If
-// cfg.Max is 0 it waits for as many as the group has live members: after an Acknowledge it is
-// another barrier, and is to be opened again.
+// Barrier opens a barrier of the group; other groups may use the same name for theirs. If
+// cfg.Max is 0 it waits for as many units as the group has live members: after an Acknowledge
+// it is another barrier, and the caller has to open it again.
 func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option) (*Barrier, error) {
 	waits := cfg.Semaphore == barrier.Semaphore{}
 	key := scopeOf(g.name) + "/" + name
@@ -62,8 +62,8 @@ func (g *Group) Barrier(name string, cfg barrier.Config, opts ...barrier.Option)
 	return &Barrier{g, b, cfg.Patience(), core.Needs{Parts: cfg.Least()}}, nil
 }
 
-// without is the end of the name of a barrier that waits for all but some ranks. Those who
-// have waited for them too may still be entered in the one before.
+// without is the end of the name of a barrier that waits for all but some ranks. Members that
+// waited for these ranks too may still be entered in the earlier barrier.
 func without(ranks []int) string {
 	if len(ranks) == 0 {
 		return ""
@@ -112,8 +112,8 @@ func (b *Barrier) Release(ctx context.Context, e barrier.Entry) error {
 	return b.b.Release(ctx, b.entry(e))
 }
 
-// Leave is barrier.Barrier.Leave in the group. If e.Host is empty, the member leaves. It goes on
-// whoever fails: nobody waits for those whose nodes are gone.
+// Leave is barrier.Barrier.Leave in the group. If e.Host is empty, the member leaves. Failures do
+// not end it: it does not wait for members whose nodes are gone.
 func (b *Barrier) Leave(ctx context.Context, e barrier.Entry) error {
 	e = b.entry(e)
 	_, err := in(ctx, b.g, "leave", nobody, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.b.Leave(ctx, e) }, nil)

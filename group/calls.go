@@ -11,10 +11,10 @@ import (
 )
 
 // The calls of cluster.Node in the group: they end with phalanx.ErrRevoked when it is
-// revoked, and what they have begun on any node ends with them. Those with sources also end
-// with phalanx.ErrFailed when members fail without which they cannot end well.
+// revoked, and all their work on any node ends with them. Calls with sources also end with
+// phalanx.ErrFailed when members fail without which they cannot end well.
 
-// nobody is what calls need that go on whoever fails.
+// nobody is the need of calls that go on when members fail.
 var nobody = core.Needs{}
 
 // Put is cluster.Node.Put in the group.
@@ -69,13 +69,13 @@ func (r *Reader) Close() error {
 }
 
 // Reduce is cluster.Node.Reduce in the group. If it needs all sources it also ends with
-// phalanx.ErrFailed when a member fails; if the first ones are enough, when too few members
+// phalanx.ErrFailed when a member fails; if the first Num are enough, when too few members
 // are left to bring them, as many each.
 func (g *Group) Reduce(ctx context.Context, r storenode.Reduce) (storenode.ReduceResult, error) {
 	return in(ctx, g, "reduce", sources(r), func(ctx context.Context) (storenode.ReduceResult, error) { return g.node.Reduce(ctx, r) }, nil)
 }
 
-// reduced is what an AllReduce returns.
+// reduced is the result of an AllReduce.
 type reduced struct {
 	view   *storenode.View
 	result storenode.ReduceResult

@@ -11,7 +11,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
-// What calls fail with, in a phalanx.Error: of kind ErrInvalid, but for ErrUsed, of kind
+// Calls fail with these, in a phalanx.Error: of kind ErrInvalid, but for ErrUsed, of kind
 // ErrExists, and ErrDiffers, of kind ErrMismatch.
 var (
 	// ErrNotMember says that the caller is not in the group: not in the list that it
@@ -20,8 +20,8 @@ var (
 	// ErrFormedWithout says that the others have formed the group without this member, which is
 	// ErrNotMember too: it came too late, or its node was no member of the cluster yet.
 	ErrFormedWithout = fmt.Errorf("the group was formed without this member: %w", ErrNotMember)
-	// ErrAlone says that a group needs two members. One that has lost all others is a
-	// group nevertheless.
+	// ErrAlone says that a group needs two members. A member that has lost all others still
+	// has its group.
 	ErrAlone = errors.New("a group needs two members or more")
 	// ErrUsed says that members on this node are in a group of that name; or that the group
 	// was formed after the call of this member had been given up. The name can be used again
@@ -37,8 +37,8 @@ var (
 	errFenced = errors.New("the cluster has removed this node; the others count its members as failed")
 )
 
-// RevokedError says who has revoked a group, and why. It is in the phalanx.Error, of
-// kind ErrRevoked, that calls in the group fail with.
+// RevokedError names the member that has revoked a group, and the reason. Calls in the group
+// fail with a phalanx.Error, of kind ErrRevoked, that contains it.
 type RevokedError struct {
 	Group  string
 	By     Member
@@ -55,8 +55,8 @@ func (e *RevokedError) Error() string {
 	return text
 }
 
-// MemberError says which members have failed. It is in the phalanx.Error, of kind
-// ErrFailed, that calls which need them fail with.
+// MemberError names the members that have failed. Calls that need them fail with a
+// phalanx.Error, of kind ErrFailed, that contains it.
 type MemberError struct {
 	Group   string
 	Ranks   []int
@@ -67,8 +67,8 @@ func (e *MemberError) Error() string {
 	return fmt.Sprintf("members of group %q have failed or left: %s", e.Group, names(e.Members))
 }
 
-// AbsentError says who has not made a call that all members have to. It is in the
-// phalanx.Error, of kind ErrDeadline or ErrCanceled, of who has given up to wait.
+// AbsentError names the members that have not made a call that all have to make. A caller that
+// gives up waiting gets it in a phalanx.Error, of kind ErrDeadline or ErrCanceled.
 type AbsentError struct {
 	Group  string
 	Absent []string // the first of them; none: it is not known here
@@ -81,7 +81,7 @@ func (e *AbsentError) Error() string {
 	return "absent members: " + strings.Join(e.Absent, ", ")
 }
 
-// RosterError says what is wrong with a list of members, or with a rank.
+// RosterError names the mistake in a list of members, or in a rank.
 type RosterError = core.RosterError
 
 func names(all []Member) string {
@@ -96,7 +96,7 @@ func failure(op, group string, kind phalanx.Kind, err error) *phalanx.Error {
 	return &phalanx.Error{Op: "group " + op, Object: phalanx.ObjectID(group), Kind: kind, Err: err}
 }
 
-// given is the error of who gives up.
+// given is the error of a caller that gives up.
 func given(op, group string, cause error, absent []string) *phalanx.Error {
 	kind := phalanx.ErrDeadline
 	if errors.Is(cause, context.Canceled) {

@@ -38,7 +38,7 @@ func Everyone(n *cluster.Node, labels ...string) []Member {
 // Option is an optional argument of Form and Await.
 type Option func(*identity)
 
-// identity is which of the members calls, and what else it says.
+// identity is the calling member, with its options.
 type identity struct {
 	rank   int // -1: the only one of this node
 	label  string
@@ -55,16 +55,16 @@ func Labeled(label string) Option { return func(i *identity) { i.label = label }
 
 // AtLeast has Form go on without members that do not come: the group is formed once at least n have
 // called Form, and either all live ones have, or the JoinTimeout has passed. Callers whose
-// context has ended do not count. The others count as failed in the group, as Failed says, and
-// nothing waits for them: after Acknowledge the calls in the group are made for those who are
-// in it. All members give the same numbers, else all calls fail with ErrDiffers.
+// context has ended do not count. Absent members count as failed in the group, as Failed says,
+// and nothing waits for them: after Acknowledge calls in the group need only the present members.
+// All members give the same numbers, else all calls fail with ErrDiffers.
 //
 // A member that comes later fails with ErrFormedWithout, for as long as the group has members.
 // These can take it in, if they name it as a newcomer in Grow and it calls Await.
 //
-// All live nodes of the list agree to it, also those whose members do not come. One that hangs
-// holds Form up until it is out of the view. One that still has members in an earlier group of
-// that name does so until they leave that: where members may hang in a group, those who go on
+// All live nodes of the list agree to it, also nodes of absent members. A node that hangs
+// holds Form up until it is out of the view. A node that still has members in an earlier group of
+// that name does so until they leave it: where members may hang in a group, the survivors
 // need another name.
 func AtLeast(n int) Option { return func(i *identity) { i.some, i.quorum.AtLeast = true, n } }
 
@@ -79,14 +79,14 @@ func JoinTimeout(d time.Duration) Option {
 // the same order, and it returns when all live ones have. Members whose nodes are no
 // members of the cluster count as failed. A name can be used again when no member of the
 // group of that name is left: a Form of members that have left it waits for the others to
-// leave, and those that are still in it are named as absent. A Form of other members waits for
+// leave, and names the remaining ones as absent. A Form of other members waits for
 // that too, but for some two seconds only if no member of the other group has left it or failed:
 // then it fails with ErrDiffers, which names them.
 //
 // It fails with a phalanx.Error of kind ErrInvalid (ErrNotMember, ErrAlone, a
 // RosterError), ErrExists (ErrUsed), ErrMismatch (ErrDiffers: others give other
 // members), ErrInvalid (ErrFormedWithout: the others have formed it without this member),
-// ErrDeadline or ErrCanceled (an AbsentError says who has not come).
+// ErrDeadline or ErrCanceled (an AbsentError names the absent members).
 func Form(ctx context.Context, n *cluster.Node, name string, members []Member, opts ...Option) (*Group, error) {
 	id := identity{rank: -1}
 	for _, o := range opts {
@@ -107,8 +107,8 @@ func Form(ctx context.Context, n *cluster.Node, name string, members []Member, o
 	return e.group, err
 }
 
-// Await returns the group that this node, or its member with a label, is invited to
-// by those who Grow theirs: now, or when they do.
+// Await returns the group to which a Grow invites this node, or its member with a label:
+// now, or when its members call Grow.
 func Await(ctx context.Context, n *cluster.Node, opts ...Option) (*Group, error) {
 	id := identity{rank: -1}
 	for _, o := range opts {
@@ -175,7 +175,7 @@ func rankOf(r *core.Roster, self phalanx.NodeID, id identity) (int, error) {
 // knownFor bounds how long a Form waits for this node's view to have the members.
 const knownFor = time.Second
 
-// known waits until this node's view has the nodes of members. Those that it does
+// known waits until this node's view has the nodes of members. Nodes that it does
 // not have after a while are no members of the cluster.
 func known(ctx context.Context, n *cluster.Node, members []Member) {
 	ctx, cancel := context.WithTimeout(ctx, knownFor)

@@ -15,7 +15,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
-// Member is one of a group: a node, or one of several on it, which labels tell apart.
+// Member is a member of a group: a node, or one of several on it, which labels tell apart.
 type Member = core.Member
 
 // Group is a group as one of its members sees it. It is safe for concurrent use; its
@@ -27,14 +27,14 @@ type Group struct {
 	rank   int
 	roster *core.Roster
 
-	ctx context.Context // of what is under way in the group; ends with an Error
+	ctx context.Context // of the work under way in the group; ends with an Error
 	end context.CancelCauseFunc
 
 	mu      sync.Mutex
 	over    error // it was left, or this node was removed
 	revoked *RevokedError
 	failed  map[int]bool
-	acked   map[int]bool // Invariant: those have failed
+	acked   map[int]bool // Invariant: these members have failed
 	waits   map[*needing]struct{}
 
 	nodesNeeds map[*nodesNeed]struct{} // calls that need some nodes
@@ -48,13 +48,13 @@ func newGroup(n *cluster.Node, pid *actor.PID, d core.Done) *Group {
 	return g
 }
 
-// Name returns the name of the group, which no other one has that has members left.
+// Name returns the name of the group. No other group that has members left has this name.
 func (g *Group) Name() string { return g.name }
 
 // Rank returns which of the members this one is, from 0.
 func (g *Group) Rank() int { return g.rank }
 
-// Size returns how many members the group has, those that have failed included.
+// Size returns how many members the group has, including failed ones.
 func (g *Group) Size() int { return g.roster.Len() }
 
 // Members returns the members, by rank.
@@ -69,7 +69,7 @@ func (g *Group) Member(rank int) (Member, error) {
 }
 
 // Context returns the context of the group: it ends when the group is revoked or left,
-// with a cause that says why. It is for what the application itself does for the group.
+// with a cause that says why. The application can use it for its own work for the group.
 func (g *Group) Context() context.Context { return g.ctx }
 
 // Failed returns the ranks of the members that are known to have failed, or to have
@@ -94,14 +94,14 @@ func (g *Group) Acknowledge() []int {
 // IsRevoked reports whether the group was revoked, as far as this member knows.
 func (g *Group) IsRevoked() bool { return g.Revocation() != nil }
 
-// Revocation returns who has revoked the group and why, or nil.
+// Revocation returns the member that has revoked the group and its reason, or nil.
 func (g *Group) Revocation() *RevokedError {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.revoked
 }
 
-// fail notes failures, and interrupts what can no longer end well.
+// fail notes failures, and interrupts calls that can no longer end well.
 func (g *Group) fail(ranks []int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -162,8 +162,8 @@ func (g *Group) leave(kind phalanx.Kind, err error) {
 	g.end(g.over)
 }
 
-// ended returns why nobody calls through the group any more, or nil: not because it
-// was revoked.
+// ended returns the cause, other than a revoke, for which members make no more calls through
+// the group, or nil.
 func (g *Group) ended() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

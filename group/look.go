@@ -17,7 +17,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
-// Status is how a group stands.
+// Status is the state of a group.
 type Status struct {
 	Name    string         `json:"name"`
 	Members []MemberStatus `json:"members"` // by rank
@@ -25,14 +25,14 @@ type Status struct {
 	Sent    int            `json:"sent,omitempty"` // messages of its revoke that the nodes which answer have sent
 }
 
-// MemberStatus is how a member stands.
+// MemberStatus is the state of a member.
 type MemberStatus struct {
 	Node  phalanx.NodeID `json:"node"`
 	Label string         `json:"label,omitempty"`
 	State State          `json:"state"`
 }
 
-// Member returns which member it is.
+// Member returns the member.
 func (m MemberStatus) Member() Member { return Member{Node: m.Node, Label: m.Label} }
 
 // State says whether a member is still in its group.
@@ -45,7 +45,7 @@ const (
 	Left   State = "left"   // it has closed its group
 )
 
-// RevokeStatus says who has revoked a group, and why: the first one, if several have.
+// RevokeStatus names the member that has revoked a group, and its reason; of several, the first.
 type RevokeStatus struct {
 	By     Member    `json:"by"`
 	Rank   int       `json:"rank"` // of By
@@ -53,9 +53,9 @@ type RevokeStatus struct {
 	At     time.Time `json:"at"` // by the clock of By's node
 }
 
-// List returns the groups that have members in the cluster, by name. Each node says
-// what it sees of its groups: a member has failed, or left, if one node knows. What
-// nodes that do not answer see is left out, and the error names these.
+// List returns the groups that have members in the cluster, by name. Each node reports
+// its groups: a member has failed, or left, if one node knows. Reports of nodes that do
+// not answer are missing, and the error names these nodes.
 func List(ctx context.Context, n *cluster.Node) ([]Status, error) {
 	ctx, cancel := within(ctx)
 	defer cancel()
@@ -78,9 +78,9 @@ func List(ctx context.Context, n *cluster.Node) ([]Status, error) {
 	return merge(slices.Concat(seen...)), errors.Join(errs...)
 }
 
-// merge makes one status of all that is seen of a group. Nothing keeps nodes that do
-// not know of each other's groups from using a name twice: groups of one name that
-// have other members are different ones.
+// merge makes one status of all reports of a group. Nodes that do not know of each
+// other's groups can use a name twice: groups of one name and other members are different
+// groups.
 func merge(all []core.Seen) []Status {
 	named := map[string][]*Status{}
 	for _, s := range all {
@@ -119,7 +119,7 @@ func (st *Status) of(r *core.Roster) bool {
 	return slices.EqualFunc(st.Members, r.Members(), func(a MemberStatus, b Member) bool { return a.Member() == b })
 }
 
-// add adds what another node sees. One that has left stays so when its node goes.
+// add adds another node's report. A member that has left stays so when its node goes.
 func (st *Status) add(s core.Seen) {
 	st.Sent += s.Sent
 	for _, rank := range s.Failed {
@@ -140,7 +140,7 @@ func (st *Status) add(s core.Seen) {
 	}
 }
 
-// lookFor bounds how long one member may take to say what it sees.
+// lookFor bounds how long one member may take to report its groups.
 const lookFor = 2 * time.Second
 
 // seenOn asks a member, or this node itself.

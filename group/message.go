@@ -2,9 +2,9 @@ package group
 
 import "time"
 
-// What application actors send to the actor that node.Service(Name) is. It answers
-// the actors of its node only, and takes pointers to these. Deadline is for how long
-// it may take, a minute if it is 0.
+// Application actors send these to the actor node.Service(Name). It answers the
+// actors of its node only, and takes pointers to these. Deadline bounds the call's
+// duration; 0: a minute.
 //
 // An actor that forms a group is its member: it is sent Interrupted and MembersFailed,
 // and has left the group when it ends.
@@ -66,7 +66,7 @@ type (
 	}
 )
 
-// The answers, and what members are told.
+// The answers, and notices to members.
 type (
 	Formed struct {
 		Group *Group

@@ -79,7 +79,7 @@ func (n *nodesNeed) end() {
 	n.cancel(nil)
 }
 
-// nodes returns the nodes of the members, but for those whose failure is acknowledged.
+// nodes returns the nodes of the members, except members whose failure is acknowledged.
 func (g *Group) nodes() []phalanx.NodeID {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,5 +89,5 @@ func (g *Group) nodes() []phalanx.NodeID {
 			out = append(out, m.Node)
 		}
 	}
-	return out // one that has several members is asked once
+	return out // a node with several members is asked once
 }

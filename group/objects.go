@@ -19,7 +19,7 @@ func (g *Group) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.Object
 	return in(ctx, g, "stat", nobody, func(ctx context.Context) (storenode.ObjectStat, error) { return g.node.Stat(ctx, id) }, nil)
 }
 
-// List is cluster.Node.List in the group. The objects are those of the cluster: a group has
+// List is cluster.Node.List in the group. It lists the objects of the cluster: a group has
 // none of its own.
 func (g *Group) List(ctx context.Context, prefix string) ([]storenode.ObjectStat, error) {
 	return in(ctx, g, "list", nobody, func(ctx context.Context) ([]storenode.ObjectStat, error) { return g.node.List(ctx, prefix) }, nil)
@@ -34,8 +34,8 @@ func (g *Group) Watch(ctx context.Context, id phalanx.ObjectID, f func(cluster.L
 	return err
 }
 
-// Prefetch is cluster.Node.Prefetch in the group: nodes, or those of all members if none are
-// named, fetch the object. Members whose failure is acknowledged are left out then. It ends
+// Prefetch is cluster.Node.Prefetch in the group: nodes fetch the object. If none are named,
+// all members' nodes do, except members whose failure is acknowledged. It ends
 // with phalanx.ErrFailed when one of these nodes has left the cluster with a member on it whose
 // failure is not acknowledged, and may end with phalanx.ErrUnavailable before that is known.
 // When the group is revoked, nodes that have begun to fetch the object go on, for as long as

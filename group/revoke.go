@@ -12,11 +12,11 @@ import (
 // maxReason bounds the text of a revoke, in bytes: it goes to every member.
 const maxReason = 256
 
-// Revoke interrupts everything in the group, at every member: what is under way and
-// what is called later fails with phalanx.ErrRevoked and a RevokedError. One member
-// calls it, and the others need not. It returns when that is so here; the others hear
-// of it as fast as messages are, as long as fewer have failed than each has
-// neighbours. A revoked group stays so; to revoke it again does nothing.
+// Revoke interrupts everything in the group, at every member: present and later calls
+// fail with phalanx.ErrRevoked and a RevokedError. One member calls it, and the others
+// need not. It returns when this node's calls have been interrupted. The others hear of it as fast
+// as messages travel, as long as fewer members have failed than each has neighbours.
+// A revoked group stays revoked; to revoke it again does nothing.
 func (g *Group) Revoke(ctx context.Context, reason string) error {
 	if err := validReason(reason); err != nil {
 		return failure("revoke", g.name, phalanx.ErrInvalid, err)
@@ -47,8 +47,8 @@ func validReason(reason string) error {
 	return nil
 }
 
-// Close has this member leave the group: the others are told, and count it as failed.
-// What it has under way in the group fails with phalanx.ErrClosed. A Reduce, AllReduce or Gather
+// Close has this member leave the group: the others learn it, and count it as failed.
+// Its calls in the group fail with phalanx.ErrClosed. A Reduce, AllReduce or Gather
 // of all sources that others have not finished ends with phalanx.ErrFailed, also if this member
 // has its result: members pass a barrier before they leave.
 func (g *Group) Close() error {

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// rounds are the functions that Go has started: a round of them after the other, each of
-// which ends with a Wait.
+// rounds are the functions that Go has started, in rounds that follow each other. Each round
+// ends with a Wait.
 type rounds struct {
 	mu      sync.Mutex
 	present *round // nil: nothing was started since the last Wait
 }
 
-// round is what was started between two Waits.
+// round is the functions that were started between two Waits.
 type round struct {
 	context.Context // of its functions
 	end             context.CancelCauseFunc
-	running         int   // under rounds.mu, as are the others
+	running         int   // under rounds.mu, as the other fields
 	failed          error // of the function that failed first
 	quiet           *sync.Cond
 }
@@ -26,8 +26,8 @@ type round struct {
 // and when Wait returns. It does not end when a member fails. Go starts nothing once the
 // group is revoked or left, and Wait says why.
 //
-// Go does not recover a panic of f, which ends the program, as that of any goroutine does. An
-// f that calls runtime.Goexit counts as one that has returned nil.
+// Go does not recover a panic of f: it ends the program, like a panic of any goroutine. An
+// f that calls runtime.Goexit counts as having returned nil.
 func (g *Group) Go(f func(ctx context.Context) error) {
 	r := g.rounds.begin(g.ctx)
 	if r == nil {
@@ -45,7 +45,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 // returns the first error of one of them. Once the group is revoked, it is phalanx.ErrRevoked
 // with a RevokedError, unless a function had failed before; once it is left, it is
 // phalanx.ErrClosed. Wait has no deadline: it returns when the functions heed their context.
-// What is started after it returned belongs to the next Wait.
+// Functions started after its return belong to the next Wait.
 func (g *Group) Wait() error {
 	if err := g.rounds.wait(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *rounds) wait() error {
 	for r.running > 0 {
 		r.quiet.Wait()
 	}
-	if s.present == r { // and nobody else has waited for it
+	if s.present == r { // no other Wait has ended the round
 		s.present = nil
 	}
 	r.end(nil)

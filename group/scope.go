@@ -9,7 +9,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/group"
 )
 
-// defaultDeadline is that of calls whose context has none.
+// defaultDeadline is the deadline of calls whose context has none.
 const defaultDeadline = time.Minute
 
 func within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -24,7 +24,7 @@ func within(ctx context.Context) (context.Context, context.CancelFunc) {
 // failed and are not acknowledged. The cause says why.
 type scope struct {
 	context.Context
-	over context.Context // the group's, or one that ends with it
+	over context.Context // the group's, or a context that ends with it
 	end  func()
 }
 
@@ -49,7 +49,7 @@ func (g *Group) scope(ctx context.Context, needs core.Needs) scope {
 	return scope{scoped, over, func() { stop(); cancel(nil); done() }}
 }
 
-// need returns a context that ends with the group, and when what is needed is lost; done
+// need returns a context that ends with the group, and when needed members are lost; done
 // ends it.
 func (g *Group) need(needs core.Needs) (over context.Context, done func()) {
 	w := &needing{Needs: needs}
@@ -77,7 +77,7 @@ func (s scope) interrupted(op string) error {
 	return named(context.Cause(s.over), op)
 }
 
-// in makes a call in the group. What it returns once the group has ended is dropped.
+// in makes a call in the group. It drops a result that comes after the group has ended.
 func in[T any](ctx context.Context, g *Group, op string, needs core.Needs, call func(context.Context) (T, error), drop func(T)) (T, error) {
 	s := g.scope(ctx, needs)
 	defer s.end()
@@ -87,7 +87,7 @@ func in[T any](ctx context.Context, g *Group, op string, needs core.Needs, call 
 	}
 	v, err := call(s)
 	why := s.interrupted(op)
-	if why == nil || err == nil && g.ctx.Err() == nil { // it has ended well, whoever has failed meanwhile
+	if why == nil || err == nil && g.ctx.Err() == nil { // the call ended well, even if members failed meanwhile
 		return v, err
 	}
 	if err == nil && drop != nil {
@@ -96,7 +96,7 @@ func in[T any](ctx context.Context, g *Group, op string, needs core.Needs, call 
 	return zero, why
 }
 
-// named returns err, a phalanx.Error, as that of call op.
+// named returns err, a phalanx.Error, as the error of call op.
 func named(err error, op string) error {
 	var e *phalanx.Error
 	if !errors.As(err, &e) {

@@ -13,7 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Name is that of the service's actor, and of the feature that members have in the
+// Name is the name of the service's actor, and of the feature that members have in the
 // view.
 const Name = "groups"
 
@@ -21,28 +21,28 @@ const Name = "groups"
 func Service() cluster.Service {
 	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
 		o := &open{core: core.NewCore(core.Config{}), calls: map[uint64]*asked{}, groups: map[string]map[int]*Group{}, actors: map[seat]*actor.PID{}, seats: map[string]map[seat]struct{}{}}
-		// The other mailbox keeps the room of the most messages that it has ever had.
+		// The other mailbox never gives back the memory of its longest queue.
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} }, actor.WithMailbox(actor.UnboundedLockfree()))
 	}}
 }
 
-// open is what outlives the actor's instance, which another one follows after a
-// panic: nobody else knows what this node has promised.
+// open is the state that outlives the actor's instance, which another one follows after a
+// panic: no other node knows this node's promises.
 type open struct {
 	core   *core.Core
 	ids    uint64
 	calls  map[uint64]*asked
 	groups map[string]map[int]*Group    // of members here that have not left, by name and rank
-	actors map[seat]*actor.PID          // of them, those that are actors
+	actors map[seat]*actor.PID          // the members that are actors
 	seats  map[string]map[seat]struct{} // of an actor, by its id
 	said   int64                        // bytes that the node counts against its memory cap
-	most   int                          // groups or calls that there were since the maps were made
+	most   int                          // the most groups or calls since the maps were made
 }
 
-// maxRoom is for how many groups and calls maps that are empty keep room.
+// maxRoom bounds the groups and calls for which empty maps keep memory.
 const maxRoom = 256
 
-// fit gives back the room of groups and calls when none is left: maps keep theirs.
+// fit gives back the memory of groups and calls when none is left: maps do not shrink.
 func (o *open) fit() {
 	o.most = max(o.most, len(o.groups), len(o.calls), len(o.actors))
 	if o.most > maxRoom && len(o.groups)+len(o.calls)+len(o.actors) == 0 {
@@ -50,7 +50,7 @@ func (o *open) fit() {
 	}
 }
 
-// enter takes a member that may be an actor.
+// enter adds a member, which may be an actor.
 func (o *open) enter(g *Group, member *actor.PID) {
 	if o.groups[g.name] == nil {
 		o.groups[g.name] = map[int]*Group{}
@@ -67,7 +67,7 @@ func (o *open) enter(g *Group, member *actor.PID) {
 	o.seats[member.String()][at] = struct{}{}
 }
 
-// leave takes a member away; it reports whether it was there.
+// leave removes a member; it reports whether it was there.
 func (o *open) leave(g *Group) bool {
 	if o.groups[g.name][g.rank] != g {
 		return false
@@ -142,7 +142,7 @@ func (s *service) Receive(c actor.Context) {
 	}
 }
 
-// start goes on with what there is.
+// start goes on with the members that are here: it watches their actors, and takes the view.
 func (s *service) start(c actor.Context) {
 	for _, pid := range s.open.actors {
 		c.Watch(pid)
@@ -150,7 +150,7 @@ func (s *service) start(c actor.Context) {
 	s.view(c)
 }
 
-// view takes the node's view, of which the actor may not have been told yet.
+// view takes the node's view, which the actor may not have received yet.
 func (s *service) view(c actor.Context) {
 	if v := s.node.View(); v.Has(s.node.ID()) {
 		s.self = s.node.ID()
@@ -158,7 +158,7 @@ func (s *service) view(c actor.Context) {
 	}
 }
 
-// end fails who waits, and what is under way: the node leaves.
+// end fails waiting callers, and work under way: the node leaves.
 func (s *service) end() {
 	for id, a := range s.open.calls {
 		delete(s.open.calls, id)
@@ -205,7 +205,7 @@ func (s *service) giveUp(c actor.Context, g *givenUp) {
 	}
 }
 
-// finish ends a call. One that has made a group has a member in it from now on.
+// finish ends a call. A call that has made a group has a member in it from now on.
 func (s *service) finish(c actor.Context, id uint64, e ending) {
 	a := s.open.calls[id]
 	if a == nil {
@@ -241,7 +241,7 @@ func (s *service) ended(c actor.Context, who *actor.PID) {
 	}
 }
 
-// step gives the core an event, and carries out what it asks for.
+// step gives the core an event, and carries out its effects.
 func (s *service) step(c actor.Context, e core.Event) {
 	for _, o := range s.open.core.Step(s.node.Now(), e) {
 		switch o := o.(type) {
@@ -268,11 +268,11 @@ func (s *service) step(c actor.Context, e core.Event) {
 	s.wake(c)
 }
 
-// minMore is by how many bytes what the core holds has to change before the node counts it anew.
+// minMore is by how many bytes the core's memory has to change before the node counts it anew.
 const minMore = 4 << 10
 
-// hold has the node count what the core holds against its memory cap, if that has changed by
-// more than a sixteenth, or is nothing any more.
+// hold has the node count the core's memory against its memory cap, if that has changed by
+// more than a sixteenth, or is zero now.
 func (s *service) hold(bytes int64) {
 	more := max(bytes-s.open.said, s.open.said-bytes)
 	if more <= max(minMore, s.open.said/16) && (bytes > 0 || more == 0) {
@@ -288,7 +288,7 @@ func (s *service) wake(c actor.Context) {
 	s.wakeup.Set(c, s.node.Now(), at, ok)
 }
 
-// revoked interrupts what members here have under way.
+// revoked interrupts the calls of members here.
 func (s *service) revoked(c actor.Context, o core.Revoked) {
 	var told *Group
 	for _, rank := range o.Ranks {
