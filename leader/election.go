@@ -35,20 +35,20 @@ func Open(n *cluster.Node, name string) (*Election, error) {
 	return &Election{name: name, slot: slot}, nil
 }
 
-// Leadership is that of a candidate that was elected.
+// Leadership is the leadership of a candidate that was elected.
 type Leadership struct {
 	e    *Election
 	hold *barrier.Hold
 }
 
-// forever is how long a candidate waits whose context has no deadline: the one that leads
-// may do so for as long as it likes.
+// forever is how long a candidate waits whose context has no deadline: a leader may lead
+// for as long as it likes.
 const forever = 100 * 365 * 24 * time.Hour
 
 // Campaign waits until the candidate is elected, or ctx ends: it has no deadline of its own.
-// The name is what others see of the leader, as its address; if it is empty, it is that of
-// the node. Candidates may have the same one. If ctx ends with a phalanx.Error as its cause,
-// as that of a revoked group does, Campaign returns that.
+// Observers see the name of the leader, for example its address; if it is empty, the name of
+// the node. Candidates may share a name. If ctx ends with a phalanx.Error as its cause, like
+// the context of a revoked group, Campaign returns that error.
 func (e *Election) Campaign(ctx context.Context, name string) (*Leadership, error) {
 	patient := ctx
 	if _, ok := ctx.Deadline(); !ok {
@@ -57,7 +57,7 @@ func (e *Election) Campaign(ctx context.Context, name string) (*Leadership, erro
 		defer cancel()
 	}
 	hold, err := e.slot.Acquire(patient, barrier.Entry{Label: rand.Text(), Host: name}) // each campaign is an entry of its own
-	for errors.Is(err, barrier.ErrNotHeld) && ctx.Err() == nil {                        // it was lost before anybody knew
+	for errors.Is(err, barrier.ErrNotHeld) && ctx.Err() == nil {                        // it was lost before the grant came
 		hold, err = e.slot.Acquire(patient, barrier.Entry{Label: rand.Text(), Host: name})
 	}
 	if err == nil {
@@ -124,7 +124,7 @@ func failure(op, name string, kind phalanx.Kind, err error) *phalanx.Error {
 	return &phalanx.Error{Op: "leader " + op, Object: phalanx.ObjectID(name), Kind: kind, Err: err}
 }
 
-// named returns err as that of a call of the election.
+// named returns err as the error of a call of the election.
 func named(err error, op, name string) error {
 	var e *phalanx.Error
 	if !errors.As(err, &e) {

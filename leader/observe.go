@@ -8,13 +8,13 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Leader is who leads.
+// Leader is the present leader.
 type Leader struct {
-	Name     string // that it campaigns by; empty: nobody leads
+	Name     string // that it campaigns by; empty: there is no leader
 	Campaign string // tells two campaigns by one name apart
 }
 
-// Leader returns who leads now. Nobody may.
+// Leader returns the present leader. There may be none.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	all, err := e.slot.Holders(ctx)
 	if err != nil {
@@ -29,10 +29,10 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 // lookEvery is how often an observer asks.
 const lookEvery = 250 * time.Millisecond
 
-// Observe calls f with who leads, now and when that has changed, until ctx ends or f returns
-// false. It asks four times a second: a leader that is shorter may not be seen. It fails if
+// Observe calls f with the leader, now and at each change, until ctx ends or f returns
+// false. It asks four times a second, and may miss a shorter leadership. It fails if
 // the election's managers do not answer for a minute. An observer sees the cluster's leader;
-// one that has lost its leadership may not know it yet.
+// a former leader may not know yet that it has lost its leadership.
 func (e *Election) Observe(ctx context.Context, f func(Leader) bool) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
