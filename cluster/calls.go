@@ -17,7 +17,7 @@ import (
 // PutOption is an optional argument of Put and PutReader.
 type PutOption func(*putting)
 
-// putting is a Put and who wants to know what came of it.
+// putting is a Put and the receivers of its outcome.
 type putting struct {
 	storenode.Put
 	existed *bool
@@ -35,8 +35,8 @@ func WithCopies(k int) PutOption { return func(p *putting) { p.Copies = k } }
 
 // WaitForMemory has the Put wait for memory no longer than d; without it that is
 // storenode.MemoryWait, 10 s. If d is 0 or less it does not wait at all: it takes memory
-// that is free, or is ErrNoSpace at once, and no copy is evicted for it. What pinned
-// copies, uploads and the directory hold is not waited for in any case.
+// that is free, or is ErrNoSpace at once, and no copy is evicted for it. A Put never waits for
+// memory of pinned copies, uploads and the directory.
 func WaitForMemory(d time.Duration) PutOption {
 	if d <= 0 {
 		d = -1
@@ -54,8 +54,8 @@ func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, data []byte, opts .
 	return n.put(ctx, storenode.Put{Object: id, Bytes: data, Meta: phalanx.Meta{Size: int64(len(data))}}, opts)
 }
 
-// PutReader creates the object id from what r has: size bytes, or all that
-// comes if that is phalanx.UnknownSize. Others can read the object while it
+// PutReader creates the object id from the bytes of r: size bytes, or all until its
+// end if size is phalanx.UnknownSize. Others can read the object while it
 // is written.
 func (n *Node) PutReader(ctx context.Context, id phalanx.ObjectID, r io.Reader, size int64, opts ...PutOption) (storenode.Info, error) {
 	if r == nil {
@@ -105,7 +105,7 @@ func (n *Node) Get(ctx context.Context, id phalanx.ObjectID) (*storenode.View, e
 	return v, l.because(err)
 }
 
-// TryGet is Get, but an id that nobody has begun is ErrNotFound at once.
+// TryGet is Get, but fails with ErrNotFound at once if no Put or Reduce has begun the id.
 func (n *Node) TryGet(ctx context.Context, id phalanx.ObjectID) (*storenode.View, error) {
 	l, err := n.use("get", id)
 	if err != nil {
@@ -127,7 +127,7 @@ func (n *Node) Open(ctx context.Context, id phalanx.ObjectID) (*storenode.Reader
 	return r, l.because(err)
 }
 
-// TryOpen is Open, but an id that nobody has begun is ErrNotFound at once.
+// TryOpen is Open, but fails with ErrNotFound at once if no Put or Reduce has begun the id.
 func (n *Node) TryOpen(ctx context.Context, id phalanx.ObjectID) (*storenode.Reader, error) {
 	l, err := n.use("open", id)
 	if err != nil {
@@ -139,8 +139,8 @@ func (n *Node) TryOpen(ctx context.Context, id phalanx.ObjectID) (*storenode.Rea
 
 // Delete removes the object everywhere; it returns when that is durable. The
 // id can be put again at once: no Get at a member that begins after that Put has returned
-// gets the bytes of before; a node that was removed since it hung or was cut off may still
-// get them. To delete an id that nobody has put changes nothing.
+// gets the old bytes; a node that was removed since it hung or was cut off may still
+// get them. To delete an id that was never put changes nothing.
 func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
 	l, err := n.use("delete", id)
 	if err != nil {
@@ -152,8 +152,8 @@ func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
 	return l.because(err)
 }
 
-// Stat returns what the directory knows of the object; ErrNotFound if nobody
-// has begun it.
+// Stat returns the directory's state of the object; ErrNotFound if no Put or Reduce has
+// begun it.
 func (n *Node) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, error) {
 	l, err := n.use("stat", id)
 	if err != nil {
@@ -219,9 +219,8 @@ func (l *life) list(ctx context.Context, shard int, prefix string) ([]storenode.
 	}
 }
 
-// Watch calls f with what the directory tells of the object's complete copies,
-// now and whenever that changes, until ctx ends or f returns false. It has no
-// deadline of its own.
+// Watch calls f with the object's complete copies, as the directory knows them, now and
+// at each change, until ctx ends or f returns false. It has no deadline of its own.
 func (n *Node) Watch(ctx context.Context, id phalanx.ObjectID, f func(Locations) bool) error {
 	l, err := n.use("watch", id)
 	if err != nil {
@@ -279,7 +278,7 @@ type Locations struct {
 	Gen      phalanx.Generation
 	Meta     phalanx.Meta
 	Inline   bool             // its bytes are with the directory
-	Origin   phalanx.NodeID   // who is writing it, once the first piece is there
+	Origin   phalanx.NodeID   // the node that writes it, once the first piece is there
 	Complete []phalanx.NodeID // at most directory.MaxReady
 }
 
@@ -309,7 +308,7 @@ func (n *Node) Gather(ctx context.Context, sources []phalanx.ObjectID, num int) 
 }
 
 // AllGather is Gather of all sources by every node that calls it: each source is
-// a broadcast among them, and each node sends on what it has so far.
+// a broadcast among them, and each node sends on the bytes that it has so far.
 func (n *Node) AllGather(ctx context.Context, sources []phalanx.ObjectID) ([]*storenode.View, error) {
 	l, err := n.use("allgather", "")
 	if err != nil {
@@ -319,8 +318,8 @@ func (n *Node) AllGather(ctx context.Context, sources []phalanx.ObjectID) ([]*st
 	return g.Views, l.because(g.Err)
 }
 
-// AllReduce is Reduce by every node that calls it with the same request, each
-// of which gets the target. The caller must release the view.
+// AllReduce is Reduce by every node that calls it with the same request; each caller
+// gets the target. The caller must release the view.
 func (n *Node) AllReduce(ctx context.Context, r storenode.Reduce) (*storenode.View, storenode.ReduceResult, error) {
 	l, err := n.use("allreduce", r.Target)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // CombineFunc folds src into dst, both whole arrays of elements of type d: dst
 // becomes dst op src. It must be commutative and associative, and must not
 // keep the slices. An error or a panic ends the Reduce with an error that says so;
-// nobody can end a call that does not return.
+// a call that does not return cannot be ended.
 type CombineFunc = combine.Func
 
 // Config says how a node takes part. The zero Config is a cluster of its own on
@@ -42,14 +42,14 @@ type Config struct {
 	Shards      int           // of the directory, told by the first node; default 64
 	Voters      int           // on views, at most; default 3, and 5 from seven members on
 	Fanout      int           // receivers of one object that a sender serves at a time; default 1
-	Streams     int           // of objects to one other node at a time; default 128. Further ones are told that this node is busy. Those of reduces do not count
+	Streams     int           // of objects to one other node at a time; default 128. Further ones get the answer that this node is busy. Streams of reduces do not count
 	Deadline    time.Duration // of calls that have none; default 60 s
 
 	ServerTLS, ClientTLS *tls.Config // for the node's own traffic, both or neither
 	Insecure             bool        // allow an address that is not loopback without TLS
 
-	// Waits, if it is set, is told what Join waits for when that has changed, ten times a second at
-	// most, until Join returns. It must not block. Join logs it as well, after two seconds and
+	// Waits, if it is set, is called with the reason for which Join waits when that changes, ten times
+	// a second at most, until Join returns. It must not block. Join logs it as well, after two seconds and
 	// then every half minute, or five seconds after the last time if it has changed.
 	Waits func(what string)
 

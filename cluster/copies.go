@@ -40,8 +40,8 @@ func (l *life) short(p *storenode.Put) *phalanx.Error {
 }
 
 // enough returns nil once there are as many members as p asks copies of. It gives up as soon
-// as this node would have learned of those that had joined before the Put: the Put could
-// wait for the next ones to its deadline, and nobody would know for what.
+// as this node would have learned of members that had joined before the Put: it could
+// otherwise wait for further members to its deadline, without saying why.
 func (l *life) enough(ctx context.Context, p *storenode.Put) error {
 	err := l.short(p)
 	if err == nil {

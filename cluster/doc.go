@@ -8,8 +8,8 @@
 // Actors send the messages of package storenode to node.Store(); the same calls
 // exist as methods of Node. Every call has a deadline, its context's or the
 // default one, except Watch and Events, and fails with a *phalanx.Error that
-// names what was missing. Leave hands over what only this node has and ends
-// everything that Join started, or says what remains and the node goes on; Close ends
+// names the missing object or node. Leave hands over the data that only this node has and ends
+// everything that Join started, or names the rest and the node goes on; Close ends
 // it in any case. A node that the others have removed joins again by itself, and until
 // then its calls fail with phalanx.ErrFenced.
 //

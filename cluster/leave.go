@@ -14,7 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Leave hands over what only this node has, leaves the view, and ends everything that
+// Leave hands over the data that only this node has, leaves the view, and ends everything that
 // Join started. From its first moment on the node takes nothing new: Puts, Reduces and
 // Prefetches end with ErrClosed. Calls that run may end; after half of the time they are
 // given up.
@@ -70,7 +70,7 @@ func (n *Node) Leave(ctx context.Context) error {
 }
 
 // Close ends everything that Join started without handing anything over, as if the
-// node had crashed: what only it has is lost.
+// node had crashed: data that only it has is lost.
 func (n *Node) Close() {
 	n.finish(&phalanx.Error{Op: "leave", Node: n.ID(), Kind: phalanx.ErrClosed, Err: errors.New("the node was closed before it had handed over")})
 	<-n.left
@@ -207,7 +207,7 @@ func (n *Node) ended() error {
 	return n.why
 }
 
-// stopApps stops the actors of the application: what they hold is released.
+// stopApps stops the actors of the application: their views are released.
 func (n *Node) stopApps() {
 	n.mu.Lock()
 	apps := n.apps
@@ -217,12 +217,12 @@ func (n *Node) stopApps() {
 	for i, pid := range apps {
 		stopped[i] = n.system.Root.StopFuture(pid)
 	}
-	for _, f := range stopped { // one that does not end holds up no other, nor the node for longer than a future lasts
+	for _, f := range stopped { // an actor that does not end holds up no other, nor the node for longer than a future lasts
 		_ = f.Wait()
 	}
 }
 
-// shutdown ends what Join has started, in the opposite order.
+// shutdown ends everything that Join has started, in the opposite order.
 func (n *Node) shutdown() {
 	n.giveUpJoining()
 	n.stopServices()
@@ -244,7 +244,7 @@ func (n *Node) shutdown() {
 	}
 }
 
-// leaveGrace is how long a node tries to hand over if nobody says how long it may.
+// leaveGrace is how long a node tries to hand over if its caller gives no deadline.
 const leaveGrace = 10 * time.Second
 
 func leaveBy(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -16,7 +16,7 @@ import (
 type leaver struct {
 	l    *life
 	core *leave.Core
-	nums map[leave.Copy]uint64 // of what the owners are asked
+	nums map[leave.Copy]uint64 // of the requests to owners
 	wake chan struct{}         // capacity 1
 	end  leave.Effect          // Left or Failed
 
@@ -24,8 +24,8 @@ type leaver struct {
 	inbox []leave.Event
 }
 
-// smallObject is the size in bytes below which the round trip to its owner is what
-// handing an object over takes.
+// smallObject is the size in bytes below which handing an object over takes as long as the
+// round trip to its owner.
 const smallObject = 64 << 10
 
 func newLeaver(l *life, ctx context.Context) *leaver {
@@ -83,7 +83,7 @@ func (lv *leaver) run(ctx context.Context) leave.Effect {
 	return lv.end
 }
 
-// answer and waits are what an owner says to request num.
+// answer and waits are an owner's answers to request num.
 type (
 	answer struct {
 		leave.Answered
@@ -95,8 +95,8 @@ type (
 	}
 )
 
-// heard takes an event. What is said to a request that was taken back says nothing about
-// the one that came after it.
+// heard takes an event. An answer to a request that was taken back says nothing about the
+// request after it.
 func (lv *leaver) heard(ev leave.Event) {
 	switch ev := ev.(type) {
 	case answer:
@@ -146,7 +146,7 @@ func (lv *leaver) do(e leave.Effect) {
 	}
 }
 
-// here says what is on the node.
+// here reports the node's copies and work.
 func (lv *leaver) here(all bool) leave.Here {
 	l := lv.l
 	h := leave.Here{All: all, Reduces: l.reduces.Targets(), Places: l.places.Targets()}
@@ -174,7 +174,7 @@ func (lv *leaver) ask(e leave.Ask) {
 	})
 }
 
-// forget takes back what was asked.
+// forget takes a request back.
 func (lv *leaver) forget(e leave.Forget) {
 	d := lv.l.client
 	num := lv.nums[e.Copy]
@@ -183,7 +183,7 @@ func (lv *leaver) forget(e leave.Forget) {
 	d.Request(e.Object, d.Nums(1), directory.Cancel{Num: num}, func(phalanx.NodeID, directory.Result) {})
 }
 
-// viewed tells what the present view says of this node.
+// viewed gives the core the present view of this node.
 func (lv *leaver) viewed() leave.Viewed {
 	v := lv.l.view.Load()
 	ev := leave.Viewed{Number: v.Number, Left: v.Left, Member: v.Has(lv.l.id), Shards: v.Held(lv.l.id)}

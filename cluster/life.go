@@ -29,7 +29,7 @@ import (
 )
 
 // life is one incarnation of a node: everything that ends when the cluster
-// removes the node. What outlives it is the Node's: the actor system, the actors
+// removes the node. The Node owns everything that outlives it: the actor system, the actors
 // of the application, the memory and the copies in it.
 type life struct {
 	n   *Node
@@ -62,17 +62,17 @@ type life struct {
 	ending sync.Once
 
 	background sync.WaitGroup
-	stop       context.CancelFunc // of what runs in the background
+	stop       context.CancelFunc // of the background work
 
 	// The node's lock guards both.
 	leaver  *leaver // of a Leave that is under way
 	removed bool    // by the others, while the node leaves
 	routes  *routes
 	mu      sync.Mutex
-	gone    map[phalanx.NodeID]bool // who was removed from the view
+	gone    map[phalanx.NodeID]bool // nodes that were removed from the view
 
 	majority atomic.Pointer[view.Majority] // nil: not lost
-	// The same as members and detector, for callbacks that can come before those
+	// The same as members and detector, for callbacks that can come before these two
 	// are set.
 	agreeing atomic.Pointer[membership.Membership]
 	watching atomic.Pointer[detector.Detector]
@@ -193,13 +193,13 @@ func (l *life) end(keep bool) {
 // over has calls on this incarnation end. They end only once.
 func (l *life) over() {
 	l.ending.Do(func() {
-		l.n.gate.Lock() // what the proxy has let through is with the store now
+		l.n.gate.Lock() // all messages that the store proxy passed on are with the store now
 		defer l.n.gate.Unlock()
 		close(l.done)
 	})
 }
 
-// err returns what a call on an incarnation that ends fails with.
+// err returns the error of a call on an incarnation that ends.
 func (l *life) err(op string, id phalanx.ObjectID) error {
 	e := &phalanx.Error{Op: op, Object: id, Node: l.id, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
 	if l.fenced.Load() {
@@ -288,8 +288,8 @@ const (
 	usualBandwidth = 1.25e9
 )
 
-// network returns what a reduce is planned with: the paths to other members, as far
-// as heartbeats, hellos and streams have measured them, and what is usual.
+// network returns the input for planning a reduce: the paths to other members, as far
+// as heartbeats, hellos and streams have measured them, and the usual values.
 func (l *life) network() (time.Duration, float64, map[phalanx.NodeID]reduce.Path) {
 	paths := map[phalanx.NodeID]reduce.Path{}
 	for _, m := range l.view.Load().Members {

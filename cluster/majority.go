@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// sees takes what this node sees of the majority of the voters, and tells when it is lost
+// sees takes this node's finding about the majority of the voters, and reports when it is lost
 // and when it is found again.
 func (l *life) sees(m view.Majority) {
 	number := l.view.Load().Number

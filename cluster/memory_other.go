@@ -2,5 +2,5 @@
 
 package cluster
 
-// machineMemory stands for what cannot be asked here.
+// machineMemory is unknown on this system.
 func machineMemory() int64 { return 4 << 30 }

@@ -47,7 +47,7 @@ type Node struct {
 
 	unsent said // of messages that cannot be sent
 
-	storeProxy *actor.PID   // to which the application's actors send what is for the store
+	storeProxy *actor.PID   // takes the application's messages to the store
 	gate       sync.RWMutex // held as one hands a message on, and as an incarnation ends
 
 	done   chan struct{} // closed when the node leaves
@@ -61,7 +61,7 @@ type Node struct {
 	mu         sync.Mutex
 	held       map[string]int64 // bytes that each service holds
 	apps       []*actor.PID     // actors of the application, to be stopped on Leave; some may have ended
-	appRoom    int              // of apps, before those that have ended are taken out
+	appRoom    int              // of apps, before actors that have ended are taken out
 	leaving    bool
 	rejoined   chan struct{} // closed, and replaced, when it is a member again
 	rejoining  sync.WaitGroup

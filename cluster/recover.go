@@ -15,11 +15,11 @@ import (
 type RecoverOptions struct {
 	// Force has the cluster formed however few members answer. If others live that do not
 	// answer, they may form another cluster at the same time; once the two meet, one of them
-	// gives way, and what was put in it alone is lost.
+	// gives way, and objects that were put in it alone are lost.
 	Force bool
 }
 
-// Recovered says what has come of a Recover.
+// Recovered is the result of a Recover.
 type Recovered struct {
 	View       uint64           // the first of the cluster as it was formed anew
 	Members    []phalanx.NodeID // that answered
@@ -33,12 +33,12 @@ type Recovered struct {
 // This node asks all members to halt for it, for two seconds. It is ErrRefused if one of them
 // hears the majority of the voters, or if another node does the same at this time; then
 // nothing has changed. It is ErrUnavailable if no more than half of the members answer,
-// unless Force is given, and ErrClosed if this node is about to leave. Otherwise those that have answered are the members of the cluster
-// from then on. The others are removed as if they had died: of objects, only the copies that
-// they alone had are lost, and a shard whose owner and backup are missing is rebuilt from the
-// copies that are left. A missing member that comes back learns that it was removed, and joins
-// again as a new incarnation; what it has acknowledged after the others were cut off from it
-// is lost.
+// unless Force is given, and ErrClosed if this node is about to leave. Otherwise the members that
+// have answered form the cluster from then on. The others are removed as if they had died: of
+// objects, only the copies that they alone had are lost, and a shard whose owner and backup are
+// missing is rebuilt from the remaining copies. A missing member that comes back learns that
+// it was removed, and joins again as a new incarnation. Changes that it acknowledged after the
+// others were cut off from it are lost.
 func (n *Node) Recover(ctx context.Context, o RecoverOptions) (Recovered, error) {
 	const op = "recover"
 	if _, ok := ctx.Deadline(); !ok {
@@ -82,7 +82,7 @@ func (n *Node) isLeaving() bool {
 	return n.leaving
 }
 
-// found returns what is closed when this node tells that the majority of the voters is found.
+// found returns a channel, closed when this node reports that the majority of the voters is found.
 func (n *Node) found() (<-chan struct{}, func()) {
 	found, once := make(chan struct{}), sync.Once{}
 	events := n.system.EventStream

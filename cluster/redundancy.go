@@ -25,7 +25,7 @@ const (
 
 // awaitRedundancy waits until the cluster survives the death of one more node. An operator
 // that restarts a cluster kills the next node as soon as this one has started: if this one
-// did not vote by then, or one that does was dead already, most of the voters could be gone.
+// did not vote by then, or another voter was dead already, most of the voters could be gone.
 func (l *life) awaitRedundancy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, redundantWithin)
 	defer cancel()
@@ -46,7 +46,7 @@ func (l *life) awaitRedundancy(ctx context.Context) {
 	}
 }
 
-// lack says what the present view lacks, or which of its members do not answer; "": nothing.
+// lack names what the present view lacks, or its members that do not answer; "": nothing.
 // A view keeps a member that has died until others have noticed.
 func (l *life) lack(ctx context.Context) string {
 	v := *l.view.Load()

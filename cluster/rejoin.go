@@ -14,7 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/logging"
 )
 
-// onFenced hears that the others have removed this incarnation. One that leaves
+// onFenced hears that the others have removed this incarnation. An incarnation that leaves
 // by itself hears of it too.
 func (l *life) onFenced() {
 	n := l.n
@@ -57,31 +57,30 @@ func (n *Node) fenced(l *life) {
 	}
 }
 
-// onStopped hears that an actor was stopped, since it had panicked again and again,
-// whose work nobody else on this node does. The node begins anew, as one that was
-// removed: what has led there may be gone with the incarnation.
+// onStopped hears that an indispensable actor was stopped, since it had panicked again and
+// again. The node begins anew, as after a removal: the cause of the panics may be gone with
+// the incarnation.
 func (l *life) onStopped(who *actor.PID) {
-	l.failed.Store(true) // before: who joins looks at it afterwards
+	l.failed.Store(true) // before: a join that is under way looks at it afterwards
 	l.log.WithField(logging.Actor, who.GetId()).Error("an actor that the node needs panicked too often: the node joins again, and its pending calls end")
 	l.onFenced()
 }
 
-// giveUpFor bounds how long a node of which an actor has failed tries to leave
-// before it joins again. It may be the only voter.
+// giveUpFor bounds how long a node with a failed actor tries to leave before it joins
+// again. It may be the only voter.
 const giveUpFor = 2 * time.Second
 
 // rejoinFor bounds one attempt to join again; the next follows a little later.
 const rejoinFor = 10 * time.Second
 
 // confirmFor bounds how long a node that has joined again gives no object before
-// it knows whether its copies are still what they should be. An owner that is
-// silent for longer is not waited for: complete copies can be read without it.
+// it knows whether its copies are still valid. It does not wait for an owner that is
+// silent for longer: complete copies can be read without it.
 const confirmFor = 3 * time.Second
 
 // rejoin ends an incarnation that was removed and joins as a new one, again and
-// again until it succeeds or the node leaves. What is complete is kept, and told
-// to the owners as any newcomer tells what it holds. It returns nil if the node has not
-// joined again.
+// again until it succeeds or the node leaves. It keeps complete copies, and reports them to
+// the owners as any newcomer does. It returns nil if the node has not joined again.
 func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 	began := time.Now()
 	var known []string
@@ -155,7 +154,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 }
 
 // met tells that a node, which is a seed of this one or the reverse, is in another cluster,
-// which is ready as this one is. What is put in the one is not known in the other: an operator
+// which is ready as this one is. Neither cluster knows the objects of the other: an operator
 // has to end one of the two.
 func (l *life) met(at string, cluster phalanx.NodeID) {
 	own := l.view.Load().Cluster

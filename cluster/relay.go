@@ -9,8 +9,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// routes are those of a life, for all its goroutines. What goes by them are the
-// messages of the directory, on data connections, and those about the view.
+// routes are the routes of a life, for all its goroutines. They carry the messages of the
+// directory, on data connections, and messages about the view.
 type routes struct {
 	mu sync.Mutex
 	*detect.Routes
@@ -62,8 +62,8 @@ func (l *life) brought(from, by phalanx.NodeID) {
 	l.routes.Hear(from, by, now)
 }
 
-// relayed takes a message that came by another node, or sends it on; the node that it
-// is for does not, so that none goes in circles. It returns who sent what was for
+// relayed takes a message that came by another node, or sends it on. Its receiver never
+// sends it on, so that no message goes in circles. relayed returns the sender of a message for
 // this node, or nil.
 func (l *life) relayed(by phalanx.NodeID, r messages.Relayed, payload []byte) (from phalanx.NodeID, v any) {
 	switch {

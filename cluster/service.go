@@ -53,8 +53,8 @@ func (n *Node) stopServices() {
 }
 
 // Holds counts what a service holds against the node's memory cap: bytes in all, in place of
-// what it said before. A service cannot be refused what others have accepted for it; copies
-// are evicted for it, and Puts wait. The count of a service ends with the node.
+// the last count. The node cannot refuse a service memory that others have accepted for it:
+// it evicts copies for it, and Puts wait. The count of a service ends with the node.
 func (n *Node) Holds(service string, bytes int64) {
 	n.mu.Lock()
 	if n.held == nil {
@@ -72,7 +72,7 @@ func (n *Node) Holds(service string, bytes int64) {
 	n.budget.Last(0, more)
 }
 
-// heldByServices is what all services hold, in bytes.
+// heldByServices is the memory of all services, in bytes.
 func (n *Node) heldByServices() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -117,17 +117,17 @@ func (n *Node) Service(name string) (pid *actor.PID, ok bool) {
 
 // WantLease has this node keep a lease (Leased) for the next two seconds. A service calls
 // it whenever it is asked for something, and with each Leased for as long as it answers for
-// something: a node on which nobody does has no lease.
+// something: a node without such calls has no lease.
 func (n *Node) WantLease() {
 	if l := n.life.Load(); l != nil {
 		l.want()
 	}
 }
 
-// idleAfter is how long a node keeps its lease after the last request for what takes one.
+// idleAfter is how long a node keeps its lease after the last request that needs one.
 const idleAfter = 2 * time.Second
 
-// want tells that this node is asked for what takes a lease. It is called for every request.
+// want notes a request that needs a lease. It is called for every such request.
 func (l *life) want() {
 	now, last := l.n.clock(), l.wanted.Load()
 	if !idle.Wants(now, time.Duration(last), time.Duration(l.leasedUntil.Load()), idleAfter) {

@@ -34,8 +34,8 @@ func (n *Node) Spawn(props *actor.Props, name string) (*actor.PID, error) {
 	return pid, nil
 }
 
-// adopt takes note of an actor of the application, whoever spawned it: it ends
-// with the node.
+// adopt takes note of an actor of the application, spawned here or by another node: it
+// ends with the node.
 func (n *Node) adopt(pid *actor.PID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,10 +76,10 @@ func (n *Node) SpawnOn(ctx context.Context, member phalanx.NodeID, kind, name st
 	return n.remote.Spawn(ctx, m.Control, kind, name)
 }
 
-// Request sends message to an actor of any member and returns its answer. What goes to
-// or comes from another node is a protobuf message, else it is ErrInvalid. It ends
-// with ctx, and with ErrUnavailable when nobody is there or the connection with
-// that member breaks: the actor may have taken the message nevertheless. One that
+// Request sends message to an actor of any member and returns its answer. Messages to and
+// from other nodes are protobuf messages, else Request fails with ErrInvalid. It ends
+// with ctx, and with ErrUnavailable when there is no such actor or the connection with
+// that member breaks: the actor may have taken the message nevertheless. An actor that
 // ends before its turn comes answers nothing.
 func (n *Node) Request(ctx context.Context, to *actor.PID, message any) (any, error) {
 	l, err := n.use("request", "")
@@ -101,9 +101,9 @@ func (n *Node) Request(ctx context.Context, to *actor.PID, message any) (any, er
 // eventRoom is how many events wait for a slow reader.
 const eventRoom = 1024
 
-// Events returns what happens on this node, from now on until ctx ends: nodes
+// Events returns the events of this node, from now on until ctx ends: nodes
 // that come and go, recovery, restarted actors. A reader that is too slow
-// finds an EventsLost in the place of what it missed.
+// finds an EventsLost in the place of missed events.
 func (n *Node) Events(ctx context.Context) <-chan actors.Event {
 	return n.bridge.Subscribe(ctx, eventRoom)
 }

@@ -15,14 +15,14 @@ const Version = "0.1.0"
 type Memory struct {
 	Cap  int64
 	Used int64
-	Idle int64 // of Used: kept for reuse, and given up as soon as anybody needs room
+	Idle int64 // of Used: kept for reuse, and given up as soon as memory is needed
 	Peak int64
 
 	Directory int64 // of Used: records and inline bytes of the shards that this node owns or backs up
-	Services  int64 // of Used: what services hold, such as barriers and groups
+	Services  int64 // of Used: memory of services, such as barriers and groups
 
 	Pinned   int64 // of Used: copies that are not evicted
-	Reserved int64 // of Used: what is being put, Directory and Services
+	Reserved int64 // of Used: objects that are being put, Directory and Services
 
 	Waiting      int   // requests that wait for memory
 	WaitingBytes int64 // for which they wait
@@ -41,7 +41,7 @@ type Status struct {
 	Missing        []phalanx.NodeID // members that were missing then, and in whose name no node has come since
 	Unready        error            `json:"-"` // why it cannot be given work: it leaves, was removed, or the majority of the voters is lost; nil if it can
 	MajorityLost   bool             // as this node sees it: nothing is decided
-	MissingVoters  []phalanx.NodeID // while it is: those that this node does not hear of
+	MissingVoters  []phalanx.NodeID // while it is lost: voters that this node does not hear
 	ShardsOwned    int
 	ShardsBackedUp int
 	Memory         Memory
@@ -58,7 +58,7 @@ type Status struct {
 	StreamsBusy    uint64 // streams that were told that this node is busy, since their node had Config.Streams
 }
 
-// Status returns what the node is doing.
+// Status returns the state of the node.
 func (n *Node) Status() Status {
 	l := n.life.Load()
 	v := *l.view.Load()
@@ -84,7 +84,7 @@ func (n *Node) Status() Status {
 // totals are counts that never fall as long as the process lives.
 type totals struct{ sent, received, requests, busy uint64 }
 
-// totals returns what this incarnation and those before it have counted.
+// totals returns the counts of this incarnation and all earlier ones.
 func (l *life) totals() totals {
 	t := l.before
 	sent, received := l.conns.Traffic()

@@ -11,11 +11,11 @@ import (
 // storeProxyName is the name of the process that Node.Store returns.
 const storeProxyName = "objects"
 
-// storeProxy is what the actors of the application send the messages of package storenode
-// to. It outlives the incarnations of the node: it hands a message to the store
-// of the present one, on the goroutine of the sender, and answers it itself while
-// a call of Node would fail too, since there is no store, or one that does not yet
-// know which of its copies were deleted.
+// storeProxy takes the application actors' messages of package storenode. It outlives the
+// incarnations of the node: it hands a message to the store of the present one, on the
+// goroutine of the sender. It answers the message itself while a call of Node would fail
+// too, since there is no store, or the store does not yet know which of its copies were
+// deleted.
 type storeProxy struct{ n *Node }
 
 var _ actor.Process = storeProxy{}
@@ -72,8 +72,8 @@ func (d storeProxy) pass(message any) error {
 	return nil
 }
 
-// SendSystemMessage does nothing: nobody stops the storeProxy, and who watches it ends with
-// the node.
+// SendSystemMessage does nothing: no actor stops the proxy, and its watchers end with the
+// node.
 func (d storeProxy) SendSystemMessage(*actor.PID, any) {}
 
 // Stop does nothing.

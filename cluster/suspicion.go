@@ -10,8 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// suspect breaks with a node that this node does not trust to answer: whatever
-// waits for it ends, and whoever watches an actor there hears of it.
+// suspect breaks with a node that this node does not trust to answer: all waits for it
+// end, and watchers of its actors hear of it.
 func (l *life) suspect(s detect.Suspect) {
 	ev := actors.NodeSuspected{Node: s.Node, Cause: s.Cause.String()}
 	if s.Cause == detect.Silent {
@@ -101,7 +101,7 @@ func (l *life) beatsEnded(peer phalanx.NodeID) {
 	}
 }
 
-// asked notes that a node was sent, directly, what it has to answer.
+// asked notes that this node sent another, directly, a message that it has to answer.
 func (l *life) asked(node phalanx.NodeID) {
 	if d := l.watching.Load(); d != nil {
 		d.Asked(node)

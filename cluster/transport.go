@@ -62,7 +62,7 @@ func (l *life) post(to phalanx.NodeID, b []byte) error {
 // unsendable logs and publishes that a message cannot be sent, which is a mistake of this
 // node. It does so once a minute for the same text.
 func (n *Node) unsendable(to string, message any, err error) {
-	node, _, _ := strings.Cut(to, "/") // the name of who waits for an answer is another each time
+	node, _, _ := strings.Cut(to, "/") // each request's sender has a new name
 	if !n.unsent.news(fmt.Sprintf("%T to %s: %v", message, node, err), n.clock()) {
 		return
 	}

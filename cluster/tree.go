@@ -31,12 +31,12 @@ type TreeNode struct {
 	Node     phalanx.NodeID
 	Place    int              // of a reduce
 	Source   phalanx.ObjectID // of a reduce
-	Gen      reduce.PlaceGen  // of a reduce: the label of what the place makes
+	Gen      reduce.PlaceGen  // of a reduce: the label of the place's output
 	Empty    bool             // of a reduce: the place is lost and not replaced yet
 	Complete bool
 	Pinned   bool
-	Origin   bool  // who makes the object; of a reduce, the root
-	Held     int64 // checked bytes of the object, or what the place has made; -1 if the node did not answer
+	Origin   bool  // this node makes the object; of a reduce, the root
+	Held     int64 // checked bytes of the object, or of the place's output; -1 if the node did not answer
 }
 
 // TreeEdge says that bytes go from one node to another.
@@ -46,7 +46,7 @@ type TreeEdge struct {
 }
 
 // Tree returns the live broadcast of an object, or the tree of the reduce that
-// makes it. Nodes that do not answer soon are shown without what only they know.
+// makes it. The facts that only a node knows are missing if it does not answer soon.
 func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 	l, err := n.use("tree", id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (n *Node) Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error) {
 			t.reduce(seen)
 			l.lookAtAll(ctx, t.Nodes, id, func(tn TreeNode, seen messages.Look) int64 {
 				if tn.Origin {
-					return seen.Held // what the root makes is this node's copy of the target
+					return seen.Held // the root's output is this node's copy of the target
 				}
 				for _, o := range seen.Outputs {
 					if o.Place == tn.Place && o.Gen == tn.Gen {
@@ -100,7 +100,7 @@ func (t *Tree) reduce(seen messages.Look) {
 	}
 }
 
-// lookFor bounds how long a tree waits for what single nodes see.
+// lookFor bounds how long a tree waits for the reports of single nodes.
 const lookFor = 500 * time.Millisecond
 
 // lookAtAll asks each node, once, how far it has come.
@@ -125,7 +125,7 @@ func (l *life) lookAtAll(ctx context.Context, nodes []TreeNode, id phalanx.Objec
 	all.Wait()
 }
 
-// look asks a node what it sees of an object.
+// look asks a node for its report on an object.
 func (l *life) look(ctx context.Context, node phalanx.NodeID, id phalanx.ObjectID) (messages.Look, error) {
 	if node == l.id {
 		return l.seen(id), nil
@@ -147,7 +147,7 @@ func (l *life) look(ctx context.Context, node phalanx.NodeID, id phalanx.ObjectI
 	return messages.LookReplyFromProto(reply)
 }
 
-// seen is what this node sees.
+// seen is this node's report.
 func (l *life) seen(id phalanx.ObjectID) messages.Look {
 	seen := messages.Look{Held: l.store.Table.Held(id), Size: phalanx.UnknownSize}
 	for _, m := range l.places.Made(id) {
@@ -162,7 +162,7 @@ func (l *life) seen(id phalanx.ObjectID) messages.Look {
 	return seen
 }
 
-// looks is the actor that tells other nodes what this one sees.
+// looks is the actor that gives other nodes this node's reports.
 func (l *life) looks(c actor.Context) {
 	if m, ok := c.Message().(actors.Crash); ok {
 		panic(m)

@@ -58,10 +58,10 @@ func leaving(v view.View) []phalanx.NodeID {
 	return out
 }
 
-// part breaks with a node that is no member any more. This one may not have
-// suspected it, and never will: if it hangs its connections stay, and who watches
-// an actor there, or waits for its answer, would hear nothing. One that has left
-// ends them itself, once it knows that it may.
+// part breaks with a node that is no member any more. This node may not have
+// suspected it, and never will: if it hangs its connections stay, and watchers of its
+// actors, and callers that wait for an answer, would hear nothing. A node that has left
+// ends its connections itself, once it knows that it may.
 func (l *life) part(m view.Member) {
 	end := func() {
 		if !slices.ContainsFunc(l.view.Load().Members, func(other view.Member) bool { return other.Control == m.Control }) { // nor came back
@@ -84,7 +84,7 @@ func (l *life) part(m view.Member) {
 // lingering is how long a node that has left may take to end its connections.
 const lingering = 2 * time.Second
 
-// tellChanges publishes what is different in a view.
+// tellChanges publishes the changes in a view.
 func (l *life) tellChanges(old, v view.View) {
 	publish := l.n.system.EventStream.Publish
 	for _, m := range v.Members {

@@ -13,7 +13,7 @@ const (
 	waitsRedundant = "the node has joined, and waits until the cluster survives the death of one more node"
 )
 
-// tellWaits tells what Join waits for until the function that it returns is called.
+// tellWaits reports the reason for which Join waits, until its result is called.
 func (n *Node) tellWaits() func() {
 	done := make(chan struct{})
 	var telling sync.WaitGroup
@@ -41,7 +41,7 @@ func (n *Node) tellWaits() func() {
 	return func() { close(done); telling.Wait() }
 }
 
-// waits says what Join waits for.
+// waits returns the reason for which Join waits.
 func (n *Node) waits() string {
 	l := n.life.Load()
 	if l == nil || l.agreeing.Load() == nil {

@@ -17,9 +17,9 @@ const (
 	// dialFor bounds how long a peer is tried to be reached: after that it is
 	// silent anyway.
 	dialFor = time.Second
-	// dialAgain is after how long another attempt begins beside those that have
-	// no answer. The first packet of a connection is sent again only after a
-	// second: one that is lost would be silence, and that a suspicion.
+	// dialAgain is after how long another attempt begins beside attempts without
+	// an answer. The first packet of a connection is sent again only after a
+	// second: a lost packet would be silence, and raise a suspicion.
 	dialAgain = 150 * time.Millisecond
 )
 
@@ -44,7 +44,7 @@ func (d *Detector) newBeater(node phalanx.NodeID) *beater {
 // closed, long before there is no room for another one.
 func (b *beater) beat() {
 	if conn := b.conn.Load(); conn != nil {
-		_ = conn.Send() // whoever reads hears of the end
+		_ = conn.Send() // the reader hears of the end
 		return
 	}
 	select {
@@ -80,7 +80,7 @@ func (b *beater) dial(ctx context.Context) *dataplane.Beats {
 	case err == nil:
 		b.echoed()
 		return conn
-	case ctx.Err() != nil || dialling.Err() != nil: // nobody wants to know, or it is silent
+	case ctx.Err() != nil || dialling.Err() != nil: // the result is not needed, or the peer is silent
 	case dataplane.IsGone(err):
 		b.d.tell(detect.Refuses{Node: b.node, Now: b.d.cfg.Clock()})
 	case errors.Is(err, phalanx.ErrFenced) || errors.Is(err, phalanx.ErrRefused): // in its view; but it is there

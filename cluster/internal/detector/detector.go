@@ -20,10 +20,10 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// actorName is under which members tell each other of suspicions.
+// actorName is the name by which members tell each other of suspicions.
 const actorName = "detector"
 
-// Config is what Start needs.
+// Config has the arguments of Start.
 type Config struct {
 	System *actor.ActorSystem
 	Remote *remoting.Remoting
@@ -55,12 +55,12 @@ type Detector struct {
 	view     view.View // for an instance that takes over
 }
 
-// Start spawns the actor, which watches nobody before Learn.
+// Start spawns the actor, which watches no member before Learn.
 func Start(cfg Config) (*Detector, error) {
 	d := &Detector{cfg: cfg, overdue: detect.NewOverdue(), suspects: map[phalanx.NodeID]Suspicion{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	props := actor.PropsFromProducer(func() actor.Actor { return &instance{d: d} })
-	d.pid = cfg.System.NewLocalPID(actorName) // which the actor itself uses
+	d.pid = cfg.System.NewLocalPID(actorName) // the actor itself uses it
 	supervisor := actors.Restarting(cfg.Log)
 	supervisor.Stopped = cfg.OnStopped
 	if _, err := cfg.System.Root.SpawnNamed(supervisor.Guard(props), actorName); err != nil {
@@ -102,10 +102,10 @@ func (d *Detector) Beaten(node phalanx.NodeID) {
 }
 
 // BeatsEnded tells that the connection for heartbeats of node has ended by itself. If this
-// node does not watch that one, that one may only have ceased to watch this one.
+// node does not watch it, the other may only have ceased to watch this one.
 func (d *Detector) BeatsEnded(node phalanx.NodeID) { d.tell(ended{node}) }
 
-// Asked notes that node was sent, directly, what it has to answer.
+// Asked notes that node was sent, directly, a message that it has to answer.
 func (d *Detector) Asked(node phalanx.NodeID) {
 	now := d.cfg.Clock()
 	d.mu.Lock()
@@ -113,14 +113,14 @@ func (d *Detector) Asked(node phalanx.NodeID) {
 	d.overdue.Ask(node, now)
 }
 
-// Heard notes that something came from node directly.
+// Heard notes that a message came from node directly.
 func (d *Detector) Heard(node phalanx.NodeID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.overdue.Hear(node)
 }
 
-// quiet returns from whom an answer is overdue, and when the next one will be.
+// quiet returns the nodes whose answers are overdue, and when the next one will be.
 func (d *Detector) quiet(now time.Duration) (from []phalanx.NodeID, next time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

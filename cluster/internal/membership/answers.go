@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// answers are what the seeds said last.
+// answers are the seeds' last answers.
 type answers struct {
 	self phalanx.NodeID
 
@@ -19,7 +19,7 @@ type answers struct {
 	of    map[string]answered
 }
 
-// ask notes who is asked.
+// ask notes the seeds that are asked.
 func (a *answers) ask(seeds []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,14 +75,14 @@ func (s answered) why(self phalanx.NodeID) string {
 	return " answered, but its cluster did not admit this node"
 }
 
-// forget drops what nodes have said that are no longer asked.
+// forget drops the answers of nodes that are no longer asked.
 func (a *answers) forget(asks func(at string) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(a.of, func(at string, _ answered) bool { return !asks(at) && !slices.Contains(a.asked, at) })
 }
 
-// stuck reports whether the cluster of a seed lets nobody in.
+// stuck reports whether the cluster of a seed admits no node.
 func (a *answers) stuck() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,7 +94,7 @@ func (a *answers) stuck() bool {
 	return false
 }
 
-// missing returns the seeds of which there is no answer.
+// missing returns the seeds that have not answered.
 func (a *answers) missing() (out []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +106,7 @@ func (a *answers) missing() (out []string) {
 	return out
 }
 
-// Waits says, for people, what Join waits for.
+// Waits returns, for people, the reason for which Join waits.
 func (m *Membership) Waits() string {
 	text := "joining"
 	if missing := m.answers.missing(); len(missing) > 0 {

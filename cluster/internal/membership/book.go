@@ -7,8 +7,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// book knows where nodes are: members, and for a while those that are none yet
-// or any more, who must learn that.
+// book knows the addresses of members, and for a while of future and former members, which
+// must learn the view.
 type book struct {
 	at     map[phalanx.NodeID]string
 	others []phalanx.NodeID // in at, but not in the view; oldest first

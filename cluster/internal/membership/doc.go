@@ -4,7 +4,7 @@
 //
 // The core lies outside of the actor that hosts it, since a voter that forgot
 // its vote could elect two leaders: an actor that panics goes on with the same
-// core, and carries out what it had not. If the core itself
-// panicked, nobody knows what it still remembers. Then it is never used again,
+// core, and carries out its remaining effects. If the core itself
+// panicked, its memory cannot be trusted. Then it is never used again,
 // and the node is fenced; it can join as a new incarnation.
 package membership

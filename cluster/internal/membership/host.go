@@ -18,20 +18,20 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// actorName is under which members find each other's membership.
+// actorName is the name by which members find each other's membership.
 const actorName = "membership"
 
-// gatherFor is how long one waits for more replicas that are in sync.
+// gatherFor is how long the actor waits for more replicas that are in sync.
 const gatherFor = 10 * time.Millisecond
 
-// anewAfter is for how long an incarnation asks to be let in. One that hung while it joined
+// anewAfter is how long an incarnation asks to be let in. One that hung while it joined
 // may have been removed before it knew that it was a member, and is never let in again.
 const anewAfter = 10 * time.Second
 
 // Messages from inside the node.
 type (
 	enter struct {
-		ctx   context.Context // of what is asked
+		ctx   context.Context // of the request
 		seeds []string
 	}
 	answered struct { // by a seed
@@ -53,7 +53,7 @@ type (
 	look   struct{}
 )
 
-// host is what outlives an instance of the actor. Only the actor uses it.
+// host is the state that outlives an instance of the actor. Only the actor uses it.
 type host struct {
 	m    *Membership
 	core *view.Core
@@ -64,8 +64,8 @@ type host struct {
 	asking  context.Context     // of the Join that is under way
 	begun   time.Duration       // when it asked first to be let in
 	entered bool                // the view has the node, and the core that joins may not know it yet
-	seeds   map[string]answered // what each has said last
-	forming []chan<- formed     // who waits for what comes of a Recover
+	seeds   map[string]answered // the last answer of each
+	forming []chan<- formed     // callers that wait for the result of a Recover
 	lost    string              // why nothing is decided, for people; "": it is
 
 	// stepping is true while the core is running, and for ever if it panicked.
@@ -111,7 +111,7 @@ func (a *instance) Receive(c actor.Context) {
 	case enter:
 		a.asking, a.seeds = m.ctx, map[string]answered{}
 		a.join = join.New(join.Config{Self: a.m.cfg.Self.ID, Seeds: m.seeds, Members: a.m.cfg.Members, AskFor: askFor, Again: a.m.cfg.Again})
-		a.entered = a.core.View().Has(a.m.cfg.Self.ID) // somebody has let it in before it asked
+		a.entered = a.core.View().Has(a.m.cfg.Self.ID) // the cluster has let it in before it asked
 		a.joining(join.Start{})
 	case answered:
 		a.seeds[m.seed] = m
@@ -141,7 +141,7 @@ func (a *instance) Receive(c actor.Context) {
 	}
 }
 
-// woken does what is due.
+// woken does all work that is due.
 func (a *instance) woken(now time.Duration) {
 	if at, ok := a.asks(); ok && at <= now {
 		a.joining(join.Tick{})
@@ -224,8 +224,8 @@ func (a *instance) hear(c actor.Context, m proto.Message, now time.Duration) {
 	a.step(ev)
 }
 
-// welcome tells a node that wants to join what this one knows, and if it is a member the
-// view, from which it knows whom to ask.
+// welcome gives a node that wants to join this node's state, and if this is a member the
+// view, which tells the other node the members to ask.
 func (a *instance) welcome(m *messages.JoinRequest) *messages.JoinReply {
 	member, common, by, err := messages.JoinRequestFromProto(m)
 	if err == nil {
@@ -248,7 +248,7 @@ func (a *instance) welcome(m *messages.JoinRequest) *messages.JoinReply {
 	return messages.JoinReplyToProto(says, v, err)
 }
 
-// joining gives the core that joins an event, and does what it wants.
+// joining gives the core that joins an event, and carries out its effects.
 func (a *instance) joining(ev join.Event) {
 	now := a.m.cfg.Clock()
 	for _, e := range a.join.Step(now, ev) {
@@ -296,7 +296,7 @@ func (a *instance) refused() {
 	}
 }
 
-// forget drops what nodes have said that are no longer asked.
+// forget drops the answers of nodes that are no longer asked.
 func (a *instance) forget() {
 	maps.DeleteFunc(a.seeds, func(at string, _ answered) bool { return !a.join.Asks(at) })
 	a.m.answers.forget(a.join.Asks)
@@ -313,8 +313,8 @@ func (h *host) step(ev view.Event) {
 	h.carryOut()
 }
 
-// carryOut does what the core wants, in order. What panics is done again by the
-// next instance: a view must not get lost.
+// carryOut carries out the core's effects, in order. The next instance repeats an effect that
+// panics: a view must not get lost.
 func (h *host) carryOut() {
 	for len(h.todo) > 0 {
 		h.do(h.todo[0])
@@ -371,9 +371,9 @@ func (h *host) do(e view.Effect) {
 	}
 }
 
-// via returns the address of the member that is to bring what is for a node to which the
-// link fails. Without its lease an owner would answer nobody, and without the newest
-// view it has none, although all others reach it.
+// via returns the address of the member that relays messages to a node to which the link
+// fails. Without its lease an owner would answer no request, and without the newest view it
+// has none, although all others reach it.
 func (h *host) via(to phalanx.NodeID) (address string, ok bool) {
 	if h.m.cfg.Via == nil {
 		return "", false
@@ -386,9 +386,9 @@ func (h *host) via(to phalanx.NodeID) (address string, ok bool) {
 	return address, ok
 }
 
-// bring takes what another member has brought, or brings it to the node that it is for,
+// bring takes a message that another member has relayed, or brings it to its receiver
 // itself: so it goes in no circles. It has no sender, as that would be taken for the
-// address of the one that sent it.
+// address of its sender.
 func (a *instance) bring(c *messages.Carried, now time.Duration) {
 	cfg := &a.m.cfg
 	to, by, m, err := messages.CarriedFromProto(c)
@@ -410,7 +410,7 @@ func (a *instance) bring(c *messages.Carried, now time.Duration) {
 	}
 }
 
-// brought takes what by has brought, which is to bring the answer as well: this node may
+// brought takes a message that by has relayed. The answer goes by it as well: this node may
 // not have noticed yet that the link fails.
 func (a *instance) brought(by phalanx.NodeID, m proto.Message, now time.Duration) {
 	ev, err := messages.AgreeFromProto(m, now)

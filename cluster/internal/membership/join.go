@@ -20,7 +20,7 @@ const askFor = 2 * time.Second // how long one seed may take to answer
 // Join makes this node a member of the cluster that the seeds are in, or of one that they
 // begin; without seeds, of one of its own. It returns when the node may serve. If ctx ends
 // before, the error says of every seed why it did not help; it is ErrUnavailable if the cluster
-// of one has lost the majority of its voters, and lets nobody in. Join fails at once with ErrRefused
+// of a seed has lost the majority of its voters, and admits no node. Join fails at once with ErrRefused
 // if all of them are in a cluster that never lets this node in, and with ErrAnew if the
 // cluster in which it was gave way to another one.
 func (m *Membership) Join(ctx context.Context) error {
@@ -55,7 +55,7 @@ func (m *Membership) Join(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			m.inquired() // they say what they were waiting for
+			m.inquired() // the errors say what each seed was waiting for
 			err := fmt.Errorf("%s: %w", m.answers, context.Cause(ctx))
 			if errors.Is(err, context.Canceled) {
 				return m.fail("join", phalanx.ErrCanceled, err)
@@ -102,7 +102,7 @@ func (m *Membership) inquireSoon(ctx context.Context, e join.Ask, says join.Answ
 	}
 }
 
-// inquired waits until nobody asks any more, after the context of that has ended.
+// inquired waits until all requests to seeds have ended, after the end of their context.
 func (m *Membership) inquired() {
 	m.mu.Lock()
 	m.said = true
@@ -110,8 +110,8 @@ func (m *Membership) inquired() {
 	m.inquiries.Wait()
 }
 
-// inquire asks a seed, to which this node says something of itself, and tells the actor what
-// the seed has said.
+// inquire asks a seed, with this node's own state in the request, and gives the actor the
+// seed's answer.
 func (m *Membership) inquire(ctx context.Context, seed string, num uint64, says join.Answer) {
 	asking, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
@@ -128,7 +128,7 @@ func (m *Membership) inquire(ctx context.Context, seed string, num uint64, says 
 	m.answers.note(a)
 }
 
-// ask asks one seed after the other of those that its name stands for.
+// ask asks the addresses of a seed's name one after the other.
 func (m *Membership) ask(ctx context.Context, seed string, says join.Answer) (join.Answer, view.View, error) {
 	host, port, _ := net.SplitHostPort(seed)
 	addresses, err := net.DefaultResolver.LookupHost(ctx, host)

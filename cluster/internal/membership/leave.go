@@ -52,7 +52,7 @@ func (m *Membership) Leave(ctx context.Context) error {
 	return nil
 }
 
-// insist proposes c until a view fulfils until. Nobody is left to ask if all
+// insist proposes c until a view fulfils until. No member is left to ask if all
 // others have gone.
 func (m *Membership) insist(ctx context.Context, c view.Command, until func(view.View) bool) (fenced bool, err error) {
 	for {

@@ -17,7 +17,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Config is what Start needs.
+// Config has the arguments of Start.
 type Config struct {
 	System  *actor.ActorSystem
 	Remote  *remoting.Remoting
@@ -38,10 +38,10 @@ type Config struct {
 	OnLease func(until time.Duration) // when this node may answer and confirm, by Clock
 	// IdleAfter is how long there are leases after the last Want; 0: always.
 	IdleAfter time.Duration
-	// OnAsked is told that a member was sent what it has to answer, and OnHeard that
-	// something came from one, both directly.
+	// OnAsked learns that a member was sent a message that it has to answer, and OnHeard that
+	// a message came from a member, both directly.
 	OnAsked, OnHeard func(phalanx.NodeID)
-	// Via returns the member by way of which one is reached to which the link fails.
+	// Via returns the member that relays messages to a member to which the link fails.
 	Via func(to phalanx.NodeID) (by phalanx.NodeID, ok bool)
 	// Suspects reports whether this node suspects a voter. It may be called at any time.
 	Suspects func(phalanx.NodeID) bool
@@ -72,9 +72,9 @@ type Membership struct {
 
 	answers   *answers // of the seeds
 	inquiries sync.WaitGroup
-	said      bool // by mu: Join has said why it fails, nobody is asked any more
+	said      bool // by mu: Join has said why it fails, and asks no seed any more
 
-	background context.Context // of what seeds are asked; ends with Stop
+	background context.Context // of requests to seeds; ends with Stop
 	end        context.CancelFunc
 
 	leaving atomic.Bool
@@ -96,7 +96,7 @@ func startWith(cfg Config, core *view.Core) (*Membership, error) {
 	m.background, m.end = context.WithCancel(context.Background())
 	m.host = &host{m: m, core: core, join: join.New(join.Config{Self: cfg.Self.ID}), book: book{at: map[phalanx.NodeID]string{}}}
 	props := actor.PropsFromProducer(func() actor.Actor { return &instance{host: m.host} })
-	m.pid = cfg.System.NewLocalPID(actorName) // which the actor itself uses
+	m.pid = cfg.System.NewLocalPID(actorName) // the actor itself uses it
 	if _, err := cfg.System.Root.SpawnNamed(actors.Restarting(cfg.Log).Guard(props), actorName); err != nil {
 		return nil, &phalanx.Error{Op: "join", Node: cfg.Self.ID, Kind: phalanx.ErrInternal, Err: err}
 	}
@@ -120,14 +120,14 @@ func (m *Membership) View() view.View {
 	return m.view
 }
 
-// Leader returns whom this node takes for the leader of the voters, or "".
+// Leader returns the leader of the voters, as far as this node knows, or "".
 func (m *Membership) Leader() phalanx.NodeID {
 	id, _ := m.leader.Load().(phalanx.NodeID)
 	return id
 }
 
 // InSync proposes that node, which has all of a shard's state in epoch, becomes
-// its backup or owner. What comes shortly after each other becomes one view.
+// its backup or owner. Proposals that come shortly after each other become one view.
 func (m *Membership) InSync(shard int, epoch uint64, node phalanx.NodeID) {
 	m.mu.Lock()
 	if s := (view.Synced{Shard: shard, Epoch: epoch, Node: node}); !slices.Contains(m.synced, s) {
@@ -145,7 +145,7 @@ func (m *Membership) Drop(shard int, epoch uint64, node phalanx.NodeID) {
 // Propose asks for c until the view shows it, or for ten seconds.
 func (m *Membership) Propose(c view.Command) { m.tell(propose{c}) }
 
-// Want tells that this node is asked for what takes a lease. It has to be told again within
+// Want tells that this node has requests that need a lease. The caller repeats it within
 // Config.IdleAfter for as long as that is so.
 func (m *Membership) Want() { m.tell(want{}) }
 
@@ -172,7 +172,7 @@ func (m *Membership) publish(v view.View) {
 	m.cfg.OnView(v)
 }
 
-// set changes what Join waits for.
+// set changes the state for which Join waits.
 func (m *Membership) set(change func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -192,7 +192,7 @@ func (m *Membership) fence() {
 	}
 }
 
-// wake tells those who await a change. It needs mu.
+// wake wakes all callers of await. It needs mu.
 func (m *Membership) wake() {
 	close(m.changed)
 	m.changed = make(chan struct{})
@@ -224,7 +224,7 @@ func (m *Membership) takeSynced() []view.Synced {
 	return s
 }
 
-// fail returns what a call of this node fails with.
+// fail returns the error of a call of this node.
 func (m *Membership) fail(op string, kind phalanx.Kind, err error) error {
 	return &phalanx.Error{Op: op, Node: m.cfg.Self.ID, Kind: kind, Err: err}
 }

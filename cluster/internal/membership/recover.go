@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// formed is what came of a Recover.
+// formed is the result of a Recover.
 type formed struct {
 	view view.View
 	err  error
@@ -41,7 +41,7 @@ func (m *Membership) Recover(ctx context.Context, force bool) (view.View, error)
 	}
 }
 
-// recovered tells those that wait what came of it.
+// recovered gives waiting callers the result.
 func (h *host) recovered(f formed) {
 	for _, done := range h.forming {
 		done <- f // each has room for one

@@ -76,7 +76,7 @@ func index(known map[who]int32, table *[]*actor.PID, pid *actor.PID) int32 {
 	return i
 }
 
-// decode returns the letter that e, of b, carries. What it returns is new.
+// decode returns the letter that e, of b, carries. The letter is new.
 func decode(b *remote.MessageBatch, e *remote.MessageEnvelope) (letter, error) {
 	var l letter
 	var err error

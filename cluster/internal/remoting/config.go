@@ -15,7 +15,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Config is what Start needs. Only Log has no default.
+// Config has the arguments of Start. Only Log has no default.
 type Config struct {
 	Bind      string // host:port to listen on; 127.0.0.1:0. Port 0 stands for any that is free
 	Advertise string // host or host:port that peers dial; what was bound

@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
-// conns knows all raw connections, so that those of a peer can be closed.
+// conns knows all raw connections, so that a peer's connections can be closed.
 type conns struct {
 	mu     sync.Mutex
 	closed bool

@@ -15,12 +15,12 @@ import (
 )
 
 // peer is a connection that this node makes, from the first message for an
-// address until it ends, and the queue of what is to be sent. Its goroutine owns
-// what is not locked.
+// address until it ends, and its queue of messages. Its goroutine owns the fields that
+// are not locked.
 type peer struct {
 	r       *Remoting
 	address string
-	watches map[watch]*actor.PID // by r.mu: whom actors here watch there
+	watches map[watch]*actor.PID // by r.mu: the actors there that actors here watch
 
 	mu     sync.Mutex
 	queue  []letter
@@ -52,8 +52,8 @@ func (p *peer) put(l letter) bool {
 	return true
 }
 
-// take returns what is queued, which is p's to fill again when it is asked the
-// next time: buffer is the last that it returned, emptied.
+// take returns the queued letters. p owns them again at the next call: buffer is the last
+// queue that it returned, emptied.
 func (p *peer) take(buffer []letter) []letter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *peer) take(buffer []letter) []letter {
 // maxIdle is how many letters a buffer has room for that is kept.
 const maxIdle = 1024
 
-// emptied returns a buffer of what was sent, to be filled again, or nil if it was so large that a
+// emptied returns a buffer of sent letters, to be filled again, or nil if it was so large that a
 // quiet connection should not keep it.
 func emptied(buffer []letter) []letter {
 	if cap(buffer) > maxIdle {
@@ -75,7 +75,7 @@ func emptied(buffer []letter) []letter {
 	return buffer[:0]
 }
 
-// close returns what was not sent.
+// close returns the unsent letters.
 func (p *peer) close() []letter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,7 @@ func (p *peer) send() error {
 	return err
 }
 
-// open makes the connection and waits until the peer knows who this is.
+// open makes the connection and waits until the peer knows this node.
 func (p *peer) open(ctx context.Context, conn *grpc.ClientConn) (remote.Remoting_ReceiveClient, error) {
 	stream, err := remote.NewRemotingClient(conn).Receive(ctx)
 	if err != nil {
@@ -168,8 +168,8 @@ func (p *peer) open(ctx context.Context, conn *grpc.ClientConn) (remote.Remoting
 	return stream, nil
 }
 
-// stranger says that what was reached has not answered as a node does, if that is why
-// open has failed with err.
+// stranger says that the other end has not answered as a node does, if open has failed with
+// err for that reason.
 func (p *peer) stranger(err error) error {
 	p.mu.Lock()
 	reached := p.dialled == nil && !p.ended

@@ -22,7 +22,7 @@ type letter struct {
 	message        proto.Message
 }
 
-// watch is a watcher here and whom it watches there, by their ids.
+// watch is a watcher here and the actor that it watches there, by their ids.
 type watch struct{ watcher, watchee string }
 
 func (p *process) SendUserMessage(pid *actor.PID, message any) {
@@ -42,12 +42,12 @@ func (p *process) SendUserMessage(pid *actor.PID, message any) {
 	p.r.deliver(p.address, l)
 }
 
-// SendSystemMessage also remembers who watches whom, since a node that died
-// cannot say of its actors that they ended.
+// SendSystemMessage also remembers the watches, since a node that died cannot say
+// that its actors ended.
 func (p *process) SendSystemMessage(pid *actor.PID, message any) {
 	m, ok := message.(proto.Message)
 	if !ok {
-		return // what stays between the parts of one actor
+		return // messages between the parts of one actor
 	}
 	p.r.deliver(p.address, letter{target: pid, message: m})
 }
@@ -88,8 +88,8 @@ func (r *Remoting) enqueue(address string, l letter) bool {
 // dead gives l to the dead letters.
 func (r *Remoting) dead(l letter) { r.deadLetter(l.target, l.sender, l.message) }
 
-// deadLetter gives a message to the dead letters, which tell a request's sender, and who
-// wants to watch.
+// deadLetter gives a message to the dead letters, which tell the sender of a request, or of
+// a watch.
 func (r *Remoting) deadLetter(target, sender *actor.PID, message any) {
 	if _, system := message.(actor.SystemMessage); system {
 		r.sys.DeadLetter.SendSystemMessage(target, message)
@@ -99,7 +99,7 @@ func (r *Remoting) deadLetter(target, sender *actor.PID, message any) {
 }
 
 // drop forgets p, whose connection ended with err: the next message makes
-// another. Those who wait for the node are told, first the ones who learn why.
+// another. Callers that wait for the node are told, first the ones that learn the reason.
 func (r *Remoting) drop(p *peer, err error) {
 	r.mu.Lock()
 	if r.peers[p.address] == p {
@@ -108,7 +108,7 @@ func (r *Remoting) drop(p *peer, err error) {
 	left := p.close()
 	r.mu.Unlock()
 	r.waits.fail(p.address, err)
-	for w, who := range p.watches { // nobody else has p any more
+	for w, who := range p.watches { // no other goroutine has p any more
 		r.tell(w.watcher, &actor.Terminated{Who: who, Why: actor.TerminatedReason_AddressTerminated})
 	}
 	for _, l := range left {

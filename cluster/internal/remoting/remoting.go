@@ -73,7 +73,7 @@ func Start(sys *actor.ActorSystem, cfg Config) (*Remoting, error) {
 	return r, nil
 }
 
-// Address returns what peers dial.
+// Address returns the address that peers dial.
 func (r *Remoting) Address() string { return r.sys.Address() }
 
 // PID returns the actor called name at address. A PID remembers its system, so
@@ -81,11 +81,11 @@ func (r *Remoting) Address() string { return r.sys.Address() }
 func (r *Remoting) PID(address, name string) *actor.PID { return actor.NewPID(address, name) }
 
 // ClosePeer closes all connections to and from the node at address. They are
-// made again by whoever sends to it next.
+// made again by the next message to it.
 func (r *Remoting) ClosePeer(address string) {
 	r.mu.Lock()
 	p := r.peers[address]
-	delete(r.peers, address) // what is sent from now on must not get lost with the old connection
+	delete(r.peers, address) // later messages must not get lost with the old connection
 	r.mu.Unlock()
 	if p != nil {
 		p.mu.Lock()

@@ -28,7 +28,7 @@ func (a answer) SendSystemMessage(*actor.PID, any) {}
 func (a answer) Stop(*actor.PID)                   {}
 
 // Request sends message to an actor and returns its answer. It fails when ctx
-// ends, when nobody is there, and when the connection with that node breaks: the
+// ends, when there is no such actor, and when the connection with that node breaks: the
 // request may then have been handled nevertheless, and is safe to repeat only if
 // the actor takes it twice.
 func (r *Remoting) Request(ctx context.Context, to *actor.PID, message any) (any, error) {
@@ -80,7 +80,7 @@ func (r *Remoting) Request(ctx context.Context, to *actor.PID, message any) (any
 	}
 }
 
-// waits are the requests that wait, by the address of whom they wait for.
+// waits are the requests that wait, by the address of the node that has to answer.
 type waits struct {
 	mu      sync.Mutex
 	stopped bool

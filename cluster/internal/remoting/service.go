@@ -16,8 +16,8 @@ import (
 	"github.com/phalanx-go/phalanx/internal/logging"
 )
 
-// service receives what peers send. Calls that it does not have are answered
-// with "unimplemented".
+// service receives the peers' messages. It answers calls that it does not have with
+// "unimplemented".
 type service struct {
 	remote.UnimplementedRemotingServer
 	r *Remoting

@@ -15,8 +15,8 @@ import (
 
 const spawnerName = "spawner"
 
-// spawner returns the actor that spawns for peers. The library's own makes what
-// it spawns its children, and panics when it is asked for an unknown kind, which
+// spawner returns the actor that spawns for peers. The library's own makes the spawned
+// actors its children, and panics when it is asked for an unknown kind, which
 // stops all of them.
 func (r *Remoting) spawner() *actor.Props {
 	props := actor.PropsFromFunc(func(c actor.Context) {
@@ -57,7 +57,7 @@ func (r *Remoting) spawn(m *remote.ActorPidRequest) (reply *remote.ActorPidRespo
 }
 
 // Spawn makes an actor of a kind that is registered on the node at address. If
-// name is empty, it gets one of its own. As with every request, one that fails
+// name is empty, it gets one of its own. As with every request, a Spawn that fails
 // may have been carried out.
 func (r *Remoting) Spawn(ctx context.Context, address, kind, name string) (*actor.PID, error) {
 	fail := func(k phalanx.Kind, err error) error {

@@ -13,8 +13,8 @@ import (
 const answerName = "answer"
 
 // unsendable makes known that message can never be sent. A request fails with err. In
-// the place of an answer another message is returned, which goes to whoever waits
-// for it: there the request fails with err, too, and not at its deadline.
+// the place of an answer another message is returned, which goes to the requester:
+// there the request fails with err, too, and not at its deadline.
 func (r *Remoting) unsendable(target, sender *actor.PID, message any, err error) (instead letter, ok bool) {
 	failure := &phalanx.Error{Op: "send", Kind: phalanx.ErrInvalid, Err: err}
 	r.cfg.OnUnsendable(target.String(), message, failure)
@@ -37,9 +37,9 @@ func (r *Remoting) unsendable(target, sender *actor.PID, message any, err error)
 // reading is the Op of the error of a message that its receiver could not read.
 const reading = "read"
 
-// unreadable fails the request to which a message from the node at address belongs that
-// cannot be read here, for example since its type is that of another build. It is either
-// the request or its answer.
+// unreadable fails the request of a message from the node at address that cannot be read
+// here, for example since its type comes from another build. The message is either the
+// request or its answer.
 func (r *Remoting) unreadable(address string, l letter, err error) {
 	failure := &phalanx.Error{Op: reading, Kind: phalanx.ErrInvalid, Err: err}
 	if strings.HasPrefix(l.target.GetId(), answerName) {
