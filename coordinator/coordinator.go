@@ -24,10 +24,10 @@ type Coordinator struct {
 	wakeup actors.Wakeup
 	cancel context.CancelFunc // of the last Combine; nil: there was none
 	left   []rnode.Effect     // of a step that is not over; nil if none is, and not if the actor has panicked there
-	lost   string             // what happened to the last place that was
+	lost   string             // the cause of the last loss of a place
 }
 
-// run is what outlives the actor's instance.
+// run is the state that outlives the actor's instance.
 type run struct {
 	req      storenode.Reduce
 	order    uint64 // among the node's runs

@@ -24,7 +24,7 @@ type Watcher interface {
 	Watch(id phalanx.ObjectID, num uint64, deliver func(directory.Readiness))
 }
 
-// Env is what the coordinators of a node share.
+// Env has the things that the coordinators of a node share.
 type Env struct {
 	Store   *storenode.Env
 	Watcher Watcher
@@ -200,7 +200,7 @@ func (e *Env) GiveUp() {
 	}
 }
 
-// Heard takes a report to whoever runs a Reduce on this node.
+// Heard takes a report to the Reduce on this node that it is about.
 func (e *Env) Heard(m *messages.PlaceReport) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -36,7 +36,7 @@ func (c *Coordinator) stopCombining() {
 	}
 }
 
-// fold returns the combination of the inputs. Those that are nil it gets.
+// fold returns the combination of the inputs. It gets the inputs that are nil.
 func (e *Env) fold(ctx context.Context, c reduce.CombineInline, inputs [][]byte) ([]byte, *reduce.InlineFailed) {
 	failed := func(source phalanx.ObjectID, err error, otherwise phalanx.Kind) *reduce.InlineFailed {
 		f := &reduce.InlineFailed{Seq: c.Seq, Source: source, Kind: otherwise, Text: err.Error()}

@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// does shows what the core does.
+// does shows an effect of the core to observers.
 func (c *Coordinator) does(e reduce.Effect) {
 	target, publish := c.run.req.Target, c.env.Store.Publish
 	switch e := e.(type) {
@@ -24,7 +24,7 @@ func (c *Coordinator) does(e reduce.Effect) {
 	}
 }
 
-// notify publishes what recovery does.
+// notify publishes a step of recovery.
 func (c *Coordinator) notify(n reduce.Notify) {
 	target, publish := c.run.req.Target, c.env.Store.Publish
 	switch n.What {

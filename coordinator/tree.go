@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// treeState is what is shown of a running tree.
+// treeState is the visible state of a running tree.
 type treeState struct {
 	mu     sync.Mutex
 	places map[int]reduce.State
@@ -77,7 +77,7 @@ type TreePlace struct {
 	Node   phalanx.NodeID
 	Source phalanx.ObjectID
 	Gen    reduce.PlaceGen // of its output
-	Empty  bool            // nobody runs it: it is lost, and not replaced yet
+	Empty  bool            // no node runs it: it is lost, and not replaced yet
 }
 
 // Tree returns the tree of the reduce that makes target, if this node
