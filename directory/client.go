@@ -36,15 +36,15 @@ func NewClient(self phalanx.NodeID, to Transport, now, late func() time.Duration
 	return c
 }
 
-// Nums returns the first of n request numbers that are nobody else's.
+// Nums returns the first of n request numbers that no other caller gets.
 func (c *Client) Nums(n uint64) uint64 { return c.nums.Add(n) - n + 1 }
 
-// Next returns the next number: those of all requests so far are smaller.
+// Next returns the next number: all requests so far have smaller ones.
 func (c *Client) Next() uint64 { return c.nums.Load() + 1 }
 
 // Request sends body to the owner of id. deliver is called with each Waiting
-// and once with the answer, or with ErrUnavailable when it is given up. Who waits
-// for the answer and does not want it any more has to Forget it.
+// and once with the answer, or with ErrUnavailable when it is given up. A caller that
+// does not want the answer any more has to Forget it.
 func (c *Client) Request(id phalanx.ObjectID, num uint64, body core.Body, deliver func(owner phalanx.NodeID, r core.Result)) {
 	c.ask(ask.Ask{Num: num, Object: id, Body: body}, deliver)
 }
@@ -83,7 +83,7 @@ func (c *Client) Replied(from phalanx.NodeID, rep core.Reply) {
 	c.step(ask.Replied{From: from, Reply: rep})
 }
 
-// Ready takes what an owner tells to a watch of this node.
+// Ready takes an owner's message to a watch of this node.
 func (c *Client) Ready(from phalanx.NodeID, r core.Readiness) {
 	c.step(ask.Told{From: from, Readiness: r})
 }
@@ -110,7 +110,7 @@ func (c *Client) Run(ctx context.Context) {
 	}
 }
 
-// step does what follows from ev. What is sent may come back at once, so it is sent without
+// step carries out the effects of ev. An answer may come back at once, so it sends without
 // the mutex.
 func (c *Client) step(ev ask.Event) {
 	c.mu.Lock()
@@ -138,8 +138,8 @@ func (c *Client) do(e ask.Effect) {
 	}
 }
 
-// send sends a request, which fails if it can never be sent. What else is sent needs no
-// answer: the owner tells again what is not acknowledged.
+// send sends a request, which fails if it can never be sent. Other messages need no answer:
+// the owner repeats unacknowledged messages.
 func (c *Client) send(s ask.Send) {
 	err := c.to.Send(s.To, s.Shard, s.What)
 	r, ok := s.What.(core.Request)

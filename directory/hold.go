@@ -4,7 +4,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// heldEvent is one that waits for a lease.
+// heldEvent is an event that waits for a lease.
 type heldEvent struct {
 	shard int
 	ev    core.Event
@@ -37,8 +37,8 @@ func (h *Host) hold(shard int, ev core.Event) bool {
 	return false
 }
 
-// release gives the shards what was kept, in its order. The caller holds mu, and ends with
-// unlock.
+// release gives the shards the kept events, in their order. The caller holds mu, and ends
+// with unlock.
 func (h *Host) release() {
 	for _, e := range h.drain() {
 		if pid := h.shards[e.shard]; pid != nil {
@@ -49,7 +49,7 @@ func (h *Host) release() {
 	}
 }
 
-// unlock gives mu back, and then answers what was kept for shards that have left. The
+// unlock gives mu back, and then answers kept requests for shards that have left. The
 // Transport may bring an answer to a caller on this node, which may call the Host.
 func (h *Host) unlock() {
 	strays := h.strays
@@ -69,7 +69,7 @@ func (h *Host) drain() []heldEvent {
 	return h.gate.All()
 }
 
-// overdue gives the shards what has waited for a lease for long enough, until the host closes.
+// overdue gives the shards events that have waited long enough for a lease, until the host closes.
 func (h *Host) overdue() {
 	for {
 		select {

@@ -16,7 +16,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// HostConfig is what the shards of a node need.
+// HostConfig has the dependencies and settings of a node's shards.
 type HostConfig struct {
 	Self        phalanx.NodeID
 	System      *actor.ActorSystem
@@ -27,8 +27,8 @@ type HostConfig struct {
 	Log         logrus.FieldLogger
 	// Spawn starts a supervised actor.
 	Spawn func(props *actor.Props, name string) (*actor.PID, error)
-	// Want is called whenever a replica is asked for something, or does something by itself,
-	// which takes a lease. It must not block; nil: there always is one.
+	// Want is called whenever a replica gets a request, or does something by itself, that
+	// needs a lease. It must not block; nil: there always is one.
 	Want func()
 	// CaughtUp tells the view that node has all of the shard's state.
 	CaughtUp func(shard int, epoch uint64, node phalanx.NodeID)
@@ -36,7 +36,7 @@ type HostConfig struct {
 	LostState func(shard int, epoch uint64)
 	// Publish puts a recovery event on the event stream.
 	Publish func(event any)
-	// Memory is what the replicas are counted against.
+	// Memory is the cap against which the replicas are counted.
 	Memory Memory
 }
 
@@ -44,10 +44,10 @@ type HostConfig struct {
 type Memory interface {
 	TryReserve(n int64) bool
 	ReserveNow(n int64) error // with the numbers, if there is no room
-	Force(n int64)            // for what cannot be refused
+	Force(n int64)            // for bytes that cannot be refused
 	Press(n int64)            // asks others to make room
 	Release(n int64)
-	Last(pinned, reserved int64) // of what is taken, what eviction does not give back
+	Last(pinned, reserved int64) // the taken bytes that eviction does not give back
 }
 
 // Host keeps an actor for each shard replica of this node and hands messages to
@@ -56,7 +56,7 @@ type Host struct {
 	cfg HostConfig
 
 	lease  atomic.Pointer[lease] // the newest, which the shards look at
-	memory atomic.Int64          // that the replicas hold, and what waits for them
+	memory atomic.Int64          // of the replicas, and of events that wait for them
 
 	mu     sync.Mutex
 	shards map[int]*actor.PID
@@ -66,7 +66,7 @@ type Host struct {
 
 	gate   idle.Gate[heldEvent]
 	strays []heldEvent   // that the gate has kept for shards that are not here any more
-	alarm  *actors.Alarm // for what the gate keeps
+	alarm  *actors.Alarm // for the events that the gate keeps
 	ended  chan struct{} // closed by Close
 }
 
@@ -97,8 +97,7 @@ func NewHost(cfg HostConfig) *Host {
 	return h
 }
 
-// Learn takes a new view: replicas that this node gains are started, those that
-// it loses end.
+// Learn takes a new view: replicas that this node gains are started, lost ones end.
 func (h *Host) Learn(v view.View) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +135,7 @@ func (h *Host) Learn(v view.View) {
 const leaseAlmostOver = 50 * time.Millisecond
 
 // Leased takes note until when this node may answer and confirm. A shard looks
-// at it with every event. Only one that was without it has to be told.
+// at it with every event. Only a shard that was without a lease has to be told.
 func (h *Host) Leased(until time.Duration) {
 	h.mu.Lock()
 	defer h.unlock()
@@ -168,7 +167,7 @@ func (h *Host) Handle(shard int, ev core.Event) {
 	}
 }
 
-// notHere answers a request for a shard of which this node has no replica.
+// notHere answers a request for a shard without a replica on this node.
 func (h *Host) notHere(shard int, ev core.Event) {
 	if r, ok := ev.(core.Request); ok {
 		_ = h.cfg.Transport.Send(r.From, shard, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
@@ -191,8 +190,7 @@ func (h *Host) Roles() (owned, backedUp int) {
 	return owned, backedUp
 }
 
-// Memory returns how many bytes the replicas hold: records and inline bytes, and what waits for
-// them.
+// Memory returns how many bytes the replicas hold: records, inline bytes, and waiting events.
 func (h *Host) Memory() int64 { return h.memory.Load() }
 
 // Close stops every replica and returns when they have ended.
@@ -212,7 +210,7 @@ func (h *Host) Close() {
 	}
 }
 
-// configured returns what a replica is told of the present view.
+// configured returns a replica's part of the present view.
 func (h *Host) configured(shard int) *configured {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,7 +42,7 @@ func (c *Client) Requests() uint64 {
 // Tell sends an event about id to node's replica of its shard.
 func (c *Client) Tell(node phalanx.NodeID, id phalanx.ObjectID, ev core.Event) {
 	if _, i, ok := c.shard(id); ok {
-		_ = c.to.Send(node, i, ev) // nobody waits for it
+		_ = c.to.Send(node, i, ev) // no caller waits for it
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Reporter tells new owners what this node holds (specification 2.6): it hosts ask.Owing
+// Reporter tells new owners the copies of this node (specification 2.6): it hosts ask.Owing
 // behind a mutex, since holdings are gathered without it. It is safe for concurrent use.
 type Reporter struct {
 	to       Transport
@@ -29,9 +29,9 @@ type Reporter struct {
 	left map[phalanx.ObjectID]phalanx.Generation // copies whose holdings cannot be sent; Run's own
 }
 
-// NewReporter returns a reporter of what holdings returns: for each shard that is
-// marked in of, which has all of them, what this node has of it. nums returns the
-// next number of a request.
+// NewReporter returns a reporter. holdings returns this node's holdings of each shard that
+// is marked in of, a list with an entry for each shard. nums returns the next number of a
+// request.
 func NewReporter(self phalanx.NodeID, to Transport, now func() time.Duration, nums func() uint64, holdings func(of []bool) [][]core.Holding) *Reporter {
 	return &Reporter{to: to, now: now, nums: nums, holdings: holdings, core: ask.NewOwing(self), alarm: actors.NewAlarm(now),
 		left: map[phalanx.ObjectID]phalanx.Generation{}}
@@ -74,7 +74,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 }
 
-// tell reports what is due.
+// tell sends the reports that are due.
 func (r *Reporter) tell() {
 	next := r.nums()
 	r.mu.Lock()

@@ -9,7 +9,7 @@ import (
 )
 
 // roomPatience is how long a request waits at the owner until others have made
-// room for its inline bytes: less than what its sender takes for silence.
+// room for its inline bytes: less than the time that its sender takes for silence.
 const roomPatience = 2 * time.Second
 
 // wanting names a request that waits for room. It is repeated by its sender.
@@ -18,8 +18,8 @@ type wanting struct {
 	num  uint64
 }
 
-// count takes more of the memory cap, or gives some back. What the owner has
-// accepted its backup cannot refuse.
+// count takes more of the memory cap, or gives some back. A backup cannot refuse changes
+// that the owner has accepted.
 func (s *shard) count(more int64) {
 	if more > 0 {
 		s.host.cfg.Memory.Force(more)
@@ -29,16 +29,16 @@ func (s *shard) count(more int64) {
 	s.reserved(more)
 }
 
-// reserved notes what this replica has of the cap.
+// reserved notes this replica's share of the cap.
 func (s *shard) reserved(more int64) {
 	s.host.cfg.Memory.Last(0, more)
 	s.held += more
 	s.host.memory.Add(more)
 }
 
-// room reports whether there is room for what a request would have the owner
-// hold. If there is none it is made, and the request is let in when it is
-// repeated; after some time it is turned away.
+// room reports whether there is free memory for the bytes that a request would have the
+// owner hold. If there is none it has memory freed, and lets the request in when its
+// sender repeats it; after some time it turns the request away.
 func (s *shard) room(r core.Request) bool {
 	need := s.core.Needs(r)
 	if need == 0 {
@@ -52,7 +52,7 @@ func (s *shard) room(r core.Request) bool {
 		return true
 	}
 	now := s.host.cfg.Now()
-	for k, since := range s.wanted { // also those that are not repeated any more
+	for k, since := range s.wanted { // also requests that are not repeated any more
 		if now-since > 2*roomPatience {
 			delete(s.wanted, k)
 		}

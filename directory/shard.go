@@ -99,7 +99,7 @@ func (s *shard) handle(c actor.Context, ev core.Event) {
 }
 
 // honest reports whether inline bytes have the digest that their origin says they
-// have; if not, it is told so. Nobody else checks them: whoever gets them later has
+// have; if not, it tells the origin so. No other node checks them: later receivers take
 // the record's digest from here.
 func (s *shard) honest(r core.Request) bool {
 	p, ok := r.Body.(core.PutInline)
@@ -123,8 +123,8 @@ func (s *shard) look() {
 	}
 }
 
-// step has the core take ev, and then what that could not send: the core fails the
-// requests that wait for it.
+// step has the core take ev, and then the messages that could not be sent: the core fails
+// the requests that wait for them.
 func (s *shard) step(ev core.Event) {
 	events := []core.Event{ev}
 	for len(events) > 0 {
@@ -180,8 +180,8 @@ func (s *shard) stepOnce(ev core.Event) (failed []core.Event) {
 	return failed
 }
 
-// arm sets the timer of the next tick, if the core waits for one that comes
-// earlier than what is set.
+// arm sets the timer of the next tick, if the core waits for an earlier one than the
+// timer is set for.
 func (s *shard) arm(c actor.Context) {
 	at, ok := s.core.Due()
 	now := s.host.cfg.Now()
