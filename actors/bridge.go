@@ -10,7 +10,7 @@ import (
 )
 
 // Bridge brings the events of an actor system to readers outside of it, each at
-// its own pace: who publishes never waits for a reader. The library's
+// its own pace: a publisher never waits for a reader. The library's
 // supervisor events arrive as ActorRestarted and ActorStopped.
 type Bridge struct {
 	stream *eventstream.EventStream
@@ -69,7 +69,7 @@ func (b *Bridge) Close() {
 	b.running.Wait()
 }
 
-// forward runs on the goroutine of whoever publishes.
+// forward runs on the goroutine of the publisher.
 func (b *Bridge) forward(message any) {
 	var e Event
 	switch m := message.(type) {
@@ -100,7 +100,7 @@ func supervised(m *actor.SupervisorEvent) Event {
 	return nil // escalated: its parent's failure follows
 }
 
-// reader holds what one subscriber has not read yet.
+// reader holds the events that one subscriber has not read yet.
 type reader struct {
 	room   int
 	more   chan struct{} // holds a token if something was put

@@ -17,7 +17,7 @@ type Event interface {
 	Kind() string
 }
 
-// What happened to members. View is the number of the view that says so.
+// Events of members. View is the number of the view that says so.
 type (
 	// NodeJoined says that Node is a member now.
 	NodeJoined struct {
@@ -59,7 +59,7 @@ type (
 	}
 
 	// ClusterMet says that the node at a control address is in another cluster of the same
-	// name: the one that Cluster has begun, this one was begun by Own. It is a seed of this
+	// name: Cluster has begun the other, and Own this one. The other node is a seed of this
 	// node, or this one is a seed of it. Each cluster answers for itself; one has to be ended.
 	ClusterMet struct {
 		At      string         `json:"at"`
@@ -68,8 +68,8 @@ type (
 	}
 
 	// MajorityLost says that this node hears of no majority of Voters any more, the Missing
-	// ones do not answer. Until it is found nothing is decided, and what needs the directory
-	// waits or fails.
+	// ones do not answer. Until it is found nothing is decided, and calls that need the
+	// directory wait or fail.
 	MajorityLost struct {
 		View    uint64           `json:"view"`
 		Voters  []phalanx.NodeID `json:"voters"`  // not to be changed
@@ -83,7 +83,7 @@ type (
 	}
 
 	// ViewFormed says that By has formed the cluster anew, as an operator has told it, without
-	// the Missing members. What they alone had is lost, and LostShards shards of the
+	// the Missing members. Copies that they alone had are lost, and LostShards shards of the
 	// directory are rebuilt from the copies of objects that are left.
 	ViewFormed struct {
 		View       uint64           `json:"view"`
@@ -101,7 +101,7 @@ type (
 	}
 )
 
-// What happened to objects and their transfers.
+// Events of objects and their transfers.
 type (
 	// SenderLost says that this node's transfer of Object goes on without its
 	// sender from Offset: it broke, hangs, or was slower than others.
@@ -137,7 +137,7 @@ type (
 	}
 )
 
-// What happened to reduces.
+// Events of reduces.
 type (
 	// ReduceStarted says that the first source was ready.
 	ReduceStarted struct {
@@ -183,7 +183,7 @@ type (
 	}
 )
 
-// What happened to shards of the directory.
+// Events of shards of the directory.
 type (
 	// ShardMoved says that Shard has another owner.
 	ShardMoved struct {
@@ -198,10 +198,10 @@ type (
 	ShardLost struct {
 		Shard int            `json:"shard"`
 		Epoch uint64         `json:"epoch"`
-		Owner phalanx.NodeID `json:"owner"` // who rebuilds it
+		Owner phalanx.NodeID `json:"owner"` // the node that rebuilds it
 	}
 
-	// ShardWarm says that all holders have told the new owner what they hold.
+	// ShardWarm says that all holders have reported their copies to the new owner.
 	ShardWarm struct {
 		Shard int           `json:"shard"`
 		Epoch uint64        `json:"epoch"`
@@ -209,7 +209,7 @@ type (
 	}
 
 	// MessageUnsendable says that this node has made a message that no other can get,
-	// since it is too long, for example. What it belongs to fails.
+	// since it is too long, for example. The operation to which it belongs fails.
 	MessageUnsendable struct {
 		To      string `json:"to"`      // a node, or an actor
 		Message string `json:"message"` // its type
@@ -217,8 +217,8 @@ type (
 	}
 )
 
-// What happened to partial barriers, told on the node that manages one. Entered is
-// how many units are there, of at most Max.
+// Events of partial barriers, told on the node that manages one. Entered is how many
+// units are there, of at most Max.
 type (
 	// BarrierEntered says that Host, or its task Label, has reached Barrier.
 	BarrierEntered struct {
@@ -229,19 +229,19 @@ type (
 		Max     int    `json:"max,omitempty"`
 	}
 
-	// BarrierFired says why Barrier has let through who was there.
+	// BarrierFired says why Barrier has let its participants through.
 	BarrierFired struct {
 		Barrier string        `json:"barrier"`
 		Cause   string        `json:"cause"`
 		Entered int           `json:"entered"`
 		Max     int           `json:"max"`
 		Missing int           `json:"missing"`          // how many were not there
-		Absent  []string      `json:"absent,omitempty"` // who of those that were expected, or else the members on which nobody has entered
-		Lost    []string      `json:"lost,omitempty"`   // who is there and cannot be told, as its node is gone
+		Absent  []string      `json:"absent,omitempty"` // missing expected units, or else the members from which no participant has entered
+		Lost    []string      `json:"lost,omitempty"`   // units that have entered and cannot be told, as their nodes are gone
 		Took    time.Duration `json:"took_ns"`          // since the first entry
 	}
 
-	// BarrierLate says that somebody came after Barrier had fired.
+	// BarrierLate says that a participant came after Barrier had fired.
 	BarrierLate struct {
 		Barrier string        `json:"barrier"`
 		Host    string        `json:"host"`
@@ -267,15 +267,15 @@ type (
 		After   time.Duration `json:"after_ns"` // the first entry
 	}
 
-	// BarrierRemoved says that somebody has removed Barrier, which Entered of Max had entered.
+	// BarrierRemoved says that a caller has removed Barrier, which Entered of Max had entered.
 	BarrierRemoved struct {
 		Barrier string `json:"barrier"`
 		Entered int    `json:"entered"`
 		Max     int    `json:"max,omitempty"`
 	}
 
-	// BarrierEmptied says that all who were inside Barrier, a double one, have left it together,
-	// so long after its first entry.
+	// BarrierEmptied says that all participants inside Barrier, a double one, have left it
+	// together, so long after its first entry.
 	BarrierEmptied struct {
 		Barrier string        `json:"barrier"`
 		After   time.Duration `json:"after_ns"`
@@ -290,10 +290,10 @@ type (
 	}
 )
 
-// What happened to a group (package group) that has members on this node.
+// Events of a group (package group) that has members on this node.
 type (
-	// GroupFormed says that Group has begun; Of is the group that it came of by a
-	// Shrink or a Grow.
+	// GroupFormed says that Group has begun; Of is the group whose Shrink or Grow has
+	// made it.
 	GroupFormed struct {
 		Group   string        `json:"group"`
 		Of      string        `json:"of,omitempty"`
@@ -301,8 +301,8 @@ type (
 		Took    time.Duration `json:"took_ns"` // since it was asked for here
 	}
 
-	// GroupRevoked says that By has revoked Group, and what is under way in it here
-	// is interrupted.
+	// GroupRevoked says that By has revoked Group, and that its calls under way here are
+	// interrupted.
 	GroupRevoked struct {
 		Group  string        `json:"group"`
 		By     string        `json:"by"`
@@ -318,7 +318,7 @@ type (
 	}
 )
 
-// What happened in the process.
+// Events of the process.
 type (
 	// ActorRestarted says that an actor panicked and goes on. It is made from
 	// the library's supervisor events.

@@ -206,7 +206,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-// unit is what a barrier counts, and where it is.
+// unit names a unit that a barrier counts, and its node.
 func unit(host, label string) string {
 	if label == "" {
 		return host

@@ -11,9 +11,9 @@ import (
 	"github.com/phalanx-go/phalanx/internal/logging"
 )
 
-// Supervisor decides what becomes of an actor that panicked, for that actor
-// alone. It publishes an actor.SupervisorEvent for whatever it decides, whose Reason
-// prints as that of the panic.
+// Supervisor decides whether an actor that panicked restarts or stops, for that actor
+// alone. It publishes an actor.SupervisorEvent for each decision. Its Reason prints as
+// the reason of the panic.
 //
 // A restart drops the message that was being handled, makes a fresh instance and
 // stops all children; the PID stays, and messages wait meanwhile. An actor with
@@ -33,26 +33,26 @@ type Supervisor struct {
 	Window time.Duration
 
 	// Stopped is called when an actor is about to be stopped, on the goroutine that
-	// panicked. Nil: nobody wants to know.
+	// panicked. It may be nil.
 	Stopped func(child *actor.PID)
 
 	log logrus.FieldLogger
 }
 
 // Crash is a message on which every long-lived actor of a node panics, and every
-// place, fetch and put: for tests of what becomes of it.
+// place, fetch and put: for tests of recovery.
 type Crash struct{}
 
 var _ actor.SupervisorStrategy = (*Supervisor)(nil)
 
 // Restarting returns a Supervisor for long-lived actors: it restarts them after
-// 10 ms to 2 s, and stops one that fails more than ten times in a minute.
+// 10 ms to 2 s, and stops an actor that fails more than ten times in a minute.
 func Restarting(log logrus.FieldLogger) *Supervisor {
 	return &Supervisor{Min: 10 * time.Millisecond, Max: 2 * time.Second, Limit: 10, Window: time.Minute, log: log}
 }
 
 // StopOnPanic returns a Supervisor for one-shot actors, which cannot be rebuilt:
-// whoever needs them watches them.
+// their users watch them.
 func StopOnPanic(log logrus.FieldLogger) *Supervisor {
 	return &Supervisor{Decide: func(any) actor.Directive { return actor.StopDirective }, log: log}
 }
@@ -70,7 +70,7 @@ func (s *Supervisor) HandleFailure(sys *actor.ActorSystem, supervisor actor.Supe
 	log := s.log.WithFields(logrus.Fields{logging.Actor: child.Id, logging.Cause: reason, logging.Duration: delay})
 	if _, parent := supervisor.(actor.Context); !parent {
 		log = log.WithField("stack", string(debug.Stack()))
-		if directive == actor.EscalateDirective { // there is nobody above
+		if directive == actor.EscalateDirective { // there is no supervisor above
 			directive = actor.StopDirective
 		}
 	}
@@ -102,7 +102,7 @@ type restartedAfter struct {
 	delay  time.Duration
 }
 
-// String says what the reason alone would.
+// String returns the text of the reason alone.
 func (r restartedAfter) String() string { return fmt.Sprint(r.reason) }
 
 // decide also counts the failure, if it matters.

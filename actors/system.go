@@ -12,8 +12,8 @@ import (
 )
 
 // NewSystem returns the actor system of the node called name. The library logs
-// to log, one level lower than it means to: what it calls an error, such as a
-// lost connection, is what this module expects and reports itself. Its metrics
+// to log, one level lower than it means to: this module expects and reports itself the
+// events that the library calls errors, such as a lost connection. Its metrics
 // are off, because it keeps a callback for each actor that ever lived.
 func NewSystem(name string, log logrus.FieldLogger) *actor.ActorSystem {
 	handler := demoted{logging.NewHandler(log.WithField(logging.Node, name))}

@@ -49,8 +49,8 @@ func (w *Wakeup) Set(c actor.Context, now, at time.Duration, ok bool) {
 }
 
 // Due must be called first for every message. It reports whether the message says that the time
-// has come; Set has to be called again then. The actor must ignore a *Woken of which that is not
-// so.
+// has come; Set has to be called again then. The actor must ignore a *Woken for which Due
+// returns false.
 func (w *Wakeup) Due(c actor.Context) bool {
 	switch m := c.Message().(type) {
 	case *actor.Stopping, *actor.Restarting:

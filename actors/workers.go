@@ -35,7 +35,7 @@ func (w *Workers) Throughput() int { return throughput }
 func (w *Workers) Schedule(run func()) {
 	select {
 	case w.work <- run:
-	default: // nobody waits
+	default: // no worker waits
 		go w.serve(run)
 	}
 }
