@@ -9,8 +9,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// AgreeToProto returns what an effect of from's view core asks to be sent, and
-// to whom: a Raft, PushView, Beat, BeatReply, Halt, Halted or Forward. It returns no message
+// AgreeToProto returns the message that an effect of from's view core sends, and its
+// receiver: a Raft, PushView, Beat, BeatReply, Halt, Halted or Forward. It returns no message
 // for effects that are carried out locally.
 func AgreeToProto(from phalanx.NodeID, e view.Effect) (to phalanx.NodeID, m proto.Message) {
 	switch e := e.(type) {
@@ -61,8 +61,8 @@ func CarriedToProto(to phalanx.NodeID, m proto.Message) *Carried {
 	return c
 }
 
-// CarriedFromProto returns whom a message is for, who has brought it, if it has been
-// brought already, and the message.
+// CarriedFromProto returns the receiver of a message, the node that has relayed it, if one
+// has already, and the message.
 func CarriedFromProto(c *Carried) (to, by phalanx.NodeID, m proto.Message, err error) {
 	f := &fields{}
 	to, by = f.node("carried.to", c.GetTo()), f.maybeNode("carried.by", c.GetBy())
@@ -90,8 +90,8 @@ func CarriedFromProto(c *Carried) (to, by phalanx.NodeID, m proto.Message, err e
 	return to, by, m, f.err
 }
 
-// AgreeFromProto returns what a message of AgreeToProto is to the core that
-// gets it.
+// AgreeFromProto returns a message of AgreeToProto as an event of the core that gets
+// it.
 func AgreeFromProto(m proto.Message, now time.Duration) (view.Event, error) {
 	f := &fields{}
 	e := f.agree(m, now)

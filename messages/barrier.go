@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// BarrierToProto returns what from's part in the barriers says to another node.
+// BarrierToProto returns a message of from's barrier core to another node.
 func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	l := &BarrierLetter{From: string(from), To: string(to)}
 	switch m := m.(type) {
@@ -275,7 +275,7 @@ func fromBarrierConfig(c barrier.Config) *BarrierConfig {
 		SemaphoreCap: int64(c.Semaphore.Cap), SemaphoreAsk: c.Semaphore.Callback, Double: c.Double}
 }
 
-// fromSomeConfig is fromBarrierConfig of one that may be none.
+// fromSomeConfig is fromBarrierConfig of a Config that may be zero.
 func fromSomeConfig(c barrier.Config) *BarrierConfig {
 	if c.None() {
 		return nil
@@ -316,7 +316,7 @@ func fromReached(m barrier.Reached) *BarrierReached {
 func (f *fields) reached(m *BarrierReached) barrier.Reached {
 	r := barrier.Reached{Key: f.key(m.GetKey()), Watch: m.GetWatch(), Unwatch: m.GetUnwatch(), Stamp: time.Duration(m.GetStamp())}
 	withdraws := !r.Watch && !r.Unwatch && !slices.ContainsFunc(m.GetRequests(), func(q *BarrierRequest) bool { return !q.GetRelease() })
-	if m.GetConfig() != nil || !withdraws { // who only withdraws may not know it
+	if m.GetConfig() != nil || !withdraws { // a participant that only withdraws may not know it
 		r.Config = f.barrierConfig(m.GetConfig())
 	}
 	for _, q := range m.GetRequests() {
@@ -416,7 +416,7 @@ func (f *fields) barrierState(m *BarrierState) barrier.State {
 	return s
 }
 
-// BarriersSeenToProto returns what a member sees as a message.
+// BarriersSeenToProto returns a member's report as a message.
 func BarriersSeenToProto(all []barrier.Seen) *BarrierLooked {
 	m := &BarrierLooked{}
 	for _, s := range all {

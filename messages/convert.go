@@ -46,11 +46,11 @@ func fromStrings[T ~string](ids []T) []string {
 	return all
 }
 
-// maxText bounds what people are told, in bytes.
+// maxText bounds texts for people, in bytes.
 const maxText = 8 << 10
 
-// fromText returns what people are told in a form that can always be sent: an
-// error may quote anything, and must not get lost for it.
+// fromText returns a text for people in a form that can always be sent: an error may
+// quote anything, and must not get lost for it.
 func fromText(s string) string {
 	if len(s) > maxText {
 		s = s[:maxText] + "…"
@@ -58,8 +58,8 @@ func fromText(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// fields decodes fields and remembers the first that is wrong, so that whoever
-// decodes a message asks once, at the end.
+// fields decodes fields and remembers the first that is wrong, so that the decoder of a
+// message asks once, at the end.
 type fields struct{ err error }
 
 func (f *fields) bad(name, format string, args ...any) {
@@ -73,7 +73,7 @@ func broken(format string, args ...any) error {
 	return &phalanx.Error{Op: "decode", Kind: phalanx.ErrInternal, Err: fmt.Errorf(format, args...)}
 }
 
-// unsendable says that this node tried to send what the schema cannot express.
+// unsendable says that this node tried to send a value that the schema cannot express.
 func unsendable(format string, args ...any) error {
 	return &phalanx.Error{Op: "encode", Kind: phalanx.ErrInternal, Err: fmt.Errorf(format, args...)}
 }
@@ -175,8 +175,7 @@ func (f *fields) count(name string, n int64) int {
 // index decodes a position.
 func (f *fields) index(name string, n uint32) int { return f.count(name, int64(int32(n))) }
 
-// enum decodes a value of an enumeration whose values are those of T up to
-// last.
+// enum decodes a value of an enumeration that has the values of T up to last.
 func enum[T ~uint8, E ~int32](f *fields, name string, e E, last T) T {
 	if e < 0 || e > E(last) {
 		f.bad(name, "the value %d is not known", int32(e))

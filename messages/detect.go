@@ -7,12 +7,12 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/detect"
 )
 
-// SuspicionToProto returns what a member tells a voter.
+// SuspicionToProto returns a member's suspicion as a message to a voter.
 func SuspicionToProto(from phalanx.NodeID, a detect.Accuse) *Suspicion {
 	return &Suspicion{From: string(from), Node: string(a.Node), Cause: uint32(a.Cause), Told: int64(a.Told)}
 }
 
-// SuspicionFromProto returns what it is to the voter's core.
+// SuspicionFromProto returns it as an event of the voter's core.
 func SuspicionFromProto(m *Suspicion, now time.Duration) (detect.Accused, error) {
 	f := &fields{}
 	a := detect.Accused{By: f.node("suspicion.from", m.GetFrom()), Node: f.node("suspicion.node", m.GetNode()), Told: time.Duration(m.GetTold()), Now: now}

@@ -16,13 +16,13 @@ type Relayed struct {
 	Message  []byte // of MarshalDirectory
 }
 
-// MarshalDirectory returns v, for or from the given shard, as bytes. It takes
-// by value what UnmarshalDirectory returns, and directory.SendReplicate and
-// directory.SendConfirm for what they carry.
+// MarshalDirectory returns v, for or from the given shard, as bytes. It takes the values
+// that UnmarshalDirectory returns, and directory.SendReplicate and directory.SendConfirm
+// in the place of their contents.
 func MarshalDirectory(shard int, v any) ([]byte, error) { return AppendDirectory(nil, shard, v) }
 
-// AppendDirectory appends what MarshalDirectory returns to dst. If it fails it
-// returns dst as it was.
+// AppendDirectory appends the result of MarshalDirectory to dst. If it fails it returns
+// dst as it was.
 func AppendDirectory(dst []byte, shard int, v any) ([]byte, error) {
 	if shard < 0 || shard > math.MaxInt32 {
 		return dst, unsendable("the shard is %d", shard)
@@ -41,7 +41,7 @@ func AppendDirectory(dst []byte, shard int, v any) ([]byte, error) {
 // UnmarshalDirectory is the inverse of MarshalDirectory. It returns one of the
 // structs of package directory, by value: Request, Reply, Push, PushAcked,
 // Readiness, WatchAcked, AskLease, LeaseKnown, Replicate, Confirm, Holdings or
-// AckHoldings; or a Relayed. Whoever has a To must check that it is their own.
+// AckHoldings; or a Relayed. A receiver must check that a To is its own.
 func UnmarshalDirectory(b []byte) (shard int, v any, err error) {
 	m := &Directory{}
 	if err := proto.Unmarshal(b, m); err != nil {

@@ -2,14 +2,14 @@
 // nodes, the code generated from it, and the only border between protobuf and
 // the plain structs of the protocol cores.
 //
-// What the directory's shards and the nodes say to each other travels on the
-// data connections as bytes: AppendDirectory, MarshalDirectory and
+// Messages between the directory's shards and the nodes travel on the data
+// connections as bytes: AppendDirectory, MarshalDirectory and
 // UnmarshalDirectory. The other areas travel through the actors' remoting,
-// which takes generated messages; functions here turn them into what the cores
-// take, and back.
+// which takes generated messages; functions here turn them into the cores'
+// events, and back.
 //
-// All decoding checks what the cores rely on (lengths of ids, known values of
-// enumerations, numbers of dimensions) and fails with a phalanx.ErrInternal
+// All decoding checks the conditions on which the cores rely (lengths of ids, known
+// values of enumerations, numbers of dimensions) and fails with a phalanx.ErrInternal
 // that names the field. It never panics, whatever the bytes are. That an object
 // id is printable was checked where it was given.
 //

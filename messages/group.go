@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/group"
 )
 
-// GroupToProto returns what from's part in the groups says to another node.
+// GroupToProto returns a message of from's group core to another node.
 func GroupToProto(from, to phalanx.NodeID, m group.Message) *GroupLetter {
 	l := &GroupLetter{From: string(from), To: string(to)}
 	switch m := m.(type) {
@@ -238,7 +238,7 @@ func (f *fields) ranks(all []uint32) []int {
 	return out
 }
 
-// GroupsSeenToProto returns what a node sees of its groups; more are left out.
+// GroupsSeenToProto returns a node's report on its groups; more are left out.
 func GroupsSeenToProto(all []group.Seen, more int) *GroupLooked {
 	m := &GroupLooked{More: int64(more)}
 	for _, s := range all {

@@ -5,7 +5,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// Look is what a node sees of an object: how many checked bytes it holds; how
+// Look is a node's report on an object: how many checked bytes it holds; how
 // far the places that it runs have come; and, if it coordinates the reduce that
 // makes the object, the tree of that.
 type Look struct {
@@ -36,7 +36,7 @@ type LookPlace struct {
 	Node          phalanx.NodeID
 	Source        phalanx.ObjectID
 	Gen           reduce.PlaceGen
-	Empty         bool // nobody runs it now
+	Empty         bool // no node runs it now
 }
 
 // LookFromProto returns which object a LookRequest is about.

@@ -5,8 +5,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// OrderToProto returns what an effect of a Reduce's coordinator tells a place,
-// or the store of its node, and to whom: a reduce.Command, Stop, AskDelivered,
+// OrderToProto returns the order of a Reduce's coordinator to a place, or to the store
+// of its node, and the receiver. The effect is a reduce.Command, Stop, AskDelivered,
 // AskRuns or Inspect. It returns no order for other effects. Coordinator is the node
 // where that runs.
 func OrderToProto(coordinator phalanx.NodeID, e reduce.Effect) (to phalanx.NodeID, m *PlaceOrder) {
@@ -37,8 +37,8 @@ func OrderToProto(coordinator phalanx.NodeID, e reduce.Effect) (to phalanx.NodeI
 	return to, m
 }
 
-// OrderFromProto is the inverse of OrderToProto. Whoever gets the effect must
-// check that its Node is their own.
+// OrderFromProto is the inverse of OrderToProto. The receiver of the effect must check
+// that its Node is its own.
 func OrderFromProto(m *PlaceOrder) (coordinator phalanx.NodeID, e reduce.Effect, err error) {
 	f := &fields{}
 	coordinator, e = f.node("order.coordinator", m.GetCoordinator()), f.order(m)

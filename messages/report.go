@@ -7,17 +7,17 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// Report is what a place, or the store of its node, tells the coordinator of a
+// Report is a report of a place, or the store of its node, to the coordinator of a
 // Reduce.
 type Report struct {
 	Target phalanx.ObjectID
 	Reduce phalanx.Generation
-	Node   phalanx.NodeID // who says so
-	Event  reduce.Event   // one that reduce.Report can carry, or reduce.Inspected or reduce.Joined
+	Node   phalanx.NodeID // the reporting node
+	Event  reduce.Event   // an event that reduce.Report can carry, or reduce.Inspected or reduce.Joined
 }
 
 // ReportToProto returns r as a message. It panics on an event that no place
-// reports. An event that has a Node gets that of r on the other side.
+// reports. An event that has a Node gets the Node of r on the other side.
 func ReportToProto(r Report) *PlaceReport {
 	m := &PlaceReport{Target: string(r.Target), Reduce: fromGen(r.Reduce), Node: string(r.Node)}
 	switch e := r.Event.(type) {

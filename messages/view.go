@@ -31,8 +31,8 @@ func CommonToProto(c view.Common) *Common {
 	return &Common{Name: fromText(c.Name), Wire: fromText(c.Wire)}
 }
 
-// CommonFromProto is the inverse of CommonToProto. That of an unknown one is empty, and
-// so is refused.
+// CommonFromProto is the inverse of CommonToProto. It returns an empty Common for an unknown
+// message, which is refused.
 func CommonFromProto(m *Common) view.Common { return view.Common{Name: m.GetName(), Wire: m.GetWire()} }
 
 // ViewToProto returns v as a message.
