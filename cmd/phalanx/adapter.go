@@ -116,7 +116,7 @@ func (n served) Recover(ctx context.Context, force bool) (httpapi.RecoverResult,
 	return httpapi.RecoverResult{View: r.View, Members: r.Members, Missing: r.Missing, LostShards: r.LostShards}, err
 }
 
-// Status returns what the node is doing.
+// Status returns the state of the node.
 func (n served) Status() httpapi.Status {
 	s := n.Node.Status()
 	out := httpapi.Status{Node: s.Node, Cluster: s.Cluster, Version: s.Version, Uptime: s.Uptime.Seconds(), View: s.View, Voters: s.Voters, Leader: n.Leader(), Formed: s.Formed, MissingMembers: s.Missing,

@@ -65,7 +65,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.fail(err)
 }
 
-// fail tells what is wrong and returns the exit code.
+// fail prints the error and returns the exit code.
 func (a *app) fail(err error) int {
 	code := httpapi.ExitCode(err)
 	if a.output == "json" {
@@ -123,7 +123,7 @@ const (
 	looks   = "looks"
 )
 
-// action makes sure that what a command fails with has a type.
+// action makes sure that the error of a command has a type.
 func action(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := f(cmd.Context(), args)
@@ -132,7 +132,7 @@ func action(f func(ctx context.Context, args []string) error) func(*cobra.Comman
 			return nil
 		}
 		if errors.As(err, &typed) {
-			if typed.Op == "" { // what the command found out itself
+			if typed.Op == "" { // the command found the error itself
 				named := *typed
 				named.Op = cmd.Name()
 				return &named
@@ -157,7 +157,7 @@ func (a *app) getenv(name string) string {
 	return ""
 }
 
-// print writes v as JSON, or what text writes.
+// print writes v as JSON, or the output of text.
 func (a *app) print(v any, text func(w io.Writer)) error {
 	if a.output == "json" {
 		return a.json(a.stdout, v)
@@ -179,7 +179,7 @@ func invalid(format string, args ...any) *phalanx.Error {
 	return &phalanx.Error{Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
 }
 
-// reason returns what err says beside its kind, for a message that has one.
+// reason returns the text of err without its kind, for a message that has one.
 func reason(err error) error {
 	var e *phalanx.Error
 	if errors.As(err, &e) && e.Err != nil {

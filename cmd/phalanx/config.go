@@ -20,7 +20,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// envPrefix is that of environment variables: PHALANX_TLS_CERT is tls-cert.
+// envPrefix begins the names of environment variables: PHALANX_TLS_CERT is tls-cert.
 const envPrefix = "PHALANX_"
 
 // otherVariables are variables of the program that are no settings.
@@ -110,7 +110,7 @@ func (a *app) load(flags *pflag.FlagSet) ([]choice, error) {
 		}
 	}
 	for _, key := range fromEnv.Keys() {
-		if !slices.Contains(known, key) { // may be somebody else's: a service called phalanx has such in Kubernetes
+		if !slices.Contains(known, key) { // may belong to another program: a service called phalanx has such in Kubernetes
 			fmt.Fprintf(a.stderr, "phalanx: warning: %s is no setting and is not used\n", variable(key))
 		}
 	}
@@ -181,8 +181,8 @@ func find(all []choice, key string) choice {
 	return choice{Key: key}
 }
 
-// nameSetting turns an error that names a field of cluster.Config into one that
-// names the setting and where its value comes from.
+// nameSetting turns an error that names a field of cluster.Config into an error that
+// names the setting and the source of its value.
 func nameSetting(all []choice, err error) error {
 	var e *phalanx.Error
 	if !errors.As(err, &e) || e.Err == nil {

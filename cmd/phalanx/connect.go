@@ -59,7 +59,7 @@ func completeWords(words ...string) cobra.CompletionFunc {
 }
 
 // completeIDs completes the ids of objects, after skip arguments that are files,
-// up to most arguments; 0 means any number. What follows them is a file only
+// up to most arguments; 0 means any number. A later argument is a file only
 // where the command's usage says so.
 func (a *app) completeIDs(c *connection, skip, most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {

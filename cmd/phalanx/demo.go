@@ -12,7 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// demoConfig is what the flags of demo say.
+// demoConfig has the values of demo's flags.
 type demoConfig struct {
 	nodes  int
 	num    int
@@ -21,7 +21,7 @@ type demoConfig struct {
 	kill   int
 }
 
-// demoResult is what demo prints as JSON.
+// demoResult is the JSON output of demo.
 type demoResult struct {
 	Nodes     int           `json:"nodes"`
 	Broadcast demoBroadcast `json:"broadcast"`
@@ -45,7 +45,7 @@ type demoTraining struct {
 	Verified bool    `json:"verified"`
 }
 
-// The limits of --nodes: one has nobody to send to, more do not fit well into
+// The limits of --nodes: a single node has no receiver, and more do not fit well into
 // one machine.
 const (
 	demoFewest = 2
@@ -92,7 +92,7 @@ rounds or more, with half of the gradients or more.`,
 	return cmd
 }
 
-// complete checks what was given and fills in the rest.
+// complete checks the given flags and fills in the rest.
 func (c demoConfig) complete() (demoConfig, error) {
 	if c.nodes < demoFewest || c.nodes > demoMost {
 		return c, invalid("--nodes: %d are not %d to %d", c.nodes, demoFewest, demoMost)
@@ -132,7 +132,7 @@ func (c demoConfig) complete() (demoConfig, error) {
 	return c, nil
 }
 
-// demo shows everything, and prints what came of it even if something failed.
+// demo runs all steps, and prints their results even if one failed.
 func (a *app) demo(ctx context.Context, cfg demoConfig) error {
 	res := demoResult{Nodes: cfg.nodes, Training: demoTraining{Num: cfg.num}, Killed: []demoKilled{}, Recovery: []demoEvent{}}
 	began := time.Now()
@@ -171,7 +171,7 @@ func (a *app) demoSteps(ctx context.Context, cfg demoConfig, res *demoResult) (e
 	return cause(ctx, err)
 }
 
-// cause returns why ctx has ended, if that is what err comes from.
+// cause returns why ctx has ended, if err comes from that.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); err != nil && why != nil && !errors.Is(why, context.Canceled) {
 		return why
@@ -179,7 +179,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// say prints what a step has shown, for people.
+// say prints the result of a step, for people.
 func (a *app) say(step, format string, args ...any) {
 	if a.output != "json" {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", step, fmt.Sprintf(format, args...))

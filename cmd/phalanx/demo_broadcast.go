@@ -55,7 +55,7 @@ func (a *app) demoBroadcast(ctx context.Context, cfg demoConfig, c *demoCluster)
 	return res, nil
 }
 
-// prefetch has all other nodes fetch the object at once. One that is killed
+// prefetch has all other nodes fetch the object at once. A node that is killed
 // meanwhile need not.
 func (c *demoCluster) prefetch(ctx context.Context, id phalanx.ObjectID) error {
 	var all errgroup.Group

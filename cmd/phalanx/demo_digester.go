@@ -14,7 +14,7 @@ import (
 const digesterKind = "demo-digester"
 
 // digester is an actor of the application. Asked with the id of an object, it
-// answers with the SHA-256 of what its node has, or with what is wrong.
+// answers with the SHA-256 of its node's copy, or with an error.
 type digester struct {
 	node  *cluster.Node
 	asked map[phalanx.ObjectID][]*actor.PID

@@ -33,8 +33,8 @@ const (
 	killPatience = 20 * time.Second // until all is restored
 )
 
-// killer kills children of a demo, one after the other, and notes what the
-// cluster does about it.
+// killer kills children of a demo, one after the other, and notes the cluster's
+// recovery.
 type killer struct {
 	a      *app
 	c      *demoCluster
@@ -72,7 +72,7 @@ func (a *app) newKiller(ctx context.Context, c *demoCluster, cfg demoConfig) *ki
 	return k
 }
 
-// stop returns who was killed and what was seen.
+// stop returns the killed nodes and the events that were seen.
 func (k *killer) stop() ([]demoKilled, []demoEvent) {
 	k.cancel()
 	k.kills.Wait()
@@ -87,7 +87,7 @@ func (k *killer) has(node phalanx.NodeID) bool {
 	return slices.ContainsFunc(k.killed, func(d demoKilled) bool { return d.Node == node })
 }
 
-// note keeps what recovery did; that shards move is told in one line.
+// note keeps the events of recovery; one line tells that shards move.
 func (k *killer) note(e actors.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -165,8 +165,8 @@ func (k *killer) end(v view.View) bool {
 	return true
 }
 
-// inBroadcast kills one node while it has a part of the object, best one that
-// sends it on. The function that it returns waits for the end of it.
+// inBroadcast kills a node while it has a part of the object, best a node that sends it
+// on. The function that it returns waits for the end of it.
 func (k *killer) inBroadcast(ctx context.Context, id phalanx.ObjectID) (end func() error) {
 	if k.left == 0 {
 		return func() error { return nil }

@@ -20,7 +20,7 @@ import (
 )
 
 // demoCluster is the cluster that demo shows: this process is its first node,
-// who has the file and trains; the others are child processes.
+// which has the file and trains; the others are child processes.
 type demoCluster struct {
 	node     *cluster.Node
 	children *children.Children
@@ -35,7 +35,7 @@ func demoKinds() map[string]func(*cluster.Node) *actor.Props {
 	return kinds
 }
 
-// demoNodeCommand is what the child processes run.
+// demoNodeCommand is the command of the child processes.
 func (a *app) demoNodeCommand() *cobra.Command {
 	var seed, name string
 	cmd := &cobra.Command{
@@ -55,7 +55,7 @@ func (a *app) demoNodeCommand() *cobra.Command {
 			}
 			<-life.Done()
 			if errors.Is(context.Cause(life), children.ErrOrphan) {
-				return nil // and at once: there is nobody to hand over to
+				return nil // and at once: there is no node to hand over to
 			}
 			ctx, cancel = context.WithTimeout(context.Background(), demoEnd)
 			defer cancel()
@@ -116,7 +116,7 @@ func (a *app) demoProcesses(exe, seed string, n int) []*exec.Cmd {
 func (c *demoCluster) full(ctx context.Context, n int, bar *counter) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	events := c.node.Events(ctx) // whoever joins from now on is an event
+	events := c.node.Events(ctx) // each node that joins from now on is an event
 	for {
 		joined := len(c.node.View().Members)
 		if bar.set(joined); joined == n {

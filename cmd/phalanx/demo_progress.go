@@ -23,7 +23,7 @@ func (a *app) count(what string, n int) *counter {
 		progressbar.OptionClearOnFinish())}
 }
 
-// It only writes to the terminal: what fails there does not matter.
+// It only writes to the terminal: a failure there does not matter.
 
 func (c *counter) set(n int) {
 	if c.bar != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/phalanx-go/phalanx/internal/training"
 )
 
-// demoAccuracy is what the classifier has to reach in demoRounds rounds or more, if at least
-// half of the gradients are added up. With less it may need longer, and nothing is wrong.
+// demoAccuracy is the accuracy that the classifier has to reach in demoRounds rounds or more, if
+// at least half of the gradients are added up. With less it may need longer, which is no mistake.
 const (
 	demoAccuracy = 0.90
 	demoRounds   = 30
 )
 
-// enough reports whether what was given suffices for demoAccuracy.
+// enough reports whether the flags suffice for demoAccuracy.
 func (c demoConfig) enough() bool { return c.rounds >= demoRounds && 2*c.num >= c.nodes }
 
 // demoTraining trains on all nodes.

@@ -21,10 +21,10 @@ const (
 	maxDev   = 256
 )
 
-// inMemory is what whoever starts nodes has to know. The documents say it too.
+// inMemory is a warning to everyone that starts nodes. The documents have it too.
 const inMemory = "Objects are in memory only: once all nodes were stopped or killed, everything is gone."
 
-// devSettings are those that dev hands on to its children.
+// devSettings are the settings that dev hands on to its children.
 var devSettings = []string{"http", "memory", "inline-limit", "shards", "voters", "fanout", "deadline", "pprof", "log-level"}
 
 func (a *app) devCommand() *cobra.Command {
@@ -62,8 +62,8 @@ the other nodes go on: try kill -9.
 	return cmd
 }
 
-// handOn returns the given settings as flags for children; that of HTTP is for
-// the first alone.
+// handOn returns the given settings as flags for children; only the first gets the HTTP
+// setting.
 func handOn(f *pflag.FlagSet) (first, all []string) {
 	for _, key := range devSettings {
 		flag := f.Lookup(key)
@@ -78,9 +78,8 @@ func handOn(f *pflag.FlagSet) (first, all []string) {
 	return first, all
 }
 
-// devMemory is the cap of each of count nodes if nobody says another, so that
-// together they stay below three quarters of the machine's memory, of which
-// quarter is one.
+// devMemory is the default cap of each of count nodes, so that together they stay below
+// three quarters of the machine's memory. quarter is one quarter of it.
 func devMemory(quarter int64, count int) int64 { return min(quarter, 3*quarter/int64(count)) }
 
 // given reports whether the environment or its file of settings has key.
@@ -170,7 +169,7 @@ func (a *app) dev(ctx context.Context, count int, first, flags []string) error {
 	return &phalanx.Error{Op: "dev", Kind: phalanx.ErrUnavailable, Err: fmt.Errorf("all nodes have died")}
 }
 
-// child is what dev tells of a process.
+// child is dev's description of a process.
 type child struct {
 	ready
 	PID int `json:"pid"`

@@ -74,8 +74,8 @@ func (a *app) get(ctx context.Context, c *connection, id phalanx.ObjectID, file 
 	return a.print(got{object.Info, file}, func(w io.Writer) { fmt.Fprintf(w, "%s: %s, in %s\n", id, describe(object.Info), file) })
 }
 
-// writeWhole creates file from what write writes, or not at all. What is no
-// plain file, such as a pipe, is written to as it is.
+// writeWhole creates file from the output of write, or not at all. It writes directly to
+// a file that is not plain, such as a pipe.
 func writeWhole(file string, write func(io.Writer) error) (err error) {
 	bad := func(err error) error { return localError(file, notWritten, err) }
 	if st, err := os.Stat(file); err == nil && !st.Mode().IsRegular() {

@@ -47,7 +47,7 @@ group, when and why. Any node can be asked.`,
 					showGroup(w, g)
 				}
 				if all.Error != "" {
-					fmt.Fprintln(w, "without what members see that do not answer:", all.Error)
+					fmt.Fprintln(w, "without the reports of members that do not answer:", all.Error)
 				}
 			})
 		}),
@@ -89,8 +89,8 @@ func showGroup(w io.Writer, g group.Status) {
 	}
 }
 
-// shownMembers returns the ranks of those that are shown: if they are too many, first
-// those who are gone.
+// shownMembers returns the ranks of the shown members: if there are too many, first the members
+// that are gone.
 func shownMembers(all []group.MemberStatus) []int {
 	var gone, live []int
 	for rank, m := range all {

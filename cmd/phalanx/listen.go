@@ -17,7 +17,7 @@ func loopback(host string) bool {
 }
 
 // checkAddresses refuses addresses that others can reach if nothing protects
-// them, and those that nobody can dial.
+// them, and addresses that no node can dial.
 func checkAddresses(s *settings) error {
 	c := s.cluster
 	if ip := net.ParseIP(c.Bind); ip != nil && ip.IsUnspecified() && c.Advertise == "" {

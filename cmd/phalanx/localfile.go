@@ -18,11 +18,11 @@ const (
 	standardOutput = "standard output"
 )
 
-// notWritten is what localError says of a file that cannot be written.
+// notWritten is the text of localError for a file that cannot be written.
 const notWritten = "cannot be written"
 
-// localError is what is wrong with a file of this machine, of which no node knows: it is
-// never the store that has no space. Only a reader that has gone is no mistake.
+// localError is an error of a file on this machine, which no node knows: it never means that
+// the store has no space. Only a reader that has gone is no mistake.
 func localError(file, what string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -69,7 +69,7 @@ type input struct {
 }
 
 // openInput opens a file, or for "-" stdin. The size is known only of a plain file that
-// says that it has bytes: those of /proc say that they have none.
+// says that it has bytes: files of /proc say that they have none.
 func openInput(file string, stdin io.Reader) (*input, error) {
 	if file == "-" {
 		return &input{ReadCloser: io.NopCloser(stdin), name: standardInput, size: phalanx.UnknownSize}, nil
@@ -114,7 +114,7 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end returns what a Read returns that has come to the end with n bytes.
+// end returns the result of a Read that has come to the end with n bytes.
 func (in *input) end(n int) (int, error) {
 	for {
 		var more [1]byte

@@ -74,7 +74,7 @@ The node listens on loopback by default. Another address needs TLS (--tls-cert,
 	return cmd
 }
 
-// ready is what a node prints once it can be used.
+// ready is the output of a node once it can be used.
 type ready struct {
 	Node    phalanx.NodeID `json:"node"`
 	Control string         `json:"control"`
@@ -144,14 +144,14 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	}
 	err = errors.Join(err, finish())
 	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
-		n.Close() // there is nobody to hand over to
+		n.Close() // there is no node to hand over to
 		return err
 	}
 	return errors.Join(err, leave(n, s.leaveTimeout, log))
 }
 
-// leave has a node leave. While it cannot, it is a member, since what only it has would
-// be lost with it. It tries again until it has left; a second signal ends the process.
+// leave has a node leave. While it cannot, it is a member, since the data that only it has
+// would be lost with it. It tries again until it has left; a second signal ends the process.
 func leave(n *cluster.Node, each time.Duration, log logrus.FieldLogger) error {
 	for {
 		was := n.ID()
@@ -187,7 +187,7 @@ func rejoined(ctx context.Context, n *cluster.Node, was phalanx.NodeID) {
 
 func servedNode(n *cluster.Node) httpapi.Node { return served{n} }
 
-// joinError says what to do about a Join that failed.
+// joinError advises the operator after a Join that failed.
 func joinError(s *settings, err error) error {
 	var e *phalanx.Error
 	if !errors.As(err, &e) {

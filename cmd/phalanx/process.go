@@ -138,11 +138,11 @@ func (p *prefixed) Write(b []byte) (int, error) {
 			p.last = e.Error
 			continue
 		}
-		_, _ = io.WriteString(p.w, p.prefix+line+"\n") // a log that cannot be written stops nobody
+		_, _ = io.WriteString(p.w, p.prefix+line+"\n") // a log that cannot be written stops no process
 	}
 }
 
-// flush writes what is left without an end of line.
+// flush writes the rest, which has no end of line.
 func (p *prefixed) flush() {
 	p.mu.Lock()
 	rest := len(p.rest)

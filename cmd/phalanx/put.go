@@ -113,7 +113,7 @@ func dtypes() []string {
 	return names
 }
 
-// describe returns what there is to say of an object in a line.
+// describe returns the description of an object in a line.
 func describe(i httpapi.Info) string {
 	text := formatSize(i.Size)
 	if i.DType != "" && i.DType != "bytes" {

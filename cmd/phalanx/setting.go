@@ -13,7 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/httpapi"
 )
 
-// settings is what `phalanx node` runs with.
+// settings are the settings of `phalanx node`.
 type settings struct {
 	cluster      cluster.Config
 	http         string // host:port, or "off"
@@ -31,7 +31,7 @@ type setting struct {
 	field string // of cluster.Config, if it is one: its errors name that
 	kind  string // for the help
 	value string // the default
-	note  string // what an empty default means
+	note  string // the meaning of an empty default
 	usage string
 	set   func(s *settings, text string) error
 }
@@ -83,7 +83,7 @@ func allSettings() []setting {
 			set: func(s *settings, v string) error { s.files.cert = v; return nil }},
 		{key: "tls-key", kind: "file", note: "none", usage: "its key, PEM",
 			set: func(s *settings, v string) error { s.files.key = v; return nil }},
-		{key: "tls-ca", kind: "file", note: "the system's authorities", usage: "authority of which peers and clients must show a certificate, PEM",
+		{key: "tls-ca", kind: "file", note: "the system's authorities", usage: "authority that must have signed the certificates of peers and clients, PEM",
 			set: func(s *settings, v string) error { s.files.ca = v; return nil }},
 		{key: "insecure", field: "Insecure", kind: "bool", value: "false", usage: "allow addresses that are not loopback without TLS, on a closed network",
 			set: func(s *settings, v string) error { return boolean(&s.cluster.Insecure, v) }},

@@ -19,7 +19,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/soak"
 )
 
-// soakConfig is what the flags of soak say.
+// soakConfig has the values of soak's flags.
 type soakConfig struct {
 	nodes int
 	time  time.Duration
@@ -75,7 +75,7 @@ the choices; their effects depend on timing, too.`,
 	return cmd
 }
 
-// soakNodeCommand is what the child processes run.
+// soakNodeCommand is the command of the child processes.
 func (a *app) soakNodeCommand() *cobra.Command {
 	var name string
 	var seeds []string

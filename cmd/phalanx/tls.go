@@ -35,7 +35,7 @@ func (f tlsFiles) load() (certs []tls.Certificate, pool *x509.CertPool, err erro
 	return certs, pool, nil
 }
 
-// client returns what the dialing side needs. Without an authority the
+// client returns the configuration of the dialing side. Without an authority the
 // system's are trusted.
 func (f tlsFiles) client() (*tls.Config, error) {
 	certs, pool, err := f.load()
@@ -45,7 +45,7 @@ func (f tlsFiles) client() (*tls.Config, error) {
 	return &tls.Config{Certificates: certs, RootCAs: pool, MinVersion: tls.VersionTLS13}, nil
 }
 
-// server returns what the listening side needs, nil without a certificate.
+// server returns the configuration of the listening side, nil without a certificate.
 // With an authority clients must show a certificate of it.
 func (f tlsFiles) server() (*tls.Config, error) {
 	certs, pool, err := f.load()

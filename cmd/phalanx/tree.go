@@ -41,7 +41,7 @@ Any node can be asked.`,
 	return cmd
 }
 
-// forest is what is drawn: nodes by their index in the tree.
+// forest is the drawing's input: nodes by their index in the tree.
 type forest struct {
 	tree  httpapi.Tree
 	below [][]int
@@ -100,7 +100,7 @@ func (f forest) share(n int64) string {
 	return fmt.Sprintf("%s, %d %%", formatSize(n), int64(100*float64(n)/float64(f.tree.Size)))
 }
 
-// label says what a node is.
+// label describes a node.
 func (f forest) label(n httpapi.TreeNode) string {
 	text := string(n.Node)
 	if f.tree.Kind == "reduce" {
