@@ -32,7 +32,7 @@ func (a *Adaptive) Done(took time.Duration, limit int) {
 	a.Level = min(max(1, a.Level+replacements(a.Took, a.Level)-1), limit)
 }
 
-// replacements is how many come for one that leaves: 0, 1 or 2, by the medians of the
+// replacements is how many entries replace one that leaves: 0, 1 or 2, by the medians of the
 // last c release times and of all.
 func replacements(took []time.Duration, c int) int {
 	last, all := median(took[max(0, len(took)-c):]), median(took)

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// heeds reports whether what a primary of term says counts, and notes it.
+// heeds reports whether messages of a primary of term count, and notes the term.
 func (c *Core) heeds(g *group, term uint64) bool {
 	return g != nil && !c.terms.Outdated(term) && term >= g.term
 }
 
-// answered takes what the primary says.
+// answered takes the primary's answers.
 func (c *Core) answered(m Answers) {
 	g := c.groups[m.Key]
 	if !c.terms.Outdated(m.Term) {
@@ -46,7 +46,7 @@ func (c *Core) answered(m Answers) {
 		}
 	}
 	if m.More {
-		return // what it says not of others, the next part may say
+		return // the next part may answer the other participants
 	}
 	for _, p := range g.parts {
 		g.news = g.news || p.stage == asking || p.left != 0 || p.stage == holds && !p.fresh
@@ -78,8 +78,8 @@ func (c *Core) disown(g *group, m Answers) {
 	}
 }
 
-// withdrawn is what the primary says to a participant that withdraws, or has and enters
-// again. It reports whether there is more to be told.
+// withdrawn takes the primary's answer to a participant that withdraws, or has and enters
+// again. It reports whether the answer says more.
 func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	switch {
 	case a.Verdict == Fire || a.Verdict == LateFire || a.Verdict == Behind || a.Verdict == Doubtful || a.Verdict == Deleted && a.Attempt >= p.left:
@@ -96,8 +96,8 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	return false
 }
 
-// leaves is what the primary says to one that leaves a double barrier. That it has passed, it
-// knows.
+// leaves takes the primary's answer to a participant that leaves a double barrier. The
+// participant knows that it has passed.
 func (c *Core) leaves(g *group, p *participant, a Answered) {
 	switch a.Verdict {
 	case Leaving:
@@ -115,8 +115,8 @@ func (c *Core) leaves(g *group, p *participant, a Answered) {
 	}
 }
 
-// tell is what the primary says to one participant. Of an earlier attempt it says
-// nothing to a later one, if the barrier is a semaphore.
+// tell takes the primary's answer to one participant. If the barrier is a semaphore, an answer
+// to an earlier attempt does not count for a later one.
 func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	semaphore := g.cfg.Semaphore.on()
 	if a.Old && a.Attempt != p.left {
@@ -143,7 +143,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 			return
 		}
 		if (a.Verdict == Registered || a.Verdict == Released || a.Verdict == Deleted) && a.Attempt < p.attempt {
-			return // it is about what was withdrawn
+			return // it is about an attempt that was withdrawn
 		}
 	} else if over := a.Verdict == Released || a.Verdict == TimedOut || a.Verdict == Deleted; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
 		p.left = 0
@@ -199,9 +199,9 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 	}
 }
 
-// admitted lets a participant hold the semaphore, for as long as it surely does: what
-// the primary said was true after the stamp. If that is over it asks again; and also, once
-// there is a lease, if this node is not surely a member: what it holds may have been taken for free.
+// admitted lets a participant hold the semaphore, for as long as it surely does: the primary's
+// answer was true after the stamp. When that time is over the participant asks again; and also, once
+// there is a lease, if this node is not surely a member: others may have taken its holds for free.
 func (c *Core) admitted(g *group, p *participant, left, stamp time.Duration) {
 	until := time.Duration(0)
 	if left > 0 {
@@ -233,7 +233,7 @@ func (c *Core) admitted(g *group, p *participant, left, stamp time.Duration) {
 	}
 }
 
-// askUnleased has those ask again who could not be let in without a lease.
+// askUnleased repeats the requests of participants that could not be let in without a lease.
 func (c *Core) askUnleased() {
 	for _, g := range c.unleased {
 		g.unleased = false
@@ -247,7 +247,7 @@ func (c *Core) askUnleased() {
 	c.unleased = nil
 }
 
-// expire ends what is held for too long.
+// expire ends holds that last too long.
 func (c *Core) expire(g *group) {
 	if g.untilAt == 0 || c.now < g.untilAt {
 		return
@@ -301,7 +301,7 @@ func (c *Core) finish(g *group, p *participant, v Verdict) {
 		delete(c.insiders, insider{g.key, p.Entry})
 	case passed && told:
 		c.passes(g.key, p.Entry)
-	case passed && !inside: // nobody here knows that it is inside: others must not wait for it
+	case passed && !inside: // no caller here knows that it is inside: others must not wait for it
 		c.attempt++
 		c.add(g, p.Entry, c.attempt).leave = true
 	}
@@ -333,8 +333,8 @@ func (c *Core) questioned(m Question) {
 	}
 }
 
-// replied sends what a callback says to the primary. If it gets lost, what would be
-// without the callback counts.
+// replied sends a callback's answer to the primary. If it gets lost, the primary decides as
+// without the callback.
 func (c *Core) replied(e Replied) {
 	if to := c.primary(e.Key); to != "" {
 		c.send(to, Reply(e))

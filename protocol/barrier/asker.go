@@ -9,9 +9,9 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
-// awaited are the nodes that a primary tells when somebody gives a Config.
+// awaited are the nodes that a primary tells when a participant gives a Config.
 //
-// Nothing depends on it: what is forgotten is asked again.
+// Nothing depends on it: nodes repeat a question that is forgotten.
 type awaited struct {
 	askers    map[Key]map[phalanx.NodeID]time.Duration // the Stamp of each one's question
 	askersDue agenda.Agenda[asker]                     // when they are forgotten
@@ -22,7 +22,7 @@ type asker struct {
 	node phalanx.NodeID
 }
 
-// What a primary remembers of those who wait for a Config.
+// Bounds of what a primary remembers of nodes that wait for a Config.
 const (
 	maxAskers = 1 << 16     // nodes, once for each barrier; others are answered when they ask again
 	askersFor = time.Minute // since they asked last
@@ -34,7 +34,7 @@ func newAwaited() awaited { return awaited{askers: map[Key]map[phalanx.NodeID]ti
 // when there is.
 func (c *Core) whoOpened(from phalanx.NodeID, m WhoOpened) {
 	if !c.ready(m.Key) {
-		if len(c.early.all) < earlyLimit/2 { // the other half is for those who enter
+		if len(c.early.all) < earlyLimit/2 { // the other half is for entries
 			c.keep(from, m.Key, m, m.Key.weight())
 		}
 		return
@@ -68,7 +68,7 @@ func (c *Core) configOf(k Key) Config {
 	return r.b.cfg
 }
 
-// tellAskers tells those who wait for a barrier's Config, as somebody has given it.
+// tellAskers sends a barrier's Config, which a participant has given, to nodes that wait for it.
 func (c *Core) tellAskers(k Key, cfg Config) {
 	stamps := c.askers[k]
 	for _, n := range slices.Sorted(maps.Keys(stamps)) {
@@ -77,7 +77,7 @@ func (c *Core) tellAskers(k Key, cfg Config) {
 	}
 }
 
-// forgetAskers forgets those who have not asked for long: they have given up.
+// forgetAskers forgets nodes that have not asked for long: they have given up.
 func (c *Core) forgetAskers() {
 	for who, ok := c.askersDue.Take(c.now); ok; who, ok = c.askersDue.Take(c.now) {
 		c.forgetAsker(who)
@@ -91,7 +91,7 @@ func (c *Core) forgetAsker(who asker) {
 	}
 }
 
-// opens reports whether a node does more than to take back what it has asked for.
+// opens reports whether a node does more than to take back its requests.
 func (m *Reached) opens() bool {
 	return m.Watch || slices.ContainsFunc(m.Requests, func(q Request) bool { return !q.Release })
 }

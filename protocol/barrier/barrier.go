@@ -17,13 +17,13 @@ type Barrier struct {
 	tombs   map[grave]int  // of Tombs
 	units   map[string]int // of each that counts, how many entries it has
 	effects []Effect
-	news    bool          // somebody has entered since the last OpAdvance
+	news    bool          // a participant has entered since the last OpAdvance
 	oldest  time.Duration // and the first of them came then
 	stayer  int           // of Entrances: it was inside a double barrier, and did not leave
 	closed  bool          // it is over, and only that is to be remembered
 }
 
-// New returns a barrier that nobody has entered. The Config must be valid.
+// New returns a barrier without entries. The Config must be valid.
 func New(cfg Config) *Barrier {
 	b := &Barrier{cfg: cfg, index: map[Entry]int{}, units: map[string]int{}}
 	b.Adaptive.Level = cfg.Semaphore.Count
@@ -43,12 +43,12 @@ func Restore(cfg Config, s State) *Barrier {
 	return b
 }
 
-// Config returns what the barrier does.
+// Config returns the barrier's configuration.
 func (b *Barrier) Config() Config { return b.cfg }
 
-// Apply makes a change, after what time has brought about until then, and returns
-// what is to be done. Knees are looked for by OpAdvance alone: of changes that come together
-// all are made before.
+// Apply makes a change, after all changes that time has brought about until then, and returns
+// the effects. Only OpAdvance looks for knees: the primary first makes all changes that came
+// together.
 func (b *Barrier) Apply(op Op) []Effect {
 	b.effects = nil
 	b.advance(op.At, op.Kind == OpAdvance)

@@ -10,7 +10,7 @@ import (
 // answerWithin is how long a callback may take where CallbackTimeout does not say it.
 const answerWithin = time.Second
 
-// ask asks the callbacks. Who has none yet is asked when it has.
+// ask asks the callbacks. If there are none yet, watch asks them later.
 func (b *Barrier) ask(a Asked) {
 	b.LastAsk++
 	a.Ask = b.LastAsk
@@ -28,8 +28,8 @@ func (b *Barrier) answerWithin() time.Duration {
 	return answerWithin
 }
 
-// watch notes where the callbacks are. They are asked again what they have not
-// answered, and have as long for it as if it were new.
+// watch notes where the callbacks are. It asks them the unanswered questions again, and
+// gives them as much time as for new ones.
 func (b *Barrier) watch(node phalanx.NodeID) {
 	b.Watcher = node
 	for i := range b.Asks {
@@ -38,7 +38,7 @@ func (b *Barrier) watch(node phalanx.NodeID) {
 	}
 }
 
-// askDue is when a question is taken as answered by what would be without it.
+// askDue is when an unanswered question counts as answered as without a callback.
 func (b *Barrier) askDue() (time.Duration, bool) {
 	if len(b.Asks) == 0 {
 		return 0, false
@@ -69,7 +69,7 @@ func (b *Barrier) verdict(op Op) {
 	b.decide(a.Asked, op.Yes, op.N)
 }
 
-// decide does what a callback says.
+// decide carries out a callback's answer.
 func (b *Barrier) decide(a Asked, yes bool, n int) {
 	if a.Releasing {
 		n = min(max(-b.limit(), n), b.limit()) // it may say anything

@@ -9,22 +9,22 @@ import (
 // CallKind is a kind of call.
 type CallKind uint8
 
-// What an application asks of its node.
+// The calls of an application to its node.
 const (
 	CallEnter    CallKind = iota // Done when the entry is let through, or cannot be
 	CallRelease                  // of a semaphore; Done when its slot is free
 	CallWatch                    // has the callbacks of the barrier called here; Done when the primary knows
 	CallFree                     // with an Attempt: it is not held any more; answered by Freed
 	CallUnwatch                  // takes that back; Done at once
-	CallHosts                    // Done with who was let through
+	CallHosts                    // Done with the hosts that were let through
 	CallStanding                 // Done with how the barrier stands
-	CallRemove                   // ends the barrier; Done when nobody waits in it any more
-	CallLeave                    // of a double barrier; Done when all who are inside leave, too
-	CallConfig                   // Done with the Config that somebody has given, once somebody has; with a Config: that one was refused
+	CallRemove                   // ends the barrier; Done when no entry waits in it any more
+	CallLeave                    // of a double barrier; Done when all participants inside leave, too
+	CallConfig                   // Done with the Config, once a participant has given it; with a Config: that one was refused
 )
 
-// Call is what an application asks for. It is answered by one Done with its ID,
-// unless it is given up.
+// Call is a call of an application. One Done with its ID answers it, unless it is given
+// up.
 type Call struct {
 	ID       uint64
 	Kind     CallKind
@@ -37,12 +37,12 @@ type Call struct {
 	Attempt uint64
 }
 
-// GiveUp ends a call. Who waited for a semaphore does not any more. Who has entered another
-// barrier withdraws, and hears what comes of that: GivenUp, or Done if the barrier had fired.
+// GiveUp ends a call. A caller that waited for a semaphore stops waiting. A participant of another
+// barrier withdraws, and hears the outcome: GivenUp, or Done if the barrier had fired.
 // A second GiveUp does not wait for it.
 type GiveUp struct{ ID uint64 }
 
-// Replied is what a callback has said to a Callback.
+// Replied is a callback's answer to a Callback.
 type Replied struct {
 	Key Key
 	Ask uint64
@@ -60,7 +60,7 @@ type (
 		ID      uint64
 		Verdict Verdict
 		Outcome Outcome
-		Field   string // of the configuration, which differs from what the others gave; with Mismatch
+		Field   string // of the configuration, in which the others' Config differs; with Mismatch
 		Term    uint64
 		Batch   uint64 // of Term: with it, it rises from holder to holder of a semaphore of one
 		Attempt uint64 // of an entry
@@ -69,7 +69,7 @@ type (
 		Config  Config   // that the barrier goes by; of a CallConfig
 	}
 
-	// GivenUp answers a GiveUp, with what is known of why it had to wait.
+	// GivenUp answers a GiveUp, with the known reason for its wait.
 	GivenUp struct {
 		ID      uint64
 		Primary phalanx.NodeID
@@ -80,8 +80,8 @@ type (
 		// count it.
 		Withdrawn bool
 		Leaves    bool // it was a CallLeave
-		// Unopened says that nobody has given the barrier's Config, or that no answer to the
-		// question for it has come. It has not entered then.
+		// Unopened says that no participant has given the barrier's Config, or that no answer to the
+		// question for it has come. The caller has not entered then.
 		Unopened bool
 	}
 
@@ -116,11 +116,11 @@ type Outcome uint8
 // The outcomes.
 const (
 	OK          Outcome = iota
-	NotHeld             // a release of what is not held
+	NotHeld             // a release of a semaphore that the entry does not hold
 	HeldAlready         // the entry holds the semaphore already, or waits for it
-	Unknown             // nobody has entered such a barrier
+	Unknown             // no participant has entered such a barrier
 	Leaves              // of a double barrier: the entry leaves it, and can enter it when it has
-	Forgotten           // it has fired, and who has passed it is not known any more
+	Forgotten           // it has fired, and its entries are not known any more
 )
 
 func (Done) output()     {}

@@ -21,7 +21,7 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s/%d", k.Name, k.Generation)
 }
 
-// LateMode says what becomes of who comes after the barrier has fired.
+// LateMode says whether a participant goes on that comes after the barrier has fired.
 type LateMode uint8
 
 // The late modes of the paper (section 3.1).
@@ -37,18 +37,18 @@ func (m LateMode) String() string {
 	return "pass-through"
 }
 
-// Config is what a barrier does. It is the same for all who enter it.
+// Config is the configuration of a barrier, the same for all participants.
 type Config struct {
 	Max     int           // units that there are at most: labels where they are used, else hosts
-	Timeout time.Duration // after the first entry the barrier fires whoever is there; 0: never
+	Timeout time.Duration // so long after the first entry the barrier fires in any case; 0: never
 	Percent int           // of Max that are enough, 1 to 100; 0: all
 	MinWait time.Duration // after the first entry, before Percent is enough
 	Late    LateMode
-	Double  bool     // those who have passed leave together (Leave): a double barrier
-	Expect  []string // the units that are waited for, if they are known: who is absent is named by them, and nobody else can enter
+	Double  bool     // participants that have passed leave together (Leave): a double barrier
+	Expect  []string // the units for which the barrier waits, if they are known: errors name the absent ones, and no other unit can enter
 
 	Callback        bool          // whether a callback decides
-	CallbackTimeout time.Duration // the longest time between two calls of it, and how long it may take; 0: it is not called when nobody comes, and may take a second
+	CallbackTimeout time.Duration // the longest time between two calls of it, and how long it may take; 0: time alone does not call it, and it may take a second
 
 	Knee      Knee
 	Throttle  Throttle
@@ -80,11 +80,11 @@ type Semaphore struct {
 	Timeout  time.Duration // after which a holder is taken for failed; 0: never
 	Adaptive bool          // the number follows how long holders take
 	Cap      int           // how many hold it ever, if that changes: by Adaptive, or by a callback (then 0 is Count)
-	Callback bool          // whether a callback says how many come after one that releases
+	Callback bool          // whether a callback says how many entries replace one that releases
 }
 
-// Patience is how long a call may take whose caller does not say it: a minute longer than
-// what the barrier itself waits for.
+// Patience is how long a call without a deadline may take: a minute longer than the barrier
+// itself waits.
 func (c Config) Patience() time.Duration {
 	return time.Minute + max(c.Timeout, c.Semaphore.Timeout)
 }
@@ -94,7 +94,7 @@ func (c Config) None() bool { return c.Max == 0 && !c.Semaphore.on() }
 
 func (s Semaphore) on() bool { return s != Semaphore{} }
 
-// What is accepted from applications and from the wire.
+// Bounds of input from applications and from the wire.
 const (
 	MaxLabel   = 256     // bytes of a label, a host or a name
 	MaxUnits   = 1 << 16 // of Max
@@ -200,8 +200,8 @@ func (c Config) validRelease(bad func(field, format string, args ...any) error) 
 	return nil
 }
 
-// Expects returns a *FieldError if the entry's unit is none of those that Expect
-// names, or nil.
+// Expects returns a *FieldError if Expect has units and the entry's unit is not among them,
+// or nil.
 func (c Config) Expects(e Entry) error {
 	if len(c.Expect) == 0 || slices.Contains(c.Expect, e.Unit()) {
 		return nil
@@ -241,7 +241,7 @@ func (c Config) batch() int {
 // Validate returns a *FieldError if no barrier can have that name, or nil.
 func (k Key) Validate() error { return validName("Name", k.Name) }
 
-// Entry is who enters: a host, and a label if what is waited for is tasks and not
+// Entry names a participant: a host, and a label if the barrier waits for tasks and not for
 // hosts.
 type Entry struct {
 	Host  string
@@ -258,7 +258,7 @@ func (e Entry) Validate() error {
 	return validName("Host", e.Host)
 }
 
-// Unit is what is counted: a label, or a host that has none.
+// Unit is the unit that the barrier counts: a label, or a host without one.
 func (e Entry) Unit() string {
 	if e.Label != "" {
 		return e.Label

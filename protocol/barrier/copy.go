@@ -24,7 +24,7 @@ func (c *Core) replicateOne(r *replica, n phalanx.NodeID) {
 		m.Total = r.b.State.items()
 		m.From = min(item, m.Total)
 		s, k := r.b.State.piece(m.From, c.cfg.Part)
-		if s.Anew <= r.clock(c.now) { // what is remembered may be of the barrier that followed
+		if s.Anew <= r.clock(c.now) { // the memory may be of the barrier that followed
 			s.Anew = 0
 		}
 		m.State = &s
@@ -49,7 +49,7 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 	if len(m.Fired) > 0 {
 		if slices.ContainsFunc(m.Fired, func(n phalanx.NodeID) bool { return slices.Contains(c.view.Members, n) }) { // else it has an old view
 			c.past.add(r.key.digest(), place(r.key.Name), m.Fired, r.b.cfg.Late, c.now)
-			c.drop(r) // who waits asks again, and is told
+			c.drop(r) // waiting participants ask again, and get an answer
 			c.spreadOne(r.key)
 		}
 		return
@@ -64,7 +64,7 @@ func (c *Core) confirm(from phalanx.NodeID, m Confirm) {
 	}
 }
 
-// arrival is what has come of a state that a backup gets from a primary.
+// arrival is the received part of a state that a backup gets from a primary.
 type arrival struct {
 	cfg   Config
 	state State

@@ -10,12 +10,12 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-// CoreConfig is what a node's part in all barriers needs.
+// CoreConfig has the settings of a node's part in all barriers.
 type CoreConfig struct {
 	Managers int           // of a barrier; 0: 3
 	Resend   time.Duration // after which an unanswered message is repeated; 0: 50 ms
-	Poll     time.Duration // after which one who waits asks how it stands; 0: 1 s
-	Keep     time.Duration // how long it is known who has passed a barrier that is over; 0: 10 s
+	Poll     time.Duration // after which a waiting participant asks again; 0: 1 s
+	Keep     time.Duration // how long managers remember the entries of a barrier that is over; 0: 10 s
 	Linger   time.Duration // how long it is known that a barrier has fired, at least; 0: 10 min
 	Remember int           // of how many barriers that is known; 0: 200,000
 	// Window is of how many barriers of one primary the questions of a node are on their way at
@@ -23,8 +23,8 @@ type CoreConfig struct {
 	// where they would be asked again before they were read.
 	Window   int
 	Part     int    // bytes of a message that can be long, about; 0: 256 KiB
-	Past     *Past  // what an earlier Core of this node has remembered of barriers that are over; nil: nothing
-	Attempts uint64 // attempts of this node's participants are greater: those of an earlier process are not
+	Past     *Past  // the record of an earlier Core of this node of barriers that are over; nil: none
+	Attempts uint64 // attempts of this node's participants are greater; attempts of an earlier process are not
 }
 
 func (c CoreConfig) withDefaults() CoreConfig {
@@ -45,16 +45,16 @@ func (c CoreConfig) withDefaults() CoreConfig {
 	return c
 }
 
-// Event is what a Core is told.
+// Event is an input of a Core.
 type Event interface{ event() }
 
 type (
-	// Viewed is a new view: who the members are that manage barriers.
+	// Viewed is a new view: the members that manage barriers.
 	Viewed struct {
 		Self    phalanx.NodeID // this node's present incarnation
 		Number  uint64
 		Members []phalanx.NodeID
-		Leaving []phalanx.NodeID // of them, who are about to leave
+		Leaving []phalanx.NodeID // members that are about to leave
 	}
 
 	// Leased says until when this node is surely a member.
@@ -69,8 +69,8 @@ type (
 	// Tick says that time has passed.
 	Tick struct{}
 
-	// Batch is several events that came together. What is to be done is decided once all
-	// are taken: who enters one barrier from several nodes goes to its backups together.
+	// Batch is several events that came together. The Core takes all before it decides:
+	// entries of one barrier from several nodes go to its backups together.
 	Batch []Event
 )
 
@@ -80,7 +80,7 @@ func (Heard) event()  {}
 func (Tick) event()   {}
 func (Batch) event()  {}
 
-// Output is what a Core asks for.
+// Output is an effect of a Core.
 type Output interface{ output() }
 
 type (
@@ -90,14 +90,14 @@ type (
 		Message Message
 	}
 
-	// Publish tells the application on the primary what has happened.
+	// Publish tells the application on the primary an event.
 	Publish struct {
 		Key      Key
 		Happened Happened
 	}
 
 	// TookOver says that this node is a barrier's primary now, after another one,
-	// which may not have published what it did last.
+	// which may not have published its last changes.
 	TookOver struct {
 		Key      Key
 		From     phalanx.NodeID // empty: not known here
@@ -124,12 +124,12 @@ type Core struct {
 	out    []Output
 	own    []Message // to this node, not handled yet
 
-	managing // what it manages
-	entering // who enters here
+	managing // the barriers that it manages
+	entering // participants here
 	past     *Past
 	spreading
-	joining // who waits for a Config here
-	awaited // and elsewhere, for what it manages
+	joining // participants here that wait for a Config
+	awaited // nodes that wait for the Config of a barrier that it manages
 }
 
 // NewCore returns a node's part before it is in a view.
@@ -140,11 +140,11 @@ func NewCore(cfg CoreConfig) *Core {
 			onWay: map[phalanx.NodeID]int{}, queued: map[phalanx.NodeID][]*group{}}}
 }
 
-// Step takes an event at now and returns what is to be done, in that order.
+// Step takes an event at now and returns the effects, in the order of execution.
 func (c *Core) Step(now time.Duration, e Event) []Output {
 	c.out, c.now = nil, max(c.now, now)
 	c.handle(e)
-	for more := true; more; { // what participants here ask for is served with the rest
+	for more := true; more; { // serve the requests of participants here with the rest
 		c.flush()
 		c.tellOver()
 		if len(c.own) == 0 {
@@ -197,18 +197,18 @@ func (c *Core) Due() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Idle reports whether nobody waits here, and this node decides about no barrier: it needs
-// no lease before it is told something.
+// Idle reports whether no caller waits here, and this node decides about no barrier: it needs
+// no lease before the next event.
 func (c *Core) Idle() bool {
 	return c.gathering.Waits() == 0 && len(c.active) == 0 && len(c.groups) == 0 && len(c.joins) == 0
 }
 
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
 
-// pauses are after how long what was sent without an answer is repeated.
+// pauses are the pauses after which unanswered messages are repeated.
 func (c *Core) pauses(t retry.Trip) retry.Pauses { return t.Pauses(c.cfg.Resend, c.cfg.Poll) }
 
-// send sends m; to this node itself by way of own, and to who is no member not at
+// send sends m; to this node itself by way of own, and to a node that is no member not at
 // all.
 func (c *Core) send(to phalanx.NodeID, m Message) {
 	switch {
@@ -219,7 +219,7 @@ func (c *Core) send(to phalanx.NodeID, m Message) {
 	}
 }
 
-// viewed takes a view. What was gathered is of the members of then.
+// viewed takes a view. Earlier findings came from the members of an earlier view.
 func (c *Core) viewed(v Viewed) {
 	if v.Number <= c.view.Number && v.Self == c.view.Self {
 		return
@@ -229,7 +229,7 @@ func (c *Core) viewed(v Viewed) {
 	c.view = v
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
 	c.ring = newRing(c.list)
-	if old.Self != v.Self { // the incarnation before was removed, and what it knew is old
+	if old.Self != v.Self { // the incarnation before was removed, and its knowledge is old
 		c.shelf, c.spreading, c.began = newShelf(), spreading{}, c.now
 		if old.Self != "" {
 			*c.past = newPast(c.cfg.Remember)
@@ -243,11 +243,11 @@ func (c *Core) viewed(v Viewed) {
 	c.newPrimaries()
 }
 
-// eligible are the members that can manage: those that are not about to leave.
+// eligible are the members that can manage, which are not about to leave.
 func (v Viewed) eligible() []phalanx.NodeID {
 	list := slices.DeleteFunc(slices.Clone(v.Members), func(id phalanx.NodeID) bool { return slices.Contains(v.Leaving, id) })
 	if len(list) == 0 {
-		return v.Members // all leave: somebody has to
+		return v.Members // all leave: some have to manage
 	}
 	return list
 }
@@ -258,11 +258,11 @@ func ManagersOf(v Viewed, name string) []phalanx.NodeID {
 	return newRing(v.eligible()).managers(place(name), CoreConfig{}.withDefaults().Managers)
 }
 
-// managersKept bounds of how many names it is remembered who manages their barriers,
-// besides those that are open.
+// managersKept bounds how many names have remembered managers, besides the names of open
+// barriers.
 const managersKept = 512
 
-// managers returns who manages a barrier, the primary first.
+// managers returns the members that manage a barrier, the primary first.
 func (c *Core) managers(k Key) []phalanx.NodeID {
 	list, ok := c.manage[k.Name]
 	if !ok {

@@ -6,16 +6,16 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Of a double barrier those who have passed leave together: each says that it leaves, and goes
-// on when all have said so who are inside. Nobody waits for those whose nodes are gone.
+// Participants that have passed a double barrier leave it together: each calls Leave, and goes on
+// when all participants inside have called it. None waits for participants whose nodes are gone.
 
-// leaves reports whether it asks only for who leaves.
+// leaves reports whether all its requests are for participants that leave.
 func (m *Reached) leaves() bool {
 	return len(m.Requests) > 0 && !m.Watch && !m.Unwatch && !slices.ContainsFunc(m.Requests, func(q Request) bool { return !q.Leave })
 }
 
-// nobodyInside answers those who leave a barrier of which nothing is known: its managers have
-// died, or they have never passed it.
+// nobodyInside answers participants that leave an unknown barrier: its managers have died, or
+// the participants have never passed it.
 func (c *Core) nobodyInside(from phalanx.NodeID, m Reached) {
 	a := Answers{Key: m.Key, Term: c.terms.Term, Stamp: m.Stamp}
 	for _, q := range m.Requests {
@@ -57,7 +57,7 @@ func (b *Barrier) outlived(op Op) bool {
 	return ok
 }
 
-// inside reports whether somebody is inside a double barrier.
+// inside reports whether a participant is inside a double barrier.
 func (b *Barrier) inside() bool {
 	return b.cfg.Double && slices.ContainsFunc(b.Entrances, func(e Entrance) bool { return e.Phase == Through && len(e.Nodes) > 0 })
 }
@@ -65,8 +65,8 @@ func (b *Barrier) inside() bool {
 // stays reports whether an entry is inside and does not leave yet.
 func (e *Entrance) stays() bool { return e.Phase == Through && !e.Leaving && len(e.Nodes) > 0 }
 
-// someStay reports whether somebody is inside and does not leave yet. It looks first at the one
-// whom it has found last, so that it costs little however many there are.
+// someStay reports whether a participant is inside and does not leave yet. It looks first at the
+// one that it has found last, so that it costs little however many there are.
 func (b *Barrier) someStay() bool {
 	for k := range b.Entrances {
 		if i := (b.stayer + k) % len(b.Entrances); b.Entrances[i].stays() {
@@ -88,7 +88,7 @@ func (b *Barrier) staying(most int) []string {
 	return all
 }
 
-// depart lets those go who leave, if nobody stays, and nobody is to come in any more.
+// depart lets leaving participants go, if none stays, and none is to come in any more.
 func (b *Barrier) depart() {
 	if !b.cfg.Double || len(b.Queue) > 0 || b.someStay() {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// early is what a primary is asked before it can act: until all that others know is gathered, and
-// it is a member for certain. Who has just joined has no lease yet.
+// early are the requests to a primary before it can act: until it has gathered the knowledge of
+// others, and is a member for certain. A node that has just joined has no lease yet.
 type early struct {
 	all    []kept
 	at     map[source]int // where in all the question of a node about a barrier is
@@ -21,13 +21,13 @@ type kept struct {
 	since  time.Duration
 }
 
-// source is a node that asks about a barrier: what it asks last has all that it asked before.
+// source is a node that asks about a barrier: its last request contains all earlier ones.
 type source struct {
 	from phalanx.NodeID
 	key  Key
 }
 
-// What is kept. What is more is repeated by its sender.
+// Bounds of the kept messages. Senders repeat any that exceed them.
 const (
 	earlyLimit  = 4096
 	earlyWeight = 16 << 20
@@ -60,8 +60,8 @@ func (c *Core) keep(from phalanx.NodeID, k Key, m Message, weight int) {
 	}
 }
 
-// hearEarly hears what was kept. What was not repeated for some times as long as its sender waits
-// until it repeats it, nobody may want any more.
+// hearEarly hears the kept messages. It drops a message that its sender has not repeated for
+// several of its pauses: the sender may not want it any more.
 func (c *Core) hearEarly() {
 	all := c.early.all
 	c.early = early{}

@@ -10,18 +10,18 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-// entering is who enters on this node.
+// entering are the participants on this node.
 type entering struct {
 	groups   map[Key]*group
 	most     int                       // calls that waited, or barriers, since the maps were made
 	insiders map[insider]time.Duration // entries that have passed a double barrier here, and since when
 	parts    int                       // participants of all
-	words    int                       // bytes of what the configurations name, and the barriers' names
+	words    int                       // bytes of the names in configurations, and of the barriers' names
 	attempt  uint64                    // the last one
 	turns    uint64
 	waiters  map[uint64]waiter // by call
 	queries  map[uint64]*query
-	stirred  []*group                    // of which there may be something to be sent now
+	stirred  []*group                    // groups that may have something to send now
 	unleased []*group                    // with participants that are let in as soon as there is a lease
 	onWay    map[phalanx.NodeID]int      // by primary: of how many groups it is asked
 	queued   map[phalanx.NodeID][]*group // and which wait for their turn
@@ -52,14 +52,14 @@ func (c *Core) passes(k Key, e Entry) {
 	c.insiders[insider{k, e}] = c.now
 }
 
-// waiter is who a call waits for.
+// waiter is the subject of a waiting call.
 type waiter struct {
 	g *group
 	p *participant
 }
 
-// group is all participants of a barrier on this node. What they ask for goes out
-// together: the next message waits for the answer to the last one.
+// group is all participants of a barrier on this node. Their requests go out together: the
+// next message waits for the answer to the last one.
 type group struct {
 	key      Key
 	cfg      Config
@@ -69,17 +69,17 @@ type group struct {
 	watches  []uint64
 	watch    bool          // the callbacks are here
 	watching bool          // the primary knows
-	watchAt  time.Duration // since when it is to: what was said before is of an earlier Watch
+	watchAt  time.Duration // since when it is to: earlier answers are of an earlier Watch
 	unwatch  bool          // they were, and the primary may not know
 	news     bool          // there may be something to be sent
-	untilAt  time.Duration // when the first of those who hold the semaphore does not any more; 0: never
-	warnAt   time.Duration // when the time of one who waits is almost over; 0: never
-	leaveAt  time.Duration // when the first of those who withdraw waits no more for the answer; 0: never
-	sends    retry.Backoff // what was sent since the last answer
+	untilAt  time.Duration // when the first holder of the semaphore loses it; 0: never
+	warnAt   time.Duration // when the time of a waiting participant is almost over; 0: never
+	leaveAt  time.Duration // when the first withdrawing participant stops waiting for the answer; 0: never
+	sends    retry.Backoff // of messages since the last answer
 	asked    time.Duration // when that was sent first
 	heard    time.Duration
 	answered bool             // the present primary has
-	knew     []phalanx.NodeID // who managed it when a primary answered last, and has not died
+	knew     []phalanx.NodeID // its managers when a primary answered last, except dead ones
 	term     uint64
 	batch    uint64
 	last     Standing
@@ -109,7 +109,7 @@ type participant struct {
 	exits   []uint64      // calls that wait for that
 	leaving []uint64      // and calls that were given up, and withdraw
 	leaveBy time.Duration // then these are told that it is not known whether they count
-	gave    GivenUp       // what was known when the last of them was given up
+	gave    GivenUp       // the state when the last of them was given up
 	counted bool          // managers that are gone may have counted it, or the present ones have
 	told    bool          // another node may have heard of it
 	until   time.Duration // then it does not hold the semaphore any more, whatever is heard; 0: for ever
@@ -127,11 +127,11 @@ type query struct {
 	brief  bool // how it stands is enough
 	remove bool // it is a CallRemove
 	asks   retry.Backoff
-	after  Entry // those up to it have come
+	after  Entry // the entries up to it have come
 	hosts  map[string][]string
 }
 
-// call takes what the application asks for.
+// call takes a call of the application.
 func (c *Core) call(e Call) {
 	c.entering.most = max(c.entering.most, len(c.waiters)+1, len(c.groups)+1)
 	if e.Kind == CallHosts || e.Kind == CallStanding || e.Kind == CallRemove {
@@ -299,7 +299,7 @@ func (c *Core) giveUp(id uint64) {
 	case !p.told:
 		given.Withdrawn = true
 		c.quit(g, p)
-	default: // what comes of it is told when it is known
+	default: // the caller hears the outcome when it is known
 		p.stage, p.left, g.news, tell = releasing, p.attempt, true, false
 		p.leaving = append(p.leaving, id)
 		p.leaveBy, p.gave = c.now+withdrawWithin, given
@@ -310,10 +310,10 @@ func (c *Core) giveUp(id uint64) {
 	}
 }
 
-// withdrawWithin is how long one who withdraws waits to hear whether the barrier had fired.
+// withdrawWithin is how long a withdrawing participant waits to hear whether the barrier had fired.
 const withdrawWithin = time.Second
 
-// leave ends the calls of those who have waited for that long enough. The withdrawing goes on.
+// leave ends the calls of participants that have waited for that long enough. They go on withdrawing.
 func (c *Core) leave(g *group) {
 	if g.leaveAt == 0 || c.now < g.leaveAt {
 		return
@@ -330,7 +330,7 @@ func (c *Core) leave(g *group) {
 	}
 }
 
-// gaveUp ends the calls of one who withdraws, or has.
+// gaveUp ends the calls of a participant that withdraws, or has withdrawn.
 func (c *Core) gaveUp(p *participant, withdrawn bool) {
 	for _, id := range p.leaving {
 		delete(c.waiters, id)

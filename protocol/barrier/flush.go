@@ -16,8 +16,8 @@ func (g *group) warnBy(p *participant) {
 	}
 }
 
-// orphan notes whose managers are all gone in the next view: they may have counted what they
-// were asked, and nobody is left of those who know.
+// orphan notes groups whose managers are all gone in the next view: they may have counted their
+// requests, and no node is left that knows.
 func (c *Core) orphan(next Viewed) {
 	gone := func(id phalanx.NodeID) bool { return !slices.Contains(next.Members, id) }
 	for k, g := range c.groups {
@@ -59,15 +59,15 @@ func (c *Core) newPrimaries() {
 	c.joinAnew()
 }
 
-// outstanding is what the primary is to know: what it has not answered, or with all
-// what it may have lost too.
+// outstanding is the requests that the primary has to know: the unanswered ones, or with all
+// also requests that it may have lost.
 func (g *group) outstanding(all bool, now time.Duration) (m Reached, some bool) {
 	m, some, _ = g.asks(all, now, 0, math.MaxInt)
 	return m, some
 }
 
-// asks is a part of that: of those who came after turn, as many as weigh no more than room, and
-// at least one. It returns the turn after which there are more, or 0.
+// asks is a part of that: requests of participants that came after turn, as many as weigh no more
+// than room, and at least one. It returns the turn after which there are more, or 0.
 func (g *group) asks(all bool, now time.Duration, turn uint64, room int) (m Reached, some bool, last uint64) {
 	m = Reached{Key: g.key, Config: g.cfg}
 	if turn == 0 {
@@ -104,8 +104,8 @@ func (c *Core) stir(g *group) {
 	}
 }
 
-// flush sends what there is to be asked. It costs nothing for groups of which nothing
-// was heard, and whose time has not come.
+// flush sends all requests that are due. It costs nothing for groups without news whose time
+// has not come.
 func (c *Core) flush() {
 	for k, ok := c.groupsDue.Take(c.now); ok; k, ok = c.groupsDue.Take(c.now) {
 		c.stir(c.groups[k])
@@ -155,7 +155,7 @@ func (c *Core) askStirred() {
 	c.stirred = c.stirred[:0]
 }
 
-// ask sends what is to be asked of g.
+// ask sends the requests of g.
 func (c *Core) ask(g *group) {
 	c.expire(g)
 	c.leave(g)
@@ -196,7 +196,7 @@ func (c *Core) ask(g *group) {
 	c.send(to, m)
 }
 
-// heardOf takes note that what was asked of g is answered, or not awaited any more.
+// heardOf takes note that the question about g is answered, or not awaited any more.
 func (c *Core) heardOf(g *group) {
 	g.sends.Answered()
 	c.yield(g)
@@ -219,7 +219,7 @@ func (c *Core) poll() time.Duration {
 	return max(c.cfg.Poll, time.Duration(len(c.groups))*time.Millisecond)
 }
 
-// end forgets a group of which nobody wants anything any more.
+// end forgets a group that no caller needs any more.
 func (c *Core) end(g *group) {
 	c.heardOf(g)
 	c.parts -= len(g.parts)
@@ -240,7 +240,7 @@ func (c *Core) endQuery(id uint64) {
 // things stand, so that its error says it.
 const warning = 100 * time.Millisecond
 
-// warn reports whether there is one that asks once more.
+// warn reports whether a participant asks once more.
 func (g *group) warn(now time.Duration) bool {
 	if g.warnAt == 0 || now < g.warnAt {
 		return false

@@ -8,12 +8,12 @@ import (
 	repl "github.com/phalanx-go/phalanx/protocol/replica"
 )
 
-// finding is what a member knows.
+// finding is the knowledge of a member.
 type finding struct {
 	from     phalanx.NodeID
 	replicas []Held
 	reached  []Reached
-	held     Held // a replica of which not all pieces have come
+	held     Held // a replica whose pieces have not all come
 	pieces   repl.Pieces
 }
 
@@ -22,12 +22,12 @@ type tale struct {
 	keys   []Key    // whose replicas are not in the parts before this one
 	groups []Key    // and whose participants are not
 	item   int      // of the first of keys, the pieces before it have been given
-	turn   uint64   // of the first of groups, those up to it
+	turn   uint64   // of the first of groups, the participants up to it
 	last   Gathered // the part
 }
 
 // ready reports whether this node may act as the barrier's primary. It begins to
-// gather what it needs for that.
+// gather the knowledge that it needs for that.
 func (c *Core) ready(k Key) bool {
 	if c.primary(k) != c.view.Self {
 		return false
@@ -46,7 +46,7 @@ func (c *Core) ready(k Key) bool {
 	return c.gathering.Done()
 }
 
-// known is what this node knows itself of the barriers whose primary it is.
+// known is this node's own knowledge of the barriers whose primary it is.
 func (c *Core) known() (replicas []Held, reached []Reached) {
 	for _, k := range c.keys() {
 		if r := c.replicas[k]; c.primary(k) == c.view.Self {
@@ -71,7 +71,7 @@ func (r *replica) held(now time.Duration) Held {
 
 func (h *Held) version() repl.Version { return repl.Version{Term: h.Term, Seq: h.Seq} }
 
-// askMembers asks those that are to be asked now, for the first time or again.
+// askMembers asks the members that are due, for the first time or again.
 func (c *Core) askMembers() {
 	for _, m := range c.gathering.Late(c.now, c.pauses(0)) {
 		c.askNext(m)
@@ -171,7 +171,7 @@ func (c *Core) nextPart(of *repl.Telling[tale]) {
 	t.last, of.More = g, g.More
 }
 
-// gathered takes a part of what a member knows.
+// gathered takes a part of a member's knowledge.
 func (c *Core) gathered(from phalanx.NodeID, m Gathered) {
 	head := repl.Part{Question: repl.Question{Term: m.Term, Stamp: m.Stamp, Said: m.Said, Part: m.Part}, More: m.More}
 	f := c.gathering.Take(from, head)
@@ -193,7 +193,7 @@ func (c *Core) gathered(from phalanx.NodeID, m Gathered) {
 	}
 }
 
-// take puts a piece of a replica to those before it.
+// take puts a piece of a replica to the earlier pieces.
 func (f *finding) take(piece Held) {
 	if piece.From == 0 {
 		f.held, f.pieces = piece, repl.Pieces{}

@@ -23,7 +23,7 @@ type join struct {
 	made  time.Duration // the Stamp of its questions
 	asked time.Duration // when the first of them was sent
 	asks  retry.Backoff
-	heard bool // the present primary has answered: nobody has given a Config yet, and it will tell
+	heard bool // the present primary has answered: no participant has given a Config yet, and it will tell
 }
 
 func newJoining() joining {

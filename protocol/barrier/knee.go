@@ -35,7 +35,7 @@ func (d *Detector) Arrive(since time.Duration) {
 }
 
 // Threshold is how long after the first arrival the next one is expected at the
-// latest; ok is false where no knee can be found now: nobody is late after those who
+// latest; ok is false where no knee can be found now: no participant is late after others that
 // came at the same time.
 func (d *Detector) Threshold() (t time.Duration, ok bool) {
 	t = time.Duration(math.Ceil(d.Arr + 4*d.Arrvar))

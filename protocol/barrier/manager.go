@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-// managing is what a node manages.
+// managing are the barriers that a node manages.
 type managing struct {
 	shelf
 	leased    time.Duration           // until then this node is a member
@@ -19,12 +19,12 @@ type managing struct {
 	early     early
 	batchTrip retry.Trip // from a batch to the confirmation of one backup
 
-	tellings repl.Tellings[tale]         // answers to those who gather
+	tellings repl.Tellings[tale]         // answers to gathering primaries
 	arriving repl.Arrivals[Key, arrival] // states that backups get in pieces
 }
 
-// newTerm begins when the members are others: this node does not act before it
-// knows what they know.
+// newTerm begins when the members have changed: this node does not act before it has their
+// knowledge.
 func (c *Core) newTerm(number uint64) {
 	c.terms.Term, c.since, c.found, c.early, c.batchTrip = number, c.now, nil, early{}, 0
 	c.gathering.Reset()
@@ -45,16 +45,16 @@ func (c *Core) newTerm(number uint64) {
 	}
 }
 
-// refused says that somebody knows of a later term: of a view that this node will
-// learn, or that it has as one in which nothing changed for it.
+// refused says that a member knows of a later term: of a view that this node will
+// learn, or that it has and in which nothing changed for it.
 func (c *Core) refused(m Refused) {
 	if c.terms.Begins(m.Term, c.view.Number) {
 		c.newTerm(m.Term)
 	}
 }
 
-// install makes replicas of what was gathered, the newest of each, and hears what
-// came too early.
+// install makes replicas of the findings, the newest of each, and hears messages that came
+// too early.
 func (c *Core) install() {
 	best := map[Key]Held{}
 	age := map[Key]time.Duration{}
@@ -81,7 +81,7 @@ func (c *Core) install() {
 	c.found = nil
 	c.doubt(found)
 	c.freeUnclaimed(found)
-	for _, holders := range []bool{true, false} { // nobody is let in before all who are in are known
+	for _, holders := range []bool{true, false} { // know all participants inside before admitting others
 		for _, g := range found {
 			for _, m := range g.reached {
 				c.takeReached(g.from, m, holders)
@@ -91,8 +91,8 @@ func (c *Core) install() {
 	c.hearEarly()
 }
 
-// take becomes the primary of what was found. If that is what this node made itself
-// and has not acted on, because not all had confirmed it, it makes it again.
+// take becomes the primary of a replica that was found. If this node made its last batch itself
+// and has not acted on it, because not all had confirmed it, it makes it again.
 func (c *Core) take(h Held, clock time.Duration) {
 	r := c.replicas[h.Key]
 	was := phalanx.NodeID("")
@@ -109,7 +109,7 @@ func (c *Core) take(h Held, clock time.Duration) {
 	c.wake(r)
 	r.Seq, r.base, r.began, r.touched, r.made = h.Seq, max(clock, r.b.Now), c.now, c.now, 0
 	watched := r.b.Watcher != "" && slices.Contains(c.view.Members, r.b.Watcher)
-	if watched && len(r.b.Asks) > 0 { // the time in which nobody could ask does not count
+	if watched && len(r.b.Asks) > 0 { // the time in which no node could ask does not count
 		r.base = r.b.Now
 	}
 	r.backups.Forget()

@@ -6,13 +6,13 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Message is what nodes say to each other. Any may be lost, doubled or late.
+// Message is a message between nodes. It may be lost, doubled or late.
 type Message interface{ message() }
 
 type (
-	// Reached is what a node's participants ask the primary for, all that has no
-	// answer yet (REACHED, SEMAPHORE_REACHED, SEMAPHORE_RELEASED). One with nothing
-	// asks how they stand.
+	// Reached has all unanswered requests of a node's participants to the primary
+	// (REACHED, SEMAPHORE_REACHED, SEMAPHORE_RELEASED). One without requests asks for
+	// their state.
 	Reached struct {
 		Key      Key
 		Config   Config
@@ -33,7 +33,7 @@ type (
 		Leave   bool          // it is inside a double barrier, and leaves
 	}
 
-	// Answers is what a primary answers to a Reached, and tells later (FIRE,
+	// Answers is a primary's answer to a Reached, or later news (FIRE,
 	// LATE_FIRE, CATCH_UP). Batch rises within the Term with every batch of changes: an
 	// answer after one has a greater Batch than all before it.
 	Answers struct {
@@ -43,10 +43,10 @@ type (
 		List     []Answered
 		Standing Standing
 		Watched  bool          // the callbacks are known to be there
-		Stamp    time.Duration // the last that came from the node: what is said was true after it
+		Stamp    time.Duration // the last that came from the node: the answer was true after it
 		Unknown  bool          // there is no such barrier
 		More     bool          // another part of the answer follows: it is long
-		Field    string        // of the configuration, which differs: nobody has entered
+		Field    string        // of the configuration, which differs: the participants have not entered
 	}
 
 	// Answered is for one participant.
@@ -61,7 +61,7 @@ type (
 	// Standing is how a barrier stands.
 	Standing struct {
 		N, Max  int
-		Absent  []string // who is not there, up to MaxAbsent: units that are expected, or else members on which nobody has entered
+		Absent  []string // who is not there, up to MaxAbsent: units that are expected, or else members from which no participant has entered
 		Cause   Cause
 		Holders []Entry  // of a semaphore, up to MaxAbsent
 		Inside  []string // units that are inside a double barrier, and do not leave yet, up to MaxAbsent
@@ -74,7 +74,7 @@ type (
 		Asked []Asked
 	}
 
-	// Notify says to who has the callbacks what has happened.
+	// Notify tells an event to the node that has the callbacks.
 	Notify struct {
 		Key      Key
 		Term     uint64
@@ -89,9 +89,9 @@ type (
 		N   int
 	}
 
-	// WhoPassed asks the primary who was let through after After, in the order in which they
-	// came, and Passed answers with a part of them. A Brief one asks only how the barrier
-	// stands.
+	// WhoPassed asks the primary for the entries that were let through after After, in the order
+	// in which they came, and Passed answers with a part of them. A Brief one asks only for the
+	// state of the barrier.
 	WhoPassed struct {
 		Key   Key
 		ID    uint64
@@ -103,7 +103,7 @@ type (
 		ID       uint64
 		Term     uint64
 		Known    bool  // there is such a barrier
-		Over     bool  // it has fired; if it is not Known, who has passed it is forgotten
+		Over     bool  // it has fired; if it is not Known, its entries are forgotten
 		After    Entry // the WhoPassed's
 		Anew     bool  // these are the first ones: After is not known any more
 		Last     Entry // the next part comes after this one; empty: there is none
@@ -111,8 +111,8 @@ type (
 		Standing Standing
 	}
 
-	// Remove ends a barrier, and Removed says that it has ended. The number is greater than those
-	// of the node before it, and is the same when it is repeated.
+	// Remove ends a barrier, and Removed says that it has ended. The number is greater than the
+	// node's earlier ones, and is the same when it is repeated.
 	Remove struct {
 		Key Key
 		ID  uint64
@@ -123,11 +123,11 @@ type (
 		Known bool // there was such a barrier
 	}
 
-	// WhoOpened asks the primary for the Config that a barrier goes by. Opened answers with it, or
-	// with none if nobody has given it yet: the primary sends another one when somebody does.
+	// WhoOpened asks the primary for a barrier's Config. Opened answers with it, or with none if no
+	// participant has given it yet: the primary sends another Opened when one does.
 	WhoOpened struct {
 		Key   Key
-		Stamp time.Duration // of all repeats of a question; that of a later question is greater
+		Stamp time.Duration // of all repeats of a question; a later question has a greater one
 	}
 	Opened struct {
 		Key    Key
@@ -139,9 +139,9 @@ type (
 	}
 
 	// Replicate has a backup make the changes Ops, the batch Seq of the primary of
-	// Term, after the batch Seq-1, whose state is given to one that may not have it. The state
-	// comes in pieces, each when the backup has confirmed those before it; the changes come with
-	// the last one.
+	// Term, after the batch Seq-1. A backup that may not have the state of that gets it too, in
+	// pieces, each when the backup has confirmed the earlier ones; the changes come with the
+	// last piece.
 	Replicate struct {
 		Key    Key
 		Config Config // with the first piece
@@ -167,13 +167,13 @@ type (
 		Fired []phalanx.NodeID
 	}
 
-	// Gather asks for all that a member knows of the barriers whose primary the
-	// asking one is, and for the promise to heed nobody of an earlier Term. It asks for one
-	// part of the answer: for the next one when those before it have come.
+	// Gather asks for all knowledge of a member about the barriers whose primary the asking
+	// node is, and for the promise to heed no primary of an earlier Term. It asks for one
+	// part of the answer: for the next one when the earlier ones have come.
 	Gather struct {
 		Term  uint64
 		Stamp time.Duration // of all questions for one answer
-		Said  time.Duration // the Gathered's of which there are parts; 0: there are none yet
+		Said  time.Duration // of the Gathered whose parts have come; 0: none yet
 		Part  int           // from 0
 	}
 
@@ -183,7 +183,7 @@ type (
 		Part     int
 		More     bool          // it is not the last one
 		Stamp    time.Duration // the Gather's
-		Said     time.Duration // of all parts of one answer, about the member's clock; that of a later answer is greater
+		Said     time.Duration // of all parts of one answer, about the member's clock; a later answer has a greater one
 		Replicas []Held
 		Reached  []Reached // of the member's participants
 	}
@@ -193,7 +193,7 @@ type (
 	Held struct {
 		Key     Key
 		Config  Config         // with the first piece
-		Primary phalanx.NodeID // who made the last batch
+		Primary phalanx.NodeID // the maker of the last batch
 		Term    uint64
 		Seq     uint64
 		State   State

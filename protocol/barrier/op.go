@@ -16,7 +16,7 @@ const (
 	OpRelease               // Entry, Attempt: it has left the critical section, or does not wait any more (SEMAPHORE_RELEASED)
 	OpWatch                 // Node: the callbacks are there
 	OpUnwatch               // Node: they are no more
-	OpVerdict               // Ask, Yes, N: what a callback has said
+	OpVerdict               // Ask, Yes, N: a callback's answer
 	OpGone                  // Node: it is no member any more
 	OpClose                 // it is over, and is forgotten but for that
 	OpRemove                // Node, Attempt: it ends, and its name is as new
@@ -38,7 +38,7 @@ type Op struct {
 	N       int
 }
 
-// Verdict is what a participant is answered.
+// Verdict is the answer to a participant.
 type Verdict uint8
 
 // The verdicts.
@@ -49,11 +49,11 @@ const (
 	Behind                    // CATCH_UP: the barrier has fired without it
 	Released                  // it does not hold the semaphore any more, and does not wait for it
 	TimedOut                  // the semaphore was taken from it
-	Mismatch                  // the barrier is another one; Field says in what
+	Mismatch                  // the barrier has another Config; Field names the difference
 	Doubtful                  // all managers of the barrier have died, and whether it had fired is not known
 	Deleted                   // the barrier was removed while it waited
-	Leaving                   // it leaves a double barrier, and waits until all leave who are inside
-	Departed                  // all who were inside a double barrier have left it
+	Leaving                   // it leaves a double barrier, and waits until all participants inside leave
+	Departed                  // all participants inside a double barrier have left it
 	Outside                   // it is not inside a double barrier, and cannot leave it
 	verdicts
 )
@@ -80,7 +80,7 @@ func (c Cause) String() string {
 	return [...]string{"not fired", "all are there", "enough are there", "timeout", "knee", "callback"}[c]
 }
 
-// Effect is what a Barrier asks for.
+// Effect is an effect of a Barrier.
 type Effect interface{ effect() }
 
 type (
@@ -100,11 +100,11 @@ type (
 	}
 
 	// Asked wants to know from the callbacks whether the barrier is to fire, or with
-	// Releasing how many come for one that has left. Without an answer WouldRelease, or
+	// Releasing how many entries replace one that has left. Without an answer WouldRelease, or
 	// Suggest, counts.
 	Asked struct {
 		Ask          uint64
-		Entry        Entry // empty: nobody has entered since the last one
+		Entry        Entry // empty: no participant has entered since the last one
 		WouldRelease bool
 		Knee         bool
 		Releasing    bool
@@ -128,7 +128,7 @@ type (
 // What is a kind of Happened.
 type What uint8
 
-// What happens.
+// The kinds of Happened.
 const (
 	Entered What = iota
 	HasFired
@@ -137,7 +137,7 @@ const (
 	HolderGone
 	KneeFound
 	WasRemoved
-	HasEmptied // all who were inside a double barrier have left it
+	HasEmptied // all participants inside a double barrier have left it
 	whats
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// whoPassed answers with a part of those who were let through.
+// whoPassed answers with a part of the entries that were let through.
 func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 	if !c.ready(m.Key) {
 		return // it is asked again
@@ -29,8 +29,8 @@ func (c *Core) whoPassed(from phalanx.NodeID, m WhoPassed) {
 	c.send(from, p)
 }
 
-// passed returns who was let through, from the entrance i on, as long as that weighs no more
-// than room; and the entrance after which there are more, if there are.
+// passed returns the hosts that were let through, from the entrance i on, as long as they weigh no
+// more than room; and the entrance after which there are more, if there are.
 func (b *Barrier) passed(i, room int) (hosts map[string][]string, last Entry) {
 	hosts = map[string][]string{}
 	for some := false; i < len(b.Entrances); i++ {
@@ -51,7 +51,7 @@ func (b *Barrier) passed(i, room int) (hosts map[string][]string, last Entry) {
 	return hosts, Entry{}
 }
 
-// Passed returns who was let through: the labels of each host.
+// Passed returns the hosts that were let through, with their labels.
 func (b *Barrier) Passed() map[string][]string {
 	hosts, _ := b.passed(0, math.MaxInt)
 	return hosts

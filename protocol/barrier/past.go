@@ -9,10 +9,10 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
-// Past is what a manager remembers of barriers that have fired and that it has forgotten
-// otherwise: whoever comes to one is late. That holds for cfg.Linger at least, and as long as
-// one of the nodes is a member from which somebody had entered: after that nobody can mean
-// the old barrier, and its name is as new.
+// Past is a manager's record of barriers that have fired and that it has forgotten otherwise:
+// a new participant of one is late. That holds for cfg.Linger at least, and as long as a node
+// from which it was entered is a member: after that no participant can mean the old barrier,
+// and its name is as new.
 //
 // There may be very many, so that each takes some 20 bytes: a digest stands for its key, and
 // barriers that were entered from the same nodes share the list of these.
@@ -63,13 +63,13 @@ func (p *Past) find(digest uint64) (f fired, ok bool) {
 	return f, ok
 }
 
-// knows reports whether whoever comes to a barrier now is late.
+// knows reports whether a participant that comes to a barrier now is late.
 func (p *Past) knows(digest uint64) bool {
 	f, ok := p.find(digest)
 	return ok && !p.crowds[f.crowd()].gone
 }
 
-// nodes are those from which a barrier was entered.
+// nodes are the nodes from which a barrier was entered.
 func (p *Past) nodes(digest uint64) []phalanx.NodeID {
 	if f, ok := p.find(digest); ok {
 		return p.crowds[f.crowd()].nodes
@@ -143,13 +143,13 @@ func (p *Past) leave(f fired) {
 	}
 }
 
-// renew has a barrier be as new that was removed. Until then what is told of it is older.
+// renew makes a removed barrier as new. Until then reports of it are older.
 func (p *Past) renew(digest uint64, until time.Duration) {
 	p.forget(digest)
 	p.removed.Set(digest, until)
 }
 
-// expire forgets the removals of which no older news can come. It looks at no others.
+// expire forgets removals about which no older news can come. It looks at no others.
 func (p *Past) expire(now time.Duration) {
 	for ok := true; ok; {
 		_, ok = p.removed.Take(now)
@@ -164,7 +164,7 @@ func (p *Past) turn(now time.Duration) {
 	p.old, p.young, p.began = p.young, map[uint64]fired{}, now
 }
 
-// age forgets what is older than twice linger, at the latest, and removals whose time is over.
+// age forgets records older than twice linger, at the latest, and removals whose time is over.
 func (p *Past) age(now, linger time.Duration) {
 	p.expire(now)
 	for p.len() > 0 && now >= p.began+linger {
@@ -211,7 +211,7 @@ const (
 func (p *Past) weight() int { return 28*p.len() + p.named + removalCost*p.removed.Len() }
 
 // outlive has this node, which is not the primary of r, remember that it has fired if no primary
-// says so in time: one that has become the primary since may not know of it.
+// says so in time: a later primary may not know of it.
 func (c *Core) outlive(r *replica) {
 	if !r.b.cfg.Semaphore.on() && r.b.Cause != NotFired && r.b.over() {
 		c.restsDue.Set(r.key, r.touched+2*c.cfg.Keep)

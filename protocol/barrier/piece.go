@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A state is copied in pieces, as that of a big barrier is too long for one message. Its
-// items are what its lists have: entrances first, then those of the other lists.
+// A state is copied in pieces, as a big barrier's state is too long for one message. Its items
+// are the elements of its lists: entrances first, then the other lists.
 
 // items is how many items a state has.
 func (s *State) items() int {
 	return len(s.Entrances) + len(s.Queue) + len(s.Holders) + len(s.Asks) + len(s.Adaptive.Took) + len(s.Tombs)
 }
 
-// piece returns a copy of s with some items alone: those from one on, at least one and as
-// many as weigh no more than room. It says how many they are.
+// piece returns a copy of s with some items alone: items after the first from, at least one and
+// as many as weigh no more than room. It returns their number.
 func (s *State) piece(from, room int) (p State, n int) {
 	p = *s
 	c := cut{skip: from, room: room}
@@ -56,7 +56,7 @@ func (s *State) add(p State) {
 	s.Asks, s.Adaptive.Took, s.Tombs = append(old.Asks, p.Asks...), append(old.Adaptive.Took, p.Adaptive.Took...), append(old.Tombs, p.Tombs...)
 }
 
-// sound reports whether what refers to an entrance finds it.
+// sound reports whether each reference to an entrance finds it.
 func (s *State) sound() bool {
 	known := make(map[Entry]bool, len(s.Entrances))
 	for _, e := range s.Entrances {

@@ -10,7 +10,7 @@ import (
 	repl "github.com/phalanx-go/phalanx/protocol/replica"
 )
 
-// reached takes what participants of a node ask for.
+// reached takes the requests of a node's participants.
 func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	if !c.ready(m.Key) || c.now >= c.leased {
 		c.keep(from, m.Key, m, m.Weight())
@@ -20,7 +20,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	asks := len(m.Requests) == 0 && !m.Watch && !m.Unwatch // how it stands
 
 	if m.Config.None() {
-		if r != nil { // from withdraws what it does not know of
+		if r != nil { // from withdraws entries that it does not know
 			c.request(r, from, m)
 		}
 		return
@@ -71,7 +71,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 }
 
-// renew makes another barrier of one that is deserted. What was withdrawn stays so.
+// renew makes a new barrier of a deserted one. Withdrawn entries stay withdrawn.
 func (r *replica) renew(cfg Config) {
 	s := State{Now: r.b.Now, Removals: r.b.Removals, Tombs: r.b.Tombs, Anew: r.b.Anew, Watcher: r.b.Watcher, LastAsk: r.b.LastAsk}
 	s.Adaptive.Level = cfg.Semaphore.Count
@@ -90,7 +90,7 @@ func (r *replica) renew(cfg Config) {
 	r.backups.Forget()
 }
 
-// tooLate answers whoever comes to a barrier that has fired and is forgotten. An entry that a
+// tooLate answers participants of a barrier that has fired and is forgotten. An entry that a
 // manager had registered has passed with it. A throttle does not hold late ones up any more.
 func (c *Core) tooLate(from phalanx.NodeID, m Reached) {
 	a := Answers{Key: m.Key, Term: c.terms.Term, Stamp: m.Stamp, Watched: !m.Unwatch} // there is nothing more to watch
@@ -116,13 +116,13 @@ func (c *Core) tooLate(from phalanx.NodeID, m Reached) {
 	c.sendAnswers(from, a)
 }
 
-// doubtful reports whether managers that are gone may have counted one of those who ask, so
-// that nobody knows whether a barrier of which there is no replica has fired.
+// doubtful reports whether managers that are gone may have counted one of the requests, so
+// that no node knows whether a barrier without a replica has fired.
 func (m *Reached) doubtful() bool {
 	return !m.Config.Semaphore.on() && slices.ContainsFunc(m.Requests, func(q Request) bool { return q.Waits })
 }
 
-// doubt makes the barriers of which all that managed them have died.
+// doubt makes the barriers whose managers have all died.
 func (c *Core) doubt(found []finding) {
 	for _, g := range found {
 		for _, m := range g.reached {
@@ -133,8 +133,8 @@ func (c *Core) doubt(found []finding) {
 	}
 }
 
-// takeReached is reached for what was gathered: who holds a semaphore, and who waits
-// for a barrier of which nobody else knows any more.
+// takeReached is reached for gathered requests: of holders of a semaphore, and of participants that
+// wait for a barrier that no other node knows any more.
 func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 	r := c.replicas[m.Key]
 	if r == nil && (c.past.knows(m.Key.digest()) || m.leaves()) {
@@ -156,7 +156,7 @@ func (c *Core) takeReached(from phalanx.NodeID, m Reached, holders bool) {
 // create makes a barrier that is new. Of its earlier generations, but for the last one, it is
 // enough to know that they have fired.
 func (c *Core) create(m Reached) *replica {
-	// Batches of a barrier that was dropped are behind those of one that is made anew.
+	// Batches of a barrier that was dropped are behind the batches of one that is made anew.
 	r := &replica{key: m.Key, b: New(m.Config), began: c.now, touched: c.now}
 	r.Seq, r.Primary = uint64(c.now), c.view.Self
 	for _, q := range m.Requests { // it begins with the first entry
@@ -172,7 +172,7 @@ func (c *Core) create(m Reached) *replica {
 	return r
 }
 
-// request notes what is asked for.
+// request notes the requests.
 func (c *Core) request(r *replica, from phalanx.NodeID, m Reached) {
 	if m.Watch {
 		r.pending = append(r.pending, Op{Kind: OpWatch, Node: from})
@@ -207,7 +207,7 @@ func (r *replica) entering(now time.Duration, from phalanx.NodeID, q Request) Op
 	return op
 }
 
-// reply takes what a callback says.
+// reply takes a callback's answer.
 func (c *Core) reply(m Reply) {
 	if r := c.replicas[m.Key]; r != nil && c.ready(m.Key) {
 		r.pending = append(r.pending, Op{Kind: OpVerdict, Ask: m.Ask, Yes: m.Yes, N: m.N})
@@ -267,8 +267,8 @@ func (c *Core) standing(r *replica) Standing {
 	return s
 }
 
-// absent names who is not there: of those who are expected, or else the members on
-// which nobody has entered.
+// absent names the missing expected units, or else the members from which no participant has
+// entered.
 func (c *Core) absent(r *replica) []string {
 	if len(r.b.cfg.Expect) > 0 || r.b.cfg.Semaphore.on() || r.b.Units >= r.b.cfg.Max {
 		return r.b.Absent()
@@ -283,8 +283,7 @@ func (c *Core) absent(r *replica) []string {
 	return names
 }
 
-// serve makes what is pending, and what is due, of the barriers whose primary this
-// node is.
+// serve makes the pending and due changes of the barriers whose primary this node is.
 func (c *Core) serve() {
 	c.tidy()
 	c.askMembers()
@@ -306,8 +305,8 @@ func (c *Core) serve() {
 	}
 }
 
-// attend does what there is to be done now of the barriers whose primary this node is.
-// It costs nothing for the others.
+// attend does the work that is due for the barriers whose primary this node is. It costs nothing
+// for the others.
 func (c *Core) attend() {
 	for len(c.woken) > 0 && !c.current(c.woken[0]) {
 		c.woken[0].woken = false
@@ -392,7 +391,7 @@ func (c *Core) advance(r *replica) bool {
 	return false
 }
 
-// inOrder puts those who enter one after the other in the order in which they came.
+// inOrder sorts the entries that are let in one after the other by their arrival.
 func inOrder(ops []Op) {
 	for len(ops) > 0 {
 		n := slices.IndexFunc(ops, func(op Op) bool { return op.Kind != OpEnter })
@@ -500,8 +499,8 @@ func latest(list []Answered) []Answered {
 }
 
 // remembers is how long a barrier that is over is known as it is: messages about it may be on their
-// way. A semaphore that is adaptive has learned something that is worth more; and those who
-// are inside a double barrier may leave it.
+// way. An adaptive semaphore has learned something that is worth more; and participants inside
+// a double barrier may leave it.
 func (c *Core) remembers(r *replica) time.Duration {
 	if r.b.cfg.Semaphore.Adaptive || !r.b.over() {
 		return c.cfg.Linger

@@ -8,19 +8,19 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// A barrier that is removed ends: who waits is told so, and its name is as new. Who holds a
-// semaphore goes on holding it, and those who come later wait for it.
+// A barrier that is removed ends: waiting participants learn it, and its name is as new. Holders of
+// a semaphore go on holding it, and later entries wait for them.
 
-// Removal is what a node wanted removed: a copy of it that comes late removes nothing more.
+// Removal notes a node's request to remove: a late copy of the request removes nothing more.
 type Removal struct {
 	Node    phalanx.NodeID
 	Attempt uint64
 	At      time.Duration
 }
 
-// Tomb is what an entry was told that had come from a node before the barrier was removed, or
-// that has taken itself out of a throttle's queue: what is late of that attempt, or of one before
-// it, does not come to the barrier any more.
+// Tomb is the answer to an entry that had come from a node before the barrier was removed, or that
+// has taken itself out of a throttle's queue: late messages of that attempt, or of an earlier
+// one, do not reach the barrier any more.
 type Tomb struct {
 	Entry   Entry
 	Node    phalanx.NodeID
@@ -71,7 +71,7 @@ func (b *Barrier) sweepTombs() {
 	b.bury()
 }
 
-// was answers what has a Tomb.
+// was answers an Op whose entry has a Tomb.
 func (b *Barrier) was(op Op) bool {
 	i, ok := b.tombs[grave{op.Entry, op.Node}]
 	if !ok || b.Tombs[i].Attempt < op.Attempt {
@@ -85,8 +85,8 @@ func (b *Barrier) was(op Op) bool {
 	return true
 }
 
-// buried returns what those were told who had come from a node before the barrier was removed, and
-// have not come again.
+// buried returns the answers to entries that had come from a node before the barrier was removed,
+// and have not come again.
 func (b *Barrier) buried(node phalanx.NodeID) []Answered {
 	var all []Answered
 	for g, i := range b.tombs {
@@ -140,11 +140,11 @@ func (b *Barrier) remove(op Op) {
 	b.Asks, b.AskedAt, b.Enough, b.Detector, b.Late, b.Doubt, b.news = nil, 0, false, Detector{}, 0, false, false
 }
 
-// unheld reports whether it is a semaphore that was removed, and that nobody holds or waits for: it
-// is as new.
+// unheld reports whether it is a semaphore that was removed, and that has no holder or waiting
+// entry: it is as new.
 func (b *Barrier) unheld() bool { return b.cfg.Semaphore.on() && len(b.Removals) > 0 && b.over() }
 
-// removeAsked is what a node asks the primary for.
+// removeAsked takes a node's request to the primary.
 func (c *Core) removeAsked(from phalanx.NodeID, m Remove) {
 	if !c.ready(m.Key) || c.now >= c.leased {
 		return // it is asked again
@@ -163,7 +163,7 @@ func (c *Core) removeAsked(from phalanx.NodeID, m Remove) {
 	c.wake(r)
 }
 
-// removed is what the primary answers.
+// removed takes the primary's answer.
 func (c *Core) removed(m Removed) {
 	q := c.queries[m.ID]
 	if q == nil || !q.remove || q.key != m.Key {

@@ -10,7 +10,7 @@ import (
 	repl "github.com/phalanx-go/phalanx/protocol/replica"
 )
 
-// replica is what a node knows of a barrier.
+// replica is a node's knowledge of a barrier.
 type replica struct {
 	repl.Copy
 	key     Key
@@ -25,12 +25,12 @@ type replica struct {
 	pending []Op                             // to be made
 	flight  []Op                             // on their way to the backups, as batch Seq+1; nil: none
 	backups repl.Backups
-	spare   []phalanx.NodeID // who has a replica and is no backup any more
+	spare   []phalanx.NodeID // nodes that have a replica and are no backups any more
 	woken   bool             // it is in shelf.woken
 	weight  int              // in shelf.weight
 }
 
-// begins reports whether somebody is about to enter, or to watch.
+// begins reports whether a participant is about to enter, or to watch.
 func (r *replica) begins() bool {
 	starts := func(op Op) bool { return op.Kind == OpEnter || op.Kind == OpWatch }
 	return slices.ContainsFunc(r.flight, starts) || slices.ContainsFunc(r.pending, starts)
@@ -52,12 +52,12 @@ type shelf struct {
 	replicas    map[Key]*replica
 	named       map[string][]Key   // generations, in the order in which they came
 	active      map[Key]bool       // whose primary this node is, and that are not over
-	woken       []*replica         // of them, those of which there may be something to be done now
+	woken       []*replica         // replicas that may have work that is due
 	replicasDue agenda.Agenda[Key] // and when the others are looked at
-	restsDue    agenda.Agenda[Key] // when those that are over are forgotten
+	restsDue    agenda.Agenda[Key] // when replicas of barriers that are over are forgotten
 	weight      int                // of all replicas, in bytes
 	most        int                // replicas that there were since the maps were made
-	swept       time.Duration      // when replicas of others that nobody needs were looked for
+	swept       time.Duration      // when this node last looked for unneeded replicas of others
 }
 
 func newShelf() shelf {

@@ -16,7 +16,7 @@ func (b *Barrier) enter(op Op) {
 	i, known := b.index[op.Entry]
 	again := known && b.Entrances[i].Phase == Withdrawn
 	if again {
-		if attempt := b.Entrances[i].Attempt; op.Attempt <= attempt { // a late copy of what was withdrawn
+		if attempt := b.Entrances[i].Attempt; op.Attempt <= attempt { // a late copy of a withdrawn entry
 			b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: attempt, Verdict: Released})
 			return
 		}
@@ -42,7 +42,7 @@ func (b *Barrier) enter(op Op) {
 }
 
 // withdraw takes an entry back whose caller at a node does not wait any more. It counts no
-// more if nobody else waits with it, and goes on counting once the barrier has fired.
+// more if no other caller waits with it, and goes on counting once the barrier has fired.
 func (b *Barrier) withdraw(op Op) {
 	if b.Doubt {
 		b.emit(Answer{Nodes: []phalanx.NodeID{op.Node}, Entry: op.Entry, Attempt: op.Attempt, Verdict: Doubtful})
@@ -95,14 +95,14 @@ func (b *Barrier) uncount(unit string) {
 	}
 }
 
-// deserted reports whether a barrier is as new to whoever comes: all who have entered have
+// deserted reports whether a barrier is as new to the next participant: all earlier ones have
 // withdrawn, or their nodes are gone, also if it has fired.
 func (b *Barrier) deserted() bool {
 	return !b.Doubt && !b.cfg.Semaphore.on() && len(b.State.members()) == 0
 }
 
-// over reports whether nobody waits for anything of the barrier. One whose callbacks are there
-// waits for those who enter.
+// over reports whether no node waits for anything of the barrier. A barrier with callbacks waits
+// for entries.
 func (b *Barrier) over() bool {
 	if b.cfg.Semaphore.on() {
 		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
@@ -110,7 +110,7 @@ func (b *Barrier) over() bool {
 	return b.Cause != NotFired && len(b.Queue) == 0 && !b.inside() || len(b.State.members()) == 0 && b.Watcher == ""
 }
 
-// idle reports whether nobody waits to come in, though some may be inside.
+// idle reports whether no participant waits to come in, though some may be inside.
 func (b *Barrier) idle() bool {
 	return b.over() || b.cfg.Double && b.Cause != NotFired && len(b.Queue) == 0
 }
@@ -162,7 +162,7 @@ func (b *Barrier) ready() Cause {
 	return NotFired
 }
 
-// pending reports whether there is somebody, and the barrier has not fired.
+// pending reports whether there are participants, and the barrier has not fired.
 func (b *Barrier) pending() bool {
 	return b.Begun && b.Cause == NotFired && !b.cfg.Semaphore.on()
 }
@@ -177,14 +177,14 @@ func (b *Barrier) enoughDue() (time.Duration, bool) {
 	return b.Began + b.cfg.MinWait, b.pending() && !b.Enough && b.cfg.Percent > 0 && b.enough(b.cfg.Percent)
 }
 
-// How much later than the next one should have come a knee is found: as much as news of it
-// may still be on its way, by what news of the others took.
+// A knee is found so much later than the next entry should have come: news of that entry may
+// still be on its way, as long as news of earlier ones took.
 const (
 	lateTimes = 4
-	lateMost  = 50 * time.Millisecond // one that took longer was held up
+	lateMost  = 50 * time.Millisecond // news that took longer was held up
 )
 
-// kneeDue is when the next one should have come, if a knee counts by then: one that
+// kneeDue is when the next entry should have come, if a knee counts by then: a knee that
 // is found before Knee.Time counts from then on.
 func (b *Barrier) kneeDue() (time.Duration, bool) {
 	t, open := b.Detector.Threshold()
@@ -200,7 +200,7 @@ func (b *Barrier) propose(e Entry, why Cause) {
 	b.fire(why)
 }
 
-// fire lets through who is there, all or the first ones.
+// fire lets the participants through, all or the first ones.
 func (b *Barrier) fire(why Cause) {
 	if b.Cause != NotFired {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Seen is what a primary sees of a barrier.
+// Seen is a primary's report on a barrier.
 type Seen struct {
 	Key       Key
 	Config    Config
@@ -17,20 +17,20 @@ type Seen struct {
 	Entrances []Entrance    // the first MaxSeen of them
 	More      int           // that are left out
 	Since     time.Duration // the first entry
-	Knee      time.Duration // after the first entry, when a knee will be found if nobody comes and Knee.Percent are there; 0: there is none
+	Knee      time.Duration // after the first entry, when a knee will be found without further entries if Knee.Percent are there; 0: there is none
 	Level     int           // how many may hold the semaphore now
 	Holding   int           // and how many do
 	Watcher   phalanx.NodeID
 }
 
-// What is shown at most.
+// Bounds of a report.
 const (
 	MaxSeen  = 1000 // entries of a barrier
 	seenOver = 100  // barriers that are over
 )
 
-// Seen returns the barriers whose primary this node is: those that are open, and the
-// last ones that are over.
+// Seen returns the barriers whose primary this node is: all open ones, and the last ones
+// that are over.
 func (c *Core) Seen() []Seen {
 	if !c.gathering.Done() {
 		return nil

@@ -49,8 +49,8 @@ func (b *Barrier) level() int { return b.Adaptive.Level }
 // limit is how many may ever hold it.
 func (b *Barrier) limit() int { return max(b.cfg.Semaphore.Count, b.cfg.Semaphore.Cap) }
 
-// admit lets through who waits, as long as there is room. Who has left and is asked
-// about still takes its room.
+// admit lets waiting entries through, as long as there is room. An entry that has left still
+// takes its room while a callback is asked about it.
 func (b *Barrier) admit() {
 	for len(b.Queue) > 0 && len(b.Holders)+len(b.Asks) < b.level() {
 		e := &b.Entrances[b.index[b.Queue[0]]]
@@ -70,8 +70,8 @@ func (b *Barrier) unqueue(e Entry) {
 }
 
 // release takes note that an entry does not hold the semaphore, or wait for it, any
-// more. One whose time had run out frees nothing. One that has not come, because it
-// was overtaken, is not let in later.
+// more. An entry whose time had run out frees nothing. An entry that has not come, because
+// its release overtook it, is not let in later.
 func (b *Barrier) release(op Op) {
 	e, isNew := b.find(op)
 	switch {
@@ -108,8 +108,7 @@ func (b *Barrier) free(e Entry, took time.Duration) {
 	b.admit()
 }
 
-// holderDue is when the one that holds the semaphore for longest has held it for
-// too long.
+// holderDue is when the longest holder of the semaphore has held it for too long.
 func (b *Barrier) holderDue() (time.Duration, bool) {
 	if len(b.Holders) == 0 || b.cfg.Semaphore.Timeout == 0 {
 		return 0, false
@@ -126,8 +125,8 @@ func (b *Barrier) expire() {
 	b.free(e.Entry, took)
 }
 
-// gone takes note that a node is no member any more. Whoever waits for its turn
-// there is waited for no more, and what it holds is free.
+// gone takes note that a node is no member any more. Its waiting entries leave the queue, and
+// its holds are free.
 func (b *Barrier) gone(node phalanx.NodeID) {
 	if b.Watcher == node {
 		b.Watcher = ""
@@ -153,14 +152,14 @@ func (b *Barrier) gone(node phalanx.NodeID) {
 	b.depart()
 }
 
-// A barrier remembers those that have left a semaphore, or have withdrawn, for as long as
-// messages of theirs may be on their way.
+// A barrier remembers entries that have left a semaphore, or have withdrawn, for as long as
+// their messages may be on their way.
 const (
 	leftFor    = time.Minute
 	sweepEvery = 10 * time.Second
 )
 
-// sweep forgets those that have left long ago.
+// sweep forgets entries that have left long ago.
 func (b *Barrier) sweep() {
 	if b.Now-b.Swept < sweepEvery {
 		return
@@ -182,8 +181,8 @@ func (b *Barrier) reindex() {
 }
 
 // freeUnclaimed releases entries of semaphores that no member has a participant for: a former
-// backup that has not heard of their release may be the last one that knows the semaphore. Of its
-// own participants this node may not have heard yet, if its actor was restarted a moment ago.
+// backup that has not heard of their release may be the last one that knows the semaphore. This
+// node may not know its own participants yet, if its actor was restarted a moment ago.
 func (c *Core) freeUnclaimed(found []finding) {
 	claimed := map[Key]map[Entry]bool{}
 	for _, f := range found {

@@ -9,18 +9,17 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-// spreading is what this node has to tell of barriers that have fired, to those who manage
-// them now and did not before.
+// spreading are this node's reports of barriers that have fired to their new managers.
 type spreading struct {
 	owing map[phalanx.NodeID]*owing
 	overs uint64                    // the number of the last Over
 	asked map[phalanx.NodeID]Gather // of primaries that have to be told first
 }
 
-// owing is what a node is to be told. The next part waits for the answer to the last one.
+// owing is the pending report to a node. The next part waits for the answer to the last one.
 type owing struct {
 	digests []uint64 // of barriers, in order
-	anew    []uint64 // of those that were removed
+	anew    []uint64 // of removed barriers
 	part    int      // how many of the first of digests are on their way
 	anews   int      // and of anew
 	sends   retry.Backoff
@@ -49,8 +48,8 @@ type Crowd struct {
 func (Over) message()      {}
 func (OverKnown) message() {}
 
-// spread has new managers told of barriers that have fired. Those who could manage were others
-// before.
+// spread begins reports of fired barriers to new managers. before are the former eligible
+// members.
 func (c *Core) spread(before []phalanx.NodeID) {
 	for to := range c.owing {
 		if !slices.Contains(c.view.Members, to) {
@@ -103,7 +102,7 @@ func (c *Core) owe(to phalanx.NodeID) *owing {
 	return c.owing[to]
 }
 
-// tellOver tells what is owed, or repeats it.
+// tellOver sends the pending reports, or repeats them.
 func (c *Core) tellOver() {
 	for _, to := range slices.Sorted(maps.Keys(c.owing)) {
 		o := c.owing[to]
@@ -122,7 +121,7 @@ func (c *Core) tellOver() {
 }
 
 // crowdsOf sorts barriers by their nodes: the first n of them, which weigh no more than room, or
-// one. Those that were forgotten meanwhile are left out.
+// one. It leaves out barriers that were forgotten meanwhile.
 func (p *Past) crowdsOf(digests []uint64, room int) (all []Crowd, n int) {
 	at := map[uint32]int{}
 	for i, digest := range digests {
@@ -180,8 +179,8 @@ func (c *Core) overKnown(from phalanx.NodeID, m OverKnown) {
 	}
 }
 
-// tellsFirst reports whether a primary that gathers is to be told first of what has fired: it lets
-// nobody in before. It is answered then.
+// tellsFirst reports whether a gathering primary has to learn first of barriers that have fired: it
+// admits no participant before. It is answered then.
 func (c *Core) tellsFirst(from phalanx.NodeID, m Gather) bool {
 	if c.owing[from] == nil {
 		return false

@@ -30,7 +30,7 @@ type Entrance struct {
 	Phase   Phase
 	Late    bool
 	Passed  bool          // it was let through
-	Leaving bool          // it waits until all who are inside have left
+	Leaving bool          // it waits until all participants inside have left
 	Since   time.Duration // when it came; of a semaphore: since when it is in its phase
 }
 
@@ -60,18 +60,18 @@ type Asking struct {
 // given to another replica.
 type State struct {
 	Now       time.Duration // of the last change
-	Begun     bool          // somebody has entered
+	Begun     bool          // a participant has entered
 	Began     time.Duration // t0, the time of the first entry
 	Units     int           // distinct ones that came before the barrier fired; of a semaphore, entries so far
 	Entrances []Entrance    // in the order in which they first came
-	Queue     []Entry       // who waits to be let through one after the other, the next one first
+	Queue     []Entry       // entries that wait to be let through one after the other, the next one first
 
 	Cause   Cause
 	FiredAt time.Duration
 	Fired   int           // units that were there
 	Next    time.Duration // when the throttle lets the next ones through
 
-	Watcher phalanx.NodeID // has the callbacks; empty: nobody
+	Watcher phalanx.NodeID // has the callbacks; empty: no node
 	Asks    []Asking       // in the order of Due
 	LastAsk uint64
 	AskedAt time.Duration
@@ -81,11 +81,11 @@ type State struct {
 	Late     time.Duration // by how much news of an entry came later than the entry, at most
 	Adaptive Adaptive
 	Holders  []Entry       // of a semaphore, in the order in which they were let through
-	Doubt    bool          // whether it has fired is not known: nobody passes it
+	Doubt    bool          // whether it has fired is not known: no participant passes it
 	Removals []Removal     // the last of each node
-	Tombs    []Tomb        // who had come before the barrier was removed, in order
-	Anew     time.Duration // it was removed: until then, by Now, what managers remember of it does not count; 0: that counts
-	Swept    time.Duration // when those that had left, or had withdrawn, were forgotten
+	Tombs    []Tomb        // entries that had come before the barrier was removed, in order
+	Anew     time.Duration // it was removed: until then, by Now, managers' records of it do not count; 0: they count
+	Swept    time.Duration // when entries that had left, or had withdrawn, were last forgotten
 }
 
 // Clone returns a copy that shares nothing with s.

@@ -23,7 +23,7 @@ func (c *Core) tidy() {
 	}
 }
 
-// smaller returns a map with what m has, and no more room than that takes.
+// smaller returns a copy of m with no spare capacity.
 func smaller[K comparable, V any](m map[K]V) map[K]V {
 	out := make(map[K]V, len(m))
 	maps.Copy(out, m)

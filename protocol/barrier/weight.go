@@ -1,7 +1,7 @@
 package barrier
 
 // Weights are bounds of how long things are when they are encoded, in bytes. The core knows
-// no encoding, and cuts what it sends by them.
+// no encoding, and cuts its messages by them.
 
 // defaultPart is how much goes in one message, besides a configuration.
 const defaultPart = 256 << 10
@@ -53,7 +53,7 @@ func expectWeight(names []string) int {
 // Weight bounds an encoded Tomb.
 func (t *Tomb) Weight() int { return t.Entry.weight() + len(t.Node) + 40 }
 
-// Weight bounds what is encoded of a state besides its items.
+// Weight bounds the encoded length of a state without its items.
 func (s *State) Weight() int {
 	w := 270 + len(s.Watcher)
 	for _, r := range s.Removals {
@@ -73,8 +73,8 @@ func (m *Reached) Weight() int {
 
 func (k Key) weight() int { return len(k.Name) + 20 }
 
-// What a replica, an entrance and a change take in memory, in bytes, besides their names; what a
-// barrier takes at a node from which it is entered, and each who enters.
+// Memory of a replica, an entrance and a change, in bytes, besides their names; and of a barrier,
+// and each participant, at a node from which it is entered.
 const (
 	replicaCost = 2000
 	entryCost   = 500
@@ -84,7 +84,7 @@ const (
 	queryCost   = 250
 )
 
-// weigh takes note of what r takes in memory. Labels are taken to be as long as the first one.
+// weigh takes note of r's memory. Labels are taken to be as long as the first one.
 func (s *shelf) weigh(r *replica) {
 	if s.replicas[r.key] != r || r.b == nil {
 		return
