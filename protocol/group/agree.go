@@ -14,13 +14,13 @@ type agreement struct {
 	seq     uint64
 	roster  *Roster
 	mine    map[int]Contribution // by local rank
-	callers map[int]uint64       // who waits, by local rank
+	callers map[int]uint64       // waiting calls, by local rank
 	absent  []int                // as the coordinator has said
 
-	took     *Decision                 // what was accepted
+	took     *Decision                 // the accepted decision
 	denied   map[phalanx.NodeID]uint64 // nodes that had not decided that, and in which view they had not
 	decided  *Decision
-	asked    bool          // a coordinator has proposed it that waits for nobody here
+	asked    bool          // a coordinator has proposed it that waits for no member here
 	sending  bool          // a Contribute is not answered
 	told     time.Duration // when the coordinator was told at once that a caller has gone
 	changed  bool          // and there is more to say
@@ -40,9 +40,9 @@ func (g *group) agreement(seq uint64) *agreement {
 	return a
 }
 
-// kept is how many agreements of a group are remembered: who is behind asks for them.
-// No node contributes to one before it knows the decision of that which is so many
-// before. So when one is decided, nobody asks for those any more.
+// kept is how many agreements of a group are remembered: a node that is behind asks for
+// them. No node contributes to an agreement before it knows the decision of the one kept
+// before it. So when one is decided, no node asks for any that is so much older.
 const kept = 64
 
 // behind reports whether a node has yet to hear of a decision before it contributes.
@@ -55,7 +55,7 @@ func (g *group) behind(seq uint64) bool {
 	return false
 }
 
-// forget forgets what nobody asks for when a is decided.
+// forget forgets agreements that no node asks for once a is decided.
 func (g *group) forget(a *agreement) {
 	for ; g.over+kept <= a.seq; g.over++ {
 		if g.over > 0 { // nodes that have no part in the group ask for the first one
@@ -69,8 +69,8 @@ func (a *agreement) open() bool {
 	return a.decided == nil && (len(a.mine) > 0 || a.took != nil || a.asked)
 }
 
-// contribute tells the coordinator what is contributed here. While it does not answer,
-// that is repeated, and what comes later waits for the answer.
+// contribute sends the coordinator the contributions of this node. While it does not answer,
+// they are repeated, and later ones wait for the answer.
 func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 	if to == "" || !a.open() {
 		return
@@ -82,7 +82,7 @@ func (c *Core) contribute(g *group, a *agreement, to phalanx.NodeID) {
 	c.say(g, a, to)
 }
 
-// say tells it, or looks again later if nobody is there to be told.
+// say sends it, or looks again later if there is no coordinator.
 func (c *Core) say(g *group, a *agreement, to phalanx.NodeID) {
 	q := &a.said
 	if !a.sending {
@@ -176,7 +176,7 @@ func (c *Core) asked(from phalanx.NodeID, m Ask) {
 	}
 }
 
-// standing takes note of who is absent.
+// standing takes note of the absent members.
 func (c *Core) standing(from phalanx.NodeID, m Standing) {
 	g := c.groups[m.Group]
 	if g == nil || g.agreed[m.Seq] == nil || m.Of != g.life {
@@ -187,7 +187,7 @@ func (c *Core) standing(from phalanx.NodeID, m Standing) {
 		c.void(g, a, from, m.Of)
 		return
 	}
-	now := m.Try == g.try && from == c.coordinator(g) // and no late message, of what was formed here before
+	now := m.Try == g.try && from == c.coordinator(g) // and no late message, of an earlier forming here
 	switch {
 	case m.Life == 0 && from != c.coordinator(g) && a.took != nil:
 		c.deny(g, a, from)
@@ -210,7 +210,7 @@ func (c *Core) standing(from phalanx.NodeID, m Standing) {
 	}
 }
 
-// proposed accepts what a coordinator proposes, unless a later one is known.
+// proposed accepts a coordinator's proposal, unless a later coordinator is known.
 func (c *Core) proposed(from phalanx.NodeID, m Propose) {
 	g := c.groups[m.Group]
 	if g == nil || g.life != m.Life {
@@ -250,11 +250,11 @@ func (c *Core) declined(g *group) {
 	for _, rank := range slices.Sorted(maps.Keys(a.callers)) {
 		c.finish(c.calls[a.callers[rank]], Done{Outcome: Mismatch, Decision: *a.decided})
 	}
-	c.due.Set(errand{group: g.name, end: true}, c.now+4*c.cfg.ResendMax) // until then those who repeat themselves are told
+	c.due.Set(errand{group: g.name, end: true}, c.now+4*c.cfg.ResendMax) // until then nodes that repeat their messages get an answer
 }
 
-// decide takes what was decided. A group is formed here when this node's view has all
-// who are in it: what they are told is sent to members of the view only.
+// decide takes a decision. A group is formed here when this node's view has all its members:
+// messages to them go to members of the view only.
 func (c *Core) decide(g *group, a *agreement, d Decision) {
 	if a.decided == nil {
 		a.decided = &d
@@ -305,8 +305,8 @@ func (c *Core) waiting(a *agreement) []*call {
 	return all
 }
 
-// formed begins a group. Members here of which nobody waits any more have left; those
-// that count as failed were not known to be members of the cluster.
+// formed begins a group. Members here without a waiting call have left; members that count as
+// failed were not known to be members of the cluster.
 func (c *Core) formed(g *group, a *agreement) {
 	c.begin(g)
 	for _, rank := range a.decided.Failed {
@@ -340,8 +340,8 @@ func (c *Core) formed(g *group, a *agreement) {
 	c.retire(g)
 }
 
-// child begins the group that comes of a Shrink, or has the one that comes of a Grow
-// formed.
+// child begins the group that comes of a Shrink, or forms the group that comes of a
+// Grow.
 func (c *Core) child(g *group, a *agreement, d Decision) {
 	if d.For == ForGrow {
 		c.grown(g, a, d)
@@ -371,8 +371,8 @@ func (c *Core) child(g *group, a *agreement, d Decision) {
 	c.depart(n, slices.DeleteFunc(slices.Clone(n.local), func(r int) bool { return n.taken[r] }))
 }
 
-// grown has the members here join the group that comes of a Grow, and invites those
-// who are new. Members of whom nobody waits any more do not come.
+// grown has the members here join the group that comes of a Grow, and invites the
+// newcomers. Members without a waiting call do not come.
 func (c *Core) grown(g *group, a *agreement, d Decision) {
 	var left []int
 	for _, rank := range g.local {

@@ -2,15 +2,15 @@ package group
 
 import "slices"
 
-// Bytes returns how much memory the core holds, about: what it remembers of groups, of calls
-// that wait and of news that is not acknowledged. It costs the same however many groups there
-// are: after each step, those that it was about are counted again.
+// Bytes returns about how much memory the core holds for groups, waiting calls and
+// unacknowledged news. It costs the same however many groups there are: after each step, the
+// core counts the groups of the step again.
 func (c *Core) Bytes() int64 {
 	return c.ofGroups + c.ofNews + int64(len(c.calls)*bytesOfCall+len(c.held)*bytesOfName+len(c.invites)*bytesOfName+c.due.Len()*bytesOfErrand)
 }
 
-// What entries take, with the room that maps have for more. They were measured with three
-// members in each group.
+// Bytes of entries, with the spare capacity of maps. They were measured with three members in
+// each group.
 const (
 	bytesOfGroup     = 1200 // with its maps
 	bytesOfAgreement = 500
@@ -47,7 +47,7 @@ func (c *Core) share(r *Roster) *Roster {
 		c.rosters[r.digest] = s
 		c.ofGroups += r.bytes()
 	}
-	if s.Roster != r && !slices.Equal(s.members, r.members) { // a digest may be that of two
+	if s.Roster != r && !slices.Equal(s.members, r.members) { // two rosters may have the same digest
 		return r
 	}
 	s.groups++
@@ -166,7 +166,7 @@ func about(m Message) string {
 // maxRoom is for how many entries a map keeps room that has few.
 const maxRoom = 256
 
-// roomy is a map that gives back its room: a map keeps what it once had.
+// roomy gives back the memory of a map with few entries left: a Go map never does.
 type roomy[K comparable, V any] struct {
 	most int // entries that it has had since it was made
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Call is what the application asks for. Its ID is not used twice, and is 0 for those
-// that are not answered: Revoke and Close.
+// Call is a call of the application. Its ID is not used twice, and is 0 for calls without an
+// answer: Revoke and Close.
 type Call struct {
 	ID    uint64
 	Kind  CallKind
 	Group string
-	Rank  int // who calls
+	Rank  int // of the caller
 
 	Roster       *Roster // of a Form
 	Contribution         // of Agree, and Grow's newcomers
@@ -19,7 +19,7 @@ type Call struct {
 	Revocation           // of a Revoke
 }
 
-// CallKind is what a Call asks for.
+// CallKind is the kind of a Call.
 type CallKind uint8
 
 // The kinds of calls.
@@ -31,13 +31,13 @@ const (
 	CallClose
 )
 
-// GiveUp ends a call. What it has contributed stands.
+// GiveUp ends a call. Its contribution stands.
 type GiveUp struct{ ID uint64 }
 
 func (Call) event()   {}
 func (GiveUp) event() {}
 
-// Done ends a call. Group, Roster and Rank are those of the new group, if it has
+// Done ends a call. Group, Roster and Rank belong to the new group, if the call has
 // made one.
 type Done struct {
 	ID       uint64
@@ -73,7 +73,7 @@ const (
 	Removed            // the cluster has removed this node
 )
 
-// call is one that waits.
+// call is a call that waits.
 type call struct {
 	Call
 	on *agreement // nil: an Await without an invitation

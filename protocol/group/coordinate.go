@@ -25,7 +25,7 @@ type ballot struct {
 	counted time.Duration
 }
 
-// contributed takes what a node contributes.
+// contributed takes a node's contributions.
 func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 	g := c.groups[m.Group]
 	if m.Seq == 0 {
@@ -74,7 +74,7 @@ func (c *Core) contributed(from phalanx.NodeID, m Contribute) {
 	if a.seq == 0 {
 		c.joined(g, a, m.Parts)
 	}
-	if b.proposal != nil && a.seq == 0 && !came && !b.accepts[from] { // it was asked what it knows nothing of
+	if b.proposal != nil && a.seq == 0 && !came && !b.accepts[from] { // it was asked about a forming that it does not know
 		c.propose(g, a, from)
 	}
 	c.weigh(g, a)
@@ -99,13 +99,13 @@ func (c *Core) newBallot(g *group, a *agreement) *ballot {
 	return a.ballot
 }
 
-// patient has what a coordinator has asked asked again, at first soon.
+// patient has a coordinator's questions repeated, at first soon.
 func (c *Core) patient(g *group, a *agreement) {
 	a.ballot.asked = question{first: c.now, Backoff: retry.Once(c.now)}
 	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, c.urgeAt(g, a.ballot))
 }
 
-// urgeAt returns when it is seen whether those who have not answered are asked again.
+// urgeAt returns when the coordinator looks whether to ask silent nodes again.
 func (c *Core) urgeAt(g *group, b *ballot) time.Duration {
 	if b.proposal == nil {
 		return b.asked.Last() + c.patience(b)
@@ -119,11 +119,11 @@ func (c *Core) urgeAt(g *group, b *ballot) time.Duration {
 	return at
 }
 
-// patience is after how long those are asked who have not contributed. What they send on their own
-// may wait in a mailbox, and they repeat it if it is lost.
+// patience is after how long the coordinator asks nodes that have not contributed. Their own messages
+// may wait in a mailbox, and they repeat lost ones.
 func (c *Core) patience(b *ballot) time.Duration { return c.pauses("").After(b.asked.Times() + 2) }
 
-// urgeAgain asks those who have not answered again, if it is time.
+// urgeAgain asks silent nodes again, if it is time.
 func (c *Core) urgeAgain(g *group, a *agreement) {
 	b := a.ballot
 	due := b.proposal == nil && c.now >= b.asked.Last()+c.patience(b)
@@ -143,7 +143,7 @@ func (c *Core) urgeAgain(g *group, a *agreement) {
 	c.due.Set(errand{group: g.name, num: a.seq, urge: true}, max(c.urgeAt(g, b), c.now+c.cfg.Resend/8))
 }
 
-// reopen begins again in a new term, with what was contributed.
+// reopen begins again in a new term, with the earlier contributions.
 func (c *Core) reopen(g *group, a *agreement) {
 	old := a.ballot
 	a.ballot = nil
@@ -195,8 +195,8 @@ func (c *Core) absent(g *group, b *ballot) []int {
 	return all
 }
 
-// weigh proposes what this node has accepted in an earlier term, which may have been
-// decided, or once all live members have contributed, a decision of that.
+// weigh proposes the decision that this node has accepted in an earlier term, since it may stand
+// already; or, once all live members have contributed, a decision of their contributions.
 func (c *Core) weigh(g *group, a *agreement) {
 	b := a.ballot
 	if b == nil || b.proposal != nil || a.decided != nil || c.coordinator(g) != c.view.Self {
@@ -212,7 +212,7 @@ func (c *Core) weigh(g *group, a *agreement) {
 	default:
 		d := c.conclude(g, a, b)
 		if d.For == 0 {
-			return // all who have contributed have left
+			return // all contributors have left
 		}
 		b.proposal = &d
 	}
@@ -221,7 +221,7 @@ func (c *Core) weigh(g *group, a *agreement) {
 	c.urge(g, a)
 }
 
-// urge sends a coordinator's questions to those that have not answered.
+// urge sends a coordinator's questions to nodes that have not answered.
 func (c *Core) urge(g *group, a *agreement) {
 	b := a.ballot
 	for _, node := range c.live(g) {
@@ -235,7 +235,7 @@ func (c *Core) urge(g *group, a *agreement) {
 	}
 }
 
-// propose sends a node what this one proposes.
+// propose sends a node this node's proposal.
 func (c *Core) propose(g *group, a *agreement, to phalanx.NodeID) {
 	b := a.ballot
 	if b == nil || b.proposal == nil {
@@ -248,7 +248,7 @@ func (c *Core) propose(g *group, a *agreement, to phalanx.NodeID) {
 	c.send(to, m)
 }
 
-// accepted counts who has accepted. What all live nodes have is decided.
+// accepted counts an acceptance. A proposal that all live nodes have accepted is decided.
 func (c *Core) accepted(from phalanx.NodeID, m Accept) {
 	g := c.groups[m.Group]
 	if g == nil || g.life != m.Life || g.agreed[m.Seq] == nil {
@@ -274,8 +274,8 @@ func (c *Core) accepted(from phalanx.NodeID, m Accept) {
 	c.decide(g, a, *b.proposal)
 }
 
-// conclude makes a decision of what was contributed; it is for nothing if that was by
-// members who have left.
+// conclude makes a decision of the contributions; it is for nothing if all contributors have
+// left.
 func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 	parts := map[int]Contribution{}
 	for _, m := range b.from {
@@ -324,7 +324,7 @@ func (c *Core) conclude(g *group, a *agreement, b *ballot) Decision {
 	return d
 }
 
-// regroup decides on the group of those who are left, and newcomers.
+// regroup decides on the group of the survivors, and newcomers.
 func (c *Core) regroup(g *group, a *agreement, newcomers []Member, d *Decision) {
 	if d.For == ForGrow && len(newcomers) == 0 {
 		d.Mismatch = "nobody names a newcomer"

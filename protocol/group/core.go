@@ -9,17 +9,17 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/agenda"
 )
 
-// Config is what a node's part in all groups needs.
+// Config has the settings of a node's part in all groups.
 type Config struct {
 	Resend    time.Duration // after which an unanswered message is repeated, if answers do not take longer now, then less often; 0: 50 ms
 	ResendMax time.Duration // after which at most, or twice that where very much is repeated; 0: 1 s
 }
 
-// Event is what a Core is told: one of these, or a call.
+// Event is an input of a Core: one of these, or a call.
 type Event interface{ event() }
 
 type (
-	// Viewed is a new view. Members are those that have the service.
+	// Viewed is a new view. Members are the nodes that have the service.
 	Viewed struct {
 		Self    phalanx.NodeID // this node's present incarnation
 		Number  uint64
@@ -40,7 +40,7 @@ func (Viewed) event() {}
 func (Heard) event()  {}
 func (Tick) event()   {}
 
-// Output is what a Core asks for.
+// Output is an effect of a Core.
 type Output interface{ output() }
 
 type (
@@ -82,12 +82,12 @@ type Core struct {
 	cfg    Config
 	now    time.Duration
 	view   Viewed
-	fence  uint64 // Invariant: what is of an earlier term is not heeded
+	fence  uint64 // Invariant: messages of an earlier term are not heeded
 	groups map[string]*group
 	calls  map[uint64]*call
 	held   map[string][]uint64 // Forms that wait for the end of an earlier group of that name
 	nonces uint64
-	due    agenda.Agenda[errand] // what is repeated if it is not answered
+	due    agenda.Agenda[errand] // messages to repeat if they are not answered
 	peers  map[phalanx.NodeID]peer
 	out    []Output
 	own    []Message // to this node, not handled yet
@@ -98,7 +98,7 @@ type Core struct {
 	rooms
 }
 
-// group is one that this node knows of.
+// group is a group that this node knows.
 type group struct {
 	name    string
 	life    uint64 // tells groups of one name apart; 0: the coordinator has not said it yet
@@ -110,19 +110,19 @@ type group struct {
 	claim   claim
 	decline bool // the name stands for other members elsewhere: it cannot be formed
 	local   []int
-	taken   map[int]bool       // local ranks that somebody has formed
-	failed  map[int]bool       // and those whose failure was told
-	gone    map[int]bool       // who has left
+	taken   map[int]bool       // local ranks that a caller has formed
+	failed  map[int]bool       // ranks whose failure was told
+	gone    map[int]bool       // ranks that have left
 	wave    map[int]Revocation // local ranks that have heard of the revoke
 	sent    int                // messages of waves
 	next    map[int]uint64     // by local rank: the next agreement
 	agreed  map[uint64]*agreement
 	over    uint64            // agreements below are over, and forgotten
-	early   map[string][]News // of this group, and of those that will come of it
+	early   map[string][]News // of this group, and of groups that will come of it
 	kept    int               // Invariant: how many news early has
 	bytes   int64             // as was counted
 
-	nodes    []phalanx.NodeID // but for those that had failed when it was formed
+	nodes    []phalanx.NodeID // except nodes that had failed when it was formed
 	liveList []phalanx.NodeID // the live nodes in view liveIn
 	liveIn   uint64
 }
@@ -140,7 +140,7 @@ func NewCore(cfg Config) *Core {
 		inviting: inviting{invites: map[string]Invite{}}, telling: telling{owed: map[phalanx.NodeID]map[uint64]*owed{}}}
 }
 
-// Step takes an event at now and returns what is to be done, in that order.
+// Step takes an event at now and returns the effects, in the order of execution.
 func (c *Core) Step(now time.Duration, e Event) []Output {
 	c.out, c.now = nil, max(c.now, now)
 	switch e := e.(type) {
@@ -161,7 +161,7 @@ func (c *Core) Step(now time.Duration, e Event) []Output {
 	return c.out
 }
 
-// drain takes what this node has told itself.
+// drain takes this node's messages to itself.
 func (c *Core) drain() {
 	for len(c.own) > 0 {
 		m := c.own[0]
@@ -175,8 +175,8 @@ func (c *Core) Due() (at time.Duration, ok bool) {
 	return c.due.Due()
 }
 
-// errand is what is repeated: news to a node, or what is said of an agreement by those who
-// contribute to it, or by its coordinator.
+// errand names messages to repeat: news to a node, or the messages of an agreement's
+// contributors, or of its coordinator.
 type errand struct {
 	to  phalanx.NodeID // not empty: news
 	num uint64         // of the news, or the agreement
@@ -184,12 +184,12 @@ type errand struct {
 	group string
 	urge  bool // by the coordinator
 	join  bool // a join timeout of it has passed
-	end   bool // of what remembers that the members' lists differ, or a group that nobody forms
+	end   bool // of a note that the members' lists differ, or of a group that no caller forms
 }
 
 func (c *Core) emit(o Output) { c.out = append(c.out, o) }
 
-// send sends m; to this node itself by way of own, and to who is no member not at
+// send sends m; to this node itself by way of own, and to a node that is no member not at
 // all.
 func (c *Core) send(to phalanx.NodeID, m Message) {
 	switch {
@@ -200,7 +200,7 @@ func (c *Core) send(to phalanx.NodeID, m Message) {
 	}
 }
 
-// repeat sends again what was not answered.
+// repeat sends unanswered messages again.
 func (c *Core) repeat() {
 	for e, ok := c.due.Take(c.now); ok; e, ok = c.due.Take(c.now) {
 		if e.to != "" {
@@ -375,11 +375,11 @@ func (c *Core) leave(g *group, ranks []int) {
 		c.emit(Failed{Group: g.name, Life: g.life, Ranks: left, Left: true})
 	}
 	for _, seq := range slices.Sorted(maps.Keys(g.agreed)) {
-		c.weigh(g, g.agreed[seq]) // nobody waits for them any more
+		c.weigh(g, g.agreed[seq]) // no caller waits for them any more
 	}
 }
 
-// retire forgets a group of which nobody is left.
+// retire forgets a group that has no members left.
 func (c *Core) retire(g *group) {
 	if c.groups[g.name] == g && !slices.ContainsFunc(c.live(g), func(node phalanx.NodeID) bool { return g.on(node) }) {
 		c.drop(g)
@@ -391,7 +391,7 @@ func (g *group) on(node phalanx.NodeID) bool {
 	return slices.ContainsFunc(g.roster.ranks[node], func(rank int) bool { return !g.failed[rank] })
 }
 
-// coordinator returns the node that has agreements of g decided in this view, that of
+// coordinator returns the node that has agreements of g decided in this view, the node of
 // the lowest live rank; "" if none is live.
 func (c *Core) coordinator(g *group) phalanx.NodeID {
 	if live := c.live(g); len(live) > 0 {
@@ -400,7 +400,7 @@ func (c *Core) coordinator(g *group) phalanx.NodeID {
 	return ""
 }
 
-// live returns the nodes of g that are members of the cluster. Who was none when g was
+// live returns the nodes of g that are members of the cluster. A node that was none when g was
 // formed, and has become one since, does not take part: it may know nothing of g.
 func (c *Core) live(g *group) []phalanx.NodeID {
 	if g.liveIn == c.view.Number && g.liveIn > 0 {

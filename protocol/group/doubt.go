@@ -3,12 +3,12 @@ package group
 import "github.com/phalanx-go/phalanx"
 
 // A node that has accepted that a group is formed may hear of a coordinator that knows nothing of
-// it, since that was no member of the cluster then. The group may be decided nevertheless: others
-// that had a part in it are asked first. Who has not decided it by the present view never will,
-// since the coordinator of then is not heeded any more.
+// it, since that was no member of the cluster then. The group may be decided nevertheless: the
+// node first asks others that had a part in it. A node that has not decided it by the present view
+// never will, since it does not heed the earlier coordinator any more.
 
-// decidedByNone reports whether no node that had a part in what is accepted here has decided it. It
-// asks those that have not said so.
+// decidedByNone reports whether no node with a part in the accepted decision has decided it. It
+// asks nodes that have not said so.
 func (c *Core) decidedByNone(g *group, a *agreement) bool {
 	none := true
 	for _, node := range c.live(g) {
@@ -21,7 +21,7 @@ func (c *Core) decidedByNone(g *group, a *agreement) bool {
 	return none
 }
 
-// deny takes note that a node has not decided what is accepted here, as of the present view.
+// deny takes note that a node has not decided the decision accepted here, as of the present view.
 func (c *Core) deny(g *group, a *agreement, from phalanx.NodeID) {
 	if a.took == nil || a.seq != 0 || g.formed {
 		return

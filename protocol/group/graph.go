@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Neighbours returns the neighbours of a rank in the binomial graph of n ranks: those
+// Neighbours returns the neighbours of a rank in the binomial graph of n ranks: the ranks
 // 2^k above and below it, modulo n, for every 2^k < n. They are in order, without
 // itself.
 func Neighbours(rank, n int) []int {
@@ -33,6 +33,6 @@ func Degree(n int) int {
 	return d
 }
 
-// WaveMessages returns how many messages a revoke takes among n members of which
-// none has failed: each tells its neighbours, but for the one it has it from.
+// WaveMessages returns how many messages a revoke takes among n live members: each
+// tells its neighbours, except the one that told it.
 func WaveMessages(n int) int { return n*Degree(n) - (n - 1) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// inviting is what newcomers here are invited to.
+// inviting are the invitations of newcomers here.
 type inviting struct {
 	invites map[string]Invite // the last one of each label
 	taken   []string          // names of groups that newcomers here have formed, the last ones: other members may still invite
@@ -24,8 +24,8 @@ func (i *inviting) take(g *group, label string) {
 	}
 }
 
-// invite tells those who are new in a group of it, and those who come back: the group that it
-// came of was formed without them, or they have left that.
+// invite tells the newcomers of a group of it, and members that come back: the parent group was
+// formed without them, or they have left that.
 func (c *Core) invite(g *group, d Decision) {
 	for rank, m := range d.Roster.members {
 		if old := slices.Index(g.roster.members, m); old < 0 || slices.Contains(d.Failed, old) {
@@ -34,7 +34,7 @@ func (c *Core) invite(g *group, d Decision) {
 	}
 }
 
-// invited takes an invitation. Who waits for one, or for a group of an earlier one,
+// invited takes an invitation. A caller that waits for one, or for a group of an earlier one,
 // takes it.
 func (c *Core) invited(m Invite) {
 	if slices.Contains(c.taken, m.Group) || c.groups[m.Group] != nil && c.groups[m.Group].formed {
@@ -56,7 +56,7 @@ func (c *Core) invited(m Invite) {
 	}
 }
 
-// await has a newcomer join what it is invited to, now or later.
+// await has a newcomer join the group of its invitation, now or later.
 func (c *Core) await(w *call) {
 	m, ok := c.invites[w.Label]
 	if !ok {

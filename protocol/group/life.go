@@ -11,14 +11,14 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// The life of a group tells it apart from earlier and later ones of its name: all that
-// remembers a group ends with it, and messages of it may come when there is another one.
+// The life of a group tells it apart from earlier and later ones of its name: every record of
+// a group ends with it, and messages of it may come when there is another one.
 //
 // The coordinator of the forming of a group chooses its life. A node that contributes does
-// not know it at first. What it contributes then does not count, since it may be a late
-// message of an earlier group, but is answered with the life; the node contributes again, and
-// that is certain to be of this group. What nodes say of a group that is formed has the life,
-// and is heeded by members of that group only.
+// not know it at first. Its contribution then does not count, since it may be a late message
+// of an earlier group, but is answered with the life; the node contributes again, and that
+// is certain to be of this group. Messages of a formed group carry its life, and only
+// members of that group heed them.
 
 // nonce returns a number that no other attempt has, of this node or another one.
 func (c *Core) nonce() uint64 {
@@ -31,7 +31,7 @@ func (c *Core) nonce() uint64 {
 // isChild reports whether a group came of another one: then no other group has its name.
 func isChild(name string) bool { return strings.Contains(name, mark) }
 
-// named returns what news of the group calls it.
+// named returns the group's name in news.
 func (g *group) named() Named { return Named{Group: g.name, Life: g.life, Of: g.of, Seq: g.ofSeq} }
 
 // forming returns the group that a contribution is for which may be late, or nil: it is
@@ -87,15 +87,15 @@ func (c *Core) without(g *group, node phalanx.NodeID, roster uint64) bool {
 
 // usedFor is for how long all members of a group stay in it before others are told that its
 // name is in use: a training that begins again with other members waits for the present ones,
-// who may be about to leave.
+// which may be about to leave.
 const usedFor = 2 * time.Second
 
-// claim is what is known of others that want the name of a group.
+// claim records other callers that want the name of a group.
 type claim struct {
 	since, last time.Duration
 }
 
-// inUse reports whether nobody can form a group of that name and of another list of members:
+// inUse reports whether no caller can form a group of that name and of another list of members:
 // for some time others have wanted to, and no member of the present group has left it or
 // failed.
 func (c *Core) inUse(g *group, roster uint64) bool {
@@ -151,8 +151,8 @@ func (c *Core) differs(g *group, from phalanx.NodeID, m Contribute) {
 }
 
 // relive takes the life that a coordinator gives a group which is not formed; it reports
-// whether somebody here still contributes to it. The coordinator knows nothing of an earlier
-// life that this node has accepted something in, so that nothing was decided there.
+// whether a member here still contributes to it. The coordinator does not know an earlier
+// life in which this node has accepted something, so that nothing was decided there.
 func (c *Core) relive(g *group, a *agreement, life uint64) bool {
 	if g.formed || a.seq != 0 || a.decided != nil {
 		return false
@@ -171,8 +171,8 @@ func (c *Core) relive(g *group, a *agreement, life uint64) bool {
 	return true
 }
 
-// revive forgets who has left in an earlier life. No other group has the name of one that came
-// of another group: members that have left it do not come.
+// revive forgets the members that have left in an earlier life. The name of a group that came of
+// another group is unique: members that have left it do not come.
 func (g *group) revive() {
 	if !isChild(g.name) {
 		clear(g.gone)
@@ -180,13 +180,13 @@ func (g *group) revive() {
 	}
 }
 
-// unwanted reports whether nobody here waits, or has waited, for a group that is being formed.
+// unwanted reports whether no caller here waits, or has waited, for a group that is being formed.
 func (g *group) unwanted(a *agreement) bool {
 	return !g.formed && a.seq == 0 && a.decided == nil && a.took == nil && len(a.mine)+len(a.callers)+len(g.gone) == 0
 }
 
-// forgets reports whether nobody here waits any more for a group that is being formed: others can
-// soon have its name.
+// forgets reports whether no caller here waits any more for a group that is being formed: others
+// can soon have its name.
 func (g *group) forgets() bool {
 	return !g.formed && !g.decline && g.agreed[0] != nil && len(g.agreed[0].callers) == 0
 }
@@ -204,7 +204,7 @@ func (c *Core) formAgain(g *group, w *call) {
 	}
 }
 
-// unhold takes a call from those that wait for the end of a group.
+// unhold removes a call from the calls that wait for the end of a group.
 func (c *Core) unhold(w *call) {
 	if left := slices.DeleteFunc(c.held[w.Group], func(id uint64) bool { return id == w.ID }); len(left) > 0 {
 		c.held[w.Group] = left
@@ -213,7 +213,7 @@ func (c *Core) unhold(w *call) {
 	delete(c.held, w.Group)
 }
 
-// drop forgets a group, and has those form another one of its name who wait for that.
+// drop forgets a group, and lets calls that wait for its name form another one.
 func (c *Core) drop(g *group) {
 	delete(c.groups, g.name)
 	c.ofGroups -= g.bytes
@@ -231,7 +231,7 @@ func (c *Core) drop(g *group) {
 	}
 }
 
-// forgetAfter is for how long a group is remembered which is not formed, and for which nobody
+// forgetAfter is how long a node remembers a group that is not formed, and for which no caller
 // waits any more. Until then others that form it hear of the members here that have left it. For
 // as long a node that has no part in a group tells late callers so by itself; later these hear
 // it from a node that has.
@@ -244,7 +244,7 @@ func (c *Core) begin(g *group) {
 	c.due.Cancel(errand{group: g.name, join: true})
 }
 
-// expire forgets a group that nobody forms.
+// expire forgets a group that no caller forms.
 func (c *Core) expire(g *group, a *agreement) {
 	switch {
 	case g.formed && slices.Contains(g.nodes, c.view.Self):
@@ -255,8 +255,8 @@ func (c *Core) expire(g *group, a *agreement) {
 	}
 }
 
-// abandoned reports whether nobody waits for a group that is being formed, as far as this node
-// knows. While its coordinator counts on what members here have contributed, it is remembered.
+// abandoned reports whether no caller waits for a group that is being formed, as far as this node
+// knows. While its coordinator counts on contributions from here, the node remembers it.
 func (c *Core) abandoned(g *group, a *agreement) bool {
 	if len(a.callers) > 0 || a.took != nil || a.decided != nil {
 		return false
@@ -277,7 +277,7 @@ func (b *ballot) idle() bool {
 	return true
 }
 
-// idle tells the coordinator that nobody waits here for a group that is being formed.
+// idle tells the coordinator that no caller waits here for a group that is being formed.
 func (c *Core) idle(g *group, a *agreement) {
 	if !a.open() {
 		return
@@ -291,7 +291,7 @@ func (c *Core) idle(g *group, a *agreement) {
 	c.contribute(g, a, c.coordinator(g))
 }
 
-// deserted reports whether nobody waits any more, on any node, for a group that this node has
+// deserted reports whether no caller waits any more, on any node, for a group that this node has
 // formed.
 func (c *Core) deserted(g *group, a *agreement) bool {
 	if a.seq != 0 || g.decline || a.decided != nil || a.took != nil || len(a.callers)+len(g.gone) > 0 || a.ballot == nil || a.ballot.proposal != nil {

@@ -1,10 +1,10 @@
 package group
 
-// Message is what nodes say to each other.
+// Message is a message between nodes.
 type Message interface{ message() }
 
 type (
-	// Contribute tells a coordinator what a node's members contribute to an agreement.
+	// Contribute sends a coordinator the contributions of a node's members to an agreement.
 	Contribute struct {
 		Group  string
 		Life   uint64 // as the coordinator has said; 0: the sender asks for it
@@ -14,7 +14,7 @@ type (
 		Gone   []int   // members there that have left
 		Roster *Roster // of a group that is being formed
 		Try    uint64  // tells the sender's attempts to form it apart
-		Idle   bool    // no caller waits for what it contributes
+		Idle   bool    // no caller waits for the result
 	}
 
 	// Ask asks for a Contribute. Roster is the digest of the roster that the
@@ -26,9 +26,9 @@ type (
 		Roster uint64
 	}
 
-	// Standing answers a Contribute: who has not contributed yet. A Contribute that was not
-	// of the present life did not count. A Life of 0 says that the sender knows no group of
-	// that life which is being formed; it also answers a Propose.
+	// Standing answers a Contribute with the members that have not contributed yet. A Contribute
+	// that was not of the present life did not count. A Life of 0 says that the sender is forming
+	// no group of that life; it also answers a Propose.
 	Standing struct {
 		Group  string
 		Life   uint64
@@ -49,7 +49,7 @@ type (
 		Roster   *Roster
 	}
 
-	// Accept says that the sender has accepted what was proposed in Term.
+	// Accept says that the sender has accepted the proposal of Term.
 	Accept struct {
 		Group string
 		Life  uint64
@@ -57,7 +57,7 @@ type (
 		Term  uint64
 	}
 
-	// Decide tells what was decided.
+	// Decide tells the decision.
 	Decide struct {
 		Group    string
 		Life     uint64
@@ -94,13 +94,13 @@ func (Declined) message()   {}
 func (Tell) message()       {}
 func (Ack) message()        {}
 
-// Part is what a member contributes to an agreement.
+// Part is a member's contribution to an agreement.
 type Part struct {
 	Rank int
 	Contribution
 }
 
-// News is what a Tell tells.
+// News is the content of a Tell.
 type News interface{ news() }
 
 type (
@@ -129,8 +129,8 @@ func (Revoke) news() {}
 func (Gone) news()   {}
 func (Invite) news() {}
 
-// Named says which group news is of. One that came of a Shrink may not be known yet where the
-// group is that it came of.
+// Named names the group of a piece of news. A node that knows the parent group may not know yet
+// the group that came of its Shrink.
 type Named struct {
 	Group string
 	Life  uint64
@@ -141,14 +141,14 @@ type Named struct {
 // Hop is a message of a wave from one rank to another.
 type Hop struct{ From, To int }
 
-// Revocation says who has revoked a group, and why.
+// Revocation names the member that has revoked a group, and its reason.
 type Revocation struct {
 	By     int    `json:"by"` // rank
 	Reason string `json:"reason,omitempty"`
 	At     int64  `json:"at"` // when, by the clock of that node, in nanoseconds since 1970
 }
 
-// Purpose is what an agreement is for.
+// Purpose is the purpose of an agreement.
 type Purpose uint8
 
 // The purposes.
@@ -208,7 +208,7 @@ func (o Op) fold(a, b int64) int64 {
 	return max(a, b)
 }
 
-// Contribution is what a call contributes.
+// Contribution is a call's contribution.
 type Contribution struct {
 	For       Purpose
 	Value     int64    // of an Agree
@@ -218,14 +218,14 @@ type Contribution struct {
 	Quorum             // of a Form
 }
 
-// Decision is what was agreed.
+// Decision is the result of an agreement.
 type Decision struct {
 	For            Purpose
 	View           uint64 // in which it was made
-	Mismatch       string // what the calls differ in: then there is nothing else
+	Mismatch       string // the difference between the calls: then there is nothing else
 	Value          int64
-	Failed         []int // ranks that had failed, or had left; of a Form with a quorum also those that had not come
-	Unacknowledged []int // of them, those that not all have acknowledged
+	Failed         []int // ranks that had failed, or had left; of a Form with a quorum also ranks that had not come
+	Unacknowledged []int // failed ranks that not all have acknowledged
 	Group          string
-	Roster         *Roster // of Group, the one that comes of a Shrink or a Grow
+	Roster         *Roster // of Group, which comes of a Shrink or a Grow
 }

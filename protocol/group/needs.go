@@ -1,16 +1,16 @@
 package group
 
-// Needs says how much of what the members bring a call needs to end well.
+// Needs says how many of the members' parts a call needs to end well.
 //
-// A group does not know which member brings what. Needs takes parts of a list to be spread
-// evenly over the members, and says that a call can go on where that leaves a doubt: it then
+// A group does not know which member brings which part. Needs takes parts of a list to be
+// spread evenly over the members, and says that a call can go on in case of doubt: it then
 // ends by its deadline.
 type Needs struct {
 	Parts int // 0: it needs no member
 	Of    int // parts in all; 0: each member brings one
 }
 
-// NeedsSources returns what a call on the first num of a list of sources needs; a num of 0
+// NeedsSources returns the needs of a call on the first num of a list of sources; a num of 0
 // says all of them.
 func NeedsSources(num, sources int) Needs {
 	if num == 0 {
@@ -25,11 +25,11 @@ func (n Needs) Lost(size, failed, acknowledged int) bool {
 	if n.Parts <= 0 || failed <= acknowledged {
 		return false
 	}
-	size, left := size-acknowledged, size-failed // the lists of those that are left are theirs
+	size, left := size-acknowledged, size-failed // acknowledged members have no part in the lists
 	switch {
 	case n.Of == 0:
 		return n.Parts > left
-	case n.Parts >= n.Of: // of all, and some were to come of those that failed
+	case n.Parts >= n.Of: // the call needs all parts, and failed members had some
 		return true
 	}
 	return n.Parts > (n.Of*left+size-1)/size

@@ -8,21 +8,21 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Quorum says of how many members a group can be formed that have called Form. Without one,
-// all live members must have.
+// Quorum says how many callers of Form suffice to form a group. Without one, all live members
+// must have called.
 //
-// Nobody waits for the others. They count as failed in the group, and their nodes have no
-// part in what it agrees on. But each live node of the list has to accept that the group is
-// formed, also one on which nobody has called: else it could be the next coordinator, and form
+// No caller waits for the others. They count as failed in the group, and their nodes have no
+// part in its agreements. But each live node of the list has to accept that the group is
+// formed, also one without a caller: else it could be the next coordinator, and form
 // another group for the same callers. So a coordinator proposes the group with its list of
 // members to nodes that do not know it. Such a node asks for the group's life before it
-// accepts, as one that contributes does, since the proposal may be a late message.
+// accepts, as a contributor does, since the proposal may be a late message.
 type Quorum struct {
 	AtLeast     int           // members; 0: all that are live
 	JoinTimeout time.Duration // for how long the others can come, from the first call that the coordinator hears of
 }
 
-// String returns what a Form with the quorum waits for.
+// String describes the condition for which a Form with the quorum waits.
 func (q Quorum) String() string {
 	if q.AtLeast == 0 {
 		return "all live members"
@@ -30,7 +30,7 @@ func (q Quorum) String() string {
 	return fmt.Sprintf("at least %d members and a join timeout of %v", q.AtLeast, q.JoinTimeout)
 }
 
-// Valid returns what is wrong with a quorum of a list of members, which is not the zero one,
+// Valid returns the mistake in a quorum of a list of members, which is not the zero one,
 // or "".
 func (q Quorum) Valid(members int) string {
 	switch {
@@ -57,9 +57,9 @@ func (b *ballot) called(g *group) int {
 	return n
 }
 
-// joining is what a coordinator knows of the callers of a Form.
+// joining is a coordinator's knowledge of the callers of a Form.
 type joining struct {
-	begun  bool // somebody has called
+	begun  bool // a member has called
 	since  time.Duration
 	quorum Quorum // of the first call
 	mixed  bool   // others were heard of
@@ -80,8 +80,8 @@ func (c *Core) joined(g *group, a *agreement, parts []Part) {
 	}
 }
 
-// enough reports whether nobody waits any longer for those who have not called Form, or
-// whether the callers want different things.
+// enough reports whether the group no longer waits for members that have not called Form, or
+// whether the callers' numbers differ.
 func (c *Core) enough(g *group, a *agreement) bool {
 	b := a.ballot
 	if a.seq != 0 || !b.begun || !b.mixed && (b.quorum.AtLeast == 0 || c.now < b.since+b.quorum.JoinTimeout) {
@@ -140,8 +140,8 @@ func (d *Decision) counts(r *Roster, node phalanx.NodeID) bool {
 	return d.Mismatch == "" && slices.ContainsFunc(r.ranks[node], func(rank int) bool { return !slices.Contains(d.Failed, rank) })
 }
 
-// void drops what this node has accepted in a life of a group that a node no longer knows
-// which had contributed to it: either the group was formed and is over, or that life was given
+// void drops the decision that this node has accepted in a life of a group that one of its
+// contributors no longer knows: either the group was formed and is over, or that life was given
 // up before anything was decided in it.
 func (c *Core) void(g *group, a *agreement, from phalanx.NodeID, life uint64) {
 	if g.formed || a.seq != 0 || a.decided != nil || a.took == nil || g.life != life || !a.took.counts(g.roster, from) {

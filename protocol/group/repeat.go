@@ -7,15 +7,15 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-// What is asked of a node is repeated if it was lost. It may also wait in a mailbox, among very
-// much else, and must not make that longer. Nodes answer in the order in which they are asked: once
-// something is answered that was sent later, a message is lost. Until then it is repeated after
-// some times as long as answers take.
+// The core repeats a lost question. A question may also wait in a long mailbox, and repeats must not
+// make that longer. Nodes answer in the order in which they are asked: once a later question is
+// answered, an unanswered earlier one is lost. Until then it is repeated after a multiple of the
+// time that answers take.
 
 // peer is how a node answers.
 type peer struct {
 	trip retry.Trip
-	upTo time.Duration // when the latest of what it has answered was sent
+	upTo time.Duration // when the latest question that it has answered was sent
 }
 
 // question is something that another node has not answered.
@@ -29,7 +29,7 @@ type question struct {
 // repeated less often for that than after twice ResendMax.
 const repeatsApart = 250 * time.Microsecond
 
-// pauses are after how long what was sent to a node without an answer is repeated.
+// pauses are the pauses after which unanswered messages to a node are repeated.
 func (c *Core) pauses(to phalanx.NodeID) retry.Pauses {
 	most := max(c.cfg.ResendMax, time.Duration(c.due.Len())*repeatsApart)
 	return c.peers[to].trip.Pauses(c.cfg.Resend, min(most, 2*c.cfg.ResendMax))
@@ -62,7 +62,7 @@ func (c *Core) overdue(q *question, to phalanx.NodeID) bool {
 	return false
 }
 
-// took takes note that a node has answered what it was asked first at a time.
+// took takes note that a node has answered a question that was first asked at a time.
 func (c *Core) took(from phalanx.NodeID, asked time.Duration) {
 	if from != c.view.Self && c.view.Members[from] {
 		p := c.peers[from]
@@ -80,7 +80,7 @@ func (c *Core) answered(from phalanx.NodeID, q question) {
 	}
 }
 
-// forgetPeers forgets how those answered who are no members any more.
+// forgetPeers forgets the answer times of nodes that are no members any more.
 func (c *Core) forgetPeers() {
 	for node := range c.peers {
 		if !c.view.Members[node] {

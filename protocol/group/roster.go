@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Limits of what a group can be.
+// Limits of a group.
 const (
 	MaxMembers   = 1 << 16
 	MaxNameBytes = 200
@@ -72,7 +72,7 @@ func NewRoster(members []Member) (*Roster, error) {
 	return r, nil
 }
 
-// RosterError says what is wrong with a list of members, or with a rank.
+// RosterError names the mistake in a list of members, or in a rank.
 type RosterError struct {
 	Rank int // -1: it is about none
 	Text string
@@ -103,7 +103,7 @@ func (r *Roster) Names(ranks []int) []string {
 	return all
 }
 
-// ValidName returns what is wrong with the name of a group that is formed, or "".
+// ValidName returns the mistake in the name of a group that is formed, or "".
 func ValidName(name string) string {
 	switch {
 	case name == "":
@@ -130,7 +130,7 @@ func validText(s string, most int) string {
 const mark = "~"
 
 // childName returns the name of the group that comes of agreement seq of a group: the
-// first one's name, in which generation it is, and what no other one has.
+// first one's name, its generation, and a unique part.
 func childName(parent string, life, seq uint64) string {
 	root, rest, _ := strings.Cut(parent, mark)
 	number, _, _ := strings.Cut(rest, "-")

@@ -5,7 +5,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-// telling is what other nodes are to know for certain.
+// telling is the news that other nodes have to acknowledge.
 type telling struct {
 	owed map[phalanx.NodeID]map[uint64]*owed // to members only, by number
 	num  uint64
@@ -37,7 +37,7 @@ func (c *Core) tell(to phalanx.NodeID, n News) {
 	c.send(to, Tell{Num: c.num, News: n})
 }
 
-// tellAgain tells what was not acknowledged.
+// tellAgain repeats unacknowledged news.
 func (c *Core) tellAgain(e errand) {
 	o := c.owed[e.to][e.num]
 	if o == nil {
@@ -64,7 +64,7 @@ func (c *Core) acked(from phalanx.NodeID, num uint64) {
 	}
 }
 
-// forgetGone drops what was for nodes that are no members any more.
+// forgetGone drops news for nodes that are no members any more.
 func (c *Core) forgetGone() {
 	c.forgetPeers()
 	for to := range c.owed {
@@ -119,8 +119,8 @@ func (c *Core) named(n Named) *group {
 }
 
 // early keeps news of a group that comes of a Shrink which is not decided here yet. All other
-// news of groups that are not known here is of those that are over, or that this node has no
-// part in.
+// news of unknown groups is about groups that are over, or in which this node has no
+// part.
 func (c *Core) early(n Named, news News) bool {
 	of := c.groups[n.Of]
 	if of == nil || of.life != n.Life || !of.formed {

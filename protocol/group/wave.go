@@ -6,18 +6,18 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// nobody is where a wave comes from at the member that begins it, and at those who
-// hear of it because another one on their node has.
+// nobody is the origin of a wave at the member that begins it, and at members that
+// hear of it from another member of their node.
 const nobody = -1
 
 // maxHops bounds how many messages of a wave are in one between nodes.
 const maxHops = 8192
 
 // wave takes a revoke to local ranks. Each that hears of it for the first time tells
-// its neighbours, but for the one it has it from, and then delivers it.
+// its neighbours, except the one that told it, and then delivers it.
 //
 // Members fail together with their nodes, so that more than the degree of the ranks'
-// graph may have failed. Therefore one that hears of it tells the others of its node,
+// graph may have failed. Therefore a member that hears of it tells the others of its node,
 // and the nodes are a binomial graph too, of the same edges if each has one member.
 func (c *Core) wave(g *group, hops []Hop, why Revocation) {
 	w := spread{g: g, self: c.view.Self, why: why, to: map[phalanx.NodeID][]Hop{}}
@@ -53,7 +53,7 @@ type spread struct {
 	why     Revocation
 	reached []int
 	to      map[phalanx.NodeID][]Hop
-	from    map[phalanx.NodeID]bool // who has told of it
+	from    map[phalanx.NodeID]bool // nodes that have told of it
 }
 
 // reach takes a message of the wave, and all that follow from it here.
