@@ -9,8 +9,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Command is a change of the view that somebody asks for. Delivery is at most
-// once, so whoever asks repeats it until it is visible; twice is the same as
+// Command is a change of the view that a node asks for. Delivery is at most
+// once, so the node repeats it until it is visible; twice is the same as
 // once.
 type Command interface {
 	fmt.Stringer
@@ -34,7 +34,7 @@ type (
 	// Node's lease end. Of another node than the own one it counts only while it
 	// is proposed again, at least every Config.SilentAfter.
 	//
-	// HandedOver is the number of the view as of which others keep what Node had; 0: it
+	// HandedOver is the number of the view as of which others keep Node's copies; 0: it
 	// has not handed over. The command is void in a view whose Left is later: a member
 	// that Node relied on may be gone.
 	RemoveMember struct {
@@ -53,9 +53,9 @@ type (
 	// InSync says of each listed shard that its Next has caught up.
 	InSync struct{ Shards []Synced }
 
-	// Drop asks to take Node, the owner or the backup, off Shard, by whoever is
-	// the other; or by Node itself, in any role, if its replica has lost its state. It counts
-	// only in Epoch, so that of two the first wins. Without a backup the shard
+	// Drop asks to take Node, the owner or the backup, off Shard. The other of the two
+	// asks; or Node itself, in any role, if its replica has lost its state. Drop counts
+	// only in Epoch, so that the first of two wins. Without a backup the shard
 	// is lost, and rebuilt.
 	Drop struct {
 		Shard int

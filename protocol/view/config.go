@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Config is what a Core is made with. Zero fields stand for the defaults.
+// Config has the settings of a Core. Zero fields stand for the defaults.
 type Config struct {
 	Self   Member
 	Common Common
 	Shards int // of a cluster that this node boots; 64. Others learn it
 	Voters int // at most, odd; 3, and 5 from seven members on
 
-	HeartbeatEvery time.Duration // of a member to the leader; also how often what is not acknowledged is repeated; 100 ms
+	HeartbeatEvery time.Duration // of a member to the leader; also how often unacknowledged messages are repeated; 100 ms
 	VoterEvery     time.Duration // of the leader to the voters; 25 ms
 	LeaseFor       time.Duration // after a majority of the voters was heard; 300 ms
 	SilentAfter    time.Duration // a leader that is silent for so long is taken for broken; 500 ms

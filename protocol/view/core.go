@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Core is what one node knows of the view, and its part in deciding it.
+// Core is one node's knowledge of the view, and its part in deciding it.
 type Core struct {
 	cfg Config
 	id  uint64 // raft's name for this node
@@ -23,7 +23,7 @@ type Core struct {
 	fenced bool                      // for ever
 	peers  map[uint64]phalanx.NodeID // raft's names
 
-	leader   phalanx.NodeID // of term, or "": not known, or somebody else campaigns
+	leader   phalanx.NodeID // of term, or "": not known, or another voter campaigns
 	term     uint64         // the highest that is known to have a leader
 	heard    time.Duration  // when something was last heard of the leader, or this node's own clock was late
 	asked    time.Duration  // when the first own heartbeat was sent since then; 0: none was
@@ -75,11 +75,11 @@ func New(cfg Config) *Core {
 // View returns the newest view, which is the zero View at first.
 func (c *Core) View() View { return c.view }
 
-// Leader returns whom this node takes for the leader, or "".
+// Leader returns the leader, as far as this node knows, or "".
 func (c *Core) Leader() phalanx.NodeID { return c.leader }
 
 // Settled reports whether this node leads and nothing is on its way to be decided:
-// what the view shows is what the voters have agreed to.
+// the view then shows all decisions of the voters.
 func (c *Core) Settled() bool {
 	return c.lead != nil && len(c.lead.held) == 0 && !c.voter.joint() && c.voter.applied == c.voter.last()
 }
@@ -163,7 +163,7 @@ func (c *Core) boot() {
 func (c *Core) tick(ev Tick) {
 	behind := c.behind
 	c.behind = 0
-	if c.hung(behind) { // so what it did not hear says nothing of the others, and who wanted a lease may not have said so
+	if c.hung(behind) { // its silence then says nothing about the others, and callers may have wanted a lease unheard
 		c.hearLeader()
 		c.wanted = c.now
 	}
@@ -190,7 +190,7 @@ func (c *Core) tick(ev Tick) {
 // hearLeader notes a sign of life of the leader.
 func (c *Core) hearLeader() { c.heard, c.asked = c.now, 0 }
 
-// learn takes over a view that came from outside, and who leads.
+// learn takes over a view that came from outside, and its leader.
 func (c *Core) learn(ev Learn) {
 	if err := ev.View.valid(); err != nil {
 		c.reject(ev.From, err)
@@ -226,7 +226,7 @@ func (c *Core) learn(ev Learn) {
 	}
 }
 
-// know makes v the view of this node if it is newer than what it has.
+// know makes v the view of this node if it is newer than its own.
 func (c *Core) know(v View) {
 	if v.Number <= c.view.Number {
 		return

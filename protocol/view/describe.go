@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// String returns the ids, the state of the shards grouped by what is the same.
+// String returns the ids, and the shards grouped by equal states.
 func (v View) String() string {
 	members := make([]string, 0, len(v.Members))
 	for _, m := range v.Members {

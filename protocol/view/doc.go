@@ -1,5 +1,5 @@
-// Package view decides who is a member of the cluster and who owns which shard
-// of the directory.
+// Package view decides which nodes are members of the cluster and which node owns
+// each shard of the directory.
 //
 // Members and the shard table form a numbered View. It is agreed by a majority
 // of at most Config.Voters members, the voters, with etcd's raft (RawNode, in
@@ -14,8 +14,8 @@
 //     none when the owner is removed, Shard.LostAt says that the epoch began
 //     by loss.
 //  3. The epoch of a shard rises whenever its owner or its backup changes or a
-//     node that copies its state is called off, so that whoever acts on an
-//     older assignment can be told.
+//     node that copies its state is called off, so that a node that acts on an
+//     older assignment can be recognized.
 //  4. A Lease says that a majority of the voters was heard, directly or through
 //     their leader, and that no newer view was known then. A silent member
 //     loses its shards only after all leases that it may have ended.
@@ -39,7 +39,7 @@
 // replay. So only a leader's RawNode is ever ticked, for its heartbeats, and the
 // core itself decides when to campaign (election.go).
 //
-// Voters keep their log in memory only. Whoever lost its Core must come back
+// Voters keep their log in memory only. A node that lost its Core must come back
 // under a new NodeID: an old one that forgot its vote could elect two leaders.
 //
 // A Core is not safe for concurrent use, and it imports, as the only one of the

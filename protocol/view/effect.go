@@ -41,7 +41,7 @@ type (
 	}
 
 	// Forward asks to bring Command to To, which is the leader or nearer to
-	// it, as Propose. One that was Relayed is not passed on again.
+	// it, as Propose. A Forward that was Relayed is not passed on again.
 	Forward struct {
 		To      phalanx.NodeID
 		Relayed bool
@@ -54,7 +54,7 @@ type (
 	// Lease says that the own node may answer and confirm until Until.
 	Lease struct{ Until time.Duration }
 
-	// Lead says whom this node takes for the leader.
+	// Lead names the leader, as far as this node knows.
 	Lead struct {
 		Term   uint64
 		Leader phalanx.NodeID
@@ -92,7 +92,7 @@ type (
 	// NotFormed says why it has not.
 	NotFormed struct{ Err *phalanx.Error }
 
-	// Reject says that what From sent was refused and changed nothing.
+	// Reject says that a message of From was refused and changed nothing.
 	Reject struct {
 		From phalanx.NodeID
 		Err  error

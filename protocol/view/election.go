@@ -12,11 +12,11 @@ import (
 // view campaigns at once, each next one Stagger later. Where two campaign before
 // they hear of each other, the vote may be split: the first of them begins again
 // as soon as it hears of it. If none wins, the same again in rounds that double,
-// so that they outlast a slow network; whoever gives another its vote waits for
-// a round.
+// so that they outlast a slow network; a voter that gives another its vote waits
+// for a round.
 //
-// While the voters change, those that are to be none any more come last: one of
-// them may be the only one that has all that was decided.
+// While the voters change, outgoing voters campaign last: one of them may be the
+// only one that has all decisions.
 type election struct {
 	on    bool
 	term  uint64 // in which it began; a leader of a later term ends it
@@ -46,7 +46,7 @@ func (c *Core) tickElection() {
 	}
 	switch {
 	case c.election.on:
-	case c.leader == "": // somebody is campaigning, perhaps in vain
+	case c.leader == "": // another voter is campaigning, perhaps in vain
 		c.elect(c.now + c.wait(1))
 	case c.quiet() >= c.cfg.SilentAfter:
 		c.elect(c.now + time.Duration(c.place())*c.cfg.Stagger)
@@ -82,8 +82,8 @@ func (e *election) yield(c *Core) {
 	}
 }
 
-// wait returns how long this node waits in a round: longer the later its place,
-// by what grows with the rounds.
+// wait returns how long this node waits in a round: longer the later its place, by
+// a step that grows with the rounds.
 func (c *Core) wait(round int) time.Duration {
 	return time.Duration(len(c.candidates())+c.place()) * c.cfg.Stagger << round
 }
@@ -122,7 +122,7 @@ func (c *Core) place() int {
 	return place
 }
 
-// candidates returns who may campaign, in their order.
+// candidates returns the nodes that may campaign, in their order.
 func (c *Core) candidates() []phalanx.NodeID {
 	conf := c.voter.conf
 	var all []phalanx.NodeID

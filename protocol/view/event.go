@@ -14,18 +14,18 @@ type (
 	// Boot makes this node the first of a new cluster.
 	Boot struct{ Now time.Duration }
 
-	// Tick says that time passed, and which voters of the view this node suspects; others
-	// that it names do not matter. It comes when Due says so, or whom it suspects changes.
+	// Tick says that time passed, and names the voters of the view that this node suspects; other
+	// names do not matter. It comes when Due says so, or when the suspicions change.
 	Tick struct {
 		Suspects []phalanx.NodeID
 		Now      time.Duration
 	}
 
-	// Want says that the own node is asked for what takes a lease. It has to come again
+	// Want says that the own node has requests that need a lease. It has to come again
 	// within Config.IdleAfter for as long as that is so.
 	Want struct{ Now time.Duration }
 
-	// Learn brings a view: from a seed, with Term 0, or what a Push brought.
+	// Learn brings a view: from a seed, with Term 0, or from a Push.
 	Learn struct {
 		From phalanx.NodeID
 		Term uint64
@@ -33,7 +33,7 @@ type (
 		Now  time.Duration
 	}
 
-	// Receive brings what a Send of From carried, or any other bytes.
+	// Receive brings the bytes of a Send of From, or any other bytes.
 	Receive struct {
 		From phalanx.NodeID
 		Data []byte
@@ -70,7 +70,7 @@ type (
 		Now   time.Duration
 	}
 
-	// HearHalt brings what a node asks that forms the cluster anew.
+	// HearHalt brings the request of a node that forms the cluster anew.
 	HearHalt struct {
 		From phalanx.NodeID
 		Halt Halt
@@ -102,8 +102,8 @@ type Beat struct {
 // Reply is the leader's answer to a Beat.
 type Reply struct {
 	Term  uint64        // of the leader
-	View  uint64        // what the leader knows to be the newest
-	Stamp time.Duration // that of the Beat
+	View  uint64        // the newest that the leader knows
+	Stamp time.Duration // of the Beat
 	Valid time.Duration // how long after Stamp the lease ends, if the member has View
 }
 

@@ -31,18 +31,18 @@ import (
 // Two nodes that are told to form at the same time do not both get promises of most members:
 // the one with the earlier form gives way as soon as it hears of the other one.
 // A node whose form is not the latest any more takes a later one and asks again. So of two
-// formings whose promises were of one member at least the one that came later prevails.
+// formings with a promise of the same member the later one prevails.
 const (
-	formPatience = 2 * time.Second // how long a node waits for those that do not answer
+	formPatience = 2 * time.Second // how long a node waits for silent members
 	formWithin   = 5 * time.Second // after its promise a member counts for so long
 
 	formTerms  = 1 << 20 // by so much the new group's term is above all that are known
 	formEpochs = 1 << 16 // likewise the epochs of the shards
 )
 
-// forming is what a node knows that forms the cluster anew.
+// forming is the knowledge of a node that forms the cluster anew.
 type forming struct {
-	force bool // whoever has answered is enough
+	force bool // the members that have answered are enough
 	form  Form
 	begun time.Duration
 	asked time.Duration
@@ -94,7 +94,7 @@ func (c *Core) askToHalt(form Form) {
 	c.askAgain()
 }
 
-// askAgain asks all, also those that have promised: a view that the old voters have decided may
+// askAgain asks all, also members that have promised: a view that the old voters have decided may
 // have reached one of them only now.
 func (c *Core) askAgain() {
 	f, self := c.forming, c.cfg.Self.ID
@@ -260,7 +260,7 @@ func (c *Core) release(f *forming) {
 
 // remindEvery is how often the leader lets the members that were missing when the cluster
 // was formed anew know that there is a later view, in case they come back. Most of the old
-// voters could go on among themselves for as long as they hear of nobody else.
+// voters could go on among themselves for as long as they hear of no other node.
 const remindEvery = time.Second
 
 func (c *Core) remindMissing() {

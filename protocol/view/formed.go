@@ -9,7 +9,7 @@ import (
 // formed returns the state with which by begins a later form of the cluster. Only living
 // stay members. Where the owner of a shard is gone its backup takes over, as when it is
 // removed; where both are gone it is lost, and rebuilt. All shards begin a new epoch, far
-// above what the earlier form may still come to: nothing that it does is as new.
+// above all epochs that the earlier form may still reach: nothing that it does is as new.
 func (s state) formed(by phalanx.NodeID, form Form, living []phalanx.NodeID) state {
 	old := s.View
 	s.View, s.Gone = s.View.clone(), slices.Clone(s.Gone)
@@ -44,7 +44,7 @@ func (v *View) miss(m Member) {
 	}
 }
 
-// found takes the nodes with the name of id off those that are missing.
+// found takes the nodes with the name of id off the missing ones.
 func (v *View) found(id phalanx.NodeID) {
 	v.Missing = slices.DeleteFunc(v.Missing, func(m Member) bool { return m.ID.Name() == id.Name() })
 }

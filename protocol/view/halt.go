@@ -25,13 +25,13 @@ type Halt struct {
 
 // Halted answers a Halt.
 type Halted struct {
-	Form  Form          // that of the Halt
-	Stamp time.Duration // that of the Halt
+	Form  Form          // of the Halt
+	Stamp time.Duration // of the Halt
 	Why   HaltRefusal   // 0: it halts
 
 	Promised Form             // the latest form that it knows of, or has promised to halt for
-	To       phalanx.NodeID   // whom it has promised that, or ""
-	Term     uint64           // the latest of which it knows
+	To       phalanx.NodeID   // the node to which it has promised that, or ""
+	Term     uint64           // the latest that it knows
 	View     View             // its own, if that is newer than the one of the Halt
 	Gone     []phalanx.NodeID // nodes that were removed, if it has voted
 }
@@ -51,13 +51,13 @@ const (
 // MaxHaltRefusal is the last reason.
 const MaxHaltRefusal = NoMember
 
-// promise is for whom a node halts. The form is kept after the promise has ended: a later
-// forming takes a later form.
+// promise names the node for which a node halts. The form is kept after the promise has ended: a
+// later forming takes a later form.
 type promise struct {
 	to    phalanx.NodeID
 	form  Form
 	until time.Duration
-	asked time.Duration // by the clock of to, the latest of which this node knows
+	asked time.Duration // by the clock of to, the latest that this node knows
 }
 
 // halted reports whether this node takes part in nothing now.
@@ -80,10 +80,10 @@ func (c *Core) halt(from phalanx.NodeID, form Form) HaltRefusal {
 	return Halts
 }
 
-// latestForm returns the latest form of which this node knows.
+// latestForm returns the latest form that this node knows.
 func (c *Core) latestForm() Form { return max(c.view.Form(), c.promise.form) }
 
-// latestTerm returns the latest term of which this node knows.
+// latestTerm returns the latest term that this node knows.
 func (c *Core) latestTerm() uint64 {
 	if c.voter == nil {
 		return c.term

@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// leading is what only the leader of a term knows.
+// leading is the state that only the leader of a term has.
 type leading struct {
 	term    uint64
 	since   time.Duration // leases of older leaders end LeaseFor later at the latest
@@ -35,11 +35,11 @@ type leading struct {
 // and must stay safe until it is applied.
 type held struct {
 	cmd      Command
-	heard    time.Duration // when somebody last asked for it
+	heard    time.Duration // when a node last asked for it
 	proposed bool
 }
 
-// observe notes who leads and whether that is this node.
+// observe notes the leader and whether that is this node.
 func (c *Core) observe() {
 	status := c.voter.node.BasicStatus()
 	term := status.GetTerm()
@@ -117,11 +117,11 @@ func (c *Core) freeSnapshots() {
 	}
 }
 
-// offer takes a command that somebody wants decided. Steer proposes it.
+// offer takes a command that a node wants decided. Steer proposes it.
 func (c *Core) offer(cmd Command) {
 	if v := c.voter.state.View; c.voter.state.removes(cmd) == c.cfg.Self.ID {
-		// Nobody can remove the leader, so it hands over first. That it wants to
-		// is for all to know, or the next leader could hand back.
+		// No node can remove the leader, so it hands over first. All have to know that it
+		// wants to, or the next leader could hand back.
 		cmd = Leaving{Node: c.cfg.Self.ID}
 		if len(v.Members) == 1 {
 			return
@@ -139,10 +139,10 @@ func (c *Core) offer(cmd Command) {
 	c.lead.held[i].heard = c.now
 }
 
-// steer gives raft what is to be done next, and reports whether there was any. While the
-// voters change there is nothing: those that vote no more could have it, and the voters
-// not. These may not know yet that the change has ended, and would ask those, whose logs
-// are longer, in vain for their votes, for ever.
+// steer gives raft the next proposal, and reports whether there was one. While the voters
+// change there is none: former voters could have it, and the voters not. The voters may not
+// know yet that the change has ended, and would ask the former voters, whose logs are
+// longer, in vain for their votes, for ever.
 func (c *Core) steer() bool {
 	v := c.voter
 	current := v.current(c.lead.term)
@@ -171,9 +171,9 @@ func buries(cmd Command) bool {
 	return ok && remove.Dead
 }
 
-// due reports whether cmd may be proposed. Who is removed must vote no more:
+// due reports whether cmd may be proposed. A removed node must vote no more:
 // the change of voters may need its vote. And a silent owner may still answer
-// for its shards until its lease ends; what is not applied yet could make it one.
+// for its shards until its lease ends; an unapplied decision could make it one.
 func (c *Core) due(cmd Command) bool {
 	if id := c.voter.state.removes(cmd); id != "" {
 		settled := c.voter.applied == c.voter.last()
@@ -198,14 +198,14 @@ func (c *Core) leaseEnded(node phalanx.NodeID) bool {
 }
 
 // silent reports whether node missed two heartbeats, so that it may not learn
-// at once what is decided.
+// decisions at once.
 func (c *Core) silent(node phalanx.NodeID) bool {
 	at, ok := c.lead.heard[node]
 	return node != c.cfg.Self.ID && (!ok || c.now-at > 2*c.cfg.HeartbeatEvery)
 }
 
-// pushAll sends the view to all members, and to those of old that are none any
-// more.
+// pushAll sends the view to all members, and to former members that old still
+// has.
 func (c *Core) pushAll(old View) {
 	clear(c.lead.pushed)
 	for _, m := range c.view.Members {

@@ -9,11 +9,11 @@ import (
 )
 
 // Leases. The leader stamps its heartbeats to the voters with its clock, and
-// they return the stamp. The latest stamp that a majority returned is a time at
-// which no later leader had been elected. Until LeaseFor after it the leader
+// they return the stamp. At the latest stamp that a majority returned, no later
+// leader had been elected. Until LeaseFor after it the leader
 // has a lease, and gives others one: a member sends a Beat with its own clock,
-// and as the leader heard it later, what was true then was true at most that
-// long before. Clocks need to run equally fast, not to agree.
+// and as the leader heard it later, the leader's finding is at most that old.
+// Clocks need to run equally fast, not to agree.
 //
 // A later leader is elected by a majority too, so one of its voters returned
 // that stamp before. Waiting LeaseFor after its election it outwaits them all.

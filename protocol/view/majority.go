@@ -11,7 +11,7 @@ import (
 // alarm is whether the majority of the voters is lost as this node sees it. Then no view
 // is decided, and owners and backups neither answer nor confirm, until it is found.
 //
-// A lease is proof of a majority, whoever brought it. The majority is lost when this node
+// A lease is proof of a majority, by whatever way it came. The majority is lost when this node
 // has no lease and suspects so many voters that the others are no majority, for
 // confirmAfter. An election, a voter that hangs and a link that fails do not come to that:
 // too few voters are suspected, or the lease goes on by way of others. It is lost as well
@@ -27,24 +27,24 @@ type alarm struct {
 	most  bool          // so many are that the others are no majority
 }
 
-// rings reports whether time alone can change what this node sees of the majority.
+// rings reports whether time alone can change this node's finding about the majority.
 func (a *alarm) rings() bool { return a.Lost || a.some }
 
-// Majority is what a node sees of the majority of the voters. The zero value says that all
-// is well.
+// Majority is a node's finding about the majority of the voters. The zero value says that
+// all is well.
 type Majority struct {
 	Lost    bool
 	Since   time.Duration    // the loss, by the node's clock: when its lease had ended
 	Voters  []phalanx.NodeID // of the view
-	Missing []phalanx.NodeID // those of them that the node suspects; none if they answer, and do not agree
+	Missing []phalanx.NodeID // voters that the node suspects; none if they answer, and do not agree
 }
 
 const (
 	// confirmAfter is how many heartbeats long most voters are missing until they are
-	// taken for lost: what dies together is seldom noticed at the same moment.
+	// taken for lost: nodes that die together are seldom noticed at the same moment.
 	confirmAfter = 2
 	// awakeAfter and stuckAfter are so many times SilentAfter. A node that hung learns
-	// first what has become of the voters that it knew; an election takes long on a slow
+	// first which of its voters have gone; an election takes long on a slow
 	// network.
 	awakeAfter = 2
 	stuckAfter = 10

@@ -18,7 +18,7 @@ import (
 // The round rises with each forming. The tag is of the node that forms: two nodes that form
 // at the same time, out of each other's reach, make different forms, and one prevails. Its
 // highest bit is 0 if the operator used force: a form for which most members have halted
-// prevails over one that few have made.
+// prevails over a form that few have made.
 const (
 	counterBits = 32
 	tagBits     = 10

@@ -5,7 +5,7 @@ import (
 )
 
 // plan moves every shard as far towards its wanted pair as it can go without
-// anybody copying anything, names the Next whose copying leads on, and starts
+// copying, names the Next whose copying leads on, and starts
 // new epochs. Old holds the shards as they were before the command.
 func (v *View) plan(old []Shard) {
 	if len(v.Members) == 0 {
@@ -29,7 +29,7 @@ func (s Shard) plan(first, second phalanx.NodeID) Shard {
 		s.Next = ""
 	case s.Backup == "":
 		// Any backup soon is worth more than the right one later: nothing is
-		// acknowledged without one. So whoever is copying goes on.
+		// acknowledged without one. So a node that is copying goes on.
 		if s.Next == "" || s.Next == s.Owner {
 			s.Next = first
 			if s.Owner == first {
@@ -72,9 +72,9 @@ func (s Shard) without(id phalanx.NodeID) Shard {
 	return s
 }
 
-// since returns s in the epoch that follows old's, if somebody must stop
-// relying on old. A Next that is called off and asked again later has missed
-// changes in between, so what it said of the first time must be told apart.
+// since returns s in the epoch that follows old's, if some node must stop relying
+// on old. A Next that is called off and asked again later has missed changes in
+// between, so its messages of the first time must be told apart.
 func (s Shard) since(old Shard) Shard {
 	if s.Owner == old.Owner && s.Backup == old.Backup && s.LostAt == old.LostAt && (old.Next == "" || s.Next == old.Next) {
 		return s

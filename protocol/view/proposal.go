@@ -17,7 +17,7 @@ type proposal struct {
 func (c *Core) propose(ev Propose) {
 	if ev.From != "" {
 		if _, joins := ev.Command.(AddMember); !joins && c.view.Number > 0 && !c.view.Has(ev.From) {
-			return // it was removed; what it held of others may have been on its way for as long as it was cut off
+			return // it was removed; its suspicions may have been on their way for as long as it was cut off
 		}
 		c.dispatch(ev.Command, true, ev.Relayed)
 		return
@@ -59,8 +59,8 @@ func (c *Core) intend(l Leaving) {
 	c.own = slices.DeleteFunc(c.own, func(p proposal) bool { return p.cmd == Leaving{Node: l.Node, Stays: !l.Stays} })
 }
 
-// lapses reports whether cmd counts only while it is repeated. Who is suspected
-// may turn out to be well: then nobody says so any more, and it stays.
+// lapses reports whether cmd counts only while it is repeated. A suspected node
+// may turn out to be well: then no node repeats the suspicion, and it stays.
 func (c *Core) lapses(cmd Command) bool {
 	remove, ok := cmd.(RemoveMember)
 	return ok && remove.Node != c.cfg.Self.ID
@@ -101,8 +101,8 @@ func (c *Core) retry() {
 }
 
 // goOn has this node removed if it hands over although it did not want to: it was
-// the leader, and somebody wanted it removed. Whoever that was may trust it again
-// by now, and it would hand over for ever; removed, it can join again. It asks for that
+// the leader, and a node wanted it removed. That node may trust it again by
+// now, and it would hand over for ever; removed, it can join again. It asks for that
 // as long as it takes. A node that could not leave takes its mark back.
 func (c *Core) goOn() {
 	self := c.cfg.Self.ID
@@ -115,7 +115,7 @@ func (c *Core) goOn() {
 	}
 }
 
-// settleOwn drops what the newest view shows.
+// settleOwn drops commands that the newest view shows.
 func (c *Core) settleOwn() {
 	c.own = slices.DeleteFunc(c.own, func(p proposal) bool {
 		if !p.cmd.settled(c.view) {

@@ -9,9 +9,9 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Quorums returns, as this node has applied the decisions up to index, the nodes of
-// which a majority has to agree to the next: the voters, and while they change those
-// before them. It is for simulators and tests, which must know when nothing can be
+// Quorums returns, as this node has applied the decisions up to index, the groups of nodes
+// in which a majority has to agree to the next: the voters, and while they change the
+// former ones. It is for simulators and tests, which must know when nothing can be
 // decided any more.
 func (c *Core) Quorums() (index uint64, all [][]phalanx.NodeID) {
 	if c.voter == nil {
@@ -53,7 +53,7 @@ func (c *Core) Changing(now time.Duration) (to []phalanx.NodeID, since time.Dura
 
 func changesVoters(e *raftpb.Entry) bool { return e.GetType() == raftpb.EntryConfChangeV2 }
 
-// named returns raft's names as those of nodes; one that is not known any more is "".
+// named returns the nodes of raft's names; a forgotten node is "".
 func (c *Core) named(ids []uint64) []phalanx.NodeID {
 	all := make([]phalanx.NodeID, len(ids))
 	for i, id := range ids {

@@ -11,8 +11,8 @@ import (
 // be delayed for as long as it takes to remove that many to have an effect.
 const maxGone = 4096
 
-// state is what the voters replicate. It is a value: apply returns another one
-// and leaves what was published alone.
+// state is the state that the voters replicate. It is a value: apply returns another
+// one and leaves published ones alone.
 type state struct {
 	View View
 	Gone []phalanx.NodeID // removed, oldest first: they never come back
@@ -32,7 +32,7 @@ func (s state) apply(cmd Command) (state, bool) {
 			s.remove(old.ID)
 			v.Left = v.Number + 1
 		}
-		if deserted { // its members could hand over to nobody, and now they can
+		if deserted { // its members had no node to hand over to, and now have one
 			v.Left = v.Number + 1
 		}
 		cmd.Member.Leaving = false
@@ -45,7 +45,7 @@ func (s state) apply(cmd Command) (state, bool) {
 		}
 	case Leaving:
 		v.Members[v.index(cmd.Node)].Leaving = !cmd.Stays
-		if cmd.Stays { // what others keep of what it has counts no more, and others could hand over to it
+		if cmd.Stays { // handing over its copies counts no more, and others could hand over to it
 			v.Left = v.Number + 1
 		}
 	case InSync:
@@ -63,7 +63,7 @@ func (s state) apply(cmd Command) (state, bool) {
 	if drop, ok := cmd.(Drop); ok { // also where the same node begins to copy again
 		v.Shards[drop.Shard].Epoch = old[drop.Shard].Epoch + 1
 	}
-	if lost(old, v.Shards) { // with what it kept for those that leave
+	if lost(old, v.Shards) { // with the copies that it kept for leaving members
 		v.Left = v.Number + 1
 	}
 	v.Number++
@@ -89,7 +89,7 @@ func (s state) void(cmd Command) bool {
 			return true
 		}
 	case RemoveMember:
-		if len(s.View.Members) == 1 { // nobody would be left to know
+		if len(s.View.Members) == 1 { // no member would be left to know
 			return true
 		}
 	}

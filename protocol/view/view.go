@@ -33,11 +33,11 @@ type Shard struct {
 	LostAt uint64         `json:",omitempty"` // the last epoch that began because owner and backup were lost
 }
 
-// View is the membership and the shard table at one time. It is immutable: who
-// gets one must not change what its slices hold.
+// View is the membership and the shard table at one time. It is immutable: a receiver
+// must not change its slices.
 type View struct {
 	Number  uint64           // see number.go
-	Cluster phalanx.NodeID   // who booted the cluster; tells it from every other one
+	Cluster phalanx.NodeID   // the node that booted the cluster; tells it from every other one
 	Common  Common           // of all its members
 	Members []Member         // in joining order, oldest first
 	Voters  []phalanx.NodeID // members, in joining order; raft may still count one that is dead, and count others already
@@ -45,8 +45,8 @@ type View struct {
 
 	// Left is the number of the last view in which a member was removed that had not
 	// handed over, a shard was lost, a member stayed that could not leave, or one was added
-	// when all others were leaving; 0: none of that has happened. What a leaving member was told by an older
-	// view does not count any more.
+	// when all others were leaving; 0: none of that has happened. Answers to a leaving member as of
+	// an older view do not count any more.
 	Left uint64
 
 	// Former has formed the cluster anew: it made the first view of this form; "" in the
@@ -56,7 +56,7 @@ type View struct {
 	Missing []Member       `json:",omitempty"`
 }
 
-// Common is what all members of a cluster have in common from the beginning. Nodes that
+// Common has the properties that all members of a cluster share from the beginning. Nodes that
 // differ in it do not understand each other, or are not meant to meet.
 type Common struct {
 	Name string // of the cluster
@@ -93,7 +93,7 @@ func (v View) Owner(object phalanx.ObjectID) (Shard, int) {
 }
 
 // Idle reports whether id may leave: it copies nothing, and is owner or backup
-// only where nobody who stays can be. Members that leave at the same time do not
+// only where no staying member can be. Members that leave at the same time do not
 // wait for each other.
 func (v View) Idle(id phalanx.NodeID) bool { return v.Held(id) == 0 }
 
@@ -106,7 +106,7 @@ func (v View) Held(id phalanx.NodeID) (held int) {
 		}
 	}
 	for _, s := range v.Shards {
-		others := len(stay) // who could be its backup
+		others := len(stay) // the members that could be its backup
 		if slices.Contains(stay, s.Owner) {
 			others--
 		}
@@ -136,8 +136,8 @@ func (v View) Namesake(id phalanx.NodeID) (Member, bool) {
 	return Member{}, false
 }
 
-// living returns voters without those that are no members any more, unless none
-// would be left.
+// living returns the voters that are still members, or all voters if none
+// is.
 func (v View) living(voters []phalanx.NodeID) []phalanx.NodeID {
 	left := slices.DeleteFunc(slices.Clone(voters), func(id phalanx.NodeID) bool { return !v.Has(id) })
 	if len(left) == 0 {
@@ -152,7 +152,7 @@ func (v View) clone() View {
 	return v
 }
 
-// valid says what is wrong with a view that came from outside.
+// valid returns the mistake in a view that came from outside.
 func (v View) valid() error {
 	switch {
 	case v.Cluster == "":

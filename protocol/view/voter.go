@@ -69,7 +69,7 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgSnap:
 		if m.GetTerm() >= status.GetTerm() {
 			c.hearLeader()
-		} else { // an older leader, or one that this node campaigned against in vain: it must be elected again
+		} else { // an older leader, or a leader against which this node campaigned in vain: it must be elected again
 			c.send(&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: new(c.id), To: m.From, Term: new(status.GetTerm())})
 		}
 	case raftpb.MsgHeartbeatResp:
@@ -102,14 +102,14 @@ func (c *Core) stepVoter(from phalanx.NodeID, m *raftpb.Message) error {
 	return nil
 }
 
-// heartbeat tells raft who leads, and nothing else.
+// heartbeat tells raft the leader, and nothing else.
 func (v *voter) heartbeat(from, to, term uint64) {
 	_ = v.node.Step(&raftpb.Message{
 		Type: raftpb.MsgHeartbeat.Enum(), From: new(from), To: new(to), Term: new(term), Commit: new(uint64(0)),
 	})
 }
 
-// settle carries out what raft wants until it wants nothing more.
+// settle carries out raft's work until there is none left.
 func (c *Core) settle() {
 	for again := true; again && c.voter != nil && !c.fenced; {
 		c.ready()
@@ -170,7 +170,7 @@ func (c *Core) restore(s *raftpb.Snapshot) {
 	c.know(v.state.View)
 }
 
-// apply must do the same on every node, so what makes no sense is skipped.
+// apply must do the same on every node, so it skips entries that make no sense.
 func (c *Core) apply(e *raftpb.Entry) {
 	v := c.voter
 	v.applied = e.GetIndex()
@@ -213,8 +213,8 @@ func (v *voter) compact(every uint64) {
 	must(v.log.Compact(v.applied - every/4)) // the rest is for voters that lag a little
 }
 
-// snapshot makes what is sent to voters whose log is too short. A new voter
-// takes only one that names it, so there is one for every change of voters.
+// snapshot makes the snapshot for voters whose log is too short. A new voter takes
+// only a snapshot that names it, so there is one for every change of voters.
 func (v *voter) snapshot() {
 	if old, err := v.log.Snapshot(); err != nil || old.GetMetadata().GetIndex() >= v.applied {
 		return
@@ -269,8 +269,8 @@ func (quiet) Panicf(f string, v ...any) { panic(fmt.Sprintf(f, v...)) }
 // never is before every time that can be heard of.
 const never = math.MinInt64 / 2
 
-// level reports whether every other voter has the whole log of this leader, and what of it
-// is decided is applied.
+// level reports whether every other voter has the whole log of this leader, and all decided
+// entries are applied.
 func (v *voter) level() bool {
 	last := v.last()
 	level := v.applied == last

@@ -17,7 +17,7 @@ const (
 	largeCluster = 7 // members
 )
 
-// wantedVoters returns the oldest members, an odd number of them, without those
+// wantedVoters returns the oldest members, an odd number of them, without members
 // that are about to go.
 func (c *Core) wantedVoters() []phalanx.NodeID {
 	var staying, pool []phalanx.NodeID
@@ -52,9 +52,9 @@ func voterCount(members, most int) int {
 	return n
 }
 
-// Redundant reports whether as many members vote as are to, at most so many as in
+// Redundant reports whether as many members vote as are wanted, at most so many as in
 // Config.Voters, and every shard has a backup: with three voters the cluster survives the
-// death of one then, if those in the view live, which a view does not tell.
+// death of one then, if the members of the view live, which a view does not tell.
 func (v View) Redundant(voters int) bool {
 	stay, vote := 0, 0
 	for _, m := range v.Members {
@@ -79,8 +79,8 @@ func (v View) Bare() int {
 	return n
 }
 
-// Critical returns the voters, then those that own a shard or back one up: at most most of
-// them, each once.
+// Critical returns the voters, then the members that own a shard or back one up: at most most
+// of them, each once.
 func (v View) Critical(most int) []phalanx.NodeID {
 	out := slices.Clone(v.Voters)
 	add := func(n phalanx.NodeID) {
@@ -154,11 +154,11 @@ func (c *Core) seated() []phalanx.NodeID {
 // mostAnswer reports whether a majority of the wanted voters was heard since they are
 // wanted. A change of the voters cannot be taken back, and from then on a majority of the
 // old ones and one of the new ones have to agree. If the leader began one while it hears
-// nobody, those that it wants could die before anybody has agreed, and nothing could be
+// no voter, the wanted ones could die before any has agreed, and nothing could be
 // decided any more although most of the old ones live.
 func (c *Core) mostAnswer(want []phalanx.NodeID) bool {
 	answer := 0
-	fresh := max(c.lead.wantedAt, c.woke+c.cfg.HeartbeatEvery) // before, what came while this node hung is heard
+	fresh := max(c.lead.wantedAt, c.woke+c.cfg.HeartbeatEvery) // first this node hears the messages that came while it hung
 	for _, id := range want {
 		voted, votes := c.lead.contact[raftID(id)]
 		said, says := c.lead.heard[id]

@@ -9,10 +9,10 @@ import (
 )
 
 // A lease costs messages, between its node and the leader and between the leader and the
-// voters. While nobody asks a node for what takes a lease it has none (Config.IdleAfter):
-// its detector notices who fails, and of the voters it hears every Config.IdleEvery, so
-// that it learns of a view that was meant for it and got lost. The first that asks it waits
-// for as long as the voters take to answer the leader, and the leader to answer it.
+// voters. While a node has no requests that need a lease it has none (Config.IdleAfter):
+// its detector notices failures, and it hears of the voters every Config.IdleEvery, so
+// that it learns of a lost view. The next request waits for as long as the voters take
+// to answer the leader, and the leader to answer the node.
 
 // pending is a heartbeat that waits until a majority has answered the leader.
 type pending struct {
@@ -20,8 +20,8 @@ type pending struct {
 	at   time.Duration
 }
 
-// wants reports whether this node keeps a lease: it is asked for what takes one, it was and has
-// had none since, or it has to see whether there is one to be had.
+// wants reports whether this node keeps a lease: it has requests that need one, it had some and
+// has had no lease since, or it has to see whether there is one to be had.
 func (c *Core) wants() bool {
 	return c.cfg.IdleAfter == 0 || c.now-c.wanted < c.cfg.IdleAfter || c.member && c.lease < c.wanted || c.alarm.Lost || c.apart()
 }
@@ -35,8 +35,8 @@ func (c *Core) apart() bool {
 	return c.leader == "" || c.quiet() >= c.cfg.SilentAfter
 }
 
-// want asks for a lease at once if this node has none, and nobody has wanted one lately. After
-// that the leader is asked every HeartbeatEvery.
+// want asks for a lease at once if this node has none, and no request has needed one lately. After
+// that it asks the leader every HeartbeatEvery.
 func (c *Core) want() {
 	first := !c.wants()
 	if first {
@@ -74,8 +74,8 @@ func (c *Core) beatEvery() time.Duration {
 	return c.cfg.IdleEvery
 }
 
-// voterEvery returns how often this leader sends the voters a heartbeat: seldom if nothing
-// is asked of it, and all of them have what was decided.
+// voterEvery returns how often this leader sends the voters a heartbeat: seldom if it has no
+// requests, and all voters have all decisions.
 func (c *Core) voterEvery() time.Duration {
 	l := c.lead
 	switch {
@@ -88,7 +88,7 @@ func (c *Core) voterEvery() time.Duration {
 	return c.cfg.IdleEvery
 }
 
-// grantAll gives those a lease that have waited for the majority that has answered now.
+// grantAll gives a lease to members that have waited for the majority that has answered now.
 func (c *Core) grantAll() {
 	l := c.lead
 	for _, from := range slices.Sorted(maps.Keys(l.pending)) {

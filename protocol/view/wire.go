@@ -13,7 +13,7 @@ import (
 )
 
 // A raft message travels as the hash of the cluster's name, the form of the cluster and a
-// hash of who has formed it, the hash of the rest, and the message. The first keeps clusters
+// hash of its forming node, the hash of the rest, and the message. The first keeps clusters
 // apart that use an address one after the other. The second keeps a group of an earlier form
 // from this one. The third keeps damaged bytes from raft, which would panic.
 const envelope = 24
@@ -58,7 +58,7 @@ func open(v View, data []byte) (Form, *raftpb.Message, error) {
 }
 
 // check says why m, which came from from, must not be given to to's raft, whose
-// log ends at last. Raft trusts its peers: it panics on what breaks its rules.
+// log ends at last. Raft trusts its peers: it panics on messages that break its rules.
 func check(m *raftpb.Message, from, to, last uint64) error {
 	switch {
 	case m.GetFrom() != from:
@@ -149,7 +149,7 @@ func stamp(m *raftpb.Message, now time.Duration) {
 	m.Context = binary.BigEndian.AppendUint64(nil, uint64(now))
 }
 
-// Describe returns what the Data of a Send says, in one line.
+// Describe returns the content of a Send's Data, in one line.
 func Describe(data []byte) string {
 	m := new(raftpb.Message)
 	if len(data) < envelope || proto.Unmarshal(data[envelope:], m) != nil {
