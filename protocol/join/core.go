@@ -26,12 +26,12 @@ type Core struct {
 
 	promise phalanx.NodeID // this node may be it
 	chosen  uint64         // the last Ask before that promise
-	told    time.Duration  // when the one who has the promise asked last
-	met     phalanx.NodeID // the cluster of which Met has told
+	told    time.Duration  // when the node that has the promise asked last
+	met     phalanx.NodeID // the cluster that Met has reported
 	out     []Effect
 }
 
-// seed is what is known of one of them.
+// seed is the node's knowledge of a seed.
 type seed struct {
 	name   string
 	num    uint64        // of the last Ask
@@ -96,7 +96,7 @@ func (c *Core) Asks(at string) bool {
 	return slices.ContainsFunc(c.all(), func(s *seed) bool { return s.name == at })
 }
 
-// Answer returns what this node says if it is asked.
+// Answer returns this node's answer to a question.
 func (c *Core) Answer() Answer {
 	return Answer{From: c.cfg.Self, Cluster: c.cluster, Ready: c.ready, Promise: c.promise}
 }
@@ -156,9 +156,9 @@ func (c *Core) askedBy(ev Asked) {
 	}
 }
 
-// retry returns after what time a member asks a seed again that does not answer, or is in no
-// cluster. Of many members each asks seldom, so that all together ask some seven times a second
-// until there are 67, and each at another moment.
+// retry returns the time after which a member asks a seed again that does not answer, or is in no
+// cluster. The more members there are, the more seldom each asks: all together ask some seven times
+// a second until there are 67, and each at another moment.
 func (c *Core) retry() time.Duration {
 	d := min(max(c.cfg.RetryEvery, time.Duration(c.size)*retryShare), c.cfg.MeetEvery)
 	return d/2 + time.Duration(float64(d)*c.share)
@@ -249,9 +249,9 @@ func (c *Core) advance() {
 	}
 }
 
-// grow decides whether the node's cluster, which is young, is ready or gives way. That it is
-// ready is decided by the one who has begun it, and the others hear of it; so that one may
-// end its cluster as long as it is young, and nobody else can.
+// grow decides whether the node's cluster, which is young, is ready or gives way. The node that
+// has begun it decides that it is ready, and the others hear of it. So only that node can end
+// its cluster, as long as it is young.
 func (c *Core) grow() {
 	begun := c.cluster == c.cfg.Self
 	here := func(s *seed) bool { return s.answer.From == c.cfg.Self || c.fresh(s) && s.answer.Cluster == c.cluster }
@@ -276,13 +276,13 @@ func (c *Core) boot() {
 	c.emit(Boot{})
 }
 
-// fresh reports whether what the seed has said still binds it.
+// fresh reports whether the seed's last answer still binds it.
 func (c *Core) fresh(s *seed) bool { return c.now-s.at <= c.cfg.AskFor+c.cfg.AskEvery }
 
 // speaks reports whether the seed has answered the last time.
 func (s *seed) speaks() bool { return s.heard && s.err == nil }
 
-// some reports whether a seed or a member says what is wanted.
+// some reports whether the answer of a seed or a member fulfils want.
 func (c *Core) some(want func(Answer) bool) bool {
 	return slices.ContainsFunc(c.all(), func(s *seed) bool { return s.speaks() && want(s.answer) })
 }

@@ -4,15 +4,15 @@
 //	asking ──a seed is a member──▶ entering ──the view has it──▶ young ──▶ ready
 //	   └──a majority of the seeds has promised to join it──▶ booting ──▶ young
 //
-// A node asks all its seeds, again and again. One that is a member tells the view, and the
-// node enters its cluster. Where none is a member, the seeds choose one of them that begins
-// a cluster: each promises to join one, and the one to which a majority has promised boots.
+// A node asks all its seeds, again and again. A seed that is a member tells the view, and the
+// node enters its cluster. Where none is a member, the seeds choose a seed that begins a
+// cluster: each promises to join one, and the seed to which a majority has promised boots.
 // A node that is no seed waits. Without seeds a node boots at once.
 //
-// A cluster is young until the one who has begun it finds that a majority of the seeds are
+// A cluster is young until the node that has begun it finds that a majority of the seeds are
 // its members; no node serves before that. So a seed that boots and is cut off from the others
-// has nothing that they, who may begin another cluster, could contradict. A node of a young
-// cluster that hears of one that is ready abandons its own, and joins that.
+// has no data that they could contradict if they begin another cluster. A node of a young
+// cluster that hears of a ready one abandons its own, and joins that.
 //
 // Guarantee: as long as no seed that has promised or joined is started anew, at most one
 // cluster of the same seeds becomes ready. A majority of the seeds that start anew while all

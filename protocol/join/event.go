@@ -40,13 +40,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Answer is what a node says that is asked, about itself.
+// Answer is the answer of a node, about itself.
 type Answer struct {
 	From    phalanx.NodeID
-	Cluster phalanx.NodeID // of which it is a member, by the node that has begun it; "": of none
+	Cluster phalanx.NodeID // its cluster, by the node that has begun it; "": it is in none
 	Ready   bool           // and that cluster is ready, as far as it knows
-	Promise phalanx.NodeID // whom it joins if that one begins a cluster; "": it has not chosen
-	Stuck   string         // why its cluster lets nobody in, for people; "": nothing is known of that
+	Promise phalanx.NodeID // the node that it joins if that begins a cluster; "": it has not chosen
+	Stuck   string         // why its cluster admits no node, for people; "": it does, as far as it knows
 }
 
 // Event is something that a Core hears of.
@@ -64,8 +64,8 @@ type (
 		Err    error // nil: there is an answer
 	}
 
-	// Asked says that a node asks this one, which is about to answer what Core.Answer is
-	// after that. By is what the other one would answer itself, At where it can be asked.
+	// Asked says that a node asks this one, which then answers with Core.Answer. By is the
+	// other node's own answer, and At its address.
 	Asked struct {
 		By Answer
 		At string
@@ -74,8 +74,8 @@ type (
 	// Broken says that a connection with another node has broken: it may have been a seed.
 	Broken struct{}
 
-	// Viewed says of which cluster the node's view is, how many members it has, and that the
-	// node is one of them.
+	// Viewed names the cluster of the node's view and the number of its members; the node is
+	// one of them.
 	Viewed struct {
 		Cluster phalanx.NodeID
 		Members int
@@ -121,7 +121,7 @@ type (
 	}
 
 	// Abandon says that the node's cluster, which is young, gives way to another one, or that
-	// the one who has begun it runs anew: this node begins anew as well. It is the last.
+	// the node that has begun it runs anew: this node begins anew as well. It is the last.
 	Abandon struct{}
 )
 

@@ -2,14 +2,14 @@ package join
 
 import "github.com/phalanx-go/phalanx"
 
-// choose decides to whom this node promises to join it, and boots if a majority of the
+// choose decides which node this one promises to join, and boots if a majority of the
 // seeds has promised to join this node. It does neither while a member of a cluster lives, nor
 // before such a member had the time to ask this node.
 //
-// The smallest of the nodes that wait is chosen. A promise holds until the one who has it
-// has promised to join another, or has not asked for so long that no answer can count for
-// it any more. Who yields to another counts only what is answered after it has begun to
-// count again.
+// It chooses the smallest of the nodes that wait. A promise holds until its receiver has
+// promised to join another node, or has not asked for so long that no answer can count for
+// it any more. A node that has yielded to another counts only answers from after it has begun
+// to count again.
 func (c *Core) choose() {
 	if !c.waited || len(c.members) > 0 || c.some(func(a Answer) bool { return a.Cluster != "" }) || !c.heardAll() {
 		return
@@ -33,8 +33,8 @@ func (c *Core) heardAll() bool {
 	return true
 }
 
-// promised reports whether a seed has promised to join this node, and is bound by that. What
-// it said before this node wanted to begin a cluster does not count.
+// promised reports whether a seed has promised to join this node, and is bound by that. Answers
+// from before this node wanted to begin a cluster do not count.
 func (c *Core) promised(s *seed) bool {
 	return s.answer.From == c.cfg.Self || s.of > c.chosen && c.fresh(s) && s.answer.Promise == c.cfg.Self
 }
