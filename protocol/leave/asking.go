@@ -17,8 +17,8 @@ const (
 	standstill  = 200 * time.Millisecond // of small copies: then large ones are asked about beside them
 )
 
-// asking keeps the copies about which owners are asked, and those about which they are to
-// be asked. The work for each copy does not grow with how many there are.
+// asking keeps the copies about which the node has asked owners, and the queue of further ones.
+// The work for each copy does not grow with their number.
 //
 // The node asks about a limited number of copies at a time, of one shard after the other,
 // small ones first. A copy that is not answered for a second, since its owner is silent or
@@ -94,7 +94,7 @@ func (a *asking) lineOf(cp Copy) *line {
 	return &a.large
 }
 
-// queue replaces the copies that are to be asked about. What was asked already stays.
+// queue replaces the queue of copies. Requests that were made already stay.
 func (a *asking) queue(copies []Copy) {
 	a.small, a.large = a.emptied(a.small), a.emptied(a.large)
 	for _, cp := range copies {
@@ -209,14 +209,14 @@ func (a *asking) answered(cp Copy, now time.Duration, again bool) bool {
 	return true
 }
 
-// gone forgets what was asked about a copy that is not here any more.
+// gone forgets the request about a copy that is not here any more.
 func (a *asking) gone(k *ask) {
 	a.uncount(k)
 	delete(a.asked, k.Copy)
 	a.later = slices.DeleteFunc(a.later, func(l *ask) bool { return l == k })
 }
 
-// moved notes which shards have new owners: those have not been silent yet.
+// moved notes the shards with new owners: new owners have not been silent yet.
 func (a *asking) moved(was, is []phalanx.NodeID) {
 	changed := map[int]bool{}
 	for i := range is {
@@ -238,7 +238,7 @@ func (a *asking) moved(was, is []phalanx.NodeID) {
 // any reports whether a copy is not asked about yet, or not answered.
 func (a *asking) any() bool { return len(a.asked)+len(a.small.turn)+len(a.large.turn) > 0 }
 
-// open returns what is not answered, in the order in which it was asked.
+// open returns the unanswered requests, in the order in which they were made.
 func (a *asking) open() []*ask {
 	return slices.SortedFunc(maps.Values(a.asked), func(x, y *ask) int { return cmp.Compare(x.num, y.num) })
 }

@@ -11,7 +11,7 @@ const (
 	proposeAgain = 2 * time.Second       // less than the view's patience with a command
 	lookAgain    = 50 * time.Millisecond // while something runs
 	lookForGone  = 5 * time.Second       // while owners are asked
-	mostClosing  = 10                    // closing looks: by then what they find is what Gets leave again and again
+	mostClosing  = 10                    // closing looks: by then they find only copies that Gets leave again and again
 )
 
 // Core is how one node leaves, once.
@@ -30,7 +30,7 @@ type Core struct {
 	view     Viewed
 	marked   uint64        // the first view in which the node is marked; 0: none was seen
 	propose  time.Duration // when Mark or Remove is repeated
-	giveUp   time.Duration // when what runs is given up
+	giveUp   time.Duration // when the running work is given up
 	gaveUp   bool
 
 	looking bool // a Look was not answered yet
@@ -38,7 +38,7 @@ type Core struct {
 	all     []Copy        // complete copies, as they were seen last
 	allAt   time.Duration // when
 	fresh   bool          // the last look was at everything, and neither view.Left nor the mark has changed since
-	closing bool          // that look, or the one that is not answered yet, began when nothing else was left to do
+	closing bool          // that look, or the unanswered one, began when no other work was left
 	closed  int           // how many such looks there were
 	look    time.Duration // when it looks again while something runs
 
@@ -93,8 +93,8 @@ func (c *Core) Step(now time.Duration, ev Event) []Effect {
 
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 
-// viewed takes a view. When a member is gone that had not handed over, or one that wanted
-// to leave stays, the node asks about all copies again, and a Remove that is on its way is void.
+// viewed takes a view. When a member is gone that had not handed over, or a leaving member
+// stays, the node asks about all copies again, and a Remove that is on its way is void.
 func (c *Core) viewed(v Viewed) {
 	if c.known && v.Number < c.view.Number {
 		return
@@ -110,7 +110,7 @@ func (c *Core) viewed(v Viewed) {
 	c.asks.moved(c.view.Owners, v.Owners)
 	c.known, c.view = true, v
 	switch {
-	case !v.Marked && c.marked != 0: // it was that of an attempt before, which has taken it back
+	case !v.Marked && c.marked != 0: // an earlier attempt had set the mark, and has taken it back
 		c.marked, c.propose = 0, 0
 	case v.Marked && c.marked == 0:
 		c.marked, c.propose = v.Number, 0
@@ -128,7 +128,7 @@ func (c *Core) forget() {
 	c.asks.clear()
 }
 
-// search asks what is here.
+// search asks for the copies that are here.
 func (c *Core) search(all bool) {
 	c.looking = true
 	c.emit(Look{All: all})
@@ -150,7 +150,7 @@ func (c *Core) saw(h Here) {
 	}
 }
 
-// forgetGone takes back what was asked about copies that are not here any more.
+// forgetGone takes back requests about copies that are not here any more.
 func (c *Core) forgetGone() {
 	here := make(map[Copy]bool, len(c.all))
 	for _, cp := range c.all {
@@ -167,8 +167,8 @@ func (c *Core) forgetGone() {
 	}
 }
 
-// unkept returns the copies that were seen and that others do not keep. If nobody
-// stays, nobody can.
+// unkept returns the copies that were seen and that others do not keep. If no member
+// stays, none can.
 func (c *Core) unkept() []Copy {
 	if c.known && c.view.Stay == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (c *Core) unkept() []Copy {
 func (c *Core) answered(a Answered) {
 	again := true
 	switch a.Kind {
-	case 0, phalanx.ErrDeleted, phalanx.ErrLost, phalanx.ErrExists, phalanx.ErrNotFound: // of the last, nobody wants this generation
+	case 0, phalanx.ErrDeleted, phalanx.ErrLost, phalanx.ErrExists, phalanx.ErrNotFound: // after the last, no node wants this generation
 		again = false
 	}
 	switch {
@@ -197,7 +197,7 @@ func (c *Core) answered(a Answered) {
 	}
 }
 
-// advance does what can be done now.
+// advance does all work that is possible now.
 func (c *Core) advance() {
 	switch {
 	case c.known && !c.view.Member:
@@ -218,7 +218,7 @@ func (c *Core) advance() {
 	}
 }
 
-// asOf returns the number of the view as of which others keep the copies in kept.
+// asOf returns the number of the view since which others keep the copies in kept.
 func (c *Core) asOf() uint64 { return max(c.marked, c.view.Left) }
 
 // repeat proposes e again after a while, as long as no view shows it.
@@ -291,8 +291,8 @@ func (c *Core) fail(canceled bool) {
 	c.end(Failed{Remains: r, Canceled: canceled})
 }
 
-// owners returns the owners that have not answered, and those that wait until others keep
-// a copy.
+// owners returns the owners that have not answered, and the owners that wait until others
+// keep a copy.
 func (c *Core) owners() (silent, waiting []phalanx.NodeID) {
 	for _, k := range c.asks.open() {
 		switch {

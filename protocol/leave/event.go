@@ -22,12 +22,12 @@ type (
 	// Viewed tells of the present view, and of each new one.
 	Viewed struct {
 		Number uint64
-		Left   uint64           // the number of the view since which what is handed over counts
+		Left   uint64           // the number of the view since which handing over counts
 		Member bool             // the node is one
 		Marked bool             // as leaving
 		Others int              // members besides it
-		Stay   int              // of these, those that do not leave as well
-		Shards int              // of which it is owner, backup or next, and which have to move away first
+		Stay   int              // members that do not leave as well
+		Shards int              // whose owner, backup or next it is, and which have to move away first
 		Owners []phalanx.NodeID // of each shard
 	}
 
@@ -40,7 +40,7 @@ type (
 		Node phalanx.NodeID
 	}
 
-	// Answered tells what the owner of a copy says: with Kind 0, others keep it.
+	// Answered is the answer of a copy's owner: with Kind 0, others keep it.
 	Answered struct {
 		Copy
 		Kind phalanx.Kind
@@ -63,8 +63,8 @@ type Copy struct {
 	Small  bool // to ask about it takes longer than to copy it
 }
 
-// Here is what is on the node: objects that are being put, targets of places and
-// of Reduces that run, copies that were made here and are not final yet.
+// Here lists the node's objects that are being put, targets of places and of Reduces
+// that run, and copies that were made here and are not final yet.
 type Here struct {
 	Puts, Places, Reduces, Making []phalanx.ObjectID
 	Copies                        []Copy // complete; only if All
@@ -96,7 +96,7 @@ type (
 	// Stay has the node take everything again, and takes back the mark. Failed follows.
 	Stay struct{}
 
-	// Look asks for what is here: with All for the complete copies too.
+	// Look asks for a Here: with All for the complete copies too.
 	Look struct{ All bool }
 
 	// Ask has the owner of a copy see that others keep it, and answer by no view
@@ -109,16 +109,16 @@ type (
 	// Forget takes Ask back.
 	Forget struct{ Copy }
 
-	// GiveUp ends what runs: its callers are told that the node leaves.
+	// GiveUp ends running work: its callers learn that the node leaves.
 	GiveUp struct{}
 
-	// Remove proposes to remove the node from the view. As of View, others keep what it
-	// has.
+	// Remove proposes to remove the node from the view. As of View, others keep all its
+	// copies.
 	Remove struct{ View uint64 }
 
 	// Left ends it: the node may go.
 	Left struct {
-		Fenced bool // the others have removed it before Remove, and may not keep what it has
+		Fenced bool // the others have removed it before Remove, and may not keep its copies
 		Unseen bool // it has handed over all, and no view says that it is removed
 	}
 

@@ -7,13 +7,13 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Remains is what keeps a node from leaving.
+// Remains says why a node cannot leave.
 type Remains struct {
 	Unmarked                               bool // no view says that it leaves
 	Puts, Places, Reduces, Making, Objects []phalanx.ObjectID
 	Shards                                 int
-	Silent, Waiting                        []phalanx.NodeID // owners that have not answered, and those that wait until others keep Objects
-	Why                                    *Answered        // what an owner said last of one of Objects; nil: nothing
+	Silent, Waiting                        []phalanx.NodeID // owners that have not answered, and owners that wait until others keep Objects
+	Why                                    *Answered        // an owner's last answer about one of Objects; nil: there is none
 }
 
 // named is how many objects of a kind are named.
