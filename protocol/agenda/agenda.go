@@ -31,7 +31,7 @@ func (a *Agenda[K]) Len() int { return len(a.queue) }
 // Has reports whether k has an appointment.
 func (a *Agenda[K]) Has(k K) bool { return a.items[k] != nil }
 
-// Set has k looked at at the given time, and not at the one that was set before.
+// Set makes k due at the given time, in place of an earlier setting.
 func (a *Agenda[K]) Set(k K, at time.Duration) {
 	a.seq++
 	if i := a.items[k]; i != nil {

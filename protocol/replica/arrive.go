@@ -50,7 +50,7 @@ type Arrivals[K comparable, S any] struct {
 	of map[K]*Arrival[S]
 }
 
-// Of returns the arrival of which a piece comes with a batch, or nil if the piece is late. The
+// Of returns the arrival of the piece that comes with a batch, or nil if the piece is late. The
 // first piece of another state ends the arrival before it.
 func (a *Arrivals[K, S]) Of(k K, b Batch) *Arrival[S] {
 	one := a.of[k]

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-// Backups is what the primary of a key knows of its backups, and of the batch that is on its way to
+// Backups is a primary's knowledge of its key's backups, and of the batch that is on its way to
 // them: there is one at a time. The state stays as it is until all have confirmed the batch.
 type Backups struct {
 	all   []backup
@@ -55,7 +55,7 @@ func (b *Backups) Confirmed() bool {
 	return !slices.ContainsFunc(b.all, func(one backup) bool { return one.lacks })
 }
 
-// Stamp is that of all pieces of the state before the batch.
+// Stamp is the stamp of all pieces of the state before the batch.
 func (b *Backups) Stamp() time.Duration { return b.stamp }
 
 // From returns from which item on a backup gets the state before the batch; false: it has the state.
@@ -64,7 +64,7 @@ func (b *Backups) From(n phalanx.NodeID) (item int, state bool) {
 	return one.copied, !one.has
 }
 
-// Sent takes note that the batch was sent to all who lack it.
+// Sent takes note that the batch was sent to all backups that lack it.
 func (b *Backups) Sent(now time.Duration) { b.sends.Sent(now) }
 
 // At returns when the batch is sent again.
@@ -73,30 +73,30 @@ func (b *Backups) At(p retry.Pauses) time.Duration { return b.sends.At(p) }
 // Took returns how long ago the batch was sent first.
 func (b *Backups) Took(now time.Duration) time.Duration { return now - b.first }
 
-// Awaits reports whether what a node says of a batch counts: it is of the present one, and the node
-// has not confirmed it.
+// Awaits reports whether a node's confirmation counts: it is of the present batch, and the node
+// has not confirmed that.
 func (b *Backups) Awaits(from phalanx.NodeID, batch Version) bool {
 	return batch == b.batch && b.Lacks(from)
 }
 
-// Confirmation is what a backup says of the batch, if it is awaited.
+// Confirmation is a backup's answer about the batch, if it is awaited.
 type Confirmation struct {
 	Need  bool          // it lacks the state before the batch
-	Have  int           // of which it has so many items
+	Have  int           // the number of items that it has
 	Stamp time.Duration // of the pieces that it has
 }
 
-// Outcome is what follows from a confirmation.
+// Outcome is the consequence of a confirmation.
 type Outcome uint8
 
 // The outcomes.
 const (
 	Nothing   Outcome = iota
 	Confirmed         // this backup has made the batch
-	Send              // it is sent what it lacks, at once
+	Send              // the primary sends it the missing items at once
 )
 
-// Confirm takes what a backup says.
+// Confirm takes a backup's answer.
 func (b *Backups) Confirm(now time.Duration, from phalanx.NodeID, c Confirmation) Outcome {
 	switch one := b.find(from); {
 	case !c.Need:

@@ -16,7 +16,7 @@ func (v Version) Has(batch Version) bool { return v.Term == batch.Term && v.Seq 
 // Follows reports whether a replica of version v can make a batch: it has the one before.
 func (v Version) Follows(batch Version) bool { return v.Term == batch.Term && v.Seq+1 == batch.Seq }
 
-// Copy is what a node knows of its replica of one key, besides the state.
+// Copy is a node's knowledge of its replica of one key, besides the state.
 type Copy struct {
 	Version
 	Primary phalanx.NodeID // that made the last batch

@@ -5,18 +5,18 @@
 // primary and backups. A primary makes changes in batches. The package knows nothing of states and
 // changes but how many items a state has, as it is copied in pieces: the host bounds a piece.
 //
-//   - Terms is which primaries a node heeds, and refuses the others. A term is the number of the
-//     view in which the members were last others.
-//   - Gathering is what a new primary asks all members, and Tellings is what they answer, in parts.
+//   - Terms says which primaries a node heeds; it refuses the others. A term is the number of the
+//     view in which the members last changed.
+//   - Gathering has a new primary's questions to all members, and Tellings their answers, in parts.
 //     The primary acts when all have answered or have left the view.
 //   - Backups is how a primary has a batch confirmed: by all backups, and before it acts on it.
 //   - Copy is a node's replica, and says whether a batch follows. Arrivals are the states that
-//     backups get from a primary, as they lack what comes before a batch.
+//     backups get from a primary, as they lack the state before a batch.
 //
 // Guarantees, if the host sends no answer of a batch before Backups says that it is confirmed, and
 // acts as a primary only while it has a lease as a member:
 //
-//  1. What a primary has answered is known to each later primary, as long as one of the key's
+//  1. Each later primary knows the answers of earlier ones, as long as one of the key's
 //     primary and backups lives.
 //  2. Two primaries of a key do not both act: a new one has every member's promise to refuse the
 //     old one first.

@@ -12,7 +12,7 @@ import (
 type Question struct {
 	Term  uint64
 	Stamp time.Duration // of all questions for one answer
-	Said  time.Duration // of the answer of which there are parts; 0: there are none yet
+	Said  time.Duration // of the answer whose parts have come; 0: none yet
 	Part  int           // from 0
 }
 
@@ -22,7 +22,7 @@ type Part struct {
 	More     bool // it is not the last one
 }
 
-// Gathering is what a new primary asks all other members before it acts. A is what comes of one
+// Gathering has the questions of a new primary to all other members before it acts. A collects one
 // member's answer. The zero Gathering has not begun.
 type Gathering[A any] struct {
 	Stamp   time.Duration // of the questions; it rises
@@ -32,7 +32,7 @@ type Gathering[A any] struct {
 	waiting map[phalanx.NodeID]*hearing[A]
 }
 
-// hearing is what has come of a member's answer.
+// hearing is the received part of a member's answer.
 type hearing[A any] struct {
 	answer *A
 	part   int // the next one
@@ -49,7 +49,7 @@ func (g *Gathering[A]) Begin(now time.Duration, term uint64, self phalanx.NodeID
 	}
 }
 
-// Reset forgets what was asked, as the members are others. Answers to it do not count any more.
+// Reset forgets the questions, as the members have changed. Answers to them do not count any more.
 func (g *Gathering[A]) Reset() { *g = Gathering[A]{Stamp: g.Stamp} }
 
 // Begun reports whether the members are asked, or have been.
@@ -100,8 +100,8 @@ func (h *hearing[A]) at(p retry.Pauses) time.Duration {
 	return h.asks.Last() + p.After(h.asks.Times()-1)
 }
 
-// Take takes a part of a member's answer. It returns to what the host adds it, which is empty at the
-// first part, or nil if the part does not count: only parts of one answer do so together.
+// Take takes a part of a member's answer. It returns the A to which the host adds it, which is empty
+// at the first part, or nil if the part does not count: only parts of one answer count together.
 func (g *Gathering[A]) Take(from phalanx.NodeID, p Part) *A {
 	h := g.waiting[from]
 	if h == nil || p.Term != g.term || p.Stamp != g.Stamp {

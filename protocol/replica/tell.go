@@ -6,8 +6,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Telling is a member's answer to a primary that gathers. What the answer is about does not change
-// while it is given: the member heeds no earlier primary any more.
+// Telling is a member's answer to a primary that gathers. The member's state does not change while
+// it answers: it heeds no earlier primary any more.
 type Telling[A any] struct {
 	Term        uint64
 	Stamp, Said time.Duration
@@ -22,7 +22,7 @@ type Tellings[A any] struct {
 	Said time.Duration                  // of the last of them
 }
 
-// Tell is what a member does about a question.
+// Tell is a member's reaction to a question.
 type Tell uint8
 
 // A member answers in one of these ways.

@@ -4,11 +4,11 @@ package replica
 type Terms struct {
 	Term uint64 // the view in which the members were last others
 	// Fence is the latest term that the node has promised to a primary.
-	// Invariant: what is of an earlier term is refused.
+	// Invariant: messages of an earlier term are refused.
 	Fence uint64
 }
 
-// Promise is what a member says to a primary that gathers.
+// Promise is a member's answer to a primary that gathers.
 type Promise uint8
 
 // The promises.
@@ -27,7 +27,7 @@ func (t *Terms) Latest() uint64 { return max(t.Term, t.Fence) }
 // Lead has the node heed no primary of an earlier term than its own: it is one.
 func (t *Terms) Lead() { t.Fence = t.Latest() }
 
-// Gather takes what a primary of a term asks that gathers. The node has the view of a number.
+// Gather takes the question of a primary that gathers in a term. view is the number of the node's view.
 func (t *Terms) Gather(term, view uint64) Promise {
 	switch {
 	case term < t.Latest():
@@ -45,6 +45,6 @@ func (t *Terms) Heeds(term uint64, primary bool) bool {
 	return !t.Outdated(term) && (term >= t.Term || primary)
 }
 
-// Begins reports whether a term begins that another node has told of: in a view of which this node
-// has learned nothing that was new, it may be the primary still.
+// Begins reports whether a term begins that another node has named: in a view that changed nothing
+// for this node, it may be the primary still.
 func (t *Terms) Begins(term, view uint64) bool { return term > t.Term && term <= view }

@@ -16,8 +16,8 @@ func (p Pauses) After(times int) time.Duration {
 	return min(wait, p.Most)
 }
 
-// Backoff is how often a message was sent without an answer, and when last. The zero Backoff is
-// that of a message that was not sent yet.
+// Backoff is how often a message was sent without an answer, and when last. The zero Backoff
+// belongs to a message that was not sent yet.
 type Backoff struct {
 	last  time.Duration
 	times int

@@ -2,9 +2,9 @@ package retry
 
 import "time"
 
-// Trip is how long answers take now: a moving average. Where much is asked a message waits
-// in a mailbox for longer than a lost one would be waited for; repeating it then makes the
-// mailbox longer still. The zero Trip is that of no answer yet.
+// Trip is how long answers take now: a moving average. Under load a message waits in a
+// mailbox for longer than the first pause for a lost one; repeating it then makes the
+// mailbox longer still. The zero Trip says that no answer has come yet.
 type Trip time.Duration
 
 // tripsWaited is how many trips are waited for before something is repeated.
