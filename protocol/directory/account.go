@@ -3,7 +3,7 @@ package directory
 import "github.com/phalanx-go/phalanx"
 
 // recordCost is what a replica holds for an id besides inline bytes and notes:
-// its record, who holds it, and the maps' share (BenchmarkRecord).
+// its record, its holders, and the maps' share (BenchmarkRecord).
 const recordCost = 800
 
 // idCost is what a node's id costs besides its bytes: the header of a string.
@@ -21,7 +21,7 @@ func (s *Shard) Needs(r Request) int64 {
 	}
 	if o := s.objects[r.Object]; o != nil {
 		if o.rec.State == Finished || o.rec.State == Deleted && p.After.Less(o.rec.Gen) {
-			return 0 // it changes nothing, or replaces what was lost
+			return 0 // it changes nothing, or replaces a lost object
 		}
 		if c := o.change; c != nil && c.rec.Origin == r.From && c.rec.OriginNum == r.Num {
 			return 0 // it has been accepted

@@ -8,17 +8,17 @@ import (
 )
 
 // An id that was deleted can be put again as soon as its Delete is answered
-// (specification 1.10). Its tombstone tells who is new from what is late: who is new
+// (specification 1.10). Its tombstone tells new requests from late ones: a new request
 // names the generation that was deleted, or released since.
 
 // delete leaves a tombstone and has every copy dropped. A Delete that comes again, after
-// others have put the id again, names what is not there any more.
+// others have put the id again, names a generation that is not there any more.
 func (s *Shard) delete(o *object, r Request, d Delete) {
 	switch {
 	case o.rec.State == Deleted, o.rec.State == Unbound:
 		s.reply(r, o.buried())
 		return
-	case d.Gen.IsZero(): // it asks what there is
+	case d.Gen.IsZero(): // it asks for the generation
 		s.reply(r, s.known(o))
 		return
 	case d.Gen.Less(o.rec.begun()):
@@ -27,7 +27,7 @@ func (s *Shard) delete(o *object, r Request, d Delete) {
 	}
 	old := o.rec
 	tomb := Record{Object: old.Object, State: Deleted, Gen: old.Gen}
-	if old.Inline { // who has put it in one change may not have heard that, and puts it again
+	if old.Inline { // a creator that has put it in one change may not have heard that, and puts it again
 		tomb.Origin, tomb.OriginNum = old.Origin, old.OriginNum
 	}
 	s.commit(o, tomb, func() {
@@ -52,7 +52,7 @@ func (s *Shard) delete(o *object, r Request, d Delete) {
 	})
 }
 
-// buried answers a Delete: what has been deleted, whatever was put since.
+// buried answers a Delete with the deleted generation, also if the id was put since.
 func (o *object) buried() Result {
 	if gen := o.rec.deletedGen(); !gen.IsZero() {
 		return Result{State: Deleted, Gen: gen}
@@ -61,7 +61,7 @@ func (o *object) buried() Result {
 }
 
 // putAgain binds a deleted id for r once no member has a copy any more: until then
-// somebody could read what was deleted.
+// some reader could get deleted bytes.
 func (s *Shard) putAgain(o *object, r Request, bind func()) {
 	if s.cleared(o) {
 		bind()
@@ -70,7 +70,7 @@ func (s *Shard) putAgain(o *object, r Request, bind func()) {
 	s.waitFor(&o.creators, r, o)
 }
 
-// cleared reports whether all members have told that they have dropped what was deleted.
+// cleared reports whether all members have said that they have dropped the deleted copies.
 func (s *Shard) cleared(o *object) bool {
 	for _, p := range o.pushes {
 		if p.Order == PushDrop {
@@ -80,14 +80,15 @@ func (s *Shard) cleared(o *object) bool {
 	return len(s.warming) == 0
 }
 
-// clear goes on with those who want to put o again, once they can.
+// clear goes on with requests to put o again, once it can.
 func (s *Shard) clear(o *object) {
 	if o.rec.State == Deleted && o.change == nil && len(o.creators) > 0 && s.acts() && s.cleared(o) {
 		s.recreate(o)
 	}
 }
 
-// rejectDeleted tells r what it has to name. If r is not late it is asked anew.
+// rejectDeleted tells r the generation that it has to name. If r is not late its sender asks
+// anew.
 func (s *Shard) rejectDeleted(r Request, o *object) {
 	res := s.rejection(o, phalanx.ErrDeleted, "the object was deleted")
 	res.Gen = o.rec.stops()

@@ -9,9 +9,9 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// agenda says when a Tick has to look at which object, so that one costs
+// agenda says when a Tick has to look at which object, so that a Tick costs
 // nothing while nothing waits for time to pass, however many objects there are.
-// Appointments are never late; one that is early does no harm.
+// Appointments are never late; an early one does no harm.
 type agenda []appointment
 
 type appointment struct {
@@ -34,7 +34,7 @@ func (a *agenda) Pop() any {
 	return x
 }
 
-// Due returns when the next Tick has something to do, by what is known now;
+// Due returns when the next Tick has something to do, as far as is known now;
 // false if nothing waits for time to pass.
 func (s *Shard) Due() (time.Duration, bool) {
 	at, ok := time.Duration(0), false
@@ -165,7 +165,7 @@ func (s *Shard) dueAt(o *object) (time.Duration, bool) {
 	return at, ok
 }
 
-// attend does for o what time has brought.
+// attend does the work that is due for o.
 func (s *Shard) attend(o *object) {
 	if o.rec.State == Deleted && o.expires <= s.now && o.change == nil && len(o.pushes) == 0 {
 		s.commit(o, Record{Object: o.rec.Object}, func() { s.notify(o) })

@@ -14,7 +14,7 @@ func compatible(m, n phalanx.Meta) bool {
 		(m.Size == n.Size || m.Size == phalanx.UnknownSize || n.Size == phalanx.UnknownSize)
 }
 
-// begin binds the id, or tells what it is bound to (specification 1.5, 4.1).
+// begin binds the id, or tells its binding (specification 1.5, 4.1).
 func (s *Shard) begin(o *object, r Request, b Begin) {
 	switch st := s.state(o); {
 	case b.After.Less(o.rec.stops()):
@@ -26,7 +26,7 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 	case st == Begun && o.rec.Origin == r.From && (o.rec.OriginNum == r.Num || b.Run != 0 && o.rec.Run == b.Run):
 		s.rebegin(o, r)
 	case o.sameReduce(r) && st == Lost && o.boundBy(r, b):
-		s.turnAway(r, o, s.known(o)) // a late copy: nobody would make it again
+		s.turnAway(r, o, s.known(o)) // a late copy: no node would make it again
 	case o.sameReduce(r) && st == Lost:
 		s.bind(o, r, b)
 	case o.sameReduce(r):
@@ -86,7 +86,7 @@ func (s *Shard) waitFor(queue *[]Request, r Request, o *object) {
 	s.reply(r, Result{Waiting: true, State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta})
 }
 
-// weedOut forgets what waits and is repeated no more: late copies of what is over, whose
+// weedOut forgets waiting requests that are repeated no more: late copies of finished ones, whose
 // nodes may have nothing to cancel, or whose Cancel was forgotten with the owner before.
 func (s *Shard) weedOut(o *object) {
 	if o.weed == 0 || o.weed > s.now {
@@ -116,7 +116,7 @@ func (s *Shard) bind(o *object, r Request, b Begin) {
 	})
 }
 
-// superseded tells everyone who holds an older generation that there is a new one.
+// superseded tells all holders of an older generation that there is a new one.
 func (s *Shard) superseded(o *object, old Record) {
 	if old.Gen.IsZero() || old.Gen == o.rec.Gen {
 		return
@@ -124,7 +124,7 @@ func (s *Shard) superseded(o *object, old Record) {
 	if old.State == Finished {
 		s.emit(ObjectReplaced{Object: o.rec.Object, Old: old.Gen, Gen: o.rec.Gen})
 	}
-	if o.rec.Origin != old.Origin || o.rec.OriginNum != old.OriginNum { // a late copy of what has bound it binds nothing
+	if o.rec.Origin != old.Origin || o.rec.OriginNum != old.OriginNum { // a late copy of the binding request binds nothing
 		e := o.end(old.Origin, old.OriginNum, s.now)
 		if e.turned = true; old.Run != o.rec.Run {
 			e.run = old.Run
@@ -242,9 +242,9 @@ func (s *Shard) final(o *object, r Request, f Final) {
 	}
 }
 
-// finished shows a final object to everyone who waits for it. It has a complete copy
-// from the beginning: the creator's, or that of the node at which a reduce's root is. If
-// that ends while the backup is told, the object is lost.
+// finished shows a final object to all waiting requests. It has a complete copy from
+// the beginning: the creator's, or the copy of the node of a reduce's root. If that ends
+// before the backup has the change, the object is lost.
 func (s *Shard) finished(o *object, r Request, held bool, at phalanx.NodeID) {
 	if held && !s.absent(r.From) { // it may have left while this was on its way
 		o.putBy(r)
@@ -272,7 +272,7 @@ func (s *Shard) finished(o *object, r Request, held bool, at phalanx.NodeID) {
 }
 
 // putBy lists the copy of the node that has put the object, until it says that it has given
-// up r. What that node has said of its copy before is about another one.
+// up r. Earlier reports of that node are about another copy.
 func (o *object) putBy(r Request) {
 	o.stale(r)
 	o.claim(r.From, r.Num, true).upstream = ""
@@ -306,7 +306,7 @@ func (s *Shard) release(o *object, run uint64, done func()) {
 		e.run, e.turned, e.kind, e.text = run, true, phalanx.ErrAborted, "the owner has released the binding"
 	}
 	free := Record{Object: old.Object}
-	if !old.After.IsZero() { // who comes late to what was deleted must not bind it
+	if !old.After.IsZero() { // a late request for a deleted object must not bind it
 		free.State, free.Gen, free.After, free.Released = Deleted, old.Gen, old.After, old.Gen
 	}
 	s.commit(o, free, func() {

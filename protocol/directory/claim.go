@@ -7,13 +7,13 @@ import (
 )
 
 // claim is a request whose answer gave its node a copy: a Locate that got inline bytes, or
-// one that has put them. If the node cancels the request, it has not taken the copy by that.
+// a request that put them. If the node cancels the request, it has not taken the copy by it.
 type claim struct {
 	num    uint64
 	pinned bool
 }
 
-// maxClaims bounds those of one copy. A request is cancelled soon or not at all, so an older
+// maxClaims bounds the claims of one copy. A request is cancelled soon or not at all, so an older
 // one has had its copy.
 const maxClaims = 8
 
@@ -39,7 +39,7 @@ func (o *object) claim(n phalanx.NodeID, num uint64, pinned bool) *holder {
 	return h
 }
 
-// disclaim takes back what n has by its request num, and reports whether it had anything by
+// disclaim takes back the copy that n has by its request num, and reports whether it had one by
 // that. The copy stays listed if n has it otherwise.
 func (o *object) disclaim(n phalanx.NodeID, num uint64) bool {
 	h := o.holder(n)

@@ -36,7 +36,7 @@ func (s *Shard) leaves(n phalanx.NodeID) bool { return slices.Contains(s.view.Le
 func (s *Shard) staying() int { return len(s.view.Members) - len(s.view.Leaving) }
 
 // keptBy returns how many complete pinned copies of o members that stay have to
-// have before one that leaves may go: as many as were promised, if they are so many.
+// have before a leaving member may go: as many as were promised, if so many stay.
 // The bytes of an inline object are with its owner and its backup.
 func (s *Shard) keptBy(o *object) int {
 	if o.rec.Inline && o.rec.Copies <= 1 {
@@ -64,8 +64,8 @@ func (o *object) handedOver() bool {
 
 func (h *holder) pinnedCopy(g phalanx.Generation) bool { return h.gen == g && h.complete && h.pinned }
 
-// keepCopies orders the copies that are missing and repeats the orders, answers
-// those who wait for copies, and forgets what is done.
+// keepCopies orders the missing copies and repeats the orders, answers requests that
+// wait for copies, and forgets finished orders.
 func (s *Shard) keepCopies(o *object) {
 	if !s.acts() || o.change != nil || len(s.warming) > 0 {
 		return
@@ -91,7 +91,7 @@ func (s *Shard) keepCopies(o *object) {
 	}
 	for _, c := range o.orders {
 		if s.now-c.ordered < o.patience(c) {
-			missing-- // one that takes too long goes on, but another node is asked too
+			missing-- // a node that takes too long goes on, but another one is asked too
 		}
 		if s.now-c.sent >= copyRepeat {
 			s.order(o, c)
@@ -108,9 +108,9 @@ func (s *Shard) keepCopies(o *object) {
 	}
 }
 
-// patience returns how long an order counts for a copy that will be there. While
-// somebody waits to leave, a node that does not begin, since it has no room perhaps,
-// is not relied on for long.
+// patience returns how long an order counts for a copy that will be there. While a
+// member waits to leave, the owner does not rely for long on a node that does not
+// begin, perhaps since it has no room.
 func (o *object) patience(c *copyOrder) time.Duration {
 	if o.handedOver() && o.holder(c.node) == nil {
 		return beginPatience
@@ -124,8 +124,8 @@ func (s *Shard) order(o *object, c *copyOrder) {
 		Copies: o.rec.Copies})
 }
 
-// candidates returns who can be asked for a pinned copy: those that only have to
-// pin theirs, then those that have begun to fetch it, then the others in an
+// candidates returns the nodes that can be asked for a pinned copy: first nodes that only
+// have to pin theirs, then nodes that have begun to fetch it, then the others in an
 // order that differs from object to object, so that the load is spread.
 func (s *Shard) candidates(o *object) []phalanx.NodeID {
 	rank := func(n phalanx.NodeID) int {
@@ -180,8 +180,8 @@ func (s *Shard) awaitCopies(o *object, r Request, a AwaitCopies) {
 	}
 }
 
-// tellCopies has the nodes with pinned copies know how many are to be kept: if the
-// shard is lost, nobody else does.
+// tellCopies tells the nodes with pinned copies how many are to be kept: if the
+// shard is lost, no other node knows.
 func (s *Shard) tellCopies(o *object) {
 	for _, h := range o.holders {
 		if h.pinnedCopy(o.rec.Gen) && !slices.ContainsFunc(o.pushes, func(p *push) bool { return p.To == h.node }) {
@@ -199,7 +199,7 @@ func (s *Shard) hasCopies(o *object, a AwaitCopies) bool {
 }
 
 // enough answers r, now that there are the copies for which it waits. A late copy of r must
-// not wait again if one of them has gone meanwhile: nobody would cancel it, and the owner
+// not wait again if one of them has gone meanwhile: no node would cancel it, and the owner
 // would keep as many copies as for a member that leaves for ever.
 func (s *Shard) enough(o *object, r Request) {
 	o.end(r.From, r.Num, s.now).enough = true
@@ -223,7 +223,7 @@ func (s *Shard) outlive(o *object, r Request, a AwaitCopies) {
 	}
 }
 
-// awaited answers those who have waited long enough.
+// awaited answers requests that have waited long enough.
 func (s *Shard) awaited(o *object) {
 	o.awaiting = slices.DeleteFunc(o.awaiting, func(r Request) bool {
 		a := r.Body.(AwaitCopies)

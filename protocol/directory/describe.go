@@ -104,12 +104,12 @@ func (h HolderStat) String() string {
 	return b.String()
 }
 
-// String returns what p asks of whom.
+// String returns the order of p and its receiver.
 func (p Push) String() string {
 	return fmt.Sprintf("push %s to %s: %v %s", epochal(p.Seq), p.To, p.Order, named(p.Object, p.Gen))
 }
 
-// String returns what a watcher is told.
+// String returns the message to a watcher.
 func (r Readiness) String() string {
 	var ready []string
 	for _, l := range r.Ready {

@@ -21,7 +21,7 @@ func (s *Shard) request(r Request) {
 		return
 	}
 	if r.Epoch != 0 && r.Epoch < s.since {
-		return // what the former owner knew of it is not known here; it is sent again, if it still counts
+		return // this owner lacks the former owner's knowledge of it; it is sent again, if it still counts
 	}
 	if l, ok := r.Body.(List); ok {
 		s.reply(r, Result{List: s.list(l)})
@@ -40,7 +40,7 @@ func (s *Shard) request(r Request) {
 		if o.change == nil {
 			s.reply(r, Result{})
 			return
-		} // else what it cancels may be in flight: it counts again behind that
+		} // else the request that it cancels may be in flight: it counts again behind that
 	case Failed:
 		s.failed(o, r, b)
 		return
@@ -102,9 +102,9 @@ func (s *Shard) request(r Request) {
 	}
 }
 
-// overtaken reports whether r would change a binding for an attempt of a coordinator after
-// which a later one has taken the binding over: that one was told the generation, and would
-// go on with it although there is another, or the answer of which it has not heard.
+// overtaken reports whether r would change a binding for an attempt of a coordinator when a
+// later attempt has taken the binding over: that was told the generation, and would go on with
+// it although there is another, or an answer that it has not heard.
 func (o *object) overtaken(r Request) bool {
 	switch b := r.Body.(type) {
 	case Final, Abort, Restart:
@@ -118,8 +118,8 @@ func (o *object) overtaken(r Request) bool {
 	return o.rec.State == Begun && o.rec.Run != 0 && o.rec.Origin == r.From && r.Num < o.rec.OriginNum
 }
 
-// binds reports whether what r says of an unbound id, or is told of it, would be wrong
-// if there is a copy of it after all, which its holder has not reported yet.
+// binds reports whether r, or its answer, about an unbound id would be wrong if there is a
+// copy of it after all, which its holder has not reported yet.
 func binds(r Request) bool {
 	switch r.Body.(type) {
 	case Begin, PutInline, Final, Abort, Restart, Delete, Announce, Locate, Done, Evict, AwaitCopies, Watch:
@@ -151,7 +151,7 @@ func (s *Shard) rejection(o *object, k phalanx.Kind, format string, args ...any)
 }
 
 // turnAway answers r, which wanted to bind o and did not. A late copy of it must
-// not: its sender has gone on, and nobody would finish what it bound.
+// not: its sender has gone on, and no node would finish that binding.
 func (s *Shard) turnAway(r Request, o *object, res Result) {
 	e := o.wasOver(r)
 	if e == nil {
@@ -180,7 +180,7 @@ func (s *Shard) lateCopy(o *object, r Request, e *ended) {
 		s.reject(r, o, phalanx.ErrDeleted, "the object was deleted")
 	case o.sameReduce(r) && st != Lost:
 		s.reply(r, s.recorded(o))
-	case e.attached != "": // what it follows has ended, and is not there: it asks anew
+	case e.attached != "": // the reduce that it follows has ended, and is not there: it asks anew
 		s.reply(r, Result{State: st, Gen: o.rec.Gen, Attached: e.attached})
 	case o.sameReduce(r): // it was final when this was asked first
 		res := s.recorded(o)
@@ -193,7 +193,7 @@ func (s *Shard) lateCopy(o *object, r Request, e *ended) {
 	}
 }
 
-// known returns what is known of o, as an answer.
+// known returns the state of o, as an answer.
 func (s *Shard) known(o *object) Result {
 	res := Result{State: s.state(o), Gen: o.rec.Gen, Meta: o.rec.Meta, Digest: o.rec.Digest, IsInline: o.rec.Inline, Origin: o.madeBy()}
 	if o.rec.State == Finished {

@@ -15,7 +15,7 @@ type (
 		Epoch               uint64
 		Owner, Backup, Next phalanx.NodeID
 		Members             []phalanx.NodeID // every member of the view
-		Leaving             []phalanx.NodeID // of them, those that are about to leave
+		Leaving             []phalanx.NodeID // members that are about to leave
 		Number              uint64           // of the view
 		LostAt              uint64           // the last epoch that began since owner and backup were lost; 0: they never were
 	}
@@ -47,7 +47,7 @@ type (
 		Epoch    uint64
 		Round    uint64
 		Part     uint64 // from 0
-		Before   uint64 // the numbers of what From has asked for before it looked are smaller; 0: not told
+		Before   uint64 // requests that From made before it looked have smaller numbers; 0: not told
 		Holdings []Holding
 		End      bool
 	}
@@ -76,9 +76,9 @@ type (
 )
 
 // Change is one entry of the stream to a replica. Snapshot entries come first;
-// End closes the snapshot, what the replica had before is then forgotten. If the owner still
-// rebuilds the shard, members may have copies of what is not among its records. Another End
-// tells when it has ended that.
+// End closes the snapshot; the replica then forgets its earlier state. While the owner
+// rebuilds the shard, members may have copies of objects that are not among its records. Another
+// End tells that it has finished.
 type Change struct {
 	Record     Record
 	End        bool
@@ -117,14 +117,14 @@ func (Tick) event()       {}
 // Effect is everything a Shard asks its shell to do.
 type Effect interface{ effect() }
 
-// Order is what a Push asks of a holder.
+// Order is the order of a Push to a holder.
 type Order uint8
 
-// The orders. The first four change what the holder has.
+// The orders. The first four change the holder's copy.
 const (
 	PushFinal Order = iota // the generation is final: check the digest, be complete
 	PushAbort              // the creator gave up: drop the copy of Gen and older
-	PushReset              // Gen replaces what you have
+	PushReset              // Gen replaces the holder's copy
 	PushDrop               // the object was deleted: drop every copy
 	PushCopy               // fetch the object and pin it
 	PushCheck              // look at every byte of your copy, and tell its digest by Checked
@@ -162,7 +162,7 @@ type (
 		Digest  phalanx.Digest
 		Inline  bool
 		Bytes   []byte
-		After   phalanx.Generation // was deleted, and what is older with it
+		After   phalanx.Generation // was deleted, and all older ones with it
 		Ready   []Location         // complete copies, and the origin once it has its first piece; at most MaxReady
 	}
 	// Location is one place where an object can be read.

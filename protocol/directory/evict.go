@@ -17,7 +17,7 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		o.refused(r)
 		s.reject(r, o, phalanx.ErrUnavailable, "%s", why)
 	}
-	keep := func(why string) { // who asks has all of it, whatever became of its report that says so
+	keep := func(why string) { // the asking node has all of it, even if its report of that got lost
 		list := func() {
 			o.whole(r.From)
 			refuse(why)
@@ -54,7 +54,7 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 		}
 		rec.Evicted = append(rec.Evicted, r.From)
 		o.dropped = slices.DeleteFunc(o.dropped, func(n phalanx.NodeID) bool { return n == r.From })
-		o.unlist(r.From) // at once: nobody is sent to it any more
+		o.unlist(r.From) // at once: no receiver is sent to it any more
 		s.commit(o, rec, func() {
 			switch {
 			case o.rec.Inline || s.stayingCopies(o, "") > 0:
@@ -80,8 +80,8 @@ func (s *Shard) evict(o *object, r Request, e Evict) {
 	}
 }
 
-// stayingCopies is completeCopies at members that stay: the copy of one that leaves
-// is gone before long.
+// stayingCopies is completeCopies at members that stay: the copy of a leaving member is
+// gone before long.
 func (s *Shard) stayingCopies(o *object, not phalanx.NodeID) int {
 	n := 0
 	for _, h := range o.holders {
@@ -104,7 +104,7 @@ func (s *Shard) ungone(o *object, rec Record, but phalanx.NodeID) []phalanx.Node
 	})
 }
 
-// pushUngone gives those an order too that have leave to drop their copy of rec: somebody
+// pushUngone also gives an order to nodes that have leave to drop their copy of rec: a reader
 // may use it by now, and then it stays.
 func (s *Shard) pushUngone(o *object, rec Record, order Order, gen phalanx.Generation) {
 	for _, n := range s.ungone(o, rec, "") {
@@ -112,8 +112,8 @@ func (s *Shard) pushUngone(o *object, rec Record, order Order, gen phalanx.Gener
 	}
 }
 
-// readFrom reports whether n sends its copy to somebody, be it one whose lease does
-// not count against its limit (2.13).
+// readFrom reports whether n sends its copy to a receiver, also one whose lease does not
+// count against its limit (2.13).
 func (o *object) readFrom(n phalanx.NodeID) bool {
 	return slices.ContainsFunc(o.leases, func(l *lease) bool { return l.sender == n })
 }

@@ -31,8 +31,8 @@ func (t *told) take(h Holdings) bool {
 	return true
 }
 
-// holdings takes a chunk of what a member has (2.6). What contradicts the
-// records is put right at its holder. Once all was told, later copies of it are
+// holdings takes a chunk of a member's copies (2.6). It corrects at the holder all that
+// contradicts the records. Once all chunks have come, later copies of them are
 // ignored: the member reports changes by itself.
 func (s *Shard) holdings(h Holdings) {
 	if !s.owner() || h.Epoch < s.since || h.Epoch > s.view.Epoch || s.absent(h.From) || !s.mayAnswer() {
@@ -60,7 +60,7 @@ func (s *Shard) holdings(h Holdings) {
 	}
 }
 
-// holding takes one copy of what a member has.
+// holding takes one copy of a member.
 func (s *Shard) holding(of copied) {
 	from, c := of.from, of.Holding
 	o := s.object(c.Object)
@@ -96,7 +96,7 @@ func (s *Shard) holding(of copied) {
 		return
 	case c.Gen.Less(rec.Gen):
 		if h := o.holder(from); h != nil && h.gen == rec.Gen {
-			return // what it told by itself is newer
+			return // the member's own report is newer
 		}
 		o.hold(from, c.Gen)
 		s.push(o, from, PushReset)
@@ -106,7 +106,7 @@ func (s *Shard) holding(of copied) {
 	}
 	h := o.hold(from, c.Gen)
 	h.listed = true
-	// The origin of what is final has every byte, whether it knows that it is
+	// The origin of a final object has every byte, whether it knows that it is
 	// final or not.
 	h.complete = h.complete || (c.Complete || c.Origin) && rec.State == Finished
 	h.kept = h.kept || c.Pinned || c.Origin && h.complete
@@ -128,7 +128,7 @@ func (s *Shard) holding(of copied) {
 	}
 }
 
-// takeCopies takes the copies of o that had to wait, but for those that do not count.
+// takeCopies takes the copies of o that had to wait, if they count.
 func (s *Shard) takeCopies(o *object, counts func(copied) bool) {
 	copies := o.copies
 	if len(copies) == 0 {
@@ -146,8 +146,8 @@ func (s *Shard) takeCopies(o *object, counts func(copied) bool) {
 }
 
 // rebuilt returns the record of an object of a shard that was lost, as a complete
-// copy tells it; old is what others have told of the same generation. That it was
-// inline is not known any more: its bytes are where the copies are.
+// copy tells it; old has the other holders' reports of the same generation. The owner does
+// not know any more that it was inline: its bytes are where the copies are.
 func rebuilt(from phalanx.NodeID, c Holding, old Record) Record {
 	rec := old
 	if rec.State == Unbound {
@@ -196,8 +196,8 @@ func (s *Shard) warmed() {
 	s.complete()
 }
 
-// complete ends the rebuilding of a shard that was lost, once all that members have told is
-// among the records, and tells the replicas. One that becomes owner before it knows that
+// complete ends the rebuilding of a shard that was lost, once all reports of members are among
+// the records, and tells the replicas. A replica that becomes owner before it knows that
 // rebuilds the shard itself: else it would have the copies dropped that it does not know.
 func (s *Shard) complete() {
 	if s.whole >= s.view.LostAt || s.warming != nil || !s.acts() ||

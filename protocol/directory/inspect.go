@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Picture is what a replica knows of one object, for tests and simulations.
+// Picture is a replica's knowledge of one object, for tests and simulations.
 type Picture struct {
 	Record   Record // as it is applied; owned by the shard
 	State    State  // as it is shown
@@ -17,7 +17,7 @@ type Picture struct {
 	Leases   []LeaseStat
 	Bars     []BarStat        // that hold
 	Waiting  int              // Locates
-	Waiters  []phalanx.NodeID // who sent those, in order
+	Waiters  []phalanx.NodeID // the senders of these, in order
 	Creators int              // Begins behind the present creator
 	Watchers int
 	Pushes   int // that were not acknowledged
@@ -39,13 +39,13 @@ type BarStat struct {
 // Owns reports whether this replica is the owner, and in which epoch.
 func (s *Shard) Owns() (epoch uint64, owner bool) { return s.view.Epoch, s.owner() }
 
-// Answers reports whether this replica is an owner that shows what it knows.
+// Answers reports whether this replica is an owner that shows its records.
 func (s *Shard) Answers() bool { return s.acts() }
 
 // Warming reports whether the owner still waits for members' holdings.
 func (s *Shard) Warming() bool { return len(s.warming) > 0 }
 
-// Objects returns the ids of which this replica knows anything, in order.
+// Objects returns the ids that this replica knows, in order.
 func (s *Shard) Objects() []phalanx.ObjectID {
 	var ids []phalanx.ObjectID
 	for id := range s.objects {
@@ -58,7 +58,7 @@ func (s *Shard) Objects() []phalanx.ObjectID {
 	return ids
 }
 
-// Inspect returns what this replica knows of id, and false if that is nothing.
+// Inspect returns this replica's knowledge of id, and false if it has none.
 func (s *Shard) Inspect(id phalanx.ObjectID) (Picture, bool) {
 	o := s.objects[id]
 	if o == nil {

@@ -38,7 +38,7 @@ func (s *Shard) locate(o *object, r Request, l Locate) {
 		s.fail(o, held)
 	}
 	if s.answer(o, r, l) || s.bypass(o, r.From) && s.answer(o, r, l) {
-		s.serve(o) // others may read from the one that was answered
+		s.serve(o) // others may read from the receiver that got the answer
 		return
 	}
 	if !l.Wait && s.state(o) == Unbound && len(s.warming) == 0 {
@@ -49,8 +49,8 @@ func (s *Shard) locate(o *object, r Request, l Locate) {
 	s.relieve(o)
 }
 
-// outdone reports whether r is a late copy, since From has asked anew for the object: what
-// has ended the lease by which r was answered may be forgotten, and nobody would cancel r.
+// outdone reports whether r is a late copy, since From has asked anew for the object: the owner
+// may have forgotten the end of the lease that answered r, and no node would cancel r.
 func (o *object) outdone(r Request) bool {
 	return slices.ContainsFunc(o.waiters, func(w Request) bool { return w.From == r.From && w.Num > r.Num }) ||
 		slices.ContainsFunc(o.over, func(e ended) bool { return e.located && e.node == r.From && e.num > r.Num })
@@ -79,7 +79,7 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 			s.grant(o, r, held)
 			return true
 		case r.Num < held.num:
-			return true // a late copy of what its receiver asked before
+			return true // a late copy of an earlier request of its receiver
 		}
 		o.endLease(held) // its receiver has gone on to a new request
 	}
@@ -87,7 +87,7 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 	if h == nil {
 		return false
 	}
-	me := o.hold(r.From, o.rec.Gen) // before the lease: it ends those of an older generation
+	me := o.hold(r.From, o.rec.Gen) // before the lease: it ends leases of an older generation
 	s.leaseSeq++
 	ls := &lease{id: s.view.Epoch<<32 | s.leaseSeq, sender: h.node, receiver: r.From, num: r.Num, heard: s.now,
 		slow: s.lags(r.From) && !o.servesSlow(h.node)}
@@ -100,7 +100,7 @@ func (s *Shard) answer(o *object, r Request, l Locate) bool {
 // enlist lists the copy that From has once it gets the inline bytes that answer r, and
 // returns the epoch in which it did. That saves From to announce the copy, which it
 // must where it is not listed, or another epoch has begun by the time it has it. A Delete
-// reaches it in any case: before it has announced the copy somebody can read that.
+// reaches it in any case: before it has announced the copy a reader can have it.
 func (s *Shard) enlist(o *object, r Request) uint64 {
 	if absent := s.absent(r.From); absent || len(s.warming) > 0 || slices.Contains(o.rec.Evicted, r.From) || o.stale(r) {
 		if !absent && !slices.Contains(o.given, r.From) {
@@ -122,10 +122,10 @@ func (s *Shard) grant(o *object, r Request, l *lease) {
 	s.reply(r, res)
 }
 
-// choose returns whom the receiver may read from: a complete copy before a
-// partial one, of these one that is not slow itself, of equal ones a member that
-// stays, of these the fastest that was measured; never one whose chain of upstreams contains the receiver,
-// and a partial one only if its chain ends at a complete copy or at the origin.
+// choose returns the holder from which the receiver may read: a complete copy before a
+// partial one, among these a holder that is not slow itself, among equal ones a member that
+// stays, among these the fastest measured one. It never returns a holder whose chain of upstreams
+// contains the receiver, and a partial one only if its chain ends at a complete copy or the origin.
 func (s *Shard) choose(o *object, receiver phalanx.NodeID) *holder {
 	var best *holder
 	for _, h := range o.holders {
@@ -228,7 +228,7 @@ func (s *Shard) announce(o *object, r Request, a Announce) {
 			return
 		}
 		h := o.hold(r.From, a.Gen)
-		// The origin of what is final has every byte. Only a drop or a grant to
+		// The origin of a final object has every byte. Only a drop or a grant to
 		// evict ends a complete copy.
 		h.complete = h.complete || (a.Complete || a.Origin) && o.rec.State == Finished
 		h.kept = h.kept || a.Pinned || a.Origin && h.complete
@@ -290,7 +290,7 @@ func (s *Shard) failed(o *object, r Request, f Failed) {
 
 // fail ends a lease that has failed, and bars its sender for its receiver.
 func (s *Shard) fail(o *object, l *lease) {
-	o.end(l.receiver, l.num, s.now) // its receiver had the answer, whoever reports
+	o.end(l.receiver, l.num, s.now) // its receiver had the answer, also if another node reports
 	o.endLease(l)
 	s.bar(o, l.sender, l.receiver)
 }
@@ -306,7 +306,7 @@ func (s *Shard) bar(o *object, sender, receiver phalanx.NodeID) {
 	o.bars = append(o.bars, bar{sender, receiver, s.now + firstBar, s.now + firstBar + longestBar, firstBar})
 }
 
-// cancel ends a waiting request, or what answered it: a lease, a binding.
+// cancel ends a waiting request, or its answer: a lease, a binding.
 func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 	e := o.end(from, num, s.now)
 	mine := func(r Request) bool { return r.From == from && r.Num == num }
@@ -320,7 +320,7 @@ func (s *Shard) cancel(o *object, from phalanx.NodeID, num uint64) {
 		o.endLease(l)
 		s.serve(o)
 	}
-	if o.disclaim(from, num) { // it has not taken what answered it
+	if o.disclaim(from, num) { // it has not taken the answer's copy
 		s.notify(o)
 		s.keepCopies(o)
 	}
@@ -354,7 +354,7 @@ func (s *Shard) leaseKnown(k LeaseKnown) {
 			return
 		}
 		if h := o.holder(k.From); h != nil && h.complete {
-			o.endLease(l) // what is complete stays, whatever became of the lease
+			o.endLease(l) // a complete copy stays, even if the lease has failed
 		} else {
 			o.unlist(k.From)
 		}

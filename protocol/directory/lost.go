@@ -9,15 +9,15 @@ import (
 
 // A replica whose actor has panicked begins without the state that the view and
 // the owner count on. It takes no part until the view has given its role away;
-// then it is copied as any other, or rebuilt if nobody has the state any more
+// then it is copied as any other, or rebuilt if no node has the state any more
 // (specification 2.3).
 
 // tellLostEvery is how often the view is asked, until it does so.
 const tellLostEvery = time.Second
 
-// lost is what a replica knows of the state that it does not have.
+// lost is a replica's knowledge of the state that it does not have.
 type lost struct {
-	in    uint64 // the epoch in which it was lost; 0: what there is is all
+	in    uint64 // the epoch in which it was lost; 0: the state is whole
 	out   bool   // it takes no part
 	epoch uint64 // of the view that was asked
 	asked time.Duration
@@ -38,7 +38,7 @@ func (s *Shard) takesPart(v Configure) bool {
 		counted = append(counted, v.Next)
 	}
 	s.lost.out = slices.Contains(counted, s.cfg.Self)
-	if s.lost.out && v.LostAt > s.lost.in { // nobody has it
+	if s.lost.out && v.LostAt > s.lost.in { // no node has it
 		s.lost = lost{}
 	}
 	if s.lost.out {
@@ -47,7 +47,7 @@ func (s *Shard) takesPart(v Configure) bool {
 	return !s.lost.out
 }
 
-// whileLost does what a replica does that takes no part.
+// whileLost handles an event of a replica that takes no part.
 func (s *Shard) whileLost(ev Event) {
 	switch ev := ev.(type) {
 	case Lease:

@@ -37,8 +37,8 @@ func (s State) String() string {
 	return states[s]
 }
 
-// Record is the durable state of one id: what is on the backup before it is
-// acknowledged. State is never Lost, which follows from the locations.
+// Record is the durable state of one id: the backup has it before it is acknowledged.
+// State is never Lost, which follows from the locations.
 type Record struct {
 	Object    phalanx.ObjectID
 	State     State // Unbound removes the record
@@ -51,7 +51,7 @@ type Record struct {
 	Maker     Maker
 	Tag       string
 	Note      []byte
-	Origin    phalanx.NodeID // who began it; of a tombstone, who had put it, if that was inline
+	Origin    phalanx.NodeID // the node that began it; of a tombstone, the node that had put it, if that was inline
 	OriginNum uint64         // its request, so that a repeat is answered again
 	Run       uint64         // of Begin
 	Inline    bool
@@ -78,7 +78,7 @@ func (r Record) stops() phalanx.Generation {
 	return r.Released
 }
 
-// object is what a replica knows of one id.
+// object is a replica's knowledge of one id.
 //
 // Invariant: leases[i].sender is listed, and holders[receiver].upstream is it.
 type object struct {
@@ -89,7 +89,7 @@ type object struct {
 	holders  []*holder // in the order in which they became available
 	leases   []*lease
 	waiters  []Request     // Locate, in the order of arrival
-	weed     time.Duration // when those that wait, and were not repeated, are looked for; 0: nothing waits
+	weed     time.Duration // when to look for waiting requests that were not repeated; 0: nothing waits
 	creators []Request     // Begin, waiting for the present creator
 	awaiting []Request     // AwaitCopies
 	orders   []*copyOrder
@@ -101,15 +101,15 @@ type object struct {
 	dropped  []phalanx.NodeID // of rec.Evicted: have told that their copy is gone
 	given    []phalanx.NodeID // were sent the inline bytes and are not listed by that
 	accused  *accusation
-	cleared  time.Duration  // until when no accusation is looked at, after one that was wrong
-	version  uint64         // of what watchers are told
+	cleared  time.Duration  // until when accusations are ignored, after a wrong one
+	version  uint64         // of the messages to watchers
 	lost     bool           // and that was told
 	maker    phalanx.NodeID // of the bytes of rec.Gen, if it has announced itself as their origin
 	uncopied *uncopied
 
 	change *change   // in flight to the backup
-	queue  []Request // what arrived meanwhile
-	copies []copied  // and what was reported, if nothing was known before
+	queue  []Request // requests that arrived meanwhile
+	copies []copied  // reports that arrived, if nothing was known before
 
 	listing bool          // copies are being taken: nothing follows from one before the next
 	stirred bool          // by the present event
@@ -132,7 +132,7 @@ type ended struct {
 	num      uint64
 	run      uint64 // not 0: nothing of this run of a Reduce binds any more
 	until    time.Duration
-	enough   bool         // copies were listed: it waited for those
+	enough   bool         // copies were listed for which it waited
 	turned   bool         // away: it wanted to bind, and did not
 	located  bool         // it is a Locate that has waited
 	kind     phalanx.Kind // of its answer
@@ -140,7 +140,7 @@ type ended struct {
 	attached phalanx.NodeID // that it was told to follow
 }
 
-// end remembers that node's request num is over, and returns what is remembered of it
+// end remembers that node's request num is over, and returns the memory of it, valid
 // until the next call; 0 is no request.
 func (o *object) end(node phalanx.NodeID, num uint64, now time.Duration) *ended {
 	e := ended{node: node, num: num}
@@ -158,7 +158,7 @@ func (o *object) end(node phalanx.NodeID, num uint64, now time.Duration) *ended 
 	return &o.over[len(o.over)-1]
 }
 
-// wasOver returns what is remembered of r, if it is over.
+// wasOver returns the memory of r, if it is over.
 func (o *object) wasOver(r Request) *ended {
 	run := uint64(0)
 	if b, ok := r.Body.(Begin); ok {
@@ -193,9 +193,9 @@ type holder struct {
 	pinned   bool
 	origin   bool
 	begun    bool         // has its first piece
-	makes    phalanx.Meta // what it has said that it makes, as the root of a reduce; size 0: nothing
-	listed   bool         // in what its node has told a new owner that it holds
-	retiring bool         // goes on only for those that read from it
+	makes    phalanx.Meta // the object that it makes by its report, as the root of a reduce; size 0: none
+	listed   bool         // in its node's report to a new owner
+	retiring bool         // goes on only for its present readers
 	told     bool         // its node has told of it, not only asked for it
 	kept     bool         // and that it is pinned
 	by       []claim      // the requests by whose answers its node has it
@@ -204,8 +204,8 @@ type holder struct {
 	wasMoved bool
 }
 
-// madeBy returns who makes the bytes of the present generation: a Put's node, or
-// the root of a reduce. Before the root has told, it is the coordinator's node.
+// madeBy returns the node that makes the bytes of the present generation: a Put's node, or
+// the root of a reduce. Before the root's report, it is the coordinator's node.
 func (o *object) madeBy() phalanx.NodeID {
 	if o.maker != "" {
 		return o.maker
@@ -213,7 +213,7 @@ func (o *object) madeBy() phalanx.NodeID {
 	return o.rec.Origin
 }
 
-// meta returns what is known of the bytes of the present generation. The target of a
+// meta returns the known properties of the bytes of the present generation. The target of a
 // reduce is begun before any source is ready: its root knows more than the record,
 // until it is final.
 func (o *object) meta() phalanx.Meta {
@@ -237,8 +237,8 @@ func (o *object) holder(n phalanx.NodeID) *holder {
 }
 
 // stale reports whether r, a report of From about its copy, is older than one
-// that was taken already: a copy that was sent twice must not undo what came
-// after it. The numbers of such reports rise with each (node, object).
+// that was taken already: a report that was sent twice must not undo later ones.
+// The numbers of such reports rise with each (node, object).
 func (o *object) stale(r Request) bool {
 	for i := range o.reports {
 		if last := &o.reports[i]; last.node == r.From {
@@ -298,8 +298,8 @@ func (o *object) wasRefused(r Request) bool {
 	return slices.Contains(o.reports, reported{node: r.From, num: r.Num, refused: true})
 }
 
-// hold returns the entry of n for generation g, listed last if it is new. It is what n has
-// told of, or what others know that it has.
+// hold returns the entry of n for generation g, listed last if it is new. Either n has reported
+// its copy, or others know that it has one.
 func (o *object) hold(n phalanx.NodeID, g phalanx.Generation) *holder {
 	h := o.holder(n)
 	if h != nil && h.gen == g {

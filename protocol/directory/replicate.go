@@ -10,8 +10,8 @@ import (
 
 const window = 4 << 20 // bytes that may be on their way to one replica
 
-// replicatePauses are after how long what a replica does not confirm is sent again. A replica
-// that is only slow must not get ever more to do.
+// replicatePauses are the pauses after which unconfirmed changes are sent to a replica again. A
+// replica that is only slow must not get ever more to do.
 var replicatePauses = retry.Pauses{First: 20 * time.Millisecond, Most: 320 * time.Millisecond}
 
 // change is a durable change on its way: it is applied and shown once the
@@ -22,7 +22,7 @@ type change struct {
 	seqs   map[phalanx.NodeID]uint64
 	asked  Request // that wants it; Num 0: none does
 	failed string  // why it cannot be replicated, so that it is not applied; "": it can
-	undo   func()  // if it has failed, what was done for it at once; may be nil
+	undo   func()  // if it has failed, undoes its immediate effects; may be nil
 }
 
 // stream is the ordered flow of changes to one replica. It begins with a
@@ -124,7 +124,7 @@ func (s *Shard) settleOne(o *object) {
 	s.requeue(o)
 }
 
-// requeue answers what came while a change was in flight.
+// requeue answers requests that came while a change was in flight.
 func (s *Shard) requeue(o *object) {
 	queue := o.queue
 	o.queue = nil
@@ -164,7 +164,7 @@ func (s *Shard) apply(o *object, rec Record) {
 }
 
 // beginsAnew reports whether a replica was dropped, because it has lost its state,
-// and is the next one again: it has nothing of what it confirmed.
+// and is the next one again: it has lost the changes that it confirmed.
 func (s *Shard) beginsAnew(n phalanx.NodeID, was Configure) bool {
 	if n != s.view.Next || s.view.Epoch == was.Epoch {
 		return false
@@ -184,7 +184,7 @@ func (s *Shard) aim(was Configure) {
 			continue
 		}
 		if st := s.streams[n]; st != nil {
-			if s.view.Epoch != was.Epoch { // what was sent in an older epoch was refused
+			if s.view.Epoch != was.Epoch { // the replica refused messages of an older epoch
 				st.goBack()
 				st.probing, st.losses = false, 0
 			}
@@ -228,8 +228,8 @@ func (st *stream) end() uint64 { return st.base + uint64(len(st.log)) - 1 }
 // goBack has all that is not confirmed count as not sent.
 func (st *stream) goBack() { st.sent, st.flying = st.confirmed, 0 }
 
-// pump sends what was not sent yet, as much as may be on its way, or the first
-// that is unconfirmed if the replica has been silent for too long.
+// pump sends unsent changes, as many as may be on their way, or the first
+// unconfirmed one if the replica has been silent for too long.
 func (s *Shard) pump(st *stream, tick bool) {
 	if tick && st.caughtUp && st.to == s.view.Next && s.now-st.told >= repeatEvery {
 		st.told = s.now
@@ -306,7 +306,7 @@ func (s *Shard) take(c Change) {
 	s.apply(s.object(c.Record.Object), c.Record)
 }
 
-// endSnapshot forgets what was not in the snapshot.
+// endSnapshot forgets objects that were not in the snapshot.
 func (s *Shard) endSnapshot() {
 	for id := range s.objects {
 		if !s.in.fresh[id] {
@@ -322,7 +322,7 @@ func (s *Shard) endSnapshot() {
 	s.lost = lost{}
 }
 
-// confirm notes how far a replica is and acknowledges what has become durable.
+// confirm notes how far a replica is and acknowledges changes that have become durable.
 func (s *Shard) confirm(c Confirm) {
 	st := s.streams[c.From]
 	if !s.owner() || st == nil || c.Epoch != s.view.Epoch || c.Stream != st.began || c.Seq <= st.confirmed || c.Seq > st.end() {

@@ -10,18 +10,18 @@ import (
 // repeated request gets the same answer again and changes nothing more.
 type Request struct {
 	From   phalanx.NodeID
-	Num    uint64 // chosen by From, never reused by that incarnation; those of Announce, Done, Drop and Evict rise
+	Num    uint64 // chosen by From, never reused by that incarnation; the numbers of Announce, Done, Drop and Evict rise
 	Object phalanx.ObjectID
 	Body   Body
 	Epoch  uint64 // of the shard, in the view by which From has sent this; 0: not said
 
-	heard time.Duration // of one that waits: when it came last
+	heard time.Duration // of a waiting request: when it came last
 }
 
-// Body is what a Request asks for.
+// Body is the content of a Request.
 type Body interface{ body() }
 
-// Maker tells what makes the bytes of an object.
+// Maker tells the origin of an object's bytes.
 type Maker uint8
 
 // The makers.
@@ -37,13 +37,13 @@ type (
 	// with the coordinator's node, or State final with its Note. While another
 	// creator with equal metadata is at work the request waits. If it was deleted,
 	// the answer is ErrDeleted with the generation, which the creator names in After
-	// when it asks anew: a late copy of what was asked before the Delete cannot. The same
+	// when it asks anew: a late copy of a request from before the Delete cannot. The same
 	// holds if it was bound since then, and released.
 	Begin struct {
 		Meta    phalanx.Meta
 		Maker   Maker
 		Tag     string             // digest of the reduce request
-		Run     uint64             // names the reduce among those of its node, for all attempts of its coordinator; 0: none
+		Run     uint64             // names the reduce among the reduces of its node, for all attempts of its coordinator; 0: none
 		Copies  int                // complete pinned copies that are to be kept; 0 means 1
 		Replace phalanx.Generation // of a lost object that other bytes are to replace
 		After   phalanx.Generation // From has been told that this one was deleted, or released since; zero: nothing
@@ -56,7 +56,7 @@ type (
 		Tag    string             // as in Begin, for the target of a reduce
 		Note   []byte             // as in Final
 		Gen    phalanx.Generation // finish this generation, if the id was begun before
-		After  phalanx.Generation // as in Begin; none is told if what was deleted is what this request has put
+		After  phalanx.Generation // as in Begin; none is told if this request has put the deleted object
 		Held   bool               // From keeps a complete pinned copy
 		Copies int
 	}
@@ -66,7 +66,7 @@ type (
 		Gen    phalanx.Generation
 		Meta   phalanx.Meta // with its final size
 		Digest phalanx.Digest
-		Note   []byte // the answer of a reduce, given to whoever repeats it
+		Note   []byte // the answer of a reduce, given to each repeat of it
 		Held   bool   // From has a complete pinned copy
 		// At has every byte, and is listed with them: the node of a reduce's root, which
 		// hears from the owner that they are final, and says so if it has lost them.
@@ -76,8 +76,8 @@ type (
 		View uint64
 	}
 	// Abort releases the binding: the creator cannot go on. It compares and swaps on Gen;
-	// but a greater one of the same Run goes too: an attempt before this one has asked for
-	// that, and nobody has heard of it.
+	// but a greater one of the same Run goes too: an earlier attempt has asked for that, and
+	// no node has heard of it.
 	Abort struct {
 		Gen phalanx.Generation
 		Run uint64 // as in Begin
@@ -90,10 +90,10 @@ type (
 		Run uint64 // as in Begin
 	}
 	// Delete leaves a tombstone; every copy is dropped. Its sender asks first, with a zero
-	// Gen, which generation there is: that changes nothing. Then it names that one: what
-	// was put later stays, however late a copy of the Delete comes, and to whichever owner.
-	// Of an id that nobody has bound it changes nothing; the answer's State is unbound or
-	// deleted then, also to the first question.
+	// Gen, for the present generation: that changes nothing. Then it names that one: later
+	// Puts stay, however late a copy of the Delete comes, and to whichever owner. It changes
+	// nothing for an unbound id; the answer's State is unbound or deleted then, also to the
+	// first question.
 	Delete struct{ Gen phalanx.Generation }
 	// Announce lists From's copy. The answer's State tells what to do with it:
 	// unbound or deleted means drop it, a greater Gen replaces it.
@@ -103,14 +103,14 @@ type (
 		Pinned   bool
 		Origin   bool // From makes the bytes
 		Begun    bool // From has the first piece
-		Retiring bool // From goes on only for those that read from it: nobody else is sent to it (2.14)
-		// Meta is what From makes, as the root of a reduce, whose size is known with its
+		Retiring bool // From goes on only for its present readers: no other receiver is sent to it (2.14)
+		// Meta describes From's object, as the root of a reduce, whose size is known with its
 		// first source. Size 0: not said.
 		Meta phalanx.Meta
 	}
 	// Locate asks for a sender, or for the inline bytes. Room is how many bytes
 	// From has reserved; a larger object is answered by its size, without a
-	// lease. Unless Wait, an id that nobody has begun is ErrNotFound. Down is how many
+	// lease. Unless Wait, the answer for an unbound id is ErrNotFound. Down is how many
 	// bytes per second From has got at best lately; 0 if it is not known. Failed is
 	// From's lease that has failed, if one has just done so (2.10): the report of that
 	// can be lost with the connection that broke, and come after this request.
@@ -139,9 +139,9 @@ type (
 	// quarter of the sender's free rate for 100 ms (2.13).
 	Slow struct{ Lease uint64 }
 	// Corrupt tells that From has every byte of the final generation Gen, that each
-	// piece passed its check, and that their digest is not the one that was
-	// recorded: its origin is to blame. If another holder finds the same the
-	// generation is withdrawn, else only From's copy goes (3.4).
+	// piece passed its check, and that their digest is not the recorded one: the
+	// origin is to blame. If another holder finds the same the owner withdraws the
+	// generation, else only From's copy goes (3.4).
 	Corrupt struct {
 		Gen    phalanx.Generation
 		Digest phalanx.Digest
@@ -165,7 +165,7 @@ type (
 	}
 	// Watch asks for the object's readiness now and whenever it changes.
 	Watch struct{}
-	// Stat asks what is known.
+	// Stat asks for the object's state.
 	Stat struct{}
 	// Evict asks for leave to drop From's complete copy.
 	Evict struct{ Gen phalanx.Generation }
@@ -222,14 +222,14 @@ type Reply struct {
 }
 
 // Former reports whether a node that asks the owner of epoch must not believe r: the shard
-// may have been lost since, and what r tells is in nobody's records then. The owner of
-// epoch is asked too, and what it does by that would be done twice.
+// may have been lost since, and then no record has the content of r. The node asks the owner of
+// epoch too, and its effects would be doubled.
 func (r Reply) Former(epoch uint64) bool { return r.Epoch != 0 && r.Epoch < epoch }
 
 // Result is the answer to a Request; fields that do not apply are zero.
 type Result struct {
 	Kind     phalanx.Kind // 0: it is done
-	Text     string       // what is wrong, for people
+	Text     string       // the error, for people
 	NotOwner bool         // ask the owner of a newer view
 	Waiting  bool         // the request is queued; State tells why
 	State    State
@@ -241,17 +241,17 @@ type Result struct {
 	IsInline bool
 	Tag      string         // of the reduce that has made it, if it is final
 	Listed   uint64         // the shard's epoch, if Inline came and its receiver is listed with it; 0: it has to announce it
-	Note     []byte         // what a reduce has recorded: to the Begin of the same one, and to who keeps a pinned copy
+	Note     []byte         // the recorded answer of a reduce: to the Begin of the same one, and to keepers of a pinned copy
 	Attached phalanx.NodeID // the node of the coordinator that makes the object
-	Origin   phalanx.NodeID // who makes the bytes, or made them
+	Origin   phalanx.NodeID // the node that makes the bytes, or made them
 	Lease    uint64         // 0: no lease
-	Sender   phalanx.NodeID // whom the lease allows to read from
+	Sender   phalanx.NodeID // the node from which the lease allows to read
 	Beside   bool           // the sender serves a slow receiver besides, which does not count
 	Stat     *ObjectStat
 	List     []ObjectStat
 }
 
-// ObjectStat is what the owner knows of an object.
+// ObjectStat is the owner's knowledge of an object.
 type ObjectStat struct {
 	Object  phalanx.ObjectID
 	State   State
@@ -272,5 +272,5 @@ type HolderStat struct {
 	Complete bool
 	Pinned   bool
 	Origin   bool
-	Upstream phalanx.NodeID // whom it reads from under a lease
+	Upstream phalanx.NodeID // the node from which it reads under a lease
 }

@@ -32,7 +32,7 @@ const (
 	copyRepeat    = time.Second            // orders to copy
 	askEvery      = time.Second            // about one lease
 	copyPatience  = 30 * time.Second       // then another node is ordered too
-	beginPatience = time.Second            // the same for one that leaves, if the copy has not been begun
+	beginPatience = time.Second            // the same while a member leaves, if the copy has not been begun
 	leaseQuiet    = 5 * time.Second        // then its receiver is asked
 	moveEvery     = time.Second            // one receiver, away from a slow sender
 	firstBar      = time.Second
@@ -65,7 +65,7 @@ type Shard struct {
 	pushSeq  uint64
 	streams  map[phalanx.NodeID]*stream // to backup and next
 	warming  map[phalanx.NodeID]bool    // members whose holdings are missing
-	told     map[phalanx.NodeID]*told   // what they have reported so far
+	told     map[phalanx.NodeID]*told   // their reports so far
 	before   map[phalanx.NodeID]uint64  // Holdings.Before of each
 	since    uint64                     // the epoch in which this replica became owner
 	rebuild  bool                       // its records were lost, and not all were found again before it became owner
@@ -75,7 +75,7 @@ type Shard struct {
 	fastest  int64                      // of those
 	flight   []*object                  // with a change that is not durable yet, in order; Invariant: change is not nil
 	asking   Request                    // that is handled now; Num 0: none is
-	sure     bool                       // the backup has what this replica took over
+	sure     bool                       // the backup has the state that this replica took over
 	held     held                       // requests and holdings that came before that
 	behind   bool                       // all objects are to be looked at once this replica may show something
 	unseen   []*object                  // if not behind: the objects that are to be looked at then
@@ -156,7 +156,7 @@ func (s *Shard) alone() bool { return len(s.view.Members) <= 1 }
 // mayAnswer reports whether this node still hears from a majority.
 func (s *Shard) mayAnswer() bool { return s.now <= s.leased }
 
-// acts reports whether this replica is an owner that may show what it knows.
+// acts reports whether this replica is an owner that may show its records.
 func (s *Shard) acts() bool { return s.owner() && s.sure && s.mayAnswer() }
 
 // configure takes the shard's entry in a new view. Views come often, and most are
@@ -184,7 +184,7 @@ func (s *Shard) configure(v Configure) {
 		clear(s.streams) // a view was missed: the replicas may have had another owner
 	}
 	assumes, acted := was.Owner != s.cfg.Self || v.LostAt != was.LostAt, s.acts()
-	if v.LostAt != was.LostAt { // others may have changed since what is known here, or this is a part of a snapshot
+	if v.LostAt != was.LostAt { // others may have changed the state since, or this is a part of a snapshot
 		s.resign(v)
 	}
 	if assumes {
@@ -209,7 +209,7 @@ func (s *Shard) configure(v Configure) {
 	s.resume()
 }
 
-// forgetAllAbsent removes what names a node outside of the view.
+// forgetAllAbsent removes all references to nodes outside of the view.
 func (s *Shard) forgetAllAbsent(objects []*object) {
 	for _, o := range objects {
 		s.stir(o)
@@ -223,8 +223,8 @@ func (s *Shard) forgetAllAbsent(objects []*object) {
 	s.findFastest()
 }
 
-// assume becomes owner: the records are there, what is soft is asked of the
-// members.
+// assume becomes owner: the records are there, and it asks the members for the soft
+// state.
 func (s *Shard) assume() {
 	s.warming, s.told, s.before = map[phalanx.NodeID]bool{}, map[phalanx.NodeID]*told{}, map[phalanx.NodeID]uint64{}
 	for _, n := range s.view.Members {
@@ -237,8 +237,8 @@ func (s *Shard) assume() {
 }
 
 // secure notes when the in-sync backup has all that this replica took over. A
-// replica can be ahead of what its former owner acknowledged; shown by this
-// copy alone, such a change could still be lost.
+// replica can have changes that its former owner never acknowledged; if this copy
+// alone showed such a change, it could still be lost.
 func (s *Shard) secure() {
 	if s.sure || !s.owner() {
 		return
@@ -295,7 +295,7 @@ func (s *Shard) takeUnseen() []*object {
 	return unseen
 }
 
-// look does for o what an owner that may not show anything has left undone.
+// look does the work for o that an owner that may not show anything has left undone.
 func (s *Shard) look(o *object) {
 	s.stir(o)
 	s.checkLost(o)
@@ -305,8 +305,8 @@ func (s *Shard) look(o *object) {
 	s.keepCopies(o)
 }
 
-// resign forgets what only an owner knows. Requests that wait are repeated by
-// their senders to the new owner.
+// resign forgets the state that only an owner has. Senders of waiting requests repeat
+// them to the new owner.
 func (s *Shard) resign(v Configure) {
 	s.warming, s.told, s.flight = nil, nil, nil
 	s.held, s.sure, s.unseen = held{}, false, nil
@@ -384,8 +384,8 @@ func (s *Shard) records() []*Record {
 	return out
 }
 
-// awake returns the objects, by id, of which a new view can change anything: most
-// are tombstones with which nobody has to do any more.
+// awake returns the objects, by id, that a new view can change: most objects are
+// tombstones that no node uses any more.
 func (s *Shard) awake() []*object { return s.sortedBut((*object).rests) }
 
 func (s *Shard) sortedBut(not func(*object) bool) []*object {

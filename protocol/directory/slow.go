@@ -23,8 +23,8 @@ func (s *Shard) slow(o *object, r Request, b Slow) {
 // slowRatio is by how much a receiver is slower than the fastest, to count as slow.
 const slowRatio = 4
 
-// gets takes how fast n has got bytes lately. What is learned by that of others
-// counts for the leases that there are.
+// gets takes how fast n has got bytes lately. Its conclusions about other nodes count for
+// present leases.
 func (s *Shard) gets(o *object, n phalanx.NodeID, down int64) {
 	old, was := s.downs[n], s.fastest
 	switch {
@@ -80,17 +80,17 @@ func (s *Shard) dragged(o *object, l *lease) bool {
 	return s.drags(o, l.sender) && !l.reported && !s.lags(l.receiver)
 }
 
-// stuck reports whether n waits for a sender while one is barred for it: what it
-// holds may not grow, although there is a copy that others can read.
+// stuck reports whether n waits for a sender while one is barred for it: its copy
+// may not grow, although there is a copy that others can read.
 func (s *Shard) stuck(o *object, n phalanx.NodeID) bool {
 	return slices.ContainsFunc(o.bars, func(b bar) bool { return b.receiver == n && b.until > s.now }) &&
 		slices.ContainsFunc(o.waiters, func(r Request) bool { return r.From == n })
 }
 
-// bypass has what the senders get that have failed n count no longer against the
-// limits of those who send it (2.13), and reports whether there is any. In a chain n
-// can read from nobody but who serves the one that has failed, which may be dead
-// without anybody having noticed yet. If it is not, it is served besides.
+// bypass has transfers to senders that have failed n count no longer against the limits
+// of their own senders (2.13), and reports whether there is any. In a chain n can read
+// only from the sender of the failed one. That one may be dead unnoticed; if it lives,
+// it is served besides.
 func (s *Shard) bypass(o *object, n phalanx.NodeID) bool {
 	any := false
 	for _, b := range o.bars {
@@ -104,8 +104,8 @@ func (s *Shard) bypass(o *object, n phalanx.NodeID) bool {
 	return any
 }
 
-// relieve moves receivers to complete copies that nobody waits for, each at most
-// once a second: those whose sender gets its bytes slowly (2.13), and those
+// relieve moves receivers to complete copies for which no request waits, each at most
+// once a second: receivers whose sender gets its bytes slowly (2.13), and receivers
 // whose sender is stuck, which then can have the object from them. A receiver
 // locates again, and gives its lease up by that: until then it goes on. An order
 // that is lost is repeated when the second is over.

@@ -7,9 +7,9 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// tombstone is a deleted object with which nobody has to do any more, in the little
-// space that it needs: a program may delete many objects in the twenty minutes for
-// which each of them is remembered.
+// tombstone is a deleted object that no node uses any more, in the little space that it
+// needs: a program may delete many objects in the twenty minutes for which each is
+// remembered.
 //
 // Invariant: no id is in both Shard.tombstones and Shard.objects.
 type tombstone struct {
@@ -32,8 +32,8 @@ func (t tombstone) record(id phalanx.ObjectID) Record {
 	return r
 }
 
-// bury makes a tombstone of o, if it rests and nothing else is remembered of it. What
-// its nodes have reported about their copies counts no longer: there are none.
+// bury makes a tombstone of o, if it rests and nothing else is remembered of it. Its
+// nodes' reports about copies count no longer: there are none.
 func (s *Shard) bury(o *object) bool {
 	if !o.rests() || len(o.over) > 0 {
 		return false

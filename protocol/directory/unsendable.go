@@ -60,7 +60,7 @@ func (s *Shard) unsendablePush(p Push, text string) {
 	}
 }
 
-// uncopied is a generation of which no node can be told to make a copy.
+// uncopied is a generation that no node can be told to copy.
 type uncopied struct {
 	gen  phalanx.Generation
 	text string

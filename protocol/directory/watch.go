@@ -18,7 +18,7 @@ type watcher struct {
 }
 
 // watchPauses are how long a watcher that does not acknowledge waits until it is told once
-// more. Their bound is less than what a client takes for silence.
+// more. Their bound is less than the time that a client takes for silence.
 var watchPauses = retry.Pauses{First: repeatEvery, Most: 2 * time.Second}
 
 func (s *Shard) watch(o *object, r Request) {
@@ -50,7 +50,7 @@ func (s *Shard) answerWatch(o *object, w *watcher) {
 	}
 }
 
-// notify tells every watcher what has changed for it.
+// notify tells every watcher its changes.
 func (s *Shard) notify(o *object) {
 	if len(o.watchers) == 0 || !s.acts() {
 		return
@@ -78,8 +78,8 @@ func (s *Shard) tell(o *object, w *watcher) {
 	s.emit(w.last)
 }
 
-// tellAgain tells a watcher once more what it has not acknowledged, each time after twice
-// as long: its node may have much to do.
+// tellAgain repeats unacknowledged messages to a watcher, each time after twice as
+// long: its node may have much to do.
 func (s *Shard) tellAgain(o *object, w *watcher) {
 	told := w.told
 	told.Sent(s.now)

@@ -2,8 +2,8 @@ package directory
 
 import "github.com/phalanx-go/phalanx"
 
-// A connection takes messages up to a length, and what is longer can never be sent.
-// So what grows with the number of nodes or objects is cut into parts, by weights.
+// A connection takes messages up to a length, and a longer one can never be sent. So the
+// core cuts messages that grow with the number of nodes or objects into parts, by weights.
 // A weight is an upper bound of the encoded length in bytes, which a test of package
 // messages checks for all that can be in a record or a holding.
 
@@ -18,7 +18,7 @@ const (
 	MaxStat = 1000
 
 	textWeight    = 6   // of a text or of bytes besides themselves: its tag and length
-	fixedWeight   = 192 // of what has a fixed length in a record or a holding
+	fixedWeight   = 192 // of the fields of fixed length in a record or a holding
 	elementWeight = 10  // of one dimension of a shape
 )
 
@@ -43,8 +43,8 @@ func (h *Holding) Weight() int {
 
 func shapeWeight(m phalanx.Meta) int { return textWeight + elementWeight*len(m.Shape) }
 
-// FirstPart returns how many of the holdings go into the first message of those
-// that tell all of them: at least one, if there is one.
+// FirstPart returns how many of the holdings go into the first of the messages that
+// carry them: at least one, if there is one.
 func FirstPart(all []Holding) int {
 	sum := 0
 	for i := range all {

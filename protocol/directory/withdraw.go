@@ -16,11 +16,11 @@ const (
 // checkPauses are until a question to a holder is repeated.
 var checkPauses = retry.Pauses{First: time.Second, Most: 30 * time.Second}
 
-// accusation is what a node has told of the bytes of a generation: that each piece
-// is as its origin made it, and their digest is not what was recorded (3.4). Holders of
-// complete copies are asked to look at theirs. To look at a large object takes long, so
-// another holder is asked after a while, and the first digest that comes decides. Nobody
-// waits for that: until a holder finds the recorded digest wrong, the object is what it was.
+// accusation is a node's report about the bytes of a generation: each piece is as its
+// origin made it, and their digest is not the recorded one (3.4). The owner asks holders of
+// complete copies to look at theirs. To look at a large object takes long, so it asks
+// another holder after a while, and the first digest that comes decides. No request waits
+// for that: until a holder finds the recorded digest wrong, the object stays as it was.
 type accusation struct {
 	gen   phalanx.Generation
 	by    phalanx.NodeID
@@ -29,14 +29,14 @@ type accusation struct {
 	since time.Duration // when a holder to ask was looked for last
 }
 
-// question is what one holder was asked.
+// question is the question to one holder.
 type question struct {
 	to   phalanx.NodeID
 	sent retry.Backoff
 	over bool // it was answered, or cannot be sent
 }
 
-// question returns what n was asked, or nil.
+// question returns the question to n, or nil.
 func (a *accusation) question(n phalanx.NodeID) *question {
 	for _, q := range a.asked {
 		if q.to == n {
@@ -101,7 +101,7 @@ func (s *Shard) askCheck(o *object, q *question) {
 		Meta: o.rec.Meta, Digest: o.rec.Digest})
 }
 
-// checked takes what a holder has found when it looked at its own bytes.
+// checked takes a holder's finding about its own bytes.
 func (s *Shard) checked(o *object, r Request, c Checked) {
 	var q *question
 	if a := o.accused; a != nil && a.gen == c.Gen && a.gen == o.rec.Gen && o.rec.State == Finished {
@@ -109,7 +109,7 @@ func (s *Shard) checked(o *object, r Request, c Checked) {
 	}
 	switch {
 	case q == nil || q.over: // r.From was not asked, or answers again
-	case c.Digest.IsZero(): // r.From has no copy, or one that had changed in memory
+	case c.Digest.IsZero(): // r.From has no copy, or its copy had changed in memory
 		q.over = true
 		s.examine(o)
 	case c.Digest == o.rec.Digest:
