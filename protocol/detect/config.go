@@ -7,14 +7,14 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Config is what a Core is made with. Zero fields stand for the defaults.
+// Config has the settings of a Core. Zero fields stand for the defaults.
 type Config struct {
 	Self         phalanx.NodeID
 	Every        time.Duration // between heartbeats of two members that watch each other; 250 ms
 	LookEvery    time.Duration // between heartbeats to a peer that is looked at, and between repeats of an accusation; 100 ms
 	SilentAfter  time.Duration // a peer without a round trip for so long is suspected; 500 ms
 	PatienceMax  time.Duration // the most that SilentAfter grows to where round trips take long; 3 s
-	LateAfter    time.Duration // a tick that comes so much later than due voids what was not heard; 100 ms
+	LateAfter    time.Duration // a tick that comes so much later than due voids silences until then; 100 ms
 	LookAgain    time.Duration // between attempts to reach a peer whose connection broke; 5 ms
 	ForgetAfter  time.Duration // an accusation that is not repeated; 400 ms
 	Successors   int           // how many next members are watched, and how many before; 2

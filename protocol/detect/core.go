@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Core is what one node thinks of the others.
+// Core is one node's judgement of the others.
 type Core struct {
 	cfg    Config
 	now    time.Duration
@@ -26,7 +26,7 @@ type Core struct {
 	peers   map[phalanx.NodeID]*peer // all members but Self
 }
 
-// peer is what is known of another member.
+// peer is this node's knowledge of another member.
 type peer struct {
 	watched  bool
 	look     time.Duration // until when it is watched because a connection broke, or an answer was overdue
@@ -59,7 +59,7 @@ func New(cfg Config) *Core {
 	return &Core{cfg: cfg.withDefaults(), peers: map[phalanx.NodeID]*peer{}}
 }
 
-// Suspects returns whom this node suspects, in the order of the view.
+// Suspects returns the nodes that this one suspects, in the order of the view.
 func (c *Core) Suspects() []phalanx.NodeID {
 	var out []phalanx.NodeID
 	for _, id := range c.members {
@@ -106,7 +106,7 @@ func (c *Core) Step(ev Event) []Effect {
 }
 
 // Due returns when the core has to hear of the time again, at the latest; every Step
-// can make that earlier or later. It is not ok while there is nobody to watch.
+// can make that earlier or later. It is not ok while there is no peer to watch.
 func (c *Core) Due() (at time.Duration, ok bool) { return c.due, c.due != 0 }
 
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
@@ -288,7 +288,7 @@ func (c *Core) suspect(id phalanx.NodeID, p *peer, cause Cause) {
 	c.judge()
 }
 
-// tell tells all voters what this node holds of a peer.
+// tell sends all voters this node's judgement of a peer.
 func (c *Core) tell(id phalanx.NodeID, p *peer) {
 	p.told = c.now
 	for _, v := range c.voters {

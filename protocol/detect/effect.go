@@ -29,7 +29,7 @@ type (
 	// Trust takes a Suspect back.
 	Trust struct{ Node phalanx.NodeID }
 
-	// Accuse tells the voter To what this node holds of Node.
+	// Accuse tells the voter To this node's judgement of Node.
 	Accuse struct {
 		To    phalanx.NodeID
 		Node  phalanx.NodeID

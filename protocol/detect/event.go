@@ -6,20 +6,20 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Event is something a Core hears of. Now is the host's clock; what was queued
-// may be older than what came before.
+// Event is an input of a Core. Now is the host's clock; a queued event may be older
+// than the one before.
 type Event interface{ at() time.Duration }
 
 type (
-	// Changed tells who is in the view, in its order.
+	// Changed tells the members of the view, in its order.
 	Changed struct {
 		Members []phalanx.NodeID
 		Voters  []phalanx.NodeID
 		Now     time.Duration
 	}
 
-	// Tick tells the time, which peers have open streams, from which an answer is
-	// overdue, and when that of another one will be (0: none is owed).
+	// Tick tells the time, the peers that have open streams, the peers whose answers are
+	// overdue, and when another answer will be (0: none is due).
 	Tick struct {
 		Streams []phalanx.NodeID
 		Overdue []phalanx.NodeID
@@ -46,16 +46,16 @@ type (
 		Now  time.Duration
 	}
 
-	// Refuses says that nobody listens at Node's address, or another process
-	// does: a later incarnation, for example.
+	// Refuses says that no process listens at Node's address, or another one does:
+	// a later incarnation, for example.
 	Refuses struct {
 		Node phalanx.NodeID
 		Now  time.Duration
 	}
 
 	// Accused says that the member By suspects Node, or with Cause Trusted that
-	// it does not any more. One that was told before another, and comes after it, does
-	// not count.
+	// it does not any more. An Accused that was sent before another, and comes after it,
+	// does not count.
 	Accused struct {
 		By    phalanx.NodeID
 		Node  phalanx.NodeID

@@ -9,7 +9,7 @@ import (
 // enough is how many witnesses a removal takes, where there are so many.
 const enough = 2
 
-// accused notes what another member holds of a node.
+// accused notes another member's judgement of a node.
 func (c *Core) accused(ev Accused) {
 	p := c.peers[ev.Node]
 	if p == nil || !slices.Contains(c.members, ev.By) || ev.By == ev.Node || ev.By == c.cfg.Self || ev.Cause > Refused {
@@ -31,8 +31,8 @@ func (c *Core) accused(ev Accused) {
 	c.judge()
 }
 
-// judge proposes to remove whoever has enough witnesses. Only voters are told of
-// what others hold, so only they can.
+// judge proposes to remove nodes that have enough witnesses. Only voters hear the
+// judgements of others, so only they can.
 func (c *Core) judge() {
 	if !slices.Contains(c.voters, c.cfg.Self) {
 		return
@@ -57,7 +57,7 @@ func (c *Core) judge() {
 	}
 }
 
-// witnesses returns who suspects p, and for whom it refuses connections.
+// witnesses returns the nodes that suspect p, and the nodes whose connections it refuses.
 func (c *Core) witnesses(p *peer) (all, refused []phalanx.NodeID) {
 	for _, by := range c.members {
 		cause := p.accusers[by].cause

@@ -83,8 +83,8 @@ func (c *Core) begins(id phalanx.NodeID) bool {
 	return 2*steps < n || 2*steps == n && slices.Index(c.members, c.cfg.Self) < n/2
 }
 
-// near reports whether id is one of the next members in the ring of the view, or of those
-// before.
+// near reports whether id is one of the next or previous members in the ring of the
+// view.
 func (c *Core) near(id phalanx.NodeID) bool {
 	steps, n := c.ahead(id)
 	return steps <= c.cfg.Successors || n-steps <= c.cfg.Successors

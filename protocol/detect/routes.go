@@ -8,10 +8,10 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Routes says by way of which member messages go to one that this node cannot reach
+// Routes names the members that relay messages to members which this node cannot reach
 // itself. When only the link between two members fails both stay in the view: a node
 // that could not reach the owner of an object would wait for it until the link is back,
-// and one that could not reach the leader of the voters would have no lease. Messages
+// and a node that could not reach the leader of the voters would have no lease. Messages
 // may be lost, late and doubled in any case, so the next member that is tried is as good
 // as the one before. It is not safe for concurrent use.
 type Routes struct {
@@ -22,23 +22,23 @@ type Routes struct {
 	next      int
 }
 
-// heard is by whom, and when, something came from a node the last time it came
-// by another.
+// heard is the relay, and the time, of the last message that came from a node by
+// another.
 type heard struct {
 	by phalanx.NodeID
 	at time.Duration
 }
 
-// heardFor is how long a node is answered by the one that brought its message. It
-// may have noticed before this node has that their link fails.
+// heardFor is how long answers to a node go by the relay of its message. The node may
+// have noticed before this one that their link fails.
 const heardFor = time.Second
 
-// NewRoutes returns the routes of self, which suspects nobody.
+// NewRoutes returns the routes of self, which suspects no node.
 func NewRoutes(self phalanx.NodeID) *Routes {
 	return &Routes{self: self, suspected: map[phalanx.NodeID]bool{}, heard: map[phalanx.NodeID]heard{}}
 }
 
-// Learn takes the members of a new view, and forgets those that are none any more.
+// Learn takes the members of a new view, and forgets former members.
 func (r *Routes) Learn(members []phalanx.NodeID) {
 	r.members = members
 	gone := func(id phalanx.NodeID) bool { return !slices.Contains(members, id) }
@@ -65,8 +65,8 @@ func (r *Routes) Hear(from, by phalanx.NodeID, now time.Duration) {
 	}
 }
 
-// To returns the member that brings a message to node; false if it is to be sent
-// directly, or if there is nobody else.
+// To returns the member that relays a message to node; false if it is to be sent
+// directly, or if there is no other member.
 func (r *Routes) To(node phalanx.NodeID, now time.Duration) (by phalanx.NodeID, ok bool) {
 	h, heard := r.heard[node]
 	heard = heard && now-h.at < heardFor && !r.suspected[h.by]

@@ -6,8 +6,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// watch settles to whom heartbeats are sent. Who was not watched before has a
-// whole SilentAfter from now on.
+// watch settles the receivers of heartbeats. A peer that was not watched before has
+// a whole SilentAfter from now on.
 func (c *Core) watch() {
 	for _, id := range c.members {
 		p := c.peers[id]
