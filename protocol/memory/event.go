@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Patience is what a request does while it does not fit.
+// Patience says whether a request waits while it does not fit.
 type Patience uint8
 
 // The kinds of requests.
@@ -13,16 +13,16 @@ const (
 	Waits   Patience = iota // as long as it takes
 	Bounded                 // waits, unless memory that lasts stands in its way
 	Tries                   // does not wait
-	Takes                   // does not wait, and takes what is free also during another's turn
+	Takes                   // does not wait, and takes free memory also during another's turn
 )
 
 func (p Patience) String() string { return [...]string{"waits", "bounded", "tries", "takes"}[p] }
 
-// Event is what happens to a node's memory.
+// Event is a change of a node's memory, or of requests for it.
 type Event interface{ event() }
 
 type (
-	// Ask is a request for Bytes, which are not negative. ID is nobody else's.
+	// Ask is a request for Bytes, which are not negative. Its ID is unique.
 	Ask struct {
 		ID       uint64
 		Bytes    int64
@@ -61,7 +61,7 @@ func (r Reason) String() string {
 	return [...]string{OverCap: "over the cap", Lasting: "memory that lasts is in its way", NotFree: "not free now"}[r]
 }
 
-// Effect is what the Queue has decided.
+// Effect is a decision of the Queue.
 type Effect interface{ effect() }
 
 type (
@@ -72,7 +72,7 @@ type (
 		ID  uint64
 		Why Reason
 	}
-	// Evict says that Need has grown: somebody has to make room.
+	// Evict says that Need has grown: the host has to make room.
 	Evict struct{}
 )
 

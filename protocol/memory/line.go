@@ -2,7 +2,7 @@ package memory
 
 import "math"
 
-// request is one that waits.
+// request is a request that waits.
 type request struct {
 	id      uint64
 	bytes   int64
@@ -15,7 +15,7 @@ type request struct {
 // takes a time that grows with the logarithm of how many there are.
 type line struct {
 	slots []*request // in order; nil where one has left
-	least []int64    // a tree: least[1] is the least of all bytes, least[len(slots)+i] those of slot i
+	least []int64    // a tree: least[1] is the least of all bytes, least[len(slots)+i] the bytes of slot i
 	next  int        // the slot of the next that comes
 	len   int
 }

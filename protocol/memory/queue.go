@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Queue has what a node's memory is taken for, and who waits for some.
+// Queue has the uses of a node's memory, and the requests that wait for some.
 //
-// Invariant: after each Step, unless somebody has its turn, nobody waits whose bytes
-// are free.
+// Invariant: after each Step, unless a request has its turn, no request waits whose
+// bytes are free.
 type Queue struct {
 	cfg     Config
 	used    int64 // Invariant: >= 0; more than the cap only by Taken
-	lasting int64 // of used, roughly: what is told of later counts until then
+	lasting int64 // of used, roughly: bytes that are reported later count until then
 
 	waiting map[uint64]*request
 	line    line
 	bytes   int64 // of all that wait
-	wanted  int64 // of those that can be met
+	wanted  int64 // of requests that can be met
 	sizes   map[int64]int
 
-	turns    []due         // when who gets a turn, the first one first
+	turns    []due         // requests and when they get a turn, the first one first
 	turn     *request      // has its turn
 	turnEnds time.Duration // if there is one
-	open     time.Duration // until then nobody gets a turn
+	open     time.Duration // until then no request gets a turn
 }
 
 // due is a request that gets a turn at some time.
@@ -52,8 +52,8 @@ func (q *Queue) Waits(bytes int64) bool { return q.sizes[bytes] > 0 }
 // Turn reports whether a request has its turn.
 func (q *Queue) Turn() bool { return q.turn != nil }
 
-// Need returns how many bytes have to be evicted: for those that wait and can be met,
-// and for what exceeds the cap. It is not positive if there are none.
+// Need returns how many bytes have to be evicted: for waiting requests that can be met,
+// and for the bytes above the cap. It is not positive if there are none.
 func (q *Queue) Need() int64 { return q.used - q.cfg.Cap + q.wanted }
 
 // Due returns when the next Tick is due; false if none is.
@@ -67,7 +67,7 @@ func (q *Queue) Due() (time.Duration, bool) {
 	return 0, false
 }
 
-// Step applies ev and returns what follows, in that order.
+// Step applies ev and returns the effects, in the order of execution.
 func (q *Queue) Step(now time.Duration, ev Event) (effects []Effect) {
 	switch e := ev.(type) {
 	case Ask:
@@ -154,7 +154,7 @@ func (q *Queue) leave(now time.Duration, r *request) {
 
 func (q *Queue) endTurn(now time.Duration) { q.turn, q.open = nil, now+q.cfg.Pause }
 
-// serve meets whoever can be met now, and gives the next turn.
+// serve meets all requests that can be met now, and gives the next turn.
 func (q *Queue) serve(now time.Duration, effects []Effect) []Effect {
 	grant := func(r *request) {
 		q.leave(now, r)
