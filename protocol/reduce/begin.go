@@ -69,7 +69,7 @@ func (c *Coordinator) begun(ev Begun) {
 			c.ready(r)
 		}
 		c.early = nil
-		if c.ring != gathering { // whoever is in a ring tells what it has
+		if c.ring != gathering { // members of a ring report their sources
 			c.watchSources()
 		}
 	case inspecting:
@@ -153,8 +153,8 @@ func (c *Coordinator) rejected(ev Rejected) {
 }
 
 // deletedBefore reports whether a deleted generation of the target was not made by this
-// Reduce, nor by the one that it follows: those end with their target. If the binding of
-// that one was only released, what was deleted is older, and this Reduce goes on.
+// Reduce, nor by the one that it follows: both end with their target. If the binding of
+// the latter was only released, the deleted target is older, and this Reduce goes on.
 func (c *Coordinator) deletedBefore(gen phalanx.Generation) bool {
 	made := cmp.Or(c.reduce, c.following)
 	return made.IsZero() || gen.Less(made)
@@ -171,7 +171,7 @@ func (c *Coordinator) fault(object phalanx.ObjectID, kind phalanx.Kind, format s
 	return &phalanx.Error{Op: "reduce", Object: object, Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// expired fails with what was missing.
+// expired fails and names what was missing.
 func (c *Coordinator) expired() {
 	if c.unsaid != nil {
 		c.fail(c.unsaid, true)

@@ -6,8 +6,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// command sends what changed: what is to be stopped, then the new wanted
-// states from the root down.
+// command sends the changes: first Stops, then the new wanted states from the root
+// down.
 func (c *Coordinator) command() {
 	var changed []*place
 	grown := false
@@ -39,7 +39,7 @@ func (c *Coordinator) command() {
 	}
 }
 
-// want returns what p is to do, without attempt and version.
+// want returns the wanted state of p, without attempt and version.
 func (c *Coordinator) want(p *place) State {
 	s := State{
 		Target: c.cfg.Target, Reduce: c.reduce, Place: p.pos, Gen: p.gen, Source: p.source.id, SourceGen: p.sourceGen,
@@ -116,7 +116,7 @@ func (c *Coordinator) refused(ev Refused) {
 		c.strike(p)
 		c.lose(p, LostRefused, ev.Text, true)
 	default:
-		if c.phase == finalising { // what it was to make is in the target
+		if c.phase == finalising { // its output is in the target
 			c.lose(p, LostRefused, ev.Text, true)
 			return
 		}

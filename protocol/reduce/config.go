@@ -7,8 +7,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Config is one request to reduce, and what the coordinator knows about the
-// cluster. Durations that are zero take the default in brackets.
+// Config is one request to reduce, with the coordinator's knowledge of the cluster.
+// Durations that are zero take the default in brackets.
 type Config struct {
 	Target  phalanx.ObjectID
 	Sources []phalanx.ObjectID // at most MaxSources; the caller must not change it afterwards
@@ -28,8 +28,8 @@ type Config struct {
 	Grain       int64                   // least size of a ring's shards [RingGrain]
 
 	Deadline    time.Duration // on the clock of the events; 0: none
-	RepeatEvery time.Duration // of what is not acknowledged [200 ms]
-	AskFor      time.Duration // how long a parent is asked what a dead child delivered, and a node what it runs [500 ms]
+	RepeatEvery time.Duration // of unacknowledged messages [200 ms]
+	AskFor      time.Duration // how long to ask a parent for the delivery of a dead child, and a node for its places [500 ms]
 	HearFor     time.Duration // a place that was not heard of for so long is asked whether it runs, and so often [3 s]
 	BarFor      time.Duration // a holder where a place failed gets no place for so long, doubling [1 s]
 	BarMax      time.Duration // at most [10 s]

@@ -51,7 +51,7 @@ type Coordinator struct {
 	gone     map[phalanx.NodeID]bool // have left the view; an id never comes back
 	leaving  []phalanx.NodeID        // are about to
 	arrivals uint64
-	queue    queue         // of those that are ready and have no place
+	queue    queue         // of sources that are ready and have no place
 	aside    []*source     // ready and without a place, but no holder takes one; some may be in the queue again
 	asideAt  time.Duration // when they were put back into the queue last
 	whole    int           // how many sources are ready and final
@@ -69,7 +69,7 @@ type Coordinator struct {
 	turns  turns                  // of the places that are empty
 	loads  map[phalanx.NodeID]int // how many places run at each node
 	dead   []*place               // among the places; some may not be any more
-	stuck  []*place               // likewise: those of sources that do not go on
+	stuck  []*place               // likewise: places of sources that do not go on
 	dirty  []*place               // places whose commands may have changed
 	unsure int                    // the position at which the search for a place without a final source begins
 
@@ -77,7 +77,7 @@ type Coordinator struct {
 	ringUntil time.Duration
 	broken    bool                    // the ring was, in this step
 	wanting   map[phalanx.NodeID]bool // nodes that want the target
-	early     []Ready                 // what they have, of before it has begun
+	early     []Ready                 // their sources, reported before it has begun
 	unsaid    *phalanx.Error          // with which it fails if it has to make the target; nil: nothing is wrong with the sources
 	following phalanx.Generation      // of the target, by another coordinator
 	leader    phalanx.NodeID          // where that runs
@@ -87,7 +87,7 @@ type Coordinator struct {
 	stops   stops
 	cleared []int // positions, since the last commands
 	again   []vacated
-	stale   bool // the root has cleared what was shown under gen
+	stale   bool // the root has cleared the output that was shown under gen
 	restart retry
 	resumed resumption
 
@@ -145,7 +145,7 @@ func (c *Coordinator) Ended() bool {
 }
 
 // Step applies ev and returns what the host must do, in that order. The caller
-// owns the slice, not what its effects point to.
+// owns the slice, not the data of its effects.
 func (c *Coordinator) Step(ev Event) []Effect {
 	c.out, c.broken = nil, false
 	c.handle(ev)
@@ -205,7 +205,7 @@ func (c *Coordinator) handle(ev Event) {
 	}
 }
 
-// handleRunning applies what means nothing after the end.
+// handleRunning applies events that mean nothing after the end.
 func (c *Coordinator) handleRunning(ev Event) {
 	switch ev := ev.(type) {
 	case Ready:
@@ -249,7 +249,7 @@ func (c *Coordinator) handleRunning(ev Event) {
 	}
 }
 
-// settle draws the conclusions from what handle changed.
+// settle draws the conclusions from the changes of handle.
 func (c *Coordinator) settle() {
 	if c.phase != running || !c.fixed {
 		return
@@ -280,7 +280,7 @@ func (c *Coordinator) tick(ev Tick) {
 	c.repeat()
 }
 
-// repeat sends again what is not acknowledged.
+// repeat sends unacknowledged messages again.
 func (c *Coordinator) repeat() {
 	every := c.cfg.RepeatEvery
 	if c.ask.due(c.now, every) {

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// describe says what an array is, for errors.
+// describe returns the type and shape of an array, for errors.
 func describe(m phalanx.Meta) string {
 	if m.Shape == nil {
 		return fmt.Sprintf("%d bytes of %v", m.Size, m.DType)
@@ -16,7 +16,7 @@ func describe(m phalanx.Meta) string {
 	return fmt.Sprintf("%d bytes of %v in shape %v", m.Size, m.DType, m.Shape)
 }
 
-// String returns n on one line, without what does not apply.
+// String returns n on one line, without fields that do not apply.
 func (n Notify) String() string {
 	var b strings.Builder
 	b.WriteString(n.What.String())
@@ -44,7 +44,7 @@ func culprit(err error) phalanx.ObjectID {
 	return ""
 }
 
-// cause returns what a phalanx.Error wraps, to be wrapped in another of that kind.
+// cause returns the error that a phalanx.Error wraps, to be wrapped in another of that kind.
 func cause(err error) error {
 	var e *phalanx.Error
 	if errors.As(err, &e) && e.Err != nil {

@@ -1,6 +1,6 @@
 // Package reduce decides how one Reduce is carried out: which sources are in
-// it, at which place of which tree each is combined, what every place is told,
-// and what is done again when something fails.
+// it, at which place of which tree each is combined, the commands to every
+// place, and the work that is repeated when something fails.
 //
 // It holds two deterministic state machines. A Coordinator runs one Reduce,
 // one per target; a Place runs one place of the tree on the node that holds
@@ -8,7 +8,7 @@
 // that order. Neither is safe for concurrent use. Neither sees a byte of the
 // objects: bytes stream from place to place while they arrive.
 //
-// # What the coordinator decides
+// # The coordinator's decisions
 //
 // The first Num of the sources that become ready, in the order in which their
 // readiness is handled, take the lowest empty places in generalized in-order
@@ -45,7 +45,7 @@
 //  6. A Reduce of n from m sources ends if n of them can be created and faults
 //     stop, and in a typed error when Cancel or the deadline comes first.
 //
-// # What the host must do
+// # Duties of the host
 //
 // Deliver a Tick every 50 ms or so to each machine; Start, Resume and Tick carry
 // the time, all other events take the time of the last one. Carry all messages

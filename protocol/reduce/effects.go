@@ -17,7 +17,7 @@ type (
 	}
 
 	// Join tells the coordinator at Node, which runs the same Reduce, that this node
-	// wants the target and what it has of the sources, as Joined. It may get lost.
+	// wants the target, and the sources that it has, as Joined. It may get lost.
 	Join struct {
 		Node   phalanx.NodeID
 		Target phalanx.ObjectID
@@ -26,16 +26,16 @@ type (
 
 	// Watch asks the directory to push Ready, SourceFinal, SourceReset,
 	// SourceGone and HolderGone for the sources, in the order in which they
-	// happened for each; SourceFinal also of one that was final before and has no
-	// copy now. What is ready already is best handed over together, as Surveyed.
+	// happened for each; SourceFinal also of a source that was final before and has no
+	// copy now. Sources that are ready already are best handed over together, as Surveyed.
 	Watch struct{ Sources []phalanx.ObjectID }
 
 	// Unwatch ends Watch.
 	Unwatch struct{}
 
 	// Remember asks the host to keep this where a restart of the coordinator
-	// finds it, with the request and the attempt, before it carries out what
-	// follows. It replaces the one before.
+	// finds it, with the request and the attempt, before it carries out later
+	// effects. It replaces the Remember before it.
 	Remember struct {
 		Reduce phalanx.Generation
 		Degree int
@@ -43,8 +43,8 @@ type (
 		Nodes  []phalanx.NodeID // sorted; every node that was ever told something
 	}
 
-	// Command tells Node what the place is to do, to be answered by Acked or
-	// Refused at once; it starts the place if there is none. It is repeated
+	// Command gives Node the wanted state of the place, to be answered by Acked
+	// or Refused at once; it starts the place if there is none. It is repeated
 	// until then. The host should let the coordinator know by PlaceLost when
 	// the place ends.
 	Command struct {
@@ -54,7 +54,7 @@ type (
 
 	// Stop tells Node that the place is not wanted any more, unless it has been
 	// told a greater Gen since. It is repeated until Stopped. Final: the target
-	// is final in TargetGen, and who has made that keeps its copy.
+	// is final in TargetGen, and its maker keeps its copy.
 	Stop struct {
 		Node      phalanx.NodeID
 		Target    phalanx.ObjectID
@@ -102,8 +102,8 @@ type (
 
 	// CombineInline asks the host to read the inputs, which are small and
 	// final, to combine them in this order, and to hold the result for
-	// Finalise. It is answered by InlineDone or InlineFailed with the same Seq,
-	// of which the last one counts.
+	// Finalise. InlineDone or InlineFailed with the same Seq answers it; only the
+	// last Seq counts.
 	CombineInline struct {
 		Seq       uint64
 		Target    phalanx.ObjectID
@@ -115,8 +115,8 @@ type (
 
 	// Restart asks the directory for a new generation of the target in place of
 	// From. It is repeated until Restarted or RestartRefused. The directory
-	// answers no Restart, Finalise or Abort of a lesser attempt than that of the
-	// last Begin.
+	// answers no Restart, Finalise or Abort of a lesser attempt than the last
+	// Begin's.
 	Restart struct {
 		Target  phalanx.ObjectID
 		Attempt uint64
@@ -146,7 +146,7 @@ type (
 	}
 
 	// Result is the answer to the caller: the sources that are in the target and
-	// those that are not, both in the order of the request.
+	// the others, both in the order of the request.
 	Result struct {
 		In, Out []phalanx.ObjectID
 		Gen     phalanx.Generation
@@ -157,7 +157,7 @@ type (
 	// Fail is the other answer.
 	Fail struct{ Err *phalanx.Error }
 
-	// Notify tells an observer what recovery does. Fields that do not apply are
+	// Notify tells an observer a step of recovery. Fields that do not apply are
 	// zero.
 	Notify struct {
 		What   Notice
@@ -171,15 +171,15 @@ type (
 	}
 )
 
-// Input is one source of a CombineInline. Node is one of those that have it, or
-// empty if only the directory does.
+// Input is one source of a CombineInline. Node has it; if it is empty only the
+// directory does.
 type Input struct {
 	Source phalanx.ObjectID
 	Gen    phalanx.Generation
 	Node   phalanx.NodeID
 }
 
-// Notice says what Notify is about.
+// Notice is the kind of a Notify.
 type Notice uint8
 
 // The notices.

@@ -18,7 +18,7 @@ type (
 	Start struct{ Now time.Duration }
 
 	// Resume begins it in place of Start after a restart of the coordinator,
-	// with what the last Remember effect said; if there was none, with only Now.
+	// with the content of the last Remember effect; if there was none, with only Now.
 	// A NodeGone follows for each of Nodes that is not in the view any more.
 	Resume struct {
 		Now    time.Duration
@@ -28,10 +28,10 @@ type (
 		Nodes  []phalanx.NodeID
 	}
 
-	// Tick says what time it is. Whatever is not acknowledged is sent again.
+	// Tick tells the time. The coordinator sends unacknowledged messages again.
 	Tick struct{ Now time.Duration }
 
-	// Cancel says that nobody wants the result any more.
+	// Cancel says that no caller wants the result any more.
 	Cancel struct{}
 
 	// Joined says that a node wants the target, and asks for the same Reduce; and
@@ -58,8 +58,8 @@ type (
 		Down bool
 	}
 
-	// Leaving says which members are about to leave, in the newest view. No place is
-	// tried there any more; those that run there may end.
+	// Leaving names the members that are about to leave, in the newest view. No place is
+	// tried there any more; places that run there may end.
 	Leaving struct{ Nodes []phalanx.NodeID }
 
 	// PlaceLost says that a place runs no more. The host sends it when the
@@ -122,8 +122,8 @@ type (
 		Final  bool // the source is final in Gen
 	}
 
-	// Surveyed is the first answer to Watch: what is ready at the start. Its
-	// sources are taken in the order of the request, whatever order they are in.
+	// Surveyed is the first answer to Watch: the sources that are ready at the start.
+	// The coordinator takes them in the order of the request, not in theirs.
 	Surveyed struct{ Ready []Ready }
 
 	// SourceFinal says that a source is final in Gen.
@@ -149,9 +149,9 @@ type (
 		Kind   phalanx.Kind
 	}
 
-	// SourceMissing says that, by the first answer about a source, nobody has bound it. Gen
-	// is the deleted generation, or zero. It matters to a coordinator that goes on with a place which has
-	// read the source: what became of that cannot be known any more.
+	// SourceMissing says that, by the first answer about a source, it is unbound. Gen is the deleted
+	// generation, or zero. It matters to a coordinator that goes on with a place which has read the
+	// source: whether that became final cannot be known any more.
 	SourceMissing struct {
 		Source phalanx.ObjectID
 		Gen    phalanx.Generation
@@ -190,15 +190,15 @@ type (
 	Aborted struct{}
 
 	// TargetGone says that the target was deleted (ErrDeleted) or released
-	// (ErrAborted) by somebody else.
+	// (ErrAborted) by another node.
 	TargetGone struct {
 		Kind phalanx.Kind
 		Text string
 	}
 )
 
-// From places: what the effect Report of a Place carries. From the host: the
-// answers to CombineInline and Inspect.
+// From places: the events of a Place's effect Report. From the host: the answers to
+// CombineInline and Inspect.
 type (
 	// Acked says that a place runs by the command of that version, or a later one.
 	Acked struct {
@@ -264,15 +264,15 @@ type (
 		Text  string
 	}
 
-	// Combining says that a place has called the op, which does not return, and for
-	// what. Without a text it has returned.
+	// Combining says that a place has called the op, which does not return; the text names
+	// its input. Without a text it has returned.
 	Combining struct {
 		Place int
 		Gen   PlaceGen
 		Text  string
 	}
 
-	// CombineFailed says that the op has failed at a place, on what comes from Source.
+	// CombineFailed says that the op has failed at a place, on bytes from Source.
 	// The Reduce fails: the op would fail again wherever it is done.
 	CombineFailed struct {
 		Place  int
@@ -309,8 +309,8 @@ type (
 	}
 
 	// Inspected answers the Inspect of that attempt: the places of this Reduce that
-	// Node runs, From one on, as Place.Held says; all of them, or with Next not 0
-	// those before Next, since one message has room for no more.
+	// Node runs, from the place From on, as Place.Held says; all of them, or with Next not 0
+	// the places before Next, since one message has room for no more.
 	Inspected struct {
 		Node       phalanx.NodeID
 		Attempt    uint64
@@ -319,7 +319,7 @@ type (
 	}
 )
 
-// Held is what one place that a restarted coordinator finds is doing.
+// Held is the state of one place that a restarted coordinator finds.
 type Held struct {
 	State     State
 	Delivered []Delivered // children that it has in full
@@ -328,8 +328,8 @@ type Held struct {
 // maxInspected bounds the weight of the places in one Inspected.
 const maxInspected = 2 << 20
 
-// Cut sorts the places of ev, and leaves those to a later answer that one message
-// has no room for.
+// Cut sorts the places of ev, and leaves places to a later answer for which one message
+// has no room.
 func (ev *Inspected) Cut() { ev.cut(maxInspected) }
 
 func (ev *Inspected) cut(most int) {
@@ -385,7 +385,7 @@ const (
 	LostReset                       // its source starts over
 	LostAborted                     // its source was given up
 	LostDeleted                     // its source was deleted
-	LostUnheld                      // it is dead, and nobody above holds what it made
+	LostUnheld                      // it is dead, and no place above holds its output
 )
 
 // String returns the name of r.

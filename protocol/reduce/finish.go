@@ -54,7 +54,7 @@ func (c *Coordinator) finaliseEffect() Finalise {
 	return f
 }
 
-// split returns the sources that are in the result and those that are not.
+// split returns the sources that are in the result, and the others.
 func (c *Coordinator) split() (in, out []phalanx.ObjectID) {
 	combined := c.combine.set()
 	for _, s := range c.sources {
@@ -115,7 +115,7 @@ func (c *Coordinator) fail(err *phalanx.Error, abort bool) {
 		c.restart = restart
 	case was == running || was == inspecting && !c.gen.IsZero():
 		c.release()
-	case unanswered || was == inspecting: // find out first what there is to release
+	case unanswered || was == inspecting: // find out first which places to release
 		c.ask = retry{pending: true, sent: c.now}
 	}
 	if !c.ask.pending {
@@ -149,9 +149,9 @@ func (c *Coordinator) end(answer Effect, final bool) {
 	c.sendStops()
 }
 
-// stopFound stops what was found after a restart that did not come to use it;
-// those that were not asked yet are stopped when they answer. It must be known
-// whether the target is final, since then the root's copy is to stay.
+// stopFound stops places that a restart found and did not come to use; it stops
+// places of nodes that were not asked yet when these answer. It must be known whether
+// the target is final, since then the root's copy is to stay.
 func (c *Coordinator) stopFound(final bool) {
 	for _, f := range c.resumed.found {
 		c.stopAt(f.held.State.Place, f.node, f.held.State.Gen, final)

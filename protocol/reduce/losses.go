@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// While the target is to become final its places stay as they are: what they have made
-// is complete, and their copies are wanted until the owner has answered. A place that is
-// lost meanwhile is noted. If the root has ended, so that the target does not become
-// final, the Reduce goes on without the places that are noted.
+// While the target is to become final its places stay as they are: their outputs are
+// complete, and their copies are wanted until the owner has answered. The coordinator
+// notes a place that is lost meanwhile. If the root has ended, so that the target does not
+// become final, the Reduce goes on without the noted places.
 
-// loss is what happened to a place while the target was to become final.
+// loss is the loss of a place while the target was to become final.
 type loss struct {
 	why     Reason
 	text    string
 	emptied bool // its source cannot be used either
 }
 
-// noteLoss keeps a loss for later. A place that lost its source stays one that has.
+// noteLoss keeps a loss for later. The loss of its source prevails over other losses of a place.
 func (c *Coordinator) noteLoss(p *place, l loss) {
 	if c.losses == nil {
 		c.losses = map[int]loss{}
@@ -46,7 +46,7 @@ func (c *Coordinator) rootGone(text string) {
 	}
 	c.lose(root, LostPanic, text, false)
 	noted := slices.Sorted(maps.Keys(losses))
-	for _, pos := range noted { // all of them before anybody is asked for what they made
+	for _, pos := range noted { // all of them before any parent is asked for their outputs
 		if l := losses[pos]; l.emptied {
 			c.empty(c.places[pos], l.why, l.text)
 		} else {
@@ -62,7 +62,7 @@ func (c *Coordinator) rootGone(text string) {
 }
 
 // consultDead asks about every dead place. While the root was done it held all of them, so
-// that nobody was asked.
+// that no place was asked.
 func (c *Coordinator) consultDead() {
 	for _, p := range c.places {
 		if p.life == dead && !p.asked.pending {

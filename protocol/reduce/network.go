@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Path is what was measured between the coordinator's node and another one. A field
+// Path has the measurements between the coordinator's node and another one. A field
 // that is zero was not measured.
 type Path struct {
 	Latency   time.Duration // one way
@@ -17,8 +17,8 @@ type Path struct {
 // network returns the L and the B of the paper's model (section 3.4.2) for a tree of
 // the nodes that have sources now. A chain's delay is the sum of its hops', so L is
 // the mean of their latencies. A pipeline is as fast as its slowest link, so B is the
-// least of their bandwidths. Of nodes that were not measured nothing is assumed; if
-// none was, all that were measured stand for them, and else what Config says.
+// least of their bandwidths. It leaves out nodes that were not measured; if none of them
+// was, all measured nodes stand for them, and else the values of Config.
 func (c *Coordinator) network() (time.Duration, float64) {
 	var all []phalanx.NodeID
 	for n := range c.cfg.Paths {

@@ -17,8 +17,8 @@ const MaxDegree = 8192
 // noteVersion is the first byte of a note.
 const noteVersion = 1
 
-// Note returns what the directory records as the answer of a Reduce: one bit for
-// each of its sources, set for those in the result. Only somebody who asks the
+// Note returns the answer of a Reduce as the directory records it: one bit for
+// each of its sources, set for sources in the result. Only a node that asks the
 // same again needs the answer, and has the list of sources itself. In has its
 // sources in the order of the request, as Finalise has them.
 func Note(sources, in []phalanx.ObjectID) []byte {

@@ -5,8 +5,8 @@ import (
 )
 
 // An op is the application's code. It can fail, on the bytes of any source, and it
-// can never return. The first ends the Reduce at once. The second cannot be ended
-// by anybody, so the deadline's error names it.
+// can never return. A failure ends the Reduce at once. A call that does not return
+// cannot be ended, so the deadline's error names it.
 
 // opFailed keeps the first failure of the op under the present label.
 func (p *Place) opFailed(ev OpFailed) {
@@ -23,7 +23,7 @@ func (p *Place) opRuns(ev OpRuns) {
 	}
 }
 
-// reportOp repeats what it has said of the op.
+// reportOp repeats the last report on the op.
 func (p *Place) reportOp() {
 	if p.opFailure != nil {
 		p.report(*p.opFailure)
@@ -34,7 +34,7 @@ func (p *Place) reportOp() {
 }
 
 // combineFailed ends the Reduce. A place that combines under an older label is not
-// heard: what it had combined may be of a source that has started over.
+// heard: its inputs may be of a source that has started over.
 func (c *Coordinator) combineFailed(ev CombineFailed) {
 	p := c.at(ev.Place)
 	if c.phase != running || p == nil || p.life != live || p.gen != ev.Gen {

@@ -32,10 +32,10 @@ func (c PlaceConfig) withDefaults() PlaceConfig {
 	return c
 }
 
-// A Place runs one position of one Reduce on one node: it does what the last
-// command says, whoever's source it is.
+// A Place runs one position of one Reduce on one node: it obeys the last
+// command, also for another source than before.
 //
-// Invariant: of a child only the label that the last command names is open or
+// Invariant: only the label of a child that the last command names is open or
 // counts as delivered.
 type Place struct {
 	cfg   PlaceConfig
@@ -51,7 +51,7 @@ type Place struct {
 	edges   []edgeState // parallel to state.Children
 	streams uint64
 	made    *OutputDone
-	waits   string // for what the output waits
+	waits   string // the condition for which the output waits
 
 	opFailure *CombineFailed // under the present label
 	opText    string         // of an op that does not return
@@ -79,7 +79,7 @@ type edgeState struct {
 func NewPlace(cfg PlaceConfig) *Place { return &Place{cfg: cfg.withDefaults()} }
 
 // Step applies ev and returns what the host must do, in that order. The caller
-// owns the slice, not what its effects point to.
+// owns the slice, not the data of its effects.
 func (p *Place) Step(ev PlaceEvent) []PlaceEffect {
 	p.out = nil
 	switch ev := ev.(type) {
@@ -123,7 +123,7 @@ func (p *Place) Step(ev PlaceEvent) []PlaceEffect {
 func (p *Place) Runs() bool { return p.runs }
 
 // Expendable reports whether the place can be ended before its time: its coordinator
-// replaces it. What a root has made may be final by now, and be nowhere else.
+// replaces it. A root's output may be final by now, and be nowhere else.
 func (p *Place) Expendable() bool {
 	return !p.runs || p.made == nil || !p.state.Root && p.state.Ring == 0
 }
@@ -131,8 +131,8 @@ func (p *Place) Expendable() bool {
 // State returns the last command that was accepted.
 func (p *Place) State() State { return p.state }
 
-// Held returns what a restarted coordinator is told about this place; it means
-// something only while the place Runs.
+// Held returns this place's report to a restarted coordinator; it means something
+// only while the place Runs.
 func (p *Place) Held() Held {
 	h := Held{State: p.state}
 	for i, e := range p.edges {

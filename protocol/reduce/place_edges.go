@@ -4,8 +4,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// match carries over what is still of use of the old command's edges, closes
-// the others, and reports whether the inputs changed.
+// match carries over useful edges of the old command, closes the others, and
+// reports whether the inputs changed.
 func (p *Place) match(old State, ran, fresh bool) bool {
 	was := p.edges
 	p.edges = make([]edgeState, len(p.state.Children))
@@ -23,7 +23,7 @@ func (p *Place) match(old State, ran, fresh bool) bool {
 			}
 			continue
 		}
-		if fresh && !e.kept { // what came went into the old output
+		if fresh && !e.kept { // its bytes went into the old output
 			if e.open {
 				p.emit(CloseEdge{Place: k.Place, Gen: k.Gen, Stream: e.stream, Keep: true})
 			}
@@ -71,7 +71,7 @@ func (p *Place) edgeEnded(ev EdgeEnded) {
 	switch {
 	case ev.Complete:
 		e.complete, e.kept, e.retries = true, ev.Kept, 0
-		if p.state.Ring == 0 { // a ring keeps nothing of anybody
+		if p.state.Ring == 0 { // a ring keeps no bytes of children
 			p.report(p.delivery(i))
 		}
 	case e.retries < p.cfg.EdgeRetries:
@@ -95,8 +95,8 @@ func (p *Place) edgeDropped(ev EdgeDropped) {
 	p.report(p.delivery(i))
 }
 
-// outputMissing makes the output again under its label, from the children that
-// are kept and those that must be pulled again.
+// outputMissing makes the output again under its label, from kept children and from
+// children that must be pulled again.
 func (p *Place) outputMissing(ev OutputMissing) {
 	if !p.runs || ev.Gen != p.state.Gen {
 		return
@@ -133,7 +133,7 @@ func (p *Place) asked(ev Asked) {
 	p.report(NotDelivered{Parent: p.state.Place, ParentGen: ev.ParentGen, Child: ev.Child, ChildGen: ev.ChildGen})
 }
 
-// reportKept tells under a new label what is kept from before.
+// reportKept reports, under a new label, children that are kept from before.
 func (p *Place) reportKept() {
 	for i, e := range p.edges {
 		if e.complete {
@@ -152,7 +152,7 @@ func (p *Place) breakage(i int) PlaceLost {
 	return PlaceLost{Place: k.Place, Gen: k.Gen, Reason: LostEdge, Text: p.edges[i].broken}
 }
 
-// reportFailures repeats what waits for the coordinator to act.
+// reportFailures repeats reports on which the coordinator has to act.
 func (p *Place) reportFailures() {
 	if p.source.failed != "" {
 		p.report(PlaceLost{Place: p.state.Place, Gen: p.state.Gen, Reason: LostSource, Text: p.source.failed})

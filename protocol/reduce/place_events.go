@@ -14,8 +14,8 @@ type PlaceEvent interface{ placeEvent() }
 type (
 	// Commanded is a Command. Unable is set by the host if it cannot be carried
 	// out here: the op is not registered (ErrUnknownOp), the source is not on
-	// this node (ErrNotFound), there is no room (ErrNoSpace) …; Text says what
-	// is wrong.
+	// this node (ErrNotFound), there is no room (ErrNoSpace) …; Text is the error for
+	// people.
 	Commanded struct {
 		State  State
 		Unable phalanx.Kind
@@ -50,7 +50,7 @@ type (
 
 // From the host of the place.
 type (
-	// PlaceTick says what time it is.
+	// PlaceTick tells the time.
 	PlaceTick struct{ Now time.Duration }
 
 	// SourceMoved says that more bytes of the source are there.
@@ -101,8 +101,8 @@ type (
 		Text string
 	}
 
-	// OpFailed says that the op has failed on an input of the output Gen: the one that
-	// comes from Source, or from the child that has it. No other place would do better.
+	// OpFailed says that the op has failed on an input of the output Gen, which comes from
+	// Source, or from the child that has it. No other place would do better.
 	OpFailed struct {
 		Gen    PlaceGen
 		Source phalanx.ObjectID
@@ -141,8 +141,8 @@ type (
 
 	// OpenEdge asks for the output of a child to be pulled, by (reduce, place,
 	// place generation), from the offset up to which the host has it apart,
-	// which is 0 when it keeps nothing. Only the label Gen may be taken. What is
-	// there goes into the combination at Order.
+	// which is 0 when it keeps nothing. Only the label Gen may be taken. Its bytes
+	// go into the combination at Order.
 	OpenEdge struct {
 		Order  int
 		Place  int // position
@@ -151,8 +151,8 @@ type (
 		Stream uint64 // tells this stream from an earlier one of the same label
 	}
 
-	// CloseEdge ends OpenEdge. Keep: what the host has of the child apart stays of use,
-	// since the child is opened again or is complete. Otherwise it is dropped.
+	// CloseEdge ends OpenEdge. Keep: bytes of the child that the host has apart stay of use,
+	// since the child is opened again or is complete. Otherwise it drops them.
 	CloseEdge struct {
 		Place  int // position
 		Gen    PlaceGen
@@ -165,7 +165,7 @@ type (
 	// apart stay.
 	ResetOutput struct{ Gen PlaceGen }
 
-	// Combine says what the output Gen is made of, in this order. The host folds
+	// Combine names the inputs of the output Gen, in this order. The host folds
 	// the inputs that are known, as far as their bytes have come, up to the first
 	// that is not known; the list grows by further Combines. If the source is
 	// the only input, the output is the source itself.
@@ -178,17 +178,17 @@ type (
 	}
 
 	// Serve says who may read the output Gen: the parent, or, at the root, all
-	// who ask for TargetGen of the target; nobody while that is zero.
+	// readers of TargetGen of the target; no reader while that is zero.
 	Serve struct {
 		Gen       PlaceGen
 		Root      bool
-		Parent    Peer // its Gen only says who is expected
+		Parent    Peer // its Gen only names the expected parent
 		Target    phalanx.ObjectID
 		TargetGen phalanx.Generation
 	}
 
 	// Release asks for everything to be freed: the source's pin, the output and
-	// what is kept of children. KeepTarget: the output is the final target,
+	// the kept bytes of children. KeepTarget: the output is the final target,
 	// which stays, pinned at the root; a place of a ring that does not have all of
 	// it yet, or was not asked for all of it, goes on until then.
 	Release struct{ KeepTarget bool }
@@ -196,7 +196,7 @@ type (
 	// Report asks for the event to be sent to the coordinator: Acked, Refused,
 	// Stopped, Delivered, NotDelivered, Stalled, Moving, Waiting, Combining,
 	// CombineFailed, RootDone or PlaceLost.
-	// Reports may be lost: those that matter are repeated.
+	// Reports may be lost: the place repeats important ones.
 	Report struct{ Event Event }
 )
 

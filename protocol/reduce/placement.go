@@ -14,10 +14,10 @@ type life uint8
 const (
 	vacant life = iota // no source
 	live
-	dead // runs no more; what it made may be held above
+	dead // runs no more; its output may be held above
 )
 
-// place is what the coordinator knows about one place.
+// place is the coordinator's knowledge of one place.
 type place struct {
 	pos       int
 	life      life
@@ -28,7 +28,7 @@ type place struct {
 	gen       PlaceGen // label of its output
 	born      PlaceGen // label when the source took the place
 	stalled   bool
-	waiting   Waiting // what it said last of memory
+	waiting   Waiting // its last report on memory
 	combining Combining
 	listed    bool // among Coordinator.turns
 	stuck     bool // among Coordinator.stuck
@@ -208,7 +208,7 @@ func (c *Coordinator) at(pos int) *place {
 	return c.places[pos]
 }
 
-// A PlaceInfo is what can be shown of a place.
+// A PlaceInfo is the visible state of a place.
 type PlaceInfo struct {
 	Place  int // position
 	Parent int // position, -1 for the root
@@ -223,7 +223,7 @@ type PlaceInfo struct {
 	Ring   bool     // the places form a ring; Parent is then the next one
 }
 
-// Places returns what is at each position, the root first. It is empty before
+// Places returns the place at each position, the root first. It is empty before
 // the first source is ready, and for small sources.
 func (c *Coordinator) Places() []PlaceInfo {
 	infos := make([]PlaceInfo, 0, len(c.places))

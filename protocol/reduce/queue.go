@@ -5,9 +5,9 @@ import (
 	"container/heap"
 )
 
-// queue is a heap of the sources that are ready and have no place: first those that have
-// not stalled, by arrival, then those that have. So the cost of an event hardly depends on
-// how many sources there are.
+// queue is a heap of the sources that are ready and have no place: first sources that have
+// not stalled, by arrival, then stalled ones. So the cost of an event hardly depends on the
+// number of sources.
 type queue []*source
 
 var _ heap.Interface = (*queue)(nil)
@@ -61,8 +61,8 @@ func (c *Coordinator) changed(s *source) {
 	}
 }
 
-// next returns the source whose turn it is to have a place, or nil. Sources of which no
-// holder takes a place now are set aside.
+// next returns the source whose turn it is to have a place, or nil. It sets aside sources
+// whose holders take no place now.
 func (c *Coordinator) next() *source {
 	c.lookAside()
 	for len(c.queue) > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// resumption is what a restarted coordinator knows before it goes on.
+// resumption is the knowledge of a restarted coordinator before it goes on.
 type resumption struct {
 	waiting []*inspection    // nodes that have not answered
 	late    []phalanx.NodeID // suspected: not waited for, but asked again
@@ -31,9 +31,9 @@ type found struct {
 	held Held
 }
 
-// resume asks every node that was told something what it runs.
+// resume asks every node that had commands for its places.
 func (c *Coordinator) resume(ev Resume) {
-	if c.phase != idle || ev.Degree == 0 { // nobody was told anything
+	if c.phase != idle || ev.Degree == 0 { // no node had a command
 		c.start(Start{Now: ev.Now})
 		return
 	}
@@ -68,8 +68,8 @@ func (c *Coordinator) repeatInspect() {
 	}
 }
 
-// inspected collects what the nodes run. A node that was left out because it
-// was suspected may answer late: whatever it runs is stopped.
+// inspected collects the nodes' places. A node that was left out because it was
+// suspected may answer late: all its places are stopped.
 func (c *Coordinator) inspected(ev Inspected) {
 	if ev.Attempt != c.cfg.Attempt {
 		return
@@ -89,7 +89,7 @@ func (c *Coordinator) inspected(ev Inspected) {
 		if h.State.Reduce != c.reduce || c.at(h.State.Place) == nil {
 			continue
 		}
-		if c.phase == inspecting || c.phase == ended && c.ask.pending { // it is not known yet what there is to do
+		if c.phase == inspecting || c.phase == ended && c.ask.pending { // the places are not known yet
 			c.resumed.found = append(c.resumed.found, found{ev.Node, h})
 		} else if p := c.places[h.State.Place]; p.life != live || p.node != ev.Node || c.phase == ended {
 			c.stopAt(p.pos, ev.Node, h.State.Gen, c.completed())
@@ -131,7 +131,7 @@ func (c *Coordinator) tryRebuild() {
 	c.askLate()
 }
 
-// askLate asks the nodes on that nobody waits for.
+// askLate goes on asking nodes for which the Reduce no longer waits.
 func (c *Coordinator) askLate() {
 	for _, n := range c.resumed.late {
 		if !c.gone[n] {
@@ -141,10 +141,10 @@ func (c *Coordinator) askLate() {
 	c.resumed.late = nil
 }
 
-// rebuild keeps what parents name and, where no parent says anything, the
+// rebuild keeps the places that parents name and, where no parent names one, the
 // latest; it releases duplicates and orphans, and leaves the rest to repair.
 func (c *Coordinator) rebuild() {
-	c.shown = true // somebody may have seen the present generation
+	c.shown = true // a reader may have seen the present generation
 	keptBy := make([]*Held, len(c.places))
 	at := make([][]*found, len(c.places))
 	for i := range c.resumed.found {
@@ -159,8 +159,8 @@ func (c *Coordinator) rebuild() {
 			c.stopAt(p.pos, f.node, f.held.State.Gen, false)
 		}
 	}
-	// An empty place that its parent names, or that lies below a dead one, had a
-	// source that cannot be told: what may hold it above is of no use.
+	// An empty place that its parent names, or that lies below a dead one, had an
+	// unknown source: an output above that may hold it is of no use.
 	for _, p := range c.places {
 		up := c.parent(p)
 		if p.life == vacant && up != nil && (up.life == dead || up.life == live && !named(keptBy[up.pos], p.pos).Gen.IsZero()) {
@@ -181,7 +181,7 @@ func (c *Coordinator) rebuild() {
 	c.resumed.found, c.resumed.lost, c.resumed.missing = nil, nil, nil
 }
 
-// named returns what a place says of its child at pos.
+// named returns a place's report on its child at pos.
 func named(h *Held, pos int) Child {
 	if h != nil {
 		for _, k := range h.State.Children {

@@ -15,7 +15,7 @@ const (
 	held
 )
 
-// held reports whether a live place above p has what p made, directly or inside
+// held reports whether a live place above p has p's output, directly or inside
 // the stream of another place between them. Such a p need not run again.
 func (c *Coordinator) held(p *place) verdict {
 	if c.done != nil && p.pos != 0 && c.places[0].life == live {
@@ -40,7 +40,7 @@ func (c *Coordinator) held(p *place) verdict {
 }
 
 // repair empties every dead place that is needed again, until nothing changes,
-// and gives the places back to their sources where those have another copy.
+// and gives the places back to their sources where these have another copy.
 func (c *Coordinator) repair() {
 	for changed := len(c.dead) > 0; changed; {
 		changed = false
@@ -63,7 +63,7 @@ func (c *Coordinator) repair() {
 }
 
 // lose takes note that p runs no more. Its place is kept until it is known that
-// nobody has what it made; ask says whether the parent might.
+// no place has its output; ask says whether the parent might.
 func (c *Coordinator) lose(p *place, why Reason, text string, ask bool) {
 	if p.life != live {
 		return
@@ -131,7 +131,7 @@ func (c *Coordinator) empty(p *place, why Reason, text string) {
 	c.disown(p)
 }
 
-// disown takes what p made out of everything above it.
+// disown takes p's output out of everything above it.
 func (c *Coordinator) disown(p *place) {
 	for a := c.parent(p); a != nil; a = c.parent(a) {
 		switch a.life {
@@ -184,7 +184,7 @@ func (c *Coordinator) clear(p *place) {
 }
 
 // unhand takes note that p's result is gone: its parent has nothing of the new
-// one, and p has nothing of its children's but what it keeps apart.
+// one, and p has only the children's results that it keeps apart.
 func (c *Coordinator) unhand(p *place, keeps bool) {
 	c.touch(p)
 	p.delivered, p.kept, p.asked = false, false, retry{}
@@ -300,7 +300,7 @@ func (c *Coordinator) edge(parent int, parentGen PlaceGen, child int, childGen P
 }
 
 // restartTarget asks for a new generation of the target if the root has cleared
-// what was shown under the present one, and tells who was cleared.
+// the output shown under the present one, and names the cleared places.
 func (c *Coordinator) restartTarget() {
 	var places []int
 	slices.Sort(c.cleared)

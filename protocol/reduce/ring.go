@@ -12,7 +12,7 @@ import (
 // (all-gather). Each link carries 2(n-1)/n of the size once. It is broken by the
 // first failure; then the places make the same as a tree.
 
-// RingGrain is what the shards of a ring are multiples of, except the last one.
+// RingGrain divides the sizes of a ring's shards, except the last one's.
 const RingGrain = 64 << 10
 
 // ringPhase is how far the ring is.
@@ -51,7 +51,7 @@ func (c *Coordinator) mayCircle() {
 	c.ring, c.ringUntil = gathering, c.now+wait
 }
 
-// joined takes note of a node that wants the target, and of what it has.
+// joined takes note of a node that wants the target, and of its sources.
 func (c *Coordinator) joined(ev Joined) {
 	if c.gone[ev.Node] {
 		return
@@ -105,8 +105,8 @@ func (c *Coordinator) assign() []phalanx.NodeID {
 	return at
 }
 
-// member finds a node for a source, and others for those that have to give theirs
-// up for it: an augmenting path.
+// member finds a node for a source, and other nodes for sources that have to give
+// theirs up for it: an augmenting path.
 func (c *Coordinator) member(i int, of map[phalanx.NodeID]int, tried map[phalanx.NodeID]bool) bool {
 	s := c.sources[i]
 	if s.arrival == 0 || s.deleted {
@@ -125,7 +125,7 @@ func (c *Coordinator) member(i int, of map[phalanx.NodeID]int, tried map[phalanx
 	return false
 }
 
-// around returns what p is to do in the ring.
+// around returns the wanted state of p in the ring.
 func (c *Coordinator) around(p *place, s State) State {
 	n := len(c.places)
 	prev, next := c.places[(p.pos+n-1)%n], c.places[(p.pos+1)%n]
@@ -135,8 +135,8 @@ func (c *Coordinator) around(p *place, s State) State {
 	return s
 }
 
-// breakRing has the places go on as a tree, but for one that is being lost.
-// Nothing of the ring is of use for that, so nobody is asked for it.
+// breakRing has the places go on as a tree, except the lost one. No output of the
+// ring is of use for that, so no place is asked for any.
 func (c *Coordinator) breakRing(lost *place) {
 	if c.ring != circling || c.phase == finalising {
 		return

@@ -1,7 +1,7 @@
 package reduce
 
 // A coordinator hears of the end of a place by a message that is sent once. If that
-// is lost, nobody else would notice a root that is gone: no place reads from it. A
+// is lost, no other place would notice a root that is gone: none reads from it. A
 // place says every LifeEvery that it runs, so silence is a reason to ask.
 
 // wonder asks a place that has taken its last command, and was not heard of for long,

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// source is what is known about one source.
+// source is the coordinator's knowledge of one source.
 type source struct {
 	id       phalanx.ObjectID
 	gen      phalanx.Generation // the greatest that was heard of
@@ -53,9 +53,9 @@ func (c *Coordinator) drop(s *source, n phalanx.NodeID) {
 	}
 }
 
-// surveyed handles what is ready at the start in the order of the request, but for
-// a source of this node: the root is best here, where the result was asked for, if
-// there is room for it.
+// surveyed handles sources that are ready at the start in the order of the request, except
+// a source of this node: the root is best here, at the node of the request, if there is
+// room for it.
 func (c *Coordinator) surveyed(ev Surveyed) {
 	first := c.arrivals == 0
 	for _, r := range ev.Ready {
@@ -194,8 +194,8 @@ func (c *Coordinator) sourceFinal(ev SourceFinal) {
 	}
 }
 
-// sourceReset forgets the old generation. Bytes of one that never became final
-// must leave the result; those of a final one may stay.
+// sourceReset forgets the old generation. Its bytes must leave the result if it never
+// became final; bytes of a final one may stay.
 func (c *Coordinator) sourceReset(id phalanx.ObjectID, gen phalanx.Generation) {
 	s := c.byID[id]
 	if s == nil || !s.gen.Less(gen) {
@@ -234,7 +234,7 @@ func (c *Coordinator) sourceGone(ev SourceGone) {
 		}
 		c.enough(s.id)
 	case phalanx.ErrAborted:
-		s.gen = phalanx.Generation{} // what comes next can be older: a copy of before whose node was away
+		s.gen = phalanx.Generation{} // the next generation can be older: an earlier copy whose node was away
 		if p != nil && !p.final {
 			c.empty(p, LostAborted, "")
 		}
@@ -257,7 +257,7 @@ func (c *Coordinator) sourceMissing(ev SourceMissing) {
 }
 
 // hopeless fails the Reduce because of its sources. Before Begin is answered the target may
-// be final already, made by the same request: then what became of them does not matter.
+// be final already, made by the same request: then the loss of sources does not matter.
 func (c *Coordinator) hopeless(err *phalanx.Error) {
 	switch {
 	case !c.ask.pending || c.phase == ended:
@@ -268,7 +268,7 @@ func (c *Coordinator) hopeless(err *phalanx.Error) {
 }
 
 // enough fails the Reduce if too few sources are left that can ever be ready;
-// id is the one that was deleted last.
+// id is the source that was deleted last.
 func (c *Coordinator) enough(id phalanx.ObjectID) {
 	if len(c.sources)-c.deleted >= c.cfg.Num {
 		return
@@ -301,9 +301,8 @@ func (c *Coordinator) bar(s *source, n phalanx.NodeID) {
 	h.strikes++
 }
 
-// pick returns where a place for s is best put: the holder with the fewest
-// places of this Reduce, of equals the one that was announced first; nil if
-// there is none.
+// pick returns the best holder for a place of s: it has the fewest places of this
+// Reduce, and among equals was announced first; nil if there is none.
 func (c *Coordinator) pick(s *source) *holder {
 	var best *holder
 	least := 0
@@ -324,7 +323,7 @@ func (c *Coordinator) usable(s *source) bool {
 }
 
 // takes reports whether a place can be tried at a holder. A member that is about to
-// leave takes none. What it has is copied by others, which are holders then.
+// leave takes none. Others copy its sources, and are holders then.
 func (c *Coordinator) takes(h *holder) bool {
 	return h.barred <= c.now && h.node != "" && !slices.Contains(c.leaving, h.node)
 }

@@ -70,19 +70,19 @@ type State struct {
 	Ring      int     // how many places form a ring; 0: a tree
 }
 
-// same reports whether s and o want the same, whoever said it and when.
+// same reports whether s and o want the same, regardless of attempt and version.
 func (s State) same(o State) bool {
 	return s.Target == o.Target && s.Reduce == o.Reduce && s.TargetGen == o.TargetGen && s.Place == o.Place &&
 		s.Gen == o.Gen && s.Source == o.Source && s.SourceGen == o.SourceGen && s.Op == o.Op &&
 		s.Meta.Equal(o.Meta) && s.Root == o.Root && s.Parent == o.Parent && slices.Equal(s.Children, o.Children) && s.Ring == o.Ring
 }
 
-// older reports whether s is replaced by what (attempt, version) says.
+// older reports whether a state of (attempt, version) replaces s.
 func (s State) older(attempt, version uint64) bool {
 	return cmp.Or(cmp.Compare(s.Attempt, attempt), cmp.Compare(s.Version, version)) < 0
 }
 
-// String returns s on one line, without what is the same for all places.
+// String returns s on one line, without the fields that all places share.
 func (s State) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "v%d place %d gen %v: %s@%v", s.Version, s.Place, s.Gen, s.Source, s.SourceGen)
