@@ -17,7 +17,7 @@ type CreatorConfig struct {
 	FirstNum    uint64
 }
 
-// step is what a Creator is waiting for.
+// step is the answer for which a Creator waits.
 //
 //	fresh → binding → making → finishing → (copying →) done
 //	          │                    └→ leaving → done
@@ -29,9 +29,9 @@ const (
 	filling        // small: all bytes come before the id is bound
 	binding        // the answer to Bind or BindInline
 	making         // the id is ours, bytes are coming
-	comparing      // the id is somebody else's and final
+	comparing      // the id belongs to another creator and is final
 	finishing      // the answer to Finish
-	leaving        // the same, and nobody waits for it any more
+	leaving        // the same, and no caller waits for it any more
 	copying        // the answer to AwaitCopies
 	done
 )
@@ -46,7 +46,7 @@ type Creator struct {
 	gen     phalanx.Generation // ours
 	after   phalanx.Generation // the greatest that was deleted, as the owner has said
 	dropped phalanx.Generation // the greatest that the owner has ordered to be dropped
-	theirs  *Answered          // what to compare with
+	theirs  *Answered          // the object to compare with
 	meta    phalanx.Meta
 	began   bool // the source is being read
 	first   bool // the first piece is filled
@@ -160,8 +160,8 @@ func (c *Creator) announce() {
 // owner.
 func (c *Creator) small() bool { return c.filled && c.meta.Size < c.cfg.InlineLimit }
 
-// finish records the object. What others may have a part of is never inline: a
-// generation's bytes come in one way only, so that each of them goes on reading.
+// finish records the object. An object of which others may have a part is never inline: a
+// generation's bytes come in one way only, so that each reader goes on.
 func (c *Creator) finish() {
 	if c.small() && !c.shown {
 		c.inline()
@@ -233,8 +233,8 @@ func (c *Creator) answered(a Answered) {
 	}
 }
 
-// again asks for the id anew, which was deleted: what was asked before that does not
-// count any more.
+// again asks for the id anew, which was deleted: earlier requests do not count any
+// more.
 func (c *Creator) again(deleted phalanx.Generation) {
 	c.after, c.theirs, c.queued = deleted, nil, false
 	if c.small() {
@@ -271,7 +271,7 @@ func (c *Creator) create() {
 	c.emit(Created{Gen: c.gen, Meta: c.meta, Digest: c.digest, Existed: c.existed})
 }
 
-// fail ends the Put; what the owner bound for it is released. What is final
+// fail ends the Put, and releases its binding at the owner. An object that is final
 // already stays.
 func (c *Creator) fail(err *phalanx.Error) {
 	if c.step == copying {
@@ -322,7 +322,7 @@ func (c *Creator) pushed(p Pushed) {
 	}
 	lost := !c.gen.IsZero() && (p.Order == OrderAbort || p.Order == OrderReset && c.gen.Less(p.Gen))
 	switch {
-	case p.Order == OrderDrop && c.gen.IsZero(): // of what was there before, or the answer tells
+	case p.Order == OrderDrop && c.gen.IsZero(): // it is about an earlier object, or the answer tells
 	case c.step == leaving && (lost || p.Order == OrderDrop):
 		c.discard()
 	case c.step == leaving:
@@ -334,7 +334,7 @@ func (c *Creator) pushed(p Pushed) {
 	}
 }
 
-// Reason says what the Put is waiting for: the text of a deadline's error.
+// Reason names the answer for which the Put waits: the text of a deadline's error.
 func (c *Creator) Reason() (node phalanx.NodeID, text string) {
 	switch {
 	case c.step == copying && c.queued:

@@ -40,8 +40,8 @@ type (
 		Replace phalanx.Generation
 		After   phalanx.Generation // was deleted, as the owner has said
 	}
-	// BindInline asks the owner to bind and finish a small object; the bytes are
-	// those that were filled.
+	// BindInline asks the owner to bind and finish a small object with the filled
+	// bytes.
 	BindInline struct {
 		Num    uint64
 		Gen    phalanx.Generation
@@ -62,7 +62,7 @@ type (
 		Num uint64
 		Gen phalanx.Generation
 	}
-	// Fill starts to read the source into the buffer. Nobody sees it before Show.
+	// Fill starts to read the source into the buffer. No reader sees it before Show.
 	Fill struct{}
 	// Show makes the buffer readable as generation Gen.
 	Show struct{ Gen phalanx.Generation }
@@ -82,7 +82,7 @@ type (
 		Existed bool
 	}
 	// NotCreated ends the Put with an error. The Creator itself may not be over:
-	// if it was about to finish, it first has to know what became of that.
+	// if it was about to finish, it first has to know the outcome.
 	NotCreated struct{ Err *phalanx.Error }
 	// Kept tells that the object is final and the own copy complete and pinned,
 	// although the Put is not done: it waits for further copies, or had to end

@@ -8,15 +8,15 @@
 // A Creator makes one object: it binds the id, is readable while it is filled,
 // and finishes; if the id is bound already it compares.
 //
-// Neither moves a byte: they say what to open, reserve and report. Neither is
-// safe for concurrent use; one actor owns each.
+// Neither moves a byte: their effects open streams, reserve memory and report.
+// Neither is safe for concurrent use; one actor owns each.
 //
 // Hosts: storenode, sim.
 package transfer
 
 import "github.com/phalanx-go/phalanx"
 
-// State is what the directory says about an id.
+// State is the state of an id in the directory.
 type State uint8
 
 // The states, in the directory's order.
@@ -40,13 +40,13 @@ type Answered struct {
 	Meta    phalanx.Meta
 	Digest  phalanx.Digest
 	Inline  bool           // the answer carries the bytes of an inline object
-	Origin  phalanx.NodeID // who makes the bytes, or made them
+	Origin  phalanx.NodeID // the node that makes the bytes, or made them
 	Lease   uint64
 	Sender  phalanx.NodeID
 	Beside  bool // the sender serves a slow receiver besides, which does not count
 }
 
-// Order is what the owner of an object asks of its holders.
+// Order is an order of an object's owner to its holders.
 type Order uint8
 
 // The orders, in the directory's order.
@@ -75,7 +75,7 @@ type (
 		Pinned   bool
 		Origin   bool
 		Begun    bool
-		Retiring bool // only those that read from it go on: nobody else is to be sent to it
+		Retiring bool // only its present readers go on: no other receiver is to be sent to it
 	}
 	// Discard drops the copy and its reservation.
 	Discard struct{}

@@ -50,9 +50,9 @@ type (
 	// NoRoom. For an object of unknown size it asks for the next step (Bytes -1).
 	Reserve struct{ Bytes int64 }
 	// Open reads generation Gen from Sender, from the watermark on, into the
-	// buffer, which is made if there is none of Gen. Beside is what the grant said.
-	// With Checked the first piece was bad: it is asked for again, and is to be
-	// sent only after the sender's own check of it.
+	// buffer, which is made if there is none of Gen. Beside comes from the grant.
+	// With Checked the first piece was bad: the receiver asks for it again, and the
+	// sender is to send it only after its own check.
 	Open struct {
 		Stream  uint64
 		Sender  phalanx.NodeID
@@ -62,7 +62,7 @@ type (
 		Gen     phalanx.Generation
 		Meta    phalanx.Meta
 	}
-	// Supply takes what is missing of Gen from the Put that told Supplied, behind
+	// Supply takes the missing bytes of Gen from the Put that told Supplied, behind
 	// the stream that was closed; Whole follows.
 	Supply struct{ Gen phalanx.Generation }
 	// Close ends a stream; it is not heard of again.
@@ -89,7 +89,7 @@ type (
 	}
 	// Fail ends the fetch for every caller.
 	Fail struct{ Err *phalanx.Error }
-	// Refuse ends it for one caller, who would not wait as others do.
+	// Refuse ends it for one caller, which would not wait as others do.
 	Refuse struct {
 		Caller uint64
 		Err    *phalanx.Error

@@ -6,8 +6,8 @@ import "github.com/phalanx-go/phalanx"
 type Event interface{ event() }
 
 type (
-	// Want tells of a local caller. Unless Wait, an id that nobody has begun is
-	// ErrNotFound.
+	// Want tells of a local caller. Unless Wait, the call ends with ErrNotFound for an
+	// unbound id.
 	Want struct {
 		Caller uint64
 		Wait   bool
@@ -28,7 +28,7 @@ type (
 		Held   int64              // the watermark: bytes that are there and checked
 		Text   string
 	}
-	// Move tells that the owner has a better sender than that of a lease.
+	// Move tells that the owner has a better sender than the present one of a lease.
 	Move struct {
 		Lease uint64
 		Held  int64 // bytes, checked
@@ -36,8 +36,8 @@ type (
 	// Corrupted tells that bytes of Gen which had passed their check do not any more.
 	Corrupted struct{ Gen phalanx.Generation }
 	// Listed is the owner's answer to ReportDone or Announce of generation Of. It is as
-	// good as an order, and may be all that comes: orders go to those whom the owner
-	// lists, and this copy may be new to one that has just taken over.
+	// good as an order, and may be all that comes: orders go to nodes that the owner
+	// lists, and this copy may be new to an owner that has just taken over.
 	Listed struct {
 		Of phalanx.Generation
 		Answered

@@ -6,7 +6,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// end goes on after a stream: with what is missing, from another sender.
+// end goes on after a stream: with the missing bytes, from another sender.
 func (r *Receiver) end(e Ended) {
 	switch {
 	case r.phase == reading && e.Stream == r.stream:
@@ -41,7 +41,7 @@ func (r *Receiver) end(e Ended) {
 	}
 	r.emit(ReportFailed{Num: r.next(), Lease: lease, Reason: reason})
 	r.failed = lease
-	if e.Why != Busy && e.Why != Superseded { // those are well
+	if e.Why != Busy && e.Why != Superseded { // such senders are well
 		r.loses(sender, e.Why, e.Held)
 	}
 	r.search()
@@ -55,8 +55,8 @@ func (r *Receiver) loses(sender phalanx.NodeID, why Why, held int64) {
 }
 
 // supply takes the rest from a Put of this node. Others may have been sent here
-// since the owner lists the copy as complete, so it must become so, whoever
-// waits for it and whatever becomes of the sender.
+// since the owner lists the copy as complete, so it must become so, even without
+// callers and without the sender.
 func (r *Receiver) supply(p Supplied) {
 	if p.Gen != r.gen || r.gen.IsZero() || !r.digest.IsZero() {
 		return
@@ -139,7 +139,7 @@ func (r *Receiver) pushed(p Pushed) {
 		}
 	case OrderDrop:
 		if r.raise(after(p.Gen)); r.gen.IsZero() || p.Gen.Less(r.gen) {
-			return // who waits here hears it from the owner, or of what was put since
+			return // waiting callers hear it from the owner, or get a later object
 		}
 		leased := r.lease != 0
 		r.closeStream()
@@ -152,8 +152,8 @@ func (r *Receiver) pushed(p Pushed) {
 	}
 }
 
-// listed takes what the owner knows, after this node has told of its copy, for the
-// order that says so.
+// listed takes the owner's answer to this node's report of its copy as the order that
+// the answer implies.
 func (r *Receiver) listed(l Listed) {
 	p := Pushed{Gen: l.Gen, Meta: l.Meta, Digest: l.Digest}
 	switch {
@@ -187,8 +187,8 @@ func (r *Receiver) raise(floor phalanx.Generation) {
 	}
 }
 
-// startOver forgets the prefix and looks for the next generation. Who read the prefix
-// has gone with it; if nobody waits here, nobody is left.
+// startOver forgets the prefix and looks for the next generation. Readers of the prefix
+// have gone with it; if no caller waits here, none is left.
 func (r *Receiver) startOver(before phalanx.Generation, kind phalanx.Kind) {
 	r.closeStream()
 	r.forget(before, kind)
@@ -215,7 +215,7 @@ func (r *Receiver) move(m Move) {
 	r.search()
 }
 
-// corrupted starts over: the prefix is not what it was when it was checked.
+// corrupted starts over: the prefix has changed since it was checked.
 func (r *Receiver) corrupted(e Corrupted) {
 	if e.Gen == r.gen && !r.gen.IsZero() {
 		if r.lease != 0 {

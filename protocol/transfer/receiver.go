@@ -13,14 +13,14 @@ import (
 type Config struct {
 	Self   phalanx.NodeID
 	Object phalanx.ObjectID
-	// Room is what was reserved beforehand, in bytes; an object that fits is
+	// Room is the memory reserved beforehand, in bytes; an object that fits is
 	// leased by the first answer.
 	Room int64
 	// FirstNum is the number of the first request; later ones count up.
 	FirstNum uint64
 }
 
-// phase is what a Receiver is waiting for.
+// phase is the step for which a Receiver waits.
 //
 //	idle → locating ⇄ reserving; locating → reading → whole → over
 //	reading, whole → locating, when the sender or the generation is lost
@@ -45,7 +45,7 @@ type Receiver struct {
 	phase    phase
 	callers  []caller
 	readers  int  // downstream
-	retiring bool // nobody waits here; it goes on for those downstream
+	retiring bool // no caller waits here; it goes on for readers downstream
 
 	num    uint64 // of the last request
 	locate uint64 // of the Locate in flight
@@ -55,10 +55,10 @@ type Receiver struct {
 	room   int64
 	gen    phalanx.Generation
 	top    phalanx.Generation // the greatest that gen was
-	floor  phalanx.Generation // the owner has taken back what is less, since the Locate was sent
+	floor  phalanx.Generation // the owner has taken back lesser ones since the Locate was sent
 	meta   phalanx.Meta
 	digest phalanx.Digest // of the bytes that are here, in phase whole
-	final  *Pushed        // what the owner recorded for gen
+	final  *Pushed        // the owner's record for gen
 	own    bool           // a Put of this node gives the bytes of gen, and answers for the copy
 
 	stream uint64
@@ -164,7 +164,7 @@ func (r *Receiver) want(w Want) {
 	case w.Wait && r.phase == locating && !r.waits,
 		!w.Wait && r.phase == locating && r.why.Waiting && r.why.State == Unbound:
 		// A caller that would not wait has asked, and this one would: ask again.
-		// Or it would not, and what was answered to others may be old.
+		// Or it would not, and the answer to others may be old.
 		r.emit(Cancel{Num: r.locate})
 		r.search()
 	}
@@ -181,9 +181,9 @@ func (r *Receiver) retire(retiring bool) {
 	}
 }
 
-// refuse turns away the callers that would not wait, since nobody has begun the object;
-// or all, since it was deleted. Who came after the question was asked may have seen it
-// begun since: for those it is asked again.
+// refuse turns away the callers that would not wait, since the object is unbound; or all,
+// since it was deleted. A caller that came after the question may have seen it begun
+// since: the receiver asks again for such callers.
 func (r *Receiver) refuse(kind phalanx.Kind, text string) {
 	stay := r.callers[:0]
 	again := false
@@ -202,7 +202,7 @@ func (r *Receiver) refuse(kind phalanx.Kind, text string) {
 	r.abandon()
 }
 
-// forget drops the prefix, and with it who reads it.
+// forget drops the prefix, and with it its readers.
 func (r *Receiver) forget(before phalanx.Generation, kind phalanx.Kind) {
 	r.emit(Clear{Before: before, Kind: kind})
 	r.gen, r.final, r.digest, r.own, r.readers = phalanx.Generation{}, nil, phalanx.Digest{}, false, 0
@@ -222,7 +222,7 @@ func (r *Receiver) search() {
 	r.failed = 0
 }
 
-// abandon ends the transfer once nobody is left, here or downstream (2.14).
+// abandon ends the transfer once no reader is left, here or downstream (2.14).
 func (r *Receiver) abandon() {
 	switch {
 	case r.phase == idle || len(r.callers) > 0 || r.own:
@@ -255,7 +255,7 @@ func (r *Receiver) fail(err *phalanx.Error) {
 	leased := r.lease != 0
 	r.closeStream()
 	if leased {
-		r.emit(Cancel{Num: r.locate}) // nobody would withdraw a late copy of what the lease has answered
+		r.emit(Cancel{Num: r.locate}) // no node would withdraw a late copy of the request that the lease has answered
 	}
 	if !r.gen.IsZero() {
 		r.emit(ReportDrop{Num: r.next(), Gen: r.gen})
@@ -265,7 +265,7 @@ func (r *Receiver) fail(err *phalanx.Error) {
 	r.emit(Discard{})
 }
 
-// answered takes what the directory says.
+// answered takes the directory's answer.
 func (r *Receiver) answered(a Answered) {
 	if r.phase != locating || a.Num != r.locate {
 		return
@@ -277,7 +277,7 @@ func (r *Receiver) answered(a Answered) {
 		r.fail(&phalanx.Error{Object: r.cfg.Object, Kind: a.Kind, Err: fmt.Errorf("%s", a.Text)})
 	case a.Waiting:
 		if r.why = a; a.State == Unbound {
-			if !r.gen.IsZero() { // taken back, and the owner did not have this node on its list; who reads here would wait for good
+			if !r.gen.IsZero() { // taken back, and the owner did not have this node on its list; readers here would wait for good
 				r.forget(after(r.gen), phalanx.ErrAborted)
 			}
 			r.refuse(phalanx.ErrNotFound, "nobody has announced it")
@@ -285,7 +285,7 @@ func (r *Receiver) answered(a Answered) {
 	case a.Gen.Less(r.floor): // overtaken by an order that took it back
 		r.emit(Cancel{Num: r.locate})
 		r.search()
-	case a.Gen.Less(r.top): // the shard was lost, and rebuilt of what is left
+	case a.Gen.Less(r.top): // the shard was lost, and rebuilt from the remaining copies
 		r.emit(Cancel{Num: r.locate})
 		r.fail(&phalanx.Error{Object: r.cfg.Object, Node: a.Node, Kind: phalanx.ErrLost,
 			Err: fmt.Errorf("the directory has generation %v, which is older than %v, which this node has read", a.Gen, r.top)})
@@ -294,12 +294,12 @@ func (r *Receiver) answered(a Answered) {
 		r.phase = over
 		r.emit(TakeInline{Gen: a.Gen, Meta: a.Meta, Digest: a.Digest})
 		r.emit(Complete{Gen: a.Gen, Meta: a.Meta, Digest: a.Digest})
-	case a.Lease == 0: // it does not fit into what is reserved
+	case a.Lease == 0: // it does not fit into the reserved memory
 		r.phase = reserving
 		r.emit(Reserve{Bytes: a.Meta.Size})
 	default:
 		r.adopt(a.Gen, a.Meta)
-		if len(r.callers) == 0 && r.readers == 0 { // those downstream have lost the last one
+		if len(r.callers) == 0 && r.readers == 0 { // the last reader downstream has gone
 			r.abandon()
 			return
 		}
@@ -348,10 +348,10 @@ func (r *Receiver) reserved(ev Reserved) {
 // Reserving reports whether the receiver waits for room.
 func (r *Receiver) Reserving() bool { return r.phase == reserving }
 
-// Origin returns who makes what is read, if the owner has said so.
+// Origin returns the maker of the object that is read, if the owner has named it.
 func (r *Receiver) Origin() phalanx.NodeID { return r.origin }
 
-// Reason says what the receiver is waiting for: the text of a deadline's error.
+// Reason names the answer for which the receiver waits: the text of a deadline's error.
 func (r *Receiver) Reason() (node phalanx.NodeID, text string) {
 	switch r.phase {
 	case locating:
