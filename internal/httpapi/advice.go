@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// advise returns err with what to do about it, if it is of kind k.
+// advise returns err with advice, if it is of kind k.
 func advise(err error, k phalanx.Kind, what string) error {
 	var e *phalanx.Error
 	if !errors.As(err, &e) || e.Kind != k || e.Err == nil {
@@ -28,11 +28,11 @@ const (
 	ifMissing = "put it, or wait for it with --wait (wait= over HTTP)"
 )
 
-// insecureRequest is what net/http answers to a request without TLS.
+// insecureRequest is the answer of net/http to a request without TLS.
 const insecureRequest = "sent an HTTP request to an HTTPS server"
 
-// remedy says what to do about err, with which a connection to c's node broke; "": nobody
-// knows. Where net/http has no type for an error, its text has to do.
+// remedy returns advice on err, with which a connection to c's node broke; "": there is none.
+// Where net/http has no type for an error, its text has to do.
 func (c *Client) remedy(err error) string {
 	var authority x509.UnknownAuthorityError
 	text := err.Error()

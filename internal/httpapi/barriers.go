@@ -13,7 +13,7 @@ import (
 // Barriers are the partial barriers of the cluster.
 type Barriers struct {
 	Barriers []barrier.Status `json:"barriers"`
-	// Error names members that did not answer: what they manage is left out.
+	// Error names members that did not answer: their barriers are left out.
 	Error string `json:"error,omitempty"`
 }
 

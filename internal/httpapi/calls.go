@@ -199,7 +199,7 @@ func (s *Server) recover(w http.ResponseWriter, r *http.Request) error {
 }
 
 // members returns the members that are called names: a name without an
-// incarnation is the one that lives now. No names are all members.
+// incarnation means the living one. No names are all members.
 func (s *Server) members(names []phalanx.NodeID) ([]phalanx.NodeID, error) {
 	all := s.node.Status().Members
 	var found []phalanx.NodeID

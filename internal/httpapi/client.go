@@ -20,8 +20,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// late is how much longer than its timeout an answer is waited for, which
-// says what was missing.
+// late is how much longer than its timeout the client waits for an answer,
+// which names what was missing.
 const late = 5 * time.Second
 
 // Client talks to one node.
@@ -121,7 +121,7 @@ func (c *Client) do(ctx context.Context, q request) (*http.Response, error) {
 
 // refusal reads the error that an answer is.
 func (c *Client) refusal(op string, id phalanx.ObjectID, res *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what is missing cannot be decoded
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // a short body cannot be decoded
 	var e errorBody
 	if json.Unmarshal(body, &e) == nil && e.Error.Kind != "" {
 		return e.Error.Err()
@@ -170,9 +170,9 @@ func (c *Client) failure(ctx context.Context, op string, id phalanx.ObjectID, er
 	return e
 }
 
-// noHTTP reports whether what was answered is not HTTP, or came before the request had
-// been sent, as the first bytes from a control port may. The package net/http has no type
-// for either.
+// noHTTP reports whether the answer is not HTTP, or came before the request had been
+// sent, as the first bytes from a control port may. The package net/http has no type for
+// either.
 func noHTTP(err error) bool {
 	return strings.Contains(err.Error(), "malformed HTTP") || strings.Contains(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)")
 }
@@ -188,7 +188,7 @@ func (c *Client) call(ctx context.Context, q request, timeout time.Duration, v a
 	res, err := c.do(ctx, q)
 	if err != nil {
 		if broken := (*brokenConn)(nil); errors.As(err, &broken) && !time.Now().Before(over) {
-			// The node has given the call up, and what it said of that got lost.
+			// The node has given the call up, and its answer got lost.
 			return &phalanx.Error{Op: q.op, Object: q.object, Kind: phalanx.ErrDeadline, Err: fmt.Errorf("it was not done within %v, and %w", timeout, broken)}
 		}
 		return err
@@ -214,7 +214,7 @@ func (c *Client) post(ctx context.Context, q request, timeout time.Duration, bod
 	return c.call(ctx, q, timeout, v)
 }
 
-// get does q for what a node knows.
+// get does q, a question to a node.
 func (c *Client) get(ctx context.Context, q request, timeout time.Duration, v any) error {
 	q.method = http.MethodGet
 	if timeout > 0 {
@@ -238,7 +238,7 @@ func (c *Client) Delete(ctx context.Context, id phalanx.ObjectID, timeout time.D
 	return c.call(ctx, q, timeout, nil)
 }
 
-// Stat returns what is known of an object.
+// Stat returns the state of an object.
 func (c *Client) Stat(ctx context.Context, id phalanx.ObjectID, timeout time.Duration) (o Object, err error) {
 	if err := validID("stat", id); err != nil {
 		return o, err
@@ -381,7 +381,7 @@ func (c *Client) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, size
 	return res, c.call(ctx, q, o.Timeout, &res)
 }
 
-// source makes what a Put reads say that it has failed, not the connection.
+// source tells a failure of a Put's reader from a failure of the connection.
 type source struct {
 	io.Reader
 	id phalanx.ObjectID

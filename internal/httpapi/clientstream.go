@@ -29,8 +29,8 @@ type Download struct {
 	over   time.Time // when its timeout has passed
 }
 
-// silence ends a download of which no byte comes. A node cuts it before; one that hangs, or
-// is cut off, cannot.
+// silence ends a download without bytes. A node cuts it before; a node that hangs, or is
+// cut off, cannot.
 type silence struct {
 	max   time.Duration
 	timer *time.Timer
@@ -38,8 +38,8 @@ type silence struct {
 
 var errSilent = errors.New("it hangs, or is cut off")
 
-// Get reads an object. One that nobody has begun is waited for as long as wait
-// says; a timeout of 0 is the node's.
+// Get reads an object. It waits for an object that is not begun as long as wait says;
+// a timeout of 0 is the node's.
 func (c *Client) Get(ctx context.Context, id phalanx.ObjectID, wait, timeout time.Duration) (*Download, error) {
 	const op = "get"
 	if err := validID(op, id); err != nil {
@@ -68,12 +68,12 @@ func (c *Client) Get(ctx context.Context, id phalanx.ObjectID, wait, timeout tim
 		cancel()
 		return nil, err
 	}
-	shape, _ := ParseShape(res.Header.Get(headerShape)) // what a node says is for people here
+	shape, _ := ParseShape(res.Header.Get(headerShape)) // the node's header is for people here
 	return &Download{client: c, ctx: ctx, cancel: cancel, quiet: quiet, res: res, over: over, Info: Info{ID: id, Size: res.ContentLength, DType: res.Header.Get(headerDType),
 		Shape: shape, Generation: res.Header.Get(headerGeneration), Digest: res.Header.Get(headerDigest)}}, nil
 }
 
-// Read reads what has come.
+// Read reads the bytes that have come.
 func (d *Download) Read(p []byte) (int, error) {
 	d.quiet.timer.Reset(d.quiet.max)
 	n, err := d.res.Body.Read(p)
@@ -93,12 +93,12 @@ func (d *Download) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// becameFor bounds how long a node may take to say what became of an object. Where it
+// becameFor bounds how long a node may take to report the fate of an object. Where it
 // cannot know, it says so after the silence of the object's owner, a few seconds.
 const becameFor = 6 * time.Second
 
 // broken says why the bytes ended too early. The stream has no room for that,
-// so the node is asked what became of the object.
+// so it asks the node for the fate of the object.
 func (d *Download) broken() error {
 	e := &phalanx.Error{Op: "get", Object: d.ID, Kind: phalanx.ErrAborted}
 	if !time.Now().Before(d.over) { // which ends the stream at the node
@@ -145,8 +145,8 @@ func (d *Download) Close() error {
 	return d.res.Body.Close()
 }
 
-// Events calls f with the kind and the JSON of what happens, until ctx ends, the
-// node leaves, or f fails. When ctx ends that is no error.
+// Events calls f with the kind and the JSON of each event, until ctx ends, the node
+// leaves, or f fails. When ctx ends that is no error.
 func (c *Client) Events(ctx context.Context, f func(kind string, data []byte) error) error {
 	const op = "events"
 	res, err := c.do(ctx, request{op: op, method: http.MethodGet, path: "/v1/events"})

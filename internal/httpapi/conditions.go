@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// tags is what a header such as If-Match names: entity tags, or any that there is.
+// tags are the entity tags of a header such as If-Match, or any.
 type tags struct {
 	any  bool
 	list []tag
@@ -32,7 +32,7 @@ func (t *tags) weak(want string) bool {
 	return t.any || slices.ContainsFunc(t.list, func(has tag) bool { return has.text == want })
 }
 
-// parseTags returns what the header name of r names; nil if it is not there.
+// parseTags returns the tags of r's header name; nil if it is not there.
 func parseTags(r *http.Request, op, name string) (*tags, error) {
 	values := r.Header.Values(name)
 	if values == nil {
@@ -86,8 +86,8 @@ func parseConditions(r *http.Request, op string) (c conditions, err error) {
 func (c conditions) given() bool { return c.match != nil || c.noneMatch != nil }
 
 // answer answers a request for an object that is there, and that the headers of w describe, if the
-// caller has it already (304), or with an error if it is not what the caller wants (412). It
-// reports whether the request is answered by that. What is not final has no ETag.
+// caller has it already (304), or with an error if the caller wants another (412). It reports
+// whether the request is answered by that. An object that is not final has no ETag.
 func (c conditions) answer(w http.ResponseWriter, op string, id phalanx.ObjectID) (done bool, err error) {
 	etag := w.Header().Get("ETag")
 	switch {

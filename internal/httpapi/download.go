@@ -14,8 +14,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// get sends an object as it arrives. An object that nobody has begun is not
-// found, unless ?wait says for how long it is waited for.
+// get sends an object as it arrives. An object that is not begun is not found,
+// unless ?wait says how long to wait for it.
 func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
 	const op = "get"
 	q, err := query(r, op, "wait", "timeout")
@@ -117,7 +117,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, stream Stream, onl
 	return nil
 }
 
-// outlet writes a part of an object to a client who reads, and holds the last byte back: an
+// outlet writes a part of an object to a client that reads, and holds the last byte back: an
 // answer is complete only if the object is final.
 type outlet struct {
 	w      http.ResponseWriter
@@ -128,7 +128,7 @@ type outlet struct {
 	look   *lookout
 	held   []byte // the last byte that was given to it
 	skip   int64  // that are not sent
-	left   int64  // that may still be written after those; -1: no limit
+	left   int64  // that may still be written after these; -1: no limit
 }
 
 // copy writes the part of stream. The rest is not sent, but awaited.
@@ -143,7 +143,7 @@ func (o *outlet) copy(stream Stream) error {
 	return o.write(o.held)
 }
 
-// Write writes what was held back and all that is sent of p but its last byte.
+// Write writes the byte that was held back and the part of p to send, without its last byte.
 func (o *outlet) Write(p []byte) (int, error) {
 	o.look.writing()
 	defer o.look.wrote()
@@ -187,7 +187,7 @@ func (o *outlet) begin() {
 	}
 }
 
-// writeAtOnce is what a client has to take before the stall limit.
+// writeAtOnce is how many bytes a client has to take before the stall limit.
 const writeAtOnce = 256 << 10
 
 func (o *outlet) write(p []byte) error {
@@ -231,7 +231,7 @@ func (s *Server) head(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// stat tells what the directory knows of an object.
+// stat tells the directory's state of an object.
 func (s *Server) stat(w http.ResponseWriter, r *http.Request) error {
 	st, err := s.find(r, "stat")
 	if err != nil {
@@ -269,7 +269,7 @@ func (s *Server) find(r *http.Request, op string) (storenode.ObjectStat, error) 
 	return st, nil
 }
 
-// final returns what the directory knows of an object, if that can be read and the directory
+// final returns the directory's state of an object, if the object can be read and the directory
 // answers soon.
 func (s *Server) final(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, bool) {
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
@@ -278,7 +278,7 @@ func (s *Server) final(ctx context.Context, id phalanx.ObjectID) (storenode.Obje
 	return st, err == nil && st.State == directory.Finished
 }
 
-// writeInfo puts what is known of an object into h.
+// writeInfo puts the properties of an object into h.
 func writeInfo(h http.Header, i storenode.Info) {
 	h.Set(headerDType, i.Meta.DType.String())
 	if i.Meta.Shape != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// events sends what happens as server-sent events, until the caller or the
-// server goes. It has no deadline; a comment now and then shows that it lives.
+// events sends the node's events as server-sent events, until the caller or the server
+// goes. It has no deadline; a comment now and then shows that it lives.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r, "events"); err != nil {
 		return err

@@ -25,7 +25,7 @@ type Front struct {
 	opened chan struct{} // closed by Open
 }
 
-// NewFront returns a front that has no server yet; why says what the node waits for.
+// NewFront returns a front that has no server yet; why returns the reason for which the node waits.
 func NewFront(why func() error, o Options) *Front {
 	f := &Front{opts: o.withDefaults(), why: why, opened: make(chan struct{})}
 	f.waiting = sameOrigin(http.HandlerFunc(f.wait))
@@ -72,7 +72,7 @@ func (f *Front) wait(w http.ResponseWriter, r *http.Request) {
 	writeError(w, r, &phalanx.Error{Kind: phalanx.ErrUnavailable, Err: f.why()})
 }
 
-// Serve answers requests on l until ctx ends; then those that run have a few
+// Serve answers requests on l until ctx ends; then running ones have a few
 // seconds. It returns when everything it started has ended, and must be called
 // at most once.
 func (f *Front) Serve(ctx context.Context, l net.Listener) error {

@@ -13,7 +13,7 @@ import (
 // Groups are the groups of the cluster.
 type Groups struct {
 	Groups []group.Status `json:"groups"`
-	// Error names members that did not answer: what they alone see is left out.
+	// Error names members that did not answer: their reports are left out.
 	Error string `json:"error,omitempty"`
 }
 

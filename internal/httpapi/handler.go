@@ -18,8 +18,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// handler answers a request, or returns what is wrong before it has written
-// anything; a *cut if it has.
+// handler answers a request, or returns an error before it has written anything; a
+// *cut if it has.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // serve has h answer the requests for op, and measures how long that takes.
@@ -63,7 +63,7 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 		status = refused.status
 	}
 	if r.Context().Err() != nil && errors.Is(err, phalanx.ErrCanceled) {
-		status = StatusClosedRequest // nobody hears it, but it is counted
+		status = StatusClosedRequest // the client has gone, but it is counted
 	}
 	writeStatus(w, status, err)
 }
@@ -93,7 +93,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 
 // readJSON reads the body into v, and nothing that v does not have.
 func readJSON(w http.ResponseWriter, r *http.Request, op string, v any) error {
-	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && t != "application/json" && t != "application/x-www-form-urlencoded" { // the latter is what curl -d says
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && t != "application/json" && t != "application/x-www-form-urlencoded" { // curl -d says the latter
 		return invalid(op, "", "the body is %s, not application/json", t)
 	}
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJSON))
@@ -107,8 +107,8 @@ func readJSON(w http.ResponseWriter, r *http.Request, op string, v any) error {
 	return nil
 }
 
-// query returns the parameters of r, of which it refuses all but allowed. It refuses headers that
-// would not have the effect that they ask for, too.
+// query returns the parameters of r, and refuses all but allowed ones. It also refuses headers that
+// would not have the effect that they ask for.
 func query(r *http.Request, op string, allowed ...string) (url.Values, error) {
 	if err := checkHeaders(r, op); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func query(r *http.Request, op string, allowed ...string) (url.Values, error) {
 	return q, nil
 }
 
-// those says which parameters or headers r may have.
+// those lists the parameters or headers that r may have.
 func those(r *http.Request, known []string) string {
 	if len(known) == 0 {
 		return fmt.Sprintf("there are none of %s here", r.Method)
@@ -164,7 +164,7 @@ func reads(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.HasPrefix(r.URL.Path, "/v1/objects/")
 }
 
-// maxTimeout bounds what a caller can ask for.
+// maxTimeout bounds the timeout of a request.
 const maxTimeout = 24 * time.Hour
 
 // parseTimeout returns the duration that the parameter name has, or otherwise.
@@ -211,7 +211,7 @@ func notAllowed(allowed string) http.HandlerFunc {
 	}
 }
 
-// sameOrigin refuses what web pages of other origins ask for, also where they only read.
+// sameOrigin refuses requests of web pages of other origins, also where they only read.
 func sameOrigin(next http.Handler) http.Handler {
 	pages := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

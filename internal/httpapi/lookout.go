@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// firstLook is after how long the directory is asked what has become of an object of which
-	// nothing has come, and laterLook that after some bytes. The next look follows after twice
-	// the pause, up to rareLook.
+	// firstLook is after how long the node asks the directory for an object without bytes so
+	// far, and laterLook the same after some bytes. The next look follows after twice the
+	// pause, up to rareLook.
 	firstLook = 100 * time.Millisecond
 	laterLook = 500 * time.Millisecond
 	rareLook  = 4 * time.Second
@@ -24,17 +24,17 @@ const (
 	lastLook = time.Second
 )
 
-// lookout ends a download that cannot go on: one whose object is lost, which a node waits
-// for as it may be put again, and one of which no byte has come for too long. It has no
-// goroutine of its own between two looks.
+// lookout ends a download that cannot go on: its object is lost, and the node waits since
+// it may be put again; or no byte has come for too long. It has no goroutine of its own
+// between two looks.
 type lookout struct {
 	node   Node
-	search *search // what it ends
+	search *search // the download that it ends
 	id     phalanx.ObjectID
-	until  time.Time     // before, an object of which nothing was sent is waited for
+	until  time.Time     // before, the node waits for an object that has sent no byte
 	stall  time.Duration // how long a stream may bring nothing
 
-	looking sync.WaitGroup // a timer that runs, and what it calls
+	looking sync.WaitGroup // a running timer, and its call
 
 	mu    sync.Mutex
 	timer *time.Timer
@@ -105,8 +105,8 @@ func (l *lookout) wrote() {
 	l.busy, l.since = false, time.Now()
 }
 
-// look ends the download if it is stuck, and else looks what has become of its object unless
-// bytes come.
+// look ends the download if it is stuck, and else asks for the fate of its object unless bytes
+// come.
 func (l *lookout) look() {
 	defer l.looking.Done()
 	l.mu.Lock()

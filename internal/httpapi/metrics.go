@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// metrics are what Prometheus collects. No label has the id of an object or of
+// metrics are the measures for Prometheus. No label has the id of an object or of
 // a node: their number has no bound.
 type metrics struct {
 	registry   *prometheus.Registry
@@ -32,7 +32,7 @@ func newMetrics(n Node) *metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "phalanx_http_requests_total", Help: "Answered HTTP requests."}, []string{"method", "route", "status"}),
 		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "phalanx_http_request_duration_seconds", Help: "How long HTTP requests took, until the last byte of the answer was written.",
 			Buckets: latencies}, []string{"method", "route"}),
-		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "phalanx_operation_duration_seconds", Help: "How long operations took that were asked for by HTTP, by what came of them: ok or the kind of the error.",
+		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "phalanx_operation_duration_seconds", Help: "How long operations took that clients asked for by HTTP, by result: ok or the kind of the error.",
 			Buckets: latencies}, []string{"op", "outcome"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "phalanx_operation_errors_total", Help: "Operations that failed, by the kind of the error."}, []string{"op", "kind"}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "phalanx_events_total", Help: "Events that were published on this node."}, []string{"kind"}),
@@ -41,7 +41,7 @@ func newMetrics(n Node) *metrics {
 	return m
 }
 
-// countEvents counts what happens until ctx ends.
+// countEvents counts events until ctx ends.
 func (m *metrics) countEvents(ctx context.Context, n Node) {
 	events := n.Events(ctx)
 	for {
@@ -57,7 +57,7 @@ func (m *metrics) countEvents(ctx context.Context, n Node) {
 	}
 }
 
-// took tells how long an operation took and with what it ended. Operations and kinds are few.
+// took records how long an operation took and how it ended. Operations and kinds are few.
 func (m *metrics) took(op string, d time.Duration, err error) {
 	outcome := "ok"
 	if err != nil {
@@ -163,7 +163,7 @@ var measures = []measure{
 	newMeasure("fetches", "Objects that are arriving.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Fetching) }),
 	newMeasure("reduces", "Reduces that this node coordinates.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Reduces) }),
 	newMeasure("places", "Places of reduces on this node.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Places) }),
-	newMeasure("memory_services_bytes", "Used memory of services: what is known of barriers and groups.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Memory.Services) }),
+	newMeasure("memory_services_bytes", "Used memory of services: the state of barriers and groups.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.Memory.Services) }),
 	newMeasure("shards_owned", "Directory shards that this node owns.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.ShardsOwned) }),
 	newMeasure("shards_backed_up", "Directory shards that this node backs up.", prometheus.GaugeValue, func(s Status) float64 { return float64(s.ShardsBackedUp) }),
 	newMeasure("directory_requests_total", "Requests of this node to directory shards.", prometheus.CounterValue, func(s Status) float64 { return float64(s.Requests) }),

@@ -12,15 +12,15 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Node is what the server needs of a node. Errors are *phalanx.Error.
+// Node has the calls of a node that the server needs. Errors are *phalanx.Error.
 type Node interface {
 	ID() phalanx.NodeID
 	// Put creates an object from r; meta.Size may be phalanx.UnknownSize. It may
 	// go on reading r after it has returned. It tells whether the same bytes
 	// existed.
 	Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, how Putting) (info storenode.Info, existed bool, err error)
-	// Open reads an object as it arrives, until ctx ends. Unless wait, one that
-	// nobody has begun is phalanx.ErrNotFound at once.
+	// Open reads an object as it arrives, until ctx ends. Unless wait, it fails with
+	// phalanx.ErrNotFound at once if the object is not begun.
 	Open(ctx context.Context, id phalanx.ObjectID, wait bool) (Stream, error)
 	Delete(ctx context.Context, id phalanx.ObjectID) error
 	Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectStat, error)
@@ -34,16 +34,16 @@ type Node interface {
 	// Gather has the node get the first num of the sources, in order of arrival.
 	Gather(ctx context.Context, sources []phalanx.ObjectID, num int) (in []storenode.Info, out []phalanx.ObjectID, err error)
 	Tree(ctx context.Context, id phalanx.ObjectID) (Tree, error)
-	// Barriers returns the partial barriers of the cluster, and with an error those of
-	// the members that answer.
+	// Barriers returns the partial barriers of the cluster, and with an error the barriers
+	// of the members that answer.
 	Barriers(ctx context.Context) ([]barrier.Status, error)
-	// Groups returns the groups of the cluster, and with an error what the members that
-	// answer see of them.
+	// Groups returns the groups of the cluster, and with an error the reports of the members
+	// that answer.
 	Groups(ctx context.Context) ([]group.Status, error)
 	// Recover forms the cluster anew from the members that live.
 	Recover(ctx context.Context, force bool) (RecoverResult, error)
 	Status() Status
-	// Events returns what happens from now on, until ctx ends.
+	// Events returns the events from now on, until ctx ends.
 	Events(ctx context.Context) <-chan actors.Event
 }
 

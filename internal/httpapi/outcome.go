@@ -51,7 +51,7 @@ var outcomes = []Outcome{
 // Outcomes returns the outcome of every kind, in the order of their values.
 func Outcomes() []Outcome { return append([]Outcome(nil), outcomes...) }
 
-// outcomeOf returns the outcome of k; one that is unknown is an internal error.
+// outcomeOf returns the outcome of k; an unknown kind is an internal error.
 func outcomeOf(k phalanx.Kind) Outcome {
 	for _, o := range outcomes {
 		if o.Kind == k {
@@ -64,7 +64,7 @@ func outcomeOf(k phalanx.Kind) Outcome {
 // StatusOf returns the HTTP status of err, which is not nil.
 func StatusOf(err error) int { return outcomeOf(typed(err).Kind).Status }
 
-// ExitCode returns what a program exits with because of err.
+// ExitCode returns the exit code of a program that fails with err.
 func ExitCode(err error) int {
 	if err == nil {
 		return 0
@@ -72,7 +72,7 @@ func ExitCode(err error) int {
 	return outcomeOf(typed(err).Kind).Exit
 }
 
-// typed returns err as what every public call fails with.
+// typed returns err in the type of all public calls' errors.
 func typed(err error) *phalanx.Error {
 	var e *phalanx.Error
 	var k phalanx.Kind

@@ -12,10 +12,10 @@ const (
 	restTime  = 10 * time.Second
 )
 
-// takesRest takes what a client still sends after its answer, for a while: many clients read
-// nothing before they have sent everything, and would see a broken connection in place of why
-// they are refused. The answer is sent first, to those that read meanwhile. A client that
-// asks with Expect is one of those, and may send no body at all.
+// takesRest takes the bytes that a client still sends after its answer, for a while: many clients
+// read nothing before they have sent everything, and would see a broken connection in place of the
+// reason for the refusal. The answer is sent first, for clients that read meanwhile. A client that
+// asks with Expect does, and may send no body at all.
 func takesRest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := http.NewResponseController(w)

@@ -54,7 +54,7 @@ func (s *search) found() error {
 	return s.err
 }
 
-// end gives back what the context holds.
+// end releases the context.
 func (s *search) end() {
 	s.timer.Stop()
 	s.leave()

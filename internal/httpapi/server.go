@@ -74,10 +74,10 @@ func New(n Node, o Options) *Server {
 	return s
 }
 
-// Handler returns what answers the requests.
+// Handler returns the handler of all requests.
 func (s *Server) Handler() http.Handler { return takesRest(s.handler) }
 
-// Serve answers requests on l until ctx ends; then those that run have a few
+// Serve answers requests on l until ctx ends; then running ones have a few
 // seconds. It returns when everything it started has ended, and must be called
 // at most once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
@@ -86,7 +86,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return f.Serve(ctx, l)
 }
 
-// logWriter writes what net/http complains about to the log.
+// logWriter writes the complaints of net/http to the log.
 type logWriter struct{ log logrus.FieldLogger }
 
 func (w logWriter) Write(p []byte) (int, error) {

@@ -24,7 +24,7 @@ const (
 	headerCopies     = "Phalanx-Copies"
 )
 
-// putHeaders are those that a PUT may have.
+// putHeaders are the headers that a PUT may have.
 var putHeaders = []string{headerDType, headerShape, headerCopies}
 
 // put creates an object from the body, which others can read while it comes.
@@ -81,10 +81,10 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// describe reads what the headers say of the object.
+// describe reads the object's properties from the headers.
 func describe(r *http.Request, id phalanx.ObjectID) (meta phalanx.Meta, copies int, err error) {
 	const op = "put"
-	if r.Header.Get("Content-Range") != "" { // what is only a part would become the object
+	if r.Header.Get("Content-Range") != "" { // a part would become the object
 		return meta, 0, invalid(op, id, "an object cannot be put in parts: there is a Content-Range, as curl -C sends")
 	}
 	meta.Size = r.ContentLength // -1 is phalanx.UnknownSize
@@ -110,8 +110,8 @@ func describe(r *http.Request, id phalanx.ObjectID) (meta phalanx.Meta, copies i
 }
 
 // upload reads a request's body, and fails if it breaks off or stalls. Reads
-// may come from another goroutine than the handler's, and after the handler is
-// done: those fail.
+// may come from another goroutine than the handler's. Reads after the handler is
+// done fail.
 type upload struct {
 	body  io.Reader
 	conn  *http.ResponseController
@@ -125,7 +125,7 @@ type upload struct {
 	stopped bool
 }
 
-// Read reads what has come, and waits for it as long as a stall may last.
+// Read reads the bytes that have come, and waits for them as long as a stall may last.
 func (u *upload) Read(p []byte) (int, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -141,7 +141,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	u.at += int64(n)
 	switch {
 	case err == io.EOF:
-		_ = u.conn.SetReadDeadline(time.Time{}) // what comes next is another request
+		_ = u.conn.SetReadDeadline(time.Time{}) // the next bytes are another request
 	case err != nil:
 		u.failed = u.broken(err)
 		err = u.failed

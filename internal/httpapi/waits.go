@@ -9,8 +9,8 @@ import (
 // waits tells the client of a PUT every second that the node does not take its body yet,
 // with an interim answer of 100: any other is the whole answer to some clients, such as
 // http.client of Python. A connection whose client has gone resets it, and the
-// next one finds that out: net/http does not look at the connection while there is a body
-// to read, and its end stands behind what the client has sent. It ends the request.
+// next answer finds that out and ends the request: net/http does not look at the connection
+// while there is a body to read, and its end stands behind the bytes of the client.
 type waits struct {
 	w    http.ResponseWriter
 	conn *http.ResponseController

@@ -28,12 +28,12 @@ type (
 		Created bool `json:"created"`
 	}
 
-	// Object is what the directory knows of an object.
+	// Object is the directory's state of an object.
 	Object struct {
 		Info
 		State   string           `json:"state"` // begun, final or lost
 		Inline  bool             `json:"inline"`
-		Origin  phalanx.NodeID   `json:"origin,omitempty"` // who makes or made the bytes
+		Origin  phalanx.NodeID   `json:"origin,omitempty"` // the node that makes or made the bytes
 		Holders []Holder         `json:"holders,omitempty"`
 		Waiting []phalanx.NodeID `json:"waiting,omitempty"`
 	}
@@ -44,7 +44,7 @@ type (
 		Complete bool           `json:"complete"`
 		Pinned   bool           `json:"pinned"`
 		Origin   bool           `json:"origin"`
-		Upstream phalanx.NodeID `json:"upstream,omitempty"` // whom it reads from
+		Upstream phalanx.NodeID `json:"upstream,omitempty"` // the node from which it reads
 	}
 
 	// List is a list of objects, without their holders.
@@ -62,7 +62,7 @@ type (
 		Timeout string             `json:"timeout,omitempty"`
 	}
 
-	// ReduceResult says what is in the target.
+	// ReduceResult names the sources in the target.
 	ReduceResult struct {
 		Target     phalanx.ObjectID   `json:"target"`
 		Size       int64              `json:"size"`
@@ -81,7 +81,7 @@ type (
 		Timeout string             `json:"timeout,omitempty"`
 	}
 
-	// GatherResult says what the node has now.
+	// GatherResult names the objects that the node has now.
 	GatherResult struct {
 		In  []Info             `json:"in"` // in order of arrival
 		Out []phalanx.ObjectID `json:"out"`
@@ -129,7 +129,7 @@ type (
 		Node       phalanx.NodeID   `json:"node"`
 		Place      int              `json:"place"`                // in a reduce
 		Source     phalanx.ObjectID `json:"source,omitempty"`     // in a reduce
-		Generation string           `json:"generation,omitempty"` // in a reduce: attempt/number of what the place makes
+		Generation string           `json:"generation,omitempty"` // in a reduce: attempt/number of the place's output
 		Lost       bool             `json:"lost,omitempty"`       // in a reduce: the place runs no more
 		Complete   bool             `json:"complete"`
 		Pinned     bool             `json:"pinned"`
@@ -159,7 +159,7 @@ type (
 		MissingMembers []phalanx.NodeID `json:"missing_members,omitempty"` // then, in whose name no node has come since
 		Unready        *ErrorInfo       `json:"unready,omitempty"`         // why the node cannot be given work; nil if it can
 		MajorityLost   bool             `json:"majority_lost"`             // of the voters, as the node sees it
-		MissingVoters  []phalanx.NodeID `json:"missing_voters,omitempty"`  // while it is: those that the node does not hear of
+		MissingVoters  []phalanx.NodeID `json:"missing_voters,omitempty"`  // while it is lost: voters that the node does not hear
 		ShardsOwned    int              `json:"shards_owned"`
 		ShardsBackedUp int              `json:"shards_backed_up"`
 		Memory         Memory           `json:"memory"`
@@ -173,7 +173,7 @@ type (
 		BytesSent      uint64           `json:"bytes_sent"`
 		BytesReceived  uint64           `json:"bytes_received"`
 		Requests       uint64           `json:"requests"`     // of this node to directory shards
-		StreamsBusy    uint64           `json:"streams_busy"` // that nodes asked for beyond what one may have from this node
+		StreamsBusy    uint64           `json:"streams_busy"` // that nodes asked for beyond the limit for one node
 	}
 
 	// RecoverRequest has the node form the cluster anew from the members that live. Force:
@@ -183,7 +183,7 @@ type (
 		Timeout string `json:"timeout,omitempty"`
 	}
 
-	// RecoverResult says what has come of it.
+	// RecoverResult is the result of a recover.
 	RecoverResult struct {
 		View       uint64           `json:"view"`
 		Members    []phalanx.NodeID `json:"members"`
@@ -206,7 +206,7 @@ type (
 		Used      int64 `json:"used"`
 		Idle      int64 `json:"idle"`      // of Used: kept for reuse, given up as soon as there is need
 		Directory int64 `json:"directory"` // of Used: records and inline bytes
-		Services  int64 `json:"services"`  // of Used: what is known of barriers and groups
+		Services  int64 `json:"services"`  // of Used: the state of barriers and groups
 		Peak      int64 `json:"peak"`
 
 		Waiting      int   `json:"waiting"` // requests that wait for memory

@@ -11,7 +11,7 @@ const (
 	Address    = "address"    // of the other side, while its NodeID is not known
 	Object     = "object"     // an ObjectID
 	Generation = "generation" // of that object
-	Size       = "bytes"      // of what it is about
+	Size       = "bytes"      // of the line's subject
 	Offset     = "offset"     // in bytes
 	Shard      = "shard"      // the number of a directory shard
 	Epoch      = "epoch"      // of that shard

@@ -19,12 +19,12 @@ const (
 // Omitted is the field that says how many lines were left out.
 const Omitted = "omitted"
 
-// Limit returns a logger that hands on to l what is logged, but of the lines of one cause
-// only the first ten of a minute; after that minute it says how many more there were. A
-// cause is a level and a text, whatever numbers are in the text, and the node at the other
-// side. What a peer does wrong a thousand times a second fills no disk, and hides nothing.
+// Limit returns a logger that hands lines on to l, but only the first ten lines of one cause
+// in a minute; after that minute it says how many more there were. A cause is a level and a
+// text, regardless of numbers in the text, and the node at the other side. A peer's mistake
+// that comes a thousand times a second fills no disk, and hides nothing.
 //
-// A line below l's level costs as much as one that is logged, but for the writing.
+// A line below l's level costs as much as a logged one, except the writing.
 func Limit(l logrus.FieldLogger) *logrus.Logger {
 	inner := logrus.New()
 	inner.SetOutput(io.Discard)

@@ -52,7 +52,7 @@ func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &Handler{entry: h.entry.WithFields(fields), prefix: h.prefix}
 }
 
-// WithGroup returns a Handler that puts what follows into the group name.
+// WithGroup returns a Handler that puts later attributes into the group name.
 func (h *Handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h

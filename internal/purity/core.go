@@ -27,7 +27,7 @@ var pure = []string{"bytes", "cmp", "container/heap", "encoding/binary", "errors
 // something is sent again.
 var shared = []string{"protocol/agenda", "protocol/retry"}
 
-// parts are the cores that single cores are made of, besides what all share.
+// parts are the packages from which single cores are built, besides the ones that all share.
 var parts = map[string][]string{
 	"protocol/barrier": {"protocol/replica"},
 }
@@ -50,7 +50,7 @@ var only = map[string][]string{
 	"fmt":  {"Append", "Appendf", "Appendln", "Errorf", "Formatter", "Fprint", "Fprintf", "Fprintln", "GoStringer", "Sprint", "Sprintf", "Sprintln", "State", "Stringer"},
 }
 
-// CheckCore returns what is impure in the file name of a core, as lines
+// CheckCore returns the impure parts of the file name of a core, as lines
 // "name:line:column: what". The name is relative to the module's root; src is
 // as for parser.ParseFile.
 func CheckCore(name string, src any) ([]string, error) {

@@ -16,13 +16,13 @@ import (
 // other.
 type layer struct {
 	folders []string
-	below   []string // the only folders it may import; nil: those of all layers before it
+	below   []string // the only folders it may import; nil: the folders of all layers before it
 }
 
 // layers are in the order in which they may be imported; "." is the vocabulary.
 // The cores see nothing but the vocabulary, and the simulator drives the cores
-// without actors. A folder under internal/ has no layer of its own: what it
-// imports counts as imported by those who import it.
+// without actors. A folder under internal/ has no layer of its own: its imports
+// count as imports of each package that imports it.
 var layers = []layer{
 	{folders: []string{"."}},
 	{folders: []string{"protocol"}},

@@ -24,7 +24,7 @@ type conn struct {
 	try     func(fd uintptr) bool // reads
 
 	writing sync.Mutex
-	out     [2][]byte // what is left to write
+	out     [2][]byte // bytes left to write
 	vec     [2]syscall.Iovec
 	outErr  syscall.Errno
 	push    func(fd uintptr) bool // writes

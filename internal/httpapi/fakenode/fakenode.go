@@ -1,5 +1,5 @@
-// Package fakenode is a node in memory, alone, without a store or a cluster:
-// what the HTTP interface and the program are tested against. Its objects are
+// Package fakenode is a node in memory, alone, without a store or a cluster, for
+// tests of the HTTP interface and the program. Its objects are
 // bytes in a map that can be read while they are written; its Reduce adds
 // float32. It is safe for concurrent use.
 package fakenode
@@ -27,11 +27,11 @@ import (
 
 // Node is a httpapi.Node.
 type Node struct {
-	Info httpapi.Status   // what Status returns
-	Tr   httpapi.Tree     // what Tree returns for its object
-	Bars []barrier.Status // what Barriers returns
-	Grps []group.Status   // what Groups returns
-	Fail error            // what every call fails with, if it is not nil; set before use
+	Info httpapi.Status   // the result of Status
+	Tr   httpapi.Tree     // the result of Tree for its object
+	Bars []barrier.Status // the result of Barriers
+	Grps []group.Status   // the result of Groups
+	Fail error            // the error of every call, if it is not nil; set before use
 
 	mu         sync.Mutex
 	changed    *sync.Cond
@@ -48,7 +48,7 @@ type object struct {
 	info  storenode.Info
 	bytes []byte
 	final bool
-	lost  bool  // what is not among bytes is nowhere
+	lost  bool  // no node has more than bytes
 	err   error // why it was given up
 
 	origin phalanx.NodeID
@@ -90,7 +90,7 @@ func fail(op string, id phalanx.ObjectID, kind phalanx.Kind, text string) error 
 	return &phalanx.Error{Op: op, Object: id, Kind: kind, Err: errors.New(text)}
 }
 
-// Put keeps what r has.
+// Put keeps the bytes of r.
 func (n *Node) Put(ctx context.Context, id phalanx.ObjectID, r io.Reader, meta phalanx.Meta, _ httpapi.Putting) (storenode.Info, bool, error) {
 	if n.Fail != nil {
 		return storenode.Info{}, false, n.Fail
@@ -171,13 +171,13 @@ func (n *Node) Open(ctx context.Context, id phalanx.ObjectID, wait bool) (httpap
 	}
 }
 
-// Lose has id be a final object of n2#2 of which no complete copy is left, and this node has
-// some bytes. Those who read it wait.
+// Lose makes id a final object of n2#2 without a complete copy, of which this node has some
+// bytes. Its readers wait.
 func (n *Node) Lose(id phalanx.ObjectID, size int64, bytes string) {
 	n.remote(id, size, bytes).lost = true
 }
 
-// Lack has id be an object that n2#2 is writing, of which this node has some bytes. No others come.
+// Lack makes id an object that n2#2 is writing. This node has some bytes, and no others come.
 func (n *Node) Lack(id phalanx.ObjectID, size int64, bytes string) { n.remote(id, size, bytes) }
 
 // Remote has id be a final object that is at n2#2 only.
@@ -290,7 +290,7 @@ func (n *Node) List(ctx context.Context, prefix string) ([]storenode.ObjectStat,
 	return all, nil
 }
 
-// Prefetch remembers what it was asked for.
+// Prefetch remembers the request.
 func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phalanx.NodeID) error {
 	if n.Fail != nil {
 		return n.Fail
@@ -304,7 +304,7 @@ func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phala
 	return nil
 }
 
-// Prefetched returns whom the last Prefetch of id named.
+// Prefetched returns the nodes that the last Prefetch of id named.
 func (n *Node) Prefetched(id phalanx.ObjectID) []phalanx.NodeID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -410,7 +410,7 @@ func (n *Node) Barriers(context.Context) ([]barrier.Status, error) { return n.Ba
 // Groups returns Grps.
 func (n *Node) Groups(context.Context) ([]group.Status, error) { return n.Grps, n.Fail }
 
-// Events returns what is published from now on.
+// Events returns the events that are published from now on.
 func (n *Node) Events(ctx context.Context) <-chan actors.Event {
 	ch := make(chan actors.Event, 16)
 	n.mu.Lock()

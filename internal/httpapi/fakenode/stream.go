@@ -35,7 +35,7 @@ func (s *stream) next() ([]byte, error) {
 	}
 }
 
-// Read reads what has arrived.
+// Read reads the bytes that have arrived.
 func (s *stream) Read(p []byte) (int, error) {
 	b, err := s.next()
 	k := copy(p, b)
