@@ -33,7 +33,7 @@ type (
 	Notice   = message.Notice
 )
 
-// What is the event that a Notice tells.
+// A What is the event that a Notice tells.
 type What = core.What
 
 // The events of a Notice.

@@ -35,9 +35,10 @@ type line[R any] struct {
 type Node[O, R any] struct {
 	*children.Child
 	ID      phalanx.NodeID
-	Events  chan R
+	Events  chan R // the last thousand that no test has taken
 	Control string
 	reports chan R
+	over    chan struct{} // closed when the test is
 	orders  *os.File
 }
 
@@ -69,7 +70,7 @@ func Join[O, R any](t testing.TB, name, seed string) *Node[O, R] {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), Variable+"="+string(text))
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = said, &log, []*os.File{read}
-	p := &Node[O, R]{orders: write, reports: make(chan R, 1000), Events: make(chan R, 1000)}
+	p := &Node[O, R]{orders: write, reports: make(chan R, 1000), Events: make(chan R, 1000), over: make(chan struct{})}
 	p.Child, err = children.Run(cmd)
 	must(t, err)
 	_, _ = read.Close(), said.Close()
@@ -81,6 +82,7 @@ func Join[O, R any](t testing.TB, name, seed string) *Node[O, R] {
 	t.Cleanup(func() {
 		_ = p.Kill()
 		_ = write.Close()
+		close(p.over)
 		<-gone
 		_ = out.Close()
 		if t.Failed() && log.Len() > 0 {
@@ -108,9 +110,27 @@ func (p *Node[O, R]) read(out *os.File, joined chan<- line[R]) {
 		case l.Control != "":
 			joined <- l
 		case l.Event != nil:
-			p.Events <- *l.Event
+			p.happened(*l.Event)
 		case l.Report != nil:
-			p.reports <- *l.Report
+			select {
+			case p.reports <- *l.Report:
+			case <-p.over:
+			}
+		}
+	}
+}
+
+// happened keeps an event, in place of the oldest one if there are too many: reports come behind it.
+func (p *Node[O, R]) happened(e R) {
+	for {
+		select {
+		case p.Events <- e:
+			return
+		default:
+		}
+		select {
+		case <-p.Events:
+		default:
 		}
 	}
 }
