@@ -125,9 +125,6 @@ func (s *service) want(message any) {
 // managers, and the actor makes its callers' calls again.
 func (s *service) start(c actor.Context) {
 	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Keep: s.open.settings.Keep, Linger: s.open.settings.Linger, Past: &s.open.past, Attempts: uint64(time.Now().UnixNano())})
-	if v := s.node.View(); v.Has(s.node.ID()) {
-		s.viewed(c, cluster.Viewed{Self: s.node.ID(), View: v})
-	}
 	var again []core.Call
 	for k, w := range s.open.watchers {
 		again = append(again, core.Call{ID: s.open.next(), Kind: core.CallWatch, Key: k, Config: w.cfg})
@@ -147,6 +144,9 @@ func (s *service) start(c actor.Context) {
 	}
 	for _, call := range again {
 		s.step(c, call)
+	}
+	if v := s.node.View(); v.Has(s.node.ID()) { // last: a primary frees what no caller holds
+		s.viewed(c, cluster.Viewed{Self: s.node.ID(), View: v})
 	}
 }
 

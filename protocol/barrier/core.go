@@ -116,7 +116,6 @@ type Core struct {
 	cfg    CoreConfig
 	now    time.Duration
 	view   Viewed
-	began  time.Duration               // when it learned the first view with this incarnation
 	list   []phalanx.NodeID            // members that can manage
 	ring   ring                        // of them
 	manage map[string][]phalanx.NodeID // and which of them manage the barriers of a name, primary first
@@ -230,7 +229,7 @@ func (c *Core) viewed(v Viewed) {
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
 	c.ring = newRing(c.list)
 	if old.Self != v.Self { // the incarnation before was removed, and its knowledge is old
-		c.shelf, c.spreading, c.began = newShelf(), spreading{}, c.now
+		c.shelf, c.spreading = newShelf(), spreading{}
 		if old.Self != "" {
 			*c.past = newPast(c.cfg.Remember)
 		}

@@ -168,7 +168,7 @@ func (c *clusterOf) joinAs(incarnation uint64) {
 }
 
 // Callers of the primary's own node hold a semaphore on, when its actor is started again and hears
-// of them one after the other.
+// of them before the view.
 func TestAPrimaryThatIsStartedAgainKeepsItsHolders(t *testing.T) {
 	c := newCluster(t, 6)
 	p := c.managers()[0]
@@ -182,11 +182,11 @@ func TestAPrimaryThatIsStartedAgainKeepsItsHolders(t *testing.T) {
 	c.waits(w)
 	c.pass(10 * ms)
 	c.cores[p] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40})
-	c.learn(p)
-	c.step(p, barrier.Leased{Until: c.now + time.Hour})
 	for id, h := range map[uint64]string{h1: "h1", h2: "h2"} {
 		c.step(p, barrier.Call{Kind: barrier.CallEnter, Key: key, Config: sem, Entry: barrier.Entry{Host: h}, Attempt: c.done[id].Attempt})
 	}
+	c.learn(p)
+	c.step(p, barrier.Leased{Until: c.now + time.Hour})
 	c.pass(time.Second)
 	c.waits(w)
 }

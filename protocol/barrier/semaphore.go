@@ -181,8 +181,8 @@ func (b *Barrier) reindex() {
 }
 
 // freeUnclaimed releases entries of semaphores that no member has a participant for: a former
-// backup that has not heard of their release may be the last one that knows the semaphore. This
-// node may not know its own participants yet, if its actor was restarted a moment ago.
+// backup that has not heard of their release may be the last one that knows the semaphore. A host
+// whose actor was restarted gives the Core its participants before the view.
 func (c *Core) freeUnclaimed(found []finding) {
 	claimed := map[Key]map[Entry]bool{}
 	for _, f := range found {
@@ -195,15 +195,13 @@ func (c *Core) freeUnclaimed(found []finding) {
 			}
 		}
 	}
-	restarted := c.now < c.began+c.cfg.Keep
 	for _, k := range c.keys() {
 		r := c.replicas[k]
 		if c.primary(k) != c.view.Self || !r.b.cfg.Semaphore.on() {
 			continue
 		}
 		for _, e := range r.b.Entrances {
-			unheard := restarted && slices.Contains(e.Nodes, c.view.Self)
-			if (e.Phase == Waiting || e.Phase == Through) && len(e.Nodes) > 0 && !unheard && !claimed[k][e.Entry] {
+			if (e.Phase == Waiting || e.Phase == Through) && len(e.Nodes) > 0 && !claimed[k][e.Entry] {
 				r.pending = append(r.pending, Op{Kind: OpRelease, Node: e.Nodes[0], Entry: e.Entry, Attempt: e.Attempt})
 				c.wake(r)
 			}

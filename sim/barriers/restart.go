@@ -25,9 +25,6 @@ func (l *workload) restart(n *stage.Node) {
 	delete(w.late, n)
 	w.restarts++
 	n.Core = w.newCore(slices.Index(w.Nodes, n), w.restarts)
-	if n.View.Number > 0 {
-		w.step(n, viewed(n.ID, n.View))
-	}
 	for _, held := range []struct {
 		of   map[holding]attempt
 		kind barrier.CallKind
@@ -48,6 +45,9 @@ func (l *workload) restart(n *stage.Node) {
 		default:
 			w.step(n, c.asked)
 		}
+	}
+	if n.View.Number > 0 {
+		w.step(n, viewed(n.ID, n.View))
 	}
 }
 
