@@ -37,8 +37,8 @@ const ratio = 4
 // do is what it served another receiver with, in the last minute; what is free of
 // that for a lease is its share among those that run. A lease is slow if it took
 // less than a quarter of that for a whole window in which the sender always had
-// bytes for it. Without another receiver to compare with none is, nor when all of
-// several are.
+// bytes for it. No lease is slow without another receiver to compare it with, or
+// when all of several are.
 //
 // Its methods are called with the host's lock held.
 type Pace struct {

@@ -50,7 +50,7 @@ func (b *Barrier) askDue() (time.Duration, bool) {
 // callbacks nor a participant whose node is there waits for one of them.
 func (b *Barrier) gapDue() (time.Duration, bool) {
 	waits := b.pending() && b.cfg.CallbackTimeout > 0 && len(b.Asks) == 0
-	return b.AskedAt + b.cfg.CallbackTimeout, waits && (b.Watcher != "" || len(b.State.members()) > 0)
+	return b.AskedAt + b.cfg.CallbackTimeout, waits && (b.Watcher != "" || b.State.peopled())
 }
 
 func (b *Barrier) unanswered() {

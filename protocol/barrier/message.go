@@ -233,6 +233,16 @@ func (Gathered) message()  {}
 func (Refused) message()   {}
 func (Forget) message()    {}
 
+// peopled reports whether there are members on which somebody has entered.
+func (s *State) peopled() bool {
+	for i := range s.Entrances {
+		if len(s.Entrances[i].Nodes) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // members returns the distinct nodes of a barrier's entrances.
 func (s *State) members() []phalanx.NodeID {
 	seen := map[phalanx.NodeID]bool{}

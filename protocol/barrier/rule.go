@@ -98,7 +98,7 @@ func (b *Barrier) uncount(unit string) {
 // deserted reports whether a barrier is as new to the next participant: all earlier ones have
 // withdrawn, or their nodes are gone, also if it has fired.
 func (b *Barrier) deserted() bool {
-	return !b.Doubt && !b.cfg.Semaphore.on() && len(b.State.members()) == 0
+	return !b.Doubt && !b.cfg.Semaphore.on() && !b.State.peopled()
 }
 
 // over reports whether no node waits for anything of the barrier. A barrier with callbacks waits
@@ -107,7 +107,7 @@ func (b *Barrier) over() bool {
 	if b.cfg.Semaphore.on() {
 		return len(b.Holders)+len(b.Queue)+len(b.Asks) == 0
 	}
-	return b.Cause != NotFired && len(b.Queue) == 0 && !b.inside() || len(b.State.members()) == 0 && b.Watcher == ""
+	return b.Cause != NotFired && len(b.Queue) == 0 && !b.inside() || !b.State.peopled() && b.Watcher == ""
 }
 
 // idle reports whether no participant waits to come in, though some may be inside.
