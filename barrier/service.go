@@ -135,15 +135,19 @@ func (s *service) start(c actor.Context) {
 	for h, by := range s.open.freed {
 		again = append(again, core.Call{Kind: core.CallFree, Key: h.key, Config: by.cfg, Entry: h.entry, Attempt: by.n})
 	}
+	var gave []core.GiveUp
 	for id, a := range s.open.calls {
-		if a.why != nil { // the actor does not know its outcome any more
-			s.finish(c, id, ending{cause: a.why})
-			continue
+		call := a.next()
+		call.Again = true
+		if again = append(again, call); a.why != nil {
+			gave = append(gave, core.GiveUp{ID: id})
 		}
-		again = append(again, a.next())
 	}
 	for _, call := range again {
 		s.step(c, call)
+	}
+	for _, g := range gave {
+		s.step(c, g)
 	}
 	if v := s.node.View(); v.Has(s.node.ID()) { // last: a primary frees what no caller holds
 		s.viewed(c, cluster.Viewed{Self: s.node.ID(), View: v})

@@ -5,7 +5,7 @@ const OfBarriers Finder = "protocol/barrier"
 
 // inBarriers are about barriers.
 var inBarriers = []Mistake{
-	mistake(Barriers, "a confirmation of an earlier change counts for the present one",
+	mistake("protocol/replica", "a confirmation of an earlier change counts for the present one",
 		"protocol/replica/backups.go", "batch == b.batch &&", "batch.Term == b.batch.Term &&"),
 	mistake(OfBarriers, "a confirmation of an earlier term counts",
 		"protocol/replica/backups.go", "batch == b.batch &&", "batch.Seq == b.batch.Seq &&"),
@@ -59,11 +59,13 @@ var inBarriers = []Mistake{
 		"protocol/barrier/answers.go", `a.Verdict == Deleted) && a.Attempt < p.attempt {
 			return`, `a.Verdict == Deleted) && false {
 			return`),
-	mistake(Barriers, "entries that no caller has asked for are not withdrawn",
+	mistake(Tests, "entries that no caller has asked for are not withdrawn",
 		"protocol/barrier/answers.go", `	if !c.terms.Outdated(m.Term) {
 		c.disown(g, m)
 	}
 `, ""),
+	mistake(Barriers, "an entry that is given up when its node's actor has begun anew counts",
+		"protocol/barrier/entrant.go", "append(p.calls, e.ID), p.told || e.Again", "append(p.calls, e.ID), p.told"),
 	mistake(Barriers, "a node holds a semaphore without a lease",
 		"protocol/barrier/answers.go", "	case c.now >= c.leased && p.stage != holds:\n", "	case false:\n"),
 	mistake(Tests, "those who leave a double barrier do not wait for those who stay",

@@ -32,6 +32,7 @@ type Call struct {
 	Config   Config
 	Entry    Entry
 	Deadline time.Duration // when it will be given up; 0: not known
+	Again    bool          // an earlier instance of the Core took it: managers may know the entry
 	// Attempt says that this node was told that the entry holds the semaphore by
 	// this attempt, before its Core was made anew. It is not answered.
 	Attempt uint64

@@ -208,7 +208,7 @@ func (c *Core) call(e Call) {
 		c.attempt++
 		p.attempt, p.stage, p.counted, g.news = c.attempt, asking, false, true
 	}
-	p.calls = append(p.calls, e.ID)
+	p.calls, p.told = append(p.calls, e.ID), p.told || e.Again
 	c.waiters[e.ID] = waiter{g, p}
 	if e.Deadline > 0 && (p.due == 0 || e.Deadline < p.due) {
 		p.due, p.warned = e.Deadline, false

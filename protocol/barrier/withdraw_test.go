@@ -127,6 +127,39 @@ func TestLateCopiesOfAWithdrawal(t *testing.T) {
 	c.want(b, barrier.Fire)
 }
 
+// A message of an actor that has begun anew since, whose caller went with it, enters nobody.
+func TestAnEntryThatNobodyAskedFor(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg, on := barrier.Config{Max: 2}, c.bystander()
+	c.enter(on, cfg, "a")
+	c.cores[on] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40})
+	c.learn(on)
+	c.settle() // the message arrives
+	b := c.enter(c.managers()[0], cfg, "b")
+	c.pass(time.Second)
+	c.waits(b)
+}
+
+// A caller gives up, once its actor has begun anew and before it has a view: its entry, which managers
+// know, is withdrawn.
+func TestWithdrawWhileTheActorBeginsAnew(t *testing.T) {
+	c := newCluster(t, 4)
+	cfg, on := barrier.Config{Max: 2}, c.bystander()
+	id := c.enter(on, cfg, "a")
+	c.settle()
+	c.cores[on] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 40})
+	c.step(on, barrier.Call{ID: id, Kind: barrier.CallEnter, Key: key, Config: cfg, Entry: barrier.Entry{Host: "a"}, Again: true})
+	c.step(on, barrier.GiveUp{ID: id})
+	c.learn(on)
+	c.settle()
+	if len(c.given) != 1 || c.given[0].ID != id || !c.given[0].Withdrawn {
+		t.Fatalf("%+v", c.given)
+	}
+	b := c.enter(c.managers()[0], cfg, "b")
+	c.pass(time.Second)
+	c.waits(b)
+}
+
 // What is withdrawn is not remembered for long.
 func TestWithdrawnBarriersAreForgotten(t *testing.T) {
 	c := newCluster(t, 4)

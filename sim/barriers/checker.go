@@ -25,7 +25,6 @@ type checker struct {
 	configs  map[barrier.Key]barrier.Config
 	last     map[barrier.Key]barrier.Done            // of a semaphore of one: how its last holder was answered
 	passed   map[barrier.Key]map[phalanx.NodeID]bool // nodes that were told that it has fired
-	lonely   map[barrier.Key]bool                    // somebody may be inside it whom nobody knows
 	removed  map[barrier.Key]bool                    // somebody has wanted to remove it
 	inside   map[barrier.Key]map[barrier.Entry]*call // who has passed a double barrier, and has not said that it leaves
 }
@@ -34,7 +33,7 @@ func newChecker(w *world) *checker {
 	return &checker{w: w, counted: map[barrier.Key]map[barrier.Entry]bool{}, through: map[barrier.Key]map[barrier.Entry]bool{},
 		units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, out: map[barrier.Key]map[string]bool{}, fired: map[barrier.Key]int{},
 		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}, last: map[barrier.Key]barrier.Done{},
-		passed: map[barrier.Key]map[phalanx.NodeID]bool{}, removed: map[barrier.Key]bool{}, lonely: map[barrier.Key]bool{}, inside: map[barrier.Key]map[barrier.Entry]*call{}}
+		passed: map[barrier.Key]map[phalanx.NodeID]bool{}, removed: map[barrier.Key]bool{}, inside: map[barrier.Key]map[barrier.Entry]*call{}}
 }
 
 // known reports whether somebody is left to whom a barrier was said to have fired. If nobody is,
@@ -168,14 +167,6 @@ func (c *checker) ended(a *call, d barrier.Done) {
 	c.passed[a.key][a.n.ID] = true
 }
 
-// unknown takes note that nobody knows what has become of a call: if it has entered, nobody leaves.
-func (c *checker) unknown(a *call) {
-	if a.entry.Host != "" && !a.joins && !a.leaves {
-		c.doubtful[a.key][a.entry.Unit()] = true
-		c.lonely[a.key] = true
-	}
-}
-
 // leaves takes note that one leaves a double barrier.
 func (c *checker) leaves(a *call) { delete(c.inside[a.key], a.entry) }
 
@@ -260,7 +251,7 @@ func (c *checker) atEnd() {
 			}
 		}
 		if a.leaves {
-			if len(c.inside[a.key]) == 0 && !c.removed[a.key] && !c.lonely[a.key] {
+			if len(c.inside[a.key]) == 0 && !c.removed[a.key] {
 				c.w.Failf("(7) %s leaves %s on %s since %v, and nobody is inside", a.entry, a.key, a.n.ID, a.since)
 			}
 			continue

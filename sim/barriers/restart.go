@@ -37,13 +37,13 @@ func (l *workload) restart(n *stage.Node) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.open)) {
 		c := l.open[id]
-		switch {
-		case c == nil || c.n != n:
-		case c.gave: // what was to become of it is not known any more
-			delete(l.open, id)
-			w.check.unknown(c)
-		default:
-			w.step(n, c.asked)
+		if c == nil || c.n != n {
+			continue
+		}
+		again := c.asked
+		again.Again = true
+		if w.step(n, again); c.gave {
+			w.step(n, barrier.GiveUp{ID: id})
 		}
 	}
 	if n.View.Number > 0 {

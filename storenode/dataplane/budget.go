@@ -182,8 +182,9 @@ func (b *Budget) Missing() int64 {
 // Release gives n bytes back.
 func (b *Budget) Release(n int64) {
 	b.mu.Lock()
-	_, _, evict := b.step(memory.Freed{Bytes: n})
-	b.unlock(evict)
+	evict := false
+	defer func() { b.unlock(evict) }() // also when the queue panics: nobody holds the bytes
+	_, _, evict = b.step(memory.Freed{Bytes: n})
 }
 
 // unlock gives mu back, and with evict asks for room to be made. Its callers may have locks of
