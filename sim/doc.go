@@ -9,6 +9,9 @@
 // and flips bits in them. A workload drawn from the seed puts, gets, deletes,
 // restarts, evicts and reduces objects on random nodes.
 //
+// A run can have services beside the store, or alone (service.go): packages barriers and groups
+// are such. A process hosts them over all the lives of its node.
+//
 // In some runs the application's op fails on one source of one Reduce (op.go).
 //
 // Nodes leave in good order as well (leave.go): where one goes, all that it has is kept

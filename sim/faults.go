@@ -28,6 +28,8 @@ func (w *world) someFault(r *rand.Rand) string {
 		w.strike(func() { l.what += w.slowness(r) })
 	case k < 17:
 		w.strike(func() { l.what += w.slander(r) })
+	case w.alone:
+		return w.gated(w.panicsService)(r)
 	default:
 		return w.panics(r)
 	}
@@ -45,6 +47,28 @@ func (w *world) strike(fault func()) {
 	}
 	w.busy = true
 	fault()
+	w.stirred()
+}
+
+// stirred begins the second of rest anew that comes before the next fault. The store looks
+// itself at what has to be repaired, services do not.
+func (w *world) stirred() {
+	if len(w.services) > 0 {
+		w.quiet = w.now
+	}
+}
+
+// gated has what is over at once, and not without effect on what faults may come, be done as
+// a fault is.
+func (w *world) gated(do func(*rand.Rand) string) func(*rand.Rand) string {
+	return func(r *rand.Rand) string {
+		l := w.doing
+		w.strike(func() {
+			w.busy = false
+			l.what += do(r)
+		})
+		return l.what + " "
+	}
 }
 
 // over ends a fault after d, or as soon as the faults are to stop.
@@ -55,6 +79,7 @@ func (w *world) over(d time.Duration, mend func()) {
 			done = true
 			w.busy = false
 			mend()
+			w.stirred()
 		}
 	}
 	w.mends = append(w.mends, end)
@@ -75,6 +100,9 @@ func (w *world) victim(r *rand.Rand) *host {
 			stay--
 		}
 	}
+	if w.shape.faults == crowded {
+		up = slices.DeleteFunc(up, func(h *host) bool { return !w.dispensable(h) })
+	}
 	if len(up) == 0 || w.shape.faults == bounded && stay < 3 {
 		w.busy = false
 		return nil
@@ -90,7 +118,7 @@ func (h *host) struck(at time.Duration) { h.troubled = at + time.Hour }
 // spared notes that it is over.
 func (h *host) spared() { h.troubled = h.w.now }
 
-// death ends a process or a machine, which comes back later, or not.
+// death has a process or a machine end.
 func (w *world) death(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
@@ -103,7 +131,14 @@ func (w *world) death(r *rand.Rand) string {
 	}
 	id := h.life.id
 	w.met[what]++
+	w.kill(r, h, power)
+	return fmt.Sprintf("%s of %s", what, id)
+}
+
+// kill ends a process or a machine, which comes back later, or not.
+func (w *world) kill(r *rand.Rand, h *host, power bool) {
 	w.roles(h)
+	h.struck(w.now)
 	h.crash(power)
 	w.over(drawn(r, 2*time.Second), func() {
 		h.spared()
@@ -112,7 +147,6 @@ func (w *world) death(r *rand.Rand) string {
 			h.restart()
 		}
 	})
-	return fmt.Sprintf("%s of %s", what, id)
 }
 
 // roles notes what a node was when it was struck.
@@ -219,15 +253,19 @@ func (w *world) partition(r *rand.Rand) string {
 		what = fmt.Sprintf("%s is cut off", h.name)
 	}
 	for _, c := range cuts {
-		c[0].struck(w.now)
-		c[1].struck(w.now)
+		if w.shape.faults != crowded {
+			c[0].struck(w.now)
+			c[1].struck(w.now)
+		}
 		w.cutOff(c[0], c[1], true)
 	}
 	w.over(d, func() {
 		for _, c := range cuts {
 			w.cutOff(c[0], c[1], false)
-			c[0].spared()
-			c[1].spared()
+			if w.shape.faults != crowded {
+				c[0].spared()
+				c[1].spared()
+			}
 		}
 		h.spared()
 	})
@@ -472,108 +510,4 @@ func (w *world) forgetful(r *rand.Rand) string {
 	}
 	w.over(0, h.spared)
 	return "no replica panics"
-}
-
-// missing says what is not as it should be before the next fault may strike, or
-// "": all who live are members with the newest view and suspect nobody, nothing
-// is on its way to be decided, and voters, backups and promised copies are there.
-func (w *world) missing() string {
-	if what := w.undecided(); what != "" {
-		return what
-	}
-	alive, v := w.alive(), w.audit.newest
-	if !w.untouched() {
-		return "a machine or a link fails"
-	}
-	for _, n := range alive {
-		if s := n.detector.Suspects(); len(s) > 0 {
-			return fmt.Sprintf("%s suspects %v", n.id, s)
-		}
-	}
-	for i, s := range v.Shards {
-		if w.shape.cap == 0 && !w.copiesThere(w.byID[s.Owner], i, alive) {
-			return fmt.Sprintf("there are not all copies of shard %d", i)
-		}
-	}
-	return ""
-}
-
-// undecided says what is still to be decided about the view, or copied for it, or "":
-// all who live are members that have it and a lease, and voters and backups are there.
-func (w *world) undecided() string {
-	alive, v := w.alive(), w.audit.newest
-	if len(alive) != len(v.Members) {
-		return fmt.Sprintf("%d nodes live, the view is %v", len(alive), v)
-	}
-	settled := false
-	for _, n := range alive {
-		n.want()
-	}
-	for _, n := range alive {
-		settled = settled || n.core.Settled()
-		switch {
-		case !v.Has(n.id) || n.view.Number != v.Number:
-			return fmt.Sprintf("%s has %v", n.id, n.view)
-		case n.client.lease <= n.clock():
-			return fmt.Sprintf("%s has no lease", n.id)
-		}
-	}
-	stay := len(alive)
-	for _, m := range v.Members {
-		if m.Leaving && w.byID[m.ID].going { // of its own will, and for as long as it takes
-			stay--
-		} else if m.Leaving {
-			return fmt.Sprintf("%s is about to be removed", m.ID)
-		}
-	}
-	want := min(3, stay-1+stay%2)
-	if stay >= 7 {
-		want = 5
-	}
-	if !settled || len(v.Voters) != want {
-		return fmt.Sprintf("something is to be decided after %v", v)
-	}
-	for i, s := range v.Shards {
-		o, b := w.byID[s.Owner], w.byID[s.Backup]
-		switch {
-		case len(alive) > 1 && s.Backup == "":
-			return fmt.Sprintf("shard %d has no backup", i)
-		case o.shards[i] == nil || o.shards[i].Lost() || !o.shards[i].Answers() || o.shards[i].Warming():
-			return fmt.Sprintf("the owner of shard %d does not answer, or is warming", i)
-		case s.Backup != "" && (b.shards[i] == nil || b.shards[i].Lost()):
-			return fmt.Sprintf("the backup of shard %d has lost its state", i)
-		}
-	}
-	return ""
-}
-
-// someLeave reports whether a node is about to leave.
-func (w *world) someLeave() bool {
-	return slices.ContainsFunc(w.alive(), func(n *node) bool { return n.going })
-}
-
-// staying returns the nodes that live and are not about to leave.
-func (w *world) staying() []*node {
-	return slices.DeleteFunc(slices.Clone(w.alive()), func(n *node) bool { return n.going })
-}
-
-// copiesThere reports whether these nodes have all promised copies of a shard's objects.
-func (w *world) copiesThere(o *node, shard int, nodes []*node) bool {
-	stay := len(w.staying())
-	for _, id := range o.shards[shard].Objects() {
-		m := w.oracle.model(id)
-		if m.copies < 2 || !m.final() {
-			continue
-		}
-		k := 0
-		for _, n := range nodes {
-			if c := n.whole(id); c != nil && c.Gen == m.gen && c.Pinned && c.listed {
-				k++
-			}
-		}
-		if k < min(m.copies, stay) && (k > 0 || w.deaths < m.copies) {
-			return false // if as many died as there were copies, the last may have gone before there was another
-		}
-	}
-	return true
 }

@@ -11,15 +11,16 @@ import (
 // host is a machine, with an address of its own, that runs one life of a node
 // after the other.
 type host struct {
-	w      *world
-	name   string
-	lives  uint64        // that began here
-	life   *node         // nil while no process listens
-	next   func()        // begins the next life in the process that the last one has ended in; nil if that process is gone
-	hung   bool          // nothing is handled, what comes is kept
-	frozen []func()      // what was kept
-	off    bool          // without power: it does not even refuse connections
-	slow   time.Duration // up to this much later is everything handled
+	w       *world
+	name    string
+	lives   uint64        // that began here
+	process *Process      // nil while it does not run
+	life    *node         // nil while no process listens
+	next    func()        // begins the next life in the process that the last one has ended in; nil if that process is gone
+	hung    bool          // nothing is handled, what comes is kept
+	frozen  []func()      // what was kept
+	off     bool          // without power: it does not even refuse connections
+	slow    time.Duration // up to this much later is everything handled
 
 	troubled time.Duration // until when something has happened to it
 }
@@ -79,6 +80,9 @@ func (h *host) resume() {
 func (h *host) crash(power bool) {
 	n := h.life
 	h.off, h.hung, h.frozen, h.slow, h.next = power, false, nil, 0, nil
+	if h.process != nil {
+		h.process.end()
+	}
 	if n == nil {
 		return
 	}
@@ -173,6 +177,17 @@ func (h *host) later(do func()) {
 
 // linked reports whether something gets from one to the other.
 func (w *world) linked(from, to *host) bool { return from == to || w.cut[[2]*host{from, to}] == 0 }
+
+// reaches reports whether a machine is linked with most others, in both directions.
+func (w *world) reaches(h *host) bool {
+	cut := 0
+	for _, o := range w.hosts {
+		if !w.linked(h, o) || !w.linked(o, h) {
+			cut++
+		}
+	}
+	return 2*cut < len(w.hosts)
+}
 
 // cutOff cuts or mends the way from one machine to another.
 func (w *world) cutOff(from, to *host, cut bool) {

@@ -90,6 +90,7 @@ func (a *audit) view(n *node, v view.View) {
 		}
 	}
 	if v.Number > a.number {
+		old := a.newest
 		a.number, a.newest = v.Number, v
 		a.w.trace.say(a.w.now, string(n.id), "VIEW %v", v)
 		for i, s := range v.Shards {
@@ -108,6 +109,8 @@ func (a *audit) view(n *node, v view.View) {
 				a.left[id] = a.w.now
 			}
 		}
+		a.w.removed(old, v)
+		a.w.stirred()
 	}
 }
 
@@ -115,7 +118,7 @@ func (a *audit) view(n *node, v view.View) {
 // bounds must not happen.
 func (a *audit) shardLost(i int, s view.Shard) {
 	a.w.met["ShardLost"]++
-	if a.w.shape.faults != excessive && !a.w.paired {
+	if a.w.shape.faults < excessive && !a.w.paired {
 		a.w.fail("(14) shard %d is lost: %v", i, s)
 	}
 	a.forget(i, a.newest)

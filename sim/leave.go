@@ -60,6 +60,9 @@ func (w *world) leaves(r *rand.Rand) string {
 		w.met["leave"]++
 		n.leave(time.Second+drawn(r, 15*time.Second), r.IntN(2) == 0, rand.New(rand.NewPCG(w.seed, r.Uint64())))
 		w.step(n, "leaves")
+		if w.alone { // one comes after the other
+			break
+		}
 	}
 	return what
 }
@@ -299,6 +302,7 @@ func (n *node) giveUp(err *phalanx.Error) {
 func (n *node) goes() {
 	w, h := n.w, n.host
 	h.life = nil
+	n.process.end()
 	n.end(&phalanx.Error{Kind: phalanx.ErrClosed, Err: fmt.Errorf("%s has left the cluster", n.id)})
 	n.disconnect(true)
 	if n.back {

@@ -18,13 +18,14 @@ import (
 
 // node is one life of a simulated node: its cores and what holds them together.
 type node struct {
-	w    *world
-	host *host
-	life uint64
-	id   phalanx.NodeID
-	born time.Duration // its clock starts here
-	over bool          // it has ended
-	kept map[phalanx.ObjectID]*copied
+	w       *world
+	host    *host
+	process *Process
+	life    uint64
+	id      phalanx.NodeID
+	born    time.Duration // its clock starts here
+	over    bool          // it has ended
+	kept    map[phalanx.ObjectID]*copied
 
 	core     *view.Core
 	todo     []view.Effect // in order
@@ -112,10 +113,14 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	h.lives++
 	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
 		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID][]*call{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
+	if h.process == nil {
+		h.process = &Process{w: w, host: h, born: w.now, ticks: make([]time.Duration, len(w.services))}
+	}
+	n.process = h.process
 	n.client = newClient(n)
 	n.memory, n.pace = newMemory(n), pace.New(paceLimits)
 	n.reduces = newReduces(n)
-	n.core = view.New(view.Config{Self: view.Member{ID: n.id, Control: "-", Data: "-"}, Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter, IdleAfter: idleAfter})
+	n.core = view.New(view.Config{Self: n.asMember(), Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter, IdleAfter: idleAfter})
 	n.detector = detect.New(detect.Config{Self: n.id})
 	n.routes, n.overdue = detect.NewRoutes(n.id), detect.NewOverdue()
 	n.shards = make([]*directory.Shard, w.shape.shards)
@@ -134,6 +139,11 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	}
 	n.after(0, n.tick)
 	return n
+}
+
+// asMember is the node as the view has it.
+func (n *node) asMember() view.Member {
+	return view.Member{ID: n.id, Control: "-", Data: "-", Features: n.w.features}
 }
 
 const (
@@ -160,8 +170,11 @@ func (n *node) join() {
 	}
 }
 
-// tickEvery is how often a node looks at its timers.
-const tickEvery = 10 * time.Millisecond
+// tickEvery is how often a node looks at its timers; aloneEvery, where nobody uses the store.
+const (
+	tickEvery  = 10 * time.Millisecond
+	aloneEvery = 25 * time.Millisecond
+)
 
 func (n *node) tick() {
 	n.join()
@@ -189,7 +202,7 @@ func (n *node) tick() {
 	n.tickStreams()
 	n.memory.tick()
 	n.reduces.tick()
-	n.after(tickEvery, n.tick)
+	n.after(n.w.every, n.tick)
 	n.w.step(n, "tick")
 }
 
@@ -261,7 +274,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		if !n.member {
 			n.stepView(view.Learn{From: from, View: m.view, Now: n.clock()})
 			old, _ := m.view.Namesake(n.id) // its life is over, as there is one of a name at a time
-			n.stepView(view.Propose{Command: view.AddMember{Member: view.Member{ID: n.id, Control: "-", Data: "-"}, Replaces: old.ID}, Now: n.clock()})
+			n.stepView(view.Propose{Command: view.AddMember{Member: n.asMember(), Replaces: old.ID}, Now: n.clock()})
 		}
 	case open:
 		n.opened(from, m)
@@ -325,6 +338,7 @@ func (n *node) doView(e view.Effect) {
 		}
 		n.gate.Leased(e.Until)
 		n.release()
+		n.process.leased(n, e.Until)
 	case view.Fenced:
 		if n.leaver != nil {
 			n.leaver.step(leave.Viewed{Number: math.MaxUint64})
@@ -351,6 +365,9 @@ func (n *node) publish(v view.View) {
 		n.configure(i, s)
 	}
 	n.changed(v)
+	if v.Has(n.id) {
+		n.process.learned(n)
+	}
 	for _, m := range old.Members {
 		if !v.Has(m.ID) && m.ID != n.id {
 			n.reduces.nodeGone(m.ID, true)

@@ -20,17 +20,22 @@ type action struct {
 // plan draws the schedule: joins, calls and faults, in the order of time.
 func (w *world) plan() []action {
 	var all []action
+	span := w.shape.length
+	if w.alone {
+		span = w.shape.over
+	}
 	add := func(k int, do func(*rand.Rand) string) {
 		for range k {
-			all = append(all, action{at: drawn(w.fate, w.shape.length), seed: w.fate.Uint64(), do: do})
+			all = append(all, action{at: drawn(w.fate, span), seed: w.fate.Uint64(), do: do})
 		}
 	}
-	add(w.shape.joins, func(*rand.Rand) string {
-		w.met["join"]++
-		n := w.newHost().begin(nil)
-		w.step(n, "joins")
-		return "join of " + string(n.id)
-	})
+	changes := func(do func(*rand.Rand) string) func(*rand.Rand) string {
+		if w.alone {
+			return w.gated(do)
+		}
+		return do
+	}
+	add(w.shape.joins, changes(w.joins))
 	add(w.shape.calls, w.someCall)
 	add(w.shape.troubles, w.someFault)
 	add(w.shape.panics, w.panics)
@@ -40,15 +45,39 @@ func (w *world) plan() []action {
 	for i := range w.shape.rings {
 		add(1, func(r *rand.Rand) string { return w.allReduce(r, i) })
 	}
+	if r := rand.New(rand.NewPCG(w.seed, 0x1f83d9abfb41bd6b)); len(w.services) > 0 && w.shape.faults != faultless {
+		for range r.IntN(3) {
+			all = append(all, action{at: drawn(r, span), seed: r.Uint64(), do: w.gated(w.panicsService)})
+		}
+	}
 	r, leaves := newLeaves(w.seed, w.shape)
+	if w.alone {
+		leaves = r.IntN(2)
+	}
 	for range leaves {
-		all = append(all, action{at: drawn(r, w.shape.length), seed: r.Uint64(), do: w.leaves})
+		all = append(all, action{at: drawn(r, span), seed: r.Uint64(), do: changes(w.leaves)})
+	}
+	for range w.shape.late {
+		all = append(all, action{at: span + 3*time.Second + drawn(r, w.shape.length/2), seed: r.Uint64(), do: w.someFault})
+	}
+	for _, s := range w.services {
+		s.service.Plan(w.shape.over, func(at time.Duration, do func() string) {
+			all = append(all, action{at: at, do: func(*rand.Rand) string { return do() }})
+		})
 	}
 	slices.SortStableFunc(all, func(a, b action) int { return int(a.at - b.at) })
 	for i := range all {
 		all[i].number = i
 	}
 	return all
+}
+
+// joins has a node join.
+func (w *world) joins(*rand.Rand) string {
+	w.met["join"]++
+	n := w.newHost().begin(nil)
+	w.step(n, "joins")
+	return "join of " + string(n.id)
 }
 
 // someGiveUp draws after how long a command to the view that does not become visible is
@@ -68,7 +97,9 @@ func (w *world) schedule(all []action, only []int) {
 		if only != nil && !slices.Contains(only, a.number) {
 			continue
 		}
+		w.planned++
 		w.after(a.at, func() {
+			w.planned--
 			r := rand.New(rand.NewPCG(w.seed, a.seed))
 			began := w.now
 			w.doing = &line{a.number, began, "?"}

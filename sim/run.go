@@ -20,6 +20,9 @@ type Config struct {
 	Only  []int     // the numbers of the actions that are done; nil: all
 	Calm  bool      // the network delays, and nothing else
 	Trace io.Writer // nil: nowhere
+
+	Services []Kind // what the nodes host beside the store
+	Alone    bool   // nobody uses the store: the run is as the only service needs it
 }
 
 // Result is what became of a run.
@@ -69,6 +72,12 @@ type world struct {
 	quiet   time.Duration // since when all is as it should be
 	listens bool          // whether a message is one too many
 
+	alone    bool
+	every    time.Duration // a node looks at its timers
+	services []*World
+	features []string // their names
+	planned  int      // actions that are still to be done
+
 	reduced map[phalanx.ObjectID]reduce.Config // what has made a target, as asked for last
 	calls   []*call
 	callSeq uint64
@@ -115,7 +124,7 @@ func (w *world) cycle(n *node, id phalanx.ObjectID, p directory.Picture) {
 
 // newWorld returns a world without machines.
 func newWorld(cfg Config) *world {
-	w := &world{seed: cfg.Seed, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), fate: rand.New(rand.NewPCG(cfg.Seed, 0xda942042e4dd58b5)),
+	w := &world{seed: cfg.Seed, alone: cfg.Alone, every: tickEvery, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), fate: rand.New(rand.NewPCG(cfg.Seed, 0xda942042e4dd58b5)),
 		cut: map[[2]*host]int{}, deaf: map[[2]*host]int{}, byID: map[phalanx.NodeID]*node{},
 		reduced: map[phalanx.ObjectID]reduce.Config{}, leases: map[leaseKey]bool{}, met: map[string]int{}, trace: trace{hash: 14695981039346656037, out: cfg.Trace}}
 	w.oracle = &oracle{w: w, objects: map[phalanx.ObjectID]*model{}}
@@ -140,11 +149,20 @@ func Run(cfg Config) (res Result) {
 		}
 	}()
 	w.shape = someShape(w.fate)
+	bad := someWeather(w.fate)
+	if w.alone {
+		w.every = aloneEvery
+		w.shape, bad = cfg.Services[0].shape(cfg.Seed)
+	}
+	w.shape.over = max(w.shape.over, w.shape.length/2)
+	if len(cfg.Services) > 0 && w.shape.faults == bounded && !w.alone {
+		w.shape.length += w.shape.length / 4 // one fault comes longer after the other
+	}
+	w.newServices(cfg.Services)
 	w.met["run: "+w.shape.faults.String()]++
 	w.giveUpAfter = someGiveUp(cfg.Seed)
 	w.badOp = someBadOp(cfg.Seed, w.shape)
 	w.trace.say(0, "", "seed %d: %+v", w.seed, w.shape)
-	bad := someWeather(w.fate)
 	if cfg.Calm {
 		bad = calm
 	}
@@ -250,8 +268,14 @@ func (w *world) waiting() string {
 // finish checks that whatever can end ends, reads every object everywhere,
 // deletes everything, and looks for what is left.
 func (w *world) finish() {
+	w.until(w.now+settled, func() bool { return w.planned == 0 })
 	if what := w.heal(); what != "" {
+		w.lost = w.lost || w.shape.faults == crowded && !w.decidable() // by what came late of those that had died
 		if w.lost {
+			w.met["majority of the voters lost"]++
+			if w.alone {
+				return
+			}
 			w.unavailable()
 			if !w.formAnew() {
 				w.leaveAll()
@@ -262,6 +286,11 @@ func (w *world) finish() {
 		if what != "" {
 			w.fail("(18, 19, 21, 22) %v after the faults stopped it does not come to this: %s%s", settled, what, w.waiting())
 		}
+	}
+	if w.alone {
+		w.servicesEnd()
+		w.silence()
+		return
 	}
 	w.linkFails()
 	w.putAgain()
@@ -274,6 +303,7 @@ func (w *world) finish() {
 		w.readAll()
 		w.rebuilt()
 	}
+	w.servicesEnd()
 	w.leaveAll()
 	if w.shape.cap == 0 { // else a copy may be ordered for which there is no room
 		w.silence()
@@ -356,53 +386,12 @@ func (w *world) restartStranded() bool {
 	return any
 }
 
-// decidable reports whether a majority of the voters lives: of those that the newest
-// view names, of those that any node knows to be decided, and of those to which a leader
-// has only just begun to change. A change that is not decided soon must not have been
-// begun, as a leader asks before, unless most voters hang since they have answered.
-func (w *world) decidable() bool {
-	var newest uint64
-	var form view.Form
-	var decided [][]phalanx.NodeID
-	for _, n := range w.nodes { // those that have ended, too
-		index, all := n.core.Quorums()
-		if f := n.view.Form(); f > form || f == form && index > newest {
-			form, newest, decided = f, index, all
-		}
-	}
-	awake := func(n *node) bool { return !n.host.hung }
-	lives := func(n *node) bool { return !n.over }
-	hang := slices.ContainsFunc(decided, func(voters []phalanx.NodeID) bool { return !w.most(voters, awake) })
-	quorums := append(decided, w.audit.newest.Voters)
-	for _, n := range w.nodes {
-		if to, since := n.core.Changing(n.clock()); to != nil && (since < justBegun || hang) {
-			quorums = append(quorums, to)
-		}
-	}
-	return !slices.ContainsFunc(quorums, func(voters []phalanx.NodeID) bool { return !w.most(voters, lives) })
-}
-
-// most reports whether more than half of some voters are as is wanted.
-func (w *world) most(voters []phalanx.NodeID, want func(*node) bool) bool {
-	n := 0
-	for _, id := range voters {
-		if v := w.byID[id]; v != nil && want(v) {
-			n++
-		}
-	}
-	return n > len(voters)/2 || len(voters) == 0
-}
-
-// justBegun is how long messages may take that decide on a change of the voters.
-const justBegun = 300 * time.Millisecond
-
 // noAnswer is what a Get waits for whose owner says nothing.
 const noAnswer = "its directory shard has not answered"
 
 // unavailable checks (22) where no view can be decided any more: every call ends
 // in time.
 func (w *world) unavailable() {
-	w.met["majority of the voters lost"]++
 	var gets []*call
 	for _, n := range w.alive() {
 		if n.member {

@@ -10,17 +10,19 @@ import (
 // shrinkRuns bounds how many runs it may take to make a failure smaller.
 const shrinkRuns = 300
 
-// Shrink runs a failing seed again with fewer and fewer actions and, if that
+// Shrink runs a failing run again with fewer and fewer actions and, if that
 // will do, without bad weather, as long as the same invariant breaks. It returns
 // the smallest run that it found.
-func Shrink(r Result) (Config, Result) {
-	best, cfg := r, Config{Seed: r.Seed, Only: r.Actions}
+func Shrink(cfg Config, r Result) (Config, Result) {
+	best := r
+	cfg.Only, cfg.Trace = r.Actions, nil
 	kind, runs := label(r.Err), 0
 	try := func(c Config) bool {
 		if runs >= shrinkRuns {
 			return false
 		}
 		runs++
+		c.Services, c.Alone = cfg.Services, cfg.Alone
 		next := Run(c)
 		if next.Err == nil || label(next.Err) != kind {
 			return false
@@ -63,6 +65,9 @@ func label(err error) string {
 // Replay returns the arguments of the command that runs c again.
 func (c Config) Replay() string {
 	s := fmt.Sprintf("--seed %d", c.Seed)
+	if c.Alone {
+		s = "--" + c.Services[0].Name + " " + s
+	}
 	if c.Calm {
 		s += " --calm"
 	}

@@ -34,6 +34,10 @@ func (w *world) overhear(from, to phalanx.NodeID, m any) {
 	}
 	switch m := m.(type) {
 	case toView, pushView, beat, reply:
+	case letter:
+		if w.services[m.service].silent {
+			w.fail("(26) nothing is left to do, and %s sends %T%+v to %s", from, m.message, m.message, to)
+		}
 	case carried:
 		w.overhear(m.from, m.to, m.message)
 	default:

@@ -43,9 +43,10 @@ func TestSeeds(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for seed := next.Add(1); seed <= seeds && !t.Failed(); seed = next.Add(1) {
-				r := sim.Run(sim.Config{Seed: seed})
+				cfg := sim.Config{Seed: seed}
+				r := sim.Run(cfg)
 				if r.Err != nil {
-					cfg, small := sim.Shrink(r)
+					cfg, small := sim.Shrink(cfg, r)
 					t.Errorf("seed %d: %v\nmade small:\n%s\n%v\nreplay: go run ./cmd/sim %s -v", seed, r.Err,
 						strings.Join(small.Script, "\n"), small.Err, cfg.Replay())
 				}

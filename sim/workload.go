@@ -26,12 +26,14 @@ type shape struct {
 	length       time.Duration // of the workload
 	reduces      bool
 	faults       faultiness
-	troubles     int // faults
-	panics       int // of actors besides
-	presses      int // for room
-	rings        int // AllReduces
-	pairs        int // owner and backup of a shard at once
-	accusers     int // nodes that find a digest wrong, and are wrong
+	troubles     int           // faults
+	panics       int           // of actors besides
+	presses      int           // for room
+	rings        int           // AllReduces
+	pairs        int           // owner and backup of a shard at once
+	accusers     int           // nodes that find a digest wrong, and are wrong
+	late         int           // faults that come long after the others
+	over         time.Duration // in which applications begin to use services
 }
 
 // faultiness is what faults a run has.
@@ -41,9 +43,12 @@ const (
 	faultless faultiness = iota
 	bounded              // one at a time, the next when backups are restored: every promise applies
 	excessive            // as they come: only safety is promised
+	crowded              // as they come, for as long as the voters can decide
 )
 
-func (f faultiness) String() string { return [...]string{"faultless", "bounded", "excessive"}[f] }
+func (f faultiness) String() string {
+	return [...]string{"faultless", "bounded", "excessive", "crowded"}[f]
+}
 
 func someShape(r *rand.Rand) shape {
 	s := shape{

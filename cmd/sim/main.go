@@ -58,8 +58,8 @@ type options struct {
 	only         []int
 	some         bool // only was given
 	calm, all    bool
-	barriers     bool
-	groups       bool
+	services     []sim.Kind
+	alone        bool
 	output       string
 	workers      int
 	trace        io.Writer
@@ -74,8 +74,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.BoolVar(&o.calm, "calm", false, "a network that delays, and nothing else")
 	flags.IntVar(&o.workers, "parallel", runtime.GOMAXPROCS(0), "how many to run at a time")
 	flags.BoolVar(&o.all, "all", false, "go on after a failure")
-	flags.BoolVar(&o.barriers, "barriers", false, "simulate partial barriers, and not the store")
-	flags.BoolVar(&o.groups, "groups", false, "simulate groups that can be revoked, and not the store")
+	onlyBarriers := flags.Bool("barriers", false, "use partial barriers, and nothing else")
+	onlyGroups := flags.Bool("groups", false, "use groups that can be revoked, and nothing else")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	verbose := flags.BoolP("verbose", "v", false, "print everything that happens")
 	if err := flags.Parse(args); err != nil {
@@ -88,21 +88,30 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if *verbose {
 		o.trace, o.workers = out, 1
 	}
-	switch {
-	case o.barriers:
-		return runService(ctx, o, out, "barriers", func(seed uint64) error {
-			return barriers.Run(barriers.Config{Seed: seed, Trace: o.trace})
-		})
-	case o.groups:
-		return runService(ctx, o, out, "groups", func(seed uint64) error {
-			return groups.Run(groups.Config{Seed: seed, Trace: o.trace})
-		})
+	switch o.alone = *onlyBarriers || *onlyGroups; {
+	case *onlyBarriers && *onlyGroups:
+		return errors.New("--barriers and --groups exclude each other")
+	case *onlyBarriers:
+		o.services = []sim.Kind{barriers.Kind}
+	case *onlyGroups:
+		o.services = []sim.Kind{groups.Kind}
+	default:
+		o.services = []sim.Kind{barriers.Kind, groups.Kind}
 	}
 	sum := collect(o, start(ctx, o), progress)
 	if o.output == "json" {
 		return sum.writeJSON(out)
 	}
 	return sum.write(out)
+}
+
+// config is a run of these options.
+func (o options) config(seed uint64) sim.Config {
+	cfg := sim.Config{Seed: seed, Calm: o.calm, Trace: o.trace, Services: o.services, Alone: o.alone}
+	if o.some {
+		cfg.Only = append([]int{}, o.only...)
+	}
+	return cfg
 }
 
 // start runs the seeds beside the caller.
@@ -118,11 +127,7 @@ func start(ctx context.Context, o options) <-chan sim.Result {
 				if i >= o.seeds {
 					return
 				}
-				cfg := sim.Config{Seed: o.first + i, Calm: o.calm, Trace: o.trace}
-				if o.some {
-					cfg.Only = append([]int{}, o.only...)
-				}
-				r := sim.Run(cfg)
+				r := sim.Run(o.config(o.first + i))
 				if r.Err != nil {
 					failed.Store(true)
 				}
@@ -139,6 +144,7 @@ func start(ctx context.Context, o options) <-chan sim.Result {
 
 // totals is what all runs have met together.
 type totals struct {
+	options
 	runs, steps int
 	time, took  time.Duration
 	met         map[string]int // runs in which it was met
@@ -148,7 +154,7 @@ type totals struct {
 // collect takes the results as they come.
 func collect(o options, results <-chan sim.Result, progress io.Writer) *totals {
 	began, told := time.Now(), time.Now()
-	t := &totals{met: map[string]int{}}
+	t := &totals{options: o, met: map[string]int{}}
 	tell := func(end string) {
 		fmt.Fprintf(progress, "\r%d of %d seeds, %d steps, %.0f seeds/s, %d failed %s", t.runs, o.seeds, t.steps,
 			float64(t.runs)/time.Since(began).Seconds(), len(t.failed), end)
@@ -177,11 +183,13 @@ func collect(o options, results <-chan sim.Result, progress io.Writer) *totals {
 // met and was not counts 0.
 func (t *totals) groups() (faults, rare, other map[string]int) {
 	faults, rare, other = map[string]int{}, map[string]int{}, map[string]int{}
+	if !t.alone {
+		for _, what := range sim.Rare() {
+			rare[what] = t.met[what]
+		}
+	}
 	for _, what := range sim.Faults() {
 		faults[what] = t.met[what]
-	}
-	for _, what := range sim.Rare() {
-		rare[what] = t.met[what]
 	}
 	for what, n := range t.met {
 		_, fault := faults[what]
@@ -200,8 +208,8 @@ type failure struct {
 	Replay string   `json:"replay"`
 }
 
-func shrunk(r sim.Result) failure {
-	cfg, small := sim.Shrink(r)
+func (t *totals) shrunk(r sim.Result) failure {
+	cfg, small := sim.Shrink(t.config(r.Seed), r)
 	return failure{r.Seed, small.Err.Error(), small.Script, "go run ./cmd/sim " + cfg.Replay() + " -v"}
 }
 
@@ -223,7 +231,7 @@ func (t *totals) write(out io.Writer) error {
 	if len(t.failed) == 0 {
 		return nil
 	}
-	f := shrunk(t.failed[0])
+	f := t.shrunk(t.failed[0])
 	fmt.Fprintf(out, "the first, made small:\n%s\n%s\nreplay: %s\n", strings.Join(f.Script, "\n"), f.Error, f.Replay)
 	return fmt.Errorf("%d of %d runs failed, the first with seed %d", len(t.failed), t.runs, t.failed[0].Seed)
 }
@@ -242,9 +250,9 @@ func (t *totals) writeJSON(out io.Writer) error {
 		OK        bool           `json:"ok"`
 	}{t.runs, t.steps, t.time.Seconds(), t.took.Seconds(), faults, rare, other, []failure{}, len(t.failed) == 0}
 	for i, r := range t.failed {
-		f := failure{Seed: r.Seed, Error: r.Err.Error(), Script: r.Script, Replay: fmt.Sprintf("go run ./cmd/sim --seed %d -v", r.Seed)}
+		f := failure{Seed: r.Seed, Error: r.Err.Error(), Script: r.Script, Replay: "go run ./cmd/sim " + t.config(r.Seed).Replay() + " -v"}
 		if i == 0 {
-			f = shrunk(r)
+			f = t.shrunk(r)
 		}
 		doc.Failed = append(doc.Failed, f)
 	}

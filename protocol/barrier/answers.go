@@ -213,7 +213,7 @@ func (c *Core) admitted(g *group, p *participant, left, stamp time.Duration) {
 			p.stage = asking
 		}
 		return
-	case c.now >= c.leased && p.stage != holds:
+	case c.now >= c.leased && (p.stage == asking || p.stage == waits):
 		p.stage = waits
 		if !g.unleased {
 			g.unleased = true

@@ -103,6 +103,37 @@ func TestAHolderWithoutALease(t *testing.T) {
 	c.want(id, barrier.Fire)
 }
 
+// A node that has no lease any more, and hears late that its holder is admitted, goes on releasing.
+func TestALateAdmissionWithoutALease(t *testing.T) {
+	c := newCluster(t, 6)
+	on := c.outsiders()[0]
+	c.cores[on] = barrier.NewCore(barrier.CoreConfig{Attempts: 1 << 50})
+	c.learn(on)
+	c.step(on, barrier.Leased{Until: c.now + 100*ms})
+	sem := barrier.Config{Semaphore: barrier.Semaphore{Count: 1}}
+	var admitted barrier.Message
+	c.lose = func(_, to phalanx.NodeID, m barrier.Message) bool {
+		if to == on && is[barrier.Answers](m) {
+			admitted = m
+		}
+		return false
+	}
+	id := c.enter(on, sem, "h")
+	c.settle()
+	c.want(id, barrier.Fire)
+	c.pass(200 * ms)
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool { return from == on && is[barrier.Reached](m) }
+	c.call(on, barrier.Call{Kind: barrier.CallRelease, Key: key, Entry: barrier.Entry{Host: "h"}})
+	c.settle()
+	c.step(on, barrier.Heard{From: c.managers()[0], Message: admitted})
+	c.settle()
+	c.lose = nil
+	c.pass(2 * time.Second)
+	next := c.enter(c.outsiders()[1], sem, "next")
+	c.pass(time.Second)
+	c.want(next, barrier.Fire)
+}
+
 // Repeats of a question are kept once.
 func TestARepeatIsKeptOnce(t *testing.T) {
 	c := newCluster(t, 6)

@@ -1,20 +1,23 @@
 package barriers
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
-	"github.com/phalanx-go/phalanx/sim/stage"
+	"github.com/phalanx-go/phalanx/sim"
 )
 
 // checker knows what the barriers promise.
 type checker struct {
-	w *world
+	w *service
 
 	units    map[barrier.Key]map[string]bool // that were entered
 	doubtful map[barrier.Key]map[string]bool // of them, which may not have been heard of: their nodes died, or they gave up before there was an answer
+	ghosts   map[barrier.Key]map[string]bool // of them, which may count still by an incarnation that is gone
 	first    map[barrier.Key]time.Duration   // when the first one was
 	out      map[barrier.Key]map[string]bool // units that were told to have withdrawn, and have not entered again
 	fired    map[barrier.Key]int
@@ -29,8 +32,8 @@ type checker struct {
 	inside   map[barrier.Key]map[barrier.Entry]*call // who has passed a double barrier, and has not said that it leaves
 }
 
-func newChecker(w *world) *checker {
-	return &checker{w: w, counted: map[barrier.Key]map[barrier.Entry]bool{}, through: map[barrier.Key]map[barrier.Entry]bool{},
+func newChecker(w *service) *checker {
+	return &checker{w: w, ghosts: map[barrier.Key]map[string]bool{}, counted: map[barrier.Key]map[barrier.Entry]bool{}, through: map[barrier.Key]map[barrier.Entry]bool{},
 		units: map[barrier.Key]map[string]bool{}, doubtful: map[barrier.Key]map[string]bool{}, first: map[barrier.Key]time.Duration{}, out: map[barrier.Key]map[string]bool{}, fired: map[barrier.Key]int{},
 		verdicts: map[barrier.Key]map[barrier.Entry]barrier.Verdict{}, holding: map[barrier.Key]map[barrier.Entry]*call{}, configs: map[barrier.Key]barrier.Config{}, last: map[barrier.Key]barrier.Done{},
 		passed: map[barrier.Key]map[phalanx.NodeID]bool{}, removed: map[barrier.Key]bool{}, inside: map[barrier.Key]map[barrier.Entry]*call{}}
@@ -40,7 +43,7 @@ func newChecker(w *world) *checker {
 // its name is as new.
 func (c *checker) known(k barrier.Key) bool {
 	for id := range c.passed[k] {
-		if slices.Contains(c.w.View.Members, id) {
+		if c.w.Member(id) {
 			return true
 		}
 	}
@@ -50,7 +53,8 @@ func (c *checker) known(k barrier.Key) bool {
 // entered takes note that somebody enters.
 func (c *checker) entered(a *call) {
 	if c.units[a.key] == nil {
-		c.units[a.key], c.doubtful[a.key], c.first[a.key] = map[string]bool{}, map[string]bool{}, c.w.Now
+		c.units[a.key], c.doubtful[a.key], c.first[a.key] = map[string]bool{}, map[string]bool{}, c.w.Now()
+		c.ghosts[a.key] = map[string]bool{}
 		c.out[a.key] = map[string]bool{}
 		c.counted[a.key], c.through[a.key] = map[barrier.Entry]bool{}, map[barrier.Entry]bool{}
 		c.verdicts[a.key], c.holding[a.key] = map[barrier.Entry]barrier.Verdict{}, map[barrier.Entry]*call{}
@@ -61,7 +65,7 @@ func (c *checker) entered(a *call) {
 }
 
 // saw looks at what a primary has done.
-func (c *checker) saw(n *stage.Node, o barrier.Output) {
+func (c *checker) saw(n *sim.Process, o barrier.Output) {
 	switch o := o.(type) {
 	case barrier.Publish:
 		h, cfg := o.Happened, c.configs[o.Key]
@@ -72,19 +76,19 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 			}
 			c.counted[o.Key][h.Entry] = true
 		case barrier.HasFired:
-			c.w.Tracef("%s fires %s: %+v", n.ID, o.Key, h)
+			c.w.Tracef("%s fires %s: %+v", n.Self, o.Key, h)
 			if c.fired[o.Key]++; c.fired[o.Key] > 1 && !c.w.work.cruel && c.known(o.Key) && !c.removed[o.Key] {
 				c.w.Failf("(1) %s fires twice", o.Key)
 			}
 			for e := range c.counted[o.Key] {
-				if !c.out[o.Key][e.Unit()] {
+				if !c.out[o.Key][e.Unit()] && !c.w.work.givesUp(o.Key, e) {
 					c.through[o.Key][e] = true
 				}
 			}
 			if there, out := len(c.units[o.Key]), len(c.out[o.Key]); h.N > there-out && !c.removed[o.Key] {
 				c.w.Failf("(1) %s fires with %d, and %d have entered, of whom %d have withdrawn", o.Key, h.N, there, out)
 			}
-			since := c.w.Now - c.first[o.Key]
+			since := c.w.Now() - c.first[o.Key]
 			switch {
 			case h.Cause == barrier.ByMax && h.N < cfg.Max,
 				h.Cause == barrier.ByPercent && (100*h.N < cfg.Percent*cfg.Max || since < cfg.MinWait),
@@ -94,8 +98,8 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 			}
 		case barrier.HasEmptied:
 			for e, a := range c.inside[o.Key] {
-				if slices.Contains(c.w.View.Members, a.n.ID) && !c.removed[o.Key] && !c.w.work.cruel {
-					c.w.Failf("(7) all have left %s, and %s is inside on %s", o.Key, e, a.n.ID)
+				if c.w.Member(a.as) && !c.removed[o.Key] && !c.w.work.cruel {
+					c.w.Failf("(7) all have left %s, and %s is inside on %s", o.Key, e, a.n.Self)
 				}
 			}
 		case barrier.HolderExpired, barrier.HolderGone:
@@ -105,7 +109,7 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 		delete(c.w.work.held, holding{n, o.Key, o.Entry})
 		delete(c.holding[o.Key], o.Entry)
 	case barrier.TookOver:
-		c.w.Tracef("%s takes over %+v", n.ID, o)
+		c.w.Tracef("%s takes over %+v", n.Self, o)
 		if o.Standing.Cause != barrier.NotFired && c.fired[o.Key] == 0 {
 			c.fired[o.Key] = 1
 		}
@@ -114,7 +118,8 @@ func (c *checker) saw(n *stage.Node, o barrier.Output) {
 
 // ended takes note of what a participant was answered.
 func (c *checker) ended(a *call, d barrier.Done) {
-	c.w.Tracef("%s: %s of %s: %s", a.n.ID, a.entry, a.key, d.Verdict)
+	c.w.Tracef("%s: %s of %s: %s", a.n.Self, a.entry, a.key, d.Verdict)
+	a.as = a.n.Self
 	if d.Verdict == barrier.Deleted {
 		if !c.removed[a.key] {
 			c.w.Failf("(8) %s of %s is told that it was removed", a.entry, a.key)
@@ -129,7 +134,7 @@ func (c *checker) ended(a *call, d barrier.Done) {
 				c.w.Failf("(6) %s holds %s by term %d, batch %d; the holder before it by term %d, batch %d", a.entry, a.key, d.Term, d.Batch, old.Term, old.Batch)
 			}
 			c.last[a.key] = d
-		case slices.Contains(c.w.View.Members, a.n.ID):
+		case c.w.Member(a.n.Self):
 			c.w.Failf("(4) %s enters %s and is answered %s", a.entry, a.key, d.Verdict)
 		}
 		return
@@ -164,7 +169,7 @@ func (c *checker) ended(a *call, d barrier.Done) {
 	if c.passed[a.key] == nil {
 		c.passed[a.key] = map[phalanx.NodeID]bool{}
 	}
-	c.passed[a.key][a.n.ID] = true
+	c.passed[a.key][a.n.Self] = true
 }
 
 // leaves takes note that one leaves a double barrier.
@@ -172,11 +177,11 @@ func (c *checker) leaves(a *call) { delete(c.inside[a.key], a.entry) }
 
 // departed looks at one that has left a double barrier.
 func (c *checker) departed(a *call, d barrier.Done) {
-	c.w.Tracef("%s: %s leaves %s: %s", a.n.ID, a.entry, a.key, d.Verdict)
+	c.w.Tracef("%s: %s leaves %s: %s", a.n.Self, a.entry, a.key, d.Verdict)
 	if c.removed[a.key] || c.w.work.cruel {
 		return
 	}
-	if d.Verdict != barrier.Departed && !(d.Verdict == barrier.Doubtful && a.late && !c.known(a.key)) {
+	if d.Verdict != barrier.Departed && !(d.Verdict == barrier.Doubtful && (a.late && !c.known(a.key) || a.as != a.n.Self)) {
 		c.w.Failf("(7) %s leaves %s, and is answered %s", a.entry, a.key, d.Verdict)
 	}
 }
@@ -188,7 +193,7 @@ func (c *checker) withdrawn(a *call) {
 			return // another one waits with it
 		}
 	}
-	if _, passed := c.verdicts[a.key][a.entry]; !passed {
+	if _, passed := c.verdicts[a.key][a.entry]; !passed && !c.ghosts[a.key][a.entry.Unit()] {
 		c.out[a.key][a.entry.Unit()] = true
 	}
 }
@@ -197,7 +202,14 @@ func (c *checker) withdrawn(a *call) {
 func (c *checker) left(a *call) { delete(c.holding[a.key], a.entry) }
 
 // nodeGone holds the holders on a node for failed: it has died, or was removed.
-func (c *checker) nodeGone(n *stage.Node) {
+func (c *checker) nodeGone(n *sim.Process) {
+	for _, a := range c.w.work.open { // they may enter again from its next incarnation
+		if a.n == n && c.ghosts[a.key] != nil {
+			c.ghosts[a.key][a.entry.Unit()] = true
+			delete(c.counted[a.key], a.entry)
+			delete(c.through[a.key], a.entry)
+		}
+	}
 	for _, all := range c.inside {
 		for e, a := range all {
 			if a.n == n {
@@ -234,25 +246,32 @@ func (c *checker) waiting(k barrier.Key) int {
 	return len(units)
 }
 
-// atEnd checks, when all faults are long over, that nobody waits who need not.
-func (c *checker) atEnd() {
-	for _, a := range c.w.work.open {
-		if a.n.Dead || !c.w.Well(a.n) {
+// Missing says who waits still although faults are over, and need not, or "".
+func (s *service) Missing() string {
+	c := s.check
+	if s.work.cruel {
+		return ""
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.work.open)) {
+		a := s.work.open[id]
+		if a.n.Dead || !s.Well(a.n) {
 			continue
 		}
 		if a.joins {
-			c.joiner(a)
+			if why := c.joiner(a); why != "" {
+				return why
+			}
 			continue
 		}
 		units, cfg := 0, a.cfg
 		for u := range c.units[a.key] {
-			if !c.doubtful[a.key][u] && !c.out[a.key][u] {
+			if !c.doubtful[a.key][u] && !c.out[a.key][u] && !c.ghosts[a.key][u] {
 				units++
 			}
 		}
 		if a.leaves {
 			if len(c.inside[a.key]) == 0 && !c.removed[a.key] {
-				c.w.Failf("(7) %s leaves %s on %s since %v, and nobody is inside", a.entry, a.key, a.n.ID, a.since)
+				return fmt.Sprintf("(7) %s leaves %s on %s since %v, and nobody is inside", a.entry, a.key, a.n.Self, a.since)
 			}
 			continue
 		}
@@ -261,8 +280,28 @@ func (c *checker) atEnd() {
 		}
 		enough := cfg.Semaphore.Count > 0 || units >= cfg.Max || cfg.Timeout > 0 || cfg.Percent > 0 && 100*units >= cfg.Percent*cfg.Max || c.known(a.key) && !c.removed[a.key]
 		if a.entry.Host == "" || enough {
-			c.w.Failf("(4) call %d of %s on %s waits since %v, %d of %d have entered: %+v", a.id, a.key, a.n.ID, a.since, units, cfg.Max, a)
-			return
+			return fmt.Sprintf("(4) call %d of %s on %s waits since %v, %d of %d have entered: %+v", a.id, a.key, a.n.Self, a.since, units, cfg.Max, a)
 		}
 	}
+	if s.work.soon > 0 {
+		return fmt.Sprintf("%d things are about to be done", s.work.soon)
+	}
+	return ""
+}
+
+// GiveUp ends the calls that wait for others who do not come, and the callbacks. A barrier that
+// has lost who has its callbacks, and an entry with its node, goes on looking for both.
+func (s *service) GiveUp() bool {
+	s.work.ends = true
+	silent := true
+	for _, c := range s.work.watchers {
+		silent = silent && !c.n.Dead
+		s.To(c.n, func() { s.ask(c.n, barrier.Call{Kind: barrier.CallUnwatch, Key: c.key, Config: c.cfg}) })
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.work.open)) {
+		if c := s.work.open[id]; c != nil && !c.gave {
+			s.To(c.n, func() { s.work.giveUp(c.n, id) })
+		}
+	}
+	return silent
 }

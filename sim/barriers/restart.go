@@ -6,32 +6,34 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx/protocol/barrier"
-	"github.com/phalanx-go/phalanx/sim/stage"
+	"github.com/phalanx-go/phalanx/sim"
 )
 
 // holding is an entry that holds a semaphore on a node, as the node's service knows it outside of
 // its actor.
 type holding struct {
-	n     *stage.Node
+	n     *sim.Process
 	key   barrier.Key
 	entry barrier.Entry
 }
 
-// restart has a node's actor begin again with a new core, as after a panic: what was on its way to
-// it is lost, what its callers wait for is asked again, and who holds a semaphore is told to it.
-func (l *workload) restart(n *stage.Node) {
-	w := l.w
-	w.Tracef("%s is restarted", n.ID)
-	delete(w.late, n)
+// Panics has a node's actor begin again with a new core: what was on its way to it is lost, what
+// its callers wait for is asked again, and who holds a semaphore is told to it. A second one may
+// lose what the first has not got back yet.
+func (s *service) Panics(n *sim.Process) bool {
+	if len(s.Live()) <= managers || s.restarts > 0 {
+		return false
+	}
+	w, l := s, s.work
 	w.restarts++
-	n.Core = w.newCore(slices.Index(w.Nodes, n), w.restarts)
+	w.begin(w.hosts[n])
 	for _, held := range []struct {
 		of   map[holding]attempt
 		kind barrier.CallKind
 	}{{l.held, barrier.CallEnter}, {l.freed, barrier.CallFree}} {
 		for _, h := range sortedHoldings(held.of) {
 			if a := held.of[h]; h.n == n {
-				w.step(n, barrier.Call{Kind: held.kind, Key: h.key, Config: a.cfg, Entry: h.entry, Attempt: a.n})
+				w.ask(n, barrier.Call{Kind: held.kind, Key: h.key, Config: a.cfg, Entry: h.entry, Attempt: a.n})
 			}
 		}
 	}
@@ -42,26 +44,68 @@ func (l *workload) restart(n *stage.Node) {
 		}
 		again := c.asked
 		again.Again = true
-		if w.step(n, again); c.gave {
-			w.step(n, barrier.GiveUp{ID: id})
+		if w.ask(n, again); c.gave {
+			w.ask(n, barrier.GiveUp{ID: id})
 		}
 	}
-	if n.View.Number > 0 {
-		w.step(n, viewed(n.ID, n.View))
+	for _, c := range l.watchers {
+		if c.n == n && l.open[c.id] == nil {
+			l.start(c, barrier.CallWatch)
+		}
+	}
+	w.step(n, viewed(n.Self, n.View)) // last: a primary frees what no caller holds
+	return true
+}
+
+// busy reports whether somebody waits on a node, or holds something.
+func (l *workload) busy(n *sim.Process) bool {
+	for _, of := range []map[holding]attempt{l.held, l.freed} {
+		for h := range of {
+			if h.n == n {
+				return true
+			}
+		}
+	}
+	for _, c := range l.open {
+		if c.n == n {
+			return true
+		}
+	}
+	return false
+}
+
+// loseAll releases what is held on a node that leaves, or has another incarnation.
+func (l *workload) loseAll(n *sim.Process) {
+	for _, h := range sortedHoldings(l.held) {
+		if c := l.held[h].by; h.n == n && !c.lost {
+			l.leave(c)
+			c.lost = true
+		}
 	}
 }
 
+// givesUp reports whether an entry is about to be withdrawn: its caller is told after others may
+// have gone on without it.
+func (l *workload) givesUp(k barrier.Key, e barrier.Entry) bool {
+	for _, c := range l.open {
+		if c.gave && c.key == k && c.entry == e {
+			return true
+		}
+	}
+	return false
+}
+
 // giveUp has a call given up.
-func (l *workload) giveUp(n *stage.Node, id uint64) {
+func (l *workload) giveUp(n *sim.Process, id uint64) {
 	if c := l.open[id]; c != nil {
 		c.gave = true
-		l.w.step(n, barrier.GiveUp{ID: id})
+		l.w.ask(n, barrier.GiveUp{ID: id})
 	}
 }
 
 func sortedHoldings(all map[holding]attempt) []holding {
 	return slices.SortedFunc(maps.Keys(all), func(a, b holding) int {
-		return cmp.Or(cmp.Compare(a.key.String(), b.key.String()), cmp.Compare(a.entry.Host, b.entry.Host), cmp.Compare(a.entry.Label, b.entry.Label), cmp.Compare(a.n.ID, b.n.ID))
+		return cmp.Or(cmp.Compare(a.key.String(), b.key.String()), cmp.Compare(a.entry.Host, b.entry.Host), cmp.Compare(a.entry.Label, b.entry.Label), cmp.Compare(a.n.Self, b.n.Self))
 	})
 }
 
@@ -69,4 +113,5 @@ func sortedHoldings(all map[holding]attempt) []holding {
 type attempt struct {
 	n   uint64
 	cfg barrier.Config
+	by  *call
 }

@@ -4,20 +4,23 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
-	"github.com/phalanx-go/phalanx/sim/stage"
+	"github.com/phalanx-go/phalanx/sim"
 )
 
 // call is one that an application made.
 type call struct {
 	id     uint64
 	asked  barrier.Call // of the core
-	n      *stage.Node
+	n      *sim.Process
+	as     phalanx.NodeID // which it was when the call was answered
 	key    barrier.Key
 	cfg    barrier.Config
 	entry  barrier.Entry
 	since  time.Duration
 	rounds int  // of a semaphore, that are left
+	lost   bool // what it held was released for it
 	gave   bool // it is given up
 	late   bool // it was told that the barrier had fired without it
 	leaves bool // it leaves a double barrier
@@ -26,63 +29,89 @@ type call struct {
 
 // workload is what the applications do.
 type workload struct {
-	w       *world
-	ids     uint64
-	open    map[uint64]*call
-	watched map[barrier.Key]bool // whose callbacks are somewhere
-	held    map[holding]attempt  // entries that hold semaphores
-	freed   map[holding]attempt  // and that do not any more, as the primary may not know
-	cruel   bool                 // so many nodes die at once that all that is known of a barrier may be lost
+	w        *service
+	ids      uint64
+	open     map[uint64]*call
+	soon     int                  // things that somebody is about to do
+	watched  map[barrier.Key]bool // whose callbacks are somewhere
+	watchers []*call              // who has them
+	held     map[holding]attempt  // entries that hold semaphores
+	freed    map[holding]attempt  // and that do not any more, as the primary may not know
+	ends     bool                 // nobody enters any more
+	cruel    bool                 // so many nodes die at once that all that is known of a barrier may be lost
 }
 
-// begin has all participants of some barriers come, at times of their own.
-func (l *workload) begin(over time.Duration) {
-	w := l.w
-	for i := range 1 + w.R.IntN(4) {
-		key := barrier.Key{Name: fmt.Sprint("b", i), Generation: uint64(w.R.IntN(2))}
-		cfg := l.config()
-		n := cfg.Max
-		if cfg.Semaphore.Count > 0 {
-			n = 2 + w.R.IntN(6)
-		} else if w.R.IntN(4) == 0 {
-			n++ // one is late
-		}
-		after := -1 // this one comes when it is long over
-		if w.R.IntN(3) == 0 {
-			after = n
-			n++
-		}
-		if w.R.IntN(6) == 0 {
-			w.After(w.Upto(over), func() { l.remove(key) })
-		}
-		if cfg.Callback {
-			live := w.Live()
-			l.watched[key] = true
-			l.start(&call{n: live[w.R.IntN(len(live))], key: key, cfg: cfg}, barrier.CallWatch)
-		}
-		for k := range n {
-			c := &call{key: key, cfg: cfg, entry: barrier.Entry{Host: fmt.Sprint("h", k)}, rounds: 1 + w.R.IntN(3)}
-			if w.R.IntN(2) == 0 {
-				c.entry.Label = fmt.Sprint("task", k)
-			}
-			joins := w.R.IntN(3) == 0
-			at := w.Upto(over)
-			if k == after {
-				at = over + keep + w.Upto(3*keep)
-			}
-			w.After(at, func() {
-				live := w.Live()
+// after has f done after d.
+func (l *workload) after(d time.Duration, f func()) {
+	l.soon++
+	l.w.After(d, func() {
+		l.soon--
+		f()
+	})
+}
+
+// Plan has all participants of some barriers come, at times of their own.
+func (s *service) Plan(over time.Duration, add func(time.Duration, func() string)) {
+	if s.work.cruel {
+		add(s.Upto(over), s.massacre)
+	}
+	for i := range 1 + s.R.IntN(4) {
+		key := barrier.Key{Name: fmt.Sprint("b", i), Generation: uint64(s.R.IntN(2))}
+		s.work.plan(key, s.work.config(), over, func(at time.Duration, what string, do func(*sim.Process)) {
+			add(at, func() string {
+				live := s.Live()
 				if len(live) == 0 {
-					return
+					return "nobody is there"
 				}
-				c.n = live[w.R.IntN(len(live))]
-				if joins {
-					l.join(c)
-					return
-				}
-				l.start(c, barrier.CallEnter)
+				p := live[s.R.IntN(len(live))]
+				do(p)
+				return fmt.Sprintf("%s %s on %s", what, key, p.Self)
 			})
+		})
+	}
+}
+
+func (l *workload) plan(key barrier.Key, cfg barrier.Config, over time.Duration, add func(time.Duration, string, func(*sim.Process))) {
+	r := l.w.R
+	n := cfg.Max
+	if cfg.Semaphore.Count > 0 {
+		n = 2 + r.IntN(6)
+	} else if r.IntN(4) == 0 {
+		n++ // one is late
+	}
+	after := -1 // this one comes when it is long over
+	if r.IntN(3) == 0 {
+		after = n
+		n++
+	}
+	if r.IntN(6) == 0 {
+		add(l.w.Upto(over), "remove", func(p *sim.Process) { l.remove(p, key) })
+	}
+	if cfg.Callback {
+		l.watched[key] = true
+		add(0, "watch", func(p *sim.Process) {
+			c := &call{n: p, key: key, cfg: cfg}
+			l.watchers = append(l.watchers, c)
+			l.start(c, barrier.CallWatch)
+		})
+	}
+	for k := range n {
+		c := &call{key: key, cfg: cfg, entry: barrier.Entry{Host: fmt.Sprint("h", k)}, rounds: 1 + r.IntN(3)}
+		if r.IntN(2) == 0 {
+			c.entry.Label = fmt.Sprint("task", k)
 		}
+		joins := r.IntN(3) == 0
+		at := l.w.Upto(over)
+		if k == after {
+			at = over + keep + l.w.Upto(3*keep)
+		}
+		add(at, "enter", func(p *sim.Process) {
+			if c.n = p; joins {
+				l.join(c)
+				return
+			}
+			l.start(c, barrier.CallEnter)
+		})
 	}
 }
 
@@ -120,15 +149,15 @@ func (l *workload) config() barrier.Config {
 
 func (l *workload) start(c *call, kind barrier.CallKind) {
 	l.ids++
-	c.id, c.since = l.ids, l.w.Now
+	c.id, c.since, c.gave = l.ids, l.w.Now(), false
 	l.open[c.id] = c
 	if kind == barrier.CallEnter {
 		l.w.check.entered(c)
 	}
 	c.asked = barrier.Call{ID: c.id, Kind: kind, Key: c.key, Config: c.cfg, Entry: c.entry}
-	l.w.step(c.n, c.asked)
+	l.w.ask(c.n, c.asked)
 	if id := c.id; kind == barrier.CallEnter && l.w.R.IntN(6) == 0 { // it does not wait for ever
-		l.w.After(time.Duration(l.w.R.IntN(1000))*ms, func() {
+		l.after(time.Duration(l.w.R.IntN(1000))*ms, func() {
 			if l.open[id] == c && !c.n.Dead {
 				l.w.To(c.n, func() { l.giveUp(c.n, id) })
 			}
@@ -136,10 +165,13 @@ func (l *workload) start(c *call, kind barrier.CallKind) {
 	}
 }
 
-func (l *workload) done(n *stage.Node, d barrier.Done) {
+func (l *workload) done(n *sim.Process, d barrier.Done) {
+	if d.ID == 0 { // of what nobody waits for
+		return
+	}
 	c := l.open[d.ID]
 	if c == nil || c.n != n {
-		l.w.Failf("call %d on %s ends twice: %+v", d.ID, n.ID, d)
+		l.w.Failf("call %d on %s ends twice: %+v", d.ID, n.Self, d)
 		return
 	}
 	delete(l.open, d.ID)
@@ -155,11 +187,11 @@ func (l *workload) done(n *stage.Node, d barrier.Done) {
 		return
 	}
 	if c.cfg.Semaphore.Count > 0 && d.Verdict == barrier.Fire {
-		l.held[holding{c.n, c.key, c.entry}] = attempt{d.Attempt, c.cfg}
+		l.held[holding{c.n, c.key, c.entry}] = attempt{d.Attempt, c.cfg, c}
 	}
 	l.w.check.ended(c, d)
 	if c.cfg.Double && (d.Verdict == barrier.Fire || d.Verdict == barrier.LateFire) {
-		l.w.After(l.w.Upto(400*ms), func() {
+		l.after(l.w.Upto(400*ms), func() {
 			l.w.To(c.n, func() { l.depart(c) })
 		})
 		return
@@ -167,7 +199,7 @@ func (l *workload) done(n *stage.Node, d barrier.Done) {
 	if c.cfg.Semaphore.Count == 0 || d.Verdict != barrier.Fire {
 		return
 	}
-	l.w.After(time.Duration(l.w.R.IntN(300))*ms, func() {
+	l.after(time.Duration(l.w.R.IntN(300))*ms, func() {
 		l.w.To(c.n, func() { l.leave(c) })
 	})
 }
@@ -181,10 +213,10 @@ func (l *workload) depart(c *call) {
 	l.ids++
 	id := l.ids
 	ask := barrier.Call{ID: id, Kind: barrier.CallLeave, Key: c.key, Config: c.cfg, Entry: c.entry}
-	l.open[id] = &call{id: id, asked: ask, n: c.n, key: c.key, cfg: c.cfg, entry: c.entry, since: l.w.Now, leaves: true, late: c.late}
-	l.w.step(c.n, ask)
+	l.open[id] = &call{id: id, asked: ask, n: c.n, key: c.key, cfg: c.cfg, entry: c.entry, since: l.w.Now(), leaves: true, late: c.late, as: c.as}
+	l.w.ask(c.n, ask)
 	if l.w.R.IntN(8) == 0 {
-		l.w.After(l.w.Upto(500*ms), func() {
+		l.after(l.w.Upto(500*ms), func() {
 			if l.open[id] != nil && !c.n.Dead {
 				l.w.To(c.n, func() { l.giveUp(c.n, id) })
 			}
@@ -193,21 +225,17 @@ func (l *workload) depart(c *call) {
 }
 
 // remove has somebody remove a barrier.
-func (l *workload) remove(k barrier.Key) {
-	live := l.w.Live()
-	if len(live) == 0 {
-		return
-	}
+func (l *workload) remove(n *sim.Process, k barrier.Key) {
 	l.w.check.removed[k] = true
 	l.ids++
-	c := &call{id: l.ids, n: live[l.w.R.IntN(len(live))], key: k, since: l.w.Now, asked: barrier.Call{ID: l.ids, Kind: barrier.CallRemove, Key: k}}
+	c := &call{id: l.ids, n: n, key: k, since: l.w.Now(), asked: barrier.Call{ID: l.ids, Kind: barrier.CallRemove, Key: k}}
 	l.open[c.id] = c
-	l.w.step(c.n, c.asked)
+	l.w.ask(c.n, c.asked)
 }
 
 // leave releases a semaphore, and may enter it again.
 func (l *workload) leave(c *call) {
-	if c.n.Dead {
+	if c.n.Dead || c.lost {
 		return
 	}
 	l.w.check.left(c)
@@ -218,11 +246,11 @@ func (l *workload) leave(c *call) {
 		l.freed[h] = a
 	}
 	ask := barrier.Call{ID: l.ids, Kind: barrier.CallRelease, Key: c.key, Config: c.cfg, Entry: c.entry}
-	l.open[l.ids] = &call{id: l.ids, asked: ask, n: c.n, key: c.key, cfg: c.cfg, since: l.w.Now}
-	l.w.step(c.n, ask)
+	l.open[l.ids] = &call{id: l.ids, asked: ask, n: c.n, key: c.key, cfg: c.cfg, since: l.w.Now()}
+	l.w.ask(c.n, ask)
 	if c.rounds--; c.rounds > 0 {
 		next := *c
-		l.w.After(time.Duration(l.w.R.IntN(50))*ms, func() {
+		l.after(time.Duration(l.w.R.IntN(50))*ms, func() {
 			if l.w.Well(next.n) {
 				l.start(&next, barrier.CallEnter)
 			}
@@ -230,27 +258,27 @@ func (l *workload) leave(c *call) {
 	}
 }
 
-func (l *workload) givenUp(n *stage.Node, g barrier.GivenUp) {
+func (l *workload) givenUp(n *sim.Process, g barrier.GivenUp) {
 	c := l.open[g.ID]
 	if c == nil || c.n != n {
-		l.w.Failf("call %d on %s is given up, and has ended", g.ID, n.ID)
+		l.w.Failf("call %d on %s is given up, and has ended", g.ID, n.Self)
 		return
 	}
 	delete(l.open, g.ID)
 	if g.Frees != 0 {
-		l.freed[holding{n, c.key, c.entry}] = attempt{g.Frees, c.cfg}
+		l.freed[holding{n, c.key, c.entry}] = attempt{g.Frees, c.cfg, c}
 	}
 	switch {
 	case g.Unopened != c.joins:
-		l.w.Failf("call %d on %s, which joins: %v, is given up so: %+v", g.ID, n.ID, c.joins, g)
+		l.w.Failf("call %d on %s, which joins: %v, is given up so: %+v", g.ID, n.Self, c.joins, g)
 	case c.joins:
 		l.joinAgain(c)
 	case c.entry.Host == "" || c.leaves:
 	case g.Withdrawn:
 		l.w.check.withdrawn(c)
-		if l.w.R.IntN(2) == 0 {
+		if l.w.R.IntN(2) == 0 && !l.ends {
 			next := *c
-			l.w.After(time.Duration(l.w.R.IntN(300))*ms, func() {
+			l.after(time.Duration(l.w.R.IntN(300))*ms, func() {
 				if l.w.Well(next.n) {
 					l.start(&next, barrier.CallEnter)
 				}
@@ -262,7 +290,7 @@ func (l *workload) givenUp(n *stage.Node, g barrier.GivenUp) {
 }
 
 // nodeGone ends the calls of a node, with their application.
-func (l *workload) nodeGone(n *stage.Node) {
+func (l *workload) nodeGone(n *sim.Process) {
 	for id, c := range l.open {
 		if c.n == n {
 			delete(l.open, id)

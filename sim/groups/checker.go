@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/phalanx-go/phalanx/protocol/group"
-	"github.com/phalanx-go/phalanx/sim/stage"
+	"github.com/phalanx-go/phalanx/sim"
 )
 
 // checker knows what groups promise:
@@ -22,7 +22,7 @@ import (
 //     ends when as many have called as it needs, also for those whom it does not wait for.
 //  5. Of one name there are no two groups that have members.
 type checker struct {
-	w       *world
+	w       *service
 	revokes map[string]bool
 	formed  map[string]*formed
 	agreed  map[string]*group.Decision // of each group and number
@@ -45,11 +45,11 @@ type formed struct {
 // seat is a member as another one's node sees it.
 type seat struct {
 	group string
-	node  *stage.Node
+	node  *sim.Process
 	rank  int
 }
 
-func newChecker(w *world) *checker {
+func newChecker(w *service) *checker {
 	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, hasty: map[string]bool{}, silent: map[string]bool{}, never: map[string]bool{}}
 }
 
@@ -84,7 +84,7 @@ func (c *checker) ended(call *waiting, d group.Done) {
 	case d.Outcome == group.Used && call.Kind == group.CallForm: // it had given up, and the others have not waited
 		c.silent[family(call.Group)] = true
 		return
-	case d.Outcome == group.Removed && m.n.ID == m.id && slices.Contains(c.w.View.Members, m.id):
+	case d.Outcome == group.Removed && m.n.Self == m.id && c.w.Member(m.id):
 		c.w.Failf("(4) %s is told that its node was removed", m.me)
 	case d.Outcome == group.Mismatch && c.hasty[m.me.Label[:2]]: // of members that did not know it, none is left
 		return
@@ -96,7 +96,7 @@ func (c *checker) ended(call *waiting, d group.Done) {
 		c.w.Failf("(4) %s's call of group %q ends with outcome %d: %q", m.me, m.in, d.Outcome, d.Decision.Mismatch)
 		return
 	}
-	if c.hasty[m.me.Label[:2]] && !slices.Contains(c.w.View.Members, m.id) {
+	if c.hasty[m.me.Label[:2]] && !c.w.Member(m.id) {
 		return // a node that was removed goes on without those that it did not know
 	}
 	key := keyOf(d.Group, d.Life)
@@ -139,9 +139,9 @@ func (c *checker) alone(f *formed) {
 }
 
 // peopled returns a member that has not left.
-func (f *formed) peopled(w *world) (rank int, ok bool) {
+func (f *formed) peopled(w *service) (rank int, ok bool) {
 	for _, rank := range slices.Sorted(maps.Keys(f.seats)) {
-		if m := f.seats[rank]; m.key == f.name && m.alive() && !f.left[rank] && slices.Contains(w.View.Members, m.id) {
+		if m := f.seats[rank]; m.key == f.name && m.alive() && !f.left[rank] && w.Member(m.id) {
 			return rank, true
 		}
 	}
@@ -153,12 +153,12 @@ func (f *formed) peopled(w *world) (rank int, ok bool) {
 func (c *checker) hangs(call *waiting) string {
 	live, called := 0, 1
 	for _, other := range call.Roster.Members() {
-		if slices.Contains(c.w.View.Members, other.Node) {
+		if c.w.Member(other.Node) {
 			live++
 		}
 	}
 	for _, o := range c.w.work.open {
-		if o.Kind == group.CallForm && o.Group == call.Group && o.Roster == call.Roster && o.Rank != call.Rank && c.w.Well(o.n) && o.since+patience/2 < c.w.Now {
+		if o.Kind == group.CallForm && o.Group == call.Group && o.Roster == call.Roster && o.Rank != call.Rank && c.w.Well(o.n) && o.since+patience/2 < c.w.Now() {
 			called++
 		}
 	}
@@ -198,10 +198,10 @@ func (c *checker) same(call *waiting, d group.Done) {
 	}
 }
 
-func (c *checker) revoked(n *stage.Node, o group.Revoked) {
-	c.w.Tracef("%s: %+v", n.ID, o)
+func (c *checker) revoked(n *sim.Process, o group.Revoked) {
+	c.w.Tracef("%s: %+v", n.Self, o)
 	if key := keyOf(o.Group, o.Life); !c.revokes[key] {
-		c.w.Failf("(2) %s hears of a revoke of %s that nobody has made", n.ID, o.Group)
+		c.w.Failf("(2) %s hears of a revoke of %s that nobody has made", n.Self, o.Group)
 	}
 	f := c.formed[keyOf(o.Group, o.Life)]
 	if f == nil {
@@ -215,15 +215,15 @@ func (c *checker) revoked(n *stage.Node, o group.Revoked) {
 	}
 }
 
-func (c *checker) failed(n *stage.Node, o group.Failed) {
-	c.w.Tracef("%s: failed %+v", n.ID, o)
+func (c *checker) failed(n *sim.Process, o group.Failed) {
+	c.w.Tracef("%s: failed %+v", n.Self, o)
 	for _, rank := range o.Ranks {
 		c.told(keyOf(o.Group, o.Life), n, rank)
 	}
 }
 
 // told checks that who is said to have failed has.
-func (c *checker) told(name string, n *stage.Node, rank int) {
+func (c *checker) told(name string, n *sim.Process, rank int) {
 	f := c.formed[name]
 	if f == nil || n.Dead {
 		return
@@ -234,8 +234,8 @@ func (c *checker) told(name string, n *stage.Node, rank int) {
 	if c.hasty[family(name)] {
 		return
 	}
-	if slices.Contains(c.w.View.Members, m.Node) && (other == nil || !other.Dead) && !f.left[rank] && f.seats[rank] != nil && !f.seats[rank].over {
-		c.w.Failf("(3) %s is told that %s of %s has failed", n.ID, m, name)
+	if c.w.Member(m.Node) && (other == nil || !other.Dead) && !f.left[rank] && f.seats[rank] != nil && !f.seats[rank].over {
+		c.w.Failf("(3) %s is told that %s of %s has failed", n.Self, m, name)
 	}
 }
 
@@ -253,13 +253,13 @@ func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 	if name == "" {
 		name = m.me.Label[:2] // of the group that it would have been in
 	}
-	if c.w.Now-call.since < patience {
+	if c.w.Now()-call.since < patience {
 		c.silent[family(name)] = true
 		return
 	}
 	if call.Kind == group.CallForm && call.Roster != nil && c.w.Well(m.n) && !c.hasty[family(name)] {
 		if why := c.hangs(call); why != "" {
-			c.w.Failf("(4) %s waits for %v to form %q, and %s; absent are %v", m.me, c.w.Now-call.since, call.Group, why, g.Absent)
+			c.w.Failf("(4) %s waits for %v to form %q, and %s; absent are %v", m.me, c.w.Now()-call.since, call.Group, why, g.Absent)
 		}
 	}
 	if call.Kind == group.CallForm && m.gaveUp { // the others may have formed it, and left it, without it
@@ -275,13 +275,17 @@ func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 		return
 	}
 	if invited := m.in != "" || len(g.Absent) > 0; invited && !c.silent[family(name)] {
-		c.w.Failf("(4) %s waits for %v in %q, absent are %v", m.me, c.w.Now-call.since, m.in, g.Absent)
+		c.w.Failf("(4) %s waits for %v in %q, absent are %v", m.me, c.w.Now()-call.since, m.in, g.Absent)
 	}
 	c.silent[family(name)] = true
 }
 
-// atEnd looks at what is left when all faults are long over.
-func (c *checker) atEnd() {
+// Missing says what has to come yet when all faults are over, or "".
+func (s *service) Missing() string {
+	c := s.check
+	if s.work.soon+len(s.work.open) > 0 {
+		return fmt.Sprintf("(4) %d calls have not ended, and %d are to be made", len(s.work.open), s.work.soon)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.formed)) {
 		f := c.formed[name]
 		heard := false
@@ -290,23 +294,24 @@ func (c *checker) atEnd() {
 		}
 		for _, rank := range slices.Sorted(maps.Keys(f.seats)) {
 			m := f.seats[rank]
-			if !m.alive() || f.left[rank] || !c.w.Well(m.n) {
+			if !m.alive() || f.left[rank] || !s.Well(m.n) {
 				continue
 			}
 			if heard && !f.heard[rank] {
-				c.w.Failf("(2) %s of %s does not hear of its revoke", m.me, name)
+				return fmt.Sprintf("(2) %s of %s does not hear of its revoke", m.me, name)
 			}
 			for other, who := range f.roster.Members() {
-				gone := !slices.Contains(c.w.View.Members, who.Node) || f.left[other]
+				gone := !s.Member(who.Node) || f.left[other]
 				if gone && !f.failed[seat{name, m.n, other}] {
-					c.w.Failf("(3) %s is not told that %s of %s has failed", m.me, who, name)
+					return fmt.Sprintf("(3) %s is not told that %s of %s has failed", m.me, who, name)
 				}
 			}
 		}
 	}
-	for _, n := range c.w.Live() {
-		if _, due := n.Core.Due(); due && len(c.silent) == 0 && len(c.w.work.open) == 0 {
-			c.w.Failf("%s still repeats something", n.ID)
+	for _, p := range s.Live() {
+		if _, due := s.Due(p); due && len(c.silent) == 0 {
+			return fmt.Sprintf("%s still repeats something", p.Self)
 		}
 	}
+	return ""
 }

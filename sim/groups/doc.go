@@ -1,5 +1,5 @@
-// Package groups simulates groups that can be revoked: the real cores of many nodes,
-// and members that form groups, agree, revoke, shrink and grow while nodes fail.
+// Package groups has the nodes of package sim host groups that can be revoked: the core of each
+// node, as package group hosts it, and members that form groups, agree, revoke, shrink and grow.
 //
-// What has to hold is in checker.go.
+// The checker (checker.go) looks at what the groups promise.
 package groups

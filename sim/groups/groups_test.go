@@ -1,15 +1,19 @@
 package groups
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/phalanx-go/phalanx/sim"
+)
 
 func TestSeeds(t *testing.T) {
-	n := uint64(1000)
+	n := uint64(200)
 	if testing.Short() {
 		n = 100
 	}
 	for seed := range n {
-		if err := Run(Config{Seed: seed}); err != nil {
-			t.Fatal(err)
+		if r := sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{Kind}, Alone: true}); r.Err != nil {
+			t.Fatalf("seed %d: %v", seed, r.Err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/group"
-	"github.com/phalanx-go/phalanx/sim/stage"
+	"github.com/phalanx-go/phalanx/sim"
 )
 
 // patience is how long a member waits for anything: until long after the last fault.
@@ -16,7 +16,7 @@ const patience = 12 * time.Second
 
 // member is an application's member of a group, which follows the group's plan.
 type member struct {
-	n    *stage.Node
+	n    *sim.Process
 	id   phalanx.NodeID // of the node, when it began
 	me   group.Member
 	plan []group.Contribution // what is left of it
@@ -44,39 +44,53 @@ type waiting struct {
 
 // workload is what the applications do.
 type workload struct {
-	w     *world
+	w     *service
 	ids   uint64
 	open  map[uint64]*waiting
+	soon  int               // things that members are about to do
 	first map[string]string // the first group of each name, as the checker knows it
 }
 
-func newWorkload(w *world) *workload {
+func newWorkload(w *service) *workload {
 	return &workload{w: w, open: map[uint64]*waiting{}, first: map[string]string{}}
 }
 
-// begin has members come that form groups.
-func (l *workload) begin(over time.Duration) {
-	w := l.w
-	for i := range 1 + w.R.IntN(4) {
-		w.After(w.Upto(over/2), func() { l.group(fmt.Sprint("g", i), over/2) })
+// after has f done after d.
+func (l *workload) after(d time.Duration, f func()) {
+	l.soon++
+	l.w.After(d, func() {
+		l.soon--
+		f()
+	})
+}
+
+// Plan has members come that form groups.
+func (s *service) Plan(over time.Duration, add func(time.Duration, func() string)) {
+	for i := range 1 + s.R.IntN(4) {
+		name := fmt.Sprint("g", i)
+		add(s.Upto(over/2), func() string {
+			if s.Alone && s.R.IntN(3) == 0 {
+				s.Join(func() { s.work.group(name, over/2) }) // not all know it yet
+			} else {
+				s.work.group(name, over/2)
+			}
+			return "members form " + name
+		})
 	}
 }
 
 // group begins a group of members on some nodes. All have the same plan.
 func (l *workload) group(name string, over time.Duration) {
 	w := l.w
-	if w.R.IntN(3) == 0 {
-		w.Join() // not all know it yet
-	}
 	live := w.Live()
 	if len(live) == 0 {
 		return
 	}
 	var members []group.Member
-	var on []*stage.Node
+	var on []*sim.Process
 	for k := range 1 + w.R.IntN(9) {
 		n := live[w.R.IntN(len(live))]
-		members, on = append(members, group.Member{Node: n.ID, Label: fmt.Sprint(name, "w", k)}), append(on, n)
+		members, on = append(members, group.Member{Node: n.Self, Label: fmt.Sprint(name, "w", k)}), append(on, n)
 	}
 	roster, err := group.NewRoster(members)
 	if err != nil {
@@ -91,7 +105,7 @@ func (l *workload) group(name string, over time.Duration) {
 	}
 	var later *member // the others take it in
 	if rank := slices.Index(never, true); rank >= 0 && w.R.IntN(2) == 0 {
-		later = &member{n: on[rank], id: on[rank].ID, me: members[rank]}
+		later = &member{n: on[rank], id: on[rank].Self, me: members[rank]}
 	}
 	plan := l.plan(name, live, later)
 	hasty := w.R.IntN(8) == 0 // it does not wait until it knows all
@@ -99,14 +113,14 @@ func (l *workload) group(name string, over time.Duration) {
 		w.check.hasty[name] = true
 	}
 	for rank, n := range on {
-		m := &member{n: n, id: n.ID, me: members[rank], plan: plan, again: again, never: never[rank]}
+		m := &member{n: n, id: n.Self, me: members[rank], plan: plan, again: again, never: never[rank]}
 		// It knows that all are members.
 		var come func()
 		come = func() {
 			for _, other := range members {
-				unknown := slices.Contains(w.View.Members, other.Node) && !slices.Contains(n.View.Members, other.Node)
-				if !n.Dead && (n.As != n.ID || unknown && !hasty) {
-					w.After(5*ms, come)
+				unknown := w.Member(other.Node) && !n.View.Has(other.Node)
+				if !n.Dead && (n.Self == members[rank].Node && unknown && !hasty) {
+					l.after(5*ms, come)
 					return
 				}
 			}
@@ -118,10 +132,10 @@ func (l *workload) group(name string, over time.Duration) {
 			late = 2000 * ms
 		}
 		if !m.never {
-			w.After(w.Upto(late), come)
+			l.after(w.Upto(late), come)
 		}
 		if w.R.IntN(4) == 0 {
-			w.After(w.Upto(over), func() { l.revoke(m) })
+			l.after(w.Upto(over), func() { l.revoke(m) })
 		}
 	}
 }
@@ -136,7 +150,7 @@ func (l *workload) quorum(members int) group.Quorum {
 
 // plan is what all members of a group do, one after the other. In the end they take in a member
 // that has not formed the group, if there is one.
-func (l *workload) plan(name string, live []*stage.Node, later *member) []group.Contribution {
+func (l *workload) plan(name string, live []*sim.Process, later *member) []group.Contribution {
 	var plan []group.Contribution
 	newcomers := map[int]*member{}
 	if l.w.R.IntN(30) == 0 {
@@ -152,9 +166,9 @@ func (l *workload) plan(name string, live []*stage.Node, later *member) []group.
 			plan = append(plan, group.Contribution{For: group.ForShrink})
 		case 3:
 			n := live[l.w.R.IntN(len(live))]
-			m := group.Member{Node: n.ID, Label: fmt.Sprint(name, "new", i)}
+			m := group.Member{Node: n.Self, Label: fmt.Sprint(name, "new", i)}
 			plan = append(plan, group.Contribution{For: group.ForGrow, Newcomers: []group.Member{m}})
-			newcomers[i] = &member{n: n, id: n.ID, me: m}
+			newcomers[i] = &member{n: n, id: n.Self, me: m}
 		}
 	}
 	if later != nil {
@@ -164,13 +178,13 @@ func (l *workload) plan(name string, live []*stage.Node, later *member) []group.
 	for _, i := range slices.Sorted(maps.Keys(newcomers)) { // they do what the others do next
 		m := newcomers[i]
 		m.plan = plan[i+1:]
-		l.w.After(l.w.Upto(500*ms), func() { l.call(m, group.Call{Kind: group.CallAwait, Label: m.me.Label}) })
+		l.after(l.w.Upto(500*ms), func() { l.call(m, group.Call{Kind: group.CallAwait, Label: m.me.Label}) })
 	}
 	return plan
 }
 
 // alive reports whether a member's node is what it was.
-func (m *member) alive() bool { return !m.over && !m.n.Dead && m.n.ID == m.id }
+func (m *member) alive() bool { return !m.over && !m.n.Dead && m.n.Self == m.id }
 
 // call makes calls, which are given up after a while.
 func (l *workload) call(m *member, calls ...group.Call) {
@@ -193,7 +207,7 @@ func (l *workload) make(m *member, c group.Call) {
 		if c.Kind == group.CallAgree {
 			m.nth++
 		}
-		l.open[c.ID] = &waiting{m, c, m.nth, l.w.Now}
+		l.open[c.ID] = &waiting{m, c, m.nth, l.w.Now()}
 		l.w.step(m.n, c)
 		wait := patience
 		if l.w.R.IntN(20) == 0 {
@@ -207,10 +221,10 @@ func (l *workload) make(m *member, c group.Call) {
 	})
 }
 
-func (l *workload) done(n *stage.Node, d group.Done) {
+func (l *workload) done(n *sim.Process, d group.Done) {
 	call := l.open[d.ID]
 	if call == nil || call.n != n {
-		l.w.Failf("call %d on %s ends twice: %+v", d.ID, n.ID, d)
+		l.w.Failf("call %d on %s ends twice: %+v", d.ID, n.Self, d)
 		return
 	}
 	m := call.member
@@ -244,10 +258,10 @@ func (l *workload) done(n *stage.Node, d group.Done) {
 	}
 	if len(m.plan) == 0 && m.again > 0 { // as a training that begins again
 		m.again--
-		l.w.After(l.w.Upto(300*ms), func() { l.restart(m) })
+		l.after(l.w.Upto(300*ms), func() { l.restart(m) })
 		return
 	}
-	l.w.After(l.w.Upto(300*ms), func() {
+	l.after(l.w.Upto(300*ms), func() {
 		// It calls several agreements at once, or one after the other.
 		var calls []group.Call
 		for many := l.w.R.IntN(4) == 0 || len(m.plan) > 50; len(m.plan) > 0; {
@@ -276,7 +290,7 @@ func (l *workload) restart(m *member) {
 
 // leave has a member leave its group.
 func (l *workload) leave(m *member) {
-	if m.in != "" && m.n.ID == m.id {
+	if m.in != "" && m.n.Self == m.id {
 		l.w.check.left(m)
 		l.w.To(m.n, func() { l.w.step(m.n, group.Call{Kind: group.CallClose, Group: m.in, Rank: m.rank}) })
 	}
@@ -295,10 +309,10 @@ func (l *workload) revoke(m *member) {
 }
 
 // givenUp has a member that has waited for too long leave, or form its group again.
-func (l *workload) givenUp(n *stage.Node, g group.GivenUp) {
+func (l *workload) givenUp(n *sim.Process, g group.GivenUp) {
 	call := l.open[g.ID]
 	if call == nil || call.n != n {
-		l.w.Failf("call %d on %s is given up, and has ended", g.ID, n.ID)
+		l.w.Failf("call %d on %s is given up, and has ended", g.ID, n.Self)
 		return
 	}
 	m := call.member
@@ -308,10 +322,10 @@ func (l *workload) givenUp(n *stage.Node, g group.GivenUp) {
 	if m.over {
 		return
 	}
-	if call.Kind == group.CallForm && l.w.Now-call.since < patience && l.w.R.IntN(2) == 0 {
+	if call.Kind == group.CallForm && l.w.Now()-call.since < patience && l.w.R.IntN(2) == 0 {
 		m.gaveUp = true
 		again := call.Call
-		l.w.After(l.w.Upto(300*ms), func() { l.call(m, again) })
+		l.after(l.w.Upto(300*ms), func() { l.call(m, again) })
 		return
 	}
 	l.w.check.gaveUp(call, g)
@@ -319,8 +333,12 @@ func (l *workload) givenUp(n *stage.Node, g group.GivenUp) {
 	l.leave(m)
 }
 
+// GiveUp has nothing to end: no call waits for long. Those whose member has gone without a word
+// are asked again and again.
+func (s *service) GiveUp() bool { return len(s.check.silent) == 0 }
+
 // gone ends the calls of a node.
-func (l *workload) gone(n *stage.Node) {
+func (l *workload) gone(n *sim.Process) {
 	if !n.Dead {
 		return // it does not know
 	}

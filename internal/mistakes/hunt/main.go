@@ -47,7 +47,7 @@ func hunt(by mistakes.Finder, number int64, seeds uint64) (c mistakes.Catch) {
 			c.Problem = "without the mistake too: " + again.Err.Error()
 		} else if by == mistakes.Store {
 			present.Make(number)
-			c.Problem = shrink(r)
+			c.Problem = shrink(sim.Config{Seed: seed}, r)
 		}
 		return c
 	}
@@ -65,19 +65,19 @@ func run(by mistakes.Finder, seed uint64) (r sim.Result) {
 	case mistakes.Store:
 		return sim.Run(sim.Config{Seed: seed})
 	case mistakes.Barriers:
-		return sim.Result{Err: barriers.Run(barriers.Config{Seed: seed})}
+		return sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{barriers.Kind}, Alone: true})
 	case mistakes.Groups:
-		return sim.Result{Err: groups.Run(groups.Config{Seed: seed})}
+		return sim.Run(sim.Config{Seed: seed, Services: []sim.Kind{groups.Kind}, Alone: true})
 	}
 	return sim.Result{Err: fmt.Errorf("%s is no simulation", by)}
 }
 
 // shrink makes a failure small and repeats the small one. It returns what is wrong with it.
-func shrink(r sim.Result) string {
+func shrink(cfg sim.Config, r sim.Result) string {
 	if len(r.Actions) > 12 && r.Time > 10*time.Second {
 		return "" // it would take long
 	}
-	cfg, small := sim.Shrink(r)
+	cfg, small := sim.Shrink(cfg, r)
 	if len(small.Actions) > len(r.Actions) || small.Err == nil {
 		return fmt.Sprintf("made small it has %d actions instead of %d, and ends in %v", len(small.Actions), len(r.Actions), small.Err)
 	}

@@ -1,0 +1,340 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// Service is a protocol that the nodes host beside the store: its core on each of them, the
+// applications that use it, and a checker of what it promises. One value is all of it in a run.
+type Service interface {
+	// Plan draws what the applications do, each at a time after the workload has begun. Over is
+	// how long that takes.
+	Plan(over time.Duration, add func(at time.Duration, do func() string))
+	// Learned gives the core of a process its view, in which Self is a member. The first time
+	// the core is begun.
+	Learned(p *Process)
+	// Leased tells until when the process is surely a member, by its clock.
+	Leased(p *Process, until time.Duration)
+	// Encode returns a message as it crosses between real nodes; Decode is the inverse.
+	Encode(from, to phalanx.NodeID, m any) ([]byte, error)
+	Decode(b []byte) (any, error)
+	// Heard gives the core a message.
+	Heard(p *Process, from phalanx.NodeID, m any)
+	// Due returns when the core wants to be ticked, by the process's clock.
+	Due(p *Process) (at time.Duration, ok bool)
+	// Tick tells the core that time has passed.
+	Tick(p *Process)
+	// Panics has the core's actor begin anew. It reports whether the run's bounds allow it.
+	Panics(p *Process) bool
+	// Gone hears that a process has ended, or that the cluster has removed Self: what it has is
+	// not counted on.
+	Gone(p *Process)
+	// Missing says what does not hold yet that has to when faults are over, or "".
+	Missing() string
+	// GiveUp ends the calls that wait. It reports whether nothing is to be sent any more.
+	GiveUp() (silent bool)
+}
+
+// Kind is a service that a run can have.
+type Kind struct {
+	Name    string // of the feature in the view
+	New     func(*World) Service
+	Crowded bool // alone: nodes fail while others are failing
+	Managed bool // alone: in some runs there are more nodes, and many of them die at once
+}
+
+// World is what a service sees of a run.
+type World struct {
+	R     *rand.Rand // of the service
+	Alone bool       // nobody uses the store, and there is no other service
+	Cruel bool       // so many nodes may die at once that all that is known of something may be lost
+
+	w       *world
+	number  int
+	service Service
+	silent  bool // nothing is to be sent
+}
+
+// newServices begins the services of a run.
+func (w *world) newServices(kinds []Kind) {
+	for i, k := range kinds {
+		s := &World{R: rand.New(rand.NewPCG(w.seed, 0x5be0cd19137e2179+uint64(i))), Alone: w.alone, Cruel: w.shape.faults == excessive || w.alone && k.cruel(w.seed), w: w, number: i}
+		s.service = k.New(s)
+		w.services = append(w.services, s)
+		w.features = append(w.features, k.Name)
+	}
+}
+
+// Seed returns the run's seed.
+func (s *World) Seed() uint64 { return s.w.seed }
+
+// Now returns the time.
+func (s *World) Now() time.Duration { return s.w.now }
+
+// View returns the newest view.
+func (s *World) View() view.View { return s.w.audit.newest }
+
+// Member reports whether the newest view has a node.
+func (s *World) Member(id phalanx.NodeID) bool { return s.w.audit.newest.Has(id) }
+
+// Upto returns a random time of less than d.
+func (s *World) Upto(d time.Duration) time.Duration { return time.Duration(s.R.Int64N(int64(d))) }
+
+// After has f done after d.
+func (s *World) After(d time.Duration, f func()) { s.w.after(d, f) }
+
+// Met counts what a run has met.
+func (s *World) Met(what string) { s.w.met[what]++ }
+
+// Tracef says what happens.
+func (s *World) Tracef(format string, args ...any) { s.w.trace.say(s.w.now, "", format, args...) }
+
+// Failf ends the run, unless a majority of the voters was lost: nothing is promised then.
+func (s *World) Failf(format string, args ...any) {
+	if s.w.lost || s.w.shape.faults == crowded && !s.w.decidable() {
+		s.w.met["service fails without a majority"]++
+		return
+	}
+	s.w.fail(format, args...)
+}
+
+// Well reports whether a process works, and is a member.
+func (s *World) Well(p *Process) bool {
+	return !p.Dead && !p.host.hung && s.Member(p.Self) && s.w.reaches(p.host)
+}
+
+// Live returns the processes that are well.
+func (s *World) Live() []*Process {
+	var all []*Process
+	for _, h := range s.w.hosts {
+		if p := h.process; p != nil && s.Well(p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Find returns the process of an incarnation that it takes itself for, or nil.
+func (s *World) Find(id phalanx.NodeID) *Process {
+	if n := s.w.byID[id]; n != nil && n.process.Self == id {
+		return n.process
+	}
+	return nil
+}
+
+// Join adds a node, and has then done once it is a member.
+func (s *World) Join(then func()) {
+	n, latest := s.w.newHost().begin(nil), s.w.now+time.Second
+	var look func()
+	look = func() {
+		if s.Well(n.process) || s.w.now > latest {
+			then()
+			return
+		}
+		s.w.after(time.Millisecond, look)
+	}
+	look()
+}
+
+// Crash ends processes at once, if the run's bounds allow it. It reports whether they do.
+func (s *World) Crash(all ...*Process) bool {
+	hosts := make([]*host, len(all))
+	for i, p := range all {
+		hosts[i] = p.host
+	}
+	if s.w.calmed || !s.w.dispensable(hosts...) {
+		return false
+	}
+	s.w.paired = s.w.paired || len(hosts) > 1
+	for _, h := range hosts {
+		s.w.kill(s.R, h, false)
+	}
+	return true
+}
+
+// To has a process do something, later if it hangs.
+func (s *World) To(p *Process, f func()) { p.run(f) }
+
+// letter is a message of a service.
+type letter struct {
+	service int
+	message any
+}
+
+func (s *World) encode(from, to phalanx.NodeID, m letter) (encoded, error) {
+	b, err := s.service.Encode(from, to, m.message)
+	return encoded{b, -1, s.service.Decode}, err
+}
+
+// Send sends a message to a member of the process's view. It goes to whatever process is at the
+// member's address by then, which takes what is for the node that it takes itself for.
+func (s *World) Send(p *Process, to phalanx.NodeID, m any) {
+	if !p.View.Has(to) {
+		return
+	}
+	w, from, dest := s.w, p.Self, s.w.byID[to].host
+	w.overhear(from, to, letter{s.number, m})
+	w.trace.say(w.now, string(from), "-> %s %T%+v", to, m, m)
+	decode := w.encode(from, to, letter{s.number, m})
+	w.weathered(func() {
+		q := dest.process
+		if q == nil || !w.linked(p.host, dest) {
+			w.met["message cut off"]++
+			return
+		}
+		q.hear(func() {
+			if q.Self == to {
+				s.service.Heard(q, from, decode())
+				w.happened(q, "letter")
+			}
+		})
+	})
+}
+
+// Process is a program on a machine. It runs one life of a node after the other, and the
+// services, which outlive a removal from the cluster.
+type Process struct {
+	Self phalanx.NodeID // the incarnation that the services know; "": none yet
+	View view.View      // and the last view with it
+	Dead bool
+
+	w     *world
+	host  *host
+	born  time.Duration   // its clock starts here
+	ticks []time.Duration // when a service is ticked next; 0: never
+	idle  int             // ticks in a row for which no time passed
+}
+
+// Now returns the time by the process's clock.
+func (p *Process) Now() time.Duration { return p.w.now - p.born }
+
+// Want tells that the node needs a lease.
+func (p *Process) Want() {
+	if n := p.host.life; n != nil {
+		n.want()
+	}
+}
+
+// end ends the process, with its applications.
+func (p *Process) end() {
+	p.Dead, p.host.process = true, nil
+	p.gone()
+}
+
+func (p *Process) gone() {
+	for _, s := range p.w.services {
+		s.service.Gone(p)
+	}
+}
+
+// run has the process do something: now, when it goes on, or never.
+func (p *Process) run(do func()) {
+	switch {
+	case p.Dead:
+	case p.host.hung:
+		p.host.frozen = append(p.host.frozen, func() { p.run(do) })
+	default:
+		do()
+	}
+}
+
+// hear has the process take what has come.
+func (p *Process) hear(do func()) {
+	if p.host.slow > 0 {
+		p.w.after(p.w.draw(p.host.slow), func() { p.run(do) })
+		return
+	}
+	p.run(do)
+}
+
+// removed tells the services of the processes that the newest view does not have any more.
+func (w *world) removed(old, v view.View) {
+	for _, m := range old.Members {
+		if p := w.byID[m.ID].process; !v.Has(m.ID) && p.Self == m.ID && !p.Dead {
+			p.gone()
+		}
+	}
+}
+
+// learned tells the services of a view of a life.
+func (p *Process) learned(n *node) {
+	p.Self, p.View = n.id, n.view
+	for _, s := range p.w.services {
+		s.service.Learned(p)
+	}
+}
+
+// leased tells them of its lease.
+func (p *Process) leased(n *node, until time.Duration) {
+	if p.Self != n.id {
+		return
+	}
+	for _, s := range p.w.services {
+		s.service.Leased(p, until+n.born-p.born)
+	}
+}
+
+// Wake has a process ticked when its core wants to be. The service calls it after each step.
+func (s *World) Wake(p *Process) {
+	due, ok := s.service.Due(p)
+	if !ok || p.Dead {
+		return
+	}
+	at, set := max(due+p.born, s.w.now), p.ticks[s.number]
+	if at > s.w.now {
+		p.idle = 0
+	} else if p.idle++; p.idle > 1000 {
+		s.w.fail("%s wants to be ticked again and again", p.Self)
+	}
+	if set != 0 && set <= at && set > s.w.now {
+		return
+	}
+	p.ticks[s.number] = at
+	s.w.after(at-s.w.now, func() {
+		if p.ticks[s.number] == at {
+			p.ticks[s.number] = 0
+		}
+		p.hear(func() { s.service.Tick(p); s.w.happened(p, "tick") })
+	})
+}
+
+// happened notes that something has happened to a service.
+func (w *world) happened(p *Process, what string) {
+	if w.steps++; w.steps > mostSteps {
+		w.fail("(22) %d steps, and no end", w.steps)
+	}
+	w.trace.add(uint64(w.now))
+	w.trace.text(string(p.Self))
+	w.trace.text(what)
+}
+
+// panicsService has the actor of a service begin anew on some node.
+func (w *world) panicsService(r *rand.Rand) string {
+	s := w.services[r.IntN(len(w.services))]
+	live := s.Live()
+	if len(live) == 0 {
+		return "no service panics"
+	}
+	p := live[r.IntN(len(live))]
+	if !s.service.Panics(p) {
+		return "no service may panic"
+	}
+	w.met["panic: "+w.features[s.number]]++
+	return fmt.Sprintf("the %s of %s panic", w.features[s.number], p.Self)
+}
+
+// servicesEnd waits until all that the services promise holds.
+func (w *world) servicesEnd() {
+	for _, s := range w.services {
+		var missing string
+		if !w.until(w.now+settled, func() bool { missing = s.service.Missing(); return missing == "" }) {
+			s.Failf("%s", missing)
+		}
+		s.silent = s.service.GiveUp()
+	}
+}

@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+// decidable reports whether a majority of the voters lives: of those that the newest
+// view names, of those that any node knows to be decided, and of those to which a leader
+// has only just begun to change. A change that is not decided soon must not have been
+// begun, as a leader asks before, unless most voters hang since they have answered.
+func (w *world) decidable() bool { return w.decides(func(n *node) bool { return !n.over }) }
+
+// decides reports whether a majority of the voters is as is wanted, in the same way.
+func (w *world) decides(want func(*node) bool) bool {
+	var newest uint64
+	var form view.Form
+	var decided [][]phalanx.NodeID
+	for _, n := range w.nodes { // those that have ended, too
+		index, all := n.core.Quorums()
+		if f := n.view.Form(); f > form || f == form && index > newest {
+			form, newest, decided = f, index, all
+		}
+	}
+	awake := func(n *node) bool { return !n.host.hung }
+	hang := slices.ContainsFunc(decided, func(voters []phalanx.NodeID) bool { return !w.most(voters, awake) })
+	quorums := append(decided, w.audit.newest.Voters)
+	for _, n := range w.nodes {
+		if to, since := n.core.Changing(n.clock()); to != nil && (since < justBegun || hang || w.shape.faults == crowded) {
+			quorums = append(quorums, to)
+		}
+	}
+	return !slices.ContainsFunc(quorums, func(voters []phalanx.NodeID) bool { return !w.most(voters, want) })
+}
+
+// most reports whether more than half of some voters are as is wanted.
+func (w *world) most(voters []phalanx.NodeID, want func(*node) bool) bool {
+	n := 0
+	for _, id := range voters {
+		if v := w.byID[id]; v != nil && want(v) {
+			n++
+		}
+	}
+	return n > len(voters)/2 || len(voters) == 0
+}
+
+// justBegun is how long messages may take that decide on a change of the voters.
+const justBegun = 300 * time.Millisecond
+
+// dispensable reports whether the nodes on some machines may fail besides those that do: a
+// majority of the voters is well.
+func (w *world) dispensable(hosts ...*host) bool {
+	return w.decides(func(n *node) bool { return !n.over && n.host.troubled <= w.now && !slices.Contains(hosts, n.host) })
+}
