@@ -64,7 +64,7 @@ var inBarriers = []Mistake{
 		c.disown(g, m)
 	}
 `, ""),
-	mistake(Barriers, "an entry that is given up when its node's actor has begun anew counts",
+	mistake(Tests, "an entry that is given up when its node's actor has begun anew counts",
 		"protocol/barrier/entrant.go", "append(p.calls, e.ID), p.told || e.Again", "append(p.calls, e.ID), p.told"),
 	mistake(Barriers, "a node holds a semaphore without a lease",
 		"protocol/barrier/answers.go", "	case c.now >= c.leased && (p.stage == asking || p.stage == waits):\n", "	case false:\n"),
