@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/fetch"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -14,9 +15,9 @@ import (
 // growStep is the step in which room for an object of unknown size is reserved.
 const growStep = 24
 
-// fetch is one object on its way to a node: a Receiver, its buffer and its
+// fetcher is one object on its way to a node: a Receiver, its buffer and its
 // callers.
-type fetch struct {
+type fetcher struct {
 	n        *node
 	object   phalanx.ObjectID
 	core     *transfer.Receiver
@@ -30,6 +31,7 @@ type fetch struct {
 	entered  bool                 // inline bytes are in the table
 	supply   *supply              // that the core has not taken yet
 	dead     bool                 // it has panicked
+	probe    *probe
 
 	stream uint64
 	sender phalanx.NodeID
@@ -46,17 +48,18 @@ func (n *node) get(c *call) {
 		return
 	} else if have != nil && have.Origin {
 		n.w.met["get of what is made here"]++
-		n.owns[c.object] = append(n.owns[c.object], c)
+		n.awaitOwn(c, have)
 		return
 	}
 	f := n.fetches[c.object]
 	if f == nil {
-		f = &fetch{n: n, object: c.object, buf: n.copyFor(copies.Copy{Object: c.object})}
+		f = &fetcher{n: n, object: c.object, buf: n.copyFor(copies.Copy{Object: c.object})}
 		room := int64(0)
 		if n.memory.try(f.buf, n.w.shape.inline) {
 			room = n.w.shape.inline
 		}
 		f.core = transfer.NewReceiver(transfer.Config{Self: n.id, Object: c.object, Room: room, FirstNum: n.client.numbers()})
+		f.probe = n.probe(c.object, f.seen, f.turnAway)
 		n.fetches[c.object] = f
 	} else {
 		n.w.met["get joins a transfer"]++
@@ -81,14 +84,44 @@ func (n *node) hand(c *call, have *copied) {
 	n.w.end(c, nil, have.Gen, have.bytes)
 }
 
+// own is what callers wait for that this node makes.
+type own struct {
+	calls []*call
+	probe *probe
+}
+
+// awaitOwn has a caller wait for what this node makes itself: no other node could send it.
+func (n *node) awaitOwn(c *call, have *copied) {
+	o := n.owns[c.object]
+	if o == nil {
+		o = &own{}
+		o.probe = n.probe(c.object, func() (fetch.Seen, bool) {
+			return fetch.Seen{Gen: have.Gen, Held: int64(len(have.bytes))}, slices.ContainsFunc(o.calls, func(w *call) bool { return !w.ended })
+		},
+			func(err *phalanx.Error) {
+				delete(n.owns, c.object)
+				for _, w := range o.calls {
+					n.w.end(w, err, phalanx.Generation{}, nil)
+				}
+			})
+		o.probe.core.Begin(n.clock())
+		n.owns[c.object] = o
+	}
+	o.calls = append(o.calls, c)
+}
+
 // awaited has those go on who waited for what this node made: it is complete, or gone.
 func (n *node) awaited(id phalanx.ObjectID) {
 	if c := n.of(id); c != nil && c.Origin && !c.Complete {
 		return
 	}
-	all := n.owns[id]
+	o := n.owns[id]
+	if o == nil {
+		return
+	}
 	delete(n.owns, id)
-	for _, w := range all {
+	o.probe.end()
+	for _, w := range o.calls {
 		if !w.ended {
 			n.get(w)
 		}
@@ -115,22 +148,35 @@ func (n *node) ownShown(id phalanx.ObjectID) {
 }
 
 // silent turns every caller away if this is still what they wait for.
-func (f *fetch) silent(num uint64, err *phalanx.Error) {
+func (f *fetcher) silent(num uint64, err *phalanx.Error) {
 	if f.core.Locating() == num {
-		for _, c := range slices.Clone(f.callers) {
-			f.leave(c, err)
-		}
+		f.turnAway(err)
 	}
 }
 
+func (f *fetcher) turnAway(err *phalanx.Error) {
+	for _, c := range slices.Clone(f.callers) {
+		f.leave(c, err)
+	}
+}
+
+// seen returns what the fetch has, and whether callers wait for senders.
+func (f *fetcher) seen() (seen fetch.Seen, waits bool) {
+	if !f.buf.Gen.IsZero() {
+		seen = fetch.Seen{Gen: f.buf.Gen, Held: int64(len(f.buf.bytes))}
+	}
+	return seen, len(f.callers) > 0 && f.core.Arriving()
+}
+
 // panics ends the fetch as if its actor had panicked.
-func (f *fetch) panics() {
+func (f *fetcher) panics() {
 	n := f.n
 	if f.stream != 0 {
 		n.in[f.stream].over = true
 		n.in[f.stream].pipe.write(closing{f.stream})
 	}
 	f.forgetWish()
+	f.probe.end()
 	f.dead = true
 	delete(n.fetches, f.object)
 	gen, small := f.buf.Gen, f.small
@@ -153,7 +199,7 @@ func (f *fetch) panics() {
 }
 
 // leave ends the wait of one caller.
-func (f *fetch) leave(c *call, err *phalanx.Error) {
+func (f *fetcher) leave(c *call, err *phalanx.Error) {
 	f.callers = slices.DeleteFunc(f.callers, func(x *call) bool { return x == c })
 	f.n.w.end(c, err, phalanx.Generation{}, nil)
 	f.step(transfer.Leave{Caller: c.id})
@@ -165,7 +211,7 @@ func (f *fetch) leave(c *call, err *phalanx.Error) {
 
 // pushed hears an order of the owner. A delete can come when inline bytes have just been taken,
 // which the core does not follow any more.
-func (f *fetch) pushed(p directory.Push) {
+func (f *fetcher) pushed(p directory.Push) {
 	heard, ok := owner.Order(p)
 	if !ok {
 		return
@@ -179,7 +225,7 @@ func (f *fetch) pushed(p directory.Push) {
 	}
 }
 
-func (f *fetch) step(ev transfer.Event) {
+func (f *fetcher) step(ev transfer.Event) {
 	if f.core.Over() || f.dead {
 		return
 	}
@@ -192,8 +238,9 @@ func (f *fetch) step(ev transfer.Event) {
 }
 
 // over ends a fetch.
-func (f *fetch) over() {
+func (f *fetcher) over() {
 	f.forgetWish()
+	f.probe.end()
 	f.letGo()
 	if f.n.fetches[f.object] == f {
 		delete(f.n.fetches, f.object)
@@ -201,14 +248,14 @@ func (f *fetch) over() {
 }
 
 // letGo gives the room of the buffer back if it is not in the table: an order may have dropped it.
-func (f *fetch) letGo() {
+func (f *fetcher) letGo() {
 	if b := f.buf; (b.Gen.IsZero() || b.Dropped) && b.Users() == 0 {
 		f.n.memory.release(b)
 	}
 }
 
 // fail tells every caller of an error.
-func (f *fetch) fail(err *phalanx.Error) {
+func (f *fetcher) fail(err *phalanx.Error) {
 	callers := f.callers
 	f.callers = nil
 	for _, c := range callers {
@@ -217,7 +264,7 @@ func (f *fetch) fail(err *phalanx.Error) {
 }
 
 // dropBuf drops what has arrived, and begins with an empty buffer.
-func (f *fetch) dropBuf(why error) {
+func (f *fetcher) dropBuf(why error) {
 	if !f.buf.Gen.IsZero() {
 		f.n.table.Drop(&f.buf.Copy, why)
 	}
@@ -225,7 +272,7 @@ func (f *fetch) dropBuf(why error) {
 	f.buf = f.n.copyFor(copies.Copy{Object: f.object})
 }
 
-func (f *fetch) carryOut(e transfer.Effect) {
+func (f *fetcher) carryOut(e transfer.Effect) {
 	n := f.n
 	if m, ok := owner.OfFetch(e); ok {
 		f.message(m)
@@ -283,7 +330,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	}
 }
 
-func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
+func (f *fetcher) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 	return func(from phalanx.NodeID, r directory.Result) {
 		f.inline, f.inlineIn = r.Inline, r.Listed
 		if r.Waiting {
@@ -298,7 +345,7 @@ func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 }
 
 // message sends something to the owner.
-func (f *fetch) message(m owner.Message) {
+func (f *fetcher) message(m owner.Message) {
 	c := f.n.client
 	switch m.How {
 	case owner.Await:
@@ -316,7 +363,7 @@ func (f *fetch) message(m owner.Message) {
 
 // reserve waits for room: for a step more of an object of unknown size, for a buffer that could
 // not be made, or for the whole.
-func (f *fetch) reserve(bytes int64) {
+func (f *fetcher) reserve(bytes int64) {
 	n, room := f.n, bytes
 	switch {
 	case bytes != phalanx.UnknownSize:
@@ -356,26 +403,27 @@ func (f *fetch) reserve(bytes int64) {
 
 // wait returns how the fetch waits for room: a copy that is to be kept for others waits also until
 // something is deleted.
-func (f *fetch) wait() func(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
+func (f *fetcher) wait() func(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
 	if slices.ContainsFunc(f.callers, func(c *call) bool { return !c.pin.IsZero() }) {
 		return f.n.memory.reserve
 	}
 	return f.n.memory.reserveIfPossible
 }
 
-func (f *fetch) forgetWish() {
+func (f *fetcher) forgetWish() {
 	if f.wish != nil {
 		f.n.memory.forget(f.wish)
 		f.wish = nil
 	}
 }
 
-func (f *fetch) open(e transfer.Open) {
+func (f *fetcher) open(e transfer.Open) {
 	n := f.n
 	if e.Gen.Less(f.gen) {
 		n.w.fail("(15) %s opens %s@%v after %v", n.id, f.object, e.Gen, f.gen)
 	}
 	f.gen = e.Gen
+	f.probe.core.Begin(n.clock())
 	if f.buf.Gen.IsZero() && !f.makeCopy(e) {
 		return
 	}
@@ -390,7 +438,7 @@ func (f *fetch) open(e transfer.Open) {
 
 // makeCopy shows an empty buffer of a generation. It gives the lease back if there is no room for
 // one, or this node has the object in another way.
-func (f *fetch) makeCopy(e transfer.Open) bool {
+func (f *fetcher) makeCopy(e transfer.Open) bool {
 	n, size := f.n, e.Meta.Size
 	switch {
 	case size == phalanx.UnknownSize:
@@ -414,7 +462,7 @@ func (f *fetch) makeCopy(e transfer.Open) bool {
 	return true
 }
 
-func (f *fetch) complete(e transfer.Complete) {
+func (f *fetcher) complete(e transfer.Complete) {
 	f.stream, f.sender, f.lease = 0, "", 0
 	if f.small != nil || f.entered { // once there is room, or inline bytes
 		return
@@ -429,7 +477,7 @@ func (f *fetch) complete(e transfer.Complete) {
 }
 
 // answer gives every caller the complete copy.
-func (f *fetch) answer(c *copied) {
+func (f *fetcher) answer(c *copied) {
 	callers := f.callers
 	f.callers = nil
 	for _, caller := range callers {
@@ -438,7 +486,7 @@ func (f *fetch) answer(c *copied) {
 }
 
 // downstream tells the core how many read from it.
-func (f *fetch) downstream() {
+func (f *fetcher) downstream() {
 	f.step(transfer.Downstream{Streams: f.buf.Streams()})
 }
 

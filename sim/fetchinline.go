@@ -10,7 +10,7 @@ import (
 
 // takeInline keeps bytes that came with the owner's answer. If there is no room for them now they
 // wait for it, as other bytes do.
-func (f *fetch) takeInline(e transfer.TakeInline) {
+func (f *fetcher) takeInline(e transfer.TakeInline) {
 	n, size := f.n, int64(len(f.inline))
 	if !f.buf.Gen.IsZero() { // the table sees what becomes of the part
 		f.letGo()
@@ -46,13 +46,13 @@ func (f *fetch) takeInline(e transfer.TakeInline) {
 }
 
 // giveUpInline forgets the bytes that room was waited for. Their owner may list them.
-func (f *fetch) giveUpInline() {
+func (f *fetcher) giveUpInline() {
 	f.n.reportDrop(f.object, f.small.Gen) // a Put may have brought the same bytes
 	f.small = nil
 }
 
 // enter makes inline bytes the copy. It is announced if its owner may not list it.
-func (f *fetch) enter(e transfer.TakeInline) {
+func (f *fetcher) enter(e transfer.TakeInline) {
 	n := f.n
 	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest})
 	c.fill(f.inline)

@@ -40,7 +40,7 @@ func (n *node) supply(s supply) {
 }
 
 // supplied takes the rest of the object from a Put, if it is of the same generation.
-func (f *fetch) supplied(s supply) {
+func (f *fetcher) supplied(s supply) {
 	f.supply = &s
 	f.step(transfer.Supplied{Gen: s.c.Gen, Meta: s.c.Meta, Digest: s.c.Digest})
 	if f.supply != nil {
@@ -52,7 +52,7 @@ func (f *fetch) supplied(s supply) {
 
 // takeSupply copies what is missing; if there is no room for two copies, what is supplied becomes
 // the copy.
-func (f *fetch) takeSupply() {
+func (f *fetcher) takeSupply() {
 	n, s := f.n, *f.supply
 	f.supply = nil
 	size, part := int64(len(s.c.bytes)), f.buf

@@ -20,7 +20,7 @@ type inlineRoom struct{ err error }
 
 // takeInline keeps bytes that came with the directory's answer. If there is no
 // room for them now they wait for it, as other bytes do.
-func (f *fetch) takeInline(info Info) {
+func (f *fetcher) takeInline(info Info) {
 	size := int64(len(f.small.bytes))
 	if f.reserved >= size {
 		f.env.Pool.Budget().Release(f.reserved - size)
@@ -46,7 +46,7 @@ func (f *fetch) takeInline(info Info) {
 }
 
 // inlineRoom completes the object.
-func (f *fetch) inlineRoom(err error) {
+func (f *fetcher) inlineRoom(err error) {
 	if charge, ok := f.room.take(); ok {
 		f.unreserve()
 		f.reserved = charge
@@ -67,13 +67,13 @@ func (f *fetch) inlineRoom(err error) {
 }
 
 // giveUpInline forgets the bytes that room was waited for. Their owner may list them.
-func (f *fetch) giveUpInline() {
+func (f *fetcher) giveUpInline() {
 	f.env.reportDrop(f.object, f.whole.Gen) // a Put may have brought the same bytes
 	f.whole = nil
 }
 
 // keepInline hands the reserved room to the table.
-func (f *fetch) keepInline(info Info) {
+func (f *fetcher) keepInline(info Info) {
 	f.final, f.held = f.env.keepInline(info, f.small), true
 	f.reserved = 0
 }

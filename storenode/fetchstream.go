@@ -15,7 +15,7 @@ import (
 
 // openStream makes the buffer of the generation, unless it is there, and reads
 // into it from its watermark on. Reading runs beside the actor.
-func (f *fetch) openStream(o transfer.Open) {
+func (f *fetcher) openStream(o transfer.Open) {
 	if f.copy == nil {
 		if err := f.makeCopy(o); err != nil {
 			f.noCopy(o, err)
@@ -23,7 +23,7 @@ func (f *fetch) openStream(o transfer.Open) {
 		}
 	}
 	f.opening = slices.DeleteFunc(f.opening, f.open)
-	f.startProbe()
+	f.probe.Begin(f.env.Now())
 	c := f.copy
 	f.env.Table.reading(c, o.Sender, o.Lease, f.core.Origin())
 	c.buffer.Retain()
@@ -36,7 +36,7 @@ func (f *fetch) openStream(o transfer.Open) {
 var errFull = errors.New("the object does not fit under the memory cap")
 
 // noCopy gives the lease back.
-func (f *fetch) noCopy(o transfer.Open, err error) {
+func (f *fetcher) noCopy(o transfer.Open, err error) {
 	switch {
 	case errors.Is(err, errFull): // wait for room again
 		f.needed = dataplane.Charge(o.Meta.Size)
@@ -53,7 +53,7 @@ func (f *fetch) noCopy(o transfer.Open, err error) {
 // the fetch will hear of that.
 var errOwn = errors.New("this node makes the object itself")
 
-func (f *fetch) makeCopy(o transfer.Open) error {
+func (f *fetcher) makeCopy(o transfer.Open) error {
 	var buf *dataplane.Buffer
 	var err error
 	charge := dataplane.Charge(o.Meta.Size)
@@ -85,7 +85,7 @@ func (f *fetch) makeCopy(o transfer.Open) error {
 	return nil
 }
 
-func (f *fetch) closeStream(id uint64) {
+func (f *fetcher) closeStream(id uint64) {
 	if f.stream != nil && f.streamID == id {
 		f.stream()
 		f.stream = nil

@@ -122,7 +122,7 @@ func TestInlineBytesThatAreGivenUp(t *testing.T) {
 			small(t, env.Table, "o0", 30, false).Gen = first
 			want = nil
 		}
-		(&fetch{env: env, object: "o0", whole: &Info{Object: "o0", Gen: first}}).giveUpInline()
+		(&fetcher{env: env, object: "o0", whole: &Info{Object: "o0", Gen: first}}).giveUpInline()
 		if !slices.Equal(*all, want) {
 			t.Errorf("put %v: it told %+v", put, *all)
 		}
