@@ -296,3 +296,21 @@ func TestTheLastOneLeaves(t *testing.T) {
 	c.pass(time.Second)
 	c.want(id, barrier.Doubtful)
 }
+
+// A participant whose node was gone meanwhile, and who withdraws too late, is inside: the others wait
+// until it leaves.
+func TestDoubleWithOneThatWithdrawsTooLate(t *testing.T) {
+	d := newDrive(t, double(2))
+	d.enter(0, 0)
+	d.enter(1, 0)
+	d.apply(barrier.Op{Kind: barrier.OpGone, At: ms, Node: entering(0, 0).Node})
+	op := func(kind barrier.OpKind, n int, node phalanx.NodeID) {
+		d.apply(barrier.Op{Kind: kind, At: ms, Entry: host(n), Node: node, Attempt: 2})
+	}
+	op(barrier.OpRelease, 0, "again#2")
+	op(barrier.OpLeave, 1, entering(1, 0).Node)
+	wantVerdicts(t, d, host(1), barrier.Registered, barrier.Fire, barrier.Leaving)
+	op(barrier.OpLeave, 0, "again#2")
+	wantVerdicts(t, d, host(1), barrier.Registered, barrier.Fire, barrier.Leaving, barrier.Departed)
+	wantVerdicts(t, d, host(0), barrier.Registered, barrier.Fire, barrier.Fire, barrier.Leaving, barrier.Departed)
+}
