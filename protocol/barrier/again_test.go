@@ -184,3 +184,30 @@ func TestASemaphoreForgetsThoseThatHaveLeft(t *testing.T) {
 		t.Errorf("%d are remembered", n)
 	}
 }
+
+// A primary whose actor begins anew gathers at once what it had: the other managers, from which it
+// has that, may be gone before somebody asks.
+func TestAPrimaryThatIsStartedAgainGathersAtOnce(t *testing.T) {
+	c := newCluster(t, 8)
+	var past barrier.Past
+	p := c.managers()[0]
+	begin := func(attempts uint64) {
+		c.cores[p] = barrier.NewCore(barrier.CoreConfig{Past: &past, Attempts: attempts})
+		c.learn(p)
+		c.step(p, barrier.Leased{Until: c.now + time.Hour})
+	}
+	begin(1 << 40)
+	on, cfg := c.outsiders(), barrier.Config{Max: 1}
+	a := c.enter(on[0], cfg, "a")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.pass(10 * ms)
+	begin(1 << 41)
+	c.settle()
+	for _, other := range c.managers()[1:] {
+		c.fail(other)
+	}
+	late := c.enter(on[1], cfg, "b")
+	c.pass(time.Second)
+	c.want(late, barrier.LateFire)
+}

@@ -23,7 +23,7 @@ type CoreConfig struct {
 	// where they would be asked again before they were read.
 	Window   int
 	Part     int    // bytes of a message that can be long, about; 0: 256 KiB
-	Past     *Past  // the record of an earlier Core of this node of barriers that are over; nil: none
+	Past     *Past  // of the node: barriers that are over, which a Core made anew takes over; nil: none
 	Attempts uint64 // attempts of this node's participants are greater; attempts of an earlier process are not
 }
 
@@ -122,6 +122,7 @@ type Core struct {
 	terms  repl.Terms
 	out    []Output
 	own    []Message // to this node, not handled yet
+	anew   bool      // an earlier instance may have managed barriers, and there is no view yet
 
 	managing // the barriers that it manages
 	entering // participants here
@@ -133,8 +134,9 @@ type Core struct {
 
 // NewCore returns a node's part before it is in a view.
 func NewCore(cfg CoreConfig) *Core {
+	anew := cfg.Past != nil && cfg.Past.most > 0
 	cfg = cfg.withDefaults()
-	return &Core{cfg: cfg, joining: newJoining(), awaited: newAwaited(), managing: managing{shelf: newShelf()}, past: cfg.Past,
+	return &Core{cfg: cfg, anew: anew, joining: newJoining(), awaited: newAwaited(), managing: managing{shelf: newShelf()}, past: cfg.Past,
 		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{},
 			onWay: map[phalanx.NodeID]int{}, queued: map[phalanx.NodeID][]*group{}}}
 }
@@ -240,6 +242,10 @@ func (c *Core) viewed(v Viewed) {
 	c.spread(managed)
 	c.newTerm(v.Number)
 	c.newPrimaries()
+	if c.anew { // the other managers have what the earlier instance had, and may be gone before somebody asks
+		c.anew = false
+		c.lead()
+	}
 }
 
 // eligible are the members that can manage, which are not about to leave.

@@ -32,18 +32,25 @@ func (c *Core) ready(k Key) bool {
 	if c.primary(k) != c.view.Self {
 		return false
 	}
-	if g := &c.gathering; !g.Begun() {
-		c.terms.Lead()
-		g.Begin(c.now, c.terms.Term, c.view.Self, c.view.Members)
-		own := finding{from: c.view.Self}
-		own.replicas, own.reached = c.known()
-		c.found = []finding{own}
-		c.askMembers()
-		if g.Done() {
-			c.install()
-		}
-	}
+	c.lead()
 	return c.gathering.Done()
+}
+
+// lead begins to gather, unless it has.
+func (c *Core) lead() {
+	g := &c.gathering
+	if g.Begun() {
+		return
+	}
+	c.terms.Lead()
+	g.Begin(c.now, c.terms.Term, c.view.Self, c.view.Members)
+	own := finding{from: c.view.Self}
+	own.replicas, own.reached = c.known()
+	c.found = []finding{own}
+	c.askMembers()
+	if g.Done() {
+		c.install()
+	}
 }
 
 // known is this node's own knowledge of the barriers whose primary it is.
