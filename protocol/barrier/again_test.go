@@ -185,9 +185,9 @@ func TestASemaphoreForgetsThoseThatHaveLeft(t *testing.T) {
 	}
 }
 
-// A primary whose actor begins anew gathers at once what it had: the other managers, from which it
-// has that, may be gone before somebody asks.
-func TestAPrimaryThatIsStartedAgainGathersAtOnce(t *testing.T) {
+// A primary whose actor begins anew gathers what it had although nobody asks: the other managers, from
+// which it has that, may be gone before somebody does.
+func TestAPrimaryThatIsStartedAgainGathers(t *testing.T) {
 	c := newCluster(t, 8)
 	var past barrier.Past
 	p := c.managers()[0]
@@ -203,9 +203,27 @@ func TestAPrimaryThatIsStartedAgainGathersAtOnce(t *testing.T) {
 	c.want(a, barrier.Fire)
 	c.pass(10 * ms)
 	begin(1 << 41)
-	c.settle()
+	c.pass(100 * ms)
 	for _, other := range c.managers()[1:] {
 		c.fail(other)
+	}
+	late := c.enter(on[1], cfg, "b")
+	c.pass(time.Second)
+	c.want(late, barrier.LateFire)
+}
+
+// So does one that joins.
+func TestAPrimaryThatJoinsGathers(t *testing.T) {
+	c := newCluster(t, 8)
+	on, cfg := c.outsiders(), barrier.Config{Max: 1}
+	a := c.enter(on[0], cfg, "a")
+	c.settle()
+	c.want(a, barrier.Fire)
+	before := c.managers()
+	c.joinAsPrimary()
+	c.pass(100 * ms)
+	for _, former := range before {
+		c.fail(former)
 	}
 	late := c.enter(on[1], cfg, "b")
 	c.pass(time.Second)

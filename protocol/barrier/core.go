@@ -122,7 +122,6 @@ type Core struct {
 	terms  repl.Terms
 	out    []Output
 	own    []Message // to this node, not handled yet
-	anew   bool      // an earlier instance may have managed barriers, and there is no view yet
 
 	managing // the barriers that it manages
 	entering // participants here
@@ -134,9 +133,8 @@ type Core struct {
 
 // NewCore returns a node's part before it is in a view.
 func NewCore(cfg CoreConfig) *Core {
-	anew := cfg.Past != nil && cfg.Past.most > 0
 	cfg = cfg.withDefaults()
-	return &Core{cfg: cfg, anew: anew, joining: newJoining(), awaited: newAwaited(), managing: managing{shelf: newShelf()}, past: cfg.Past,
+	return &Core{cfg: cfg, joining: newJoining(), awaited: newAwaited(), managing: managing{shelf: newShelf()}, past: cfg.Past,
 		entering: entering{groups: map[Key]*group{}, attempt: cfg.Attempts, waiters: map[uint64]waiter{}, queries: map[uint64]*query{},
 			onWay: map[phalanx.NodeID]int{}, queued: map[phalanx.NodeID][]*group{}}}
 }
@@ -231,7 +229,7 @@ func (c *Core) viewed(v Viewed) {
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
 	c.ring = newRing(c.list)
 	if old.Self != v.Self { // the incarnation before was removed, and its knowledge is old
-		c.shelf, c.spreading = newShelf(), spreading{}
+		c.shelf, c.spreading, c.ignorant = newShelf(), spreading{}, true
 		if old.Self != "" {
 			*c.past = newPast(c.cfg.Remember)
 		}
@@ -242,10 +240,6 @@ func (c *Core) viewed(v Viewed) {
 	c.spread(managed)
 	c.newTerm(v.Number)
 	c.newPrimaries()
-	if c.anew { // the other managers have what the earlier instance had, and may be gone before somebody asks
-		c.anew = false
-		c.lead()
-	}
 }
 
 // eligible are the members that can manage, which are not about to leave.

@@ -36,6 +36,17 @@ func (c *Core) ready(k Key) bool {
 	return c.gathering.Done()
 }
 
+// leadSoon has a node that is new, or whose actor is, gather although nobody asks: it may be the primary
+// of barriers that have fired, which no participant asks about, and their other managers may be gone
+// before somebody does. When many nodes join, views come close together.
+func (c *Core) leadSoon() {
+	if c.ignorant && c.now >= c.leadAt() {
+		c.lead()
+	}
+}
+
+func (c *Core) leadAt() time.Duration { return c.since + c.cfg.Resend }
+
 // lead begins to gather, unless it has.
 func (c *Core) lead() {
 	g := &c.gathering

@@ -16,6 +16,7 @@ type managing struct {
 	since     time.Duration           // when the term was learned
 	gathering repl.Gathering[finding] // when it is done, every member heeds this term
 	found     []finding
+	ignorant  bool // this incarnation, or this instance of its actor, has not gathered yet
 	early     early
 	batchTrip retry.Trip // from a batch to the confirmation of one backup
 
@@ -78,7 +79,7 @@ func (c *Core) install() {
 		}
 	}
 	found := c.found
-	c.found = nil
+	c.found, c.ignorant = nil, false
 	c.doubt(found)
 	c.freeUnclaimed(found)
 	for _, holders := range []bool{true, false} { // know all participants inside before admitting others

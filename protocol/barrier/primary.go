@@ -286,6 +286,7 @@ func (c *Core) absent(r *replica) []string {
 // serve makes the pending and due changes of the barriers whose primary this node is.
 func (c *Core) serve() {
 	c.tidy()
+	c.leadSoon()
 	c.askMembers()
 	c.forgetAskers()
 	c.past.age(c.now, c.cfg.Linger)
@@ -540,6 +541,9 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	}
 	if at, some := c.gathering.Due(c.pauses(0)); some {
 		least(at)
+	}
+	if c.ignorant && !c.gathering.Begun() {
+		least(c.leadAt())
 	}
 	if at, some := c.askersDue.Due(); some {
 		least(at)
