@@ -1,6 +1,6 @@
 package mistakes
 
-// inTransfer are about what receivers and creators decide.
+// inTransfer are mistakes in decisions of receivers and creators.
 var inTransfer = []Mistake{
 	mistake(Store, "the bytes of an older generation stay",
 		"protocol/transfer/receiver.go", `		if !r.gen.IsZero() {

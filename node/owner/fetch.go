@@ -5,8 +5,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// OfFetch returns what an effect of a transfer.Receiver has for the owner; false: nothing.
-// The host adds to a directory.Locate how fast it has received (specification 2.13).
+// OfFetch returns the message of a transfer.Receiver's effect to the owner; false: there is
+// none. The host adds to a directory.Locate how fast it has received (specification 2.13).
 func OfFetch(e transfer.Effect) (Message, bool) {
 	switch e := e.(type) {
 	case transfer.Locate:

@@ -69,7 +69,7 @@ func TestWhatAPutHasForTheOwner(t *testing.T) {
 	}
 }
 
-// Bytes count as here if they came, or if there are none to come.
+// The bytes of an object count as here if they came, or if it has none.
 func TestAnswered(t *testing.T) {
 	for _, c := range []struct {
 		r      directory.Result
@@ -77,7 +77,7 @@ func TestAnswered(t *testing.T) {
 	}{
 		{directory.Result{Inline: []byte("bytes"), IsInline: true, Meta: meta}, true},
 		{directory.Result{IsInline: true}, true},
-		{directory.Result{IsInline: true, Meta: meta}, false}, // they were left out
+		{directory.Result{IsInline: true, Meta: meta}, false}, // the owner left them out
 		{directory.Result{Meta: meta}, false},
 		{directory.Result{}, false},
 	} {
@@ -109,6 +109,6 @@ func TestOrder(t *testing.T) {
 
 func TestUnlisted(t *testing.T) {
 	if !Unlisted(0, 0) || !Unlisted(0, 3) || !Unlisted(2, 3) || Unlisted(3, 3) {
-		t.Error("a copy counts as listed that is not, or the other way around")
+		t.Error("an unlisted copy counts as listed, or the other way around")
 	}
 }
