@@ -24,13 +24,13 @@ type fetcher struct {
 	buf      *copied // in the table if it has a generation; else it has the room that is reserved
 	callers  []*call
 	wish     *wish
-	needed   int64                // of room, for a buffer that could not be made
-	inline   []byte               // that came with the last answer
-	inlineIn uint64               // the epoch in which its owner lists this node with them
-	small    *transfer.TakeInline // inline bytes for which there is no room yet
-	entered  bool                 // inline bytes are in the table
-	supply   *supply              // that the core has not taken yet
-	dead     bool                 // it has panicked
+	needs    fetch.Room
+	bytes    []byte // that came with the last answer
+	inlineIn uint64 // the epoch in which its owner lists this node with them
+	inline   fetch.Inline
+	entered  bool    // inline bytes are in the table
+	supply   *supply // that the core has not taken yet
+	dead     bool    // it has panicked
 	probe    *probe
 
 	stream uint64
@@ -65,7 +65,7 @@ func (n *node) get(c *call) {
 		n.w.met["get joins a transfer"]++
 	}
 	f.callers = append(f.callers, c)
-	if f.small == nil {
+	if !f.inline.Waits() {
 		f.step(transfer.Want{Caller: c.id, Wait: c.wait})
 	}
 }
@@ -133,7 +133,7 @@ func (n *node) awaited(id phalanx.ObjectID) {
 func (n *node) ownShown(id phalanx.ObjectID) {
 	n.after(0, func() {
 		f := n.fetches[id]
-		if f == nil || f.small != nil {
+		if f == nil {
 			return
 		}
 		callers := f.callers
@@ -143,6 +143,7 @@ func (n *node) ownShown(id phalanx.ObjectID) {
 			f.step(transfer.Leave{Caller: c.id})
 			n.get(c)
 		}
+		f.leftInline()
 		n.w.step(n, "own shown")
 	})
 }
@@ -179,16 +180,14 @@ func (f *fetcher) panics() {
 	f.probe.end()
 	f.dead = true
 	delete(n.fetches, f.object)
-	gen, small := f.buf.Gen, f.small
+	gen := f.buf.Gen
 	f.dropBuf(nil)
-	switch {
-	case small != nil:
-		n.reportDrop(f.object, small.Gen)
-	default:
-		n.client.cancel(f.locate, f.object)
-		if !gen.IsZero() {
-			n.reportDrop(f.object, gen)
-		}
+	e, inline := f.inline.Take()
+	if inline {
+		gen = e.Gen
+	}
+	for _, m := range owner.Abandoned(f.core.Over(), inline, f.locate, gen) {
+		n.message(f.object, m)
 	}
 	callers := f.callers
 	f.callers = nil
@@ -203,10 +202,7 @@ func (f *fetcher) leave(c *call, err *phalanx.Error) {
 	f.callers = slices.DeleteFunc(f.callers, func(x *call) bool { return x == c })
 	f.n.w.end(c, err, phalanx.Generation{}, nil)
 	f.step(transfer.Leave{Caller: c.id})
-	if f.small != nil && len(f.callers) == 0 { // the core has ended already
-		f.giveUpInline()
-		f.over()
-	}
+	f.leftInline()
 }
 
 // pushed hears an order of the owner. A delete can come when inline bytes have just been taken,
@@ -217,9 +213,8 @@ func (f *fetcher) pushed(p directory.Push) {
 		return
 	}
 	f.step(heard)
-	if s := f.small; s != nil && p.Order == directory.PushDrop && !p.Gen.Less(s.Gen) {
+	if f.inline.Deleted(heard) {
 		f.n.w.met["inline bytes deleted while they wait for room"]++
-		f.small = nil
 		f.fail(errorf(phalanx.ErrDeleted, f.object, "it was deleted while it arrived"))
 		f.over()
 	}
@@ -232,7 +227,7 @@ func (f *fetcher) step(ev transfer.Event) {
 	for _, e := range f.core.Step(f.n.clock(), ev) {
 		f.carryOut(e)
 	}
-	if f.core.Over() && f.small == nil {
+	if f.core.Over() && !f.inline.Waits() {
 		f.over()
 	}
 }
@@ -332,13 +327,13 @@ func (f *fetcher) carryOut(e transfer.Effect) {
 
 func (f *fetcher) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 	return func(from phalanx.NodeID, r directory.Result) {
-		f.inline, f.inlineIn = r.Inline, r.Listed
+		f.bytes, f.inlineIn = r.Inline, r.Listed
 		if r.Waiting {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}
 		a := owner.Answered(num, from, r)
-		if a.Waiting && (a.State == transfer.Unbound || a.State == transfer.Lost) && f.buf.Gen.IsZero() && f.wish == nil {
-			f.n.memory.release(f.buf) // it may take for ever: others need the room
+		if fetch.Frees(a) && f.buf.Gen.IsZero() {
+			f.n.memory.release(f.buf)
 		}
 		f.step(a)
 	}
@@ -364,16 +359,11 @@ func (f *fetcher) message(m owner.Message) {
 // reserve waits for room: for a step more of an object of unknown size, for a buffer that could
 // not be made, or for the whole.
 func (f *fetcher) reserve(bytes int64) {
-	n, room := f.n, bytes
-	switch {
-	case bytes != phalanx.UnknownSize:
-	case !f.buf.Gen.IsZero():
-		room = f.buf.room + growStep
-	default:
-		room = f.needed
+	n, buf, grows := f.n, f.buf, bytes == phalanx.UnknownSize && !f.buf.Gen.IsZero()
+	room := buf.room + growStep
+	if !grows {
+		room = f.needs.Wait(bytes, bytes)
 	}
-	f.needed = 0
-	buf := f.buf
 	done := func(err *phalanx.Error) {
 		if f.wish = nil; buf != f.buf { // it was dropped meanwhile
 			n.memory.release(buf)
@@ -391,13 +381,13 @@ func (f *fetcher) reserve(bytes int64) {
 		done(nil)
 		return
 	}
-	if f.buf.Gen.IsZero() {
-		n.memory.release(f.buf) // nothing is held while waiting for the whole
+	if buf.Gen.IsZero() {
+		n.memory.release(buf)
 	}
-	if bytes == phalanx.UnknownSize && !f.buf.Gen.IsZero() {
-		f.wish = n.memory.reserve(f.buf, room, done)
+	if grows {
+		f.wish = n.memory.reserve(buf, room, done)
 	} else {
-		f.wish = f.wait()(f.buf, room, done)
+		f.wish = f.wait()(buf, room, done)
 	}
 }
 
@@ -440,16 +430,18 @@ func (f *fetcher) open(e transfer.Open) {
 // one, or this node has the object in another way.
 func (f *fetcher) makeCopy(e transfer.Open) bool {
 	n, size := f.n, e.Meta.Size
-	switch {
-	case size == phalanx.UnknownSize:
+	switch f.needs.For(size, size, f.buf.room) {
+	case fetch.Grows:
 		n.memory.release(f.buf)
-	case f.buf.room >= size:
+	case fetch.Reserved:
 		n.memory.resize(f.buf, size)
-	case !n.memory.try(f.buf, size):
-		f.needed = size
-		n.w.met["what was reserved is spent"]++
-		f.step(transfer.Ended{Stream: e.Stream, Why: transfer.Full, Gen: e.Gen})
-		return false
+	case fetch.Tries:
+		if !n.memory.try(f.buf, size) {
+			f.needs.Spent(size)
+			n.w.met["what was reserved is spent"]++
+			f.step(transfer.Ended{Stream: e.Stream, Why: transfer.Full, Gen: e.Gen})
+			return false
+		}
 	}
 	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta})
 	if _, ok := n.table.Show(&c.Copy); !ok {
@@ -464,7 +456,7 @@ func (f *fetcher) makeCopy(e transfer.Open) bool {
 
 func (f *fetcher) complete(e transfer.Complete) {
 	f.stream, f.sender, f.lease = 0, "", 0
-	if f.small != nil || f.entered { // once there is room, or inline bytes
+	if f.inline.Waits() || f.entered { // once there is room, or inline bytes
 		return
 	}
 	f.forgetWish()

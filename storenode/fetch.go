@@ -63,7 +63,7 @@ type fetcher struct {
 	cancel   context.CancelFunc
 	room     *handover[int64] // of the budget, from a reservation that was waited for
 	reserved int64            // of the budget, not yet a buffer's
-	needed   int64            // of the budget, for a buffer that could not be made
+	needs    fetch.Room
 	lacks    int64            // of the budget, what was last waited for
 	copy     *objectCopy
 	small    smallBytes       // of the last answer
@@ -79,7 +79,7 @@ type fetcher struct {
 	result   error
 	final    *objectCopy // once complete; retained until everyone has been answered
 	held     bool
-	whole    *Info // of inline bytes for which there is no room yet
+	inline   fetch.Inline
 	probe    fetch.Probe
 	wakeup   actors.Wakeup // of the probe
 }
@@ -117,8 +117,8 @@ func (f *fetcher) hear(c actor.Context) {
 		if m.bytes != nil || m.Inline {
 			f.small = m.smallBytes
 		}
-		if m.Waiting && (m.State == transfer.Unbound || m.State == transfer.Lost) {
-			f.unreserve() // it may take for ever: others need the room
+		if fetch.Frees(m.Answered) {
+			f.unreserve()
 		}
 		f.do(m.Answered)
 	case pushed:
@@ -185,18 +185,14 @@ func (f *fetcher) end() {
 	}
 }
 
-// withdraw tells the owner that an actor that has failed goes on no more: it would
-// keep a lease for it, and send others to what it had of gen.
+// withdraw tells the owner that an actor that has failed goes on no more. It had a part of gen.
 func (f *fetcher) withdraw(gen phalanx.Generation) {
-	switch {
-	case f.whole != nil:
-		f.giveUpInline()
-	case !f.core.Over():
-		f.env.Directory.Forget(f.locate)
-		f.env.report(f.object, directory.Cancel{Num: f.locate})
-		if !gen.IsZero() {
-			f.env.reportDrop(f.object, gen)
-		}
+	e, inline := f.inline.Take()
+	if inline {
+		gen = e.Gen
+	}
+	for _, m := range owner.Abandoned(f.core.Over(), inline, f.locate, gen) {
+		f.env.message(f.object, m)
 	}
 }
 
@@ -217,7 +213,7 @@ func (f *fetcher) unreserve() {
 }
 
 func (f *fetcher) want(c *call) {
-	if f.whole != nil {
+	if f.inline.Waits() {
 		f.known[c.id] = c
 		return
 	}
@@ -239,7 +235,7 @@ func (f *fetcher) want(c *call) {
 func (f *fetcher) expire(c *call) {
 	node, why := f.core.Reason()
 	err := &phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)}
-	if f.whole != nil || f.core.Reserving() {
+	if f.inline.Waits() || f.core.Reserving() {
 		err = f.env.lack(f.lacks)
 	}
 	c.answer(nil, nil, err)
@@ -258,10 +254,7 @@ func (f *fetcher) leave(m leave) {
 		f.arrival.remove(m.id)
 	}
 	f.do(transfer.Leave{Caller: m.id})
-	if f.whole != nil && len(f.known) == 0 { // the core has ended already
-		f.giveUpInline()
-		f.discard()
-	}
+	f.leftInline()
 }
 
 // open answers an Open, unless the copy was dropped: then it waits for the next.
@@ -285,8 +278,7 @@ func (f *fetcher) pushed(p transfer.Pushed) {
 	if p.Order != transfer.OrderDrop {
 		return
 	}
-	if w := f.whole; w != nil && !p.Gen.Less(w.Gen) {
-		f.whole = nil
+	if f.inline.Deleted(p) {
 		f.result = &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("the object was deleted while it arrived")}
 		f.finish()
 	}
@@ -319,7 +311,7 @@ func (f *fetcher) carryOut(e transfer.Effect) {
 	case transfer.Clear:
 		f.clear(e)
 	case transfer.TakeInline:
-		f.takeInline(Info{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest})
+		f.takeInline(e)
 	case transfer.Complete:
 		f.complete(e)
 	case transfer.Refuse:
@@ -391,7 +383,7 @@ func (f *fetcher) turnAway(err *phalanx.Error) {
 
 // complete makes the copy complete and answers everyone.
 func (f *fetcher) complete(e transfer.Complete) {
-	if f.whole != nil { // once there is room
+	if f.inline.Waits() { // once there is room
 		return
 	}
 	if f.final == nil && f.result == nil {

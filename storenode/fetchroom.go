@@ -24,17 +24,13 @@ func (f *fetcher) reserve(bytes int64) {
 		})
 		return
 	}
-	charge := f.needed
-	if bytes != phalanx.UnknownSize {
-		charge = dataplane.Charge(bytes)
-	}
-	f.needed = 0
+	charge := f.needs.Wait(bytes, dataplane.Charge(bytes))
 	if charge == 0 {
 		env.sendReserved(self, bytes, nil)
 		return
 	}
 	f.lacks = charge
-	f.unreserve() // waiting while holding could starve two fetches of each other
+	f.unreserve()
 	room, wait := f.room, f.wait()
 	go func() {
 		err := wait(ctx, charge)

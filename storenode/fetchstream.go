@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/fetch"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -39,7 +40,7 @@ var errFull = errors.New("the object does not fit under the memory cap")
 func (f *fetcher) noCopy(o transfer.Open, err error) {
 	switch {
 	case errors.Is(err, errFull): // wait for room again
-		f.needed = dataplane.Charge(o.Meta.Size)
+		f.needs.Spent(dataplane.Charge(o.Meta.Size))
 		f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Full, Gen: o.Gen})
 	case errors.Is(err, errOwn):
 		f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Superseded, Gen: o.Gen, Text: err.Error()})
@@ -57,15 +58,15 @@ func (f *fetcher) makeCopy(o transfer.Open) error {
 	var buf *dataplane.Buffer
 	var err error
 	charge := dataplane.Charge(o.Meta.Size)
-	switch {
-	case o.Meta.Size == phalanx.UnknownSize:
+	switch f.needs.For(o.Meta.Size, charge, f.reserved) {
+	case fetch.Grows:
 		f.unreserve()
 		buf, err = f.env.Pool.NewBuffer(f.ctx, o.Meta.Size)
-	case f.reserved >= charge:
+	case fetch.Reserved:
 		f.env.Pool.Budget().Release(f.reserved - charge)
 		f.reserved = 0
 		buf, err = f.env.Pool.NewBufferReserved(o.Meta.Size)
-	default:
+	case fetch.Tries:
 		buf = f.env.Pool.TryBuffer(o.Meta.Size)
 		if buf == nil {
 			err = errFull

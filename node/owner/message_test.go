@@ -112,3 +112,24 @@ func TestUnlisted(t *testing.T) {
 		t.Error("an unlisted copy counts as listed, or the other way around")
 	}
 }
+
+// The owner hears that a fetch which its actor has ended goes on no more, and what it had.
+func TestAbandoned(t *testing.T) {
+	gen := phalanx.Generation{Epoch: 1, Seq: 2}
+	withdraw, unkeep := cancel(7), Message{How: Unkeep, Gen: gen, Body: directory.Drop{Gen: gen}}
+	for _, c := range []struct {
+		name         string
+		over, inline bool
+		gen          phalanx.Generation
+		want         []Message
+	}{
+		{"over", true, false, gen, nil},
+		{"on the way", false, false, gen, []Message{withdraw, unkeep}},
+		{"nothing here yet", false, false, phalanx.Generation{}, []Message{withdraw}},
+		{"inline bytes wait for room", true, true, gen, []Message{unkeep}},
+	} {
+		if got := Abandoned(c.over, c.inline, 7, c.gen); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
