@@ -46,7 +46,7 @@ func (f *fetcher) supplied(s supply) {
 	if f.supply != nil {
 		f.supply = nil
 		f.n.w.met["fetch does not take what a put supplies"]++
-		f.n.after(f.n.w.short(), func() { f.n.supply(s); f.n.w.step(f.n, "supply") })
+		f.n.supply(s)
 	}
 }
 

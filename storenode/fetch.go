@@ -64,7 +64,7 @@ type fetcher struct {
 	room     *handover[int64] // of the budget, from a reservation that was waited for
 	reserved int64            // of the budget, not yet a buffer's
 	needs    fetch.Room
-	lacks    int64            // of the budget, what was last waited for
+	lacks    int64 // of the budget, what was last waited for
 	copy     *objectCopy
 	small    smallBytes       // of the last answer
 	known    map[uint64]*call // those that the core knows of
