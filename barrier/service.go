@@ -304,6 +304,7 @@ func (s *service) step(c actor.Context, e core.Event) {
 	}
 	s.carryOut(c, s.core.Step(s.node.Now(), e))
 	s.hold()
+	s.remains()
 }
 
 // hold has the node count the core's memory, if that has changed.
@@ -313,6 +314,15 @@ func (s *service) hold() {
 		s.open.counted = m
 		s.node.Holds(Name, int64(m))
 		s.open.tidy(m)
+	}
+}
+
+// remains has the node know how many barriers it has to hand over before it may leave, if that has
+// changed.
+func (s *service) remains() {
+	if view, left := s.core.Remains(); view != s.open.view || left != s.open.left {
+		s.open.view, s.open.left = view, left
+		s.node.Remains(Name, view, left)
 	}
 }
 

@@ -101,7 +101,9 @@ func (n *node) awaitOwn(c *call, have *copied) {
 			func(err *phalanx.Error) {
 				delete(n.owns, c.object)
 				for _, w := range o.calls {
-					n.w.end(w, err, phalanx.Generation{}, nil)
+					if !w.ended {
+						n.w.end(w, err, phalanx.Generation{}, nil)
+					}
 				}
 			})
 		o.probe.core.Begin(n.clock())

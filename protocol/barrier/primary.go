@@ -12,6 +12,10 @@ import (
 
 // reached takes the requests of a node's participants.
 func (c *Core) reached(from phalanx.NodeID, m Reached) {
+	if m.Config.None() && len(m.Requests) == 0 {
+		c.takeOver(from, m.Key)
+		return
+	}
 	if !c.ready(m.Key) || c.now >= c.leased {
 		c.keep(from, m.Key, m, m.Weight())
 		return
@@ -287,6 +291,7 @@ func (c *Core) absent(r *replica) []string {
 func (c *Core) serve() {
 	c.tidy()
 	c.leadSoon()
+	c.handOver()
 	c.askMembers()
 	c.forgetAskers()
 	c.past.age(c.now, c.cfg.Linger)
@@ -544,6 +549,9 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 	}
 	if c.ignorant && !c.gathering.Begun() {
 		least(c.leadAt())
+	}
+	if at, some := c.handOverDue(); some {
+		least(at)
 	}
 	if at, some := c.askersDue.Due(); some {
 		least(at)
