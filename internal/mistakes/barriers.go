@@ -80,6 +80,8 @@ var inBarriers = []Mistake{
 		"protocol/leave/event.go", "+len(h.Making)+len(h.Services) > 0", "+len(h.Making) > 0"),
 	mistake("cluster HandOver", "a service that has not heard of the present view counts as one that has handed over",
 		"cluster/service.go", "r.left > 0 || r.view < view {", "r.left > 0 {"),
+	mistake(Tests, "a late copy of a Watch brings callbacks back",
+		"protocol/barrier/primary.go", "	if m.Stamp < r.stamps[from] {", "	if false {"),
 	mistake(Tests, "a primary that is new gathers only when somebody asks",
 		"protocol/barrier/gather.go", "if c.ignorant && c.now >= c.leadAt() {", "if false {"),
 	mistake(Tests, "one that withdraws too late from another incarnation is not inside",

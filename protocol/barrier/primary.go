@@ -64,6 +64,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	if r.stamps == nil {
 		r.stamps = map[phalanx.NodeID]time.Duration{}
 	}
+	if m.Stamp < r.stamps[from] { // a late copy: what it says of callbacks may not hold any more
+		m.Watch, m.Unwatch = false, false
+	}
 	r.stamps[from] = max(r.stamps[from], m.Stamp)
 	if asks {
 		c.tellAll(r, from)
