@@ -14,7 +14,7 @@ var inGroups = []Mistake{
 	c.fence`, "\tc.fence"),
 	mistake(Tests, "an acceptance of an earlier term counts",
 		"protocol/group/coordinate.go", "|| b.term != m.Term || a.decided != nil", "|| a.decided != nil"),
-	mistake(Groups, "a late contribution of an earlier group counts",
+	mistake(Tests, "a late contribution of an earlier group counts",
 		"protocol/group/coordinate.go", "\tif a.seq == 0 && m.Life != g.life { // it may", "\tif false { // it may"),
 	mistake(Groups, "a coordinator forgets the proposal that it has accepted",
 		"protocol/group/coordinate.go", `	case a.took != nil:
@@ -100,7 +100,7 @@ var inGroups = []Mistake{
 		"protocol/group/call.go", "case g.roster.digest != w.Roster.digest:", "case false:"),
 	mistake(Tests, "a node that was removed goes on in its groups",
 		"protocol/group/core.go", "if old.Self != \"\" && old.Self != v.Self {", "if old.Self != \"\" && false {"),
-	mistake(Groups, "a coordinator forms a group without asking nodes whose members have not called Form",
+	mistake(Tests, "a coordinator forms a group without asking nodes whose members have not called Form",
 		"protocol/group/coordinate.go", "	if len(b.accepts) < len(c.live(g)) {\n\t\treturn\n\t}\n\tfor _, node := range c.live(g) {\n\t\tif !b.accepts[node] {",
 		"	for _, node := range c.live(g) {\n\t\tif _, called := b.from[node]; called && !b.accepts[node] {"),
 }

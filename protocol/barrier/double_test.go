@@ -314,3 +314,30 @@ func TestDoubleWithOneThatWithdrawsTooLate(t *testing.T) {
 	wantVerdicts(t, d, host(1), barrier.Registered, barrier.Fire, barrier.Leaving, barrier.Departed)
 	wantVerdicts(t, d, host(0), barrier.Registered, barrier.Fire, barrier.Fire, barrier.Leaving, barrier.Departed)
 }
+
+// A new backup knows who is inside: when it is the only manager left, nobody leaves without them.
+func TestDoubleWithANewBackupAlone(t *testing.T) {
+	c := newCluster(t, 8)
+	on, cfg := c.outsiders(), double(2)
+	a, b := c.enter(on[0], cfg, "a"), c.enter(on[1], cfg, "b")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
+	before := c.managers()
+	c.joinAs(100)
+	c.pass(time.Second)
+	for _, former := range before {
+		c.kill(former)
+	}
+	for _, former := range before {
+		c.remove(former)
+	}
+	c.pass(time.Second)
+	first := c.leave(on[0], cfg, "a")
+	c.pass(time.Second)
+	c.waits(first)
+	second := c.leave(on[1], cfg, "b")
+	c.pass(time.Second)
+	c.want(first, barrier.Departed)
+	c.want(second, barrier.Departed)
+}
