@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"math"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -156,6 +157,7 @@ func (s *service) start(c actor.Context) {
 
 // end fails waiting calls: the node leaves.
 func (s *service) end() {
+	s.node.Remains(Name, math.MaxUint64, 0) // nobody hands over any more
 	for id, a := range s.open.calls {
 		delete(s.open.calls, id)
 		a.stop()

@@ -47,6 +47,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 	field, same := r.b.cfg.Equal(m.Config)
 	if !asks && !same && r.b.unheld() && r.flight == nil && len(r.pending) == 0 {
+		c.past.forget(m.Key.digest())
 		r.renew(m.Config)
 		same = true
 	}
@@ -54,6 +55,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		if r.flight != nil || len(r.pending) > 0 {
 			return // it is as new when these changes are made, and is asked again
 		}
+		c.past.forget(m.Key.digest())
 		r.renew(m.Config)
 		same = true
 	}
@@ -529,6 +531,7 @@ func (c *Core) close(r *replica) {
 		return
 	}
 	r.pending = append(r.pending, Op{Kind: OpClose})
+	c.record(r) // already: the backups forget the barrier before this node does, and its actor may begin anew in between
 	c.wake(r)
 }
 
