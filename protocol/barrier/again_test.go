@@ -251,7 +251,9 @@ func TestAPrimaryThatIsStartedAgainAsItForgets(t *testing.T) {
 	c.lose = nil
 	begin(1 << 41)
 	c.pass(100 * ms)
-	late := c.enter(on[1], cfg, "b")
+	late := c.join(on[1])
 	c.pass(time.Second)
-	c.want(late, barrier.LateFire)
+	if d := c.done[late]; d.Outcome != barrier.Forgotten {
+		t.Errorf("who joins is told %+v", d)
+	}
 }
