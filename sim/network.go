@@ -223,7 +223,7 @@ func (n *node) hear(from phalanx.NodeID, m any) {
 		n.w.met["message of a removed node refused"]++
 		return
 	}
-	if _, answers := m.(reply); answers || !byAddress(m) {
+	if !byAddress(m) {
 		n.overdue.Hear(from)
 	}
 	n.receive(from, m)
