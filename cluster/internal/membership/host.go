@@ -217,7 +217,7 @@ func (a *instance) hear(c actor.Context, m proto.Message, now time.Duration) {
 	}
 	if from, ok := m.(interface{ GetFrom() string }); ok && c.Sender() != nil {
 		a.book.heard(phalanx.NodeID(from.GetFrom()), c.Sender().GetAddress())
-		if _, pushed := ev.(view.Learn); !pushed && a.m.cfg.OnHeard != nil { // a leader pushes its view whether or not it hears this node
+		if a.m.cfg.OnHeard != nil {
 			a.m.cfg.OnHeard(phalanx.NodeID(from.GetFrom()))
 		}
 	}
