@@ -134,6 +134,8 @@ func heldOverAPanic(t *testing.T, n *cluster.Node) *barrier.Hold {
 		if len(all) == 1 && h.Held() {
 			return h
 		}
+		t.Logf("guest%d: held %v, holders %v", i, h.Held(), all)
+		_ = h.Release(within(t)) // it may have ended
 	}
 	t.Fatal("it is never held over a panic")
 	return nil

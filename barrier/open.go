@@ -21,8 +21,10 @@ type open struct {
 	watchers map[core.Key]*watch
 	past     core.Past
 	holds    *holds
-	counted  int // bytes that the node counts for the core
-	most     int // bytes that the core has taken since the maps were made
+	counted  int    // bytes that the node counts for the core
+	view     uint64 // as of which the node knows what remains to be handed over
+	left     int    // and that
+	most     int    // bytes that the core has taken since the maps were made
 }
 
 // busy reports whether a caller waits, or holds something.

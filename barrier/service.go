@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"math"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -156,6 +157,7 @@ func (s *service) start(c actor.Context) {
 
 // end fails waiting calls: the node leaves.
 func (s *service) end() {
+	s.node.Remains(Name, math.MaxUint64, 0) // nobody hands over any more
 	for id, a := range s.open.calls {
 		delete(s.open.calls, id)
 		a.stop()
@@ -304,6 +306,7 @@ func (s *service) step(c actor.Context, e core.Event) {
 	}
 	s.carryOut(c, s.core.Step(s.node.Now(), e))
 	s.hold()
+	s.remains()
 }
 
 // hold has the node count the core's memory, if that has changed.
@@ -313,6 +316,15 @@ func (s *service) hold() {
 		s.open.counted = m
 		s.node.Holds(Name, int64(m))
 		s.open.tidy(m)
+	}
+}
+
+// remains has the node know how many barriers it has to hand over before it may leave, if that has
+// changed.
+func (s *service) remains() {
+	if view, left := s.core.Remains(); view != s.open.view || left != s.open.left {
+		s.open.view, s.open.left = view, left
+		s.node.Remains(Name, view, left)
 	}
 }
 

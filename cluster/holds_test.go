@@ -25,3 +25,20 @@ func TestServicesCountAgainstTheCap(t *testing.T) {
 		}
 	}
 }
+
+// A service has handed over when it says so as of the present view.
+func TestServicesHandOver(t *testing.T) {
+	n := &Node{}
+	if all := n.notHandedOver(7); len(all) > 0 {
+		t.Errorf("%v have something to hand over, and have never said so", all)
+	}
+	n.Remains("barriers", 7, 0)
+	for view, left := range map[uint64]int{6: 0, 7: 0, 8: 1} {
+		if all := n.notHandedOver(view); len(all) != left {
+			t.Errorf("in view %d: %v", view, all)
+		}
+	}
+	if n.Remains("barriers", 8, 2); len(n.notHandedOver(8)) != 1 {
+		t.Error("a service that has two things to hand over has handed over")
+	}
+}

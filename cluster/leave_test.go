@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -440,4 +441,19 @@ func TestLeaveWhileANodeCrashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	readable(t, nodes[0], ids)
+}
+
+// A node does not leave while a service has something to hand over, and Leave names it.
+func TestServicesHandOverBeforeANodeLeaves(t *testing.T) {
+	nodes := start(t, 2)
+	nodes[1].Remains("barriers", math.MaxUint64, 1)
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := nodes[1].Leave(short); !errors.Is(err, phalanx.ErrDeadline) || !strings.Contains(err.Error(), "the barriers were not handed over") {
+		t.Fatal(err)
+	}
+	nodes[1].Remains("barriers", math.MaxUint64, 0)
+	if err := nodes[1].Leave(within(t)); err != nil {
+		t.Error(err)
+	}
 }

@@ -149,7 +149,7 @@ func (lv *leaver) do(e leave.Effect) {
 // here reports the node's copies and work.
 func (lv *leaver) here(all bool) leave.Here {
 	l := lv.l
-	h := leave.Here{All: all, Reduces: l.reduces.Targets(), Places: l.places.Targets()}
+	h := leave.Here{All: all, Reduces: l.reduces.Targets(), Places: l.places.Targets(), Services: l.n.notHandedOver(l.view.Load().Number)}
 	h.Puts, h.Making = l.store.Runs() // after the places, whose roots are among them for longer
 	if all {
 		shards := len(l.view.Load().Shards)

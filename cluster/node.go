@@ -59,9 +59,10 @@ type Node struct {
 	services []*actor.PID // in the order of the configuration's
 
 	mu         sync.Mutex
-	held       map[string]int64 // bytes that each service holds
-	apps       []*actor.PID     // actors of the application, to be stopped on Leave; some may have ended
-	appRoom    int              // of apps, before actors that have ended are taken out
+	held       map[string]int64   // bytes that each service holds
+	remains    map[string]remains // of each service that hands over
+	apps       []*actor.PID       // actors of the application, to be stopped on Leave; some may have ended
+	appRoom    int                // of apps, before actors that have ended are taken out
 	leaving    bool
 	rejoined   chan struct{} // closed, and replaced, when it is a member again
 	rejoining  sync.WaitGroup

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -70,6 +71,37 @@ func (n *Node) Holds(service string, bytes int64) {
 		n.budget.Release(-more)
 	}
 	n.budget.Last(0, more)
+}
+
+// remains is what a service has to hand over, as of a view.
+type remains struct {
+	view uint64
+	left int
+}
+
+// Remains says how much a service has to hand over yet before the node may leave, as of a view. A
+// service that has called it calls it for each view that it is told: Leave waits until nothing remains
+// as of the present one. Others need not.
+func (n *Node) Remains(service string, view uint64, left int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.remains == nil {
+		n.remains = map[string]remains{}
+	}
+	n.remains[service] = remains{view, left}
+}
+
+// notHandedOver returns the services of which something remains as of a view, or may remain.
+func (n *Node) notHandedOver(view uint64) (all []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name, r := range n.remains {
+		if r.left > 0 || r.view < view {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // heldByServices is the memory of all services, in bytes.

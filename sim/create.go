@@ -59,7 +59,19 @@ func (n *node) put(c *call, plan putPlan) {
 			n.w.step(n, "room")
 		})
 	})
+	n.after(memoryWait, func() {
+		if cr.wish != nil {
+			n.memory.forget(cr.wish)
+			cr.wish = nil
+			n.w.met["put waits for room in vain"]++
+			cr.step(transfer.Stop{Err: errorf(phalanx.ErrNoSpace, cr.object, "no room for %d bytes within %v", meta.Size, memoryWait)})
+			n.w.step(n, "no room")
+		}
+	})
 }
+
+// memoryWait is how long a Put waits for room, at most.
+const memoryWait = 2 * time.Second
 
 func (cr *create) pushed(p directory.Push) {
 	if heard, ok := owner.Order(p); ok {

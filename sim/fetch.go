@@ -6,6 +6,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/fetch"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -14,22 +15,23 @@ import (
 // growStep is the step in which room for an object of unknown size is reserved.
 const growStep = 24
 
-// fetch is one object on its way to a node: a Receiver, its buffer and its
+// fetcher is one object on its way to a node: a Receiver, its buffer and its
 // callers.
-type fetch struct {
+type fetcher struct {
 	n        *node
 	object   phalanx.ObjectID
 	core     *transfer.Receiver
 	buf      *copied // in the table if it has a generation; else it has the room that is reserved
 	callers  []*call
 	wish     *wish
-	needed   int64                // of room, for a buffer that could not be made
-	inline   []byte               // that came with the last answer
-	inlineIn uint64               // the epoch in which its owner lists this node with them
-	small    *transfer.TakeInline // inline bytes for which there is no room yet
-	entered  bool                 // inline bytes are in the table
-	supply   *supply              // that the core has not taken yet
-	dead     bool                 // it has panicked
+	needs    fetch.Room
+	bytes    []byte // that came with the last answer
+	inlineIn uint64 // the epoch in which its owner lists this node with them
+	inline   fetch.Inline
+	entered  bool    // inline bytes are in the table
+	supply   *supply // that the core has not taken yet
+	dead     bool    // it has panicked
+	probe    *probe
 
 	stream uint64
 	sender phalanx.NodeID
@@ -46,23 +48,24 @@ func (n *node) get(c *call) {
 		return
 	} else if have != nil && have.Origin {
 		n.w.met["get of what is made here"]++
-		n.owns[c.object] = append(n.owns[c.object], c)
+		n.awaitOwn(c, have)
 		return
 	}
 	f := n.fetches[c.object]
 	if f == nil {
-		f = &fetch{n: n, object: c.object, buf: n.copyFor(copies.Copy{Object: c.object})}
+		f = &fetcher{n: n, object: c.object, buf: n.copyFor(copies.Copy{Object: c.object})}
 		room := int64(0)
 		if n.memory.try(f.buf, n.w.shape.inline) {
 			room = n.w.shape.inline
 		}
 		f.core = transfer.NewReceiver(transfer.Config{Self: n.id, Object: c.object, Room: room, FirstNum: n.client.numbers()})
+		f.probe = n.probe(c.object, f.seen, f.turnAway)
 		n.fetches[c.object] = f
 	} else {
 		n.w.met["get joins a transfer"]++
 	}
 	f.callers = append(f.callers, c)
-	if f.small == nil {
+	if !f.inline.Waits() {
 		f.step(transfer.Want{Caller: c.id, Wait: c.wait})
 	}
 }
@@ -81,14 +84,46 @@ func (n *node) hand(c *call, have *copied) {
 	n.w.end(c, nil, have.Gen, have.bytes)
 }
 
+// own is what callers wait for that this node makes.
+type own struct {
+	calls []*call
+	probe *probe
+}
+
+// awaitOwn has a caller wait for what this node makes itself: no other node could send it.
+func (n *node) awaitOwn(c *call, have *copied) {
+	o := n.owns[c.object]
+	if o == nil {
+		o = &own{}
+		o.probe = n.probe(c.object, func() (fetch.Seen, bool) {
+			return fetch.Seen{Gen: have.Gen, Held: int64(len(have.bytes))}, slices.ContainsFunc(o.calls, func(w *call) bool { return !w.ended })
+		},
+			func(err *phalanx.Error) {
+				delete(n.owns, c.object)
+				for _, w := range o.calls {
+					if !w.ended {
+						n.w.end(w, err, phalanx.Generation{}, nil)
+					}
+				}
+			})
+		o.probe.core.Begin(n.clock())
+		n.owns[c.object] = o
+	}
+	o.calls = append(o.calls, c)
+}
+
 // awaited has those go on who waited for what this node made: it is complete, or gone.
 func (n *node) awaited(id phalanx.ObjectID) {
 	if c := n.of(id); c != nil && c.Origin && !c.Complete {
 		return
 	}
-	all := n.owns[id]
+	o := n.owns[id]
+	if o == nil {
+		return
+	}
 	delete(n.owns, id)
-	for _, w := range all {
+	o.probe.end()
+	for _, w := range o.calls {
 		if !w.ended {
 			n.get(w)
 		}
@@ -100,7 +135,7 @@ func (n *node) awaited(id phalanx.ObjectID) {
 func (n *node) ownShown(id phalanx.ObjectID) {
 	n.after(0, func() {
 		f := n.fetches[id]
-		if f == nil || f.small != nil {
+		if f == nil {
 			return
 		}
 		callers := f.callers
@@ -110,39 +145,51 @@ func (n *node) ownShown(id phalanx.ObjectID) {
 			f.step(transfer.Leave{Caller: c.id})
 			n.get(c)
 		}
+		f.leftInline()
 		n.w.step(n, "own shown")
 	})
 }
 
 // silent turns every caller away if this is still what they wait for.
-func (f *fetch) silent(num uint64, err *phalanx.Error) {
+func (f *fetcher) silent(num uint64, err *phalanx.Error) {
 	if f.core.Locating() == num {
-		for _, c := range slices.Clone(f.callers) {
-			f.leave(c, err)
-		}
+		f.turnAway(err)
 	}
 }
 
+func (f *fetcher) turnAway(err *phalanx.Error) {
+	for _, c := range slices.Clone(f.callers) {
+		f.leave(c, err)
+	}
+}
+
+// seen returns what the fetch has, and whether callers wait for senders.
+func (f *fetcher) seen() (seen fetch.Seen, waits bool) {
+	if !f.buf.Gen.IsZero() {
+		seen = fetch.Seen{Gen: f.buf.Gen, Held: int64(len(f.buf.bytes))}
+	}
+	return seen, len(f.callers) > 0 && f.core.Arriving()
+}
+
 // panics ends the fetch as if its actor had panicked.
-func (f *fetch) panics() {
+func (f *fetcher) panics() {
 	n := f.n
 	if f.stream != 0 {
 		n.in[f.stream].over = true
 		n.in[f.stream].pipe.write(closing{f.stream})
 	}
 	f.forgetWish()
+	f.probe.end()
 	f.dead = true
 	delete(n.fetches, f.object)
-	gen, small := f.buf.Gen, f.small
+	gen := f.buf.Gen
 	f.dropBuf(nil)
-	switch {
-	case small != nil:
-		n.reportDrop(f.object, small.Gen)
-	default:
-		n.client.cancel(f.locate, f.object)
-		if !gen.IsZero() {
-			n.reportDrop(f.object, gen)
-		}
+	e, inline := f.inline.Take()
+	if inline {
+		gen = e.Gen
+	}
+	for _, m := range owner.Abandoned(f.core.Over(), inline, f.locate, gen) {
+		n.message(f.object, m)
 	}
 	callers := f.callers
 	f.callers = nil
@@ -153,47 +200,44 @@ func (f *fetch) panics() {
 }
 
 // leave ends the wait of one caller.
-func (f *fetch) leave(c *call, err *phalanx.Error) {
+func (f *fetcher) leave(c *call, err *phalanx.Error) {
 	f.callers = slices.DeleteFunc(f.callers, func(x *call) bool { return x == c })
 	f.n.w.end(c, err, phalanx.Generation{}, nil)
 	f.step(transfer.Leave{Caller: c.id})
-	if f.small != nil && len(f.callers) == 0 { // the core has ended already
-		f.giveUpInline()
-		f.over()
-	}
+	f.leftInline()
 }
 
 // pushed hears an order of the owner. A delete can come when inline bytes have just been taken,
 // which the core does not follow any more.
-func (f *fetch) pushed(p directory.Push) {
+func (f *fetcher) pushed(p directory.Push) {
 	heard, ok := owner.Order(p)
 	if !ok {
 		return
 	}
 	f.step(heard)
-	if s := f.small; s != nil && p.Order == directory.PushDrop && !p.Gen.Less(s.Gen) {
+	if f.inline.Deleted(heard) {
 		f.n.w.met["inline bytes deleted while they wait for room"]++
-		f.small = nil
 		f.fail(errorf(phalanx.ErrDeleted, f.object, "it was deleted while it arrived"))
 		f.over()
 	}
 }
 
-func (f *fetch) step(ev transfer.Event) {
+func (f *fetcher) step(ev transfer.Event) {
 	if f.core.Over() || f.dead {
 		return
 	}
 	for _, e := range f.core.Step(f.n.clock(), ev) {
 		f.carryOut(e)
 	}
-	if f.core.Over() && f.small == nil {
+	if f.core.Over() && !f.inline.Waits() {
 		f.over()
 	}
 }
 
 // over ends a fetch.
-func (f *fetch) over() {
+func (f *fetcher) over() {
 	f.forgetWish()
+	f.probe.end()
 	f.letGo()
 	if f.n.fetches[f.object] == f {
 		delete(f.n.fetches, f.object)
@@ -201,14 +245,14 @@ func (f *fetch) over() {
 }
 
 // letGo gives the room of the buffer back if it is not in the table: an order may have dropped it.
-func (f *fetch) letGo() {
+func (f *fetcher) letGo() {
 	if b := f.buf; (b.Gen.IsZero() || b.Dropped) && b.Users() == 0 {
 		f.n.memory.release(b)
 	}
 }
 
 // fail tells every caller of an error.
-func (f *fetch) fail(err *phalanx.Error) {
+func (f *fetcher) fail(err *phalanx.Error) {
 	callers := f.callers
 	f.callers = nil
 	for _, c := range callers {
@@ -217,7 +261,7 @@ func (f *fetch) fail(err *phalanx.Error) {
 }
 
 // dropBuf drops what has arrived, and begins with an empty buffer.
-func (f *fetch) dropBuf(why error) {
+func (f *fetcher) dropBuf(why error) {
 	if !f.buf.Gen.IsZero() {
 		f.n.table.Drop(&f.buf.Copy, why)
 	}
@@ -225,7 +269,7 @@ func (f *fetch) dropBuf(why error) {
 	f.buf = f.n.copyFor(copies.Copy{Object: f.object})
 }
 
-func (f *fetch) carryOut(e transfer.Effect) {
+func (f *fetcher) carryOut(e transfer.Effect) {
 	n := f.n
 	if m, ok := owner.OfFetch(e); ok {
 		f.message(m)
@@ -283,22 +327,22 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	}
 }
 
-func (f *fetch) answered(num uint64) func(phalanx.NodeID, directory.Result) {
+func (f *fetcher) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 	return func(from phalanx.NodeID, r directory.Result) {
-		f.inline, f.inlineIn = r.Inline, r.Listed
+		f.bytes, f.inlineIn = r.Inline, r.Listed
 		if r.Waiting {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}
 		a := owner.Answered(num, from, r)
-		if a.Waiting && (a.State == transfer.Unbound || a.State == transfer.Lost) && f.buf.Gen.IsZero() && f.wish == nil {
-			f.n.memory.release(f.buf) // it may take for ever: others need the room
+		if fetch.Frees(a) && f.buf.Gen.IsZero() {
+			f.n.memory.release(f.buf)
 		}
 		f.step(a)
 	}
 }
 
 // message sends something to the owner.
-func (f *fetch) message(m owner.Message) {
+func (f *fetcher) message(m owner.Message) {
 	c := f.n.client
 	switch m.How {
 	case owner.Await:
@@ -316,17 +360,12 @@ func (f *fetch) message(m owner.Message) {
 
 // reserve waits for room: for a step more of an object of unknown size, for a buffer that could
 // not be made, or for the whole.
-func (f *fetch) reserve(bytes int64) {
-	n, room := f.n, bytes
-	switch {
-	case bytes != phalanx.UnknownSize:
-	case !f.buf.Gen.IsZero():
-		room = f.buf.room + growStep
-	default:
-		room = f.needed
+func (f *fetcher) reserve(bytes int64) {
+	n, buf, grows := f.n, f.buf, bytes == phalanx.UnknownSize && !f.buf.Gen.IsZero()
+	room := buf.room + growStep
+	if !grows {
+		room = f.needs.Wait(bytes, bytes)
 	}
-	f.needed = 0
-	buf := f.buf
 	done := func(err *phalanx.Error) {
 		if f.wish = nil; buf != f.buf { // it was dropped meanwhile
 			n.memory.release(buf)
@@ -344,38 +383,39 @@ func (f *fetch) reserve(bytes int64) {
 		done(nil)
 		return
 	}
-	if f.buf.Gen.IsZero() {
-		n.memory.release(f.buf) // nothing is held while waiting for the whole
+	if buf.Gen.IsZero() {
+		n.memory.release(buf)
 	}
-	if bytes == phalanx.UnknownSize && !f.buf.Gen.IsZero() {
-		f.wish = n.memory.reserve(f.buf, room, done)
+	if grows {
+		f.wish = n.memory.reserve(buf, room, done)
 	} else {
-		f.wish = f.wait()(f.buf, room, done)
+		f.wish = f.wait()(buf, room, done)
 	}
 }
 
 // wait returns how the fetch waits for room: a copy that is to be kept for others waits also until
 // something is deleted.
-func (f *fetch) wait() func(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
+func (f *fetcher) wait() func(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
 	if slices.ContainsFunc(f.callers, func(c *call) bool { return !c.pin.IsZero() }) {
 		return f.n.memory.reserve
 	}
 	return f.n.memory.reserveIfPossible
 }
 
-func (f *fetch) forgetWish() {
+func (f *fetcher) forgetWish() {
 	if f.wish != nil {
 		f.n.memory.forget(f.wish)
 		f.wish = nil
 	}
 }
 
-func (f *fetch) open(e transfer.Open) {
+func (f *fetcher) open(e transfer.Open) {
 	n := f.n
 	if e.Gen.Less(f.gen) {
 		n.w.fail("(15) %s opens %s@%v after %v", n.id, f.object, e.Gen, f.gen)
 	}
 	f.gen = e.Gen
+	f.probe.core.Begin(n.clock())
 	if f.buf.Gen.IsZero() && !f.makeCopy(e) {
 		return
 	}
@@ -390,18 +430,20 @@ func (f *fetch) open(e transfer.Open) {
 
 // makeCopy shows an empty buffer of a generation. It gives the lease back if there is no room for
 // one, or this node has the object in another way.
-func (f *fetch) makeCopy(e transfer.Open) bool {
+func (f *fetcher) makeCopy(e transfer.Open) bool {
 	n, size := f.n, e.Meta.Size
-	switch {
-	case size == phalanx.UnknownSize:
+	switch f.needs.For(size, size, f.buf.room) {
+	case fetch.Grows:
 		n.memory.release(f.buf)
-	case f.buf.room >= size:
+	case fetch.Reserved:
 		n.memory.resize(f.buf, size)
-	case !n.memory.try(f.buf, size):
-		f.needed = size
-		n.w.met["what was reserved is spent"]++
-		f.step(transfer.Ended{Stream: e.Stream, Why: transfer.Full, Gen: e.Gen})
-		return false
+	case fetch.Tries:
+		if !n.memory.try(f.buf, size) {
+			f.needs.Spent(size)
+			n.w.met["what was reserved is spent"]++
+			f.step(transfer.Ended{Stream: e.Stream, Why: transfer.Full, Gen: e.Gen})
+			return false
+		}
 	}
 	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta})
 	if _, ok := n.table.Show(&c.Copy); !ok {
@@ -414,9 +456,9 @@ func (f *fetch) makeCopy(e transfer.Open) bool {
 	return true
 }
 
-func (f *fetch) complete(e transfer.Complete) {
+func (f *fetcher) complete(e transfer.Complete) {
 	f.stream, f.sender, f.lease = 0, "", 0
-	if f.small != nil || f.entered { // once there is room, or inline bytes
+	if f.inline.Waits() || f.entered { // once there is room, or inline bytes
 		return
 	}
 	f.forgetWish()
@@ -429,7 +471,7 @@ func (f *fetch) complete(e transfer.Complete) {
 }
 
 // answer gives every caller the complete copy.
-func (f *fetch) answer(c *copied) {
+func (f *fetcher) answer(c *copied) {
 	callers := f.callers
 	f.callers = nil
 	for _, caller := range callers {
@@ -438,7 +480,7 @@ func (f *fetch) answer(c *copied) {
 }
 
 // downstream tells the core how many read from it.
-func (f *fetch) downstream() {
+func (f *fetcher) downstream() {
 	f.step(transfer.Downstream{Streams: f.buf.Streams()})
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/fetch"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -10,13 +11,13 @@ import (
 
 // takeInline keeps bytes that came with the owner's answer. If there is no room for them now they
 // wait for it, as other bytes do.
-func (f *fetch) takeInline(e transfer.TakeInline) {
-	n, size := f.n, int64(len(f.inline))
+func (f *fetcher) takeInline(e transfer.TakeInline) {
+	n, size := f.n, int64(len(f.bytes))
 	if !f.buf.Gen.IsZero() { // the table sees what becomes of the part
 		f.letGo()
 		f.buf = n.copyFor(copies.Copy{Object: f.object})
 	}
-	if f.buf.room > size {
+	if f.needs.For(size, size, f.buf.room) == fetch.Reserved {
 		n.memory.resize(f.buf, size)
 	}
 	if n.memory.try(f.buf, size) {
@@ -24,15 +25,15 @@ func (f *fetch) takeInline(e transfer.TakeInline) {
 		return
 	}
 	n.w.met["inline bytes wait for room"]++
-	f.small = &e
+	f.inline.Wait(e)
 	n.memory.release(f.buf)
 	f.wish = f.wait()(f.buf, size, func(err *phalanx.Error) {
 		f.wish = nil
 		n.after(0, func() {
-			if f.small == nil || f.dead {
+			e, ok := f.inline.Take()
+			if !ok {
 				return
 			}
-			f.small = nil
 			if err != nil {
 				n.reportDrop(f.object, e.Gen)
 				f.fail(err)
@@ -45,17 +46,19 @@ func (f *fetch) takeInline(e transfer.TakeInline) {
 	})
 }
 
-// giveUpInline forgets the bytes that room was waited for. Their owner may list them.
-func (f *fetch) giveUpInline() {
-	f.n.reportDrop(f.object, f.small.Gen) // a Put may have brought the same bytes
-	f.small = nil
+// leftInline ends the fetch if nobody waits for inline bytes any more.
+func (f *fetcher) leftInline() {
+	if gen, gone := f.inline.Left(len(f.callers)); gone {
+		f.n.reportDrop(f.object, gen)
+		f.over()
+	}
 }
 
 // enter makes inline bytes the copy. It is announced if its owner may not list it.
-func (f *fetch) enter(e transfer.TakeInline) {
+func (f *fetcher) enter(e transfer.TakeInline) {
 	n := f.n
 	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest})
-	c.fill(f.inline)
+	c.fill(f.bytes)
 	f.entered = true
 	c.room, f.buf.room = f.buf.room, 0
 	kept := copyOf(n.table.Enter(&c.Copy))

@@ -257,6 +257,14 @@ func (n *node) here(all bool) leave.Here {
 			h.Places = append(h.Places, p.key.Target)
 		}
 	}
+	if p := n.host.process; p != nil && p.Self == n.id {
+		for i, s := range n.w.services {
+			if s.service.Remains(p) {
+				n.w.met["services are handed over"]++
+				h.Services = append(h.Services, n.w.features[i])
+			}
+		}
+	}
 	h.Making = slices.DeleteFunc(n.table.Making(), func(id phalanx.ObjectID) bool { return slices.Contains(h.Puts, id) })
 	if all {
 		for _, c := range n.wholes() {

@@ -45,8 +45,8 @@ type node struct {
 	client  *client
 	memory  *memory
 	table   *copies.Table
-	owns    map[phalanx.ObjectID][]*call // for what this node makes
-	fetches map[phalanx.ObjectID]*fetch
+	owns    map[phalanx.ObjectID]*own // who waits for what this node makes
+	fetches map[phalanx.ObjectID]*fetcher
 	creates []*create
 	makers  []*maker
 	pace    *pace.Pace  // of those in out
@@ -112,7 +112,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	h.next = nil
 	h.lives++
 	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
-		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID][]*call{}, fetches: map[phalanx.ObjectID]*fetch{}, in: map[uint64]*incoming{}}
+		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID]*own{}, fetches: map[phalanx.ObjectID]*fetcher{}, in: map[uint64]*incoming{}}
 	if h.process == nil {
 		h.process = &Process{w: w, host: h, born: w.now, ticks: make([]time.Duration, len(w.services))}
 	}
@@ -200,6 +200,7 @@ func (n *node) tick() {
 		n.leaver.tick()
 	}
 	n.tickStreams()
+	n.tickProbes()
 	n.memory.tick()
 	n.reduces.tick()
 	n.after(n.w.every, n.tick)

@@ -34,6 +34,8 @@ type Service interface {
 	// Gone hears that a process has ended, or that the cluster has removed Self: what it has is
 	// not counted on.
 	Gone(p *Process)
+	// Remains reports whether a process that leaves has something to hand over yet.
+	Remains(p *Process) bool
 	// Missing says what does not hold yet that has to when faults are over, or "".
 	Missing() string
 	// GiveUp ends the calls that wait. It reports whether nothing is to be sent any more.
@@ -52,7 +54,7 @@ type Kind struct {
 type World struct {
 	R     *rand.Rand // of the service
 	Alone bool       // nobody uses the store, and there is no other service
-	Cruel bool       // so many nodes may die at once that all that is known of something may be lost
+	cruel bool       // so many nodes may die at once that all that is known of something may be lost
 
 	w       *world
 	number  int
@@ -63,12 +65,16 @@ type World struct {
 // newServices begins the services of a run.
 func (w *world) newServices(kinds []Kind) {
 	for i, k := range kinds {
-		s := &World{R: rand.New(rand.NewPCG(w.seed, 0x5be0cd19137e2179+uint64(i))), Alone: w.alone, Cruel: w.shape.faults == excessive || w.alone && k.cruel(w.seed), w: w, number: i}
+		s := &World{R: rand.New(rand.NewPCG(w.seed, 0x5be0cd19137e2179+uint64(i))), Alone: w.alone, cruel: w.shape.faults == excessive || w.alone && k.cruel(w.seed), w: w, number: i}
 		s.service = k.New(s)
 		w.services = append(w.services, s)
 		w.features = append(w.features, k.Name)
 	}
 }
+
+// Cruel reports whether all that is known of something may be lost: so many nodes may die at once, or
+// have died that the cluster was formed anew.
+func (s *World) Cruel() bool { return s.cruel || s.w.met["cluster formed anew"] > 0 }
 
 // Seed returns the run's seed.
 func (s *World) Seed() uint64 { return s.w.seed }

@@ -70,7 +70,7 @@ type outgoing struct {
 
 // incoming is a stream that this node reads.
 type incoming struct {
-	f     *fetch
+	f     *fetcher
 	pipe  *pipe // to the sender
 	heard time.Duration
 	over  bool
@@ -305,7 +305,7 @@ func (n *node) waits(from phalanx.NodeID, m waiting) {
 }
 
 // pathChanged tells the receivers downstream at once where the bytes come from.
-func (f *fetch) pathChanged(path []phalanx.NodeID) {
+func (f *fetcher) pathChanged(path []phalanx.NodeID) {
 	if slices.Equal(path, f.buf.path) {
 		return
 	}
@@ -338,7 +338,7 @@ func (n *node) streamEnds(from phalanx.NodeID, m ending) {
 }
 
 // ended closes the incoming stream and tells the core why.
-func (f *fetch) ended(why transfer.Why, gen phalanx.Generation) {
+func (f *fetcher) ended(why transfer.Why, gen phalanx.Generation) {
 	n := f.n
 	stream := f.stream
 	n.in[stream].over = true

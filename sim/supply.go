@@ -40,19 +40,19 @@ func (n *node) supply(s supply) {
 }
 
 // supplied takes the rest of the object from a Put, if it is of the same generation.
-func (f *fetch) supplied(s supply) {
+func (f *fetcher) supplied(s supply) {
 	f.supply = &s
 	f.step(transfer.Supplied{Gen: s.c.Gen, Meta: s.c.Meta, Digest: s.c.Digest})
 	if f.supply != nil {
 		f.supply = nil
 		f.n.w.met["fetch does not take what a put supplies"]++
-		f.n.after(f.n.w.short(), func() { f.n.supply(s); f.n.w.step(f.n, "supply") })
+		f.n.supply(s)
 	}
 }
 
 // takeSupply copies what is missing; if there is no room for two copies, what is supplied becomes
 // the copy.
-func (f *fetch) takeSupply() {
+func (f *fetcher) takeSupply() {
 	n, s := f.n, *f.supply
 	f.supply = nil
 	size, part := int64(len(s.c.bytes)), f.buf

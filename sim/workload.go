@@ -178,7 +178,7 @@ func (w *world) fetch(c *call, wait bool) {
 		switch f := n.fetches[object]; {
 		case f != nil && slices.Contains(f.callers, c):
 			f.leave(c, err)
-		case slices.Contains(n.owns[object], c):
+		case n.owns[object] != nil && slices.Contains(n.owns[object].calls, c):
 			w.end(c, err, phalanx.Generation{}, nil)
 		default:
 			w.fail("(22) nothing is left of call %d, get of %s at %s", c.id, object, n.id)

@@ -96,7 +96,7 @@ func TestLateDrop(t *testing.T) {
 	for name, dropped := range map[string]phalanx.Generation{"late": first, "in time": second} {
 		storeBubble(t, func(t *testing.T, e *Env, _ *scripted) {
 			c := e.enter(second)
-			f := &fetch{env: e, object: "x", arrival: &arrival{}, core: transfer.NewReceiver(transfer.Config{Object: "x"}), final: c}
+			f := &fetcher{env: e, object: "x", arrival: &arrival{}, core: transfer.NewReceiver(transfer.Config{Object: "x"}), final: c}
 			f.pushed(transfer.Pushed{Order: transfer.OrderDrop, Gen: dropped})
 			if gone := e.Table.isDropped(c); gone != (dropped == second) {
 				t.Errorf("%s: the copy that has just come is gone: %v", name, gone)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/fetch"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -48,9 +49,9 @@ type (
 	retire struct{}
 )
 
-// fetch hosts a transfer.Receiver: it carries out what the core decides and
+// fetcher hosts a transfer.Receiver: it carries out what the core decides and
 // reports what the data plane did.
-type fetch struct {
+type fetcher struct {
 	env     *Env
 	object  phalanx.ObjectID
 	arrival *arrival
@@ -62,8 +63,8 @@ type fetch struct {
 	cancel   context.CancelFunc
 	room     *handover[int64] // of the budget, from a reservation that was waited for
 	reserved int64            // of the budget, not yet a buffer's
-	needed   int64            // of the budget, for a buffer that could not be made
-	lacks    int64            // of the budget, what was last waited for
+	needs    fetch.Room
+	lacks    int64 // of the budget, what was last waited for
 	copy     *objectCopy
 	small    smallBytes       // of the last answer
 	known    map[uint64]*call // those that the core knows of
@@ -78,19 +79,29 @@ type fetch struct {
 	result   error
 	final    *objectCopy // once complete; retained until everyone has been answered
 	held     bool
-	whole    *Info // of inline bytes for which there is no room yet
-	probe    probe
+	inline   fetch.Inline
+	probe    fetch.Probe
+	wakeup   actors.Wakeup // of the probe
 }
 
 // newFetch returns the props of an actor that goes on with a.
 func newFetch(env *Env, a *arrival, store *actor.PID) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &fetch{env: env, object: a.object, arrival: a, store: store, known: map[uint64]*call{}, opened: map[uint64]*Reader{}}
+		return &fetcher{env: env, object: a.object, arrival: a, store: store, known: map[uint64]*call{}, opened: map[uint64]*Reader{}, probe: fetch.NewProbe(fetch.ProbeEvery)}
 	})
 }
 
 // Receive turns messages into events.
-func (f *fetch) Receive(c actor.Context) {
+func (f *fetcher) Receive(c actor.Context) {
+	if f.wakeup.Due(c) {
+		f.look()
+	}
+	f.hear(c)
+	at, ok := f.probe.Due()
+	f.wakeup.Set(c, f.env.Now(), at, ok)
+}
+
+func (f *fetcher) hear(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		f.start(c)
@@ -106,8 +117,8 @@ func (f *fetch) Receive(c actor.Context) {
 		if m.bytes != nil || m.Inline {
 			f.small = m.smallBytes
 		}
-		if m.Waiting && (m.State == transfer.Unbound || m.State == transfer.Lost) {
-			f.unreserve() // it may take for ever: others need the room
+		if fetch.Frees(m.Answered) {
+			f.unreserve()
 		}
 		f.do(m.Answered)
 	case pushed:
@@ -128,8 +139,6 @@ func (f *fetch) Receive(c actor.Context) {
 		f.inlineRoom(m.err)
 	case silent:
 		f.silent(m)
-	case probeDue:
-		f.probeDue()
 	case probed:
 		f.probed(m)
 	case supply:
@@ -143,7 +152,7 @@ func (f *fetch) Receive(c actor.Context) {
 	}
 }
 
-func (f *fetch) start(c actor.Context) {
+func (f *fetcher) start(c actor.Context) {
 	f.self = c.Self()
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.env.active.mu.Lock()
@@ -155,9 +164,10 @@ func (f *fetch) start(c actor.Context) {
 }
 
 // end frees what the fetch holds; what is complete stays in the table.
-func (f *fetch) end() {
+func (f *fetcher) end() {
 	f.cancel()
-	f.endProbe()
+	f.env.Directory.Forget(f.probe.End())
+	f.probe = fetch.Probe{}
 	f.room.close()
 	f.unreserve()
 	leaves, gen := f.env.alive().ctx.Err() != nil, f.genHeld()
@@ -175,24 +185,20 @@ func (f *fetch) end() {
 	}
 }
 
-// withdraw tells the owner that an actor that has failed goes on no more: it would
-// keep a lease for it, and send others to what it had of gen.
-func (f *fetch) withdraw(gen phalanx.Generation) {
-	switch {
-	case f.whole != nil:
-		f.giveUpInline()
-	case !f.core.Over():
-		f.env.Directory.Forget(f.locate)
-		f.env.report(f.object, directory.Cancel{Num: f.locate})
-		if !gen.IsZero() {
-			f.env.reportDrop(f.object, gen)
-		}
+// withdraw tells the owner that an actor that has failed goes on no more. It had a part of gen.
+func (f *fetcher) withdraw(gen phalanx.Generation) {
+	e, inline := f.inline.Take()
+	if inline {
+		gen = e.Gen
+	}
+	for _, m := range owner.Abandoned(f.core.Over(), inline, f.locate, gen) {
+		f.env.message(f.object, m)
 	}
 }
 
 // setCopy notes the copy that the bytes go to. The fetch has a reference of its
 // own, since an order of the owner may drop the copy at any time.
-func (f *fetch) setCopy(c *objectCopy) {
+func (f *fetcher) setCopy(c *objectCopy) {
 	if f.copy != nil {
 		f.copy.buffer.Release()
 	}
@@ -201,13 +207,13 @@ func (f *fetch) setCopy(c *objectCopy) {
 	}
 }
 
-func (f *fetch) unreserve() {
+func (f *fetcher) unreserve() {
 	f.env.Pool.Budget().Release(f.reserved)
 	f.reserved = 0
 }
 
-func (f *fetch) want(c *call) {
-	if f.whole != nil {
+func (f *fetcher) want(c *call) {
+	if f.inline.Waits() {
 		f.known[c.id] = c
 		return
 	}
@@ -226,10 +232,10 @@ func (f *fetch) want(c *call) {
 
 // expire answers a call whose deadline has passed, also one that is still on its
 // way here.
-func (f *fetch) expire(c *call) {
+func (f *fetcher) expire(c *call) {
 	node, why := f.core.Reason()
 	err := &phalanx.Error{Node: node, Kind: phalanx.ErrDeadline, Err: errors.New(why)}
-	if f.whole != nil || f.core.Reserving() {
+	if f.inline.Waits() || f.core.Reserving() {
 		err = f.env.lack(f.lacks)
 	}
 	c.answer(nil, nil, err)
@@ -238,7 +244,7 @@ func (f *fetch) expire(c *call) {
 	}
 }
 
-func (f *fetch) leave(m leave) {
+func (f *fetcher) leave(m leave) {
 	if m.taken && f.opened[m.id] != nil && f.copy != nil && !f.env.Table.isDropped(f.copy) {
 		return // what it reads is not another copy's
 	}
@@ -248,15 +254,12 @@ func (f *fetch) leave(m leave) {
 		f.arrival.remove(m.id)
 	}
 	f.do(transfer.Leave{Caller: m.id})
-	if f.whole != nil && len(f.known) == 0 { // the core has ended already
-		f.giveUpInline()
-		f.discard()
-	}
+	f.leftInline()
 }
 
 // open answers an Open, unless the copy was dropped: then it waits for the next.
 // The caller stays until its Reader is closed.
-func (f *fetch) open(c *call) bool {
+func (f *fetcher) open(c *call) bool {
 	id, store, object := c.id, f.store, f.object
 	r := newReader(c, f.env.Table, f.copy, func() { f.env.send(store, left{object, id}) })
 	if r == nil {
@@ -270,13 +273,12 @@ func (f *fetch) open(c *call) bool {
 
 // pushed hears an order of the owner. A delete can come when inline bytes have
 // just been taken, which the core does not follow any more.
-func (f *fetch) pushed(p transfer.Pushed) {
+func (f *fetcher) pushed(p transfer.Pushed) {
 	f.do(p)
 	if p.Order != transfer.OrderDrop {
 		return
 	}
-	if w := f.whole; w != nil && !p.Gen.Less(w.Gen) {
-		f.whole = nil
+	if f.inline.Deleted(p) {
 		f.result = &phalanx.Error{Kind: phalanx.ErrDeleted, Err: errors.New("the object was deleted while it arrived")}
 		f.finish()
 	}
@@ -285,14 +287,14 @@ func (f *fetch) pushed(p transfer.Pushed) {
 	}
 }
 
-func (f *fetch) do(ev transfer.Event) {
+func (f *fetcher) do(ev transfer.Event) {
 	for _, e := range f.core.Step(f.env.Now(), ev) {
 		f.carryOut(e)
 	}
 	f.arrival.locating.Store(f.core.Locating() != 0)
 }
 
-func (f *fetch) carryOut(e transfer.Effect) {
+func (f *fetcher) carryOut(e transfer.Effect) {
 	if m, ok := owner.OfFetch(e); ok {
 		f.message(m)
 		return
@@ -309,7 +311,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	case transfer.Clear:
 		f.clear(e)
 	case transfer.TakeInline:
-		f.takeInline(Info{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest})
+		f.takeInline(e)
 	case transfer.Complete:
 		f.complete(e)
 	case transfer.Refuse:
@@ -328,7 +330,7 @@ func (f *fetch) carryOut(e transfer.Effect) {
 	}
 }
 
-func (f *fetch) genHeld() phalanx.Generation {
+func (f *fetcher) genHeld() phalanx.Generation {
 	if f.copy == nil {
 		return phalanx.Generation{}
 	}
@@ -336,7 +338,7 @@ func (f *fetch) genHeld() phalanx.Generation {
 }
 
 // message sends something to the owner.
-func (f *fetch) message(m owner.Message) {
+func (f *fetcher) message(m owner.Message) {
 	self, env := f.self, f.env
 	switch m.How {
 	case owner.Await:
@@ -360,14 +362,14 @@ func (f *fetch) message(m owner.Message) {
 }
 
 // silent turns every caller away, if this is still what they wait for.
-func (f *fetch) silent(m silent) {
+func (f *fetcher) silent(m silent) {
 	if f.core.Locating() == m.num {
 		f.turnAway(m.err)
 	}
 }
 
 // turnAway answers every caller with err. What is downstream goes on.
-func (f *fetch) turnAway(err *phalanx.Error) {
+func (f *fetcher) turnAway(err *phalanx.Error) {
 	for _, id := range slices.Sorted(maps.Keys(f.known)) {
 		if c := f.forget(id); c != nil {
 			c.answer(nil, nil, err)
@@ -380,8 +382,8 @@ func (f *fetch) turnAway(err *phalanx.Error) {
 }
 
 // complete makes the copy complete and answers everyone.
-func (f *fetch) complete(e transfer.Complete) {
-	if f.whole != nil { // once there is room
+func (f *fetcher) complete(e transfer.Complete) {
+	if f.inline.Waits() { // once there is room
 		return
 	}
 	if f.final == nil && f.result == nil {
@@ -393,14 +395,14 @@ func (f *fetch) complete(e transfer.Complete) {
 }
 
 // forget takes a call off the list; nil if it was answered.
-func (f *fetch) forget(id uint64) *call {
+func (f *fetcher) forget(id uint64) *call {
 	delete(f.known, id)
 	return f.arrival.remove(id)
 }
 
 // finish answers the calls that the core knows of and asks the store to retire
 // this actor. A call that is still on its way begins anew.
-func (f *fetch) finish() {
+func (f *fetcher) finish() {
 	for id := range f.known {
 		if c := f.forget(id); c != nil {
 			f.answer(c)
@@ -411,14 +413,14 @@ func (f *fetch) finish() {
 }
 
 // letGo ends the fetch's own use of what it has brought.
-func (f *fetch) letGo() {
+func (f *fetcher) letGo() {
 	if f.held {
 		f.held = false
 		f.env.Table.release(f.final)
 	}
 }
 
-func (f *fetch) answer(c *call) {
+func (f *fetcher) answer(c *call) {
 	if f.final == nil {
 		c.answer(nil, nil, f.result)
 		return
@@ -427,7 +429,7 @@ func (f *fetch) answer(c *call) {
 }
 
 // discard drops what has arrived; everyone who still waits hears why.
-func (f *fetch) discard() {
+func (f *fetcher) discard() {
 	f.unreserve()
 	if f.copy != nil {
 		err := error(&dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: f.env.Self})
@@ -443,7 +445,7 @@ func (f *fetch) discard() {
 	}
 }
 
-func (f *fetch) clear(e transfer.Clear) {
+func (f *fetcher) clear(e transfer.Clear) {
 	if f.copy == nil || !f.copy.Gen.Less(e.Before) {
 		return
 	}

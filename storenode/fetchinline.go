@@ -1,8 +1,10 @@
 package storenode
 
 import (
+	"github.com/phalanx-go/phalanx/node/fetch"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
 // smallBytes is a small object as it comes with the directory's answer.
@@ -20,21 +22,22 @@ type inlineRoom struct{ err error }
 
 // takeInline keeps bytes that came with the directory's answer. If there is no
 // room for them now they wait for it, as other bytes do.
-func (f *fetch) takeInline(info Info) {
-	size := int64(len(f.small.bytes))
-	if f.reserved >= size {
-		f.env.Pool.Budget().Release(f.reserved - size)
+func (f *fetcher) takeInline(e transfer.TakeInline) {
+	size, budget := int64(len(f.small.bytes)), f.env.Pool.Budget()
+	if f.needs.For(size, size, f.reserved) == fetch.Reserved {
+		budget.Release(f.reserved - size)
 		f.reserved = size
-		f.keepInline(info)
+		f.keepInline(e)
 		return
 	}
 	f.unreserve()
-	if f.env.Pool.Budget().TryReserve(size) {
+	if budget.TryReserve(size) {
 		f.reserved = size
-		f.keepInline(info)
+		f.keepInline(e)
 		return
 	}
-	f.whole, f.lacks = &info, size
+	f.inline.Wait(e)
+	f.lacks = size
 	self, env, ctx, room, wait := f.self, f.env, f.ctx, f.room, f.wait()
 	go func() {
 		err := wait(ctx, size)
@@ -46,35 +49,35 @@ func (f *fetch) takeInline(info Info) {
 }
 
 // inlineRoom completes the object.
-func (f *fetch) inlineRoom(err error) {
+func (f *fetcher) inlineRoom(err error) {
 	if charge, ok := f.room.take(); ok {
 		f.unreserve()
 		f.reserved = charge
 	}
-	if f.whole == nil { // everyone went away
+	switch e, ok := f.inline.Take(); {
+	case !ok:
 		f.unreserve()
 		return
-	}
-	info := *f.whole
-	if err != nil {
-		f.giveUpInline()
+	case err != nil:
+		f.env.reportDrop(f.object, e.Gen)
 		f.result = f.env.noSpace(err)
-	} else {
-		f.whole = nil
-		f.keepInline(info)
+	default:
+		f.keepInline(e)
 	}
 	f.finish()
 }
 
-// giveUpInline forgets the bytes that room was waited for. Their owner may list them.
-func (f *fetch) giveUpInline() {
-	f.env.reportDrop(f.object, f.whole.Gen) // a Put may have brought the same bytes
-	f.whole = nil
+// leftInline ends the fetch if nobody waits for inline bytes any more.
+func (f *fetcher) leftInline() {
+	if gen, gone := f.inline.Left(len(f.known)); gone {
+		f.env.reportDrop(f.object, gen)
+		f.discard()
+	}
 }
 
 // keepInline hands the reserved room to the table.
-func (f *fetch) keepInline(info Info) {
-	f.final, f.held = f.env.keepInline(info, f.small), true
+func (f *fetcher) keepInline(e transfer.TakeInline) {
+	f.final, f.held = f.env.keepInline(Info{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}, f.small), true
 	f.reserved = 0
 }
 

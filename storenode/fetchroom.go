@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-func (f *fetch) reserve(bytes int64) {
+func (f *fetcher) reserve(bytes int64) {
 	self, env, ctx := f.self, f.env, f.ctx
 	if bytes == phalanx.UnknownSize && f.copy != nil {
 		buf := f.copy.buffer
@@ -24,17 +24,13 @@ func (f *fetch) reserve(bytes int64) {
 		})
 		return
 	}
-	charge := f.needed
-	if bytes != phalanx.UnknownSize {
-		charge = dataplane.Charge(bytes)
-	}
-	f.needed = 0
+	charge := f.needs.Wait(bytes, dataplane.Charge(bytes))
 	if charge == 0 {
 		env.sendReserved(self, bytes, nil)
 		return
 	}
 	f.lacks = charge
-	f.unreserve() // waiting while holding could starve two fetches of each other
+	f.unreserve()
 	room, wait := f.room, f.wait()
 	go func() {
 		err := wait(ctx, charge)
@@ -47,7 +43,7 @@ func (f *fetch) reserve(bytes int64) {
 
 // wait returns how the fetch waits for room: a copy that is to be kept for others waits
 // also until something is deleted.
-func (f *fetch) wait() func(ctx context.Context, n int64) error {
+func (f *fetcher) wait() func(ctx context.Context, n int64) error {
 	if f.arrival.pins() {
 		return f.env.Pool.Budget().Reserve
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/fetch"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
 // openStream makes the buffer of the generation, unless it is there, and reads
 // into it from its watermark on. Reading runs beside the actor.
-func (f *fetch) openStream(o transfer.Open) {
+func (f *fetcher) openStream(o transfer.Open) {
 	if f.copy == nil {
 		if err := f.makeCopy(o); err != nil {
 			f.noCopy(o, err)
@@ -23,7 +24,7 @@ func (f *fetch) openStream(o transfer.Open) {
 		}
 	}
 	f.opening = slices.DeleteFunc(f.opening, f.open)
-	f.startProbe()
+	f.probe.Begin(f.env.Now())
 	c := f.copy
 	f.env.Table.reading(c, o.Sender, o.Lease, f.core.Origin())
 	c.buffer.Retain()
@@ -36,10 +37,10 @@ func (f *fetch) openStream(o transfer.Open) {
 var errFull = errors.New("the object does not fit under the memory cap")
 
 // noCopy gives the lease back.
-func (f *fetch) noCopy(o transfer.Open, err error) {
+func (f *fetcher) noCopy(o transfer.Open, err error) {
 	switch {
 	case errors.Is(err, errFull): // wait for room again
-		f.needed = dataplane.Charge(o.Meta.Size)
+		f.needs.Spent(dataplane.Charge(o.Meta.Size))
 		f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Full, Gen: o.Gen})
 	case errors.Is(err, errOwn):
 		f.do(transfer.Ended{Stream: o.Stream, Why: transfer.Superseded, Gen: o.Gen, Text: err.Error()})
@@ -53,19 +54,19 @@ func (f *fetch) noCopy(o transfer.Open, err error) {
 // the fetch will hear of that.
 var errOwn = errors.New("this node makes the object itself")
 
-func (f *fetch) makeCopy(o transfer.Open) error {
+func (f *fetcher) makeCopy(o transfer.Open) error {
 	var buf *dataplane.Buffer
 	var err error
 	charge := dataplane.Charge(o.Meta.Size)
-	switch {
-	case o.Meta.Size == phalanx.UnknownSize:
+	switch f.needs.For(o.Meta.Size, charge, f.reserved) {
+	case fetch.Grows:
 		f.unreserve()
 		buf, err = f.env.Pool.NewBuffer(f.ctx, o.Meta.Size)
-	case f.reserved >= charge:
+	case fetch.Reserved:
 		f.env.Pool.Budget().Release(f.reserved - charge)
 		f.reserved = 0
 		buf, err = f.env.Pool.NewBufferReserved(o.Meta.Size)
-	default:
+	case fetch.Tries:
 		buf = f.env.Pool.TryBuffer(o.Meta.Size)
 		if buf == nil {
 			err = errFull
@@ -85,7 +86,7 @@ func (f *fetch) makeCopy(o transfer.Open) error {
 	return nil
 }
 
-func (f *fetch) closeStream(id uint64) {
+func (f *fetcher) closeStream(id uint64) {
 	if f.stream != nil && f.streamID == id {
 		f.stream()
 		f.stream = nil

@@ -122,7 +122,9 @@ func TestInlineBytesThatAreGivenUp(t *testing.T) {
 			small(t, env.Table, "o0", 30, false).Gen = first
 			want = nil
 		}
-		(&fetch{env: env, object: "o0", whole: &Info{Object: "o0", Gen: first}}).giveUpInline()
+		f := &fetcher{env: env, object: "o0", core: transfer.NewReceiver(transfer.Config{Object: "o0"})}
+		f.inline.Wait(transfer.TakeInline{Gen: first})
+		f.withdraw(phalanx.Generation{})
 		if !slices.Equal(*all, want) {
 			t.Errorf("put %v: it told %+v", put, *all)
 		}

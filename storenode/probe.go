@@ -4,96 +4,53 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/fetch"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// probeEvery is how often a fetch looks whether more bytes have come, and asks the
-// owner if not. So these questions come seldom, however many wait for a slow source.
-const probeEvery = 2 * time.Second
-
-// probe finds out that the owner of an object is silent while its bytes do not come.
-// What is on its way needs no owner; but a relay that waits for bytes itself keeps
-// its receivers waiting, and without an owner nothing becomes final. Who waits for
-// that would do so to the deadline.
-type probe struct {
-	timer *time.Timer // nil: no bytes were asked for yet
-	num   uint64      // of the question that is not answered; 0: there is none
-	copy  *objectCopy // as it was looked at last
-	held  int64
+// probed is the owner's answer to a probe, or tells that it is silent.
+type probed struct {
+	num uint64
+	err *phalanx.Error
 }
 
-// Messages to a fetch.
-type (
-	probeDue struct{}
-	probed   struct { // the owner's answer, or that it is silent
-		num uint64
-		err *phalanx.Error
-	}
-)
-
-// probe asks whether the owner of an object is there. It is a report about no lease,
-// which changes nothing and is answered whatever the shard is busy with.
-func (e *Env) probe(id phalanx.ObjectID, tell func(probed)) (num uint64) {
-	num = e.Directory.Nums(1)
+// probe sends the question of a fetch.Probe.
+func (e *Env) probe(id phalanx.ObjectID, num uint64, tell func(probed)) {
 	e.Directory.Request(id, num, directory.Failed{}, func(phalanx.NodeID, directory.Result) { tell(probed{num, nil}) })
 	e.Directory.Impatient(num, func(err *phalanx.Error) { tell(probed{num, err}) })
-	return num
 }
 
-// startProbe begins to look whether bytes come.
-func (f *fetch) startProbe() {
-	if f.probe.timer == nil {
-		self, env := f.self, f.env
-		f.probe.timer = time.AfterFunc(probeEvery, func() { env.send(self, probeDue{}) })
-	}
-}
-
-func (f *fetch) endProbe() {
-	if p := &f.probe; p.timer != nil {
-		p.timer.Stop()
-		f.env.Directory.Forget(p.num)
-		p.num = 0
-	}
-}
-
-// stuck reports whether callers wait and nothing has come since it was asked last.
-// While a sender is located its owner is asked anyway, and room is this node's own.
-func (f *fetch) stuck() bool {
-	p, held := &f.probe, int64(0)
+// seen returns what the fetch has, and whether callers wait for senders. While a sender is located
+// its owner is asked anyway, and room is this node's own.
+func (f *fetcher) seen() (seen fetch.Seen, waits bool) {
 	if f.copy != nil {
-		held = f.copy.buffer.Arrived()
+		seen = fetch.Seen{Gen: f.copy.Gen, Held: f.copy.buffer.Arrived()}
 	}
-	same := p.copy == f.copy && p.held == held
-	p.copy, p.held = f.copy, held
-	return same && len(f.known) > 0 && f.core.Arriving()
+	return seen, len(f.known) > 0 && f.core.Arriving()
 }
 
-func (f *fetch) probeDue() {
+// look has the probe look.
+func (f *fetcher) look() {
 	if f.core.Over() {
 		return
 	}
-	p, self, env := &f.probe, f.self, f.env
-	p.timer.Reset(probeEvery)
-	switch stuck := f.stuck(); {
-	case !stuck:
-		env.Directory.Forget(p.num)
-		p.num = 0
-	case p.num == 0:
-		p.num = env.probe(f.object, func(m probed) { env.send(self, m) })
+	env, self := f.env, f.self
+	seen, waits := f.seen()
+	ask, forget := f.probe.Look(env.Now(), seen, waits, env.Directory.Nums(1))
+	env.Directory.Forget(forget)
+	if ask != 0 {
+		env.probe(f.object, ask, func(m probed) { env.send(self, m) })
 	}
 }
 
 // probed turns every caller away if the owner is silent, and nothing has come.
-func (f *fetch) probed(m probed) {
-	if f.probe.num != m.num {
-		return
-	}
-	f.probe.num = 0
+func (f *fetcher) probed(m probed) {
 	if m.err == nil {
+		f.probe.Answered(m.num)
 		return
 	}
 	f.env.Directory.Forget(m.num)
-	if f.stuck() {
+	if seen, waits := f.seen(); f.probe.Silent(m.num, seen, waits) {
 		f.turnAway(m.err)
 	}
 }
@@ -101,11 +58,13 @@ func (f *fetch) probed(m probed) {
 // missed waits until c, which this node makes, is whole or dropped, or until stop
 // is closed. It returns an error if no bytes of it come and its owner is silent.
 func (e *Env) missed(c *objectCopy, stop <-chan struct{}) *phalanx.Error {
-	tick := time.NewTicker(probeEvery)
+	tick := time.NewTicker(fetch.ProbeEvery)
 	defer tick.Stop()
+	p := fetch.NewProbe(fetch.ProbeEvery)
+	p.Begin(e.Now())
 	answers := make(chan probed, 1)
-	num, held := uint64(0), int64(-1)
-	defer func() { e.Directory.Forget(num) }()
+	defer func() { e.Directory.Forget(p.End()) }()
+	seen := func() fetch.Seen { return fetch.Seen{Gen: c.Gen, Held: c.buffer.Arrived()} }
 	for {
 		select {
 		case <-c.over:
@@ -113,21 +72,19 @@ func (e *Env) missed(c *objectCopy, stop <-chan struct{}) *phalanx.Error {
 		case <-stop:
 			return nil
 		case m := <-answers:
-			if m.num != num {
+			if m.err == nil {
+				p.Answered(m.num)
 				continue
 			}
-			if m.err != nil && c.buffer.Arrived() == held {
+			e.Directory.Forget(m.num)
+			if p.Silent(m.num, seen(), true) {
 				return m.err
 			}
-			e.Directory.Forget(num)
-			num = 0
 		case <-tick.C:
-			switch now := c.buffer.Arrived(); {
-			case now != held:
-				e.Directory.Forget(num)
-				num, held = 0, now
-			case num == 0:
-				num = e.probe(c.Object, func(m probed) {
+			ask, forget := p.Look(e.Now(), seen(), true, e.Directory.Nums(1))
+			e.Directory.Forget(forget)
+			if ask != 0 {
+				e.probe(c.Object, ask, func(m probed) {
 					select {
 					case answers <- m:
 					default: // an earlier one says the same

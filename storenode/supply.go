@@ -53,7 +53,7 @@ func (s *Store) supply(c actor.Context, m supply) {
 
 // supplied takes the rest of the object from a Put, if it is of the same
 // generation.
-func (f *fetch) supplied(m supply) {
+func (f *fetcher) supplied(m supply) {
 	f.supply = &m
 	f.do(transfer.Supplied{Gen: m.info.Gen, Meta: m.info.Meta, Digest: m.info.Digest})
 	if f.supply != nil {
@@ -63,7 +63,7 @@ func (f *fetch) supplied(m supply) {
 }
 
 // takeSupply copies what is missing, beside the actor.
-func (f *fetch) takeSupply() {
+func (f *fetcher) takeSupply() {
 	m := *f.supply
 	f.supply = nil
 	if f.copy == nil { // there was no room for one
@@ -93,7 +93,7 @@ func (f *fetch) takeSupply() {
 type unsupplied struct{ supply }
 
 // putSupply makes what is supplied the copy, in place of a part of it.
-func (f *fetch) putSupply(m supply) {
+func (f *fetcher) putSupply(m supply) {
 	c, ok := f.env.Table.supplant(m.info, m.buffer, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrNoSpace, Node: f.env.Self})
 	if !ok {
 		m.buffer.Release()
@@ -120,7 +120,7 @@ func (s supply) copyTo(ctx context.Context, b *dataplane.Buffer) bool {
 
 // write runs do beside the actor, after what was run so before: a buffer has one
 // writer at a time.
-func (f *fetch) write(do func()) {
+func (f *fetcher) write(do func()) {
 	before, done := f.writing, make(chan struct{})
 	f.writing = done
 	go func() {

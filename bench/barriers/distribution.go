@@ -21,9 +21,9 @@ const (
 var distribution = part{
 	name: "bullet",
 	about: func(o options) string {
-		return fmt.Sprintf(`The start of a file distribution: examples/phases with 50, 90 and 130 receivers on four nodes and a sender's. One of eight takes long to be ready. The sender begins at the first knee from 60 %% on; those that come later are told to leave.
-Scale 1:%d: times are the paper's seconds. The paper has a plot of the arrivals and no list: here receivers are ready at random times within %v, another list in each run, the late ones after 15 to 30 times as long. So which share is late is an input; what
-is measured is that the barrier takes those in time and nobody else. A barrier finds a knee later by four times what the news of an entry took, by 200 ms at most, which is not scaled.`, o.scale, spreadOfReady)
+		return fmt.Sprintf(`The start of a file distribution: examples/phases with 50, 90 and 130 receivers on four nodes and a sender's. One of eight takes long to be ready. The sender begins at the first knee from 60 %% on; the barrier tells later receivers to leave.
+Scale 1:%d: times are the paper's seconds. The paper has a plot of the arrivals and no list: here receivers are ready at random times within %v, another list in each run, the late ones after 15 to 30 times as long. So the share of late ones is an input; the
+measurement shows that the barrier takes the receivers in time and nobody else. A barrier finds a knee later by four times what the news of an entry took, by 200 ms at most, which is not scaled.`, o.scale, spreadOfReady)
 	},
 	measures: []measure{{pReady, "85 to 90"}, {nTurned, ""}, {nLeft, "10 to 15 % of the receivers"}, {sBegins, ""}, {sInTime, ""}, {sAll, ""}},
 	measure: func(ctx context.Context, o options, add func(sample)) (err error) {
@@ -45,10 +45,10 @@ is measured is that the barrier takes those in time and nobody else. A barrier f
 	},
 }
 
-// spreadOfReady is within which receivers are ready that are not late.
+// spreadOfReady is the time within which receivers are ready that are not late.
 const spreadOfReady = 30 * time.Second
 
-// started is what examples/phases prints.
+// started is the output of examples/phases.
 type started struct {
 	Receivers, Late, Ready, Got, Left int
 	Begun, InTime, Last               float64

@@ -18,13 +18,13 @@ type process struct {
 	*children.Child
 	id      phalanx.NodeID
 	orders  *os.File
-	answers chan answer // closed when it has ended
+	answers chan answer // closed when the process has ended
 }
 
 // fleet are the nodes of a cluster, each a process of its own.
 type fleet []*process
 
-// launch has n nodes join, one after the other.
+// launch starts n nodes, which join one after the other.
 func launch(n int) (f fleet, err error) {
 	defer func() {
 		if err != nil {
@@ -94,13 +94,13 @@ func (p *process) answer() (answer, error) {
 	case a, ok := <-p.answers:
 		switch {
 		case !ok:
-			return a, errors.New("its process has ended")
+			return a, errors.New("the process has ended")
 		case a.Err != "":
 			return a, errors.New(a.Err)
 		}
 		return a, nil
 	case <-time.After(patience + patience/4):
-		return answer{}, errors.New("it does not answer")
+		return answer{}, errors.New("the node does not answer")
 	}
 }
 
@@ -125,7 +125,7 @@ func (f fleet) all(o func(i int) order) (answers []answer, err error) {
 	return answers, err
 }
 
-// pass has all hosts of a passage take part, each on its node, and returns their times.
+// pass runs all hosts of a passage, each on its node, and returns their times.
 func (f fleet) pass(p passage, run string) (all []times, err error) {
 	owners := make([]phalanx.NodeID, p.Hosts)
 	for h := range owners {

@@ -1,16 +1,16 @@
-// Barriers does the experiments of the papers on partial barriers and on revoke again: two
+// Barriers repeats the experiments of the papers on partial barriers and on revoke: two
 // barriers in a row with a central manager and with a tree, the refinement (EMAN), the start
-// of a file distribution (Bullet), MapReduce, and collectives after a revoke. It repeats each
-// and prints means, deviations and 90th percentiles beside what the papers say.
+// of a file distribution (Bullet), MapReduce, and collectives after a revoke. It does each
+// several times and prints means, deviations and 90th percentiles beside the papers' numbers.
 //
 //	go run ./bench/barriers                          # all parts, some half an hour
 //	go run ./bench/barriers --parts two --hosts 100  # one of them
 //	go run ./bench/barriers --out bench/results/…    # leaves table.md, results.json with every run, and plots
 //
-// It is run in this repository, as two parts run its examples and one a benchmark of package
-// group. What takes minutes in the paper is scaled: with --scale 100 a second of the
-// paper takes 10 ms of real time. Nothing here is simulated time: all run on real nodes
-// of one machine.
+// Run it in this repository, as parts of it run examples and a benchmark of package group. It
+// scales experiments that take minutes in the paper: with --scale 100 a second of the paper
+// takes 10 ms of real time. No time is simulated: everything runs on real nodes of one
+// machine.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"time"
 )
 
-// options say what to do.
+// options are the flags.
 type options struct {
 	parts []string
 	runs  int
@@ -66,7 +66,7 @@ func main() {
 	}
 }
 
-// run measures all parts. One that fails does not keep the others from being measured.
+// run measures all parts, also after one has failed.
 func (r *report) run(ctx context.Context, o options) (failed error) {
 	for _, p := range parts {
 		if !slices.Contains(o.parts, p.name) {
@@ -74,7 +74,7 @@ func (r *report) run(ctx context.Context, o options) (failed error) {
 		}
 		one, err := p.run(ctx, o)
 		r.Parts = append(r.Parts, one)
-		if o.out != "" { // what there is may be of use, should a later part fail
+		if o.out != "" { // the results until now may be of use if a later part fails
 			err = errors.Join(err, r.write(o.out))
 		}
 		if err != nil {
@@ -92,13 +92,13 @@ func flags(f *flag.FlagSet, args []string) (o options, err error) {
 	for _, p := range parts {
 		names = append(names, p.name)
 	}
-	which := f.String("parts", strings.Join(names, ","), "what to do")
+	which := f.String("parts", strings.Join(names, ","), "parts to measure")
 	hosts := f.String("hosts", "10,20,30,40,50,60,70,80,90,100,130", "numbers of hosts of two barriers in a row")
 	output := f.String("o", "text", "how to print: text or json")
-	f.IntVar(&o.runs, "runs", 10, "runs of each")
+	f.IntVar(&o.runs, "runs", 10, "runs of each case")
 	f.IntVar(&o.nodes, "nodes", 8, "nodes that the hosts are on")
 	f.DurationVar(&o.delay, "delay", 40*time.Millisecond, "one way between two hosts, on average, where delays are injected")
-	f.IntVar(&o.scale, "scale", 100, "by how much shorter than in the paper minutes are")
+	f.IntVar(&o.scale, "scale", 100, "by how much times are shorter than in the paper")
 	f.StringVar(&o.out, "out", "", "directory for table.md, results.json and plots")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -118,9 +118,9 @@ func flags(f *flag.FlagSet, args []string) (o options, err error) {
 	}
 	switch {
 	case *output != "text" && *output != "json":
-		return o, fmt.Errorf("-o %s: it prints text or json", *output)
+		return o, fmt.Errorf("-o %s: must be text or json", *output)
 	case o.runs < 1 || o.nodes < 3 || o.nodes > 30 || o.delay < 0 || o.scale < 1 || o.scale > 1000:
-		return o, errors.New("it takes a run, 3 to 30 nodes, and a scale of 1 to 1,000")
+		return o, errors.New("--runs must be 1 or more, --nodes 3 to 30, --delay not negative, and --scale 1 to 1,000")
 	}
 	return o, nil
 }

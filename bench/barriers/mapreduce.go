@@ -22,8 +22,8 @@ const (
 var mapReduce = part{
 	name: "mapreduce",
 	about: func(o options) string {
-		return fmt.Sprintf(`MapReduce: examples/mapreduce with %d workers on %d nodes of one process, %d map tasks and %d reduce tasks. At the first knee from half of the tasks on, each task that is not done goes to the worker with the fewest outstanding tasks. The same is done without that.
-Scale 1:%d: a task takes 7 s of the paper's time, %d of the workers are %d times slower, which without a knee comes to 2,464 s for the 16 map tasks of each, as in the paper more than 2,500. How many workers are slow the paper does not say; that 53 %% were done at the
+		return fmt.Sprintf(`MapReduce: examples/mapreduce with %d workers on %d nodes of one process, %d map tasks and %d reduce tasks. At the first knee from half of the tasks on, each task that is not done goes to the worker with the fewest outstanding tasks. A second job does the same without a knee.
+Scale 1:%d: a task takes 7 s of the paper's time, %d of the workers are %d times slower, which without a knee comes to 2,464 s for the 16 map tasks of each, as in the paper more than 2,500. The paper does not say how many workers are slow; that 53 %% were done at the
 knee suggests almost half. A reduce task reads the words of all map tasks, which takes real time that is not scaled.`, mapWorkers, o.nodes, mapTasks, reduceTasks, o.scale, mapSlow, mapSlower)
 	},
 	measures: []measure{{sKnee, "68"}, {pKnee, "53"}, {pRespawned, "47"}, {pRepeated, "30"}, {sWith, ""}, {sWithout, "more than 2,500"}, {fasterMap, "16"}, {fasterAll, ""}},
@@ -58,7 +58,7 @@ const (
 	mapSlower   = 22
 )
 
-// phaseOf is what examples/mapreduce says of a phase.
+// phaseOf is a phase in the output of examples/mapreduce.
 type phaseOf struct {
 	Tasks, Respawned, Copies int
 	KneeAt                   float64 `json:"knee_at"`
@@ -66,14 +66,14 @@ type phaseOf struct {
 	Seconds                  float64
 }
 
-// counted is what it prints: the map phase and the reduce phase.
+// counted is the output: the map phase and the reduce phase.
 type counted struct {
 	Knee, Without []phaseOf
 }
 
 func (c counted) sample(scale int) (s sample, err error) {
 	if len(c.Knee) != 2 || len(c.Without) != 2 {
-		return s, fmt.Errorf("there are %d and %d phases", len(c.Knee), len(c.Without))
+		return s, fmt.Errorf("the example prints %d and %d phases, not two", len(c.Knee), len(c.Without))
 	}
 	with, without := c.Knee[0], c.Without[0]
 	of := func(n int) float64 { return 100 * float64(n) / float64(with.Tasks) }

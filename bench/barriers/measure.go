@@ -14,22 +14,22 @@ import (
 type sample struct {
 	Case   string               `json:"case"`
 	Run    int                  `json:"run"`
-	Values map[string]float64   `json:"values"`           // of measures, by their names
-	Series map[string][]float64 `json:"series,omitempty"` // what plots are made of: when tasks were done
+	Values map[string]float64   `json:"values"`           // of measures, by name
+	Series map[string][]float64 `json:"series,omitempty"` // for plots: when tasks were done
 }
 
-// measure is a figure that is taken of each run.
+// measure is a number of each run.
 type measure struct {
 	name  string
-	paper string // what the paper says of it
+	paper string // the paper's statement
 }
 
-// row is a measure of all runs of a case.
+// row summarizes a measure over all runs of a case.
 type row struct {
 	Case      string  `json:"case"`
 	Measure   string  `json:"measure"`
 	Paper     string  `json:"paper,omitempty"`
-	Runs      int     `json:"runs"` // that have it
+	Runs      int     `json:"runs"` // with this measure
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"deviation"` // of a sample: by n−1
 	P90       float64 `json:"p90"`       // nine of ten runs are at most this
@@ -52,7 +52,7 @@ func newRow(c string, m measure, values []float64) row {
 	return r
 }
 
-// result is what was measured of one part.
+// result is the result of one part.
 type result struct {
 	Name    string   `json:"name"`
 	About   string   `json:"about"`
@@ -60,7 +60,8 @@ type result struct {
 	Rows    []row    `json:"rows"`
 }
 
-// sum makes the rows of the samples: those of a case together, cases as they came.
+// sum makes the rows of the samples: those of a case together, cases in the order of the
+// samples.
 func (r *result) sum(measures []measure) {
 	var cases []string
 	for _, s := range r.Samples {
@@ -94,7 +95,7 @@ func (r *result) table() string {
 	return b.String()
 }
 
-// digits prints three significant digits, and all of those before the point.
+// digits prints three significant digits, and all digits before the point.
 func digits(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 100:
@@ -105,7 +106,7 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// report is what one run of the benchmark has measured.
+// report is the result of one run of the benchmark.
 type report struct {
 	Command string    `json:"command"`
 	Machine string    `json:"machine"`
@@ -127,7 +128,7 @@ func (r *report) table() string {
 	return b.String()
 }
 
-// write leaves everything in a directory.
+// write writes everything into a directory.
 func (r *report) write(dir string) error {
 	if err := record.Write(dir, r, r.table()); err != nil {
 		return err

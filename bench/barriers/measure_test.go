@@ -32,7 +32,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What --out leaves: the table with the command, every run, and the plots.
+// --out writes the table with the command, every run, and the plots.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	r := newReport([]string{"--runs", "1"})
@@ -71,7 +71,7 @@ func TestFlags(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--parts", "three"}, {"--hosts", "1"}, {"--runs", "0"}, {"--scale", "0"}, {"-o", "yaml"}, {"--nodes", "2"}} {
 		if _, err := parse(args...); err == nil {
-			t.Errorf("%q is taken", args)
+			t.Errorf("flags accepts %q", args)
 		}
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/phalanx-go/phalanx/internal/children"
 )
 
-// nodeVar has the program be a node, with this configuration.
+// nodeVar makes the program a node, with this configuration.
 const nodeVar = "PHALANX_BARRIERS_NODE"
 
-// patience bounds whatever a node does.
+// patience bounds each order of a node.
 const patience = 2 * time.Minute
 
 const memory = 256 << 20 // of each node
@@ -30,19 +30,19 @@ type nodeConfig struct {
 	Seed string // control address of another node; empty: it is the first
 }
 
-// order is what a node is asked to do, one line of JSON. It answers each with one line. It waits
+// order is an order to a node, one line of JSON. The node answers each with one line. It waits
 // until Nodes members have joined, looks for the Wanted names, or has Hosts pass barriers.
 type order struct {
 	Nodes   int              `json:",omitempty"`
 	Prefix  string           `json:",omitempty"` // of wanted names
-	Wanted  []phalanx.NodeID `json:",omitempty"` // the members that are to manage them
+	Wanted  []phalanx.NodeID `json:",omitempty"` // the members that manage these names
 	Hosts   []int            `json:",omitempty"`
 	Passage passage
 }
 
 type answer struct {
 	Err     string         `json:",omitempty"`
-	Control string         `json:",omitempty"` // of the first answer: where others join
+	Control string         `json:",omitempty"` // in the first answer: where others join
 	Node    phalanx.NodeID `json:",omitempty"`
 	Names   [][2]string    `json:",omitempty"`
 	Times   []times        `json:",omitempty"`
@@ -58,7 +58,7 @@ func join(ctx context.Context, c nodeConfig) (*cluster.Node, error) {
 	return cluster.Join(ctx, cfg)
 }
 
-// beNode is a node until the parent process ends it.
+// beNode runs a node until the parent process ends it.
 func beNode(config string) error {
 	var c nodeConfig
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
@@ -108,22 +108,22 @@ func (o order) carryOut(ctx context.Context, n *cluster.Node) (a answer, err err
 	return a, err
 }
 
-// joined returns when so many members are in the node's view.
+// joined waits until so many members are in the node's view.
 func joined(ctx context.Context, n *cluster.Node, nodes int) error {
 	for len(n.View().Members) != nodes {
 		if err := pause(ctx, 10*time.Millisecond); err != nil {
-			return fmt.Errorf("%d of %d nodes have joined: %w", len(n.View().Members), nodes, err)
+			return fmt.Errorf("only %d of %d nodes have joined: %w", len(n.View().Members), nodes, err)
 		}
 	}
 	return nil
 }
 
-// managedBy returns names of barriers that members are the primary managers of, two for each.
+// managedBy returns, for each member, two names of barriers whose primary manager it is.
 func managedBy(n *cluster.Node, prefix string, members []phalanx.NodeID) [][2]string {
 	v := n.View()
 	names := make([][2]string, len(members))
 	for h, id := range members {
-		for found, try := 0, 0; found < len(names[h]); try++ { // each member manages one name of as many as there are members
+		for found, try := 0, 0; found < len(names[h]); try++ { // a member manages one of as many names as there are members
 			name := fmt.Sprintf("%s/%d/%d", prefix, h, try)
 			if barrier.ManagersOf(v, name)[0] == id {
 				names[h][found] = name

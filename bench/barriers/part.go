@@ -17,7 +17,7 @@ type part struct {
 // parts are in the order in which the papers have them.
 var parts = []part{twoBarriers, refinement, distribution, mapReduce, plans}
 
-// run measures a part, and shows on a terminal's second stream how far it is.
+// run measures a part, and reports its progress on the standard error.
 func (p part) run(ctx context.Context, o options) (*result, error) {
 	r := &result{Name: p.name, About: p.about(o)}
 	err := p.measure(ctx, o, func(s sample) {

@@ -60,7 +60,7 @@ const (
 	plansTime  = 10 * time.Minute
 )
 
-// parsePlans reads what the benchmark prints: a line for each size.
+// parsePlans reads the output of the benchmark: a line for each size.
 func parsePlans(text string) (all []sample, err error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -81,7 +81,7 @@ func parsePlans(text string) (all []sample, err error) {
 		s := sample{Case: fmt.Sprint(bytes>>10, " KB"), Values: map[string]float64{}}
 		for unit, names := range map[string][2]string{"ms-first": {msFirst, ratio1}, "ms-second": {msSecond, ratio2}, "ms-third": {msThird, ratio3}} {
 			if of[unit] <= 0 || of["ms-undisturbed"] <= 0 {
-				return nil, fmt.Errorf("there is no %s in %q", unit, line)
+				return nil, fmt.Errorf("the line %q has no %s", line, unit)
 			}
 			s.Values[names[0]], s.Values[names[1]] = of[unit], of[unit]/of["ms-undisturbed"]
 		}

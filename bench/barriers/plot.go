@@ -17,7 +17,7 @@ import (
 // colors that people with any colour vision can tell apart.
 var colors = []color.Color{color.RGBA{R: 0, G: 114, B: 178, A: 255}, color.RGBA{R: 213, G: 94, B: 0, A: 255}}
 
-// plot draws what a part has to draw.
+// plot draws the plots of a part.
 func (r *result) plot(dir string) error {
 	switch r.Name {
 	case twoBarriers.name:
@@ -30,7 +30,7 @@ func (r *result) plot(dir string) error {
 
 // plotTwo draws means and 90th percentiles over the number of hosts, with and without delays.
 func (r *result) plotTwo(dir string) error {
-	delays := map[string]map[string]plotter.XYs{} // by what the case ends with, and by structure
+	delays := map[string]map[string]plotter.XYs{} // by delay, which ends the case, and by structure
 	for _, row := range r.Rows {
 		var hosts int
 		var structure, delay string

@@ -38,7 +38,7 @@ func (p programs) remove() error { return os.RemoveAll(p.dir) }
 // programTime bounds a run of an example.
 const programTime = 6 * time.Minute
 
-// run runs an example, which prints JSON, and puts that into result.
+// run runs an example, which prints JSON, and decodes that into result.
 func (p programs) run(ctx context.Context, result any, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()
@@ -51,7 +51,7 @@ func (p programs) run(ctx context.Context, result any, name string, args ...stri
 	return json.Unmarshal(said, result)
 }
 
-// root returns the directory of this repository, which the program must run in.
+// root returns the directory of this repository, in which the program must run.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -63,7 +63,7 @@ func root() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("this is to be run inside the repository, whose examples it runs")
+			return "", errors.New("run this inside the repository: it runs the examples")
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Whoever passes has the object, and all others were told to leave: at least 60 % were awaited,
-// and none of those that come long after the rest.
+// Receivers that pass have the object, and all others are told to leave. The barrier waits for at
+// least 60 %, and for none that comes long after the rest.
 func TestDistribution(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -31,11 +31,11 @@ func TestDistribution(t *testing.T) {
 		t.Errorf("%v", s.Values)
 	}
 	if s.Values[sInTime] > spreadOfReady.Seconds() || s.Values[sAll] < 15*spreadOfReady.Seconds() {
-		t.Errorf("those in time are ready by %v s, the last by %v", s.Values[sInTime], s.Values[sAll])
+		t.Errorf("receivers in time are ready by %v s, the last by %v", s.Values[sInTime], s.Values[sAll])
 	}
 }
 
-// What the example prints becomes the figures of the paper.
+// The output of the example becomes the figures of the paper.
 func TestMapReduceFigures(t *testing.T) {
 	c := counted{
 		Knee:    []phaseOf{{Tasks: 200, Respawned: 94, Copies: 100, KneeAt: 0.68, DoneAtKnee: 106, Seconds: 1.5}, {Tasks: 10, Seconds: 0.5}},
@@ -55,15 +55,15 @@ func TestMapReduceFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := s.Values[sKnee]; ok {
-		t.Error("a run without a knee says when it was")
+		t.Error("a run without a knee has a time of the knee")
 	}
 	if _, err := (counted{}).sample(100); err == nil {
-		t.Error("no phases are taken")
+		t.Error("sample accepts an output without phases")
 	}
 }
 
-// The example prints what the benchmark reads, and with the knee a task is given to others at most
-// as often as there are others.
+// The benchmark can read the output of the example, and with the knee a task goes at most once to
+// each other worker.
 func TestMapReduceRuns(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

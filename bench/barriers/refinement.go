@@ -27,9 +27,9 @@ var refinement = part{
 	name: "eman",
 	about: func(o options) string {
 		return fmt.Sprintf(`A phase of the refinement of EMAN: %d hosts with a task each. The barrier looks for a knee from 60 %% on; at the knee the tasks that are not done go to hosts that are.
-Scale 1:%d: a second of the paper takes %v of real time; times are the paper's seconds since the first task was done. %d nodes in one process. The paper has a plot of the arrivals and no list, so these are made to be as it
-says: 21 tasks are done until a knee at 300 s, 88 until the knee at 801 s, and the last ten between 1,000 and 2,700 s. A copy of a task takes 60 to 99 s, as the paper's ten were done 99 s after the knee; so "all done" is partly an input,
-and what is measured is that no knee moves anything before the one at 801 s. A barrier finds a knee later than that by four times what the news of an entry took, by 200 ms at most, which is not scaled.`, emanHosts, o.scale, time.Second/time.Duration(o.scale), o.nodes)
+Scale 1:%d: a second of the paper takes %v of real time; times are the paper's seconds since the first task was done. %d nodes in one process. The paper has a plot of the arrivals and no list, so this list is made to fit its
+text: 21 tasks are done until a knee at 300 s, 88 until the knee at 801 s, and the last ten between 1,000 and 2,700 s. A copy of a task takes 60 to 99 s, as the paper's ten were done 99 s after the knee; so "all done" is partly an input,
+and the measurement shows that no knee before the one at 801 s moves a task. A barrier finds a knee later than that by four times what the news of an entry took, by 200 ms at most, which is not scaled.`, emanHosts, o.scale, time.Second/time.Duration(o.scale), o.nodes)
 	},
 	measures: []measure{{sKnee, "801"}, {nKnee, "88"}, {nMoved, "10"}, {sDone, "900"}, {sSlowest, "more than 2,700"}, {speedup, "more than 3"}},
 	measure: func(ctx context.Context, o options, add func(sample)) error {
@@ -56,8 +56,8 @@ const (
 	copyMost    = 99 * time.Second
 )
 
-// emanArrivals are when the tasks are done, since the first was: 21 at a steady pace, whose knee is
-// at 300 s; 67 at a steady pace from 310 s on, whose knee is at 801 s; and ten that are slow.
+// emanArrivals are the times when tasks are done, since the first was: 21 at a steady pace, whose
+// knee is at 300 s; 67 at a steady pace from 310 s on, whose knee is at 801 s; and ten slow ones.
 func emanArrivals() (all []time.Duration) {
 	at := func(seconds float64) { all = append(all, time.Duration(seconds*float64(time.Second))) }
 	for i := range 21 {
@@ -72,7 +72,7 @@ func emanArrivals() (all []time.Duration) {
 	return all
 }
 
-// reallocation gives tasks that are slow to hosts that are done.
+// reallocation gives slow tasks to hosts that are done.
 type reallocation struct {
 	began time.Time
 	scale time.Duration
@@ -81,12 +81,12 @@ type reallocation struct {
 	mu    sync.Mutex
 	done  []bool // of each task
 	moved []bool
-	when  []float64 // each was done, in the paper's seconds
+	when  []float64 // tasks were done, in the paper's seconds
 	knee  float64
-	there int // tasks that were done then
+	there int // tasks that were done at the knee
 }
 
-// asked hears of each task that is done, and at a knee moves those that are not.
+// asked hears of each task that is done, and at a knee moves the others.
 func (r *reallocation) asked(q barrier.Question) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +106,7 @@ func (r *reallocation) asked(q barrier.Question) bool {
 	return false
 }
 
-// move has hosts that are done, the first ones first, do what is not, and returns how many tasks they got.
+// move gives tasks that are not done to hosts that are, in order, and returns how many it has moved.
 func (r *reallocation) move() (n int) {
 	host := 0
 	for i := range r.done {
@@ -128,8 +128,8 @@ func (r *reallocation) move() (n int) {
 	return n
 }
 
-// measureRefinement has all hosts do their tasks, with a barrier that moves them at the knee
-// and beside it one that waits for each host to do its own.
+// measureRefinement has all hosts do their tasks, with a barrier that moves tasks at the knee,
+// and beside it a barrier that waits for each host to do its own.
 func measureRefinement(ctx context.Context, nodes []*cluster.Node, scale int, name string) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience+time.Hour/time.Duration(scale))
 	defer cancel()
@@ -158,7 +158,7 @@ func measureRefinement(ctx context.Context, nodes []*cluster.Node, scale int, na
 		})
 	}
 	r := &reallocation{scale: time.Duration(scale), done: make([]bool, emanHosts), moved: make([]bool, emanHosts)}
-	copies := make(chan func(), emanHosts) // a callback starts nothing itself: each task is moved once
+	copies := make(chan func(), emanHosts) // the callback itself starts no copy; each task moves once
 	r.copy = func(task, host int, after time.Duration) {
 		copies <- func() { spawn(after, func() error { return enter(name+"/knee", with, host, task) }) }
 	}
@@ -227,7 +227,7 @@ func seconds(all []time.Duration) (s []float64) {
 	return s
 }
 
-// startNodes has n nodes join in this process. The caller must call leave.
+// startNodes starts n nodes in this process. The caller must call leave.
 func startNodes(ctx context.Context, n int) (nodes []*cluster.Node, leave func() error, err error) {
 	leave = func() (err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -40,8 +40,8 @@ func TestKneesOfTheArrivals(t *testing.T) {
 	}
 }
 
-// The barrier of the library ignores the knee at 300 s, as 21 of 98 are less than 60 %, and fires
-// at the one at 801 s with 88. In time that the test makes.
+// The library's barrier ignores the knee at 300 s, as 21 of 98 are less than 60 %, and fires at
+// the knee at 801 s with 88. The test sets the time.
 func TestTheKneeAt300IsIgnored(t *testing.T) {
 	for percent, want := range map[int]struct {
 		at time.Duration
@@ -50,7 +50,7 @@ func TestTheKneeAt300IsIgnored(t *testing.T) {
 		b := core.New(core.Config{Max: emanHosts, Knee: core.Knee{Percent: percent}})
 		at, n := firedAt(b, emanArrivals())
 		if (at-want.at).Abs() > time.Second || n != want.n {
-			t.Errorf("from %d %% on it fires at %v with %d, not at %v with %d", percent, at, n, want.at, want.n)
+			t.Errorf("from %d %% on the barrier fires at %v with %d, not at %v with %d", percent, at, n, want.at, want.n)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func firedAt(b *core.Barrier, arrivals []time.Duration) (at time.Duration, n int
 	return 0, 0
 }
 
-// At a knee tasks that are not done go to hosts that are, one to each; and each task goes once.
+// At a knee tasks that are not done go to hosts that are, one to each; each task goes once.
 func TestMove(t *testing.T) {
 	type moved struct{ task, host int }
 	var got []moved
@@ -92,12 +92,12 @@ func TestMove(t *testing.T) {
 	}
 	for _, label := range []string{"task-4", "task-1"} {
 		if r.asked(barrier.Question{Entry: barrier.Entry{Label: label}}) {
-			t.Error("it fires without having been asked to")
+			t.Error("the barrier fires without a reason")
 		}
 	}
 	for range 3 {
 		if r.asked(barrier.Question{Knee: true, WouldRelease: true}) {
-			t.Error("it fires at a knee")
+			t.Error("the barrier fires at a knee")
 		}
 	}
 	if want := []moved{{0, 1}, {2, 4}, {3, 1}}; !slices.Equal(got, want) {
@@ -107,12 +107,12 @@ func TestMove(t *testing.T) {
 		t.Errorf("%d tasks were done at the knee", r.there)
 	}
 	if !r.asked(barrier.Question{Entry: barrier.Entry{Label: "task-0"}, WouldRelease: true}) {
-		t.Error("it does not fire when all are done")
+		t.Error("the barrier does not fire when all tasks are done")
 	}
 }
 
-// On real nodes all tasks are done, and at most those that were not done at 60 % move. How many
-// depends on how busy the machine is.
+// On real nodes all tasks are done, and at most the tasks move that were not done at 60 %. Their
+// number depends on how busy the machine is.
 func TestRefinement(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

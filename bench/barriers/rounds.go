@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 )
 
-// passage is a sequence of barriers that all hosts enter, one straight after the other: each a
+// passage is a sequence of barriers that all hosts enter, one straight after the other. Each is a
 // barrier of the library, or a tree of them.
 type passage struct {
 	Hosts  int
@@ -27,7 +27,7 @@ const (
 	release
 )
 
-// times are when a host entered and passed each round, by the machine's clock.
+// times has when a host entered and passed each round, by the machine's clock.
 type times struct {
 	Host            int
 	Entered, Passed []int64
@@ -35,7 +35,7 @@ type times struct {
 
 func (p passage) tree() tree { return tree{p.Hosts, p.Degree} }
 
-// run has hosts, all on one node, take part.
+// run runs hosts, all on one node.
 func (p passage) run(ctx context.Context, n *cluster.Node, hosts []int) ([]times, error) {
 	all := make([]times, len(hosts))
 	g, ctx := errgroup.WithContext(ctx)
@@ -63,7 +63,7 @@ func (p passage) round(ctx context.Context, n *cluster.Node, h int, round uint64
 	return p.branch(ctx, n, h, round)
 }
 
-// central has a host enter the one barrier, as far from its manager as host 0 is.
+// central has a host enter the one barrier, with the delay of its way to host 0.
 func (p passage) central(ctx context.Context, n *cluster.Node, h int, round uint64) (passed int64, err error) {
 	if err := pause(ctx, way(h, 0, p.Delay)); err != nil {
 		return 0, err
@@ -75,10 +75,10 @@ func (p passage) central(ctx context.Context, n *cluster.Node, h int, round uint
 	return time.Now().UnixNano(), err
 }
 
-// branch has a host do its part in the tree. An inner host has two barriers with its children. The
-// first, gather, fires when all children are there; then the host enters that of its
-// parent. The second, release, fires when the host enters it, which it does when its parent has
-// released it: the root when gather has fired.
+// branch has a host do its part in the tree. An inner host has two barriers with its children.
+// The first, gather, fires when all children are there; then the host enters its parent's gather.
+// The second, release, fires when the host enters it, after its parent's release has fired; the
+// root enters it after gather.
 func (p passage) branch(ctx context.Context, n *cluster.Node, h int, round uint64) (passed int64, err error) {
 	t := p.tree()
 	own, parent := t.children(h)+1, t.parent(h)
@@ -130,14 +130,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// two is what the paper measures of two barriers in a row, in milliseconds: from when the first
-// round's barrier has fired until the second's has, taken where each is passed first.
+// two is the paper's measure of two barriers in a row, in milliseconds: from the first host's
+// passage of the first round until the first passage of the second.
 func two(all []times, round int) float64 {
 	return float64(first(all, round+1)-first(all, round)) / 1e6
 }
 
-// spread is how long the news that a round's barrier has fired takes to the last host, from
-// when the first has it, in milliseconds.
+// spread is how much later than the first host the last one hears that a round's barrier has
+// fired, in milliseconds.
 func spread(all []times, round int) float64 {
 	last := int64(0)
 	for _, t := range all {

@@ -51,7 +51,7 @@ func depth(t tree, h int) (hops int) {
 	return hops
 }
 
-// Whatever the structure is, nobody passes a round before all have entered it.
+// No host passes a round before all have entered it, in any structure.
 func TestNobodyPassesEarly(t *testing.T) {
 	f, err := launch(3)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestNobodyPassesEarly(t *testing.T) {
 				last = max(last, h.Entered[round])
 			}
 			if passed := first(all, round); passed < last {
-				t.Errorf("degree %d, round %d: one passes %v before the last enters", degree, round, time.Duration(last-passed))
+				t.Errorf("degree %d, round %d: a host passes %v before the last one enters", degree, round, time.Duration(last-passed))
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// What is measured is from the first passage of one round to that of the next.
+// two measures from the first passage of one round to the first of the next.
 func TestTwo(t *testing.T) {
 	ms := int64(time.Millisecond)
 	all := []times{{Passed: []int64{10 * ms, 50 * ms}}, {Passed: []int64{12 * ms, 45 * ms}}}

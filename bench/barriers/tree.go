@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// tree arranges hosts 0 to n−1: host 0 is the root, and each has at most degree children. Without
-// a degree all are children of host 0, which is a central manager.
+// tree arranges hosts 0 to n−1: host 0 is the root, and each host has at most degree children.
+// Without a degree all others are children of host 0, which is a central manager.
 type tree struct {
 	n, degree int
 }

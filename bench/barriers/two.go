@@ -34,7 +34,7 @@ The paper ran on PlanetLab and states no delays. The cases with a delay inject t
 		for _, delay := range []time.Duration{0, o.delay} {
 			for _, hosts := range o.hosts {
 				for run := range o.runs {
-					for _, degree := range []int{0, degree} { // in turn, so that both meet the same machine
+					for _, degree := range []int{0, degree} { // in turn, so that both run under the same load
 						if ctx.Err() != nil {
 							return ctx.Err()
 						}

@@ -11,16 +11,16 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 )
 
-// What is measured of the directory: the first node makes calls, one after the
-// other, of objects of whose shard it has no copy.
+// The measurements of the directory: the first node makes calls, one after the other,
+// about objects of shards that it does not hold.
 const (
-	lookup = "look-up"         // who has an object
-	write  = "directory write" // the tombstone of an object that never was: what the owner and its backup have to know
+	lookup = "look-up"         // asks for the holders of an object
+	write  = "directory write" // deletes an object that never was: the owner and its backup note the tombstone
 )
 
 var directoryOps = []string{lookup, write}
 
-// calls are those of one run.
+// calls is how many calls one run makes.
 const calls = 500
 
 // callDirectory returns the median time of a call.
@@ -48,7 +48,7 @@ func callOnce(ctx context.Context, n *cluster.Node, op string, id phalanx.Object
 	}
 	_, err := n.Stat(ctx, id)
 	if errors.Is(err, phalanx.ErrNotFound) {
-		return nil // which is what the look-up was for
+		return nil // the owner has answered
 	}
 	return err
 }

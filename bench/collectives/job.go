@@ -14,25 +14,25 @@ import (
 type job struct {
 	Op       string        `json:"op"`
 	Nodes    int           `json:"nodes"`
-	Size     int64         `json:"size"` // bytes of each node's input, or of what is broadcast
+	Size     int64         `json:"size"` // bytes of each node's input, or of the broadcast object
 	Interval time.Duration `json:"interval"`
 	Slow     int64         `json:"slow,omitempty"` // by how much the second node's link is slower; 0: it is not
 	Runs     int           `json:"runs"`
 }
 
-// atRoot says that a run is over when the first node has its result; otherwise
-// it is over when the last one has.
+// atRoot reports whether a run is over when the first node has its result; otherwise
+// it is over when the last one has it.
 func (j job) atRoot() bool {
 	return j.Op == bench.Gather || j.Op == bench.Reduce || j.Op == bench.RoundTrip || slices.Contains(directoryOps, j.Op)
 }
 
-// payload is what of a link's rate is left for a stream's bytes: 1,448 of the 1,514
-// of an Ethernet frame.
+// payload is the share of a link's rate that carries a stream's bytes: 1,448 of the
+// 1,514 of an Ethernet frame.
 const payload = 1448.0 / 1514
 
-// bound is the least time in which the bytes can cross the links, whose rate is in
-// bits per second; 0 for links without one, and for no bytes. When nodes come one by one, the last
-// one's bytes have to cross its link after it came.
+// bound is the least time in which the bytes can cross the links, whose rate is in bits
+// per second; 0 for links without a rate, and for no bytes. When nodes come one by one,
+// the last one's bytes have to cross its link after it came.
 func (j job) bound(rate int64) time.Duration {
 	if rate == 0 || j.Size == 0 {
 		return 0

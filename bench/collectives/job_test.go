@@ -83,7 +83,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Of a peer's variants the best is shown, and ranges that overlap are said to.
+// The table has a peer's best variant, and marks ranges that overlap.
 func TestTable(t *testing.T) {
 	r := newResult(part{Systems: []string{"phalanx", "gloo"}, Rate: 400_000_000})
 	j := job{Op: bench.AllReduce, Nodes: 4, Size: 1 << 20, Runs: 3}
@@ -96,7 +96,7 @@ func TestTable(t *testing.T) {
 	table := r.table()
 	for _, want := range []string{"allreduce 1 MB, 4 nodes", "| 32.9 |", "41.0 (40.0–42.0)", "36.0 (35.0–37.0)", "| 1.247 | 1.14 |"} {
 		if !strings.Contains(table, want) {
-			t.Errorf("there is no %q in\n%s", want, table)
+			t.Errorf("the table has no %q:\n%s", want, table)
 		}
 	}
 	j2 := j

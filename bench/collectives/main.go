@@ -1,18 +1,18 @@
 // Collectives measures Phalanx beside OpenMPI and Gloo: the same work in one run, on
 // hosts that are network namespaces with shaped links. It needs root on Linux, with
 // ip and tc; and for the peers Debian's openmpi-bin libopenmpi-dev libgloo-dev gcc
-// g++. A peer that cannot be compiled is left out.
+// g++. It leaves out a peer that it cannot compile.
 //
 //	go run ./bench/collectives                                  # all parts
 //	go run ./bench/collectives --parts roundtrip,arrivals       # some of them
 //	go run ./bench/collectives --nodes 16 --ops broadcast,reduce --sizes 1MB,32MB
 //	go run ./bench/collectives --nodes 16 --sizes 32MB --interval 100ms
 //
-// All start at one instant, or with --interval one after the other. A broadcast or
-// an allreduce is over when the last node has the result, the others when the first
-// node has it. Inputs are in place before the start, each node is a process of its
-// own, every element of the results is checked, and one run before those that
-// count warms up. Nothing is encrypted.
+// All nodes start at one instant, or with --interval one after the other. A broadcast
+// or an allreduce is over when the last node has the result, the other operations when
+// the first node has it. Inputs are in place before the start, each node is a process
+// of its own, and checks every element of its results. A first run, which does not
+// count, warms up. Nothing is encrypted.
 package main
 
 import (
@@ -50,7 +50,7 @@ func main() {
 	for _, p := range chosen {
 		one, err := measure(p)
 		r.Parts = append(r.Parts, one)
-		if out != "" { // what there is may be of use, should a later part fail
+		if out != "" { // the results until now may be of use if a later part fails
 			err = errors.Join(err, r.write(out))
 		}
 		if failed = errors.Join(failed, err); err != nil {
@@ -68,20 +68,20 @@ func main() {
 
 var errInterrupted = errors.New("interrupted")
 
-// flags returns what to measure: all parts, those that are named, or one that is
-// made of the other flags.
+// flags returns the parts to measure: all, the named ones, or one that the other flags
+// describe.
 func flags(f *flag.FlagSet, args []string) (chosen []part, out string, err error) {
 	var p part
 	names := partNames()
-	which := f.String("parts", strings.Join(names, ","), "what to measure; with any flag that says otherwise, that alone")
-	sys := f.String("systems", strings.Join(systems, ","), "what to measure it of")
+	which := f.String("parts", strings.Join(names, ","), "parts to measure; flags for operations, nodes, sizes or links describe a part of their own instead")
+	sys := f.String("systems", strings.Join(systems, ","), "systems to measure")
 	do := f.String("ops", strings.Join(bench.Ops, ","), "operations")
 	nodes := f.String("nodes", "4,8,16", "numbers of nodes")
 	sizes := f.String("sizes", "1KB,32KB,1MB,32MB,128MB", "bytes of each node's input; 1KB is 1,024")
-	rate := f.String("rate", "400mbit", "of each link, in each direction; none: as fast as links are")
+	rate := f.String("rate", "400mbit", "rate of each link, in each direction; none: no limit")
 	f.DurationVar(&p.Interval, "interval", 0, "time between the starts of two nodes")
 	f.Int64Var(&p.Slow, "slow", 0, "by how much the second node's link is slower; a broadcast is over when the others have it")
-	f.IntVar(&p.Runs, "runs", 0, "runs of each, of which the median is taken (default: as the part says, or 5)")
+	f.IntVar(&p.Runs, "runs", 0, "runs of each, for the median (default: as the part says, or 5)")
 	f.StringVar(&out, "out", "", "directory for results.json, table.md and plots")
 	if err := f.Parse(args); err != nil {
 		return nil, "", err
@@ -96,14 +96,14 @@ func flags(f *flag.FlagSet, args []string) (chosen []part, out string, err error
 	})
 	switch {
 	case own && named:
-		return nil, out, errors.New("--parts says itself which operations, nodes, sizes and links there are")
+		return nil, out, errors.New("--parts says itself which operations, nodes, sizes and links to measure")
 	case !own:
 		wanted, err := parseAll(*which, oneOf("part", names))
 		if err != nil {
 			return nil, out, err
 		}
 		if p.Runs < 0 {
-			return nil, out, fmt.Errorf("%d runs", p.Runs)
+			return nil, out, fmt.Errorf("--runs must not be negative: %d runs", p.Runs)
 		}
 		for _, one := range parts {
 			if slices.Contains(wanted, one.Name) {
@@ -130,7 +130,7 @@ func flags(f *flag.FlagSet, args []string) (chosen []part, out string, err error
 	return []part{p}, out, p.valid()
 }
 
-// jobs are those for n nodes. Large ones run less often.
+// jobs returns the jobs for n nodes. Large ones run less often.
 func (p part) jobs(n int) []job {
 	var all []job
 	for _, op := range p.Ops {
@@ -140,7 +140,7 @@ func (p part) jobs(n int) []job {
 				runs = max(1, runs*3/5)
 			}
 			if op == bench.Gather && size >= 64<<20 {
-				continue // no host here has the memory of a gathering one
+				continue // no host here has enough memory for the first node
 			}
 			all = append(all, job{Op: op, Nodes: n, Size: size, Interval: p.Interval, Slow: p.Slow, Runs: runs})
 		}

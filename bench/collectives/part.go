@@ -10,15 +10,15 @@ import (
 
 var systems = []string{"phalanx", "openmpi", "gloo"}
 
-// part is what to measure on one kind of bed.
+// part is the measurements on one kind of bed.
 type part struct {
-	Name     string // empty: made of flags
+	Name     string // empty: described by flags
 	About    string
 	Systems  []string
 	Ops      []string
 	Nodes    []int
 	Sizes    []int64
-	Rate     int64 // bits per second; 0: as fast as links are
+	Rate     int64 // bits per second; 0: no limit
 	Interval time.Duration
 	Slow     int64
 	Runs     int
@@ -31,7 +31,7 @@ const (
 	shaped = 400_000_000 // bits per second
 )
 
-// parts are what is measured if nothing else is asked for.
+// parts are the measurements without flags.
 var parts = []part{
 	{Name: "collectives", About: "Every link has 400 Mbit/s in each direction.", Systems: systems,
 		Ops: []string{bench.Broadcast, bench.Gather, bench.Reduce, bench.AllReduce}, Nodes: []int{4, 8, 16}, Sizes: []int64{kb, 32 * kb, mb, 32 * mb, 128 * mb}, Rate: shaped, Runs: 5},
@@ -43,7 +43,7 @@ var parts = []part{
 		Ops: []string{bench.Broadcast, bench.Reduce, bench.AllReduce}, Nodes: []int{16}, Sizes: []int64{32 * mb}, Rate: shaped, Interval: 100 * time.Millisecond, Runs: 3},
 	{Name: "slow", About: "One link of 16 has 40 Mbit/s, the others 400; the time is that of the other nodes.", Systems: []string{"phalanx"},
 		Ops: []string{bench.Broadcast}, Nodes: []int{16}, Sizes: []int64{32 * mb, 128 * mb}, Rate: shaped, Slow: 10, Runs: 5},
-	{Name: "unshaped", About: "Links are as fast as the machine makes them: what is measured is the CPU that each system takes.", Systems: systems,
+	{Name: "unshaped", About: "Links are as fast as the machine makes them: this measures the CPU that each system takes.", Systems: systems,
 		Ops: []string{bench.Broadcast, bench.Reduce, bench.AllReduce}, Nodes: []int{4, 8}, Sizes: []int64{128 * mb}, Runs: 5},
 }
 
@@ -55,8 +55,8 @@ func partNames() []string {
 	return names
 }
 
-// only returns the part for some of its systems, and with other runs if they are
-// not 0.
+// only returns the part for some of its systems, and with another number of runs if
+// that is not 0.
 func (p part) only(systems []string, runs int) part {
 	var kept []string
 	for _, s := range p.Systems {
@@ -78,7 +78,7 @@ func (p part) valid() error {
 	case p.Runs < 1 || p.Interval < 0:
 		return fmt.Errorf("%d runs, %v apart", p.Runs, p.Interval)
 	case p.Slow < 0 || p.Slow > 0 && (p.Rate == 0 || slices.Max(p.Nodes) < 3 || !slices.Equal(p.Ops, []string{bench.Broadcast}) || !slices.Equal(p.Systems, []string{"phalanx"})):
-		return fmt.Errorf("a link can be slower in a broadcast of phalanx among three or more, on links with a rate; the peers do not say when each node is done")
+		return fmt.Errorf("a link can be slower only in a broadcast of phalanx among three or more, on links with a rate: the peers do not say when each node is done")
 	}
 	return nil
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
-// peers are the peers' programs, compiled.
+// peers has the compiled programs of the peers.
 type peers struct {
-	dir     string // of the programs and of what a run leaves
+	dir     string // of the programs and of the files of runs
 	sources string
 }
 
-// compilers are the commands that make a peer's programs, and what each makes.
+// compilers are the commands that make a peer's programs.
 var compilers = map[string][][]string{
 	"openmpi": {
 		{"mpicc.openmpi", "-O2", "-o", "openmpi", "openmpi.c"},
@@ -31,7 +31,7 @@ var compilers = map[string][][]string{
 	"gloo": {{"g++", "-std=c++17", "-O2", "-o", "gloo", "gloo.cc", "-lgloo", "-lpthread"}},
 }
 
-// compile makes a peer's programs. An error says what is missing.
+// compile makes a peer's programs. An error has the compiler's message.
 func (p peers) compile(name string) error {
 	for _, line := range compilers[name] {
 		args := append([]string{}, line[1:]...)
@@ -50,7 +50,7 @@ func (p peers) compile(name string) error {
 	return nil
 }
 
-// variants are the operations by which a peer does one of ours.
+// variants are the peer's operations that do one of ours.
 func variants(peer string, op string) []string {
 	switch {
 	case peer == "gloo" && op == bench.AllReduce:
@@ -61,12 +61,12 @@ func variants(peer string, op string) []string {
 	return []string{op}
 }
 
-// silence is how long a peer may say nothing before it is given up: longer than
-// the longest run.
+// silence is how long a peer may say nothing before try gives it up: longer than the
+// longest run.
 const silence = 2 * time.Minute
 
-// run has a peer do the jobs, which are for the same number of nodes. One that
-// hangs before it has begun, as mpirun does at times, gets another chance.
+// run has a peer do the jobs, which are for the same number of nodes. A peer that hangs
+// before it has begun, as mpirun does at times, gets another chance.
 func (p peers) run(b *bed.Bed, peer string, jobs []job, each func(sample)) error {
 	said := false
 	heard := func(s sample) { said = true; each(s) }
@@ -79,7 +79,7 @@ func (p peers) run(b *bed.Bed, peer string, jobs []job, each func(sample)) error
 
 func (p peers) try(b *bed.Bed, peer string, jobs []job, each func(sample)) error {
 	var args []string
-	of := map[string]job{} // by what a line begins with
+	of := map[string]job{} // by the beginning of a line
 	for _, j := range jobs {
 		for _, v := range variants(peer, j.Op) {
 			ms := float64(j.Interval) / float64(time.Millisecond)
@@ -98,7 +98,7 @@ func (p peers) try(b *bed.Bed, peer string, jobs []job, each func(sample)) error
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	quiet := time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing was heard of it for %v", silence)) })
+	quiet := time.AfterFunc(silence, func() { cancel(fmt.Errorf("the peer has said nothing for %v", silence)) })
 	defer quiet.Stop()
 	var commands []*exec.Cmd
 	if peer == "openmpi" {
@@ -140,7 +140,7 @@ func (p peers) try(b *bed.Bed, peer string, jobs []job, each func(sample)) error
 	return nil
 }
 
-// eachLine runs a command, and hands on what it says.
+// eachLine runs a command, and calls f with each line of its output.
 func eachLine(cmd *exec.Cmd, f func(string)) error {
 	var failed strings.Builder
 	cmd.Stderr = &failed
@@ -182,7 +182,7 @@ func (p peers) mpirun(b *bed.Bed, n int, dir string) ([]string, error) {
 	var hosts, agent strings.Builder
 	agent.WriteString("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\ncase $host in\n")
 	for i := range n {
-		// The hosts have one name: what their daemons keep must not be in one directory.
+		// The hosts share one name: their daemons' files must not be in one directory.
 		own := filepath.Join(dir, fmt.Sprint("host", i))
 		if err := os.Mkdir(own, 0o755); err != nil {
 			return nil, err

@@ -16,27 +16,27 @@ import (
 	"github.com/phalanx-go/phalanx/internal/bed"
 )
 
-// lead is how long before the start of a run everybody is told of it.
+// lead is how long before its start the nodes hear of a run.
 const lead = 60 * time.Millisecond
 
-// slowNode is whose link can be slower.
+// slowNode is the node whose link can be slower.
 const slowNode = 1
 
 // process is a node as the benchmark sees it.
 type process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	answers chan answer // closed when it has ended
+	answers chan answer // closed when the process has ended
 	errors  strings.Builder
 }
 
 // nodes are the nodes of a cluster, each a process on a host of its own.
 type nodes []*process
 
-// warmest bounds the memory of a node that is touched before it begins.
+// warmest bounds the memory that a node touches before it joins.
 const warmest = 1 << 30
 
-// startNodes has n nodes join, one after the other, for objects of up to size bytes.
+// startNodes starts n nodes, which join one after the other, for objects of up to size bytes.
 func startNodes(b *bed.Bed, n int, size int64) (all nodes, err error) {
 	defer func() {
 		if err != nil {
@@ -58,7 +58,7 @@ func startNodes(b *bed.Bed, n int, size int64) (all nodes, err error) {
 			seed = a.Control
 		}
 	}
-	time.Sleep(2 * time.Second) // until shards have moved to those who came
+	time.Sleep(2 * time.Second) // until shards have moved to the new nodes
 	return all, nil
 }
 
@@ -68,8 +68,7 @@ func startNode(b *bed.Bed, c workerConfig) (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: b.Command(c.Rank, os.Args[0]), answers: make(chan answer, 1)}
-	// With as many processes on the machine's cores as here, more threads each only
-	// take turns.
+	// More threads than the few cores that all processes share would only take turns.
 	p.cmd.Env = append(os.Environ(), workerVar+"="+string(config), "GOMAXPROCS=1")
 	p.cmd.Stderr = &p.errors
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -101,13 +100,13 @@ func (p *process) answer() (answer, error) {
 		switch {
 		case !ok:
 			_ = p.cmd.Wait()
-			return a, fmt.Errorf("its process has ended: %s", strings.TrimSpace(p.errors.String()))
+			return a, fmt.Errorf("the process has ended: %s", strings.TrimSpace(p.errors.String()))
 		case a.Err != "":
 			return a, errors.New(a.Err)
 		}
 		return a, nil
 	case <-time.After(patience + patience/4):
-		return answer{}, errors.New("it does not answer")
+		return answer{}, errors.New("the node does not answer")
 	}
 }
 
@@ -118,7 +117,7 @@ func (ns nodes) all(o order) ([]answer, error) {
 		return nil, err
 	}
 	for _, p := range ns {
-		_, _ = p.in.Write(append(b, '\n')) // one that has ended does not answer
+		_, _ = p.in.Write(append(b, '\n')) // a process that has ended does not answer
 	}
 	var answers []answer
 	for i, p := range ns {
@@ -157,7 +156,7 @@ func runPhalanx(b *bed.Bed, jobs []job, each func(sample)) error {
 			if _, err := ns.all(o); err != nil {
 				return err
 			}
-			time.Sleep(50 * time.Millisecond) // what a Put leaves to do is not the run's
+			time.Sleep(50 * time.Millisecond) // the work after a Put must not count for the run
 			o.Do, o.At = "run", monotonic()+lead.Nanoseconds()
 			answers, err := ns.all(o)
 			if err != nil {

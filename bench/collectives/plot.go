@@ -13,7 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/bench/record"
 )
 
-// colors of the systems, which people with any colour vision can tell apart.
+// colors are the systems' colours, which people with any colour vision can tell apart.
 var colors = map[string]color.Color{
 	"phalanx": color.RGBA{R: 0, G: 114, B: 178, A: 255},
 	"openmpi": color.RGBA{R: 213, G: 94, B: 0, A: 255},

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/bench/record"
 )
 
-// report is what one run of the benchmark has measured.
+// report is the result of one run of the benchmark.
 type report struct {
 	Machine string    `json:"machine"`
 	Date    time.Time `json:"date"`
@@ -32,7 +32,7 @@ func (r *report) table() string {
 	return b.String()
 }
 
-// write leaves everything in a directory.
+// write writes everything into a directory.
 func (r *report) write(dir string) error {
 	if err := record.Write(dir, r, r.table()); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
-// result is what was measured of one part.
+// result is the result of one part.
 type result struct {
 	Name    string   `json:"name,omitempty"`
 	About   string   `json:"about,omitempty"`
@@ -76,8 +76,8 @@ func (r *result) rows() []row {
 	return rows
 }
 
-// table is Markdown: milliseconds, the median and in brackets the least and the most;
-// by how much Phalanx is above the bound; and how it compares with the best peer.
+// table is Markdown: milliseconds, the median and in brackets the least and the most, and
+// the ratios of Phalanx to the bound and to the best peer.
 func (r *result) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| work | bound | %s | Phalanx / bound | Phalanx / best peer |\n|---|---|%s---|---|\n",

@@ -12,11 +12,11 @@ type sample struct {
 	job
 	Run  int     `json:"run"`
 	Last float64 `json:"last_ms"` // from the common start until the last node had finished
-	Root float64 `json:"root_ms"` // until the first node had
-	Late float64 `json:"late_ms"` // until the last node was woken: less of it is the system's than of the rest
+	Root float64 `json:"root_ms"` // until the first node had finished
+	Late float64 `json:"late_ms"` // until the last node woke up: mostly the machine's share, not the system's
 }
 
-// took is when the run was over.
+// took is how long the run took.
 func (s sample) took() float64 {
 	if s.atRoot() {
 		return s.Root
@@ -49,8 +49,8 @@ func millis(ms float64) string {
 	}
 }
 
-// summary makes cells of the samples of one job, in the order of the systems. Of
-// a peer's variants the one with the least median is taken.
+// summary makes cells of the samples of one job, in the order of the systems. It takes
+// a peer's variant with the least median.
 func summary(systems []string, samples []sample) []cell {
 	var cells []cell
 	for _, system := range systems {

@@ -20,28 +20,28 @@ import (
 	"github.com/phalanx-go/phalanx/internal/bench"
 )
 
-// workerVar has the program be a Phalanx node, with this configuration.
+// workerVar makes the program a Phalanx node, with this configuration.
 const workerVar = "PHALANX_BENCH_WORKER"
 
-// patience bounds whatever a node does.
+// patience bounds each order of a node.
 const patience = 2 * time.Minute
 
 type workerConfig struct {
 	Rank int
 	Addr string
 	Seed string
-	Warm int64 // memory that is touched before the node joins, as the buffers of a peer are before it begins
+	Warm int64 // bytes of memory that the node touches before it joins, as a peer does with its buffers
 }
 
-// quiet is how long a node that has done its part keeps to itself, as a peer's rank
-// does that waits for the others: the CPU is theirs.
+// quiet is how long a node that has finished its part sends nothing, as a peer's rank
+// does that waits for the others: they need the CPU.
 const quiet = 20 * time.Millisecond
 
-// order is what a worker is asked to do, one line of JSON on its standard input.
-// It answers each with one line.
+// order is an order to a worker, one line of JSON on its standard input. The worker
+// answers each with one line.
 type order struct {
 	Do   string // prepare, run, finish
-	Name string // what the ids of the run begin with
+	Name string // begins the ids of the run
 	At   int64  // when the run starts, by the machine's monotonic clock
 	job
 }
@@ -51,25 +51,25 @@ func (o order) task(rank int) bench.Task {
 	return bench.Task{Op: o.Op, Name: o.Name, Rank: rank, Of: o.Nodes, Size: o.Size}
 }
 
-// late says that the inputs come with their nodes, which come one by one.
+// late reports whether the inputs come with their nodes, which come one by one.
 func (o order) late() bool {
 	return o.Interval > 0 && (o.Op == bench.Reduce || o.Op == bench.AllReduce)
 }
 
 type answer struct {
 	Err        string `json:",omitempty"`
-	Control    string `json:",omitempty"` // of the first answer: where others join
+	Control    string `json:",omitempty"` // in the first answer: where others join
 	Start, End int64  // of a run
 }
 
-// worker is a node, and what it has to do.
+// worker is a node with its tasks.
 type worker struct {
 	bench.Worker
 	rank  int
 	alarm alarm
 }
 
-// beWorker is a node until its standard input ends.
+// beWorker runs a node until its standard input ends.
 func beWorker(config string) error {
 	var cfg workerConfig
 	if err := json.Unmarshal([]byte(config), &cfg); err != nil {
@@ -152,7 +152,7 @@ func (w *worker) run(ctx context.Context, o order, t bench.Task) error {
 	return errors.Join(w.Run(ctx, t), <-put)
 }
 
-// finish checks what the node got, and has the run's objects deleted.
+// finish checks the objects that the node got; the first node deletes the run's objects.
 func (w *worker) finish(ctx context.Context, t bench.Task) error {
 	if err := w.Check(t); err != nil || w.rank != 0 {
 		return err
@@ -165,8 +165,8 @@ func (w *worker) finish(ctx context.Context, t bench.Task) error {
 	return nil
 }
 
-// monotonic is a clock that all processes of the machine share. It is read once:
-// a call into the kernel in the midst of a run would wake a thread of the runtime.
+// monotonic is a clock that all processes of the machine share. The program reads it
+// once: a call into the kernel during a run would wake a thread of the runtime.
 var monotonic = func() func() int64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
@@ -174,12 +174,12 @@ var monotonic = func() func() int64 {
 	return func() int64 { return t.Nano() + time.Since(start).Nanoseconds() }
 }()
 
-// alarm wakes at an instant of the monotonic clock. A Go timer of an idle process
-// is up to a millisecond late, which no peer is; and a thread that sleeps in the
-// kernel would keep the process's only processor from others for a while.
+// alarm wakes at an instant of the monotonic clock. A Go timer of an idle process is up
+// to a millisecond late, unlike the peers' timers; and a thread that sleeps in the kernel
+// would keep the process's only processor from others for a while.
 type alarm struct {
 	fd   int
-	file *os.File // whose Fd would make it block
+	file *os.File // its Fd method would make it block
 	raw  syscall.RawConn
 }
 

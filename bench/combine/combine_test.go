@@ -16,11 +16,11 @@ import (
 const (
 	arrayBytes = 64 << 20 // twice that is out of every cache
 	rounds     = 15
-	blockBytes = 128 << 10 // what a reduce combines at once
+	blockBytes = 128 << 10 // that a reduce combines at once
 )
 
-// BenchmarkAgainstC adds float32 arrays that are out of cache as a reduce does,
-// and has testdata/sum.c do it just before and after; go/c is the median of their ratios.
+// BenchmarkAgainstC adds float32 arrays that are out of cache as a reduce does, and runs
+// testdata/sum.c just before and after; go/c is the median of the ratios of their rates.
 func BenchmarkAgainstC(b *testing.B) {
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {

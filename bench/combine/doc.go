@@ -1,3 +1,3 @@
-// Package combine compares how a reduce adds float32 arrays with the loop that a
-// C compiler makes of a[i] += b[i]. It holds a benchmark only.
+// Package combine compares a reduce's addition of float32 arrays with the loop that a
+// C compiler makes of a[i] += b[i]. It has a benchmark only.
 package combine

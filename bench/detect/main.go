@@ -1,15 +1,16 @@
-// Detect measures, between real processes, how long it takes from the failure of
-// a node until it is out of the view of all others: killed (SIGKILL) or hung
-// (SIGSTOP), cut off (its packets are dropped) or refused (they are answered with
-// a reset), a plain member, a voter, or the leader of the voters.
+// Detect measures, between real processes, how long it takes from the failure of a
+// node until all others have removed it from their views. The node is killed
+// (SIGKILL) or hung (SIGSTOP), cut off (the network drops its packets) or refused
+// (the network answers them with a reset). It is a plain member, a voter, or the
+// leader of the voters.
 //
 //	go run ./bench/detect --trials 100 --fault kill --victim leader --load
 //	go run ./bench/detect --trials 100 --fault cut --bed
 //	go run ./bench/detect --fault none --for 10m --busy 2
 //
-// With --fault none it counts who is removed although nothing has failed.
-// With --bed each process has a host of its own, a network namespace, which
-// needs root.
+// With --fault none it counts the nodes that are removed although none has failed.
+// With --bed each process has a host of its own, a network namespace, which needs
+// root.
 package main
 
 import (
@@ -88,7 +89,7 @@ func (o options) validate() error {
 	return nil
 }
 
-// result is what is printed; times in milliseconds.
+// result is the output; times in milliseconds.
 type result struct {
 	Fault   string  `json:"fault"`
 	Victim  string  `json:"victim"`
@@ -100,8 +101,8 @@ type result struct {
 	P99     float64 `json:"p99_ms"`
 	Max     float64 `json:"max_ms"`
 	Stolen  int     `json:"stolen_trials"`    // in which more than a tenth of the cores' time was stolen
-	Own99   float64 `json:"own_p99_ms"`       // of the others
-	Suspect float64 `json:"suspected_p50_ms"` // by the first
+	Own99   float64 `json:"own_p99_ms"`       // of the other trials
+	Suspect float64 `json:"suspected_p50_ms"` // until the first node suspects the victim
 	False   int     `json:"false_down"`       // nodes that were removed and had not failed
 }
 

@@ -44,7 +44,7 @@ type bench struct {
 
 const (
 	patience = 30 * time.Second // of every wait
-	robbed   = 0.1              // a trial that did not have this share of the cores' time shows the host's schedule
+	robbed   = 0.1              // a trial that lost this share of the cores' time measures the host, not the nodes
 )
 
 func measure(o options) (result, error) {
@@ -135,7 +135,7 @@ func (b *bench) start() error {
 	}
 	b.nodes = append(b.nodes, p)
 	go b.read(p, out)
-	return b.until("it joined", func() bool { return p.addr != "" })
+	return b.until("the new node has joined", func() bool { return p.addr != "" })
 }
 
 func (b *bench) read(p *process, out io.Reader) {
@@ -168,20 +168,20 @@ func (b *bench) until(what string, ok func() bool) error {
 		case t := <-b.lines:
 			b.take(t)
 		case <-end:
-			return fmt.Errorf("%v passed without that %s", patience, what)
+			return fmt.Errorf("after %v this does not hold yet: %s", patience, what)
 		}
 	}
 	return nil
 }
 
-// fill starts nodes until there are enough, and waits until all agree.
+// fill starts nodes until there are enough, and waits until all agree on members and voters.
 func (b *bench) fill() error {
 	for len(b.nodes) < b.o.nodes {
 		if err := b.start(); err != nil {
 			return err
 		}
 	}
-	err := b.until("all saw each other, with three voters", func() bool {
+	err := b.until("all nodes see each other and three voters", func() bool {
 		for _, p := range b.nodes {
 			if len(p.members) != len(b.nodes) || p.leader != b.nodes[0].leader || len(p.voters) != 3 || !slices.Equal(p.voters, b.nodes[0].voters) {
 				return false
@@ -228,8 +228,8 @@ func (b *bench) choose() (*process, error) {
 	return p, nil
 }
 
-// strike lets the fault happen to a process. The function that it returns undoes
-// what it did to its host.
+// strike applies the fault to a process. The function that it returns restores the
+// process's host.
 func (b *bench) strike(victim *process) (heal func() error, err error) {
 	heal = func() error { return nil }
 	switch b.o.fault {

@@ -14,7 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 )
 
-// line is what a node process tells, as one line of JSON.
+// line is an event of a node process, as one line of JSON.
 type line struct {
 	At     int64          `json:"at"` // of the system's monotonic clock, in nanoseconds
 	What   string         `json:"what"`
@@ -23,7 +23,7 @@ type line struct {
 	Voters []phalanx.NodeID
 }
 
-// runNode is a node process. It ends with its standard input.
+// runNode runs a node until its standard input ends.
 func runNode(bind, seed string) error {
 	log := logrus.New()
 	log.SetOutput(io.Discard)

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// quiet is what happens when nothing fails.
+// quiet is the result of a run without a failure.
 type quiet struct {
 	Busy      int     `json:"busy_per_core"`
 	Nodes     int     `json:"nodes"`
@@ -23,7 +23,7 @@ func (q quiet) String() string {
 		q.Nodes, time.Duration(q.Seconds)*time.Second, q.Busy, q.False, q.Suspected, q.Latest)
 }
 
-// watch lets nodes run without a failure and counts who is suspected and removed.
+// watch runs nodes without a failure and counts suspicions and removals.
 func watch(o options) (quiet, error) {
 	q := quiet{Busy: o.busy, Nodes: o.nodes, Seconds: o.length.Seconds()}
 	b := &bench{o: o, lines: make(chan told, 10_000)}

@@ -1,12 +1,12 @@
-// Idle measures from outside what a cluster costs in which nothing happens: it runs
+// Idle measures from outside the cost of a cluster in which nothing happens: it runs
 // `phalanx dev`, which makes each node a process, waits until the nodes have settled, and
 // reads the share of a core and the context switches of each process.
 //
 //	go run ./bench/idle
 //	go run ./bench/idle --nodes 16 --for 60s -o json
 //
-// The time on a core and the switches come from /proc and are those of all threads of a
-// process. Nothing asks a node for anything while it is measured.
+// The time on a core and the switches come from /proc and count all threads of a process.
+// No client asks a node for anything during the measurement.
 package main
 
 import (
@@ -59,11 +59,11 @@ func flags(f *flag.FlagSet, args []string) (o options, err error) {
 	o.json = *output == "json"
 	switch {
 	case *output != "text" && *output != "json":
-		return o, fmt.Errorf("-o %s: it prints text or json", *output)
+		return o, fmt.Errorf("-o %s: must be text or json", *output)
 	case o.nodes < 1 || o.nodes > 256 || o.settle < 0:
-		return o, errors.New("it takes 1 to 256 nodes and no negative time")
+		return o, errors.New("--nodes must be 1 to 256, and --settle not negative")
 	case o.length < time.Second:
-		return o, errors.New("less than a second says nothing")
+		return o, errors.New("--for must be a second or more")
 	}
 	return o, nil
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ready is the line with which dev tells of its nodes.
+// ready is the line in which dev lists its nodes.
 type ready struct {
 	Nodes []struct {
 		Node string `json:"node"`
@@ -37,7 +37,7 @@ func measure(ctx context.Context, o options) (r result, err error) {
 	if o.program == "" {
 		o.program = filepath.Join(dir, "phalanx")
 		if said, err := exec.CommandContext(ctx, "go", "build", "-o", o.program, "github.com/phalanx-go/phalanx/cmd/phalanx").CombinedOutput(); err != nil {
-			return r, fmt.Errorf("phalanx cannot be built: %w: %s", err, said)
+			return r, fmt.Errorf("go build of phalanx fails: %w: %s", err, said)
 		}
 	}
 	return o.run(ctx)
@@ -121,7 +121,7 @@ func started(ctx context.Context, out io.Reader) (nodes ready, err error) {
 	}
 }
 
-// roles asks a node who leads and who votes, once all is measured.
+// roles asks a node for the leader and the voters, after the measurement.
 func (o options) roles(ctx context.Context, r *result, at string) error {
 	said, err := exec.CommandContext(ctx, o.program, "status", "--addr", at, "-o", "json").Output()
 	if err != nil {

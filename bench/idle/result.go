@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// node is what one process takes.
+// node is the cost of one process.
 type node struct {
 	Node     string  `json:"node"`
 	Role     string  `json:"role"` // leader, voter or member
@@ -14,7 +14,7 @@ type node struct {
 	Forced   float64 `json:"forced_per_second"` // of them, by others that wanted the core
 }
 
-// result is what is printed.
+// result is the output.
 type result struct {
 	Nodes    []node  `json:"nodes"`
 	Seconds  float64 `json:"seconds"`
@@ -23,7 +23,7 @@ type result struct {
 	Forced   float64 `json:"forced_per_second"`
 }
 
-// roles are in the order in which they are printed.
+// roles are in the order of the output.
 var roles = []string{"leader", "voter", "member"}
 
 func (r *result) add(n node) {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// usage is what a process has used since it began.
+// usage is a process's use of cores since it began.
 type usage struct {
 	core     time.Duration // on a core
-	switches int           // since it waited, or forced
-	forced   int           // of them, since the core was given to another
+	switches int           // because it waited, or forced
+	forced   int           // of them, because the system gave the core to another process
 }
 
-// read returns the usage of a process, of all its threads. Threads that have ended are
-// left out; those of a Go program stay.
+// read returns the usage of a process, of all its threads. It misses threads that have
+// ended; threads of a Go program stay.
 func read(pid int) (u usage, err error) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil {

@@ -1,7 +1,7 @@
 // Level measures on one machine whether time and memory per object stay level:
 // with 1 to 10,000 objects in flight at once, with 1 to 64 reduces at once, with up
-// to 100,000 small objects held, and for who holds a thousand views or reads the
-// events. Every point is a process of its own, with a cluster of four nodes that
+// to 100,000 small objects held, and for callers that hold a thousand views or read
+// the events. Every point is a process of its own, with a cluster of four nodes that
 // talk over loopback.
 //
 //	go run ./bench/level
@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// pointVar has the program measure one point, which it names.
+// pointVar has the point that the program measures.
 const pointVar = "PHALANX_LEVEL_POINT"
 
 func main() {
@@ -41,7 +41,7 @@ func main() {
 	for i, p := range parts {
 		names[i] = p.name
 	}
-	which := flag.String("parts", strings.Join(names, ","), "what to measure")
+	which := flag.String("parts", strings.Join(names, ","), "parts to measure")
 	out := flag.String("out", "", "directory for results.json, table.md and plots")
 	flag.Parse()
 	chosen := strings.Split(*which, ",")

@@ -21,10 +21,10 @@ const (
 	large      = 1 << 20
 )
 
-// runs is how often something is done that n are made of.
+// runs is how often a measurement of n things at once is repeated.
 func runs(n int) int { return min(max(3, 300/n), 100) }
 
-// together has n calls of f at once, and returns how long they took for each.
+// together makes n calls of f at once, and returns their time divided by n.
 func together(ctx context.Context, n int, f func(ctx context.Context, i int) error) (time.Duration, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	start := time.Now()
@@ -35,7 +35,7 @@ func together(ctx context.Context, n int, f func(ctx context.Context, i int) err
 	return time.Since(start) / time.Duration(n), err
 }
 
-// flight has one node get all objects of another at once.
+// flight measures a node that gets all objects of another one at once.
 func flight(ctx context.Context, p *point, ns []*cluster.Node) error {
 	data := make([]byte, flightSize)
 	id := func(run, i int) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprintf("f/%d/%d", run, i)) }
@@ -62,8 +62,8 @@ func flight(ctx context.Context, p *point, ns []*cluster.Node) error {
 	return nil
 }
 
-// repeat does a run for the memory that each takes besides its bytes, which warms
-// up, and others for the time.
+// repeat does one run to measure the memory that each object takes besides its bytes,
+// which also warms up, and other runs to measure the time.
 func (p *point) repeat(bytes float64, once, clear func(run int) error) error {
 	more, err := peak(func() error { return once(0) })
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *point) repeat(bytes float64, once, clear func(run int) error) error {
 	return nil
 }
 
-// touch gets an object and lets it go.
+// touch gets an object and releases it.
 func touch(ctx context.Context, n *cluster.Node, id phalanx.ObjectID) error {
 	v, err := n.Get(ctx, id)
 	if err == nil {
@@ -90,7 +90,7 @@ func touch(ctx context.Context, n *cluster.Node, id phalanx.ObjectID) error {
 	return err
 }
 
-// reduces has the nodes, in turn, reduce an array of each node.
+// reduces measures reduces of an array of each node. The nodes ask for them in turn.
 func reduces(ctx context.Context, p *point, ns []*cluster.Node) error {
 	values := make([]float32, reduceSize/4)
 	source := func(run, i, k int) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprintf("r/%d/%d/%d", run, i, k)) }
@@ -132,7 +132,7 @@ func reduces(ctx context.Context, p *point, ns []*cluster.Node) error {
 	return nil
 }
 
-// held looks at puts and gets while many small objects are there, each with its
+// held measures puts and gets while the cluster holds many small objects, each at its
 // owner, its backup and its node.
 func held(ctx context.Context, p *point, ns []*cluster.Node) error {
 	runtime.GC()
@@ -163,7 +163,7 @@ func held(ctx context.Context, p *point, ns []*cluster.Node) error {
 	return p.one(ctx, ns, small, "put", "get")
 }
 
-// views looks at gets of who holds many views.
+// views measures puts and gets while the reader holds many views.
 func views(ctx context.Context, p *point, ns []*cluster.Node) error {
 	data := make([]byte, flightSize)
 	for i := range p.N {
@@ -178,7 +178,7 @@ func views(ctx context.Context, p *point, ns []*cluster.Node) error {
 	return p.both(ctx, ns)
 }
 
-// events looks at gets of who reads the events.
+// events measures puts and gets while readers take the events.
 func events(ctx context.Context, p *point, ns []*cluster.Node) error {
 	for range p.N {
 		for _, n := range ns {
@@ -200,8 +200,8 @@ func (p *point) both(ctx context.Context, ns []*cluster.Node) error {
 	return p.one(ctx, ns, large, "put 1 MB", "get 1 MB")
 }
 
-// one measures calls one after the other: a put on one node, and the get of it on
-// another.
+// one measures calls one after the other: a put on one node, and a get of the object
+// on another.
 func (p *point) one(ctx context.Context, ns []*cluster.Node, size int, put, get string) error {
 	const times = 300
 	data := make([]byte, size)

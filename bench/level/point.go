@@ -16,23 +16,23 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 )
 
-// point is one measurement: N of something.
+// point is one measurement, with N things.
 type point struct {
 	Part string             `json:"part"`
 	N    int                `json:"n"`
-	Us   map[string]float64 `json:"us"`    // microseconds for each: medians
-	Each float64            `json:"bytes"` // memory for each, besides its bytes
+	Us   map[string]float64 `json:"us"`    // microseconds for each thing: medians
+	Each float64            `json:"bytes"` // memory for each thing, besides its bytes
 }
 
 // part is one kind of measurement.
 type part struct {
 	name    string
-	of      string // what is counted
+	of      string // names the things
 	counts  []int
 	measure func(context.Context, *point, []*cluster.Node) error
 }
 
-// parts is set by init, as they refer to it.
+// parts is set by init, as its measurements refer to it.
 var parts []part
 
 func init() {
@@ -70,13 +70,13 @@ func (p *point) measure() error {
 		}
 		all = append(all, n)
 	}
-	time.Sleep(time.Second) // until shards have moved to those who came
+	time.Sleep(time.Second) // until shards have moved to the new nodes
 	p.Us = map[string]float64{}
 	return kind.measure(ctx, p, all)
 }
 
-// peak has f run, and returns by how much the memory of the process was above what
-// it was before.
+// peak runs f, and returns by how much the memory of the process rose above its size
+// before.
 func peak(f func() error) (float64, error) {
 	runtime.GC()
 	debug.FreeOSMemory()

@@ -15,7 +15,7 @@ import (
 	"github.com/phalanx-go/phalanx/bench/record"
 )
 
-// result is what one run has measured.
+// result is the result of one run.
 type result struct {
 	Machine string    `json:"machine"`
 	Date    time.Time `json:"date"`
@@ -51,7 +51,7 @@ func (r *result) table() string {
 	return b.String()
 }
 
-// write leaves everything in a directory.
+// write writes everything into a directory.
 func (r *result) write(dir string) error {
 	head := fmt.Sprintf("Four nodes in one process, %s, %s.\n\n", r.Machine, r.Date.Format(time.DateOnly))
 	if err := record.Write(dir, r, head+r.table()); err != nil {

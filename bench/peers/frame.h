@@ -1,4 +1,4 @@
-// frame.h - what the peers' programs share.
+// frame.h - the common part of the peers' programs.
 //
 // The hosts are network namespaces of one machine, so that ranks can meet in shared
 // memory: they block on futexes there, and only the measured library touches the

@@ -1,5 +1,5 @@
 // polite.so is preloaded into an MPI program, whose ranks spin while they wait. With
-// many ranks on few cores one that spins on sched_yield holds the CPU that the
+// many ranks on few cores a rank that spins on sched_yield holds the CPU that the
 // others' packets need; on hosts of their own it would hold only its own. Here each
 // eighth yield sleeps for 20 us.
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-// Package record keeps what a benchmark has measured: on which machine, the
-// numbers as JSON, a table as Markdown, and plots.
+// Package record keeps the results of a benchmark: the machine, the numbers as JSON,
+// a table as Markdown, and plots.
 package record
 
 import (
@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Machine says what this is measured on.
+// Machine describes this machine.
 func Machine() string {
 	model := runtime.GOARCH
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -28,7 +28,7 @@ func Machine() string {
 	return fmt.Sprintf("%s, %d cores, %s", model, runtime.NumCPU(), runtime.Version())
 }
 
-// Write leaves dir/results.json and dir/table.md; dir is made.
+// Write writes dir/results.json and dir/table.md, and makes dir.
 func Write(dir string, results any, table string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -43,7 +43,7 @@ func Write(dir string, results any, table string) error {
 	return os.WriteFile(filepath.Join(dir, "table.md"), []byte(table), 0o644)
 }
 
-// Plot leaves dir/name.svg and dir/name.png.
+// Plot writes dir/name.svg and dir/name.png.
 func Plot(p *plot.Plot, dir, name string) error {
 	for _, kind := range []string{"svg", "png"} {
 		if err := p.Save(12*vg.Centimeter, 9*vg.Centimeter, filepath.Join(dir, name+"."+kind)); err != nil {

@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 )
 
-// Config says what to build.
+// Config describes a bed.
 type Config struct {
 	Hosts int
-	Rate  int64 // of each link, in bits per second and direction; 0 leaves links as fast as they are
+	Rate  int64 // of each link, in bits per second and direction; 0: unlimited
 }
 
-// maxHosts have addresses in one network of 256.
+// maxHosts fit into one network of 256 addresses.
 const maxHosts = 250
 
 func (c Config) validate() error {
@@ -24,7 +24,7 @@ func (c Config) validate() error {
 	case c.Hosts < 1 || c.Hosts > maxHosts:
 		return fmt.Errorf("bed: %d hosts are not 1 to %d", c.Hosts, maxHosts)
 	case c.Rate < 0:
-		return fmt.Errorf("bed: a rate of %d bits per second", c.Rate)
+		return fmt.Errorf("bed: the rate of %d bits per second is negative", c.Rate)
 	}
 	return nil
 }
@@ -33,12 +33,12 @@ func (c Config) validate() error {
 type Bed struct {
 	cfg  Config
 	name string
-	cuts map[Cut]bool // that are in force
+	cuts map[Cut]bool // in force
 }
 
 var beds atomic.Int64
 
-// New builds a bed, after it has removed those of processes that have ended.
+// New builds a bed, after it has removed the beds of processes that have ended.
 func New(cfg Config) (*Bed, error) {
 	if err := errors.Join(cfg.validate(), Missing(), Clean()); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (b *Bed) build() error {
 		{"ip", "netns", "add", sw},
 		{"ip", "-n", sw, "link", "add", "br0", "type", "bridge", "stp_state", "0", "mcast_snooping", "0"},
 		{"ip", "-n", sw, "link", "set", "br0", "up"},
-		// A switch has no firewall, which some machines put into every bridge.
+		// A switch has no firewall, but some machines put one into every bridge.
 		{"ip", "netns", "exec", sw, "sh", "-c", "for f in /proc/sys/net/bridge/bridge-nf-call-*; do test ! -e $f || echo 0 >$f; done"},
 	}
 	for i := range b.cfg.Hosts {
@@ -68,7 +68,7 @@ func (b *Bed) build() error {
 			[]string{"ip", "-n", ns, "link", "set", "lo", "up"},
 			[]string{"ip", "-n", ns, "addr", "add", b.Addr(i) + "/24", "dev", "eth0"},
 			[]string{"ip", "-n", ns, "link", "set", "eth0", "up"},
-			// Whatever the machine itself uses: measurements have to be comparable.
+			// All machines use the same congestion control: measurements have to be comparable.
 			[]string{"ip", "netns", "exec", ns, "sh", "-c", "echo reno >/proc/sys/net/ipv4/tcp_congestion_control"})
 	}
 	for _, line := range script {
@@ -93,8 +93,8 @@ func (b *Bed) Close() error { return remove(b.name) }
 // Addr is the address of host i.
 func (b *Bed) Addr(i int) string { return fmt.Sprintf("10.99.0.%d", i+1) }
 
-// Command is exec.Command on host i. The process has the id that the command
-// itself has, so that it can be sent signals.
+// Command is exec.Command on host i. The process id is that of the command itself, so
+// that the caller can send it signals.
 func (b *Bed) Command(i int, name string, args ...string) *exec.Cmd {
 	return b.CommandContext(context.Background(), i, name, args...)
 }

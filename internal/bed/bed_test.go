@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		err = serve()
 	case "dial":
 		err = dial(os.Args[1])
-	case "leave": // a bed, for which nobody cares
+	case "leave": // leave a bed behind
 		_, err = bed.New(bed.Config{Hosts: 1})
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 const port = ":7000"
 
-// serve echoes what comes.
+// serve echoes its input.
 func serve() error {
 	l, err := net.Listen("tcp", port)
 	if err != nil {
@@ -59,8 +59,8 @@ func serve() error {
 // soon is how long anything may take on a bed.
 const soon = time.Second
 
-// dial says "connected", and then of each line of its input what became of it
-// on the connection and back: "there", "silence" or "reset".
+// dial writes "connected", and then for each line of its input how the line fared on
+// the connection and back: "there", "silence" or "reset".
 func dial(to string) error {
 	c, err := net.DialTimeout("tcp", to+port, soon)
 	if err != nil {
@@ -168,8 +168,8 @@ func TestCuts(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		cuts              []bed.Cut
-		old               string // what an open connection from 2 to 0 comes to
-		new, other, third string // new ones from 2 to 0, 2 to 1 and 1 to 0
+		old               string // the fate of an open connection from 2 to 0
+		new, other, third string // of new ones from 2 to 0, 2 to 1 and 1 to 0
 	}{
 		{"drop", bed.Between(0, b.Hosts()...), "silence", "silence", "connected", "silence"},
 		{"drop one way", bed.From(0, b.Hosts()...), "silence", "silence", "connected", "silence"},
@@ -205,12 +205,12 @@ func TestCutsAreIndependent(t *testing.T) {
 	on(t, b, 1, "dial", b.Addr(0)).hears(t, "refused")
 	on(t, other, 1, "dial", other.Addr(0)).hears(t, "connected")
 	if err := b.Cut(bed.Cut{From: 0, To: 2}); err == nil {
-		t.Error("a host that is not there was cut off")
+		t.Error("Cut accepts a host that does not exist")
 	}
 }
 
-// Bytes do not pass faster than a link's rate lets them; how much slower they
-// are is the machine's business.
+// Bytes do not pass faster than a link's rate; the machine decides how much slower
+// they are.
 func TestRates(t *testing.T) {
 	const rate, size = 80_000_000, 1 << 20
 	b := build(t, bed.Config{Hosts: 2, Rate: rate})
@@ -237,7 +237,7 @@ func TestRates(t *testing.T) {
 	do(t, b.Slow(1, 1))
 	send(size) // would not be there in time on a slow link
 	if b.Slow(2, 1) == nil || b.Slow(0, 0) == nil {
-		t.Error("a link that is not there was slowed down")
+		t.Error("Slow accepts a link that does not exist")
 	}
 }
 
@@ -256,11 +256,11 @@ func TestLeftoversAreRemoved(t *testing.T) {
 		return strings.Count(string(out), fmt.Sprintf("phalanx-bed-%d-", cmd.Process.Pid))
 	}
 	if left() != 2 {
-		t.Errorf("%d namespaces were left, want those of a host and a switch", left())
+		t.Errorf("%d namespaces are left, want two: of a host and a switch", left())
 	}
 	do(t, bed.Clean())
 	if left() != 0 {
-		t.Error("they are still there")
+		t.Error("the namespaces are still there")
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Cut is what happens to packets on their way from one host to another.
+// Cut drops or refuses packets on their way from one host to another.
 type Cut struct {
 	From, To int
-	Refuse   bool // answer with a reset, as a host does on which nobody listens; else drop them
+	Refuse   bool // answer with a reset, as a host without a listener does; else drop them
 }
 
 // Between cuts host a off from the others, both ways.
@@ -59,10 +59,10 @@ func (b *Bed) Hosts() []int {
 	return all
 }
 
-// Cut begins cuts. Those that are in force already stay.
+// Cut begins cuts. Present cuts stay.
 func (b *Bed) Cut(cuts ...Cut) error { return b.change(cuts, true) }
 
-// Heal ends cuts. What is not cut stays as it is.
+// Heal ends cuts. It ignores cuts that are not in force.
 func (b *Bed) Heal(cuts ...Cut) error { return b.change(cuts, false) }
 
 // HealAll ends all cuts.
@@ -91,7 +91,7 @@ func (b *Bed) change(cuts []Cut, on bool) error {
 	return all.Wait()
 }
 
-// rules is what host i does with what comes in, as one change for nft.
+// rules has host i's rules for incoming packets, as one change for nft.
 func (b *Bed) rules(i int) string {
 	var all []Cut
 	for c := range b.cuts {
@@ -106,7 +106,7 @@ func (b *Bed) rules(i int) string {
 		switch from := b.Addr(c.From); {
 		case !c.Refuse:
 			fmt.Fprintf(&s, "  ip saddr %s drop\n", from)
-		default: // a reset gets through: it is the other's refusal
+		default: // a reset gets through: it is the other host's refusal
 			fmt.Fprintf(&s, "  ip saddr %s tcp flags & rst == 0 reject with tcp reset\n", from)
 			fmt.Fprintf(&s, "  ip saddr %s meta l4proto != tcp reject\n", from)
 		}

@@ -14,11 +14,10 @@ import (
 // prefix begins the names of all namespaces of all beds.
 const prefix = "phalanx-bed-"
 
-// tools are the commands that a bed is built with, and the Debian packages that
-// have them.
+// tools are the commands that build a bed, and their Debian packages.
 var tools = [][2]string{{"ip", "iproute2"}, {"tc", "iproute2"}, {"nft", "nftables"}}
 
-// Missing says what this process lacks to build beds, or returns nil.
+// Missing returns an error that names what this process lacks to build beds, or nil.
 func Missing() error {
 	if os.Geteuid() != 0 {
 		return errors.New("bed: network namespaces need root")
@@ -47,20 +46,20 @@ func Need(t interface {
 	}
 }
 
-// owner begins the names of this process's beds. When the process began is part
-// of it: its number will be another's.
+// owner begins the names of this process's beds. It has the process's begin, since
+// another process will get the same number.
 func owner() string {
 	return fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), began(os.Getpid()))
 }
 
-// began is when a process began, in ticks since the machine did, or "" if there
-// is no such process.
+// began is when a process began, in ticks since the start of the machine, or "" if
+// there is no such process.
 func began(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The second field is the program's name in parentheses, with whatever is in it.
+	// The second field is the program's name in parentheses, which can have any characters.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	return fields[19]
 }
@@ -92,7 +91,7 @@ func remove(name string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// namespaces are those of all beds.
+// namespaces returns the namespaces of all beds.
 func namespaces() ([]string, error) {
 	out, err := output("", "ip", "netns", "list")
 	if err != nil {
@@ -108,8 +107,8 @@ func namespaces() ([]string, error) {
 	return all, nil
 }
 
-// drop removes a namespace and ends what runs in it, hung processes too: they
-// would keep its links.
+// drop removes a namespace and kills its processes, hung ones too: they would keep
+// its links.
 func drop(ns string) error {
 	out, err := output("", "ip", "netns", "pids", ns)
 	for _, word := range strings.Fields(out) {

@@ -13,14 +13,14 @@ import (
 	"github.com/phalanx-go/phalanx/messages"
 )
 
-// Kind is under which members start agents for each other.
+// Kind is the kind of the agents that members start for each other.
 const Kind = "phalanx-bench"
 
 // stepFor bounds one order.
 const stepFor = 5 * time.Minute
 
-// order is what an agent is to do, as JSON in a message that every member knows.
-// It answers with the same message, or with a messages.Error.
+// order is an order to an agent, as JSON in a message that every member knows. The
+// agent answers with the same message, or with a messages.Error.
 type order struct {
 	Do string // prepare, run, check
 	Task
@@ -29,22 +29,21 @@ type order struct {
 func (o order) message() *wrapperspb.StringValue {
 	b, err := json.Marshal(o)
 	if err != nil {
-		panic(fmt.Sprintf("bench: %v", err)) // it always can be
+		panic(fmt.Sprintf("bench: %v", err)) // an order always can be JSON
 	}
 	return wrapperspb.String(string(b))
 }
 
-// Agent returns the props of an agent on n, for cluster.Config.Kinds. One that
-// hears nothing for long ends.
+// Agent returns the props of an agent on n, for cluster.Config.Kinds. An agent that
+// gets no order for long ends.
 func Agent(n *cluster.Node) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return &agent{worker: Worker{Node: n}, busy: make(chan struct{}, 1)} })
 }
 
-// agent carries orders out beside itself, one at a time, and ends them when it
-// is stopped.
+// agent carries orders out beside itself, one at a time, and ends them when it stops.
 type agent struct {
 	worker Worker
-	busy   chan struct{} // holds one while an order is carried out
+	busy   chan struct{} // has an element while an order runs
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -68,7 +67,7 @@ func (a *agent) Receive(c actor.Context) {
 			select {
 			case a.busy <- struct{}{}:
 			default:
-				err = fmt.Errorf("it is busy with another order")
+				err = fmt.Errorf("the agent is busy with another order")
 			}
 		}
 		if err != nil {

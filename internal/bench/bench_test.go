@@ -70,7 +70,7 @@ func TestBench(t *testing.T) {
 	}
 	left, err := nodes[0].List(ctx, "phalanx-bench")
 	if err != nil || len(left) > 0 {
-		t.Errorf("left are %v, %v", left, err)
+		t.Errorf("the objects %v are left, %v", left, err)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestBenchErrors(t *testing.T) {
 	}
 }
 
-// Who goes away while it runs does not wait for it, and nothing is left.
+// A caller that goes away does not wait for the run, and leaves nothing behind.
 func TestBenchCanceled(t *testing.T) {
 	nodes := start(t, 2)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -17,16 +17,16 @@ import (
 	"github.com/phalanx-go/phalanx/messages"
 )
 
-// Request is what to measure.
+// Request describes a measurement.
 type Request struct {
 	Op     string
 	Size   int64 // of an object in bytes; a multiple of 4
 	Nodes  int   // how many members take part, this one first; 0: all
 	Runs   int
-	WarmUp int // runs before those, which are not told
+	WarmUp int // runs before those, which the result leaves out
 }
 
-// Result is what was measured.
+// Result is the result of a measurement.
 type Result struct {
 	Nodes []phalanx.NodeID
 	Times []time.Duration // from the first order until the last answer, of each run
@@ -60,7 +60,7 @@ func Run(ctx context.Context, n *cluster.Node, r Request) (Result, error) {
 	return res, nil
 }
 
-// members returns who takes part.
+// members returns the members that take part.
 func (r Request) members(n *cluster.Node) ([]phalanx.NodeID, error) {
 	bad := func(format string, args ...any) error {
 		return &phalanx.Error{Op: "bench", Node: n.ID(), Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
@@ -94,13 +94,13 @@ func (r Request) members(n *cluster.Node) ([]phalanx.NodeID, error) {
 	return all[:r.Nodes], nil
 }
 
-// driver tells the agents what to do.
+// driver gives the agents their orders.
 type driver struct {
 	node   *cluster.Node
 	req    Request
 	name   string
 	on     []phalanx.NodeID
-	agents []*actor.PID // on those, by rank
+	agents []*actor.PID // on these members, by rank
 }
 
 func (d *driver) run(ctx context.Context, run int) (time.Duration, error) {
@@ -117,8 +117,7 @@ func (d *driver) run(ctx context.Context, run int) (time.Duration, error) {
 	return took, d.all(ctx, "check", t)
 }
 
-// all gives every agent an order, and waits for their answers; the first failure
-// ends it.
+// all gives every agent an order, and waits for all answers or the first failure.
 func (d *driver) all(ctx context.Context, do string, t Task) error {
 	ctx, cancel := context.WithTimeout(ctx, stepFor+stepFor/10)
 	defer cancel()
@@ -149,7 +148,7 @@ func (d *driver) ask(ctx context.Context, node phalanx.NodeID, agent *actor.PID,
 	return e
 }
 
-// clearFor bounds how long what a run has left is deleted.
+// clearFor bounds how long the driver deletes the objects of a run.
 const clearFor = 10 * time.Second
 
 func (d *driver) clear(t Task) {

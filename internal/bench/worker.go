@@ -11,18 +11,18 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// Worker does a node's tasks, and keeps what it gets until it is checked. It is
+// Worker does a node's tasks, and keeps the objects that it gets until Check. It is
 // not for concurrent use, but for Put beside Run.
 type Worker struct {
 	Node *cluster.Node
 
-	values []float32         // what it puts, as long as the size is the same
-	views  []*storenode.View // what it got
-	wants  []float32         // of each: what every element has to be
+	values []float32         // the values to put, as long as the size is the same
+	views  []*storenode.View // of the objects that it got
+	wants  []float32         // of each view: the right value of every element
 }
 
-// Prepare puts what has to be there before the run: as the buffers of other
-// libraries are, an input is in place.
+// Prepare puts this node's input before the run: the buffers of other libraries are
+// in place then, too.
 func (w *Worker) Prepare(ctx context.Context, t Task) error {
 	if !t.puts() {
 		return nil
@@ -32,7 +32,7 @@ func (w *Worker) Prepare(ctx context.Context, t Task) error {
 
 // Fill makes the values that this node puts.
 func (w *Worker) Fill(t Task) {
-	if int64(len(w.values)) == t.Size/4 { // else memory would be as cold as that of no other library
+	if int64(len(w.values)) == t.Size/4 { // else memory would be cold, unlike that of other libraries
 		return
 	}
 	w.values = make([]float32, t.Size/4)
@@ -60,7 +60,7 @@ func (w *Worker) keep(v *storenode.View, want float32) {
 	w.views, w.wants = append(w.views, v), append(w.wants, want)
 }
 
-// Run does the part that is measured.
+// Run does the measured part.
 func (w *Worker) Run(ctx context.Context, t Task) error {
 	r := storenode.Reduce{Target: t.target(), Sources: t.all(), Op: phalanx.Sum}
 	switch {
@@ -94,7 +94,7 @@ func (w *Worker) Run(ctx context.Context, t Task) error {
 	return nil
 }
 
-// reduce has the sum of all at this node, which gets it while it is made.
+// reduce makes the sum of all, and gets it at this node while it is made.
 func (w *Worker) reduce(ctx context.Context, r storenode.Reduce, sum float32) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,7 +102,7 @@ func (w *Worker) reduce(ctx context.Context, r storenode.Reduce, sum float32) er
 	go func() {
 		_, err := w.Node.Reduce(ctx, r)
 		if err != nil {
-			cancel() // there is nothing to be got
+			cancel() // the sum will not come
 		}
 		reduced <- err
 	}()
@@ -110,7 +110,7 @@ func (w *Worker) reduce(ctx context.Context, r storenode.Reduce, sum float32) er
 	return errors.Join(<-reduced, err)
 }
 
-// Check looks at every element of what the node got, and releases it.
+// Check checks every element of the objects that the node got, and releases them.
 func (w *Worker) Check(t Task) error {
 	defer w.Release()
 	for i, v := range w.views {
@@ -127,7 +127,7 @@ func (w *Worker) Check(t Task) error {
 	return nil
 }
 
-// Release gives up what the node got.
+// Release releases the objects that the node got.
 func (w *Worker) Release() {
 	for _, v := range w.views {
 		v.Release()

@@ -13,16 +13,16 @@ import (
 // Child is a running child process. It is safe for concurrent use.
 type Child struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-	err  error         // how; after done
+	done chan struct{} // closed when the child has ended
+	err  error         // how it ended; set before done is closed
 
 	killed atomic.Bool // by Kill
 	mu     sync.Mutex
 	stdin  io.WriteCloser // closed by Abandon, or when the child has ended
 }
 
-// Run starts cmd, whose standard input it takes over. Output that cmd is to
-// write is for writers in cmd: its pipes cannot be used.
+// Run starts cmd and takes over its standard input. Callers take its output with
+// writers in cmd: its pipes cannot be used.
 func Run(cmd *exec.Cmd) (*Child, error) {
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
@@ -42,8 +42,8 @@ func Run(cmd *exec.Cmd) (*Child, error) {
 // PID returns the process id.
 func (c *Child) PID() int { return c.cmd.Process.Pid }
 
-// Done returns a channel that is closed when the child has ended and all that it
-// wrote has arrived.
+// Done returns a channel that is closed when the child has ended and all its output
+// has arrived.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
 // Err returns how the child ended, once it has: nil for exit status 0.
@@ -60,7 +60,7 @@ func (c *Child) Err() error {
 func (c *Child) Ask() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = c.stdin.Write([]byte{'\n'}) // one that has ended cannot be asked
+	_, _ = c.stdin.Write([]byte{'\n'}) // an error means that the child has ended
 }
 
 // Abandon lets the child go as if this process had ended: it ends without
@@ -79,8 +79,8 @@ func (c *Child) Kill() error {
 	return err
 }
 
-// Wait returns when the child has ended: how, or if it had to be killed because
-// ctx ended, that.
+// Wait waits for the end of the child and returns how it ended. When ctx ends first
+// it kills the child, and says so.
 func (c *Child) Wait(ctx context.Context) error {
 	select {
 	case <-c.done:
@@ -92,12 +92,12 @@ func (c *Child) Wait(ctx context.Context) error {
 		return c.err
 	case <-ctx.Done():
 	}
-	_ = c.cmd.Process.Kill() // it has ended, if this fails
+	_ = c.cmd.Process.Kill() // fails if the child has ended
 	<-c.done
-	return fmt.Errorf("it did not end and was killed: %w", ctx.Err())
+	return fmt.Errorf("the child did not end and was killed: %w", ctx.Err())
 }
 
-// How says how a process ended; err is that of Child.Err.
+// How describes the end of a process; err comes from Child.Err.
 func How(err error) string {
 	if err == nil {
 		return "exit status 0"
@@ -106,5 +106,5 @@ func How(err error) string {
 }
 
 // ErrOrphan is the cause of the end of a Lifetime whose parent is gone, or has
-// abandoned the child: there is nobody to hand over to.
+// abandoned the child: no process is left to hand over to.
 var ErrOrphan = errors.New("the parent process is gone")

@@ -1,7 +1,7 @@
-// Package children runs child processes that never outlive their parent. Each
-// has a pipe for its standard input: a byte in it asks the child to end, and the
-// end of the pipe, which the system sees to whatever becomes of the parent,
-// means that the parent is gone. The child's half is Lifetime.
+// Package children runs child processes that never outlive their parent. Each child
+// has a pipe for its standard input: a byte in it asks the child to end. The system
+// closes the pipe when the parent ends in any way, and the child then knows that the
+// parent is gone. The child's half is Lifetime.
 package children
 
 import (
@@ -26,8 +26,8 @@ type Children struct {
 	ending chan struct{}
 }
 
-// Start starts commands, as Run does. If one cannot be started, those that were
-// are stopped.
+// Start starts commands, as Run does. If one cannot be started, Start stops the
+// others.
 func Start(commands ...*exec.Cmd) (*Children, error) {
 	c := &Children{failed: make(chan error, len(commands)), ending: make(chan struct{})}
 	for _, cmd := range commands {
@@ -42,7 +42,7 @@ func Start(commands ...*exec.Cmd) (*Children, error) {
 	return c, nil
 }
 
-// watch tells of a child that has failed.
+// watch reports a child that fails.
 func (c *Children) watch(one *Child) {
 	<-one.done
 	if one.killed.Load() {
@@ -55,7 +55,7 @@ func (c *Children) watch(one *Child) {
 	}
 }
 
-// Kill ends a child at once (SIGKILL). It is not told of as failed.
+// Kill ends a child at once (SIGKILL). Failed does not report it.
 func (c *Children) Kill(pid int) error {
 	for _, one := range c.all {
 		if one.PID() == pid {
@@ -65,7 +65,7 @@ func (c *Children) Kill(pid int) error {
 	return fmt.Errorf("process %d is no child", pid)
 }
 
-// Failed tells of children that end before they are stopped.
+// Failed reports children that end before Stop.
 func (c *Children) Failed() <-chan error { return c.failed }
 
 // PIDs returns the process ids, in the order of Start.
@@ -78,9 +78,9 @@ func (c *Children) PIDs() []int {
 }
 
 // Stop asks the children to end, one after the other in the opposite order of
-// Start, so that nodes hand over to those that stay; those that have not ended
-// when ctx ends are killed. The error tells of those that failed, by then or
-// before. Stopping twice is safe.
+// Start, so that nodes hand over to earlier ones. It kills the children that have
+// not ended when ctx ends. The error names all children that failed, now or before.
+// Stopping twice is safe.
 func (c *Children) Stop(ctx context.Context) error {
 	c.stop.Do(func() { close(c.ending) })
 	var errs []error
@@ -102,11 +102,11 @@ func (c *Children) kill() {
 // orphanGrace is how long a child whose parent is gone may take to end.
 const orphanGrace = 3 * time.Second
 
-// Lifetime is called by a child process. It returns a context that ends when
-// the parent asks the child to end, and from then on the process has grace to end
-// by itself; or when the parent is gone, with the cause ErrOrphan and a grace of at
-// most 3 s. An interrupt from the terminal, which reaches parent and children
-// alike, is left to the parent.
+// Lifetime is for a child process. It returns a context that ends when the parent
+// asks the child to end; from then on the process has grace to end by itself. The
+// context also ends when the parent is gone, with the cause ErrOrphan and a grace of
+// at most 3 s. The child ignores an interrupt from the terminal, which reaches parent
+// and children alike: the parent handles it.
 func Lifetime(grace time.Duration) (context.Context, context.CancelFunc) {
 	signal.Ignore(os.Interrupt)
 	asked, release := signal.NotifyContext(context.Background(), syscall.SIGTERM)

@@ -116,8 +116,7 @@ func TestAChildThatDoesNotEnd(t *testing.T) {
 	})
 }
 
-// The grandchild's standard output is the pipe's last writer: the pipe ends
-// when it does.
+// The grandchild is the pipe's last writer: the pipe ends when the grandchild does.
 func TestNobodyOutlivesTheParent(t *testing.T) {
 	cmd := command("parent")
 	r, w, err := os.Pipe()

@@ -1,10 +1,10 @@
 // Package digits has real work for the examples and the demonstration: 1,797
 // handwritten digits (see README.md for their source and licence) and a
-// classifier whose parameters and gradients are one flat array of over a MiB
-// each, so that they can be put as arrays and reduced by sum.
+// classifier. Its parameters and gradients are flat arrays of over a MiB each, so
+// that programs can put them as arrays and reduce them by sum.
 //
-// Everything here is deterministic for a given seed, and everything but Adam
-// may be used from several goroutines at once.
+// Everything here is deterministic for a given seed, and several goroutines may use
+// everything but Adam at once.
 package digits
 
 import (
@@ -37,8 +37,8 @@ type Sample struct {
 	Digit  int
 }
 
-// Load returns the first Train samples of the data set and the last Test ones.
-// The people who wrote the latter's digits are others.
+// Load returns the first Train samples of the data set and the last Test ones, which
+// other people wrote.
 func Load() (train, test []Sample, err error) {
 	unzipped, err := gzip.NewReader(bytes.NewReader(file))
 	if err != nil {

@@ -61,7 +61,7 @@ func TestJitter(t *testing.T) {
 		if a[i].Digit != train[i].Digit || a[i] == train[i] || a[i] == other[i] {
 			t.Fatalf("sample %d: want the same digit, moved, and otherwise for another seed", i)
 		}
-		// What leaves at the edges is lost; nothing else is.
+		// The image loses only brightness that leaves at the edges.
 		before, after := sum(train[i]), sum(a[i])
 		if after > before*1.0001 || after < before*0.75 {
 			t.Errorf("sample %d: the brightness %v became %v", i, before, after)

@@ -8,9 +8,9 @@ import (
 // reach is how far Jitter moves an image at most, in pixels each way.
 const reach = 0.5
 
-// Jitter returns a copy of samples, each moved by a random fraction of a pixel,
-// the same for the same seed. A model that is trained on other copies in each
-// round learns the digits rather than the pixels.
+// Jitter returns a copy of samples, each moved by a random fraction of a pixel, the
+// same for the same seed. A model that sees other copies in each round learns the
+// digits rather than the pixels.
 func Jitter(samples []Sample, seed uint64) []Sample {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	moved := make([]Sample, len(samples))

@@ -35,9 +35,9 @@ func (m Model) layers(params []float32) layers {
 	return layers{take(m.Hidden * Pixels), take(m.Hidden), take(Classes * m.Hidden), take(Classes)}
 }
 
-// Init returns random parameters, the same for the same seed. The weights out
-// of the hidden units start at zero, so that the first outputs favour nothing;
-// those into them at twice the usual scale, which was found by trying.
+// Init returns random parameters, the same for the same seed. The weights out of the
+// hidden units start at zero, so that the first outputs favour no class; the weights
+// into them start at twice the usual scale, a value found by experiment.
 func (m Model) Init(seed uint64) []float32 {
 	params := make([]float32, m.NumParams())
 	rng, deviation := rand.New(rand.NewPCG(seed, 0)), 2*math.Sqrt(2.0/Pixels)
@@ -48,7 +48,7 @@ func (m Model) Init(seed uint64) []float32 {
 	return params
 }
 
-// batch is how many samples are computed at once; more do not stay in the cache.
+// batch is how many samples the model computes at once; more do not stay in the cache.
 const batch = 256
 
 // Gradient writes to gradient the gradient of the loss (the cross-entropy,
@@ -65,7 +65,7 @@ func (m Model) Gradient(params []float32, samples []Sample, gradient []float32) 
 	return loss
 }
 
-// Accuracy returns which part of samples is classified correctly.
+// Accuracy returns the fraction of samples that m classifies correctly.
 func (m Model) Accuracy(params []float32, samples []Sample) float64 {
 	w, correct := m.layers(params), 0
 	for rest := samples; len(rest) > 0; rest = rest[min(batch, len(rest)):] {
@@ -79,15 +79,15 @@ func (m Model) Accuracy(params []float32, samples []Sample) float64 {
 	return float64(correct) / float64(max(1, len(samples)))
 }
 
-// pass is what the model computed for some samples.
+// pass has the model's results for some samples.
 type pass struct {
 	samples []Sample
 	hidden  []float32          // outputs of the hidden units: Hidden × samples
 	chance  [Classes][]float32 // of each class, for each sample
 }
 
-// forward runs the model. Everything large is a dot product of two rows that
-// are contiguous, which is what vector instructions are good at.
+// forward runs the model. All large computations are dot products of two contiguous
+// rows, for which vector instructions are good.
 func (m Model) forward(w layers, samples []Sample) *pass {
 	n := len(samples)
 	p := &pass{samples: samples, hidden: make([]float32, m.Hidden*n)}

@@ -63,7 +63,7 @@ func TestGradientIsTheSlopeOfTheLoss(t *testing.T) {
 	}
 }
 
-// What a reduce by sum relies on.
+// A reduce by sum relies on this.
 func TestGradientsAddUp(t *testing.T) {
 	train, _ := load(t)
 	m := digits.Model{Hidden: 20}
@@ -119,7 +119,7 @@ func TestModel(t *testing.T) {
 	m.Gradient(untrained, test, untrained[1:])
 }
 
-// Each round sums the gradients of as many of the 8 parts as are asked for.
+// Each round sums the gradients of c.parts of the 8 parts.
 func TestTraining(t *testing.T) {
 	train, test := load(t)
 	parts := digits.Split(train, 8)
@@ -155,7 +155,7 @@ func TestTraining(t *testing.T) {
 				losses = append(losses, loss/float64(samples))
 			}
 			if first := losses[0]; math.Abs(first-math.Log(digits.Classes)) > 1e-3 {
-				t.Errorf("the first loss is %v, want log 10: nothing is favoured", first)
+				t.Errorf("the first loss is %v, want log 10: no class is favoured", first)
 			}
 			if got := m.Accuracy(params, test); got < 0.9 {
 				t.Errorf("accuracy %.3f after %d rounds, want 0.9; losses %.3f", got, rounds, losses)

@@ -19,18 +19,18 @@ const (
 	final
 	lost // and perhaps found again
 	deleted
-	nothing // or deleted, if it was just being put
+	nothing // unbound, or deleted if a Put was running
 )
 
-// state of one id. The version of a deleted one is what it had been.
+// state is the state of one id. A deleted id keeps its last version.
 type state struct {
 	phase   phase
 	version string
-	was     string // before it was lost and replaced, or deleted and put again
-	doomed  uint64 // of the Puts that failed since they were deleted, those that have taken effect
+	was     string // the version before it was lost and replaced, or deleted and put again
+	doomed  uint64 // the Puts with ErrDeleted that have taken effect
 }
 
-// step says whether o can have happened in state s, and what is after it.
+// step returns whether o can have happened in state s, and the state after it.
 func (s state) step(o Op) (bool, state) {
 	switch o.Call {
 	case Put:
@@ -64,7 +64,7 @@ func (s state) put(o Op) (bool, state) {
 		return s.phase == deleted && s.doomed&o.doomed != 0, s
 	case o.Outcome == phalanx.ErrExists:
 		return s.phase == final && s.version != o.Version || s.phase == lost, s
-	case o.End == Never: // whatever becomes of it, nobody was told
+	case o.End == Never: // its outcome is not known
 		if s.phase != final {
 			return true, bound
 		}
@@ -120,19 +120,19 @@ type Wrong struct {
 
 // String returns a line for each op.
 func (w Wrong) String() string {
-	lines := []string{"there is no order of what was seen of " + string(w.Object) + ":"}
+	lines := []string{"the calls on " + string(w.Object) + " have no valid order:"}
 	for _, o := range w.Ops {
 		lines = append(lines, "  "+o.String())
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Verdict is what Check found.
+// Verdict is the result of Check.
 type Verdict struct {
 	Objects   int
 	Ops       int
 	Wrong     []Wrong            // sorted by object
-	Undecided []phalanx.ObjectID // those for which the search took too long
+	Undecided []phalanx.ObjectID // the search took too long
 }
 
 // Check judges the histories of all objects, each for at most patience.

@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		{"exists, as another size is put", []Op{exists(0, 5, "b"), op(1, 9, Put, bytes("a"), size(7), ended(phalanx.ErrAborted)), nobody(10, 11)}, true},
 		{"put again after the delete", []Op{put(0, 1, "a"), del(2, 3), put(4, 5, "b"), got(6, 7, "b")}, true},
 		{"put again, and the old bytes", []Op{put(0, 1, "a"), del(2, 3), put(4, 5, "b"), got(6, 7, "a")}, false},
-		{"put again, and the old bytes where it is not known", []Op{put(0, 1, "a"), del(2, 3), put(4, 5, "b"), op(6, 7, Get, bytes("a"), stale)}, true},
+		{"put again, and the old bytes where the node does not know", []Op{put(0, 1, "a"), del(2, 3), put(4, 5, "b"), op(6, 7, Get, bytes("a"), stale)}, true},
 		{"put again, and gone", []Op{put(0, 1, "a"), del(2, 3), put(4, 5, "b"), gone(6, 7)}, false},
 		{"nothing was deleted, and put", []Op{del(0, 1), put(2, 3, "a"), got(4, 5, "a")}, true},
 		{"nothing was deleted", []Op{del(0, 1), nobody(2, 3)}, true},
@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 		{"refused, and seen after that", []Op{op(0, 9, Put, bytes("a"), ended(phalanx.ErrDeleted)), del(5, 6), got(10, 11, "a")}, false},
 		{"refused without a delete", []Op{op(0, 9, Put, bytes("a"), ended(phalanx.ErrDeleted)), got(1, 2, "a")}, false},
 		{"bytes after the delete", []Op{put(0, 1, "a"), del(2, 3), got(4, 5, "a")}, false},
-		{"bytes after the delete, where it is not known", []Op{put(0, 1, "a"), del(2, 3), op(4, 5, Get, bytes("a"), stale)}, true},
+		{"bytes after the delete, where the node does not know", []Op{put(0, 1, "a"), del(2, 3), op(4, 5, Get, bytes("a"), stale)}, true},
 		{"wrong bytes after the delete", []Op{put(0, 1, "a"), del(2, 3), op(4, 5, Get, bytes("b"), stale)}, false},
 		{"not found after the delete", []Op{put(0, 1, "a"), del(2, 3), nobody(4, 5)}, false},
 		{"not found after the delete, and a put that failed", []Op{put(0, 1, "a"), del(2, 3), unknown(4, 5, "b"), nobody(6, 7)}, true},
@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 		{"a put without an answer", []Op{put(0, Never, "a"), nobody(1, 2), got(3, 4, "a")}, true},
 		{"lost, and put again", []Op{put(0, 1, "a"), loss(2), put(3, 4, "b"), got(5, 6, "b")}, true},
 		{"lost, found, replaced, and the old bytes", []Op{put(0, 1, "a"), loss(2), got(3, 4, "a"), put(5, 6, "b"), got(7, 8, "a")}, false},
-		{"lost, replaced, and the old bytes where that is not known", []Op{put(0, 1, "a"), loss(2), put(5, 6, "b"), op(7, 8, Get, bytes("a"), stale)}, true},
+		{"lost, replaced, and the old bytes where the node does not know", []Op{put(0, 1, "a"), loss(2), put(5, 6, "b"), op(7, 8, Get, bytes("a"), stale)}, true},
 		{"lost, replaced, and bytes of nobody", []Op{put(0, 1, "a"), loss(2), put(5, 6, "b"), op(7, 8, Get, bytes("c"), stale)}, false},
 		{"lost is not forgotten", []Op{put(0, 1, "a"), loss(2), nobody(3, 4)}, false},
 		{"replaced before it was lost", []Op{put(0, 1, "a"), put(2, 3, "b"), loss(4)}, false},
@@ -93,7 +93,7 @@ func TestCheck(t *testing.T) {
 		{"a stat that says begun", []Op{put(0, 1, "a"), op(2, 3, Stat, told("begun"))}, false},
 		{"a stat that says final", []Op{op(2, 3, Stat, told("final"))}, false},
 		{"a stat that says deleted", []Op{put(0, 1, "a"), op(2, 3, Stat, ended(phalanx.ErrDeleted))}, false},
-		{"gets that were late tell nothing", []Op{put(0, 1, "a"), op(2, 3, Get, ended(phalanx.ErrDeadline)), op(2, Never, Get), op(2, 3, Stat, ended(phalanx.ErrFenced))}, true},
+		{"late gets prove nothing", []Op{put(0, 1, "a"), op(2, 3, Get, ended(phalanx.ErrDeadline)), op(2, Never, Get), op(2, 3, Stat, ended(phalanx.ErrFenced))}, true},
 	} {
 		v := Check(c.ops, time.Minute)
 		if right := len(v.Wrong) == 0; right != c.right || len(v.Undecided) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Call is what was called.
+// Call is the kind of a call.
 type Call int
 
 // The calls. A Reduce is a Put of its target.
@@ -31,20 +31,20 @@ func (c Call) String() string { return calls[c] }
 // Never is the End of an op that may take effect at any time.
 const Never = time.Duration(math.MaxInt64)
 
-// Op is one call and what came of it.
+// Op is one call and its outcome.
 type Op struct {
 	Call    Call
 	Object  phalanx.ObjectID
-	Node    string        // where it was called
+	Node    string        // the caller's
 	Begin   time.Duration // since the start of the history
-	End     time.Duration // when it was answered; Never, if it was not
+	End     time.Duration // when the answer came; Never: none did
 	Version string        // stands for the bytes: that a Put wrote, or that a Get returned
-	Size    int64         // of a Put, in bytes; phalanx.UnknownSize if it was not told
-	State   string        // that a Stat told: "begun", "final" or "lost"
+	Size    int64         // of a Put, in bytes; phalanx.UnknownSize if the caller did not say
+	State   string        // the answer of a Stat: "begun", "final" or "lost"
 	Outcome phalanx.Kind  // 0: success
-	Stale   bool          // a Get that may return what was deleted
+	Stale   bool          // a Get that may return a deleted object
 
-	doomed uint64 // the bit of a Put that failed since it was deleted
+	doomed uint64 // the bit of a Put with ErrDeleted
 	free   bool   // a Put that had failed before the end of this Get or Stat may have left a deleted id unbound
 }
 
@@ -79,8 +79,7 @@ func (o Op) String() string {
 
 func short(version string) string { return version[:min(len(version), 12)] }
 
-// prepare brings an op into the form of the model: none for one that tells
-// nothing.
+// prepare brings an op into the form of the model: none if the op proves nothing.
 func prepare(o Op, all []Op) []Op {
 	if o.Call != Put || o.Outcome != phalanx.ErrDeleted {
 		o.doomed = 0
@@ -89,7 +88,7 @@ func prepare(o Op, all []Op) []Op {
 	case Put:
 		switch o.Outcome {
 		case 0:
-		case phalanx.ErrDeleted: // it was there, and was deleted while it was put
+		case phalanx.ErrDeleted: // it was there, and was deleted while the Put ran
 			there := o
 			there.Outcome = 0
 			return []Op{there, o}
@@ -130,8 +129,8 @@ func (o Op) failed() bool {
 	return o.End == Never || o.Outcome != 0 && o.Outcome != phalanx.ErrExists && o.Outcome != phalanx.ErrDeleted
 }
 
-// contended reports whether a Put may have met another that was running and
-// could not be of the same bytes.
+// contended reports whether a Put may have met another running one with other bytes,
+// as its size is another.
 func contended(o Op, all []Op) bool {
 	return slices.ContainsFunc(all, func(p Op) bool {
 		return p.Call == Put && p.Version != o.Version && p.Size != o.Size && p.Size >= 0 && o.Size >= 0 &&

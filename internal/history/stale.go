@@ -6,11 +6,11 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// MarkStale marks the Gets that may be of what was: of what was deleted, those
-// that began not later than lag after a call that tells of it, and those on
-// a node for which cut says that it was cut off from the others after that, or not
-// longer than lag before; of what was lost, and replaced since, those on a node
-// that was cut off while they ran.
+// MarkStale marks Gets that may return old bytes. A Get may return a deleted object if
+// it began at most lag after the end of a call that reveals the Delete, or if cut says
+// that its node was cut off at some time from lag before that end until the Get's end.
+// A Get may return an object that was lost and replaced if its node was cut off while
+// the Get ran.
 func MarkStale(ops []Op, lag time.Duration, cut func(node string, from, to time.Duration) bool) {
 	deleted, lost := map[phalanx.ObjectID][]time.Duration{}, map[phalanx.ObjectID]bool{}
 	for _, o := range ops {

@@ -1,9 +1,9 @@
 package mistakes
 
-// OfBarriers are the tests of barriers, which are made of packages with tests of their own.
+// OfBarriers are the tests of barriers, which use packages with tests of their own.
 const OfBarriers Finder = "protocol/barrier"
 
-// inBarriers are about barriers.
+// inBarriers are mistakes of barriers.
 var inBarriers = []Mistake{
 	mistake("protocol/replica", "a confirmation of an earlier change counts for the present one",
 		"protocol/replica/backups.go", "batch == b.batch &&", "batch.Term == b.batch.Term &&"),
@@ -14,7 +14,7 @@ var inBarriers = []Mistake{
 `, `	if !c.ready(m.Key) {
 `,
 		"protocol/barrier/primary.go", "|| !c.gathering.Done() || c.now >= c.leased {", "|| !c.gathering.Done() {"),
-	mistake(Tests, "a primary that has no lease drops what it is asked",
+	mistake(Tests, "a primary that has no lease drops requests",
 		"protocol/barrier/core.go", `		if c.gathering.Done() && c.now < c.leased {
 			c.hearEarly()
 `, `		if c.gathering.Done() && c.now < c.leased {
@@ -22,7 +22,7 @@ var inBarriers = []Mistake{
 `),
 	mistake(Tests, "a late copy of an entry that was withdrawn enters again",
 		"protocol/barrier/rule.go", "op.Attempt <= attempt {", "op.Attempt < attempt {"),
-	mistake(Tests, "an entry that is late goes on although it is to catch up",
+	mistake(Tests, "a late entry goes on although the barrier has late entries catch up",
 		"protocol/barrier/rule.go", `	case b.cfg.Late == CatchUp:
 `, `	case false:
 `),
@@ -34,7 +34,7 @@ var inBarriers = []Mistake{
 		b.Entrances = append(b.Entrances, Entrance{Entry: op.Entry, Attempt: op.Attempt, Phase: Withdrawn, Since: b.Now})
 	} else if`, `	if !known {
 	} else if`),
-	mistake(Tests, "one that has withdrawn at one node leaves at all",
+	mistake(Tests, "an entry that has withdrawn at one node leaves at all nodes",
 		"protocol/barrier/rule.go", "if e.went(op.Node); was > 0 && len(e.Nodes) == 0 {", "if e.went(op.Node); was > 0 {"),
 	mistake(OfBarriers, "an older replica of a term is taken for the newest",
 		"protocol/replica/copy.go", "v.Seq > than.Seq", "v.Seq < than.Seq"),
@@ -42,7 +42,7 @@ var inBarriers = []Mistake{
 		"protocol/replica/terms.go", "	case term < t.Latest():\n", "	case false:\n"),
 	mistake(OfBarriers, "an answer to an earlier question of a primary that gathers counts",
 		"protocol/replica/gather.go", "p.Term != g.term || p.Stamp != g.Stamp {", "p.Term != g.term {"),
-	mistake(OfBarriers, "an answer whose first part was lost is not begun again",
+	mistake(OfBarriers, "a member does not begin an answer again whose first part was lost",
 		"protocol/replica/tell.go", `	case q.Said != one.Said && one.Part > 0: // the primary has heard nothing of this answer, whose first part was lost
 		return t.anew(now, from, q), TellAnew
 `, ""),
@@ -55,7 +55,7 @@ var inBarriers = []Mistake{
 `),
 	mistake(Tests, "a participant believes a primary of an earlier term",
 		"protocol/barrier/answers.go", "g != nil && !c.terms.Outdated(term) && term >= g.term", "g != nil"),
-	mistake(Tests, "what is said of a withdrawn attempt counts for the next one",
+	mistake(Tests, "an answer about a withdrawn attempt counts for the next one",
 		"protocol/barrier/answers.go", `a.Verdict == Deleted) && a.Attempt < p.attempt {
 			return`, `a.Verdict == Deleted) && false {
 			return`),
@@ -66,58 +66,76 @@ var inBarriers = []Mistake{
 `, ""),
 	mistake(Tests, "an entry that is given up when its node's actor has begun anew counts",
 		"protocol/barrier/entrant.go", "append(p.calls, e.ID), p.told || e.Again", "append(p.calls, e.ID), p.told"),
-	mistake(Barriers, "a node holds a semaphore without a lease",
+	mistake(Tests, "a node holds a semaphore without a lease",
 		"protocol/barrier/answers.go", "	case c.now >= c.leased && (p.stage == asking || p.stage == waits):\n", "	case false:\n"),
 	mistake(Tests, "a node without a lease that releases a semaphore and hears late that it is admitted waits for it again",
 		"protocol/barrier/answers.go", "	case c.now >= c.leased && (p.stage == asking || p.stage == waits):\n", "	case c.now >= c.leased && p.stage != holds:\n"),
-	mistake(Tests, "those who leave a double barrier do not wait for those who stay",
+	mistake(Tests, "a node that leaves does not ask primaries to take over",
+		"protocol/barrier/handover.go", "if at, ok := c.handOverDue(); !ok || c.now < at {", "if true {"),
+	mistake(Tests, "a node that leaves asks about the same barriers again and again",
+		"protocol/barrier/handover.go", "		c.handed++\n", ""),
+	mistake(Tests, "a primary says that a node that leaves is not needed before the backups have what it has",
+		"protocol/barrier/handover.go", "r != nil && (r.flight != nil || len(r.pending) > 0) {", "false {"),
+	mistake("protocol/leave", "a node goes while a service has something to hand over",
+		"protocol/leave/event.go", "+len(h.Making)+len(h.Services) > 0", "+len(h.Making) > 0"),
+	mistake("cluster HandOver", "a service that has not heard of the present view counts as one that has handed over",
+		"cluster/service.go", "r.left > 0 || r.view < view {", "r.left > 0 {"),
+	mistake(Tests, "a late copy of a Watch brings callbacks back",
+		"protocol/barrier/primary.go", "	if m.Stamp < r.stamps[from] {", "	if false {"),
+	mistake(Tests, "a primary knows that a barrier has fired only after its backups have forgotten it",
+		"protocol/barrier/primary.go", "	c.record(r) // already", "	// already"),
+	mistake(Tests, "a primary that is new gathers only when somebody asks",
+		"protocol/barrier/gather.go", "if c.ignorant && c.now >= c.leadAt() {", "if false {"),
+	mistake(Tests, "one that withdraws too late from another incarnation is not inside",
+		"protocol/barrier/rule.go", "		if e.Phase == Through { // the caller", "		if false { // the caller"),
+	mistake(Tests, "leaving entries of a double barrier do not wait for staying ones",
 		"protocol/barrier/double.go", " || b.someStay() {", " {"),
 	mistake(Tests, "a Remove that comes twice ends the next barrier",
 		"protocol/barrier/remove.go", "b.Removals[i].Attempt >= op.Attempt:", "b.Removals[i].Attempt > op.Attempt:"),
 	mistake(Tests, "an old record says that a removed barrier has fired",
 		"protocol/barrier/past.go", "if p.removed.Has(digest) {", "if false {"),
-	mistake(Tests, "a member with an old view takes records for those who know",
+	mistake(Tests, "a member takes records of a sender whose view is newer",
 		"protocol/barrier/spread.go", `	if m.View > c.view.Number {
 		return // it is told again
 	}
 `, ""),
-	mistake(Tests, "what is kept for a primary that is not ready has no bound",
+	mistake(Tests, "a primary that is not ready keeps messages without bound",
 		"protocol/barrier/early.go", "!again && len(e.all) < earlyLimit && e.weight+weight <= earlyWeight", "!again"),
-	mistake(Tests, "an entry that managers who are gone may have counted is entered again",
+	mistake(Tests, "an entry enters again that managers who are gone may have counted",
 		"protocol/barrier/flush.go", "p.counted = p.counted || p.told && !p.leave", "_ = p"),
 	mistake(Tests, "a backup lets a primary go on that does not know that the barrier has fired",
 		"protocol/barrier/copy.go", "	if len(m.Fired) > 0 {\n", "	if false {\n"),
-	mistake(Barriers, "a member that is asked what it knows says nothing of its replicas",
+	mistake(Barriers, "a member leaves its replicas out of its answer to a primary that gathers",
 		"protocol/barrier/gather.go", "		g.Replicas = append(g.Replicas, h)\n", ""),
-	mistake(OfBarriers, "a backup makes changes although it has missed those before",
+	mistake(OfBarriers, "a backup makes changes although it has missed earlier ones",
 		"protocol/replica/copy.go", "v.Seq+1 == batch.Seq", "v.Seq < batch.Seq"),
 	mistake(OfBarriers, "a backup makes changes of a primary of an earlier term",
 		"protocol/replica/terms.go", "return !t.Outdated(term) && (term >= t.Term || primary)", "return true"),
 	mistake(OfBarriers, "a backup makes the same changes twice",
 		"protocol/replica/copy.go", "v.Seq >= batch.Seq", "v.Seq > batch.Seq"),
-	mistake(Barriers, "a primary acts before its backups have confirmed",
+	mistake(Tests, "a primary acts before its backups have confirmed",
 		"protocol/replica/backups.go", "		one.has, one.lacks = true, false\n", "		for i := range b.all {\n\t\t\tb.all[i].lacks = false\n\t\t}\n\t\tone.has = true\n"),
 	mistake(Barriers, "a new backup takes the first piece of a state for all of it",
 		"protocol/barrier/copy.go", "if one.Next(m.From, m.State.items(), m.Total) {", "if one.Next(m.From, m.State.items(), m.State.items()) {"),
-	mistake(Barriers, "a new primary lets others in before it knows who holds a semaphore",
+	mistake(Tests, "a new primary admits entries before it knows who holds a semaphore",
 		"protocol/barrier/manager.go", "range []bool{true, false} {", "range []bool{false} {"),
-	mistake(Barriers, "a new primary does not know who had come before a barrier was removed",
+	mistake(Tests, "a new primary does not know which entries had come before a barrier was removed",
 		"protocol/barrier/remove.go", "			b.entomb(Tomb{Entry: e.Entry, Node: node, Attempt: e.Tries[k], Verdict: v, At: b.Now})\n", "			_ = node\n\t\t\t_ = k\n"),
-	mistake(OfBarriers, "a piece of an earlier state of a primary is put to the present one",
+	mistake(OfBarriers, "a piece of an earlier state of a primary is added to the present one",
 		"protocol/replica/arrive.go", "one.Batch == b {", "one.From == b.From && one.Term == b.Term {"),
-	mistake(Tests, "what is said of an earlier withdrawal ends a later one",
+	mistake(Tests, "an answer to an earlier withdrawal ends a later one",
 		"protocol/barrier/answers.go", "case a.Verdict != Released || a.Attempt < p.left:", "case a.Verdict != Released:"),
 	mistake(Tests, "members that are gone stay in a barrier of a new primary",
 		"protocol/barrier/manager.go", "if n != \"\" && !slices.Contains(c.view.Members, n) {", "if false {"),
 	mistake(Tests, "an Over that comes twice ends the present one",
 		"protocol/barrier/spread.go", "	if o == nil || !o.sends.Waits() || o.num != m.Num {", "	if o == nil || !o.sends.Waits() {"),
-	mistake(OfBarriers, "a term that this node has no view of begins",
+	mistake(OfBarriers, "a term begins whose view this node does not have",
 		"protocol/replica/terms.go", "term > t.Term && term <= view", "term > t.Term"),
-	mistake(OfBarriers, "the state of a barrier is dropped by a primary of before",
+	mistake(OfBarriers, "a primary of an earlier term has a replica drop the state of a barrier",
 		"protocol/replica/copy.go", "term >= c.Term && (", "("),
-	mistake(Barriers, "a primary says of a barrier that somebody has opened that nobody has",
+	mistake(Barriers, "a primary says that nobody has opened a barrier that is open",
 		"protocol/barrier/asker.go", "	cfg := c.configOf(m.Key)\n", "	cfg := Config{}\n",
 		"protocol/barrier/asker.go", "Stamp: stamps[n], Config: cfg})", "Stamp: stamps[n], Config: Config{}})"),
-	mistake(Barriers, "a new backup believes that all who are inside a double barrier leave",
+	mistake("protocol/barrier Double", "a new backup believes that all entries inside a double barrier leave",
 		"protocol/barrier/copy.go", "		m.State = &s\n", "		for i := range s.Entrances {\n\t\t\ts.Entrances[i].Leaving = s.Entrances[i].Phase == Through\n\t\t}\n\t\tm.State = &s\n"),
 }

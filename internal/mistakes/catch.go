@@ -1,8 +1,8 @@
 package mistakes
 
-// Catch is what a simulation has to say of a mistake.
+// Catch is the result of a search for a mistake by simulation.
 type Catch struct {
-	Seeds   uint64 // that were run
-	Found   string // by the last one; "": nothing
+	Seeds   uint64 // the number of runs
+	Found   string // the error of the last run; "": no run found the mistake
 	Problem string // with the run that found it
 }

@@ -1,6 +1,6 @@
 package mistakes
 
-// inDirectory are about what the owners of shards decide.
+// inDirectory are mistakes in decisions of the owners of shards.
 var inDirectory = []Mistake{
 	mistake(Tests, "a sender is chosen that reads from its receiver",
 		"protocol/directory/locate.go", " || !o.flows(h, receiver)):", "):"),
@@ -47,7 +47,7 @@ var inDirectory = []Mistake{
 		"protocol/directory/bind.go", `	case o.rec.Gen != f.Gen:
 `, `	case false:
 `),
-	mistake(Store, "leave to evict is given whatever else is listed",
+	mistake(Store, "an owner grants leave to evict whatever other copies it lists",
 		"protocol/directory/evict.go", `	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0:
 `, `	case false:
 `,
@@ -56,17 +56,17 @@ var inDirectory = []Mistake{
 `),
 	mistake(Store, "a Restart keeps the generation",
 		"protocol/directory/bind.go", "rec.Gen, rec.First, rec.OriginNum = s.nextGen(), rec.begun(), r.Num", "rec.First, rec.OriginNum = rec.begun(), r.Num"),
-	mistake(Store, "holders are not told of a Delete",
+	mistake(Store, "an owner does not tell holders of a Delete",
 		"protocol/directory/again.go", `			told = append(told, h.node)
 `, `			_ = h
 `),
-	mistake(Store, "a watch takes what a former owner says late",
+	mistake(Store, "a watch takes a late readiness of a former owner",
 		"node/ask/heard.go", `		return false, false
 	}
 	if r.Version <=`, `		h.version = 0
 	}
 	if r.Version <=`),
-	mistake(Tests, "an Evict is sent beside the report that the copy is complete, and no other copy is looked for",
+	mistake(Tests, "a node sends an Evict beside the report that the copy is complete, and the owner looks for no other copy",
 		"node/ask/reports.go", `	waits := r.lines[id]
 	if n := len(waits); n > 1`, `	return true, 0
 	waits := r.lines[id]
@@ -78,11 +78,11 @@ var inDirectory = []Mistake{
 		s.serve(o)
 	case !o.rec.Inline && s.stayingCopies(o, r.From) == 0:
 `),
-	mistake(Tests, "an object of a lost shard is to have one copy",
+	mistake(Tests, "an owner keeps only one copy of an object of a lost shard",
 		"protocol/directory/holdings.go", `	rec.Copies = max(1, rec.Copies, c.Copies)
 `, `	rec.Copies = 1
 `),
-	mistake(Store, "one node that finds a digest wrong is believed",
+	mistake(Store, "an owner believes a single node that finds a digest wrong",
 		"protocol/directory/withdraw.go", `	o.stale(r) // from now on older reports are
 `, `	o.stale(r) // from now on older reports are
 	if true {
@@ -92,7 +92,7 @@ var inDirectory = []Mistake{
 `),
 	mistake(Store, "the copy of a member that leaves counts as one that stays",
 		"protocol/directory/copies.go", " && !s.leaves(h.node) {", " {"),
-	mistake(Tests, "what was asked before a Delete binds the id after it",
+	mistake(Tests, "a request from before a Delete binds the id after it",
 		"protocol/directory/bind.go", `	case b.After.Less(o.rec.stops()):
 `, `	case false:
 `,
@@ -103,7 +103,7 @@ var inDirectory = []Mistake{
 		"protocol/directory/again.go", `	if s.cleared(o) {
 		bind()`, `	if true {
 		bind()`),
-	mistake(Tests, "a deleted id that is bound and released is told as deleted",
+	mistake(Tests, "an owner reports an id as deleted that was bound and released since the Delete",
 		"protocol/directory/record.go", `	if r.State == Deleted && !r.Released.IsZero() {
 		return Unbound`, `	if false {
 		return Unbound`),
@@ -111,7 +111,7 @@ var inDirectory = []Mistake{
 		"protocol/directory/locate.go", ` && o.rec.Gen == a.Gen && !o.stale(r) {
 		if a.Complete`, ` && o.rec.Gen == a.Gen {
 		if a.Complete`),
-	mistake(Tests, "an owner that has missed a view goes on with the streams of before",
+	mistake(Tests, "an owner that has missed a view goes on with its former streams to replicas",
 		"protocol/directory/shard.go", "		clear(s.streams) // a view was missed: the replicas may have had another owner\n", ""),
 	mistake(Tests, "a shard goes back to an earlier view",
 		"protocol/directory/shard.go", "if v.Epoch < s.view.Epoch || !s.takesPart(v) {", "if !s.takesPart(v) {"),
@@ -119,13 +119,13 @@ var inDirectory = []Mistake{
 		"protocol/directory/shard.go", "return s.now <= s.leased", "return true"),
 	mistake(Tests, "a replica that has lost its state takes part",
 		"protocol/directory/lost.go", "	if s.lost.in == 0 {\n", "	if true {\n"),
-	mistake(Tests, "what acknowledges an earlier telling of a watch counts for the last",
+	mistake(Tests, "an acknowledgement of an earlier readiness counts for the last one",
 		"protocol/directory/watch.go", "w.acked = max(w.acked, min(a.Version, o.version))", "w.acked = max(w.acked, o.version)"),
-	mistake(Tests, "memory for a Put that was accepted is asked for again",
+	mistake(Tests, "an owner asks again for the memory of a Put that it has accepted",
 		"protocol/directory/account.go", "c.rec.Origin == r.From && c.rec.OriginNum == r.Num {", "false {"),
-	mistake(Tests, "copies of a generation are waited for while a newer one is final",
+	mistake(Tests, "an owner waits for copies of a generation while a newer one is final",
 		"protocol/directory/copies.go", "return o.rec.State != Finished || o.rec.Gen != a.Gen", "return o.rec.State != Finished"),
-	mistake(Tests, "a report is sent before the one that waits for an answer",
+	mistake(Tests, "a node sends a report before the one under way is answered",
 		"node/ask/reports.go", "	if at > 0 {\n\t\treturn 0\n\t}\n", ""),
 	mistake(Tests, "a node that is no member any more gets leave to evict the last copy",
 		"protocol/directory/evict.go", "case s.absent(r.From): // it may join", "case false: // it may join"),

@@ -23,21 +23,21 @@ import (
 
 const (
 	someSeeds   = 300             // for a mistake that survives
-	slowTest    = 0.3             // seconds; those that take longer come after the others
+	slowTest    = 0.3             // seconds; longer tests run after the others
 	testsWithin = 5 * time.Minute // of a package; a machine that is too slow finds nothing
 	huntWithin  = 10 * time.Minute
 )
 
-// enoughSeeds are how many a simulation runs for a mistake.
+// enoughSeeds are how many seeds a simulation runs for a mistake.
 var enoughSeeds = map[Finder]int{Store: 5_000, Barriers: 20_000, Groups: 20_000}
 
 // built are programs with all mistakes.
 type built struct {
 	root, dir string
-	slow      sync.Map // by Finder, a func() (string, error) that returns a pattern of tests
+	slow      sync.Map // by Finder, a func() (string, error) that returns a pattern of slow tests
 }
 
-// build builds with all mistakes the programs that the chosen ones are looked for with.
+// build builds, with all mistakes, the programs that look for the chosen ones.
 func build(t *testing.T, all []Mistake, chosen []int) *built {
 	t.Helper()
 	b := &built{root: root(t), dir: t.TempDir()}
@@ -49,7 +49,7 @@ func build(t *testing.T, all []Mistake, chosen []int) *built {
 	if text, err := b.command("go", "build", "-overlay", overlay, "-o", b.dir, "./internal/mistakes/hunt").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	packages := map[string][]string{} // by the folder that they are in: there they have different names
+	packages := map[string][]string{} // by parent folder: packages in one have different names
 	for _, number := range chosen {
 		m := all[number-1]
 		if m.By.Simulates() {

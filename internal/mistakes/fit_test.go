@@ -20,7 +20,7 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// Every mistake can be made in the code as it is, and what is built with all of them is Go.
+// Every mistake fits the present code, and the code with all of them is Go.
 func TestTheTableFitsTheCode(t *testing.T) {
 	all, seen := All(), map[string]bool{}
 	for _, m := range all {
@@ -49,5 +49,5 @@ func TestTheTableFitsTheCode(t *testing.T) {
 	}
 }
 
-// switchedOn is what a program's environment says so that it makes a mistake.
+// switchedOn is the entry of a program's environment that makes it make a mistake.
 func switchedOn(number int) string { return present.Variable + "=" + strconv.Itoa(number) }

@@ -17,8 +17,8 @@ var (
 	seeds = flag.Int("mistakes.seeds", 0, "how many seeds to run at most; 0: as many as are enough")
 )
 
-// Every mistake is found by what the table says: by a simulation, or by the tests of a package
-// (go test -short). A mistake that the table calls a survivor is looked for in fewer seeds.
+// The finder that the table names finds every mistake: a simulation, or the tests of a package
+// (go test -short). For a mistake that the table calls a survivor it runs fewer seeds.
 func TestFound(t *testing.T) {
 	pattern, err := regexp.Compile(*only)
 	if err != nil {
@@ -59,10 +59,10 @@ func TestFound(t *testing.T) {
 	shares(t, found, of)
 }
 
-// verdict is what a finder says of a mistake.
+// verdict is the result of a finder's search for a mistake.
 type verdict struct {
 	found bool
-	how   string        // it was found, or looked for
+	how   string        // the way in which it was found, or not
 	took  time.Duration // of a processor
 	err   error         // with the search
 }

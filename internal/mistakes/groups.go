@@ -1,8 +1,8 @@
 package mistakes
 
-// inGroups are about groups.
+// inGroups are mistakes of groups.
 var inGroups = []Mistake{
-	mistake(Groups, "a message of who is no member counts",
+	mistake(Groups, "a message from a node that is no member counts",
 		"protocol/group/core.go", `	if !c.view.Members[from] {
 		return // not yet, or not any more
 	}
@@ -14,9 +14,9 @@ var inGroups = []Mistake{
 	c.fence`, "\tc.fence"),
 	mistake(Tests, "an acceptance of an earlier term counts",
 		"protocol/group/coordinate.go", "|| b.term != m.Term || a.decided != nil", "|| a.decided != nil"),
-	mistake(Groups, "a late contribution of an earlier group counts",
+	mistake(Tests, "a late contribution of an earlier group counts",
 		"protocol/group/coordinate.go", "\tif a.seq == 0 && m.Life != g.life { // it may", "\tif false { // it may"),
-	mistake(Groups, "a coordinator forgets what it has accepted",
+	mistake(Groups, "a coordinator forgets the proposal that it has accepted",
 		"protocol/group/coordinate.go", `	case a.took != nil:
 		b.proposal = a.took
 `, ""),
@@ -35,7 +35,7 @@ var inGroups = []Mistake{
 		c.finish(w, Done{Group: g.name, Life: g.life, Roster: g.roster, Rank: w.Rank, Decision: *a.decided, Failed: slices.Sorted(maps.Keys(g.failed))})
 	}
 `),
-	mistake(Tests, "who has given up counts for the number of a quorum",
+	mistake(Tests, "a member that has given up counts for the number of a quorum",
 		"protocol/group/agree.go", `!waits && a.mine[rank].AtLeast > 0 {
 				continue`, `false && !waits {
 				continue`),
@@ -43,7 +43,7 @@ var inGroups = []Mistake{
 		"protocol/group/life.go", "\t\ta.took, g.try = nil, c.nonce() // late", "\t\ta.took = nil // late"),
 	mistake(Tests, "the name of a group whose members leave is in use",
 		"protocol/group/life.go", "roster == g.roster.digest || len(g.failed) > 0 {", "roster == g.roster.digest {"),
-	mistake(Groups, "what is said of an earlier group counts for the present one",
+	mistake(Groups, "a message about an earlier group counts for the present one",
 		"protocol/group/agree.go", " || m.Of != g.life {", " {"),
 	mistake(Tests, "a late answer takes a member into the group that it has left",
 		"protocol/group/agree.go", "\tnow := m.Try == g.try && from == c.coordinator(g)", "\tnow := from == c.coordinator(g)"),
@@ -52,15 +52,15 @@ var inGroups = []Mistake{
 	mistake(Tests, "a new coordinator begins the join timeout anew",
 		"protocol/group/coordinate.go", `	a.ballot.joining = old.joining
 `, ""),
-	mistake(Tests, "a contribution that is not answered is not repeated when answers take longer",
+	mistake(Tests, "a member does not repeat an unanswered contribution when answers take longer",
 		"protocol/group/core.go", `			c.due.Set(e, c.sayAt(g, a))
 		case !e.urge && a.open():`, "\t\tcase !e.urge && a.open():"),
-	mistake(Tests, "what waits in a mailbox is repeated",
+	mistake(Tests, "a node repeats messages that wait in a mailbox",
 		"protocol/group/repeat.go", `		p.trip.Took(min(c.now-asked, c.cfg.ResendMax))
 `, ""),
 	mistake(Tests, "a member that has left makes calls",
 		"protocol/group/call.go", " || g.gone[e.Rank] {", " {"),
-	mistake(Tests, "a node goes by who was live in an earlier view",
+	mistake(Tests, "a node goes by the live members of an earlier view",
 		"protocol/group/core.go", "\tif g.liveIn == c.view.Number && g.liveIn > 0 {", "\tif g.liveIn > 0 {"),
 	mistake(Tests, "a group is formed in a view that does not have all its members yet",
 		"protocol/group/agree.go", "a.resolved || a.decided.For == ForForm && a.decided.View > c.view.Number {", "a.resolved {"),
@@ -79,7 +79,7 @@ var inGroups = []Mistake{
 		"protocol/group/agree.go", "			m.Gone = append(m.Gone, rank)\n", ""),
 	mistake(Groups, "a node that hears of a revoke tells no other one",
 		"protocol/group/wave.go", "		for part := range slices.Chunk(w.to[node], maxHops) {", "		for part := range slices.Chunk(w.to[node], maxHops) {\n\t\t\tif len(w.from) > 0 {\n\t\t\t\tbreak\n\t\t\t}"),
-	mistake(Groups, "news that is lost is not told again",
+	mistake(Groups, "a node does not repeat news that got lost",
 		"protocol/group/tell.go", "	c.send(e.to, Tell{Num: e.num, News: o.news})\n", ""),
 	mistake(Groups, "a group is proposed without its members to nodes that do not know it",
 		"protocol/group/coordinate.go", "!knows && a.seq == 0 {\n\t\tm.Roster = g.roster", "!knows && false {\n\t\tm.Roster = g.roster"),
@@ -100,7 +100,7 @@ var inGroups = []Mistake{
 		"protocol/group/call.go", "case g.roster.digest != w.Roster.digest:", "case false:"),
 	mistake(Tests, "a node that was removed goes on in its groups",
 		"protocol/group/core.go", "if old.Self != \"\" && old.Self != v.Self {", "if old.Self != \"\" && false {"),
-	mistake(Groups, "a coordinator forms a group without asking nodes whose members have not called Form",
+	mistake(Tests, "a coordinator forms a group without asking nodes whose members have not called Form",
 		"protocol/group/coordinate.go", "	if len(b.accepts) < len(c.live(g)) {\n\t\treturn\n\t}\n\tfor _, node := range c.live(g) {\n\t\tif !b.accepts[node] {",
 		"	for _, node := range c.live(g) {\n\t\tif _, called := b.from[node]; called && !b.accepts[node] {"),
 }

@@ -1,12 +1,12 @@
 package mistakes
 
-// Some of the tests of a package, where all take long.
+// Some of the tests of a package, where all tests take long.
 const (
 	Leaving  Finder = "cluster Leave|Removed"
 	Entering Finder = "barrier Join|Hold|Callback"
 )
 
-// inHosts are about the actors that carry out what cores decide.
+// inHosts are mistakes of the actors that host cores.
 var inHosts = []Mistake{
 	mistake(Tests, "a replica takes a view from before its restart",
 		"directory/shard.go", "if m.views < s.views { // from before a restart\n\t\treturn", "if false {\n\t\treturn"),
@@ -18,11 +18,11 @@ var inHosts = []Mistake{
 		"directory/shard.go", "if digest == p.Digest {", "if digest == p.Digest || true {"),
 	mistake(Tests, "a request for which there is no room waits for ever",
 		"directory/room.go", "if now-since < roomPatience {", "if now >= since {"),
-	mistake(Tests, "who asks a node that does not own a shard gets no answer",
+	mistake(Tests, "a node that does not own a shard does not answer requests for it",
 		"directory/host.go", "if r, ok := ev.(core.Request); ok {", "if r, ok := ev.(core.Request); ok && false {"),
 	mistake(Tests, "a leave to evict counts for a copy that has come since",
 		"node/copies/evictor.go", "case g.Is == Replaced:", "case false:"),
-	mistake(Tests, "an order to drop an object is noted for Puts after the copy was looked for",
+	mistake(Tests, "a node notes an order to drop an object for its Puts only after it has looked for the copy",
 		"storenode/orders.go", "	if p.Order == directory.PushDrop && !p.Outdated(epoch) {\n", "	if p.Order == directory.PushDrop && !p.Outdated(epoch) {\n\t\tdefer env.noteDelete(p.Object, p.Gen)\n\t} else if false {\n"),
 	mistake(Tests, "a fetch that ends cancels its first Locate, and not the last",
 		"storenode/fetch.go", "if f.locate = m.Num; m.Num == f.arrival.num {", "if m.Num == f.arrival.num {"),
@@ -31,10 +31,10 @@ var inHosts = []Mistake{
 	mistake(Tests, "a first Locate does not say how fast the node gets bytes",
 		"storenode/arrival.go", ", Down: env.down.known(env.Now())}", "}"),
 	mistake(Tests, "inline bytes that were deleted while they waited for room are kept",
-		"storenode/fetch.go", "w != nil && !p.Gen.Less(w.Gen) {", "w != nil && false {"),
+		"storenode/fetch.go", "if f.inline.Deleted(p) {", "if false {"),
 	mistake(Leaving, "Leave returns nil although the node was not removed",
 		"cluster/leave.go", "\tif closed := n.ended(); closed != nil {\n\t\treturn closed\n\t}\n\treturn err", "\tif closed := n.ended(); closed != nil {\n\t\treturn closed\n\t}\n\treturn nil"),
-	mistake(Leaving, "Leave swallows that the node goes on being a member",
+	mistake(Leaving, "Leave returns nil although the node goes on being a member",
 		"cluster/leave.go", "if stays && n.stay(l) {\n\t\treturn err", "if stays && n.stay(l) {\n\t\treturn nil"),
 	mistake(Leaving, "a node that was removed as it left says that it has left",
 		"cluster/leave.go", "case e.Fenced:\n\t\t\treturn true, fail", "case e.Fenced && false:\n\t\t\treturn true, fail"),
@@ -42,8 +42,8 @@ var inHosts = []Mistake{
 		"barrier/barrier.go", "	case e.cause != nil:\n", "	case e.cause != nil && e.given.Primary == \"\":\n"),
 	mistake(Entering, "a node that leaves goes on holding semaphores",
 		"barrier/holds.go", "	if s.leaves {\n\t\ts.loseAll", "	if false {\n\t\ts.loseAll"),
-	mistake(Entering, "a callback that panics ends those after it",
+	mistake(Entering, "a callback that panics ends later callbacks",
 		"barrier/callback.go", "		defer func() { _ = recover() }() // the application's mistake costs it its say\n", ""),
-	mistake(Entering, "an entry that was not expected enters a barrier that is joined",
+	mistake(Entering, "an unexpected entry enters a barrier with Join",
 		"barrier/join.go", "if err := a.invalid(); err != nil {", "if err := a.invalid(); err != nil && false {"),
 }

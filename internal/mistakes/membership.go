@@ -1,6 +1,6 @@
 package mistakes
 
-// inMembership are about who is a member, and who goes.
+// inMembership are mistakes in who is a member, and who goes.
 var inMembership = []Mistake{
 	mistake(Store, "a replica that is not in sync becomes owner",
 		"protocol/view/plan.go", `		s.Owner, s.Backup = s.Backup, ""
@@ -13,11 +13,11 @@ var inMembership = []Mistake{
 		"protocol/detect/judge.go", `	need := min(enough, len(c.members)-1)
 `, `	need := 1
 `),
-	mistake(Store, "nobody looks again after the last thing has ended on a node that leaves",
+	mistake(Store, "a node that leaves does not look again after its last work has ended",
 		"protocol/leave/core.go", `	case c.fresh && !c.here.runs() && len(c.unkept()) == 0:
 `, `	case len(c.unkept()) == 0:
 `),
-	mistake(Tests, "a member that has handed over goes although one that it relied on is gone",
+	mistake(Tests, "a member that has handed over goes although a member that it relied on is gone",
 		"protocol/leave/core.go", `c.fresh, c.closing, c.closed, c.removing = false, false, 0, false
 `, `c.fresh, c.closing, c.closed = false, false, 0
 `,
@@ -40,7 +40,7 @@ var inMembership = []Mistake{
 		"protocol/join/core.go", `	case c.ready && a.Ready && a.Cluster != c.cluster:
 `, `	case false:
 `),
-	mistake(Tests, "a request that can be met no more still has others evicted",
+	mistake(Tests, "a request that does not fit any more still has copies evicted",
 		"protocol/memory/queue.go", `	case !can && r.counted:
 `, `	case false:
 `),
@@ -76,9 +76,9 @@ var inMembership = []Mistake{
 		"protocol/view/halt.go", "	case c.promise.to == from && c.promise.form == h.Form && h.Stamp <= c.promise.asked: // it comes late, or again\n\t\treturn\n", ""),
 	mistake(Tests, "a member halts for two nodes at once",
 		"protocol/view/halt.go", "	case p.to != from && c.now < p.until:\n", "	case false:\n"),
-	mistake(Tests, "a lease of a majority of before the cluster was formed anew counts",
+	mistake(Tests, "a lease from a majority counts that was granted before the cluster was formed anew",
 		"protocol/view/lease.go", "	if formOf(r.View) != c.view.Form() {\n", "	if false {\n"),
-	mistake(Tests, "a node that was removed proposes what it held of others",
+	mistake(Tests, "a removed node proposes its judgements of others",
 		"protocol/view/proposal.go", "!joins && c.view.Number > 0 && !c.view.Has(ev.From) {", "!joins && false {"),
 	mistake(Tests, "a view of another cluster is taken",
 		"protocol/view/core.go", "	if c.view.Cluster != \"\" && c.view.Cluster != ev.View.Cluster {", "	if false {"),
@@ -110,7 +110,7 @@ var inMembership = []Mistake{
 		"protocol/view/core.go", "	if c.apart() { // requests", "	if false { // requests"),
 	mistake(Tests, "a node that hung wants no lease when it goes on",
 		"protocol/view/core.go", "		c.hearLeader()\n		c.wanted = c.now\n", "		c.hearLeader()\n"),
-	mistake(Tests, "an idle leader does not repeat what was decided",
+	mistake(Tests, "an idle leader does not repeat its decisions",
 		"protocol/view/want.go", "		c.now-l.stirred < c.cfg.IdleAfter || ", "		"),
 	mistake(Tests, "a slow round trip is never forgotten where the other node sends the heartbeats",
 		"protocol/detect/pace.go", "		p.slow = fade(p.slow) // there may be no more round trips that this node can measure\n", ""),

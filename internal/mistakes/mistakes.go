@@ -1,6 +1,6 @@
-// Package mistakes has places in the code that are made wrong to see whether tests and
-// simulations notice. A mistake is a replacement of text. All are built at once, with go's
-// -overlay, and one is switched on at run time: the code itself knows nothing of them.
+// Package mistakes has a table of mistakes that the code could have, to check that tests and
+// simulations notice each. A mistake is a replacement of text. One build, with go's -overlay,
+// has all mistakes, and a switch turns one on at run time: the code itself has no trace of them.
 package mistakes
 
 import (
@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Mistake is one that somebody could make.
+// Mistake is a mistake that a programmer could make.
 type Mistake struct {
 	What     string // goes wrong
 	By       Finder
-	Survives string // why nothing finds it yet; "": By does
+	Survives string // why no finder finds it yet; "": By does
 	Edits    []Edit
 }
 
-// Edit replaces text in the body of a function. The text is in the file once.
+// Edit replaces Old in the body of a function by New. The file has Old once.
 type Edit struct{ File, Old, New string }
 
-// Finder is the folder of what finds a mistake: of a simulation, or of a package with tests.
-// After a space there may be a pattern of those tests that look for it.
+// Finder is the folder of the simulation, or of the package with tests, that finds a mistake. A
+// space and a pattern of test names may follow.
 type Finder string
 
-// The simulations, and the tests of the package that the mistake is in.
+// The simulations, and the tests of the mistake's own package.
 const (
 	Tests    Finder = ""
 	Store    Finder = "sim"
@@ -41,8 +41,8 @@ func (f Finder) Package() (folder, pattern string) {
 	return folder, pattern
 }
 
-// mistake is one with an edit for each three texts: file, old, new. By is a folder
-// afterwards.
+// mistake returns a mistake with an edit for each three texts: file, old, new. If by is Tests,
+// By becomes the folder of the first file.
 func mistake(by Finder, what string, texts ...string) Mistake {
 	m := Mistake{What: what, By: by}
 	for edit := range slices.Chunk(texts, 3) {
@@ -54,13 +54,13 @@ func mistake(by Finder, what string, texts ...string) Mistake {
 	return m
 }
 
-// survivor is a mistake that nothing finds yet, and says why. By may find it one day.
+// survivor marks a mistake that no finder finds yet, and says why. By may find it one day.
 func survivor(why string, m Mistake) Mistake {
 	m.Survives = why
 	return m
 }
 
-// All returns all mistakes. The number of one is its place, counted from 1.
+// All returns all mistakes. The number of a mistake is its place, counted from 1.
 func All() []Mistake {
 	return slices.Concat(inNode, inDirectory, inTransfer, inReduce, inMembership, inReplica, inBarriers, inGroups, inHosts)
 }

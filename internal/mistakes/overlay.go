@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// switches is the package that says which mistake is made.
+// switches is the package that says which mistake is present.
 const switches = "github.com/phalanx-go/phalanx/internal/mistakes/present"
 
-// Overlay writes into dir what go's -overlay takes to build the code under root with all
-// those mistakes, of which each waits to be switched on, and returns its path.
+// Overlay writes into dir an overlay for go's -overlay, and returns its path. With it the code
+// under root builds with all those mistakes, each of which waits for its switch.
 func Overlay(root, dir string, all []Mistake) (string, error) {
 	edits := map[string]map[int][]Edit{} // by file and number
 	for i, m := range all {
@@ -53,7 +53,7 @@ func Overlay(root, dir string, all []Mistake) (string, error) {
 	return path, os.WriteFile(path, data, 0o600)
 }
 
-// source is a file that is rewritten.
+// source is a file to rewrite.
 type source struct {
 	name string
 	text []byte
@@ -64,8 +64,8 @@ type source struct {
 	added  strings.Builder
 }
 
-// rewrite returns a file with a function more for each mistake in one, which has it. The
-// function itself calls that one if the mistake is present.
+// rewrite returns a file with an added variant of a function for each mistake in it. The
+// function itself calls the variant if the mistake is present.
 func rewrite(name string, text []byte, edits map[int][]Edit) ([]byte, error) {
 	s := &source{name: name, text: text, fset: token.NewFileSet(), insert: map[int]string{}}
 	var err error
@@ -100,10 +100,10 @@ func rewrite(name string, text []byte, edits map[int][]Edit) ([]byte, error) {
 
 func (s *source) offset(p token.Pos) int { return s.fset.Position(p).Offset }
 
-// put has text come in at p, after what came there before.
+// put inserts text at p, after earlier insertions there.
 func (s *source) put(p token.Pos, text string) { s.insert[s.offset(p)] += text }
 
-// function returns the function that has text in its body. Nothing else in the file has it.
+// function returns the function that has text in its body. The file must have the text once.
 func (s *source) function(text string) (*ast.FuncDecl, error) {
 	if n := strings.Count(string(s.text), text); n != 1 {
 		return nil, fmt.Errorf("%s has %d times, and not once, the text\n%s", s.name, n, text)
@@ -170,7 +170,7 @@ func (s *source) between(from, to token.Pos) string {
 	return string(s.text[s.offset(from):s.offset(to)])
 }
 
-// names returns the names of parameters. Those that have none get one, for ever the same.
+// names returns the names of parameters. A parameter without a name gets one, always the same.
 func (s *source) names(list *ast.FieldList, prefix string) []string {
 	var all []string
 	for _, field := range list.List {

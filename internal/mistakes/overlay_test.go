@@ -62,8 +62,8 @@ func main() {
 }
 `
 
-// A mistake changes what it is to change, and nothing else; every shape of a function can
-// have one, and one function several.
+// A mistake changes its own text and nothing else; every shape of a function can have a mistake,
+// and one function several.
 func TestOneProgramMakesEveryMistake(t *testing.T) {
 	dir := t.TempDir()
 	module := filepath.Join(dir, "internal", "mistakes", "present")

@@ -1,6 +1,6 @@
 package mistakes
 
-// inReduce are about what coordinators decide.
+// inReduce are mistakes in decisions of coordinators and places.
 var inReduce = []Mistake{
 	mistake(Store, "an ancestor of a place that failed keeps its result",
 		"protocol/reduce/repair.go", `			c.clear(a)
@@ -41,8 +41,8 @@ var inReduce = []Mistake{
 		"protocol/reduce/place.go", `	case old.Version > 0 && !old.older(s.Attempt, s.Version):
 `, `	case false:
 `),
-	survivor("a place that was given a new label while its parent held what the old one made has to be found by a restart; no test makes that",
-		mistake(Store, "what was delivered under an older label counts after a restart",
+	survivor("a restart has to find a place with a new label whose parent still holds the output of the old one; no test makes that",
+		mistake(Store, "an output that was delivered under an older label counts after a restart",
 			"protocol/reduce/recover.go", "d.Child == p.pos && d.ChildGen == p.gen &&", "d.Child == p.pos &&")),
 	mistake(Tests, "a place heeds a coordinator of an earlier attempt",
 		"protocol/reduce/place.go", "case s.Attempt < p.floor:", "case false:"),
@@ -50,15 +50,15 @@ var inReduce = []Mistake{
 		"protocol/reduce/place.go", "	if ev.Attempt < p.floor {\n", "	if false {\n"),
 	mistake(Tests, "a place that was stopped is started by an old order",
 		"protocol/reduce/place.go", "case s.Gen.Compare(p.ended) <= 0:", "case false:"),
-	mistake(Tests, "an output of an earlier label is told as the present one",
+	mistake(Tests, "a place reports an output of an earlier label as the present one",
 		"protocol/reduce/place.go", "	if p.runs && ev.Gen == p.state.Gen {\n\t\tp.made", "	if p.runs {\n\t\tp.made"),
 	mistake(Tests, "the end of an earlier stream of a child counts",
 		"protocol/reduce/place_edges.go", "!p.edges[i].open || p.edges[i].stream != ev.Stream {", "!p.edges[i].open {"),
-	mistake(Tests, "what a node said to an earlier attempt of a coordinator counts",
+	mistake(Tests, "a node's answer to an earlier attempt of a coordinator counts",
 		"protocol/reduce/recover.go", "if ev.Attempt != c.cfg.Attempt {", "if false {"),
 	mistake(Tests, "a holder of an earlier generation of a source is used",
 		"protocol/reduce/sources.go", " || ev.Gen.Less(s.gen) || c.gone[ev.Node] {", " || c.gone[ev.Node] {"),
-	mistake(Tests, "a late word that a source is gone counts after it was put again",
+	mistake(Tests, "a late message that a source is gone counts after it was put again",
 		"protocol/reduce/sources.go", "if s == nil || ev.Gen.Less(s.gen) {", "if s == nil {"),
 	mistake(Tests, "places are put on a node that is gone",
 		"protocol/reduce/sources.go", " || c.gone[ev.Node] {", " {"),

@@ -1,6 +1,6 @@
 package mistakes
 
-// inReplica are about how a primary and its backups keep the same state, and about repeats.
+// inReplica are mistakes in how a primary and its backups keep the same state, and in repeats.
 var inReplica = []Mistake{
 	mistake(Tests, "a confirmation that comes twice speaks for another backup too",
 		"protocol/replica/backups.go", "return batch == b.batch && b.Lacks(from)", "return batch == b.batch",
@@ -13,13 +13,13 @@ var inReplica = []Mistake{
 		"protocol/replica/backups.go", "return batch == b.batch &&", "return batch.Term == b.batch.Term &&"),
 	mistake(Tests, "a backup that has lost its replica is sent the batch alone",
 		"protocol/replica/backups.go", "		one.has = false\n", ""),
-	mistake(Tests, "a backup of an earlier term is taken for one that has the state of this one",
+	mistake(Tests, "a backup of an earlier term counts as having the state of the present one",
 		"protocol/replica/backups.go", "b.all = nil", "for i := range b.all {\n\t\tb.all[i].lacks = false\n\t}"),
 	mistake(Tests, "a stale replica that has as many batches is as good as the newest",
 		"protocol/replica/copy.go", "v.Term > than.Term || v.Term == than.Term && v.Seq > than.Seq", "v.Seq > than.Seq"),
 	mistake(Tests, "a backup that has missed a batch makes the next one",
 		"protocol/replica/copy.go", "v.Term == batch.Term && v.Seq+1 == batch.Seq", "v.Term == batch.Term"),
-	mistake(Tests, "a primary that has missed a view is heeded by one that has promised another",
+	mistake(Tests, "a member heeds a primary that has missed a view although it has promised another one",
 		"protocol/replica/terms.go", "return !t.Outdated(term) && (term >= t.Term || primary)", "return true"),
 	mistake(Tests, "a member that answers a new primary promises it nothing",
 		"protocol/replica/terms.go", "	t.Fence = term\n", ""),

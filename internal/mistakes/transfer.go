@@ -1,6 +1,6 @@
 package mistakes
 
-// inTransfer are about what receivers and creators decide.
+// inTransfer are mistakes in decisions of receivers and creators.
 var inTransfer = []Mistake{
 	mistake(Store, "the bytes of an older generation stay",
 		"protocol/transfer/receiver.go", `		if !r.gen.IsZero() {
@@ -20,7 +20,7 @@ var inTransfer = []Mistake{
 `, `	if c.small() {
 `),
 	mistake(Tests, "bytes of a Put of another generation are taken",
-		"protocol/transfer/receive.go", "\tif p.Gen != r.gen || r.gen.IsZero()", "\tif r.gen.IsZero()"),
+		"protocol/transfer/receive.go", "case p.Gen != r.gen || r.gen.IsZero():\n\t\treturn\n\tcase !r.digest", "case r.gen.IsZero():\n\t\treturn\n\tcase !r.digest"),
 	mistake(Tests, "an answer to an earlier Locate counts",
 		"protocol/transfer/receiver.go", "if r.phase != locating || a.Num != r.locate {", "if r.phase != locating {"),
 	mistake(Tests, "an answer that an order has overtaken counts",

@@ -13,7 +13,7 @@ import (
 // seed names the bytes of one version of an object.
 func seed(id phalanx.ObjectID, version int) string { return fmt.Sprintf("%s@%d", id, version) }
 
-// made returns the bytes that follow from a seed.
+// made returns the bytes of a seed.
 func made(seed string, size int64) []byte {
 	return content.Of(phalanx.ObjectID(seed), phalanx.Int64, size)
 }

@@ -9,12 +9,12 @@ import (
 
 const (
 	callDeadline   = 20 * time.Second
-	answerPatience = callDeadline + 20*time.Second // until a call is taken to hang
+	answerPatience = callDeadline + 20*time.Second // until a call counts as hanging
 	inlineBelow    = 64 << 10
 )
 
-// call has a process do something with an object, notes it and judges how it
-// ended.
+// call gives a process an order about an object, notes the call and judges its
+// outcome.
 func (s *soak) call(p *process, o *object, r order) result {
 	r.Object = o.id
 	if r.Deadline == 0 {
@@ -30,7 +30,7 @@ func (s *soak) call(p *process, o *object, r order) result {
 	return res
 }
 
-// op returns what the history is told of a call.
+// op returns a call as the history takes it.
 func (r result) op(c history.Call) history.Op {
 	op := history.Op{Call: c, Object: r.order.Object, Node: r.process.name, Begin: r.begin, End: r.end, Version: r.Version, Outcome: r.Kind}
 	if !r.answered {
@@ -58,9 +58,9 @@ func (s *soak) put(p *process, o *object, version int, r order) bool {
 	return res.ok()
 }
 
-// acked notes a put that was asked for at begin and succeeded. The process can have
-// died since; or its node was removed meanwhile, and with it the only copy, before
-// the process could tell of it.
+// acked notes a put that began at begin and succeeded. The process can have died
+// since; or its node was removed meanwhile, with the only copy, before the process
+// could tell.
 func (s *soak) acked(o *object, name string, begin time.Duration, copies int, durable bool) {
 	s.fate.Lock()
 	defer s.fate.Unlock()
@@ -84,7 +84,7 @@ func (s *soak) lost(o *object, at time.Duration) {
 	s.record.add(history.Op{Call: history.Loss, Object: o.id, Begin: at, End: history.Never})
 }
 
-// died notes what can have been lost with a process that is killed now.
+// died notes the objects that can be lost with a process that is killed now.
 func (s *soak) died(p *process, since time.Duration) {
 	s.fate.Lock()
 	defer s.fate.Unlock()
@@ -96,7 +96,7 @@ func (s *soak) died(p *process, since time.Duration) {
 	}
 }
 
-// left notes that a process has begun to leave: where its copies go is not known.
+// left notes that a process leaves: the driver does not know where its copies go.
 func (s *soak) left(p *process) {
 	s.fate.Lock()
 	defer s.fate.Unlock()
@@ -106,7 +106,7 @@ func (s *soak) left(p *process) {
 	}
 }
 
-// read has a process get an object in one of the ways.
+// read has a process read an object as r says.
 func (s *soak) read(p *process, o *object, r order) result {
 	res := s.call(p, o, r)
 	s.record.add(res.op(history.Get))

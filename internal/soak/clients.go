@@ -9,8 +9,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// liveBytes is how much all objects may be together: more than a node may hold, so
-// that nodes have to evict, and little enough that what is pinned fits.
+// liveBytes is the most bytes of all objects together: more than a node may hold, so
+// that nodes have to evict, but few enough that pinned copies fit.
 const liveBytes = 64 << 20
 
 // client makes random calls, one after the other, until ctx ends.
@@ -52,7 +52,7 @@ func (s *soak) step(ctx context.Context, rng *rand.Rand, p *process) {
 		s.stat(p, o)
 	case dice < 80:
 		r := order{Do: "prefetch"}
-		if !o.sureSince(s.clock()) { // it may never come
+		if !o.sureSince(s.clock()) { // the object may never come
 			r.Deadline = 3 * time.Second
 		}
 		s.call(p, o, r)
@@ -65,8 +65,8 @@ func (s *soak) step(ctx context.Context, rng *rand.Rand, p *process) {
 	}
 }
 
-// manner returns how an object is read: mostly without waiting for somebody to
-// begin it, now and then by somebody who is impatient or goes away.
+// manner returns how a client reads an object: mostly without waiting for another
+// client to begin it, now and then with a short deadline or a cancel.
 func (s *soak) manner(rng *rand.Rand, o *object, do string) order {
 	r := order{Do: do, Try: true}
 	switch dice := rng.IntN(20); {
@@ -79,7 +79,7 @@ func (s *soak) manner(rng *rand.Rand, o *object, do string) order {
 	case dice == 11:
 		r.Try, r.Deadline = false, 2*time.Second
 	}
-	if r.Try && !o.sureSince(s.clock()) && r.Deadline == 0 { // it may be lost, and never come
+	if r.Try && !o.sureSince(s.clock()) && r.Deadline == 0 { // the object may be lost, and never come
 		r.Deadline = 3 * time.Second
 	}
 	if r.Deadline == 0 && rng.IntN(8) == 0 { // others want the memory meanwhile
@@ -88,7 +88,7 @@ func (s *soak) manner(rng *rand.Rand, o *object, do string) order {
 	return r
 }
 
-// create puts an object that is new, while others know of it already.
+// create puts a new object, which other clients know already.
 func (s *soak) create(rng *rand.Rand, p *process) {
 	o := s.ledger.add(&object{id: s.name("object"), size: size(rng), puts: 1})
 	rivals := 0
@@ -112,7 +112,7 @@ func (s *soak) create(rng *rand.Rand, p *process) {
 	}
 }
 
-// manner returns how an object is put.
+// manner returns how a client puts an object.
 func manner(rng *rand.Rand) order {
 	r := order{Unsized: rng.IntN(5) == 0, Copies: 1 + rng.IntN(2)}
 	if rng.IntN(25) == 0 {
@@ -121,7 +121,7 @@ func manner(rng *rand.Rand) order {
 	return r
 }
 
-// version returns one that was put, or a new one.
+// version returns a version that was put, or a new one.
 func (o *object) version(rng *rand.Rand) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *soak) putAgain(rng *rand.Rand, p *process, o *object) {
 	}
 }
 
-// size returns that of an object: most are small.
+// size returns the size of a new object: most are small.
 func size(rng *rand.Rand) int64 {
 	switch dice := rng.IntN(20); {
 	case dice < 9:
@@ -154,12 +154,12 @@ func size(rng *rand.Rand) int64 {
 	}
 }
 
-// name returns an id that nobody has used.
+// name returns a new id.
 func (s *soak) name(what string) phalanx.ObjectID {
 	return phalanx.ObjectID(fmt.Sprintf("%s%s/%d", prefix, what, s.names.Add(1)))
 }
 
-// prefix is what all ids begin with.
+// prefix begins all ids.
 const prefix = "soak/"
 
 // pause waits, for at most as long as ctx lives.

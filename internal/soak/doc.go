@@ -1,19 +1,19 @@
-// Package soak works a cluster of real processes for a long time while they are
-// killed, stopped, and leave and join, and checks everything that comes of it:
-// each byte, each sum, each error, the order in which things were seen
-// (package history), and that nothing stays behind.
+// Package soak works a cluster of real processes for a long time, kills and stops
+// some of them, and has others leave and join. It checks all results: each byte,
+// each sum, each error, the order of all calls (package history), and that nothing
+// stays behind.
 //
-// The driver (Run) is no node. It starts the processes, whose inside is Node,
-// and gives them orders: one line of JSON on a pipe, answered by a line on their
-// standard output, where they also tell what their nodes saw. It lets one fault
-// happen at a time, and waits until voters, backups and copies are restored
-// before the next, because that is what the promises are about.
+// The driver (Run) is no node. It starts the processes, each of which runs Node,
+// and gives them orders: one line of JSON on a pipe. They answer with a line on
+// their standard output, where they also report the events of their nodes. The
+// driver causes one fault at a time, and waits until voters, backups and copies are
+// restored before the next: the cluster promises to survive no more than that.
 //
-// A run is a warm-up without faults, then rounds. At the end of each of them
-// faults stop, all calls end, everything is deleted, and what each process still
-// holds is looked at. So the history that has to be kept and judged stays small.
+// A run is a warm-up without faults, then rounds. At the end of a round faults stop,
+// all calls end, and the driver deletes everything and looks at the rest that each
+// process still holds. So the history that it keeps and judges stays small.
 //
-// What a failed call may have failed with is decided by what is known of the
-// faults (judge.go): which process was hit and when, and whether the only copies
-// of the object can have been there.
+// The driver's record of the faults decides which errors a call may have
+// (judge.go): which process was hit and when, and whether the only copies of the
+// object can have been there.
 package soak

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// window is a time in which a process was disturbed, and with it the cluster.
+// window is a time in which a fault disturbed a process, and with it the cluster.
 type window struct {
 	process string
 	kind    string // of fault
 	from    time.Duration
 	to      time.Duration // when all was restored; never, until then
 	removed bool          // the node left the view
-	hid     []*object     // were put elsewhere while only the node, which may have left the view, had them
+	hid     []*object     // only this node, which may have left the view, had them when they were put elsewhere
 }
 
 const never = time.Duration(math.MaxInt64)
 
-// disturbance is how long after a fault is over what it caused may still be
-// told: an answer that was on its way.
+// disturbance is how long after the end of a fault its effects may still arrive: an
+// answer that was on its way.
 const disturbance = 2 * time.Second
 
-// faults is what is known of the faults. It is safe for concurrent use.
+// faults is the record of the faults. It is safe for concurrent use.
 type faults struct {
 	mu      sync.RWMutex
 	windows []*window
 	counts  map[string]int
-	away    map[string]string // the processes that have died or left: what became of them
+	away    map[string]string // the processes that have died or leave: killed or leaving
 }
 
 func newFaults() *faults { return &faults{counts: map[string]int{}, away: map[string]string{}} }
@@ -43,14 +43,14 @@ func (f *faults) begin(process, kind string, now time.Duration) *window {
 	return w
 }
 
-// end notes that all is restored.
+// end notes that the cluster has recovered from a fault.
 func (f *faults) end(w *window, now time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.to = now
 }
 
-// open returns the fault of one kind on a process that is not over, or nil.
+// open returns the present fault of one kind on a process, or nil.
 func (f *faults) open(process, kind string) *window {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -62,8 +62,8 @@ func (f *faults) open(process, kind string) *window {
 	return nil
 }
 
-// hide notes for each process that is stopped, and so cannot tell that its node has left
-// the view, whether the object may be nowhere else. What is put now may be in its place.
+// hide notes for each stopped process, which cannot tell that its node has left the view,
+// whether it may have the only copy of the object. A put now may replace that copy.
 func (f *faults) hide(o *object) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,21 +74,21 @@ func (f *faults) hide(o *object) {
 	}
 }
 
-// hidden returns those objects.
+// hidden returns the objects that hide noted for w.
 func (f *faults) hidden(w *window) []*object {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return w.hid
 }
 
-// remove notes that the node left the view.
+// remove notes that the node of w left the view.
 func (f *faults) remove(w *window) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.removed = true
 }
 
-// removals returns the faults since a time for which nodes left the view.
+// removals returns the faults since a time that made nodes leave the view.
 func (f *faults) removals(since time.Duration) (all []*window) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -105,8 +105,8 @@ func (f *faults) any(from, to time.Duration) bool {
 	return f.find(func(w *window) bool { return w.overlaps(from, to) })
 }
 
-// on reports whether there was one of a process, of one of the kinds if any are
-// named.
+// on reports whether there was a fault of a process; if kinds are given, of one of
+// them.
 func (f *faults) on(process string, from, to time.Duration, kinds ...string) bool {
 	return f.find(func(w *window) bool {
 		return (w.process == process || w.process == driver && w.kind == still) && w.overlaps(from, to) && (len(kinds) == 0 || slices.Contains(kinds, w.kind))
@@ -123,7 +123,7 @@ func (w *window) overlaps(from, to time.Duration) bool {
 	return w.from <= to && (w.to == never || w.to+disturbance >= from)
 }
 
-// copyCounts returns how many faults of each kind there were.
+// copyCounts returns the number of faults of each kind.
 func (f *faults) copyCounts() map[string]int {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -134,7 +134,7 @@ func (f *faults) copyCounts() map[string]int {
 	return out
 }
 
-// forget drops what was over before a time.
+// forget drops the faults that were over before a time.
 func (f *faults) forget(before time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

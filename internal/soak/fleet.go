@@ -14,8 +14,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Command returns what runs a node process: one that calls Node with this
-// name, and joins at one of the seeds, or founds a cluster if there are none.
+// Command returns the command of a node process, which calls Node with this name
+// and these seeds: it joins at one of them, or founds a cluster if there are none.
 type Command func(name string, seeds []string) *exec.Cmd
 
 // fleet has the processes. It is safe for concurrent use.
@@ -28,11 +28,11 @@ type fleet struct {
 	mu      sync.Mutex
 	started int
 	live    []*process // in the order in which they came
-	all     []*process // also those that are gone; the last ones
+	all     []*process // the last keepProcesses, also those that are gone
 	seeds   []string
 }
 
-// keepProcesses is of how many processes there is an account.
+// keepProcesses is how many processes the fleet remembers for the account of a failure.
 const keepProcesses = 24
 
 // joining is how long a process may take to join.
@@ -62,9 +62,9 @@ func (f *fleet) join(ctx context.Context) (*process, *nodeState, error) {
 		f.seeds = append(f.seeds, l.Node.Control)
 		return p, l.Node, nil
 	case <-p.broken:
-		err = errors.New("its process has ended: " + p.errors.String())
+		err = errors.New("the process has ended: " + p.errors.String())
 	case <-time.After(joining):
-		err = fmt.Errorf("it did not join within %v", joining)
+		err = fmt.Errorf("the node did not join within %v", joining)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -72,7 +72,7 @@ func (f *fleet) join(ctx context.Context) (*process, *nodeState, error) {
 	return nil, nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(name), Kind: phalanx.ErrUnavailable, Err: err}
 }
 
-// away takes a process out that dies or leaves.
+// away removes a process that dies or leaves.
 func (f *fleet) away(p *process, control string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func (f *fleet) members() []*process {
 	return slices.Clone(f.live)
 }
 
-// states asks all processes at once, at rest for their heaps too.
+// states asks all processes for their states at once; with rest for their heaps too.
 func (f *fleet) states(rest bool) (map[string]*nodeState, error) {
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -118,8 +118,8 @@ func (f *fleet) states(rest bool) (map[string]*nodeState, error) {
 	return all, errors.Join(errs...)
 }
 
-// settled says why the cluster could not lose a node now, or "": all see all
-// others, and there are all voters and a backup of each shard.
+// settled returns why the cluster could not lose a node now, or "": all nodes see
+// all others, and the cluster has all voters and a backup of each shard.
 func (f *fleet) settled() string {
 	all, err := f.states(false)
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *fleet) settled() string {
 		slices.Sort(s.Members)
 		switch {
 		case !slices.Equal(s.Members, ids):
-			return fmt.Sprintf("%s sees %v, there are %v", name, s.Members, ids)
+			return fmt.Sprintf("%s sees %v, but the members are %v", name, s.Members, ids)
 		case !s.Whole:
 			return fmt.Sprintf("%s sees shards without a backup", name)
 		case !s.Enough:
@@ -144,7 +144,7 @@ func (f *fleet) settled() string {
 	return ""
 }
 
-// stop ends all processes, in the opposite order of their coming.
+// stop ends all processes, the last started first.
 func (f *fleet) stop(ctx context.Context) error {
 	var errs []error
 	for _, p := range slices.Backward(f.members()) {

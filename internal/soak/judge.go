@@ -12,7 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// result is how a call ended.
+// result is a call and its outcome.
 type result struct {
 	line
 	process    *process
@@ -24,15 +24,15 @@ type result struct {
 // ok reports whether the call succeeded.
 func (r result) ok() bool { return r.answered && r.Kind == 0 }
 
-// enough is how long a call has to last in which what can go on has gone on: the
-// deaths of others are no excuse after that.
+// enough is how long a call may last without an excuse: after that it must have
+// survived the deaths of other processes.
 const enough = 12 * time.Second
 
 // lateness is how much later than its deadline a call may end on a busy machine.
 const lateness = 4 * time.Second
 
-// judge returns what is wrong with how a call on an object has ended, or nil.
-// Which bytes and states were seen is judged by the history.
+// judge returns why the outcome of a call on an object is wrong, or nil. The history
+// judges bytes and states.
 func (s *soak) judge(o *object, r result) error {
 	hit := s.faults.on(r.process.name, r.begin, r.end)
 	wrong := func(format string, args ...any) error {
@@ -42,10 +42,10 @@ func (s *soak) judge(o *object, r result) error {
 		if s.faults.on(r.process.name, r.begin, r.end, killed, leaving) {
 			return nil
 		}
-		return wrong("it hangs: there is no answer, its deadline was %v", r.order.Deadline)
+		return wrong("the call hangs: the process has not answered, the deadline was %v", r.order.Deadline)
 	}
 	if late := r.Took - r.order.Deadline; late > lateness && !hit {
-		return wrong("it took %v, %v more than its deadline: %s", r.Took, late, r.Err)
+		return wrong("the call took %v, %v more than its deadline: %s", r.Took, late, r.Err)
 	}
 	if why := s.excuse(o, r, hit); why != nil {
 		return wrong("%s: %s%s", r.Err, why, s.record.seen(o.id))
@@ -54,15 +54,15 @@ func (s *soak) judge(o *object, r result) error {
 }
 
 var (
-	errNever       = errors.New("that can never be")
-	errUndisturbed = errors.New("nothing was disturbed")
-	errThere       = errors.New("it must have been there")
+	errNever       = errors.New("a call must never end like this")
+	errUndisturbed = errors.New("no fault disturbed the call")
+	errThere       = errors.New("the object must have been there")
 	errWaits       = errors.New("this call waits")
-	errRoom        = errors.New("it has not waited for memory, and what is pinned leaves room for it")
+	errRoom        = errors.New("the call has not waited for memory, and pinned copies leave room for the object")
 )
 
-// excuse returns why the kind of error that the call has ended with cannot be,
-// or nil if it can.
+// excuse returns why the call must not end with this kind of error, or nil if it
+// may.
 func (s *soak) excuse(o *object, r result, hit bool) error {
 	disturbed := s.faults.any(r.begin, r.end)
 	unless := func(may bool, why error) error {
@@ -71,7 +71,7 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 		}
 		return why
 	}
-	pushes := r.order.Do == "prefetch" // which ends as it did at the node that failed first
+	pushes := r.order.Do == "prefetch" // its error is that of the node that failed first
 	reads := r.order.Do == "get" || r.order.Do == "open" || pushes
 	if r.order.Do == "reduce" && (r.Kind == phalanx.ErrExists || r.Kind == phalanx.ErrDeleted) {
 		return errNever
@@ -81,7 +81,7 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 		return nil
 	case phalanx.ErrNotFound:
 		return unless(r.order.Try || r.order.Do == "stat", errWaits)
-	case phalanx.ErrFenced: // if nothing was done to it, it was removed by mistake, which its own event tells
+	case phalanx.ErrFenced: // a node that was removed by mistake says so by its own event
 		return nil
 	case phalanx.ErrClosed:
 		return unless(pushes && disturbed || s.faults.on(r.process.name, r.begin, r.end, leaving), errNever)
@@ -113,8 +113,8 @@ func (s *soak) excuse(o *object, r result, hit bool) error {
 
 var numbers = regexp.MustCompile(`(\d+) bytes are needed, \d+ of (\d+) are free, (\d+) are pinned, (\d+) are reserved`)
 
-// noRoom reports whether what a node says is pinned and reserved leaves no room for what
-// is needed. That these numbers are right is looked at when everything is at rest.
+// noRoom reports whether the pinned and reserved bytes in a node's error leave no room for
+// the needed bytes. The rest of a round checks these numbers.
 func noRoom(text string) bool {
 	m := numbers.FindStringSubmatch(text)
 	if m == nil {
@@ -122,20 +122,22 @@ func noRoom(text string) bool {
 	}
 	var n [4]int64
 	for i := range n {
-		n[i], _ = strconv.ParseInt(m[i+1], 10, 64) // one that is too long is no cap of ours
+		n[i], _ = strconv.ParseInt(m[i+1], 10, 64) // a number that is too long is no cap of ours
 	}
 	return n[1] == nodeMemory && n[0]+n[2]+n[3] > nodeMemory
 }
 
 // lacks reports whether a source of a reduce, the target of another, may have been
-// lost and is said to be: nobody makes it again. What has two copies cannot be.
+// lost, and a process says that it is: nobody makes it again. A source with two copies
+// cannot be lost.
 func (s *soak) lacks(sources []phalanx.ObjectID) bool {
 	return slices.ContainsFunc(s.ledger.objects(), func(o *object) bool {
 		return slices.Contains(sources, o.id) && o.maybeLost() && !o.wantsCopies() && s.saidLost(o.id)
 	})
 }
 
-// saidLost asks one process after the other until one answers.
+// saidLost asks one process after the other until one answers, and reports whether it
+// says that the object is lost.
 func (s *soak) saidLost(id phalanx.ObjectID) bool {
 	for _, p := range s.fleet.members() {
 		if l, ok := p.ask(order{Do: "stat", Object: id, Deadline: callDeadline}, answerPatience); ok && l.Kind == 0 {

@@ -11,24 +11,24 @@ import (
 	"github.com/phalanx-go/phalanx/internal/history"
 )
 
-// object is what the driver knows of an id.
+// object is the driver's record of an id.
 type object struct {
 	id      phalanx.ObjectID
 	size    int64
 	array   bool
-	reduced bool     // a source or the target of a reduce, which alone puts and deletes it
-	sums    []string // the hashes that a target of one can have; written by the reduce
+	reduced bool     // a source or the target of a reduce: only that puts and deletes it
+	sums    []string // the hashes that the target of a reduce can have; written by the reduce
 
 	mu       sync.Mutex
 	puts     int             // versions that were put
-	acked    time.Duration   // when a put of it first succeeded, since it was deleted last; 0: none has
-	copies   bool            // two were acknowledged
+	acked    time.Duration   // when a put first succeeded since the last Delete; 0: none has
+	copies   bool            // a put of two copies succeeded
 	durable  bool            // no single death can lose it
-	homes    map[string]bool // where a pinned copy must be; "" stands for a node that is not known
-	unsure   bool            // the last complete copy may be gone, or it is not known what became of it
-	making   int             // puts and reduces of it that are under way: readers may hear of their end before
-	endings  int             // how many have ended
-	failed   bool            // one has failed or was canceled
+	homes    map[string]bool // the nodes that must have a pinned copy; "" stands for an unknown node
+	unsure   bool            // the last complete copy may be gone
+	making   int             // puts and reduces of it that are under way: readers may see their end before the driver does
+	endings  int             // puts and reduces of it that have ended
+	failed   bool            // a put or a reduce has failed or was canceled
 	deleting int             // Deletes of it that are under way
 	freed    time.Duration   // when a Delete of it last ended
 	doubtful bool            // a Delete has failed: it may still take effect at any time
@@ -36,14 +36,14 @@ type object struct {
 	made     history.Op      // the reduce that made it, if sums has more than one
 }
 
-// free reports whether the object may be there and nobody deletes it.
+// free reports whether the object may be there and no Delete of it is under way.
 func (o *object) free() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.deleting == 0 && !o.gone
 }
 
-// anywhere is the home of a copy of which nobody knows where it is.
+// anywhere is the home of a copy whose node is not known.
 const anywhere = ""
 
 // sureSince reports whether the object must have been there since t.
@@ -53,8 +53,8 @@ func (o *object) sureSince(t time.Duration) bool {
 	return o.acked > 0 && o.acked <= t && !o.unsure && o.deleting == 0
 }
 
-// put notes a put that was asked for at begin and succeeded on a node. One that ran
-// beside a Delete may have taken effect before it, and then tells nothing of what is there.
+// put notes a put that began at begin and succeeded on a node. It ignores a put that ran
+// beside a Delete: that may have deleted the put's object again.
 func (o *object) put(node string, begin, now time.Duration, copies int, durable bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,7 +62,7 @@ func (o *object) put(node string, begin, now time.Duration, copies int, durable 
 		return
 	}
 	if o.freed > 0 && o.acked == 0 {
-		o.unsure = false // that was before
+		o.unsure = false // that was before the Delete
 	}
 	o.copies = o.copies || copies > 1
 	if o.acked == 0 {
@@ -72,8 +72,8 @@ func (o *object) put(node string, begin, now time.Duration, copies int, durable 
 	o.homes[node] = true
 }
 
-// died notes that a process is no more, and reports whether the object can have
-// been lost with it.
+// died notes the end of a process, and reports whether the object can have been lost
+// with it.
 func (o *object) died(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,8 +88,8 @@ func (o *object) died(name string) bool {
 	return len(o.homes) == 0
 }
 
-// hides reports whether the object may have no other complete copy than that of a
-// process, which is not counted on while its node is removed.
+// hides reports whether the object's only complete copy may be that of a process, on
+// which the cluster does not count while its node is removed.
 func (o *object) hides(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,7 +102,7 @@ func (o *object) hides(name string) bool {
 	return !o.durable && o.acked > 0 && others == 0
 }
 
-// left notes that a node has handed over what only it had.
+// left notes that a node has handed over its copy, if it had the only one.
 func (o *object) left(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *ledger) add(o *object) *object {
 	return o
 }
 
-// recent is how many of the last objects calls are about.
+// recent is how many of the last objects clients use.
 const recent = 60
 
 // pick returns a random one of the last objects, or nil.
@@ -141,8 +141,8 @@ func (l *ledger) pick(rng *rand.Rand) *object {
 	return l.all[len(l.all)-1-rng.IntN(min(recent, len(l.all)))]
 }
 
-// excess returns the oldest object that nobody deletes yet, if all together are
-// more than limit.
+// excess returns the oldest object that no client deletes yet, if all objects together
+// have more bytes than limit.
 func (l *ledger) excess(limit int64) *object {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,10 +157,10 @@ func (l *ledger) excess(limit int64) *object {
 	return nil
 }
 
-// deletion is a Delete that is under way.
+// deletion has the counts of an object when a Delete began.
 type deletion struct{ endings, making int }
 
-// deletes notes that a Delete of the object is asked for.
+// deletes notes that a Delete of the object begins.
 func (o *object) deletes() deletion {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -168,8 +168,8 @@ func (o *object) deletes() deletion {
 	return deletion{o.endings, o.making}
 }
 
-// freed notes how a Delete has ended. The object is gone for certain only if nobody has put
-// it meanwhile: that may have taken effect later.
+// freed notes how a Delete has ended. The object is gone for certain only if no put ran
+// meanwhile: that may have taken effect later.
 func (l *ledger) freed(o *object, d deletion, ok bool, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,8 @@ func (l *ledger) freed(o *object, d deletion, ok bool, now time.Duration) {
 	}
 }
 
-// ended notes how a put of the object, or a reduce to it, has ended. It may be there again.
+// ended notes how a put of the object, or a reduce to it, has ended. The object may be there
+// again.
 func (l *ledger) ended(o *object, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +218,7 @@ func (r *record) add(op history.Op) {
 	r.ops = append(r.ops, op)
 }
 
-// seen returns as text what was seen of an object until now.
+// seen returns the history of an object until now, as text.
 func (r *record) seen(id phalanx.ObjectID) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,21 +246,22 @@ func (o *object) maybeLost() bool {
 	return o.unsure
 }
 
-// begun notes that a put of the object, or a reduce to it, is asked for.
+// begun notes that a put of the object, or a reduce to it, begins.
 func (o *object) begun() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.making++
 }
 
-// mayHaveFailed reports whether one has failed, also if that is not known yet.
+// mayHaveFailed reports whether a put or a reduce of the object has failed, or may have: its
+// end is not known yet.
 func (o *object) mayHaveFailed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.failed || o.making > 0
 }
 
-// wantsCopies reports whether there must be two pinned copies.
+// wantsCopies reports whether the object must have two pinned copies.
 func (o *object) wantsCopies() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,7 +14,7 @@ func TestPutAgainIsThereAgain(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		run                func(l *ledger, o *object)
-		gone, sure, doomed bool // doomed: it may be lost with n1
+		gone, sure, doomed bool // doomed: the object may be lost with n1
 		bytes              int64
 	}{
 		"put":     {func(l *ledger, o *object) { put(l, o, 1, 2) }, false, true, true, 10},

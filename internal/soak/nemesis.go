@@ -22,13 +22,13 @@ const (
 
 const (
 	restorePatience = 40 * time.Second // until the cluster could lose another node
-	leavePatience   = 30 * time.Second // Leave has less, and says what it could not hand over
-	fewest          = 4                // nodes that are left, so that one can die while one is stopped
-	robbed          = 0.2              // whoever leaves may be too slow if this share of the cores' time was stolen
+	leavePatience   = 30 * time.Second // Leave has less, and names the copies that it could not hand over
+	fewest          = 4                // live nodes, so that one can die while one is stopped
+	robbed          = 0.2              // a node may leave too slowly if this share of the cores' time was stolen
 )
 
-// nemesis lets one fault after the other happen until ctx ends, and returns
-// when all is restored.
+// nemesis causes one fault after the other until ctx ends, and returns when the
+// cluster has recovered.
 func (s *soak) nemesis(ctx context.Context, rng *rand.Rand) {
 	for {
 		pause(ctx, 300*time.Millisecond+milliseconds(rng, 2000))
@@ -74,7 +74,7 @@ func (s *soak) dies(rng *rand.Rand) error {
 	return s.restored(w)
 }
 
-// hangs stops a process for a while. The others may remove it, then it joins
+// hangs stops a process for a while. The others may remove its node, which then joins
 // again by itself.
 func (s *soak) hangs(rng *rand.Rand) error {
 	p := s.fleet.any(rng)
@@ -105,7 +105,7 @@ func (s *soak) goes(rng *rand.Rand) error {
 	s.left(p)
 	s.fleet.away(p, control)
 	switch share := steal.Share(steal.Total()-stolen, s.clock()-w.from); {
-	case err != nil && share > robbed: // and what only it had is gone
+	case err != nil && share > robbed: // its only copies are gone
 		s.tell("%s left too late, as %.0f %% of the cores' time was stolen: %v", p.name, 100*share, err)
 		s.died(p, w.from)
 	case err != nil:
@@ -134,7 +134,7 @@ func (s *soak) controlOf(p *process) string {
 
 // restored waits until the cluster could lose another node.
 func (s *soak) restored(w *window) error {
-	why := "it was not asked"
+	why := "nobody has asked it"
 	settled := s.eventually(restorePatience, func() bool { why = s.fleet.settled(); return why == "" })
 	if !settled {
 		return fmt.Errorf("%v after a %s of %s the cluster has not recovered: %s", restorePatience, w.kind, w.process, why)
@@ -163,9 +163,9 @@ func (s *soak) bare() string {
 	return ""
 }
 
-// removed notes that a node was removed from the view, or is back. If it was not
-// stopped that was a mistake, which is judged once all is at rest. What only it has
-// counts as lost, until it is back.
+// removed notes that a node was removed from the view, or is back. If its process was
+// not stopped that was a mistake, which judgeMistakes judges at rest. Objects that only
+// this node has count as lost until it is back.
 func (s *soak) removed(p *process, back bool) {
 	w := s.faults.open(p.name, mistaken)
 	switch now := s.clock(); {
@@ -174,7 +174,7 @@ func (s *soak) removed(p *process, back bool) {
 	case !back && w == nil && !s.faults.on(p.name, now, now):
 		w = s.faults.begin(p.name, mistaken, now-disturbance)
 		s.stills.mistaken(p.name, now)
-		s.tell("%s was removed, and nothing had been done to it", p.name)
+		s.tell("%s was removed without a fault of its own", p.name)
 	}
 	if back {
 		return
@@ -182,7 +182,7 @@ func (s *soak) removed(p *process, back bool) {
 	if w == nil {
 		w = s.faults.open(p.name, stopped)
 	}
-	if w == nil { // it is killed, or leaves: that is noted
+	if w == nil { // it was killed, or leaves: died and left note that
 		return
 	}
 	s.fate.Lock()
@@ -196,11 +196,11 @@ func (s *soak) removed(p *process, back bool) {
 	}
 }
 
-// look is between two looks at something that is waited for.
+// look is the time between two looks of eventually.
 const look = 50 * time.Millisecond
 
-// eventually waits until ok, for at most patience; time that is stolen does not
-// count, up to three times as much.
+// eventually waits until ok, for at most patience; stolen time does not count, up to
+// three times as much.
 func (s *soak) eventually(patience time.Duration, ok func() bool) bool {
 	for began, stolen := s.clock(), steal.Total(); ; {
 		if ok() {

@@ -25,7 +25,7 @@ type process struct {
 	clock  func() time.Duration
 	fenced func(p *process, back bool) // its node was removed, or is back
 	stood  func(name string, d time.Duration)
-	broken chan struct{} // closed when no answer comes any more
+	broken chan struct{} // closed when the process has ended
 	errors tail          // its standard error
 
 	writing sync.Mutex // of orders
@@ -65,7 +65,7 @@ func launch(name string, cmd *exec.Cmd, clock func() time.Duration, fenced func(
 	return p, nil
 }
 
-// Write takes what the process says.
+// Write takes the process's standard output.
 func (p *process) Write(b []byte) (int, error) {
 	n := len(b)
 	p.mu.Lock()
@@ -95,7 +95,7 @@ func (p *process) said(l line) {
 		p.saw(l)
 		return
 	case l.Stood > 0:
-		p.note(fmt.Sprintf("it stood still for %v", l.Stood))
+		p.note(fmt.Sprintf("the process stood still for %v", l.Stood))
 		p.stood(p.name, l.Stood)
 		return
 	}
@@ -118,7 +118,7 @@ func (p *process) saw(l line) {
 		return
 	}
 	switch e.(type) {
-	case actors.ShardMoved, actors.ShardWarm: // there are many, and the driver sees what comes of them
+	case actors.ShardMoved, actors.ShardWarm: // there are many, and the driver sees their results
 	default:
 		p.note(e.String())
 	}
@@ -130,7 +130,7 @@ func (p *process) saw(l line) {
 	}
 }
 
-// note keeps what is told of a failure.
+// note keeps an event for the account of a failure.
 func (p *process) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *process) note(text string) {
 	}
 }
 
-// account returns the last that is known of the process.
+// account returns the last events of the process and its standard error.
 func (p *process) account() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,8 +151,8 @@ func (p *process) account() []string {
 	return all
 }
 
-// ask gives an order and waits for the answer, for at most patience. ok is
-// false if there is none: the process has ended, or patience has.
+// ask gives an order and waits for the answer, for at most patience. ok is false if
+// none came: the process has ended, or patience has.
 func (p *process) ask(o order, patience time.Duration) (l line, ok bool) {
 	ch := make(chan line, 1)
 	p.mu.Lock()
@@ -165,7 +165,7 @@ func (p *process) ask(o order, patience time.Duration) (l line, ok bool) {
 		panic(err) // an order is plain data
 	}
 	p.writing.Lock()
-	_, _ = p.orders.Write(append(b, '\n')) // one that has ended does not answer
+	_, _ = p.orders.Write(append(b, '\n')) // a process that has ended does not answer
 	p.writing.Unlock()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -174,7 +174,7 @@ func (p *process) ask(o order, patience time.Duration) (l line, ok bool) {
 		return l, true
 	case <-p.broken:
 		select {
-		case l := <-ch: // its last words
+		case l := <-ch: // its last line
 			return l, true
 		default:
 		}
@@ -183,19 +183,19 @@ func (p *process) ask(o order, patience time.Duration) (l line, ok bool) {
 	return line{}, false
 }
 
-// state asks the process for its state, at rest for its heap too.
+// state asks the process for its state; with rest for its heap too.
 func (p *process) state(rest bool) (*nodeState, error) {
 	l, ok := p.ask(order{Do: "state", Rest: rest, Deadline: callDeadline}, answerPatience)
 	switch {
 	case !ok:
-		return nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(p.name), Kind: phalanx.ErrDeadline, Err: fmt.Errorf("its process does not answer")}
+		return nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(p.name), Kind: phalanx.ErrDeadline, Err: fmt.Errorf("the process does not answer")}
 	case l.Node == nil:
 		return nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(p.name), Kind: l.Kind, Err: fmt.Errorf("%s", l.Err)}
 	}
 	return l.Node, nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes that are written to it.
 type tail struct {
 	mu  sync.Mutex
 	all []byte

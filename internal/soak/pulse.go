@@ -10,19 +10,19 @@ import (
 
 const (
 	pulseEvery = 50 * time.Millisecond
-	// tooLate is how late a beat may be. A node that says nothing for 500 ms is
-	// suspected: one of which that is longer could not be told from a dead one.
+	// tooLate is how late a beat may be. Others suspect a node that is silent for
+	// 500 ms: they cannot tell a node that stands still for longer from a dead one.
 	tooLate = 400 * time.Millisecond
-	// A removal is excused by what stood still so long before its node told of it, or
-	// so soon after.
+	// A standstill excuses a removal if it was so long before the node told of the
+	// removal, or so soon after.
 	excuseBefore = 5 * time.Second
 	excuseAfter  = time.Second
 )
 
-// pulse finds out whether a process stood still: its ticker came late.
+// pulse finds out whether a process stood still: then its ticker comes late.
 type pulse struct{ last time.Duration }
 
-// beat returns for how long it did, up to now; 0 if it did not.
+// beat returns for how long the process stood still until now; 0 if it did not.
 func (p *pulse) beat(now time.Duration) time.Duration {
 	d := now - p.last
 	p.last = now
@@ -32,7 +32,7 @@ func (p *pulse) beat(now time.Duration) time.Duration {
 	return d
 }
 
-// feel tells, until ctx ends, of each time for which this process stood still.
+// feel reports each standstill of this process until ctx ends.
 func feel(ctx context.Context, stood func(time.Duration)) {
 	t := time.NewTicker(pulseEvery)
 	defer t.Stop()
@@ -49,17 +49,17 @@ func feel(ctx context.Context, stood func(time.Duration)) {
 	}
 }
 
-// driver is in the place of a process for what is told of the driver.
+// driver stands for the driver in place of a process's name.
 const driver = ""
 
-// mistake is a removal of a node to which nothing had been done.
+// mistake is the removal of a node without a fault of its own.
 type mistake struct {
 	process string
 	at      time.Duration // when its node told of it
 }
 
-// stills is when the machine stood still, as the driver and the processes have felt
-// it, and who was removed by mistake. It is safe for concurrent use.
+// stills has the standstills of the machine, as the driver and the processes felt them,
+// and the removals by mistake. It is safe for concurrent use.
 type stills struct {
 	mu       sync.Mutex
 	all      []window
@@ -73,15 +73,15 @@ func (s *stills) stood(process string, d, now time.Duration) {
 	s.all = append(s.all, window{process: process, from: now - d, to: now})
 }
 
-// mistaken notes that a node told just now that it was removed.
+// mistaken notes that a node has just told of its removal.
 func (s *stills) mistaken(process string, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mistakes = append(s.mistakes, mistake{process, now})
 }
 
-// judge returns the mistakes that cannot be put down to the machine, and forgets all.
-// Of one that was just made that is not known yet: it is called once all is at rest.
+// judge returns the mistakes that no standstill excuses, and forgets all. The driver calls
+// it at rest: the excuse of a recent mistake may not be known yet.
 func (s *stills) judge() []mistake {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,13 +94,13 @@ func (s *stills) judge() []mistake {
 	return wrong
 }
 
-// judgeMistakes finds it wrong that a node was removed to which nothing had been done,
-// unless the machine stood still.
+// judgeMistakes fails the run for each removal without a fault, unless the machine stood
+// still.
 func (s *soak) judgeMistakes() {
 	for _, m := range s.stills.judge() {
 		s.mu.Lock()
 		s.res.Mistaken++
 		s.mu.Unlock()
-		s.fail(fmt.Errorf("%s was removed before %.3f, nothing had been done to it, and neither it nor the driver stood still", m.process, m.at.Seconds()))
+		s.fail(fmt.Errorf("%s was removed before %.3f without a fault, and neither it nor the driver stood still", m.process, m.at.Seconds()))
 	}
 }

@@ -22,7 +22,7 @@ func TestPulse(t *testing.T) {
 	}
 }
 
-// Who is removed by mistake was wronged, unless it or the driver stood still then.
+// A removal by mistake is wrong, unless the node or the driver stood still then.
 func TestMistakes(t *testing.T) {
 	const at = time.Minute
 	for name, c := range map[string]struct {
@@ -30,14 +30,14 @@ func TestMistakes(t *testing.T) {
 		d, till time.Duration
 		wrong   bool
 	}{
-		"nobody stood still":  {"", 0, 0, true},
-		"the driver did":      {driver, time.Second, at, false},
-		"it did itself":       {"n1", time.Second, at, false},
-		"another one did":     {"n2", time.Second, at, true},
-		"shortly before":      {driver, time.Second, at - excuseBefore, false},
-		"long before":         {driver, time.Second, at - excuseBefore - 1, true},
-		"it is told of later": {"n1", time.Second, at + excuseAfter + time.Second, false},
-		"long after":          {"n1", time.Second, at + excuseAfter + time.Second + 1, true},
+		"nobody stood still": {"", 0, 0, true},
+		"the driver did":     {driver, time.Second, at, false},
+		"it did itself":      {"n1", time.Second, at, false},
+		"another one did":    {"n2", time.Second, at, true},
+		"shortly before":     {driver, time.Second, at - excuseBefore, false},
+		"long before":        {driver, time.Second, at - excuseBefore - 1, true},
+		"it tells later":     {"n1", time.Second, at + excuseAfter + time.Second, false},
+		"long after":         {"n1", time.Second, at + excuseAfter + time.Second + 1, true},
 	} {
 		var s stills
 		if c.d > 0 {
@@ -53,7 +53,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A removal by mistake is in the result, and the run was wrong.
+// The result counts a removal by mistake, and the run is wrong.
 func TestMistakesAreCounted(t *testing.T) {
 	for _, excused := range []bool{false, true} {
 		s := newSoak(t.Context(), Config{})
@@ -88,7 +88,7 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// A machine that stood still has disturbed all.
+// A standstill of the machine disturbs all processes.
 func TestStandstillDisturbs(t *testing.T) {
 	s := newSoak(t.Context(), Config{})
 	defer s.cancel()
@@ -97,7 +97,7 @@ func TestStandstillDisturbs(t *testing.T) {
 	}
 	s.stood("n1", time.Second)
 	if now := s.clock(); !s.faults.on("n1", now, now) || s.faults.on("n2", now, now) {
-		t.Error("n1 stood still, and it is not n1 alone that was disturbed")
+		t.Error("the standstill of n1 does not disturb n1, or disturbs another process")
 	}
 	s.stood(driver, time.Second)
 	now := s.clock()

@@ -15,17 +15,17 @@ import (
 // sum is a source or the target of a reduce.
 type sum struct {
 	*object
-	known chan struct{} // closed once it is known what is in it
-	// options are the puts that can be in it, with repeats. There is more than one
-	// if a reduce was tried again: its target can have been lost in between, and
-	// made again of others, after the first was used by another reduce.
+	known chan struct{} // closed once options are known
+	// options are the choices of puts that can be in it, with repeats. There is more
+	// than one if a reduce was tried again: after another reduce used its target, that
+	// can have been lost and made again of other sources.
 	options [][]string
 }
 
-// reduce has sources come into being on random nodes, some before, some while
-// they are combined; now and then the target is a source of another reduce that
-// runs at the same time. Whoever fails is replaced, so that all must succeed; but
-// for those whose source is such a target, made and lost before they had it.
+// reduce puts sources on random nodes, some before, some while they are combined; now
+// and then the target is a source of another reduce that runs at the same time. Other
+// nodes repeat failed puts and reduces, so that all must succeed, except a reduce whose
+// source is such a target and was lost before it had it.
 func (s *soak) reduce(ctx context.Context, rng *rand.Rand) {
 	size := int64(8 * (1 + rng.IntN(6000)))
 	if rng.IntN(3) == 0 {
@@ -53,7 +53,7 @@ func (s *soak) reduce(ctx context.Context, rng *rand.Rand) {
 		mine := rand.New(rand.NewPCG(rng.Uint64(), 2))
 		from := slices.Clone(sources)
 		all.Go(func() { s.combine(ctx, mine, target, from, num) })
-		for range rng.IntN(3) { // who reads it while it is made
+		for range rng.IntN(3) { // readers, while it is made
 			p := s.fleet.any(rng)
 			if p == nil {
 				break
@@ -82,7 +82,7 @@ func (s *soak) reduce(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// sources returns ids of arrays that are to be put.
+// sources returns n arrays for others to put.
 func (s *soak) sources(rng *rand.Rand, size int64, n int) []*sum {
 	var all []*sum
 	for range n {
@@ -94,11 +94,11 @@ func (s *soak) sources(rng *rand.Rand, size int64, n int) []*sum {
 	return all
 }
 
-// tries bounds how often something is tried again on another node after the one
-// that did it was hit.
+// tries bounds how often the driver repeats an order on another node after a fault hit
+// the first.
 const tries = 12
 
-// provide has an object be there, whoever dies.
+// provide puts an object, whichever nodes die.
 func (s *soak) provide(ctx context.Context, rng *rand.Rand, o *object) {
 	pause(ctx, milliseconds(rng, 300))
 	for range tries {
@@ -108,11 +108,11 @@ func (s *soak) provide(ctx context.Context, rng *rand.Rand, o *object) {
 		}
 		pause(s.ctx, milliseconds(rng, 500))
 	}
-	s.fail(fmt.Errorf("%s could not be put by any of %d nodes", o.id, tries))
+	s.fail(fmt.Errorf("none of %d nodes could put %s", tries, o.id))
 }
 
-// combine has the target be there, whoever dies, and checks which sources it
-// says are in it.
+// combine makes the target, whichever nodes die, and checks which sources the answer
+// names.
 func (s *soak) combine(ctx context.Context, rng *rand.Rand, target *sum, sources []*sum, num int) {
 	pause(ctx, milliseconds(rng, 300))
 	ids := make([]phalanx.ObjectID, len(sources))
@@ -139,26 +139,26 @@ func (s *soak) combine(ctx context.Context, rng *rand.Rand, target *sum, sources
 		}
 		pause(s.ctx, milliseconds(rng, 500))
 	}
-	s.fail(fmt.Errorf("the reduce to %s could not be done by any of %d nodes", target.id, tries))
+	s.fail(fmt.Errorf("none of %d nodes could reduce to %s", tries, target.id))
 }
 
-// combined checks the answer of a reduce. The history has it as a put of the
-// right sum, which lasted since the first attempt.
+// combined checks the answer of a reduce. The history gets it as a put of the right sum
+// that began with the first attempt.
 func (s *soak) combined(target *sum, sources []*sum, num int, begin time.Duration, again bool, res result) error {
 	seen := map[phalanx.ObjectID]bool{}
 	for _, id := range slices.Concat(res.In, res.Out) {
 		if seen[id] {
-			return fmt.Errorf("%s: source %s is reported twice, in %v, out %v", target.id, id, res.In, res.Out)
+			return fmt.Errorf("%s: the answer names source %s twice, in %v, out %v", target.id, id, res.In, res.Out)
 		}
 		seen[id] = true
 	}
 	if len(res.In) != num || len(seen) != len(sources) {
-		return fmt.Errorf("%s: %d of %d sources were to be combined, it reports %v in and %v out", target.id, num, len(sources), res.In, res.Out)
+		return fmt.Errorf("%s: the order was to combine %d of %d sources, the answer names %v in and %v out", target.id, num, len(sources), res.In, res.Out)
 	}
 	var in []*sum
 	for _, from := range sources {
 		if !seen[from.id] {
-			return fmt.Errorf("%s: source %s is not reported, in %v, out %v", target.id, from.id, res.In, res.Out)
+			return fmt.Errorf("%s: the answer does not name source %s, in %v, out %v", target.id, from.id, res.In, res.Out)
 		}
 		if slices.Contains(res.In, from.id) {
 			in = append(in, from)
@@ -197,7 +197,7 @@ func (s *soak) combined(target *sum, sources []*sum, num int, begin time.Duratio
 		target.made = put
 		target.mu.Unlock()
 	}
-	s.acked(target.object, anywhere, begin, 1, target.size < inlineBelow) // at the root of its tree, wherever that is
+	s.acked(target.object, anywhere, begin, 1, target.size < inlineBelow) // the copy is at the root of the tree, on some node
 	return nil
 }
 

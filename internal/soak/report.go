@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Nodes      int                `json:"nodes"`
 	Seed       uint64             `json:"seed"`
 	Seconds    float64            `json:"seconds"`
 	Operations map[string]int     `json:"operations"` // by kind, whatever their outcome
-	Errors     map[string]int     `json:"errors"`     // by kind: all that calls ended with, each of which was right
+	Errors     map[string]int     `json:"errors"`     // by kind: of all calls; each error was right
 	Faults     map[string]int     `json:"faults"`     // by kind
-	Bytes      int64              `json:"bytes"`      // that were read and checked
+	Bytes      int64              `json:"bytes"`      // read and checked
 	Slowest    map[string]float64 `json:"slowest"`    // seconds of a call that succeeded, by kind
-	Evicted    uint64             `json:"evicted"`    // copies that were dropped for room, at least: those of a process after its last rest are not counted
+	Evicted    uint64             `json:"evicted"`    // copies, at least: evictions of a process after its last rest are not counted
 	Histories  int                `json:"histories"`  // objects whose history was judged
 	Judged     int                `json:"judged"`     // calls in them
 	Undecided  int                `json:"undecided"`  // histories for which the search took too long
-	Start      map[string]Figures `json:"start"`      // of the processes that are left, when they were looked at first
+	Start      map[string]Figures `json:"start"`      // of the live processes, when the driver looked at them first
 	End        map[string]Figures `json:"end"`        // of the same
-	Mistaken   int                `json:"mistaken"`   // nodes that were removed although nothing had been done to them, and nothing stood still
+	Mistaken   int                `json:"mistaken"`   // nodes that were removed without a fault or a standstill
 	Stolen     float64            `json:"stolen"`     // the share of the cores' time that the host of this machine gave to others
 	Wrong      []string           `json:"wrong,omitempty"`
-	Events     []string           `json:"events,omitempty"` // if something was wrong, the last that each process told
+	Events     []string           `json:"events,omitempty"` // if something was wrong, the last events of each process
 	OK         bool               `json:"ok"`
 
 	history []string // of faults
 }
 
-// Progress is what there is to tell on the way.
+// Progress is the interim result of a run.
 type Progress struct {
 	At         time.Duration
 	Nodes      int
@@ -46,7 +46,7 @@ type Progress struct {
 
 // String returns a line for people.
 func (p Progress) String() string {
-	line := fmt.Sprintf("%7.1f s  %d nodes, %d operations, %d ended with an error that was right, %.1f MB read", p.At.Seconds(), p.Nodes, p.Operations, p.Errors, float64(p.Bytes)/(1<<20))
+	line := fmt.Sprintf("%7.1f s  %d nodes, %d operations, %d of them with a permitted error, %.1f MB read", p.At.Seconds(), p.Nodes, p.Operations, p.Errors, float64(p.Bytes)/(1<<20))
 	if f := Counts(p.Faults); f != "" {
 		line += "; faults: " + f
 	}
@@ -94,7 +94,7 @@ func (s *soak) progress() Progress {
 	return p
 }
 
-// report tells the progress until the function that it returns is called.
+// report reports the progress until the caller calls end.
 func (s *soak) report() (end func()) {
 	if s.cfg.Report == nil {
 		return func() {}

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	levelPatience = 10 * time.Second // until everything that was deleted is gone everywhere
+	levelPatience = 10 * time.Second // until all deleted objects are gone everywhere
 	judgePatience = 10 * time.Second // for the history of an object
 
-	// staleFor is how long after a delete a node may give what was deleted, if
-	// nothing happened to it: until it was told.
+	// staleFor is how long after a delete a node without faults may still return the
+	// object: until it hears of the delete.
 	staleFor = 2 * time.Second
 )
 
-// How much more a process may have than when it was looked at first. It keeps
-// connections to whom it had to do with.
+// How much more a process may have than at the driver's first look. It keeps
+// connections to the nodes that it has dealt with.
 const (
 	moreGoroutines  = 60
 	moreDescriptors = 60
 	moreHeap        = 64 << 20 // tombstones stay for 20 minutes
 
-	heapIsApart = runtime.GOOS == "linux" // elsewhere the heap has the buffers that are kept for reuse
+	heapIsApart = runtime.GOOS == "linux" // elsewhere the buffers that a node keeps for reuse are in the heap
 )
 
 // rest deletes everything, after faults have stopped and all calls have ended,
@@ -50,7 +50,7 @@ func (s *soak) rest(rng *rand.Rand) error {
 	why := ""
 	level := s.eventually(levelPatience, func() bool {
 		var err error
-		for _, rest := range []bool{false, true} { // which costs, and so is asked only if it matters
+		for _, rest := range []bool{false, true} { // the heap costs time: the driver asks for it only if the rest is level
 			if now, err = s.fleet.states(rest); err != nil {
 				why = err.Error()
 			} else {
@@ -75,7 +75,7 @@ func (s *soak) rest(rng *rand.Rand) error {
 	return nil
 }
 
-// remains says what a process still has, or "".
+// remains names the objects and resources that a process still has, or "".
 func (s *soak) remains(now map[string]*nodeState) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *soak) remains(now map[string]*nodeState) string {
 		was, ok := s.first[name]
 		if !ok {
 			was = f
-			for _, other := range s.first { // it is new: it may have as much as another
+			for _, other := range s.first { // the process is new: it may have as much as another
 				was.Goroutines, was.Descriptors = max(was.Goroutines, other.Goroutines), max(was.Descriptors, other.Descriptors)
 				was.Heap = max(was.Heap, other.Heap)
 			}
@@ -105,7 +105,7 @@ func (s *soak) remains(now map[string]*nodeState) string {
 	return ""
 }
 
-// grown says of what a process has too much more than it had at first, or "".
+// grown names the resource of which a process has too much more than at first, or "".
 func grown(is, was Figures) string {
 	switch {
 	case is.Goroutines > was.Goroutines+moreGoroutines || is.Descriptors > was.Descriptors+moreDescriptors:
@@ -116,8 +116,7 @@ func grown(is, was Figures) string {
 	return ""
 }
 
-// relics tells what was seen of some objects that processes still have, although
-// they were deleted.
+// relics returns the histories of some deleted objects that processes still have.
 func (s *soak) relics() string {
 	var b strings.Builder
 	ops := s.record.take()
@@ -160,7 +159,7 @@ func (s *soak) measure(now map[string]*nodeState) {
 	}
 }
 
-// judgeHistory looks for an order of what was seen in the round.
+// judgeHistory checks the history of the round.
 func (s *soak) judgeHistory() {
 	ops := s.completed(s.record.take())
 	v := history.Check(ops, judgePatience)
@@ -174,8 +173,8 @@ func (s *soak) judgeHistory() {
 	}
 }
 
-// completed marks the reads that may be of what was deleted, and adds the reduces
-// of which several outcomes are right: those that were seen, or if none was any.
+// completed marks reads that may return a deleted object, and adds the reduces that
+// have several right outcomes: each outcome that a reader has seen, or else the first.
 func (s *soak) completed(ops []history.Op) []history.Op {
 	history.MarkStale(ops, staleFor, func(node string, from, to time.Duration) bool { return s.faults.on(node, from, to) })
 	seen := map[phalanx.ObjectID][]string{}
@@ -196,9 +195,9 @@ func (s *soak) completed(ops []history.Op) []history.Op {
 	return ops
 }
 
-// outcomes returns which versions the reduce that made the object may have made, if
-// that is not known: those that were seen; or if nobody has read it, the first, which
-// has been there nevertheless. It needs o.mu.
+// outcomes returns the versions that the reduce of the object may have made, if there are
+// several: the versions that readers have seen; or if nobody has read it the first, since
+// it made one. It needs o.mu.
 func (o *object) outcomes(seen []string) []string {
 	if o.made.Object == "" {
 		return nil

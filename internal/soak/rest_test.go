@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/history"
 )
 
-// What only a node has that is removed may be told to be lost.
+// A reader may hear that an object is lost which only a removed node has.
 func TestHides(t *testing.T) {
 	for _, c := range []struct {
 		durable bool
@@ -25,8 +25,8 @@ func TestHides(t *testing.T) {
 	}
 }
 
-// A node can be removed, with the only copy, before its process tells that the put has
-// succeeded.
+// A node can be removed, with the only copy, before its process reports the success of the
+// put.
 func TestPutOfARemovedNode(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -52,8 +52,8 @@ func TestPutOfARemovedNode(t *testing.T) {
 	}
 }
 
-// A node that is stopped is removed, and other bytes are put under the id of what only it
-// had, before it can tell that it was removed.
+// A stopped node is removed, and another node puts other bytes under the id of its only copy,
+// before it can tell of its removal.
 func TestPutInThePlaceOfWhatIsHidden(t *testing.T) {
 	for _, home := range []string{"a", "c"} {
 		s := &soak{began: time.Now(), faults: newFaults(), ledger: &ledger{}}
@@ -68,12 +68,11 @@ func TestPutInThePlaceOfWhatIsHidden(t *testing.T) {
 	}
 }
 
-// A reduce of which several outcomes are right has made one of them, also if nobody has
-// read it.
+// A reduce with several right outcomes has made one of them, also if nobody has read it.
 func TestOutcomes(t *testing.T) {
 	o := &object{id: "o", sums: []string{"a", "b", "c"}}
 	if got := o.outcomes([]string{"a"}); got != nil {
-		t.Errorf("what no such reduce has made has the outcomes %v", got)
+		t.Errorf("an object that no such reduce has made has the outcomes %v", got)
 	}
 	o.made = history.Op{Object: "o"}
 	for _, c := range []struct{ seen, want []string }{{nil, []string{"a"}}, {[]string{"c", "x"}, []string{"c"}}, {[]string{"b", "a"}, []string{"a", "b"}}} {

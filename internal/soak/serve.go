@@ -33,14 +33,14 @@ type server struct {
 const ordersFD = 3
 
 const (
-	// nodeMemory is the cap of a node. A node that has read most objects has to
-	// evict some of them; what must stay fits, also on the fewest nodes.
+	// nodeMemory is the cap of a node. A node that has read most objects has to evict
+	// some of them; pinned copies fit, also on the fewest nodes.
 	nodeMemory = 32 << 20
 	leaveGrace = 20 * time.Second // of a process that is asked to end
 )
 
-// Node is the inside of a process: a node that does what the driver orders until
-// it is asked to leave.
+// Node is the inside of a process: a node that carries out the driver's orders until the
+// driver asks it to leave.
 func Node(name string, seeds []string) error {
 	runtime.GOMAXPROCS(1) // as many nodes as there are share the machine
 	life, end := children.Lifetime(leaveGrace)
@@ -54,8 +54,8 @@ func Node(name string, seeds []string) error {
 	return serve(life, node, os.NewFile(ordersFD, "orders"), os.Stdout)
 }
 
-// serve has node carry out what the driver orders until ctx ends, then has it
-// leave and answers what is still running.
+// serve has node carry out the driver's orders until ctx ends, then has it leave and
+// answers the calls that still run.
 func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Writer) error {
 	s := &server{node: node, out: json.NewEncoder(out)}
 	events, cancel := context.WithCancel(context.Background())
@@ -63,7 +63,7 @@ func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Wri
 	var telling sync.WaitGroup
 	telling.Go(func() {
 		for e := range node.Events(events) {
-			data, _ := json.Marshal(e) // as events can be
+			data, _ := json.Marshal(e) // events always can be
 			s.say(line{Event: e.Kind(), Data: data})
 		}
 	})
@@ -74,11 +74,11 @@ func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Wri
 	go s.read(orders) // until the driver closes its end, which is after this process
 	<-ctx.Done()
 	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
-		return nil // and at once: there is nobody to hand over to
+		return nil // at once: no process is left to hand over to
 	}
 	leaving, stop := context.WithTimeout(context.Background(), leaveGrace*3/4)
 	defer stop()
-	err := node.Leave(leaving) // calls go on: what succeeds now must not be lost
+	err := node.Leave(leaving) // calls go on: a put that succeeds now must not be lost
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *server) read(orders io.Reader) {
 	for in := bufio.NewScanner(orders); in.Scan(); {
 		var o order
 		if json.Unmarshal(in.Bytes(), &o) != nil {
-			continue // what a driver that dies had not written yet
+			continue // the driver died in the middle of this line
 		}
 		s.mu.Lock()
 		if !s.closed {
@@ -105,7 +105,7 @@ func (s *server) read(orders io.Reader) {
 func (s *server) say(l line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.out.Encode(l) // who cannot be told is gone
+	_ = s.out.Encode(l) // fails if the driver is gone
 }
 
 func (s *server) carryOut(o order) {
@@ -172,7 +172,7 @@ func (s *server) do(ctx context.Context, o order, l *line) error {
 // heap returns how many bytes are in use without garbage.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what a sync.Pool keeps survives one
+	runtime.GC() // the contents of a sync.Pool survive one
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse)

@@ -14,24 +14,24 @@ import (
 	"github.com/phalanx-go/phalanx/internal/steal"
 )
 
-// Config says what to do.
+// Config has the settings of a run.
 type Config struct {
 	Nodes   int // at least MinNodes
 	For     time.Duration
-	Seed    uint64 // of all choices; what comes of them depends on the times, too
+	Seed    uint64 // of all choices; their results depend on the times, too
 	Command Command
 	Report  func(Progress) // called every ReportEvery, and once at the end; may be nil
-	Log     func(string)   // told of each fault; may be nil
+	Log     func(string)   // called for each fault; may be nil
 }
 
-// MinNodes can lose one while another one hangs.
+// MinNodes nodes can lose one while another one hangs.
 const MinNodes = fewest
 
 // ReportEvery is how often Config.Report is called.
 const ReportEvery = time.Second
 
 const (
-	warmUp       = 5 * time.Second // without faults; what is used after it is the baseline
+	warmUp       = 5 * time.Second // without faults; the resources in use after it are the baseline
 	roundLength  = time.Minute
 	stopPatience = time.Minute
 )
@@ -48,20 +48,20 @@ type soak struct {
 	stills stills
 	names  atomic.Int64
 	record record
-	fate   sync.Mutex // of processes, and of what was acknowledged there
+	fate   sync.Mutex // of processes, and of the puts that succeeded there
 
 	ledger *ledger // of this round; replaced when nothing runs
 
 	mu    sync.Mutex
 	res   Result
-	first map[string]Figures // of each process, when it was looked at first
+	first map[string]Figures // of each process, at the driver's first look
 	wrong []string
 
-	evicted map[string]uint64 // by each process, when it was looked at last
+	evicted map[string]uint64 // by each process, at the driver's last look
 }
 
-// Run soaks. It returns an error if something could not be done; what was wrong
-// is in the result.
+// Run soaks. It returns an error if it could not go on; Result.Wrong has the cluster's
+// mistakes.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.Nodes < MinNodes {
 		return Result{}, &phalanx.Error{Op: "soak", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%d nodes are fewer than %d", cfg.Nodes, MinNodes)}
@@ -106,8 +106,8 @@ func newSoak(ctx context.Context, cfg Config) *soak {
 	return s
 }
 
-// stood notes that a process, or the driver and with it all, stood still until now.
-// Nobody has stopped it: the machine did not run it.
+// stood notes that a process, or the driver and with it all others, stood still until now:
+// the machine did not run it.
 func (s *soak) stood(process string, d time.Duration) {
 	now := s.clock()
 	s.stills.stood(process, d, now)
@@ -118,8 +118,8 @@ func (s *soak) stood(process string, d time.Duration) {
 
 func (s *soak) clock() time.Duration { return time.Since(s.began) }
 
-// run starts the processes and does one round after the other. What is wrong is
-// noted, an error means that it could not go on.
+// run starts the processes and does one round after the other. It returns an error if it
+// could not go on; fail notes the cluster's mistakes.
 func (s *soak) run() error {
 	for range s.cfg.Nodes {
 		if _, _, err := s.fleet.join(s.ctx); err != nil {
@@ -128,7 +128,7 @@ func (s *soak) run() error {
 	}
 	why := ""
 	if !s.eventually(restorePatience, func() bool { why = s.fleet.settled(); return why == "" }) {
-		return fmt.Errorf("the cluster does not come into being: %s", why)
+		return fmt.Errorf("the cluster does not form: %s", why)
 	}
 	rng := rand.New(rand.NewPCG(s.cfg.Seed, 0))
 	start := s.clock()
@@ -201,7 +201,7 @@ func (s *soak) tell(format string, args ...any) {
 	}
 }
 
-// accounts returns the last that each process told.
+// accounts returns the last faults, and the last events of each process.
 func (s *soak) accounts() []string {
 	var all []string
 	s.mu.Lock()

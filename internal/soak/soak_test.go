@@ -13,7 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/soak"
 )
 
-// nodeVar has the test binary be a node with this name and these seeds.
+// nodeVar makes the test binary a node with this name and these seeds.
 const nodeVar = "PHALANX_SOAK_NODE"
 
 func TestMain(m *testing.M) {

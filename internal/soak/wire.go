@@ -9,26 +9,26 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 )
 
-// order is what a process is asked to do.
+// order is an order of the driver to a process.
 type order struct {
 	N        uint64 // names the answer
 	Do       string // put, get, open, prefetch, delete, stat, list, reduce or state
 	Object   phalanx.ObjectID
-	Seed     string // what the bytes of a put follow from
+	Seed     string // of the bytes of a put
 	Size     int64
 	Unsized  bool // the put does not tell the size
 	Array    bool // of int64
 	Copies   int
-	Try      bool // do not wait for somebody to begin it
+	Try      bool // do not wait for another client to begin the object
 	Sources  []phalanx.ObjectID
 	Num      int
 	Deadline time.Duration
-	Rest     bool          // of a state: collect garbage, and tell of the heap
+	Rest     bool          // of a state: collect garbage, and report the heap
 	Cancel   time.Duration // the caller goes away after that; 0: it does not
 	Hold     time.Duration // a get keeps its view for so long, an open rests for so long in the midst
 }
 
-// String tells of the order what may decide how it ends.
+// String returns the parts of the order that may decide its outcome.
 func (o order) String() string {
 	s := fmt.Sprintf("%s %s", o.Do, o.Object)
 	for _, part := range []struct {
@@ -46,12 +46,12 @@ func (o order) String() string {
 	return s
 }
 
-// line is what a process says: an answer, or what its node saw.
+// line is a line that a process writes: an answer, or an event of its node.
 type line struct {
 	N       uint64
 	Kind    phalanx.Kind       `json:",omitempty"`
 	Err     string             `json:",omitempty"`
-	Version string             `json:",omitempty"` // of a get: the hash of what came
+	Version string             `json:",omitempty"` // of a get: the hash of the bytes
 	Size    int64              `json:",omitempty"`
 	Inline  bool               `json:",omitempty"` // of a stat
 	State   string             `json:",omitempty"`
@@ -61,36 +61,36 @@ type line struct {
 	Took    time.Duration      `json:",omitempty"`
 	Node    *nodeState         `json:",omitempty"`
 
-	Stood time.Duration   `json:",omitempty"` // it stood still for so long
+	Stood time.Duration   `json:",omitempty"` // the process stood still for so long
 	Event string          `json:",omitempty"`
 	Data  json.RawMessage `json:",omitempty"`
 }
 
-// nodeState is what a process says of itself.
+// nodeState is a process's report of itself.
 type nodeState struct {
 	ID      phalanx.NodeID
 	Control string
 	View    uint64
 	Members []phalanx.NodeID
 	Voters  int
-	Enough  bool   // as many vote as are to
+	Enough  bool   // the cluster has as many voters as it should
 	Evicted uint64 // copies, since it began
-	Whole   bool   // every shard has an owner and a backup that are members, and nothing moves
+	Whole   bool   // every shard has an owner and a backup that are members, and no shard moves
 	Figures
 }
 
-// Figures are what has to be level.
+// Figures are the resources that must not grow.
 type Figures struct {
 	Objects     int   `json:"objects"`  // copies, also partial ones
 	Fetching    int   `json:"fetching"` // objects that arrive
 	Reduces     int   `json:"reduces"`
 	Places      int   `json:"places"`
-	Memory      int64 `json:"memory"`    // bytes in use, without what is kept for reuse, and of the directory
+	Memory      int64 `json:"memory"`    // bytes in use, without buffers kept for reuse and the directory
 	Directory   int64 `json:"directory"` // bytes; tombstones stay for 20 minutes
-	Lasting     int64 `json:"lasting"`   // bytes that are pinned or reserved, without those of the directory
+	Lasting     int64 `json:"lasting"`   // bytes that are pinned or reserved, without the directory
 	Goroutines  int   `json:"goroutines"`
-	Descriptors int   `json:"descriptors"` // -1: the system does not tell
-	Heap        int64 `json:"heap"`        // bytes that are left of it at rest, of the whole process; else 0
+	Descriptors int   `json:"descriptors"` // -1: the system does not say
+	Heap        int64 `json:"heap"`        // bytes in use at rest, of the whole process; else 0
 }
 
 func (n *nodeState) fill(node *cluster.Node) {

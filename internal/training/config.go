@@ -12,14 +12,14 @@ import (
 	"github.com/phalanx-go/phalanx/internal/digits"
 )
 
-// Config says what to train on whom. Zero fields are filled in by Run.
+// Config has the settings of a training. Run fills in zero fields.
 type Config struct {
-	Name     string           // begins the ids of all objects; default one that is not used yet
-	Workers  []phalanx.NodeID // a worker on each, which knows the kind; default all members
+	Name     string           // begins the ids of all objects; default a new one
+	Workers  []phalanx.NodeID // each gets a worker, and must know the kind; default all members
 	Num      int              // gradients that a round waits for; default all
 	Rounds   int              // default 60
 	Hidden   int              // units of the classifier; default digits.Wide: gradients of more than a MiB
-	Seed     uint64           // of weights and of how samples are moved
+	Seed     uint64           // of the weights and of the jitter of samples
 	Deadline time.Duration    // of each wait; default 30 s
 	OnRound  func(Round)      // hears of each round, in order; may be nil
 
@@ -27,7 +27,7 @@ type Config struct {
 	OnReduce func(round int, target phalanx.ObjectID)
 }
 
-// Round is what came of one round.
+// Round is the result of one round.
 type Round struct {
 	Number   int     // from 1
 	In, Out  []int   // workers whose gradients are in the sum, in order of arrival, and the others
@@ -37,9 +37,9 @@ type Round struct {
 	Took     time.Duration
 }
 
-// Result is what came of all rounds.
+// Result is the result of all rounds.
 type Result struct {
-	Rounds   int // that were completed
+	Rounds   int // completed
 	Num      int
 	Loss     float64 // in the last round
 	Accuracy float64
@@ -81,7 +81,7 @@ func (c Config) validate() error {
 	var err error
 	switch {
 	case c.Num < 1 || c.Num > len(c.Workers):
-		err = fmt.Errorf("%d of %d workers cannot be waited for (Num)", c.Num, len(c.Workers))
+		err = fmt.Errorf("a round cannot wait for %d of %d workers (Num)", c.Num, len(c.Workers))
 	case len(c.Workers) > digits.Train:
 		err = fmt.Errorf("%d workers are more than the %d samples", len(c.Workers), digits.Train)
 	case c.Rounds < 0 || c.Hidden < 0 || c.Deadline < 0:

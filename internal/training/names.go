@@ -11,7 +11,7 @@ import (
 // run names the objects and the actors of one training; it begins all of them.
 type run string
 
-// plan is the object that tells workers what they are part of.
+// plan is the object with the plan of the training.
 func (r run) plan() phalanx.ObjectID { return phalanx.ObjectID(r + "/plan") }
 
 func (r run) weights(round int) phalanx.ObjectID {
@@ -43,7 +43,7 @@ func parseWorker(name string) (r run, part int, err error) {
 	return run(name[:i]), part, nil
 }
 
-// partOf returns which part of the samples the gradient called id is of.
+// partOf returns the part of the samples from which the gradient called id was made.
 func partOf(id phalanx.ObjectID) int {
 	part, _ := strconv.Atoi(string(id[strings.LastIndexByte(string(id), '/')+1:]))
 	return part

@@ -6,7 +6,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/digits"
 )
 
-// plan is what all workers of a training have to know, an object like all else.
+// plan has the settings that all workers of a training need. It is an object in the store.
 type plan struct {
 	Parts    int    `json:"parts"`
 	Hidden   int    `json:"hidden"`
@@ -25,7 +25,7 @@ func parsePlan(b []byte) (p plan, err error) {
 	return p, err
 }
 
-// samples returns what the worker of a part computes on in a round.
+// samples returns the samples of the worker of a part in a round.
 func (p plan) samples(own []digits.Sample, round, part int) []digits.Sample {
 	return digits.Jitter(own, p.Seed<<32+uint64(round)<<12+uint64(part))
 }
@@ -34,7 +34,7 @@ func (p plan) samples(own []digits.Sample, round, part int) []digits.Sample {
 // which adds up as they do.
 func gradientLen(m digits.Model) int { return m.NumParams() + 1 }
 
-// gradientOf computes what a worker puts.
+// gradientOf computes the gradient that a worker puts.
 func gradientOf(m digits.Model, weights []float32, samples []digits.Sample) []float32 {
 	gradient := make([]float32, gradientLen(m))
 	last := len(gradient) - 1

@@ -11,9 +11,9 @@ import (
 	"github.com/phalanx-go/phalanx/internal/digits"
 )
 
-// Run trains from node, on the members that cfg names, and returns when all
-// rounds are done, no worker is left and everything was deleted. An error says
-// whose fault it is; the result tells how far it came.
+// Run trains from node, on the members that cfg names, and returns when all rounds
+// are done, no worker is left and all objects are deleted. An error names the node
+// or object that is at fault; the result has the rounds until then.
 func Run(ctx context.Context, node *cluster.Node, cfg Config) (Result, error) {
 	cfg, err := cfg.withDefaults(node)
 	if err != nil {
@@ -32,8 +32,8 @@ func Run(ctx context.Context, node *cluster.Node, cfg Config) (Result, error) {
 	}
 	over := make(chan outcome, 1)
 	t.done = func(r Result, err error) { over <- outcome{r, err} }
-	// A panic ends the training: what its workers do has gone on meanwhile. The
-	// instance that is left only clears up.
+	// A panic ends the training, since the workers have gone on meanwhile. The new
+	// instance of the actor only clears up.
 	pid, err := node.Spawn(actor.PropsFromProducer(func() actor.Actor { return t }), t.run.trainer())
 	if err != nil {
 		t.dismiss()
@@ -66,7 +66,7 @@ func newTrainer(node *cluster.Node, cfg Config) (*trainer, error) {
 
 func (t *trainer) plan() plan {
 	return plan{Parts: len(t.cfg.Workers), Hidden: t.cfg.Hidden, Seed: t.cfg.Seed, Trainer: t.node.ControlAddr(),
-		Patience: int64(2 * t.cfg.Deadline)} // the trainer, who knows more, gives up first
+		Patience: int64(2 * t.cfg.Deadline)} // the trainer, which knows more, gives up first
 }
 
 // hire puts the plan and starts the workers.

@@ -18,12 +18,12 @@ import (
 
 // Messages to the trainer from its own node.
 type (
-	abandon struct{ err error } // whoever waits has gone
+	abandon struct{ err error } // the caller has gone
 	giveUp  struct{}            // workers do not end
 )
 
-// trainer drives the rounds. All that it waits for are answers of the store,
-// which come by their deadline, and the end of its workers.
+// trainer drives the rounds. It waits only for answers of the store, which come by
+// their deadline, and for the end of its workers.
 type trainer struct {
 	node    *cluster.Node
 	run     run
@@ -43,7 +43,7 @@ type trainer struct {
 	err      error
 	panicked bool
 	ending   bool
-	deletes  int // that were not answered
+	deletes  int // not answered yet
 	patience *time.Timer
 }
 
@@ -52,15 +52,15 @@ type member struct {
 	pid    *actor.PID
 	node   phalanx.NodeID
 	ended  bool
-	reason string // what it said before it ended
+	reason string // why it ended, if it said so
 }
 
-// inRound is what is known of the present round.
+// inRound is the state of the present round.
 type inRound struct {
 	began   time.Time
 	missing int // answers
 	reduced storenode.ReduceResult
-	wanted  map[phalanx.ObjectID]bool // that the store was asked for
+	wanted  map[phalanx.ObjectID]bool // asked of the store, not answered yet
 	arrays  map[phalanx.ObjectID]*cluster.Array[float32]
 	remade  map[phalanx.ObjectID][]float32 // gradients that were lost with their workers
 }
@@ -119,7 +119,7 @@ func (t *trainer) begin(c actor.Context) {
 	t.cfg.OnReduce(t.round+1, t.run.sum(t.round))
 }
 
-// answered counts an answer; after the last one of a round the step is made.
+// answered counts an answer, and makes the step after the last one of a round.
 func (t *trainer) answered(c actor.Context, err error) {
 	switch {
 	case t.ending:
@@ -132,7 +132,7 @@ func (t *trainer) answered(c actor.Context, err error) {
 	}
 }
 
-// reduced fetches the sum and, to check it, exactly what is said to be in it.
+// reduced fetches the sum and, to check it, exactly the gradients that the answer names.
 func (t *trainer) reduced(c actor.Context, m *storenode.Reduced) {
 	if m.Err == nil && !t.ending {
 		t.now.reduced = m.Result
@@ -145,8 +145,8 @@ func (t *trainer) reduced(c actor.Context, m *storenode.Reduced) {
 	t.answered(c, m.Err)
 }
 
-// sumTries is how often the sum is looked for, or made again if its only copy
-// has died with a node, before a round has failed.
+// sumTries is how often a round fetches the sum before it fails. Between tries it asks
+// for the reduce again, in case the only copy of the sum has died with a node.
 const sumTries = 10
 
 // want asks the store for an object that has not come yet.
@@ -159,8 +159,8 @@ func (t *trainer) want(c actor.Context, id phalanx.ObjectID, deadline time.Durat
 	t.now.missing++
 }
 
-// askReduce asks for the sum of the round. Asked again it is the same reduce,
-// which runs again only if its result was lost.
+// askReduce asks for the sum of the round. A repeat asks for the same reduce, which
+// runs again only if its result was lost.
 func (t *trainer) askReduce(c actor.Context) {
 	sources := make([]phalanx.ObjectID, len(t.workers))
 	for part := range sources {
@@ -169,9 +169,8 @@ func (t *trainer) askReduce(c actor.Context) {
 	c.Request(t.node.Store(), &storenode.Reduce{Target: t.run.sum(t.round), Sources: sources, Op: phalanx.Sum, Num: t.cfg.Num, Deadline: t.cfg.Deadline})
 }
 
-// remake computes the gradients that are in the sum and were, or may be, lost
-// with the workers that have ended: only they had them. What they computed
-// follows from the plan and the weights.
+// remake computes gradients in the sum that ended workers had: only their nodes had
+// copies, which may be lost. The plan and the weights determine the values.
 func (t *trainer) remake(c actor.Context) {
 	for part, w := range t.workers {
 		id := t.run.gradient(t.round, part)
@@ -189,7 +188,7 @@ func (t *trainer) remake(c actor.Context) {
 	}
 }
 
-// samples returns those of a part.
+// samples returns the samples of a part.
 func (t *trainer) samples(part int) ([]digits.Sample, error) {
 	train, _, err := digits.Load()
 	if err != nil {
@@ -207,7 +206,7 @@ func (t *trainer) got(c actor.Context, m *storenode.Got) {
 	}
 	delete(t.now.wanted, m.Object)
 	if m.Err != nil && !t.ending && m.Object == t.run.sum(t.round) && time.Since(t.now.began) < t.cfg.Deadline {
-		t.askReduce(c) // whose answer is awaited instead
+		t.askReduce(c) // its answer takes the place of this one
 		return
 	}
 	err := m.Err
@@ -222,8 +221,8 @@ func (t *trainer) got(c actor.Context, m *storenode.Got) {
 	t.answered(c, err)
 }
 
-// step checks the sum, moves the weights, tells of the round and deletes what
-// is left of it, so that memory does not grow with the rounds.
+// step checks the sum, moves the weights, reports the round and deletes its objects,
+// so that memory does not grow with the rounds.
 func (t *trainer) step(c actor.Context) {
 	r, err := t.check()
 	if err != nil {
@@ -244,15 +243,14 @@ func (t *trainer) step(c actor.Context) {
 	t.begin(c)
 }
 
-// check compares the sum with one over exactly the gradients that are said to
-// be in it.
+// check compares the sum with one over exactly the gradients that the answer names.
 func (t *trainer) check() (Round, error) {
 	r := Round{Number: t.round + 1}
 	fail := func(err error) (Round, error) {
 		return r, &phalanx.Error{Op: "train", Object: t.run.sum(t.round), Kind: phalanx.ErrCorrupt, Err: err}
 	}
 	if in := t.now.reduced.In; len(in) != t.cfg.Num {
-		return fail(fmt.Errorf("%d gradients are in it, not %d", len(in), t.cfg.Num))
+		return fail(fmt.Errorf("the sum has %d gradients, not %d", len(in), t.cfg.Num))
 	}
 	var parts [][]float32
 	for part := range t.workers {
@@ -273,7 +271,7 @@ func (t *trainer) check() (Round, error) {
 	}
 	sum := t.now.arrays[t.run.sum(t.round)].Values()
 	if len(parts) != t.cfg.Num || len(sum) != gradientLen(t.model) {
-		return fail(fmt.Errorf("%d known gradients and %d elements are in it, not %d and %d", len(parts), len(sum), t.cfg.Num, gradientLen(t.model)))
+		return fail(fmt.Errorf("the sum has %d known gradients and %d elements, not %d and %d", len(parts), len(sum), t.cfg.Num, gradientLen(t.model)))
 	}
 	if err := checkSum(sum, parts); err != nil {
 		return fail(err)
@@ -289,8 +287,8 @@ func (t *trainer) release() {
 	t.now.arrays, t.now.wanted = nil, nil
 }
 
-// clear deletes the objects of the present round. A gradient that comes later is deleted
-// by the worker that puts it.
+// clear deletes the objects of the present round. A worker that puts a gradient later deletes
+// it.
 func (t *trainer) clear(c actor.Context) {
 	ids := []phalanx.ObjectID{t.run.weights(t.round), t.run.sum(t.round)}
 	for part := range t.workers {
@@ -325,7 +323,7 @@ func (t *trainer) find(pid *actor.PID) *member {
 	return nil
 }
 
-// ended notes the end of a worker, and that of the training if too few are left.
+// ended notes the end of a worker, and ends the training if too few are left.
 func (t *trainer) ended(c actor.Context, who *actor.PID) {
 	w := t.find(who)
 	if w == nil {
@@ -348,7 +346,7 @@ func (t *trainer) ended(c actor.Context, who *actor.PID) {
 	t.finishIfOver(c)
 }
 
-// describe names the workers that are asked for.
+// describe names the workers that which picks.
 func (t *trainer) describe(which func(*member) bool) string {
 	var names []string
 	for _, w := range t.workers {
@@ -363,7 +361,7 @@ func (t *trainer) describe(which func(*member) bool) string {
 	return strings.Join(names, ", ")
 }
 
-// end stops the workers and deletes what is left of the training.
+// end stops the workers and deletes the remaining objects of the training.
 func (t *trainer) end(c actor.Context, err error) {
 	if t.ending {
 		return
@@ -392,7 +390,7 @@ func (t *trainer) finish(c actor.Context) {
 	c.Stop(c.Self())
 }
 
-// tell tells whoever waits, once.
+// tell answers the caller, once.
 func (t *trainer) tell(err error) {
 	if t.done != nil {
 		t.done(t.result, err)

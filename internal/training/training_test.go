@@ -76,7 +76,7 @@ func TestTrainingOnACluster(t *testing.T) {
 				num = 3
 			}
 			if res.Rounds != c.rounds || res.Verified != c.rounds || res.Num != num || len(rounds) != c.rounds {
-				t.Errorf("%+v and %d rounds told of, want %d", res, len(rounds), c.rounds)
+				t.Errorf("%+v and %d reported rounds, want %d", res, len(rounds), c.rounds)
 			}
 			for i, r := range rounds {
 				all := slices.Sorted(slices.Values(append(slices.Clone(r.In), r.Out...)))
@@ -85,7 +85,7 @@ func TestTrainingOnACluster(t *testing.T) {
 				}
 			}
 			if first, last := rounds[0], rounds[len(rounds)-1]; last.Loss >= first.Loss*0.9 || res.Accuracy < 0.4 {
-				t.Errorf("nothing was learned: loss %.2f, then %.2f; accuracy %.2f", first.Loss, last.Loss, res.Accuracy)
+				t.Errorf("the model has not learned: loss %.2f, then %.2f; accuracy %.2f", first.Loss, last.Loss, res.Accuracy)
 			}
 			left, err := nodes[1].List(t.Context(), "t/")
 			if err != nil {

@@ -8,9 +8,9 @@ import (
 // unit is the largest relative error of one rounding to a float32.
 const unit = 1.0 / (1 << 24)
 
-// checkSum returns an error unless sum is, in every element, the sum of parts
-// within what a float32 sum in any order can be wrong by: for n terms
-// (n−1)·unit times the sum of their magnitudes, and a rounding of the result.
+// checkSum returns an error unless every element of sum is the sum of parts within the
+// largest error of a float32 sum in any order: for n terms (n−1)·unit times the sum of
+// their magnitudes, and a rounding of the result.
 func checkSum(sum []float32, parts [][]float32) error {
 	for _, p := range parts {
 		if len(p) != len(sum) {

@@ -17,15 +17,15 @@ import (
 // Kind is the kind of the workers.
 const Kind = "digits-worker"
 
-// Kinds are for the Config of every node that is to work.
+// Kinds are for the Config of every node that gets a worker.
 func Kinds() map[string]func(*cluster.Node) *actor.Props {
 	return map[string]func(*cluster.Node) *actor.Props{Kind: func(n *cluster.Node) *actor.Props {
 		return actor.PropsFromProducer(func() actor.Actor { return &worker{node: n} })
 	}}
 }
 
-// worker computes gradients on its part of the samples, which never leaves the
-// node. All it knows comes from its name and from the store.
+// worker computes gradients on its part of the samples, which never leaves the node.
+// Its name and the store give it all it needs.
 type worker struct {
 	node  *cluster.Node
 	run   run
@@ -34,7 +34,7 @@ type worker struct {
 	own   []digits.Sample
 	round int
 	put   *actor.Future    // of the last gradient
-	last  phalanx.ObjectID // that gradient; "": there is none, or it was deleted
+	last  phalanx.ObjectID // the last gradient; "": there is none
 }
 
 // Receive takes one step: plan, then weights and gradient of each round.
@@ -61,18 +61,18 @@ func (w *worker) Receive(c actor.Context) {
 	}
 }
 
-// leave takes the last gradient along: who stops this worker may have deleted what there
-// was before that was put.
+// leave deletes the last gradient: the trainer may have deleted the objects of the round before
+// this worker put it.
 func (w *worker) leave(c actor.Context) {
 	if w.put != nil {
-		_ = w.put.Wait() // it ends by its deadline; what came of it does not matter
+		_ = w.put.Wait() // it ends by its deadline; its outcome does not matter
 	}
 	if w.last != "" {
-		_ = c.RequestFuture(w.node.Store(), &storenode.Delete{Object: w.last}, leaveFor).Wait() // nobody is left to tell
+		_ = c.RequestFuture(w.node.Store(), &storenode.Delete{Object: w.last}, leaveFor).Wait() // no caller is left to tell
 	}
 }
 
-// leaveFor is how long a worker that is stopped waits for its last Delete.
+// leaveFor is how long a stopped worker waits for its last Delete.
 const leaveFor = 5 * time.Second
 
 func (w *worker) got(c actor.Context, v *storenode.View) {
@@ -96,8 +96,8 @@ func (w *worker) got(c actor.Context, v *storenode.View) {
 	w.tell(c, gradientOf(model, weights.Values(), w.plan.samples(w.own, w.round, w.part)))
 }
 
-// tell puts the gradient of this round, in place of that of the round before: the trainer
-// has deleted that too, if it was there by then.
+// tell puts the gradient of this round, and deletes the one of the round before: the trainer
+// has missed that if it came late.
 func (w *worker) tell(c actor.Context, gradient []float32) {
 	if w.last != "" {
 		c.Request(w.node.Store(), &storenode.Delete{Object: w.last})
@@ -144,7 +144,7 @@ func (w *worker) await(c actor.Context) {
 	c.Request(w.node.Store(), &storenode.Get{Object: w.run.weights(w.round), Deadline: time.Duration(w.plan.Patience)})
 }
 
-// fail tells the trainer, who watches this actor too, and ends.
+// fail tells the trainer, which watches this actor too, and ends.
 func (w *worker) fail(c actor.Context, err error) {
 	if w.plan.Trainer != "" {
 		c.Request(actor.NewPID(w.plan.Trainer, w.run.trainer()), wrapperspb.String(err.Error()))

@@ -5,8 +5,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// replied takes an answer. One of a node that does not own the shard any more, or that has
-// lost and got it again since, is not believed: what it told has to come from its successor.
+// replied takes an answer. A node that does not own the shard any more, or that has lost and
+// got it again since, is not believed: its successor has to answer.
 func (c *Requests) replied(from phalanx.NodeID, rep directory.Reply) {
 	if !rep.Result.NotOwner {
 		c.spoke[from] = c.now
@@ -37,7 +37,7 @@ func (c *Requests) replied(from phalanx.NodeID, rep directory.Reply) {
 	c.answer(r, from, rep.Result)
 }
 
-// answer hands a result to all who have asked.
+// answer hands a result to all callers that have asked.
 func (c *Requests) answer(r *request, from phalanx.NodeID, res directory.Result) {
 	if r.by != nil {
 		c.emit(Answer{By: r.by, From: from, Result: res})
@@ -49,9 +49,9 @@ func (c *Requests) answer(r *request, from phalanx.NodeID, res directory.Result)
 	}
 }
 
-// told takes what an owner tells to a watch. One that has ended is cancelled.
+// told takes an owner's readiness for a watch. If the watch has ended, told cancels it.
 func (c *Requests) told(from phalanx.NodeID, t directory.Readiness) {
-	c.spoke[from] = c.now // an owner that tells watches has much to do, and is not silent
+	c.spoke[from] = c.now // an owner that tells watches is busy, not silent
 	w := c.pending[t.Num]
 	if w == nil || !w.watch || t.To != c.cfg.Self || w.Object != t.Object {
 		if n := len(c.view.Shards); n > 0 {

@@ -1,5 +1,5 @@
-// Package ask decides what a node asks the owners of shards, when it asks again, when it has
-// waited too long, and what it owes to an owner that is new. It has two cores: Requests and
+// Package ask decides when a node asks the owners of shards, when it asks again, when it has
+// waited too long, and when it lists its copies to a new owner. It has two cores: Requests and
 // Owing.
 //
 // Package directory hosts both in a node (Client and Reporter), package sim in a simulated

@@ -14,11 +14,11 @@ func (c *Requests) Due() (at time.Duration, ok bool) {
 	return max(at, c.ticked+grain), ok
 }
 
-// book puts r, which is pending, where it belongs in the agenda. Each change of a field
-// that due looks at is followed by book.
+// book puts r, which is pending, where it belongs in the agenda. Callers book after each
+// change of a field that due looks at.
 func (c *Requests) book(r *request) { c.agenda.Set(r.Num, c.due(r)) }
 
-// due returns when something is to be done about r.
+// due returns when r needs a tick.
 func (c *Requests) due(r *request) time.Duration {
 	at := r.again
 	if up, ok := r.givenUpAt(); ok {
@@ -33,8 +33,9 @@ func (c *Requests) due(r *request) time.Duration {
 	return at
 }
 
-// tick does what is due: requests go out in the order of their numbers, then what watches
-// acknowledge, for which nobody waits, and callers hear last of what has taken too long.
+// tick handles due requests: it sends them in the order of their numbers, then the
+// acknowledgements of watches, for which nobody waits; last it tells callers that their
+// requests have taken too long.
 func (c *Requests) tick() {
 	c.ticked = c.now
 	var again []*request
@@ -69,5 +70,5 @@ func (c *Requests) tick() {
 	c.out = append(append(c.out, acks...), tell...)
 }
 
-// byNum orders requests as they were made.
+// byNum orders requests by age.
 func byNum(a, b *request) int { return cmp.Compare(a.Num, b.Num) }

@@ -6,10 +6,10 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Event is what happens to Requests.
+// Event is an input of Requests.
 type Event interface{ event() }
 
-// The events. By is who asks: effects bring it back, and it means nothing here.
+// The events. By names the caller: effects bring it back, and it means nothing here.
 type (
 	// Ask begins a request. A directory.Watch goes on until Forget and is answered by
 	// Ready, any other by one or more Answer. With By nil nobody hears of it.
@@ -33,7 +33,7 @@ type (
 		From  phalanx.NodeID
 		Reply directory.Reply
 	}
-	// Told brings what an owner tells to a watch.
+	// Told brings an owner's readiness for a watch.
 	Told struct {
 		From      phalanx.NodeID
 		Readiness directory.Readiness
@@ -60,7 +60,7 @@ func (Learn) event()      {}
 func (Unsendable) event() {}
 func (Tick) event()       {}
 
-// Effect is what the host of Requests has to do.
+// Effect is an order to the host of Requests.
 type Effect interface{ effect() }
 
 // The effects.
@@ -72,19 +72,19 @@ type (
 		Shard int
 		What  directory.Event
 	}
-	// Answer hands an answer to who asked: each Waiting, and the last one.
+	// Answer hands an answer to the caller: each Waiting, and the last one.
 	Answer struct {
 		By     any
 		From   phalanx.NodeID
 		Result directory.Result
 	}
-	// Ready hands the readiness of a watched object to who watches: each version once.
+	// Ready hands the readiness of a watched object to the watcher: each version once.
 	Ready struct {
 		By        any
 		Readiness directory.Readiness
 	}
-	// Silent tells who is impatient that the owner says nothing, or, of a watch, that it
-	// can never be sent.
+	// Silent tells the impatient caller that the owner says nothing, or that its watch can
+	// never be sent.
 	Silent struct {
 		By  any
 		Err *phalanx.Error

@@ -6,23 +6,23 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// How many requests a node remembers: those of the last seconds, whose copies may still be
-// on their way.
+// How many requests a node remembers: copies of the last seconds' requests may still be on
+// their way.
 const (
 	givenUpKept  = 1000
 	answeredKept = 8192
 )
 
-// givenUp remembers which requests of its node are over without anything that was granted.
-// A node cancels a request that it gives up, and the owner, which remembers that, grants
-// nothing to a late copy of it. An owner that has taken over since does not remember, nor
-// does any that a Locate was answered without a lease: it would ask the receiver about the
-// lease only after some seconds, and keep a place in a queue for good.
+// givenUp remembers which requests of its node have ended without a grant. A node cancels a
+// request that it gives up, and the owner, which remembers that, grants nothing to a late copy
+// of it. But an owner that has taken over since does not remember, and no owner remembers that
+// it answered a Locate without a lease. It would ask the receiver about the lease only after
+// some seconds, and keep a place in a queue for good.
 //
 // The zero value is empty. It is not safe for concurrent use.
 type givenUp struct{ given, answered recent }
 
-// recent are the last of many numbers.
+// recent has the last of many numbers.
 type recent struct {
 	nums []uint64
 	next int // the oldest, once there are enough
@@ -40,16 +40,16 @@ func (r *recent) add(num uint64, kept int) {
 // Add notes that the node has given up its request num.
 func (g *givenUp) Add(num uint64) { g.given.add(num, givenUpKept) }
 
-// Answered notes what has ended request num. One that was answered with inline bytes is not
-// cancelled: that would take the copy off the list which its node made of them.
+// Answered notes the answer that has ended request num. A request that was answered with inline
+// bytes is not cancelled: the owner would take the copy made of them off its list.
 func (g *givenUp) Answered(num uint64, b directory.Body, res directory.Result) {
 	if _, ok := b.(directory.Locate); ok && res.Lease == 0 && !res.IsInline {
 		g.answered.add(num, answeredKept)
 	}
 }
 
-// Grants reports whether r grants something to a request that is over: then the request has
-// to be cancelled once more.
+// Grants reports whether r grants something to a request that is over: then the node has to
+// cancel the request once more.
 func (g *givenUp) Grants(r directory.Reply) bool {
 	res := r.Result
 	return res.Kind == 0 && !res.NotOwner && (res.Lease != 0 || res.Waiting) &&

@@ -34,7 +34,7 @@ func TestWhatIsGrantedToARequestThatWasGivenUp(t *testing.T) {
 	}{
 		{directory.Locate{Wait: true}, directory.Result{Kind: phalanx.ErrDeleted}, true},
 		{directory.Locate{Wait: true}, directory.Result{State: directory.Begun}, true},
-		{directory.Locate{Wait: true}, directory.Result{State: directory.Begun, Lease: 1}, false},                     // it is read by that
+		{directory.Locate{Wait: true}, directory.Result{State: directory.Begun, Lease: 1}, false},                     // the receiver reads under that lease
 		{directory.Locate{Wait: true}, directory.Result{State: directory.Finished, IsInline: true, Listed: 1}, false}, // it has the copy
 		{directory.Begin{}, directory.Result{State: directory.Begun}, false},
 	} {
@@ -48,9 +48,9 @@ func TestWhatIsGrantedToARequestThatWasGivenUp(t *testing.T) {
 		g.Add(100 + num)
 	}
 	if len(g.given.nums) != givenUpKept || g.Grants(directory.Reply{Num: 7, Result: directory.Result{Lease: 1}}) {
-		t.Errorf("%d requests are remembered, at most %d are to be", len(g.given.nums), givenUpKept)
+		t.Errorf("the node remembers %d requests, want at most %d", len(g.given.nums), givenUpKept)
 	}
 	if last := uint64(100 + 10*givenUpKept - 1); !g.Grants(directory.Reply{Num: last, Result: directory.Result{Lease: 1}}) {
-		t.Error("the last one is forgotten")
+		t.Error("the node has forgotten the last request")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// cancels returns which requests are ended by what is sent to a node.
+// cancels returns which requests the messages to a node end.
 func cancels(out []Effect, to phalanx.NodeID) (nums []uint64) {
 	for _, e := range out {
 		if s, ok := e.(Send); ok && s.To == to {
@@ -39,8 +39,8 @@ func TestReadinessThatIsNotForAWatch(t *testing.T) {
 	}
 }
 
-// An owner that has lost and got its shard again is a new one: it is asked again as soon as
-// one, and has as long to answer.
+// An owner that has lost and got its shard again counts as new: the node asks it again as soon,
+// and gives it as long to answer.
 func TestAnOwnerOfANewEpochIsNew(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Stat{}})
@@ -71,7 +71,7 @@ func TestAnAcknowledgementGoesToTheNewOwner(t *testing.T) {
 	}
 }
 
-// Nothing is remembered of nodes that have left.
+// Requests forgets nodes that have left.
 func TestWhoHasLeftIsForgotten(t *testing.T) {
 	a := newAsking(t)
 	a.step(Told{"b", directory.Readiness{To: "me", Num: 1, Object: "x"}})
@@ -82,7 +82,7 @@ func TestWhoHasLeftIsForgotten(t *testing.T) {
 	}
 }
 
-// More than are handled in one tick are handled grain after grain, in the order of their
+// Requests that are too many for one tick go out grain after grain, in the order of their
 // numbers, however often the host looks.
 func TestWhatIsDueAtOnceIsSpread(t *testing.T) {
 	a := newAsking(t)

@@ -7,18 +7,18 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/retry"
 )
 
-// tellPauses are after how long holdings are told again that were not taken. An owner with much to
-// do must not get more of it.
+// tellPauses are the pauses before a node repeats holdings that the owner has not taken. A busy
+// owner must not get more work.
 var tellPauses = retry.Pauses{First: 100 * time.Millisecond, Most: 800 * time.Millisecond}
 
-// owed is what a node owes the owner of a shard: to tell it what it holds, until
-// that has taken it (specification 2.6). What it was told counts for as long as
-// it is the owner, and the shard is not rebuilt.
+// owed is a node's duty to list its copies to the owner of a shard, until the owner has
+// taken the list (specification 2.6). The list counts for as long as that node is the
+// owner, and the shard is not rebuilt.
 type owed struct {
 	Owner phalanx.NodeID
-	Epoch uint64 // the newest that is known
+	Epoch uint64 // the newest known
 
-	first  uint64 // the epoch since which it is known to be the owner
+	first  uint64 // the epoch since which Owner is known to own the shard
 	lostAt uint64
 	taken  bool
 	told   retry.Backoff
@@ -36,17 +36,17 @@ func (o *owed) Learn(owner phalanx.NodeID, epoch, lostAt uint64, next bool) {
 	}
 }
 
-// Take notes that owner has taken what it was told in epoch.
+// Take notes that owner has taken the list of epoch.
 func (o *owed) Take(owner phalanx.NodeID, epoch uint64) {
 	if owner == o.Owner && epoch >= o.first && epoch <= o.Epoch {
 		o.taken = true
 	}
 }
 
-// Open reports whether the owner has not taken it yet.
+// Open reports whether the owner has not taken the list yet.
 func (o *owed) Open() bool { return o.Owner != "" && !o.taken }
 
-// Tell reports whether the owner is to be told now, and counts that as done.
+// Tell reports whether the node lists its copies to the owner now, and counts that as done.
 func (o *owed) Tell(now time.Duration) bool {
 	if !o.Open() || now < o.at() {
 		return false
@@ -55,7 +55,7 @@ func (o *owed) Tell(now time.Duration) bool {
 	return true
 }
 
-// at returns when the owner is told: at once the first time.
+// at returns when the owner gets the list: at once the first time.
 func (o *owed) at() time.Duration {
 	if !o.told.Waits() {
 		return 0

@@ -24,20 +24,20 @@ func TestWhatIsOwedToAnOwner(t *testing.T) {
 	o.Take("b", 2)
 	o.Take("a", 3)
 	if !o.Open() {
-		t.Error("who does not own it has taken it")
+		t.Error("a node that is not the owner counts as having taken the list")
 	}
 	o.Take("a", 1) // told by the first epoch of the same ownership
 	tells(10_000, false)
 	o.Learn("a", 3, 0, true)
 	tells(10_001, false)
-	o.Learn("a", 5, 0, false) // there may have been another in between
+	o.Learn("a", 5, 0, false) // another owner may have come in between
 	tells(10_002, true)
 	o.Take("a", 3)
 	if !o.Open() {
-		t.Error("what was taken before another may have been the owner counts")
+		t.Error("a list that was taken before a possible change of owners counts")
 	}
 	o.Take("a", 5)
-	o.Learn("a", 6, 6, true) // it is rebuilt
+	o.Learn("a", 6, 6, true) // the shard is rebuilt
 	tells(10_003, true)
 	o.Take("a", 6)
 	o.Learn("b", 7, 6, true)

@@ -8,19 +8,19 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Owing has new owners told what this node holds (specification 2.6), until they
-// acknowledge it.
+// Owing lists this node's copies to new owners (specification 2.6), until they
+// acknowledge the list.
 type Owing struct {
 	self  phalanx.NodeID
-	view  uint64 // the number of the last that was learned
+	view  uint64 // the number of the last one learned
 	owed  []owed // to the owner of each shard
 	round uint64 // of the last list
 }
 
-// NewOwing returns what a node owes before its first view: nothing.
+// NewOwing returns an Owing without a view: the node owes nothing yet.
 func NewOwing(self phalanx.NodeID) *Owing { return &Owing{self: self} }
 
-// OwingEvent is what happens to Owing.
+// OwingEvent is an input of Owing.
 type OwingEvent interface{ owingEvent() }
 
 // The events of Owing, besides Learn.
@@ -31,8 +31,8 @@ type (
 		Shard int
 		Epoch uint64
 	}
-	// Tell is due when Due says so. Next is the next number of a request: what all of
-	// smaller numbers reported is in the holdings that the host lists after this.
+	// Tell is due when Due says so. Next is the next number of a request: the holdings
+	// that the host lists after this contain the reports of all smaller numbers.
 	Tell struct{ Next uint64 }
 )
 
@@ -40,7 +40,7 @@ func (Learn) owingEvent() {}
 func (Taken) owingEvent() {}
 func (Tell) owingEvent()  {}
 
-// List has the host tell the owner of a shard all that this node has of it: Head, with the
+// List has the host list all copies of this node to the owner of their shard: Head, with the
 // holdings in parts.
 type List struct {
 	To    phalanx.NodeID
@@ -48,7 +48,7 @@ type List struct {
 	Head  directory.Holdings
 }
 
-// Step takes an event and returns what is to be listed.
+// Step takes an event and returns the lists to send.
 func (o *Owing) Step(now time.Duration, ev OwingEvent) []List {
 	switch ev := ev.(type) {
 	case Learn:
@@ -85,7 +85,7 @@ func (o *Owing) tell(now time.Duration, next uint64) (out []List) {
 	return out
 }
 
-// Due returns when there is something to tell; now or earlier: at once.
+// Due returns when Tell has something to do; now or earlier: at once.
 func (o *Owing) Due() (at time.Duration, ok bool) {
 	for i := range o.owed {
 		if to := &o.owed[i]; to.Open() && (!ok || to.at() < at) {

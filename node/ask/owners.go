@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// learn takes a new view: requests go at once to owners that are new, or that have lost and
+// learn takes a new view. Requests go at once to owners that are new, or that have lost and
 // got the shard since.
 func (c *Requests) learn(v view.View) {
 	c.view = v

@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// asked is what the test knows of a request.
+// asked is the test's record of a request.
 type asked struct {
 	object    phalanx.ObjectID
 	body      directory.Body
@@ -122,7 +122,7 @@ func random(t *testing.T, r *rand.Rand, seed uint64) {
 			_, q.watch = q.body.(directory.Watch)
 			all[num] = q
 			carry(a.step(Ask{Num: num, Object: q.object, Body: q.body, By: num}))
-			if !IsReport(q.body) && r.IntN(2) == 0 { // who has joined a report has no number of its own
+			if !IsReport(q.body) && r.IntN(2) == 0 { // a caller that has joined a report has no number of its own
 				q.impatient = true
 				carry(a.step(Impatient{Num: num, By: num}))
 			}

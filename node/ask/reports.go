@@ -7,11 +7,11 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// reports keeps what a node tells the owner about its copy of an object in order:
-// of one object one report is under way at a time, those of different objects do not
-// wait for each other. Two that are under way beside each other can be taken in the
-// wrong order, and the owner ignores the older one then: it would not hear that a
-// copy is complete which its node asks to evict.
+// reports keeps a node's reports about its copy of an object in order: one report about
+// an object is under way at a time, reports about different objects do not wait for each
+// other. An owner can take two reports that are under way in the wrong order, and ignores
+// the older one then: it would not hear that a copy is complete which its node asks to
+// evict.
 //
 // The zero value is empty. It is not safe for concurrent use.
 type reports struct {
@@ -23,7 +23,7 @@ type line struct {
 	body directory.Body
 }
 
-// IsReport reports whether b is what a node tells about its copy.
+// IsReport reports whether b is a node's report about its copy.
 func IsReport(b directory.Body) bool {
 	switch b.(type) {
 	case directory.Announce, directory.Done, directory.Drop, directory.Evict, directory.Corrupt:
@@ -32,9 +32,9 @@ func IsReport(b directory.Body) bool {
 	return false
 }
 
-// Add takes a report. It is to be sent now, or once Over returns its number. If the
-// last one that waits says the same, joins is the number of that, whose answer is the
-// answer to both: so a line grows no longer than what happens to the copy.
+// Add takes a report. The caller sends it now, or once Over returns its number. If the
+// last waiting report says the same, joins is its number, and its answer answers both: so
+// a line grows no longer than the history of the copy.
 func (r *reports) Add(id phalanx.ObjectID, num uint64, body directory.Body) (now bool, joins uint64) {
 	waits := r.lines[id]
 	if n := len(waits); n > 1 && waits[n-1].num < num && sameReport(waits[n-1].body, body) {
@@ -62,7 +62,7 @@ func sameReport(a, b directory.Body) bool {
 }
 
 // Over notes that report num of an object was answered, or given up. It returns the
-// number of the one that is to be sent now, or 0.
+// number of the report to send now, or 0.
 func (r *reports) Over(id phalanx.ObjectID, num uint64) (next uint64) {
 	waits := r.lines[id]
 	at := slices.IndexFunc(waits, func(l line) bool { return l.num == num })

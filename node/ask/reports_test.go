@@ -28,23 +28,23 @@ func TestReportsAboutOneObjectFollowEachOther(t *testing.T) {
 	add("y", 2, done, true, 0) // another object does not wait
 	add("x", 5, drop, false, 0)
 	add("x", 3, done, false, 0) // was numbered before, and comes after
-	add("x", 7, drop, false, 5) // says the same as the last that waits
+	add("x", 7, drop, false, 5) // says the same as the last waiting one
 	add("x", 8, done, false, 0)
 	over("x", 5, 0) // was given up
 	over("x", 1, 3)
 	over("x", 1, 0) // twice
 	over("x", 3, 8)
 	if len(r.lines) == 0 {
-		t.Error("nothing is to be told of x")
+		t.Error("no report about x is left")
 	}
 	over("x", 8, 0)
 	over("y", 2, 0)
 	if len(r.lines) > 0 {
-		t.Error("something is to be told after everything was")
+		t.Error("a report is left after the end of all")
 	}
 }
 
-// A report that is under way may have been taken already: one that says the same follows it.
+// The owner may have taken a report that is under way: an equal one follows it.
 func TestAReportDoesNotJoinOneThatIsUnderWay(t *testing.T) {
 	var r reports
 	a := directory.Announce{Complete: true}

@@ -7,33 +7,33 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// request is one that is neither answered nor forgotten.
+// request is a request that is neither answered nor forgotten.
 type request struct {
 	directory.Request
 	by        any
-	joined    []any // who else gets the answer: equal reports have joined this one
+	joined    []any // more callers that get the answer: their equal reports have joined this one
 	watch     bool
 	held      bool // a report, behind another one about the same object
 	shard     int
 	owner     phalanx.NodeID
 	epoch     uint64         // of the shard, when it was last sent
-	began     time.Duration  // or when the owner last said that it waits
+	began     time.Duration  // or when the owner last answered that the request waits
 	again     time.Duration  // when it is repeated
 	times     int            // how often it was sent to this owner
-	watched   heard          // what a watch was told
+	watched   heard          // of a watch
 	ackTo     phalanx.NodeID // the owner to which WatchAcked is sent; "": none
 	ackAt     time.Duration
-	heard     time.Duration // when the owner said something, or there was a new one
-	told      time.Duration // when impatient heard of silence last
-	impatient any           // who hears of silence; nil: nobody
+	heard     time.Duration // when the owner answered last, or a new one took over
+	told      time.Duration // when impatient last heard of silence
+	impatient any           // the caller that hears of silence; nil: none
 }
 
-// content reports whether r is a watch that has been told something, and not repeated
-// since: it waits for nothing.
+// content reports whether r is a watch that was answered, and not repeated since: it waits
+// for nothing.
 func (r *request) content() bool { return r.watch && r.times == 0 }
 
-// lasts reports whether r goes on until it is answered or forgotten. A request that binds
-// must not, unless it waits at the owner: once the tombstone has ended it would bind anew.
+// lasts reports whether r goes on until it is answered or forgotten. A request that binds an
+// id must not, unless it waits at the owner: once the tombstone has ended it would bind anew.
 // Nor does a Delete, whose caller's deadline is sooner, or a report, for whose answer nobody waits.
 func (r *request) lasts() bool {
 	switch b := r.Body.(type) {

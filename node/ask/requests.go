@@ -12,24 +12,24 @@ import (
 
 const (
 	repeatAfter  = 50 * time.Millisecond  // an unanswered request, then twice as late
-	repeatMax    = 800 * time.Millisecond // at most: an owner with much to do must not get more of it
-	waitingAfter = time.Second            // one that is queued at the owner
-	watchAgain   = 5 * time.Second        // a watch that was told something, if nobody is impatient
-	calm         = 20 * time.Millisecond  // until an owner hears that a watch has been told, or has ended: nobody waits for that
+	repeatMax    = 800 * time.Millisecond // at most: a busy owner must not get more work
+	waitingAfter = time.Second            // a request that waits at the owner
+	watchAgain   = 5 * time.Second        // an answered watch, if no caller is impatient
+	calm         = 20 * time.Millisecond  // before a node acknowledges a readiness or cancels a request: nobody waits for that
 	grain        = 10 * time.Millisecond  // the least time between two ticks
-	atOnce       = 1000                   // requests that one tick handles: an owner must not be flooded
+	atOnce       = 1000                   // requests that one tick handles: it must not flood an owner
 )
 
-// Config is what the requests of a node need.
+// Config has the settings of Requests.
 type Config struct {
 	Self phalanx.NodeID
-	Nums func() uint64 // returns the next request number that is nobody else's
-	// Late returns by how much later than usual this node notices now that another is silent.
+	Nums func() uint64 // returns a new request number
+	// Late returns by how much later than usual this node notices now that another one is silent.
 	Late func() time.Duration
 }
 
-// Requests has the requests of a node to the owners of objects. Delivery is at most once,
-// so it repeats each with the same number until it is answered, and at once when the
+// Requests has the requests of a node to the owners of objects. Messages can get lost, so it
+// repeats each request with the same number until the owner answers, and at once when the
 // object's shard has a new owner.
 type Requests struct {
 	cfg     Config
@@ -37,20 +37,20 @@ type Requests struct {
 	ticked  time.Duration
 	view    view.View
 	pending map[uint64]*request
-	agenda  agenda.Agenda[uint64] // of the numbers in pending, but for reports that are held
+	agenda  agenda.Agenda[uint64] // of the numbers in pending, without held reports
 	reports reports
 	givenUp givenUp
-	spoke   map[phalanx.NodeID]time.Duration // when each owner said anything
+	spoke   map[phalanx.NodeID]time.Duration // when each owner last said anything
 	asked   uint64
 	out     []Effect
 }
 
-// NewRequests returns a node's requests: none, and no view. They wait for the first.
+// NewRequests returns Requests without a view. Requests wait for the first one.
 func NewRequests(cfg Config) *Requests {
 	return &Requests{cfg: cfg, pending: map[uint64]*request{}, spoke: map[phalanx.NodeID]time.Duration{}, ticked: -grain}
 }
 
-// Step takes an event and returns what is to be done.
+// Step takes an event and returns the effects.
 func (c *Requests) Step(now time.Duration, ev Event) []Effect {
 	c.now = now
 	switch ev := ev.(type) {
@@ -103,7 +103,7 @@ func (c *Requests) ask(a Ask) {
 	c.book(r)
 }
 
-// aim sets whom r goes to and when it is repeated; false if there is no owner yet. The
+// aim sets the owner that gets r and when r is repeated; false if there is no owner yet. The
 // caller books r.
 func (c *Requests) aim(r *request) bool {
 	r.again = c.now + retry.Pauses{First: repeatAfter, Most: repeatMax}.After(r.times+1)
@@ -139,8 +139,8 @@ func (c *Requests) forget(num uint64) {
 	}
 }
 
-// remove ends a request. If a report has waited for its end, that is due now, and remove
-// returns it.
+// remove ends a request. If a report has waited for that, it is due now, and remove returns
+// it.
 func (c *Requests) remove(r *request) (next *request) {
 	delete(c.pending, r.Num)
 	c.agenda.Cancel(r.Num)
@@ -163,7 +163,7 @@ func (c *Requests) cancel(id phalanx.ObjectID, shard int, num uint64) {
 	c.book(end)
 }
 
-// unsendable fails a request. A watch is not answered.
+// unsendable fails a request. A watch gets no answer.
 func (c *Requests) unsendable(ev Unsendable) {
 	r := c.pending[ev.Num]
 	if r == nil {

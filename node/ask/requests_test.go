@@ -13,10 +13,10 @@ import (
 
 const ms = time.Millisecond
 
-// never is how late a node is that is on time.
+// never is the lateness of a node that is on time.
 func never() time.Duration { return 0 }
 
-// asking is a Requests and what it has had done.
+// asking is a Requests and its effects so far.
 type asking struct {
 	t   *testing.T
 	c   *Requests
@@ -60,7 +60,7 @@ func (a *asking) pass(d time.Duration) (all []Effect) {
 	return nil
 }
 
-// want compares effects, of requests only the numbers.
+// want compares effects; requests count by their numbers.
 func (a *asking) want(got []Effect, want ...any) {
 	a.t.Helper()
 	var brief []any
@@ -87,8 +87,8 @@ func (a *asking) want(got []Effect, want ...any) {
 
 func n(num uint64) any { return num }
 
-// The callers of reports that cannot be sent hear of it in their order, each before the next
-// is tried.
+// The callers of reports that cannot be sent hear of it in their order, each before the node
+// tries the next report.
 func TestReportsThatCannotBeSentFailInTheirOrder(t *testing.T) {
 	a := newAsking(t)
 	drop := directory.Drop{Gen: phalanx.Generation{Epoch: 1}}
@@ -105,7 +105,7 @@ func TestReportsThatCannotBeSentFailInTheirOrder(t *testing.T) {
 	a.want(a.pass(time.Hour))
 }
 
-// A watch that cannot be sent has no answer: who is impatient hears of it.
+// A watch that cannot be sent has no answer: its impatient caller hears of it.
 func TestAWatchThatCannotBeSent(t *testing.T) {
 	a := newAsking(t)
 	a.want(a.step(Ask{Num: 1, Object: "x", Body: directory.Watch{}, By: "watcher"}), n(1))
@@ -116,8 +116,8 @@ func TestAWatchThatCannotBeSent(t *testing.T) {
 	a.want(a.pass(time.Hour))
 }
 
-// Forget sends nothing itself: who forgets may hold a lock. The report that has waited goes
-// with the next tick.
+// Forget sends nothing itself: its caller may hold a lock. The waiting report goes with the
+// next tick.
 func TestForgetSendsNothingAtOnce(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Announce{}})
@@ -128,7 +128,7 @@ func TestForgetSendsNothingAtOnce(t *testing.T) {
 	a.want(a.pass(20*ms), n(2), n(1001))
 }
 
-// A Cancel that nobody answers is not repeated for ever, and neither is a report; a Locate is.
+// A node gives up a Cancel and a report that no owner answers; it repeats a Locate for ever.
 func TestWhatIsGivenUp(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Locate{Wait: true}, By: "locate"})
@@ -148,11 +148,11 @@ func TestWhatIsGivenUp(t *testing.T) {
 	a.pass(10 * time.Second)
 	for _, e := range a.out {
 		if s, ok := e.(Send); !ok || s.What.(directory.Request).Num != 1 {
-			t.Errorf("it goes on with %v", e)
+			t.Errorf("the node goes on with %v", e)
 		}
 	}
 	if len(a.out) == 0 {
-		t.Error("a Locate is given up")
+		t.Error("the node gives up a Locate")
 	}
 	if at, ok := a.c.Due(); !ok || at > a.now+repeatMax {
 		t.Errorf("due at %v", at)
@@ -175,8 +175,8 @@ func TestABeginThatIsGivenUpIsWithdrawn(t *testing.T) {
 	}
 }
 
-// The callers of reports that are given up hear of it, those that have joined as well, and
-// after what is sent.
+// All callers of a report that is given up hear of it, also callers that have joined, and
+// after the node has sent the next messages.
 func TestWhoHearsThatAReportIsGivenUp(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Announce{}, By: "first"})
@@ -195,8 +195,8 @@ func TestWhoHearsThatAReportIsGivenUp(t *testing.T) {
 	}
 }
 
-// A tick handles so many requests, and the next one comes no sooner than a grain later: also
-// where all are due at once, and after a new view.
+// A tick handles at most atOnce requests, and the next one comes no sooner than a grain later:
+// also where all are due at once, and after a new view.
 func TestAnOwnerIsNotFlooded(t *testing.T) {
 	a := newAsking(t)
 	for num := range uint64(3 * atOnce) {
@@ -206,7 +206,7 @@ func TestAnOwnerIsNotFlooded(t *testing.T) {
 	for want := range 3 {
 		at, ok := a.c.Due()
 		if out := a.step(Tick{}); !ok || at > a.now || len(out) != atOnce || out[0].(Send).What.(directory.Request).Num != uint64(want*atOnce+1) {
-			t.Fatalf("at %v, due at %v: %d are sent", a.now, at, len(out))
+			t.Fatalf("at %v, due at %v: the node sends %d", a.now, at, len(out))
 		}
 		if at, _ := a.c.Due(); at < a.now+grain {
 			t.Errorf("due again at %v, at %v", at, a.now)
@@ -256,11 +256,11 @@ func TestAHeldReportIsNotSilent(t *testing.T) {
 		}
 	}
 	if told != 1 {
-		t.Errorf("told %d times", told)
+		t.Errorf("the impatient caller hears of silence %d times", told)
 	}
 }
 
-// An owner that has lost a shard and got it again has forgotten what waited.
+// An owner that has lost a shard and got it again has forgotten the waiting requests.
 func TestAnOwnerThatIsTheSameAgainIsAskedAtOnce(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Locate{Wait: true}})
@@ -269,8 +269,8 @@ func TestAnOwnerThatIsTheSameAgainIsAskedAtOnce(t *testing.T) {
 	a.want(a.step(Learn{owned(2, "a")}))
 }
 
-// A watch that was told something waits for nothing: its owner is not silent until it has been
-// asked again, and has said nothing to that.
+// An answered watch waits for nothing: its owner counts as silent only after it has not
+// answered a repeat.
 func TestAWatchThatWasToldIsContent(t *testing.T) {
 	a := newAsking(t)
 	a.step(Ask{Num: 1, Object: "x", Body: directory.Watch{}})
@@ -278,7 +278,7 @@ func TestAWatchThatWasToldIsContent(t *testing.T) {
 	a.step(Impatient{Num: 1, By: "impatient"})
 	for _, e := range a.pass(watchAgain + silentAfter) {
 		if _, ok := e.(Silent); ok {
-			t.Fatal("its owner is called silent too early")
+			t.Fatal("the owner counts as silent too early")
 		}
 	}
 	if out := a.pass(100 * ms); len(out) == 0 || out[len(out)-1].(Silent).By != "impatient" {

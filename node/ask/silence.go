@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	giveUpAfter = 10 * time.Minute // half the life of a tombstone; not of what lasts
+	giveUpAfter = 10 * time.Minute // half the life of a tombstone; not for requests that last
 
 	// silentAfter is how long an owner may say nothing, while no other takes over,
-	// until callers are told; longer by as much as this node is late to notice that
-	// another is silent. It outlasts a change of owners. One that answers others has
-	// more time for a request: busyFor.
+	// before the node tells callers; longer by as much as this node is late to notice
+	// that another one is silent. It outlasts a change of owners. An owner that answers
+	// other requests has more time: busyFor.
 	silentAfter = 3 * time.Second
 	busyFor     = 15 * time.Second
 )
 
-// expect notes who is to hear if the owner says nothing.
+// expect notes the caller that is to hear if the owner says nothing.
 func (c *Requests) expect(ev Impatient) {
 	if r := c.pending[ev.Num]; r != nil {
 		r.impatient = ev.By
@@ -30,16 +30,16 @@ func (c *Requests) expect(ev Impatient) {
 	}
 }
 
-// givenUpAt returns when r has gone on for too long.
+// givenUpAt returns when the node gives up r.
 func (r *request) givenUpAt() (at time.Duration, ok bool) {
 	return r.began + giveUpAfter + 1, !r.lasts()
 }
 
-// giveUp ends a request that has gone on for too long, and returns what its callers hear.
+// giveUp ends a request that has gone on for too long, and returns the answers to its callers.
 func (c *Requests) giveUp(r *request) (tell []Effect) {
 	c.remove(r)
 	switch r.Body.(type) {
-	case directory.Begin, directory.PutInline: // it may have bound a generation that nobody would finish
+	case directory.Begin, directory.PutInline: // it may have bound a generation that no caller would finish
 		c.cancel(r.Object, r.shard, r.Num)
 	}
 	err := c.unavailable(r)
@@ -52,7 +52,7 @@ func (c *Requests) giveUp(r *request) (tell []Effect) {
 	return tell
 }
 
-// complainsAt returns when the caller of r is to be told that its owner is silent, if the
+// complainsAt returns when the node tells the caller of r that the owner is silent, if the
 // owner says nothing until then.
 func (c *Requests) complainsAt(r *request) (at time.Duration, ok bool) {
 	if r.impatient == nil || r.content() {

@@ -5,8 +5,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// Copy is what a node has of one generation of an object. A Table changes it; its host reads it,
-// with the table's lock held unless it never changes.
+// Copy is a node's copy of one generation of an object. A Table changes it; its host reads it,
+// with the table's lock held except for fields that never change.
 type Copy struct {
 	Object phalanx.ObjectID
 	Gen    phalanx.Generation
@@ -17,24 +17,24 @@ type Copy struct {
 	Complete bool
 	Pinned   bool
 	Origin   bool // this node makes it
-	Ring     bool // made here, but the owner is not told of it before it is whole
+	Ring     bool // made here, but announced to the owner only once it is whole
 	Dropped  bool
 	Lease    uint64 // under which it is read from Upstream
 	Upstream phalanx.NodeID
-	Maker    phalanx.NodeID // of what comes from upstream, if that is known
+	Maker    phalanx.NodeID // of the bytes from Upstream, if known
 
 	Lore
 
 	streams int    // receivers that read from it
-	users   int    // readers, views and places of this node that are in it
+	users   int    // readers, views and places of this node that use it
 	used    uint64 // the table's count of uses, when the last one ended
-	asked   bool   // leave to evict it is asked for
+	asked   bool   // the node is asking for leave to evict it
 	at      neighbours
 }
 
 // Bytes are those of a copy. A Table calls them with its lock held.
 type Bytes interface {
-	// Are reports whether all bytes are here, and are those of digest. The copy is not complete.
+	// Are reports whether all bytes are here and have this digest. The copy is not complete.
 	Are(digest phalanx.Digest) bool
 	// Begun reports whether the first piece is here.
 	Begun() bool
@@ -42,22 +42,22 @@ type Bytes interface {
 	Shown()
 	// Whole says that the copy is complete from now on.
 	Whole()
-	// Gone says that the copy was dropped, and what those hear who read it: an *Ended, or
-	// what the host gave.
+	// Gone says that the copy was dropped, and brings the error for its readers: an *Ended,
+	// or the host's own.
 	Gone(why error)
-	// Counts says that how much of the copy's memory lasts may have changed.
+	// Counts says that the answer of Lasts may have changed.
 	Counts()
 }
 
-// Lore is what a node keeps beside a complete copy, for the owner that has to begin with
-// nothing but copies: the one before and its backup were lost (specification 2.5).
+// Lore is a node's knowledge beside a complete copy, for an owner that has to begin with nothing
+// but copies: the owner before and its backup were lost (specification 2.5).
 type Lore struct {
-	Copies int    // how many are to be kept, of a pinned one; 0: it is not known
+	Copies int    // how many the cluster is to keep, of a pinned one; 0: it is not known
 	Tag    string // the digest of the Reduce that has made it, if there was one
-	Note   []byte // the answer of that, of a pinned one
+	Note   []byte // the answer of that Reduce, of a pinned one
 }
 
-// Ended is why a copy goes that another one takes the place of.
+// Ended is the error of a copy that another one replaces.
 type Ended struct {
 	Why Why
 	Gen phalanx.Generation // Reset: the newer one
@@ -71,7 +71,7 @@ func (e *Ended) Error() string {
 	return "a complete copy has taken its place"
 }
 
-// is reports whether all bytes are here, and are those of digest.
+// is reports whether all bytes are here and have this digest.
 func (c *Copy) is(digest phalanx.Digest) bool {
 	if c.Complete {
 		return c.Digest == digest
@@ -79,20 +79,20 @@ func (c *Copy) is(digest phalanx.Digest) bool {
 	return c.Bytes.Are(digest)
 }
 
-// Used reports whether a reader, a view, a place or a stream of this node is in it.
+// Used reports whether a reader, a view, a place or a stream of this node uses it.
 func (c *Copy) Used() bool { return c.users > 0 || c.streams > 0 }
 
-// Users returns how many readers, views and places of this node are in it.
+// Users returns how many readers, views and places of this node use it.
 func (c *Copy) Users() int { return c.users }
 
 // Streams returns how many receivers read from it.
 func (c *Copy) Streams() int { return c.streams }
 
-// Asked reports whether leave to evict it is asked for.
+// Asked reports whether the node is asking for leave to evict it.
 func (c *Copy) Asked() bool { return c.asked }
 
-// Lasts reports whether eviction does not give its memory back, and whether it is not here
-// for good yet: a copy that is pinned, or one that will be.
+// Lasts reports whether c is pinned, and whether it is a part that will be: eviction frees the
+// memory of neither.
 func (c *Copy) Lasts() (pinned, reserved bool) {
 	switch {
 	case c.Dropped:
@@ -104,7 +104,7 @@ func (c *Copy) Lasts() (pinned, reserved bool) {
 	return false, false
 }
 
-// holding says what an owner is told of it.
+// holding returns the node's report of c to a new owner.
 func (c *Copy) holding() directory.Holding {
 	return directory.Holding{Object: c.Object, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Complete: c.Complete,
 		Pinned: c.Pinned, Origin: c.Origin && !c.Complete && !c.Ring, Begun: c.Complete || c.Bytes.Begun(), Lease: c.Lease, Upstream: c.Upstream,

@@ -1,7 +1,7 @@
-// Package copies decides what becomes of a node's copies of objects: what follows from an
-// order and from an answer of an owner, and what the owner is told.
+// Package copies decides what becomes of a node's copies of objects after an owner's order
+// or answer, which copies are evicted, and what the node reports to the owner.
 //
-// Package storenode carries that out on its table of buffers, package sim on a simulated one.
+// Package storenode applies that to its table of buffers, package sim to a simulated one.
 //
 // Hosts: storenode, sim.
 package copies

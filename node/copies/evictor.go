@@ -3,46 +3,46 @@ package copies
 import "time"
 
 const (
-	evictAgain  = 50 * time.Millisecond // until the next look if nothing can be dropped, then twice as late
+	evictAgain  = 50 * time.Millisecond // until the next look if no copy can be dropped, then twice as late
 	evictAtMost = time.Second
-	// evictAtOnce is how many owners' answers are waited for at a time, each about
+	// evictAtOnce is how many owners' answers the evictor waits for at a time, each about
 	// a copy of another shard.
 	evictAtOnce = 16
-	// evictPatience is how long an answer is waited for: then another shard's copy is
-	// asked about too.
+	// evictPatience is how long the evictor waits for an answer before it asks about
+	// another shard's copy too.
 	evictPatience = 250 * time.Millisecond
 )
 
-// Evictor has the copies dropped that were used longest ago while somebody waits for room,
-// each with its owner's leave. Where none can be dropped it looks again later: a view may have
-// been released, or another node may have got a copy. C stands for a copy.
+// Evictor drops the least recently used copies while a request waits for memory, each with its
+// owner's leave. Where none can be dropped it looks again later: a caller may have released a
+// view, or another node may have got a copy. C stands for a copy.
 //
-// A shard that does not answer holds up nobody: at most one request to it is under way, and
-// what it grants late is used if there is still need of it, else the copy is announced again.
+// A shard that does not answer holds up nobody: the evictor has at most one request to it under
+// way. It uses a late grant if memory is still missing, else it announces the copy again.
 //
 // The evictor's actor in package storenode hosts it, and the memory of a simulated node.
 type Evictor[C comparable] struct {
 	idle  Idle[C]
 	now   time.Duration
 	room  Room
-	need  int64              // of those who press and wait elsewhere
+	need  int64              // bytes missing to requests that wait elsewhere
 	asked map[int]*asking[C] // by shard
 
 	looks bool          // at all copies, since round
 	round time.Duration // when the present look at all copies began
-	rests bool          // until rest: nothing can be asked about
+	rests bool          // until rest: no copy is left to ask about
 	timed bool          // rest counts
 	rest  time.Duration // when it looks again
 	pause time.Duration // before the next look
 	out   []EvictorEffect[C]
 }
 
-// Idle are the copies of a node that may be evicted: complete, not pinned, and used by nobody.
+// Idle has the copies of a node that may be evicted: complete, not pinned, and not in use.
 type Idle[C comparable] interface {
-	// Victim takes the one that was used longest ago of those whose shard is not busy, and
-	// that were not refused since Reconsider. No other call returns it before it is kept.
+	// Victim takes the least recently used of the copies whose shard is not busy, and that
+	// were not refused since Reconsider. No other call returns it before it is kept.
 	Victim(busy func(shard int) bool) (c C, shard int, bytes int64, ok bool)
-	// Reconsider lets Victim choose what was refused.
+	// Reconsider lets Victim choose refused copies.
 	Reconsider()
 }
 
@@ -50,35 +50,35 @@ type Idle[C comparable] interface {
 type asking[C comparable] struct {
 	copy  C
 	bytes int64
-	until time.Duration // then it is late
+	until time.Duration // from then on it is late
 	late  bool
 }
 
-// EvictorEvent is what happens to an Evictor.
+// EvictorEvent is an input of an Evictor.
 type EvictorEvent interface{ evictorEvent() }
 
-// The events. After each of them, with its effects carried out, the host tells the Room.
+// The events. After each of them, with its effects carried out, the host sends Room.
 type (
-	// Pressed says that so many bytes are missing to somebody who waits elsewhere.
+	// Pressed says that so many bytes are missing to a request that waits elsewhere.
 	Pressed struct{ Need int64 }
 	// Granted answers an Ask. It may be one of an earlier instance.
 	Granted[C comparable] struct {
 		Copy  C
 		Shard int
-		Bytes int64 // that it takes
+		Bytes int64 // the size of the copy
 		OK    bool
 		Is    Standing
-		Room  Room // as it is now: somebody may wait no longer
+		Room  Room // as it is now: a request may wait no longer
 	}
-	// Used says that a copy was not dropped: somebody uses it, or it was pinned, since it
-	// was asked about.
+	// Used says that the host did not drop a copy: a reader uses it, or it was pinned, since
+	// the Ask.
 	Used[C comparable] struct{ Copy C }
 	// Tick is due when Due says so.
 	Tick struct{}
-	// Room is what is missing now.
+	// Room is the memory that is missing now.
 	Room struct {
-		Missing int64 // to those who wait here
-		Coming  int64 // that are free as soon as nobody uses what was just dropped
+		Missing int64 // bytes, to the requests that wait here
+		Coming  int64 // bytes that are free as soon as the last reader leaves a dropped copy
 	}
 )
 
@@ -95,28 +95,28 @@ type Standing uint8
 const (
 	Present  Standing = iota
 	Dropped           // by an order
-	Replaced          // by another copy of the object, which tells of itself
+	Replaced          // by another copy of the object, which has its own report
 )
 
-// EvictorEffect is what the host of an Evictor has to do.
+// EvictorEffect is an order to the host of an Evictor.
 type EvictorEffect[C comparable] interface{ evictorEffect(C) }
 
 // The effects.
 type (
-	// Ask asks the owner for leave to evict a copy, and notes whether the copy is announced
-	// from now on until it is dropped.
+	// Ask asks the owner for leave to evict a copy, and notes whether the node announces the
+	// copy from now on until it is dropped.
 	Ask[C comparable] struct {
 		Copy  C
 		Shard int
 	}
-	// Keep gives back what Victim has taken.
+	// Keep gives a copy back that Victim has taken.
 	Keep[C comparable] struct {
 		Copy    C
 		Refused bool
 	}
-	// Evict drops a copy and tells its owner so, or is answered by Used.
+	// Evict drops a copy and tells its owner so; or the host answers with Used.
 	Evict[C comparable] struct{ Copy C }
-	// Stay tells the owner, who does not list a copy any more, that it is here.
+	// Stay tells the owner, which does not list a copy any more, that it is here.
 	Stay[C comparable] struct{ Copy C }
 	// Forget tells the owner that a copy is gone, and that it can forget the leave.
 	Forget[C comparable] struct{ Copy C }
@@ -128,12 +128,12 @@ func (Evict[C]) evictorEffect(C)  {}
 func (Stay[C]) evictorEffect(C)   {}
 func (Forget[C]) evictorEffect(C) {}
 
-// NewEvictor returns an evictor to which nobody has said that room is missing.
+// NewEvictor returns an evictor that misses no memory yet.
 func NewEvictor[C comparable](idle Idle[C]) *Evictor[C] {
 	return &Evictor[C]{idle: idle, asked: map[int]*asking[C]{}}
 }
 
-// Step takes an event and returns what is to be done.
+// Step takes an event and returns the effects.
 func (v *Evictor[C]) Step(now time.Duration, ev EvictorEvent) []EvictorEffect[C] {
 	v.now = now
 	switch ev := ev.(type) {
@@ -194,7 +194,7 @@ func (v *Evictor[C]) granted(g Granted[C]) {
 		v.emit(Keep[C]{g.Copy, true})
 	case g.Is == Dropped:
 		v.emit(Forget[C]{g.Copy})
-	case g.Is == Replaced: // the leave was not about the copy that has come since
+	case g.Is == Replaced: // the leave was not about the new copy
 	case v.short() > 0:
 		v.need, v.pause = v.need-g.Bytes, 0
 		v.emit(Evict[C]{g.Copy})
@@ -204,7 +204,7 @@ func (v *Evictor[C]) granted(g Granted[C]) {
 	}
 }
 
-// next asks about as many copies as are needed, and can be asked about at once.
+// next asks about as many copies as are needed, at most evictAtOnce at a time.
 func (v *Evictor[C]) next() {
 	if v.room.Missing == 0 && v.need <= 0 {
 		v.pause, v.looks, v.rests, v.timed = 0, false, false, false
@@ -237,8 +237,7 @@ func (v *Evictor[C]) next() {
 	}
 }
 
-// inTime returns how many answers are waited for, those that are late left out, and how many
-// bytes these may grant.
+// inTime returns how many answers are open and not late, and how many bytes these may grant.
 func (v *Evictor[C]) inTime() (n int, bytes int64) {
 	for _, a := range v.asked {
 		if !a.late {
@@ -248,5 +247,5 @@ func (v *Evictor[C]) inTime() (n int, bytes int64) {
 	return n, bytes
 }
 
-// short returns how many bytes have to be freed yet.
+// short returns how many bytes the evictor has yet to free.
 func (v *Evictor[C]) short() int64 { return max(v.need, v.room.Missing-v.room.Coming) }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pile is the idle copies of a node, by when they were used: each is named by its number, lies
-// in the shard of the rest by shards, and has one byte.
+// pile has the idle copies of a node, the least recently used first. Copy n is in shard n modulo
+// shards, and has one byte.
 type pile struct {
 	shards  int
 	idle    []int
@@ -37,7 +37,7 @@ func numbers(n int) (all []int) {
 	return all
 }
 
-// evicting is an evictor and the copies that it was told of.
+// evicting is an evictor with its pile of copies.
 type evicting struct {
 	t    *testing.T
 	v    *Evictor[int]
@@ -51,7 +51,7 @@ func newEvicting(t *testing.T, copies, shards int) *evicting {
 	return &evicting{t: t, v: NewEvictor[int](p), p: p}
 }
 
-// step takes an event and tells the room; Keep is carried out.
+// step takes an event, carries out Keep and sends Room.
 func (e *evicting) step(ev EvictorEvent) (out []EvictorEffect[int]) {
 	carry := func(all []EvictorEffect[int]) {
 		for _, x := range all {
@@ -104,7 +104,7 @@ func TestNothingIsAskedWithoutNeed(t *testing.T) {
 	}
 }
 
-// As many are asked about as are needed, those first that were used longest ago, one of each
+// The evictor asks about as many copies as it needs, the least recently used first, one of each
 // shard at a time.
 func TestAsManyAsAreNeeded(t *testing.T) {
 	e := newEvicting(t, 6, 2)
@@ -118,7 +118,7 @@ func TestAsManyAsAreNeeded(t *testing.T) {
 	}
 }
 
-// The evictor does not ask for bytes that are free soon, but looks again: they may stay in use.
+// The evictor does not ask for bytes that are soon free, but looks again: they may stay in use.
 func TestWhatComesIsWaitedFor(t *testing.T) {
 	e := newEvicting(t, 1, 1)
 	e.room = Room{Missing: 1, Coming: 1}
@@ -127,7 +127,7 @@ func TestWhatComesIsWaitedFor(t *testing.T) {
 	e.want(e.wait(evictAgain), Ask[int]{0, 0})
 }
 
-// A refused copy is not asked about again at once, and then ever later.
+// The evictor does not ask about a refused copy again at once, and then ever later.
 func TestARefusalIsTakenForAWhile(t *testing.T) {
 	e := newEvicting(t, 1, 1)
 	e.room.Missing = 1
@@ -139,7 +139,8 @@ func TestARefusalIsTakenForAWhile(t *testing.T) {
 	e.want(e.step(granted(0, 0)), Evict[int]{0})
 }
 
-// At most half of the time goes into asking in vain: where answers take long, so does the rest.
+// The evictor spends at most half of its time asking in vain: where answers take long it rests
+// as long.
 func TestSlowRefusals(t *testing.T) {
 	e := newEvicting(t, 1, 1)
 	e.room.Missing = 1
@@ -149,8 +150,8 @@ func TestSlowRefusals(t *testing.T) {
 	e.want(e.wait(evictPatience-1), Ask[int]{0, 0})
 }
 
-// An owner that says nothing holds up only the copies of its shard; what it grants late is
-// used if it is needed.
+// A silent owner holds up only the copies of its shard; the evictor uses a late grant if it needs
+// it.
 func TestASilentOwnerHoldsUpNobody(t *testing.T) {
 	for _, needed := range []bool{true, false} {
 		e := newEvicting(t, 4, 2)
@@ -182,7 +183,7 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	e.want(e.step(Used[int]{0}), Stay[int]{0})
 }
 
-// Pressure from elsewhere counts until so much was granted, or nothing can be had.
+// Pressure from elsewhere counts until so many bytes were granted, or no copy is left to ask about.
 func TestPressureFromElsewhere(t *testing.T) {
 	e := newEvicting(t, 3, 3)
 	e.want(e.step(Pressed{Need: 2}), Ask[int]{0, 0}, Ask[int]{1, 1})
@@ -191,14 +192,14 @@ func TestPressureFromElsewhere(t *testing.T) {
 	e.room.Missing = 0
 	e.want(e.step(Granted[int]{Copy: 1, Shard: 1, Bytes: 1}), Keep[int]{1, true}, Ask[int]{2, 2})
 	e.want(e.step(Granted[int]{Copy: 2, Shard: 2, Bytes: 1}), Keep[int]{2, true})
-	e.want(e.wait(evictAgain)) // and it is not needed any more
+	e.want(e.wait(evictAgain)) // and the evictor needs it no more
 	if at, ok := e.v.Due(); ok {
 		t.Errorf("due at %v", at)
 	}
 }
 
 // The evictor asks about one copy of a shard at a time, whatever owners answer, and where they
-// grant, it drops as much as is missing, and no more.
+// grant it drops as many bytes as are missing, and no more.
 func TestEvictorRandom(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -259,8 +260,8 @@ func TestEvictorRandom(t *testing.T) {
 	}
 }
 
-// An answer to an instance that has panicked is not the answer to what was asked since about
-// another copy of that shard.
+// An answer to an instance that has panicked does not answer a later Ask about another copy of
+// that shard.
 func TestAnAnswerToAnEarlierInstance(t *testing.T) {
 	e := newEvicting(t, 2, 1)
 	e.room.Missing = 1

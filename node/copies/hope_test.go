@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A receiver waits a second for a copy, and two more as long as one is to be expected, and not for
+// A receiver waits a second for a copy, and two more as long as a copy is expected, but not for
 // ever: the fetch may wait for a later generation than the receiver does.
 func TestHope(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -2,10 +2,10 @@ package copies
 
 import "github.com/phalanx-go/phalanx"
 
-// An idle copy may be evicted: it is complete and not pinned, no reader, view, place or stream is
-// in it, and its owner is not asked about it now. The table keeps the idle copies of each
-// directory shard in a list, those first that were used longest ago, so that to choose one takes
-// as long with a hundred thousand copies as with ten.
+// An idle copy may be evicted: it is complete and not pinned, no reader, view, place or stream
+// uses it, and the node is not asking its owner about it. The table keeps the idle copies of each
+// directory shard in a list, the least recently used first, so that choosing one takes as long
+// with a hundred thousand copies as with ten.
 
 // copyList is a list of copies, each of which is in one list at most.
 type copyList struct {
@@ -62,8 +62,8 @@ type lane struct {
 
 func (t *Table) laneOf(id phalanx.ObjectID) *lane { return &t.lanes[id.Shard(len(t.lanes))] }
 
-// arrange puts c where it belongs after a change: the end of a use is what makes a
-// copy the one that was used last.
+// arrange puts c where it belongs after a change: when its last use ends, c becomes the
+// most recently used copy.
 func (t *Table) arrange(c *Copy) {
 	c.Bytes.Counts()
 	idle := c.Complete && !c.Dropped && !c.Pinned && !c.asked && !c.Used()
@@ -77,9 +77,8 @@ func (t *Table) arrange(c *Copy) {
 	}
 }
 
-// Victim takes the idle copy that was used longest ago of those whose shard, one of
-// shards, is not busy; nil if there is none. No other call returns it before Keep was called
-// for it.
+// Victim takes the least recently used of the idle copies whose shard, one of shards, is not
+// busy; nil if there is none. No other call returns it before Keep was called for it.
 func (t *Table) Victim(shards int, busy func(shard int) bool) (c *Copy, shard int) {
 	switch shards {
 	case 0: // the view is not known yet
@@ -122,8 +121,8 @@ func (t *Table) group(shards int) {
 	}
 }
 
-// Keep gives back what Victim took. A copy that is still idle is again the least
-// recently used of its shard; if it was refused, Victim leaves it out until
+// Keep gives a copy back that Victim took. If it is still idle it is again the least
+// recently used of its shard; if the owner has refused it, Victim leaves it out until
 // Reconsider is called.
 func (t *Table) Keep(c *Copy, refused bool) {
 	if c.asked = false; c.Dropped || c.Pinned || c.Used() {
@@ -136,7 +135,7 @@ func (t *Table) Keep(c *Copy, refused bool) {
 	}
 }
 
-// Reconsider lets Victim choose what was refused.
+// Reconsider lets Victim choose refused copies.
 func (t *Table) Reconsider() {
 	for i := range t.lanes {
 		l := &t.lanes[i]
@@ -147,8 +146,8 @@ func (t *Table) Reconsider() {
 	}
 }
 
-// Reclaim gives back all that Victim has taken: nobody will hear the answers of the owners any
-// more.
+// Reclaim gives all copies back that Victim has taken: no evictor will hear the answers of the
+// owners any more.
 func (t *Table) Reclaim() {
 	for _, c := range t.copies {
 		if c.asked {
@@ -159,7 +158,7 @@ func (t *Table) Reclaim() {
 }
 
 // Evict drops c, which Victim has chosen and whose owner has granted leave. It
-// reports false, and c stays, if c was pinned or somebody has begun to use it
+// reports false, and c stays, if c was pinned or a reader has begun to use it
 // since it was chosen.
 func (t *Table) Evict(c *Copy, err error) bool {
 	c.asked = false
@@ -172,5 +171,5 @@ func (t *Table) Evict(c *Copy, err error) bool {
 	return true
 }
 
-// Evictions returns how many copies were dropped for room.
+// Evictions returns how many copies were evicted.
 func (t *Table) Evictions() uint64 { return t.evictions }

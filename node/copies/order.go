@@ -5,17 +5,17 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// Here is what a node has of an object.
+// Here is a node's state of an object.
 type Here struct {
 	Gen     phalanx.Generation // of its copy; zero: it has none
 	Whole   bool               // the copy is complete
 	Origin  bool               // this node makes it
 	Busy    bool               // a fetch or a Put works on the object
-	Awaited bool               // a call waits for the copy that the order is about
+	Awaited bool               // a call of an order waits for the copy
 	Leaves  bool               // the node is about to leave the cluster, and takes nothing new
 }
 
-// Of returns h with what c, the node's copy, says of it; nil: there is none.
+// Of returns h with the state of c, the node's copy; nil: there is none.
 func (h Here) Of(c *Copy) Here {
 	if c != nil {
 		h.Gen, h.Whole, h.Origin = c.Gen, c.Complete, c.Origin
@@ -23,20 +23,20 @@ func (h Here) Of(c *Copy) Here {
 	return h
 }
 
-// Verdict is what follows from an order of an owner, to be carried out from the first field
-// to the last. The zero Verdict ignores it: the owner repeats what still counts.
+// Verdict has the consequences of an owner's order, to be carried out from the first field to
+// the last. The zero Verdict ignores the order: the owner repeats it if it still counts.
 type Verdict struct {
-	Check    bool               // look at the bytes, and tell their digest; that is the answer
+	Check    bool               // answer with the digest of the bytes
 	Fetch    bool               // fetch the object in order to keep it, pinned
 	Spare    bool               // end that call
 	Settle   bool               // the copy of the origin is complete, if it has the order's digest
-	Drop     Why                // the copy goes, and why
+	Drop     Why                // drop the copy, and why
 	Announce bool               // tell the owner that the copy is complete
 	Gone     phalanx.Generation // tell the owner that there is no copy of it; zero: of none
-	Ack      bool               // tell the owner that it was carried out
+	Ack      bool               // tell the owner that the order was carried out
 }
 
-// Why says why a copy goes.
+// Why is the reason for which a copy is dropped.
 type Why uint8
 
 // The reasons.
@@ -47,13 +47,13 @@ const (
 	Reset       // there is a newer generation
 )
 
-// Forwarded reports whether a fetch and the Puts that work on the object have an order as well,
-// and before it is obeyed. Epoch is that of the object's shard in the view that the node knows.
+// Forwarded reports whether the node hands an order to the fetch and the Puts that work on the
+// object before it obeys it. epoch is the epoch of the object's shard in the node's view.
 func Forwarded(p directory.Push, epoch uint64) bool {
 	return p.Order <= directory.PushDrop && !p.Outdated(epoch)
 }
 
-// Obey decides about an order.
+// Obey decides the consequences of an order.
 func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 	switch {
 	case p.Outdated(epoch):
@@ -61,7 +61,7 @@ func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 	case p.Order == directory.PushCheck:
 		return Verdict{Check: true}
 	case p.Order == directory.PushCopy:
-		// A node that leaves fetches nothing: the owner asks another one, once it knows.
+		// A node that leaves fetches nothing: the owner asks another one once it knows.
 		return Verdict{Fetch: !here.Awaited && !here.Leaves, Ack: true}
 	case p.Order == directory.PushSpare:
 		return Verdict{Spare: here.Awaited, Ack: true}
@@ -71,7 +71,7 @@ func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 	switch p.Order {
 	case directory.PushFinal:
 		switch {
-		case !has && !here.Busy: // a root that has been lost since
+		case !has && !here.Busy: // a root's copy that was lost since
 			v.Gone = p.Gen
 		case has && here.Gen == p.Gen && here.Origin:
 			v.Settle = true
@@ -83,15 +83,15 @@ func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 			v.Drop = Deleted
 		}
 	case directory.PushAbort:
-		// A fetch or a Put that is busy drops a part itself. The owner hears that a complete
-		// copy is gone: a report that it is complete may be on its way.
+		// A busy fetch or Put drops a part itself. The owner hears that a complete copy is gone:
+		// a report that it is complete may be on its way.
 		if has && !p.Gen.Less(here.Gen) && (here.Whole || !here.Busy) {
 			if v.Drop = Aborted; here.Whole {
 				v.Gone = here.Gen
 			}
 		}
 	case directory.PushReset:
-		// A complete copy may be that of a fetch that has just ended.
+		// A complete copy may come from a fetch that has just ended.
 		if has && here.Gen.Less(p.Gen) && (here.Whole || !here.Busy) {
 			v.Drop = Reset
 		}

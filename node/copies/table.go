@@ -10,8 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// Table has the copies of a node, one of an object at most, and decides which one that is. It is
-// not safe for concurrent use.
+// Table has the copies of a node, at most one of each object, and decides which generation it
+// keeps. It is not safe for concurrent use.
 type Table struct {
 	copies    map[phalanx.ObjectID]*Copy
 	uses      uint64
@@ -30,10 +30,10 @@ func (t *Table) Of(id phalanx.ObjectID) *Copy { return t.copies[id] }
 // All returns every copy, in no order.
 func (t *Table) All() iter.Seq[*Copy] { return maps.Values(t.copies) }
 
-// Len returns how many there are.
+// Len returns the number of copies.
 func (t *Table) Len() int { return len(t.copies) }
 
-// Making returns the objects that are made here and are not final yet, in order.
+// Making returns the objects that this node makes and that are not final yet, in order.
 func (t *Table) Making() []phalanx.ObjectID {
 	var out []phalanx.ObjectID
 	for c := range t.All() {
@@ -45,8 +45,8 @@ func (t *Table) Making() []phalanx.ObjectID {
 	return out
 }
 
-// Show lets others read c, a part. A copy of an older generation goes; if there is one that is not
-// older, that is returned, and false.
+// Show lets others read c, a part. It drops a copy of an older generation; if the table has a copy
+// that is not older, Show returns that, and false.
 func (t *Table) Show(c *Copy) (now *Copy, ok bool) {
 	if old := t.copies[c.Object]; old != nil {
 		if !old.Gen.Less(c.Gen) {
@@ -64,9 +64,9 @@ func (t *Table) insert(c *Copy) {
 	c.Bytes.Counts()
 }
 
-// Enter keeps c, all bytes of a small object with their digest, and returns the copy that whoever
-// waits for it gets: c, or what is here of the same bytes. If this node has a newer generation by
-// now, c counts as dropped. What is returned is in use until Unuse.
+// Enter keeps c, all bytes of a small object with their digest, and returns the copy for waiting
+// callers: c, or the table's copy of the same bytes. If this node has a newer generation by now,
+// c counts as dropped. The returned copy is in use until Unuse.
 func (t *Table) Enter(c *Copy) *Copy {
 	kept := t.enter(c)
 	kept.users++
@@ -92,14 +92,14 @@ func (t *Table) enter(c *Copy) *Copy {
 	return c
 }
 
-// Supplied says what became of all bytes of a Put.
+// Supplied says what became of the bytes of a Put.
 type Supplied uint8
 
-// The ways.
+// The outcomes.
 const (
 	Kept Supplied = iota // they are the copy, pinned
-	Rest                 // a fetch has a part of them, which others read: it is to take the rest
-	Had                  // there was a copy of them, or of a newer generation, which is pinned now
+	Rest                 // a fetch has a part of them, which others read: it takes the rest from the Put
+	Had                  // the table had a copy of them, or of a newer generation, and has pinned it
 )
 
 // Supply keeps c, all bytes of a Put whose owner lists them as held here.
@@ -116,8 +116,8 @@ func (t *Table) Supply(c *Copy) Supplied {
 	return Had
 }
 
-// Supplant makes c, all bytes of a Put, the node's pinned copy in place of a part of them: err is
-// for the nodes that read the part, and readers here go on with c. It reports false if there is a
+// Supplant makes c, all bytes of a Put, the node's pinned copy in place of a part of them. Nodes
+// that read the part get err, and readers here go on with c. It reports false if the table has a
 // complete copy, or a newer generation.
 func (t *Table) Supplant(c *Copy, err error) bool {
 	switch old := t.copies[c.Object]; {
@@ -134,7 +134,7 @@ func (t *Table) Supplant(c *Copy, err error) bool {
 	return true
 }
 
-// Finish makes c complete, and reports whether it is here at all.
+// Finish makes c complete, and reports whether it is still in the table.
 func (t *Table) Finish(c *Copy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) bool {
 	c.Pinned = c.Pinned || pinned
 	if !c.Complete && !c.Dropped {
@@ -145,8 +145,8 @@ func (t *Table) Finish(c *Copy, meta phalanx.Meta, digest phalanx.Digest, pinned
 	return !c.Dropped
 }
 
-// Pin pins the copy of id that is of generation gen or a newer one, and reports whether there
-// is one.
+// Pin pins the copy of id if its generation is gen or newer, and reports whether there is such
+// a copy.
 func (t *Table) Pin(id phalanx.ObjectID, gen phalanx.Generation) bool {
 	c := t.copies[id]
 	if c == nil || c.Gen.Less(gen) {
@@ -161,15 +161,15 @@ func (t *Table) pin(c *Copy) {
 	t.arrange(c)
 }
 
-// Want pins c if a call is to pin that generation, unless the node leaves: whoever relied on it
-// then would do so after the last look at what is here.
+// Want pins c if a call wants its generation pinned, unless the node leaves: the leaving node
+// may have looked at its pinned copies for the last time.
 func (t *Table) Want(c *Copy, gen phalanx.Generation, leaves bool) {
 	if gen == c.Gen && !leaves {
 		t.pin(c)
 	}
 }
 
-// Drop forgets c, and reports whether that was not done before.
+// Drop forgets c; false if it was dropped before.
 func (t *Table) Drop(c *Copy, err error) bool {
 	if c.Dropped {
 		return false
@@ -183,7 +183,7 @@ func (t *Table) Drop(c *Copy, err error) bool {
 	return true
 }
 
-// DropObject forgets the copy of id if its generation is before, or is, gen, and returns it.
+// DropObject forgets the copy of id if its generation is gen or older, and returns it.
 func (t *Table) DropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) *Copy {
 	c := t.copies[id]
 	if c == nil || gen.Less(c.Gen) {
@@ -193,7 +193,7 @@ func (t *Table) DropObject(id phalanx.ObjectID, gen phalanx.Generation, err erro
 	return c
 }
 
-// DropParts forgets what is not complete.
+// DropParts forgets the copies that are not complete.
 func (t *Table) DropParts(err error) {
 	for _, c := range t.copies {
 		if !c.Complete {
@@ -202,8 +202,8 @@ func (t *Table) DropParts(err error) {
 	}
 }
 
-// Use keeps c for one more reader of this node, if it was not dropped: it is not evicted until
-// Unuse.
+// Use keeps c from eviction for one more reader of this node, until Unuse; false if it was
+// dropped.
 func (t *Table) Use(c *Copy) bool {
 	if c.Dropped {
 		return false
@@ -213,15 +213,15 @@ func (t *Table) Use(c *Copy) bool {
 	return true
 }
 
-// Unuse ends what Use began, and reports whether nobody of this node reads any more what was
-// dropped.
+// Unuse ends a Use, and reports whether c was dropped and this was the last reader of this
+// node.
 func (t *Table) Unuse(c *Copy) (last bool) {
 	c.users--
 	t.arrange(c)
 	return c.Dropped && c.users == 0
 }
 
-// Serve counts one more receiver of c, if it has fewer than fanout and was not dropped.
+// Serve counts one more receiver of c; false if c has fanout receivers or was dropped.
 func (t *Table) Serve(c *Copy, fanout int) bool {
 	if c.Dropped || c.streams >= fanout {
 		return false
@@ -231,32 +231,33 @@ func (t *Table) Serve(c *Copy, fanout int) bool {
 	return true
 }
 
-// Served ends what Serve began and returns how many receivers are left.
+// Served ends a Serve and returns how many receivers are left.
 func (t *Table) Served(c *Copy) int {
 	c.streams--
 	t.arrange(c)
 	return c.streams
 }
 
-// Reading notes whom c is read from.
+// Reading notes the node that c is read from.
 func (t *Table) Reading(c *Copy, upstream phalanx.NodeID, lease uint64, maker phalanx.NodeID) {
 	c.Upstream, c.Lease, c.Maker = upstream, lease, maker
 }
 
-// Leased reports whether the copy of id is read under a lease.
+// Leased reports whether this node reads the copy of id under lease.
 func (t *Table) Leased(id phalanx.ObjectID, lease uint64) bool {
 	c := t.copies[id]
 	return c != nil && c.Lease == lease
 }
 
-// Whole reports whether this node has all of a generation, or makes it: then its owner is not
-// told that a part of it is gone.
+// Whole reports whether this node has all of a generation, or makes it: then it does not tell
+// the owner that a part of it is gone.
 func (t *Table) Whole(id phalanx.ObjectID, gen phalanx.Generation) bool {
 	c := t.copies[id]
 	return c != nil && c.Gen == gen && (c.Complete || c.Origin)
 }
 
-// Sure returns the complete copy of a generation if no leave to evict it is asked for, or nil.
+// Sure returns the complete copy of a generation, or nil if there is none or the node is asking
+// for leave to evict it.
 func (t *Table) Sure(id phalanx.ObjectID, gen phalanx.Generation) *Copy {
 	c := t.copies[id]
 	if c == nil || c.Gen != gen || !c.Complete || c.asked {
@@ -265,8 +266,8 @@ func (t *Table) Sure(id phalanx.ObjectID, gen phalanx.Generation) *Copy {
 	return c
 }
 
-// Successor returns the complete copy of the same generation that has taken the place of c, which
-// was dropped; nil if there is none.
+// Successor returns the complete copy of the same generation that has replaced c; nil if there
+// is none.
 func (t *Table) Successor(c *Copy) *Copy {
 	next := t.copies[c.Object]
 	if next == nil || next == c || next.Gen != c.Gen || !next.Complete {
@@ -286,7 +287,7 @@ func (t *Table) Standing(c *Copy) Standing {
 	return Replaced
 }
 
-// KeepCopies notes that so many copies of a generation are to be kept.
+// KeepCopies notes how many copies of a generation the cluster is to keep.
 func (t *Table) KeepCopies(id phalanx.ObjectID, gen phalanx.Generation, copies int) {
 	if c := t.copies[id]; c != nil && c.Gen == gen && copies > 1 {
 		c.Copies = max(c.Copies, copies)
@@ -297,8 +298,8 @@ func (t *Table) KeepCopies(id phalanx.ObjectID, gen phalanx.Generation, copies i
 // a message. A longer one is lost with the shard.
 const maxNote = 128 << 10
 
-// Learn notes what the answer to a report of a complete copy of generation gen says about it, and
-// returns how many bytes more it takes.
+// Learn notes the Reduce and its answer from the owner's answer r to a report of a complete copy of
+// generation gen, and returns by how many bytes the copy has grown.
 func (t *Table) Learn(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) int {
 	c := t.copies[id]
 	if c == nil || c.Gen != gen || !Tells(gen, r) {
@@ -312,8 +313,8 @@ func (t *Table) Learn(id phalanx.ObjectID, gen phalanx.Generation, r directory.R
 	return 0
 }
 
-// Holdings returns what this node has of each shard that is marked in of, which has all of them,
-// in no order: for their new owners.
+// Holdings returns this node's copies by shard, in no order, for new owners: only of shards that
+// are marked in of, which has an entry for each shard.
 func (t *Table) Holdings(of []bool) [][]directory.Holding {
 	out := make([][]directory.Holding, len(of))
 	for id, c := range t.copies {
@@ -324,7 +325,7 @@ func (t *Table) Holdings(of []bool) [][]directory.Holding {
 	return out
 }
 
-// Sort sorts what Holdings has returned by object. It needs no lock: that takes long with many
+// Sort sorts the result of Holdings by object. It needs no lock, as it takes long with many
 // copies.
 func Sort(holdings [][]directory.Holding) {
 	for _, list := range holdings {

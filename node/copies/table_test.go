@@ -11,7 +11,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// had is a copy whose host keeps what it is told.
+// had is a copy whose host records the calls.
 type had struct {
 	Copy
 	here, begun bool // all bytes, or the first
@@ -78,7 +78,7 @@ func TestEnterInlineBytes(t *testing.T) {
 	for name, c := range map[string]struct {
 		old     *had
 		kept    bool // the old one
-		dropped bool // what comes counts so
+		dropped bool // the new one
 		why     Ended
 	}{
 		"none":             {},
@@ -105,12 +105,12 @@ func TestEnterInlineBytes(t *testing.T) {
 			c.old.replaced(t, c.why)
 		}
 		if last := table.Unuse(got); last != c.dropped || got.Used() {
-			t.Errorf("%s: who gets it is the last to use what was dropped: %v", name, last)
+			t.Errorf("%s: the caller is the last user of a dropped copy: %v", name, last)
 		}
 	}
 }
 
-// The bytes of a Put become the copy, or go to the fetch that has a part of them, or are there.
+// The bytes of a Put become the copy, or go to the fetch that has a part of them, or are here already.
 func TestSupply(t *testing.T) {
 	for name, c := range map[string]struct {
 		old  *had
@@ -203,11 +203,11 @@ func TestServeWithinFanout(t *testing.T) {
 		}
 	}
 	if table.Served(&c.Copy) != 1 || !table.Serve(&c.Copy, 2) {
-		t.Error("the end of one makes no room for another")
+		t.Error("the end of one stream makes no room for another")
 	}
 }
 
-// A call pins the generation that it was to pin, and none on a node that leaves.
+// A call pins the generation that it wants pinned, and none on a node that leaves.
 func TestWantPins(t *testing.T) {
 	table := NewTable()
 	c := whole(table, "x", 2)
@@ -244,7 +244,7 @@ func TestHoldings(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if table.Finish(&b.Copy, b.Meta, b.Digest, false); table.Leased("b", 7) || b.Upstream != "" {
-		t.Error("a complete copy is still read from somebody")
+		t.Error("a complete copy is still read from a sender")
 	}
 	for _, c := range []struct {
 		id   phalanx.ObjectID
@@ -257,7 +257,7 @@ func TestHoldings(t *testing.T) {
 	}
 }
 
-// Victim chooses the copy that may be evicted and was used longest ago, whatever has happened to the others.
+// Victim chooses the least recently used copy that may be evicted, whatever has happened to the others.
 func TestVictim(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -302,7 +302,7 @@ func TestVictim(t *testing.T) {
 					continue
 				}
 				if !v.Asked() || table.Sure(v.Object, v.Gen) != nil {
-					t.Fatal("it does not count as asked about")
+					t.Fatal("the victim does not count as asked about")
 				}
 				if rng.IntN(2) == 0 {
 					table.Keep(v, true)
@@ -318,7 +318,7 @@ func TestVictim(t *testing.T) {
 	}
 }
 
-// A copy that is used, or pinned, since leave to evict it was asked for stays.
+// A copy stays that was pinned, or is in use, since the node asked for leave to evict it.
 func TestEvict(t *testing.T) {
 	table := NewTable()
 	idle := func(int) bool { return false }
@@ -340,7 +340,7 @@ func TestEvict(t *testing.T) {
 	}
 	c, _ := table.Victim(1, idle)
 	if table.Reclaim(); c.Asked() {
-		t.Error("it counts as asked about for ever")
+		t.Error("the copy counts as asked about for ever")
 	}
 	if c, _ = table.Victim(1, idle); c == nil || !table.Evict(c, nil) || table.Evictions() != 1 || table.Len() != 0 {
 		t.Error("it is not evicted")

@@ -54,7 +54,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// The most copies that anybody wants are kept, and what is complete is told as no origin's.
+// A copy keeps the greatest number of copies that was wanted, and a complete copy is no origin in
+// a holding.
 func TestKeptAndTold(t *testing.T) {
 	table := NewTable()
 	made := origin("x", 1)
@@ -69,6 +70,6 @@ func TestKeptAndTold(t *testing.T) {
 	next := part("x", 1)
 	table.Show(&next.Copy)
 	if table.Successor(&made.Copy) != nil {
-		t.Error("a part takes the place of what was complete")
+		t.Error("a part takes the place of a complete copy")
 	}
 }

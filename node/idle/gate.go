@@ -2,8 +2,8 @@ package idle
 
 import "time"
 
-// HoldFor is how long whatever takes a lease waits for one on a node that had none. Then there
-// is none to be had.
+// HoldFor is how long an event or a grant that takes a lease waits for one on a node that had
+// none. Then the node counts as unable to get one.
 const HoldFor = 200 * time.Millisecond
 
 const (
@@ -11,8 +11,8 @@ const (
 	mostBytes = 4 << 20 // of them
 )
 
-// Gate keeps what comes for the shards of a node without a lease. They would drop it, and it
-// would be repeated late. The zero value is one of a node that has had no lease yet.
+// Gate keeps events for the shards of a node without a lease. The shards would drop them, and
+// the senders repeat them late. The zero value is the gate of a node that has had no lease yet.
 type Gate[E any] struct {
 	until  time.Duration // of the lease
 	lacks  bool          // there is none although one is wanted
@@ -21,11 +21,11 @@ type Gate[E any] struct {
 	bytes  int64
 }
 
-// Leased notes until when there is a lease. All that was kept may go on.
+// Leased notes until when there is a lease. All kept events may go on.
 func (g *Gate[E]) Leased(until time.Duration) { g.until, g.lacks = until, false }
 
-// Open reports whether what comes now goes on, after all that was kept: there is a lease, or
-// none to be had.
+// Open reports whether a new event goes on, after all kept ones: the node has a lease, or has
+// waited for one in vain.
 func (g *Gate[E]) Open(now time.Duration) bool {
 	if now < g.until {
 		return true
@@ -36,7 +36,7 @@ func (g *Gate[E]) Open(now time.Duration) bool {
 	return now-g.lacked >= HoldFor
 }
 
-// Keep keeps ev, of so many bytes, and reports whether it does. If not, there is too much.
+// Keep keeps ev, of so many bytes, and reports whether it does. If not, the gate is full.
 func (g *Gate[E]) Keep(ev E, bytes int64) bool {
 	if len(g.held) >= mostHeld || g.bytes+bytes > mostBytes {
 		return false
@@ -49,14 +49,14 @@ func (g *Gate[E]) Keep(ev E, bytes int64) bool {
 // Bytes returns how many bytes are kept.
 func (g *Gate[E]) Bytes() int64 { return g.bytes }
 
-// All returns what was kept, in its order, and keeps it no more.
+// All returns the kept events, in their order, and forgets them.
 func (g *Gate[E]) All() []E {
 	held := g.held
 	g.held, g.bytes = nil, 0
 	return held
 }
 
-// Due returns when what is kept goes on without a lease; false: nothing is kept.
+// Due returns when the kept events go on without a lease; false: there are none.
 func (g *Gate[E]) Due() (time.Duration, bool) {
 	return g.lacked + HoldFor, len(g.held) > 0
 }

@@ -8,37 +8,37 @@ import (
 
 const ms = time.Millisecond
 
-// The gate keeps what comes without a lease, in its order, until there is one.
+// The gate keeps events without a lease, in their order, until there is one.
 func TestWhatComesWaitsForALease(t *testing.T) {
 	var g Gate[int]
 	if g.Open(0) || !g.Keep(1, 10) || g.Open(50*ms) || !g.Keep(2, 10) || g.Bytes() != 20 {
-		t.Fatal("it goes on without a lease")
+		t.Fatal("events go on without a lease")
 	}
 	if at, ok := g.Due(); !ok || at != HoldFor {
-		t.Fatalf("it goes on at %v, %v", at, ok)
+		t.Fatalf("events go on at %v, %v", at, ok)
 	}
 	g.Leased(300 * ms)
 	if !g.Open(60*ms) || !slices.Equal(g.All(), []int{1, 2}) || g.Bytes() != 0 {
-		t.Fatal("a lease does not let it go on")
+		t.Fatal("a lease does not let events go on")
 	}
 	if _, ok := g.Due(); ok {
 		t.Fatal("something is due though nothing is kept")
 	}
 	if g.Open(300 * ms) {
-		t.Fatal("the lease has ended")
+		t.Fatal("an event goes on after the end of the lease")
 	}
 }
 
-// If there is no lease to be had, shards do without, until there was one.
+// If a node cannot get a lease its shards do without, until there was one.
 func TestNothingWaitsForLong(t *testing.T) {
 	var g Gate[int]
 	g.Leased(ms)
 	if g.Open(ms) || g.Open(200*ms) || !g.Open(201*ms) || !g.Open(time.Minute) {
-		t.Fatal("it does not wait for 200 ms")
+		t.Fatal("events do not wait for 200 ms")
 	}
 	g.Leased(time.Minute + ms)
 	if !g.Open(time.Minute) || g.Open(time.Minute+ms) || g.Open(time.Minute+200*ms) || !g.Open(time.Minute+201*ms) {
-		t.Fatal("it does not wait again after a lease")
+		t.Fatal("events do not wait again after a lease")
 	}
 }
 
@@ -50,11 +50,11 @@ func TestNotTooMuchWaits(t *testing.T) {
 		}
 	}
 	if g.Keep(0, 0) {
-		t.Error("a thousand are kept, and more")
+		t.Error("the gate keeps more than a thousand events")
 	}
 	g.All()
 	if !g.Keep(1, mostBytes) || g.Keep(2, 1) {
-		t.Error("the bytes are not bounded")
+		t.Error("the gate does not bound the bytes")
 	}
 }
 

@@ -2,11 +2,11 @@ package idle
 
 import "time"
 
-// wantSoon is how often a lease is asked for while there is none.
+// wantSoon is how often a node without a lease asks for one.
 const wantSoon = 5 * time.Millisecond
 
-// Wants reports whether the node tells its part of the view now that it is asked for what takes
-// a lease, given when it last did (0: never), until when it has a lease, and after how long
+// Wants reports whether a node with a request that takes a lease tells its part of the view so
+// now. Given are when it last did (0: never), until when it has a lease, and after how long
 // without a word the view lets the lease end (view.Config.IdleAfter).
 func Wants(now, last, until, idleAfter time.Duration) bool {
 	every := idleAfter / 4

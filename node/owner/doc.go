@@ -1,8 +1,7 @@
 // Package owner translates between the cores of transfers and the owners of directory shards:
-// what a fetch or a Put wants of an owner becomes a request or a report, and an answer becomes
-// an event.
+// it turns effects of a fetch or a Put into requests and reports, and answers into events.
 //
-// The actors of fetches and Puts in package storenode carry it out, and package sim.
+// The actors of fetches and Puts in package storenode send and receive them, and package sim.
 //
 // Used by: storenode, sim.
 package owner

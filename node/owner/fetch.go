@@ -1,12 +1,13 @@
 package owner
 
 import (
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// OfFetch returns what an effect of a transfer.Receiver has for the owner; false: nothing.
-// The host adds to a directory.Locate how fast it has received (specification 2.13).
+// OfFetch returns the message of a transfer.Receiver's effect to the owner; false: there is
+// none. The host adds to a directory.Locate how fast it has received (specification 2.13).
 func OfFetch(e transfer.Effect) (Message, bool) {
 	switch e := e.(type) {
 	case transfer.Locate:
@@ -29,4 +30,20 @@ func OfFetch(e transfer.Effect) (Message, bool) {
 		return announce(e), true
 	}
 	return Message{}, false
+}
+
+// Abandoned returns what the owner hears of a fetch that its actor has ended before its time: the
+// owner would keep a lease for it, and send others to what it had of gen, if it had something.
+// With inline it had bytes of gen that waited for room. over says that its receiver had ended.
+func Abandoned(over, inline bool, locate uint64, gen phalanx.Generation) (all []Message) {
+	if !inline && over {
+		return nil
+	}
+	if !inline {
+		all = append(all, cancel(locate))
+	}
+	if !gen.IsZero() {
+		all = append(all, Message{How: Unkeep, Gen: gen, Body: directory.Drop{Gen: gen}})
+	}
+	return all
 }

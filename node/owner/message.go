@@ -6,43 +6,44 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// Message is something for the owner of an object.
+// Message is a request or a report for the owner of an object.
 type Message struct {
 	How  How
-	Num  uint64 // of what is awaited or withdrawn; else the host takes the next number as it sends
+	Num  uint64 // of the awaited or withdrawn request; else the host takes the next number as it sends
 	Body directory.Body
-	Gen  phalanx.Generation // of the copy, of a report
+	Gen  phalanx.Generation // of the copy, in a report
 }
 
-// How says what a host does with a Message.
+// How is the way in which a host sends a Message.
 type How uint8
 
 // The ways.
 const (
-	Await    How = iota // send it; the core hears each answer, and who waits hears of silence
-	Withdraw            // end the awaited request Num, then send Body, the end of it
+	Await    How = iota // send it; the core hears each answer, and the waiting caller hears of silence
+	Withdraw            // end the awaited request Num, then send Body, its Cancel
 	Tell                // send it; nobody waits for the answer
 	List                // send the report; the core hears the answer as transfer.Listed
-	Keep                // send the report of a complete copy; Answered of package copies says what becomes of that
-	Unkeep              // send the report that a part is gone, unless this node has all of the generation from elsewhere
+	Keep                // send the report of a complete copy; Answered of package copies decides what becomes of the copy
+	Unkeep              // report that a part is gone, unless this node has all of the generation from elsewhere
 )
 
-// Answered returns what the core of a transfer hears of an owner's answer to request num.
+// Answered returns an owner's answer to request num as an event of a transfer's core.
 func Answered(num uint64, owner phalanx.NodeID, r directory.Result) transfer.Answered {
 	return transfer.Answered{Num: num, Kind: r.Kind, Text: r.Text, Node: owner, Waiting: r.Waiting, State: transfer.State(r.State),
 		Gen: r.Gen, Meta: r.Meta, Digest: r.Digest, Inline: r.Inline != nil || r.IsInline && r.Meta.Size == 0, Origin: r.Origin,
 		Lease: r.Lease, Sender: r.Sender, Beside: r.Beside}
 }
 
-// Order returns what the core of a transfer hears of an order; false: the order is none of
-// its business.
+// Order returns an order as an event of a transfer's core; false: the order does not concern
+// it.
 func Order(p directory.Push) (transfer.Pushed, bool) {
 	return transfer.Pushed{Order: transfer.Order(p.Order), Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}, p.Order <= directory.PushDrop
 }
 
-// Unlisted reports whether the owner has to be told of a copy whose bytes came with its answer:
-// it has listed it in no epoch, or in another than the present one, for which this node may have
-// reported what it holds without it. A Delete reaches only those that are listed.
+// Unlisted reports whether this node has to announce a copy whose bytes came with the owner's
+// answer: the owner has not listed it, or has in another epoch than the present one, and this
+// node may have listed its holdings for that without the copy. A Delete reaches only listed
+// copies.
 func Unlisted(listed, epoch uint64) bool { return listed == 0 || listed != epoch }
 
 func cancel(num uint64) Message {

@@ -69,7 +69,7 @@ func TestWhatAPutHasForTheOwner(t *testing.T) {
 	}
 }
 
-// Bytes count as here if they came, or if there are none to come.
+// The bytes of an object count as here if they came, or if it has none.
 func TestAnswered(t *testing.T) {
 	for _, c := range []struct {
 		r      directory.Result
@@ -77,7 +77,7 @@ func TestAnswered(t *testing.T) {
 	}{
 		{directory.Result{Inline: []byte("bytes"), IsInline: true, Meta: meta}, true},
 		{directory.Result{IsInline: true}, true},
-		{directory.Result{IsInline: true, Meta: meta}, false}, // they were left out
+		{directory.Result{IsInline: true, Meta: meta}, false}, // the owner left them out
 		{directory.Result{Meta: meta}, false},
 		{directory.Result{}, false},
 	} {
@@ -109,6 +109,27 @@ func TestOrder(t *testing.T) {
 
 func TestUnlisted(t *testing.T) {
 	if !Unlisted(0, 0) || !Unlisted(0, 3) || !Unlisted(2, 3) || Unlisted(3, 3) {
-		t.Error("a copy counts as listed that is not, or the other way around")
+		t.Error("an unlisted copy counts as listed, or the other way around")
+	}
+}
+
+// The owner hears that a fetch which its actor has ended goes on no more, and what it had.
+func TestAbandoned(t *testing.T) {
+	gen := phalanx.Generation{Epoch: 1, Seq: 2}
+	withdraw, unkeep := cancel(7), Message{How: Unkeep, Gen: gen, Body: directory.Drop{Gen: gen}}
+	for _, c := range []struct {
+		name         string
+		over, inline bool
+		gen          phalanx.Generation
+		want         []Message
+	}{
+		{"over", true, false, gen, nil},
+		{"on the way", false, false, gen, []Message{withdraw, unkeep}},
+		{"nothing here yet", false, false, phalanx.Generation{}, []Message{withdraw}},
+		{"inline bytes wait for room", true, true, gen, []Message{unkeep}},
+	} {
+		if got := Abandoned(c.over, c.inline, 7, c.gen); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v", c.name, got)
+		}
 	}
 }

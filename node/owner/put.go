@@ -5,8 +5,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// OfPut returns what an effect of a transfer.Creator has for the owner; false: nothing. Bytes
-// are those of a small object.
+// OfPut returns the message of a transfer.Creator's effect to the owner; false: there is none.
+// bytes returns the bytes of a small object.
 func OfPut(e transfer.CreatorEffect, bytes func() []byte) (Message, bool) {
 	switch e := e.(type) {
 	case transfer.Bind:
@@ -31,8 +31,8 @@ func OfPut(e transfer.CreatorEffect, bytes func() []byte) (Message, bool) {
 	return Message{}, false
 }
 
-// Lists reports whether a request of a Put has the owner list this node as a holder, when it
-// is answered without an error.
+// Lists reports whether the owner lists this node as a holder when it answers this request of
+// a Put without an error.
 func Lists(b directory.Body) bool {
 	switch b.(type) {
 	case directory.Final, directory.PutInline:

@@ -7,22 +7,22 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Limits say what counts as slow. Objects of a simulation are smaller than those of a program.
+// Limits define slow. A simulation needs other limits than a program: its objects are smaller.
 type Limits struct {
-	// Every is how often the speed of receivers is looked at.
+	// Every is how often the host observes the speed of receivers.
 	Every time.Duration
 	// Window is how long a lease has to be slow, at least.
 	Window time.Duration
-	// Grain is how much a window has to tell apart: the bytes of a few writes,
-	// of which the one that is on its way is not counted.
+	// Grain is the least number of bytes of a window, at the rate below which its lease
+	// is slow: a few writes, since the write on its way does not count.
 	Grain int64
-	// Memory is how long a rate of a receiver is worth comparing with.
+	// Memory is how long the rate of a receiver serves for comparisons.
 	Memory time.Duration
-	// Burst is what a short transfer, or the first window of another, must have
-	// to be compared with: less may lie in the buffers of the kernels.
+	// Burst is the least number of bytes of a short transfer, or of the first window
+	// of another, that serves for comparisons: fewer may lie in the buffers of the kernels.
 	Burst int64
-	// Repeat is how often a receiver is reported that stays slow: the owner
-	// may be a new one.
+	// Repeat is how often the sender reports a receiver that stays slow: the owner may be
+	// a new one.
 	Repeat time.Duration
 }
 
@@ -30,17 +30,17 @@ type Limits struct {
 var Default = Limits{Every: 50 * time.Millisecond, Window: 100 * time.Millisecond, Grain: 1 << 20,
 	Memory: time.Minute, Burst: 32 << 20, Repeat: time.Second}
 
-// ratio is how much slower than a sender could send a slow receiver is.
+// ratio is how many times slower a slow receiver is than the sender's fair rate.
 const ratio = 4
 
-// Pace decides which receivers are slow (specification 2.13). What a sender can
-// do is what it served another receiver with, in the last minute; what is free of
-// that for a lease is its share among those that run. A lease is slow if it took
-// less than a quarter of that for a whole window in which the sender always had
-// bytes for it. No lease is slow without another receiver to compare it with, or
+// Pace decides which receivers are slow (specification 2.13). A sender's rate is the
+// best at which it served another receiver in the last minute; the fair rate of a
+// lease is an equal share of that among the running ones. A lease is slow if it took
+// less than a quarter of its fair rate for a whole window in which the sender always
+// had bytes for it. No lease is slow without another receiver to compare it with, or
 // when all of several are.
 //
-// Its methods are called with the host's lock held.
+// The host calls its methods with its lock held.
 type Pace struct {
 	limits Limits
 	flows  []*Flow
@@ -62,17 +62,17 @@ type Flow struct {
 	To phalanx.NodeID
 	By any // means nothing here: the host's stream
 
-	since    time.Duration // the sender has always had bytes from here on
-	first    Sample        // then
+	since    time.Duration // the sender has always had bytes since then
+	first    Sample        // at since
 	from     time.Duration // the window's begin
-	was      Sample        // then
+	was      Sample        // at from
 	rate     int64         // bytes per second in the last window
-	measured bool          // it was a whole one, and the sender has had bytes since
+	measured bool          // that was a whole window, and the sender has had bytes since
 	reported bool
 	told     time.Duration // when it was reported last
 }
 
-// Sample is what the meter of a Flow shows.
+// Sample is a reading of a Flow's meter.
 type Sample struct {
 	Sent    int64
 	Waits   uint64
@@ -88,12 +88,12 @@ func (p *Pace) Add(f *Flow, now time.Duration, s Sample) {
 	p.flows = append(p.flows, f)
 }
 
-// Remove ends that. A transfer whose windows were too short, or looked at too
-// late, can still tell as a whole how fast its receiver is.
+// Remove ends the observation of f. A transfer whose windows were too short, or observed
+// too late, can still show as a whole how fast its receiver is.
 func (p *Pace) Remove(f *Flow, now time.Duration, s Sample) {
 	i := slices.Index(p.flows, f)
 	if i < 0 {
-		return // it was too small
+		return // the host never added it: it was too small
 	}
 	p.flows = slices.Delete(p.flows, i, i+1)
 	if steady(f.first, s) && s.Sent-f.first.Sent >= p.limits.Burst && now > f.since {
@@ -121,7 +121,7 @@ func (p *Pace) note(n phalanx.NodeID, rate int64, now time.Duration) {
 	}
 }
 
-// Observe looks at all flows and returns those that were found slow just now.
+// Observe samples all flows and returns the flows that it has just found slow.
 func (p *Pace) Observe(now time.Duration, look func(*Flow) Sample) []*Flow {
 	late := now-p.looked > 2*p.limits.Every // this node was held up itself
 	p.looked = now
@@ -155,8 +155,8 @@ func (p *Pace) Observe(now time.Duration, look func(*Flow) Sample) []*Flow {
 	return found
 }
 
-// allSlow reports whether there are several receivers and all of them are slow:
-// then it is the sender.
+// allSlow reports whether there are several receivers and all of them are slow: then
+// the sender is.
 func (p *Pace) allSlow(now time.Duration) bool {
 	var slow []phalanx.NodeID
 	for _, f := range p.flows {
@@ -182,8 +182,8 @@ func (p *Pace) enough(f *Flow, now time.Duration) time.Duration {
 	return time.Duration(float64(p.limits.Grain) / float64(least) * float64(time.Second))
 }
 
-// least returns the rate below which f is slow: 0 if nothing is known to compare
-// it with.
+// least returns the rate below which f is slow: 0 without another receiver's rate to
+// compare it with.
 func (p *Pace) least(f *Flow, now time.Duration) int64 {
 	best := int64(0)
 	for n, r := range p.best {

@@ -39,7 +39,7 @@ func (w *street) end(n phalanx.NodeID) {
 	delete(w.all, n)
 }
 
-// pass lets time pass in steps and returns who was found slow, in order.
+// pass lets time pass in steps and returns the receivers that were found slow, in order.
 func (w *street) pass(d, step time.Duration) (slow []phalanx.NodeID) {
 	for end := w.now + d; w.now < end; {
 		w.now += step
@@ -67,7 +67,7 @@ func TestSlowReceivers(t *testing.T) {
 		do   func(w *street) []phalanx.NodeID
 		want []phalanx.NodeID
 	}{
-		"alone, and nothing is known": {func(w *street) []phalanx.NodeID {
+		"alone, with nothing to compare": {func(w *street) []phalanx.NodeID {
 			w.begin("r", gb/100)
 			return w.pass(time.Second, Default.Every)
 		}, nil},
@@ -106,7 +106,7 @@ func TestSlowReceivers(t *testing.T) {
 			w.begin("r", gb/5)
 			return w.pass(time.Second, Default.Every)
 		}, nil},
-		"so do those at the beginning": {func(w *street) []phalanx.NodeID {
+		"nor do a few bytes at the beginning": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb/10)
 			w.now += 50 * time.Millisecond
 			w.all["f"].s.Sent += 8 << 20
@@ -123,7 +123,7 @@ func TestSlowReceivers(t *testing.T) {
 			w.end("r")
 			return slow
 		}, nil},
-		"a third of what was": {func(w *street) []phalanx.NodeID {
+		"a third of the best rate": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
 			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")
@@ -163,7 +163,7 @@ func TestSlowReceivers(t *testing.T) {
 			w.begin("r", gb/100)
 			return w.pass(2*time.Second, 3*Default.Every)
 		}, nil},
-		"ten that share": {func(w *street) []phalanx.NodeID {
+		"ten share the rate": {func(w *street) []phalanx.NodeID {
 			w.begin("f", gb)
 			w.pass(200*time.Millisecond, Default.Every)
 			w.end("f")

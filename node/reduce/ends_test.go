@@ -8,7 +8,7 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// A target that is begun again is watched again, and each watch is forgotten at the end.
+// The Run watches a target again that it begins again, and forgets each watch at the end.
 func TestAllWatchesOfTheTargetAreForgotten(t *testing.T) {
 	b := newBed(t)
 	b.planted()
@@ -32,7 +32,7 @@ func TestAllWatchesOfTheTargetAreForgotten(t *testing.T) {
 	note(b.pass(time.Second))
 	note(b.step(Stopped{}))
 	if len(opened) > 0 {
-		t.Errorf("never forgotten: %v", opened)
+		t.Errorf("the Run never forgets the watches %v", opened)
 	}
 }
 

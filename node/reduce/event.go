@@ -8,12 +8,12 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// Event is what happens to a Run.
+// Event is an input of a Run.
 type Event interface{ event() }
 
 // The events.
 type (
-	// Start is the first one. Leaving are the members that are about to leave.
+	// Start is the first event. Leaving are the members that are about to leave.
 	Start struct{ Leaving []phalanx.NodeID }
 	// Answered brings an owner's answer to an Ask.
 	Answered struct {
@@ -21,7 +21,7 @@ type (
 		From   phalanx.NodeID
 		Result directory.Result
 	}
-	// Told brings what an owner tells to a Watch.
+	// Told brings an owner's readiness for a Watch.
 	Told struct {
 		Num       uint64
 		Readiness directory.Readiness
@@ -32,8 +32,8 @@ type (
 		Num uint64
 		Err *phalanx.Error
 	}
-	// Reported brings what a place says, or its node. Place names the place's actor among
-	// all nodes'; it is empty if none has sent the report.
+	// Reported brings a report of a place or of its node. Place names the place's actor among
+	// all nodes' actors; it is empty if no actor has sent the report.
 	Reported struct {
 		Target phalanx.ObjectID
 		Reduce phalanx.Generation
@@ -60,18 +60,18 @@ type (
 	}
 	// Leaving says which members are about to leave.
 	Leaving struct{ Nodes []phalanx.NodeID }
-	// Made says that the target is seen to be final on this node.
+	// Made says that this node has a final copy of the target.
 	Made struct {
 		Gen    phalanx.Generation
 		Meta   phalanx.Meta
 		Digest phalanx.Digest
 	}
-	// Canceled says that the caller waits no longer, and what it is told.
+	// Canceled says that the caller waits no longer, and brings its error.
 	Canceled struct{ Err *phalanx.Error }
 	// Failed is the last event of an instance that has panicked.
 	Failed struct{}
-	// Stopped is the last event of a Run that is not begun again. Closing: the node ends,
-	// and the view releases the target.
+	// Stopped is the last event of a Run that the host does not begin again. Closing: the node
+	// ends, and the view releases the target.
 	Stopped struct{ Closing bool }
 	// Tick is due when Due says so.
 	Tick struct{}
@@ -92,13 +92,13 @@ func (Failed) event()     {}
 func (Stopped) event()    {}
 func (Tick) event()       {}
 
-// Effect is what the host of a Run has to do.
+// Effect is an order to the host of a Run.
 type Effect interface{ effect() }
 
 // The effects.
 type (
-	// Ask sends a request about the target to its owner, again until it is answered by
-	// Answered, or forgotten. The host is impatient for the answer.
+	// Ask sends a request about the target to its owner, and repeats it until Answered or
+	// Forget. The host is impatient for the answer.
 	Ask struct {
 		Num  uint64
 		Body directory.Body
@@ -108,8 +108,8 @@ type (
 		Num  uint64
 		Body directory.Body
 	}
-	// Watch has the owner of an object tell about it, by Told. The host is impatient if
-	// the object is the target.
+	// Watch has the owner of an object tell its readiness, by Told. The host is impatient
+	// if the object is the target.
 	Watch struct {
 		Num    uint64
 		Object phalanx.ObjectID
@@ -127,23 +127,23 @@ type (
 		Reduce phalanx.Generation
 		Joined core.Joined
 	}
-	// WatchPlace has PlaceEnded told when the actor that has sent the report ends.
+	// WatchPlace asks for PlaceEnded when the actor that has sent the report ends.
 	WatchPlace struct{ Place string }
-	// Combine combines small sources, instead of those before. The host gets those whose
-	// Bytes are nil, of the generation that was named, until the caller's time is over.
+	// Combine combines small sources, instead of any Combine before. The host gets sources
+	// whose Bytes are nil, in the given generation, until the caller's time is over.
 	Combine struct {
 		core.CombineInline
 		Attempt uint64
 		Bytes   [][]byte
 		Until   time.Duration // 0: for ever
 	}
-	// Answer is the caller's: Result, and what kind of object the target is, or Err.
+	// Answer is the answer to the caller: Result and the target's Meta, or Err.
 	Answer struct {
 		Result core.Result
 		Meta   phalanx.Meta
 		Err    *phalanx.Error
 	}
-	// Does tells an observer what the core does, before that is carried out.
+	// Does tells an observer an effect of the core, before the Run carries it out.
 	Does struct{ core.Effect }
 	// End ends the host's actor: nothing is left to do.
 	End struct{}

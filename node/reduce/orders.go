@@ -12,15 +12,15 @@ type Key struct {
 	Place  int // position
 }
 
-// Verdict is what follows from an order of a coordinator at the node that it was sent to.
+// Verdict has the consequences of a coordinator's order at the node that gets it.
 type Verdict struct {
 	Key    Key
-	Starts bool            // the place is started first
+	Starts bool            // start the place first
 	Event  core.PlaceEvent // for the place; nil: it is not here
 	Answer core.Event      // instead of the place's; nil: none
 }
 
-// Obey decides what follows from an order of a coordinator. Only a Command starts a place: one
+// Obey decides the consequences of a coordinator's order. Only a Command starts a place: a place
 // that is not here has ended, and has nothing. A node that leaves starts none. An Inspect is
 // about all places of a Reduce, and not for Obey.
 func Obey(order core.Effect, self phalanx.NodeID, leaves bool, here func(Key) bool) Verdict {
@@ -38,7 +38,7 @@ func Obey(order core.Effect, self phalanx.NodeID, leaves bool, here func(Key) bo
 	return Verdict{Key: v.Key, Answer: absent}
 }
 
-// verdictOf returns what follows where the place is, and the answer where it is not.
+// verdictOf returns the verdict of a node that has the place, and the answer of one that has not.
 func verdictOf(order core.Effect, self phalanx.NodeID) (v Verdict, absent core.Event) {
 	switch o := order.(type) {
 	case core.Command:

@@ -8,11 +8,11 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// watchEvery is how often a place asks whether its coordinator has ended: that it has is told
-// once, and may get lost.
+// watchEvery is how often a place asks whether its coordinator has ended: the one message that
+// says so may get lost.
 const watchEvery = 2 * time.Second
 
-// PlaceConfig is what a Place needs.
+// PlaceConfig has the settings of a Place.
 type PlaceConfig struct {
 	Node  phalanx.NodeID
 	Grain int64 // least size of a ring's shards; 0: core.RingGrain
@@ -21,20 +21,20 @@ type PlaceConfig struct {
 }
 
 // Place is one place of a Reduce on the node that has its source. It hosts the core, and ends
-// with it, or with its coordinator. The place's actor in package storenode hosts it, and package
-// sim: they have the bytes.
+// with it, or with its coordinator. Its hosts, the place's actor in package storenode and package
+// sim, have the bytes.
 type Place struct {
 	cfg         PlaceConfig
 	core        *core.Place
 	coordinator string // names the actor that has sent the last order; "": none has
 	now, ticked time.Duration
-	asked       time.Duration // when it was asked last whether its coordinator has ended
+	asked       time.Duration // when the place last asked whether its coordinator has ended
 	output      output
 	ends, gone  bool
 	out         []PlaceEffect
 }
 
-// PlaceEvent is what happens to a Place.
+// PlaceEvent is an input of a Place.
 type PlaceEvent interface{ placeEvent() }
 
 // The events of a Place.
@@ -44,11 +44,11 @@ type (
 		Coordinator string
 		Event       core.PlaceEvent
 	}
-	// Happened tells the core what has become of the bytes.
+	// Happened brings the core an event about bytes.
 	Happened struct{ Event core.PlaceEvent }
 	// CoordinatorEnded says that an actor has ended, or that the connection to it broke.
 	CoordinatorEnded struct{ Coordinator string }
-	// GivenUp asks it to end before its time, if another node can do its work.
+	// GivenUp asks the place to end before its time, if another node can do its work.
 	GivenUp struct{}
 	// PlaceTick is due when Due says so.
 	PlaceTick struct{}
@@ -60,7 +60,7 @@ func (CoordinatorEnded) placeEvent() {}
 func (GivenUp) placeEvent()          {}
 func (PlaceTick) placeEvent()        {}
 
-// PlaceEffect is what the host of a Place has to do.
+// PlaceEffect is an order to the host of a Place.
 type PlaceEffect interface{ placeEffect() }
 
 // The effects of a Place.
@@ -69,11 +69,11 @@ type (
 	Carry struct{ Effect core.PlaceEffect }
 	// Tell sends an event to the coordinator.
 	Tell struct{ Event core.Event }
-	// WatchCoordinator has CoordinatorEnded told when the coordinator has ended, or if it has
+	// WatchCoordinator asks for CoordinatorEnded when the coordinator has ended, or if it has
 	// already.
 	WatchCoordinator struct{}
-	// Gone says that the place has ended: from now on orders for it are those for a place
-	// that is not here. The host frees what is left.
+	// Gone says that the place has ended: for later orders it is a place that is not here. The
+	// host frees the rest.
 	Gone struct{}
 )
 
@@ -88,17 +88,17 @@ func NewPlace(now time.Duration, cfg PlaceConfig) *Place {
 		cfg.Grain = core.RingGrain
 	}
 	p := &Place{cfg: cfg, core: core.NewPlace(core.PlaceConfig{}), now: now, ticked: now}
-	p.core.Step(core.PlaceTick{Now: now}) // else what it is told before the next tick is taken for old
+	p.core.Step(core.PlaceTick{Now: now}) // else the core would date orders before the next tick at 0
 	return p
 }
 
-// Core returns the core, to be looked at.
+// Core returns the core, for observers.
 func (p *Place) Core() *core.Place { return p.core }
 
-// Due returns when it wants a PlaceTick.
+// Due returns when the place wants a PlaceTick.
 func (p *Place) Due() (at time.Duration, ok bool) { return p.ticked + tickEvery, !p.gone }
 
-// Step takes an event and returns what is to be done.
+// Step takes an event and returns the effects.
 func (p *Place) Step(now time.Duration, ev PlaceEvent) []PlaceEffect {
 	p.now, p.out = now, nil
 	switch ev := ev.(type) {
@@ -137,7 +137,7 @@ func (p *Place) Step(now time.Duration, ev PlaceEvent) []PlaceEffect {
 	return p.out
 }
 
-// leave has the place go, once, if it ends.
+// leave emits Gone, once, if the place ends.
 func (p *Place) leave() {
 	if p.ends && !p.gone {
 		p.gone = true
@@ -167,7 +167,7 @@ func (p *Place) watch() {
 	p.emit(WatchCoordinator{})
 }
 
-// able says what keeps this node from carrying out a command.
+// able notes in a command why this node cannot carry it out.
 func (p *Place) able(cmd core.Commanded) core.Commanded {
 	s := cmd.State
 	switch {
@@ -196,14 +196,14 @@ func (p *Place) do(ev core.PlaceEvent) {
 		case core.Release:
 			p.emit(Carry{e})
 			p.output, p.ends = output{}, true
-			p.leave() // before the coordinator hears of it, which may order a new one
+			p.leave() // before the coordinator hears of it: that may order a new one
 		default:
 			p.emit(Carry{e})
 		}
 	}
 }
 
-// report tells the coordinator, which has to know from where.
+// report tells the coordinator, and adds this node to reports that name one.
 func (p *Place) report(ev core.Event) {
 	switch e := ev.(type) {
 	case core.Acked:

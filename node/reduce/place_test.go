@@ -13,7 +13,7 @@ import (
 
 var label = core.PlaceGen{Attempt: 1, Seq: 4}
 
-// Orders for a place that is not here are answered for it, and only a Command starts one.
+// The node answers orders for a place that is not here, and only a Command starts one.
 func TestObey(t *testing.T) {
 	state := core.State{Target: "sum", Reduce: gen(5), Place: 3, Attempt: 1, Version: 2, Gen: label}
 	for _, c := range []struct {
@@ -105,8 +105,8 @@ func (s *seat) pass(d time.Duration) {
 	}
 }
 
-// A place hears of the end of its coordinator, also if the first word of it got lost, and ends
-// with it. Another coordinator's end means nothing to it.
+// A place hears of the end of its coordinator, also if the first message got lost, and ends
+// with it. It ignores another coordinator's end.
 func TestAPlaceEndsWithItsCoordinator(t *testing.T) {
 	s := newSeat(t)
 	s.command("c1", nil)
@@ -121,12 +121,12 @@ func TestAPlaceEndsWithItsCoordinator(t *testing.T) {
 	s.command("c2", nil)
 	s.wants(WatchCoordinator{}, true)
 	if s.step(CoordinatorEnded{"c1"}); len(s.out) > 0 {
-		t.Errorf("it ends with another coordinator: %v", s.out)
+		t.Errorf("the place ends with another coordinator: %v", s.out)
 	}
 	s.step(CoordinatorEnded{"c2"})
 	s.wants(Gone{}, true)
 	if _, ok := s.p.Due(); ok {
-		t.Error("it wants a tick")
+		t.Error("a place that has ended wants a tick")
 	}
 	s.step(CoordinatorEnded{"c2"})
 	s.wants(Gone{}, false)
@@ -148,7 +148,7 @@ func TestAPlaceEndsOnceItIsStopped(t *testing.T) {
 	s.wants(Gone{}, false)
 }
 
-// A place is given up before its time, but not if its output may be the target.
+// A place can end before its time, but not if its output may be the target.
 func TestAPlaceIsGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		root, made bool
@@ -165,7 +165,7 @@ func TestAPlaceIsGivenUp(t *testing.T) {
 	}
 }
 
-// A node refuses a command for an op that it does not have, and for a ring that is none.
+// A node refuses a command for an op that it does not have, and for a malformed ring.
 func TestWhatANodeCannotDo(t *testing.T) {
 	ring := func(n, place, before int, size int64) func(*core.State) {
 		return func(c *core.State) {
@@ -174,7 +174,7 @@ func TestWhatANodeCannotDo(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*core.State)
-		kind   phalanx.Kind // 0: it can
+		kind   phalanx.Kind // 0: the node accepts it
 	}{
 		"a tree":              {nil, 0},
 		"an unknown op":       {func(c *core.State) { c.Op = "mine" }, phalanx.ErrUnknownOp},
@@ -201,8 +201,8 @@ func TestWhatANodeCannotDo(t *testing.T) {
 	}
 }
 
-// The source of a place that has just begun is not taken for one that stands still, however
-// long the node has run.
+// A place that has just begun does not take its source for stalled, however long the node has
+// run.
 func TestTheSourceOfANewPlaceIsNotStalled(t *testing.T) {
 	s := newSeat(t)
 	s.command("c", nil)
@@ -218,9 +218,9 @@ func TestTheSourceOfANewPlaceIsNotStalled(t *testing.T) {
 	}
 	s.pass(time.Second)
 	if stalled() {
-		t.Error("the source stands still after a second")
+		t.Error("the source counts as stalled after a second")
 	}
 	if s.pass(2 * time.Second); !stalled() {
-		t.Error("the source goes on although it does not")
+		t.Error("a stalled source does not count as stalled")
 	}
 }

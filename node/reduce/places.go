@@ -9,13 +9,13 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// told is what a place was told last: where it runs, and the label of its output.
+// told is the last command of a place: where it runs, and the label of its output.
 type told struct {
 	node phalanx.NodeID
 	gen  core.PlaceGen
 }
 
-// order has an effect of the core sent to the places of a node.
+// order sends an effect of the core to the places of a node.
 func (r *Run) order(to phalanx.NodeID, e core.Effect) {
 	if r.node.Member(to) {
 		delete(r.strange, to)
@@ -28,7 +28,7 @@ func (r *Run) order(to phalanx.NodeID, e core.Effect) {
 }
 
 // giveUpStrangers takes nodes for gone that are still no members: they left the view before
-// this Reduce heard of them, and no later message says so.
+// this Reduce heard of them, and no later message will say so.
 func (r *Run) giveUpStrangers() {
 	for _, n := range slices.Sorted(maps.Keys(r.strange)) {
 		if r.now-r.strange[n] < strangeFor {
@@ -41,8 +41,8 @@ func (r *Run) giveUpStrangers() {
 	}
 }
 
-// join tells another node's coordinator that this node wants the target too, unless what it
-// has is too small for a ring: then it gets the target as all do.
+// join tells another node's coordinator that this node wants the target too, unless its
+// sources are too small for a ring: then it fetches the target as all others do.
 func (r *Run) join(e core.Join) {
 	j, c := r.joining(), r.cfg
 	if len(j.Has) > 0 && !core.RingFits(len(c.Sources), c.Num, c.Degree, j.Has[0].Meta.Size, cmp.Or(c.Grain, core.RingGrain)) {
@@ -53,7 +53,7 @@ func (r *Run) join(e core.Join) {
 	}
 }
 
-// joining says what this node has of the sources.
+// joining lists the sources that this node has.
 func (r *Run) joining() core.Joined {
 	j := core.Joined{Node: r.cfg.Node}
 	for _, id := range r.cfg.Sources {
@@ -64,8 +64,8 @@ func (r *Run) joining() core.Joined {
 	return j
 }
 
-// reported takes a report of a place. The actors of places that run are watched: the end of
-// one is how the Run learns that the place is lost.
+// reported takes a report of a place. The Run watches the actors of running places: the end of
+// an actor tells it that the place is lost.
 func (r *Run) reported(ev Reported) {
 	if j, ok := ev.Event.(core.Joined); ok && ev.Target == r.cfg.Target { // it may know of Begun before this node
 		r.do(j)

@@ -12,7 +12,7 @@ type (
 	Roomy struct{ Gen core.PlaceGen }
 	// Shown says that a ShowTarget was carried out.
 	Shown struct{ Gen phalanx.Generation }
-	// PieceMade says that the first piece of the output Gen is made.
+	// PieceMade says that the host has made the first piece of the output Gen.
 	PieceMade struct{ Gen core.PlaceGen }
 )
 
@@ -24,16 +24,16 @@ func (PieceMade) placeEvent() {}
 type (
 	// ShowOutput lets the parent read the output.
 	ShowOutput struct{}
-	// ShowTarget lets all who ask for the target read the output, as generation Gen of it,
-	// and is answered by Shown if the node has nothing newer. Root is false in a ring, where
-	// others make the same: then only those on this node read it.
+	// ShowTarget lets readers of the target read the output, as generation Gen of it. The
+	// host answers Shown if the node has nothing newer. Root is false in a ring at places
+	// other than the root: then only readers on this node read it.
 	ShowTarget struct {
 		Gen  phalanx.Generation
 		Root bool
 	}
-	// HideTarget takes it from them, since it starts over.
+	// HideTarget takes the target from its readers, since it starts over.
 	HideTarget struct{}
-	// Announce tells the target's owner of the output.
+	// Announce announces the output to the target's owner.
 	Announce struct{ Announce directory.Announce }
 )
 
@@ -42,17 +42,17 @@ func (ShowTarget) placeEffect() {}
 func (HideTarget) placeEffect() {}
 func (Announce) placeEffect()   {}
 
-// output is what a place makes, and who sees it.
+// output is the product of a place, and its readers.
 type output struct {
 	is      core.Combine
 	roomy   bool
 	begun   bool               // its first piece is there; in a ring: all of it
-	serving core.Serve         // who may read it
+	serving core.Serve         // its readers
 	target  phalanx.Generation // as which it is shown; zero: it is not
 	told    bool               // the owner knows that it has begun
 }
 
-// combines takes what an output is made of.
+// combines takes the inputs of an output.
 func (p *Place) combines(e core.Combine) {
 	if e.Gen != p.output.is.Gen {
 		p.startsOver()
@@ -68,8 +68,8 @@ func (p *Place) startsOver() {
 	p.output = output{serving: p.output.serving}
 }
 
-// show makes the output readable once it has its memory and its readers are known. At the root
-// it is the target, as soon as that has a generation.
+// show makes the output readable once it has its memory and its readers are known. The output
+// of the root is the target, as soon as that has a generation.
 func (p *Place) show() {
 	o, s := &p.output, p.output.serving
 	if !o.roomy || o.is.Gen != s.Gen {
@@ -85,8 +85,8 @@ func (p *Place) show() {
 	p.emit(ShowTarget{s.TargetGen, s.Root})
 }
 
-// shown announces the target. In a ring the owner has nothing of it before it is whole, since
-// nobody could read it.
+// shown announces the target; in a ring only once it is whole, since nobody could read it
+// before.
 func (p *Place) shown(gen phalanx.Generation) {
 	p.output.target, p.output.told = gen, false
 	if p.output.is.Ring == 0 {
@@ -95,7 +95,7 @@ func (p *Place) shown(gen phalanx.Generation) {
 	p.begins()
 }
 
-// pieceMade notes that there is something to read.
+// pieceMade notes that readers can begin.
 func (p *Place) pieceMade(gen core.PlaceGen) {
 	if gen == p.output.is.Gen {
 		p.output.begun = true
@@ -103,7 +103,7 @@ func (p *Place) pieceMade(gen core.PlaceGen) {
 	}
 }
 
-// begins tells the owner, once, that receivers can be sent here.
+// begins tells the owner, once, that it can send receivers here.
 func (p *Place) begins() {
 	if o := &p.output; o.begun && !o.told && !o.target.IsZero() && o.serving.Root {
 		o.told = true

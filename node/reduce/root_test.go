@@ -23,16 +23,16 @@ func (s *seat) announces(want *directory.Announce) {
 	for _, e := range s.out {
 		if a, ok := e.(Announce); ok {
 			if found++; want == nil || a.Announce.Gen != want.Gen || a.Announce.Begun != want.Begun || !a.Announce.Origin || !a.Announce.Meta.Equal(large) {
-				s.t.Errorf("it announces %+v, want %+v", a.Announce, want)
+				s.t.Errorf("the place announces %+v, want %+v", a.Announce, want)
 			}
 		}
 	}
 	if found == 0 && want != nil {
-		s.t.Errorf("it does not announce %+v, but %v", *want, s.out)
+		s.t.Errorf("the place does not announce %+v, but %v", *want, s.out)
 	}
 }
 
-// The parent reads an output as soon as that has memory. Nobody is told.
+// The parent reads an output as soon as that has memory. The place announces nothing.
 func TestAnOutputIsShownToTheParent(t *testing.T) {
 	s := newSeat(t)
 	s.command("c", nil)
@@ -46,8 +46,8 @@ func TestAnOutputIsShownToTheParent(t *testing.T) {
 	s.announces(nil)
 }
 
-// The target is shown once the root has memory and a generation, whichever comes first, and its
-// owner hears first who makes it, and once that there is something to read.
+// The root shows the target once it has memory and a generation, whichever comes first. The
+// owner hears first which node makes it, and then, once, that receivers can begin.
 func TestTheTargetIsShown(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		s := newSeat(t)
@@ -74,8 +74,8 @@ func TestTheTargetIsShown(t *testing.T) {
 	}
 }
 
-// A root with another label starts over: its target is hidden, and shown under the generation
-// that comes after.
+// A root with another label starts over: it hides its target, and shows it under the next
+// generation.
 func TestTheTargetStartsOver(t *testing.T) {
 	s := newSeat(t)
 	s.command("c", root(5))
@@ -95,7 +95,7 @@ func TestTheTargetStartsOver(t *testing.T) {
 	s.announces(&directory.Announce{Gen: gen(6)})
 }
 
-// Every place of a ring makes the target. That of the root is announced, once it is whole.
+// Every place of a ring makes the target. The root announces its own, once it is whole.
 func TestTheTargetOfARing(t *testing.T) {
 	for place, is := range map[int]bool{0: true, 1: false} {
 		s := newSeat(t)

@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// tickEvery is how often the core hears of the time.
+	// tickEvery is how often the core hears the time.
 	tickEvery = 50 * time.Millisecond
-	// releaseFor is how long a caller whose Reduce cannot be done waits until its target is
-	// free again, so that it can ask for another one.
+	// releaseFor is how long a caller whose Reduce fails waits at most until its target is free
+	// again, so that it can ask for another Reduce.
 	releaseFor = time.Second
-	// watchAfter is how long a Reduce runs before its target is watched: most have ended
-	// by then.
+	// watchAfter is how long a Reduce runs before it watches its target: most have ended by
+	// then.
 	watchAfter = 500 * time.Millisecond
-	// strangeFor is how long a node may be unknown: the view here may be older than that of
-	// the owner who named it.
+	// strangeFor is how long a node may be unknown: the view here may be older than the view
+	// of the owner that named it.
 	strangeFor = 500 * time.Millisecond
 )
 
-// Node is what a Run asks its node.
+// Node has a Run's questions to its node.
 type Node interface {
-	Num() uint64  // the next request number that is nobody else's
+	Num() uint64  // a new request number
 	Shards() int  // 0 before the first view
 	View() uint64 // the number of the present one
 	Member(phalanx.NodeID) bool
-	// Whole says of which generation the node's complete copy of an object is.
+	// Whole returns the generation of the node's complete copy of an object.
 	Whole(phalanx.ObjectID) (gen phalanx.Generation, meta phalanx.Meta, ok bool)
 }
 
-// Memory is what outlives the instances of a Run: what a restart has to know. The zero value
-// is that of a Run that has not begun.
+// Memory is the state of a Run that its next instance takes over. The zero value is the memory
+// of a Run that has not begun.
 type Memory struct {
 	began    time.Duration // by the first attempt
 	attempt  uint64
@@ -44,10 +44,10 @@ type Memory struct {
 	meta     *phalanx.Meta      // of the target; nil: not known yet
 	remember *core.Remember
 	answered bool // the caller has its answer
-	gaveUp   bool // it was told that the Reduce failed
+	gaveUp   bool // the caller has heard that the Reduce failed
 }
 
-// Config is a request to reduce. Attempt and Deadline of its core are those of the Memory.
+// Config is a request to reduce. New sets Attempt and Deadline of the core from the Memory.
 type Config struct {
 	core.Config
 	Within time.Duration // how long its caller waits, restarts included; 0: for ever
@@ -66,20 +66,20 @@ type Run struct {
 	ended    bool // the core has, or the host
 	stepping bool // in Step, or it has panicked there
 
-	asked   map[topic]uint64 // the numbers of requests that are not answered
-	watchAt time.Duration    // when the target is to be watched, if begun
-	begun   bool             // the target is, and it is not watched yet
+	asked   map[topic]uint64 // the numbers of unanswered requests
+	watchAt time.Duration    // when to watch the target, if begun
+	begun   bool             // the target is begun, and not watched yet
 	watch   uint64           // the number of the watch of the target; 0: there is none
 	watched phalanx.Generation
 
-	told    map[int]told                     // by position: what the places were told last
-	places  map[string]core.PlaceLost        // what is lost when an actor ends
+	told    map[int]told                     // by position: the last command of the place
+	places  map[string]core.PlaceLost        // by actor: the event of its end
 	strange map[phalanx.NodeID]time.Duration // nodes that were to get orders and are no members, since when
 
 	seq      uint64 // of the last CombineInline
 	inline   []byte // its result
 	failed   *phalanx.Error
-	patience time.Duration // when the caller is told so at the latest
+	patience time.Duration // when the caller hears of the failure at the latest
 }
 
 // New returns the next attempt of a Run.
@@ -96,17 +96,17 @@ func New(now time.Duration, cfg Config, mem *Memory, node Node) *Run {
 		asked: map[topic]uint64{}, told: map[int]told{}, places: map[string]core.PlaceLost{}, strange: map[phalanx.NodeID]time.Duration{}}
 }
 
-// Core returns the core, to be looked at.
+// Core returns the core, for observers.
 func (r *Run) Core() *core.Coordinator { return r.core }
 
 // Began returns when the first attempt began.
 func (m *Memory) Began() time.Duration { return m.began }
 
-// Due returns when it wants a Tick.
+// Due returns when the Run wants a Tick.
 func (r *Run) Due() (at time.Duration, ok bool) { return r.ticked + tickEvery, !r.ended }
 
-// Ends reports whether ev is the last one of an attempt: Failed or Stopped. Of an attempt that has
-// panicked in a step, or whose host has as it carried one out, it is the only one that counts.
+// Ends reports whether ev is the last event of an attempt: Failed or Stopped. After a panic in a
+// step, or of the host as it carried one out, the attempt takes no other event.
 func Ends(ev Event) bool {
 	switch ev.(type) {
 	case Failed, Stopped:
@@ -115,8 +115,8 @@ func Ends(ev Event) bool {
 	return false
 }
 
-// Lasts reports whether e, an effect of a step that was not carried out to its end, is to be
-// carried out as the attempt ends. The Memory says that it was.
+// Lasts reports whether the host still has to carry out e as the attempt ends, if e is of a step
+// that a panic cut short. The Memory says that it was carried out.
 func Lasts(e Effect) bool {
 	switch e.(type) {
 	case Does, Forget, Withdraw, Answer:
@@ -125,12 +125,12 @@ func Lasts(e Effect) bool {
 	return false
 }
 
-// Step takes an event and returns what is to be done.
+// Step takes an event and returns the effects.
 func (r *Run) Step(now time.Duration, ev Event) []Effect {
 	switch {
 	case !r.stepping:
 		r.out = nil
-	case !Ends(ev): // it has panicked: what others still tell it is for the next attempt
+	case !Ends(ev): // it has panicked: only the next attempt takes other events
 		return nil
 	default:
 		r.out = slices.DeleteFunc(r.out, func(e Effect) bool { return !Lasts(e) })
@@ -182,7 +182,7 @@ func (r *Run) handle(ev Event) {
 
 func (r *Run) emit(e Effect) { r.out = append(r.out, e) }
 
-// start begins, or goes on with what an earlier attempt has begun.
+// start begins the Reduce, or goes on where an earlier attempt has ended.
 func (r *Run) start(ev Start) {
 	r.do(core.Leaving{Nodes: ev.Leaving})
 	was := r.mem.remember
@@ -211,7 +211,7 @@ func (r *Run) tick() {
 	r.watchTarget()
 }
 
-// do has the core take an event, and ends with it.
+// do has the core take an event, and ends the Run when the core ends.
 func (r *Run) do(ev core.Event) {
 	if r.ended {
 		return
@@ -267,16 +267,16 @@ func (r *Run) carryOut(e core.Effect) {
 	}
 }
 
-// release ends what this instance has asked of the owners. What has not taken effect by now
-// must not do so after the next instance has begun.
+// release ends this instance's requests and watches. A request that has had no effect by now
+// must have none after the next instance has begun.
 func (r *Run) release() {
 	r.ended = true
 	r.unwatch()
 	r.forgetAll()
 }
 
-// stopped ends the Run. If it has failed too often, its caller hears of it, and the target
-// is given back: nobody else would.
+// stopped ends the Run. If it has failed too often, it tells its caller and gives the target
+// back: nobody else would.
 func (r *Run) stopped(ev Stopped) {
 	r.release()
 	if !r.core.Ended() && !ev.Closing && !r.mem.gen.IsZero() {

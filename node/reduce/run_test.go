@@ -17,7 +17,7 @@ func gen(n uint64) phalanx.Generation { return phalanx.Generation{Epoch: 1, Seq:
 
 var large = phalanx.Meta{Size: 1 << 20, DType: phalanx.Float32}
 
-// bed is a Run on a node whose owners answer as a test says.
+// bed is a Run on a node whose owners answer as the test says.
 type bed struct {
 	t   *testing.T
 	r   *Run
@@ -108,7 +108,7 @@ func (b *bed) ask(what asking) uint64 {
 			return num
 		}
 	}
-	b.t.Fatalf("nothing of %d is asked, but %v", what, b.r.asked)
+	b.t.Fatalf("the Run has no request of topic %d, but %v", what, b.r.asked)
 	return 0
 }
 
@@ -136,16 +136,16 @@ func (b *bed) tell(id phalanx.ObjectID, r directory.Readiness) []Effect {
 			return b.step(Told{Num: num, Readiness: r})
 		}
 	}
-	b.t.Fatalf("%s is not watched", id)
+	b.t.Fatalf("the Run does not watch %s", id)
 	return nil
 }
 
-// small tells the watch of a source of one byte, which comes along.
+// small tells the watch of a source that it is final, and brings its one byte.
 func (b *bed) small(id phalanx.ObjectID, v byte) []Effect {
 	return b.tell(id, directory.Readiness{Object: id, State: directory.Finished, Gen: gen(1), Meta: phalanx.Meta{Size: 1, DType: phalanx.Uint8}, Inline: true, Bytes: []byte{v}})
 }
 
-// planted has the target begun and both sources placed, and returns the commands by place.
+// planted begins the target and places both sources, and returns the commands by place.
 func (b *bed) planted() map[int]core.Command {
 	b.t.Helper()
 	b.reply(begin, directory.Result{State: directory.Begun, Gen: gen(5)})
@@ -163,7 +163,7 @@ func (b *bed) planted() map[int]core.Command {
 	return commands
 }
 
-// acked has the actor of a place say that it has its command.
+// acked has the actor of a place acknowledge its command.
 func (b *bed) acked(c core.Command) []Effect {
 	return b.step(Reported{Target: "sum", Reduce: gen(5), Place: fmt.Sprint("place/", c.State.Place),
 		Event: core.Acked{Place: c.State.Place, Node: c.Node, Attempt: c.State.Attempt, Version: c.State.Version}})
@@ -181,8 +181,8 @@ func (b *bed) fails(kind phalanx.Kind, object phalanx.ObjectID) {
 	}
 }
 
-// A restarted Run begins the target as the same run, and takes no answer to what the first
-// attempt has asked.
+// A restarted Run begins the target as the same run, and takes no answers to requests of the
+// first attempt.
 func TestAnswersToAnEarlierAttempt(t *testing.T) {
 	b := newBed(t)
 	first := one[Ask](b)
@@ -190,16 +190,16 @@ func TestAnswersToAnEarlierAttempt(t *testing.T) {
 	b.step(Failed{})
 	for _, num := range []uint64{first.Num, watches[0].Num, watches[1].Num} {
 		if !slices.Contains(of[Forget](b), Forget{num}) {
-			t.Errorf("%d goes on: %v", num, b.out)
+			t.Errorf("request %d goes on: %v", num, b.out)
 		}
 	}
 	if w := one[Withdraw](b); w.Body != (directory.Cancel{Num: first.Num}) {
-		t.Errorf("it takes %+v back", w.Body)
+		t.Errorf("the Run withdraws %+v", w.Body)
 	}
 	b.next()
 	second := one[Ask](b)
 	if second.Num == first.Num || !reflect.DeepEqual(second.Body, first.Body) {
-		t.Errorf("it asks %+v, and before %+v", second, first)
+		t.Errorf("the Run asks %+v, and before %+v", second, first)
 	}
 	for _, ev := range []Event{Answered{Num: first.Num, Result: directory.Result{Kind: phalanx.ErrExists}},
 		Silent{Num: first.Num, Err: &phalanx.Error{Kind: phalanx.ErrUnavailable}},
@@ -209,7 +209,7 @@ func TestAnswersToAnEarlierAttempt(t *testing.T) {
 		}
 	}
 	if commands := b.planted(); commands[0].State.Attempt != 2 {
-		t.Errorf("the places hear %+v", commands[0].State)
+		t.Errorf("the places get %+v", commands[0].State)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestReportsOfAnotherRun(t *testing.T) {
 	b.rootDone(commands[0], gen(5))
 	final := one[Ask](b).Body.(directory.Final)
 	if final.Gen != gen(5) || final.View != 7 || !final.Meta.Equal(large) {
-		t.Errorf("it asks for %+v", final)
+		t.Errorf("the Run asks for %+v", final)
 	}
 	b.rootDone(commands[0], gen(5))
 	none[Ask](b) // the first one goes on
@@ -245,7 +245,7 @@ func TestCombinationsThatAreOutdated(t *testing.T) {
 	b.small("b", 2)
 	first := one[Combine](b)
 	if first.Seq != 1 || first.Bytes[0][0]+first.Bytes[1][0] != 3 || first.Until != time.Minute {
-		t.Errorf("it combines %+v", first)
+		t.Errorf("the Run combines %+v", first)
 	}
 	b.step(Failed{})
 	b.next()
@@ -267,11 +267,11 @@ func TestCombinationsThatAreOutdated(t *testing.T) {
 	}
 	done(again, 3)
 	if put := one[Ask](b).Body.(directory.PutInline); put.Bytes[0] != 3 || put.Gen != gen(5) {
-		t.Errorf("it puts %+v", put)
+		t.Errorf("the Run puts %+v", put)
 	}
 }
 
-// A node that no owner's message will remove any more is taken for gone, if it stays unknown.
+// The Run takes a node for gone that stays unknown: no later message would say so.
 func TestStrangers(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		b := newBed(t)
@@ -280,7 +280,7 @@ func TestStrangers(t *testing.T) {
 		b.ready("a", large, "n1")
 		b.ready("b", large, "n2")
 		if o := one[Order](b); o.To != "n2" {
-			t.Errorf("it orders %+v", o)
+			t.Errorf("the Run orders %+v", o)
 		}
 		b.pass(strangeFor - tickEvery)
 		if known {
@@ -294,18 +294,18 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// The actor of a place is watched from its first word on. Its end loses what the place was
-// told last.
+// The Run watches the actor of a place from its first report on. At its end the Run loses the
+// place of the last command.
 func TestPlacesAreWatched(t *testing.T) {
 	for _, broke := range []bool{false, true} {
 		b := newBed(t)
 		c := b.planted()[1]
 		if b.step(PlaceEnded{Place: "place/1"}); len(b.out) > 0 {
-			t.Errorf("the end of an actor that nobody watches counts: %v", b.out)
+			t.Errorf("the end of an unwatched actor counts: %v", b.out)
 		}
 		b.acked(c)
 		if w := one[WatchPlace](b); w.Place != "place/1" {
-			t.Errorf("it watches %+v", w)
+			t.Errorf("the Run watches %+v", w)
 		}
 		b.acked(c)
 		none[WatchPlace](b)
@@ -313,18 +313,18 @@ func TestPlacesAreWatched(t *testing.T) {
 		i := slices.IndexFunc(of[Does](b), func(d Does) bool { n, ok := d.Effect.(core.Notify); return ok && n.What == core.NoteLost })
 		want := map[bool]core.Reason{false: core.LostPanic, true: core.LostSuspected}[broke]
 		if i < 0 {
-			t.Fatalf("nothing is lost: %v", b.out)
+			t.Fatalf("no place is lost: %v", b.out)
 		}
 		if n := of[Does](b)[i].Effect.(core.Notify); n.Place != 1 || n.Gen != c.State.Gen || n.Reason != want {
-			t.Errorf("it has lost %+v, want %v", n, want)
+			t.Errorf("the Run has lost %+v, want %v", n, want)
 		}
 		if b.step(PlaceEnded{Place: "place/1"}); len(b.out) > 0 {
-			t.Errorf("it ends twice: %v", b.out)
+			t.Errorf("the place ends twice: %v", b.out)
 		}
 	}
 }
 
-// A caller whose Reduce cannot be done waits until the target is free again, but not for long.
+// A caller whose Reduce fails waits until the target is free again, but not for long.
 func TestTheCallerWaitsForTheRelease(t *testing.T) {
 	for _, answered := range []bool{true, false} {
 		b := newBed(t)
@@ -334,7 +334,7 @@ func TestTheCallerWaitsForTheRelease(t *testing.T) {
 		b.tell("a", directory.Readiness{Object: "a", State: directory.Deleted, Gen: gen(1)})
 		none[Answer](b)
 		if a := one[Ask](b).Body.(directory.Abort); a.Gen != gen(5) || a.Run != b.mem.number {
-			t.Errorf("it asks for %+v", a)
+			t.Errorf("the Run asks for %+v", a)
 		}
 		b.pass(releaseFor - tickEvery)
 		none[Answer](b)
@@ -349,8 +349,8 @@ func TestTheCallerWaitsForTheRelease(t *testing.T) {
 	}
 }
 
-// An actor that panics while its caller waits for the release tells it why: the next attempt
-// finds the target released, and does not know more.
+// An actor that panics while its caller waits for the release tells it the error: the next
+// attempt finds the target released, and does not know more.
 func TestAnErrorOutlivesItsAttempt(t *testing.T) {
 	b := newBed(t)
 	c := b.planted()[0]
@@ -363,26 +363,26 @@ func TestAnErrorOutlivesItsAttempt(t *testing.T) {
 	none[Answer](b)
 }
 
-// A caller hears of one end of its Reduce, whatever happens.
+// A caller gets one answer, whatever happens.
 func TestTheCallerHasOneAnswer(t *testing.T) {
 	b := newBed(t)
 	b.planted()
 	b.step(Canceled{&phalanx.Error{Kind: phalanx.ErrCanceled, Err: errors.New("the caller went away")}})
 	b.fails(phalanx.ErrCanceled, "sum")
 	b.step(Failed{})
-	b.next() // it only gives the target back
+	b.next() // this attempt only gives the target back
 	b.reply(begin, directory.Result{State: directory.Begun, Gen: gen(5)})
 	none[Answer](b)
 	if a := one[Ask](b).Body.(directory.Abort); a.Gen != gen(5) {
-		t.Errorf("it asks for %+v", a)
+		t.Errorf("the Run asks for %+v", a)
 	}
 	b.reply(abort, directory.Result{})
 	b.step(Canceled{&phalanx.Error{Kind: phalanx.ErrClosed}})
 	none[Answer](b)
 }
 
-// The target is watched once its Reduce takes long. An owner that is silent, whatever it was
-// asked, ends the Reduce for its caller.
+// A Reduce watches its target once it takes long. If the owner is silent, whatever the request,
+// the Reduce ends for its caller.
 func TestTheTargetIsWatched(t *testing.T) {
 	silence := &phalanx.Error{Kind: phalanx.ErrUnavailable}
 	readiness := func(s directory.State, g, after uint64) directory.Readiness {
@@ -390,7 +390,7 @@ func TestTheTargetIsWatched(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		ev   func(b *bed) Event
-		kind phalanx.Kind // 0: it goes on
+		kind phalanx.Kind // 0: the Reduce goes on
 	}{
 		"it is deleted":             {func(b *bed) Event { return Told{b.r.watch, readiness(directory.Deleted, 5, 0)} }, phalanx.ErrDeleted},
 		"it is put again":           {func(b *bed) Event { return Told{b.r.watch, readiness(directory.Finished, 6, 5)} }, phalanx.ErrDeleted},
@@ -404,7 +404,7 @@ func TestTheTargetIsWatched(t *testing.T) {
 		none[Watch](b)
 		b.pass(tickEvery)
 		if w := one[Watch](b); w.Object != "sum" {
-			t.Errorf("it watches %+v", w)
+			t.Errorf("the Run watches %+v", w)
 		}
 		b.pass(time.Second)
 		none[Watch](b)
@@ -419,7 +419,7 @@ func TestTheTargetIsWatched(t *testing.T) {
 	b.fails(phalanx.ErrUnavailable, "sum")
 }
 
-// A Reduce goes on as the owner has answered its Begin.
+// The owner's answer to Begin decides how a Reduce goes on.
 func TestAnswersToBegin(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    directory.Result
@@ -439,7 +439,7 @@ func TestAnswersToBegin(t *testing.T) {
 	}
 	b := newBed(t)
 	if b.reply(begin, directory.Result{Waiting: true}); len(b.out) > 0 || len(b.r.asked) != 1 {
-		t.Errorf("a request that waits counts as answered: %v", b.out)
+		t.Errorf("a waiting request counts as answered: %v", b.out)
 	}
 }
 
@@ -448,7 +448,7 @@ func noteError() string {
 	return err.Error()
 }
 
-// Nodes join a Reduce elsewhere, unless what they have is too small for a ring.
+// Nodes join a Reduce elsewhere, unless their sources are too small for a ring.
 func TestJoin(t *testing.T) {
 	for size, joins := range map[int64]bool{2 * core.RingGrain: true, core.RingGrain: false} {
 		b := newBed(t)
@@ -461,17 +461,17 @@ func TestJoin(t *testing.T) {
 			continue
 		}
 		if j := one[Join](b); j.To != "n2" || j.Reduce != gen(5) || j.Joined.Node != "me" || len(j.Joined.Has) != 1 || j.Joined.Has[0].Source != "b" {
-			t.Errorf("it tells %+v", j)
+			t.Errorf("the Run sends %+v", j)
 		}
 	}
 	b := newBed(t)
-	b.step(Reported{Target: "sum", Reduce: gen(9), Event: core.Joined{Node: "n3"}}) // it knows of Begun first
+	b.step(Reported{Target: "sum", Reduce: gen(9), Event: core.Joined{Node: "n3"}}) // n3 knows of Begun first
 	if commands := b.planted(); len(commands) != 2 {
 		t.Errorf("the commands are %v", commands)
 	}
 }
 
-// An actor that fails too often gives the target back. Where the node ends the view does.
+// An actor that fails too often gives the target back. Where the node ends the view releases it.
 func TestStopped(t *testing.T) {
 	for _, closing := range []bool{false, true} {
 		b := newBed(t)
@@ -479,15 +479,15 @@ func TestStopped(t *testing.T) {
 		b.step(Stopped{Closing: closing})
 		b.fails(phalanx.ErrInternal, "sum")
 		if w := of[Withdraw](b); (len(w) == 0) != closing || !closing && w[0].Body != (directory.Abort{Gen: gen(5), Run: b.mem.number}) {
-			t.Errorf("the node ends: %v; it takes back %v", closing, w)
+			t.Errorf("the node ends: %v; the Run withdraws %v", closing, w)
 		}
 		if _, ok := b.r.Due(); ok {
-			t.Error("it wants a tick")
+			t.Error("a stopped Run wants a tick")
 		}
 	}
 }
 
-// The next attempt asks the nodes that were told something, and knows who has left meanwhile.
+// The next attempt asks the nodes that had orders, and knows which have left meanwhile.
 func TestResume(t *testing.T) {
 	b := newBed(t)
 	b.planted()
@@ -496,9 +496,9 @@ func TestResume(t *testing.T) {
 	b.next()
 	asked := of[Order](b)
 	if len(asked) != 1 || asked[0].To != "n1" && asked[0].To != "n3" {
-		t.Errorf("it orders %+v", asked)
+		t.Errorf("the Run orders %+v", asked)
 	}
 	if _, ok := asked[0].Order.(core.Inspect); !ok {
-		t.Errorf("it orders %+v", asked[0].Order)
+		t.Errorf("the Run orders %+v", asked[0].Order)
 	}
 }

@@ -9,21 +9,21 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// surveyFor is how long a Reduce waits for what is ready at the start: an owner that
-// does not answer must not hold up the others.
+// surveyFor is how long a Reduce waits at the start for the first answers about its
+// sources: an owner that does not answer must not hold up the others.
 const surveyFor = 250 * time.Millisecond
 
-// survey watches the sources of a Reduce. It turns what their owners tell, always the
-// whole state of one source, into events of the core, which gets what is ready at the
-// start together.
+// survey watches the sources of a Reduce. It turns the owners' messages, each the whole
+// state of one source, into events of the core. The core gets the sources that are ready
+// at the start together.
 type survey struct {
 	watches watches
 	index   map[phalanx.ObjectID]int
 	last    []directory.Readiness // of each source
 	known   []bool                // sources with a first answer
 	left    int                   // sources without one
-	first   bool                  // what is ready at the start was not handed over
-	until   time.Duration         // and is handed over then
+	first   bool                  // the core has not got the sources that are ready at the start
+	until   time.Duration         // when it gets them at the latest
 }
 
 func newSurvey(ids []phalanx.ObjectID) *survey {
@@ -35,16 +35,16 @@ func newSurvey(ids []phalanx.ObjectID) *survey {
 	return s
 }
 
-// begin opens the watches. After end it goes on with what it knows.
+// begin opens the watches. After end it goes on with its knowledge of the sources.
 func (s *survey) begin(now time.Duration, shards int, open func(source int) uint64) {
 	s.until = now + surveyFor
 	s.watches.begin(shards, open)
 }
 
-// end returns the numbers of the watches that were opened, which are not wanted any more.
+// end ends the survey and returns the numbers of the watches that it opened.
 func (s *survey) end() []uint64 { return s.watches.end() }
 
-// tick hands over what is ready by now, if it was waited for long enough.
+// tick hands over the sources that are ready by now, if the survey has waited long enough.
 func (s *survey) tick(now time.Duration) []core.Event {
 	if !s.first || !s.watches.open() || now < s.until {
 		return nil
@@ -52,7 +52,7 @@ func (s *survey) tick(now time.Duration) []core.Event {
 	return []core.Event{s.surveyed()}
 }
 
-// told takes what the watch with number num was told, if there is one.
+// told takes a readiness for the watch with number num, if there is one.
 func (s *survey) told(num uint64, r directory.Readiness) []core.Event {
 	i, ok := s.watches.told(num)
 	if !ok {
@@ -76,7 +76,7 @@ func (s *survey) take(i int, r directory.Readiness) []core.Event {
 		case bound(r.State):
 		case !bound(old.State):
 			out = append(out, core.SourceMissing{Source: r.Object, Gen: r.Gen, Kind: goneKind(r.State)})
-		case s.first: // it was final, and nobody had told where it is
+		case s.first: // it was final, and no holder had reported it
 			out = append(out, core.SourceGone{Source: r.Object, Gen: old.Gen, Kind: goneKind(r.State)})
 		}
 		if s.first {
@@ -109,7 +109,7 @@ func (s *survey) take(i int, r directory.Readiness) []core.Event {
 	return append(out, finalOf(r)...)
 }
 
-// surveyed hands over what is ready by now.
+// surveyed hands over the sources that are ready by now.
 func (s *survey) surveyed() core.Event {
 	s.first = false
 	var ready []core.Ready
@@ -125,9 +125,9 @@ func (s *survey) bytes(id phalanx.ObjectID, gen phalanx.Generation) ([]byte, boo
 	return r.Bytes, r.Inline && r.Gen == gen
 }
 
-// located reports whether the owner knows where a final source is: one that has just taken
-// the shard over hears that from the holders. A survey that did not wait for them would
-// take what was put first for what came last.
+// located reports whether the owner knows where a final source is: an owner that has just
+// taken the shard over hears that from the holders. A survey that did not wait for them would
+// take the source that was put first for the last one.
 func located(r directory.Readiness) bool {
 	return r.State != directory.Finished || r.Inline || len(r.Ready) > 0
 }

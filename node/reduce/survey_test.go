@@ -9,8 +9,8 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// A coordinator that goes on with what another has begun must hear of every source what
-// became of it: it may have bytes of one that is gone.
+// A coordinator that continues another's Reduce must hear the fate of every source: places may
+// have bytes of a source that is gone.
 func TestSurveyTellsWhatBecameOfASource(t *testing.T) {
 	gen := phalanx.Generation{Epoch: 1, Seq: 2}
 	state := func(s directory.State) directory.Readiness {
@@ -27,7 +27,7 @@ func TestSurveyTellsWhatBecameOfASource(t *testing.T) {
 		{[]directory.State{directory.Unbound}, "[{x 0.0 aborted} {[]}]"},
 		{[]directory.State{directory.Deleted}, "[{x 1.2 deleted} {[]}]"},
 		{[]directory.State{directory.Lost}, "[{x 1.2} {[]}]"},
-		{[]directory.State{directory.Finished}, "[{x 1.2}]"}, // where it is comes later
+		{[]directory.State{directory.Finished}, "[{x 1.2}]"}, // the location comes later
 		{[]directory.State{directory.Finished, directory.Lost}, "[{x 1.2} {[]}]"},
 		{[]directory.State{directory.Begun}, "[{[]}]"},
 		{[]directory.State{directory.Begun, directory.Lost}, "[{x 1.2 lost} {x 1.2}]"},
@@ -45,8 +45,8 @@ func TestSurveyTellsWhatBecameOfASource(t *testing.T) {
 	}
 }
 
-// An owner that has just taken over tells that a source is final before it has heard who
-// holds it. The sources are still in the order of the request.
+// An owner that has just taken over tells that a source is final before a holder has reported
+// it. The sources are still in the order of the request.
 func TestSurveyWaitsForTheHolders(t *testing.T) {
 	at := func(id phalanx.ObjectID, nodes ...phalanx.NodeID) directory.Readiness {
 		r := directory.Readiness{Object: id, State: directory.Finished, Gen: phalanx.Generation{Epoch: 1, Seq: 2}}
@@ -59,7 +59,7 @@ func TestSurveyWaitsForTheHolders(t *testing.T) {
 	for _, c := range []struct {
 		source int
 		told   directory.Readiness
-		want   int // sources that are handed over
+		want   int // sources that the survey hands over
 	}{{0, at("x"), -1}, {1, at("y", "b"), -1}, {1, at("y", "b", "c"), -1}, {0, at("x", "a"), 3}} {
 		got := -1
 		for _, ev := range s.take(c.source, c.told) {
@@ -67,17 +67,17 @@ func TestSurveyWaitsForTheHolders(t *testing.T) {
 			case core.Surveyed:
 				got = len(ev.Ready)
 			case core.Ready:
-				t.Errorf("%s is handed over before the others", ev.Source)
+				t.Errorf("the survey hands %s over before the others", ev.Source)
 			}
 		}
 		if got != c.want {
-			t.Errorf("after %s at %d nodes, %d sources are handed over, want %d", c.told.Object, len(c.told.Ready), got, c.want)
+			t.Errorf("after %s at %d nodes, the survey hands over %d sources, want %d", c.told.Object, len(c.told.Ready), got, c.want)
 		}
 	}
 }
 
-// A source is final at an owner that has just taken over, and is deleted before a holder
-// has told. The Reduce must fail at once, as it does if the holder had told before.
+// A source is final at an owner that has just taken over, and is deleted before a holder has
+// reported it. The Reduce must fail at once, as it does after a report.
 func TestSourceDeletedWhileTheSurveyWaitsForItsHolder(t *testing.T) {
 	for name, ready := range map[string][]directory.Location{"located": {{Node: "a", Complete: true}}, "not yet": nil} {
 		cfg := core.Config{Target: "t", Sources: []phalanx.ObjectID{"x", "y"}, Num: 2, Op: phalanx.Sum, Node: "a", Room: 1 << 30, Attempt: 1, Degree: 2}
@@ -115,8 +115,8 @@ func TestSourceDeletedWhileTheSurveyWaitsForItsHolder(t *testing.T) {
 	}
 }
 
-// A source that was deleted and put again while its owner could not tell of it: its watch
-// sees only the later generation, and what was read of the earlier one does not count.
+// If a source was deleted and put again while its owner could not tell, its watch sees only the
+// later generation, and bytes of the earlier one do not count.
 func TestSurveyOfASourceThatWasDeletedAndPutAgain(t *testing.T) {
 	s := newSurvey([]phalanx.ObjectID{"x"})
 	final := func(gen, after uint64) directory.Readiness {

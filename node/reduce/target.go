@@ -10,8 +10,8 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// topic is what a request about the target is about. The core repeats its requests; one of
-// each topic is on its way, since the node repeats it by itself.
+// topic is the topic of a request about the target. The core repeats its requests; the Run has
+// one of each topic under way, since the node repeats it by itself.
 type topic struct {
 	what asking
 	gen  phalanx.Generation
@@ -34,7 +34,7 @@ func (r *Run) ask(t topic, body directory.Body) {
 	r.emit(Ask{r.asked[t], body})
 }
 
-// topicOf returns what the request with number num is about, if it is not answered yet.
+// topicOf returns the topic of the request with number num, if it is not answered yet.
 func (r *Run) topicOf(num uint64) (topic, bool) {
 	for t, n := range r.asked {
 		if n == num {
@@ -44,12 +44,12 @@ func (r *Run) topicOf(num uint64) (topic, bool) {
 	return topic{}, false
 }
 
-// forgetAll ends the requests that are not answered.
+// forgetAll ends the unanswered requests.
 func (r *Run) forgetAll() {
 	begins := r.asked[topic{}]
 	for _, num := range slices.Sorted(maps.Values(r.asked)) {
 		r.emit(Forget{num})
-		if num == begins { // it may be on its way, and bind what nobody would make
+		if num == begins { // it may be on its way, and bind a target that nobody would make
 			r.emit(Withdraw{r.node.Num(), directory.Cancel{Num: num}})
 		}
 	}
@@ -77,7 +77,7 @@ func (r *Run) finalise(e core.Finalise) {
 	r.ask(t, body)
 }
 
-// answered takes an answer about the target, which may then be asked for again.
+// answered takes an answer about the target, and frees its topic for another request.
 func (r *Run) answered(a Answered) {
 	t, ok := r.topicOf(a.Num)
 	if !ok || a.Result.Waiting {
@@ -98,11 +98,11 @@ func (r *Run) answered(a Answered) {
 	gaveUp := r.mem.gaveUp
 	r.do(ev)
 	if gaveUp && t.what == begin {
-		r.do(core.Cancel{}) // an earlier instance has told the caller; now it is known what to release
+		r.do(core.Cancel{}) // the caller has its answer; now the core can release the target
 	}
 }
 
-// answerOf returns what the core hears of an owner's answer.
+// answerOf returns an owner's answer as an event of the core.
 func (r *Run) answerOf(t topic, a Answered) core.Event {
 	res := a.Result
 	refused := res.Kind != 0
@@ -123,10 +123,10 @@ func (r *Run) answerOf(t topic, a Answered) core.Event {
 	return core.Aborted{}
 }
 
-// beginning returns what the core hears of a Begin that was granted.
+// beginning returns the grant of a Begin as an event of the core.
 func (r *Run) beginning(owner phalanx.NodeID, res directory.Result) core.Event {
 	switch {
-	case res.State == directory.Finished && len(res.Note) == 0: // it was lost with the shard
+	case res.State == directory.Finished && len(res.Note) == 0: // the note was lost with the shard
 		return core.Attached{Gen: res.Gen, Final: true, Size: res.Meta.Size, Digest: res.Digest}
 	case res.State == directory.Finished:
 		in, out, err := core.ReadNote(r.cfg.Sources, res.Note)
@@ -140,8 +140,7 @@ func (r *Run) beginning(owner phalanx.NodeID, res directory.Result) core.Event {
 	return core.Begun{Gen: res.Gen}
 }
 
-// watchTarget has the owner tell when the target is deleted, or nothing any more, while the
-// Reduce waits for sources.
+// watchTarget has the owner tell of the target's deletion while the Reduce waits for sources.
 func (r *Run) watchTarget() {
 	if r.ended || !r.begun || r.now < r.watchAt {
 		return
@@ -160,7 +159,7 @@ func (r *Run) open(id phalanx.ObjectID) uint64 {
 	return num
 }
 
-// hear takes what an owner tells of the target or of a source.
+// hear takes an owner's readiness of the target or of a source.
 func (r *Run) hear(ev Told) {
 	if ev.Num == r.watch {
 		if ev.Readiness.Deleted(r.watched) {

@@ -2,9 +2,9 @@ package reduce
 
 import "github.com/phalanx-go/phalanx"
 
-// watchesAtOnce bounds the watches of a Reduce's sources that are not answered yet. Each
-// shard has its share of them, but at least watchesPerShard: with more than 128 shards
-// there can be more. An owner that does not answer holds up none of the others.
+// watchesAtOnce bounds the unanswered watches of a Reduce's sources. Each shard has its
+// share of them, but at least watchesPerShard: with more than 128 shards there can be
+// more. An owner that does not answer does not hold up the others.
 const (
 	watchesAtOnce   = 1024
 	watchesPerShard = 8
@@ -18,16 +18,16 @@ type watches struct {
 	opened  []uint64                // the numbers of the watches, in the order in which they were opened
 	sources map[uint64]int          // by the number of the watch
 	waiting []bool                  // by source: for its first answer
-	next    func(source int) uint64 // opens a watch and returns its number; nil: none are wanted
+	next    func(source int) uint64 // opens a watch and returns its number; nil: the Reduce wants none
 }
 
-// queue is the watches of one shard.
+// queue has the watches of one shard.
 type queue struct {
 	open int   // watches that are not answered yet
 	next []int // sources that are not watched yet, by index
 }
 
-// begin opens as many as may be open at once. Shards is 0 before the first view.
+// begin opens as many watches as may be open at once. shards is 0 before the first view.
 func (w *watches) begin(shards int, next func(source int) uint64) {
 	shards = max(shards, 1)
 	w.shards, w.share = make([]queue, shards), max(watchesAtOnce/shards, watchesPerShard)

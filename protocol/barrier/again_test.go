@@ -184,3 +184,76 @@ func TestASemaphoreForgetsThoseThatHaveLeft(t *testing.T) {
 		t.Errorf("%d are remembered", n)
 	}
 }
+
+// A primary whose actor begins anew gathers what it had although nobody asks: the other managers, from
+// which it has that, may be gone before somebody does.
+func TestAPrimaryThatIsStartedAgainGathers(t *testing.T) {
+	c := newCluster(t, 8)
+	var past barrier.Past
+	p := c.managers()[0]
+	begin := func(attempts uint64) {
+		c.cores[p] = barrier.NewCore(barrier.CoreConfig{Past: &past, Attempts: attempts})
+		c.learn(p)
+		c.step(p, barrier.Leased{Until: c.now + time.Hour})
+	}
+	begin(1 << 40)
+	on, cfg := c.outsiders(), barrier.Config{Max: 1}
+	a := c.enter(on[0], cfg, "a")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.pass(10 * ms)
+	begin(1 << 41)
+	c.pass(100 * ms)
+	for _, other := range c.managers()[1:] {
+		c.fail(other)
+	}
+	late := c.enter(on[1], cfg, "b")
+	c.pass(time.Second)
+	c.want(late, barrier.LateFire)
+}
+
+// So does one that joins.
+func TestAPrimaryThatJoinsGathers(t *testing.T) {
+	c := newCluster(t, 8)
+	on, cfg := c.outsiders(), barrier.Config{Max: 1}
+	a := c.enter(on[0], cfg, "a")
+	c.settle()
+	c.want(a, barrier.Fire)
+	before := c.managers()
+	c.joinAsPrimary()
+	c.pass(100 * ms)
+	for _, former := range before {
+		c.fail(former)
+	}
+	late := c.enter(on[1], cfg, "b")
+	c.pass(time.Second)
+	c.want(late, barrier.LateFire)
+}
+
+// A primary whose actor begins anew as it forgets a barrier that has fired knows so: its backups have
+// forgotten the barrier before.
+func TestAPrimaryThatIsStartedAgainAsItForgets(t *testing.T) {
+	c := newCluster(t, 8)
+	var past barrier.Past
+	p := c.managers()[0]
+	begin := func(attempts uint64) {
+		c.cores[p] = barrier.NewCore(barrier.CoreConfig{Past: &past, Attempts: attempts})
+		c.learn(p)
+		c.step(p, barrier.Leased{Until: c.now + time.Hour})
+	}
+	begin(1 << 40)
+	on, cfg := c.outsiders(), barrier.Config{Max: 1}
+	a := c.enter(on[0], cfg, "a")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.lose = func(_, to phalanx.NodeID, m barrier.Message) bool { return to == p && is[barrier.Confirm](m) }
+	c.pass(11 * time.Second)
+	c.lose = nil
+	begin(1 << 41)
+	c.pass(100 * ms)
+	late := c.join(on[1])
+	c.pass(time.Second)
+	if d := c.done[late]; d.Outcome != barrier.Forgotten {
+		t.Errorf("who joins is told %+v", d)
+	}
+}

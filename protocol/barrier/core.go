@@ -23,7 +23,7 @@ type CoreConfig struct {
 	// where they would be asked again before they were read.
 	Window   int
 	Part     int    // bytes of a message that can be long, about; 0: 256 KiB
-	Past     *Past  // the record of an earlier Core of this node of barriers that are over; nil: none
+	Past     *Past  // of the node: barriers that are over, which a Core made anew takes over; nil: none
 	Attempts uint64 // attempts of this node's participants are greater; attempts of an earlier process are not
 }
 
@@ -229,7 +229,7 @@ func (c *Core) viewed(v Viewed) {
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
 	c.ring = newRing(c.list)
 	if old.Self != v.Self { // the incarnation before was removed, and its knowledge is old
-		c.shelf, c.spreading = newShelf(), spreading{}
+		c.shelf, c.spreading, c.ignorant = newShelf(), spreading{}, true
 		if old.Self != "" {
 			*c.past = newPast(c.cfg.Remember)
 		}

@@ -296,3 +296,48 @@ func TestTheLastOneLeaves(t *testing.T) {
 	c.pass(time.Second)
 	c.want(id, barrier.Doubtful)
 }
+
+// A participant whose node was gone meanwhile, and who withdraws too late, is inside: the others wait
+// until it leaves.
+func TestDoubleWithOneThatWithdrawsTooLate(t *testing.T) {
+	d := newDrive(t, double(2))
+	d.enter(0, 0)
+	d.enter(1, 0)
+	d.apply(barrier.Op{Kind: barrier.OpGone, At: ms, Node: entering(0, 0).Node})
+	op := func(kind barrier.OpKind, n int, node phalanx.NodeID) {
+		d.apply(barrier.Op{Kind: kind, At: ms, Entry: host(n), Node: node, Attempt: 2})
+	}
+	op(barrier.OpRelease, 0, "again#2")
+	op(barrier.OpLeave, 1, entering(1, 0).Node)
+	wantVerdicts(t, d, host(1), barrier.Registered, barrier.Fire, barrier.Leaving)
+	op(barrier.OpLeave, 0, "again#2")
+	wantVerdicts(t, d, host(1), barrier.Registered, barrier.Fire, barrier.Leaving, barrier.Departed)
+	wantVerdicts(t, d, host(0), barrier.Registered, barrier.Fire, barrier.Fire, barrier.Leaving, barrier.Departed)
+}
+
+// A new backup knows who is inside: when it is the only manager left, nobody leaves without them.
+func TestDoubleWithANewBackupAlone(t *testing.T) {
+	c := newCluster(t, 8)
+	on, cfg := c.outsiders(), double(2)
+	a, b := c.enter(on[0], cfg, "a"), c.enter(on[1], cfg, "b")
+	c.settle()
+	c.want(a, barrier.Fire)
+	c.want(b, barrier.Fire)
+	before := c.managers()
+	c.joinAs(100)
+	c.pass(time.Second)
+	for _, former := range before {
+		c.kill(former)
+	}
+	for _, former := range before {
+		c.remove(former)
+	}
+	c.pass(time.Second)
+	first := c.leave(on[0], cfg, "a")
+	c.pass(time.Second)
+	c.waits(first)
+	second := c.leave(on[1], cfg, "b")
+	c.pass(time.Second)
+	c.want(first, barrier.Departed)
+	c.want(second, barrier.Departed)
+}

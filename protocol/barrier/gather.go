@@ -32,18 +32,36 @@ func (c *Core) ready(k Key) bool {
 	if c.primary(k) != c.view.Self {
 		return false
 	}
-	if g := &c.gathering; !g.Begun() {
-		c.terms.Lead()
-		g.Begin(c.now, c.terms.Term, c.view.Self, c.view.Members)
-		own := finding{from: c.view.Self}
-		own.replicas, own.reached = c.known()
-		c.found = []finding{own}
-		c.askMembers()
-		if g.Done() {
-			c.install()
-		}
-	}
+	c.lead()
 	return c.gathering.Done()
+}
+
+// leadSoon has a node that is new, or whose actor is, gather although nobody asks: it may be the primary
+// of barriers that have fired, which no participant asks about, and their other managers may be gone
+// before somebody does. When many nodes join, views come close together.
+func (c *Core) leadSoon() {
+	if c.ignorant && c.now >= c.leadAt() {
+		c.lead()
+	}
+}
+
+func (c *Core) leadAt() time.Duration { return c.since + c.cfg.Resend }
+
+// lead begins to gather, unless it has.
+func (c *Core) lead() {
+	g := &c.gathering
+	if g.Begun() {
+		return
+	}
+	c.terms.Lead()
+	g.Begin(c.now, c.terms.Term, c.view.Self, c.view.Members)
+	own := finding{from: c.view.Self}
+	own.replicas, own.reached = c.known()
+	c.found = []finding{own}
+	c.askMembers()
+	if g.Done() {
+		c.install()
+	}
 }
 
 // known is this node's own knowledge of the barriers whose primary it is.

@@ -223,6 +223,11 @@ func (c *Core) outlive(r *replica) {
 // bury remembers of a barrier that it has fired, and nothing else.
 func (c *Core) bury(r *replica) {
 	c.remove(r.key)
+	c.record(r)
+}
+
+// record adds a barrier that has fired to the record.
+func (c *Core) record(r *replica) {
 	if nodes := r.b.State.members(); len(nodes) > 0 {
 		c.past.add(r.key.digest(), place(r.key.Name), nodes, r.b.cfg.Late, c.now)
 	}

@@ -12,6 +12,10 @@ import (
 
 // reached takes the requests of a node's participants.
 func (c *Core) reached(from phalanx.NodeID, m Reached) {
+	if m.Config.None() && len(m.Requests) == 0 {
+		c.takeOver(from, m.Key)
+		return
+	}
 	if !c.ready(m.Key) || c.now >= c.leased {
 		c.keep(from, m.Key, m, m.Weight())
 		return
@@ -43,6 +47,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 	field, same := r.b.cfg.Equal(m.Config)
 	if !asks && !same && r.b.unheld() && r.flight == nil && len(r.pending) == 0 {
+		c.past.forget(m.Key.digest())
 		r.renew(m.Config)
 		same = true
 	}
@@ -50,6 +55,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		if r.flight != nil || len(r.pending) > 0 {
 			return // it is as new when these changes are made, and is asked again
 		}
+		c.past.forget(m.Key.digest())
 		r.renew(m.Config)
 		same = true
 	}
@@ -59,6 +65,9 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 	if r.stamps == nil {
 		r.stamps = map[phalanx.NodeID]time.Duration{}
+	}
+	if m.Stamp < r.stamps[from] { // a late copy: what it says of callbacks may not hold any more
+		m.Watch, m.Unwatch = false, false
 	}
 	r.stamps[from] = max(r.stamps[from], m.Stamp)
 	if asks {
@@ -286,6 +295,8 @@ func (c *Core) absent(r *replica) []string {
 // serve makes the pending and due changes of the barriers whose primary this node is.
 func (c *Core) serve() {
 	c.tidy()
+	c.leadSoon()
+	c.handOver()
 	c.askMembers()
 	c.forgetAskers()
 	c.past.age(c.now, c.cfg.Linger)
@@ -520,6 +531,7 @@ func (c *Core) close(r *replica) {
 		return
 	}
 	r.pending = append(r.pending, Op{Kind: OpClose})
+	c.record(r) // already: the backups forget the barrier before this node does, and its actor may begin anew in between
 	c.wake(r)
 }
 
@@ -539,6 +551,12 @@ func (c *Core) managingDue() (at time.Duration, ok bool) {
 		}
 	}
 	if at, some := c.gathering.Due(c.pauses(0)); some {
+		least(at)
+	}
+	if c.ignorant && !c.gathering.Begun() {
+		least(c.leadAt())
+	}
+	if at, some := c.handOverDue(); some {
 		least(at)
 	}
 	if at, some := c.askersDue.Due(); some {

@@ -56,6 +56,9 @@ func (b *Barrier) withdraw(op Op) {
 			b.unqueue(e.Entry)
 			b.depart()
 		}
+		if e.Phase == Through { // the caller hears so, perhaps at a node that was gone meanwhile
+			e.came(op.Node, op.Attempt)
+		}
 		if e.Phase == Left && !e.Leaving { // a late copy does not queue again
 			b.entomb(Tomb{Entry: op.Entry, Node: op.Node, Attempt: op.Attempt, Verdict: Released, At: b.Now})
 		}

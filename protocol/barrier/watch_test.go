@@ -2,6 +2,7 @@ package barrier_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
@@ -126,4 +127,35 @@ func TestNobodyIsThereToCall(t *testing.T) {
 		}
 	}
 	t.Error("the callbacks are not called again")
+}
+
+// A late copy of a Watch does not bring callbacks back that are no more.
+func TestALateWatch(t *testing.T) {
+	c := newCluster(t, 4)
+	on, cfg := c.bystander(), barrier.Config{Max: 3, Callback: true, CallbackTimeout: 50 * ms}
+	var watch barrier.Message
+	c.lose = func(from, _ phalanx.NodeID, m barrier.Message) bool {
+		if r, is := m.(barrier.Reached); is && from == on && r.Watch {
+			watch = m
+		}
+		return false
+	}
+	c.call(on, barrier.Call{Kind: barrier.CallWatch, Key: key, Config: cfg})
+	c.enter(c.managers()[0], cfg, "a")
+	c.pass(200 * ms)
+	c.call(on, barrier.Call{Kind: barrier.CallUnwatch, Key: key, Config: cfg})
+	c.pass(200 * ms)
+	c.step(c.managers()[0], barrier.Heard{From: on, Message: watch})
+	c.settle()
+	asked := 0
+	c.lose = func(_, _ phalanx.NodeID, m barrier.Message) bool {
+		if is[barrier.Question](m) {
+			asked++
+		}
+		return false
+	}
+	c.pass(time.Second)
+	if asked > 0 {
+		t.Errorf("the callbacks are asked %d times", asked)
+	}
 }

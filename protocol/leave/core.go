@@ -277,7 +277,7 @@ func (c *Core) ask() {
 
 // fail ends it, and says what remains.
 func (c *Core) fail(canceled bool) {
-	r := Remains{Unmarked: c.marked == 0, Puts: c.here.Puts, Places: c.here.Places, Reduces: c.here.Reduces, Making: c.here.Making,
+	r := Remains{Unmarked: c.marked == 0, Puts: c.here.Puts, Places: c.here.Places, Reduces: c.here.Reduces, Making: c.here.Making, Services: c.here.Services,
 		Shards: c.view.Shards, Why: c.why}
 	for _, cp := range c.unkept() {
 		r.Objects = append(r.Objects, cp.Object)

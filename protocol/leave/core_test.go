@@ -216,6 +216,30 @@ func TestSmallCopiesFirst(t *testing.T) {
 	}
 }
 
+// A node does not go while a service has something to hand over, and says so if it cannot go.
+func TestServicesHandOver(t *testing.T) {
+	for _, ends := range []bool{true, false} {
+		h := begin(t, 10*time.Second, 2)
+		h.what = Here{Services: []string{"barriers"}}
+		h.learn(func(v *Viewed) { v.Marked, v.Shards = true, 0 })
+		h.tick(4 * time.Second)
+		if h.proposed("Remove") {
+			t.Fatal("it goes with what nobody else has")
+		}
+		if ends {
+			h.what = Here{}
+		}
+		h.tick(5 * time.Second)
+		if h.proposed("Remove") != ends {
+			t.Errorf("the service has handed over: %v; it goes: %v", ends, !ends)
+		}
+		h.tick(time.Second)
+		if f, failed := h.ended.(Failed); failed == ends || failed && f.Remains.Error() != "the barriers were not handed over" {
+			t.Errorf("%#v", h.ended)
+		}
+	}
+}
+
 func TestSaysWhatRemains(t *testing.T) {
 	h := begin(t, 10*time.Second, 2)
 	h.what = Here{Puts: []phalanx.ObjectID{"p"}, Places: []phalanx.ObjectID{"t", "t"}, Copies: []Copy{copyOf(1), copyOf(2), copyOf(3), copyOf(4)}}

@@ -67,12 +67,15 @@ type Copy struct {
 // that run, and copies that were made here and are not final yet.
 type Here struct {
 	Puts, Places, Reduces, Making []phalanx.ObjectID
-	Copies                        []Copy // complete; only if All
+	Services                      []string // that have something which others do not have yet
+	Copies                        []Copy   // complete; only if All
 	All                           bool
 }
 
 // runs reports whether something has not ended.
-func (h Here) runs() bool { return len(h.Puts)+len(h.Places)+len(h.Reduces)+len(h.Making) > 0 }
+func (h Here) runs() bool {
+	return len(h.Puts)+len(h.Places)+len(h.Reduces)+len(h.Making)+len(h.Services) > 0
+}
 
 func (Start) event()    {}
 func (Viewed) event()   {}

@@ -11,6 +11,7 @@ import (
 type Remains struct {
 	Unmarked                               bool // no view says that it leaves
 	Puts, Places, Reduces, Making, Objects []phalanx.ObjectID
+	Services                               []string // that have something which others do not have yet
 	Shards                                 int
 	Silent, Waiting                        []phalanx.NodeID // owners that have not answered, and owners that wait until others keep Objects
 	Why                                    *Answered        // an owner's last answer about one of Objects; nil: there is none
@@ -46,6 +47,9 @@ func (r Remains) Error() string {
 	add(r.Reduces, "reduce has not ended", "reduces have not ended")
 	add(r.Making, "object is not final", "objects are not final")
 	add(r.Objects, "object was not handed over", "objects were not handed over")
+	for _, name := range r.Services {
+		all = append(all, fmt.Sprintf("the %s were not handed over", name))
+	}
 	for _, n := range r.Silent {
 		all = append(all, fmt.Sprintf("owner %s has not answered", n))
 	}

@@ -58,17 +58,20 @@ func (r *Receiver) loses(sender phalanx.NodeID, why Why, held int64) {
 // since the owner lists the copy as complete, so it must become so, even without
 // callers and without the sender.
 func (r *Receiver) supply(p Supplied) {
-	if p.Gen != r.gen || r.gen.IsZero() || !r.digest.IsZero() {
-		return
-	}
+	final := Pushed{Order: OrderFinal, Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}
 	switch {
+	case p.Gen != r.gen || r.gen.IsZero():
+		return
+	case !r.digest.IsZero(): // every byte is here, and the owner's answer to the Put says that it is final
+		r.pushed(final)
+		return
 	case r.phase == locating:
 		r.emit(Cancel{Num: r.locate})
 	case r.stream != 0:
 		r.emit(Close{Stream: r.stream})
 	}
 	r.stream, r.ended, r.phase, r.own = 0, 0, whole, true
-	r.final = &Pushed{Order: OrderFinal, Gen: p.Gen, Meta: p.Meta, Digest: p.Digest}
+	r.final = &final
 	if r.retiring {
 		r.retire(false)
 	}

@@ -77,7 +77,7 @@ func (c *checker) saw(n *sim.Process, o barrier.Output) {
 			c.counted[o.Key][h.Entry] = true
 		case barrier.HasFired:
 			c.w.Tracef("%s fires %s: %+v", n.Self, o.Key, h)
-			if c.fired[o.Key]++; c.fired[o.Key] > 1 && !c.w.work.cruel && c.known(o.Key) && !c.removed[o.Key] {
+			if c.fired[o.Key]++; c.fired[o.Key] > 1 && !c.w.Cruel() && c.known(o.Key) && !c.removed[o.Key] {
 				c.w.Failf("(1) %s fires twice", o.Key)
 			}
 			for e := range c.counted[o.Key] {
@@ -98,7 +98,7 @@ func (c *checker) saw(n *sim.Process, o barrier.Output) {
 			}
 		case barrier.HasEmptied:
 			for e, a := range c.inside[o.Key] {
-				if c.w.Member(a.as) && !c.removed[o.Key] && !c.w.work.cruel {
+				if c.w.Member(a.as) && !c.removed[o.Key] && !c.w.Cruel() {
 					c.w.Failf("(7) all have left %s, and %s is inside on %s", o.Key, e, a.n.Self)
 				}
 			}
@@ -154,7 +154,7 @@ func (c *checker) ended(a *call, d barrier.Done) {
 	}
 	c.verdicts[a.key][a.entry] = d.Verdict
 	if d.Verdict == barrier.Doubtful {
-		if !c.w.work.cruel {
+		if !c.w.Cruel() {
 			c.w.Failf("(4) %s of %s is told that nobody knows whether it has fired", a.entry, a.key)
 		}
 		return
@@ -178,7 +178,7 @@ func (c *checker) leaves(a *call) { delete(c.inside[a.key], a.entry) }
 // departed looks at one that has left a double barrier.
 func (c *checker) departed(a *call, d barrier.Done) {
 	c.w.Tracef("%s: %s leaves %s: %s", a.n.Self, a.entry, a.key, d.Verdict)
-	if c.removed[a.key] || c.w.work.cruel {
+	if c.removed[a.key] || c.w.Cruel() {
 		return
 	}
 	if d.Verdict != barrier.Departed && !(d.Verdict == barrier.Doubtful && (a.late && !c.known(a.key) || a.as != a.n.Self)) {
@@ -249,7 +249,7 @@ func (c *checker) waiting(k barrier.Key) int {
 // Missing says who waits still although faults are over, and need not, or "".
 func (s *service) Missing() string {
 	c := s.check
-	if s.work.cruel {
+	if s.Cruel() {
 		return ""
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.work.open)) {

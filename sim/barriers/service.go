@@ -27,7 +27,7 @@ const (
 var Kind = sim.Kind{Name: "barriers", Managed: true, New: func(w *sim.World) sim.Service {
 	s := &service{World: w, hosts: map[*sim.Process]*host{}}
 	s.check = newChecker(s)
-	s.work = &workload{w: s, held: map[holding]attempt{}, freed: map[holding]attempt{}, open: map[uint64]*call{}, watched: map[barrier.Key]bool{}, cruel: w.Cruel}
+	s.work = &workload{w: s, held: map[holding]attempt{}, freed: map[holding]attempt{}, open: map[uint64]*call{}, watched: map[barrier.Key]bool{}}
 	return s
 }}
 
@@ -132,6 +132,12 @@ func (s *service) Due(p *sim.Process) (time.Duration, bool) { return s.hosts[p].
 
 // Tick tells a core that time has passed.
 func (s *service) Tick(p *sim.Process) { s.ask(p, barrier.Tick{}) }
+
+// Remains reports whether barriers are to be handed over.
+func (s *service) Remains(p *sim.Process) bool {
+	view, left := s.hosts[p].core.Remains()
+	return left > 0 || view < p.View.Number
+}
 
 // Gone holds those who are on a node for failed.
 func (s *service) Gone(p *sim.Process) {

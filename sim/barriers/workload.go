@@ -38,7 +38,6 @@ type workload struct {
 	held     map[holding]attempt  // entries that hold semaphores
 	freed    map[holding]attempt  // and that do not any more, as the primary may not know
 	ends     bool                 // nobody enters any more
-	cruel    bool                 // so many nodes die at once that all that is known of a barrier may be lost
 }
 
 // after has f done after d.
@@ -52,7 +51,7 @@ func (l *workload) after(d time.Duration, f func()) {
 
 // Plan has all participants of some barriers come, at times of their own.
 func (s *service) Plan(over time.Duration, add func(time.Duration, func() string)) {
-	if s.work.cruel {
+	if s.Cruel() {
 		add(s.Upto(over), s.massacre)
 	}
 	for i := range 1 + s.R.IntN(4) {
@@ -119,7 +118,7 @@ func (l *workload) config() barrier.Config {
 	r := l.w.R
 	c := barrier.Config{Max: 1 + r.IntN(8)}
 	kind := r.IntN(8)
-	if l.cruel && r.IntN(2) == 0 {
+	if l.w.Cruel() && r.IntN(2) == 0 {
 		kind = 6
 	}
 	switch kind {

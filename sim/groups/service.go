@@ -85,6 +85,9 @@ func (s *service) Panics(p *sim.Process) bool {
 	return true
 }
 
+// Remains is false: members leave, and nothing of a group is kept for others.
+func (s *service) Remains(*sim.Process) bool { return false }
+
 // Gone ends the members on a node.
 func (s *service) Gone(p *sim.Process) { s.work.gone(p) }
 

@@ -19,7 +19,7 @@ type Self[R any] struct {
 	out *json.Encoder
 }
 
-// Be is a node, for at most a lifetime, until the test that launched it is gone.
+// Be runs a node until the test that launched it is gone; lifetime is the grace for its end.
 // setup returns the function that takes orders, one after the other.
 func Be[O, R any](value string, lifetime time.Duration, config func(name string) cluster.Config, setup func(context.Context, *Self[R]) func(O)) error {
 	var at place
@@ -49,14 +49,14 @@ func Be[O, R any](value string, lifetime time.Duration, config func(name string)
 	return nil
 }
 
-// Report says what became of an order.
+// Report sends the outcome of an order.
 func (s *Self[R]) Report(r R) { s.write(line[R]{Report: &r}) }
 
-// Tell tells of an event.
+// Tell sends an event.
 func (s *Self[R]) Tell(r R) { s.write(line[R]{Event: &r}) }
 
 func (s *Self[R]) write(l line[R]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.out.Encode(l) // nobody reads, if the test is gone
+	_ = s.out.Encode(l) // fails if the test is gone
 }

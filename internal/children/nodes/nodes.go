@@ -1,6 +1,6 @@
 // Package nodes starts copies of a test's own binary as the nodes of a cluster.
 // A test writes orders to them, one line of JSON each, and reads their reports.
-// No node survives its test, and a test that fails shows what its nodes logged.
+// No node survives its test, and a failed test shows the logs of its nodes.
 package nodes
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/phalanx-go/phalanx/internal/children"
 )
 
-// Variable has the test binary be a node: TestMain passes its value to Be.
+// Variable makes the test binary a node: TestMain passes its value to Be.
 const Variable = "PHALANX_TEST_NODE"
 
-// place is where a node joins.
+// place is the name of a node and the seed at which it joins.
 type place struct{ Name, Seed string }
 
-// line is what a node writes: that it has joined, an event, or a report.
+// line is a line that a node writes: that it has joined, an event, or a report.
 type line[R any] struct {
 	Control string         `json:",omitempty"`
 	Node    phalanx.NodeID `json:",omitempty"`
@@ -42,8 +42,8 @@ type Node[O, R any] struct {
 	orders  *os.File
 }
 
-// Launch starts n nodes, each a process of its own, one after the other. The
-// last one knows all when Launch returns; the others learn of it soon.
+// Launch starts n nodes, each a process of its own, one after the other. The last
+// one knows all others when Launch returns; the others learn of it soon.
 func Launch[O, R any](t testing.TB, n int) []*Node[O, R] {
 	t.Helper()
 	var all []*Node[O, R]
@@ -144,7 +144,7 @@ func (p *Node[O, R]) Tell(t testing.TB, o O) {
 	must(t, err)
 }
 
-// Await returns what becomes of an order.
+// Await returns the report of an order.
 func (p *Node[O, R]) Await(t testing.TB) R {
 	t.Helper()
 	select {

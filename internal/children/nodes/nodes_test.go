@@ -2,7 +2,7 @@ package nodes
 
 import "testing"
 
-// A test that takes no events hears of reports still, and has the newest events.
+// A test that takes no events still gets reports, and has the newest events.
 func TestEventsThatNobodyTakes(t *testing.T) {
 	p := &Node[int, int]{Events: make(chan int, 3)}
 	for i := range 10 {

@@ -1,5 +1,5 @@
-// Command hunt runs seeds of a simulation with a mistake until one fails. It knows no mistake
-// unless it is built with internal/mistakes' overlay. It prints a Catch as JSON.
+// Command hunt runs seeds of a simulation with a mistake until one fails. It has no mistakes
+// unless the build uses internal/mistakes' overlay. It prints a Catch as JSON.
 package main
 
 import (
@@ -72,10 +72,10 @@ func run(by mistakes.Finder, seed uint64) (r sim.Result) {
 	return sim.Result{Err: fmt.Errorf("%s is no simulation", by)}
 }
 
-// shrink makes a failure small and repeats the small one. It returns what is wrong with it.
+// shrink makes a failure small and repeats the small one. It returns the problem with that, or "".
 func shrink(cfg sim.Config, r sim.Result) string {
 	if len(r.Actions) > 12 && r.Time > 10*time.Second {
-		return "" // it would take long
+		return "" // shrinking would take long
 	}
 	cfg, small := sim.Shrink(cfg, r)
 	if len(small.Actions) > len(r.Actions) || small.Err == nil {

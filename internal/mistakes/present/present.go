@@ -1,4 +1,4 @@
-// Package present says which mistake a program makes that was built with all of them.
+// Package present says which mistake a program makes that has all of them.
 package present
 
 import (

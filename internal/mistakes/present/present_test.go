@@ -14,6 +14,6 @@ func TestOneMistakeIsPresent(t *testing.T) {
 	}
 	Make(0)
 	if Is(8) {
-		t.Error("it is made after it is not any more")
+		t.Error("a mistake is present after Make(0)")
 	}
 }
