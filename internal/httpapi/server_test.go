@@ -122,7 +122,7 @@ func TestPutGetHeadDelete(t *testing.T) {
 		t.Errorf("DELETE: %d %q", res.StatusCode, body)
 	}
 	res, body = b.do(t, "GET", "/v1/objects/grad/1", "")
-	wantError(t, res, body, 404, phalanx.ErrNotFound, "nobody has announced it")
+	wantError(t, res, body, 410, phalanx.ErrDeleted, "the object was deleted")
 	if res, _ := b.do(t, "HEAD", "/v1/objects/grad/1", ""); res.StatusCode != 410 || res.Header.Get("Phalanx-Error") != "deleted" {
 		t.Errorf("HEAD: %d %v", res.StatusCode, res.Header)
 	}
@@ -422,7 +422,7 @@ func TestCalls(t *testing.T) {
 	if err != nil || len(g.In) != 2 || g.In[1].ID != "g/2" || g.In[1].Size != 8 || len(g.Out) != 1 {
 		t.Errorf("gather: %+v, %v", g, err)
 	}
-	if _, err := b.client.Gather(ctx, httpapi.GatherRequest{Sources: []phalanx.ObjectID{"g/9"}}); !errors.Is(err, phalanx.ErrDeadline) || !strings.Contains(err.Error(), "g/9") {
+	if _, err := b.client.Gather(ctx, httpapi.GatherRequest{Sources: []phalanx.ObjectID{"g/9"}, Timeout: "50ms"}); !errors.Is(err, phalanx.ErrDeadline) || !strings.Contains(err.Error(), "g/9") {
 		t.Errorf("gather: %v", err)
 	}
 	p, err := b.client.Prefetch(ctx, httpapi.PrefetchRequest{ID: "h", Nodes: []phalanx.NodeID{"n2"}})
