@@ -73,7 +73,7 @@ var inBarriers = []Mistake{
 	mistake(Tests, "a node that leaves does not ask primaries to take over",
 		"protocol/barrier/handover.go", "if at, ok := c.handOverDue(); !ok || c.now < at {", "if true {"),
 	mistake(Tests, "a node that leaves asks about the same barriers again and again",
-		"protocol/barrier/handover.go", "		c.handed++\n", ""),
+		"protocol/barrier/handover.go", "	if len(h.keys) == 0 {\n		h.keys = c.keys()", "	{\n		h.keys = c.keys()"),
 	mistake(Tests, "a primary says that a node that leaves is not needed before the backups have what it has",
 		"protocol/barrier/handover.go", "r != nil && (r.flight != nil || len(r.pending) > 0) {", "false {"),
 	mistake("protocol/leave", "a node goes while a service has something to hand over",

@@ -228,6 +228,7 @@ func (c *Core) viewed(v Viewed) {
 	c.view = v
 	c.list, c.manage = v.eligible(), map[string][]phalanx.NodeID{}
 	c.ring = newRing(c.list)
+	c.handing = c.newHanding()
 	if old.Self != v.Self { // the incarnation before was removed, and its knowledge is old
 		c.shelf, c.spreading, c.ignorant = newShelf(), spreading{}, true
 		if old.Self != "" {

@@ -15,15 +15,22 @@ import (
 // handedAtOnce is how many barriers a node asks about at a time.
 const handedAtOnce = 256
 
-// isLeaving reports whether this node is about to leave, and others stay that manage barriers.
-func (c *Core) isLeaving() bool {
-	return !slices.Contains(c.list, c.view.Self) && slices.Contains(c.view.Leaving, c.view.Self)
+// handing is how a node that leaves hands over.
+type handing struct {
+	leaves bool          // this node does, and others stay that manage barriers
+	keys   []Key         // of the barriers that it asks about in this round
+	next   time.Duration // when it asks again
+}
+
+// newHanding begins with a view.
+func (c *Core) newHanding() handing {
+	return handing{leaves: !slices.Contains(c.list, c.view.Self) && slices.Contains(c.view.Leaving, c.view.Self)}
 }
 
 // Remains returns as of which view how many barriers this node, which leaves, has to hand over yet: of
 // some it has a replica, of others it tells that they have fired. It is 0 if none stays.
 func (c *Core) Remains() (view uint64, left int) {
-	if c.isLeaving() {
+	if c.handing.leaves {
 		left = len(c.replicas)
 		for _, o := range c.owing {
 			left += len(o.digests) + len(o.anew)
@@ -38,17 +45,21 @@ func (c *Core) handOver() {
 	if at, ok := c.handOverDue(); !ok || c.now < at {
 		return
 	}
-	c.handOverAt = c.now + c.cfg.Resend
-	keys := c.keys()
-	for range min(len(keys), handedAtOnce) {
-		k := keys[c.handed%len(keys)]
-		c.handed++
-		c.send(c.primary(k), Reached{Key: k, Stamp: c.now})
+	h := &c.handing
+	h.next = c.now + c.cfg.Resend
+	if len(h.keys) == 0 {
+		h.keys = c.keys()
+	}
+	for asked := 0; asked < handedAtOnce && len(h.keys) > 0; h.keys = h.keys[1:] {
+		if k := h.keys[0]; c.replicas[k] != nil { // else its primary has taken it over since
+			c.send(c.primary(k), Reached{Key: k, Stamp: c.now})
+			asked++
+		}
 	}
 }
 
 func (c *Core) handOverDue() (at time.Duration, ok bool) {
-	return c.handOverAt, len(c.replicas) > 0 && c.isLeaving()
+	return c.handing.next, c.handing.leaves && len(c.replicas) > 0
 }
 
 // takeOver answers a node that leaves and has a replica.

@@ -12,15 +12,14 @@ import (
 // managing are the barriers that a node manages.
 type managing struct {
 	shelf
-	leased     time.Duration           // until then this node is a member
-	since      time.Duration           // when the term was learned
-	gathering  repl.Gathering[finding] // when it is done, every member heeds this term
-	found      []finding
-	handOverAt time.Duration // when this node, which leaves, asks the primaries again
-	handed     int           // how many it has asked about
-	ignorant   bool          // this incarnation, or this instance of its actor, has not gathered yet
-	early      early
-	batchTrip  retry.Trip // from a batch to the confirmation of one backup
+	leased    time.Duration           // until then this node is a member
+	since     time.Duration           // when the term was learned
+	gathering repl.Gathering[finding] // when it is done, every member heeds this term
+	found     []finding
+	handing   handing
+	ignorant  bool // this incarnation, or this instance of its actor, has not gathered yet
+	early     early
+	batchTrip retry.Trip // from a batch to the confirmation of one backup
 
 	tellings repl.Tellings[tale]         // answers to gathering primaries
 	arriving repl.Arrivals[Key, arrival] // states that backups get in pieces
