@@ -15,6 +15,7 @@ import (
 	"github.com/phalanx-go/phalanx/cluster/internal/membership"
 	"github.com/phalanx-go/phalanx/cluster/internal/remoting"
 	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -59,10 +60,10 @@ type Node struct {
 	services []*actor.PID // in the order of the configuration's
 
 	mu         sync.Mutex
-	held       map[string]int64   // bytes that each service holds
-	remains    map[string]remains // of each service that hands over
-	apps       []*actor.PID       // actors of the application, to be stopped on Leave; some may have ended
-	appRoom    int                // of apps, before actors that have ended are taken out
+	held       map[string]int64         // bytes that each service holds
+	remains    map[string]leave.Service // of each service that hands over
+	apps       []*actor.PID             // actors of the application, to be stopped on Leave; some may have ended
+	appRoom    int                      // of apps, before actors that have ended are taken out
 	leaving    bool
 	rejoined   chan struct{} // closed, and replaced, when it is a member again
 	rejoining  sync.WaitGroup

@@ -8,6 +8,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/idle"
+	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
@@ -73,12 +74,6 @@ func (n *Node) Holds(service string, bytes int64) {
 	n.budget.Last(0, more)
 }
 
-// remains is what a service has to hand over, as of a view.
-type remains struct {
-	view uint64
-	left int
-}
-
 // Remains says how much a service has to hand over yet before the node may leave, as of a view. A
 // service that has called it calls it for each view that it is told: Leave waits until nothing remains
 // as of the present one. Others need not.
@@ -86,17 +81,17 @@ func (n *Node) Remains(service string, view uint64, left int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.remains == nil {
-		n.remains = map[string]remains{}
+		n.remains = map[string]leave.Service{}
 	}
-	n.remains[service] = remains{view, left}
+	n.remains[service] = leave.Service{View: view, Left: left}
 }
 
 // notHandedOver returns the services of which something remains as of a view, or may remain.
 func (n *Node) notHandedOver(view uint64) (all []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for name, r := range n.remains {
-		if r.left > 0 || r.view < view {
+	for name, s := range n.remains {
+		if s.Remains(view) {
 			all = append(all, name)
 		}
 	}

@@ -79,7 +79,7 @@ var inBarriers = []Mistake{
 	mistake("protocol/leave", "a node goes while a service has something to hand over",
 		"protocol/leave/event.go", "+len(h.Making)+len(h.Services) > 0", "+len(h.Making) > 0"),
 	mistake("cluster HandOver", "a service that has not heard of the present view counts as one that has handed over",
-		"cluster/service.go", "r.left > 0 || r.view < view {", "r.left > 0 {"),
+		"protocol/leave/service.go", "s.Left > 0 || s.View < view", "s.Left > 0"),
 	mistake(Tests, "a late copy of a Watch brings callbacks back",
 		"protocol/barrier/primary.go", "	if m.Stamp < r.stamps[from] {", "	if false {"),
 	mistake(Tests, "a primary knows that a barrier has fired only after its backups have forgotten it",

@@ -19,6 +19,8 @@ var inTransfer = []Mistake{
 		"protocol/transfer/creator.go", `	if c.small() && !c.shown {
 `, `	if c.small() {
 `),
+	mistake(Tests, "a copy that has every byte does not hear from a Put that it is final",
+		"protocol/transfer/receive.go", "\t\tr.pushed(final)\n", ""),
 	mistake(Tests, "bytes of a Put of another generation are taken",
 		"protocol/transfer/receive.go", "case p.Gen != r.gen || r.gen.IsZero():\n\t\treturn\n\tcase !r.digest", "case r.gen.IsZero():\n\t\treturn\n\tcase !r.digest"),
 	mistake(Tests, "an answer to an earlier Locate counts",

@@ -71,8 +71,8 @@ func TestAProbeEndsItsQuestion(t *testing.T) {
 	}
 }
 
-// Those who wait are turned away if the owner is silent, unless bytes have come since, and nobody
-// waits for the answer to an earlier question.
+// A probe turns callers away if the owner is silent, unless bytes have come since, nobody waits, or the
+// silence is about an earlier question.
 func TestAProbeOfASilentOwner(t *testing.T) {
 	for _, c := range []struct {
 		name  string

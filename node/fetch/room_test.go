@@ -41,7 +41,7 @@ func TestWaitForRoom(t *testing.T) {
 	}
 }
 
-// What waits for somebody to put an object holds no room.
+// A fetch holds no room while it waits for somebody to put the object.
 func TestFrees(t *testing.T) {
 	for _, state := range []transfer.State{transfer.Unbound, transfer.Lost, transfer.Begun, transfer.Finished} {
 		free := state == transfer.Unbound || state == transfer.Lost

@@ -101,7 +101,7 @@ func TestANodeIsNeededUntilTheBackupsHaveWhatItHas(t *testing.T) {
 	}
 }
 
-// Who leaves last, and all who leave together, hand over nothing.
+// The last node that leaves hands over nothing, and nor do nodes that all leave together.
 func TestAllLeave(t *testing.T) {
 	c := newCluster(t, 3)
 	a := c.enter(c.view.Members[0], barrier.Config{Max: 1}, "a")

@@ -47,7 +47,6 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 	field, same := r.b.cfg.Equal(m.Config)
 	if !asks && !same && r.b.unheld() && r.flight == nil && len(r.pending) == 0 {
-		c.past.forget(m.Key.digest())
 		r.renew(m.Config)
 		same = true
 	}
@@ -55,7 +54,6 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		if r.flight != nil || len(r.pending) > 0 {
 			return // it is as new when these changes are made, and is asked again
 		}
-		c.past.forget(m.Key.digest())
 		r.renew(m.Config)
 		same = true
 	}

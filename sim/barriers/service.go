@@ -10,6 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/barrier"
+	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/sim"
 )
@@ -136,7 +137,7 @@ func (s *service) Tick(p *sim.Process) { s.ask(p, barrier.Tick{}) }
 // Remains reports whether barriers are to be handed over.
 func (s *service) Remains(p *sim.Process) bool {
 	view, left := s.hosts[p].core.Remains()
-	return left > 0 || view < p.View.Number
+	return leave.Service{View: view, Left: left}.Remains(p.View.Number)
 }
 
 // Gone holds those who are on a node for failed.
