@@ -83,7 +83,7 @@ var inBarriers = []Mistake{
 	mistake(Tests, "a late copy of a Watch brings callbacks back",
 		"protocol/barrier/primary.go", "	if m.Stamp < r.stamps[from] {", "	if false {"),
 	mistake(Tests, "a primary knows that a barrier has fired only after its backups have forgotten it",
-		"protocol/barrier/primary.go", "	c.record(r) // already", "	// already"),
+		"protocol/barrier/close.go", "	c.record(r) // already", "	// already"),
 	mistake(Tests, "a primary that is new gathers only when somebody asks",
 		"protocol/barrier/gather.go", "if c.ignorant && c.now >= c.leadAt() {", "if false {"),
 	mistake(Tests, "one that withdraws too late from another incarnation is not inside",

@@ -185,24 +185,31 @@ func TestASemaphoreForgetsThoseThatHaveLeft(t *testing.T) {
 	}
 }
 
-// A primary whose actor begins anew gathers what it had although nobody asks: the other managers, from
-// which it has that, may be gone before somebody does.
-func TestAPrimaryThatIsStartedAgainGathers(t *testing.T) {
-	c := newCluster(t, 8)
+// firedWithAPast has a barrier of one fire whose primary keeps a record, and returns how the primary's
+// actor begins anew.
+func (c *clusterOf) firedWithAPast() (begin func()) {
 	var past barrier.Past
-	p := c.managers()[0]
-	begin := func(attempts uint64) {
+	p, attempts := c.managers()[0], uint64(1<<40)
+	begin = func() {
+		attempts <<= 1
 		c.cores[p] = barrier.NewCore(barrier.CoreConfig{Past: &past, Attempts: attempts})
 		c.learn(p)
 		c.step(p, barrier.Leased{Until: c.now + time.Hour})
 	}
-	begin(1 << 40)
-	on, cfg := c.outsiders(), barrier.Config{Max: 1}
-	a := c.enter(on[0], cfg, "a")
+	begin()
+	a := c.enter(c.outsiders()[0], barrier.Config{Max: 1}, "a")
 	c.settle()
 	c.want(a, barrier.Fire)
+	return begin
+}
+
+// A primary whose actor begins anew gathers what it had although nobody asks: the other managers, from
+// which it has that, may be gone before somebody does.
+func TestAPrimaryThatIsStartedAgainGathers(t *testing.T) {
+	c := newCluster(t, 8)
+	on, cfg, begin := c.outsiders(), barrier.Config{Max: 1}, c.firedWithAPast()
 	c.pass(10 * ms)
-	begin(1 << 41)
+	begin()
 	c.pass(100 * ms)
 	for _, other := range c.managers()[1:] {
 		c.fail(other)
@@ -234,22 +241,12 @@ func TestAPrimaryThatJoinsGathers(t *testing.T) {
 // forgotten the barrier before.
 func TestAPrimaryThatIsStartedAgainAsItForgets(t *testing.T) {
 	c := newCluster(t, 8)
-	var past barrier.Past
+	on, begin := c.outsiders(), c.firedWithAPast()
 	p := c.managers()[0]
-	begin := func(attempts uint64) {
-		c.cores[p] = barrier.NewCore(barrier.CoreConfig{Past: &past, Attempts: attempts})
-		c.learn(p)
-		c.step(p, barrier.Leased{Until: c.now + time.Hour})
-	}
-	begin(1 << 40)
-	on, cfg := c.outsiders(), barrier.Config{Max: 1}
-	a := c.enter(on[0], cfg, "a")
-	c.settle()
-	c.want(a, barrier.Fire)
 	c.lose = func(_, to phalanx.NodeID, m barrier.Message) bool { return to == p && is[barrier.Confirm](m) }
 	c.pass(11 * time.Second)
 	c.lose = nil
-	begin(1 << 41)
+	begin()
 	c.pass(100 * ms)
 	late := c.join(on[1])
 	c.pass(time.Second)

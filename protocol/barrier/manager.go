@@ -131,3 +131,31 @@ func (c *Core) take(h Held, clock time.Duration) {
 	}
 	r.pending = append(gone, append(r.pending, Op{Kind: OpAdvance})...) // at least something, so that the backups have it
 }
+
+// managingDue is when the primary or a gathering has to do something.
+func (c *Core) managingDue() (at time.Duration, ok bool) {
+	least := func(d time.Duration) {
+		if !ok || d < at {
+			at, ok = d, true
+		}
+	}
+	if at, some := c.gathering.Due(c.pauses(0)); some {
+		least(at)
+	}
+	if c.ignorant && !c.gathering.Begun() {
+		least(c.leadAt())
+	}
+	if at, some := c.handOverDue(); some {
+		least(at)
+	}
+	if at, some := c.askersDue.Due(); some {
+		least(at)
+	}
+	if d, some := c.restsDue.Due(); some {
+		least(d)
+	}
+	if d, some := c.replicasDue.Due(); some && c.gathering.Done() && c.now < c.leased { // else a message or a lease comes first
+		least(d)
+	}
+	return at, ok
+}
