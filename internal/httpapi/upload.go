@@ -68,7 +68,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 		return exists(op, id)
 	}
 	if err != nil {
-		if failed != nil && errors.Is(err, phalanx.ErrAborted) { // say why, not only that
+		if failed != nil && (errors.Is(err, phalanx.ErrAborted) || errors.Is(err, phalanx.ErrCanceled)) { // say why, not only that; net/http cancels what a body that fails is for
 			return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrAborted, Err: failed}
 		}
 		return advise(err, phalanx.ErrExists, ifExists)
@@ -136,12 +136,15 @@ func (u *upload) Read(p []byte) (int, error) {
 		return 0, u.failed
 	}
 	u.waits.stop()
-	_ = u.conn.SetReadDeadline(time.Now().Add(u.stall)) // a writer that cannot has no stalls
+	began := time.Now()
+	_ = u.conn.SetReadDeadline(began.Add(u.stall)) // a writer that cannot has no stalls
 	n, err := u.body.Read(p)
 	u.at += int64(n)
 	switch {
 	case err == io.EOF:
 		_ = u.conn.SetReadDeadline(time.Time{}) // the next bytes are another request
+	case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) < u.stall: // stop has set another deadline
+		err = io.ErrClosedPipe
 	case err != nil:
 		u.failed = u.broken(err)
 		err = u.failed
@@ -168,7 +171,6 @@ func (u *upload) stop() error {
 	if !u.mu.TryLock() {
 		_ = u.conn.SetReadDeadline(time.Unix(1, 0))
 		u.mu.Lock()
-		u.failed = nil // it was our doing
 	}
 	defer u.mu.Unlock()
 	u.stopped = true

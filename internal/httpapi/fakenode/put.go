@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
@@ -99,9 +98,6 @@ func (n *Node) fill(ctx context.Context, o *object, src *source) error {
 	}
 }
 
-// grace is how long a Put whose context has ended waits for the error of its reader.
-const grace = 100 * time.Millisecond
-
 // next returns bytes of src, or why o ends. It gives up the lock while it waits.
 func (n *Node) next(ctx context.Context, o *object, src *source) ([]byte, error) {
 	n.mu.Unlock()
@@ -112,13 +108,6 @@ func (n *Node) next(ctx context.Context, o *object, src *source) ([]byte, error)
 	case <-o.over:
 		return nil, o.err
 	case <-ctx.Done():
-		select { // the server cancels a request as its body fails
-		case c := <-src.chunks:
-			if c.err != nil && c.err != io.EOF {
-				return nil, c.err
-			}
-		case <-time.After(grace):
-		}
 		return nil, ended(ctx, "put", o.info.Object, "its bytes have not all come")
 	}
 }
