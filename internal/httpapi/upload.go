@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -62,13 +63,15 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 	}
 	conn := http.NewResponseController(w)
 	body := &upload{body: r.Body, conn: conn, stall: s.opts.Stall, size: r.ContentLength, waits: s.tellWaits(w, r, conn)}
+	ctx, cancel = body.apart(ctx)
+	defer cancel()
 	info, existed, err := s.node.Put(ctx, id, body, meta, how)
 	failed := body.stop()
 	if created && (existed || errors.Is(err, phalanx.ErrExists)) {
 		return exists(op, id)
 	}
 	if err != nil {
-		if failed != nil && (errors.Is(err, phalanx.ErrAborted) || errors.Is(err, phalanx.ErrCanceled)) { // say why, not only that; net/http cancels what a body that fails is for
+		if failed != nil && errors.Is(err, phalanx.ErrAborted) { // say why, not only that
 			return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrAborted, Err: failed}
 		}
 		return advise(err, phalanx.ErrExists, ifExists)
@@ -150,6 +153,22 @@ func (u *upload) Read(p []byte) (int, error) {
 		err = u.failed
 	}
 	return n, err
+}
+
+// apart returns a context that ends when ctx does, unless the body fails then: net/http cancels a request
+// as its body fails, and the Put and those who read the object are to hear why it failed.
+func (u *upload) apart(ctx context.Context) (context.Context, context.CancelFunc) {
+	apart, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		u.mu.Lock() // once a read that is under way has ended
+		defer u.mu.Unlock()
+		if u.failed == nil {
+			cancel(context.Cause(ctx))
+		}
+	})
+	deadline, _ := ctx.Deadline() // within has set one
+	apart, release := context.WithDeadline(apart, deadline)
+	return apart, func() { stop(); release(); cancel(nil) }
 }
 
 func (u *upload) broken(err error) error {
