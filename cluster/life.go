@@ -122,7 +122,7 @@ func (l *life) join(ctx context.Context, again bool, known ...string) error {
 	l.watching.Store(l.detector)
 	if l.members, err = membership.Start(membership.Config{
 		System: n.system, Remote: n.remote, Self: l.member(), Common: view.Common{Name: n.cfg.Cluster, Wire: wire.Version}, Shards: n.cfg.Shards, Voters: n.cfg.Voters, Seeds: n.cfg.Seeds, Members: known, Again: again && slices.ContainsFunc(slices.Concat(n.cfg.Seeds, known), func(s string) bool { return s != n.remote.Address() }),
-		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, IdleAfter: idleAfter, OnAsked: l.asked, OnHeard: l.heard, Via: l.via, Suspects: l.suspects, OnMajority: l.sees, OnBrought: l.brought, OnMet: l.met, OnFenced: l.onFenced}); err != nil {
+		Clock: n.clock, Log: l.log, OnView: l.learn, OnLease: l.leased, IdleAfter: idleAfter, OnAsked: l.asked, OnHeard: l.heard, OnUnanswered: l.unanswered, Via: l.via, Suspects: l.suspects, OnMajority: l.sees, OnBrought: l.brought, OnMet: l.met, OnFenced: l.onFenced}); err != nil {
 		return err
 	}
 	l.agreeing.Store(l.members)

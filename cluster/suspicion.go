@@ -101,6 +101,13 @@ func (l *life) beatsEnded(peer phalanx.NodeID) {
 	}
 }
 
+// unanswered hears that the leader of the voters does not reply.
+func (l *life) unanswered(leader phalanx.NodeID) {
+	if d := l.watching.Load(); d != nil {
+		d.Broken(leader)
+	}
+}
+
 // asked notes that this node sent another, directly, a message that it has to answer.
 func (l *life) asked(node phalanx.NodeID) {
 	if d := l.watching.Load(); d != nil {

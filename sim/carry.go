@@ -16,14 +16,19 @@ type carried struct {
 // post sends m to a node, or has another member bring it.
 func (n *node) post(to phalanx.NodeID, m any) {
 	if by, ok := n.routes.To(to, n.clock()); ok && to != n.id {
-		n.w.met["message by way of another"]++
-		n.w.send(n.id, by, carried{from: n.id, to: to, message: m})
+		n.postBy(by, to, m)
 		return
 	}
 	if to != n.id && asks(m) {
 		n.overdue.Ask(to, n.clock())
 	}
 	n.w.send(n.id, to, m)
+}
+
+// postBy has a member bring m to a node.
+func (n *node) postBy(by, to phalanx.NodeID, m any) {
+	n.w.met["message by way of another"]++
+	n.w.send(n.id, by, carried{from: n.id, to: to, message: m})
 }
 
 // asks reports whether m is answered by the node that it is for.

@@ -223,7 +223,7 @@ func (n *node) hear(from phalanx.NodeID, m any) {
 		n.w.met["message of a removed node refused"]++
 		return
 	}
-	if !byAddress(m) {
+	if !byAddress(m) || effect(n.id, m) != nil { // as in a node: of actors, only the view's tells of what comes
 		n.overdue.Hear(from)
 	}
 	n.receive(from, m)

@@ -314,7 +314,14 @@ func (n *node) doView(e view.Effect) {
 	case view.Push:
 		n.post(e.To, pushView{e.Term, e.View})
 	case view.SendBeat:
+		if e.By != "" {
+			n.postBy(e.By, e.To, beat{e.Beat})
+			break
+		}
 		n.post(e.To, beat{e.Beat})
+	case view.Unanswered:
+		n.w.met["leader that does not answer"]++
+		n.stepDetector(detect.Broken{Node: e.Node, Now: n.clock()})
 	case view.SendReply:
 		n.post(e.To, reply{e.Reply})
 	case view.SendHalt:

@@ -293,6 +293,7 @@ func (w *world) finish() {
 		return
 	}
 	w.linkFails()
+	w.unheard()
 	w.putAgain()
 	w.must(settled, "every call that can end has ended", w.allEnded)
 	var phantom string

@@ -35,6 +35,7 @@ type Core struct {
 	turn     int            // which voter is asked when the leader is not known
 	seed     phalanx.NodeID // asked before any of them: it answered
 	lease    time.Duration
+	detour   detour
 
 	own      []proposal
 	leaving  bool          // this node has asked to leave
@@ -166,6 +167,7 @@ func (c *Core) tick(ev Tick) {
 	if c.hung(behind) { // its silence then says nothing about the others, and callers may have wanted a lease unheard
 		c.hearLeader()
 		c.wanted = c.now
+		c.detour.lacks, c.detour.tried = 0, 0
 	}
 	if c.apart() { // requests may have come meanwhile, and services ask again only with a lease
 		c.wanted = c.now

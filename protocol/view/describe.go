@@ -91,8 +91,13 @@ func (e Push) String() string {
 	return fmt.Sprintf("push %s: term=%d view=%d", e.To, e.Term, e.View.Number)
 }
 func (e SendBeat) String() string {
-	return fmt.Sprintf("beat %s: view=%d stamp=%v", e.To, e.Beat.View, e.Beat.Stamp)
+	text := fmt.Sprintf("beat %s: view=%d stamp=%v", e.To, e.Beat.View, e.Beat.Stamp)
+	if e.By != "" {
+		text += " by " + string(e.By)
+	}
+	return text
 }
+func (e Unanswered) String() string { return fmt.Sprintf("%s does not answer", e.Node) }
 func (e SendReply) String() string {
 	return fmt.Sprintf("reply %s: term=%d view=%d stamp=%v valid=%v", e.To, e.Reply.Term, e.Reply.View, e.Reply.Stamp, e.Reply.Valid)
 }

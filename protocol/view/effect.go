@@ -28,11 +28,17 @@ type (
 		View View
 	}
 
-	// SendBeat asks to bring Beat to the leader To, as HearBeat.
+	// SendBeat asks to bring Beat to the leader To, as HearBeat. If By is not empty, that
+	// member relays it.
 	SendBeat struct {
 		To   phalanx.NodeID
+		By   phalanx.NodeID
 		Beat Beat
 	}
+
+	// Unanswered says that the leader Node does not reply to heartbeats: the link to it may
+	// fail in one direction or both. The detector is to look at it.
+	Unanswered struct{ Node phalanx.NodeID }
 
 	// SendReply asks to bring Reply to the member To, as HearReply.
 	SendReply struct {
@@ -102,6 +108,7 @@ type (
 func (Send) effect()       {}
 func (Push) effect()       {}
 func (SendBeat) effect()   {}
+func (Unanswered) effect() {}
 func (SendReply) effect()  {}
 func (Forward) effect()    {}
 func (Publish) effect()    {}

@@ -97,7 +97,11 @@ func (c *Core) beatTo(to phalanx.NodeID) {
 		c.asked = c.now
 	}
 	if to != "" && to != c.cfg.Self.ID {
-		c.emit(SendBeat{To: to, Beat: Beat{View: c.view.Number, Stamp: c.now, Idle: !c.wants()}})
+		by := phalanx.NodeID("")
+		if to == c.leader {
+			by = c.relay()
+		}
+		c.emit(SendBeat{To: to, By: by, Beat: Beat{View: c.view.Number, Stamp: c.now, Idle: !c.wants()}})
 	}
 }
 
@@ -190,6 +194,7 @@ func (c *Core) hearReply(from phalanx.NodeID, r Reply) {
 		return // a lease of the majority of another form
 	}
 	c.heed(from, r.Term)
+	c.detour.replied(from, r.Stamp)
 	if c.view.Number >= r.View {
 		c.extend(r.Stamp + r.Valid)
 	}

@@ -220,7 +220,7 @@ func (w *network) carry(n *node, e Effect) {
 			return Learn{From: n.id, Term: e.Term, View: e.View, Now: now}
 		})
 	case SendBeat:
-		w.send(n.id, e.To, func(now time.Duration) Event { return HearBeat{From: n.id, Beat: e.Beat, Now: now} })
+		w.sendBy(n.id, e.By, e.To, func(now time.Duration) Event { return HearBeat{From: n.id, Beat: e.Beat, Now: now} })
 	case SendReply:
 		w.send(n.id, e.To, func(now time.Duration) Event { return HearReply{From: n.id, Reply: e.Reply, Now: now} })
 	case SendHalt:
@@ -252,6 +252,16 @@ func (w *network) caughtUp(n *node, v View) {
 	}
 	if len(done.Shards) > 0 {
 		w.at(w.now, n.id, func(now time.Duration) Event { return Propose{Command: done, Now: now} })
+	}
+}
+
+// sendBy has by relay a message, if there is one and it gets it.
+func (w *network) sendBy(from, by, to phalanx.NodeID, ev func(time.Duration) Event) {
+	switch r := w.node(by); {
+	case by == "":
+		w.send(from, to, ev)
+	case r != nil && !r.dead && !r.hung && !w.cut[[2]phalanx.NodeID{from, by}]:
+		w.send(by, to, ev)
 	}
 }
 

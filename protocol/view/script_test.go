@@ -15,7 +15,7 @@ import (
 
 // TestScripts runs testdata/*.txt. Every command prints all effects that it had
 // on any node, but for those that only keep time: raft's messages, pushes,
-// heartbeats and leases, which "trace=all" shows too.
+// heartbeats, missing replies and leases, which "trace=all" shows too.
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -45,7 +45,7 @@ func runScript(t *testing.T, path string) {
 
 func decisive(e Effect) bool {
 	switch e.(type) {
-	case Send, Push, SendBeat, SendReply, SendHalt, SendHalted, Lease:
+	case Send, Push, SendBeat, Unanswered, SendReply, SendHalt, SendHalted, Lease:
 		return false
 	}
 	return true

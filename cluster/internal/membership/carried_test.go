@@ -92,6 +92,20 @@ func TestLeasesAreCarriedWhereALinkFails(t *testing.T) {
 	}
 }
 
+// Nothing gets from a node to the leader, and no detector has found that. The node has
+// leases by way of another member, and has its detector look.
+func TestTheNodeItselfFindsThatTheLeaderDoesNotHearIt(t *testing.T) {
+	leader, apart, _ := outsider(t)
+	apart.leasedFor(t, 0)
+	apart.drop(leader, func(any) {})
+	apart.leasedFor(t, 2*time.Second)
+	apart.mu.Lock()
+	defer apart.mu.Unlock()
+	if !apart.mute[leader.id()] {
+		t.Error("the detector is not told to look")
+	}
+}
+
 // A member whose link to the leader fails learns of another member, and what it proposes
 // is decided: that its shards are in sync, and that it leaves.
 func TestViewsAreCarriedWhereALinkFails(t *testing.T) {

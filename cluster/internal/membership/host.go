@@ -344,6 +344,10 @@ func (h *host) do(e view.Effect) {
 		if cfg.OnMajority != nil {
 			cfg.OnMajority(e)
 		}
+	case view.Unanswered:
+		if cfg.OnUnanswered != nil {
+			cfg.OnUnanswered(e.Node)
+		}
 	case view.Formed:
 		h.recovered(formed{view: e.View})
 	case view.NotFormed:
@@ -358,7 +362,7 @@ func (h *host) do(e view.Effect) {
 		if m == nil {
 			panic(fmt.Sprintf("membership: a %T is carried out nowhere", e))
 		}
-		if by, ok := h.via(to); ok {
+		if by, ok := h.via(to, e); ok {
 			cfg.System.Root.Send(cfg.Remote.PID(by, actorName), messages.CarriedToProto(to, m))
 			return
 		}
@@ -373,14 +377,13 @@ func (h *host) do(e view.Effect) {
 
 // via returns the address of the member that relays messages to a node to which the link
 // fails. Without its lease an owner would answer no request, and without the newest view it
-// has none, although all others reach it.
-func (h *host) via(to phalanx.NodeID) (address string, ok bool) {
-	if h.m.cfg.Via == nil {
-		return "", false
-	}
-	by, ok := h.m.cfg.Via(to)
-	if !ok {
-		return "", false
+// has none, although all others reach it. The core may name that member itself.
+func (h *host) via(to phalanx.NodeID, e view.Effect) (address string, ok bool) {
+	var by phalanx.NodeID
+	if b, beats := e.(view.SendBeat); beats && b.By != "" {
+		by = b.By
+	} else if h.m.cfg.Via != nil {
+		by, _ = h.m.cfg.Via(to)
 	}
 	address, ok = h.book.at[by]
 	return address, ok

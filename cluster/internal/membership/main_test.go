@@ -38,6 +38,7 @@ type node struct {
 	lost  map[string]func(any)              // by the address to which it is sent: this is called instead
 	vias  map[phalanx.NodeID]phalanx.NodeID // who brings what is for whom
 	told  chan<- phalanx.NodeID             // who has brought something
+	mute  map[phalanx.NodeID]bool           // leaders that have not replied
 	down  map[phalanx.NodeID]bool           // whom it suspects
 }
 
@@ -65,7 +66,7 @@ func startOf(t testing.TB, name string, incarnation uint64, seeds ...string) *no
 	t.Cleanup(r.Stop)
 	m, err := Start(Config{System: n.sys, Remote: r, Seeds: seeds, Shards: 8, Clock: n.clock, Log: log, Common: common,
 		Self:   view.Member{ID: phalanx.MakeNodeID(name, incarnation), Control: r.Address(), Data: "127.0.0.1:1"},
-		OnView: n.onView, OnLease: n.onLease, Via: n.via, Suspects: n.suspects, OnMajority: n.onMajority, OnBrought: n.onBrought, OnFenced: func() { n.fenced <- true }})
+		OnView: n.onView, OnLease: n.onLease, Via: n.via, Suspects: n.suspects, OnMajority: n.onMajority, OnBrought: n.onBrought, OnUnanswered: n.onUnanswered, OnFenced: func() { n.fenced <- true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +126,16 @@ func (n *node) heard(told chan<- phalanx.NodeID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.told = told
+}
+
+// onUnanswered hears that a leader does not reply.
+func (n *node) onUnanswered(leader phalanx.NodeID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mute == nil {
+		n.mute = map[phalanx.NodeID]bool{}
+	}
+	n.mute[leader] = true
 }
 
 func (n *node) onBrought(_, by phalanx.NodeID) {

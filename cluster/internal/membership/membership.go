@@ -41,6 +41,8 @@ type Config struct {
 	// OnAsked learns that a member was sent a message that it has to answer, and OnHeard that
 	// a message came from a member, both directly.
 	OnAsked, OnHeard func(phalanx.NodeID)
+	// OnUnanswered learns that the leader does not reply: the detector is to look at it.
+	OnUnanswered func(leader phalanx.NodeID)
 	// Via returns the member that relays messages to a member to which the link fails.
 	Via func(to phalanx.NodeID) (by phalanx.NodeID, ok bool)
 	// Suspects reports whether this node suspects a voter. It may be called at any time.
