@@ -12,6 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // PutOption is an optional argument of Put and PutReader.
@@ -146,7 +147,7 @@ func (n *Node) Delete(ctx context.Context, id phalanx.ObjectID) error {
 	if err != nil {
 		return err
 	}
-	_, err = storenode.Call(ctx, l.store, "delete", id, func(d time.Duration, done func(struct{}, error)) {
+	_, err = store.Call(ctx, l.store, "delete", id, func(d time.Duration, done func(struct{}, error)) {
 		l.store.Delete(id, d, func(err error) { done(struct{}{}, err) })
 	})
 	return l.because(err)
@@ -159,7 +160,7 @@ func (n *Node) Stat(ctx context.Context, id phalanx.ObjectID) (storenode.ObjectS
 	if err != nil {
 		return storenode.ObjectStat{}, err
 	}
-	st, err := storenode.Call(ctx, l.store, "stat", id, func(d time.Duration, done func(storenode.ObjectStat, error)) { l.store.Stat(id, d, done) })
+	st, err := store.Call(ctx, l.store, "stat", id, func(d time.Duration, done func(storenode.ObjectStat, error)) { l.store.Stat(id, d, done) })
 	return st, l.because(err)
 }
 
@@ -205,7 +206,7 @@ func (l *life) list(ctx context.Context, shard int, prefix string) ([]storenode.
 	var all []storenode.ObjectStat
 	after := phalanx.ObjectID("")
 	for {
-		part, err := storenode.Call(ctx, l.store, "list", "", func(d time.Duration, done func([]storenode.ObjectStat, error)) {
+		part, err := store.Call(ctx, l.store, "list", "", func(d time.Duration, done func([]storenode.ObjectStat, error)) {
 			l.client.List(shard, directory.List{Prefix: prefix, After: after, Limit: listPage}, d, done)
 		})
 		if err != nil {
@@ -289,7 +290,7 @@ func (n *Node) Prefetch(ctx context.Context, id phalanx.ObjectID, nodes ...phala
 	if err != nil {
 		return err
 	}
-	_, err = storenode.Call(ctx, l.store, "prefetch", id, func(d time.Duration, done func(struct{}, error)) {
+	_, err = store.Call(ctx, l.store, "prefetch", id, func(d time.Duration, done func(struct{}, error)) {
 		l.store.Prefetch(ctx, id, nodes, d, func(err error) { done(struct{}{}, err) })
 	})
 	return l.because(err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/leave"
-	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // Leave hands over the data that only this node has, leaves the view, and ends everything that
@@ -45,7 +45,7 @@ func (n *Node) Leave(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		e := storenode.ContextError("leave", "", context.Cause(ctx), "", "the node handed nothing over")
+		e := store.ContextError("leave", "", context.Cause(ctx), "", "the node handed nothing over")
 		e.Node = n.ID()
 		return e
 	}

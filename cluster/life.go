@@ -23,9 +23,9 @@ import (
 	"github.com/phalanx-go/phalanx/internal/wire"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/protocol/view"
-	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // life is one incarnation of a node: everything that ends when the cluster
@@ -44,8 +44,8 @@ type life struct {
 	client   *directory.Client
 	host     *directory.Host
 	reporter *directory.Reporter
-	store    *storenode.Env
-	places   *storenode.Places
+	store    *store.Env
+	places   *store.Places
 	reduces  *coordinator.Env
 	own      []*actor.PID       // actors that nothing else stops
 	vital    *actors.Supervisor // of actors without which the node does not work
@@ -142,7 +142,7 @@ func (l *life) entered(ctx context.Context) error {
 	case <-l.joined:
 		return nil
 	case <-ctx.Done():
-		err := storenode.ContextError("join", "", ctx.Err(), "", "the cluster has not admitted this node to its view")
+		err := store.ContextError("join", "", ctx.Err(), "", "the cluster has not admitted this node to its view")
 		err.Node = l.id
 		return err
 	}
@@ -239,10 +239,10 @@ func (l *life) startStore() error {
 		}
 	}
 	publish := func(ev any) { n.system.EventStream.Publish(ev) }
-	l.store = &storenode.Env{Self: l.id, System: n.system, Table: n.table, Pool: n.pool, Given: &n.given, Conns: l.conns, Directory: l.client,
+	l.store = &store.Env{Self: l.id, System: n.system, Table: n.table, Pool: n.pool, Given: &n.given, Conns: l.conns, Directory: l.client,
 		Now: n.clock, Log: l.log, Deadline: n.cfg.Deadline, InlineLimit: max(0, n.cfg.InlineLimit), Fanout: n.cfg.Fanout,
 		Spawn: n.spawner(n.oneShot), Publish: publish, Members: l.memberIDs, Staying: l.stayingIDs, StoreOn: l.on(storeName), Request: n.remote.Request}
-	l.places = storenode.NewPlaces(l.store, ops)
+	l.places = store.NewPlaces(l.store, ops)
 	l.reduces = &coordinator.Env{Store: l.store, Watcher: l.client, Ops: ops, Now: n.clock, Spawn: n.spawner(n.restarting),
 		PlacesOn: l.on(placesName), Network: l.network}
 	l.store.Coordinators = l.reduces
@@ -254,14 +254,14 @@ func (l *life) startStore() error {
 		LostState: func(shard int, epoch uint64) { l.members.Drop(shard, epoch, l.id) }})
 	var err error
 	spawn := n.spawner(l.vital)
-	if l.store.StorePID, err = spawn(storenode.NewStore(l.store), storeName); err != nil {
+	if l.store.StorePID, err = spawn(store.NewStore(l.store), storeName); err != nil {
 		return err
 	}
-	evictor, err := spawn(storenode.NewEvictor(l.store), "evictor")
+	evictor, err := spawn(store.NewEvictor(l.store), "evictor")
 	if err != nil {
 		return err
 	}
-	n.budget.OnPressure(func(need int64) { storenode.Press(n.system, evictor, need) })
+	n.budget.OnPressure(func(need int64) { store.Press(n.system, evictor, need) })
 	places, err := spawn(l.places.Actor(), placesName)
 	if err != nil {
 		return err

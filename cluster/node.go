@@ -17,8 +17,8 @@ import (
 	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/view"
-	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // Node is this process's part in a cluster. It is safe for concurrent use.
@@ -39,8 +39,8 @@ type Node struct {
 	workers    *actors.Workers
 	budget     *dataplane.Budget
 	pool       *dataplane.Pool
-	table      *storenode.Table
-	given      storenode.Given
+	table      *store.Table
+	given      store.Given
 	restarting *actors.Supervisor
 	oneShot    *actors.Supervisor
 
@@ -111,7 +111,7 @@ func (n *Node) start(ctx context.Context) error {
 	}
 	n.storeProxy, _ = n.system.ProcessRegistry.Add(storeProxy{n}, storeProxyName)
 	n.budget = dataplane.NewBudget(cfg.Memory)
-	n.pool, n.table = dataplane.NewPool(n.budget), storenode.NewTable(n.budget)
+	n.pool, n.table = dataplane.NewPool(n.budget), store.NewTable(n.budget)
 	if cfg.Warm > 0 {
 		n.pool.Warm(cfg.Warm)
 	}

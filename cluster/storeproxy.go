@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // storeProxyName is the name of the process that Node.Store returns.
@@ -56,7 +57,7 @@ func (d storeProxy) answer(message any, err error) {
 		return
 	}
 	_, request, sender := actor.UnwrapEnvelope(message)
-	if answer, ok := storenode.Refuse(request, err); ok && sender != nil {
+	if answer, ok := store.Refuse(request, err); ok && sender != nil {
 		d.n.system.Root.Send(sender, answer)
 	}
 }

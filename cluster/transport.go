@@ -9,8 +9,8 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // transport brings the directory's values between nodes on the data
@@ -95,11 +95,11 @@ func (l *life) dispatch(from phalanx.NodeID, shard int, v any) {
 		l.client.Ready(from, v)
 	case directory.Push:
 		if v.To == l.id {
-			l.n.system.Root.Send(l.store.StorePID, storenode.Pushed{From: from, Push: v})
+			l.n.system.Root.Send(l.store.StorePID, store.Pushed{From: from, Push: v})
 		}
 	case directory.AskLease:
 		if v.To == l.id {
-			l.n.system.Root.Send(l.store.StorePID, storenode.LeaseAsked{From: from, AskLease: v})
+			l.n.system.Root.Send(l.store.StorePID, store.LeaseAsked{From: from, AskLease: v})
 		}
 	case directory.AckHoldings:
 		l.reporter.Acked(from, shard, v.Epoch)

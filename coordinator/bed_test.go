@@ -23,6 +23,7 @@ import (
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
@@ -203,7 +204,7 @@ func bubble(t *testing.T, limit int, f func(t *testing.T, b *bed)) {
 		began := time.Now()
 		now := func() time.Duration { return time.Since(began) }
 		ops := &combine.Registry{}
-		store := &storenode.Env{Self: self, System: b.sys, Directory: b.dir, Now: now, Log: log, Deadline: time.Minute, InlineLimit: 1000,
+		store := &store.Env{Self: self, System: b.sys, Directory: b.dir, Now: now, Log: log, Deadline: time.Minute, InlineLimit: 1000,
 			Pool:    dataplane.NewPool(dataplane.NewBudget(1 << 20)),
 			Members: func() []phalanx.NodeID { return []phalanx.NodeID{self, "n1#1", "n2#1", "n3#1"} },
 			Publish: func(ev any) { b.mu.Lock(); defer b.mu.Unlock(); b.events = append(b.events, ev) }}

@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // Coordinator hosts one attempt of a rnode.Run.
@@ -74,7 +75,7 @@ func (c *Coordinator) start(ctx actor.Context) {
 	r := c.run.req
 	latency, bandwidth, paths := c.env.Network()
 	c.core = rnode.New(c.env.Now(), rnode.Config{Within: r.Deadline, Config: reduce.Config{Target: r.Target, Sources: r.Sources, Num: r.Num, Op: r.Op,
-		Request: r.Fingerprint(), Node: c.env.Store.Self, Room: c.env.Store.Free(), Shared: c.run.shared, Degree: r.Degree, Latency: latency,
+		Request: store.Fingerprint(r), Node: c.env.Store.Self, Room: c.env.Store.Free(), Shared: c.run.shared, Degree: r.Degree, Latency: latency,
 		Bandwidth: bandwidth, Paths: paths, InlineLimit: c.env.Store.InlineLimit}}, &c.run.memory, around{c.env})
 	c.step(ctx, rnode.Start{Leaving: c.env.leavers()})
 }

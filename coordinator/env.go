@@ -17,6 +17,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // Watcher has the owner of an object tell its readiness.
@@ -26,7 +27,7 @@ type Watcher interface {
 
 // Env has the things that the coordinators of a node share.
 type Env struct {
-	Store   *storenode.Env
+	Store   *store.Env
 	Watcher Watcher
 	Ops     *combine.Registry
 	Now     func() time.Duration
@@ -116,7 +117,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 		r.Deadline = e.Store.Deadline
 	}
 	if ctx.Err() != nil || r.Deadline <= 0 {
-		return storenode.ReduceResult{}, storenode.ContextError("reduce", r.Target, context.Cause(ctx), "", "the context had ended before the call")
+		return storenode.ReduceResult{}, store.ContextError("reduce", r.Target, context.Cause(ctx), "", "the context had ended before the call")
 	}
 	ch := make(chan storenode.Reduced, 1)
 	cancel, tell, err := e.start(r, shared != nil, func(d storenode.Reduced) { ch <- d })
@@ -135,7 +136,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		cancel(storenode.ContextError("reduce", r.Target, context.Cause(ctx), "", "the caller went away"))
+		cancel(store.ContextError("reduce", r.Target, context.Cause(ctx), "", "the caller went away"))
 		d := <-ch
 		return d.Result, d.Err
 	}
@@ -143,7 +144,7 @@ func (e *Env) Run(ctx context.Context, r storenode.Reduce, shared <-chan storeno
 	case d := <-ch:
 		return d.Result, d.Err
 	case <-time.After(time.Second):
-		cancel(storenode.ContextError("reduce", r.Target, ctx.Err(), "", "not enough sources became ready"))
+		cancel(store.ContextError("reduce", r.Target, ctx.Err(), "", "not enough sources became ready"))
 		d := <-ch
 		return d.Result, d.Err
 	}

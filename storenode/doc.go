@@ -1,13 +1,7 @@
-// Package storenode is the object store of one node: the table of the copies
-// that it holds, the actors that make and fetch objects and combine arrays, and
-// the streams that it serves to other nodes.
+// Package storenode is what an application says to the object store of its node and
+// hears from it: the messages, the View of an object's bytes, and the Reader of bytes
+// that arrive.
 //
-// The store actor answers the messages of application actors. The table and the
-// buffers lie outside its instance, so that a restart loses nothing. Each object
-// that is arriving has a fetch actor, each Put a put actor, each place of a
-// reduce a place actor; they are siblings of the store and die alone: whoever
-// waits for one that panicked gets an error, and a coordinator replaces a place.
-//
-// Env, Table and Places are safe for concurrent use. A View may be read by any
-// number of goroutines until it is released; a Reader has one reader at a time.
+// A View may be read by any number of goroutines until it is released; a Reader has
+// one reader at a time. The store's actors are in package store below.
 package storenode

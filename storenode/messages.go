@@ -9,6 +9,9 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
+// MemoryWait is how long a Put waits for memory unless it is told otherwise.
+const MemoryWait = 10 * time.Second
+
 // The messages that an actor sends to its node's store. Each is answered by
 // the message named in its comment, to the sender. A Deadline of zero is the
 // node's default; no request waits for ever.

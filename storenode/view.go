@@ -11,11 +11,19 @@ import (
 type View struct {
 	info  Info
 	bytes []byte
-	copy  *objectCopy // retained
-	table *Table
+	held  Holder
 	once  sync.Once
+}
 
-	released func() // tells the registry; may be nil
+// Holder keeps the bytes of a View.
+type Holder interface {
+	// Release says that nobody reads the View any more. It is called once for each View.
+	Release()
+}
+
+// NewView returns a view of bytes that held keeps until the view is released.
+func NewView(info Info, bytes []byte, held Holder) *View {
+	return &View{info: info, bytes: bytes, held: held}
 }
 
 // Bytes returns the object. It is read-only and valid until Release.
@@ -30,10 +38,7 @@ func (v *View) Meta() phalanx.Meta { return v.info.Meta }
 // Release gives the bytes back. Releasing twice is harmless.
 func (v *View) Release() {
 	v.once.Do(func() {
-		v.table.release(v.copy)
+		v.held.Release()
 		v.bytes = nil
-		if v.released != nil {
-			v.released()
-		}
 	})
 }

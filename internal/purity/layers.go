@@ -17,11 +17,12 @@ import (
 type layer struct {
 	folders []string
 	below   []string // the only folders it may import; nil: the folders of all layers before it
+	users   []string // the only folders that may import it; nil: those of all layers after it
 }
 
 // layers are in the order in which they may be imported; "." is the vocabulary.
 // The cores see nothing but the vocabulary, and the simulator drives the cores
-// without actors. A folder under internal/ has no layer of its own: its imports
+// without actors. Applications import a store's messages, but not its actors. A folder under internal/ has no layer of its own: its imports
 // count as imports of each package that imports it.
 var layers = []layer{
 	{folders: []string{"."}},
@@ -30,6 +31,8 @@ var layers = []layer{
 	{folders: []string{"messages"}},
 	{folders: []string{"actors", "storenode/dataplane"}},
 	{folders: []string{"directory", "storenode"}},
+	{folders: []string{"storenode/store"}, below: []string{".", "protocol", "node", "messages", "actors", "storenode/dataplane", "storenode"},
+		users: []string{"coordinator", "cluster"}},
 	{folders: []string{"coordinator"}},
 	{folders: []string{"cluster"}},
 	{folders: []string{"barrier"}},
@@ -61,7 +64,9 @@ func allowed(folder string, at layer) []string {
 		if slices.Contains(l.folders, folder) {
 			break
 		}
-		all = append(all, l.folders...)
+		if l.users == nil || slices.Contains(l.users, folder) {
+			all = append(all, l.folders...)
+		}
 	}
 	return all
 }

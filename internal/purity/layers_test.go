@@ -34,8 +34,8 @@ func TestCheckLayers(t *testing.T) {
 	}{
 		{"as planned", map[string][]string{
 			".": nil, "protocol/view": {"."}, "messages": {".", "protocol/view"},
-			"actors": {".", "messages"}, "storenode/dataplane": {"."}, "storenode": {"actors", "storenode/dataplane", "messages"},
-			"cluster": {"storenode", "directory", "coordinator", "protocol/view"}, "workflow": {"cluster"},
+			"actors": {".", "messages"}, "storenode/dataplane": {"."}, "storenode/store": {"storenode", "actors", "storenode/dataplane", "messages"},
+			"cluster": {"storenode", "storenode/store", "directory", "coordinator", "protocol/view"}, "workflow": {"cluster"},
 			"sim": {"protocol/view"}, "cmd/sim": {"sim"}, "cmd/phalanx": {"cluster", "workflow"}, "examples/a": {"cluster"},
 		}, nil},
 		{"the vocabulary looks up", map[string][]string{".": {"protocol/view"}}, []string{". must not import protocol/view"}},
@@ -44,6 +44,8 @@ func TestCheckLayers(t *testing.T) {
 		{"a core imports a part of itself", map[string][]string{"protocol/view": {"protocol/view/plan"}}, nil},
 		{"a core imports what is internal", map[string][]string{"protocol/view": {"internal/logging"}}, []string{"protocol/view must not import internal/logging"}},
 		{"the data plane imports its store", map[string][]string{"storenode/dataplane": {"storenode"}}, []string{"storenode/dataplane must not import storenode"}},
+		{"an application imports the store's actors", map[string][]string{"examples/a": {"storenode", "storenode/store"}}, []string{"examples/a must not import storenode/store"}},
+		{"the store imports the directory's actors", map[string][]string{"storenode/store": {"directory"}}, []string{"storenode/store must not import directory"}},
 		{"neighbours", map[string][]string{"directory": {"storenode"}, "barrier": {"group"}},
 			[]string{"barrier must not import group", "directory must not import storenode"}},
 		{"the simulator imports actors", map[string][]string{"sim": {"actors"}}, []string{"sim must not import actors"}},

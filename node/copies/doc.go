@@ -3,5 +3,5 @@
 //
 // Package storenode applies that to its table of buffers, package sim to a simulated one.
 //
-// Hosts: storenode, sim.
+// Hosts: storenode/store, sim.
 package copies

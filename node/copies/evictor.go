@@ -20,7 +20,7 @@ const (
 // A shard that does not answer holds up nobody: the evictor has at most one request to it under
 // way. It uses a late grant if memory is still missing, else it announces the copy again.
 //
-// The evictor's actor in package storenode hosts it, and the memory of a simulated node.
+// The evictor's actor in package store hosts it, and the memory of a simulated node.
 type Evictor[C comparable] struct {
 	idle  Idle[C]
 	now   time.Duration

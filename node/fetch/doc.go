@@ -1,4 +1,4 @@
 // Package fetch decides what becomes of an object that a node waits for.
 //
-// Hosts: storenode, sim.
+// Hosts: storenode/store, sim.
 package fetch

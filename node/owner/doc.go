@@ -3,5 +3,5 @@
 //
 // The actors of fetches and Puts in package storenode send and receive them, and package sim.
 //
-// Used by: storenode, sim.
+// Used by: storenode/store, sim.
 package owner

@@ -1,5 +1,5 @@
 // Package pace decides which receivers of a node are slow, so that their senders report them to
 // the owners (specification 2.13).
 //
-// Hosts: storenode, sim.
+// Hosts: storenode/store, sim.
 package pace

@@ -11,9 +11,9 @@
 //
 // On the nodes that have the sources, Obey decides the consequences of a coordinator's order,
 // and a Place decides around its core when it ends, which commands the node refuses, and when
-// others may read its output. The place's actor in package storenode hosts it.
+// others may read its output. The place's actor in package store hosts it.
 //
 // A Run has only bytes of small sources, which came from their owners. The host combines them.
 //
-// Hosts: coordinator, storenode, sim.
+// Hosts: coordinator, storenode/store, sim.
 package reduce

@@ -21,7 +21,7 @@ type PlaceConfig struct {
 }
 
 // Place is one place of a Reduce on the node that has its source. It hosts the core, and ends
-// with it, or with its coordinator. Its hosts, the place's actor in package storenode and package
+// with it, or with its coordinator. Its hosts, the place's actor in package store and package
 // sim, have the bytes.
 type Place struct {
 	cfg         PlaceConfig

@@ -11,7 +11,7 @@
 // Neither moves a byte: their effects open streams, reserve memory and report.
 // Neither is safe for concurrent use; one actor owns each.
 //
-// Hosts: storenode, sim.
+// Hosts: storenode/store, sim.
 package transfer
 
 import "github.com/phalanx-go/phalanx"

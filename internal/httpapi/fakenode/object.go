@@ -9,6 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/store"
 )
 
 // object is an object that is being written, or final. The node's lock guards it.
@@ -74,7 +75,7 @@ func ended(ctx context.Context, op string, id phalanx.ObjectID, lacks string) er
 	if ctx.Err() == nil {
 		return nil
 	}
-	return storenode.ContextError(op, id, context.Cause(ctx), "", lacks)
+	return store.ContextError(op, id, context.Cause(ctx), "", lacks)
 }
 
 // refuse returns why a call cannot begin, or nil.

@@ -1,0 +1,317 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// An id that was deleted may have been put again by the time an order or an answer about
+// its earlier life comes.
+
+// second is the generation of the later life, first that of the earlier one.
+var second = phalanx.Generation{Epoch: 1, Seq: 2}
+
+// answers is scripted, and keeps how the other requests are answered.
+type answers struct {
+	*scripted
+	deliver chan func(phalanx.NodeID, directory.Result)
+}
+
+func (d answers) Request(id phalanx.ObjectID, num uint64, body directory.Body, deliver func(phalanx.NodeID, directory.Result)) {
+	switch body.(type) {
+	case directory.Begin, directory.PutInline, directory.Final, directory.Delete:
+		d.deliver <- deliver
+	default:
+		d.scripted.Request(id, num, body, deliver)
+	}
+}
+
+// answer answers the request that was made last.
+func (d answers) answer(r directory.Result) {
+	synctest.Wait()
+	(<-d.deliver)("o", r)
+	synctest.Wait()
+}
+
+// drop has the owner order e to drop what was deleted.
+func (e *Env) drop(gen phalanx.Generation) {
+	e.send(e.StorePID, Pushed{From: "o", Push: directory.Push{To: e.Self, Object: "x", Order: directory.PushDrop, Gen: gen, Seq: 1<<32 | 9}})
+	synctest.Wait()
+}
+
+// enter gives e a complete copy of x.
+func (e *Env) enter(gen phalanx.Generation) *objectCopy {
+	e.Table.budget.Force(30)
+	c := e.Table.keepInline(storenode.Info{Object: "x", Gen: gen, Meta: phalanx.Meta{Size: 30}}, make([]byte, 30), "", false)
+	e.Table.release(c)
+	return c
+}
+
+// An order to drop that comes late drops nothing of the present life: neither a copy,
+// nor one that has just come, nor one that waits for room.
+func TestLateDrop(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+		e.enter(second)
+		if e.drop(first); e.Table.lookup("x") == nil {
+			t.Error("the copy is gone")
+		}
+		if e.drop(second); e.Table.lookup("x") != nil {
+			t.Error("the copy stays although the object was deleted")
+		}
+	})
+	for name, dropped := range map[string]phalanx.Generation{"late": first, "in time": second} {
+		storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+			all := e.Pool.Budget().Cap()
+			_ = e.Pool.Budget().TryReserve(all)
+			got := make(chan error, 1)
+			go func() {
+				v, err := e.Get(t.Context(), "x", true)
+				if err == nil {
+					v.Release()
+				}
+				got <- err
+			}()
+			synctest.Wait()
+			d.answers(e.arrivalOf("x").num, directory.Result{State: directory.Finished, Gen: second, Meta: phalanx.Meta{Size: 30}, Inline: make([]byte, 30), IsInline: true})
+			e.drop(dropped)
+			e.Pool.Budget().Release(all)
+			if err := <-got; errors.Is(err, phalanx.ErrDeleted) != (dropped == second) {
+				t.Errorf("%s: a Get that waits for room ends with %v", name, err)
+			}
+			if there := e.Table.lookup("x") != nil; there != (dropped == first) {
+				t.Errorf("%s: the copy that waited for room is there: %v", name, there)
+			}
+		})
+	}
+	for name, dropped := range map[string]phalanx.Generation{"late": first, "in time": second} {
+		storeBubble(t, func(t *testing.T, e *Env, _ *scripted) {
+			c := e.enter(second)
+			f := &fetcher{env: e, object: "x", arrival: &arrival{}, core: transfer.NewReceiver(transfer.Config{Object: "x"}), final: c}
+			f.pushed(transfer.Pushed{Order: transfer.OrderDrop, Gen: dropped})
+			if gone := e.Table.isDropped(c); gone != (dropped == second) {
+				t.Errorf("%s: the copy that has just come is gone: %v", name, gone)
+			}
+		})
+	}
+}
+
+// A node that hears late that its Delete was carried out keeps what was put since.
+func TestLateAnswerOfADelete(t *testing.T) {
+	for name, test := range map[string]struct {
+		has   phalanx.Generation
+		stays bool
+	}{"late": {second, true}, "in time": {first, false}} {
+		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 1)}
+			e.Directory = d
+			done := make(chan error, 1)
+			e.Delete("x", time.Minute, func(err error) { done <- err })
+			e.enter(test.has)
+			d.answer(directory.Result{State: directory.Deleted, Gen: first})
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if stays := e.Table.lookup("x") != nil; stays != test.stays {
+				t.Errorf("%s: the copy stays: %v", name, stays)
+			}
+		})
+	}
+}
+
+// A Put may hear that its bytes are deleted before it hears that they were put: it leaves
+// no copy. An order to drop what was there before it does not count.
+func TestDropOvertakesTheAnswerToAPut(t *testing.T) {
+	for name, test := range map[string]struct {
+		small   bool // inline
+		begun   bool // the order comes when the id is bound, before the bytes are final
+		dropped phalanx.Generation
+		stays   bool
+	}{
+		"inline":                 {true, false, second, false},
+		"inline, of before":      {true, false, first, true},
+		"before it is bound":     {false, false, second, false},
+		"before that, of before": {false, false, first, true},
+		"before it is final":     {false, true, second, false},
+		"then, of before":        {false, true, first, true},
+	} {
+		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+			if test.small {
+				e.InlineLimit = 1000
+			}
+			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 1)}
+			e.Directory = d
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := e.Put(t.Context(), storenode.Put{Object: "x", Bytes: make([]byte, 30), Meta: phalanx.Meta{Size: 30}})
+				ended <- err
+			}()
+			synctest.Wait()
+			if !test.begun {
+				e.drop(test.dropped)
+			}
+			if !test.small {
+				d.answer(directory.Result{State: directory.Begun, Gen: second})
+			}
+			if test.begun {
+				e.drop(test.dropped)
+			}
+			if test.small || test.stays || test.begun {
+				d.answer(directory.Result{State: directory.Finished, Gen: second})
+			}
+			if err := <-ended; test.stays && err != nil || !test.stays && !errors.Is(err, phalanx.ErrDeleted) {
+				t.Errorf("%s: it ends with %v", name, err)
+			}
+			if stays := e.Table.lookup("x") != nil; stays != test.stays {
+				t.Errorf("%s: its copy stays: %v", name, stays)
+			}
+		})
+	}
+}
+
+// A Put that has its answer, and whose copy is not there yet, hears of no order any more.
+func TestDropBeforeThePutEntersItsCopy(t *testing.T) {
+	for name, dropped := range map[string]phalanx.Generation{"of before": first, "its own": second} {
+		storeBubble(t, func(t *testing.T, e *Env, _ *scripted) {
+			put := e.System.NewLocalPID("put")
+			if err := e.addPut("x", put); err != nil {
+				t.Fatal(err)
+			}
+			e.drop(dropped)
+			buf := e.Pool.TryBuffer(30)
+			_, _ = buf.Write(make([]byte, 30))
+			e.keep(supply{info: storenode.Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 30}}, buffer: buf, epoch: 1})
+			if stays := e.Table.lookup("x") != nil; stays != (dropped == first) {
+				t.Errorf("%s: the copy stays: %v", name, stays)
+			}
+			e.removePut("x", put)
+		})
+	}
+}
+
+// A Delete asks what there is, and then names that: a copy of it that comes late deletes
+// nothing that was put since.
+func TestADeleteNamesWhatItDeletes(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+		d := asksOf{s, make(chan directory.Body, 1), make(chan func(phalanx.NodeID, directory.Result), 1)}
+		e.Directory = d
+		done := make(chan error, 1)
+		e.Delete("x", time.Minute, func(err error) { done <- err })
+		if b := <-d.asked; b != (directory.Delete{}) {
+			t.Errorf("it asks %+v", b)
+		}
+		(<-d.deliver)("o", directory.Result{State: directory.Finished, Gen: second})
+		if b := <-d.asked; b != (directory.Delete{Gen: second}) || len(done) > 0 {
+			t.Errorf("then it asks %+v", b)
+		}
+		e.enter(second)
+		(<-d.deliver)("o", directory.Result{State: directory.Deleted, Gen: second})
+		if err := <-done; err != nil || e.Table.lookup("x") != nil {
+			t.Errorf("it ends with %v, its copy stays: %v", err, e.Table.lookup("x") != nil)
+		}
+	})
+}
+
+// asksOf is scripted, and keeps what is asked and how it is answered.
+type asksOf struct {
+	*scripted
+	asked   chan directory.Body
+	deliver chan func(phalanx.NodeID, directory.Result)
+}
+
+func (d asksOf) Request(_ phalanx.ObjectID, _ uint64, body directory.Body, deliver func(phalanx.NodeID, directory.Result)) {
+	d.asked <- body
+	d.deliver <- deliver
+}
+
+// Inline bytes that are on their way as they are deleted are not read: not by a Get that
+// began before, nor by one that begins when the id has been put again.
+func TestDropOvertakesInlineBytes(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+		got := make(chan phalanx.Generation, 2)
+		get := func() {
+			v, err := e.Get(t.Context(), "x", true)
+			if err != nil {
+				t.Error(err)
+				got <- phalanx.Generation{}
+				return
+			}
+			got <- v.Info().Gen
+			v.Release()
+		}
+		inline := func(gen phalanx.Generation) {
+			last := uint64(0)
+			for num := range d.locates {
+				last = max(last, num)
+			}
+			d.answers(last, directory.Result{State: directory.Finished, Gen: gen, Meta: phalanx.Meta{Size: 30}, Inline: make([]byte, 30), IsInline: true})
+		}
+		go get()
+		synctest.Wait()
+		e.drop(first)
+		go get()
+		synctest.Wait()
+		inline(first)
+		if len(got) > 0 || e.Table.lookup("x") != nil {
+			t.Error("what was deleted is read")
+		}
+		inline(second)
+		for range 2 {
+			if gen := <-got; gen != second {
+				t.Errorf("a Get reads %v", gen)
+			}
+		}
+	})
+}
+
+// A Put whose actor panics once the owner was asked to record its bytes keeps nothing: when
+// the owner says that it has recorded them it hears that they are not here. Its caller hears
+// of the panic, and the memory is given back.
+func TestAPutThatPanicsBeforeItsAnswer(t *testing.T) {
+	for name, small := range map[string]bool{"inline": true, "larger": false} {
+		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+			if small {
+				e.InlineLimit = 1000
+			}
+			e.Spawn = func(p *actor.Props, name string) (*actor.PID, error) {
+				return e.System.Root.SpawnNamed(actors.StopOnPanic(e.Log).Guard(p), name)
+			}
+			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 1)}
+			e.Directory = d
+			used := e.Pool.Budget().Used()
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := e.Put(t.Context(), storenode.Put{Object: "x", Bytes: make([]byte, 30), Meta: phalanx.Meta{Size: 30}})
+				ended <- err
+			}()
+			synctest.Wait()
+			if !small {
+				d.answer(directory.Result{State: directory.Begun, Gen: second})
+			}
+			e.send(e.makers("x")[0], actors.Crash{})
+			if err := <-ended; !errors.Is(err, phalanx.ErrInternal) {
+				t.Errorf("%s: it ends with %v", name, err)
+			}
+			d.answer(directory.Result{State: directory.Finished, Gen: second})
+			if e.Table.lookup("x") != nil || len(e.makers("x")) != 0 {
+				t.Errorf("%s: it leaves its copy", name)
+			}
+			if now := e.Pool.Budget().Used() - e.Pool.Idle(); now != used {
+				t.Errorf("%s: it keeps %d bytes", name, now-used)
+			}
+			if !slices.ContainsFunc(s.reports, func(r directory.Request) bool { return r.Body == (directory.Drop{Gen: second}) }) {
+				t.Errorf("%s: the owner lists a copy that is not here; it was told %+v", name, s.reports)
+			}
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// Who waits for a copy that never comes leaves nothing behind, and who waits on still
+// hears of it.
+func TestArrivedIsLeft(t *testing.T) {
+	pool := dataplane.NewPool(dataplane.NewBudget(1 << 20))
+	table := NewTable(pool.Budget())
+	defer table.Close(errOver)
+	_, leave := table.arrived("never")
+	again, stay := table.arrived("never")
+	leave()
+	if len(table.arrival) != 1 {
+		t.Errorf("%d objects are waited for, not 1", len(table.arrival))
+	}
+	stay()
+	if len(table.arrival) != 0 {
+		t.Errorf("%d objects are waited for, and nobody waits", len(table.arrival))
+	}
+
+	shown, leave := table.arrived("o")
+	small(t, table, "o", 10, false)
+	next, stay := table.arrived("o")
+	leave() // which is not for what was waited for since
+	if len(table.arrival) != 1 {
+		t.Error("who came later is forgotten")
+	}
+	select {
+	case <-shown:
+	default:
+		t.Error("who waited was not told")
+	}
+	for what, c := range map[string]<-chan struct{}{"a copy that never came": again, "a second copy": next} {
+		select {
+		case <-c:
+			t.Errorf("%s is told of", what)
+		default:
+		}
+	}
+	stay()
+}
+
+// Streams of objects that are here keep nothing of them in the table.
+func TestStreamsKeepNoArrivals(t *testing.T) {
+	pool := dataplane.NewPool(dataplane.NewBudget(1 << 20))
+	env := &Env{Now: func() time.Duration { return 0 }, Table: NewTable(pool.Budget())}
+	arriving(t, pool, env.Table, "o", first, 1000)
+	if env.find(dataplane.Request{Object: "o", Generation: first}, nil) == nil {
+		t.Error("it is not found")
+	}
+	env.Table.Close(errOver)
+	if n := len(env.Table.arrival); n != 0 {
+		t.Errorf("%d objects are waited for", n)
+	}
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// corrupted gives up c, which was good and is not any more: a receiver found a piece
+// bad, and so did this node's own check (specification 3.4). What is complete is
+// dropped, what arrives starts over, and what is made here fails.
+func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
+	err := &phalanx.Error{Node: e.Self, Kind: phalanx.ErrCorrupt, Err: fmt.Errorf("its bytes in memory have changed: %w", bad)}
+	log := e.Log.WithError(err).WithField("object", c.Object)
+	if !c.isOver() {
+		log.Warn("an object has changed in memory while it was made")
+		if pid := e.fetching(c.Object); pid != nil {
+			e.send(pid, transfer.Corrupted{Gen: c.Gen})
+		}
+		for _, pid := range e.makers(c.Object) {
+			e.send(pid, putFailed{err})
+		}
+		return
+	}
+	if !e.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the copy was bad")}) {
+		return // somebody was faster
+	}
+	log.Warn("a copy has changed in memory, and is dropped")
+	e.report(c.Object, directory.Drop{Gen: c.Gen})
+}
+
+// check looks at every byte of this node's complete copy of a generation, beside the
+// caller, and tells the owner their digest: another node has found it wrong. A copy
+// whose bytes have changed in memory is dropped. The node looks at one copy after the
+// other, so that calls go on however many are accused.
+func (e *Env) check(id phalanx.ObjectID, gen phalanx.Generation) {
+	if !e.beginCheck(id) { // the owner asks again, and again
+		return
+	}
+	go func() {
+		digest, ok := e.digestInTurn(id, gen)
+		e.active.mu.Lock()
+		delete(e.active.checks, id)
+		ok = ok && !e.active.closed
+		e.active.mu.Unlock()
+		if ok {
+			e.report(id, directory.Checked{Gen: gen, Digest: digest})
+		}
+	}()
+}
+
+// digestInTurn is digest, once no other copy is looked at; false if the node's life has
+// ended by then: the copy is the next one's.
+func (e *Env) digestInTurn(id phalanx.ObjectID, gen phalanx.Generation) (d phalanx.Digest, ok bool) {
+	e.checking.Lock()
+	defer e.checking.Unlock()
+	e.active.mu.Lock()
+	closed := e.active.closed
+	e.active.mu.Unlock()
+	if closed {
+		return d, false
+	}
+	return e.digest(id, gen), true
+}
+
+func (e *Env) beginCheck(id phalanx.ObjectID) bool {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	if e.active.closed || e.active.checks[id] {
+		return false
+	}
+	if e.active.checks == nil {
+		e.active.checks = map[phalanx.ObjectID]bool{}
+	}
+	e.active.checks[id] = true
+	return true
+}
+
+// digest returns the digest of the bytes that are here of a generation, computed
+// again; zero if they are not all here, or are bad.
+func (e *Env) digest(id phalanx.ObjectID, gen phalanx.Generation) phalanx.Digest {
+	c := e.Table.lookup(id)
+	if c == nil || c.Gen != gen || !e.Table.retain(c) {
+		return phalanx.Digest{}
+	}
+	defer e.Table.release(c)
+	bytes, kept := c.inline, e.Table.digestOf(c)
+	if c.buffer != nil {
+		var whole bool
+		if kept, whole = c.buffer.Digest(); !whole {
+			return phalanx.Digest{}
+		}
+		bytes = c.buffer.Bytes(0, c.buffer.Size())
+	}
+	digest := dataplane.DigestBytes(bytes)
+	if digest == kept {
+		return digest
+	}
+	bad := &dataplane.BadPiece{}
+	if c.buffer == nil || errors.As(c.buffer.Recheck(), &bad) {
+		e.corrupted(c, bad)
+		return phalanx.Digest{}
+	}
+	return digest // each piece is as it was made, and the digest that is kept beside them is not theirs
+}
+
+// fetching returns the fetch that brings an object, or nil.
+func (e *Env) fetching(id phalanx.ObjectID) *actor.PID {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	if a := e.active.fetches[id]; a != nil {
+		return a.pid
+	}
+	return nil
+}

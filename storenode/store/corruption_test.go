@@ -1,0 +1,126 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// An owner that asks for the digest of a copy is told that of the bytes as they are now.
+// A copy of which one bit has changed in memory has none, and goes.
+func TestACheckLooksAtTheBytesAgain(t *testing.T) {
+	const large = 3*dataplane.PieceSize + 100
+	for _, size := range []int64{100, large} {
+		for _, flipped := range []int64{-1, 0, size / 2, size - 1} {
+			t.Run(fmt.Sprintf("%d bytes, %d changed", size, flipped), func(t *testing.T) {
+				storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+					bytes := make([]byte, size)
+					for i := range bytes {
+						bytes[i] = byte(i * i)
+					}
+					digest := dataplane.DigestBytes(bytes)
+					info := storenode.Info{Object: "x", Gen: first, Meta: phalanx.Meta{Size: size}, Digest: digest}
+					if size < large {
+						if !e.Table.budget.TryReserve(size) {
+							t.Fatal("there is no room")
+						}
+						e.Table.release(e.Table.keepInline(info, bytes, "", true))
+					} else {
+						c := arriving(t, e.Pool, e.Table, "x", first, size)
+						if _, err := c.buffer.Write(bytes); err != nil {
+							t.Fatal(err)
+						}
+						if !e.Table.finish(c, info.Meta, digest, true) {
+							t.Fatal("it is not complete")
+						}
+						bytes = c.buffer.Bytes(0, size)
+					}
+					want := digest
+					if flipped >= 0 {
+						bytes[flipped] ^= 4
+						want = phalanx.Digest{}
+					}
+					e.send(e.StorePID, Pushed{From: "o", Push: directory.Push{To: "me", Object: "x", Order: directory.PushCheck, Gen: first, Digest: digest}})
+					synctest.Wait()
+					told, dropped := 0, false
+					for _, r := range d.reports {
+						switch b := r.Body.(type) {
+						case directory.Checked:
+							if told++; b != (directory.Checked{Gen: first, Digest: want}) {
+								t.Errorf("told is %v, not digest %v", b, want)
+							}
+						case directory.Drop:
+							dropped = true
+						}
+					}
+					if there := e.Table.lookup("x") != nil; told != 1 || dropped == there || there != (flipped < 0) {
+						t.Errorf("told %d times; dropped: %v; there: %v", told, dropped, there)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A node looks at one copy at a time, and once at each, however often it is asked meanwhile.
+func TestChecksWaitForEachOther(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+		for i := range 20 {
+			small(t, e.Table, phalanx.ObjectID(fmt.Sprint("o", i)), 30, true)
+		}
+		e.checking.Lock()
+		for range 3 { // an owner repeats its question
+			for i := range 20 {
+				e.check(phalanx.ObjectID(fmt.Sprint("o", i)), first)
+			}
+		}
+		e.checking.Unlock()
+		synctest.Wait()
+		told := 0
+		for _, r := range d.reports {
+			if _, ok := r.Body.(directory.Checked); ok {
+				told++
+			}
+		}
+		if told != 20 {
+			t.Errorf("of 20 copies, %d answers", told)
+		}
+		if left := len(e.active.checks); left != 0 {
+			t.Errorf("%d checks run for ever", left)
+		}
+	})
+}
+
+// A check that waits for its turn when the node is removed leaves the copy, and what is
+// told of it, to the node's next life.
+func TestACheckEndsWithItsLife(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+		b := make([]byte, 30)
+		if !e.Table.budget.TryReserve(30) {
+			t.Fatal("there is no room")
+		}
+		e.Table.release(e.Table.keepInline(storenode.Info{Object: "x", Gen: first, Meta: phalanx.Meta{Size: 30}, Digest: dataplane.DigestBytes(b)}, b, "", true))
+		e.checking.Lock() // another copy is looked at
+		e.check("x", first)
+		e.active.mu.Lock()
+		e.active.closed = true
+		e.active.mu.Unlock()
+		b[3] ^= 4
+		e.checking.Unlock()
+		synctest.Wait()
+		if e.Table.lookup("x") == nil {
+			t.Error("the copy is dropped")
+		}
+		for _, r := range d.reports {
+			switch r.Body.(type) {
+			case directory.Drop, directory.Checked:
+				t.Errorf("told is %#v", r.Body)
+			}
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// Directory is how the store reaches the owners of objects.
+type Directory interface {
+	// Nums returns the first of n request numbers that are nobody else's.
+	Nums(n uint64) uint64
+	// Request sends body to the owner of id, again until it is answered.
+	// deliver is called from another goroutine: with Waiting any number of
+	// times, and once more with the answer.
+	Request(id phalanx.ObjectID, num uint64, body directory.Body, deliver func(owner phalanx.NodeID, r directory.Result))
+	// Forget ends the repetition of a request.
+	Forget(num uint64)
+	// Impatient has silent called, from another goroutine, whenever the owner has
+	// not answered a request for some seconds. The request goes on.
+	Impatient(num uint64, silent func(*phalanx.Error))
+	// Owner returns the node that owns id in the present view.
+	Owner(id phalanx.ObjectID) phalanx.NodeID
+	// View returns the number of the present view.
+	View() uint64
+	// Epoch returns the epoch of id's shard in the present view, which is another
+	// one whenever its owner is, or has lost what it knew.
+	Epoch(id phalanx.ObjectID) uint64
+	// Shards returns how many directory shards there are, 0 before the first view.
+	Shards() int
+	// Tell sends an event about id to node's replica of its shard, once.
+	Tell(node phalanx.NodeID, id phalanx.ObjectID, ev directory.Event)
+}
+
+// Coordinators is how the store hands on what is for whoever coordinates a Reduce on this node.
+type Coordinators interface {
+	// Reduce runs r and calls done once.
+	Reduce(r storenode.Reduce, done func(storenode.Reduced))
+	// Run is Reduce for ordinary Go code: it ends with ctx. If others ask for the same, shared
+	// is not nil, and brings the target when it is here.
+	Run(ctx context.Context, r storenode.Reduce, shared <-chan storenode.Info) (storenode.ReduceResult, error)
+	// Heard takes a place's report.
+	Heard(*messages.PlaceReport)
+}
+
+// Env is what the actors of one node's store share. It outlives them all.
+type Env struct {
+	Self        phalanx.NodeID
+	System      *actor.ActorSystem
+	Table       *Table
+	Pool        *dataplane.Pool
+	Conns       *dataplane.Conns
+	Given       *Given
+	Directory   Directory
+	Now         func() time.Duration // since the start of the node
+	Log         logrus.FieldLogger
+	Deadline    time.Duration // of a call that has none
+	InlineLimit int64
+	Fanout      int
+	// Spawn starts a supervised actor beside the store.
+	Spawn func(props *actor.Props, name string) (*actor.PID, error)
+	// Publish puts a recovery event on the actor system's event stream.
+	Publish func(event any)
+	// Members returns the nodes of the present view, Staying those of them that are
+	// not about to leave.
+	Members, Staying func() []phalanx.NodeID
+	// StoreOn returns the store actor of another node.
+	StoreOn func(node phalanx.NodeID) (*actor.PID, bool)
+	// Request sends a message to an actor, also of another node, and returns its
+	// answer. Its errors have a Kind.
+	Request func(ctx context.Context, to *actor.PID, message any) (any, error)
+	// Coordinators run the Reduces that are asked for on this node.
+	Coordinators Coordinators
+
+	// StorePID is the node's store actor.
+	StorePID *actor.PID
+
+	places *Places
+	nums   atomic.Uint64
+	down   downlink
+	leaves atomic.Bool // see Leave
+	fenced atomic.Bool // see Fence
+	active registry
+
+	checking sync.Mutex // held by the check that looks at a copy's bytes
+	life     life
+
+	outgoing outgoing
+}
+
+// registry holds what is under way, so that a restarted store finds it again.
+type registry struct {
+	mu      sync.Mutex
+	fetches map[phalanx.ObjectID]*arrival
+	puts    map[phalanx.ObjectID][]*actor.PID
+	deleted map[phalanx.ObjectID]phalanx.Generation // of puts: while they run an order came to drop it
+	checks  map[phalanx.ObjectID]bool               // of copies, that run
+	closed  bool                                    // nothing is started any more
+}
+
+// Fetching returns how many objects are arriving.
+func (e *Env) Fetching() int {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return len(e.active.fetches)
+}
+
+// addPut notes a put, unless the node takes none any more.
+func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) *phalanx.Error {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	if e.active.closed {
+		return e.Ended()
+	}
+	if e.Leaves() {
+		return e.Leaving()
+	}
+	if e.active.puts == nil {
+		e.active.puts = map[phalanx.ObjectID][]*actor.PID{}
+	}
+	e.active.puts[id] = append(e.active.puts[id], pid)
+	return nil
+}
+
+func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	pids := e.active.puts[id]
+	for i, p := range pids {
+		if p.Equal(pid) {
+			pids = append(pids[:i:i], pids[i+1:]...)
+			break
+		}
+	}
+	if len(pids) == 0 {
+		delete(e.active.puts, id)
+		delete(e.active.deleted, id)
+		return
+	}
+	e.active.puts[id] = pids
+}
+
+// noteDelete notes for the puts of id that gen was deleted. One that has its answer
+// may not have entered its copy yet, and hear of nothing any more.
+func (e *Env) noteDelete(id phalanx.ObjectID, gen phalanx.Generation) {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	if len(e.active.puts[id]) == 0 {
+		return
+	}
+	if e.active.deleted == nil {
+		e.active.deleted = map[phalanx.ObjectID]phalanx.Generation{}
+	}
+	if e.active.deleted[id].Less(gen) {
+		e.active.deleted[id] = gen
+	}
+}
+
+// deletedMeanwhile returns the greatest generation of id that was deleted while one of
+// its puts runs, or zero.
+func (e *Env) deletedMeanwhile(id phalanx.ObjectID) phalanx.Generation {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return e.active.deleted[id]
+}
+
+// makers returns the put actors that make id here.
+func (e *Env) makers(id phalanx.ObjectID) []*actor.PID {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return append([]*actor.PID(nil), e.active.puts[id]...)
+}
+
+func (e *Env) send(to *actor.PID, msg any) { e.System.Root.Send(to, msg) }
+
+// Free returns how many bytes nobody has taken; copies that could be evicted are
+// taken.
+func (e *Env) Free() int64 {
+	b := e.Pool.Budget()
+	return b.Cap() - b.Used() + e.Pool.Idle()
+}

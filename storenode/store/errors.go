@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// ContextError says what a call was waiting for when its context ended, or if the
+// context's cause is an Error, that.
+func ContextError(op string, id phalanx.ObjectID, cause error, node phalanx.NodeID, reason string) *phalanx.Error {
+	var e *phalanx.Error
+	if errors.As(cause, &e) {
+		out := *e
+		out.Op, out.Object = op, id
+		return &out
+	}
+	kind := phalanx.ErrDeadline
+	if errors.Is(cause, context.Canceled) {
+		kind, node = phalanx.ErrCanceled, "" // it is nobody's fault
+	}
+	return &phalanx.Error{Op: op, Object: id, Node: node, Kind: kind, Err: errors.New(reason)}
+}
+
+// kindOf returns the kind of err, if it has one.
+func kindOf(err error) (phalanx.Kind, bool) {
+	var e *phalanx.Error
+	if errors.As(err, &e) {
+		return e.Kind, true
+	}
+	var end *dataplane.Ended
+	if errors.As(err, &end) && end.Kind != 0 {
+		return end.Kind, true
+	}
+	var k phalanx.Kind
+	if errors.As(err, &k) {
+		return k, true
+	}
+	return 0, false
+}
+
+// withOp returns err as the error of call op on id.
+func withOp(op string, id phalanx.ObjectID, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *phalanx.Error
+	if !errors.As(err, &e) {
+		return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrInternal, Err: err}
+	}
+	out := *e
+	out.Op = op
+	if out.Object == "" {
+		out.Object = id
+	}
+	return &out
+}
+
+func invalid(op string, id phalanx.ObjectID, format string, args ...any) *phalanx.Error {
+	return &phalanx.Error{Op: op, Object: id, Kind: phalanx.ErrInvalid, Err: fmt.Errorf(format, args...)}
+}

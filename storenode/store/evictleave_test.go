@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// A copy that was announced after leave to evict it was asked for is not the one that the owner
+// has forgotten with the leave: the owner hears that it is gone. What was announced before is.
+func TestTheLeaveOfACopyThatWasAnnounced(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		g, pool, table := evicting(t, 3*one+spare)
+		c := small(t, table, "o0", 30, false)
+		c.again.Store(true)
+		table.budget.Force(2 * one)
+		ended := wait(pool, one)
+		a := <-g.asked
+		if after {
+			c.again.Store(true)
+		}
+		a.deliver("owner", directory.Result{})
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		g.handled()
+		var told []asked
+		for len(g.asked) > 0 {
+			told = append(told, <-g.asked)
+		}
+		if len(told) > 0 != after || after && told[0].body != (directory.Drop{Gen: first}) {
+			t.Errorf("announced after: %v: it told %+v", after, told)
+		}
+	}
+}
+
+// Leave that comes when nobody waits for room any more is given back: what is missing counts
+// as it is when the answer comes, and not as it was when the evictor looked last.
+func TestAGrantIsGivenBackOnceNobodyWaits(t *testing.T) {
+	for name, ends := range map[string]func(table *Table, leave func()){
+		"who waits leaves":    func(_ *Table, leave func()) { leave() },
+		"there is room since": func(table *Table, _ func()) { table.budget.Release(one) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, pool, table := evicting(t, 4*one)
+			table.budget.Force(one) // of somebody who gives it back
+			for i := range 3 {
+				small(t, table, phalanx.ObjectID(fmt.Sprint("o", i)), 30, false)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			ended := make(chan error, 1)
+			go func() { ended <- pool.Budget().Reserve(ctx, one) }()
+			for i := range 3 { // after that only what is missing counts
+				g.answer(t, phalanx.ObjectID(fmt.Sprint("o", i)), phalanx.ErrUnavailable)
+			}
+			a := <-g.asked
+			ends(table, leave)
+			<-ended
+			a.deliver("owner", directory.Result{})
+			g.handled()
+			if table.lookup("o0") == nil {
+				t.Fatal("a copy was dropped for nobody")
+			}
+			g.announced(t, "o0")
+		})
+	}
+}

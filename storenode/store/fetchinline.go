@@ -1,0 +1,93 @@
+package store
+
+import (
+	"github.com/phalanx-go/phalanx/node/fetch"
+	"github.com/phalanx-go/phalanx/node/owner"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// smallBytes is a small object as it comes with the directory's answer.
+type smallBytes struct {
+	bytes  []byte
+	tag    string
+	listed uint64 // as directory.Result has it
+}
+
+func smallOf(r directory.Result) smallBytes { return smallBytes{r.Inline, r.Tag, r.Listed} }
+
+// inlineRoom tells that there is room for inline bytes, or that there will be
+// none.
+type inlineRoom struct{ err error }
+
+// takeInline keeps bytes that came with the directory's answer. If there is no
+// room for them now they wait for it, as other bytes do.
+func (f *fetcher) takeInline(e transfer.TakeInline) {
+	size, budget := int64(len(f.small.bytes)), f.env.Pool.Budget()
+	if f.needs.For(size, size, f.reserved) == fetch.Reserved {
+		budget.Release(f.reserved - size)
+		f.reserved = size
+		f.keepInline(e)
+		return
+	}
+	f.unreserve()
+	if budget.TryReserve(size) {
+		f.reserved = size
+		f.keepInline(e)
+		return
+	}
+	f.inline.Wait(e)
+	f.lacks = size
+	self, env, ctx, room, wait := f.self, f.env, f.ctx, f.room, f.wait()
+	go func() {
+		err := wait(ctx, size)
+		if err == nil {
+			room.give(size)
+		}
+		env.send(self, inlineRoom{err})
+	}()
+}
+
+// inlineRoom completes the object.
+func (f *fetcher) inlineRoom(err error) {
+	if charge, ok := f.room.take(); ok {
+		f.unreserve()
+		f.reserved = charge
+	}
+	switch e, ok := f.inline.Take(); {
+	case !ok:
+		f.unreserve()
+		return
+	case err != nil:
+		f.env.reportDrop(f.object, e.Gen)
+		f.result = f.env.noSpace(err)
+	default:
+		f.keepInline(e)
+	}
+	f.finish()
+}
+
+// leftInline ends the fetch if nobody waits for inline bytes any more.
+func (f *fetcher) leftInline() {
+	if gen, gone := f.inline.Left(len(f.known)); gone {
+		f.env.reportDrop(f.object, gen)
+		f.discard()
+	}
+}
+
+// keepInline hands the reserved room to the table.
+func (f *fetcher) keepInline(e transfer.TakeInline) {
+	f.final, f.held = f.env.keepInline(storenode.Info{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}, f.small), true
+	f.reserved = 0
+}
+
+// keepInline enters a copy whose room is reserved, and retains it. It is announced if its owner may
+// not list it.
+func (e *Env) keepInline(info storenode.Info, small smallBytes) *objectCopy {
+	c := e.Table.keepInline(info, small.bytes, small.tag, false)
+	if owner.Unlisted(small.listed, e.Directory.Epoch(info.Object)) {
+		e.report(info.Object, directory.Announce{Gen: info.Gen, Complete: true, Begun: true})
+	}
+	return c
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/storenode"
+)
+
+// Holdings returns what this node has of each shard that is marked in of, which has
+// all of them, by object: for their new owners.
+func (t *Table) Holdings(of []bool) [][]directory.Holding {
+	t.mu.Lock()
+	out := t.core.Holdings(of)
+	t.mu.Unlock()
+	copies.Sort(out)
+	return out
+}
+
+// Everything returns what this node has of all shards.
+func (t *Table) Everything() []directory.Holding { return t.Holdings([]bool{true})[0] }
+
+// Counts tells how many copies there are, how many of them are complete, pinned.
+func (t *Table) Counts() (all, complete, pinned int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.core.All() {
+		if c.Complete {
+			complete++
+		}
+		if c.Pinned {
+			pinned++
+		}
+	}
+	return t.core.Len(), complete, pinned
+}
+
+// Held returns how many checked bytes of id are here.
+func (t *Table) Held(id phalanx.ObjectID) int64 {
+	c := t.lookup(id)
+	switch {
+	case c == nil:
+		return 0
+	case c.buffer == nil:
+		return int64(len(c.inline))
+	}
+	return c.buffer.Watermark()
+}
+
+// Complete returns the complete copies, by object.
+func (t *Table) Complete() []storenode.Info {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []storenode.Info
+	for c := range t.core.All() {
+		if c.Complete {
+			out = append(out, copyOf(c).info())
+		}
+	}
+	slices.SortFunc(out, func(a, b storenode.Info) int { return cmp.Compare(a.Object, b.Object) })
+	return out
+}
+
+// making returns the objects that are made here and are not final yet, in order.
+func (t *Table) making() []phalanx.ObjectID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Making()
+}

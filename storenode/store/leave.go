@@ -1,0 +1,74 @@
+package store
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// Leave has this node take nothing new from now on: no Put, no place of a reduce, no
+// Reduce, no copy that it is to keep. When Leave has returned, Runs and Targets tell of
+// everything that began before.
+func (e *Env) Leave() { e.leaves.Store(true) }
+
+// Stay has this node take everything again, as it could not leave.
+func (e *Env) Stay() { e.leaves.Store(false) }
+
+// Leaves reports whether the node takes nothing new.
+func (e *Env) Leaves() bool { return e.leaves.Load() }
+
+// Leaving returns the error of what the node does not take any more, or gives up.
+func (e *Env) Leaving() *phalanx.Error {
+	return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node is leaving the cluster")}
+}
+
+// Runs returns the objects that are being put here, and those that are made here and
+// are not final yet.
+func (e *Env) Runs() (puts, making []phalanx.ObjectID) {
+	e.active.mu.Lock()
+	puts = slices.Sorted(maps.Keys(e.active.puts))
+	e.active.mu.Unlock()
+	making = slices.DeleteFunc(e.Table.making(), func(id phalanx.ObjectID) bool {
+		_, put := slices.BinarySearch(puts, id)
+		return put
+	})
+	return puts, making
+}
+
+// GiveUp ends the Puts that run. Their callers are told that the node leaves.
+func (e *Env) GiveUp() {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	for _, pids := range e.active.puts {
+		for _, pid := range pids {
+			e.send(pid, putFailed{e.Leaving()})
+		}
+	}
+}
+
+// givenUp tells a place that its node wants to leave.
+type givenUp struct{}
+
+// Targets returns the targets of the places that run, in order; one for each.
+func (h *Places) Targets() []phalanx.ObjectID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []phalanx.ObjectID
+	for key := range h.actors {
+		out = append(out, key.Target)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// GiveUp ends the places that coordinators can replace.
+func (h *Places) GiveUp() {
+	h.mu.Lock()
+	pids := slices.Collect(maps.Values(h.actors))
+	h.mu.Unlock()
+	for _, pid := range pids {
+		h.env.send(pid, givenUp{})
+	}
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
+
+	"github.com/phalanx-go/phalanx"
+)
+
+// life is how calls hear that the node leaves.
+type life struct {
+	once   sync.Once
+	ctx    context.Context // ends when the node begins to leave
+	cancel context.CancelFunc
+	dead   *eventstream.Subscription
+}
+
+func (e *Env) alive() *life {
+	l := &e.life
+	l.once.Do(func() {
+		l.ctx, l.cancel = context.WithCancel(context.Background())
+		l.dead = e.System.EventStream.Subscribe(lost)
+	})
+	return l
+}
+
+// leaving is closed when the node begins to leave.
+func (e *Env) leaving() <-chan struct{} { return e.alive().ctx.Done() }
+
+// Fence says that the node ends because the cluster has removed it.
+func (e *Env) Fence() { e.fenced.Store(true) }
+
+// Ended returns the error of what waits as the node ends.
+func (e *Env) Ended() *phalanx.Error {
+	if e.fenced.Load() {
+		return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrFenced, Err: errors.New("the cluster has removed this node, which joins again unless another process has taken its name")}
+	}
+	return &phalanx.Error{Node: e.Self, Kind: phalanx.ErrClosed, Err: errors.New("this node has left the cluster")}
+}
+
+// flushFor bounds how long a store that ends has to answer what it was sent. One that
+// waits for its restart has more to do than that.
+const flushFor = 100 * time.Millisecond
+
+// Close stops the store's actors and everything that they started. Callers that
+// wait are answered. Closing twice is safe.
+func (e *Env) Close() {
+	l := e.alive()
+	l.cancel()
+	if e.StorePID != nil { // first: nothing new is started then
+		_ = e.System.Root.RequestFuture(e.StorePID, flush{}, flushFor).Wait() // it answers nobody when it has stopped
+		_ = e.System.Root.StopFuture(e.StorePID).Wait()
+	}
+	var pids []*actor.PID
+	e.active.mu.Lock()
+	first := !e.active.closed
+	e.active.closed = true
+	for _, a := range e.active.fetches {
+		if a.pid != nil {
+			pids = append(pids, a.pid)
+		} else {
+			e.abandon(a)
+		}
+		for _, c := range a.take() {
+			c.answer(nil, nil, e.Ended())
+		}
+	}
+	for _, ps := range e.active.puts {
+		pids = append(pids, ps...)
+	}
+	e.active.mu.Unlock()
+	for _, pid := range pids {
+		_ = e.System.Root.StopFuture(pid).Wait()
+	}
+	if first {
+		e.System.EventStream.Unsubscribe(l.dead)
+	}
+}

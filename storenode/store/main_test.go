@@ -1,0 +1,11 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/phalanx-go/phalanx/internal/leaks"
+)
+
+func TestMain(m *testing.M) {
+	leaks.VerifyTestMain(m)
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// The side of a place that its parent sees: outputs, and who asks for them.
+
+// servedOutput is what there is of the output that a parent asks for. It has a
+// reference to the sink.
+type servedOutput struct {
+	gen    reduce.PlaceGen
+	place  *actor.PID
+	output *output // nil: it is waiting for room
+	sink   sink    // of output; zero: it is not kept
+}
+
+func (s servedOutput) release() {
+	if !s.sink.isZero() {
+		s.sink.release()
+	}
+}
+
+// expect has those who ask for the output gen of a place wait until it is shown.
+func (h *Places) expect(key placeKey, gen reduce.PlaceGen) {
+	h.replace(key, servedOutput{gen: gen})
+}
+
+// show lets others read the output of a place.
+func (h *Places) show(key placeKey, pid *actor.PID, o *output) {
+	o.sink.retain()
+	h.replace(key, servedOutput{o.gen, pid, o, o.sink})
+}
+
+// gone has the output of a place made again when somebody asks for it.
+func (h *Places) gone(key placeKey, pid *actor.PID, o *output) {
+	h.replace(key, servedOutput{o.gen, pid, o, sink{}})
+}
+
+func (h *Places) replace(key placeKey, s servedOutput) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.outputs[key].release()
+	h.outputs[key] = s
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+func (h *Places) hide(key placeKey) { h.hideOutput(key, nil) }
+
+// hideOutput is hide if o is what is shown, or nil.
+func (h *Places) hideOutput(key placeKey, o *output) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if old, ok := h.outputs[key]; ok && (o == nil || old.output == o) {
+		old.release()
+		delete(h.outputs, key)
+		close(h.changed)
+		h.changed = make(chan struct{})
+	}
+}
+
+// shown returns the output of a place with a reference to its sink, and a
+// channel that tells when it may be another.
+func (h *Places) shown(key placeKey) (out servedOutput, ok bool, changed <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if out, ok = h.outputs[key]; ok && !out.sink.isZero() {
+		out.sink.retain()
+	}
+	return out, ok, h.changed
+}
+
+// sayWait is how often a parent that has to wait for an output hears of it.
+const sayWait = 200 * time.Millisecond
+
+// Serve streams an output to the parent that asks for it. The command that
+// starts the place may still be on its way; the output may be waiting for room,
+// or be made again.
+func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
+	key := placeKey{Target: req.Object, Reduce: req.Generation, Place: req.Place}
+	want := reduce.PlaceGen{Attempt: req.PlaceGeneration.Attempt, Seq: req.PlaceGeneration.Seq}
+	log := h.env.Log.WithField("peer", from).WithField("reduce", req.Object)
+	path := func() []phalanx.NodeID { return []phalanx.NodeID{h.env.Self} }
+	command := time.NewTimer(copies.ShowPatience)
+	defer command.Stop()
+	var past *output // which does not have the bytes any more
+	in := attendance{hub: h, key: key, w: w}
+	defer in.end()
+	for {
+		out, ok, changed := h.shown(key)
+		coming := ok && out.gen == want
+		switch {
+		case ok && want.Compare(out.gen) < 0:
+			out.release()
+			_ = w.Reset(phalanx.Generation{Epoch: out.gen.Attempt, Seq: out.gen.Seq})
+			return
+		case !in.begin(coming):
+			out.release()
+			_ = w.TurnAway()
+			return
+		case !coming || out.output == nil || out.output == past:
+			out.release()
+		default:
+			err := dataplane.ErrDropped
+			if !out.sink.isZero() {
+				err = h.stream(out, req, path, w)
+			}
+			if errors.Is(err, dataplane.ErrDropped) {
+				log.WithError(err).Debug("an output is made again")
+				past = out.output
+				h.env.send(out.place, missing{past})
+				break
+			}
+			if err != nil {
+				log.WithError(err).Debug("an edge was not finished")
+			}
+			return
+		}
+		var late <-chan time.Time
+		if !coming {
+			late = command.C
+		}
+		say := time.NewTimer(sayWait)
+		select {
+		case <-changed:
+		case <-say.C:
+			if coming && w.Wait(path()) != nil {
+				return
+			}
+		case <-late:
+			_ = w.Gone(phalanx.ErrNotFound, "the place has no such output")
+			return
+		case <-w.Context().Done():
+			return
+		}
+		say.Stop()
+	}
+}
+
+// stream sends an output as long as it is one, and gives the reference up.
+func (h *Places) stream(out servedOutput, req dataplane.Request, path func() []phalanx.NodeID, w *dataplane.Writer) error {
+	defer out.release()
+	ctx, cancel := context.WithCancel(w.Context())
+	defer cancel()
+	defer context.AfterFunc(out.output.ctx, cancel)()
+	// The parent takes nothing while it has no room, or waits for another input.
+	err := out.sink.send(ctx, w, req.Offset, dataplane.SendOptions{Checked: req.Checked, WaitPath: path, Patient: true})
+	if err == nil && !out.output.delivered.Swap(true) && out.output.turning != nil {
+		close(out.output.turning.went)
+	}
+	return err
+}

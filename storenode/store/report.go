@@ -1,0 +1,65 @@
+package store
+
+import (
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/owner"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+)
+
+// report tells the owner of an object about this node's copy. Reports are
+// numbered as they are sent, since the owner takes no earlier one after a later.
+// If the object is gone meanwhile, so is a complete copy that was announced:
+// nobody would tell this node to drop what it did not list.
+func (e *Env) report(id phalanx.ObjectID, body directory.Body) {
+	e.reportAs(e.Directory.Nums(1), id, body)
+}
+
+// message sends something to the owner of an object that only the table hears the answer of.
+func (e *Env) message(id phalanx.ObjectID, m owner.Message) {
+	switch m.How {
+	case owner.Withdraw:
+		e.Directory.Forget(m.Num)
+		e.report(id, m.Body)
+	case owner.Unkeep:
+		e.reportDrop(id, m.Gen)
+	default:
+		e.report(id, m.Body)
+	}
+}
+
+// reportDrop tells that a fetch has given up its part of a generation, unless this
+// node has all of it from somebody else: the owner lists that.
+func (e *Env) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
+	if num, ok := e.Table.unlessWhole(id, gen, func() uint64 { return e.Directory.Nums(1) }); ok {
+		e.reportAs(num, id, directory.Drop{Gen: gen})
+	}
+}
+
+func (e *Env) reportAs(num uint64, id phalanx.ObjectID, body directory.Body) {
+	var complete phalanx.Generation
+	switch b := body.(type) {
+	case directory.Announce:
+		if b.Complete {
+			complete = b.Gen
+		}
+	case directory.Done:
+		if b.Complete {
+			complete = b.Gen
+		}
+	}
+	e.Directory.Request(id, num, body, func(_ phalanx.NodeID, r directory.Result) {
+		if !complete.IsZero() && !r.Waiting {
+			e.Table.learn(id, complete, r)
+			e.outlived(id, complete, r)
+		}
+	})
+}
+
+// outlived drops a complete copy of generation gen, if its owner's answer says
+// that there is no such object any more, or another generation of it.
+func (e *Env) outlived(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
+	if why := copies.Answered(gen, r); why != copies.Stays {
+		e.Table.dropObject(id, gen, e.ended(why, r.Gen))
+	}
+}

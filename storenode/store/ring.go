@@ -1,0 +1,175 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
+	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/reduce"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// A place of a ring makes the whole target, as every other place does. The root's
+// is announced as what the reduce has made; the others are copies, which are
+// listed once the target is final.
+
+// turning is what an output in a ring has besides.
+type turning struct {
+	places int
+	result *dataplane.Buffer // to be the target: by room, and then held by the sink
+	pulled bool              // the stream of the place before was read: it cannot be again
+	came   chan struct{}     // closed when everything of it came
+	went   chan struct{}     // closed when the place behind has everything
+	call   opCall
+	failed *opFailed // by whoever takes the stream
+}
+
+func newTurning(places int) *turning {
+	return &turning{places: places, came: make(chan struct{}), went: make(chan struct{})}
+}
+
+// turn begins what can be begun: the ring once there are the source and room for
+// the target, and the stream of the place before.
+func (p *place) turn() {
+	o := p.out
+	if o.sink.isZero() {
+		s := p.source
+		if s == nil || o.turning.result == nil || !s.buffer.Complete() {
+			return
+		}
+		if s.buffer.Size() != o.meta.Size {
+			p.tell(reduce.SourceFailed{Gen: s.gen, Text: fmt.Sprintf("the source has %d bytes, not %d", s.buffer.Size(), o.meta.Size)})
+			return
+		}
+		s.buffer.Retain()
+		o.sink.ring = dataplane.NewRing(s.buffer, o.turning.result, p.key.Place, o.turning.places, func(dst, src []byte) error {
+			err := o.apply(&o.turning.call, dst, src)
+			if err != nil {
+				o.turning.failed = &opFailed{o, -1, err}
+			}
+			return err
+		})
+		p.happens(rnode.Roomy{Gen: o.gen})
+	}
+	for _, e := range p.edges {
+		if !e.used {
+			e.used = true
+			o.done.Add(1)
+			go p.pullRing(o, e)
+		}
+	}
+}
+
+// pullRing takes the stream of the place before.
+func (p *place) pullRing(o *output, e *edge) {
+	defer o.done.Done()
+	defer close(e.finished)
+	err := whileBusy(e.ctx, o.ctx, func() error { return p.circulate(o, e) })
+	if e.ctx.Err() != nil || o.ctx.Err() != nil {
+		return
+	}
+	if failed := o.turning.failed; failed != nil {
+		p.env.send(p.self, *failed)
+		return
+	}
+	end := reduce.EdgeEnded{Child: e.open.Place, Gen: e.open.Gen, Stream: e.open.Stream, Complete: err == nil}
+	if err != nil {
+		end.Text = err.Error()
+		p.tell(end)
+		return
+	}
+	close(o.turning.came)
+	digest, _ := o.turning.result.Digest()
+	p.tell(end)
+	p.tell(reduce.OutputDone{Gen: o.gen, Size: o.meta.Size, Digest: digest})
+}
+
+func (p *place) circulate(o *output, e *edge) error {
+	if o.turning.pulled {
+		return errors.New("the ring cannot take its earlier bytes again")
+	}
+	s, closed, err := p.streamOf(o, e, 0)
+	if err != nil {
+		return err
+	}
+	defer closed()
+	end := s.ReceiveRing(o.sink.ring, dataplane.Progress{})
+	o.turning.pulled = end.Reason != dataplane.Busy // which comes before the first byte
+	if end.Reason != dataplane.Complete {
+		return end
+	}
+	return nil
+}
+
+// ringPatience is for how long nothing may move in a ring whose target is final.
+const ringPatience = 5 * time.Second
+
+// keepRing has a place whose target is final go on by itself: until it has all of
+// it, which makes it a copy, and the place behind has what it needs for that.
+func (p *place) keepRing() {
+	o, c, cancel, edges, pinned := p.out, p.root, p.cancel, p.edges, p.core.State().Root
+	key, env, hub := p.key, p.env, p.hub
+	p.out, p.root, p.cancel, p.edges = nil, nil, func() {}, map[int]*edge{}
+	p.kept = true
+	p.closeSource()
+	var over <-chan struct{} // of the one stream
+	for _, e := range edges {
+		over = e.finished
+	}
+	go func() {
+		defer cancel()
+		whole := o.awaitRing(o.turning.came, over)
+		switch {
+		case c == nil:
+		case !whole:
+			env.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: env.Self})
+		default:
+			digest, _ := o.turning.result.Digest()
+			if env.Table.retain(c) { // the place behind reads from it until it has everything
+				defer env.Table.release(c)
+			}
+			// In this order: once it is complete, leave to evict it may be asked for.
+			env.report(key.Target, directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned})
+			if !env.Table.finish(c, o.meta, digest, pinned) {
+				env.report(key.Target, directory.Drop{Gen: c.Gen})
+			}
+		}
+		if whole {
+			o.awaitRing(o.turning.went, nil)
+		}
+		hub.hideOutput(key, o)
+		for _, e := range edges {
+			e.cancel()
+		}
+		o.close(false)
+	}()
+}
+
+// awaitRing reports whether something happens before over, as long as anything
+// moves.
+func (o *output) awaitRing(happens, over <-chan struct{}) bool {
+	look := time.NewTicker(ringPatience)
+	defer look.Stop()
+	for moved := int64(-1); ; {
+		select {
+		case <-happens:
+			return true
+		case <-over:
+			select {
+			case <-happens:
+				return true
+			default:
+				return false
+			}
+		case <-look.C:
+		}
+		now := o.sink.ring.Moved()
+		if now == moved {
+			return false
+		}
+		moved = now
+	}
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// slotPatience is how long a sender waits for a receiver that is about to
+// end before it says BUSY.
+const slotPatience = 100 * time.Millisecond
+
+// Serve answers a request for a stream, on the goroutine of its connection.
+func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
+	if req.Kind == dataplane.Place {
+		e.places.Serve(from, req, w)
+		return
+	}
+	c := e.find(req, w)
+	switch {
+	case c == nil:
+		_ = w.Gone(phalanx.ErrNotFound, "there is no copy of it here")
+		return
+	case req.Generation.Less(c.Gen):
+		_ = w.Reset(c.Gen)
+		return
+	}
+	if !e.slot(w.Context(), c, req.Beside) {
+		_ = w.Busy()
+		return
+	}
+	e.readersChanged(c)
+	err := e.stream(from, req, c, w)
+	e.Table.served(c)
+	e.readersChanged(c)
+	var bad *dataplane.BadPiece
+	switch {
+	case err == nil:
+		return
+	case errors.As(err, &bad):
+		e.corrupted(c, bad)
+	}
+	e.Log.WithError(err).WithField("object", c.Object).WithField("peer", from).Debug("a stream was not finished")
+}
+
+// stream sends c, and keeps account of the lease.
+func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, w *dataplane.Writer) error {
+	buf, err := e.sendable(c)
+	if err != nil {
+		return w.Busy() // there is no room for it now: the receiver locates again
+	}
+	defer buf.Release()
+	out := e.outgoing.begin(e, from, c, req)
+	changed := c.path.follow()
+	err = w.SendBuffer(w.Context(), buf, req.Offset, dataplane.SendOptions{Checked: req.Checked, PathChanged: changed, Meter: &out.meter,
+		WaitPath: func() []phalanx.NodeID { return c.path.below(e.Self) }})
+	c.path.unfollow(changed)
+	e.outgoing.end(e, out, w.Broken())
+	return err
+}
+
+// sendable returns the bytes of c, which is in use, as a stream can have them. Those
+// that came inline are copied: nobody asks for such a copy as long as the object's
+// shard has its bytes, which it has not if it was lost.
+func (e *Env) sendable(c *objectCopy) (*dataplane.Buffer, error) {
+	if c.buffer != nil {
+		c.buffer.Retain()
+		return c.buffer, nil
+	}
+	buf, err := e.Pool.NewBufferWithin(context.Background(), int64(len(c.inline)), 0) // the stream cannot wait
+	if err != nil {
+		return nil, errFull
+	}
+	_, err = buf.Write(c.inline)
+	if err == nil {
+		err = buf.Finish(int64(len(c.inline)))
+	}
+	if err != nil {
+		buf.Release()
+		return nil, err
+	}
+	return buf, nil
+}
+
+// readersChanged tells the fetch that fills c, if one does.
+func (e *Env) readersChanged(c *objectCopy) {
+	if !c.isOver() {
+		e.send(e.StorePID, streamsChanged{c.Object})
+	}
+}
+
+// readers returns how many receivers read from c.
+func (t *Table) readers(c *objectCopy) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.Streams()
+}
+
+// find returns this node's copy of the generation that is asked for, or of a
+// greater one. While one is to be expected it tells the receiver to WAIT, for a while: a
+// fetch of this node may wait for a later generation than the receiver does. Else it waits
+// only a little for one that is about to be shown.
+func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
+	hope := copies.NewHope(e.Now())
+	for {
+		if c := e.streamable(req); c != nil {
+			return c
+		}
+		if hope.Ends(e.Now(), e.expects(req.Object)) {
+			return nil
+		}
+		if !e.awaitShown(req, w) {
+			return nil
+		}
+	}
+}
+
+// streamable returns the copy that answers req, or nil.
+func (e *Env) streamable(req dataplane.Request) *objectCopy {
+	if c := e.Table.lookup(req.Object); c != nil && !c.Gen.Less(req.Generation) {
+		return c
+	}
+	return nil
+}
+
+// awaitShown waits a little for a copy that was not here, and tells the receiver to
+// WAIT if none was shown; false if it is gone.
+func (e *Env) awaitShown(req dataplane.Request, w *dataplane.Writer) bool {
+	shown, leave := e.Table.arrived(req.Object)
+	defer leave()
+	if e.streamable(req) != nil { // since it was looked for
+		return true
+	}
+	if !await(w.Context(), shown, sayWait) {
+		return false
+	}
+	select {
+	case <-shown:
+		return true
+	default:
+		return w.Wait([]phalanx.NodeID{e.Self}) == nil
+	}
+}
+
+// expects reports whether a generation of an object can still come here.
+func (e *Env) expects(id phalanx.ObjectID) bool {
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return e.active.fetches[id] != nil || len(e.active.puts[id]) > 0
+}
+
+// await returns when c is closed or after d; false if ctx ended.
+func await(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+	case <-t.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// slot waits a little until c may serve one more receiver. The owner counts the
+// leases, this node what it really serves: one more than the fan-out only if the
+// grant says that one of them does not count (2.13).
+func (e *Env) slot(ctx context.Context, c *objectCopy, beside bool) bool {
+	limit := e.Fanout
+	if beside {
+		limit++
+	}
+	patience := time.NewTimer(slotPatience)
+	defer patience.Stop()
+	retry := time.NewTicker(2 * time.Millisecond)
+	defer retry.Stop()
+	for !e.Table.serve(c, limit) {
+		select {
+		case <-retry.C:
+		case <-patience.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// isOver reports whether c is complete or dropped.
+func (c *objectCopy) isOver() bool {
+	select {
+	case <-c.over:
+		return true
+	default:
+		return false
+	}
+}

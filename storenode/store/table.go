@@ -1,0 +1,420 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/storenode"
+	"github.com/phalanx-go/phalanx/storenode/dataplane"
+)
+
+// objectCopy is what this node has of one generation of an object. The table's
+// lock guards it, except for what is atomic; its bytes are in buffer, or inline.
+type objectCopy struct {
+	copies.Copy
+	table  *Table
+	buffer *dataplane.Buffer // nil if the bytes are inline
+	inline []byte
+	over   chan struct{} // closed once the copy is complete, or dropped
+
+	lasting lasting // as the budget was told
+
+	again atomic.Bool // announced since leave to evict it was asked for
+	path  upstreams
+}
+
+// lasting is how much of a copy's memory eviction does not give back.
+type lasting struct{ pinned, reserved int64 }
+
+// copyCost is what a copy takes besides its bytes: it, its buffer and the map's
+// share, as measured with a hundred thousand of 100 bytes. It cannot be refused,
+// since the bytes are here already.
+const copyCost = 740
+
+// copyOf returns the host of c; nil for nil.
+func copyOf(c *copies.Copy) *objectCopy {
+	if c == nil {
+		return nil
+	}
+	return c.Bytes.(*objectCopy)
+}
+
+// info describes a complete copy.
+func (c *objectCopy) info() storenode.Info {
+	return storenode.Info{Object: c.Object, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest}
+}
+
+// bytes returns how many bytes the object has, or phalanx.UnknownSize.
+func (c *objectCopy) bytes() int64 {
+	if c.buffer == nil {
+		return int64(len(c.inline))
+	}
+	return c.buffer.Size()
+}
+
+// size returns how many bytes of memory the copy holds.
+func (c *objectCopy) size() int64 {
+	if c.buffer == nil {
+		return int64(len(c.inline))
+	}
+	return c.buffer.Held()
+}
+
+// Table holds the copies of this node: it hosts copies.Table. It is safe for concurrent
+// use and outlives the actors that work on it.
+type Table struct {
+	budget *dataplane.Budget
+
+	mu      sync.Mutex
+	core    *copies.Table
+	arrival map[phalanx.ObjectID]*awaited // who waits for a copy to be shown
+}
+
+// awaited is an object of which somebody waits for a copy to be shown. The last who
+// leaves takes it off the table: it may never be shown.
+type awaited struct {
+	shown   chan struct{} // closed then
+	waiting int
+}
+
+// NewTable returns an empty table.
+func NewTable(budget *dataplane.Budget) *Table {
+	return &Table{budget: budget, core: copies.NewTable(), arrival: map[phalanx.ObjectID]*awaited{}}
+}
+
+// newCopy returns a copy that is not in the table yet.
+func (t *Table) newCopy(c copies.Copy, buffer *dataplane.Buffer, inline []byte) *objectCopy {
+	out := &objectCopy{Copy: c, table: t, buffer: buffer, inline: inline, over: make(chan struct{})}
+	out.Bytes = out
+	return out
+}
+
+// show makes buffer readable by others as generation gen. It takes over the
+// caller's reference. A copy of an older generation is dropped; show reports
+// false, and keeps the reference, if there is a newer one.
+func (t *Table) show(id phalanx.ObjectID, gen phalanx.Generation, meta phalanx.Meta, buffer *dataplane.Buffer, origin bool) (*objectCopy, bool) {
+	return t.showCopy(t.newCopy(copies.Copy{Object: id, Gen: gen, Meta: meta, Origin: origin}, buffer, nil))
+}
+
+func (t *Table) showCopy(c *objectCopy) (*objectCopy, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, ok := t.core.Show(&c.Copy)
+	return copyOf(now), ok
+}
+
+// keepInline keeps a complete copy of a small object, and retains it for the caller.
+// The caller has reserved room for the bytes, which the table takes over. If this
+// node has a newer generation by now, what is returned counts as dropped.
+func (t *Table) keepInline(info storenode.Info, bytes []byte, tag string, pinned bool) *objectCopy {
+	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest, Pinned: pinned, Lore: copies.Lore{Tag: tag}}, nil, bytes)
+	close(c.over)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kept := copyOf(t.core.Enter(&c.Copy))
+	if kept != c {
+		t.budget.Release(int64(len(bytes)))
+	}
+	if kept.buffer != nil {
+		kept.buffer.Retain()
+	}
+	return kept
+}
+
+// supply keeps all bytes of a Put, and takes over the caller's reference of buffer if the copy is
+// one of it.
+func (t *Table) supply(info storenode.Info, buffer *dataplane.Buffer) copies.Supplied {
+	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest}, buffer, nil)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Supply(&c.Copy)
+}
+
+// supplant makes buffer, which has all bytes, this node's pinned copy in place of a
+// part of them: err tells other nodes that read the part, and readers here go on with
+// the copy. It reports false if there is a complete copy, or a newer generation.
+func (t *Table) supplant(info storenode.Info, buffer *dataplane.Buffer, err error) (*objectCopy, bool) {
+	c := t.newCopy(copies.Copy{Object: info.Object, Gen: info.Gen, Meta: info.Meta, Digest: info.Digest}, buffer, nil)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c, t.core.Supplant(&c.Copy, err)
+}
+
+// successor retains the complete copy of the same generation that has taken the place
+// of c, which was dropped; nil if there is none.
+func (t *Table) successor(c *objectCopy) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := copyOf(t.core.Successor(&c.Copy))
+	if next != nil {
+		t.useLocked(next)
+	}
+	return next
+}
+
+// digestOf returns what was told of the bytes of c; zero before it is complete.
+func (t *Table) digestOf(c *objectCopy) phalanx.Digest {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.Digest
+}
+
+// finish makes c complete, and reports whether it is here at all.
+func (t *Table) finish(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Finish(&c.Copy, meta, digest, pinned)
+}
+
+// unlessWhole calls number and returns what it did, unless this node has all of a
+// generation, or makes it. Who puts a copy into the table and reports it after that
+// has a greater number then.
+func (t *Table) unlessWhole(id phalanx.ObjectID, gen phalanx.Generation, number func() uint64) (num uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.core.Whole(id, gen) {
+		return 0, false
+	}
+	return number(), true
+}
+
+// ifWhole calls number and returns what it did, and whether the copy is pinned, if this
+// node has all of a generation and asks for no leave to evict it.
+func (t *Table) ifWhole(id phalanx.ObjectID, gen phalanx.Generation, number func() uint64) (num uint64, pinned, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.core.Sure(id, gen)
+	if c == nil {
+		return 0, false, false
+	}
+	return number(), c.Pinned, true
+}
+
+func (t *Table) isDropped(c *objectCopy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.Dropped
+}
+
+func (t *Table) isPinned(c *objectCopy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.Pinned
+}
+
+// pinned pins the copy of id that is of generation gen or a newer one, and
+// reports whether there is one.
+func (t *Table) pinned(id phalanx.ObjectID, gen phalanx.Generation) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Pin(id, gen)
+}
+
+// want pins c if a call is to pin that generation. Leaves is looked at with the lock held.
+func (t *Table) want(c *objectCopy, gen phalanx.Generation, leaves func() bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.core.Want(&c.Copy, gen, leaves())
+}
+
+// drop forgets c, and reports whether it was here; err tells its readers why. Views keep their
+// bytes.
+func (t *Table) drop(c *objectCopy, err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Drop(&c.Copy, err)
+}
+
+// dropObject forgets the copy of id if its generation is before, or is, gen, and returns it.
+func (t *Table) dropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return copyOf(t.core.DropObject(id, gen, err))
+}
+
+// lookup returns the copy of id, or nil.
+func (t *Table) lookup(id phalanx.ObjectID) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return copyOf(t.core.Of(id))
+}
+
+// View returns a view of id if this node has a complete copy, else nil.
+func (t *Table) View(id phalanx.ObjectID) *storenode.View {
+	if c := t.whole(id); c != nil {
+		return c.view()
+	}
+	return nil
+}
+
+// whole retains and returns the copy of id if it is complete, else nil.
+func (t *Table) whole(id phalanx.ObjectID) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.core.Of(id)
+	if c == nil || !c.Complete {
+		return nil
+	}
+	t.useLocked(copyOf(c))
+	return copyOf(c)
+}
+
+// view returns a view of a complete copy, which was retained for it.
+func (c *objectCopy) view() *storenode.View {
+	bytes := c.inline
+	if c.buffer != nil {
+		bytes = c.buffer.Bytes(0, c.Meta.Size)
+	}
+	return storenode.NewView(c.info(), bytes, c)
+}
+
+// Release implements storenode.Holder.
+func (c *objectCopy) Release() { c.table.release(c) }
+
+// Whole tells what this node has of id, if that is all of it.
+func (t *Table) Whole(id phalanx.ObjectID) (storenode.Info, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.core.Of(id)
+	if c == nil || !c.Complete {
+		return storenode.Info{}, false
+	}
+	return copyOf(c).info(), true
+}
+
+// viewOf returns a view of c, which is complete, or nil if it was dropped.
+func (t *Table) viewOf(c *objectCopy) *storenode.View {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.Dropped {
+		return nil
+	}
+	t.useLocked(c)
+	return c.view()
+}
+
+// retain keeps c for a reader, if it was not dropped: it is not evicted until
+// release, and its bytes stay, whatever becomes of it.
+func (t *Table) retain(c *objectCopy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.Dropped {
+		return false
+	}
+	t.useLocked(c)
+	return true
+}
+
+// useLocked is retain for a copy that was not dropped.
+func (t *Table) useLocked(c *objectCopy) {
+	if t.core.Use(&c.Copy) && c.buffer != nil {
+		c.buffer.Retain()
+	}
+}
+
+// release ends what retain began.
+func (t *Table) release(c *objectCopy) {
+	t.mu.Lock()
+	last := t.core.Unuse(&c.Copy)
+	t.mu.Unlock()
+	switch {
+	case c.buffer != nil:
+		c.buffer.Release() // outside of the lock: it may unmap memory
+	case last:
+		t.budget.Release(int64(len(c.inline)))
+	}
+}
+
+// arrived returns a channel that is closed when a copy of id is shown. Who does not
+// wait for that any more calls leave.
+func (t *Table) arrived(id phalanx.ObjectID) (shown <-chan struct{}, leave func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.arrival[id]
+	if a == nil {
+		a = &awaited{shown: make(chan struct{})}
+		t.arrival[id] = a
+	}
+	a.waiting++
+	return a.shown, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if a.waiting--; a.waiting == 0 && t.arrival[id] == a {
+			delete(t.arrival, id)
+		}
+	}
+}
+
+// serve counts one more receiver of c and retains its bytes, if it has fewer
+// than fanout and was not dropped.
+func (t *Table) serve(c *objectCopy, fanout int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.core.Serve(&c.Copy, fanout) {
+		return false
+	}
+	if c.buffer != nil {
+		c.buffer.Retain()
+	}
+	return true
+}
+
+// served ends what serve began and returns how many receivers are left.
+func (t *Table) served(c *objectCopy) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.buffer != nil {
+		c.buffer.Release()
+	}
+	return t.core.Served(&c.Copy)
+}
+
+// reading notes whom c is read from.
+func (t *Table) reading(c *objectCopy, upstream phalanx.NodeID, lease uint64, maker phalanx.NodeID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.core.Reading(&c.Copy, upstream, lease, maker)
+	c.path.set([]phalanx.NodeID{upstream})
+}
+
+// awaits says what is missing of c, and who is to give it.
+func (t *Table) awaits(c *objectCopy) (node phalanx.NodeID, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.buffer.Complete() {
+		return c.Maker, "the object is not final: its creator has not finished"
+	}
+	return c.Upstream, "its bytes have not all arrived"
+}
+
+// leased reports whether the copy of id is read under a lease.
+func (t *Table) leased(id phalanx.ObjectID, lease uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Leased(id, lease)
+}
+
+// isComplete reports whether c is complete, and was not dropped.
+func (t *Table) isComplete(c *objectCopy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.Complete && !c.Dropped
+}
+
+// Close drops every copy.
+func (t *Table) Close(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.core.All() {
+		t.core.Drop(c, err)
+	}
+}
+
+// KeepComplete drops every copy that is not complete.
+func (t *Table) KeepComplete(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.core.DropParts(err)
+}
