@@ -24,6 +24,7 @@ type create struct {
 	begun  bool   // it was announced that its first piece is here
 	shown  bool   // others can read it while it is made
 	epoch  uint64 // of the shard, when it was to become final
+	dead   bool   // its actor has panicked
 }
 
 // putPlan is what the workload wants of a Put.
@@ -82,8 +83,25 @@ func (cr *create) pushed(p directory.Push) {
 // leave ends the Put: its caller went away.
 func (cr *create) leave(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) }
 
-func (cr *create) step(ev transfer.CreatorEvent) {
+// panics ends the Put as if its actor had panicked: it withdraws what it can, and then hears of
+// nothing.
+func (cr *create) panics() {
+	err := errorf(phalanx.ErrInternal, cr.object, "the put's actor failed")
+	cr.call.excused = true
+	cr.step(transfer.Stop{Err: err})
 	if cr.core.Over() {
+		return
+	}
+	if !cr.call.ended {
+		cr.n.w.end(cr.call, err, phalanx.Generation{}, nil)
+	}
+	cr.carryOut(transfer.Discard{})
+	cr.dead = true
+	cr.n.creates = slices.DeleteFunc(cr.n.creates, func(c *create) bool { return c == cr })
+}
+
+func (cr *create) step(ev transfer.CreatorEvent) {
+	if cr.core.Over() || cr.dead {
 		return
 	}
 	for _, e := range cr.core.Step(cr.n.clock(), ev) {
@@ -151,12 +169,17 @@ func (cr *create) message(m owner.Message) {
 		return
 	}
 	c := cr.n.client
-	if owner.Lists(m.Body) {
+	lists := owner.Lists(m.Body)
+	if lists {
 		cr.epoch = c.epoch(cr.object)
 	}
 	c.ask(m.Num, cr.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
 			cr.n.w.met["put waits for another"]++
+		}
+		if cr.dead && lists && r.Kind == 0 && !r.Waiting {
+			cr.n.w.met["copy of a dead put is listed"]++
+			cr.n.reportDrop(cr.object, r.Gen)
 		}
 		cr.step(owner.Answered(m.Num, from, r))
 	})
@@ -201,7 +224,7 @@ func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 // fill reads the next piece of the source.
 func (cr *create) fill() {
 	n := cr.n
-	if cr.core.Over() {
+	if cr.core.Over() || cr.dead {
 		return
 	}
 	defer n.w.step(n, "filled")

@@ -319,7 +319,7 @@ func (w *world) panics(r *rand.Rand) string {
 		return "nobody panics"
 	}
 	l := w.doing
-	switch r.IntN(9) {
+	switch r.IntN(11) {
 	case 6, 7:
 		if what := w.familyTragedy(r); what != "" {
 			return what
@@ -327,6 +327,15 @@ func (w *world) panics(r *rand.Rand) string {
 	case 5, 8:
 		if what := w.quietDeath(); what != "" {
 			return what
+		}
+	case 9, 10:
+		for _, m := range w.alive() {
+			if len(m.creates) > 0 && !m.host.hung {
+				w.met["panic: put"]++
+				cr := m.creates[r.IntN(len(m.creates))]
+				cr.panics()
+				return fmt.Sprintf("the put of %s at %s panics", cr.object, m.id)
+			}
 		}
 	case 0, 1, 2:
 		for _, m := range w.alive() {
