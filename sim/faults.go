@@ -252,16 +252,24 @@ func (w *world) partition(r *rand.Rand) string {
 		}
 		what = fmt.Sprintf("%s is cut off", h.name)
 	}
+	refuses := 0
+	if r.IntN(3) == 0 {
+		refuses = 1
+		w.met["fault: firewall that refuses"]++
+		what += ", where a firewall refuses connections,"
+	}
 	for _, c := range cuts {
 		if w.shape.faults != crowded {
 			c[0].struck(w.now)
 			c[1].struck(w.now)
 		}
 		w.cutOff(c[0], c[1], true)
+		w.walls[c] += refuses
 	}
 	w.over(d, func() {
 		for _, c := range cuts {
 			w.cutOff(c[0], c[1], false)
+			w.walls[c] -= refuses
 			if w.shape.faults != crowded {
 				c[0].spared()
 				c[1].spared()

@@ -5,7 +5,7 @@ func Faults() []string {
 	return []string{
 		"fault: crash", "fault: power lost", "fault: restart with a new incarnation", "fault: hang", "fault: slow node",
 		"fault: one-way partition", "fault: link cut", "fault: nobody hears a node", "fault: node cut off",
-		"fault: two-way partition of groups", "fault: false suspicion", "fault: owner and backup of a shard at once", "fault: false accuser", "fault: the leader does not hear an idle member",
+		"fault: two-way partition of groups", "fault: firewall that refuses", "fault: false suspicion", "fault: owner and backup of a shard at once", "fault: false accuser", "fault: the leader does not hear an idle member",
 		"panic: coordinator", "panic: place", "panic: fetch", "panic: put", "panic: shard replica", "panic: owner of a shard",
 		"panic: place that has delivered", "panic: parent of a delivered place",
 		"message lost", "message twice", "message again much later", "message cut off", "stream broken", "bad piece",

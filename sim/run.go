@@ -54,6 +54,7 @@ type world struct {
 	hosts  []*host
 	cut    map[[2]*host]int // ways that nothing takes
 	deaf   map[[2]*host]int // whose heartbeats do not get to whom
+	walls  map[[2]*host]int // between whom a firewall refuses connections where the link is cut
 	nodes  []*node          // every life, in the order in which they began
 	byID   map[phalanx.NodeID]*node
 	oracle *oracle
@@ -125,7 +126,7 @@ func (w *world) cycle(n *node, id phalanx.ObjectID, p directory.Picture) {
 // newWorld returns a world without machines.
 func newWorld(cfg Config) *world {
 	w := &world{seed: cfg.Seed, alone: cfg.Alone, every: tickEvery, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), fate: rand.New(rand.NewPCG(cfg.Seed, 0xda942042e4dd58b5)),
-		cut: map[[2]*host]int{}, deaf: map[[2]*host]int{}, byID: map[phalanx.NodeID]*node{},
+		cut: map[[2]*host]int{}, deaf: map[[2]*host]int{}, walls: map[[2]*host]int{}, byID: map[phalanx.NodeID]*node{},
 		reduced: map[phalanx.ObjectID]reduce.Config{}, leases: map[leaseKey]bool{}, met: map[string]int{}, trace: trace{hash: 14695981039346656037, out: cfg.Trace}}
 	w.oracle = &oracle{w: w, objects: map[phalanx.ObjectID]*model{}}
 	w.audit = newAudit(w)

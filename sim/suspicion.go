@@ -51,6 +51,12 @@ func (n *node) beat(to phalanx.NodeID) {
 	}
 	w.after(w.short(), func() {
 		switch {
+		case w.walls[[2]*host{from, dest}] > 0 && !w.linked(from, dest): // the firewall answers, on this side of the cut
+			w.met["connection refused by a firewall"]++
+			n.after(w.short(), func() {
+				n.stepDetector(detect.Refuses{Node: to, Now: n.clock()})
+				w.step(n, "refused by a firewall")
+			})
 		case !w.linked(from, dest) || dest.off || w.deaf[[2]*host{from, dest}] > 0:
 		case dest.life == nil || dest.life.id != to:
 			if dest.hung {

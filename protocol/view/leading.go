@@ -35,6 +35,7 @@ type leading struct {
 // and must stay safe until it is applied.
 type held struct {
 	cmd      Command
+	since    time.Duration // a node asks for it
 	heard    time.Duration // when a node last asked for it
 	proposed bool
 }
@@ -134,7 +135,10 @@ func (c *Core) offer(cmd Command) {
 	i := slices.IndexFunc(c.lead.held, func(h held) bool { return bytes.Equal(EncodeCommand(h.cmd), data) })
 	if i < 0 {
 		i = len(c.lead.held)
-		c.lead.held = append(c.lead.held, held{cmd: cmd})
+		c.lead.held = append(c.lead.held, held{cmd: cmd, since: c.now})
+		if _, dead := buried(cmd); dead {
+			c.askVoters() // see buries
+		}
 	}
 	c.lead.held[i].heard = c.now
 }
@@ -156,7 +160,7 @@ func (c *Core) steer() bool {
 	}
 	for i := range c.lead.held {
 		h := &c.lead.held[i]
-		if !h.proposed && (buries(h.cmd) || current && c.due(h.cmd)) && v.node.Propose(EncodeCommand(h.cmd)) == nil {
+		if !h.proposed && (c.buries(*h) || current && c.due(h.cmd)) && v.node.Propose(EncodeCommand(h.cmd)) == nil {
 			h.proposed = true
 			return true
 		}
@@ -164,11 +168,20 @@ func (c *Core) steer() bool {
 	return current && c.steerVoters()
 }
 
-// buries reports whether cmd removes a node whose process is known to be gone:
-// it neither votes nor answers, whatever is decided before it is removed.
-func buries(cmd Command) bool {
+// buries reports whether h removes a node whose process is known to be gone: it neither votes
+// nor answers, whatever is decided before it is removed. If it votes, the others have to be a
+// majority, and to follow since it is to be removed. A firewall that refuses connections makes
+// a living node look gone: it would help the last other one to remove it, when it can again,
+// and the cluster would have lost the majority of its voters.
+func (c *Core) buries(h held) bool {
+	node, dead := buried(h.cmd)
+	return dead && (!c.voter.votes(raftID(node)) || c.majorityWithout(raftID(node)) >= h.since)
+}
+
+// buried returns the node that cmd removes, if its process is said to be gone.
+func buried(cmd Command) (phalanx.NodeID, bool) {
 	remove, ok := cmd.(RemoveMember)
-	return ok && remove.Dead
+	return remove.Node, ok && remove.Dead
 }
 
 // due reports whether cmd may be proposed. A removed node must vote no more:

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"go.etcd.io/raft/v3"
+
 	"github.com/phalanx-go/phalanx"
 )
 
@@ -26,7 +28,10 @@ func (l *leading) contacted(id uint64, at time.Duration) {
 
 // majority returns the latest time at which a majority of the voters, or of
 // both halves during a change, was known to follow.
-func (c *Core) majority() time.Duration {
+func (c *Core) majority() time.Duration { return c.majorityWithout(raft.None) }
+
+// majorityWithout is the same for a voter that counts as one that does not follow.
+func (c *Core) majorityWithout(lost uint64) time.Duration {
 	latest := c.now
 	for _, half := range [][]uint64{c.voter.conf.GetVoters(), c.voter.conf.GetVotersOutgoing()} {
 		if len(half) == 0 {
@@ -36,7 +41,7 @@ func (c *Core) majority() time.Duration {
 		for _, id := range half {
 			if t, ok := c.lead.contact[id]; id == c.id {
 				at = append(at, c.now)
-			} else if ok {
+			} else if ok && id != lost {
 				at = append(at, t)
 			} else {
 				at = append(at, never)
