@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +16,7 @@ import (
 type process struct {
 	*children.Child
 	id      phalanx.NodeID
-	orders  *os.File
-	answers chan answer // closed when the process has ended
+	answers chan answer
 }
 
 // fleet are the nodes of a cluster, each a process of its own.
@@ -55,50 +53,24 @@ func start(c nodeConfig) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer read.Close()
-	out, said, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, write.Close())
-	}
-	defer said.Close()
 	cmd := exec.Command(os.Args[0])
 	// More threads than the few cores that all processes share would only take turns.
 	cmd.Env = append(os.Environ(), nodeVar+"="+string(config), "GOMAXPROCS=1")
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = said, os.Stderr, []*os.File{read}
-	p := &process{orders: write, answers: make(chan answer, 1)}
-	if p.Child, err = children.Run(cmd); err != nil {
-		return nil, errors.Join(err, write.Close(), out.Close())
-	}
-	go func() {
-		defer close(p.answers)
-		defer out.Close()
-		in := bufio.NewScanner(out)
-		in.Buffer(nil, maxLine)
-		for in.Scan() {
-			var a answer
-			if err := json.Unmarshal(in.Bytes(), &a); err != nil {
-				a.Err = err.Error()
-			}
-			p.answers <- a
-		}
-	}()
-	return p, nil
+	cmd.Stderr = os.Stderr
+	p := &process{answers: make(chan answer, 100)} // far more than the orders that wait for one
+	p.Child, err = children.Talk(cmd, func(a answer) { p.answers <- a })
+	return p, err
 }
 
 func (p *process) answer() (answer, error) {
 	select {
-	case a, ok := <-p.answers:
-		switch {
-		case !ok:
-			return a, errors.New("the process has ended")
-		case a.Err != "":
+	case a := <-p.answers:
+		if a.Err != "" {
 			return a, errors.New(a.Err)
 		}
 		return a, nil
+	case <-p.Done():
+		return answer{}, fmt.Errorf("the process has ended: %s", children.How(p.Err()))
 	case <-time.After(patience + patience/4):
 		return answer{}, errors.New("the node does not answer")
 	}
@@ -107,11 +79,7 @@ func (p *process) answer() (answer, error) {
 // all gives each node its order, and returns their answers.
 func (f fleet) all(o func(i int) order) (answers []answer, err error) {
 	for i, p := range f {
-		b, err := json.Marshal(o(i))
-		if err == nil {
-			_, err = p.orders.Write(append(b, '\n'))
-		}
-		if err != nil {
+		if err := p.Tell(o(i)); err != nil {
 			return nil, fmt.Errorf("node %d: %w", i+1, err)
 		}
 	}
@@ -131,11 +99,7 @@ func (f fleet) pass(p passage, run string) (all []times, err error) {
 	for h := range owners {
 		owners[h] = f[h%len(f)].id
 	}
-	b, err := json.Marshal(order{Prefix: run, Wanted: owners})
-	if err == nil {
-		_, err = f[0].orders.Write(append(b, '\n'))
-	}
-	if err != nil {
+	if err := f[0].Tell(order{Prefix: run, Wanted: owners}); err != nil {
 		return nil, err
 	}
 	named, err := f[0].answer()
@@ -159,8 +123,5 @@ func (f fleet) pass(p passage, run string) (all []times, err error) {
 func (f fleet) stop() {
 	for _, p := range f {
 		_ = p.Kill()
-		_ = p.orders.Close()
-		for range p.answers {
-		}
 	}
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -70,29 +68,15 @@ func beNode(config string) error {
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(answer{Control: node.ControlAddr(), Node: node.ID()}); err != nil {
-		return err
-	}
-	in := bufio.NewScanner(os.NewFile(3, "orders"))
-	in.Buffer(nil, maxLine)
-	for in.Scan() {
-		var o order
-		if err := json.Unmarshal(in.Bytes(), &o); err != nil {
-			return err
-		}
+	children.Say(answer{Control: node.ControlAddr(), Node: node.ID()})
+	return children.Orders(func(o order) {
 		a, err := o.carryOut(ctx, node)
 		if err != nil {
 			a.Err = err.Error()
 		}
-		if err := out.Encode(a); err != nil {
-			return err
-		}
-	}
-	return in.Err()
+		children.Say(a)
+	})
 }
-
-const maxLine = 16 << 20 // bytes of an order or an answer
 
 func (o order) carryOut(ctx context.Context, n *cluster.Node) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)

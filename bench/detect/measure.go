@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -15,12 +12,13 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/internal/bed"
+	"github.com/phalanx-go/phalanx/internal/children"
 	"github.com/phalanx-go/phalanx/internal/steal"
 )
 
 // process is a node process as the benchmark sees it.
 type process struct {
-	cmd     *exec.Cmd
+	*children.Child
 	host    int // of the bed
 	id      phalanx.NodeID
 	addr    string
@@ -104,8 +102,7 @@ func burn(n int) (stop func()) {
 
 func (b *bench) stop() {
 	for _, p := range b.nodes {
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
+		_ = p.Kill()
 	}
 }
 
@@ -116,35 +113,18 @@ func (b *bench) start() error {
 		args = []string{"-node", b.nodes[0].addr}
 	}
 	p := &process{members: map[phalanx.NodeID]bool{}}
-	if b.bed == nil {
-		p.cmd = exec.Command(os.Args[0], args...)
-	} else {
+	cmd := exec.Command(os.Args[0], args...)
+	if b.bed != nil {
 		p.host, b.free = b.free[0], b.free[1:]
-		p.cmd = b.bed.Command(p.host, os.Args[0], append([]string{"-bind", b.bed.Addr(p.host)}, args...)...)
+		cmd = b.bed.Command(p.host, os.Args[0], append([]string{"-bind", b.bed.Addr(p.host)}, args...)...)
 	}
-	p.cmd.Stderr = os.Stderr
-	if _, err := p.cmd.StdinPipe(); err != nil {
-		return err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := p.cmd.Start(); err != nil {
+	cmd.Stderr = os.Stderr
+	var err error
+	if p.Child, err = children.Talk(cmd, func(l line) { b.lines <- told{p, l} }); err != nil {
 		return err
 	}
 	b.nodes = append(b.nodes, p)
-	go b.read(p, out)
 	return b.until("the new node has joined", func() bool { return p.addr != "" })
-}
-
-func (b *bench) read(p *process, out io.Reader) {
-	for in := bufio.NewScanner(out); in.Scan(); {
-		var l line
-		if json.Unmarshal(in.Bytes(), &l) == nil {
-			b.lines <- told{p, l}
-		}
-	}
 }
 
 // take notes one line of a node.
@@ -234,9 +214,9 @@ func (b *bench) strike(victim *process) (heal func() error, err error) {
 	heal = func() error { return nil }
 	switch b.o.fault {
 	case "kill":
-		return heal, victim.cmd.Process.Signal(syscall.SIGKILL)
+		return heal, victim.Signal(syscall.SIGKILL)
 	case "stop":
-		return heal, victim.cmd.Process.Signal(syscall.SIGSTOP)
+		return heal, victim.Signal(syscall.SIGSTOP)
 	}
 	cuts := bed.Between(victim.host, b.bed.Hosts()...)
 	if b.o.fault == "reset" {
@@ -254,8 +234,7 @@ func (b *bench) trial() (out, first time.Duration, wrong int, err error) {
 	began := monotonic()
 	heal, err := b.strike(victim)
 	defer func() {
-		_ = victim.cmd.Process.Kill()
-		_ = victim.cmd.Wait()
+		_ = victim.Kill()
 		err = errors.Join(err, heal())
 		b.free = append(b.free, victim.host)
 	}()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,6 @@ type process struct {
 	*children.Child
 	node    phalanx.NodeID
 	control string
-	orders  *os.File
 	last    report
 	done    bool
 	dead    bool
@@ -63,7 +61,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		members = append(members, group.Member{Node: p.node})
 	}
 	for _, p := range d.workers {
-		if err := p.tell(order{Form: members}); err != nil {
+		if err := p.Tell(order{Form: members}); err != nil {
 			return err
 		}
 	}
@@ -98,39 +96,22 @@ func (d *driver) start(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer read.Close()
-	said, say, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer say.Close()
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), workerVar+"="+string(text))
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = say, os.Stderr, []*os.File{read}
-	p := &process{orders: write}
-	if p.Child, err = children.Run(cmd); err != nil {
+	cmd.Stderr = os.Stderr
+	joined := make(chan report, 1)
+	p := &process{}
+	p.Child, err = children.Talk(cmd, func(r report) {
+		if r.Event == "joined" {
+			joined <- r
+		} else {
+			d.reports <- r
+		}
+	})
+	if err != nil {
 		return err
 	}
 	d.workers = append(d.workers, p)
-	joined := make(chan report, 1)
-	go func() {
-		defer said.Close()
-		for in := bufio.NewScanner(said); in.Scan(); {
-			var r report
-			if json.Unmarshal(in.Bytes(), &r) != nil {
-				continue
-			}
-			if r.Event == "joined" {
-				joined <- r
-			} else {
-				d.reports <- r
-			}
-		}
-	}()
 	select {
 	case r := <-joined:
 		p.node, p.control = r.Node, r.Control
@@ -140,14 +121,6 @@ func (d *driver) start(ctx context.Context, name string) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%s does not join: %w", name, ctx.Err())
 	}
-}
-
-func (p *process) tell(o order) error {
-	b, err := json.Marshal(o)
-	if err == nil {
-		_, err = p.orders.Write(append(b, '\n'))
-	}
-	return err
 }
 
 // heard takes what a worker says.
@@ -236,10 +209,10 @@ func (d *driver) grow(ctx context.Context, r report) error {
 	}
 	p := d.workers[len(d.workers)-1]
 	fmt.Fprintf(d.out, "step %d: %s comes\n", r.Step, p.node.Name())
-	if err := p.tell(order{Await: true}); err != nil {
+	if err := p.Tell(order{Await: true}); err != nil {
 		return err
 	}
-	return d.find(r.Node).tell(order{Newcomer: &group.Member{Node: p.node}})
+	return d.find(r.Node).Tell(order{Newcomer: &group.Member{Node: p.node}})
 }
 
 func (d *driver) find(id phalanx.NodeID) *process {
@@ -292,17 +265,17 @@ func (d *driver) verify() error {
 	return nil
 }
 
-// end ends all workers.
+// end ends all workers, one after the other.
 func (d *driver) end() {
-	for _, p := range d.workers {
-		_ = p.orders.Close()
-	}
+	defer close(d.reports)
+	go func() {
+		for range d.reports { // a worker cannot end while nobody hears it
+		}
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	for _, p := range d.workers {
 		p.Abandon()
-		if p.Wait(ctx) != nil {
-			_ = p.Kill()
-		}
+		_ = p.Wait(ctx) // kills it in the end
 	}
 }

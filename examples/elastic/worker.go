@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"io"
-	"os"
-	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -69,13 +66,9 @@ func beWorker(as string) error {
 	if err != nil {
 		return err
 	}
-	var mu sync.Mutex
-	out := json.NewEncoder(os.Stdout)
 	say := func(r report) {
-		mu.Lock()
-		defer mu.Unlock()
 		r.At, r.Node = time.Now().UnixNano(), node.ID()
-		_ = out.Encode(r)
+		children.Say(r)
 	}
 	say(report{Event: "joined", Control: node.ControlAddr()})
 	train, test, err := digits.Load()
@@ -84,14 +77,10 @@ func beWorker(as string) error {
 	}
 	t := &trainer{task: s.Task, train: train, now: s.Task.begin(), say: say, came: make(chan struct{})}
 	failed := make(chan error, 1)
-	for in := bufio.NewScanner(os.NewFile(3, "orders")); in.Scan(); {
-		var o order
-		if err := json.Unmarshal(in.Bytes(), &o); err != nil {
-			return err
-		}
+	err = children.Orders(func(o order) {
 		if o.Newcomer != nil {
 			t.learn(*o.Newcomer)
-			continue
+			return
 		}
 		go func() {
 			if err := t.life(ctx, node, o); err != nil {
@@ -101,6 +90,9 @@ func beWorker(as string) error {
 			}
 			say(report{Event: "done", Step: t.now.step, Size: t.g.Size(), Digest: t.now.digest(), Accuracy: s.Task.model().Accuracy(t.now.params, test)})
 		}()
+	})
+	if err != nil {
+		return err
 	}
 	select {
 	case err := <-failed:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"sync/atomic"
@@ -19,11 +20,14 @@ type Child struct {
 	killed atomic.Bool // by Kill
 	mu     sync.Mutex
 	stdin  io.WriteCloser // closed by Abandon, or when the child has ended
+	orders *os.File       // nil without Talk; closed as stdin is
 }
 
 // Run starts cmd and takes over its standard input. Callers take its output with
 // writers in cmd: its pipes cannot be used.
-func Run(cmd *exec.Cmd) (*Child, error) {
+func Run(cmd *exec.Cmd) (*Child, error) { return run(cmd, nil) }
+
+func run(cmd *exec.Cmd, orders *os.File) (*Child, error) {
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -31,9 +35,10 @@ func Run(cmd *exec.Cmd) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd.Path, err)
 	}
-	c := &Child{cmd: cmd, done: make(chan struct{}), stdin: stdin}
+	c := &Child{cmd: cmd, done: make(chan struct{}), stdin: stdin, orders: orders}
 	go func() {
 		c.err = cmd.Wait()
+		_ = orders.Close()
 		close(c.done)
 	}()
 	return c, nil
@@ -64,12 +69,16 @@ func (c *Child) Ask() {
 }
 
 // Abandon lets the child go as if this process had ended: it ends without
-// handing over. Abandoning twice is safe.
+// handing over. It gets no more orders. Abandoning twice is safe.
 func (c *Child) Abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_ = c.stdin.Close()
+	_ = c.orders.Close()
 }
+
+// Signal sends a signal to the child.
+func (c *Child) Signal(s os.Signal) error { return c.cmd.Process.Signal(s) }
 
 // Kill ends the child at once (SIGKILL).
 func (c *Child) Kill() error {

@@ -1,7 +1,8 @@
 // Package children runs child processes that never outlive their parent. Each child
 // has a pipe for its standard input: a byte in it asks the child to end. The system
 // closes the pipe when the parent ends in any way, and the child then knows that the
-// parent is gone. The child's half is Lifetime.
+// parent is gone. The child's half is Lifetime. A parent can also Talk with a child: it
+// gives orders on another pipe and gets lines of the child's standard output.
 package children
 
 import (

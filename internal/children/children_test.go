@@ -35,6 +35,13 @@ func TestMain(m *testing.M) {
 	case "deaf":
 		fmt.Println("up")
 		select {}
+	case "echoes":
+		fmt.Println("this is no answer")
+		if err := children.Orders(func(o []string) { children.Say(o) }); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		children.Say([]string{"no more orders"})
 	case "parent": // has a child and waits to be killed
 		cmd := command("obeys")
 		cmd.ExtraFiles = []*os.File{os.NewFile(3, "pipe")}
@@ -148,5 +155,43 @@ func TestStartOfWhatIsNotThere(t *testing.T) {
 	_, err := children.Start(command("obeys"), exec.Command("/nowhere/at/all"))
 	if err == nil || !strings.Contains(err.Error(), "/nowhere/at/all") {
 		t.Error(err)
+	}
+}
+
+// A child answers each order with a line, however long. It sees the end of the orders, and
+// its last line has been heard when it has ended.
+func TestTalk(t *testing.T) {
+	heard := make(chan []string, 3)
+	c, err := children.Talk(command("echoes"), func(a []string) { heard <- a })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"a", strings.Repeat("b", 1<<20)} {
+		if err := c.Tell([]string{want}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-heard; len(got) != 1 || got[0] != want {
+			t.Errorf("%.80q", got)
+		}
+	}
+	c.Abandon()
+	if err := c.Wait(within(t)); err != nil || len(heard) != 1 {
+		t.Errorf("%v, %d lines", err, len(heard))
+	}
+	if c.Tell([]string{"late"}) == nil {
+		t.Error("a child that has ended takes an order")
+	}
+}
+
+func TestLines(t *testing.T) {
+	var got []string
+	l := children.NewLines(func(line []byte) { got = append(got, string(line)) })
+	for _, part := range []string{"a\nb", "c", "", "\n\nd\n", "e"} {
+		if n, err := l.Write([]byte(part)); n != len(part) || err != nil {
+			t.Errorf("%q: %d, %v", part, n, err)
+		}
+	}
+	if strings.Join(got, "|") != "a|bc||d" {
+		t.Errorf("%q", got)
 	}
 }

@@ -61,14 +61,14 @@ func (f *fleet) join(ctx context.Context) (*process, *nodeState, error) {
 		f.live = append(f.live, p)
 		f.seeds = append(f.seeds, l.Node.Control)
 		return p, l.Node, nil
-	case <-p.broken:
+	case <-p.Done():
 		err = errors.New("the process has ended: " + p.errors.String())
 	case <-time.After(joining):
 		err = fmt.Errorf("the node did not join within %v", joining)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	_ = p.child.Kill()
+	_ = p.Kill()
 	return nil, nil, &phalanx.Error{Op: "soak", Node: phalanx.NodeID(name), Kind: phalanx.ErrUnavailable, Err: err}
 }
 
@@ -148,8 +148,8 @@ func (f *fleet) settled() string {
 func (f *fleet) stop(ctx context.Context) error {
 	var errs []error
 	for _, p := range slices.Backward(f.members()) {
-		p.child.Ask()
-		if err := p.child.Wait(ctx); err != nil {
+		p.Ask()
+		if err := p.Wait(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("%s did not leave in good order: %w: %s", p.name, err, p.errors.String()))
 		}
 		f.away(p, "")
@@ -160,10 +160,10 @@ func (f *fleet) stop(ctx context.Context) error {
 // kill ends all processes at once.
 func (f *fleet) kill() {
 	for _, p := range f.members() {
-		_ = p.cmd.Process.Signal(os.Kill)
+		_ = p.Signal(os.Kill)
 	}
 	for _, p := range f.members() {
-		<-p.child.Done()
+		<-p.Done()
 		f.away(p, "")
 	}
 }

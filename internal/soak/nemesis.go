@@ -66,7 +66,7 @@ func (s *soak) dies(rng *rand.Rand) error {
 	control := s.controlOf(p)
 	w := s.faults.begin(p.name, killed, s.clock())
 	s.tell("kill %s", p.name)
-	if err := p.child.Kill(); err != nil {
+	if err := p.Kill(); err != nil {
 		return err
 	}
 	s.died(p, w.from)
@@ -98,10 +98,10 @@ func (s *soak) goes(rng *rand.Rand) error {
 	w := s.faults.begin(p.name, leaving, s.clock())
 	s.tell("%s leaves", p.name)
 	stolen := steal.Total()
-	p.child.Ask()
+	p.Ask()
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
-	err := p.child.Wait(ctx)
+	err := p.Wait(ctx)
 	s.left(p)
 	s.fleet.away(p, control)
 	switch share := steal.Share(steal.Total()-stolen, s.clock()-w.from); {

@@ -1,11 +1,7 @@
 package soak
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -18,20 +14,14 @@ import (
 
 // process is a node process as the driver sees it.
 type process struct {
+	*children.Child
 	name   string
-	cmd    *exec.Cmd
-	child  *children.Child
-	orders *os.File
 	clock  func() time.Duration
 	fenced func(p *process, back bool) // its node was removed, or is back
 	stood  func(name string, d time.Duration)
-	broken chan struct{} // closed when the process has ended
-	errors tail          // its standard error
-
-	writing sync.Mutex // of orders
+	errors tail // its standard error
 
 	mu     sync.Mutex
-	rest   []byte // of a line
 	asked  uint64
 	waits  map[uint64]chan line
 	up     chan line // its first line
@@ -43,50 +33,12 @@ type process struct {
 const keepEvents = 60
 
 func launch(name string, cmd *exec.Cmd, clock func() time.Duration, fenced func(*process, bool), stood func(string, time.Duration)) (*process, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	p := &process{name: name, cmd: cmd, orders: w, clock: clock, fenced: fenced, stood: stood, broken: make(chan struct{}),
-		waits: map[uint64]chan line{}, up: make(chan line, 1)}
-	cmd.ExtraFiles = []*os.File{r} // ordersFD
-	cmd.Stdout, cmd.Stderr = p, &p.errors
+	p := &process{name: name, clock: clock, fenced: fenced, stood: stood, waits: map[uint64]chan line{}, up: make(chan line, 1)}
+	cmd.Stderr = &p.errors
 	tie(cmd)
-	if p.child, err = children.Run(cmd); err != nil {
-		_ = w.Close()
-		return nil, err
-	}
-	go func() {
-		<-p.child.Done()
-		_ = w.Close()
-		close(p.broken)
-	}()
-	return p, nil
-}
-
-// Write takes the process's standard output.
-func (p *process) Write(b []byte) (int, error) {
-	n := len(b)
-	p.mu.Lock()
-	p.rest = append(p.rest, b...)
-	var all []line
-	for {
-		one, rest, ok := bytes.Cut(p.rest, []byte("\n"))
-		if !ok {
-			break
-		}
-		var l line
-		if json.Unmarshal(one, &l) == nil {
-			all = append(all, l)
-		}
-		p.rest = append(p.rest[:0:0], rest...)
-	}
-	p.mu.Unlock()
-	for _, l := range all {
-		p.said(l)
-	}
-	return n, nil
+	var err error
+	p.Child, err = children.Talk(cmd, p.said)
+	return p, err
 }
 
 func (p *process) said(l line) {
@@ -160,19 +112,13 @@ func (p *process) ask(o order, patience time.Duration) (l line, ok bool) {
 	o.N = p.asked
 	p.waits[o.N] = ch
 	p.mu.Unlock()
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err) // an order is plain data
-	}
-	p.writing.Lock()
-	_, _ = p.orders.Write(append(b, '\n')) // a process that has ended does not answer
-	p.writing.Unlock()
+	_ = p.Tell(o) // a process that has ended does not answer
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case l := <-ch:
 		return l, true
-	case <-p.broken:
+	case <-p.Done():
 		select {
 		case l := <-ch: // its last line
 			return l, true
@@ -218,5 +164,3 @@ func (t *tail) String() string {
 	defer t.mu.Unlock()
 	return string(t.all)
 }
-
-var _ io.Writer = (*process)(nil)

@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -25,12 +24,8 @@ type server struct {
 	calls sync.WaitGroup
 
 	mu     sync.Mutex
-	out    *json.Encoder
 	closed bool // no call begins any more
 }
-
-// ordersFD is the file descriptor on which a process gets its orders.
-const ordersFD = 3
 
 const (
 	// nodeMemory is the cap of a node. A node that has read most objects has to evict
@@ -51,27 +46,27 @@ func Node(name string, seeds []string) error {
 	if err != nil {
 		return err
 	}
-	return serve(life, node, os.NewFile(ordersFD, "orders"), os.Stdout)
+	return serve(life, node)
 }
 
 // serve has node carry out the driver's orders until ctx ends, then has it leave and
 // answers the calls that still run.
-func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Writer) error {
-	s := &server{node: node, out: json.NewEncoder(out)}
+func serve(ctx context.Context, node *cluster.Node) error {
+	s := &server{node: node}
 	events, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var telling sync.WaitGroup
 	telling.Go(func() {
 		for e := range node.Events(events) {
 			data, _ := json.Marshal(e) // events always can be
-			s.say(line{Event: e.Kind(), Data: data})
+			children.Say(line{Event: e.Kind(), Data: data})
 		}
 	})
-	telling.Go(func() { feel(events, func(d time.Duration) { s.say(line{Stood: d}) }) })
+	telling.Go(func() { feel(events, func(d time.Duration) { children.Say(line{Stood: d}) }) })
 	first := line{Node: &nodeState{}}
 	first.Node.fill(node)
-	s.say(first)
-	go s.read(orders) // until the driver closes its end, which is after this process
+	children.Say(first)
+	go func() { _ = children.Orders(s.take) }() // until the driver closes its end, which is after this process
 	<-ctx.Done()
 	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
 		return nil // at once: no process is left to hand over to
@@ -88,24 +83,12 @@ func serve(ctx context.Context, node *cluster.Node, orders io.Reader, out io.Wri
 	return err
 }
 
-func (s *server) read(orders io.Reader) {
-	for in := bufio.NewScanner(orders); in.Scan(); {
-		var o order
-		if json.Unmarshal(in.Bytes(), &o) != nil {
-			continue // the driver died in the middle of this line
-		}
-		s.mu.Lock()
-		if !s.closed {
-			s.calls.Go(func() { s.carryOut(o) })
-		}
-		s.mu.Unlock()
-	}
-}
-
-func (s *server) say(l line) {
+func (s *server) take(o order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.out.Encode(l) // fails if the driver is gone
+	if !s.closed {
+		s.calls.Go(func() { s.carryOut(o) })
+	}
 }
 
 func (s *server) carryOut(o order) {
@@ -123,7 +106,7 @@ func (s *server) carryOut(o order) {
 			l.Kind = e.Kind
 		}
 	}
-	s.say(l)
+	children.Say(l)
 }
 
 func (s *server) do(ctx context.Context, o order, l *line) error {

@@ -4,5 +4,5 @@ package soak
 
 import "syscall"
 
-func (p *process) suspend() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
-func (p *process) resume() error  { return p.cmd.Process.Signal(syscall.SIGCONT) }
+func (p *process) suspend() error { return p.Signal(syscall.SIGSTOP) }
+func (p *process) resume() error  { return p.Signal(syscall.SIGCONT) }

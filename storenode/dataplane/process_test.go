@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/children"
 )
 
 // The benchmarks between two processes run this binary again as the other one.
@@ -48,7 +48,7 @@ func child(parent string) error {
 		return err
 	}
 	close(ready)
-	fmt.Println(c.Addr())
+	children.Say(c.Addr().String())
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return c.Close()
 }
@@ -60,29 +60,24 @@ func spawn(b *testing.B, onMessage func(phalanx.NodeID, []byte)) (*Conns, int) {
 	c := w.node(b, "parent#1", func(cfg *Config) { cfg.OnMessage = onMessage })
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+c.Addr().String())
-	in, err := cmd.StdinPipe()
+	addr := make(chan string, 1)
+	peer, err := children.Talk(cmd, func(at string) { addr <- at })
 	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		_ = in.Close()
-		if err := cmd.Wait(); err != nil {
+		peer.Abandon()
+		if err := peer.Wait(context.Background()); err != nil {
 			b.Error(err)
 		}
 	})
-	addr, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		b.Fatal(err)
+	select {
+	case at := <-addr:
+		w.set("child#1", at)
+	case <-peer.Done():
+		b.Fatal(children.How(peer.Err()))
 	}
-	w.set("child#1", strings.TrimSpace(addr))
-	return c, cmd.Process.Pid
+	return c, peer.PID()
 }
 
 // BenchmarkProcessStream gets 1 GB from another process, into memory that was

@@ -4,7 +4,6 @@
 package nodes
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -39,7 +38,6 @@ type Node[O, R any] struct {
 	Control string
 	reports chan R
 	over    chan struct{} // closed when the test is
-	orders  *os.File
 }
 
 // Launch starts n nodes, each a process of its own, one after the other. The last
@@ -62,29 +60,17 @@ func Join[O, R any](t testing.TB, name, seed string) *Node[O, R] {
 	t.Helper()
 	text, err := json.Marshal(place{name, seed})
 	must(t, err)
-	read, write, err := os.Pipe()
-	must(t, err)
-	out, said, err := os.Pipe()
-	must(t, err)
 	var log bytes.Buffer
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), Variable+"="+string(text))
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = said, &log, []*os.File{read}
-	p := &Node[O, R]{orders: write, reports: make(chan R, 1000), Events: make(chan R, 1000), over: make(chan struct{})}
-	p.Child, err = children.Run(cmd)
+	cmd.Stderr = &log
+	p := &Node[O, R]{reports: make(chan R, 1000), Events: make(chan R, 1000), over: make(chan struct{})}
+	joined := make(chan line[R], 1)
+	p.Child, err = children.Talk(cmd, func(l line[R]) { p.heard(l, joined) })
 	must(t, err)
-	_, _ = read.Close(), said.Close()
-	joined, gone := make(chan line[R], 1), make(chan struct{})
-	go func() {
-		defer close(gone)
-		p.read(out, joined)
-	}()
 	t.Cleanup(func() {
-		_ = p.Kill()
-		_ = write.Close()
 		close(p.over)
-		<-gone
-		_ = out.Close()
+		_ = p.Kill()
 		if t.Failed() && log.Len() > 0 {
 			t.Logf("the log of %s:\n%s", name, log.Bytes())
 		}
@@ -100,22 +86,16 @@ func Join[O, R any](t testing.TB, name, seed string) *Node[O, R] {
 	return p
 }
 
-func (p *Node[O, R]) read(out *os.File, joined chan<- line[R]) {
-	in := bufio.NewScanner(out)
-	in.Buffer(nil, 64<<20)
-	for in.Scan() {
-		var l line[R]
-		switch err := json.Unmarshal(in.Bytes(), &l); {
-		case err != nil: // the test binary itself writes, too
-		case l.Control != "":
-			joined <- l
-		case l.Event != nil:
-			p.happened(*l.Event)
-		case l.Report != nil:
-			select {
-			case p.reports <- *l.Report:
-			case <-p.over:
-			}
+func (p *Node[O, R]) heard(l line[R], joined chan<- line[R]) {
+	switch {
+	case l.Control != "":
+		joined <- l
+	case l.Event != nil:
+		p.happened(*l.Event)
+	case l.Report != nil:
+		select {
+		case p.reports <- *l.Report:
+		case <-p.over:
 		}
 	}
 }
@@ -138,10 +118,7 @@ func (p *Node[O, R]) happened(e R) {
 // Tell gives an order.
 func (p *Node[O, R]) Tell(t testing.TB, o O) {
 	t.Helper()
-	b, err := json.Marshal(o)
-	must(t, err)
-	_, err = p.orders.Write(append(b, '\n'))
-	must(t, err)
+	must(t, p.Child.Tell(o))
 }
 
 // Await returns the report of an order.
