@@ -27,7 +27,7 @@ func Rare() []string {
 		"get of a copy that no owner has heard of", "node suspected: silent", "node suspected: connection refused", "node trusted again",
 		"op fails: at a place", "op fails: on small sources", "reduce ended: its op has failed", "reduce inline", "small source is fetched", "target of a reduce is deleted", "reduce attaches to another", "reduce gets the recorded answer", "reduce restarts its target",
 		"reduce: ancestors cleared", "reduce: replaced", "reduce: held", "reduce: completed", "place cleared", "delivered place is not replaced",
-		"place ended: its coordinator is gone", "place ordered of no member", "place has waited for room", "source of a reduce starts over", "source of a reduce lost",
+		"place ended: its coordinator is gone", "place ordered of no member", "place has waited for room", "output given up", "output made again", "source of a reduce starts over", "source of a reduce lost",
 		"lost place found by asking", "reduce: moved", "target streams into another reduce", "target starts over that streams into another reduce",
 		"coordinator restarted", "coordinator resumed", "coordinator failed too often",
 		"command given up", "left", "leave: copy handed over", "leave: what runs is given up", "leave: fenced meanwhile", "leave failed",
