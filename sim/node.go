@@ -1,17 +1,16 @@
 package sim
 
 import (
-	"math"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/ask"
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/idle"
+	"github.com/phalanx-go/phalanx/node/leave"
 	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -349,7 +348,7 @@ func (n *node) doView(e view.Effect) {
 		n.process.leased(n, e.Until)
 	case view.Fenced:
 		if n.leaver != nil {
-			n.leaver.step(leave.Viewed{Number: math.MaxUint64})
+			n.leaver.step(leave.Fenced())
 			return
 		}
 		n.w.audit.fenced(n)
