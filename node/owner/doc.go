@@ -3,5 +3,7 @@
 //
 // The actors of fetches and Puts in package storenode send and receive them, and package sim.
 //
-// Used by: storenode, sim.
+// Replicates, Configure and NotHere are for the hosts of the owners: package directory, and package sim.
+//
+// Used by: directory, storenode, sim.
 package owner
