@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
@@ -109,7 +110,7 @@ func (p *place) edgePiece(m edgePiece) {
 	ed.heard = p.r.n.w.now
 	p.apart[ed.gen] = append(p.apart[ed.gen], m.bytes...)
 	if p.kept {
-		p.circle.heard = p.r.n.w.now
+		p.circle.moved = p.r.n.w.now
 		p.turn()
 		return
 	}
@@ -211,7 +212,7 @@ func (f *feed) pump() {
 	}
 	p := f.child()
 	if p == nil {
-		if f.check(); !f.over && w.now-f.since > time.Second {
+		if f.check(); !f.over && w.now-f.since > copies.ShowPatience {
 			f.end(false, "there is no such place")
 		}
 		return
@@ -229,6 +230,8 @@ func (f *feed) pump() {
 		f.pipe.write(edgePiece{f.open.parent, f.open.stream, f.open.gen, f.next, p.out[f.next:end:end]})
 		if f.next, f.busy = end, true; p.run.Room() == rnode.SmallRoom {
 			p.gone = end
+		} else if p.circle != nil {
+			p.circle.moved = w.now
 		}
 		f.r.n.after(w.draw(w.shape.pieceTime), func() {
 			f.busy = false
