@@ -189,17 +189,8 @@ func (s *service) viewed(c actor.Context, m cluster.Viewed) {
 
 // viewed is a view as the core takes it: the members that have the service.
 func viewed(self phalanx.NodeID, v view.View) core.Viewed {
-	e := core.Viewed{Self: self, Number: v.Number}
-	for _, m := range v.Members {
-		if !m.Has(Name) {
-			continue
-		}
-		e.Members = append(e.Members, m.ID)
-		if m.Leaving {
-			e.Leaving = append(e.Leaving, m.ID)
-		}
-	}
-	return e
+	members, leaving := v.IDs(Name)
+	return core.Viewed{Self: self, Number: v.Number, Members: members, Leaving: leaving}
 }
 
 // ask takes a call.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	nleave "github.com/phalanx-go/phalanx/node/leave"
 	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/storenode/store"
 )
@@ -173,7 +173,7 @@ func (l *life) tellLeaver() {
 	lv := l.leaver
 	l.n.mu.Unlock()
 	if lv != nil {
-		lv.tell(lv.viewed())
+		lv.tell(nleave.Viewed(l.id, *l.view.Load()))
 	}
 }
 
@@ -182,7 +182,7 @@ func (l *life) tellLeaver() {
 func (l *life) fencedWhileLeaving() {
 	l.removed = true
 	if l.leaver != nil {
-		l.leaver.tell(leave.Viewed{Number: math.MaxUint64, Left: math.MaxUint64})
+		l.leaver.tell(nleave.Fenced())
 	}
 }
 

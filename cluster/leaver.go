@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	nleave "github.com/phalanx-go/phalanx/node/leave"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/view"
@@ -16,12 +17,12 @@ import (
 type leaver struct {
 	l    *life
 	core *leave.Core
-	nums map[leave.Copy]uint64 // of the requests to owners
-	wake chan struct{}         // capacity 1
-	end  leave.Effect          // Left or Failed
+	nums nleave.Requests
+	wake chan struct{} // capacity 1
+	end  leave.Effect  // Left or Failed
 
 	mu    sync.Mutex
-	inbox []leave.Event
+	inbox []any // leave.Event or answer
 }
 
 // smallObject is the size in bytes below which handing an object over takes as long as the
@@ -30,12 +31,12 @@ const smallObject = 64 << 10
 
 func newLeaver(l *life, ctx context.Context) *leaver {
 	deadline, _ := ctx.Deadline()
-	return &leaver{l: l, core: leave.New(leave.Config{Deadline: l.n.clock() + time.Until(deadline)}), nums: map[leave.Copy]uint64{},
+	return &leaver{l: l, core: leave.New(leave.Config{Deadline: l.n.clock() + time.Until(deadline)}), nums: nleave.Requests{},
 		wake: make(chan struct{}, 1)}
 }
 
 // tell brings an event to the core.
-func (lv *leaver) tell(ev leave.Event) {
+func (lv *leaver) tell(ev any) {
 	lv.mu.Lock()
 	lv.inbox = append(lv.inbox, ev)
 	lv.mu.Unlock()
@@ -45,7 +46,7 @@ func (lv *leaver) tell(ev leave.Event) {
 	}
 }
 
-func (lv *leaver) take() []leave.Event {
+func (lv *leaver) take() []any {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
 	all := lv.inbox
@@ -56,7 +57,7 @@ func (lv *leaver) take() []leave.Event {
 // run steps the core until it is over, and returns its last effect, or nil if the node is
 // closed meanwhile.
 func (lv *leaver) run(ctx context.Context) leave.Effect {
-	lv.step(lv.viewed())
+	lv.step(nleave.Viewed(lv.l.id, *lv.l.view.Load()))
 	lv.step(leave.Start{})
 	canceled := ctx.Done()
 	for lv.end == nil {
@@ -83,32 +84,21 @@ func (lv *leaver) run(ctx context.Context) leave.Effect {
 	return lv.end
 }
 
-// answer and waits are an owner's answers to request num.
-type (
-	answer struct {
-		leave.Answered
-		num uint64
-	}
-	waits struct {
-		leave.Waits
-		num uint64
-	}
-)
+// answer is an owner's answer to request num.
+type answer struct {
+	of    leave.Copy
+	num   uint64
+	owner phalanx.NodeID
+	directory.Result
+}
 
-// heard takes an event. An answer to a request that was taken back says nothing about the
-// request after it.
-func (lv *leaver) heard(ev leave.Event) {
-	switch ev := ev.(type) {
-	case answer:
-		if lv.nums[ev.Copy] == ev.num {
-			delete(lv.nums, ev.Copy)
-			lv.step(ev.Answered)
-		}
-	case waits:
-		if lv.nums[ev.Copy] == ev.num {
-			lv.step(ev.Waits)
-		}
-	default:
+// heard takes what was told.
+func (lv *leaver) heard(told any) {
+	ev, ok := told.(leave.Event)
+	if a, answered := told.(answer); answered {
+		ev, ok = lv.nums.Answered(a.of, a.num, a.owner, a.Result)
+	}
+	if ok {
 		lv.step(ev)
 	}
 }
@@ -164,42 +154,15 @@ func (lv *leaver) here(all bool) leave.Here {
 func (lv *leaver) ask(e leave.Ask) {
 	d := lv.l.client
 	num := d.Nums(1)
-	lv.nums[e.Copy] = num
-	d.Request(e.Object, num, directory.AwaitCopies{Gen: e.Gen, Leaving: e.View}, func(owner phalanx.NodeID, r directory.Result) {
-		if r.Waiting {
-			lv.tell(waits{leave.Waits{Copy: e.Copy, Node: owner}, num})
-		} else {
-			lv.tell(answer{leave.Answered{Copy: e.Copy, Kind: r.Kind, Node: owner, Text: r.Text}, num})
-		}
+	d.Request(e.Object, num, lv.nums.Ask(e, num), func(owner phalanx.NodeID, r directory.Result) {
+		lv.tell(answer{e.Copy, num, owner, r})
 	})
 }
 
 // forget takes a request back.
 func (lv *leaver) forget(e leave.Forget) {
 	d := lv.l.client
-	num := lv.nums[e.Copy]
-	delete(lv.nums, e.Copy)
+	num := lv.nums.Forget(e.Copy)
 	d.Forget(num)
 	d.Request(e.Object, d.Nums(1), directory.Cancel{Num: num}, func(phalanx.NodeID, directory.Result) {})
-}
-
-// viewed gives the core the present view of this node.
-func (lv *leaver) viewed() leave.Viewed {
-	v := lv.l.view.Load()
-	ev := leave.Viewed{Number: v.Number, Left: v.Left, Member: v.Has(lv.l.id), Shards: v.Held(lv.l.id)}
-	for _, s := range v.Shards {
-		ev.Owners = append(ev.Owners, s.Owner)
-	}
-	for _, m := range v.Members {
-		switch {
-		case m.ID == lv.l.id:
-			ev.Marked = m.Leaving
-		case m.Leaving:
-			ev.Others++
-		default:
-			ev.Others++
-			ev.Stay++
-		}
-	}
-	return ev
 }

@@ -305,11 +305,7 @@ func (l *life) member() view.Member {
 }
 
 func (l *life) memberIDs() []phalanx.NodeID {
-	v := l.view.Load()
-	ids := make([]phalanx.NodeID, len(v.Members))
-	for i, m := range v.Members {
-		ids[i] = m.ID
-	}
+	ids, _ := l.view.Load().IDs("")
 	return ids
 }
 

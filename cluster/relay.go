@@ -19,10 +19,7 @@ type routes struct {
 func newRoutes(self phalanx.NodeID) *routes { return &routes{Routes: detect.NewRoutes(self)} }
 
 func (r *routes) learn(v view.View) {
-	members := make([]phalanx.NodeID, len(v.Members))
-	for i, m := range v.Members {
-		members[i] = m.ID
-	}
+	members, _ := v.IDs("")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Learn(members)

@@ -23,7 +23,8 @@ func (l *life) learn(v view.View) {
 	if v.Has(l.id) {
 		l.n.tellServices(Viewed{Self: l.id, View: v})
 	}
-	l.reduces.Leaving(leaving(v))
+	_, leaving := v.IDs("")
+	l.reduces.Leaving(leaving)
 	for _, m := range old.Members {
 		if !v.Has(m.ID) {
 			l.mu.Lock()
@@ -45,17 +46,6 @@ func (l *life) learn(v view.View) {
 			l.onFenced()
 		}
 	}
-}
-
-// leaving returns the members that are about to leave.
-func leaving(v view.View) []phalanx.NodeID {
-	var out []phalanx.NodeID
-	for _, m := range v.Members {
-		if m.Leaving {
-			out = append(out, m.ID)
-		}
-	}
-	return out
 }
 
 // part breaks with a node that is no member any more. This node may not have

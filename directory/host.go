@@ -12,6 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/node/idle"
+	"github.com/phalanx-go/phalanx/node/owner"
 	core "github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -109,7 +110,7 @@ func (h *Host) Learn(v view.View) {
 	h.want()
 	for i, s := range v.Shards {
 		pid := h.shards[i]
-		mine := s.Owner == h.cfg.Self || s.Backup == h.cfg.Self || s.Next == h.cfg.Self
+		mine := owner.Replicates(h.cfg.Self, s)
 		if !mine && pid == nil {
 			continue
 		}
@@ -169,9 +170,8 @@ func (h *Host) Handle(shard int, ev core.Event) {
 
 // notHere answers a request for a shard without a replica on this node.
 func (h *Host) notHere(shard int, ev core.Event) {
-	if r, ok := ev.(core.Request); ok {
-		_ = h.cfg.Transport.Send(r.From, shard, core.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: core.Result{
-			Kind: phalanx.ErrUnavailable, NotOwner: true, Text: fmt.Sprintf("%s does not own shard %d", h.cfg.Self, shard)}})
+	if r, ok := owner.NotHere(h.cfg.Self, shard, ev); ok {
+		_ = h.cfg.Transport.Send(r.To, shard, r)
 	}
 }
 
@@ -219,14 +219,5 @@ func (h *Host) configured(shard int) *configured {
 }
 
 func (h *Host) configuration(shard int) configured {
-	s := h.view.Shards[shard]
-	members, leaving := make([]phalanx.NodeID, len(h.view.Members)), []phalanx.NodeID(nil)
-	for i, m := range h.view.Members {
-		members[i] = m.ID
-		if m.Leaving {
-			leaving = append(leaving, m.ID)
-		}
-	}
-	return configured{core.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Leaving: leaving,
-		Number: h.view.Number, LostAt: s.LostAt}, h.views}
+	return configured{owner.Configure(h.view, shard), h.views}
 }

@@ -39,37 +39,61 @@ func (w *world) allReduce(r *rand.Rand, i int) string {
 		n.after(drawn(r, apart), func() {
 			put := w.put(n, ringSourceID(i, k), putPlan{bytes: w.bytesOf(ringSourceID(i, k), 0), copies: 1, failAt: -1})
 			w.bound(put, patience, phalanx.ErrDeadline)
-			w.afterwards(put, func() { w.oneOfAll(n, cfg) })
+			w.when(n, patience, func() bool { return put.ended }, func() {
+				if put.err == nil && !put.gone {
+					w.oneOfAll(n, cfg)
+				}
+			})
 			w.step(n, "allreduce")
 		})
 	}
 	return fmt.Sprintf("allreduce %s by %d nodes within %v", cfg.Target, len(on), apart)
 }
 
-// oneOfAll is the call of one node: it reduces, or waits for who does, and gets the
-// target while it is made.
+// oneOfAll is the call of one node, which gets the target while it is made.
 func (w *world) oneOfAll(n *node, cfg reduce.Config) {
-	co := w.reduce(n, cfg)
-	if co.run == nil { // the node leaves
-		return
+	cfg.InlineLimit, cfg.Grain = w.shape.inline, ringGrain
+	part, ring := rnode.PartOf(cfg, n.reduces.Whole)
+	cfg.Shared = part != reduce.Leads
+	got := &call{}
+	has := func() bool { return got.ended && got.err == nil && !got.gone }
+	run := func() {
+		if c := n.whole(cfg.Target); part == reduce.Follows && has() && c != nil && c.Tag == requestOf(cfg).String() {
+			w.met["allreduce: another node has made it"]++
+			return
+		}
+		co := w.reduce(n, cfg)
+		if co.run == nil { // the node leaves
+			return
+		}
+		w.bound(co.call, patience, phalanx.ErrDeadline)
+		w.when(n, patience, func() bool { return got.ended }, func() {
+			if cfg.Shared && has() {
+				co.step(rnode.Made{Gen: got.gen, Meta: phalanx.Meta{Size: int64(len(got.bytes))}, Digest: digestOf(got.bytes)})
+			}
+		})
 	}
-	w.bound(co.call, patience, phalanx.ErrDeadline)
-	got := w.get(n, cfg.Target, true)
-	w.bound(got, patience, phalanx.ErrDeadline)
-	w.afterwards(got, func() {
-		co.step(rnode.Made{Gen: got.gen, Meta: phalanx.Meta{Size: int64(len(got.bytes))}, Digest: digestOf(got.bytes)})
+	follow, soon := time.Duration(0), time.Duration(0)
+	if part == reduce.Follows {
+		w.met["allreduce: a node waits for another one"]++
+		follow = reduce.FollowFor
+	}
+	if ring {
+		soon = rnode.RingSoon
+	}
+	w.when(n, follow, func() bool { return got.ended }, run)
+	w.when(n, soon, func() bool { return n.of(cfg.Target) != nil }, func() {
+		got = w.get(n, cfg.Target, true)
+		w.bound(got, patience, phalanx.ErrDeadline)
 	})
 	w.step(n, "one of all")
 }
 
-// afterwards has f called when a call has ended well.
-func (w *world) afterwards(c *call, f func()) {
-	c.node.after(time.Millisecond, func() {
-		switch {
-		case !c.ended:
-			w.afterwards(c, f)
-		case c.err == nil && !c.gone:
-			f()
-		}
-	})
+// when has f called once is reports true, or d has passed.
+func (w *world) when(n *node, d time.Duration, is func() bool, f func()) {
+	if d <= 0 || is() {
+		f()
+		return
+	}
+	n.after(time.Millisecond, func() { w.when(n, d-time.Millisecond, is, f) })
 }

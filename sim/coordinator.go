@@ -71,6 +71,11 @@ func (w *world) someReduce(r *rand.Rand, n *node) *call {
 	return w.reduce(n, reduce.Config{Target: target, Sources: sources, Num: num, Degree: []int{0, 1, 2, num}[r.IntN(4)]}).call
 }
 
+// requestOf names what cfg asks for.
+func requestOf(cfg reduce.Config) phalanx.Digest {
+	return digestOf([]byte(fmt.Sprint(cfg.Sources, cfg.Num)))
+}
+
 // reduce begins a Reduce of what cfg says.
 func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	target, sources, num := cfg.Target, cfg.Sources, cfg.Num
@@ -80,7 +85,7 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 		co.ended = true
 		return co
 	}
-	cfg.Op, cfg.Node, cfg.Request = phalanx.Sum, n.id, digestOf([]byte(fmt.Sprint(sources, num)))
+	cfg.Op, cfg.Node, cfg.Request = phalanx.Sum, n.id, requestOf(cfg)
 	cfg.InlineLimit, cfg.Latency, cfg.Bandwidth, cfg.Grain = w.shape.inline, time.Millisecond, 1e5, ringGrain
 	cfg.Room = int64(w.shape.largest)
 	if w.shape.cap > 0 {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
@@ -108,7 +110,7 @@ func (p *place) edgePiece(m edgePiece) {
 	ed.heard = p.r.n.w.now
 	p.apart[ed.gen] = append(p.apart[ed.gen], m.bytes...)
 	if p.kept {
-		p.circle.heard = p.r.n.w.now
+		p.circle.moved = p.r.n.w.now
 		p.turn()
 		return
 	}
@@ -210,7 +212,7 @@ func (f *feed) pump() {
 	}
 	p := f.child()
 	if p == nil {
-		if f.check(); !f.over && w.now-f.since > time.Second {
+		if f.check(); !f.over && w.now-f.since > copies.ShowPatience {
 			f.end(false, "there is no such place")
 		}
 		return
@@ -221,10 +223,16 @@ func (f *feed) pump() {
 		return
 	}
 	switch {
+	case p.given || f.next < p.gone:
+		p.r.n.after(0, func() { p.missing(); w.step(p.r.n, "missing") })
 	case f.next < len(p.out):
 		end := min(f.next+int(w.shape.piece), len(p.out))
 		f.pipe.write(edgePiece{f.open.parent, f.open.stream, f.open.gen, f.next, p.out[f.next:end:end]})
-		f.next, f.busy = end, true
+		if f.next, f.busy = end, true; p.run.Room() == rnode.SmallRoom {
+			p.gone = end
+		} else if p.circle != nil {
+			p.circle.moved = w.now
+		}
 		f.r.n.after(w.draw(w.shape.pieceTime), func() {
 			f.busy = false
 			f.pump()
@@ -237,6 +245,14 @@ func (f *feed) pump() {
 		}
 	case p.made:
 		f.end(true, "")
+		p.sent = true
+	}
+}
+
+// missing has the output made again, of which the parent asks for bytes that are not kept.
+func (p *place) missing() {
+	if p.given || p.gone > 0 {
+		p.step(reduce.OutputMissing{Gen: p.combine.Gen})
 	}
 }
 

@@ -26,6 +26,7 @@ type fetcher struct {
 	wish     *wish
 	needs    fetch.Room
 	bytes    []byte // that came with the last answer
+	tag      string // of the Reduce that has made them
 	inlineIn uint64 // the epoch in which its owner lists this node with them
 	inline   fetch.Inline
 	entered  bool    // inline bytes are in the table
@@ -329,7 +330,7 @@ func (f *fetcher) carryOut(e transfer.Effect) {
 
 func (f *fetcher) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 	return func(from phalanx.NodeID, r directory.Result) {
-		f.bytes, f.inlineIn = r.Inline, r.Listed
+		f.bytes, f.tag, f.inlineIn = r.Inline, r.Tag, r.Listed
 		if r.Waiting {
 			f.n.w.met["locate waits: "+r.State.String()]++
 		}

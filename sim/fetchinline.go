@@ -57,7 +57,7 @@ func (f *fetcher) leftInline() {
 // enter makes inline bytes the copy. It is announced if its owner may not list it.
 func (f *fetcher) enter(e transfer.TakeInline) {
 	n := f.n
-	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest})
+	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Lore: copies.Lore{Tag: f.tag}})
 	c.fill(f.bytes)
 	f.entered = true
 	c.room, f.buf.room = f.buf.room, 0

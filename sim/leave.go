@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	nleave "github.com/phalanx-go/phalanx/node/leave"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/leave"
@@ -18,7 +19,7 @@ import (
 type leaver struct {
 	n     *node
 	core  *leave.Core
-	nums  map[leave.Copy]uint64 // of what its owners are asked
+	nums  nleave.Requests
 	todo  []leave.Effect
 	doing bool
 	gone  bool       // it has asked to be removed: what comes now must be kept by others
@@ -70,7 +71,7 @@ func (w *world) leaves(r *rand.Rand) string {
 // leave has the node leave within d, and again if it fails. Afterwards its process
 // may be started again.
 func (n *node) leave(d time.Duration, back bool, fate *rand.Rand) {
-	l := &leaver{n: n, core: leave.New(leave.Config{Deadline: n.clock() + d, AtOnce: 2}), nums: map[leave.Copy]uint64{}, fate: fate, stay: math.MaxInt}
+	l := &leaver{n: n, core: leave.New(leave.Config{Deadline: n.clock() + d, AtOnce: 2}), nums: nleave.Requests{}, fate: fate, stay: math.MaxInt}
 	n.leaver, n.going, n.back = l, true, back
 	l.viewed()
 	l.step(leave.Start{})
@@ -79,20 +80,7 @@ func (n *node) leave(d time.Duration, back bool, fate *rand.Rand) {
 // viewed tells the core of the present view.
 func (l *leaver) viewed() {
 	v := l.n.view
-	ev := leave.Viewed{Number: v.Number, Left: v.Left, Member: v.Has(l.n.id), Others: len(v.Members)}
-	for _, s := range v.Shards {
-		ev.Owners = append(ev.Owners, s.Owner)
-	}
-	for _, m := range v.Members {
-		switch {
-		case m.ID == l.n.id:
-			ev.Others--
-			ev.Marked = m.Leaving
-		case !m.Leaving:
-			ev.Stay++
-		}
-	}
-	ev.Shards = v.Held(l.n.id)
+	ev := nleave.Viewed(l.n.id, v)
 	if v.Left != l.since || ev.Member && !ev.Marked {
 		l.since, l.stay = v.Left, math.MaxInt
 	}
@@ -139,10 +127,7 @@ func (l *leaver) do(e leave.Effect) {
 		w.met["leave: copy handed over"]++
 		l.ask(e)
 	case leave.Forget:
-		if num := l.nums[e.Copy]; num != 0 {
-			delete(l.nums, e.Copy)
-			n.client.cancel(num, e.Object)
-		}
+		n.client.cancel(l.nums.Forget(e.Copy), e.Object)
 	case leave.GiveUp:
 		w.met["leave: what runs is given up"]++
 		n.giveUp(n.leaves("it is given up"))
@@ -226,17 +211,10 @@ func (w *world) heirDies(l *leaver) {
 
 func (l *leaver) ask(e leave.Ask) {
 	num := l.n.client.numbers()
-	l.nums[e.Copy] = num
-	l.n.client.ask(num, e.Object, directory.AwaitCopies{Gen: e.Gen, Leaving: e.View}, func(from phalanx.NodeID, r directory.Result) {
-		if l.nums[e.Copy] != num {
-			return
+	l.n.client.ask(num, e.Object, l.nums.Ask(e, num), func(from phalanx.NodeID, r directory.Result) {
+		if ev, ok := l.nums.Answered(e.Copy, num, from, r); ok {
+			l.step(ev)
 		}
-		if r.Waiting {
-			l.step(leave.Waits{Copy: e.Copy, Node: from})
-			return
-		}
-		delete(l.nums, e.Copy)
-		l.step(leave.Answered{Copy: e.Copy, Kind: r.Kind, Node: from, Text: r.Text})
 	})
 }
 
@@ -253,7 +231,7 @@ func (n *node) here(all bool) leave.Here {
 		h.Reduces = append(h.Reduces, c.target)
 	}
 	for _, p := range n.reduces.sortedPlaces() {
-		if p.core.Runs() || p.kept {
+		if !p.kept { // else its copy is among those that are made here
 			h.Places = append(h.Places, p.key.Target)
 		}
 	}
@@ -265,7 +243,8 @@ func (n *node) here(all bool) leave.Here {
 			}
 		}
 	}
-	h.Making = slices.DeleteFunc(n.table.Making(), func(id phalanx.ObjectID) bool { return slices.Contains(h.Puts, id) })
+	slices.Sort(h.Puts)
+	h.Making = n.table.Making(h.Puts)
 	if all {
 		for _, c := range n.wholes() {
 			h.Copies = append(h.Copies, leave.Copy{Object: c.Object, Gen: c.Gen, Shard: c.Object.Shard(n.w.shape.shards)})
@@ -324,7 +303,7 @@ func (n *node) goes() {
 
 // tellLeaving tells the coordinators here who is about to leave.
 func (r *reduces) tellLeaving() {
-	now := r.n.configuration(view.Shard{}).Leaving
+	_, now := r.n.view.IDs("")
 	if slices.Equal(now, r.leaving) {
 		return
 	}

@@ -157,7 +157,7 @@ func (a *audit) contributions(c *coordinator) {
 		}
 		key := placeKey{Target: c.target, Reduce: c.core.Reduce(), Place: above.Place}
 		at := holder.reduces.places[key]
-		if at == nil || !at.core.Runs() || at.core.State().Gen != above.Gen || holder.reduces.forgot(key) {
+		if at == nil || !at.core.Runs() || at.core.State().Gen != above.Gen || at.missed == above.Gen || holder.reduces.forgot(key) {
 			continue // it has ended, or has news on the way
 		}
 		held := slices.ContainsFunc(at.core.Held().Delivered, func(d reduce.Delivered) bool { return d.Child == p.Place && d.ChildGen == p.Gen })

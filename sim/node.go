@@ -1,17 +1,17 @@
 package sim
 
 import (
-	"math"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/ask"
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/idle"
+	"github.com/phalanx-go/phalanx/node/leave"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
-	"github.com/phalanx-go/phalanx/protocol/leave"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -349,7 +349,7 @@ func (n *node) doView(e view.Effect) {
 		n.process.leased(n, e.Until)
 	case view.Fenced:
 		if n.leaver != nil {
-			n.leaver.step(leave.Viewed{Number: math.MaxUint64})
+			n.leaver.step(leave.Fenced())
 			return
 		}
 		n.w.audit.fenced(n)
@@ -393,7 +393,7 @@ func (n *node) publish(v view.View) {
 
 // configure starts, tells or ends this node's replica of a shard.
 func (n *node) configure(i int, s view.Shard) {
-	mine := s.Owner == n.id || s.Backup == n.id || s.Next == n.id
+	mine := owner.Replicates(n.id, s)
 	if n.shards[i] == nil {
 		if !mine {
 			return
@@ -401,24 +401,12 @@ func (n *node) configure(i int, s view.Shard) {
 		n.shards[i] = n.newShard(i, 0)
 	}
 	n.want()
-	n.stepShard(i, n.configuration(s))
+	n.stepShard(i, owner.Configure(n.view, i))
 	if !mine {
 		n.shards[i] = nil
 		return
 	}
 	n.stepShard(i, directory.Lease{Until: n.client.lease})
-}
-
-func (n *node) configuration(s view.Shard) directory.Configure {
-	members, leaving := make([]phalanx.NodeID, 0, len(n.view.Members)), []phalanx.NodeID(nil)
-	for _, m := range n.view.Members {
-		members = append(members, m.ID)
-		if m.Leaving {
-			leaving = append(leaving, m.ID)
-		}
-	}
-	return directory.Configure{Epoch: s.Epoch, Owner: s.Owner, Backup: s.Backup, Next: s.Next, Members: members, Leaving: leaving,
-		Number: n.view.Number, LostAt: s.LostAt}
 }
 
 func (n *node) newShard(i int, lostIn uint64) *directory.Shard {
@@ -427,9 +415,9 @@ func (n *node) newShard(i int, lostIn uint64) *directory.Shard {
 
 // panicShard has a replica lose its state.
 func (n *node) panicShard(i int) {
-	s := n.view.Shards[i]
-	n.shards[i] = n.newShard(i, s.Epoch)
-	n.stepShard(i, n.configuration(s))
+	n.shards[i] = n.newShard(i, n.view.Shards[i].Epoch)
+	n.stepShard(i, owner.Configure(n.view, i))
+	n.stepShard(i, directory.Lease{Until: n.client.lease})
 }
 
 func (n *node) stepShard(i int, ev directory.Event) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
@@ -30,6 +31,10 @@ type place struct {
 	combine reduce.Combine
 	out     []byte // what was combined of combine.Gen
 	made    bool
+	given   bool            // its memory was given up since
+	sent    bool            // a parent has all of it
+	missed  reduce.PlaceGen // the label of what is made again
+	gone    int             // bytes that are not kept any more, in a window
 	room    *copied         // holds the room of the target while there is no root
 	wish    *wish           // for that; nil: there is none
 	wanted  reduce.PlaceGen // the output that room was asked for
@@ -56,6 +61,7 @@ func (p *place) clear() {
 	p.from(nil)
 	p.edges, p.apart = map[uint64]*edge{}, map[reduce.PlaceGen][]byte{}
 	p.combine, p.out, p.made = reduce.Combine{}, nil, false
+	p.given, p.sent, p.gone = false, false, 0
 	p.root, p.began = nil, false
 	p.circle, p.pulled, p.kept = nil, false, false
 }
@@ -107,11 +113,16 @@ func (p *place) reserve(e reduce.Combine) {
 	}
 	p.giveBack()
 	p.wanted = e.Gen
-	if !s.Root && s.Ring == 0 || m.try(p.room, e.Meta.Size) {
+	whole := p.run.Room() == rnode.WholeRoom
+	if n := p.r.n; !whole && m.cap > 0 && n.w.rng.IntN(2) == 0 { // another place waits for room soon
+		n.after(n.w.draw(300*time.Millisecond), p.r.shrink)
+	}
+	if !whole || m.try(p.room, e.Meta.Size) {
 		p.hasRoom(e.Gen)
 		return
 	}
 	later := func(ev reduce.PlaceEvent) { p.r.n.after(0, func() { p.step(ev); p.advance() }) }
+	p.r.n.after(0, p.r.shrink)
 	later(reduce.OutputWaits{Gen: e.Gen, Text: "there is no room for the target"})
 	p.wish = m.reserve(p.room, e.Meta.Size, func(err *phalanx.Error) {
 		p.wish = nil
@@ -129,6 +140,16 @@ func (p *place) hasRoom(gen reduce.PlaceGen) {
 	p.roomy = gen
 	if p.core.State().Ring == 0 { // a ring begins with its source as well
 		p.happens(rnode.Roomy{Gen: gen})
+	}
+}
+
+// shrink has the places here give up memory: one of them waits for room.
+func (r *reduces) shrink() {
+	for _, p := range r.sortedPlaces() {
+		if !p.kept {
+			large := p.run.Room() == rnode.AnyRoom && p.combine.Meta.Size > r.n.w.shape.piece
+			p.happens(rnode.Shrink{Delivered: p.sent, Large: large})
+		}
 	}
 }
 
@@ -166,6 +187,9 @@ func (p *place) happens(ev rnode.PlaceEvent) {
 			}
 		case rnode.Announce:
 			p.announce(e.Announce)
+		case rnode.GiveOutput:
+			n.w.met["output given up"]++
+			p.given = true
 		case rnode.Gone:
 			p.r.gone(p, ev)
 		}
@@ -207,6 +231,10 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		p.closeEdge(e)
 	case reduce.ResetOutput:
 		n.w.met["place cleared"]++
+		if e.Gen == p.combine.Gen {
+			n.w.met["output made again"]++
+			p.missed = e.Gen
+		}
 		p.resetOutput()
 	case reduce.Combine:
 		p.combine = e
@@ -370,6 +398,7 @@ func (p *place) hide(next phalanx.Generation) {
 
 func (p *place) resetOutput() {
 	p.out, p.made, p.began = nil, false, false
+	p.given, p.sent, p.gone = false, false, 0
 	p.circle, p.pulled = nil, false
 	for _, e := range p.edges {
 		if e.complete && !e.keep {

@@ -15,10 +15,10 @@ import (
 type circle struct {
 	pos, n int
 	own    []byte
-	in     []byte // what has come of the place before
-	whole  bool   // all of it has
-	given  bool   // the place behind has all
-	heard  time.Duration
+	in     []byte        // what has come of the place before
+	whole  bool          // all of it has
+	given  bool          // the place behind has all
+	moved  time.Duration // when bytes came, or were sent, last
 }
 
 // shard returns the shard that is sent in a step.
@@ -76,7 +76,7 @@ func (p *place) turn() {
 		if p.source == nil || !p.source.whole {
 			return
 		}
-		p.circle = &circle{pos: p.key.Place, n: p.combine.Ring, own: p.source.bytes, heard: p.r.n.w.now}
+		p.circle = &circle{pos: p.key.Place, n: p.combine.Ring, own: p.source.bytes, moved: p.r.n.w.now}
 		p.r.n.w.met["place in a ring"]++
 		p.happens(rnode.Roomy{Gen: p.combine.Gen})
 	}
@@ -123,7 +123,7 @@ func (p *place) wholeRing() {
 func (p *place) keepRing() {
 	p.kept = true
 	p.from(nil)
-	p.circle.heard = p.r.n.w.now
+	p.circle.moved = p.r.n.w.now
 	p.r.n.w.met["place in a ring goes on alone"]++
 	p.goRound()
 }
@@ -135,7 +135,7 @@ func (p *place) goRound() {
 		root.back = nil
 		p.r.n.keepOrigin(root, p.combine.Meta, p.core.State().Root)
 	}
-	switch late := p.r.n.w.now-c.heard > 5*time.Second; {
+	switch late := p.r.n.w.now-c.moved > rnode.RingPatience; {
 	case c.whole && c.given, late:
 		if late {
 			p.r.n.w.met["ring stands still"]++

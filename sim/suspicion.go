@@ -103,9 +103,7 @@ func (n *node) watched() {
 // changed tells the detector of a new view.
 func (n *node) changed(v view.View) {
 	ev := detect.Changed{Voters: v.Voters, Now: n.clock()}
-	for _, m := range v.Members {
-		ev.Members = append(ev.Members, m.ID)
-	}
+	ev.Members, _ = v.IDs("")
 	n.routes.Learn(ev.Members)
 	n.overdue.Learn(ev.Members)
 	n.stepDetector(ev)

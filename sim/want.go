@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
-	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/idle"
+	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -44,9 +44,8 @@ func (n *node) release() {
 
 // notHere answers a request for a shard of which the node has no replica.
 func (n *node) notHere(m toShard) {
-	if r, ok := m.ev.(directory.Request); ok {
-		n.post(r.From, toClient{directory.Reply{To: r.From, Num: r.Num, Object: r.Object, Result: directory.Result{
-			Kind: phalanx.ErrUnavailable, NotOwner: true}}})
+	if r, ok := owner.NotHere(n.id, m.shard, m.ev); ok {
+		n.post(r.To, toClient{r})
 	}
 }
 

@@ -19,7 +19,7 @@ var inHosts = []Mistake{
 	mistake(Tests, "a request for which there is no room waits for ever",
 		"directory/room.go", "if now-since < roomPatience {", "if now >= since {"),
 	mistake(Tests, "a node that does not own a shard does not answer requests for it",
-		"directory/host.go", "if r, ok := ev.(core.Request); ok {", "if r, ok := ev.(core.Request); ok && false {"),
+		"directory/host.go", "if r, ok := owner.NotHere(h.cfg.Self, shard, ev); ok {", "if r, ok := owner.NotHere(h.cfg.Self, shard, ev); ok && false {"),
 	mistake(Tests, "a leave to evict counts for a copy that has come since",
 		"node/copies/evictor.go", "case g.Is == Replaced:", "case false:"),
 	mistake(Tests, "a node notes an order to drop an object for its Puts only after it has looked for the copy",

@@ -33,11 +33,12 @@ func (t *Table) All() iter.Seq[*Copy] { return maps.Values(t.copies) }
 // Len returns the number of copies.
 func (t *Table) Len() int { return len(t.copies) }
 
-// Making returns the objects that this node makes and that are not final yet, in order.
-func (t *Table) Making() []phalanx.ObjectID {
+// Making returns the objects that this node makes and that are not final yet, in order, without
+// those of Puts, which are in order as well.
+func (t *Table) Making(puts []phalanx.ObjectID) []phalanx.ObjectID {
 	var out []phalanx.ObjectID
 	for c := range t.All() {
-		if !c.Complete && (c.Origin || c.Ring) {
+		if _, put := slices.BinarySearch(puts, c.Object); !put && !c.Complete && (c.Origin || c.Ring) {
 			out = append(out, c.Object)
 		}
 	}

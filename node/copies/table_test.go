@@ -349,3 +349,17 @@ func TestEvict(t *testing.T) {
 		t.Error("a victim without a view")
 	}
 }
+
+// Roots, and places of a ring that still lack some of the target, are made here; Puts are not.
+func TestMaking(t *testing.T) {
+	table := NewTable()
+	put, ring, root, read := origin("put", 1), part("ring", 1), origin("root", 1), part("read", 1)
+	ring.Ring = true
+	for _, c := range []*had{put, root, ring, read} {
+		table.Show(&c.Copy)
+	}
+	whole(table, "whole", 1)
+	if got := table.Making([]phalanx.ObjectID{"other", "put"}); !slices.Equal(got, []phalanx.ObjectID{"ring", "root"}) {
+		t.Errorf("%v are made here", got)
+	}
+}

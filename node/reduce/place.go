@@ -30,6 +30,7 @@ type Place struct {
 	now, ticked time.Duration
 	asked       time.Duration // when the place last asked whether its coordinator has ended
 	output      output
+	tight       bool // it was asked for the memory of its output
 	ends, gone  bool
 	out         []PlaceEffect
 }
@@ -118,6 +119,8 @@ func (p *Place) Step(now time.Duration, ev PlaceEvent) []PlaceEffect {
 		p.shown(ev.Gen)
 	case PieceMade:
 		p.pieceMade(ev.Gen)
+	case Shrink:
+		p.shrink(ev)
 	case CoordinatorEnded:
 		if ev.Coordinator == p.coordinator { // nobody wants the result any more
 			p.ends = true

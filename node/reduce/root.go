@@ -46,6 +46,7 @@ func (Announce) placeEffect()   {}
 type output struct {
 	is      core.Combine
 	roomy   bool
+	given   bool               // its memory was given up since
 	begun   bool               // its first piece is there; in a ring: all of it
 	serving core.Serve         // its readers
 	target  phalanx.Generation // as which it is shown; zero: it is not
@@ -76,7 +77,7 @@ func (p *Place) show() {
 		return
 	}
 	ring := o.is.Ring > 0
-	if ring || !s.Root {
+	if (ring || !s.Root) && !o.given {
 		p.emit(ShowOutput{})
 	}
 	if !ring && !s.Root || s.TargetGen.IsZero() || s.TargetGen == o.target || ring && !o.target.IsZero() {

@@ -82,6 +82,22 @@ func (v View) Member(id phalanx.NodeID) (Member, bool) {
 	return Member{}, false
 }
 
+// IDs returns the members with a feature, and which of them are about to leave. All members have
+// the feature "".
+func (v View) IDs(feature string) (members, leaving []phalanx.NodeID) {
+	members = make([]phalanx.NodeID, 0, len(v.Members))
+	for _, m := range v.Members {
+		if feature != "" && !m.Has(feature) {
+			continue
+		}
+		members = append(members, m.ID)
+		if m.Leaving {
+			leaving = append(leaving, m.ID)
+		}
+	}
+	return members, leaving
+}
+
 // Has reports whether id is a member.
 func (v View) Has(id phalanx.NodeID) bool { return v.index(id) >= 0 }
 

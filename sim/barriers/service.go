@@ -59,17 +59,8 @@ func (s *service) begin(h *host) {
 
 // viewed is a view as a core takes it.
 func viewed(self phalanx.NodeID, v view.View) barrier.Viewed {
-	e := barrier.Viewed{Self: self, Number: v.Number}
-	for _, m := range v.Members {
-		if !m.Has(Kind.Name) {
-			continue
-		}
-		e.Members = append(e.Members, m.ID)
-		if m.Leaving {
-			e.Leaving = append(e.Leaving, m.ID)
-		}
-	}
-	return e
+	members, leaving := v.IDs(Kind.Name)
+	return barrier.Viewed{Self: self, Number: v.Number, Members: members, Leaving: leaving}
 }
 
 // Learned gives a core its view.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -22,17 +23,23 @@ func (e *Env) AllReduce(ctx context.Context, r storenode.AllReduce) storenode.Al
 		view *storenode.View
 		err  error
 	}
+	part, ring := rnode.PartOf(reduce.Config{Sources: r.Sources, Num: r.Num, Degree: r.Degree, InlineLimit: e.InlineLimit}, func(id phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, bool) {
+		h, ok := e.Table.Whole(id)
+		return h.Gen, h.Meta, ok
+	})
 	gets, here := make(chan got, 1), make(chan storenode.Info, 1)
 	shared := (<-chan storenode.Info)(here)
 	go func() {
-		e.lookAround(ctx, r)
+		if ring {
+			e.awaitOwn(ctx, r.Target)
+		}
 		v, err := e.Get(ctx, r.Target, true)
 		if err == nil {
 			here <- v.Info()
 		}
 		gets <- got{v, err}
 	}()
-	switch e.part(r) {
+	switch part {
 	case reduce.Leads:
 		shared = nil // nobody else is expected to make it
 	case reduce.Follows:
@@ -62,15 +69,6 @@ func (e *Env) AllReduce(ctx context.Context, r storenode.AllReduce) storenode.Al
 	return storenode.AllReduced{Target: r.Target, Result: result, View: g.view}
 }
 
-// part returns what this node does in r, by what it has of the sources.
-func (e *Env) part(r storenode.AllReduce) reduce.Part {
-	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
-	if !ok {
-		return reduce.Either
-	}
-	return reduce.PartOf(r.Sources, cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Object, has.Meta.Size, e.InlineLimit)
-}
-
 // Fingerprint is equal for requests that make the same.
 func Fingerprint(r storenode.Reduce) phalanx.Digest {
 	var b strings.Builder
@@ -81,29 +79,11 @@ func Fingerprint(r storenode.Reduce) phalanx.Digest {
 	return dataplane.DigestBytes([]byte(b.String()))
 }
 
-// ringSoon is how long a target that can be made in a ring is waited for here,
-// before others are asked for it.
-const ringSoon = 50 * time.Millisecond
-
-// lookAround waits a little if the target is likely to be made on this node too.
-func (e *Env) lookAround(ctx context.Context, r storenode.AllReduce) {
-	has, ok := e.Table.Whole(firstOf(e.Table, r.Sources))
-	if !ok || !reduce.RingFits(len(r.Sources), cmp.Or(r.Num, len(r.Sources)), r.Degree, has.Meta.Size, reduce.RingGrain) {
-		return
-	}
-	shown, leave := e.Table.arrived(r.Target)
+// awaitOwn waits a little if the target is likely to be made on this node too.
+func (e *Env) awaitOwn(ctx context.Context, target phalanx.ObjectID) {
+	shown, leave := e.Table.arrived(target)
 	defer leave()
-	if e.Table.lookup(r.Target) == nil {
-		await(ctx, shown, ringSoon)
+	if e.Table.lookup(target) == nil {
+		await(ctx, shown, rnode.RingSoon)
 	}
-}
-
-// firstOf returns the first of ids of which there is a complete copy, or "".
-func firstOf(t *Table, ids []phalanx.ObjectID) phalanx.ObjectID {
-	for _, id := range ids {
-		if _, ok := t.Whole(id); ok {
-			return id
-		}
-	}
-	return ""
 }

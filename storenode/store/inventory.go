@@ -64,9 +64,9 @@ func (t *Table) Complete() []storenode.Info {
 	return out
 }
 
-// making returns the objects that are made here and are not final yet, in order.
-func (t *Table) making() []phalanx.ObjectID {
+// making returns the objects that are made here otherwise than by Puts and are not final yet.
+func (t *Table) making(puts []phalanx.ObjectID) []phalanx.ObjectID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.core.Making()
+	return t.core.Making(puts)
 }

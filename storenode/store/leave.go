@@ -30,11 +30,7 @@ func (e *Env) Runs() (puts, making []phalanx.ObjectID) {
 	e.active.mu.Lock()
 	puts = slices.Sorted(maps.Keys(e.active.puts))
 	e.active.mu.Unlock()
-	making = slices.DeleteFunc(e.Table.making(), func(id phalanx.ObjectID) bool {
-		_, put := slices.BinarySearch(puts, id)
-		return put
-	})
-	return puts, making
+	return puts, e.Table.making(puts)
 }
 
 // GiveUp ends the Puts that run. Their callers are told that the node leaves.

@@ -111,25 +111,16 @@ func (p *place) begin(cb reduce.Combine) {
 		room: &handover[sink]{release: sink.release}}
 	o.left.Store(int64(len(cb.Inputs)))
 	p.out = o
-	// Who reads it is told only after this: ask the core whether it is the root.
-	root := p.core.State().Root
 	p.hub.expect(p.key, o.gen)
-	if len(cb.Inputs) == 1 && cb.Inputs[0].Self && !root && p.source != nil {
-		// A leaf: the output is the source itself.
+	self, env, size, need := p.self, p.env, cb.Meta.Size, p.run.Room()
+	if need == rnode.NoRoom && p.source != nil {
 		o.shared, o.sink.buffer = true, p.source.buffer
 		o.sink.retain()
 		p.happens(rnode.Roomy{Gen: o.gen})
 		return
 	}
-	self, env, size, need := p.self, p.env, cb.Meta.Size, anySink
 	if cb.Ring > 0 {
 		o.turning = newTurning(cb.Ring)
-	}
-	switch {
-	case root || cb.Ring > 0:
-		need = wholeSink
-	case p.tight:
-		need = smallSink
 	}
 	if v := env.trySink(size, need); !v.isZero() {
 		o.room.give(v)

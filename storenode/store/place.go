@@ -50,7 +50,6 @@ type place struct {
 	source *placeSource
 	edges  map[int]*edge // by position of the child
 	out    *output
-	tight  bool        // it was told to give its output up
 	root   *objectCopy // the target, at the root
 	kept   bool        // what it held goes on without it
 }
@@ -148,9 +147,9 @@ func (p *place) carryOut(e rnode.PlaceEffect) {
 	case rnode.Tell:
 		p.hub.report(p.self, p.coordinator, p.key, e.Event)
 	case rnode.ShowOutput:
-		if !p.out.given {
-			p.hub.show(p.key, p.self, p.out)
-		}
+		p.hub.show(p.key, p.self, p.out)
+	case rnode.GiveOutput:
+		p.giveOutput()
 	case rnode.ShowTarget:
 		p.showTarget(e)
 	case rnode.HideTarget:

@@ -104,9 +104,6 @@ func (p *place) circulate(o *output, e *edge) error {
 	return nil
 }
 
-// ringPatience is for how long nothing may move in a ring whose target is final.
-const ringPatience = 5 * time.Second
-
 // keepRing has a place whose target is final go on by itself: until it has all of
 // it, which makes it a copy, and the place behind has what it needs for that.
 func (p *place) keepRing() {
@@ -151,7 +148,7 @@ func (p *place) keepRing() {
 // awaitRing reports whether something happens before over, as long as anything
 // moves.
 func (o *output) awaitRing(happens, over <-chan struct{}) bool {
-	look := time.NewTicker(ringPatience)
+	look := time.NewTicker(rnode.RingPatience)
 	defer look.Stop()
 	for moved := int64(-1); ; {
 		select {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
@@ -24,23 +25,16 @@ func (h *Places) ShrinkOutputs() {
 	}
 }
 
-// shrinkOutput gives the output up, unless it is the target or costs nothing. One that
-// its parent has is made again only if it is asked for.
 func (p *place) shrinkOutput() {
-	o := p.out
-	if o == nil || o.shared || o.given || o.turning != nil || o.sink.isZero() || p.core.State().Root {
-		return
+	if o := p.out; o != nil {
+		p.happens(rnode.Shrink{Delivered: o.delivered.Load(), Large: o.sink.buffer != nil && o.meta.Size > leastSink})
 	}
-	if o.delivered.Load() && len(p.core.Held().Delivered) == len(p.core.State().Children) {
-		o.given = true
-		p.hub.gone(p.key, p.self, o)
-		go o.letGo()
-		return
-	}
-	if o.sink.buffer != nil && o.meta.Size > leastSink {
-		p.tight = true
-		p.do(reduce.OutputMissing{Gen: o.gen})
-	}
+}
+
+func (p *place) giveOutput() {
+	p.out.given = true
+	p.hub.gone(p.key, p.self, p.out)
+	go p.out.letGo()
 }
 
 // missing makes the output again, from children that are asked again.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
@@ -67,34 +68,25 @@ func (v sink) send(ctx context.Context, w *dataplane.Writer, from int64, opts da
 	return w.SendWindow(ctx, v.window, from, opts)
 }
 
-// sinkNeed says which sink a place can do with.
-type sinkNeed uint8
-
-const (
-	anySink   sinkNeed = iota // the whole output, or a window
-	wholeSink                 // all may read it: the root's
-	smallSink                 // a window, or an output that is no larger than one
-)
-
 // leastSink is the size up to which a window would not be smaller.
 const leastSink = dataplane.WindowMin
 
 // trySink returns room for an output of size bytes if there is some now.
-func (e *Env) trySink(size int64, need sinkNeed) sink {
-	if need != smallSink || size <= leastSink {
+func (e *Env) trySink(size int64, need rnode.Room) sink {
+	if need != rnode.SmallRoom || size <= leastSink {
 		if buf := e.Pool.TryBuffer(size); buf != nil {
 			return sink{buffer: buf}
 		}
 	}
-	if need == wholeSink {
+	if need == rnode.WholeRoom {
 		return sink{}
 	}
 	return sink{window: e.Pool.TryWindow(size)}
 }
 
 // missingRoom says in numbers why there is no sink now.
-func (e *Env) missingRoom(size int64, need sinkNeed) string {
-	if need != wholeSink {
+func (e *Env) missingRoom(size int64, need rnode.Room) string {
+	if need != rnode.WholeRoom {
 		size = min(size, leastSink)
 	}
 	b := e.Pool.Budget()
@@ -102,8 +94,8 @@ func (e *Env) missingRoom(size int64, need sinkNeed) string {
 }
 
 // newSink is trySink that waits until ctx ends.
-func (e *Env) newSink(ctx context.Context, size int64, need sinkNeed) (sink, error) {
-	if need == wholeSink {
+func (e *Env) newSink(ctx context.Context, size int64, need rnode.Room) (sink, error) {
+	if need == rnode.WholeRoom {
 		buf, err := e.Pool.NewBuffer(ctx, size)
 		return sink{buffer: buf}, err
 	}
