@@ -15,10 +15,10 @@ const (
 	ringGrain = 2 // bytes of a shard, at least
 )
 
-// ringSourceID is what the k-th node brings to the i-th AllReduce.
+// ringSourceID names the array of the k-th node in the i-th AllReduce.
 func ringSourceID(i, k int) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprintf("s%d%d", 1+i, k)) }
 
-// allReduce has some nodes put an array each, and ask for the sum of all.
+// allReduce has some nodes put an array each and ask for the sum of all arrays.
 func (w *world) allReduce(r *rand.Rand, i int) string {
 	var on []*node
 	for _, n := range w.alive() {
@@ -46,8 +46,8 @@ func (w *world) allReduce(r *rand.Rand, i int) string {
 	return fmt.Sprintf("allreduce %s by %d nodes within %v", cfg.Target, len(on), apart)
 }
 
-// oneOfAll is the call of one node: it reduces, or waits for who does, and gets the
-// target while it is made.
+// oneOfAll is the call of one node. The node reduces, or waits for another node that does, and gets
+// the target while it is made.
 func (w *world) oneOfAll(n *node, cfg reduce.Config) {
 	co := w.reduce(n, cfg)
 	if co.run == nil { // the node leaves
@@ -62,7 +62,7 @@ func (w *world) oneOfAll(n *node, cfg reduce.Config) {
 	w.step(n, "one of all")
 }
 
-// afterwards has f called when a call has ended well.
+// afterwards calls f when call c has ended well.
 func (w *world) afterwards(c *call, f func()) {
 	c.node.after(time.Millisecond, func() {
 		switch {
