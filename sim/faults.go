@@ -286,7 +286,7 @@ func (w *world) slowness(r *rand.Rand) string {
 	return fmt.Sprintf("%s is slow by %v for %v", h.name, by, d)
 }
 
-// slander keeps the heartbeats of a node, which is well, from some others.
+// slander keeps the heartbeats of some others from a node, which is well.
 func (w *world) slander(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
