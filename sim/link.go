@@ -60,8 +60,8 @@ func (w *world) linkFails() {
 	w.must(settled, "all is as it should be after the link failed", w.atRest)
 }
 
-// linkBetween draws two members: the leader of the voters and another, or two of which
-// the one does not watch the other, or any.
+// linkBetween draws two members: the leader of the voters and another, or two of which the first
+// does not watch the second, or any.
 func (w *world) linkBetween(members []*node) (one, other int) {
 	for one, a := range members {
 		for other, b := range members {

@@ -206,7 +206,7 @@ func (o *oracle) forget(id phalanx.ObjectID) {
 	m.ever, m.deletes, m.tomb, m.past = false, 0, tomb{}, tomb{}
 }
 
-// copied notes that a Put has returned which promised k copies.
+// copied notes that a Put that promised k copies has returned.
 func (o *oracle) copied(id phalanx.ObjectID, g phalanx.Generation, k int) {
 	if m := o.model(id); k > 1 && m.gen == g {
 		m.copies = max(m.copies, k)
