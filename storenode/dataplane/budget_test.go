@@ -30,8 +30,7 @@ func TestBudgetMoreThanTheCapFailsAtOnce(t *testing.T) {
 	}
 }
 
-// The budget grants the first waiting request that fits. A request that fits at once passes the
-// others.
+// The budget grants the first waiting request that fits. One that fits at once passes the others.
 func TestBudgetServesWhatFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
