@@ -57,7 +57,7 @@ func (w *world) stirred() {
 	}
 }
 
-// gated has do wait like a fault, but marks nobody as struck afterwards: do is over at once.
+// gated has do wait for its turn like a fault. do is over at once: the next fault need not wait.
 func (w *world) gated(do func(*rand.Rand) string) func(*rand.Rand) string {
 	return func(r *rand.Rand) string {
 		l := w.doing
