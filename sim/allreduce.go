@@ -15,10 +15,10 @@ const (
 	ringGrain = 2 // bytes of a shard, at least
 )
 
-// ringSourceID is what the k-th node brings to the i-th AllReduce.
+// ringSourceID names the array of the k-th node in the i-th AllReduce.
 func ringSourceID(i, k int) phalanx.ObjectID { return phalanx.ObjectID(fmt.Sprintf("s%d%d", 1+i, k)) }
 
-// allReduce has some nodes put an array each, and ask for the sum of all.
+// allReduce has some nodes put an array each and ask for the sum of all arrays.
 func (w *world) allReduce(r *rand.Rand, i int) string {
 	var on []*node
 	for _, n := range w.alive() {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// shape draws what a run looks like in which nobody uses the store, and its weather.
+// shape draws the shape and the weather of a run in which nobody uses the store.
 func (k Kind) shape(seed uint64) (shape, weather) {
 	r := rand.New(rand.NewPCG(seed, 0x510e527fade682d1))
 	s := shape{nodes: 3 + r.IntN(4), joins: r.IntN(2), shards: 1, largest: 1, length: 200*time.Millisecond + drawn(r, 2*time.Second)}
@@ -14,10 +14,10 @@ func (k Kind) shape(seed uint64) (shape, weather) {
 	} else {
 		s.faults, s.troubles = bounded, 1+r.IntN(4)
 	}
-	if s.over = s.length; !k.Crowded { // the faults come while applications begin, and one after the other
+	if s.over = s.length; !k.Crowded { // the faults come one after the other while applications begin
 		s.length += time.Duration(s.troubles) * 2 * time.Second
 	}
-	if !k.Crowded && r.IntN(2) == 0 { // what is over is remembered by other nodes then
+	if !k.Crowded && r.IntN(2) == 0 { // only other nodes then remember what has ended
 		s.late = 1 + r.IntN(4)
 		s.length += 3*time.Second + time.Duration(s.late)*2*time.Second
 	}
@@ -32,5 +32,5 @@ func (k Kind) shape(seed uint64) (shape, weather) {
 	return s, bad
 }
 
-// cruel reports whether so many nodes die at once that all that is known may be lost.
+// cruel reports whether many nodes die at once, so that the cluster may lose all that it knows.
 func (k Kind) cruel(seed uint64) bool { return k.Managed && seed%8 == 7 }

@@ -5,15 +5,15 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// carried is a message of the directory, or about the view, that another member brings
-// to a node to which the link of its sender fails.
+// carried is a message of the directory, or about the view. Another member brings it, because the
+// link from its sender to its receiver fails.
 type carried struct {
 	from, to phalanx.NodeID
 	message  any
-	brought  bool // it comes from the one that brings it
+	brought  bool // the member that brings it has sent it
 }
 
-// post sends m to a node, or has another member bring it.
+// post sends m to a node, or asks another member to bring it.
 func (n *node) post(to phalanx.NodeID, m any) {
 	if by, ok := n.routes.To(to, n.clock()); ok && to != n.id {
 		n.postBy(by, to, m)
@@ -25,13 +25,13 @@ func (n *node) post(to phalanx.NodeID, m any) {
 	n.w.send(n.id, to, m)
 }
 
-// postBy has a member bring m to a node.
+// postBy asks member by to bring m to a node.
 func (n *node) postBy(by, to phalanx.NodeID, m any) {
 	n.w.met["message by way of another"]++
 	n.w.send(n.id, by, carried{from: n.id, to: to, message: m})
 }
 
-// asks reports whether m is answered by the node that it is for.
+// asks reports whether the receiver of m answers it.
 func asks(m any) bool {
 	switch m := m.(type) {
 	case toShard:
@@ -46,8 +46,8 @@ func asks(m any) bool {
 	return false
 }
 
-// bring takes what was brought, or brings it to the node that it is for, itself. An actor
-// at an address brings what is for a node that was removed, too, so that it hears of that.
+// bring receives a carried message, or sends it on to its receiver. A message to an actor at an
+// address is also brought to a node that was removed, so that this node hears of its removal.
 func (n *node) bring(by phalanx.NodeID, c carried) {
 	agrees := byAddress(c.message)
 	switch {

@@ -10,13 +10,13 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// client hosts what a node asks of the owners of shards, and what it owes to new ones.
+// client hosts a node's requests to the owners of shards, and its lists for new owners.
 type client struct {
 	n     *node
 	core  *ask.Requests
 	owing *ask.Owing
-	lease time.Duration // until when the node's replicas may answer
-	block uint64        // the last numbers that were given out
+	lease time.Duration // the node's replicas may answer until then
+	block uint64        // the last block of numbers that numbers gave out
 }
 
 func newClient(n *node) *client {
@@ -25,7 +25,7 @@ func newClient(n *node) *client {
 	return c
 }
 
-// numbers returns the first of many numbers that nobody else uses.
+// numbers returns the first of 2^20 numbers that nobody else uses.
 func (c *client) numbers() uint64 {
 	c.block++
 	return c.block << 20
@@ -45,7 +45,7 @@ func (c *client) impatient(num uint64, silent func(*phalanx.Error)) {
 	c.step(ask.Impatient{Num: num, By: silent})
 }
 
-// report sends a request about the own copy.
+// report sends a request about the node's own copy.
 func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(phalanx.NodeID, directory.Result)) {
 	before, num := len(c.reports(object)), c.numbers()
 	c.ask(num, object, body, done)
@@ -57,7 +57,7 @@ func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(
 	}
 }
 
-// message sends something to the owner of an object that only the table hears the answer of.
+// message sends m to the owner of an object. Only the table hears the answer.
 func (n *node) message(id phalanx.ObjectID, m owner.Message) {
 	switch {
 	case m.How == owner.Withdraw:
@@ -73,7 +73,7 @@ func (n *node) message(id phalanx.ObjectID, m owner.Message) {
 	}
 }
 
-// reports returns the reports about an object that are not answered.
+// reports returns the unanswered reports about an object.
 func (c *client) reports(object phalanx.ObjectID) (out []directory.Request) {
 	for r := range c.core.Unanswered() {
 		if r.Object == object && ask.IsReport(r.Body) {
@@ -92,7 +92,7 @@ func (c *client) cancel(num uint64, object phalanx.ObjectID) {
 	c.ask(c.numbers(), object, directory.Cancel{Num: num}, nil)
 }
 
-// watch has an object's readiness told.
+// watch calls told for each readiness of an object.
 func (c *client) watch(num uint64, object phalanx.ObjectID, told func(directory.Readiness)) {
 	var last directory.Readiness
 	c.step(ask.Ask{Num: num, Object: object, Body: directory.Watch{}, By: func(r directory.Readiness) {
@@ -135,7 +135,7 @@ func (c *client) readiness(from phalanx.NodeID, r directory.Readiness) {
 	c.do(effects)
 }
 
-// epoch returns the epoch of an object's shard in the view that this node knows, or 0.
+// epoch returns the epoch of an object's shard in this node's view, or 0.
 func (c *client) epoch(id phalanx.ObjectID) uint64 {
 	s, _, _ := c.core.Shard(id)
 	return s.Epoch
@@ -166,7 +166,7 @@ func (c *client) tick() {
 	c.tell()
 }
 
-// tell tells the owners of shards that moved what this node has, until they acknowledge it.
+// tell lists this node's copies to the new owners of shards until they acknowledge the list.
 func (c *client) tell() {
 	if at, ok := c.owing.Due(); !ok || at > c.n.clock() {
 		return
@@ -176,8 +176,7 @@ func (c *client) tell() {
 	}
 }
 
-// list sends the holdings that the node has just listed, in parts. That takes a while, in
-// which the node goes on.
+// list sends all holdings in parts, with pauses in which the node does other work.
 func (c *client) list(l ask.List, all []directory.Holding) {
 	c.n.after(c.n.w.draw(20*time.Millisecond), func() {
 		const chunk = 2

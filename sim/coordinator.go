@@ -14,7 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// coordinator hosts what runs one Reduce on a node.
+// coordinator hosts the run of one Reduce on a node.
 type coordinator struct {
 	n       *node
 	target  phalanx.ObjectID
@@ -23,17 +23,17 @@ type coordinator struct {
 	core    *reduce.Coordinator // of run
 	memory  rnode.Memory
 	call    *call
-	ended   bool // it has its answer
-	resumes bool // another instance goes on with what this one has begun
+	ended   bool // the caller has its answer
+	resumes bool // after a panic another instance continues this one's work
 	tree    reduce.Tree
 	placed  int
-	trouble []int                     // places that lost their source: the next ones need not come in order
-	watched map[string]phalanx.NodeID // actors of places, and where they run
-	sender  phalanx.NodeID            // of the report that is handled
-	place   reader                    // that has made it
-	name    string                    // of its actor
+	trouble []int                     // places that lost their source: the next places may come out of order
+	watched map[string]phalanx.NodeID // the nodes of the places' actors
+	sender  phalanx.NodeID            // of the report in hand
+	place   reader                    // the place that made this report
+	name    string                    // of the coordinator's actor
 
-	watchers []watcher // places that hear of its end
+	watchers []watcher // places that watch the actor
 }
 
 // watcher is the actor of a place on a node.
@@ -42,7 +42,7 @@ type watcher struct {
 	reader
 }
 
-// someRequest is what is asked of a target: the same for all calls, or nearly.
+// someRequest draws a target with its sources and their number: the same for nearly all calls.
 func (w *world) someRequest(r *rand.Rand) (target phalanx.ObjectID, sources []phalanx.ObjectID, num int) {
 	t := r.IntN(targets)
 	sources = sourcesOf(t)
@@ -60,7 +60,7 @@ func sourcesOf(t int) (sources []phalanx.ObjectID) {
 			sources = append(sources, sourceID(i))
 		}
 	}
-	if t > 0 { // composed: an earlier target is a source of this one
+	if t > 0 { // an earlier target is a source of this target
 		sources = append(sources, targetID(t-1))
 	}
 	return sources
@@ -121,7 +121,7 @@ func (c *coordinator) panics() {
 	c.start()
 }
 
-// dies ends the actor, since it has failed too often.
+// dies ends the actor, which has failed too often.
 func (c *coordinator) dies() {
 	c.n.w.met["coordinator failed too often"]++
 	c.ended, c.call.excused = true, true
@@ -194,7 +194,7 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 	}
 }
 
-// over ends the actor, of which places hear that watch it.
+// over ends the actor and tells the places that watch it.
 func (c *coordinator) over() {
 	n := c.n
 	n.reduces.coords = slices.DeleteFunc(n.reduces.coords, func(x *coordinator) bool { return x == c })
@@ -207,7 +207,7 @@ func (c *coordinator) impatient(num uint64) {
 	c.n.client.impatient(num, func(err *phalanx.Error) { c.step(rnode.Silent{Num: num, Err: err}) })
 }
 
-// met takes note of what an owner's answer means, and checks (14).
+// met counts what an owner's answer means, and checks (14).
 func (c *coordinator) met(asked directory.Body, r directory.Result) {
 	w := c.n.w
 	if _, begins := asked.(directory.Begin); !begins || r.Waiting || r.Kind != 0 {
@@ -229,7 +229,7 @@ func (c *coordinator) met(asked directory.Body, r directory.Result) {
 	}
 }
 
-// does looks at what the core does.
+// does counts and checks an effect of the core.
 func (c *coordinator) does(e reduce.Effect) {
 	n, w := c.n, c.n.w
 	if w.trace.out != nil {
@@ -266,7 +266,7 @@ func (c *coordinator) does(e reduce.Effect) {
 	}
 }
 
-// combine folds small sources. The node gets those of which it has no bytes.
+// combine folds small sources. The node gets a source whose bytes it lacks.
 func (c *coordinator) combine(e rnode.Combine) {
 	n, done := c.n, rnode.Combined{Attempt: e.Attempt, Seq: e.Seq}
 	n.w.met["reduce inline"]++
@@ -275,7 +275,7 @@ func (c *coordinator) combine(e rnode.Combine) {
 		if t := n.whole(in.Source); b == nil && t != nil && t.Gen == in.Gen {
 			b = t.bytes
 		}
-		if b == nil { // a shard that was rebuilt, and makers here, have small objects that are not inline
+		if b == nil { // makers, and shards that were rebuilt, have small objects that are not inline
 			n.w.met["small source is fetched"]++
 			n.w.bound(n.w.get(n, in.Source, true), patience, phalanx.ErrDeadline)
 			done.Event = reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}
@@ -299,7 +299,7 @@ func (c *coordinator) combine(e rnode.Combine) {
 	})
 }
 
-// actorsAt returns which of the watched actors run on a node.
+// actorsAt returns the watched actors that run on a node.
 func (c *coordinator) actorsAt(id phalanx.NodeID) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.watched)) {
 		if c.watched[name] == id {
@@ -309,8 +309,8 @@ func (c *coordinator) actorsAt(id phalanx.NodeID) (names []string) {
 	return names
 }
 
-// placeEnded hears that the actor of a place has ended, or with broke that the connection to
-// its node broke. It reports whether the actor was watched.
+// placeEnded hears that the actor of a place has ended or, with broke, that the connection to its
+// node broke. It reports whether the coordinator watched the actor.
 func (c *coordinator) placeEnded(name string, broke bool) bool {
 	if _, ok := c.watched[name]; !ok {
 		return false
@@ -320,7 +320,7 @@ func (c *coordinator) placeEnded(name string, broke bool) bool {
 	return true
 }
 
-// notice checks (10) and (11) on what the core says it does.
+// notice checks (10) and (11) on a note of the core.
 func (c *coordinator) notice(e reduce.Notify) {
 	w := c.n.w
 	w.met["reduce: "+e.What.String()]++
@@ -339,7 +339,7 @@ func (c *coordinator) notice(e reduce.Notify) {
 		}
 		c.trouble = append(c.trouble, e.Place)
 	case reduce.NoteCleared:
-		if c.cfg.Shared || c.tree.Len() == 0 { // a ring makes room for a tree; no place was told anything yet
+		if c.cfg.Shared || c.tree.Len() == 0 { // the coordinator replaces a ring by a tree before it orders any place
 			return
 		}
 		for _, p := range e.Places {
@@ -350,7 +350,7 @@ func (c *coordinator) notice(e reduce.Notify) {
 	}
 }
 
-// addTo adds b to sum, wrapping.
+// addTo adds b to sum; bytes wrap around.
 func addTo(sum, b []byte) {
 	for i := range b {
 		sum[i] += b[i]

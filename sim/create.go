@@ -27,11 +27,11 @@ type create struct {
 	dead   bool   // its actor has panicked
 }
 
-// putPlan is what the workload wants of a Put.
+// putPlan describes a Put of the workload.
 type putPlan struct {
 	bytes   []byte
 	copies  int
-	unknown bool // size
+	unknown bool // the Put does not tell the size
 	failAt  int  // bytes; -1: never
 	pace    time.Duration
 }
@@ -71,7 +71,7 @@ func (n *node) put(c *call, plan putPlan) {
 	})
 }
 
-// memoryWait is how long a Put waits for room, at most.
+// memoryWait is the longest time that a Put waits for room.
 const memoryWait = 2 * time.Second
 
 func (cr *create) pushed(p directory.Push) {
@@ -80,7 +80,7 @@ func (cr *create) pushed(p directory.Push) {
 	}
 }
 
-// leave ends the Put: its caller went away.
+// leave ends the Put when its caller goes away.
 func (cr *create) leave(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) }
 
 // panics ends the Put as if its actor had panicked: it withdraws what it can, and then hears of
@@ -155,14 +155,14 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		case cr.kept:
 		case cr.shown:
 			n.table.Drop(&cr.buf.Copy, nil)
-			fallthrough // it grows also after another one has taken its place
+			fallthrough // the buffer also grows after the table has another copy in its place
 		default:
 			n.memory.release(cr.buf)
 		}
 	}
 }
 
-// message sends something to the owner. One that says nothing ends the Put.
+// message sends m to the owner. The Put ends if the owner is silent.
 func (cr *create) message(m owner.Message) {
 	if m.How != owner.Await {
 		cr.n.message(cr.object, m)
@@ -186,7 +186,7 @@ func (cr *create) message(m owner.Message) {
 	c.impatient(m.Num, func(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) })
 }
 
-// show lets others read what is made.
+// show lets others read the copy while the Put fills it.
 func (cr *create) show(gen phalanx.Generation) {
 	n := cr.n
 	if cr.shown {
@@ -203,10 +203,10 @@ func (cr *create) show(gen phalanx.Generation) {
 	n.ownShown(cr.object)
 }
 
-// keep makes the buffer the node's complete and pinned copy, once.
+// keep makes the buffer the node's complete and pinned copy. A second call does nothing.
 func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
 	if cr.kept {
-		return // before its other copies were made
+		return // it was kept before its other copies were made
 	}
 	cr.kept = true
 	if !cr.shown {

@@ -43,9 +43,9 @@ type edge struct {
 	reduce.OpenEdge
 	gen      reduce.PlaceGen
 	pipe     *pipe
-	keep     bool // what comes stays apart
+	keep     bool // the bytes stay apart from the place's own output
 	complete bool
-	waits    bool // for the own source, in a ring
+	waits    bool // the ring's place waits for its own source before it asks
 	heard    time.Duration
 }
 
@@ -74,7 +74,7 @@ func (p *place) openEdge(e reduce.OpenEdge) {
 	p.ask(ed)
 }
 
-// ask has the child send its output, from what has come of it on.
+// ask has the child send its output, beginning after the bytes that have already come.
 func (p *place) ask(ed *edge) {
 	if p.apart[ed.gen] == nil {
 		p.apart[ed.gen] = []byte{}
@@ -139,8 +139,8 @@ func (p *place) endEdge(ed *edge, complete bool, text string) {
 	p.advance()
 }
 
-// edgesTick gives up on children that are silent: they answer each opening
-// within a second.
+// edgesTick gives up on children that are silent: a live child answers each opening within a
+// second.
 func (p *place) edgesTick() {
 	for _, s := range sortedStreams(p.edges) {
 		if ed := p.edges[s]; ed != nil && !ed.complete && p.r.n.w.now-ed.heard > 30*time.Second {
@@ -158,7 +158,7 @@ func sortedStreams(m map[uint64]*edge) []uint64 {
 	return all
 }
 
-// feed is an output that a parent reads.
+// feed is an output of this node that a parent reads.
 type feed struct {
 	r     *reduces
 	open  openEdge
@@ -188,7 +188,7 @@ func (r *reduces) closeEdge(from phalanx.NodeID, m closeEdge) {
 	}
 }
 
-// child returns the place whose output is read, if it makes that label.
+// child returns the place whose output the parent reads, if the place makes the label asked for.
 func (f *feed) child() *place {
 	p := f.r.places[f.open.child]
 	if p == nil || !p.core.Runs() && !p.kept || p.combine.Gen != f.open.gen {
@@ -197,7 +197,7 @@ func (f *feed) child() *place {
 	return p
 }
 
-// check ends the stream if its label is none any more.
+// check ends the stream if the place has moved on to a later label.
 func (f *feed) check() {
 	p := f.r.places[f.open.child]
 	if p != nil && !p.kept && f.open.gen.Compare(p.core.State().Gen) < 0 {

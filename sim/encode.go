@@ -14,10 +14,10 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Between nodes the same bytes go as between real ones, and no more of them in one
-// message. What a node sends to itself is handed over as it is.
+// Simulated nodes exchange the same bytes as real ones, with the same limit on a message. A node
+// hands itself a message unencoded.
 
-// encode returns what brings m to the node to: each call decodes it anew.
+// encode returns a function that decodes m anew at each call, as the receiver would.
 func (w *world) encode(from, to phalanx.NodeID, m any) (decode func() any) {
 	sent, err := w.encoded(from, to, m)
 	if err == nil && sent.bytes == nil {
@@ -46,8 +46,8 @@ func (w *world) encode(from, to phalanx.NodeID, m any) (decode func() any) {
 
 // encoded is a message on its way.
 type encoded struct {
-	bytes  []byte // nil: it goes as it is
-	shard  int    // whom it is about; -1: a message between actors
+	bytes  []byte // nil: the message goes unencoded
+	shard  int    // the shard of a message on data connections; -1: a message between actors
 	decode func([]byte) (any, error)
 }
 
@@ -71,7 +71,7 @@ func (w *world) encoded(from, to phalanx.NodeID, m any) (encoded, error) {
 	case letter:
 		return w.services[m.service].encode(from, to, m)
 	case toView, pushView, beat, reply, halt, halted, forward:
-		if w.alone { // what takes most time is looked at in other runs
+		if w.alone { // other runs look at messages of the view, whose encoding takes most time
 			return encoded{}, nil
 		}
 		_, p := messages.AgreeToProto(from, effect(to, m))
@@ -106,7 +106,7 @@ func (w *world) encoded(from, to phalanx.NodeID, m any) (encoded, error) {
 	return encoded{}, fmt.Errorf("encode does not know it")
 }
 
-// aboutShard encodes what goes on data connections.
+// aboutShard encodes a message on data connections.
 func aboutShard(shard int, v any, of func(any) any) (encoded, error) {
 	b, err := messages.MarshalDirectory(shard, v)
 	return encoded{b, shard, func(b []byte) (any, error) {
@@ -118,7 +118,7 @@ func aboutShard(shard int, v any, of func(any) any) (encoded, error) {
 	}}, err
 }
 
-// effect returns the effect of a view's core that has m sent to a node, or nil.
+// effect returns the effect with which a view's core sends m to a node, or nil.
 func effect(to phalanx.NodeID, m any) view.Effect {
 	switch m := m.(type) {
 	case toView:
@@ -139,7 +139,7 @@ func effect(to phalanx.NodeID, m any) view.Effect {
 	return nil
 }
 
-// agreement returns what was sent about the view.
+// agreement returns the message about the view that p encodes.
 func agreement(p proto.Message) (any, error) {
 	ev, err := messages.AgreeFromProto(p, 0)
 	switch ev := ev.(type) {
@@ -161,7 +161,7 @@ func agreement(p proto.Message) (any, error) {
 	return nil, err
 }
 
-// encode has from bring c, or hand it to the member that brings it.
+// encode encodes c as from sends it: to the member that brings it, or to its receiver.
 func (c carried) encode(w *world, from phalanx.NodeID) (encoded, error) {
 	if e := effect(c.to, c.message); e != nil {
 		p := messages.CarriedToProto(messages.AgreeToProto(c.from, e))
@@ -185,13 +185,13 @@ func (c carried) encode(w *world, from phalanx.NodeID) (encoded, error) {
 		r := v.(messages.Relayed)
 		m, err := inner.decode(r.Message)
 		if err != nil {
-			panic(err) // it was encoded here
+			panic(err) // encode has just encoded it
 		}
 		return carried{r.From, r.To, m, c.brought}
 	})
 }
 
-// toActor encodes what goes on control connections.
+// toActor encodes a message on control connections.
 func toActor[P proto.Message](p P, of func(P) (any, error)) (encoded, error) {
 	b, err := proto.Marshal(p)
 	if b == nil {

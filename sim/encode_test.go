@@ -12,7 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// crossing returns what arrives of m, and what the simulator says is wrong with it.
+// crossing returns the message that arrives when m is sent, and the simulator's complaint, if any.
 func crossing(m any) (got any, wrong string) {
 	defer func() {
 		if v, ok := recover().(violation); ok {

@@ -6,14 +6,14 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// press has the evictor look for room although there is some, and in the shard of c first.
+// press has the evictor make room although some is free, and first in the shard of c.
 func (m *memory) press(c *copied) {
 	m.forced = c
 	m.evict(copies.Pressed{Need: 1})
 }
 
-// room tells the evictor what is missing. What it drops for that may let others go on, who
-// want more.
+// room tells the evictor how many bytes are missing. A copy that the evictor drops may let others
+// go on that want more.
 func (m *memory) room() {
 	if m.evicts {
 		return
@@ -23,7 +23,7 @@ func (m *memory) room() {
 	m.do(m.evictor.Step(m.n.clock(), copies.Room{Missing: m.short()}))
 }
 
-// evict gives the evictor an event, and asks about as much as is missing then.
+// evict gives the evictor an event, and then the bytes that are missing.
 func (m *memory) evict(ev copies.EvictorEvent) {
 	m.do(m.evictor.Step(m.n.clock(), ev))
 	m.room()
@@ -58,7 +58,7 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 	}
 }
 
-// leave asks for leave to evict a copy.
+// leave asks the owner for leave to evict a copy.
 func (m *memory) leave(a copies.Ask[*copied]) {
 	a.Copy.again = false
 	m.n.client.report(a.Copy.Object, directory.Evict{Gen: a.Copy.Gen}, func(_ phalanx.NodeID, r directory.Result) {
@@ -70,7 +70,7 @@ func (m *memory) leave(a copies.Ask[*copied]) {
 	})
 }
 
-// Victim and Reconsider implement copies.Idle. A shard that is to be looked at first is.
+// Victim and Reconsider implement copies.Idle. Victim looks first in the shard of a forced copy.
 func (m *memory) Victim(busy func(shard int) bool) (victim *copied, shard int, bytes int64, ok bool) {
 	t, shards, first := m.n.table, m.n.w.shape.shards, m.forced
 	m.forced = nil
@@ -87,5 +87,5 @@ func (m *memory) Victim(busy func(shard int) bool) (victim *copied, shard int, b
 	return copyOf(v), shard, copyOf(v).room, true
 }
 
-// Reconsider lets Victim choose what was refused.
+// Reconsider lets Victim choose copies again whose eviction was refused.
 func (m *memory) Reconsider() { m.n.table.Reconsider() }

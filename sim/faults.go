@@ -10,11 +10,10 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// Faults. In a run that is bounded, what can cost a node waits until everything
-// is as it should be, and only one node is struck at a time. In an excessive one
-// they come as they were drawn.
+// In a bounded run a fault that can cost a node waits until the cluster has repaired all others,
+// and strikes one node. In an excessive run faults come at the times drawn.
 
-// someFault has a random fault happen, now or when it may.
+// someFault makes a random fault happen, now or as soon as the run's bounds allow it.
 func (w *world) someFault(r *rand.Rand) string {
 	l := w.doing
 	switch k := r.IntN(20); {
@@ -36,7 +35,7 @@ func (w *world) someFault(r *rand.Rand) string {
 	return l.what + " "
 }
 
-// strike has a fault happen as soon as the run's bounds allow it.
+// strike makes a fault happen as soon as the run's bounds allow it.
 func (w *world) strike(fault func()) {
 	if w.calmed {
 		return
@@ -50,16 +49,15 @@ func (w *world) strike(fault func()) {
 	w.stirred()
 }
 
-// stirred begins the second of rest anew that comes before the next fault. The store looks
-// itself at what has to be repaired, services do not.
+// stirred restarts the second of rest that comes before the next fault. The store checks itself
+// what it has to repair; services do not.
 func (w *world) stirred() {
 	if len(w.services) > 0 {
 		w.quiet = w.now
 	}
 }
 
-// gated has what is over at once, and not without effect on what faults may come, be done as
-// a fault is.
+// gated has do wait for its turn like a fault. do is over at once: the next fault need not wait.
 func (w *world) gated(do func(*rand.Rand) string) func(*rand.Rand) string {
 	return func(r *rand.Rand) string {
 		l := w.doing
@@ -71,7 +69,7 @@ func (w *world) gated(do func(*rand.Rand) string) func(*rand.Rand) string {
 	}
 }
 
-// over ends a fault after d, or as soon as the faults are to stop.
+// over ends a fault after d, or when the faults stop.
 func (w *world) over(d time.Duration, mend func()) {
 	done := false
 	end := func() {
@@ -86,7 +84,7 @@ func (w *world) over(d time.Duration, mend func()) {
 	w.after(d, end)
 }
 
-// victim returns a machine that may be struck, and notes that it was.
+// victim draws a machine that may be struck, and marks it as struck.
 func (w *world) victim(r *rand.Rand) *host {
 	var up []*host
 	for _, h := range w.hosts {
@@ -96,7 +94,7 @@ func (w *world) victim(r *rand.Rand) *host {
 	}
 	stay := len(up)
 	for _, h := range up {
-		if h.life.going { // it leaves: the voters are of the others
+		if h.life.going { // it leaves: the voters are among the others
 			stay--
 		}
 	}
@@ -112,13 +110,13 @@ func (w *world) victim(r *rand.Rand) *host {
 	return h
 }
 
-// struck notes that something happens to the machine.
+// struck notes that a fault strikes the machine.
 func (h *host) struck(at time.Duration) { h.troubled = at + time.Hour }
 
-// spared notes that it is over.
+// spared notes that the fault is over.
 func (h *host) spared() { h.troubled = h.w.now }
 
-// death has a process or a machine end.
+// death ends a process or a machine.
 func (w *world) death(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
@@ -135,7 +133,7 @@ func (w *world) death(r *rand.Rand) string {
 	return fmt.Sprintf("%s of %s", what, id)
 }
 
-// kill ends a process or a machine, which comes back later, or not.
+// kill ends a process or a machine, which may come back later.
 func (w *world) kill(r *rand.Rand, h *host, power bool) {
 	w.roles(h)
 	h.struck(w.now)
@@ -149,7 +147,7 @@ func (w *world) kill(r *rand.Rand, h *host, power bool) {
 	})
 }
 
-// roles notes what a node was when it was struck.
+// roles counts the roles of a node that is struck.
 func (w *world) roles(h *host) {
 	n := h.life
 	if n.core.Leader() == n.id {
@@ -200,7 +198,7 @@ func (w *world) hanging(r *rand.Rand) string {
 	return fmt.Sprintf("%s hangs for %v", h.life.id, d)
 }
 
-// partition cuts one node off, a link, a direction of it, or the cluster in two.
+// partition cuts off a node, a link, one direction of a link, or some machines from the rest.
 func (w *world) partition(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
@@ -280,7 +278,7 @@ func (w *world) partition(r *rand.Rand) string {
 	return fmt.Sprintf("%s for %v", what, d)
 }
 
-// slowness has a machine do everything late for a while.
+// slowness makes a machine do everything late for a while.
 func (w *world) slowness(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
@@ -296,7 +294,7 @@ func (w *world) slowness(r *rand.Rand) string {
 	return fmt.Sprintf("%s is slow by %v for %v", h.name, by, d)
 }
 
-// slander keeps the heartbeats of one or more others from a node, which is well.
+// slander keeps the heartbeats of some others from a node, which is well.
 func (w *world) slander(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {
@@ -320,7 +318,7 @@ func (w *world) slander(r *rand.Rand) string {
 	return fmt.Sprintf("%d others do not hear %s for %v", len(by), h.name, d)
 }
 
-// panics has an actor lose its instance.
+// panics makes an actor lose its instance.
 func (w *world) panics(r *rand.Rand) string {
 	n := w.joined(r)
 	if n == nil {
@@ -383,8 +381,8 @@ func (w *world) panics(r *rand.Rand) string {
 	return l.what + " "
 }
 
-// quietDeath has the root of a reduce that goes on panic. Nobody hears of it: that an
-// actor has ended is told once, and is lost here; no place reads from a root.
+// quietDeath makes the root of a running Reduce panic, unnoticed: a node tells the end of an actor
+// once, that message gets lost, and no place reads from a root.
 func (w *world) quietDeath() string {
 	for _, n := range w.alive() {
 		for _, c := range n.reduces.coords {
@@ -405,8 +403,7 @@ func (w *world) quietDeath() string {
 	return ""
 }
 
-// familyTragedy has a place panic that has delivered everything, and a little
-// later its parent.
+// familyTragedy makes a place panic that has delivered everything, and a little later its parent.
 func (w *world) familyTragedy(r *rand.Rand) string {
 	for _, n := range w.alive() {
 		for _, c := range n.reduces.coords {
@@ -446,8 +443,8 @@ func (w *world) placePanics(id phalanx.NodeID, key placeKey) bool {
 	return true
 }
 
-// accused has a node that has no complete copy tell that the digest of a final object
-// is wrong, which it is not.
+// accused has a node without a complete copy report, wrongly, that the digest of a final object is
+// wrong.
 func (w *world) accused(r *rand.Rand) string {
 	n := w.joined(r)
 	if n == nil {
@@ -465,9 +462,8 @@ func (w *world) accused(r *rand.Rand) string {
 	return "nobody accuses"
 }
 
-// pressed has a node look for room although there is some. A copy that is the
-// last one is the most interesting to evict. Somebody may begin to read one between
-// the choice and the answer.
+// pressed has a node evict a copy although it has room. The last copy is the most interesting to
+// evict. Somebody may begin to read it between the choice and the answer.
 func (w *world) pressed(r *rand.Rand) string {
 	var worst *node
 	var last *copied
@@ -486,7 +482,7 @@ func (w *world) pressed(r *rand.Rand) string {
 		return "nobody evicts"
 	}
 	worst.memory.press(last)
-	if r.IntN(2) == 0 { // somebody begins to read it before the answer comes, or right after it
+	if r.IntN(2) == 0 { // somebody begins to read it before the answer comes, or right after
 		worst.after(drawn(r, 5*time.Millisecond), func() {
 			if worst.of(last.Object) == last {
 				worst.read(last)
@@ -497,7 +493,7 @@ func (w *world) pressed(r *rand.Rand) string {
 	return fmt.Sprintf("%s wants to evict %s", worst.id, last.Object)
 }
 
-// holders counts who has a complete copy like c.
+// holders counts the nodes that have a complete copy of c's generation.
 func (w *world) holders(c *copied) (k int) {
 	for _, n := range w.alive() {
 		if t := n.whole(c.Object); t != nil && t.Gen == c.Gen {
@@ -507,7 +503,7 @@ func (w *world) holders(c *copied) (k int) {
 	return k
 }
 
-// forgetful has a shard replica lose its state.
+// forgetful makes a shard replica lose its state.
 func (w *world) forgetful(r *rand.Rand) string {
 	h := w.victim(r)
 	if h == nil {

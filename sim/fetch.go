@@ -12,16 +12,15 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// growStep is the step in which room for an object of unknown size is reserved.
+// growStep is the room in bytes that the fetch of an object of unknown size reserves at a time.
 const growStep = 24
 
-// fetcher is one object on its way to a node: a Receiver, its buffer and its
-// callers.
+// fetcher fetches one object to a node: it has a Receiver, its buffer and its callers.
 type fetcher struct {
 	n        *node
 	object   phalanx.ObjectID
 	core     *transfer.Receiver
-	buf      *copied // in the table if it has a generation; else it has the room that is reserved
+	buf      *copied // in the table if it has a generation; else it only has reserved room
 	callers  []*call
 	wish     *wish
 	needs    fetch.Room
@@ -30,18 +29,18 @@ type fetcher struct {
 	inlineIn uint64 // the epoch in which its owner lists this node with them
 	inline   fetch.Inline
 	entered  bool    // inline bytes are in the table
-	supply   *supply // that the core has not taken yet
+	supply   *supply // a supply that the core has not taken yet
 	dead     bool    // it has panicked
 	probe    *probe
 
 	stream uint64
 	sender phalanx.NodeID
 	lease  uint64
-	gen    phalanx.Generation // as last opened: never falls
-	locate uint64             // the last
+	gen    phalanx.Generation // of the last Open: never falls
+	locate uint64             // the number of the last Locate
 }
 
-// get gives a caller its object: from the table, or by the fetch that brings it.
+// get gives a caller its object, from the table or by a fetch.
 func (n *node) get(c *call) {
 	if have := n.of(c.object); have != nil && have.Complete {
 		n.w.met["get of a local copy"]++
@@ -91,7 +90,7 @@ type own struct {
 	probe *probe
 }
 
-// awaitOwn has a caller wait for what this node makes itself: no other node could send it.
+// awaitOwn has a caller wait for an object that this node makes: no other node could send it.
 func (n *node) awaitOwn(c *call, have *copied) {
 	o := n.owns[c.object]
 	if o == nil {
@@ -113,7 +112,7 @@ func (n *node) awaitOwn(c *call, have *copied) {
 	o.calls = append(o.calls, c)
 }
 
-// awaited has those go on who waited for what this node made: it is complete, or gone.
+// awaited lets the callers of awaitOwn go on: the object is complete, or gone.
 func (n *node) awaited(id phalanx.ObjectID) {
 	if c := n.of(id); c != nil && c.Origin && !c.Complete {
 		return
@@ -131,7 +130,7 @@ func (n *node) awaited(id phalanx.ObjectID) {
 	}
 }
 
-// ownShown has those who wait for an object from elsewhere wait for this node's own, which has
+// ownShown has callers that wait for an object from elsewhere wait for this node's own, which has
 // just begun.
 func (n *node) ownShown(id phalanx.ObjectID) {
 	n.after(0, func() {
@@ -151,7 +150,7 @@ func (n *node) ownShown(id phalanx.ObjectID) {
 	})
 }
 
-// silent turns every caller away if this is still what they wait for.
+// silent turns all callers away if they still wait for the answer to Locate num.
 func (f *fetcher) silent(num uint64, err *phalanx.Error) {
 	if f.core.Locating() == num {
 		f.turnAway(err)
@@ -164,7 +163,7 @@ func (f *fetcher) turnAway(err *phalanx.Error) {
 	}
 }
 
-// seen returns what the fetch has, and whether callers wait for senders.
+// seen returns how many bytes the fetch has, and whether its callers wait for senders.
 func (f *fetcher) seen() (seen fetch.Seen, waits bool) {
 	if !f.buf.Gen.IsZero() {
 		seen = fetch.Seen{Gen: f.buf.Gen, Held: int64(len(f.buf.bytes))}
@@ -208,8 +207,8 @@ func (f *fetcher) leave(c *call, err *phalanx.Error) {
 	f.leftInline()
 }
 
-// pushed hears an order of the owner. A delete can come when inline bytes have just been taken,
-// which the core does not follow any more.
+// pushed hears an order of the owner. The core does not follow inline bytes that wait for room, so
+// pushed itself handles their delete.
 func (f *fetcher) pushed(p directory.Push) {
 	heard, ok := owner.Order(p)
 	if !ok {
@@ -245,14 +244,14 @@ func (f *fetcher) over() {
 	}
 }
 
-// letGo gives the room of the buffer back if it is not in the table: an order may have dropped it.
+// letGo releases the room of a buffer that is not in the table: an order may have dropped it.
 func (f *fetcher) letGo() {
 	if b := f.buf; (b.Gen.IsZero() || b.Dropped) && b.Users() == 0 {
 		f.n.memory.release(b)
 	}
 }
 
-// fail tells every caller of an error.
+// fail ends all calls with an error.
 func (f *fetcher) fail(err *phalanx.Error) {
 	callers := f.callers
 	f.callers = nil
@@ -261,7 +260,7 @@ func (f *fetcher) fail(err *phalanx.Error) {
 	}
 }
 
-// dropBuf drops what has arrived, and begins with an empty buffer.
+// dropBuf drops the bytes that have arrived, and begins an empty buffer.
 func (f *fetcher) dropBuf(why error) {
 	if !f.buf.Gen.IsZero() {
 		f.n.table.Drop(&f.buf.Copy, why)
@@ -303,7 +302,7 @@ func (f *fetcher) carryOut(e transfer.Effect) {
 		f.takeSupply()
 	case transfer.TakeInline:
 		n.w.met["inline"]++
-		if f.buf.Gen == e.Gen && len(f.buf.bytes) > 0 { // those that read it here would lose it
+		if f.buf.Gen == e.Gen && len(f.buf.bytes) > 0 { // local readers of the part would lose it
 			n.w.fail("(25) %s has read %d bytes of %s@%v, which is inline", n.id, len(f.buf.bytes), f.object, e.Gen)
 		}
 		f.takeInline(e)
@@ -342,7 +341,7 @@ func (f *fetcher) answered(num uint64) func(phalanx.NodeID, directory.Result) {
 	}
 }
 
-// message sends something to the owner.
+// message sends m to the owner.
 func (f *fetcher) message(m owner.Message) {
 	c := f.n.client
 	switch m.How {
@@ -359,8 +358,8 @@ func (f *fetcher) message(m owner.Message) {
 	}
 }
 
-// reserve waits for room: for a step more of an object of unknown size, for a buffer that could
-// not be made, or for the whole.
+// reserve waits for room: for one step more if the size is unknown, else for the size of the buffer
+// or of the whole object.
 func (f *fetcher) reserve(bytes int64) {
 	n, buf, grows := f.n, f.buf, bytes == phalanx.UnknownSize && !f.buf.Gen.IsZero()
 	room := buf.room + growStep
@@ -368,7 +367,7 @@ func (f *fetcher) reserve(bytes int64) {
 		room = f.needs.Wait(bytes, bytes)
 	}
 	done := func(err *phalanx.Error) {
-		if f.wish = nil; buf != f.buf { // it was dropped meanwhile
+		if f.wish = nil; buf != f.buf { // the buffer was dropped meanwhile
 			n.memory.release(buf)
 		}
 		n.after(0, func() { // not in the middle of a step
@@ -394,8 +393,8 @@ func (f *fetcher) reserve(bytes int64) {
 	}
 }
 
-// wait returns how the fetch waits for room: a copy that is to be kept for others waits also until
-// something is deleted.
+// wait returns how the fetch waits for room. A copy that an owner has ordered waits even if only a
+// delete can make room.
 func (f *fetcher) wait() func(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
 	if slices.ContainsFunc(f.callers, func(c *call) bool { return !c.pin.IsZero() }) {
 		return f.n.memory.reserve
@@ -429,8 +428,8 @@ func (f *fetcher) open(e transfer.Open) {
 		lease: e.Lease, beside: e.Beside, checked: e.Checked})
 }
 
-// makeCopy shows an empty buffer of a generation. It gives the lease back if there is no room for
-// one, or this node has the object in another way.
+// makeCopy shows an empty buffer of a generation. It ends the lease if it finds no room, or if this
+// node has the object in another way.
 func (f *fetcher) makeCopy(e transfer.Open) bool {
 	n, size := f.n, e.Meta.Size
 	switch f.needs.For(size, size, f.buf.room) {
@@ -459,11 +458,11 @@ func (f *fetcher) makeCopy(e transfer.Open) bool {
 
 func (f *fetcher) complete(e transfer.Complete) {
 	f.stream, f.sender, f.lease = 0, "", 0
-	if f.inline.Waits() || f.entered { // once there is room, or inline bytes
+	if f.inline.Waits() || f.entered { // inline bytes wait for room, or are in the table
 		return
 	}
 	f.forgetWish()
-	used := f.n.table.Use(&f.buf.Copy) // before it can be evicted
+	used := f.n.table.Use(&f.buf.Copy) // so that the evictor spares it until the callers have it
 	f.n.table.Finish(&f.buf.Copy, e.Meta, e.Digest, false)
 	f.answer(f.buf)
 	if used {
@@ -480,7 +479,7 @@ func (f *fetcher) answer(c *copied) {
 	}
 }
 
-// downstream tells the core how many read from it.
+// downstream tells the core how many streams read from its buffer.
 func (f *fetcher) downstream() {
 	f.step(transfer.Downstream{Streams: f.buf.Streams()})
 }

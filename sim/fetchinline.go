@@ -9,11 +9,10 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// takeInline keeps bytes that came with the owner's answer. If there is no room for them now they
-// wait for it, as other bytes do.
+// takeInline keeps the bytes of the owner's answer. They wait for room as other bytes do.
 func (f *fetcher) takeInline(e transfer.TakeInline) {
 	n, size := f.n, int64(len(f.bytes))
-	if !f.buf.Gen.IsZero() { // the table sees what becomes of the part
+	if !f.buf.Gen.IsZero() { // the table keeps or drops the part
 		f.letGo()
 		f.buf = n.copyFor(copies.Copy{Object: f.object})
 	}
@@ -46,7 +45,7 @@ func (f *fetcher) takeInline(e transfer.TakeInline) {
 	})
 }
 
-// leftInline ends the fetch if nobody waits for inline bytes any more.
+// leftInline ends the fetch if no caller waits for inline bytes any more.
 func (f *fetcher) leftInline() {
 	if gen, gone := f.inline.Left(len(f.callers)); gone {
 		f.n.reportDrop(f.object, gen)
@@ -54,7 +53,7 @@ func (f *fetcher) leftInline() {
 	}
 }
 
-// enter makes inline bytes the copy. It is announced if its owner may not list it.
+// enter makes inline bytes the copy, and announces it if the owner may not list it.
 func (f *fetcher) enter(e transfer.TakeInline) {
 	n := f.n
 	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Lore: copies.Lore{Tag: f.tag}})

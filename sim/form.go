@@ -7,21 +7,21 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// anew is what has come of forming the cluster anew.
+// anew is the outcome of forming the cluster anew.
 type anew struct {
 	formed  bool
-	refused phalanx.Kind // why it was not, last
+	refused phalanx.Kind // the last reason why a node did not
 }
 
-// formAnew has an operator form the cluster anew from the members that live, where the
-// majority of the voters is lost for good (docs/adr/0014). At times two nodes are told to at
-// once. It reports whether there is a member to do it.
+// formAnew has an operator form the cluster anew from the members that live, where the majority of
+// the voters is lost for good (docs/adr/0014). At times the operator tells two nodes at once.
+// formAnew reports whether there is a member to tell.
 func (w *world) formAnew() bool {
 	w.anew = anew{}
 	for range mostFormings {
 		var members []*node
 		for _, n := range w.alive() {
-			if n.view.Has(n.id) && !n.going { // with one that leaves the cluster may end
+			if n.view.Has(n.id) && !n.going { // the cluster may end with a node that leaves
 				members = append(members, n)
 			}
 		}
@@ -44,13 +44,13 @@ func (w *world) formAnew() bool {
 }
 
 const (
-	mostFormings = 10               // so often an operator tries
+	mostFormings = 10               // the operator tries so often
 	formWithin   = 15 * time.Second // a node forms the cluster anew, or says why not, in this time
 )
 
-// formed notes that n has formed the cluster anew, from its view. A view that was decided
-// later, which only those knew that died, counts as not decided: what the owners in that one
-// have acknowledged may be gone.
+// formed notes that n has formed the cluster anew from its view. A later view that only dead
+// members knew counts as not decided: the cluster may lose what owners of that view have
+// acknowledged.
 func (a *audit) formed(n *node) {
 	a.w.met["cluster formed anew"]++
 	a.w.anew.formed = true

@@ -8,21 +8,20 @@ import (
 	"github.com/phalanx-go/phalanx/node/copies"
 )
 
-// host is a machine, with an address of its own, that runs one life of a node
-// after the other.
+// host is a machine with an address of its own. It runs one life of a node after the other.
 type host struct {
 	w       *world
 	name    string
-	lives   uint64        // that began here
+	lives   uint64        // how many have begun here
 	process *Process      // nil while it does not run
 	life    *node         // nil while no process listens
-	next    func()        // begins the next life in the process that the last one has ended in; nil if that process is gone
-	hung    bool          // nothing is handled, what comes is kept
-	frozen  []func()      // what was kept
-	off     bool          // without power: it does not even refuse connections
-	slow    time.Duration // up to this much later is everything handled
+	next    func()        // begins the next life in the process of the last one; nil if that process is gone
+	hung    bool          // the machine handles nothing and keeps what comes
+	frozen  []func()      // the events that it kept
+	off     bool          // without power: the machine does not even refuse connections
+	slow    time.Duration // the machine handles everything late, by up to this time
 
-	troubled time.Duration // until when something has happened to it
+	troubled time.Duration // a fault strikes the machine until then
 }
 
 // newHost adds a machine to the world.
@@ -32,7 +31,7 @@ func (w *world) newHost() *host {
 	return h
 }
 
-// alive returns the lives that go on, in the order of their hosts.
+// alive returns the running lives, in the order of their hosts.
 func (w *world) alive() []*node {
 	var out []*node
 	for _, h := range w.hosts {
@@ -43,7 +42,7 @@ func (w *world) alive() []*node {
 	return out
 }
 
-// after has the node do something d from now, if it lives then.
+// after has the node do something d from now, if it is alive then.
 func (n *node) after(d time.Duration, do func()) {
 	if n.host.slow > 0 {
 		d += n.w.draw(n.host.slow)
@@ -51,7 +50,7 @@ func (n *node) after(d time.Duration, do func()) {
 	n.w.after(d, func() { n.run(do) })
 }
 
-// run does what has come for the node: now, when it goes on, or never.
+// run handles an event of the node: now, when the machine resumes, or never.
 func (n *node) run(do func()) {
 	switch {
 	case n.over:
@@ -65,7 +64,7 @@ func (n *node) run(do func()) {
 // hang stops a machine in the middle of everything, as SIGSTOP does.
 func (h *host) hang() { h.hung = true }
 
-// resume lets it go on: everything that came meanwhile is handled at once.
+// resume lets the machine go on: it handles at once everything that came meanwhile.
 func (h *host) resume() {
 	h.hung = false
 	frozen := h.frozen
@@ -75,8 +74,7 @@ func (h *host) resume() {
 	}
 }
 
-// crash ends the process. Who is connected to it notices at once, unless it was
-// the machine that lost its power.
+// crash ends the process. Its peers notice at once, unless the machine lost its power.
 func (h *host) crash(power bool) {
 	n := h.life
 	h.off, h.hung, h.frozen, h.slow, h.next = power, false, nil, 0, nil
@@ -95,9 +93,8 @@ func (h *host) crash(power bool) {
 	}
 }
 
-// disconnect tells everyone that the connections with n broke, and that its
-// actors have ended. The connections for actors' messages outlive a life that was
-// removed.
+// disconnect tells all peers that their connections with n broke and that its actors have ended.
+// The connections for actors' messages outlive a life that was removed.
 func (n *node) disconnect(control bool) {
 	for _, o := range n.w.alive() {
 		if o == n || !n.w.linked(n.host, o.host) {
@@ -111,7 +108,7 @@ func (n *node) disconnect(control bool) {
 	}
 }
 
-// restart starts the process again if it has ended. One whose life was removed goes on by
+// restart starts the process again if it has ended. A process whose life was removed goes on by
 // itself, with its copies.
 func (h *host) restart() {
 	h.off = false
@@ -120,8 +117,7 @@ func (h *host) restart() {
 	}
 }
 
-// end ends a life and everything that it does. Err is what its callers are told;
-// nil if they are gone with it.
+// end ends a life and everything that it does. Its callers get err; with nil they are gone too.
 func (n *node) end(err *phalanx.Error) {
 	n.over = true
 	n.w.ended++
@@ -137,8 +133,8 @@ func (n *node) end(err *phalanx.Error) {
 	}
 }
 
-// fenced hears that the others have removed this life: it stops all roles, keeps
-// its complete copies and joins as a new incarnation.
+// fenced hears that the others have removed this life. The process ends all roles, keeps its
+// complete copies and joins as a new incarnation.
 func (n *node) fenced() {
 	w, h := n.w, n.host
 	if n.member {
@@ -164,7 +160,7 @@ func (n *node) fenced() {
 	})
 }
 
-// later does something in the process that has no life at the moment.
+// later does something in a process that has no life at the moment.
 func (h *host) later(do func()) {
 	if h.hung {
 		h.frozen = append(h.frozen, do)
@@ -175,7 +171,7 @@ func (h *host) later(do func()) {
 
 // The network between machines.
 
-// linked reports whether something gets from one to the other.
+// linked reports whether messages get from one machine to the other.
 func (w *world) linked(from, to *host) bool { return from == to || w.cut[[2]*host{from, to}] == 0 }
 
 // reaches reports whether a machine is linked with most others, in both directions.

@@ -7,8 +7,8 @@ import (
 	"github.com/phalanx-go/phalanx/node/copies"
 )
 
-// A process whose node was removed joins again with its complete copies, also if everything
-// that has ended is started again meanwhile: it has not ended.
+// A process whose node was removed joins again with its complete copies. A restart of all ended
+// processes meanwhile does not restart it: it has not ended.
 func TestRemovedNodeKeepsItsCopies(t *testing.T) {
 	w := newWorld(Config{Seed: 1})
 	w.shape = shape{nodes: 3, shards: 1}
@@ -24,7 +24,7 @@ func TestRemovedNodeKeepsItsCopies(t *testing.T) {
 	}
 }
 
-// A process that dies while its node was removed takes the copies with it.
+// A process that dies after its node was removed loses the copies.
 func TestDeadProcessKeepsNothing(t *testing.T) {
 	w := newWorld(Config{Seed: 1})
 	w.shape = shape{nodes: 3, shards: 1}

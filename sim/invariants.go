@@ -15,33 +15,33 @@ type audit struct {
 	views   map[uint64]string
 	table   map[int]view.Shard
 	number  uint64    // of the newest view
-	newest  view.View // and that
+	newest  view.View // the view with this number
 	entered map[phalanx.NodeID]time.Duration
 	left    map[phalanx.NodeID]time.Duration
-	answers map[[2]uint64]phalanx.NodeID // (shard, epoch): who answered
+	answers map[[2]uint64]phalanx.NodeID // (shard, epoch): the node that answered
 	records map[phalanx.ObjectID]seen
 	before  map[phalanx.ObjectID]before
 }
 
-// before is what an owner knew before the step.
+// before is an owner's knowledge before the step.
 type before struct {
 	epoch uint64
 	directory.Picture
 }
 
-// had reports whether a complete copy at n was free.
+// had reports whether n had a complete copy that served no lease.
 func (b before) had(epoch uint64, n phalanx.NodeID) bool {
 	return b.epoch == epoch && slices.ContainsFunc(b.Holders, func(h directory.HolderStat) bool { return h.Node == n && h.Complete }) &&
 		!slices.ContainsFunc(b.Leases, func(l directory.LeaseStat) bool { return l.Sender == n })
 }
 
-// leaseKey names a lease: its number is that of one shard.
+// leaseKey names a lease, whose number is unique only within a shard.
 type leaseKey struct {
 	object phalanx.ObjectID
 	lease  uint64
 }
 
-// seen is what the owner of an object was last seen to have.
+// seen is the record of an object that its owner last had.
 type seen struct {
 	epoch uint64 // of the shard
 	rec   directory.Record
@@ -52,14 +52,14 @@ func newAudit(w *world) *audit {
 		before: map[phalanx.ObjectID]before{}, entered: map[phalanx.NodeID]time.Duration{}, left: map[phalanx.NodeID]time.Duration{}}
 }
 
-// steady reports whether n has been a member that nothing happened to since then.
+// steady reports whether n has been a member since then, and no fault has struck it.
 func (a *audit) steady(n *node, since time.Duration) bool {
 	in, ok := a.entered[n.id]
 	_, out := a.left[n.id]
 	return ok && !out && in <= since && n.host.troubled <= since && a.w.untouched()
 }
 
-// fenced checks that only faults have nodes removed.
+// fenced checks that the cluster removes nodes only where there are faults.
 func (a *audit) fenced(n *node) {
 	a.w.met["fenced"]++
 	if a.w.shape.faults == faultless {
@@ -67,8 +67,8 @@ func (a *audit) fenced(n *node) {
 	}
 }
 
-// view checks that equal numbers are equal views, and that only the in-sync
-// backup follows an owner.
+// view checks that views with equal numbers are equal, and that only the in-sync backup follows an
+// owner.
 func (a *audit) view(n *node, v view.View) {
 	s := v.String()
 	if old, ok := a.views[v.Number]; ok && old != s {
@@ -114,8 +114,7 @@ func (a *audit) view(n *node, v view.View) {
 	}
 }
 
-// shardLost notes that owner and backup of a shard are gone, which within its
-// bounds must not happen.
+// shardLost notes that a shard has lost owner and backup. That must not happen within the bounds.
 func (a *audit) shardLost(i int, s view.Shard) {
 	a.w.met["ShardLost"]++
 	if a.w.shape.faults < excessive && !a.w.paired {
@@ -124,7 +123,7 @@ func (a *audit) shardLost(i int, s view.Shard) {
 	a.forget(i, a.newest)
 }
 
-// forget notes that what only the replicas of a shard knew may be gone.
+// forget notes that the cluster may lose all that only the replicas of a shard knew.
 func (a *audit) forget(i int, members view.View) {
 	for _, id := range a.w.objects() {
 		if id.Shard(a.w.shape.shards) == i {
@@ -134,7 +133,7 @@ func (a *audit) forget(i int, members view.View) {
 	}
 }
 
-// answer checks what an owner says.
+// answer checks an owner's answer.
 func (a *audit) answer(n *node, shard int, r directory.Reply) {
 	if r.Result.NotOwner {
 		return
@@ -154,7 +153,7 @@ func (a *audit) answer(n *node, shard int, r directory.Reply) {
 	}
 }
 
-// grant checks (7): a complete copy that can be handed out comes first.
+// grant checks (7): a receiver gets a free complete copy before a partial one.
 func (a *audit) grant(n *node, shard int, r directory.Reply) {
 	p, _ := n.shards[shard].Inspect(r.Object)
 	epoch, _ := n.shards[shard].Owns()
@@ -186,13 +185,12 @@ func (a *audit) grant(n *node, shard int, r directory.Reply) {
 	a.w.met["lease"]++
 }
 
-// granted reports whether the lease was granted earlier: a repetition is no
-// choice.
+// granted reports whether the owner granted the lease earlier: a repeated answer is no choice.
 func (a *audit) granted(r directory.Reply) bool {
 	return a.w.leases[leaseKey{r.Object, r.Result.Lease}]
 }
 
-// shard checks what a replica knows after a step.
+// shard checks the state of a replica after a step.
 func (a *audit) shard(n *node, i int) {
 	s := n.shards[i]
 	epoch, owner := s.Owns()
@@ -222,7 +220,7 @@ func (a *audit) leases(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 	for i, l := range p.Leases {
 		count, slow := 0, 0
 		for j, m := range p.Leases {
-			if m.Sender == l.Sender && m.ID>>32 == epoch { // what a new owner is told of comes on top; there the sender counts
+			if m.Sender == l.Sender && m.ID>>32 == epoch { // leases that receivers report to a new owner come on top; there the sender counts them
 				if m.Slow {
 					slow++
 				} else {
@@ -255,7 +253,7 @@ func (a *audit) leases(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 	}
 }
 
-// dead checks (20): what an owner knows names only members.
+// dead checks (20): an owner's state names only members.
 func (a *audit) dead(n *node, shard int, id phalanx.ObjectID, p directory.Picture) {
 	is := func(who phalanx.NodeID, what string) {
 		if who != "" && !n.view.Has(who) {
@@ -272,7 +270,7 @@ func (a *audit) dead(n *node, shard int, id phalanx.ObjectID, p directory.Pictur
 		is(who, "waiter")
 	}
 	if n.shards[shard].Warming() {
-		return // those who read tell of senders that are gone
+		return // receivers report leases of senders that are gone
 	}
 	for _, l := range p.Leases {
 		is(l.Sender, "lease")
@@ -280,7 +278,7 @@ func (a *audit) dead(n *node, shard int, id phalanx.ObjectID, p directory.Pictur
 	}
 }
 
-// record checks (2), (14) and (15): what is durable only moves forward.
+// record checks (2), (14) and (15): a durable record only moves forward.
 func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.Picture) {
 	old, ok := a.records[id]
 	rec := p.Record
@@ -288,7 +286,7 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 		a.w.fail("(2, 14) %s has %s as %v@%v %v in epoch %d, after %v@%v %v in epoch %d", n.id, id, rec.State, rec.Gen, rec.Digest, epoch,
 			old.rec.State, old.rec.Gen, old.rec.Digest, old.epoch)
 	}
-	if ok && epoch < old.epoch || epoch < a.table[id.Shard(a.w.shape.shards)].LostAt { // deposed, it does not know yet
+	if ok && epoch < old.epoch || epoch < a.table[id.Shard(a.w.shape.shards)].LostAt { // the owner was deposed and does not know yet
 		return
 	}
 	switch {
@@ -309,7 +307,7 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 		bad()
 	}
 	rebuilt := a.table[id.Shard(a.w.shape.shards)].LostAt != 0
-	if rec.State == directory.Unbound { // its generation is remembered
+	if rec.State == directory.Unbound { // the shard remembers the generation
 		rec.Gen = old.rec.Gen
 	} else if rebuilt && old.rec.State == directory.Unbound {
 		a.w.met["lost record comes back with its node"]++
@@ -320,20 +318,19 @@ func (a *audit) record(n *node, id phalanx.ObjectID, epoch uint64, p directory.P
 	a.records[id] = seen{epoch: epoch, rec: directory.Record{State: rec.State, Gen: rec.Gen, Digest: rec.Digest, Copies: rec.Copies}}
 }
 
-// dropped checks (12) where a deleted id is put again: no member has a copy of before.
+// dropped checks (12) when a deleted id is put again: no member has a deleted copy.
 func (a *audit) dropped(n *node, id phalanx.ObjectID, deleted phalanx.Generation) {
 	for _, o := range a.w.alive() {
 		c := o.whole(id)
-		kept := c != nil && c.born != 0 && !c.listed // over its removal: the owner hears of that later
+		kept := c != nil && c.born != 0 && !c.listed // the node kept it over its removal: the owner hears of it later
 		if c != nil && n.view.Has(o.id) && !kept && !deleted.Less(c.Gen) {
 			a.w.fail("(12) %s has %s put again, and %s has a copy of %v, which was deleted", n.id, id, o.id, c.Gen)
 		}
 	}
 }
 
-// mayReplace reports whether a final object is really lost: but for one that has
-// leave to evict its copy and may not have heard of it, no member that is
-// listed has a complete copy.
+// mayReplace reports whether a final object is really lost: no listed member has a complete copy,
+// except members that have leave to evict and may not have heard of it.
 func (a *audit) mayReplace(n *node, id phalanx.ObjectID, rec directory.Record) bool {
 	if a.w.oracle.model(id).inline {
 		return false
@@ -350,7 +347,7 @@ func (a *audit) mayReplace(n *node, id phalanx.ObjectID, rec directory.Record) b
 	return true
 }
 
-// watched checks (15) at a watcher: what it is told does not go back.
+// watched checks (15) at a watcher: the readiness that it gets does not go back.
 func (a *audit) watched(n *node, old, r directory.Readiness) {
 	switch {
 	case a.table[r.Object.Shard(a.w.shape.shards)].LostAt > old.Version>>32 || old.Gen.IsZero() || r.Gen.IsZero():
@@ -367,7 +364,7 @@ func (a *audit) complete(n *node, c *copied) {
 	}
 }
 
-// arrived checks (9): the prefix is one of this generation.
+// arrived checks (9): the bytes are those of this generation.
 func (a *audit) arrived(n *node, c *copied, p piece) {
 	made, ok := a.w.oracle.model(c.Object).made[c.Gen]
 	if !ok {
@@ -379,12 +376,12 @@ func (a *audit) arrived(n *node, c *copied, p piece) {
 	}
 }
 
-// streams checks (4) where the bytes are.
+// streams checks (4) at the sender of the bytes.
 func (a *audit) streams(n *node, object phalanx.ObjectID) {
 	count, limit := 0, max(1, a.w.shape.fanout)
 	beside := false
 	for _, o := range n.out {
-		if o.open.object == object && o.c != nil && !o.over { // one that waits for a copy gets no bytes
+		if o.open.object == object && o.c != nil && !o.over { // a stream that waits for a copy sends no bytes
 			count++
 			beside = beside || o.open.beside
 		}
@@ -397,7 +394,7 @@ func (a *audit) streams(n *node, object phalanx.ObjectID) {
 	}
 }
 
-// nothingLeft checks (23): after everything was deleted.
+// nothingLeft checks (23) after everything was deleted.
 func (a *audit) nothingLeft() (left string, ok bool) {
 	w := a.w
 	for _, n := range w.alive() {
@@ -443,5 +440,5 @@ func (a *audit) nothingLeft() (left string, ok bool) {
 	return "", true
 }
 
-// settled is how long the world may need to come to an end.
+// settled is the longest time that the world may need to come to an end.
 const settled = 2 * time.Minute

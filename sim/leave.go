@@ -22,16 +22,16 @@ type leaver struct {
 	nums  nleave.Requests
 	todo  []leave.Effect
 	doing bool
-	gone  bool       // it has asked to be removed: what comes now must be kept by others
+	gone  bool       // it has asked to be removed: others must now keep its copies
 	asOf  uint64     // the view that it named when it asked to be removed
-	had   []*copied  // then
+	had   []*copied  // the complete copies that it had then
 	since uint64     // the Left of the last view
 	stay  int        // the fewest members that stayed in any view since that Left and since the mark: others keep so many copies
-	fate  *rand.Rand // decides whether a member that keeps what the node has crashes
+	fate  *rand.Rand // decides whether a member that keeps a copy of the node crashes
 }
 
-// newLeaves draws how many nodes leave in the run. It does not touch the other
-// random streams, so that the runs in which none does are what they were.
+// newLeaves draws how many nodes leave in the run. It leaves the other random streams alone, so
+// that runs in which no node leaves stay the same.
 func newLeaves(seed uint64, s shape) (r *rand.Rand, leaves int) {
 	r = rand.New(rand.NewPCG(seed, 0xa0761d6478bd642f))
 	if s.nodes+s.joins < 3 || r.IntN(3) > 0 {
@@ -61,15 +61,15 @@ func (w *world) leaves(r *rand.Rand) string {
 		w.met["leave"]++
 		n.leave(time.Second+drawn(r, 15*time.Second), r.IntN(2) == 0, rand.New(rand.NewPCG(w.seed, r.Uint64())))
 		w.step(n, "leaves")
-		if w.alone { // one comes after the other
+		if w.alone { // nodes leave one after the other
 			break
 		}
 	}
 	return what
 }
 
-// leave has the node leave within d, and again if it fails. Afterwards its process
-// may be started again.
+// leave has the node leave within d, and try again if that fails. With back its process starts
+// again afterwards.
 func (n *node) leave(d time.Duration, back bool, fate *rand.Rand) {
 	l := &leaver{n: n, core: leave.New(leave.Config{Deadline: n.clock() + d, AtOnce: 2}), nums: nleave.Requests{}, fate: fate, stay: math.MaxInt}
 	n.leaver, n.going, n.back = l, true, back
@@ -77,7 +77,7 @@ func (n *node) leave(d time.Duration, back bool, fate *rand.Rand) {
 	l.step(leave.Start{})
 }
 
-// viewed tells the core of the present view.
+// viewed gives the core the present view.
 func (l *leaver) viewed() {
 	v := l.n.view
 	ev := nleave.Viewed(l.n.id, v)
@@ -136,7 +136,7 @@ func (l *leaver) do(e leave.Effect) {
 			w.heirDies(l)
 		}
 		l.gone, l.asOf, l.had = true, e.View, n.wholes()
-		if w.audit.newest.Left <= e.View { // else it is void
+		if w.audit.newest.Left <= e.View { // else the request is void
 			w.audit.handedOver(n)
 		}
 		n.stepView(view.Propose{Command: view.RemoveMember{Node: n.id, HandedOver: e.View}, Now: n.clock()})
@@ -156,7 +156,7 @@ func (l *leaver) do(e leave.Effect) {
 			w.met["leave failed without a fault"]++
 		}
 		n.leaver = nil
-		n.after(drawn(l.fate, 200*time.Millisecond)*time.Duration(l.fate.IntN(2)), func() { // at once, or when the mark is taken back
+		n.after(drawn(l.fate, 200*time.Millisecond)*time.Duration(l.fate.IntN(2)), func() { // at once, or when the view has taken the mark back
 			if n.leaver == nil {
 				n.leave(5*time.Second, n.back, l.fate)
 				w.step(n, "leaves again")
@@ -165,14 +165,14 @@ func (l *leaver) do(e leave.Effect) {
 	}
 }
 
-// heirDies makes a member crash that keeps something of what the leaving node has, at the
-// moment at which that asks to be removed, or a little earlier or later.
+// heirDies crashes a member that keeps a copy of the leaving node, about when that node asks to be
+// removed.
 func (w *world) heirDies(l *leaver) {
 	n := l.n
 	if w.calmed || w.shape.faults == faultless || w.shape.faults == bounded && (w.busy || w.running() < 4) || l.fate.IntN(2) == 0 {
 		return
 	}
-	if w.shape.faults == bounded { // the fault before is made good, and what it has promised is there without this node
+	if w.shape.faults == bounded { // the cluster has repaired the last fault, and has its promised copies without this node
 		if w.missing() != "" {
 			return
 		}
@@ -218,7 +218,7 @@ func (l *leaver) ask(e leave.Ask) {
 	})
 }
 
-// here says what is on the node.
+// here lists what is on the node.
 func (n *node) here(all bool) leave.Here {
 	h := leave.Here{All: all}
 	for _, c := range n.creates {
@@ -253,12 +253,12 @@ func (n *node) here(all bool) leave.Here {
 	return h
 }
 
-// leaves is the error of what a node that leaves does not do.
+// leaves is the error of a call that a leaving node refuses or gives up.
 func (n *node) leaves(why string) *phalanx.Error {
 	return &phalanx.Error{Node: n.id, Kind: phalanx.ErrClosed, Err: fmt.Errorf("the node is leaving the cluster: %s", why)}
 }
 
-// refused ends a call that the node does not take any more.
+// refused ends a call that the node refuses because it leaves.
 func (n *node) refused(c *call) bool {
 	if n.refuses {
 		n.w.met["refused by a node that leaves: "+c.kind]++
@@ -267,7 +267,7 @@ func (n *node) refused(c *call) bool {
 	return n.refuses
 }
 
-// giveUp ends what runs.
+// giveUp ends the Puts, makers, Reduces and places of the node.
 func (n *node) giveUp(err *phalanx.Error) {
 	for _, c := range slices.Clone(n.creates) {
 		c.leave(err)
@@ -301,7 +301,7 @@ func (n *node) goes() {
 	}
 }
 
-// tellLeaving tells the coordinators here who is about to leave.
+// tellLeaving tells the coordinators on this node which nodes are about to leave.
 func (r *reduces) tellLeaving() {
 	_, now := r.n.view.IDs("")
 	if slices.Equal(now, r.leaving) {
@@ -313,12 +313,11 @@ func (r *reduces) tellLeaving() {
 	}
 }
 
-// handedOver checks the guarantee of leaving (2.1) where a node goes: nothing runs, and
-// other members keep what it has, as many as stay. The only member may go at any time. A
-// member that has died keeps what it had, as long as the node's view has it: it has failed
-// after it was relied on. One that was added later than the node has asked, or that has
-// begun to leave since, is relied on for nothing. A copy that was on its way here when
-// the node asked to be removed is none that was promised.
+// handedOver checks the guarantee of leaving (2.1) when a node goes: it runs nothing, and other
+// members keep its copies, as many as stay. The only member may go at any time. A dead member
+// counts as long as it is in the node's view: it failed after the node relied on it. The node
+// relies on no member that joined after it asked to be removed, or that has begun to leave since.
+// It promised no copy that was still arriving when it asked.
 func (a *audit) handedOver(n *node) {
 	if h := n.here(false); len(n.view.Members) > 1 && len(h.Puts)+len(h.Places)+len(h.Reduces) > 0 {
 		a.w.fail("(2.1) %s goes while %+v runs", n.id, h)
@@ -346,7 +345,7 @@ func (a *audit) handedOver(n *node) {
 			t := o.whole(id)
 			here, made := t != nil && t.Gen == c.Gen, o.made(id, c.Digest)
 			if here || made {
-				has++ // the last of those that stay is not evicted
+				has++ // the last copy of the members that stay is not evicted
 			}
 			if here && t.Pinned || made {
 				keep++
@@ -359,5 +358,5 @@ func (a *audit) handedOver(n *node) {
 	}
 }
 
-// left reports whether the node has handed over all and is about to be removed.
+// left reports whether the node has handed over everything and is about to be removed.
 func (n *node) left() bool { return n.leaver != nil && n.leaver.gone }

@@ -7,8 +7,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// decidedIn is how long a change of the view may take although a link fails: until the
-// silence is noticed, and others bring what the two have to say to each other.
+// decidedIn is the longest time for a change of the view while a link fails: the members notice the
+// silence, and others bring the messages of the two.
 const decidedIn = 10 * time.Second
 
 // linkFails has, in some runs, one link fail for as long as it takes, in one direction or
@@ -16,7 +16,7 @@ const decidedIn = 10 * time.Second
 // state. Every member must have the newest view and a lease, and every shard its backup,
 // before the link works again.
 func (w *world) linkFails() {
-	members := slices.DeleteFunc(w.alive(), func(n *node) bool { return n.leaver != nil }) // it may go, and nobody is left to bring anything
+	members := slices.DeleteFunc(w.alive(), func(n *node) bool { return n.leaver != nil }) // a leaving node may go, and then nobody could bring messages
 	if w.shape.faults == faultless || len(members) < 3 || w.fate.IntN(3) > 0 {
 		return
 	}
@@ -60,8 +60,8 @@ func (w *world) linkFails() {
 	w.must(settled, "all is as it should be after the link failed", w.atRest)
 }
 
-// linkBetween draws two members: the leader of the voters and another, or two of which
-// the one does not watch the other, or any.
+// linkBetween draws two members: the leader of the voters and another, or two of which the first
+// does not watch the second, or any.
 func (w *world) linkBetween(members []*node) (one, other int) {
 	for one, a := range members {
 		for other, b := range members {

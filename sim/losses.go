@@ -8,9 +8,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// asksToEvict returns a check of what a replica has done with ev: an Evict ends no
-// lease under which somebody reads the copy, and what it takes off the list of a final
-// object goes to the backup.
+// asksToEvict returns a check of a replica's step with ev: an Evict ends no lease under which a
+// receiver reads the copy, and the backup learns what it removes from the list of a final object.
 func (a *audit) asksToEvict(s *directory.Shard, ev directory.Event) (check func()) {
 	r, ok := ev.(directory.Request)
 	if _, evicts := r.Body.(directory.Evict); !ok || !evicts {
@@ -33,7 +32,7 @@ func (a *audit) asksToEvict(s *directory.Shard, ev directory.Event) (check func(
 	}
 }
 
-// evictable checks (13) where leave is given.
+// evictable checks (13) for an answer that gives leave to evict.
 func (a *audit) evictable(n *node, r directory.Reply) {
 	if r.Result.Kind != 0 || r.Result.Waiting || r.Result.State != directory.Finished && r.Result.State != directory.Lost {
 		return
@@ -50,13 +49,13 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 	}
 	was := a.before[r.Object]
 	shard := n.shards[r.Object.Shard(a.w.shape.shards)]
-	if epoch, _ := shard.Owns(); was.epoch != epoch { // a new owner: it knows what the one before told its backup
+	if epoch, _ := shard.Owns(); was.epoch != epoch { // a new owner: it knows what the last one told its backup
 		was.Picture, _ = shard.Inspect(r.Object)
 	}
 	if slices.Contains(was.Record.Evicted, to.id) {
-		return // it was granted before, when there was another: the copy may have been dropped then
+		return // the owner gave leave when there was another copy, which may have been dropped since
 	}
-	if c.Pinned { // since it asked: its owner could not know, and it keeps the copy
+	if c.Pinned { // pinned since the node asked: the owner could not know, and the node keeps the copy
 		return
 	}
 	for _, o := range a.w.nodes {
@@ -73,24 +72,23 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 	a.w.fail("(13) %s may evict the only copy of %s", to.id, r.Object)
 }
 
-// made reports whether the node has made all bytes of an object that is final with
-// digest, and they are in no table yet. The owner may list them: the answer to that
-// Final is on its way.
+// made reports whether the node has made all bytes of an object that is final with digest, even if
+// they are in no table yet. The owner may list them before its answer arrives.
 func (n *node) made(id phalanx.ObjectID, digest phalanx.Digest) bool {
 	is := func(c *copied) bool { return c != nil && c.whole && c.sum == digest }
 	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id && is(cr.buf) }) ||
 		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id && is(m.buf) }) || is(n.of(id))
 }
 
-// making reports whether the object is being made on the node: by a Put, by a maker or
-// at the root of a reduce.
+// making reports whether the node makes the object: by a Put, by a maker or at the root of a
+// reduce.
 func (n *node) making(id phalanx.ObjectID) bool {
 	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id }) ||
 		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id }) || n.makes(id)
 }
 
-// lost checks what is called lost: nothing that is inline or that promised more
-// copies than one fault can take, nothing of which a member has a copy.
+// lost checks an ObjectLost: the object is not inline, promised no more copies than one fault can
+// take, and no member has a copy.
 func (a *audit) lost(n *node, e directory.ObjectLost) {
 	a.w.met["object lost"]++
 	if a.w.shape.faults == faultless && !a.comes(e) {
@@ -112,8 +110,8 @@ func (a *audit) lost(n *node, e directory.ObjectLost) {
 	}
 }
 
-// announced reports whether the announcement of a copy of what is called lost is on its
-// way: a place that has ended unheard was begun again, and only its end is known yet.
+// announced reports whether a node is still announcing a copy of the lost object, such as a place
+// that ended unheard and began again.
 func (a *audit) announced(e directory.ObjectLost) bool {
 	return slices.ContainsFunc(a.w.alive(), func(n *node) bool {
 		return slices.ContainsFunc(n.client.reports(e.Object), func(r directory.Request) bool {
@@ -123,17 +121,17 @@ func (a *audit) announced(e directory.ObjectLost) bool {
 	})
 }
 
-// comes reports whether a member has all of what is called lost. The root of a reduce
-// announces it a moment after it is final. If a member has left since it was begun, its
-// owner cannot know until then that this was not the root.
+// comes reports whether a member has the whole lost object. The root of a reduce announces it just
+// after it is final. If a member has left since the reduce began, the owner cannot know until then
+// that this member was not the root.
 func (a *audit) comes(e directory.ObjectLost) bool {
 	return (a.newest.Left != 0 || a.w.met["left"] > 0) && slices.ContainsFunc(a.w.alive(), func(n *node) bool {
 		return n.has(e.Object, e.Gen)
 	})
 }
 
-// contributions checks (16): what a coordinator takes for held is there, and
-// what is not held is not left for long.
+// contributions checks (16): a contribution that a coordinator takes for held is there, and live
+// places run on members.
 func (a *audit) contributions(c *coordinator) {
 	n := c.n
 	if n.over || c.ended || c.core.Finalising() {

@@ -9,9 +9,9 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// maker is an origin that starts over, as the root of a repaired reduce does: it
-// binds an id, is read while it makes bytes, takes a new generation with other
-// bytes a few times, and finishes.
+// maker is an origin that starts over, as the root of a repaired reduce does: it binds an id, lets
+// others read while it makes bytes, takes a new generation with other bytes a few times, and
+// finishes.
 type maker struct {
 	n        *node
 	object   phalanx.ObjectID
@@ -21,9 +21,9 @@ type maker struct {
 	restarts int
 	pace     time.Duration
 	begin    uint64 // number of the Begin
-	again    bool   // a new generation is asked for
-	final    bool   // the owner was asked to make it final
-	left     bool   // the caller has gone meanwhile
+	again    bool   // the maker has asked for a new generation
+	final    bool   // the maker has asked the owner to make the object final
+	left     bool   // the caller has gone
 	over     bool
 }
 
@@ -39,7 +39,7 @@ func (n *node) make(c *call, bytes []byte, restarts int, pace time.Duration) {
 	m.bind(phalanx.Generation{})
 }
 
-// bind asks for the id, of which generation after was deleted.
+// bind asks for the id, whose generation after was deleted.
 func (m *maker) bind(after phalanx.Generation) {
 	n := m.n
 	begin := directory.Begin{Meta: phalanx.Meta{Size: phalanx.UnknownSize}, Maker: directory.ByReduce, Tag: string(n.id), After: after}
@@ -122,7 +122,7 @@ func (m *maker) fill(g phalanx.Generation) {
 	})
 }
 
-// restart forgets what was made and takes a new generation.
+// restart drops the bytes and takes a new generation.
 func (m *maker) restart(g phalanx.Generation) {
 	n := m.n
 	m.restarts--
@@ -138,7 +138,7 @@ func (m *maker) restart(g phalanx.Generation) {
 			m.finish(errorf(r.Kind, m.object, "%s", r.Text))
 		default:
 			m.again = false
-			m.show(r.Gen) // who reads the old one starts over
+			m.show(r.Gen) // readers of the old generation start over
 			n.client.report(m.object, directory.Announce{Gen: r.Gen, Origin: true}, nil)
 		}
 	})
@@ -156,11 +156,11 @@ func (m *maker) pushed(p directory.Push) {
 	}
 }
 
-// leave ends it: its caller went away.
+// leave ends the maker when its caller goes away.
 func (m *maker) leave(err *phalanx.Error) {
 	switch {
 	case m.over || m.left:
-	case m.final || m.again || m.buf.Gen.IsZero(): // an answer is on its way, and has to be known
+	case m.final || m.again || m.buf.Gen.IsZero(): // the maker has to know the answer that is on its way
 		m.left = true
 		m.n.w.end(m.call, err, phalanx.Generation{}, nil)
 	default:

@@ -9,18 +9,17 @@ import (
 	core "github.com/phalanx-go/phalanx/protocol/memory"
 )
 
-// memory hosts a node's memory.Queue, which decides whose room is next, and the evictor that makes
-// some.
+// memory hosts a node's memory.Queue, which decides whose wish is next, and the evictor.
 //
-// Invariant: the queue's bytes are the sum of what copies have as their room, at most cap.
+// Invariant: the queue's bytes are the sum of the room of all copies, at most cap.
 type memory struct {
 	n       *node
 	cap     int64 // 0: none
 	queue   *core.Queue
-	wishes  map[uint64]*wish // that wait
+	wishes  map[uint64]*wish // the wishes that wait
 	last    uint64           // the number of the last wish
 	evictor *copies.Evictor[*copied]
-	forced  *copied // one of its shard is the next to be asked about
+	forced  *copied // the evictor asks first about a copy of its shard
 	evicts  bool    // the evictor is at work
 }
 
@@ -39,17 +38,17 @@ func newMemory(n *node) *memory {
 type wish struct {
 	id    uint64
 	c     *copied
-	bytes int64 // more than it has
+	bytes int64 // in addition to the room that c has
 	done  func(err *phalanx.Error)
 }
 
-// reserve asks for room for c, bytes in all, and calls done when it is there or
-// can never be.
+// reserve asks for room for c, bytes in all. It calls done when c has the room, or never can have
+// it.
 func (m *memory) reserve(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
 	return m.ask(c, bytes, core.Waits, done)
 }
 
-// reserveIfPossible is reserve that fails at once if what lasts leaves no room.
+// reserveIfPossible is reserve that fails at once if pinned and reserved bytes leave no room.
 func (m *memory) reserveIfPossible(c *copied, bytes int64, done func(*phalanx.Error)) *wish {
 	return m.ask(c, bytes, core.Bounded, done)
 }
@@ -59,7 +58,7 @@ func (m *memory) ask(c *copied, bytes int64, how core.Patience, done func(*phala
 	w := &wish{m.last, c, bytes - c.room, done}
 	m.wishes[w.id] = w
 	m.step(core.Ask{ID: w.id, Bytes: w.bytes, Patience: how})
-	return m.wishes[w.id] // nil: it does not wait
+	return m.wishes[w.id] // nil: the wish does not wait
 }
 
 // try reserves at once or not at all.
@@ -86,7 +85,7 @@ func (m *memory) forget(w *wish) {
 	}
 }
 
-// resize gives back what c has too much, or takes what it has more without asking.
+// resize sets the room of c to bytes, without asking for more.
 func (m *memory) resize(c *copied, bytes int64) {
 	more := bytes - c.room
 	c.room = bytes
@@ -98,12 +97,12 @@ func (m *memory) resize(c *copied, bytes int64) {
 	}
 }
 
-// taken is room that was not asked for.
+// taken is room that nobody asked for.
 func taken(bytes int64) core.Event { return core.Taken{Bytes: bytes} }
 
 func (m *memory) release(c *copied) { m.resize(c, 0) }
 
-// lasts takes note of how much of the room of c eviction does not give back.
+// lasts tells the queue how much of c's room eviction cannot free.
 func (m *memory) lasts(c *copied) {
 	var now int64
 	if pinned, reserved := c.Lasts(); pinned || reserved {
@@ -152,5 +151,5 @@ func (m *memory) tick() {
 	}
 }
 
-// short returns how many bytes are missing for those that wait and can be met.
+// short returns how many bytes the waiting wishes lack that can be met.
 func (m *memory) short() int64 { return max(0, m.queue.Need()) }

@@ -11,12 +11,12 @@ import (
 // item is one thing that will happen.
 type item struct {
 	at  time.Duration
-	seq uint64 // of two things at one time, the one that was planned first
+	seq uint64 // of two items at one time, the one that was planned first comes first
 	do  func()
 }
 
-// queue is a binary heap of what will happen, the next one first. It is written out
-// because container/heap allocates for each item.
+// queue is a binary heap of future items, the next one first. The code does not use container/heap,
+// which allocates for each item.
 type queue []item
 
 func (q queue) less(i, j int) bool {
@@ -100,7 +100,7 @@ func someWeather(r *rand.Rand) weather {
 	return w
 }
 
-// after plans do for d from now.
+// after runs do after d.
 func (w *world) after(d time.Duration, do func()) {
 	if len(w.queue) > mostSteps {
 		w.fail("(22) %d things are to happen, and ever more%s", len(w.queue), w.waiting())
@@ -119,8 +119,8 @@ func (w *world) delay() time.Duration {
 	return d
 }
 
-// send brings m to the node to, if faults and the weather allow, at some time,
-// perhaps twice. What a node sends to itself arrives once and in order.
+// send brings m to a node at some time, perhaps twice, if faults and the weather allow it. A
+// message of a node to itself arrives once and in order.
 func (w *world) send(from, to phalanx.NodeID, m any) {
 	n := w.byID[to]
 	if n == nil {
@@ -137,13 +137,13 @@ func (w *world) send(from, to phalanx.NodeID, m any) {
 		deliver = func() { w.deliverTo(from, n.host, decode()) }
 	}
 	w.weathered(deliver)
-	if finishes(m) && w.chance(10*w.weather.echo) { // a late one would do most harm
+	if finishes(m) && w.chance(10*w.weather.echo) { // a late Final would do most harm
 		w.met["final message repeated later"]++
 		w.after(w.draw(3*time.Second), deliver)
 	}
 }
 
-// finishes reports whether m asks for an object to be final.
+// finishes reports whether m asks the owner to make an object final.
 func finishes(m any) bool {
 	s, ok := m.(toShard)
 	if !ok {
@@ -157,12 +157,12 @@ func finishes(m any) bool {
 	return ok
 }
 
-// sendTo brings m to whatever life is on a machine.
+// sendTo brings m to the life that a machine runs when it arrives.
 func (w *world) sendTo(from phalanx.NodeID, h *host, m any) {
 	w.weathered(func() { w.deliverTo(from, h, m) })
 }
 
-// weathered has something delivered as the weather is.
+// weathered calls deliver once, twice or never, as the weather is.
 func (w *world) weathered(deliver func()) {
 	if w.chance(w.weather.lost) {
 		w.met["message lost"]++
@@ -179,8 +179,8 @@ func (w *world) weathered(deliver func()) {
 	}
 }
 
-// byAddress reports whether m goes to an actor at an address, whoever lives
-// there by then. Everything else goes to one incarnation.
+// byAddress reports whether m goes to an actor at an address, whichever life is there by then. All
+// other messages go to one incarnation.
 func byAddress(m any) bool {
 	switch m := m.(type) {
 	case toView, pushView, beat, reply, halt, halted, forward, accusation, joinAsk, order:
@@ -216,26 +216,26 @@ func (w *world) deliver(from phalanx.NodeID, n *node, m any) {
 	}
 }
 
-// hear takes a message, unless its sender was removed and it is not for an actor at an
+// hear takes a message. It refuses one of a removed sender unless it goes to an actor at an
 // address.
 func (n *node) hear(from phalanx.NodeID, m any) {
 	if !byAddress(m) && n.gone[from] {
 		n.w.met["message of a removed node refused"]++
 		return
 	}
-	if !byAddress(m) || effect(n.id, m) != nil { // as in a node: of actors, only the view's tells of what comes
+	if !byAddress(m) || effect(n.id, m) != nil { // as in a node: of the actors only the view's reports arrivals
 		n.overdue.Hear(from)
 	}
 	n.receive(from, m)
 }
 
-// pipe is one direction of a connection: what is written to it arrives in order,
-// or the connection breaks. A cut only holds it up.
+// pipe is one direction of a connection. Messages arrive in the order in which they were written,
+// or the connection breaks. A cut only delays them.
 type pipe struct {
 	w       *world
 	from    phalanx.NodeID
 	to      phalanx.NodeID
-	last    time.Duration // when what was written last arrives
+	last    time.Duration // when the last message written arrives
 	written []any
 }
 
@@ -246,7 +246,7 @@ func (p *pipe) write(m any) {
 	p.w.after(at-p.w.now, p.arrive)
 }
 
-// arrive brings the next of what was written.
+// arrive delivers the next message.
 func (p *pipe) arrive() {
 	from, n := p.w.byID[p.from], p.w.byID[p.to]
 	if !p.w.linked(from.host, n.host) || !p.w.linked(n.host, from.host) {

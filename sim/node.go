@@ -16,7 +16,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// node is one life of a simulated node: its cores and what holds them together.
+// node is one life of a simulated node: its cores and the code between them.
 type node struct {
 	w       *world
 	host    *host
@@ -32,35 +32,35 @@ type node struct {
 	doing    bool
 	view     view.View
 	member   bool          // it was in a view
-	tried    time.Duration // when it last asked to be let in
+	tried    time.Duration // when it last asked to join
 	detector *detect.Core
 	routes   *detect.Routes
 	overdue  *detect.Overdue
-	gone     map[phalanx.NodeID]bool // who was removed from the view
-	viewDue  time.Duration           // when the view's core is to hear of the time; 0: not looked at since
-	wanted   time.Duration           // when a lease was last wanted
-	gate     idle.Gate[toShard]      // what waits for one
-	shards   []*directory.Shard      // nil where it has no part
+	gone     map[phalanx.NodeID]bool // nodes that the view has removed
+	viewDue  time.Duration           // when the view's core needs a tick; 0: not looked at since the last
+	wanted   time.Duration           // when the node last wanted a lease
+	gate     idle.Gate[toShard]      // events that wait for a lease
+	shards   []*directory.Shard      // nil where the node has no replica
 
 	client  *client
 	memory  *memory
 	table   *copies.Table
-	owns    map[phalanx.ObjectID]*own // who waits for what this node makes
+	owns    map[phalanx.ObjectID]*own // callers that wait for objects that this node makes
 	fetches map[phalanx.ObjectID]*fetcher
 	creates []*create
 	makers  []*maker
-	pace    *pace.Pace  // of those in out
+	pace    *pace.Pace  // of the streams in out
 	out     []*outgoing // streams to others, and to local readers
 	in      map[uint64]*incoming
 	reduces *reduces
 
 	leaver  *leaver // while it tries to leave
-	refuses bool    // it leaves, and takes nothing new
+	refuses bool    // the node leaves, and refuses new calls
 	going   bool    // it leaves, or has failed to and tries again
-	back    bool    // its process comes back when it has left
+	back    bool    // its process comes back after the node has left
 }
 
-// Messages between nodes that belong to a shard replica or to the view.
+// Messages between nodes to a shard replica or about the view.
 type (
 	toShard struct { // an event for a replica
 		shard int
@@ -102,11 +102,11 @@ type (
 	joinReply struct{ view view.View }
 )
 
-// clock is the time since the node's start, which is all that its cores see.
+// clock is the time since the node's start, the only time that its cores see.
 func (n *node) clock() time.Duration { return n.w.now - n.born }
 
-// begin starts a life. The very first one boots the cluster, all others ask the
-// other machines to be let in.
+// begin starts a life. The very first life boots the cluster; all others ask the other machines to
+// join.
 func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	w := h.w
 	h.next = nil
@@ -141,7 +141,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	return n
 }
 
-// asMember is the node as the view has it.
+// asMember returns the node's entry in the view.
 func (n *node) asMember() view.Member {
 	return view.Member{ID: n.id, Control: "-", Data: "-", Features: n.w.features}
 }
@@ -151,13 +151,13 @@ const (
 	rejoinFor = 10 * time.Second
 )
 
-// join asks the others, again and again, to be let in.
+// join asks the other machines to join, until the node is a member.
 func (n *node) join() {
 	w := n.w
 	if n.member || len(w.nodes) == 1 || w.now-n.tried < joinAgain {
 		return
 	}
-	if n.clock() > rejoinFor { // under a new name
+	if n.clock() > rejoinFor { // the node tries again as a new incarnation
 		w.met["join given up"]++
 		n.fenced()
 		return
@@ -207,8 +207,8 @@ func (n *node) tick() {
 	n.w.step(n, "tick")
 }
 
-// tickView has the view's core hear of the time when it is due. As in a node the timer is not
-// put off: what comes all the time would put it off for ever.
+// tickView ticks the view's core when it is due. As in a node, events do not put the timer off:
+// steady events would put it off for ever.
 func (n *node) tickView() {
 	if due := n.core.Due(); n.viewDue == 0 || due < n.viewDue {
 		n.viewDue = due
@@ -219,14 +219,14 @@ func (n *node) tickView() {
 	}
 }
 
-// receive carries out one message.
+// receive handles one message.
 func (n *node) receive(from phalanx.NodeID, m any) {
 	if n.w.trace.out != nil {
 		n.w.trace.say(n.w.now, string(n.id), "<- %s %T%+v", from, m, m)
 	}
 	switch m := m.(type) {
 	case toShard:
-		if n.shards[m.shard] == nil { // not told yet, or none any more
+		if n.shards[m.shard] == nil { // the node has not learned of its replica yet, or has it no more
 			n.w.met["shard not there yet"]++
 			n.notHere(m)
 			break
@@ -242,7 +242,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		n.client.owing.Step(n.clock(), ask.Taken{From: from, Shard: m.shard, Epoch: m.epoch})
 	case askLease:
 		f := n.fetches[m.object]
-		known := f != nil && f.core.Locating() != 0 || n.table.Leased(m.object, m.lease) // it may be on its way
+		known := f != nil && f.core.Locating() != 0 || n.table.Leased(m.object, m.lease) // the lease may be on its way
 		n.w.met["lease asked about"]++
 		if f != nil && m.move {
 			n.w.met["receiver moved"]++
@@ -274,7 +274,7 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 	case joinReply:
 		if !n.member {
 			n.stepView(view.Learn{From: from, View: m.view, Now: n.clock()})
-			old, _ := m.view.Namesake(n.id) // its life is over, as there is one of a name at a time
+			old, _ := m.view.Namesake(n.id) // that life is over: a name has one life at a time
 			n.stepView(view.Propose{Command: view.AddMember{Member: n.asMember(), Replaces: old.ID}, Now: n.clock()})
 		}
 	case open:
@@ -354,15 +354,15 @@ func (n *node) doView(e view.Effect) {
 		}
 		n.w.audit.fenced(n)
 		n.fenced()
-	case view.GaveUp: // the part of the node that proposed it proposes it again
+	case view.GaveUp: // its proposer in the node proposes it again
 		n.w.met["command given up"]++
 	case view.Reject:
 		n.w.met["view message refused"]++
 	}
 }
 
-// publish takes a new view: replicas are configured, requests go to new owners,
-// holdings are reported, what was done with the removed ends.
+// publish takes a new view: it configures replicas, sends requests to new owners, reports holdings,
+// and ends its work with removed nodes.
 func (n *node) publish(v view.View) {
 	n.w.audit.view(n, v)
 	old := n.view
@@ -454,7 +454,7 @@ func (n *node) stepShard(i int, ev directory.Event) {
 			n.w.audit.lost(n, e)
 		}
 	}
-	if _, tick := ev.(directory.Tick); n.shards[i] == s && (!tick || len(effects) > 0) { // a new view may have taken it away
+	if _, tick := ev.(directory.Tick); n.shards[i] == s && (!tick || len(effects) > 0) { // a new view may have ended the replica
 		n.w.audit.shard(n, i)
 	}
 }

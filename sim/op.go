@@ -10,8 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// badOp is an application's op that returns an error, or panics, on one byte of one
-// source, wherever that is combined with another.
+// badOp is an application's op that returns an error, or panics, on one byte of one source,
+// wherever a place combines that source with another.
 type badOp struct {
 	target, source phalanx.ObjectID
 	at             int
@@ -20,8 +20,8 @@ type badOp struct {
 // soon bounds how long the caller of a Reduce waits for the error of its op.
 const soon = 5 * time.Second
 
-// someBadOp draws the op of a run that fails, or nil. It does not touch the other random
-// streams, so that the runs in which none fails are what they were.
+// someBadOp draws the failing op of a run, or nil. It leaves the other random streams alone, so
+// that runs without a failing op stay the same.
 func someBadOp(seed uint64, s shape) *badOp {
 	r := rand.New(rand.NewPCG(seed, 0xd1342543de82ef95))
 	if !s.reduces || r.IntN(4) > 0 {
@@ -49,14 +49,14 @@ func (op *badOp) fails(target, source phalanx.ObjectID, k int) bool {
 	return op != nil && op.target == target && op.source == source && k > op.at
 }
 
-// text is what the op says.
+// text is the error of the op.
 func (op *badOp) text() string { return fmt.Sprintf("byte %d is bad", op.at) }
 
-// refuses returns the input on which the op fails if k bytes of all are combined, or "".
+// refuses returns the input on which the op fails when it combines the first k bytes of all, or "".
 func (p *place) refuses(k int) phalanx.ObjectID {
 	s, op := p.core.State(), p.r.n.w.badOp
 	if len(p.combine.Inputs) < 2 && p.combine.Ring == 0 {
-		return "" // nothing is combined
+		return "" // the place combines nothing
 	}
 	if op.fails(p.key.Target, s.Source, k) {
 		return s.Source
@@ -69,8 +69,8 @@ func (p *place) refuses(k int) phalanx.ObjectID {
 	return ""
 }
 
-// opFailed reports that the op has failed on a source, and checks that the caller hears of
-// it within soon.
+// opFailed reports that the op has failed on a source, and checks that the caller hears of it
+// within soon.
 func (p *place) opFailed(source phalanx.ObjectID) {
 	w, gen, key := p.r.n.w, p.combine.Gen, p.key
 	if p.failed == gen {
@@ -92,7 +92,7 @@ func (p *place) opFailed(source phalanx.ObjectID) {
 	p.step(reduce.OpFailed{Gen: gen, Source: source, Kind: phalanx.ErrInvalid, Text: w.badOp.text()})
 }
 
-// refused reports on which of the small sources the op fails, or "".
+// refused returns the small source on which the op fails, or "".
 func (w *world) refused(e reduce.CombineInline) phalanx.ObjectID {
 	i := slices.IndexFunc(e.Inputs, func(in reduce.Input) bool { return w.badOp.fails(e.Target, in.Source, int(e.Meta.Size)) })
 	if i < 0 || len(e.Inputs) < 2 {
@@ -102,8 +102,8 @@ func (w *world) refused(e reduce.CombineInline) phalanx.ObjectID {
 	return e.Inputs[i].Source
 }
 
-// opEnded checks the answer of a Reduce whose op fails: its result is not made of the
-// source on which the op fails, and its error names that source.
+// opEnded checks the answer of a Reduce whose op fails: the result does not contain the source on
+// which the op fails. It counts errors that name that source.
 func (w *world) opEnded(target phalanx.ObjectID, in []phalanx.ObjectID, err *phalanx.Error) {
 	op := w.badOp
 	if op == nil || op.target != target {

@@ -11,30 +11,30 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// oracle is a dumb model of what was put. Tombstones last longer than a run.
+// oracle is a dumb model of the objects. Its tombstones last longer than a run.
 type oracle struct {
 	w       *world
 	objects map[phalanx.ObjectID]*model
 }
 
-// model is what is known of one id.
+// model is the oracle's knowledge of one id.
 type model struct {
-	made   map[phalanx.Generation][]byte // what its origin makes of a generation
+	made   map[phalanx.Generation][]byte // the bytes of each generation, as its origin makes them
 	tried  [][]byte                      // all bytes that somebody wants to put
 	finals map[phalanx.Generation]*final // every generation that became final
 
-	state    directory.State // durable, as an owner has shown it last; never Lost
+	state    directory.State // the durable state that an owner last showed; never Lost
 	gen      phalanx.Generation
 	inline   bool
-	copies   int                // a Put has returned that promised so many
-	survives phalanx.Generation // was final when the shard was lost, and some member had it
-	deletes  int                // how many Deletes have begun, and not ended well
-	deleter  time.Duration      // when the last of those that ended well did so; 0: none did
-	ceased   time.Duration      // when it was deleted last and was bound then, or released; 0: never
+	copies   int                // a Put that promised so many has returned
+	survives phalanx.Generation // final when the shard was lost, and a member had a copy
+	deletes  int                // Deletes that have begun and not ended well
+	deleter  time.Duration      // when the last Delete ended well; 0: none did
+	ceased   time.Duration      // when the object was last deleted while bound, or released; 0: never
 	ever     bool               // a Delete has begun
-	revived  bool               // one had begun before its shard was lost: who was told of it takes it for deleted
-	tomb                        // while it is deleted
-	past     tomb               // before it was put again last
+	revived  bool               // a Delete had begun before the shard was lost: nodes that heard of it take the object for deleted
+	tomb                        // while the object is deleted
+	past     tomb               // before the object was last put again
 }
 
 // tomb is a generation that was deleted.
@@ -44,8 +44,8 @@ type tomb struct {
 	gone    time.Duration // when all holders had acknowledged it
 }
 
-// before reports whether g was deleted everywhere before t; or, with told, before
-// somebody was told so.
+// before reports whether every holder had dropped g before t or, with told, whether a Delete had
+// ended well before t.
 func (t tomb) before(at time.Duration, g phalanx.Generation, told bool) bool {
 	over := t.gone
 	if told {
@@ -57,9 +57,9 @@ func (t tomb) before(at time.Duration, g phalanx.Generation, told bool) bool {
 // deleting reports whether the object is, or may be, deleted now.
 func (m *model) deleting() bool { return m.deletes > 0 || m.state == directory.Deleted }
 
-// explains reports whether c may have found the object deleted. Whoever makes it, or reads
-// it to make another one, is told only of a Delete that ends after that has begun: what was
-// deleted before can be put again.
+// explains reports whether c may have found the object deleted. A call that makes the object, or
+// reads it to make another, hears only of a Delete that ends after the call began: an object that
+// was deleted earlier can be put again.
 func (m *model) explains(c *call) bool {
 	switch {
 	case m.deletes > 0 || m.revived || m.deleter != 0 && m.deleter >= c.began:
@@ -74,7 +74,7 @@ func (m *model) explains(c *call) bool {
 type final struct {
 	digest phalanx.Digest
 	bytes  []byte
-	over   time.Duration // when another one followed; 0: not
+	over   time.Duration // when another generation followed; 0: none did
 }
 
 func (o *oracle) model(id phalanx.ObjectID) *model {
@@ -89,7 +89,7 @@ func (o *oracle) model(id phalanx.ObjectID) *model {
 // final reports whether the present generation is final.
 func (m *model) final() bool { return m.state == directory.Finished }
 
-// replacedSince reports whether a generation was final at t or later, and is no more.
+// replacedSince reports whether a generation was replaced at t or later after it was final.
 func (m *model) replacedSince(t time.Duration) bool {
 	for _, f := range m.finals {
 		if f.over != 0 && f.over >= t {
@@ -116,7 +116,7 @@ func (o *oracle) available(id phalanx.ObjectID) bool {
 	return false
 }
 
-// makes notes what a generation is made of: that never changes.
+// makes notes the bytes of a generation: they never change.
 func (o *oracle) makes(n *node, id phalanx.ObjectID, g phalanx.Generation, b []byte) {
 	m := o.model(id)
 	if old, ok := m.made[g]; ok && !bytes.Equal(old, b) {
@@ -125,10 +125,10 @@ func (o *oracle) makes(n *node, id phalanx.ObjectID, g phalanx.Generation, b []b
 	m.made[g] = b
 }
 
-// shows notes what an owner shows of id.
+// shows notes the record of id that an owner shows.
 func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 	m, state := o.model(id), rec.State
-	if state == directory.Deleted && !rec.Released.IsZero() { // its tombstone stops what is late, and no more
+	if state == directory.Deleted && !rec.Released.IsZero() { // its tombstone only stops late messages
 		if state = directory.Unbound; m.state == directory.Begun {
 			o.w.met["put again after a delete, and released"]++
 		}
@@ -139,7 +139,7 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 		}
 	}
 	if rec.Gen != m.gen {
-		m.copies = 0 // those were of other bytes
+		m.copies = 0 // those copies had other bytes
 	}
 	if rec.State == directory.Finished {
 		o.finished(id, rec.Gen, rec.Digest)
@@ -158,9 +158,9 @@ func (o *oracle) shows(n *node, id phalanx.ObjectID, rec directory.Record) {
 	m.state, m.gen, m.inline = state, rec.Gen, rec.Inline
 }
 
-// returns takes note that an owner shows a final generation again after a later one had taken
-// its place. That is right where the owner had lost the shard and knew of no copy: the later
-// one was given up before it was final, and a node came back with a copy.
+// returns notes that an owner shows a final generation again after a later one took its place. That
+// is right where the owner had lost the shard and knew of no copy: the later generation was given
+// up before it was final, and a node came back with a copy.
 func (o *oracle) returns(m *model, id phalanx.ObjectID, g phalanx.Generation) {
 	f := m.finals[g]
 	if f == nil || f.over == 0 || o.w.audit.table[id.Shard(o.w.shape.shards)].LostAt == 0 {
@@ -196,8 +196,8 @@ func (o *oracle) finished(id phalanx.ObjectID, g phalanx.Generation, d phalanx.D
 	o.w.fail("(3) %s@%v is final with %v, which nobody has made", id, g, d)
 }
 
-// forget notes that owner and backup of id's shard were lost: what is not in
-// complete copies may be gone, tombstones too.
+// forget notes that id's shard lost owner and backup: the cluster may lose all but complete copies,
+// tombstones too.
 func (o *oracle) forget(id phalanx.ObjectID) {
 	m := o.model(id)
 	m.survives = phalanx.Generation{}
@@ -206,7 +206,7 @@ func (o *oracle) forget(id phalanx.ObjectID) {
 	m.ever, m.deletes, m.tomb, m.past = false, 0, tomb{}, tomb{}
 }
 
-// copied notes that a Put has returned which promised k copies.
+// copied notes that a Put that promised k copies has returned.
 func (o *oracle) copied(id phalanx.ObjectID, g phalanx.Generation, k int) {
 	if m := o.model(id); k > 1 && m.gen == g {
 		m.copies = max(m.copies, k)
@@ -222,9 +222,8 @@ func (o *oracle) finalises(c *coordinator, e reduce.Finalise) {
 	}
 }
 
-// reduced checks (8): the result is the sum of exactly the sources that it
-// names, each once. A source that was lost and put again with other bytes may be
-// in it with the old ones.
+// reduced checks (8): the result is the sum of exactly the sources that it names, each once. It may
+// contain the old bytes of a source that was lost and put again.
 func (o *oracle) reduced(c *coordinator, e reduce.Result) {
 	if len(e.In) != c.cfg.Num || len(e.In)+len(e.Out) != len(c.cfg.Sources) {
 		o.w.fail("(8) %s is made of %v and not of %v", c.target, e.In, e.Out)
@@ -279,8 +278,8 @@ func (o *oracle) ended(c *call) {
 	if c.err != nil {
 		lost := o.w.audit.table[c.object.Shard(o.w.shape.shards)].LostAt != 0
 		broken := (c.err.Kind == phalanx.ErrInternal || c.err.Kind == phalanx.ErrCorrupt) && !c.excused
-		// A reduce that follows one that is given up goes on. One whose result was final
-		// and lost before it heard of it may find its binding released.
+		// A reduce outlives a canceled one that it follows. A reduce whose final result was lost
+		// before it heard of it may find its binding released.
 		ends := c.kind == "reduce" && c.err.Kind == phalanx.ErrAborted && !lost && !m.replacedSince(c.began)
 		of := o.model(cmp.Or(c.err.Object, c.object))
 		if c.err.Kind == phalanx.ErrDeleted && !of.explains(c) {
@@ -314,7 +313,7 @@ func (o *oracle) ended(c *call) {
 		}
 	case "delete":
 		m.deletes, m.deleter = max(0, m.deletes-1), o.w.now
-		if m.deleted == 0 && m.state == directory.Deleted { // else its shard was lost before this answer came
+		if m.deleted == 0 && m.state == directory.Deleted { // else the shard was lost before this answer came
 			m.deleted = o.w.now
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// A Put of other bytes in place of lost ones promises what it says itself.
+// A Put of other bytes in place of lost ones promises only its own number of copies.
 func TestCopiesAreOfOneGeneration(t *testing.T) {
 	o := &oracle{w: &world{}, objects: map[phalanx.ObjectID]*model{}}
 	m := o.model("a")
@@ -30,8 +30,8 @@ func TestCopiesAreOfOneGeneration(t *testing.T) {
 	}
 }
 
-// A generation that another one took the place of may be shown again if its shard was lost
-// and the other one was given up, and in no other case.
+// An owner may show a replaced generation again only if the shard was lost and the later generation
+// was given up.
 func TestAGenerationThatReturns(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// pushed carries out an order of an owner; twice is the same as once.
+// pushed carries out an owner's order. A second delivery changes nothing.
 func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	here := copies.Here{Leaves: n.refuses, Busy: n.puts(p.Object)}
 	if f := n.fetches[p.Object]; f != nil {
@@ -63,7 +63,7 @@ func (n *node) puts(id phalanx.ObjectID) bool {
 		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id })
 }
 
-// forward hands an order to who works on the object.
+// forward hands an order to the fetch, Puts and makers of its object.
 func (n *node) forward(p directory.Push) {
 	if f := n.fetches[p.Object]; f != nil {
 		f.pushed(p)
@@ -80,7 +80,7 @@ func (n *node) forward(p directory.Push) {
 	}
 }
 
-// fetchOrdered fetches an object in order to keep it, pinned.
+// fetchOrdered fetches an object as an owner has ordered, and pins the copy.
 func (n *node) fetchOrdered(p directory.Push) {
 	n.w.met["copy ordered"]++
 	c := n.w.call("copy", n, p.Object)
@@ -91,7 +91,7 @@ func (n *node) fetchOrdered(p directory.Push) {
 	}
 }
 
-// spare ends what fetchOrdered has begun.
+// spare ends the fetch of a copy that fetchOrdered has begun.
 func (n *node) spare(p directory.Push) {
 	for _, c := range slices.Clone(n.fetches[p.Object].callers) {
 		if c.pin == p.Gen {

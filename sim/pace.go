@@ -17,7 +17,7 @@ func (o *outgoing) look() pace.Sample {
 	return pace.Sample{Sent: o.next - o.open.offset, Waits: o.waits, Waiting: !o.busy && !o.c.whole && o.next >= int64(len(o.c.bytes))}
 }
 
-// reportSlow reports the leases of receivers that were found slow.
+// reportSlow reports the leases of slow receivers.
 func (n *node) reportSlow() {
 	for _, f := range n.pace.Observe(n.w.now, func(f *pace.Flow) pace.Sample { return f.By.(*outgoing).look() }) {
 		o := f.By.(*outgoing)

@@ -12,11 +12,11 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// The owner and the backup of a shard die together (2.5): it is rebuilt from complete
+// The owner and the backup of a shard die together (2.5): the cluster rebuilds it from complete
 // copies.
 
-// pairDies has the owner and the backup of a shard crash within 10 ms, where that
-// leaves a majority of the voters.
+// pairDies crashes the owner and the backup of a shard within 10 ms, where that leaves a majority
+// of the voters.
 func (w *world) pairDies(r *rand.Rand) string {
 	l := w.doing
 	w.strike(func() { l.what += w.pairDeath(r) })
@@ -64,8 +64,8 @@ func (w *world) pairDeath(r *rand.Rand) string {
 	return fmt.Sprintf("fault: crash of %s and %s", s.Owner, s.Backup)
 }
 
-// survives notes what must be known of an object whose shard is lost: what the
-// members that are left have complete copies of.
+// survives notes that the cluster must still know an object of a lost shard if a member has a
+// complete copy.
 func (a *audit) survives(id phalanx.ObjectID, members view.View) {
 	m := a.w.oracle.model(id)
 	gen, copies, bound := m.gen, m.copies, m.final() && !m.deleting()
@@ -86,8 +86,8 @@ func (a *audit) survives(id phalanx.ObjectID, members view.View) {
 	}
 }
 
-// rebuilt checks (18) at the end: an object is known of which a complete copy has
-// outlived its shard, and the reduce that has made it has its answer.
+// rebuilt checks (18) at the end: the cluster knows every object of which a complete copy has
+// outlived its shard, and a repeated call of the reduce that made it gets an answer.
 func (w *world) rebuilt() {
 	for _, id := range w.objects() {
 		m := w.oracle.model(id)
@@ -114,7 +114,7 @@ func (w *world) rebuilt() {
 	}
 }
 
-// tagged reports whether a copy of an object knows which reduce has made it.
+// tagged reports whether a copy of an object names the reduce that made it.
 func (w *world) tagged(id phalanx.ObjectID, g phalanx.Generation) bool {
 	return slices.ContainsFunc(w.alive(), func(n *node) bool {
 		c := n.whole(id)

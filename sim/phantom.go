@@ -4,9 +4,9 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// phantom checks (24): a complete copy that an owner lists is there. It returns a copy
-// that is not, or "". Copies of inline objects do not count: a late copy of a Locate
-// lists its sender, and nobody is sent there, since the owner has the bytes.
+// phantom checks (24): a complete copy that an owner lists exists. It describes a copy that does
+// not, or returns "". Copies of inline objects do not count: a late duplicate of a Locate lists its
+// sender, but the owner has the bytes and sends nobody there.
 func (a *audit) phantom() string {
 	for _, n := range a.w.alive() {
 		for _, s := range n.shards {

@@ -20,16 +20,16 @@ type place struct {
 	run         *rnode.Place
 	core        *reduce.Place  // of run
 	coordinator phalanx.NodeID // where it runs
-	by          string         // its actor
+	by          string         // the coordinator's actor
 
 	source *copied // while the source is open
-	whole  bool    // it was told so
-	moved  int     // bytes of the source that it was told of
+	whole  bool    // the core knows that the source is complete
+	moved  int     // the number of the source's bytes that the core knows
 	edges  map[uint64]*edge
-	apart  map[reduce.PlaceGen][]byte // what came of each child
+	apart  map[reduce.PlaceGen][]byte // bytes that have come, of each child's output
 
 	combine reduce.Combine
-	out     []byte // what was combined of combine.Gen
+	out     []byte // the combined bytes of combine.Gen
 	made    bool
 	given   bool            // its memory was given up since
 	sent    bool            // a parent has all of it
@@ -40,11 +40,11 @@ type place struct {
 	wanted  reduce.PlaceGen // the output that room was asked for
 	roomy   reduce.PlaceGen // the output that has it
 	root    *copied         // the target, at the root
-	began   bool            // the target's first piece was announced
+	began   bool            // the place has announced the target's first piece
 	circle  *circle         // in a ring
 	failed  reduce.PlaceGen // the label under which the op has failed
-	pulled  bool            // the stream of the place before was read: what came cannot come again
-	kept    bool            // it was released, and goes on by itself
+	pulled  bool            // the place has read from the place before, which cannot send those bytes again
+	kept    bool            // the place was released, and goes on by itself
 	quiet   bool            // nobody hears of its end
 }
 
@@ -86,8 +86,8 @@ func (p *place) copyOf(object phalanx.ObjectID, g phalanx.Generation) *copied {
 	return nil
 }
 
-// from has the place read from c from now on, which is not evicted until it reads from another
-// one, or none.
+// from has the place read from c from now on. The evictor spares c until the place reads from
+// another copy, or none.
 func (p *place) from(c *copied) {
 	if p.source != nil {
 		p.r.n.unuse(p.source)
@@ -104,8 +104,8 @@ func (p *place) ordered(from phalanx.NodeID, by string, ev reduce.PlaceEvent) {
 	p.advance()
 }
 
-// reserve gets room for the target where that is made; it can take long. An inner place makes
-// do with little.
+// reserve gets the whole target's room at the root and in a ring, which can take long. An inner
+// place needs little.
 func (p *place) reserve(e reduce.Combine) {
 	m, s := p.r.n.memory, p.core.State()
 	if e.Gen == p.wanted {
@@ -138,7 +138,7 @@ func (p *place) reserve(e reduce.Combine) {
 
 func (p *place) hasRoom(gen reduce.PlaceGen) {
 	p.roomy = gen
-	if p.core.State().Ring == 0 { // a ring begins with its source as well
+	if p.core.State().Ring == 0 { // in a ring the source must be there, too
 		p.happens(rnode.Roomy{Gen: gen})
 	}
 }
@@ -163,7 +163,7 @@ func (p *place) giveBack() {
 	p.r.n.memory.release(p.room)
 }
 
-// step tells what has become of the bytes.
+// step tells the core an event about its bytes.
 func (p *place) step(ev reduce.PlaceEvent) { p.happens(rnode.Happened{Event: ev}) }
 
 func (p *place) happens(ev rnode.PlaceEvent) {
@@ -196,7 +196,7 @@ func (p *place) happens(ev rnode.PlaceEvent) {
 	}
 }
 
-// watch has the place hear of the end of its coordinator.
+// watch tells the place when its coordinator ends.
 func (p *place) watch(on phalanx.NodeID, by string) {
 	n := p.r.n
 	if n.w.byID[on].over {
@@ -245,7 +245,7 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 	}
 }
 
-// sourceMoved looks at how far the source is.
+// sourceMoved tells the core how far the source is.
 func (p *place) sourceMoved() {
 	s := p.core.State()
 	if !p.core.Runs() || p.source == nil {
@@ -273,7 +273,7 @@ func (p *place) sourceMoved() {
 	p.advance()
 }
 
-// input returns what has come of one input.
+// input returns the bytes that have come of one input.
 func (p *place) input(in reduce.CombineInput) ([]byte, bool) {
 	if in.Self {
 		if p.source == nil {
@@ -285,7 +285,7 @@ func (p *place) input(in reduce.CombineInput) ([]byte, bool) {
 	return b, ok && !in.Gen.IsZero()
 }
 
-// advance combines what has come, and shows it.
+// advance combines the bytes that have come, and shows the result.
 func (p *place) advance() {
 	if !p.core.Runs() || p.combine.Gen.IsZero() || len(p.combine.Inputs) == 0 || p.roomy != p.combine.Gen {
 		return
@@ -334,7 +334,7 @@ func (p *place) pumpFeeds() {
 	}
 }
 
-// showTarget lets others read the output as the target: at the root everyone.
+// showTarget lets others read the output as the target.
 func (p *place) showTarget(e rnode.ShowTarget) {
 	n := p.r.n
 	root := n.copyFor(copies.Copy{Object: p.key.Target, Gen: e.Gen, Meta: p.combine.Meta, Origin: true, Ring: !e.Root})
@@ -352,7 +352,7 @@ func (p *place) showTarget(e rnode.ShowTarget) {
 	p.grow()
 }
 
-// grow shows what is made by now.
+// grow shows the bytes made by now.
 func (p *place) grow() {
 	if p.circle != nil {
 		p.wholeRing()
@@ -372,8 +372,8 @@ func (p *place) grow() {
 	p.r.n.pump(p.root)
 }
 
-// announce tells the target's owner about the root's copy. If the target is final by now the owner
-// may not have known whom to tell.
+// announce tells the target's owner about the root's copy. If the target is already final, the
+// owner may not have known this node.
 func (p *place) announce(a directory.Announce) {
 	n, target := p.r.n, p.key.Target
 	n.client.report(target, a, func(_ phalanx.NodeID, r directory.Result) {
@@ -383,7 +383,7 @@ func (p *place) announce(a directory.Announce) {
 	})
 }
 
-// hide takes the root's copy from its readers; those of next start over with it.
+// hide takes the root's copy from its readers; readers of next start over with it.
 func (p *place) hide(next phalanx.Generation) {
 	root := p.root
 	p.root = nil
@@ -406,7 +406,7 @@ func (p *place) resetOutput() {
 		}
 	}
 	p.giveBack()
-	for _, f := range p.r.feeds { // readers of other labels are turned away
+	for _, f := range p.r.feeds { // the place turns readers of other labels away
 		if f.open.child == p.key && !f.over {
 			f.check()
 		}
@@ -425,9 +425,9 @@ func (p *place) release(keepTarget bool) {
 	if root := p.root; root != nil {
 		if !root.Complete && !keepTarget {
 			p.hide(phalanx.Generation{})
-			n.reportDrop(root.Object, root.Gen) // its digest may be on the way to the owner, who would count on this copy
+			n.reportDrop(root.Object, root.Gen) // its digest may be on the way to the owner, which would count on this copy
 		} else {
-			root.back = nil // it stays, and its owner tells that it is final
+			root.back = nil // the copy stays, and its owner reports when it is final
 		}
 	}
 	for _, f := range p.r.feeds {

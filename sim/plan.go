@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// action is one thing that is done to the cluster, at a time that was drawn
-// before the run. Its details are drawn from its own seed, so that leaving one
-// out changes as little as can be of the others.
+// action is one thing that the run does to the cluster, at a time drawn before the run. It draws
+// its details from its own seed, so that a run without it changes little else.
 type action struct {
 	number int
 	at     time.Duration // after the workload began
@@ -80,9 +79,9 @@ func (w *world) joins(*rand.Rand) string {
 	return "join of " + string(n.id)
 }
 
-// someGiveUp draws after how long a command to the view that does not become visible is
-// given up. It is ten seconds in the node, and no fault of a run lasts so long. It does not
-// touch the other random streams.
+// someGiveUp draws after how long a node gives up a command to the view that does not become
+// visible. In a real node that is ten seconds, and no fault of a run lasts so long. It leaves the
+// other random streams alone.
 func someGiveUp(seed uint64) time.Duration {
 	r := rand.New(rand.NewPCG(seed, 0x8ebc6af09c88c6e3))
 	if r.IntN(4) > 0 {
@@ -91,7 +90,7 @@ func someGiveUp(seed uint64) time.Duration {
 	return 50*time.Millisecond + drawn(r, 500*time.Millisecond)
 }
 
-// schedule has the planned actions done, or those of them that are wanted.
+// schedule plans the actions, or only the wanted ones.
 func (w *world) schedule(all []action, only []int) {
 	for _, a := range all {
 		if only != nil && !slices.Contains(only, a.number) {

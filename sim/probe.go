@@ -8,7 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// probeEvery is shorter than in a node: sources are slow for a shorter time, too.
+// probeEvery is shorter than in a real node: sources are slow for a shorter time, too.
 const probeEvery = 500 * time.Millisecond
 
 // probe hosts a fetch.Probe of an object that callers of this node wait for.
@@ -17,7 +17,7 @@ type probe struct {
 	object phalanx.ObjectID
 	core   fetch.Probe
 	seen   func() (seen fetch.Seen, waits bool)
-	away   func(*phalanx.Error) // turns those who wait away
+	away   func(*phalanx.Error) // ends the waiting calls with an error
 }
 
 func (n *node) probe(id phalanx.ObjectID, seen func() (fetch.Seen, bool), away func(*phalanx.Error)) *probe {
@@ -47,10 +47,10 @@ func (p *probe) tick() {
 	})
 }
 
-// end ends the question.
+// end ends the probe's request.
 func (p *probe) end() { p.n.client.forget(p.core.End()) }
 
-// tickProbes has all probes look that are to.
+// tickProbes ticks all probes that are due.
 func (n *node) tickProbes() {
 	for _, id := range sortedObjects(n.fetches) {
 		if f := n.fetches[id]; f != nil {

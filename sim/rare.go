@@ -13,8 +13,8 @@ func Faults() []string {
 	}
 }
 
-// Rare returns the paths that many seeds together must meet, so that a workload
-// that never gets there is noticed.
+// Rare returns the paths that many seeds together must meet, so that we notice a workload that
+// never gets there.
 func Rare() []string {
 	return []string{
 		"asked a node that does not own", "answer of a former owner", "answer of a former epoch", "late grant given back", "late watch ended", "readiness of a former owner",

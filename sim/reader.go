@@ -2,7 +2,7 @@ package sim
 
 import "time"
 
-// readFor is how long a caller looks at what a Get has brought it, at most.
+// readFor is the longest time that a caller reads the copy of a Get.
 const readFor = 300 * time.Millisecond
 
 // read has a caller hold a complete copy for a while, as a View or a Reader does.
@@ -19,7 +19,7 @@ func (n *node) read(c *copied) {
 	})
 }
 
-// unuse ends a use of a copy. What was dropped gives its room back then.
+// unuse ends a use of a copy. A dropped copy then gives its room back.
 func (n *node) unuse(c *copied) {
 	if n.table.Unuse(&c.Copy) {
 		n.memory.release(c)

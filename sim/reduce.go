@@ -12,8 +12,8 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// reduces is the part of a node that reduces: the coordinators of the Reduces
-// that were called here, and the places that coordinators anywhere have put here.
+// reduces is the part of a node that reduces: the coordinators of the Reduces called here, and the
+// places that coordinators anywhere have put here.
 type reduces struct {
 	n         *node
 	coords    []*coordinator
@@ -21,14 +21,14 @@ type reduces struct {
 	instances uint64
 	feeds     []*feed // outputs that parents elsewhere read
 	leaving   []phalanx.NodeID
-	unheard   map[reader]bool // places that ended, and their coordinator does not know it
+	unheard   map[reader]bool // places that ended without their coordinator's knowledge
 }
 
 // placeKey names one place of one Reduce.
 type placeKey = rnode.Key
 
-// reader is one instance of a place: another one after a panic does not take what
-// was sent to the first, nor have what that had.
+// reader is one instance of a place. After a panic the next instance takes no message to the last
+// one, and has none of its bytes.
 type reader struct {
 	placeKey
 	instance uint64
@@ -44,10 +44,10 @@ type (
 		from  reader
 		event reduce.Event
 	}
-	watchPlace struct{ reader } // has its end told
+	watchPlace struct{ reader } // asks to hear when the instance ends
 	placeEnded struct{ reader }
 
-	watchCoordinator struct { // likewise
+	watchCoordinator struct { // asks a place's coordinator's node likewise
 		by string
 		reader
 	}
@@ -57,7 +57,7 @@ type (
 	}
 )
 
-// actor names the instance of a place on a node; "" is none.
+// actor names the actor of the instance on a node; "" if there is no instance.
 func (r reader) actor(on phalanx.NodeID) string {
 	if r.instance == 0 {
 		return ""
@@ -142,7 +142,7 @@ func (r *reduces) ordered(from phalanx.NodeID, m order) {
 		return
 	}
 	if v.Starts {
-		if r.places[v.Key] != nil { // one of a ring that goes on by itself: the order gets lost
+		if r.places[v.Key] != nil { // a ring's place that goes on by itself: the order gets lost
 			return
 		}
 		r.places[v.Key] = newPlace(r, v.Key)
@@ -150,7 +150,7 @@ func (r *reduces) ordered(from phalanx.NodeID, m order) {
 	r.places[v.Key].ordered(from, m.by, v.Event)
 }
 
-// inspected says which places of a Reduce run here.
+// inspected reports the places of a Reduce that run here.
 func (r *reduces) inspected(from phalanx.NodeID, e reduce.Inspect) {
 	const page = 2 // places in one answer
 	in := reduce.Inspected{Node: r.n.id, Attempt: e.Attempt, From: e.From}
@@ -170,7 +170,7 @@ func (r *reduces) inspected(from phalanx.NodeID, e reduce.Inspect) {
 	r.n.w.send(r.n.id, from, report{reader{placeKey: placeKey{Target: e.Target, Reduce: e.Reduce, Place: 0}}, in})
 }
 
-// watchCoordinator tells a place when a coordinator ends, at once if it has ended.
+// watchCoordinator tells a place when its coordinator ends, at once if it has already ended.
 func (r *reduces) watchCoordinator(from phalanx.NodeID, m watchCoordinator) {
 	w := watcher{from, m.reader}
 	for _, c := range r.coords {
@@ -199,14 +199,14 @@ func (r *reduces) reported(from phalanx.NodeID, m report) {
 	}
 }
 
-// watchPlace tells a coordinator at once that an actor has ended, if it has. Else the actor tells.
+// watchPlace tells a coordinator at once if an actor has ended. Later the actor tells.
 func (r *reduces) watchPlace(from phalanx.NodeID, m watchPlace) {
 	if p := r.places[m.placeKey]; p == nil || p.instance != m.instance {
 		r.n.w.send(r.n.id, from, placeEnded(m))
 	}
 }
 
-// placeEnded tells who watches the actor of a place that it has ended.
+// placeEnded tells the coordinators that watch a place's actor that it has ended.
 func (r *reduces) placeEnded(from phalanx.NodeID, m placeEnded) {
 	for _, c := range slices.Clone(r.coords) {
 		if c.placeEnded(m.actor(from), false) {
@@ -230,7 +230,7 @@ func (r *reduces) Whole(id phalanx.ObjectID) (phalanx.Generation, phalanx.Meta, 
 	return phalanx.Generation{}, phalanx.Meta{}, false
 }
 
-// moved tells the places that bytes of a source have come, or are gone.
+// moved tells the places that bytes of a source have come or gone.
 func (r *reduces) moved(object phalanx.ObjectID) {
 	for _, p := range r.sortedPlaces() {
 		if p.core.Runs() && p.core.State().Source == object {
@@ -239,7 +239,7 @@ func (r *reduces) moved(object phalanx.ObjectID) {
 	}
 }
 
-// left says what has not ended, or "".
+// left names something that has not ended, or returns "".
 func (r *reduces) left() string {
 	for _, c := range r.coords {
 		return fmt.Sprintf("a coordinator of %s", c.target)
@@ -262,8 +262,8 @@ func (r *reduces) left() string {
 	return ""
 }
 
-// forgot reports whether an earlier instance of a place has ended, and its
-// coordinator cannot know that a later one does not have what that had.
+// forgot reports whether a place has lost an earlier instance, and its coordinator cannot know that
+// the later one lacks the bytes of the first.
 func (r *reduces) forgot(key placeKey) bool {
 	for ended := range r.unheard {
 		if ended.placeKey == key {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// missing says what is not as it should be before the next fault may strike, or
-// "": all who live are members with the newest view and suspect nobody, nothing
-// is on its way to be decided, and voters, backups and promised copies are there.
+// missing says what the next fault has to wait for, or "": all live nodes must be members with the
+// newest view and suspect nobody, no change of the view may be under way, and voters, backups and
+// promised copies must be there.
 func (w *world) missing() string {
 	if what := w.undecided(); what != "" {
 		return what
@@ -29,8 +29,8 @@ func (w *world) missing() string {
 	return ""
 }
 
-// undecided says what is still to be decided about the view, or copied for it, or "":
-// all who live are members that have it and a lease, and voters and backups are there.
+// undecided says what the view still has to decide or shards to copy, or "": all live nodes must be
+// members with the newest view and a lease, and voters and backups must be there.
 func (w *world) undecided() string {
 	alive, v := w.alive(), w.audit.newest
 	if len(alive) != len(v.Members) {
@@ -51,7 +51,7 @@ func (w *world) undecided() string {
 	}
 	stay := len(alive)
 	for _, m := range v.Members {
-		if m.Leaving && w.byID[m.ID].going { // of its own will, and for as long as it takes
+		if m.Leaving && w.byID[m.ID].going { // it leaves on its own, and may take long
 			stay--
 		} else if m.Leaving {
 			return fmt.Sprintf("%s is about to be removed", m.ID)
@@ -103,7 +103,7 @@ func (w *world) copiesThere(o *node, shard int, nodes []*node) bool {
 			}
 		}
 		if k < min(m.copies, stay) && (k > 0 || w.deaths < m.copies) {
-			return false // if as many died as there were copies, the last may have gone before there was another
+			return false // if as many processes died as there were copies, the last copy may have gone before there was another
 		}
 	}
 	return true

@@ -8,10 +8,9 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
-// circle is a place's part in a ring of n: the stream that it sends consists of
-// 2(n-1) steps, each a shard. The first one is the own array's; the others are what
-// came in the step before, with the own one added until all are in it. One step
-// more would be the first again: with it, the whole target is there.
+// circle is a place's part in a ring of n. Its stream has 2(n-1) steps of one shard each. The first
+// shard is the place's own; each later shard is the one that came a step earlier, plus the place's
+// own shard until the sum is complete. With one step more, the place would have the whole target.
 type circle struct {
 	pos, n int
 	own    []byte
@@ -21,7 +20,7 @@ type circle struct {
 	moved  time.Duration // when bytes came, or were sent, last
 }
 
-// shard returns the shard that is sent in a step.
+// shard returns the bounds of the shard that the place sends in a step.
 func (c *circle) shard(step int) (lo, hi int) {
 	k := ((c.pos-step)%c.n + c.n) % c.n
 	return k * len(c.own) / c.n, (k + 1) * len(c.own) / c.n
@@ -39,7 +38,7 @@ func (c *circle) steps(k int) (bytes int) {
 func (c *circle) sends() int { return c.steps(2*c.n - 2) }
 func (c *circle) takes() int { return c.steps(2*c.n-1) - c.steps(1) }
 
-// stream returns what is known of the steps, the last one included.
+// stream returns the known bytes of the steps, including the last.
 func (c *circle) stream() []byte {
 	lo, hi := c.shard(0)
 	out := append([]byte(nil), c.own[lo:hi]...)
@@ -60,7 +59,7 @@ func (c *circle) stream() []byte {
 	return out
 }
 
-// result returns the target, of a whole circle.
+// result returns the target of a whole circle.
 func (c *circle) result() []byte {
 	out, stream := make([]byte, len(c.own)), c.stream()
 	for step := c.n - 1; step < 2*c.n-1; step++ {
@@ -70,7 +69,7 @@ func (c *circle) result() []byte {
 	return out
 }
 
-// turn does in a ring what advance does in a tree.
+// turn does for a ring what advance does for a tree.
 func (p *place) turn() {
 	if p.circle == nil {
 		if p.source == nil || !p.source.whole {
@@ -97,7 +96,7 @@ func (p *place) turn() {
 	p.pumpFeeds()
 }
 
-// cameRound notes that everything of the place before has come.
+// cameRound notes that the place before has sent everything.
 func (p *place) cameRound() {
 	c := p.circle
 	if len(c.in) != c.takes() {
@@ -109,7 +108,7 @@ func (p *place) cameRound() {
 	p.wholeRing()
 }
 
-// wholeRing gives the copy here its bytes.
+// wholeRing fills the copy here.
 func (p *place) wholeRing() {
 	if p.root == nil || !p.circle.whole || p.root.whole {
 		return
@@ -118,8 +117,8 @@ func (p *place) wholeRing() {
 	p.r.n.pump(p.root)
 }
 
-// keepRing has a place whose target is final go on by itself, until it and the
-// place behind have everything.
+// keepRing lets a place whose target is final go on by itself, until it and the next place have
+// everything.
 func (p *place) keepRing() {
 	p.kept = true
 	p.from(nil)
@@ -128,7 +127,7 @@ func (p *place) keepRing() {
 	p.goRound()
 }
 
-// goRound looks at whether such a place is done, or gets nothing for long.
+// goRound ends such a place when it is done, or has got nothing for long.
 func (p *place) goRound() {
 	c := p.circle
 	if root := p.root; root != nil && c.whole && !root.Complete && !root.Dropped {
@@ -166,7 +165,7 @@ func (p *place) leaveRing(why string) {
 	}
 }
 
-// ringEnded takes the end of the stream of the place before.
+// ringEnded handles the end of the stream from the place before.
 func (p *place) ringEnded(ed *edge, complete bool, text string) {
 	if p.failed == p.combine.Gen {
 		return

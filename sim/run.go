@@ -14,27 +14,27 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Config is what a run is determined by, and where its trace is written.
+// Config determines a run, and says where its trace goes.
 type Config struct {
 	Seed  uint64
-	Only  []int     // the numbers of the actions that are done; nil: all
-	Calm  bool      // the network delays, and nothing else
+	Only  []int     // the numbers of the actions to do; nil: all
+	Calm  bool      // the network only delays
 	Trace io.Writer // nil: nowhere
 
-	Services []Kind // what the nodes host beside the store
-	Alone    bool   // nobody uses the store: the run is as the only service needs it
+	Services []Kind // the services of the nodes beside the store
+	Alone    bool   // nobody uses the store: the only service shapes the run
 }
 
-// Result is what became of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Seed    uint64
 	Steps   int
 	Time    time.Duration  // simulated
 	Hash    uint64         // of the trace
-	Met     map[string]int // how often each kind of event, fault and rare path was met
-	Actions []int          // the numbers of those that were done
-	Script  []string       // what they did, and the shape of the run
-	Err     error          // the invariant that was broken, or nil
+	Met     map[string]int // how often the run met each kind of event, fault and rare path
+	Actions []int          // the numbers of the actions done
+	Script  []string       // what these actions did, and the shape of the run
+	Err     error          // the broken invariant, or nil
 }
 
 // world is one run.
@@ -48,7 +48,7 @@ type world struct {
 	weather weather
 	shape   shape
 
-	giveUpAfter time.Duration // of commands to the view; 0: as in the node
+	giveUpAfter time.Duration // the time after which nodes give up commands to the view; 0: as in the node
 	badOp       *badOp        // nil: no op fails
 
 	hosts  []*host
@@ -59,27 +59,27 @@ type world struct {
 	byID   map[phalanx.NodeID]*node
 	oracle *oracle
 	audit  *audit
-	leases map[leaseKey]bool // that were seen
+	leases map[leaseKey]bool // all leases that owners have granted
 
 	script  []*line
 	doing   *line
 	paired  bool          // owner and backup of a shard were struck at once
-	busy    bool          // something is struck at the moment
+	busy    bool          // a fault is under way
 	mends   []func()      // end the faults
-	calmed  bool          // there are no more
+	calmed  bool          // no more faults come
 	lost    bool          // a majority of the voters died
-	anew    anew          // what has come of forming the cluster anew
-	deaths  int           // of processes and machines, with all that they had
-	quiet   time.Duration // since when all is as it should be
-	listens bool          // whether a message is one too many
+	anew    anew          // the outcome of forming the cluster anew
+	deaths  int           // of processes and machines, with everything that they had
+	quiet   time.Duration // since when the cluster is at rest
+	listens bool          // a message that is sent now may be one too many
 
 	alone    bool
-	every    time.Duration // a node looks at its timers
+	every    time.Duration // nodes look at their timers so often
 	services []*World
-	features []string // their names
-	planned  int      // actions that are still to be done
+	features []string // names of the services
+	planned  int      // actions still to do
 
-	reduced map[phalanx.ObjectID]reduce.Config // what has made a target, as asked for last
+	reduced map[phalanx.ObjectID]reduce.Config // the last request that has made each target
 	calls   []*call
 	callSeq uint64
 	open    int // calls that have not ended
@@ -97,7 +97,7 @@ func (w *world) fail(format string, args ...any) { panic(violation{fmt.Sprintf(f
 
 func (w *world) sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// mostSteps is more than any run needs that gets anywhere.
+// mostSteps is more than any run needs that makes progress.
 const mostSteps = 2_000_000
 
 // step notes that something has happened at n.
@@ -114,8 +114,8 @@ func (w *world) step(n *node, what string) {
 	}
 }
 
-// cycle looks at a cycle among upstreams. Leases that a new owner was told of
-// can close one; the path in WAIT breaks it.
+// cycle checks a cycle among upstreams. Leases that receivers report to a new owner can close a
+// cycle; the path in WAIT breaks it.
 func (w *world) cycle(n *node, id phalanx.ObjectID, p directory.Picture) {
 	if w.met["shard moved"] == 0 {
 		w.fail("(5) %s has a cycle of %s: %+v", n.id, id, p)
@@ -157,7 +157,7 @@ func Run(cfg Config) (res Result) {
 	}
 	w.shape.over = max(w.shape.over, w.shape.length/2)
 	if len(cfg.Services) > 0 && w.shape.faults == bounded && !w.alone {
-		w.shape.length += w.shape.length / 4 // one fault comes longer after the other
+		w.shape.length += w.shape.length / 4 // faults come one after the other
 	}
 	w.newServices(cfg.Services)
 	w.met["run: "+w.shape.faults.String()]++
@@ -187,8 +187,7 @@ func (w *world) lines() []string {
 	return out
 }
 
-// calm ends all faults, and lets the machines go on that a bounded run can
-// count on.
+// calm ends all faults, and lets the machines go on that a bounded run needs.
 func (w *world) calm() {
 	w.calmed = true
 	w.weather = calm
@@ -214,7 +213,7 @@ func (w *world) begin() {
 	w.must(10*time.Second, "the first nodes are members", w.members)
 }
 
-// members reports whether the view has all who live, and nobody else.
+// members reports whether the view has exactly the live nodes.
 func (w *world) members() bool {
 	alive := w.alive()
 	for _, n := range alive {
@@ -245,7 +244,7 @@ func (w *world) must(within time.Duration, what string, done func() bool) {
 	}
 }
 
-// waiting says what the calls that have not ended wait for.
+// waiting says what the open calls wait for.
 func (w *world) waiting() string {
 	s := "; " + w.missing()
 	for _, n := range w.alive() {
@@ -266,12 +265,12 @@ func (w *world) waiting() string {
 	return s
 }
 
-// finish checks that whatever can end ends, reads every object everywhere,
-// deletes everything, and looks for what is left.
+// finish checks that every call that can end does, reads every object everywhere, deletes
+// everything, and looks for leftovers.
 func (w *world) finish() {
 	w.until(w.now+settled, func() bool { return w.planned == 0 })
 	if what := w.heal(); what != "" {
-		w.lost = w.lost || w.shape.faults == crowded && !w.decidable() // by what came late of those that had died
+		w.lost = w.lost || w.shape.faults == crowded && !w.decidable() // late messages of dead nodes may have changed the voters
 		if w.lost {
 			w.met["majority of the voters lost"]++
 			if w.alone {
@@ -307,7 +306,7 @@ func (w *world) finish() {
 	}
 	w.servicesEnd()
 	w.leaveAll()
-	if w.shape.cap == 0 { // else a copy may be ordered for which there is no room
+	if w.shape.cap == 0 { // with a cap a node may find no room for an ordered copy
 		w.silence()
 	}
 	w.must(settled, "everything is deleted", w.deleteAll())
@@ -318,9 +317,9 @@ func (w *world) finish() {
 	w.silence()
 }
 
-// deleteAll begins a Delete of every object, and returns what reports whether all have
-// ended. One at a node that left meanwhile is asked for anew, somewhere else; so is one
-// that a Put has overtaken which was under way.
+// deleteAll begins a Delete of every object, and returns a function that reports whether all have
+// ended. It repeats a Delete elsewhere if the node has left, and after a Put that overtook the
+// Delete.
 func (w *world) deleteAll() func() bool {
 	calls := map[phalanx.ObjectID]*call{}
 	return func() bool {
@@ -335,7 +334,7 @@ func (w *world) deleteAll() func() bool {
 	}
 }
 
-// atRest reports whether everything was as it should be for a second.
+// atRest reports whether the cluster has been at rest for a second.
 func (w *world) atRest() bool {
 	if w.missing() != "" {
 		w.quiet = w.now
@@ -343,7 +342,7 @@ func (w *world) atRest() bool {
 	return w.now-w.quiet >= time.Second
 }
 
-// heal waits until all is as it should be, and says what it does not come to, or "".
+// heal waits until the cluster is at rest, and returns the condition that it does not reach, or "".
 func (w *world) heal() string {
 	if !w.allMembers() {
 		return "all are members"
@@ -352,7 +351,7 @@ func (w *world) heal() string {
 		if !w.until(w.now+settled, func() bool { return !w.someLeave() }) {
 			return "all who leave have left"
 		}
-		if !w.allMembers() { // the last member may have been one that left
+		if !w.allMembers() { // the last member may have left
 			return "all are members"
 		}
 	}
@@ -363,14 +362,14 @@ func (w *world) heal() string {
 	return ""
 }
 
-// allMembers waits until all are members, some by an operator's hand.
+// allMembers waits until all nodes are members. An operator may have to help.
 func (w *world) allMembers() bool {
 	return w.until(w.now+settled, w.members) || w.restartStranded() && w.until(w.now+settled, w.members)
 }
 
-// restartStranded has an operator start those nodes again that were removed while they
-// were cut off, and that know nobody any more: all members of the last view they heard
-// of have left or died since. It reports whether there were any.
+// restartStranded has an operator restart nodes that were removed while cut off, and that know
+// nobody any more: all members of the last view that they heard of have left or died. It reports
+// whether there were any.
 func (w *world) restartStranded() bool {
 	any := false
 	for _, n := range w.alive() {
@@ -388,11 +387,10 @@ func (w *world) restartStranded() bool {
 	return any
 }
 
-// noAnswer is what a Get waits for whose owner says nothing.
+// noAnswer is the reason of a Get that waits for a silent owner.
 const noAnswer = "its directory shard has not answered"
 
-// unavailable checks (22) where no view can be decided any more: every call ends
-// in time.
+// unavailable checks (22) where the cluster can decide no view any more: every call ends in time.
 func (w *world) unavailable() {
 	var gets []*call
 	for _, n := range w.alive() {
@@ -412,16 +410,16 @@ func (w *world) unavailable() {
 	})
 }
 
-// leaveAll ends the calls that wait for what nobody makes.
+// leaveAll ends the calls that wait for objects that nobody makes.
 func (w *world) leaveAll() {
-	for i := 0; i < len(w.calls); i++ { // one that leaves may make another
+	for i := 0; i < len(w.calls); i++ { // ending one call may begin another
 		if c := w.calls[i]; !c.ended {
 			c.leave(errorf(phalanx.ErrDeadline, c.object, "the run is over"))
 		}
 	}
 }
 
-// putAgain has what was lost put again, as it was: those who wait go on.
+// putAgain puts lost objects again with the same bytes, so that their waiting calls go on.
 func (w *world) putAgain() {
 	if w.shape.cap > 0 {
 		return
@@ -440,8 +438,7 @@ func (w *world) putAgain() {
 	}
 }
 
-// allEnded reports whether only calls are open that wait for an object that
-// nobody makes, or for room.
+// allEnded reports whether every open call waits for an object that nobody makes, or for room.
 func (w *world) allEnded() bool {
 	for _, c := range w.calls {
 		if !c.ended && w.canEnd(c) {
@@ -453,7 +450,7 @@ func (w *world) allEnded() bool {
 
 func (w *world) canEnd(c *call) bool {
 	if w.shape.cap > 0 && c.kind != "delete" {
-		return false // others may keep all the room for ever
+		return false // other copies may keep all the room for ever
 	}
 	m := w.oracle.model(c.object)
 	switch c.kind {
@@ -467,7 +464,7 @@ func (w *world) canEnd(c *call) bool {
 	return true
 }
 
-// reduceCanEnd reports whether enough sources are there, as in (19).
+// reduceCanEnd reports whether enough sources exist, as in (19).
 func (w *world) reduceCanEnd(c *call) bool {
 	there := 0
 	for _, id := range c.sources {

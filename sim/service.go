@@ -9,36 +9,36 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// Service is a protocol that the nodes host beside the store: its core on each of them, the
-// applications that use it, and a checker of what it promises. One value is all of it in a run.
+// Service is a protocol that the nodes host beside the store: its core on each node, the
+// applications that use it, and a checker of its promises. One value serves a whole run.
 type Service interface {
-	// Plan draws what the applications do, each at a time after the workload has begun. Over is
-	// how long that takes.
+	// Plan draws the applications' actions, each at a time after the workload has begun. The
+	// actions come within over.
 	Plan(over time.Duration, add func(at time.Duration, do func() string))
-	// Learned gives the core of a process its view, in which Self is a member. The first time
-	// the core is begun.
+	// Learned gives the core of a process its view, in which Self is a member. The first call
+	// begins the core.
 	Learned(p *Process)
-	// Leased tells until when the process is surely a member, by its clock.
+	// Leased tells how long the process is surely a member, by its clock.
 	Leased(p *Process, until time.Duration)
-	// Encode returns a message as it crosses between real nodes; Decode is the inverse.
+	// Encode encodes a message as real nodes do; Decode is the inverse.
 	Encode(from, to phalanx.NodeID, m any) ([]byte, error)
 	Decode(b []byte) (any, error)
 	// Heard gives the core a message.
 	Heard(p *Process, from phalanx.NodeID, m any)
-	// Due returns when the core wants to be ticked, by the process's clock.
+	// Due returns when the core wants a tick, by the process's clock.
 	Due(p *Process) (at time.Duration, ok bool)
 	// Tick tells the core that time has passed.
 	Tick(p *Process)
-	// Panics has the core's actor begin anew. It reports whether the run's bounds allow it.
+	// Panics replaces the core's actor. It reports whether the run's bounds allow it.
 	Panics(p *Process) bool
-	// Gone hears that a process has ended, or that the cluster has removed Self: what it has is
-	// not counted on.
+	// Gone hears that a process has ended, or that the cluster has removed Self: the service no
+	// longer counts on it.
 	Gone(p *Process)
-	// Remains reports whether a process that leaves has something to hand over yet.
+	// Remains reports whether a leaving process still has something to hand over.
 	Remains(p *Process) bool
-	// Missing says what does not hold yet that has to when faults are over, or "".
+	// Missing names a promise that must hold after the faults but does not yet, or returns "".
 	Missing() string
-	// GiveUp ends the calls that wait. It reports whether nothing is to be sent any more.
+	// GiveUp ends the waiting calls. It reports whether the service must send nothing from now on.
 	GiveUp() (silent bool)
 }
 
@@ -46,20 +46,20 @@ type Service interface {
 type Kind struct {
 	Name    string // of the feature in the view
 	New     func(*World) Service
-	Crowded bool // alone: nodes fail while others are failing
-	Managed bool // alone: in some runs there are more nodes, and many of them die at once
+	Crowded bool // alone: a fault does not wait for the last one to end
+	Managed bool // alone: some runs have more nodes, and many of them die at once
 }
 
-// World is what a service sees of a run.
+// World is a service's access to a run.
 type World struct {
 	R     *rand.Rand // of the service
 	Alone bool       // nobody uses the store, and there is no other service
-	cruel bool       // so many nodes may die at once that all that is known of something may be lost
+	cruel bool       // many nodes may die at once, so that the cluster may lose all that it knows of something
 
 	w       *world
 	number  int
 	service Service
-	silent  bool // nothing is to be sent
+	silent  bool // the service must send nothing
 }
 
 // newServices begins the services of a run.
@@ -72,8 +72,8 @@ func (w *world) newServices(kinds []Kind) {
 	}
 }
 
-// Cruel reports whether all that is known of something may be lost: so many nodes may die at once, or
-// have died that the cluster was formed anew.
+// Cruel reports whether the cluster may lose all that it knows of something: many nodes may die at
+// once, or so many have died that an operator formed the cluster anew.
 func (s *World) Cruel() bool { return s.cruel || s.w.met["cluster formed anew"] > 0 }
 
 // Seed returns the run's seed.
@@ -91,16 +91,16 @@ func (s *World) Member(id phalanx.NodeID) bool { return s.w.audit.newest.Has(id)
 // Upto returns a random time of less than d.
 func (s *World) Upto(d time.Duration) time.Duration { return time.Duration(s.R.Int64N(int64(d))) }
 
-// After has f done after d.
+// After calls f after d.
 func (s *World) After(d time.Duration, f func()) { s.w.after(d, f) }
 
-// Met counts what a run has met.
+// Met counts a thing that the run has met.
 func (s *World) Met(what string) { s.w.met[what]++ }
 
-// Tracef says what happens.
+// Tracef writes a line to the trace.
 func (s *World) Tracef(format string, args ...any) { s.w.trace.say(s.w.now, "", format, args...) }
 
-// Failf ends the run, unless a majority of the voters was lost: nothing is promised then.
+// Failf ends the run, unless it lost a majority of the voters: then the service promises nothing.
 func (s *World) Failf(format string, args ...any) {
 	if s.w.lost || s.w.shape.faults == crowded && !s.w.decidable() {
 		s.w.met["service fails without a majority"]++
@@ -125,7 +125,7 @@ func (s *World) Live() []*Process {
 	return all
 }
 
-// Find returns the process of an incarnation that it takes itself for, or nil.
+// Find returns the process whose services know it by this incarnation, or nil.
 func (s *World) Find(id phalanx.NodeID) *Process {
 	if n := s.w.byID[id]; n != nil && n.process.Self == id {
 		return n.process
@@ -133,7 +133,7 @@ func (s *World) Find(id phalanx.NodeID) *Process {
 	return nil
 }
 
-// Join adds a node, and has then done once it is a member.
+// Join adds a node, and calls then when it is a member.
 func (s *World) Join(then func()) {
 	n, latest := s.w.newHost().begin(nil), s.w.now+time.Second
 	var look func()
@@ -147,7 +147,7 @@ func (s *World) Join(then func()) {
 	look()
 }
 
-// Crash ends processes at once, if the run's bounds allow it. It reports whether they do.
+// Crash ends processes at once, if the run's bounds allow it, and reports whether they do.
 func (s *World) Crash(all ...*Process) bool {
 	hosts := make([]*host, len(all))
 	for i, p := range all {
@@ -177,8 +177,8 @@ func (s *World) encode(from, to phalanx.NodeID, m letter) (encoded, error) {
 	return encoded{b, -1, s.service.Decode}, err
 }
 
-// Send sends a message to a member of the process's view. It goes to whatever process is at the
-// member's address by then, which takes what is for the node that it takes itself for.
+// Send sends a message to a member of the process's view. It goes to the process that is at the
+// member's address by then, which takes messages for its own incarnation.
 func (s *World) Send(p *Process, to phalanx.NodeID, m any) {
 	if !p.View.Has(to) {
 		return
@@ -202,24 +202,24 @@ func (s *World) Send(p *Process, to phalanx.NodeID, m any) {
 	})
 }
 
-// Process is a program on a machine. It runs one life of a node after the other, and the
-// services, which outlive a removal from the cluster.
+// Process is a program on a machine. It runs one life of a node after the other, and the services,
+// which outlive a removal from the cluster.
 type Process struct {
 	Self phalanx.NodeID // the incarnation that the services know; "": none yet
-	View view.View      // and the last view with it
+	View view.View      // the last view that contains Self
 	Dead bool
 
 	w     *world
 	host  *host
 	born  time.Duration   // its clock starts here
-	ticks []time.Duration // when a service is ticked next; 0: never
-	idle  int             // ticks in a row for which no time passed
+	ticks []time.Duration // when each service gets its next tick; 0: never
+	idle  int             // successive ticks at the same time
 }
 
 // Now returns the time by the process's clock.
 func (p *Process) Now() time.Duration { return p.w.now - p.born }
 
-// Want tells that the node needs a lease.
+// Want says that the node needs a lease.
 func (p *Process) Want() {
 	if n := p.host.life; n != nil {
 		n.want()
@@ -238,7 +238,7 @@ func (p *Process) gone() {
 	}
 }
 
-// run has the process do something: now, when it goes on, or never.
+// run has the process do something: now, when its machine resumes, or never.
 func (p *Process) run(do func()) {
 	switch {
 	case p.Dead:
@@ -249,7 +249,7 @@ func (p *Process) run(do func()) {
 	}
 }
 
-// hear has the process take what has come.
+// hear has the process handle a message.
 func (p *Process) hear(do func()) {
 	if p.host.slow > 0 {
 		p.w.after(p.w.draw(p.host.slow), func() { p.run(do) })
@@ -258,7 +258,7 @@ func (p *Process) hear(do func()) {
 	p.run(do)
 }
 
-// removed tells the services of the processes that the newest view does not have any more.
+// removed tells the services which processes the newest view has removed.
 func (w *world) removed(old, v view.View) {
 	for _, m := range old.Members {
 		if p := w.byID[m.ID].process; !v.Has(m.ID) && p.Self == m.ID && !p.Dead {
@@ -267,7 +267,7 @@ func (w *world) removed(old, v view.View) {
 	}
 }
 
-// learned tells the services of a view of a life.
+// learned gives the services the view of a life.
 func (p *Process) learned(n *node) {
 	p.Self, p.View = n.id, n.view
 	for _, s := range p.w.services {
@@ -275,7 +275,7 @@ func (p *Process) learned(n *node) {
 	}
 }
 
-// leased tells them of its lease.
+// leased tells the services the lease of a life.
 func (p *Process) leased(n *node, until time.Duration) {
 	if p.Self != n.id {
 		return
@@ -285,7 +285,7 @@ func (p *Process) leased(n *node, until time.Duration) {
 	}
 }
 
-// Wake has a process ticked when its core wants to be. The service calls it after each step.
+// Wake plans the next tick of a process's core. The service calls it after each step.
 func (s *World) Wake(p *Process) {
 	due, ok := s.service.Due(p)
 	if !ok || p.Dead {
@@ -309,7 +309,7 @@ func (s *World) Wake(p *Process) {
 	})
 }
 
-// happened notes that something has happened to a service.
+// happened notes an event of a service.
 func (w *world) happened(p *Process, what string) {
 	if w.steps++; w.steps > mostSteps {
 		w.fail("(22) %d steps, and no end", w.steps)
@@ -319,7 +319,7 @@ func (w *world) happened(p *Process, what string) {
 	w.trace.text(what)
 }
 
-// panicsService has the actor of a service begin anew on some node.
+// panicsService replaces the actor of a service on some node.
 func (w *world) panicsService(r *rand.Rand) string {
 	s := w.services[r.IntN(len(w.services))]
 	live := s.Live()
@@ -334,7 +334,7 @@ func (w *world) panicsService(r *rand.Rand) string {
 	return fmt.Sprintf("the %s of %s panic", w.features[s.number], p.Self)
 }
 
-// servicesEnd waits until all that the services promise holds.
+// servicesEnd waits until all promises of the services hold.
 func (w *world) servicesEnd() {
 	for _, s := range w.services {
 		var missing string

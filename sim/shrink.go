@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// shrinkRuns bounds how many runs it may take to make a failure smaller.
+// shrinkRuns bounds the runs for making a failure smaller.
 const shrinkRuns = 300
 
-// Shrink runs a failing run again with fewer and fewer actions and, if that
-// will do, without bad weather, as long as the same invariant breaks. It returns
-// the smallest run that it found.
+// Shrink repeats a failing run with fewer and fewer actions and, if possible, without bad weather,
+// as long as the same invariant breaks. It returns the smallest run that it finds.
 func Shrink(cfg Config, r Result) (Config, Result) {
 	best := r
 	cfg.Only, cfg.Trace = r.Actions, nil
@@ -50,8 +49,7 @@ func Shrink(cfg Config, r Result) (Config, Result) {
 	}
 }
 
-// label is what two failures have in common: the invariant, without where it
-// broke.
+// label returns the common part of two failures: the invariant, without the place where it broke.
 func label(err error) string {
 	_, text, _ := strings.Cut(err.Error(), "step ")
 	_, text, _ = strings.Cut(text, ": ")

@@ -10,11 +10,11 @@ import (
 const (
 	restFor   = 12 * time.Second // until the last repeat and the last look at a lease are over
 	silentFor = 5 * time.Second
-	listened  = 8 // one of so many runs: it takes long
+	listened  = 8 // one of so many runs: listening takes long
 )
 
-// silence checks (26): a world in which nothing is left to do sends nothing but what keeps
-// members and views together.
+// silence checks (26): a world with nothing left to do sends only messages that keep members and
+// views together.
 func (w *world) silence() {
 	if w.seed%listened != 0 {
 		return
@@ -27,7 +27,7 @@ func (w *world) silence() {
 	w.met["silence"]++
 }
 
-// overhear looks at a message that is sent while all should be silent.
+// overhear checks a message that a node sends while all should be silent.
 func (w *world) overhear(from, to phalanx.NodeID, m any) {
 	if !w.listens {
 		return

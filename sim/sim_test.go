@@ -14,7 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 )
 
-// seldom is what a thousand seeds need not meet.
+// seldom lists events that a thousand seeds need not meet.
 var seldom = []string{
 	"cycle broken by the path in WAIT", "get of a copy that no owner has heard of", "place ordered of no member", "struck: a warming owner", "struck: a sender",
 	"lease asked about", "receiver moved", "owner says nothing: ErrUnavailable", "fault: two-way partition of groups", "eviction refused", "late watch ended",

@@ -18,8 +18,8 @@ const (
 	stallAfter = time.Second
 )
 
-// Messages of a stream of bytes. A receiver opens and closes; pieces, waits and
-// the end come back in order.
+// Messages of a stream of bytes. A receiver opens and closes; the sender's pieces, waits and end
+// come back in order.
 type (
 	open struct {
 		stream  uint64
@@ -55,17 +55,17 @@ type outgoing struct {
 	n      *node
 	pipe   *pipe
 	open   open
-	c      *copied // nil while there is none of the generation
+	c      *copied // nil while the node has no copy of the generation
 	next   int64   // offset
 	busy   bool    // a piece is on its way to the pipe
 	waited time.Duration
-	hope   copies.Hope // that there will be a copy
+	hope   copies.Hope // that the node will get a copy
 	path   []phalanx.NodeID
 	over   bool
 
 	flow  pace.Flow
-	slow  bool   // the receiver is
-	waits uint64 // how often there was nothing to send
+	slow  bool   // the receiver is slow
+	waits uint64 // how often the sender had nothing to send
 }
 
 // incoming is a stream that this node reads.
@@ -76,11 +76,11 @@ type incoming struct {
 	over  bool
 }
 
-// opened answers a receiver that wants to read.
+// opened answers a receiver's open.
 func (n *node) opened(from phalanx.NodeID, m open) {
 	for _, o := range n.out {
 		if o.pipe.to == from && o.open.stream == m.stream {
-			return // it came twice
+			return // the open came twice
 		}
 	}
 	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hope: copies.NewHope(n.w.now)}
@@ -101,19 +101,19 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 		o.end(&ending{why: transfer.Superseded, gen: c.Gen})
 	case c != nil && c.Gen == m.gen:
 		o.attach(c)
-	default: // one that is about to be shown, perhaps
+	default: // perhaps the copy is about to be shown
 		n.w.met["sender behind"]++
 		o.wait(true)
 	}
 	n.w.audit.streams(n, m.object)
 }
 
-// expects reports whether a generation of an object can still come here.
+// expects reports whether the node may still get a generation of an object.
 func (n *node) expects(object phalanx.ObjectID) bool {
 	return n.fetches[object] != nil || n.puts(object)
 }
 
-// attach begins to send c, unless it has receivers enough.
+// attach begins to send c, unless c has enough receivers.
 func (o *outgoing) attach(c *copied) {
 	limit := max(1, o.n.w.shape.fanout)
 	if o.open.beside {
@@ -138,8 +138,7 @@ func (n *node) closed(from phalanx.NodeID, stream uint64) {
 	}
 }
 
-// pump goes on with the streams that read from c, and those that wait for its
-// generation.
+// pump continues the streams that read from c, and the streams that wait for its generation.
 func (n *node) pump(c *copied) {
 	n.reduces.moved(c.Object)
 	for _, o := range slices.Clone(n.out) {
@@ -158,15 +157,14 @@ func (n *node) pump(c *copied) {
 	}
 }
 
-// streamsChanged tells the receiver that fills c how many read from it.
+// streamsChanged tells the receiver that fills c how many streams read from it.
 func (n *node) streamsChanged(c *copied) {
 	if f := n.fetches[c.Object]; f != nil && f.buf == c {
 		f.downstream()
 	}
 }
 
-// pump sends the next piece if there is one; the one after it follows when the
-// link has carried it.
+// pump sends the next piece if there is one. Another follows when the link has carried it.
 func (o *outgoing) pump() {
 	w := o.n.w
 	switch {
@@ -208,8 +206,8 @@ func (o *outgoing) pump() {
 	}
 }
 
-// wait tells a receiver for whom there is nothing at the moment that this
-// sender lives, and where its bytes will come from.
+// wait tells a receiver that has to wait that this sender lives, and where its bytes will come
+// from.
 func (o *outgoing) wait(now bool) {
 	path := []phalanx.NodeID{o.n.id}
 	if f := o.n.fetches[o.open.object]; f != nil && (o.c == nil || o.c == f.buf) && f.sender != "" {
@@ -222,7 +220,7 @@ func (o *outgoing) wait(now bool) {
 	o.pipe.write(waiting{o.open.stream, path})
 }
 
-// end ends the stream; with last it is told why.
+// end ends the stream, and tells the receiver last unless it is nil.
 func (o *outgoing) end(last *ending) {
 	if o.over {
 		return
@@ -240,7 +238,7 @@ func (o *outgoing) end(last *ending) {
 	}
 }
 
-// tickStreams sends what is due, and gives up on senders that are silent.
+// tickStreams sends waits that are due, and gives up on silent senders.
 func (n *node) tickStreams() {
 	n.reportSlow()
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })
@@ -261,7 +259,7 @@ func (n *node) tickStreams() {
 	}
 }
 
-// arrived takes a piece.
+// arrived handles a piece.
 func (n *node) arrived(from phalanx.NodeID, m piece) {
 	in := n.in[m.stream]
 	if in == nil || in.over || in.f.stream != m.stream {

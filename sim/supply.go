@@ -5,14 +5,14 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// supply is all bytes of a Put, on their way into the table.
+// supply has all bytes of a Put, on their way into the table.
 type supply struct {
 	c      *copied
-	epoch  uint64 // of the object's shard, when its owner was told
-	copies int    // that are to be kept
+	epoch  uint64 // of the object's shard, when the Put told its owner
+	copies int    // the number of copies to keep
 }
 
-// supply keeps all bytes of a Put, or hands them to the fetch that has a part of them.
+// supply keeps all bytes of a Put, or hands them to the fetch that has a part.
 func (n *node) supply(s supply) {
 	c := s.c
 	switch n.table.Supply(&c.Copy) {
@@ -39,7 +39,7 @@ func (n *node) supply(s supply) {
 	n.ownShown(c.Object)
 }
 
-// supplied takes the rest of the object from a Put, if it is of the same generation.
+// supplied takes the missing bytes from a Put of the same generation.
 func (f *fetcher) supplied(s supply) {
 	f.supply = &s
 	f.step(transfer.Supplied{Gen: s.c.Gen, Meta: s.c.Meta, Digest: s.c.Digest})
@@ -50,15 +50,15 @@ func (f *fetcher) supplied(s supply) {
 	}
 }
 
-// takeSupply copies what is missing; if there is no room for two copies, what is supplied becomes
-// the copy.
+// takeSupply copies the missing bytes. If there is no room for two copies, it keeps the buffer of
+// the Put.
 func (f *fetcher) takeSupply() {
 	n, s := f.n, *f.supply
 	f.supply = nil
 	size, part := int64(len(s.c.bytes)), f.buf
 	if part.Gen.IsZero() || !n.memory.try(part, max(part.room, size)) {
 		n.w.met["put supplants a part"]++
-		f.forgetWish() // what the part gives back would go to it
+		f.forgetWish() // else the room of the part would go to the wish
 		if !n.table.Supplant(&s.c.Copy, nil) {
 			n.memory.release(s.c)
 			return

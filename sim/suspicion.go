@@ -38,8 +38,7 @@ func (n *node) stepDetector(ev detect.Event) {
 	}
 }
 
-// beat sends a heartbeat. Its connection is one of its own: the weather does
-// not reach it, faults do.
+// beat sends a heartbeat on a connection of its own: the weather does not reach it, faults do.
 func (n *node) beat(to phalanx.NodeID) {
 	w, from, dest := n.w, n.host, w2host(n.w, to)
 	back := func(ev func() detect.Event) {
@@ -65,7 +64,7 @@ func (n *node) beat(to phalanx.NodeID) {
 			back(func() detect.Event { return detect.Refuses{Node: to, Now: n.clock()} })
 		default:
 			dest.life.after(0, func() {
-				if w.linked(dest, from) { // else TCP brings no more of them: it hears of none that came
+				if w.linked(dest, from) { // without a way back TCP brings no heartbeats
 					dest.life.stepDetector(detect.Heard{Node: n.id, Now: dest.life.clock()})
 				}
 				back(func() detect.Event {
@@ -79,7 +78,7 @@ func (n *node) beat(to phalanx.NodeID) {
 
 func w2host(w *world, id phalanx.NodeID) *host { return w.byID[id].host }
 
-// watched tells the detector of the time and of open streams.
+// watched tells the detector the time and the open streams.
 func (n *node) watched() {
 	if at, ok := n.detector.Due(); !ok || at > n.clock() {
 		return
@@ -123,7 +122,7 @@ func (n *node) suspect(id phalanx.NodeID) {
 	}
 }
 
-// broken hears that the connections with a node broke by themselves.
+// broken hears that the connections with a node broke.
 func (n *node) broken(id phalanx.NodeID, control bool) {
 	n.streamsBroke(id)
 	if control {
@@ -156,15 +155,15 @@ func (n *node) streamsBroke(id phalanx.NodeID) {
 	n.reduces.streamsBroke(id)
 }
 
-// nodeGone tells the coordinators here of a node.
+// nodeGone tells the coordinators here about a node that is gone.
 func (r *reduces) nodeGone(id phalanx.NodeID, down bool) {
 	for _, c := range slices.Clone(r.coords) {
 		c.step(rnode.NodeGone{Node: id, Down: down})
 	}
 }
 
-// connectionBroke ends what watches an actor of another node: coordinators hear
-// of their places there, places end whose coordinator was there.
+// connectionBroke ends watches over actors of another node: coordinators hear of their places
+// there, and places whose coordinator was there end.
 func (r *reduces) connectionBroke(id phalanx.NodeID) {
 	for _, c := range slices.Clone(r.coords) {
 		for _, name := range c.actorsAt(id) {
@@ -178,9 +177,9 @@ func (r *reduces) connectionBroke(id phalanx.NodeID) {
 	}
 }
 
-// gone ends a place that has ended by itself, because of ev.
+// gone ends a place that has ended itself because of ev.
 func (r *reduces) gone(p *place, ev rnode.PlaceEvent) {
-	if p.kept { // and goes on without an actor
+	if p.kept { // the place goes on without an actor
 		r.tellLost(p)
 		return
 	}
@@ -194,8 +193,7 @@ func (r *reduces) gone(p *place, ev rnode.PlaceEvent) {
 	r.lose(p, why)
 }
 
-// lose ends a place at once. Whoever watches it hears of it if its node can be
-// reached.
+// lose ends a place at once. The actors that watch it hear of it if they can reach its node.
 func (r *reduces) lose(p *place, why string) {
 	if p.core.Runs() {
 		r.n.w.met["place ended: "+why]++
@@ -214,8 +212,8 @@ func (r *reduces) lose(p *place, why string) {
 	r.tellLost(p)
 }
 
-// tellLost tells the coordinator of a place that it has ended, once: whoever watches
-// an actor hears of its end if that message is not lost.
+// tellLost tells the coordinator of a place once that it has ended. The coordinator does not hear
+// of it if that message gets lost.
 func (r *reduces) tellLost(p *place) {
 	if r.n.w.byID[p.coordinator].over {
 		delete(r.unheard, p.reader())

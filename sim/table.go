@@ -14,21 +14,21 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
-// copied is a copy with its bytes, or some of them.
+// copied is a copy with all or some of its bytes.
 type copied struct {
 	copies.Copy
 	n       *node
-	bytes   []byte         // the prefix that is there
+	bytes   []byte         // the prefix that has come
 	whole   bool           // every byte is there
-	sum     phalanx.Digest // of them then
+	sum     phalanx.Digest // of all bytes
 	room    int64          // reserved
-	lasting int64          // of it, as the memory was told
-	evicted bool           // it was dropped with leave
-	again   bool           // announced since it was asked for leave to evict it
-	listed  bool           // an owner has it in its list
-	born    time.Duration  // when the life began that has kept it; 0: in the one that got it
+	lasting int64          // part of room that eviction cannot free, as the memory was told
+	evicted bool           // the evictor dropped it with leave
+	again   bool           // announced since the node asked for leave to evict it
+	listed  bool           // an owner lists it
+	born    time.Duration  // when the life began that kept it over a removal; 0: this life got it
 	path    []phalanx.NodeID
-	back    *copied // gets the room when the copy goes: a place makes it again
+	back    *copied // gets the room when this copy goes: a place may make it again
 }
 
 // copyFor returns a copy that is not in the table.
@@ -48,18 +48,18 @@ func copyOf(c *copies.Copy) *copied {
 // fill gives a copy all its bytes.
 func (c *copied) fill(b []byte) { c.bytes, c.whole, c.sum = b, true, digestOf(b) }
 
-// What follows implements copies.Bytes.
+// These methods implement copies.Bytes.
 
-// Are reports whether all bytes are here, and are those of digest.
+// Are reports whether all bytes are here and have this digest.
 func (c *copied) Are(digest phalanx.Digest) bool { return c.whole && c.sum == digest }
 
 // Begun reports whether the first piece is here.
 func (c *copied) Begun() bool { return len(c.bytes) > 0 }
 
-// Shown has those go on who wait for a copy, once the table is done.
+// Shown lets streams go on that wait for a copy, once the table is done.
 func (c *copied) Shown() { c.n.after(0, func() { c.n.pump(c); c.n.w.step(c.n, "shown") }) }
 
-// Whole checks what is complete.
+// Whole checks a complete copy.
 func (c *copied) Whole() {
 	c.whole, c.back = true, nil
 	c.n.memory.resize(c, int64(len(c.bytes)))
@@ -67,7 +67,7 @@ func (c *copied) Whole() {
 	c.n.after(0, func() { c.n.pump(c); c.n.awaited(c.Object); c.n.w.step(c.n, "complete") })
 }
 
-// Gone tells who reads the copy, and gives its room back once nobody of this node uses it.
+// Gone tells the readers of the copy, and gives its room back when the node no longer uses it.
 func (c *copied) Gone(why error) {
 	n, end := c.n, ending{why: transfer.Gone}
 	if e, ok := why.(*copies.Ended); ok && e.Why == copies.Reset {
@@ -87,7 +87,7 @@ func (c *copied) Gone(why error) {
 	n.after(0, func() { n.reduces.moved(c.Object); n.awaited(c.Object); n.w.step(n, "copy gone") })
 }
 
-// Counts tells how much of its room lasts.
+// Counts tells the memory how much of its room lasts.
 func (c *copied) Counts() { c.n.memory.lasts(c) }
 
 func digestOf(b []byte) phalanx.Digest { return xxh3.Hash128(b).Bytes() }
@@ -100,7 +100,7 @@ func sortedObjects[V any](m map[phalanx.ObjectID]V) []phalanx.ObjectID {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// of returns what the node has of an object, or nil.
+// of returns the node's copy of an object, or nil.
 func (n *node) of(id phalanx.ObjectID) *copied { return copyOf(n.table.Of(id)) }
 
 // whole returns the node's complete copy of an object, or nil.
@@ -134,7 +134,7 @@ func (n *node) has(id phalanx.ObjectID, gen phalanx.Generation) bool {
 	return c != nil && c.Gen == gen && c.whole
 }
 
-// holdings lists what this node has of a shard's objects.
+// holdings lists this node's copies of a shard's objects.
 func (n *node) holdings(shard int) []directory.Holding {
 	of := make([]bool, n.w.shape.shards)
 	of[shard] = true
@@ -143,7 +143,7 @@ func (n *node) holdings(shard int) []directory.Holding {
 	return all[shard]
 }
 
-// check looks at the bytes of the own copy, and tells their digest.
+// check tells the owner the digest of this node's bytes.
 func (n *node) check(p directory.Push) {
 	n.w.met["copy checked after an accusation"]++
 	c := directory.Checked{Gen: p.Gen}
@@ -157,7 +157,7 @@ func (n *node) announceComplete(c *copied) {
 	n.client.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: c.Pinned, Begun: true}, n.listed(c.Object, c.Gen))
 }
 
-// listed returns what looks at the answer to a report of a complete copy.
+// listed returns a function that handles the answer to a report of a complete copy.
 func (n *node) listed(id phalanx.ObjectID, gen phalanx.Generation) func(phalanx.NodeID, directory.Result) {
 	return func(_ phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
@@ -170,8 +170,8 @@ func (n *node) listed(id phalanx.ObjectID, gen phalanx.Generation) func(phalanx.
 	}
 }
 
-// settle makes the copy of an origin complete, if it has all bytes: the root of a reduce hears
-// that its target is final.
+// settle completes an origin's copy that has all bytes: the root of a reduce hears that its target
+// is final.
 func (n *node) settle(p directory.Push) {
 	c := n.of(p.Object)
 	if c == nil || c.Gen != p.Gen || !c.Origin || !c.Are(p.Digest) {
@@ -180,8 +180,8 @@ func (n *node) settle(p directory.Push) {
 	n.keepOrigin(c, p.Meta, !c.Ring)
 }
 
-// keepOrigin makes a copy complete that was made here. In this order: once it is complete, leave
-// to evict it may be asked for.
+// keepOrigin completes a copy made here. Order matters: the evictor may ask for leave to evict a
+// complete copy.
 func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
 	n.client.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned}, n.listed(c.Object, c.Gen))
 	if !n.table.Finish(&c.Copy, meta, c.sum, pinned) {
@@ -189,7 +189,7 @@ func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
 	}
 }
 
-// reportDrop tells that a part of a generation is gone, unless this node has all of it.
+// reportDrop reports that this node dropped a part of a generation, unless it has all of it.
 func (n *node) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
 	if !n.table.Whole(id, gen) {
 		n.client.report(id, directory.Drop{Gen: gen}, nil)

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// trace is a running hash of everything that happens, and its text if somebody
-// wants to read it. Formatting costs more than the simulation itself, so the
-// hash is over a few words of each step: whatever differs shows in the times of
-// what follows.
+// trace is a running hash of everything that happens, and its text if somebody reads it. Formatting
+// costs more than the simulation itself, so the hash is over a few words of each step: a difference
+// shows in the times of later steps.
 type trace struct {
 	hash uint64
 	out  io.Writer

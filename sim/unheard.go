@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	unheardOf  = 9 // members: of fewer the leader sends heartbeats to almost all
-	unheardIn  = 6 // one of so many runs: it takes long
+	unheardOf  = 9 // members: in a smaller cluster the leader sends heartbeats to almost all
+	unheardIn  = 6 // one of so many runs: this takes long
 	leasedSoon = time.Second
 )
 
-// unheard has, in some runs, the messages of an idle member to the leader get lost, and not
-// those of the leader to it: neither sends the other heartbeats. The view may change meanwhile.
-// The member must have a lease soon after it has wanted one.
+// unheard cuts, in some runs, the way from an idle member to the leader, but not the way back:
+// neither sends the other heartbeats. The view may change meanwhile. The member must get a lease
+// soon after it wants one.
 func (w *world) unheard() {
 	r := rand.New(rand.NewPCG(w.seed, 0x452821e638d01377))
 	if w.shape.faults == faultless || r.IntN(unheardIn) > 0 {

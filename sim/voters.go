@@ -8,18 +8,18 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// decidable reports whether a majority of the voters lives: of those that the newest
-// view names, of those that any node knows to be decided, and of those to which a leader
-// has only just begun to change. A change that is not decided soon must not have been
-// begun, as a leader asks before, unless most voters hang since they have answered.
+// decidable reports whether a majority of the voters lives: of the newest view's voters, of those
+// that any node knows as decided, and of those to which a leader has just begun to change. A leader
+// asks them before it begins, so an old change counts only if most voters hang, or in a crowded
+// run.
 func (w *world) decidable() bool { return w.decides(func(n *node) bool { return !n.over }) }
 
-// decides reports whether a majority of the voters is as is wanted, in the same way.
+// decides reports whether want holds for a majority of the voters, in the same way.
 func (w *world) decides(want func(*node) bool) bool {
 	var newest uint64
 	var form view.Form
 	var decided [][]phalanx.NodeID
-	for _, n := range w.nodes { // those that have ended, too
+	for _, n := range w.nodes { // also ended nodes
 		index, all := n.core.Quorums()
 		if f := n.view.Form(); f > form || f == form && index > newest {
 			form, newest, decided = f, index, all
@@ -36,7 +36,7 @@ func (w *world) decides(want func(*node) bool) bool {
 	return !slices.ContainsFunc(quorums, func(voters []phalanx.NodeID) bool { return !w.most(voters, want) })
 }
 
-// most reports whether more than half of some voters are as is wanted.
+// most reports whether want holds for more than half of some voters.
 func (w *world) most(voters []phalanx.NodeID, want func(*node) bool) bool {
 	n := 0
 	for _, id := range voters {
@@ -47,11 +47,11 @@ func (w *world) most(voters []phalanx.NodeID, want func(*node) bool) bool {
 	return n > len(voters)/2 || len(voters) == 0
 }
 
-// justBegun is how long messages may take that decide on a change of the voters.
+// justBegun is the longest time that messages may take to decide a change of the voters.
 const justBegun = 300 * time.Millisecond
 
-// dispensable reports whether the nodes on some machines may fail besides those that do: a
-// majority of the voters is well.
+// dispensable reports whether the nodes on some machines may fail in addition to the struck ones: a
+// majority of the voters stays well.
 func (w *world) dispensable(hosts ...*host) bool {
 	return w.decides(func(n *node) bool { return !n.over && n.host.troubled <= w.now && !slices.Contains(hosts, n.host) })
 }

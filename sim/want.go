@@ -9,10 +9,10 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
 
-// idleAfter is often over in a run, and seldom enough for it not to be over at other times.
+// idleAfter is so short that it often passes in a run, and so long that often it does not.
 const idleAfter = 300 * time.Millisecond
 
-// want tells the core of the view that this node is asked for what takes a lease.
+// want tells the view's core that this node has work that takes a lease.
 func (n *node) want() {
 	if idle.Wants(n.clock(), n.wanted, n.client.lease, idleAfter) {
 		n.wanted = max(n.clock(), 1)
@@ -20,7 +20,7 @@ func (n *node) want() {
 	}
 }
 
-// toReplica hands an event to a replica, or keeps it for as long as there may be a lease.
+// toReplica hands an event to a replica, or keeps it while the node waits for a lease.
 func (n *node) toReplica(shard int, ev directory.Event) {
 	n.want()
 	if !n.gate.Open(n.clock()) && n.gate.Keep(toShard{shard, ev}, directory.Takes(ev)) {
@@ -31,7 +31,7 @@ func (n *node) toReplica(shard int, ev directory.Event) {
 	n.stepShard(shard, ev)
 }
 
-// release hands over what waits for a lease.
+// release hands over the events that wait for a lease.
 func (n *node) release() {
 	for _, m := range n.gate.All() {
 		if n.shards[m.shard] != nil {
@@ -49,7 +49,7 @@ func (n *node) notHere(m toShard) {
 	}
 }
 
-// releaseLate hands over what has waited for a lease for long enough.
+// releaseLate hands over events that have waited too long for a lease.
 func (n *node) releaseLate() {
 	if at, ok := n.gate.Due(); ok && at <= n.clock() {
 		n.w.met["event has waited for a lease in vain"]++

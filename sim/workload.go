@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
-// shape is what a run looks like.
+// shape says how large a run is and what happens in it.
 type shape struct {
 	nodes, joins int
 	shards       int
@@ -27,23 +27,23 @@ type shape struct {
 	reduces      bool
 	faults       faultiness
 	troubles     int           // faults
-	panics       int           // of actors besides
+	panics       int           // of actors, in addition
 	presses      int           // for room
 	rings        int           // AllReduces
 	pairs        int           // owner and backup of a shard at once
-	accusers     int           // nodes that find a digest wrong, and are wrong
+	accusers     int           // nodes that wrongly report a wrong digest
 	late         int           // faults that come long after the others
-	over         time.Duration // in which applications begin to use services
+	over         time.Duration // applications begin to use services within this time
 }
 
-// faultiness is what faults a run has.
+// faultiness says which faults a run has.
 type faultiness uint8
 
 const (
 	faultless faultiness = iota
-	bounded              // one at a time, the next when backups are restored: every promise applies
-	excessive            // as they come: only safety is promised
-	crowded              // as they come, for as long as the voters can decide
+	bounded              // a fault waits until the cluster has repaired the last: every promise applies
+	excessive            // faults come at the times drawn: only safety is promised
+	crowded              // faults come at the times drawn, as long as the voters can decide
 )
 
 func (f faultiness) String() string {
@@ -104,12 +104,12 @@ type call struct {
 	node    *node
 	object  phalanx.ObjectID
 	began   time.Duration
-	leave   func(*phalanx.Error) // ends it from outside
+	leave   func(*phalanx.Error) // ends the call from outside
 	wait    bool                 // of a get: also for an object that does not exist yet
 	ended   bool
 	gone    bool               // its caller died with it
-	pin     phalanx.Generation // what is fetched of it is to be kept
-	excused bool               // an actor has panicked
+	pin     phalanx.Generation // the generation to keep and pin; zero: none
+	excused bool               // an actor panicked
 	copies  int                // of a put, and of an order to copy
 	err     *phalanx.Error
 	gen     phalanx.Generation
@@ -248,7 +248,7 @@ func (n *node) delete(c *call, d directory.Delete) {
 	})
 }
 
-// Of a run that reduces.
+// Sizes of a run that reduces.
 const (
 	numSources = 5
 	targets    = 3
@@ -278,8 +278,7 @@ func (w *world) objects() []phalanx.ObjectID {
 	return all
 }
 
-// someObject returns one of the run's ids; targets, and what an AllReduce is of, are
-// only read.
+// someObject returns one of the run's ids: a target, or a source of an AllReduce, only to read.
 func (w *world) someObject(r *rand.Rand, read bool) phalanx.ObjectID {
 	all := w.objects()
 	if w.shape.reduces && !read {
@@ -297,7 +296,7 @@ func metaOf(object phalanx.ObjectID, size int) phalanx.Meta {
 	return m
 }
 
-// bytesOf returns variant v of the bytes that are put under an id.
+// bytesOf returns variant v of the bytes that calls put under an id.
 func (w *world) bytesOf(object phalanx.ObjectID, v int) []byte {
 	r := rand.New(rand.NewPCG(w.seed, uint64(len(object))<<32|uint64(object[len(object)-1])<<8|uint64(v)))
 	size := r.IntN(w.shape.largest + 1)
@@ -332,8 +331,7 @@ func (w *world) draw(d time.Duration) time.Duration { return drawn(w.rng, d) }
 
 func drawn(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d) + 1)) }
 
-// patience is the deadline of most calls: what can end must have ended long
-// before.
+// patience is the deadline of most calls: a call that can end must end long before.
 const patience = time.Hour
 
 // someCall makes one call of a random kind at a random node.

@@ -11,25 +11,25 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 )
 
-// checker knows what the barriers promise.
+// checker checks the promises of barriers.
 type checker struct {
 	w *service
 
-	units    map[barrier.Key]map[string]bool // that were entered
-	doubtful map[barrier.Key]map[string]bool // of them, which may not have been heard of: their nodes died, or they gave up before there was an answer
-	ghosts   map[barrier.Key]map[string]bool // of them, which may count still by an incarnation that is gone
-	first    map[barrier.Key]time.Duration   // when the first one was
-	out      map[barrier.Key]map[string]bool // units that were told to have withdrawn, and have not entered again
+	units    map[barrier.Key]map[string]bool // units that have entered
+	doubtful map[barrier.Key]map[string]bool // units that the managers may not know: their nodes died, or they gave up before an answer
+	ghosts   map[barrier.Key]map[string]bool // units that may still count under an incarnation that is gone
+	first    map[barrier.Key]time.Duration   // when the first unit entered
+	out      map[barrier.Key]map[string]bool // units that heard that they have withdrawn, and have not entered again
 	fired    map[barrier.Key]int
 	verdicts map[barrier.Key]map[barrier.Entry]barrier.Verdict
-	counted  map[barrier.Key]map[barrier.Entry]bool  // that a primary has said to have entered
-	through  map[barrier.Key]map[barrier.Entry]bool  // of them, those with which it has fired
-	holding  map[barrier.Key]map[barrier.Entry]*call // who was told to hold a semaphore, and may still
+	counted  map[barrier.Key]map[barrier.Entry]bool  // entries that a primary has published
+	through  map[barrier.Key]map[barrier.Entry]bool  // counted entries with which a primary has fired
+	holding  map[barrier.Key]map[barrier.Entry]*call // holders of a semaphore: they heard so, and have not left
 	configs  map[barrier.Key]barrier.Config
-	last     map[barrier.Key]barrier.Done            // of a semaphore of one: how its last holder was answered
-	passed   map[barrier.Key]map[phalanx.NodeID]bool // nodes that were told that it has fired
-	removed  map[barrier.Key]bool                    // somebody has wanted to remove it
-	inside   map[barrier.Key]map[barrier.Entry]*call // who has passed a double barrier, and has not said that it leaves
+	last     map[barrier.Key]barrier.Done            // of a semaphore of one: the answer to its last holder
+	passed   map[barrier.Key]map[phalanx.NodeID]bool // nodes that heard that it has fired
+	removed  map[barrier.Key]bool                    // somebody has asked to remove it
+	inside   map[barrier.Key]map[barrier.Entry]*call // entries that have passed a double barrier, and have not begun to leave
 }
 
 func newChecker(w *service) *checker {
@@ -39,8 +39,8 @@ func newChecker(w *service) *checker {
 		passed: map[barrier.Key]map[phalanx.NodeID]bool{}, removed: map[barrier.Key]bool{}, inside: map[barrier.Key]map[barrier.Entry]*call{}}
 }
 
-// known reports whether somebody is left to whom a barrier was said to have fired. If nobody is,
-// its name is as new.
+// known reports whether a member is left that heard of the firing of a barrier. If none is, the
+// name counts as new.
 func (c *checker) known(k barrier.Key) bool {
 	for id := range c.passed[k] {
 		if c.w.Member(id) {
@@ -50,7 +50,7 @@ func (c *checker) known(k barrier.Key) bool {
 	return false
 }
 
-// entered takes note that somebody enters.
+// entered notes a call that enters.
 func (c *checker) entered(a *call) {
 	if c.units[a.key] == nil {
 		c.units[a.key], c.doubtful[a.key], c.first[a.key] = map[string]bool{}, map[string]bool{}, c.w.Now()
@@ -64,7 +64,7 @@ func (c *checker) entered(a *call) {
 	c.configs[a.key] = a.cfg
 }
 
-// saw looks at what a primary has done.
+// saw checks an output of a primary.
 func (c *checker) saw(n *sim.Process, o barrier.Output) {
 	switch o := o.(type) {
 	case barrier.Publish:
@@ -116,7 +116,7 @@ func (c *checker) saw(n *sim.Process, o barrier.Output) {
 	}
 }
 
-// ended takes note of what a participant was answered.
+// ended checks the answer to a participant.
 func (c *checker) ended(a *call, d barrier.Done) {
 	c.w.Tracef("%s: %s of %s: %s", a.n.Self, a.entry, a.key, d.Verdict)
 	a.as = a.n.Self
@@ -159,11 +159,11 @@ func (c *checker) ended(a *call, d barrier.Done) {
 		}
 		return
 	}
-	if c.fired[a.key] == 0 && !c.removed[a.key] { // a primary that was restarted may not have said so before the removal
+	if c.fired[a.key] == 0 && !c.removed[a.key] { // a primary that was restarted may not have published the firing before the removal
 		c.w.Failf("(1) %s of %s is answered %s, and it has not fired", a.entry, a.key, d.Verdict)
 	}
 	a.late = d.Verdict != barrier.Fire
-	if a.late { // what is forgotten but for its having fired does not depend on it
+	if a.late { // a late participant does not show that its node knows the firing
 		return
 	}
 	if c.passed[a.key] == nil {
@@ -172,10 +172,10 @@ func (c *checker) ended(a *call, d barrier.Done) {
 	c.passed[a.key][a.n.Self] = true
 }
 
-// leaves takes note that one leaves a double barrier.
+// leaves notes that an entry begins to leave a double barrier.
 func (c *checker) leaves(a *call) { delete(c.inside[a.key], a.entry) }
 
-// departed looks at one that has left a double barrier.
+// departed checks the answer to an entry that has left a double barrier.
 func (c *checker) departed(a *call, d barrier.Done) {
 	c.w.Tracef("%s: %s leaves %s: %s", a.n.Self, a.entry, a.key, d.Verdict)
 	if c.removed[a.key] || c.w.Cruel() {
@@ -186,11 +186,11 @@ func (c *checker) departed(a *call, d barrier.Done) {
 	}
 }
 
-// withdrawn takes note that an entry does not count.
+// withdrawn notes that an entry no longer counts.
 func (c *checker) withdrawn(a *call) {
 	for _, o := range c.w.work.open {
 		if o.key == a.key && o.entry.Host != "" && !o.joins && !o.leaves && o.entry.Unit() == a.entry.Unit() {
-			return // another one waits with it
+			return // another entry of the unit waits
 		}
 	}
 	if _, passed := c.verdicts[a.key][a.entry]; !passed && !c.ghosts[a.key][a.entry.Unit()] {
@@ -198,12 +198,12 @@ func (c *checker) withdrawn(a *call) {
 	}
 }
 
-// left takes note that a holder leaves.
+// left notes that a holder leaves.
 func (c *checker) left(a *call) { delete(c.holding[a.key], a.entry) }
 
-// nodeGone holds the holders on a node for failed: it has died, or was removed.
+// nodeGone drops the holders on a node that has died or was removed.
 func (c *checker) nodeGone(n *sim.Process) {
-	for _, a := range c.w.work.open { // they may enter again from its next incarnation
+	for _, a := range c.w.work.open { // they may enter again from the process's next incarnation
 		if a.n == n && c.ghosts[a.key] != nil {
 			c.ghosts[a.key][a.entry.Unit()] = true
 			delete(c.counted[a.key], a.entry)
@@ -226,7 +226,7 @@ func (c *checker) nodeGone(n *sim.Process) {
 	}
 }
 
-// holders checks that no semaphore is held by more than its count.
+// holders checks that no semaphore has more holders than its count.
 func (c *checker) holders() {
 	for k, all := range c.holding {
 		if limit := c.configs[k].Semaphore.Count; limit > 0 && len(all) > limit {
@@ -235,7 +235,7 @@ func (c *checker) holders() {
 	}
 }
 
-// waiting is how many units wait at nodes that live.
+// waiting returns how many units wait on live nodes.
 func (c *checker) waiting(k barrier.Key) int {
 	units := map[string]bool{}
 	for _, a := range c.w.work.open {
@@ -246,7 +246,7 @@ func (c *checker) waiting(k barrier.Key) int {
 	return len(units)
 }
 
-// Missing says who waits still although faults are over, and need not, or "".
+// Missing names a call that still waits after the faults though it need not, or returns "".
 func (s *service) Missing() string {
 	c := s.check
 	if s.Cruel() {
@@ -289,8 +289,8 @@ func (s *service) Missing() string {
 	return ""
 }
 
-// GiveUp ends the calls that wait for others who do not come, and the callbacks. A barrier that
-// has lost who has its callbacks, and an entry with its node, goes on looking for both.
+// GiveUp ends the calls that wait for others, and the callbacks. The managers keep looking for
+// callbacks or entries whose node has died.
 func (s *service) GiveUp() bool {
 	s.work.ends = true
 	silent := true

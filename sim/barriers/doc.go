@@ -1,4 +1,4 @@
-// Package barriers has the nodes of package sim host partial barriers: the core of each node, as
-// package barrier hosts it, participants that enter, leave, give up and join, and a checker of
-// what the barriers promise (checker.go).
+// Package barriers adds partial barriers to the nodes of package sim: each node's core, as package
+// barrier hosts it, participants that enter, leave, give up and join, and a checker of the
+// barriers' promises (checker.go).
 package barriers

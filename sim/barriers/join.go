@@ -7,14 +7,14 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/barrier"
 )
 
-// join has a participant enter by the Config that others give.
+// join has a participant enter with the Config that others give.
 func (l *workload) join(c *call) {
 	l.ids++
 	c.id, c.since, c.joins, c.gave = l.ids, l.w.Now(), true, false
 	l.open[c.id] = c
 	c.asked = barrier.Call{ID: c.id, Kind: barrier.CallConfig, Key: c.key}
 	l.w.ask(c.n, c.asked)
-	if id := c.id; l.w.R.IntN(6) == 0 { // it does not wait for ever
+	if id := c.id; l.w.R.IntN(6) == 0 { // the participant does not wait for ever
 		l.after(time.Duration(l.w.R.IntN(1000))*ms, func() {
 			if l.open[id] == c && !c.n.Dead {
 				l.w.To(c.n, func() { l.giveUp(c.n, id) })
@@ -23,9 +23,9 @@ func (l *workload) join(c *call) {
 	}
 }
 
-// joined has it enter.
+// joined lets the participant enter.
 func (l *workload) joined(c *call, d barrier.Done) {
-	if d.Outcome == barrier.Forgotten { // it is late
+	if d.Outcome == barrier.Forgotten { // the participant is late
 		if late := c.cfg.Late == barrier.CatchUp; l.w.check.fired[c.key] == 0 || late != (d.Verdict == barrier.Behind) {
 			l.w.Failf("(7) %s joins %s, and is told that it is %s", c.n.Self, c.key, d.Verdict)
 		}
@@ -36,12 +36,12 @@ func (l *workload) joined(c *call, d barrier.Done) {
 		return
 	}
 	c.cfg, c.joins = d.Config, false
-	l.after(0, func() { // once all that the core has said is heard
+	l.after(0, func() { // after all outputs of the core's step
 		l.w.To(c.n, func() { l.start(c, barrier.CallEnter) })
 	})
 }
 
-// joinAgain has one that gave up try again, or not.
+// joinAgain lets a participant that gave up try again, or not.
 func (l *workload) joinAgain(c *call) {
 	if l.ends || l.w.R.IntN(2) > 0 {
 		return
@@ -54,8 +54,8 @@ func (l *workload) joinAgain(c *call) {
 	})
 }
 
-// joiner checks, when all faults are long over, that a participant does not wait for the
-// Config of a barrier that others have entered, or have callbacks of.
+// joiner checks after all faults that a participant does not wait for the Config of a barrier that
+// others have entered, or have callbacks of.
 func (c *checker) joiner(a *call) string {
 	anew := c.removed[a.key] || a.cfg.Semaphore.Count > 0 || c.fired[a.key] > 0 && !c.known(a.key)
 	opened := c.fired[a.key] > 0 && !anew

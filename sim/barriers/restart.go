@@ -9,7 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 )
 
-// holding is an entry that holds a semaphore on a node, as the node's service knows it outside of
+// holding names an entry that holds a semaphore on a node. The node's service knows it outside of
 // its actor.
 type holding struct {
 	n     *sim.Process
@@ -17,9 +17,9 @@ type holding struct {
 	entry barrier.Entry
 }
 
-// Panics has a node's actor begin again with a new core: what was on its way to it is lost, what
-// its callers wait for is asked again, and who holds a semaphore is told to it. A second one may
-// lose what the first has not got back yet.
+// Panics replaces the core of a node's actor. The core loses the messages on their way; the service
+// repeats the open calls and reports the semaphores' holders. A second panic may lose what the
+// first has not yet restored.
 func (s *service) Panics(n *sim.Process) bool {
 	if len(s.Live()) <= managers || s.restarts > 0 {
 		return false
@@ -53,11 +53,11 @@ func (s *service) Panics(n *sim.Process) bool {
 			l.start(c, barrier.CallWatch)
 		}
 	}
-	w.step(n, viewed(n.Self, n.View)) // last: a primary frees what no caller holds
+	w.step(n, viewed(n.Self, n.View)) // last, since a primary frees semaphores that no caller holds
 	return true
 }
 
-// busy reports whether somebody waits on a node, or holds something.
+// busy reports whether a call waits on a node, or an entry holds something.
 func (l *workload) busy(n *sim.Process) bool {
 	for _, of := range []map[holding]attempt{l.held, l.freed} {
 		for h := range of {
@@ -74,7 +74,7 @@ func (l *workload) busy(n *sim.Process) bool {
 	return false
 }
 
-// loseAll releases what is held on a node that leaves, or has another incarnation.
+// loseAll releases the semaphores of a node that leaves or has another incarnation.
 func (l *workload) loseAll(n *sim.Process) {
 	for _, h := range sortedHoldings(l.held) {
 		if c := l.held[h].by; h.n == n && !c.lost {
@@ -84,7 +84,7 @@ func (l *workload) loseAll(n *sim.Process) {
 	}
 }
 
-// givesUp reports whether an entry is about to be withdrawn: its caller is told after others may
+// givesUp reports whether an entry is about to withdraw: its caller hears of that after others may
 // have gone on without it.
 func (l *workload) givesUp(k barrier.Key, e barrier.Entry) bool {
 	for _, c := range l.open {
@@ -95,7 +95,7 @@ func (l *workload) givesUp(k barrier.Key, e barrier.Entry) bool {
 	return false
 }
 
-// giveUp has a call given up.
+// giveUp gives a call up.
 func (l *workload) giveUp(n *sim.Process, id uint64) {
 	if c := l.open[id]; c != nil {
 		c.gave = true
@@ -109,7 +109,7 @@ func sortedHoldings(all map[holding]attempt) []holding {
 	})
 }
 
-// attempt is by which an entry holds a semaphore.
+// attempt is the attempt with which an entry holds a semaphore.
 type attempt struct {
 	n   uint64
 	cfg barrier.Config

@@ -19,9 +19,9 @@ const ms = time.Millisecond
 
 const (
 	managers = 3
-	keep     = 3 * time.Second // longer than any message is on its way
-	part     = 400             // bytes: what is long goes in parts here that are tiny
-	longest  = 1600            // bytes that the network takes: a piece of a state and the changes after it, and what goes with them
+	keep     = 3 * time.Second // longer than any message takes
+	part     = 400             // bytes of a part: tiny here
+	longest  = 1600            // bytes that the network takes: part of a state, the changes after it, and their headers
 )
 
 // Kind is the barriers as a service of a run.
@@ -32,7 +32,7 @@ var Kind = sim.Kind{Name: "barriers", Managed: true, New: func(w *sim.World) sim
 	return s
 }}
 
-// service hosts the cores, as package barrier does.
+// service hosts the cores as package barrier does.
 type service struct {
 	*sim.World
 	hosts    map[*sim.Process]*host
@@ -41,13 +41,13 @@ type service struct {
 	restarts uint64 // of actors
 }
 
-// host is what there is of a process.
+// host is the service's part of a process.
 type host struct {
 	number uint64
 	as     phalanx.NodeID
 	past   barrier.Past
 	core   *barrier.Core
-	late   barrier.Batch // what came since the core's last step
+	late   barrier.Batch // messages since the core's last step
 }
 
 // begin gives a process a new core.
@@ -57,7 +57,7 @@ func (s *service) begin(h *host) {
 		Attempts: h.number<<32 + s.restarts<<20})
 }
 
-// viewed is a view as a core takes it.
+// viewed returns a view as a core takes it.
 func viewed(self phalanx.NodeID, v view.View) barrier.Viewed {
 	members, leaving := v.IDs(Kind.Name)
 	return barrier.Viewed{Self: self, Number: v.Number, Members: members, Leaving: leaving}
@@ -76,7 +76,7 @@ func (s *service) Learned(p *sim.Process) {
 	s.step(p, viewed(p.Self, p.View))
 }
 
-// Leased tells a core of its lease. Where somebody waits it asks for the next one.
+// Leased tells a core of its lease. It asks for the next lease if a call waits.
 func (s *service) Leased(p *sim.Process, until time.Duration) {
 	s.step(p, barrier.Leased{Until: until})
 	if s.work.busy(p) || !s.hosts[p].core.Idle() {
@@ -103,7 +103,7 @@ func (s *service) Decode(b []byte) (any, error) {
 	return m, err
 }
 
-// Heard gives a core a message, together with those that come within a moment.
+// Heard gives a core a message, together with others that come within a moment.
 func (s *service) Heard(p *sim.Process, from phalanx.NodeID, m any) {
 	p.Want()
 	h := s.hosts[p]
@@ -119,19 +119,19 @@ func (s *service) Heard(p *sim.Process, from phalanx.NodeID, m any) {
 	})
 }
 
-// Due returns when a core wants to be ticked.
+// Due returns when a core wants a tick.
 func (s *service) Due(p *sim.Process) (time.Duration, bool) { return s.hosts[p].core.Due() }
 
 // Tick tells a core that time has passed.
 func (s *service) Tick(p *sim.Process) { s.ask(p, barrier.Tick{}) }
 
-// Remains reports whether barriers are to be handed over.
+// Remains reports whether the node still has barriers to hand over.
 func (s *service) Remains(p *sim.Process) bool {
 	view, left := s.hosts[p].core.Remains()
 	return leave.Service{View: view, Left: left}.Remains(p.View.Number)
 }
 
-// Gone holds those who are on a node for failed.
+// Gone tells the checker that a process has gone.
 func (s *service) Gone(p *sim.Process) {
 	s.check.nodeGone(p)
 	if p.Dead {
@@ -139,14 +139,13 @@ func (s *service) Gone(p *sim.Process) {
 	}
 }
 
-// ask gives a core an event for which it needs a lease.
+// ask gives a core an event that takes a lease.
 func (s *service) ask(p *sim.Process, e barrier.Event) {
 	p.Want()
 	s.step(p, e)
 }
 
-// step gives a core an event, after those that came before it, and carries out what it
-// asks for.
+// step gives a core an event, after the messages that came before it, and carries out its outputs.
 func (s *service) step(p *sim.Process, e barrier.Event) {
 	h := s.hosts[p]
 	if p.Dead {
@@ -180,11 +179,11 @@ func (s *service) step(p *sim.Process, e barrier.Event) {
 	s.Wake(p)
 }
 
-// massacre kills all managers of a barrier at once.
+// massacre crashes all managers of a barrier at once.
 func (s *service) massacre() string {
 	gone := barrier.ManagersOf(viewed("", s.View()), "b0")
 	all := slices.DeleteFunc(s.Live(), func(p *sim.Process) bool { return !slices.Contains(gone, p.Self) })
-	if s.restarts > 0 || !s.Crash(all...) { // another manager may have nothing yet
+	if s.restarts > 0 || !s.Crash(all...) { // another manager may still lack the state
 		return "the managers of b0 are needed"
 	}
 	s.restarts++

@@ -9,38 +9,38 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 )
 
-// call is one that an application made.
+// call is a call of an application.
 type call struct {
 	id     uint64
-	asked  barrier.Call // of the core
+	asked  barrier.Call // the call as the core got it
 	n      *sim.Process
-	as     phalanx.NodeID // which it was when the call was answered
+	as     phalanx.NodeID // incarnation of the process when it got the answer
 	key    barrier.Key
 	cfg    barrier.Config
 	entry  barrier.Entry
 	since  time.Duration
-	rounds int  // of a semaphore, that are left
-	lost   bool // what it held was released for it
-	gave   bool // it is given up
-	late   bool // it was told that the barrier had fired without it
+	rounds int  // rounds of a semaphore that are left
+	lost   bool // the workload has released its semaphore
+	gave   bool // its caller has given it up
+	late   bool // the barrier had fired without it
 	leaves bool // it leaves a double barrier
 	joins  bool // it waits for the Config that others give, and has not entered
 }
 
-// workload is what the applications do.
+// workload makes the applications' calls.
 type workload struct {
 	w        *service
 	ids      uint64
 	open     map[uint64]*call
-	soon     int                  // things that somebody is about to do
-	watched  map[barrier.Key]bool // whose callbacks are somewhere
-	watchers []*call              // who has them
+	soon     int                  // actions that are planned
+	watched  map[barrier.Key]bool // barriers that have callbacks on some node
+	watchers []*call              // calls that give these callbacks
 	held     map[holding]attempt  // entries that hold semaphores
-	freed    map[holding]attempt  // and that do not any more, as the primary may not know
-	ends     bool                 // nobody enters any more
+	freed    map[holding]attempt  // entries that have let go, as the primary may not know
+	ends     bool                 // no more entries come
 }
 
-// after has f done after d.
+// after calls f after d.
 func (l *workload) after(d time.Duration, f func()) {
 	l.soon++
 	l.w.After(d, func() {
@@ -49,7 +49,7 @@ func (l *workload) after(d time.Duration, f func()) {
 	})
 }
 
-// Plan has all participants of some barriers come, at times of their own.
+// Plan has all participants of some barriers enter, at times of their own.
 func (s *service) Plan(over time.Duration, add func(time.Duration, func() string)) {
 	if s.Cruel() {
 		add(s.Upto(over), s.massacre)
@@ -76,9 +76,9 @@ func (l *workload) plan(key barrier.Key, cfg barrier.Config, over time.Duration,
 	if cfg.Semaphore.Count > 0 {
 		n = 2 + r.IntN(6)
 	} else if r.IntN(4) == 0 {
-		n++ // one is late
+		n++ // one participant is late
 	}
-	after := -1 // this one comes when it is long over
+	after := -1 // this participant comes long after the end
 	if r.IntN(3) == 0 {
 		after = n
 		n++
@@ -155,7 +155,7 @@ func (l *workload) start(c *call, kind barrier.CallKind) {
 	}
 	c.asked = barrier.Call{ID: c.id, Kind: kind, Key: c.key, Config: c.cfg, Entry: c.entry}
 	l.w.ask(c.n, c.asked)
-	if id := c.id; kind == barrier.CallEnter && l.w.R.IntN(6) == 0 { // it does not wait for ever
+	if id := c.id; kind == barrier.CallEnter && l.w.R.IntN(6) == 0 { // the caller does not wait for ever
 		l.after(time.Duration(l.w.R.IntN(1000))*ms, func() {
 			if l.open[id] == c && !c.n.Dead {
 				l.w.To(c.n, func() { l.giveUp(c.n, id) })
@@ -165,7 +165,7 @@ func (l *workload) start(c *call, kind barrier.CallKind) {
 }
 
 func (l *workload) done(n *sim.Process, d barrier.Done) {
-	if d.ID == 0 { // of what nobody waits for
+	if d.ID == 0 { // nobody waits for it
 		return
 	}
 	c := l.open[d.ID]
@@ -178,7 +178,7 @@ func (l *workload) done(n *sim.Process, d barrier.Done) {
 		l.joined(c, d)
 		return
 	}
-	if c.entry.Host == "" { // of callbacks
+	if c.entry.Host == "" { // the end of a callback's call
 		return
 	}
 	if c.leaves {
@@ -223,7 +223,7 @@ func (l *workload) depart(c *call) {
 	}
 }
 
-// remove has somebody remove a barrier.
+// remove asks to remove a barrier.
 func (l *workload) remove(n *sim.Process, k barrier.Key) {
 	l.w.check.removed[k] = true
 	l.ids++
@@ -283,12 +283,12 @@ func (l *workload) givenUp(n *sim.Process, g barrier.GivenUp) {
 				}
 			})
 		}
-	case !g.Heard || c.cfg.Semaphore.Count == 0: // its node may die before it has said so, or withdraw it later
+	case !g.Heard || c.cfg.Semaphore.Count == 0: // the node may die before the managers hear of the entry, or withdraw it later
 		l.w.check.doubtful[c.key][c.entry.Unit()] = true
 	}
 }
 
-// nodeGone ends the calls of a node, with their application.
+// nodeGone ends the calls of a node that has died.
 func (l *workload) nodeGone(n *sim.Process) {
 	for id, c := range l.open {
 		if c.n == n {

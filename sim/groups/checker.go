@@ -10,39 +10,39 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 )
 
-// checker knows what groups promise:
+// checker checks the promises of groups:
 //
-//  1. Whoever is told the result of an agreement is told the same, also who has
-//     failed since.
-//  2. If a live member hears of a revoke, all live members do; and nobody hears of one
-//     that was not made.
-//  3. Members are told of failures of those alone who have died, or were removed, or
-//     have left; and of all of them.
-//  4. Every call ends, when faults do, unless somebody has gone without a word. A Form
-//     ends when as many have called as it needs, also for those whom it does not wait for.
-//  5. Of one name there are no two groups that have members.
+//  1. All members that hear the result of an agreement hear the same, also members that
+//     have failed since.
+//  2. If a live member hears of a revoke, all live members do. No member hears of a
+//     revoke that nobody made.
+//  3. Members hear of the failure of every member that has died, was removed or has
+//     left, and of no other.
+//  4. Every call ends after the faults, unless a member has gone without a word. A Form
+//     ends when enough members have called, also for members that it does not wait for.
+//  5. No two groups of one name have members.
 type checker struct {
 	w       *service
 	revokes map[string]bool
 	formed  map[string]*formed
-	agreed  map[string]*group.Decision // of each group and number
-	hasty   map[string]bool            // families of groups that were formed by nodes that may not have known all members
-	silent  map[string]bool            // families in which somebody has gone without a word
-	never   map[string]bool            // families in which somebody's call has failed: it never forms its group again
+	agreed  map[string]*group.Decision // by group and number
+	hasty   map[string]bool            // families of groups whose nodes formed them without waiting to know all members
+	silent  map[string]bool            // families from which a member has gone without a word
+	never   map[string]bool            // families in which a call has failed: its member never forms the group again
 }
 
-// formed is a group that some have formed.
+// formed is a group that some members have formed.
 type formed struct {
 	roster *group.Roster
-	seats  map[int]*member // who was told so
+	seats  map[int]*member // members that heard so
 	left   map[int]bool
-	heard  map[int]bool // of its revoke
+	heard  map[int]bool // members that heard of its revoke
 	failed map[seat]bool
 	name   string
-	told   *group.Decision // of its forming
+	told   *group.Decision // how the group was formed
 }
 
-// seat is a member as another one's node sees it.
+// seat is a member as another member's node sees it.
 type seat struct {
 	group string
 	node  *sim.Process
@@ -53,7 +53,7 @@ func newChecker(w *service) *checker {
 	return &checker{w: w, revokes: map[string]bool{}, formed: map[string]*formed{}, agreed: map[string]*group.Decision{}, hasty: map[string]bool{}, silent: map[string]bool{}, never: map[string]bool{}}
 }
 
-// keyOf is what the checker knows a group by: a name may be used again.
+// keyOf returns the checker's key of a group: groups may share a name.
 func keyOf(name string, life uint64) string {
 	if strings.Contains(name, "~") {
 		return name
@@ -74,19 +74,19 @@ func (c *checker) group(name string, r *group.Roster) *formed {
 	return c.formed[name]
 }
 
-// ended looks at how a call has ended.
+// ended checks the end of a call.
 func (c *checker) ended(call *waiting, d group.Done) {
 	m := call.member
 	if d.Outcome != group.OK {
 		c.never[m.me.Label[:2]] = true
 	}
 	switch {
-	case d.Outcome == group.Used && call.Kind == group.CallForm: // it had given up, and the others have not waited
+	case d.Outcome == group.Used && call.Kind == group.CallForm: // the member had given up, and the others did not wait
 		c.silent[family(call.Group)] = true
 		return
 	case d.Outcome == group.Removed && m.n.Self == m.id && c.w.Member(m.id):
 		c.w.Failf("(4) %s is told that its node was removed", m.me)
-	case d.Outcome == group.Mismatch && c.hasty[m.me.Label[:2]]: // of members that did not know it, none is left
+	case d.Outcome == group.Mismatch && c.hasty[m.me.Label[:2]]: // the members that did not know its node are all gone
 		return
 	case d.Outcome == group.LeftBehind && call.Kind == group.CallForm && !slices.Contains(d.Decision.Failed, call.Rank):
 		c.w.Failf("(1) %s is told that %s was formed without it, and of those that had failed: %v", m.me, call.Group, d.Decision.Failed)
@@ -97,7 +97,7 @@ func (c *checker) ended(call *waiting, d group.Done) {
 		return
 	}
 	if c.hasty[m.me.Label[:2]] && !c.w.Member(m.id) {
-		return // a node that was removed goes on without those that it did not know
+		return // a removed node goes on without the members that it did not know
 	}
 	key := keyOf(d.Group, d.Life)
 	if key == m.key {
@@ -124,7 +124,7 @@ func (c *checker) ended(call *waiting, d group.Done) {
 	}
 }
 
-// alone checks that no other group of a name has members, when one is formed.
+// alone checks, when a group is formed, that no other group of its name has members.
 func (c *checker) alone(f *formed) {
 	name, _, _ := strings.Cut(f.name, "/")
 	for _, key := range slices.Sorted(maps.Keys(c.formed)) {
@@ -148,8 +148,8 @@ func (f *formed) peopled(w *service) (rank int, ok bool) {
 	return 0, false
 }
 
-// hangs returns why a Form should have ended that has been given up: those that it needs all
-// wait, or have formed the group without it.
+// hangs returns why a Form that was given up should have ended: enough members wait, or have formed
+// the group without it.
 func (c *checker) hangs(call *waiting) string {
 	live, called := 0, 1
 	for _, other := range call.Roster.Members() {
@@ -185,7 +185,7 @@ func (c *checker) hangs(call *waiting) string {
 	return ""
 }
 
-// same compares the results of an agreement. Each member makes one after the other.
+// same compares the results of an agreement. Each member calls its agreements in the same order.
 func (c *checker) same(call *waiting, d group.Done) {
 	key := fmt.Sprint(call.key, "/", call.nth)
 	first := c.agreed[key]
@@ -205,7 +205,7 @@ func (c *checker) revoked(n *sim.Process, o group.Revoked) {
 	}
 	f := c.formed[keyOf(o.Group, o.Life)]
 	if f == nil {
-		return // nobody there has formed it yet
+		return // no member has formed it yet
 	}
 	for _, rank := range o.Ranks {
 		if f.heard[rank] {
@@ -222,7 +222,7 @@ func (c *checker) failed(n *sim.Process, o group.Failed) {
 	}
 }
 
-// told checks that who is said to have failed has.
+// told checks that a member that is said to have failed has failed.
 func (c *checker) told(name string, n *sim.Process, rank int) {
 	f := c.formed[name]
 	if f == nil || n.Dead {
@@ -239,19 +239,19 @@ func (c *checker) told(name string, n *sim.Process, rank int) {
 	}
 }
 
-// left takes note that a member leaves.
+// left notes that a member leaves.
 func (c *checker) left(m *member) {
 	if f := c.formed[m.key]; f != nil {
 		f.left[m.rank] = true
 	}
 }
 
-// gaveUp looks at who has waited for too long.
+// gaveUp checks a call that has waited for too long.
 func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 	m := call.member
 	name := m.in
 	if name == "" {
-		name = m.me.Label[:2] // of the group that it would have been in
+		name = m.me.Label[:2] // the group that it wanted to form
 	}
 	if c.w.Now()-call.since < patience {
 		c.silent[family(name)] = true
@@ -262,25 +262,25 @@ func (c *checker) gaveUp(call *waiting, g group.GivenUp) {
 			c.w.Failf("(4) %s waits for %v to form %q, and %s; absent are %v", m.me, c.w.Now()-call.since, call.Group, why, g.Absent)
 		}
 	}
-	if call.Kind == group.CallForm && m.gaveUp { // the others may have formed it, and left it, without it
+	if call.Kind == group.CallForm && m.gaveUp { // the others may have formed the group and left it
 		c.silent[family(name)] = true
 		return
 	}
-	if call.Kind == group.CallForm && c.hasty[family(name)] { // others may have formed it, and left it, that did not know its node
+	if call.Kind == group.CallForm && c.hasty[family(name)] { // others that did not know its node may have formed the group and left it
 		c.silent[family(name)] = true
 		return
 	}
-	if call.Kind == group.CallForm && (call.AtLeast > 0 || c.never[m.me.Label[:2]]) { // the others of its group do not all come
+	if call.Kind == group.CallForm && (call.AtLeast > 0 || c.never[m.me.Label[:2]]) { // not all other members of its group come
 		c.silent[family(name)] = true
 		return
 	}
-	if invited := m.in != "" || len(g.Absent) > 0; invited && !c.silent[family(name)] && c.w.Member(m.id) { // else nobody may be left whom its node could hear
+	if invited := m.in != "" || len(g.Absent) > 0; invited && !c.silent[family(name)] && c.w.Member(m.id) { // else its node may hear of nobody that is left
 		c.w.Failf("(4) %s waits for %v in %q, absent are %v", m.me, c.w.Now()-call.since, m.in, g.Absent)
 	}
 	c.silent[family(name)] = true
 }
 
-// Missing says what has to come yet when all faults are over, or "".
+// Missing says what the groups still owe after all faults, or returns "".
 func (s *service) Missing() string {
 	c := s.check
 	if s.work.soon+len(s.work.open) > 0 {

@@ -1,5 +1,5 @@
-// Package groups has the nodes of package sim host groups that can be revoked: the core of each
-// node, as package group hosts it, and members that form groups, agree, revoke, shrink and grow.
+// Package groups adds revocable groups to the nodes of package sim: each node's core, as package
+// group hosts it, and members that form groups, agree, revoke, shrink and grow.
 //
-// The checker (checker.go) looks at what the groups promise.
+// The checker (checker.go) checks the promises of the groups.
 package groups

@@ -21,12 +21,12 @@ var Kind = sim.Kind{Name: "groups", Crowded: true, New: func(w *sim.World) sim.S
 	return s
 }}
 
-// service hosts the cores, as package group does.
+// service hosts the cores as package group does.
 type service struct {
 	*sim.World
 	cores map[*sim.Process]*group.Core
-	cruel bool         // coordinators die while they propose a group to nodes that do not know it, or tell what was decided
-	deaf  *sim.Process // whose actor panics over the next message
+	cruel bool         // coordinators die while they tell a decision, or propose a group to nodes that do not know it
+	deaf  *sim.Process // its actor panics over the next message
 	work  *workload
 	check *checker
 }
@@ -79,22 +79,22 @@ func (s *service) Due(p *sim.Process) (time.Duration, bool) { return s.cores[p].
 // Tick tells a core that time has passed.
 func (s *service) Tick(p *sim.Process) { s.step(p, group.Tick{}) }
 
-// Panics has a node's actor panic over the next message, which is lost. The core outlives it.
+// Panics makes a node's actor panic over the next message, which gets lost. The core survives.
 func (s *service) Panics(p *sim.Process) bool {
 	s.deaf = p
 	return true
 }
 
-// Remains is false: members leave, and nothing of a group is kept for others.
+// Remains returns false: members leave, and hand over nothing.
 func (s *service) Remains(*sim.Process) bool { return false }
 
 // Gone ends the members on a node.
 func (s *service) Gone(p *sim.Process) { s.work.gone(p) }
 
-// step gives a core an event, and carries out what it asks for.
+// step gives a core an event, and carries out its outputs.
 func (s *service) step(p *sim.Process, e group.Event) {
 	for _, o := range s.cores[p].Step(p.Now(), e) {
-		if p.Dead { // in the midst of it
+		if p.Dead { // the process died during this step
 			return
 		}
 		switch o := o.(type) {
@@ -113,8 +113,8 @@ func (s *service) step(p *sim.Process, e group.Event) {
 	s.Wake(p)
 }
 
-// crucial reports whether it matters that a coordinator dies before it has sent the message to
-// all: it tells what was decided, or asks nodes that know nothing of a group yet.
+// crucial reports whether the death of a coordinator matters before it has sent the message to all:
+// the message is a decision, or names a group that its receiver may not know.
 func crucial(m group.Message) bool {
 	switch m := m.(type) {
 	case group.Decide:
@@ -125,7 +125,7 @@ func crucial(m group.Message) bool {
 	return false
 }
 
-// send sends a message, or the node dies before it.
+// send sends a message. In a cruel run the node may die before.
 func (s *service) send(p *sim.Process, o group.Send) {
 	if s.cruel && crucial(o.Message) && s.R.IntN(30) == 0 && s.Well(p) && s.Crash(p) {
 		s.Met("fault: crash of a coordinator of a group")

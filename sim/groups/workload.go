@@ -11,51 +11,51 @@ import (
 	"github.com/phalanx-go/phalanx/sim"
 )
 
-// patience is how long a member waits for anything: until long after the last fault.
+// patience is the longest wait of a member: until long after the last fault.
 const patience = 12 * time.Second
 
-// member is an application's member of a group, which follows the group's plan.
+// member is an application's member of a group. It follows the group's plan.
 type member struct {
 	n    *sim.Process
-	id   phalanx.NodeID // of the node, when it began
+	id   phalanx.NodeID // of the process when the member began
 	me   group.Member
-	plan []group.Contribution // what is left of it
+	plan []group.Contribution // the rest of the plan
 
 	in     string // the group
-	key    string // the same, as the checker knows it
-	gaveUp bool   // it has once
-	again  int    // how often it forms the group again
+	key    string // the checker's key of the group
+	gaveUp bool   // it has given up once
+	again  int    // how often it will form the group again
 	first  group.Call
 	rank   int
 	roster *group.Roster
 	over   bool
-	never  bool // it does not form it
-	nth    int  // of its agreements in the group, the last one that it has called
-	waits  int  // how many of its calls have not ended
+	never  bool // it does not form the group
+	nth    int  // the number of its last agreement in the group
+	waits  int  // its open calls
 }
 
-// waiting is a call that has not ended.
+// waiting is an open call.
 type waiting struct {
 	*member
 	group.Call
-	nth   int // of the member's agreements in the group
+	nth   int // the number of the member's agreement in the group
 	since time.Duration
 }
 
-// workload is what the applications do.
+// workload makes the applications' calls.
 type workload struct {
 	w     *service
 	ids   uint64
 	open  map[uint64]*waiting
-	soon  int               // things that members are about to do
-	first map[string]string // the first group of each name, as the checker knows it
+	soon  int               // actions that members are about to do
+	first map[string]string // the checker's key of the first group of each name
 }
 
 func newWorkload(w *service) *workload {
 	return &workload{w: w, open: map[uint64]*waiting{}, first: map[string]string{}}
 }
 
-// after has f done after d.
+// after calls f after d.
 func (l *workload) after(d time.Duration, f func()) {
 	l.soon++
 	l.w.After(d, func() {
@@ -64,13 +64,13 @@ func (l *workload) after(d time.Duration, f func()) {
 	})
 }
 
-// Plan has members come that form groups.
+// Plan has members form groups.
 func (s *service) Plan(over time.Duration, add func(time.Duration, func() string)) {
 	for i := range 1 + s.R.IntN(4) {
 		name := fmt.Sprint("g", i)
 		add(s.Upto(over/2), func() string {
 			if s.Alone && s.R.IntN(3) == 0 {
-				s.Join(func() { s.work.group(name, over/2) }) // not all know it yet
+				s.Join(func() { s.work.group(name, over/2) }) // not all nodes know the new one yet
 			} else {
 				s.work.group(name, over/2)
 			}
@@ -79,7 +79,7 @@ func (s *service) Plan(over time.Duration, add func(time.Duration, func() string
 	}
 }
 
-// group begins a group of members on some nodes. All have the same plan.
+// group has some nodes form a group. All members have the same plan.
 func (l *workload) group(name string, over time.Duration) {
 	w := l.w
 	live := w.Live()
@@ -103,18 +103,18 @@ func (l *workload) group(name string, over time.Duration) {
 	for rank := range members {
 		never[rank] = quorum.AtLeast > 0 && w.R.IntN(4) == 0
 	}
-	var later *member // the others take it in
+	var later *member // the other members take it in at the end
 	if rank := slices.Index(never, true); rank >= 0 && w.R.IntN(2) == 0 {
 		later = &member{n: on[rank], id: on[rank].Self, me: members[rank]}
 	}
 	plan := l.plan(name, live, later)
-	hasty := w.R.IntN(8) == 0 // it does not wait until it knows all
+	hasty := w.R.IntN(8) == 0 // its members do not wait until their nodes know all others
 	if hasty {
 		w.check.hasty[name] = true
 	}
 	for rank, n := range on {
 		m := &member{n: n, id: n.Self, me: members[rank], plan: plan, again: again, never: never[rank]}
-		// It knows that all are members.
+		// The member comes when its node knows all other members.
 		var come func()
 		come = func() {
 			for _, other := range members {
@@ -140,7 +140,7 @@ func (l *workload) group(name string, over time.Duration) {
 	}
 }
 
-// quorum is of how many members a group can be formed: of some, all of them come.
+// quorum draws how many members can form a group. In some groups all members have to come.
 func (l *workload) quorum(members int) group.Quorum {
 	if members < 2 || l.w.R.IntN(2) == 0 {
 		return group.Quorum{}
@@ -148,13 +148,13 @@ func (l *workload) quorum(members int) group.Quorum {
 	return group.Quorum{AtLeast: 2 + l.w.R.IntN(members-1), JoinTimeout: l.w.Upto(300 * ms)}
 }
 
-// plan is what all members of a group do, one after the other. In the end they take in a member
-// that has not formed the group, if there is one.
+// plan draws the actions of all members of a group, in order. At the end the members take in later,
+// which has not formed the group.
 func (l *workload) plan(name string, live []*sim.Process, later *member) []group.Contribution {
 	var plan []group.Contribution
 	newcomers := map[int]*member{}
 	if l.w.R.IntN(30) == 0 {
-		for range 70 + l.w.R.IntN(70) { // more than are remembered
+		for range 70 + l.w.R.IntN(70) { // more than the cores remember
 			plan = append(plan, group.Contribution{For: group.ForAgree, Op: group.Max})
 		}
 	}
@@ -175,7 +175,7 @@ func (l *workload) plan(name string, live []*sim.Process, later *member) []group
 		newcomers[len(plan)] = later
 		plan = append(plan, group.Contribution{For: group.ForGrow, Newcomers: []group.Member{later.me}})
 	}
-	for _, i := range slices.Sorted(maps.Keys(newcomers)) { // they do what the others do next
+	for _, i := range slices.Sorted(maps.Keys(newcomers)) { // newcomers then follow the rest of the plan
 		m := newcomers[i]
 		m.plan = plan[i+1:]
 		l.after(l.w.Upto(500*ms), func() { l.call(m, group.Call{Kind: group.CallAwait, Label: m.me.Label}) })
@@ -183,10 +183,10 @@ func (l *workload) plan(name string, live []*sim.Process, later *member) []group
 	return plan
 }
 
-// alive reports whether a member's node is what it was.
+// alive reports whether a member's process runs as the same incarnation.
 func (m *member) alive() bool { return !m.over && !m.n.Dead && m.n.Self == m.id }
 
-// call makes calls, which are given up after a while.
+// call makes calls, and gives them up after a while.
 func (l *workload) call(m *member, calls ...group.Call) {
 	m.waits += len(calls)
 	for _, c := range calls {
@@ -232,7 +232,7 @@ func (l *workload) done(n *sim.Process, d group.Done) {
 	m.waits--
 	l.w.Tracef("%s: %+v", m.me, d)
 	if m.over {
-		return // it has given up another call
+		return // the member has given up another call
 	}
 	l.w.check.ended(call, d)
 	if d.Outcome != group.OK {
@@ -246,7 +246,7 @@ func (l *workload) done(n *sim.Process, d group.Done) {
 		if l.first[d.Group] == "" {
 			l.first[d.Group] = key
 		}
-		if l.first[d.Group] != key { // the plan is for the first group of a name, also of a member that came late
+		if l.first[d.Group] != key { // the plan is for the first group of a name
 			m.plan = nil
 		}
 		if old.in != "" {
@@ -256,13 +256,13 @@ func (l *workload) done(n *sim.Process, d group.Done) {
 	if m.waits > 0 {
 		return
 	}
-	if len(m.plan) == 0 && m.again > 0 { // as a training that begins again
+	if len(m.plan) == 0 && m.again > 0 { // like a training run that starts again
 		m.again--
 		l.after(l.w.Upto(300*ms), func() { l.restart(m) })
 		return
 	}
 	l.after(l.w.Upto(300*ms), func() {
-		// It calls several agreements at once, or one after the other.
+		// The member calls several agreements at once, or one after the other.
 		var calls []group.Call
 		for many := l.w.R.IntN(4) == 0 || len(m.plan) > 50; len(m.plan) > 0; {
 			next := m.plan[0]
@@ -277,7 +277,7 @@ func (l *workload) done(n *sim.Process, d group.Done) {
 	})
 }
 
-// restart has a member leave its group, and form one of the same name and members.
+// restart has a member leave its group and form one of the same name and members.
 func (l *workload) restart(m *member) {
 	if !m.alive() {
 		return
@@ -308,7 +308,7 @@ func (l *workload) revoke(m *member) {
 	})
 }
 
-// givenUp has a member that has waited for too long leave, or form its group again.
+// givenUp has a member that gave up a call leave, or form its group again.
 func (l *workload) givenUp(n *sim.Process, g group.GivenUp) {
 	call := l.open[g.ID]
 	if call == nil || call.n != n {
@@ -333,14 +333,14 @@ func (l *workload) givenUp(n *sim.Process, g group.GivenUp) {
 	l.leave(m)
 }
 
-// GiveUp has nothing to end: no call waits for long. Those whose member has gone without a word
-// are asked again and again.
+// GiveUp has nothing to end, since no call waits for long. It reports whether the nodes fall
+// silent: they keep asking members that have gone without a word.
 func (s *service) GiveUp() bool { return len(s.check.silent) == 0 }
 
-// gone ends the calls of a node.
+// gone ends the calls of a process that has died.
 func (l *workload) gone(n *sim.Process) {
 	if !n.Dead {
-		return // it does not know
+		return // the process does not know that its node was removed
 	}
 	for id, call := range l.open {
 		if call.n == n {

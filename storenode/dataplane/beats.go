@@ -10,15 +10,15 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Beats is a connection of its own for heartbeats to a peer, whose listener
-// sends each back: they never wait behind other bytes.
+// Beats is a connection only for heartbeats to a peer, whose listener sends each back: they never
+// wait behind other bytes.
 type Beats struct {
 	l    *link
 	trip *trip
-	sent atomic.Pointer[time.Time] // when the heartbeat was sent that has not come back; nil: none
+	sent atomic.Pointer[time.Time] // when this side sent the heartbeat that has not come back; nil: none
 }
 
-// OpenBeats connects to a peer. Its hello was a round trip already.
+// OpenBeats connects to a peer. Its hello has already made a round trip.
 func (c *Conns) OpenBeats(ctx context.Context, node phalanx.NodeID) (*Beats, error) {
 	p := c.peer(node)
 	l, err := p.dial(ctx, roleBeats)
@@ -28,9 +28,9 @@ func (c *Conns) OpenBeats(ctx context.Context, node phalanx.NodeID) (*Beats, err
 	return &Beats{l: l, trip: &p.trip}, nil
 }
 
-// Send sends one heartbeat. It waits only if the peer has not read thousands of them; then
-// Close ends that. A deadline would be a timer for each heartbeat, which costs more than
-// the heartbeat.
+// Send sends one heartbeat. It waits only if the peer has not read thousands of them; Close then
+// ends the wait. A deadline would need a timer for each heartbeat, which costs more than the
+// heartbeat.
 func (b *Beats) Send() error {
 	now := time.Now()
 	b.sent.CompareAndSwap(nil, &now)
@@ -38,7 +38,7 @@ func (b *Beats) Send() error {
 	return err
 }
 
-// Receive waits until a heartbeat came back.
+// Receive waits until a heartbeat comes back.
 func (b *Beats) Receive() error {
 	if err := b.l.beat(); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (b *Beats) Close() {
 // Ours reports whether this side has ended the connection.
 func (b *Beats) Ours() bool { return b.l.ours.Load() }
 
-// IsGone reports whether an error of OpenBeats proves that the process that it
-// was for is not there: nobody listens at its address, or another node does.
+// IsGone reports whether an error of OpenBeats proves that its process is gone: nobody listens at
+// its address, or another node does.
 func IsGone(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, phalanx.ErrClosed) && !errors.Is(err, errClosedHere)
 }

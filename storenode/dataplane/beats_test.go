@@ -44,8 +44,8 @@ func TestHeartbeatsComeBackUntilThePeerEnds(t *testing.T) {
 	}
 }
 
-// A node hears of each heartbeat that comes, and of the end of the connection, unless it
-// has ended that itself.
+// A node hears each heartbeat that comes, and the end of the connection unless it has ended that
+// itself.
 func TestHeartbeatsAreHeard(t *testing.T) {
 	var w town
 	beats, ends := make(chan phalanx.NodeID, 10), make(chan phalanx.NodeID, 10)

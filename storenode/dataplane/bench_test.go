@@ -7,8 +7,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// BenchmarkStream moves one object between two nodes of one process, from and
-// into memory that was touched before, with all checks.
+// BenchmarkStream moves one object between two nodes of one process, between memory that was
+// touched before, with all checks.
 func BenchmarkStream(b *testing.B) {
 	const size = 256 << 20
 	var w town
@@ -37,7 +37,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkPingPong is a message and its answer, each through OnMessage → Post.
+// BenchmarkPingPong sends a message and its answer, each through OnMessage → Post.
 func BenchmarkPingPong(b *testing.B) {
 	var w town
 	var echo, c *Conns

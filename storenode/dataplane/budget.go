@@ -9,25 +9,25 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/memory"
 )
 
-// Budget is a node's memory cap. Everybody that holds bytes of objects, or means to,
-// holds that many bytes of the budget. A memory.Queue decides which request is met
-// next. It is safe for concurrent use.
+// Budget is a node's memory cap. Every holder of objects' bytes holds that many bytes of the
+// budget, and reserves them first. A memory.Queue decides which request it grants next. It is safe
+// for concurrent use.
 type Budget struct {
 	cap     int64
 	began   time.Time
-	waiting atomic.Int32 // how many requests wait, read without mu
+	waiting atomic.Int32 // 1 if a request waits, else 0; read without mu
 
 	mu       sync.Mutex
 	queue    *memory.Queue
 	peak     int64
-	pinned   int64 // of what is taken: copies that are not evicted
-	reserved int64 // of what is taken: uploads that are under way, and the directory
+	pinned   int64 // bytes taken by copies that are not evicted
+	reserved int64 // bytes taken by uploads under way and the directory
 	last     uint64
-	granted  map[uint64]chan struct{} // by request that waits; closed once it is met
+	granted  map[uint64]chan struct{} // by waiting request; closed when it is granted
 	timer    *time.Timer              // for the queue's next Tick; nil before there was one
-	due      time.Duration            // when it fires; negative: it does not
+	due      time.Duration            // when the timer fires; negative: it is stopped
 	pressure func(need int64)
-	reclaim  func(need int64) bool // gives unused memory back; false when there is none
+	reclaim  func(need int64) bool // gives unused memory back; reports false when there is none
 }
 
 // NewBudget returns a budget of capacity bytes.
@@ -35,20 +35,19 @@ func NewBudget(capacity int64) *Budget {
 	return &Budget{cap: capacity, began: time.Now(), queue: memory.New(memory.Config{Cap: capacity}), granted: map[uint64]chan struct{}{}, due: -1}
 }
 
-// OnPressure sets what is called, without a lock held, whenever more room has to be
-// made: need bytes are missing for all that wait and can be met.
+// OnPressure sets the function that the budget calls, without a lock held, when somebody has to
+// make room: the waiting requests that can be granted lack need bytes.
 func (b *Budget) OnPressure(f func(need int64)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pressure = f
 }
 
-// Reserve takes n bytes, waiting for them until ctx ends. More than the cap fails at
-// once. Both fail with ErrNoSpace and the numbers.
+// Reserve takes n bytes, and waits for them until ctx ends. It fails at once if n is more than the
+// cap. Both errors are ErrNoSpace with the numbers.
 func (b *Budget) Reserve(ctx context.Context, n int64) error { return b.reserve(ctx, n, memory.Waits) }
 
-// ReserveIfPossible is Reserve that fails at once if pinned and reserved bytes leave no
-// room for n.
+// ReserveIfPossible is Reserve that fails at once if pinned and reserved bytes leave no room for n.
 func (b *Budget) ReserveIfPossible(ctx context.Context, n int64) error {
 	return b.reserve(ctx, n, memory.Bounded)
 }
@@ -101,7 +100,7 @@ func (b *Budget) reserve(ctx context.Context, n int64, patience memory.Patience)
 	b.mu.Lock()
 	if _, waits := b.granted[id]; !waits {
 		b.mu.Unlock()
-		return nil // met meanwhile
+		return nil // granted meanwhile
 	}
 	delete(b.granted, id)
 	_, _, evict = b.step(memory.Gone{ID: id})
@@ -110,8 +109,8 @@ func (b *Budget) reserve(ctx context.Context, n int64, patience memory.Patience)
 	return err
 }
 
-// ReserveNow takes n bytes if they are free, also while nobody is to pass one that
-// waits: it is for what cannot wait. It fails as Reserve does.
+// ReserveNow takes n bytes if they are free, even before a waiting request whose turn it is: it is
+// for callers that cannot wait. It fails as Reserve does.
 func (b *Budget) ReserveNow(n int64) error {
 	if err := b.check(n); err != nil {
 		return err
@@ -124,10 +123,10 @@ func (b *Budget) ReserveNow(n int64) error {
 	return b.full(n, errNotNow)
 }
 
-// TryReserve takes n bytes if they are free and no request has its turn before.
+// TryReserve takes n bytes if they are free and no waiting request has its turn.
 func (b *Budget) TryReserve(n int64) bool { return n >= 0 && b.take(n, memory.Tries) }
 
-// take asks for n bytes that are not waited for. Unused memory is given back for them.
+// take asks for n bytes without waiting. It gives unused memory back for them.
 func (b *Budget) take(n int64, patience memory.Patience) bool {
 	for {
 		b.mu.Lock()
@@ -143,8 +142,8 @@ func (b *Budget) take(n int64, patience memory.Patience) bool {
 	}
 }
 
-// Force takes n bytes whether they are free or not: for what cannot be refused.
-// Others wait until enough was given back.
+// Force takes n bytes, free or not, for a caller that nobody can refuse. Others wait until enough
+// bytes are free again.
 func (b *Budget) Force(n int64) {
 	b.mu.Lock()
 	b.step(memory.Taken{Bytes: n})
@@ -155,7 +154,7 @@ func (b *Budget) Force(n int64) {
 	}
 }
 
-// Press asks for n bytes to be made free, by whoever can.
+// Press asks the pool and the evictor to free n bytes.
 func (b *Budget) Press(n int64) {
 	b.mu.Lock()
 	need, press := b.queue.Used()+n-b.cap, b.pressure
@@ -165,8 +164,8 @@ func (b *Budget) Press(n int64) {
 	}
 }
 
-// Missing returns how many bytes are to be evicted: those that wait and can be met are
-// short of them, or the cap is exceeded by them.
+// Missing returns how many bytes to evict: the waiting requests that can be granted lack them, or
+// they exceed the cap.
 func (b *Budget) Missing() int64 {
 	b.mu.Lock()
 	need := b.queue.Need()
@@ -187,8 +186,8 @@ func (b *Budget) Release(n int64) {
 	_, _, evict = b.step(memory.Freed{Bytes: n})
 }
 
-// unlock gives mu back, and with evict asks for room to be made. Its callers may have locks of
-// their own: unused memory is given back by whoever makes room.
+// unlock unlocks mu, and with evict asks for room. It does not give unused memory back, as its
+// callers may hold locks: OnPressure's function does.
 func (b *Budget) unlock(evict bool) {
 	need, press := b.queue.Need(), b.pressure
 	b.mu.Unlock()
@@ -197,8 +196,8 @@ func (b *Budget) unlock(evict bool) {
 	}
 }
 
-// Last says that of the bytes that are taken so many more, or less, are pinned, and
-// reserved: eviction does not give them back.
+// Last adds to the taken bytes that are pinned, and reserved: evictions do not free them. Negative
+// numbers subtract.
 func (b *Budget) Last(pinned, reserved int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,24 +206,24 @@ func (b *Budget) Last(pinned, reserved int64) {
 	b.step(memory.Lasts{Bytes: pinned + reserved})
 }
 
-// Used returns how much is taken, by idle memory of a Pool too.
+// Used returns how many bytes are taken, including idle memory of a Pool.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.queue.Used()
 }
 
-// Peak returns the most that was ever taken.
+// Peak returns the most bytes that were ever taken.
 func (b *Budget) Peak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.peak
 }
 
-// Cap returns how much there is.
+// Cap returns the capacity in bytes.
 func (b *Budget) Cap() int64 { return b.cap }
 
-// Lasting returns how many bytes are pinned, and reserved, as Last was told.
+// Lasting returns how many bytes are pinned, and reserved, by the calls of Last.
 func (b *Budget) Lasting() (pinned, reserved int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -241,7 +240,7 @@ func (b *Budget) Waiting() (requests int, bytes int64) {
 // contended reports whether a request waits.
 func (b *Budget) contended() bool { return b.waiting.Load() > 0 }
 
-// tidy has unused memory given back and reports whether there was any.
+// tidy gives unused memory back, and reports whether there was any.
 func (b *Budget) tidy(need int64) bool {
 	b.mu.Lock()
 	f := b.reclaim
@@ -249,9 +248,9 @@ func (b *Budget) tidy(need int64) bool {
 	return f != nil && f(need)
 }
 
-// step has the queue take ev, and wakes those that are met. It reports whether a
-// request that does not wait is met, or why it is refused, and whether more has to be
-// evicted than before. It needs mu.
+// step gives the queue ev, and wakes the requests that it grants. It reports whether the queue
+// grants a request that does not wait, or why it refuses it, and whether more bytes must be evicted
+// than before. It needs mu.
 func (b *Budget) step(ev memory.Event) (met bool, why memory.Reason, evict bool) {
 	asked, asks := ev.(memory.Ask)
 	for _, e := range b.queue.Step(time.Since(b.began), ev) {
@@ -277,8 +276,7 @@ func (b *Budget) step(ev memory.Event) (met bool, why memory.Reason, evict bool)
 	return met, why, evict
 }
 
-// arm sets the timer for the queue's next Tick, if it has to come earlier than what is
-// set, or none is.
+// arm sets the timer for the queue's next Tick, unless it fires earlier already.
 func (b *Budget) arm() {
 	due, ok := b.queue.Due()
 	switch {
@@ -302,7 +300,7 @@ func (b *Budget) arm() {
 
 func (b *Budget) tick() {
 	b.mu.Lock()
-	if b.due < 0 { // it was stopped as it fired
+	if b.due < 0 { // stopped just as it fired
 		b.mu.Unlock()
 		return
 	}

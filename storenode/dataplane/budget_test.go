@@ -30,7 +30,7 @@ func TestBudgetMoreThanTheCapFailsAtOnce(t *testing.T) {
 	}
 }
 
-// Of those that wait the first that fits is met; one that fits at once passes them.
+// The budget grants the first waiting request that fits. One that fits at once passes the others.
 func TestBudgetServesWhatFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
@@ -78,7 +78,7 @@ func TestBudgetServesWhatFits(t *testing.T) {
 	})
 }
 
-// A request that has waited for 2 s is not passed for a while, also if nobody comes or goes then.
+// No request passes one that has waited for 2 s, also if nobody comes or goes then.
 func TestBudgetGivesTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
@@ -140,8 +140,8 @@ func TestBudgetOneThatLeavesLetsOthersPass(t *testing.T) {
 	})
 }
 
-// A request waits as long as it says, and is refused at once if only what is pinned and
-// reserved could make room for it. Either error has the numbers and says what to do.
+// A request waits as long as it says. The budget refuses it at once if only pinned and reserved
+// bytes could make room. Either error has the numbers and says what to do.
 func TestBudgetWaitsNoLongerThanItIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
@@ -168,7 +168,7 @@ func TestBudgetWaitsNoLongerThanItIsTold(t *testing.T) {
 		if took := time.Since(began); took != 10*time.Second || fmt.Sprint(needs) != "[43]" {
 			t.Errorf("it took %v, and pressed for %v", took, needs)
 		}
-		// 0 does not wait, and nothing is evicted.
+		// 0 does not wait, and evicts nothing.
 		if err := b.ReserveWithin(context.Background(), 11, 0); !errors.Is(err, phalanx.ErrNoSpace) || time.Since(began) != 10*time.Second || len(needs) != 1 {
 			t.Errorf("%v after %v, pressed for %v", err, time.Since(began), needs)
 		}
@@ -186,7 +186,7 @@ func TestBudgetWaitsNoLongerThanItIsTold(t *testing.T) {
 	})
 }
 
-// A request that could not be met, and can be now, presses for room by itself.
+// A request that can be granted again asks for room by itself.
 func TestBudgetHopeReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
@@ -210,7 +210,7 @@ func TestBudgetHopeReturns(t *testing.T) {
 	})
 }
 
-// A caller that runs late is told that there is no room only if it still waits for some.
+// A caller that runs late hears that there is no room only if it still waits for some.
 func TestBudgetLack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
@@ -228,8 +228,8 @@ func TestBudgetLack(t *testing.T) {
 	})
 }
 
-// Bytes that are given back before a tick that is late give a request its turn: room is made for the
-// rest of it then, too.
+// Bytes that come back before a late tick give a request its turn: then, too, the budget asks for
+// the rest.
 func TestATurnThatBeginsWithARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)

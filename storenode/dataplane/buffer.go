@@ -10,15 +10,14 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Buffer holds the bytes of one generation of one object at this node, or of a
-// reduce place's output, with their checks. Bytes come in order, from one
-// writer; any number of readers follow it.
+// Buffer holds the bytes of one generation of one object at this node, or of a reduce place's
+// output, with their checks. One writer adds the bytes in order; any number of readers follow it.
 //
 //	0 ........ Watermark ........ Arrived ........ Size
 //	 checked              raw                 to come
 //
-// Arrived bytes may be sent on or combined; only checked ones may be read by an
-// application or count as held.
+// Arrived bytes may be sent on or combined; an application may read only checked bytes, and only
+// these count as held.
 type Buffer struct {
 	pool      *Pool
 	region    atomic.Pointer[Region]
@@ -29,7 +28,7 @@ type Buffer struct {
 	refs      atomic.Int64
 	subs      subscribers
 
-	raw bool // the writer is a receiver: checks come from the origin. Writer's
+	raw bool // the writer is a receiver, and the checks come from the origin; only the writer reads it
 
 	mu     sync.Mutex
 	checks []Check // of the first pieces, without a gap
@@ -37,8 +36,8 @@ type Buffer struct {
 	err    error
 }
 
-// NewBuffer returns an empty buffer for size bytes, or phalanx.UnknownSize,
-// waiting for room until ctx ends. Its one reference is the caller's.
+// NewBuffer returns an empty buffer for size bytes, or phalanx.UnknownSize. It waits for room until
+// ctx ends. The caller owns the one reference.
 func (p *Pool) NewBuffer(ctx context.Context, size int64) (*Buffer, error) {
 	if size == phalanx.UnknownSize {
 		return newBuffer(p, p.growable(), size), nil
@@ -50,9 +49,8 @@ func (p *Pool) NewBuffer(ctx context.Context, size int64) (*Buffer, error) {
 	return newBuffer(p, r, size), nil
 }
 
-// NewBufferWithin is NewBuffer that waits for room no longer than wait, and fails at
-// once if pinned and reserved bytes leave none. With a wait of 0 or less it does not
-// wait.
+// NewBufferWithin is NewBuffer that waits for room no longer than wait, and fails at once if pinned
+// and reserved bytes leave none. With a wait of 0 or less it does not wait.
 func (p *Pool) NewBufferWithin(ctx context.Context, size int64, wait time.Duration) (*Buffer, error) {
 	if size == phalanx.UnknownSize {
 		return newBuffer(p, p.growable(), size), nil
@@ -76,8 +74,8 @@ func (p *Pool) TryBuffer(size int64) *Buffer {
 	return newBuffer(p, r, size)
 }
 
-// NewBufferReserved returns an empty buffer to a caller that holds Charge(size)
-// of the budget, which the buffer takes over, also on an error.
+// NewBufferReserved returns an empty buffer to a caller that holds Charge(size) of the budget. The
+// buffer takes that over, also on an error.
 func (p *Pool) NewBufferReserved(size int64) (*Buffer, error) {
 	r, err := p.GetReserved(size)
 	if err != nil {
@@ -98,16 +96,16 @@ func newBuffer(p *Pool, r *Region, size int64) *Buffer {
 	return b
 }
 
-// Arrived returns how many bytes are there, checked or not.
+// Arrived returns how many bytes are here, checked or not.
 func (b *Buffer) Arrived() int64 { return b.arrived.Load() }
 
-// Watermark returns how many bytes are there and checked.
+// Watermark returns how many bytes are here and checked.
 func (b *Buffer) Watermark() int64 { return b.watermark.Load() }
 
-// Size returns how many bytes there will be, or phalanx.UnknownSize.
+// Size returns the final number of bytes, or phalanx.UnknownSize.
 func (b *Buffer) Size() int64 { return b.size.Load() }
 
-// Complete reports whether all bytes are there and checked.
+// Complete reports whether all bytes are here and checked.
 func (b *Buffer) Complete() bool { return b.complete.Load() }
 
 // Digest returns the object's digest once the buffer is complete.
@@ -117,16 +115,15 @@ func (b *Buffer) Digest() (phalanx.Digest, bool) {
 	return b.digest, b.complete.Load()
 }
 
-// Err returns what Fail was told first.
+// Err returns the error of the first Fail.
 func (b *Buffer) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err
 }
 
-// Fail ends the buffer for its readers and streams: there will be no more
-// bytes, and those that are there count for nothing. An *Ended tells receivers
-// downstream why; another error does by its Kind.
+// Fail ends the buffer for its readers and streams: no more bytes come, and the bytes here no
+// longer count. An *Ended tells receivers downstream why; any other error does so by its Kind.
 func (b *Buffer) Fail(err error) {
 	b.mu.Lock()
 	if b.err == nil {
@@ -146,9 +143,8 @@ func (b *Buffer) Bytes(lo, hi int64) []byte {
 	return mem[lo:hi:hi]
 }
 
-// there returns what arrived. The order of the loads matters: Resume stores them
-// the other way round, so that memory it replaced is never paired with a length
-// from before.
+// there returns the bytes that arrived. The order of the loads matters: Resume stores in the
+// opposite order, so that replaced memory never meets an earlier length.
 func (b *Buffer) there() []byte {
 	r := b.region.Load()
 	return r.mem[:min(b.arrived.Load(), int64(len(r.mem)))]
@@ -165,17 +161,17 @@ func (b *Buffer) next(pos, limit, end int64) []byte {
 
 func (b *Buffer) took(int64) {}
 
-// Held returns what the buffer costs of the budget.
+// Held returns the buffer's charge to the budget.
 func (b *Buffer) Held() int64 { return b.region.Load().charged }
 
-// Retain adds a reference, for somebody who already has one.
+// Retain adds a reference. Its caller must already have one.
 func (b *Buffer) Retain() {
 	if b.refs.Add(1) <= 1 {
 		panic("dataplane: a released buffer is retained")
 	}
 }
 
-// Release drops a reference; the last one gives the memory back.
+// Release drops a reference. The last one gives the memory back.
 func (b *Buffer) Release() {
 	switch n := b.refs.Add(-1); {
 	case n == 0:
@@ -188,7 +184,7 @@ func (b *Buffer) Release() {
 // Retained reports whether anybody has a reference.
 func (b *Buffer) Retained() bool { return b.refs.Load() > 0 }
 
-// checksFrom copies known checks from piece on into dst and returns how many.
+// checksFrom copies known checks from piece on into dst, and returns how many.
 func (b *Buffer) checksFrom(piece int64, dst []Check) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,7 +194,7 @@ func (b *Buffer) checksFrom(piece int64, dst []Check) int {
 	return copy(dst, b.checks[piece:])
 }
 
-// conclude marks the buffer complete when it is.
+// conclude marks the buffer as complete once it is.
 func (b *Buffer) conclude() {
 	if size := b.size.Load(); size == phalanx.UnknownSize || b.watermark.Load() != size || b.complete.Load() {
 		return

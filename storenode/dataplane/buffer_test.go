@@ -57,7 +57,7 @@ func TestBufferOfAnOrigin(t *testing.T) {
 			t.Fatalf("complete %v, digest %v", ok, digest)
 		}
 		n := int64(len(want))
-		if held := b.Held(); held > max(HeapMax, Charge(n), n+n/4) { // memory that was idle may be a quarter more
+		if held := b.Held(); held > max(HeapMax, Charge(n), n+n/4) { // idle memory may be a quarter larger
 			t.Fatalf("%d bytes are held for %d", held, n)
 		}
 	})
@@ -109,7 +109,7 @@ func TestGrowthEndsAtTheCap(t *testing.T) {
 	}
 }
 
-// TestGrowthStaysInPlace: readers hold on to what arrived while the buffer grows.
+// TestGrowthStaysInPlace: readers keep the arrived bytes while the buffer grows.
 func TestGrowthStaysInPlace(t *testing.T) {
 	p, want := pool(t, 64*mb), random(9*mb)
 	b := buffer(t, p, phalanx.UnknownSize)
@@ -228,7 +228,7 @@ func TestCheckThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestManyReadersFollow: everybody sees every byte, while the buffer grows.
+// TestManyReadersFollow: every reader sees every byte while the buffer grows.
 func TestManyReadersFollow(t *testing.T) {
 	p, want := pool(t, 64*mb), random(3*mb+5)
 	b := buffer(t, p, phalanx.UnknownSize)

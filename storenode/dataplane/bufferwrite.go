@@ -9,12 +9,12 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// The writer's side of a Buffer. An origin uses Write, ReadFrom, or Space and
-// Commit; a receiver uses Space, CommitRaw and SetCheck, and Resume before it
-// goes on with another sender. Both end with Finish when the size was unknown.
+// The writer's side of a Buffer. An origin uses Write, ReadFrom, or Space and Commit. A receiver
+// uses Space, CommitRaw and SetCheck, and Resume before it goes on with another sender. Both end
+// with Finish if the size was unknown.
 
-// Space returns room for up to limit bytes behind those that arrived: less at the
-// end, nothing when the buffer is full or, of unknown size, cannot grow now.
+// Space returns room for up to limit bytes after the arrived ones: less at the end, and nothing
+// when the buffer is full or, of unknown size, cannot grow now.
 func (b *Buffer) Space(limit int) []byte {
 	r, at := b.region.Load(), b.arrived.Load()
 	if at == int64(len(r.mem)) && b.size.Load() == phalanx.UnknownSize && limit > 0 {
@@ -64,7 +64,7 @@ func (b *Buffer) tooLong(n int64) error {
 		Err: fmt.Errorf("%d bytes follow %d of an object of %d", n, b.arrived.Load(), b.size.Load())}
 }
 
-// room is Space for an origin: it says why there is none.
+// room is Space for an origin, with the reason why there is none.
 func (b *Buffer) room(limit int) ([]byte, error) {
 	sp := b.Space(limit)
 	switch {
@@ -76,7 +76,7 @@ func (b *Buffer) room(limit int) ([]byte, error) {
 	return nil, b.extend(b.arrived.Load()+1, b.pool.budget.ReserveNow)
 }
 
-// Write appends p as the origin. It takes what fits.
+// Write appends p as the origin, as far as it fits.
 func (b *Buffer) Write(p []byte) (int, error) {
 	n := 0
 	for n < len(p) {
@@ -91,7 +91,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadFrom appends what r has as the origin, until its end.
+// ReadFrom appends the bytes of r as the origin, until its end.
 func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	total, empty := int64(0), 0
 	for {
@@ -120,7 +120,7 @@ func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	}
 }
 
-// atEnd makes sure that r has nothing more than the buffer holds.
+// atEnd checks that r has no more bytes than the buffer.
 func (b *Buffer) atEnd(r io.Reader) error {
 	var one [1]byte
 	n, err := io.ReadFull(r, one[:])
@@ -133,8 +133,8 @@ func (b *Buffer) atEnd(r io.Reader) error {
 	return err
 }
 
-// Commit adds the first n bytes of Space as the origin of them: their checks
-// are computed here, after readers were told.
+// Commit adds the first n bytes of Space as their origin. It tells the readers, and then computes
+// the checks.
 func (b *Buffer) Commit(n int) {
 	if n == 0 {
 		return
@@ -146,8 +146,8 @@ func (b *Buffer) Commit(n int) {
 	}
 }
 
-// originate computes the checks of the pieces that are finished when at bytes
-// of size are there, and reports whether there were any.
+// originate computes the checks of the pieces that are complete when at bytes of size are here, and
+// reports whether there were any.
 func (b *Buffer) originate(at, size int64) bool {
 	mem, done := b.region.Load().mem, b.watermark.Load()
 	start := done
@@ -170,8 +170,8 @@ func (b *Buffer) originate(at, size int64) bool {
 	return done > start
 }
 
-// CommitRaw adds the first n bytes of Space, as they came from a sender. It
-// returns ErrCorrupt with a BadPiece when they finish a piece that is bad.
+// CommitRaw adds the first n bytes of Space, which came from a sender. It returns ErrCorrupt with a
+// BadPiece when they complete a bad piece.
 func (b *Buffer) CommitRaw(n int) error {
 	b.raw = true
 	at := b.arrived.Add(int64(n))
@@ -179,8 +179,8 @@ func (b *Buffer) CommitRaw(n int) error {
 	return b.verify(at)
 }
 
-// SetCheck tells the check of a piece, in order of the pieces. It returns
-// ErrCorrupt with a BadPiece when that piece is there and bad.
+// SetCheck adds the check of a piece, in order of the pieces. It returns ErrCorrupt with a BadPiece
+// when that piece is here and bad.
 func (b *Buffer) SetCheck(piece int64, c Check) error {
 	b.raw = true
 	b.mu.Lock()
@@ -189,7 +189,7 @@ func (b *Buffer) SetCheck(piece int64, c Check) error {
 	switch {
 	case piece > known,
 		size != phalanx.UnknownSize && piece >= Pieces(size),
-		piece*PieceSize > b.arrived.Load()+MaxData: // nobody may make us keep checks of nothing
+		piece*PieceSize > b.arrived.Load()+MaxData: // no peer may make us keep checks of nothing
 		b.mu.Unlock()
 		return &phalanx.Error{Op: "check", Kind: phalanx.ErrRefused,
 			Err: fmt.Errorf("the check of piece %d came when %d were known", piece, known)}
@@ -202,7 +202,7 @@ func (b *Buffer) SetCheck(piece int64, c Check) error {
 	return b.verify(b.arrived.Load())
 }
 
-// verify moves the watermark over the pieces that are there, known and good.
+// verify moves the watermark over the good pieces whose checks are known.
 func (b *Buffer) verify(at int64) error {
 	size, start := b.size.Load(), b.watermark.Load()
 	mem, done := b.region.Load().mem, start
@@ -230,8 +230,8 @@ func (b *Buffer) verify(at int64) error {
 	return err
 }
 
-// Finish says that the bytes that arrived are all, and size of them. A receiver
-// calls it when every check was told.
+// Finish says that all bytes have arrived, and that there are size of them. A receiver calls it
+// after the last SetCheck.
 func (b *Buffer) Finish(size int64) error {
 	at, known := b.arrived.Load(), b.size.Load()
 	if at != size || known != phalanx.UnknownSize && known != size {
@@ -256,14 +256,13 @@ func (b *Buffer) Finish(size int64) error {
 	return err
 }
 
-// Resume forgets what arrived unchecked and returns where to go on: at the
-// watermark.
+// Resume drops the unchecked bytes and returns where to go on: the watermark.
 func (b *Buffer) Resume() int64 {
 	done, r := b.watermark.Load(), b.region.Load()
 	dropped := b.arrived.Swap(done) > done
 	if dropped && !r.mapped {
-		// Somebody may still be sending the bytes that will come again. Mapped
-		// memory is written under their eyes: their receiver checks it.
+		// A sender may still be sending the bytes that will come again. It sees mapped memory
+		// change: its receiver checks the bytes.
 		fresh := *r
 		fresh.mem = make([]byte, len(r.mem))
 		copy(fresh.mem, r.mem[:done])

@@ -14,8 +14,8 @@ import (
 // k*PieceSize on, and only the last is shorter.
 const PieceSize = 64 << 10
 
-// Check tells whether a piece is what its origin made. It guards against
-// accidents, not against attackers.
+// Check tells whether a piece is as its origin made it. It guards against accidents, not against
+// attackers.
 type Check struct {
 	CRC  uint32   // Castagnoli
 	Hash [16]byte // xxh3, 128 bits, big-endian
@@ -30,7 +30,7 @@ func CheckOf(piece []byte) Check {
 	return Check{CRC: crc32.Checksum(piece, castagnoli), Hash: xxh3.Hash128(piece).Bytes()}
 }
 
-// Pieces returns how many pieces size bytes have.
+// Pieces returns the number of pieces of size bytes.
 func Pieces(size int64) int64 { return (size + PieceSize - 1) / PieceSize }
 
 // DigestOf returns the digest of an object: the hash of its piece hashes.
@@ -83,7 +83,7 @@ func (r *rolling) write(p []byte) {
 	r.n += len(p)
 }
 
-// sum returns the check of what was written and starts over.
+// sum returns the check of the written bytes and starts over.
 func (r *rolling) sum() Check {
 	c := Check{CRC: r.crc, Hash: r.hash.Sum128().Bytes()}
 	r.crc, r.n = 0, 0

@@ -12,10 +12,10 @@ import (
 // The payloads of control frames: fixed-width integers, and strings and lists
 // behind a varint of their length.
 
-// RequestKind says what a stream is of.
+// RequestKind says which kind of bytes a stream carries.
 type RequestKind uint8
 
-// What a stream can be of.
+// The kinds of a stream.
 const (
 	Object RequestKind = iota + 1 // a copy of an object
 	Place                         // the output of a reduce place
@@ -30,13 +30,13 @@ type Request struct {
 	Object     phalanx.ObjectID // of a Place: the target
 	Generation phalanx.Generation
 	Offset     int64 // a multiple of PieceSize, or the size
-	// Checked is where a piece ends that was bad: bytes before it are sent only
-	// after the sender's own check of them. Zero if none was.
+	// Checked is the end of a bad piece: the sender checks earlier bytes itself before it sends
+	// them. Zero if no piece was bad.
 	Checked int64
 	Lease   uint64
 	Beside  bool // the grant says that one of the sender's receivers does not count
 
-	Reduce          string // of a Place: which, and which of its places
+	Reduce          string // of a Place: the reduce, and the number of its place
 	Place           int
 	PlaceGeneration PlaceGeneration
 }
@@ -49,7 +49,7 @@ const (
 	roleBeats
 )
 
-// hello opens a connection; the answer to it is another one.
+// hello opens a connection; the listener answers with another hello.
 type hello struct {
 	role     role
 	features uint64
@@ -64,7 +64,7 @@ func appendString[S ~string](b []byte, s S) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decoder takes a payload apart; after the first error it yields zeros.
+// decoder decodes a payload; after the first error it yields zeros.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -126,7 +126,7 @@ func (d *decoder) uvarint() uint64 {
 
 func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
 
-// err reports whether all was there and nothing more.
+// err returns an error if the payload was too short or too long.
 func (d *decoder) err(k frameKind) error {
 	if !d.bad && len(d.b) == 0 {
 		return nil
@@ -218,7 +218,7 @@ func appendPath(b []byte, path []phalanx.NodeID) []byte {
 func parsePath(p []byte) ([]phalanx.NodeID, error) {
 	d := decoder{b: p}
 	n := d.uvarint()
-	if n > uint64(len(d.b)) { // each has a byte at least
+	if n > uint64(len(d.b)) { // each element has a byte at least
 		return nil, refused("a path of %d nodes in %d bytes", n, len(d.b))
 	}
 	path := make([]phalanx.NodeID, n)
@@ -228,7 +228,7 @@ func parsePath(p []byte) ([]phalanx.NodeID, error) {
 	return path, d.err(kindWait)
 }
 
-// appendFault writes an error as its kind and text, which is cut to fit.
+// appendFault writes an error as its kind and text. It cuts the text to fit.
 func appendFault(b []byte, k phalanx.Kind, text string) []byte {
 	return appendString(append(b, byte(k)), text[:min(len(text), maxControl-16)])
 }

@@ -12,17 +12,16 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// DefaultStreams is how many streams of objects a peer has from a node at a time.
+// DefaultStreams is the number of streams of objects that a peer may have from a node at a time.
 const DefaultStreams = 128
 
-// Config is what Conns needs. Durations and numbers that are zero have the
-// default that stands beside them.
+// Config configures Conns. A zero duration or number means the default beside it.
 type Config struct {
 	Self     phalanx.NodeID
 	Cluster  string
-	Features uint64 // told to peers in the hello
+	Features uint64 // the hello tells them to peers
 
-	Listener  net.Listener // if nil, Bind is listened on; Conns closes it
+	Listener  net.Listener // if nil, New listens on Bind; Conns closes it
 	Bind      string       // "127.0.0.1:0"
 	ServerTLS *tls.Config  // nil: plain TCP
 	ClientTLS *tls.Config
@@ -33,27 +32,25 @@ type Config struct {
 	Lookup func(phalanx.NodeID) (addr string, ok bool)
 	// View returns the number of the view, for hellos; nil: 0.
 	View func() uint64
-	// Admit may refuse a peer whose hello is otherwise right: one that was
-	// removed. view is the number of the peer's. nil admits all.
+	// Admit may refuse a peer whose hello is otherwise right, such as a removed node. view is the
+	// number of the peer's view. nil admits all.
 	Admit func(from phalanx.NodeID, view uint64) error
 
-	// OnMessage is called for each message, in the order of the sender's posts, on
-	// the goroutine of its connection: what it does delays the messages behind.
-	// payload lies in the connection's read buffer: it is valid only during
-	// the call, and may be changed then.
+	// Conns calls OnMessage for each message, in the order of the sender's posts, on the goroutine
+	// of the connection: OnMessage delays the next messages. payload lies in the connection's read
+	// buffer: the callee may change it, but not keep it.
 	OnMessage func(from phalanx.NodeID, payload []byte)
-	// OnBroken is called when a connection for messages to or from a peer ends
-	// or cannot be made, unless ClosePeer or Close ended it. A refused
-	// connection unwraps to syscall.ECONNREFUSED.
+	// Conns calls OnBroken when a connection for messages to or from a peer ends or cannot be made,
+	// unless ClosePeer or Close ended it. The error of a refused connection unwraps to
+	// syscall.ECONNREFUSED.
 	OnBroken func(peer phalanx.NodeID, err error)
-	// OnBeat is called for each heartbeat of a peer, once it was sent back, and
-	// OnBeatsEnd when a peer's connection for heartbeats ends, unless ClosePeer or Close
-	// ended it. They must not block; nil is no call.
+	// Conns calls OnBeat for each heartbeat of a peer, after sending it back, and OnBeatsEnd when a
+	// peer's connection for heartbeats ends, unless ClosePeer or Close ended it. They must not
+	// block; nil is no call.
 	OnBeat, OnBeatsEnd func(peer phalanx.NodeID)
-	// OnStream serves a request on the goroutine of its connection. It ends the
-	// stream by one of the Writer's calls; the connection is closed if it does not.
-	// The stream of an Object has a seat; for that of a Place it asks Writer.Seat, or
-	// gives the seat up by Writer.Stand.
+	// OnStream serves a request on the goroutine of its connection. It ends the stream with a call
+	// of the Writer, else Conns closes the connection. The stream of an Object has a seat. For the
+	// stream of a Place OnStream calls Writer.Seat, or gives the seat up with Writer.Stand.
 	OnStream func(from phalanx.NodeID, req Request, w *Writer)
 
 	HelloTimeout time.Duration // 5s, for a connection until both hellos are through
@@ -61,12 +58,12 @@ type Config struct {
 	RedialAfter  time.Duration // 20ms between failed attempts for messages
 	Stall        time.Duration // 1s of silence on a stream that is received
 	WaitEvery    time.Duration // 200ms between a sender's signs of life
-	WriteStall   time.Duration // 10s in which a receiver takes nothing
-	TurnWait     time.Duration // 1s that a stream waits for its turn before it is opened all the same
+	WriteStall   time.Duration // 10s in which a receiver reads nothing
+	TurnWait     time.Duration // 1s for which a stream waits for its turn; then it opens without one
 	MaxIdle      int           // 4 idle connections for streams per peer
 	MaxQueue     int           // 16 MiB of messages waiting per peer
-	MaxStreams   int           // DefaultStreams that a peer has from here at a time, but for those of places that run here
-	MaxHellos    int           // 1024 connections that have not said whose they are
+	MaxStreams   int           // DefaultStreams that a peer has from here at a time, except streams of places that run here
+	MaxHellos    int           // 1024 connections that have not sent a hello or a request
 	MaxStrangers int           // 1024 connections of nodes that Lookup does not know
 
 	Logger logrus.FieldLogger // nil: the standard logger

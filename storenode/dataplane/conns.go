@@ -12,8 +12,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Conns is a node's data connections: to every peer one for messages, made on
-// demand, and warm ones for streams, one transfer at a time on each.
+// Conns is a node's data connections: to each peer one for messages, made on demand, and warm ones
+// for streams, each with one transfer at a time.
 type Conns struct {
 	cfg      Config
 	listener net.Listener
@@ -21,8 +21,8 @@ type Conns struct {
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
 
-	sent, received atomic.Uint64 // bytes of streams of all peers, also of those that have gone
-	turned         atomic.Uint64 // streams for which there was no seat
+	sent, received atomic.Uint64 // bytes of streams of all peers, including peers that are gone
+	turned         atomic.Uint64 // streams that were turned away without a seat
 	hellos         hellos
 	strangers      strangers
 
@@ -51,11 +51,11 @@ func New(cfg Config) (*Conns, error) {
 	return c, nil
 }
 
-// Addr returns the address that is listened on.
+// Addr returns the listener's address.
 func (c *Conns) Addr() net.Addr { return c.listener.Addr() }
 
-// Close ends every connection and returns when every goroutine has ended; calls
-// of OnMessage and OnStream must return by then.
+// Close ends every connection and returns when every goroutine has ended. Running calls of
+// OnMessage and OnStream must return for that.
 func (c *Conns) Close() error {
 	c.mu.Lock()
 	again := c.closed
@@ -74,8 +74,8 @@ func (c *Conns) Close() error {
 	return err
 }
 
-// ClosePeer ends every connection to and from node, and drops what waits for it.
-// OnBroken is not called. A later Post or Open dials again.
+// ClosePeer ends every connection to and from node, and drops its waiting messages. It does not
+// call OnBroken. A later Post or Open dials again.
 func (c *Conns) ClosePeer(node phalanx.NodeID) {
 	c.mu.Lock()
 	p := c.peers[node]
@@ -90,7 +90,7 @@ func (c *Conns) ClosePeer(node phalanx.NodeID) {
 	}
 }
 
-// takeLinks marks those that match as ended by us. Called with mu held.
+// takeLinks marks matching links as ended by us. Called with mu held.
 func (c *Conns) takeLinks(match func(*link) bool) []*link {
 	var out []*link
 	for l := range c.links {
@@ -128,7 +128,7 @@ func (c *Conns) peerLocked(node phalanx.NodeID) *peer {
 	return p
 }
 
-// track makes Close and ClosePeer know of l; false if c is closed.
+// track adds l to the links that Close and ClosePeer end. It returns false if c is closed.
 func (c *Conns) track(l *link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,21 +139,21 @@ func (c *Conns) track(l *link) bool {
 	return true
 }
 
-// name says whose connection l is, once that is known.
+// name sets the peer of l once the hello has named it.
 func (c *Conns) name(l *link, node phalanx.NodeID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.node = node
 }
 
-// errClosedHere says that it is this node that has ended its connections.
+// errClosedHere says that this node has ended its connections.
 var errClosedHere = fmt.Errorf("this node has left: %w", net.ErrClosed)
 
 func (c *Conns) closedError(op string, node phalanx.NodeID) error {
 	return &phalanx.Error{Op: op, Node: node, Kind: phalanx.ErrClosed, Err: errClosedHere}
 }
 
-// broken reports a connection for messages that ended by itself.
+// broken reports a connection for messages that this node did not end.
 func (c *Conns) broken(l *link, node phalanx.NodeID, err error) {
 	if c.ctx.Err() != nil || l != nil && l.ours.Load() {
 		return
@@ -164,22 +164,22 @@ func (c *Conns) broken(l *link, node phalanx.NodeID, err error) {
 	}
 }
 
-// PeerStats counts what went to and came from one peer.
+// PeerStats counts the bytes and messages to and from one peer.
 type PeerStats struct {
 	Node      phalanx.NodeID
 	Sent      uint64 // bytes of streams
 	Received  uint64
 	Posted    uint64 // messages
 	Delivered uint64
-	Dropped   uint64  // messages that were posted and never written
+	Dropped   uint64  // messages that were posted but never written
 	Bandwidth float64 // bytes per second, 0 if not known
 }
 
-// Traffic returns how many bytes of streams went to and came from all peers. It never falls:
-// peers count that have gone.
+// Traffic returns how many bytes of streams all peers have got and sent. It never falls: it
+// includes peers that are gone.
 func (c *Conns) Traffic() (sent, received uint64) { return c.sent.Load(), c.received.Load() }
 
-// Stats returns the counts of the peers that there are, ordered by their ids.
+// Stats returns the counts of all present peers, ordered by their ids.
 func (c *Conns) Stats() []PeerStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,8 +211,8 @@ func (c *Conns) Streaming() []phalanx.NodeID {
 	return out
 }
 
-// Bandwidth returns how many bytes per second transfers with node have lately
-// reached, counting only time in which there was something to send; 0 if not known.
+// Bandwidth returns how many bytes per second recent transfers with node have reached, counting
+// only time in which there was something to send; 0 if not known.
 func (c *Conns) Bandwidth(node phalanx.NodeID) float64 {
 	c.mu.Lock()
 	p := c.peers[node]

@@ -161,7 +161,7 @@ func TestHelloIsRefused(t *testing.T) {
 	}
 }
 
-// TestBadPeersHarmNobody: whatever a stranger does, others are served.
+// TestBadPeersHarmNobody: the node serves others, whatever a stranger does.
 func TestBadPeersHarmNobody(t *testing.T) {
 	var w town
 	in := newInbox()

@@ -15,10 +15,10 @@ const (
 	Complete Reason = iota + 1 // everything arrived and is checked
 	Reset                      // the sender has a greater generation
 	Busy                       // the sender serves others
-	Gone                       // the sender has no such bytes, or gave up: Kind tells
+	Gone                       // the sender has no such bytes, or gave up; Kind says why
 	Stalled                    // the sender is silent
 	Broken                     // the connection ended, or the peer broke the protocol
-	Corrupt                    // a piece is bad, or with Piece -1 the digest
+	Corrupt                    // a piece is bad or, with Piece -1, the digest
 	NoRoom                     // a buffer of unknown size cannot grow now
 	Closed                     // by this side
 )
@@ -33,8 +33,7 @@ func (r Reason) String() string {
 	return reasons[r]
 }
 
-// Ended is the end of a stream, with what belongs to its Reason. As an error it
-// is of Kind.
+// Ended is the end of a stream, with the details of its Reason. As an error it is of Kind.
 type Ended struct {
 	Reason     Reason
 	Node       phalanx.NodeID     // the sender

@@ -26,17 +26,17 @@ type frameKind uint8
 
 const (
 	kindHello   frameKind = iota + 1 // dialer → listener, first
-	kindHelloOK                      // the answer to it
-	kindRefused                      // the other answer; the connection is closed
+	kindHelloOK                      // the answer to a hello
+	kindRefused                      // the other answer; the listener then closes the connection
 	kindMessage                      // an opaque payload
 	kindOpen                         // receiver → sender: a Request
-	kindData                         // bytes, following those before
+	kindData                         // the next bytes
 	kindChecks                       // of pieces, in order
 	kindWait                         // the sender has nothing yet; its path to the origin
 	kindReset                        // ends a stream: another generation
-	kindBusy                         // ends a stream: it serves others
+	kindBusy                         // ends a stream: the sender serves others
 	kindGone                         // ends a stream: an error
-	kindEnd                          // ends a stream: that was all, and how long the sender had nothing to send
+	kindEnd                          // ends a complete stream, and says how long the sender had nothing to send
 )
 
 const (
@@ -97,8 +97,8 @@ func appendFrame(b []byte, k frameKind, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// parseHeader reads the header in b[:headerSize]. Its errors have the kind
-// ErrRefused, or ErrCorrupt for a checksum; the caller adds the node.
+// parseHeader reads the header in b[:headerSize]. Its errors are of kind ErrRefused, or ErrCorrupt
+// for a checksum. The caller adds the node.
 func parseHeader(b []byte) (header, error) {
 	bad := func(k phalanx.Kind, format string, args ...any) (header, error) {
 		return header{}, &phalanx.Error{Op: "frame", Kind: k, Err: fmt.Errorf(format, args...)}

@@ -14,7 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// badHeaders are headers that nobody may send, by what is wrong with them.
+// badHeaders are invalid headers, by their fault.
 func badHeaders() map[string][]byte {
 	seal := func(b []byte) []byte {
 		binary.LittleEndian.PutUint32(b[16:], crc32.Checksum(b[:16], castagnoli))
@@ -121,7 +121,7 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// FuzzPayloads feeds every decoder; what one takes must come back the same.
+// FuzzPayloads feeds every decoder. A payload that a decoder accepts must encode to the same bytes.
 func FuzzPayloads(f *testing.F) {
 	f.Add(hello{role: roleMessages, cluster: "c", from: "a#1", to: "b#1"}.append(nil))
 	f.Add(request.append(nil))
@@ -160,8 +160,8 @@ func FuzzPayloads(f *testing.F) {
 	})
 }
 
-// FuzzConnection lets a peer send anything: the reader ends in an error or at the
-// end, and never keeps more than a frame may have.
+// FuzzConnection lets a peer send anything: the reader ends with an error or at the end, and never
+// keeps more than the largest frame.
 func FuzzConnection(f *testing.F) {
 	f.Add(appendFrame(appendFrame(nil, kindMessage, []byte("hi")), kindBusy, nil), 3)
 	f.Add(append(appendHeader(nil, kindData, 300, 0), make([]byte, 300)...), 600)
@@ -191,7 +191,7 @@ func FuzzConnection(f *testing.F) {
 	})
 }
 
-// replay is a connection that has some bytes to read.
+// replay is a connection from which a test reads given bytes.
 type replay struct {
 	net.Conn
 	r io.Reader

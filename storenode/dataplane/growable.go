@@ -1,16 +1,15 @@
 package dataplane
 
-// A growable region serves an object of unknown size. It is contiguous, because
-// its address range is reserved at once, and it is paid for in steps.
+// A growable region serves an object of unknown size. It is contiguous, because it reserves its
+// address range at once; it pays for memory in steps.
 
 const maxStep = 64 << 20
 
 // growable returns an empty region that can grow up to the budget's cap.
 func (p *Pool) growable() *Region { return &Region{pool: p} }
 
-// grow returns a region of at least n bytes with the content of r, in the same
-// place where that can be. Readers of r may go on; r is not released. On an
-// error r is as before.
+// grow returns a region of at least n bytes with the content of r, in the same place if possible.
+// Readers of r may go on; grow does not release r. An error leaves r as it was.
 func (r *Region) grow(n int64, reserve func(int64) error) (*Region, error) {
 	p := r.pool
 	least, to := r.step(n)
@@ -39,8 +38,8 @@ func (r *Region) grow(n int64, reserve func(int64) error) (*Region, error) {
 	return next, nil
 }
 
-// step returns the least size to grow to for n bytes, and the one to prefer: some
-// more than that, in huge pages.
+// step returns the least size to grow to for n bytes, and the preferred size: somewhat more, in
+// huge pages.
 func (r *Region) step(n int64) (least, prefer int64) {
 	if n <= HeapMax {
 		return HeapMax, HeapMax
@@ -54,7 +53,7 @@ func (r *Region) step(n int64) (least, prefer int64) {
 	return least, prefer
 }
 
-// trim returns r with just its first n bytes and gives the rest back.
+// trim returns r with only its first n bytes, and gives the rest back.
 func (r *Region) trim(n int64) *Region {
 	t := &Region{pool: r.pool, mem: r.mem[:n:n], mapped: r.mapped, charged: r.charged}
 	if !r.mapped {

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// hellos are the connections of which it is not known yet whose they are or, where their peer has many,
-// for what they are, the oldest first. Each has Config.HelloTimeout; if there are too many, the oldest is closed. A
-// member says who it is within a round trip, so that those that say nothing make room.
+// hellos are connections without a hello, and connections without a request of a peer that has
+// many, the oldest first. Each has Config.HelloTimeout to send it. The node closes the oldest if
+// there are too many: a member says who it is within a round trip, so silent connections make room.
 type hellos struct {
 	mu      sync.Mutex
 	waiting list.List // of *link
@@ -31,6 +31,6 @@ func (c *Conns) await(l *link) (done func()) {
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.waiting.Remove(at) // does nothing if it was closed as the oldest
+		h.waiting.Remove(at) // does nothing if the connection was closed as the oldest
 	}
 }

@@ -5,32 +5,31 @@ import (
 	"time"
 )
 
-// A pool gives back what a node does not need any more. Memory counts as unneeded
-// once it has been idle for a whole minute: a steady load, also one that pauses for
-// shorter than that, finds what it has touched before.
+// A pool gives back memory that its node no longer needs: memory that has been idle for a whole
+// minute. A steady load, even with shorter pauses, finds memory that was touched before.
 
 const (
 	idleLook  = 15 * time.Second // how often a pool with idle memory looks
-	idleLooks = 4                // how many looks in a row have to find it idle
+	idleLooks = 4                // successive looks that must find it idle
 )
 
-// idleness is how much of a pool's memory nobody has needed lately.
+// idleness measures the memory of a pool that nobody has needed lately.
 type idleness struct {
-	least int64   // bytes that were idle at all times since the last look
-	were  []int64 // the same of the looks before, at most idleLooks
+	least int64   // bytes that were idle all the time since the last look
+	were  []int64 // the same for the looks before, at most idleLooks
 	timer *time.Timer
 }
 
-// tendLocked has the pool looked after while it has idle memory.
+// tendLocked starts the pool's looks while it has idle memory.
 func (p *Pool) tendLocked() {
 	if i := &p.idleness; i.timer == nil {
-		i.least, i.were = 0, nil // it was all in use until now
+		i.least, i.were = 0, nil // all memory was in use until now
 		i.timer = time.AfterFunc(idleLook, p.look)
 	}
 }
 
-// look gives back what has been idle at all times for as many looks as it takes, but
-// for what Warm has touched.
+// look gives back memory that has been idle for idleLooks looks, except memory that Warm has
+// touched.
 func (p *Pool) look() {
 	i := &p.idleness
 	p.mu.Lock()
@@ -64,7 +63,7 @@ func (p *Pool) look() {
 	}
 }
 
-// Close gives back all idle memory, and from now on what is released at once.
+// Close gives back all idle memory. From now on, released memory goes at once.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true

@@ -20,14 +20,14 @@ const (
 	streamBuffer  = 512 // headers and checks; data must not be copied through it
 )
 
-// link is one connection whose hellos are through.
+// link is a connection after its hellos.
 type link struct {
 	c      *Conns
 	conn   net.Conn
 	frames *frameReader
 	node   phalanx.NodeID // the peer; guarded by Conns.mu
-	role   role           // what this side dialled it for; 0: the peer did
-	ours   atomic.Bool    // ended by us, not by the peer
+	role   role           // the role for which this side dialled it; 0: the peer dialled
+	ours   atomic.Bool    // this side ended it
 	once   sync.Once
 }
 
@@ -54,15 +54,15 @@ func (l *link) drop() {
 	})
 }
 
-// abandon has drop forget what the peer has not taken. The kernel would keep it for
-// minutes for a peer that lives and does not read.
+// abandon lets drop discard the bytes that the peer has not read. For a live peer that does not
+// read, the kernel would keep them for minutes.
 func (l *link) abandon() {
 	raw := l.conn
 	if secure, ok := raw.(*tls.Conn); ok {
 		raw = secure.NetConn()
 	}
 	if tcp, ok := raw.(interface{ SetLinger(sec int) error }); ok {
-		_ = tcp.SetLinger(0) // it is closed in any case
+		_ = tcp.SetLinger(0) // drop closes it in any case
 	}
 }
 
@@ -223,7 +223,7 @@ func (c *Conns) admit(h hello) error {
 	return nil
 }
 
-// faultOf returns what of an error goes over the wire.
+// faultOf returns the kind and text of an error for the wire.
 func faultOf(err error) (phalanx.Kind, string) {
 	var end *Ended
 	if errors.As(err, &end) && end.Kind != 0 {
@@ -243,5 +243,5 @@ func faultOf(err error) (phalanx.Kind, string) {
 	return phalanx.ErrInternal, err.Error()
 }
 
-// hangUp reports whether err just says that the peer closed.
+// hangUp reports whether err only says that a side closed the connection.
 func hangUp(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) }

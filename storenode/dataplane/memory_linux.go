@@ -14,7 +14,7 @@ var pageSize = os.Getpagesize()
 func mapMemory(n int64) ([]byte, error) {
 	slack := int64(0)
 	if n >= huge {
-		slack = huge // to find an aligned start in
+		slack = huge // to find an aligned start
 	}
 	p, err := unix.MmapPtr(-1, 0, nil, uintptr(n+slack), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
@@ -34,8 +34,8 @@ func mapMemory(n int64) ([]byte, error) {
 	return mem, nil
 }
 
-// growMemory returns to bytes that begin with mem, in place if mem came from
-// here, else in a new range that can grow up to limit.
+// growMemory returns to bytes that begin with mem, in place if mem came from mapMemory or
+// growMemory, else in a new range that can grow up to limit.
 func growMemory(mem []byte, to, limit int64) ([]byte, error) {
 	if int64(cap(mem)) >= to {
 		return mem[:to], nil
@@ -48,7 +48,7 @@ func growMemory(mem []byte, to, limit int64) ([]byte, error) {
 	return space[:to], nil
 }
 
-// shrinkMemory gives back what lies behind the first n bytes of mem's range.
+// shrinkMemory gives back the memory behind the first n bytes of mem's range.
 func shrinkMemory(mem []byte, n int64) []byte {
 	base := unsafe.Pointer(unsafe.SliceData(mem))
 	cut(unsafe.Add(base, n), int64(cap(mem))-n)
@@ -66,7 +66,7 @@ func cut(p unsafe.Pointer, n int64) {
 	}
 }
 
-// joinMemory returns a and b as one if b lies behind a, else nil.
+// joinMemory returns a and b as one slice if b lies directly behind a, else nil.
 func joinMemory(a, b []byte) []byte {
 	if unsafe.Add(unsafe.Pointer(unsafe.SliceData(a)), cap(a)) != unsafe.Pointer(unsafe.SliceData(b)) {
 		return nil

@@ -8,7 +8,7 @@ var pageSize = os.Getpagesize()
 
 func mapMemory(n int64) ([]byte, error) { return make([]byte, n), nil }
 
-// growMemory moves: what readers hold of mem stays valid until they let go.
+// growMemory copies. Readers' slices of mem stay valid until the readers let go.
 func growMemory(mem []byte, to, _ int64) ([]byte, error) {
 	next := make([]byte, to)
 	copy(next, mem)
@@ -19,5 +19,5 @@ func shrinkMemory(mem []byte, n int64) []byte { return mem[:n:n] }
 
 func unmapMemory([]byte) {}
 
-// joinMemory never joins: two allocations of the heap are not one.
+// joinMemory never joins: two allocations of the heap are not contiguous.
 func joinMemory(_, _ []byte) []byte { return nil }

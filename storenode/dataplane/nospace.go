@@ -9,13 +9,13 @@ import (
 	"github.com/phalanx-go/phalanx/protocol/memory"
 )
 
-// These tell a caller why it gets no memory, and what it can do.
+// These errors tell a caller why it gets no memory, and what it can do.
 var (
 	errNotNow  = errors.New("the request cannot wait")
 	errLasting = errors.New("evictions cannot free enough memory: delete objects, use another node, or start the node with a larger --memory")
 )
 
-// waited is why a request ends that has waited for so long.
+// waited is the error of a request that has waited for so long.
 type waited time.Duration
 
 func (w waited) Error() string {
@@ -29,7 +29,7 @@ func reasonOf(why memory.Reason) error {
 	return errNotNow
 }
 
-// check refuses what can never be reserved.
+// check refuses requests that can never be granted.
 func (b *Budget) check(n int64) error {
 	if n < 0 {
 		return &phalanx.Error{Op: "reserve", Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%d bytes", n)}
@@ -41,9 +41,8 @@ func (b *Budget) check(n int64) error {
 	return nil
 }
 
-// Lack returns the error, for the reason why, of a caller that does not wait any longer
-// for n bytes: ErrNoSpace, or if no request for so many waits, since it was met or has
-// not begun, ErrDeadline.
+// Lack returns the error of a caller that stops waiting for n bytes for the reason why: ErrNoSpace,
+// or ErrDeadline if no request for so many bytes waits, because it was granted or has not begun.
 func (b *Budget) Lack(n int64, why error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

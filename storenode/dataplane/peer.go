@@ -10,7 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// peer is what is known of one incarnation of another node.
+// peer is this node's knowledge of one incarnation of another node.
 type peer struct {
 	c      *Conns
 	node   phalanx.NodeID
@@ -21,16 +21,16 @@ type peer struct {
 	rate                                       rate
 	trip                                       trip
 	seats                                      seats
-	unasked                                    atomic.Int64 // connections that the peer made and that wait for a request
+	unasked                                    atomic.Int64 // connections of the peer that wait for a request
 
-	gate   chan struct{} // has an element for each stream of an object that comes from the peer
+	gate   chan struct{} // has an element for each stream of an object from the peer
 	guests int           // connections that the peer made; guarded by Conns.mu
 
 	mu      sync.Mutex
 	idle    []*link // for streams, the last one used last
-	queue   []byte  // framed messages that wait
-	queued  int     // how many
-	running bool    // somebody writes them
+	queue   []byte  // waiting messages, framed
+	queued  int     // the number of messages in queue
+	running bool    // a goroutine writes them
 	failed  time.Time
 	kick    chan struct{} // capacity 1: the queue is no longer empty
 	spare   []byte
@@ -42,9 +42,8 @@ func newPeer(c *Conns, node phalanx.NodeID) *peer {
 	return p
 }
 
-// Post sends payload to a peer, at most once and in order as long as the
-// connection lasts, and never waits. The payload is copied. An error says that
-// it was not even queued.
+// Post queues payload for a peer and never waits. The peer gets it at most once, and in order as
+// long as the connection lasts. Post copies payload. An error means that Post did not queue it.
 func (c *Conns) Post(to phalanx.NodeID, payload []byte) error {
 	if len(payload) > MaxMessage {
 		c.peer(to).dropped.Add(1)
@@ -108,7 +107,7 @@ func (p *peer) reach() (*link, error) {
 	return p.dial(p.ctx, roleMessages)
 }
 
-// write sends all messages that wait in one go, again and again.
+// write sends all waiting messages at once, again and again.
 func (p *peer) write(l *link) error {
 	dead := make(chan error, 1)
 	if !p.c.spawn(func() { dead <- l.listen() }) {
@@ -144,7 +143,7 @@ func (p *peer) write(l *link) error {
 	}
 }
 
-// listen waits for the end of a connection on which nothing comes.
+// listen waits for the end of a connection that brings nothing.
 func (l *link) listen() error {
 	var one [1]byte
 	if n, err := l.conn.Read(one[:]); n == 0 {
@@ -170,7 +169,7 @@ func (p *peer) stats() PeerStats {
 		Delivered: p.delivered.Load(), Dropped: p.dropped.Load(), Bandwidth: p.rate.value()}
 }
 
-// warm takes a ready connection for a stream, or nil.
+// warm takes a ready connection for a stream, or returns nil.
 func (p *peer) warm() *link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,14 +183,14 @@ func (p *peer) warm() *link {
 	return l
 }
 
-// parked returns how many connections for streams are ready.
+// parked returns the number of ready connections for streams.
 func (p *peer) parked() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.idle)
 }
 
-// park keeps a connection whose stream ended, or closes it.
+// park keeps a connection after its stream has ended, or closes it.
 func (p *peer) park(l *link) {
 	if err := l.frames.watch(0); err != nil {
 		l.drop()
@@ -225,8 +224,8 @@ func (c *Conns) Warm(ctx context.Context, node phalanx.NodeID) error {
 	return nil
 }
 
-// rate is how fast streams lately were, as a whole: single frames may only have
-// come out of the kernel's buffers.
+// rate is the recent speed of whole streams: single frames may only come out of the kernel's
+// buffers.
 type rate struct {
 	mu  sync.Mutex
 	per float64 // bytes per second
@@ -237,7 +236,7 @@ const (
 	leastSent     = 32 << 20  // likewise: less may lie in the kernels' buffers
 )
 
-// add notes a stream of n bytes. Of slower ones than before, several have to come.
+// add notes a stream of n bytes. Only several slower streams bring the rate down.
 func (r *rate) add(n int64, took time.Duration) {
 	if took <= 0 {
 		return
@@ -257,7 +256,7 @@ func (r *rate) value() float64 {
 	return r.per
 }
 
-// stretch measures a stream from its first bytes on.
+// stretch measures a stream after its first bytes.
 type stretch struct {
 	bytes int64 // after the first
 	since time.Time
@@ -271,7 +270,7 @@ func (s *stretch) add(n int) {
 	s.bytes += int64(n)
 }
 
-// tell notes the rate if there were enough bytes for one.
+// tell notes the rate if the stream had at least least bytes.
 func (s *stretch) tell(r *rate, least int64) {
 	if s.bytes >= least {
 		r.add(s.bytes, time.Since(s.since))

@@ -18,11 +18,10 @@ const (
 	huge = 2 << 20
 )
 
-// Pool hands out memory from a Budget. Larger regions lie outside the Go heap
-// and are kept when they come back, because memory that was touched before is
-// up to twice as fast to fill. Idle regions stay counted against the budget. They
-// are dropped as soon as anybody waits for room, and when they have been idle for
-// a minute.
+// Pool hands out memory from a Budget. Larger regions lie outside the Go heap. The pool keeps
+// released ones, because memory that was touched before is up to twice as fast to fill. Idle
+// regions still count against the budget. The pool drops them as soon as a request waits for room,
+// and after a minute of idleness.
 type Pool struct {
 	budget *Budget
 
@@ -30,8 +29,8 @@ type Pool struct {
 	idle   []*Region // oldest first
 	kept   int64     // bytes in idle
 	held   int64     // bytes handed out and mapped
-	recent int64     // the most that was held lately; idle memory is bounded by it
-	warm   int64     // what Warm was told: recent does not fall below it
+	recent int64     // a falling maximum of held; it bounds idle memory
+	warm   int64     // recent does not fall below the bytes that Warm touched
 	closed bool
 
 	idleness idleness
@@ -54,11 +53,11 @@ func NewPool(budget *Budget) *Pool {
 	return p
 }
 
-// Budget returns what the pool draws on.
+// Budget returns the pool's budget.
 func (p *Pool) Budget() *Budget { return p.budget }
 
-// Charge returns what n bytes cost of the budget. If idle memory serves, which is
-// charged already, it may be a quarter more than n.
+// Charge returns the charge of n bytes to the budget. An idle region may have up to a quarter more,
+// which is charged already.
 func Charge(n int64) int64 {
 	if n <= HeapMax {
 		return n
@@ -66,8 +65,7 @@ func Charge(n int64) int64 {
 	return roundUp(n, int64(pageSize))
 }
 
-// Get returns n bytes, waiting for room until ctx ends. Their content is
-// undefined.
+// Get returns n bytes of undefined content. It waits for room until ctx ends.
 func (p *Pool) Get(ctx context.Context, n int64) (*Region, error) {
 	if r := p.reuse(n); r != nil {
 		return r, nil
@@ -78,7 +76,7 @@ func (p *Pool) Get(ctx context.Context, n int64) (*Region, error) {
 	return p.charged(n)
 }
 
-// getWithin is Get, which waits as Budget.ReserveWithin does.
+// getWithin is Get that waits as Budget.ReserveWithin does.
 func (p *Pool) getWithin(ctx context.Context, n int64, wait time.Duration) (*Region, error) {
 	if r := p.reuse(n); r != nil {
 		return r, nil
@@ -104,8 +102,8 @@ func (p *Pool) TryGet(n int64) *Region {
 	return r
 }
 
-// GetReserved returns n bytes for a caller that holds Charge(n) of the budget;
-// the region takes that over.
+// GetReserved returns n bytes for a caller that holds Charge(n) of the budget, which the region
+// takes over.
 func (p *Pool) GetReserved(n int64) (*Region, error) {
 	if r := p.reuse(n); r != nil {
 		p.budget.Release(Charge(n))
@@ -114,7 +112,7 @@ func (p *Pool) GetReserved(n int64) (*Region, error) {
 	return p.charged(n)
 }
 
-// charged makes a new region of n bytes that are reserved already.
+// charged makes a new region of n bytes for which the budget is already charged.
 func (p *Pool) charged(n int64) (*Region, error) {
 	r := &Region{pool: p, charged: Charge(n)}
 	if n <= HeapMax {
@@ -131,7 +129,7 @@ func (p *Pool) charged(n int64) (*Region, error) {
 	return r, nil
 }
 
-// reuse returns idle memory of n bytes: of the smallest region that has as many.
+// reuse returns n bytes of the smallest idle region that is large enough, or nil.
 func (p *Pool) reuse(n int64) *Region {
 	if n <= HeapMax {
 		return nil
@@ -153,8 +151,8 @@ func (p *Pool) reuse(n int64) *Region {
 	return r
 }
 
-// takeLocked takes n bytes out of an idle region, or all of it if no more than spare
-// bytes would be left.
+// takeLocked takes n bytes out of an idle region, or all of it if at most spare bytes would be
+// left.
 func (p *Pool) takeLocked(i int, n, spare int64) *Region {
 	r := p.idle[i]
 	if k := share(n); k < r.charged && n+spare < r.charged {
@@ -175,7 +173,7 @@ func (p *Pool) hold(n int64) {
 
 func (p *Pool) holdLocked(n int64) {
 	p.held += n
-	p.recent = max(p.held, p.recent-p.recent/16, p.warm) // forgotten over some forty requests
+	p.recent = max(p.held, p.recent-p.recent/16, p.warm) // some forty requests forget a peak
 }
 
 // Bytes returns the memory.
@@ -190,7 +188,7 @@ func (r *Region) Release() {
 		return
 	}
 	r.mem = r.mem[:r.charged]
-	if int64(cap(r.mem)) > r.charged { // a growable one that was not trimmed
+	if int64(cap(r.mem)) > r.charged { // a growable region that was not trimmed
 		r.mem = shrinkMemory(r.mem, r.charged)
 	}
 	n := r.charged
@@ -214,15 +212,15 @@ func (r *Region) Release() {
 	}
 }
 
-// Idle returns how many bytes are kept for reuse.
+// Idle returns how many bytes the pool keeps for reuse.
 func (p *Pool) Idle() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.kept
 }
 
-// Warm touches n bytes ahead of need and leaves them idle; more than that may
-// be given back later. It reports whether there was room.
+// Warm touches n bytes ahead of need and leaves them idle. The pool may later give back idle memory
+// beyond n. Warm reports whether there was room.
 func (p *Pool) Warm(n int64) bool {
 	r := p.TryGet(n)
 	if r == nil {
@@ -242,8 +240,7 @@ func (p *Pool) Warm(n int64) bool {
 // reports whether there was any.
 func (p *Pool) reclaim(need int64) bool { return p.drop(need, need/4) }
 
-// drop is reclaim, of whole regions where no more than spare bytes would be left of
-// one.
+// drop is reclaim that takes a whole region if at most spare bytes of it would be left.
 func (p *Pool) drop(need, spare int64) bool {
 	var drop []*Region
 	freed := int64(0)
@@ -254,7 +251,7 @@ func (p *Pool) drop(need, spare int64) bool {
 		freed += r.charged
 	}
 	p.mu.Unlock()
-	for _, r := range drop { // unmapping takes a while: not under mu
+	for _, r := range drop { // unmapping takes a while, so not under mu
 		unmapMemory(r.mem)
 	}
 	if freed > 0 {

@@ -66,7 +66,7 @@ func TestOneRegionServesManyAndComesTogetherAgain(t *testing.T) {
 	if p.budget.Used() != 20*mb+4096 {
 		t.Fatalf("used %d: not all of it came out of the idle region", p.budget.Used())
 	}
-	for i, r := range parts { // no part is in another
+	for i, r := range parts { // no part overlaps another
 		for j := range r.Bytes() {
 			r.Bytes()[j] = byte(i)
 		}
@@ -140,7 +140,7 @@ func TestReturnedMemoryServesThoseThatWait(t *testing.T) {
 func TestIdleMemoryIsBoundedByWhatWasHeld(t *testing.T) {
 	p := NewPool(NewBudget(256 * mb))
 	get(t, p, 100*mb).Release()
-	for range 60 { // of small ones, so that the large one is forgotten
+	for range 60 { // small ones, so that the pool forgets the large one
 		get(t, p, 2*mb).Release()
 	}
 	if p.Idle() > 16*mb {
@@ -185,8 +185,8 @@ func TestReservedRoomBecomesARegion(t *testing.T) {
 	}
 }
 
-// Memory that nobody has needed for a minute goes, what a load needs again and again
-// stays.
+// The pool gives back memory that nobody has needed for a minute, and keeps memory that a load
+// needs again and again.
 func TestUnneededMemoryIsGivenBack(t *testing.T) {
 	const mb = 1 << 20
 	p := NewPool(NewBudget(100 * mb))
@@ -216,7 +216,7 @@ func TestUnneededMemoryIsGivenBack(t *testing.T) {
 		}
 		c.Release()
 	}
-	for range 3 * idleLooks { // a smaller one keeps what it needs
+	for range 3 * idleLooks { // a smaller load keeps the memory that it needs
 		c := get(t, p, 10*mb)
 		c.Release()
 		look(1)

@@ -16,7 +16,7 @@ import (
 	"github.com/phalanx-go/phalanx/internal/children"
 )
 
-// The benchmarks between two processes run this binary again as the other one.
+// The benchmarks between two processes run this binary again as the second process.
 
 const (
 	childEnv   = "PHALANX_DATAPLANE_PEER" // the address of the parent
@@ -80,8 +80,8 @@ func spawn(b *testing.B, onMessage func(phalanx.NodeID, []byte)) (*Conns, int) {
 	return c, peer.PID()
 }
 
-// BenchmarkProcessStream gets 1 GB from another process, into memory that was
-// touched before, and tells the peak memory of both per byte.
+// BenchmarkProcessStream gets 1 GB from another process, into memory that was touched before, and
+// reports the peak memory of both per byte.
 func BenchmarkProcessStream(b *testing.B) {
 	c, pid := spawn(b, nil)
 	pool := NewPool(NewBudget(objectSize + objectSize/8))
@@ -108,7 +108,7 @@ func BenchmarkProcessStream(b *testing.B) {
 	b.ReportMetric(peak(pid)/objectSize, "sender-peak")
 }
 
-// BenchmarkProcessPingPong tells the latency of a message and its answer.
+// BenchmarkProcessPingPong measures the latency of a message and its answer.
 func BenchmarkProcessPingPong(b *testing.B) {
 	back := make(chan struct{}, 1)
 	c, _ := spawn(b, func(phalanx.NodeID, []byte) { back <- struct{}{} })
@@ -127,8 +127,7 @@ func BenchmarkProcessPingPong(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// peak returns the most memory that a process ever had resident, 0 where the
-// system does not tell.
+// peak returns the most memory that a process ever had resident; 0 where the system does not say.
 func peak(pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// frameReader takes frames off a connection. Headers and control payloads pass
-// through a small buffer; data goes from the socket to where it belongs.
+// frameReader reads frames from a connection. Headers and control payloads pass through a small
+// buffer; data goes directly to its destination.
 type frameReader struct {
 	conn    net.Conn
 	buf     []byte
 	r, w    int           // buf[r:w] was read ahead
-	ahead   int           // how much to read at once; little where data follows
-	silence time.Duration // fails a read after it, 0 for never
+	ahead   int           // how much to read at once; little if data follows
+	silence time.Duration // a read fails after it; 0: never
 	set     time.Time     // when the deadline was last moved
 }
 
@@ -42,7 +42,7 @@ func (f *frameReader) read(p []byte) (int, error) {
 	return n, err
 }
 
-// watch fails reads after d of silence, 0 for never.
+// watch makes reads fail after d of silence; 0: never.
 func (f *frameReader) watch(d time.Duration) error {
 	f.silence, f.set = d, time.Time{}
 	if d == 0 {
@@ -62,8 +62,7 @@ func (f *frameReader) next() (header, error) {
 	return parseHeader(p)
 }
 
-// payload reads and checks a control payload, which is valid until the next
-// call.
+// payload reads and checks a control payload, which is valid until the next call.
 func (f *frameReader) payload(h header) ([]byte, error) {
 	p, err := f.peek(h.length)
 	if errors.Is(err, io.EOF) {
@@ -76,7 +75,7 @@ func (f *frameReader) payload(h header) ([]byte, error) {
 	return p, h.checkPayload(p)
 }
 
-// peek returns the next n bytes. n is bounded by the kind of the frame.
+// peek returns the next n bytes. The kind of the frame bounds n.
 func (f *frameReader) peek(n int) ([]byte, error) {
 	if f.r == f.w {
 		f.r, f.w = 0, 0
@@ -111,8 +110,8 @@ func (f *frameReader) peek(n int) ([]byte, error) {
 
 const keepBuffer = 256 << 10
 
-// into reads some bytes of a data frame into p: first those that were read
-// ahead with its header, and behind them what the socket has.
+// into reads some bytes of a data frame into p: first the bytes that came with its header, then
+// bytes from the socket.
 func (f *frameReader) into(p []byte) (int, error) {
 	n := copy(p, f.buf[f.r:f.w])
 	f.r += n
@@ -124,7 +123,7 @@ func (f *frameReader) into(p []byte) (int, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if n+k > 0 {
-		err = nil // comes again
+		err = nil // the next read returns it again
 	}
 	return n + k, err
 }

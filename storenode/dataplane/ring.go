@@ -17,12 +17,11 @@ import (
 //	shard   place    place-1    place-2 …    place+1     …   place+3     (modulo n)
 //	        own      ── what came, combined ──   ── what came: it is the whole ──
 //
-// where "what came" is the step before of the previous place's stream. Everything
-// is made in the memory of the result: the combination of all the places can only
-// come back when all of them have had what was sent, so that the bytes it
-// replaces have left.
+// where "what came" is the previous step of the previous place's stream. The ring makes everything
+// in the memory of the result: the combination of all places comes back only after all of them have
+// received the sent bytes, so the bytes that it replaces have left.
 //
-// The last piece of an array is sent as if it were a full one.
+// A place sends the last piece of an array as if it were full.
 type Ring struct {
 	place, places int
 	source        *Buffer // complete
@@ -41,15 +40,15 @@ type Ring struct {
 
 	mu     sync.Mutex
 	checks []Check // of the stream's pieces
-	whole  []Check // of the result's, as far as they are known
+	whole  []Check // of the result's pieces, as far as they are known
 	err    error
-	digest phalanx.Digest // of the stream, once all checks are there
+	digest phalanx.Digest // of the stream, once it has all checks
 }
 
-// NewRing returns the part of a place. source has to be complete, result empty
-// and of the same size, of at least places pieces. The Ring takes over the
-// caller's references to both; the one reference to it is the caller's. combine
-// sets dst to the combination of both, for whole elements.
+// NewRing returns the part of a place. source must be complete, result empty and of the same size,
+// with at least places pieces. The Ring takes over the caller's references to both, and the caller
+// gets the one reference to the Ring. combine sets dst to the combination of dst and src, for whole
+// elements.
 func NewRing(source, result *Buffer, place, places int, combine func(dst, src []byte) error) *Ring {
 	r := &Ring{place: place, places: places, source: source, result: result, combine: combine, size: source.Size()}
 	r.refs.Store(1)
@@ -76,18 +75,17 @@ func NewRing(source, result *Buffer, place, places int, combine func(dst, src []
 	return r
 }
 
-// shard returns the bytes of the shard that is sent in a step, in whole pieces.
+// shard returns the bounds of the shard that a step sends, in whole pieces.
 func (r *Ring) shard(step int) (lo, hi int64) {
 	k := int64(((r.place-step)%r.places + r.places) % r.places)
 	n, of := Pieces(r.size), int64(r.places)
 	return k * n / of * PieceSize, (k + 1) * n / of * PieceSize
 }
 
-// memory returns up to n bytes of the result from at on, within one piece if it
-// is the last one.
+// memory returns up to n bytes of the result from at on, within one piece for the last piece.
 func (r *Ring) memory(at, n int64) []byte { return view(r.bytes, r.tail, r.size, at, n) }
 
-// own is the same of the source.
+// own does the same for the source.
 func (r *Ring) own(at, n int64) []byte {
 	return view(r.source.Bytes(0, r.size), r.tailOwn, r.size, at, n)
 }
@@ -103,13 +101,13 @@ func view(bytes, tail []byte, size, at, n int64) []byte {
 	return bytes[at:min(at+n, full)]
 }
 
-// Size returns how many bytes the stream to the next place has.
+// Size returns the number of bytes of the stream to the next place.
 func (r *Ring) Size() int64 { return r.begins[2*r.places-2] }
 
-// Watermark is how many of them can be sent.
+// Watermark returns how many of them are ready to be sent.
 func (r *Ring) Watermark() int64 { return r.arrived.Load() / PieceSize * PieceSize }
 
-// Complete reports whether all of them can be.
+// Complete reports whether all of them are ready.
 func (r *Ring) Complete() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +129,7 @@ func (r *Ring) Digest() (phalanx.Digest, bool) {
 	return r.digest, true
 }
 
-// Err returns what Fail was told first.
+// Err returns the error of the first Fail.
 func (r *Ring) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,11 +146,10 @@ func (r *Ring) Fail(err error) {
 	r.subs.wake()
 }
 
-// Retain adds a reference, for somebody who already has one.
+// Retain adds a reference. Its caller must already have one.
 func (r *Ring) Retain() { r.refs.Add(1) }
 
-// Release drops a reference; the last one gives up those to the source and the
-// result.
+// Release drops a reference. The last one releases the source and the result.
 func (r *Ring) Release() {
 	switch n := r.refs.Add(-1); {
 	case n == 0:
@@ -195,27 +192,27 @@ func (r *Ring) checksFrom(piece int64, dst []Check) int {
 
 func (r *Ring) took(int64) { r.moved.Add(1) }
 
-// Moved rises as long as something comes or is sent.
+// Moved rises whenever bytes come or leave.
 func (r *Ring) Moved() int64 { return r.moved.Load() }
 
-// ringInput takes the stream of the previous place. Its step k brings the shard
-// that is sent in step k+1.
+// ringInput receives the stream of the previous place. Its step k brings the shard that step k+1
+// sends.
 type ringInput struct {
 	*Ring
 	pos      int64 // of the stream
 	made     []madePiece
-	flushed  int64 // pieces of the stream whose sums have their checks out
+	flushed  int64 // pieces of the stream whose sums have sent their checks
 	step     int
-	hi       int64 // where the step's shard ends
-	at       int64 // in it, up to where bytes came
-	combined int64 // up to where they are combined
+	hi       int64 // the end of the step's shard
+	at       int64 // in the shard, the end of the bytes that came
+	combined int64 // the end of the combined bytes
 	scratch  []byte
 	sum      verifier
 	size     int64 // of the stream
 }
 
-// ReceiveRing takes the stream of the previous place into r, and returns how it
-// ended. When it was complete, the result is.
+// ReceiveRing receives the stream of the previous place into r, and returns how it ended. After a
+// complete stream the result is complete.
 func (s *Stream) ReceiveRing(r *Ring, on Progress) *Ended { return s.receive(newRingInput(r), on) }
 
 func newRingInput(r *Ring) *ringInput {
@@ -227,7 +224,7 @@ func newRingInput(r *Ring) *ringInput {
 	return in
 }
 
-// advance goes to the next step.
+// advance begins the next step.
 func (in *ringInput) advance() {
 	if in.step++; in.step < 2*in.places-2 {
 		in.at, in.hi = in.shard(in.step + 1)
@@ -235,13 +232,13 @@ func (in *ringInput) advance() {
 	}
 }
 
-// sums reports whether what comes is to be combined with the own array.
+// sums reports whether the step combines its bytes with the own array.
 func (in *ringInput) sums() bool { return in.step < in.places-1 }
 
-// Arrived returns how many bytes came.
+// Arrived returns how many bytes have come.
 func (in *ringInput) Arrived() int64 { return in.pos }
 
-// Size returns how many will come.
+// Size returns how many bytes come in all.
 func (in *ringInput) Size() int64 { return in.size }
 
 // Space returns room for up to limit bytes.
@@ -256,7 +253,7 @@ func (in *ringInput) Space(limit int) []byte {
 	return in.memory(in.at, n)
 }
 
-// CommitRaw takes n bytes that came.
+// CommitRaw takes n bytes that have come.
 func (in *ringInput) CommitRaw(n int) error {
 	in.at += int64(n)
 	in.pos += int64(n)
@@ -283,7 +280,7 @@ func (in *ringInput) CommitRaw(n int) error {
 	return nil
 }
 
-// piece returns the piece that came last.
+// piece returns the last piece that came.
 func (in *ringInput) piece() []byte {
 	if in.sums() {
 		return in.scratch
@@ -291,7 +288,7 @@ func (in *ringInput) piece() []byte {
 	return in.memory(in.at-PieceSize, PieceSize)
 }
 
-// pass combines what came, as far as it is whole elements, and sends it on.
+// pass combines the bytes that came, in whole elements, and sends them on.
 func (in *ringInput) pass(whole bool) error {
 	if !in.sums() {
 		in.send(in.at - in.combined)
@@ -299,7 +296,7 @@ func (in *ringInput) pass(whole bool) error {
 		return nil
 	}
 	to := in.at - in.at%elementMax
-	if end := min(to, in.Ring.size); end > in.combined { // what fills the last piece up is no element
+	if end := min(to, in.Ring.size); end > in.combined { // padding of the last piece is no element
 		dst := in.memory(in.combined, end-in.combined)
 		from := in.combined % PieceSize
 		copy(dst, in.own(in.combined, end-in.combined))
@@ -317,16 +314,15 @@ func (in *ringInput) pass(whole bool) error {
 	return nil
 }
 
-// madePiece is a combined piece of which it is not known yet whether what was
-// combined is good.
+// madePiece is a combined piece whose input is not known to be good yet.
 type madePiece struct {
 	check Check
 	piece int64 // of the array
-	whole bool  // nothing is to be added any more
+	whole bool  // the piece is the sum of all places
 }
 
-// vouch lets the checks of combined pieces go whose input has passed its own: the
-// next place cannot finish without them.
+// vouch sends the checks of combined pieces whose input has passed its own check: the next place
+// cannot finish without them.
 func (in *ringInput) vouch() {
 	good := min(in.sum.seen, in.sum.told)
 	if len(in.made) == 0 || good <= in.flushed {
@@ -349,7 +345,7 @@ func (in *ringInput) vouch() {
 // elementMax is a multiple of the size of every element.
 const elementMax = 8
 
-// send lets n more bytes go, unless the stream to the next place has them all.
+// send releases n more bytes, unless the next place's stream has them all.
 func (in *ringInput) send(n int64) {
 	if n > 0 && in.step+1 < 2*in.places-2 {
 		in.arrived.Add(n)
@@ -357,8 +353,7 @@ func (in *ringInput) send(n int64) {
 	}
 }
 
-// SetCheck takes the check of a piece. What is only passed on keeps the check that
-// it was made with.
+// SetCheck takes the check of a piece. A piece that the place only passes on keeps its check.
 func (in *ringInput) SetCheck(piece int64, c Check) error {
 	if piece*PieceSize >= in.size {
 		return refused("there is no piece %d", piece)
@@ -367,8 +362,8 @@ func (in *ringInput) SetCheck(piece int64, c Check) error {
 		return err
 	}
 	in.vouch()
-	// Checks come in order, those of whole shards after all others.
-	first := in.begins[in.places] - in.begins[1] // of the stream that comes: it lacks this place's first step
+	// Checks come in order, those of whole shards last.
+	first := in.begins[in.places] - in.begins[1] // of the incoming stream, which lacks this place's first step
 	if piece*PieceSize < first {
 		return nil
 	}
@@ -388,7 +383,7 @@ func (in *ringInput) SetCheck(piece int64, c Check) error {
 	return nil
 }
 
-// Finish says that the stream has ended, and makes the result complete.
+// Finish ends the stream, and completes the result.
 func (in *ringInput) Finish(size int64) error {
 	if size != in.size {
 		return refused("the stream ends at byte %d of %d", size, in.size)
@@ -404,14 +399,14 @@ func (in *ringInput) Finish(size int64) error {
 	return in.result.fill(in.whole)
 }
 
-// is need not look: every piece has passed the check that makes the digest up.
+// is need not look: every piece has passed a check that the digest contains.
 func (in *ringInput) is(phalanx.Digest) bool { return true }
 
 func (in *ringInput) noRoom(int64) error {
 	return refused("the stream is longer than %d bytes", in.size)
 }
 
-// fill says that all bytes of Space are there, and have these checks.
+// fill marks all bytes of Space as here, with these checks.
 func (b *Buffer) fill(checks []Check) error {
 	if size := b.size.Load(); int64(len(checks)) != Pieces(size) || b.arrived.Load() != 0 {
 		return fmt.Errorf("%d checks of %d bytes, of which %d are there already", len(checks), size, b.arrived.Load())

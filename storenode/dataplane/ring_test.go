@@ -29,8 +29,8 @@ func ringBuffer(t *testing.T, p *Pool, size int64) *Buffer {
 	return b
 }
 
-// Each place of a ring ends with the sum of all arrays, whatever their size: with
-// the same digest as a buffer with these bytes.
+// Each place of a ring ends with the sum of all arrays, whatever their size, and with the digest of
+// a buffer with these bytes.
 func TestRing(t *testing.T) {
 	for _, c := range []struct{ places, size int }{
 		{2, 2 * PieceSize}, {3, 3 * PieceSize}, {4, 16 * PieceSize}, {5, 7 * PieceSize},
@@ -62,7 +62,7 @@ func testRing(t *testing.T, places, size int) {
 	}
 	nodes := make([]*Conns, places)
 	var all sync.WaitGroup
-	all.Add(places) // streams that are served
+	all.Add(places) // one stream to each place
 	for i := range nodes {
 		nodes[i] = w.node(t, name(i), func(cfg *Config) {
 			cfg.OnStream = func(_ phalanx.NodeID, _ Request, out *Writer) {
@@ -99,8 +99,7 @@ func testRing(t *testing.T, places, size int) {
 	}
 }
 
-// A byte that changes on its way, in any step, is noticed by the place that gets
-// it, which makes nothing complete.
+// The place that gets a changed byte, in any step, notices it and completes nothing.
 func TestRingNoticesBadBytes(t *testing.T) {
 	p := NewPool(NewBudget(1 << 30))
 	const size = 6 * PieceSize

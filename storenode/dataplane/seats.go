@@ -12,32 +12,31 @@ import (
 	"github.com/phalanx-go/phalanx/internal/logging"
 )
 
-// A stream costs its sender a goroutine, a Writer and what the kernel holds for a receiver
-// that does not read. So each peer has Config.MaxStreams seats, whatever addresses it connects
-// from. A stream has a seat from its request to its end; a request that finds none is
-// answered BUSY at once. Receivers know that: see pass. Of a peer's connections without a
-// request a few are kept. Further ones are closed, new ones after as long as one without a hello.
+// A stream costs its sender a goroutine, a Writer and the kernel's buffers for a receiver that does
+// not read. So each peer has Config.MaxStreams seats, whatever addresses it connects from. A stream
+// has a seat from its request to its end. The node answers a request that finds no seat with BUSY
+// at once; receivers take turns (pass). The node keeps a few of a peer's connections without a
+// request. It closes further ones, new ones only after the time of a hello.
 //
-// A stream of a Place that this node was told to run takes no seat: the places above it need
-// the bytes of all below, and those may be more than there are seats.
+// A stream of a Place that this node was told to run takes no seat: a place needs the bytes of all
+// places below it, which may be more than there are seats.
 
 const (
-	// idleShare is how many times Config.MaxIdle connections of a peer may be idle here: the peer keeps
-	// MaxIdle, and some are new, or about to be closed.
+	// idleShare is how many times Config.MaxIdle connections of a peer may be idle here: the peer
+	// keeps MaxIdle, and some are new or about to be closed.
 	idleShare = 4
-	// yieldAfter is how long a stream must have had nothing to send before another of its peer
-	// gets its seat.
+	// yieldAfter is how long a stream must have had nothing to send before it yields its seat to
+	// another stream of its peer.
 	yieldAfter = 500 * time.Millisecond
 )
 
-// errYields ends a stream whose seat another one has.
+// errYields ends a stream that has lost its seat to another.
 var errYields = errors.New("the stream had nothing to send, and its receiver wants others")
 
-// pass has streams of objects from the peer take turns before they are opened, where there
-// are nearly as many as the peer has seats for: it takes one up again only a moment after its
-// stream has ended here. It reports whether the stream has a turn to give back. One that
-// waits for too long goes on without: the peer may have a seat, or answers BUSY, and
-// then another sender is found.
+// pass makes streams of objects from the peer take turns, where they are nearly as many as the peer
+// has seats: the peer frees a seat a moment after the stream has ended here. pass reports whether
+// the stream has a turn to give back. A stream that waits for too long goes on without a turn: the
+// peer may have a seat, or answers BUSY, and then the caller finds another sender.
 func (p *peer) pass(ctx context.Context) bool {
 	select {
 	case p.gate <- struct{}{}:
@@ -56,16 +55,16 @@ func (p *peer) pass(ctx context.Context) bool {
 	return false
 }
 
-// seats are the streams to a peer that have one.
+// seats are the streams to a peer that have a seat.
 type seats struct {
 	mu    sync.Mutex
 	taken map[*Writer]struct{}
 }
 
 // Seat reports whether the stream has one of its peer's seats, and takes one if it can. If all are
-// taken it is that of the stream that has had nothing to send for longest: streams that wait for
-// bytes must not keep out those that have them, perhaps the very ones that are waited for.
-// The handler of a Place asks for it, and turns the peer away if there is none; an Object's has one already.
+// taken, the stream that has had nothing to send for longest loses its seat: it must not keep out
+// streams that have bytes, perhaps those that it waits for. The handler of a Place calls Seat, and
+// turns the peer away without a seat; an Object's stream has one already.
 func (w *Writer) Seat() bool {
 	s := &w.p.seats
 	s.mu.Lock()
@@ -83,7 +82,7 @@ func (w *Writer) Seat() bool {
 	return true
 }
 
-// clear takes a seat from a stream that has no use for it, if there is one. Called with mu held.
+// clear takes the seat of a stream that has nothing to send, if there is one. Called with mu held.
 func (s *seats) clear() bool {
 	var idlest *Writer
 	longest := time.Now().Add(-yieldAfter).UnixNano()
@@ -98,12 +97,12 @@ func (s *seats) clear() bool {
 	delete(s.taken, idlest)
 	select {
 	case idlest.unseated <- struct{}{}:
-	default: // it has not looked yet since it was told last
+	default: // the stream has not looked since the last time
 	}
 	return true
 }
 
-// Stand gives the stream's seat to others of its peer.
+// Stand gives the stream's seat up.
 func (w *Writer) Stand() {
 	s := &w.p.seats
 	s.mu.Lock()
@@ -132,8 +131,8 @@ func below(n *atomic.Int64, limit int) bool {
 // errIdle closes a connection whose peer has enough others.
 var errIdle = fmt.Errorf("the peer has enough idle connections: %w", net.ErrClosed)
 
-// settle has the connection wait for a request, as one of the few that may for long, or a new one as
-// one that has to ask soon. It returns what ends that.
+// settle lets the connection wait for a request: a few of a peer's connections for long, any other
+// new one for a short time. It returns the function that ends the wait.
 func (l *link) settle(p *peer, first bool) (over func() error, err error) {
 	if below(&p.unasked, idleShare*l.c.cfg.MaxIdle) {
 		return func() error { p.unasked.Add(-1); return nil }, nil
@@ -148,7 +147,7 @@ func (l *link) settle(p *peer, first bool) (over func() error, err error) {
 	return func() error { done(); return l.conn.SetReadDeadline(time.Time{}) }, nil
 }
 
-// TurnAway answers Busy since the peer has no seat left, and counts that.
+// TurnAway answers BUSY because the peer has no seat left, and counts it.
 func (w *Writer) TurnAway() error {
 	p := w.p
 	p.c.turned.Add(1)
@@ -156,6 +155,5 @@ func (w *Writer) TurnAway() error {
 	return w.Busy()
 }
 
-// TurnedAway returns how many streams were told that this node is busy, since their peer had as many as
-// it may have.
+// TurnedAway returns how many streams TurnAway has answered.
 func (c *Conns) TurnedAway() uint64 { return c.turned.Load() }

@@ -15,7 +15,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// until waits for what comes true by itself.
+// until waits until a condition holds.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for ctx := deadline(t); !ok(); {
@@ -37,7 +37,7 @@ func (r *running) begin() (end func()) {
 	return func() { r.now.Add(-1) }
 }
 
-// asks opens a stream and returns how it ends if that is told within a moment; nil if bytes come.
+// asks opens a stream, and returns its end if that comes within a moment; nil if bytes come.
 func asks(t testing.TB, c *Conns, to phalanx.NodeID) (*Stream, error) {
 	t.Helper()
 	s, err := c.Open(deadline(t), to, request)
@@ -49,7 +49,7 @@ func asks(t testing.TB, c *Conns, to phalanx.NodeID) (*Stream, error) {
 	return s, err
 }
 
-// smallBuffers has the kernel hold little of what nobody reads.
+// smallBuffers makes the kernel hold few unread bytes.
 type smallBuffers struct{ net.Listener }
 
 func (l smallBuffers) Accept() (net.Conn, error) {
@@ -65,10 +65,10 @@ func isBusy(err error) bool {
 	return errors.As(err, &e) && e.Reason == Busy && e.Kind == phalanx.ErrUnavailable
 }
 
-// impatient has a node ask for more streams than others give it.
+// impatient lets a node ask for more streams than others give it.
 func impatient(c *Config) { c.MaxStreams = 100_000 }
 
-// Streams of objects from one peer take turns: none is turned away.
+// Streams of objects from one peer take turns: the peer turns none away.
 func TestStreamsTakeTurns(t *testing.T) {
 	var w town
 	src := filled(t, pool(t, 64*mb), random(mb))
@@ -102,8 +102,8 @@ func TestStreamsTakeTurns(t *testing.T) {
 	}
 }
 
-// However many streams a peer opens and does not read, they take no more than its seats, and end soon after
-// WriteStall. Further ones are told at once, and counted.
+// A peer's unread streams take no more than its seats, and end soon after WriteStall. The node
+// turns further ones away at once, and counts them.
 func TestUnreadStreamsAreFewAndEnd(t *testing.T) {
 	const opened, stall = 300, 4 * time.Second
 	var w town
@@ -165,7 +165,7 @@ func TestUnreadStreamsAreFewAndEnd(t *testing.T) {
 	}
 }
 
-// The seats of a peer are its own, wherever it connects from, and free again with the end of a stream.
+// A peer has its own seats, wherever it connects from. The end of a stream frees its seat.
 func TestSeatsBelongToANode(t *testing.T) {
 	var w town
 	src := filled(t, pool(t, 64*mb), random(16*mb))
@@ -195,7 +195,7 @@ func TestSeatsBelongToANode(t *testing.T) {
 	until(t, "the seat is free", func() bool { _, err := asks(t, second, "b#1"); return err == nil })
 }
 
-// A stream that has had nothing to send for a while gives its seat up to one that was turned away.
+// A stream that has had nothing to send for a while yields its seat to one that was turned away.
 func TestAWaitingStreamYields(t *testing.T) {
 	var w town
 	p := pool(t, 64*mb)
@@ -231,7 +231,7 @@ func TestAWaitingStreamYields(t *testing.T) {
 	}
 }
 
-// The streams of places that a node runs take no seat from each other, nor from objects.
+// The streams of places that a node runs take no seat from each other or from objects.
 func TestPlacesTakeNoSeat(t *testing.T) {
 	var w town
 	src := filled(t, pool(t, 64*mb), random(16*mb))
@@ -275,7 +275,7 @@ func TestPlacesTakeNoSeat(t *testing.T) {
 	}
 }
 
-// greets connects as node from and returns the answer to its hello.
+// greets connects as node from, and returns the answer to its hello.
 func greets(t testing.TB, to *Conns, from phalanx.NodeID) (net.Conn, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", to.Addr().String())
@@ -306,7 +306,7 @@ func greets(t testing.TB, to *Conns, from phalanx.NodeID) (net.Conn, error) {
 	return conn, &phalanx.Error{Kind: kind, Err: errors.New(text)}
 }
 
-// Connections that say nothing are few: the oldest makes room, and a member comes through.
+// Silent connections are few: the oldest makes room, and a member comes through.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	var w town
 	src := filled(t, pool(t, 64*mb), random(1000))
@@ -332,7 +332,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	until(t, "the oldest has made room", func() bool { return closed.Load() == 37 })
 }
 
-// Nodes that are no members share a few connections, and are forgotten with them.
+// Nodes that are no members share a few connections. The node forgets them with these.
 func TestStrangersLeaveRoomForMembers(t *testing.T) {
 	var w town
 	src := filled(t, pool(t, 64*mb), random(1000))
@@ -368,7 +368,7 @@ func TestStrangersLeaveRoomForMembers(t *testing.T) {
 	}
 }
 
-// BenchmarkOpen is a stream of a few bytes on a new connection, beside others of twenty peers that are open.
+// BenchmarkOpen opens a short stream on a new connection, beside the streams of twenty peers.
 func BenchmarkOpen(b *testing.B) {
 	for _, others := range []int{20, 1000} {
 		b.Run(strconv.Itoa(others), func(b *testing.B) {
@@ -404,7 +404,7 @@ func BenchmarkOpen(b *testing.B) {
 			wg.Wait()
 			c := w.node(b, "c#1", func(c *Config) { c.MaxIdle = 1 })
 			for b.Loop() {
-				c.ClosePeer("b#1") // each on a connection of its own
+				c.ClosePeer("b#1") // each stream on a connection of its own
 				s, err := c.Open(b.Context(), "b#1", request)
 				if err != nil {
 					b.Fatal(err)

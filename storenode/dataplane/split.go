@@ -1,7 +1,7 @@
 package dataplane
 
-// Idle regions are taken apart and put together again, so that memory that was
-// touched for a large object serves smaller ones, and the other way round.
+// The pool splits and joins idle regions, so that memory that was touched for a large object serves
+// smaller ones, and the other way round.
 
 // share returns how much of a larger region n bytes take.
 func share(n int64) int64 {
@@ -11,8 +11,8 @@ func share(n int64) int64 {
 	return roundUp(n, int64(pageSize))
 }
 
-// split takes a share out of the idle region r. Whole huge pages come from its
-// front, less than one from its back: what is left still begins with a huge page.
+// split takes a share out of the idle region r: whole huge pages from its front, less than one from
+// its back. So the rest still begins with a huge page.
 func (r *Region) split(share int64) *Region {
 	part := &Region{pool: r.pool, mapped: true, charged: share}
 	if share >= huge {
@@ -25,8 +25,7 @@ func (r *Region) split(share int64) *Region {
 	return part
 }
 
-// join makes r longer by an idle region that lies next to it, and reports
-// whether that is so.
+// join extends r by an idle region next to it, and reports whether it is next to r.
 func (r *Region) join(idle *Region) bool {
 	mem := joinMemory(r.mem, idle.mem)
 	if mem == nil {

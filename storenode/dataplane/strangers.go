@@ -7,9 +7,9 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// strangers are the connections of nodes that were no members when they came: of one that joins,
-// which this node does not know yet, or of one that only says that it is a node. All of
-// them share one bound, so that they leave members theirs.
+// strangers are the connections of nodes that were no members when they connected: of a joining
+// node that this node does not know yet, or of one that only claims to be a node. All share one
+// bound, so that they leave room for members.
 type strangers struct {
 	mu    sync.Mutex
 	links map[*link]phalanx.NodeID
@@ -21,7 +21,7 @@ func (c *Conns) member(node phalanx.NodeID) bool {
 	return ok
 }
 
-// meet notes l if its node is no member, and refuses it if there are too many such.
+// meet notes l if its node is no member, and refuses it if there are too many strangers.
 func (c *Conns) meet(l *link, node phalanx.NodeID) error {
 	if c.member(node) {
 		return nil
@@ -31,7 +31,7 @@ func (c *Conns) meet(l *link, node phalanx.NodeID) error {
 	defer s.mu.Unlock()
 	if len(s.links) >= c.cfg.MaxStrangers {
 		for l, n := range s.links {
-			if c.member(n) { // by now
+			if c.member(n) { // it has become a member
 				delete(s.links, l)
 			}
 		}
@@ -53,7 +53,7 @@ func (c *Conns) unmeet(l *link) {
 	delete(c.strangers.links, l)
 }
 
-// host returns the peer that a connection is from, until part is called.
+// host returns the peer of a connection, and keeps it until part.
 func (c *Conns) host(node phalanx.NodeID) *peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,8 +62,8 @@ func (c *Conns) host(node phalanx.NodeID) *peer {
 	return p
 }
 
-// part forgets p if that was its last connection and it is no member: names of strangers
-// have no bound.
+// part forgets p if that was its last connection and it is no member: strangers can use any number
+// of names.
 func (c *Conns) part(p *peer) {
 	member := c.member(p.node)
 	c.mu.Lock()
@@ -75,7 +75,7 @@ func (c *Conns) part(p *peer) {
 	p.cancel()
 }
 
-// used reports whether this node has anything for or from the peer.
+// used reports whether this node has anything for the peer, or a connection to it.
 func (p *peer) used() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,36 +12,34 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Stream is the receiver's side of one transfer. One goroutine uses it; Close
-// may be called from others.
+// Stream is the receiver's side of one transfer. One goroutine uses it; others may call Close.
 type Stream struct {
 	p      *peer
 	req    Request
 	onWait func(path []phalanx.NodeID)
 
 	mu     sync.Mutex
-	link   *link // nil once it was closed or parked
+	link   *link // nil once the stream was closed or parked its link
 	closed bool
 
 	frames *frameReader // of link
-	warm   bool         // on a connection that was used before, and nothing came yet
-	left   int          // bytes of the data frame that are still to come
+	warm   bool         // the connection is a used one, and has brought nothing yet
+	left   int          // bytes of the data frame still to come
 	end    *Ended
-	gated  bool        // it is one of those that the gate counts; guarded by mu
-	clean  atomic.Bool // the sender ended it: the connection can serve another one
+	gated  bool        // the stream has a place in the gate; guarded by mu
+	clean  atomic.Bool // the sender ended it: the connection can serve another stream
 	sum    verifier    // of Read
 	speed  stretch
 }
 
-// Progress is told what a stream does besides bringing bytes.
+// Progress gets a stream's news besides bytes.
 type Progress struct {
-	// Wait gets the sender's path up to the origin, the sender first. The
-	// slice is the callee's.
+	// Wait gets the sender's path up to the origin, the sender first. The callee owns the slice.
 	Wait func(path []phalanx.NodeID)
 }
 
-// Open asks a node for a stream, on a warm connection if there is one. How the
-// sender answers is told by what the stream brings. ctx bounds only the opening.
+// Open asks a node for a stream, on a warm connection if there is one. The stream brings the
+// sender's answer. ctx bounds only the opening.
 func (c *Conns) Open(ctx context.Context, to phalanx.NodeID, req Request) (*Stream, error) {
 	if err := req.validate(); err != nil {
 		return nil, withNode(err, "open", to)
@@ -97,8 +95,8 @@ func (s *Stream) ask(l *link) error {
 	return nil
 }
 
-// next reads a header, or says how the stream ended. A connection that the peer
-// gave up while it was idle is replaced.
+// next reads a header, or returns the end of the stream. It replaces a connection that the peer
+// gave up while idle.
 func (s *Stream) next() (header, *Ended) {
 	h, err := s.frames.next()
 	if err != nil && s.warm && !errors.Is(err, errSilent) && !isProtocol(err) {
@@ -125,7 +123,7 @@ func isProtocol(err error) bool {
 	return errors.As(err, &e)
 }
 
-// ended sets how the stream ended, once.
+// ended sets the end of the stream, once.
 func (s *Stream) ended(r Reason, err error) *Ended {
 	if s.end == nil {
 		s.end = &Ended{Reason: r, Node: s.p.node, Err: err}
@@ -158,7 +156,7 @@ func (s *Stream) lost(err error) *Ended {
 	return s.ended(Broken, err)
 }
 
-// bad ends the stream on what a Buffer or the verifier said.
+// bad ends the stream on an error of a Buffer or the verifier.
 func (s *Stream) bad(err error) *Ended {
 	var piece *BadPiece
 	if errors.As(err, &piece) {
@@ -169,7 +167,7 @@ func (s *Stream) bad(err error) *Ended {
 	return s.ended(Broken, err)
 }
 
-// control handles the frames that need no bytes' place; nil goes on.
+// control handles the frames without data. It returns nil if the stream goes on.
 func (s *Stream) control(h header, p []byte) *Ended {
 	d := decoder{b: p}
 	switch h.kind {
@@ -200,21 +198,21 @@ func (s *Stream) control(h header, p []byte) *Ended {
 	return s.lost(refused("a %v frame in a stream", h.kind))
 }
 
-// sink is where a stream's bytes go: a Buffer, or a place of a Ring.
+// sink takes a stream's bytes: a Buffer, or a place of a Ring.
 type sink interface {
 	Size() int64    // of all bytes, or phalanx.UnknownSize
 	Arrived() int64 // how many have come
 	Space(limit int) []byte
-	noRoom(n int64) error // why Space has none
+	noRoom(n int64) error // why Space returns none
 	CommitRaw(n int) error
 	SetCheck(piece int64, c Check) error
 	Finish(size int64) error
-	is(digest phalanx.Digest) bool // of what has finished
+	is(digest phalanx.Digest) bool // reports whether a finished sink has this digest
 }
 
-// ReceiveInto brings the stream's bytes into b, which must have arrived up to
-// the request's offset, and returns how it ended. When it was not complete, b
-// goes on at b.Resume with another stream.
+// ReceiveInto brings the stream's bytes into b, which must have arrived up to the request's offset,
+// and returns the end of the stream. After an incomplete stream b goes on at b.Resume with another
+// one.
 func (s *Stream) ReceiveInto(b *Buffer, on Progress) *Ended { return s.receive(b, on) }
 
 func (s *Stream) receive(b sink, on Progress) *Ended {
@@ -282,9 +280,8 @@ func (s *Stream) data(b sink, left int) *Ended {
 	return nil
 }
 
-// Read brings the stream's next bytes into p, unchecked; a piece that turns out
-// to be bad fails the next Read. After the last byte, when everything is
-// checked, it returns io.EOF; any other error is an *Ended.
+// Read brings the stream's next bytes into p, unchecked; a bad piece fails the next Read. After the
+// last byte, when everything is checked, it returns io.EOF; any other error is an *Ended.
 func (s *Stream) Read(p []byte) (int, error) {
 	for s.left == 0 && len(p) > 0 {
 		if s.end != nil {
@@ -334,7 +331,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// OnWait sets what Read calls with the sender's path up to the origin.
+// OnWait sets the function that Read calls with the sender's path up to the origin.
 func (s *Stream) OnWait(f func(path []phalanx.NodeID)) { s.onWait = f }
 
 func (s *Stream) readEnd() error {
@@ -344,8 +341,8 @@ func (s *Stream) readEnd() error {
 	return s.end
 }
 
-// Close ends the stream. Its connection is kept for another one if the sender
-// had ended it; otherwise the sender sees it close.
+// Close ends the stream. It keeps the connection for another stream if the sender has ended this
+// one; otherwise the sender sees the connection close.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	l, gated := s.link, s.gated

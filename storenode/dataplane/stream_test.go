@@ -92,8 +92,8 @@ func TestObjectsOfAllSizesOnOneConnection(t *testing.T) {
 	}
 }
 
-// TestChainForwardsWhileItReceives: four nodes, each sends what it has, while
-// the origin is still writing; the first byte is at the end before the last is made.
+// TestChainForwardsWhileItReceives: four nodes each send their bytes on while the origin still
+// writes; the first byte is at the end before the origin makes the last.
 func TestChainForwardsWhileItReceives(t *testing.T) {
 	for name, size := range map[string]int64{"known": 3*mb + 11, "unknown": phalanx.UnknownSize, "small": 40_000} {
 		t.Run(name, func(t *testing.T) {
@@ -180,10 +180,10 @@ func TestResumeSendsOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
-// flip is a connection on which one bit of what is read is turned.
+// flip is a connection that flips one bit of the bytes read.
 type flip struct {
 	net.Conn
-	at int64 // of the bytes that are read
+	at int64 // of the bytes read
 }
 
 func (f *flip) Read(p []byte) (int, error) {
@@ -195,7 +195,7 @@ func (f *flip) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestFlippedBitIsNamed: wherever a bit turns in flight, nothing wrong is taken.
+// TestFlippedBitIsNamed: wherever a bit flips in flight, the receiver takes nothing wrong.
 func TestFlippedBitIsNamed(t *testing.T) {
 	var w town
 	p := pool(t, 64*mb)
@@ -243,8 +243,7 @@ func TestFlippedBitIsNamed(t *testing.T) {
 	}
 }
 
-// TestBadPieceComesAgainChecked: what the sender could not check itself is
-// not sent again until it can.
+// TestBadPieceComesAgainChecked: the sender does not resend bytes before it has checked them.
 func TestBadPieceComesAgainChecked(t *testing.T) {
 	var w town
 	p := pool(t, 64*mb)
@@ -495,8 +494,8 @@ func TestTransfersAllocateNothingPerPiece(t *testing.T) {
 	}
 }
 
-// TestSenderWithoutBytesSaysSo: in time although its buffer changes all the time,
-// and at once when its path changes.
+// TestSenderWithoutBytesSaysSo: the sender does so in time although its buffer changes all the
+// time, and at once when its path changes.
 func TestSenderWithoutBytesSaysSo(t *testing.T) {
 	for name, busy := range map[string]bool{"changes that bring nothing": true, "a changed path": false} {
 		t.Run(name, func(t *testing.T) {

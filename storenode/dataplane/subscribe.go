@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Sub tells one reader that a buffer changed: more arrived, or was checked, or
-// it failed. Several changes may be told as one; the reader looks again.
+// Sub tells one reader that a buffer changed: more bytes arrived, or were checked, or it failed.
+// One signal may stand for several changes; the reader looks again.
 type Sub struct {
 	C  chan struct{} // capacity 1
 	of *subscribers

@@ -7,7 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Peers that came and went stay in the totals, and nothing else is kept of them.
+// The totals include peers that came and went; the node keeps nothing else of them.
 func TestTrafficOfManyPeersThatWent(t *testing.T) {
 	var w town
 	a := w.node(t, "a#1", nil)
@@ -17,7 +17,7 @@ func TestTrafficOfManyPeersThatWent(t *testing.T) {
 		p := a.peer(id)
 		p.countSent(10)
 		a.ClosePeer(id)
-		p.countReceived(1) // of a stream that still ends
+		p.countReceived(1) // of a stream that is still ending
 	}
 	if sent, received := a.Traffic(); sent != 10*peers || received != peers {
 		t.Errorf("%d bytes were sent and %d received", sent, received)

@@ -7,16 +7,16 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// trips is how many of the last round trips to a peer count: with a heartbeat each 250 ms
-// those of the last eight seconds.
+// trips is how many of the last round trips to a peer count: with a heartbeat each 250 ms, those of
+// the last eight seconds.
 const trips = 32
 
-// trip remembers the last round trips to a peer. The shortest tells how long the path
-// is: what takes longer has waited for a processor. The zero value is ready.
+// trip remembers the last round trips to a peer. The shortest gives the length of the path: a
+// longer one has waited for a processor. The zero value is ready.
 //
-// A heartbeat that comes back is a round trip for the node that has sent it, and the hello of
-// any connection is one for the node that has made it. A node that sends a peer no heartbeats
-// has only hellos to go by, and they may be old.
+// A heartbeat that comes back is a round trip for the node that sent it, and the hello of any
+// connection is one for the node that made it. A node that sends a peer no heartbeats only has
+// hellos, which may be old.
 type trip struct {
 	mu   sync.Mutex
 	last [trips]time.Duration
@@ -43,8 +43,8 @@ func (t *trip) value() time.Duration {
 	return least
 }
 
-// RoundTrip returns how long the last hellos and heartbeats to node and back have taken at
-// least; 0 if this node has made no connection to it.
+// RoundTrip returns the shortest time of the last hellos and heartbeats to node and back; 0 if this
+// node has made no connection to it.
 func (c *Conns) RoundTrip(node phalanx.NodeID) time.Duration {
 	c.mu.Lock()
 	p := c.peers[node]

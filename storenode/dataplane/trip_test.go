@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Of the last round trips the shortest counts; older ones are forgotten.
+// Of the last round trips the shortest counts; older ones do not.
 func TestTheShortestOfTheLastRoundTripsCounts(t *testing.T) {
 	var p trip
 	if p.value() != 0 {
@@ -25,7 +25,7 @@ func TestTheShortestOfTheLastRoundTripsCounts(t *testing.T) {
 	}
 }
 
-// The hello of any connection measures the path for the node that has made the connection.
+// The hello of any connection measures the path for the node that made the connection.
 func TestAHelloIsARoundTrip(t *testing.T) {
 	for name, connect := range map[string]func(*Conns) error{
 		"heartbeats": func(a *Conns) error {

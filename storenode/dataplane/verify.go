@@ -2,8 +2,8 @@ package dataplane
 
 import "github.com/phalanx-go/phalanx"
 
-// recheck looks once more at the pieces of b from the byte lo to hi, which had
-// passed their check, or were made here: a receiver has found the first one bad.
+// recheck checks the pieces of b from byte lo to hi again, which had passed their check or were
+// made here: a receiver has found the first of them bad.
 func recheck(b stock, lo, hi int64) error {
 	own, ok := b.(*Buffer)
 	if !ok || hi <= lo {
@@ -20,17 +20,17 @@ func recheck(b stock, lo, hi int64) error {
 	return nil
 }
 
-// Recheck looks once more at all pieces that have passed their check, or were made
-// here. It returns ErrCorrupt with a BadPiece if one of them has changed in memory.
+// Recheck checks all pieces again that have passed their check or were made here. It returns
+// ErrCorrupt with a BadPiece if one of them has changed in memory.
 func (b *Buffer) Recheck() error { return recheck(b, 0, b.Watermark()) }
 
-// verifier compares the pieces of a stream that is read without a Buffer with
-// the checks that came, whichever comes first.
+// verifier compares the pieces of a stream that is read without a Buffer with the checks that come
+// before or after them.
 type verifier struct {
 	pos       int64
 	part      rolling // of the piece at pos
-	seen      int64   // pieces that are finished
-	told      int64   // pieces whose check came
+	seen      int64   // complete pieces
+	told      int64   // pieces whose check has come
 	unmatched []Check // of the pieces between seen and told, or told and seen
 	head      int     // unmatched[:head] is done with
 }
@@ -67,7 +67,7 @@ func (v *verifier) saw(c Check) error {
 	return v.match(ahead, c, v.seen-1)
 }
 
-// expectCheck adds what the sender told.
+// expectCheck adds a check from the sender.
 func (v *verifier) expectCheck(piece int64, c Check) error {
 	if piece != v.told || piece*PieceSize > v.pos+MaxData {
 		return refused("the check of piece %d came at byte %d, when %d were known", piece, v.pos, v.told)

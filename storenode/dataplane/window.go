@@ -11,29 +11,27 @@ import (
 )
 
 const (
-	// WindowMax is the most memory that a Window takes, WindowMin the least. Both
-	// are multiples of PieceSize, so that neither a piece nor an element wraps
-	// around.
+	// WindowMax is the most memory that a Window takes, WindowMin the least. Both are multiples of
+	// PieceSize, so that neither a piece nor an element wraps around.
 	WindowMax = 4 << 20
 	WindowMin = 256 << 10
 )
 
-// ErrDropped says that a Window is past the byte that was asked for.
+// ErrDropped says that a Window has dropped the byte that a reader asked for.
 var ErrDropped = errors.New("the window is past this byte")
 
-// Window holds the part of a reduce place's output that its one reader has not
-// taken yet. Its memory is a ring: the writer waits where it would overwrite
-// what is still to be read. Checks and digest are those of the whole output.
+// Window holds the part of a reduce place's output that its one reader has not taken yet. Its
+// memory is a ring: the writer waits before it would overwrite unread bytes. Checks and digest are
+// those of the whole output.
 //
 //	0 .... kept ........ taken .... Watermark .... Arrived ........ Granted .... Size
 //	 gone      was sent        checked           raw        may be written
 //
-// A little of what was sent stays (kept to taken), so that a reader whose stream
-// broke can go on from there.
+// A few sent bytes stay (kept to taken), so that a reader whose stream broke can go on from there.
 type Window struct {
 	region    *Region
 	ring      []byte // byte k is at k % len(ring)
-	tail      int64  // how much of what was sent is kept at least
+	tail      int64  // how many sent bytes it keeps at least
 	size      int64
 	arrived   atomic.Int64
 	watermark atomic.Int64 // Invariant: a multiple of PieceSize, or size
@@ -48,17 +46,17 @@ type Window struct {
 	err     error
 	granted int64       // never falls; Invariant: kept is granted - len(ring)
 	taken   int64       // Invariant: kept <= taken
-	reader  *windowRead // who has read last
+	reader  *windowRead // the last reader
 }
 
 // windowRead is one stream from a window.
 type windowRead struct {
 	cancel context.CancelFunc
-	over   chan struct{} // closed once it touches the ring no more
+	over   chan struct{} // closed once it no longer uses the ring
 }
 
-// NewWindow returns an empty window on size bytes, waiting for room for a small
-// one until ctx ends. Its one reference is the caller's.
+// NewWindow returns an empty window on size bytes. It waits for room for a small one until ctx
+// ends. The caller owns the one reference.
 func (p *Pool) NewWindow(ctx context.Context, size int64) (*Window, error) {
 	if w := p.TryWindow(size); w != nil {
 		return w, nil
@@ -70,7 +68,7 @@ func (p *Pool) NewWindow(ctx context.Context, size int64) (*Window, error) {
 	return newWindow(r, size), nil
 }
 
-// TryWindow returns an empty window, as large as there is room for now, or nil.
+// TryWindow returns an empty window as large as the free memory allows, or nil.
 func (p *Pool) TryWindow(size int64) *Window {
 	for n := min(WindowMax, roundUp(size, PieceSize)); ; n = max(WindowMin, n/2/PieceSize*PieceSize) {
 		if r := p.TryGet(n); r != nil {
@@ -94,13 +92,13 @@ func newWindow(r *Region, size int64) *Window {
 // Size returns how many bytes the whole output has.
 func (w *Window) Size() int64 { return w.size }
 
-// Arrived returns how many bytes were committed.
+// Arrived returns how many bytes the writer has committed.
 func (w *Window) Arrived() int64 { return w.arrived.Load() }
 
-// Watermark returns how many bytes were committed and have their check.
+// Watermark returns how many committed bytes have their check.
 func (w *Window) Watermark() int64 { return w.watermark.Load() }
 
-// Complete reports whether the whole output went through.
+// Complete reports whether the whole output has been committed and checked.
 func (w *Window) Complete() bool { return w.complete.Load() }
 
 // Digest returns the output's digest once it is complete.
@@ -110,24 +108,24 @@ func (w *Window) Digest() (phalanx.Digest, bool) {
 	return w.digest, w.complete.Load()
 }
 
-// Err returns what Fail was told first.
+// Err returns the error of the first Fail.
 func (w *Window) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Held returns what the window costs of the budget.
+// Held returns the window's charge to the budget.
 func (w *Window) Held() int64 { return w.region.charged }
 
-// Retain adds a reference, for somebody who already has one.
+// Retain adds a reference. Its caller must already have one.
 func (w *Window) Retain() {
 	if w.refs.Add(1) <= 1 {
 		panic("dataplane: a released window is retained")
 	}
 }
 
-// Release drops a reference; the last one gives the memory back.
+// Release drops a reference. The last one gives the memory back.
 func (w *Window) Release() {
 	switch n := w.refs.Add(-1); {
 	case n == 0:
@@ -144,13 +142,13 @@ func (w *Window) Fail(err error) {
 		w.err = err
 	}
 	if w.reader != nil {
-		w.reader.cancel() // it may be waiting for a receiver that takes nothing
+		w.reader.cancel() // the reader may be waiting for a receiver that reads nothing
 	}
 	w.mu.Unlock()
 	w.subs.wake()
 }
 
-// Granted returns up to which byte may be written. Room tells when it rises.
+// Granted returns the end of the bytes that may be written. Room signals when it rises.
 func (w *Window) Granted() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,8 +160,8 @@ func (w *Window) Granted() int64 {
 // Room returns the channel that wakes the writer.
 func (w *Window) Room() <-chan struct{} { return w.room }
 
-// At returns the memory of the bytes from lo on: up to hi, or less where the ring
-// ends. The writer may use what lies below Granted and is not committed.
+// At returns the memory of the bytes from lo on: up to hi, or less where the ring ends. The writer
+// may use bytes below Granted that it has not committed.
 func (w *Window) At(lo, hi int64) []byte {
 	n := int64(len(w.ring))
 	at := lo % n
@@ -171,8 +169,7 @@ func (w *Window) At(lo, hi int64) []byte {
 	return w.ring[at:end:end]
 }
 
-// Commit says that the next n bytes are there. Their checks are computed here,
-// after the reader was told.
+// Commit says that the next n bytes are there. It tells the reader, and then computes their checks.
 func (w *Window) Commit(n int) {
 	if n == 0 {
 		return
@@ -219,9 +216,8 @@ func (w *Window) wakeWriter() {
 // Subscribe returns a subscription that starts now.
 func (w *Window) Subscribe() *Sub { return w.subs.add() }
 
-// join makes the caller the reader from a byte on, once the one before it has
-// ended. The context that it returns ends with ctx, with Fail, and when another
-// reader joins; leave must be called.
+// join makes the caller the reader from a byte on, once the last reader has ended. The context that
+// it returns ends with ctx, with Fail, and when another reader joins. The caller must call leave.
 func (w *Window) join(ctx context.Context, from int64) (reading context.Context, leave func(), err error) {
 	reading, cancel := context.WithCancel(ctx)
 	me := &windowRead{cancel: cancel, over: make(chan struct{})}
@@ -241,7 +237,7 @@ func (w *Window) join(ctx context.Context, from int64) (reading context.Context,
 		select {
 		case <-before.over:
 		case <-reading.Done():
-			// Whoever joined next waits for this one, which has to wait for the one before.
+			// The next reader waits for this one, which has to wait for the one before.
 			go func() { <-before.over; leave() }()
 			return nil, nil, context.Cause(reading)
 		}
@@ -249,9 +245,9 @@ func (w *Window) join(ctx context.Context, from int64) (reading context.Context,
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case reading.Err() != nil: // somebody else has joined
+	case reading.Err() != nil: // another reader has joined
 		err = context.Cause(reading)
-	case from < w.granted-int64(len(w.ring)): // the one before has read on
+	case from < w.granted-int64(len(w.ring)): // the reader before has read on
 		err = w.dropped(from)
 	default:
 		w.taken = from
@@ -295,8 +291,8 @@ func (w *Writer) SendRing(ctx context.Context, r *Ring, opts SendOptions) error 
 	return w.sendStock(ctx, r, 0, opts)
 }
 
-// SendWindow is SendBuffer from a window, whose reader the receiver becomes. If
-// the window is past the byte it returns ErrDropped; the stream is still open.
+// SendWindow is SendBuffer from a window; the receiver becomes its reader. If the window has
+// dropped the byte, it returns ErrDropped; the stream is still open.
 func (w *Writer) SendWindow(ctx context.Context, win *Window, from int64, opts SendOptions) error {
 	if err := startable(win, from); err != nil {
 		return errors.Join(err, w.Gone(faultOf(err)))

@@ -15,8 +15,8 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// fill writes what of p the window has room for, in parts of at most n bytes, and
-// returns how far it has come.
+// fill writes the bytes of p for which the window has room, in parts of at most n bytes, and
+// returns how many bytes it has written.
 func fill(w *Window, p []byte, n int64) int64 {
 	for {
 		at := w.Arrived()
@@ -38,9 +38,9 @@ func window(t testing.TB, p *Pool, size int64) *Window {
 	return w
 }
 
-// TestWindow reads outputs of any size through windows that are smaller, by
-// readers that leave off and go on: whatever is kept is right, the writer never
-// overwrites what is still to be read, and only bytes that are gone are refused.
+// TestWindow reads outputs of any size through smaller windows, by readers that leave off and go
+// on: the kept bytes are right, the writer never overwrites unread bytes, and the window refuses
+// only bytes that are gone.
 func TestWindow(t *testing.T) {
 	data := random(2*WindowMax + 100)
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,7 +51,7 @@ func TestWindow(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := data[:size]
-		pos, furthest, oldest := int64(0), int64(0), int64(0) // what the reader has, had at most, and what is gone
+		pos, furthest, oldest := int64(0), int64(0), int64(0) // the reader's bytes, the most it had, and the bytes that are gone
 		for done := false; !done; {
 			_, leave, err := w.join(context.Background(), pos)
 			if err != nil {
@@ -96,7 +96,7 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// TestWindowSizes takes what room there is.
+// TestWindowSizes takes as much room as there is.
 func TestWindowSizes(t *testing.T) {
 	for _, c := range []struct{ cap, size, held int64 }{
 		{64 * mb, 64 * mb, WindowMax},
@@ -119,8 +119,8 @@ func TestWindowSizes(t *testing.T) {
 	}
 }
 
-// TestSendWindow streams an output through a window. The receiver opens another
-// stream and goes on from where it was, and at the end asks for what is gone.
+// TestSendWindow streams an output through a window. The receiver goes on with another stream, and
+// at the end asks for bytes that are gone.
 func TestSendWindow(t *testing.T) {
 	data := random(2*WindowMax + 5*PieceSize + 10)
 	win := window(t, pool(t, WindowMax), int64(len(data)))
@@ -145,7 +145,7 @@ func TestSendWindow(t *testing.T) {
 		}
 		return s
 	}
-	few := int64(10 * PieceSize) // less than what is kept of that which was sent
+	few := int64(10 * PieceSize) // fewer than the sent bytes that the window keeps
 	win.Commit(copy(win.At(0, few), data))
 	first := open(0)
 	defer first.Close()
@@ -180,7 +180,7 @@ func TestSendWindow(t *testing.T) {
 	}
 }
 
-// TestFailedWindow ends a stream whose receiver takes nothing.
+// TestFailedWindow ends a stream whose receiver reads nothing.
 func TestFailedWindow(t *testing.T) {
 	data := random(8 * WindowMax)
 	win := window(t, pool(t, WindowMax), 1<<40)
@@ -204,8 +204,7 @@ func TestFailedWindow(t *testing.T) {
 	}
 }
 
-// TestPatience lets a receiver that takes nothing be, as long as another takes to
-// be given up.
+// TestPatience lets a receiver read nothing for as long as another would be given up.
 func TestPatience(t *testing.T) {
 	data := random(24 * mb) // more than the kernel's buffers hold
 	b := filled(t, pool(t, 64*mb), data)

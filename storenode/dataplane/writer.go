@@ -14,8 +14,8 @@ import (
 	"github.com/phalanx-go/phalanx/internal/wire"
 )
 
-// Writer is the sender's side of one transfer: it answers one Request, by
-// SendBuffer, Reset, Busy or Gone.
+// Writer is the sender's side of one transfer: it answers one Request, with SendBuffer, Reset, Busy
+// or Gone.
 type Writer struct {
 	link   *link
 	p      *peer
@@ -25,13 +25,13 @@ type Writer struct {
 	failed error
 	calm   bool // see SendOptions.Patient
 
-	waits    atomic.Int64  // since when there is nothing to send; 0: there is
+	waits    atomic.Int64  // since when the sender has nothing to send; 0: it has something
 	unseated chan struct{} // capacity 1: another stream has the seat
 
 	head   []byte // checks and the header before a payload
 	pen    wire.Writer
 	speed  stretch
-	idle   time.Duration // in which there was nothing to send
+	idle   time.Duration // time in which there was nothing to send
 	checks [maxChecks]Check
 
 	deadline  time.Time
@@ -45,26 +45,26 @@ func newWriter(l *link, p *peer) *Writer {
 	return w
 }
 
-// Context ends with the peer's connections and with Conns.
+// Context returns a context that ends with the peer's connections and with Conns.
 func (w *Writer) Context() context.Context { return w.ctx }
 
 // SendOptions are the optional arguments of SendBuffer.
 type SendOptions struct {
-	// Checked is Request.Checked: bytes below it are sent only once checked here.
+	// Checked is Request.Checked: the sender checks earlier bytes itself before it sends them.
 	Checked int64
 	// WaitPath returns this node and the senders above it up to the origin.
 	WaitPath func() []phalanx.NodeID
-	// PathChanged makes a changed path known at once, for each value; it is not
-	// closed. nil: with the next WAIT.
+	// PathChanged makes a changed path known at once, for each value; the sender does not close it.
+	// nil: the next WAIT brings the path.
 	PathChanged <-chan struct{}
-	// Meter, if not nil, counts what is sent.
+	// Meter, if not nil, counts the sent bytes.
 	Meter *Meter
-	// Patient: a receiver that takes nothing for long is held up itself, and is
-	// waited for until ctx ends.
+	// Patient: something else holds up a receiver that reads nothing for long. The sender waits for
+	// it until ctx ends.
 	Patient bool
 }
 
-// stock is what a stream is sent from: a Buffer or a Window.
+// stock is the source of a stream: a Buffer, a Window or a Ring.
 type stock interface {
 	Size() int64
 	Watermark() int64
@@ -74,15 +74,15 @@ type stock interface {
 	Subscribe() *Sub
 	Retain()
 	Release()
-	// next returns bytes from pos on, up to limit of them and to the byte end.
+	// next returns up to limit bytes from pos on, and none from end on.
 	next(pos, limit, end int64) []byte
 	checksFrom(piece int64, dst []Check) int
-	took(pos int64) // bytes before pos were sent
+	took(pos int64) // the connection has taken the bytes before pos
 }
 
-// SendBuffer sends b from a byte on, as it arrives, and ends the stream when b is
-// complete. It ends it too when b fails or ctx does, and returns that error; a
-// receiver that is gone is an error as well. It holds a reference to b.
+// SendBuffer sends b from a byte on as b arrives, and ends the stream when b is complete. It also
+// ends the stream when b fails or ctx ends, and returns that error. A lost receiver is an error as
+// well. It holds a reference to b.
 func (w *Writer) SendBuffer(ctx context.Context, b *Buffer, from int64, opts SendOptions) error {
 	return w.sendStock(ctx, b, from, opts)
 }
@@ -148,7 +148,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 		}
 		opts.Meter.turn()
 		paused := time.Now()
-		if !w.calm { // a place's stream is not cut: a ring cannot go on with another
+		if !w.calm { // a place's stream keeps its seat: a ring cannot go on with another stream
 			w.waits.Store(sent.UnixNano())
 		}
 		select {
@@ -175,7 +175,7 @@ func (w *Writer) sendStock(ctx context.Context, b stock, from int64, opts SendOp
 	}
 }
 
-// Broken reports whether the connection to the receiver was lost.
+// Broken reports whether the writer has lost the connection to the receiver.
 func (w *Writer) Broken() bool { return w.failed != nil }
 
 func (o SendOptions) path() []phalanx.NodeID {
@@ -193,8 +193,8 @@ func startable(b stock, from int64) error {
 	return nil
 }
 
-// ready returns the bytes that can be sent from pos on, and how many checks from
-// piece on go before them: those that are known of the pieces they touch.
+// ready returns the bytes that can be sent from pos on, and how many checks from piece on go before
+// them: the known checks of the pieces that they touch.
 func (w *Writer) ready(b stock, pos, piece, checked int64) ([]byte, int) {
 	end := int64(math.MaxInt64)
 	if done := b.Watermark(); done < checked {
@@ -234,8 +234,8 @@ func (w *Writer) appendChecks(b []byte, piece int64, checks []Check) []byte {
 	return b
 }
 
-// flush writes w.head and then part. A failure leaves half a frame behind, so
-// that the connection is lost.
+// flush writes w.head and then part. A failure leaves half a frame behind, so the connection is
+// lost.
 func (w *Writer) flush(now time.Time, part []byte) error {
 	if w.failed != nil {
 		return w.failed
@@ -271,14 +271,14 @@ func (w *Writer) extend(now time.Time) error {
 	return w.link.conn.SetWriteDeadline(w.deadline)
 }
 
-// patience is for ever: until sees to the end.
+// patience means for ever: until ends the wait.
 const patience = 1000 * time.Hour
 
-// grace is how long a frame that is being written may take when the transfer was
-// cancelled; the connection survives if that is enough.
+// grace is how long a frame may still take after the transfer was canceled. The connection survives
+// if that is enough.
 const grace = 50 * time.Millisecond
 
-// until makes writes end soon after ctx, until the function it returns is called.
+// until makes writes end soon after ctx, until the caller calls calm.
 func (w *Writer) until(ctx context.Context) (calm func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -317,14 +317,14 @@ func (w *Writer) last(k frameKind, payload []byte) error {
 	return err
 }
 
-// Wait tells the receiver that there is nothing yet, and the path up to the
-// origin. SendBuffer does it by itself.
+// Wait tells the receiver that there is nothing yet, and the path up to the origin. SendBuffer
+// calls it itself.
 func (w *Writer) Wait(path []phalanx.NodeID) error {
 	return w.control(kindWait, appendPath(nil, path))
 }
 
-// Reset ends the stream: this node has a greater generation. That of a place is
-// its attempt as Epoch, and Seq.
+// Reset ends the stream: this node has a greater generation. For a place, g has the attempt as
+// Epoch, and Seq.
 func (w *Writer) Reset(g phalanx.Generation) error {
 	return w.last(kindReset, appendGeneration(nil, g))
 }
@@ -332,7 +332,7 @@ func (w *Writer) Reset(g phalanx.Generation) error {
 // Busy ends the stream: this node serves others.
 func (w *Writer) Busy() error { return w.last(kindBusy, nil) }
 
-// Gone ends the stream: this node has no such bytes, or no longer.
+// Gone ends the stream: this node does not have the bytes, or no longer.
 func (w *Writer) Gone(k phalanx.Kind, text string) error {
 	return w.last(kindGone, appendFault(nil, k, text))
 }
@@ -343,7 +343,7 @@ func (w *Writer) finish(size int64, digest phalanx.Digest) error {
 	return w.last(kindEnd, binary.LittleEndian.AppendUint64(p, uint64(w.idle)))
 }
 
-// fail ends the stream as a failed buffer says.
+// fail ends the stream with the error of a failed buffer.
 func (w *Writer) fail(err error) error {
 	var e *Ended
 	if errors.As(err, &e) && e.Reason == Reset {

@@ -9,8 +9,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 )
 
-// Panic is what an application's op panicked with. An error of Registry.Combine
-// wraps it.
+// Panic is the panic of an application's op. An error of Registry.Combine wraps it.
 type Panic struct {
 	Value any
 	Stack []byte // of the goroutine that called the op
@@ -19,9 +18,9 @@ type Panic struct {
 // Error returns the value, without the stack.
 func (p *Panic) Error() string { return fmt.Sprintf("it panicked: %v", p.Value) }
 
-// call calls the op of an application. An op that panics ends what it was called
-// for, not the process: the panic becomes an error of kind ErrInternal. An error
-// keeps its kind, or gets ErrInvalid. Both name the op.
+// call calls the op of an application. A panic of the op ends only the combination, not the
+// process: it becomes an error of kind ErrInternal. An error keeps its kind, or gets ErrInvalid.
+// Both name the op.
 func call(op phalanx.Op, f Func, dtype phalanx.DType, dst, src []byte) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -38,10 +37,10 @@ func failed(op phalanx.Op, kind phalanx.Kind, err error) error {
 	return &phalanx.Error{Op: "combine", Kind: kind, Err: fmt.Errorf("the op %q failed: %w", string(op), err)}
 }
 
-// maxText bounds what is told of an application's error: it crosses to other nodes.
+// maxText bounds the text of an application's error: it crosses to other nodes.
 const maxText = 1 << 10
 
-// Failure returns the kind of an error of Combine, and what went wrong.
+// Failure returns the kind and the text of an error of Combine.
 func Failure(err error) (phalanx.Kind, string) {
 	text := err.Error()
 	var e *phalanx.Error

@@ -1,10 +1,8 @@
-// Package combine holds what a reduce does with two arrays: dst = dst op src,
-// element by element, in place.
+// Package combine combines two arrays of a reduce: dst = dst op src, element by element, in place.
 //
-// Integers wrap. Halves are combined in float32 and rounded to even. NaN wins in
-// min and max. Arrays are in the byte order of the machine, little-endian
-// wherever Phalanx runs. Nothing is allocated as long as the arrays are aligned
-// to their element.
+// Integers wrap. Halves are combined in float32 and rounded to even. NaN wins in min and max.
+// Arrays are in the byte order of the machine, little-endian wherever Phalanx runs. Combine
+// allocates nothing as long as the arrays are aligned to their element.
 package combine
 
 import (
@@ -40,14 +38,14 @@ func Combine(op phalanx.Op, dtype phalanx.DType, dst, src []byte) error {
 	return nil
 }
 
-// Registry knows the ops that an application added, besides the built-in ones.
-// The zero Registry is ready.
+// Registry knows the ops that an application has added, besides the built-in ones. The zero
+// Registry is ready.
 type Registry struct {
 	mu  sync.RWMutex
 	ops map[phalanx.Op]Func
 }
 
-// Register adds an op. A name can be taken once.
+// Register adds an op. Each name can be registered once.
 func (r *Registry) Register(op phalanx.Op, f Func) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,14 +62,14 @@ func (r *Registry) Register(op phalanx.Op, f Func) error {
 	return nil
 }
 
-// Has reports whether Combine knows op on elements of dtype; an application's
-// own op is taken to know every dtype.
+// Has reports whether Combine knows op on elements of dtype. It assumes that an application's own
+// op knows every dtype.
 func (r *Registry) Has(op phalanx.Op, dtype phalanx.DType) bool {
 	return op.Supports(dtype) || r.custom(op) != nil
 }
 
-// Known returns nil if there is an op of this name, for whatever dtype; else an
-// ErrUnknownOp that lists those that there are.
+// Known returns nil if an op has this name, for whatever dtype, else an ErrUnknownOp that lists the
+// ops.
 func (r *Registry) Known(op phalanx.Op) error {
 	if op.Builtin() || r.custom(op) != nil {
 		return nil
@@ -79,7 +77,7 @@ func (r *Registry) Known(op phalanx.Op) error {
 	return &phalanx.Error{Op: "combine", Kind: phalanx.ErrUnknownOp, Err: fmt.Errorf("there is no op %q: %s", string(op), r.list())}
 }
 
-// Combine is the package's Combine for the ops in r too.
+// Combine is the package's Combine that also knows the ops in r.
 func (r *Registry) Combine(op phalanx.Op, dtype phalanx.DType, dst, src []byte) error {
 	f := r.custom(op)
 	if f == nil && !op.Supports(dtype) && dtype.Valid() {
@@ -131,10 +129,10 @@ func (r *Registry) unknown(op phalanx.Op, dtype phalanx.DType) error {
 	return &phalanx.Error{Op: "combine", Kind: phalanx.ErrUnknownOp, Err: fmt.Errorf("there is no op %q on %v: %s", string(op), dtype, r.list())}
 }
 
-// maxListed bounds how many ops of an application an error lists: it crosses to other nodes.
+// maxListed bounds the application's ops in an error: it crosses to other nodes.
 const maxListed = 20
 
-// list says which ops there are.
+// list names the known ops.
 func (r *Registry) list() string {
 	text := "there are sum, prod, min and max; and, or and xor of integers"
 	r.mu.RLock()
@@ -157,7 +155,7 @@ func misaligned(p []byte, size uintptr) bool {
 	return len(p) > 0 && uintptr(unsafe.Pointer(&p[0]))%size != 0
 }
 
-// aligned runs k on copies that are aligned, a block at a time.
+// aligned runs k on aligned copies, a block at a time.
 func aligned(k kernel, dst, src []byte) {
 	var a, b [512]uint64
 	x := unsafe.Slice((*byte)(unsafe.Pointer(&a)), unsafe.Sizeof(a))

@@ -148,7 +148,7 @@ func TestBadCombine(t *testing.T) {
 	}
 }
 
-// An error about an op that there is not lists those that there are.
+// An error about an unknown op lists the known ones.
 func TestUnknownOpListsTheOps(t *testing.T) {
 	p := make([]byte, 64)
 	var none, some Registry

@@ -2,7 +2,7 @@ package combine
 
 import "math"
 
-// tile is how many halves are widened at once, on the stack.
+// tile is how many halves the kernel widens at once, on the stack.
 const tile = 512
 
 // halves returns a kernel of 16-bit floats that are combined in float32. float32

@@ -12,8 +12,8 @@ import (
 // kernel combines aligned arrays of one type.
 type kernel func(dst, src []byte)
 
-// block is what a vector kernel takes at once: assembly cannot be preempted, and
-// a collection would have to wait for the whole array.
+// block is the size that a vector kernel handles at once: the runtime cannot preempt assembly, and
+// a garbage collection would have to wait for the whole array.
 const block = 256 << 10
 
 // row holds the kernels of one dtype; nil where an op is not defined.
