@@ -79,7 +79,7 @@ func (n *node) hand(c *call, have *copied) {
 	}
 	if c.pin == have.Gen && have.Pinned {
 		n.table.KeepCopies(have.Object, have.Gen, c.copies)
-		n.announceComplete(have)
+		n.client.report(have.Object, have.Announcement(have.Pinned), nil)
 	}
 	n.w.end(c, nil, have.Gen, have.bytes)
 }

@@ -44,7 +44,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	}
 	if v.Announce {
 		c.again = true
-		n.announceComplete(c)
+		n.client.report(c.Object, c.Announcement(c.Pinned), nil)
 	}
 	if !v.Gone.IsZero() {
 		if p.Order == directory.PushFinal {

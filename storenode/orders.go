@@ -92,7 +92,7 @@ func (e *Env) ended(why copies.Why, gen phalanx.Generation) error {
 // before is void.
 func (s *Store) announceAgain(c *objectCopy) {
 	c.again.Store(true)
-	s.env.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: s.env.Table.isPinned(c)})
+	s.env.report(c.Object, c.Announcement(s.env.Table.isPinned(c)))
 	if s.env.Table.isDropped(c) { // by leave that was asked for before
 		s.env.report(c.Object, directory.Drop{Gen: c.Gen})
 	}
@@ -101,18 +101,16 @@ func (s *Store) announceAgain(c *objectCopy) {
 // settleOrigin makes the copy of an origin complete: the root of a reduce hears
 // here that its target is final. It is pinned, as the copy of a Put is.
 func (s *Store) settleOrigin(p originFinal) {
-	env := s.env
-	c := env.Table.lookup(p.object)
-	if c == nil || c.Gen != p.gen || !c.Origin || c.buffer == nil {
-		return
+	if c := s.env.Table.settles(p); c != nil {
+		s.env.keepOrigin(c, p.meta, p.digest, !c.Ring)
 	}
-	if digest, ok := c.buffer.Digest(); !ok || digest != p.digest {
-		return
-	}
-	// In this order: once it is complete, leave to evict it may be asked for.
-	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: !c.Ring})
-	if !env.Table.finish(c, p.meta, p.digest, !c.Ring) {
-		env.report(p.object, directory.Drop{Gen: p.gen})
+}
+
+// keepOrigin makes a copy complete that was made here. In this order: see copies.Announcement.
+func (e *Env) keepOrigin(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) {
+	e.report(c.Object, c.Announcement(pinned))
+	if !e.Table.finish(c, meta, digest, pinned) {
+		e.report(c.Object, directory.Drop{Gen: c.Gen})
 	}
 }
 
@@ -128,7 +126,7 @@ func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
 		if got := g.(*Got); got.View != nil {
 			if c := got.View.copy; c.Gen == p.Gen && env.Table.isPinned(c) {
 				env.Table.keepCopies(p.Object, c.Gen, p.Copies)
-				env.report(p.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: true})
+				env.report(p.Object, c.Announcement(true))
 			}
 			got.View.Release()
 		}
