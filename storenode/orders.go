@@ -3,7 +3,6 @@ package storenode
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -114,10 +113,6 @@ func (e *Env) keepOrigin(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest
 	}
 }
 
-// orderLasts is how long an order to copy counts. The owner repeats it every second
-// for as long as it is needed, and may die.
-const orderLasts = 10 * time.Second
-
 // fetchOrdered fetches an object in order to keep it, pinned. An order that comes late, of a
 // generation that is no more, pins nothing of the present one.
 func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
@@ -130,7 +125,7 @@ func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
 			}
 			got.View.Release()
 		}
-	}}, orderLasts)
+	}}, copies.OrderLasts)
 }
 
 // awaited reports whether a call waits for the copy which p orders or spares. One that p
@@ -141,7 +136,7 @@ func (s *Store) awaited(a *arrival, p Pushed) bool {
 	}
 	all := a.waiting()
 	i := slices.IndexFunc(all, func(cl *call) bool { return cl.pin == p.Gen })
-	return i >= 0 && (p.Order == directory.PushSpare || all[i].timer.Reset(orderLasts)) // else its deadline has passed
+	return i >= 0 && (p.Order == directory.PushSpare || all[i].timer.Reset(copies.OrderLasts)) // else its deadline has passed
 }
 
 // spare ends what fetchOrdered has begun. Other calls of this node that wait for the object
