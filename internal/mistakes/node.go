@@ -140,6 +140,8 @@ var inNode = []Mistake{
 		"node/pace/pace.go", "now-r.at <= p.limits.Memory {", "true {"),
 	mistake(Tests, "two streams to one slow receiver count as several receivers",
 		"node/pace/pace.go", "case !slices.Contains(slow, f.To):", "default:"),
+	mistake(Tests, "a sender reports a lease that its receiver reads under again",
+		"node/pace/pace.go", "last = l[f.Lease] == f; last {", "last = l[f.Lease] != nil; last {"),
 	mistake(Tests, "a node that leaves starts places",
 		"node/reduce/orders.go", "case command && leaves:", "case command && leaves && false:"),
 	mistake(Tests, "a place of a former coordinator ends with it",
