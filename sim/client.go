@@ -5,6 +5,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/ask"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
@@ -47,6 +48,9 @@ func (c *client) impatient(num uint64, silent func(*phalanx.Error)) {
 
 // report sends a request about the node's own copy.
 func (c *client) report(object phalanx.ObjectID, body directory.Body, done func(phalanx.NodeID, directory.Result)) {
+	if gen := copies.Reported(body); !gen.IsZero() {
+		done = func(_ phalanx.NodeID, r directory.Result) { c.n.heard(object, gen, r) }
+	}
 	before, num := len(c.reports(object)), c.numbers()
 	c.ask(num, object, body, done)
 	switch after := len(c.reports(object)); {
@@ -62,8 +66,6 @@ func (n *node) message(id phalanx.ObjectID, m owner.Message) {
 	switch {
 	case m.How == owner.Withdraw:
 		n.client.cancel(m.Num, id)
-	case m.How == owner.Keep:
-		n.client.report(id, m.Body, n.listed(id, m.Gen))
 	case m.How == owner.Unkeep:
 		n.reportDrop(id, m.Gen)
 	case ask.IsReport(m.Body):

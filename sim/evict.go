@@ -50,7 +50,7 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 			e.Copy.evicted = true
 			n.client.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: !e.Copy.again}, nil)
 		case copies.Stay[*copied]:
-			n.announceComplete(e.Copy)
+			n.client.report(e.Copy.Object, e.Copy.Announcement(e.Copy.Pinned), nil)
 		case copies.Forget[*copied]:
 			n.w.met["leave for a copy that is gone"]++
 			n.client.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: true}, nil)

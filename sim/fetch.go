@@ -35,9 +35,8 @@ type fetcher struct {
 
 	stream uint64
 	sender phalanx.NodeID
-	lease  uint64
-	gen    phalanx.Generation // of the last Open: never falls
-	locate uint64             // the number of the last Locate
+	gen    phalanx.Generation // as last opened: never falls
+	locate uint64             // the last
 }
 
 // get gives a caller its object, from the table or by a fetch.
@@ -79,7 +78,7 @@ func (n *node) hand(c *call, have *copied) {
 	}
 	if c.pin == have.Gen && have.Pinned {
 		n.table.KeepCopies(have.Object, have.Gen, c.copies)
-		n.announceComplete(have)
+		n.client.report(have.Object, have.Announcement(have.Pinned), nil)
 	}
 	n.w.end(c, nil, have.Gen, have.bytes)
 }
@@ -114,11 +113,8 @@ func (n *node) awaitOwn(c *call, have *copied) {
 
 // awaited lets the callers of awaitOwn go on: the object is complete, or gone.
 func (n *node) awaited(id phalanx.ObjectID) {
-	if c := n.of(id); c != nil && c.Origin && !c.Complete {
-		return
-	}
 	o := n.owns[id]
-	if o == nil {
+	if o == nil || n.makes(id) {
 		return
 	}
 	delete(n.owns, id)
@@ -276,10 +272,10 @@ func (f *fetcher) carryOut(e transfer.Effect) {
 	}
 	switch e := e.(type) {
 	case transfer.ReportDone:
-		f.stream, f.sender, f.lease = 0, "", 0
+		f.stream, f.sender = 0, ""
 	case transfer.ReportFailed:
 		n.w.met["sender lost: "+firstWord(e.Reason)]++
-		f.stream, f.sender, f.lease = 0, "", 0
+		f.stream, f.sender = 0, ""
 	case transfer.ReportCorrupt:
 		n.w.fail("(3) %s has every piece of %s@%v and the digest %v", n.id, f.object, e.Gen, e.Digest)
 	case transfer.Reserve:
@@ -288,7 +284,7 @@ func (f *fetcher) carryOut(e transfer.Effect) {
 		f.open(e)
 	case transfer.Close:
 		n.in[e.Stream].pipe.write(closing{e.Stream})
-		f.stream, f.sender, f.lease = 0, "", 0
+		f.stream, f.sender = 0, ""
 	case transfer.Clear:
 		if f.buf.Gen.Less(e.Before) && !f.buf.Gen.IsZero() {
 			n.w.met["prefix cleared: "+e.Kind.Error()]++
@@ -420,7 +416,7 @@ func (f *fetcher) open(e transfer.Open) {
 		return
 	}
 	n.table.Reading(&f.buf.Copy, e.Sender, e.Lease, f.core.Origin())
-	f.stream, f.sender, f.lease = e.Stream, e.Sender, e.Lease
+	f.stream, f.sender = e.Stream, e.Sender
 	f.pathChanged([]phalanx.NodeID{e.Sender})
 	in := &incoming{f: f, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
 	n.in[e.Stream] = in
@@ -457,8 +453,8 @@ func (f *fetcher) makeCopy(e transfer.Open) bool {
 }
 
 func (f *fetcher) complete(e transfer.Complete) {
-	f.stream, f.sender, f.lease = 0, "", 0
-	if f.inline.Waits() || f.entered { // inline bytes wait for room, or are in the table
+	f.stream, f.sender = 0, ""
+	if f.inline.Waits() || f.entered { // once there is room, or inline bytes
 		return
 	}
 	f.forgetWish()

@@ -68,7 +68,7 @@ func (f *fetcher) enter(e transfer.TakeInline) {
 		n.w.audit.complete(n, c)
 	}
 	if owner.Unlisted(f.inlineIn, n.client.epoch(f.object)) {
-		n.client.report(f.object, directory.Announce{Gen: e.Gen, Complete: true, Begun: true}, n.listed(f.object, e.Gen))
+		n.client.report(f.object, directory.Announce{Gen: e.Gen, Complete: true, Begun: true}, nil)
 	} else {
 		n.w.met["inline, listed by the answer"]++
 	}

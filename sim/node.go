@@ -49,7 +49,8 @@ type node struct {
 	fetches map[phalanx.ObjectID]*fetcher
 	creates []*create
 	makers  []*maker
-	pace    *pace.Pace  // of the streams in out
+	pace    *pace.Pace  // of those in out
+	leases  pace.Leases // under which they run
 	out     []*outgoing // streams to others, and to local readers
 	in      map[uint64]*incoming
 	reduces *reduces
@@ -118,7 +119,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	}
 	n.process = h.process
 	n.client = newClient(n)
-	n.memory, n.pace = newMemory(n), pace.New(paceLimits)
+	n.memory, n.pace, n.leases = newMemory(n), pace.New(paceLimits), pace.Leases{}
 	n.reduces = newReduces(n)
 	n.core = view.New(view.Config{Self: n.asMember(), Shards: w.shape.shards, GiveUpAfter: w.giveUpAfter, IdleAfter: idleAfter})
 	n.detector = detect.New(detect.Config{Self: n.id})

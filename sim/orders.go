@@ -12,19 +12,20 @@ import (
 func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	here := copies.Here{Leaves: n.refuses, Busy: n.puts(p.Object)}
 	if f := n.fetches[p.Object]; f != nil {
-		here.Busy, here.Awaited = true, slices.ContainsFunc(f.callers, func(c *call) bool { return c.pin == p.Gen })
+		here.Busy = true
+		if i := slices.IndexFunc(f.callers, func(c *call) bool { return c.pin == p.Gen }); i >= 0 {
+			here.Awaited = true
+			if p.Order == directory.PushCopy {
+				f.callers[i].again = n.w.now
+			}
+		}
 	}
 	epoch := n.client.epoch(p.Object)
 	if copies.Forwarded(p, epoch) {
 		n.forward(p)
 	}
-	c := n.of(p.Object)
-	var v copies.Verdict
-	if c == nil {
-		v = copies.Obey(p, epoch, here)
-	} else {
-		v = copies.Obey(p, epoch, here.Of(&c.Copy))
-	}
+	c := n.table.Of(p.Object)
+	v := copies.Obey(p, epoch, here.Of(c))
 	if v == (copies.Verdict{}) {
 		n.w.met["order of a former epoch"]++
 	}
@@ -40,11 +41,11 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	}
 	if v.Drop != copies.Stays {
 		n.w.met["dropped by order"]++
-		n.table.Drop(&c.Copy, &copies.Ended{Why: v.Drop, Gen: p.Gen})
+		n.table.Drop(c, &copies.Ended{Why: v.Drop, Gen: p.Gen})
 	}
 	if v.Announce {
-		c.again = true
-		n.announceComplete(c)
+		copyOf(c).again = true
+		n.client.report(c.Object, c.Announcement(c.Pinned), nil)
 	}
 	if !v.Gone.IsZero() {
 		if p.Order == directory.PushFinal {
@@ -87,7 +88,7 @@ func (n *node) fetchOrdered(p directory.Push) {
 	c.pin, c.copies = p.Gen, p.Copies
 	n.w.fetch(c, true)
 	if !c.ended {
-		n.w.bound(c, patience, phalanx.ErrDeadline)
+		n.w.bound(c, copies.OrderLasts, phalanx.ErrDeadline)
 	}
 }
 

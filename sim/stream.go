@@ -124,7 +124,8 @@ func (o *outgoing) attach(c *copied) {
 		return
 	}
 	o.c, o.slow = c, o.n.w.chance(o.n.w.weather.slow)
-	o.flow = pace.Flow{To: o.pipe.to, By: o}
+	o.flow = pace.Flow{To: o.pipe.to, Lease: pace.Lease{Object: o.open.object, Num: o.open.lease}, By: o}
+	o.n.leases.Begin(&o.flow)
 	o.n.pace.Add(&o.flow, o.n.w.now, o.look())
 	o.n.streamsChanged(c)
 	o.pump()
@@ -181,9 +182,6 @@ func (o *outgoing) pump() {
 		}
 		if w.chance(w.weather.broken) {
 			w.met["stream broken"]++
-			if w.chance(0.5) { // the sender sees it too
-				o.n.client.ask(o.n.client.numbers(), o.open.object, directory.Failed{Lease: o.open.lease, Reason: "broken, says its sender"}, nil)
-			}
 			o.end(&ending{why: transfer.Broken})
 			return
 		}
@@ -232,13 +230,27 @@ func (o *outgoing) end(last *ending) {
 	}
 	if o.c != nil {
 		c := o.c
+		if last != nil && last.why != transfer.Broken {
+			o.n.leases.End(&o.flow)
+		} else { // its connection broke, or its receiver has closed it
+			o.n.after(pace.Grace, o.broke)
+		}
 		o.n.pace.Remove(&o.flow, o.n.w.now, o.look())
 		o.n.table.Served(&c.Copy)
 		o.n.after(0, func() { o.n.streamsChanged(c); o.n.w.step(o.n, "stream ended") })
 	}
 }
 
-// tickStreams sends waits that are due, and gives up on silent senders.
+// broke reports the lease of a stream that broke, if its receiver has not come back.
+func (o *outgoing) broke() {
+	if n := o.n; n.leases.End(&o.flow) {
+		n.w.met["sender reports a lease"]++
+		n.client.ask(n.client.numbers(), o.open.object, directory.Failed{Lease: o.open.lease, Reason: "broken, says its sender"}, nil)
+		n.w.step(n, "stream broke")
+	}
+}
+
+// tickStreams sends what is due, and gives up on senders that are silent.
 func (n *node) tickStreams() {
 	n.reportSlow()
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })

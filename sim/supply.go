@@ -19,7 +19,7 @@ func (n *node) supply(s supply) {
 	case copies.Kept:
 		put := copies.Put{Epoch: s.epoch, Size: c.Meta.Size}
 		if put.Announced(n.client.epoch(c.Object), n.w.shape.inline) {
-			n.announceComplete(c)
+			n.client.report(c.Object, c.Announcement(c.Pinned), nil)
 		}
 	case copies.Rest:
 		n.w.met["put supplies a fetch"]++

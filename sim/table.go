@@ -153,37 +153,25 @@ func (n *node) check(p directory.Push) {
 	n.client.ask(n.client.numbers(), p.Object, c, nil)
 }
 
-func (n *node) announceComplete(c *copied) {
-	n.client.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: c.Pinned, Begun: true}, n.listed(c.Object, c.Gen))
-}
-
-// listed returns a function that handles the answer to a report of a complete copy.
-func (n *node) listed(id phalanx.ObjectID, gen phalanx.Generation) func(phalanx.NodeID, directory.Result) {
-	return func(_ phalanx.NodeID, r directory.Result) {
-		if r.Waiting {
-			return
-		}
-		n.table.Learn(id, gen, r)
-		if copies.Answered(gen, r) != copies.Stays {
-			n.table.DropObject(id, gen, nil)
-		}
+// heard takes the owner's answer to the report of a complete copy.
+func (n *node) heard(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
+	n.table.Learn(id, gen, r)
+	if copies.Answered(gen, r) != copies.Stays {
+		n.table.DropObject(id, gen, nil)
 	}
 }
 
 // settle completes an origin's copy that has all bytes: the root of a reduce hears that its target
 // is final.
 func (n *node) settle(p directory.Push) {
-	c := n.of(p.Object)
-	if c == nil || c.Gen != p.Gen || !c.Origin || !c.Are(p.Digest) {
-		return
+	if c := copyOf(n.table.Settles(p.Object, p.Gen, p.Digest)); c != nil {
+		n.keepOrigin(c, p.Meta, !c.Ring)
 	}
-	n.keepOrigin(c, p.Meta, !c.Ring)
 }
 
-// keepOrigin completes a copy made here. Order matters: the evictor may ask for leave to evict a
-// complete copy.
+// keepOrigin makes a copy complete that was made here. In this order: see copies.Announcement.
 func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
-	n.client.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned}, n.listed(c.Object, c.Gen))
+	n.client.report(c.Object, c.Announcement(pinned), nil)
 	if !n.table.Finish(&c.Copy, meta, c.sum, pinned) {
 		n.client.report(c.Object, directory.Drop{Gen: c.Gen}, nil)
 	}

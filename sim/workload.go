@@ -111,6 +111,7 @@ type call struct {
 	pin     phalanx.Generation // the generation to keep and pin; zero: none
 	excused bool               // an actor panicked
 	copies  int                // of a put, and of an order to copy
+	again   time.Duration      // when that order was repeated last
 	err     *phalanx.Error
 	gen     phalanx.Generation
 	bytes   []byte
@@ -157,8 +158,13 @@ func (w *world) vanish(c *call) {
 
 // bound ends a call after d, as its deadline or its caller would.
 func (w *world) bound(c *call, d time.Duration, k phalanx.Kind) {
+	again := c.again
 	c.node.after(d, func() {
-		if !c.ended {
+		switch {
+		case c.ended:
+		case c.again > again:
+			w.bound(c, d-(w.now-c.again), k)
+		default:
 			c.leave(errorf(k, c.object, "after %v", d))
 			w.step(c.node, "call left")
 		}

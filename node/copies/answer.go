@@ -21,6 +21,18 @@ func Answered(gen phalanx.Generation, r directory.Result) Why {
 	return Stays
 }
 
+// Reported returns the generation of a complete copy that a report says is here; zero: it says so of
+// none. Answered decides what becomes of that copy.
+func Reported(report directory.Body) (gen phalanx.Generation) {
+	if b, ok := report.(directory.Announce); ok && b.Complete {
+		return b.Gen
+	}
+	if b, ok := report.(directory.Done); ok && b.Complete {
+		return b.Gen
+	}
+	return gen
+}
+
 // Tells reports whether r names the Reduce that has made generation gen.
 func Tells(gen phalanx.Generation, r directory.Result) bool {
 	return r.Kind == 0 && !r.Waiting && r.State == directory.Finished && r.Gen == gen && r.Tag != ""

@@ -104,6 +104,12 @@ func (c *Copy) Lasts() (pinned, reserved bool) {
 	return false, false
 }
 
+// Announcement returns the report that all of c is here. The node sends it before Finish makes an
+// origin's copy complete: from then on it may ask for leave to evict the copy.
+func (c *Copy) Announcement(pinned bool) directory.Announce {
+	return directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned}
+}
+
 // holding returns the node's report of c to a new owner.
 func (c *Copy) holding() directory.Holding {
 	return directory.Holding{Object: c.Object, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Complete: c.Complete,

@@ -1,9 +1,15 @@
 package copies
 
 import (
+	"time"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
+
+// OrderLasts is how long a node tries to carry out an order to copy. The owner repeats the order
+// every second for as long as it is needed, which begins the time anew, and may die.
+const OrderLasts = 10 * time.Second
 
 // Here is a node's state of an object.
 type Here struct {

@@ -105,6 +105,24 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
+func TestReported(t *testing.T) {
+	gen := phalanx.Generation{Epoch: 1, Seq: 2}
+	for _, c := range []struct {
+		report directory.Body
+		want   phalanx.Generation
+	}{
+		{(&Copy{Gen: gen}).Announcement(false), gen},
+		{directory.Done{Gen: gen, Complete: true}, gen},
+		{directory.Announce{Gen: gen, Origin: true, Begun: true}, phalanx.Generation{}},
+		{directory.Done{Gen: gen}, phalanx.Generation{}},
+		{directory.Drop{Gen: gen}, phalanx.Generation{}},
+	} {
+		if got := Reported(c.report); got != c.want {
+			t.Errorf("%T%+v: %v", c.report, c.report, got)
+		}
+	}
+}
+
 func TestTells(t *testing.T) {
 	r := directory.Result{State: directory.Finished, Gen: g2, Tag: "t"}
 	if !Tells(g2, r) {

@@ -146,6 +146,15 @@ func (t *Table) Finish(c *Copy, meta phalanx.Meta, digest phalanx.Digest, pinned
 	return !c.Dropped
 }
 
+// Settles returns the copy that becomes complete because the object is final: this node has made
+// all bytes of gen, which have the digest. It returns nil if there is none.
+func (t *Table) Settles(id phalanx.ObjectID, gen phalanx.Generation, digest phalanx.Digest) *Copy {
+	if c := t.copies[id]; c != nil && c.Gen == gen && c.Origin && c.is(digest) {
+		return c
+	}
+	return nil
+}
+
 // Pin pins the copy of id if its generation is gen or newer, and reports whether there is such
 // a copy.
 func (t *Table) Pin(id phalanx.ObjectID, gen phalanx.Generation) bool {

@@ -139,6 +139,37 @@ func TestSupply(t *testing.T) {
 	}
 }
 
+// An origin's copy becomes complete with the digest of the final object, and no other copy does.
+func TestSettles(t *testing.T) {
+	table := NewTable()
+	made := origin("x", 2)
+	made.here = true
+	table.Show(&made.Copy)
+	got := part("y", 2)
+	got.here = true
+	table.Show(&got.Copy)
+	for _, c := range []struct {
+		id     phalanx.ObjectID
+		seq    uint64
+		digest byte
+		want   *Copy
+	}{
+		{"x", 2, 2, &made.Copy},
+		{"x", 1, 2, nil},
+		{"x", 2, 3, nil},
+		{"y", 2, 2, nil},
+		{"z", 2, 2, nil},
+	} {
+		if c.want != table.Settles(c.id, phalanx.Generation{Epoch: 1, Seq: c.seq}, phalanx.Digest{c.digest}) {
+			t.Errorf("%+v", c)
+		}
+	}
+	made.here = false
+	if table.Settles("x", made.Gen, made.Digest) != nil {
+		t.Error("a copy settles whose bytes are not here")
+	}
+}
+
 func TestSupplant(t *testing.T) {
 	reason := errors.New("no room for two")
 	for name, c := range map[string]struct {

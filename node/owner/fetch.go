@@ -17,7 +17,7 @@ func OfFetch(e transfer.Effect) (Message, bool) {
 	case transfer.ReportDone:
 		how := List
 		if e.Complete {
-			how = Keep
+			how = Tell
 		}
 		return Message{How: how, Gen: e.Gen, Body: directory.Done{Lease: e.Lease, Gen: e.Gen, Complete: e.Complete, Rate: e.Rate}}, true
 	case transfer.ReportFailed:

@@ -21,9 +21,8 @@ type How uint8
 const (
 	Await    How = iota // send it; the core hears each answer, and the waiting caller hears of silence
 	Withdraw            // end the awaited request Num, then send Body, its Cancel
-	Tell                // send it; nobody waits for the answer
+	Tell                // send it; the core does not ask for the answer
 	List                // send the report; the core hears the answer as transfer.Listed
-	Keep                // send the report of a complete copy; Answered of package copies decides what becomes of the copy
 	Unkeep              // report that a part is gone, unless this node has all of the generation from elsewhere
 )
 
@@ -53,7 +52,7 @@ func cancel(num uint64) Message {
 func announce(e transfer.Announce) Message {
 	how := List
 	if e.Complete {
-		how = Keep
+		how = Tell
 	}
 	return Message{How: how, Gen: e.Gen, Body: directory.Announce{Gen: e.Gen, Complete: e.Complete, Pinned: e.Pinned, Origin: e.Origin, Begun: e.Begun, Retiring: e.Retiring}}
 }

@@ -24,13 +24,13 @@ func TestWhatAFetchHasForTheOwner(t *testing.T) {
 		{transfer.Locate{Num: 4, Room: 9, Wait: true, Failed: 6}, Message{How: Await, Num: 4, Body: directory.Locate{Room: 9, Wait: true, Failed: 6}}},
 		{transfer.Cancel{Num: 4}, Message{How: Withdraw, Num: 4, Body: directory.Cancel{Num: 4}}},
 		{transfer.ReportDone{Lease: 1, Gen: gen, Rate: 8}, Message{How: List, Gen: gen, Body: directory.Done{Lease: 1, Gen: gen, Rate: 8}}},
-		{transfer.ReportDone{Lease: 1, Gen: gen, Complete: true}, Message{How: Keep, Gen: gen, Body: directory.Done{Lease: 1, Gen: gen, Complete: true}}},
+		{transfer.ReportDone{Lease: 1, Gen: gen, Complete: true}, Message{How: Tell, Gen: gen, Body: directory.Done{Lease: 1, Gen: gen, Complete: true}}},
 		{transfer.ReportFailed{Num: 5, Lease: 1, Reason: "broken"}, Message{How: Tell, Body: directory.Failed{Lease: 1, Reason: "broken"}}},
 		{transfer.ReportCorrupt{Gen: gen, Digest: digest}, Message{How: Tell, Body: directory.Corrupt{Gen: gen, Digest: digest}}},
 		{transfer.ReportDrop{Gen: gen}, Message{How: Unkeep, Gen: gen, Body: directory.Drop{Gen: gen}}},
 		{transfer.Announce{Gen: gen, Begun: true}, Message{How: List, Gen: gen, Body: directory.Announce{Gen: gen, Begun: true}}},
 		{transfer.Announce{Gen: gen, Complete: true, Pinned: true, Origin: true, Retiring: true},
-			Message{How: Keep, Gen: gen, Body: directory.Announce{Gen: gen, Complete: true, Pinned: true, Origin: true, Retiring: true}}},
+			Message{How: Tell, Gen: gen, Body: directory.Announce{Gen: gen, Complete: true, Pinned: true, Origin: true, Retiring: true}}},
 	} {
 		if got, ok := OfFetch(c.e); !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%T: %+v, %v, want %+v", c.e, got, ok, c.want)
@@ -57,7 +57,7 @@ func TestWhatAPutHasForTheOwner(t *testing.T) {
 		{transfer.Withdraw{Num: 4, Gen: gen}, Message{How: Tell, Body: directory.Abort{Gen: gen}}, false},
 		{transfer.Cancel{Num: 4}, Message{How: Withdraw, Num: 4, Body: directory.Cancel{Num: 4}}, false},
 		{transfer.Announce{Gen: gen, Origin: true}, Message{How: Tell, Gen: gen, Body: directory.Announce{Gen: gen, Origin: true}}, false},
-		{transfer.Announce{Gen: gen, Complete: true}, Message{How: Keep, Gen: gen, Body: directory.Announce{Gen: gen, Complete: true}}, false},
+		{transfer.Announce{Gen: gen, Complete: true}, Message{How: Tell, Gen: gen, Body: directory.Announce{Gen: gen, Complete: true}}, false},
 	} {
 		got, ok := OfPut(c.e, bytes)
 		if !ok || !reflect.DeepEqual(got, c.want) || Lists(got.Body) != c.lists {

@@ -59,8 +59,9 @@ func New(limits Limits) *Pace { return &Pace{limits: limits} }
 
 // Flow is a stream to a receiver.
 type Flow struct {
-	To phalanx.NodeID
-	By any // means nothing here: the host's stream
+	To    phalanx.NodeID
+	Lease Lease
+	By    any // means nothing here: the host's stream
 
 	since    time.Duration // the sender has always had bytes since then
 	first    Sample        // at since
@@ -77,6 +78,35 @@ type Sample struct {
 	Sent    int64
 	Waits   uint64
 	Waiting bool // the sender has nothing to send
+}
+
+// Grace is how long a sender waits for its receiver to come back, or to report for itself, before it
+// reports that a connection has broken: closing one is how a receiver ends a stream, too.
+const Grace = 300 * time.Millisecond
+
+// Lease names a lease. Two objects can be sent under leases of the same number.
+type Lease struct {
+	Object phalanx.ObjectID
+	Num    uint64 // 0: there is none
+}
+
+// Leases has the last stream under each lease that a node sends under.
+type Leases map[Lease]*Flow
+
+// Begin notes a stream. It takes the place of an earlier one under its lease.
+func (l Leases) Begin(f *Flow) {
+	if f.Lease.Num != 0 {
+		l[f.Lease] = f
+	}
+}
+
+// End forgets a stream: one that broke only after Grace. It reports whether the receiver has begun
+// no other under the lease: if the stream broke the sender reports the lease.
+func (l Leases) End(f *Flow) (last bool) {
+	if last = l[f.Lease] == f; last {
+		delete(l, f.Lease)
+	}
+	return last
 }
 
 // Add begins to observe f.

@@ -71,8 +71,7 @@ func (c *confirmation) ask(owner phalanx.NodeID) {
 			if r.Waiting {
 				return
 			}
-			c.env.Table.learn(h.Object, h.Gen, r)
-			c.env.outlived(h.Object, h.Gen, r)
+			c.env.heard(h.Object, h.Gen, r)
 			c.over()
 			c.ask(owner)
 		})

@@ -104,7 +104,7 @@ func (v *evictor) do(c actor.Context, effects []copies.EvictorEffect[*objectCopy
 			// owner hears that it can forget the leave.
 			env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: !e.Copy.again.Load()})
 		case copies.Stay[*objectCopy]:
-			env.report(e.Copy.Object, directory.Announce{Gen: e.Copy.Gen, Complete: true, Pinned: env.Table.isPinned(e.Copy)})
+			env.report(e.Copy.Object, e.Copy.Announcement(env.Table.isPinned(e.Copy)))
 			if env.Table.isDropped(e.Copy) { // by an order, which the owner need not repeat
 				env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen})
 			}

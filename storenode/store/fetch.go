@@ -130,10 +130,7 @@ func (f *fetcher) hear(c actor.Context) {
 	case transfer.Event:
 		f.do(m)
 	case roomReserved:
-		if charge, ok := f.room.take(); ok {
-			f.unreserve()
-			f.reserved = charge
-		}
+		f.takeRoom()
 		f.do(transfer.Reserved{Bytes: m.bytes})
 	case inlineRoom:
 		f.inlineRoom(m.err)

@@ -27,34 +27,19 @@ func (f *fetcher) takeInline(e transfer.TakeInline) {
 	size, budget := int64(len(f.small.bytes)), f.env.Pool.Budget()
 	if f.needs.For(size, size, f.reserved) == fetch.Reserved {
 		budget.Release(f.reserved - size)
-		f.reserved = size
-		f.keepInline(e)
+	} else if f.unreserve(); !budget.TryReserve(size) {
+		f.inline.Wait(e)
+		self, env := f.self, f.env
+		f.awaitRoom(size, func(err error) { env.send(self, inlineRoom{err}) })
 		return
 	}
-	f.unreserve()
-	if budget.TryReserve(size) {
-		f.reserved = size
-		f.keepInline(e)
-		return
-	}
-	f.inline.Wait(e)
-	f.lacks = size
-	self, env, ctx, room, wait := f.self, f.env, f.ctx, f.room, f.wait()
-	go func() {
-		err := wait(ctx, size)
-		if err == nil {
-			room.give(size)
-		}
-		env.send(self, inlineRoom{err})
-	}()
+	f.reserved = size
+	f.keepInline(e)
 }
 
 // inlineRoom completes the object.
 func (f *fetcher) inlineRoom(err error) {
-	if charge, ok := f.room.take(); ok {
-		f.unreserve()
-		f.reserved = charge
-	}
+	f.takeRoom()
 	switch e, ok := f.inline.Take(); {
 	case !ok:
 		f.unreserve()

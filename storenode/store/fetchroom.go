@@ -29,25 +29,33 @@ func (f *fetcher) reserve(bytes int64) {
 		env.sendReserved(self, bytes, nil)
 		return
 	}
+	f.awaitRoom(charge, func(err error) { env.sendReserved(self, bytes, err) })
+}
+
+// awaitRoom waits for room beside the actor, and tells the actor how that ended. A copy that is to
+// be kept for others waits also until something is deleted.
+func (f *fetcher) awaitRoom(charge int64, tell func(error)) {
 	f.lacks = charge
 	f.unreserve()
-	room, wait := f.room, f.wait()
+	ctx, room, wait := f.ctx, f.room, f.env.Pool.Budget().ReserveIfPossible
+	if f.arrival.pins() {
+		wait = f.env.Pool.Budget().Reserve
+	}
 	go func() {
 		err := wait(ctx, charge)
 		if err == nil {
 			room.give(charge)
 		}
-		env.sendReserved(self, bytes, err)
+		tell(err)
 	}()
 }
 
-// wait returns how the fetch waits for room: a copy that is to be kept for others waits
-// also until something is deleted.
-func (f *fetcher) wait() func(ctx context.Context, n int64) error {
-	if f.arrival.pins() {
-		return f.env.Pool.Budget().Reserve
+// takeRoom takes the room that was waited for, if there is some.
+func (f *fetcher) takeRoom() {
+	if charge, ok := f.room.take(); ok {
+		f.unreserve()
+		f.reserved = charge
 	}
-	return f.env.Pool.Budget().ReserveIfPossible
 }
 
 // roomReserved tells that there is room for bytes of the object.

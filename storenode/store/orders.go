@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -93,7 +92,7 @@ func (e *Env) ended(why copies.Why, gen phalanx.Generation) error {
 // before is void.
 func (s *Store) announceAgain(c *objectCopy) {
 	c.again.Store(true)
-	s.env.report(c.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: s.env.Table.isPinned(c)})
+	s.env.report(c.Object, c.Announcement(s.env.Table.isPinned(c)))
 	if s.env.Table.isDropped(c) { // by leave that was asked for before
 		s.env.report(c.Object, directory.Drop{Gen: c.Gen})
 	}
@@ -102,24 +101,18 @@ func (s *Store) announceAgain(c *objectCopy) {
 // settleOrigin makes the copy of an origin complete: the root of a reduce hears
 // here that its target is final. It is pinned, as the copy of a Put is.
 func (s *Store) settleOrigin(p originFinal) {
-	env := s.env
-	c := env.Table.lookup(p.object)
-	if c == nil || c.Gen != p.gen || !c.Origin || c.buffer == nil {
-		return
-	}
-	if digest, ok := c.buffer.Digest(); !ok || digest != p.digest {
-		return
-	}
-	// In this order: once it is complete, leave to evict it may be asked for.
-	env.report(p.object, directory.Announce{Gen: p.gen, Complete: true, Pinned: !c.Ring})
-	if !env.Table.finish(c, p.meta, p.digest, !c.Ring) {
-		env.report(p.object, directory.Drop{Gen: p.gen})
+	if c := s.env.Table.settles(p); c != nil {
+		s.env.keepOrigin(c, p.meta, p.digest, !c.Ring)
 	}
 }
 
-// orderLasts is how long an order to copy counts. The owner repeats it every second
-// for as long as it is needed, and may die.
-const orderLasts = 10 * time.Second
+// keepOrigin makes a copy complete that was made here. In this order: see copies.Announcement.
+func (e *Env) keepOrigin(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) {
+	e.report(c.Object, c.Announcement(pinned))
+	if !e.Table.finish(c, meta, digest, pinned) {
+		e.report(c.Object, directory.Drop{Gen: c.Gen})
+	}
+}
 
 // fetchOrdered fetches an object in order to keep it, pinned. An order that comes late, of a
 // generation that is no more, pins nothing of the present one.
@@ -129,11 +122,11 @@ func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
 		if got := g.(*storenode.Got); got.View != nil {
 			if c := env.Table.lookup(p.Object); c != nil && c.Gen == p.Gen && env.Table.isComplete(c) && env.Table.isPinned(c) {
 				env.Table.keepCopies(p.Object, c.Gen, p.Copies)
-				env.report(p.Object, directory.Announce{Gen: c.Gen, Complete: true, Pinned: true})
+				env.report(p.Object, c.Announcement(true))
 			}
 			got.View.Release()
 		}
-	}}, orderLasts)
+	}}, copies.OrderLasts)
 }
 
 // awaited reports whether a call waits for the copy which p orders or spares. One that p
@@ -144,7 +137,7 @@ func (s *Store) awaited(a *arrival, p Pushed) bool {
 	}
 	all := a.waiting()
 	i := slices.IndexFunc(all, func(cl *call) bool { return cl.pin == p.Gen })
-	return i >= 0 && (p.Order == directory.PushSpare || all[i].timer.Reset(orderLasts)) // else its deadline has passed
+	return i >= 0 && (p.Order == directory.PushSpare || all[i].timer.Reset(copies.OrderLasts)) // else its deadline has passed
 }
 
 // spare ends what fetchOrdered has begun. Other calls of this node that wait for the object

@@ -10,66 +10,34 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-const (
-	// breakGrace is how long a sender waits for its receiver to come back, or to
-	// report for itself, before it reports that a connection has broken: closing
-	// one is how a receiver ends a stream, too.
-	breakGrace = 300 * time.Millisecond
-	// paceFrom is how many bytes a transfer has at least whose speed counts.
-	paceFrom = 1 << 20
-)
+// paceFrom is how many bytes a transfer has at least whose speed counts.
+const paceFrom = 1 << 20
 
 // outgoing is what a node knows of the copies that it sends: the leases under
 // which it does, and how fast they are (specification 2.10, 2.13).
 type outgoing struct {
 	mu      sync.Mutex
-	leases  map[leaseKey]*using
+	leases  pace.Leases
 	pace    *pace.Pace // made with the first stream
 	running bool       // somebody looks at the pace
-}
-
-// leaseKey names a lease. Its number is unique only in one epoch of one shard: two
-// objects can be sent under leases of the same number.
-type leaseKey struct {
-	object phalanx.ObjectID
-	lease  uint64
-}
-
-// using is a lease that a receiver reads under.
-type using struct {
-	streams int // that run, and those that broke and may come back
-	begun   int
 }
 
 // outflow is one stream to a receiver.
 type outflow struct {
 	pace.Flow
-	lease  uint64
-	object phalanx.ObjectID
-	meter  dataplane.Meter
+	meter dataplane.Meter
 }
 
 // begin notes a stream.
 func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane.Request) *outflow {
-	f := &outflow{Flow: pace.Flow{To: to}, lease: req.Lease, object: c.Object}
+	f := &outflow{Flow: pace.Flow{To: to, Lease: pace.Lease{Object: c.Object, Num: req.Lease}}}
 	f.By = f
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.pace == nil {
-		o.pace = pace.New(pace.Default)
+		o.pace, o.leases = pace.New(pace.Default), pace.Leases{}
 	}
-	if req.Lease != 0 {
-		u := o.leases[f.key()]
-		if u == nil {
-			u = &using{}
-			if o.leases == nil {
-				o.leases = map[leaseKey]*using{}
-			}
-			o.leases[f.key()] = u
-		}
-		u.streams++
-		u.begun++
-	}
+	o.leases.Begin(&f.Flow)
 	if size := c.bytes(); size != phalanx.UnknownSize && size-req.Offset < paceFrom {
 		return f
 	}
@@ -86,39 +54,21 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 	o.mu.Lock()
 	o.pace.Remove(&f.Flow, e.Now(), f.look())
-	u := o.leases[f.key()]
-	if u == nil {
-		o.mu.Unlock()
-		return
-	}
-	begun := u.begun
-	if !broken || e.alive().ctx.Err() != nil {
-		o.release(f.key())
+	if !broken || f.Lease.Num == 0 || e.alive().ctx.Err() != nil {
+		o.leases.End(&f.Flow)
 		o.mu.Unlock()
 		return
 	}
 	o.mu.Unlock()
-	time.AfterFunc(breakGrace, func() {
+	time.AfterFunc(pace.Grace, func() {
 		o.mu.Lock()
-		back := u.begun != begun
-		o.release(f.key())
+		last := o.leases.End(&f.Flow)
 		o.mu.Unlock()
-		if !back && e.alive().ctx.Err() == nil {
-			e.report(f.object, directory.Failed{Lease: f.lease, Reason: "the connection to its receiver broke"})
+		if last && e.alive().ctx.Err() == nil {
+			e.report(f.Lease.Object, directory.Failed{Lease: f.Lease.Num, Reason: "the connection to its receiver broke"})
 		}
 	})
 }
-
-// release ends one stream under a lease. Called with mu held.
-func (o *outgoing) release(lease leaseKey) {
-	if u := o.leases[lease]; u != nil {
-		if u.streams--; u.streams == 0 {
-			delete(o.leases, lease)
-		}
-	}
-}
-
-func (f *outflow) key() leaseKey { return leaseKey{f.object, f.lease} }
 
 func (f *outflow) look() pace.Sample {
 	waits, now := f.meter.Waits()
@@ -146,8 +96,8 @@ func (e *Env) watchPace() {
 		o.mu.Unlock()
 		for _, s := range slow {
 			f := s.By.(*outflow)
-			e.Log.WithField("object", f.object).WithField("peer", f.To).Debug("a receiver is slow")
-			e.report(f.object, directory.Slow{Lease: f.lease})
+			e.Log.WithField("object", f.Lease.Object).WithField("peer", f.To).Debug("a receiver is slow")
+			e.report(f.Lease.Object, directory.Slow{Lease: f.Lease.Num})
 		}
 	}
 }

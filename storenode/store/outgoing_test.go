@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -25,12 +26,16 @@ func TestABrokenStreamIsReportedWhateverItsLeaseIsCalled(t *testing.T) {
 		x := flow("x", "r")
 		e.outgoing.end(e, x, true)
 		y := flow("y", "q")
-		time.Sleep(2 * breakGrace) // of the bubble's time
+		again := flow("z", "p") // its receiver comes back before the sender sees the break
+		back := flow("z", "p")
+		e.outgoing.end(e, again, true)
+		time.Sleep(2 * pace.Grace) // of the bubble's time
 		synctest.Wait()
 		if failed := d.failed(); len(failed) != 1 || failed[0] != "x" {
 			t.Errorf("broken are the streams of %v, says the sender, want that of x", failed)
 		}
 		e.outgoing.end(e, y, false)
+		e.outgoing.end(e, back, false)
 		if len(e.outgoing.leases) > 0 {
 			t.Errorf("%d leases are remembered", len(e.outgoing.leases))
 		}

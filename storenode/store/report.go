@@ -37,28 +37,18 @@ func (e *Env) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
 }
 
 func (e *Env) reportAs(num uint64, id phalanx.ObjectID, body directory.Body) {
-	var complete phalanx.Generation
-	switch b := body.(type) {
-	case directory.Announce:
-		if b.Complete {
-			complete = b.Gen
-		}
-	case directory.Done:
-		if b.Complete {
-			complete = b.Gen
-		}
-	}
+	complete := copies.Reported(body)
 	e.Directory.Request(id, num, body, func(_ phalanx.NodeID, r directory.Result) {
-		if !complete.IsZero() && !r.Waiting {
-			e.Table.learn(id, complete, r)
-			e.outlived(id, complete, r)
+		if !complete.IsZero() {
+			e.heard(id, complete, r)
 		}
 	})
 }
 
-// outlived drops a complete copy of generation gen, if its owner's answer says
-// that there is no such object any more, or another generation of it.
-func (e *Env) outlived(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
+// heard takes the owner's answer to the report of a complete copy. It drops the copy if the
+// owner says that there is no such object any more, or another generation of it.
+func (e *Env) heard(id phalanx.ObjectID, gen phalanx.Generation, r directory.Result) {
+	e.Table.learn(id, gen, r)
 	if why := copies.Answered(gen, r); why != copies.Stays {
 		e.Table.dropObject(id, gen, e.ended(why, r.Gen))
 	}

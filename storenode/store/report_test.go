@@ -31,7 +31,7 @@ func TestReadersOfACopyThatOutlivedItsObject(t *testing.T) {
 		if r == nil {
 			t.Fatal("no reader")
 		}
-		e.outlived("x", first, test.answer)
+		e.heard("x", first, test.answer)
 		if stays := e.Table.lookup("x") != nil; stays != (test.kind == 0) {
 			t.Errorf("%s: the copy stays: %v", name, stays)
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
-	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -128,11 +127,7 @@ func (p *place) keepRing() {
 			if env.Table.retain(c) { // the place behind reads from it until it has everything
 				defer env.Table.release(c)
 			}
-			// In this order: once it is complete, leave to evict it may be asked for.
-			env.report(key.Target, directory.Announce{Gen: c.Gen, Complete: true, Pinned: pinned})
-			if !env.Table.finish(c, o.meta, digest, pinned) {
-				env.report(key.Target, directory.Drop{Gen: c.Gen})
-			}
+			env.keepOrigin(c, o.meta, digest, pinned)
 		}
 		if whole {
 			o.awaitRing(o.turning.went, nil)

@@ -192,6 +192,13 @@ func (t *Table) ifWhole(id phalanx.ObjectID, gen phalanx.Generation, number func
 	return number(), c.Pinned, true
 }
 
+// settles returns the copy that an order makes complete, or nil.
+func (t *Table) settles(p originFinal) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return copyOf(t.core.Settles(p.object, p.gen, p.digest))
+}
+
 func (t *Table) isDropped(c *objectCopy) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
