@@ -17,7 +17,7 @@ type View struct {
 
 // Holder keeps the bytes of a View.
 type Holder interface {
-	// Release says that nobody reads the View any more. It is called once for each View.
+	// Release says that nobody reads the View any more. The first Release of the View calls it.
 	Release()
 }
 

@@ -9,6 +9,10 @@ var inBarriers = []Mistake{
 		"protocol/replica/backups.go", "batch == b.batch &&", "batch.Term == b.batch.Term &&"),
 	mistake(OfBarriers, "a confirmation of an earlier term counts",
 		"protocol/replica/backups.go", "batch == b.batch &&", "batch.Seq == b.batch.Seq &&"),
+	mistake(OfBarriers, "a node that stays after it has handed over does not gather what it manages again",
+		"protocol/barrier/core.go", "		c.ignorant = true\n	} else if slices.Equal", "	} else if slices.Equal"),
+	mistake(OfBarriers, "an Unwatch is taken for the question of a node that leaves",
+		"protocol/barrier/primary.go", " && !m.Watch && !m.Unwatch {\n		c.takeOver", " {\n		c.takeOver"),
 	mistake(Tests, "a primary acts without a lease",
 		"protocol/barrier/primary.go", `	if !c.ready(m.Key) || c.now >= c.leased {
 `, `	if !c.ready(m.Key) {
@@ -73,7 +77,7 @@ var inBarriers = []Mistake{
 	mistake(Tests, "a node that leaves does not ask primaries to take over",
 		"protocol/barrier/handover.go", "if at, ok := c.handOverDue(); !ok || c.now < at {", "if true {"),
 	mistake(Tests, "a node that leaves asks about the same barriers again and again",
-		"protocol/barrier/handover.go", "	if len(h.keys) == 0 {\n		h.keys = c.keys()", "	{\n		h.keys = c.keys()"),
+		"protocol/barrier/handover.go", "	if len(h.keys) == 0 {\n		if h.keys", "	{\n		if h.keys"),
 	mistake(Tests, "a primary says that a node that leaves is not needed before the backups have what it has",
 		"protocol/barrier/handover.go", "r != nil && (r.flight != nil || len(r.pending) > 0) {", "false {"),
 	mistake("protocol/leave", "a node goes while a service has something to hand over",

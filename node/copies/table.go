@@ -193,6 +193,10 @@ func (t *Table) Drop(c *Copy, err error) bool {
 	return true
 }
 
+// DropPart forgets c unless it is complete, and reports whether it was here. A complete copy stays,
+// whatever becomes of who has made it: its owner counts on it.
+func (t *Table) DropPart(c *Copy, err error) bool { return !c.Complete && t.Drop(c, err) }
+
 // DropObject forgets the copy of id if its generation is gen or older, and returns it.
 func (t *Table) DropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) *Copy {
 	c := t.copies[id]
@@ -206,9 +210,7 @@ func (t *Table) DropObject(id phalanx.ObjectID, gen phalanx.Generation, err erro
 // DropParts forgets the copies that are not complete.
 func (t *Table) DropParts(err error) {
 	for _, c := range t.copies {
-		if !c.Complete {
-			t.Drop(c, err)
-		}
+		t.DropPart(c, err)
 	}
 }
 

@@ -225,6 +225,19 @@ func TestDropped(t *testing.T) {
 	}
 }
 
+// A complete copy outlives the work that has made it.
+func TestDropPart(t *testing.T) {
+	table := NewTable()
+	all, some := whole(table, "all", 1), part("some", 1)
+	table.Show(&some.Copy)
+	if table.DropPart(&all.Copy, nil) || all.Dropped || table.Of("all") == nil {
+		t.Error("a complete copy is dropped")
+	}
+	if !table.DropPart(&some.Copy, nil) || !some.Dropped || table.DropPart(&some.Copy, nil) {
+		t.Error("a part is not dropped once")
+	}
+}
+
 func TestServeWithinFanout(t *testing.T) {
 	table := NewTable()
 	c := whole(table, "x", 1)

@@ -234,6 +234,8 @@ func (c *Core) viewed(v Viewed) {
 		if old.Self != "" {
 			*c.past = newPast(c.cfg.Remember)
 		}
+	} else if slices.Contains(old.Leaving, v.Self) && !slices.Contains(v.Leaving, v.Self) { // it has handed over, and stays
+		c.ignorant = true
 	} else if slices.Equal(old.Members, v.Members) && slices.Equal(old.Leaving, v.Leaving) {
 		return
 	}

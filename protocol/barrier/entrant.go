@@ -153,6 +153,9 @@ func (c *Core) call(e Call) {
 			c.emit(Done{ID: e.ID, Verdict: Mismatch, Field: field, Last: g.last})
 			return
 		}
+	} else if e.Kind == CallUnwatch && e.Config.None() { // nobody has watched without one
+		c.emit(Done{ID: e.ID})
+		return
 	} else {
 		g = &group{key: e.Key, cfg: e.Config, made: c.now, parts: map[Entry]*participant{}}
 		c.words += 2*expectWeight(g.cfg.Expect) + 2*len(g.key.Name)

@@ -19,6 +19,8 @@ const handedAtOnce = 256
 type handing struct {
 	leaves bool          // this node does, and others stay that manage barriers
 	keys   []Key         // of the barriers that it asks about in this round
+	had    int           // how many there were when the round began
+	vain   int           // how many rounds in a row have brought nothing
 	next   time.Duration // when it asks again
 }
 
@@ -39,17 +41,21 @@ func (c *Core) Remains() (view uint64, left int) {
 	return c.view.Number, left
 }
 
-// handOver asks the primaries, of one part of the barriers after the other: one that does not answer
-// holds up no other.
+// handOver asks the primaries, of one part of the barriers after the other: one that the node does not
+// reach holds up no other. A primary answers once it has gathered from all members, so a member that
+// hangs holds up all until the view removes it. The pauses grow where a round brings nothing.
 func (c *Core) handOver() {
 	if at, ok := c.handOverDue(); !ok || c.now < at {
 		return
 	}
 	h := &c.handing
-	h.next = c.now + c.cfg.Resend
 	if len(h.keys) == 0 {
-		h.keys = c.keys()
+		if h.keys = c.keys(); len(h.keys) < h.had {
+			h.vain = 0
+		}
+		h.had, h.vain = len(h.keys), h.vain+1
 	}
+	h.next = c.now + c.pauses(0).After(h.vain)
 	for asked := 0; asked < handedAtOnce && len(h.keys) > 0; h.keys = h.keys[1:] {
 		if k := h.keys[0]; c.replicas[k] != nil { // else its primary has taken it over since
 			c.send(c.primary(k), Reached{Key: k, Stamp: c.now})

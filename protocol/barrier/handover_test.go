@@ -117,3 +117,34 @@ func TestAllLeave(t *testing.T) {
 		}
 	}
 }
+
+// A node that has handed over and then stays is the primary of barriers that it does not know any
+// more. It gathers, so that one that has fired stays so when those go that know it.
+func TestStaysAfterHandingOver(t *testing.T) {
+	c := newCluster(t, 8)
+	on := c.outsiders()[0]
+	a := c.enter(on, barrier.Config{Max: 1}, "a")
+	c.settle()
+	c.want(a, barrier.Fire)
+	m := c.managers()[0]
+	c.leaves(m)
+	c.pass(500 * ms)
+	if !c.handedOver(m) {
+		t.Fatal("it has not handed over")
+	}
+	c.view.Number++
+	c.view.Leaving = nil
+	for _, n := range c.view.Members {
+		c.learn(n)
+	}
+	c.pass(time.Second)
+	for range 3 {
+		v := c.managers()[1] // never the primary
+		c.kill(v)
+		c.remove(v)
+		c.pass(time.Second)
+	}
+	late := c.enter(c.outsiders()[0], barrier.Config{Max: 1}, "b")
+	c.pass(time.Second)
+	c.want(late, barrier.LateFire)
+}

@@ -12,7 +12,7 @@ import (
 
 // reached takes the requests of a node's participants.
 func (c *Core) reached(from phalanx.NodeID, m Reached) {
-	if m.Config.None() && len(m.Requests) == 0 {
+	if m.Config.None() && len(m.Requests) == 0 && !m.Watch && !m.Unwatch {
 		c.takeOver(from, m.Key)
 		return
 	}

@@ -159,3 +159,25 @@ func TestALateWatch(t *testing.T) {
 		t.Errorf("the callbacks are asked %d times", asked)
 	}
 }
+
+// One who joins a barrier and goes before there is a Config takes back a watch that it does not have.
+// That leaves nothing behind, whether there is a barrier or not.
+func TestUnwatchWithoutConfig(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		c := newCluster(t, 5)
+		out := c.outsiders()
+		other, on := out[0], out[1]
+		if there {
+			c.enter(other, barrier.Config{Max: 2}, "a")
+			c.settle()
+		}
+		c.call(on, barrier.Call{Kind: barrier.CallUnwatch, Key: key})
+		c.pass(20 * time.Second)
+		b := c.enter(on, barrier.Config{Max: 2}, "b")
+		if !there {
+			c.enter(other, barrier.Config{Max: 2}, "a")
+		}
+		c.pass(2 * time.Second)
+		c.want(b, barrier.Fire)
+	}
+}

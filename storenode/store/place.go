@@ -153,7 +153,7 @@ func (p *place) carryOut(e rnode.PlaceEffect) {
 	case rnode.ShowTarget:
 		p.showTarget(e)
 	case rnode.HideTarget:
-		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrReset, Node: p.env.Self})
+		p.env.Table.dropPart(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrReset, Node: p.env.Self})
 		p.root = nil
 	case rnode.Announce:
 		p.announce(e.Announce)
@@ -229,9 +229,9 @@ func (p *place) release(keepTarget bool) {
 	}
 	clear(p.edges)
 	p.hub.hide(p.key)
-	whole := p.root != nil && p.env.Table.isComplete(p.root) // and stays, whatever becomes of the place
+	whole := p.root != nil && p.env.Table.isComplete(p.root)
 	if p.root != nil && !keepTarget && !whole {
-		p.env.Table.drop(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
+		p.env.Table.dropPart(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
 		p.env.reportDrop(p.root.Object, p.root.Gen) // its digest may be on the way to the owner, who would count on this copy
 	}
 	p.root = nil

@@ -234,6 +234,13 @@ func (t *Table) drop(c *objectCopy, err error) bool {
 	return t.core.Drop(&c.Copy, err)
 }
 
+// dropPart is drop for a copy that stays once it is complete.
+func (t *Table) dropPart(c *objectCopy, err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.DropPart(&c.Copy, err)
+}
+
 // dropObject forgets the copy of id if its generation is before, or is, gen, and returns it.
 func (t *Table) dropObject(id phalanx.ObjectID, gen phalanx.Generation, err error) *objectCopy {
 	t.mu.Lock()
