@@ -72,6 +72,8 @@ var inMembership = []Mistake{
 		"protocol/detect/judge.go", "	if !slices.Contains(c.voters, c.cfg.Self) {\n\t\treturn", "	if false {\n\t\treturn"),
 	mistake(Tests, "a way round a broken link is taken for ever",
 		"protocol/detect/routes.go", "heard && now-h.at < heardFor && !r.suspected[h.by]", "heard && !r.suspected[h.by]"),
+	mistake(Tests, "messages go by way of a node that has left",
+		"protocol/detect/routes.go", "gone(id) || gone(h.by)", "gone(id)"),
 	mistake(Tests, "a voter does not stop for a node that forms the cluster anew",
 		"protocol/view/core.go", "	case c.halted():\n\tdefault:\n\t\terr = c.stepVoter", "	default:\n\t\terr = c.stepVoter"),
 	mistake(Tests, "a request to halt that comes late halts again",

@@ -45,7 +45,7 @@ var inNode = []Mistake{
 	mistake(Tests, "a copy that was dropped becomes complete",
 		"node/copies/table.go", "if !c.Complete && !c.Dropped {", "if !c.Complete {"),
 	mistake(Tests, "a final object makes an origin's copy of other bytes complete",
-		"node/copies/table.go", "c.Origin && c.is(digest) {", "c.Origin {"),
+		"node/copies/table.go", "c.Origin && !c.Complete && c.is(digest) {", "c.Origin {"),
 	mistake(Tests, "the answer to the report of a part decides about the copy",
 		"node/copies/answer.go", "report.(directory.Done); ok && b.Complete {", "report.(directory.Done); ok {"),
 	mistake(Tests, "a node that leaves pins a copy",

@@ -79,7 +79,7 @@ func Obey(p directory.Push, epoch uint64, here Here) Verdict {
 		switch {
 		case !has && !here.Busy: // a root's copy that was lost since
 			v.Gone = p.Gen
-		case has && here.Gen == p.Gen && here.Origin:
+		case has && here.Gen == p.Gen && here.Origin && !here.Whole:
 			v.Settle = true
 		case has && here.Gen == p.Gen && here.Whole: // the owner does not know that it is complete
 			v.Announce = true

@@ -147,9 +147,10 @@ func (t *Table) Finish(c *Copy, meta phalanx.Meta, digest phalanx.Digest, pinned
 }
 
 // Settles returns the copy that becomes complete because the object is final: this node has made
-// all bytes of gen, which have the digest. It returns nil if there is none.
+// all bytes of gen, which have the digest. It returns nil if there is none, or if the copy is complete:
+// announced again while the node has leave to evict it, it would stay on the owner's list.
 func (t *Table) Settles(id phalanx.ObjectID, gen phalanx.Generation, digest phalanx.Digest) *Copy {
-	if c := t.copies[id]; c != nil && c.Gen == gen && c.Origin && c.is(digest) {
+	if c := t.copies[id]; c != nil && c.Gen == gen && c.Origin && !c.Complete && c.is(digest) {
 		return c
 	}
 	return nil

@@ -168,6 +168,11 @@ func TestSettles(t *testing.T) {
 	if table.Settles("x", made.Gen, made.Digest) != nil {
 		t.Error("a copy settles whose bytes are not here")
 	}
+	made.here = true
+	table.Finish(&made.Copy, made.Meta, made.Digest, true)
+	if table.Settles("x", made.Gen, made.Digest) != nil {
+		t.Error("a copy settles twice")
+	}
 }
 
 func TestSupplant(t *testing.T) {

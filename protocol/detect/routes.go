@@ -38,12 +38,12 @@ func NewRoutes(self phalanx.NodeID) *Routes {
 	return &Routes{self: self, suspected: map[phalanx.NodeID]bool{}, heard: map[phalanx.NodeID]heard{}}
 }
 
-// Learn takes the members of a new view, and forgets former members.
+// Learn takes the members of a new view, and forgets former members, also as relays.
 func (r *Routes) Learn(members []phalanx.NodeID) {
 	r.members = members
 	gone := func(id phalanx.NodeID) bool { return !slices.Contains(members, id) }
 	maps.DeleteFunc(r.suspected, func(id phalanx.NodeID, _ bool) bool { return gone(id) })
-	maps.DeleteFunc(r.heard, func(id phalanx.NodeID, _ heard) bool { return gone(id) })
+	maps.DeleteFunc(r.heard, func(id phalanx.NodeID, h heard) bool { return gone(id) || gone(h.by) })
 }
 
 // Suspect notes that node is not reached directly any more.
@@ -60,7 +60,7 @@ func (r *Routes) Forget(node phalanx.NodeID) {
 
 // Hear notes that a message of from, a member, came by way of by.
 func (r *Routes) Hear(from, by phalanx.NodeID, now time.Duration) {
-	if slices.Contains(r.members, from) {
+	if slices.Contains(r.members, from) && slices.Contains(r.members, by) {
 		r.heard[from] = heard{by, now}
 	}
 }

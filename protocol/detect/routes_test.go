@@ -65,3 +65,15 @@ func TestRoutes(t *testing.T) {
 		t.Error("nodes that are no members any more are remembered")
 	}
 }
+
+// Who has brought a message, and is a member no more, brings no answer.
+func TestARelayThatLeaves(t *testing.T) {
+	r := NewRoutes("a#1")
+	r.Learn([]phalanx.NodeID{"a#1", "b#1", "c#1"})
+	r.Hear("b#1", "c#1", time.Minute)
+	r.Learn([]phalanx.NodeID{"a#1", "b#1"})
+	r.Hear("b#1", "c#1", time.Minute) // late
+	if by, ok := r.To("b#1", time.Minute); ok {
+		t.Errorf("messages to b#1 go by way of %s, which has left", by)
+	}
+}
