@@ -27,6 +27,7 @@ type fetcher struct {
 	bytes    []byte // that came with the last answer
 	tag      string // of the Reduce that has made them
 	inlineIn uint64 // the epoch in which its owner lists this node with them
+	unlisted bool   // its owner was told meanwhile that this node has no copy
 	inline   fetch.Inline
 	entered  bool    // inline bytes are in the table
 	supply   *supply // a supply that the core has not taken yet

@@ -67,7 +67,7 @@ func (f *fetcher) enter(e transfer.TakeInline) {
 	case !c.Dropped:
 		n.w.audit.complete(n, c)
 	}
-	if owner.Unlisted(f.inlineIn, n.client.epoch(f.object)) {
+	if f.unlisted || owner.Unlisted(f.inlineIn, n.client.epoch(f.object)) {
 		n.client.report(f.object, directory.Announce{Gen: e.Gen, Complete: true, Begun: true}, nil)
 	} else {
 		n.w.met["inline, listed by the answer"]++

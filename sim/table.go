@@ -180,6 +180,9 @@ func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
 // reportDrop reports that this node dropped a part of a generation, unless it has all of it.
 func (n *node) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
 	if !n.table.Whole(id, gen) {
+		if f := n.fetches[id]; f != nil {
+			f.unlisted = true
+		}
 		n.client.report(id, directory.Drop{Gen: gen}, nil)
 	}
 }

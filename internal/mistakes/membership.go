@@ -25,7 +25,7 @@ var inMembership = []Mistake{
 `, `	return !v.Has(c.Node)
 `),
 	mistake(Tests, "a voter helps to remove itself, and leaves no majority",
-		"protocol/view/leading.go", "c.majorityWithout(raftID(node)) >= h.since", "true"),
+		"protocol/view/leading.go", "c.majorityOf(c.remains) >= h.since", "true"),
 	mistake(Tests, "nobody looks at a member whose answer is overdue",
 		"protocol/detect/overdue.go", "case due <= now:", "case false:"),
 	mistake(Tests, "a lease of an earlier leader counts",

@@ -188,10 +188,11 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
 	case p.Digest == o.rec.Digest:
-		if p.Held && s.readmit(o, r.From, func() { s.putInline(o, r, p) }) {
+		held := p.Held && !o.putBefore(r)
+		if held && s.readmit(o, r.From, func() { s.putInline(o, r, p) }) {
 			return
 		}
-		if p.Held {
+		if held {
 			o.putBy(r)
 		}
 		res := s.known(o)
@@ -220,10 +221,11 @@ func (s *Shard) final(o *object, r Request, f Final) {
 	case o.rec.Gen != f.Gen:
 		s.reject(r, o, phalanx.ErrExists, "generation %v is superseded by %v", f.Gen, o.rec.Gen)
 	case o.rec.State == Finished && o.rec.Digest == f.Digest:
-		if f.Held && s.readmit(o, r.From, func() { s.final(o, r, f) }) {
+		held := f.Held && !o.putBefore(r)
+		if held && s.readmit(o, r.From, func() { s.final(o, r, f) }) {
 			return
 		}
-		if f.Held { // an earlier owner knew it
+		if held { // an earlier owner knew it
 			o.putBy(r)
 		}
 		s.reply(r, s.known(o))
@@ -275,6 +277,11 @@ func (s *Shard) finished(o *object, r Request, held bool, at phalanx.NodeID) {
 // up r. Earlier reports of that node are about another copy.
 func (o *object) putBy(r Request) {
 	o.stale(r)
+	for i := range o.reports {
+		if last := &o.reports[i]; last.node == r.From {
+			last.put = max(last.put, r.Num)
+		}
+	}
 	o.claim(r.From, r.Num, true).upstream = ""
 }
 

@@ -184,6 +184,7 @@ type reported struct {
 	num     uint64
 	refused bool               // the report asked for leave to evict, and was refused
 	dropped phalanx.Generation // the report said that this copy is gone; zero: it did not
+	put     uint64             // the last request of the node by which its own copy was listed
 }
 
 type holder struct {
@@ -244,7 +245,7 @@ func (o *object) stale(r Request) bool {
 		if last := &o.reports[i]; last.node == r.From {
 			old := r.Num < last.num
 			if r.Num > last.num {
-				*last = reported{node: r.From, num: r.Num}
+				*last = reported{node: r.From, num: r.Num, put: last.put}
 			}
 			return old
 		}
@@ -289,13 +290,19 @@ func (o *object) droppedBy(n phalanx.NodeID, g phalanx.Generation) bool {
 	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == n && last.dropped == g })
 }
 
+// putBefore reports whether the copy of r, which made an object final, was listed before: r comes
+// again, and the copy may be gone.
+func (o *object) putBefore(r Request) bool {
+	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == r.From && r.Num <= last.put })
+}
+
 // toldGone reports whether any node has told that its copy is gone.
 func (o *object) toldGone() bool {
 	return slices.ContainsFunc(o.reports, func(last reported) bool { return !last.dropped.IsZero() })
 }
 
 func (o *object) wasRefused(r Request) bool {
-	return slices.Contains(o.reports, reported{node: r.From, num: r.Num, refused: true})
+	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == r.From && last.num == r.Num && last.refused })
 }
 
 // hold returns the entry of n for generation g, listed last if it is new. Either n has reported

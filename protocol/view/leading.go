@@ -169,13 +169,18 @@ func (c *Core) steer() bool {
 }
 
 // buries reports whether h removes a node whose process is known to be gone: it neither votes
-// nor answers, whatever is decided before it is removed. If it votes, the others have to be a
-// majority, and to follow since it is to be removed. A firewall that refuses connections makes
-// a living node look gone: it would help the last other one to remove it, when it can again,
-// and the cluster would have lost the majority of its voters.
+// nor answers, whatever is decided before it is removed. If it votes, the voters that stay have
+// to be a majority, and to follow since it is to be removed. A firewall that refuses connections
+// makes living nodes look gone: they would vote for their removals, and no majority of the
+// voters would be left.
 func (c *Core) buries(h held) bool {
 	node, dead := buried(h.cmd)
-	return dead && (!c.voter.votes(raftID(node)) || c.majorityWithout(raftID(node)) >= h.since)
+	return dead && (!c.voter.votes(raftID(node)) || c.majorityOf(c.remains) >= h.since)
+}
+
+// remains reports whether a voter is a member that no node wants removed.
+func (c *Core) remains(id uint64) bool {
+	return slices.ContainsFunc(c.voter.state.View.Members, func(m Member) bool { return raftID(m.ID) == id && !c.condemned(m.ID) })
 }
 
 // buried returns the node that cmd removes, if its process is said to be gone.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"go.etcd.io/raft/v3"
-
 	"github.com/phalanx-go/phalanx"
 )
 
@@ -28,10 +26,10 @@ func (l *leading) contacted(id uint64, at time.Duration) {
 
 // majority returns the latest time at which a majority of the voters, or of
 // both halves during a change, was known to follow.
-func (c *Core) majority() time.Duration { return c.majorityWithout(raft.None) }
+func (c *Core) majority() time.Duration { return c.majorityOf(func(uint64) bool { return true }) }
 
-// majorityWithout is the same for a voter that counts as one that does not follow.
-func (c *Core) majorityWithout(lost uint64) time.Duration {
+// majorityOf is the same if only some of the voters count.
+func (c *Core) majorityOf(counts func(id uint64) bool) time.Duration {
 	latest := c.now
 	for _, half := range [][]uint64{c.voter.conf.GetVoters(), c.voter.conf.GetVotersOutgoing()} {
 		if len(half) == 0 {
@@ -41,7 +39,7 @@ func (c *Core) majorityWithout(lost uint64) time.Duration {
 		for _, id := range half {
 			if t, ok := c.lead.contact[id]; id == c.id {
 				at = append(at, c.now)
-			} else if ok && id != lost {
+			} else if ok && counts(id) {
 				at = append(at, t)
 			} else {
 				at = append(at, never)

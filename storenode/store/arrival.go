@@ -27,6 +27,7 @@ type arrival struct {
 	room   int64      // of the budget, until there is a fetch
 
 	locating atomic.Bool // a Locate is not answered yet, as far as the fetch has heard
+	unlisted atomic.Bool // the owner was told meanwhile that this node has no copy
 
 	mu    sync.Mutex
 	calls map[uint64]*call
@@ -139,7 +140,7 @@ func (s *Store) lookedUp(c actor.Context, m lookedUp) {
 	env.active.mu.Lock()
 	delete(env.active.fetches, a.object)
 	env.active.mu.Unlock()
-	kept := env.keepInline(storenode.Info{Object: a.object, Gen: m.Gen, Meta: m.Meta, Digest: m.Digest}, m.smallBytes)
+	kept := env.keepInline(a, storenode.Info{Object: a.object, Gen: m.Gen, Meta: m.Meta, Digest: m.Digest}, m.smallBytes)
 	for _, cl := range a.take() {
 		env.hand(cl, kept)
 	}

@@ -63,15 +63,15 @@ func (f *fetcher) leftInline() {
 
 // keepInline hands the reserved room to the table.
 func (f *fetcher) keepInline(e transfer.TakeInline) {
-	f.final, f.held = f.env.keepInline(storenode.Info{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}, f.small), true
+	f.final, f.held = f.env.keepInline(f.arrival, storenode.Info{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest}, f.small), true
 	f.reserved = 0
 }
 
 // keepInline enters a copy whose room is reserved, and retains it. It is announced if its owner may
 // not list it.
-func (e *Env) keepInline(info storenode.Info, small smallBytes) *objectCopy {
+func (e *Env) keepInline(a *arrival, info storenode.Info, small smallBytes) *objectCopy {
 	c := e.Table.keepInline(info, small.bytes, small.tag, false)
-	if owner.Unlisted(small.listed, e.Directory.Epoch(info.Object)) {
+	if a.unlisted.Load() || owner.Unlisted(small.listed, e.Directory.Epoch(info.Object)) {
 		e.report(info.Object, directory.Announce{Gen: info.Gen, Complete: true, Begun: true})
 	}
 	return c

@@ -28,9 +28,15 @@ func (e *Env) message(id phalanx.ObjectID, m owner.Message) {
 	}
 }
 
-// reportDrop tells that a fetch has given up its part of a generation, unless this
-// node has all of it from somebody else: the owner lists that.
+// reportDrop tells that a fetch or a Put has given up its part of a generation, unless this
+// node has all of it from somebody else: the owner lists that. Bytes that come with the answer
+// to an earlier look-up are announced again.
 func (e *Env) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
+	e.active.mu.Lock()
+	if a := e.active.fetches[id]; a != nil {
+		a.unlisted.Store(true) // before the look at the table
+	}
+	e.active.mu.Unlock()
 	if num, ok := e.Table.unlessWhole(id, gen, func() uint64 { return e.Directory.Nums(1) }); ok {
 		e.reportAs(num, id, directory.Drop{Gen: gen})
 	}
