@@ -443,17 +443,28 @@ func TestLeaveWhileANodeCrashes(t *testing.T) {
 	readable(t, nodes[0], ids)
 }
 
-// A node does not leave while a service has something to hand over, and Leave names it.
+// A node does not leave while a service has something to hand over, for half of its time.
 func TestServicesHandOverBeforeANodeLeaves(t *testing.T) {
-	nodes := start(t, 2)
-	nodes[1].Remains("barriers", math.MaxUint64, 1)
-	short, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if err := nodes[1].Leave(short); !errors.Is(err, phalanx.ErrDeadline) || !strings.Contains(err.Error(), "the barriers were not handed over") {
-		t.Fatal(err)
-	}
-	nodes[1].Remains("barriers", math.MaxUint64, 0)
-	if err := nodes[1].Leave(within(t)); err != nil {
-		t.Error(err)
+	for _, handsOver := range []bool{true, false} {
+		nodes := start(t, 2)
+		nodes[1].Remains("barriers", math.MaxUint64, 1)
+		deadline := 4 * time.Second
+		if handsOver {
+			deadline = time.Minute
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		begun, left := time.Now(), make(chan error, 1)
+		go func() { left <- nodes[1].Leave(ctx) }()
+		eventually(t, "it is marked", func() bool { return func() bool { m, _ := nodes[0].View().Member(nodes[1].ID()); return m.Leaving }() })
+		if handsOver {
+			nodes[1].Remains("barriers", math.MaxUint64, 0)
+		}
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took >= deadline/2 == handsOver {
+			t.Errorf("its service hands over: %v; it has left after %v", handsOver, took)
+		}
+		cancel()
 	}
 }

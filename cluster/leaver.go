@@ -126,6 +126,9 @@ func (lv *leaver) do(e leave.Effect) {
 	case leave.Forget:
 		lv.forget(e)
 	case leave.GiveUp:
+		if len(e.Services) > 0 {
+			l.log.WithField("services", e.Services).Warn("the node leaves although members have not taken over what these services have")
+		}
 		l.store.GiveUp()
 		l.places.GiveUp()
 		l.reduces.GiveUp()

@@ -135,6 +135,9 @@ func (c *Core) search(all bool) {
 }
 
 func (c *Core) saw(h Here) {
+	if c.gaveUp {
+		h.Services = nil
+	}
 	c.looking, c.here, c.look = false, h, c.now+lookAgain
 	if c.fresh = h.All; !h.All {
 		return
@@ -232,7 +235,8 @@ func (c *Core) repeat(e Effect) {
 func (c *Core) handOver() {
 	if c.here.runs() && c.now >= c.giveUp && !c.gaveUp {
 		c.gaveUp = true
-		c.emit(GiveUp{})
+		c.emit(GiveUp{Services: c.here.Services})
+		c.here.Services = nil
 	}
 	c.ask()
 	switch {

@@ -216,7 +216,8 @@ func TestSmallCopiesFirst(t *testing.T) {
 	}
 }
 
-// A node does not go while a service has something to hand over, and says so if it cannot go.
+// A node does not go while a service has something to hand over. After half of its time it goes without:
+// it may be that it does not reach the members that are to take it.
 func TestServicesHandOver(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		h := begin(t, 10*time.Second, 2)
@@ -229,13 +230,13 @@ func TestServicesHandOver(t *testing.T) {
 		if ends {
 			h.what = Here{}
 		}
-		h.tick(5 * time.Second)
+		h.tick(900 * time.Millisecond)
 		if h.proposed("Remove") != ends {
 			t.Errorf("the service has handed over: %v; it goes: %v", ends, !ends)
 		}
 		h.tick(time.Second)
-		if f, failed := h.ended.(Failed); failed == ends || failed && f.Remains.Error() != "the barriers were not handed over" {
-			t.Errorf("%#v", h.ended)
+		if !h.proposed("Remove") && !ends || h.proposed("GiveUp") == ends {
+			t.Errorf("the service has handed over: %v; the node does not go after half of its time, or gives up what was handed over", ends)
 		}
 	}
 }

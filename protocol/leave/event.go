@@ -112,8 +112,9 @@ type (
 	// Forget takes Ask back.
 	Forget struct{ Copy }
 
-	// GiveUp ends running work: its callers learn that the node leaves.
-	GiveUp struct{}
+	// GiveUp ends running work: its callers learn that the node leaves. The node goes without
+	// handing over what Services have, which other members may have too.
+	GiveUp struct{ Services []string }
 
 	// Remove proposes to remove the node from the view. As of View, others keep all its
 	// copies.
