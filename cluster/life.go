@@ -222,7 +222,7 @@ func (l *life) startData() error {
 	var err error
 	l.conns, err = dataplane.New(dataplane.Config{
 		Self: l.id, Cluster: n.cfg.Cluster, Bind: hostPort(n.cfg.Bind, n.cfg.DataPort), ServerTLS: n.cfg.ServerTLS, ClientTLS: n.cfg.ClientTLS,
-		Lookup: l.dataAddr, View: func() uint64 { return l.view.Load().Number }, Admit: l.admit,
+		Lookup: l.dataAddr, Suspects: func(id phalanx.NodeID) bool { return l.routes.suspects(id) }, View: func() uint64 { return l.view.Load().Number }, Admit: l.admit,
 		OnMessage: l.received, OnBroken: l.dataBroken, OnBeat: l.beaten, OnBeatsEnd: l.beatsEnded,
 		OnStream:   func(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) { l.store.Serve(from, req, w) },
 		MaxStreams: n.cfg.Streams, TurnWait: n.cfg.turnWait, Logger: l.log})

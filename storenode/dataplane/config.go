@@ -30,6 +30,9 @@ type Config struct {
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Lookup returns the data address of a member.
 	Lookup func(phalanx.NodeID) (addr string, ok bool)
+	// Suspects reports whether a peer is suspected not to answer: a stream from it has SuspectTimeout
+	// instead of DialTimeout to begin, since another peer may have the same bytes. nil: none is.
+	Suspects func(phalanx.NodeID) bool
 	// View returns the number of the view, for hellos; nil: 0.
 	View func() uint64
 	// Admit may refuse a peer whose hello is otherwise right, such as a removed node. view is the
@@ -53,18 +56,19 @@ type Config struct {
 	// stream of a Place OnStream calls Writer.Seat, or gives the seat up with Writer.Stand.
 	OnStream func(from phalanx.NodeID, req Request, w *Writer)
 
-	HelloTimeout time.Duration // 5s, for a connection until both hellos are through
-	DialTimeout  time.Duration // 5s
-	RedialAfter  time.Duration // 20ms between failed attempts for messages
-	Stall        time.Duration // 1s of silence on a stream that is received
-	WaitEvery    time.Duration // 200ms between a sender's signs of life
-	WriteStall   time.Duration // 10s in which a receiver reads nothing
-	TurnWait     time.Duration // 1s for which a stream waits for its turn; then it opens without one
-	MaxIdle      int           // 4 idle connections for streams per peer
-	MaxQueue     int           // 16 MiB of messages waiting per peer
-	MaxStreams   int           // DefaultStreams that a peer has from here at a time, except streams of places that run here
-	MaxHellos    int           // 1024 connections that have not sent a hello or a request
-	MaxStrangers int           // 1024 connections of nodes that Lookup does not know
+	HelloTimeout   time.Duration // 5s, for a connection until both hellos are through
+	DialTimeout    time.Duration // 5s
+	SuspectTimeout time.Duration // 250ms
+	RedialAfter    time.Duration // 20ms between failed attempts for messages
+	Stall          time.Duration // 1s of silence on a stream that is received
+	WaitEvery      time.Duration // 200ms between a sender's signs of life
+	WriteStall     time.Duration // 10s in which a receiver reads nothing
+	TurnWait       time.Duration // 1s for which a stream waits for its turn; then it opens without one
+	MaxIdle        int           // 4 idle connections for streams per peer
+	MaxQueue       int           // 16 MiB of messages waiting per peer
+	MaxStreams     int           // DefaultStreams that a peer has from here at a time, except streams of places that run here
+	MaxHellos      int           // 1024 connections that have not sent a hello or a request
+	MaxStrangers   int           // 1024 connections of nodes that Lookup does not know
 
 	Logger logrus.FieldLogger // nil: the standard logger
 }
@@ -77,6 +81,7 @@ func (c Config) withDefaults() Config {
 	}
 	def(&c.HelloTimeout, 5*time.Second)
 	def(&c.DialTimeout, 5*time.Second)
+	def(&c.SuspectTimeout, 250*time.Millisecond)
 	def(&c.RedialAfter, 20*time.Millisecond)
 	def(&c.Stall, time.Second)
 	def(&c.WaitEvery, 200*time.Millisecond)

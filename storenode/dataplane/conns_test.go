@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -303,5 +304,21 @@ func TestMessagesAllocateNothing(t *testing.T) {
 	}
 	if got.Load() != 501 {
 		t.Errorf("%d answers", got.Load())
+	}
+}
+
+// A stream from a peer that is suspected, and takes no connection, fails soon: another peer may have the
+// same bytes. Others have the whole time.
+func TestStreamFromASuspectedPeer(t *testing.T) {
+	var w town
+	w.node(t, "b#1", nil)
+	a := w.node(t, "a#1", func(c *Config) {
+		c.Dial = func(ctx context.Context, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+		c.DialTimeout, c.SuspectTimeout = time.Hour, time.Millisecond
+		c.Suspects = func(id phalanx.NodeID) bool { return id == "b#1" }
+	})
+	ctx := deadline(t)
+	if _, err := a.Open(ctx, "b#1", Request{Kind: Object, Object: "x"}); err == nil || ctx.Err() != nil {
+		t.Errorf("%v, %v", err, ctx.Err())
 	}
 }

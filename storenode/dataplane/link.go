@@ -69,7 +69,11 @@ func (l *link) abandon() {
 // dial connects to the peer and exchanges hellos.
 func (p *peer) dial(ctx context.Context, use role) (*link, error) {
 	c, node := p.c, p.node
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
+	timeout := c.cfg.DialTimeout
+	if use == roleStreams && c.cfg.Suspects != nil && c.cfg.Suspects(node) {
+		timeout = c.cfg.SuspectTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stop := context.AfterFunc(p.ctx, cancel)
 	defer stop()
