@@ -11,8 +11,6 @@ var inBarriers = []Mistake{
 		"protocol/replica/backups.go", "batch == b.batch &&", "batch.Seq == b.batch.Seq &&"),
 	mistake(OfBarriers, "a node that stays after it has handed over does not gather what it manages again",
 		"protocol/barrier/core.go", "		c.ignorant = true\n	} else if slices.Equal", "	} else if slices.Equal"),
-	mistake(OfBarriers, "an Unwatch is taken for the question of a node that leaves",
-		"protocol/barrier/primary.go", " && !m.Watch && !m.Unwatch {\n		c.takeOver", " {\n		c.takeOver"),
 	mistake(Tests, "a primary acts without a lease",
 		"protocol/barrier/primary.go", `	if !c.ready(m.Key) || c.now >= c.leased {
 `, `	if !c.ready(m.Key) {

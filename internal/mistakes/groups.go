@@ -2,7 +2,7 @@ package mistakes
 
 // inGroups are mistakes of groups.
 var inGroups = []Mistake{
-	mistake(Groups, "a message from a node that is no member counts",
+	mistake(Tests, "a message from a node that is no member counts",
 		"protocol/group/core.go", `	if !c.view.Members[from] {
 		return // not yet, or not any more
 	}

@@ -110,3 +110,21 @@ func TestNewsWithoutRoom(t *testing.T) {
 		t.Error("a revoke is lost")
 	}
 }
+
+// What a node says that is no member, or no member any more, does not count.
+func TestANodeThatIsNoMember(t *testing.T) {
+	w := newNet(t, 3)
+	r := roster(t, on(3, 3)...)
+	w.lose = func(_, _ nodeID, m Message) bool { _, is := m.(Propose); return is }
+	ids := w.form("g", r)
+	w.run(20 * ms)
+	decide := Decide{Group: "g", Life: w.nodes[node(1)].groups["g"].life, Decision: Decision{For: ForForm, View: 1}}
+	w.step(node(1), Heard{From: "other#1", Message: decide})
+	if d, ok := w.done[ids[1]]; ok {
+		t.Errorf("a node that is no member decides: %+v", d)
+	}
+	w.step(node(1), Heard{From: node(0), Message: decide})
+	if d := w.done[ids[1]]; d.Outcome != OK || d.ID == 0 {
+		t.Errorf("a member decides: %+v", d)
+	}
+}
