@@ -418,7 +418,9 @@ func (n *node) newShard(i int, lostIn uint64) *directory.Shard {
 func (n *node) panicShard(i int) {
 	n.shards[i] = n.newShard(i, n.view.Shards[i].Epoch)
 	n.stepShard(i, owner.Configure(n.view, i))
-	n.stepShard(i, directory.Lease{Until: n.client.lease})
+	if n.shards[i] != nil { // a view that came of that may have taken it
+		n.stepShard(i, directory.Lease{Until: n.client.lease})
+	}
 }
 
 func (n *node) stepShard(i int, ev directory.Event) {
