@@ -3,7 +3,7 @@ package mistakes
 // inDirectory are mistakes in decisions of the owners of shards.
 var inDirectory = []Mistake{
 	mistake(Tests, "a late copy of the message that made an object final lists a copy that is gone",
-		"protocol/directory/record.go", "last.node == r.From && r.Num <= last.put", "false"),
+		"protocol/directory/record.go", "last.node == r.From && r.Num == last.put", "false"),
 	mistake(Tests, "a sender is chosen that reads from its receiver",
 		"protocol/directory/locate.go", " || !o.flows(h, receiver)):", "):"),
 	mistake(Store, "a sender is given to a second receiver",

@@ -279,7 +279,7 @@ func (o *object) putBy(r Request) {
 	o.stale(r)
 	for i := range o.reports {
 		if last := &o.reports[i]; last.node == r.From {
-			last.put = max(last.put, r.Num)
+			last.put = r.Num
 		}
 	}
 	o.claim(r.From, r.Num, true).upstream = ""

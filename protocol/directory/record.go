@@ -293,7 +293,7 @@ func (o *object) droppedBy(n phalanx.NodeID, g phalanx.Generation) bool {
 // putBefore reports whether the copy of r, which made an object final, was listed before: r comes
 // again, and the copy may be gone.
 func (o *object) putBefore(r Request) bool {
-	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == r.From && r.Num <= last.put })
+	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == r.From && r.Num == last.put })
 }
 
 // toldGone reports whether any node has told that its copy is gone.
