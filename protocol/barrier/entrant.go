@@ -153,7 +153,7 @@ func (c *Core) call(e Call) {
 			c.emit(Done{ID: e.ID, Verdict: Mismatch, Field: field, Last: g.last})
 			return
 		}
-	} else if e.Kind == CallUnwatch && e.Config.None() { // nobody has watched without one
+	} else if e.Kind == CallUnwatch && e.Config.None() { // no caller has watched without one
 		c.emit(Done{ID: e.ID})
 		return
 	} else {

@@ -66,7 +66,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Who has brought a message, and is a member no more, brings no answer.
+// A node sends no answer by way of a relay that has left, although its message came by that relay.
 func TestARelayThatLeaves(t *testing.T) {
 	r := NewRoutes("a#1")
 	r.Learn([]phalanx.NodeID{"a#1", "b#1", "c#1"})

@@ -111,7 +111,7 @@ func TestNewsWithoutRoom(t *testing.T) {
 	}
 }
 
-// What a node says that is no member, or no member any more, does not count.
+// A node ignores messages of nodes that are no members of its view.
 func TestANodeThatIsNoMember(t *testing.T) {
 	w := newNet(t, 3)
 	r := roster(t, on(3, 3)...)

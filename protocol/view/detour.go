@@ -9,8 +9,8 @@ import (
 
 // detour is the way of this node's heartbeats round a link to the leader that fails.
 //
-// What the leader sends says nothing about the way back: a leader that does not hear a
-// member sends it the view again and again. So only replies count. When the leader has not
+// Only the leader's replies count: a leader that does not hear a member sends it the view
+// again and again, which says nothing about the way back. When the leader has not
 // replied for lacksAfter heartbeats, another member relays them, and the next member
 // if no reply comes by that one either. The host's detector looks at the leader meanwhile;
 // it has all else relayed if the link fails.
