@@ -2,6 +2,8 @@ package mistakes
 
 // inReduce are mistakes in decisions of coordinators and places.
 var inReduce = []Mistake{
+	mistake(Tests, "a root shows an output again whose readers were told that it is gone",
+		"protocol/reduce/place.go", "!fresh && s.Root && !old.TargetGen.IsZero()", "false && s.Root && !old.TargetGen.IsZero()"),
 	mistake(Store, "an ancestor of a place that failed keeps its result",
 		"protocol/reduce/repair.go", `			c.clear(a)
 		case dead:`, "\t\tcase dead:"),

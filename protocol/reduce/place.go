@@ -219,9 +219,13 @@ func (p *Place) apply(s State) {
 		p.source = sourceState{moved: p.now}
 		p.emit(OpenSource{Source: s.Source, Gen: s.SourceGen, Meta: s.Meta})
 	}
-	p.openEdges()
-	if fresh || changed {
-		p.emit(p.combine())
+	if regenerated := !fresh && s.Root && !old.TargetGen.IsZero() && s.TargetGen != old.TargetGen; regenerated {
+		p.outputMissing(OutputMissing{Gen: s.Gen}) // its readers were told that the bytes are gone: it cannot be shown again
+	} else {
+		p.openEdges()
+		if fresh || changed {
+			p.emit(p.combine())
+		}
 	}
 	if fresh || s.Parent != old.Parent || s.TargetGen != old.TargetGen {
 		p.emit(Serve{Gen: s.Gen, Root: s.Root, Parent: s.Parent, Target: s.Target, TargetGen: s.TargetGen})
