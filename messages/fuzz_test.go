@@ -30,10 +30,6 @@ var decoders = []struct {
 		}
 		return err
 	}},
-	{&PlaceStarted{}, func(m proto.Message) error {
-		_, err := StartedFromProto(m.(*PlaceStarted))
-		return err
-	}},
 	{&PrefetchRequest{}, func(m proto.Message) error {
 		_, err := PrefetchFromProto(m.(*PrefetchRequest))
 		return err

@@ -18,7 +18,7 @@ func ordered[E reduce.Effect](t *testing.T, node func(E) phalanx.NodeID) {
 		rapid.Check(t, func(rt *rapid.T) {
 			in, from := anyOf[E]().Draw(rt, "effect"), anyOf[phalanx.NodeID]().Draw(rt, "coordinator")
 			to, m := OrderToProto(from, in)
-			coordinator, out, err := OrderFromProto(wire(t, &StartPlace{Order: m}).GetOrder())
+			coordinator, out, err := OrderFromProto(wire(t, m))
 			if err != nil || to != node(in) || coordinator != from || !reflect.DeepEqual(out, reduce.Effect(in)) {
 				rt.Fatalf("%v, from %s, to %s\n in %+v\nout %+v", err, coordinator, to, in, out)
 			}
@@ -108,7 +108,7 @@ func TestReduceRefusesWhatItGets(t *testing.T) {
 	_, _, noCoordinator := OrderFromProto(&PlaceOrder{Node: "b#1", Target: "t"})
 	_, _, noNode := OrderFromProto(&PlaceOrder{Coordinator: "a#1", Target: "t"})
 	_, _, noTarget := OrderFromProto(&PlaceOrder{Coordinator: "a#1", Node: "b#1"})
-	_, _, nothing := OrderFromProto((&StartPlace{}).GetOrder())
+	_, _, nothing := OrderFromProto(nil)
 	_, reportNoTarget := ReportFromProto(&PlaceReport{Node: "b#1"})
 	_, reportNoNode := ReportFromProto(&PlaceReport{Target: "t"})
 	for _, c := range []struct {

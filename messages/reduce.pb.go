@@ -316,129 +316,6 @@ func (*PlaceOrder_Inspect) isPlaceOrder_Body() {}
 
 func (*PlaceOrder_AskRuns) isPlaceOrder_Body() {}
 
-// StartPlace asks a node's store to start the actor of a place, unless it runs,
-// and to hand it the order, which is a command.
-type StartPlace struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Order         *PlaceOrder            `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StartPlace) Reset() {
-	*x = StartPlace{}
-	mi := &file_messages_reduce_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StartPlace) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StartPlace) ProtoMessage() {}
-
-func (x *StartPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StartPlace.ProtoReflect.Descriptor instead.
-func (*StartPlace) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *StartPlace) GetOrder() *PlaceOrder {
-	if x != nil {
-		return x.Order
-	}
-	return nil
-}
-
-// PlaceStarted answers StartPlace.
-type PlaceStarted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Target        string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	Reduce        *Generation            `protobuf:"bytes,2,opt,name=reduce,proto3" json:"reduce,omitempty"`
-	Place         uint32                 `protobuf:"varint,3,opt,name=place,proto3" json:"place,omitempty"`
-	Actor         string                 `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"` // the id on its node, to be watched
-	Error         *Error                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"` // or why there is none
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PlaceStarted) Reset() {
-	*x = PlaceStarted{}
-	mi := &file_messages_reduce_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PlaceStarted) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PlaceStarted) ProtoMessage() {}
-
-func (x *PlaceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PlaceStarted.ProtoReflect.Descriptor instead.
-func (*PlaceStarted) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *PlaceStarted) GetTarget() string {
-	if x != nil {
-		return x.Target
-	}
-	return ""
-}
-
-func (x *PlaceStarted) GetReduce() *Generation {
-	if x != nil {
-		return x.Reduce
-	}
-	return nil
-}
-
-func (x *PlaceStarted) GetPlace() uint32 {
-	if x != nil {
-		return x.Place
-	}
-	return 0
-}
-
-func (x *PlaceStarted) GetActor() string {
-	if x != nil {
-		return x.Actor
-	}
-	return ""
-}
-
-func (x *PlaceStarted) GetError() *Error {
-	if x != nil {
-		return x.Error
-	}
-	return nil
-}
-
 // PlaceState is the state that a place is to have. Target and reduce are in the
 // envelope.
 type PlaceState struct {
@@ -462,7 +339,7 @@ type PlaceState struct {
 
 func (x *PlaceState) Reset() {
 	*x = PlaceState{}
-	mi := &file_messages_reduce_proto_msgTypes[4]
+	mi := &file_messages_reduce_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +351,7 @@ func (x *PlaceState) String() string {
 func (*PlaceState) ProtoMessage() {}
 
 func (x *PlaceState) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[4]
+	mi := &file_messages_reduce_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +364,7 @@ func (x *PlaceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceState.ProtoReflect.Descriptor instead.
 func (*PlaceState) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{4}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PlaceState) GetTargetGen() *Generation {
@@ -592,7 +469,7 @@ type PlacePeer struct {
 
 func (x *PlacePeer) Reset() {
 	*x = PlacePeer{}
-	mi := &file_messages_reduce_proto_msgTypes[5]
+	mi := &file_messages_reduce_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +481,7 @@ func (x *PlacePeer) String() string {
 func (*PlacePeer) ProtoMessage() {}
 
 func (x *PlacePeer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[5]
+	mi := &file_messages_reduce_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +494,7 @@ func (x *PlacePeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacePeer.ProtoReflect.Descriptor instead.
 func (*PlacePeer) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{5}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PlacePeer) GetPlace() uint32 {
@@ -655,7 +532,7 @@ type PlaceChild struct {
 
 func (x *PlaceChild) Reset() {
 	*x = PlaceChild{}
-	mi := &file_messages_reduce_proto_msgTypes[6]
+	mi := &file_messages_reduce_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +544,7 @@ func (x *PlaceChild) String() string {
 func (*PlaceChild) ProtoMessage() {}
 
 func (x *PlaceChild) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[6]
+	mi := &file_messages_reduce_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +557,7 @@ func (x *PlaceChild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceChild.ProtoReflect.Descriptor instead.
 func (*PlaceChild) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{6}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlaceChild) GetOrder() uint32 {
@@ -738,7 +615,7 @@ type StopPlace struct {
 
 func (x *StopPlace) Reset() {
 	*x = StopPlace{}
-	mi := &file_messages_reduce_proto_msgTypes[7]
+	mi := &file_messages_reduce_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +627,7 @@ func (x *StopPlace) String() string {
 func (*StopPlace) ProtoMessage() {}
 
 func (x *StopPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[7]
+	mi := &file_messages_reduce_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +640,7 @@ func (x *StopPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopPlace.ProtoReflect.Descriptor instead.
 func (*StopPlace) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{7}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StopPlace) GetAttempt() uint64 {
@@ -813,7 +690,7 @@ type AskDelivered struct {
 
 func (x *AskDelivered) Reset() {
 	*x = AskDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[8]
+	mi := &file_messages_reduce_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +702,7 @@ func (x *AskDelivered) String() string {
 func (*AskDelivered) ProtoMessage() {}
 
 func (x *AskDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[8]
+	mi := &file_messages_reduce_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +715,7 @@ func (x *AskDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskDelivered.ProtoReflect.Descriptor instead.
 func (*AskDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{8}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AskDelivered) GetParent() uint32 {
@@ -879,7 +756,7 @@ type AskRuns struct {
 
 func (x *AskRuns) Reset() {
 	*x = AskRuns{}
-	mi := &file_messages_reduce_proto_msgTypes[9]
+	mi := &file_messages_reduce_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +768,7 @@ func (x *AskRuns) String() string {
 func (*AskRuns) ProtoMessage() {}
 
 func (x *AskRuns) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[9]
+	mi := &file_messages_reduce_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +781,7 @@ func (x *AskRuns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRuns.ProtoReflect.Descriptor instead.
 func (*AskRuns) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{9}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AskRuns) GetPlace() uint32 {
@@ -931,7 +808,7 @@ type InspectPlaces struct {
 
 func (x *InspectPlaces) Reset() {
 	*x = InspectPlaces{}
-	mi := &file_messages_reduce_proto_msgTypes[10]
+	mi := &file_messages_reduce_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -943,7 +820,7 @@ func (x *InspectPlaces) String() string {
 func (*InspectPlaces) ProtoMessage() {}
 
 func (x *InspectPlaces) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[10]
+	mi := &file_messages_reduce_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -956,7 +833,7 @@ func (x *InspectPlaces) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectPlaces.ProtoReflect.Descriptor instead.
 func (*InspectPlaces) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{10}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *InspectPlaces) GetAttempt() uint64 {
@@ -1002,7 +879,7 @@ type PlaceReport struct {
 
 func (x *PlaceReport) Reset() {
 	*x = PlaceReport{}
-	mi := &file_messages_reduce_proto_msgTypes[11]
+	mi := &file_messages_reduce_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +891,7 @@ func (x *PlaceReport) String() string {
 func (*PlaceReport) ProtoMessage() {}
 
 func (x *PlaceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[11]
+	mi := &file_messages_reduce_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +904,7 @@ func (x *PlaceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceReport.ProtoReflect.Descriptor instead.
 func (*PlaceReport) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{11}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PlaceReport) GetTarget() string {
@@ -1283,7 +1160,7 @@ type ReduceJoined struct {
 
 func (x *ReduceJoined) Reset() {
 	*x = ReduceJoined{}
-	mi := &file_messages_reduce_proto_msgTypes[12]
+	mi := &file_messages_reduce_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1172,7 @@ func (x *ReduceJoined) String() string {
 func (*ReduceJoined) ProtoMessage() {}
 
 func (x *ReduceJoined) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[12]
+	mi := &file_messages_reduce_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1185,7 @@ func (x *ReduceJoined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReduceJoined.ProtoReflect.Descriptor instead.
 func (*ReduceJoined) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{12}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReduceJoined) GetHas() []*HeldSource {
@@ -1330,7 +1207,7 @@ type HeldSource struct {
 
 func (x *HeldSource) Reset() {
 	*x = HeldSource{}
-	mi := &file_messages_reduce_proto_msgTypes[13]
+	mi := &file_messages_reduce_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1219,7 @@ func (x *HeldSource) String() string {
 func (*HeldSource) ProtoMessage() {}
 
 func (x *HeldSource) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[13]
+	mi := &file_messages_reduce_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1232,7 @@ func (x *HeldSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldSource.ProtoReflect.Descriptor instead.
 func (*HeldSource) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{13}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HeldSource) GetSource() string {
@@ -1390,7 +1267,7 @@ type PlaceAcked struct {
 
 func (x *PlaceAcked) Reset() {
 	*x = PlaceAcked{}
-	mi := &file_messages_reduce_proto_msgTypes[14]
+	mi := &file_messages_reduce_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1279,7 @@ func (x *PlaceAcked) String() string {
 func (*PlaceAcked) ProtoMessage() {}
 
 func (x *PlaceAcked) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[14]
+	mi := &file_messages_reduce_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1292,7 @@ func (x *PlaceAcked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceAcked.ProtoReflect.Descriptor instead.
 func (*PlaceAcked) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{14}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PlaceAcked) GetPlace() uint32 {
@@ -1452,7 +1329,7 @@ type PlaceRefused struct {
 
 func (x *PlaceRefused) Reset() {
 	*x = PlaceRefused{}
-	mi := &file_messages_reduce_proto_msgTypes[15]
+	mi := &file_messages_reduce_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1341,7 @@ func (x *PlaceRefused) String() string {
 func (*PlaceRefused) ProtoMessage() {}
 
 func (x *PlaceRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[15]
+	mi := &file_messages_reduce_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1354,7 @@ func (x *PlaceRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRefused.ProtoReflect.Descriptor instead.
 func (*PlaceRefused) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{15}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlaceRefused) GetPlace() uint32 {
@@ -1525,7 +1402,7 @@ type PlaceStopped struct {
 
 func (x *PlaceStopped) Reset() {
 	*x = PlaceStopped{}
-	mi := &file_messages_reduce_proto_msgTypes[16]
+	mi := &file_messages_reduce_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +1414,7 @@ func (x *PlaceStopped) String() string {
 func (*PlaceStopped) ProtoMessage() {}
 
 func (x *PlaceStopped) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[16]
+	mi := &file_messages_reduce_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +1427,7 @@ func (x *PlaceStopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceStopped.ProtoReflect.Descriptor instead.
 func (*PlaceStopped) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{16}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlaceStopped) GetPlace() uint32 {
@@ -1580,7 +1457,7 @@ type PlaceDelivered struct {
 
 func (x *PlaceDelivered) Reset() {
 	*x = PlaceDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[17]
+	mi := &file_messages_reduce_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +1469,7 @@ func (x *PlaceDelivered) String() string {
 func (*PlaceDelivered) ProtoMessage() {}
 
 func (x *PlaceDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[17]
+	mi := &file_messages_reduce_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +1482,7 @@ func (x *PlaceDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceDelivered.ProtoReflect.Descriptor instead.
 func (*PlaceDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{17}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PlaceDelivered) GetParent() uint32 {
@@ -1655,7 +1532,7 @@ type PlaceNotDelivered struct {
 
 func (x *PlaceNotDelivered) Reset() {
 	*x = PlaceNotDelivered{}
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1544,7 @@ func (x *PlaceNotDelivered) String() string {
 func (*PlaceNotDelivered) ProtoMessage() {}
 
 func (x *PlaceNotDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[18]
+	mi := &file_messages_reduce_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1557,7 @@ func (x *PlaceNotDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceNotDelivered.ProtoReflect.Descriptor instead.
 func (*PlaceNotDelivered) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlaceNotDelivered) GetParent() uint32 {
@@ -1721,7 +1598,7 @@ type PlaceStalled struct {
 
 func (x *PlaceStalled) Reset() {
 	*x = PlaceStalled{}
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1610,7 @@ func (x *PlaceStalled) String() string {
 func (*PlaceStalled) ProtoMessage() {}
 
 func (x *PlaceStalled) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[19]
+	mi := &file_messages_reduce_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1623,7 @@ func (x *PlaceStalled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceStalled.ProtoReflect.Descriptor instead.
 func (*PlaceStalled) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlaceStalled) GetPlace() uint32 {
@@ -1773,7 +1650,7 @@ type PlaceMoving struct {
 
 func (x *PlaceMoving) Reset() {
 	*x = PlaceMoving{}
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1662,7 @@ func (x *PlaceMoving) String() string {
 func (*PlaceMoving) ProtoMessage() {}
 
 func (x *PlaceMoving) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[20]
+	mi := &file_messages_reduce_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +1675,7 @@ func (x *PlaceMoving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceMoving.ProtoReflect.Descriptor instead.
 func (*PlaceMoving) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlaceMoving) GetPlace() uint32 {
@@ -1826,7 +1703,7 @@ type PlaceWaiting struct {
 
 func (x *PlaceWaiting) Reset() {
 	*x = PlaceWaiting{}
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +1715,7 @@ func (x *PlaceWaiting) String() string {
 func (*PlaceWaiting) ProtoMessage() {}
 
 func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[21]
+	mi := &file_messages_reduce_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +1728,7 @@ func (x *PlaceWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceWaiting.ProtoReflect.Descriptor instead.
 func (*PlaceWaiting) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlaceWaiting) GetPlace() uint32 {
@@ -1886,7 +1763,7 @@ type PlaceCombining struct {
 
 func (x *PlaceCombining) Reset() {
 	*x = PlaceCombining{}
-	mi := &file_messages_reduce_proto_msgTypes[22]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +1775,7 @@ func (x *PlaceCombining) String() string {
 func (*PlaceCombining) ProtoMessage() {}
 
 func (x *PlaceCombining) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[22]
+	mi := &file_messages_reduce_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +1788,7 @@ func (x *PlaceCombining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceCombining.ProtoReflect.Descriptor instead.
 func (*PlaceCombining) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PlaceCombining) GetPlace() uint32 {
@@ -1948,7 +1825,7 @@ type CombineFailed struct {
 
 func (x *CombineFailed) Reset() {
 	*x = CombineFailed{}
-	mi := &file_messages_reduce_proto_msgTypes[23]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +1837,7 @@ func (x *CombineFailed) String() string {
 func (*CombineFailed) ProtoMessage() {}
 
 func (x *CombineFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[23]
+	mi := &file_messages_reduce_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +1850,7 @@ func (x *CombineFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombineFailed.ProtoReflect.Descriptor instead.
 func (*CombineFailed) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{23}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CombineFailed) GetPlace() uint32 {
@@ -2024,7 +1901,7 @@ type RootDone struct {
 
 func (x *RootDone) Reset() {
 	*x = RootDone{}
-	mi := &file_messages_reduce_proto_msgTypes[24]
+	mi := &file_messages_reduce_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +1913,7 @@ func (x *RootDone) String() string {
 func (*RootDone) ProtoMessage() {}
 
 func (x *RootDone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[24]
+	mi := &file_messages_reduce_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +1926,7 @@ func (x *RootDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RootDone.ProtoReflect.Descriptor instead.
 func (*RootDone) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{24}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RootDone) GetPlace() uint32 {
@@ -2099,7 +1976,7 @@ type PlaceLost struct {
 
 func (x *PlaceLost) Reset() {
 	*x = PlaceLost{}
-	mi := &file_messages_reduce_proto_msgTypes[25]
+	mi := &file_messages_reduce_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +1988,7 @@ func (x *PlaceLost) String() string {
 func (*PlaceLost) ProtoMessage() {}
 
 func (x *PlaceLost) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[25]
+	mi := &file_messages_reduce_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2001,7 @@ func (x *PlaceLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceLost.ProtoReflect.Descriptor instead.
 func (*PlaceLost) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{25}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PlaceLost) GetPlace() uint32 {
@@ -2167,7 +2044,7 @@ type PlacesInspected struct {
 
 func (x *PlacesInspected) Reset() {
 	*x = PlacesInspected{}
-	mi := &file_messages_reduce_proto_msgTypes[26]
+	mi := &file_messages_reduce_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2056,7 @@ func (x *PlacesInspected) String() string {
 func (*PlacesInspected) ProtoMessage() {}
 
 func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[26]
+	mi := &file_messages_reduce_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2069,7 @@ func (x *PlacesInspected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesInspected.ProtoReflect.Descriptor instead.
 func (*PlacesInspected) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{26}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PlacesInspected) GetPlaces() []*HeldPlace {
@@ -2233,7 +2110,7 @@ type HeldPlace struct {
 
 func (x *HeldPlace) Reset() {
 	*x = HeldPlace{}
-	mi := &file_messages_reduce_proto_msgTypes[27]
+	mi := &file_messages_reduce_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2122,7 @@ func (x *HeldPlace) String() string {
 func (*HeldPlace) ProtoMessage() {}
 
 func (x *HeldPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_reduce_proto_msgTypes[27]
+	mi := &file_messages_reduce_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2135,7 @@ func (x *HeldPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldPlace.ProtoReflect.Descriptor instead.
 func (*HeldPlace) Descriptor() ([]byte, []int) {
-	return file_messages_reduce_proto_rawDescGZIP(), []int{27}
+	return file_messages_reduce_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HeldPlace) GetState() *PlaceState {
@@ -2294,16 +2171,7 @@ const file_messages_reduce_proto_rawDesc = "" +
 	"\rask_delivered\x18\a \x01(\v2\x15.phalanx.AskDeliveredH\x00R\faskDelivered\x122\n" +
 	"\ainspect\x18\b \x01(\v2\x16.phalanx.InspectPlacesH\x00R\ainspect\x12-\n" +
 	"\bask_runs\x18\t \x01(\v2\x10.phalanx.AskRunsH\x00R\aaskRunsB\x06\n" +
-	"\x04body\"7\n" +
-	"\n" +
-	"StartPlace\x12)\n" +
-	"\x05order\x18\x01 \x01(\v2\x13.phalanx.PlaceOrderR\x05order\"\xa5\x01\n" +
-	"\fPlaceStarted\x12\x16\n" +
-	"\x06target\x18\x01 \x01(\tR\x06target\x12+\n" +
-	"\x06reduce\x18\x02 \x01(\v2\x13.phalanx.GenerationR\x06reduce\x12\x14\n" +
-	"\x05place\x18\x03 \x01(\rR\x05place\x12\x14\n" +
-	"\x05actor\x18\x04 \x01(\tR\x05actor\x12$\n" +
-	"\x05error\x18\x05 \x01(\v2\x0e.phalanx.ErrorR\x05error\"\xb3\x03\n" +
+	"\x04body\"\xb3\x03\n" +
 	"\n" +
 	"PlaceState\x122\n" +
 	"\n" +
@@ -2477,108 +2345,102 @@ func file_messages_reduce_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_reduce_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_messages_reduce_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_messages_reduce_proto_goTypes = []any{
 	(LossReason)(0),           // 0: phalanx.LossReason
 	(*PlaceGen)(nil),          // 1: phalanx.PlaceGen
 	(*PlaceOrder)(nil),        // 2: phalanx.PlaceOrder
-	(*StartPlace)(nil),        // 3: phalanx.StartPlace
-	(*PlaceStarted)(nil),      // 4: phalanx.PlaceStarted
-	(*PlaceState)(nil),        // 5: phalanx.PlaceState
-	(*PlacePeer)(nil),         // 6: phalanx.PlacePeer
-	(*PlaceChild)(nil),        // 7: phalanx.PlaceChild
-	(*StopPlace)(nil),         // 8: phalanx.StopPlace
-	(*AskDelivered)(nil),      // 9: phalanx.AskDelivered
-	(*AskRuns)(nil),           // 10: phalanx.AskRuns
-	(*InspectPlaces)(nil),     // 11: phalanx.InspectPlaces
-	(*PlaceReport)(nil),       // 12: phalanx.PlaceReport
-	(*ReduceJoined)(nil),      // 13: phalanx.ReduceJoined
-	(*HeldSource)(nil),        // 14: phalanx.HeldSource
-	(*PlaceAcked)(nil),        // 15: phalanx.PlaceAcked
-	(*PlaceRefused)(nil),      // 16: phalanx.PlaceRefused
-	(*PlaceStopped)(nil),      // 17: phalanx.PlaceStopped
-	(*PlaceDelivered)(nil),    // 18: phalanx.PlaceDelivered
-	(*PlaceNotDelivered)(nil), // 19: phalanx.PlaceNotDelivered
-	(*PlaceStalled)(nil),      // 20: phalanx.PlaceStalled
-	(*PlaceMoving)(nil),       // 21: phalanx.PlaceMoving
-	(*PlaceWaiting)(nil),      // 22: phalanx.PlaceWaiting
-	(*PlaceCombining)(nil),    // 23: phalanx.PlaceCombining
-	(*CombineFailed)(nil),     // 24: phalanx.CombineFailed
-	(*RootDone)(nil),          // 25: phalanx.RootDone
-	(*PlaceLost)(nil),         // 26: phalanx.PlaceLost
-	(*PlacesInspected)(nil),   // 27: phalanx.PlacesInspected
-	(*HeldPlace)(nil),         // 28: phalanx.HeldPlace
-	(*Generation)(nil),        // 29: phalanx.Generation
-	(*Error)(nil),             // 30: phalanx.Error
-	(*Meta)(nil),              // 31: phalanx.Meta
-	(Kind)(0),                 // 32: phalanx.Kind
+	(*PlaceState)(nil),        // 3: phalanx.PlaceState
+	(*PlacePeer)(nil),         // 4: phalanx.PlacePeer
+	(*PlaceChild)(nil),        // 5: phalanx.PlaceChild
+	(*StopPlace)(nil),         // 6: phalanx.StopPlace
+	(*AskDelivered)(nil),      // 7: phalanx.AskDelivered
+	(*AskRuns)(nil),           // 8: phalanx.AskRuns
+	(*InspectPlaces)(nil),     // 9: phalanx.InspectPlaces
+	(*PlaceReport)(nil),       // 10: phalanx.PlaceReport
+	(*ReduceJoined)(nil),      // 11: phalanx.ReduceJoined
+	(*HeldSource)(nil),        // 12: phalanx.HeldSource
+	(*PlaceAcked)(nil),        // 13: phalanx.PlaceAcked
+	(*PlaceRefused)(nil),      // 14: phalanx.PlaceRefused
+	(*PlaceStopped)(nil),      // 15: phalanx.PlaceStopped
+	(*PlaceDelivered)(nil),    // 16: phalanx.PlaceDelivered
+	(*PlaceNotDelivered)(nil), // 17: phalanx.PlaceNotDelivered
+	(*PlaceStalled)(nil),      // 18: phalanx.PlaceStalled
+	(*PlaceMoving)(nil),       // 19: phalanx.PlaceMoving
+	(*PlaceWaiting)(nil),      // 20: phalanx.PlaceWaiting
+	(*PlaceCombining)(nil),    // 21: phalanx.PlaceCombining
+	(*CombineFailed)(nil),     // 22: phalanx.CombineFailed
+	(*RootDone)(nil),          // 23: phalanx.RootDone
+	(*PlaceLost)(nil),         // 24: phalanx.PlaceLost
+	(*PlacesInspected)(nil),   // 25: phalanx.PlacesInspected
+	(*HeldPlace)(nil),         // 26: phalanx.HeldPlace
+	(*Generation)(nil),        // 27: phalanx.Generation
+	(*Meta)(nil),              // 28: phalanx.Meta
+	(Kind)(0),                 // 29: phalanx.Kind
 }
 var file_messages_reduce_proto_depIdxs = []int32{
-	29, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
-	5,  // 1: phalanx.PlaceOrder.command:type_name -> phalanx.PlaceState
-	8,  // 2: phalanx.PlaceOrder.stop:type_name -> phalanx.StopPlace
-	9,  // 3: phalanx.PlaceOrder.ask_delivered:type_name -> phalanx.AskDelivered
-	11, // 4: phalanx.PlaceOrder.inspect:type_name -> phalanx.InspectPlaces
-	10, // 5: phalanx.PlaceOrder.ask_runs:type_name -> phalanx.AskRuns
-	2,  // 6: phalanx.StartPlace.order:type_name -> phalanx.PlaceOrder
-	29, // 7: phalanx.PlaceStarted.reduce:type_name -> phalanx.Generation
-	30, // 8: phalanx.PlaceStarted.error:type_name -> phalanx.Error
-	29, // 9: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
-	1,  // 10: phalanx.PlaceState.gen:type_name -> phalanx.PlaceGen
-	29, // 11: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
-	31, // 12: phalanx.PlaceState.meta:type_name -> phalanx.Meta
-	6,  // 13: phalanx.PlaceState.parent:type_name -> phalanx.PlacePeer
-	7,  // 14: phalanx.PlaceState.children:type_name -> phalanx.PlaceChild
-	1,  // 15: phalanx.PlacePeer.gen:type_name -> phalanx.PlaceGen
-	1,  // 16: phalanx.PlaceChild.gen:type_name -> phalanx.PlaceGen
-	29, // 17: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
-	1,  // 18: phalanx.StopPlace.gen:type_name -> phalanx.PlaceGen
-	29, // 19: phalanx.StopPlace.target_gen:type_name -> phalanx.Generation
-	1,  // 20: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 21: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 22: phalanx.AskRuns.gen:type_name -> phalanx.PlaceGen
-	29, // 23: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
-	15, // 24: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
-	16, // 25: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
-	17, // 26: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
-	18, // 27: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
-	19, // 28: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
-	20, // 29: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
-	21, // 30: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
-	25, // 31: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
-	26, // 32: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
-	27, // 33: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
-	22, // 34: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
-	13, // 35: phalanx.PlaceReport.joined:type_name -> phalanx.ReduceJoined
-	23, // 36: phalanx.PlaceReport.combining:type_name -> phalanx.PlaceCombining
-	24, // 37: phalanx.PlaceReport.combine_failed:type_name -> phalanx.CombineFailed
-	14, // 38: phalanx.ReduceJoined.has:type_name -> phalanx.HeldSource
-	29, // 39: phalanx.HeldSource.gen:type_name -> phalanx.Generation
-	31, // 40: phalanx.HeldSource.meta:type_name -> phalanx.Meta
-	32, // 41: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
-	1,  // 42: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
-	1,  // 43: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 44: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 45: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
-	1,  // 46: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
-	1,  // 47: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
-	1,  // 48: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
-	1,  // 49: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
-	1,  // 50: phalanx.PlaceCombining.gen:type_name -> phalanx.PlaceGen
-	1,  // 51: phalanx.CombineFailed.gen:type_name -> phalanx.PlaceGen
-	32, // 52: phalanx.CombineFailed.kind:type_name -> phalanx.Kind
-	1,  // 53: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
-	29, // 54: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
-	1,  // 55: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
-	0,  // 56: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
-	28, // 57: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
-	5,  // 58: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
-	18, // 59: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	27, // 0: phalanx.PlaceOrder.reduce:type_name -> phalanx.Generation
+	3,  // 1: phalanx.PlaceOrder.command:type_name -> phalanx.PlaceState
+	6,  // 2: phalanx.PlaceOrder.stop:type_name -> phalanx.StopPlace
+	7,  // 3: phalanx.PlaceOrder.ask_delivered:type_name -> phalanx.AskDelivered
+	9,  // 4: phalanx.PlaceOrder.inspect:type_name -> phalanx.InspectPlaces
+	8,  // 5: phalanx.PlaceOrder.ask_runs:type_name -> phalanx.AskRuns
+	27, // 6: phalanx.PlaceState.target_gen:type_name -> phalanx.Generation
+	1,  // 7: phalanx.PlaceState.gen:type_name -> phalanx.PlaceGen
+	27, // 8: phalanx.PlaceState.source_gen:type_name -> phalanx.Generation
+	28, // 9: phalanx.PlaceState.meta:type_name -> phalanx.Meta
+	4,  // 10: phalanx.PlaceState.parent:type_name -> phalanx.PlacePeer
+	5,  // 11: phalanx.PlaceState.children:type_name -> phalanx.PlaceChild
+	1,  // 12: phalanx.PlacePeer.gen:type_name -> phalanx.PlaceGen
+	1,  // 13: phalanx.PlaceChild.gen:type_name -> phalanx.PlaceGen
+	27, // 14: phalanx.PlaceChild.source_gen:type_name -> phalanx.Generation
+	1,  // 15: phalanx.StopPlace.gen:type_name -> phalanx.PlaceGen
+	27, // 16: phalanx.StopPlace.target_gen:type_name -> phalanx.Generation
+	1,  // 17: phalanx.AskDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 18: phalanx.AskDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 19: phalanx.AskRuns.gen:type_name -> phalanx.PlaceGen
+	27, // 20: phalanx.PlaceReport.reduce:type_name -> phalanx.Generation
+	13, // 21: phalanx.PlaceReport.acked:type_name -> phalanx.PlaceAcked
+	14, // 22: phalanx.PlaceReport.refused:type_name -> phalanx.PlaceRefused
+	15, // 23: phalanx.PlaceReport.stopped:type_name -> phalanx.PlaceStopped
+	16, // 24: phalanx.PlaceReport.delivered:type_name -> phalanx.PlaceDelivered
+	17, // 25: phalanx.PlaceReport.not_delivered:type_name -> phalanx.PlaceNotDelivered
+	18, // 26: phalanx.PlaceReport.stalled:type_name -> phalanx.PlaceStalled
+	19, // 27: phalanx.PlaceReport.moving:type_name -> phalanx.PlaceMoving
+	23, // 28: phalanx.PlaceReport.root_done:type_name -> phalanx.RootDone
+	24, // 29: phalanx.PlaceReport.lost:type_name -> phalanx.PlaceLost
+	25, // 30: phalanx.PlaceReport.inspected:type_name -> phalanx.PlacesInspected
+	20, // 31: phalanx.PlaceReport.waiting:type_name -> phalanx.PlaceWaiting
+	11, // 32: phalanx.PlaceReport.joined:type_name -> phalanx.ReduceJoined
+	21, // 33: phalanx.PlaceReport.combining:type_name -> phalanx.PlaceCombining
+	22, // 34: phalanx.PlaceReport.combine_failed:type_name -> phalanx.CombineFailed
+	12, // 35: phalanx.ReduceJoined.has:type_name -> phalanx.HeldSource
+	27, // 36: phalanx.HeldSource.gen:type_name -> phalanx.Generation
+	28, // 37: phalanx.HeldSource.meta:type_name -> phalanx.Meta
+	29, // 38: phalanx.PlaceRefused.kind:type_name -> phalanx.Kind
+	1,  // 39: phalanx.PlaceStopped.gen:type_name -> phalanx.PlaceGen
+	1,  // 40: phalanx.PlaceDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 41: phalanx.PlaceDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 42: phalanx.PlaceNotDelivered.parent_gen:type_name -> phalanx.PlaceGen
+	1,  // 43: phalanx.PlaceNotDelivered.child_gen:type_name -> phalanx.PlaceGen
+	1,  // 44: phalanx.PlaceStalled.gen:type_name -> phalanx.PlaceGen
+	1,  // 45: phalanx.PlaceMoving.gen:type_name -> phalanx.PlaceGen
+	1,  // 46: phalanx.PlaceWaiting.gen:type_name -> phalanx.PlaceGen
+	1,  // 47: phalanx.PlaceCombining.gen:type_name -> phalanx.PlaceGen
+	1,  // 48: phalanx.CombineFailed.gen:type_name -> phalanx.PlaceGen
+	29, // 49: phalanx.CombineFailed.kind:type_name -> phalanx.Kind
+	1,  // 50: phalanx.RootDone.gen:type_name -> phalanx.PlaceGen
+	27, // 51: phalanx.RootDone.target_gen:type_name -> phalanx.Generation
+	1,  // 52: phalanx.PlaceLost.gen:type_name -> phalanx.PlaceGen
+	0,  // 53: phalanx.PlaceLost.reason:type_name -> phalanx.LossReason
+	26, // 54: phalanx.PlacesInspected.places:type_name -> phalanx.HeldPlace
+	3,  // 55: phalanx.HeldPlace.state:type_name -> phalanx.PlaceState
+	16, // 56: phalanx.HeldPlace.delivered:type_name -> phalanx.PlaceDelivered
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_messages_reduce_proto_init() }
@@ -2594,7 +2456,7 @@ func file_messages_reduce_proto_init() {
 		(*PlaceOrder_Inspect)(nil),
 		(*PlaceOrder_AskRuns)(nil),
 	}
-	file_messages_reduce_proto_msgTypes[11].OneofWrappers = []any{
+	file_messages_reduce_proto_msgTypes[9].OneofWrappers = []any{
 		(*PlaceReport_Acked)(nil),
 		(*PlaceReport_Refused)(nil),
 		(*PlaceReport_Stopped)(nil),
@@ -2616,7 +2478,7 @@ func file_messages_reduce_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_reduce_proto_rawDesc), len(file_messages_reduce_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

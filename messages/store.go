@@ -48,29 +48,3 @@ func PrefetchReplyFromProto(m *PrefetchReply) []*phalanx.Error {
 	}
 	return errs
 }
-
-// Started answers a StartPlace.
-type Started struct {
-	Target phalanx.ObjectID
-	Reduce phalanx.Generation
-	Place  int    // position
-	Actor  string // the id on its node, to be watched
-	Err    error  // or why there is none
-}
-
-// StartedToProto returns s as a message.
-func StartedToProto(s Started) *PlaceStarted {
-	return &PlaceStarted{Target: string(s.Target), Reduce: fromGen(s.Reduce), Place: uint32(s.Place), Actor: s.Actor,
-		Error: ErrorToProto(s.Err)}
-}
-
-// StartedFromProto is the inverse of StartedToProto.
-func StartedFromProto(m *PlaceStarted) (Started, error) {
-	f := &fields{}
-	s := Started{Target: f.object("started.target", m.GetTarget()), Reduce: toGen(m.GetReduce()),
-		Place: f.index("started.place", m.GetPlace()), Actor: m.GetActor(), Err: ErrorFromProto(m.GetError())}
-	if s.Actor == "" && s.Err == nil {
-		f.missing("started.actor")
-	}
-	return s, f.err
-}

@@ -37,29 +37,15 @@ func TestPrefetchCrosses(t *testing.T) {
 	}
 }
 
-func TestStartedCrosses(t *testing.T) {
-	for _, in := range []Started{
-		{Target: "t", Reduce: phalanx.Generation{Epoch: 1, Seq: 2}, Place: 3, Actor: "places/t/3"},
-		{Target: "t", Err: &phalanx.Error{Op: "reduce", Node: "n#1", Kind: phalanx.ErrNoSpace}},
-	} {
-		if out, err := StartedFromProto(wire(t, StartedToProto(in))); err != nil || !reflect.DeepEqual(out, in) {
-			t.Errorf("%v\n in %+v\nout %+v", err, in, out)
-		}
-	}
-}
-
 func TestStoreRefusesWhatItGets(t *testing.T) {
 	_, noObjects := PrefetchFromProto(&PrefetchRequest{Timeout: 1})
 	_, noID := PrefetchFromProto(&PrefetchRequest{Objects: []string{""}, Timeout: 1})
 	_, noTimeout := PrefetchFromProto(&PrefetchRequest{Objects: []string{"o"}})
-	_, noTarget := StartedFromProto(&PlaceStarted{Actor: "a"})
-	_, noActor := StartedFromProto(&PlaceStarted{Target: "t"})
 	for _, c := range []struct {
 		field string
 		err   error
 	}{
 		{"prefetch.objects", noObjects}, {"prefetch.objects", noID}, {"prefetch.timeout", noTimeout},
-		{"started.target", noTarget}, {"started.actor", noActor},
 	} {
 		if !errors.Is(c.err, phalanx.ErrInternal) || !strings.Contains(c.err.Error(), " "+c.field+":") {
 			t.Errorf("%s: %v", c.field, c.err)

@@ -12,12 +12,12 @@ import (
 // MemoryWait is how long a Put waits for memory unless it is told otherwise.
 const MemoryWait = 10 * time.Second
 
-// The messages that an actor sends to its node's store. Each is answered by
-// the message named in its comment, to the sender. A Deadline of zero is the
+// The messages that an actor sends to its node's store. The store
+// answers each with the message named in its comment, to the sender. A Deadline of zero is the
 // node's default; no request waits for ever.
 type (
 	// Put creates an object from Bytes, which the store copies, or from Reader
-	// if it is not nil. Answered by PutDone.
+	// if it is not nil. The store answers with PutDone.
 	Put struct {
 		Object   phalanx.ObjectID
 		Bytes    []byte
@@ -38,8 +38,8 @@ type (
 		Err     error
 	}
 
-	// Get asks for the whole object, once it is final. Unless NoWait, an id that
-	// nobody has begun is waited for. Answered by Got.
+	// Get asks for the whole object, once it is final. Unless NoWait is set, it waits for
+	// an id that no node has begun. The store answers with Got.
 	Get struct {
 		Object   phalanx.ObjectID
 		NoWait   bool
@@ -52,8 +52,8 @@ type (
 		Err    error
 	}
 
-	// Open asks for a reader of the object's bytes as they arrive. Answered by
-	// Opened, as soon as a sender is found.
+	// Open asks for a reader of the object's bytes as they arrive. The store
+	// answers with Opened, as soon as there is a sender.
 	Open struct {
 		Object   phalanx.ObjectID
 		NoWait   bool
@@ -66,8 +66,8 @@ type (
 		Err    error
 	}
 
-	// Delete removes the object everywhere. Answered by Deleted once its
-	// tombstone is durable.
+	// Delete removes the object everywhere. The store answers with Deleted once
+	// the tombstone is durable.
 	Delete struct {
 		Object   phalanx.ObjectID
 		Deadline time.Duration
@@ -78,7 +78,8 @@ type (
 		Err    error
 	}
 
-	// Stat asks what the directory knows of the object. Answered by Stated.
+	// Stat asks what the directory knows of the object. The store answers with
+	// Stated.
 	Stat struct {
 		Object   phalanx.ObjectID
 		Deadline time.Duration
@@ -91,7 +92,7 @@ type (
 	}
 
 	// Prefetch asks Nodes, or all members if there are none, to have the object.
-	// Answered by Prefetched once they do.
+	// The store answers with Prefetched once they do.
 	Prefetch struct {
 		Object   phalanx.ObjectID
 		Nodes    []phalanx.NodeID
@@ -104,7 +105,8 @@ type (
 	}
 
 	// Reduce creates Target from the first Num of Sources that become ready (all
-	// if Num is 0), combined by Op. Answered by Reduced once Target is final.
+	// if Num is 0), combined by Op. The store answers with Reduced once Target
+	// is final.
 	Reduce struct {
 		Target   phalanx.ObjectID
 		Sources  []phalanx.ObjectID // at most 131,072 (reduce.MaxSources)
@@ -122,7 +124,7 @@ type (
 
 	// Gather asks for the first Num of Sources that are complete here (all if Num
 	// is 0). Nodes that gather the same sources at the same time send them on to
-	// each other. Answered by Gathered.
+	// each other. The store answers with Gathered.
 	Gather struct {
 		Sources  []phalanx.ObjectID
 		Num      int
@@ -138,7 +140,7 @@ type (
 
 	// Within has the store do Request, a *Get, *Open, *Put, *Reduce, *Gather or
 	// *AllReduce, and give it up when Context ends: with the context's cause, if that
-	// is a phalanx.Error. It is answered as Request is.
+	// is a phalanx.Error. The store answers it as it answers Request.
 	Within struct {
 		Context context.Context
 		Request any
@@ -146,7 +148,7 @@ type (
 	}
 
 	// AllReduce is a Reduce by all that ask for the same, each of whom gets the
-	// target. Answered by AllReduced.
+	// target. The store answers with AllReduced.
 	AllReduce Reduce
 	// AllReduced answers AllReduce. The receiver must release the View.
 	AllReduced struct {

@@ -9,7 +9,7 @@ import (
 // Reader reads an object while it arrives. It never shows a byte that was not
 // checked, and ends with io.EOF only when the object is final. If the bytes are
 // replaced by another generation it fails with ErrReset, if their creator gives
-// up with ErrAborted: what was read until then counts for nothing.
+// up with ErrAborted: the bytes read so far are not the object's.
 //
 // If its context has no deadline, it ends with ErrDeadline once no byte has come for
 // as long as the node's default one.
@@ -17,7 +17,7 @@ import (
 // One goroutine reads; another one may close.
 type Reader struct{ from Arriving }
 
-// Arriving is where a Reader has its bytes from. Its methods are those of Reader.
+// Arriving is the source of a Reader's bytes. Its methods are those of Reader.
 type Arriving interface {
 	io.ReadCloser
 	io.WriterTo

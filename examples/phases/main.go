@@ -1,7 +1,7 @@
-// Phases starts a broadcast with whoever is ready in time. Receivers need a while to
-// be ready, some of them very long. They enter a partial barrier, which fires at a
-// knee: where those who come become rare. Then the sender, which is told of it, puts
-// the object, and those who passed get it. Who is late is told to leave.
+// Phases broadcasts an object to the receivers that are ready in time. Receivers need a
+// while to be ready, some of them very long. They enter a partial barrier, which fires at
+// a knee, where arrivals become rare. The barrier tells the sender, which puts the object;
+// the receivers that passed get it. Late receivers are told to leave.
 package main
 
 import (

@@ -21,8 +21,8 @@ type layer struct {
 }
 
 // layers are in the order in which they may be imported; "." is the vocabulary.
-// The cores see nothing but the vocabulary, and the simulator drives the cores
-// without actors. Applications import a store's messages, but not its actors. A folder under internal/ has no layer of its own: its imports
+// The cores of protocol see nothing but the vocabulary, those of node these as well, and the
+// simulator drives all of them without actors. Applications import a store's messages, but not its actors. A folder under internal/ has no layer of its own: its imports
 // count as imports of each package that imports it.
 var layers = []layer{
 	{folders: []string{"."}},

@@ -14,7 +14,7 @@ const (
 )
 
 // Evictor drops the least recently used copies while a request waits for memory, each with its
-// owner's leave. Where none can be dropped it looks again later: a caller may have released a
+// owner's leave. If it can drop no copy, it looks again later: a caller may have released a
 // view, or another node may have got a copy. C stands for a copy.
 //
 // A shard that does not answer holds up nobody: the evictor has at most one request to it under

@@ -50,13 +50,13 @@ func (c Config) Validate() error {
 	case c.Every < 0 || c.LookEvery < 0 || c.LateAfter < 0 || c.LookAgain < 0 || c.ProposeAfter < 0 || c.Successors < 0:
 		return fmt.Errorf("detect: an interval or number is negative")
 	case c.PatienceMax < c.SilentAfter:
-		return fmt.Errorf("detect: patience ends at %v, before silence of %v is one", c.PatienceMax, c.SilentAfter)
+		return fmt.Errorf("detect: PatienceMax (%v) is less than SilentAfter (%v)", c.PatienceMax, c.SilentAfter)
 	case c.LookEvery > c.Every:
-		return fmt.Errorf("detect: a peer that is looked at would have a heartbeat every %v, others every %v", c.LookEvery, c.Every)
+		return fmt.Errorf("detect: LookEvery (%v) is more than Every (%v)", c.LookEvery, c.Every)
 	case c.SilentAfter < 2*c.Every:
-		return fmt.Errorf("detect: silence of %v is shorter than two heartbeats %v apart", c.SilentAfter, c.Every)
+		return fmt.Errorf("detect: SilentAfter (%v) is less than twice Every (%v)", c.SilentAfter, c.Every)
 	case c.ForgetAfter < 2*c.LookEvery:
-		return fmt.Errorf("detect: accusations repeated every %v would be forgotten after %v", c.LookEvery, c.ForgetAfter)
+		return fmt.Errorf("detect: ForgetAfter (%v) is less than twice LookEvery (%v)", c.ForgetAfter, c.LookEvery)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func NewRoster(members []Member) (*Roster, error) {
 			return nil, &RosterError{Rank: rank, Text: "its label " + err}
 		}
 		if bytes += len(m.Node) + len(m.Label) + 8; bytes > maxBytes {
-			return nil, &RosterError{Rank: rank, Text: fmt.Sprintf("up to here, nodes and labels have %d bytes; a list may have %d", bytes, maxBytes)}
+			return nil, &RosterError{Rank: rank, Text: fmt.Sprintf("the nodes and labels up to this member have %d bytes, at most %d are allowed", bytes, maxBytes)}
 		}
 		seen[m] = rank
 		if r.ranks[m.Node] == nil {

@@ -144,7 +144,7 @@ func (c *Core) hearHalted(from phalanx.NodeID, h Halted) {
 func (h Halted) valid() error {
 	switch {
 	case h.Why > MaxHaltRefusal:
-		return fmt.Errorf("there is no reason %d not to halt", h.Why)
+		return fmt.Errorf("%d is no known reason to refuse a halt", h.Why)
 	case h.Promised > maxNumber>>counterBits || h.Term > 1<<62:
 		return fmt.Errorf("there is no form %d, or term %d", h.Promised, h.Term)
 	case len(h.Gone) > maxGone:

@@ -192,7 +192,7 @@ func (b *Buffer) SetCheck(piece int64, c Check) error {
 		piece*PieceSize > b.arrived.Load()+MaxData: // no peer may make us keep checks of nothing
 		b.mu.Unlock()
 		return &phalanx.Error{Op: "check", Kind: phalanx.ErrRefused,
-			Err: fmt.Errorf("the check of piece %d came when %d were known", piece, known)}
+			Err: fmt.Errorf("the peer sent the check of piece %d after %d checks", piece, known)}
 	case piece == known:
 		b.checks = append(b.checks, c)
 	case piece*PieceSize >= b.watermark.Load():
@@ -236,7 +236,7 @@ func (b *Buffer) Finish(size int64) error {
 	at, known := b.arrived.Load(), b.size.Load()
 	if at != size || known != phalanx.UnknownSize && known != size {
 		return &phalanx.Error{Op: "write", Kind: phalanx.ErrInvalid,
-			Err: fmt.Errorf("%d bytes of an object of %d arrived, %d were told at its end", at, known, size)}
+			Err: fmt.Errorf("the peer sent %d bytes of an object of %s, and said %d at its end", at, sizeText(known), size)}
 	}
 	if known == phalanx.UnknownSize {
 		b.region.Store(b.region.Load().trim(size))
@@ -251,9 +251,17 @@ func (b *Buffer) Finish(size int64) error {
 	b.subs.wake()
 	if err == nil && !b.complete.Load() {
 		err = &phalanx.Error{Op: "check", Kind: phalanx.ErrRefused,
-			Err: fmt.Errorf("%d of %d bytes were checked at the end", b.watermark.Load(), size)}
+			Err: fmt.Errorf("only %d of %d bytes passed their checks", b.watermark.Load(), size)}
 	}
 	return err
+}
+
+// sizeText writes a size for an error.
+func sizeText(size int64) string {
+	if size == phalanx.UnknownSize {
+		return "unknown size"
+	}
+	return fmt.Sprintf("%d", size)
 }
 
 // Resume drops the unchecked bytes and returns where to go on: the watermark.

@@ -120,16 +120,16 @@ func (c Config) validate() error {
 	case len(c.Cluster) > 512:
 		return bad("the cluster's name has %d bytes, at most 512 are allowed", len(c.Cluster))
 	case c.Lookup == nil:
-		return bad("there is no Lookup")
+		return bad("Lookup is not set")
 	case c.MaxIdle < 0 || c.MaxQueue < 0:
-		return bad("MaxIdle is %d, MaxQueue %d", c.MaxIdle, c.MaxQueue)
+		return bad("MaxIdle (%d) and MaxQueue (%d) must not be negative", c.MaxIdle, c.MaxQueue)
 	case c.MaxStreams < 0 || c.MaxHellos < 0 || c.MaxStrangers < 0:
-		return bad("MaxStreams is %d, MaxHellos %d, MaxStrangers %d", c.MaxStreams, c.MaxHellos, c.MaxStrangers)
+		return bad("MaxStreams (%d), MaxHellos (%d) and MaxStrangers (%d) must not be negative", c.MaxStreams, c.MaxHellos, c.MaxStrangers)
 	}
 	for name, d := range map[string]time.Duration{"HelloTimeout": c.HelloTimeout, "DialTimeout": c.DialTimeout,
-		"RedialAfter": c.RedialAfter, "Stall": c.Stall, "WaitEvery": c.WaitEvery, "WriteStall": c.WriteStall, "TurnWait": c.TurnWait} {
+		"RedialAfter": c.RedialAfter, "Stall": c.Stall, "WaitEvery": c.WaitEvery, "WriteStall": c.WriteStall, "TurnWait": c.TurnWait, "SuspectTimeout": c.SuspectTimeout} {
 		if d < 0 {
-			return bad("%s is %v", name, d)
+			return bad("%s is %v, and must not be negative", name, d)
 		}
 	}
 	return nil

@@ -409,7 +409,7 @@ func (in *ringInput) noRoom(int64) error {
 // fill marks all bytes of Space as here, with these checks.
 func (b *Buffer) fill(checks []Check) error {
 	if size := b.size.Load(); int64(len(checks)) != Pieces(size) || b.arrived.Load() != 0 {
-		return fmt.Errorf("%d checks of %d bytes, of which %d are there already", len(checks), size, b.arrived.Load())
+		return fmt.Errorf("%d checks came for an object of %d bytes, of which %d are here", len(checks), size, b.arrived.Load())
 	}
 	b.mu.Lock()
 	b.checks = append(b.checks[:0], checks...)

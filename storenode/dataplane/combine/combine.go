@@ -101,10 +101,10 @@ func (r *Registry) custom(op phalanx.Op) Func {
 func check(dtype phalanx.DType, dst, src []byte) error {
 	switch {
 	case !dtype.Valid():
-		return invalid("there is no %v", dtype)
+		return invalid("%v is no element type", dtype)
 	case len(dst) != len(src):
 		return &phalanx.Error{Op: "combine", Kind: phalanx.ErrMismatch,
-			Err: fmt.Errorf("%d bytes with %d", len(dst), len(src))}
+			Err: fmt.Errorf("the arrays have %d and %d bytes", len(dst), len(src))}
 	case int64(len(dst))%dtype.Size() != 0:
 		return invalid("%d bytes are no multiple of a %v's %d", len(dst), dtype, dtype.Size())
 	case overlap(dst, src):
