@@ -88,3 +88,12 @@ func TestMessages(t *testing.T) {
 		t.Error(e.Err)
 	}
 }
+
+// The service answers a message that it does not take.
+func TestUnknownMessage(t *testing.T) {
+	nodes := start(t, 1)
+	pid, _ := nodes[0].Service(barrier.Name)
+	if _, err := nodes[0].Request(within(t), pid, message.Enter{Name: "x"}); !errors.Is(err, phalanx.ErrInvalid) {
+		t.Error(err)
+	}
+}

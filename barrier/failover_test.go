@@ -19,7 +19,11 @@ func observer(t testing.TB, all []*process) *cluster.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = n.Leave(within(t)) })
+	t.Cleanup(func() {
+		if err := n.Leave(within(t)); err != nil { // the test has killed a majority of the voters
+			n.Close()
+		}
+	})
 	eventually(t, "all are members", func() bool { return len(n.View().Members) == len(all)+1 })
 	return n
 }

@@ -105,6 +105,8 @@ func (s *service) Receive(c actor.Context) {
 		s.hosts(c, m)
 	case *message.Watch:
 		s.watching(c, m)
+	default:
+		actors.Unknown(c, "service of barriers")
 	}
 }
 

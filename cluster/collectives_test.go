@@ -60,7 +60,9 @@ func TestGatherErrors(t *testing.T) {
 	if err != nil || len(g.In) != 1 || g.Views[0] != nil || string(g.Views[1].Bytes()) != "a" {
 		t.Fatalf("%+v, %v", g, err)
 	}
-	g.Views[1].Release()
+	for _, v := range g.Views {
+		v.Release()
+	}
 	empty(t, nodes, "a")
 }
 

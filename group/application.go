@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/barrier/message"
 	core "github.com/phalanx-go/phalanx/protocol/group"
@@ -68,6 +69,8 @@ func (s *service) application(c actor.Context) {
 		s.step(c, core.Call{Kind: core.CallRevoke, Group: m.Group.name, Rank: m.Group.rank, Revocation: revocation(m.Group.rank, m.Reason)})
 	case *Do:
 		s.do(c, m)
+	default:
+		actors.Unknown(c, "service of groups")
 	}
 }
 

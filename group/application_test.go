@@ -288,3 +288,12 @@ func TestActorsOutOfPlace(t *testing.T) {
 		}
 	}
 }
+
+// The service answers a message that it does not take.
+func TestUnknownMessage(t *testing.T) {
+	nodes := start(t, 1)
+	pid, _ := nodes[0].Service(group.Name)
+	if _, err := nodes[0].Request(within(t), pid, group.FormGroup{Name: "x"}); !errors.Is(err, phalanx.ErrInvalid) {
+		t.Error(err)
+	}
+}

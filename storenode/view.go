@@ -35,8 +35,11 @@ func (v *View) Info() Info { return v.info }
 // Meta returns the object's size, element type and shape.
 func (v *View) Meta() phalanx.Meta { return v.info.Meta }
 
-// Release gives the bytes back. Releasing twice is harmless.
+// Release gives the bytes back. Releasing twice is harmless, and so is releasing nil.
 func (v *View) Release() {
+	if v == nil {
+		return
+	}
 	v.once.Do(func() {
 		v.held.Release()
 		v.bytes = nil

@@ -113,6 +113,15 @@ They take -o json, and exit with the codes of ` + "`phalanx help exit-codes`.",
 	cmd.AddCommand(a.nodeCommand(), a.devCommand(), a.demoCommand(), a.soakCommand(), a.recoverCommand(), a.configCommand(),
 		a.putCommand(), a.getCommand(), a.rmCommand(), a.lsCommand(), a.statCommand(), a.prefetchCommand(), a.reduceCommand(),
 		a.statusCommand(), a.eventsCommand(), a.treeCommand(), a.barrierCommand(), a.groupCommand(), a.benchCommand(), a.versionCommand(), exitCodesTopic())
+	cmd.InitDefaultHelpCmd()
+	if help, _, err := cmd.Find([]string{"help"}); err == nil {
+		help.Args = func(_ *cobra.Command, topic []string) error {
+			if _, rest, err := cmd.Find(topic); err != nil || len(rest) > 0 {
+				return fmt.Errorf("there is no command or topic %q", strings.Join(topic, " "))
+			}
+			return nil
+		}
+	}
 	return cmd
 }
 

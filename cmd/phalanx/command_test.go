@@ -360,3 +360,14 @@ func TestIDsThatCannotBe(t *testing.T) {
 		t.Errorf("--version: %s", got)
 	}
 }
+
+// A word where there is no command or topic of that name is an error.
+func TestUnknownCommands(t *testing.T) {
+	b := newBed(t)
+	for _, args := range [][]string{{"frobnicate"}, {"config", "set", "memory", "3"}, {"help", "frobnicate"}, {"help", "config", "set"}} {
+		must(t, b.run(t, "", args...), "invalid: ", "; see `phalanx ", "exit 2\n")
+	}
+	if got := b.run(t, "", "help", "config", "show"); !strings.Contains(got, "Show prints every setting") || strings.Contains(got, "exit") {
+		t.Error(got)
+	}
+}

@@ -198,7 +198,8 @@ func nameSetting(all []choice, err error) error {
 }
 
 func (a *app) configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Settings of a node", GroupID: nodes}
+	cmd := &cobra.Command{Use: "config", Short: "Settings of a node", GroupID: nodes, Args: cobra.NoArgs, Example: "  phalanx config show",
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	show := &cobra.Command{
 		Use:   "show",
 		Short: "Show every setting and the source of its value",

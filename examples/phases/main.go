@@ -118,7 +118,7 @@ func run(ctx context.Context, w io.Writer, o options) (r result, err error) {
 		}
 	}()
 	for i := range o.nodes {
-		cfg := cluster.Config{Name: fmt.Sprint("n", i+1), Services: []cluster.Service{barrier.Service()}}
+		cfg := cluster.Config{Name: fmt.Sprint("n", i+1), Services: []cluster.Service{barrier.Settings{Keep: o.keep()}.Service()}}
 		if i > 0 {
 			cfg.Seeds = []string{nodes[0].ControlAddr()}
 		}
@@ -191,6 +191,9 @@ func (o options) ready() []time.Duration {
 	}
 	return all
 }
+
+// keep is how long managers remember a barrier: until the last receiver has come.
+func (o options) keep() time.Duration { return 2 * slices.Max(o.ready()) }
 
 // receive has all receivers get ready, enter, and get the object or leave.
 func receive(ctx context.Context, nodes []*cluster.Node, ready []time.Duration, cfg barrier.Config) (got, left int, err error) {

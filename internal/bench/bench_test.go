@@ -89,6 +89,18 @@ func TestBenchErrors(t *testing.T) {
 	}
 }
 
+// The nodes refuse arrays that are larger than their memory before they make the values.
+func TestBenchOfTooMuch(t *testing.T) {
+	nodes := start(t, 2)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, op := range bench.Ops {
+		if _, err := bench.Run(ctx, nodes[0], bench.Request{Op: op, Size: 10 << 40, Runs: 1}); !errors.Is(err, phalanx.ErrNoSpace) {
+			t.Errorf("%s of 10 TiB: %v", op, err)
+		}
+	}
+}
+
 // A caller that goes away does not wait for the run, and leaves nothing behind.
 func TestBenchCanceled(t *testing.T) {
 	nodes := start(t, 2)

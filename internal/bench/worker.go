@@ -41,8 +41,13 @@ func (w *Worker) Fill(t Task) {
 	}
 }
 
-// Put puts this node's object.
+// Put puts this node's object. The node refuses a size that its memory cannot hold before it
+// makes the values, which do not count for the cap.
 func (w *Worker) Put(ctx context.Context, t Task) error {
+	if room := w.Node.Status().Memory.Cap; t.Size > room {
+		return &phalanx.Error{Op: "bench", Node: w.Node.ID(), Kind: phalanx.ErrNoSpace,
+			Err: fmt.Errorf("%d bytes are needed, and the node's memory is limited to %d: give it more (--memory), or a smaller size", t.Size, room)}
+	}
 	w.Fill(t)
 	_, err := cluster.PutArray(ctx, w.Node, t.ID(t.Rank), w.values)
 	return err

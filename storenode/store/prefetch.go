@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/storenode"
 )
@@ -103,6 +104,7 @@ func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.Objec
 func (s *Store) remote(c actor.Context) {
 	m, ok := c.Message().(*messages.PrefetchRequest)
 	if !ok {
+		actors.Unknown(c, "store")
 		return
 	}
 	respond := responder(c)
