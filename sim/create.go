@@ -1,12 +1,12 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/owner"
+	"github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
@@ -23,7 +23,7 @@ type create struct {
 	kept   bool
 	begun  bool   // it was announced that its first piece is here
 	shown  bool   // others can read it while it is made
-	epoch  uint64 // of the shard, when it was to become final
+	epoch  uint64 // as put.Copy has it
 	dead   bool   // its actor has panicked
 }
 
@@ -44,7 +44,7 @@ func (n *node) put(c *call, plan putPlan) {
 	cr := &create{n: n, object: c.object, call: c, plan: plan, buf: n.copyFor(copies.Copy{Object: c.object, Meta: meta})}
 	cr.core = transfer.NewCreator(transfer.CreatorConfig{Self: n.id, Object: c.object, Meta: meta, Copies: plan.copies,
 		InlineLimit: n.w.shape.inline, FirstNum: n.client.numbers()})
-	n.creates = append(n.creates, cr)
+	n.creates.Add(c.object, cr)
 	if plan.unknown {
 		cr.step(transfer.Start{})
 		return
@@ -97,7 +97,7 @@ func (cr *create) panics() {
 	}
 	cr.carryOut(transfer.Discard{})
 	cr.dead = true
-	cr.n.creates = slices.DeleteFunc(cr.n.creates, func(c *create) bool { return c == cr })
+	cr.n.creates.Remove(cr.object, cr)
 }
 
 func (cr *create) step(ev transfer.CreatorEvent) {
@@ -108,7 +108,7 @@ func (cr *create) step(ev transfer.CreatorEvent) {
 		cr.carryOut(e)
 	}
 	if cr.core.Over() {
-		cr.n.creates = slices.DeleteFunc(cr.n.creates, func(c *create) bool { return c == cr })
+		cr.n.creates.Remove(cr.object, cr)
 	}
 }
 
@@ -169,17 +169,16 @@ func (cr *create) message(m owner.Message) {
 		return
 	}
 	c := cr.n.client
-	lists := owner.Lists(m.Body)
-	if lists {
+	if put.Lists(m.Body) {
 		cr.epoch = c.epoch(cr.object)
 	}
 	c.ask(m.Num, cr.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
 			cr.n.w.met["put waits for another"]++
 		}
-		if cr.dead && lists && r.Kind == 0 && !r.Waiting {
+		if gen, ok := put.Listed(m.Body, r); ok && cr.dead {
 			cr.n.w.met["copy of a dead put is listed"]++
-			cr.n.reportDrop(cr.object, r.Gen)
+			cr.n.reportDrop(cr.object, gen)
 		}
 		cr.step(owner.Answered(m.Num, from, r))
 	})

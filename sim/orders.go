@@ -24,6 +24,9 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	if copies.Forwarded(p, epoch) {
 		n.forward(p)
 	}
+	if p.Order == directory.PushDrop && !p.Outdated(epoch) {
+		n.creates.Delete(p.Object, p.Gen)
+	}
 	c := n.table.Of(p.Object)
 	v := copies.Obey(p, epoch, here.Of(c))
 	if v == (copies.Verdict{}) {
@@ -60,7 +63,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 
 // puts reports whether a Put or a maker works on an object.
 func (n *node) puts(id phalanx.ObjectID) bool {
-	return slices.ContainsFunc(n.creates, func(c *create) bool { return c.object == id }) ||
+	return n.creates.Has(id) ||
 		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id })
 }
 
@@ -69,10 +72,8 @@ func (n *node) forward(p directory.Push) {
 	if f := n.fetches[p.Object]; f != nil {
 		f.pushed(p)
 	}
-	for _, c := range slices.Clone(n.creates) {
-		if c.object == p.Object {
-			c.pushed(p)
-		}
+	for _, c := range n.creates.Of(p.Object) {
+		c.pushed(p)
 	}
 	for _, m := range slices.Clone(n.makers) {
 		if m.object == p.Object {

@@ -24,6 +24,8 @@ var inHosts = []Mistake{
 		"node/copies/evictor.go", "case g.Is == Replaced:", "case false:"),
 	mistake(Tests, "a node notes an order to drop an object for its Puts only after it has looked for the copy",
 		"storenode/store/orders.go", "	if p.Order == directory.PushDrop && !p.Outdated(epoch) {\n", "	if p.Order == directory.PushDrop && !p.Outdated(epoch) {\n\t\tdefer env.noteDelete(p.Object, p.Gen)\n\t} else if false {\n"),
+	mistake(Tests, "a node does not note for its Puts that it says to have no copy",
+		"storenode/store/report.go", "	e.active.puts.Unlist(id) // before the look at the table\n", ""),
 	mistake(Tests, "a fetch that ends cancels its first Locate, and not the last",
 		"storenode/store/fetch.go", "if f.locate = m.Num; m.Num == f.arrival.num {", "if m.Num == f.arrival.num {"),
 	mistake(Tests, "a fetch that locates again does not say how fast the node gets bytes",

@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/node/owner"
+	nput "github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -200,13 +201,13 @@ func (p *put) small() bool {
 }
 
 func (p *put) request(num uint64, body directory.Body) {
-	self, env, held, lists := p.self, p.env, p.held, owner.Lists(body)
-	if lists {
+	self, env, held := p.self, p.env, p.held
+	if nput.Lists(body) {
 		p.epoch = env.Directory.Epoch(p.req.Object)
 	}
 	env.Directory.Request(p.req.Object, num, body, func(from phalanx.NodeID, r directory.Result) {
-		if lists && r.Kind == 0 && !r.Waiting {
-			held.give(r.Gen)
+		if gen, ok := nput.Listed(body, r); ok {
+			held.give(gen)
 		}
 		env.send(self, answered{Answered: owner.Answered(num, from, r), existed: r.Attached != ""})
 	})
@@ -335,7 +336,7 @@ func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Dig
 	}
 	p.env.Table.finish(p.copy, meta, digest, true)
 	p.env.Table.keepCopies(p.req.Object, gen, p.req.Copies)
-	p.env.Table.dropObject(p.req.Object, p.env.deletedMeanwhile(p.req.Object), errDeletedHere(p.env.Self))
+	p.env.Table.dropObject(p.req.Object, p.env.meanwhile(p.req.Object).Deleted, errDeletedHere(p.env.Self))
 	p.env.send(p.env.StorePID, ownShown{p.req.Object})
 }
 
