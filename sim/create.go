@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -21,10 +22,12 @@ type create struct {
 	plan   putPlan
 	wish   *wish
 	kept   bool
-	begun  bool   // it was announced that its first piece is here
-	shown  bool   // others can read it while it is made
-	epoch  uint64 // as put.Copy has it
-	dead   bool   // its actor has panicked
+	begun  bool                    // it was announced that its first piece is here
+	shown  bool                    // others can read it while it is made
+	epoch  uint64                  // as put.Copy has it
+	dead   bool                    // its actor has panicked
+	slow   bool                    // it has yet to carry out what its core has decided
+	heard  []transfer.CreatorEvent // meanwhile
 }
 
 // putPlan describes a Put of the workload.
@@ -87,6 +90,9 @@ func (cr *create) leave(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) }
 // nothing.
 func (cr *create) panics() {
 	err := errorf(phalanx.ErrInternal, cr.object, "the put's actor failed")
+	if cr.slow {
+		return
+	}
 	cr.call.excused = true
 	cr.step(transfer.Stop{Err: err})
 	if cr.core.Over() {
@@ -101,10 +107,49 @@ func (cr *create) panics() {
 }
 
 func (cr *create) step(ev transfer.CreatorEvent) {
-	if cr.core.Over() || cr.dead {
+	switch {
+	case cr.slow:
+		cr.heard = append(cr.heard, ev)
+		return
+	case cr.core.Over() || cr.dead:
 		return
 	}
-	for _, e := range cr.core.Step(cr.n.clock(), ev) {
+	effects := cr.core.Step(cr.n.clock(), ev)
+	if keeps := slices.ContainsFunc(effects, cr.keeps); keeps && !cr.shown && !cr.kept && cr.n.w.lag.IntN(slowPuts) == 0 {
+		cr.slow = true
+		cr.n.after(drawn(cr.n.w.lag, entersWithin), func() {
+			if !cr.n.creates.Since(cr.object).Deleted.IsZero() {
+				cr.n.w.met["deleted while a put enters its copy"]++
+			}
+			cr.slow = false
+			cr.carryOutAll(effects)
+			for _, ev := range cr.heard {
+				cr.step(ev)
+			}
+			cr.n.w.step(cr.n, "slow put")
+		})
+		return
+	}
+	cr.carryOutAll(effects)
+}
+
+// One of slowPuts Puts enters its copy only some time after the owner has answered it.
+const (
+	slowPuts     = 6
+	entersWithin = 200 * time.Millisecond
+)
+
+// keeps reports whether e enters the copy into the table.
+func (cr *create) keeps(e transfer.CreatorEffect) bool {
+	switch e.(type) {
+	case transfer.Kept, transfer.Created:
+		return true
+	}
+	return false
+}
+
+func (cr *create) carryOutAll(effects []transfer.CreatorEffect) {
+	for _, e := range effects {
 		cr.carryOut(e)
 	}
 	if cr.core.Over() {

@@ -66,6 +66,8 @@ var inNode = []Mistake{
 		"node/put/listed.go", "since.Unlisted || ", ""),
 	mistake(Tests, "the owner of a copy that a dead Put has not heard of is told while the answer waits",
 		"node/put/listed.go", "r.Kind == 0 && !r.Waiting", "r.Kind == 0"),
+	mistake(Store, "a Put enters a copy that was deleted meanwhile",
+		"node/put/running.go", "o.since.Deleted = gen", "_ = gen"),
 	mistake(Tests, "a Put hears of what was deleted before it began",
 		"node/put/running.go", "if len(o.puts) == 0 {", "if false {"),
 	mistake(Tests, "an owner that says nothing holds up eviction",
