@@ -21,10 +21,8 @@ type create struct {
 	call   *call
 	plan   putPlan
 	wish   *wish
-	kept   bool
+	has    put.Put
 	begun  bool                    // it was announced that its first piece is here
-	shown  bool                    // others can read it while it is made
-	epoch  uint64                  // as put.Copy has it
 	dead   bool                    // its actor has panicked
 	slow   bool                    // it has yet to carry out what its core has decided
 	heard  []transfer.CreatorEvent // meanwhile
@@ -115,7 +113,7 @@ func (cr *create) step(ev transfer.CreatorEvent) {
 		return
 	}
 	effects := cr.core.Step(cr.n.clock(), ev)
-	if keeps := slices.ContainsFunc(effects, cr.keeps); keeps && !cr.shown && !cr.kept && cr.n.w.lag.IntN(slowPuts) == 0 {
+	if slices.ContainsFunc(effects, keeps) && cr.n.w.lag.IntN(slowPuts) == 0 {
 		cr.slow = true
 		cr.n.after(drawn(cr.n.w.lag, entersWithin), func() {
 			if !cr.n.creates.Since(cr.object).Deleted.IsZero() {
@@ -123,7 +121,9 @@ func (cr *create) step(ev transfer.CreatorEvent) {
 			}
 			cr.slow = false
 			cr.carryOutAll(effects)
-			for _, ev := range cr.heard {
+			heard := cr.heard
+			cr.heard = nil
+			for _, ev := range heard {
 				cr.step(ev)
 			}
 			cr.n.w.step(cr.n, "slow put")
@@ -133,14 +133,14 @@ func (cr *create) step(ev transfer.CreatorEvent) {
 	cr.carryOutAll(effects)
 }
 
-// One of slowPuts Puts enters its copy only some time after the owner has answered it.
+// One of slowPuts Puts keeps its copy only some time after the owner has answered it.
 const (
 	slowPuts     = 6
 	entersWithin = 200 * time.Millisecond
 )
 
-// keeps reports whether e enters the copy into the table.
-func (cr *create) keeps(e transfer.CreatorEffect) bool {
+// keeps reports whether e makes the copy the node's.
+func keeps(e transfer.CreatorEffect) bool {
 	switch e.(type) {
 	case transfer.Kept, transfer.Created:
 		return true
@@ -196,14 +196,10 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		if cr.wish != nil {
 			n.memory.forget(cr.wish)
 		}
-		switch {
-		case cr.kept:
-		case cr.shown:
+		if cr.has.Drops() {
 			n.table.Drop(&cr.buf.Copy, nil)
-			fallthrough // the buffer also grows after the table has another copy in its place
-		default:
-			n.memory.release(cr.buf)
 		}
+		n.memory.release(cr.buf) // the buffer also grows after the table has another copy in its place
 	}
 }
 
@@ -214,9 +210,7 @@ func (cr *create) message(m owner.Message) {
 		return
 	}
 	c := cr.n.client
-	if put.Lists(m.Body) {
-		cr.epoch = c.epoch(cr.object)
-	}
+	cr.has.Ask(m.Body, c.epoch(cr.object))
 	c.ask(m.Num, cr.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
 			cr.n.w.met["put waits for another"]++
@@ -233,36 +227,30 @@ func (cr *create) message(m owner.Message) {
 // show lets others read the copy while the Put fills it.
 func (cr *create) show(gen phalanx.Generation) {
 	n := cr.n
-	if cr.shown {
-		return
-	}
 	cr.buf.Gen, cr.buf.Origin = gen, true
 	if _, ok := n.table.Show(&cr.buf.Copy); !ok {
 		n.w.met["put finds a newer generation"]++
 		cr.step(transfer.Stop{Err: errorf(phalanx.ErrAborted, cr.object, "this node has a newer generation of it already")})
 		return
 	}
-	cr.shown = true
+	cr.has.Show()
 	n.w.oracle.makes(n, cr.object, gen, cr.plan.bytes)
 	n.ownShown(cr.object)
 }
 
 // keep makes the buffer the node's complete and pinned copy. A second call does nothing.
 func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
-	if cr.kept {
-		return // it was kept before its other copies were made
-	}
-	cr.kept = true
-	if !cr.shown {
+	switch cr.has.Keep() {
+	case put.Enter:
 		cr.buf.Gen, cr.buf.Meta, cr.buf.Digest, cr.buf.Origin = g, m, d, false
-		cr.n.supply(supply{cr.buf, cr.epoch, cr.plan.copies})
-		return
+		cr.n.supply(supply{cr.buf, cr.has.Entry(m.Size), cr.plan.copies})
+	case put.Finish:
+		if !cr.n.table.Finish(&cr.buf.Copy, m, d, true) {
+			cr.n.memory.release(cr.buf)
+		}
+		cr.n.table.KeepCopies(cr.object, g, cr.plan.copies)
+		cr.n.ownShown(cr.object)
 	}
-	if !cr.n.table.Finish(&cr.buf.Copy, m, d, true) {
-		cr.n.memory.release(cr.buf)
-	}
-	cr.n.table.KeepCopies(cr.object, g, cr.plan.copies)
-	cr.n.ownShown(cr.object)
 }
 
 // fill reads the next piece of the source.

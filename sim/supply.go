@@ -9,8 +9,8 @@ import (
 // supply has all bytes of a Put, on their way into the table.
 type supply struct {
 	c      *copied
-	epoch  uint64 // as put.Copy has it
-	copies int    // the number of copies to keep
+	entry  put.Copy
+	copies int // the number of copies to keep
 }
 
 // supply keeps all bytes of a Put, or hands them to the fetch that has a part.
@@ -20,12 +20,11 @@ func (n *node) supply(s supply) {
 	since := n.creates.Since(c.Object) // after the table has the copy
 	switch outcome {
 	case copies.Kept:
-		entered := put.Copy{Epoch: s.epoch, Size: c.Meta.Size}
-		if entered.Announced(n.client.epoch(c.Object), n.w.shape.inline, since) {
+		if s.entry.Announced(n.client.epoch(c.Object), n.w.shape.inline, since) {
 			n.client.report(c.Object, c.Announcement(c.Pinned), nil)
 		}
 	case copies.Rest:
-		s.epoch = 0
+		s.entry.Epoch = 0
 		n.w.met["put supplies a fetch"]++
 		n.after(0, func() {
 			if f := n.fetches[c.Object]; f != nil {

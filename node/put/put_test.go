@@ -101,3 +101,32 @@ func TestAnnounced(t *testing.T) {
 		}
 	}
 }
+
+func TestPut(t *testing.T) {
+	for what, c := range map[string]struct {
+		shown bool
+		keep  Keep
+	}{"others read it while it is made": {true, Finish}, "its bytes come at once": {false, Enter}} {
+		var p Put
+		if c.shown {
+			p.Show()
+		}
+		if p.Drops() != c.shown {
+			t.Errorf("%s: one that fails drops its copy: %v", what, p.Drops())
+		}
+		if first, again := p.Keep(), p.Keep(); first != c.keep || again != Nothing || p.Drops() {
+			t.Errorf("%s: it is kept by %v, then by %v; dropped: %v", what, first, again, p.Drops())
+		}
+	}
+}
+
+// The epoch counts in which the owner was asked to list the copy, not that of another request.
+func TestEntry(t *testing.T) {
+	var p Put
+	p.Ask(directory.Begin{}, 3)
+	p.Ask(directory.Final{}, 4)
+	p.Ask(directory.AwaitCopies{}, 5)
+	if got := p.Entry(9); got != (Copy{Epoch: 4, Size: 9}) {
+		t.Errorf("it enters %+v", got)
+	}
+}

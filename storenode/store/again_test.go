@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	nput "github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -190,7 +191,7 @@ func TestDropBeforeThePutEntersItsCopy(t *testing.T) {
 			e.drop(dropped)
 			buf := e.Pool.TryBuffer(30)
 			_, _ = buf.Write(make([]byte, 30))
-			e.keep(supply{info: storenode.Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 30}}, buffer: buf, epoch: 1})
+			e.keep(supply{info: storenode.Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 30}}, buffer: buf, entry: nput.Copy{Epoch: 1}})
 			if stays := e.Table.lookup("x") != nil; stays != (dropped == first) {
 				t.Errorf("%s: the copy stays: %v", name, stays)
 			}

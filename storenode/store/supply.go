@@ -21,8 +21,8 @@ import (
 type supply struct {
 	info   storenode.Info
 	buffer *dataplane.Buffer
-	epoch  uint64 // as put.Copy has it
-	copies int    // that are to be kept
+	entry  nput.Copy
+	copies int // that are to be kept
 }
 
 // keep makes what is supplied this node's complete and pinned copy, or hands it to
@@ -32,12 +32,11 @@ func (e *Env) keep(s supply) {
 	since := e.meanwhile(s.info.Object) // after the table has the copy
 	switch outcome {
 	case copies.Kept: // the table has the reference now
-		c := nput.Copy{Epoch: s.epoch, Size: s.info.Meta.Size}
-		if c.Announced(e.Directory.Epoch(s.info.Object), e.InlineLimit, since) {
+		if s.entry.Announced(e.Directory.Epoch(s.info.Object), e.InlineLimit, since) {
 			e.report(s.info.Object, directory.Announce{Gen: s.info.Gen, Complete: true, Pinned: true})
 		}
 	case copies.Rest:
-		s.epoch = 0
+		s.entry.Epoch = 0
 		e.send(e.StorePID, s)
 		return
 	case copies.Had:
