@@ -54,7 +54,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 		if p.Order == directory.PushFinal {
 			n.w.met["final root is gone"]++
 		}
-		n.client.report(p.Object, directory.Drop{Gen: v.Gone}, nil)
+		n.reportDrop(p.Object, v.Gone)
 	}
 	if v.Ack {
 		n.post(from, toShard{shard, directory.PushAcked{From: n.id, Object: p.Object, Seq: p.Seq}})

@@ -173,7 +173,7 @@ func (n *node) settle(p directory.Push) {
 func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
 	n.client.report(c.Object, c.Announcement(pinned), nil)
 	if !n.table.Finish(&c.Copy, meta, c.sum, pinned) {
-		n.client.report(c.Object, directory.Drop{Gen: c.Gen}, nil)
+		n.reportDrop(c.Object, c.Gen)
 	}
 }
 

@@ -26,6 +26,8 @@ var inHosts = []Mistake{
 		"storenode/store/orders.go", "	if p.Order == directory.PushDrop && !p.Outdated(epoch) {\n", "	if p.Order == directory.PushDrop && !p.Outdated(epoch) {\n\t\tdefer env.noteDelete(p.Object, p.Gen)\n\t} else if false {\n"),
 	mistake(Tests, "a node does not note for its Puts that it says to have no copy",
 		"storenode/store/report.go", "	e.active.puts.Unlist(id) // before the look at the table\n", ""),
+	mistake(Tests, "a node does not note for its Puts that a copy is gone which it had announced again",
+		"storenode/store/evict.go", "env.reportDrop(e.Copy.Object, e.Copy.Gen)\n\t\t\t\tcontinue", "env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen})\n\t\t\t\tcontinue"),
 	mistake(Tests, "a fetch that ends cancels its first Locate, and not the last",
 		"storenode/store/fetch.go", "if f.locate = m.Num; m.Num == f.arrival.num {", "if m.Num == f.arrival.num {"),
 	mistake(Tests, "a fetch that locates again does not say how fast the node gets bytes",

@@ -45,7 +45,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 		s.announceAgain(mine)
 	}
 	if !v.Gone.IsZero() {
-		env.report(p.Object, directory.Drop{Gen: v.Gone})
+		env.reportDrop(p.Object, v.Gone)
 	}
 	if v.Ack {
 		env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
@@ -94,7 +94,7 @@ func (s *Store) announceAgain(c *objectCopy) {
 	c.again.Store(true)
 	s.env.report(c.Object, c.Announcement(s.env.Table.isPinned(c)))
 	if s.env.Table.isDropped(c) { // by leave that was asked for before
-		s.env.report(c.Object, directory.Drop{Gen: c.Gen})
+		s.env.reportDrop(c.Object, c.Gen)
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *Store) settleOrigin(p originFinal) {
 func (e *Env) keepOrigin(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) {
 	e.report(c.Object, c.Announcement(pinned))
 	if !e.Table.finish(c, meta, digest, pinned) {
-		e.report(c.Object, directory.Drop{Gen: c.Gen})
+		e.reportDrop(c.Object, c.Gen)
 	}
 }
 
