@@ -23,9 +23,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	epoch := n.client.epoch(p.Object)
 	if copies.Forwarded(p, epoch) {
 		n.forward(p)
-	}
-	if p.Order == directory.PushDrop && !p.Outdated(epoch) {
-		n.creates.Delete(p.Object, p.Gen)
+		n.creates.Order(p)
 	}
 	c := n.table.Of(p.Object)
 	v := copies.Obey(p, epoch, here.Of(c))

@@ -11,11 +11,15 @@ import (
 var (
 	older = phalanx.Generation{Epoch: 1, Seq: 1}
 	gen   = phalanx.Generation{Epoch: 1, Seq: 2}
+	later = phalanx.Generation{Epoch: 1, Seq: 3}
 )
 
 func TestRunning(t *testing.T) {
 	var r Running[int]
-	r.Delete("x", gen) // nothing runs that could enter a copy
+	drop := func(gen phalanx.Generation) {
+		r.Order(directory.Push{Object: "x", Order: directory.PushDrop, Gen: gen})
+	}
+	drop(gen) // nothing runs that could enter a copy
 	r.Unlist("x")
 	r.Remove("x", 1)
 	if r.Has("x") || len(r.Of("x")) > 0 || len(r.Objects()) > 0 || r.Since("x") != (Since{}) {
@@ -27,8 +31,9 @@ func TestRunning(t *testing.T) {
 	if !r.Has("x") || !slices.Equal(r.Objects(), []phalanx.ObjectID{"x", "y"}) || !slices.Equal(slices.Collect(r.All()), []int{2, 3, 1}) {
 		t.Errorf("Puts of %v: %v", r.Objects(), slices.Collect(r.All()))
 	}
-	r.Delete("x", gen)
-	r.Delete("x", older)
+	r.Order(directory.Push{Object: "x", Order: directory.PushReset, Gen: later})
+	drop(gen)
+	drop(older)
 	r.Unlist("x")
 	if got := r.Since("x"); got != (Since{Deleted: gen, Unlisted: true}) || r.Since("y") != (Since{}) {
 		t.Errorf("since they began: %+v, %+v", got, r.Since("y"))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
 // Running has the Puts that run on a node, and what has happened to their objects meanwhile. A Put that
@@ -79,10 +80,10 @@ func (r *Running[P]) All() iter.Seq[P] {
 	}
 }
 
-// Delete notes that a generation of an object was deleted.
-func (r *Running[P]) Delete(id phalanx.ObjectID, gen phalanx.Generation) {
-	if o := r.objects[id]; o != nil && o.since.Deleted.Less(gen) {
-		o.since.Deleted = gen
+// Order notes an order of the owner that copies.Forwarded lets through.
+func (r *Running[P]) Order(p directory.Push) {
+	if o := r.objects[p.Object]; o != nil && p.Order == directory.PushDrop && o.since.Deleted.Less(p.Gen) {
+		o.since.Deleted = p.Gen
 	}
 }
 

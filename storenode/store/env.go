@@ -135,11 +135,11 @@ func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {
 	e.active.puts.Remove(id, pid)
 }
 
-// noteDelete notes for the puts of id that gen was deleted.
-func (e *Env) noteDelete(id phalanx.ObjectID, gen phalanx.Generation) {
+// noteOrder notes an order for the puts of its object.
+func (e *Env) noteOrder(p directory.Push) {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
-	e.active.puts.Delete(id, gen)
+	e.active.puts.Order(p)
 }
 
 // meanwhile returns what has happened to id while its puts run.

@@ -100,7 +100,7 @@ func (v *evictor) do(c actor.Context, effects []copies.EvictorEffect[*objectCopy
 				continue
 			}
 			v.going = append(v.going, going{e.Copy, env.Now() + goingFor})
-			// An announcement since may have come after the leave was given. Without one the
+			// Without an announcement since, which may have come after the leave was given, the
 			// owner hears that it can forget the leave.
 			if e.Copy.again.Load() {
 				env.reportDrop(e.Copy.Object, e.Copy.Gen)

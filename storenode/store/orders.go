@@ -23,9 +23,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	here := copies.Here{Busy: a != nil || len(makers) > 0, Awaited: s.awaited(a, p), Leaves: env.Leaves()}
 	if copies.Forwarded(p.Push, epoch) {
 		s.forward(c, a, makers, p)
-	}
-	if p.Order == directory.PushDrop && !p.Outdated(epoch) {
-		env.noteDelete(p.Object, p.Gen) // before the table is looked at: whoever enters a copy after this looks
+		env.noteOrder(p.Push) // before the table is looked at: whoever enters a copy after this looks
 	}
 	v, mine := env.obey(p.Push, epoch, here)
 	switch {
