@@ -7,6 +7,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/owner"
+	"github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
@@ -20,11 +21,11 @@ type create struct {
 	call   *call
 	plan   putPlan
 	wish   *wish
-	kept   bool
-	begun  bool   // it was announced that its first piece is here
-	shown  bool   // others can read it while it is made
-	epoch  uint64 // of the shard, when it was to become final
-	dead   bool   // its actor has panicked
+	has    put.Put
+	begun  bool                    // it was announced that its first piece is here
+	dead   bool                    // its actor has panicked
+	slow   bool                    // it has yet to carry out what its core has decided
+	heard  []transfer.CreatorEvent // meanwhile
 }
 
 // putPlan describes a Put of the workload.
@@ -44,7 +45,7 @@ func (n *node) put(c *call, plan putPlan) {
 	cr := &create{n: n, object: c.object, call: c, plan: plan, buf: n.copyFor(copies.Copy{Object: c.object, Meta: meta})}
 	cr.core = transfer.NewCreator(transfer.CreatorConfig{Self: n.id, Object: c.object, Meta: meta, Copies: plan.copies,
 		InlineLimit: n.w.shape.inline, FirstNum: n.client.numbers()})
-	n.creates = append(n.creates, cr)
+	n.creates.Add(c.object, cr)
 	if plan.unknown {
 		cr.step(transfer.Start{})
 		return
@@ -87,6 +88,9 @@ func (cr *create) leave(err *phalanx.Error) { cr.step(transfer.Stop{Err: err}) }
 // nothing.
 func (cr *create) panics() {
 	err := errorf(phalanx.ErrInternal, cr.object, "the put's actor failed")
+	if cr.slow {
+		return
+	}
 	cr.call.excused = true
 	cr.step(transfer.Stop{Err: err})
 	if cr.core.Over() {
@@ -97,18 +101,59 @@ func (cr *create) panics() {
 	}
 	cr.carryOut(transfer.Discard{})
 	cr.dead = true
-	cr.n.creates = slices.DeleteFunc(cr.n.creates, func(c *create) bool { return c == cr })
+	cr.n.creates.Remove(cr.object, cr)
 }
 
 func (cr *create) step(ev transfer.CreatorEvent) {
-	if cr.core.Over() || cr.dead {
+	switch {
+	case cr.slow:
+		cr.heard = append(cr.heard, ev)
+		return
+	case cr.core.Over() || cr.dead:
 		return
 	}
-	for _, e := range cr.core.Step(cr.n.clock(), ev) {
+	effects := cr.core.Step(cr.n.clock(), ev)
+	if slices.ContainsFunc(effects, keeps) && cr.n.w.lag.IntN(slowPuts) == 0 {
+		cr.slow = true
+		cr.n.after(drawn(cr.n.w.lag, entersWithin), func() {
+			if !cr.n.creates.Since(cr.object).Deleted.IsZero() {
+				cr.n.w.met["deleted while a put enters its copy"]++
+			}
+			cr.slow = false
+			cr.carryOutAll(effects)
+			heard := cr.heard
+			cr.heard = nil
+			for _, ev := range heard {
+				cr.step(ev)
+			}
+			cr.n.w.step(cr.n, "slow put")
+		})
+		return
+	}
+	cr.carryOutAll(effects)
+}
+
+// One of slowPuts Puts keeps its copy only some time after the owner has answered it.
+const (
+	slowPuts     = 6
+	entersWithin = 200 * time.Millisecond
+)
+
+// keeps reports whether e makes the copy the node's.
+func keeps(e transfer.CreatorEffect) bool {
+	switch e.(type) {
+	case transfer.Kept, transfer.Created:
+		return true
+	}
+	return false
+}
+
+func (cr *create) carryOutAll(effects []transfer.CreatorEffect) {
+	for _, e := range effects {
 		cr.carryOut(e)
 	}
 	if cr.core.Over() {
-		cr.n.creates = slices.DeleteFunc(cr.n.creates, func(c *create) bool { return c == cr })
+		cr.n.creates.Remove(cr.object, cr)
 	}
 }
 
@@ -151,14 +196,10 @@ func (cr *create) carryOut(e transfer.CreatorEffect) {
 		if cr.wish != nil {
 			n.memory.forget(cr.wish)
 		}
-		switch {
-		case cr.kept:
-		case cr.shown:
+		if cr.has.Drops() {
 			n.table.Drop(&cr.buf.Copy, nil)
-			fallthrough // the buffer also grows after the table has another copy in its place
-		default:
-			n.memory.release(cr.buf)
 		}
+		n.memory.release(cr.buf) // the buffer also grows after the table has another copy in its place
 	}
 }
 
@@ -169,17 +210,14 @@ func (cr *create) message(m owner.Message) {
 		return
 	}
 	c := cr.n.client
-	lists := owner.Lists(m.Body)
-	if lists {
-		cr.epoch = c.epoch(cr.object)
-	}
+	cr.has.Ask(m.Body, c.epoch(cr.object))
 	c.ask(m.Num, cr.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
 		if r.Waiting {
 			cr.n.w.met["put waits for another"]++
 		}
-		if cr.dead && lists && r.Kind == 0 && !r.Waiting {
+		if gen, ok := put.Listed(m.Body, r); ok && cr.dead {
 			cr.n.w.met["copy of a dead put is listed"]++
-			cr.n.reportDrop(cr.object, r.Gen)
+			cr.n.reportDrop(cr.object, gen)
 		}
 		cr.step(owner.Answered(m.Num, from, r))
 	})
@@ -189,36 +227,30 @@ func (cr *create) message(m owner.Message) {
 // show lets others read the copy while the Put fills it.
 func (cr *create) show(gen phalanx.Generation) {
 	n := cr.n
-	if cr.shown {
-		return
-	}
 	cr.buf.Gen, cr.buf.Origin = gen, true
 	if _, ok := n.table.Show(&cr.buf.Copy); !ok {
 		n.w.met["put finds a newer generation"]++
 		cr.step(transfer.Stop{Err: errorf(phalanx.ErrAborted, cr.object, "this node has a newer generation of it already")})
 		return
 	}
-	cr.shown = true
+	cr.has.Show()
 	n.w.oracle.makes(n, cr.object, gen, cr.plan.bytes)
 	n.ownShown(cr.object)
 }
 
 // keep makes the buffer the node's complete and pinned copy. A second call does nothing.
 func (cr *create) keep(g phalanx.Generation, m phalanx.Meta, d phalanx.Digest) {
-	if cr.kept {
-		return // it was kept before its other copies were made
-	}
-	cr.kept = true
-	if !cr.shown {
+	switch cr.has.Keep() {
+	case put.Enter:
 		cr.buf.Gen, cr.buf.Meta, cr.buf.Digest, cr.buf.Origin = g, m, d, false
-		cr.n.supply(supply{cr.buf, cr.epoch, cr.plan.copies})
-		return
+		cr.n.supply(supply{cr.buf, cr.has.Entry(m.Size), cr.plan.copies})
+	case put.Finish:
+		if !cr.n.table.Finish(&cr.buf.Copy, m, d, true) {
+			cr.n.memory.release(cr.buf)
+		}
+		cr.n.table.KeepCopies(cr.object, g, cr.plan.copies)
+		cr.n.ownShown(cr.object)
 	}
-	if !cr.n.table.Finish(&cr.buf.Copy, m, d, true) {
-		cr.n.memory.release(cr.buf)
-	}
-	cr.n.table.KeepCopies(cr.object, g, cr.plan.copies)
-	cr.n.ownShown(cr.object)
 }
 
 // fill reads the next piece of the source.

@@ -48,7 +48,11 @@ func (m *memory) do(effects []copies.EvictorEffect[*copied]) {
 			}
 			n.w.met["eviction granted"]++
 			e.Copy.evicted = true
-			n.client.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: !e.Copy.again}, nil)
+			if e.Copy.again {
+				n.reportDrop(e.Copy.Object, e.Copy.Gen)
+				continue
+			}
+			n.client.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: true}, nil)
 		case copies.Stay[*copied]:
 			n.client.report(e.Copy.Object, e.Copy.Announcement(e.Copy.Pinned), nil)
 		case copies.Forget[*copied]:

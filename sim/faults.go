@@ -336,9 +336,9 @@ func (w *world) panics(r *rand.Rand) string {
 		}
 	case 9, 10:
 		for _, m := range w.alive() {
-			if len(m.creates) > 0 && !m.host.hung {
+			if all := slices.Collect(m.creates.All()); len(all) > 0 && !m.host.hung {
 				w.met["panic: put"]++
-				cr := m.creates[r.IntN(len(m.creates))]
+				cr := all[r.IntN(len(all))]
 				cr.panics()
 				return fmt.Sprintf("the put of %s at %s panics", cr.object, m.id)
 			}

@@ -404,9 +404,10 @@ func (a *audit) nothingLeft() (left string, ok bool) {
 		case len(n.fetches) > 0:
 			node, why := n.fetches[sortedObjects(n.fetches)[0]].core.Reason()
 			return w.sprintf("%s fetches %s: %s %s", n.id, sortedObjects(n.fetches)[0], node, why), false
-		case len(n.creates) > 0:
-			_, why := n.creates[0].core.Reason()
-			return w.sprintf("%s puts %s: %s", n.id, n.creates[0].object, why), false
+		case len(n.creates.Objects()) > 0:
+			cr := n.creates.Of(n.creates.Objects()[0])[0]
+			_, why := cr.core.Reason()
+			return w.sprintf("%s puts %s: %s", n.id, cr.object, why), false
 		case len(n.makers) > 0:
 			return w.sprintf("%s makes %s", n.id, n.makers[0].object), false
 		case n.memory.used() != 0 || len(n.memory.wishes) > 0:

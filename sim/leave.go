@@ -221,9 +221,7 @@ func (l *leaver) ask(e leave.Ask) {
 // here lists what is on the node.
 func (n *node) here(all bool) leave.Here {
 	h := leave.Here{All: all}
-	for _, c := range n.creates {
-		h.Puts = append(h.Puts, c.object)
-	}
+	h.Puts = n.creates.Objects()
 	for _, m := range n.makers {
 		h.Puts = append(h.Puts, m.object)
 	}
@@ -269,7 +267,7 @@ func (n *node) refused(c *call) bool {
 
 // giveUp ends the Puts, makers, Reduces and places of the node.
 func (n *node) giveUp(err *phalanx.Error) {
-	for _, c := range slices.Clone(n.creates) {
+	for c := range n.creates.All() {
 		c.leave(err)
 	}
 	for _, m := range slices.Clone(n.makers) {

@@ -76,14 +76,14 @@ func (a *audit) evictable(n *node, r directory.Reply) {
 // they are in no table yet. The owner may list them before its answer arrives.
 func (n *node) made(id phalanx.ObjectID, digest phalanx.Digest) bool {
 	is := func(c *copied) bool { return c != nil && c.whole && c.sum == digest }
-	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id && is(cr.buf) }) ||
+	return slices.ContainsFunc(n.creates.Of(id), func(cr *create) bool { return is(cr.buf) }) ||
 		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id && is(m.buf) }) || is(n.of(id))
 }
 
 // making reports whether the node makes the object: by a Put, by a maker or at the root of a
 // reduce.
 func (n *node) making(id phalanx.ObjectID) bool {
-	return slices.ContainsFunc(n.creates, func(cr *create) bool { return cr.object == id }) ||
+	return n.creates.Has(id) ||
 		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id }) || n.makes(id)
 }
 

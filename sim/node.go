@@ -10,6 +10,7 @@ import (
 	"github.com/phalanx-go/phalanx/node/leave"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/node/pace"
+	"github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -47,7 +48,7 @@ type node struct {
 	table   *copies.Table
 	owns    map[phalanx.ObjectID]*own // callers that wait for objects that this node makes
 	fetches map[phalanx.ObjectID]*fetcher
-	creates []*create
+	creates put.Running[*create]
 	makers  []*maker
 	pace    *pace.Pace  // of those in out
 	leases  pace.Leases // under which they run

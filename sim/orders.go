@@ -23,6 +23,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 	epoch := n.client.epoch(p.Object)
 	if copies.Forwarded(p, epoch) {
 		n.forward(p)
+		n.creates.Order(p)
 	}
 	c := n.table.Of(p.Object)
 	v := copies.Obey(p, epoch, here.Of(c))
@@ -51,7 +52,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 		if p.Order == directory.PushFinal {
 			n.w.met["final root is gone"]++
 		}
-		n.client.report(p.Object, directory.Drop{Gen: v.Gone}, nil)
+		n.reportDrop(p.Object, v.Gone)
 	}
 	if v.Ack {
 		n.post(from, toShard{shard, directory.PushAcked{From: n.id, Object: p.Object, Seq: p.Seq}})
@@ -60,7 +61,7 @@ func (n *node) pushed(from phalanx.NodeID, shard int, p directory.Push) {
 
 // puts reports whether a Put or a maker works on an object.
 func (n *node) puts(id phalanx.ObjectID) bool {
-	return slices.ContainsFunc(n.creates, func(c *create) bool { return c.object == id }) ||
+	return n.creates.Has(id) ||
 		slices.ContainsFunc(n.makers, func(m *maker) bool { return m.object == id })
 }
 
@@ -69,10 +70,8 @@ func (n *node) forward(p directory.Push) {
 	if f := n.fetches[p.Object]; f != nil {
 		f.pushed(p)
 	}
-	for _, c := range slices.Clone(n.creates) {
-		if c.object == p.Object {
-			c.pushed(p)
-		}
+	for _, c := range n.creates.Of(p.Object) {
+		c.pushed(p)
 	}
 	for _, m := range slices.Clone(n.makers) {
 		if m.object == p.Object {

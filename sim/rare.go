@@ -20,7 +20,7 @@ func Rare() []string {
 		"asked a node that does not own", "answer of a former owner", "answer of a former epoch", "late grant given back", "late watch ended", "readiness of a former owner",
 		"lease of a partial copy", "lease asked about", "cycle broken by the path in WAIT", "receiver found slow", "stream beside a slow one", "receiver moved",
 		"transfer resumed", "bad piece asked for again", "sender ahead", "sender behind", "prefix cleared: reset", "prefix cleared: aborted",
-		"put fails half-way", "put of equal bytes", "put waits for another", "put final without its caller", "put awaits copies", "copy ordered",
+		"put fails half-way", "put of equal bytes", "put waits for another", "put final without its caller", "deleted while a put enters its copy", "put awaits copies", "copy ordered",
 		"inline", "copy checked after an accusation", "eviction granted", "eviction refused", "eviction spares what is used meanwhile", "report waits for another", "report joins another",
 		"shard moved", "owner is warm again", "ShardLost", "copy outlives its shard", "reduce asked for again after its shard was lost", "object lost", "lost object put again", "lost object replaced by other bytes",
 		"owner says nothing: ErrUnavailable", "majority of the voters lost", "cluster formed anew", "forming refused: unavailable", "fenced node rejoins", "message of a removed node refused",

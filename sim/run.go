@@ -42,6 +42,7 @@ type world struct {
 	seed    uint64
 	rng     *rand.Rand // of the network
 	fate    *rand.Rand // of the schedule
+	lag     *rand.Rand // of slow actors
 	now     time.Duration
 	seq     uint64
 	queue   queue
@@ -125,7 +126,7 @@ func (w *world) cycle(n *node, id phalanx.ObjectID, p directory.Picture) {
 
 // newWorld returns a world without machines.
 func newWorld(cfg Config) *world {
-	w := &world{seed: cfg.Seed, alone: cfg.Alone, every: tickEvery, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), fate: rand.New(rand.NewPCG(cfg.Seed, 0xda942042e4dd58b5)),
+	w := &world{seed: cfg.Seed, alone: cfg.Alone, every: tickEvery, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), fate: rand.New(rand.NewPCG(cfg.Seed, 0xda942042e4dd58b5)), lag: rand.New(rand.NewPCG(cfg.Seed, 0x1b873593cc9e2d51)),
 		cut: map[[2]*host]int{}, deaf: map[[2]*host]int{}, walls: map[[2]*host]int{}, byID: map[phalanx.NodeID]*node{},
 		reduced: map[phalanx.ObjectID]reduce.Config{}, leases: map[leaseKey]bool{}, met: map[string]int{}, trace: trace{hash: 14695981039346656037, out: cfg.Trace}}
 	w.oracle = &oracle{w: w, objects: map[phalanx.ObjectID]*model{}}

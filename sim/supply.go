@@ -2,26 +2,29 @@ package sim
 
 import (
 	"github.com/phalanx-go/phalanx/node/copies"
+	"github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 )
 
 // supply has all bytes of a Put, on their way into the table.
 type supply struct {
 	c      *copied
-	epoch  uint64 // of the object's shard, when the Put told its owner
-	copies int    // the number of copies to keep
+	entry  put.Copy
+	copies int // the number of copies to keep
 }
 
 // supply keeps all bytes of a Put, or hands them to the fetch that has a part.
 func (n *node) supply(s supply) {
 	c := s.c
-	switch n.table.Supply(&c.Copy) {
+	outcome := n.table.Supply(&c.Copy)
+	since := n.creates.Since(c.Object) // after the table has the copy
+	switch outcome {
 	case copies.Kept:
-		put := copies.Put{Epoch: s.epoch, Size: c.Meta.Size}
-		if put.Announced(n.client.epoch(c.Object), n.w.shape.inline) {
+		if s.entry.Announced(n.client.epoch(c.Object), n.w.shape.inline, since) {
 			n.client.report(c.Object, c.Announcement(c.Pinned), nil)
 		}
 	case copies.Rest:
+		s.entry.Epoch = 0
 		n.w.met["put supplies a fetch"]++
 		n.after(0, func() {
 			if f := n.fetches[c.Object]; f != nil {
@@ -36,6 +39,7 @@ func (n *node) supply(s supply) {
 		n.memory.release(c)
 	}
 	n.table.KeepCopies(c.Object, c.Gen, s.copies)
+	n.table.DropObject(c.Object, since.Deleted, nil)
 	n.ownShown(c.Object)
 }
 

@@ -173,16 +173,18 @@ func (n *node) settle(p directory.Push) {
 func (n *node) keepOrigin(c *copied, meta phalanx.Meta, pinned bool) {
 	n.client.report(c.Object, c.Announcement(pinned), nil)
 	if !n.table.Finish(&c.Copy, meta, c.sum, pinned) {
-		n.client.report(c.Object, directory.Drop{Gen: c.Gen}, nil)
+		n.reportDrop(c.Object, c.Gen)
 	}
 }
 
-// reportDrop reports that this node dropped a part of a generation, unless it has all of it.
+// reportDrop reports that this node's copy or part of a generation is gone, unless it has all of it from
+// elsewhere.
 func (n *node) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
+	n.creates.Unlist(id)
+	if f := n.fetches[id]; f != nil {
+		f.unlisted = true
+	}
 	if !n.table.Whole(id, gen) {
-		if f := n.fetches[id]; f != nil {
-			f.unlisted = true
-		}
 		n.client.report(id, directory.Drop{Gen: gen}, nil)
 	}
 }

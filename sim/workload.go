@@ -202,7 +202,7 @@ func (w *world) put(n *node, object phalanx.ObjectID, plan putPlan) *call {
 		return c
 	}
 	n.put(c, plan)
-	for _, cr := range n.creates {
+	for _, cr := range n.creates.Of(object) {
 		if cr.call == c {
 			c.leave = cr.leave
 		}

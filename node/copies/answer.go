@@ -37,17 +37,3 @@ func Reported(report directory.Body) (gen phalanx.Generation) {
 func Tells(gen phalanx.Generation, r directory.Result) bool {
 	return r.Kind == 0 && !r.Waiting && r.State == directory.Finished && r.Gen == gen && r.Tag != ""
 }
-
-// Put is a complete object of a Put that becomes this node's copy.
-type Put struct {
-	Shown bool   // others could read it while the Put made it
-	Epoch uint64 // of the object's shard, when the owner was asked to make it final, with this node as a holder
-	Size  int64
-}
-
-// Announced reports whether the node has to announce the copy of a Put, which the owner lists
-// already. If the epoch has changed the next owner may have asked for the holdings before the
-// copy was here; and a fetch of an object of this size may have told the owner that it gives up.
-func (p Put) Announced(epoch uint64, inlineLimit int64) bool {
-	return !p.Shown && (p.Epoch != epoch || p.Size >= inlineLimit)
-}

@@ -141,19 +141,3 @@ func TestTells(t *testing.T) {
 		}
 	}
 }
-
-func TestPutAnnounced(t *testing.T) {
-	for _, c := range []struct {
-		put  Put
-		want bool
-	}{
-		{Put{Epoch: 5, Size: 9}, false}, // the owner lists it
-		{Put{Epoch: 4, Size: 9}, true},
-		{Put{Epoch: 5, Size: 10}, true},
-		{Put{Shown: true, Epoch: 4, Size: 10}, false}, // holdings tell of it
-	} {
-		if got := c.put.Announced(5, 10); got != c.want {
-			t.Errorf("%+v: %v", c.put, got)
-		}
-	}
-}

@@ -30,13 +30,3 @@ func OfPut(e transfer.CreatorEffect, bytes func() []byte) (Message, bool) {
 	}
 	return Message{}, false
 }
-
-// Lists reports whether the owner lists this node as a holder when it answers this request of
-// a Put without an error.
-func Lists(b directory.Body) bool {
-	switch b.(type) {
-	case directory.Final, directory.PutInline:
-		return true
-	}
-	return false
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	nput "github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -190,7 +191,7 @@ func TestDropBeforeThePutEntersItsCopy(t *testing.T) {
 			e.drop(dropped)
 			buf := e.Pool.TryBuffer(30)
 			_, _ = buf.Write(make([]byte, 30))
-			e.keep(supply{info: storenode.Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 30}}, buffer: buf, epoch: 1})
+			e.keep(supply{info: storenode.Info{Object: "x", Gen: second, Meta: phalanx.Meta{Size: 30}}, buffer: buf, entry: nput.Copy{Epoch: 1}})
 			if stays := e.Table.lookup("x") != nil; stays != (dropped == first) {
 				t.Errorf("%s: the copy stays: %v", name, stays)
 			}
@@ -311,6 +312,59 @@ func TestAPutThatPanicsBeforeItsAnswer(t *testing.T) {
 			}
 			if !slices.ContainsFunc(s.reports, func(r directory.Request) bool { return r.Body == (directory.Drop{Gen: second}) }) {
 				t.Errorf("%s: the owner lists a copy that is not here; it was told %+v", name, s.reports)
+			}
+		})
+	}
+}
+
+// The owner hears of a Put that panicked that its copy is not here, after it has listed the copy of another
+// Put of equal bytes: the node announces that copy as it enters it.
+func TestACopyThatAnotherPutTakesOffTheList(t *testing.T) {
+	for name, test := range map[string]struct{ first, announced bool }{"before it is there": {true, true}, "after it": {false, false}} {
+		storeBubble(t, func(t *testing.T, e *Env, s *scripted) {
+			e.InlineLimit = 1000
+			e.Spawn = func(p *actor.Props, name string) (*actor.PID, error) {
+				return e.System.Root.SpawnNamed(actors.StopOnPanic(e.Log).Guard(p), name)
+			}
+			d := answers{s, make(chan func(phalanx.NodeID, directory.Result), 2)}
+			e.Directory = d
+			ended := make(chan error, 2)
+			put := func() (answer func(phalanx.NodeID, directory.Result)) {
+				go func() {
+					_, _, err := e.Put(t.Context(), storenode.Put{Object: "x", Bytes: make([]byte, 30), Meta: phalanx.Meta{Size: 30}})
+					ended <- err
+				}()
+				synctest.Wait()
+				return <-d.deliver
+			}
+			dead := put()
+			e.send(e.makers("x")[0], actors.Crash{})
+			<-ended
+			alive, r := put(), directory.Result{State: directory.Finished, Gen: second}
+			answers := []func(phalanx.NodeID, directory.Result){alive, dead}
+			if test.first {
+				answers = []func(phalanx.NodeID, directory.Result){dead, alive}
+			}
+			for _, answer := range answers {
+				answer("o", r)
+				synctest.Wait()
+			}
+			if err := <-ended; err != nil || e.Table.lookup("x") == nil {
+				t.Errorf("%s: the Put ends with %v", name, err)
+			}
+			dropped, announced := uint64(0), uint64(0)
+			for _, r := range s.reports {
+				switch b := r.Body.(type) {
+				case directory.Drop:
+					dropped = r.Num
+				case directory.Announce:
+					if b.Gen == second && b.Complete && b.Pinned {
+						announced = r.Num
+					}
+				}
+			}
+			if (dropped != 0) != test.first || (announced > dropped) != test.announced {
+				t.Errorf("%s: report %d says that the copy is gone, and %d that it is here", name, dropped, announced)
 			}
 		})
 	}

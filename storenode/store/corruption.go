@@ -32,7 +32,7 @@ func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 		return // somebody was faster
 	}
 	log.Warn("a copy has changed in memory, and is dropped")
-	e.report(c.Object, directory.Drop{Gen: c.Gen})
+	e.reportDrop(c.Object, c.Gen)
 }
 
 // check looks at every byte of this node's complete copy of a generation, beside the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	nput "github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -102,10 +103,9 @@ type Env struct {
 type registry struct {
 	mu      sync.Mutex
 	fetches map[phalanx.ObjectID]*arrival
-	puts    map[phalanx.ObjectID][]*actor.PID
-	deleted map[phalanx.ObjectID]phalanx.Generation // of puts: while they run an order came to drop it
-	checks  map[phalanx.ObjectID]bool               // of copies, that run
-	closed  bool                                    // nothing is started any more
+	puts    nput.Running[*actor.PID]
+	checks  map[phalanx.ObjectID]bool // of copies, that run
+	closed  bool                      // nothing is started any more
 }
 
 // Fetching returns how many objects are arriving.
@@ -125,60 +125,35 @@ func (e *Env) addPut(id phalanx.ObjectID, pid *actor.PID) *phalanx.Error {
 	if e.Leaves() {
 		return e.Leaving()
 	}
-	if e.active.puts == nil {
-		e.active.puts = map[phalanx.ObjectID][]*actor.PID{}
-	}
-	e.active.puts[id] = append(e.active.puts[id], pid)
+	e.active.puts.Add(id, pid)
 	return nil
 }
 
 func (e *Env) removePut(id phalanx.ObjectID, pid *actor.PID) {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
-	pids := e.active.puts[id]
-	for i, p := range pids {
-		if p.Equal(pid) {
-			pids = append(pids[:i:i], pids[i+1:]...)
-			break
-		}
-	}
-	if len(pids) == 0 {
-		delete(e.active.puts, id)
-		delete(e.active.deleted, id)
-		return
-	}
-	e.active.puts[id] = pids
+	e.active.puts.Remove(id, pid)
 }
 
-// noteDelete notes for the puts of id that gen was deleted. One that has its answer
-// may not have entered its copy yet, and hear of nothing any more.
-func (e *Env) noteDelete(id phalanx.ObjectID, gen phalanx.Generation) {
+// noteOrder notes an order for the puts of its object.
+func (e *Env) noteOrder(p directory.Push) {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
-	if len(e.active.puts[id]) == 0 {
-		return
-	}
-	if e.active.deleted == nil {
-		e.active.deleted = map[phalanx.ObjectID]phalanx.Generation{}
-	}
-	if e.active.deleted[id].Less(gen) {
-		e.active.deleted[id] = gen
-	}
+	e.active.puts.Order(p)
 }
 
-// deletedMeanwhile returns the greatest generation of id that was deleted while one of
-// its puts runs, or zero.
-func (e *Env) deletedMeanwhile(id phalanx.ObjectID) phalanx.Generation {
+// meanwhile returns what has happened to id while its puts run.
+func (e *Env) meanwhile(id phalanx.ObjectID) nput.Since {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
-	return e.active.deleted[id]
+	return e.active.puts.Since(id)
 }
 
 // makers returns the put actors that make id here.
 func (e *Env) makers(id phalanx.ObjectID) []*actor.PID {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
-	return append([]*actor.PID(nil), e.active.puts[id]...)
+	return e.active.puts.Of(id)
 }
 
 func (e *Env) send(to *actor.PID, msg any) { e.System.Root.Send(to, msg) }

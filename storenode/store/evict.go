@@ -100,13 +100,17 @@ func (v *evictor) do(c actor.Context, effects []copies.EvictorEffect[*objectCopy
 				continue
 			}
 			v.going = append(v.going, going{e.Copy, env.Now() + goingFor})
-			// An announcement since may have come after the leave was given. Without one the
+			// Without an announcement since, which may have come after the leave was given, the
 			// owner hears that it can forget the leave.
-			env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: !e.Copy.again.Load()})
+			if e.Copy.again.Load() {
+				env.reportDrop(e.Copy.Object, e.Copy.Gen)
+				continue
+			}
+			env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: true})
 		case copies.Stay[*objectCopy]:
 			env.report(e.Copy.Object, e.Copy.Announcement(env.Table.isPinned(e.Copy)))
 			if env.Table.isDropped(e.Copy) { // by an order, which the owner need not repeat
-				env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen})
+				env.reportDrop(e.Copy.Object, e.Copy.Gen)
 			}
 		case copies.Forget[*objectCopy]:
 			env.report(e.Copy.Object, directory.Drop{Gen: e.Copy.Gen, Granted: true})

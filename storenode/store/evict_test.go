@@ -20,6 +20,7 @@ import (
 // grants plays the owner of all objects: the test answers each request.
 type grants struct {
 	Directory
+	env     *Env
 	pool    *dataplane.Pool
 	asked   chan asked
 	shards  int
@@ -70,7 +71,8 @@ func evicting(t *testing.T, capacity int64) (g *grants, pool *dataplane.Pool, ta
 	pool = dataplane.NewPool(dataplane.NewBudget(capacity))
 	g.pool = pool
 	table = NewTable(pool.Budget())
-	pid := system.Root.Spawn(NewEvictor(&Env{Self: "n", System: system, Table: table, Pool: pool, Directory: g, Now: func() time.Duration { return time.Since(start) }}))
+	g.env = &Env{Self: "n", System: system, Table: table, Pool: pool, Directory: g, Now: func() time.Duration { return time.Since(start) }}
+	pid := system.Root.Spawn(NewEvictor(g.env))
 	pool.Budget().OnPressure(func(need int64) { Press(system, pid, need) })
 	t.Cleanup(func() {
 		_ = system.Root.StopFuture(pid).Wait()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
@@ -22,6 +24,7 @@ func TestTheLeaveOfACopyThatWasAnnounced(t *testing.T) {
 		if after {
 			c.again.Store(true)
 		}
+		_ = g.env.addPut("o0", actor.NewPID("", "put"))
 		a.deliver("owner", directory.Result{})
 		if err := <-ended; err != nil {
 			t.Fatal(err)
@@ -33,6 +36,9 @@ func TestTheLeaveOfACopyThatWasAnnounced(t *testing.T) {
 		}
 		if len(told) > 0 != after || after && told[0].body != (directory.Drop{Gen: first}) {
 			t.Errorf("announced after: %v: it told %+v", after, told)
+		}
+		if got := g.env.meanwhile("o0").Unlisted; got != after {
+			t.Errorf("announced after: %v: a Put that enters its copy later announces it: %v", after, got)
 		}
 	}
 }

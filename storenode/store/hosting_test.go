@@ -142,13 +142,13 @@ func TestWhatAPutAsksOfTheOwner(t *testing.T) {
 	}
 	p := &put{env: env, req: storenode.Put{Object: "o0"}, buffer: buf, held: &handover[phalanx.Generation]{}}
 	p.carryOut(transfer.AwaitCopies{Num: 1, Copies: 2})
-	if p.epoch != 0 {
+	if p.has.Entry(3).Epoch != 0 {
 		t.Error("an epoch is noted though nothing is listed")
 	}
 	p.carryOut(transfer.BindInline{Num: 2, Meta: phalanx.Meta{Size: 3}})
 	b := (*all)[1].(directory.PutInline)
-	if p.epoch != 1 || string(b.Bytes) != "abc" || &b.Bytes[0] == &buf.Bytes(0, 3)[0] {
-		t.Errorf("epoch %d, %q", p.epoch, b.Bytes)
+	if epoch := p.has.Entry(3).Epoch; epoch != 1 || string(b.Bytes) != "abc" || &b.Bytes[0] == &buf.Bytes(0, 3)[0] {
+		t.Errorf("epoch %d, %q", epoch, b.Bytes)
 	}
 	buf.Release()
 }

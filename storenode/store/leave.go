@@ -28,7 +28,7 @@ func (e *Env) Leaving() *phalanx.Error {
 // are not final yet.
 func (e *Env) Runs() (puts, making []phalanx.ObjectID) {
 	e.active.mu.Lock()
-	puts = slices.Sorted(maps.Keys(e.active.puts))
+	puts = e.active.puts.Objects()
 	e.active.mu.Unlock()
 	return puts, e.Table.making(puts)
 }
@@ -37,10 +37,8 @@ func (e *Env) Runs() (puts, making []phalanx.ObjectID) {
 func (e *Env) GiveUp() {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
-	for _, pids := range e.active.puts {
-		for _, pid := range pids {
-			e.send(pid, putFailed{e.Leaving()})
-		}
+	for pid := range e.active.puts.All() {
+		e.send(pid, putFailed{e.Leaving()})
 	}
 }
 

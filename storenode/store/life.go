@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,9 +71,7 @@ func (e *Env) Close() {
 			c.answer(nil, nil, e.Ended())
 		}
 	}
-	for _, ps := range e.active.puts {
-		pids = append(pids, ps...)
-	}
+	pids = slices.AppendSeq(pids, e.active.puts.All())
 	e.active.mu.Unlock()
 	for _, pid := range pids {
 		_ = e.System.Root.StopFuture(pid).Wait()

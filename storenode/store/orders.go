@@ -23,9 +23,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 	here := copies.Here{Busy: a != nil || len(makers) > 0, Awaited: s.awaited(a, p), Leaves: env.Leaves()}
 	if copies.Forwarded(p.Push, epoch) {
 		s.forward(c, a, makers, p)
-	}
-	if p.Order == directory.PushDrop && !p.Outdated(epoch) {
-		env.noteDelete(p.Object, p.Gen) // before the table is looked at: whoever enters a copy after this looks
+		env.noteOrder(p.Push) // before the table is looked at: whoever enters a copy after this looks
 	}
 	v, mine := env.obey(p.Push, epoch, here)
 	switch {
@@ -45,7 +43,7 @@ func (s *Store) pushed(c actor.Context, p Pushed) {
 		s.announceAgain(mine)
 	}
 	if !v.Gone.IsZero() {
-		env.report(p.Object, directory.Drop{Gen: v.Gone})
+		env.reportDrop(p.Object, v.Gone)
 	}
 	if v.Ack {
 		env.Directory.Tell(p.From, p.Object, directory.PushAcked{From: env.Self, Object: p.Object, Seq: p.Seq})
@@ -94,7 +92,7 @@ func (s *Store) announceAgain(c *objectCopy) {
 	c.again.Store(true)
 	s.env.report(c.Object, c.Announcement(s.env.Table.isPinned(c)))
 	if s.env.Table.isDropped(c) { // by leave that was asked for before
-		s.env.report(c.Object, directory.Drop{Gen: c.Gen})
+		s.env.reportDrop(c.Object, c.Gen)
 	}
 }
 
@@ -110,7 +108,7 @@ func (s *Store) settleOrigin(p originFinal) {
 func (e *Env) keepOrigin(c *objectCopy, meta phalanx.Meta, digest phalanx.Digest, pinned bool) {
 	e.report(c.Object, c.Announcement(pinned))
 	if !e.Table.finish(c, meta, digest, pinned) {
-		e.report(c.Object, directory.Drop{Gen: c.Gen})
+		e.reportDrop(c.Object, c.Gen)
 	}
 }
 

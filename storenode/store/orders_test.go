@@ -6,8 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -176,7 +174,7 @@ func TestResetOfACopyThatHasJustCome(t *testing.T) {
 		small(t, env.Table, "o0", 30, false)
 		s := &Store{env: env}
 		if busy {
-			env.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {env.System.NewLocalPID("put")}}
+			env.active.puts.Add("o0", env.System.NewLocalPID("put"))
 		}
 		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushReset, Gen: second, Seq: 1<<32 | 5}})
 		if env.Table.lookup("o0") != nil || len(all) != 1 {

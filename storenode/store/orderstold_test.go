@@ -18,7 +18,7 @@ func TestAFinalObjectThatIsNotHere(t *testing.T) {
 	for name, busy := range map[string]func(e *Env){
 		"nobody": func(*Env) {},
 		"a Put": func(e *Env) {
-			e.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {e.System.NewLocalPID("put")}}
+			e.active.puts.Add("o0", e.System.NewLocalPID("put"))
 		},
 		"a fetch": func(e *Env) {
 			e.active.fetches = map[phalanx.ObjectID]*arrival{"o0": {object: "o0", pid: e.System.NewLocalPID("fetch")}}
@@ -72,10 +72,10 @@ func TestADeleteIsNotedForPuts(t *testing.T) {
 		var all []any
 		env := alone(t)
 		env.Directory = later{told{all: &all}, &[]uint64{epoch}}
-		env.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {env.System.NewLocalPID("put")}}
+		env.active.puts.Add("o0", env.System.NewLocalPID("put"))
 		s := &Store{env: env}
 		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: directory.PushDrop, Gen: first, Seq: 1<<32 | 5}})
-		if got := env.deletedMeanwhile("o0"); got != want {
+		if got := env.meanwhile("o0").Deleted; got != want {
 			t.Errorf("in epoch %d: %v was deleted, want %v", epoch, got, want)
 		}
 	}
@@ -85,7 +85,7 @@ func TestADeleteIsNotedForPuts(t *testing.T) {
 // hears of it.
 func TestADeleteIsNotedBeforeTheTableIsLookedAt(t *testing.T) {
 	env, _ := noting(t)
-	env.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {env.System.NewLocalPID("put")}}
+	env.active.puts.Add("o0", env.System.NewLocalPID("put"))
 	s, over := &Store{env: env}, make(chan struct{})
 	env.Table.mu.Lock()
 	go func() {
@@ -94,7 +94,7 @@ func TestADeleteIsNotedBeforeTheTableIsLookedAt(t *testing.T) {
 	}()
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
-	for end := time.Now().Add(10 * time.Second); env.deletedMeanwhile("o0") != first; <-again.C {
+	for end := time.Now().Add(10 * time.Second); env.meanwhile("o0").Deleted != first; <-again.C {
 		if time.Now().After(end) {
 			t.Error("the table is looked at first")
 			break
@@ -118,7 +118,7 @@ func TestAnOrderIsForwardedBeforeTheCopyGoes(t *testing.T) {
 				here = env.Table.lookup("o0") != nil
 			}
 		}, actor.WithDispatcher(actor.NewSynchronizedDispatcher(300))))
-		env.active.puts = map[phalanx.ObjectID][]*actor.PID{"o0": {put}}
+		env.active.puts.Add("o0", put)
 		s := &Store{env: env}
 		s.pushed(nil, Pushed{From: "owner#1", Push: directory.Push{To: env.Self, Object: "o0", Order: order, Gen: gen, Seq: 1<<32 | 5}})
 		if heard != 1 || !here || env.Table.lookup("o0") != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/node/owner"
+	nput "github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -45,9 +46,8 @@ type put struct {
 	timer   *time.Timer
 	existed bool         // the owner had the same bytes inline
 	why     phalanx.Kind // of the error that readers of a copy that does not stay get
-	kept    bool         // the copy stays
-	epoch   uint64       // of the object's shard, when it was to become final
-	over    bool         // the caller has its answer
+	has     nput.Put
+	over    bool // the caller has its answer
 	// held is the generation that the owner lists as held here, until the core has heard so.
 	held *handover[phalanx.Generation]
 }
@@ -141,14 +141,7 @@ func (p *put) start(c actor.Context) {
 	}()
 }
 
-func (p *put) fail(err *phalanx.Error) {
-	if p.buffer == nil { // there was no room: nothing was begun
-		p.finish(&storenode.PutDone{Err: err})
-		p.env.System.Root.Stop(p.self)
-		return
-	}
-	p.do(transfer.Stop{Err: err})
-}
+func (p *put) fail(err *phalanx.Error) { p.do(transfer.Stop{Err: err}) }
 
 func (p *put) do(ev transfer.CreatorEvent) {
 	for _, e := range p.core.Step(p.env.Now(), ev) {
@@ -200,13 +193,11 @@ func (p *put) small() bool {
 }
 
 func (p *put) request(num uint64, body directory.Body) {
-	self, env, held, lists := p.self, p.env, p.held, owner.Lists(body)
-	if lists {
-		p.epoch = env.Directory.Epoch(p.req.Object)
-	}
+	self, env, held := p.self, p.env, p.held
+	p.has.Ask(body, env.Directory.Epoch(p.req.Object))
 	env.Directory.Request(p.req.Object, num, body, func(from phalanx.NodeID, r directory.Result) {
-		if lists && r.Kind == 0 && !r.Waiting {
-			held.give(r.Gen)
+		if gen, ok := nput.Listed(body, r); ok {
+			held.give(gen)
 		}
 		env.send(self, answered{Answered: owner.Answered(num, from, r), existed: r.Attached != ""})
 	})
@@ -225,6 +216,7 @@ func (p *put) show(gen phalanx.Generation) {
 		return
 	}
 	p.copy = c
+	p.has.Show()
 	p.env.send(p.env.StorePID, ownShown{p.req.Object})
 }
 
@@ -323,24 +315,19 @@ func (p *put) created(e transfer.Created) {
 // keep makes the copy complete and pinned. A small one keeps its buffer too:
 // to reserve room for it a second time could fail.
 func (p *put) keep(gen phalanx.Generation, meta phalanx.Meta, digest phalanx.Digest) {
-	if p.kept {
-		return // before its other copies were made
-	}
-	p.kept = true
-	info := storenode.Info{Object: p.req.Object, Gen: gen, Meta: meta, Digest: digest}
-	if p.copy == nil {
+	switch p.has.Keep() {
+	case nput.Enter:
 		p.buffer.Retain()
-		p.env.keep(supply{info, p.buffer, p.epoch, p.req.Copies})
-		return
+		p.env.keep(supply{storenode.Info{Object: p.req.Object, Gen: gen, Meta: meta, Digest: digest}, p.buffer, p.has.Entry(meta.Size), p.req.Copies})
+	case nput.Finish:
+		p.env.Table.finish(p.copy, meta, digest, true)
+		p.env.Table.keepCopies(p.req.Object, gen, p.req.Copies)
+		p.env.send(p.env.StorePID, ownShown{p.req.Object})
 	}
-	p.env.Table.finish(p.copy, meta, digest, true)
-	p.env.Table.keepCopies(p.req.Object, gen, p.req.Copies)
-	p.env.Table.dropObject(p.req.Object, p.env.deletedMeanwhile(p.req.Object), errDeletedHere(p.env.Self))
-	p.env.send(p.env.StorePID, ownShown{p.req.Object})
 }
 
 func (p *put) discard() {
-	if p.copy != nil && !p.kept {
+	if p.has.Drops() {
 		p.env.Table.drop(p.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: p.why, Node: p.env.Self})
 	}
 }
@@ -367,9 +354,6 @@ func (p *put) finish(d *storenode.PutDone) {
 // withdraw gives back what the owner has bound for an actor that does not finish:
 // others who put the object would wait for it.
 func (p *put) withdraw(err *phalanx.Error) {
-	if p.buffer == nil {
-		return
-	}
 	for _, e := range p.core.Step(p.env.Now(), transfer.Stop{Err: err}) {
 		p.carryOut(e)
 	}

@@ -28,13 +28,14 @@ func (e *Env) message(id phalanx.ObjectID, m owner.Message) {
 	}
 }
 
-// reportDrop tells that a fetch or a Put has given up its part of a generation, unless this
-// node has all of it from somebody else: the owner lists that. Bytes that come with the answer
-// to an earlier look-up are announced again.
+// reportDrop tells that this node's copy of a generation, or the part of a fetch or a Put, is gone,
+// unless this node has all of it from somebody else: the owner lists that. Bytes of another Put, or that come
+// with the answer to an earlier look-up, are announced again.
 func (e *Env) reportDrop(id phalanx.ObjectID, gen phalanx.Generation) {
 	e.active.mu.Lock()
+	e.active.puts.Unlist(id) // before the look at the table
 	if a := e.active.fetches[id]; a != nil {
-		a.unlisted.Store(true) // before the look at the table
+		a.unlisted.Store(true)
 	}
 	e.active.mu.Unlock()
 	if num, ok := e.Table.unlessWhole(id, gen, func() uint64 { return e.Directory.Nums(1) }); ok {

@@ -150,7 +150,7 @@ func (e *Env) awaitShown(req dataplane.Request, w *dataplane.Writer) bool {
 func (e *Env) expects(id phalanx.ObjectID) bool {
 	e.active.mu.Lock()
 	defer e.active.mu.Unlock()
-	return e.active.fetches[id] != nil || len(e.active.puts[id]) > 0
+	return e.active.fetches[id] != nil || e.active.puts.Has(id)
 }
 
 // await returns when c is closed or after d; false if ctx ended.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/copies"
+	nput "github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode"
@@ -20,27 +21,29 @@ import (
 type supply struct {
 	info   storenode.Info
 	buffer *dataplane.Buffer
-	epoch  uint64 // of the object's shard, when its owner was told
-	copies int    // that are to be kept
+	entry  nput.Copy
+	copies int // that are to be kept
 }
 
 // keep makes what is supplied this node's complete and pinned copy, or hands it to
 // the fetch that has begun one.
 func (e *Env) keep(s supply) {
-	switch e.Table.supply(s.info, s.buffer) {
+	outcome := e.Table.supply(s.info, s.buffer)
+	since := e.meanwhile(s.info.Object) // after the table has the copy
+	switch outcome {
 	case copies.Kept: // the table has the reference now
-		put := copies.Put{Epoch: s.epoch, Size: s.info.Meta.Size}
-		if put.Announced(e.Directory.Epoch(s.info.Object), e.InlineLimit) {
+		if s.entry.Announced(e.Directory.Epoch(s.info.Object), e.InlineLimit, since) {
 			e.report(s.info.Object, directory.Announce{Gen: s.info.Gen, Complete: true, Pinned: true})
 		}
 	case copies.Rest:
+		s.entry.Epoch = 0
 		e.send(e.StorePID, s)
 		return
 	case copies.Had:
 		s.buffer.Release()
 	}
 	e.Table.keepCopies(s.info.Object, s.info.Gen, s.copies)
-	e.Table.dropObject(s.info.Object, e.deletedMeanwhile(s.info.Object), errDeletedHere(e.Self))
+	e.Table.dropObject(s.info.Object, since.Deleted, errDeletedHere(e.Self))
 	e.send(e.StorePID, ownShown{s.info.Object})
 }
 
