@@ -207,3 +207,6 @@ func (n *Node) LeaveAsItIsRemoved(ctx context.Context) error {
 	}
 	return err
 }
+
+// Unanswered has the node hear that the leader of the voters does not reply.
+func (n *Node) Unanswered(leader phalanx.NodeID) { n.life.Load().unanswered(leader) }
