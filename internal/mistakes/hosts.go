@@ -43,7 +43,7 @@ var inHosts = []Mistake{
 	mistake(Tests, "the connection of an upload is closed as its node leaves",
 		"internal/httpapi/front.go", "if !over && leave != nil {", "if false {"),
 	mistake(Tests, "a read of an upload sets its deadline after the handler has ended",
-		"internal/httpapi/upload.go", "if !u.until(began.Add(u.stall)) {", "if _ = u.conn.SetReadDeadline(began.Add(u.stall)); u.stopped {"),
+		"internal/httpapi/upload.go", "if !u.until(began.Add(u.stall)) {", "if _ = u.conn.SetReadDeadline(began.Add(u.stall)); false {"),
 	mistake(Entering, "a call that was given up succeeds",
 		"barrier/barrier.go", "	case e.cause != nil:\n", "	case e.cause != nil && e.given.Primary == \"\":\n"),
 	mistake(Entering, "a node that leaves goes on holding semaphores",
