@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -37,7 +38,7 @@ func (n *Node) Part(node phalanx.NodeID) {
 	without := *was
 	without.Members = slices.DeleteFunc(slices.Clone(was.Members), func(m view.Member) bool { return m.ID == node })
 	l.view.Store(&without)
-	l.part(m)
+	l.part(member.Gone{Member: m, Lingers: m.Leaving})
 	l.view.Store(was)
 }
 
@@ -149,9 +150,6 @@ func (n *Node) Here(id phalanx.ObjectID) []directory.Holding {
 	all := n.life.Load().store.Table.Everything()
 	return slices.DeleteFunc(all, func(h directory.Holding) bool { return h.Object != id })
 }
-
-// WhyMoved is the cause of a ShardMoved.
-var WhyMoved = whyMoved
 
 // Die ends a node as if it had crashed.
 func (n *Node) Die() { n.Close() }

@@ -8,6 +8,7 @@ import (
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/idle"
 	"github.com/phalanx-go/phalanx/node/leave"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/detect"
@@ -362,33 +363,42 @@ func (n *node) doView(e view.Effect) {
 	}
 }
 
-// publish takes a new view: it configures replicas, sends requests to new owners, reports holdings,
-// and ends its work with removed nodes.
+// publish takes a new view. Like a node, the simulated one hears of none before it is a member.
 func (n *node) publish(v view.View) {
 	n.w.audit.view(n, v)
+	if n.member = n.member || v.Has(n.id); !n.member {
+		return // learned on the way in
+	}
 	old := n.view
 	n.view = v
-	n.member = n.member || v.Has(n.id)
-	n.client.learn(v)
-	for i, s := range v.Shards {
-		n.configure(i, s)
-	}
-	n.changed(v)
-	if v.Has(n.id) {
-		n.process.learned(n)
-	}
-	for _, m := range old.Members {
-		if !v.Has(m.ID) && m.ID != n.id {
-			n.reduces.nodeGone(m.ID, true)
-			n.gone[m.ID] = true
-			n.streamsBroke(m.ID)
-			n.reduces.connectionBroke(m.ID)
+	for _, s := range member.Learn(n.id, old, v) {
+		switch s := s.(type) {
+		case member.Routes:
+			n.routes.Learn(members(v))
+		case member.Requests:
+			n.client.learn(v)
+		case member.Replicas:
+			n.want()
+			for i, s := range v.Shards {
+				n.configure(i, s)
+			}
+		case member.Lists:
+			n.client.owing.Step(n.clock(), ask.Learn{View: v})
+			n.client.tell()
+		case member.Detector:
+			n.overdue.Learn(members(v))
+			n.stepDetector(detect.Changed{Members: members(v), Voters: v.Voters, Now: n.clock()})
+		case member.Services:
+			n.process.learned(n)
+		case member.Leaving:
+			n.reduces.leave(s.Nodes)
+		case member.Gone:
+			n.breakWith(s)
+		case member.Leave:
+			if n.leaver != nil {
+				n.leaver.viewed()
+			}
 		}
-	}
-	n.reduces.tellLeaving()
-	n.client.tell()
-	if n.leaver != nil {
-		n.leaver.viewed()
 	}
 }
 
@@ -401,7 +411,6 @@ func (n *node) configure(i int, s view.Shard) {
 		}
 		n.shards[i] = n.newShard(i, 0)
 	}
-	n.want()
 	n.stepShard(i, owner.Configure(n.view, i))
 	if !mine {
 		n.shards[i] = nil

@@ -14,6 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -389,24 +390,23 @@ func (h *host) via(to phalanx.NodeID, e view.Effect) (address string, ok bool) {
 	return address, ok
 }
 
-// bring takes a message that another member has relayed, or brings it to its receiver
-// itself: so it goes in no circles. It has no sender, as that would be taken for the
-// address of its sender.
+// bring takes a message that another member has relayed, or brings it to its receiver. It has no
+// sender, as that would be taken for the address of its sender.
 func (a *instance) bring(c *messages.Carried, now time.Duration) {
 	cfg := &a.m.cfg
 	to, by, m, err := messages.CarriedFromProto(c)
-	if err == nil && by == "" && to == cfg.Self.ID {
+	does := member.OfView(cfg.Self.ID, to, by != "")
+	if err == nil && does == member.Drop && to == cfg.Self.ID {
 		err = errors.New("the message is for this node, but no relay has brought it")
 	}
 	if err != nil {
 		cfg.Log.WithError(err).Warn("refused a message about the view")
 		return
 	}
-	if to == cfg.Self.ID {
+	switch address, ok := a.book.at[to]; {
+	case does == member.Take:
 		a.brought(by, m, now)
-		return
-	}
-	if address, ok := a.book.at[to]; ok && by == "" {
+	case does == member.Pass && ok:
 		c := messages.CarriedToProto(to, m)
 		c.By = string(cfg.Self.ID)
 		cfg.System.Root.Send(cfg.Remote.PID(address, actorName), c)
