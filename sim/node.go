@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -34,6 +35,9 @@ type node struct {
 	view     view.View
 	member   bool          // it was in a view
 	tried    time.Duration // when it last asked to join
+	again    bool          // its process was a member before
+	enters   bool          // it has asked to be let in, first at entered
+	entered  time.Duration
 	detector *detect.Core
 	routes   *detect.Routes
 	overdue  *detect.Overdue
@@ -113,7 +117,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	w := h.w
 	h.next = nil
 	h.lives++
-	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
+	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept, again: kept != nil,
 		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID]*own{}, fetches: map[phalanx.ObjectID]*fetcher{}, in: map[uint64]*incoming{}}
 	if h.process == nil {
 		h.process = &Process{w: w, host: h, born: w.now, ticks: make([]time.Duration, len(w.services))}
@@ -148,18 +152,16 @@ func (n *node) asMember() view.Member {
 	return view.Member{ID: n.id, Control: "-", Data: "-", Features: n.w.features}
 }
 
-const (
-	joinAgain = 500 * time.Millisecond
-	rejoinFor = 10 * time.Second
-)
+const joinAgain = 500 * time.Millisecond
 
-// join asks the other machines to join, until the node is a member.
+// join asks the other machines to join, until the node is a member. A first life has EnterFor from the
+// first answer on, as in join.Core; a later one from its begin on.
 func (n *node) join() {
 	w := n.w
 	if n.member || len(w.nodes) == 1 || w.now-n.tried < joinAgain {
 		return
 	}
-	if n.clock() > rejoinFor { // the node tries again as a new incarnation
+	if (n.enters || n.again) && n.clock()-n.entered > join.EnterFor { // the node tries again as a new incarnation
 		w.met["join given up"]++
 		n.fenced()
 		return
@@ -275,6 +277,10 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		}
 	case joinReply:
 		if !n.member {
+			if !n.enters && !n.again {
+				n.entered = n.clock()
+			}
+			n.enters = true
 			n.stepView(view.Learn{From: from, View: m.view, Now: n.clock()})
 			old, _ := m.view.Namesake(n.id) // that life is over: a name has one life at a time
 			n.stepView(view.Propose{Command: view.AddMember{Member: n.asMember(), Replaces: old.ID}, Now: n.clock()})

@@ -196,4 +196,6 @@ var inNode = []Mistake{
 		"node/member/bring.go", "case to != self && !passed:", "case to != self:"),
 	mistake(Tests, "a shard that was lost long ago is told to be lost again",
 		"node/member/changes.go", "s.LostAt == s.Epoch && s.LostAt != 0:", "s.LostAt != 0:"),
+	mistake("protocol/join NotLetIn", "an incarnation asks for ever to be let in",
+		"protocol/join/core.go", "if c.now-c.entered > EnterFor {", "if false {"),
 }

@@ -25,10 +25,6 @@ const actorName = "membership"
 // gatherFor is how long the actor waits for more replicas that are in sync.
 const gatherFor = 10 * time.Millisecond
 
-// anewAfter is how long an incarnation asks to be let in. One that hung while it joined
-// may have been removed before it knew that it was a member, and is never let in again.
-const anewAfter = 10 * time.Second
-
 // Messages from inside the node.
 type (
 	enter struct {
@@ -63,7 +59,6 @@ type host struct {
 
 	join    *join.Core
 	asking  context.Context     // of the Join that is under way
-	begun   time.Duration       // when it asked first to be let in
 	entered bool                // the view has the node, and the core that joins may not know it yet
 	seeds   map[string]answered // the last answer of each
 	forming []chan<- formed     // callers that wait for the result of a Recover
@@ -259,12 +254,6 @@ func (a *instance) joining(ev join.Event) {
 		case join.Boot:
 			a.step(view.Boot{Now: now})
 		case join.Enter:
-			if a.begun == 0 {
-				a.begun = now
-			} else if now-a.begun > anewAfter {
-				a.m.set(func() { a.m.failed = a.m.fail("join", phalanx.ErrUnavailable, ErrAnew) })
-				return
-			}
 			from := a.seeds[e.Seed]
 			a.step(view.Learn{From: from.answer.From, View: from.view, Now: now})
 			a.step(view.Propose{Command: view.AddMember{Member: a.m.cfg.Self, Common: a.m.cfg.Common, Replaces: from.replaces}, Now: now})
