@@ -60,9 +60,9 @@ func (l *life) breakWith(s member.Gone) {
 	l.mu.Lock()
 	l.gone[s.Member.ID] = true
 	l.mu.Unlock()
+	l.reduces.NodeGone(s.Member.ID, true)
 	l.conns.ClosePeer(s.Member.ID)
 	l.part(s)
-	l.reduces.NodeGone(s.Member.ID, true)
 }
 
 // part closes the connections for actors' messages. This node may not have suspected the

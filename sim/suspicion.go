@@ -109,6 +109,7 @@ func members(v view.View) []phalanx.NodeID {
 func (n *node) breakWith(s member.Gone) {
 	id := s.Member.ID
 	n.gone[id] = true
+	n.reduces.nodeGone(id, true)
 	n.streamsBroke(id)
 	n.closes(id, false)
 	part := func() {
@@ -122,7 +123,6 @@ func (n *node) breakWith(s member.Gone) {
 	} else {
 		part()
 	}
-	n.reduces.nodeGone(id, true)
 }
 
 // suspect breaks with a node that this node does not trust to answer.

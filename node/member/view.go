@@ -31,10 +31,10 @@ type (
 	// Leaving has the coordinators of Reduces hear which members are about to leave.
 	Leaving struct{ Nodes []phalanx.NodeID }
 	// Gone has the node break with one that is no member any more: it refuses its messages,
-	// closes the connections for data, and has coordinators replace its places. Then it
-	// closes the connections for actors' messages: Lingering later if the other Lingers, since
-	// that ends them itself once it knows that it has left. They stay if the process has come back
-	// meanwhile (At).
+	// has coordinators replace its places, before they hear of a broken connection, and closes the
+	// connections for data. Then it closes the connections for actors' messages: Lingering later if
+	// the other Lingers, since that ends them itself once it knows that it has left. They stay if
+	// the process has come back meanwhile (At).
 	Gone struct {
 		Member  view.Member
 		Lingers bool
