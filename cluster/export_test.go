@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
@@ -37,7 +38,7 @@ func (n *Node) Part(node phalanx.NodeID) {
 	without := *was
 	without.Members = slices.DeleteFunc(slices.Clone(was.Members), func(m view.Member) bool { return m.ID == node })
 	l.view.Store(&without)
-	l.part(m)
+	l.part(member.Gone{Member: m, Lingers: m.Leaving})
 	l.view.Store(was)
 }
 
@@ -150,9 +151,6 @@ func (n *Node) Here(id phalanx.ObjectID) []directory.Holding {
 	return slices.DeleteFunc(all, func(h directory.Holding) bool { return h.Object != id })
 }
 
-// WhyMoved is the cause of a ShardMoved.
-var WhyMoved = whyMoved
-
 // Die ends a node as if it had crashed.
 func (n *Node) Die() { n.Close() }
 
@@ -207,3 +205,6 @@ func (n *Node) LeaveAsItIsRemoved(ctx context.Context) error {
 	}
 	return err
 }
+
+// Unanswered has the node hear that the leader of the voters does not reply.
+func (n *Node) Unanswered(leader phalanx.NodeID) { n.life.Load().unanswered(leader) }

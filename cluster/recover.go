@@ -94,21 +94,6 @@ func (n *Node) found() (<-chan struct{}, func()) {
 	return found, func() { events.Unsubscribe(s) }
 }
 
-// formedAnew tells that the cluster was formed anew, if v is of a later form than old.
-func (l *life) formedAnew(old, v view.View) {
-	if old.Number == 0 || v.Form() == old.Form() {
-		return
-	}
-	formed := actors.ViewFormed{View: v.Number, By: v.Former, Missing: missing(v)}
-	for i, s := range v.Shards {
-		if i < len(old.Shards) && s.LostAt != old.Shards[i].LostAt {
-			formed.LostShards++
-		}
-	}
-	l.log.Warn(formed.String())
-	l.n.system.EventStream.Publish(formed)
-}
-
 func missing(v view.View) []phalanx.NodeID {
 	out := make([]phalanx.NodeID, len(v.Missing))
 	for i, m := range v.Missing {

@@ -12,6 +12,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/logging"
+	"github.com/phalanx-go/phalanx/protocol/join"
 )
 
 // onFenced hears that the others have removed this incarnation. An incarnation that leaves
@@ -70,9 +71,6 @@ func (l *life) onStopped(who *actor.PID) {
 // again. It may be the only voter.
 const giveUpFor = 2 * time.Second
 
-// rejoinFor bounds one attempt to join again; the next follows a little later.
-const rejoinFor = 10 * time.Second
-
 // confirmFor bounds how long a node that has joined again gives no object before
 // it knows whether its copies are still valid. It does not wait for an owner that is
 // silent for longer: complete copies can be read without it.
@@ -112,7 +110,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 			return nil, err
 		}
 		l.before = old.totals()
-		ctx, cancel := context.WithTimeout(n.background, rejoinFor)
+		ctx, cancel := context.WithTimeout(n.background, join.EnterFor)
 		defer cancel()
 		if err := l.join(ctx, true, known...); err != nil {
 			l.log.WithError(err).Warn("the node could not join again yet")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -59,19 +60,17 @@ func (l *life) brought(from, by phalanx.NodeID) {
 	l.routes.Hear(from, by, now)
 }
 
-// relayed takes a message that came by another node, or sends it on. Its receiver never
-// sends it on, so that no message goes in circles. relayed returns the sender of a message for
-// this node, or nil.
+// relayed takes a message that came by another node, or sends it on. relayed returns the sender
+// of a message for this node, or nil.
 func (l *life) relayed(by phalanx.NodeID, r messages.Relayed, payload []byte) (from phalanx.NodeID, v any) {
-	switch {
-	case r.To != l.id:
-		if r.From == by && !l.routes.suspects(r.To) && l.view.Load().Has(r.To) {
-			if err := l.post(r.To, payload); err != nil {
-				l.n.unsendable(string(r.To), r, err)
-			}
-		}
+	reaches := !l.routes.suspects(r.To) && l.view.Load().Has(r.To)
+	switch member.OfDirectory(l.id, r.From, by, r.To, reaches, l.admit(r.From, 0) != nil) {
+	case member.Drop:
 		return by, nil
-	case l.admit(r.From, 0) != nil:
+	case member.Pass:
+		if err := l.post(r.To, payload); err != nil {
+			l.n.unsendable(string(r.To), r, err)
+		}
 		return by, nil
 	}
 	l.brought(r.From, by)

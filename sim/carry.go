@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 )
 
@@ -46,17 +47,17 @@ func asks(m any) bool {
 	return false
 }
 
-// bring receives a carried message, or sends it on to its receiver. A message to an actor at an
-// address is also brought to a node that was removed, so that this node hears of its removal.
+// bring receives a carried message, or sends it on to its receiver.
 func (n *node) bring(by phalanx.NodeID, c carried) {
-	agrees := byAddress(c.message)
-	switch {
-	case c.to != n.id:
-		if !c.brought && (agrees || c.from == by && !n.routes.Suspects(c.to) && n.view.Has(c.to)) {
-			c.brought = true
-			n.w.send(n.id, c.to, c)
-		}
-	case c.brought && (agrees || !n.gone[c.from]):
+	does := member.OfView(n.id, c.to, c.brought)
+	if !byAddress(c.message) {
+		does = member.OfDirectory(n.id, c.from, by, c.to, !n.routes.Suspects(c.to) && n.view.Has(c.to), n.gone[c.from])
+	}
+	switch does {
+	case member.Pass:
+		c.brought = true
+		n.w.send(n.id, c.to, c)
+	case member.Take:
 		n.routes.Hear(c.from, by, n.clock())
 		n.receive(c.from, c.message)
 	}

@@ -150,7 +150,6 @@ func (c *client) learn(v view.View) {
 		}
 	}
 	c.step(ask.Learn{View: v})
-	c.owing.Step(c.n.clock(), ask.Learn{View: v})
 }
 
 func (c *client) tick() {

@@ -299,15 +299,14 @@ func (n *node) goes() {
 	}
 }
 
-// tellLeaving tells the coordinators on this node which nodes are about to leave.
-func (r *reduces) tellLeaving() {
-	_, now := r.n.view.IDs("")
-	if slices.Equal(now, r.leaving) {
+// leave tells the coordinators on this node which nodes are about to leave.
+func (r *reduces) leave(nodes []phalanx.NodeID) {
+	if slices.Equal(nodes, r.leaving) {
 		return
 	}
-	r.leaving = now
+	r.leaving = nodes
 	for _, c := range slices.Clone(r.coords) {
-		c.step(rnode.Leaving{Nodes: now})
+		c.step(rnode.Leaving{Nodes: nodes})
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/node/idle"
 	"github.com/phalanx-go/phalanx/node/leave"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/node/owner"
 	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/node/put"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -34,6 +36,9 @@ type node struct {
 	view     view.View
 	member   bool          // it was in a view
 	tried    time.Duration // when it last asked to join
+	again    bool          // its process was a member before
+	enters   bool          // it has asked to be let in, first at entered
+	entered  time.Duration
 	detector *detect.Core
 	routes   *detect.Routes
 	overdue  *detect.Overdue
@@ -113,7 +118,7 @@ func (h *host) begin(kept map[phalanx.ObjectID]*copied) *node {
 	w := h.w
 	h.next = nil
 	h.lives++
-	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept,
+	n := &node{w: w, host: h, life: h.lives, id: phalanx.MakeNodeID(h.name, h.lives), born: w.now, tried: -time.Hour, kept: kept, again: kept != nil,
 		gone: map[phalanx.NodeID]bool{}, table: copies.NewTable(), owns: map[phalanx.ObjectID]*own{}, fetches: map[phalanx.ObjectID]*fetcher{}, in: map[uint64]*incoming{}}
 	if h.process == nil {
 		h.process = &Process{w: w, host: h, born: w.now, ticks: make([]time.Duration, len(w.services))}
@@ -148,18 +153,16 @@ func (n *node) asMember() view.Member {
 	return view.Member{ID: n.id, Control: "-", Data: "-", Features: n.w.features}
 }
 
-const (
-	joinAgain = 500 * time.Millisecond
-	rejoinFor = 10 * time.Second
-)
+const joinAgain = 500 * time.Millisecond
 
-// join asks the other machines to join, until the node is a member.
+// join asks the other machines to join, until the node is a member. A first life has EnterFor from the
+// first answer on, as in join.Core; a later one from its begin on.
 func (n *node) join() {
 	w := n.w
 	if n.member || len(w.nodes) == 1 || w.now-n.tried < joinAgain {
 		return
 	}
-	if n.clock() > rejoinFor { // the node tries again as a new incarnation
+	if (n.enters || n.again) && n.clock()-n.entered > join.EnterFor { // the node tries again as a new incarnation
 		w.met["join given up"]++
 		n.fenced()
 		return
@@ -275,6 +278,10 @@ func (n *node) receive(from phalanx.NodeID, m any) {
 		}
 	case joinReply:
 		if !n.member {
+			if !n.enters && !n.again {
+				n.entered = n.clock()
+			}
+			n.enters = true
 			n.stepView(view.Learn{From: from, View: m.view, Now: n.clock()})
 			old, _ := m.view.Namesake(n.id) // that life is over: a name has one life at a time
 			n.stepView(view.Propose{Command: view.AddMember{Member: n.asMember(), Replaces: old.ID}, Now: n.clock()})
@@ -363,33 +370,42 @@ func (n *node) doView(e view.Effect) {
 	}
 }
 
-// publish takes a new view: it configures replicas, sends requests to new owners, reports holdings,
-// and ends its work with removed nodes.
+// publish takes a new view. Like a node, the simulated one hears of none before it is a member.
 func (n *node) publish(v view.View) {
 	n.w.audit.view(n, v)
+	if n.member = n.member || v.Has(n.id); !n.member {
+		return // learned on the way in
+	}
 	old := n.view
 	n.view = v
-	n.member = n.member || v.Has(n.id)
-	n.client.learn(v)
-	for i, s := range v.Shards {
-		n.configure(i, s)
-	}
-	n.changed(v)
-	if v.Has(n.id) {
-		n.process.learned(n)
-	}
-	for _, m := range old.Members {
-		if !v.Has(m.ID) && m.ID != n.id {
-			n.reduces.nodeGone(m.ID, true)
-			n.gone[m.ID] = true
-			n.streamsBroke(m.ID)
-			n.reduces.connectionBroke(m.ID)
+	for _, s := range member.Learn(n.id, old, v) {
+		switch s := s.(type) {
+		case member.Routes:
+			n.routes.Learn(members(v))
+		case member.Requests:
+			n.client.learn(v)
+		case member.Replicas:
+			n.want()
+			for i, s := range v.Shards {
+				n.configure(i, s)
+			}
+		case member.Lists:
+			n.client.owing.Step(n.clock(), ask.Learn{View: v})
+			n.client.tell()
+		case member.Detector:
+			n.overdue.Learn(members(v))
+			n.stepDetector(detect.Changed{Members: members(v), Voters: v.Voters, Now: n.clock()})
+		case member.Services:
+			n.process.learned(n)
+		case member.Leaving:
+			n.reduces.leave(s.Nodes)
+		case member.Gone:
+			n.breakWith(s)
+		case member.Leave:
+			if n.leaver != nil {
+				n.leaver.viewed()
+			}
 		}
-	}
-	n.reduces.tellLeaving()
-	n.client.tell()
-	if n.leaver != nil {
-		n.leaver.viewed()
 	}
 }
 
@@ -402,7 +418,6 @@ func (n *node) configure(i int, s view.Shard) {
 		}
 		n.shards[i] = n.newShard(i, 0)
 	}
-	n.want()
 	n.stepShard(i, owner.Configure(n.view, i))
 	if !mine {
 		n.shards[i] = nil

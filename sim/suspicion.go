@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/member"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/detect"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
@@ -99,13 +100,29 @@ func (n *node) watched() {
 	n.stepDetector(detect.Tick{Streams: slices.Compact(streams), Overdue: overdue, Owed: next, Now: n.clock()})
 }
 
-// changed tells the detector of a new view.
-func (n *node) changed(v view.View) {
-	ev := detect.Changed{Voters: v.Voters, Now: n.clock()}
-	ev.Members, _ = v.IDs("")
-	n.routes.Learn(ev.Members)
-	n.overdue.Learn(ev.Members)
-	n.stepDetector(ev)
+func members(v view.View) []phalanx.NodeID {
+	all, _ := v.IDs("")
+	return all
+}
+
+// breakWith breaks with a node that is no member any more, which notices that if it lives.
+func (n *node) breakWith(s member.Gone) {
+	id := s.Member.ID
+	n.gone[id] = true
+	n.reduces.nodeGone(id, true)
+	n.streamsBroke(id)
+	n.closes(id, false)
+	part := func() {
+		if o := n.w.byID[id]; o.host.life == nil || !n.view.Has(o.host.life.id) {
+			n.reduces.connectionBroke(id)
+			n.closes(id, true)
+		}
+	}
+	if s.Lingers {
+		n.after(member.Lingering, part)
+	} else {
+		part()
+	}
 }
 
 // suspect breaks with a node that this node does not trust to answer.
@@ -114,9 +131,14 @@ func (n *node) suspect(id phalanx.NodeID) {
 	n.reduces.nodeGone(id, false)
 	n.sever(id)
 	n.stepView(view.PeerBroken{Node: id, Now: n.clock()})
+	n.closes(id, true)
+}
+
+// closes has a node that can hear it notice that its connections with this one are closed.
+func (n *node) closes(id phalanx.NodeID, control bool) {
 	if o := n.w.byID[id]; !o.over && n.w.linked(n.host, o.host) {
 		o.after(n.w.short(), func() {
-			o.broken(n.id, true)
+			o.broken(n.id, control)
 			n.w.step(o, "connection closed")
 		})
 	}

@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os/exec"
 	"strings"
 	"sync"
@@ -120,4 +123,47 @@ func TestTerminatedAndNobodyHasRoom(t *testing.T) {
 		_ = small.Process.Kill()
 		_ = small.Wait()
 	}
+}
+
+// A node is asked to end while it is being put to by a client that sends no more. The client
+// hears that the node leaves, and of which object.
+func TestTerminatedWhileAnUploadStalls(t *testing.T) {
+	var first, second ready
+	start(t, nodeArgs("n0", "64MB")...).line(t, &first)
+	d := start(t, nodeArgs("n1", "64MB", "--leave-timeout=2s", "--seeds="+first.Control)...)
+	d.line(t, &second)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(second.HTTP, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "PUT /v1/objects/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nbegin")
+	for fetchStatus(t, first.HTTP+"/v1/stat/x") != http.StatusOK { // until the Put runs
+	}
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if said := string(body); err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Phalanx-Error") != "closed" ||
+		!strings.Contains(said, `"object":"x"`) || !strings.Contains(said, string(second.Node)) {
+		t.Errorf("%s, %s, %v", res.Status, body, err)
+	}
+	if err := d.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func fetchStatus(t *testing.T, url string) int {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -118,7 +119,14 @@ func (a *app) node(ctx context.Context, s *settings) error {
 	if err != nil {
 		return errors.Join(joinError(s, err), finish())
 	}
-	front.Open(httpapi.New(servedNode(n), options))
+	left := sync.OnceValue(func() error {
+		if errors.Is(context.Cause(ctx), children.ErrOrphan) {
+			n.Close() // there is no node to hand over to
+			return nil
+		}
+		return leave(n, s.leaveTimeout, log)
+	})
+	front.Open(httpapi.New(servedNode(n), options), func() { _ = left() })
 	r := ready{Node: n.ID(), Control: n.ControlAddr(), Data: n.DataAddr()}
 	switch {
 	case l == nil:
@@ -142,12 +150,7 @@ func (a *app) node(ctx context.Context, s *settings) error {
 			l = nil
 		}
 	}
-	err = errors.Join(err, finish())
-	if errors.Is(context.Cause(ctx), children.ErrOrphan) {
-		n.Close() // there is no node to hand over to
-		return err
-	}
-	return errors.Join(err, leave(n, s.leaveTimeout, log))
+	return errors.Join(err, finish(), left())
 }
 
 // leave has a node leave. While it cannot, it is a member, since the data that only it has

@@ -7,3 +7,6 @@ func (c *Client) SetStall(d time.Duration) { c.stall = d }
 
 // Late is how much longer than a node's own limit a client waits.
 const Late = late
+
+// SetGrace has running requests have d as Serve ends.
+func (f *Front) SetGrace(d time.Duration) { f.grace = d }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -18,39 +19,43 @@ type Front struct {
 	opts    Options
 	why     func() error
 	waiting http.Handler
+	grace   time.Duration // of requests that run when Serve is to end
 
 	mu     sync.Mutex
 	closed bool
 	server *Server
+	leave  func()        // or nil
 	opened chan struct{} // closed by Open
 }
 
 // NewFront returns a front that has no server yet; why returns the reason for which the node waits.
 func NewFront(why func() error, o Options) *Front {
-	f := &Front{opts: o.withDefaults(), why: why, opened: make(chan struct{})}
+	f := &Front{opts: o.withDefaults(), why: why, grace: grace, opened: make(chan struct{})}
 	f.waiting = sameOrigin(http.HandlerFunc(f.wait))
 	return f
 }
 
-// Open has s answer from now on. It is called at most once.
-func (f *Front) Open(s *Server) {
+// Open has s answer from now on. leave, which may be nil, has the node leave, and with it its
+// calls end. Open is called at most once.
+func (f *Front) Open(s *Server, leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.server = s
+	f.server, f.leave = s, leave
 	close(f.opened)
 	if f.closed {
 		close(s.closing)
 	}
 }
 
-// close tells the server that Serve ends.
-func (f *Front) close() {
+// close tells the server that Serve ends, and returns Open's leave, or nil.
+func (f *Front) close() (leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
 	if f.server != nil {
 		close(f.server.closing)
 	}
+	return f.leave
 }
 
 // ServeHTTP answers a request.
@@ -73,8 +78,9 @@ func (f *Front) wait(w http.ResponseWriter, r *http.Request) {
 }
 
 // Serve answers requests on l until ctx ends; then running ones have a few
-// seconds. It returns when everything it started has ended, and must be called
-// at most once.
+// seconds. If some run for longer, Serve has the node leave: it answers them as they end with
+// that, and closes the connections of the rest. Serve returns when everything it started has
+// ended, and must be called at most once.
 func (f *Front) Serve(ctx context.Context, l net.Listener) error {
 	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -109,13 +115,21 @@ func (f *Front) Serve(ctx context.Context, l net.Listener) error {
 	case err = <-served:
 		f.close()
 	case <-ctx.Done():
-		f.close()
-		late, stop := context.WithTimeout(requests, grace)
-		if srv.Shutdown(late) != nil {
+		leave := f.close()
+		ended := func(within time.Duration) bool {
+			late, stop := context.WithTimeout(requests, within)
+			defer stop()
+			return srv.Shutdown(late) == nil
+		}
+		over := ended(f.grace)
+		if !over && leave != nil {
+			leave()
+			over = ended(answering)
+		}
+		if !over {
 			cancel()
 			_ = srv.Close()
 		}
-		stop()
 		err = <-served
 	}
 	cancel()

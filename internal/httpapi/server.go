@@ -29,6 +29,7 @@ const (
 	maxHeader     = 64 << 10
 	maxJSON       = 4 << 20 // a reduce may have many sources
 	grace         = 5 * time.Second
+	answering     = time.Second // from the end of a node until the answers that it has caused are written
 )
 
 // Options of a server. The zero value of each is its default.
@@ -82,7 +83,7 @@ func (s *Server) Handler() http.Handler { return takesRest(s.handler) }
 // at most once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	f := NewFront(nil, s.opts)
-	f.Open(s)
+	f.Open(s, nil)
 	return f.Serve(ctx, l)
 }
 

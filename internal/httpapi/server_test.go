@@ -498,7 +498,7 @@ func TestFront(t *testing.T) {
 		}
 		server := httpapi.New(b.node, httpapi.Options{Logger: quiet()})
 		if opens {
-			f.Open(server)
+			f.Open(server, nil)
 			for _, path := range []string{"/livez", "/readyz", "/v1/status"} {
 				if status, body := ask(path, "localhost"); status != 200 {
 					t.Errorf("%s: %d %s", path, status, body)
@@ -511,7 +511,7 @@ func TestFront(t *testing.T) {
 			t.Error(err)
 		}
 		if !opens {
-			f.Open(server)
+			f.Open(server, nil)
 		}
 	}
 }

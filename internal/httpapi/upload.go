@@ -122,30 +122,31 @@ type upload struct {
 	size  int64 // -1: unknown
 	waits *waits
 
-	mu      sync.Mutex // held by a read
-	at      int64
-	failed  error
-	stopped bool
+	mu     sync.Mutex // held by a read
+	at     int64
+	failed error
+
+	deadline sync.Mutex // held as the deadline of reads is set
+	stopped  bool       // by deadline
 }
 
 // Read reads the bytes that have come, and waits for them as long as a stall may last.
 func (u *upload) Read(p []byte) (int, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case u.stopped:
-		return 0, io.ErrClosedPipe
-	case u.failed != nil:
+	if u.failed != nil {
 		return 0, u.failed
 	}
 	u.waits.stop()
 	began := time.Now()
-	_ = u.conn.SetReadDeadline(began.Add(u.stall)) // a writer that cannot has no stalls
+	if !u.until(began.Add(u.stall)) {
+		return 0, io.ErrClosedPipe
+	}
 	n, err := u.body.Read(p)
 	u.at += int64(n)
 	switch {
 	case err == io.EOF:
-		_ = u.conn.SetReadDeadline(time.Time{}) // the next bytes are another request
+		u.until(time.Time{}) // the next bytes are another request
 	case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) < u.stall: // stop has set another deadline
 		err = io.ErrClosedPipe
 	case err != nil:
@@ -153,6 +154,16 @@ func (u *upload) Read(p []byte) (int, error) {
 		err = u.failed
 	}
 	return n, err
+}
+
+// until sets the deadline of reads, unless stop has been called: that has set another one.
+func (u *upload) until(t time.Time) bool {
+	u.deadline.Lock()
+	defer u.deadline.Unlock()
+	if !u.stopped {
+		_ = u.conn.SetReadDeadline(t) // a writer that cannot has no stalls
+	}
+	return !u.stopped
 }
 
 // apart returns a context that ends when ctx does, unless the body fails then: net/http cancels a request
@@ -187,11 +198,15 @@ func (u *upload) broken(err error) error {
 // handler has returned.
 func (u *upload) stop() error {
 	u.waits.stop()
-	if !u.mu.TryLock() {
+	u.deadline.Lock()
+	u.stopped = true
+	if u.mu.TryLock() {
+		u.deadline.Unlock()
+	} else {
 		_ = u.conn.SetReadDeadline(time.Unix(1, 0))
+		u.deadline.Unlock()
 		u.mu.Lock()
 	}
 	defer u.mu.Unlock()
-	u.stopped = true
 	return u.failed
 }

@@ -18,6 +18,8 @@ type Core struct {
 	num     uint64
 	begun   time.Duration  // when it began
 	waited  bool           // ListenFor has passed since then
+	enters  bool           // it has asked to be let in
+	entered time.Duration  // when it did so first
 	cluster phalanx.NodeID // of which it is a member, or which it has booted
 	size    int            // how many members that has
 	share   float64        // of this node, in [0, 1)
@@ -52,6 +54,10 @@ type seed struct {
 
 // maxMembers bounds how many members are remembered that have asked this node.
 const maxMembers = 3
+
+// EnterFor is how long an incarnation asks to be let in. One that hung while it joined
+// may have been removed before it knew that it was a member, and is never let in again.
+const EnterFor = 10 * time.Second
 
 // firstPause is the first between two questions to a seed; each next one is twice as long.
 const firstPause = 20 * time.Millisecond
@@ -180,6 +186,18 @@ func (c *Core) meets(at string, cluster phalanx.NodeID) {
 	}
 }
 
+// enter asks to be let in, for as long as that can help.
+func (c *Core) enter(by *seed) {
+	if !c.enters {
+		c.enters, c.entered = true, c.now
+	}
+	if c.now-c.entered > EnterFor {
+		c.abandon()
+		return
+	}
+	c.emit(Enter{Seed: by.name})
+}
+
 func (c *Core) abandon() {
 	c.over = true
 	c.emit(Abandon{})
@@ -208,7 +226,7 @@ func (c *Core) answered(ev Answered) {
 	switch {
 	case s.err != nil || a.Cluster == "":
 	case c.cluster == "":
-		c.emit(Enter{Seed: s.name})
+		c.enter(s)
 	case c.ready && a.Ready && a.Cluster != c.cluster:
 		c.meets(s.name, a.Cluster)
 	}

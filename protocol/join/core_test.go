@@ -158,6 +158,29 @@ func TestAYoungCluster(t *testing.T) {
 	}
 }
 
+// Nobody lets a node in that asks for it: it may have been removed before it knew that it was a member.
+func TestANodeThatIsNotLetIn(t *testing.T) {
+	c := New(Config{Self: "a#1", Seeds: []string{"b"}})
+	enter := func(now time.Duration) (out []Effect) {
+		for _, e := range c.Step(now, Tick{}) {
+			if ask, ok := e.(Ask); ok {
+				out = append(out, c.Step(now, Answered{Seed: ask.Seed, Num: ask.Num, Answer: Answer{From: "b#1", Cluster: "b#1"}})...)
+			}
+		}
+		return out
+	}
+	c.Step(0, Start{})
+	c.Step(0, Answered{Seed: "b", Num: 1, Err: errRefused}) // it has not asked yet
+	for _, at := range []time.Duration{time.Minute, time.Minute + EnterFor} {
+		if did := enter(at); !slices.Equal(did, []Effect{Enter{Seed: "b"}}) {
+			t.Errorf("at %v it does %+v", at, did)
+		}
+	}
+	if did := enter(2*time.Minute + EnterFor); !slices.Equal(did, []Effect{Abandon{}}) {
+		t.Errorf("at last it does %+v", did)
+	}
+}
+
 // A cluster that is ready meets another one, and says so once.
 func TestClustersThatMeet(t *testing.T) {
 	_, answer := in("b#1")
@@ -275,7 +298,7 @@ func TestAllSeedsStartAgain(t *testing.T) {
 			for _, h := range w.hosts[seeds:] {
 				w.stop(h)
 			}
-			w.run(10 * time.Second)
+			w.run(20 * time.Second) // seeds that nobody has let in begin anew meanwhile
 			w.hosts = w.hosts[:seeds]
 			if !w.all() {
 				t.Fatalf("seed %d: the seeds have begun nothing", seed)

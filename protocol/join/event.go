@@ -121,7 +121,8 @@ type (
 	}
 
 	// Abandon says that the node's cluster, which is young, gives way to another one, or that
-	// the node that has begun it runs anew: this node begins anew as well. It is the last.
+	// the node that has begun it runs anew, or that nobody has let the node in: this node
+	// begins anew as well. It is the last.
 	Abandon struct{}
 )
 

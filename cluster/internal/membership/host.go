@@ -14,6 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/logging"
 	"github.com/phalanx-go/phalanx/messages"
+	"github.com/phalanx-go/phalanx/node/member"
 	"github.com/phalanx-go/phalanx/protocol/join"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -23,10 +24,6 @@ const actorName = "membership"
 
 // gatherFor is how long the actor waits for more replicas that are in sync.
 const gatherFor = 10 * time.Millisecond
-
-// anewAfter is how long an incarnation asks to be let in. One that hung while it joined
-// may have been removed before it knew that it was a member, and is never let in again.
-const anewAfter = 10 * time.Second
 
 // Messages from inside the node.
 type (
@@ -62,7 +59,6 @@ type host struct {
 
 	join    *join.Core
 	asking  context.Context     // of the Join that is under way
-	begun   time.Duration       // when it asked first to be let in
 	entered bool                // the view has the node, and the core that joins may not know it yet
 	seeds   map[string]answered // the last answer of each
 	forming []chan<- formed     // callers that wait for the result of a Recover
@@ -258,12 +254,6 @@ func (a *instance) joining(ev join.Event) {
 		case join.Boot:
 			a.step(view.Boot{Now: now})
 		case join.Enter:
-			if a.begun == 0 {
-				a.begun = now
-			} else if now-a.begun > anewAfter {
-				a.m.set(func() { a.m.failed = a.m.fail("join", phalanx.ErrUnavailable, ErrAnew) })
-				return
-			}
 			from := a.seeds[e.Seed]
 			a.step(view.Learn{From: from.answer.From, View: from.view, Now: now})
 			a.step(view.Propose{Command: view.AddMember{Member: a.m.cfg.Self, Common: a.m.cfg.Common, Replaces: from.replaces}, Now: now})
@@ -389,24 +379,23 @@ func (h *host) via(to phalanx.NodeID, e view.Effect) (address string, ok bool) {
 	return address, ok
 }
 
-// bring takes a message that another member has relayed, or brings it to its receiver
-// itself: so it goes in no circles. It has no sender, as that would be taken for the
-// address of its sender.
+// bring takes a message that another member has relayed, or brings it to its receiver. It has no
+// sender, as that would be taken for the address of its sender.
 func (a *instance) bring(c *messages.Carried, now time.Duration) {
 	cfg := &a.m.cfg
 	to, by, m, err := messages.CarriedFromProto(c)
-	if err == nil && by == "" && to == cfg.Self.ID {
+	does := member.OfView(cfg.Self.ID, to, by != "")
+	if err == nil && does == member.Drop && to == cfg.Self.ID {
 		err = errors.New("the message is for this node, but no relay has brought it")
 	}
 	if err != nil {
 		cfg.Log.WithError(err).Warn("refused a message about the view")
 		return
 	}
-	if to == cfg.Self.ID {
+	switch address, ok := a.book.at[to]; {
+	case does == member.Take:
 		a.brought(by, m, now)
-		return
-	}
-	if address, ok := a.book.at[to]; ok && by == "" {
+	case does == member.Pass && ok:
 		c := messages.CarriedToProto(to, m)
 		c.By = string(cfg.Self.ID)
 		cfg.System.Root.Send(cfg.Remote.PID(address, actorName), c)

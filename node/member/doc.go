@@ -1,0 +1,8 @@
+// Package member decides what a member of a cluster does with a new view: in which order its
+// parts hear of it, with which nodes it breaks, and which changes it tells. It also
+// decides which messages of others a member brings to their receivers.
+//
+// Package cluster and its membership do it, and so does package sim.
+//
+// Hosts: cluster, cluster/internal/membership, sim.
+package member

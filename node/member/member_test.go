@@ -1,0 +1,101 @@
+package member
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/protocol/view"
+)
+
+var (
+	a, b, c  = view.Member{ID: "a"}, view.Member{ID: "b", Control: "b:1"}, view.Member{ID: "c"}
+	bLeaving = view.Member{ID: "b", Control: "b:1", Leaving: true}
+)
+
+// The routes learn a view first, since all others send; the application hears of changes while the detector
+// still knows why it suspected a node; a Leave hears what is gone last.
+func TestLearn(t *testing.T) {
+	first := []Step{Routes{}, Requests{}, Replicas{}, Lists{}, Events{}, Detector{}}
+	for _, x := range []struct {
+		what     string
+		old, now []view.Member
+		then     []Step
+	}{
+		{"the first", nil, []view.Member{a, b}, []Step{Services{}, Leaving{}, Leave{}, Entered{}}},
+		{"b leaves", []view.Member{a, b}, []view.Member{a, bLeaving}, []Step{Services{}, Leaving{[]phalanx.NodeID{"b"}}, Leave{}, Entered{}}},
+		{"b has left, and c is down", []view.Member{a, bLeaving, c}, []view.Member{a}, []Step{Services{}, Leaving{}, Gone{bLeaving, true}, Gone{c, false}, Leave{}, Entered{}}},
+		{"a was removed", []view.Member{a, b}, []view.Member{b}, []Step{Leaving{}, Leave{}}},
+	} {
+		want := append(append([]Step{}, first...), x.then...)
+		if got := Learn("a", view.View{Members: x.old}, view.View{Members: x.now}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %#v, want %#v", x.what, got, want)
+		}
+	}
+}
+
+// A process that has come back at its address keeps its connections.
+func TestAt(t *testing.T) {
+	v := view.View{Members: []view.Member{a, b}}
+	if !At(v, "b:1") || At(v, "c:1") {
+		t.Error("the members' addresses are others")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	at := func(number uint64, shards []view.Shard, members ...view.Member) view.View {
+		return view.View{Number: number, Members: members, Shards: shards}
+	}
+	of := func(owner phalanx.NodeID, epoch, lost uint64) []view.Shard {
+		return []view.Shard{{Owner: owner, Epoch: epoch, LostAt: lost}}
+	}
+	anew := uint64(1) << 48
+	for _, x := range []struct {
+		what     string
+		old, now view.View
+		want     []Change
+	}{
+		{"the first", view.View{}, at(anew, of("a", 1, 0), a), []Change{Joined{"a"}}},
+		{"nothing", at(1, of("a", 1, 0), a, b), at(2, of("a", 2, 0), a, b), nil},
+		{"members", at(1, nil, bLeaving, c), at(2, nil, a), []Change{Joined{"a"}, Left{"b"}, Down{"c"}}},
+		{"a shard is lost", at(1, of("b", 1, 0), a), at(2, of("a", 2, 2), a), []Change{ShardLost{0, 2, "a"}}},
+		{"it was lost before", at(1, of("b", 2, 2), a, b), at(2, of("a", 3, 2), a, b), []Change{ShardMoved{0, 3, "b", "a", "the shards are spread over other members"}}},
+		{"its owner leaves", at(1, of("b", 1, 0), a, b), at(2, of("a", 2, 0), a, bLeaving), []Change{ShardMoved{0, 2, "b", "a", "its owner leaves"}}},
+		{"its owner has left", at(1, of("b", 1, 0), a, bLeaving), at(2, of("a", 2, 0), a), []Change{Left{"b"}, ShardMoved{0, 2, "b", "a", "its owner has left"}}},
+		{"its owner is down", at(1, of("b", 1, 0), a, b), at(2, of("a", 2, 0), a), []Change{Down{"b"}, ShardMoved{0, 2, "b", "a", "its owner is down"}}},
+		{"it had no owner", at(1, of("", 1, 0), a), at(2, of("a", 2, 0), a), nil},
+		{"the cluster is formed anew", at(1, of("b", 1, 0), a, b), at(anew, of("a", 2, 2), a), []Change{Formed{1}, Down{"b"}, ShardLost{0, 2, "a"}}},
+	} {
+		if got := Changes(x.old, x.now); !reflect.DeepEqual(got, x.want) {
+			t.Errorf("%s: %#v, want %#v", x.what, got, x.want)
+		}
+	}
+}
+
+// A message goes over one other member at most.
+func TestBring(t *testing.T) {
+	for _, x := range []struct {
+		from, by, to  phalanx.NodeID
+		reaches, gone bool
+		want          Bring
+	}{
+		{from: "b", by: "c", to: "a", want: Take},
+		{from: "b", by: "c", to: "a", gone: true, want: Drop},
+		{from: "b", by: "b", to: "c", reaches: true, want: Pass},
+		{from: "b", by: "b", to: "c", want: Drop},
+		{from: "b", by: "d", to: "c", reaches: true, want: Drop},
+	} {
+		if got := OfDirectory("a", x.from, x.by, x.to, x.reaches, x.gone); got != x.want {
+			t.Errorf("%+v: %d", x, got)
+		}
+	}
+	for _, x := range []struct {
+		to     phalanx.NodeID
+		passed bool
+		want   Bring
+	}{{"a", true, Take}, {"a", false, Drop}, {"c", false, Pass}, {"c", true, Drop}} {
+		if got := OfView("a", x.to, x.passed); got != x.want {
+			t.Errorf("%+v: %d", x, got)
+		}
+	}
+}
