@@ -138,6 +138,12 @@ var inBarriers = []Mistake{
 	mistake(Barriers, "a primary says that nobody has opened a barrier that is open",
 		"protocol/barrier/asker.go", "	cfg := c.configOf(m.Key)\n", "	cfg := Config{}\n",
 		"protocol/barrier/asker.go", "Stamp: stamps[n], Config: cfg})", "Stamp: stamps[n], Config: Config{}})"),
+	mistake(OfBarriers, "a primary does not say for which node it waits",
+		"protocol/barrier/delay.go", "len(lags) > 0 {", "false {"),
+	mistake(OfBarriers, "a primary waits for a backup that has confirmed",
+		"protocol/replica/backups.go", "one.lacks && b.sends.Times() >= times", "b.sends.Times() >= times"),
+	mistake("barrier Culprit", "the error of a barrier names its manager, which waits for another node",
+		"protocol/barrier/delay.go", "	case len(g.Awaits) > 0:\n		return g.Awaits[0]\n", ""),
 	mistake("protocol/barrier Double", "a new backup believes that all entries inside a double barrier leave",
 		"protocol/barrier/copy.go", "		m.State = &s\n", "		for i := range s.Entrances {\n\t\t\ts.Entrances[i].Leaving = s.Entrances[i].Phase == Through\n\t\t}\n\t\tm.State = &s\n"),
 }

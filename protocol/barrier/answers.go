@@ -20,6 +20,9 @@ func (c *Core) answered(m Answers) {
 		return
 	}
 	c.stir(g)
+	if g.term, g.awaits = m.Term, m.Awaits; m.delayed() {
+		return
+	}
 	if m.Field != "" {
 		if m.Stamp >= g.made { // and not of an earlier one with another configuration
 			c.mismatch(g, m)
@@ -32,7 +35,7 @@ func (c *Core) answered(m Answers) {
 		}
 		c.heardOf(g)
 	}
-	g.term, g.batch, g.answered, g.heard, g.last = m.Term, m.Batch, true, c.now, m.Standing
+	g.batch, g.answered, g.heard, g.last = m.Batch, true, c.now, m.Standing
 	if m.Unknown {
 		for _, p := range g.parts {
 			if p.stage == waits {
@@ -88,7 +91,7 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	case a.Verdict != Released || a.Attempt < p.left:
 		return true
 	}
-	c.gaveUp(p, true)
+	c.gaveUp(g, p, true)
 	p.left = 0
 	if p.stage == releasing {
 		c.quit(g, p)

@@ -76,7 +76,10 @@ type (
 		Primary phalanx.NodeID
 		Heard   bool // the primary has answered, and not let it through
 		Last    Standing
-		Frees   uint64 // the attempt that is now taken back from a semaphore; 0: none
+		Awaits  []phalanx.NodeID // nodes for which the primary waits: it acts on no request before they answer
+		// Unleased says that this node is the primary, and that it has no lease and does not act.
+		Unleased bool
+		Frees    uint64 // the attempt that is now taken back from a semaphore; 0: none
 		// Withdrawn says that it has not entered: the barrier had not fired, and does not
 		// count it.
 		Withdrawn bool

@@ -83,10 +83,11 @@ type group struct {
 	term     uint64
 	batch    uint64
 	last     Standing
-	stirred  bool           // it is in entering.stirred
-	held     bool           // and in entering.held
-	unleased bool           // and in entering.unleased
-	to       phalanx.NodeID // in whose window it has a place; empty: in none
+	awaits   []phalanx.NodeID // nodes for which the present primary waits
+	stirred  bool             // it is in entering.stirred
+	held     bool             // and in entering.held
+	unleased bool             // and in entering.unleased
+	to       phalanx.NodeID   // in whose window it has a place; empty: in none
 }
 
 type stage uint8
@@ -280,7 +281,7 @@ func (c *Core) giveUp(id uint64) {
 	tell := true
 	defer func() {
 		if tell {
-			c.emit(given)
+			c.emit(c.why(g, given))
 		}
 	}()
 	if p == nil {
@@ -326,7 +327,7 @@ func (c *Core) leave(g *group) {
 		switch {
 		case len(p.leaving) == 0:
 		case c.now >= p.leaveBy:
-			c.gaveUp(p, false)
+			c.gaveUp(g, p, false)
 		case g.leaveAt == 0 || p.leaveBy < g.leaveAt:
 			g.leaveAt = p.leaveBy
 		}
@@ -334,10 +335,10 @@ func (c *Core) leave(g *group) {
 }
 
 // gaveUp ends the calls of a participant that withdraws, or has withdrawn.
-func (c *Core) gaveUp(p *participant, withdrawn bool) {
+func (c *Core) gaveUp(g *group, p *participant, withdrawn bool) {
 	for _, id := range p.leaving {
 		delete(c.waiters, id)
-		given := p.gave
+		given := c.why(g, p.gave)
 		given.ID, given.Withdrawn = id, withdrawn
 		c.emit(given)
 	}

@@ -44,7 +44,7 @@ func (c *Core) newPrimaries() {
 		g := c.groups[k]
 		c.stir(g)
 		g.held, g.to = false, ""
-		g.answered, g.watching, g.news = false, false, true
+		g.answered, g.awaits, g.watching, g.news = false, nil, false, true
 		g.sends.Answered()
 		for _, p := range g.parts {
 			if p.stage == waits {
