@@ -293,7 +293,9 @@ func (e ending) err(op string, k core.Key) error {
 }
 
 // doubtful reports whether an entry that was given up may still count.
-func (e ending) doubtful() bool { return !e.given.Withdrawn && e.given.Frees == 0 }
+func (e ending) doubtful() bool {
+	return !e.given.Withdrawn && e.done.Config.Semaphore == Semaphore{}
+}
 
 // waited says why a call that was given up had to wait.
 func (e ending) waited() error {

@@ -92,7 +92,7 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 		return true
 	}
 	c.gaveUp(g, p, true)
-	p.left = 0
+	c.freed(g, p)
 	if p.stage == releasing {
 		c.quit(g, p)
 	}
@@ -149,8 +149,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 			return // it is about an attempt that was withdrawn
 		}
 	} else if over := a.Verdict == Released || a.Verdict == TimedOut || a.Verdict == Deleted; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
-		p.left = 0
-		c.emit(Freed{Key: g.key, Entry: p.Entry})
+		c.freed(g, p)
 		for _, id := range p.exits {
 			delete(c.waiters, id)
 			c.emit(Done{ID: id, Verdict: Released, Last: g.last, Term: g.term})
@@ -320,6 +319,7 @@ func (c *Core) mismatch(g *group, m Answers) {
 		for _, id := range slices.Concat(p.calls, p.exits, p.leaving) {
 			end(id)
 		}
+		c.freed(g, p)
 	}
 	for _, id := range g.watches {
 		end(id)

@@ -184,7 +184,7 @@ func (c *Core) call(e Call) {
 	}
 	if e.Attempt != 0 { // of an earlier instance
 		p := c.add(g, e.Entry, e.Attempt)
-		if p.stage = holds; e.Kind == CallFree {
+		if p.stage, p.told = holds, true; e.Kind == CallFree {
 			p.stage, p.left = releasing, e.Attempt
 		}
 		return
@@ -242,6 +242,15 @@ func (c *Core) quit(g *group, p *participant) {
 	}
 	p.gone = true
 	delete(g.parts, p.Entry)
+	c.freed(g, p)
+}
+
+// freed takes note that the primary knows that an earlier attempt of p does not count.
+func (c *Core) freed(g *group, p *participant) {
+	if p.left != 0 {
+		p.left = 0
+		c.emit(Freed{Key: g.key, Entry: p.Entry})
+	}
 }
 
 // releaseCall has a participant leave the semaphore.
@@ -289,6 +298,9 @@ func (c *Core) giveUp(id uint64) {
 		return
 	}
 	gone := func(c uint64) bool { return c == id }
+	if slices.Contains(p.leaving, id) {
+		given.Frees = p.left
+	}
 	p.calls, p.exits, p.leaving = slices.DeleteFunc(p.calls, gone), slices.DeleteFunc(p.exits, gone), slices.DeleteFunc(p.leaving, gone)
 	switch {
 	case len(p.calls) > 0 || p.stage == releasing || p.stage == holds: // others wait; or it goes on
@@ -339,7 +351,9 @@ func (c *Core) gaveUp(g *group, p *participant, withdrawn bool) {
 	for _, id := range p.leaving {
 		delete(c.waiters, id)
 		given := c.why(g, p.gave)
-		given.ID, given.Withdrawn = id, withdrawn
+		if given.ID, given.Withdrawn = id, withdrawn; !withdrawn {
+			given.Frees = p.left
+		}
 		c.emit(given)
 	}
 	p.leaving = nil

@@ -106,7 +106,7 @@ func (c *checker) saw(n *sim.Process, o barrier.Output) {
 			delete(c.holding[o.Key], h.Entry)
 		}
 	case barrier.Lost:
-		delete(c.w.work.held, holding{n, o.Key, o.Entry})
+		c.w.hosts[n].held.Lost(o)
 		delete(c.holding[o.Key], o.Entry)
 	case barrier.TookOver:
 		c.w.Tracef("%s takes over %+v", n.Self, o)

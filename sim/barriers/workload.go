@@ -35,8 +35,6 @@ type workload struct {
 	soon     int                  // actions that are planned
 	watched  map[barrier.Key]bool // barriers that have callbacks on some node
 	watchers []*call              // calls that give these callbacks
-	held     map[holding]attempt  // entries that hold semaphores
-	freed    map[holding]attempt  // entries that have let go, as the primary may not know
 	ends     bool                 // no more entries come
 }
 
@@ -185,9 +183,7 @@ func (l *workload) done(n *sim.Process, d barrier.Done) {
 		l.w.check.departed(c, d)
 		return
 	}
-	if c.cfg.Semaphore.Count > 0 && d.Verdict == barrier.Fire {
-		l.held[holding{c.n, c.key, c.entry}] = attempt{d.Attempt, c.cfg, c}
-	}
+	l.w.hosts[n].held.Done(c.asked, d, c)
 	l.w.check.ended(c, d)
 	if c.cfg.Double && (d.Verdict == barrier.Fire || d.Verdict == barrier.LateFire) {
 		l.after(l.w.Upto(400*ms), func() {
@@ -239,12 +235,8 @@ func (l *workload) leave(c *call) {
 	}
 	l.w.check.left(c)
 	l.ids++
-	h := holding{c.n, c.key, c.entry}
-	if a, ok := l.held[h]; ok {
-		delete(l.held, h)
-		l.freed[h] = a
-	}
 	ask := barrier.Call{ID: l.ids, Kind: barrier.CallRelease, Key: c.key, Config: c.cfg, Entry: c.entry}
+	l.w.hosts[c.n].held.Asked(ask)
 	l.open[l.ids] = &call{id: l.ids, asked: ask, n: c.n, key: c.key, cfg: c.cfg, since: l.w.Now()}
 	l.w.ask(c.n, ask)
 	if c.rounds--; c.rounds > 0 {
@@ -264,9 +256,7 @@ func (l *workload) givenUp(n *sim.Process, g barrier.GivenUp) {
 		return
 	}
 	delete(l.open, g.ID)
-	if g.Frees != 0 {
-		l.freed[holding{n, c.key, c.entry}] = attempt{g.Frees, c.cfg, c}
-	}
+	l.w.hosts[n].held.GivenUp(c.asked, g)
 	switch {
 	case g.Unopened != c.joins:
 		l.w.Failf("call %d on %s, which joins: %v, is given up so: %+v", g.ID, n.Self, c.joins, g)
