@@ -144,7 +144,7 @@ var inBarriers = []Mistake{
 		"protocol/replica/backups.go", "one.lacks && b.sends.Times() >= times", "b.sends.Times() >= times"),
 	mistake(OfBarriers, "a node does not remember a withdrawal whose caller has gone",
 		"protocol/barrier/entrant.go", "if given.ID, given.Withdrawn = id, withdrawn; !withdrawn {", "if given.ID, given.Withdrawn = id, withdrawn; false {"),
-	mistake(Barriers, "a node whose actor has panicked forgets the semaphores that its callers hold",
+	mistake(OfBarriers, "a node whose actor has panicked forgets the semaphores that its callers hold",
 		"protocol/barrier/holdings.go", "{{h.held, CallEnter}, {h.freed, CallFree}}", "{{h.freed, CallFree}}"),
 	mistake(OfBarriers, "a node whose actor has panicked forgets what it takes back",
 		"protocol/barrier/holdings.go", "{{h.held, CallEnter}, {h.freed, CallFree}}", "{{h.held, CallEnter}}"),
