@@ -140,6 +140,8 @@ var inBarriers = []Mistake{
 		"protocol/barrier/asker.go", "Stamp: stamps[n], Config: cfg})", "Stamp: stamps[n], Config: Config{}})"),
 	mistake(OfBarriers, "a primary does not say for which node it waits",
 		"protocol/barrier/delay.go", "len(lags) > 0 {", "false {"),
+	mistake(OfBarriers, "a caller hears for which node a former primary has waited",
+		"protocol/barrier/answers.go", "nil; m.Stamp >= g.asked {", "nil; true {"),
 	mistake(OfBarriers, "a primary waits for a backup that has confirmed",
 		"protocol/replica/backups.go", "one.lacks && b.sends.Times() >= times", "b.sends.Times() >= times"),
 	mistake(OfBarriers, "a node does not remember a withdrawal whose caller has gone",

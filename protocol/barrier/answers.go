@@ -20,7 +20,10 @@ func (c *Core) answered(m Answers) {
 		return
 	}
 	c.stir(g)
-	if g.term, g.awaits = m.Term, m.Awaits; m.delayed() {
+	if g.term, g.awaits = m.Term, nil; m.Stamp >= g.asked { // else an earlier primary may have waited for them
+		g.awaits = m.Awaits
+	}
+	if m.delayed() {
 		return
 	}
 	if m.Field != "" {

@@ -46,6 +46,7 @@ func (c *Core) newPrimaries() {
 		g.held, g.to = false, ""
 		g.answered, g.awaits, g.watching, g.news = false, nil, false, true
 		g.sends.Answered()
+		g.asked = c.now
 		for _, p := range g.parts {
 			if p.stage == waits {
 				p.stage = asking

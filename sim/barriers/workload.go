@@ -2,6 +2,7 @@ package barriers
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -254,6 +255,12 @@ func (l *workload) givenUp(n *sim.Process, g barrier.GivenUp) {
 	if c == nil || c.n != n {
 		l.w.Failf("call %d on %s is given up, and has ended", g.ID, n.Self)
 		return
+	}
+	if g.Primary != "" && slices.Contains(g.Awaits, g.Primary) {
+		l.w.Failf("(9) call %d on %s is given up, and its primary %s waits for %v", g.ID, n.Self, g.Primary, g.Awaits)
+	}
+	if len(g.Awaits) > 0 {
+		l.w.Met("barrier awaits a node")
 	}
 	delete(l.open, g.ID)
 	l.w.hosts[n].held.GivenUp(c.asked, g)
