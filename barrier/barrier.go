@@ -299,24 +299,31 @@ func (e ending) doubtful() bool {
 
 // waited says why a call that was given up had to wait.
 func (e ending) waited() error {
-	g := e.given
-	switch {
-	case g.Unopened && !g.Heard && g.Primary != "":
-		return fmt.Errorf("%w: its manager %s has not answered", ErrNotOpened, g.Primary)
-	case g.Unopened:
+	switch g := e.given; {
+	case g.Unopened && (g.Heard || g.Primary == ""):
 		return ErrNotOpened
-	case len(g.Awaits) > 0 && g.Heard:
-		return fmt.Errorf("%w; its manager %s waits for %s", stands(g), g.Primary, join(g.Awaits))
+	case g.Unopened:
+		return fmt.Errorf("%w: %w", ErrNotOpened, silent(g))
+	case !g.Heard:
+		return silent(g)
+	case len(g.Awaits) > 0:
+		return fmt.Errorf("%w; %w", stands(g), silent(g))
+	default:
+		return stands(g)
+	}
+}
+
+// silent says why the manager has not answered a call that was given up.
+func silent(g core.GivenUp) error {
+	switch {
 	case len(g.Awaits) > 0:
 		return fmt.Errorf("its manager %s waits for %s", g.Primary, join(g.Awaits))
-	case !g.Heard && g.Unleased:
-		return errors.New("this node manages it, and is not in touch with a majority of the voters")
-	case !g.Heard && g.Primary == "":
+	case g.Unleased:
+		return errors.New("this node manages it, and has no lease: no majority of the voters has answered it")
+	case g.Primary == "":
 		return errors.New("the manager has not answered yet")
-	case !g.Heard:
-		return fmt.Errorf("its manager %s has not answered yet", g.Primary)
 	}
-	return stands(g)
+	return fmt.Errorf("its manager %s has not answered yet", g.Primary)
 }
 
 // stands says how the barrier stands, for a call that was given up.

@@ -140,6 +140,8 @@ var inBarriers = []Mistake{
 		"protocol/barrier/asker.go", "Stamp: stamps[n], Config: cfg})", "Stamp: stamps[n], Config: Config{}})"),
 	mistake(OfBarriers, "a primary does not say for which node it waits",
 		"protocol/barrier/delay.go", "len(lags) > 0 {", "false {"),
+	mistake(OfBarriers, "a caller at the manager's own node blames that node",
+		"protocol/barrier/delay.go", "given.Awaits, given.Unleased = c.lagging(k, 1), c.now >= c.leased", "given.Unleased = false"),
 	mistake(OfBarriers, "a caller hears for which node a former primary has waited",
 		"protocol/barrier/answers.go", "nil; m.Stamp >= g.asked {", "nil; true {"),
 	mistake(OfBarriers, "a primary waits for a backup that has confirmed",

@@ -32,13 +32,13 @@ func (c *Core) lagging(k Key, times int) (lags []phalanx.NodeID) {
 	return lags[:min(len(lags), MaxAbsent)]
 }
 
-// why completes the answer to a caller that gives up: why it has had to wait.
-func (c *Core) why(g *group, given GivenUp) GivenUp {
-	given.Awaits = g.awaits
-	if given.Primary == c.view.Self {
-		given.Awaits, given.Unleased = c.lagging(g.key, 1), c.now >= c.leased
+// giveUpOn emits the answer to a caller of a barrier that gives up, with what holds it up: what the primary
+// has said of that, or on the primary's own node what it knows.
+func (c *Core) giveUpOn(k Key, awaits []phalanx.NodeID, given GivenUp) {
+	if given.Awaits = awaits; given.Primary == c.view.Self {
+		given.Awaits, given.Unleased = c.lagging(k, 1), c.now >= c.leased
 	}
-	return given
+	c.emit(given)
 }
 
 // Culprit returns the node that has held up the caller, as far as it is known here: one for which the

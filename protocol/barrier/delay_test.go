@@ -41,3 +41,43 @@ func TestAFormerPrimaryWaitedForThePresentOne(t *testing.T) {
 		t.Errorf("%+v, which blames %q", c.given, c.given[0].Culprit())
 	}
 }
+
+// A caller at the primary's own node hears what holds the primary up, whatever it has called: another
+// member, or that the primary has no lease. It blames not its own node.
+func TestTheCallerIsAtThePrimary(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		c := newCluster(t, 6)
+		primary, other, want := c.unleased(), c.outsiders()[0], phalanx.NodeID("")
+		if silent {
+			want = other
+			c.lose = func(from, _ phalanx.NodeID, _ barrier.Message) bool { return from == other }
+			c.kill(c.outsiders()[1])
+			c.remove(c.outsiders()[1]) // the primary asks all members anew
+			if c.managers()[0] != primary {
+				t.Fatalf("the managers are %v", c.managers())
+			}
+		}
+		cfg := barrier.Config{Max: 2}
+		ids, kinds := []uint64{c.enter(primary, cfg, "a")}, []barrier.CallKind{barrier.CallRemove}
+		if silent { // else these are answered without a lease
+			kinds = append(kinds, barrier.CallHosts, barrier.CallConfig)
+		}
+		for _, kind := range kinds {
+			ids = append(ids, c.call(primary, barrier.Call{Kind: kind, Key: key}))
+		}
+		c.pass(100 * ms)
+		c.given = nil
+		for _, id := range ids {
+			c.step(primary, barrier.GiveUp{ID: id})
+		}
+		c.pass(2 * time.Second)
+		if len(c.given) != len(ids) {
+			t.Errorf("%d have given up", len(c.given))
+		}
+		for _, g := range c.given {
+			if g.Primary != primary || g.Heard || !g.Unleased || g.Culprit() != want {
+				t.Errorf("%+v, which blames %q, want %q", g, g.Culprit(), want)
+			}
+		}
+	}
+}

@@ -273,7 +273,7 @@ func (c *Core) releaseCall(g *group, e Call) {
 func (c *Core) giveUp(id uint64) {
 	if q := c.queries[id]; q != nil {
 		c.endQuery(id)
-		c.emit(GivenUp{ID: id, Primary: c.primary(q.key)})
+		c.giveUpOn(q.key, nil, GivenUp{ID: id, Primary: c.primary(q.key)})
 		return
 	}
 	if c.giveUpJoin(id) {
@@ -290,7 +290,7 @@ func (c *Core) giveUp(id uint64) {
 	tell := true
 	defer func() {
 		if tell {
-			c.emit(c.why(g, given))
+			c.giveUpOn(g.key, g.awaits, given)
 		}
 	}()
 	if p == nil {
@@ -350,11 +350,11 @@ func (c *Core) leave(g *group) {
 func (c *Core) gaveUp(g *group, p *participant, withdrawn bool) {
 	for _, id := range p.leaving {
 		delete(c.waiters, id)
-		given := c.why(g, p.gave)
+		given := p.gave
 		if given.ID, given.Withdrawn = id, withdrawn; !withdrawn {
 			given.Frees = p.left
 		}
-		c.emit(given)
+		c.giveUpOn(g.key, g.awaits, given)
 	}
 	p.leaving = nil
 }
