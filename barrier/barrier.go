@@ -126,8 +126,9 @@ func named(op string, n *cluster.Node, name string, opts []Option, cfg *Config) 
 //
 // A caller that gives up has not entered: its entry is withdrawn, unless the barrier has
 // fired before; then Enter succeeds. If the barrier's manager does not answer for a second,
-// Enter ends nevertheless, and the error says that the entry may count. The error always
-// names the absent participants.
+// Enter ends nevertheless, and the error says that the entry may count. The error names the
+// absent participants; its Node is the manager if that is silent, or the member for which the
+// manager waits.
 func (b *Barrier) Enter(ctx context.Context, e Entry) (Passage, error) {
 	d, err := b.do(ctx, "enter", core.CallEnter, e, nil, nil)
 	if err != nil {
@@ -265,9 +266,7 @@ func (e ending) err(op string, k core.Key) error {
 			why = fmt.Errorf("%w; the entry may still count", why)
 		}
 		f := failure(op, k, kind, why)
-		if e.given.Primary != "" && !e.given.Heard {
-			f.Node = e.given.Primary
-		}
+		f.Node = e.given.Culprit()
 		return f
 	case e.done.Verdict == core.Mismatch:
 		return failure(op, k, phalanx.ErrMismatch, &MismatchError{Field: e.done.Field})
@@ -294,20 +293,43 @@ func (e ending) err(op string, k core.Key) error {
 }
 
 // doubtful reports whether an entry that was given up may still count.
-func (e ending) doubtful() bool { return !e.given.Withdrawn && e.given.Frees == 0 }
+func (e ending) doubtful() bool {
+	return !e.given.Withdrawn && e.done.Config.Semaphore == Semaphore{}
+}
 
 // waited says why a call that was given up had to wait.
 func (e ending) waited() error {
-	g, s := e.given, e.given.Last
-	switch {
-	case g.Unopened && !g.Heard && g.Primary != "":
-		return fmt.Errorf("%w: its manager %s has not answered", ErrNotOpened, g.Primary)
-	case g.Unopened:
+	switch g := e.given; {
+	case g.Unopened && (g.Heard || g.Primary == ""):
 		return ErrNotOpened
-	case !g.Heard && g.Primary == "":
-		return errors.New("the manager has not answered yet")
+	case g.Unopened:
+		return fmt.Errorf("%w: %w", ErrNotOpened, silent(g))
 	case !g.Heard:
-		return fmt.Errorf("its manager %s has not answered yet", g.Primary)
+		return silent(g)
+	case len(g.Awaits) > 0:
+		return fmt.Errorf("%w; %w", stands(g), silent(g))
+	default:
+		return stands(g)
+	}
+}
+
+// silent says why the manager has not answered a call that was given up.
+func silent(g core.GivenUp) error {
+	switch {
+	case len(g.Awaits) > 0:
+		return fmt.Errorf("its manager %s waits for %s", g.Primary, join(g.Awaits))
+	case g.Unleased:
+		return errors.New("this node manages it, and has no lease: no majority of the voters has answered it")
+	case g.Primary == "":
+		return errors.New("the manager has not answered yet")
+	}
+	return fmt.Errorf("its manager %s has not answered yet", g.Primary)
+}
+
+// stands says how the barrier stands, for a call that was given up.
+func stands(g core.GivenUp) error {
+	s := g.Last
+	switch {
 	case g.Leaves && len(s.Inside) > 0:
 		return &InsideError{Inside: s.Inside}
 	case len(s.Holders) > 0:
@@ -368,10 +390,10 @@ func (a *asked) invalid() error {
 	return nil
 }
 
-func join(all []core.Entry) string {
+func join[T any](all []T) string {
 	var names []string
 	for _, e := range all {
-		names = append(names, e.String())
+		names = append(names, fmt.Sprint(e))
 	}
 	return strings.Join(names, ", ")
 }

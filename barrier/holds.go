@@ -144,29 +144,29 @@ func (s *holds) stop() {
 }
 
 // lose ends the Hold of an entry, if it has one.
-func (s *service) lose(by attempt, kind phalanx.Kind, why error) bool {
-	return by.hold != nil && s.open.holds.drop(by.hold, by.hold.lost(kind, why))
+func (s *service) lose(by core.Holding, kind phalanx.Kind, why error) bool {
+	h, _ := by.By.(*Hold)
+	return h != nil && s.open.holds.drop(h, h.lost(kind, why))
 }
 
 // loosen releases the semaphore of a Hold.
 func (s *service) loosen(c actor.Context, h *Hold) {
-	at := hold{h.b.key, h.entry}
-	if by, ok := s.open.held[at]; ok && by.hold == h {
-		s.let(c, at, by.cfg)
+	if by, ok := s.open.held.Holder(h.b.key, h.entry); ok && by.By == h {
+		s.let(c, by)
 	}
 }
 
 // let releases a semaphore without waiting for the answer.
-func (s *service) let(c actor.Context, at hold, cfg Config) {
-	s.ask(c, &asked{call: core.Call{Kind: core.CallRelease, Key: at.key, Config: cfg, Entry: at.entry}, end: func(ending) {}})
+func (s *service) let(c actor.Context, by core.Holding) {
+	s.ask(c, &asked{call: core.Call{Kind: core.CallRelease, Key: by.Key, Config: by.Config, Entry: by.Entry}, end: func(ending) {}})
 }
 
 // loseAll ends all Holds, and releases their semaphores: the node leaves, or has another
 // incarnation.
 func (s *service) loseAll(c actor.Context, why error) {
-	for at, by := range s.open.held {
+	for _, by := range s.open.held.Holders() {
 		if s.lose(by, phalanx.ErrAborted, why) {
-			s.let(c, at, by.cfg)
+			s.let(c, by)
 		}
 	}
 }

@@ -16,8 +16,7 @@ type open struct {
 	letters  uint64 // of other members
 	ids      uint64
 	calls    map[uint64]*asked
-	held     map[hold]attempt // semaphores that callers here hold
-	freed    map[hold]attempt // semaphores that they have released, and the primary may not know
+	held     core.Holdings // by a *Hold, or nil: it was entered without
 	watchers map[core.Key]*watch
 	past     core.Past
 	holds    *holds
@@ -29,19 +28,7 @@ type open struct {
 
 // busy reports whether a caller waits, or holds something.
 func (o *open) busy() bool {
-	return len(o.calls) > 0 || len(o.held) > 0 || len(o.freed) > 0 || len(o.watchers) > 0
-}
-
-type hold struct {
-	key   core.Key
-	entry core.Entry
-}
-
-// attempt is the attempt by which an entry holds a semaphore.
-type attempt struct {
-	cfg  Config
-	n    uint64
-	hold *Hold // nil: it was entered without
+	return len(o.calls) > 0 || o.held.Some() || len(o.watchers) > 0
 }
 
 // watch has a barrier's callbacks: functions, or an actor.
@@ -57,7 +44,8 @@ func (o *open) tidy(bytes int) {
 		return
 	}
 	o.most = bytes
-	o.calls, o.held, o.freed = smaller(o.calls), smaller(o.held), smaller(o.freed)
+	o.calls = smaller(o.calls)
+	o.held.Shrink()
 }
 
 // smaller returns a copy of m with no spare capacity.

@@ -32,7 +32,7 @@ func Service() cluster.Service { return Settings{}.Service() }
 // Service is Service with other settings than the default ones.
 func (s Settings) Service() cluster.Service {
 	return cluster.Service{Name: Name, Actor: func(n *cluster.Node) *actor.Props {
-		o := &open{settings: s, calls: map[uint64]*asked{}, held: map[hold]attempt{}, freed: map[hold]attempt{}, watchers: map[core.Key]*watch{}, holds: newHolds(n, n.System().Root)}
+		o := &open{settings: s, calls: map[uint64]*asked{}, watchers: map[core.Key]*watch{}, holds: newHolds(n, n.System().Root)}
 		return actor.PropsFromProducer(func() actor.Actor { return &service{node: n, open: o} })
 	}}
 }
@@ -128,31 +128,18 @@ func (s *service) want(message any) {
 // managers, and the actor makes its callers' calls again.
 func (s *service) start(c actor.Context) {
 	s.core = core.NewCore(core.CoreConfig{Managers: s.open.settings.Managers, Keep: s.open.settings.Keep, Linger: s.open.settings.Linger, Past: &s.open.past, Attempts: uint64(time.Now().UnixNano())})
-	var again []core.Call
+	var watches []core.Call
 	for k, w := range s.open.watchers {
-		again = append(again, core.Call{ID: s.open.next(), Kind: core.CallWatch, Key: k, Config: w.cfg})
+		watches = append(watches, core.Call{ID: s.open.next(), Kind: core.CallWatch, Key: k, Config: w.cfg})
 	}
-	for h, by := range s.open.held {
-		again = append(again, core.Call{Kind: core.CallEnter, Key: h.key, Config: by.cfg, Entry: h.entry, Attempt: by.n})
+	var calls []core.Open
+	for _, a := range s.open.calls {
+		calls = append(calls, core.Open{Call: a.next(), GaveUp: a.why != nil})
 	}
-	for h, by := range s.open.freed {
-		again = append(again, core.Call{Kind: core.CallFree, Key: h.key, Config: by.cfg, Entry: h.entry, Attempt: by.n})
+	for _, e := range s.open.held.Again(watches, calls) {
+		s.step(c, e)
 	}
-	var gave []core.GiveUp
-	for id, a := range s.open.calls {
-		call := a.next()
-		call.Again = true
-		if again = append(again, call); a.why != nil {
-			gave = append(gave, core.GiveUp{ID: id})
-		}
-	}
-	for _, call := range again {
-		s.step(c, call)
-	}
-	for _, g := range gave {
-		s.step(c, g)
-	}
-	if v := s.node.View(); v.Has(s.node.ID()) { // last: a primary frees what no caller holds
+	if v := s.node.View(); v.Has(s.node.ID()) {
 		s.viewed(c, cluster.Viewed{Self: s.node.ID(), View: v})
 	}
 }
@@ -171,7 +158,7 @@ func (s *service) end() {
 			w.w.close()
 		}
 	}
-	for _, by := range s.open.held {
+	for _, by := range s.open.held.Holders() {
 		s.lose(by, phalanx.ErrClosed, errLeft)
 	}
 	s.open.holds.stop()
@@ -209,19 +196,14 @@ func (s *service) begin(c actor.Context, a *asked) {
 		s.later(c, a.next())
 		return
 	}
-	switch h := (hold{a.call.Key, a.call.Entry}); a.call.Kind {
-	case core.CallRelease:
-		if by, ok := s.open.held[h]; ok {
-			delete(s.open.held, h)
-			s.open.freed[h] = by
-		}
-	case core.CallWatch:
+	s.open.held.Asked(a.call)
+	if a.call.Kind == core.CallWatch {
 		if a.watch == nil {
 			a.watch = &watch{w: a.watcher, to: a.to}
 		}
 		a.watch.cfg = a.call.Config
-		if s.open.watchers[h.key] == nil { // a question may come before the answer to the Watch
-			s.open.watchers[h.key] = a.watch
+		if s.open.watchers[a.call.Key] == nil { // a question may come before the answer to the Watch
+			s.open.watchers[a.call.Key] = a.watch
 		}
 	}
 	s.later(c, a.call)
@@ -244,9 +226,7 @@ func (s *service) given(c actor.Context, o core.GivenUp) {
 	if a == nil {
 		return
 	}
-	if o.Frees != 0 {
-		s.open.freed[hold{a.call.Key, a.call.Entry}] = attempt{a.call.Config, o.Frees, nil}
-	}
+	s.open.held.GivenUp(a.call, o)
 	s.finish(c, o.ID, ending{given: o, cause: a.why})
 }
 
@@ -261,10 +241,9 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 	a.stop()
 	e.done.Config = a.call.Config
 	waits := a.taken.CompareAndSwap(false, true) // its caller does, still
-	h := hold{a.call.Key, a.call.Entry}
-	holds := a.call.Kind == core.CallEnter && a.call.Config.Semaphore != Semaphore{} && e.cause == nil && e.done.Verdict == core.Fire
+	key := a.call.Key
+	holds := e.cause == nil && s.open.held.Done(a.call, e.done, a.hold)
 	if holds {
-		s.open.held[h] = attempt{a.call.Config, e.done.Attempt, a.hold}
 		if waits && a.hold != nil {
 			s.open.holds.add(a.hold)
 		}
@@ -273,15 +252,16 @@ func (s *service) finish(c actor.Context, id uint64, e ending) {
 		}
 	}
 	refused := e.done.Verdict == core.Mismatch || e.bad != nil
-	gone := a.watch != nil && !s.open.watched(h.key, a.watch, waits && e.cause == nil && !refused)
+	gone := a.watch != nil && !s.open.watched(key, a.watch, waits && e.cause == nil && !refused)
 	if waits {
 		a.end(e)
 	}
 	if gone && !refused {
-		s.step(c, core.Call{Kind: core.CallUnwatch, Key: h.key, Config: a.call.Config})
+		s.step(c, core.Call{Kind: core.CallUnwatch, Key: key, Config: a.call.Config})
 	}
 	if holds && !waits {
-		s.let(c, h, a.call.Config)
+		by, _ := s.open.held.Holder(key, a.call.Entry)
+		s.let(c, by)
 	}
 }
 
@@ -369,11 +349,9 @@ func (s *service) carryOut(c actor.Context, out []core.Output) {
 		case core.TookOver:
 			s.node.System().EventStream.Publish(actors.BarrierTookOver{Barrier: o.Key.String(), From: o.From, Entered: o.Standing.N, Took: o.Took})
 		case core.Freed:
-			delete(s.open.freed, hold{o.Key, o.Entry})
+			s.open.held.Freed(o)
 		case core.Lost:
-			at := hold{o.Key, o.Entry}
-			s.lose(s.open.held[at], phalanx.ErrAborted, errTaken)
-			delete(s.open.held, at)
+			s.lose(s.open.held.Lost(o), phalanx.ErrAborted, errTaken)
 		}
 	}
 	s.wake(c)

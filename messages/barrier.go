@@ -17,7 +17,7 @@ func BarrierToProto(from, to phalanx.NodeID, m barrier.Message) *BarrierLetter {
 	case barrier.Reached:
 		l.Message = &BarrierLetter_Reached{fromReached(m)}
 	case barrier.Answers:
-		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field, More: m.More, Batch: m.Batch}
+		a := &BarrierAnswers{Key: fromKey(m.Key), Term: m.Term, Standing: fromStanding(m.Standing), Watched: m.Watched, Stamp: int64(m.Stamp), Unknown: m.Unknown, Field: m.Field, More: m.More, Batch: m.Batch, Awaits: fromStrings(m.Awaits)}
 		for _, x := range m.List {
 			a.List = append(a.List, fromAnswered(x))
 		}
@@ -105,7 +105,7 @@ func (f *fields) barrier(l *BarrierLetter) barrier.Message {
 		return f.reached(m.Reached)
 	case *BarrierLetter_Answers:
 		a := barrier.Answers{Key: f.key(m.Answers.GetKey()), Term: m.Answers.GetTerm(), Standing: f.standing(m.Answers.GetStanding()), Watched: m.Answers.GetWatched(),
-			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField(), More: m.Answers.GetMore(), Batch: m.Answers.GetBatch()}
+			Stamp: time.Duration(m.Answers.GetStamp()), Unknown: m.Answers.GetUnknown(), Field: m.Answers.GetField(), More: m.Answers.GetMore(), Batch: m.Answers.GetBatch(), Awaits: f.nodes("answers.awaits", m.Answers.GetAwaits())}
 		for _, x := range m.Answers.GetList() {
 			a.List = append(a.List, barrier.Answered{Entry: f.entry(x.GetEntry()), Attempt: x.GetAttempt(),
 				Verdict: small(f, "answer.verdict", x.GetVerdict(), barrier.Outside), Left: time.Duration(x.GetLeft()), Old: x.GetOld()})

@@ -875,6 +875,7 @@ type BarrierAnswers struct {
 	Unknown       bool                   `protobuf:"varint,8,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	More          bool                   `protobuf:"varint,9,opt,name=more,proto3" json:"more,omitempty"`
 	Batch         uint64                 `protobuf:"varint,10,opt,name=batch,proto3" json:"batch,omitempty"`
+	Awaits        []string               `protobuf:"bytes,11,rep,name=awaits,proto3" json:"awaits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -977,6 +978,13 @@ func (x *BarrierAnswers) GetBatch() uint64 {
 		return x.Batch
 	}
 	return 0
+}
+
+func (x *BarrierAnswers) GetAwaits() []string {
+	if x != nil {
+		return x.Awaits
+	}
+	return nil
 }
 
 type BarrierAnswered struct {
@@ -3570,7 +3578,7 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\x05holds\x18\x04 \x01(\bR\x05holds\x12\x14\n" +
 	"\x05waits\x18\x05 \x01(\bR\x05waits\x12\x10\n" +
 	"\x03ago\x18\x06 \x01(\x03R\x03ago\x12\x14\n" +
-	"\x05leave\x18\a \x01(\bR\x05leave\"\xb9\x02\n" +
+	"\x05leave\x18\a \x01(\bR\x05leave\"\xd1\x02\n" +
 	"\x0eBarrierAnswers\x12%\n" +
 	"\x03key\x18\x01 \x01(\v2\x13.phalanx.BarrierKeyR\x03key\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12,\n" +
@@ -3582,7 +3590,8 @@ const file_messages_barrier_proto_rawDesc = "" +
 	"\aunknown\x18\b \x01(\bR\aunknown\x12\x12\n" +
 	"\x04more\x18\t \x01(\bR\x04more\x12\x14\n" +
 	"\x05batch\x18\n" +
-	" \x01(\x04R\x05batch\"\x98\x01\n" +
+	" \x01(\x04R\x05batch\x12\x16\n" +
+	"\x06awaits\x18\v \x03(\tR\x06awaits\"\x98\x01\n" +
 	"\x0fBarrierAnswered\x12+\n" +
 	"\x05entry\x18\x01 \x01(\v2\x15.phalanx.BarrierEntryR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x18\n" +

@@ -35,7 +35,7 @@ var (
 		barrier.Reached{Key: aKey, Config: aThrottle},
 		barrier.Reached{Key: aKey, Config: aSemaphore},
 		barrier.Reached{Key: aKey, Config: anAsking},
-		barrier.Answers{Key: aKey, Term: 1, List: []barrier.Answered{{Entry: anEntry, Attempt: 1, Verdict: barrier.Mismatch, Left: 2, Old: true}}, Standing: aStanding, Watched: true, Unknown: true, More: true, Stamp: 4, Field: "Max", Batch: 5},
+		barrier.Answers{Key: aKey, Term: 1, List: []barrier.Answered{{Entry: anEntry, Attempt: 1, Verdict: barrier.Mismatch, Left: 2, Old: true}}, Standing: aStanding, Watched: true, Unknown: true, More: true, Stamp: 4, Field: "Max", Batch: 5, Awaits: []phalanx.NodeID{"n1#1"}},
 		barrier.Question{Key: aKey, Term: 1, Asked: []barrier.Asked{anAsked}},
 		barrier.Question{Key: aKey, Term: 1, Asked: []barrier.Asked{{Ask: 1}, {Ask: 2}}},
 		barrier.Notify{Key: aKey, Term: 1, Happened: aHappened},

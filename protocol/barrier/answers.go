@@ -20,6 +20,12 @@ func (c *Core) answered(m Answers) {
 		return
 	}
 	c.stir(g)
+	if g.term, g.awaits = m.Term, nil; m.Stamp >= g.asked { // else an earlier primary may have waited for them
+		g.awaits = m.Awaits
+	}
+	if m.delayed() {
+		return
+	}
 	if m.Field != "" {
 		if m.Stamp >= g.made { // and not of an earlier one with another configuration
 			c.mismatch(g, m)
@@ -32,7 +38,7 @@ func (c *Core) answered(m Answers) {
 		}
 		c.heardOf(g)
 	}
-	g.term, g.batch, g.answered, g.heard, g.last = m.Term, m.Batch, true, c.now, m.Standing
+	g.batch, g.answered, g.heard, g.last = m.Batch, true, c.now, m.Standing
 	if m.Unknown {
 		for _, p := range g.parts {
 			if p.stage == waits {
@@ -88,8 +94,8 @@ func (c *Core) withdrawn(g *group, p *participant, a Answered) (more bool) {
 	case a.Verdict != Released || a.Attempt < p.left:
 		return true
 	}
-	c.gaveUp(p, true)
-	p.left = 0
+	c.gaveUp(g, p, true)
+	c.freed(g, p)
 	if p.stage == releasing {
 		c.quit(g, p)
 	}
@@ -146,8 +152,7 @@ func (c *Core) tell(g *group, p *participant, a Answered, stamp time.Duration) {
 			return // it is about an attempt that was withdrawn
 		}
 	} else if over := a.Verdict == Released || a.Verdict == TimedOut || a.Verdict == Deleted; p.left != 0 && (a.Attempt > p.left || a.Attempt == p.left && over) {
-		p.left = 0
-		c.emit(Freed{Key: g.key, Entry: p.Entry})
+		c.freed(g, p)
 		for _, id := range p.exits {
 			delete(c.waiters, id)
 			c.emit(Done{ID: id, Verdict: Released, Last: g.last, Term: g.term})
@@ -317,6 +322,7 @@ func (c *Core) mismatch(g *group, m Answers) {
 		for _, id := range slices.Concat(p.calls, p.exits, p.leaving) {
 			end(id)
 		}
+		c.freed(g, p)
 	}
 	for _, id := range g.watches {
 		end(id)

@@ -14,7 +14,7 @@ const (
 	CallEnter    CallKind = iota // Done when the entry is let through, or cannot be
 	CallRelease                  // of a semaphore; Done when its slot is free
 	CallWatch                    // has the callbacks of the barrier called here; Done when the primary knows
-	CallFree                     // with an Attempt: it is not held any more; answered by Freed
+	CallFree                     // with an Attempt: it is taken back; answered by Freed
 	CallUnwatch                  // takes that back; Done at once
 	CallHosts                    // Done with the hosts that were let through
 	CallStanding                 // Done with how the barrier stands
@@ -33,8 +33,8 @@ type Call struct {
 	Entry    Entry
 	Deadline time.Duration // when it will be given up; 0: not known
 	Again    bool          // an earlier instance of the Core took it: managers may know the entry
-	// Attempt says that this node was told that the entry holds the semaphore by
-	// this attempt, before its Core was made anew. It is not answered.
+	// Attempt says that, before the Core was made anew, this node was told that the entry holds the semaphore
+	// by this attempt, or took the attempt back. The call is not answered.
 	Attempt uint64
 }
 
@@ -76,7 +76,10 @@ type (
 		Primary phalanx.NodeID
 		Heard   bool // the primary has answered, and not let it through
 		Last    Standing
-		Frees   uint64 // the attempt that is now taken back from a semaphore; 0: none
+		Awaits  []phalanx.NodeID // nodes for which the primary waits: it acts on no request before they answer
+		// Unleased says that this node is the primary, and that it has no lease and does not act.
+		Unleased bool
+		Frees    uint64 // the attempt that is taken back until Freed; 0: none
 		// Withdrawn says that it has not entered: the barrier had not fired, and does not
 		// count it.
 		Withdrawn bool
@@ -98,7 +101,8 @@ type (
 		Happened Happened
 	}
 
-	// Freed says that the primary knows that the entry does not hold the semaphore.
+	// Freed says that the primary knows that the entry is taken back: it does not hold the semaphore, or has
+	// withdrawn, unless the barrier had fired with it.
 	Freed struct {
 		Key   Key
 		Entry Entry

@@ -38,6 +38,8 @@
 //  6. From holder to holder of a semaphore of one, the term and the batch of the answer
 //     rise: a resource that checks them refuses a holder that has lost it unknowingly.
 //
+// Holdings is what a host keeps outside of its actor for the Core that follows a panic.
+//
 // A Core is a Manager and an Entrant that share a view. It is not for concurrent
 // use.
 //

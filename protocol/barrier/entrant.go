@@ -83,10 +83,11 @@ type group struct {
 	term     uint64
 	batch    uint64
 	last     Standing
-	stirred  bool           // it is in entering.stirred
-	held     bool           // and in entering.held
-	unleased bool           // and in entering.unleased
-	to       phalanx.NodeID // in whose window it has a place; empty: in none
+	awaits   []phalanx.NodeID // nodes for which the present primary waits
+	stirred  bool             // it is in entering.stirred
+	held     bool             // and in entering.held
+	unleased bool             // and in entering.unleased
+	to       phalanx.NodeID   // in whose window it has a place; empty: in none
 }
 
 type stage uint8
@@ -183,7 +184,7 @@ func (c *Core) call(e Call) {
 	}
 	if e.Attempt != 0 { // of an earlier instance
 		p := c.add(g, e.Entry, e.Attempt)
-		if p.stage = holds; e.Kind == CallFree {
+		if p.stage, p.told = holds, true; e.Kind == CallFree {
 			p.stage, p.left = releasing, e.Attempt
 		}
 		return
@@ -241,6 +242,15 @@ func (c *Core) quit(g *group, p *participant) {
 	}
 	p.gone = true
 	delete(g.parts, p.Entry)
+	c.freed(g, p)
+}
+
+// freed takes note that the primary knows that an earlier attempt of p does not count.
+func (c *Core) freed(g *group, p *participant) {
+	if p.left != 0 {
+		p.left = 0
+		c.emit(Freed{Key: g.key, Entry: p.Entry})
+	}
 }
 
 // releaseCall has a participant leave the semaphore.
@@ -263,7 +273,7 @@ func (c *Core) releaseCall(g *group, e Call) {
 func (c *Core) giveUp(id uint64) {
 	if q := c.queries[id]; q != nil {
 		c.endQuery(id)
-		c.emit(GivenUp{ID: id, Primary: c.primary(q.key)})
+		c.giveUpOn(q.key, nil, GivenUp{ID: id, Primary: c.primary(q.key)})
 		return
 	}
 	if c.giveUpJoin(id) {
@@ -280,7 +290,7 @@ func (c *Core) giveUp(id uint64) {
 	tell := true
 	defer func() {
 		if tell {
-			c.emit(given)
+			c.giveUpOn(g.key, g.awaits, given)
 		}
 	}()
 	if p == nil {
@@ -288,6 +298,9 @@ func (c *Core) giveUp(id uint64) {
 		return
 	}
 	gone := func(c uint64) bool { return c == id }
+	if slices.Contains(p.leaving, id) {
+		given.Frees = p.left
+	}
 	p.calls, p.exits, p.leaving = slices.DeleteFunc(p.calls, gone), slices.DeleteFunc(p.exits, gone), slices.DeleteFunc(p.leaving, gone)
 	switch {
 	case len(p.calls) > 0 || p.stage == releasing || p.stage == holds: // others wait; or it goes on
@@ -326,7 +339,7 @@ func (c *Core) leave(g *group) {
 		switch {
 		case len(p.leaving) == 0:
 		case c.now >= p.leaveBy:
-			c.gaveUp(p, false)
+			c.gaveUp(g, p, false)
 		case g.leaveAt == 0 || p.leaveBy < g.leaveAt:
 			g.leaveAt = p.leaveBy
 		}
@@ -334,12 +347,14 @@ func (c *Core) leave(g *group) {
 }
 
 // gaveUp ends the calls of a participant that withdraws, or has withdrawn.
-func (c *Core) gaveUp(p *participant, withdrawn bool) {
+func (c *Core) gaveUp(g *group, p *participant, withdrawn bool) {
 	for _, id := range p.leaving {
 		delete(c.waiters, id)
 		given := p.gave
-		given.ID, given.Withdrawn = id, withdrawn
-		c.emit(given)
+		if given.ID, given.Withdrawn = id, withdrawn; !withdrawn {
+			given.Frees = p.left
+		}
+		c.giveUpOn(g.key, g.awaits, given)
 	}
 	p.leaving = nil
 }

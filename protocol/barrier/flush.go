@@ -44,8 +44,9 @@ func (c *Core) newPrimaries() {
 		g := c.groups[k]
 		c.stir(g)
 		g.held, g.to = false, ""
-		g.answered, g.watching, g.news = false, false, true
+		g.answered, g.awaits, g.watching, g.news = false, nil, false, true
 		g.sends.Answered()
+		g.asked = c.now
 		for _, p := range g.parts {
 			if p.stage == waits {
 				p.stage = asking

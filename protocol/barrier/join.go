@@ -121,7 +121,7 @@ func (c *Core) giveUpJoin(id uint64) bool {
 	if j.calls = slices.DeleteFunc(j.calls, func(x uint64) bool { return x == id }); len(j.calls) == 0 {
 		c.endJoin(j)
 	}
-	c.emit(GivenUp{ID: id, Primary: c.primary(j.key), Heard: j.heard, Unopened: true, Withdrawn: true})
+	c.giveUpOn(j.key, nil, GivenUp{ID: id, Primary: c.primary(j.key), Heard: j.heard, Unopened: true, Withdrawn: true})
 	return true
 }
 

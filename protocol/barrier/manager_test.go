@@ -180,6 +180,11 @@ func TestThePrimaryDiesAfterItForwardedTheLastEntry(t *testing.T) {
 // until there is an answer.
 func TestWhatIsLostIsRepeated(t *testing.T) {
 	c := newCluster(t, 4)
+	for i, id := range c.view.Members { // managers that forget who had entered would call a participant late whose answers were all lost
+		c.cores[id] = barrier.NewCore(barrier.CoreConfig{Attempts: uint64(i) << 20, Keep: time.Hour})
+		c.learn(id)
+		c.step(id, barrier.Leased{Until: time.Hour})
+	}
 	r := rand.New(rand.NewPCG(1, 1))
 	c.lose = func(phalanx.NodeID, phalanx.NodeID, barrier.Message) bool { return r.IntN(3) > 0 }
 	cfg := barrier.Config{Max: 4}

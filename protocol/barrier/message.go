@@ -47,6 +47,9 @@ type (
 		Unknown  bool          // there is no such barrier
 		More     bool          // another part of the answer follows: it is long
 		Field    string        // of the configuration, which differs: the participants have not entered
+		// Awaits names nodes that owe the primary an answer for long: it acts on no request before. With
+		// More, and no List, this says nothing else.
+		Awaits []phalanx.NodeID
 	}
 
 	// Answered is for one participant.

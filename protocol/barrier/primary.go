@@ -18,6 +18,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 	}
 	if !c.ready(m.Key) || c.now >= c.leased {
 		c.keep(from, m.Key, m, m.Weight())
+		c.delay(from, m)
 		return
 	}
 	r := c.replicas[m.Key]
@@ -73,6 +74,7 @@ func (c *Core) reached(from phalanx.NodeID, m Reached) {
 		return
 	}
 	c.request(r, from, m)
+	c.delay(from, m)
 	if m.opens() {
 		c.tellAskers(r.key, r.b.cfg)
 	}
@@ -225,7 +227,7 @@ func (c *Core) reply(m Reply) {
 // tellAll answers a node's participants that have an answer, and says how the
 // barrier stands.
 func (c *Core) tellAll(r *replica, node phalanx.NodeID) {
-	a := Answers{Key: r.key, Term: c.terms.Term, Batch: r.batch(), Standing: c.standing(r), Watched: r.b.Watcher == node, Stamp: r.stamps[node]}
+	a := Answers{Key: r.key, Term: c.terms.Term, Batch: r.batch(), Standing: c.standing(r), Watched: r.b.Watcher == node, Stamp: r.stamps[node], Awaits: c.lagging(r.key, lateAsks)}
 	a.List = r.b.buried(node)
 	for _, e := range r.b.Entrances {
 		if slices.Contains(e.Nodes, node) {

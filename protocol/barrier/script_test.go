@@ -174,7 +174,7 @@ func (s *script) tell() {
 			case barrier.TookOver:
 				fmt.Fprintf(&s.out, "%s takes over from %q: %s\n", n.Name(), o.From.Name(), standing(o.Standing))
 			case barrier.GivenUp:
-				fmt.Fprintf(&s.out, "%s gives up: withdrawn %v, the primary has answered %v\n", n.Name(), o.Withdrawn, o.Heard)
+				fmt.Fprintf(&s.out, "%s gives up: withdrawn %v, the primary has answered %v%s\n", n.Name(), o.Withdrawn, o.Heard, awaits(o.Awaits))
 			case barrier.Publish:
 				fmt.Fprintf(&s.out, "%s publishes: %s\n", n.Name(), happened(o.Happened))
 			case barrier.Lost:
@@ -207,6 +207,14 @@ func standing(s barrier.Standing) string {
 	return text
 }
 
+// awaits says for which nodes a primary waits.
+func awaits(nodes []phalanx.NodeID) (s string) {
+	for i, n := range nodes {
+		s += []string{", it waits for ", " and "}[min(i, 1)] + n.Name()
+	}
+	return s
+}
+
 // attemptsApart is by how much the attempts of one node of a clusterOf are greater than those of the
 // node before it.
 const attemptsApart = 1 << 20
@@ -233,7 +241,7 @@ func say(m barrier.Message) string {
 		for _, a := range m.List {
 			s += fmt.Sprintf(" %s/%d %s", a.Entry, a.Attempt%attemptsApart, a.Verdict)
 		}
-		return s
+		return s + awaits(m.Awaits)
 	case barrier.Replicate:
 		s := fmt.Sprintf("Replicate in term %d %d changes", m.Term, len(m.Ops))
 		if m.State != nil {

@@ -55,6 +55,16 @@ func (b *Backups) Confirmed() bool {
 	return !slices.ContainsFunc(b.all, func(one backup) bool { return one.lacks })
 }
 
+// Lagging returns the backups that lack the batch although it was sent so many times, in order.
+func (b *Backups) Lagging(times int) (all []phalanx.NodeID) {
+	for _, one := range b.all {
+		if one.lacks && b.sends.Times() >= times {
+			all = append(all, one.node)
+		}
+	}
+	return all
+}
+
 // Stamp is the stamp of all pieces of the state before the batch.
 func (b *Backups) Stamp() time.Duration { return b.stamp }
 

@@ -81,6 +81,16 @@ func (g *Gathering[A]) Late(now time.Duration, p retry.Pauses) (late []phalanx.N
 	return late
 }
 
+// Lagging returns the members that owe an answer although they were asked for it so many times, in order.
+func (g *Gathering[A]) Lagging(times int) (all []phalanx.NodeID) {
+	for _, m := range g.members {
+		if h := g.waiting[m]; h != nil && h.asks.Times() >= times {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
 // Due returns when a member is asked again.
 func (g *Gathering[A]) Due(p retry.Pauses) (at time.Duration, ok bool) {
 	for _, h := range g.waiting {

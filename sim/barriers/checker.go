@@ -106,7 +106,7 @@ func (c *checker) saw(n *sim.Process, o barrier.Output) {
 			delete(c.holding[o.Key], h.Entry)
 		}
 	case barrier.Lost:
-		delete(c.w.work.held, holding{n, o.Key, o.Entry})
+		c.w.hosts[n].held.Lost(o)
 		delete(c.holding[o.Key], o.Entry)
 	case barrier.TookOver:
 		c.w.Tracef("%s takes over %+v", n.Self, o)
@@ -249,6 +249,9 @@ func (c *checker) waiting(k barrier.Key) int {
 // Missing names a call that still waits after the faults though it need not, or returns "".
 func (s *service) Missing() string {
 	c := s.check
+	if s.work.soon > 0 { // also in a cruel run: GiveUp ends no call that a participant makes after it
+		return fmt.Sprintf("%d things are about to be done", s.work.soon)
+	}
 	if s.Cruel() {
 		return ""
 	}
@@ -282,9 +285,6 @@ func (s *service) Missing() string {
 		if a.entry.Host == "" || enough {
 			return fmt.Sprintf("(4) call %d of %s on %s waits since %v, %d of %d have entered: %+v", a.id, a.key, a.n.Self, a.since, units, cfg.Max, a)
 		}
-	}
-	if s.work.soon > 0 {
-		return fmt.Sprintf("%d things are about to be done", s.work.soon)
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ const (
 var Kind = sim.Kind{Name: "barriers", Managed: true, New: func(w *sim.World) sim.Service {
 	s := &service{World: w, hosts: map[*sim.Process]*host{}}
 	s.check = newChecker(s)
-	s.work = &workload{w: s, held: map[holding]attempt{}, freed: map[holding]attempt{}, open: map[uint64]*call{}, watched: map[barrier.Key]bool{}}
+	s.work = &workload{w: s, open: map[uint64]*call{}, watched: map[barrier.Key]bool{}}
 	return s
 }}
 
@@ -47,7 +47,8 @@ type host struct {
 	as     phalanx.NodeID
 	past   barrier.Past
 	core   *barrier.Core
-	late   barrier.Batch // messages since the core's last step
+	held   barrier.Holdings // by a *call; the service knows them outside of its actor
+	late   barrier.Batch    // messages since the core's last step
 }
 
 // begin gives a process a new core.
@@ -164,7 +165,7 @@ func (s *service) step(p *sim.Process, e barrier.Event) {
 		case barrier.GivenUp:
 			s.work.givenUp(p, o)
 		case barrier.Freed:
-			delete(s.work.freed, holding{p, o.Key, o.Entry})
+			h.held.Freed(o)
 		case barrier.Callback:
 			s.After(s.Upto(5*ms), func() {
 				s.To(p, func() {

@@ -2,6 +2,7 @@ package barriers
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
@@ -35,8 +36,6 @@ type workload struct {
 	soon     int                  // actions that are planned
 	watched  map[barrier.Key]bool // barriers that have callbacks on some node
 	watchers []*call              // calls that give these callbacks
-	held     map[holding]attempt  // entries that hold semaphores
-	freed    map[holding]attempt  // entries that have let go, as the primary may not know
 	ends     bool                 // no more entries come
 }
 
@@ -185,9 +184,7 @@ func (l *workload) done(n *sim.Process, d barrier.Done) {
 		l.w.check.departed(c, d)
 		return
 	}
-	if c.cfg.Semaphore.Count > 0 && d.Verdict == barrier.Fire {
-		l.held[holding{c.n, c.key, c.entry}] = attempt{d.Attempt, c.cfg, c}
-	}
+	l.w.hosts[n].held.Done(c.asked, d, c)
 	l.w.check.ended(c, d)
 	if c.cfg.Double && (d.Verdict == barrier.Fire || d.Verdict == barrier.LateFire) {
 		l.after(l.w.Upto(400*ms), func() {
@@ -239,12 +236,8 @@ func (l *workload) leave(c *call) {
 	}
 	l.w.check.left(c)
 	l.ids++
-	h := holding{c.n, c.key, c.entry}
-	if a, ok := l.held[h]; ok {
-		delete(l.held, h)
-		l.freed[h] = a
-	}
 	ask := barrier.Call{ID: l.ids, Kind: barrier.CallRelease, Key: c.key, Config: c.cfg, Entry: c.entry}
+	l.w.hosts[c.n].held.Asked(ask)
 	l.open[l.ids] = &call{id: l.ids, asked: ask, n: c.n, key: c.key, cfg: c.cfg, since: l.w.Now()}
 	l.w.ask(c.n, ask)
 	if c.rounds--; c.rounds > 0 {
@@ -263,10 +256,14 @@ func (l *workload) givenUp(n *sim.Process, g barrier.GivenUp) {
 		l.w.Failf("call %d on %s is given up, and has ended", g.ID, n.Self)
 		return
 	}
-	delete(l.open, g.ID)
-	if g.Frees != 0 {
-		l.freed[holding{n, c.key, c.entry}] = attempt{g.Frees, c.cfg, c}
+	if g.Primary != "" && slices.Contains(g.Awaits, g.Primary) {
+		l.w.Failf("(9) call %d on %s is given up, and its primary %s waits for %v", g.ID, n.Self, g.Primary, g.Awaits)
 	}
+	if len(g.Awaits) > 0 {
+		l.w.Met("barrier awaits a node")
+	}
+	delete(l.open, g.ID)
+	l.w.hosts[n].held.GivenUp(c.asked, g)
 	switch {
 	case g.Unopened != c.joins:
 		l.w.Failf("call %d on %s, which joins: %v, is given up so: %+v", g.ID, n.Self, c.joins, g)
