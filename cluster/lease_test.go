@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
@@ -90,14 +88,8 @@ func TestLastCallerGone(t *testing.T) {
 	if _, err := s.Put(ctx, "x", data); err != nil {
 		t.Fatal(err)
 	}
-	var fast atomic.Bool
-	links["n1"].set(func(c *bentStream, kind byte, _ []byte) {
-		if kind == frameData && !fast.Load() { // never still, so that it is no stall
-			pause := time.NewTimer(50 * time.Millisecond)
-			defer pause.Stop()
-			<-pause.C
-		}
-	})
+	free := make(chan struct{})
+	links["n1"].set(slowly(free))
 	middleCtx, leaveMiddle := context.WithCancel(ctx)
 	defer leaveMiddle()
 	belowCtx, leaveBelow := context.WithCancel(ctx)
@@ -127,7 +119,7 @@ func TestLastCallerGone(t *testing.T) {
 	}
 	quiet(t, middle, 0)
 	eventually(t, "the middle is not listed", func() bool { return !holds(t, s, "x", middle.ID()) })
-	fast.Store(true)
+	close(free)
 	brings(t, "the other receiver", o, data)
 	brings(t, "the late receiver", l, data)
 	if n := links["n2"].bytesTo("n5"); n > 0 {
