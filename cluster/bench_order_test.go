@@ -27,8 +27,6 @@ type order struct {
 
 // report says what came of an order.
 type report struct {
-	Addr string         `json:",omitempty"`
-	Node phalanx.NodeID `json:",omitempty"`
 	Took []time.Duration
 	Made uint64 `json:",omitempty"` // allocations since the process began
 	Err  string `json:",omitempty"`
