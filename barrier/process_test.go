@@ -87,7 +87,7 @@ func carryOut(node *cluster.Node, o order) report {
 						err = fmt.Errorf("%s is still a member", o.Hold)
 					}
 					last.left = time.Now().UnixNano()
-					err = b.Release(ctx, barrier.Entry{Host: h})
+					err = errors.Join(err, b.Release(ctx, barrier.Entry{Host: h}))
 				}
 				if last.err = err; err != nil {
 					break
