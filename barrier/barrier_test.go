@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +51,19 @@ func entered(all []barrier.Status, name string) int {
 		}
 	}
 	return -1
+}
+
+// waiting returns the nodes on which somebody waits at a barrier, sorted.
+func waiting(all []barrier.Status, name string) (ids []phalanx.NodeID) {
+	for _, s := range all {
+		for _, e := range s.Entries {
+			if s.Name == name && e.State == "waiting" {
+				ids = append(ids, e.Nodes...)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // Who gives up is told who is absent: by name if they are known, else by the member
@@ -286,8 +300,10 @@ func TestANodeThatStartsAgainCountsOnce(t *testing.T) {
 	t.Cleanup(func() { _ = again.Leave(context.Background()) })
 	enter(again)
 	enter(nodes[1])
-	is(3)
-	time.Sleep(200 * ms)
+	eventually(t, "the three live nodes have entered", func() bool {
+		s, err := barrier.List(within(t), nodes[1])
+		return len(out) > 0 || err == nil && slices.Equal(waiting(s, "restarted"), []phalanx.NodeID{again.ID(), nodes[0].ID(), nodes[1].ID()})
+	})
 	select {
 	case o := <-out:
 		t.Fatalf("three nodes pass a barrier of four: %+v", o)

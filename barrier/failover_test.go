@@ -122,15 +122,29 @@ func TestASemaphoreWhoseManagersAreKilled(t *testing.T) {
 	primary := primaryOf(t, n, all, name, cfg)
 	others := slices.DeleteFunc(slices.Clone(all), func(p *process) bool { return p == primary })
 	for i, p := range others {
-		p.Tell(t, order{Name: name, Config: cfg, Hosts: []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}, Rounds: 1, Hold: 100 * ms})
+		p.Tell(t, order{Name: name, Config: cfg, Hosts: []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}, Rounds: 1, Hold: primary.ID})
 	}
 	managed(t, n, name, 12)
 	if err := primary.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	var passed, left []int64
 	for _, p := range others {
-		if r := p.Await(t); r.Err != "" {
+		r := p.Await(t)
+		if r.Err != "" {
 			t.Errorf("%s: %s", p.ID, r.Err)
+		}
+		passed, left = append(passed, r.Passed...), append(left, r.Left...)
+	}
+	for i, at := range passed {
+		holders := 0
+		for k := range passed {
+			if passed[k] <= at && at < left[k] {
+				holders++
+			}
+		}
+		if holders > 2 {
+			t.Errorf("%d hold it when caller %d has it", holders, i)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/children/nodes"
 	"github.com/phalanx-go/phalanx/internal/leaks"
+	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
 func TestMain(m *testing.M) {
@@ -72,14 +73,8 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(ms) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
+// eventually waits until a condition holds.
+var eventually = poll.Until
 
 func open(t testing.TB, n *cluster.Node, name string, cfg barrier.Config, opts ...barrier.Option) *barrier.Barrier {
 	t.Helper()

@@ -3,29 +3,33 @@ package barrier_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/children/nodes"
+	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
 // order is what a process is to do, one line of JSON.
 type order struct {
 	Name   string
 	Config barrier.Config
-	Join   bool     // without the Config
-	Hosts  []string // who enter, each on its own
-	Rounds int      // of generations, one after the other
-	Hold   time.Duration
+	Join   bool           // without the Config
+	Hosts  []string       // who enter, each on its own
+	Rounds int            // of generations, one after the other
+	Hold   phalanx.NodeID // a holder of the semaphore keeps it until this node is no member any more
 }
 
 // report is what it says when an order is done, and of events.
 type report struct {
 	First    []int64 // when each has passed the first round, by the machine's clock
 	Passed   []int64 // and the last one
+	Left     []int64 // when each has begun to release its semaphore
 	Late     int
 	Err      string `json:",omitempty"`
 	TookOver *actors.BarrierTookOver
@@ -60,9 +64,9 @@ func carryOut(node *cluster.Node, o order) report {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	type one struct {
-		first, at int64
-		late      bool
-		err       error
+		first, at, left int64
+		late            bool
+		err             error
 	}
 	all := make(chan one, len(o.Hosts))
 	for _, h := range o.Hosts {
@@ -79,8 +83,11 @@ func carryOut(node *cluster.Node, o order) report {
 					last.first = last.at
 				}
 				if err == nil && o.Config.Semaphore.Count > 0 {
-					time.Sleep(o.Hold)
-					err = b.Release(ctx, barrier.Entry{Host: h})
+					if !poll.Holds(func() bool { return !node.View().Has(o.Hold) }) {
+						err = fmt.Errorf("%s is still a member", o.Hold)
+					}
+					last.left = time.Now().UnixNano()
+					err = errors.Join(err, b.Release(ctx, barrier.Entry{Host: h}))
 				}
 				if last.err = err; err != nil {
 					break
@@ -93,7 +100,7 @@ func carryOut(node *cluster.Node, o order) report {
 	var errs []error
 	for range o.Hosts {
 		x := <-all
-		r.First, r.Passed = append(r.First, x.first), append(r.Passed, x.at)
+		r.First, r.Passed, r.Left = append(r.First, x.first), append(r.Passed, x.at), append(r.Left, x.left)
 		if x.late {
 			r.Late++
 		}

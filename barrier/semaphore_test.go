@@ -3,6 +3,7 @@ package barrier_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,9 @@ func TestSemaphore(t *testing.T) {
 				n := inside.Add(1)
 				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 				}
-				time.Sleep(ms)
+				if held, err := b.Holders(within(t)); err != nil || len(held) > 3 || !slices.Contains(held, barrier.Entry{Host: h}) {
+					t.Errorf("%s holds it, and its holders are %v, %v", h, held, err)
+				}
 				inside.Add(-1)
 				passed.Add(1)
 				if err := b.Release(within(t), barrier.Entry{Host: h}); err != nil {
@@ -110,13 +113,23 @@ func TestASemaphoreWhoseActorsPanic(t *testing.T) {
 	}
 	next := enter(t, within(t), nodes[1:], "panics", cfg, "next")
 	for _, n := range nodes {
+		events := n.Events(within(t))
 		pid, _ := n.Service(barrier.Name)
 		n.System().Root.Send(pid, actors.Crash{})
+		for e := range events {
+			if r, ok := e.(actors.ActorRestarted); ok && r.Actor == pid.Id {
+				break
+			}
+		}
 	}
+	eventually(t, "the managers know who holds it and who waits", func() bool {
+		s, err := barrier.List(within(t), nodes[0])
+		return len(next) > 0 || err == nil && len(s) == 1 && s[0].Holding == 1 && slices.Equal(waiting(s, "panics"), []phalanx.NodeID{nodes[1].ID()})
+	})
 	select {
 	case o := <-next:
 		t.Fatalf("two hold it: %+v", o)
-	case <-time.After(300 * ms):
+	default:
 	}
 	if err := b.Release(within(t), barrier.Entry{Host: "holder"}); err != nil {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
@@ -30,19 +31,7 @@ func refused(t *testing.T, what string, err error, kind phalanx.Kind, parts ...s
 }
 
 // eventually waits until what is done in the background has been done.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	ctx := within(t)
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for !done() {
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			t.Fatalf("not %s after a minute", what)
-		}
-	}
-}
+var eventually = poll.Until
 
 // quiet waits until nothing is under way on a node, and no memory is in use
 // beyond what is expected.

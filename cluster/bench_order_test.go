@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/protocol/view"
 	"github.com/phalanx-go/phalanx/storenode"
 )
@@ -25,8 +27,6 @@ type order struct {
 
 // report says what came of an order.
 type report struct {
-	Addr string         `json:",omitempty"`
-	Node phalanx.NodeID `json:",omitempty"`
 	Took []time.Duration
 	Made uint64 `json:",omitempty"` // allocations since the process began
 	Err  string `json:",omitempty"`
@@ -37,7 +37,7 @@ func (o order) carryOut(n *cluster.Node) (report, error) {
 	defer cancel()
 	switch o.Do {
 	case "settle":
-		return report{}, settle(ctx, n, o.Times)
+		return report{}, settle(n, o.Times)
 	case "put":
 		data := random(int(o.Size), 1)
 		return timed(func() error {
@@ -125,22 +125,15 @@ func away(n *cluster.Node, s view.Shard) bool {
 
 // settle waits until there are k members, and a backup for each shard if it is
 // more than one.
-func settle(ctx context.Context, n *cluster.Node, k int) error {
-	for {
-		v := n.View()
-		done := len(v.Members) == k
-		for _, s := range v.Shards {
-			done = done && s.Next == "" && (s.Backup != "" || k == 1)
-		}
-		if done {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the view has not settled: %+v", v)
-		case <-time.After(10 * time.Millisecond):
-		}
+func settle(n *cluster.Node, k int) error {
+	var v view.View
+	if !poll.Holds(func() bool {
+		v = n.View()
+		return len(v.Members) == k && !slices.ContainsFunc(v.Shards, func(s view.Shard) bool { return s.Next != "" || s.Backup == "" && k > 1 })
+	}) {
+		return fmt.Errorf("the view has not settled: %+v", v)
 	}
+	return nil
 }
 
 // repeated reads the same block again and again.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
@@ -267,6 +268,24 @@ func sender(hello []byte) string {
 		p = p[k+int(n):]
 	}
 	return ""
+}
+
+// slowly returns what makes a link slow: each frame of data takes a while, until free is closed.
+// The link never stands still as a stalled one does.
+func slowly(free <-chan struct{}) func(*bentStream, byte, []byte) {
+	return func(_ *bentStream, kind byte, _ []byte) {
+		if kind == frameData {
+			linger(50*time.Millisecond, free)
+		}
+	}
+}
+
+// linger is the time that a frame takes on a slow link, unless free is closed.
+func linger(d time.Duration, free <-chan struct{}) {
+	select {
+	case <-time.After(d):
+	case <-free:
+	}
 }
 
 // startBent starts nodes of which those named have bent links.

@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/history"
+	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
 // recorder makes random calls on few objects and notes what came of them.
@@ -101,7 +102,7 @@ func (r *recorder) call(ctx context.Context, rng *rand.Rand, id phalanx.ObjectID
 
 // oust has a node removed, which can be the end of the only copies that count,
 // and waits until it is back.
-func (r *recorder) oust(t *testing.T, ctx context.Context, rng *rand.Rand, ids []phalanx.ObjectID) {
+func (r *recorder) oust(t *testing.T, rng *rand.Rand, ids []phalanx.ObjectID) {
 	i := rng.IntN(len(r.nodes))
 	victim, other := r.nodes[i], r.nodes[(i+1)%len(r.nodes)]
 	was, from := victim.ID(), r.clock()
@@ -110,19 +111,19 @@ func (r *recorder) oust(t *testing.T, ctx context.Context, rng *rand.Rand, ids [
 			r.add(history.Op{Call: history.Loss, Object: id, Begin: from, End: history.Never})
 		}
 	}
-	look, again := time.NewTicker(time.Millisecond), time.NewTicker(time.Second)
-	defer look.Stop()
+	again := time.NewTicker(time.Second)
 	defer again.Stop()
 	other.Oust(was)
-	for !r.settled(was) {
+	if !poll.Holds(func() bool {
 		select {
-		case <-look.C:
 		case <-again.C: // a proposal can be lost with the leader that it was sent to
 			other.Oust(was)
-		case <-ctx.Done():
-			t.Errorf("%s was removed and is not back", was)
-			return
+		default:
 		}
+		return r.settled(was)
+	}) {
+		t.Errorf("%s was removed and is not back", was)
+		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,19 +152,15 @@ func (r *recorder) agree(t *testing.T, ids []phalanx.ObjectID) {
 	t.Helper()
 	for _, id := range ids {
 		var seen []string
-		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if !poll.Holds(func() bool {
 			seen = seen[:0]
 			for _, n := range r.nodes {
 				seen = append(seen, saw(n, id))
 			}
-			if !slices.ContainsFunc(seen, func(s string) bool { return s != seen[0] }) {
-				break
-			}
-			if time.Now().After(end) {
-				r.look(id, nil)
-				t.Errorf("%s: in the end the nodes see %q", id, seen)
-				break
-			}
+			return !slices.ContainsFunc(seen, func(s string) bool { return s != seen[0] })
+		}) {
+			r.look(id, nil)
+			t.Errorf("%s: in the end the nodes see %q", id, seen)
 		}
 	}
 }
@@ -228,12 +225,10 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 		if round%3 == 2 { // not both: a shard could lose both replicas, and all that it knew
 			crash(r.nodes[rng.IntN(len(r.nodes))], "shard-")
 		} else {
-			r.oust(t, ctx, rng, ids)
+			r.oust(t, rng, ids)
 		}
 		clients.Wait()
-		for ctx.Err() == nil && !r.settled("") {
-			time.Sleep(time.Millisecond)
-		}
+		eventually(t, "settled", func() bool { return r.settled("") })
 		all = append(all, ids...)
 	}
 	r.agree(t, all)

@@ -5,12 +5,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/phalanx-go/phalanx/internal/children/nodes"
 	"github.com/phalanx-go/phalanx/internal/leaks"
 )
 
 func TestMain(m *testing.M) {
-	if config := os.Getenv(benchVar); config != "" { // a node of a benchmark
-		if err := runNode(config); err != nil {
+	if place := os.Getenv(nodes.Variable); place != "" { // a node of a benchmark
+		if err := runNode(place); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

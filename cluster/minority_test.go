@@ -72,11 +72,7 @@ func TestBehindARelayInAMinority(t *testing.T) {
 	if _, err := origin.Put(ctx, "x", random(24<<20, 6)); err != nil {
 		t.Fatal(err)
 	}
-	links["n2"].set(func(_ *bentStream, kind byte, _ []byte) {
-		if kind == frameData {
-			<-time.After(50 * time.Millisecond)
-		}
-	})
+	links["n2"].set(slowly(nil))
 	calls := map[string]<-chan error{"the relay's Get": errOf(getting(ctx, relay, "x"))}
 	eventually(t, "the relay reads", func() bool { return links["n2"].bytesTo("n4") > 0 })
 	calls["the last one's Get"] = errOf(getting(ctx, last, "x"))
@@ -117,7 +113,9 @@ func TestUnfinishedInAMinority(t *testing.T) {
 	calls["an Open where it is made"] = reading(ctx, maker, "x")
 	die(nodes[1], nodes[2])
 	cut := time.Now()
-	<-time.After(time.Second) // until then the owner may have leave to answer
+	for _, n := range []*cluster.Node{nodes[0], maker, receiver} {
+		eventually(t, "no owner has a lease any more", func() bool { return n.Status().MajorityLost })
+	}
 	if _, err := sink.Write(random(1<<20, 9)); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +147,7 @@ func TestASourceThatPauses(t *testing.T) {
 	for _, n := range nodes {
 		gets[string(n.ID())] = getting(ctx, n, "x")
 	}
-	<-time.After(9 * time.Second) // it is asked for more than once, and has more time than a silent owner
+	time.Sleep(9 * time.Second) // the source pauses longer than its readers wait for an owner that is silent
 	if _, err := sink.Write(data[1<<20:]); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,12 +26,8 @@ func TestAFetchThatPanics(t *testing.T) {
 	ctx := within(t)
 	data := random(24<<20, 1)
 	put(t, nodes[0], "x", data)
-	var fast atomic.Bool
-	link.set(func(_ *bentStream, kind byte, _ []byte) {
-		if kind == frameData && !fast.Load() {
-			<-time.After(50 * time.Millisecond)
-		}
-	})
+	free := make(chan struct{})
+	link.set(slowly(free))
 	listed := func() bool {
 		st, err := nodes[0].Stat(ctx, "x")
 		if err != nil {
@@ -60,7 +55,7 @@ func TestAFetchThatPanics(t *testing.T) {
 			t.Fatal("its node is listed after 2 s")
 		}
 	}
-	fast.Store(true)
+	close(free)
 	brings(t, "a third node", getting(ctx, nodes[2], "x"), data)
 	brings(t, "the node itself", getting(ctx, nodes[1], "x"), data)
 }

@@ -38,12 +38,7 @@ func TestSlowReceiver(t *testing.T) {
 		if links["n1"].bytesTo("n2") > 8<<20 { // it does not end before the others, on a slow machine either
 			pause = 700 * time.Millisecond
 		}
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-free:
-		}
+		linger(pause, free)
 	})
 	var told atomic.Bool // the third receiver: the path goes by the second to the sender
 	links["n4"].set(func(c *bentStream, kind byte, payload []byte) {

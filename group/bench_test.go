@@ -58,10 +58,7 @@ func BenchmarkRevoke(b *testing.B) {
 func revoke(b *testing.B, processes, live []*process, name string, n int, before func()) time.Duration {
 	b.Helper()
 	all(b, processes, order{Do: "form", Group: name, Members: members(processes, n)})
-	for _, p := range live {
-		p.Tell(b, order{Do: "wait", Group: name})
-	}
-	time.Sleep(200 * ms)
+	waitIn(b, live, name)
 	if before != nil {
 		before()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/group"
+	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
@@ -167,14 +168,12 @@ func TestRevoke(t *testing.T) {
 	// Nothing is left of it.
 	for i, n := range nodes {
 		var s cluster.Status
-		for end := time.Now().Add(time.Minute); ; time.Sleep(ms) {
-			if s = n.Status(); s.Memory.Used-s.Memory.Idle <= used[i]+64<<10 && // the directory grows
-				s.Reduces == 0 && s.Places == 0 && s.Fetching == 0 {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("node %d uses %d bytes, %d before, and has %+v", i, s.Memory.Used, used[i], s)
-			}
+		if !poll.Holds(func() bool {
+			s = n.Status()
+			return s.Memory.Used-s.Memory.Idle <= used[i]+64<<10 && // the directory grows
+				s.Reduces == 0 && s.Places == 0 && s.Fetching == 0
+		}) {
+			t.Fatalf("node %d uses %d bytes, %d before, and has %+v", i, s.Memory.Used, used[i], s)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/phalanx-go/phalanx"
 )
@@ -14,10 +13,7 @@ import (
 func TestKilledMembers(t *testing.T) {
 	processes := launch(t, 6)
 	all(t, processes, order{Do: "form", Group: "g", Members: members(processes, 6)})
-	for _, p := range processes {
-		p.Tell(t, order{Do: "wait", Group: "g"})
-	}
-	time.Sleep(200 * ms)
+	waitIn(t, processes, "g")
 	_ = processes[4].Kill() // no voter: then two may die at once
 	processes[5].Tell(t, order{Do: "revoke", Group: "g"})
 	left := []*process{processes[0], processes[1], processes[2], processes[3], processes[5]}
@@ -86,12 +82,11 @@ func TestKilledAndStopped(t *testing.T) {
 	for _, p := range processes {
 		p.Tell(t, order{Do: "rounds", Group: "g", Rounds: 500})
 	}
-	time.Sleep(20 * ms)
+	all(t, processes, order{Do: "look at rounds", Rounds: 3})
 	if err := syscall.Kill(processes[4].PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * ms)
-	_ = processes[0].Kill()
+	_ = processes[0].Kill() // in the same round as the other one, or the next
 	var told []string
 	for i, p := range []*process{processes[1], processes[2], processes[3], processes[5]} {
 		r := p.await(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/internal/children/nodes"
 	"github.com/phalanx-go/phalanx/internal/leaks"
+	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
 func TestMain(m *testing.M) {
@@ -73,14 +74,8 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(ms) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
+// eventually waits until a condition holds.
+var eventually = poll.Until
 
 // busy waits until a Get and a Reduce run on each node.
 func busy(t testing.TB, nodes ...*cluster.Node) {

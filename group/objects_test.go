@@ -168,10 +168,11 @@ func TestPrefetchOfANodeThatGoesAfterItsMember(t *testing.T) {
 	eventually(t, "it is known", func() bool { return slices.Equal(groups[0].Failed(), []int{2}) })
 	ended := make(chan error, 1)
 	go func() { ended <- groups[0].Prefetch(ctx, "never") }()
+	eventually(t, "its node fetches the object", func() bool { return len(ended) > 0 || dies.Status().Fetching > 0 })
 	select {
 	case err := <-ended:
 		t.Fatalf("its node is there: %v", err)
-	case <-time.After(100 * ms):
+	default:
 	}
 	dies.Close()
 	is(t, <-ended, phalanx.ErrFailed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,16 +14,17 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/group"
 	"github.com/phalanx-go/phalanx/internal/children/nodes"
+	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
 // order is what a process is to do, one line of JSON.
 type order struct {
-	Do      string // form, wait, revoke, look, shrink, plan or rounds
+	Do      string // form, wait, look at waits, revoke, look, shrink, plan, rounds or look at rounds
 	Group   string
 	Members []group.Member `json:",omitempty"`
 	B       string         // of a plan: the group of plan B
-	Rounds  int            // of each plan
+	Rounds  int            // of each plan; to look at: how many
 	Size    int            // of an array, in bytes
 	Breaks  bool           // it revokes plan A
 
@@ -66,6 +68,7 @@ func setup(ctx context.Context, self *nodes.Self[report]) func(order) {
 // worker is a process's application.
 type worker struct {
 	node   *cluster.Node
+	rounds atomic.Int64 // that the member here has made
 	mu     sync.Mutex
 	groups map[string][]*group.Group // the members here
 }
@@ -91,6 +94,8 @@ func (w *worker) carryOut(ctx context.Context, o order) (report, error) {
 		return r, err
 	case "wait":
 		return w.wait(ctx, o)
+	case "look at waits":
+		return report{}, holds("a Get waits", func() bool { return w.node.Status().Fetching > 0 })
 	case "revoke":
 		g := w.of(o.Group)[0]
 		at := time.Now().UnixNano()
@@ -102,7 +107,9 @@ func (w *worker) carryOut(ctx context.Context, o order) (report, error) {
 	case "plan":
 		return w.plan(ctx, o)
 	case "rounds":
-		return w.rounds(ctx, o)
+		return w.makeRounds(ctx, o)
+	case "look at rounds":
+		return report{}, holds("some rounds are over", func() bool { return w.rounds.Load() >= int64(o.Rounds) })
 	}
 	return report{}, errors.New("there is no such order")
 }
@@ -189,9 +196,9 @@ func (w *worker) shrink(ctx context.Context, o order) (report, error) {
 	return report{Group: g.Name(), Size: g.Size(), Rank: g.Rank(), Failed: g.Failed(), At: time.Now().UnixNano()}, nil
 }
 
-// rounds has the member here revoke or be revoked, agree and shrink, again and again; it ends early,
+// makeRounds has the member here revoke or be revoked, agree and shrink, again and again; it ends early,
 // with the kind of the error, if a call fails.
-func (w *worker) rounds(ctx context.Context, o order) (r report, err error) {
+func (w *worker) makeRounds(ctx context.Context, o order) (r report, err error) {
 	g := w.of(o.Group)[0]
 	for i := range o.Rounds {
 		if g.Rank()%2 == 0 {
@@ -218,6 +225,7 @@ func (w *worker) rounds(ctx context.Context, o order) (r report, err error) {
 		r.Told = append(r.Told, fmt.Sprint(a.Value, a.Failed, left.Name(), left.Size()))
 		_ = g.Close()
 		g = left
+		w.rounds.Add(1)
 	}
 	r.Group, r.Size = g.Name(), g.Size()
 	return r, nil
@@ -310,6 +318,23 @@ func all(t testing.TB, processes []*process, o order) []report {
 		reports = append(reports, p.await(t))
 	}
 	return reports
+}
+
+// holds waits until a condition holds.
+func holds(what string, condition func() bool) error {
+	if !poll.Holds(condition) {
+		return fmt.Errorf("not within a minute: %s", what)
+	}
+	return nil
+}
+
+// waitIn has all members on processes wait in a group until it is revoked.
+func waitIn(t testing.TB, processes []*process, name string) {
+	t.Helper()
+	for _, p := range processes {
+		p.Tell(t, order{Do: "wait", Group: name})
+	}
+	all(t, processes, order{Do: "look at waits"})
 }
 
 // members returns n of them on processes, in turn.

@@ -13,6 +13,7 @@ import (
 	"github.com/phalanx-go/phalanx/barrier"
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/leaks"
+	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/leader"
 )
 
@@ -60,14 +61,8 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
+// eventually waits until a condition holds.
+var eventually = poll.Until
 
 func open(t testing.TB, n *cluster.Node, name string) *leader.Election {
 	t.Helper()

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/phalanx-go/phalanx/internal/children"
 )
 
 // ready is the line in which dev lists its nodes.
@@ -45,21 +45,20 @@ func measure(ctx context.Context, o options) (r result, err error) {
 
 // run starts the nodes and measures them.
 func (o options) run(ctx context.Context) (r result, err error) {
-	dev := exec.CommandContext(ctx, o.program, "dev", fmt.Sprint("--nodes=", o.nodes), "--http=127.0.0.1:0", "--log-level=error", "-o", "json")
-	dev.Cancel = func() error { return dev.Process.Signal(os.Interrupt) }
-	dev.WaitDelay, dev.Stderr = ending, os.Stderr
-	out, err := dev.StdoutPipe()
+	dev := exec.Command(o.program, "dev", fmt.Sprint("--nodes=", o.nodes), "--http=127.0.0.1:0", "--log-level=error", "-o", "json")
+	out, first := children.FirstLine()
+	dev.Stderr, dev.Stdout = os.Stderr, out
+	child, err := children.Run(dev)
 	if err != nil {
 		return r, err
 	}
-	if err := dev.Start(); err != nil {
-		return r, err
-	}
 	defer func() {
-		_ = dev.Process.Signal(os.Interrupt)
-		_ = dev.Wait()
+		_ = child.Signal(os.Interrupt) // dev is no child that can be asked
+		late, cancel := context.WithTimeout(context.Background(), ending)
+		defer cancel()
+		_ = child.Wait(late)
 	}()
-	nodes, err := started(ctx, out)
+	nodes, err := started(ctx, child, first)
 	if err != nil {
 		return r, err
 	}
@@ -92,30 +91,19 @@ func (o options) run(ctx context.Context) (r result, err error) {
 	return r, o.roles(ctx, &r, nodes.Nodes[0].HTTP)
 }
 
-// started waits until dev says that all nodes are ready.
-func started(ctx context.Context, out io.Reader) (nodes ready, err error) {
+// started waits until dev says in its first line that all nodes are ready.
+func started(ctx context.Context, dev *children.Child, first <-chan []byte) (nodes ready, err error) {
 	ctx, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
-	lines := make(chan string, 1)
-	go func() {
-		in := bufio.NewScanner(out)
-		in.Buffer(nil, 1<<20)
-		if in.Scan() {
-			lines <- in.Text()
-		}
-		close(lines)
-		_, _ = io.Copy(io.Discard, out)
-	}()
 	select {
-	case line, ok := <-lines:
-		if !ok {
-			return nodes, errors.New("dev has ended")
-		}
-		err := json.Unmarshal([]byte(line), &nodes)
+	case line := <-first:
+		err := json.Unmarshal(line, &nodes)
 		if err == nil && len(nodes.Nodes) == 0 {
 			err = fmt.Errorf("dev says %q", line)
 		}
 		return nodes, err
+	case <-dev.Done():
+		return nodes, fmt.Errorf("dev has ended: %s", children.How(dev.Err()))
 	case <-ctx.Done():
 		return nodes, fmt.Errorf("the nodes are not ready: %w", context.Cause(ctx))
 	}

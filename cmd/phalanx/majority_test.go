@@ -177,16 +177,12 @@ func TestMostVotersHangAndGoOn(t *testing.T) {
 		return st.Voters
 	}
 	signalAll(t, syscall.SIGSTOP, nodes[0])
-	for slices.Contains(voters(), up[0].Node) {
-		<-time.After(10 * time.Millisecond)
-	}
+	until(t, "the voter that hangs is replaced", func() bool { return !slices.Contains(voters(), up[0].Node) })
 	signalAll(t, syscall.SIGCONT, nodes[0])
-	for at := client(t, up[0].HTTP); ; {
-		if st, err := at.Status(t.Context()); err == nil && st.Node != up[0].Node {
-			break
-		}
-		<-time.After(10 * time.Millisecond)
-	}
+	until(t, "it has joined again", func() bool {
+		st, err := client(t, up[0].HTTP).Status(t.Context())
+		return err == nil && st.Node != up[0].Node
+	})
 	for i, says := range events {
 		select {
 		case e := <-says:
@@ -194,9 +190,7 @@ func TestMostVotersHangAndGoOn(t *testing.T) {
 		default:
 		}
 	}
-	for len(voters()) < 3 {
-		<-time.After(10 * time.Millisecond)
-	}
+	until(t, "three vote", func() bool { return len(voters()) == 3 })
 	hang := voters()[:2]
 	if want := []phalanx.NodeID{up[1].Node, up[2].Node}; !slices.Equal(hang, want) {
 		t.Fatalf("the voters are %v", voters())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,23 +41,24 @@ func startNode(ctx context.Context, environ []string, log io.Writer, name string
 		return nil, bad(phalanx.ErrUnavailable, err)
 	}
 	cmd := exec.Command(exe, append([]string{"node", "--output=json", "--child", "--name=" + name}, flags...)...)
-	stderr, stdout := &prefixed{w: log, prefix: "[" + name + "] "}, &firstLine{line: make(chan string, 1)}
+	p := &process{name: name, log: &prefixed{w: log, prefix: "[" + name + "] "}, over: make(chan struct{})}
+	stderr := children.NewLines(p.log.write)
+	stdout, first := children.FirstLine()
 	cmd.Env, cmd.Stderr, cmd.Stdout = environ, stderr, stdout
-	p := &process{name: name, log: stderr, over: make(chan struct{})}
 	if p.Child, err = children.Run(cmd); err != nil {
 		return nil, bad(phalanx.ErrUnavailable, err)
 	}
 	go func() {
 		<-p.Done()
-		stderr.flush()
+		stderr.End()
 		close(p.over)
 	}()
 	select {
 	case <-ctx.Done():
 		p.end(0)
 		return nil, bad(phalanx.ErrCanceled, errors.New("interrupted"))
-	case line := <-stdout.line:
-		if json.Unmarshal([]byte(line), &p.ready) == nil && p.Node != "" {
+	case line := <-first:
+		if json.Unmarshal(line, &p.ready) == nil && p.Node != "" {
 			return p, nil
 		}
 	case <-p.over:
@@ -93,63 +94,25 @@ func (p *process) end(grace time.Duration) {
 	<-p.over
 }
 
-// firstLine hands over the first line that is written to it.
-type firstLine struct {
-	line chan string // capacity 1
-	text []byte
-	over bool
-}
-
-// Write takes everything, so that the writer is never held up.
-func (f *firstLine) Write(b []byte) (int, error) {
-	if !f.over {
-		f.text = append(f.text, b...)
-		line, _, whole := strings.Cut(string(f.text), "\n")
-		if f.over = whole; whole {
-			f.line <- line
-		}
-	}
-	return len(b), nil
-}
-
-// prefixed writes whole lines, each after a prefix. The error, in JSON, with which
-// a child ends it keeps: its parent tells it.
+// prefixed writes lines, each after a prefix. The error, in JSON, with which a child ends
+// it keeps: its parent tells it.
 type prefixed struct {
 	prefix string
 
 	mu   sync.Mutex
 	w    io.Writer
-	rest []byte
 	last httpapi.ErrorInfo
 }
 
-func (p *prefixed) Write(b []byte) (int, error) {
+func (p *prefixed) write(line []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rest = append(p.rest, b...)
-	for {
-		line, rest, ok := strings.Cut(string(p.rest), "\n")
-		if !ok {
-			return len(b), nil
-		}
-		p.rest = []byte(rest)
-		var e struct{ Error httpapi.ErrorInfo }
-		if strings.HasPrefix(line, `{"error":`) && json.Unmarshal([]byte(line), &e) == nil {
-			p.last = e.Error
-			continue
-		}
-		_, _ = io.WriteString(p.w, p.prefix+line+"\n") // a log that cannot be written stops no process
+	var e struct{ Error httpapi.ErrorInfo }
+	if bytes.HasPrefix(line, []byte(`{"error":`)) && json.Unmarshal(line, &e) == nil {
+		p.last = e.Error
+		return
 	}
-}
-
-// flush writes the rest, which has no end of line.
-func (p *prefixed) flush() {
-	p.mu.Lock()
-	rest := len(p.rest)
-	p.mu.Unlock()
-	if rest > 0 {
-		_, _ = p.Write([]byte("\n"))
-	}
+	_, _ = fmt.Fprintf(p.w, "%s%s\n", p.prefix, line) // a log that cannot be written stops no process
 }
 
 // told returns the child's own error, if it has told one.

@@ -13,18 +13,11 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/httpapi"
+	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
-// until waits until is holds.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); {
-		if time.Now().After(end) {
-			t.Fatalf("after a minute it is not so that %s", what)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-}
+// until waits until a condition holds.
+var until = poll.Until
 
 // read returns the bytes of an object, as the node at an address has them.
 func read(t *testing.T, r ready, id phalanx.ObjectID) string {

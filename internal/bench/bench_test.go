@@ -15,6 +15,7 @@ import (
 	"github.com/phalanx-go/phalanx/cluster"
 	"github.com/phalanx-go/phalanx/internal/bench"
 	"github.com/phalanx-go/phalanx/internal/leaks"
+	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
 func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
@@ -45,9 +46,7 @@ func start(t *testing.T, k int) []*cluster.Node {
 		}
 	})
 	for _, n := range nodes { // the view comes a little after
-		for len(n.View().Members) < k && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
+		poll.Until(t, "a view of all", func() bool { return len(n.View().Members) == k })
 	}
 	return nodes
 }

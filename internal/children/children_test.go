@@ -183,6 +183,17 @@ func TestTalk(t *testing.T) {
 	}
 }
 
+// Lines behind the first one hold nobody up.
+func TestFirstLine(t *testing.T) {
+	w, first := children.FirstLine()
+	for range 3 {
+		_, _ = io.WriteString(w, "a\nb\n")
+	}
+	if got := <-first; string(got) != "a" || len(first) != 0 {
+		t.Errorf("%q, and %d more", got, len(first))
+	}
+}
+
 func TestLines(t *testing.T) {
 	var got []string
 	l := children.NewLines(func(line []byte) { got = append(got, string(line)) })
@@ -193,5 +204,10 @@ func TestLines(t *testing.T) {
 	}
 	if strings.Join(got, "|") != "a|bc||d" {
 		t.Errorf("%q", got)
+	}
+	for range 2 {
+		if l.End(); strings.Join(got, "|") != "a|bc||d|e" {
+			t.Errorf("%q in the end", got)
+		}
 	}
 }

@@ -70,6 +70,17 @@ func Say(v any) {
 	_, _ = os.Stdout.Write(append(b, '\n')) // fails if the parent is gone
 }
 
+// FirstLine returns a writer and a channel that gets the first line written to it.
+func FirstLine() (io.Writer, <-chan []byte) {
+	first, over := make(chan []byte, 1), false
+	return NewLines(func(line []byte) {
+		if !over {
+			first <- bytes.Clone(line)
+		}
+		over = true
+	}), first
+}
+
 // Lines is a writer that passes on whole lines. It is not safe for concurrent use.
 type Lines struct {
 	take func(line []byte)
@@ -90,5 +101,13 @@ func (l *Lines) Write(b []byte) (int, error) {
 		}
 		l.take(l.rest)
 		l.rest, b = l.rest[:0], rest
+	}
+}
+
+// End passes on what was written after the last whole line.
+func (l *Lines) End() {
+	if len(l.rest) > 0 {
+		l.take(l.rest)
+		l.rest = nil
 	}
 }

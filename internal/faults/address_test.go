@@ -31,7 +31,7 @@ func TestADeadNodesAddressesAreUsedAgain(t *testing.T) {
 		}
 	}
 	victim.signal(t, syscall.SIGKILL)
-	_ = victim.cmd.Wait() // its ports are free
+	_ = victim.Wait(t.Context()) // its ports are free
 	p := launchWith(t, victim.host, heir)
 	heirID := up(t, p).Node
 	mine := tell(p, order{Do: "get", Object: id, Size: large})

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/internal/bed"
+	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
 var names atomic.Int64
@@ -86,14 +86,9 @@ func settle(t testing.TB, nodes []*process) {
 // eventually waits until wrong says nothing.
 func eventually(t testing.TB, wrong func() string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		what := wrong()
-		if what == "" {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("after %v: %s", patience, what)
-		}
+	var what string
+	if !poll.Holds(func() bool { what = wrong(); return what == "" }) {
+		t.Fatal("not within a minute: ", what)
 	}
 }
 

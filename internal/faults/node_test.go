@@ -1,14 +1,12 @@
 package faults
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -18,12 +16,13 @@ import (
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
 	"github.com/phalanx-go/phalanx/cluster"
+	"github.com/phalanx-go/phalanx/internal/children"
 	"github.com/phalanx-go/phalanx/internal/content"
 	"github.com/phalanx-go/phalanx/storenode"
 )
 
-// order is what a node process is asked to do, one line of JSON on its standard
-// input. All objects are arrays of int64, all reduces sums.
+// order is what a node process is asked to do, one line of JSON. All objects
+// are arrays of int64, all reduces sums.
 type order struct {
 	N       int // names the answer
 	Do      string
@@ -72,13 +71,9 @@ type nodeConfig struct {
 }
 
 // nodeProcess is the inside of a node process.
-type nodeProcess struct {
-	node *cluster.Node
-	mu   sync.Mutex
-	out  *json.Encoder
-}
+type nodeProcess struct{ node *cluster.Node }
 
-// beNode is a node until standard input ends.
+// beNode is a node until the test that launched it is gone.
 func beNode(config string) error {
 	var cfg nodeConfig
 	if err := json.Unmarshal([]byte(config), &cfg); err != nil {
@@ -90,28 +85,15 @@ func beNode(config string) error {
 	if err != nil {
 		return err
 	}
-	p := &nodeProcess{node: node, out: json.NewEncoder(os.Stdout)}
+	p := &nodeProcess{node}
 	go func() {
 		for e := range node.Events(context.Background()) {
 			data, _ := json.Marshal(e) // as events can be
-			p.say(line{Event: e.Kind(), Data: data})
+			children.Say(line{Event: e.Kind(), Data: data})
 		}
 	}()
-	p.say(line{State: p.state()})
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		var o order
-		if err := json.Unmarshal(in.Bytes(), &o); err != nil {
-			return err
-		}
-		go p.carryOut(o)
-	}
-	return nil // whatever it is in the middle of: the test is over
-}
-
-func (p *nodeProcess) say(l line) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.out.Encode(l)
+	children.Say(line{State: p.state()})
+	return children.Orders(func(o order) { go p.carryOut(o) })
 }
 
 func (p *nodeProcess) carryOut(o order) {
@@ -126,7 +108,7 @@ func (p *nodeProcess) carryOut(o order) {
 			l.ErrKind = e.Kind
 		}
 	}
-	p.say(l)
+	children.Say(l)
 }
 
 func (p *nodeProcess) do(ctx context.Context, o order, l *line) (err error) {

@@ -1,13 +1,10 @@
 package faults
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,14 +13,14 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/internal/children"
 )
 
 // process is a node process as the test sees it.
 type process struct {
+	*children.Child
 	host int
 	name string
-	cmd  *exec.Cmd
-	in   io.Writer
 	log  strings.Builder // its standard error; to be read after it has ended
 
 	mu      sync.Mutex
@@ -32,7 +29,6 @@ type process struct {
 	answers map[int]line
 	events  []actors.Event
 	at      []time.Time // of events: when they were read
-	ended   bool
 }
 
 // launch starts a node process on a host.
@@ -48,25 +44,14 @@ func launchWith(t testing.TB, host int, c nodeConfig) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.cmd = shared.Command(host, os.Args[0])
-	p.cmd.Env = append(os.Environ(), nodeVar+"="+string(cfg))
-	p.cmd.Stderr = &p.log
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
+	cmd := shared.Command(host, os.Args[0])
+	cmd.Env = append(os.Environ(), nodeVar+"="+string(cfg))
+	cmd.Stderr = &p.log
+	if p.Child, err = children.Talk(cmd, p.heard); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	read := make(chan struct{})
-	go func() { defer close(read); p.read(out) }()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-read
-		_ = p.cmd.Wait()
+		_ = p.Kill()
 		if t.Failed() {
 			p.tell(t)
 		}
@@ -95,27 +80,16 @@ func (p *process) told() string {
 	return text.String()
 }
 
-func (p *process) read(out io.Reader) {
-	in := bufio.NewScanner(out)
-	in.Buffer(nil, 16<<20)
-	for in.Scan() {
-		var l line
-		if err := json.Unmarshal(in.Bytes(), &l); err != nil {
-			continue // what a process that dies had not written yet
-		}
-		p.mu.Lock()
-		if l.Event == "" {
-			p.answers[l.N] = l
-		} else if e, err := l.decoded(); err == nil {
-			p.events, p.at = append(p.events, e), append(p.at, time.Now())
-		}
-		p.wake()
-		p.mu.Unlock()
-	}
+func (p *process) heard(l line) {
 	p.mu.Lock()
-	p.ended = true
-	p.wake()
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	if l.Event == "" {
+		p.answers[l.N] = l
+	} else if e, err := l.decoded(); err == nil {
+		p.events, p.at = append(p.events, e), append(p.at, time.Now())
+	}
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
 // joined waits until the node has joined or its process has ended without.
@@ -128,24 +102,23 @@ func (p *process) joined() (s *state, ok bool) {
 	return s, ok
 }
 
-func (p *process) wake() {
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
 // until waits until ok, which is called with p locked, and says whether that
 // was before the patience or the process ended.
 func (p *process) until(ok func() bool) bool {
 	end := time.After(patience + patience/2)
 	for {
 		p.mu.Lock()
-		done, ended, changed := ok(), p.ended, p.changed
+		done, changed := ok(), p.changed
 		p.mu.Unlock()
-		if done || ended {
-			return done
+		if done {
+			return true
 		}
 		select {
 		case <-changed:
+		case <-p.Done():
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return ok() // its last line has been heard
 		case <-end:
 			return false
 		}
@@ -154,7 +127,7 @@ func (p *process) until(ok func() bool) bool {
 
 func (p *process) signal(t testing.TB, sig syscall.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
 	}
 }
@@ -171,11 +144,7 @@ func tell(p *process, o order) call {
 	p.asked++
 	o.N = p.asked
 	p.mu.Unlock()
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err)
-	}
-	_, _ = fmt.Fprintf(p.in, "%s\n", b) // a process that has ended does not answer
+	_ = p.Tell(o) // a process that has ended does not answer
 	return call{p, o}
 }
 

@@ -25,7 +25,7 @@ type role struct {
 	is   func(tree *cluster.Tree, place int) bool
 }
 
-func children(tree *cluster.Tree, place int) (n int) {
+func childrenOf(tree *cluster.Tree, place int) (n int) {
 	for _, e := range tree.Edges {
 		if e.ToPlace == place {
 			n++
@@ -46,11 +46,11 @@ func parent(tree *cluster.Tree, place int) (int, bool) {
 var (
 	leaf = role{"leaf", func(tree *cluster.Tree, place int) bool {
 		_, child := parent(tree, place)
-		return child && children(tree, place) == 0
+		return child && childrenOf(tree, place) == 0
 	}}
 	root = role{"root", func(tree *cluster.Tree, place int) bool {
 		_, child := parent(tree, place)
-		return !child && children(tree, place) > 0
+		return !child && childrenOf(tree, place) > 0
 	}}
 )
 

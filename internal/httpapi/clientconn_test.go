@@ -94,7 +94,9 @@ func TestAnAnswerInTheMiddleOfAnUpload(t *testing.T) {
 func TestAConnectionThatBreaksAfterTheTimeout(t *testing.T) {
 	const timeout = 10 * time.Millisecond
 	client := abrupt(t, func() string {
-		<-time.After(timeout) // since the request came, which is later than it began
+		over, cancel := context.WithTimeout(t.Context(), timeout) // since the request came, which is later than it began
+		defer cancel()
+		<-over.Done()
 		return ""
 	})
 	_, err := client.Put(t.Context(), "x", zeros{}, phalanx.UnknownSize, httpapi.PutOptions{Timeout: timeout})

@@ -1,7 +1,7 @@
-// Package purity checks the two promises about the module's structure that the
-// compiler does not: the protocol cores are pure (core.go), and dependencies
-// point one way (layers.go). Its tests run both checks over the whole module;
-// go/parser is enough, so that code which does not build yet can be checked.
+// Package purity checks promises about the module's code that the compiler does
+// not: the protocol cores are pure (core.go), dependencies point one way
+// (layers.go), and tests do not sleep (pauses.go). Its tests run all checks over the
+// whole module; go/parser is enough, so that code which does not build yet can be checked.
 package purity
 
 import (

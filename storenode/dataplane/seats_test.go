@@ -13,19 +13,11 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/poll"
 )
 
 // until waits until a condition holds.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for ctx := deadline(t); !ok(); {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("never: %s", what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
+var until = poll.Until
 
 // running counts the streams that a node serves at a time.
 type running struct{ now, most atomic.Int64 }

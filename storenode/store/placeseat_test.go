@@ -2,8 +2,8 @@ package store
 
 import (
 	"testing"
-	"time"
 
+	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -28,11 +28,7 @@ func TestUnreadEdgesEndWithTheirPlace(t *testing.T) {
 		t.Errorf("%d streams need no seat", n)
 	}
 	b.places.Order(b.self, reduce.Stop{Target: "sum", Reduce: first, Attempt: 1, Place: 1, Gen: label})
-	for deadline := time.Now().Add(20 * time.Second); attended() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d streams still run", attended())
-		}
-	}
+	poll.Until(t, "no stream runs any more", func() bool { return attended() == 0 })
 	for _, s := range unread {
 		s.Close()
 	}

@@ -1,12 +1,14 @@
 package membership
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/internal/poll"
 	"github.com/phalanx-go/phalanx/messages"
 	"github.com/phalanx-go/phalanx/protocol/view"
 )
@@ -36,17 +38,8 @@ func outsider(t testing.TB) (leader, apart *node, others []*node) {
 // leasedFor waits until n has a lease that ends later than in a while from now.
 func (n *node) leasedFor(t testing.TB, while time.Duration) {
 	t.Helper()
-	ctx := within(t)
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
 	until := n.clock() + while
-	for n.until() < until {
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			t.Fatalf("the last lease ends %v too early", until-n.until())
-		}
-	}
+	poll.Until(t, fmt.Sprintf("%s has a lease until %v", n.id(), until), func() bool { return n.until() >= until })
 }
 
 func (n *node) until() time.Duration {
@@ -82,11 +75,7 @@ func TestLeasesAreCarriedWhereALinkFails(t *testing.T) {
 	apart.leasedFor(t, 2*time.Second)
 	by.drop(apart, func(any) {})
 	last := max(apart.until(), apart.clock())
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for apart.clock() < last+time.Second {
-		<-again.C
-	}
+	poll.Until(t, "the last lease has ended a second ago", func() bool { return apart.clock() >= last+time.Second })
 	if until := apart.until(); until > last+500*time.Millisecond {
 		t.Errorf("a lease until %v after %v, although nobody brings any", until, last)
 	}
