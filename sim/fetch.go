@@ -33,6 +33,7 @@ type fetcher struct {
 	supply   *supply // a supply that the core has not taken yet
 	dead     bool    // it has panicked
 	probe    *probe
+	bad      *copied // of another node, which has changed there, as the last bad piece of it showed
 
 	stream uint64
 	sender phalanx.NodeID

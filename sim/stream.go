@@ -37,6 +37,7 @@ type (
 		offset int64
 		bytes  []byte
 		check  uint64
+		bad    *copied // the copy whose memory has changed there; nil: it has not
 	}
 	waiting struct {
 		stream uint64
@@ -175,7 +176,15 @@ func (o *outgoing) pump() {
 	case o.next < int64(len(o.c.bytes)):
 		end := min(o.next-o.next%w.shape.piece+w.shape.piece, int64(len(o.c.bytes)))
 		p := piece{stream: o.open.stream, gen: o.c.Gen, offset: o.next, bytes: o.c.bytes[o.next:end:end]}
-		p.check = xxh3.Hash(p.bytes)
+		p.check = xxh3.Hash(o.c.checked(int(o.next), int(end)))
+		if o.c.hasChanged(int(o.next), int(end)) {
+			p.bad = o.c
+		}
+		if o.c.small && o.c.flipped > 0 || o.open.checked && o.next == o.open.offset && p.bad != nil {
+			o.end(&ending{why: transfer.Gone})
+			o.n.after(0, func() { o.n.corrupted(o.c); w.step(o.n, "copy has changed") })
+			return
+		}
 		if w.chance(w.weather.flipped) {
 			p.bytes = slices.Clone(p.bytes)
 			p.bytes[0] ^= 1
@@ -287,6 +296,7 @@ func (n *node) arrived(from phalanx.NodeID, m piece) {
 	}
 	if xxh3.Hash(m.bytes) != m.check {
 		n.w.met["bad piece"]++
+		f.foundBad(m)
 		f.ended(transfer.BadPiece, phalanx.Generation{})
 		return
 	}

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"testing/synctest"
 
@@ -123,4 +125,29 @@ func TestACheckEndsWithItsLife(t *testing.T) {
 			}
 		}
 	})
+}
+
+// No checks came with inline bytes. A node does not make checks of such bytes that have changed in
+// memory: receivers would take them for those of the origin.
+func TestInlineBytesThatHaveChangedAreNotSent(t *testing.T) {
+	for _, flip := range []byte{0, 4} {
+		env, d := alone(t), &scripted{locates: map[uint64]func(phalanx.NodeID, directory.Result){}}
+		env.Directory, env.Fanout = d, 1
+		b := []byte("some small object")
+		info := storenode.Info{Object: "o", Gen: first, Meta: phalanx.Meta{Size: int64(len(b))}, Digest: dataplane.DigestBytes(b)}
+		if !env.Pool.Budget().TryReserve(info.Meta.Size) {
+			t.Fatal("there is no room")
+		}
+		env.Table.release(env.Table.keepInline(info, b, "", true))
+		b[3] ^= flip
+		stream := streamTo(t, env, dataplane.Request{Kind: dataplane.Object, Object: "o", Generation: first})
+		_, err := io.ReadAll(stream)
+		var end *dataplane.Ended
+		if bad := errors.As(err, &end) && end.Reason == dataplane.Gone && end.Kind == phalanx.ErrCorrupt; bad != (flip != 0) || !bad && err != nil {
+			t.Errorf("with %d flipped it ends with %v", flip, err)
+		}
+		if there := env.Table.lookup("o") != nil; there != (flip == 0) {
+			t.Errorf("with %d flipped the copy is there: %v", flip, there)
+		}
+	}
 }

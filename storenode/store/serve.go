@@ -50,7 +50,10 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 // stream sends c, and keeps account of the lease.
 func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, w *dataplane.Writer) error {
 	buf, err := e.sendable(c)
-	if err != nil {
+	switch bad := (*dataplane.BadPiece)(nil); {
+	case errors.As(err, &bad):
+		return errors.Join(err, w.Gone(phalanx.ErrCorrupt, "the copy was bad"))
+	case err != nil:
 		return w.Busy() // there is no room for it now: the receiver locates again
 	}
 	defer buf.Release()
@@ -65,11 +68,15 @@ func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, 
 
 // sendable returns the bytes of c, which is in use, as a stream can have them. Those
 // that came inline are copied: nobody asks for such a copy as long as the object's
-// shard has its bytes, which it has not if it was lost.
+// shard has its bytes, which it has not if it was lost. No checks of pieces came with
+// them: the node looks at all of them itself before it makes such checks.
 func (e *Env) sendable(c *objectCopy) (*dataplane.Buffer, error) {
 	if c.buffer != nil {
 		c.buffer.Retain()
 		return c.buffer, nil
+	}
+	if dataplane.DigestBytes(c.inline) != e.Table.digestOf(c) {
+		return nil, &dataplane.BadPiece{}
 	}
 	buf, err := e.Pool.NewBufferWithin(context.Background(), int64(len(c.inline)), 0) // the stream cannot wait
 	if err != nil {

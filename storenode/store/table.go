@@ -234,6 +234,13 @@ func (t *Table) drop(c *objectCopy, err error) bool {
 	return t.core.Drop(&c.Copy, err)
 }
 
+// corrupted gives up c, whose bytes have changed in memory; err tells its readers.
+func (t *Table) corrupted(c *objectCopy, err error) copies.Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Corrupted(&c.Copy, err)
+}
+
 // dropPart is drop for a copy that stays once it is complete.
 func (t *Table) dropPart(c *objectCopy, err error) bool {
 	t.mu.Lock()
