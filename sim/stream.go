@@ -60,7 +60,7 @@ type outgoing struct {
 	next   int64   // offset
 	busy   bool    // a piece is on its way to the pipe
 	waited time.Duration
-	hope   copies.Hope // that the node will get a copy
+	asked  copies.Asked
 	path   []phalanx.NodeID
 	over   bool
 
@@ -84,7 +84,7 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 			return // the open came twice
 		}
 	}
-	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hope: copies.NewHope(n.w.now)}
+	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, asked: copies.NewAsked(n.w.now, m.gen, m.beside)}
 	for _, p := range n.out {
 		if !p.over && p.open.object == m.object && p.pipe.to == from {
 			p.end(nil) // a new stream to the same receiver replaces the old one
@@ -97,12 +97,7 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 	if m.checked {
 		n.w.met["bad piece asked for again"]++
 	}
-	switch c := n.of(m.object); {
-	case c != nil && m.gen.Less(c.Gen):
-		o.end(&ending{why: transfer.Superseded, gen: c.Gen})
-	case c != nil && c.Gen == m.gen:
-		o.attach(c)
-	default: // perhaps the copy is about to be shown
+	if o.turn(); !o.over && o.c == nil {
 		n.w.met["sender behind"]++
 		o.wait(true)
 	}
@@ -114,16 +109,26 @@ func (n *node) expects(object phalanx.ObjectID) bool {
 	return n.fetches[object] != nil || n.puts(object)
 }
 
-// attach begins to send c, unless c has enough receivers.
-func (o *outgoing) attach(c *copied) {
-	limit := max(1, o.n.w.shape.fanout)
-	if o.open.beside {
-		limit++
-	}
-	if !o.n.table.Serve(&c.Copy, limit) {
+// turn answers a receiver that gets no bytes yet.
+func (o *outgoing) turn() {
+	n, id := o.n, o.open.object
+	switch c := n.table.Of(id); n.table.Turn(&o.asked, c, n.w.now, n.expects(id), max(1, n.w.shape.fanout)) {
+	case copies.Streams:
+		o.begin(copyOf(c))
+	case copies.Newer:
+		o.end(&ending{why: transfer.Superseded, gen: c.Gen})
+	case copies.Queues:
+		n.w.met["receiver waits for another to end"]++
+	case copies.Full:
 		o.end(&ending{why: transfer.Busy})
-		return
+	case copies.Vain:
+		n.w.met["sender has waited in vain"]++
+		o.end(&ending{why: transfer.Gone})
 	}
+}
+
+// begin begins to send c.
+func (o *outgoing) begin(c *copied) {
 	o.c, o.slow = c, o.n.w.chance(o.n.w.weather.slow)
 	o.flow = pace.Flow{To: o.pipe.to, Lease: pace.Lease{Object: o.open.object, Num: o.open.lease}, By: o}
 	o.n.leases.Begin(&o.flow)
@@ -150,11 +155,8 @@ func (n *node) pump(c *copied) {
 		switch {
 		case o.c == c:
 			o.pump()
-		case o.c != nil || n.of(c.Object) != c: // c is not shown, or gone
-		case o.open.gen == c.Gen:
-			o.attach(c)
-		case o.open.gen.Less(c.Gen):
-			o.end(&ending{why: transfer.Superseded, gen: c.Gen})
+		case o.c == nil && n.of(c.Object) == c: // else c is not shown, or gone
+			o.turn()
 		}
 	}
 }
@@ -264,9 +266,8 @@ func (n *node) tickStreams() {
 	n.reportSlow()
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })
 	for _, o := range slices.Clone(n.out) {
-		if !o.over && o.c == nil && o.hope.Ends(n.w.now, n.expects(o.open.object)) {
-			n.w.met["sender has waited in vain"]++
-			o.end(&ending{why: transfer.Gone})
+		if !o.over && o.c == nil {
+			o.turn()
 		}
 		if !o.over && (o.c == nil || o.next >= int64(len(o.c.bytes)) && !o.c.whole) {
 			o.wait(false)

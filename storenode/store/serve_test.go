@@ -55,3 +55,14 @@ func streamTo(t *testing.T, env *Env, req dataplane.Request) *dataplane.Stream {
 	t.Cleanup(stream.Close)
 	return stream
 }
+
+// serve counts one more receiver of c, which may be dropped.
+func (t *Table) serve(c *objectCopy, fanout int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	served := t.core.Serve(&c.Copy, fanout)
+	if served && c.buffer != nil {
+		c.buffer.Retain()
+	}
+	return served
+}

@@ -368,21 +368,7 @@ func (t *Table) arrived(id phalanx.ObjectID) (shown <-chan struct{}, leave func(
 	}
 }
 
-// serve counts one more receiver of c and retains its bytes, if it has fewer
-// than fanout and was not dropped.
-func (t *Table) serve(c *objectCopy, fanout int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.core.Serve(&c.Copy, fanout) {
-		return false
-	}
-	if c.buffer != nil {
-		c.buffer.Retain()
-	}
-	return true
-}
-
-// served ends what serve began and returns how many receivers are left.
+// served ends a stream of c and returns how many receivers are left.
 func (t *Table) served(c *objectCopy) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
