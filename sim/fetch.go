@@ -345,7 +345,9 @@ func (f *fetcher) message(m owner.Message) {
 	switch m.How {
 	case owner.Await:
 		f.locate = m.Num
-		c.ask(m.Num, f.object, m.Body, f.answered(m.Num))
+		locate := m.Body.(directory.Locate)
+		locate.Down = f.n.known()
+		c.ask(m.Num, f.object, locate, f.answered(m.Num))
 		c.impatient(m.Num, func(err *phalanx.Error) { f.silent(m.Num, err) })
 	case owner.List:
 		c.report(f.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
@@ -420,7 +422,7 @@ func (f *fetcher) open(e transfer.Open) {
 	n.table.Reading(&f.buf.Copy, e.Sender, e.Lease, f.core.Origin())
 	f.stream, f.sender = e.Stream, e.Sender
 	f.pathChanged([]phalanx.NodeID{e.Sender})
-	in := &incoming{f: f, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
+	in := &incoming{f: f, began: n.w.now, from: int64(len(f.buf.bytes)), heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
 	n.in[e.Stream] = in
 	in.pipe.write(open{stream: e.Stream, object: f.object, gen: e.Gen, offset: int64(len(f.buf.bytes)),
 		lease: e.Lease, beside: e.Beside, checked: e.Checked})

@@ -18,7 +18,7 @@ func Faults() []string {
 func Rare() []string {
 	return []string{
 		"asked a node that does not own", "answer of a former owner", "answer of a former epoch", "late grant given back", "late watch ended", "readiness of a former owner",
-		"lease of a partial copy", "lease asked about", "cycle broken by the path in WAIT", "receiver found slow", "stream beside a slow one", "receiver moved",
+		"lease of a partial copy", "lease asked about", "cycle broken by the path in WAIT", "receiver found slow", "sender measured", "receiver says how fast it is", "stream beside a slow one", "receiver moved",
 		"transfer resumed", "bad piece asked for again", "sender ahead", "sender behind", "prefix cleared: reset", "prefix cleared: aborted",
 		"put fails half-way", "put of equal bytes", "put waits for another", "put final without its caller", "put awaits copies", "copy ordered",
 		"inline", "copy checked after an accusation", "check finds that a copy has changed in memory", "copy that has changed in memory is dropped", "part that has changed in memory starts over", "put failed: corrupt", "get of a local copy that has changed in memory", "eviction granted", "eviction refused", "eviction spares what is used meanwhile", "report waits for another", "report joins another",

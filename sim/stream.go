@@ -47,7 +47,8 @@ type (
 		stream uint64
 		why    transfer.Why
 		gen    phalanx.Generation
-		size   int64 // AllSent
+		size   int64         // AllSent
+		idle   time.Duration // AllSent: how long the sender had nothing to send
 	}
 )
 
@@ -65,14 +66,18 @@ type outgoing struct {
 	over   bool
 
 	flow  pace.Flow
-	slow  bool   // the receiver is slow
-	waits uint64 // how often the sender had nothing to send
+	slow  bool          // the receiver is slow
+	waits uint64        // how often the sender had nothing to send
+	since time.Duration // it has nothing to send; 0: it has
+	idle  time.Duration // before that
 }
 
 // incoming is a stream that this node reads.
 type incoming struct {
 	f     *fetcher
 	pipe  *pipe // to the sender
+	began time.Duration
+	from  int64 // the offset
 	heard time.Duration
 	over  bool
 }
@@ -132,7 +137,11 @@ func (o *outgoing) begin(c *copied) {
 	o.c, o.slow = c, o.n.w.chance(o.n.w.weather.slow)
 	o.flow = pace.Flow{To: o.pipe.to, Lease: pace.Lease{Object: o.open.object, Num: o.open.lease}, By: o}
 	o.n.leases.Begin(&o.flow)
-	o.n.pace.Add(&o.flow, o.n.w.now, o.look())
+	left := c.Meta.Size
+	if left != phalanx.UnknownSize {
+		left -= o.open.offset
+	}
+	o.n.pace.Add(&o.flow, left, o.n.w.now, o.look())
 	o.n.streamsChanged(c)
 	o.pump()
 }
@@ -171,10 +180,13 @@ func (n *node) streamsChanged(c *copied) {
 // pump sends the next piece if there is one. Another follows when the link has carried it.
 func (o *outgoing) pump() {
 	w := o.n.w
+	if more := o.c.whole || o.next < int64(len(o.c.bytes)); more && o.since > 0 {
+		o.idle, o.since = o.idle+w.now-o.since, 0
+	}
 	switch {
 	case o.over || o.busy:
 	case o.c.whole && o.next >= int64(len(o.c.bytes)):
-		o.end(&ending{why: transfer.AllSent, size: int64(len(o.c.bytes))})
+		o.end(&ending{why: transfer.AllSent, size: int64(len(o.c.bytes)), idle: o.idle})
 	case o.next < int64(len(o.c.bytes)):
 		end := min(o.next-o.next%w.shape.piece+w.shape.piece, int64(len(o.c.bytes)))
 		p := piece{stream: o.open.stream, gen: o.c.Gen, offset: o.next, bytes: o.c.bytes[o.next:end:end]}
@@ -210,7 +222,9 @@ func (o *outgoing) pump() {
 			w.step(o.n, "piece sent")
 		})
 	default:
-		o.waits++
+		if o.waits++; o.since == 0 {
+			o.since = w.now
+		}
 		o.wait(true)
 	}
 }
@@ -354,7 +368,9 @@ func (n *node) streamEnds(from phalanx.NodeID, m ending) {
 	f.ended(transfer.AllSent, m.gen)
 	f.buf.fill(f.buf.bytes)
 	gen, size, digest := f.buf.Gen, int64(len(f.buf.bytes)), f.buf.sum
-	f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest})
+	received := pace.Received{Bytes: size - in.from, Took: n.w.now - in.began, Idle: m.idle}
+	n.down.Received(paceLimits, received, n.clock())
+	f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest, Rate: n.measured(received)})
 	n.pump(f.buf)
 }
 

@@ -1,5 +1,5 @@
 // Package pace decides which receivers of a node are slow, so that their senders report them to
-// the owners (specification 2.13).
+// the owners (specification 2.13), and how fast a node says that it and its senders are.
 //
 // Hosts: storenode/store, sim.
 package pace
