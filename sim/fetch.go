@@ -43,11 +43,12 @@ type fetcher struct {
 
 // get gives a caller its object, from the table or by a fetch.
 func (n *node) get(c *call) {
-	if have := n.of(c.object); have != nil && have.Complete {
+	switch have := n.of(c.object); n.table.Way(n.table.Of(c.object)) {
+	case copies.Has:
 		n.w.met["get of a local copy"]++
 		n.hand(c, have)
 		return
-	} else if have != nil && have.Origin {
+	case copies.Makes:
 		n.w.met["get of what is made here"]++
 		n.awaitOwn(c, have)
 		return
@@ -78,9 +79,8 @@ func (n *node) hand(c *call, have *copied) {
 		n.w.end(c, errorf(phalanx.ErrDeleted, c.object, "it was deleted while it arrived"), phalanx.Generation{}, nil)
 		return
 	}
-	if c.pin == have.Gen && have.Pinned {
-		n.table.KeepCopies(have.Object, have.Gen, c.copies)
-		n.client.report(have.Object, have.Announcement(have.Pinned), nil)
+	if kept := n.table.Obeyed(c.object, c.pin, c.copies); kept != nil {
+		n.client.report(c.object, kept.Announcement(true), nil)
 	}
 	n.w.end(c, nil, have.Gen, have.bytes)
 }
@@ -288,14 +288,15 @@ func (f *fetcher) carryOut(e transfer.Effect) {
 		n.in[e.Stream].pipe.write(closing{e.Stream})
 		f.stream, f.sender = 0, ""
 	case transfer.Clear:
-		if f.buf.Gen.Less(e.Before) && !f.buf.Gen.IsZero() {
-			n.w.met["prefix cleared: "+e.Kind.Error()]++
-			if e.Kind == phalanx.ErrReset {
-				f.dropBuf(&copies.Ended{Why: copies.Reset, Gen: e.Before})
-			} else { // the same generation may come again
-				f.dropBuf(nil)
-			}
+		switch goes, newer := fetch.Cleared(f.buf.Gen, e); {
+		case !goes:
+			return
+		case newer:
+			f.dropBuf(&copies.Ended{Why: copies.Reset, Gen: e.Before})
+		default:
+			f.dropBuf(nil)
 		}
+		n.w.met["prefix cleared: "+e.Kind.Error()]++
 	case transfer.Supply:
 		f.takeSupply()
 	case transfer.TakeInline:

@@ -282,6 +282,25 @@ func (t *Table) whole(id phalanx.ObjectID) *objectCopy {
 	return copyOf(c)
 }
 
+// way returns the way in which a caller gets id, and this node's copy. A complete one is retained.
+func (t *Table) way(id phalanx.ObjectID) (*objectCopy, copies.Way) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := copyOf(t.core.Of(id))
+	way := t.core.Way(t.core.Of(id))
+	if way == copies.Has {
+		t.useLocked(c)
+	}
+	return c, way
+}
+
+// obeyed returns the copy that an order to keep one is about, or nil.
+func (t *Table) obeyed(p Pushed) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return copyOf(t.core.Obeyed(p.Object, p.Gen, p.Copies))
+}
+
 // view returns a view of a complete copy, which was retained for it.
 func (c *objectCopy) view() *storenode.View {
 	bytes := c.inline
