@@ -32,6 +32,8 @@ var inHosts = []Mistake{
 		"storenode/store/arrival.go", ", Down: env.down.known(env.Now())}", "}"),
 	mistake(Tests, "inline bytes that were deleted while they waited for room are kept",
 		"storenode/store/fetch.go", "if f.inline.Deleted(p) {", "if false {"),
+	mistake(Tests, "the bytes of a Put complete a copy that did not get them",
+		"storenode/store/supply.go", "if f.copy == m.copy {", "if true {"),
 	mistake(Tests, "inline bytes that have changed in memory are sent with checks of their own",
 		"storenode/store/serve.go", "if dataplane.DigestBytes(c.inline) != e.Table.digestOf(c) {", "if false {"),
 	mistake(Leaving, "Leave returns nil although the node was not removed",

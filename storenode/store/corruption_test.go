@@ -9,6 +9,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/protocol/directory"
+	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -150,4 +151,27 @@ func TestInlineBytesThatHaveChangedAreNotSent(t *testing.T) {
 			t.Errorf("with %d flipped the copy is there: %v", flip, there)
 		}
 	}
+}
+
+// A fetch begins a generation anew, since a part of it has changed in memory, while it takes the rest
+// from a Put. That rest completes the part, not what the fetch has now.
+func TestAPutCompletesThePartThatItHasFilled(t *testing.T) {
+	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
+		digest, meta := phalanx.Digest{1}, phalanx.Meta{Size: 100}
+		a := &arrival{object: "x", num: 1, calls: map[uint64]*call{}}
+		f := &fetcher{env: e, object: "x", arrival: a, store: e.StorePID, core: transfer.NewReceiver(transfer.Config{Self: e.Self, Object: "x", Room: 100, FirstNum: 1})}
+		f.core.Step(0, transfer.Want{Caller: 1, Wait: true})
+		f.core.Step(0, transfer.Answered{Num: 1, State: transfer.Finished, Gen: first, Meta: meta, Digest: digest, Lease: 1, Sender: "s"})
+		old := arriving(t, e.Pool, e.Table, "x", first, 100)
+		e.Table.drop(old, errOver)
+		f.setCopy(arriving(t, e.Pool, e.Table, "x", first, 100))
+		whole := transfer.Whole{Gen: first, Size: 100, Digest: digest}
+		if f.suppliedAll(suppliedAll{old, whole}); f.core.Over() {
+			t.Error("a copy without bytes is complete")
+		}
+		if f.suppliedAll(suppliedAll{f.copy, whole}); !f.core.Over() {
+			t.Error("the copy is not complete")
+		}
+		f.setCopy(nil)
+	})
 }

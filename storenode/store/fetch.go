@@ -127,6 +127,8 @@ func (f *fetcher) hear(c actor.Context) {
 		if f.copy != nil {
 			f.do(transfer.Downstream{Streams: f.env.Table.readers(f.copy)})
 		}
+	case suppliedAll:
+		f.suppliedAll(m)
 	case transfer.Event:
 		f.do(m)
 	case roomReserved:
