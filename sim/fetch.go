@@ -33,6 +33,7 @@ type fetcher struct {
 	supply   *supply // a supply that the core has not taken yet
 	dead     bool    // it has panicked
 	probe    *probe
+	bad      *copied // of another node, which has changed there, as the last bad piece of it showed
 
 	stream uint64
 	sender phalanx.NodeID
@@ -42,11 +43,12 @@ type fetcher struct {
 
 // get gives a caller its object, from the table or by a fetch.
 func (n *node) get(c *call) {
-	if have := n.of(c.object); have != nil && have.Complete {
+	switch have := n.of(c.object); n.table.Way(n.table.Of(c.object)) {
+	case copies.Has:
 		n.w.met["get of a local copy"]++
 		n.hand(c, have)
 		return
-	} else if have != nil && have.Origin {
+	case copies.Makes:
 		n.w.met["get of what is made here"]++
 		n.awaitOwn(c, have)
 		return
@@ -77,9 +79,8 @@ func (n *node) hand(c *call, have *copied) {
 		n.w.end(c, errorf(phalanx.ErrDeleted, c.object, "it was deleted while it arrived"), phalanx.Generation{}, nil)
 		return
 	}
-	if c.pin == have.Gen && have.Pinned {
-		n.table.KeepCopies(have.Object, have.Gen, c.copies)
-		n.client.report(have.Object, have.Announcement(have.Pinned), nil)
+	if kept := n.table.Obeyed(c.object, c.pin, c.copies); kept != nil {
+		n.client.report(c.object, kept.Announcement(true), nil)
 	}
 	n.w.end(c, nil, have.Gen, have.bytes)
 }
@@ -287,14 +288,15 @@ func (f *fetcher) carryOut(e transfer.Effect) {
 		n.in[e.Stream].pipe.write(closing{e.Stream})
 		f.stream, f.sender = 0, ""
 	case transfer.Clear:
-		if f.buf.Gen.Less(e.Before) && !f.buf.Gen.IsZero() {
-			n.w.met["prefix cleared: "+e.Kind.Error()]++
-			if e.Kind == phalanx.ErrReset {
-				f.dropBuf(&copies.Ended{Why: copies.Reset, Gen: e.Before})
-			} else { // the same generation may come again
-				f.dropBuf(nil)
-			}
+		switch goes, newer := fetch.Cleared(f.buf.Gen, e); {
+		case !goes:
+			return
+		case newer:
+			f.dropBuf(&copies.Ended{Why: copies.Reset, Gen: e.Before})
+		default:
+			f.dropBuf(nil)
 		}
+		n.w.met["prefix cleared: "+e.Kind.Error()]++
 	case transfer.Supply:
 		f.takeSupply()
 	case transfer.TakeInline:
@@ -344,7 +346,9 @@ func (f *fetcher) message(m owner.Message) {
 	switch m.How {
 	case owner.Await:
 		f.locate = m.Num
-		c.ask(m.Num, f.object, m.Body, f.answered(m.Num))
+		locate := m.Body.(directory.Locate)
+		locate.Down = f.n.known()
+		c.ask(m.Num, f.object, locate, f.answered(m.Num))
 		c.impatient(m.Num, func(err *phalanx.Error) { f.silent(m.Num, err) })
 	case owner.List:
 		c.report(f.object, m.Body, func(from phalanx.NodeID, r directory.Result) {
@@ -419,7 +423,7 @@ func (f *fetcher) open(e transfer.Open) {
 	n.table.Reading(&f.buf.Copy, e.Sender, e.Lease, f.core.Origin())
 	f.stream, f.sender = e.Stream, e.Sender
 	f.pathChanged([]phalanx.NodeID{e.Sender})
-	in := &incoming{f: f, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
+	in := &incoming{f: f, began: n.w.now, from: int64(len(f.buf.bytes)), heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Sender}}
 	n.in[e.Stream] = in
 	in.pipe.write(open{stream: e.Stream, object: f.object, gen: e.Gen, offset: int64(len(f.buf.bytes)),
 		lease: e.Lease, beside: e.Beside, checked: e.Checked})

@@ -58,7 +58,7 @@ func (f *fetcher) enter(e transfer.TakeInline) {
 	n := f.n
 	c := n.copyFor(copies.Copy{Object: f.object, Gen: e.Gen, Meta: e.Meta, Digest: e.Digest, Lore: copies.Lore{Tag: f.tag}})
 	c.fill(f.bytes)
-	f.entered = true
+	c.small, f.entered = true, true
 	c.room, f.buf.room = f.buf.room, 0
 	kept := copyOf(n.table.Enter(&c.Copy))
 	switch {

@@ -143,6 +143,7 @@ func (n *node) fenced() {
 	kept := map[phalanx.ObjectID]*copied{}
 	for _, c := range n.wholes() {
 		k := n.copyFor(copies.Copy{Object: c.Object, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest, Pinned: c.Pinned, Lore: c.Lore})
+		k.flipped, k.small, k.bytes = c.flipped, c.small, c.bytes
 		k.fill(c.bytes)
 		k.room, k.born = c.room, w.now
 		kept[c.Object] = k

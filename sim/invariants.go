@@ -359,8 +359,8 @@ func (a *audit) watched(n *node, old, r directory.Readiness) {
 // complete checks (3).
 func (a *audit) complete(n *node, c *copied) {
 	f := a.w.oracle.model(c.Object).finals[c.Gen]
-	if f == nil || f.digest != digestOf(c.bytes) {
-		a.w.fail("(3) %s has a complete copy of %s@%v with %v, final is %+v", n.id, c.Object, c.Gen, digestOf(c.bytes), f)
+	if d := digestOf(c.checked(0, len(c.bytes))); f == nil || f.digest != d {
+		a.w.fail("(3) %s has a complete copy of %s@%v with %v, final is %+v", n.id, c.Object, c.Gen, d, f)
 	}
 }
 

@@ -331,7 +331,7 @@ func (a *audit) handedOver(n *node) {
 	}
 	for _, c := range n.wholes() {
 		id, m := c.Object, a.w.oracle.model(c.Object)
-		if !m.final() || m.gen != c.Gen || m.inline || m.deleting() || m.revived {
+		if !m.final() || m.gen != c.Gen || m.inline || m.deleting() || m.revived || a.w.hasChanged(id) { // what it relied on may have changed
 			continue
 		}
 		has, keep := 0, 0

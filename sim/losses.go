@@ -91,7 +91,7 @@ func (n *node) making(id phalanx.ObjectID) bool {
 // take, and no member has a copy.
 func (a *audit) lost(n *node, e directory.ObjectLost) {
 	a.w.met["object lost"]++
-	if a.w.shape.faults == faultless && !a.comes(e) {
+	if a.w.shape.faults == faultless && !a.comes(e) && !a.w.hasChanged(e.Object) {
 		a.w.fail("(13) %s calls %s@%v lost, and no node has failed", n.id, e.Object, e.Gen)
 	}
 	m := a.w.oracle.model(e.Object)
@@ -101,7 +101,7 @@ func (a *audit) lost(n *node, e directory.ObjectLost) {
 	if m.inline {
 		a.w.fail("(14) %s calls %s@%v lost, which is inline", n.id, e.Object, e.Gen)
 	}
-	if m.copies > 1 && a.w.shape.faults != excessive && !a.w.paired && a.w.shape.cap == 0 {
+	if m.copies > 1 && a.w.shape.faults != excessive && !a.w.paired && a.w.shape.cap == 0 && !a.w.hasChanged(e.Object) {
 		a.w.fail("(14) %s calls %s@%v lost, of which there are to be %d copies", n.id, e.Object, e.Gen, m.copies)
 	}
 	p, _ := n.shards[e.Object.Shard(a.w.shape.shards)].Inspect(e.Object)

@@ -55,6 +55,7 @@ type node struct {
 	fetches map[phalanx.ObjectID]*fetcher
 	creates put.Running[*create]
 	makers  []*maker
+	down    pace.Downlink
 	pace    *pace.Pace  // of those in out
 	leases  pace.Leases // under which they run
 	out     []*outgoing // streams to others, and to local readers

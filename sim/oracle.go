@@ -109,7 +109,7 @@ func (o *oracle) available(id phalanx.ObjectID) bool {
 		return true
 	}
 	for _, n := range o.w.alive() {
-		if n.has(id, m.gen) && n.member {
+		if n.has(id, m.gen) && n.of(id).flipped == 0 && n.member {
 			return true
 		}
 	}
@@ -293,7 +293,9 @@ func (o *oracle) ended(c *call) {
 	switch c.kind {
 	case "put", "make", "get", "copy":
 		f := m.finals[c.gen]
-		if f == nil || digestOf(c.bytes) != f.digest {
+		if o.w.changedHere(c) {
+			o.w.met["get of a local copy that has changed in memory"]++
+		} else if f == nil || digestOf(c.bytes) != f.digest {
 			o.w.fail("(1) %s of %s at %s ended with bytes of %v that are not the final ones", c.kind, c.object, c.node.id, c.gen)
 			return
 		}

@@ -56,6 +56,11 @@ func (w *world) plan() []action {
 	for range leaves {
 		all = append(all, action{at: drawn(r, span), seed: r.Uint64(), do: changes(w.leaves)})
 	}
+	if r := rand.New(rand.NewPCG(w.seed, 0x2545f4914f6cdd1d)); !w.alone && r.IntN(corrupting) == 0 {
+		for range 1 + r.IntN(3) {
+			all = append(all, action{at: drawn(r, span), seed: r.Uint64(), do: w.corrupts})
+		}
+	}
 	for range w.shape.late {
 		all = append(all, action{at: span + 3*time.Second + drawn(r, w.shape.length/2), seed: r.Uint64(), do: w.someFault})
 	}

@@ -5,7 +5,7 @@ func Faults() []string {
 	return []string{
 		"fault: crash", "fault: power lost", "fault: restart with a new incarnation", "fault: hang", "fault: slow node",
 		"fault: one-way partition", "fault: link cut", "fault: nobody hears a node", "fault: node cut off",
-		"fault: two-way partition of groups", "fault: firewall that refuses", "fault: false suspicion", "fault: owner and backup of a shard at once", "fault: false accuser", "fault: the leader does not hear an idle member",
+		"fault: two-way partition of groups", "fault: firewall that refuses", "fault: false suspicion", "fault: owner and backup of a shard at once", "fault: false accuser", "fault: a copy changes in memory", "fault: a part changes in memory", "fault: the part of a Put changes in memory", "fault: inline bytes change in memory", "fault: the leader does not hear an idle member",
 		"panic: coordinator", "panic: place", "panic: fetch", "panic: put", "panic: shard replica", "panic: owner of a shard",
 		"panic: place that has delivered", "panic: parent of a delivered place",
 		"message lost", "message twice", "message again much later", "message cut off", "stream broken", "bad piece",
@@ -18,10 +18,10 @@ func Faults() []string {
 func Rare() []string {
 	return []string{
 		"asked a node that does not own", "answer of a former owner", "answer of a former epoch", "late grant given back", "late watch ended", "readiness of a former owner",
-		"lease of a partial copy", "lease asked about", "cycle broken by the path in WAIT", "receiver found slow", "stream beside a slow one", "receiver moved",
+		"lease of a partial copy", "lease asked about", "cycle broken by the path in WAIT", "receiver found slow", "sender measured", "receiver says how fast it is", "stream beside a slow one", "receiver moved",
 		"transfer resumed", "bad piece asked for again", "sender ahead", "sender behind", "prefix cleared: reset", "prefix cleared: aborted",
 		"put fails half-way", "put of equal bytes", "put waits for another", "put final without its caller", "deleted while a put enters its copy", "put awaits copies", "copy ordered",
-		"inline", "copy checked after an accusation", "eviction granted", "eviction refused", "eviction spares what is used meanwhile", "report waits for another", "report joins another",
+		"inline", "copy checked after an accusation", "check finds that a copy has changed in memory", "copy that has changed in memory is dropped", "part that has changed in memory starts over", "put failed: corrupt", "get of a local copy that has changed in memory", "eviction granted", "eviction refused", "eviction spares what is used meanwhile", "report waits for another", "report joins another",
 		"shard moved", "owner is warm again", "ShardLost", "copy outlives its shard", "reduce asked for again after its shard was lost", "object lost", "lost object put again", "lost object replaced by other bytes",
 		"owner says nothing: ErrUnavailable", "majority of the voters lost", "cluster formed anew", "forming refused: unavailable", "fenced node rejoins", "message of a removed node refused",
 		"get of a copy that no owner has heard of", "node suspected: silent", "node suspected: connection refused", "node trusted again",

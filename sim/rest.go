@@ -102,7 +102,7 @@ func (w *world) copiesThere(o *node, shard int, nodes []*node) bool {
 				k++
 			}
 		}
-		if k < min(m.copies, stay) && (k > 0 || w.deaths < m.copies) {
+		if k < min(m.copies, stay) && (k > 0 || w.deaths < m.copies && !w.hasChanged(id)) {
 			return false // if as many processes died as there were copies, the last copy may have gone before there was another
 		}
 	}

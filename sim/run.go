@@ -51,6 +51,7 @@ type world struct {
 
 	giveUpAfter time.Duration // the time after which nodes give up commands to the view; 0: as in the node
 	badOp       *badOp        // nil: no op fails
+	changed     []*copied     // the copies that have changed in memory
 
 	hosts  []*host
 	cut    map[[2]*host]int // ways that nothing takes

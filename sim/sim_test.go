@@ -19,7 +19,7 @@ var seldom = []string{
 	"cycle broken by the path in WAIT", "get of a copy that no owner has heard of", "place ordered of no member", "struck: a warming owner", "struck: a sender",
 	"lease asked about", "receiver moved", "owner says nothing: ErrUnavailable", "fault: two-way partition of groups", "eviction refused", "late watch ended",
 	"place ended: its coordinator is gone", "leave: fenced meanwhile", "leave failed", "refused by a node that leaves: place",
-	"lost place found by asking", "target starts over that streams into another reduce",
+	"lost place found by asking", "check finds that a copy has changed in memory", "target starts over that streams into another reduce",
 }
 
 // TestMain collects garbage less often, as cmd/sim does.

@@ -37,6 +37,7 @@ type (
 		offset int64
 		bytes  []byte
 		check  uint64
+		bad    *copied // the copy whose memory has changed there; nil: it has not
 	}
 	waiting struct {
 		stream uint64
@@ -46,7 +47,8 @@ type (
 		stream uint64
 		why    transfer.Why
 		gen    phalanx.Generation
-		size   int64 // AllSent
+		size   int64         // AllSent
+		idle   time.Duration // AllSent: how long the sender had nothing to send
 	}
 )
 
@@ -59,19 +61,23 @@ type outgoing struct {
 	next   int64   // offset
 	busy   bool    // a piece is on its way to the pipe
 	waited time.Duration
-	hope   copies.Hope // that the node will get a copy
+	asked  copies.Asked
 	path   []phalanx.NodeID
 	over   bool
 
 	flow  pace.Flow
-	slow  bool   // the receiver is slow
-	waits uint64 // how often the sender had nothing to send
+	slow  bool          // the receiver is slow
+	waits uint64        // how often the sender had nothing to send
+	since time.Duration // it has nothing to send; 0: it has
+	idle  time.Duration // before that
 }
 
 // incoming is a stream that this node reads.
 type incoming struct {
 	f     *fetcher
 	pipe  *pipe // to the sender
+	began time.Duration
+	from  int64 // the offset
 	heard time.Duration
 	over  bool
 }
@@ -83,7 +89,7 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 			return // the open came twice
 		}
 	}
-	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, hope: copies.NewHope(n.w.now)}
+	o := &outgoing{n: n, pipe: &pipe{w: n.w, from: n.id, to: from}, open: m, next: m.offset, asked: copies.NewAsked(n.w.now, m.gen, m.beside)}
 	for _, p := range n.out {
 		if !p.over && p.open.object == m.object && p.pipe.to == from {
 			p.end(nil) // a new stream to the same receiver replaces the old one
@@ -96,12 +102,7 @@ func (n *node) opened(from phalanx.NodeID, m open) {
 	if m.checked {
 		n.w.met["bad piece asked for again"]++
 	}
-	switch c := n.of(m.object); {
-	case c != nil && m.gen.Less(c.Gen):
-		o.end(&ending{why: transfer.Superseded, gen: c.Gen})
-	case c != nil && c.Gen == m.gen:
-		o.attach(c)
-	default: // perhaps the copy is about to be shown
+	if o.turn(); !o.over && o.c == nil {
 		n.w.met["sender behind"]++
 		o.wait(true)
 	}
@@ -113,20 +114,34 @@ func (n *node) expects(object phalanx.ObjectID) bool {
 	return n.fetches[object] != nil || n.puts(object)
 }
 
-// attach begins to send c, unless c has enough receivers.
-func (o *outgoing) attach(c *copied) {
-	limit := max(1, o.n.w.shape.fanout)
-	if o.open.beside {
-		limit++
-	}
-	if !o.n.table.Serve(&c.Copy, limit) {
+// turn answers a receiver that gets no bytes yet.
+func (o *outgoing) turn() {
+	n, id := o.n, o.open.object
+	switch c := n.table.Of(id); n.table.Turn(&o.asked, c, n.w.now, n.expects(id), max(1, n.w.shape.fanout)) {
+	case copies.Streams:
+		o.begin(copyOf(c))
+	case copies.Newer:
+		o.end(&ending{why: transfer.Superseded, gen: c.Gen})
+	case copies.Queues:
+		n.w.met["receiver waits for another to end"]++
+	case copies.Full:
 		o.end(&ending{why: transfer.Busy})
-		return
+	case copies.Vain:
+		n.w.met["sender has waited in vain"]++
+		o.end(&ending{why: transfer.Gone})
 	}
+}
+
+// begin begins to send c.
+func (o *outgoing) begin(c *copied) {
 	o.c, o.slow = c, o.n.w.chance(o.n.w.weather.slow)
 	o.flow = pace.Flow{To: o.pipe.to, Lease: pace.Lease{Object: o.open.object, Num: o.open.lease}, By: o}
 	o.n.leases.Begin(&o.flow)
-	o.n.pace.Add(&o.flow, o.n.w.now, o.look())
+	left := c.Meta.Size
+	if left != phalanx.UnknownSize {
+		left -= o.open.offset
+	}
+	o.n.pace.Add(&o.flow, left, o.n.w.now, o.look())
 	o.n.streamsChanged(c)
 	o.pump()
 }
@@ -149,11 +164,8 @@ func (n *node) pump(c *copied) {
 		switch {
 		case o.c == c:
 			o.pump()
-		case o.c != nil || n.of(c.Object) != c: // c is not shown, or gone
-		case o.open.gen == c.Gen:
-			o.attach(c)
-		case o.open.gen.Less(c.Gen):
-			o.end(&ending{why: transfer.Superseded, gen: c.Gen})
+		case o.c == nil && n.of(c.Object) == c: // else c is not shown, or gone
+			o.turn()
 		}
 	}
 }
@@ -168,14 +180,25 @@ func (n *node) streamsChanged(c *copied) {
 // pump sends the next piece if there is one. Another follows when the link has carried it.
 func (o *outgoing) pump() {
 	w := o.n.w
+	if more := o.c.whole || o.next < int64(len(o.c.bytes)); more && o.since > 0 {
+		o.idle, o.since = o.idle+w.now-o.since, 0
+	}
 	switch {
 	case o.over || o.busy:
 	case o.c.whole && o.next >= int64(len(o.c.bytes)):
-		o.end(&ending{why: transfer.AllSent, size: int64(len(o.c.bytes))})
+		o.end(&ending{why: transfer.AllSent, size: int64(len(o.c.bytes)), idle: o.idle})
 	case o.next < int64(len(o.c.bytes)):
 		end := min(o.next-o.next%w.shape.piece+w.shape.piece, int64(len(o.c.bytes)))
 		p := piece{stream: o.open.stream, gen: o.c.Gen, offset: o.next, bytes: o.c.bytes[o.next:end:end]}
-		p.check = xxh3.Hash(p.bytes)
+		p.check = xxh3.Hash(o.c.checked(int(o.next), int(end)))
+		if o.c.hasChanged(int(o.next), int(end)) {
+			p.bad = o.c
+		}
+		if o.c.small && o.c.flipped > 0 || o.open.checked && o.next == o.open.offset && p.bad != nil {
+			o.end(&ending{why: transfer.Gone})
+			o.n.after(0, func() { o.n.corrupted(o.c); w.step(o.n, "copy has changed") })
+			return
+		}
 		if w.chance(w.weather.flipped) {
 			p.bytes = slices.Clone(p.bytes)
 			p.bytes[0] ^= 1
@@ -199,7 +222,9 @@ func (o *outgoing) pump() {
 			w.step(o.n, "piece sent")
 		})
 	default:
-		o.waits++
+		if o.waits++; o.since == 0 {
+			o.since = w.now
+		}
 		o.wait(true)
 	}
 }
@@ -255,9 +280,8 @@ func (n *node) tickStreams() {
 	n.reportSlow()
 	n.out = slices.DeleteFunc(n.out, func(o *outgoing) bool { return o.over && n.w.now-o.waited > 10*time.Second })
 	for _, o := range slices.Clone(n.out) {
-		if !o.over && o.c == nil && o.hope.Ends(n.w.now, n.expects(o.open.object)) {
-			n.w.met["sender has waited in vain"]++
-			o.end(&ending{why: transfer.Gone})
+		if !o.over && o.c == nil {
+			o.turn()
 		}
 		if !o.over && (o.c == nil || o.next >= int64(len(o.c.bytes)) && !o.c.whole) {
 			o.wait(false)
@@ -287,6 +311,7 @@ func (n *node) arrived(from phalanx.NodeID, m piece) {
 	}
 	if xxh3.Hash(m.bytes) != m.check {
 		n.w.met["bad piece"]++
+		f.foundBad(m)
 		f.ended(transfer.BadPiece, phalanx.Generation{})
 		return
 	}
@@ -343,7 +368,9 @@ func (n *node) streamEnds(from phalanx.NodeID, m ending) {
 	f.ended(transfer.AllSent, m.gen)
 	f.buf.fill(f.buf.bytes)
 	gen, size, digest := f.buf.Gen, int64(len(f.buf.bytes)), f.buf.sum
-	f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest})
+	received := pace.Received{Bytes: size - in.from, Took: n.w.now - in.began, Idle: m.idle}
+	n.down.Received(paceLimits, received, n.clock())
+	f.step(transfer.Whole{Gen: gen, Size: size, Digest: digest, Rate: n.measured(received)})
 	n.pump(f.buf)
 }
 

@@ -28,6 +28,8 @@ type copied struct {
 	listed  bool           // an owner lists it
 	born    time.Duration  // when the life began that kept it over a removal; 0: this life got it
 	path    []phalanx.NodeID
+	small   bool    // the bytes came inline: there are no checks of pieces beside them
+	flipped int     // a bit of the byte before this one has changed in memory; 0: none has
 	back    *copied // gets the room when this copy goes: a place may make it again
 }
 
@@ -45,8 +47,15 @@ func copyOf(c *copies.Copy) *copied {
 	return c.Bytes.(*copied)
 }
 
-// fill gives a copy all its bytes.
-func (c *copied) fill(b []byte) { c.bytes, c.whole, c.sum = b, true, digestOf(b) }
+// fill gives a copy all its bytes. A part that has changed in memory stays as it is.
+func (c *copied) fill(b []byte) {
+	if at := c.flipped - 1; at >= 0 && b[at] != c.bytes[at] {
+		b = slices.Clone(b)
+		b[at] = c.bytes[at]
+	}
+	c.bytes, c.whole = b, true
+	c.sum = digestOf(c.checked(0, len(b)))
+}
 
 // These methods implement copies.Bytes.
 
@@ -141,16 +150,6 @@ func (n *node) holdings(shard int) []directory.Holding {
 	all := n.table.Holdings(of)
 	copies.Sort(all)
 	return all[shard]
-}
-
-// check tells the owner the digest of this node's bytes.
-func (n *node) check(p directory.Push) {
-	n.w.met["copy checked after an accusation"]++
-	c := directory.Checked{Gen: p.Gen}
-	if n.has(p.Object, p.Gen) {
-		c.Digest = digestOf(n.of(p.Object).bytes)
-	}
-	n.client.ask(n.client.numbers(), p.Object, c, nil)
 }
 
 // heard takes the owner's answer to the report of a complete copy.

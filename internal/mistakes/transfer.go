@@ -35,4 +35,8 @@ var inTransfer = []Mistake{
 		"protocol/transfer/receive.go", "case w.Gen != r.gen || r.gen.IsZero()", "case r.gen.IsZero()"),
 	mistake(Tests, "a copy of an earlier generation that has changed drops the present one",
 		"protocol/transfer/receive.go", "if e.Gen == r.gen && !r.gen.IsZero() {", "if !r.gen.IsZero() {"),
+	mistake(Tests, "the owner does not hear that a part has changed and is gone",
+		"protocol/transfer/receive.go", "\t\tr.emit(ReportDrop{Num: r.next(), Gen: r.gen})\n\t\tr.raise(e.Gen)", "\t\tr.raise(e.Gen)"),
+	mistake(Store, "a receiver does not ask the sender of a bad piece to check it",
+		"protocol/transfer/receiver.go", "Checked: checks >= 0, Gen", "Checked: false, Gen"),
 }

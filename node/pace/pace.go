@@ -21,6 +21,11 @@ type Limits struct {
 	// Burst is the least number of bytes of a short transfer, or of the first window
 	// of another, that serves for comparisons: fewer may lie in the buffers of the kernels.
 	Burst int64
+	// Least is the least number of bytes of a transfer that is observed, by its sender and by its
+	// receiver.
+	Least int64
+	// Downlink is the least number of bytes of a transfer that shows how fast its receiver is.
+	Downlink int64
 	// Repeat is how often the sender reports a receiver that stays slow: the owner may be
 	// a new one.
 	Repeat time.Duration
@@ -28,7 +33,7 @@ type Limits struct {
 
 // Default are the limits of a program.
 var Default = Limits{Every: 50 * time.Millisecond, Window: 100 * time.Millisecond, Grain: 1 << 20,
-	Memory: time.Minute, Burst: 32 << 20, Repeat: time.Second}
+	Memory: time.Minute, Burst: 32 << 20, Least: 1 << 20, Downlink: 4 << 20, Repeat: time.Second}
 
 // ratio is how many times slower a slow receiver is than the sender's fair rate.
 const ratio = 4
@@ -109,8 +114,11 @@ func (l Leases) End(f *Flow) (last bool) {
 	return last
 }
 
-// Add begins to observe f.
-func (p *Pace) Add(f *Flow, now time.Duration, s Sample) {
+// Add begins to observe f, which has so many bytes to send, unless these are too few.
+func (p *Pace) Add(f *Flow, bytes int64, now time.Duration, s Sample) {
+	if bytes != phalanx.UnknownSize && bytes < p.limits.Least {
+		return
+	}
 	f.since, f.first, f.from, f.was = now, s, now, s
 	if len(p.flows) == 0 {
 		p.looked = now
@@ -123,7 +131,7 @@ func (p *Pace) Add(f *Flow, now time.Duration, s Sample) {
 func (p *Pace) Remove(f *Flow, now time.Duration, s Sample) {
 	i := slices.Index(p.flows, f)
 	if i < 0 {
-		return // the host never added it: it was too small
+		return // it was too small
 	}
 	p.flows = slices.Delete(p.flows, i, i+1)
 	if steady(f.first, s) && s.Sent-f.first.Sent >= p.limits.Burst && now > f.since {

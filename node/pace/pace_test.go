@@ -31,7 +31,7 @@ func (w *street) begin(n phalanx.NodeID, rate int64) {
 		n += "'"
 	}
 	w.all[n] = k
-	w.pace.Add(&k.flow, w.now, k.s)
+	w.pace.Add(&k.flow, phalanx.UnknownSize, w.now, k.s)
 }
 
 func (w *street) end(n phalanx.NodeID) {
@@ -204,5 +204,20 @@ func TestSlowReceivers(t *testing.T) {
 				t.Errorf("%v were found slow, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// A transfer of few bytes is not observed, unless it may become a long one.
+func TestSmallTransfersAreNotObserved(t *testing.T) {
+	for bytes, observed := range map[int64]bool{0: false, Default.Least - 1: false, Default.Least: true, phalanx.UnknownSize: true} {
+		p, f := New(Default), &Flow{To: "a"}
+		p.Add(f, bytes, 0, Sample{})
+		if p.Idle() == observed {
+			t.Errorf("%d bytes are observed: %v", bytes, !observed)
+		}
+		p.Remove(f, time.Second, Sample{})
+		if !p.Idle() {
+			t.Errorf("%d bytes are observed after their end", bytes)
+		}
 	}
 }

@@ -278,8 +278,11 @@ func (s *Shard) finished(o *object, r Request, held bool, at phalanx.NodeID) {
 func (o *object) putBy(r Request) {
 	o.stale(r)
 	for i := range o.reports {
-		if last := &o.reports[i]; last.node == r.From {
-			last.put = r.Num
+		if last := &o.reports[i]; last.node == r.From && !slices.Contains(last.puts, r.Num) {
+			if len(last.puts) == maxPuts {
+				last.puts = slices.Delete(last.puts, 0, 1)
+			}
+			last.puts = append(last.puts, r.Num)
 		}
 	}
 	o.claim(r.From, r.Num, true).upstream = ""

@@ -184,8 +184,11 @@ type reported struct {
 	num     uint64
 	refused bool               // the report asked for leave to evict, and was refused
 	dropped phalanx.Generation // the report said that this copy is gone; zero: it did not
-	put     uint64             // the last request of the node by which its own copy was listed
+	puts    []uint64           // the last requests of the node by which its own copy was listed
 }
+
+// maxPuts bounds the Puts of a node whose late copies an owner knows.
+const maxPuts = 8
 
 type holder struct {
 	node     phalanx.NodeID
@@ -245,7 +248,7 @@ func (o *object) stale(r Request) bool {
 		if last := &o.reports[i]; last.node == r.From {
 			old := r.Num < last.num
 			if r.Num > last.num {
-				*last = reported{node: r.From, num: r.Num, put: last.put}
+				*last = reported{node: r.From, num: r.Num, puts: last.puts}
 			}
 			return old
 		}
@@ -293,7 +296,7 @@ func (o *object) droppedBy(n phalanx.NodeID, g phalanx.Generation) bool {
 // putBefore reports whether the copy of r, which made an object final, was listed before: r comes
 // again, and the copy may be gone.
 func (o *object) putBefore(r Request) bool {
-	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == r.From && r.Num == last.put })
+	return slices.ContainsFunc(o.reports, func(last reported) bool { return last.node == r.From && slices.Contains(last.puts, r.Num) })
 }
 
 // toldGone reports whether any node has told that its copy is gone.

@@ -29,9 +29,8 @@ func (r *Receiver) end(e Ended) {
 		r.emit(Reserve{Bytes: phalanx.UnknownSize})
 		return
 	case BadPiece: // asked for once more, of the same sender
-		if at, again := r.bad[sender]; !again || at != e.Held {
-			r.bad[sender] = e.Held
-			r.read(sender, lease, r.beside, true)
+		if r.checks != e.Held {
+			r.read(sender, lease, r.beside, e.Held)
 			return
 		}
 	}
@@ -218,12 +217,14 @@ func (r *Receiver) move(m Move) {
 	r.search()
 }
 
-// corrupted starts over: the prefix has changed since it was checked.
+// corrupted starts over: the prefix has changed since it was checked. The owner may list a complete
+// copy here, or send others to what has gone, and nobody may be left here to ask it for a sender.
 func (r *Receiver) corrupted(e Corrupted) {
 	if e.Gen == r.gen && !r.gen.IsZero() {
 		if r.lease != 0 {
 			r.emit(Cancel{Num: r.locate})
 		}
+		r.emit(ReportDrop{Num: r.next(), Gen: r.gen})
 		r.raise(e.Gen)
 		r.startOver(after(e.Gen), phalanx.ErrCorrupt)
 	}

@@ -69,8 +69,8 @@ type Receiver struct {
 	beside bool
 	origin phalanx.NodeID // of gen, as the owner says
 	rate   int64
-	bad    map[phalanx.NodeID]int64 // where the last bad piece of gen from a sender was
-	lostAt time.Duration            // when the last sender was lost
+	checks int64         // where the piece begins that the sender of the open stream checks; -1: nowhere
+	lostAt time.Duration // when the last sender was lost
 	lost   bool
 
 	out []Effect
@@ -84,7 +84,7 @@ type caller struct {
 
 // NewReceiver returns a receiver that waits for its first caller.
 func NewReceiver(cfg Config) *Receiver {
-	return &Receiver{cfg: cfg, num: cfg.FirstNum - 1, room: cfg.Room, bad: map[phalanx.NodeID]int64{}}
+	return &Receiver{cfg: cfg, num: cfg.FirstNum - 1, room: cfg.Room}
 }
 
 // Over reports whether the receiver has ended, with a complete copy or without.
@@ -307,7 +307,7 @@ func (r *Receiver) answered(a Answered) {
 			r.final = &Pushed{Order: OrderFinal, Gen: a.Gen, Meta: a.Meta, Digest: a.Digest}
 		}
 		r.origin = a.Origin
-		r.read(a.Sender, a.Lease, a.Beside, false)
+		r.read(a.Sender, a.Lease, a.Beside, -1)
 		if r.retiring {
 			r.retire(true) // of this generation too
 		}
@@ -322,15 +322,15 @@ func (r *Receiver) adopt(g phalanx.Generation, m phalanx.Meta) {
 		}
 		r.gen, r.final, r.digest, r.own, r.readers = g, nil, phalanx.Digest{}, false, 0
 		r.top = g
-		clear(r.bad)
 	}
 	r.meta = m
 }
 
-func (r *Receiver) read(sender phalanx.NodeID, lease uint64, beside, checked bool) {
+// read opens a stream. Its sender checks the piece that begins at checks, if that is not -1.
+func (r *Receiver) read(sender phalanx.NodeID, lease uint64, beside bool, checks int64) {
 	r.phase = reading
-	r.stream, r.ended, r.sender, r.lease, r.beside = r.next(), 0, sender, lease, beside
-	r.emit(Open{Stream: r.stream, Sender: sender, Lease: lease, Beside: beside, Checked: checked, Gen: r.gen, Meta: r.meta})
+	r.stream, r.ended, r.sender, r.lease, r.beside, r.checks = r.next(), 0, sender, lease, beside, checks
+	r.emit(Open{Stream: r.stream, Sender: sender, Lease: lease, Beside: beside, Checked: checks >= 0, Gen: r.gen, Meta: r.meta})
 	if r.lost {
 		r.lost = false
 		r.emit(Resumed{Sender: sender, Gen: r.gen, After: r.now - r.lostAt})

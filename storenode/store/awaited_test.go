@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
@@ -49,11 +50,13 @@ func TestArrivedIsLeft(t *testing.T) {
 // Streams of objects that are here keep nothing of them in the table.
 func TestStreamsKeepNoArrivals(t *testing.T) {
 	pool := dataplane.NewPool(dataplane.NewBudget(1 << 20))
-	env := &Env{Now: func() time.Duration { return 0 }, Table: NewTable(pool.Budget())}
+	env := &Env{Now: func() time.Duration { return 0 }, Table: NewTable(pool.Budget()), Fanout: 1}
 	arriving(t, pool, env.Table, "o", first, 1000)
-	if env.find(dataplane.Request{Object: "o", Generation: first}, nil) == nil {
-		t.Error("it is not found")
+	c, turn := env.turn(dataplane.Request{Object: "o", Generation: first}, nil)
+	if turn != copies.Streams {
+		t.Fatal("it is not found")
 	}
+	env.Table.served(c)
 	env.Table.Close(errOver)
 	if n := len(env.Table.arrival); n != 0 {
 		t.Errorf("%d objects are waited for", n)

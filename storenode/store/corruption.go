@@ -7,18 +7,19 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// corrupted gives up c, which was good and is not any more: a receiver found a piece
-// bad, and so did this node's own check (specification 3.4). What is complete is
-// dropped, what arrives starts over, and what is made here fails.
+// corrupted gives up c, whose bytes were good and are not any more: a receiver found a piece
+// bad, and so did this node's own check.
 func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 	err := &phalanx.Error{Node: e.Self, Kind: phalanx.ErrCorrupt, Err: fmt.Errorf("its bytes in memory have changed: %w", bad)}
 	log := e.Log.WithError(err).WithField("object", c.Object)
-	if !c.isOver() {
+	switch e.Table.corrupted(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the copy was bad")}) {
+	case copies.Restarts:
 		log.Warn("an object has changed in memory while it was made")
 		if pid := e.fetching(c.Object); pid != nil {
 			e.send(pid, transfer.Corrupted{Gen: c.Gen})
@@ -26,13 +27,10 @@ func (e *Env) corrupted(c *objectCopy, bad *dataplane.BadPiece) {
 		for _, pid := range e.makers(c.Object) {
 			e.send(pid, putFailed{err})
 		}
-		return
+	case copies.Removed:
+		log.Warn("a copy has changed in memory, and is dropped")
+		e.reportDrop(c.Object, c.Gen)
 	}
-	if !e.Table.drop(c, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrCorrupt, Node: e.Self, Err: errors.New("the copy was bad")}) {
-		return // somebody was faster
-	}
-	log.Warn("a copy has changed in memory, and is dropped")
-	e.reportDrop(c.Object, c.Gen)
 }
 
 // check looks at every byte of this node's complete copy of a generation, beside the
@@ -98,16 +96,14 @@ func (e *Env) digest(id phalanx.ObjectID, gen phalanx.Generation) phalanx.Digest
 		}
 		bytes = c.buffer.Bytes(0, c.buffer.Size())
 	}
-	digest := dataplane.DigestBytes(bytes)
-	if digest == kept {
-		return digest
-	}
 	bad := &dataplane.BadPiece{}
-	if c.buffer == nil || errors.As(c.buffer.Recheck(), &bad) {
+	digest, corrupted := copies.Finding(kept, dataplane.DigestBytes(bytes), func() bool {
+		return c.buffer != nil && !errors.As(c.buffer.Recheck(), &bad)
+	})
+	if corrupted {
 		e.corrupted(c, bad)
-		return phalanx.Digest{}
 	}
-	return digest // each piece is as it was made, and the digest that is kept beside them is not theirs
+	return digest
 }
 
 // fetching returns the fetch that brings an object, or nil.

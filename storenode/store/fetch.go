@@ -127,6 +127,8 @@ func (f *fetcher) hear(c actor.Context) {
 		if f.copy != nil {
 			f.do(transfer.Downstream{Streams: f.env.Table.readers(f.copy)})
 		}
+	case suppliedAll:
+		f.suppliedAll(m)
 	case transfer.Event:
 		f.do(m)
 	case roomReserved:
@@ -443,12 +445,13 @@ func (f *fetcher) discard() {
 }
 
 func (f *fetcher) clear(e transfer.Clear) {
-	if f.copy == nil || !f.copy.Gen.Less(e.Before) {
+	goes, newer := fetch.Cleared(f.genHeld(), e)
+	if !goes {
 		return
 	}
-	err := &dataplane.Ended{Reason: dataplane.Reset, Generation: e.Before, Kind: e.Kind, Node: f.env.Self}
-	if e.Kind != phalanx.ErrReset { // the same generation may come again
-		err.Reason = dataplane.Gone
+	err := &dataplane.Ended{Reason: dataplane.Gone, Kind: e.Kind, Node: f.env.Self}
+	if newer {
+		err.Reason, err.Generation = dataplane.Reset, e.Before
 	}
 	f.env.Table.drop(f.copy, err)
 	f.setCopy(nil)

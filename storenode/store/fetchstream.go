@@ -10,6 +10,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/node/fetch"
+	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/transfer"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -129,11 +130,11 @@ func (e *Env) receive(ctx context.Context, self *actor.PID, c *objectCopy, o tra
 	switch end.Reason {
 	case dataplane.Complete:
 		digest, _ := c.buffer.Digest()
-		bytes, took := c.buffer.Size()-from, time.Since(began)
-		e.down.received(bytes, took, end.Idle, e.Now())
+		received := pace.Received{Bytes: c.buffer.Size() - from, Took: time.Since(began), Idle: end.Idle}
+		e.down.received(received, e.Now())
 		ended(transfer.AllSent, o.Gen, "")
 		if ctx.Err() == nil {
-			e.send(self, transfer.Whole{Gen: o.Gen, Size: c.buffer.Size(), Digest: digest, Rate: rate(bytes, took, end.Idle)})
+			e.send(self, transfer.Whole{Gen: o.Gen, Size: c.buffer.Size(), Digest: digest, Rate: pace.Default.Rate(received)})
 		}
 	case dataplane.Reset:
 		ended(transfer.Superseded, end.Generation, text)
@@ -162,13 +163,4 @@ func checkedTo(c *objectCopy, o transfer.Open) int64 {
 		return 0
 	}
 	return c.buffer.Arrived() + dataplane.PieceSize
-}
-
-// rate returns bytes per second, or 0 if so few bytes, or bytes that were waited
-// for, say nothing of the sender.
-func rate(bytes int64, took, idle time.Duration) int64 {
-	if bytes < 1<<20 || took <= 0 || !flowed(took, idle) {
-		return 0
-	}
-	return int64(float64(bytes) / took.Seconds())
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/pace"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -128,7 +129,7 @@ func TestALeaseIsKnownWhileItIsLocatedOrRead(t *testing.T) {
 // is here, the last of them is canceled.
 func TestAFetchThatLocatesAgain(t *testing.T) {
 	storeBubble(t, func(t *testing.T, e *Env, d *scripted) {
-		e.down.received(40<<20, time.Second, 0, 0)
+		e.down.received(pace.Received{Bytes: 40 << 20, Took: time.Second}, 0)
 		_ = e.Pool.Budget().TryReserve(6 << 20)
 		for range 2 { // the second one starts a fetch
 			go func() { _, _ = e.Get(t.Context(), "x", true) }()

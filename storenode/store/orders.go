@@ -118,8 +118,7 @@ func (s *Store) fetchOrdered(c actor.Context, p Pushed) {
 	env := s.env
 	s.begin(c, &call{op: "copy", object: p.Object, wait: true, pin: p.Gen, deliver: func(g any) {
 		if got := g.(*storenode.Got); got.View != nil {
-			if c := env.Table.lookup(p.Object); c != nil && c.Gen == p.Gen && env.Table.isComplete(c) && env.Table.isPinned(c) {
-				env.Table.keepCopies(p.Object, c.Gen, p.Copies)
+			if c := env.Table.obeyed(p); c != nil {
 				env.report(p.Object, c.Announcement(true))
 			}
 			got.View.Release()

@@ -10,9 +10,6 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// paceFrom is how many bytes a transfer has at least whose speed counts.
-const paceFrom = 1 << 20
-
 // outgoing is what a node knows of the copies that it sends: the leases under
 // which it does, and how fast they are (specification 2.10, 2.13).
 type outgoing struct {
@@ -38,11 +35,12 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 		o.pace, o.leases = pace.New(pace.Default), pace.Leases{}
 	}
 	o.leases.Begin(&f.Flow)
-	if size := c.bytes(); size != phalanx.UnknownSize && size-req.Offset < paceFrom {
-		return f
+	left := c.bytes()
+	if left != phalanx.UnknownSize {
+		left -= req.Offset
 	}
-	o.pace.Add(&f.Flow, e.Now(), f.look())
-	if !o.running && e.alive().ctx.Err() == nil {
+	o.pace.Add(&f.Flow, left, e.Now(), f.look())
+	if !o.running && !o.pace.Idle() && e.alive().ctx.Err() == nil {
 		o.running = true
 		go e.watchPace()
 	}

@@ -10,9 +10,8 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// slotPatience is how long a sender waits for a receiver that is about to
-// end before it says BUSY.
-const slotPatience = 100 * time.Millisecond
+// slotPause is how often a sender looks whether a receiver has ended.
+const slotPause = 2 * time.Millisecond
 
 // Serve answers a request for a stream, on the goroutine of its connection.
 func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
@@ -20,17 +19,16 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 		e.places.Serve(from, req, w)
 		return
 	}
-	c := e.find(req, w)
-	switch {
-	case c == nil:
-		_ = w.Gone(phalanx.ErrNotFound, "there is no copy of it here")
-		return
-	case req.Generation.Less(c.Gen):
+	c, turn := e.turn(req, w)
+	switch turn {
+	case copies.Newer:
 		_ = w.Reset(c.Gen)
 		return
-	}
-	if !e.slot(w.Context(), c, req.Beside) {
+	case copies.Full:
 		_ = w.Busy()
+		return
+	case copies.Vain:
+		_ = w.Gone(phalanx.ErrNotFound, "there is no copy of it here")
 		return
 	}
 	e.readersChanged(c)
@@ -50,7 +48,10 @@ func (e *Env) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Wri
 // stream sends c, and keeps account of the lease.
 func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, w *dataplane.Writer) error {
 	buf, err := e.sendable(c)
-	if err != nil {
+	switch bad := (*dataplane.BadPiece)(nil); {
+	case errors.As(err, &bad):
+		return errors.Join(err, w.Gone(phalanx.ErrCorrupt, "the copy was bad"))
+	case err != nil:
 		return w.Busy() // there is no room for it now: the receiver locates again
 	}
 	defer buf.Release()
@@ -65,11 +66,15 @@ func (e *Env) stream(from phalanx.NodeID, req dataplane.Request, c *objectCopy, 
 
 // sendable returns the bytes of c, which is in use, as a stream can have them. Those
 // that came inline are copied: nobody asks for such a copy as long as the object's
-// shard has its bytes, which it has not if it was lost.
+// shard has its bytes, which it has not if it was lost. No checks of pieces came with
+// them: the node looks at all of them itself before it makes such checks.
 func (e *Env) sendable(c *objectCopy) (*dataplane.Buffer, error) {
 	if c.buffer != nil {
 		c.buffer.Retain()
 		return c.buffer, nil
+	}
+	if dataplane.DigestBytes(c.inline) != e.Table.digestOf(c) {
+		return nil, &dataplane.BadPiece{}
 	}
 	buf, err := e.Pool.NewBufferWithin(context.Background(), int64(len(c.inline)), 0) // the stream cannot wait
 	if err != nil {
@@ -100,31 +105,36 @@ func (t *Table) readers(c *objectCopy) int {
 	return c.Streams()
 }
 
-// find returns this node's copy of the generation that is asked for, or of a
-// greater one. While one is to be expected it tells the receiver to WAIT, for a while: a
-// fetch of this node may wait for a later generation than the receiver does. Else it waits
-// only a little for one that is about to be shown.
-func (e *Env) find(req dataplane.Request, w *dataplane.Writer) *objectCopy {
-	hope := copies.NewHope(e.Now())
+// turn waits until it is certain what the receiver gets, and tells it to WAIT meanwhile.
+func (e *Env) turn(req dataplane.Request, w *dataplane.Writer) (*objectCopy, copies.Turn) {
+	a := copies.NewAsked(e.Now(), req.Generation, req.Beside)
 	for {
-		if c := e.streamable(req); c != nil {
-			return c
+		c, turn := e.Table.turn(&a, req.Object, e.Now(), e.expects(req.Object), e.Fanout)
+		there := true
+		switch turn {
+		case copies.Awaits:
+			there = e.awaitShown(req, w)
+		case copies.Queues:
+			there = await(w.Context(), nil, slotPause)
+		default:
+			return c, turn
 		}
-		if hope.Ends(e.Now(), e.expects(req.Object)) {
-			return nil
-		}
-		if !e.awaitShown(req, w) {
-			return nil
+		if !there {
+			return nil, copies.Vain
 		}
 	}
 }
 
-// streamable returns the copy that answers req, or nil.
-func (e *Env) streamable(req dataplane.Request) *objectCopy {
-	if c := e.Table.lookup(req.Object); c != nil && !c.Gen.Less(req.Generation) {
-		return c
+// turn decides what a receiver gets that has asked for id. If that is the bytes it retains them.
+func (t *Table) turn(a *copies.Asked, id phalanx.ObjectID, now time.Duration, expected bool, fanout int) (*objectCopy, copies.Turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.core.Of(id)
+	turn := t.core.Turn(a, c, now, expected, fanout)
+	if turn == copies.Streams && copyOf(c).buffer != nil {
+		copyOf(c).buffer.Retain()
 	}
-	return nil
+	return copyOf(c), turn
 }
 
 // awaitShown waits a little for a copy that was not here, and tells the receiver to
@@ -132,7 +142,7 @@ func (e *Env) streamable(req dataplane.Request) *objectCopy {
 func (e *Env) awaitShown(req dataplane.Request, w *dataplane.Writer) bool {
 	shown, leave := e.Table.arrived(req.Object)
 	defer leave()
-	if e.streamable(req) != nil { // since it was looked for
+	if c := e.Table.lookup(req.Object); c != nil && !c.Gen.Less(req.Generation) { // since it was looked for
 		return true
 	}
 	if !await(w.Context(), shown, sayWait) {
@@ -162,30 +172,6 @@ func await(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
 	case <-t.C:
 	case <-ctx.Done():
 		return false
-	}
-	return true
-}
-
-// slot waits a little until c may serve one more receiver. The owner counts the
-// leases, this node what it really serves: one more than the fan-out only if the
-// grant says that one of them does not count (2.13).
-func (e *Env) slot(ctx context.Context, c *objectCopy, beside bool) bool {
-	limit := e.Fanout
-	if beside {
-		limit++
-	}
-	patience := time.NewTimer(slotPatience)
-	defer patience.Stop()
-	retry := time.NewTicker(2 * time.Millisecond)
-	defer retry.Stop()
-	for !e.Table.serve(c, limit) {
-		select {
-		case <-retry.C:
-		case <-patience.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
 	}
 	return true
 }

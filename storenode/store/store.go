@@ -10,6 +10,7 @@ import (
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
+	"github.com/phalanx-go/phalanx/node/copies"
 	"github.com/phalanx-go/phalanx/protocol/directory"
 	"github.com/phalanx-go/phalanx/storenode"
 )
@@ -218,21 +219,23 @@ func (s *Store) want(c actor.Context, cl *call) {
 	if cl.answered() { // the caller went away while it was sent from one to the other
 		return
 	}
-	if c := s.env.Table.whole(cl.object); c != nil {
-		s.env.pin(cl, c)
+	switch have, way := s.env.Table.way(cl.object); way {
+	case copies.Has:
+		s.env.pin(cl, have)
 		if !cl.reader {
-			cl.answer(c.view(), nil, nil)
+			cl.answer(have.view(), nil, nil)
 			return
 		}
-		r := newReader(cl, s.env.Table, c, nil)
-		c.Release()
-		if r != nil {
-			cl.answer(nil, r, nil)
+		r := newReader(cl, s.env.Table, have, nil)
+		have.Release()
+		if r == nil { // it was dropped meanwhile
+			s.want(c, cl)
 			return
 		}
-	}
-	if c := s.env.Table.lookup(cl.object); c != nil && c.Origin && !c.isOver() {
-		s.wantOwn(cl, c)
+		cl.answer(nil, r, nil)
+		return
+	case copies.Makes:
+		s.wantOwn(cl, have)
 		return
 	}
 	a := s.arrival(cl.object)

@@ -89,8 +89,22 @@ func (f *fetcher) takeSupply() {
 		}
 		digest, _ := c.buffer.Digest()
 		m.buffer.Release()
-		env.send(self, transfer.Whole{Gen: c.Gen, Size: c.buffer.Size(), Digest: digest})
+		env.send(self, suppliedAll{c, transfer.Whole{Gen: c.Gen, Size: c.buffer.Size(), Digest: digest}})
 	})
+}
+
+// suppliedAll tells that a copy has all bytes of a Put.
+type suppliedAll struct {
+	copy *objectCopy
+	transfer.Whole
+}
+
+// suppliedAll completes the copy, unless the fetch has begun the generation anew meanwhile: a part of
+// it had changed in memory.
+func (f *fetcher) suppliedAll(m suppliedAll) {
+	if f.copy == m.copy {
+		f.do(m.Whole)
+	}
 }
 
 // unsupplied tells that there is no room for two copies of what is supplied.

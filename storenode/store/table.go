@@ -234,6 +234,13 @@ func (t *Table) drop(c *objectCopy, err error) bool {
 	return t.core.Drop(&c.Copy, err)
 }
 
+// corrupted gives up c, whose bytes have changed in memory; err tells its readers.
+func (t *Table) corrupted(c *objectCopy, err error) copies.Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.core.Corrupted(&c.Copy, err)
+}
+
 // dropPart is drop for a copy that stays once it is complete.
 func (t *Table) dropPart(c *objectCopy, err error) bool {
 	t.mu.Lock()
@@ -273,6 +280,25 @@ func (t *Table) whole(id phalanx.ObjectID) *objectCopy {
 	}
 	t.useLocked(copyOf(c))
 	return copyOf(c)
+}
+
+// way returns the way in which a caller gets id, and this node's copy. A complete one is retained.
+func (t *Table) way(id phalanx.ObjectID) (*objectCopy, copies.Way) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := copyOf(t.core.Of(id))
+	way := t.core.Way(t.core.Of(id))
+	if way == copies.Has {
+		t.useLocked(c)
+	}
+	return c, way
+}
+
+// obeyed returns the copy that an order to keep one is about, or nil.
+func (t *Table) obeyed(p Pushed) *objectCopy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return copyOf(t.core.Obeyed(p.Object, p.Gen, p.Copies))
 }
 
 // view returns a view of a complete copy, which was retained for it.
@@ -361,21 +387,7 @@ func (t *Table) arrived(id phalanx.ObjectID) (shown <-chan struct{}, leave func(
 	}
 }
 
-// serve counts one more receiver of c and retains its bytes, if it has fewer
-// than fanout and was not dropped.
-func (t *Table) serve(c *objectCopy, fanout int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.core.Serve(&c.Copy, fanout) {
-		return false
-	}
-	if c.buffer != nil {
-		c.buffer.Retain()
-	}
-	return true
-}
-
-// served ends what serve began and returns how many receivers are left.
+// served ends a stream of c and returns how many receivers are left.
 func (t *Table) served(c *objectCopy) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
