@@ -31,6 +31,7 @@ type place struct {
 	combine reduce.Combine
 	out     []byte // the combined bytes of combine.Gen
 	made    bool
+	sink    *filled         // the memory of out
 	given   bool            // its memory was given up since
 	sent    bool            // a parent has all of it
 	missed  reduce.PlaceGen // the label of what is made again
@@ -60,7 +61,7 @@ func newPlace(r *reduces, key placeKey) *place {
 func (p *place) clear() {
 	p.from(nil)
 	p.edges, p.apart = map[uint64]*edge{}, map[reduce.PlaceGen][]byte{}
-	p.combine, p.out, p.made = reduce.Combine{}, nil, false
+	p.combine, p.out, p.made, p.sink = reduce.Combine{}, nil, false, &filled{}
 	p.given, p.sent, p.gone = false, false, 0
 	p.root, p.began = nil, false
 	p.circle, p.pulled, p.kept = nil, false, false
@@ -233,6 +234,9 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		n.w.met["place cleared"]++
 		if e.Gen == p.combine.Gen {
 			n.w.met["output made again"]++
+			if p.core.State().Root {
+				n.w.met["target made again under another generation"]++
+			}
 			p.missed = e.Gen
 		}
 		p.resetOutput()
@@ -340,7 +344,7 @@ func (p *place) showTarget(e rnode.ShowTarget) {
 	root := n.copyFor(copies.Copy{Object: p.key.Target, Gen: e.Gen, Meta: p.combine.Meta, Origin: true, Ring: !e.Root})
 	p.hide(e.Gen)
 	root.room, p.room.room = p.room.room, 0
-	root.back = p.room
+	root.back, root.made = p.room, p.sink
 	if _, ok := n.table.Show(&root.Copy); !ok {
 		n.w.met["root finds a newer generation"]++
 		p.room.room, root.room = root.room, 0
@@ -397,7 +401,7 @@ func (p *place) hide(next phalanx.Generation) {
 }
 
 func (p *place) resetOutput() {
-	p.out, p.made, p.began = nil, false, false
+	p.out, p.made, p.began, p.sink = nil, false, false, &filled{}
 	p.given, p.sent, p.gone = false, false, 0
 	p.circle, p.pulled = nil, false
 	for _, e := range p.edges {

@@ -169,7 +169,7 @@ var inNode = []Mistake{
 	mistake(Tests, "an owner takes any place of a ring for the root",
 		"node/reduce/root.go", " && o.serving.Root {", " {"),
 	mistake("coordinator", "the lasting effects of a coordinator's last step are lost when it panics",
-		"coordinator/coordinator.go", "if rnode.Lasts(e) {", "if false {"),
+		"node/reduce/run.go", "if Lasts(e) {", "if false {"),
 	mistake(Tests, "a target that is begun again has two watches",
 		"node/reduce/target.go", "if r.watch != 0 { // the target", "if false { // the target"),
 	mistake(Tests, "a place that was released takes orders until its coordinator has heard so",
