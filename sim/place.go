@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,8 +24,7 @@ type place struct {
 	by          string         // the coordinator's actor
 
 	source *copied // while the source is open
-	whole  bool    // the core knows that the source is complete
-	moved  int     // the number of the source's bytes that the core knows
+	reads  rnode.Source
 	edges  map[uint64]*edge
 	apart  map[reduce.PlaceGen][]byte // bytes that have come, of each child's output
 
@@ -79,21 +79,13 @@ func (p *place) tick() {
 	}
 }
 
-// copyOf returns this node's copy of generation g of a source.
-func (p *place) copyOf(object phalanx.ObjectID, g phalanx.Generation) *copied {
-	if p.r.n.table.Whole(object, g) {
-		return p.r.n.of(object)
-	}
-	return nil
-}
-
 // from has the place read from c from now on. The evictor spares c until the place reads from
 // another copy, or none.
 func (p *place) from(c *copied) {
 	if p.source != nil {
 		p.r.n.unuse(p.source)
 	}
-	if p.source, p.whole, p.moved = nil, false, 0; c != nil && p.r.n.table.Use(&c.Copy) {
+	if p.source = nil; c != nil && p.r.n.table.Use(&c.Copy) {
 		p.source = c
 	}
 }
@@ -214,14 +206,22 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 	}
 	switch e := e.(type) {
 	case reduce.OpenSource:
-		p.from(p.copyOf(e.Source, e.Gen))
-		if p.source == nil {
+		c, has := n.of(e.Source), phalanx.Generation{}
+		if c != nil {
+			has = c.Gen
+		}
+		if err := rnode.CheckSource(has, e.Gen); err != nil {
 			n.w.met["place without its source"]++
-			n.after(0, func() { p.step(reduce.SourceFailed{Gen: e.Gen, Text: "there is no copy here"}) })
+			n.after(0, func() { p.step(reduce.SourceFailed{Gen: e.Gen, Text: err.Error()}) })
 			return
 		}
-		if p.source.Origin {
+		p.from(c)
+		p.reads = rnode.Source{Gen: e.Gen, Every: 1}
+		switch {
+		case c.Origin:
 			n.w.met["target streams into another reduce"]++
+		case !c.Complete:
+			n.w.met["place reads a source that arrives"]++
 		}
 		n.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
 	case reduce.CloseSource:
@@ -251,28 +251,18 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 
 // sourceMoved tells the core how far the source is.
 func (p *place) sourceMoved() {
-	s := p.core.State()
 	if !p.core.Runs() || p.source == nil {
 		return
 	}
-	if p.source.Dropped || p.source.Gen != s.SourceGen {
-		moved, whole := p.moved, p.whole
-		p.from(p.copyOf(s.Source, s.SourceGen))
-		if p.moved, p.whole = moved, whole; p.source == nil {
+	var failed error
+	if c := p.source; c.Dropped || c.failed() != nil {
+		failed = errors.New("its copy is gone")
+	}
+	if ev := p.reads.Sees(int64(len(p.source.bytes)), p.source.whole, failed); ev != nil {
+		if _, bad := ev.(reduce.SourceFailed); bad {
 			p.r.n.w.met["source of a place failed"]++
-			p.step(reduce.SourceFailed{Gen: s.SourceGen, Text: "its copy is gone"})
-			return
 		}
-	}
-	switch {
-	case p.source.whole && !p.whole:
-		p.whole = true
-		p.step(reduce.SourceComplete{Gen: s.SourceGen})
-	case len(p.source.bytes) > p.moved:
-		p.step(reduce.SourceMoved{Gen: s.SourceGen})
-	}
-	if p.source != nil {
-		p.moved = len(p.source.bytes)
+		p.step(ev)
 	}
 	p.advance()
 }
