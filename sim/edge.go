@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/node/copies"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
@@ -160,13 +159,13 @@ func sortedStreams(m map[uint64]*edge) []uint64 {
 
 // feed is an output of this node that a parent reads.
 type feed struct {
-	r     *reduces
-	open  openEdge
-	pipe  *pipe
-	since time.Duration
-	next  int
-	busy  bool
-	over  bool
+	r      *reduces
+	open   openEdge
+	reader rnode.Reader
+	pipe   *pipe
+	next   int
+	busy   bool
+	over   bool
 }
 
 func (r *reduces) openEdge(from phalanx.NodeID, m openEdge) {
@@ -175,7 +174,7 @@ func (r *reduces) openEdge(from phalanx.NodeID, m openEdge) {
 			return
 		}
 	}
-	f := &feed{r: r, open: m, pipe: &pipe{w: r.n.w, from: r.n.id, to: from}, since: r.n.w.now, next: m.offset}
+	f := &feed{r: r, open: m, pipe: &pipe{w: r.n.w, from: r.n.id, to: from}, reader: rnode.Reader{Want: m.gen, Since: r.n.w.now}, next: m.offset}
 	r.feeds = append(r.feeds, f)
 	f.pump()
 }
@@ -188,36 +187,25 @@ func (r *reduces) closeEdge(from phalanx.NodeID, m closeEdge) {
 	}
 }
 
-// child returns the place whose output the parent reads, if the place makes the label asked for.
-func (f *feed) child() *place {
-	p := f.r.places[f.open.child]
-	if p == nil || !p.core.Runs() && !p.kept || p.combine.Gen != f.open.gen {
-		return nil
-	}
-	return p
-}
-
-// check ends the stream if the place has moved on to a later label.
-func (f *feed) check() {
-	p := f.r.places[f.open.child]
-	if p != nil && !p.kept && f.open.gen.Compare(p.core.State().Gen) < 0 {
-		f.end(false, "it has another label by now")
-	}
-}
-
 func (f *feed) pump() {
 	w := f.r.n.w
 	if f.over || f.busy {
 		return
 	}
-	p := f.child()
-	if p == nil {
-		if f.check(); !f.over && w.now-f.since > copies.ShowPatience {
-			f.end(false, "there is no such place")
-		}
+	p, makes := f.r.places[f.open.child], reduce.PlaceGen{}
+	if p != nil && (p.kept || p.core.Runs()) {
+		makes = p.combine.Gen
+	}
+	switch f.reader.Turn(w.now, makes) {
+	case rnode.Later:
+		return
+	case rnode.Passed:
+		f.end(false, "it has another label by now")
+		return
+	case rnode.Absent:
+		f.end(false, "there is no such place")
 		return
 	}
-	f.since = w.now
 	if w.chance(w.weather.broken) {
 		f.end(false, "the connection broke")
 		return

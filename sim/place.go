@@ -239,6 +239,7 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 			}
 			p.missed = e.Gen
 		}
+		p.combine.Gen = e.Gen
 		p.resetOutput()
 	case reduce.Combine:
 		p.combine = e
@@ -400,11 +401,7 @@ func (p *place) resetOutput() {
 		}
 	}
 	p.giveBack()
-	for _, f := range p.r.feeds { // the place turns readers of other labels away
-		if f.open.child == p.key && !f.over {
-			f.check()
-		}
-	}
+	p.pumpFeeds() // the place turns readers of other labels away
 }
 
 func (p *place) release(keepTarget bool) {
@@ -412,17 +409,17 @@ func (p *place) release(keepTarget bool) {
 	if p.kept {
 		return
 	}
-	if keepTarget && p.circle != nil {
+	root := p.root
+	switch remains := rnode.RemainsOf(keepTarget, p.circle != nil, root != nil && root.Complete); {
+	case remains == rnode.Circles:
 		p.keepRing()
 		return
-	}
-	if root := p.root; root != nil {
-		if !root.Complete && !keepTarget {
-			p.hide(phalanx.Generation{})
-			n.reportDrop(root.Object, root.Gen) // its digest may be on the way to the owner, which would count on this copy
-		} else {
-			root.back = nil // the copy stays, and its owner reports when it is final
-		}
+	case root == nil:
+	case remains == rnode.Target:
+		root.back = nil // its owner reports when it is final
+	default:
+		p.hide(phalanx.Generation{})
+		n.reportDrop(root.Object, root.Gen)
 	}
 	for _, f := range p.r.feeds {
 		if f.open.child == p.key {
