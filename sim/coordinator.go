@@ -33,6 +33,7 @@ type coordinator struct {
 	place   reader                    // the place that made this report
 	name    string                    // of the coordinator's actor
 	errs    bool                      // it will take a place for lost that runs
+	folds   int                       // combinations of small sources that it has begun or given up
 	apart   phalanx.NodeID            // orders to this node get lost
 	breaks  bool                      // the actor panics as soon as it has asked the target's owner for another generation
 
@@ -118,6 +119,7 @@ func (c *coordinator) panics() {
 	w.met["coordinator restarted"]++
 	c.step(rnode.Failed{})
 	c.apart = ""
+	c.folds++
 	if c.resumes {
 		w.met["coordinator resumed"]++
 		for p := range c.tree.Len() {
@@ -323,37 +325,55 @@ func (c *coordinator) does(e reduce.Effect) {
 	}
 }
 
-// combine folds small sources. The node gets a source whose bytes it lacks.
+// combine folds small sources beside the actor, and gets those that are missing, one after the other.
 func (c *coordinator) combine(e rnode.Combine) {
-	n, done := c.n, rnode.Combined{Attempt: e.Attempt, Seq: e.Seq}
-	n.w.met["reduce inline"]++
-	for i, in := range e.Inputs {
-		b := e.Bytes[i]
-		if t := n.whole(in.Source); b == nil && t != nil && t.Gen == in.Gen {
-			b = t.bytes
-		}
-		if b == nil { // makers, and shards that were rebuilt, have small objects that are not inline
-			n.w.met["small source is fetched"]++
-			n.w.bound(n.w.get(n, in.Source, true), patience, phalanx.ErrDeadline)
-			done.Event = reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}
-			break
-		}
-		if i == 0 {
-			done.Bytes = make([]byte, len(b))
-		}
-		addTo(done.Bytes, b)
+	n := c.n
+	c.folds++
+	this := c.folds
+	tell := func(done rnode.Combined) {
+		n.after(n.w.draw(time.Millisecond), func() {
+			if this == c.folds {
+				c.step(done)
+				n.w.step(n, "combined")
+			}
+		})
 	}
-	if source := n.w.refused(e.CombineInline); done.Event == nil && source != "" {
-		done.Event = reduce.InlineFailed{Seq: e.Seq, Source: source, Op: true, Kind: phalanx.ErrInvalid, Text: n.w.badOp.text()}
+	i := e.Missing()
+	if i < 0 {
+		n.w.met["reduce inline"]++
+		tell(c.fold(e))
+		return
 	}
-	if done.Event == nil {
-		n.w.oracle.model(c.target).tried = append(n.w.oracle.model(c.target).tried, done.Bytes)
-		done.Event = reduce.InlineDone{Seq: e.Seq, Size: int64(len(done.Bytes)), Digest: digestOf(done.Bytes)}
-	}
-	n.after(n.w.draw(time.Millisecond), func() {
-		c.step(done)
-		n.w.step(n, "combined")
+	n.w.met["small source is fetched"]++ // makers, and shards that were rebuilt, have small objects that are not inline
+	got := n.w.get(n, e.Inputs[i].Source, false)
+	n.w.bound(got, patience, phalanx.ErrDeadline)
+	n.w.when(n, patience, func() bool { return got.ended || this != c.folds }, func() {
+		switch {
+		case this != c.folds || got.gone:
+		case got.err != nil:
+			tell(e.Unread(i, got.err))
+		default:
+			if failed, ok := e.Take(i, got.gen, got.bytes); !ok {
+				tell(failed)
+				return
+			}
+			c.combine(e)
+		}
 	})
+}
+
+// fold combines small sources that are all here.
+func (c *coordinator) fold(e rnode.Combine) rnode.Combined {
+	if i := c.n.w.refused(e.CombineInline); i >= 0 {
+		return e.OpFailed(i, phalanx.ErrInvalid, c.n.w.badOp.text())
+	}
+	sum := make([]byte, len(e.Bytes[0]))
+	for _, b := range e.Bytes {
+		addTo(sum, b)
+	}
+	m := c.n.w.oracle.model(c.target)
+	m.tried = append(m.tried, sum)
+	return e.Made(sum, digestOf(sum))
 }
 
 // actorsAt returns the watched actors that run on a node.

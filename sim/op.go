@@ -92,14 +92,14 @@ func (p *place) opFailed(source phalanx.ObjectID) {
 	p.step(reduce.OpFailed{Gen: gen, Source: source, Kind: phalanx.ErrInvalid, Text: w.badOp.text()})
 }
 
-// refused returns the small source on which the op fails, or "".
-func (w *world) refused(e reduce.CombineInline) phalanx.ObjectID {
+// refused returns the index of the small source on which the op fails, or -1.
+func (w *world) refused(e reduce.CombineInline) int {
 	i := slices.IndexFunc(e.Inputs, func(in reduce.Input) bool { return w.badOp.fails(e.Target, in.Source, int(e.Meta.Size)) })
 	if i < 0 || len(e.Inputs) < 2 {
-		return ""
+		return -1
 	}
 	w.met["op fails: on small sources"]++
-	return e.Inputs[i].Source
+	return i
 }
 
 // opEnded checks the answer of a Reduce whose op fails: the result does not contain the source on
