@@ -33,6 +33,7 @@ type (
 		parent   reader
 		stream   uint64
 		complete bool
+		busy     bool // the sender has no seat for the stream
 		text     string
 	}
 )
@@ -46,13 +47,14 @@ type edge struct {
 	complete bool
 	waits    bool // the ring's place waits for its own source before it asks
 	heard    time.Duration
+	busy     rnode.Busy
 }
 
 func (p *place) reader() reader { return reader{p.key, p.instance} }
 
 func (p *place) openEdge(e reduce.OpenEdge) {
 	n := p.r.n
-	ed := &edge{OpenEdge: e, gen: e.Gen, keep: n.w.rng.IntN(2) == 0 && p.core.State().Ring == 0, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Node}}
+	ed := &edge{OpenEdge: e, gen: e.Gen, keep: n.w.rng.IntN(2) == 0 && p.core.State().Ring == 0, heard: n.w.now, busy: rnode.Busy{Since: n.w.now}, pipe: &pipe{w: n.w, from: n.id, to: e.Node}}
 	for _, s := range sortedStreams(p.edges) { // an earlier stream of the same label has ended
 		if p.edges[s].gen == e.Gen {
 			delete(p.edges, s)
@@ -121,6 +123,17 @@ func (p *place) edgeEnd(m edgeEnd) {
 	if ed == nil || ed.complete {
 		return
 	}
+	if m.busy {
+		p.r.n.w.met["edge of a busy node"]++
+		if pause, ok := ed.busy.Again(p.r.n.w.now); ok {
+			p.r.n.after(pause, func() {
+				if p.edges[m.stream] == ed {
+					p.ask(ed)
+				}
+			})
+			return
+		}
+	}
 	p.endEdge(ed, m.complete, m.text)
 }
 
@@ -175,8 +188,21 @@ func (r *reduces) openEdge(from phalanx.NodeID, m openEdge) {
 		}
 	}
 	f := &feed{r: r, open: m, pipe: &pipe{w: r.n.w, from: r.n.id, to: from}, reader: rnode.Reader{Want: m.gen, Since: r.n.w.now}, next: m.offset}
+	if _, turn := f.turn(); turn == rnode.Later && slices.ContainsFunc(r.feeds, func(o *feed) bool { _, turn := o.turn(); return !o.over && turn == rnode.Later }) {
+		f.pipe.write(edgeEnd{parent: m.parent, stream: m.stream, busy: true, text: "no seat is free"}) // it has one
+		return
+	}
 	r.feeds = append(r.feeds, f)
 	f.pump()
+}
+
+// turn returns the place that the parent asks for, or nil, and the answer.
+func (f *feed) turn() (*place, rnode.Turn) {
+	p, makes := f.r.places[f.open.child], reduce.PlaceGen{}
+	if p != nil && (p.kept || p.core.Runs()) {
+		makes = p.combine.Gen
+	}
+	return p, f.reader.Turn(f.r.n.w.now, makes)
 }
 
 func (r *reduces) closeEdge(from phalanx.NodeID, m closeEdge) {
@@ -192,11 +218,8 @@ func (f *feed) pump() {
 	if f.over || f.busy {
 		return
 	}
-	p, makes := f.r.places[f.open.child], reduce.PlaceGen{}
-	if p != nil && (p.kept || p.core.Runs()) {
-		makes = p.combine.Gen
-	}
-	switch f.reader.Turn(w.now, makes) {
+	p, turn := f.turn()
+	switch turn {
 	case rnode.Later:
 		return
 	case rnode.Passed:
@@ -249,5 +272,5 @@ func (f *feed) end(complete bool, text string) {
 		return
 	}
 	f.over = true
-	f.pipe.write(edgeEnd{f.open.parent, f.open.stream, complete, text})
+	f.pipe.write(edgeEnd{parent: f.open.parent, stream: f.open.stream, complete: complete, text: text})
 }

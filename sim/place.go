@@ -43,7 +43,8 @@ type place struct {
 	root    *copied         // the target, at the root
 	began   bool            // the place has announced the target's first piece
 	circle  *circle         // in a ring
-	failed  reduce.PlaceGen // the label under which the op has failed
+	failed  reduce.PlaceGen // the label under which the op has failed, or takes long
+	call    []rnode.Call    // of a slow op
 	pulled  bool            // the place has read from the place before, which cannot send those bytes again
 	kept    bool            // the place was released, and goes on by itself
 	quiet   bool            // nobody hears of its end
@@ -64,7 +65,7 @@ func (p *place) clear() {
 	p.combine, p.out, p.made, p.sink = reduce.Combine{}, nil, false, &filled{}
 	p.given, p.sent, p.gone = false, false, 0
 	p.root, p.began = nil, false
-	p.circle, p.pulled, p.kept = nil, false, false
+	p.circle, p.pulled, p.kept, p.call = nil, false, false, nil
 }
 
 func (p *place) tick() {
@@ -73,6 +74,7 @@ func (p *place) tick() {
 		return
 	}
 	if at, ok := p.run.Due(); ok && at <= p.r.n.clock() {
+		p.step(rnode.OpRuns(p.r.n.clock(), p.combine.Gen, phalanx.Sum, p.call))
 		p.happens(rnode.PlaceTick{})
 		p.sourceMoved()
 		p.edgesTick()
@@ -166,8 +168,11 @@ func (p *place) happens(ev rnode.PlaceEvent) {
 		case rnode.Carry:
 			p.carryOut(e.Effect)
 		case rnode.Tell:
-			if r, ok := e.Event.(reduce.Refused); ok {
+			switch r := e.Event.(type) {
+			case reduce.Refused:
 				n.w.met["place refuses: "+r.Kind.Error()]++
+			case reduce.Combining:
+				n.w.met["op does not return"]++
 			}
 			n.w.send(n.id, p.coordinator, report{p.reader(), e.Event})
 		case rnode.WatchCoordinator:
@@ -298,8 +303,7 @@ func (p *place) advance() {
 		length = min(length, len(b))
 	}
 	for i := len(p.out); i < length; i++ {
-		if source := p.refuses(i + 1); source != "" {
-			p.opFailed(source)
+		if !p.calls(p.refuses(i + 1)) {
 			break
 		}
 		var sum byte
@@ -394,7 +398,7 @@ func (p *place) hide(next phalanx.Generation) {
 func (p *place) resetOutput() {
 	p.out, p.made, p.began, p.sink = nil, false, false, &filled{}
 	p.given, p.sent, p.gone = false, false, 0
-	p.circle, p.pulled = nil, false
+	p.circle, p.pulled, p.call = nil, false, nil
 	for _, e := range p.edges {
 		if e.complete && !e.keep {
 			delete(p.apart, e.gen)
