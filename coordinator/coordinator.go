@@ -24,7 +24,6 @@ type Coordinator struct {
 	self   *actor.PID
 	wakeup actors.Wakeup
 	cancel context.CancelFunc // of the last Combine; nil: there was none
-	left   []rnode.Effect     // of a step that is not over; nil if none is, and not if the actor has panicked there
 	lost   string             // the cause of the last loss of a place
 }
 
@@ -82,22 +81,7 @@ func (c *Coordinator) start(ctx actor.Context) {
 
 // step takes an event, and has the next tick come when it is due.
 func (c *Coordinator) step(ctx actor.Context, ev rnode.Event) {
-	if left := c.left; left != nil { // it has panicked in the midst of a step
-		if !rnode.Ends(ev) {
-			return // it is still told of places that end
-		}
-		for _, e := range left {
-			if rnode.Lasts(e) {
-				c.carryOut(ctx, e)
-			}
-		}
-	}
-	for c.left = c.core.Step(c.env.Now(), ev); len(c.left) > 0; {
-		e := c.left[0]
-		c.left = c.left[1:] // not nil
-		c.carryOut(ctx, e)
-	}
-	c.left = nil
+	c.core.Carry(c.env.Now(), ev, func(e rnode.Effect) { c.carryOut(ctx, e) })
 	switch ev.(type) {
 	case rnode.Start, rnode.Tick: // no other event changes it
 		at, ok := c.core.Due()

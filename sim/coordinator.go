@@ -32,6 +32,10 @@ type coordinator struct {
 	sender  phalanx.NodeID            // of the report in hand
 	place   reader                    // the place that made this report
 	name    string                    // of the coordinator's actor
+	errs    bool                      // it will take a place for lost that runs
+	folds   int                       // combinations of small sources that it has begun or given up
+	apart   phalanx.NodeID            // orders to this node get lost
+	breaks  bool                      // the actor panics as soon as it has asked the target's owner for another generation
 
 	watchers []watcher // places that watch the actor
 }
@@ -93,6 +97,8 @@ func (w *world) reduce(n *node, cfg reduce.Config) *coordinator {
 	}
 	n.reduces.instances++
 	co.cfg, co.name = cfg, fmt.Sprintf("%s/%d", n.id, n.reduces.instances)
+	own := rand.New(rand.NewPCG(w.seed, uint64(n.reduces.instances)<<32|0xa4093822))
+	co.breaks, co.errs = own.IntN(4) == 0, w.shape.faults != faultless && own.IntN(8) == 0
 	n.reduces.coords = append(n.reduces.coords, co)
 	c.sources, c.num = sources, num
 	c.leave = func(err *phalanx.Error) { co.step(rnode.Canceled{Err: err}) }
@@ -112,6 +118,8 @@ func (c *coordinator) panics() {
 	w := c.n.w
 	w.met["coordinator restarted"]++
 	c.step(rnode.Failed{})
+	c.apart = ""
+	c.folds++
 	if c.resumes {
 		w.met["coordinator resumed"]++
 		for p := range c.tree.Len() {
@@ -136,11 +144,55 @@ func (c *coordinator) tick() {
 }
 
 func (c *coordinator) step(ev rnode.Event) {
-	for _, e := range c.run.Step(c.n.clock(), ev) {
-		c.carryOut(e)
-	}
+	c.attempt(ev)
 	c.n.w.audit.contributions(c)
+	if _, ok := ev.(rnode.Reported); ok && c.errs {
+		c.misjudge()
+	}
 }
+
+// misjudge has a coordinator hear, soon after its root runs, that the connection to a place below broke.
+// Its orders to that place are lost for a while, and it panics as soon as it has had the target start
+// over. The place and the root run on: the next instance has the same root make the target under another
+// generation.
+func (c *coordinator) misjudge() {
+	places := c.core.Places()
+	for _, p := range places {
+		if p.Parent != 0 || p.Node == places[0].Node || p.State != "live" || !p.Acked || p.Held || places[0].State != "live" || !places[0].Acked {
+			continue
+		}
+		key := placeKey{Target: c.target, Reduce: c.core.Reduce(), Place: p.Place}
+		if at := c.n.w.byID[p.Node].reduces.places[key]; at != nil {
+			c.errs = false
+			c.n.after(c.n.w.draw(4*c.n.w.shape.pieceTime), func() {
+				c.n.w.met["panic: coordinator that takes a place for lost"]++
+				c.breaks, c.apart = true, p.Node
+				c.n.after(time.Second, func() { c.apart = "" })
+				c.placeEnded(at.reader().actor(p.Node), true)
+				c.n.w.step(c.n, "misjudged")
+			})
+			return
+		}
+	}
+}
+
+// attempt carries an event out, and replaces the instance if it panics meanwhile.
+func (c *coordinator) attempt(ev rnode.Event) {
+	defer func() {
+		switch failed := recover(); failed {
+		case nil:
+		case midStep:
+			c.n.w.met["panic: coordinator in the midst of a step"]++
+			c.panics()
+		default:
+			panic(failed)
+		}
+	}()
+	c.run.Carry(c.n.clock(), ev, c.carryOut)
+}
+
+// midStep is the panic of a coordinator that has carried out a part of a step.
+const midStep = "in the midst of a step"
 
 func (c *coordinator) carryOut(e rnode.Effect) {
 	n, w := c.n, c.n.w
@@ -153,6 +205,10 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 			c.step(rnode.Answered{Num: e.Num, From: from, Result: r})
 		})
 		c.impatient(e.Num)
+		if _, again := e.Body.(directory.Restart); again && c.breaks {
+			c.breaks = false
+			panic(midStep)
+		}
 	case rnode.Withdraw:
 		n.client.ask(e.Num, c.target, e.Body, nil)
 	case rnode.Watch:
@@ -174,6 +230,9 @@ func (c *coordinator) carryOut(e rnode.Effect) {
 	case rnode.Forget:
 		n.client.forget(e.Num)
 	case rnode.Order:
+		if e.To == c.apart {
+			return
+		}
 		w.send(n.id, e.To, order{c.name, e.Order})
 	case rnode.Join:
 		w.met["reduce joins another"]++
@@ -266,37 +325,55 @@ func (c *coordinator) does(e reduce.Effect) {
 	}
 }
 
-// combine folds small sources. The node gets a source whose bytes it lacks.
+// combine folds small sources beside the actor, and gets those that are missing, one after the other.
 func (c *coordinator) combine(e rnode.Combine) {
-	n, done := c.n, rnode.Combined{Attempt: e.Attempt, Seq: e.Seq}
-	n.w.met["reduce inline"]++
-	for i, in := range e.Inputs {
-		b := e.Bytes[i]
-		if t := n.whole(in.Source); b == nil && t != nil && t.Gen == in.Gen {
-			b = t.bytes
-		}
-		if b == nil { // makers, and shards that were rebuilt, have small objects that are not inline
-			n.w.met["small source is fetched"]++
-			n.w.bound(n.w.get(n, in.Source, true), patience, phalanx.ErrDeadline)
-			done.Event = reduce.InlineFailed{Seq: e.Seq, Source: in.Source, Kind: phalanx.ErrNotFound, Text: "its bytes are not with its owner"}
-			break
-		}
-		if i == 0 {
-			done.Bytes = make([]byte, len(b))
-		}
-		addTo(done.Bytes, b)
+	n := c.n
+	c.folds++
+	this := c.folds
+	tell := func(done rnode.Combined) {
+		n.after(n.w.draw(time.Millisecond), func() {
+			if this == c.folds {
+				c.step(done)
+				n.w.step(n, "combined")
+			}
+		})
 	}
-	if source := n.w.refused(e.CombineInline); done.Event == nil && source != "" {
-		done.Event = reduce.InlineFailed{Seq: e.Seq, Source: source, Op: true, Kind: phalanx.ErrInvalid, Text: n.w.badOp.text()}
+	i := e.Missing()
+	if i < 0 {
+		n.w.met["reduce inline"]++
+		tell(c.fold(e))
+		return
 	}
-	if done.Event == nil {
-		n.w.oracle.model(c.target).tried = append(n.w.oracle.model(c.target).tried, done.Bytes)
-		done.Event = reduce.InlineDone{Seq: e.Seq, Size: int64(len(done.Bytes)), Digest: digestOf(done.Bytes)}
-	}
-	n.after(n.w.draw(time.Millisecond), func() {
-		c.step(done)
-		n.w.step(n, "combined")
+	n.w.met["small source is fetched"]++ // makers, and shards that were rebuilt, have small objects that are not inline
+	got := n.w.get(n, e.Inputs[i].Source, false)
+	n.w.bound(got, patience, phalanx.ErrDeadline)
+	n.w.when(n, patience, func() bool { return got.ended || this != c.folds }, func() {
+		switch {
+		case this != c.folds || got.gone:
+		case got.err != nil:
+			tell(e.Unread(i, got.err))
+		default:
+			if failed, ok := e.Take(i, got.gen, got.bytes); !ok {
+				tell(failed)
+				return
+			}
+			c.combine(e)
+		}
 	})
+}
+
+// fold combines small sources that are all here.
+func (c *coordinator) fold(e rnode.Combine) rnode.Combined {
+	if i := c.n.w.refused(e.CombineInline); i >= 0 {
+		return e.OpFailed(i, phalanx.ErrInvalid, c.n.w.badOp.text())
+	}
+	sum := make([]byte, len(e.Bytes[0]))
+	for _, b := range e.Bytes {
+		addTo(sum, b)
+	}
+	m := c.n.w.oracle.model(c.target)
+	m.tried = append(m.tried, sum)
+	return e.Made(sum, digestOf(sum))
 }
 
 // actorsAt returns the watched actors that run on a node.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/node/copies"
 	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
@@ -34,6 +33,7 @@ type (
 		parent   reader
 		stream   uint64
 		complete bool
+		busy     bool // the sender has no seat for the stream
 		text     string
 	}
 )
@@ -47,13 +47,14 @@ type edge struct {
 	complete bool
 	waits    bool // the ring's place waits for its own source before it asks
 	heard    time.Duration
+	busy     rnode.Busy
 }
 
 func (p *place) reader() reader { return reader{p.key, p.instance} }
 
 func (p *place) openEdge(e reduce.OpenEdge) {
 	n := p.r.n
-	ed := &edge{OpenEdge: e, gen: e.Gen, keep: n.w.rng.IntN(2) == 0 && p.core.State().Ring == 0, heard: n.w.now, pipe: &pipe{w: n.w, from: n.id, to: e.Node}}
+	ed := &edge{OpenEdge: e, gen: e.Gen, keep: n.w.rng.IntN(2) == 0 && p.core.State().Ring == 0, heard: n.w.now, busy: rnode.Busy{Since: n.w.now}, pipe: &pipe{w: n.w, from: n.id, to: e.Node}}
 	for _, s := range sortedStreams(p.edges) { // an earlier stream of the same label has ended
 		if p.edges[s].gen == e.Gen {
 			delete(p.edges, s)
@@ -122,6 +123,17 @@ func (p *place) edgeEnd(m edgeEnd) {
 	if ed == nil || ed.complete {
 		return
 	}
+	if m.busy {
+		p.r.n.w.met["edge of a busy node"]++
+		if pause, ok := ed.busy.Again(p.r.n.w.now); ok {
+			p.r.n.after(pause, func() {
+				if p.edges[m.stream] == ed {
+					p.ask(ed)
+				}
+			})
+			return
+		}
+	}
 	p.endEdge(ed, m.complete, m.text)
 }
 
@@ -160,13 +172,13 @@ func sortedStreams(m map[uint64]*edge) []uint64 {
 
 // feed is an output of this node that a parent reads.
 type feed struct {
-	r     *reduces
-	open  openEdge
-	pipe  *pipe
-	since time.Duration
-	next  int
-	busy  bool
-	over  bool
+	r      *reduces
+	open   openEdge
+	reader rnode.Reader
+	pipe   *pipe
+	next   int
+	busy   bool
+	over   bool
 }
 
 func (r *reduces) openEdge(from phalanx.NodeID, m openEdge) {
@@ -175,9 +187,22 @@ func (r *reduces) openEdge(from phalanx.NodeID, m openEdge) {
 			return
 		}
 	}
-	f := &feed{r: r, open: m, pipe: &pipe{w: r.n.w, from: r.n.id, to: from}, since: r.n.w.now, next: m.offset}
+	f := &feed{r: r, open: m, pipe: &pipe{w: r.n.w, from: r.n.id, to: from}, reader: rnode.Reader{Want: m.gen, Since: r.n.w.now}, next: m.offset}
+	if _, turn := f.turn(); turn == rnode.Later && slices.ContainsFunc(r.feeds, func(o *feed) bool { _, turn := o.turn(); return !o.over && turn == rnode.Later }) {
+		f.pipe.write(edgeEnd{parent: m.parent, stream: m.stream, busy: true, text: "no seat is free"}) // it has one
+		return
+	}
 	r.feeds = append(r.feeds, f)
 	f.pump()
+}
+
+// turn returns the place that the parent asks for, or nil, and the answer.
+func (f *feed) turn() (*place, rnode.Turn) {
+	p, makes := f.r.places[f.open.child], reduce.PlaceGen{}
+	if p != nil && (p.kept || p.core.Runs()) {
+		makes = p.combine.Gen
+	}
+	return p, f.reader.Turn(f.r.n.w.now, makes)
 }
 
 func (r *reduces) closeEdge(from phalanx.NodeID, m closeEdge) {
@@ -188,36 +213,22 @@ func (r *reduces) closeEdge(from phalanx.NodeID, m closeEdge) {
 	}
 }
 
-// child returns the place whose output the parent reads, if the place makes the label asked for.
-func (f *feed) child() *place {
-	p := f.r.places[f.open.child]
-	if p == nil || !p.core.Runs() && !p.kept || p.combine.Gen != f.open.gen {
-		return nil
-	}
-	return p
-}
-
-// check ends the stream if the place has moved on to a later label.
-func (f *feed) check() {
-	p := f.r.places[f.open.child]
-	if p != nil && !p.kept && f.open.gen.Compare(p.core.State().Gen) < 0 {
-		f.end(false, "it has another label by now")
-	}
-}
-
 func (f *feed) pump() {
 	w := f.r.n.w
 	if f.over || f.busy {
 		return
 	}
-	p := f.child()
-	if p == nil {
-		if f.check(); !f.over && w.now-f.since > copies.ShowPatience {
-			f.end(false, "there is no such place")
-		}
+	p, turn := f.turn()
+	switch turn {
+	case rnode.Later:
+		return
+	case rnode.Passed:
+		f.end(false, "it has another label by now")
+		return
+	case rnode.Absent:
+		f.end(false, "there is no such place")
 		return
 	}
-	f.since = w.now
 	if w.chance(w.weather.broken) {
 		f.end(false, "the connection broke")
 		return
@@ -261,5 +272,5 @@ func (f *feed) end(complete bool, text string) {
 		return
 	}
 	f.over = true
-	f.pipe.write(edgeEnd{f.open.parent, f.open.stream, complete, text})
+	f.pipe.write(edgeEnd{parent: f.open.parent, stream: f.open.stream, complete: complete, text: text})
 }

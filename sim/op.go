@@ -7,15 +7,20 @@ import (
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 )
 
 // badOp is an application's op that returns an error, or panics, on one byte of one source,
-// wherever a place combines that source with another.
+// wherever a place combines that source with another. A slow one takes long for that byte at a place.
 type badOp struct {
 	target, source phalanx.ObjectID
 	at             int
+	slow           bool
 }
+
+// slowFor is how long a slow op takes.
+const slowFor = 3 * time.Second
 
 // soon bounds how long the caller of a Reduce waits for the error of its op.
 const soon = 5 * time.Second
@@ -32,6 +37,7 @@ func someBadOp(seed uint64, s shape) *badOp {
 	op.target = targetID(t)
 	if t >= targets {
 		op.source = ringSourceID(t-targets, r.IntN(maxRing))
+		op.slow = r.IntN(3) == 0
 		return op
 	}
 	var of []phalanx.ObjectID
@@ -41,6 +47,7 @@ func someBadOp(seed uint64, s shape) *badOp {
 		}
 	}
 	op.source = of[r.IntN(len(of))]
+	op.slow = r.IntN(3) == 0
 	return op
 }
 
@@ -69,6 +76,28 @@ func (p *place) refuses(k int) phalanx.ObjectID {
 	return ""
 }
 
+// calls has the op combine a byte of source, and reports whether it has done that.
+func (p *place) calls(source phalanx.ObjectID) bool {
+	w, gen := p.r.n.w, p.combine.Gen
+	switch {
+	case source == "":
+		return true
+	case !w.badOp.slow:
+		p.opFailed(source)
+		return false
+	case p.failed != gen:
+		p.failed, p.call = gen, []rnode.Call{{Since: p.r.n.clock(), Source: source}}
+		p.r.n.after(slowFor, func() {
+			if p.failed == gen {
+				p.call = nil
+				p.advance()
+				w.step(p.r.n, "op returned")
+			}
+		})
+	}
+	return p.call == nil
+}
+
 // opFailed reports that the op has failed on a source, and checks that the caller hears of it
 // within soon.
 func (p *place) opFailed(source phalanx.ObjectID) {
@@ -92,21 +121,24 @@ func (p *place) opFailed(source phalanx.ObjectID) {
 	p.step(reduce.OpFailed{Gen: gen, Source: source, Kind: phalanx.ErrInvalid, Text: w.badOp.text()})
 }
 
-// refused returns the small source on which the op fails, or "".
-func (w *world) refused(e reduce.CombineInline) phalanx.ObjectID {
+// refused returns the index of the small source on which the op fails, or -1.
+func (w *world) refused(e reduce.CombineInline) int {
+	if w.badOp != nil && w.badOp.slow {
+		return -1
+	}
 	i := slices.IndexFunc(e.Inputs, func(in reduce.Input) bool { return w.badOp.fails(e.Target, in.Source, int(e.Meta.Size)) })
 	if i < 0 || len(e.Inputs) < 2 {
-		return ""
+		return -1
 	}
 	w.met["op fails: on small sources"]++
-	return e.Inputs[i].Source
+	return i
 }
 
 // opEnded checks the answer of a Reduce whose op fails: the result does not contain the source on
 // which the op fails. It counts errors that name that source.
 func (w *world) opEnded(target phalanx.ObjectID, in []phalanx.ObjectID, err *phalanx.Error) {
 	op := w.badOp
-	if op == nil || op.target != target {
+	if op == nil || op.target != target || op.slow {
 		return
 	}
 	if err == nil && len(in) > 1 && slices.Contains(in, op.source) {

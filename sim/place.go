@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,14 +24,14 @@ type place struct {
 	by          string         // the coordinator's actor
 
 	source *copied // while the source is open
-	whole  bool    // the core knows that the source is complete
-	moved  int     // the number of the source's bytes that the core knows
+	reads  rnode.Source
 	edges  map[uint64]*edge
 	apart  map[reduce.PlaceGen][]byte // bytes that have come, of each child's output
 
 	combine reduce.Combine
 	out     []byte // the combined bytes of combine.Gen
 	made    bool
+	sink    *filled         // the memory of out
 	given   bool            // its memory was given up since
 	sent    bool            // a parent has all of it
 	missed  reduce.PlaceGen // the label of what is made again
@@ -42,7 +43,8 @@ type place struct {
 	root    *copied         // the target, at the root
 	began   bool            // the place has announced the target's first piece
 	circle  *circle         // in a ring
-	failed  reduce.PlaceGen // the label under which the op has failed
+	failed  reduce.PlaceGen // the label under which the op has failed, or takes long
+	call    []rnode.Call    // of a slow op
 	pulled  bool            // the place has read from the place before, which cannot send those bytes again
 	kept    bool            // the place was released, and goes on by itself
 	quiet   bool            // nobody hears of its end
@@ -60,10 +62,10 @@ func newPlace(r *reduces, key placeKey) *place {
 func (p *place) clear() {
 	p.from(nil)
 	p.edges, p.apart = map[uint64]*edge{}, map[reduce.PlaceGen][]byte{}
-	p.combine, p.out, p.made = reduce.Combine{}, nil, false
+	p.combine, p.out, p.made, p.sink = reduce.Combine{}, nil, false, &filled{}
 	p.given, p.sent, p.gone = false, false, 0
 	p.root, p.began = nil, false
-	p.circle, p.pulled, p.kept = nil, false, false
+	p.circle, p.pulled, p.kept, p.call = nil, false, false, nil
 }
 
 func (p *place) tick() {
@@ -72,18 +74,11 @@ func (p *place) tick() {
 		return
 	}
 	if at, ok := p.run.Due(); ok && at <= p.r.n.clock() {
+		p.step(rnode.OpRuns(p.r.n.clock(), p.combine.Gen, phalanx.Sum, p.call))
 		p.happens(rnode.PlaceTick{})
 		p.sourceMoved()
 		p.edgesTick()
 	}
-}
-
-// copyOf returns this node's copy of generation g of a source.
-func (p *place) copyOf(object phalanx.ObjectID, g phalanx.Generation) *copied {
-	if p.r.n.table.Whole(object, g) {
-		return p.r.n.of(object)
-	}
-	return nil
 }
 
 // from has the place read from c from now on. The evictor spares c until the place reads from
@@ -92,7 +87,7 @@ func (p *place) from(c *copied) {
 	if p.source != nil {
 		p.r.n.unuse(p.source)
 	}
-	if p.source, p.whole, p.moved = nil, false, 0; c != nil && p.r.n.table.Use(&c.Copy) {
+	if p.source = nil; c != nil && p.r.n.table.Use(&c.Copy) {
 		p.source = c
 	}
 }
@@ -173,8 +168,11 @@ func (p *place) happens(ev rnode.PlaceEvent) {
 		case rnode.Carry:
 			p.carryOut(e.Effect)
 		case rnode.Tell:
-			if r, ok := e.Event.(reduce.Refused); ok {
+			switch r := e.Event.(type) {
+			case reduce.Refused:
 				n.w.met["place refuses: "+r.Kind.Error()]++
+			case reduce.Combining:
+				n.w.met["op does not return"]++
 			}
 			n.w.send(n.id, p.coordinator, report{p.reader(), e.Event})
 		case rnode.WatchCoordinator:
@@ -213,14 +211,22 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 	}
 	switch e := e.(type) {
 	case reduce.OpenSource:
-		p.from(p.copyOf(e.Source, e.Gen))
-		if p.source == nil {
+		c, has := n.of(e.Source), phalanx.Generation{}
+		if c != nil {
+			has = c.Gen
+		}
+		if err := rnode.CheckSource(has, e.Gen); err != nil {
 			n.w.met["place without its source"]++
-			n.after(0, func() { p.step(reduce.SourceFailed{Gen: e.Gen, Text: "there is no copy here"}) })
+			n.after(0, func() { p.step(reduce.SourceFailed{Gen: e.Gen, Text: err.Error()}) })
 			return
 		}
-		if p.source.Origin {
+		p.from(c)
+		p.reads = rnode.Source{Gen: e.Gen, Every: 1}
+		switch {
+		case c.Origin:
 			n.w.met["target streams into another reduce"]++
+		case !c.Complete:
+			n.w.met["place reads a source that arrives"]++
 		}
 		n.after(0, func() { p.sourceMoved(); n.w.step(n, "source opened") })
 	case reduce.CloseSource:
@@ -233,8 +239,12 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 		n.w.met["place cleared"]++
 		if e.Gen == p.combine.Gen {
 			n.w.met["output made again"]++
+			if p.core.State().Root {
+				n.w.met["target made again under another generation"]++
+			}
 			p.missed = e.Gen
 		}
+		p.combine.Gen = e.Gen
 		p.resetOutput()
 	case reduce.Combine:
 		p.combine = e
@@ -247,28 +257,18 @@ func (p *place) carryOut(e reduce.PlaceEffect) {
 
 // sourceMoved tells the core how far the source is.
 func (p *place) sourceMoved() {
-	s := p.core.State()
 	if !p.core.Runs() || p.source == nil {
 		return
 	}
-	if p.source.Dropped || p.source.Gen != s.SourceGen {
-		moved, whole := p.moved, p.whole
-		p.from(p.copyOf(s.Source, s.SourceGen))
-		if p.moved, p.whole = moved, whole; p.source == nil {
+	var failed error
+	if c := p.source; c.Dropped || c.failed() != nil {
+		failed = errors.New("its copy is gone")
+	}
+	if ev := p.reads.Sees(int64(len(p.source.bytes)), p.source.whole, failed); ev != nil {
+		if _, bad := ev.(reduce.SourceFailed); bad {
 			p.r.n.w.met["source of a place failed"]++
-			p.step(reduce.SourceFailed{Gen: s.SourceGen, Text: "its copy is gone"})
-			return
 		}
-	}
-	switch {
-	case p.source.whole && !p.whole:
-		p.whole = true
-		p.step(reduce.SourceComplete{Gen: s.SourceGen})
-	case len(p.source.bytes) > p.moved:
-		p.step(reduce.SourceMoved{Gen: s.SourceGen})
-	}
-	if p.source != nil {
-		p.moved = len(p.source.bytes)
+		p.step(ev)
 	}
 	p.advance()
 }
@@ -303,8 +303,7 @@ func (p *place) advance() {
 		length = min(length, len(b))
 	}
 	for i := len(p.out); i < length; i++ {
-		if source := p.refuses(i + 1); source != "" {
-			p.opFailed(source)
+		if !p.calls(p.refuses(i + 1)) {
 			break
 		}
 		var sum byte
@@ -340,7 +339,7 @@ func (p *place) showTarget(e rnode.ShowTarget) {
 	root := n.copyFor(copies.Copy{Object: p.key.Target, Gen: e.Gen, Meta: p.combine.Meta, Origin: true, Ring: !e.Root})
 	p.hide(e.Gen)
 	root.room, p.room.room = p.room.room, 0
-	root.back = p.room
+	root.back, root.made = p.room, p.sink
 	if _, ok := n.table.Show(&root.Copy); !ok {
 		n.w.met["root finds a newer generation"]++
 		p.room.room, root.room = root.room, 0
@@ -397,20 +396,16 @@ func (p *place) hide(next phalanx.Generation) {
 }
 
 func (p *place) resetOutput() {
-	p.out, p.made, p.began = nil, false, false
+	p.out, p.made, p.began, p.sink = nil, false, false, &filled{}
 	p.given, p.sent, p.gone = false, false, 0
-	p.circle, p.pulled = nil, false
+	p.circle, p.pulled, p.call = nil, false, nil
 	for _, e := range p.edges {
 		if e.complete && !e.keep {
 			delete(p.apart, e.gen)
 		}
 	}
 	p.giveBack()
-	for _, f := range p.r.feeds { // the place turns readers of other labels away
-		if f.open.child == p.key && !f.over {
-			f.check()
-		}
-	}
+	p.pumpFeeds() // the place turns readers of other labels away
 }
 
 func (p *place) release(keepTarget bool) {
@@ -418,17 +413,17 @@ func (p *place) release(keepTarget bool) {
 	if p.kept {
 		return
 	}
-	if keepTarget && p.circle != nil {
+	root := p.root
+	switch remains := rnode.RemainsOf(keepTarget, p.circle != nil, root != nil && root.Complete); {
+	case remains == rnode.Circles:
 		p.keepRing()
 		return
-	}
-	if root := p.root; root != nil {
-		if !root.Complete && !keepTarget {
-			p.hide(phalanx.Generation{})
-			n.reportDrop(root.Object, root.Gen) // its digest may be on the way to the owner, which would count on this copy
-		} else {
-			root.back = nil // the copy stays, and its owner reports when it is final
-		}
+	case root == nil:
+	case remains == rnode.Target:
+		root.back = nil // its owner reports when it is final
+	default:
+		p.hide(phalanx.Generation{})
+		n.reportDrop(root.Object, root.Gen)
 	}
 	for _, f := range p.r.feeds {
 		if f.open.child == p.key {

@@ -25,11 +25,11 @@ func Rare() []string {
 		"shard moved", "owner is warm again", "ShardLost", "copy outlives its shard", "reduce asked for again after its shard was lost", "object lost", "lost object put again", "lost object replaced by other bytes",
 		"owner says nothing: ErrUnavailable", "majority of the voters lost", "cluster formed anew", "forming refused: unavailable", "fenced node rejoins", "message of a removed node refused",
 		"get of a copy that no owner has heard of", "node suspected: silent", "node suspected: connection refused", "node trusted again",
-		"op fails: at a place", "op fails: on small sources", "reduce ended: its op has failed", "reduce inline", "small source is fetched", "allreduce: another node has made it", "target of a reduce is deleted", "reduce attaches to another", "reduce gets the recorded answer", "reduce restarts its target",
+		"op fails: at a place", "op does not return", "op fails: on small sources", "reduce ended: its op has failed", "reduce inline", "small source is fetched", "allreduce: another node has made it", "target of a reduce is deleted", "reduce attaches to another", "reduce gets the recorded answer", "reduce restarts its target",
 		"reduce: ancestors cleared", "reduce: replaced", "reduce: held", "reduce: completed", "place cleared", "delivered place is not replaced",
 		"place ended: its coordinator is gone", "place ordered of no member", "place has waited for room", "output given up", "output made again", "source of a reduce starts over", "source of a reduce lost",
 		"lost place found by asking", "reduce: moved", "target streams into another reduce", "target starts over that streams into another reduce",
-		"coordinator restarted", "coordinator resumed", "coordinator failed too often",
+		"coordinator restarted", "coordinator resumed", "coordinator failed too often", "panic: coordinator in the midst of a step", "target made again under another generation",
 		"command given up", "left", "leave: copy handed over", "leave: what runs is given up", "leave: fenced meanwhile", "leave failed",
 		"refused by a node that leaves: put", "refused by a node that leaves: reduce", "refused by a node that leaves: place",
 	}

@@ -81,7 +81,7 @@ func (p *place) turn() {
 	}
 	for _, s := range sortedStreams(p.edges) {
 		ed := p.edges[s]
-		if source := p.refuses(len(p.circle.own)); source != "" && len(p.apart[ed.gen]) > 0 {
+		if source := p.refuses(len(p.circle.own)); source != "" && !p.r.n.w.badOp.slow && len(p.apart[ed.gen]) > 0 {
 			p.opFailed(source)
 			return
 		}

@@ -185,6 +185,8 @@ func (o *outgoing) pump() {
 	}
 	switch {
 	case o.over || o.busy:
+	case o.c.failed() != nil:
+		o.end(o.c.failed())
 	case o.c.whole && o.next >= int64(len(o.c.bytes)):
 		o.end(&ending{why: transfer.AllSent, size: int64(len(o.c.bytes)), idle: o.idle})
 	case o.next < int64(len(o.c.bytes)):

@@ -31,6 +31,7 @@ type copied struct {
 	small   bool    // the bytes came inline: there are no checks of pieces beside them
 	flipped int     // a bit of the byte before this one has changed in memory; 0: none has
 	back    *copied // gets the room when this copy goes: a place may make it again
+	made    *filled // the memory that a place makes it in; nil: it has its own
 }
 
 // copyFor returns a copy that is not in the table.
@@ -78,9 +79,9 @@ func (c *copied) Whole() {
 
 // Gone tells the readers of the copy, and gives its room back when the node no longer uses it.
 func (c *copied) Gone(why error) {
-	n, end := c.n, ending{why: transfer.Gone}
-	if e, ok := why.(*copies.Ended); ok && e.Why == copies.Reset {
-		end = ending{why: transfer.Superseded, gen: e.Gen}
+	n, end := c.n, endingOf(why)
+	if c.made != nil {
+		c.made.fail(end)
 	}
 	for _, o := range slices.Clone(n.out) {
 		if o.c == c && !o.over {
@@ -94,6 +95,31 @@ func (c *copied) Gone(why error) {
 		n.memory.release(c)
 	}
 	n.after(0, func() { n.reduces.moved(c.Object); n.awaited(c.Object); n.w.step(n, "copy gone") })
+}
+
+func endingOf(why error) ending {
+	if e, ok := why.(*copies.Ended); ok && e.Why == copies.Reset {
+		return ending{why: transfer.Superseded, gen: e.Gen}
+	}
+	return ending{why: transfer.Gone}
+}
+
+// filled is the memory that a place makes its output in. The readers of every copy that has it
+// hear once it has failed, also those of a copy that is shown later.
+type filled struct{ failed *ending }
+
+func (f *filled) fail(end ending) {
+	if f.failed == nil {
+		f.failed = &end
+	}
+}
+
+// failed returns how the streams of c end, if its memory has failed.
+func (c *copied) failed() *ending {
+	if c.made == nil || c.made.failed == nil {
+		return nil
+	}
+	return new(*c.made.failed)
 }
 
 // Counts tells the memory how much of its room lasts.

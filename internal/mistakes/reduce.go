@@ -4,6 +4,8 @@ package mistakes
 var inReduce = []Mistake{
 	mistake(Tests, "a root shows an output again whose readers were told that it is gone",
 		"protocol/reduce/place.go", "!fresh && s.Root && !old.TargetGen.IsZero()", "false && s.Root && !old.TargetGen.IsZero()"),
+	mistake(Store, "a root goes on with its output although its target has another generation",
+		"protocol/reduce/place.go", "s.TargetGen != old.TargetGen; regenerated {", "false; regenerated {"),
 	mistake(Store, "an ancestor of a place that failed keeps its result",
 		"protocol/reduce/repair.go", `			c.clear(a)
 		case dead:`, "\t\tcase dead:"),

@@ -63,8 +63,9 @@ type Run struct {
 	now      time.Duration
 	ticked   time.Duration
 	out      []Effect
-	ended    bool // the core has, or the host
-	stepping bool // in Step, or it has panicked there
+	left     []Effect // that Carry has not carried out; nil between its steps, and not after a panic in one
+	ended    bool     // the core has, or the host
+	stepping bool     // in Step, or it has panicked there
 
 	asked   map[topic]uint64 // the numbers of unanswered requests
 	watchAt time.Duration    // when to watch the target, if begun
@@ -123,6 +124,25 @@ func Lasts(e Effect) bool {
 		return true
 	}
 	return false
+}
+
+// Carry takes an event, and has carryOut carry the effects out. After a panic of carryOut only the
+// attempt's last event counts: with it Carry finishes the step that was cut short.
+func (r *Run) Carry(now time.Duration, ev Event, carryOut func(Effect)) {
+	if r.left != nil && !Ends(ev) {
+		return // the host is still told of places that end
+	}
+	for _, e := range r.left {
+		if Lasts(e) {
+			carryOut(e)
+		}
+	}
+	for r.left = r.Step(now, ev); len(r.left) > 0; {
+		e := r.left[0]
+		r.left = r.left[1:] // not nil
+		carryOut(e)
+	}
+	r.left = nil
 }
 
 // Step takes an event and returns the effects.

@@ -2,18 +2,14 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane/combine"
 )
-
-// slowOp is how long an op may take for one block before the coordinator hears of
-// it: it may never return, and nobody can end it.
-const slowOp = time.Second
 
 // opCall tells since when the op has been called for an input.
 type opCall struct{ since atomic.Int64 } // by the node's clock, in ns, plus 1; 0: it is not called
@@ -74,19 +70,17 @@ func (p *place) watchOp() {
 	if o == nil {
 		return
 	}
-	now, text := p.env.Now(), ""
-	slow := func(c *opCall, place int) {
-		since := c.since.Load()
-		if since == 0 || now-time.Duration(since) < slowOp || text != "" {
-			return
+	var calls []rnode.Call
+	add := func(c *opCall, place int) {
+		if since := c.since.Load(); since != 0 {
+			calls = append(calls, rnode.Call{Since: time.Duration(since - 1), Source: p.sourceOf(place)})
 		}
-		text = fmt.Sprintf("the op %q does not return; it was called for %q", string(o.op), string(p.sourceOf(place)))
 	}
 	for _, f := range o.inputs {
-		slow(&f.call, f.place)
+		add(&f.call, f.place)
 	}
 	if o.turning != nil {
-		slow(&o.turning.call, -1)
+		add(&o.turning.call, -1)
 	}
-	p.do(reduce.OpRuns{Gen: o.gen, Text: text})
+	p.do(rnode.OpRuns(p.env.Now(), o.gen, o.op, calls))
 }

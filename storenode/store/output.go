@@ -189,7 +189,7 @@ func (p *place) fold() {
 			f.begun = true
 			p.source.buffer.Retain()
 			o.done.Add(1)
-			go p.foldSource(o, f, before, last, p.source.buffer)
+			go p.foldSource(o, f, before, last, p.source)
 			continue
 		}
 		if e := p.edges[f.place]; e != nil && !e.used {
@@ -283,8 +283,9 @@ func (o *output) ended() {
 // foldBlock is how much is combined at once: it stays in the cache.
 const foldBlock = 128 << 10
 
-// foldSource folds the place's own source. It holds a reference to buf.
-func (p *place) foldSource(o *output, f, before *folder, last bool, buf *dataplane.Buffer) {
+// foldSource folds the place's own source. It holds a reference to the buffer of s.
+func (p *place) foldSource(o *output, f, before *folder, last bool, s *placeSource) {
+	buf := s.buffer
 	defer o.done.Done()
 	defer buf.Release()
 	sub := buf.Subscribe()
@@ -299,7 +300,7 @@ func (p *place) foldSource(o *output, f, before *folder, last bool, buf *datapla
 			return
 		}
 		at := f.passed.Load()
-		end := min(limit, buf.Arrived(), at+foldBlock)
+		end := min(limit, s.here(), at+foldBlock)
 		end -= end % elem
 		if end <= at {
 			if buf.Err() != nil {

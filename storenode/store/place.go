@@ -220,7 +220,8 @@ func (p *place) release(keepTarget bool) {
 	if p.kept {
 		return
 	}
-	if keepTarget && p.out != nil && p.out.sink.ring != nil {
+	remains := rnode.RemainsOf(keepTarget, p.out != nil && p.out.sink.ring != nil, p.root != nil && p.env.Table.isComplete(p.root))
+	if remains == rnode.Circles {
 		p.keepRing()
 		return
 	}
@@ -229,14 +230,13 @@ func (p *place) release(keepTarget bool) {
 	}
 	clear(p.edges)
 	p.hub.hide(p.key)
-	whole := p.root != nil && p.env.Table.isComplete(p.root)
-	if p.root != nil && !keepTarget && !whole {
+	if p.root != nil && remains == rnode.Nothing {
 		p.env.Table.dropPart(p.root, &dataplane.Ended{Reason: dataplane.Gone, Kind: phalanx.ErrAborted, Node: p.env.Self})
-		p.env.reportDrop(p.root.Object, p.root.Gen) // its digest may be on the way to the owner, who would count on this copy
+		p.env.reportDrop(p.root.Object, p.root.Gen)
 	}
 	p.root = nil
 	if p.out != nil {
-		p.out.close(whole || keepTarget && p.core.State().Root)
+		p.out.close(remains == rnode.Target)
 		p.out = nil
 	}
 	p.closeSource()

@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/phalanx-go/phalanx"
-	"github.com/phalanx-go/phalanx/node/copies"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -69,15 +69,15 @@ func (h *Places) hideOutput(key placeKey, o *output) {
 	}
 }
 
-// shown returns the output of a place with a reference to its sink, and a
+// shown returns the output of a place with a reference to its sink, zero if there is none, and a
 // channel that tells when it may be another.
-func (h *Places) shown(key placeKey) (out servedOutput, ok bool, changed <-chan struct{}) {
+func (h *Places) shown(key placeKey) (out servedOutput, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if out, ok = h.outputs[key]; ok && !out.sink.isZero() {
+	if out = h.outputs[key]; !out.sink.isZero() {
 		out.sink.retain()
 	}
-	return out, ok, h.changed
+	return out, h.changed
 }
 
 // sayWait is how often a parent that has to wait for an output hears of it.
@@ -88,21 +88,24 @@ const sayWait = 200 * time.Millisecond
 // or be made again.
 func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.Writer) {
 	key := placeKey{Target: req.Object, Reduce: req.Generation, Place: req.Place}
-	want := reduce.PlaceGen{Attempt: req.PlaceGeneration.Attempt, Seq: req.PlaceGeneration.Seq}
+	reader := rnode.Reader{Want: reduce.PlaceGen{Attempt: req.PlaceGeneration.Attempt, Seq: req.PlaceGeneration.Seq}, Since: h.env.Now()}
 	log := h.env.Log.WithField("peer", from).WithField("reduce", req.Object)
 	path := func() []phalanx.NodeID { return []phalanx.NodeID{h.env.Self} }
-	command := time.NewTimer(copies.ShowPatience)
-	defer command.Stop()
 	var past *output // which does not have the bytes any more
 	in := attendance{hub: h, key: key, w: w}
 	defer in.end()
 	for {
-		out, ok, changed := h.shown(key)
-		coming := ok && out.gen == want
+		out, changed := h.shown(key)
+		turn := reader.Turn(h.env.Now(), out.gen)
+		coming := turn == rnode.Reads
 		switch {
-		case ok && want.Compare(out.gen) < 0:
+		case turn == rnode.Passed:
 			out.release()
 			_ = w.Reset(phalanx.Generation{Epoch: out.gen.Attempt, Seq: out.gen.Seq})
+			return
+		case turn == rnode.Absent:
+			out.release()
+			_ = w.Gone(phalanx.ErrNotFound, "the place has no such output")
 			return
 		case !in.begin(coming):
 			out.release()
@@ -126,10 +129,6 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 			}
 			return
 		}
-		var late <-chan time.Time
-		if !coming {
-			late = command.C
-		}
 		say := time.NewTimer(sayWait)
 		select {
 		case <-changed:
@@ -137,9 +136,6 @@ func (h *Places) Serve(from phalanx.NodeID, req dataplane.Request, w *dataplane.
 			if coming && w.Wait(path()) != nil {
 				return
 			}
-		case <-late:
-			_ = w.Gone(phalanx.ErrNotFound, "the place has no such output")
-			return
 		case <-w.Context().Done():
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/phalanx-go/phalanx"
+	rnode "github.com/phalanx-go/phalanx/node/reduce"
 	"github.com/phalanx-go/phalanx/protocol/reduce"
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
@@ -17,6 +18,15 @@ type placeSource struct {
 	buffer *dataplane.Buffer // the copy's own; or one of the place's, with the inline bytes
 	copy   *objectCopy       // retained
 	cancel context.CancelFunc
+}
+
+// here returns how many bytes can be combined. Those that this node makes need no check; of a copy that
+// another node sends, a bad piece would be in the result.
+func (s *placeSource) here() int64 {
+	if s.copy.Origin {
+		return s.buffer.Arrived()
+	}
+	return s.buffer.Watermark()
 }
 
 // openSource pins the copy and reports how it comes along.
@@ -66,12 +76,13 @@ func (e *Env) sourceBuffer(id phalanx.ObjectID, gen phalanx.Generation) (*datapl
 func (e *Env) retainSource(id phalanx.ObjectID, gen phalanx.Generation) (*objectCopy, error) {
 	e.Table.mu.Lock()
 	defer e.Table.mu.Unlock()
-	c := copyOf(e.Table.core.Of(id))
-	switch {
-	case c == nil || c.Gen.Less(gen):
-		return nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrNotFound, Err: fmt.Errorf("generation %v of the source is not on this node", gen)}
-	case gen.Less(c.Gen):
-		return nil, &phalanx.Error{Object: id, Node: e.Self, Kind: phalanx.ErrReset, Err: fmt.Errorf("the source is in generation %v here", c.Gen)}
+	c, has := copyOf(e.Table.core.Of(id)), phalanx.Generation{}
+	if c != nil {
+		has = c.Gen
+	}
+	if err := rnode.CheckSource(has, gen); err != nil {
+		err.Object, err.Node = id, e.Self
+		return nil, err
 	}
 	e.Table.useLocked(c)
 	return c, nil
@@ -83,20 +94,12 @@ func (p *place) watchSource(ctx context.Context, buf *dataplane.Buffer, gen phal
 	defer buf.Release()
 	sub := buf.Subscribe()
 	defer sub.Close()
-	told := int64(-1)
-	for {
-		if err := buf.Err(); err != nil {
-			p.tell(reduce.SourceFailed{Gen: gen, Text: err.Error()})
-			return
+	for source := (rnode.Source{Gen: gen, Every: 1 << 20}); ; {
+		if ev := source.Sees(buf.Watermark(), buf.Complete(), buf.Err()); ev != nil {
+			p.tell(ev)
 		}
-		if buf.Complete() {
-			p.tell(reduce.SourceComplete{Gen: gen})
+		if source.Over() {
 			return
-		}
-		// Progress matters only as a sign of life: a mebibyte is one.
-		if at := buf.Watermark(); told < 0 || at-told >= 1<<20 {
-			told = at
-			p.tell(reduce.SourceMoved{Gen: gen})
 		}
 		select {
 		case <-ctx.Done():
