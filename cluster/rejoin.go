@@ -39,7 +39,7 @@ func (l *life) onFenced() {
 	l.store.Fence()
 	l.over()
 	if !l.failed.Load() {
-		l.log.Warn("the cluster has removed this node, which joins again")
+		l.log.Warn("the cluster has removed this node, which joins again unless another process has taken its name")
 	}
 	n.rejoining.Add(1)
 	go n.fenced(l)
