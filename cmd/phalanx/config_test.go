@@ -112,6 +112,7 @@ func TestConfigErrors(t *testing.T) {
 		{nil, "--seeds here", `seeds (flag --seeds): "here" is not host:port`},
 		{nil, "--name a#b", "name (flag --name)"},
 		{nil, "--insecure=maybe", `insecure (flag --insecure): "maybe" is neither true nor false`},
+		{nil, "--seeds 192.0.2.1:7421", "bind (default): this node listens on 127.0.0.1, where the seed 192.0.2.1:7421 cannot reach it"},
 		{nil, "--log-level loud", `log-level (flag --log-level): "loud" is none of the levels error, warning, info and debug`},
 		{nil, "--http 7420", `http (flag --http): "7420" is neither host:port nor off`},
 		{nil, "--http 10.0.0.1:7420", "http: 10.0.0.1 is not a loopback address and there is no TLS: give --tls-cert, --tls-key and --tls-ca, or --insecure"},
