@@ -46,7 +46,7 @@ func (p *peer) stranger(err error) error {
 	return errors.New("the process that listens there has not answered as the control port of a node does, or does not accept this node's certificate (--tls-cert, --tls-ca)")
 }
 
-// noting are a client's credentials that note why a TLS handshake failed.
+// noting are a client's credentials that note how the handshake ended, which without TLS succeeds.
 type noting struct {
 	credentials.TransportCredentials
 	p *peer
@@ -54,11 +54,9 @@ type noting struct {
 
 func (n noting) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secure, info, err := n.TransportCredentials.ClientHandshake(ctx, authority, raw)
-	if err != nil {
-		n.p.mu.Lock()
-		n.p.dialled = handshakeError(err)
-		n.p.mu.Unlock()
-	}
+	n.p.mu.Lock()
+	n.p.dialled = handshakeError(err)
+	n.p.mu.Unlock()
 	return secure, info, err
 }
 
@@ -66,7 +64,7 @@ func (n noting) Clone() credentials.TransportCredentials {
 	return noting{n.TransportCredentials.Clone(), n.p}
 }
 
-// handshakeError returns err with advice.
+// handshakeError returns err with advice, or nil.
 func handshakeError(err error) error {
 	var authority x509.UnknownAuthorityError
 	var plain tls.RecordHeaderError

@@ -86,10 +86,10 @@ func (p *peer) run() { p.r.drop(p, p.send()) }
 
 func (p *peer) dial(ctx context.Context, _ string) (net.Conn, error) {
 	raw, err := p.r.cfg.Dial(ctx, p.address)
-	p.mu.Lock()
-	p.dialled = err
-	p.mu.Unlock()
 	if err != nil {
+		p.mu.Lock()
+		p.dialled = err
+		p.mu.Unlock()
 		return nil, err
 	}
 	c, err := p.r.conns.add(raw, p.address)
