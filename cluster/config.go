@@ -165,13 +165,5 @@ func (c Config) Validate() error {
 	case len(c.Seeds) == 0 && !c.Alone && (!loopback(c.Bind) || !loopback(c.Advertise)):
 		return bad("Seeds", "without seeds the node would begin a cluster of its own each time it starts, beside a running one: name the nodes that begin the cluster, this one among them, the same for all nodes (--seeds), or set Alone (--alone)")
 	}
-	return nil
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return c.unreachable(literal)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,5 +128,15 @@ func TestErrorsOfAContextThatEnds(t *testing.T) {
 		ctx, cancel = context.WithCancel(context.Background())
 		cancel()
 		check(name+" after it was canceled", call(ctx), context.Canceled)
+	}
+}
+
+// A Join whose context has ended before a seed was asked says so, without an empty part.
+func TestJoinWithAnEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := cluster.Join(ctx, cluster.Config{Name: "late", Memory: 64 << 20, Seeds: []string{"127.0.0.1:1"}})
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), ": :") {
+		t.Errorf("it ended with %v", err)
 	}
 }

@@ -176,7 +176,7 @@ func TestCallsWaitForRoom(t *testing.T) {
 	refused(t, "Get", err, phalanx.ErrNoSpace, numbers...) // and not for its deadline
 	// Nobody knows whether what is still to come of a stream would ever fit.
 	_, err = n.PutReader(within(t), "b", bytes.NewReader(data), phalanx.UnknownSize)
-	refused(t, "a stream", err, phalanx.ErrNoSpace, string(n.ID()), "bytes are needed", "the request cannot wait", `put "b"`)
+	refused(t, "a stream", err, phalanx.ErrNoSpace, string(n.ID()), "bytes are needed", "the request cannot wait: delete objects", "--memory", `put "b"`)
 
 	waits := func(small phalanx.ObjectID, call func() error, makeRoom func()) {
 		t.Helper()

@@ -81,6 +81,9 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	if err := cfg.unreachable(lookUp(ctx)); err != nil {
+		return nil, err
+	}
 	cfg.Logger = logging.Limit(cfg.Logger)
 	n := &Node{cfg: cfg, started: time.Now(), clock: actors.NewClock(), done: make(chan struct{}), left: make(chan struct{}), leaves: make(chan struct{}, 1), rejoined: make(chan struct{}),
 		log: cfg.Logger.WithField(logging.Node, cfg.Name)}

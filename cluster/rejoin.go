@@ -39,7 +39,7 @@ func (l *life) onFenced() {
 	l.store.Fence()
 	l.over()
 	if !l.failed.Load() {
-		l.log.Warn("the cluster has removed this node")
+		l.log.Warn("the cluster has removed this node, which joins again unless another process has taken its name")
 	}
 	n.rejoining.Add(1)
 	go n.fenced(l)
@@ -148,6 +148,7 @@ func (n *Node) rejoin(old *life) *actors.NodeRejoined {
 		l.end(true)
 		return nil
 	}
+	l.log.Warnf("the node has joined again as %s", l.id)
 	return &actors.NodeRejoined{Node: l.id, Was: old.id, Took: time.Since(began)}
 }
 

@@ -3,11 +3,15 @@ package cluster_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/phalanx-go/phalanx"
 	"github.com/phalanx-go/phalanx/actors"
@@ -18,7 +22,10 @@ import (
 // A node that the others remove although it lives is back by itself, with its
 // complete copies, its application's actors and what they hold.
 func TestARemovedNodeJoinsAgain(t *testing.T) {
-	nodes := start(t, 5)
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	said := logtest.NewLocal(log)
+	nodes := start(t, 5, func(c *cluster.Config) { c.Logger = log })
 	ctx := within(t)
 	victim := nodes[3]
 	was := victim.ID()
@@ -65,6 +72,11 @@ func TestARemovedNodeJoinsAgain(t *testing.T) {
 	}
 	if back.Was != was || back.Node != victim.ID() || back.Node == was || back.Node.Name() != was.Name() {
 		t.Errorf("%s is back as %s, says %+v", was, victim.ID(), back)
+	}
+	for _, want := range []string{"the cluster has removed this node, which joins again", "has joined again as " + string(back.Node)} {
+		if !slices.ContainsFunc(said.AllEntries(), func(e *logrus.Entry) bool { return strings.Contains(e.Message, want) }) {
+			t.Errorf("the log does not say that %q", want)
+		}
 	}
 	if err := <-waits; !errors.Is(err, phalanx.ErrFenced) {
 		t.Errorf("what waited ended with %v", err)

@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/phalanx-go/phalanx"
@@ -54,8 +56,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	var typed *phalanx.Error
 	if !errors.As(err, &typed) { // from cobra: the commands' own errors have a type
 		said := strings.Join(strings.Fields(err.Error()), " ")
-		if strings.Contains(said, ": time: ") { // of the package time, which gives no example
-			said += ": a duration is written like 500ms, 5s or 2m"
+		var bad *pflag.InvalidValueError
+		if errors.As(err, &bad) {
+			said = fmt.Sprintf("--%s: %s", bad.GetFlag().Name, notA(bad.GetFlag().Value.Type(), bad))
 		}
 		err = &phalanx.Error{Kind: phalanx.ErrInvalid, Err: fmt.Errorf("%s; see `%s --help`", said, cmd.CommandPath())}
 		if slices.Contains(args, "-ojson") || slices.Contains(args, "--output=json") || strings.Contains(strings.Join(args, " "), "-o json") {
@@ -63,6 +66,21 @@ func (a *app) run(ctx context.Context, args []string) int {
 		}
 	}
 	return a.fail(err)
+}
+
+// notA says why a flag cannot have its value, where the package that reads it only names its functions.
+func notA(kind string, bad *pflag.InvalidValueError) string {
+	switch v := bad.GetValue(); {
+	case errors.Is(bad, strconv.ErrRange):
+		return fmt.Sprintf("%q is out of range", v)
+	case kind == "duration":
+		return fmt.Sprintf("%q is no duration: a duration is written like 500ms, 5s or 2m", v)
+	case kind == "bool":
+		return fmt.Sprintf("%q is neither true nor false", v)
+	case errors.Is(bad, strconv.ErrSyntax):
+		return fmt.Sprintf("%q is no number", v)
+	}
+	return fmt.Sprintf("%q: %v", bad.GetValue(), bad.Unwrap())
 }
 
 // fail prints the error and returns the exit code.

@@ -181,7 +181,11 @@ func (a *app) introduce(all []*process) error {
 		list[i] = child{p.ready, p.PID()}
 	}
 	return a.print(map[string]any{"event": "ready", "nodes": list}, func(w io.Writer) {
-		fmt.Fprintf(w, "%d nodes are ready:\n", len(all))
+		are := "are"
+		if len(all) == 1 {
+			are = "is"
+		}
+		fmt.Fprintf(w, "%s %s ready:\n", counted(len(all), "node"), are)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, c := range list {
 			fmt.Fprintf(t, "  %s\tprocess %d\t%s\n", c.Node, c.PID, c.HTTP)
@@ -194,7 +198,7 @@ func (a *app) introduce(all []*process) error {
 
 func (a *app) obituary(p *process, left int) error {
 	return a.print(map[string]any{"event": "died", "node": p.Node, "pid": p.PID(), "cause": p.cause()}, func(w io.Writer) {
-		fmt.Fprintf(w, "node %s (process %d) has died: %s; %d go on\n", p.Node, p.PID(), p.cause(), left)
+		fmt.Fprintf(w, "node %s (process %d) has died: %s; %d of the others still running\n", p.Node, p.PID(), p.cause(), left)
 	})
 }
 

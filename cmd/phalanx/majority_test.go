@@ -145,7 +145,7 @@ func TestMostVotersAreKilled(t *testing.T) {
 		}
 		b := &bed{addr: r.HTTP, environ: []string{"PHALANX_ADDR=" + r.HTTP}}
 		said := b.run(t, "", "status")
-		must(t, said, "NOT READY", "the majority of the voters is lost", string(missing[0]), string(missing[1]))
+		must(t, said, "NOT READY", "the majority of the voters is lost", "run phalanx recover", string(missing[0]), string(missing[1]))
 		if strings.Count(said, "voter, missing") != 2 {
 			t.Errorf("%s: status says %s", r.Node, said)
 		}

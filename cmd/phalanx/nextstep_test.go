@@ -58,6 +58,8 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{[]string{"ls", "--addr", secure.URL}, "give the authority of its certificate with --tls-ca"},
 		{[]string{"ls", "--addr", secure.URL, "--tls-ca=ca.pem"}, "the node asks for a certificate: give one with --tls-cert and --tls-key"},
 		{[]string{"ls", "--addr", strings.Replace(b.addr, "http", "https", 1)}, "give --addr as http://ADDR"},
+		{[]string{"dev", "--nodes", "two"}, `--nodes: "two" is no number; see`},
+		{[]string{"dev", "--nodes", "99999999999999999999"}, `"99999999999999999999" is out of range`},
 		{[]string{"node", "--memory", "64"}, "with a unit, such as 64MB"},
 	} {
 		must(t, b.run(t, "", c.args...), c.says)

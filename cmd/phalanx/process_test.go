@@ -323,7 +323,7 @@ func TestEverythingIsInMemory(t *testing.T) {
 		banner.WriteString(line)
 	}
 	d.interrupt(t, os.Interrupt)
-	must(t, banner.String(), inMemory)
+	must(t, banner.String(), "1 node is ready:", inMemory)
 	for _, command := range []string{"dev", "node"} {
 		must(t, (&bed{}).run(t, "", "help", command), inMemory)
 	}

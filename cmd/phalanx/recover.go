@@ -48,12 +48,12 @@ that were put in it alone.`,
 				return err
 			}
 			return a.print(r, func(w io.Writer) {
-				fmt.Fprintf(w, "the cluster is formed anew: view %s, %d members: %s\n", view.Numbered(r.View), len(r.Members), joinNodes(r.Members))
+				fmt.Fprintf(w, "the cluster is formed anew: view %s, %s: %s\n", view.Numbered(r.View), counted(len(r.Members), "member"), joinNodes(r.Members))
 				if len(r.Missing) > 0 {
 					fmt.Fprintf(w, "removed: %s\n", joinNodes(r.Missing))
 				}
 				if r.LostShards > 0 {
-					fmt.Fprintf(w, "%d shards of the directory had owner and backup there, and are rebuilt from the copies that are left\n", r.LostShards)
+					fmt.Fprintf(w, "owner and backup of %s of the directory were there: rebuilt from the copies that are left\n", counted(r.LostShards, "shard"))
 				}
 			})
 		}),

@@ -90,7 +90,7 @@ func allSettings() []setting {
 		{key: "pprof", kind: "bool", value: "false", usage: "serve profiles at /debug/pprof/",
 			set: func(s *settings, v string) error { return boolean(&s.pprof, v) }},
 		{key: "log-level", kind: "level", value: "info", usage: "error, warning, info or debug",
-			set: func(s *settings, v string) (err error) { s.logLevel, err = logrus.ParseLevel(v); return err }},
+			set: func(s *settings, v string) (err error) { s.logLevel, err = logLevel(v); return err }},
 	}
 }
 
@@ -162,6 +162,14 @@ func boolean(field *bool, v string) error {
 	}
 	*field = b
 	return nil
+}
+
+func logLevel(v string) (logrus.Level, error) {
+	l, err := logrus.ParseLevel(v)
+	if err != nil {
+		return 0, fmt.Errorf("%q is none of the levels error, warning, info and debug", v)
+	}
+	return l, nil
 }
 
 func httpAddr(v string) error {

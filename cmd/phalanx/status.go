@@ -47,6 +47,9 @@ func report(w io.Writer, s httpapi.Status) {
 	if s.Unready != nil {
 		fmt.Fprintf(w, "NOT READY  %s: %s\n", s.Unready.Kind, s.Unready.Message)
 	}
+	if s.MajorityLost {
+		fmt.Fprintln(w, "           voters that hang or are cut off come back by themselves; if these were killed, run phalanx recover at one living node")
+	}
 	fmt.Fprintf(w, "memory     %s of %s, %s of it idle, at most %s so far\n", formatSize(s.Memory.Used), formatSize(s.Memory.Cap), formatSize(s.Memory.Idle), formatSize(s.Memory.Peak))
 	if m := s.Memory; m.Waiting > 0 {
 		fmt.Fprintf(w, "waiting    %d for %s of memory\n", m.Waiting, formatSize(m.WaitingBytes))
@@ -55,7 +58,7 @@ func report(w io.Writer, s httpapi.Status) {
 	fmt.Fprintf(w, "reduces    %d run here, %d places\n", s.Reduces, s.Places)
 	fmt.Fprintf(w, "traffic    %s sent, %s received; %d streams were told that this node is busy\n", formatSize(int64(s.BytesSent)), formatSize(int64(s.BytesReceived)), s.StreamsBusy)
 	fmt.Fprintf(w, "directory  %d shards owned, %d backed up, %d requests\n", s.ShardsOwned, s.ShardsBackedUp, s.Requests)
-	fmt.Fprintf(w, "view %s, %d members:\n", view.Numbered(s.View), len(s.Members))
+	fmt.Fprintf(w, "view %s, %s:\n", view.Numbered(s.View), counted(len(s.Members), "member"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, m := range s.Members {
 		role := "member"

@@ -116,6 +116,10 @@ func TestNodesWithTLS(t *testing.T) {
 	if got := fetch(t, second.HTTP+"/v1/objects/a"); string(got) != string(data) {
 		t.Errorf("got %d other bytes", len(got))
 	}
+	for flags, want := range map[string]string{"": "if that node has TLS", "--tls-cert=c.pem --tls-key=k.pem": "give the authority of that node's certificate (--tls-ca)"} {
+		args := append([]string{"node", "--http=off", "--control-port=0", "--data-port=0", "--log-level=error", "--join-timeout=1s", "--seeds=" + first.Control}, strings.Fields(flags)...)
+		must(t, (&bed{}).run(t, "", args...), want, "exit 9\n")
+	}
 	two.interrupt(t, os.Interrupt)
 	one.interrupt(t, os.Interrupt)
 }

@@ -35,13 +35,21 @@ func Missing() error {
 	return errors.Join(err, run("", "ip", "netns", "del", ns))
 }
 
-// Need skips a test where there can be no beds.
+// Need skips a test where there can be no beds. A benchmark fails: go test prints the reason of a skip
+// only with -v, and a benchmark runs only if somebody asks for it.
 func Need(t interface {
 	Helper()
 	Skip(args ...any)
+	Fatal(args ...any)
 }) {
 	t.Helper()
-	if err := Missing(); err != nil {
+	err := Missing()
+	_, bench := t.(interface{ ReportMetric(float64, string) })
+	switch {
+	case err == nil:
+	case bench:
+		t.Fatal(err)
+	default:
 		t.Skip(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -17,17 +18,37 @@ func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answered{c}, nil
+	return &answered{Conn: c, asked: make(chan struct{})}, nil
 }
 
 // answered is a connection on which only reads fail. A node that gives up an upload
 // answers and closes the connection while the client still writes. Then net/http would
 // tell of the write that failed, and not of the answer, which can still be read. Where
 // there is none, a read fails too.
-type answered struct{ net.Conn }
+//
+// Reads wait for the first write. A server of another protocol may speak first, and net/http
+// would write to the standard logger what came before its request.
+type answered struct {
+	net.Conn
+	asked chan struct{} // closed by the first Write, or by Close
+	once  sync.Once
+}
+
+func (c *answered) ask() { c.once.Do(func() { close(c.asked) }) }
+
+func (c *answered) Read(p []byte) (int, error) {
+	<-c.asked
+	return c.Conn.Read(p)
+}
+
+func (c *answered) Close() error {
+	defer c.ask()
+	return c.Conn.Close()
+}
 
 // Write drops p if the other end has closed the connection.
-func (c answered) Write(p []byte) (int, error) {
+func (c *answered) Write(p []byte) (int, error) {
+	c.ask()
 	n, err := c.Conn.Write(p)
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return len(p), nil

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -145,4 +147,21 @@ func TestADownloadThatIsNotDoneInTime(t *testing.T) {
 	_ = d.Close()
 	_ = feed.CloseWithError(errors.New("no more"))
 	<-put
+}
+
+// A server that speaks first, as a node's control port does, leaves nothing in the standard log.
+func TestAServerThatSpeaksFirstIsNotLogged(t *testing.T) {
+	var said strings.Builder
+	log.SetOutput(&said)
+	defer log.SetOutput(os.Stderr)
+	for range 300 {
+		client := eager(t, "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00")
+		if _, err := client.Status(t.Context()); err == nil {
+			t.Fatal("it has a status")
+		}
+		client.Close()
+	}
+	if said.Len() > 0 {
+		t.Errorf("the log has %.200s", said.String())
+	}
 }

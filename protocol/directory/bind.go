@@ -36,7 +36,7 @@ func (s *Shard) begin(o *object, r Request, b Begin) {
 	case st == Lost && (b.Replace == o.rec.Gen || !compatible(b.Meta, o.rec.Meta)):
 		s.bind(o, r, b) // other bytes than the lost ones
 	case !compatible(b.Meta, o.rec.Meta):
-		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the object is %v with %s, not %s", st, describe(o.rec.Meta), describe(b.Meta)))
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the object is %v with %s", st, unlike(o.rec.Meta, b.Meta)))
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
 	default:
@@ -61,13 +61,27 @@ func (s *Shard) rebegin(o *object, r Request) {
 	s.commit(o, rec, func() { s.reply(r, s.known(o)) })
 }
 
+// unlike names the size and the type of an object, and those of what a caller wants to put under its id.
+func unlike(has, puts phalanx.Meta) string {
+	text := func(m phalanx.Meta) string {
+		if m.DType == phalanx.Bytes && has.DType != puts.DType {
+			return describe(m) + " of type bytes"
+		}
+		return describe(m)
+	}
+	return text(has) + ", not " + text(puts)
+}
+
 func describe(m phalanx.Meta) string {
 	size := fmt.Sprintf("%d bytes", m.Size)
 	if m.Size == phalanx.UnknownSize {
 		size = "a size that is not known yet"
 	}
-	if m.DType == phalanx.Bytes {
+	switch {
+	case m.DType == phalanx.Bytes:
 		return size
+	case m.Shape == nil:
+		return fmt.Sprintf("%s of %v", size, m.DType)
 	}
 	return fmt.Sprintf("%s of %v%v", size, m.DType, m.Shape)
 }
@@ -184,7 +198,7 @@ func (s *Shard) putInline(o *object, r Request, p PutInline) {
 	case st == Lost && !compatible(p.Meta, o.rec.Meta):
 		finish(s.nextGen())
 	case !compatible(p.Meta, o.rec.Meta):
-		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the object is %v with %s, not %s", st, describe(o.rec.Meta), describe(p.Meta)))
+		s.turnAway(r, o, s.rejection(o, phalanx.ErrExists, "the object is %v with %s", st, unlike(o.rec.Meta, p.Meta)))
 	case st == Begun:
 		s.waitFor(&o.creators, r, o)
 	case p.Digest == o.rec.Digest:

@@ -177,7 +177,7 @@ func (c *Core) tickForming() {
 		}
 	}
 	if all := len(c.view.Members); !f.force && 2*len(promised) <= all {
-		c.notFormed(phalanx.ErrUnavailable, c.cfg.Self.ID, fmt.Errorf("%d of %d members answer, and %d are needed; missing: %s. Start the command where more nodes answer; or use force, if the others will not come back",
+		c.notFormed(phalanx.ErrUnavailable, c.cfg.Self.ID, fmt.Errorf("%d of %d members answer, and %d are needed; missing: %s. Start the command where more nodes answer; or use --force, if the others will not come back",
 			len(promised), all, all/2+1, strings.Trim(list(missing), "[]")))
 		return
 	}

@@ -11,9 +11,11 @@ import (
 
 // These errors tell a caller why it gets no memory, and what it can do.
 var (
-	errNotNow  = errors.New("the request cannot wait")
-	errLasting = errors.New("evictions cannot free enough memory: delete objects, use another node, or start the node with a larger --memory")
+	errNotNow  = errors.New("the request cannot wait: " + moreRoom)
+	errLasting = errors.New("evictions cannot free enough memory: " + moreRoom)
 )
+
+const moreRoom = "delete objects, use another node, or start the node with a larger --memory"
 
 // waited is the error of a request that has waited for so long.
 type waited time.Duration

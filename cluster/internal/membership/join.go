@@ -56,7 +56,10 @@ func (m *Membership) Join(ctx context.Context) error {
 		case <-changed:
 		case <-ctx.Done():
 			m.inquired() // the errors say what each seed was waiting for
-			err := fmt.Errorf("%s: %w", m.answers, context.Cause(ctx))
+			err := context.Cause(ctx)
+			if said := m.answers.String(); said != "" {
+				err = fmt.Errorf("%s: %w", said, err)
+			}
 			if errors.Is(err, context.Canceled) {
 				return m.fail("join", phalanx.ErrCanceled, err)
 			}

@@ -3,10 +3,8 @@ package remoting
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -28,7 +26,7 @@ type peer struct {
 	more   chan struct{} // holds a token if something was put
 
 	unsent  []letter // when it broke
-	dialled error    // by mu: why the last dial failed, which gRPC tells only as text
+	dialled error    // by mu: why the last dial or TLS handshake failed, which gRPC tells only as text
 	ended   bool     // by mu: ClosePeer was called
 }
 
@@ -88,10 +86,10 @@ func (p *peer) run() { p.r.drop(p, p.send()) }
 
 func (p *peer) dial(ctx context.Context, _ string) (net.Conn, error) {
 	raw, err := p.r.cfg.Dial(ctx, p.address)
-	p.mu.Lock()
-	p.dialled = err
-	p.mu.Unlock()
 	if err != nil {
+		p.mu.Lock()
+		p.dialled = err
+		p.mu.Unlock()
 		return nil, err
 	}
 	c, err := p.r.conns.add(raw, p.address)
@@ -114,7 +112,7 @@ func (p *peer) send() error {
 	ctx, cancel := context.WithCancel(p.r.ctx)
 	defer cancel()
 	conn, err := grpc.NewClient("passthrough:///"+p.address,
-		grpc.WithTransportCredentials(p.r.client),
+		grpc.WithTransportCredentials(noting{p.r.client, p}),
 		grpc.WithContextDialer(p.dial),
 		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(window),
@@ -126,7 +124,7 @@ func (p *peer) send() error {
 	defer conn.Close()
 	stream, err := p.open(ctx, conn)
 	if err != nil {
-		return p.stranger(err)
+		return err
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -139,19 +137,14 @@ func (p *peer) send() error {
 	}()
 	err = p.pump(stream, ended)
 	cancel() // ends the goroutine
-	return err
+	return broke(err)
 }
 
 // open makes the connection and waits until the peer knows this node.
 func (p *peer) open(ctx context.Context, conn *grpc.ClientConn) (remote.Remoting_ReceiveClient, error) {
 	stream, err := remote.NewRemotingClient(conn).Receive(ctx)
 	if err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.dialled != nil {
-			return nil, p.dialled
-		}
-		return nil, err
+		return nil, p.unopened(err)
 	}
 	_ = stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
 		ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{
@@ -160,7 +153,7 @@ func (p *peer) open(ctx context.Context, conn *grpc.ClientConn) (remote.Remoting
 	}}}) // if it fails, Recv says why
 	m, err := stream.Recv()
 	if err != nil {
-		return nil, err
+		return nil, p.unopened(err)
 	}
 	if m.GetConnectResponse() == nil {
 		return nil, errors.New("the peer does not answer as a node does")
@@ -168,20 +161,17 @@ func (p *peer) open(ctx context.Context, conn *grpc.ClientConn) (remote.Remoting
 	return stream, nil
 }
 
-// stranger says that the other end has not answered as a node does, if open has failed with
-// err for that reason.
-func (p *peer) stranger(err error) error {
+// unopened says why open has failed. err is gRPC's reason.
+func (p *peer) unopened(err error) error {
 	p.mu.Lock()
-	reached := p.dialled == nil && !p.ended
-	p.mu.Unlock()
-	text := err.Error() // gRPC has no types for these
+	defer p.mu.Unlock()
 	switch {
-	case !reached || strings.Contains(text, "authentication handshake failed"):
-		return err
-	case strings.Contains(text, "looked like an HTTP/1.1 header"), strings.Contains(text, "unexpected HTTP status code"):
-		return fmt.Errorf("the port serves HTTP: give the control port of a node (%w)", err)
+	case p.dialled != nil:
+		return p.dialled
+	case p.ended, p.r.ctx.Err() != nil:
+		return errGivenUp
 	}
-	return fmt.Errorf("the process that listens there has not answered as the control port of a node does (%w)", err)
+	return p.stranger(err)
 }
 
 func (p *peer) pump(stream remote.Remoting_ReceiveClient, ended <-chan error) error {

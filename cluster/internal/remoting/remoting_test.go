@@ -120,8 +120,11 @@ func TestClosedPeerIsToldOnBothSidesAndComesBack(t *testing.T) {
 	if m := <-ended; m.GetWho().GetAddress() != b.Address() || m.GetWhy() != actor.TerminatedReason_AddressTerminated {
 		t.Errorf("Terminated is %v, want the address of b", m)
 	}
-	a.want(t, b.Address())
-	b.want(t, a.Address())
+	for _, err := range []error{a.want(t, b.Address()), b.want(t, a.Address())} {
+		if text := err.Error(); strings.Contains(text, "rpc") || strings.Contains(text, "context") {
+			t.Errorf("was told of %v", err)
+		}
+	}
 	a.insist(t, b, "again")
 	b.insist(t, a, "again")
 	a.ask(t, c, "still")

@@ -39,11 +39,10 @@ func (s service) Receive(stream remote.Remoting_ReceiveServer) error {
 		s.r.conns.name(p.Addr.String(), address)
 	}
 	err = s.serve(address, stream)
+	s.r.broken(address, broke(err))
 	if errors.Is(err, io.EOF) {
-		s.r.broken(address, errors.New("the peer closed the connection"))
 		return nil
 	}
-	s.r.broken(address, err)
 	return err
 }
 

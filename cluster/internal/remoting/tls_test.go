@@ -62,14 +62,18 @@ func TestTLS(t *testing.T) {
 		cfg  remoting.Config
 		want string
 	}{
-		"another authority": {certified(t), "certificate"},
-		"no certificate":    {remoting.Config{Client: &tls.Config{RootCAs: cfg.Client.RootCAs}}, ""}, // TLS 1.3 tells a client too late why
-		"no TLS":            {remoting.Config{}, ""},
+		"another authority": {certified(t), ": give the authority of that node's certificate (--tls-ca)"},
+		"no certificate":    {remoting.Config{Client: &tls.Config{RootCAs: cfg.Client.RootCAs}}, "does not accept this node's certificate"}, // TLS 1.3 tells a client after its handshake, if at all
+		"no TLS":            {remoting.Config{}, "if that node has TLS, give this one TLS too (--tls-cert"},
 	} {
 		stranger := start(t, c.cfg)
 		_, err := stranger.Request(within(t), stranger.PID(a.Address(), "echo"), text("hello"))
-		if !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "rpc error") {
 			t.Errorf("%s: %v, want unavailable with %q", name, err, c.want)
 		}
+	}
+	plain := start(t, remoting.Config{})
+	if _, err := a.Request(within(t), a.PID(plain.Address(), "echo"), text("hello")); !errors.Is(err, phalanx.ErrUnavailable) || !strings.Contains(err.Error(), "has no TLS, and this node has") {
+		t.Errorf("a node without TLS: %v", err)
 	}
 }
