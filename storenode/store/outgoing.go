@@ -10,13 +10,13 @@ import (
 	"github.com/phalanx-go/phalanx/storenode/dataplane"
 )
 
-// outgoing is what a node knows of the copies that it sends: the leases under
-// which it does, and how fast they are (specification 2.10, 2.13).
+// outgoing has the streams of copies that a node sends: their leases, and their pace
+// (specification 2.10, 2.13).
 type outgoing struct {
 	mu      sync.Mutex
 	leases  pace.Leases
 	pace    *pace.Pace // made with the first stream
-	running bool       // somebody looks at the pace
+	running bool       // watchPace runs
 }
 
 // outflow is one stream to a receiver.
@@ -47,8 +47,8 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 	return f
 }
 
-// end notes that a stream is over. If its connection broke and its receiver does
-// not come back, the lease is reported.
+// end notes that a stream is over. If its connection broke and its receiver does not come
+// back, the node reports the lease.
 func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 	o.mu.Lock()
 	o.pace.Remove(&f.Flow, e.Now(), f.look())
