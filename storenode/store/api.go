@@ -77,7 +77,7 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 	e.send(e.StorePID, want{cl})
 	select {
 	case <-cl.over:
-	case <-e.leaving():
+	case <-e.closing():
 		cl.answer(nil, nil, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -89,7 +89,7 @@ func (e *Env) ask(ctx context.Context, cl *call) {
 		e.late(cl)
 		select {
 		case <-cl.over:
-		case <-e.leaving():
+		case <-e.closing():
 			cl.answer(nil, nil, e.Ended())
 		}
 	}
@@ -178,7 +178,7 @@ func (e *Env) awaitPut(ctx context.Context, id phalanx.ObjectID, done <-chan *st
 	select {
 	case d := <-done:
 		return d, nil
-	case <-e.leaving():
+	case <-e.closing():
 		return nil, e.Ended()
 	case <-ctx.Done():
 	}
@@ -190,7 +190,7 @@ func (e *Env) awaitPut(ctx context.Context, id phalanx.ObjectID, done <-chan *st
 	select {
 	case d := <-done:
 		return d, nil
-	case <-e.leaving():
+	case <-e.closing():
 		return nil, e.Ended()
 	case <-late.C:
 		return nil, ContextError("put", id, context.DeadlineExceeded, e.Self, noReason)
@@ -250,12 +250,13 @@ func (e *Env) simple(op string, id phalanx.ObjectID, deadline time.Duration, bod
 		return
 	}
 	num := e.Directory.Nums(1)
-	answer := once(done)
-	ctx, cancel := context.WithTimeout(e.alive().ctx, deadline)
+	var once sync.Once
+	answer := func(r directory.Result, err error) { once.Do(func() { done(r, err) }) }
+	ctx, cancel := context.WithTimeout(e.lifetime().ctx, deadline)
 	stop := context.AfterFunc(ctx, func() {
 		cancel()
 		e.Directory.Forget(num)
-		if e.alive().ctx.Err() != nil {
+		if e.isClosing() {
 			answer(directory.Result{}, withOp(op, id, e.Ended()))
 			return
 		}
@@ -299,7 +300,7 @@ func Call[T any](ctx context.Context, e *Env, op string, id phalanx.ObjectID, st
 	select {
 	case r := <-ch:
 		return r.v, r.err
-	case <-e.leaving():
+	case <-e.closing():
 		return zero, withOp(op, id, e.Ended())
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -310,18 +311,6 @@ func Call[T any](ctx context.Context, e *Env, op string, id phalanx.ObjectID, st
 			return r.v, r.err
 		case <-time.After(giveUpAfter):
 			return zero, ContextError(op, id, context.Cause(ctx), e.Self, noReason)
-		}
-	}
-}
-
-func once(done func(directory.Result, error)) func(directory.Result, error) {
-	first := make(chan struct{}, 1)
-	first <- struct{}{}
-	return func(r directory.Result, err error) {
-		select {
-		case <-first:
-			done(r, err)
-		default:
 		}
 	}
 }

@@ -169,17 +169,17 @@ func (f *fetcher) end() {
 	f.probe = fetch.Probe{}
 	f.room.close()
 	f.unreserve()
-	leaves, gen := f.env.alive().ctx.Err() != nil, f.genHeld()
+	closing, gen := f.env.isClosing(), f.genHeld()
 	if f.copy != nil && f.final == nil {
 		kind := phalanx.ErrInternal
-		if leaves {
+		if closing {
 			kind = f.env.Ended().Kind
 		}
 		f.env.Table.drop(f.copy, &dataplane.Ended{Reason: dataplane.Gone, Kind: kind, Node: f.env.Self, Err: errors.New("the actor that fetched it has ended")})
 	}
 	f.setCopy(nil)
 	f.letGo()
-	if !leaves {
+	if !closing {
 		f.withdraw(gen)
 	}
 }

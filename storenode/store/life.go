@@ -21,7 +21,8 @@ type life struct {
 	dead   *eventstream.Subscription
 }
 
-func (e *Env) alive() *life {
+// lifetime returns the node's life, and begins it with the first call.
+func (e *Env) lifetime() *life {
 	l := &e.life
 	l.once.Do(func() {
 		l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -30,8 +31,11 @@ func (e *Env) alive() *life {
 	return l
 }
 
-// leaving is closed when Close begins.
-func (e *Env) leaving() <-chan struct{} { return e.alive().ctx.Done() }
+// closing is closed when Close begins.
+func (e *Env) closing() <-chan struct{} { return e.lifetime().ctx.Done() }
+
+// isClosing reports whether Close has begun.
+func (e *Env) isClosing() bool { return e.lifetime().ctx.Err() != nil }
 
 // Fence says that the node ends because the cluster has removed it.
 func (e *Env) Fence() { e.fenced.Store(true) }
@@ -51,7 +55,7 @@ const flushFor = 100 * time.Millisecond
 // Close stops the store's actors and everything that they started, and answers the callers
 // that wait. Closing twice is safe.
 func (e *Env) Close() {
-	l := e.alive()
+	l := e.lifetime()
 	l.cancel()
 	if e.StorePID != nil { // first: nothing new is started then
 		_ = e.System.Root.RequestFuture(e.StorePID, flush{}, flushFor).Wait() // a stopped store does not answer

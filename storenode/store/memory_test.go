@@ -96,7 +96,7 @@ func TestVictim1_8(t *testing.T) {
 		t.Errorf("%d receivers are left", left)
 	}
 	is("and no more, a moment ago", "arriving", "b", "a")
-	if !table.pinned("arriving", first) {
+	if !table.pinAtLeast("arriving", first) {
 		t.Error("it cannot be pinned")
 	}
 	is("which was pinned", "b")

@@ -35,12 +35,12 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 		o.pace, o.leases = pace.New(pace.Default), pace.Leases{}
 	}
 	o.leases.Begin(&f.Flow)
-	left := c.bytes()
+	left := c.length()
 	if left != phalanx.UnknownSize {
 		left -= req.Offset
 	}
 	o.pace.Add(&f.Flow, left, e.Now(), f.look())
-	if !o.running && !o.pace.Idle() && e.alive().ctx.Err() == nil {
+	if !o.running && !o.pace.Idle() && !e.isClosing() {
 		o.running = true
 		go e.watchPace()
 	}
@@ -52,7 +52,7 @@ func (o *outgoing) begin(e *Env, to phalanx.NodeID, c *objectCopy, req dataplane
 func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 	o.mu.Lock()
 	o.pace.Remove(&f.Flow, e.Now(), f.look())
-	if !broken || f.Lease.Num == 0 || e.alive().ctx.Err() != nil {
+	if !broken || f.Lease.Num == 0 || e.isClosing() {
 		o.leases.End(&f.Flow)
 		o.mu.Unlock()
 		return
@@ -62,7 +62,7 @@ func (o *outgoing) end(e *Env, f *outflow, broken bool) {
 		o.mu.Lock()
 		last := o.leases.End(&f.Flow)
 		o.mu.Unlock()
-		if last && e.alive().ctx.Err() == nil {
+		if last && !e.isClosing() {
 			e.report(f.Lease.Object, directory.Failed{Lease: f.Lease.Num, Reason: "the connection to its receiver broke"})
 		}
 	})
@@ -82,10 +82,10 @@ func (e *Env) watchPace() {
 	for {
 		select {
 		case <-t.C:
-		case <-e.leaving():
+		case <-e.closing():
 		}
 		o.mu.Lock()
-		if o.pace.Idle() || e.alive().ctx.Err() != nil {
+		if o.pace.Idle() || e.isClosing() {
 			o.running = false
 			o.mu.Unlock()
 			return

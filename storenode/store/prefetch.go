@@ -75,9 +75,9 @@ func (e *Env) prefetchOn(ctx context.Context, n phalanx.NodeID, id phalanx.Objec
 			cancel()
 		}
 	})()
-	defer context.AfterFunc(e.alive().ctx, cancel)()
+	defer context.AfterFunc(e.lifetime().ctx, cancel)()
 	res, err := e.Request(ctx, pid, req)
-	if err != nil && e.alive().ctx.Err() != nil {
+	if err != nil && e.isClosing() {
 		return withOp("prefetch", id, e.Ended())
 	}
 	if err != nil {

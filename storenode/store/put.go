@@ -68,7 +68,7 @@ func (p *put) Receive(c actor.Context) {
 		p.start(c)
 	case *actor.Stopping, *actor.Restarting:
 		err := &phalanx.Error{Node: p.env.Self, Kind: phalanx.ErrInternal, Err: errors.New("the put's actor failed")}
-		if p.env.alive().ctx.Err() != nil {
+		if p.env.isClosing() {
 			err = p.env.Ended()
 		}
 		p.withdraw(err)

@@ -66,7 +66,7 @@ func TestPutThatCannotBegin(t *testing.T) {
 			cancel()
 		case phalanx.ErrFenced:
 			e.Fence()
-			e.alive().cancel()
+			e.lifetime().cancel()
 		}
 		select {
 		case err := <-over:

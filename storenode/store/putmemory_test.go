@@ -112,7 +112,7 @@ func TestTheBudgetKnowsWhatLasts(t *testing.T) {
 	table.release(c)
 	far := arriving(t, pool, table, "far", first, size)
 	is("a copy that arrives", 0, 0)
-	table.pinned("far", first)
+	table.pinAtLeast("far", first)
 	is("one that is to stay", 0, whole)
 	table.finish(far, far.Meta, phalanx.Digest{}, false)
 	is("one that stays", whole, 0)

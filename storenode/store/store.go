@@ -61,14 +61,14 @@ type Store struct {
 
 // NewStore returns the props of a node's store.
 func NewStore(env *Env) *actor.Props {
-	env.alive()
+	env.lifetime()
 	return actor.PropsFromProducer(func() actor.Actor { return &Store{env: env} })
 }
 
 // Receive routes messages. After Close it refuses those of the application: the objects of
 // copies here may have been deleted since.
 func (s *Store) Receive(c actor.Context) {
-	if s.env.alive().ctx.Err() != nil {
+	if s.env.isClosing() {
 		if answer, ok := Refuse(c.Message(), s.env.Ended()); ok {
 			responder(c)(answer)
 			return

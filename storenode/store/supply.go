@@ -75,7 +75,7 @@ func (f *fetcher) takeSupply() {
 	}
 	c, env, self, ctx := f.copy, f.env, f.self, f.ctx
 	c.buffer.Retain()
-	f.env.Table.pinned(f.object, c.Gen)
+	f.env.Table.pinAtLeast(f.object, c.Gen)
 	f.env.Table.keepCopies(f.object, c.Gen, m.copies)
 	if f.growing != nil {
 		f.growing()

@@ -46,8 +46,8 @@ func (c *objectCopy) info() storenode.Info {
 	return storenode.Info{Object: c.Object, Gen: c.Gen, Meta: c.Meta, Digest: c.Digest}
 }
 
-// bytes returns how many bytes the object has, or phalanx.UnknownSize.
-func (c *objectCopy) bytes() int64 {
+// length returns how many bytes the object has, or phalanx.UnknownSize.
+func (c *objectCopy) length() int64 {
 	if c.buffer == nil {
 		return int64(len(c.inline))
 	}
@@ -211,9 +211,9 @@ func (t *Table) isPinned(c *objectCopy) bool {
 	return c.Pinned
 }
 
-// pinned pins the copy of id that is of generation gen or a newer one, and
+// pinAtLeast pins the copy of id that is of generation gen or a newer one, and
 // reports whether there is one.
-func (t *Table) pinned(id phalanx.ObjectID, gen phalanx.Generation) bool {
+func (t *Table) pinAtLeast(id phalanx.ObjectID, gen phalanx.Generation) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.core.Pin(id, gen)
