@@ -107,7 +107,7 @@ func TestVictim1_8(t *testing.T) {
 	}
 }
 
-// What the table drops is given back once nobody looks at it any more.
+// The table gives back a dropped copy's memory after the last reader.
 func TestTableGivesBack(t *testing.T) {
 	second := phalanx.Generation{Epoch: 1, Seq: 2}
 	for _, c := range []struct {

@@ -78,7 +78,7 @@ func TestPutWaitsForMemory(t *testing.T) {
 	})
 }
 
-// The budget knows what is pinned, and what will be, through all that becomes of a copy.
+// The budget knows the bytes of pinned copies, and of copies to be pinned, at each step of a copy.
 func TestTheBudgetKnowsWhatLasts(t *testing.T) {
 	pool := dataplane.NewPool(dataplane.NewBudget(1 << 30))
 	table := NewTable(pool.Budget())
